@@ -1,0 +1,80 @@
+package taints
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Nodes is what [Apply] needs of a node client. The typed client of client-go,
+// clientset.CoreV1().Nodes(), is one.
+type Nodes interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Node, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*corev1.Node, error)
+}
+
+// ErrReplaced means that the node of that name is no longer the one that the
+// change was meant for: it was deleted and created again.
+var ErrReplaced = errors.New("node was replaced by another of the same name")
+
+// Apply gives a node the taints that want returns for it, and returns the node
+// as the API server has it then. When want returns the taints that the node has,
+// Apply makes no call and returns the node that it was given. Otherwise it is
+// one patch.
+//
+// When somebody else has changed the taints in the meantime, Apply reads the
+// node, asks want again and tries again: up to five times, with a growing pause
+// of 10 ms at first. So want must be a function of the node alone and must not
+// change it. Errors of the API are returned wrapped; a node that is gone is
+// NotFound, one that was recreated is [ErrReplaced].
+func Apply(ctx context.Context, nodes Nodes, node *corev1.Node, want func(*corev1.Node) []corev1.Taint) (*corev1.Node, error) {
+	backoff := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 3, Jitter: 0.2, Steps: 5}
+	uid := node.UID
+	for {
+		patched, err := applyOnce(ctx, nodes, node, want)
+		if err == nil {
+			return patched, nil
+		}
+		if !GuardFailed(err) || backoff.Steps <= 1 {
+			return nil, fmt.Errorf("patch taints of node %s: %w", node.Name, err)
+		}
+		if err := pause(ctx, backoff.Step()); err != nil {
+			return nil, fmt.Errorf("patch taints of node %s: %w", node.Name, err)
+		}
+		if node, err = nodes.Get(ctx, node.Name, metav1.GetOptions{}); err != nil {
+			return nil, fmt.Errorf("read node again after its taints had changed: %w", err)
+		}
+		if node.UID != uid {
+			return nil, fmt.Errorf("node %s: %w", node.Name, ErrReplaced)
+		}
+	}
+}
+
+func applyOnce(ctx context.Context, nodes Nodes, node *corev1.Node, want func(*corev1.Node) []corev1.Taint) (*corev1.Node, error) {
+	next := want(node)
+	if Equal(next, node.Spec.Taints) {
+		return node, nil
+	}
+	patch, err := Patch(node, next)
+	if err != nil {
+		return nil, err
+	}
+	return nodes.Patch(ctx, node.Name, PatchType, patch, metav1.PatchOptions{})
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

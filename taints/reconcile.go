@@ -1,0 +1,88 @@
+package taints
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Reconcile returns what current should become: its owned taints replaced by the
+// desired ones, the others untouched and in their order. Desired taints that are
+// there already keep their place, missing ones come last. It returns current
+// itself and false, without allocating, when there is nothing to change.
+//
+// The desired taints' TimeAdded does not count. A NoExecute taint keeps the one
+// that it has, takes over that of its lineage (see the package comment), or gets
+// now in whole seconds, which is how the API stores it. Desired taints should be
+// owned; one that is not is added like the others but never removed.
+func Reconcile(current, desired []corev1.Taint, owned func(*corev1.Taint) bool, now time.Time) ([]corev1.Taint, bool) {
+	if settled(current, desired, owned) {
+		return current, false
+	}
+	next := make([]corev1.Taint, 0, len(current)+len(desired))
+	for i := range current {
+		want := index(desired, current[i].Key, current[i].Effect)
+		if want < 0 && owned(&current[i]) {
+			continue
+		}
+		kept := current[i]
+		if want >= 0 {
+			kept.Value = desired[want].Value
+			kept.TimeAdded = timeAdded(current, &kept, kept.TimeAdded)
+		}
+		next = append(next, kept)
+	}
+	for i := range desired {
+		if index(current, desired[i].Key, desired[i].Effect) >= 0 {
+			continue
+		}
+		added := desired[i]
+		added.TimeAdded = nil
+		if added.Effect == corev1.TaintEffectNoExecute {
+			stamp := metav1.NewTime(now.Truncate(time.Second))
+			added.TimeAdded = timeAdded(current, &added, &stamp)
+		}
+		next = append(next, added)
+	}
+	return next, true
+}
+
+// settled reports whether current holds all desired taints and no other owned
+// one.
+func settled(current, desired []corev1.Taint, owned func(*corev1.Taint) bool) bool {
+	for i := range current {
+		want := index(desired, current[i].Key, current[i].Effect)
+		if want < 0 && owned(&current[i]) {
+			return false
+		}
+		if want >= 0 && desired[want].Value != current[i].Value {
+			return false
+		}
+	}
+	for i := range desired {
+		if index(current, desired[i].Key, desired[i].Effect) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// timeAdded returns since when the taint counts: the earliest time that current
+// knows for its lineage, else the one given.
+func timeAdded(current []corev1.Taint, taint *corev1.Taint, otherwise *metav1.Time) *metav1.Time {
+	earliest := otherwise
+	for i := range current {
+		t := current[i].TimeAdded
+		if t != nil && SameLineage(&current[i], taint) && (earliest == nil || t.Before(earliest)) {
+			earliest = t
+		}
+	}
+	return earliest.DeepCopy()
+}
+
+// SameLineage reports whether two taints count as one for the pods of a node:
+// they have the same identity, or both are of those that OwnsNoExecute names.
+func SameLineage(a, b *corev1.Taint) bool {
+	return a.MatchTaint(b) || OwnsNoExecute(a) && OwnsNoExecute(b)
+}

@@ -1,0 +1,289 @@
+package timedqueue
+
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// A Group is queues with names under one roof, each with a rate of its own: one
+// queue for each zone of a cluster. A key is in one of them at most.
+//
+// A queue comes into being when it is first named by Add, Move or SetLimit, with
+// the group's Config. Start takes from whichever queue can hand something out
+// first, so that one that is held back never delays another.
+//
+// Operations are O(log n) in the keys of a queue and in the number of queues,
+// whatever the number of those that are idle. Like a [Queue], a Group is not
+// safe for concurrent use.
+type Group[G, K comparable, V any] struct {
+	config Config
+	epoch  time.Time
+	now    time.Time
+	order  uint64
+	spare  spare[K, V]
+
+	lanes map[G]*lane[G, K, V]
+	// home is the lane in which a key waits or acts. A key that acts stays there
+	// until its action ends; moving says where it goes then.
+	home   map[K]*lane[G, K, V]
+	moving map[K]G
+	// ready orders the lanes by when they can hand something out next; those that
+	// cannot are not in it.
+	ready heap[*lane[G, K, V]]
+}
+
+type lane[G, K comparable, V any] struct {
+	name    G
+	queue   *Queue[K, V]
+	order   uint64
+	index   int32 // in ready, or absent
+	retired bool
+}
+
+const absent = -1
+
+func (l *lane[G, K, V]) setIndex(i int32) { l.index = i }
+
+// NewGroup returns a group without queues. Each one starts with config.
+func NewGroup[G, K comparable, V any](config Config, now time.Time) (*Group[G, K, V], error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Group[G, K, V]{
+		config: config,
+		epoch:  now,
+		now:    now,
+		lanes:  make(map[G]*lane[G, K, V]),
+		home:   make(map[K]*lane[G, K, V]),
+		moving: make(map[K]G),
+	}, nil
+}
+
+// Add puts a key into a queue. When the key is in the group already, in this
+// queue or another, waiting or acting, Add changes nothing and returns false.
+func (g *Group[G, K, V]) Add(group G, key K, value V, due time.Time) bool {
+	l, known := g.home[key]
+	if !known {
+		l = g.lane(group)
+	}
+	if !l.queue.Add(key, value, due) {
+		return false
+	}
+	g.home[key] = l
+	if l.name != group {
+		g.moving[key] = group // it still acts in l, removed; the new entry starts elsewhere
+	}
+	g.settle(l)
+	return true
+}
+
+// Move takes a key from its queue to another. It keeps its due time, its place
+// by insertion and the failures counted. A key that is acting moves when its
+// action ends, if it stays at all.
+func (g *Group[G, K, V]) Move(key K, group G) bool {
+	l, ok := g.home[key]
+	if !ok {
+		return false
+	}
+	e, ok := l.queue.member(key)
+	if !ok {
+		return false
+	}
+	if e.acting() {
+		g.moving[key] = group
+		return true
+	}
+	g.transfer(e, l, group)
+	return true
+}
+
+// Refresh is [Queue.Refresh].
+func (g *Group[G, K, V]) Refresh(key K, value V) bool {
+	l, ok := g.home[key]
+	return ok && l.queue.Refresh(key, value)
+}
+
+// Reschedule is [Queue.Reschedule].
+func (g *Group[G, K, V]) Reschedule(key K, due time.Time) bool {
+	l, ok := g.home[key]
+	if !ok || !l.queue.Reschedule(key, due) {
+		return false
+	}
+	g.settle(l)
+	return true
+}
+
+// Remove is [Queue.Remove].
+func (g *Group[G, K, V]) Remove(key K) bool {
+	l, ok := g.home[key]
+	if !ok || !l.queue.Remove(key) {
+		return false
+	}
+	g.forgetGone(key, l)
+	g.settle(l)
+	return true
+}
+
+// Get is [Queue.Get]; it also names the queue that the key is in.
+func (g *Group[G, K, V]) Get(key K) (Item[K, V], G, bool) {
+	var none G
+	l, ok := g.home[key]
+	if !ok {
+		return Item[K, V]{}, none, false
+	}
+	item, ok := l.queue.Get(key)
+	if !ok {
+		return Item[K, V]{}, none, false
+	}
+	if target, moves := g.moving[key]; moves {
+		return item, target, true
+	}
+	return item, l.name, true
+}
+
+// Len returns how many keys are in the group, waiting or acting.
+func (g *Group[G, K, V]) Len() int {
+	n := 0
+	for _, l := range g.lanes {
+		n += l.queue.Len()
+	}
+	return n
+}
+
+// LenOf returns how many keys are in one queue.
+func (g *Group[G, K, V]) LenOf(group G) int {
+	l, ok := g.lanes[group]
+	if !ok {
+		return 0
+	}
+	return l.queue.Len()
+}
+
+// SetLimit is [Queue.SetLimit] for one queue.
+func (g *Group[G, K, V]) SetLimit(now time.Time, group G, limit rate.Limit) {
+	l := g.lane(group)
+	l.queue.SetLimit(g.advance(now), limit)
+	g.settle(l)
+}
+
+// Retire forgets a queue, its rate and its tokens: at once when it is empty,
+// else when its last key leaves. Naming it in Add, Move or SetLimit before that
+// keeps it.
+func (g *Group[G, K, V]) Retire(group G) {
+	l, ok := g.lanes[group]
+	if !ok {
+		return
+	}
+	l.retired = true
+	g.settle(l)
+}
+
+// Start hands out the key that could start first among all queues; see
+// [Queue.Start].
+func (g *Group[G, K, V]) Start(now time.Time) (Item[K, V], bool) {
+	now = g.advance(now)
+	for len(g.ready.places) > 0 {
+		first := &g.ready.places[0]
+		if time.Duration(first.due) > now.Sub(g.epoch) {
+			break
+		}
+		l := first.element
+		item, ok := l.queue.Start(now)
+		g.settle(l)
+		if ok {
+			return item, true
+		}
+	}
+	return Item[K, V]{}, false
+}
+
+// Finish is [Queue.Finish].
+func (g *Group[G, K, V]) Finish(now time.Time, item Item[K, V], result Result) {
+	l, ok := g.home[item.Key]
+	if !ok {
+		return
+	}
+	l.queue.Finish(g.advance(now), item, result)
+	g.forgetGone(item.Key, l)
+	if target, moves := g.moving[item.Key]; moves {
+		if e := l.queue.entries[item.Key]; !e.acting() {
+			g.transfer(e, l, target)
+		}
+	}
+	g.settle(l)
+}
+
+// Next is [Queue.Next] over all queues.
+func (g *Group[G, K, V]) Next(now time.Time) (time.Time, bool) {
+	g.advance(now)
+	if len(g.ready.places) == 0 {
+		return time.Time{}, false
+	}
+	return g.epoch.Add(time.Duration(g.ready.places[0].due)), true
+}
+
+func (g *Group[G, K, V]) transfer(e *entry[K, V], from *lane[G, K, V], group G) {
+	delete(g.moving, e.key)
+	to := g.lane(group)
+	if to == from {
+		return
+	}
+	from.queue.detach(e)
+	to.queue.attach(e)
+	g.home[e.key] = to
+	g.settle(from)
+	g.settle(to)
+}
+
+// forgetGone drops what the group knows of a key that its lane has dropped.
+func (g *Group[G, K, V]) forgetGone(key K, l *lane[G, K, V]) {
+	e, there := l.queue.entries[key]
+	if there && e.member {
+		return
+	}
+	delete(g.moving, key)
+	if !there {
+		delete(g.home, key)
+	}
+}
+
+func (g *Group[G, K, V]) lane(name G) *lane[G, K, V] {
+	l, ok := g.lanes[name]
+	if !ok {
+		g.order++
+		l = &lane[G, K, V]{
+			name:  name,
+			queue: newQueue(g.config, g.epoch, &g.order, &g.spare),
+			order: g.order,
+			index: absent,
+		}
+		g.lanes[name] = l
+	}
+	l.retired = false
+	return l
+}
+
+// settle puts a lane where it belongs in ready after any change of its queue.
+func (g *Group[G, K, V]) settle(l *lane[G, K, V]) {
+	at, ok := l.queue.next()
+	switch {
+	case ok && l.index == absent:
+		g.ready.push(int64(at), l.order, l)
+	case ok:
+		g.ready.move(int(l.index), int64(at), l.order)
+	case l.index != absent:
+		g.ready.remove(int(l.index))
+		l.index = absent
+	}
+	if l.retired && len(l.queue.entries) == 0 {
+		delete(g.lanes, l.name)
+	}
+}
+
+func (g *Group[G, K, V]) advance(now time.Time) time.Time {
+	if now.After(g.now) {
+		g.now = now
+	}
+	return g.now
+}
