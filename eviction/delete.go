@@ -1,0 +1,232 @@
+package eviction
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// An Action does one piece of [Work] and reports what came of it. [Delete.Act]
+// and the function that [DryRun] returns are actions.
+type Action func(ctx context.Context, work Work) Report
+
+// Pods is what [Delete] needs of a pod client of one namespace. The typed client
+// of client-go, clientset.CoreV1().Pods(namespace), is one.
+type Pods interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Pod, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*corev1.Pod, error)
+	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
+}
+
+// Nodes is what [Delete] needs of a node client, if it confirms.
+type Nodes interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Node, error)
+}
+
+// DeleteConfig is what [Delete] needs.
+type DeleteConfig struct {
+	// Pods returns the pod client of a namespace. Required.
+	Pods func(namespace string) Pods
+	// Confirm, if it is not nil, makes Delete read the pod and its node from the
+	// API server and decide again, just before it acts. That costs two calls a pod
+	// and closes the gap in which a cache is behind: a taint that was removed
+	// before the pod was bound does not evict it.
+	Confirm Nodes
+}
+
+// Validate reports the first thing that is wrong with the config.
+func (c DeleteConfig) Validate() error {
+	if c.Pods == nil {
+		return fmt.Errorf("%w: DeleteConfig.Pods is nil", ErrInvalidConfig)
+	}
+	return nil
+}
+
+// Delete evicts pods by deleting them, as kube-controller-manager does: it first
+// sets the condition DisruptionTarget, so that whoever owns the pod can tell the
+// eviction from a failure, then deletes the pod. That is one patch and one
+// delete a pod. Both carry the UID, so that a pod that was recreated under its
+// name is not touched; after a confirmation the delete carries the
+// resourceVersion too.
+//
+// It is safe for concurrent use.
+type Delete struct {
+	config DeleteConfig
+}
+
+// NewDelete returns a Delete.
+func NewDelete(config DeleteConfig) (*Delete, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Delete{config}, nil
+}
+
+// DryRun returns an action that does nothing but tell see about each pod that
+// would be evicted, once.
+func DryRun(see func(Work)) Action {
+	return func(_ context.Context, work Work) Report {
+		if work.Unmark {
+			return Report{Outcome: Unmarked}
+		}
+		see(work)
+		return Report{Outcome: Evicted}
+	}
+}
+
+const (
+	// ReasonTaint is the reason of the condition DisruptionTarget that Delete sets.
+	// It is that of kube-controller-manager.
+	ReasonTaint = "DeletionByTaintManager"
+	// ReasonCalledOff is its reason when Delete has taken it back.
+	ReasonCalledOff = "EvictionCalledOff"
+)
+
+// Marked reports whether the pod carries the condition that Delete sets.
+func Marked(pod *corev1.Pod) bool {
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		if c.Type == corev1.DisruptionTarget {
+			return c.Status == corev1.ConditionTrue && c.Reason == ReasonTaint
+		}
+	}
+	return false
+}
+
+// Act does what the work says.
+func (d *Delete) Act(ctx context.Context, work Work) Report {
+	pods := d.config.Pods(work.Pod.Namespace)
+	if work.Unmark {
+		if _, err := d.mark(ctx, pods, work, corev1.ConditionFalse); err != nil {
+			return d.failure(ctx, pods, work, err)
+		}
+		return Report{Outcome: Unmarked}
+	}
+	preconditions := metav1.Preconditions{UID: &work.Pod.UID}
+	if d.config.Confirm != nil {
+		live, report := d.confirm(ctx, pods, work)
+		if live == nil {
+			return report
+		}
+		work.Marked, work.Generation = Marked(live), live.Generation
+		preconditions.ResourceVersion = &live.ResourceVersion
+	}
+	if !work.Marked {
+		marked, err := d.mark(ctx, pods, work, corev1.ConditionTrue)
+		if err != nil {
+			return d.failure(ctx, pods, work, err)
+		}
+		if marked.DeletionTimestamp != nil {
+			return Report{Outcome: AlreadyGone}
+		}
+		if preconditions.ResourceVersion != nil {
+			preconditions.ResourceVersion = &marked.ResourceVersion
+		}
+	}
+	if err := pods.Delete(ctx, work.Pod.Name, metav1.DeleteOptions{Preconditions: &preconditions}); err != nil {
+		return d.failure(ctx, pods, work, fmt.Errorf("delete pod %s: %w", work.Pod, err))
+	}
+	return Report{Outcome: Evicted}
+}
+
+// confirm reads pod and node and decides again. It returns the pod when the work
+// is still to be done, else what to report.
+func (d *Delete) confirm(ctx context.Context, pods Pods, work Work) (*corev1.Pod, Report) {
+	live, err := pods.Get(ctx, work.Pod.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, Report{Outcome: AlreadyGone}
+	}
+	if err != nil {
+		return nil, Report{Outcome: Failed, Err: fmt.Errorf("read pod %s to confirm its eviction: %w", work.Pod, err)}
+	}
+	on, err := d.config.Confirm.Get(ctx, work.Node, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, Report{Outcome: Failed, Err: fmt.Errorf("read node %s to confirm the eviction of pod %s: %w", work.Node, work.Pod, err)}
+	}
+	if err != nil {
+		on = nil // a pod of a node that is gone is not ours to evict
+	}
+	now := time.Now()
+	switch verdict := work.Reconsider(live, on, now); {
+	case verdict.Reason == Gone && on != nil:
+		return nil, Report{Outcome: AlreadyGone}
+	case !verdict.DueAt(now):
+		return nil, Report{Outcome: NotDue}
+	}
+	return live, Report{}
+}
+
+func (d *Delete) mark(ctx context.Context, pods Pods, work Work, status corev1.ConditionStatus) (*corev1.Pod, error) {
+	patch, err := markPatch(work, status, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	marked, err := pods.Patch(ctx, work.Pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		return nil, fmt.Errorf("patch condition DisruptionTarget of pod %s: %w", work.Pod, err)
+	}
+	return marked, nil
+}
+
+// failure turns an error of the API into a report. A conflict with a pod that is
+// still the same is somebody else's write, and worth another try.
+func (d *Delete) failure(ctx context.Context, pods Pods, work Work, err error) Report {
+	if apierrors.IsNotFound(err) {
+		return Report{Outcome: AlreadyGone}
+	}
+	if apierrors.IsConflict(err) {
+		live, readErr := pods.Get(ctx, work.Pod.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(readErr) || readErr == nil && (live.UID != work.Pod.UID || live.DeletionTimestamp != nil) {
+			return Report{Outcome: AlreadyGone}
+		}
+	}
+	return Report{Outcome: Failed, Err: err}
+}
+
+// markPatch returns the strategic merge patch, for the status subresource, that
+// sets the condition DisruptionTarget. The UID in it makes the API server refuse
+// it for another pod.
+func markPatch(work Work, status corev1.ConditionStatus, now time.Time) ([]byte, error) {
+	condition := corev1.PodCondition{
+		Type:               corev1.DisruptionTarget,
+		Status:             status,
+		Reason:             ReasonTaint,
+		Message:            fmt.Sprintf("Evicted from node %s because of its taint %s.", work.Node, work.Verdict.Taint.ToString()),
+		ObservedGeneration: work.Generation,
+		LastTransitionTime: metav1.NewTime(now),
+	}
+	if status == corev1.ConditionFalse {
+		condition.Reason = ReasonCalledOff
+		condition.Message = "The pod need not leave its node any more."
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": work.Pod.UID},
+		"status":   map[string]any{"conditions": []map[string]any{asMap(condition)}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode condition patch of pod %s: %w", work.Pod, err)
+	}
+	return patch, nil
+}
+
+// asMap leaves out the fields that this condition does not set: encoded as the
+// typed struct it would null what others have written there.
+func asMap(c corev1.PodCondition) map[string]any {
+	fields := map[string]any{
+		"type":               c.Type,
+		"status":             c.Status,
+		"reason":             c.Reason,
+		"message":            c.Message,
+		"lastTransitionTime": c.LastTransitionTime,
+	}
+	if c.ObservedGeneration != 0 {
+		fields["observedGeneration"] = c.ObservedGeneration
+	}
+	return fields
+}

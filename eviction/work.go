@@ -1,0 +1,147 @@
+package eviction
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/taints"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// Work is one thing to do about one pod, now.
+type Work struct {
+	Pod  Key
+	Node string
+	// Verdict is why. For work that unmarks it is why the pod stays.
+	Verdict Verdict
+	// Unmark says that the pod is not to be evicted. It was about to be, and says
+	// so in a condition that has to be taken back.
+	Unmark bool
+	// Marked says that the pod carries that condition already.
+	Marked bool
+	// Generation is the pod's.
+	Generation int64
+	// Tries is how many attempts have failed before.
+	Tries int
+
+	taints  []Taint
+	pod     Pod
+	matcher taints.Matcher
+	item    timedqueue.Item[types.UID, *pod]
+}
+
+// Reconsider decides again from a pod and its node that were just read, both of
+// which may be nil when they are gone. What it cannot know from them, when
+// taints and pod were first seen, it takes from the tracker's view.
+func (w Work) Reconsider(live *corev1.Pod, on *corev1.Node, now time.Time) Verdict {
+	if live == nil || on == nil || live.UID != w.Pod.UID || live.DeletionTimestamp != nil {
+		return Verdict{Reason: Gone}
+	}
+	view := w.pod
+	view.Tolerations = live.Spec.Tolerations
+	return Decide(noExecute(on, w.taints, true, now), view, w.matcher)
+}
+
+// Outcome is what came of work.
+type Outcome int
+
+const (
+	// Evicted: the API server has accepted the eviction.
+	Evicted Outcome = iota
+	// AlreadyGone: the pod was deleted, is terminating, or is another one by now.
+	AlreadyGone
+	// NotDue: a closer look found that the pod need not leave. It is looked at
+	// again soon, when the tracker has seen why.
+	NotDue
+	// Unmarked: the condition was taken back.
+	Unmarked
+	// Failed: it has to be tried again.
+	Failed
+)
+
+// String returns the outcome's name.
+func (o Outcome) String() string {
+	names := [...]string{"Evicted", "AlreadyGone", "NotDue", "Unmarked", "Failed"}
+	if o < 0 || int(o) >= len(names) {
+		return fmt.Sprintf("Outcome(%d)", int(o))
+	}
+	return names[o]
+}
+
+// Report is what came of work, and why.
+type Report struct {
+	Outcome Outcome
+	// Wait is how long to wait before the next attempt. Zero means the backoff.
+	Wait time.Duration
+	// Err is the cause of a failure.
+	Err error
+}
+
+// Start hands out one thing to do now. What it hands out was decided from the
+// newest view that the tracker has.
+func (t *Tracker) Start(now time.Time) (Work, bool) {
+	for {
+		item, ok := t.due.Start(now)
+		if !ok {
+			return Work{}, false
+		}
+		p := item.Value
+		if at, ok := t.nextStep(now, p); !ok || at.After(now) {
+			t.due.Finish(now, item, timedqueue.Result{Outcome: timedqueue.Nothing})
+			t.decide(now, p)
+			continue
+		}
+		p.acting = true
+		verdict := t.verdict(p)
+		return Work{
+			Pod:        p.key,
+			Node:       p.node,
+			Verdict:    verdict,
+			Unmark:     !verdict.DueAt(now),
+			Marked:     p.marked,
+			Generation: p.generation,
+			Tries:      item.Tries,
+			taints:     t.nodes[p.node].taints,
+			pod:        p.Pod,
+			matcher:    t.config.Matcher,
+			item:       item,
+		}, true
+	}
+}
+
+// Finish takes what came of work. What the tracker has observed meanwhile counts
+// more: a pod that was forgotten stays forgotten, and the next step of one that
+// has changed is decided anew.
+func (t *Tracker) Finish(now time.Time, work Work, report Report) {
+	p := work.item.Value
+	p.acting, p.retryAt = false, time.Time{}
+	result := timedqueue.Result{Outcome: timedqueue.Failed, Wait: report.Wait}
+	switch report.Outcome {
+	case Evicted, AlreadyGone:
+		p.gone = true
+		result = timedqueue.Result{}
+	case Unmarked:
+		p.marked = false
+		result = timedqueue.Result{}
+	case NotDue:
+		result.Wait = max(result.Wait, cacheDelay)
+	}
+	t.due.Finish(now, work.item, result)
+	if t.pods[p.key.UID] != p {
+		return
+	}
+	if waiting, ok := t.due.Get(p.key.UID); ok {
+		p.retryAt = waiting.Due
+	}
+	t.decide(now, p)
+}
+
+// Next returns when Start can next hand something out.
+func (t *Tracker) Next(now time.Time) (time.Time, bool) { return t.due.Next(now) }
+
+// cacheDelay is how long what a closer look found may take to reach the tracker.
+const cacheDelay = time.Second

@@ -1,0 +1,167 @@
+package nodehealth
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// ReasonStopped is the reason of a condition that became Unknown because its
+	// node fell silent. It is that of kube-controller-manager.
+	ReasonStopped = "NodeStatusUnknown"
+	// ReasonNeverReported is the reason of a condition that is Unknown because its
+	// node has never reported. It is that of kube-controller-manager.
+	ReasonNeverReported = "NodeStatusNeverUpdated"
+)
+
+// PatchType is the kind of patch that [UnknownPatch] and [PodNotReadyPatch]
+// return. Both are for the status subresource.
+const PatchType = types.JSONPatchType
+
+// judged are the conditions that only the kubelet can know. NetworkUnavailable
+// is set by the control plane and stays.
+var judged = [...]corev1.NodeConditionType{
+	corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure,
+}
+
+// UnknownPatch returns the patch that makes a silent node's conditions Unknown,
+// and false when its Ready condition is so already.
+//
+// The patch is refused by the API server when the node is another one or its
+// Ready condition has changed: a fresh status wins. Everything else about the
+// node may change meanwhile. kube-apiserver answers 422 Invalid then, see
+// taints.GuardFailed.
+func UnknownPatch(node *corev1.Node, now time.Time) ([]byte, bool, error) {
+	ready := readyCondition(node)
+	if ready != nil && ready.Status == corev1.ConditionUnknown {
+		return nil, false, nil
+	}
+	patch := patch{}
+	patch.test("/metadata/uid", node.UID)
+	if len(node.Status.Conditions) == 0 {
+		patch.test(conditionsPath, nil)
+		patch.add(conditionsPath, []corev1.NodeCondition{})
+	}
+	for _, kind := range judged {
+		i := conditionIndex(node, kind)
+		if i < 0 {
+			patch.add(conditionsPath+"/-", neverReported(node, kind, now))
+			continue
+		}
+		path := conditionPath(i)
+		c := &node.Status.Conditions[i]
+		patch.test(path+"/type", c.Type)
+		if kind == corev1.NodeReady {
+			patch.test(path+"/status", c.Status)
+			patch.test(path+"/lastHeartbeatTime", c.LastHeartbeatTime)
+		}
+		if c.Status == corev1.ConditionUnknown {
+			continue
+		}
+		patch.add(path+"/status", corev1.ConditionUnknown)
+		patch.add(path+"/reason", ReasonStopped)
+		patch.add(path+"/message", "The node has sent no heartbeat for longer than its grace period.")
+		patch.add(path+"/lastTransitionTime", metav1.NewTime(now))
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return nil, false, fmt.Errorf("encode status patch of node %s: %w", node.Name, err)
+	}
+	return data, true, nil
+}
+
+// PodNotReadyPatch returns the patch that says that a pod is not ready, which is
+// what becomes of the pods of a node that is not ready: their endpoints must not
+// get traffic. It returns false when the pod does not say that it is ready. The
+// patch is refused when the pod is another one or its Ready condition has
+// changed.
+func PodNotReadyPatch(pod *corev1.Pod, now time.Time) ([]byte, bool, error) {
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		if c.Type != corev1.PodReady || c.Status == corev1.ConditionFalse {
+			continue
+		}
+		path := conditionPath(i)
+		patch := patch{}
+		patch.test("/metadata/uid", pod.UID)
+		patch.test(path+"/type", c.Type)
+		patch.test(path+"/status", c.Status)
+		patch.test(path+"/lastTransitionTime", c.LastTransitionTime)
+		patch.add(path+"/status", corev1.ConditionFalse)
+		patch.add(path+"/lastTransitionTime", metav1.NewTime(now))
+		data, err := json.Marshal(patch)
+		if err != nil {
+			return nil, false, fmt.Errorf("encode status patch of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		return data, true, nil
+	}
+	return nil, false, nil
+}
+
+// ReadyStatus returns the status of the node's Ready condition, and Unknown when
+// it has none.
+func ReadyStatus(node *corev1.Node) corev1.ConditionStatus {
+	if ready := readyCondition(node); ready != nil {
+		return ready.Status
+	}
+	return corev1.ConditionUnknown
+}
+
+func neverReported(node *corev1.Node, kind corev1.NodeConditionType, now time.Time) corev1.NodeCondition {
+	return corev1.NodeCondition{
+		Type:               kind,
+		Status:             corev1.ConditionUnknown,
+		Reason:             ReasonNeverReported,
+		Message:            "The node has never reported this condition.",
+		LastHeartbeatTime:  node.CreationTimestamp,
+		LastTransitionTime: metav1.NewTime(now),
+	}
+}
+
+// declaredByObserver reports whether the condition was written by an observer of
+// the node and not by its kubelet.
+func declaredByObserver(c *corev1.NodeCondition) bool {
+	return c.Status == corev1.ConditionUnknown && (c.Reason == ReasonStopped || c.Reason == ReasonNeverReported)
+}
+
+func readyCondition(node *corev1.Node) *corev1.NodeCondition {
+	if i := conditionIndex(node, corev1.NodeReady); i >= 0 {
+		return &node.Status.Conditions[i]
+	}
+	return nil
+}
+
+func conditionIndex(node *corev1.Node, kind corev1.NodeConditionType) int {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == kind {
+			return i
+		}
+	}
+	return -1
+}
+
+const conditionsPath = "/status/conditions"
+
+func conditionPath(i int) string { return conditionsPath + "/" + strconv.Itoa(i) }
+
+// patch is a JSON Patch. It tests and sets single fields, not whole conditions,
+// so that fields that a newer API server knows and we do not neither fail the
+// test nor get lost.
+type patch []operation
+
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+func (p *patch) test(path string, value any) { *p = append(*p, operation{"test", path, value}) }
+
+// add sets a field whether it is there or not.
+func (p *patch) add(path string, value any) { *p = append(*p, operation{"add", path, value}) }

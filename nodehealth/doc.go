@@ -1,0 +1,27 @@
+// Package nodehealth answers one question, from both sides: is this node alive?
+//
+// # The observer's half
+//
+//   - [Monitor] tells which nodes have been silent for longer than their grace
+//     period. It is a core: fed with nodes and leases, time as an argument.
+//   - [UnknownPatch] writes down that a node is silent: its conditions become
+//     Unknown, unless it has reported after all.
+//   - [PodNotReadyPatch] says of a pod on such a node that it is not ready.
+//
+// # The node's half
+//
+//   - [Heartbeats] renews the leases and reports the statuses of any number of
+//     nodes from one process: a virtual kubelet's one, a test fleet's thousands.
+//
+// # The caller's duties, observing
+//
+// Observe every node and every lease of kube-node-lease whenever they change,
+// and Forget them when they are deleted. Say Synced once the first lists are in.
+// For each [Silent] node that Start hands out, send UnknownPatch for the newest
+// version of the node, and tell Finish what came of it. A refused patch means
+// that the node has just reported: the news will reach Observe, so report
+// Undecided.
+//
+// A node that was found Unknown at the start stays so until it beats. Nothing is
+// known of its time before.
+package nodehealth
