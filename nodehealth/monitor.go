@@ -65,6 +65,7 @@ type Monitor struct {
 type vitals struct {
 	uid      types.UID // empty while only a lease has been seen
 	lastBeat time.Time
+	heard    bool // lastBeat is that of a beat
 	reported bool // its kubelet has posted a Ready condition
 
 	heartbeat metav1.Time // of the Ready condition
@@ -212,7 +213,7 @@ func (m *Monitor) Finish(now time.Time, silent Silent, finding Finding) {
 	result := timedqueue.Result{}
 	switch {
 	case finding == Alive && v.uid == silent.UID:
-		v.lastBeat = now
+		v.lastBeat, v.heard = now, true
 		m.expiry.Reschedule(silent.Name, now.Add(m.grace(v)))
 	case v.lastBeat.After(silent.Since):
 		m.expiry.Reschedule(silent.Name, v.lastBeat.Add(m.grace(v)))
@@ -234,11 +235,18 @@ func (m *Monitor) LastBeat(name string) (time.Time, bool) {
 	return v.lastBeat, true
 }
 
+// Heard reports whether a node has beaten since it was first seen. Until then
+// what its conditions say was written before our time.
+func (m *Monitor) Heard(name string) bool {
+	v, ok := m.nodes[name]
+	return ok && v.uid != "" && v.heard
+}
+
 // adopt starts watching a node of a UID that is new under this name. What is
 // known of the name's lease stays: a lease that outlived its node is no beat.
 func (m *Monitor) adopt(now time.Time, v *vitals, node *corev1.Node, ready *corev1.NodeCondition) {
 	m.expiry.Remove(node.Name)
-	v.uid, v.lastBeat = node.UID, now
+	v.uid, v.lastBeat, v.heard = node.UID, now, false
 	v.reported = ready != nil && ready.Reason != ReasonNeverReported
 	v.heartbeat = metav1.Time{}
 	if ready != nil {
@@ -254,7 +262,7 @@ func (m *Monitor) beat(now time.Time, name string, v *vitals) {
 	if v.uid == "" {
 		return
 	}
-	v.lastBeat = now
+	v.lastBeat, v.heard = now, true
 	// False for a node that is watched already, which is nearly always.
 	m.expiry.Add(name, v, now.Add(m.grace(v)))
 }

@@ -1,0 +1,95 @@
+package controller
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// An Action is one thing to do, complete with what to write. It is one of
+// [DeclareUnknown], [PatchTaints], [PatchLabels], [MarkPodNotReady], [Evict] and
+// [Record].
+type Action interface{ action() }
+
+// Patch is a write to the API server.
+type Patch struct {
+	Type types.PatchType
+	Data []byte
+	// Subresource is "status" or empty.
+	Subresource string
+}
+
+// DeclareUnknown says that a node is silent.
+type DeclareUnknown struct {
+	Node   *corev1.Node
+	Silent nodehealth.Silent
+	Patch  Patch
+}
+
+// PatchTaints gives a node other taints.
+type PatchTaints struct {
+	Node   *corev1.Node
+	Taints []corev1.Taint
+	Patch  Patch
+	// Zone is the node's.
+	Zone string
+	// Released says that the taints include a NoExecute taint that the zone's rate
+	// has released: the pods of the node are going to leave.
+	Released bool
+
+	look timedqueue.Item[string, struct{}]
+}
+
+// PatchLabels makes a node's older operating system and architecture labels say
+// what the newer ones do.
+type PatchLabels struct {
+	Node  *corev1.Node
+	Patch Patch
+
+	look timedqueue.Item[string, struct{}]
+}
+
+// MarkPodNotReady says of a pod on a node that is not ready that it is not ready
+// either.
+type MarkPodNotReady struct {
+	Pod   *corev1.Pod
+	Patch Patch
+
+	look timedqueue.Item[types.UID, struct{}]
+}
+
+// Evict makes a pod leave its node, or takes back that it was about to.
+type Evict struct {
+	Work eviction.Work
+}
+
+// Record tells about an object in an Event.
+type Record struct {
+	Object corev1.ObjectReference
+	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	Type, Reason, Message string
+}
+
+func (DeclareUnknown) action()  {}
+func (PatchTaints) action()     {}
+func (PatchLabels) action()     {}
+func (MarkPodNotReady) action() {}
+func (Evict) action()           {}
+func (Record) action()          {}
+
+// Result is what came of an action.
+type Result struct {
+	// Err is why it failed. NotFound means that the object is gone.
+	Err error
+	// Alive says of DeclareUnknown that a closer look found a heartbeat, and
+	// nothing was written.
+	Alive bool
+	// Node or Pod is the object as the API server has it after the write.
+	Node *corev1.Node
+	Pod  *corev1.Pod
+	// Eviction is what came of Evict.
+	Eviction eviction.Report
+}

@@ -1,0 +1,349 @@
+package controller
+
+import (
+	"encoding/json"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/taints"
+	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// node is what is known of a node: the newest of what the cache and our own last
+// write say.
+type node struct {
+	object *corev1.Node
+	own    ownWrite
+	zone   string
+	ready  corev1.ConditionStatus
+	// episode is the time since which Ready is as it is: a number that no other
+	// episode of any node has. Pods are marked not ready once in each.
+	episode int
+	// release is what the zone's queue has handed out while the taint that it
+	// allows is being written.
+	release *timedqueue.Item[string, struct{}]
+}
+
+// ownWrite remembers the version of an object that we have written ourselves.
+type ownWrite struct {
+	version string
+	at      time.Time
+}
+
+// newer reports whether our own write is newer than what the cache shows.
+func (w *ownWrite) newer(now time.Time, version string) bool {
+	if w.version == "" {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(version, w.version)
+	if err == nil && order < 0 && now.Before(w.at.Add(ownWriteCounts)) {
+		return true
+	}
+	w.version = ""
+	return false
+}
+
+// ObserveNode takes a look at a node as the cache has it.
+func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
+	n, known := c.nodes[object.Name]
+	if known && n.object.UID != object.UID {
+		c.ForgetNode(now, object.Name)
+		known = false
+	}
+	if known && n.own.newer(now, object.ResourceVersion) {
+		return
+	}
+	if !known {
+		n = &node{}
+		c.nodes[object.Name] = n
+		c.tell(nodeReference(object), corev1.EventTypeNormal, "RegisteredNode",
+			"Node %s event: Registered Node %s in Controller", object.Name, object.Name)
+	}
+	c.setNode(now, n, object)
+}
+
+// ForgetNode drops a node that was deleted.
+func (c *Controller) ForgetNode(now time.Time, name string) {
+	n, known := c.nodes[name]
+	if !known {
+		return
+	}
+	delete(c.nodes, name)
+	c.health.ForgetNode(name)
+	c.zones.Forget(name)
+	c.evictions.ForgetNode(now, name)
+	c.finishRelease(now, n, timedqueue.Nothing)
+	c.releases.Remove(name)
+	c.nodeLooks.Remove(name)
+	c.tell(nodeReference(n.object), corev1.EventTypeNormal, "RemovingNode",
+		"Node %s event: Removing Node %s from Controller", name, name)
+}
+
+// ObserveLease takes a look at a lease of the namespace kube-node-lease.
+func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
+	heard := c.health.Heard(lease.Name)
+	c.health.ObserveLease(now, lease)
+	if n, known := c.nodes[lease.Name]; known && !heard {
+		c.place(now, n) // a first heartbeat vouches for its conditions
+	}
+}
+
+// ForgetLease drops a lease that was deleted.
+func (c *Controller) ForgetLease(name string) { c.health.ForgetLease(name) }
+
+// adoptNode takes a node as the API server had it after a write of ours.
+func (c *Controller) adoptNode(now time.Time, object *corev1.Node) {
+	if object == nil {
+		return
+	}
+	n, known := c.nodes[object.Name]
+	if !known || n.object.UID != object.UID || older(object.ResourceVersion, n.object.ResourceVersion) {
+		return
+	}
+	n.own = ownWrite{object.ResourceVersion, now}
+	c.setNode(now, n, object)
+}
+
+func older(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order < 0
+}
+
+// setNode tells everyone of a node's newest version.
+func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
+	n.object = object
+	n.zone = c.config.ZoneOf(object)
+	if ready := nodehealth.ReadyStatus(object); ready != n.ready {
+		n.ready = ready
+		c.episodes++
+		n.episode = c.episodes
+		c.lookAtPods(now, n)
+	}
+	c.health.ObserveNode(now, object)
+	c.evictions.ObserveNode(now, object)
+	c.zones.Observe(now, object.Name, zone.Node{
+		Zone:     n.zone,
+		Ready:    n.ready == corev1.ConditionTrue,
+		Excluded: zone.Excluded(object),
+	})
+	c.place(now, n)
+}
+
+// place puts a node into the queues that it belongs in.
+func (c *Controller) place(now time.Time, n *node) {
+	name := n.object.Name
+	if c.wantsRelease(n) {
+		if !c.releases.Add(n.zone, name, struct{}{}, c.zones.NotBefore(name)) {
+			c.releases.Move(name, n.zone)
+		}
+	} else if n.release == nil {
+		c.releases.Remove(name)
+	}
+	if c.needsWrite(n, now) {
+		c.nodeLooks.Add(name, struct{}{}, now)
+	}
+}
+
+// wantsRelease reports whether a node should get a NoExecute taint once its
+// zone's rate allows.
+func (c *Controller) wantsRelease(n *node) bool {
+	return n.ready != corev1.ConditionTrue && !hasNoExecute(n.object)
+}
+
+func (c *Controller) needsWrite(n *node, now time.Time) bool {
+	_, change := c.wantedTaints(n, now)
+	return change || labelPatch(n.object) != nil
+}
+
+// wantedTaints returns the taints that a node should have now, and whether that
+// is a change. The NoExecute taint is kept, swapped or removed at any time; it is
+// added only when the zone's queue has released the node.
+//
+// A node that is tainted as ill but says that it is ready keeps its taints until
+// it is heard of: at our start it may have said so a moment before it died.
+func (c *Controller) wantedTaints(n *node, now time.Time) ([]corev1.Taint, bool) {
+	var room [8]corev1.Taint
+	desired := taints.AppendNoSchedule(room[:0], n.object)
+	noExecute, ill := taints.NoExecute(n.ready)
+	if ill && !c.lifted && (n.release != nil || hasNoExecute(n.object)) {
+		desired = append(desired, noExecute)
+	}
+	if !ill && !c.health.Heard(n.object.Name) {
+		return taints.Reconcile(n.object.Spec.Taints, desired, ownedUnheard, now)
+	}
+	return taints.Reconcile(n.object.Spec.Taints, desired, owned, now)
+}
+
+// ownedUnheard leaves out what only a heartbeat can take away.
+func ownedUnheard(t *corev1.Taint) bool {
+	return owned(t) && t.Key != corev1.TaintNodeNotReady && t.Key != corev1.TaintNodeUnreachable
+}
+
+func owned(t *corev1.Taint) bool { return taints.OwnsNoSchedule(t) || taints.OwnsNoExecute(t) }
+
+func hasNoExecute(object *corev1.Node) bool {
+	for i := range object.Spec.Taints {
+		if taints.OwnsNoExecute(&object.Spec.Taints[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// declare hands out a silent node, unless it says Unknown already.
+func (c *Controller) declare(now time.Time) (Action, bool) {
+	for {
+		silent, ok := c.health.Start(now)
+		if !ok {
+			return nil, false
+		}
+		n := c.nodes[silent.Name]
+		data, change, err := nodehealth.UnknownPatch(n.object, now)
+		if err != nil || !change {
+			c.health.Finish(now, silent, nodehealth.Declared)
+			continue
+		}
+		return DeclareUnknown{n.object, silent, Patch{nodehealth.PatchType, data, "status"}}, true
+	}
+}
+
+func (c *Controller) declared(now time.Time, action DeclareUnknown, result Result) {
+	finding := nodehealth.Declared
+	switch {
+	case result.Alive:
+		finding = nodehealth.Alive
+	case result.Err != nil && !apierrors.IsNotFound(result.Err):
+		finding = nodehealth.Undecided
+	}
+	c.health.Finish(now, action.Silent, finding)
+	c.adoptNode(now, result.Node)
+	if result.Node != nil && nodehealth.ReadyStatus(action.Node) == corev1.ConditionTrue {
+		c.tell(nodeReference(action.Node), corev1.EventTypeNormal, "NodeNotReady",
+			"Node %s status is now: NodeNotReady", action.Node.Name)
+	}
+}
+
+// lookAtNode hands out the next write that a node needs.
+func (c *Controller) lookAtNode(now time.Time) (Action, bool) {
+	c.takeReleases(now)
+	for {
+		look, ok := c.nodeLooks.Start(now)
+		if !ok {
+			return nil, false
+		}
+		if action := c.nodeAction(now, c.nodes[look.Key], look); action != nil {
+			return action, true
+		}
+		c.nodeLooks.Finish(now, look, timedqueue.Result{Outcome: timedqueue.Nothing})
+	}
+}
+
+// takeReleases lets the nodes that the zones' rates allow have their taint.
+func (c *Controller) takeReleases(now time.Time) {
+	for {
+		item, ok := c.releases.Start(now)
+		if !ok {
+			return
+		}
+		n := c.nodes[item.Key]
+		n.release = &item
+		c.nodeLooks.Add(item.Key, struct{}{}, now)
+	}
+}
+
+func (c *Controller) nodeAction(now time.Time, n *node, look timedqueue.Item[string, struct{}]) Action {
+	if next, change := c.wantedTaints(n, now); change {
+		data, err := taints.Patch(n.object, next)
+		if err == nil {
+			return PatchTaints{n.object, next, Patch{Type: taints.PatchType, Data: data}, n.zone, n.release != nil && !c.lifted, look}
+		}
+	}
+	// The taint that was released is not wanted any more.
+	c.finishRelease(now, n, timedqueue.Nothing)
+	if data := labelPatch(n.object); data != nil {
+		return PatchLabels{n.object, Patch{Type: types.StrategicMergePatchType, Data: data}, look}
+	}
+	return nil
+}
+
+func (c *Controller) tainted(now time.Time, action PatchTaints, result Result) {
+	n, known := c.nodes[action.Node.Name]
+	if known && n.object.UID == action.Node.UID && action.Released {
+		outcome := timedqueue.Done
+		if result.Err != nil {
+			outcome = timedqueue.Failed // it waits for another token
+		}
+		c.finishRelease(now, n, outcome)
+	}
+	c.adoptNode(now, result.Node)
+	c.finishLook(now, action.look, result.Err)
+}
+
+func (c *Controller) finishRelease(now time.Time, n *node, outcome timedqueue.Outcome) {
+	if n.release == nil {
+		return
+	}
+	c.releases.Finish(now, *n.release, timedqueue.Result{Outcome: outcome})
+	n.release = nil
+}
+
+// finishLook ends a look at a node, and looks again if there is more to write.
+func (c *Controller) finishLook(now time.Time, look timedqueue.Item[string, struct{}], err error) {
+	result := timedqueue.Result{}
+	if err != nil && !apierrors.IsNotFound(err) {
+		result.Outcome = timedqueue.Failed
+	}
+	c.nodeLooks.Finish(now, look, result)
+	n, known := c.nodes[look.Key]
+	if !known || result.Outcome == timedqueue.Failed {
+		return
+	}
+	c.place(now, n)
+	if !c.needsWrite(n, now) {
+		c.finishRelease(now, n, timedqueue.Nothing)
+	}
+}
+
+// labelPairs are the labels of which the second has to say what the first does.
+// Source: labelReconcileInfo of kube-controller-manager v1.37.
+var labelPairs = [...]struct{ from, to string }{
+	{corev1.LabelOSStable, "beta.kubernetes.io/os"},
+	{corev1.LabelArchStable, "beta.kubernetes.io/arch"},
+}
+
+// labelPatch returns the patch that makes the labels agree, or nil.
+func labelPatch(object *corev1.Node) []byte {
+	var labels map[string]string
+	for _, pair := range labelPairs {
+		value, there := object.Labels[pair.from]
+		if old, has := object.Labels[pair.to]; !there || has && old == value {
+			continue
+		}
+		if labels == nil {
+			labels = make(map[string]string, len(labelPairs))
+		}
+		labels[pair.to] = value
+	}
+	if labels == nil {
+		return nil
+	}
+	data, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": object.UID, "labels": labels},
+	})
+	if err != nil {
+		return nil // maps of strings always encode
+	}
+	return data
+}
+
+func nodeReference(object *corev1.Node) corev1.ObjectReference {
+	return corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: object.Name, UID: object.UID}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// errFenced is what a write gets that comes when we may no longer be the leader.
+var errFenced = errors.New("not sent: the leader's lease is not valid any more")
+
+// A fence lets writes through only while our leader's lease is valid. Leader
+// election alone does not stop a leader that slept through the end of its lease
+// from finishing what it was about to write.
+type fence struct {
+	duration time.Duration
+	// until is when the lease ends, as unix nanoseconds by the wall clock: unlike
+	// the monotonic one it goes on while the machine is suspended.
+	until atomic.Int64
+}
+
+// renewed takes note of a renewal that succeeded. It counts from when it was
+// sent: others count the lease from then or later.
+func (f *fence) renewed(sent time.Time) { f.until.Store(sent.Add(f.duration).UnixNano()) }
+
+func (f *fence) valid(now time.Time) bool { return now.UnixNano() < f.until.Load() }
+
+// lock wraps a resource lock so that the fence sees the renewals.
+func (f *fence) lock(inner resourcelock.Interface) resourcelock.Interface {
+	return &fencedLock{Interface: inner, fence: f}
+}
+
+type fencedLock struct {
+	resourcelock.Interface
+	fence *fence
+}
+
+func (l *fencedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, record, l.Interface.Create)
+}
+
+func (l *fencedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, record, l.Interface.Update)
+}
+
+func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
+	sent := time.Now()
+	if err := send(ctx, record); err != nil {
+		return err
+	}
+	if record.HolderIdentity != l.Identity() {
+		sent = time.Time{} // released
+	}
+	l.fence.renewed(sent)
+	return nil
+}
+
+// transport wraps a client's transport: requests that change something are sent
+// only while the lease is valid, and are given up when it ends.
+func (f *fence) transport(inner http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		if request.Method == http.MethodGet || request.Method == http.MethodHead {
+			return inner.RoundTrip(request)
+		}
+		if now := time.Now(); !f.valid(now) {
+			return nil, fmt.Errorf("%s %s: %w", request.Method, request.URL.Path, errFenced)
+		}
+		return inner.RoundTrip(request)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

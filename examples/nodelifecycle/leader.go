@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// errLost says that another replica leads, or may. The process has to end then:
+// what it knows of its own writes may be no longer the newest.
+var errLost = errors.New("lost the leader's lease")
+
+// election decides which of several replicas acts.
+type election struct {
+	options leaderOptions
+	client  kubernetes.Interface
+	events  *events
+	fence   *fence
+	health  *leaderelection.HealthzAdaptor
+}
+
+// run calls act while this replica leads, and idle until then. It returns nil
+// when ctx ends and errLost when the lease is lost, and in both cases only after
+// act and idle have returned.
+func (e *election) run(ctx context.Context, act, idle func(context.Context)) error {
+	lock, err := e.lock()
+	if err != nil {
+		return err
+	}
+	// When ctx ends, acting stops first and the lease is released after that. Until
+	// then the election has to go on.
+	electing, resign := context.WithCancel(context.WithoutCancel(ctx))
+	defer resign()
+	waiting, started := context.WithCancel(ctx)
+	defer started()
+
+	var leads atomic.Bool
+	defer context.AfterFunc(ctx, func() {
+		if !leads.Load() {
+			resign()
+		}
+	})()
+	acted := make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock:            e.fence.lock(lock),
+		LeaseDuration:   e.options.leaseDuration,
+		RenewDeadline:   e.options.renewDeadline,
+		RetryPeriod:     e.options.retryPeriod,
+		WatchDog:        e.health,
+		ReleaseOnCancel: true,
+		Name:            e.options.name,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) {
+				defer close(acted)
+				leads.Store(true)
+				started()
+				acting, stop := context.WithCancel(leading)
+				defer stop()
+				defer context.AfterFunc(ctx, stop)()
+				act(acting)
+				if ctx.Err() != nil {
+					resign()
+				}
+			},
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("set up leader election: %w", err)
+	}
+	var idling sync.WaitGroup
+	defer idling.Wait()
+	idling.Go(func() { idle(waiting) })
+	elector.Run(electing)
+	started()
+	if waiting.Err() != nil && leads.Load() {
+		<-acted
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return errLost
+}
+
+func (e *election) lock() (resourcelock.Interface, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("name this replica: %w", err)
+	}
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.options.namespace, e.options.name,
+		e.client.CoreV1(), e.client.CoordinationV1(), resourcelock.ResourceLockConfig{
+			Identity:      host + "_" + string(uuid.NewUUID()),
+			EventRecorder: e.events.nodes,
+		})
+	if err != nil {
+		return nil, fmt.Errorf("set up leader election: %w", err)
+	}
+	return lock, nil
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// A lifecycle is the controller with everything that connects it to a cluster.
+type lifecycle struct {
+	options    *options
+	dispatcher *dispatcher
+	core       *controller.Controller
+	feed       *feed
+	events     *events
+	registry   *prometheus.Registry
+	metrics    *metrics
+}
+
+// newLifecycle connects a controller to a cluster. Reads and writes go through
+// client, events through a client of their own so that they do not take the
+// controller's share of requests.
+func newLifecycle(ctx context.Context, o *options, client, eventClient kubernetes.Interface) (*lifecycle, error) {
+	core, err := controller.New(o.controller(), time.Now())
+	if err != nil {
+		return nil, err
+	}
+	l := &lifecycle{
+		options:  o,
+		core:     core,
+		feed:     newFeed(client, &rival{logger: klog.FromContext(ctx), since: time.Now()}),
+		events:   newEvents(ctx, eventClient),
+		registry: prometheus.NewRegistry(),
+	}
+	if l.metrics, err = newMetrics(l.registry, l); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	evict, err := newEviction(o, client)
+	if err != nil {
+		return nil, err
+	}
+	performer := &performer{
+		client:  client,
+		leases:  l.feed.leaseLister,
+		nodes:   l.events.nodes,
+		taints:  l.events.taints,
+		evict:   evict,
+		metrics: l.metrics,
+	}
+	l.dispatcher, err = timedqueue.NewDispatcher(timedqueue.DispatcherConfig[controller.Action, controller.Result]{
+		Core:    core,
+		Act:     performer.perform,
+		Workers: o.concurrentSyncs,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return l, l.feed.connect(l.dispatcher, core)
+}
+
+func newEviction(o *options, client kubernetes.Interface) (eviction.Action, error) {
+	config := eviction.DeleteConfig{
+		Pods: func(namespace string) eviction.Pods { return client.CoreV1().Pods(namespace) },
+	}
+	if o.confirmEvictions {
+		config.Confirm = client.CoreV1().Nodes()
+	}
+	deletion, err := eviction.NewDelete(config)
+	if err != nil {
+		return nil, err
+	}
+	return deletion.Act, nil
+}
+
+// read shows the controller's state.
+func (l *lifecycle) read(look func(*controller.Controller)) {
+	l.dispatcher.Lock()
+	defer l.dispatcher.Unlock()
+	look(l.core)
+}
+
+// observe fills the controller from the cluster and goes on until ctx ends. It
+// calls ready once all that existed has been seen.
+func (l *lifecycle) observe(ctx context.Context, ready func()) {
+	defer l.feed.stop()
+	if !l.feed.start(ctx) {
+		return
+	}
+	l.read((*controller.Controller).Synced)
+	ready()
+	<-ctx.Done()
+}
+
+// act performs what the controller asks for, until ctx ends and what was under
+// way is done.
+func (l *lifecycle) act(ctx context.Context) {
+	var passes sync.WaitGroup
+	defer passes.Wait()
+	passes.Go(func() { l.every(ctx, l.options.monitorPeriod, l.reevaluate) })
+	l.dispatcher.Run(ctx)
+}
+
+// idle keeps a controller that does not act from falling behind.
+func (l *lifecycle) idle(ctx context.Context) {
+	l.every(ctx, time.Second, func() { l.read(func(c *controller.Controller) { c.Idle(time.Now()) }) })
+}
+
+func (l *lifecycle) reevaluate() {
+	started := time.Now()
+	l.read(func(c *controller.Controller) { c.Reevaluate(time.Now()) })
+	l.metrics.passSeconds.Observe(time.Since(started).Seconds())
+}
+
+func (l *lifecycle) every(ctx context.Context, period time.Duration, do func()) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			do()
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// metrics has the names of kube-controller-manager v1.37, so that dashboards and
+// alerts go on working, and a few of its own.
+type metrics struct {
+	nodesTainted   *prometheus.CounterVec
+	declareSeconds prometheus.Histogram
+	passSeconds    prometheus.Histogram
+	podDeletions   prometheus.Counter
+	podSeconds     prometheus.Histogram
+	evictions      *prometheus.CounterVec
+	failures       *prometheus.CounterVec
+}
+
+// reader shows the state of a controller to the metrics that are gauges.
+type reader interface {
+	read(func(*controller.Controller))
+}
+
+func newMetrics(registry prometheus.Registerer, state reader) (*metrics, error) {
+	m := &metrics{
+		nodesTainted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "node_collector_evictions_total",
+			Help: "Number of Node evictions that happened since current instance of NodeController started: nodes that were tainted NoExecute.",
+		}, []string{"zone"}),
+		declareSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "node_collector_update_node_health_duration_seconds",
+			Help:    "Duration in seconds of declaring one silent node: the read of its lease and the patch of its conditions. Nodes that are not silent cost nothing here.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
+		}),
+		passSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "node_collector_update_all_nodes_health_duration_seconds",
+			Help:    "Duration in seconds of the look at all nodes that is taken every --node-monitor-period for safety. Detection of silent nodes does not wait for it.",
+			Buckets: prometheus.ExponentialBuckets(0.01, 4, 8),
+		}),
+		podDeletions: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "taint_eviction_controller_pod_deletions_total",
+			Help: "Total number of Pods deleted by this controller because of a NoExecute taint, since its start.",
+		}),
+		podSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "taint_eviction_controller_pod_deletion_duration_seconds",
+			Help:    "Latency, in seconds, between the time at which a Pod had to leave and its deletion.",
+			Buckets: []float64{0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240},
+		}),
+		evictions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "nodelifecycle_eviction_attempts_total",
+			Help: "Attempts to evict a Pod, by what came of them.",
+		}, []string{"outcome"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "nodelifecycle_failed_actions_total",
+			Help: "Writes to the API server that failed and were put back, by what they were to do.",
+		}, []string{"action"}),
+	}
+	for _, c := range []prometheus.Collector{m.nodesTainted, m.declareSeconds, m.passSeconds, m.podDeletions, m.podSeconds, m.evictions, m.failures, newZoneGauges(state)} {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) performed(action controller.Action, result controller.Result, started, ended time.Time) {
+	what, _ := describe(action)
+	if result.Err != nil || result.Eviction.Outcome == eviction.Failed {
+		m.failures.WithLabelValues(what).Inc()
+	}
+	switch action := action.(type) {
+	case controller.DeclareUnknown:
+		m.declareSeconds.Observe(ended.Sub(started).Seconds())
+	case controller.PatchTaints:
+		if action.Released && result.Err == nil {
+			m.nodesTainted.WithLabelValues(action.Zone).Inc()
+		}
+	case controller.Evict:
+		m.evictions.WithLabelValues(result.Eviction.Outcome.String()).Inc()
+		if result.Eviction.Outcome == eviction.Evicted {
+			m.podDeletions.Inc()
+			m.podSeconds.Observe(ended.Sub(action.Work.Verdict.Due).Seconds())
+		}
+	}
+}
+
+// zoneGauges reads the zones when it is asked, so that a zone that is gone is
+// gone from the metrics too.
+type zoneGauges struct {
+	state                                           reader
+	health, size, unhealthy, rate, queued, pods, at *prometheus.Desc
+}
+
+func newZoneGauges(state reader) *zoneGauges {
+	byZone := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, []string{"zone"}, nil)
+	}
+	return &zoneGauges{
+		state:     state,
+		health:    byZone("node_collector_zone_health", "Gauge measuring percentage of healthy nodes per zone."),
+		size:      byZone("node_collector_zone_size", "Gauge measuring number of registered Nodes per zones."),
+		unhealthy: byZone("node_collector_unhealthy_nodes_in_zone", "Gauge measuring number of not Ready Nodes per zones."),
+		rate:      byZone("nodelifecycle_zone_rate", "Nodes a second that may be tainted NoExecute in the zone now."),
+		queued:    byZone("nodelifecycle_zone_queued_nodes", "Nodes that wait for their NoExecute taint."),
+		pods:      prometheus.NewDesc("nodelifecycle_pending_evictions", "Pods that wait to be evicted, now or later.", nil, nil),
+		at:        prometheus.NewDesc("nodelifecycle_cluster_phase", "1 for the phase that the cluster is in: Acting, Suspended or Settling.", []string{"phase"}, nil),
+	}
+}
+
+func (g *zoneGauges) Describe(descs chan<- *prometheus.Desc) { prometheus.DescribeByCollect(g, descs) }
+
+func (g *zoneGauges) Collect(found chan<- prometheus.Metric) {
+	var zones []zone.Status
+	var phase zone.Phase
+	var pending int
+	queued := map[string]int{}
+	g.state.read(func(c *controller.Controller) {
+		zones, phase, pending = c.Zones(), c.Phase(), c.Pending()
+		for _, z := range zones {
+			queued[z.Zone] = c.Queued(z.Zone)
+		}
+	})
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		found <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	for _, z := range zones {
+		health := 100.0
+		if size := z.Counts.Size(); size > 0 {
+			health = 100 * float64(z.Counts.Ready) / float64(size)
+		}
+		gauge(g.health, health, z.Zone)
+		gauge(g.size, float64(z.Counts.Size()), z.Zone)
+		gauge(g.unhealthy, float64(z.Counts.NotReady), z.Zone)
+		gauge(g.rate, z.Rate, z.Zone)
+		gauge(g.queued, float64(queued[z.Zone]), z.Zone)
+	}
+	gauge(g.pods, float64(pending))
+	gauge(g.at, 1, string(phase))
+}

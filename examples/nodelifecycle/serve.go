@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/tools/leaderelection"
+)
+
+// server answers /metrics, /healthz and /readyz.
+type server struct {
+	listener net.Listener
+	http     *http.Server
+	ready    atomic.Bool
+}
+
+// newServer listens at once, so that an address in use is found before anything
+// else is done.
+func newServer(address string, registry *prometheus.Registry, health *leaderelection.HealthzAdaptor) (*server, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics-bind-address: %w", err)
+	}
+	s := &server{listener: listener}
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, request *http.Request) {
+		answer(w, health.Check(request))
+	})
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		var err error
+		if !s.ready.Load() {
+			err = fmt.Errorf("caches have not synced yet")
+		}
+		answer(w, err)
+	})
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	return s, nil
+}
+
+func answer(w http.ResponseWriter, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = w.Write([]byte("ok")) // the client is gone; nobody is left to tell
+}
+
+// run answers until ctx ends.
+func (s *server) run(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() { failed <- s.http.Serve(s.listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve metrics: %w", err)
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	err := s.http.Shutdown(closing)
+	<-failed
+	if err != nil {
+		return fmt.Errorf("stop serving metrics: %w", err)
+	}
+	return nil
+}
