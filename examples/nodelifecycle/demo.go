@@ -2,10 +2,104 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
+	"os"
+	"slices"
+	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 )
 
-func demonstrate(context.Context, *pflag.FlagSet, io.Writer) error { return errors.New("no demo yet") }
+// The demonstration runs the same controller as on a real cluster, with short
+// times, on a cluster in memory. Its world plays the nodes; its witness looks
+// only at what the API shows, and knows nothing of the controller.
+
+// demoDefaults are the flags of the demonstration, unless they are given.
+var demoDefaults = map[string]string{
+	"node-monitor-period":          "1s",
+	"node-monitor-grace-period":    "4s",
+	"node-startup-grace-period":    "4s",
+	"node-heartbeat-interval":      "1s",
+	"node-eviction-rate":           "1",
+	"secondary-node-eviction-rate": "0.5",
+	"large-cluster-size-threshold": "10",
+	"kube-api-qps":                 "1000",
+	"kube-api-burst":               "1000",
+}
+
+// outage is one line of the script: some nodes fall silent for a while.
+type outage struct {
+	title     string
+	at, until time.Duration // after the start; until zero is for good
+	nodes     []string
+}
+
+// script is what happens. Times are chosen so that nodes are back before the
+// tolerations of their pods end, where the title says so.
+func script(w *world) []outage {
+	a, b, c := w.inZone("a"), w.inZone("b"), w.inZone("c")
+	return []outage{
+		{"a rack of zone a burns down: 3 nodes, for good", 6 * time.Second, 0, a[:3]},
+		{"2 nodes of zone b reboot, and are back just in time", 7 * time.Second, 14 * time.Second, b[:2]},
+		{"zone c loses power: all its 20 nodes", 15 * time.Second, 24 * time.Second, c},
+		{"the network between all nodes and the API server fails", 28 * time.Second, 34 * time.Second, slices.Concat(a[3:], b, c)},
+	}
+}
+
+const demoLength = 41 * time.Second
+
+// setDemoDefaults gives the flags that were not given the values that suit the
+// demonstration.
+func setDemoDefaults(flags *pflag.FlagSet) error {
+	for name, value := range demoDefaults {
+		if flags.Changed(name) {
+			continue
+		}
+		if err := flags.Set(name, value); err != nil {
+			return fmt.Errorf("set up the demonstration: %w", err)
+		}
+	}
+	return nil
+}
+
+// demonstrate plays the script and returns an error if the summary does not
+// hold.
+func demonstrate(ctx context.Context, o *options, out io.Writer) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	cluster := memory.NewCluster()
+	w, err := newWorld(ctx, cluster)
+	if err != nil {
+		return fmt.Errorf("set up the cluster: %w", err)
+	}
+	client := cluster.NewClient()
+	l, err := newLifecycle(ctx, o, client, cluster.NewClient())
+	if err != nil {
+		return err
+	}
+	defer l.events.stop()
+	seen := newWitness(cluster.NewClient())
+	show := &view{out: out, live: terminal(out), world: w, witness: seen, lifecycle: l}
+
+	err = together(ctx,
+		w.run,
+		seen.run,
+		func(ctx context.Context) error { l.observe(ctx, func() {}); return nil },
+		func(ctx context.Context) error { l.act(ctx); return nil },
+		func(ctx context.Context) error { defer stop(); return w.play(ctx, script(w), show) },
+	)
+	if err != nil || !w.over() {
+		return err
+	}
+	return seen.judge(w, o).print(out, client.Requests())
+}
+
+// terminal reports whether out is one that a view can be redrawn on.
+func terminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

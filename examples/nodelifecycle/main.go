@@ -65,7 +65,9 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 	case found:
 		err = runInCluster(ctx, &o, config)
 	default:
-		err = demonstrate(ctx, flags, out)
+		if err = setDemoDefaults(flags); err == nil {
+			err = demonstrate(ctx, &o, out)
+		}
 	}
 	if err != nil {
 		fmt.Fprintf(diagnostics, "nodelifecycle: %v\n", err)

@@ -113,7 +113,11 @@ func newZoneGauges(state reader) *zoneGauges {
 	}
 }
 
-func (g *zoneGauges) Describe(descs chan<- *prometheus.Desc) { prometheus.DescribeByCollect(g, descs) }
+func (g *zoneGauges) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{g.health, g.size, g.unhealthy, g.rate, g.queued, g.pods, g.at} {
+		descs <- desc
+	}
+}
 
 func (g *zoneGauges) Collect(found chan<- prometheus.Metric) {
 	var zones []zone.Status

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/nodehealth"
+)
+
+const (
+	demoZones        = "abc"
+	demoNodesPerZone = 20
+	demoToleration   = 6 // seconds
+)
+
+// patience is how long a pod of the demonstration tolerates an ill node.
+type patience int
+
+const (
+	impatient patience = iota // not at all
+	patient                   // for demoToleration
+	faithful                  // for ever, like a DaemonSet's
+)
+
+// podsPerNode is what runs on each node of the demonstration.
+var podsPerNode = []patience{impatient, patient, patient, patient, patient, faithful, faithful}
+
+// world plays the nodes of the demonstration: it sends their heartbeats, unless
+// they are down, and lets their kubelets finish what is being deleted.
+type world struct {
+	cluster *memory.Cluster
+	beats   *nodehealth.Heartbeats
+	nodes   []string
+	started time.Time
+
+	mu   sync.Mutex
+	down map[string]bool
+	fell map[string][]time.Time // when a node fell silent
+	done bool
+}
+
+var errDown = errors.New("node is down")
+
+func newWorld(ctx context.Context, cluster *memory.Cluster) (*world, error) {
+	w := &world{cluster: cluster, down: map[string]bool{}, fell: map[string][]time.Time{}}
+	client := cluster.NewClient()
+	beats, err := nodehealth.NewHeartbeats(nodehealth.HeartbeatsConfig{
+		Leases:         client.CoordinationV1().Leases(corev1.NamespaceNodeLease),
+		Nodes:          client.CoreV1().Nodes(),
+		LeaseDuration:  4 * time.Second,
+		RenewInterval:  time.Second,
+		StatusInterval: time.Second,
+		ReportInterval: 2 * time.Second,
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.beats = beats
+	for _, zone := range demoZones {
+		for i := range demoNodesPerZone {
+			if err := w.addNode(ctx, client, string(zone), fmt.Sprintf("node-%c%02d", zone, i)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return w, nil
+}
+
+func (w *world) addNode(ctx context.Context, client kubernetes.Interface, zone, name string) error {
+	node, err := client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name,
+		Labels: map[string]string{
+			corev1.LabelTopologyZone: zone,
+			corev1.LabelOSStable:     "linux",
+			corev1.LabelArchStable:   "amd64",
+		},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	w.nodes = append(w.nodes, name)
+	for i, p := range podsPerNode {
+		if err := addPod(ctx, client, fmt.Sprintf("%s-%d", name, i), name, p); err != nil {
+			return err
+		}
+	}
+	return w.beats.Add(nodehealth.HeartbeatNode{
+		Name:  name,
+		UID:   node.UID,
+		Alive: func(context.Context) error { return w.alive(name) },
+		Status: func(context.Context) (corev1.NodeStatus, error) {
+			return corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+				{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"},
+			}}, nil
+		},
+	})
+}
+
+func addPod(ctx context.Context, client kubernetes.Interface, name, on string, p patience) error {
+	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.PodSpec{Tolerations: p.tolerations()},
+	}
+	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	if err := pods.Bind(ctx, &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: on},
+	}, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	bound, err := pods.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	bound.Status.Conditions = append(bound.Status.Conditions, corev1.PodCondition{
+		Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
+	})
+	_, err = pods.UpdateStatus(ctx, bound, metav1.UpdateOptions{})
+	return err
+}
+
+func (p patience) tolerations() []corev1.Toleration {
+	if p == impatient {
+		return nil
+	}
+	var seconds *int64
+	if p == patient {
+		seconds = ptr.To[int64](demoToleration)
+	}
+	var tolerations []corev1.Toleration
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		tolerations = append(tolerations, corev1.Toleration{
+			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: seconds,
+		})
+	}
+	return tolerations
+}
+
+func (w *world) inZone(zone string) []string {
+	var names []string
+	for _, name := range w.nodes {
+		if strings.HasPrefix(name, "node-"+zone) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// run sends heartbeats and finishes deletions until ctx ends.
+func (w *world) run(ctx context.Context) error {
+	// That nodes are down is the play, not news.
+	return together(klog.NewContext(ctx, logr.Discard()), w.beats.Run, func(ctx context.Context) error {
+		ticker := time.NewTicker(200 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+				w.cluster.FinalizePods(func(node string) bool { return w.alive(node) == nil })
+			}
+		}
+	})
+}
+
+// play follows the script and tells the view about it.
+func (w *world) play(ctx context.Context, outages []outage, show *view) error {
+	w.started = time.Now()
+	type change struct {
+		at   time.Duration
+		down bool
+		outage
+	}
+	var changes []change
+	for _, o := range outages {
+		changes = append(changes, change{o.at, true, o})
+		if o.until > 0 {
+			changes = append(changes, change{o.until, false, o})
+		}
+	}
+	ticker := time.NewTicker(250 * time.Millisecond)
+	defer ticker.Stop()
+	for time.Since(w.started) < demoLength {
+		for i := range changes {
+			if c := &changes[i]; c.at > 0 && time.Since(w.started) >= c.at {
+				w.set(c.nodes, c.down)
+				show.say(c.outage, c.down)
+				c.at = 0
+			}
+		}
+		show.draw()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+	w.mu.Lock()
+	w.done = true
+	w.mu.Unlock()
+	return nil
+}
+
+func (w *world) set(nodes []string, down bool) {
+	w.mu.Lock()
+	for _, name := range nodes {
+		w.down[name] = down
+		if down {
+			w.fell[name] = append(w.fell[name], time.Now())
+		}
+	}
+	w.mu.Unlock()
+}
+
+func (w *world) alive(name string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.down[name] {
+		return errDown
+	}
+	return nil
+}
+
+// over reports whether the script was played to its end.
+func (w *world) over() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.done
+}
