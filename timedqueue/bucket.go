@@ -1,85 +1,97 @@
 package timedqueue
 
 import (
+	"math"
 	"time"
 
 	"golang.org/x/time/rate"
 )
 
-// A bucket is a rate.Limiter with what a queue of actions needs beside it: a
-// token that was taken for nothing can be returned, and a limit of zero holds a
-// stored token too.
+// A bucket is a token bucket over its queue's time, which is a distance from an
+// epoch and does not go back. A token that was taken for nothing can be returned
+// to it, and a limit of zero holds a stored token too.
 //
-// A rate.Reservation cannot be cancelled once its time has come, so a returned
-// token is kept as a credit. Credits are whole tokens that the limiter has given
-// out already: spending one can never exceed the limiter's rate.
+// It is no rate.Limiter. A rate.Reservation cannot be cancelled once its time has
+// come. A returned token that is kept beside the limiter's own, as a credit, lets
+// one more than the burst through while the limiter's next token is earned in
+// part: only who counts both in one number can cap them.
 type bucket struct {
-	limiter *rate.Limiter
-	credits int
+	limit   rate.Limit
+	burst   float64
+	tokens  float64
+	counted time.Duration // when tokens was counted
 }
 
 func newBucket(limit rate.Limit, burst int) bucket {
-	return bucket{limiter: rate.NewLimiter(limit, burst)}
+	return bucket{limit: sane(limit), burst: float64(burst), tokens: float64(burst)}
 }
 
-// take spends one token. Times passed to a bucket must not decrease.
-func (b *bucket) take(now time.Time) bool {
-	if b.limiter.Limit() <= 0 {
+// take spends one token.
+func (b *bucket) take(now time.Duration) bool {
+	if wait, ok := b.wait(now); !ok || wait > 0 {
 		return false
 	}
-	b.trim(now)
-	if b.credits > 0 {
-		b.credits--
-		return true
+	if b.limit != rate.Inf {
+		b.tokens--
 	}
-	return b.limiter.AllowN(now, 1)
+	return true
 }
 
 // giveBack returns a token that was taken for nothing.
-func (b *bucket) giveBack(now time.Time) {
-	if b.limiter.Limit() == rate.Inf {
-		return
-	}
-	b.credits++
-	b.trim(now)
-}
-
-// trim drops the credits that a bucket of this size could not have held.
-func (b *bucket) trim(now time.Time) {
-	if b.credits == 0 {
-		return
-	}
-	room := b.limiter.Burst() - int(b.limiter.TokensAt(now))
-	b.credits = min(b.credits, max(room, 0))
+func (b *bucket) giveBack(now time.Duration) {
+	b.earn(now)
+	b.tokens = min(b.tokens+1, b.burst)
 }
 
 // setLimit changes the rate. Tokens earned until now stay, none are added.
-func (b *bucket) setLimit(now time.Time, limit rate.Limit) {
-	b.limiter.SetLimitAt(now, limit)
+func (b *bucket) setLimit(now time.Duration, limit rate.Limit) {
+	b.earn(now)
+	b.limit = sane(limit)
 }
 
 // wait returns how long after now take can succeed; false means not before the
-// limit changes.
-func (b *bucket) wait(now time.Time) (time.Duration, bool) {
-	limit := b.limiter.Limit()
-	if limit <= 0 {
+// limit changes. A token less than a nanosecond away is at hand, since time is
+// no finer: this also swallows what adding up fractions loses. It is taken in
+// advance, so the rate holds over time.
+func (b *bucket) wait(now time.Duration) (time.Duration, bool) {
+	if b.limit == 0 {
 		return 0, false
 	}
-	if limit == rate.Inf || b.credits > 0 {
+	b.earn(now)
+	if b.tokens >= 1 || b.limit == rate.Inf {
 		return 0, true
 	}
-	missing := 1 - b.limiter.TokensAt(now)
-	if missing <= 0 {
-		return 0, true
-	}
-	seconds := missing / float64(limit)
-	if seconds > maxWait.Seconds() {
+	nanoseconds := (1 - b.tokens) / float64(b.limit) * float64(time.Second)
+	if nanoseconds > float64(maxWait) {
 		return maxWait, true
 	}
-	// Rounded up: a wait that ends before its token costs one more look.
-	return time.Duration(seconds*float64(time.Second)) + 1, true
+	return time.Duration(nanoseconds), true
 }
 
-// maxWait keeps sums of times far from overflow. A queue with a limit so small
-// looks again after a century.
-const maxWait = 100 * 365 * 24 * time.Hour
+func (b *bucket) earn(now time.Duration) {
+	earned := (now - b.counted).Seconds() * float64(b.limit)
+	b.tokens = min(b.tokens+earned, b.burst)
+	b.counted = now
+}
+
+// sane makes one value of all that mean no limit, and one of all that mean hold.
+// An infinity or a NaN in tokens would stay there.
+func sane(limit rate.Limit) rate.Limit {
+	switch {
+	case limit > rate.Inf:
+		return rate.Inf
+	case limit > 0:
+		return limit
+	}
+	return 0
+}
+
+const (
+	// maxWait bounds every wait. A queue with a limit so small looks again after a
+	// century.
+	maxWait = 100 * 365 * 24 * time.Hour
+
+	// maxNow bounds a queue's now, at 146 years from its epoch, so that now and a
+	// wait can be added.
+	maxNow = time.Duration(math.MaxInt64) - maxWait
+)

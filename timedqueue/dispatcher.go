@@ -101,7 +101,7 @@ func (d *Dispatcher[T, R]) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		work, started, wait := d.start(time.Now())
+		work, started, wait := d.start()
 		if started {
 			acting.Go(func() { d.finish(work, d.act(ctx, work)) })
 			continue
@@ -116,9 +116,10 @@ func (d *Dispatcher[T, R]) Run(ctx context.Context) {
 }
 
 // start takes one piece of work or, when there is none, tells how long to sleep.
-func (d *Dispatcher[T, R]) start(now time.Time) (work T, started bool, wait time.Duration) {
+func (d *Dispatcher[T, R]) start() (work T, started bool, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	now := time.Now() // after the lock: waiting for it must not count
 	if d.idle == 0 {
 		return work, false, longest // the end of an action wakes us
 	}
@@ -130,7 +131,11 @@ func (d *Dispatcher[T, R]) start(now time.Time) (work T, started bool, wait time
 	if !ok {
 		return work, false, longest
 	}
-	return work, false, min(max(next.Sub(now), shortest), longest)
+	wait = next.Sub(now)
+	if wait <= 0 {
+		return work, false, pause
+	}
+	return work, false, min(wait, longest)
 }
 
 func (d *Dispatcher[T, R]) finish(work T, result R) {
@@ -143,7 +148,8 @@ func (d *Dispatcher[T, R]) finish(work T, result R) {
 const (
 	// longest stands for "until something changes".
 	longest = time.Hour
-	// shortest keeps a core that promises work and then has none from using up a
-	// processor.
-	shortest = time.Millisecond
+	// pause keeps a core that promises work for now and then has none from using
+	// up a processor. A short wait is no such case: a queue with a limit of 10,000
+	// a second and a burst of one has to be looked at as often.
+	pause = time.Millisecond
 )

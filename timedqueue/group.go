@@ -17,17 +17,19 @@ import (
 // whatever the number of those that are idle. Like a [Queue], a Group is not
 // safe for concurrent use.
 type Group[G, K comparable, V any] struct {
-	config Config
-	epoch  time.Time
-	now    time.Time
-	order  uint64
-	spare  spare[K, V]
+	config   Config
+	epoch    time.Time
+	now      time.Time
+	sequence uint64
+	spare    spare[K, V]
 
 	lanes map[G]*lane[G, K, V]
 	// home is the lane in which a key waits or acts. A key that acts stays there
 	// until its action ends; moving says where it goes then.
 	home   map[K]*lane[G, K, V]
-	moving map[K]G
+	moving map[K]*lane[G, K, V]
+	keys   int // in the group
+	peak   int // the most in home since it last gave its memory back
 	// ready orders the lanes by when they can hand something out next; those that
 	// cannot are not in it.
 	ready heap[*lane[G, K, V]]
@@ -36,7 +38,7 @@ type Group[G, K comparable, V any] struct {
 type lane[G, K comparable, V any] struct {
 	name    G
 	queue   *Queue[K, V]
-	order   uint64
+	keys    int   // that are here to stay, or will come when their action ends
 	index   int32 // in ready, or absent
 	retired bool
 }
@@ -56,7 +58,7 @@ func NewGroup[G, K comparable, V any](config Config, now time.Time) (*Group[G, K
 		now:    now,
 		lanes:  make(map[G]*lane[G, K, V]),
 		home:   make(map[K]*lane[G, K, V]),
-		moving: make(map[K]G),
+		moving: make(map[K]*lane[G, K, V]),
 	}, nil
 }
 
@@ -64,16 +66,20 @@ func NewGroup[G, K comparable, V any](config Config, now time.Time) (*Group[G, K
 // queue or another, waiting or acting, Add changes nothing and returns false.
 func (g *Group[G, K, V]) Add(group G, key K, value V, due time.Time) bool {
 	l, known := g.home[key]
+	if known {
+		if _, in := l.queue.member(key); in {
+			return false
+		}
+	}
+	to := g.lane(group)
 	if !known {
-		l = g.lane(group)
+		l = to
+		g.home[key] = l
+		g.peak = max(g.peak, len(g.home))
 	}
-	if !l.queue.Add(key, value, due) {
-		return false
-	}
-	g.home[key] = l
-	if l.name != group {
-		g.moving[key] = group // it still acts in l, removed; the new entry starts elsewhere
-	}
+	l.queue.Add(key, value, due)
+	g.direct(key, l, to) // removed, it may still act in l; the new entry starts in to
+	g.count(to, 1)
 	g.settle(l)
 	return true
 }
@@ -90,11 +96,15 @@ func (g *Group[G, K, V]) Move(key K, group G) bool {
 	if !ok {
 		return false
 	}
+	from, to := g.target(key, l), g.lane(group)
+	g.count(from, -1)
+	g.count(to, 1)
 	if e.acting() {
-		g.moving[key] = group
+		g.direct(key, l, to)
+		g.settle(from)
 		return true
 	}
-	g.transfer(e, l, group)
+	g.transfer(e, l, to)
 	return true
 }
 
@@ -120,8 +130,7 @@ func (g *Group[G, K, V]) Remove(key K) bool {
 	if !ok || !l.queue.Remove(key) {
 		return false
 	}
-	g.forgetGone(key, l)
-	g.settle(l)
+	g.left(key, l)
 	return true
 }
 
@@ -136,28 +145,20 @@ func (g *Group[G, K, V]) Get(key K) (Item[K, V], G, bool) {
 	if !ok {
 		return Item[K, V]{}, none, false
 	}
-	if target, moves := g.moving[key]; moves {
-		return item, target, true
-	}
-	return item, l.name, true
+	return item, g.target(key, l).name, true
 }
 
 // Len returns how many keys are in the group, waiting or acting.
-func (g *Group[G, K, V]) Len() int {
-	n := 0
-	for _, l := range g.lanes {
-		n += l.queue.Len()
-	}
-	return n
-}
+func (g *Group[G, K, V]) Len() int { return g.keys }
 
-// LenOf returns how many keys are in one queue.
+// LenOf returns how many keys are in one queue, those included that will move
+// there when their action ends.
 func (g *Group[G, K, V]) LenOf(group G) int {
 	l, ok := g.lanes[group]
 	if !ok {
 		return 0
 	}
-	return l.queue.Len()
+	return l.keys
 }
 
 // SetLimit is [Queue.SetLimit] for one queue.
@@ -204,14 +205,17 @@ func (g *Group[G, K, V]) Finish(now time.Time, item Item[K, V], result Result) {
 	if !ok {
 		return
 	}
+	members := l.queue.Len()
 	l.queue.Finish(g.advance(now), item, result)
-	g.forgetGone(item.Key, l)
-	if target, moves := g.moving[item.Key]; moves {
-		if e := l.queue.entries[item.Key]; !e.acting() {
-			g.transfer(e, l, target)
-		}
+	e, there := l.queue.entries[item.Key]
+	switch {
+	case l.queue.Len() < members:
+		g.left(item.Key, l)
+	case !there: // it had been removed during the action
+		g.forget(item.Key, l)
+	case !e.acting():
+		g.transfer(e, l, g.target(item.Key, l))
 	}
-	g.settle(l)
 }
 
 // Next is [Queue.Next] over all queues.
@@ -223,39 +227,70 @@ func (g *Group[G, K, V]) Next(now time.Time) (time.Time, bool) {
 	return g.epoch.Add(time.Duration(g.ready.places[0].due)), true
 }
 
-func (g *Group[G, K, V]) transfer(e *entry[K, V], from *lane[G, K, V], group G) {
-	delete(g.moving, e.key)
-	to := g.lane(group)
-	if to == from {
+// direct notes where a key that acts in l goes when its action ends.
+func (g *Group[G, K, V]) direct(key K, l, to *lane[G, K, V]) {
+	if to == l {
+		delete(g.moving, key)
 		return
 	}
-	from.queue.detach(e)
-	to.queue.attach(e)
-	g.home[e.key] = to
-	g.settle(from)
-	g.settle(to)
+	g.moving[key] = to
 }
 
-// forgetGone drops what the group knows of a key that its lane has dropped.
-func (g *Group[G, K, V]) forgetGone(key K, l *lane[G, K, V]) {
-	e, there := l.queue.entries[key]
-	if there && e.member {
+// target returns the lane in which a key is, or will be when its action ends.
+func (g *Group[G, K, V]) target(key K, l *lane[G, K, V]) *lane[G, K, V] {
+	if to, moves := g.moving[key]; moves {
+		return to
+	}
+	return l
+}
+
+// transfer brings a waiting entry to where it belongs.
+func (g *Group[G, K, V]) transfer(e *entry[K, V], from, to *lane[G, K, V]) {
+	if to != from {
+		delete(g.moving, e.key)
+		from.queue.detach(e)
+		to.queue.attach(e)
+		g.home[e.key] = to
+		g.settle(to)
+	}
+	g.settle(from)
+}
+
+// left notes that a key that was in l is no longer in the group.
+func (g *Group[G, K, V]) left(key K, l *lane[G, K, V]) {
+	to := g.target(key, l)
+	delete(g.moving, key)
+	g.count(to, -1)
+	g.settle(to)
+	g.forget(key, l)
+}
+
+// forget drops a key that its lane has dropped: one that still acts it has not.
+func (g *Group[G, K, V]) forget(key K, l *lane[G, K, V]) {
+	g.settle(l)
+	if _, acts := l.queue.entries[key]; acts {
 		return
 	}
-	delete(g.moving, key)
-	if !there {
-		delete(g.home, key)
+	delete(g.home, key)
+	if len(g.home) == 0 && g.peak > keptWhenEmpty {
+		g.home = make(map[K]*lane[G, K, V])
+		g.moving = make(map[K]*lane[G, K, V])
+		g.spare = spare[K, V]{}
+		g.peak = 0
 	}
+}
+
+func (g *Group[G, K, V]) count(l *lane[G, K, V], keys int) {
+	l.keys += keys
+	g.keys += keys
 }
 
 func (g *Group[G, K, V]) lane(name G) *lane[G, K, V] {
 	l, ok := g.lanes[name]
 	if !ok {
-		g.order++
 		l = &lane[G, K, V]{
 			name:  name,
-			queue: newQueue(g.config, g.epoch, &g.order, &g.spare),
-			order: g.order,
+			queue: newQueue(g.config, g.epoch, &g.sequence, &g.spare),
 			index: absent,
 		}
 		g.lanes[name] = l
@@ -265,23 +300,30 @@ func (g *Group[G, K, V]) lane(name G) *lane[G, K, V] {
 }
 
 // settle puts a lane where it belongs in ready after any change of its queue.
+// Lanes that are ready at the same time are ordered by the insertion of their
+// first keys.
 func (g *Group[G, K, V]) settle(l *lane[G, K, V]) {
 	at, ok := l.queue.next()
 	switch {
 	case ok && l.index == absent:
-		g.ready.push(int64(at), l.order, l)
+		g.ready.push(int64(at), l.queue.waiting.places[0].order, l)
 	case ok:
-		g.ready.move(int(l.index), int64(at), l.order)
+		g.ready.move(int(l.index), int64(at), l.queue.waiting.places[0].order)
 	case l.index != absent:
 		g.ready.remove(int(l.index))
 		l.index = absent
 	}
-	if l.retired && len(l.queue.entries) == 0 {
+	if l.retired && l.keys == 0 && len(l.queue.entries) == 0 {
 		delete(g.lanes, l.name)
 	}
 }
 
+// advance moves the group's now forward as [Queue] does, so that every lane sees
+// the same one.
 func (g *Group[G, K, V]) advance(now time.Time) time.Time {
+	if last := g.epoch.Add(maxNow); now.After(last) {
+		now = last
+	}
 	if now.After(g.now) {
 		g.now = now
 	}

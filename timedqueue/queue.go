@@ -43,8 +43,8 @@ func (c Config) Validate() error {
 // the due ones at a rate. It is the core: it keeps no clock and starts nothing.
 //
 // Every operation is O(log n) at most and, but for growth, allocates nothing.
-// An entry costs its key twice, its value, and about 90 bytes. A queue that
-// becomes empty gives its memory back.
+// An entry costs its key twice, its value, and about 100 bytes. A queue gives
+// the memory of its entries back when it becomes empty, not before.
 //
 // Now never goes backwards inside a queue: an earlier now than the last one
 // counts as the last one. A Queue is not safe for concurrent use.
@@ -57,9 +57,12 @@ type Queue[K comparable, V any] struct {
 	entries map[K]*entry[K, V]
 	waiting heap[*entry[K, V]]
 	spare   *spare[K, V]
-	members int     // entries that are in the queue; entries also holds removed ones that still act
-	order   *uint64 // of insertion; a Group's queues share it, as they share spare
-	starts  uint64
+	members int // entries that are in the queue; entries also holds removed ones that still act
+	peak    int // the most entries since it last gave its memory back
+
+	// sequence numbers insertions and starts. A Group's queues share it, as they
+	// share spare, so that it also tells whose item an item is.
+	sequence *uint64
 }
 
 // An Item is a key that [Queue.Start] handed out, or that [Queue.Get] showed.
@@ -71,7 +74,9 @@ type Item[K comparable, V any] struct {
 	// Tries counts the actions on this item that have failed.
 	Tries int
 
-	start uint64
+	start    uint64
+	sequence *uint64 // of the queue or group that handed it out
+	spent    bool    // a token, which can be given back
 }
 
 // New returns an empty queue. It holds its burst of tokens from now on.
@@ -82,14 +87,14 @@ func New[K comparable, V any](config Config, now time.Time) (*Queue[K, V], error
 	return newQueue(config, now, new(uint64), new(spare[K, V])), nil
 }
 
-func newQueue[K comparable, V any](config Config, epoch time.Time, order *uint64, spare *spare[K, V]) *Queue[K, V] {
+func newQueue[K comparable, V any](config Config, epoch time.Time, sequence *uint64, spare *spare[K, V]) *Queue[K, V] {
 	return &Queue[K, V]{
-		backoff: config.Backoff.withDefaults(),
-		bucket:  newBucket(config.Limit, max(config.Burst, 1)),
-		epoch:   epoch,
-		entries: make(map[K]*entry[K, V]),
-		spare:   spare,
-		order:   order,
+		backoff:  config.Backoff.withDefaults(),
+		bucket:   newBucket(config.Limit, max(config.Burst, 1)),
+		epoch:    epoch,
+		entries:  make(map[K]*entry[K, V]),
+		spare:    spare,
+		sequence: sequence,
 	}
 }
 
@@ -100,13 +105,14 @@ func (q *Queue[K, V]) Add(key K, value V, due time.Time) bool {
 	if known && e.member {
 		return false
 	}
-	*q.order++
+	*q.sequence++
 	if !known {
 		e = q.spare.take()
 		e.key = key
 		q.entries[key] = e
+		q.peak = max(q.peak, len(q.entries))
 	}
-	e.value, e.order, e.tries, e.member = value, *q.order, 0, true
+	e.value, e.order, e.tries, e.member = value, *q.sequence, 0, true
 	e.due = q.distance(due)
 	q.members++
 	if e.acting() {
@@ -173,7 +179,9 @@ func (q *Queue[K, V]) Get(key K) (Item[K, V], bool) {
 	if !ok {
 		return Item[K, V]{}, false
 	}
-	return q.item(e), true
+	item := q.item(e)
+	item.start = 0 // what Get shows, Finish does not take
+	return item, true
 }
 
 // Len returns how many keys are in the queue, waiting or acting.
@@ -183,14 +191,11 @@ func (q *Queue[K, V]) Len() int { return q.members }
 // hand. A limit that is negative or not a number holds everything, like zero.
 func (q *Queue[K, V]) SetLimit(now time.Time, limit rate.Limit) {
 	q.advance(now)
-	if limit < 0 || math.IsNaN(float64(limit)) {
-		limit = 0
-	}
-	q.bucket.setLimit(q.time(q.now), limit)
+	q.bucket.setLimit(q.now, limit)
 }
 
 // Limit returns the rate.
-func (q *Queue[K, V]) Limit() rate.Limit { return q.bucket.limiter.Limit() }
+func (q *Queue[K, V]) Limit() rate.Limit { return q.bucket.limit }
 
 // Start hands out the first key that is due, if a token is at hand, and spends
 // the token. The key is acting until [Queue.Finish].
@@ -199,27 +204,29 @@ func (q *Queue[K, V]) Start(now time.Time) (Item[K, V], bool) {
 	if len(q.waiting.places) == 0 || time.Duration(q.waiting.places[0].due) > q.now {
 		return Item[K, V]{}, false
 	}
-	if !q.bucket.take(q.time(q.now)) {
+	if !q.bucket.take(q.now) {
 		return Item[K, V]{}, false
 	}
 	e := q.waiting.places[0].element
 	q.waiting.remove(0)
-	q.starts++
-	e.start = q.starts
-	return q.item(e), true
+	*q.sequence++
+	e.start = *q.sequence
+	item := q.item(e)
+	item.spent = q.bucket.limit != rate.Inf
+	return item, true
 }
 
 // Finish says how the action on an item ended. Each started item is finished
 // once; a second Finish, or one for an item of another queue, changes nothing.
 func (q *Queue[K, V]) Finish(now time.Time, item Item[K, V], result Result) {
 	e, ok := q.entries[item.Key]
-	if !ok || !e.acting() || e.start != item.start {
+	if !ok || !e.acting() || e.start != item.start || q.sequence != item.sequence {
 		return
 	}
 	q.advance(now)
 	e.start = 0
-	if result.Outcome == Nothing {
-		q.bucket.giveBack(q.time(q.now))
+	if result.Outcome == Nothing && item.spent {
+		q.bucket.giveBack(q.now)
 	}
 	switch {
 	case !e.member:
@@ -251,7 +258,7 @@ func (q *Queue[K, V]) next() (time.Duration, bool) {
 	if len(q.waiting.places) == 0 {
 		return 0, false
 	}
-	wait, ok := q.bucket.wait(q.time(q.now))
+	wait, ok := q.bucket.wait(q.now)
 	if !ok {
 		return 0, false
 	}
@@ -269,7 +276,7 @@ func (q *Queue[K, V]) retry(e *entry[K, V], wait time.Duration) {
 	if e.tries < math.MaxUint16 {
 		e.tries++
 	}
-	e.due = q.now + wait
+	e.due = q.now + min(wait, maxWait)
 	q.push(e)
 }
 
@@ -282,11 +289,13 @@ func (q *Queue[K, V]) detach(e *entry[K, V]) {
 	q.waiting.remove(int(e.index))
 	delete(q.entries, e.key)
 	q.members--
+	q.shrink()
 }
 
 // attach takes over an entry that waits. Both queues have the same epoch.
 func (q *Queue[K, V]) attach(e *entry[K, V]) {
 	q.entries[e.key] = e
+	q.peak = max(q.peak, len(q.entries))
 	q.members++
 	q.push(e)
 }
@@ -295,11 +304,18 @@ func (q *Queue[K, V]) attach(e *entry[K, V]) {
 func (q *Queue[K, V]) drop(e *entry[K, V]) {
 	delete(q.entries, e.key)
 	q.spare.giveBack(e)
-	if len(q.entries) == 0 && cap(q.waiting.places) > keptWhenEmpty {
-		q.entries = make(map[K]*entry[K, V])
-		q.waiting = heap[*entry[K, V]]{}
-		*q.spare = spare[K, V]{}
+	q.shrink()
+}
+
+// shrink gives an empty queue's memory back.
+func (q *Queue[K, V]) shrink() {
+	if len(q.entries) > 0 || q.peak <= keptWhenEmpty {
+		return
 	}
+	q.entries = make(map[K]*entry[K, V])
+	q.waiting = heap[*entry[K, V]]{}
+	*q.spare = spare[K, V]{}
+	q.peak = 0
 }
 
 // keptWhenEmpty is the size up to which an empty queue keeps its memory, so that
@@ -315,13 +331,13 @@ func (q *Queue[K, V]) member(key K) (*entry[K, V], bool) {
 }
 
 func (q *Queue[K, V]) item(e *entry[K, V]) Item[K, V] {
-	return Item[K, V]{Key: e.key, Value: e.value, Due: q.time(e.due), Tries: int(e.tries), start: e.start}
+	return Item[K, V]{Key: e.key, Value: e.value, Due: q.time(e.due), Tries: int(e.tries), start: e.start, sequence: q.sequence}
 }
 
-// advance moves the queue's now forward, never back: rate.Limiter would credit
-// the same time twice.
+// advance moves the queue's now forward, never back: the bucket would earn the
+// same time twice.
 func (q *Queue[K, V]) advance(now time.Time) {
-	q.now = max(q.now, q.distance(now))
+	q.now = max(q.now, min(q.distance(now), maxNow))
 }
 
 // distance saturates at about 292 years from the queue's creation.

@@ -89,5 +89,12 @@ func (b Backoff) delay(failures int) time.Duration {
 	if b.Jitter == nil {
 		return wait
 	}
-	return wait + time.Duration(float64(wait)*max(b.Jitter(), 0))
+	longer := float64(wait) * (1 + b.Jitter())
+	switch {
+	case longer >= float64(maxWait):
+		return maxWait
+	case longer > float64(wait):
+		return time.Duration(longer)
+	}
+	return wait // the share was negative or not a number
 }
