@@ -6,7 +6,8 @@
 //   - Sets: [Find], [Add], [Remove], [Filter] and [Diff] work on lists of taints.
 //     A taint's identity is its key and effect. They never modify their
 //     arguments, keep the order of what they keep, and return the argument
-//     itself when there is nothing to change.
+//     itself when there is nothing to change, cut to its length, so that an
+//     append to it does not write into a list that a cache owns.
 //   - [Matcher] says whether a toleration tolerates a taint, as Kubernetes v1.37
 //     does.
 //   - [AppendNoSchedule] and [NoExecute] say which taints a node should have,

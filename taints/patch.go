@@ -18,8 +18,12 @@ const PatchType = types.JSONPatchType
 // refuses it otherwise; see [GuardFailed].
 //
 // The guard is a test of the list itself, not the resourceVersion, so that the
-// node's other writers, its heartbeats above all, do not stand in the way.
+// node's other writers, its heartbeats above all, do not stand in the way. A node
+// without a UID is an error: the guard would fail for ever.
 func Patch(node *corev1.Node, next []corev1.Taint) ([]byte, error) {
+	if node.UID == "" {
+		return nil, fmt.Errorf("node %s has no UID to guard a taint patch with", node.Name)
+	}
 	current := node.Spec.Taints
 	if len(current) == 0 {
 		current = nil // a list that is missing tests equal to null, not to [] (seen on v1.37.1)

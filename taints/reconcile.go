@@ -1,6 +1,7 @@
 package taints
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,11 +15,13 @@ import (
 //
 // The desired taints' TimeAdded does not count. A NoExecute taint keeps the one
 // that it has, takes over that of its lineage (see the package comment), or gets
-// now in whole seconds, which is how the API stores it. Desired taints should be
-// owned; one that is not is added like the others but never removed.
+// now in whole seconds, which is how the API stores it. Of several that its
+// lineage has the earliest counts. A taint that is desired twice is added once,
+// with the first one's value. Desired taints should be owned; one that is not is
+// added like the others but never removed.
 func Reconcile(current, desired []corev1.Taint, owned func(*corev1.Taint) bool, now time.Time) ([]corev1.Taint, bool) {
 	if settled(current, desired, owned) {
-		return current, false
+		return slices.Clip(current), false
 	}
 	next := make([]corev1.Taint, 0, len(current)+len(desired))
 	for i := range current {
@@ -34,8 +37,8 @@ func Reconcile(current, desired []corev1.Taint, owned func(*corev1.Taint) bool, 
 		next = append(next, kept)
 	}
 	for i := range desired {
-		if index(current, desired[i].Key, desired[i].Effect) >= 0 {
-			continue
+		if index(next, desired[i].Key, desired[i].Effect) >= 0 {
+			continue // kept above, or desired twice; the API refuses a list that holds it twice
 		}
 		added := desired[i]
 		added.TimeAdded = nil
@@ -69,12 +72,13 @@ func settled(current, desired []corev1.Taint, owned func(*corev1.Taint) bool) bo
 }
 
 // timeAdded returns since when the taint counts: the earliest time that current
-// knows for its lineage, else the one given.
+// knows for its lineage, else the one given. A zero time is a missing one: that
+// is how protobuf decodes an empty field.
 func timeAdded(current []corev1.Taint, taint *corev1.Taint, otherwise *metav1.Time) *metav1.Time {
 	earliest := otherwise
 	for i := range current {
 		t := current[i].TimeAdded
-		if t != nil && SameLineage(&current[i], taint) && (earliest == nil || t.Before(earliest)) {
+		if !t.IsZero() && SameLineage(&current[i], taint) && (earliest.IsZero() || t.Before(earliest)) {
 			earliest = t
 		}
 	}

@@ -23,7 +23,7 @@ func Add(taints []corev1.Taint, taint corev1.Taint) []corev1.Taint {
 		return append(slices.Clip(taints), taint)
 	}
 	if same(&taints[i], &taint) {
-		return taints
+		return slices.Clip(taints)
 	}
 	changed := slices.Clone(taints)
 	changed[i] = taint
@@ -51,7 +51,7 @@ func Filter(taints []corev1.Taint, keep func(*corev1.Taint) bool) []corev1.Taint
 		}
 		return kept
 	}
-	return taints
+	return slices.Clip(taints)
 }
 
 // Diff returns the taints that are in desired but not in current, and those that
