@@ -1,0 +1,321 @@
+package nodehealth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// Heartbeats is the node's half: it renews the leases and reports the status of
+// any number of nodes, as a kubelet does for one. It is made for virtual kubelets
+// and for fleets of simulated nodes.
+//
+// A renewal is one call, an Update of the lease as we last wrote it; only when
+// somebody else has written it is it read again. A look at a status that has not
+// changed is no call. A report is one call, a patch that holds for the Node's UID
+// and resource version; when that fails the Node is read again.
+//
+// A beat that fails is tried again soon, after a random and growing pause of up to
+// its interval, and no other beat waits for it, unless all workers hang: each
+// beat ends after Timeout. Nodes cost two entries in a heap, not a goroutine or
+// timer, and keep the lease and the status that the API server last showed.
+//
+// When a node was silent, because its gate was shut or its renewals failed for
+// LeaseDuration, its status is reported with the next beat: the node lifecycle
+// controller will have set Ready to Unknown, and only a report sets it back.
+//
+// When the API server has no Node of the name, or one with another UID, the
+// node's lease is no longer renewed, since it would vouch for somebody else. That
+// is found out when a status is written; a node without Status is for the caller
+// to Remove. The Node is looked for again as after a failure.
+//
+// Methods are safe for concurrent use.
+type Heartbeats struct {
+	config     HeartbeatsConfig
+	schedule   *heartbeatSchedule // touched with dispatcher locked
+	dispatcher *timedqueue.Dispatcher[heartbeatTurn, heartbeatResult]
+	running    atomic.Bool
+}
+
+// errNodeGone means that there is no Node with our UID.
+var errNodeGone = errors.New("the Node is gone or another of its name")
+
+// NewHeartbeats returns heartbeats of no nodes. It starts nothing.
+func NewHeartbeats(config HeartbeatsConfig) (*Heartbeats, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	config = config.withDefaults()
+	if config.Rand == nil {
+		config.Rand = rand.Float64
+	}
+	schedule, err := newHeartbeatSchedule(config, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	h := &Heartbeats{config: config, schedule: schedule}
+	h.dispatcher, err = timedqueue.NewDispatcher(timedqueue.DispatcherConfig[heartbeatTurn, heartbeatResult]{
+		Core:    schedule,
+		Act:     h.beat,
+		Workers: int(heartbeatKinds) * config.Workers, // the schedule shares them out
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// Run sends beats until ctx ends, then waits for those under way and returns nil.
+// What ctx ends is broken off, so that takes as long as the clients need to
+// notice. Leases are left to expire, as the kubelet leaves them. Run may be called
+// again after it has returned, but not twice at a time.
+func (h *Heartbeats) Run(ctx context.Context) error {
+	if !h.running.CompareAndSwap(false, true) {
+		return ErrHeartbeatsRunning
+	}
+	defer h.running.Store(false)
+	h.dispatcher.Run(ctx)
+	return nil
+}
+
+// Add makes a node beat, at once when Run runs and from then on. Its Node object
+// has to exist: it is the caller who registers nodes. It may be called during
+// Run and before. O(log n).
+func (h *Heartbeats) Add(node HeartbeatNode) error {
+	if err := h.config.validateNode(node); err != nil {
+		return err
+	}
+	h.dispatcher.Lock()
+	defer h.dispatcher.Unlock()
+	if !h.schedule.add(time.Now(), node, h.config.Leases != nil) {
+		return fmt.Errorf("%w: %s", ErrHeartbeatNodeKnown, node.Name)
+	}
+	return nil
+}
+
+// Remove makes a node fall silent; it reports whether the node was there. The
+// lease stays and expires. A beat that is under way may still arrive; the caller
+// who removes a node and adds another of its name need not wait for it, since it
+// is over before the new node's first beat of the kind begins. O(log n).
+func (h *Heartbeats) Remove(name string) bool {
+	h.dispatcher.Lock()
+	defer h.dispatcher.Unlock()
+	return h.schedule.remove(name)
+}
+
+// Changed has a node's status looked at now, and reported if it is other than
+// what the API server has. It is for nodes that know when their status changes;
+// the others are found out within StatusInterval. When the node's gate was shut,
+// it is tried now and the lease renewed too. Changed reports whether the node is
+// there, and waits for nothing. O(log n).
+func (h *Heartbeats) Changed(name string) bool {
+	h.dispatcher.Lock()
+	defer h.dispatcher.Unlock()
+	return h.schedule.changed(time.Now(), name)
+}
+
+// beat takes one node's turn.
+func (h *Heartbeats) beat(ctx context.Context, turn heartbeatTurn) heartbeatResult {
+	node := turn.item.Value.node
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "node", klog.KRef("", node.Name))
+	result := heartbeatResult{started: time.Now()}
+	limited, cancel := context.WithTimeout(klog.NewContext(ctx, logger), h.config.Timeout)
+	defer cancel()
+
+	err := alive(limited, turn)
+	switch {
+	case err != nil:
+		result.outcome = heartbeatWithheld
+	case turn.kind == leaseBeat:
+		err = h.renew(limited, turn.item.Value)
+	default:
+		result.reported, err = h.report(limited, turn)
+	}
+	if err != nil && result.outcome != heartbeatWithheld {
+		result.outcome, result.reported = heartbeatFailed, notDue
+		if errors.Is(err, errNodeGone) {
+			result.outcome = heartbeatGone
+		}
+	}
+	if ctx.Err() == nil { // a beat that Run's end has broken off says nothing
+		logBeat(logger, turn, result, err)
+		h.count(turn, result)
+	}
+	return result
+}
+
+func alive(ctx context.Context, turn heartbeatTurn) error {
+	if turn.gone {
+		return errNodeGone
+	}
+	if node := turn.item.Value.node; node.Alive != nil {
+		return node.Alive(ctx)
+	}
+	return nil
+}
+
+// renew writes the lease. That the lease is still as we wrote it last is
+// taken for granted until the API server says otherwise.
+func (h *Heartbeats) renew(ctx context.Context, state *heartbeatState) error {
+	if state.lease != nil {
+		err := h.updateLease(ctx, state)
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return err
+		}
+		state.lease = nil
+	}
+	lease, err := h.config.Leases.Get(ctx, state.node.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return h.createLease(ctx, state)
+	}
+	if err != nil {
+		return fmt.Errorf("read lease: %w", err)
+	}
+	state.lease = keptLease(lease)
+	return h.updateLease(ctx, state)
+}
+
+func (h *Heartbeats) updateLease(ctx context.Context, state *heartbeatState) error {
+	lease := renewedLease(state.lease, state.node, h.config.LeaseDuration, time.Now())
+	written, err := h.config.Leases.Update(ctx, lease, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("renew lease: %w", err)
+	}
+	state.lease = keptLease(written)
+	return nil
+}
+
+func (h *Heartbeats) createLease(ctx context.Context, state *heartbeatState) error {
+	lease := renewedLease(nil, state.node, h.config.LeaseDuration, time.Now())
+	written, err := h.config.Leases.Create(ctx, lease, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("create lease: %w", err)
+	}
+	state.lease = keptLease(written)
+	return nil
+}
+
+// report looks at the status and writes it when that is due. It returns why it
+// has written, notDue when it has not.
+func (h *Heartbeats) report(ctx context.Context, turn heartbeatTurn) (reportCause, error) {
+	state := turn.item.Value
+	desired, err := state.node.Status(ctx)
+	if err != nil {
+		return notDue, fmt.Errorf("get status: %w", err)
+	}
+	if err := h.consultCache(state); err != nil {
+		return notDue, err
+	}
+	cause := turn.cause
+	if cause == notDue {
+		changed, err := state.report.changed(&desired)
+		if err != nil || !changed {
+			return notDue, err
+		}
+		cause = statusChange
+	}
+	if state.report.version != "" {
+		err := h.patchStatus(ctx, state, &desired)
+		if !apierrors.IsConflict(err) {
+			return cause, err
+		}
+	}
+	if err := h.readNode(ctx, state); err != nil {
+		return notDue, err
+	}
+	return cause, h.patchStatus(ctx, state, &desired)
+}
+
+// consultCache takes in what the cache shows. Before we know anything, a Node of
+// the name with another UID may be the one before ours, and counts for nothing.
+func (h *Heartbeats) consultCache(state *heartbeatState) error {
+	if h.config.Cache == nil {
+		return nil
+	}
+	known := state.report.version != ""
+	node, err := h.config.Cache.Get(state.node.Name)
+	if found := err == nil && node != nil; found && !state.report.see(node, state.node.UID) && known {
+		return errNodeGone
+	}
+	return nil // a cache that does not know the node may lag
+}
+
+func (h *Heartbeats) readNode(ctx context.Context, state *heartbeatState) error {
+	state.report.forget()
+	node, err := h.config.Nodes.Get(ctx, state.node.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: %w", errNodeGone, err)
+	}
+	if err != nil {
+		return fmt.Errorf("read node: %w", err)
+	}
+	if !state.report.see(node, state.node.UID) {
+		return fmt.Errorf("%w: its UID is %s, not %s", errNodeGone, node.UID, state.node.UID)
+	}
+	return nil
+}
+
+func (h *Heartbeats) patchStatus(ctx context.Context, state *heartbeatState, desired *corev1.NodeStatus) error {
+	patch, err := state.report.patch(state.node.UID, desired, time.Now())
+	if err != nil {
+		return fmt.Errorf("compute status patch: %w", err)
+	}
+	node, err := h.config.Nodes.Patch(ctx, state.node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: %w", errNodeGone, err)
+	}
+	if err != nil {
+		return fmt.Errorf("patch status: %w", err)
+	}
+	return state.report.answered(node, desired)
+}
+
+func (h *Heartbeats) count(turn heartbeatTurn, result heartbeatResult) {
+	metrics, late := h.config.Metrics, time.Since(turn.item.Due)
+	lease := turn.kind == leaseBeat
+	switch {
+	case result.outcome == heartbeatWithheld && lease:
+		metrics.LeaseWithheld()
+	case result.outcome == heartbeatWithheld:
+		metrics.StatusWithheld()
+	case result.outcome != heartbeatDone && lease:
+		metrics.LeaseFailed()
+	case result.outcome != heartbeatDone:
+		metrics.StatusFailed()
+	case lease:
+		metrics.LeaseRenewed(late)
+	case result.reported != notDue:
+		metrics.StatusReported(late)
+	}
+}
+
+// logBeat says the first failure in a row aloud and the rest under -v=4: when
+// the API server is away, every node fails every few seconds.
+func logBeat(logger klog.Logger, turn heartbeatTurn, result heartbeatResult, err error) {
+	what := [heartbeatKinds]string{"lease", "status"}[turn.kind]
+	first := turn.failures == 0
+	switch {
+	case err == nil && !first:
+		logger.V(2).Info("Heartbeat is back", "what", what, "failures", turn.failures)
+	case err == nil && result.reported != notDue:
+		logger.V(5).Info("Reported node status", "cause", result.reported)
+	case err == nil:
+	case !first:
+		logger.V(4).Info("Heartbeat failed again", "what", what, "failures", turn.failures+1, "err", err)
+	case result.outcome == heartbeatWithheld:
+		logger.Info("Node is not alive, heartbeat withheld", "what", what, "err", err)
+	default:
+		logger.Error(err, "Heartbeat failed, will retry", "what", what)
+	}
+}

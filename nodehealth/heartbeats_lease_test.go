@@ -1,0 +1,142 @@
+package nodehealth
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// runLease runs heartbeats of one node that has only a lease.
+func runLease(t *testing.T, api *fleetAPI) *Heartbeats {
+	t.Helper()
+	h := runFleet(t, HeartbeatsConfig{Leases: fleetLeases{api}})
+	require.NoError(t, h.Add(HeartbeatNode{Name: "a", UID: "a-uid"}))
+	return h
+}
+
+func TestH7ALeaseThatIsNotThereIsCreated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newFleetAPI()
+		runLease(t, api)
+		synctest.Wait()
+		require.Equal(t, map[string]int{"get lease": 1, "create lease": 1}, api.count())
+		lease := api.lease("a")
+		require.Equal(t, "kube-node-lease", lease.Namespace)
+		require.Equal(t, "a", *lease.Spec.HolderIdentity)
+		require.EqualValues(t, 40, *lease.Spec.LeaseDurationSeconds)
+		require.Equal(t, time.Now(), lease.Spec.RenewTime.Time)
+		require.Equal(t, []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "a", UID: "a-uid"}}, lease.OwnerReferences)
+
+		// Somebody deletes it: the next beat brings it back.
+		api.mu.Lock()
+		delete(api.leases, "a")
+		api.mu.Unlock()
+		api.forgetCalls()
+		time.Sleep(10400 * time.Millisecond)
+		require.Equal(t, map[string]int{"update lease": 1, "get lease": 1, "create lease": 1}, api.count())
+	})
+}
+
+func TestH7ALeaseThatSomebodyElseHasCreatedIsRenewedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newFleetAPI()
+		api.setMeddle(func(verb, name string) (time.Duration, error) {
+			if verb == "create lease" {
+				api.setLease(name, func(*coordinationv1.Lease) {})
+			}
+			return 0, nil
+		})
+		runLease(t, api)
+		time.Sleep(time.Second)
+		require.Equal(t, "a", *api.lease("a").Spec.HolderIdentity)
+	})
+}
+
+func TestH7AfterAConflictTheLeaseIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newFleetAPI()
+		runLease(t, api)
+		time.Sleep(time.Minute)
+		api.setLease("a", func(lease *coordinationv1.Lease) {
+			lease.Labels = map[string]string{"by": "somebody"}
+			lease.Spec.HolderIdentity = new("somebody")
+		})
+		api.forgetCalls()
+		time.Sleep(10400 * time.Millisecond)
+		require.Equal(t, map[string]int{"update lease": 2, "get lease": 1}, api.count())
+		lease := api.lease("a")
+		require.Equal(t, "a", *lease.Spec.HolderIdentity, "the node is the holder")
+		require.Equal(t, map[string]string{"by": "somebody"}, lease.Labels, "what is not ours stays")
+		require.NotEmpty(t, lease.Spec.RenewTime)
+
+		api.forgetCalls()
+		time.Sleep(time.Minute)
+		require.Len(t, api.count(), 1, "from then on one call again")
+	})
+}
+
+func TestH7ARenewalWhoseAnswerWasLostIsNoFailureForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newFleetAPI()
+		runLease(t, api)
+		time.Sleep(time.Minute)
+		lost := false
+		api.setMeddle(func(verb, name string) (time.Duration, error) {
+			if verb == "update lease" && !lost {
+				lost = true
+				api.setLease(name, func(*coordinationv1.Lease) {}) // it was done
+				return hang, nil                                   // and nobody heard
+			}
+			return 0, nil
+		})
+		api.forgetCalls()
+		time.Sleep(25 * time.Second)
+		require.Equal(t, 1, api.count()["get lease"])
+		require.WithinDuration(t, time.Now(), api.lease("a").Spec.RenewTime.Time, 11*time.Second)
+	})
+}
+
+func TestRenewedLeaseChangesOnlyWhatABeatChanges(t *testing.T) {
+	now := time.Date(2026, time.May, 1, 10, 0, 0, 0, time.UTC)
+	node := HeartbeatNode{Name: "a", UID: "new"}
+	keeper := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Keeper", Name: "k", UID: "k"}
+	ours := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "a", UID: "new"}
+	former := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "a", UID: "old"}
+	last := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "a", Namespace: corev1.NamespaceNodeLease, UID: "lease", ResourceVersion: "7",
+			Labels:          map[string]string{"l": "1"},
+			OwnerReferences: []metav1.OwnerReference{former, keeper},
+			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "m"}},
+		},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: new("else"), LeaseDurationSeconds: new(int32(7)), LeaseTransitions: new(int32(3)),
+			RenewTime: &metav1.MicroTime{Time: now.Add(time.Hour)}, // a clock that was ahead
+		},
+	}
+	before := last.DeepCopy()
+	renewed := renewedLease(last, node, 1500*time.Millisecond, now)
+	require.Equal(t, before, last, "the argument is left as it was")
+
+	want := before.DeepCopy()
+	want.OwnerReferences = []metav1.OwnerReference{keeper, ours}
+	want.Spec.HolderIdentity = new("a")
+	want.Spec.LeaseDurationSeconds = new(int32(2)) // rounded up
+	want.Spec.RenewTime = &metav1.MicroTime{Time: now}
+	require.Equal(t, want, renewed)
+
+	// With nothing to put right, only the time changes, and nothing is copied.
+	again := renewedLease(renewed, node, 2*time.Second, now.Add(time.Second))
+	require.Same(t, renewed.Spec.HolderIdentity, again.Spec.HolderIdentity)
+	require.Same(t, &renewed.OwnerReferences[0], &again.OwnerReferences[0])
+	again.Spec.RenewTime = renewed.Spec.RenewTime
+	require.Equal(t, renewed, again)
+
+	require.Nil(t, keptLease(last).ManagedFields)
+	require.NotNil(t, last.ManagedFields)
+}

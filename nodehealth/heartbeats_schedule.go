@@ -1,0 +1,352 @@
+package nodehealth
+
+import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"golang.org/x/time/rate"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// heartbeatKind is one of the two things that a node does on time.
+type heartbeatKind int
+
+const (
+	leaseBeat  heartbeatKind = iota // renew the lease
+	statusBeat                      // look at the status, and report it when that is due
+	heartbeatKinds
+)
+
+// heartbeatOutcome is how a turn ended.
+type heartbeatOutcome int
+
+const (
+	// heartbeatDone: the lease is renewed, the status is looked at.
+	heartbeatDone heartbeatOutcome = iota
+	// heartbeatFailed: to be tried again.
+	heartbeatFailed
+	// heartbeatWithheld: the node is not alive and has said nothing.
+	heartbeatWithheld
+	// heartbeatGone: the API server has no such node, or another of its name.
+	heartbeatGone
+)
+
+// reportCause is why a status is reported.
+type reportCause int
+
+const (
+	notDue       reportCause = iota // as far as the schedule knows; the status may have changed
+	firstReport                     // nothing has been reported yet
+	reassertion                     // we were silent, others may have spoken for us
+	periodReport                    // ReportInterval is over
+	statusChange                    // the API server has something else
+)
+
+// String is for logs.
+func (c reportCause) String() string {
+	return [...]string{"none", "first", "reassertion", "period", "change"}[c]
+}
+
+// A heartbeatTurn is one node's turn to beat. It is the work of the dispatcher.
+type heartbeatTurn struct {
+	kind heartbeatKind
+	item timedqueue.Item[string, *heartbeatState]
+	// failures counts the turns of this kind that have failed since the last that
+	// did not.
+	failures int
+	// cause is why a report is due whatever the status is.
+	cause reportCause
+	// gone: the node was, when its status was last to be written.
+	gone bool
+	// random is drawn at the start, of which the dispatcher makes one at a time:
+	// the ends come in any order, and an injected Rand would not repeat itself.
+	random float64
+}
+
+// heartbeatResult is what a turn reports.
+type heartbeatResult struct {
+	started time.Time
+	outcome heartbeatOutcome
+	// reported is why a status was written, notDue when none was.
+	reported reportCause
+}
+
+// heartbeatState is what is known of one node. The schedule owns all of it but
+// lease and report: these belong to the turn of their kind that is under way, of
+// which there is one at most.
+type heartbeatState struct {
+	node  HeartbeatNode
+	turns [heartbeatKinds]heartbeatTurns
+
+	heard     time.Time // when a renewal or report last came through; zero: never
+	reportDue time.Time // when the period between reports is over; zero: nothing reported yet
+	reassert  bool      // others may have spoken for the node: report next time
+	reporting bool      // a turn is under way that will report
+	gone      bool      // see heartbeatGone; a report that arrives ends it
+
+	lease  *coordinationv1.Lease // as we last wrote or read it
+	report statusReport
+}
+
+// heartbeatTurns is what the schedule remembers of one node's turns of one kind.
+type heartbeatTurns struct {
+	failures int  // in a row
+	acting   bool // one is under way
+	withheld bool // the last one was
+	spread   bool // the first one is over, and the node has a phase of its own
+	hurried  bool // since the last one began, another was asked for at once
+}
+
+// heartbeatSchedule decides whose turn it is: the pure core of [Heartbeats]. It
+// has a heap for each kind of turn and is the core of one dispatcher, which is
+// also its lock. Each kind has workers of its own, so that reports which hang do
+// not hold up renewals.
+type heartbeatSchedule struct {
+	lanes          [heartbeatKinds]heartbeatLane
+	leaseDuration  time.Duration
+	reportInterval time.Duration
+	jitter         float64
+	rand           func() float64
+}
+
+type heartbeatLane struct {
+	queue    *timedqueue.Queue[string, *heartbeatState]
+	interval time.Duration
+	free     int // workers
+}
+
+// newHeartbeatSchedule takes a config whose defaults are filled in.
+func newHeartbeatSchedule(config HeartbeatsConfig, now time.Time) (*heartbeatSchedule, error) {
+	s := &heartbeatSchedule{
+		leaseDuration:  config.LeaseDuration,
+		reportInterval: config.ReportInterval,
+		jitter:         config.Jitter,
+		rand:           config.Rand,
+	}
+	intervals := [heartbeatKinds]time.Duration{config.RenewInterval, config.StatusInterval}
+	for kind, interval := range intervals {
+		queue, err := timedqueue.New[string, *heartbeatState](timedqueue.Config{Limit: rate.Inf}, now)
+		if err != nil {
+			return nil, err
+		}
+		s.lanes[kind] = heartbeatLane{queue: queue, interval: interval, free: config.Workers}
+	}
+	return s, nil
+}
+
+// add makes the first turns of a node due now. It reports whether the name is new.
+func (s *heartbeatSchedule) add(now time.Time, node HeartbeatNode, withLease bool) bool {
+	if s.known(node.Name) {
+		return false
+	}
+	state := &heartbeatState{node: node}
+	if withLease {
+		s.lanes[leaseBeat].queue.Add(node.Name, state, now)
+	}
+	if node.Status != nil {
+		s.lanes[statusBeat].queue.Add(node.Name, state, now)
+	}
+	return true
+}
+
+func (s *heartbeatSchedule) remove(name string) bool {
+	known := s.known(name)
+	for kind := range s.lanes {
+		s.lanes[kind].queue.Remove(name)
+	}
+	return known
+}
+
+// changed makes the next look at the node's status due now, and its renewal too
+// if it is being withheld: what has changed may be that.
+func (s *heartbeatSchedule) changed(now time.Time, name string) bool {
+	s.hurry(now, statusBeat, name)
+	if item, ok := s.lanes[leaseBeat].queue.Get(name); ok && item.Value.turns[leaseBeat].withheld {
+		s.hurry(now, leaseBeat, name)
+	}
+	return s.known(name)
+}
+
+func (s *heartbeatSchedule) known(name string) bool {
+	for kind := range s.lanes {
+		if _, ok := s.lanes[kind].queue.Get(name); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *heartbeatSchedule) hurry(now time.Time, kind heartbeatKind, name string) {
+	item, ok := s.lanes[kind].queue.Get(name)
+	if !ok {
+		return
+	}
+	item.Value.turns[kind].hurried = true
+	s.lanes[kind].queue.Reschedule(name, now)
+}
+
+// Start hands out the next turn that is due.
+func (s *heartbeatSchedule) Start(now time.Time) (heartbeatTurn, bool) {
+	for kind := range heartbeatKinds {
+		lane := &s.lanes[kind]
+		if lane.free == 0 {
+			continue
+		}
+		if item, ok := lane.queue.Start(now); ok {
+			lane.free--
+			return s.turn(now, kind, item), true
+		}
+	}
+	return heartbeatTurn{}, false
+}
+
+func (s *heartbeatSchedule) turn(now time.Time, kind heartbeatKind, item timedqueue.Item[string, *heartbeatState]) heartbeatTurn {
+	state := item.Value
+	state.turns[kind].acting, state.turns[kind].hurried = true, false
+	turn := heartbeatTurn{kind: kind, item: item, failures: state.turns[kind].failures, random: s.rand()}
+	if kind == leaseBeat {
+		turn.gone = state.gone
+		return turn
+	}
+	turn.cause = state.reportCause(now)
+	state.reassert, state.reporting = false, turn.cause != notDue
+	return turn
+}
+
+func (state *heartbeatState) reportCause(now time.Time) reportCause {
+	switch {
+	case state.reportDue.IsZero():
+		return firstReport
+	case state.reassert:
+		return reassertion
+	case !now.Before(state.reportDue):
+		return periodReport
+	}
+	return notDue
+}
+
+// Finish takes the result of a turn and makes the node's next one due.
+func (s *heartbeatSchedule) Finish(now time.Time, turn heartbeatTurn, result heartbeatResult) {
+	lane, name, state := &s.lanes[turn.kind], turn.item.Key, turn.item.Value
+	lane.free++
+	// A node that was removed meanwhile, or removed and added anew, does not care.
+	if item, ok := lane.queue.Get(name); ok && item.Value == state {
+		s.learn(now, turn, result)
+		lane.queue.Reschedule(name, s.next(now, turn, result))
+	}
+	lane.queue.Finish(now, turn.item, timedqueue.Result{})
+}
+
+// Next returns when Start can next hand something out.
+func (s *heartbeatSchedule) Next(now time.Time) (time.Time, bool) {
+	var next time.Time
+	var found bool
+	for kind := range s.lanes {
+		if s.lanes[kind].free == 0 {
+			continue // the end of a turn makes the difference
+		}
+		if at, ok := s.lanes[kind].queue.Next(now); ok && (!found || at.Before(next)) {
+			next, found = at, true
+		}
+	}
+	return next, found
+}
+
+// learn notes what a result says beyond when the next turn is.
+func (s *heartbeatSchedule) learn(now time.Time, turn heartbeatTurn, result heartbeatResult) {
+	state := turn.item.Value
+	turns := &state.turns[turn.kind]
+	turns.acting, turns.withheld = false, result.outcome == heartbeatWithheld
+	if turn.kind == statusBeat {
+		state.reporting = false
+	}
+	if result.outcome != heartbeatDone {
+		turns.failures++
+		lost := turn.cause == reassertion
+		state.gone = state.gone || result.outcome == heartbeatGone
+		state.reassert = state.reassert || lost || turns.withheld || state.gone
+		return
+	}
+	turns.failures = 0
+	if turn.kind == leaseBeat {
+		s.renewed(now, state)
+		return
+	}
+	s.looked(now, turn, result)
+}
+
+// renewed has the status reported at once when the node was silent: its gate was
+// shut, or nothing came through for so long that anyone may take its lease for
+// expired.
+func (s *heartbeatSchedule) renewed(now time.Time, state *heartbeatState) {
+	silent := !state.heard.IsZero() && now.Sub(state.heard) > s.leaseDuration
+	state.heard = now
+	state.reassert = state.reassert || silent && !state.reporting
+	if state.reassert {
+		s.hurry(now, statusBeat, state.node.Name)
+	}
+}
+
+// looked sets when the next report is due. As with the kubelet, only a report
+// that was due for its period keeps to the period; after any other the next one
+// is 0.5 to 1.5 periods away (calculateDelay in pkg/kubelet/kubelet_node_status.go).
+func (s *heartbeatSchedule) looked(now time.Time, turn heartbeatTurn, result heartbeatResult) {
+	state := turn.item.Value
+	if lease := state.turns[leaseBeat]; lease.withheld && !lease.acting { // the gate is open again
+		s.hurry(now, leaseBeat, state.node.Name)
+	}
+	if result.reported == notDue {
+		return
+	}
+	state.heard, state.gone = now, false
+	share := 1.0
+	if result.reported != periodReport {
+		share = 0.5 + turn.random
+	}
+	state.reportDue = result.started.Add(scale(s.reportInterval, share))
+}
+
+// next is when the node's next turn is due. An interval runs from start to start,
+// so that slow calls do not thin out the beats.
+//
+// The first interval is cut at a random place. Nodes that were added together
+// have their first beats together, as fast as the workers go, and are spread
+// evenly from then on; the jitter alone would take hours to part them.
+func (s *heartbeatSchedule) next(now time.Time, turn heartbeatTurn, result heartbeatResult) time.Time {
+	state, interval := turn.item.Value, s.lanes[turn.kind].interval
+	turns := &state.turns[turn.kind]
+	if turns.hurried {
+		return now
+	}
+	if turns.failures > 0 {
+		return now.Add(retryWait(interval, turns.failures, turn.random))
+	}
+	share := 1 + s.jitter*turn.random
+	if !turns.spread {
+		turns.spread = true
+		share = turn.random
+	}
+	next := result.started.Add(scale(interval, share))
+	if turn.kind == statusBeat && !state.reportDue.IsZero() && state.reportDue.Before(next) {
+		return state.reportDue
+	}
+	return next
+}
+
+// retryWait doubles with each failure from a 32nd of the interval up to all of
+// it, and is the upper half of that at random. With the kubelet's 10 s: 0.16 to
+// 0.31 s after the first failure, 5 to 10 s from the sixth on. (The kubelet tries
+// five times without a pause and then waits 10 s.)
+func retryWait(interval time.Duration, failures int, random float64) time.Duration {
+	wait := interval
+	if failures <= 5 {
+		wait = interval >> (6 - failures)
+	}
+	return scale(wait, 0.5+random/2)
+}
+
+func scale(d time.Duration, share float64) time.Duration {
+	return time.Duration(float64(d) * share)
+}

@@ -1,0 +1,288 @@
+package nodehealth
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+var scheduleEpoch = time.Date(2026, time.May, 1, 10, 0, 0, 0, time.UTC)
+
+func newTestSchedule(t testing.TB, config HeartbeatsConfig) *heartbeatSchedule {
+	t.Helper()
+	config = config.withDefaults()
+	if config.Rand == nil {
+		config.Rand = func() float64 { return 0 }
+	}
+	s, err := newHeartbeatSchedule(config, scheduleEpoch)
+	require.NoError(t, err)
+	return s
+}
+
+func noStatus(context.Context) (corev1.NodeStatus, error) { return corev1.NodeStatus{}, nil }
+
+// take starts the turn that has to be next, at its time.
+func take(t *testing.T, s *heartbeatSchedule, at time.Duration, kind heartbeatKind, cause reportCause) heartbeatTurn {
+	t.Helper()
+	now := scheduleEpoch.Add(at)
+	next, ok := s.Next(now)
+	require.True(t, ok)
+	require.False(t, next.After(now), "the next turn is due in %v", next.Sub(now))
+	turn, ok := s.Start(now)
+	require.True(t, ok)
+	require.Equal(t, kind, turn.kind)
+	require.Equal(t, cause.String(), turn.cause.String())
+	return turn
+}
+
+// end ends a turn that took no time.
+func end(s *heartbeatSchedule, at time.Duration, turn heartbeatTurn, outcome heartbeatOutcome, reported reportCause) {
+	now := scheduleEpoch.Add(at)
+	s.Finish(now, turn, heartbeatResult{started: now, outcome: outcome, reported: reported})
+}
+
+func requireNext(t *testing.T, s *heartbeatSchedule, at, want time.Duration) {
+	t.Helper()
+	next, ok := s.Next(scheduleEpoch.Add(at))
+	require.True(t, ok)
+	require.Equal(t, want.String(), next.Sub(scheduleEpoch).String())
+}
+
+func TestH7ScheduleOfALease(t *testing.T) {
+	random := 0.5
+	s := newTestSchedule(t, HeartbeatsConfig{Rand: func() float64 { return random }})
+	require.True(t, s.add(scheduleEpoch, HeartbeatNode{Name: "a"}, true))
+	require.False(t, s.add(scheduleEpoch, HeartbeatNode{Name: "a"}, true))
+
+	turn := take(t, s, 0, leaseBeat, notDue)
+	_, ok := s.Next(scheduleEpoch)
+	require.False(t, ok, "nothing else to do")
+	end(s, 0, turn, heartbeatDone, notDue)
+	requireNext(t, s, 0, 5*time.Second) // cut at a random place
+	end(s, 5*time.Second, take(t, s, 5*time.Second, leaseBeat, notDue), heartbeatDone, notDue)
+	requireNext(t, s, 5*time.Second, 15200*time.Millisecond) // 10 s and half of 4 %
+
+	// From start to start: a call of 3 s is not added.
+	turn = take(t, s, 15200*time.Millisecond, leaseBeat, notDue)
+	s.Finish(scheduleEpoch.Add(18200*time.Millisecond), turn, heartbeatResult{started: scheduleEpoch.Add(15200 * time.Millisecond)})
+	requireNext(t, s, 18200*time.Millisecond, 25400*time.Millisecond)
+
+	// One that took longer than the interval is not made up for.
+	turn = take(t, s, 25400*time.Millisecond, leaseBeat, notDue)
+	s.Finish(scheduleEpoch.Add(50*time.Second), turn, heartbeatResult{started: scheduleEpoch.Add(25400 * time.Millisecond)})
+	end(s, 50*time.Second, take(t, s, 50*time.Second, leaseBeat, notDue), heartbeatDone, notDue)
+	requireNext(t, s, 50*time.Second, 60200*time.Millisecond)
+}
+
+func TestH7ScheduleOfAFailingBeat(t *testing.T) {
+	for _, random := range []float64{0, 0.999999} {
+		s := newTestSchedule(t, HeartbeatsConfig{Rand: func() float64 { return random }})
+		s.add(scheduleEpoch, HeartbeatNode{Name: "a"}, true)
+		at := time.Duration(0)
+		for i, seconds := range []float64{0.3125, 0.625, 1.25, 2.5, 5, 10, 10, 10} {
+			turn := take(t, s, at, leaseBeat, notDue)
+			require.Equal(t, i, turn.failures)
+			end(s, at, turn, heartbeatFailed, notDue)
+			next, ok := s.Next(scheduleEpoch)
+			require.True(t, ok)
+			wait := next.Sub(scheduleEpoch.Add(at))
+			require.InDelta(t, seconds*(0.5+random/2), wait.Seconds(), 0.001)
+			require.LessOrEqual(t, wait, 10*time.Second)
+			at += wait
+		}
+		end(s, at, take(t, s, at, leaseBeat, notDue), heartbeatDone, notDue)
+		require.Zero(t, s.lanes[leaseBeat].queue.Len()-1)
+		next, _ := s.Next(scheduleEpoch)
+		turn := take(t, s, next.Sub(scheduleEpoch), leaseBeat, notDue)
+		require.Zero(t, turn.failures, "forgotten after a beat that came through")
+	}
+}
+
+func TestH7ScheduleOfReports(t *testing.T) {
+	random := 0.5
+	s := newTestSchedule(t, HeartbeatsConfig{
+		Rand: func() float64 { return random }, StatusInterval: 10 * time.Second, ReportInterval: time.Minute,
+	})
+	s.add(scheduleEpoch, HeartbeatNode{Name: "a", Status: noStatus}, false)
+	look := func(at time.Duration, cause, reported reportCause) {
+		t.Helper()
+		end(s, at, take(t, s, at, statusBeat, cause), heartbeatDone, reported)
+	}
+	random = 0
+	look(0, firstReport, firstReport) // the next is half a period away
+	look(0, notDue, notDue)
+	look(10*time.Second, notDue, notDue)
+	look(20*time.Second, notDue, notDue)
+	requireNext(t, s, 20*time.Second, 30*time.Second)
+	random = 0.5
+	look(30*time.Second, periodReport, periodReport) // now one whole period
+	random = 0
+	for _, at := range []time.Duration{40200, 50200, 60200, 70200, 80200} {
+		look(at*time.Millisecond, notDue, notDue)
+	}
+	requireNext(t, s, 80200*time.Millisecond, 90*time.Second) // not on the next look
+	random = 0.75
+	look(90*time.Second, periodReport, periodReport)
+	look(100300*time.Millisecond, notDue, statusChange) // 1.25 periods from here
+	random = 0
+	for at := 110600 * time.Millisecond; at < 175300*time.Millisecond; at += 10 * time.Second {
+		look(at, notDue, notDue)
+	}
+	requireNext(t, s, 170600*time.Millisecond, 175300*time.Millisecond)
+}
+
+func TestH7ScheduleHurriesForAChange(t *testing.T) {
+	s := newTestSchedule(t, HeartbeatsConfig{})
+	s.add(scheduleEpoch, HeartbeatNode{Name: "a", Status: noStatus}, false)
+	require.True(t, s.changed(scheduleEpoch, "a"))
+	require.False(t, s.changed(scheduleEpoch, "b"))
+	turn := take(t, s, 0, statusBeat, firstReport)
+	require.True(t, s.changed(scheduleEpoch, "a"), "during the turn")
+	_, ok := s.Start(scheduleEpoch)
+	require.False(t, ok, "not two at a time")
+	end(s, time.Second, turn, heartbeatFailed, notDue)
+	turn = take(t, s, time.Second, statusBeat, firstReport) // without a pause
+	end(s, time.Second, turn, heartbeatDone, firstReport)
+	requireNext(t, s, time.Second, time.Second) // the first interval, cut at 0
+	end(s, time.Second, take(t, s, time.Second, statusBeat, notDue), heartbeatDone, notDue)
+	requireNext(t, s, time.Second, 11*time.Second)
+}
+
+func TestH7AReassertionThatFailsStaysDue(t *testing.T) {
+	s := newTestSchedule(t, HeartbeatsConfig{})
+	s.add(scheduleEpoch, HeartbeatNode{Name: "a", Status: noStatus}, false)
+	end(s, 0, take(t, s, 0, statusBeat, firstReport), heartbeatDone, firstReport)
+	end(s, 0, take(t, s, 0, statusBeat, notDue), heartbeatWithheld, notDue)
+	at := 156250 * time.Microsecond
+	end(s, at, take(t, s, at, statusBeat, reassertion), heartbeatFailed, notDue)
+	at += 312500 * time.Microsecond
+	end(s, at, take(t, s, at, statusBeat, reassertion), heartbeatDone, reassertion)
+	at += 10 * time.Second
+	end(s, at, take(t, s, at, statusBeat, notDue), heartbeatDone, notDue)
+}
+
+// Random operations: whatever happens, no node has two turns of a kind at a time,
+// none is lost or late, none acts after its removal, and the workers are kept to.
+func TestH7ScheduleUnderRandomOperations(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	const workers, names = 3, 12
+	s := newTestSchedule(t, HeartbeatsConfig{Workers: workers, Rand: random.Float64})
+	now := scheduleEpoch
+	type acting struct {
+		turn    heartbeatTurn
+		started time.Time
+	}
+	var under []acting
+	states := map[string]*heartbeatState{} // of the nodes that are there
+	for range 20_000 {
+		name := fmt.Sprint(random.IntN(names))
+		switch random.IntN(6) {
+		case 0:
+			node := HeartbeatNode{Name: name, Status: noStatus}
+			_, known := states[name]
+			require.Equal(t, !known, s.add(now, node, true))
+			item, _ := s.lanes[leaseBeat].queue.Get(name)
+			states[name] = item.Value
+		case 1:
+			_, known := states[name]
+			require.Equal(t, known, s.remove(name))
+			delete(states, name)
+		case 2:
+			_, known := states[name]
+			require.Equal(t, known, s.changed(now, name))
+		case 3:
+			now = now.Add(time.Duration(random.Int64N(int64(3 * time.Second))))
+		case 4:
+			if len(under) == 0 {
+				continue
+			}
+			i := random.IntN(len(under))
+			a := under[i]
+			under = append(under[:i], under[i+1:]...)
+			result := heartbeatResult{started: a.started, outcome: heartbeatOutcome(random.IntN(4))}
+			if result.outcome == heartbeatDone && a.turn.kind == statusBeat {
+				result.reported = max(a.turn.cause, reportCause(random.IntN(2))*statusChange)
+			}
+			s.Finish(now, a.turn, result)
+		}
+		for {
+			turn, ok := s.Start(now)
+			if !ok {
+				break
+			}
+			require.Same(t, states[turn.item.Key], turn.item.Value, "a node that is not there")
+			under = append(under, acting{turn, now})
+		}
+		kinds := map[heartbeatKind]int{}
+		busy := map[string]bool{}
+		for _, a := range under {
+			kinds[a.turn.kind]++
+			key := fmt.Sprint(a.turn.item.Key, a.turn.kind)
+			require.False(t, busy[key], "two turns of a kind for one node")
+			busy[key] = true
+		}
+		for kind := range heartbeatKinds {
+			require.LessOrEqual(t, kinds[kind], workers)
+			require.Equal(t, workers-kinds[kind], s.lanes[kind].free)
+			for name := range states {
+				item, ok := s.lanes[kind].queue.Get(name)
+				require.True(t, ok, "lost")
+				require.LessOrEqual(t, item.Due.Sub(now), 10400*time.Millisecond, "late")
+			}
+		}
+	}
+	for len(under) > 0 { // all end, and nothing stays of what is gone
+		s.Finish(now, under[0].turn, heartbeatResult{started: now})
+		under = under[1:]
+	}
+	for kind := range heartbeatKinds {
+		require.Equal(t, len(states), s.lanes[kind].queue.Len())
+	}
+}
+
+// The cost of one beat's decisions, its start and its end, among 10,000 nodes.
+func BenchmarkH7OneBeatAmong10000Nodes(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 2))
+	s := newTestSchedule(b, HeartbeatsConfig{Rand: random.Float64})
+	for i := range 10_000 {
+		s.add(scheduleEpoch, HeartbeatNode{Name: fmt.Sprint("node-", i), Status: noStatus}, true)
+	}
+	now := scheduleEpoch
+	b.ReportAllocs()
+	for b.Loop() {
+		if next, _ := s.Next(now); next.After(now) {
+			now = next
+		}
+		turn, ok := s.Start(now)
+		if !ok {
+			b.Fatal("nothing to start")
+		}
+		result := heartbeatResult{started: now}
+		if turn.kind == statusBeat {
+			result.reported = turn.cause
+		}
+		s.Finish(now, turn, result)
+	}
+}
+
+// The cost of a look at a status that has not changed: it makes no call.
+func BenchmarkH7LookAtAnUnchangedStatus(b *testing.B) {
+	desired := fullStatus("a")
+	for i := range 50 { // the kubelet reports up to 50 images
+		desired.Images = append(desired.Images, corev1.ContainerImage{Names: []string{fmt.Sprint("image-", i)}})
+	}
+	r := reporter(*desired.DeepCopy(), desired)
+	b.ReportAllocs()
+	for b.Loop() {
+		if changed, err := r.changed(&desired); changed || err != nil {
+			b.Fatal(changed, err)
+		}
+	}
+}

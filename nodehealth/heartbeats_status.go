@@ -1,0 +1,333 @@
+package nodehealth
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// statusReport decides what one node has to write. It knows the API server's
+// state, as far as we have been told, and what of it is our own word.
+//
+// Whether a report is due is asked of that state, not of what Status returned
+// before: a caller may change its status in place, and others write to it too.
+type statusReport struct {
+	// version and status are the newest state that we know; no version, none known.
+	version string
+	status  corev1.NodeStatus
+	// said is what our reports mentioned. Only that may be removed by silence.
+	said mentioned
+	// refused is what we asked for and the API server did not take, because a
+	// feature gate is off or a webhook changed it. Asking for it at each look would
+	// be a report each time.
+	refused []byte
+}
+
+// mentioned is what one status says about lists that have several authors.
+type mentioned struct {
+	conditions            []corev1.NodeConditionType
+	capacity, allocatable []corev1.ResourceName
+}
+
+// see takes in the node as a cache or a read shows it, unless it is older than
+// what is known. It reports whether it is this node, and not another of its name.
+func (r *statusReport) see(node *corev1.Node, uid types.UID) bool {
+	if r.version != "" {
+		order, err := resourceversion.CompareResourceVersion(node.ResourceVersion, r.version)
+		if err != nil || order <= 0 {
+			return true
+		}
+	}
+	if node.UID != uid {
+		return false
+	}
+	r.version, r.status = node.ResourceVersion, node.Status
+	return true
+}
+
+// forget makes the next look start from a read: what we know is out of date.
+func (r *statusReport) forget() { r.version, r.status = "", corev1.NodeStatus{} }
+
+// changed reports whether the API server's state is other than desired, apart
+// from times and from what it has refused.
+func (r *statusReport) changed(desired *corev1.NodeStatus) (bool, error) {
+	difference, err := statusDifference(&r.status, desired, r.said)
+	if err != nil || len(difference) == 0 {
+		return false, err
+	}
+	if r.refused == nil {
+		return true, nil
+	}
+	asked, err := json.Marshal(difference)
+	if err != nil {
+		return false, err
+	}
+	return !bytes.Equal(asked, r.refused), nil
+}
+
+// patch is the strategic merge patch of the status subresource that brings the
+// API server's state to desired, and every condition of ours to now. It holds for
+// the version that it was computed from and no other: not for one in which
+// somebody else has set a condition, whose transition time would be wrong.
+func (r *statusReport) patch(uid types.UID, desired *corev1.NodeStatus, now time.Time) ([]byte, error) {
+	status, err := statusDifference(&r.status, desired, r.said)
+	if err != nil {
+		return nil, err
+	}
+	if conditions := conditionPatches(r.status.Conditions, desired.Conditions, r.said.conditions, now); len(conditions) > 0 {
+		status["conditions"] = conditions
+	}
+	// Before the call: when its answer is lost, it may have been done nevertheless.
+	r.said = r.said.and(mentionedBy(desired))
+	return json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": uid, "resourceVersion": r.version},
+		"status":   status,
+	})
+}
+
+// answered takes in the API server's answer to a patch.
+func (r *statusReport) answered(node *corev1.Node, desired *corev1.NodeStatus) error {
+	r.version, r.status, r.refused = node.ResourceVersion, node.Status, nil
+	r.said = mentionedBy(desired)
+	difference, err := statusDifference(&r.status, desired, r.said)
+	if err != nil || len(difference) == 0 {
+		return err
+	}
+	r.refused, err = json.Marshal(difference)
+	return err
+}
+
+// statusDifference maps the fields that desired mentions, and in which it differs
+// from base, to what a strategic merge patch needs to say about them. It goes
+// over the fields of NodeStatus by reflection, so that one which a later API adds
+// is not forgotten.
+func statusDifference(base, desired *corev1.NodeStatus, said mentioned) (map[string]any, error) {
+	difference := map[string]any{}
+	have, want := reflect.ValueOf(base).Elem(), reflect.ValueOf(desired).Elem()
+	for i := range want.NumField() {
+		if want.Field(i).IsZero() {
+			continue
+		}
+		field := want.Type().Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch field.Name {
+		case "Conditions":
+			if changes := conditionDifference(base.Conditions, desired.Conditions, said.conditions); len(changes) > 0 {
+				difference[name] = changes
+			}
+		case "Capacity":
+			if changes := resourceDifference(base.Capacity, desired.Capacity, said.capacity); len(changes) > 0 {
+				difference[name] = changes
+			}
+		case "Allocatable":
+			if changes := resourceDifference(base.Allocatable, desired.Allocatable, said.allocatable); len(changes) > 0 {
+				difference[name] = changes
+			}
+		case "VolumesAttached": // not a node's to write
+		default:
+			change, differs, err := fieldDifference(have.Field(i).Interface(), want.Field(i).Interface())
+			if err != nil {
+				return nil, fmt.Errorf("field %s: %w", name, err)
+			}
+			if differs {
+				difference[name] = change
+			}
+		}
+	}
+	return difference, nil
+}
+
+// fieldDifference is for the fields that have one author.
+func fieldDifference(have, want any) (change any, differs bool, err error) {
+	if equality.Semantic.DeepEqual(have, want) {
+		return nil, false, nil
+	}
+	if addresses, ok := want.([]corev1.NodeAddress); ok {
+		return addressesPatch(addresses), true, nil
+	}
+	if reflect.Indirect(reflect.ValueOf(want)).Kind() == reflect.Struct {
+		object, err := objectDifference(have, want)
+		return object, true, err
+	}
+	return want, true, nil
+}
+
+func resourceDifference(have, want corev1.ResourceList, said []corev1.ResourceName) map[corev1.ResourceName]any {
+	changes := map[corev1.ResourceName]any{}
+	for name, quantity := range want {
+		if has, ok := have[name]; !ok || has.Cmp(quantity) != 0 {
+			changes[name] = quantity
+		}
+	}
+	for _, name := range said {
+		_, wanted := want[name]
+		if _, there := have[name]; there && !wanted {
+			changes[name] = nil // null removes it
+		}
+	}
+	return changes
+}
+
+// addressesPatch replaces the list. Merging, its key is the type, of which a
+// dual-stack node has two (kubernetes pkg: component-helpers/node/util/status.go).
+func addressesPatch(addresses []corev1.NodeAddress) []any {
+	patch := make([]any, 0, len(addresses)+1)
+	for _, address := range addresses {
+		patch = append(patch, address)
+	}
+	return append(patch, map[string]any{"$patch": "replace"})
+}
+
+// objectDifference compares structs as the JSON objects that a merge patch works
+// on: a member that is only in have becomes null.
+func objectDifference(have, want any) (map[string]any, error) {
+	from, err := jsonObject(have)
+	if err != nil {
+		return nil, err
+	}
+	to, err := jsonObject(want)
+	if err != nil {
+		return nil, err
+	}
+	return mergeObject(from, to), nil
+}
+
+func mergeObject(from, to map[string]any) map[string]any {
+	patch := map[string]any{}
+	for name := range from {
+		if _, ok := to[name]; !ok {
+			patch[name] = nil
+		}
+	}
+	for name, value := range to {
+		if reflect.DeepEqual(from[name], value) {
+			continue
+		}
+		before, wasObject := from[name].(map[string]any)
+		after, isObject := value.(map[string]any)
+		if wasObject && isObject {
+			patch[name] = mergeObject(before, after)
+			continue
+		}
+		patch[name] = value
+	}
+	return patch
+}
+
+func jsonObject(value any) (map[string]any, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	return object, json.Unmarshal(text, &object)
+}
+
+// mentionedBy leaves out what is nil: a status that does not mention a list at
+// all withdraws nothing from it.
+func mentionedBy(status *corev1.NodeStatus) mentioned {
+	var m mentioned
+	for _, condition := range status.Conditions {
+		m.conditions = append(m.conditions, condition.Type)
+	}
+	for name := range status.Capacity {
+		m.capacity = append(m.capacity, name)
+	}
+	for name := range status.Allocatable {
+		m.allocatable = append(m.allocatable, name)
+	}
+	return m
+}
+
+func (m mentioned) and(more mentioned) mentioned {
+	m.conditions = union(m.conditions, more.conditions)
+	m.capacity = union(m.capacity, more.capacity)
+	m.allocatable = union(m.allocatable, more.allocatable)
+	return m
+}
+
+func union[T comparable](list, more []T) []T {
+	list = slices.Clip(list)
+	for _, element := range more {
+		if !slices.Contains(list, element) {
+			list = append(list, element)
+		}
+	}
+	return list
+}
+
+// conditionPatch has no omitempty: a reason that is gone has to be overwritten.
+type conditionPatch struct {
+	Type               corev1.NodeConditionType `json:"type"`
+	Status             corev1.ConditionStatus   `json:"status"`
+	Reason             string                   `json:"reason"`
+	Message            string                   `json:"message"`
+	LastHeartbeatTime  *metav1.Time             `json:"lastHeartbeatTime,omitempty"`
+	LastTransitionTime *metav1.Time             `json:"lastTransitionTime,omitempty"`
+}
+
+// conditionDifference is without times: they alone are no reason to report.
+func conditionDifference(have, want []corev1.NodeCondition, said []corev1.NodeConditionType) []any {
+	var changes []any
+	for _, condition := range want {
+		has, ok := findCondition(have, condition.Type)
+		if !ok || has.Status != condition.Status || has.Reason != condition.Reason || has.Message != condition.Message {
+			changes = append(changes, conditionPatch{
+				Type: condition.Type, Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
+			})
+		}
+	}
+	return append(changes, conditionRemovals(have, want, said)...)
+}
+
+// conditionPatches is all of want, with times. As with the kubelet, the
+// transition is one of the status, not of reason or message
+// (pkg/kubelet/nodestatus/setters.go, ReadyCondition).
+func conditionPatches(have, want []corev1.NodeCondition, said []corev1.NodeConditionType, now time.Time) []any {
+	if want == nil {
+		return nil
+	}
+	var patches []any
+	for _, condition := range want {
+		heartbeat := metav1.NewTime(now)
+		transition := heartbeat
+		if has, ok := findCondition(have, condition.Type); ok && has.Status == condition.Status && !has.LastTransitionTime.IsZero() {
+			transition = has.LastTransitionTime
+		}
+		patches = append(patches, conditionPatch{
+			Type: condition.Type, Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
+			LastHeartbeatTime: &heartbeat, LastTransitionTime: &transition,
+		})
+	}
+	return append(patches, conditionRemovals(have, want, said)...)
+}
+
+func conditionRemovals(have, want []corev1.NodeCondition, said []corev1.NodeConditionType) []any {
+	var removals []any
+	for _, kind := range said {
+		_, there := findCondition(have, kind)
+		if _, wanted := findCondition(want, kind); there && !wanted {
+			removals = append(removals, map[string]any{"$patch": "delete", "type": kind})
+		}
+	}
+	return removals
+}
+
+func findCondition(conditions []corev1.NodeCondition, kind corev1.NodeConditionType) (corev1.NodeCondition, bool) {
+	for _, condition := range conditions {
+		if condition.Type == kind {
+			return condition, true
+		}
+	}
+	return corev1.NodeCondition{}, false
+}
