@@ -32,7 +32,9 @@
 //
 // Observe every node, also those that do not count, whenever its zone or
 // readiness may have changed; Forget it when it is deleted. Call Judge after
-// that, and when Next says so. Apply each Change's rate to the zone's queue.
+// that, and when Next says so, but not before the first list of nodes is in: the
+// dead part of a cluster looks like a dead cluster while nothing is known of the
+// rest. Apply each Change's rate to the zone's queue.
 // When a Judgement says that the phase has become Suspended, remove the
 // NoExecute taints that you set for nodes that are not ready, set no new ones,
 // and hold the evictions that such taints have started.

@@ -126,10 +126,10 @@ func (t *Tracker[K]) judgeRates(before map[string]State, all bool) []Change {
 		if t.phase == Acting {
 			rate = t.config.Rate(z.state, z.counts)
 		}
-		if from == z.state && rate == z.rate {
+		if z.told && from == z.state && rate == z.rate {
 			return
 		}
-		z.rate = rate
+		z.rate, z.told = rate, true
 		changes = append(changes, Change{z.name, from, z.state, z.counts, rate})
 	}
 	if all {
@@ -151,12 +151,13 @@ func (t *Tracker[K]) judgeRates(before map[string]State, all bool) []Change {
 
 // takeGone returns the zones that vanished and have not come back since.
 func (t *Tracker[K]) takeGone() []string {
-	gone := t.gone
+	var gone []string
+	for _, name := range t.gone {
+		if _, back := t.zones[name]; !back {
+			gone = append(gone, name)
+		}
+	}
 	t.gone = nil
-	gone = slices.DeleteFunc(gone, func(name string) bool {
-		_, back := t.zones[name]
-		return back
-	})
 	slices.Sort(gone)
-	return slices.Compact(gone)
+	return gone
 }

@@ -3,6 +3,7 @@ package zone
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // ErrInvalidConfig is wrapped by every error that New returns.
@@ -100,8 +101,8 @@ func (r Rates) Validate() error {
 		name string
 		rate float64
 	}{{"Normal", r.Normal}, {"Secondary", r.Secondary}, {"Share", r.Share}} {
-		if !(f.rate >= 0) {
-			return fmt.Errorf("%w: Rates.%s is %v, want zero or more", ErrInvalidConfig, f.name, f.rate)
+		if !(f.rate >= 0) || math.IsInf(f.rate, 1) { // infinite times no node is no number
+			return fmt.Errorf("%w: Rates.%s is %v, want zero or more, and finite", ErrInvalidConfig, f.name, f.rate)
 		}
 	}
 	if r.LargeZone < 0 {

@@ -43,8 +43,9 @@ type Node struct {
 
 // A Tracker knows the nodes of a cluster by their zones and judges the zones. It
 // keeps counts, so that observing a node costs a map lookup, and judging costs
-// the zones that have changed. Results do not depend on map order. It is not
-// safe for concurrent use.
+// the zones that have changed, and a glance at the others until one is found that
+// is not dead. Results do not depend on map order. It is not safe for concurrent
+// use.
 //
 // K identifies a node: its name, or a cluster's where the members are clusters.
 type Tracker[K comparable] struct {
@@ -70,6 +71,7 @@ type zone struct {
 	counts  Counts
 	state   State
 	rate    float64
+	told    bool      // a Judgement has said something of it
 	known   time.Time // when the extent of the latest disruption is known
 }
 
@@ -194,7 +196,7 @@ func (t *Tracker[K]) leave(n Node, parts bool) {
 	z.members--
 	if z.members == 0 {
 		delete(t.zones, n.Zone)
-		if z.state != Initial {
+		if z.told {
 			t.gone = append(t.gone, n.Zone)
 		}
 	}

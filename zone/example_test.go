@@ -1,0 +1,127 @@
+package zone_test
+
+import (
+	"fmt"
+	"log"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// A disruption of the whole cluster, as the judgements that a controller gets.
+func ExampleTracker() {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	start := now
+	tracker, err := zone.New[string](zone.Config{Grace: 50 * time.Second}, now)
+	if err != nil {
+		log.Fatal(err)
+	}
+	observe := func(zoneName string, ready bool, nodes ...string) {
+		for _, node := range nodes {
+			tracker.Observe(now, node, zone.Node{Zone: zoneName, Ready: ready})
+		}
+	}
+	judge := func(pass time.Duration) {
+		now = now.Add(pass)
+		judgement := tracker.Judge(now)
+		fmt.Printf("%3.0f s  %s\n", now.Sub(start).Seconds(), judgement.Phase)
+		for _, c := range judgement.Changes {
+			fmt.Printf("       %s: %s, %d of %d ready, %v nodes a second\n", c.Zone, c.To, c.Counts.Ready, c.Counts.Size(), c.Rate)
+		}
+	}
+
+	observe("east", true, "e1", "e2", "e3")
+	observe("west", true, "w1", "w2", "w3")
+	judge(0)
+	judge(50 * time.Second)
+	observe("east", false, "e1", "e2", "e3")
+	judge(50 * time.Second) // one zone is dead: its pods go to the other
+	observe("west", false, "w1", "w2", "w3")
+	judge(5 * time.Second) // all are: take our taints off, hold what they have started
+	observe("west", true, "w1", "w2", "w3")
+	judge(195 * time.Second) // one is back: nothing yet, others may follow
+	end, _ := tracker.Next()
+	judge(end.Sub(now))
+
+	// Output:
+	//   0 s  Settling
+	//        east: Normal, 3 of 3 ready, 0 nodes a second
+	//        west: Normal, 3 of 3 ready, 0 nodes a second
+	//  50 s  Acting
+	//        east: Normal, 3 of 3 ready, 0.1 nodes a second
+	//        west: Normal, 3 of 3 ready, 0.1 nodes a second
+	// 100 s  Acting
+	//        east: FullDisruption, 0 of 3 ready, 0.1 nodes a second
+	// 105 s  Suspended
+	//        east: FullDisruption, 0 of 3 ready, 0 nodes a second
+	//        west: FullDisruption, 0 of 3 ready, 0 nodes a second
+	// 300 s  Settling
+	//        west: Normal, 3 of 3 ready, 0 nodes a second
+	// 350 s  Acting
+	//        east: FullDisruption, 0 of 3 ready, 0.1 nodes a second
+	//        west: Normal, 3 of 3 ready, 0.1 nodes a second
+}
+
+// The first nodes of a dying zone expire before the zone can be seen to be dead.
+func ExampleTracker_NotBefore() {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	tracker, err := zone.New[string](zone.Config{Interval: 10 * time.Second}, now)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, node := range []string{"n1", "n2", "n3"} {
+		tracker.Observe(now, node, zone.Node{Zone: "a"})
+		fmt.Println(node, "is not ready at", now.Format("15:04:05"), "and left alone until", tracker.NotBefore(node).Format("15:04:05"))
+		now = now.Add(6 * time.Second)
+	}
+	// Output:
+	// n1 is not ready at 12:00:00 and left alone until 12:00:10
+	// n2 is not ready at 12:00:06 and left alone until 12:00:10
+	// n3 is not ready at 12:00:12 and left alone until 12:00:22
+}
+
+func ExampleThresholds() {
+	byDefault := zone.Thresholds{}
+	careful := zone.Thresholds{Unhealthy: 0.2}
+	for _, counts := range []zone.Counts{{Ready: 10}, {Ready: 7, NotReady: 3}, {Ready: 4, NotReady: 6}, {NotReady: 10}} {
+		fmt.Printf("%2d not ready: %-17s careful: %s\n", counts.NotReady, byDefault.State(counts), careful.State(counts))
+	}
+	// Output:
+	//  0 not ready: Normal            careful: Normal
+	//  3 not ready: Normal            careful: PartialDisruption
+	//  6 not ready: PartialDisruption careful: PartialDisruption
+	// 10 not ready: FullDisruption    careful: FullDisruption
+}
+
+// How long taking the pods off all nodes of a dead zone takes.
+func ExampleRates() {
+	dead := zone.Counts{NotReady: 33_000}
+	for _, rates := range []zone.Rates{{}, {Share: 0.0001}} {
+		rate := rates.Rate(zone.FullDisruption, dead)
+		hours := float64(dead.Size()) / rate / time.Hour.Seconds()
+		fmt.Printf("%.1f nodes a second: %.0f hours\n", rate, hours)
+	}
+	fmt.Println("partial disruption:", zone.Rates{}.Rate(zone.PartialDisruption, zone.Counts{Ready: 20, NotReady: 31}))
+	fmt.Println("of a small zone:", zone.Rates{}.Rate(zone.PartialDisruption, zone.Counts{Ready: 20, NotReady: 30}))
+	// Output:
+	// 0.1 nodes a second: 92 hours
+	// 3.3 nodes a second: 3 hours
+	// partial disruption: 0.01
+	// of a small zone: 0
+}
+
+// The domain in which nodes fail together need not be a cloud's zone.
+func ExampleByLabels() {
+	zoneOf := zone.ByLabels("example.com/pool", "example.com/rack")
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+		"example.com/pool":       "gpu",
+		"example.com/rack":       "r42",
+		corev1.LabelTopologyZone: "eu-1",
+	}}}
+	fmt.Println(zoneOf(node))
+	// Output:
+	// gpu/r42
+}

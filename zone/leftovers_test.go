@@ -1,0 +1,36 @@
+package zone
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Zones come and go: pools are renamed, racks replaced. Nothing of them may stay.
+func TestZ2NothingStaysOfNodesAndZonesThatAreForgotten(t *testing.T) {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	tracker, err := New[int](Config{}, now)
+	require.NoError(t, err)
+	for round := range 100 {
+		for key := range 50 {
+			zone := fmt.Sprint("zone", round, "-", key%7)
+			tracker.Observe(now, key, Node{Zone: zone, Ready: key%3 == 0, Excluded: key%5 == 0})
+		}
+		if round%2 == 0 {
+			tracker.Judge(now)
+			require.Empty(t, tracker.dirty)
+			require.Empty(t, tracker.gone)
+			require.Len(t, tracker.zones, 7)
+		}
+	}
+	for key := range 50 {
+		tracker.Forget(key)
+	}
+	require.Empty(t, tracker.nodes)
+	require.Empty(t, tracker.zones)
+	tracker.Judge(now)
+	require.Empty(t, tracker.dirty)
+	require.Empty(t, tracker.gone)
+}

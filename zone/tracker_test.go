@@ -1,0 +1,267 @@
+package zone_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/zone"
+)
+
+func TestZ2TheFirstLookAtAZoneIsFromInitial(t *testing.T) {
+	c := newActingCluster(t, zone.Config{})
+	c.ready("b", "b0")
+	c.notReady("a", "a0")
+	require.Equal(t, []zone.Status{
+		{Zone: "a", State: zone.Initial, Counts: zone.Counts{NotReady: 1}},
+		{Zone: "b", State: zone.Initial, Counts: zone.Counts{Ready: 1}},
+	}, c.Zones(), "not judged yet")
+
+	require.Equal(t, zone.Judgement{Phase: zone.Acting, From: zone.Acting, Changes: []zone.Change{
+		{Zone: "a", From: zone.Initial, To: zone.FullDisruption, Counts: zone.Counts{NotReady: 1}, Rate: 0.1},
+		{Zone: "b", From: zone.Initial, To: zone.Normal, Counts: zone.Counts{Ready: 1}, Rate: 0.1},
+	}}, c.judge())
+	require.Equal(t, []zone.Status{
+		{Zone: "a", State: zone.FullDisruption, Counts: zone.Counts{NotReady: 1}, Rate: 0.1},
+		{Zone: "b", State: zone.Normal, Counts: zone.Counts{Ready: 1}, Rate: 0.1},
+	}, c.Zones())
+}
+
+func TestZ2UnknownNodesAreNothing(t *testing.T) {
+	c := newCluster(t, zone.Config{})
+	c.forget("ghost")
+	require.Zero(t, c.NotBefore("ghost"))
+	require.False(t, c.judge().Changed())
+	require.Empty(t, c.Zones())
+
+	c.ready("a", "a0")
+	c.judge()
+	c.forget("ghost", "a0", "a0")
+	require.Equal(t, []string{"a"}, c.judge().Gone)
+	require.Zero(t, c.NotBefore("a0"))
+}
+
+// OpenYurt PR #2500 and #47791: a node whose zone label changed indexed the queue
+// of a zone that did not exist.
+func TestZ2ANodeThatMovesIsCountedOnce(t *testing.T) {
+	c := newActingCluster(t, zone.Config{})
+	c.ready("a", names("a", 3)...)
+	c.judge()
+
+	c.ready("", "a0") // its labels are taken away
+	judgement := c.judge()
+	require.Equal(t, []zone.Change{{Zone: "", From: zone.Initial, To: zone.Normal, Counts: zone.Counts{Ready: 1}, Rate: 0.1}}, judgement.Changes,
+		"zone a has another count, but neither another state nor another rate")
+	require.Empty(t, judgement.Gone)
+
+	c.notReady("b", "a0") // and given again, while the node dies
+	judgement = c.judge()
+	require.Equal(t, []zone.Change{{Zone: "b", From: zone.Initial, To: zone.FullDisruption, Counts: zone.Counts{NotReady: 1}, Rate: 0.1}}, judgement.Changes)
+	require.Equal(t, []string{""}, judgement.Gone)
+
+	c.ready("b", names("a", 3)...)
+	judgement = c.judge()
+	require.Equal(t, []zone.Change{{Zone: "b", From: zone.FullDisruption, To: zone.Normal, Counts: zone.Counts{Ready: 3}, Rate: 0.1}}, judgement.Changes)
+	require.Equal(t, []string{"a"}, judgement.Gone)
+	require.Len(t, c.Zones(), 1)
+}
+
+// Upstream's clean-up of zones depends on map order, and the queue of a zone that
+// vanished stays.
+func TestZ2AVanishedZoneIsGoneOnce(t *testing.T) {
+	c := newActingCluster(t, zone.Config{})
+	for _, name := range []string{"c", "a", "b", "d"} {
+		c.ready(name, name+"0")
+	}
+	c.judge()
+	c.forget("c0", "a0", "b0")
+	judgement := c.judge()
+	require.Equal(t, []string{"a", "b", "c"}, judgement.Gone)
+	require.True(t, judgement.Changed())
+	require.Empty(t, judgement.Changes)
+	require.False(t, c.judge().Changed())
+	require.Len(t, c.Zones(), 1)
+}
+
+func TestZ2AZoneThatComesBackStartsAsInitial(t *testing.T) {
+	back := []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Normal, Counts: zone.Counts{Ready: 1}, Rate: 0.1}}
+	c := newActingCluster(t, zone.Config{})
+	c.ready("a", "a0")
+	c.judge()
+
+	c.forget("a0")
+	require.Equal(t, []string{"a"}, c.judge().Gone)
+	c.ready("a", "a0")
+	require.Equal(t, zone.Judgement{Phase: zone.Acting, From: zone.Acting, Changes: back}, c.judge())
+
+	c.forget("a0")
+	c.ready("a", "a1")
+	require.Equal(t, zone.Judgement{Phase: zone.Acting, From: zone.Acting, Changes: back}, c.judge(),
+		"between two looks: not gone, but new")
+
+	c.forget("a1")
+	c.ready("a", "a1")
+	c.forget("a1")
+	require.Equal(t, zone.Judgement{Phase: zone.Acting, From: zone.Acting, Gone: []string{"a"}}, c.judge(),
+		"it was known before, and is gone in the end")
+}
+
+func TestZ2AZoneThatNobodyHeardOfIsNotGone(t *testing.T) {
+	c := newActingCluster(t, zone.Config{})
+	c.ready("a", "a0")
+	c.forget("a0")
+	require.False(t, c.judge().Changed())
+}
+
+// A policy may well call a zone Initial, one too small to judge, say. What was
+// told of such a zone has to be taken back all the same.
+func TestZ2APolicyThatSaysInitialLeavesNothingBehind(t *testing.T) {
+	c := newActingCluster(t, zone.Config{State: func(zone.Counts) zone.State { return zone.Initial }})
+	c.ready("a", "a0")
+	told := []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Initial, Counts: zone.Counts{Ready: 1}, Rate: 0.1}}
+	require.Equal(t, told, c.judge().Changes)
+	require.False(t, c.judge().Changed())
+	c.forget("a0")
+	require.Equal(t, []string{"a"}, c.judge().Gone)
+
+	// With a rate of zero it is told of nevertheless: the caller's queue of the
+	// zone's last life may have another one.
+	c = newActingCluster(t, zone.Config{
+		State: func(zone.Counts) zone.State { return zone.Initial },
+		Rate:  func(_ zone.State, counts zone.Counts) float64 { return float64(counts.Ready) },
+	})
+	c.ready("a", "a0")
+	c.judge()
+	c.forget("a0")
+	c.notReady("a", "a0")
+	require.Equal(t, []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Initial, Counts: zone.Counts{NotReady: 1}}}, c.judge().Changes)
+}
+
+func TestZ2AnEmptyZoneIsNormal(t *testing.T) {
+	c := newActingCluster(t, zone.Config{})
+	c.Observe(c.now, "a0", zone.Node{Zone: "a", Excluded: true})
+	require.Equal(t, []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Normal, Rate: 0.1}}, c.judge().Changes)
+	c.forget("a0")
+	require.Equal(t, []string{"a"}, c.judge().Gone, "its last node was one that did not count")
+}
+
+// In upstream a cluster without nodes is fully disrupted, and leaving that state
+// panics for a node without a health entry (#141572).
+func TestZ2NoZonesAreNoDisruption(t *testing.T) {
+	c := newCluster(t, zone.Config{})
+	require.Equal(t, zone.Judgement{Phase: zone.Settling, From: zone.Settling}, c.judge())
+	c.pass(grace)
+	require.Equal(t, zone.Judgement{Phase: zone.Acting, From: zone.Settling}, c.judge())
+
+	c.notReady("a", "a0")
+	require.Equal(t, zone.Suspended, c.judge().Phase)
+	c.forget("a0")
+	require.Equal(t, zone.Judgement{Phase: zone.Settling, From: zone.Suspended, Gone: []string{"a"}}, c.judge())
+	c.pass(grace)
+	require.Equal(t, zone.Acting, c.judge().Phase)
+}
+
+func TestZ2OnlyExcludedNodesAreNoDisruption(t *testing.T) {
+	c := newActingCluster(t, zone.Config{})
+	for _, node := range names("a", 5) {
+		c.Observe(c.now, node, zone.Node{Zone: "a", Excluded: true})
+	}
+	require.Equal(t, zone.Acting, c.judge().Phase)
+
+	c.notReady("b", "b0") // every zone in which nodes count is fully disrupted
+	require.Equal(t, zone.Suspended, c.judge().Phase)
+	require.Equal(t, map[string]float64{"a": 0, "b": 0}, c.rates())
+
+	c.Observe(c.now, "b0", zone.Node{Zone: "b", Excluded: true})
+	require.Equal(t, zone.Settling, c.judge().Phase)
+}
+
+func TestZ2JudgingTwiceSaysNothingNew(t *testing.T) {
+	c := newCluster(t, zone.Config{})
+	for _, step := range []func(){
+		func() { c.ready("a", names("a", 9)...) },
+		func() { c.notReady("a", names("a", 6)...) },
+		func() { c.notReady("a", names("a", 9)...) },
+		func() { c.ready("a", "a0") },
+		func() { c.pass(grace) },
+		func() { c.ready("b", "b0") },
+		func() { c.forget(names("a", 9)...) },
+		func() { c.forget("b0") },
+	} {
+		step()
+		require.True(t, c.judge().Changed())
+		again := c.judge()
+		require.False(t, again.Changed())
+		require.Equal(t, zone.Judgement{Phase: c.Phase(), From: c.Phase()}, again)
+	}
+}
+
+func TestZ2ObservingTheSameAgainIsNothing(t *testing.T) {
+	c := newActingCluster(t, zone.Config{})
+	c.notReady("a", "a0", "a1")
+	c.ready("a", "a2")
+	c.judge()
+	before := c.Zones()
+	for range 3 {
+		c.pass(time.Second)
+		c.notReady("a", "a0", "a1")
+		c.ready("a", "a2")
+		require.False(t, c.judge().Changed())
+		require.Equal(t, before, c.Zones())
+	}
+}
+
+// The same operations give the same judgements, though maps are walked in another
+// order each time.
+func TestZ2ResultsDoNotDependOnMapOrder(t *testing.T) {
+	run := func() string {
+		c := newCluster(t, zone.Config{Rate: zone.Rates{Share: 0.01}.Rate})
+		trace := ""
+		note := func() { trace += fmt.Sprintf("%+v %+v\n", c.judge(), c.Zones()) }
+		for i := range 40 {
+			c.ready(fmt.Sprint("zone", i), names(fmt.Sprint(i, "-"), 3)...)
+		}
+		note()
+		c.pass(grace)
+		note() // all of them get their rates
+		for i := range 40 {
+			if i%3 != 0 {
+				c.notReady(fmt.Sprint("zone", i), names(fmt.Sprint(i, "-"), 1+i%3)...)
+			}
+			if i%4 == 0 {
+				c.forget(names(fmt.Sprint(i, "-"), 3)...)
+			}
+		}
+		note() // many change, many go
+		for i := range 40 {
+			c.notReady(fmt.Sprint("zone", i), names(fmt.Sprint(i, "-"), 3)...)
+		}
+		note()
+		c.ready("zone0", "0-0")
+		note()
+		c.pass(grace)
+		note()
+		return trace
+	}
+	want := run()
+	for range 50 {
+		require.Equal(t, want, run())
+	}
+}
+
+func TestObserveAndJudgeWithoutNewsAllocateNothing(t *testing.T) {
+	c := newActingCluster(t, zone.Config{})
+	for _, name := range []string{"a", "b", "c"} {
+		c.ready(name, names(name, 5)...)
+		c.notReady(name, name+"0")
+	}
+	c.judge()
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		c.Observe(c.now, "b3", zone.Node{Zone: "b", Ready: true})
+		if c.judge().Changed() {
+			t.Error("news")
+		}
+	}))
+}
