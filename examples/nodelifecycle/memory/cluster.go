@@ -1,0 +1,172 @@
+package memory
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// Cluster is an API server in memory and, through the embedded [Client], a
+// kubernetes.Interface for it. All methods are safe for concurrent use. It
+// starts no goroutine but one per open watch, which ends with the watch.
+type Cluster struct {
+	*Client
+	server *server
+}
+
+// NewCluster returns an empty cluster: no node, no namespace.
+//
+// It keeps the last 65,536 changes of every resource for watches and the last
+// 1,000 events; an older event is deleted, as its time to live does elsewhere.
+func NewCluster() *Cluster {
+	return newCluster(limits{history: 1 << 16, events: 1000})
+}
+
+func newCluster(l limits) *Cluster {
+	s := &server{store: newStore(l), kinds: kindsOf()}
+	return &Cluster{Client: newClient(s), server: s}
+}
+
+// NewClient returns another client of the same cluster with request counts of
+// its own, so that a controller's calls can be told from the fleet's.
+func (c *Cluster) NewClient() *Client {
+	return newClient(c.server)
+}
+
+// FinalizePods removes the terminating pods of every node that alive reports,
+// as the nodes' kubelets do once the containers have stopped, and returns how
+// many it removed. Pods of other nodes stay Terminating: nobody on a dead node
+// can say that they have stopped.
+//
+// The containers of this cluster stop at once, so the rest of the grace period
+// is not waited for. alive is called without a lock held, once per node that
+// has terminating pods. The removals count as requests of no client.
+func (c *Cluster) FinalizePods(alive func(node string) bool) int {
+	known := map[string]bool{}
+	removed := 0
+	objects, _ := c.server.store.list(pods, metav1.NamespaceAll)
+	for _, object := range objects {
+		pod, ok := object.(*corev1.Pod)
+		if !ok || pod.DeletionTimestamp == nil || pod.Spec.NodeName == "" {
+			continue
+		}
+		up, asked := known[pod.Spec.NodeName]
+		if !asked {
+			up = alive(pod.Spec.NodeName)
+			known[pod.Spec.NodeName] = up
+		}
+		if up && c.finalizePod(pod) {
+			removed++
+		}
+	}
+	return removed
+}
+
+// finalizePod reports whether it was this call that removed the pod: a force
+// delete may have been faster, and a finalizer holds the pod back.
+func (c *Cluster) finalizePod(pod *corev1.Pod) bool {
+	options := metav1.NewDeleteOptions(0)
+	options.Preconditions = metav1.NewUIDPreconditions(string(pod.UID))
+	gone, err := c.server.remove(pods, keyOf(pod), *options)
+	return err == nil && gone
+}
+
+// DropWatches ends every open watch, as a restart of the API server does.
+// Informers connect again after a second or so; they may skip states that an
+// object has had in the meantime, but end with its last.
+func (c *Cluster) DropWatches() {
+	for _, w := range c.server.store.openWatches() {
+		w.Stop()
+	}
+}
+
+// Client is one client of a [Cluster]. It is a kubernetes.Interface, safe for
+// concurrent use, and counts its requests.
+type Client struct {
+	kubernetes.Interface
+
+	mu       sync.Mutex
+	requests map[Request]int
+}
+
+// Request is the kind of a request.
+type Request struct {
+	// Verb is get, list, watch, create, update, patch, delete or
+	// delete-collection.
+	Verb string
+	// Resource is the plural name, such as "nodes".
+	Resource string
+	// Subresource is "status", "binding", or empty for the resource itself.
+	Subresource string
+}
+
+// String returns the request as in "patch nodes/status".
+func (r Request) String() string {
+	if r.Subresource == "" {
+		return r.Verb + " " + r.Resource
+	}
+	return r.Verb + " " + r.Resource + "/" + r.Subresource
+}
+
+// Requests returns how many requests of each kind this client has sent so far,
+// those that were refused included. The map is the caller's.
+func (c *Client) Requests() map[Request]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counts := make(map[Request]int, len(c.requests))
+	for request, n := range c.requests {
+		counts[request] = n
+	}
+	return counts
+}
+
+func (c *Client) count(action clienttesting.Action) {
+	request := Request{
+		Verb:        action.GetVerb(),
+		Resource:    action.GetResource().Resource,
+		Subresource: action.GetSubresource(),
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests[request]++
+}
+
+func newClient(s *server) *Client {
+	f := &front{Clientset: &fake.Clientset{}}
+	c := &Client{Interface: f, requests: map[Request]int{}}
+	(&reactor{fake: &f.Fake, server: s, count: c.count}).install()
+	return c
+}
+
+// front is the fake clientset without its object tracker. It is only ever used
+// as a kubernetes.Interface, which hides the fake's
+// IsWatchListSemanticsUnSupported: informers use streaming lists here, as they
+// do against a real server.
+type front struct {
+	*fake.Clientset
+}
+
+// Discovery replaces the fake's own, which only a constructor that also builds
+// a tracker and its schema would set.
+func (f *front) Discovery() discovery.DiscoveryInterfaces {
+	return &fakediscovery.FakeDiscovery{Fake: &f.Fake}
+}
+
+var _ kubernetes.Interface = &Cluster{}
+
+// notServed is the answer to what a real server has and this one does not. It
+// is 405, never 404, which a controller would take for a missing object.
+func notServed(action clienttesting.Action) error {
+	resource := action.GetResource().GroupResource()
+	if sub := action.GetSubresource(); sub != "" {
+		resource.Resource += "/" + sub
+	}
+	return apierrors.NewMethodNotSupported(resource, action.GetVerb())
+}

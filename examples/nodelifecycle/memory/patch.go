@@ -1,0 +1,85 @@
+package memory
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var errNotObject = errors.New("the type of the object is not an API type")
+
+// applyPatch returns the patched copy of an object. The documents are those
+// that a real server patches, with the same library for JSON Patches, so that a
+// missing list is what it is there: equal to null in a test.
+func applyPatch(current runtime.Object, kind types.PatchType, patch []byte) (runtime.Object, error) {
+	document, err := json.Marshal(current)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	patched, err := patchDocument(document, kind, patch, current)
+	if err != nil {
+		return nil, err
+	}
+	next, err := decode(patched, current)
+	if err != nil {
+		fault := field.Invalid(field.NewPath("patch"), string(patch), err.Error())
+		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{fault})
+	}
+	return next, nil
+}
+
+func patchDocument(document []byte, kind types.PatchType, patch []byte, like runtime.Object) ([]byte, error) {
+	switch kind {
+	case types.JSONPatchType:
+		return jsonPatch(document, patch)
+	case types.MergePatchType:
+		patched, err := jsonpatch.MergePatch(document, patch)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		return patched, nil
+	case types.StrategicMergePatchType:
+		patched, err := strategicpatch.StrategicMergePatch(document, patch, like)
+		if err != nil {
+			return nil, strategicPatchError(err)
+		}
+		return patched, nil
+	}
+	return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "patch", schema.GroupResource{}, "",
+		fmt.Sprintf("patches of the type %s are not served", kind), 0, true)
+}
+
+func jsonPatch(document, patch []byte) ([]byte, error) {
+	operations, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	patched, err := operations.Apply(document)
+	if err != nil {
+		return nil, unprocessable(err)
+	}
+	return patched, nil
+}
+
+func strategicPatchError(err error) error {
+	if errors.Is(err, mergepatch.ErrNoListOfLists) || errors.Is(err, mergepatch.ErrPatchContentNotMatchRetainKeys) {
+		return unprocessable(err)
+	}
+	return apierrors.NewBadRequest(err.Error())
+}
+
+// unprocessable is what a real server answers to a JSON Patch that does not
+// apply: 422 with the reason Invalid and nothing in the details.
+func unprocessable(err error) error {
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+}

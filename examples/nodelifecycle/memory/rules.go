@@ -1,0 +1,217 @@
+package memory
+
+import (
+	"encoding/json"
+	"reflect"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// The API's default, which decides how long a deleted pod stays.
+const defaultTerminationGracePeriodSeconds = 30
+
+// normalized returns the object as the API would keep it: a copy through JSON,
+// which cuts times to the precision that is stored.
+func normalized(object runtime.Object) (runtime.Object, error) {
+	document, err := json.Marshal(object)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	next, err := decode(document, object)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return next, nil
+}
+
+// decode reads a document into a new object of the type of like. Typed clients
+// leave kind and apiVersion empty, so it does too.
+func decode(document []byte, like runtime.Object) (runtime.Object, error) {
+	object, ok := reflect.New(reflect.TypeOf(like).Elem()).Interface().(runtime.Object)
+	if !ok {
+		return nil, apierrors.NewInternalError(errNotObject)
+	}
+	if err := kjson.Unmarshal(document, object); err != nil {
+		return nil, err
+	}
+	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return object, nil
+}
+
+// beforeCreate fills in what the server decides about a new object.
+func beforeCreate(object runtime.Object, id types.UID) {
+	m := metaOf(object)
+	m.SetUID(id)
+	m.SetCreationTimestamp(now())
+	m.SetDeletionTimestamp(nil)
+	m.SetDeletionGracePeriodSeconds(nil)
+	m.SetManagedFields(nil)
+	m.SetGeneration(0)
+	if hasGeneration(object) {
+		m.SetGeneration(1)
+	}
+	switch o := object.(type) {
+	case *corev1.Node:
+		// A kubelet registers its node with the status in place.
+	case *corev1.Pod:
+		o.Status = corev1.PodStatus{Phase: corev1.PodPending}
+		if o.Spec.TerminationGracePeriodSeconds == nil {
+			seconds := int64(defaultTerminationGracePeriodSeconds)
+			o.Spec.TerminationGracePeriodSeconds = &seconds
+		}
+	case *corev1.Namespace:
+		o.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
+		metav1.SetMetaDataLabel(&o.ObjectMeta, corev1.LabelMetadataName, o.Name)
+	default:
+		if part, ok := partOf(object, "Status"); ok {
+			part.SetZero()
+		}
+	}
+}
+
+// beforeUpdate takes back what a write may not change. Parts of next may be
+// those of current afterwards.
+func beforeUpdate(next, current runtime.Object, subresource string) {
+	n, c := metaOf(next), metaOf(current)
+	n.SetGeneration(c.GetGeneration())
+	n.SetManagedFields(nil)
+	if subresource == status {
+		keepPart(next, current, "Spec")
+		beforeStatusUpdate(next, current)
+	} else {
+		keepPart(next, current, "Status")
+		if c.GetGeneration() > 0 && !equalPart(next, current, "Spec") {
+			n.SetGeneration(c.GetGeneration() + 1)
+		}
+	}
+	n.SetUID(c.GetUID())
+	n.SetCreationTimestamp(c.GetCreationTimestamp())
+	if c.GetDeletionTimestamp() != nil {
+		n.SetDeletionTimestamp(c.GetDeletionTimestamp())
+	}
+	if n.GetDeletionGracePeriodSeconds() == nil {
+		n.SetDeletionGracePeriodSeconds(c.GetDeletionGracePeriodSeconds())
+	}
+}
+
+func beforeStatusUpdate(next, current runtime.Object) {
+	pod, ok := next.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	pod.DeletionTimestamp = nil
+	pod.OwnerReferences = metaOf(current).GetOwnerReferences()
+}
+
+// validate checks the few rules whose breach by a controller should show.
+func validate(object runtime.Object) error {
+	m := metaOf(object)
+	if m.GetName() == "" {
+		return invalid(object, field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))
+	}
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return nil
+	}
+	type identity struct {
+		key    string
+		effect corev1.TaintEffect
+	}
+	seen := map[identity]bool{}
+	for i, taint := range node.Spec.Taints {
+		id := identity{taint.Key, taint.Effect}
+		if seen[id] {
+			return invalid(node, field.Duplicate(field.NewPath("spec", "taints").Index(i), taint))
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+// validateUpdate checks what may not change but is not simply taken back.
+func validateUpdate(next, current runtime.Object) error {
+	n, c := metaOf(next), metaOf(current)
+	if !n.GetDeletionTimestamp().Equal(c.GetDeletionTimestamp()) {
+		return invalid(current, field.Invalid(field.NewPath("metadata", "deletionTimestamp"), n.GetDeletionTimestamp(), "field is immutable"))
+	}
+	if !equality.Semantic.DeepEqual(n.GetDeletionGracePeriodSeconds(), c.GetDeletionGracePeriodSeconds()) {
+		return invalid(current, field.Invalid(field.NewPath("metadata", "deletionGracePeriodSeconds"), n.GetDeletionGracePeriodSeconds(), "field is immutable"))
+	}
+	pod, ok := next.(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	if old, ok := current.(*corev1.Pod); ok && old.Spec.NodeName != pod.Spec.NodeName {
+		return invalid(current, field.Forbidden(field.NewPath("spec"), "pod updates may not change the node, which only a binding sets"))
+	}
+	return nil
+}
+
+func isLease(object runtime.Object) bool {
+	_, ok := object.(*coordinationv1.Lease)
+	return ok
+}
+
+// hasGeneration reports whether the API counts the changes of an object's spec.
+// It does for workloads and pods, not for nodes, namespaces and leases.
+func hasGeneration(object runtime.Object) bool {
+	switch kindOf(object).Kind {
+	case "Pod", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob", "PodDisruptionBudget":
+		return true
+	}
+	return false
+}
+
+func hasStatus(object runtime.Object) bool {
+	_, ok := partOf(object, "Status")
+	return ok
+}
+
+// partOf returns the field Spec or Status of an object.
+func partOf(object runtime.Object, name string) (reflect.Value, bool) {
+	part := reflect.ValueOf(object).Elem().FieldByName(name)
+	return part, part.IsValid()
+}
+
+func keepPart(next, current runtime.Object, name string) {
+	from, ok := partOf(current, name)
+	if !ok {
+		return
+	}
+	to, _ := partOf(next, name)
+	to.Set(from)
+}
+
+func equalPart(next, current runtime.Object, name string) bool {
+	a, ok := partOf(next, name)
+	b, _ := partOf(current, name)
+	return !ok || equality.Semantic.DeepEqual(a.Interface(), b.Interface())
+}
+
+func kindOf(object runtime.Object) schema.GroupVersionKind {
+	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil || len(kinds) == 0 {
+		return schema.GroupVersionKind{Kind: reflect.TypeOf(object).Elem().Name()}
+	}
+	return kinds[0]
+}
+
+func invalid(object runtime.Object, fault *field.Error) error {
+	return apierrors.NewInvalid(kindOf(object).GroupKind(), metaOf(object).GetName(), field.ErrorList{fault})
+}
+
+// now is the time as the API stores it.
+func now() metav1.Time {
+	return metav1.NewTime(time.Now().Truncate(time.Second))
+}
