@@ -37,8 +37,7 @@ const (
 	Tolerated Reason = "Tolerated"
 	// Untolerated: there is a taint that the pod does not tolerate. It leaves now.
 	Untolerated Reason = "Untolerated"
-	// TolerationEnds: the pod tolerates every taint, but one only for some time.
-	// TolerationEnds: the pod tolerates every taint, but one only for some time.
+	// TolerationEnds: the pod tolerates a taint only for some time.
 	TolerationEnds Reason = "TolerationEnds"
 	// Exempt: the pod was exempted by Config.Exempt. It stays.
 	Exempt Reason = "Exempt"
@@ -59,19 +58,20 @@ type Verdict struct {
 }
 
 // Leaves reports whether the pod must leave at some time.
-func (v Verdict) Leaves() bool { return !v.Due.IsZero() }
+func (v Verdict) Leaves() bool { return v.Reason == Untolerated || v.Reason == TolerationEnds }
 
 // DueAt reports whether the pod must have left at that time.
 func (v Verdict) DueAt(now time.Time) bool { return v.Leaves() && !v.Due.After(now) }
 
 // Decide returns when a pod must leave a node with these NoExecute taints.
 //
-// One taint that the pod does not tolerate is enough: it leaves as soon as both
-// have been seen. Otherwise each taint gives it the seconds of the toleration
-// that matches it, counted from the taint's start or the pod's arrival, whichever
-// is later, and the earliest end counts. A toleration without seconds lasts for
-// ever; one of zero or fewer seconds has ended at its start. Of several
-// tolerations that match a taint the first counts, as upstream.
+// For a taint that the pod does not tolerate it leaves as soon as both have been
+// seen. Any other taint gives it the seconds of the toleration that matches it,
+// counted from the taint's start or the pod's arrival, whichever is later. The
+// earliest of these times counts: another taint never gives a pod more time. A
+// toleration without seconds lasts for ever; one of zero or fewer seconds has
+// ended at its start. Of several tolerations that match a taint the first counts,
+// as upstream.
 func Decide(on []Taint, pod Pod, matcher taints.Matcher) Verdict {
 	if len(on) == 0 {
 		return Verdict{Reason: NoTaints}
@@ -80,26 +80,27 @@ func Decide(on []Taint, pod Pod, matcher taints.Matcher) Verdict {
 	for i := range on {
 		taint := &on[i]
 		toleration := matcher.First(pod.Tolerations, &taint.Taint)
-		if toleration == nil {
-			return Verdict{Reason: Untolerated, Due: later(taint.Seen, pod.Seen), Taint: *taint}
+		reason, due := Untolerated, later(taint.Seen, pod.Seen)
+		if toleration != nil {
+			if toleration.TolerationSeconds == nil {
+				continue
+			}
+			reason, due = TolerationEnds, end(later(taint.Start, pod.Arrived), due, *toleration.TolerationSeconds)
 		}
-		if toleration.TolerationSeconds == nil {
-			continue
-		}
-		due := end(later(taint.Start, pod.Arrived), later(taint.Seen, pod.Seen), *toleration.TolerationSeconds)
 		if verdict.Leaves() && !due.Before(verdict.Due) {
 			continue
 		}
-		verdict = Verdict{Reason: TolerationEnds, Due: due, Taint: *taint, Toleration: toleration}
+		verdict = Verdict{Reason: reason, Due: due, Taint: *taint, Toleration: toleration}
 	}
 	return verdict
 }
 
 // end returns when a toleration of so many seconds ends. One that grants no time
-// at all ends when it is seen, not a second later for the rounding of start.
+// at all ends when it is seen, not up to a second later for the rounding of start.
+// It ends at start if that is before, so that no longer toleration ends earlier.
 func end(start, seen time.Time, seconds int64) time.Time {
 	if seconds <= 0 {
-		return seen
+		return earlier(start, seen)
 	}
 	return start.Add(time.Duration(min(seconds, longestToleration)) * time.Second)
 }
@@ -146,46 +147,72 @@ func arrival(pod *corev1.Pod, seen time.Time, appeared bool) time.Time {
 }
 
 // noExecute returns the NoExecute taints of a node that is seen now, with their
-// starts, given those that it had when it was seen before. Known says that there
-// was a before.
+// starts, given those that it had when it was seen before. Appeared says that
+// taints which it did not have then came while we looked; see [Began].
 //
-// A taint that was there keeps its start, unless its TimeAdded is later now:
-// then it was taken away and set again while we did not look. A taint whose
-// lineage was there (see taints.SameLineage) goes on from its start.
-func noExecute(node *corev1.Node, before []Taint, known bool, now time.Time) []Taint {
+// A taint that was there keeps its start, unless its TimeAdded says that it was
+// taken away and set again while we did not look. Taints of one lineage (see
+// taints.SameLineage) have one start: the earliest of those that are there and
+// those that were.
+func noExecute(node *corev1.Node, before []Taint, appeared bool, now time.Time) []Taint {
 	var after []Taint
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
 		if taint.Effect != corev1.TaintEffectNoExecute {
 			continue
 		}
-		next := Taint{Taint: *taint, Seen: now, Start: Began(taint.TimeAdded, now, known)}
-		if since, ok := lineage(before, taint); ok {
-			next.Seen, next.Start = since.Seen, since.Start
-		}
+		next := Taint{Taint: *taint, Seen: now, Start: Began(taint.TimeAdded, now, appeared)}
+		next.carryOn(before)
 		after = append(after, next)
+	}
+	for i := range after {
+		for j := range i {
+			if taints.SameLineage(&after[i].Taint, &after[j].Taint) {
+				start := earlier(after[i].Start, after[j].Start)
+				after[i].Start, after[j].Start = start, start
+			}
+		}
 	}
 	return after
 }
 
-// lineage returns the earliest of the taints that count as one with the given.
-func lineage(before []Taint, taint *corev1.Taint) (Taint, bool) {
-	var earliest Taint
-	found := false
+// carryOn takes over what was known of a taint, and of others of its lineage,
+// when the node was seen before. When those others were seen does not count: what
+// a pod does not tolerate is this taint.
+func (t *Taint) carryOn(before []Taint) {
+	carried := false
 	for i := range before {
 		b := &before[i]
-		if !taints.SameLineage(&b.Taint, taint) || setAgain(b, taint) {
+		if !taints.SameLineage(&b.Taint, &t.Taint) || setAgain(b, t) {
 			continue
 		}
-		if !found || b.Start.Before(earliest.Start) {
-			earliest, found = *b, true
+		if b.Key == t.Key {
+			t.Seen = b.Seen
+		}
+		if !carried || b.Start.Before(t.Start) {
+			t.Start, carried = b.Start, true
 		}
 	}
-	return earliest, found
 }
 
-func setAgain(before *Taint, now *corev1.Taint) bool {
-	return before.Key == now.Key && before.TimeAdded != nil && before.TimeAdded.Before(now.TimeAdded)
+// setAgain reports whether a taint is another one than the one with its key that
+// was there before: its TimeAdded is later than that one's or, if that one had
+// none, than our first sight of it.
+func setAgain(before, now *Taint) bool {
+	if before.Key != now.Key || now.TimeAdded.IsZero() {
+		return false
+	}
+	if before.TimeAdded.IsZero() {
+		return now.TimeAdded.After(before.Seen)
+	}
+	return before.TimeAdded.Before(now.TimeAdded)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func later(a, b time.Time) time.Time {

@@ -52,8 +52,10 @@ func (c DeleteConfig) Validate() error {
 // sets the condition DisruptionTarget, so that whoever owns the pod can tell the
 // eviction from a failure, then deletes the pod. That is one patch and one
 // delete a pod. Both carry the UID, so that a pod that was recreated under its
-// name is not touched; after a confirmation the delete carries the
-// resourceVersion too.
+// name is not touched; after a confirmation both carry the resourceVersion too.
+//
+// Taking the condition back costs a read and a patch, which carries the
+// resourceVersion: the condition may be somebody else's by then.
 //
 // It is safe for concurrent use.
 type Delete struct {
@@ -103,22 +105,18 @@ func Marked(pod *corev1.Pod) bool {
 func (d *Delete) Act(ctx context.Context, work Work) Report {
 	pods := d.config.Pods(work.Pod.Namespace)
 	if work.Unmark {
-		if _, err := d.mark(ctx, pods, work, corev1.ConditionFalse); err != nil {
-			return d.failure(ctx, pods, work, err)
-		}
-		return Report{Outcome: Unmarked}
+		return d.unmark(ctx, pods, work)
 	}
 	preconditions := metav1.Preconditions{UID: &work.Pod.UID}
 	if d.config.Confirm != nil {
-		live, report := d.confirm(ctx, pods, work)
+		live, report := d.confirm(ctx, pods, &work)
 		if live == nil {
 			return report
 		}
-		work.Marked, work.Generation = Marked(live), live.Generation
 		preconditions.ResourceVersion = &live.ResourceVersion
 	}
 	if !work.Marked {
-		marked, err := d.mark(ctx, pods, work, corev1.ConditionTrue)
+		marked, err := d.mark(ctx, pods, work, corev1.ConditionTrue, preconditions.ResourceVersion)
 		if err != nil {
 			return d.failure(ctx, pods, work, err)
 		}
@@ -135,9 +133,9 @@ func (d *Delete) Act(ctx context.Context, work Work) Report {
 	return Report{Outcome: Evicted}
 }
 
-// confirm reads pod and node and decides again. It returns the pod when the work
-// is still to be done, else what to report.
-func (d *Delete) confirm(ctx context.Context, pods Pods, work Work) (*corev1.Pod, Report) {
+// confirm reads pod and node and decides again. It returns the pod and brings the
+// work up to date when it is still to be done, else it returns what to report.
+func (d *Delete) confirm(ctx context.Context, pods Pods, work *Work) (*corev1.Pod, Report) {
 	live, err := pods.Get(ctx, work.Pod.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, Report{Outcome: AlreadyGone}
@@ -153,17 +151,43 @@ func (d *Delete) confirm(ctx context.Context, pods Pods, work Work) (*corev1.Pod
 		on = nil // a pod of a node that is gone is not ours to evict
 	}
 	now := time.Now()
-	switch verdict := work.Reconsider(live, on, now); {
+	verdict := work.Reconsider(live, on, now)
+	switch {
 	case verdict.Reason == Gone && on != nil:
 		return nil, Report{Outcome: AlreadyGone}
 	case !verdict.DueAt(now):
 		return nil, Report{Outcome: NotDue}
 	}
+	work.Verdict, work.Marked, work.Generation = verdict, Marked(live), live.Generation
 	return live, Report{}
 }
 
-func (d *Delete) mark(ctx context.Context, pods Pods, work Work, status corev1.ConditionStatus) (*corev1.Pod, error) {
-	patch, err := markPatch(work, status, time.Now())
+// unmark takes the condition back. What it would overwrite is read first: another
+// manager, the scheduler's preemption say, may be evicting the pod by now, and
+// the condition is true for its reason.
+func (d *Delete) unmark(ctx context.Context, pods Pods, work Work) Report {
+	live, err := pods.Get(ctx, work.Pod.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return Report{Outcome: AlreadyGone}
+	case err != nil:
+		return Report{Outcome: Failed, Err: fmt.Errorf("read pod %s to take back its mark: %w", work.Pod, err)}
+	case live.UID != work.Pod.UID || live.DeletionTimestamp != nil:
+		return Report{Outcome: AlreadyGone}
+	case !Marked(live):
+		return Report{Outcome: Unmarked}
+	}
+	work.Generation = live.Generation
+	if _, err := d.mark(ctx, pods, work, corev1.ConditionFalse, &live.ResourceVersion); err != nil {
+		return d.failure(ctx, pods, work, err)
+	}
+	return Report{Outcome: Unmarked}
+}
+
+// mark sets the condition DisruptionTarget. A version that is not nil is the only
+// one of the pod that it touches.
+func (d *Delete) mark(ctx context.Context, pods Pods, work Work, status corev1.ConditionStatus, version *string) (*corev1.Pod, error) {
+	patch, err := markPatch(work, status, version, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -174,13 +198,14 @@ func (d *Delete) mark(ctx context.Context, pods Pods, work Work, status corev1.C
 	return marked, nil
 }
 
-// failure turns an error of the API into a report. A conflict with a pod that is
-// still the same is somebody else's write, and worth another try.
+// failure turns an error of the API into a report. A foreign UID is answered with
+// 409 to a delete and with 422 to a patch (seen on v1.37.1), but both can mean
+// other things too, which are worth another try. So the pod is read.
 func (d *Delete) failure(ctx context.Context, pods Pods, work Work, err error) Report {
 	if apierrors.IsNotFound(err) {
 		return Report{Outcome: AlreadyGone}
 	}
-	if apierrors.IsConflict(err) {
+	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
 		live, readErr := pods.Get(ctx, work.Pod.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(readErr) || readErr == nil && (live.UID != work.Pod.UID || live.DeletionTimestamp != nil) {
 			return Report{Outcome: AlreadyGone}
@@ -191,8 +216,8 @@ func (d *Delete) failure(ctx context.Context, pods Pods, work Work, err error) R
 
 // markPatch returns the strategic merge patch, for the status subresource, that
 // sets the condition DisruptionTarget. The UID in it makes the API server refuse
-// it for another pod.
-func markPatch(work Work, status corev1.ConditionStatus, now time.Time) ([]byte, error) {
+// it for another pod, the resourceVersion for another state of the pod.
+func markPatch(work Work, status corev1.ConditionStatus, version *string, now time.Time) ([]byte, error) {
 	condition := corev1.PodCondition{
 		Type:               corev1.DisruptionTarget,
 		Status:             status,
@@ -205,8 +230,12 @@ func markPatch(work Work, status corev1.ConditionStatus, now time.Time) ([]byte,
 		condition.Reason = ReasonCalledOff
 		condition.Message = "The pod need not leave its node any more."
 	}
+	guard := map[string]any{"uid": work.Pod.UID}
+	if version != nil {
+		guard["resourceVersion"] = *version
+	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": work.Pod.UID},
+		"metadata": guard,
 		"status":   map[string]any{"conditions": []map[string]any{asMap(condition)}},
 	})
 	if err != nil {

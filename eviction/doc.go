@@ -41,5 +41,7 @@
 // Forget them when they are deleted. Say Synced once the first lists are in. Do
 // not observe an older version of an object after a newer one; an object that
 // was written by the caller is newer than what a cache says until the cache has
-// caught up. A Tracker is not safe for concurrent use: a Dispatcher is its lock.
+// caught up. An informer may report a pod that was deleted and created again under
+// its name as one update: Forget the old UID then. Every object must have its UID.
+// A Tracker is not safe for concurrent use: a Dispatcher is its lock.
 package eviction

@@ -3,6 +3,7 @@ package eviction
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -21,7 +22,8 @@ type Config struct {
 	// Matcher says which toleration tolerates which taint.
 	Matcher taints.Matcher
 	// Exempt keeps pods from being evicted, whatever their tolerations. Nil exempts
-	// none, like kube-controller-manager. It must be a pure function of the pod.
+	// none, like kube-controller-manager. It must be a pure function of the pod;
+	// Work.Reconsider calls it too, on the goroutine of the action.
 	Exempt func(*corev1.Pod) bool
 	// Retry is the wait after an attempt that failed.
 	Retry timedqueue.Backoff
@@ -64,11 +66,14 @@ type Tracker struct {
 	due    *timedqueue.Queue[types.UID, *pod]
 	held   func(*corev1.Taint) bool
 	synced bool
+	now    time.Time // the latest that was passed in
+	starts uint64    // how often Start has handed out work
 }
 
 type node struct {
 	uid    types.UID // empty when only pods of it have been seen
 	taints []Taint   // replaced as a whole, never changed: work that was handed out refers to it
+	acting []Taint   // those that are not held
 	pods   []*pod
 }
 
@@ -82,7 +87,7 @@ type pod struct {
 	exempt  bool      // by Config
 	marked  bool      // says that it is about to be evicted
 	gone    bool      // is terminating, or was found gone
-	acting  bool      // was handed out by Start
+	acting  uint64    // which Start handed it out; zero when it does not act
 	retryAt time.Time // not before this, since an attempt has failed
 }
 
@@ -100,16 +105,20 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 		nodes:  make(map[string]*node),
 		pods:   make(map[types.UID]*pod),
 		due:    due,
+		now:    now,
 	}, nil
 }
 
 // Synced says that the nodes and pods that existed when we started have been
-// observed. What is seen first after that has appeared; see [Began].
+// observed. What is seen first after that has appeared; see [Began]. Nothing is
+// handed out before: a pod whose node has not been seen yet looks as if it need
+// not leave.
 func (t *Tracker) Synced() { t.synced = true }
 
 // ObserveNode takes a look at a node. One with another UID than before is a new
 // one: it has none of the taints that the old one had.
 func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
+	now = t.advance(now)
 	n, known := t.nodes[observed.Name]
 	if !known {
 		n = &node{}
@@ -119,7 +128,7 @@ func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
 	if !same {
 		n.uid, n.taints = observed.UID, nil
 	}
-	next := noExecute(observed, n.taints, same, now)
+	next := noExecute(observed, n.taints, same || t.synced, now)
 	if same && equal(n.taints, next) {
 		return
 	}
@@ -130,6 +139,7 @@ func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
 // ForgetNode drops a node that was deleted. Its pods are not evicted for its
 // taints any more.
 func (t *Tracker) ForgetNode(now time.Time, name string) {
+	now = t.advance(now)
 	n, known := t.nodes[name]
 	if !known {
 		return
@@ -146,6 +156,7 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 	if observed.Spec.NodeName == "" {
 		return
 	}
+	now = t.advance(now)
 	p, known := t.pods[observed.UID]
 	if known && p.node != observed.Spec.NodeName {
 		t.forget(p) // cannot happen to a real pod: a binding is for ever
@@ -172,13 +183,20 @@ func (t *Tracker) ForgetPod(uid types.UID) {
 // Hold makes taints count for nothing until another Hold: those for which held
 // is true. Nil holds none. It is for the time in which taints that we have set
 // are still there but must not act, because every zone is disrupted. It costs
-// all pods on tainted nodes.
+// all pods on tainted nodes. Held must be a pure function of the taint;
+// Work.Reconsider calls it too, on the goroutine of the action.
 func (t *Tracker) Hold(now time.Time, held func(*corev1.Taint) bool) {
+	now = t.advance(now)
 	t.held = held
-	for _, n := range t.nodes {
+	var tainted []string
+	for name, n := range t.nodes {
 		if len(n.taints) > 0 {
-			t.decideAll(now, n)
+			tainted = append(tainted, name)
 		}
+	}
+	slices.Sort(tainted) // what becomes due together leaves in the same order each time
+	for _, name := range tainted {
+		t.decideAll(now, t.nodes[name])
 	}
 }
 
@@ -233,7 +251,15 @@ func (t *Tracker) dropUnused(name string, n *node) {
 	}
 }
 
+// advance returns now, or the latest that was passed in before if that is later:
+// the queue does the same, and both have to agree on what is due.
+func (t *Tracker) advance(now time.Time) time.Time {
+	t.now = later(t.now, now)
+	return t.now
+}
+
 func (t *Tracker) decideAll(now time.Time, n *node) {
+	n.acting = acting(n.taints, t.held)
 	for _, p := range n.pods {
 		t.decide(now, p)
 	}
@@ -242,7 +268,7 @@ func (t *Tracker) decideAll(now time.Time, n *node) {
 // decide puts a pod where it belongs in the queue. One that was handed out is
 // decided by Finish.
 func (t *Tracker) decide(now time.Time, p *pod) {
-	if p.acting {
+	if p.acting != 0 {
 		return
 	}
 	at, ok := t.nextStep(now, p)
@@ -257,43 +283,38 @@ func (t *Tracker) decide(now time.Time, p *pod) {
 }
 
 // nextStep returns when something has to be done about a pod: evict it, or take
-// back the mark that says that it is about to be evicted.
+// back the mark that says that it is about to be evicted. That is urgent, and has
+// the same time at each look, so that a look does not cost it its place.
 func (t *Tracker) nextStep(now time.Time, p *pod) (time.Time, bool) {
-	if p.gone {
-		return time.Time{}, false
-	}
 	verdict := t.verdict(p)
-	if p.marked && !verdict.DueAt(now) {
-		return now, true
+	if p.marked && !p.gone && !verdict.DueAt(now) {
+		return p.Seen, true
 	}
 	return verdict.Due, verdict.Leaves()
 }
 
 func (t *Tracker) verdict(p *pod) Verdict {
-	if p.exempt {
+	switch {
+	case p.gone:
+		return Verdict{Reason: Gone}
+	case p.exempt:
 		return Verdict{Reason: Exempt}
 	}
-	return Decide(t.acting(t.nodes[p.node].taints), p.Pod, t.config.Matcher)
+	return Decide(t.nodes[p.node].acting, p.Pod, t.config.Matcher)
 }
 
 // acting returns the taints that are not held.
-func (t *Tracker) acting(all []Taint) []Taint {
-	if t.held == nil {
+func acting(all []Taint, held func(*corev1.Taint) bool) []Taint {
+	if held == nil {
 		return all
 	}
+	var rest []Taint
 	for i := range all {
-		if !t.held(&all[i].Taint) {
-			continue
+		if !held(&all[i].Taint) {
+			rest = append(rest, all[i])
 		}
-		rest := append([]Taint(nil), all[:i]...)
-		for _, taint := range all[i+1:] {
-			if !t.held(&taint.Taint) {
-				rest = append(rest, taint)
-			}
-		}
-		return rest
 	}
-	return all
+	return rest
 }
 
 func equal(a, b []Taint) bool {

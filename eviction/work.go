@@ -5,10 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -28,22 +26,33 @@ type Work struct {
 	// Tries is how many attempts have failed before.
 	Tries int
 
-	taints  []Taint
-	pod     Pod
-	matcher taints.Matcher
-	item    timedqueue.Item[types.UID, *pod]
+	node   types.UID
+	taints []Taint
+	pod    Pod
+	config Config
+	held   func(*corev1.Taint) bool
+	item   timedqueue.Item[types.UID, *pod]
+	start  uint64
 }
 
 // Reconsider decides again from a pod and its node that were just read, both of
-// which may be nil when they are gone. What it cannot know from them, when
-// taints and pod were first seen, it takes from the tracker's view.
+// which may be nil when they are gone. What it cannot know from them it takes
+// from the tracker's view when it handed out the work: when taints and pod were
+// first seen, what is held and what is exempt.
 func (w Work) Reconsider(live *corev1.Pod, on *corev1.Node, now time.Time) Verdict {
 	if live == nil || on == nil || live.UID != w.Pod.UID || live.DeletionTimestamp != nil {
 		return Verdict{Reason: Gone}
 	}
+	if w.config.Exempt != nil && w.config.Exempt(live) {
+		return Verdict{Reason: Exempt}
+	}
+	before := w.taints
+	if on.UID != w.node {
+		before = nil // another node of that name: its taints are not those
+	}
 	view := w.pod
 	view.Tolerations = live.Spec.Tolerations
-	return Decide(noExecute(on, w.taints, true, now), view, w.matcher)
+	return Decide(acting(noExecute(on, before, true, now), w.held), view, w.config.Matcher)
 }
 
 // Outcome is what came of work.
@@ -84,6 +93,10 @@ type Report struct {
 // Start hands out one thing to do now. What it hands out was decided from the
 // newest view that the tracker has.
 func (t *Tracker) Start(now time.Time) (Work, bool) {
+	if !t.synced {
+		return Work{}, false
+	}
+	now = t.advance(now)
 	for {
 		item, ok := t.due.Start(now)
 		if !ok {
@@ -95,8 +108,9 @@ func (t *Tracker) Start(now time.Time) (Work, bool) {
 			t.decide(now, p)
 			continue
 		}
-		p.acting = true
-		verdict := t.verdict(p)
+		t.starts++
+		p.acting = t.starts
+		verdict, n := t.verdict(p), t.nodes[p.node]
 		return Work{
 			Pod:        p.key,
 			Node:       p.node,
@@ -105,20 +119,27 @@ func (t *Tracker) Start(now time.Time) (Work, bool) {
 			Marked:     p.marked,
 			Generation: p.generation,
 			Tries:      item.Tries,
-			taints:     t.nodes[p.node].taints,
+			node:       n.uid,
+			taints:     n.taints,
 			pod:        p.Pod,
-			matcher:    t.config.Matcher,
+			config:     t.config,
+			held:       t.held,
 			item:       item,
+			start:      t.starts,
 		}, true
 	}
 }
 
 // Finish takes what came of work. What the tracker has observed meanwhile counts
 // more: a pod that was forgotten stays forgotten, and the next step of one that
-// has changed is decided anew.
+// has changed is decided anew. A second Finish of the same work changes nothing.
 func (t *Tracker) Finish(now time.Time, work Work, report Report) {
+	now = t.advance(now)
 	p := work.item.Value
-	p.acting, p.retryAt = false, time.Time{}
+	if p == nil || p.acting != work.start {
+		return
+	}
+	p.acting, p.retryAt = 0, time.Time{}
 	result := timedqueue.Result{Outcome: timedqueue.Failed, Wait: report.Wait}
 	switch report.Outcome {
 	case Evicted, AlreadyGone:
@@ -141,7 +162,12 @@ func (t *Tracker) Finish(now time.Time, work Work, report Report) {
 }
 
 // Next returns when Start can next hand something out.
-func (t *Tracker) Next(now time.Time) (time.Time, bool) { return t.due.Next(now) }
+func (t *Tracker) Next(now time.Time) (time.Time, bool) {
+	if !t.synced {
+		return time.Time{}, false
+	}
+	return t.due.Next(t.advance(now))
+}
 
 // cacheDelay is how long what a closer look found may take to reach the tracker.
 const cacheDelay = time.Second

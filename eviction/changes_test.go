@@ -1,0 +1,319 @@
+package eviction_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/taints"
+)
+
+// demand.md #102993: upstream refuses to lengthen a toleration.
+func TestE3LengthenedTolerationIsObserved(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:60")))
+	c.node(10, "n1", "a@10")
+	c.leavesAt("p", 71)
+	c.pod(70, newPod("p", tolerates("a:300")))
+	c.leavesAt("p", 311)
+	c.startOne(311, "p")
+}
+
+func TestE3TolerationThatBecomesEndlessIsObserved(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:60")))
+	c.node(10, "n1", "a@10")
+	c.pod(70, newPod("p", tolerates("a")))
+	c.stays("p", eviction.Tolerated)
+	c.idle(1e6)
+}
+
+// demand.md, rescheduling ignored: once upstream has a timer it never fires earlier.
+func TestE3ShortenedTolerationIsObserved(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:300")))
+	c.node(10, "n1", "a@10")
+	c.leavesAt("p", 311)
+	c.pod(20, newPod("p", tolerates("a:60")))
+	c.leavesAt("p", 71)
+	c.startOne(71, "p")
+}
+
+func TestE3TolerationShortenedIntoThePastEndsAtOnce(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:300")))
+	c.node(10, "n1", "a@10")
+	c.pod(200, newPod("p", tolerates("a:60")))
+	c.leavesAt("p", 71)
+	c.start(200, "p")
+}
+
+func TestE3RemovedTolerationIsObserved(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a")))
+	c.node(10, "n1", "a@10")
+	c.stays("p", eviction.Tolerated)
+	c.pod(200, newPod("p"))
+	c.start(200, "p")
+}
+
+// demand.md, rescheduling ignored: a second taint with a shorter toleration.
+func TestE3SecondTaintWithAShorterTolerationIsObserved(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:300", "b:30")))
+	c.node(10, "n1", "a@10")
+	c.leavesAt("p", 311)
+	c.node(100, "n1", "a@10", "b@100")
+	c.leavesAt("p", 131)
+	c.startOne(131, "p")
+}
+
+func TestE3SecondTaintWithALongerTolerationChangesNothing(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:60", "b:30")))
+	c.node(10, "n1", "a@10")
+	c.node(60, "n1", "b@60", "a@10")
+	c.leavesAt("p", 71)
+}
+
+func TestE3UntoleratedSecondTaintIsObserved(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:300")))
+	c.node(10, "n1", "a@10")
+	c.node(100, "n1", "a@10", "b@100")
+	c.start(100, "p")
+}
+
+func TestE3OneOfSeveralTaintsRemoved(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:300", "b:30")))
+	c.node(10, "n1", "a@10", "b@10")
+	c.leavesAt("p", 41)
+	c.node(40, "n1", "a@10")
+	c.leavesAt("p", 311)
+	c.startOne(311, "p")
+}
+
+func TestE3AllTaintsRemoved(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:30")), newPod("q"))
+	c.node(10, "n1", "a@10")
+	c.node(10.5, "n1", "x:NoSchedule")
+	c.stays("p", eviction.NoTaints)
+	c.idle(1e6)
+	c.node(2e6, "n1", "a@2000000")
+	c.leavesAt("p", 2e6+31)
+	c.start(2e6, "q")
+}
+
+// demand.md #108268's second cause is a taint that is taken away and set again. Seen
+// to go and come, it counts anew: the node was well in between.
+func TestE3TaintThatWentAndCameCountsAnew(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:60")))
+	c.node(10, "n1", "a@10")
+	c.node(40, "n1")
+	c.node(50, "n1", "a@50")
+	c.leavesAt("p", 111)
+	c.node(60, "n1")
+	c.node(70, "n1", "a@10") // by a writer that remembers
+	c.leavesAt("p", 130)
+}
+
+// T4 and E3: not-ready and unreachable count as one taint.
+func TestE3LineageKeepsItsStartWhenItsTimeIsCarried(t *testing.T) {
+	c := running(t, newPod("p", tolerates("NR:300", "UN:300")))
+	c.node(10, "n1", "NR@10")
+	c.leavesAt("p", 311)
+	for i, spec := range []string{"UN@10", "NR@10", "UN@10"} {
+		c.node(100+float64(i), "n1", spec)
+		c.leavesAt("p", 311)
+	}
+	again := startUp(t, 250)
+	again.node(250, "n1", "UN@10")
+	again.pod(250, newPod("p", tolerates("NR:300", "UN:300")))
+	again.leavesAt("p", 311)
+}
+
+// Upstream gives the other taint a new TimeAdded, so that pods of a node that
+// flaps never leave.
+func TestE3LineageKeepsItsStartWhenItsTimeIsNew(t *testing.T) {
+	c := running(t, newPod("p", tolerates("NR:300", "UN:300")))
+	c.node(10, "n1", "NR@10")
+	for i, spec := range []string{"UN@100", "NR@150", "UN@200", "NR", "UN@300"} {
+		c.node(100+50*float64(i), "n1", spec)
+		c.leavesAt("p", 311)
+	}
+	c.startOne(311, "p")
+}
+
+// Upstream adds the one before it removes the other.
+func TestE3LineageKeepsItsStartWhenBothAreThereForAMoment(t *testing.T) {
+	for _, both := range [][]string{{"NR@10", "UN@100"}, {"UN@100", "NR@10"}} {
+		c := running(t, newPod("p", tolerates("NR:300", "UN:200")))
+		c.node(10, "n1", "NR@10")
+		c.leavesAt("p", 311)
+		c.node(100, "n1", both...)
+		c.leavesAt("p", 211)
+		c.node(101, "n1", "UN@100")
+		c.leavesAt("p", 211)
+
+		again := startUp(t, 150) // just then
+		again.node(150, "n1", both...)
+		again.pod(150, newPod("p", tolerates("NR:300", "UN:200")))
+		again.leavesAt("p", 211)
+		again.node(151, "n1", "UN@100")
+		again.leavesAt("p", 211)
+	}
+}
+
+func TestE3LineageIsOnlyThatOfNotReadyAndUnreachable(t *testing.T) {
+	c := running(t, newPod("p", tolerates("*:60")))
+	c.node(10, "n1", "NR@10")
+	c.node(40, "n1", "a@40", "NR:NoSchedule")
+	c.leavesAt("p", 101)
+	c.node(60, "n1", "UN@60")
+	c.leavesAt("p", 121)
+}
+
+// The lineage lends its start. What a pod does not tolerate at all is one of its
+// taints, and the pod had not to leave before that one came.
+func TestE3SwapForAnUntoleratedTaintIsDueWhenItIsSeen(t *testing.T) {
+	c := running(t, newPod("p", tolerates("NR")), newPod("q", tolerates("NR", "UN:0")))
+	c.node(10, "n1", "NR@10")
+	c.stays("p", eviction.Tolerated)
+	c.node(100, "n1", "UN@100")
+	c.leavesAt("p", 100)
+	c.start(100, "q", "p")
+}
+
+func TestE3HeldTaintsDoNotAct(t *testing.T) {
+	pods := []*corev1.Pod{
+		newPod("both", tolerates("NR:60", "a:90")),
+		newPod("ours", tolerates("NR:60", "a")),
+		newPod("theirs", tolerates("a:40", "NR")),
+		newPod("elsewhere", on("n2"), tolerates("UN:60")),
+	}
+	c := running(t, pods...)
+	c.node(10, "n1", "NR@10", "a@10")
+	c.node(10, "n2", "UN@10")
+	c.Hold(at(20), taints.OwnsNoExecute)
+	c.leavesAt("both", 101)
+	c.stays("ours", eviction.Tolerated)
+	c.leavesAt("theirs", 51)
+	c.stays("elsewhere", eviction.NoTaints)
+
+	c.startOne(51, "theirs") // an administrator's taint acts all the same
+	c.startOne(101, "both")
+	c.idleBut(1000, 2)
+
+	c.pod(1001, newPod("new", tolerates("NR:5", "a"), bound(1001))) // nor on what comes while they are held
+	c.node(1002, "n2", "UN@10", "b@1002")
+	c.start(1002, "elsewhere")
+	c.idleBut(2000, 3)
+
+	c.Hold(at(2000), nil)
+	c.leavesAt("ours", 71)
+	c.start(2000, "ours", "new")
+}
+
+func TestE3HoldOfTaintsThatGoBeforeTheReleaseEvictsNobody(t *testing.T) {
+	c := running(t, newPod("p", tolerates("NR:60")))
+	c.node(10, "n1", "NR@10")
+	c.Hold(at(50), taints.OwnsNoExecute)
+	c.start(100)
+	c.node(100, "n1")
+	c.Hold(at(100), nil)
+	c.idle(1e6)
+}
+
+func TestE3HoldOfAnotherKindReplacesTheFirst(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:60", "b:70")))
+	key := func(key string) func(*corev1.Taint) bool {
+		return func(taint *corev1.Taint) bool { return taint.Key == key }
+	}
+	c.node(10, "n1", "a@10", "b@10")
+	c.Hold(at(20), key("a"))
+	c.leavesAt("p", 81)
+	c.Hold(at(30), key("b"))
+	c.leavesAt("p", 71)
+	c.Hold(at(30), func(*corev1.Taint) bool { return true })
+	c.stays("p", eviction.NoTaints)
+}
+
+// What is released together leaves in one order, not in that of a map.
+func TestE3ReleaseIsInOrder(t *testing.T) {
+	for range 20 {
+		c := running(t)
+		names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+		for i := len(names) - 1; i >= 0; i-- {
+			c.node(1, "node-"+names[i], "NR@1")
+			c.pod(1, newPod(names[i], on("node-"+names[i]), tolerates("NR:60")))
+		}
+		c.Hold(at(10), taints.OwnsNoExecute)
+		c.Hold(at(100), nil)
+		c.start(100, names...)
+	}
+}
+
+func TestE3DeletedNodeEvictsNobody(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:60")), newPod("q"))
+	c.node(10, "n1", "a@10")
+	c.ForgetNode(at(11), "n1")
+	c.ForgetNode(at(11), "n1")
+	c.ForgetNode(at(11), "unknown")
+	c.stays("p", eviction.NoTaints)
+	c.stays("q", eviction.NoTaints)
+	c.idle(1e6)
+	nodes, pods := c.Len()
+	require.Equal(t, []int{2, 2}, []int{nodes, pods}) // n1 is known as long as its pods are
+	c.ForgetPod("p")
+	c.ForgetPod("q")
+	c.ForgetNode(at(12), "n2")
+	require.Equal(t, "0 nodes, 0 pods, 0 pending", c.String())
+}
+
+func TestE3RecreatedNodeStartsAnew(t *testing.T) {
+	for _, forgotten := range []bool{true, false} {
+		c := running(t, newPod("p", tolerates("a:60")))
+		c.node(10, "n1", "a")
+		c.leavesAt("p", 70)
+		if forgotten {
+			c.ForgetNode(at(40), "n1")
+			c.stays("p", eviction.NoTaints)
+		}
+		again := newNode("n1", "a")
+		again.UID = "another"
+		c.ObserveNode(at(50), again)
+		c.leavesAt("p", 110)
+		c.ObserveNode(at(55), again)
+		c.leavesAt("p", 110)
+		c.startOne(110, "p")
+	}
+}
+
+func TestE3DeletedPodIsForgotten(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:60")), newPod("q", tolerates("a:61")))
+	c.node(10, "n1", "a@10")
+	c.ForgetPod("p")
+	c.ForgetPod("p")
+	_, known := c.Verdict("p")
+	require.False(t, known)
+	c.start(71)
+	c.startOne(72, "q")
+}
+
+func TestNothingIsHandedOutBeforeAllIsObserved(t *testing.T) {
+	c := startUp(t, 0)
+	c.pod(0, newPod("p"))
+	c.pod(0, newPod("m", marked)) // its node, which is still to come, is tainted
+	c.start(1)
+	_, ok := c.Next(at(1))
+	require.False(t, ok)
+	c.node(2, "n1", "a@-100")
+	c.start(3)
+	c.Synced()
+	works := c.start(4, "m", "p")
+	require.True(t, works[0].Marked)
+}
+
+// idleBut checks that nothing is waiting, for any time, but so many works are in
+// flight.
+func (c cluster) idleBut(seconds float64, inFlight int) {
+	c.Helper()
+	c.start(seconds)
+	_, ok := c.Next(at(seconds))
+	require.False(c, ok)
+	require.Equal(c, inFlight, c.Pending())
+}

@@ -1,0 +1,224 @@
+package eviction_test
+
+import (
+	"math"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+func TestE1UntoleratedLeavesAtOnce(t *testing.T) {
+	c := running(t, newPod("p", tolerates("b")))
+	c.node(10, "n1", "a@3", "b")
+	work := c.start(10, "p")[0]
+	require.Equal(t, eviction.Key{Namespace: "ns", Name: "p", UID: "p"}, work.Pod)
+	require.Equal(t, "ns/p", work.Pod.String())
+	require.Equal(t, "n1", work.Node)
+	require.Equal(t, eviction.Untolerated, work.Verdict.Reason)
+	require.Equal(t, "a", work.Verdict.Taint.Key)
+	require.Equal(t, int64(7), work.Generation)
+	require.False(t, work.Marked)
+}
+
+func TestE1OnlyNoExecuteEvicts(t *testing.T) {
+	c := running(t, newPod("p"))
+	c.node(10, "n1", "a:NoSchedule", "b:PreferNoSchedule", "NR:NoSchedule")
+	c.stays("p", eviction.NoTaints)
+	c.idle(1000)
+}
+
+// demand.md, eviction, zero-taints trap: upstream's code for one pod would delete
+// it at once when its node has no taints.
+func TestE1NoTaintsEvictNobody(t *testing.T) {
+	c := running(t, newPod("bare"), newPod("tolerant", tolerates("a:0", "*:0")), newPod("elsewhere", on("n9")))
+	c.node(10, "n1")
+	c.pod(11, newPod("late"))
+	c.node(12, "n1", "a@12")
+	c.node(12, "n1")
+	c.pod(13, newPod("bare"))
+	for _, name := range []string{"bare", "tolerant", "late", "elsewhere"} {
+		c.stays(newPod(name).UID, eviction.NoTaints)
+	}
+	c.idle(1e6)
+}
+
+func TestE1EarliestTolerationEnds(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:90", "b:20", "c")))
+	c.node(10, "n1", "a@10", "b@10", "c@10")
+	c.leavesAt("p", 31)
+	work := c.startOne(31, "p")
+	require.Equal(t, eviction.TolerationEnds, work.Verdict.Reason)
+	require.Equal(t, "b", work.Verdict.Taint.Key)
+	require.EqualValues(t, 20, *work.Verdict.Toleration.TolerationSeconds)
+}
+
+func TestE1ToleratedForEverStays(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a")))
+	c.node(10, "n1", "a@10")
+	c.stays("p", eviction.Tolerated)
+	c.idle(1e6)
+}
+
+func TestE1ZeroAndNegativeSecondsLeaveAtOnce(t *testing.T) {
+	for _, seconds := range []string{"0", "-1", strconv.FormatInt(math.MinInt64, 10)} {
+		c := running(t, newPod("p", tolerates("a:"+seconds)))
+		c.node(10.3, "n1", "a@10")
+		c.leavesAt("p", 10.3)
+		c.start(10.3, "p")
+	}
+}
+
+func TestE1HugeSecondsLastACentury(t *testing.T) {
+	for _, seconds := range []int64{math.MaxInt64, math.MaxInt64 / int64(time.Second), math.MaxInt64/int64(time.Second) + 1, 36500 * 86400} {
+		c := running(t, newPod("p", tolerates("a:"+strconv.FormatInt(seconds, 10))))
+		c.node(10, "n1", "a@10")
+		c.leavesAt("p", 11+36500*86400)
+		c.start(36500 * 86400)
+		c.startOne(11+36500*86400, "p")
+	}
+}
+
+// The node is tainted for long. A pod that tolerates that for 60 seconds would be
+// evicted on arrival, and so would each one that replaces it.
+func TestE1PodThatArrivesLateGetsItsTime(t *testing.T) {
+	c := startUp(t, 0)
+	c.node(0, "n1", "a@-5000")
+	c.Synced()
+	c.pod(100.4, newPod("p", bound(100), tolerates("a:60")))
+	c.leavesAt("p", 161)
+	for _, restarted := range []float64{120, 160.5, 300} {
+		again := startUp(t, restarted)
+		again.pod(restarted, newPod("p", bound(100), tolerates("a:60")))
+		again.node(restarted, "n1", "a@-5000")
+		again.Synced()
+		again.leavesAt("p", 161)
+	}
+	c.startOne(161, "p")
+}
+
+func TestE1PodBoundBeforeTheTaintCountsFromTheTaint(t *testing.T) {
+	c := startUp(t, 0)
+	c.node(0, "n1", "a@-50")
+	c.pod(0, newPod("p", bound(-5000), tolerates("a:60")))
+	c.Synced()
+	c.leavesAt("p", 11)
+}
+
+func TestE1PodWithoutPodScheduledCountsFromFirstSight(t *testing.T) {
+	c := startUp(t, 0)
+	c.node(0, "n1", "a@-5000")
+	scheduled := newPod("unsure", bound(-30), tolerates("a:60"))
+	scheduled.Status.Conditions[0].Status = corev1.ConditionFalse
+	timeless := newPod("timeless", bound(-30), tolerates("a:60"))
+	timeless.Status.Conditions[0].LastTransitionTime = metav1.Time{}
+	c.pod(5, newPod("p", unbound, tolerates("a:60")))
+	c.pod(5, scheduled)
+	c.pod(5, timeless)
+	c.Synced()
+	c.leavesAt("p", 65)
+	c.leavesAt("unsure", 65)
+	c.leavesAt("timeless", 65)
+
+	c.pod(7, newPod("p", bound(6), tolerates("a:60"))) // it comes late; the pod was there already
+	c.leavesAt("p", 65)
+}
+
+// A pod counts from its binding, not from its creation: the time in which nobody
+// could place it is not taken from its toleration.
+func TestE1PodIsFirstSeenWhenItIsBound(t *testing.T) {
+	c := running(t)
+	c.node(0, "n1", "a@-5000")
+	c.pod(1, newPod("p", on(""), unbound, tolerates("a:60")))
+	_, known := c.Verdict("p")
+	require.False(t, known)
+	c.pod(50, newPod("p", unbound, tolerates("a:60")))
+	c.leavesAt("p", 110)
+}
+
+// The clock of whoever binds pods is behind by a minute. We see the pod come.
+func TestE1BindingTimeOfAClockThatIsBehindIsNotBelieved(t *testing.T) {
+	c := running(t)
+	c.node(0, "n1", "a@-5000")
+	c.pod(100, newPod("p", bound(40), tolerates("a:60")))
+	c.leavesAt("p", 160)
+}
+
+func TestE1ExemptPodsStay(t *testing.T) {
+	exempt := func(pod *corev1.Pod) bool { return pod.Labels["exempt"] == "yes" }
+	label := func(value string) podOption {
+		return func(p *corev1.Pod) { p.Labels = map[string]string{"exempt": value} }
+	}
+	c := runningWith(t, eviction.Config{Exempt: exempt}, newPod("p", label("yes")), newPod("q", label("no")))
+	c.node(10, "n1", "a")
+	c.stays("p", eviction.Exempt)
+	c.start(10, "q")
+	c.pod(20, newPod("p", label("no")))
+	c.leavesAt("p", 10)
+	c.pod(21, newPod("p", label("yes")))
+	c.start(22)
+	c.pod(23, newPod("p", label("no")))
+	c.start(23, "p")
+}
+
+func TestE1TerminatingPodsAreLeftAlone(t *testing.T) {
+	c := running(t, newPod("p", terminating), newPod("q"), newPod("m", terminating, marked))
+	c.node(10, "n1", "a")
+	c.stays("p", eviction.Gone)
+	c.stays("m", eviction.Gone)
+	c.pod(10, newPod("q", terminating))
+	c.idle(1000)
+	c.pod(1001, newPod("q")) // an older look: what is terminating stays so
+	c.idle(1002)
+	c.node(1003, "n1") // nobody takes back the mark of a pod that is going
+	c.idle(1004)
+}
+
+// Everything due together leaves in one order, whatever the order of maps.
+func TestE1OrderIsDueThenInsertion(t *testing.T) {
+	for range 20 {
+		c := running(t)
+		c.node(0, "n1", "a@0")
+		c.node(0, "n2", "a@0")
+		c.pod(1, newPod("third", tolerates("a:60")))
+		c.pod(1, newPod("fourth", on("n2"), tolerates("a:60")))
+		c.pod(1, newPod("fifth", tolerates("a:60")))
+		c.pod(1, newPod("second", tolerates("a:59")))
+		c.pod(1, newPod("first", on("n2"), tolerates("a:58")))
+		c.start(61, "first", "second", "third", "fourth", "fifth")
+	}
+}
+
+func TestMatcherOfTheConfigCounts(t *testing.T) {
+	pod := newPod("p", tolerates("load=100:60"))
+	pod.Spec.Tolerations[0].Operator = corev1.TolerationOpLt
+	var config eviction.Config
+	config.Matcher.CompareNumbers = true
+	c := runningWith(t, config, pod)
+	c.node(0, "n1", "load=90@0")
+	c.leavesAt("p", 61)
+}
+
+func TestConfigIsValidated(t *testing.T) {
+	_, err := eviction.NewTracker(eviction.Config{Retry: timedqueue.Backoff{First: -1}}, at(0))
+	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
+	require.ErrorIs(t, err, timedqueue.ErrInvalidConfig)
+	_, err = eviction.NewDelete(eviction.DeleteConfig{})
+	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
+}
+
+func TestOutcomesHaveNames(t *testing.T) {
+	names := map[eviction.Outcome]string{
+		eviction.Evicted: "Evicted", eviction.AlreadyGone: "AlreadyGone", eviction.NotDue: "NotDue",
+		eviction.Unmarked: "Unmarked", eviction.Failed: "Failed", -1: "Outcome(-1)", 5: "Outcome(5)",
+	}
+	for outcome, name := range names {
+		require.Equal(t, name, outcome.String())
+	}
+}

@@ -1,0 +1,232 @@
+package eviction_test
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/taints"
+)
+
+// since is a taint that was seen at one time and starts at another.
+func since(spec string, seen, start float64) eviction.Taint {
+	return eviction.Taint{Taint: taintList(spec)[0], Seen: at(seen), Start: at(start)}
+}
+
+// settled is a pod that has been on its node for long.
+func settled(tolerations ...string) eviction.Pod {
+	return eviction.Pod{Tolerations: tolerationList(tolerations...), Seen: at(-500), Arrived: at(-1000)}
+}
+
+func TestE1Decide(t *testing.T) {
+	stays := math.NaN()
+	for name, test := range map[string]struct {
+		on     []eviction.Taint
+		pod    eviction.Pod
+		reason eviction.Reason
+		due    float64
+		taint  string
+	}{
+		"no taints": {
+			pod: settled(), reason: eviction.NoTaints, due: stays,
+		},
+		"no taints, an empty list": {
+			on: []eviction.Taint{}, pod: settled("a:0"), reason: eviction.NoTaints, due: stays,
+		},
+		"untolerated": {
+			on: []eviction.Taint{since("a", 10, 3)}, pod: settled("b"), reason: eviction.Untolerated, due: 10, taint: "a",
+		},
+		"untolerated, but the pod was seen later": {
+			on:  []eviction.Taint{since("a", 10, 3)},
+			pod: eviction.Pod{Seen: at(20), Arrived: at(5)}, reason: eviction.Untolerated, due: 20, taint: "a",
+		},
+		"tolerated for ever": {
+			on: []eviction.Taint{since("a", 10, 3)}, pod: settled("a"), reason: eviction.Tolerated, due: stays,
+		},
+		"tolerated for some time": {
+			on: []eviction.Taint{since("a", 10, 3)}, pod: settled("a:60"), reason: eviction.TolerationEnds, due: 63, taint: "a",
+		},
+		"the pod came after the taint": {
+			on:  []eviction.Taint{since("a", 10, 3)},
+			pod: eviction.Pod{Tolerations: tolerationList("a:60"), Seen: at(101), Arrived: at(100)}, reason: eviction.TolerationEnds, due: 160, taint: "a",
+		},
+		"zero seconds": {
+			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:0"), reason: eviction.TolerationEnds, due: 10, taint: "a",
+		},
+		"negative seconds": {
+			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:-5"), reason: eviction.TolerationEnds, due: 10, taint: "a",
+		},
+		"the least seconds": {
+			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:" + strconv.FormatInt(math.MinInt64, 10)), reason: eviction.TolerationEnds, due: 10, taint: "a",
+		},
+		"the most seconds are a century": {
+			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:" + strconv.FormatInt(math.MaxInt64, 10)), reason: eviction.TolerationEnds, due: 11 + 36500*86400, taint: "a",
+		},
+		"the earliest of several ends": {
+			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30), since("c", 40, 40)},
+			pod: settled("a:90", "b:20", "c:50"), reason: eviction.TolerationEnds, due: 50, taint: "b",
+		},
+		"seconds of one, for ever for the other": {
+			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30)},
+			pod: settled("a", "b:20"), reason: eviction.TolerationEnds, due: 50, taint: "b",
+		},
+		"one of several untolerated": {
+			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30), since("c", 40, 40)},
+			pod: settled("a:90", "c:50"), reason: eviction.Untolerated, due: 30, taint: "b",
+		},
+		"the earliest of several untolerated": {
+			on:  []eviction.Taint{since("a", 50, 50), since("b", 30, 30)},
+			pod: settled(), reason: eviction.Untolerated, due: 30, taint: "b",
+		},
+		"it had to leave before the untolerated one came": {
+			on:  []eviction.Taint{since("a", 50, 50), since("b", 0, 0)},
+			pod: settled("b:20"), reason: eviction.TolerationEnds, due: 20, taint: "b",
+		},
+		"another value": {
+			on: []eviction.Taint{since("a=x", 10, 3)}, pod: settled("a=y"), reason: eviction.Untolerated, due: 10, taint: "a=x",
+		},
+		"the key that is any": {
+			on: []eviction.Taint{since("a=x", 10, 3)}, pod: settled("*:5"), reason: eviction.TolerationEnds, due: 8, taint: "a=x",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			verdict := eviction.Decide(test.on, test.pod, taints.Matcher{})
+			require.Equal(t, test.reason, verdict.Reason)
+			if math.IsNaN(test.due) {
+				require.Equal(t, eviction.Verdict{Reason: test.reason}, verdict)
+				require.False(t, verdict.Leaves())
+				require.False(t, verdict.DueAt(at(1e9)))
+				return
+			}
+			require.Equal(t, test.due, verdict.Due.Sub(at(0)).Seconds())
+			require.True(t, verdict.Leaves())
+			require.True(t, verdict.DueAt(verdict.Due))
+			require.False(t, verdict.DueAt(verdict.Due.Add(-1)))
+			require.Equal(t, taintList(test.taint)[0].ToString(), verdict.Taint.ToString())
+			require.Equal(t, test.reason == eviction.TolerationEnds, verdict.Toleration != nil)
+		})
+	}
+}
+
+// demand.md, eviction, zero-taints trap: of several tolerations that match, the
+// first counts, so their order matters.
+func TestE1FirstMatchingTolerationCounts(t *testing.T) {
+	on := []eviction.Taint{since("a=x", 0, 0)}
+	for _, test := range []struct {
+		tolerations []string
+		due         float64
+	}{
+		{[]string{"a:60", "a:10"}, 60},
+		{[]string{"a:10", "a:60"}, 10},
+		{[]string{"b:1", "a=y:2", "a:10", "*:60"}, 10},
+		{[]string{"*:60", "a=x:10"}, 60},
+	} {
+		verdict := eviction.Decide(on, settled(test.tolerations...), taints.Matcher{})
+		require.Equal(t, test.due, verdict.Due.Sub(at(0)).Seconds(), "%v", test.tolerations)
+	}
+	require.False(t, eviction.Decide(on, settled("a", "a:10"), taints.Matcher{}).Leaves())
+	require.True(t, eviction.Decide(on, settled("a:10", "a"), taints.Matcher{}).Leaves())
+}
+
+func TestE1TolerationOfAnotherEffectIsNone(t *testing.T) {
+	on := []eviction.Taint{since("a", 0, 0)}
+	pod := settled("a")
+	pod.Tolerations[0].Effect = corev1.TaintEffectNoSchedule
+	require.Equal(t, eviction.Untolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
+	pod.Tolerations[0].Effect = ""
+	require.Equal(t, eviction.Tolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
+}
+
+func TestE1NumbersAreComparedBehindTheSwitch(t *testing.T) {
+	on := []eviction.Taint{since("load=90", 0, 0)}
+	pod := settled("load=100:60")
+	pod.Tolerations[0].Operator = corev1.TolerationOpLt
+	require.Equal(t, eviction.Untolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
+	require.Equal(t, eviction.TolerationEnds, eviction.Decide(on, pod, taints.Matcher{CompareNumbers: true}).Reason)
+}
+
+// A caller of Decide who left all times zero has a pod that leaves all the same.
+func TestE1LeavesDoesNotDependOnTheDate(t *testing.T) {
+	on := []eviction.Taint{{Taint: taintList("a")[0]}}
+	verdict := eviction.Decide(on, eviction.Pod{}, taints.Matcher{})
+	require.Equal(t, eviction.Untolerated, verdict.Reason)
+	require.True(t, verdict.Leaves())
+	require.True(t, verdict.DueAt(at(0)))
+}
+
+func TestE1DecideDoesNotModifyItsArguments(t *testing.T) {
+	on := []eviction.Taint{since("a@3", 10, 3), since("b", 10, 3)}
+	pod := settled("a:60", "b:70")
+	taintsBefore, tolerationsBefore := slices.Clone(on), slices.Clone(pod.Tolerations)
+	eviction.Decide(on, pod, taints.Matcher{})
+	require.Equal(t, taintsBefore, on)
+	require.Equal(t, tolerationsBefore, pod.Tolerations)
+}
+
+func TestE2Began(t *testing.T) {
+	const missing = math.MaxFloat64
+	for name, test := range map[string]struct {
+		stored, seen float64
+		appeared     bool
+		want         float64
+	}{
+		"stored in whole seconds":              {100, 100.25, true, 101},
+		"the same, found at our start":         {100, 100.25, false, 101},
+		"stored in the second that it is seen": {100, 100, true, 101},
+		"missing":                              {missing, 100.25, true, 100.25},
+		"missing, found":                       {missing, 100.25, false, 100.25},
+		"in the future":                        {101, 100.25, true, 100.25},
+		"in the future, found":                 {101, 100.25, false, 100.25},
+		"a year in the future, found":          {31_536_000, 100.25, false, 100.25},
+		"ten seconds ago":                      {90, 100, true, 91},
+		"more than ten seconds ago":            {89, 100, true, 100},
+		"a little more than ten seconds ago":   {90, 100.25, true, 100.25},
+		"more than ten seconds ago, found":     {89, 100, false, 90},
+		"an hour ago, found":                   {-3500, 100, false, -3499},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := stamp(0)
+			*stored = *stamp(min(test.stored, 1e9))
+			if test.stored == missing {
+				stored = nil
+			}
+			began := eviction.Began(stored, at(test.seen), test.appeared)
+			require.Equal(t, test.want, began.Sub(at(0)).Seconds())
+			if stored != nil {
+				return
+			}
+			stored = stamp(0)
+			stored.Time = time.Time{} // how protobuf decodes an empty field
+			require.Equal(t, began, eviction.Began(stored, at(test.seen), test.appeared))
+		})
+	}
+}
+
+// A time that somebody has mistyped is no more than a time long past.
+func TestE2BeganOfTheFirstYearsIsLongAgo(t *testing.T) {
+	for _, year := range []int{-100, 0, 1, 2, 1000, 1733} {
+		stored := stamp(0)
+		stored.Time = time.Date(year, 12, 31, 23, 59, 59, 0, time.UTC)
+		require.Equal(t, at(0), eviction.Began(stored, at(0), true), "%d", year)
+		began := eviction.Began(stored, at(0), false)
+		require.False(t, began.IsZero(), "%d", year)
+		require.True(t, began.Before(at(-86400*365*200)), "%d", year)
+	}
+}
+
+// Wall clocks are set while we run. What was counted from a stored time must not
+// move then, so it keeps the monotonic reading of when it was seen.
+func TestE2BeganKeepsTheMonotonicReading(t *testing.T) {
+	seen := time.Now()
+	stored := stamp(0)
+	stored.Time = seen.Round(0).Add(-5 * time.Second)
+	began := eviction.Began(stored, seen, true)
+	require.Equal(t, -4*time.Second, began.Sub(seen))
+	require.Contains(t, began.String(), " m=")
+}
