@@ -1,0 +1,219 @@
+package controlplane
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// Requests returns the requests that the filter selects, in the order in which they were
+// received, over all restarts of the API server.
+//
+// It is exact: every request whose answer somebody has seen before the call is in it, once,
+// with its code (see [Request] for a server that was killed). A request still under way at
+// the call is waited for, until ctx ends with an error; a paused server keeps it waiting.
+// Requests that come in later may be in it or not. It can also be called after Stop, if
+// Config.Dir keeps the data.
+func (cp *ControlPlane) Requests(ctx context.Context, filter Filter) ([]Request, error) {
+	cp.mu.Lock()
+	audits := slices.Clone(cp.audits)
+	cp.mu.Unlock()
+	var selected []Request
+	for _, audit := range audits {
+		requests, err := audit.requests(ctx, filter)
+		if err != nil {
+			return nil, fmt.Errorf("counting requests: %w", err)
+		}
+		selected = append(selected, requests...)
+	}
+	slices.SortStableFunc(selected, func(a, b Request) int { return a.Received.Compare(b.Received) })
+	return selected, nil
+}
+
+// auditLog reads the audit log of one run of the API server.
+//
+// A client may have its answer before the server has written the audit event of it. But
+// the event of the request's reception is written before anything is done for it. So
+// when all receptions that the file holds now have their answers, the file holds every
+// answer that a client can have seen.
+type auditLog struct {
+	path  string
+	alive func() bool // says whether the server that writes it runs
+
+	mu     sync.Mutex
+	offset int64           // what of the file has been read, in whole lines
+	byID   map[string]int  // index into all
+	all    []Request       // in order of reception
+	open   map[string]bool // IDs of those not answered yet, watches apart
+}
+
+func newAuditLog(path string, alive func() bool) *auditLog {
+	return &auditLog{path: path, alive: alive, byID: map[string]int{}, open: map[string]bool{}}
+}
+
+// auditPeriod is how often the file is looked at for answers that are due any moment.
+const auditPeriod = 5 * time.Millisecond
+
+// requests returns the selected requests when those under way at the call are answered.
+func (l *auditLog) requests(ctx context.Context, filter Filter) ([]Request, error) {
+	awaited, err := l.underWay()
+	if err != nil {
+		return nil, err
+	}
+	ticker := time.NewTicker(auditPeriod)
+	defer ticker.Stop()
+	for {
+		// Asked before reading: what a dead server has not written by then never comes.
+		dead := !l.alive()
+		missing, err := l.stillOpen(awaited)
+		if err != nil {
+			return nil, err
+		}
+		if dead || len(missing) == 0 {
+			return l.selected(filter), nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%d requests are not answered: %w", len(missing), context.Cause(ctx))
+		case <-ticker.C:
+		}
+	}
+}
+
+// underWay returns the IDs of the requests that are received and not answered.
+func (l *auditLog) underWay() ([]string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.readOn(); err != nil {
+		return nil, err
+	}
+	var ids []string
+	for id := range l.open {
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// stillOpen returns those of the IDs that are not answered.
+func (l *auditLog) stillOpen(ids []string) ([]string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.readOn(); err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, id := range ids {
+		if l.open[id] {
+			missing = append(missing, id)
+		}
+	}
+	return missing, nil
+}
+
+func (l *auditLog) selected(filter Filter) []Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var selected []Request
+	for _, request := range l.all {
+		if filter.Matches(request) {
+			selected = append(selected, request)
+		}
+	}
+	return selected
+}
+
+// readOn reads what was written since the last time. It costs as much as there is new.
+func (l *auditLog) readOn() error {
+	file, err := os.Open(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the server has not come so far
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if _, err := file.Seek(l.offset, io.SeekStart); err != nil {
+		return err
+	}
+	lines := bufio.NewReader(file)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil // a line without its end is read again when it has one
+		}
+		if err != nil {
+			return err
+		}
+		if err := l.add(line); err != nil {
+			return fmt.Errorf("%s at byte %d: %w", l.path, l.offset, err)
+		}
+		l.offset += int64(len(line))
+	}
+}
+
+// add takes in one audit event.
+func (l *auditLog) add(line []byte) error {
+	var event auditv1.Event
+	if err := json.Unmarshal(line, &event); err != nil {
+		return err
+	}
+	id := string(event.AuditID)
+	index, known := l.byID[id]
+	if !known {
+		index = len(l.all)
+		l.byID[id] = index
+		l.all = append(l.all, received(event))
+		// A watch is not waited for. It has no end, and its answer is logged before
+		// it is sent.
+		if event.Verb != "watch" {
+			l.open[id] = true
+		}
+	}
+	if event.Stage == auditv1.StageRequestReceived {
+		return nil
+	}
+	request := &l.all[index]
+	request.setObject(event.ObjectRef)
+	if request.Answered.IsZero() {
+		request.Answered = event.StageTimestamp.Time
+		if event.ResponseStatus != nil {
+			request.Code = int(event.ResponseStatus.Code)
+		}
+	}
+	delete(l.open, id)
+	return nil
+}
+
+// received is the part of a request that is known when it comes in.
+func received(event auditv1.Event) Request {
+	request := Request{
+		ID:        string(event.AuditID),
+		Verb:      event.Verb,
+		URI:       event.RequestURI,
+		User:      event.User.Username,
+		UserAgent: event.UserAgent,
+		Received:  event.RequestReceivedTimestamp.Time,
+	}
+	request.setObject(event.ObjectRef)
+	return request
+}
+
+// setObject takes over what the server knows of the object by now: the name of a
+// created one is in the body, which it reads after the request has been logged as received.
+func (r *Request) setObject(object *auditv1.ObjectReference) {
+	if object == nil {
+		return
+	}
+	r.Group, r.Resource, r.Subresource = object.APIGroup, object.Resource, object.Subresource
+	r.Namespace, r.Name = object.Namespace, object.Name
+}

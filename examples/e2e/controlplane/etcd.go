@@ -1,0 +1,58 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+)
+
+// startEtcd starts etcd and waits until it serves.
+func (cp *ControlPlane) startEtcd(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, cp.config.readyTimeout())
+	defer cancel()
+	var err error
+	cp.etcdPort, err = onFreePort(ctx, cp.reservePort, func(number int) error {
+		process, err := StartProcess(Command{
+			Name:    Etcd.Name(),
+			Path:    cp.binaries[Etcd],
+			Args:    cp.etcdFlags(number),
+			LogFile: filepath.Join(cp.dir, "etcd.log"),
+		})
+		if err != nil {
+			return err
+		}
+		cp.etcd = process
+		return waitReady(ctx, process, func(ctx context.Context) error { return probeEtcd(ctx, number) })
+	})
+	return err
+}
+
+func (cp *ControlPlane) etcdFlags(number int) []string {
+	url := "http://" + loopback(number)
+	return []string{
+		"--data-dir=" + filepath.Join(cp.dir, "etcd"),
+		"--listen-client-urls=" + url,
+		"--advertise-client-urls=" + url,
+		"--listen-peer-urls=http://127.0.0.1:0", // it must have one; there are no peers
+		"--unsafe-no-fsync",                     // waiting for the disk is most of a write
+	}
+}
+
+func probeEtcd(ctx context.Context, number int) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+loopback(number)+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("etcd's /readyz says %s", response.Status)
+	}
+	return nil
+}
+
+func (cp *ControlPlane) reservePort() (*port, error) { return reservePort(cp.locks) }

@@ -1,0 +1,93 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// errPortTaken says that a program could not listen on the port that it was given.
+var errPortTaken = errors.New("address already in use")
+
+// Ports come from below the range that systems hand out by themselves (Linux: from
+// 32768). Asking for "port 0" instead would give one from that range, and while
+// a killed API server is down any outgoing connection could take it.
+const (
+	firstPort  = 20000
+	portCount  = 10000
+	portProbes = 200
+	portTries  = 5
+)
+
+// port is a loopback port that no other control plane of this user gets until it is
+// released, whether or not something listens on it.
+type port struct {
+	number int
+	lock   *fileLock
+}
+
+// reservePort finds a port on which nothing listens. dir holds the locks.
+func reservePort(dir string) (*port, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	for range portProbes {
+		number := firstPort + rand.IntN(portCount)
+		lock, err := tryFileLock(filepath.Join(dir, strconv.Itoa(number)))
+		if errors.Is(err, errLocked) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if canListen(number) {
+			return &port{number: number, lock: lock}, nil
+		}
+		lock.release()
+	}
+	return nil, fmt.Errorf("no free port between %d and %d in %d tries", firstPort, firstPort+portCount-1, portProbes)
+}
+
+func canListen(number int) bool {
+	listener, err := net.Listen("tcp", loopback(number))
+	if err != nil {
+		return false
+	}
+	return listener.Close() == nil
+}
+
+func loopback(number int) string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(number))
+}
+
+func (p *port) release() {
+	if p != nil {
+		p.lock.release()
+	}
+}
+
+// onFreePort calls start with a reserved port, and again with another one as long as it
+// fails with errPortTaken: between our look and the program's, somebody who knows
+// nothing of our locks may have come first. The caller releases the port.
+func onFreePort(ctx context.Context, reserve func() (*port, error), start func(port int) error) (*port, error) {
+	var err error
+	for range portTries {
+		var p *port
+		if p, err = reserve(); err != nil {
+			return nil, err
+		}
+		if err = start(p.number); err == nil {
+			return p, nil
+		}
+		p.release()
+		if !errors.Is(err, errPortTaken) || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("after %d ports: %w", portTries, err)
+}

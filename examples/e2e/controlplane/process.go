@@ -1,0 +1,175 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Command describes a program to start.
+type Command struct {
+	// Name is what messages call it. Empty means the base name of Path.
+	Name string
+	// Path is the executable. Required.
+	Path string
+	Args []string
+	// Env is added to this process's own environment.
+	Env []string
+	// LogFile receives standard output and standard error; it is made, or written
+	// over. Required.
+	LogFile string
+}
+
+// Process is a running program that does not outlive this one (see the package
+// comment for what systems promise). Its methods may be called concurrently.
+type Process struct {
+	name    string
+	logFile string
+	cmd     *exec.Cmd
+	exited  chan struct{}
+	err     error // what Wait returns; set before exited is closed
+}
+
+// StartProcess starts the command. It returns when the program runs, or an error when
+// it cannot be executed.
+func StartProcess(command Command) (*Process, error) {
+	if command.Path == "" || command.LogFile == "" {
+		return nil, errors.New("a Command needs Path and LogFile")
+	}
+	if command.Name == "" {
+		command.Name = filepath.Base(command.Path)
+	}
+	// A file and not a pipe: what was written survives us, and nothing must copy it.
+	log, err := os.OpenFile(command.LogFile, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+
+	p := &Process{name: command.Name, logFile: command.LogFile, exited: make(chan struct{})}
+	p.cmd = exec.Command(command.Path, command.Args...)
+	p.cmd.Env = append(os.Environ(), command.Env...)
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = processAttributes()
+
+	started := make(chan error)
+	go p.run(started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("starting %s: %w", command.Name, err)
+	}
+	return p, nil
+}
+
+// run starts the program and stays until it has exited.
+//
+// Linux counts as the parent, whose death kills the program, the thread that started
+// it, not the process. Go ends threads as it sees fit, so this goroutine keeps its
+// thread to itself for as long as the program runs.
+func (p *Process) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := p.cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	started <- nil
+	p.err = p.cmd.Wait()
+	close(p.exited)
+}
+
+// PID is the process id. It is reused by the system some time after the exit.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// LogFile is the path of the file with the program's output.
+func (p *Process) LogFile() string { return p.logFile }
+
+// Exited is closed when the program has ended.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Running says whether the program has not ended yet. A paused one runs.
+func (p *Process) Running() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// Wait waits for the end of the program and returns nil if its exit status is 0, else
+// an [exec.ExitError]. When ctx ends first it returns its cause; the program
+// runs on.
+func (p *Process) Wait(ctx context.Context) error {
+	select {
+	case <-p.exited:
+		return p.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Signal sends a signal. After the exit it returns [os.ErrProcessDone].
+func (p *Process) Signal(signal os.Signal) error {
+	return p.cmd.Process.Signal(signal)
+}
+
+// Kill ends the program with SIGKILL, also a paused one, and waits until it is gone.
+// It does nothing after the exit.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // can only fail because it has exited
+	<-p.exited
+}
+
+// Stop asks the program to end with SIGTERM, and kills it when it has not ended within
+// grace. It wakes a paused one, which could not obey. It does nothing after the exit.
+func (p *Process) Stop(grace time.Duration) {
+	_ = p.Signal(syscall.SIGTERM)
+	_ = p.Signal(syscall.SIGCONT)
+	select {
+	case <-p.exited:
+	case <-time.After(grace):
+		p.Kill()
+	}
+}
+
+// logTailBytes bounds what LogTail reads of a log that may be large.
+const logTailBytes = 64 << 10
+
+// LogTail returns the last lines of the program's output, at most the given
+// number, with a first line that says where the rest is.
+func (p *Process) LogTail(lines int) string {
+	tail, err := readTail(p.logFile, logTailBytes)
+	if err != nil {
+		return fmt.Sprintf("(the log of %s cannot be read: %v)", p.name, err)
+	}
+	all := strings.Split(strings.TrimRight(tail, "\n"), "\n")
+	if len(all) > lines {
+		all = all[len(all)-lines:]
+	}
+	return fmt.Sprintf("last lines of %s:\n%s", p.logFile, strings.Join(all, "\n"))
+}
+
+// readTail returns at most the last limit bytes of a file.
+func readTail(path string, limit int64) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	tail, err := io.ReadAll(io.NewSectionReader(file, max(0, info.Size()-limit), limit))
+	return string(tail), err
+}

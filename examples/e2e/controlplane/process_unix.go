@@ -1,0 +1,11 @@
+//go:build unix && !linux
+
+package controlplane
+
+import "syscall"
+
+// processAttributes puts the process into a group of its own, so that Ctrl-C on the terminal
+// reaches us and not it. Only Linux kills it when we die.
+func processAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}

@@ -1,0 +1,145 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// toolchain is the go command in this module's folder, and what it would build with.
+type toolchain struct {
+	moduleFile string            // this module's go.mod
+	moduleDir  string            // the folder of it, where go build must run
+	kubernetes string            // the version of k8s.io/kubernetes, such as v1.37.1
+	settings   map[string]string // the go command's settings that decide what is built
+}
+
+// Settings that change a binary without changing go.mod. CC and the like are left
+// out: they matter to the few cgo files of the standard library only.
+var goSettings = []string{"GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "CGO_ENABLED", "GOEXPERIMENT", "GOFLAGS"}
+
+// findToolchain asks the go command. dir is any folder of this module; empty means
+// the working directory, which for a test is the folder of its package.
+func findToolchain(ctx context.Context, dir string) (*toolchain, error) {
+	out, err := goCommand(ctx, dir, "env", append([]string{"-json", "GOMOD"}, goSettings...)...)
+	if err != nil {
+		return nil, err
+	}
+	settings := map[string]string{}
+	if err := json.Unmarshal(out, &settings); err != nil {
+		return nil, fmt.Errorf("reading the output of go env: %w", err)
+	}
+	module := settings["GOMOD"]
+	delete(settings, "GOMOD") // the same module elsewhere builds the same
+
+	version, err := goCommand(ctx, dir, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
+	if err != nil {
+		return nil, fmt.Errorf("the module at %q does not pin k8s.io/kubernetes; run inside examples/e2e or set BuildConfig.ModuleDir: %w", module, err)
+	}
+	return &toolchain{
+		moduleFile: module,
+		moduleDir:  strings.TrimSuffix(module, "go.mod"),
+		kubernetes: strings.TrimSpace(string(version)),
+		settings:   settings,
+	}, nil
+}
+
+// ldflags stamps the version into the binaries, as Kubernetes' own build does.
+// Without it the API server calls itself v0.0.0, and clients of it go by that.
+func (g *toolchain) ldflags() string {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(g.kubernetes, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	flags := []string{"-s -w"} // without the debugger's tables: a third of the size
+	// The first package is what a program reports, the second what it sends as user agent.
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags = append(flags,
+			"-X "+pkg+".gitVersion="+g.kubernetes,
+			"-X "+pkg+".gitMajor="+major,
+			"-X "+pkg+".gitMinor="+minor)
+	}
+	return strings.Join(flags, " ")
+}
+
+// key names what the toolchain would build: equal keys, equal binaries. It starts with the
+// version, for the person who looks into the cache. All of go.mod counts, as it
+// pins every version. So an unrelated new requirement builds again; that only
+// links, as the compiled packages are in Go's own cache.
+func (g *toolchain) key() (string, error) {
+	module, err := os.ReadFile(g.moduleFile)
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	write := func(field string) { fmt.Fprintf(hash, "%d:%s\n", len(field), field) }
+	write(string(module))
+	write(g.ldflags())
+	for _, name := range slices.Sorted(maps.Keys(g.settings)) {
+		write(name)
+		write(g.settings[name])
+	}
+	return fmt.Sprintf("%s-%x", g.kubernetes, hash.Sum(nil)[:6]), nil
+}
+
+// build compiles and links one program into the file target. compiled is called with
+// each package that is not in Go's build cache.
+func (g *toolchain) build(ctx context.Context, binary Binary, target string, compiled func(pkg string)) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-o", target, "-ldflags", g.ldflags(), string(binary))
+	cmd.Dir, cmd.Env = g.moduleDir, goEnvironment()
+	cmd.Stdout = io.Discard
+	messages := &lineWriter{line: compiled}
+	cmd.Stderr = messages
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("go build %s: %w\n%s", binary, err, strings.Join(messages.last, "\n"))
+	}
+	return nil
+}
+
+// goCommand runs the go command in dir and returns its output, or an error with
+// what it complained about.
+func goCommand(ctx context.Context, dir, verb string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{verb}, args...)...)
+	cmd.Dir, cmd.Env = dir, goEnvironment()
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go %s: %w: %s", verb, err, bytes.TrimSpace(complaint.Bytes()))
+	}
+	return out, nil
+}
+
+// goEnvironment keeps a workspace of the developer's out: it would choose other versions.
+func goEnvironment() []string {
+	return append(os.Environ(), "GOWORK=off")
+}
+
+// lineWriter calls line for each line written to it, and remembers the last few.
+type lineWriter struct {
+	line    func(string)
+	partial []byte
+	last    []string
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.partial = append(w.partial, p...)
+	for {
+		line, rest, found := bytes.Cut(w.partial, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		w.partial = rest
+		w.last = append(w.last, string(line))
+		if len(w.last) > 20 {
+			w.last = w.last[1:]
+		}
+		w.line(string(line))
+	}
+}

@@ -1,0 +1,201 @@
+// Package fleet is nodes for tests on a real API server: they register, send
+// heartbeats and let their pods go, each until it is cut off. It is made of
+// nodehealth's reporters, and is itself the proof that thousands of nodes fit
+// into one process.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubelife/lifecycle/nodehealth"
+)
+
+// Config describes a fleet.
+type Config struct {
+	// REST is how to reach the API server. It must not throttle.
+	REST *rest.Config
+	// Zones has a name and a number of nodes for each zone.
+	Zones map[string]int
+	// Interval is how far apart the heartbeats of a node are.
+	Interval time.Duration
+}
+
+// A Fleet is nodes that live until they are cut off. Its methods may be called
+// concurrently.
+type Fleet struct {
+	config Config
+	client kubernetes.Interface
+	beats  *nodehealth.Heartbeats
+	nodes  map[string][]string // by zone
+
+	mu  sync.Mutex
+	cut map[string]bool
+}
+
+var errCut = errors.New("node is cut off")
+
+// concurrency is how many requests set a fleet up at a time.
+const concurrency = 16
+
+// New registers the nodes of a fleet. They are silent until Run.
+func New(ctx context.Context, config Config) (*Fleet, error) {
+	settings := rest.CopyConfig(config.REST)
+	settings.UserAgent = "fleet"
+	client, err := kubernetes.NewForConfig(settings)
+	if err != nil {
+		return nil, err
+	}
+	heartbeats, err := kubernetes.NewForConfig(settings) // a connection of their own
+	if err != nil {
+		return nil, err
+	}
+	f := &Fleet{config: config, client: client, nodes: map[string][]string{}, cut: map[string]bool{}}
+	f.beats, err = nodehealth.NewHeartbeats(nodehealth.HeartbeatsConfig{
+		Leases:         heartbeats.CoordinationV1().Leases(corev1.NamespaceNodeLease),
+		Nodes:          client.CoreV1().Nodes(),
+		LeaseDuration:  4 * config.Interval,
+		RenewInterval:  config.Interval,
+		StatusInterval: config.Interval,
+		ReportInterval: 30 * config.Interval,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for zone, n := range config.Zones {
+		for i := range n {
+			f.nodes[zone] = append(f.nodes[zone], fmt.Sprintf("%s-%04d", zone, i))
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(concurrency)
+	for zone, names := range f.nodes {
+		for _, name := range names {
+			group.Go(func() error { return f.register(ctx, zone, name) })
+		}
+	}
+	return f, group.Wait()
+}
+
+func (f *Fleet) register(ctx context.Context, zone, name string) error {
+	node, err := f.client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name,
+		Labels: map[string]string{
+			corev1.LabelTopologyZone:  zone,
+			corev1.LabelOSStable:      "linux",
+			"beta.kubernetes.io/os":   "linux",
+			corev1.LabelArchStable:    "amd64",
+			"beta.kubernetes.io/arch": "amd64",
+		},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("register node %s: %w", name, err)
+	}
+	return f.beats.Add(nodehealth.HeartbeatNode{
+		Name:   name,
+		UID:    node.UID,
+		Alive:  func(context.Context) error { return f.alive(name) },
+		Status: healthy,
+	})
+}
+
+func healthy(context.Context) (corev1.NodeStatus, error) {
+	status := corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "fleet node is alive"},
+	}}
+	for _, pressure := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
+		status.Conditions = append(status.Conditions, corev1.NodeCondition{
+			Type: pressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientResources", Message: "fleet node has enough",
+		})
+	}
+	return status, nil
+}
+
+// Run sends heartbeats and lets deleted pods of living nodes go, until ctx ends.
+func (f *Fleet) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return f.beats.Run(ctx) })
+	group.Go(func() error { return f.finishPods(ctx) })
+	return group.Wait()
+}
+
+// finishPods removes the terminating pods of nodes that are alive, as their
+// kubelets do when the containers have ended.
+func (f *Fleet) finishPods(ctx context.Context) error {
+	factory := informers.NewSharedInformerFactory(f.client, 0)
+	pods := factory.Core().V1().Pods().Lister()
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	ticker := time.NewTicker(500 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		all, err := pods.List(everything)
+		if err != nil {
+			return err
+		}
+		for _, pod := range all {
+			if pod.DeletionTimestamp != nil && f.alive(pod.Spec.NodeName) == nil {
+				f.remove(ctx, pod)
+			}
+		}
+	}
+}
+
+// remove forgets about errors: what is left is removed at the next look.
+func (f *Fleet) remove(ctx context.Context, pod *corev1.Pod) {
+	now := int64(0)
+	_ = f.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &now,
+		Preconditions:      &metav1.Preconditions{UID: &pod.UID},
+	})
+}
+
+// Nodes returns the names of a zone's nodes.
+func (f *Fleet) Nodes(zone string) []string { return f.nodes[zone] }
+
+// AllNodes returns the names of all nodes.
+func (f *Fleet) AllNodes() []string {
+	var all []string
+	for _, names := range f.nodes {
+		all = append(all, names...)
+	}
+	return all
+}
+
+// Cut makes nodes silent.
+func (f *Fleet) Cut(names ...string) { f.set(true, names) }
+
+// Restore makes nodes speak again.
+func (f *Fleet) Restore(names ...string) { f.set(false, names) }
+
+func (f *Fleet) set(cut bool, names []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range names {
+		f.cut[name] = cut
+	}
+}
+
+func (f *Fleet) alive(name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cut[name] {
+		return errCut
+	}
+	return nil
+}
