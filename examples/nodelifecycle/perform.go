@@ -113,10 +113,12 @@ func tell(logger klog.Logger, action controller.Action, result controller.Result
 		logger.V(2).Info("Object is gone", "action", what, "object", object)
 	case result.Err != nil:
 		logger.Error(result.Err, "Action failed, will try again", "action", what, "object", object)
+	case result.Eviction.Outcome == eviction.NotDue:
+		logger.Info("Pod need not leave after all: the API server has something newer than the cache", "object", object)
 	case result.Alive:
 		logger.Info("Node is not silent after all: the API server has a newer lease than the cache", "object", object)
 	default:
-		logger.V(2).Info("Done", "action", what, "object", object, "outcome", result.Eviction.Outcome.String())
+		logger.V(2).Info("Done", "action", what, "object", object)
 	}
 }
 
@@ -132,6 +134,9 @@ func describe(action controller.Action) (string, any) {
 	case controller.MarkPodNotReady:
 		return "mark pod not ready", klog.KObj(action.Pod)
 	case controller.Evict:
+		if action.Work.Unmark {
+			return "take eviction back", klog.KRef(action.Work.Pod.Namespace, action.Work.Pod.Name)
+		}
 		return "evict", klog.KRef(action.Work.Pod.Namespace, action.Work.Pod.Name)
 	}
 	return "", nil

@@ -10,15 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 )
-
-// probeTimeout bounds one look at whether the API server is ready.
-const probeTimeout = 5 * time.Second
 
 // startAPIServer starts the first API server, on a port that is free, and waits until
 // it is ready.
@@ -151,9 +146,7 @@ func (cp *ControlPlane) apiServerFlags(number int, auditFile string) []string {
 // probeAPIServer returns nil when the API server says that it is ready and the namespaces
 // exist that tests use. The server makes those in the background.
 func (cp *ControlPlane) probeAPIServer(ctx context.Context) error {
-	config := rest.CopyConfig(cp.admin)
-	config.Timeout = probeTimeout
-	client, err := kubernetes.NewForConfig(config)
+	client, err := kubernetes.NewForConfig(cp.admin)
 	if err != nil {
 		return err
 	}

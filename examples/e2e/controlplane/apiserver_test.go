@@ -120,7 +120,7 @@ func testPause(t *testing.T, cp *ControlPlane) {
 	}
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := label(short, client, "paused", "while paused"); !errors.Is(err, context.DeadlineExceeded) {
+	if err := label(short, client, "paused", "too-early"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a paused server answered: %v", err)
 	}
 	waiting := make(chan error)

@@ -74,7 +74,7 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	return cp, nil
 }
 
-// makeDir returns the absolute path of the data folder, which exists then.
+// makeDir returns the absolute path of the data folder, which exists then and is empty.
 func (c Config) makeDir() (string, error) {
 	if c.Dir == "" {
 		return os.MkdirTemp("", "controlplane-")
@@ -83,7 +83,17 @@ func (c Config) makeDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return dir, os.MkdirAll(dir, 0o700)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	if len(entries) > 0 {
+		return "", fmt.Errorf("controlplane.Config: Dir %s is not empty", dir)
+	}
+	return dir, nil
 }
 
 func (cp *ControlPlane) bringUp(ctx context.Context) error {

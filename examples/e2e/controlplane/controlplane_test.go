@@ -212,6 +212,7 @@ func processesOf(t *testing.T, dir string) []string {
 
 func TestConfigIsValidated(t *testing.T) {
 	for name, config := range map[string]Config{
+		"folder in use":    {Dir: "."},
 		"negative timeout": {ReadyTimeout: -time.Second},
 		"dashes":           {APIServerFlags: map[string]string{"--v": "2"}},
 		"value in name":    {APIServerFlags: map[string]string{"v=2": ""}},

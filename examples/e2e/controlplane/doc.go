@@ -21,6 +21,10 @@
 //   - Run more processes with the same care: [StartProcess]; more programs of
 //     Kubernetes: [Build].
 //
+// The first build takes minutes, more than a test should. Build beforehand:
+//
+//	go run ./controlplane/up -build etcd,kube-apiserver
+//
 // # What is as in a cluster, and what is not
 //
 // The API server runs with its defaults: watch cache, priority and fairness,

@@ -9,18 +9,20 @@ import (
 )
 
 const (
-	readyPeriod = 50 * time.Millisecond
-	tailLines   = 20
+	readyPeriod  = 50 * time.Millisecond
+	probeTimeout = 5 * time.Second
+	tailLines    = 20
 )
 
-// waitReady calls probe until it returns nil. It gives up as soon as the process has
+// waitReady calls probe until it returns nil, and gives it five seconds each time: a server
+// may accept a connection and say nothing. It gives up as soon as the process has
 // exited or ctx has ended; its error then carries the end of the process's log.
 func waitReady(ctx context.Context, process *Process, probe func(context.Context) error) error {
 	ticker := time.NewTicker(readyPeriod)
 	defer ticker.Stop()
 	last := errors.New("nothing yet")
 	for {
-		err := probe(ctx)
+		err := probeOnce(ctx, probe)
 		if err == nil {
 			return nil
 		}
@@ -36,6 +38,12 @@ func waitReady(ctx context.Context, process *Process, probe func(context.Context
 		case <-ticker.C:
 		}
 	}
+}
+
+func probeOnce(ctx context.Context, probe func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	return probe(ctx)
 }
 
 // exitedEarly is the error of a process that ended instead of becoming ready. It wraps

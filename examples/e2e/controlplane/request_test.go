@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -51,4 +52,20 @@ func TestCountByObject(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+}
+
+func ExampleFilter() {
+	evicted := Filter{UserAgent: "nodelifecycle", Verb: "delete", Resource: "pods"}
+	requests := []Request{
+		{UserAgent: "nodelifecycle/v1.0.0", Verb: "delete", Resource: "pods", Namespace: "shop", Name: "cart"},
+		{UserAgent: "nodelifecycle/v1.0.0", Verb: "patch", Resource: "pods", Subresource: "status", Namespace: "shop", Name: "cart"},
+		{UserAgent: "kubectl/v1.37.1", Verb: "delete", Resource: "pods", Namespace: "shop", Name: "till"},
+	}
+	for _, request := range requests {
+		fmt.Println(request.Object(), evicted.Matches(request))
+	}
+	// Output:
+	// shop/cart true
+	// shop/cart false
+	// shop/till false
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -120,11 +121,7 @@ func (r Request) String() string {
 func (c *Client) Requests() map[Request]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	counts := make(map[Request]int, len(c.requests))
-	for request, n := range c.requests {
-		counts[request] = n
-	}
-	return counts
+	return maps.Clone(c.requests)
 }
 
 func (c *Client) count(action clienttesting.Action) {

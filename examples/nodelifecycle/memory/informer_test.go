@@ -49,7 +49,7 @@ func (s *seen) add(object any) {
 	}
 }
 
-func (s *seen) wait(t *testing.T, ctx context.Context) {
+func (s *seen) wait(ctx context.Context, t *testing.T) {
 	t.Helper()
 	select {
 	case <-s.all:
@@ -62,7 +62,7 @@ func (s *seen) wait(t *testing.T, ctx context.Context) {
 
 // startInformers runs shared informers for nodes, pods, leases and namespaces
 // until the test ends.
-func startInformers(t *testing.T, ctx context.Context, client kubernetes.Interface, nodes cache.ResourceEventHandler) informers.SharedInformerFactory {
+func startInformers(ctx context.Context, t *testing.T, client kubernetes.Interface, nodes cache.ResourceEventHandler) informers.SharedInformerFactory {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -97,14 +97,14 @@ func TestInformersSeeEveryChangeOfABurst(t *testing.T) {
 			const writers, patches = 5, 1000
 			reported := newSeen(writers * patches)
 			client := cluster.NewClient()
-			factory := startInformers(t, s.ctx, front(client), cache.ResourceEventHandlerFuncs{
+			factory := startInformers(s.ctx, t, front(client), cache.ResourceEventHandlerFuncs{
 				UpdateFunc: func(_, object any) { reported.add(object) },
 			})
 			lists := client.Requests()[Request{Verb: "list", Resource: "nodes"}]
 			equal(t, "uses a list", lists > 0, name == "list and watch")
 
 			written := burst(s, names, writers, patches)
-			reported.wait(t, s.ctx)
+			reported.wait(s.ctx, t)
 			reported.mu.Lock()
 			defer reported.mu.Unlock()
 			for node, versions := range written {
@@ -169,9 +169,9 @@ func TestNothingFallsBetweenListAndWatch(t *testing.T) {
 				reported := newSeen(50)
 				var wg sync.WaitGroup
 				wg.Go(func() { createNodes(s, 50) })
-				startInformers(t, s.ctx, front(s.client), cache.ResourceEventHandlerFuncs{AddFunc: reported.add})
+				startInformers(s.ctx, t, front(s.client), cache.ResourceEventHandlerFuncs{AddFunc: reported.add})
 				wg.Wait()
-				reported.wait(t, s.ctx)
+				reported.wait(s.ctx, t)
 			}
 		})
 	}
@@ -185,7 +185,7 @@ func TestInformersSurviveDroppedWatches(t *testing.T) {
 		s := newSubject(t, cluster)
 		s.ctx = t.Context() // the clock of the bubble runs past any deadline
 		names := createNodes(s, 10)
-		nodes := startInformers(t, s.ctx, cluster, cache.ResourceEventHandlerFuncs{}).Core().V1().Nodes().Lister()
+		nodes := startInformers(s.ctx, t, cluster, cache.ResourceEventHandlerFuncs{}).Core().V1().Nodes().Lister()
 		before := cluster.Requests()[Request{Verb: "watch", Resource: "nodes"}]
 		for round := range 3 {
 			cluster.DropWatches()
@@ -212,7 +212,7 @@ func TestInformersSurviveForgottenChanges(t *testing.T) {
 	names := createNodes(s, 10)
 	caughtUp := make(chan struct{})
 	var once sync.Once
-	startInformers(t, s.ctx, cluster, cache.ResourceEventHandlerFuncs{
+	startInformers(s.ctx, t, cluster, cache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(_, object any) {
 			if node, ok := object.(*corev1.Node); ok && node.Annotations["last"] == "yes" {
 				once.Do(func() { close(caughtUp) })

@@ -172,7 +172,7 @@ func TestMalformedPatchIsRefused(t *testing.T) {
 
 func TestPatchThatChangesNothingIsNoWrite(t *testing.T) {
 	onEachServer(t, func(t *testing.T, s subject) {
-		pod := s.createPod("p", "")
+		s.createPod("p", "")
 		pod, err := s.patchPod("p", mergePatch, `{"metadata":{"labels":{"a":"1"}}}`)
 		must(t, err)
 		w := s.watchPods(metav1.ListOptions{ResourceVersion: pod.ResourceVersion})

@@ -38,9 +38,9 @@ func normalized(object runtime.Object) (runtime.Object, error) {
 // decode reads a document into a new object of the type of like. Typed clients
 // leave kind and apiVersion empty, so it does too.
 func decode(document []byte, like runtime.Object) (runtime.Object, error) {
-	object, ok := reflect.New(reflect.TypeOf(like).Elem()).Interface().(runtime.Object)
+	object, ok := reflect.TypeAssert[runtime.Object](reflect.New(reflect.TypeOf(like).Elem()))
 	if !ok {
-		return nil, apierrors.NewInternalError(errNotObject)
+		return nil, errNotObject
 	}
 	if err := kjson.Unmarshal(document, object); err != nil {
 		return nil, err

@@ -224,7 +224,8 @@ func TestWatchEndsByStopOrTimeout(t *testing.T) {
 			w.Stop()
 			w.Stop()
 		}
-		for range unread.ResultChan() { //nolint:revive // what was sent before the end may be read, then the channel is closed
+		for range unread.ResultChan() {
+			continue // what was sent before the end may be read, then the channel is closed
 		}
 		if _, open := <-quiet.ResultChan(); open {
 			t.Error("the stopped watch is open")

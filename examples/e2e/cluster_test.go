@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
+)
+
+// The times of the tests. A heartbeat every two seconds and a grace of five
+// beats leave room for machines that are busy building something else.
+const (
+	interval = 2 * time.Second
+	grace    = 10 * time.Second
+	patience = time.Minute // for anything to come true
+)
+
+// cluster is a control plane with a fleet of nodes and one who watches them.
+type cluster struct {
+	t       *testing.T
+	plane   *controlplane.ControlPlane
+	client  kubernetes.Interface
+	fleet   *fleet.Fleet
+	witness *witness
+}
+
+// newCluster starts a cluster whose nodes all are ready and carry a pod of each
+// kind. It is torn down when the test ends.
+func newCluster(t *testing.T, zones map[string]int, kinds ...fleet.Pod) *cluster {
+	t.Helper()
+	plane := controlplane.ForTest(t, controlplane.Config{})
+	ctx, stop := context.WithCancel(context.Background())
+	client, err := kubernetes.NewForConfig(plane.RESTConfig())
+	require.NoError(t, err)
+	nodes, err := fleet.New(ctx, fleet.Config{REST: plane.RESTConfig(), Zones: zones, Interval: interval})
+	require.NoError(t, err)
+	c := &cluster{t: t, plane: plane, client: client, fleet: nodes, witness: newWitness(client)}
+	done := make(chan error, 2)
+	go func() { done <- nodes.Run(ctx) }()
+	go func() { done <- c.witness.run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	require.NoError(t, nodes.AddPods(ctx, nodes.AllNodes(), kinds...))
+	c.eventually("all nodes report", func(w *witness) error {
+		return w.each(nodes.AllNodes(), func(n *nodeSeen) error { return n.wantReady("True") })
+	})
+	return c
+}
+
+// eventually waits until the witness sees what is asked for.
+func (c *cluster) eventually(what string, ask func(*witness) error) {
+	c.t.Helper()
+	c.within(patience, what, ask)
+}
+
+func (c *cluster) within(limit time.Duration, what string, ask func(*witness) error) {
+	c.t.Helper()
+	started := time.Now()
+	for {
+		err := c.witness.ask(ask)
+		if err == nil {
+			c.t.Logf("%6.1fs  %s", time.Since(started).Seconds(), what)
+			return
+		}
+		if time.Since(started) > limit {
+			c.t.Fatalf("after %v not yet: %s: %v", limit, what, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// controller is a running nodelifecycle.
+type controller struct {
+	*controlplane.Process
+	address string
+}
+
+// program builds the controller once for all tests.
+func program(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(programs, "nodelifecycle")
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	build := exec.Command("go", "-C", "..", "build", "-o", path, "./nodelifecycle") // a module of its own
+	build.Stderr = os.Stderr
+	require.NoError(t, build.Run(), "build nodelifecycle")
+	return path
+}
+
+// programs is where the programs under test are built.
+var programs string
+
+func TestMain(m *testing.M) {
+	os.Exit(withPrograms(m.Run))
+}
+
+func withPrograms(run func() int) int {
+	var err error
+	if programs, err = os.MkdirTemp("", "lifecycle-e2e-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(programs)
+	return run()
+}
+
+// startController starts the controller as a process on the cluster's API
+// server, and waits until its caches have synced.
+func (c *cluster) startController(flags ...string) *controller {
+	c.t.Helper()
+	started := c.launch(c.plane.Kubeconfig(), flags...)
+	c.eventually("the controller is ready", func(*witness) error { return started.answers("/readyz") })
+	return started
+}
+
+func (c *cluster) launch(kubeconfig string, flags ...string) *controller {
+	c.t.Helper()
+	address := freeAddress(c.t)
+	process, err := controlplane.StartProcess(controlplane.Command{
+		Path: program(c.t),
+		Args: append([]string{
+			"--kubeconfig=" + kubeconfig,
+			"--metrics-bind-address=" + address,
+			"--node-monitor-grace-period=" + grace.String(),
+			"--node-startup-grace-period=" + grace.String(),
+			"--node-heartbeat-interval=" + interval.String(),
+			"--kube-api-qps=500", "--kube-api-burst=500",
+			"--node-eviction-rate=2",
+			"--v=2",
+		}, flags...),
+		LogFile: filepath.Join(c.t.TempDir(), "nodelifecycle.log"),
+	})
+	require.NoError(c.t, err)
+	c.t.Cleanup(func() {
+		process.Stop(10 * time.Second)
+		if c.t.Failed() {
+			c.t.Logf("log of nodelifecycle:\n%s", process.LogTail(60))
+		}
+	})
+	return &controller{process, address}
+}
+
+// stop ends a controller as an operator would and wants it to go well.
+func (c *cluster) stop(running *controller) {
+	c.t.Helper()
+	require.NoError(c.t, running.Signal(syscall.SIGTERM))
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	require.NoError(c.t, running.Wait(ctx), "exit status after SIGTERM")
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// long skips a test that belongs to the long tier, unless that was asked for.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("LIFECYCLE_E2E") != "full" {
+		t.Skip("long tier: set LIFECYCLE_E2E=full")
+	}
+}

@@ -1,0 +1,10 @@
+// Package e2e proves the library on a real API server, with its programs as
+// processes of their own. It holds tests only; folders below it hold what they
+// need.
+//
+//	go -C examples/e2e test .                      the short tier
+//	LIFECYCLE_E2E=full go -C examples/e2e test .   the long tier too
+//
+// The first run builds etcd and kube-apiserver from the Go module proxy, which
+// takes about five minutes on two cores. They are kept in the user's cache.
+package e2e
