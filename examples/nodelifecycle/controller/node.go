@@ -255,7 +255,9 @@ func (c *Controller) takeReleases(now time.Time) {
 		}
 		n := c.nodes[item.Key]
 		n.release = &item
-		c.nodeLooks.Add(item.Key, struct{}{}, now)
+		if !c.nodeLooks.Add(item.Key, struct{}{}, now) {
+			c.nodeLooks.Reschedule(item.Key, now) // it has waited for its turn already
+		}
 	}
 }
 

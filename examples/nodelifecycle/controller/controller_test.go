@@ -1,0 +1,217 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// settled returns a world with zones of ten nodes, with a pod on each that
+// tolerates 30 seconds, in which nodes may be acted against.
+func settled(t *testing.T, zones ...string) *world {
+	w := newWorld(t, Config{})
+	for _, name := range zones {
+		for _, node := range w.addNodes(10, name) {
+			w.addPod("web-"+node, node, tolerate(30))
+		}
+	}
+	w.start()
+	w.advance(grace + interval)
+	require.Equal(t, zone.Acting, w.c.Phase())
+	w.done = nil
+	return w
+}
+
+func TestFromSilenceToEviction(t *testing.T) {
+	w := settled(t, "a", "b")
+	w.silent["a-003"] = true
+	lastBeat, _ := w.c.health.LastBeat("a-003")
+	w.advance(2 * time.Minute)
+
+	require.Equal(t, []time.Duration{grace}, times[DeclareUnknown](w, lastBeat), "declared when grace ends")
+	require.Equal(t, []time.Duration{grace, grace + interval}, times[PatchTaints](w, lastBeat),
+		"NoSchedule at once, NoExecute when the extent of the disruption is known")
+	evicted := times[Evict](w, lastBeat)
+	require.Len(t, evicted, 1)
+	require.GreaterOrEqual(t, evicted[0], grace+interval+30*time.Second, "not before the toleration ends")
+	require.LessOrEqual(t, evicted[0], grace+interval+31*time.Second, "at most a second after")
+	require.Len(t, deeds[MarkPodNotReady](w), 1)
+	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-003"))
+
+	w.silent["a-003"] = false
+	w.advance(time.Minute)
+	require.Empty(t, w.taintsOf("a-003"), "all taints go with the first beat")
+	require.Len(t, deeds[PatchTaints](w), 3, "in one patch")
+}
+
+func TestQuietClusterMakesNoCall(t *testing.T) {
+	w := settled(t, "a", "b", "c")
+	w.advance(time.Hour)
+	w.c.Reevaluate(w.now)
+	w.advance(time.Second)
+	require.Empty(t, w.done)
+}
+
+func TestNothingIsDoneBeforeSynced(t *testing.T) {
+	w := newWorld(t, Config{})
+	c, err := New(w.config, w.now)
+	require.NoError(t, err)
+	w.addNodes(3, "a")
+	for _, node := range w.nodes {
+		node.Spec.Unschedulable = true
+		c.ObserveNode(w.now, node)
+	}
+	_, ok := c.Start(w.now.Add(time.Hour))
+	require.False(t, ok)
+	_, ok = c.Next(w.now)
+	require.False(t, ok)
+}
+
+func TestAllTaintsDueTogetherAreOnePatch(t *testing.T) {
+	w := settled(t, "a")
+	node := w.nodes["a-000"].DeepCopy()
+	node.Spec.Unschedulable = true
+	node.Spec.Taints = []corev1.Taint{{Key: "team", Value: "x", Effect: corev1.TaintEffectNoSchedule}}
+	node.Status.Conditions = append(node.Status.Conditions,
+		corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue})
+	w.setNode(node)
+	w.advance(time.Second)
+	require.Len(t, deeds[PatchTaints](w), 1)
+	require.Equal(t, []string{
+		corev1.TaintNodeDiskPressure + ":NoSchedule", corev1.TaintNodeUnschedulable + ":NoSchedule", "team:NoSchedule",
+	}, w.taintsOf("a-000"))
+}
+
+func TestReadyFalseIsTaintedAndSwappedWithItsTime(t *testing.T) {
+	w := settled(t, "a")
+	w.silent["a-001"] = true // we report for it
+	w.report("a-001", corev1.ConditionFalse)
+	w.advance(interval + time.Second)
+	require.Equal(t, []string{notReadyNoExecute, notReadyNoSchedule}, w.taintsOf("a-001"))
+	added := timeAdded(t, w.nodes["a-001"])
+	require.Empty(t, deeds[MarkPodNotReady](w), "its kubelet is alive and speaks for its pods")
+
+	w.advance(grace)
+	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-001"))
+	require.Equal(t, added, timeAdded(t, w.nodes["a-001"]), "pods go on counting from the first taint")
+	require.Len(t, deeds[PatchTaints](w), 3, "not-ready twice, then one swap of both")
+}
+
+func timeAdded(t *testing.T, node *corev1.Node) metav1.Time {
+	t.Helper()
+	for _, taint := range node.Spec.Taints {
+		if taint.Effect == corev1.TaintEffectNoExecute {
+			return *taint.TimeAdded
+		}
+	}
+	t.Fatalf("node %s has no NoExecute taint", node.Name)
+	return metav1.Time{}
+}
+
+// The rate is kept, and the tenth dead node of a zone waits for the nine before.
+func TestZoneRateIsKept(t *testing.T) {
+	w := settled(t, "a", "b")
+	cut := w.now
+	for _, name := range []string{"a-000", "a-001", "a-002", "a-003"} {
+		w.silent[name] = true
+	}
+	w.advance(3 * time.Minute)
+	var released []time.Time
+	for _, d := range w.done {
+		if patch, ok := d.action.(PatchTaints); ok && patch.Released {
+			released = append(released, d.at)
+			require.GreaterOrEqual(t, d.at.Sub(cut), grace)
+		}
+	}
+	require.Len(t, released, 4)
+	for i := 1; i < len(released); i++ {
+		require.GreaterOrEqual(t, released[i].Sub(released[i-1]), 10*time.Second-time.Microsecond, "0.1 nodes a second")
+	}
+}
+
+// A write that fails costs its token, so that an API server that comes back is
+// not met with all that has failed (design Q3, Z1).
+func TestFailedTaintsComeBackAtTheRate(t *testing.T) {
+	w := settled(t, "a", "b")
+	for _, name := range []string{"a-000", "a-001", "a-002"} {
+		w.silent[name] = true
+	}
+	w.advance(grace - interval/2)
+	w.fail = func(a Action) error {
+		if patch, ok := a.(PatchTaints); ok && patch.Released {
+			return errServer
+		}
+		return nil
+	}
+	w.advance(5 * time.Minute)
+	w.fail = nil
+	w.done = nil
+	back := w.now
+	w.advance(2 * time.Minute)
+	released := times[PatchTaints](w, back)
+	require.Len(t, released, 3, "none is lost")
+	for i := 1; i < len(released); i++ {
+		require.GreaterOrEqual(t, released[i]-released[i-1], 10*time.Second-time.Microsecond, "no burst")
+	}
+}
+
+func TestLabelsFollow(t *testing.T) {
+	w := settled(t, "a")
+	node := w.nodes["a-000"].DeepCopy()
+	node.Labels[corev1.LabelOSStable] = "linux"
+	node.Labels[corev1.LabelArchStable] = "arm64"
+	node.Labels["beta.kubernetes.io/arch"] = "amd64"
+	w.setNode(node)
+	w.advance(time.Second)
+	require.Len(t, deeds[PatchLabels](w), 1, "both in one patch")
+	require.Equal(t, "linux", w.nodes["a-000"].Labels["beta.kubernetes.io/os"])
+	require.Equal(t, "arm64", w.nodes["a-000"].Labels["beta.kubernetes.io/arch"])
+}
+
+func TestEventsOfANodesLife(t *testing.T) {
+	w := settled(t, "a", "b")
+	w.addNode("c-000", "c")
+	w.advance(time.Second)
+	w.silent["c-000"] = true
+	w.advance(grace + interval)
+	w.deleteNode("c-000")
+	w.advance(time.Second)
+	var reasons []string
+	for _, e := range deeds[Record](w) {
+		reasons = append(reasons, e.Reason)
+	}
+	require.Equal(t, []string{"RegisteredNode", "NodeNotReady", "RemovingNode"}, reasons)
+}
+
+// What is gone leaves nothing behind.
+func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
+	w := settled(t, "a", "b")
+	for _, name := range w.names() {
+		w.silent[name] = name < "a-005"
+	}
+	w.advance(grace + 2*interval)
+	for _, pod := range w.sortedPods() {
+		w.deletePod(pod.UID)
+	}
+	for _, name := range w.names() {
+		w.deleteNode(name)
+	}
+	w.advance(time.Minute)
+	nodes, pods := w.c.Len()
+	require.Zero(t, nodes)
+	require.Zero(t, pods)
+	require.Empty(t, w.c.podsOn)
+	require.Zero(t, w.c.health.Len())
+	require.Empty(t, w.c.Zones())
+	require.Zero(t, w.c.releases.Len())
+	require.Zero(t, w.c.nodeLooks.Len())
+	require.Zero(t, w.c.podLooks.Len())
+	require.Zero(t, w.c.Pending())
+	_, ok := w.c.Next(w.now)
+	require.False(t, ok)
+}

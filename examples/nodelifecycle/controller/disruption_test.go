@@ -1,0 +1,140 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// suspended returns a world in which two nodes of zone a have been tainted and
+// then all nodes fall silent.
+func suspended(t *testing.T) *world {
+	w := settled(t, "a", "b")
+	w.silent["a-000"], w.silent["a-001"] = true, true
+	w.advance(grace + interval + 12*time.Second)
+	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
+	require.Contains(t, w.taintsOf("a-001"), unreachableNoExecute)
+	return w
+}
+
+// Z3, kubernetes #70501: while every zone is down nobody is tainted or evicted,
+// and the taints that we have set go.
+func TestZ3TaintsGoWhenEveryZoneIsDown(t *testing.T) {
+	w := suspended(t)
+	for _, name := range w.names() {
+		w.silent[name] = true
+	}
+	w.done = nil
+	w.advance(grace)
+	require.Equal(t, zone.Suspended, w.c.Phase())
+	for _, name := range w.names() {
+		require.NotContains(t, w.taintsOf(name), unreachableNoExecute, name)
+		require.Contains(t, w.taintsOf(name), unreachableNoSchedule, name)
+	}
+	w.done = nil
+	w.advance(10 * time.Minute)
+	require.Empty(t, w.done)
+}
+
+// An administrator's taint still acts while everything of ours is suspended.
+func TestZ3AdministratorsTaintsStillAct(t *testing.T) {
+	w := newWorld(t, Config{})
+	for _, node := range w.addNodes(3, "a") {
+		w.addPod("web-"+node, node) // tolerates nothing
+	}
+	w.start()
+	for _, name := range w.names() {
+		w.silent[name] = true
+	}
+	w.advance(2 * grace)
+	require.Equal(t, zone.Suspended, w.c.Phase())
+	require.Empty(t, deeds[Evict](w))
+	node := w.nodes["a-001"].DeepCopy()
+	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute})
+	w.setNode(node)
+	w.advance(time.Second)
+	evicted := deeds[Evict](w)
+	require.Len(t, evicted, 1)
+	require.Equal(t, eviction.Untolerated, evicted[0].Work.Verdict.Reason)
+	require.Equal(t, "web-a-001", evicted[0].Work.Pod.Name)
+}
+
+// Timers that our taints have started are held while the taints cannot be taken
+// away (enhancements #5263).
+func TestZ3RunningTimersAreHeldUntilTheTaintsAreGone(t *testing.T) {
+	w := suspended(t)
+	for _, name := range w.names() {
+		w.silent[name] = true
+	}
+	w.fail = func(a Action) error {
+		if patch, ok := a.(PatchTaints); ok && !hasNoExecuteIn(patch.Taints) && w.c.Phase() == zone.Suspended {
+			return errServer
+		}
+		return nil
+	}
+	w.advance(grace)
+	w.done = nil
+	require.Equal(t, zone.Suspended, w.c.Phase())
+	w.advance(10 * time.Minute) // far beyond the tolerations
+	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute, "it could not be taken away")
+	require.Empty(t, deeds[Evict](w))
+}
+
+func hasNoExecuteIn(taints []corev1.Taint) bool {
+	return hasNoExecute(&corev1.Node{Spec: corev1.NodeSpec{Taints: taints}})
+}
+
+// Leaving the suspension: nothing for a full grace period, then at the rate.
+func TestZ3NothingForAGracePeriodAfterAndNoBurst(t *testing.T) {
+	w := suspended(t)
+	for _, name := range w.names() {
+		w.silent[name] = true
+	}
+	w.advance(2 * grace)
+	require.Equal(t, zone.Suspended, w.c.Phase())
+	for _, name := range w.names() {
+		w.silent[name] = name < "a-003" // three stay dead
+		w.next[name] = w.now
+	}
+	w.done = nil
+	back := w.now
+	w.advance(5 * time.Minute)
+	var released []time.Duration
+	for _, d := range w.done {
+		if patch, ok := d.action.(PatchTaints); ok && patch.Released {
+			released = append(released, d.at.Sub(back))
+		}
+	}
+	require.Len(t, released, 3)
+	require.GreaterOrEqual(t, released[0], grace)
+	for i := 1; i < len(released); i++ {
+		require.GreaterOrEqual(t, released[i]-released[i-1], 10*time.Second-time.Microsecond)
+	}
+}
+
+// Z5: the nodes of a zone that dies expire one after the other. None of them is
+// tainted before all have, when the zone is seen to be dead.
+func TestZ5DisruptionIsJudgedBeforeItIsActedOn(t *testing.T) {
+	w := newWorld(t, Config{Zone: zone.Config{Rate: func(s zone.State, _ zone.Counts) float64 {
+		if s == zone.Normal {
+			return 1000
+		}
+		return 0
+	}}})
+	w.addNodes(10, "a")
+	w.addNodes(10, "b")
+	w.start()
+	w.advance(grace + interval)
+	for _, name := range w.names() {
+		w.silent[name] = name < "b"
+	}
+	w.advance(10 * time.Minute)
+	for _, name := range w.names() {
+		require.NotContains(t, w.taintsOf(name), unreachableNoExecute, "the zone's rate is zero once it is known to be dead")
+	}
+}

@@ -1,0 +1,181 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// H1, kubernetes #108268: a restart untaints nobody and moves no deadline.
+func TestRestartKeepsTaintsAndDeadlines(t *testing.T) {
+	w := settled(t, "a", "b")
+	w.silent["a-000"] = true
+	w.advance(grace + interval + 5*time.Second)
+	added := timeAdded(t, w.nodes["a-000"])
+	w.done = nil
+	w.start()
+	w.advance(added.Time.Add(29 * time.Second).Sub(w.now))
+	require.Empty(t, deeds[PatchTaints](w))
+	require.Empty(t, deeds[Evict](w))
+	w.advance(10 * time.Second)
+	evicted := times[Evict](w, added.Time)
+	require.Len(t, evicted, 1)
+	require.GreaterOrEqual(t, evicted[0], 30*time.Second)
+	require.LessOrEqual(t, evicted[0], 32*time.Second)
+}
+
+// A node that is tainted but whose condition says that it is ready was left so
+// by a crash. Only a beat shows that it is alive.
+func TestTaintedNodeIsUntaintedByABeatOnly(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.addNodes(4, "a")
+	w.addNodes(4, "b")
+	for _, name := range []string{"a-000", "a-001"} {
+		w.beat(name)
+		node := w.nodes[name]
+		node.Spec.Taints = []corev1.Taint{
+			{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule},
+			{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
+		}
+	}
+	w.silent["a-001"] = true
+	w.start()
+	w.act()
+	require.Empty(t, deeds[PatchTaints](w), "nothing is untainted at the start")
+	w.advance(2 * interval)
+	require.Empty(t, w.taintsOf("a-000"))
+	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-001"), "it has not been heard of")
+	w.advance(2 * grace)
+	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-001"))
+	require.Equal(t, corev1.ConditionUnknown, w.nodes["a-001"].Status.Conditions[0].Status)
+}
+
+// Nodes that were found not ready and untainted wait a grace period: we may have
+// started just after every zone was down.
+func TestStartSettlesBeforeNewTaints(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.addNodes(5, "a")
+	w.nodes["a-000"].Status.Conditions[0].Status = corev1.ConditionUnknown
+	w.silent["a-000"] = true
+	w.start()
+	start := w.now
+	w.advance(2 * grace)
+	var released []time.Duration
+	for _, d := range w.done {
+		if patch, ok := d.action.(PatchTaints); ok && patch.Released {
+			released = append(released, d.at.Sub(start))
+		}
+	}
+	require.Len(t, released, 1)
+	require.GreaterOrEqual(t, released[0], grace)
+}
+
+// H6, kubernetes #48681, #135205: pods are marked after a crash, after a failure,
+// and when they come later.
+func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
+	t.Run("after a crash", func(t *testing.T) {
+		w := settled(t, "a", "b")
+		w.silent["a-000"] = true
+		w.fail = func(a Action) error {
+			if _, ok := a.(MarkPodNotReady); ok {
+				return errServer
+			}
+			return nil
+		}
+		w.advance(grace + time.Second)
+		w.fail = nil
+		w.start()
+		w.advance(time.Second)
+		require.Len(t, deeds[MarkPodNotReady](w), 1)
+	})
+	t.Run("after a failure", func(t *testing.T) {
+		w := settled(t, "a", "b")
+		w.silent["a-000"] = true
+		failures := 3
+		w.fail = func(a Action) error {
+			if _, ok := a.(MarkPodNotReady); ok && failures > 0 {
+				failures--
+				return errServer
+			}
+			return nil
+		}
+		w.advance(grace + 20*time.Second)
+		require.Zero(t, failures)
+		require.Len(t, deeds[MarkPodNotReady](w), 1)
+	})
+	t.Run("bound later", func(t *testing.T) {
+		w := settled(t, "a", "b")
+		w.silent["a-000"] = true
+		w.advance(grace + time.Second)
+		w.addPod("late", "a-000", tolerate(600))
+		w.advance(time.Second)
+		marked := deeds[MarkPodNotReady](w)
+		require.Len(t, marked, 2)
+		require.Equal(t, "late", marked[1].Pod.Name)
+	})
+	t.Run("once in an episode", func(t *testing.T) {
+		w := settled(t, "a", "b")
+		w.silent["a-000"] = true
+		w.advance(grace + time.Second)
+		pod := deeds[MarkPodNotReady](w)[0].Pod.DeepCopy() // says that it is ready
+		w.setPod(pod)
+		w.c.Reevaluate(w.now)
+		w.advance(time.Second)
+		require.Len(t, deeds[MarkPodNotReady](w), 1, "who disagrees is not fought")
+	})
+}
+
+// A cache that is behind must not make us undo what we have just written.
+func TestOwnWriteCountsMoreThanAnOlderCache(t *testing.T) {
+	w := settled(t, "a", "b")
+	w.silent["a-000"] = true
+	old := w.nodes["a-000"]
+	w.advance(grace + time.Second)
+	patches := len(deeds[PatchTaints](w))
+	require.Positive(t, patches)
+	w.c.ObserveNode(w.now, old)
+	w.advance(time.Second)
+	require.Len(t, deeds[PatchTaints](w), patches, "nothing is computed from the old version")
+	require.Len(t, deeds[DeclareUnknown](w), 1)
+
+	w.c.ObserveNode(w.now.Add(2*ownWriteCounts), old)
+	require.Equal(t, old, w.c.nodes["a-000"].object, "but not for ever: the store may have been set back")
+}
+
+// A node that was deleted and recreated during a write is another one.
+func TestRecreatedNodeDuringAWrite(t *testing.T) {
+	w := settled(t, "a", "b")
+	w.silent["a-000"] = true
+	var recreated bool
+	w.fail = func(a Action) error {
+		patch, ok := a.(PatchTaints)
+		if !ok || !patch.Released || recreated {
+			return nil
+		}
+		recreated = true
+		w.deleteNode("a-000")
+		w.silent["a-000"] = false
+		w.addNode("a-000", "a")
+		return nil
+	}
+	w.advance(grace + 3*interval)
+	require.True(t, recreated)
+	require.Empty(t, w.taintsOf("a-000"), "the patch was for the old one")
+	w.silent["a-000"] = true
+	w.advance(grace + 3*interval)
+	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute, "and the new one is watched like any other")
+}
+
+func TestNodeMovesZoneWhileItWaits(t *testing.T) {
+	w := settled(t, "a", "b")
+	w.silent["a-000"] = true
+	w.advance(grace - interval/2)
+	node := w.nodes["a-000"].DeepCopy()
+	node.Labels[corev1.LabelTopologyZone] = "b"
+	w.setNode(node)
+	require.Equal(t, 1, w.c.Queued(w.c.nodes["a-000"].zone))
+	w.advance(2 * interval)
+	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
+}

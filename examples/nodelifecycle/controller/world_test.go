@@ -1,0 +1,372 @@
+package controller
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+const (
+	grace    = 40 * time.Second
+	interval = 10 * time.Second
+)
+
+// world is a cluster in virtual time: objects, nodes that beat, and an API that
+// performs what the controller asks for. What it performs the controller sees at
+// once, as if its cache were never behind, unless a test says otherwise.
+type world struct {
+	t       *testing.T
+	now     time.Time
+	config  Config
+	c       *Controller
+	version int
+	nodes   map[string]*corev1.Node
+	leases  map[string]*coordinationv1.Lease
+	pods    map[types.UID]*corev1.Pod
+	silent  map[string]bool
+	next    map[string]time.Time // beats
+	done    []deed
+	fail    func(Action) error
+	blind   bool // the cache sees nothing of what happens
+}
+
+// deed is an action that the controller asked for.
+type deed struct {
+	at     time.Time
+	action Action
+	err    error
+}
+
+func newWorld(t *testing.T, config Config) *world {
+	if config.Health.Grace == 0 {
+		config.Health.Grace = grace
+	}
+	if config.Zone.Rate == nil {
+		config.Zone.Rate = func(zone.State, zone.Counts) float64 { return 0.1 }
+	}
+	w := &world{
+		t:      t,
+		now:    time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		config: config,
+		nodes:  map[string]*corev1.Node{},
+		leases: map[string]*coordinationv1.Lease{},
+		pods:   map[types.UID]*corev1.Pod{},
+		silent: map[string]bool{},
+		next:   map[string]time.Time{},
+	}
+	return w
+}
+
+// start starts a controller, the first or the one after a restart.
+func (w *world) start() {
+	var err error
+	w.c, err = New(w.config, w.now)
+	require.NoError(w.t, err)
+	for _, name := range w.names() {
+		w.c.ObserveNode(w.now, w.nodes[name])
+		if lease := w.leases[name]; lease != nil {
+			w.c.ObserveLease(w.now, lease)
+		}
+	}
+	for _, pod := range w.sortedPods() {
+		w.c.ObservePod(w.now, pod)
+	}
+	w.c.Synced()
+}
+
+func (w *world) names() []string {
+	var names []string
+	for name := range w.nodes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (w *world) sortedPods() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range w.pods {
+		pods = append(pods, pod)
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return slices.Compare([]byte(a.UID), []byte(b.UID)) })
+	return pods
+}
+
+func (w *world) stamp(meta *metav1.ObjectMeta) {
+	w.version++
+	meta.ResourceVersion = strconv.Itoa(w.version)
+}
+
+// addNode adds a ready node whose beats are spread over the interval.
+func (w *world) addNode(name, zoneName string) *corev1.Node {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, UID: types.UID(fmt.Sprintf("%s-%d", name, w.version)),
+			Labels: map[string]string{corev1.LabelTopologyZone: zoneName},
+		},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.NewTime(w.now.Truncate(time.Second))},
+		}},
+	}
+	w.next[name] = w.now.Add(time.Duration(len(w.nodes)%10) * interval / 10)
+	w.setNode(node)
+	return node
+}
+
+func (w *world) addNodes(n int, zoneName string) []string {
+	var names []string
+	for i := range n {
+		name := fmt.Sprintf("%s-%03d", zoneName, i)
+		w.addNode(name, zoneName)
+		names = append(names, name)
+	}
+	return names
+}
+
+func (w *world) addPod(name, on string, tolerations ...corev1.Toleration) *corev1.Pod {
+	w.version++
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(fmt.Sprintf("%s-%d", name, w.version))},
+		Spec:       corev1.PodSpec{NodeName: on, Tolerations: tolerations},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.now.Truncate(time.Second))},
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+		}},
+	}
+	w.setPod(pod)
+	return pod
+}
+
+func tolerate(seconds int64) corev1.Toleration {
+	return corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds}
+}
+
+func (w *world) setNode(node *corev1.Node) {
+	w.stamp(&node.ObjectMeta)
+	w.nodes[node.Name] = node
+	if w.c != nil && !w.blind {
+		w.c.ObserveNode(w.now, node)
+	}
+}
+
+func (w *world) setPod(pod *corev1.Pod) {
+	w.stamp(&pod.ObjectMeta)
+	w.pods[pod.UID] = pod
+	if w.c != nil && !w.blind {
+		w.c.ObservePod(w.now, pod)
+	}
+}
+
+func (w *world) deleteNode(name string) {
+	delete(w.nodes, name)
+	delete(w.leases, name)
+	w.c.ForgetNode(w.now, name)
+	w.c.ForgetLease(name)
+}
+
+func (w *world) deletePod(uid types.UID) {
+	delete(w.pods, uid)
+	w.c.ForgetPod(uid)
+}
+
+// beat renews a node's lease, and reports it ready if it does not say so.
+func (w *world) beat(name string) {
+	renewed := metav1.NewMicroTime(w.now)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: coordinationv1.LeaseSpec{RenewTime: &renewed}}
+	w.leases[name] = lease
+	if w.c != nil && !w.blind {
+		w.c.ObserveLease(w.now, lease)
+	}
+	if node := w.nodes[name]; node.Status.Conditions[0].Status != corev1.ConditionTrue {
+		w.report(name, corev1.ConditionTrue)
+	}
+}
+
+// report is the kubelet's report of its node's Ready condition.
+func (w *world) report(name string, status corev1.ConditionStatus) {
+	node := w.nodes[name].DeepCopy()
+	ready := &node.Status.Conditions[0]
+	ready.Status, ready.Reason, ready.LastHeartbeatTime = status, "Kubelet", metav1.NewTime(w.now.Truncate(time.Second))
+	w.setNode(node)
+}
+
+// advance lets time pass, with all beats and actions in their order.
+func (w *world) advance(d time.Duration) {
+	end := w.now.Add(d)
+	for {
+		w.act()
+		at := end
+		for _, name := range w.names() {
+			if !w.silent[name] && w.next[name].Before(at) {
+				at = w.next[name]
+			}
+		}
+		if next, ok := w.c.Next(w.now); ok && next.Before(at) {
+			at = next
+		}
+		if at.After(w.now) {
+			w.now = at
+		}
+		if !w.now.Before(end) {
+			w.act()
+			return
+		}
+		for _, name := range w.names() {
+			if !w.silent[name] && !w.next[name].After(w.now) {
+				w.next[name] = w.now.Add(interval)
+				w.beat(name)
+			}
+		}
+	}
+}
+
+// act performs all that the controller asks for now.
+func (w *world) act() {
+	for range 100_000 {
+		action, ok := w.c.Start(w.now)
+		if !ok {
+			return
+		}
+		result := w.perform(action)
+		w.done = append(w.done, deed{w.now, action, result.Err})
+		w.c.Finish(w.now, action, result)
+	}
+	w.t.Fatal("the controller does not come to rest")
+}
+
+func (w *world) perform(action Action) Result {
+	if w.fail != nil {
+		if err := w.fail(action); err != nil {
+			return Result{Err: err, Eviction: eviction.Report{Outcome: eviction.Failed, Err: err}}
+		}
+	}
+	switch action := action.(type) {
+	case DeclareUnknown:
+		return w.patchNode(action.Node.Name, action.Patch)
+	case PatchTaints:
+		return w.patchNode(action.Node.Name, action.Patch)
+	case PatchLabels:
+		return w.patchNode(action.Node.Name, action.Patch)
+	case MarkPodNotReady:
+		return w.patchPod(action.Pod.UID, action.Patch)
+	case Evict:
+		return w.evict(action.Work)
+	}
+	return Result{}
+}
+
+func (w *world) patchNode(name string, patch Patch) Result {
+	node, ok := w.nodes[name]
+	if !ok {
+		return Result{Err: apierrors.NewNotFound(schema.GroupResource{Resource: "nodes"}, name)}
+	}
+	patched := &corev1.Node{}
+	if err := apply(node, patched, patch); err != nil {
+		return Result{Err: err}
+	}
+	w.setNode(patched)
+	return Result{Node: patched}
+}
+
+func (w *world) patchPod(uid types.UID, patch Patch) Result {
+	pod, ok := w.pods[uid]
+	if !ok {
+		return Result{Err: apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, string(uid))}
+	}
+	patched := &corev1.Pod{}
+	if err := apply(pod, patched, patch); err != nil {
+		return Result{Err: err}
+	}
+	w.setPod(patched)
+	return Result{Pod: patched}
+}
+
+// evict deletes a pod: it is gone at once.
+func (w *world) evict(work eviction.Work) Result {
+	if work.Unmark {
+		return Result{Eviction: eviction.Report{Outcome: eviction.Unmarked}}
+	}
+	if _, ok := w.pods[work.Pod.UID]; !ok {
+		return Result{Eviction: eviction.Report{Outcome: eviction.AlreadyGone}}
+	}
+	w.deletePod(work.Pod.UID)
+	return Result{Eviction: eviction.Report{Outcome: eviction.Evicted}}
+}
+
+// apply patches an object as the API server does, and refuses what it refuses.
+func apply(object, into any, patch Patch) error {
+	before, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	var after []byte
+	if patch.Type == types.JSONPatchType {
+		decoded, err := jsonpatch.DecodePatch(patch.Data)
+		if err != nil {
+			return err
+		}
+		if after, err = decoded.Apply(before); err != nil {
+			return apierrors.NewGenericServerResponse(422, "patch", schema.GroupResource{}, "", err.Error(), 0, false)
+		}
+	} else if after, err = strategicpatch.StrategicMergePatch(before, patch.Data, object); err != nil {
+		return err
+	}
+	return json.Unmarshal(after, into)
+}
+
+var errServer = errors.New("the API server is not available")
+
+// deeds returns what was done of one kind.
+func deeds[A Action](w *world) []A {
+	var found []A
+	for _, d := range w.done {
+		if action, ok := d.action.(A); ok && d.err == nil {
+			found = append(found, action)
+		}
+	}
+	return found
+}
+
+// times returns when it was done, since the start given.
+func times[A Action](w *world, since time.Time) []time.Duration {
+	var found []time.Duration
+	for _, d := range w.done {
+		if _, ok := d.action.(A); ok && d.err == nil {
+			found = append(found, d.at.Sub(since))
+		}
+	}
+	return found
+}
+
+func (w *world) taintsOf(name string) []string {
+	var taints []string
+	for _, t := range w.nodes[name].Spec.Taints {
+		taints = append(taints, t.Key+":"+string(t.Effect))
+	}
+	slices.Sort(taints)
+	return taints
+}
+
+const (
+	unreachableNoSchedule = corev1.TaintNodeUnreachable + ":NoSchedule"
+	unreachableNoExecute  = corev1.TaintNodeUnreachable + ":NoExecute"
+	notReadyNoSchedule    = corev1.TaintNodeNotReady + ":NoSchedule"
+	notReadyNoExecute     = corev1.TaintNodeNotReady + ":NoExecute"
+)
