@@ -22,6 +22,29 @@ func TestCoreFilesOnlyDecide(t *testing.T) {
 	}
 }
 
+// The reducer that composes the rooms is a core too: the simulator drives it.
+func TestReducerOnlyDecides(t *testing.T) {
+	const folder = "examples/nodelifecycle/controller"
+	root := repository(t)
+	names, err := fs.Glob(root, folder+"/*.go")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no files in %s: %v", folder, err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(root, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := parse(name, string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !src.isTest() {
+			report(t, checkCore(src))
+		}
+	}
+}
+
 func TestEdgeTableHoldsNothingStale(t *testing.T) {
 	report(t, checkEdges(edgeFiles, readRooms(t, repository(t))))
 }

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 )
 
 // witness sees what the API shows of nodes and pods, and when.
@@ -54,21 +53,13 @@ func (w *witness) run(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactory(w.client, 0)
 	defer factory.Shutdown()
 	nodes, pods := factory.Core().V1().Nodes().Informer(), factory.Core().V1().Pods().Informer()
-	if _, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { w.seeNode(object.(*corev1.Node)) },
-		UpdateFunc: func(_, object any) { w.seeNode(object.(*corev1.Node)) },
-	}); err != nil {
+	if _, err := handle(nodes, w.seeNode, func(*corev1.Node) {}); err != nil {
 		return err
 	}
-	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { w.seePod(object.(*corev1.Pod), false) },
-		UpdateFunc: func(_, object any) { w.seePod(object.(*corev1.Pod), false) },
-		DeleteFunc: func(object any) {
-			if pod, ok := object.(*corev1.Pod); ok {
-				w.seePod(pod, true)
-			}
-		},
-	}); err != nil {
+	_, err := handle(pods,
+		func(pod *corev1.Pod) { w.seePod(pod, false) },
+		func(pod *corev1.Pod) { w.seePod(pod, true) })
+	if err != nil {
 		return err
 	}
 	factory.Start(ctx.Done())

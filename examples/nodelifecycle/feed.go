@@ -44,37 +44,39 @@ func (f *feed) connect(d *dispatcher, c *controller.Controller) error {
 		defer d.Unlock()
 		observe(time.Now())
 	}
-	return errors.Join(
-		handle(f, f.cluster.Core().V1().Nodes().Informer(),
-			func(node *corev1.Node) { locked(func(now time.Time) { c.ObserveNode(now, node) }) },
-			func(node *corev1.Node) { locked(func(now time.Time) { c.ForgetNode(now, node.Name) }) }),
-		handle(f, f.leases.Coordination().V1().Leases().Informer(),
-			func(lease *coordinationv1.Lease) { locked(func(now time.Time) { c.ObserveLease(now, lease) }) },
-			func(lease *coordinationv1.Lease) { locked(func(time.Time) { c.ForgetLease(lease.Name) }) }),
-		handle(f, f.cluster.Core().V1().Pods().Informer(),
-			func(pod *corev1.Pod) { locked(func(now time.Time) { c.ObservePod(now, pod) }) },
-			func(pod *corev1.Pod) { locked(func(time.Time) { c.ForgetPod(pod.UID) }) }),
-	)
+	nodes, nodeErr := handle(f.cluster.Core().V1().Nodes().Informer(),
+		func(node *corev1.Node) { locked(func(now time.Time) { c.ObserveNode(now, node) }) },
+		func(node *corev1.Node) { locked(func(now time.Time) { c.ForgetNode(now, node.Name) }) })
+	leases, leaseErr := handle(f.leases.Coordination().V1().Leases().Informer(),
+		func(lease *coordinationv1.Lease) { locked(func(now time.Time) { c.ObserveLease(now, lease) }) },
+		func(lease *coordinationv1.Lease) { locked(func(time.Time) { c.ForgetLease(lease.Name) }) })
+	pods, podErr := handle(f.cluster.Core().V1().Pods().Informer(),
+		func(pod *corev1.Pod) { locked(func(now time.Time) { c.ObservePod(now, pod) }) },
+		func(pod *corev1.Pod) { locked(func(time.Time) { c.ForgetPod(pod.UID) }) })
+	if err := errors.Join(nodeErr, leaseErr, podErr); err != nil {
+		return err
+	}
+	f.synced = []cache.InformerSynced{nodes.HasSynced, leases.HasSynced, pods.HasSynced}
+	return nil
 }
 
 // handle registers what to do when an object of a type is seen or gone.
-func handle[T any](f *feed, informer cache.SharedIndexInformer, seen, gone func(T)) error {
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { seen(object.(T)) },
-		UpdateFunc: func(_, object any) { seen(object.(T)) },
-		DeleteFunc: func(object any) {
-			if unseen, missed := object.(cache.DeletedFinalStateUnknown); missed {
-				object = unseen.Obj
+func handle[T any](informer cache.SharedIndexInformer, seen, gone func(T)) (cache.ResourceEventHandlerRegistration, error) {
+	typed := func(do func(T)) func(any) {
+		return func(object any) {
+			if last, missed := object.(cache.DeletedFinalStateUnknown); missed {
+				object = last.Obj
 			}
-			if last, ok := object.(T); ok {
-				gone(last)
+			if known, ok := object.(T); ok {
+				do(known)
 			}
-		},
-	})
-	if err == nil {
-		f.synced = append(f.synced, registration.HasSynced)
+		}
 	}
-	return err
+	return informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    typed(seen),
+		UpdateFunc: func(_, object any) { typed(seen)(object) },
+		DeleteFunc: typed(gone),
+	})
 }
 
 // start starts the informers and waits until all that existed has been handed to

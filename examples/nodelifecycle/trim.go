@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -81,7 +81,7 @@ func (r *rival) wrote(fields []metav1.ManagedFieldsEntry) bool {
 	for i := range fields {
 		f := &fields[i]
 		if f.Manager == rivalManager && f.Time != nil && f.Time.After(r.since) && f.FieldsV1 != nil &&
-			bytes.Contains(f.FieldsV1.Raw, []byte(`"f:taints"`)) {
+			strings.Contains(f.FieldsV1.GetRawString(), `"f:taints"`) {
 			return true
 		}
 	}
