@@ -81,7 +81,7 @@ func BenchmarkJudgeWithoutNews(b *testing.B) {
 }
 
 func BenchmarkThresholdsState(b *testing.B) {
-	thresholds := zone.Thresholds{}
+	thresholds := zone.DefaultThresholds()
 	counts := zone.Counts{Ready: 4500, NotReady: 5500}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -12,8 +12,8 @@
 //   - [Tracker] counts ready and not ready nodes by zone as they are observed,
 //     and judges the zones that have changed.
 //   - [Thresholds] turns a zone's [Counts] into a [State], [Rates] turns both
-//     into a rate. Their zero values are the defaults of kube-controller-manager
-//     v1.37. Both are only defaults: [Config] takes any function.
+//     into a rate. [DefaultThresholds] and [DefaultRates] are those of
+//     kube-controller-manager v1.37. [Config] takes any other function too.
 //   - [ByTopology] and [ByLabels] name the zone of a node. [Excluded] says which
 //     nodes do not count.
 //

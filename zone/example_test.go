@@ -84,8 +84,8 @@ func ExampleTracker_NotBefore() {
 }
 
 func ExampleThresholds() {
-	byDefault := zone.Thresholds{}
-	careful := zone.Thresholds{Unhealthy: 0.2}
+	byDefault := zone.DefaultThresholds()
+	careful := zone.Thresholds{Unhealthy: 0.2, MinNotReady: 3}
 	for _, counts := range []zone.Counts{{Ready: 10}, {Ready: 7, NotReady: 3}, {Ready: 4, NotReady: 6}, {NotReady: 10}} {
 		fmt.Printf("%2d not ready: %-17s careful: %s\n", counts.NotReady, byDefault.State(counts), careful.State(counts))
 	}
@@ -99,13 +99,15 @@ func ExampleThresholds() {
 // How long taking the pods off all nodes of a dead zone takes.
 func ExampleRates() {
 	dead := zone.Counts{NotReady: 33_000}
-	for _, rates := range []zone.Rates{{}, {Share: 0.0001}} {
+	scaled := zone.DefaultRates()
+	scaled.Share = 0.0001
+	for _, rates := range []zone.Rates{zone.DefaultRates(), scaled} {
 		rate := rates.Rate(zone.FullDisruption, dead)
 		hours := float64(dead.Size()) / rate / time.Hour.Seconds()
 		fmt.Printf("%.1f nodes a second: %.0f hours\n", rate, hours)
 	}
-	fmt.Println("partial disruption:", zone.Rates{}.Rate(zone.PartialDisruption, zone.Counts{Ready: 20, NotReady: 31}))
-	fmt.Println("of a small zone:", zone.Rates{}.Rate(zone.PartialDisruption, zone.Counts{Ready: 20, NotReady: 30}))
+	fmt.Println("partial disruption:", zone.DefaultRates().Rate(zone.PartialDisruption, zone.Counts{Ready: 20, NotReady: 31}))
+	fmt.Println("of a small zone:", zone.DefaultRates().Rate(zone.PartialDisruption, zone.Counts{Ready: 20, NotReady: 30}))
 	// Output:
 	// 0.1 nodes a second: 92 hours
 	// 3.3 nodes a second: 3 hours

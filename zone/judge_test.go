@@ -156,13 +156,13 @@ func TestZ3FlappingStartsTheGraceAnewEachTime(t *testing.T) {
 	c := newActingCluster(t, zone.Config{})
 	c.notReady("a", "a0")
 	c.judge()
-	for range 20 {
+	for _, alive := range []time.Duration{time.Second, grace / 2, 1, grace - 1, time.Second, grace - time.Second} {
 		c.pass(time.Second)
 		c.ready("a", "a0")
 		require.Equal(t, zone.Settling, c.judge().Phase)
 		end, _ := c.Next()
 		require.Equal(t, c.now.Add(grace), end)
-		c.now = end.Add(-time.Nanosecond)
+		c.pass(alive)
 		require.Equal(t, zone.Settling, c.judge().Phase)
 		c.notReady("a", "a0")
 		require.Equal(t, zone.Suspended, c.judge().Phase)

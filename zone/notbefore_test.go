@@ -141,7 +141,7 @@ func TestZ5TheIntervalIsTheCallers(t *testing.T) {
 // Whatever happens around it, no node waits longer than one interval from its
 // own fall, and none is free before one has passed since the first in its window.
 func TestZ5NoNodeWaitsLongerThanOneInterval(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		c := newActingCluster(t, zone.Config{})
 		nodes := names("n", 12)
@@ -166,12 +166,9 @@ func TestZ5NoNodeWaitsLongerThanOneInterval(t *testing.T) {
 			for _, node := range nodes {
 				since, down := fell[node]
 				notBefore := c.NotBefore(node)
-				if !down {
-					require.Zero(t, notBefore, "seed %d", seed)
-					continue
+				if !down && !notBefore.IsZero() || down && (!notBefore.After(since) || notBefore.After(since.Add(interval))) {
+					t.Fatalf("seed %d: fell (%v) at %v, waits until %v", seed, down, since, notBefore)
 				}
-				require.False(t, notBefore.After(since.Add(interval)), "seed %d: fell at %v, waits until %v", seed, since, notBefore)
-				require.True(t, notBefore.After(since), "seed %d", seed)
 			}
 		}
 	}

@@ -63,7 +63,7 @@ var allRules = []rules{
 	}, 3 * time.Second, time.Second, 1, 1, 4, 2, 1, 0, 3},
 	{zone.Config{
 		State:    zone.Thresholds{Unhealthy: 0.5, MinNotReady: 2}.State,
-		Rate:     zone.Rates{Normal: 0.5, Share: 0.25, LargeZone: 4}.Rate,
+		Rate:     zone.Rates{Normal: 0.5, Secondary: 0.01, Share: 0.25, LargeZone: 4}.Rate,
 		Grace:    10 * time.Second,
 		Interval: -1,
 	}, 10 * time.Second, 0, 2, 1, 2, 0.5, 0.01, 0.25, 4},

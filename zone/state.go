@@ -33,16 +33,19 @@ type Counts struct {
 // Size is the number of nodes that count.
 func (c Counts) Size() int { return c.Ready + c.NotReady }
 
-// Thresholds judges a zone by its share of nodes that are not ready.
+// Thresholds judges a zone by its share of nodes that are not ready. Zero means
+// zero: start from [DefaultThresholds].
 type Thresholds struct {
-	// Unhealthy is the share of nodes not ready from which on a zone is partially
-	// disrupted, above 0 and at most 1. Zero means 0.55, the default of
-	// --unhealthy-zone-threshold.
+	// Unhealthy is the share of nodes not ready, from 0 to 1, from which on a zone
+	// is partially disrupted.
 	Unhealthy float64
-	// MinNotReady is how many nodes that takes at least. Zero means 3, which is
-	// upstream's "more than two".
+	// MinNotReady is how many nodes that takes at least.
 	MinNotReady int
 }
+
+// DefaultThresholds are those of kube-controller-manager v1.37: 0.55, the default
+// of --unhealthy-zone-threshold, and 3, which is its "more than two".
+func DefaultThresholds() Thresholds { return Thresholds{Unhealthy: 0.55, MinNotReady: 3} }
 
 // Validate reports the first thing that is wrong with the thresholds.
 func (t Thresholds) Validate() error {
@@ -57,12 +60,6 @@ func (t Thresholds) Validate() error {
 
 // State returns the state of a zone with such counts. An empty zone is Normal.
 func (t Thresholds) State(c Counts) State {
-	if t.Unhealthy == 0 {
-		t.Unhealthy = 0.55
-	}
-	if t.MinNotReady == 0 {
-		t.MinNotReady = 3
-	}
 	switch {
 	case c.NotReady == 0:
 		return Normal
@@ -76,24 +73,26 @@ func (t Thresholds) State(c Counts) State {
 	return Normal
 }
 
-// Rates says how many nodes a second may be acted against in a zone.
+// Rates says how many nodes a second may be acted against in a zone. Zero means
+// zero, which acts against none: start from [DefaultRates].
 type Rates struct {
-	// Normal is the rate in a zone that is not partially disrupted. Zero means 0.1,
-	// the default of --node-eviction-rate; to act on nothing, use a function of
-	// your own.
+	// Normal is the rate in a zone that is not partially disrupted.
 	Normal float64
 	// Secondary is the rate in a partially disrupted zone of more than LargeZone
-	// nodes. Smaller ones are left alone. Zero means 0.01, the default of
-	// --secondary-node-eviction-rate.
+	// nodes. In smaller ones it is zero.
 	Secondary float64
-	// LargeZone is described at Secondary. Zero means 50, the default of
-	// --large-cluster-size-threshold.
+	// LargeZone is described at Secondary.
 	LargeZone int
 	// Share raises Normal for large zones to this share of the zone's nodes a
 	// second. At 0.1 nodes a second a zone of 33,000 takes 92 hours; with a Share
-	// of 0.0001 it takes under three. Zero, the default, is upstream's behaviour.
+	// of 0.0001 it takes under three. Upstream has no such thing.
 	Share float64
 }
+
+// DefaultRates are those of kube-controller-manager v1.37: the defaults of
+// --node-eviction-rate, --secondary-node-eviction-rate and
+// --large-cluster-size-threshold.
+func DefaultRates() Rates { return Rates{Normal: 0.1, Secondary: 0.01, LargeZone: 50} }
 
 // Validate reports the first thing that is wrong with the rates.
 func (r Rates) Validate() error {
@@ -115,15 +114,6 @@ func (r Rates) Validate() error {
 // normal one: its nodes are dead and other zones can take their pods. That not
 // all zones are in that state is the [Tracker]'s concern.
 func (r Rates) Rate(s State, c Counts) float64 {
-	if r.Normal == 0 {
-		r.Normal = 0.1
-	}
-	if r.Secondary == 0 {
-		r.Secondary = 0.01
-	}
-	if r.LargeZone == 0 {
-		r.LargeZone = 50
-	}
 	if s != PartialDisruption {
 		return max(r.Normal, r.Share*float64(c.Size()))
 	}

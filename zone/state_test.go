@@ -39,7 +39,7 @@ func TestZ1StatesAreUpstreamsByDefault(t *testing.T) {
 		{1, 9999, zone.PartialDisruption},
 	} {
 		counts := zone.Counts{Ready: c.ready, NotReady: c.notReady}
-		require.Equal(t, c.want, zone.Thresholds{}.State(counts), "%+v", counts)
+		require.Equal(t, c.want, zone.DefaultThresholds().State(counts), "%+v", counts)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestZ1ElevenOfTwentyIsTheBoundaryAtEverySize(t *testing.T) {
 				want = zone.PartialDisruption
 			}
 			counts := zone.Counts{Ready: size - notReady, NotReady: notReady}
-			if got := (zone.Thresholds{}).State(counts); got != want {
+			if got := zone.DefaultThresholds().State(counts); got != want {
 				t.Fatalf("%+v is %s, want %s", counts, got, want)
 			}
 		}
@@ -64,9 +64,9 @@ func TestZ1ElevenOfTwentyIsTheBoundaryAtEverySize(t *testing.T) {
 // reached, one whose float64 neighbour lies between does not make a difference.
 func TestZ1SharesAreComparedAsFloat32(t *testing.T) {
 	third := zone.Counts{Ready: 6, NotReady: 3}
-	require.Equal(t, zone.PartialDisruption, zone.Thresholds{Unhealthy: 0.33333334}.State(third))
-	require.Equal(t, zone.Normal, zone.Thresholds{Unhealthy: 0.3333334}.State(third))
-	require.Equal(t, zone.PartialDisruption, zone.Thresholds{Unhealthy: float64(float32(0.55))}.State(zone.Counts{Ready: 9, NotReady: 11}))
+	require.Equal(t, zone.PartialDisruption, zone.Thresholds{Unhealthy: 0.33333334, MinNotReady: 3}.State(third))
+	require.Equal(t, zone.Normal, zone.Thresholds{Unhealthy: 0.3333334, MinNotReady: 3}.State(third))
+	require.Equal(t, zone.PartialDisruption, zone.Thresholds{Unhealthy: float64(float32(0.55)), MinNotReady: 3}.State(zone.Counts{Ready: 9, NotReady: 11}))
 }
 
 func TestZ1ThresholdsCanBeChanged(t *testing.T) {
@@ -75,17 +75,17 @@ func TestZ1ThresholdsCanBeChanged(t *testing.T) {
 		ready, notReady int
 		want            zone.State
 	}{
-		{zone.Thresholds{MinNotReady: 1}, 1, 1, zone.Normal},
+		{zone.Thresholds{Unhealthy: 0.55, MinNotReady: 1}, 1, 1, zone.Normal},
 		{zone.Thresholds{MinNotReady: 1, Unhealthy: 0.5}, 1, 1, zone.PartialDisruption},
-		{zone.Thresholds{MinNotReady: 1}, 0, 1, zone.FullDisruption},
-		{zone.Thresholds{MinNotReady: 4}, 1, 3, zone.Normal},
-		{zone.Thresholds{MinNotReady: 4}, 1, 4, zone.PartialDisruption},
-		{zone.Thresholds{Unhealthy: 0.2}, 13, 3, zone.Normal},
-		{zone.Thresholds{Unhealthy: 0.2}, 12, 3, zone.PartialDisruption},
-		{zone.Thresholds{Unhealthy: 1}, 1, 999, zone.Normal}, // never partial
-		{zone.Thresholds{Unhealthy: 1}, 0, 999, zone.FullDisruption},
-		{zone.Thresholds{Unhealthy: math.SmallestNonzeroFloat64}, 1000, 2, zone.Normal},
-		{zone.Thresholds{Unhealthy: math.SmallestNonzeroFloat64}, 1000, 3, zone.PartialDisruption},
+		{zone.Thresholds{Unhealthy: 0.55, MinNotReady: 1}, 0, 1, zone.FullDisruption},
+		{zone.Thresholds{Unhealthy: 0.55, MinNotReady: 4}, 1, 3, zone.Normal},
+		{zone.Thresholds{Unhealthy: 0.55, MinNotReady: 4}, 1, 4, zone.PartialDisruption},
+		{zone.Thresholds{Unhealthy: 0.2, MinNotReady: 3}, 13, 3, zone.Normal},
+		{zone.Thresholds{Unhealthy: 0.2, MinNotReady: 3}, 12, 3, zone.PartialDisruption},
+		{zone.Thresholds{Unhealthy: 1, MinNotReady: 3}, 1, 999, zone.Normal}, // never partial
+		{zone.Thresholds{Unhealthy: 1, MinNotReady: 3}, 0, 999, zone.FullDisruption},
+		{zone.Thresholds{Unhealthy: math.SmallestNonzeroFloat64, MinNotReady: 3}, 1000, 2, zone.Normal},
+		{zone.Thresholds{Unhealthy: math.SmallestNonzeroFloat64, MinNotReady: 3}, 1000, 3, zone.PartialDisruption},
 	} {
 		counts := zone.Counts{Ready: c.ready, NotReady: c.notReady}
 		require.NoError(t, c.thresholds.Validate())
@@ -110,7 +110,7 @@ func TestZ1RatesAreUpstreamsByDefault(t *testing.T) {
 		{zone.Normal, 0, 0.1},
 		{zone.PartialDisruption, 0, 0},
 	} {
-		got := zone.Rates{}.Rate(c.state, zone.Counts{Ready: c.size / 3, NotReady: c.size - c.size/3})
+		got := zone.DefaultRates().Rate(c.state, zone.Counts{Ready: c.size / 3, NotReady: c.size - c.size/3})
 		require.Equal(t, c.want, got, "%s of %d nodes", c.state, c.size) //nolint:testifylint // the very number, not one near it
 	}
 	rates := zone.Rates{Normal: 3, Secondary: 2, LargeZone: 10}
@@ -125,10 +125,11 @@ func TestZ1ShareRaisesTheRateOfLargeZones(t *testing.T) {
 	hours := func(r zone.Rates, nodes int) float64 {
 		return float64(nodes) / r.Rate(zone.FullDisruption, zone.Counts{NotReady: nodes}) / 3600
 	}
-	require.InDelta(t, 91.7, hours(zone.Rates{}, 33_000), 0.1)
-	share := zone.Rates{Share: 0.0001}
+	require.InDelta(t, 91.7, hours(zone.DefaultRates(), 33_000), 0.1)
+	share := zone.DefaultRates()
+	share.Share = 0.0001
 	require.InDelta(t, 2.8, hours(share, 33_000), 0.1)
-	require.InDelta(t, hours(zone.Rates{}, 1000), hours(share, 1000), 1e-9, "at 1,000 nodes both are 0.1")
+	require.InDelta(t, hours(zone.DefaultRates(), 1000), hours(share, 1000), 1e-9, "at 1,000 nodes both are 0.1")
 
 	require.InDelta(t, 0.1, share.Rate(zone.Normal, zone.Counts{Ready: 999}), 0)
 	require.InDelta(t, 0.2, share.Rate(zone.Normal, zone.Counts{Ready: 1999, NotReady: 1}), 1e-12)

@@ -9,10 +9,10 @@ import (
 
 // Config is what a [Tracker] needs. The zero value is complete.
 type Config struct {
-	// State judges a zone. Nil means Thresholds{}.State.
+	// State judges a zone. Nil means DefaultThresholds().State.
 	State func(Counts) State
 	// Rate says how many nodes a second may be acted against in a zone while the
-	// cluster is Acting. Nil means Rates{}.Rate.
+	// cluster is Acting. Nil means DefaultRates().Rate.
 	Rate func(State, Counts) float64
 	// Grace is how long the cluster settles after a suspension. Zero means 50 s,
 	// the default of --node-monitor-grace-period, which it should be equal to.
@@ -82,10 +82,10 @@ func New[K comparable](config Config, now time.Time) (*Tracker[K], error) {
 		return nil, err
 	}
 	if config.State == nil {
-		config.State = Thresholds{}.State
+		config.State = DefaultThresholds().State
 	}
 	if config.Rate == nil {
-		config.Rate = Rates{}.Rate
+		config.Rate = DefaultRates().Rate
 	}
 	if config.Grace == 0 {
 		config.Grace = 50 * time.Second

@@ -68,6 +68,28 @@ func TestZ2ANodeThatMovesIsCountedOnce(t *testing.T) {
 	require.Len(t, c.Zones(), 1)
 }
 
+func TestZ2TheZoneThatANodeLeavesIsJudged(t *testing.T) {
+	for name, leave := range map[string]func(c *cluster){
+		"by moving":     func(c *cluster) { c.ready("b", "a0") },
+		"by going":      func(c *cluster) { c.forget("a0") },
+		"by exclusion":  func(c *cluster) { c.Observe(c.now, "a0", zone.Node{Zone: "a", Ready: true, Excluded: true}) },
+		"by being dead": func(c *cluster) { c.notReady("a", "a0") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newActingCluster(t, zone.Config{})
+			c.ready("a", "a0")
+			c.notReady("a", "a1")
+			c.ready("b", "b0")
+			c.judge()
+			leave(c)
+			changes := c.judge().Changes
+			require.Len(t, changes, 1)
+			require.Equal(t, "a", changes[0].Zone)
+			require.Equal(t, zone.FullDisruption, changes[0].To)
+		})
+	}
+}
+
 // Upstream's clean-up of zones depends on map order, and the queue of a zone that
 // vanished stays.
 func TestZ2AVanishedZoneIsGoneOnce(t *testing.T) {
@@ -217,7 +239,7 @@ func TestZ2ObservingTheSameAgainIsNothing(t *testing.T) {
 // order each time.
 func TestZ2ResultsDoNotDependOnMapOrder(t *testing.T) {
 	run := func() string {
-		c := newCluster(t, zone.Config{Rate: zone.Rates{Share: 0.01}.Rate})
+		c := newCluster(t, zone.Config{Rate: zone.Rates{Normal: 0.1, Share: 0.01}.Rate})
 		trace := ""
 		note := func() { trace += fmt.Sprintf("%+v %+v\n", c.judge(), c.Zones()) }
 		for i := range 40 {

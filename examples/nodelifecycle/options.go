@@ -104,34 +104,17 @@ func (o *options) validate() error {
 // leaderJitter is what client-go's leader election lengthens the retry period to.
 func leaderJitter(retry time.Duration) time.Duration { return retry + retry/5 }
 
-// controller returns what the flags mean for the controller. Rates of zero mean
-// zero here, while for zone.Rates they mean the default.
+// controller returns what the flags mean for the controller.
 func (o *options) controller() controller.Config {
-	thresholds := zone.Thresholds{Unhealthy: o.unhealthyZone}
+	thresholds := zone.DefaultThresholds()
+	thresholds.Unhealthy = o.unhealthyZone
 	rates := zone.Rates{Normal: o.evictionRate, Secondary: o.secondaryEvictionRate, LargeZone: o.largeClusterSize}
 	interval := o.heartbeatInterval
 	if interval == 0 {
-		interval = -1
+		interval = -1 // what zone.Config calls no wait
 	}
 	return controller.Config{
 		Health: nodehealth.Config{Grace: o.gracePeriod, StartupGrace: o.startupGracePeriod},
-		Zone: zone.Config{
-			State:    thresholds.State,
-			Rate:     o.rate(rates),
-			Grace:    o.gracePeriod,
-			Interval: interval,
-		},
-	}
-}
-
-func (o *options) rate(rates zone.Rates) func(zone.State, zone.Counts) float64 {
-	return func(s zone.State, c zone.Counts) float64 {
-		if s != zone.PartialDisruption {
-			return o.evictionRate
-		}
-		if c.Size() <= o.largeClusterSize || o.secondaryEvictionRate == 0 {
-			return 0
-		}
-		return rates.Rate(s, c)
+		Zone:   zone.Config{State: thresholds.State, Rate: rates.Rate, Grace: o.gracePeriod, Interval: interval},
 	}
 }

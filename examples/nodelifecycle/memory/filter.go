@@ -70,13 +70,13 @@ func (f filter) matches(object runtime.Object) bool {
 // does is Deleted, with its last matching state under the new version.
 func (f filter) event(r record) (watch.Event, bool) {
 	before := r.previous != nil && f.matches(r.previous)
-	after := r.event != watch.Deleted && f.matches(r.object)
+	after := !r.deleted && f.matches(r.object)
 	switch {
 	case after && before:
 		return watch.Event{Type: watch.Modified, Object: r.object.DeepCopyObject()}, true
 	case after:
 		return watch.Event{Type: watch.Added, Object: r.object.DeepCopyObject()}, true
-	case before && r.event == watch.Deleted:
+	case before && r.deleted:
 		return watch.Event{Type: watch.Deleted, Object: r.object.DeepCopyObject()}, true
 	case before:
 		last := r.previous.DeepCopyObject()

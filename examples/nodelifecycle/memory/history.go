@@ -4,15 +4,14 @@ import (
 	"sort"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // record is one change as watchers are told of it.
 type record struct {
 	version  uint64
-	event    watch.EventType
 	object   runtime.Object // the state after the change; of a deletion the last state
 	previous runtime.Object // the state before it; nil for a creation
+	deleted  bool
 }
 
 // history is the newest changes of one resource, in order. Every watcher reads

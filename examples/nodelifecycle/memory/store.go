@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // limits bounds what a store keeps beside the objects.
@@ -166,13 +165,9 @@ func (s *store) commit(c change) bool {
 }
 
 func (s *store) put(r *resource, c change) {
-	event := watch.Modified
-	if c.old == nil {
-		event = watch.Added
-	}
 	s.stamp(c.next)
 	r.objects[c.key] = c.next
-	r.history.append(record{version: s.version, event: event, object: c.next, previous: c.old})
+	r.history.append(record{version: s.version, object: c.next, previous: c.old})
 	if c.old == nil && r.newest != nil {
 		s.expire(r, r.newest.push(c.key, metaOf(c.next).GetUID()))
 	}
@@ -182,7 +177,7 @@ func (s *store) drop(r *resource, k key, last runtime.Object) {
 	previous := r.objects[k]
 	delete(r.objects, k)
 	s.stamp(last)
-	r.history.append(record{version: s.version, event: watch.Deleted, object: last, previous: previous})
+	r.history.append(record{version: s.version, object: last, previous: previous, deleted: true})
 }
 
 // expire drops the object that has left a bounded resource's ring, unless it

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 func version(t *testing.T, object metav1.Object) int64 {
@@ -284,12 +285,22 @@ func TestCallersOwnWhatTheyGet(t *testing.T) {
 	same.Labels["a"] = "5"
 	same.Spec.Containers[0].Name = "5"
 	w := s.watchPods(metav1.ListOptions{})
-	s.next(w).Object.(*corev1.Pod).Labels["a"] = "6"
+	other := s.watchPods(metav1.ListOptions{ResourceVersion: s.getPod("p").ResourceVersion})
+	s.nextPod(w, watch.Added).Labels["a"] = "6"
 	patched, err := s.patchPod("p", mergePatch, `{"status":{"phase":"Running"}}`, "status")
 	must(t, err)
 	patched.Spec.Containers[0].Name = "7"
+	s.nextPod(w, watch.Modified).Labels["a"] = "8"
+	equal(t, "label that another watcher sees", s.nextPod(other, watch.Modified).Labels["a"], "1")
 	equal(t, "label", s.getPod("p").Labels["a"], "1")
 	equal(t, "container", s.getPod("p").Spec.Containers[0].Name, "main")
+	s.deletePod("p", metav1.DeleteOptions{})
+	for _, watcher := range []watch.Interface{w, other} {
+		s.nextPod(watcher, watch.Modified)
+		gone := s.nextPod(watcher, watch.Deleted)
+		equal(t, "label of the deleted pod", gone.Labels["a"], "1")
+		gone.Labels["a"] = "9"
+	}
 }
 
 func TestSameRequestsGiveTheSameCluster(t *testing.T) {
