@@ -61,7 +61,8 @@ func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElecti
 }
 
 // transport wraps a client's transport: requests that change something are sent
-// only while the lease is valid, and are given up when it ends.
+// only while the lease is valid. What is under way when it ends is given up by
+// the election, which ends the context of all actions before that.
 func (f *fence) transport(inner http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		if request.Method == http.MethodGet || request.Method == http.MethodHead {
