@@ -176,7 +176,7 @@ func refused(message string) error {
 
 func validate(list []corev1.Taint) field.ErrorList {
 	var errs field.ErrorList
-	path := field.NewPath("spec", "taints")
+	path := field.NewPath("metadata", "taints") // so says v1.37.1
 	seen := sets.New[string]()
 	for i, taint := range list {
 		if taint.Key == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-func print(title string, list []corev1.Taint) {
+func printTaints(title string, list []corev1.Taint) {
 	fmt.Println(title)
 	for i := range list {
 		fmt.Print("  ", list[i].ToString())
@@ -46,7 +46,7 @@ func ExampleReconcile() {
 	next, changed := taints.Reconcile(node.Spec.Taints, desired, owned, noon)
 
 	fmt.Println("changed:", changed)
-	print("next:", next)
+	printTaints("next:", next)
 	// Output:
 	// changed: true
 	// next:
@@ -65,8 +65,8 @@ func ExampleDiff() {
 		{Key: "dedicated", Value: "batch", Effect: corev1.TaintEffectNoSchedule}, // identity is key and effect
 	}
 	add, remove := taints.Diff(desired, current)
-	print("add:", add)
-	print("remove:", remove)
+	printTaints("add:", add)
+	printTaints("remove:", remove)
 	// Output:
 	// add:
 	//   node.kubernetes.io/unreachable:NoSchedule
@@ -113,7 +113,7 @@ func ExampleApply() {
 	// In real life: clientset.CoreV1().Nodes() instead of server.
 	node, err := taints.Apply(context.Background(), server, cached, want)
 	fmt.Println("error:", err)
-	print("taints:", node.Spec.Taints)
+	printTaints("taints:", node.Spec.Taints)
 	fmt.Println("calls:", server.asked())
 
 	node, err = taints.Apply(context.Background(), server, node, want)

@@ -29,7 +29,7 @@ func Patch(node *corev1.Node, next []corev1.Taint) ([]byte, error) {
 		current = nil // a list that is missing tests equal to null, not to [] (seen on v1.37.1)
 	}
 	if next == nil {
-		next = []corev1.Taint{} // and null cannot be added
+		next = []corev1.Taint{} // plainer than null, which v1.37.1 takes as well
 	}
 	patch, err := json.Marshal([]operation{
 		{"test", "/metadata/uid", node.UID},

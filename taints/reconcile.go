@@ -16,9 +16,11 @@ import (
 // The desired taints' TimeAdded does not count. A NoExecute taint keeps the one
 // that it has, takes over that of its lineage (see the package comment), or gets
 // now in whole seconds, which is how the API stores it. Of several that its
-// lineage has the earliest counts. A taint that is desired twice is added once,
-// with the first one's value. Desired taints should be owned; one that is not is
-// added like the others but never removed.
+// lineage has the earliest counts, but times alone are no reason for a change.
+//
+// A taint that is desired twice is added once, with the first one's value.
+// Desired taints should be owned; one that is not is added like the others but
+// never removed.
 func Reconcile(current, desired []corev1.Taint, owned func(*corev1.Taint) bool, now time.Time) ([]corev1.Taint, bool) {
 	if settled(current, desired, owned) {
 		return slices.Clip(current), false

@@ -107,6 +107,13 @@ func TestT4HalfDoneSwapEndsWithOneTaintAndTheEarlierTime(t *testing.T) {
 	}
 }
 
+func TestT4TimesAloneAreNoReasonForAChange(t *testing.T) {
+	both := list("NR:NoExecute@7", "UN:NoExecute@50") // and both are wanted
+	next, changed := taints.Reconcile(both, list("NR:NoExecute", "UN:NoExecute"), taints.OwnsNoExecute, at(100))
+	require.False(t, changed)
+	require.True(t, itself(both, next))
+}
+
 func TestT4AZeroTimeIsAMissingOne(t *testing.T) {
 	current := list("NR:NoExecute")
 	current[0].TimeAdded = &metav1.Time{}

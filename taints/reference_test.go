@@ -50,8 +50,21 @@ func (r *reference) deleteIf(gone func(identity) bool) {
 	}
 }
 
-// reconcile sees to the desired taints one after the other.
-func (r *reference) reconcile(desired []identity, value map[identity]string, owned func(identity) bool, now int64) {
+// reconcile sees to the desired taints one after the other, if one of them is
+// missing or has another value, or if an owned one has to go. It reports whether
+// that is so.
+func (r *reference) reconcile(desired []identity, value map[identity]string, owned func(identity) bool, now int64) bool {
+	due := false
+	for _, id := range desired {
+		old, there := r.entries[id]
+		due = due || !there || old.value != value[id]
+	}
+	for id := range r.entries {
+		due = due || owned(id) && !slices.Contains(desired, id)
+	}
+	if !due {
+		return false
+	}
 	since := map[identity]int64{}
 	for _, id := range desired {
 		since[id] = r.since(id, now)
@@ -60,6 +73,7 @@ func (r *reference) reconcile(desired []identity, value map[identity]string, own
 	for _, id := range desired {
 		r.set(id, value[id], since[id])
 	}
+	return true
 }
 
 // since is the time that a desired taint should have.
@@ -171,11 +185,10 @@ func operate(t *testing.T, random *rand.Rand, r *reference, current []corev1.Tai
 	scope := someEffects[random.IntN(2)]
 	inScope := func(other identity) bool { return other.effect == scope && other.key != "a" }
 	before := show(current)
-	r.reconcile(desired, values, inScope, now)
+	due := r.reconcile(desired, values, inScope, now)
 	next, changed := taints.Reconcile(current, asked, func(t *corev1.Taint) bool { return inScope(identity{t.Key, t.Effect}) }, time.Unix(now, 5))
-	if !changed {
-		require.True(t, itself(current, next), "%v", before)
-	}
+	require.Equal(t, due, changed, "%v", before)
+	require.Equal(t, due, !itself(current, next) && len(current)+len(next) > 0, "%v", before)
 	return next, "reconcile"
 }
 

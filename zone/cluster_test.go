@@ -93,5 +93,5 @@ func names(prefix string, n int) []string {
 
 const (
 	grace    = 50 * time.Second // the defaults
-	interval = 10 * time.Second
+	interval = 11 * time.Second
 )

@@ -23,14 +23,14 @@ func TestZ5LaterExpiriesInTheWindowWaitForItsEnd(t *testing.T) {
 	c.ready("a", names("a", 12)...)
 	c.ready("b", names("b", 3)...)
 	known := c.now.Add(interval)
-	for i, node := range names("a", 10) {
+	for i, node := range names("a", 11) {
 		c.notReady("a", node)
 		require.Equal(t, known, c.NotBefore(node), "expired %d s after the first", i)
 		c.pass(time.Second)
 	}
 	require.Equal(t, known, c.now)
-	c.notReady("a", "a10")
-	require.Equal(t, known.Add(interval), c.NotBefore("a10"), "after the window there is a new one")
+	c.notReady("a", "a11")
+	require.Equal(t, known.Add(interval), c.NotBefore("a11"), "after the window there is a new one")
 	require.Equal(t, known, c.NotBefore("a0"), "which does not concern the earlier ones")
 	c.pass(time.Second)
 	c.notReady("b", "b0")

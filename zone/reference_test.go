@@ -54,7 +54,7 @@ type rules struct {
 }
 
 var allRules = []rules{
-	{zone.Config{}, 50 * time.Second, 10 * time.Second, 3, 11, 20, 0.1, 0.01, 0, 50},
+	{zone.Config{}, 50 * time.Second, 11 * time.Second, 3, 11, 20, 0.1, 0.01, 0, 50},
 	{zone.Config{
 		State:    zone.Thresholds{Unhealthy: 0.25, MinNotReady: 1}.State,
 		Rate:     zone.Rates{Normal: 2, Secondary: 1, LargeZone: 3}.Rate,

@@ -17,9 +17,11 @@ type Config struct {
 	// Grace is how long the cluster settles after a suspension. Zero means 50 s,
 	// the default of --node-monitor-grace-period, which it should be equal to.
 	Grace time.Duration
-	// Interval is how far apart a node's heartbeats are: how long after the first
-	// expiry in a zone the state of the zone is known. Zero means 10 s, the
-	// kubelet's renewal of its lease. Negative means no wait.
+	// Interval is how long after the first expiry in a zone the state of the zone,
+	// and of those that fail with it, is known. That is the interval between a
+	// node's heartbeats and a little more: a kubelet lengthens it by up to 4 %, and
+	// declaring nodes takes a moment. Zero means 11 s, for the kubelet's 10 s.
+	// Negative means no wait.
 	Interval time.Duration
 }
 
@@ -91,7 +93,7 @@ func New[K comparable](config Config, now time.Time) (*Tracker[K], error) {
 		config.Grace = 50 * time.Second
 	}
 	if config.Interval == 0 {
-		config.Interval = 10 * time.Second
+		config.Interval = 11 * time.Second
 	}
 	return &Tracker[K]{
 		config: config,

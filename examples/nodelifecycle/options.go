@@ -61,7 +61,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.Float64Var(&o.secondaryEvictionRate, "secondary-node-eviction-rate", 0.01, "Nodes a second whose pods are evicted in a zone that is unhealthy and has more nodes than --large-cluster-size-threshold. In smaller ones it is 0.")
 	flags.IntVar(&o.largeClusterSize, "large-cluster-size-threshold", 50, "See --secondary-node-eviction-rate. It is compared with the nodes of each zone.")
 	flags.Float64Var(&o.unhealthyZone, "unhealthy-zone-threshold", 0.55, "The share of nodes not ready, at least 3, from which on a zone is unhealthy.")
-	flags.DurationVar(&o.heartbeatInterval, "node-heartbeat-interval", 10*time.Second, "How far apart the heartbeats of a node are. After the first expiry in a zone no node of it is tainted NoExecute for so long, because only then the state of the zone is known.")
+	flags.DurationVar(&o.heartbeatInterval, "node-heartbeat-interval", 10*time.Second, "How far apart the heartbeats of a node are. After the first expiry in a zone no node of it is tainted NoExecute for so long and a tenth more, because only then the state of the zone is known.")
 	flags.BoolVar(&o.confirmEvictions, "confirm-evictions", false, "Read pod and node from the API server and decide again just before a pod is evicted. It costs two reads a pod and helps when caches are behind.")
 }
 
@@ -109,9 +109,9 @@ func (o *options) controller() controller.Config {
 	thresholds := zone.DefaultThresholds()
 	thresholds.Unhealthy = o.unhealthyZone
 	rates := zone.Rates{Normal: o.evictionRate, Secondary: o.secondaryEvictionRate, LargeZone: o.largeClusterSize}
-	interval := o.heartbeatInterval
+	interval := o.heartbeatInterval + o.heartbeatInterval/10 // see zone.Config
 	if interval == 0 {
-		interval = -1 // what zone.Config calls no wait
+		interval = -1 // no wait
 	}
 	return controller.Config{
 		Health: nodehealth.Config{Grace: o.gracePeriod, StartupGrace: o.startupGracePeriod},

@@ -264,7 +264,7 @@ func (c *Controller) takeReleases(now time.Time) {
 func (c *Controller) nodeAction(now time.Time, n *node, look timedqueue.Item[string, struct{}]) Action {
 	if next, change := c.wantedTaints(n, now); change {
 		data, err := taints.Patch(n.object, next)
-		if err == nil {
+		if err == nil { // it fails for a node without a UID, which no API server has
 			return PatchTaints{n.object, next, Patch{Type: taints.PatchType, Data: data}, n.zone, n.release != nil && !c.lifted, look}
 		}
 	}

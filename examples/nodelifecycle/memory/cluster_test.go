@@ -164,6 +164,26 @@ func TestConcurrentGuardedWritesLoseNothing(t *testing.T) {
 	}
 }
 
+// An update without a resourceVersion is meant to win against whatever it meets.
+func TestConcurrentUnconditionalUpdatesNeverConflict(t *testing.T) {
+	s := newSubject(t, NewCluster())
+	s.createPod("p", "")
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 100 {
+				pod := podNamed("p", "")
+				pod.Spec.TerminationGracePeriodSeconds = new(int64)
+				pod.Labels = map[string]string{"by": fmt.Sprintf("%d-%d", w, i)}
+				if _, err := s.client.CoreV1().Pods(s.ns).Update(s.ctx, pod, metav1.UpdateOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func (s subject) increment(guard func(pod *corev1.Pod, n int) (types.PatchType, string)) {
 	for s.ctx.Err() == nil {
 		pod, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, "p", metav1.GetOptions{})

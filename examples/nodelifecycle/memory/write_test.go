@@ -280,8 +280,11 @@ func TestCallersOwnWhatTheyGet(t *testing.T) {
 	listed, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{})
 	must(t, err)
 	listed.Items[0].Labels["a"] = "4"
+	must(t, s.bind("p", "n")) // gives it a condition
+	s.getPod("p").Labels["a"] = "4.5"
 	same, err := s.patchPod("p", mergePatch, `{}`)
 	must(t, err)
+	same.Status.Conditions[0].Reason = "5"
 	same.Labels["a"] = "5"
 	same.Spec.Containers[0].Name = "5"
 	w := s.watchPods(metav1.ListOptions{})
@@ -294,7 +297,8 @@ func TestCallersOwnWhatTheyGet(t *testing.T) {
 	equal(t, "label that another watcher sees", s.nextPod(other, watch.Modified).Labels["a"], "1")
 	equal(t, "label", s.getPod("p").Labels["a"], "1")
 	equal(t, "container", s.getPod("p").Spec.Containers[0].Name, "main")
-	s.deletePod("p", metav1.DeleteOptions{})
+	equal(t, "reason", s.getPod("p").Status.Conditions[0].Reason, "")
+	s.deletePod("p", *metav1.NewDeleteOptions(0))
 	for _, watcher := range []watch.Interface{w, other} {
 		s.nextPod(watcher, watch.Modified)
 		gone := s.nextPod(watcher, watch.Deleted)

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+// The demonstration, in virtual time: the whole program with its informers,
+// clients and dispatcher, and its own judgement of itself.
+func TestDemonstrationHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var o options
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		o.addFlags(flags)
+		require.NoError(t, setDemoDefaults(flags))
+		require.NoError(t, o.validate())
+		started := time.Now()
+		var out bytes.Buffer
+		require.NoError(t, demonstrate(t.Context(), &o, &out), "%s", &out)
+		require.Less(t, time.Since(started), 45*time.Second)
+		t.Logf("%s", out.String()[bytes.Index(out.Bytes(), []byte("What a witness saw")):])
+	})
+}
