@@ -71,6 +71,7 @@ type Tracker struct {
 }
 
 type node struct {
+	name   string
 	uid    types.UID // empty when only pods of it have been seen
 	taints []Taint   // replaced as a whole, never changed: work that was handed out refers to it
 	acting []Taint   // those that are not held
@@ -80,7 +81,7 @@ type node struct {
 type pod struct {
 	Pod
 	key        Key
-	node       string
+	node       *node
 	slot       int // in node.pods
 	generation int64
 
@@ -119,11 +120,7 @@ func (t *Tracker) Synced() { t.synced = true }
 // one: it has none of the taints that the old one had.
 func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
 	now = t.advance(now)
-	n, known := t.nodes[observed.Name]
-	if !known {
-		n = &node{}
-		t.nodes[observed.Name] = n
-	}
+	n := t.node(observed.Name)
 	same := n.uid == observed.UID
 	if !same {
 		n.uid, n.taints = observed.UID, nil
@@ -146,7 +143,7 @@ func (t *Tracker) ForgetNode(now time.Time, name string) {
 	}
 	n.uid, n.taints = "", nil
 	t.decideAll(now, n)
-	t.dropUnused(name, n)
+	t.dropUnused(n)
 }
 
 // ObservePod takes a look at a pod. It must not be older than one that was
@@ -158,7 +155,7 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 	}
 	now = t.advance(now)
 	p, known := t.pods[observed.UID]
-	if known && p.node != observed.Spec.NodeName {
+	if known && p.node.name != observed.Spec.NodeName {
 		t.forget(p) // cannot happen to a real pod: a binding is for ever
 		known = false
 	}
@@ -215,16 +212,22 @@ func (t *Tracker) Pending() int { return t.due.Len() }
 // Len returns how many pods and nodes the tracker knows.
 func (t *Tracker) Len() (nodes, pods int) { return len(t.nodes), len(t.pods) }
 
-func (t *Tracker) add(now time.Time, observed *corev1.Pod) *pod {
-	n, known := t.nodes[observed.Spec.NodeName]
+// node returns the record of a node, a new one if there is none.
+func (t *Tracker) node(name string) *node {
+	n, known := t.nodes[name]
 	if !known {
-		n = &node{}
-		t.nodes[observed.Spec.NodeName] = n
+		n = &node{name: name}
+		t.nodes[name] = n
 	}
+	return n
+}
+
+func (t *Tracker) add(now time.Time, observed *corev1.Pod) *pod {
+	n := t.node(observed.Spec.NodeName)
 	p := &pod{
 		Pod:  Pod{Seen: now, Arrived: arrival(observed, now, t.synced)},
 		key:  KeyOf(observed),
-		node: observed.Spec.NodeName,
+		node: n,
 		slot: len(n.pods),
 	}
 	n.pods = append(n.pods, p)
@@ -236,18 +239,18 @@ func (t *Tracker) forget(p *pod) {
 	p.gone = true // for work that is under way
 	t.due.Remove(p.key.UID)
 	delete(t.pods, p.key.UID)
-	n := t.nodes[p.node]
+	n := p.node
 	last := len(n.pods) - 1
 	n.pods[p.slot] = n.pods[last]
 	n.pods[p.slot].slot = p.slot
 	n.pods[last] = nil
 	n.pods = n.pods[:last]
-	t.dropUnused(p.node, n)
+	t.dropUnused(n)
 }
 
-func (t *Tracker) dropUnused(name string, n *node) {
+func (t *Tracker) dropUnused(n *node) {
 	if n.uid == "" && len(n.pods) == 0 {
-		delete(t.nodes, name)
+		delete(t.nodes, n.name)
 	}
 }
 
@@ -300,7 +303,7 @@ func (t *Tracker) verdict(p *pod) Verdict {
 	case p.exempt:
 		return Verdict{Reason: Exempt}
 	}
-	return Decide(t.nodes[p.node].acting, p.Pod, t.config.Matcher)
+	return Decide(p.node.acting, p.Pod, t.config.Matcher)
 }
 
 // acting returns the taints that are not held.

@@ -110,17 +110,17 @@ func (t *Tracker) Start(now time.Time) (Work, bool) {
 		}
 		t.starts++
 		p.acting = t.starts
-		verdict, n := t.verdict(p), t.nodes[p.node]
+		verdict := t.verdict(p)
 		return Work{
 			Pod:        p.key,
-			Node:       p.node,
+			Node:       p.node.name,
 			Verdict:    verdict,
 			Unmark:     !verdict.DueAt(now),
 			Marked:     p.marked,
 			Generation: p.generation,
 			Tries:      item.Tries,
-			node:       n.uid,
-			taints:     n.taints,
+			node:       p.node.uid,
+			taints:     p.node.taints,
 			pod:        p.Pod,
 			config:     t.config,
 			held:       t.held,

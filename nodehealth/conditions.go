@@ -35,18 +35,28 @@ var judged = [...]corev1.NodeConditionType{
 //
 // The patch is refused by the API server when the node is another one or its
 // Ready condition has changed: a fresh status wins. Everything else about the
-// node may change meanwhile. kube-apiserver answers 422 Invalid then, see
-// taints.GuardFailed.
+// node may change meanwhile, unless the node has conditions but not this one: then
+// nothing may. kube-apiserver answers 422 Invalid to a patch that it refuses, see
+// taints.GuardFailed. A node without a UID is an error: the guard would fail for
+// ever.
 func UnknownPatch(node *corev1.Node, now time.Time) ([]byte, bool, error) {
 	ready := readyCondition(node)
 	if ready != nil && ready.Status == corev1.ConditionUnknown {
 		return nil, false, nil
 	}
+	if node.UID == "" {
+		return nil, false, fmt.Errorf("node %s has no UID to guard a status patch with", node.Name)
+	}
 	patch := patch{}
 	patch.test("/metadata/uid", node.UID)
-	if len(node.Status.Conditions) == 0 {
+	switch {
+	case len(node.Status.Conditions) == 0:
 		patch.test(conditionsPath, nil)
 		patch.add(conditionsPath, []corev1.NodeCondition{})
+	case ready == nil:
+		// There is no test for an element that is not in a list. If the node has
+		// reported meanwhile, a second Ready condition would be added.
+		patch.test("/metadata/resourceVersion", node.ResourceVersion)
 	}
 	for _, kind := range judged {
 		i := conditionIndex(node, kind)
@@ -78,14 +88,17 @@ func UnknownPatch(node *corev1.Node, now time.Time) ([]byte, bool, error) {
 
 // PodNotReadyPatch returns the patch that says that a pod is not ready, which is
 // what becomes of the pods of a node that is not ready: their endpoints must not
-// get traffic. It returns false when the pod does not say that it is ready. The
-// patch is refused when the pod is another one or its Ready condition has
-// changed.
+// get traffic. It returns false when the pod's Ready condition is False or missing.
+// The patch is refused when the pod is another one or that condition has changed.
+// A pod without a UID is an error.
 func PodNotReadyPatch(pod *corev1.Pod, now time.Time) ([]byte, bool, error) {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
 		if c.Type != corev1.PodReady || c.Status == corev1.ConditionFalse {
 			continue
+		}
+		if pod.UID == "" {
+			return nil, false, fmt.Errorf("pod %s/%s has no UID to guard a status patch with", pod.Namespace, pod.Name)
 		}
 		path := conditionPath(i)
 		patch := patch{}

@@ -11,7 +11,11 @@
 // # The node's half
 //
 //   - [Heartbeats] renews the leases and reports the statuses of any number of
-//     nodes from one process: a virtual kubelet's one, a test fleet's thousands.
+//     nodes from one process, a virtual kubelet's one or a test fleet's thousands,
+//     with one heap and a bounded number of workers. A renewal is one call, a look
+//     at an unchanged status none, a report one guarded patch. The numbers are the
+//     kubelet's: a lease of 40 s renewed every 10 s with 4 % jitter, a look every
+//     10 s, a report on change and else every 5 min, spread.
 //
 // # The caller's duties, observing
 //
@@ -24,4 +28,12 @@
 //
 // A node that was found Unknown at the start stays so until it beats. Nothing is
 // known of its time before.
+//
+// # The caller's duties, beating
+//
+// Create the Node, then Add it with its UID; Remove it when it goes. Give clients
+// that do not throttle, and the leases a connection of their own. Give a Cache, or
+// a status that somebody has overwritten stays so until the next report. Say
+// Changed when a status changes or a gate opens. Let only one process speak for a
+// node.
 package nodehealth

@@ -78,7 +78,8 @@ type HeartbeatsConfig struct {
 	// at most, each time anew. Zero means 0.04.
 	Jitter float64
 	// Timeout bounds one beat: Alive, Status and all calls together. Zero means
-	// RenewInterval.
+	// RenewInterval. (The kubelet's heartbeat client gives each call 10 s:
+	// cmd/kubelet/app/server.go.)
 	Timeout time.Duration
 	// Workers is how many beats run at a time, of each of the two kinds: renewals
 	// never wait for status reports. Zero means 32.
@@ -123,9 +124,11 @@ type HeartbeatNode struct {
 	//
 	// What Status does not mention stays as it is on the API server: conditions of
 	// other types, resources of other names, fields that are nil or zero. A
-	// condition or resource that it mentioned last time and now does not, among
-	// others that it does, is removed. An empty list that is not nil clears.
-	// VolumesAttached belongs to the attach/detach controller and is never written.
+	// condition or resource that was in its last report and is not in this one is
+	// removed, unless the whole list is nil. What a former process reported counts
+	// as somebody else's. Any other list is replaced, by an empty one if it is not
+	// nil. VolumesAttached belongs to the attach/detach controller and is never
+	// written.
 	Status func(ctx context.Context) (corev1.NodeStatus, error)
 }
 

@@ -144,25 +144,28 @@ func TestH7AFailedReportStaysDue(t *testing.T) {
 }
 
 func TestH7AnotherNodeOfTheNameIsNotWrittenTo(t *testing.T) {
-	for name, config := range map[string]func(*fleetAPI) HeartbeatsConfig{
-		"without a cache": (*fleetAPI).config,
-		"with a cache": func(api *fleetAPI) HeartbeatsConfig {
-			config := api.config()
-			config.Cache = fleetCache{api}
-			return config
-		},
+	for name, test := range map[string]struct {
+		cached bool
+		within time.Duration
+	}{
+		"with a cache, by the next look":      {true, 10400 * time.Millisecond},
+		"without a cache, by the next report": {false, 8 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := newFleetAPI()
-				h := runFleet(t, config(api))
+				config := api.config()
+				if test.cached {
+					config.Cache = fleetCache{api}
+				}
+				h := runFleet(t, config)
 				node := api.fleetNode("a")
 				require.NoError(t, h.Add(node))
 				time.Sleep(time.Minute)
 				api.setNode("a", func(node *corev1.Node) {
 					node.UID, node.Status = "second", corev1.NodeStatus{}
 				})
-				time.Sleep(8 * time.Minute) // the period between reports is over
+				time.Sleep(test.within)
 				require.Empty(t, api.node("a").Status.Conditions)
 				api.forgetCalls()
 				time.Sleep(time.Hour)

@@ -2,7 +2,9 @@ package nodehealth
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +124,35 @@ func TestH7RemoveDuringABeatAndANewNodeOfTheName(t *testing.T) {
 		require.False(t, h.known("b"))
 		require.True(t, h.Remove("a"))
 		require.False(t, h.known("a"))
+	})
+}
+
+func TestHeartbeatsMethodsAreSafeForConcurrentUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newFleetAPI()
+		h := runFleet(t, api.config())
+		var callers sync.WaitGroup
+		for caller := range 4 {
+			callers.Go(func() {
+				for i := range 200 {
+					name := fmt.Sprint(caller, "-", i%7)
+					switch i % 3 {
+					case 0:
+						if err := h.Add(api.fleetNode(name)); err != nil {
+							t.Error(err)
+						}
+					case 1:
+						h.Changed(name)
+					}
+					time.Sleep(time.Second)
+					h.Remove(name)
+				}
+			})
+		}
+		callers.Wait()
+		api.forgetCalls()
+		time.Sleep(time.Minute)
+		require.Empty(t, api.count())
 	})
 }
 

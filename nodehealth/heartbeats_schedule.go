@@ -266,7 +266,7 @@ func (s *heartbeatSchedule) learn(now time.Time, turn heartbeatTurn, result hear
 		turns.failures++
 		lost := turn.cause == reassertion
 		state.gone = state.gone || result.outcome == heartbeatGone
-		state.reassert = state.reassert || lost || turns.withheld || state.gone
+		state.reassert = state.reassert || lost || turns.withheld
 		return
 	}
 	turns.failures = 0
@@ -338,7 +338,8 @@ func (s *heartbeatSchedule) next(now time.Time, turn heartbeatTurn, result heart
 // retryWait doubles with each failure from a 32nd of the interval up to all of
 // it, and is the upper half of that at random. With the kubelet's 10 s: 0.16 to
 // 0.31 s after the first failure, 5 to 10 s from the sixth on. (The kubelet tries
-// five times without a pause and then waits 10 s.)
+// five times without a pause and then waits 10 s: maxUpdateRetries in
+// k8s.io/component-helpers/apimachinery/lease/controller.go.)
 func retryWait(interval time.Duration, failures int, random float64) time.Duration {
 	wait := interval
 	if failures <= 5 {

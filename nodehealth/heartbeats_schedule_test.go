@@ -122,8 +122,8 @@ func TestH7ScheduleOfReports(t *testing.T) {
 	random = 0.5
 	look(30*time.Second, periodReport, periodReport) // now one whole period
 	random = 0
-	for _, at := range []time.Duration{40200, 50200, 60200, 70200, 80200} {
-		look(at*time.Millisecond, notDue, notDue)
+	for at := 40200 * time.Millisecond; at < 90*time.Second; at += 10 * time.Second {
+		look(at, notDue, notDue)
 	}
 	requireNext(t, s, 80200*time.Millisecond, 90*time.Second) // not on the next look
 	random = 0.75
@@ -166,6 +166,86 @@ func TestH7AReassertionThatFailsStaysDue(t *testing.T) {
 	end(s, at, take(t, s, at, statusBeat, notDue), heartbeatDone, notDue)
 }
 
+func TestH7AnOpenGateIsFoundByEitherTurnForBoth(t *testing.T) {
+	shut := func() *heartbeatSchedule {
+		s := newTestSchedule(t, HeartbeatsConfig{Rand: func() float64 { return 0.5 }})
+		s.add(scheduleEpoch, HeartbeatNode{Name: "a", Status: noStatus}, true)
+		for range 8 { // the pauses have grown to 7.5 s
+			next, _ := s.Next(scheduleEpoch)
+			at := next.Sub(scheduleEpoch)
+			lease, _ := s.Start(next)
+			status, _ := s.Start(next)
+			end(s, at, lease, heartbeatWithheld, notDue)
+			end(s, at, status, heartbeatWithheld, notDue)
+		}
+		return s
+	}
+	at := time.Minute
+	s := shut()
+	lease, status := take(t, s, at, leaseBeat, notDue), take(t, s, at, statusBeat, firstReport)
+	end(s, at, lease, heartbeatWithheld, notDue)
+	end(s, at, status, heartbeatDone, firstReport)
+	end(s, at, take(t, s, at, leaseBeat, notDue), heartbeatDone, notDue)
+
+	s = shut()
+	lease, status = take(t, s, at, leaseBeat, notDue), take(t, s, at, statusBeat, firstReport)
+	end(s, at, status, heartbeatWithheld, notDue)
+	end(s, at, lease, heartbeatDone, notDue)
+	end(s, at, take(t, s, at, statusBeat, firstReport), heartbeatDone, firstReport)
+
+	// A node without a status has a lease only, which Changed tries.
+	s = newTestSchedule(t, HeartbeatsConfig{})
+	s.add(scheduleEpoch, HeartbeatNode{Name: "a"}, true)
+	end(s, 0, take(t, s, 0, leaseBeat, notDue), heartbeatWithheld, notDue)
+	requireNext(t, s, 0, 156250*time.Microsecond)
+	s.changed(scheduleEpoch, "a")
+	end(s, 0, take(t, s, 0, leaseBeat, notDue), heartbeatDone, notDue)
+	end(s, 0, take(t, s, 0, leaseBeat, notDue), heartbeatDone, notDue)
+	s.changed(scheduleEpoch, "a")
+	requireNext(t, s, 0, 10*time.Second)
+}
+
+func TestH7TheEndOfAFormerNodesTurnIsNotTheNewOnes(t *testing.T) {
+	s := newTestSchedule(t, HeartbeatsConfig{})
+	s.add(scheduleEpoch, HeartbeatNode{Name: "a"}, true)
+	former := take(t, s, 0, leaseBeat, notDue)
+	s.remove("a")
+	s.add(scheduleEpoch.Add(time.Second), HeartbeatNode{Name: "a", UID: "new"}, true)
+	_, ok := s.Start(scheduleEpoch.Add(time.Second))
+	require.False(t, ok, "before the former one's turn has ended")
+	end(s, 2*time.Second, former, heartbeatFailed, notDue)
+	turn := take(t, s, 2*time.Second, leaseBeat, notDue)
+	require.Equal(t, "new", string(turn.item.Value.node.UID))
+	require.Zero(t, turn.failures)
+}
+
+func TestH7SilenceIsFollowedByOneReportNotTwo(t *testing.T) {
+	s := newTestSchedule(t, HeartbeatsConfig{ReportInterval: 2 * time.Minute})
+	s.add(scheduleEpoch, HeartbeatNode{Name: "a", Status: noStatus}, true)
+	// both takes both turns, and has the lease's come to its end first.
+	both := func(at time.Duration, cause reportCause) {
+		t.Helper()
+		lease, status := take(t, s, at, leaseBeat, notDue), take(t, s, at, statusBeat, cause)
+		end(s, at, lease, heartbeatDone, notDue)
+		end(s, at, status, heartbeatDone, cause)
+	}
+	both(0, firstReport)
+	both(0, notDue)
+
+	// A process that was stopped for long enough: both are due, the report for its period.
+	at := time.Minute
+	both(at, periodReport)
+	requireNext(t, s, at, at+10*time.Second)
+	both(at+10*time.Second, notDue)
+
+	// The report that comes through first makes the silence end as well.
+	at = 3 * time.Minute
+	lease := take(t, s, at, leaseBeat, notDue)
+	end(s, at, take(t, s, at, statusBeat, periodReport), heartbeatDone, periodReport)
+	end(s, at, lease, heartbeatDone, notDue)
+	requireNext(t, s, at, at+10*time.Second)
+}
+
 // Random operations: whatever happens, no node has two turns of a kind at a time,
 // none is lost or late, none acts after its removal, and the workers are kept to.
 func TestH7ScheduleUnderRandomOperations(t *testing.T) {
@@ -181,7 +261,7 @@ func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 	}
 	var under []acting
 	states := map[string]*heartbeatState{} // of the nodes that are there
-	for range 20_000 {
+	for range 5_000 {
 		name := fmt.Sprint(random.IntN(names))
 		switch random.IntN(6) {
 		case 0:

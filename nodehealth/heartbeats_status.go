@@ -178,8 +178,8 @@ func resourceDifference(have, want corev1.ResourceList, said []corev1.ResourceNa
 	return changes
 }
 
-// addressesPatch replaces the list. Merging, its key is the type, of which a
-// dual-stack node has two (kubernetes pkg: component-helpers/node/util/status.go).
+// addressesPatch replaces the list. A merge goes by the type, of which a node with
+// two families has two addresses (k8s.io/component-helpers/node/util/status.go).
 func addressesPatch(addresses []corev1.NodeAddress) []any {
 	patch := make([]any, 0, len(addresses)+1)
 	for _, address := range addresses {

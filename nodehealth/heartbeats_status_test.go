@@ -212,6 +212,33 @@ func TestStatusPatchWhoseAnswerWasLostIsRemembered(t *testing.T) {
 	require.True(t, changed)
 }
 
+func TestStatusChangesThatAreReasonsToReport(t *testing.T) {
+	base := corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+		{Type: "A", Status: "True", Reason: "r", Message: "m"}, {Type: "B", Status: "False"},
+	}}
+	for name, test := range map[string]struct {
+		change func(a, b *corev1.NodeCondition)
+		report bool
+	}{
+		"nothing": {func(_, _ *corev1.NodeCondition) {}, false},
+		"times": {func(a, _ *corev1.NodeCondition) {
+			a.LastHeartbeatTime, a.LastTransitionTime = metav1.NewTime(reportTime), metav1.NewTime(reportTime)
+		}, false},
+		"order":   {func(a, b *corev1.NodeCondition) { *a, *b = *b, *a }, false},
+		"status":  {func(a, _ *corev1.NodeCondition) { a.Status = "Unknown" }, true},
+		"reason":  {func(a, _ *corev1.NodeCondition) { a.Reason = "" }, true},
+		"message": {func(a, _ *corev1.NodeCondition) { a.Message = "n" }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			desired := base.DeepCopy()
+			test.change(&desired.Conditions[0], &desired.Conditions[1])
+			changed, err := reporter(base, base).changed(desired)
+			require.NoError(t, err)
+			require.Equal(t, test.report, changed)
+		})
+	}
+}
+
 func TestStatusOfACallerWhoChangesItInPlaceIsNoticed(t *testing.T) {
 	status := fullStatus("a")
 	r := reporter(corev1.NodeStatus{}, corev1.NodeStatus{})

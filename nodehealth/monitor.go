@@ -3,6 +3,7 @@ package nodehealth
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -51,22 +52,32 @@ func (c Config) Validate() error {
 // condition. The Unknown that the observer itself writes is none.
 //
 // Observing is O(1) and allocates nothing for a node that is known. A beat does
-// not touch the heap of expiries; a node that turns out to have beaten when its
-// expiry comes up is put back, once in a grace period at most. A Monitor holds
-// about 300 bytes a node. It is not safe for concurrent use.
+// not touch the heap of expiries, but for a node's first report and for the beat
+// after a failed declaration; a node that turns out to have beaten when its expiry
+// comes up is put back, once in a grace period at most. A Monitor holds about 300
+// bytes a node.
+//
+// Now never goes backwards inside a Monitor: an earlier now than the last one
+// counts as the last one. It is not safe for concurrent use.
 type Monitor struct {
 	config Config
 	nodes  map[string]*vitals
 	expiry *timedqueue.Queue[string, *vitals]
 	synced bool
+
+	epoch time.Time
+	now   time.Duration // the latest now, as a distance from epoch
 }
 
 // vitals is what is known of the life of the node of one name.
 type vitals struct {
-	uid      types.UID // empty while only a lease has been seen
+	present  bool // false while only a lease has been seen
+	uid      types.UID
 	lastBeat time.Time
 	heard    bool // lastBeat is that of a beat
 	reported bool // its kubelet has posted a Ready condition
+	watched  bool // it has an expiry, waiting or handed out; false while it is known to be silent
+	late     bool // that expiry may be later than the end of its grace period
 
 	heartbeat metav1.Time // of the Ready condition
 	hasLease  bool
@@ -89,7 +100,7 @@ func NewMonitor(config Config, now time.Time) (*Monitor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
-	return &Monitor{config: config, nodes: make(map[string]*vitals), expiry: expiry}, nil
+	return &Monitor{config: config, nodes: make(map[string]*vitals), expiry: expiry, epoch: now}, nil
 }
 
 // Synced says that the nodes and leases that existed when we started have been
@@ -102,9 +113,10 @@ func (m *Monitor) Synced() { m.synced = true }
 // already: such a node is silent, and was declared so, until it beats. A node
 // with another UID than before is a new one.
 func (m *Monitor) ObserveNode(now time.Time, node *corev1.Node) {
+	now = m.advance(now)
 	v := m.vitals(node.Name)
 	ready := readyCondition(node)
-	if v.uid != node.UID {
+	if !v.present || v.uid != node.UID {
 		m.adopt(now, v, node, ready)
 		return
 	}
@@ -112,6 +124,9 @@ func (m *Monitor) ObserveNode(now time.Time, node *corev1.Node) {
 		return
 	}
 	if !v.reported || !ready.LastHeartbeatTime.Equal(&v.heartbeat) {
+		if !v.reported {
+			v.late = true // the startup grace may be the longer one
+		}
 		v.reported, v.heartbeat = true, ready.LastHeartbeatTime
 		m.beat(now, node.Name, v)
 	}
@@ -120,6 +135,7 @@ func (m *Monitor) ObserveNode(now time.Time, node *corev1.Node) {
 // ObserveLease takes a look at a lease of the namespace kube-node-lease, which
 // is named after its node.
 func (m *Monitor) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
+	now = m.advance(now)
 	v := m.vitals(lease.Name)
 	var renewed metav1.MicroTime
 	if lease.Spec.RenewTime != nil {
@@ -146,7 +162,7 @@ func (m *Monitor) ForgetNode(name string) {
 		return
 	}
 	m.expiry.Remove(name)
-	v.uid = ""
+	v.present, v.watched, v.uid = false, false, ""
 	m.dropUnused(name, v)
 }
 
@@ -190,6 +206,7 @@ const (
 
 // Start hands out a node that is silent for longer than its grace period.
 func (m *Monitor) Start(now time.Time) (Silent, bool) {
+	now = m.advance(now)
 	for {
 		item, ok := m.expiry.Start(now)
 		if !ok {
@@ -209,27 +226,32 @@ func (m *Monitor) Start(now time.Time) (Silent, bool) {
 // Finish takes what came of a node that Start handed out. If the node has beaten
 // or was recreated meanwhile, that counts more.
 func (m *Monitor) Finish(now time.Time, silent Silent, finding Finding) {
-	v := silent.item.Value
+	now = m.advance(now)
 	result := timedqueue.Result{}
+	v, ok := m.nodes[silent.Name]
 	switch {
-	case finding == Alive && v.uid == silent.UID:
+	case !ok || !v.present || v.uid != silent.UID: // the queue is told already
+	case finding == Alive:
 		v.lastBeat, v.heard = now, true
-		m.expiry.Reschedule(silent.Name, now.Add(m.grace(v)))
+		m.renew(silent.Name, v)
 	case v.lastBeat.After(silent.Since):
-		m.expiry.Reschedule(silent.Name, v.lastBeat.Add(m.grace(v)))
+		m.renew(silent.Name, v)
 	case finding == Undecided:
+		v.late = true // the backoff may be longer than the grace period after a beat
 		result.Outcome = timedqueue.Failed
+	default:
+		v.watched = false
 	}
 	m.expiry.Finish(now, silent.item, result)
 }
 
 // Next returns when Start should be called next.
-func (m *Monitor) Next(now time.Time) (time.Time, bool) { return m.expiry.Next(now) }
+func (m *Monitor) Next(now time.Time) (time.Time, bool) { return m.expiry.Next(m.advance(now)) }
 
 // LastBeat returns when a node was last heard of, or first seen, by our clock.
 func (m *Monitor) LastBeat(name string) (time.Time, bool) {
 	v, ok := m.nodes[name]
-	if !ok || v.uid == "" {
+	if !ok || !v.present {
 		return time.Time{}, false
 	}
 	return v.lastBeat, true
@@ -239,32 +261,50 @@ func (m *Monitor) LastBeat(name string) (time.Time, bool) {
 // what its conditions say was written before our time.
 func (m *Monitor) Heard(name string) bool {
 	v, ok := m.nodes[name]
-	return ok && v.uid != "" && v.heard
+	return ok && v.present && v.heard
 }
 
 // adopt starts watching a node of a UID that is new under this name. What is
 // known of the name's lease stays: a lease that outlived its node is no beat.
 func (m *Monitor) adopt(now time.Time, v *vitals, node *corev1.Node, ready *corev1.NodeCondition) {
-	m.expiry.Remove(node.Name)
-	v.uid, v.lastBeat, v.heard = node.UID, now, false
+	v.present, v.uid, v.lastBeat, v.heard = true, node.UID, now, false
 	v.reported = ready != nil && ready.Reason != ReasonNeverReported
 	v.heartbeat = metav1.Time{}
 	if ready != nil {
 		v.heartbeat = ready.LastHeartbeatTime
 	}
 	if ready != nil && ready.Status == corev1.ConditionUnknown {
+		m.expiry.Remove(node.Name)
+		v.watched = false
 		return
 	}
-	m.expiry.Add(node.Name, v, now.Add(m.grace(v)))
+	m.watch(node.Name, v)
 }
 
 func (m *Monitor) beat(now time.Time, name string, v *vitals) {
-	if v.uid == "" {
+	if !v.present {
 		return
 	}
 	v.lastBeat, v.heard = now, true
-	// False for a node that is watched already, which is nearly always.
-	m.expiry.Add(name, v, now.Add(m.grace(v)))
+	if !v.watched || v.late {
+		m.watch(name, v)
+	}
+}
+
+// watch makes a node expire at the end of its grace period from its last beat on,
+// with no failed declaration behind it.
+func (m *Monitor) watch(name string, v *vitals) {
+	v.watched, v.late = true, false
+	m.expiry.Remove(name)
+	m.expiry.Add(name, v, v.lastBeat.Add(m.grace(v)))
+}
+
+// renew does so for a node that is being declared, unless it was found to be
+// silent in the meantime.
+func (m *Monitor) renew(name string, v *vitals) {
+	if v.watched {
+		m.watch(name, v)
+	}
 }
 
 func (m *Monitor) grace(v *vitals) time.Duration {
@@ -284,7 +324,20 @@ func (m *Monitor) vitals(name string) *vitals {
 }
 
 func (m *Monitor) dropUnused(name string, v *vitals) {
-	if v.uid == "" && !v.hasLease {
+	if !v.present && !v.hasLease {
 		delete(m.nodes, name)
 	}
 }
+
+// advance moves the monitor's now forward, never back, and returns it. Every time
+// that the monitor keeps comes from here. So they compare alike here and in the
+// queue, and Start comes to an end: a caller's times may be late, and with or
+// without a monotonic reading.
+func (m *Monitor) advance(now time.Time) time.Time {
+	m.now = max(m.now, min(now.Sub(m.epoch), farthest))
+	return m.epoch.Add(m.now)
+}
+
+// farthest bounds now, at 146 years from the start: the end of a grace period has
+// to be later, and twice that is as far as a Duration reaches.
+const farthest = time.Duration(math.MaxInt64) / 2

@@ -37,8 +37,10 @@ func TestQ5ReAddDuringActionWaitsForItsEnd(t *testing.T) {
 	for _, outcome := range []Outcome{Done, Nothing, Failed} {
 		t.Run(outcome.String(), func(t *testing.T) {
 			q := newTestQueue(t, unlimited)
-			q.Add("a", 1, at(0))
-			old := mustStart(t, q, at(0), "a")
+			q.Add("a", 1, at(-time.Minute))
+			q.Finish(at(-time.Minute), mustStart(t, q, at(-time.Minute), "a"), Result{Outcome: Failed})
+			old := mustStart(t, q, at(time.Second), "a")
+			require.Equal(t, 1, old.Tries)
 			q.Remove("a")
 			require.True(t, q.Add("a", 2, at(time.Second)))
 			require.False(t, q.Add("a", 3, at(0)))
@@ -222,12 +224,13 @@ func TestQ8FailedItemBacksOff(t *testing.T) {
 	q := newTestQueue(t, unlimited) // 1 s, at most 8 s
 	q.Add("a", 0, at(0))
 	now := time.Duration(0)
-	for try, wait := range []time.Duration{1, 2, 4, 8, 8, 8} {
+	for try, seconds := range []int{1, 2, 4, 8, 8, 8} {
+		wait := time.Duration(seconds) * time.Second
 		item := mustStart(t, q, at(now), "a")
 		require.Equal(t, try, item.Tries)
 		q.Finish(at(now), item, Result{Outcome: Failed})
-		mustHold(t, q, at(now+wait*time.Second-1))
-		now += wait * time.Second
+		mustHold(t, q, at(now+wait-1))
+		now += wait
 	}
 	q.Remove("a")
 	q.Add("a", 0, at(now))

@@ -123,11 +123,11 @@ func TestDispatcherBoundsItsWorkers(t *testing.T) {
 				q.Add(fmt.Sprint(i), 0, time.Now())
 			}
 			d.Unlock()
-			rounds := time.Duration((items + want - 1) / want)
-			sleep(rounds*time.Second - 1)
+			took := time.Duration((items+want-1)/want) * time.Second
+			sleep(took - 1)
 			require.Less(t, total.Load(), int64(items))
 			sleep(2)
-			require.Equal(t, int64(items), total.Load(), "%d workers need %d rounds", workers, rounds)
+			require.Equal(t, int64(items), total.Load(), "%d workers need %v", workers, took)
 		})
 	}
 }

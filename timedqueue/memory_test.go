@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 )
 
 // heapInUse is what is reachable, in bytes.
@@ -29,7 +30,10 @@ func manyKeys(n int) []string {
 }
 
 func TestQ7MemoryPerEntryIsBounded(t *testing.T) {
-	const entries = 1_000_000
+	entries := 1_000_000
+	if testing.Short() {
+		entries = 100_000
+	}
 	keys := manyKeys(entries)
 	q := newTestQueue(t, unlimited)
 	before := heapInUse()
@@ -158,6 +162,81 @@ func TestQ7QueueEmptiedByMovesGivesItsMemoryBack(t *testing.T) {
 	}
 	require.InEpsilon(t, fill("here"), fill("elsewhere"), 0.1)
 	runtime.KeepAlive(keys)
+}
+
+func TestQ7QueueFilledByMovesGivesItsMemoryBack(t *testing.T) {
+	const entries = 40_000
+	keys := manyKeys(entries)
+	g := newTestGroup(t, unlimited)
+	g.Add("there", "stays", 0, at(0))
+	g.SetLimit(at(0), "here", rate.Inf)
+	before := heapInUse()
+	for i, key := range keys {
+		g.Add(keys[i%1000], key, i, at(0))
+		g.Move(key, "here")
+	}
+	for _, key := range keys {
+		g.Remove(key)
+	}
+	// What the group holds stays, since it is not empty: its key and its place.
+	require.Less(t, (heapInUse()-before)/entries, 60)
+	require.Empty(t, g.lanes["here"].queue.entries)
+	g.Remove("stays")
+	for _, zone := range keys[:1000] {
+		g.Retire(zone)
+	}
+	require.Less(t, heapInUse()-before, 100_000)
+	runtime.KeepAlive(keys)
+}
+
+func TestQ7OperationsAllocateNothing(t *testing.T) {
+	keys := manyKeys(10_000)
+	q := newTestQueue(t, Config{Limit: 1000, Burst: 1000})
+	g := newTestGroup(t, Config{Limit: 1000, Burst: 1000})
+	for i, key := range keys {
+		q.Add(key, i, at(time.Duration(i)))
+		g.Add([]string{"z1", "z2", "z3"}[i%3], key, i, at(time.Duration(i)))
+	}
+	now, i := at(time.Second), 0
+	for name, operation := range map[string]func(){
+		"queue": func() {
+			key := keys[i*7919%len(keys)]
+			q.Remove(key)
+			q.Add(key, i, now)
+			q.Reschedule(key, at(time.Duration(i)))
+			q.Refresh(key, i)
+			q.Get(key)
+			q.SetLimit(now, rate.Limit(1000+i%2))
+			if item, ok := q.Start(now); ok {
+				q.Finish(now, item, Result{Outcome: Failed})
+			}
+			q.Next(now)
+		},
+		"group": func() {
+			key := keys[i*7919%len(keys)]
+			g.Remove(key)
+			g.Add("z1", key, i, now)
+			g.Move(key, "z2")
+			g.Reschedule(key, at(time.Duration(i)))
+			g.Get(key)
+			g.SetLimit(now, "z3", rate.Limit(1000+i%2))
+			if item, ok := g.Start(now); ok {
+				g.Move(item.Key, "z3")
+				g.Finish(now, item, Result{Outcome: Failed})
+			}
+			g.Next(now)
+		},
+	} {
+		i = 0
+		allocations := testing.AllocsPerRun(1, func() {
+			for range 20_000 {
+				i++
+				now = now.Add(time.Millisecond)
+				operation()
+			}
+		})
+		require.LessOrEqual(t, allocations, 5.0, "%s, in 20,000 rounds", name) // the runtime itself may make some
+	}
 }
 
 // counted counts how often an element is put somewhere in a heap.

@@ -17,15 +17,14 @@ import (
 // promised, so the reference takes the tested group's choice and says whether it
 // was one of those allowed.
 type reference struct {
-	backoff  Backoff
-	limit    rate.Limit // of a queue that is new
-	burst    int
-	now      time.Time
-	added    int // items so far
-	items    []*refItem
-	actions  []*refAction
-	queues   []*refQueue
-	violated string
+	backoff Backoff
+	limit   rate.Limit // of a queue that is new
+	burst   int
+	now     time.Time
+	added   int // items so far
+	items   []*refItem
+	actions []*refAction
+	queues  []*refQueue
 }
 
 type refItem struct {

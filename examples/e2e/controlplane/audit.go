@@ -141,7 +141,7 @@ func (l *auditLog) readOn() error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // only read
 	if _, err := file.Seek(l.offset, io.SeekStart); err != nil {
 		return err
 	}

@@ -32,8 +32,10 @@ func (w *writtenLog) write(text string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	defer file.Close()
 	if _, err := file.WriteString(text); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
 		w.t.Fatal(err)
 	}
 }

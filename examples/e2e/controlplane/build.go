@@ -22,13 +22,13 @@ type BuildConfig struct {
 	// CacheDir keeps the binaries, about 150 MB for etcd and kube-apiserver. Empty
 	// means kubelife-lifecycle in the user's cache directory.
 	CacheDir string
-	// Progress gets a line per binary, and one every 15 seconds while it is built.
+	// Progress gets a line per binary, and one every 30 seconds while it is built.
 	// Nil means none.
 	Progress io.Writer
 }
 
 const (
-	progressPeriod = 15 * time.Second
+	progressPeriod = 30 * time.Second
 	// Binaries that nothing has asked for this long are removed when others are
 	// built. Each change of go.mod leaves 150 MB behind.
 	unusedFor = 14 * 24 * time.Hour
@@ -39,7 +39,8 @@ const (
 // fraction of a second. With cold caches etcd and kube-apiserver take
 // about five minutes on two cores, and the network for the Go modules.
 //
-// The cache is keyed by go.mod, the Go toolchain and the flags. Concurrent calls, also
+// The cache is keyed by the versions in go.mod, the Go toolchain and the flags. (A module that
+// go.mod replaces by a folder counts by the folder's name: its content is not looked at.) Concurrent calls, also
 // of other processes, build once: the others wait.
 func Build(ctx context.Context, config BuildConfig, binaries ...Binary) (map[Binary]string, error) {
 	root, err := config.cacheRoot()
@@ -50,11 +51,7 @@ func Build(ctx context.Context, config BuildConfig, binaries ...Binary) (map[Bin
 	if err != nil {
 		return nil, err
 	}
-	key, err := tools.key()
-	if err != nil {
-		return nil, err
-	}
-	cache := &binaryCache{root: root, dir: filepath.Join(root, key), tools: tools, progress: config.Progress}
+	cache := &binaryCache{root: root, dir: filepath.Join(root, tools.key()), tools: tools, progress: config.Progress}
 	paths := map[Binary]string{}
 	for _, binary := range binaries {
 		path, err := cache.get(ctx, binary)

@@ -159,49 +159,70 @@ func TestAFailedBuildLeavesNothingAndShowsTheCompiler(t *testing.T) {
 }
 
 func TestKeyChangesWithWhatDecidesTheBinary(t *testing.T) {
-	base := func() *toolchain {
-		tools, err := findToolchain(t.Context(), writeModule(t, "v1.37.1"))
+	dir := writeModule(t, "v1.37.1")
+	module := readFile(t, filepath.Join(dir, "go.mod"))
+	find := func(module string) *toolchain {
+		writeFile(t, filepath.Join(dir, "go.mod"), module)
+		tools, err := findToolchain(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return tools
 	}
-	same := mustKey(t, base())
-	if again := mustKey(t, base()); again != same {
-		t.Errorf("the same module elsewhere has another key: %s and %s", same, again)
-	}
-	for name, change := range map[string]func(*toolchain){
-		"go.mod":             func(g *toolchain) { appendTo(t, g.moduleFile, "// changed\n") },
-		"Kubernetes version": func(g *toolchain) { g.kubernetes = "v1.37.2" },
-		"Go version":         func(g *toolchain) { g.settings["GOVERSION"] += ".1" },
-		"GOFLAGS":            func(g *toolchain) { g.settings["GOFLAGS"] += " -race" },
-		"GOARCH":             func(g *toolchain) { g.settings["GOARCH"] += "x" },
-		"CGO_ENABLED":        func(g *toolchain) { g.settings["CGO_ENABLED"] += "0" },
+	same := find(module).key()
+	for name, changed := range map[string]string{
+		"Kubernetes":    strings.Replace(module, "v1.37.1", "v1.37.2", 1),
+		"requirement":   module + "require example.test/more v1.0.0\n",
+		"replacement":   module + "replace example.test/more => example.test/less v1.0.0\n",
+		"exclusion":     module + "exclude example.test/more v1.0.0\n",
+		"language":      strings.Replace(module, "go 1.26.0", "go 1.25.0", 1),
+		"godebug value": module + "godebug panicnil=1\n",
 	} {
-		tools := base()
-		change(tools)
-		if mustKey(t, tools) == same {
+		if find(changed).key() == same {
+			t.Errorf("another %s in go.mod, and the key is the same", name)
+		}
+	}
+	for _, name := range goSettings {
+		tools := find(module)
+		tools.settings[name] += "x"
+		if tools.key() == same {
 			t.Errorf("another %s, and the key is the same", name)
 		}
 	}
 }
 
-func mustKey(t *testing.T, tools *toolchain) string {
-	t.Helper()
-	key, err := tools.key()
-	if err != nil {
-		t.Fatal(err)
+func TestKeyStaysWithWhatDoesNot(t *testing.T) {
+	module := readFile(t, filepath.Join(writeModule(t, "v1.37.1"), "go.mod")) + "require example.test/more v1.0.0\n"
+	key := func(module string) string {
+		dir := writeModule(t, "v1.37.1") // each time another folder
+		writeFile(t, filepath.Join(dir, "go.mod"), module)
+		tools, err := findToolchain(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tools.key()
 	}
-	return key
+	same := key(module)
+	for name, changed := range map[string]string{
+		"nothing":                 module,
+		"a comment":               module + "// more\n",
+		"a requirement's sort":    strings.Replace(module, "more v1.0.0", "more v1.0.0 // indirect", 1),
+		"a tool":                  module + "tool example.test/e2e/hello\n",
+		"the version of a folder": strings.Replace(module, "component-base v0.37.1", "component-base v0.0.0", 1),
+	} {
+		if key(changed) != same {
+			t.Errorf("%s changes the key", name)
+		}
+	}
 }
 
-func appendTo(t *testing.T, path, text string) {
+func readFile(t *testing.T, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, path, string(content)+text)
+	return string(content)
 }
 
 func TestUnusedBinariesAreRemovedAndUsedOnesStay(t *testing.T) {

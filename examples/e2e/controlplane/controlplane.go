@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -114,13 +115,13 @@ func (cp *ControlPlane) Dir() string { return cp.dir }
 
 // Logs returns the last lines of the logs of etcd and of the latest API server.
 func (cp *ControlPlane) Logs(lines int) string {
-	var logs string
+	var logs strings.Builder
 	for _, process := range []*Process{cp.etcd, cp.currentAPIServer()} {
 		if process != nil {
-			logs += process.LogTail(lines) + "\n"
+			logs.WriteString(process.LogTail(lines) + "\n")
 		}
 	}
-	return logs
+	return logs.String()
 }
 
 // Stop ends both processes, first kindly and after five seconds each with SIGKILL, and

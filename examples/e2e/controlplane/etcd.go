@@ -48,7 +48,7 @@ func probeEtcd(ctx context.Context, number int) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("etcd's /readyz says %s", response.Status)
 	}

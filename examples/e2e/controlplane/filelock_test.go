@@ -40,7 +40,7 @@ func TestALockOfARemovedFileIsNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer opened.Close()
+	defer func() { _ = opened.Close() }()
 	first.release()
 	second, err := tryFileLock(path)
 	if err != nil {

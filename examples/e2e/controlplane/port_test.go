@@ -64,7 +64,7 @@ func TestTheSystemsWordsForATakenPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	log := t.TempDir() + "/log"
 	process, err := StartProcess(Command{Path: "/bin/sh", Args: []string{"-c", `echo "$0" >&2; exit 1`, listenError(t, listener)}, LogFile: log})
 	if err != nil {
@@ -80,7 +80,7 @@ func listenError(t *testing.T, taken net.Listener) string {
 	t.Helper()
 	second, err := net.Listen("tcp", taken.Addr().String())
 	if err == nil {
-		second.Close()
+		_ = second.Close()
 		t.Fatal("two listeners on one port")
 	}
 	return err.Error()

@@ -54,7 +54,7 @@ func StartProcess(command Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }() // the program has its own
 
 	p := &Process{name: command.Name, logFile: command.LogFile, exited: make(chan struct{})}
 	p.cmd = exec.Command(command.Path, command.Args...)
@@ -165,7 +165,7 @@ func readTail(path string, limit int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // only read
 	info, err := file.Stat()
 	if err != nil {
 		return "", err

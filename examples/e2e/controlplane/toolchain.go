@@ -10,14 +10,15 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
 // toolchain is the go command in this module's folder, and what it would build with.
 type toolchain struct {
-	moduleFile string            // this module's go.mod
-	moduleDir  string            // the folder of it, where go build must run
+	moduleDir  string            // the folder of this module, where go build must run
+	pins       []string          // what go.mod says about versions
 	kubernetes string            // the version of k8s.io/kubernetes, such as v1.37.1
 	settings   map[string]string // the go command's settings that decide what is built
 }
@@ -44,9 +45,13 @@ func findToolchain(ctx context.Context, dir string) (*toolchain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the module at %q does not pin k8s.io/kubernetes; run inside examples/e2e or set BuildConfig.ModuleDir: %w", module, err)
 	}
+	pins, err := readPins(ctx, module)
+	if err != nil {
+		return nil, err
+	}
 	return &toolchain{
-		moduleFile: module,
-		moduleDir:  strings.TrimSuffix(module, "go.mod"),
+		moduleDir:  filepath.Dir(module),
+		pins:       pins,
 		kubernetes: strings.TrimSpace(string(version)),
 		settings:   settings,
 	}, nil
@@ -69,23 +74,22 @@ func (g *toolchain) ldflags() string {
 }
 
 // key names what the toolchain would build: equal keys, equal binaries. It starts with the
-// version, for the person who looks into the cache. All of go.mod counts, as it
-// pins every version. So an unrelated new requirement builds again; that only
-// links, as the compiled packages are in Go's own cache.
-func (g *toolchain) key() (string, error) {
-	module, err := os.ReadFile(g.moduleFile)
-	if err != nil {
-		return "", err
-	}
+// version, for the person who looks into the cache. All versions of go.mod count, and
+// not only those that a binary links, which take the go command seconds to find out. So an
+// unrelated new requirement builds again; that only links, as the compiled
+// packages are in Go's own cache.
+func (g *toolchain) key() string {
 	hash := sha256.New()
 	write := func(field string) { fmt.Fprintf(hash, "%d:%s\n", len(field), field) }
-	write(string(module))
+	for _, pin := range g.pins {
+		write(pin)
+	}
 	write(g.ldflags())
 	for _, name := range slices.Sorted(maps.Keys(g.settings)) {
 		write(name)
 		write(g.settings[name])
 	}
-	return fmt.Sprintf("%s-%x", g.kubernetes, hash.Sum(nil)[:6]), nil
+	return fmt.Sprintf("%s-%x", g.kubernetes, hash.Sum(nil)[:6])
 }
 
 // build compiles and links one program into the file target. compiled is called with

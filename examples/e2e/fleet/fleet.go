@@ -180,8 +180,13 @@ func (f *Fleet) AllNodes() []string {
 // Cut makes nodes silent.
 func (f *Fleet) Cut(names ...string) { f.set(true, names) }
 
-// Restore makes nodes speak again.
-func (f *Fleet) Restore(names ...string) { f.set(false, names) }
+// Restore makes nodes speak again, at once.
+func (f *Fleet) Restore(names ...string) {
+	f.set(false, names)
+	for _, name := range names {
+		f.beats.Changed(name)
+	}
+}
 
 func (f *Fleet) set(cut bool, names []string) {
 	f.mu.Lock()

@@ -22,20 +22,23 @@ import (
 )
 
 func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "up:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
 	build := flag.String("build", "", "comma-separated `programs` to build, instead of running anything")
 	dir := flag.String("dir", "", "`folder` for the data, which stays (default: a temporary one)")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	run := func() error { return serve(ctx, *dir) }
 	if *build != "" {
-		run = func() error { return buildOnly(ctx, strings.Split(*build, ",")) }
+		return buildOnly(ctx, strings.Split(*build, ","))
 	}
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "up:", err)
-		os.Exit(1)
-	}
+	return serve(ctx, *dir)
 }
 
 // serve runs a control plane until ctx ends.

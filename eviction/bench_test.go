@@ -1,0 +1,168 @@
+package eviction_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/taints"
+)
+
+// Run with -benchmem. The tolerations are those that every pod gets by default.
+
+func defaultTolerations() []corev1.Toleration { return tolerationList("NR:300", "UN:300") }
+
+func BenchmarkDecide(b *testing.B) {
+	on := []eviction.Taint{since("UN@0", 0, 1), since("a", 0, 0)}
+	pod := settled("NR:300", "UN:300", "a")
+	b.ReportAllocs()
+	for b.Loop() {
+		if !eviction.Decide(on, pod, taints.Matcher{}).Leaves() {
+			b.Fatal("it leaves")
+		}
+	}
+}
+
+// A node of 110 pods gets a taint, and loses it again: two times 110 decisions,
+// 110 timers set and 110 cancelled.
+func BenchmarkTaintANodeOf110Pods(b *testing.B) {
+	tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
+	if err != nil {
+		b.Fatal(err)
+	}
+	well, ill := newNode("n1"), newNode("n1", "UN@10")
+	tracker.ObserveNode(at(0), well)
+	for i := range 110 {
+		pod := newPod(fmt.Sprintf("pod-%d", i))
+		pod.Spec.Tolerations = defaultTolerations()
+		tracker.ObservePod(at(0), pod)
+	}
+	tracker.Synced()
+	now := at(10)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for b.Loop() {
+		tracker.ObserveNode(now, ill)
+		if tracker.Pending() != 110 {
+			b.Fatal(tracker.Pending())
+		}
+		tracker.ObserveNode(now, well)
+	}
+}
+
+const million = 1_000_000
+
+// crowded is a tracker with a million pods that are due at many times, on 10,000
+// tainted nodes, made of as few objects as possible.
+func crowded(b *testing.B) (*eviction.Tracker, *corev1.Pod) {
+	b.Helper()
+	tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
+	if err != nil {
+		b.Fatal(err)
+	}
+	pod := newPod("p")
+	pod.Spec.Tolerations = defaultTolerations()
+	for n := range 10_000 {
+		node := newNode(fmt.Sprintf("node-%05d", n), fmt.Sprintf("UN@%d", n%300))
+		tracker.ObserveNode(at(300), node)
+		pod.Spec.NodeName = node.Name
+		for p := range million / 10_000 {
+			pod.Name = fmt.Sprintf("some-deployment-5d8f7c6b9-%02d", p)
+			pod.UID = types.UID(fmt.Sprintf("c56a4180-65aa-42ec-a945-%012d", n*100+p))
+			tracker.ObservePod(at(300), pod)
+		}
+	}
+	tracker.Synced()
+	return tracker, pod
+}
+
+// A pod that is bound to a tainted node, and deleted.
+func BenchmarkAddAndCancelAmongAMillion(b *testing.B) {
+	tracker, pod := crowded(b)
+	pods := make([]*corev1.Pod, 1024)
+	for i := range pods {
+		pods[i] = pod.DeepCopy()
+		pods[i].UID = types.UID(fmt.Sprintf("another-%d", i))
+		pods[i].Spec.NodeName = fmt.Sprintf("node-%05d", i)
+	}
+	now, i := at(301), 0
+	b.ReportAllocs()
+	b.ResetTimer()
+	for b.Loop() {
+		p := pods[i%len(pods)]
+		i++
+		tracker.ObservePod(now, p)
+		if tracker.Pending() != million+1 {
+			b.Fatal(tracker.Pending())
+		}
+		tracker.ForgetPod(p.UID)
+	}
+}
+
+// A pod that is known tolerates its node for ever, and then not: its timer alone.
+func BenchmarkCancelAndSetATimerAmongAMillion(b *testing.B) {
+	tracker, pod := crowded(b)
+	type pair struct{ limited, endless *corev1.Pod }
+	pairs := make([]pair, 1024)
+	for i := range pairs {
+		limited := pod.DeepCopy()
+		limited.Spec.NodeName = fmt.Sprintf("node-%05d", i)
+		limited.UID = types.UID(fmt.Sprintf("c56a4180-65aa-42ec-a945-%012d", i*100))
+		endless := limited.DeepCopy()
+		endless.Spec.Tolerations = tolerationList("*")
+		pairs[i] = pair{limited, endless}
+	}
+	now, i := at(301), 0
+	b.ReportAllocs()
+	b.ResetTimer()
+	for b.Loop() {
+		p := &pairs[i%len(pairs)]
+		i++
+		tracker.ObservePod(now, p.endless)
+		if tracker.Pending() != million-1 {
+			b.Fatal(tracker.Pending())
+		}
+		tracker.ObservePod(now, p.limited)
+	}
+}
+
+// What one pending pod costs, beside the strings and tolerations of its object.
+func BenchmarkMemoryOfAMillionPending(b *testing.B) {
+	var before, after runtime.MemStats
+	for b.Loop() {
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		tracker, _ := crowded(b)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if tracker.Pending() != million {
+			b.Fatal(tracker.Pending())
+		}
+		strings := len("some-deployment-5d8f7c6b9-00") + 4 + len("c56a4180-65aa-42ec-a945-000000000000") + 12 // in their size classes
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/million-float64(strings), "B/pod")
+		runtime.KeepAlive(tracker)
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// A million pods become due together, and each is evicted.
+func BenchmarkDrainPerPod(b *testing.B) {
+	tracker, _ := crowded(b)
+	now := at(1e6)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for b.Loop() {
+		work, ok := tracker.Start(now)
+		if !ok {
+			b.StopTimer()
+			tracker, _ = crowded(b)
+			b.StartTimer()
+			continue
+		}
+		tracker.Finish(now, work, eviction.Report{Outcome: eviction.Evicted})
+	}
+}

@@ -1,0 +1,261 @@
+package eviction_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/taints"
+)
+
+// demand.md #119862, #139992: the taint was removed and the pod bound, while the
+// cache still had the taint.
+func TestE6ConfirmedMootEvictionWritesNothing(t *testing.T) {
+	again := newNode("n1", "a") // it has this taint too, but has it anew
+	again.UID = "another"
+	for name, test := range map[string]struct {
+		change  func(s *scene)
+		outcome eviction.Outcome
+		verbs   []string
+	}{
+		"the taint is gone": {
+			func(s *scene) { s.putNode(newNode("n1", "a:NoSchedule")) },
+			eviction.NotDue, []string{"get pod", "get node"},
+		},
+		"another taint has replaced it": {
+			func(s *scene) { s.putNode(newNode("n1", "b")) },
+			eviction.NotDue, []string{"get pod", "get node"},
+		},
+		"the toleration is longer": {
+			func(s *scene) { s.put(newPod("p", tolerates("a:61", "b"))) },
+			eviction.NotDue, []string{"get pod", "get node"},
+		},
+		"the toleration is endless": {
+			func(s *scene) { s.put(newPod("p", tolerates("a"))) },
+			eviction.NotDue, []string{"get pod", "get node"},
+		},
+		"the node is gone": {
+			func(s *scene) { delete(s.nodes, "n1") },
+			eviction.NotDue, []string{"get pod", "get node"},
+		},
+		"the node was recreated": {
+			func(s *scene) { s.putNode(again) },
+			eviction.NotDue, []string{"get pod", "get node"},
+		},
+		"the pod is gone": {
+			func(s *scene) { s.remove("ns", "p") },
+			eviction.AlreadyGone, []string{"get pod"},
+		},
+		"the pod was recreated": {
+			func(s *scene) { s.put(newPod("p", withUID("new"))) },
+			eviction.AlreadyGone, []string{"get pod", "get node"},
+		},
+		"the pod is terminating": {
+			func(s *scene) { s.put(newPod("p", terminating)) },
+			eviction.AlreadyGone, []string{"get pod", "get node"},
+		},
+		"pod and node are gone": {
+			func(s *scene) { s.remove("ns", "p"); delete(s.nodes, "n1") },
+			eviction.AlreadyGone, []string{"get pod"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, sceneOptions{confirm: true, pod: newPod("p", tolerates("a:60", "b"))}, func(s *scene) {
+				test.change(s)
+				before := s.get("ns", "p")
+				s.acts(test.outcome, test.verbs...)
+				require.Equal(s, before, s.get("ns", "p"))
+			})
+		})
+	}
+}
+
+// Without Confirm the cache is believed. That is the caller's choice.
+func TestE6UnconfirmedEvictionReadsNothing(t *testing.T) {
+	play(t, sceneOptions{}, func(s *scene) {
+		s.putNode(newNode("n1"))
+		s.acts(eviction.Evicted, "patch", "delete")
+	})
+}
+
+func TestE6ConfirmedEvictionCarriesTheVersionThatItHasRead(t *testing.T) {
+	play(t, sceneOptions{confirm: true}, func(s *scene) {
+		read := s.get("ns", "p").ResourceVersion
+		s.acts(eviction.Evicted, "get pod", "get node", "patch", "delete")
+		require.Equal(s, "n1", s.calls[1].name)
+		require.Contains(s, s.calls[2].patch, `"resourceVersion":"`+read+`"`)
+		require.Contains(s, s.calls[2].patch, `"uid":"p"`)
+		preconditions := s.calls[3].delete.Preconditions
+		require.Equal(s, types.UID("p"), *preconditions.UID)
+		require.Equal(s, "102", *preconditions.ResourceVersion) // that of the patch's answer
+	})
+}
+
+func TestE6ConfirmedEvictionOfAMarkedPodCarriesTheVersionThatItHasRead(t *testing.T) {
+	play(t, sceneOptions{confirm: true, pod: newPod("p", marked)}, func(s *scene) {
+		read := s.get("ns", "p").ResourceVersion
+		s.acts(eviction.Evicted, "get pod", "get node", "delete")
+		require.Equal(s, read, *s.calls[2].delete.Preconditions.ResourceVersion)
+	})
+}
+
+// What was confirmed is no longer true when it is written: somebody has lengthened
+// the toleration in between. The pod is not deleted, and looked at again.
+func TestE6PodThatChangesAfterItWasConfirmedIsNotDeleted(t *testing.T) {
+	for _, verb := range []string{"get node", "patch", "delete"} {
+		t.Run("before "+verb, func(t *testing.T) {
+			play(t, sceneOptions{confirm: true, pod: newPod("p", tolerates("a:60"))}, func(s *scene) {
+				s.before = once(verb, func() error {
+					saved := s.get("ns", "p")
+					saved.Spec.Tolerations = tolerationList("a")
+					s.put(saved)
+					return nil
+				})
+				report := s.delete.Act(s.Context(), s.work)
+				require.Equal(s, eviction.Failed, report.Outcome)
+				require.True(s, apierrors.IsConflict(report.Err), "%v", report.Err)
+				require.Nil(s, s.get("ns", "p").DeletionTimestamp)
+
+				again := s.delete.Act(s.Context(), s.work)
+				require.Equal(s, eviction.NotDue, again.Outcome, "%v", again.Err)
+				require.Nil(s, s.get("ns", "p").DeletionTimestamp)
+			})
+		})
+	}
+}
+
+// The mark names the taint for which the pod leaves, and whether it is there
+// already is what the API server says, not the cache.
+func TestE6ConfirmedEvictionActsOnWhatItHasRead(t *testing.T) {
+	play(t, sceneOptions{confirm: true, pod: newPod("p", marked)}, func(s *scene) {
+		changed := newPod("p")
+		changed.Generation = 9
+		s.put(changed)
+		s.putNode(newNode("n1", "b=x"))
+		s.acts(eviction.Evicted, "get pod", "get node", "patch", "delete")
+		require.Contains(s, s.calls[2].patch, `"observedGeneration":9`)
+		require.Contains(s, s.calls[2].patch, `taint b=x:NoExecute.`)
+	})
+}
+
+func TestE6ConfirmationKnowsWhatIsHeldAndExempt(t *testing.T) {
+	t.Run("held", func(t *testing.T) {
+		play(t, sceneOptions{confirm: true, pod: newPod("p", tolerates("a:60"))}, func(s *scene) {
+			s.tracker.Finish(time.Now(), s.work, eviction.Report{Outcome: eviction.Failed, Wait: time.Second})
+			s.tracker.Hold(time.Now(), taints.OwnsNoExecute)
+			time.Sleep(time.Second)
+			s.work, _ = s.tracker.Start(time.Now())
+			s.putNode(newNode("n1", "NR"))
+			s.acts(eviction.NotDue, "get pod", "get node")
+		})
+	})
+	t.Run("exempt", func(t *testing.T) {
+		config := eviction.Config{Exempt: func(pod *corev1.Pod) bool { return pod.Labels["exempt"] == "yes" }}
+		play(t, sceneOptions{confirm: true, config: config}, func(s *scene) {
+			changed := newPod("p")
+			changed.Labels = map[string]string{"exempt": "yes"}
+			s.put(changed)
+			s.acts(eviction.NotDue, "get pod", "get node")
+		})
+	})
+}
+
+func TestE6UnmarkTakesTheConditionBack(t *testing.T) {
+	for _, confirm := range []bool{false, true} {
+		play(t, sceneOptions{confirm: confirm, pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
+			require.True(s, s.work.Unmark)
+			s.acts(eviction.Unmarked, "get pod", "patch")
+			require.Equal(s, types.StrategicMergePatchType, s.calls[1].patchType)
+			require.Equal(s, []string{"status"}, s.calls[1].subresource)
+			require.JSONEq(s, `{
+				"metadata": {"uid": "p", "resourceVersion": "101"},
+				"status": {"conditions": [{
+					"type": "DisruptionTarget",
+					"status": "False",
+					"reason": "EvictionCalledOff",
+					"message": "The pod need not leave its node any more.",
+					"observedGeneration": 7,
+					"lastTransitionTime": "2000-01-01T00:00:00Z"
+				}]}
+			}`, s.calls[1].patch)
+			live := s.get("ns", "p")
+			require.False(s, eviction.Marked(live))
+			require.Nil(s, live.DeletionTimestamp)
+		})
+	}
+}
+
+func TestE6UnmarkOfAPodThatIsNotMarkedWritesNothing(t *testing.T) {
+	for name, live := range map[string]*corev1.Pod{
+		"no condition":      newPod("p"),
+		"called off before": newPod("p", disrupted(corev1.ConditionFalse, eviction.ReasonCalledOff)),
+		"somebody else's":   newPod("p", disrupted(corev1.ConditionTrue, "PreemptionByScheduler")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, sceneOptions{pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
+				s.put(live)
+				s.acts(eviction.Unmarked, "get pod")
+				s.untouched(live)
+			})
+		})
+	}
+}
+
+// The scheduler preempts the pod just before we take back our mark, and says so in
+// the same condition.
+func TestE6UnmarkDoesNotOverwriteAnotherManagersMark(t *testing.T) {
+	preempted := newPod("p", disrupted(corev1.ConditionTrue, "PreemptionByScheduler"), tolerates("a"))
+	play(t, sceneOptions{pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
+		s.before = once("patch", func() error { s.put(preempted); return nil })
+		report := s.acts(eviction.Failed, "get pod", "patch", "get pod")
+		require.True(s, apierrors.IsConflict(report.Err))
+		s.untouched(preempted)
+		s.acts(eviction.Unmarked, "get pod")
+		s.untouched(preempted)
+	})
+}
+
+func TestMarkedIsTheConditionOfThisPackage(t *testing.T) {
+	require.True(t, eviction.Marked(newPod("p", marked)))
+	require.False(t, eviction.Marked(newPod("p")))
+	require.False(t, eviction.Marked(&corev1.Pod{}))
+	for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown, ""} {
+		require.False(t, eviction.Marked(newPod("p", disrupted(status, eviction.ReasonTaint))))
+	}
+	for _, reason := range []string{eviction.ReasonCalledOff, "PreemptionByScheduler", "EvictionByEvictionAPI", "TerminationByKubelet", ""} {
+		require.False(t, eviction.Marked(newPod("p", disrupted(corev1.ConditionTrue, reason))))
+	}
+}
+
+func TestE7DryRunMakesNoCall(t *testing.T) {
+	for _, pod := range []*corev1.Pod{newPod("p"), newPod("p", marked), newPod("p", marked, tolerates("a"))} {
+		play(t, sceneOptions{pod: pod}, func(s *scene) {
+			s.before = func(call) error { return errors.New("no call was expected") }
+			var seen []eviction.Work
+			act := eviction.DryRun(func(work eviction.Work) { seen = append(seen, work) })
+			report := act(s.Context(), s.work)
+			require.NoError(s, report.Err)
+			if s.work.Unmark {
+				require.Equal(s, eviction.Unmarked, report.Outcome)
+				require.Empty(s, seen)
+			} else {
+				require.Equal(s, eviction.Evicted, report.Outcome)
+				require.Len(s, seen, 1)
+				require.Equal(s, s.work.Pod, seen[0].Pod)
+			}
+			require.Empty(s, s.verbs())
+			s.untouched(pod)
+
+			s.tracker.Finish(time.Now(), s.work, report) // it is told once
+			s.tracker.ObserveNode(time.Now(), newNode("n1", "a", "b"))
+			work, ok := s.tracker.Start(time.Now())
+			require.Equal(s, s.work.Unmark, ok, "%v", work)
+		})
+	}
+}

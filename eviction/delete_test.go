@@ -1,0 +1,380 @@
+package eviction_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
+)
+
+// A scene is an API server with a pod that has to leave now, and the work that a
+// tracker has handed out for it. It plays in a bubble of testing/synctest, whose
+// clock starts at midnight of the year 2000.
+type scene struct {
+	*testing.T
+	*apiServer
+	tracker *eviction.Tracker
+	delete  *eviction.Delete
+	work    eviction.Work
+}
+
+type sceneOptions struct {
+	confirm bool
+	config  eviction.Config
+	pod     *corev1.Pod
+}
+
+// play makes the pod leave node n1 for its taint a, which has no TimeAdded.
+func play(t *testing.T, options sceneOptions, act func(s *scene)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{T: t, apiServer: newAPIServer()}
+		pod := options.pod
+		if pod == nil {
+			pod = newPod("p")
+		}
+		s.put(pod)
+		s.putNode(newNode("n1", "a"))
+		config := eviction.DeleteConfig{Pods: s.client}
+		if options.confirm {
+			config.Confirm = nodeClient{s.apiServer}
+		}
+		var err error
+		s.delete, err = eviction.NewDelete(config)
+		require.NoError(t, err)
+		s.tracker, err = eviction.NewTracker(options.config, time.Now())
+		require.NoError(t, err)
+		s.tracker.ObservePod(time.Now(), pod)
+		s.tracker.Synced()
+		s.tracker.ObserveNode(time.Now(), newNode("n1", "a"))
+		next, ok := s.tracker.Next(time.Now())
+		require.True(t, ok)
+		time.Sleep(time.Until(next))
+		s.work, ok = s.tracker.Start(time.Now())
+		require.True(t, ok)
+		act(s)
+	})
+}
+
+// acts checks what comes of the work and which calls it takes.
+func (s *scene) acts(outcome eviction.Outcome, verbs ...string) eviction.Report {
+	s.Helper()
+	already := len(s.verbs())
+	report := s.delete.Act(s.Context(), s.work)
+	require.Equal(s, outcome, report.Outcome, "%v", report.Err)
+	require.Equal(s, outcome == eviction.Failed, report.Err != nil, "%v", report.Err)
+	require.Equal(s, verbs, s.verbs()[already:])
+	return report
+}
+
+// untouched checks that the pod of that name is as it was put.
+func (s *scene) untouched(pod *corev1.Pod) {
+	s.Helper()
+	live := s.get("ns", pod.Name)
+	require.NotNil(s, live)
+	live.ResourceVersion = pod.ResourceVersion
+	require.Equal(s, pod, live)
+}
+
+func TestE7DeleteIsOnePatchAndOneDelete(t *testing.T) {
+	play(t, sceneOptions{}, func(s *scene) {
+		s.acts(eviction.Evicted, "patch", "delete")
+		patch, deletion := s.calls[0], s.calls[1]
+		require.Equal(s, "p", patch.name)
+		require.Equal(s, types.StrategicMergePatchType, patch.patchType)
+		require.Equal(s, []string{"status"}, patch.subresource)
+		require.JSONEq(s, `{
+			"metadata": {"uid": "p"},
+			"status": {"conditions": [{
+				"type": "DisruptionTarget",
+				"status": "True",
+				"reason": "DeletionByTaintManager",
+				"message": "Evicted from node n1 because of its taint a:NoExecute.",
+				"observedGeneration": 7,
+				"lastTransitionTime": "2000-01-01T00:00:00Z"
+			}]}
+		}`, patch.patch)
+		uid := types.UID("p")
+		require.Equal(s, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}, deletion.delete)
+		live := s.get("ns", "p")
+		require.NotNil(s, live.DeletionTimestamp)
+		require.True(s, eviction.Marked(live))
+	})
+}
+
+// A strategic merge patch replaces what it names. What others have written into
+// the conditions stays.
+func TestE7PatchLeavesOthersConditionsAlone(t *testing.T) {
+	pod := newPod("p", disrupted(corev1.ConditionFalse, "Somebody"))
+	pod.Status.Conditions[1].LastProbeTime = *stamp(5)
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+	pod.Status.Phase = corev1.PodRunning
+	play(t, sceneOptions{pod: pod}, func(s *scene) {
+		s.acts(eviction.Evicted, "patch", "delete")
+		live := s.get("ns", "p")
+		require.Equal(s, corev1.PodRunning, live.Status.Phase)
+		require.Len(s, live.Status.Conditions, 3)
+		kinds := map[corev1.PodConditionType]corev1.PodCondition{}
+		for _, condition := range live.Status.Conditions {
+			kinds[condition.Type] = condition
+		}
+		require.Equal(s, corev1.ConditionTrue, kinds[corev1.PodReady].Status)
+		require.Equal(s, corev1.ConditionTrue, kinds[corev1.PodScheduled].Status)
+		require.Equal(s, corev1.ConditionTrue, kinds[corev1.DisruptionTarget].Status)
+		require.Equal(s, at(5).Unix(), kinds[corev1.DisruptionTarget].LastProbeTime.Unix())
+	})
+}
+
+func TestE7PodWithoutGenerationIsMarkedWithoutOne(t *testing.T) {
+	pod := newPod("p")
+	pod.Generation = 0
+	play(t, sceneOptions{pod: pod}, func(s *scene) {
+		s.acts(eviction.Evicted, "patch", "delete")
+		require.NotContains(s, s.calls[0].patch, "observedGeneration")
+	})
+}
+
+func TestE7PodThatIsMarkedAlreadyIsOnlyDeleted(t *testing.T) {
+	for _, confirm := range []bool{false, true} {
+		play(t, sceneOptions{pod: newPod("p", marked), confirm: confirm}, func(s *scene) {
+			if confirm {
+				s.acts(eviction.Evicted, "get pod", "get node", "delete")
+				return
+			}
+			s.acts(eviction.Evicted, "delete")
+		})
+	}
+}
+
+// demand.md, wrong pod: upstream reads by name and deletes without a precondition.
+func TestE4RecreatedPodIsNeverTouched(t *testing.T) {
+	again := newPod("p", withUID("new"))
+	for name, test := range map[string]struct {
+		options sceneOptions
+		verbs   []string
+	}{
+		"unmarked":   {sceneOptions{}, []string{"patch", "get pod"}},
+		"marked":     {sceneOptions{pod: newPod("p", marked)}, []string{"delete", "get pod"}},
+		"confirming": {sceneOptions{confirm: true}, []string{"get pod", "get node"}},
+		"unmarking":  {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, []string{"get pod"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, test.options, func(s *scene) {
+				s.put(again)
+				s.acts(eviction.AlreadyGone, test.verbs...)
+				s.untouched(again)
+			})
+		})
+	}
+}
+
+// It is recreated at the worst moment: just before the call with that verb.
+func TestE4PodRecreatedBetweenTwoCallsIsNeverTouched(t *testing.T) {
+	again := newPod("p", withUID("new"), marked)
+	for _, confirm := range []bool{false, true} {
+		for _, verb := range []string{"patch", "delete", "get node"} {
+			if verb == "get node" && !confirm {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, confirm=%v", verb, confirm), func(t *testing.T) {
+				play(t, sceneOptions{confirm: confirm}, func(s *scene) {
+					s.before = once(verb, func() error { s.put(again); return nil })
+					report := s.delete.Act(s.Context(), s.work)
+					require.Equal(s, eviction.AlreadyGone, report.Outcome)
+					s.untouched(again)
+				})
+			})
+		}
+	}
+	t.Run("patch that unmarks", func(t *testing.T) {
+		play(t, sceneOptions{pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
+			s.before = once("patch", func() error { s.put(again); return nil })
+			s.acts(eviction.AlreadyGone, "get pod", "patch", "get pod")
+			s.untouched(again)
+		})
+	})
+}
+
+// once calls f ahead of the first call with that verb.
+func once(verb string, f func() error) func(call) error {
+	done := false
+	return func(c call) error {
+		if done || c.verb != verb {
+			return nil
+		}
+		done = true
+		return f()
+	}
+}
+
+func (s *apiServer) remove(namespace, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pods, namespace+"/"+name)
+}
+
+func TestE5PodThatIsGoneIsAlreadyGone(t *testing.T) {
+	for name, test := range map[string]struct {
+		options sceneOptions
+		verb    string
+		verbs   []string
+	}{
+		"before the patch":         {sceneOptions{}, "patch", []string{"patch"}},
+		"before the delete":        {sceneOptions{}, "delete", []string{"patch", "delete"}},
+		"before it is read":        {sceneOptions{confirm: true}, "get pod", []string{"get pod"}},
+		"before its node is read":  {sceneOptions{confirm: true}, "get node", []string{"get pod", "get node", "patch"}},
+		"before it is unmarked":    {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "patch", []string{"get pod", "patch"}},
+		"before unmarking read it": {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "get pod", []string{"get pod"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, test.options, func(s *scene) {
+				s.before = once(test.verb, func() error { s.remove("ns", "p"); return nil })
+				s.acts(eviction.AlreadyGone, test.verbs...)
+			})
+		})
+	}
+}
+
+func TestE5TerminatingPodIsAlreadyGone(t *testing.T) {
+	for name, test := range map[string]struct {
+		options sceneOptions
+		verbs   []string
+	}{
+		"seen by the patch":  {sceneOptions{}, []string{"patch"}},
+		"seen by confirming": {sceneOptions{confirm: true}, []string{"get pod", "get node"}},
+		"seen by unmarking":  {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, []string{"get pod"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, test.options, func(s *scene) {
+				s.put(newPod("p", terminating, marked))
+				s.acts(eviction.AlreadyGone, test.verbs...)
+			})
+		})
+	}
+}
+
+// Somebody has made it terminate since we marked it: the delete conflicts, and
+// that is no failure.
+func TestE5PodThatTerminatesBeforeTheDeleteIsAlreadyGone(t *testing.T) {
+	play(t, sceneOptions{confirm: true}, func(s *scene) {
+		s.before = once("delete", func() error { s.put(newPod("p", terminating, marked)); return nil })
+		s.acts(eviction.AlreadyGone, "get pod", "get node", "patch", "delete", "get pod")
+	})
+}
+
+// demand.md #140639: what the API refuses or cannot do is a failure, to be tried
+// again, whatever it is.
+func TestE5WhatTheAPIRefusesIsAFailureWithItsCause(t *testing.T) {
+	causes := map[string]error{
+		"denied by a webhook": apierrors.NewForbidden(podResource, "p", errors.New("a webhook said no")),
+		"internal":            apierrors.NewInternalError(errors.New("etcd has no leader")),
+		"timeout":             apierrors.NewTimeoutError("too slow", 1),
+		"too many requests":   apierrors.NewTooManyRequests("later", 1),
+		"no such method":      apierrors.NewMethodNotSupported(schema.GroupResource{Resource: "pods"}, "patch"),
+		"unreachable":         errors.New("connection refused"),
+		"invalid":             apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil),
+		"conflict":            apierrors.NewConflict(podResource, "p", errors.New("modified")),
+	}
+	unmarking := newPod("p", marked, tolerates("a"))
+	for what, cause := range causes {
+		for _, test := range []struct {
+			options sceneOptions
+			verb    string
+		}{
+			{sceneOptions{}, "patch"},
+			{sceneOptions{}, "delete"},
+			{sceneOptions{confirm: true}, "get pod"},
+			{sceneOptions{confirm: true}, "get node"},
+			{sceneOptions{confirm: true}, "patch"},
+			{sceneOptions{confirm: true}, "delete"},
+			{sceneOptions{pod: unmarking}, "get pod"},
+			{sceneOptions{pod: unmarking}, "patch"},
+		} {
+			name := fmt.Sprintf("%s, %s, confirm=%v, unmark=%v", what, test.verb, test.options.confirm, test.options.pod != nil)
+			t.Run(name, func(t *testing.T) {
+				play(t, test.options, func(s *scene) {
+					s.before = once(test.verb, func() error { return cause })
+					report := s.delete.Act(s.Context(), s.work)
+					require.Equal(s, eviction.Failed, report.Outcome)
+					require.ErrorIs(s, report.Err, cause)
+					require.ErrorContains(s, report.Err, "ns/p")
+					require.Zero(s, report.Wait)
+					require.Nil(s, s.get("ns", "p").DeletionTimestamp)
+
+					s.before = nil // and the next try succeeds
+					outcome := s.delete.Act(s.Context(), s.work).Outcome
+					if s.work.Unmark {
+						require.Equal(s, eviction.Unmarked, outcome)
+						return
+					}
+					require.Equal(s, eviction.Evicted, outcome)
+				})
+			})
+		}
+	}
+}
+
+// The look at what has conflicted fails as well: that is no proof that the pod is
+// gone.
+func TestE5ConflictThatCannotBeLookedIntoIsAFailure(t *testing.T) {
+	play(t, sceneOptions{}, func(s *scene) {
+		conflict := apierrors.NewConflict(podResource, "p", errors.New("modified"))
+		s.before = func(c call) error {
+			if c.verb == "patch" {
+				return conflict
+			}
+			return apierrors.NewForbidden(podResource, "p", errors.New("no reads"))
+		}
+		require.ErrorIs(s, s.acts(eviction.Failed, "patch", "get pod").Err, conflict)
+	})
+}
+
+func TestE5EndOfTheContextIsAFailure(t *testing.T) {
+	play(t, sceneOptions{}, func(s *scene) {
+		ctx, cancel := context.WithCancelCause(s.Context())
+		cancel(errors.New("shutting down"))
+		report := s.delete.Act(ctx, s.work)
+		require.Equal(s, eviction.Failed, report.Outcome)
+		require.ErrorIs(s, report.Err, context.Canceled)
+		s.untouched(newPod("p"))
+	})
+}
+
+// Without confirmation another writer is none of our business: no conflict.
+func TestE7OtherWritersDoNotStandInTheWay(t *testing.T) {
+	play(t, sceneOptions{}, func(s *scene) {
+		s.before = func(c call) error {
+			if c.verb == "get pod" {
+				return nil
+			}
+			written := s.get("ns", "p")
+			written.Status.Message = c.verb
+			s.put(written)
+			return nil
+		}
+		s.acts(eviction.Evicted, "patch", "delete")
+	})
+}
+
+func TestDeleteIsSafeForConcurrentUse(t *testing.T) {
+	play(t, sceneOptions{}, func(s *scene) {
+		var actors sync.WaitGroup
+		for range 8 {
+			actors.Go(func() { s.delete.Act(s.Context(), s.work) })
+		}
+		actors.Wait()
+		require.NotNil(s, s.get("ns", "p").DeletionTimestamp)
+	})
+}

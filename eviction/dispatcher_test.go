@@ -1,0 +1,228 @@
+package eviction_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// A controller is what a caller makes of the pieces: a tracker that is fed from
+// the API server, and a dispatcher that drives it with Delete.
+type controller struct {
+	*testing.T
+	*apiServer
+	tracker    *eviction.Tracker
+	dispatcher *timedqueue.Dispatcher[eviction.Work, eviction.Report]
+}
+
+// newController does not run yet. Every change of a pod reaches it after a second,
+// as from a watch that is slow.
+func newController(t *testing.T, server *apiServer, workers int, confirm bool) *controller {
+	t.Helper()
+	c := &controller{T: t, apiServer: server}
+	config := eviction.DeleteConfig{Pods: server.client}
+	if confirm {
+		config.Confirm = nodeClient{server}
+	}
+	deleter, err := eviction.NewDelete(config)
+	require.NoError(t, err)
+	c.tracker, err = eviction.NewTracker(eviction.Config{}, time.Now())
+	require.NoError(t, err)
+	c.dispatcher, err = timedqueue.NewDispatcher(timedqueue.DispatcherConfig[eviction.Work, eviction.Report]{
+		Core: c.tracker, Act: deleter.Act, Workers: workers,
+	})
+	require.NoError(t, err)
+	for _, node := range server.nodes {
+		c.tracker.ObserveNode(time.Now(), node)
+	}
+	for _, pod := range server.pods {
+		c.tracker.ObservePod(time.Now(), pod)
+	}
+	c.tracker.Synced()
+	server.changed = func(pod *corev1.Pod) {
+		time.AfterFunc(time.Second, func() {
+			c.locked(func() { c.tracker.ObservePod(time.Now(), pod) })
+		})
+	}
+	return c
+}
+
+func (c *controller) locked(f func()) {
+	c.dispatcher.Lock()
+	defer c.dispatcher.Unlock()
+	f()
+}
+
+func (c *controller) taint(node *corev1.Node) {
+	c.putNode(node)
+	c.locked(func() { c.tracker.ObserveNode(time.Now(), node) })
+}
+
+// run runs the dispatcher for so long.
+func (c *controller) run(duration time.Duration) {
+	ctx, cancel := context.WithTimeout(c.Context(), duration)
+	defer cancel()
+	c.dispatcher.Run(ctx)
+}
+
+func (c *controller) counts() map[string]int {
+	counts := map[string]int{}
+	for _, verb := range c.verbs() {
+		counts[verb]++
+	}
+	return counts
+}
+
+// demand.md #140639: a webhook denies the deletion for ten minutes. Upstream has
+// given up after 50 ms. The pod leaves when it is let go, and once.
+func TestE5EvictionThatIsDeniedForLongHappensOnceInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newAPIServer()
+		server.put(newPod("p", tolerates("a:60")))
+		server.putNode(newNode("n1"))
+		begin := time.Now()
+		var deletes []time.Duration
+		server.before = func(c call) error {
+			if c.verb != "delete" {
+				return nil
+			}
+			deletes = append(deletes, time.Since(begin))
+			if time.Since(begin) < 10*time.Minute {
+				return apierrors.NewForbidden(podResource, "p", errors.New("a webhook said no"))
+			}
+			return nil
+		}
+		c := newController(t, server, 3, false)
+		c.taint(newNode("n1", "a"))
+		c.run(time.Hour)
+
+		require.Equal(t, time.Minute, deletes[0], "not before its deadline")
+		last := len(deletes) - 1
+		require.Less(t, deletes[last-1], 10*time.Minute)
+		require.LessOrEqual(t, deletes[last], 11*time.Minute, "at the latest a minute after it was let go")
+		for i := 1; i <= last; i++ {
+			wait := deletes[i] - deletes[i-1]
+			require.Equal(t, min(500*time.Millisecond<<(i-1), time.Minute), wait, "the wait grows, up to a minute")
+		}
+		require.NotNil(t, server.get("ns", "p").DeletionTimestamp)
+		require.LessOrEqual(t, c.counts()["patch"], 2, "marked again at most until the watch has told of the mark")
+		require.Zero(t, c.tracker.Pending())
+	})
+}
+
+// The taint goes while the deletion is denied. The pod stays, and does not go on
+// saying that it is about to be evicted.
+func TestE6MootEvictionIsCalledOffInTheEnd(t *testing.T) {
+	for _, confirm := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			server := newAPIServer()
+			server.put(newPod("p"))
+			server.putNode(newNode("n1"))
+			server.before = func(c call) error {
+				if c.verb == "delete" {
+					return apierrors.NewForbidden(podResource, "p", errors.New("a webhook said no"))
+				}
+				return nil
+			}
+			c := newController(t, server, 1, confirm)
+			c.taint(newNode("n1", "a"))
+			c.run(5 * time.Minute)
+			require.True(t, eviction.Marked(server.get("ns", "p")))
+			c.taint(newNode("n1"))
+			c.run(time.Hour)
+			live := server.get("ns", "p")
+			require.False(t, eviction.Marked(live))
+			require.Nil(t, live.DeletionTimestamp)
+			require.Zero(t, c.tracker.Pending())
+			calls := len(c.verbs())
+			c.run(time.Hour)
+			require.Len(t, c.verbs(), calls, "nothing is left to do")
+		})
+	}
+}
+
+// demand.md #139992: the watch of nodes is an hour behind. What is read just before
+// the deed counts, and nothing is lost when the watch tells of another taint.
+func TestE6ConfirmationBridgesAWatchThatIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newAPIServer()
+		server.put(newPod("p"))
+		server.putNode(newNode("n1"))
+		c := newController(t, server, 1, true)
+		c.taint(newNode("n1", "a"))
+		server.putNode(newNode("n1")) // removed, and we have not heard of it
+		c.run(time.Hour)
+		counts := c.counts()
+		require.Zero(t, counts["patch"]+counts["delete"], "%v", counts)
+		require.LessOrEqual(t, counts["get pod"], 3601, "once a second at most")
+
+		c.taint(newNode("n1", "b"))
+		c.run(time.Minute)
+		require.NotNil(t, server.get("ns", "p").DeletionTimestamp)
+		require.Equal(t, []int{1, 1}, []int{c.counts()["patch"], c.counts()["delete"]})
+	})
+}
+
+// A thousand pods of forty nodes, due at many times, an API server that fails now
+// and then: each that has to leave is deleted, once, and not before its time.
+func TestE4AThousandPodsAreEvictedOnceEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newAPIServer()
+		begin := time.Now()
+		for n := range 40 {
+			node := newNode(fmt.Sprintf("n%d", n))
+			server.putNode(node)
+			for p := range 25 {
+				seconds := fmt.Sprintf("a:%d", 10*p)
+				pod := newPod(fmt.Sprintf("p%d-%d", n, p), on(node.Name), tolerates(seconds))
+				if p == 24 {
+					pod.Spec.Tolerations[0].TolerationSeconds = nil
+				}
+				server.put(pod)
+			}
+		}
+		deleted, calls, again := map[string]time.Duration{}, 0, []string(nil)
+		server.before = func(c call) error {
+			server.mu.Lock()
+			defer server.mu.Unlock()
+			if calls++; calls%7 == 0 {
+				return apierrors.NewInternalError(errors.New("now and then"))
+			}
+			if c.verb == "delete" {
+				if _, twice := deleted[c.name]; twice {
+					again = append(again, c.name)
+				}
+				deleted[c.name] = time.Since(begin)
+			}
+			return nil
+		}
+		c := newController(t, server, 10, false)
+		for n := range 40 {
+			tainted := newNode(fmt.Sprintf("n%d", n), "a")
+			tainted.Spec.Taints[0].TimeAdded = &metav1.Time{Time: begin.Truncate(time.Second)}
+			c.taint(tainted)
+		}
+		c.run(10 * time.Minute)
+		require.Len(t, deleted, 40*24)
+		require.Empty(t, again, "deleted twice")
+		for n := range 40 {
+			for p := range 24 {
+				after := deleted[fmt.Sprintf("p%d-%d", n, p)]
+				require.GreaterOrEqual(t, after, time.Duration(10*p)*time.Second)
+				require.LessOrEqual(t, after, time.Duration(10*p+60)*time.Second)
+			}
+		}
+		require.Zero(t, c.tracker.Pending())
+	})
+}

@@ -1,0 +1,141 @@
+package eviction_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/taints"
+)
+
+// A pod that tolerates an unreachable node for five minutes has been on it for
+// long. Then somebody adds a taint that it tolerates for ten seconds only.
+func ExampleDecide() {
+	noon := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	fiveMinutes, tenSeconds := int64(300), int64(10)
+	pod := eviction.Pod{
+		Tolerations: []corev1.Toleration{
+			{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, TolerationSeconds: &fiveMinutes},
+			{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: &tenSeconds},
+		},
+		Seen:    noon.Add(-time.Hour),
+		Arrived: noon.Add(-time.Hour),
+	}
+	taint := func(key string, since time.Time) eviction.Taint {
+		return eviction.Taint{Taint: corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute}, Seen: since, Start: since}
+	}
+	show := func(on ...eviction.Taint) {
+		verdict := eviction.Decide(on, pod, taints.Matcher{})
+		if !verdict.Leaves() {
+			fmt.Println("stays:", verdict.Reason)
+			return
+		}
+		fmt.Println("leaves at", verdict.Due.Format(time.TimeOnly), "for", verdict.Taint.Key+":", verdict.Reason)
+	}
+	unreachable := taint(corev1.TaintNodeUnreachable, noon)
+	show()
+	show(unreachable)
+	show(unreachable, taint("maintenance", noon.Add(time.Minute)))
+	show(unreachable, taint("broken", noon.Add(2*time.Minute)))
+	// Output:
+	// stays: NoTaints
+	// leaves at 12:05:00 for node.kubernetes.io/unreachable: TolerationEnds
+	// leaves at 12:01:10 for maintenance: TolerationEnds
+	// leaves at 12:02:00 for broken: Untolerated
+}
+
+// The API server stores whole seconds, so a taint that was stored with 12:00:00 may
+// be almost a second younger than that.
+func ExampleBegan() {
+	clock := func(seconds float64) time.Time {
+		return time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
+	}
+	stored := metav1.NewTime(clock(0))
+	show := func(began time.Time) { fmt.Println(began.Format("15:04:05.000")) }
+	show(eviction.Began(&stored, clock(0.9), true))
+	show(eviction.Began(&stored, clock(7200), false)) // found after a restart
+	show(eviction.Began(&stored, clock(60), true))    // by a clock that is a minute behind
+	show(eviction.Began(nil, clock(0.9), true))
+	// Output:
+	// 12:00:01.000
+	// 12:00:01.000
+	// 12:01:00.000
+	// 12:00:00.900
+}
+
+// A Tracker has no clock: time is what the caller says that it is. A dispatcher
+// would call Start, act and call Finish.
+func ExampleTracker() {
+	clock := func(seconds int) time.Time {
+		return time.Date(2026, 7, 1, 12, 0, seconds, 0, time.UTC)
+	}
+	tracker, err := eviction.NewTracker(eviction.Config{}, clock(0))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	thirty := int64(30)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "node-1-uid"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0", UID: "web-0-uid"}}
+	pod.Spec.NodeName = node.Name
+	pod.Spec.Tolerations = []corev1.Toleration{
+		{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: &thirty},
+	}
+	tracker.ObserveNode(clock(0), node)
+	tracker.ObservePod(clock(0), pod)
+	tracker.Synced()
+
+	added := metav1.NewTime(clock(10))
+	tainted := node.DeepCopy()
+	tainted.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute, TimeAdded: &added}}
+	tracker.ObserveNode(clock(10), tainted)
+
+	next, _ := tracker.Next(clock(11))
+	fmt.Println("next at", next.Format(time.TimeOnly), "pending:", tracker.Pending())
+	_, ok := tracker.Start(clock(40))
+	fmt.Println("at 12:00:40:", ok)
+	work, ok := tracker.Start(clock(41))
+	fmt.Println("at 12:00:41:", ok, work.Pod, "on", work.Node, work.Verdict.Reason)
+
+	tracker.Finish(clock(42), work, eviction.Report{Outcome: eviction.Evicted})
+	tracker.ForgetPod(pod.UID)
+	fmt.Println("pending:", tracker.Pending())
+	// Output:
+	// next at 12:00:41 pending: 1
+	// at 12:00:40: false
+	// at 12:00:41: true default/web-0 on node-1 TolerationEnds
+	// pending: 0
+}
+
+func ExampleDryRun() {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	tracker, err := eviction.NewTracker(eviction.Config{}, now)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "node-1-uid"}}
+	node.Spec.Taints = []corev1.Taint{{Key: "broken", Effect: corev1.TaintEffectNoExecute}}
+	tracker.ObserveNode(now, node)
+	for _, name := range []string{"web-0", "web-1"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name + "-uid")}}
+		pod.Spec.NodeName = node.Name
+		tracker.ObservePod(now, pod)
+	}
+	tracker.Synced()
+
+	act := eviction.DryRun(func(work eviction.Work) {
+		fmt.Println("would evict", work.Pod, "for", work.Verdict.Taint.ToString())
+	})
+	for work, ok := tracker.Start(now); ok; work, ok = tracker.Start(now) {
+		tracker.Finish(now, work, act(context.Background(), work))
+	}
+	// Output:
+	// would evict default/web-0 for broken:NoExecute
+	// would evict default/web-1 for broken:NoExecute
+}

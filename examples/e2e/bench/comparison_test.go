@@ -1,0 +1,197 @@
+package bench
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// A comparison is one piece of work, done by both sides.
+type comparison struct {
+	name string
+	// of says what there are sizes of. The work is compared at each size.
+	of    string
+	sizes []int
+	// ours and upstream set the work up for a size. Nil means that a side has no
+	// such work.
+	ours, upstream func(tb testing.TB, size int) work
+}
+
+// work is one side's half of a comparison, ready to run. It fails when the result
+// is not the one that both sides must come to.
+type work struct {
+	op func()
+	// prepare, if not nil, is called before each op, off the clock.
+	prepare func()
+	// report, if not nil, adds metrics of its own.
+	report func(b *testing.B)
+}
+
+// run measures comparisons. The sides take turns, so that they see the same load.
+func run(b *testing.B, comparisons []comparison) {
+	for _, c := range comparisons {
+		for _, size := range c.sizes {
+			for _, side := range c.sides() {
+				b.Run(fmt.Sprintf("%s/%s/%s=%d", c.name, side.name, c.of, size), func(b *testing.B) {
+					measure(b, side.setUp(b, size))
+				})
+			}
+		}
+	}
+}
+
+type side struct {
+	name  string
+	setUp func(testing.TB, int) work
+}
+
+// sides returns the sides that have the work.
+func (c comparison) sides() []side {
+	all := []side{{"ours", c.ours}, {"upstream", c.upstream}}
+	if c.upstream == nil {
+		return all[:1]
+	}
+	return all
+}
+
+// measure runs work, and adds to time and allocations the CPU time of the whole
+// process: on a machine that is shared it says more than the time that has passed,
+// and it counts all threads and the garbage collector.
+func measure(b *testing.B, w work) {
+	b.ReportAllocs()
+	var used time.Duration
+	if w.prepare == nil {
+		started := cpuTime()
+		for b.Loop() {
+			w.op()
+		}
+		used = cpuTime() - started
+	} else {
+		for b.Loop() {
+			b.StopTimer()
+			w.prepare()
+			b.StartTimer()
+			started := cpuTime()
+			w.op()
+			used += cpuTime() - started
+		}
+	}
+	if w.report != nil {
+		w.report(b)
+		return
+	}
+	b.ReportMetric(float64(used.Nanoseconds())/float64(b.N), "cpu-ns/op")
+}
+
+// groups is all that is measured, by the benchmark that measures it.
+var groups = map[string]func() []comparison{
+	"Queue":    queueComparisons,
+	"Taints":   taintComparisons,
+	"Zone":     zoneComparisons,
+	"Health":   healthComparisons,
+	"Eviction": evictionComparisons,
+}
+
+func BenchmarkQueue(b *testing.B)    { run(b, queueComparisons()) }
+func BenchmarkTaints(b *testing.B)   { run(b, taintComparisons()) }
+func BenchmarkZone(b *testing.B)     { run(b, zoneComparisons()) }
+func BenchmarkHealth(b *testing.B)   { run(b, healthComparisons()) }
+func BenchmarkEviction(b *testing.B) { run(b, evictionComparisons()) }
+
+// smallest is enough of everything for each side to do its work. Taints have no
+// size that matters.
+const smallest = 70
+
+// TestBothSidesDoTheWork runs each benchmark a few times at a small size. The work
+// checks its own results.
+func TestBothSidesDoTheWork(t *testing.T) {
+	for group, comparisons := range groups {
+		for _, c := range comparisons() {
+			for _, side := range c.sides() {
+				t.Run(group+"/"+c.name+"/"+side.name, func(t *testing.T) {
+					w := side.setUp(t, smallest)
+					for range 3 {
+						if w.prepare != nil {
+							w.prepare()
+						}
+						w.op()
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestMain says beside the benchmarks what they were compared with and how busy
+// the machine was, in the form that Go's benchmark tools read.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if bench := flag.Lookup("test.bench"); bench == nil || bench.Value.String() == "" {
+		os.Exit(m.Run())
+	}
+	fmt.Printf("upstream: %s\n", upstreamVersion())
+	fmt.Printf("load-before: %s\n", loadAverage())
+	code := m.Run()
+	fmt.Printf("load-after: %s\n", loadAverage())
+	os.Exit(code)
+}
+
+// upstreamVersion reads go.mod, because a test binary does not know its modules.
+func upstreamVersion() string {
+	requirements, err := os.ReadFile(filepath.Join("..", "go.mod"))
+	if err != nil {
+		return "unknown"
+	}
+	for line := range strings.Lines(string(requirements)) {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == "k8s.io/kubernetes" {
+			return words[1]
+		}
+	}
+	return "unknown"
+}
+
+// loadAverage is that of the last minute, where the kernel tells it in a file.
+func loadAverage() string {
+	content, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	last, _, _ := strings.Cut(string(content), " ")
+	return last
+}
+
+// locked returns the lock of one of our cores: a Dispatcher that does not run.
+// Its Unlock does all that it does in a program, but for the switch to the
+// goroutine that it wakes.
+func locked[T, R any](tb testing.TB, core timedqueue.Core[T, R]) sync.Locker {
+	tb.Helper()
+	dispatcher, err := timedqueue.NewDispatcher(timedqueue.DispatcherConfig[T, R]{
+		Core: core,
+		Act:  func(context.Context, T) (result R) { return result },
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return dispatcher
+}
+
+// names returns n names of the same length.
+func names(prefix string, n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("%s%07d", prefix, i)
+	}
+	return all
+}
+
+// epoch is the same for every object that is made, so that both sides see equal
+// ones.
+var epoch = time.Now().Truncate(time.Second)

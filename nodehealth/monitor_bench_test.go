@@ -1,0 +1,181 @@
+package nodehealth_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/nodehealth"
+)
+
+const manyNodes = 100_000
+
+// cluster is nodes that report and their leases, in versions that differ by a beat.
+type cluster struct {
+	nodes      []*corev1.Node
+	conditions [2][]corev1.NodeCondition // shared, which is as good as having just been decoded
+	leases     [2][]*coordinationv1.Lease
+}
+
+func newCluster(n int) *cluster {
+	c := &cluster{}
+	for version := range c.conditions {
+		written := nodeClock.Add(time.Duration(version) * 10 * time.Second)
+		c.conditions[version] = reportingNode("", "", written).Status.Conditions
+		for i := range n {
+			name := fmt.Sprintf("node-%06d", i)
+			c.leases[version] = append(c.leases[version], renewedLease(name, written))
+			if version == 0 {
+				node := bareNode(name, "uid-of-"+name)
+				node.Status.Conditions = c.conditions[0]
+				c.nodes = append(c.nodes, node)
+			}
+		}
+	}
+	return c
+}
+
+// watched returns a monitor that has seen all of it.
+func (c *cluster) watched(b *testing.B) *nodehealth.Monitor {
+	b.Helper()
+	monitor, err := nodehealth.NewMonitor(nodehealth.Config{}, observerEpoch)
+	require.NoError(b, err)
+	for i, node := range c.nodes {
+		monitor.ObserveNode(observerEpoch, node)
+		monitor.ObserveLease(observerEpoch, c.leases[0][i])
+	}
+	monitor.Synced()
+	return monitor
+}
+
+// visits are indices of nodes in a random order, each as often as the others.
+func visits(n int) []int32 {
+	random := rand.New(rand.NewPCG(1, 1))
+	order := make([]int32, 0, 4*n)
+	for range 4 {
+		for _, i := range random.Perm(n) {
+			order = append(order, int32(i))
+		}
+	}
+	return order
+}
+
+// One beat of a node chosen at random. At 100,000 nodes there are 10,000 a second.
+func BenchmarkObserve(b *testing.B) {
+	b.Run(fmt.Sprintf("nodes=%d", manyNodes), func(b *testing.B) {
+		c := newCluster(manyNodes)
+		monitor := c.watched(b)
+		renewals := make([]*coordinationv1.Lease, 0, 4*manyNodes)
+		for at, i := range visits(manyNodes) {
+			renewals = append(renewals, c.leases[(at/manyNodes+1)%2][i])
+		}
+		now, i := observerEpoch, -1
+		b.ReportAllocs()
+		for b.Loop() {
+			now = now.Add(100 * time.Microsecond)
+			if i++; i == len(renewals) {
+				i = 0
+			}
+			monitor.ObserveLease(now, renewals[i])
+		}
+		if at, _ := monitor.LastBeat(renewals[i].Name); !at.Equal(now) {
+			b.Fatal("these were no beats")
+		}
+	})
+}
+
+// The same for reports of status.
+func BenchmarkObserveNode(b *testing.B) {
+	b.Run(fmt.Sprintf("nodes=%d", manyNodes), func(b *testing.B) {
+		c := newCluster(manyNodes)
+		monitor := c.watched(b)
+		order := visits(manyNodes)
+		now, i := observerEpoch, -1
+		b.ReportAllocs()
+		for b.Loop() {
+			now = now.Add(100 * time.Microsecond)
+			if i++; i == len(order) {
+				i = 0
+			}
+			node := c.nodes[order[i]]
+			node.Status.Conditions = c.conditions[(i/manyNodes+1)%2]
+			monitor.ObserveNode(now, node)
+		}
+		if at, _ := monitor.LastBeat(c.nodes[order[i]].Name); !at.Equal(now) {
+			b.Fatal("these were no beats")
+		}
+	})
+}
+
+// What the lazy heap costs a cluster in which nobody is silent: each node's expiry
+// comes up once and is put back. A node beats every 40 s, and is looked at 10 s
+// after its beat, a grace period after the one before. Beats are not timed.
+func BenchmarkExpiry(b *testing.B) {
+	for _, spread := range []time.Duration{10 * time.Second, 0} {
+		b.Run(fmt.Sprintf("nodes=%d/spread=%v", manyNodes, spread), func(b *testing.B) {
+			c := newCluster(manyNodes)
+			monitor := c.watched(b)
+			now, version := observerEpoch, 0
+			looks := 0
+			for b.Loop() {
+				b.StopTimer()
+				version = 1 - version
+				first := now.Add(time.Second)
+				for i, lease := range c.leases[version] {
+					monitor.ObserveLease(first.Add(spread*time.Duration(i)/manyNodes), lease)
+				}
+				last := first.Add(spread)
+				end := now.Add(40 * time.Second)
+				b.StartTimer()
+				for {
+					next, ok := monitor.Next(last)
+					if !ok || next.After(end) {
+						break
+					}
+					if silent, ok := monitor.Start(next); ok {
+						b.Fatalf("%s is silent", silent.Name)
+					}
+					looks++
+				}
+				now = end
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/manyNodes, "ns/node")
+			b.ReportMetric(float64(looks)/float64(b.N), "looks")
+		})
+	}
+}
+
+// What the monitor holds of a node and its lease.
+func BenchmarkMemory(b *testing.B) {
+	c := newCluster(manyNodes)
+	heap := func() uint64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	for b.Loop() {
+		before := heap()
+		monitor := c.watched(b)
+		b.ReportMetric(float64(heap()-before)/manyNodes, "B/node")
+		runtime.KeepAlive(monitor)
+	}
+}
+
+func BenchmarkUnknownPatch(b *testing.B) {
+	node := reportingNode("a", "1", nodeClock)
+	node.CreationTimestamp = metav1.NewTime(nodeClock)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok, err := nodehealth.UnknownPatch(node, observerEpoch); !ok || err != nil {
+			b.Fatal(ok, err)
+		}
+	}
+}
