@@ -240,8 +240,8 @@ func (s *schedule) finish() {
 		return
 	}
 	s.history.attempts[uid] = append(s.history.attempts[uid], attempt{s.now, s.history.count, outcome, report.Wait})
-	if outcome == eviction.Unmarked {
-		delete(s.history.waits, uid)
+	if outcome == eviction.Unmarked || outcome == eviction.NotDue {
+		delete(s.history.waits, uid) // it goes to the end of those that are due then
 	}
 }
 

@@ -104,8 +104,11 @@ func TestE6NotDueIsLookedAtAgain(t *testing.T) {
 	work := c.startOne(72, "p")
 	c.Finish(at(72), work, eviction.Report{Outcome: eviction.NotDue, Wait: 5 * time.Second})
 	work = c.startOne(77, "p")
-	c.node(77.5, "n1") // the tracker sees why
-	c.finish(77.6, work, eviction.NotDue)
+	require.Zero(t, work.Tries, "it is no failure")
+	c.finish(77, work, eviction.Failed)
+	work = c.startOne(77.5, "p") // and does not count as one for the backoff
+	c.node(77.6, "n1")           // the tracker sees why
+	c.finish(77.7, work, eviction.NotDue)
 	c.idle(1e6)
 }
 

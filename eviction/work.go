@@ -148,8 +148,9 @@ func (t *Tracker) Finish(now time.Time, work Work, report Report) {
 	case Unmarked:
 		p.marked = false
 		result = timedqueue.Result{}
-	case NotDue:
-		result.Wait = max(result.Wait, cacheDelay)
+	case NotDue: // which is no failure, and does not lengthen the backoff of one
+		p.retryAt = now.Add(max(report.Wait, cacheDelay))
+		result = timedqueue.Result{Outcome: timedqueue.Nothing}
 	}
 	t.due.Finish(now, work.item, result)
 	if t.pods[p.key.UID] != p {

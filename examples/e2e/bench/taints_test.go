@@ -14,19 +14,18 @@ import (
 
 func taintComparisons() []comparison {
 	healthy, ill := readyNode("node-1"), taintedNode()
-	const five = 5 // taints of the second
 	return []comparison{
 		{
-			name: "taints of a quiet node, given those desired", of: "taints", sizes: []int{0},
+			name: "taints of a quiet node, given those desired", of: "taints", sizes: []int{len(healthy.Spec.Taints)},
 			ours: reconcileOurs(healthy), upstream: reconcileUpstream(healthy),
 		},
 		{
-			name: "taints of a quiet node, given those desired", of: "taints", sizes: []int{five},
+			name: "taints of a quiet node, given those desired", of: "taints", sizes: []int{len(ill.Spec.Taints)},
 			ours: reconcileOurs(ill), upstream: reconcileUpstream(ill),
 		},
-		{name: "taints of a quiet node, from its conditions", of: "taints", sizes: []int{0}, ours: desiredOurs(healthy)},
-		{name: "taints of a quiet node, from its conditions", of: "taints", sizes: []int{five}, ours: desiredOurs(ill)},
-		{name: "diff of equal lists", of: "taints", sizes: []int{five}, ours: diffOurs, upstream: diffUpstream},
+		{name: "taints of a quiet node, from its conditions", of: "taints", sizes: []int{len(healthy.Spec.Taints)}, ours: desiredOurs(healthy)},
+		{name: "taints of a quiet node, from its conditions", of: "taints", sizes: []int{len(ill.Spec.Taints)}, ours: desiredOurs(ill)},
+		{name: "diff of equal lists", of: "taints", sizes: []int{len(ill.Spec.Taints)}, ours: diffOurs, upstream: diffUpstream},
 		{name: "toleration for each NoExecute taint", of: "taints", sizes: []int{2}, ours: matchOurs, upstream: matchUpstream},
 	}
 }
