@@ -50,6 +50,7 @@ func TestPodOnNodeStaysTerminatingUntilForced(t *testing.T) {
 		last := s.nextPod(w, watch.Modified)
 		equal(t, "last grace period", *last.DeletionGracePeriodSeconds, 0)
 		gone := s.nextPod(w, watch.Deleted)
+		equal(t, "grace period of the deleted pod", *gone.DeletionGracePeriodSeconds, 0)
 		if version(t, gone) <= version(t, last) {
 			t.Errorf("the deletion has the version %s, want a newer one than %s", gone.ResourceVersion, last.ResourceVersion)
 		}
