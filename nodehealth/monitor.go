@@ -3,7 +3,6 @@ package nodehealth
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -233,9 +232,11 @@ func (m *Monitor) Finish(now time.Time, silent Silent, finding Finding) {
 	case !ok || !v.present || v.uid != silent.UID: // the queue is told already
 	case finding == Alive:
 		v.lastBeat, v.heard = now, true
-		m.renew(silent.Name, v)
+		m.watch(silent.Name, v)
 	case v.lastBeat.After(silent.Since):
-		m.renew(silent.Name, v)
+		if v.watched { // not if it was found Unknown in the meantime
+			m.watch(silent.Name, v)
+		}
 	case finding == Undecided:
 		v.late = true // the backoff may be longer than the grace period after a beat
 		result.Outcome = timedqueue.Failed
@@ -299,14 +300,6 @@ func (m *Monitor) watch(name string, v *vitals) {
 	m.expiry.Add(name, v, v.lastBeat.Add(m.grace(v)))
 }
 
-// renew does so for a node that is being declared, unless it was found to be
-// silent in the meantime.
-func (m *Monitor) renew(name string, v *vitals) {
-	if v.watched {
-		m.watch(name, v)
-	}
-}
-
 func (m *Monitor) grace(v *vitals) time.Duration {
 	if v.reported {
 		return m.config.Grace
@@ -334,10 +327,6 @@ func (m *Monitor) dropUnused(name string, v *vitals) {
 // queue, and Start comes to an end: a caller's times may be late, and with or
 // without a monotonic reading.
 func (m *Monitor) advance(now time.Time) time.Time {
-	m.now = max(m.now, min(now.Sub(m.epoch), farthest))
+	m.now = max(m.now, now.Sub(m.epoch))
 	return m.epoch.Add(m.now)
 }
-
-// farthest bounds now, at 146 years from the start: the end of a grace period has
-// to be later, and twice that is as far as a Duration reaches.
-const farthest = time.Duration(math.MaxInt64) / 2

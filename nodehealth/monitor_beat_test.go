@@ -125,6 +125,27 @@ func TestH1OurOwnUnknownOfANodeThatNeverReportedIsNoBeat(t *testing.T) {
 	require.Equal(t, monitorGrace, o.silentExactly(t, o.now.Add(monitorGrace), "a").Grace)
 }
 
+// The first report of a node is a beat by being there, whatever time it carries.
+func TestH1AFirstReportIsABeatWhateverItsTime(t *testing.T) {
+	for name, node := range map[string]*corev1.Node{
+		"bare":           bareNode("a", "1"),
+		"never reported": unknownNode("a", "1", nodehealth.ReasonNeverReported, nodeClock),
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newObserver(t, nodehealth.Config{})
+			o.sees(node)
+			o.pass(time.Second)
+			report := reportingNode("a", "1", nodeClock)
+			if name == "bare" {
+				report.Status.Conditions[4].LastHeartbeatTime = metav1.Time{}
+			}
+			o.sees(report)
+			require.Equal(t, o.now, o.lastBeat(t, "a"))
+			require.Equal(t, monitorGrace, o.silentExactly(t, o.now.Add(monitorGrace), "a").Grace)
+		})
+	}
+}
+
 // The demand report, clock: only the observer's time counts. Clocks of nodes
 // jump, stand still in years long gone, and run backwards.
 func TestH1ClocksOfNodesDoNotMatter(t *testing.T) {

@@ -201,6 +201,23 @@ func TestH5ANodeSeenAgainDuringItsDeclaration(t *testing.T) {
 	}
 }
 
+// Or it was found Unknown then, and is waited for like any such node.
+func TestH5ANodeSeenAgainAsUnknownDuringItsDeclaration(t *testing.T) {
+	for _, finding := range []nodehealth.Finding{nodehealth.Declared, nodehealth.Undecided, nodehealth.Alive} {
+		o, silent := newSilentNode(t, nodehealth.Config{})
+		o.pass(time.Second)
+		o.ForgetNode("a")
+		o.sees(unknownNode("a", "1", nodehealth.ReasonStopped, nodeClock))
+		o.pass(time.Second)
+		o.finish(silent, finding)
+		if finding == nodehealth.Alive {
+			o.silentExactly(t, o.now.Add(monitorGrace), "a")
+			continue
+		}
+		o.waitsForABeat(t)
+	}
+}
+
 func TestAResultThatBelongsToNothingIsNothing(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
 	o.finish(nodehealth.Silent{}, nodehealth.Declared)

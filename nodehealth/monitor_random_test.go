@@ -173,6 +173,10 @@ func (w *world) do(op, key, detail byte) {
 		if node != nil && detail&128 != 0 {
 			w.monitor.ForgetNode(name)
 			w.ref.forgetNode(name)
+			if detail&64 != 0 { // or it was there all the time
+				w.showNode(name)
+				return
+			}
 		}
 		w.create(name, detail)
 	case 10:

@@ -145,7 +145,7 @@ func (r *reference) finish(now time.Time, name string, finding nodehealth.Findin
 	}
 	switch {
 	case finding == nodehealth.Alive:
-		n.since, n.heard, n.failures, n.retry = r.latest, true, 0, time.Time{}
+		r.beat(n)
 	case n.since.After(action.since):
 	case finding == nodehealth.Undecided:
 		wait := r.first

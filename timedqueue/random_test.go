@@ -325,9 +325,9 @@ func (w *walk) empty() error {
 }
 
 func testRandom(t *testing.T, grouped bool) {
-	seeds := 4000
+	seeds := 2000
 	if testing.Short() {
-		seeds = 400
+		seeds = 300
 	}
 	first := rand.Uint64N(1 << 40)
 	if *seedFlag != 0 {

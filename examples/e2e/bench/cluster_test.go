@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 )
 
 // imagesPerNode is how many images a kubelet lists by default. They make up most
@@ -84,7 +83,7 @@ func newCluster(size int) *cluster {
 		c.leases = append(c.leases, &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: corev1.NamespaceNodeLease, ResourceVersion: "1"},
 			Spec: coordinationv1.LeaseSpec{
-				HolderIdentity: ptr.To(name), LeaseDurationSeconds: ptr.To[int32](40), RenewTime: ptr.To(metav1.NewMicroTime(epoch)),
+				HolderIdentity: new(name), LeaseDurationSeconds: new(int32(40)), RenewTime: new(metav1.NewMicroTime(epoch)),
 			},
 		})
 	}
@@ -108,7 +107,7 @@ func (c *cluster) beat() (leases []*coordinationv1.Lease, nodes []*corev1.Node) 
 	for i := c.periods % periodsPerRenewal; i < len(c.leases); i += periodsPerRenewal {
 		renewed := *c.leases[i]
 		renewed.ResourceVersion = version
-		renewed.Spec.RenewTime = ptr.To(metav1.NewMicroTime(at))
+		renewed.Spec.RenewTime = new(metav1.NewMicroTime(at))
 		c.leases[i] = &renewed
 		leases = append(leases, &renewed)
 	}

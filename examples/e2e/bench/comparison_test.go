@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -67,6 +68,7 @@ func (c comparison) sides() []side {
 // and it counts all threads and the garbage collector.
 func measure(b *testing.B, w work) {
 	b.ReportAllocs()
+	runtime.GC() // what the setting up has left behind
 	var used time.Duration
 	if w.prepare == nil {
 		started := cpuTime()

@@ -2,13 +2,13 @@
 // the same inputs, through our packages and through what upstream exports, one
 // after the other in one run. It holds tests and benchmarks only.
 //
-// One command, from the root of the repository, prints the table; it takes some
-// four minutes:
+// One command, from the root of the repository, prints the table. It takes a few
+// minutes, most of which go into setting up what is measured:
 //
-//	go -C examples/e2e test ./bench -run '^$' -bench . -benchmem | go -C examples/e2e run ./bench/table
+//	go -C examples/e2e test ./bench -run '^$' -bench . -benchmem -timeout 1h | go -C examples/e2e run ./bench/table
 //
-// Add -benchtime=0.3s for a quick look, -count=5 for medians on a machine that is
-// not quiet, and -bench Queue for one group.
+// Add -benchtime=0.3s for a quicker look, -count=5 for medians, -bench Queue for
+// one group. Without -bench, the test runs all of it once at a small size.
 //
 // # How fair it is
 //
@@ -21,7 +21,9 @@
 // Where upstream exports only a part of the work, upstream is charged for that
 // part and we for the whole; the comment on each benchmark names the functions.
 //
-// Allocations and bytes hardly depend on the machine's load. Times do; two that
-// stand side by side were taken within seconds, and the command prints the load
-// average before and after.
+// Allocations and bytes hardly depend on the machine's load, wall-clock times
+// do, by a factor of ten on a busy one. So the table compares the CPU time of the
+// process, all its threads and the garbage collector included. That still depends
+// on who else uses the caches: a row's two sides were taken one after the other,
+// and the load average before and after the run is printed above the table.
 package bench

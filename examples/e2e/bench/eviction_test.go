@@ -14,7 +14,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper"
 	"k8s.io/kubernetes/pkg/controller/tainteviction"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
 )
@@ -30,8 +29,8 @@ func evictionComparisons() []comparison {
 
 // defaultTolerations are those that every pod gets at admission.
 var defaultTolerations = []corev1.Toleration{
-	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](300)},
-	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](300)},
+	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
+	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
 }
 
 const podsPerNode = 110
@@ -58,7 +57,7 @@ func unreachable(pods int) []*corev1.Node {
 	for i, name := range names("node-", len(nodes)) {
 		nodes[i] = readyNode(name)
 		nodes[i].Spec.Taints = []corev1.Taint{
-			{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: ptr.To(metav1.NewTime(epoch))},
+			{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: new(metav1.NewTime(epoch))},
 		}
 	}
 	return nodes

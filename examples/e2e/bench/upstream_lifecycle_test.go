@@ -38,9 +38,10 @@ type lifecycle struct {
 
 func newLifecycle(tb testing.TB) *lifecycle {
 	tb.Helper()
-	settings := klog.CaptureState()
-	klog.SetLogger(klog.New(nil)) // it logs every new node
-	ctx, cancel := context.WithCancel(context.Background())
+	// It logs every new node, mostly to the context's logger.
+	settings, discard := klog.CaptureState(), klog.New(nil)
+	klog.SetLogger(discard)
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), discard))
 	client := newClient(ctx, tb)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	l := &lifecycle{

@@ -62,7 +62,7 @@ func newSubject(t *testing.T, client kubernetes.Interface) subject {
 // deadline bounds everything that a test waits for.
 func deadline(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var (
+	errNoResults = errors.New("no benchmark results in the input")
+	errFailed    = errors.New("a benchmark failed")
+)
+
+// results is what the output of a run of benchmarks says.
+type results struct {
+	// settings are its "key: value" lines, and the number of processors.
+	settings map[string]string
+	// works are the rows, in the order in which they were run.
+	works []*row
+}
+
+// row is one piece of work at one size. A side that does not have it is empty.
+type row struct {
+	work           string
+	ours, upstream samples
+}
+
+// samples are the values of each unit.
+type samples map[string][]float64
+
+// median returns the middle value of a unit, and false if there is none.
+func (s samples) median(unit string) (float64, bool) {
+	values := slices.Sorted(slices.Values(s[unit]))
+	switch n := len(values); {
+	case n == 0:
+		return 0, false
+	case n%2 == 1:
+		return values[n/2], true
+	default:
+		return (values[n/2-1] + values[n/2]) / 2, true
+	}
+}
+
+// parse reads results in the format of Go's benchmarks. What it does not know it
+// skips: a program under test may log between them.
+func parse(in io.Reader) (*results, error) {
+	r := &results{settings: map[string]string{}}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	failed := ""
+	for lines.Scan() {
+		line := lines.Text()
+		switch {
+		case strings.HasPrefix(line, "FAIL"), strings.HasPrefix(line, "--- FAIL"), strings.HasPrefix(line, "panic:"):
+			if failed == "" {
+				failed = line
+			}
+		case strings.HasPrefix(line, "Benchmark"):
+			if err := r.result(line); err != nil {
+				return nil, err
+			}
+		default:
+			r.setting(line)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	if failed != "" {
+		return nil, fmt.Errorf("%w: %s", errFailed, failed)
+	}
+	if len(r.works) == 0 {
+		return nil, errNoResults
+	}
+	return r, nil
+}
+
+var settingLine = regexp.MustCompile(`^([a-z][a-z-]*): (.+)$`)
+
+func (r *results) setting(line string) {
+	if match := settingLine.FindStringSubmatch(line); match != nil {
+		r.settings[match[1]] = match[2]
+	}
+}
+
+// result takes a line such as
+//
+//	BenchmarkQueue/remove_a_key/ours/waiting=1000-2  30000  510 ns/op  0 B/op  0 allocs/op
+//
+// A line with a name only is that of a benchmark that has begun, and one without
+// a number of runs is not a result either.
+func (r *results) result(line string) error {
+	words := strings.Fields(line)
+	if len(words) < 4 || !runs.MatchString(words[1]) {
+		return nil
+	}
+	values := map[string]float64{}
+	for rest := words[2:]; len(rest) > 0; rest = rest[2:] {
+		if len(rest) < 2 {
+			return fmt.Errorf("value without a unit: %s", line)
+		}
+		value, err := strconv.ParseFloat(rest[0], 64)
+		if err != nil {
+			return fmt.Errorf("not a number: %q: %s", rest[0], line)
+		}
+		values[rest[1]] = value
+	}
+	work, side, err := r.split(words[0])
+	if err != nil {
+		return err
+	}
+	samples := r.row(work).side(side)
+	for unit, value := range values {
+		samples[unit] = append(samples[unit], value)
+	}
+	return nil
+}
+
+var runs = regexp.MustCompile(`^\d+$`)
+
+var processors = regexp.MustCompile(`-(\d+)$`)
+
+// split takes the name of a benchmark apart into the work and its side.
+func (r *results) split(name string) (work, side string, err error) {
+	name = strings.TrimPrefix(name, "Benchmark")
+	if match := processors.FindStringSubmatch(name); match != nil {
+		r.settings["processors"] = match[1]
+		name = strings.TrimSuffix(name, match[0])
+	}
+	parts := strings.Split(name, "/")
+	at := slices.IndexFunc(parts, func(part string) bool { return part == ours || part == upstream })
+	if at < 1 {
+		return "", "", fmt.Errorf("the name of a benchmark says neither %q nor %q: %s", ours, upstream, name)
+	}
+	side = parts[at]
+	parts = slices.Delete(parts, at, at+1)
+	work = parts[0] + ": " + strings.Join(parts[1:], ", ")
+	return strings.ReplaceAll(work, "_", " "), side, nil
+}
+
+const ours, upstream = "ours", "upstream"
+
+func (r *results) row(work string) *row {
+	for _, known := range r.works {
+		if known.work == work {
+			return known
+		}
+	}
+	r.works = append(r.works, &row{work: work, ours: samples{}, upstream: samples{}})
+	return r.works[len(r.works)-1]
+}
+
+func (r *row) side(name string) samples {
+	if name == ours {
+		return r.ours
+	}
+	return r.upstream
+}

@@ -1,0 +1,62 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+)
+
+// A pod of a dead node stays Terminating, one of a live node does not.
+func ExampleCluster_FinalizePods() {
+	ctx := context.Background()
+	cluster := memory.NewCluster()
+	pods := cluster.CoreV1().Pods("default")
+	for _, node := range []string{"alive", "dead"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "on-" + node}, Spec: corev1.PodSpec{NodeName: node}}
+		if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+			fmt.Println(err)
+		}
+		if err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{}); err != nil {
+			fmt.Println(err)
+		}
+	}
+
+	fmt.Println("removed:", cluster.FinalizePods(func(node string) bool { return node == "alive" }))
+	list, err := pods.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, pod := range list.Items {
+		fmt.Println(pod.Name, "is terminating:", pod.DeletionTimestamp != nil)
+	}
+	// Output:
+	// removed: 1
+	// on-dead is terminating: true
+}
+
+// Writes are guarded as on a real server, and counted per client.
+func ExampleClient_Requests() {
+	ctx := context.Background()
+	cluster := memory.NewCluster()
+	fleet, controller := cluster.NewClient(), cluster.NewClient()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	if _, err := fleet.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+		fmt.Println(err)
+	}
+
+	patch := []byte(`{"metadata":{"resourceVersion":"1"},"spec":{"unschedulable":true}}`)
+	_, err := controller.CoreV1().Nodes().Patch(ctx, "n", types.MergePatchType, patch, metav1.PatchOptions{})
+	fmt.Println("conflict:", apierrors.IsConflict(err))
+	for request, n := range controller.Requests() {
+		fmt.Println(request, n)
+	}
+	// Output:
+	// conflict: true
+	// patch nodes 1
+}
