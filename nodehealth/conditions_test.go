@@ -143,13 +143,15 @@ func TestH2AFreshStatusWins(t *testing.T) {
 		seen, stored string
 		refused      bool
 	}{
-		"as it was":           {seen, seen, false},
-		"Ready is newer":      {seen, strings.Replace(seen, allKubelets[4], later(allKubelets[4]), 1), true},
-		"Ready is another":    {seen, strings.Replace(seen, allKubelets[4], kubelets("Ready", "False"), 1), true},
-		"Ready is Unknown":    {seen, strings.Replace(seen, allKubelets[4], kubelets("Ready", "Unknown"), 1), true},
-		"the UID is another":  {seen, strings.Replace(seen, `"u"`, `"v"`, 1), true},
-		"the order is":        {seen, storedNode(allKubelets[4], allKubelets[0], allKubelets[1], allKubelets[2], allKubelets[3]), true},
-		"conditions are gone": {seen, bare, true},
+		"as it was":               {seen, seen, false},
+		"Ready is newer":          {seen, strings.Replace(seen, allKubelets[4], later(allKubelets[4]), 1), true},
+		"Ready is another":        {seen, strings.Replace(seen, allKubelets[4], kubelets("Ready", "False"), 1), true},
+		"Ready is Unknown":        {seen, strings.Replace(seen, allKubelets[4], kubelets("Ready", "Unknown"), 1), true},
+		"the UID is another":      {seen, strings.Replace(seen, `"u"`, `"v"`, 1), true},
+		"the order is":            {seen, storedNode(allKubelets[4], allKubelets[0], allKubelets[1], allKubelets[2], allKubelets[3]), true},
+		"one like Ready is there": {seen, storedNode(allKubelets[0], allKubelets[1], allKubelets[2], allKubelets[3], allKubelets[5], allKubelets[4]), true},
+		"the network's is there":  {seen, storedNode(allKubelets[1], allKubelets[0], allKubelets[2], allKubelets[3], allKubelets[4], allKubelets[5]), true},
+		"conditions are gone":     {seen, bare, true},
 		// Nothing but Ready says whether the node is alive.
 		"pressure is newer":     {seen, strings.Replace(seen, allKubelets[1], later(kubelets("MemoryPressure", "True")), 1), false},
 		"a condition is new":    {seen, storedNode(append(allKubelets[:6:6], kubelets("More", "True"))...), false},
@@ -269,6 +271,7 @@ func TestH6APodThatHasChangedRefusesThePatch(t *testing.T) {
 		"another condition":      {storedPod(podCondition("Initialized", "False", was), ready, podCondition("More", "True", was)), true},
 		"another pod":            {strings.Replace(storedPod(initialized, ready), `"u"`, `"v"`, 1), false},
 		"not ready since":        {storedPod(initialized, podCondition("Ready", "False", `"2026-01-01T00:00:00Z"`)), false},
+		"not ready this second":  {storedPod(initialized, podCondition("Ready", "False", was)), false},
 		"out and in again since": {storedPod(initialized, podCondition("Ready", "True", `"2026-01-01T00:00:00Z"`)), false},
 		"another order":          {storedPod(ready, initialized), false},
 		"no conditions":          {storedPod(), false},
