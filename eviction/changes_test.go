@@ -1,6 +1,7 @@
 package eviction_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -237,9 +238,9 @@ func TestE3ReleaseIsInOrder(t *testing.T) {
 	for range 20 {
 		c := running(t)
 		names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
-		for i := len(names) - 1; i >= 0; i-- {
-			c.node(1, "node-"+names[i], "NR@1")
-			c.pod(1, newPod(names[i], on("node-"+names[i]), tolerates("NR:60")))
+		for _, name := range slices.Backward(names) {
+			c.node(1, "node-"+name, "NR@1")
+			c.pod(1, newPod(name, on("node-"+name), tolerates("NR:60")))
 		}
 		c.Hold(at(10), taints.OwnsNoExecute)
 		c.Hold(at(100), nil)

@@ -46,40 +46,40 @@ func TestE6OneFailureDoesNotDelayOthers(t *testing.T) {
 
 // A change neither shortens the backoff nor is lost in it.
 func TestE6FailedAttemptKeepsItsBackoffWhileDeadlinesChange(t *testing.T) {
-	fail := func() cluster {
+	fail := func(t *testing.T) cluster {
 		c := runningWith(t, twoSeconds, newPod("p", tolerates("a:60")))
 		c.node(10, "n1", "a@10")
 		c.finish(71, c.startOne(71, "p"), eviction.Failed)
 		return c
 	}
 	t.Run("to now", func(t *testing.T) {
-		c := fail()
+		c := fail(t)
 		c.node(71.5, "n1", "a@10", "b@71")
 		c.startOne(73, "p")
 	})
 	t.Run("to later than the backoff", func(t *testing.T) {
-		c := fail()
+		c := fail(t)
 		c.pod(71.5, newPod("p", tolerates("a:90")))
 		c.startOne(101, "p")
 	})
 	t.Run("to later, but within the backoff", func(t *testing.T) {
-		c := fail()
+		c := fail(t)
 		c.pod(71.5, newPod("p", tolerates("a:61")))
 		c.startOne(73, "p")
 	})
 	t.Run("to never", func(t *testing.T) {
-		c := fail()
+		c := fail(t)
 		c.node(71.5, "n1")
 		c.idle(1e6)
 	})
 	t.Run("to never and back", func(t *testing.T) {
-		c := fail()
+		c := fail(t)
 		c.node(71.5, "n1")
 		c.node(72, "n1", "b@72")
 		c.startOne(73, "p")
 	})
 	t.Run("during the attempt", func(t *testing.T) {
-		c := fail()
+		c := fail(t)
 		work := c.startOne(73, "p")
 		c.pod(74, newPod("p", tolerates("a:300")))
 		c.finish(75, work, eviction.Failed)
@@ -87,7 +87,7 @@ func TestE6FailedAttemptKeepsItsBackoffWhileDeadlinesChange(t *testing.T) {
 		c.startOne(311, "p")
 	})
 	t.Run("to never, during the attempt", func(t *testing.T) {
-		c := fail()
+		c := fail(t)
 		work := c.startOne(73, "p")
 		c.node(74, "n1")
 		c.finish(75, work, eviction.Failed)

@@ -268,7 +268,7 @@ func TestStartEndsWhateverTheTime(t *testing.T) {
 	for name, times := range map[string][]time.Time{
 		"far future": {far, far.Add(1), far.Add(time.Hour)},
 		"far past":   {{}, far, {}},
-		"monotonic":  {time.Now(), time.Now().Round(0), time.Now().Add(time.Hour), time.Now().Round(0).Add(-time.Hour)}, //nolint:usetesting // readings to mix
+		"monotonic":  {time.Now(), time.Now().Round(0), time.Now().Add(time.Hour), time.Now().Round(0).Add(-time.Hour)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, start := range []time.Time{observerEpoch, {}, far, time.Now()} {

@@ -229,7 +229,7 @@ func TestT3OnlyAFailedGuardIsTriedAgain(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newAPIServer(newNode("n", "u"))
 			conflicts := 0
-			s.before = func(call string) error {
+			s.before = func(string) error {
 				if conflicts++; conflicts == 1 {
 					return apierrors.NewConflict(nodeResource, "n", errors.New("modified"))
 				}

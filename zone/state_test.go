@@ -111,7 +111,7 @@ func TestZ1RatesAreUpstreamsByDefault(t *testing.T) {
 		{zone.PartialDisruption, 0, 0},
 	} {
 		got := zone.DefaultRates().Rate(c.state, zone.Counts{Ready: c.size / 3, NotReady: c.size - c.size/3})
-		require.Equal(t, c.want, got, "%s of %d nodes", c.state, c.size) //nolint:testifylint // the very number, not one near it
+		require.Equal(t, c.want, got, "%s of %d nodes", c.state, c.size)
 	}
 	rates := zone.Rates{Normal: 3, Secondary: 2, LargeZone: 10}
 	require.InDelta(t, 3, rates.Rate(zone.FullDisruption, zone.Counts{NotReady: 10}), 0)
