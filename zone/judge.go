@@ -52,11 +52,14 @@ type Change struct {
 // allocates nothing when nothing has changed.
 func (t *Tracker[K]) Judge(now time.Time) Judgement {
 	t.advance(now)
-	j := Judgement{From: t.phase}
-	states := t.judgeStates()
+	j := Judgement{Phase: t.phase, From: t.phase}
+	if settled := t.phase == Settling && !t.now.Before(t.resume); len(t.dirty) == 0 && !settled {
+		return j
+	}
+	t.judgeStates()
 	t.phase = t.judgePhase()
 	j.Phase = t.phase
-	j.Changes = t.judgeRates(states, j.Phase != j.From)
+	j.Changes = t.judgeRates(j.Phase != j.From)
 	j.Gone = t.takeGone()
 	return j
 }
@@ -70,21 +73,12 @@ func (t *Tracker[K]) Next() (time.Time, bool) {
 // Phase returns the cluster's phase as it was last judged.
 func (t *Tracker[K]) Phase() Phase { return t.phase }
 
-// judgeStates gives the dirty zones their states, and returns the states that
-// they had.
-func (t *Tracker[K]) judgeStates() map[string]State {
-	if len(t.dirty) == 0 {
-		return nil
+// judgeStates gives the dirty zones their states. One that is gone is as good as
+// any: nobody is told about it here.
+func (t *Tracker[K]) judgeStates() {
+	for _, z := range t.dirty {
+		z.state = t.config.State(z.counts)
 	}
-	before := make(map[string]State, len(t.dirty))
-	for name := range t.dirty {
-		if z, ok := t.zones[name]; ok {
-			before[name] = z.state
-			z.state = t.config.State(z.counts)
-		}
-	}
-	clear(t.dirty)
-	return before
 }
 
 func (t *Tracker[K]) judgePhase() Phase {
@@ -117,35 +111,37 @@ func (t *Tracker[K]) allFullyDisrupted() bool {
 	return some
 }
 
-// judgeRates gives zones their rates: those in before, or all of them when the
+// judgeRates gives zones their rates: the dirty ones, or all of them when the
 // phase has changed. It returns the ones with a new state or rate.
-func (t *Tracker[K]) judgeRates(before map[string]State, all bool) []Change {
+func (t *Tracker[K]) judgeRates(all bool) []Change {
 	var changes []Change
-	judge := func(z *zone, from State) {
-		rate := 0.0
-		if t.phase == Acting {
-			rate = t.config.Rate(z.state, z.counts)
-		}
-		if z.told && from == z.state && rate == z.rate {
-			return
-		}
-		z.rate, z.told = rate, true
-		changes = append(changes, Change{z.name, from, z.state, z.counts, rate})
-	}
 	if all {
-		for name, z := range t.zones {
-			from, dirty := before[name]
-			if !dirty {
-				from = z.state
-			}
-			judge(z, from)
-		}
-	} else {
-		for name, from := range before {
-			judge(t.zones[name], from)
+		for _, z := range t.zones {
+			changes = t.judgeRate(z, changes)
 		}
 	}
+	for _, z := range t.dirty {
+		if z.dirty = false; z.members > 0 && !all {
+			changes = t.judgeRate(z, changes)
+		}
+	}
+	clear(t.dirty)
+	t.dirty = t.dirty[:0]
 	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Zone, b.Zone) })
+	return changes
+}
+
+// judgeRate appends to changes what is new about a zone.
+func (t *Tracker[K]) judgeRate(z *zone, changes []Change) []Change {
+	rate := 0.0
+	if t.phase == Acting {
+		rate = t.config.Rate(z.state, z.counts)
+	}
+	if z.told && z.before == z.state && rate == z.rate {
+		return changes
+	}
+	changes = append(changes, Change{z.name, z.before, z.state, z.counts, rate})
+	z.rate, z.before, z.told = rate, z.state, true
 	return changes
 }
 

@@ -52,9 +52,9 @@ type Node struct {
 // K identifies a node: its name, or a cluster's where the members are clusters.
 type Tracker[K comparable] struct {
 	config Config
-	nodes  map[K]*member
+	nodes  map[K]member
 	zones  map[string]*zone
-	dirty  map[string]struct{} // zones to judge
+	dirty  []*zone // to judge; some may be gone
 	gone   []string
 
 	phase  Phase
@@ -72,6 +72,8 @@ type zone struct {
 	members int
 	counts  Counts
 	state   State
+	before  State // as it was told last
+	dirty   bool
 	rate    float64
 	told    bool      // a Judgement has said something of it
 	known   time.Time // when the extent of the latest disruption is known
@@ -97,9 +99,8 @@ func New[K comparable](config Config, now time.Time) (*Tracker[K], error) {
 	}
 	return &Tracker[K]{
 		config: config,
-		nodes:  make(map[K]*member),
+		nodes:  make(map[K]member),
 		zones:  make(map[string]*zone),
-		dirty:  make(map[string]struct{}),
 		phase:  Settling,
 		resume: now.Add(config.Grace),
 		now:    now,
@@ -114,10 +115,6 @@ func (t *Tracker[K]) Observe(now time.Time, key K, node Node) {
 	if known && m.Node == node {
 		return
 	}
-	if !known {
-		m = &member{}
-		t.nodes[key] = m
-	}
 	fell := !node.Ready && (!known || m.Ready)
 	if known {
 		t.leave(m.Node, m.Zone != node.Zone)
@@ -130,6 +127,7 @@ func (t *Tracker[K]) Observe(now time.Time, key K, node Node) {
 	case fell:
 		m.notBefore = z.disrupted(t.now, t.config.Interval)
 	}
+	t.nodes[key] = m
 }
 
 // Forget drops a node.
@@ -148,11 +146,7 @@ func (t *Tracker[K]) Forget(key K) {
 // within that interval do not move it, so no node waits longer than that. It is
 // the zero time for a ready node and for one that is not known.
 func (t *Tracker[K]) NotBefore(key K) time.Time {
-	m, known := t.nodes[key]
-	if !known {
-		return time.Time{}
-	}
-	return m.notBefore
+	return t.nodes[key].notBefore
 }
 
 // Status is a zone as it was last judged, with its present counts.
@@ -177,21 +171,21 @@ func (t *Tracker[K]) Zones() []Status {
 func (t *Tracker[K]) enter(n Node, joins bool) *zone {
 	z, ok := t.zones[n.Zone]
 	if !ok {
-		z = &zone{name: n.Zone, state: Initial}
+		z = &zone{name: n.Zone, state: Initial, before: Initial}
 		t.zones[n.Zone] = z
 	}
 	if joins {
 		z.members++
 	}
 	z.counts.add(n, +1)
-	t.dirty[n.Zone] = struct{}{}
+	t.soil(z)
 	return z
 }
 
 func (t *Tracker[K]) leave(n Node, parts bool) {
 	z := t.zones[n.Zone]
 	z.counts.add(n, -1)
-	t.dirty[n.Zone] = struct{}{}
+	t.soil(z)
 	if !parts {
 		return
 	}
@@ -201,6 +195,14 @@ func (t *Tracker[K]) leave(n Node, parts bool) {
 		if z.told {
 			t.gone = append(t.gone, n.Zone)
 		}
+	}
+}
+
+// soil makes sure that the zone is judged.
+func (t *Tracker[K]) soil(z *zone) {
+	if !z.dirty {
+		z.dirty = true
+		t.dirty = append(t.dirty, z)
 	}
 }
 

@@ -19,7 +19,8 @@
 // clock runs, and whatever an informer does is on neither side.
 //
 // Where upstream exports only a part of the work, upstream is charged for that
-// part and we for the whole; the comment on each benchmark names the functions.
+// part and we for the whole, or our whole has a row of its own; the comment on each
+// benchmark names the functions.
 //
 // Allocations and bytes hardly depend on the machine's load, wall-clock times
 // do, by a factor of ten on a busy one. So the table compares the CPU time of the

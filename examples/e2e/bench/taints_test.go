@@ -16,15 +16,15 @@ func taintComparisons() []comparison {
 	healthy, ill := readyNode("node-1"), taintedNode()
 	return []comparison{
 		{
-			name: "taints of a quiet node, given those desired", of: "taints", sizes: []int{len(healthy.Spec.Taints)},
+			name: "changes of a quiet node, desired taints given", of: "taints", sizes: []int{len(healthy.Spec.Taints)},
 			ours: reconcileOurs(healthy), upstream: reconcileUpstream(healthy),
 		},
 		{
-			name: "taints of a quiet node, given those desired", of: "taints", sizes: []int{len(ill.Spec.Taints)},
+			name: "changes of a quiet node, desired taints given", of: "taints", sizes: []int{len(ill.Spec.Taints)},
 			ours: reconcileOurs(ill), upstream: reconcileUpstream(ill),
 		},
-		{name: "taints of a quiet node, from its conditions", of: "taints", sizes: []int{len(healthy.Spec.Taints)}, ours: desiredOurs(healthy)},
-		{name: "taints of a quiet node, from its conditions", of: "taints", sizes: []int{len(ill.Spec.Taints)}, ours: desiredOurs(ill)},
+		{name: "changes of a quiet node, desired taints worked out", of: "taints", sizes: []int{len(healthy.Spec.Taints)}, ours: desiredOurs(healthy)},
+		{name: "changes of a quiet node, desired taints worked out", of: "taints", sizes: []int{len(ill.Spec.Taints)}, ours: desiredOurs(ill)},
 		{name: "diff of equal lists", of: "taints", sizes: []int{len(ill.Spec.Taints)}, ours: diffOurs, upstream: diffUpstream},
 		{name: "toleration for each NoExecute taint", of: "taints", sizes: []int{2}, ours: matchOurs, upstream: matchUpstream},
 	}
