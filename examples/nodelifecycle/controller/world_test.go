@@ -58,6 +58,9 @@ func newWorld(t *testing.T, config Config) *world {
 	if config.Health.Grace == 0 {
 		config.Health.Grace = grace
 	}
+	if config.Zone.Interval == 0 {
+		config.Zone.Interval = interval
+	}
 	if config.Zone.Rate == nil {
 		config.Zone.Rate = func(zone.State, zone.Counts) float64 { return 0.1 }
 	}
