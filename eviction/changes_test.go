@@ -284,6 +284,16 @@ func TestE3RecreatedNodeStartsAnew(t *testing.T) {
 	}
 }
 
+func TestE3NodeRecreatedWithoutItsTaintsEvictsNobody(t *testing.T) {
+	c := running(t, newPod("p", tolerates("a:60")))
+	c.node(10, "n1", "a")
+	again := newNode("n1")
+	again.UID = "another"
+	c.ObserveNode(at(50), again)
+	c.stays("p", eviction.NoTaints)
+	c.idle(1e6)
+}
+
 func TestE3DeletedPodIsForgotten(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")), newPod("q", tolerates("a:61")))
 	c.node(10, "n1", "a@10")

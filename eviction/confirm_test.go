@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
@@ -91,9 +92,8 @@ func TestE6ConfirmedEvictionCarriesTheVersionThatItHasRead(t *testing.T) {
 		require.Equal(s, "n1", s.calls[1].name)
 		require.Contains(s, s.calls[2].patch, `"resourceVersion":"`+read+`"`)
 		require.Contains(s, s.calls[2].patch, `"uid":"p"`)
-		preconditions := s.calls[3].delete.Preconditions
-		require.Equal(s, types.UID("p"), *preconditions.UID)
-		require.Equal(s, "102", *preconditions.ResourceVersion) // that of the patch's answer
+		uid, answered := types.UID("p"), "102" // the version that the patch has made
+		require.Equal(s, &metav1.Preconditions{UID: &uid, ResourceVersion: &answered}, s.calls[3].delete.Preconditions)
 	})
 }
 
@@ -101,7 +101,8 @@ func TestE6ConfirmedEvictionOfAMarkedPodCarriesTheVersionThatItHasRead(t *testin
 	play(t, sceneOptions{confirm: true, pod: newPod("p", marked)}, func(s *scene) {
 		read := s.get("ns", "p").ResourceVersion
 		s.acts(eviction.Evicted, "get pod", "get node", "delete")
-		require.Equal(s, read, *s.calls[2].delete.Preconditions.ResourceVersion)
+		uid := types.UID("p")
+		require.Equal(s, &metav1.Preconditions{UID: &uid, ResourceVersion: &read}, s.calls[2].delete.Preconditions)
 	})
 }
 
@@ -150,7 +151,9 @@ func TestE6ConfirmationKnowsWhatIsHeldAndExempt(t *testing.T) {
 			s.tracker.Finish(time.Now(), s.work, eviction.Report{Outcome: eviction.Failed, Wait: time.Second})
 			s.tracker.Hold(time.Now(), taints.OwnsNoExecute)
 			time.Sleep(time.Second)
-			s.work, _ = s.tracker.Start(time.Now())
+			var ok bool
+			s.work, ok = s.tracker.Start(time.Now())
+			require.True(s, ok)
 			s.putNode(newNode("n1", "NR"))
 			s.acts(eviction.NotDue, "get pod", "get node")
 		})

@@ -107,8 +107,9 @@ func TestE5EvictionThatIsDeniedForLongHappensOnceInTheEnd(t *testing.T) {
 		c.taint(newNode("n1", "a"))
 		c.run(time.Hour)
 
-		require.Equal(t, time.Minute, deletes[0], "not before its deadline")
 		last := len(deletes) - 1
+		require.Positive(t, last, "it is tried again")
+		require.Equal(t, time.Minute, deletes[0], "not before its deadline")
 		require.Less(t, deletes[last-1], 10*time.Minute)
 		require.LessOrEqual(t, deletes[last], 11*time.Minute, "at the latest a minute after it was let go")
 		for i := 1; i <= last; i++ {

@@ -34,3 +34,15 @@ func TestZ2NothingStaysOfNodesAndZonesThatAreForgotten(t *testing.T) {
 	require.Empty(t, tracker.dirty)
 	require.Empty(t, tracker.gone)
 }
+
+// Whoever judges seldom pays for the zones that have changed, not for the changes.
+func TestZ2ManyChangesOfAZoneAreOneToJudge(t *testing.T) {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	tracker, err := New[int](Config{}, now)
+	require.NoError(t, err)
+	tracker.Observe(now, -1, Node{Zone: "a", Ready: true})
+	for i := range 1000 {
+		tracker.Observe(now, i%10, Node{Zone: "a", Ready: i%3 == 0})
+	}
+	require.Len(t, tracker.dirty, 1)
+}

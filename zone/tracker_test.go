@@ -286,4 +286,12 @@ func TestObserveAndJudgeWithoutNewsAllocateNothing(t *testing.T) {
 			t.Error("news")
 		}
 	}))
+	ready := false
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		c.Observe(c.now, "b3", zone.Node{Zone: "b", Ready: ready})
+		if c.judge().Changed() {
+			t.Error("news")
+		}
+		ready = !ready
+	}), "a node that goes down in a zone where that makes no difference")
 }

@@ -118,8 +118,12 @@ func withPrograms(run func() int) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(programs)
-	return run()
+	code := run()
+	if err := os.RemoveAll(programs); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // startController starts the controller as a process on the cluster's API
@@ -171,7 +175,7 @@ func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer listener.Close()
+	require.NoError(t, listener.Close())
 	return listener.Addr().String()
 }
 

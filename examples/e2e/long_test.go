@@ -134,7 +134,7 @@ func TestPartialDisruptionOfASmallZone(t *testing.T) {
 func TestLeaderKilled(t *testing.T) {
 	long(t)
 	const tolerated = 40 * time.Second
-	c := newCluster(t, map[string]int{"a": 12}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To(int64(tolerated.Seconds())))})
+	c := newCluster(t, map[string]int{"a": 12}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(new(int64(tolerated.Seconds())))})
 	election := []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}
 	first := c.startController(election...)
 	time.Sleep(2 * time.Second)

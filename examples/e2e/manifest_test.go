@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -52,10 +53,9 @@ func TestManifestGivesTheRightsThatAreNeeded(t *testing.T) {
 // applyManifest creates what the manifest says about rights.
 func (c *cluster) applyManifest(path string) {
 	c.t.Helper()
-	file, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	require.NoError(c.t, err)
-	defer file.Close()
-	documents := yaml.NewDocumentDecoder(file)
+	documents := yaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(text)))
 	buffer := make([]byte, 1<<20)
 	for {
 		n, err := documents.Read(buffer)

@@ -34,7 +34,7 @@ func TestNodeBackInTimeLosesNoPod(t *testing.T) {
 // their tolerations, and starts it again (kubernetes #108268).
 func TestRestartKeepsDeadlines(t *testing.T) {
 	const tolerated = 20 * time.Second
-	seconds := ptr.To(int64(tolerated.Seconds()))
+	seconds := new(int64(tolerated.Seconds()))
 	c := newCluster(t, map[string]int{"a": 20}, fleet.Pod{Name: "web-a", Tolerations: fleet.Tolerate(seconds)},
 		fleet.Pod{Name: "web-b", Tolerations: fleet.Tolerate(seconds)})
 	// The lease of a killed leader has to end before the deadlines do.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -174,16 +175,6 @@ func (n *nodeSeen) wantHealthy() error {
 	return nil
 }
 
-// timeAdded returns when the node's NoExecute taint says that it was added.
-func (n *nodeSeen) timeAdded() time.Time {
-	for _, t := range n.taints {
-		if t.Effect == corev1.TaintEffectNoExecute && t.TimeAdded != nil {
-			return t.TimeAdded.Time
-		}
-	}
-	return time.Time{}
-}
-
 // evicted returns the names of the pods that were seen to go.
 func (w *witness) evicted() []string {
 	var names []string
@@ -223,9 +214,8 @@ func (c *controller) get(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
+	if err := errors.Join(err, response.Body.Close()); err != nil {
 		return "", err
 	}
 	if response.StatusCode != http.StatusOK {

@@ -79,3 +79,36 @@ func TestOtherSubresourcesAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A scheduler reports in the same condition why it could not place a pod. The
+// arrival on the node is a transition of it.
+func TestBindingAfterUnschedulable(t *testing.T) {
+	onEachServer(t, func(t *testing.T, s subject) {
+		pod := s.createPod("p", "")
+		_, err := s.patchPod("p", strategicPatch, `{"status":{"conditions":[{"type":"PodScheduled","status":"False",`+
+			`"reason":"Unschedulable","lastTransitionTime":"2001-01-01T00:00:00Z"},{"type":"Other","status":"True"}]}}`, "status")
+		must(t, err)
+		stale := binding(pod, "n")
+		stale.ResourceVersion = pod.ResourceVersion
+		err = s.client.CoreV1().Pods(s.ns).Bind(s.ctx, stale, metav1.CreateOptions{})
+		wantCode(t, "an old version", err, http.StatusConflict)
+		must(t, s.bind("p", "n"))
+
+		for _, condition := range s.getPod("p").Status.Conditions {
+			if condition.Type != corev1.PodScheduled {
+				continue
+			}
+			equal(t, "status", condition.Status, corev1.ConditionTrue)
+			equal(t, "reason", condition.Reason, "")
+			if age := time.Since(condition.LastTransitionTime.Time); age > time.Minute {
+				t.Errorf("scheduled %v ago, want now", age)
+			}
+		}
+		equal(t, "conditions", len(s.getPod("p").Status.Conditions), 2)
+
+		gated := podNamed("q", "")
+		gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}}
+		s.create(gated)
+		wantCode(t, "a gated pod", s.bind("q", "n"), http.StatusConflict)
+	})
+}

@@ -24,8 +24,9 @@ type Cluster struct {
 
 // NewCluster returns an empty cluster: no node, no namespace.
 //
-// It keeps the last 65,536 changes of every resource for watches and the last
-// 1,000 events; an older event is deleted, as its time to live does elsewhere.
+// It keeps at least the last 65,536 changes of every resource for watches, and
+// the last 1,000 events; an older event is deleted, as its time to live does
+// elsewhere.
 func NewCluster() *Cluster {
 	return newCluster(limits{history: 1 << 16, events: 1000})
 }
