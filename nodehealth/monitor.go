@@ -144,7 +144,9 @@ func (m *Monitor) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
 	if lease.Spec.HolderIdentity != nil {
 		holder = *lease.Spec.HolderIdentity
 	}
-	changed := v.holder != holder || !v.renewed.Equal(&renewed)
+	// In this order: most changes are renewals, and comparing two strings that are
+	// not in any cache costs a fifth of it all.
+	changed := !v.renewed.Equal(&renewed) || v.holder != holder
 	if !v.hasLease {
 		changed = m.synced
 	}
