@@ -180,8 +180,8 @@ func (g *Group[G, K, V]) Retire(group G) {
 	g.settle(l)
 }
 
-// Start hands out the key that could start first among all queues; see
-// [Queue.Start].
+// Start hands out the key that could start first among all queues, and of those
+// that could start at the same time the one added first; see [Queue.Start].
 func (g *Group[G, K, V]) Start(now time.Time) (Item[K, V], bool) {
 	now = g.advance(now)
 	for len(g.ready.places) > 0 {
