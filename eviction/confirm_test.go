@@ -2,6 +2,7 @@ package eviction_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -109,10 +110,19 @@ func TestE6ConfirmedEvictionOfAMarkedPodCarriesTheVersionThatItHasRead(t *testin
 // What was confirmed is no longer true when it is written: somebody has lengthened
 // the toleration in between. The pod is not deleted, and looked at again.
 func TestE6PodThatChangesAfterItWasConfirmedIsNotDeleted(t *testing.T) {
-	for _, verb := range []string{"get node", "patch", "delete"} {
-		t.Run("before "+verb, func(t *testing.T) {
-			play(t, sceneOptions{confirm: true, pod: newPod("p", tolerates("a:60"))}, func(s *scene) {
-				s.before = once(verb, func() error {
+	for _, test := range []struct {
+		verb string
+		pod  *corev1.Pod
+	}{
+		{"get node", newPod("p", tolerates("a:60"))},
+		{"patch", newPod("p", tolerates("a:60"))},
+		{"delete", newPod("p", tolerates("a:60"))},
+		{"get node", newPod("p", marked)},
+		{"delete", newPod("p", marked)},
+	} {
+		t.Run(fmt.Sprintf("before %s, marked=%v", test.verb, eviction.Marked(test.pod)), func(t *testing.T) {
+			play(t, sceneOptions{confirm: true, pod: test.pod}, func(s *scene) {
+				s.before = once(test.verb, func() error {
 					saved := s.get("ns", "p")
 					saved.Spec.Tolerations = tolerationList("a")
 					s.put(saved)

@@ -144,8 +144,8 @@ func (m *Monitor) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
 	if lease.Spec.HolderIdentity != nil {
 		holder = *lease.Spec.HolderIdentity
 	}
-	// In this order: most changes are renewals, and comparing two strings that are
-	// not in any cache costs a fifth of it all.
+	// In this order: most changes are renewals, and then the strings need not be
+	// read.
 	changed := !v.renewed.Equal(&renewed) || v.holder != holder
 	if !v.hasLease {
 		changed = m.synced

@@ -61,22 +61,38 @@ func BenchmarkZoneFromScratch(b *testing.B) {
 	}
 }
 
-// A look when nothing has changed. All zones but one are dead, so that finding one
-// that is not takes long.
-func BenchmarkJudgeWithoutNews(b *testing.B) {
+// A change where all zones but one are dead, so that finding one that is not takes
+// long.
+func BenchmarkJudgeAmongDeadZones(b *testing.B) {
 	for _, zones := range []int{10, 1000} {
 		b.Run(fmt.Sprint("zones=", zones), func(b *testing.B) {
 			tracker, err := zone.New[string](zone.Config{}, epoch)
 			require.NoError(b, err)
 			for i, name := range names("zone-", zones) {
-				tracker.Observe(epoch, name, zone.Node{Zone: name, Ready: i == 0}) // all dead but one: the longest look
+				tracker.Observe(epoch, name, zone.Node{Zone: name, Ready: i == 0})
 			}
 			tracker.Judge(epoch)
 			b.ReportAllocs()
+			ready := false
 			for b.Loop() {
+				tracker.Observe(epoch, "flaps", zone.Node{Zone: "zone-0", Ready: ready})
 				tracker.Judge(epoch)
+				ready = !ready
 			}
 		})
+	}
+}
+
+func BenchmarkJudgeWithoutNews(b *testing.B) {
+	tracker, err := zone.New[string](zone.Config{}, epoch)
+	require.NoError(b, err)
+	for i, name := range names("zone-", 10) {
+		tracker.Observe(epoch, name, zone.Node{Zone: name, Ready: i == 0})
+	}
+	tracker.Judge(epoch)
+	b.ReportAllocs()
+	for b.Loop() {
+		tracker.Judge(epoch)
 	}
 }
 
