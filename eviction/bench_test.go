@@ -2,6 +2,7 @@ package eviction_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"testing"
 
@@ -56,38 +57,44 @@ func BenchmarkTaintANodeOf110Pods(b *testing.B) {
 
 const million = 1_000_000
 
+const podsPerNode = 100
+
 // crowded is a tracker with a million pods that are due at many times, on 10,000
-// tainted nodes, made of as few objects as possible.
-func crowded(b *testing.B) (*eviction.Tracker, *corev1.Pod) {
+// tainted nodes. It returns their UIDs as well, those of a node side by side.
+func crowded(b *testing.B) (*eviction.Tracker, []types.UID) {
 	b.Helper()
 	tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
 	if err != nil {
 		b.Fatal(err)
 	}
+	uids := make([]types.UID, 0, million)
 	pod := newPod("p")
 	pod.Spec.Tolerations = defaultTolerations()
-	for n := range 10_000 {
-		node := newNode(fmt.Sprintf("node-%05d", n), fmt.Sprintf("UN@%d", n%300))
+	for n := range million / podsPerNode {
+		node := newNode(nodeName(n*podsPerNode), fmt.Sprintf("UN@%d", n%300))
 		tracker.ObserveNode(at(300), node)
 		pod.Spec.NodeName = node.Name
-		for p := range million / 10_000 {
+		for p := range podsPerNode {
 			pod.Name = fmt.Sprintf("some-deployment-5d8f7c6b9-%02d", p)
-			pod.UID = types.UID(fmt.Sprintf("c56a4180-65aa-42ec-a945-%012d", n*100+p))
+			pod.UID = types.UID(fmt.Sprintf("c56a4180-65aa-42ec-a945-%012d", len(uids)))
+			uids = append(uids, pod.UID)
 			tracker.ObservePod(at(300), pod)
 		}
 	}
 	tracker.Synced()
-	return tracker, pod
+	return tracker, uids
 }
+
+// nodeName is the name of the node that the pod of that number is on.
+func nodeName(pod int) string { return fmt.Sprintf("node-%05d", pod/podsPerNode) }
 
 // A pod that is bound to a tainted node, and deleted.
 func BenchmarkAddAndCancelAmongAMillion(b *testing.B) {
-	tracker, pod := crowded(b)
+	tracker, _ := crowded(b)
 	pods := make([]*corev1.Pod, 1024)
 	for i := range pods {
-		pods[i] = pod.DeepCopy()
-		pods[i].UID = types.UID(fmt.Sprintf("another-%d", i))
-		pods[i].Spec.NodeName = fmt.Sprintf("node-%05d", i)
+		pods[i] = newPod("another", withUID(types.UID(fmt.Sprintf("another-%d", i))), on(nodeName(i*podsPerNode)))
+		pods[i].Spec.Tolerations = defaultTolerations()
 	}
 	now, i := at(301), 0
 	b.ReportAllocs()
@@ -104,29 +111,38 @@ func BenchmarkAddAndCancelAmongAMillion(b *testing.B) {
 }
 
 // A pod that is known tolerates its node for ever, and then not: its timer alone.
+// In turn it is one of a thousand pods, at random any of the million.
 func BenchmarkCancelAndSetATimerAmongAMillion(b *testing.B) {
-	tracker, pod := crowded(b)
-	type pair struct{ limited, endless *corev1.Pod }
-	pairs := make([]pair, 1024)
-	for i := range pairs {
-		limited := pod.DeepCopy()
-		limited.Spec.NodeName = fmt.Sprintf("node-%05d", i)
-		limited.UID = types.UID(fmt.Sprintf("c56a4180-65aa-42ec-a945-%012d", i*100))
-		endless := limited.DeepCopy()
-		endless.Spec.Tolerations = tolerationList("*")
-		pairs[i] = pair{limited, endless}
-	}
-	now, i := at(301), 0
-	b.ReportAllocs()
-	b.ResetTimer()
-	for b.Loop() {
-		p := &pairs[i%len(pairs)]
-		i++
-		tracker.ObservePod(now, p.endless)
-		if tracker.Pending() != million-1 {
-			b.Fatal(tracker.Pending())
-		}
-		tracker.ObservePod(now, p.limited)
+	for _, test := range []struct {
+		name   string
+		choose func(i int, random *rand.Rand) int
+	}{
+		{"in turn", func(i int, _ *rand.Rand) int { return i % 1024 * podsPerNode }},
+		{"at random", func(_ int, random *rand.Rand) int { return random.IntN(million) }},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			tracker, uids := crowded(b)
+			names := make([]string, million/podsPerNode)
+			for n := range names {
+				names[n] = nodeName(n * podsPerNode)
+			}
+			pod, random := newPod("p"), rand.New(rand.NewPCG(1, 0))
+			limited, endless := defaultTolerations(), tolerationList("*")
+			now, i := at(301), 0
+			b.ReportAllocs()
+			b.ResetTimer()
+			for b.Loop() {
+				k := test.choose(i, random)
+				i++
+				pod.UID, pod.Spec.NodeName, pod.Spec.Tolerations = uids[k], names[k/podsPerNode], endless
+				tracker.ObservePod(now, pod)
+				if tracker.Pending() != million-1 {
+					b.Fatal(tracker.Pending())
+				}
+				pod.Spec.Tolerations = limited
+				tracker.ObservePod(now, pod)
+			}
+		})
 	}
 }
 
@@ -142,14 +158,14 @@ func BenchmarkMemoryOfAMillionPending(b *testing.B) {
 		if tracker.Pending() != million {
 			b.Fatal(tracker.Pending())
 		}
-		strings := len("some-deployment-5d8f7c6b9-00") + 4 + len("c56a4180-65aa-42ec-a945-000000000000") + 12 // in their size classes
+		strings := 32 + 48 // the name and the UID, in their size classes
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/million-float64(strings), "B/pod")
 		runtime.KeepAlive(tracker)
 	}
 	b.ReportMetric(0, "ns/op")
 }
 
-// A million pods become due together, and each is evicted.
+// A million pods become due together, and each is handed out and evicted.
 func BenchmarkDrainPerPod(b *testing.B) {
 	tracker, _ := crowded(b)
 	now := at(1e6)

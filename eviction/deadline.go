@@ -73,10 +73,36 @@ func (v Verdict) DueAt(now time.Time) bool { return v.Leaves() && !v.Due.After(n
 // ended at its start. Of several tolerations that match a taint the first counts,
 // as upstream.
 func Decide(on []Taint, pod Pod, matcher taints.Matcher) Verdict {
-	if len(on) == 0 {
-		return Verdict{Reason: NoTaints}
+	return decide(on, &pod, matcher).verdict(on)
+}
+
+// A ruling is a Verdict in few words. A verdict has a copy of its taint, which is
+// most of it, and a tracker that places the pods of a node has no use for that.
+type ruling struct {
+	reason     Reason
+	due        time.Time
+	by         int // index of the taint
+	toleration *corev1.Toleration
+}
+
+func (r ruling) leaves() bool { return r.reason == Untolerated || r.reason == TolerationEnds }
+
+func (r ruling) dueAt(now time.Time) bool { return r.leaves() && !r.due.After(now) }
+
+// verdict writes the ruling out, given the taints that it was made from.
+func (r ruling) verdict(on []Taint) Verdict {
+	v := Verdict{Reason: r.reason, Due: r.due, Toleration: r.toleration}
+	if r.leaves() {
+		v.Taint = on[r.by]
 	}
-	verdict := Verdict{Reason: Tolerated}
+	return v
+}
+
+func decide(on []Taint, pod *Pod, matcher taints.Matcher) ruling {
+	if len(on) == 0 {
+		return ruling{reason: NoTaints}
+	}
+	earliest := ruling{reason: Tolerated}
 	for i := range on {
 		taint := &on[i]
 		toleration := matcher.First(pod.Tolerations, &taint.Taint)
@@ -87,12 +113,12 @@ func Decide(on []Taint, pod Pod, matcher taints.Matcher) Verdict {
 			}
 			reason, due = TolerationEnds, end(later(taint.Start, pod.Arrived), due, *toleration.TolerationSeconds)
 		}
-		if verdict.Leaves() && !due.Before(verdict.Due) {
+		if earliest.leaves() && !due.Before(earliest.due) {
 			continue
 		}
-		verdict = Verdict{Reason: reason, Due: due, Taint: *taint, Toleration: toleration}
+		earliest = ruling{reason, due, i, toleration}
 	}
-	return verdict
+	return earliest
 }
 
 // end returns when a toleration of so many seconds ends. One that grants no time

@@ -203,7 +203,7 @@ func (t *Tracker) Verdict(uid types.UID) (Verdict, bool) {
 	if !known {
 		return Verdict{}, false
 	}
-	return t.verdict(p), true
+	return t.rule(p).verdict(p.node.acting), true
 }
 
 // Pending returns how many pods wait to be evicted, now or later.
@@ -289,21 +289,21 @@ func (t *Tracker) decide(now time.Time, p *pod) {
 // back the mark that says that it is about to be evicted. That is urgent, and has
 // the same time at each look, so that a look does not cost it its place.
 func (t *Tracker) nextStep(now time.Time, p *pod) (time.Time, bool) {
-	verdict := t.verdict(p)
-	if p.marked && !p.gone && !verdict.DueAt(now) {
+	ruling := t.rule(p)
+	if p.marked && !p.gone && !ruling.dueAt(now) {
 		return p.Seen, true
 	}
-	return verdict.Due, verdict.Leaves()
+	return ruling.due, ruling.leaves()
 }
 
-func (t *Tracker) verdict(p *pod) Verdict {
+func (t *Tracker) rule(p *pod) ruling {
 	switch {
 	case p.gone:
-		return Verdict{Reason: Gone}
+		return ruling{reason: Gone}
 	case p.exempt:
-		return Verdict{Reason: Exempt}
+		return ruling{reason: Exempt}
 	}
-	return Decide(p.node.acting, p.Pod, t.config.Matcher)
+	return decide(p.node.acting, &p.Pod, t.config.Matcher)
 }
 
 // acting returns the taints that are not held.

@@ -110,7 +110,7 @@ func (t *Tracker) Start(now time.Time) (Work, bool) {
 		}
 		t.starts++
 		p.acting = t.starts
-		verdict := t.verdict(p)
+		verdict := t.rule(p).verdict(p.node.acting)
 		return Work{
 			Pod:        p.key,
 			Node:       p.node.name,

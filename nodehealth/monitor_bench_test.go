@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/nodehealth"
 )
@@ -19,24 +21,21 @@ const manyNodes = 100_000
 
 // cluster is nodes that report and their leases, in versions that differ by a beat.
 type cluster struct {
-	nodes      []*corev1.Node
-	conditions [2][]corev1.NodeCondition // shared, which is as good as having just been decoded
-	leases     [2][]*coordinationv1.Lease
+	nodes  []*corev1.Node
+	leases [2][]*coordinationv1.Lease
 }
 
 func newCluster(n int) *cluster {
 	c := &cluster{}
-	for version := range c.conditions {
-		written := nodeClock.Add(time.Duration(version) * 10 * time.Second)
-		c.conditions[version] = reportingNode("", "", written).Status.Conditions
-		for i := range n {
-			name := fmt.Sprintf("node-%06d", i)
-			c.leases[version] = append(c.leases[version], renewedLease(name, written))
-			if version == 0 {
-				node := bareNode(name, "uid-of-"+name)
-				node.Status.Conditions = c.conditions[0]
-				c.nodes = append(c.nodes, node)
-			}
+	conditions := reportingNode("", "", nodeClock).Status.Conditions
+	for i := range n {
+		name := fmt.Sprintf("node-%06d", i)
+		node := bareNode(name, "uid-of-"+name)
+		node.Status.Conditions = conditions // shared, to save memory
+		c.nodes = append(c.nodes, node)
+		for version := range c.leases {
+			written := nodeClock.Add(time.Duration(version) * 10 * time.Second)
+			c.leases[version] = append(c.leases[version], renewedLease(strings.Clone(name), written))
 		}
 	}
 	return c
@@ -101,19 +100,28 @@ func BenchmarkObserveNode(b *testing.B) {
 	b.Run(fmt.Sprintf("nodes=%d", manyNodes), func(b *testing.B) {
 		c := newCluster(manyNodes)
 		monitor := c.watched(b)
-		order := visits(manyNodes)
+		type identity struct {
+			name string
+			uid  types.UID
+		}
+		var nodes []identity
+		for _, i := range visits(manyNodes) {
+			name := strings.Clone(c.nodes[i].Name)
+			nodes = append(nodes, identity{name, types.UID("uid-of-" + name)})
+		}
+		node := reportingNode("", "", nodeClock)
+		ready := &node.Status.Conditions[4]
 		now, i := observerEpoch, -1
 		b.ReportAllocs()
 		for b.Loop() {
-			now = now.Add(100 * time.Microsecond)
-			if i++; i == len(order) {
+			if i++; i == len(nodes) {
 				i = 0
 			}
-			node := c.nodes[order[i]]
-			node.Status.Conditions = c.conditions[(i/manyNodes+1)%2]
+			now = now.Add(100 * time.Microsecond)
+			node.Name, node.UID, ready.LastHeartbeatTime.Time = nodes[i].name, nodes[i].uid, now
 			monitor.ObserveNode(now, node)
 		}
-		if at, _ := monitor.LastBeat(c.nodes[order[i]].Name); !at.Equal(now) {
+		if at, _ := monitor.LastBeat(nodes[i].name); !at.Equal(now) {
 			b.Fatal("these were no beats")
 		}
 	})

@@ -207,7 +207,11 @@ func (c *Controller) declare(now time.Time) (Action, bool) {
 		}
 		n := c.nodes[silent.Name]
 		data, change, err := nodehealth.UnknownPatch(n.object, now)
-		if err != nil || !change {
+		if err != nil { // as for taints.Patch: no API server has such a node
+			c.health.Finish(now, silent, nodehealth.Undecided)
+			continue
+		}
+		if !change {
 			c.health.Finish(now, silent, nodehealth.Declared)
 			continue
 		}
