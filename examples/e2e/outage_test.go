@@ -126,10 +126,11 @@ func (c *cluster) wantCalls(failed []string) {
 	}
 	// Two changes of taints on the way down, since NoExecute comes later than
 	// NoSchedule, and one on the way up. One more at the very start took away the
-	// not-ready taint that the API server gives to a new node.
+	// not-ready taint that the API server gives to a new node. On a machine so slow
+	// that the two on the way down are due together they are one.
 	taints := count("patch", "nodes")
 	for _, node := range failed {
-		require.Equal(c.t, 4, taints[node], "patches of node %s", node)
+		require.Contains(c.t, []int{3, 4}, taints[node], "patches of node %s", node)
 	}
 	status := count("patch", "nodes/status")
 	require.Len(c.t, status, len(failed), "only failed nodes are declared")
