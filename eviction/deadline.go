@@ -58,7 +58,9 @@ type Verdict struct {
 }
 
 // Leaves reports whether the pod must leave at some time.
-func (v Verdict) Leaves() bool { return v.Reason == Untolerated || v.Reason == TolerationEnds }
+func (v Verdict) Leaves() bool { return v.Reason.leaves() }
+
+func (r Reason) leaves() bool { return r == Untolerated || r == TolerationEnds }
 
 // DueAt reports whether the pod must have left at that time.
 func (v Verdict) DueAt(now time.Time) bool { return v.Leaves() && !v.Due.After(now) }
@@ -85,7 +87,7 @@ type ruling struct {
 	toleration *corev1.Toleration
 }
 
-func (r ruling) leaves() bool { return r.reason == Untolerated || r.reason == TolerationEnds }
+func (r ruling) leaves() bool { return r.reason.leaves() }
 
 func (r ruling) dueAt(now time.Time) bool { return r.leaves() && !r.due.After(now) }
 

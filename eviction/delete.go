@@ -172,7 +172,7 @@ func (d *Delete) unmark(ctx context.Context, pods Pods, work Work) Report {
 		return Report{Outcome: AlreadyGone}
 	case err != nil:
 		return Report{Outcome: Failed, Err: fmt.Errorf("read pod %s to take back its mark: %w", work.Pod, err)}
-	case live.UID != work.Pod.UID || live.DeletionTimestamp != nil:
+	case work.gone(live):
 		return Report{Outcome: AlreadyGone}
 	case !Marked(live):
 		return Report{Outcome: Unmarked}
@@ -207,7 +207,7 @@ func (d *Delete) failure(ctx context.Context, pods Pods, work Work, err error) R
 	}
 	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
 		live, readErr := pods.Get(ctx, work.Pod.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(readErr) || readErr == nil && (live.UID != work.Pod.UID || live.DeletionTimestamp != nil) {
+		if apierrors.IsNotFound(readErr) || readErr == nil && work.gone(live) {
 			return Report{Outcome: AlreadyGone}
 		}
 	}

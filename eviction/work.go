@@ -40,7 +40,7 @@ type Work struct {
 // from the tracker's view when it handed out the work: when taints and pod were
 // first seen, what is held and what is exempt.
 func (w Work) Reconsider(live *corev1.Pod, on *corev1.Node, now time.Time) Verdict {
-	if live == nil || on == nil || live.UID != w.Pod.UID || live.DeletionTimestamp != nil {
+	if live == nil || on == nil || w.gone(live) {
 		return Verdict{Reason: Gone}
 	}
 	if w.config.Exempt != nil && w.config.Exempt(live) {
@@ -53,6 +53,12 @@ func (w Work) Reconsider(live *corev1.Pod, on *corev1.Node, now time.Time) Verdi
 	view := w.pod
 	view.Tolerations = live.Spec.Tolerations
 	return Decide(acting(noExecute(on, before, true, now), w.held), view, w.config.Matcher)
+}
+
+// gone reports whether a pod that was just read is another one than the work is
+// about, or on its way out already.
+func (w Work) gone(live *corev1.Pod) bool {
+	return live.UID != w.Pod.UID || live.DeletionTimestamp != nil
 }
 
 // Outcome is what came of work.

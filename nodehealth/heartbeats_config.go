@@ -1,6 +1,7 @@
 package nodehealth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,25 +211,17 @@ func (c HeartbeatsConfig) Validate() error {
 
 // withDefaults leaves Rand alone: its default is not a core's to name.
 func (c HeartbeatsConfig) withDefaults() HeartbeatsConfig {
-	c.LeaseDuration = orDefault(c.LeaseDuration, defaultLeaseDuration)
-	c.RenewInterval = orDefault(c.RenewInterval, max(c.LeaseDuration/renewIntervalFraction, 1))
-	c.StatusInterval = orDefault(c.StatusInterval, defaultStatusInterval)
-	c.ReportInterval = orDefault(c.ReportInterval, defaultReportInterval)
-	c.Jitter = orDefault(c.Jitter, defaultJitter)
-	c.Timeout = orDefault(c.Timeout, c.RenewInterval)
-	c.Workers = orDefault(c.Workers, defaultHeartbeatWorkers)
+	c.LeaseDuration = cmp.Or(c.LeaseDuration, defaultLeaseDuration)
+	c.RenewInterval = cmp.Or(c.RenewInterval, max(c.LeaseDuration/renewIntervalFraction, 1))
+	c.StatusInterval = cmp.Or(c.StatusInterval, defaultStatusInterval)
+	c.ReportInterval = cmp.Or(c.ReportInterval, defaultReportInterval)
+	c.Jitter = cmp.Or(c.Jitter, defaultJitter)
+	c.Timeout = cmp.Or(c.Timeout, c.RenewInterval)
+	c.Workers = cmp.Or(c.Workers, defaultHeartbeatWorkers)
 	if c.Metrics == nil {
 		c.Metrics = noHeartbeatMetrics{}
 	}
 	return c
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }
 
 // validateNode reports the first thing that is wrong with a node under this config.

@@ -26,11 +26,11 @@ const (
 
 // verdict is what the witness makes of what it has seen.
 type verdict struct {
-	zones                     map[string]*zoneVerdict
-	mustLeave, left, mayLeave int
-	wrong, missing, early     []string
-	toUnknown, toTaint        []time.Duration
-	whileDown                 int // taints set while all zones were down or had just been
+	zones                 map[string]*zoneVerdict
+	mustLeave, left       int
+	wrong, missing, early []string
+	toUnknown, toTaint    []time.Duration
+	whileDown             int // taints set while all zones were down or had just been
 }
 
 type zoneVerdict struct {
@@ -100,8 +100,6 @@ func (v *verdict) judgePod(name string, p *podSeen, n *nodeSeen, now time.Time) 
 	}
 	if must {
 		v.mustLeave++
-	} else if may {
-		v.mayLeave++
 	}
 	if !p.evicted.IsZero() {
 		v.left++

@@ -165,16 +165,10 @@ func (w *world) inZone(zone string) []string {
 func (w *world) run(ctx context.Context) error {
 	// That nodes are down is the play, not news.
 	return together(klog.NewContext(ctx, logr.Discard()), w.beats.Run, func(ctx context.Context) error {
-		ticker := time.NewTicker(200 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-ticker.C:
-				w.cluster.FinalizePods(func(node string) bool { return w.alive(node) == nil })
-			}
-		}
+		every(ctx, 200*time.Millisecond, func() {
+			w.cluster.FinalizePods(func(node string) bool { return w.alive(node) == nil })
+		})
+		return nil
 	})
 }
 

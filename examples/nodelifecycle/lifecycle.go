@@ -105,13 +105,13 @@ func (l *lifecycle) observe(ctx context.Context, ready func()) {
 func (l *lifecycle) act(ctx context.Context) {
 	var passes sync.WaitGroup
 	defer passes.Wait()
-	passes.Go(func() { l.every(ctx, l.options.monitorPeriod, l.reevaluate) })
+	passes.Go(func() { every(ctx, l.options.monitorPeriod, l.reevaluate) })
 	l.dispatcher.Run(ctx)
 }
 
 // idle keeps a controller that does not act from falling behind.
 func (l *lifecycle) idle(ctx context.Context) {
-	l.every(ctx, time.Second, func() { l.read(func(c *controller.Controller) { c.Idle(time.Now()) }) })
+	every(ctx, time.Second, func() { l.read(func(c *controller.Controller) { c.Idle(time.Now()) }) })
 }
 
 func (l *lifecycle) reevaluate() {
@@ -120,7 +120,8 @@ func (l *lifecycle) reevaluate() {
 	l.metrics.passSeconds.Observe(time.Since(started).Seconds())
 }
 
-func (l *lifecycle) every(ctx context.Context, period time.Duration, do func()) {
+// every does something in each period until ctx ends.
+func every(ctx context.Context, period time.Duration, do func()) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	for {

@@ -95,7 +95,7 @@ func (p *performer) patchNode(ctx context.Context, node *corev1.Node, patch cont
 
 func (p *performer) record(event controller.Record) {
 	recorder := p.nodes
-	if event.Reason == "TaintManagerEviction" {
+	if event.Reason == controller.ReasonEviction {
 		recorder = p.taints
 	}
 	recorder.Event(&event.Object, event.Type, event.Reason, event.Message)

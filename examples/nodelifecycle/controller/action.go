@@ -66,6 +66,10 @@ type Evict struct {
 	Work eviction.Work
 }
 
+// ReasonEviction is the reason of the Event about a pod that is evicted. In
+// kube-controller-manager that Event comes from another controller than the rest.
+const ReasonEviction = "TaintManagerEviction"
+
 // Record tells about an object in an Event.
 type Record struct {
 	Object corev1.ObjectReference

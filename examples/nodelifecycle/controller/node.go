@@ -43,8 +43,7 @@ func (w *ownWrite) newer(now time.Time, version string) bool {
 	if w.version == "" {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(version, w.version)
-	if err == nil && order < 0 && now.Before(w.at.Add(ownWriteCounts)) {
+	if older(version, w.version) && now.Before(w.at.Add(ownWriteCounts)) {
 		return true
 	}
 	w.version = ""
@@ -137,8 +136,9 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.place(now, n)
 }
 
-// place puts a node into the queues that it belongs in.
-func (c *Controller) place(now time.Time, n *node) {
+// place puts a node into the queues that it belongs in, and reports whether it
+// needs a write.
+func (c *Controller) place(now time.Time, n *node) bool {
 	name := n.object.Name
 	if c.wantsRelease(n) {
 		if !c.releases.Add(n.zone, name, struct{}{}, c.zones.NotBefore(name)) {
@@ -147,9 +147,11 @@ func (c *Controller) place(now time.Time, n *node) {
 	} else if n.release == nil {
 		c.releases.Remove(name)
 	}
-	if c.needsWrite(n, now) {
-		c.nodeLooks.Add(name, struct{}{}, now)
+	if !c.needsWrite(n, now) {
+		return false
 	}
+	c.nodeLooks.Add(name, struct{}{}, now)
+	return true
 }
 
 // wantsRelease reports whether a node should get a NoExecute taint once its
@@ -303,19 +305,24 @@ func (c *Controller) finishRelease(now time.Time, n *node, outcome timedqueue.Ou
 
 // finishLook ends a look at a node, and looks again if there is more to write.
 func (c *Controller) finishLook(now time.Time, look timedqueue.Item[string, struct{}], err error) {
-	result := timedqueue.Result{}
-	if err != nil && !apierrors.IsNotFound(err) {
-		result.Outcome = timedqueue.Failed
-	}
+	result := resultOf(err)
 	c.nodeLooks.Finish(now, look, result)
 	n, known := c.nodes[look.Key]
 	if !known || result.Outcome == timedqueue.Failed {
 		return
 	}
-	c.place(now, n)
-	if !c.needsWrite(n, now) {
+	if !c.place(now, n) {
 		c.finishRelease(now, n, timedqueue.Nothing)
 	}
+}
+
+// resultOf says whether a write has to be tried again: not when its object is
+// gone.
+func resultOf(err error) timedqueue.Result {
+	if err == nil || apierrors.IsNotFound(err) {
+		return timedqueue.Result{Outcome: timedqueue.Done}
+	}
+	return timedqueue.Result{Outcome: timedqueue.Failed}
 }
 
 // labelPairs are the labels of which the second has to say what the first does.

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
@@ -152,10 +151,6 @@ func (c *Controller) podAction(now time.Time, p *pod, look timedqueue.Item[types
 }
 
 func (c *Controller) marked(now time.Time, action MarkPodNotReady, result Result) {
-	outcome := timedqueue.Result{}
-	if result.Err != nil && !apierrors.IsNotFound(result.Err) {
-		outcome.Outcome = timedqueue.Failed
-	}
 	if p, known := c.pods[action.Pod.UID]; known && result.Pod != nil {
 		if n := c.nodes[p.object.Spec.NodeName]; n != nil {
 			p.marked = n.episode
@@ -164,7 +159,7 @@ func (c *Controller) marked(now time.Time, action MarkPodNotReady, result Result
 			corev1.EventTypeWarning, "NodeNotReady", "Node is not ready")
 	}
 	c.adoptPod(now, result.Pod)
-	c.podLooks.Finish(now, action.look, outcome)
+	c.podLooks.Finish(now, action.look, resultOf(result.Err))
 }
 
 // evict hands out the next pod that has to leave.
@@ -180,7 +175,7 @@ func (c *Controller) evicted(now time.Time, action Evict, result Result) {
 	c.evictions.Finish(now, action.Work, result.Eviction)
 	if result.Eviction.Outcome == eviction.Evicted {
 		key := action.Work.Pod
-		c.tell(podReference(key.Namespace, key.Name, key.UID), corev1.EventTypeNormal, "TaintManagerEviction",
+		c.tell(podReference(key.Namespace, key.Name, key.UID), corev1.EventTypeNormal, ReasonEviction,
 			"Marking for deletion Pod %s", key)
 	}
 }
