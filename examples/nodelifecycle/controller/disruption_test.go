@@ -72,7 +72,7 @@ func TestZ3RunningTimersAreHeldUntilTheTaintsAreGone(t *testing.T) {
 		w.silent[name] = true
 	}
 	w.fail = func(a Action) error {
-		if patch, ok := a.(PatchTaints); ok && !hasNoExecuteIn(patch.Taints) && w.c.Phase() == zone.Suspended {
+		if patch, ok := a.(PatchTaints); ok && !hasNoExecute(patch.Taints) && w.c.Phase() == zone.Suspended {
 			return errServer
 		}
 		return nil
@@ -83,10 +83,6 @@ func TestZ3RunningTimersAreHeldUntilTheTaintsAreGone(t *testing.T) {
 	w.advance(10 * time.Minute) // far beyond the tolerations
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute, "it could not be taken away")
 	require.Empty(t, deeds[Evict](w))
-}
-
-func hasNoExecuteIn(taints []corev1.Taint) bool {
-	return hasNoExecute(&corev1.Node{Spec: corev1.NodeSpec{Taints: taints}})
 }
 
 // Leaving the suspension: nothing for a full grace period, then at the rate.

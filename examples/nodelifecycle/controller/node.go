@@ -157,7 +157,7 @@ func (c *Controller) place(now time.Time, n *node) bool {
 // wantsRelease reports whether a node should get a NoExecute taint once its
 // zone's rate allows.
 func (c *Controller) wantsRelease(n *node) bool {
-	return n.ready != corev1.ConditionTrue && !hasNoExecute(n.object)
+	return n.ready != corev1.ConditionTrue && !hasNoExecute(n.object.Spec.Taints)
 }
 
 func (c *Controller) needsWrite(n *node, now time.Time) bool {
@@ -175,7 +175,7 @@ func (c *Controller) wantedTaints(n *node, now time.Time) ([]corev1.Taint, bool)
 	var room [8]corev1.Taint
 	desired := taints.AppendNoSchedule(room[:0], n.object)
 	noExecute, ill := taints.NoExecute(n.ready)
-	if ill && !c.lifted && (n.release != nil || hasNoExecute(n.object)) {
+	if ill && !c.lifted && (n.release != nil || hasNoExecute(n.object.Spec.Taints)) {
 		desired = append(desired, noExecute)
 	}
 	if !ill && !c.health.Heard(n.object.Name) {
@@ -191,9 +191,9 @@ func ownedUnheard(t *corev1.Taint) bool {
 
 func owned(t *corev1.Taint) bool { return taints.OwnsNoSchedule(t) || taints.OwnsNoExecute(t) }
 
-func hasNoExecute(object *corev1.Node) bool {
-	for i := range object.Spec.Taints {
-		if taints.OwnsNoExecute(&object.Spec.Taints[i]) {
+func hasNoExecute(all []corev1.Taint) bool {
+	for i := range all {
+		if taints.OwnsNoExecute(&all[i]) {
 			return true
 		}
 	}
@@ -268,14 +268,17 @@ func (c *Controller) takeReleases(now time.Time) {
 }
 
 func (c *Controller) nodeAction(now time.Time, n *node, look timedqueue.Item[string, struct{}]) Action {
-	if next, change := c.wantedTaints(n, now); change {
+	next, change := c.wantedTaints(n, now)
+	if !hasNoExecute(next) || hasNoExecute(n.object.Spec.Taints) {
+		// The taint that was released, if one was, is not wanted any more or is there.
+		c.finishRelease(now, n, timedqueue.Nothing)
+	}
+	if change {
 		data, err := taints.Patch(n.object, next)
 		if err == nil { // it fails for a node without a UID, which no API server has
-			return PatchTaints{n.object, next, Patch{Type: taints.PatchType, Data: data}, n.zone, n.release != nil && !c.lifted, look}
+			return PatchTaints{n.object, next, Patch{Type: taints.PatchType, Data: data}, n.zone, n.release != nil, look}
 		}
 	}
-	// The taint that was released is not wanted any more.
-	c.finishRelease(now, n, timedqueue.Nothing)
 	if data := labelPatch(n.object); data != nil {
 		return PatchLabels{n.object, Patch{Type: types.StrategicMergePatchType, Data: data}, look}
 	}
