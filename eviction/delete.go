@@ -3,8 +3,8 @@ package eviction
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -101,8 +101,14 @@ func Marked(pod *corev1.Pod) bool {
 	return false
 }
 
-// Act does what the work says.
+// errWithoutTime is about work that no tracker has handed out.
+var errWithoutTime = errors.New("work has no time: At is zero, pass on what Tracker.Start returned")
+
+// Act does what the work says, at the time that is in it.
 func (d *Delete) Act(ctx context.Context, work Work) Report {
+	if work.At.IsZero() {
+		return Report{Outcome: Failed, Err: fmt.Errorf("evict pod %s: %w", work.Pod, errWithoutTime)}
+	}
 	pods := d.config.Pods(work.Pod.Namespace)
 	if work.Unmark {
 		return d.unmark(ctx, pods, work)
@@ -150,12 +156,17 @@ func (d *Delete) confirm(ctx context.Context, pods Pods, work *Work) (*corev1.Po
 	if err != nil {
 		on = nil // a pod of a node that is gone is not ours to evict
 	}
-	now := time.Now()
-	verdict := work.Reconsider(live, on, now)
+	// The time is that at which the work was handed out, a moment ago, or as long ago
+	// as a client that limits its rate made us wait. What was due then is due now.
+	// What has become due since then, because the live toleration is shorter, is not
+	// due yet: the next look, a second later, finds it so. And every time that is
+	// compared here comes from the tracker. A clock of our own would add one that may
+	// have been set, or that counts by a monotonic reading which the others lack.
+	verdict := work.Reconsider(live, on, work.At)
 	switch {
 	case verdict.Reason == Gone && on != nil:
 		return nil, Report{Outcome: AlreadyGone}
-	case !verdict.DueAt(now):
+	case !verdict.DueAt(work.At):
 		return nil, Report{Outcome: NotDue}
 	}
 	work.Verdict, work.Marked, work.Generation = verdict, Marked(live), live.Generation
@@ -187,7 +198,7 @@ func (d *Delete) unmark(ctx context.Context, pods Pods, work Work) Report {
 // mark sets the condition DisruptionTarget. A version that is not nil is the only
 // one of the pod that it touches.
 func (d *Delete) mark(ctx context.Context, pods Pods, work Work, status corev1.ConditionStatus, version *string) (*corev1.Pod, error) {
-	patch, err := markPatch(work, status, version, time.Now())
+	patch, err := markPatch(work, status, version)
 	if err != nil {
 		return nil, err
 	}
@@ -217,14 +228,14 @@ func (d *Delete) failure(ctx context.Context, pods Pods, work Work, err error) R
 // markPatch returns the strategic merge patch, for the status subresource, that
 // sets the condition DisruptionTarget. The UID in it makes the API server refuse
 // it for another pod, the resourceVersion for another state of the pod.
-func markPatch(work Work, status corev1.ConditionStatus, version *string, now time.Time) ([]byte, error) {
+func markPatch(work Work, status corev1.ConditionStatus, version *string) ([]byte, error) {
 	condition := corev1.PodCondition{
 		Type:               corev1.DisruptionTarget,
 		Status:             status,
 		Reason:             ReasonTaint,
 		Message:            fmt.Sprintf("Evicted from node %s because of its taint %s.", work.Node, work.Verdict.Taint.ToString()),
 		ObservedGeneration: work.Generation,
-		LastTransitionTime: metav1.NewTime(now),
+		LastTransitionTime: metav1.NewTime(work.At),
 	}
 	if status == corev1.ConditionFalse {
 		condition.Reason = ReasonCalledOff

@@ -25,6 +25,11 @@ type Work struct {
 	Generation int64
 	// Tries is how many attempts have failed before.
 	Tries int
+	// At is when Start handed it out: the time that it was given, or the latest that
+	// the tracker knew of if that was later. To an action it is the time: Delete reads
+	// no clock, so that what it writes depends on nothing but the work and the API
+	// server's answers.
+	At time.Time
 
 	node   types.UID
 	taints []Taint
@@ -125,6 +130,7 @@ func (t *Tracker) Start(now time.Time) (Work, bool) {
 			Marked:     p.marked,
 			Generation: p.generation,
 			Tries:      item.Tries,
+			At:         now,
 			node:       p.node.uid,
 			taints:     p.node.taints,
 			pod:        p.Pod,

@@ -116,6 +116,28 @@ func (s *state) due(now time.Time, wait time.Duration) (bool, error) {
 `)))
 }
 
+func TestCheckTimelessReports(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"calls out":      {`import "context"; func f(ctx context.Context) { g(ctx) }`, nil},
+		"client-go":      {`import "k8s.io/client-go/tools/cache"; var h cache.ResourceEventHandler`, nil},
+		"clock":          {`import "time"; var x = time.Now()`, []string{"uses Now of time"}},
+		"clock of meta":  {`import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"; var x = metav1.Now()`, []string{"uses Now of k8s.io"}},
+		"timeout":        {`import "context"; func f(c context.Context) { context.WithTimeout(c, 1) }`, []string{"uses WithTimeout of context"}},
+		"goroutine":      {`func f() { go g() }`, []string{"starts a goroutine"}},
+		"channel":        {`func f(c chan int) {}`, []string{"has a channel"}},
+		"lock":           {`import "sync"; var mu sync.Mutex`, []string{"imports sync,"}},
+		"log":            {`import "k8s.io/klog/v2"; func f() { klog.Info() }`, []string{"uses Info of k8s.io/klog/v2"}},
+		"waiting, twice": {`import "k8s.io/apimachinery/pkg/util/wait"; func f() { select {} }`, []string{"pkg/util/wait", "selects on channels"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, checkTimeless(mustParse(t, "eviction/bad.go", "package eviction; "+test.text)), test.want...)
+		})
+	}
+}
+
 func TestCheckEdgesReportsStaleEntries(t *testing.T) {
 	sources := []source{
 		mustParse(t, "zone/acts.go", `package zone; func f() { go g() }`),

@@ -22,14 +22,38 @@ func TestCoreFilesOnlyDecide(t *testing.T) {
 	}
 }
 
-// The reducer that composes the rooms is a core too: the simulator drives it.
-func TestReducerOnlyDecides(t *testing.T) {
-	const folder = "examples/nodelifecycle/controller"
+// The reducer that composes the rooms, and what its settings mean, are cores too:
+// a simulator drives and reads them.
+func TestProgramCoresOnlyDecide(t *testing.T) {
 	root := repository(t)
-	names, err := fs.Glob(root, folder+"/*.go")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no files in %s: %v", folder, err)
+	for _, folder := range programCores {
+		for _, src := range readPath(t, root, folder) {
+			report(t, checkCore(src))
+		}
 	}
+}
+
+// A simulator drives these as well.
+func TestTimelessEdgesNeitherWaitNorReadAClock(t *testing.T) {
+	root := repository(t)
+	for _, name := range timelessEdges {
+		for _, src := range readPath(t, root, name) {
+			report(t, checkTimeless(src))
+		}
+	}
+}
+
+// readPath parses a file, or those of a folder that are not tests.
+func readPath(t *testing.T, root fs.FS, name string) []source {
+	t.Helper()
+	names := []string{name}
+	if !strings.HasSuffix(name, ".go") {
+		var err error
+		if names, err = fs.Glob(root, name+"/*.go"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var sources []source
 	for _, name := range names {
 		text, err := fs.ReadFile(root, name)
 		if err != nil {
@@ -40,9 +64,13 @@ func TestReducerOnlyDecides(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !src.isTest() {
-			report(t, checkCore(src))
+			sources = append(sources, src)
 		}
 	}
+	if len(sources) == 0 {
+		t.Fatalf("no Go files in %s", name)
+	}
+	return sources
 }
 
 func TestEdgeTableHoldsNothingStale(t *testing.T) {
@@ -60,21 +88,41 @@ func TestLinterKnowsTheSameEdgeFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := slices.Sorted(maps.Keys(edgeFiles))
+	listed := slices.DeleteFunc(slices.Sorted(maps.Keys(edgeFiles)), func(name string) bool {
+		return slices.Contains(timelessEdges, name)
+	})
 	if !slices.Equal(linted, listed) {
-		t.Errorf(".golangci.yml excludes %q from forbidigo's clock rule, edgeFiles lists %q", linted, listed)
+		t.Errorf(".golangci.yml excludes %q from forbidigo's clock rule, edgeFiles without timelessEdges lists %q", linted, listed)
 	}
 }
 
 // checkCore reports what a file that only decides may not do.
 func checkCore(src source) []string {
-	findings := checkCoreImports(src)
+	return check(src, coreImports, func(node ast.Node, names map[string]string) string {
+		if complaint := contextComplaint(node, names); complaint != "" {
+			return complaint
+		}
+		return coreComplaint(node, names)
+	})
+}
+
+// checkTimeless reports what an edge that a simulator drives may not do. It may
+// pass a context on and name what client-go has; all else is as for a core.
+func checkTimeless(src source) []string {
+	imports := slices.DeleteFunc(slices.Clone(coreImports), func(banned bannedImport) bool {
+		return banned.path == "k8s.io/client-go"
+	})
+	return check(src, imports, coreComplaint)
+}
+
+func check(src source, imports []bannedImport, complain func(ast.Node, map[string]string) string) []string {
+	findings := checkCoreImports(src, imports)
 	names := importNames(src.file)
 	ast.Inspect(src.file, func(node ast.Node) bool {
 		if isSilentLogger(node, names) {
 			return false
 		}
-		if complaint := coreComplaint(node, names); complaint != "" {
+		if complaint := complain(node, names); complaint != "" {
 			findings = append(findings, src.at(node.Pos(), complaint))
 		}
 		return true
@@ -82,11 +130,11 @@ func checkCore(src source) []string {
 	return findings
 }
 
-func checkCoreImports(src source) []string {
+func checkCoreImports(src source, imports []bannedImport) []string {
 	var findings []string
 	for _, spec := range src.file.Imports {
 		imported := importPath(spec)
-		for _, banned := range coreImports {
+		for _, banned := range imports {
 			if below(imported, banned.path) {
 				findings = append(findings, src.at(spec.Pos(),
 					fmt.Sprintf("a core file imports %s, which brings in %s", imported, banned.brings)))
@@ -115,10 +163,6 @@ func coreComplaint(node ast.Node, names map[string]string) string {
 		if n.Op == token.ARROW {
 			return "a core file receives from a channel"
 		}
-	case *ast.FuncDecl:
-		return contextComplaint(n.Type, names)
-	case *ast.FuncLit:
-		return contextComplaint(n.Type, names)
 	case *ast.SelectorExpr:
 		return selectorComplaint(n, names)
 	case *ast.CallExpr:
@@ -129,7 +173,16 @@ func coreComplaint(node ast.Node, names map[string]string) string {
 
 // contextComplaint is about functions with a body. An interface or a callback
 // type that an edge will call may name a context in a core file.
-func contextComplaint(fn *ast.FuncType, names map[string]string) string {
+func contextComplaint(node ast.Node, names map[string]string) string {
+	var fn *ast.FuncType
+	switch n := node.(type) {
+	case *ast.FuncDecl:
+		fn = n.Type
+	case *ast.FuncLit:
+		fn = n.Type
+	default:
+		return ""
+	}
 	for _, param := range fn.Params.List {
 		selector, ok := param.Type.(*ast.SelectorExpr)
 		if ok && packageOf(selector, names) == "context" {

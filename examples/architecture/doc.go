@@ -5,7 +5,8 @@
 // it starts no goroutine, makes no call, logs nothing and draws no random number
 // that it was not given. An edge acts. Every file is core unless the table
 // edgeFiles names it, with the reason; an entry whose file is gone, or whose file
-// no longer does anything that a core may not do, is a failure too.
+// no longer does anything that a core may not do, is a failure too. Some edges are
+// timeless besides: they call out, but neither wait nor read a clock.
 //
 // Checked besides: which package may import which, what reaches importers
 // through them, that there is no global state, that each package is documented

@@ -15,13 +15,22 @@ var rooms = map[string][]string{
 }
 
 // edgeFiles lists the files that act, and why each must. Everything else in a
-// room, its tests apart, is core. .golangci.yml repeats the names.
+// room, its tests apart, is core. .golangci.yml repeats the names, but for those
+// of timelessEdges.
 var edgeFiles = map[string]string{
 	"timedqueue/dispatcher.go": "sleeps until an item is due and runs the actions",
 	"taints/apply.go":          "sends the patch and retries when its guard fails",
 	"eviction/delete.go":       "deletes the pod",
 	"nodehealth/heartbeats.go": "renews leases and reports status on timers",
 }
+
+// timelessEdges are the edges that only call out: they neither read a clock nor
+// wait, and start no goroutine, so that a simulator can drive them in virtual
+// time. Each is a file of edgeFiles, or a folder of a program.
+var timelessEdges = []string{"eviction/delete.go", "examples/nodelifecycle/edge"}
+
+// programCores are folders of programs that only decide.
+var programCores = []string{"examples/nodelifecycle/controller", "examples/nodelifecycle/options"}
 
 // topLevel is what the repository's root may hold, names with a leading dot apart.
 var topLevel = []string{
@@ -62,9 +71,12 @@ const (
 	shortestPackageDoc = 10
 )
 
-// coreImports are import paths, with everything below them, that a core file may
-// not use, and what each would let into it.
-var coreImports = []struct{ path, brings string }{
+// bannedImport is an import path, with everything below it, and what it would let
+// into a file.
+type bannedImport struct{ path, brings string }
+
+// coreImports are what a core file may not import.
+var coreImports = []bannedImport{
 	{"C", "code that is not Go"},
 	{"crypto/rand", "randomness that was not injected"},
 	{"expvar", "global state"},

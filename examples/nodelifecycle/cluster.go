@@ -21,11 +21,11 @@ const userAgent = "nodelifecycle"
 
 // restConfig returns how to reach the cluster, and false when neither flags nor
 // surroundings name one.
-func restConfig(o *options) (*rest.Config, bool, error) {
+func restConfig(s *settings) (*rest.Config, bool, error) {
 	var config *rest.Config
 	var err error
-	if o.kubeconfig != "" || o.master != "" {
-		config, err = clientcmd.BuildConfigFromFlags(o.master, o.kubeconfig)
+	if s.kubeconfig != "" || s.master != "" {
+		config, err = clientcmd.BuildConfigFromFlags(s.master, s.kubeconfig)
 	} else {
 		config, err = rest.InClusterConfig()
 		if errors.Is(err, rest.ErrNotInCluster) {
@@ -38,41 +38,41 @@ func restConfig(o *options) (*rest.Config, bool, error) {
 	config.UserAgent = userAgent
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	config.QPS, config.Burst = o.apiQPS, o.apiBurst
+	config.QPS, config.Burst = s.APIQPS, s.APIBurst
 	return config, true, nil
 }
 
 // runInCluster does the work of kube-controller-manager's node lifecycle and
 // taint eviction controllers until ctx ends.
-func runInCluster(ctx context.Context, o *options, config *rest.Config) error {
+func runInCluster(ctx context.Context, s *settings, config *rest.Config) error {
 	if err := reach(ctx, config); err != nil {
 		return err
 	}
-	guard := &fence{duration: o.leader.leaseDuration}
+	guard := &fence{duration: s.LeaderElection.LeaseDuration}
 	acting := rest.CopyConfig(config)
-	if o.leader.elect {
+	if s.LeaderElection.Elect {
 		acting.Wrap(guard.transport)
 	}
 	client, err := kubernetes.NewForConfig(acting)
 	if err != nil {
 		return fmt.Errorf("set up client: %w", err)
 	}
-	apart, err := kubernetes.NewForConfig(separate(config, o))
+	apart, err := kubernetes.NewForConfig(separate(config, s))
 	if err != nil {
 		return fmt.Errorf("set up client: %w", err)
 	}
 	warnOfController(ctx, apart)
-	l, err := newLifecycle(ctx, o, client, apart)
+	l, err := newLifecycle(ctx, s, client, apart)
 	if err != nil {
 		return err
 	}
 	defer l.events.stop()
-	health := leaderelection.NewLeaderHealthzAdaptor(o.leader.leaseDuration)
-	server, err := newServer(o.bindAddress, l.registry, health)
+	health := leaderelection.NewLeaderHealthzAdaptor(s.LeaderElection.LeaseDuration)
+	server, err := newServer(s.bindAddress, l.registry, health)
 	if err != nil {
 		return err
 	}
-	elect := &election{o.leader, apart, l.events, guard, health}
+	elect := &election{s, apart, l.events, guard, health}
 	return together(ctx,
 		server.run,
 		func(ctx context.Context) error {
@@ -80,7 +80,7 @@ func runInCluster(ctx context.Context, o *options, config *rest.Config) error {
 			return nil
 		},
 		func(ctx context.Context) error {
-			if o.leader.elect {
+			if s.LeaderElection.Elect {
 				return elect.run(ctx, l.act, l.idle)
 			}
 			l.act(ctx)
@@ -112,10 +112,10 @@ func together(ctx context.Context, run ...func(context.Context) error) error {
 // separate returns the configuration for the leader's lease and for events. They
 // have limits of their own, so that a lease is renewed whatever the controller
 // is doing, and a timeout, so that a stuck connection does not cost the lease.
-func separate(config *rest.Config, o *options) *rest.Config {
+func separate(config *rest.Config, s *settings) *rest.Config {
 	apart := rest.CopyConfig(config)
-	apart.QPS, apart.Burst = o.apiQPS, o.apiBurst
-	apart.Timeout = o.leader.renewDeadline / 2
+	apart.QPS, apart.Burst = s.APIQPS, s.APIBurst
+	apart.Timeout = s.LeaderElection.RenewDeadline / 2
 	return apart
 }
 

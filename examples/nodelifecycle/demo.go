@@ -68,7 +68,7 @@ func setDemoDefaults(flags *pflag.FlagSet) error {
 
 // demonstrate plays the script and returns an error if the summary does not
 // hold.
-func demonstrate(ctx context.Context, o *options, out io.Writer) error {
+func demonstrate(ctx context.Context, s *settings, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	cluster := memory.NewCluster()
@@ -77,7 +77,7 @@ func demonstrate(ctx context.Context, o *options, out io.Writer) error {
 		return fmt.Errorf("set up the cluster: %w", err)
 	}
 	client := cluster.NewClient()
-	l, err := newLifecycle(ctx, o, client, cluster.NewClient())
+	l, err := newLifecycle(ctx, s, client, cluster.NewClient())
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func demonstrate(ctx context.Context, o *options, out io.Writer) error {
 	if err != nil || !w.over() {
 		return err
 	}
-	return seen.judge(w, o).print(out, client.Requests())
+	return seen.judge(w, &s.Options).print(out, client.Requests())
 }
 
 // terminal reports whether out is one that a view can be redrawn on.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
 )
 
 // errNotHeld says that the demonstration did something that it should not have.
@@ -40,7 +41,7 @@ type zoneVerdict struct {
 
 // judge compares what was seen with what the script allows, from the API's side
 // alone.
-func (w *witness) judge(world *world, o *options) *verdict {
+func (w *witness) judge(world *world, o *options.Options) *verdict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v := &verdict{zones: map[string]*zoneVerdict{}}
@@ -64,7 +65,7 @@ func (w *witness) judge(world *world, o *options) *verdict {
 	}
 	outages := script(world)
 	cut := outages[len(outages)-1]
-	from, to := world.started.Add(cut.at), world.started.Add(cut.until+o.gracePeriod)
+	from, to := world.started.Add(cut.at), world.started.Add(cut.until+o.MonitorGracePeriod)
 	for _, n := range w.nodes {
 		for _, s := range n.tainted {
 			if s.from.After(from) && s.from.Before(to) {
@@ -108,7 +109,7 @@ func (v *verdict) judgePod(name string, p *podSeen, n *nodeSeen, now time.Time) 
 
 // judgeZone compares the taints set in a zone with what its rate allows. It is
 // the normal rate at most, whatever the zone's state.
-func (v *verdict) judgeZone(zone string, nodes []string, w *witness, o *options) {
+func (v *verdict) judgeZone(zone string, nodes []string, w *witness, o *options.Options) {
 	z := &zoneVerdict{}
 	v.zones[zone] = z
 	var set []time.Time
@@ -121,7 +122,7 @@ func (v *verdict) judgeZone(zone string, nodes []string, w *witness, o *options)
 	z.tainted = len(set)
 	for i := range set {
 		for j := i + 1; j < len(set); j++ {
-			allowed := 1 + o.evictionRate*(set[j].Sub(set[i])+slackSeen).Seconds()
+			allowed := 1 + o.EvictionRate*(set[j].Sub(set[i])+slackSeen).Seconds()
 			z.peak = max(z.peak, float64(j-i+1)/allowed)
 		}
 	}

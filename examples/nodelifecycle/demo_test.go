@@ -14,14 +14,14 @@ import (
 // clients and dispatcher, and its own judgement of itself.
 func TestDemonstrationHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var o options
+		var s settings
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		o.addFlags(flags)
+		s.addFlags(flags)
 		require.NoError(t, setDemoDefaults(flags))
-		require.NoError(t, o.validate())
+		require.NoError(t, s.validate())
 		started := time.Now()
 		var out bytes.Buffer
-		require.NoError(t, demonstrate(t.Context(), &o, &out), "%s", &out)
+		require.NoError(t, demonstrate(t.Context(), &s, &out), "%s", &out)
 		require.Less(t, time.Since(started), 45*time.Second)
 		t.Logf("%s", out.String()[bytes.Index(out.Bytes(), []byte("What a witness saw")):])
 	})

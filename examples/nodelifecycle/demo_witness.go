@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 )
 
 // witness sees what the API shows of nodes and pods, and when.
@@ -53,13 +56,17 @@ func (w *witness) run(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactory(w.client, 0)
 	defer factory.Shutdown()
 	nodes, pods := factory.Core().V1().Nodes().Informer(), factory.Core().V1().Pods().Informer()
-	if _, err := handle(nodes, w.seeNode, func(*corev1.Node) {}); err != nil {
-		return err
-	}
-	_, err := handle(pods,
-		func(pod *corev1.Pod) { w.seePod(pod, false) },
-		func(pod *corev1.Pod) { w.seePod(pod, true) })
-	if err != nil {
+	_, nodeErr := nodes.AddEventHandler(edge.Handler[*corev1.Node]{
+		Observe: w.observe,
+		Seen:    w.seeNode,
+		Gone:    func(time.Time, *corev1.Node) {},
+	})
+	_, podErr := pods.AddEventHandler(edge.Handler[*corev1.Pod]{
+		Observe: w.observe,
+		Seen:    func(now time.Time, pod *corev1.Pod) { w.seePod(now, pod, false) },
+		Gone:    func(now time.Time, pod *corev1.Pod) { w.seePod(now, pod, true) },
+	})
+	if err := errors.Join(nodeErr, podErr); err != nil {
 		return err
 	}
 	factory.Start(ctx.Done())
@@ -67,10 +74,13 @@ func (w *witness) run(ctx context.Context) error {
 	return nil
 }
 
-func (w *witness) seeNode(node *corev1.Node) {
+func (w *witness) observe(see func(now time.Time)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
+	see(time.Now())
+}
+
+func (w *witness) seeNode(now time.Time, node *corev1.Node) {
 	n, known := w.nodes[node.Name]
 	if !known {
 		n = &nodeSeen{}
@@ -96,19 +106,17 @@ func (w *witness) seeNode(node *corev1.Node) {
 	}
 }
 
-func (w *witness) seePod(pod *corev1.Pod, gone bool) {
+func (w *witness) seePod(now time.Time, pod *corev1.Pod, gone bool) {
 	if pod.Spec.NodeName == "" {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	p, known := w.pods[pod.Name]
 	if !known {
 		p = &podSeen{node: pod.Spec.NodeName, patience: patienceOf(pod)}
 		w.pods[pod.Name] = p
 	}
 	if p.evicted.IsZero() && (gone || pod.DeletionTimestamp != nil) {
-		p.evicted = time.Now()
+		p.evicted = now
 	}
 }
 

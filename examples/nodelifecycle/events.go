@@ -8,6 +8,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 )
 
 // events records Events under the names of the two controllers of
@@ -26,6 +28,16 @@ func newEvents(ctx context.Context, client kubernetes.Interface) *events {
 		nodes:       broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "node-controller"}),
 		taints:      broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "taint-eviction-controller"}),
 	}
+}
+
+// record records what the controller has to tell, as the one of the two
+// controllers that would.
+func (e *events) record(event controller.Record) {
+	recorder := e.nodes
+	if event.Reason == controller.ReasonEviction {
+		recorder = e.taints
+	}
+	recorder.Event(&event.Object, event.Type, event.Reason, event.Message)
 }
 
 func (e *events) stop() { e.broadcaster.Shutdown() }

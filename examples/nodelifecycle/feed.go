@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -31,7 +31,7 @@ func newFeed(client kubernetes.Interface, rival *rival) *feed {
 	f := &feed{
 		cluster: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(rival.trim)),
 		leases: informers.NewSharedInformerFactoryWithOptions(client, 0,
-			informers.WithNamespace(corev1.NamespaceNodeLease), informers.WithTransform(trim)),
+			informers.WithNamespace(corev1.NamespaceNodeLease), informers.WithTransform(edge.Trim)),
 	}
 	f.leaseLister = f.leases.Coordination().V1().Leases().Lister().Leases(corev1.NamespaceNodeLease)
 	return f
@@ -39,20 +39,14 @@ func newFeed(client kubernetes.Interface, rival *rival) *feed {
 
 // connect makes every change that the informers see reach the controller.
 func (f *feed) connect(d *dispatcher, c *controller.Controller) error {
-	locked := func(observe func(now time.Time)) {
+	handlers := edge.NewHandlers(c, func(observe func(now time.Time)) {
 		d.Lock()
 		defer d.Unlock()
 		observe(time.Now())
-	}
-	nodes, nodeErr := handle(f.cluster.Core().V1().Nodes().Informer(),
-		func(node *corev1.Node) { locked(func(now time.Time) { c.ObserveNode(now, node) }) },
-		func(node *corev1.Node) { locked(func(now time.Time) { c.ForgetNode(now, node.Name) }) })
-	leases, leaseErr := handle(f.leases.Coordination().V1().Leases().Informer(),
-		func(lease *coordinationv1.Lease) { locked(func(now time.Time) { c.ObserveLease(now, lease) }) },
-		func(lease *coordinationv1.Lease) { locked(func(time.Time) { c.ForgetLease(lease.Name) }) })
-	pods, podErr := handle(f.cluster.Core().V1().Pods().Informer(),
-		func(pod *corev1.Pod) { locked(func(now time.Time) { c.ObservePod(now, pod) }) },
-		func(pod *corev1.Pod) { locked(func(time.Time) { c.ForgetPod(pod.UID) }) })
+	})
+	nodes, nodeErr := f.cluster.Core().V1().Nodes().Informer().AddEventHandler(handlers.Nodes)
+	leases, leaseErr := f.leases.Coordination().V1().Leases().Informer().AddEventHandler(handlers.Leases)
+	pods, podErr := f.cluster.Core().V1().Pods().Informer().AddEventHandler(handlers.Pods)
 	if err := errors.Join(nodeErr, leaseErr, podErr); err != nil {
 		return err
 	}
@@ -60,23 +54,13 @@ func (f *feed) connect(d *dispatcher, c *controller.Controller) error {
 	return nil
 }
 
-// handle registers what to do when an object of a type is seen or gone.
-func handle[T any](informer cache.SharedIndexInformer, seen, gone func(T)) (cache.ResourceEventHandlerRegistration, error) {
-	typed := func(do func(T)) func(any) {
-		return func(object any) {
-			if last, missed := object.(cache.DeletedFinalStateUnknown); missed {
-				object = last.Obj
-			}
-			if known, ok := object.(T); ok {
-				do(known)
-			}
-		}
+// cachedLease returns the version of a node's lease that the cache has.
+func (f *feed) cachedLease(name string) (string, bool) {
+	lease, err := f.leaseLister.Get(name)
+	if err != nil { // there is none: a lister fails for no other reason
+		return "", false
 	}
-	return informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    typed(seen),
-		UpdateFunc: func(_, object any) { typed(seen)(object) },
-		DeleteFunc: typed(gone),
-	})
+	return lease.ResourceVersion, true
 }
 
 // start starts the informers and waits until all that existed has been handed to

@@ -20,11 +20,11 @@ var errLost = errors.New("lost the leader's lease")
 
 // election decides which of several replicas acts.
 type election struct {
-	options leaderOptions
-	client  kubernetes.Interface
-	events  *events
-	fence   *fence
-	health  *leaderelection.HealthzAdaptor
+	settings *settings
+	client   kubernetes.Interface
+	events   *events
+	fence    *fence
+	health   *leaderelection.HealthzAdaptor
 }
 
 // run calls act while this replica leads, and idle until then. It returns nil
@@ -51,12 +51,12 @@ func (e *election) run(ctx context.Context, act, idle func(context.Context)) err
 	acted := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:            e.fence.lock(lock),
-		LeaseDuration:   e.options.leaseDuration,
-		RenewDeadline:   e.options.renewDeadline,
-		RetryPeriod:     e.options.retryPeriod,
+		LeaseDuration:   e.settings.LeaderElection.LeaseDuration,
+		RenewDeadline:   e.settings.LeaderElection.RenewDeadline,
+		RetryPeriod:     e.settings.LeaderElection.RetryPeriod,
 		WatchDog:        e.health,
 		ReleaseOnCancel: true,
-		Name:            e.options.name,
+		Name:            e.settings.leaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				defer close(acted)
@@ -95,7 +95,7 @@ func (e *election) lock() (resourcelock.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("name this replica: %w", err)
 	}
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.options.namespace, e.options.name,
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.settings.leaseNamespace, e.settings.leaseName,
 		e.client.CoreV1(), e.client.CoordinationV1(), resourcelock.ResourceLockConfig{
 			Identity:      host + "_" + string(uuid.NewUUID()),
 			EventRecorder: e.events.nodes,

@@ -10,14 +10,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
-	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // A lifecycle is the controller with everything that connects it to a cluster.
 type lifecycle struct {
-	options    *options
+	settings   *settings
 	dispatcher *dispatcher
 	core       *controller.Controller
 	feed       *feed
@@ -29,13 +28,13 @@ type lifecycle struct {
 // newLifecycle connects a controller to a cluster. Reads and writes go through
 // client, events through a client of their own so that they do not take the
 // controller's share of requests.
-func newLifecycle(ctx context.Context, o *options, client, eventClient kubernetes.Interface) (*lifecycle, error) {
-	core, err := controller.New(o.controller(), time.Now())
+func newLifecycle(ctx context.Context, s *settings, client, eventClient kubernetes.Interface) (*lifecycle, error) {
+	core, err := controller.New(s.Controller(), time.Now())
 	if err != nil {
 		return nil, err
 	}
 	l := &lifecycle{
-		options:  o,
+		settings: s,
 		core:     core,
 		feed:     newFeed(client, &rival{logger: klog.FromContext(ctx), since: time.Now()}),
 		events:   newEvents(ctx, eventClient),
@@ -44,41 +43,19 @@ func newLifecycle(ctx context.Context, o *options, client, eventClient kubernete
 	if l.metrics, err = newMetrics(l.registry, l); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	evict, err := newEviction(o, client)
+	performer, err := newPerformer(s, client, l.feed, l.events, l.metrics)
 	if err != nil {
 		return nil, err
-	}
-	performer := &performer{
-		client:  client,
-		leases:  l.feed.leaseLister,
-		nodes:   l.events.nodes,
-		taints:  l.events.taints,
-		evict:   evict,
-		metrics: l.metrics,
 	}
 	l.dispatcher, err = timedqueue.NewDispatcher(timedqueue.DispatcherConfig[controller.Action, controller.Result]{
 		Core:    core,
 		Act:     performer.perform,
-		Workers: o.concurrentSyncs,
+		Workers: s.ConcurrentSyncs,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return l, l.feed.connect(l.dispatcher, core)
-}
-
-func newEviction(o *options, client kubernetes.Interface) (eviction.Action, error) {
-	config := eviction.DeleteConfig{
-		Pods: func(namespace string) eviction.Pods { return client.CoreV1().Pods(namespace) },
-	}
-	if o.confirmEvictions {
-		config.Confirm = client.CoreV1().Nodes()
-	}
-	deletion, err := eviction.NewDelete(config)
-	if err != nil {
-		return nil, err
-	}
-	return deletion.Act, nil
 }
 
 // read shows the controller's state.
@@ -105,7 +82,7 @@ func (l *lifecycle) observe(ctx context.Context, ready func()) {
 func (l *lifecycle) act(ctx context.Context) {
 	var passes sync.WaitGroup
 	defer passes.Wait()
-	passes.Go(func() { every(ctx, l.options.monitorPeriod, l.reevaluate) })
+	passes.Go(func() { every(ctx, l.settings.MonitorPeriod, l.reevaluate) })
 	l.dispatcher.Run(ctx)
 }
 

@@ -37,11 +37,11 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
-	var o options
+	var s settings
 	flags := pflag.NewFlagSet("nodelifecycle", pflag.ContinueOnError)
 	flags.SetOutput(diagnostics)
 	flags.SortFlags = false
-	o.addFlags(flags)
+	s.addFlags(flags)
 	flags.Usage = func() { usage(diagnostics, flags) }
 	err := flags.Parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
@@ -51,22 +51,22 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 		err = fmt.Errorf("takes no arguments, got %q", flags.Args())
 	}
 	if err == nil {
-		err = o.validate()
+		err = s.validate()
 	}
 	if err != nil {
 		fmt.Fprintf(diagnostics, "nodelifecycle: %v\nRun with --help for the flags.\n", err)
 		return exitUsage
 	}
-	setVerbosity(o.verbosity)
+	setVerbosity(s.verbosity)
 	defer klog.Flush()
-	config, found, err := restConfig(&o)
+	config, found, err := restConfig(&s)
 	switch {
 	case err != nil:
 	case found:
-		err = runInCluster(ctx, &o, config)
+		err = runInCluster(ctx, &s, config)
 	default:
 		if err = setDemoDefaults(flags); err == nil {
-			err = demonstrate(ctx, &o, out)
+			err = demonstrate(ctx, &s, out)
 		}
 	}
 	if err != nil {

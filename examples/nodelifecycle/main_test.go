@@ -12,8 +12,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
-
-	"github.com/kubelife/lifecycle/zone"
 )
 
 // A wrong call ends at once with one clear line and the right exit code.
@@ -64,25 +62,23 @@ func TestHelpTeaches(t *testing.T) {
 	}
 }
 
-// The defaults are those of kube-controller-manager v1.37.
+// The flags are those of package options, which has tests of its own, and how to
+// reach a cluster and this program.
 func TestDefaults(t *testing.T) {
-	var o options
+	var s settings
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.addFlags(flags)
+	s.addFlags(flags)
 	for name, value := range map[string]string{
-		"node-monitor-period": "5s", "node-monitor-grace-period": "50s", "node-startup-grace-period": "1m0s",
-		"node-eviction-rate": "0.1", "secondary-node-eviction-rate": "0.01", "large-cluster-size-threshold": "50",
-		"unhealthy-zone-threshold": "0.55", "kube-api-qps": "20", "kube-api-burst": "30", "leader-elect": "true",
-		"leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s", "leader-elect-retry-period": "2s",
+		"kubeconfig": "", "master": "", "metrics-bind-address": ":10270", "v": "0",
+		"leader-elect-resource-name": "nodelifecycle", "leader-elect-resource-namespace": "kube-system",
+		"node-monitor-grace-period": "50s",
 	} {
 		flag := flags.Lookup(name)
 		require.NotNil(t, flag, name)
 		require.Equal(t, value, flag.DefValue, name)
 	}
-	require.NoError(t, o.validate())
-	rate := o.controller().Zone.Rate
-	require.InDelta(t, 0.1, rate(zone.Normal, zone.Counts{Ready: 10}), 0)
-	require.InDelta(t, 0.1, rate(zone.FullDisruption, zone.Counts{NotReady: 10}), 0)
-	require.InDelta(t, 0, rate(zone.PartialDisruption, zone.Counts{NotReady: 50}), 0)
-	require.InDelta(t, 0.01, rate(zone.PartialDisruption, zone.Counts{NotReady: 51}), 0)
+	require.NoError(t, s.validate())
+	require.NoError(t, flags.Parse([]string{"--metrics-bind-address=localhost", "--kube-api-qps=0", "--node-monitor-period=0s"}))
+	require.EqualError(t, s.validate(), "--metrics-bind-address: address localhost: missing port in address\n"+
+		"--kube-api-qps is 0, want more than 0\n--node-monitor-period is 0s, want a positive duration")
 }

@@ -2,29 +2,22 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 )
 
-// performer does what the controller asks for: one API call an action, and for
-// two of them a closer look before it.
+// performer does what the controller asks for, in bounded time, and tells about
+// it in the log and in metrics.
 type performer struct {
-	client  kubernetes.Interface
-	leases  coordinationlisters.LeaseNamespaceLister
-	nodes   record.EventRecorder // speaks for the node controller
-	taints  record.EventRecorder // speaks for the taint eviction controller
-	evict   eviction.Action
+	edge    *edge.Performer
 	metrics *metrics
 }
 
@@ -32,73 +25,48 @@ type performer struct {
 // worker for longer than an API server may take.
 const callTimeout = 30 * time.Second
 
+// newPerformer returns what acts on a cluster through client.
+func newPerformer(s *settings, client kubernetes.Interface, feed *feed, events *events, metrics *metrics) (*performer, error) {
+	evict, err := newEviction(s, client)
+	if err != nil {
+		return nil, err
+	}
+	acts, err := edge.NewPerformer(edge.PerformerConfig{
+		Nodes:       client.CoreV1().Nodes(),
+		Pods:        func(namespace string) edge.Pods { return client.CoreV1().Pods(namespace) },
+		Leases:      client.CoordinationV1().Leases(corev1.NamespaceNodeLease),
+		CachedLease: feed.cachedLease,
+		Evict:       evict,
+		Record:      events.record,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &performer{acts, metrics}, nil
+}
+
+func newEviction(s *settings, client kubernetes.Interface) (eviction.Action, error) {
+	config := eviction.DeleteConfig{
+		Pods: func(namespace string) eviction.Pods { return client.CoreV1().Pods(namespace) },
+	}
+	if s.ConfirmEvictions {
+		config.Confirm = client.CoreV1().Nodes()
+	}
+	deletion, err := eviction.NewDelete(config)
+	if err != nil {
+		return nil, err
+	}
+	return deletion.Act, nil
+}
+
 func (p *performer) perform(ctx context.Context, action controller.Action) controller.Result {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	started := time.Now()
-	result := p.act(ctx, action)
+	result := p.edge.Perform(ctx, action)
 	p.metrics.performed(action, result, started, time.Now())
 	tell(klog.FromContext(ctx), action, result)
 	return result
-}
-
-func (p *performer) act(ctx context.Context, action controller.Action) controller.Result {
-	switch action := action.(type) {
-	case controller.DeclareUnknown:
-		return p.declareUnknown(ctx, action)
-	case controller.PatchTaints:
-		return p.patchNode(ctx, action.Node, action.Patch)
-	case controller.PatchLabels:
-		return p.patchNode(ctx, action.Node, action.Patch)
-	case controller.MarkPodNotReady:
-		pod, err := p.client.CoreV1().Pods(action.Pod.Namespace).Patch(ctx, action.Pod.Name,
-			action.Patch.Type, action.Patch.Data, metav1.PatchOptions{}, action.Patch.Subresource)
-		if err != nil {
-			return controller.Result{Err: err}
-		}
-		return controller.Result{Pod: trimPod(pod)}
-	case controller.Evict:
-		return controller.Result{Eviction: p.evict(ctx, action.Work)}
-	case controller.Record:
-		p.record(action)
-	}
-	return controller.Result{}
-}
-
-// declareUnknown reads the node's lease first. If the API server has another
-// version of it than our cache, it is the cache that is behind and not the node.
-func (p *performer) declareUnknown(ctx context.Context, action controller.DeclareUnknown) controller.Result {
-	live, err := p.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, action.Node.Name, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return controller.Result{Err: fmt.Errorf("read lease of silent node: %w", err)}
-	}
-	if err == nil {
-		cached, err := p.leases.Get(action.Node.Name)
-		if err != nil || cached.ResourceVersion != live.ResourceVersion {
-			return controller.Result{Alive: true}
-		}
-	}
-	return p.patchNode(ctx, action.Node, action.Patch)
-}
-
-func (p *performer) patchNode(ctx context.Context, node *corev1.Node, patch controller.Patch) controller.Result {
-	var subresources []string
-	if patch.Subresource != "" {
-		subresources = []string{patch.Subresource}
-	}
-	patched, err := p.client.CoreV1().Nodes().Patch(ctx, node.Name, patch.Type, patch.Data, metav1.PatchOptions{}, subresources...)
-	if err != nil {
-		return controller.Result{Err: err}
-	}
-	return controller.Result{Node: trimNode(patched)}
-}
-
-func (p *performer) record(event controller.Record) {
-	recorder := p.nodes
-	if event.Reason == controller.ReasonEviction {
-		recorder = p.taints
-	}
-	recorder.Event(&event.Object, event.Type, event.Reason, event.Message)
 }
 
 // tell logs what was done, and what failed.

@@ -2,8 +2,6 @@ package controller
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -23,6 +21,8 @@ import (
 type Controller struct {
 	config Config
 	nodes  map[string]*node
+	// roll is all nodes, to go through them in the same order each time.
+	roll   []*node
 	pods   map[types.UID]*pod
 	podsOn map[string][]*pod // by node name, also of nodes that are not known
 	// episodes counts the times that the readiness of some node has changed.
@@ -171,9 +171,9 @@ func (c *Controller) Idle(now time.Time) {
 // on it but the hope that what should never happen gets mended when it does. It
 // costs a look at every node.
 func (c *Controller) Reevaluate(now time.Time) {
-	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
-		c.place(now, c.nodes[name])
-		c.lookAtPods(now, c.nodes[name])
+	for _, n := range c.roll {
+		c.place(now, n)
+		c.lookAtPods(now, n)
 	}
 }
 

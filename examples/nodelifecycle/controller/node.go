@@ -22,6 +22,7 @@ import (
 type node struct {
 	object *corev1.Node
 	own    ownWrite
+	slot   int // in roll
 	zone   string
 	ready  corev1.ConditionStatus
 	// episode is the time since which Ready is as it is: a number that no other
@@ -61,8 +62,9 @@ func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
 		return
 	}
 	if !known {
-		n = &node{}
+		n = &node{slot: len(c.roll)}
 		c.nodes[object.Name] = n
+		c.roll = append(c.roll, n)
 		c.tell(nodeReference(object), corev1.EventTypeNormal, "RegisteredNode",
 			"Node %s event: Registered Node %s in Controller", object.Name, object.Name)
 	}
@@ -76,6 +78,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 		return
 	}
 	delete(c.nodes, name)
+	c.strike(n)
 	c.health.ForgetNode(name)
 	c.zones.Forget(name)
 	c.evictions.ForgetNode(now, name)
@@ -86,11 +89,23 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 		"Node %s event: Removing Node %s from Controller", name, name)
 }
 
+// strike takes a node off the roll.
+func (c *Controller) strike(n *node) {
+	last := len(c.roll) - 1
+	moved := c.roll[last]
+	c.roll[n.slot], moved.slot = moved, n.slot
+	c.roll[last] = nil
+	c.roll = c.roll[:last]
+}
+
 // ObserveLease takes a look at a lease of the namespace kube-node-lease.
 func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
 	heard := c.health.Heard(lease.Name)
 	c.health.ObserveLease(now, lease)
-	if n, known := c.nodes[lease.Name]; known && !heard {
+	if heard {
+		return
+	}
+	if n, known := c.nodes[lease.Name]; known {
 		c.place(now, n) // a first heartbeat vouches for its conditions
 	}
 }

@@ -1,0 +1,110 @@
+package eviction_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/eviction"
+)
+
+// An action that comes late, because a client has limited its rate say, writes
+// when it was decided and not when it was sent.
+func TestDeleteTakesItsTimeFromTheWork(t *testing.T) {
+	for name, options := range map[string]sceneOptions{
+		"mark":               {},
+		"mark after a look":  {confirm: true},
+		"taking a mark back": {pod: newPod("p", marked, tolerates("a"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, options, func(s *scene) {
+				time.Sleep(time.Hour)
+				require.NoError(s, s.delete.Act(s.Context(), s.work).Err)
+				patch := s.calls[len(s.calls)-1]
+				if patch.verb == "delete" {
+					patch = s.calls[len(s.calls)-2]
+				}
+				require.Contains(s, patch.patch, `"lastTransitionTime":"2000-01-01T00:00:00Z"`)
+			})
+		})
+	}
+}
+
+// A simulator drives it: its times are years away from the clock of the process
+// and have no monotonic reading. What comes out is the same each time.
+func TestDeleteRunsInVirtualTime(t *testing.T) {
+	run := func(t *testing.T) []call {
+		s := newAPIServer()
+		s.put(newPod("p", tolerates("a:30")))
+		s.putNode(newNode("n1", "a@0"))
+		deletion, err := eviction.NewDelete(eviction.DeleteConfig{Pods: s.client, Confirm: nodeClient{s}})
+		require.NoError(t, err)
+		tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
+		require.NoError(t, err)
+		tracker.ObserveNode(at(1), newNode("n1", "a@0"))
+		tracker.ObservePod(at(1), newPod("p", tolerates("a:30")))
+		tracker.Synced()
+		work, ok := tracker.Start(at(31))
+		require.True(t, ok)
+		report := deletion.Act(t.Context(), work)
+		require.Equal(t, eviction.Evicted, report.Outcome, "%v", report.Err)
+		require.Contains(t, s.calls[2].patch, `"lastTransitionTime":"`+at(31).UTC().Format(time.RFC3339)+`"`)
+		return s.calls
+	}
+	first := run(t)
+	synctest.Test(t, func(t *testing.T) { // whose clock shows another century
+		require.Equal(t, first, run(t))
+	})
+}
+
+// What has become due between Start and the look is late by one more look, and
+// not lost.
+func TestE6ConfirmationCountsToWhenTheWorkWasHandedOut(t *testing.T) {
+	play(t, sceneOptions{confirm: true}, func(s *scene) {
+		changed := newPod("p", tolerates("a:5"))
+		s.put(changed)
+		time.Sleep(10 * time.Second)
+		report := s.acts(eviction.NotDue, "get pod", "get node")
+		s.tracker.Finish(time.Now(), s.work, report)
+		s.tracker.ObservePod(time.Now(), changed)
+
+		next, ok := s.tracker.Next(time.Now())
+		require.True(s, ok)
+		require.Equal(s, time.Second, time.Until(next))
+		time.Sleep(time.Second)
+		s.work, ok = s.tracker.Start(time.Now())
+		require.True(s, ok)
+		s.acts(eviction.Evicted, "get pod", "get node", "patch", "delete")
+	})
+}
+
+// A clock that was set back does not make work older than what was known before.
+func TestWorkSaysWhenItWasHandedOut(t *testing.T) {
+	tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
+	require.NoError(t, err)
+	tracker.ObserveNode(at(0), newNode("n1", "a"))
+	tracker.ObservePod(at(0), newPod("p"))
+	tracker.ObservePod(at(0), newPod("q"))
+	tracker.Synced()
+	for _, test := range []struct{ now, want float64 }{{5, 5}, {-60, 5}} {
+		work, ok := tracker.Start(at(test.now))
+		require.True(t, ok)
+		require.Equal(t, at(test.want), work.At)
+	}
+}
+
+// Work that was made by hand would set the condition to no time at all, and no
+// confirmation of it would ever find anything due.
+func TestWorkWithoutATimeIsRefused(t *testing.T) {
+	for _, confirm := range []bool{false, true} {
+		play(t, sceneOptions{confirm: confirm}, func(s *scene) {
+			s.work.At = time.Time{}
+			report := s.delete.Act(s.Context(), s.work)
+			require.Equal(s, eviction.Failed, report.Outcome)
+			require.ErrorContains(s, report.Err, "evict pod ns/p: work has no time")
+			require.Empty(s, s.verbs())
+		})
+	}
+}

@@ -1,0 +1,265 @@
+package edge_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/nodehealth"
+)
+
+const grace = 40 * time.Second
+
+// fed is a controller that is fed through handlers, in virtual time.
+type fed struct {
+	t        *testing.T
+	now      time.Time
+	observed int // calls of observe
+	*controller.Controller
+	edge.Handlers
+}
+
+func newFed(t *testing.T) *fed {
+	f := &fed{t: t, now: time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)}
+	var err error
+	f.Controller, err = controller.New(controller.Config{Health: nodehealth.Config{Grace: grace, StartupGrace: grace}}, f.now)
+	require.NoError(t, err)
+	f.Handlers = edge.NewHandlers(f.Controller, func(observe func(time.Time)) {
+		f.observed++
+		observe(f.now)
+	})
+	return f
+}
+
+// pass lets time pass, in which everything that is asked for fails, and returns
+// what was asked for. Looking every second is enough for what these tests ask.
+func (f *fed) pass(d time.Duration) []controller.Action {
+	var asked []controller.Action
+	for end := f.now.Add(d); ; f.now = f.now.Add(time.Second) {
+		for action, ok := f.Start(f.now); ok; action, ok = f.Start(f.now) {
+			asked = append(asked, action)
+			f.Finish(f.now, action, controller.Result{
+				Err: errServer, Eviction: eviction.Report{Outcome: eviction.Failed, Err: errServer},
+			})
+		}
+		if !f.now.Before(end) {
+			return asked
+		}
+	}
+}
+
+func of[A controller.Action](all []controller.Action) []A {
+	var found []A
+	for _, action := range all {
+		if a, ok := action.(A); ok {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+func readyNode(uid types.UID, taints ...corev1.Taint) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: uid},
+		Spec:       corev1.NodeSpec{Taints: taints},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}
+}
+
+func boundPod(uid types.UID, tolerations ...corev1.Toleration) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0", UID: uid},
+		Spec:       corev1.PodSpec{NodeName: "n1", Tolerations: tolerations},
+	}
+}
+
+func nodeLease(uid types.UID, renewed time.Time) *coordinationv1.Lease {
+	at := metav1.NewMicroTime(renewed)
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: "n1", UID: uid},
+		Spec:       coordinationv1.LeaseSpec{RenewTime: &at},
+	}
+}
+
+var (
+	forbidden = corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}
+	tolerated = corev1.Toleration{Key: "maintenance", Operator: corev1.TolerationOpExists}
+)
+
+func TestReportsReachTheControllerAtTheTimeOfObserve(t *testing.T) {
+	f := newFed(t)
+	f.Nodes.OnAdd(readyNode("n"), true)
+	f.Leases.OnAdd(nodeLease("l", f.now), true)
+	f.Pods.OnAdd(boundPod("p"), true)
+	f.Synced()
+	f.now = f.now.Add(30 * time.Second)
+	f.Leases.OnUpdate(nodeLease("l", f.now.Add(-30*time.Second)), nodeLease("l", f.now))
+	require.Equal(t, 4, f.observed, "one a report")
+	require.Empty(t, of[controller.DeclareUnknown](f.pass(grace-time.Second)), "it has beaten")
+	require.NotEmpty(t, of[controller.DeclareUnknown](f.pass(time.Second)), "it has not beaten since")
+
+	tainted := readyNode("n", forbidden)
+	f.Nodes.OnUpdate(readyNode("n"), tainted)
+	require.NotEmpty(t, of[controller.Evict](f.pass(0)))
+	f.Pods.OnUpdate(boundPod("p"), boundPod("p", tolerated))
+	require.Empty(t, of[controller.Evict](f.pass(time.Hour)))
+
+	f.Pods.OnDelete(boundPod("p"))
+	f.Nodes.OnDelete(tainted)
+	f.Leases.OnDelete(nodeLease("l", f.now))
+	nodes, pods := f.Len()
+	require.Zero(t, nodes)
+	require.Zero(t, pods)
+}
+
+// eviction's doc.go, the caller's duties: a pod of a StatefulSet that was deleted
+// and created again while the watch was broken is one update. The old pod would
+// be evicted for ever.
+func TestPodRecreatedInOneUpdateIsAnotherPod(t *testing.T) {
+	f := newFed(t)
+	f.Nodes.OnAdd(readyNode("n", forbidden), true)
+	f.Pods.OnAdd(boundPod("old"), true)
+	f.Synced()
+	asked := of[controller.Evict](f.pass(0))
+	require.Len(t, asked, 1)
+	require.Equal(t, types.UID("old"), asked[0].Work.Pod.UID)
+
+	before := f.observed
+	f.Pods.OnUpdate(boundPod("old"), boundPod("new", tolerated))
+	require.Equal(t, before+1, f.observed, "in one step")
+	require.Empty(t, of[controller.Evict](f.pass(time.Hour)), "the old one is gone, the new one tolerates the taint")
+	_, pods := f.Len()
+	require.Equal(t, 1, pods)
+
+	f.Pods.OnDelete(boundPod("new"))
+	_, pods = f.Len()
+	require.Zero(t, pods, "nothing is kept of either")
+}
+
+// The same of a node. It starts anew: with a grace period of its own, and as one
+// that has not been heard of.
+func TestNodeRecreatedInOneUpdateIsAnotherNode(t *testing.T) {
+	f := newFed(t)
+	f.Nodes.OnAdd(readyNode("old"), true)
+	f.Synced()
+	f.pass(30 * time.Second)
+	f.Nodes.OnUpdate(readyNode("old"), readyNode("new"))
+	asked := f.pass(0)
+	require.Len(t, of[controller.Record](asked), 2)
+	require.Equal(t, "RemovingNode", of[controller.Record](asked)[0].Reason)
+	require.Equal(t, "RegisteredNode", of[controller.Record](asked)[1].Reason)
+	require.Empty(t, of[controller.DeclareUnknown](f.pass(grace-time.Second)))
+	silent := of[controller.DeclareUnknown](f.pass(time.Second))
+	require.NotEmpty(t, silent)
+	require.Equal(t, types.UID("new"), silent[0].Node.UID)
+}
+
+// And of a lease. Whoever creates it anew is alive, though it may say nothing
+// that the old one did not say.
+func TestLeaseRecreatedInOneUpdateIsABeat(t *testing.T) {
+	f := newFed(t)
+	renewed := f.now.Add(-time.Second)
+	f.Nodes.OnAdd(readyNode("n"), true)
+	f.Leases.OnAdd(nodeLease("old", renewed), true)
+	f.Synced()
+	f.pass(30 * time.Second)
+	f.Leases.OnUpdate(nodeLease("old", renewed), nodeLease("new", renewed))
+	require.Empty(t, of[controller.DeclareUnknown](f.pass(grace-time.Second)))
+	require.NotEmpty(t, of[controller.DeclareUnknown](f.pass(time.Second)))
+}
+
+// A deletion that the informer has missed comes wrapped.
+func TestDeletionThatWasMissedIsADeletion(t *testing.T) {
+	f := newFed(t)
+	f.Nodes.OnAdd(readyNode("n"), true)
+	f.Pods.OnAdd(boundPod("p"), true)
+	f.Nodes.OnDelete(cache.DeletedFinalStateUnknown{Key: "n1", Obj: readyNode("n")})
+	f.Pods.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/cart-0", Obj: boundPod("p")})
+	nodes, pods := f.Len()
+	require.Zero(t, nodes)
+	require.Zero(t, pods)
+}
+
+// What is not an object of the type is not believed to be one.
+func TestReportsOfNothingChangeNothing(t *testing.T) {
+	f := newFed(t)
+	f.Nodes.OnAdd(readyNode("n"), true)
+	f.Pods.OnAdd(boundPod("p"), true)
+	before := f.observed
+	for _, handler := range []cache.ResourceEventHandler{f.Nodes, f.Leases, f.Pods} {
+		for _, object := range []any{nil, cache.DeletedFinalStateUnknown{Key: "n1"}, &corev1.Event{}} {
+			handler.OnAdd(object, false)
+			handler.OnUpdate(object, object)
+			handler.OnDelete(object)
+		}
+	}
+	require.Equal(t, before, f.observed)
+	nodes, pods := f.Len()
+	require.Equal(t, 1, nodes)
+	require.Equal(t, 1, pods)
+
+	f.Pods.OnUpdate(nil, boundPod("q"))
+	_, pods = f.Len()
+	require.Equal(t, 2, pods, "an update of nothing is still seen")
+}
+
+// That informers do report it so: while the watch is broken each object is deleted
+// and created again under its name.
+func TestRealInformersReportRecreationAsOneUpdate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := memory.NewCluster()
+		ctx, stop := context.WithCancel(t.Context())
+		f := newFed(t)
+		var mu sync.Mutex
+		updates := 0
+		handlers := edge.NewHandlers(f.Controller, func(observe func(time.Time)) {
+			mu.Lock()
+			defer mu.Unlock()
+			observe(time.Now())
+		})
+		factory := informers.NewSharedInformerFactoryWithOptions(cluster, 0, informers.WithTransform(edge.Trim))
+		pods := factory.Core().V1().Pods().Informer()
+		_, err := pods.AddEventHandler(handlers.Pods)
+		require.NoError(t, err)
+		_, err = pods.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { updates++ }})
+		require.NoError(t, err)
+		defer factory.Shutdown()
+		defer stop()
+		create := func() {
+			_, err := cluster.CoreV1().Pods("shop").Create(ctx, boundPod(""), metav1.CreateOptions{})
+			require.NoError(t, err)
+		}
+		known := func() int {
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			_, pods := f.Len()
+			return pods
+		}
+		create()
+		factory.Start(ctx.Done())
+		require.True(t, cache.WaitForCacheSync(ctx.Done(), pods.HasSynced))
+		require.Equal(t, 1, known())
+
+		cluster.DropWatches()
+		require.NoError(t, cluster.CoreV1().Pods("shop").Delete(ctx, "cart-0", *metav1.NewDeleteOptions(0)))
+		create()
+		time.Sleep(time.Minute) // the bubble's clock: the reflector waits before it lists
+		require.Equal(t, 1, known())
+		require.Equal(t, 1, updates, "the case that is tested did not come up")
+	})
+}

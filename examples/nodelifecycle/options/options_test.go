@@ -1,0 +1,153 @@
+package options_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+func flagsOf(o *options.Options) *pflag.FlagSet {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.SortFlags = false
+	o.AddFlags(flags)
+	return flags
+}
+
+// parsed returns the options that a command line gives.
+func parsed(t *testing.T, args ...string) *options.Options {
+	t.Helper()
+	var o options.Options
+	require.NoError(t, flagsOf(&o).Parse(args))
+	return &o
+}
+
+// The defaults are those of kube-controller-manager v1.37, where it has the flag.
+func TestDefaults(t *testing.T) {
+	var o options.Options
+	flags := flagsOf(&o)
+	want := map[string]string{
+		"node-monitor-period": "5s", "node-monitor-grace-period": "50s", "node-startup-grace-period": "1m0s",
+		"node-eviction-rate": "0.1", "secondary-node-eviction-rate": "0.01", "large-cluster-size-threshold": "50",
+		"unhealthy-zone-threshold": "0.55", "kube-api-qps": "20", "kube-api-burst": "30", "leader-elect": "true",
+		"leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s", "leader-elect-retry-period": "2s",
+		// Ours.
+		"node-heartbeat-interval": "10s", "confirm-evictions": "false", "concurrent-node-syncs": "16",
+	}
+	flags.VisitAll(func(flag *pflag.Flag) {
+		require.Equal(t, want[flag.Name], flag.DefValue, flag.Name)
+		require.NotEmpty(t, flag.Usage, flag.Name)
+		delete(want, flag.Name)
+	})
+	require.Empty(t, want)
+	require.NoError(t, o.Validate())
+	config := o.Controller()
+	require.NoError(t, config.Validate())
+	require.InDelta(t, 0.1, config.Zone.Rate(zone.Normal, zone.Counts{Ready: 10}), 0)
+	require.InDelta(t, 0.1, config.Zone.Rate(zone.FullDisruption, zone.Counts{NotReady: 10}), 0)
+	require.InDelta(t, 0, config.Zone.Rate(zone.PartialDisruption, zone.Counts{NotReady: 50}), 0)
+	require.InDelta(t, 0.01, config.Zone.Rate(zone.PartialDisruption, zone.Counts{NotReady: 51}), 0)
+}
+
+// Each flag sets one field, and no other.
+func TestEachFlagSetsItsField(t *testing.T) {
+	require.Equal(t, &options.Options{
+		ConcurrentSyncs: 1,
+		APIQPS:          2,
+		APIBurst:        3,
+		LeaderElection: options.LeaderElection{
+			Elect: false, LeaseDuration: 6 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: 4 * time.Second,
+		},
+		MonitorPeriod:          7 * time.Second,
+		MonitorGracePeriod:     8 * time.Second,
+		StartupGracePeriod:     9 * time.Second,
+		EvictionRate:           10,
+		SecondaryEvictionRate:  11,
+		LargeClusterSize:       12,
+		UnhealthyZoneThreshold: 0.13,
+		HeartbeatInterval:      14 * time.Second,
+		ConfirmEvictions:       true,
+	}, parsed(t,
+		"--concurrent-node-syncs=1", "--kube-api-qps=2", "--kube-api-burst=3",
+		"--leader-elect=false", "--leader-elect-retry-period=4s", "--leader-elect-renew-deadline=5s", "--leader-elect-lease-duration=6s",
+		"--node-monitor-period=7s", "--node-monitor-grace-period=8s", "--node-startup-grace-period=9s",
+		"--node-eviction-rate=10", "--secondary-node-eviction-rate=11", "--large-cluster-size-threshold=12",
+		"--unhealthy-zone-threshold=0.13", "--node-heartbeat-interval=14s", "--confirm-evictions",
+	))
+}
+
+func TestControllerMeansWhatTheFlagsSay(t *testing.T) {
+	config := parsed(t, "--node-monitor-grace-period=40s", "--node-startup-grace-period=30s", "--node-heartbeat-interval=20s",
+		"--node-eviction-rate=3", "--secondary-node-eviction-rate=2", "--large-cluster-size-threshold=7", "--unhealthy-zone-threshold=0.9").Controller()
+	require.Equal(t, 40*time.Second, config.Health.Grace)
+	require.Equal(t, 30*time.Second, config.Health.StartupGrace)
+	require.Equal(t, 40*time.Second, config.Zone.Grace)
+	require.Equal(t, 22*time.Second, config.Zone.Interval, "and a tenth more")
+	require.InDelta(t, 3, config.Zone.Rate(zone.Normal, zone.Counts{Ready: 1}), 0)
+	require.InDelta(t, 0, config.Zone.Rate(zone.PartialDisruption, zone.Counts{NotReady: 7}), 0)
+	require.InDelta(t, 2, config.Zone.Rate(zone.PartialDisruption, zone.Counts{NotReady: 8}), 0)
+	require.Equal(t, zone.Normal, config.Zone.State(zone.Counts{Ready: 2, NotReady: 8}))
+	require.Equal(t, zone.PartialDisruption, config.Zone.State(zone.Counts{Ready: 1, NotReady: 9}))
+
+	config = parsed(t, "--node-heartbeat-interval=0s").Controller()
+	require.Negative(t, config.Zone.Interval, "no wait: zero would be the default")
+	_, err := controller.New(config, time.Unix(0, 0))
+	require.NoError(t, err)
+}
+
+func TestWrongValues(t *testing.T) {
+	for args, says := range map[string]string{
+		"--concurrent-node-syncs=0":         "--concurrent-node-syncs is 0, want at least 1",
+		"--kube-api-qps=0":                  "--kube-api-qps is 0, want more than 0",
+		"--kube-api-burst=0":                "--kube-api-burst is 0, want at least 1",
+		"--leader-elect-renew-deadline=15s": "--leader-elect-renew-deadline 15s must be less than --leader-elect-lease-duration 15s",
+		"--leader-elect-renew-deadline=2s":  "--leader-elect-renew-deadline 2s must be more than 1.2 times --leader-elect-retry-period 2s",
+		"--leader-elect-retry-period=0s":    "--leader-elect-retry-period is 0s, want a positive duration",
+		"--node-monitor-period=0s":          "--node-monitor-period is 0s, want a positive duration",
+		"--node-monitor-grace-period=0s":    "--node-monitor-grace-period is 0s, want a positive duration",
+		"--node-startup-grace-period=-1s":   "--node-startup-grace-period is -1s, want a positive duration",
+		"--node-eviction-rate=-1":           "--node-eviction-rate is -1, want zero or more",
+		"--node-eviction-rate=NaN":          "--node-eviction-rate is NaN, want zero or more",
+		"--secondary-node-eviction-rate=-1": "--secondary-node-eviction-rate is -1, want zero or more",
+		"--large-cluster-size-threshold=-1": "--large-cluster-size-threshold is -1, want zero or more",
+		"--unhealthy-zone-threshold=0":      "--unhealthy-zone-threshold is 0, want more than 0 and at most 1",
+		"--unhealthy-zone-threshold=55":     "--unhealthy-zone-threshold is 55, want more than 0 and at most 1",
+		"--node-heartbeat-interval=-1s":     "--node-heartbeat-interval is -1s, want zero or more",
+	} {
+		require.EqualError(t, parsed(t, args).Validate(), says)
+	}
+	for _, args := range []string{
+		"--node-eviction-rate=0", "--secondary-node-eviction-rate=0", "--large-cluster-size-threshold=0",
+		"--unhealthy-zone-threshold=1", "--node-heartbeat-interval=0s", "--concurrent-node-syncs=1",
+	} {
+		require.NoError(t, parsed(t, args).Validate(), args)
+	}
+}
+
+// All that is wrong is said at once, each time in the order of the flags.
+func TestErrorsComeInTheOrderOfTheFlags(t *testing.T) {
+	var wrong options.Options // zero, of which some values are allowed
+	wrong.EvictionRate, wrong.SecondaryEvictionRate, wrong.LargeClusterSize, wrong.HeartbeatInterval = -1, -1, -1, -1
+	var want []string
+	flagsOf(&options.Options{}).VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "leader-elect" && flag.Name != "confirm-evictions" {
+			want = append(want, "--"+flag.Name)
+		}
+	})
+	for range 20 {
+		var said []string
+		for line := range strings.Lines(wrong.Validate().Error()) {
+			flag, _, _ := strings.Cut(line, " ")
+			if len(said) == 0 || said[len(said)-1] != flag {
+				said = append(said, flag)
+			}
+		}
+		require.Equal(t, want, said)
+	}
+}
