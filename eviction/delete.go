@@ -121,9 +121,10 @@ func (d *Delete) Act(ctx context.Context, work Work) Report {
 		}
 		preconditions.ResourceVersion = &live.ResourceVersion
 	}
+	var marked *corev1.Pod
 	if !work.Marked {
-		marked, err := d.mark(ctx, pods, work, corev1.ConditionTrue, preconditions.ResourceVersion)
-		if err != nil {
+		var err error
+		if marked, err = d.mark(ctx, pods, work, corev1.ConditionTrue, preconditions.ResourceVersion); err != nil {
 			return d.failure(ctx, pods, work, err)
 		}
 		if marked.DeletionTimestamp != nil {
@@ -134,7 +135,9 @@ func (d *Delete) Act(ctx context.Context, work Work) Report {
 		}
 	}
 	if err := pods.Delete(ctx, work.Pod.Name, metav1.DeleteOptions{Preconditions: &preconditions}); err != nil {
-		return d.failure(ctx, pods, work, fmt.Errorf("delete pod %s: %w", work.Pod, err))
+		report := d.failure(ctx, pods, work, fmt.Errorf("delete pod %s: %w", work.Pod, err))
+		report.Pod = marked // or the next attempt would mark it again
+		return report
 	}
 	return Report{Outcome: Evicted}
 }
@@ -189,10 +192,11 @@ func (d *Delete) unmark(ctx context.Context, pods Pods, work Work) Report {
 		return Report{Outcome: Unmarked}
 	}
 	work.Generation = live.Generation
-	if _, err := d.mark(ctx, pods, work, corev1.ConditionFalse, &live.ResourceVersion); err != nil {
+	unmarked, err := d.mark(ctx, pods, work, corev1.ConditionFalse, &live.ResourceVersion)
+	if err != nil {
 		return d.failure(ctx, pods, work, err)
 	}
-	return Report{Outcome: Unmarked}
+	return Report{Outcome: Unmarked, Pod: unmarked}
 }
 
 // mark sets the condition DisruptionTarget. A version that is not nil is the only

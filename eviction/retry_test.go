@@ -1,11 +1,13 @@
 package eviction_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/taints"
@@ -239,4 +241,23 @@ func TestE6TwoTrackersAgreeOnWhatOneOfThemHasMarked(t *testing.T) {
 	second.finish(73, work, eviction.Failed)
 	work = second.startOne(73.5, "p")
 	require.True(t, work.Marked)
+}
+
+// Found by the simulation (seed 35 of examples/outage/explore, 2026-11-21): a
+// delete failed just after its pod had been marked, and the next attempt, before
+// the cache had shown the mark, marked it again.
+func TestE5MarkIsNotWrittenAgainWhenOnlyTheDeleteFailed(t *testing.T) {
+	play(t, sceneOptions{}, func(s *scene) {
+		s.before = once("delete", func() error { return apierrors.NewInternalError(errors.New("etcd has no leader")) })
+		report := s.acts(eviction.Failed, "patch", "delete")
+		require.True(s, eviction.Marked(report.Pod))
+		s.tracker.Finish(time.Now(), s.work, report)
+
+		next, ok := s.tracker.Next(time.Now())
+		require.True(s, ok)
+		time.Sleep(time.Until(next))
+		s.work, ok = s.tracker.Start(time.Now())
+		require.True(s, ok)
+		s.acts(eviction.Evicted, "delete")
+	})
 }

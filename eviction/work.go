@@ -99,6 +99,10 @@ type Report struct {
 	Wait time.Duration
 	// Err is the cause of a failure.
 	Err error
+	// Pod is the pod as the API server had it after the action's last write to it,
+	// and nil if nothing was written or the answer had no pod. It is newer than what a
+	// cache shows until the cache has caught up.
+	Pod *corev1.Pod
 }
 
 // Start hands out one thing to do now. What it hands out was decided from the
@@ -152,6 +156,9 @@ func (t *Tracker) Finish(now time.Time, work Work, report Report) {
 		return
 	}
 	p.acting, p.retryAt = 0, time.Time{}
+	if report.Pod != nil && report.Pod.UID == p.key.UID {
+		p.marked = Marked(report.Pod)
+	}
 	result := timedqueue.Result{Outcome: timedqueue.Failed, Wait: report.Wait}
 	switch report.Outcome {
 	case Evicted, AlreadyGone:

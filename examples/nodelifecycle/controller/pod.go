@@ -172,6 +172,7 @@ func (c *Controller) evict(now time.Time) (Action, bool) {
 }
 
 func (c *Controller) evicted(now time.Time, action Evict, result Result) {
+	c.adoptPod(now, result.Eviction.Pod)
 	c.evictions.Finish(now, action.Work, result.Eviction)
 	if result.Eviction.Outcome == eviction.Evicted {
 		key := action.Work.Pod

@@ -1,11 +1,14 @@
 package controller
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
 )
 
 // H1, kubernetes #108268: a restart untaints nobody and moves no deadline.
@@ -237,4 +240,34 @@ func TestReleaseOfANodeThatIsTaintedAlreadyCostsNoToken(t *testing.T) {
 	require.Empty(t, deeds[PatchTaints](w))
 	require.Nil(t, w.c.nodes["a-000"].release, "the release is over")
 	require.Zero(t, w.c.Queued(w.c.nodes["a-000"].zone))
+}
+
+// Found by the simulation (seed 35): what an eviction has written to a pod counts
+// more than what a cache shows that is behind.
+func TestMarkOfAFailedEvictionIsRememberedUntilTheCacheShowsIt(t *testing.T) {
+	w := settled(t, "a", "b")
+	pod := w.addPod("p", "a-000")
+	node := w.nodes["a-000"].DeepCopy()
+	node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
+	w.setNode(node)
+	evict := func() Evict {
+		action, ok := w.c.Start(w.now)
+		require.True(t, ok)
+		evict, ok := action.(Evict)
+		require.True(t, ok)
+		return evict
+	}
+	first := evict()
+	require.False(t, first.Work.Marked)
+	marked := pod.DeepCopy()
+	marked.ResourceVersion = strconv.Itoa(w.version + 10)
+	marked.Status.Conditions = append(marked.Status.Conditions, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: eviction.ReasonTaint,
+	})
+	w.c.Finish(w.now, first, Result{Eviction: eviction.Report{Outcome: eviction.Failed, Err: errServer, Pod: marked}})
+	touched := pod.DeepCopy() // an older version that comes late
+	touched.ResourceVersion = strconv.Itoa(w.version + 5)
+	w.c.ObservePod(w.now, touched)
+	w.now = w.now.Add(time.Second)
+	require.True(t, evict().Work.Marked)
 }

@@ -103,7 +103,11 @@ func (p *Performer) Perform(ctx context.Context, action controller.Action) contr
 	case controller.MarkPodNotReady:
 		return p.patchPod(ctx, action.Pod, action.Patch)
 	case controller.Evict:
-		return controller.Result{Eviction: p.config.Evict(ctx, action.Work)}
+		report := p.config.Evict(ctx, action.Work)
+		if report.Pod != nil {
+			report.Pod = trimPod(report.Pod)
+		}
+		return controller.Result{Eviction: report}
 	case controller.Record:
 		if p.config.Record != nil {
 			p.config.Record(action)
