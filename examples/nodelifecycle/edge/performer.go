@@ -122,16 +122,17 @@ func (p *Performer) Perform(ctx context.Context, action controller.Action) contr
 // node has just been heard of for the first time. That the API server has none is
 // no sign of life. What the read would have said when it fails nobody knows, so
 // nothing is declared, and the controller asks again.
+//
+// The cache is looked at first: a heartbeat may reach it while the read is under
+// way, and then the two agree about a node that is alive.
 func (p *Performer) declareUnknown(ctx context.Context, action controller.DeclareUnknown) controller.Result {
+	version, cached := p.config.CachedLease(action.Node.Name)
 	live, err := p.config.Leases.Get(ctx, action.Node.Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return controller.Result{Err: fmt.Errorf("read lease of silent node: %w", err)}
 	}
-	if err == nil {
-		version, cached := p.config.CachedLease(action.Node.Name)
-		if !cached || version != live.ResourceVersion {
-			return controller.Result{Alive: true}
-		}
+	if err == nil && (!cached || version != live.ResourceVersion) {
+		return controller.Result{Alive: true}
 	}
 	return p.patchNode(ctx, action.Node, action.Patch)
 }

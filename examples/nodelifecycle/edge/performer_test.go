@@ -34,6 +34,7 @@ type api struct {
 	failed error                 // of every patch
 	lease  *coordinationv1.Lease // what the API server has
 	unread error                 // of the read of the lease
+	during func()                // happens while the lease is read
 	cached string                // the version in the cache, "" for none
 	evict  []eviction.Work
 	told   []controller.Record
@@ -90,6 +91,9 @@ type leases struct{ *api }
 
 func (l leases) Get(_ context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
 	l.calls = append(l.calls, call{verb: "get lease", name: name})
+	if l.during != nil {
+		l.during()
+	}
 	return l.lease, l.unread
 }
 
@@ -127,6 +131,17 @@ func TestNodeWithANewerLeaseThanTheCacheIsAlive(t *testing.T) {
 // The node has beaten for the first time, and our watch has not told us yet.
 func TestNodeWithALeaseThatTheCacheDoesNotHaveYetIsAlive(t *testing.T) {
 	a := &api{lease: leaseOfVersion("9")}
+	require.Equal(t, controller.Result{Alive: true}, a.performer(t).Perform(t.Context(), declare))
+	require.Equal(t, []call{readLease}, a.calls, "nothing is written")
+}
+
+// H4. Found by the simulation (seed 946 of examples/outage/explore, 2026-11-21):
+// with a watch that was late and a read that was slow, the heartbeat that the read
+// had found was in the cache by the time its answer came, and the node was
+// declared.
+func TestHeartbeatThatReachesTheCacheDuringTheReadIsSeen(t *testing.T) {
+	a := &api{lease: leaseOfVersion("9"), cached: "7"}
+	a.during = func() { a.cached = "9" }
 	require.Equal(t, controller.Result{Alive: true}, a.performer(t).Perform(t.Context(), declare))
 	require.Equal(t, []call{readLease}, a.calls, "nothing is written")
 }
