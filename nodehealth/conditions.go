@@ -117,13 +117,14 @@ func PodNotReadyPatch(pod *corev1.Pod, now time.Time) ([]byte, bool, error) {
 	return nil, false, nil
 }
 
-// ReadyStatus returns the status of the node's Ready condition, and Unknown when
-// it has none.
+// ReadyStatus returns the status of the node's Ready condition. It is empty when the
+// node has none: nobody has said anything of it yet. That is neither True nor a
+// reason to act; the condition becomes Unknown when the startup grace period ends.
 func ReadyStatus(node *corev1.Node) corev1.ConditionStatus {
 	if ready := readyCondition(node); ready != nil {
 		return ready.Status
 	}
-	return corev1.ConditionUnknown
+	return ""
 }
 
 func neverReported(node *corev1.Node, kind corev1.NodeConditionType, now time.Time) corev1.NodeCondition {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -214,4 +215,33 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 	require.Zero(t, w.c.Pending())
 	_, ok := w.c.Next(w.now)
 	require.False(t, ok)
+}
+
+// Found by the simulation (seed 109 of examples/outage/explore, 2026-11-21). A node
+// that has just been created has no conditions until its kubelet reports. It was
+// taken for one that is Unknown, tainted NoExecute long before its startup grace
+// period had ended, and lost the taint that the API server gives new nodes.
+func TestNodeOfWhichNothingWasSaidIsLeftAloneUntilItsStartupGraceEnds(t *testing.T) {
+	w := newWorld(t, Config{Health: nodehealth.Config{Grace: grace, StartupGrace: 2 * grace}})
+	w.addNodes(3, "a")
+	w.start()
+	w.advance(2 * grace)
+	w.done = nil
+	created := w.addNode("new", "a")
+	w.silent["new"] = true
+	created = created.DeepCopy()
+	created.Status.Conditions = nil
+	created.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
+	w.c.ForgetNode(w.now, "new")
+	w.setNode(created)
+	w.addPod("p", "new", tolerate(300))
+
+	w.advance(2*grace - time.Second)
+	require.Equal(t, []string{notReadyNoSchedule}, w.taintsOf("new"))
+	require.Empty(t, deeds[PatchTaints](w))
+	require.Empty(t, deeds[MarkPodNotReady](w))
+	w.advance(grace)
+	require.Len(t, deeds[DeclareUnknown](w), 1)
+	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("new"))
+	require.Len(t, deeds[MarkPodNotReady](w), 1)
 }

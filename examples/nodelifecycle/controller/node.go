@@ -24,7 +24,7 @@ type node struct {
 	own    ownWrite
 	slot   int // in roll
 	zone   string
-	ready  corev1.ConditionStatus
+	ready  corev1.ConditionStatus // empty while nobody has said
 	// episode is the time since which Ready is as it is: a number that no other
 	// episode of any node has. Pods are marked not ready once in each.
 	episode int
@@ -169,10 +169,14 @@ func (c *Controller) place(now time.Time, n *node) bool {
 	return true
 }
 
+// saidIll reports whether a node was said not to be ready, by its kubelet or by us.
+// One of which nothing was said is starting, which is not ill.
+func (n *node) saidIll() bool { return n.ready != "" && n.ready != corev1.ConditionTrue }
+
 // wantsRelease reports whether a node should get a NoExecute taint once its
 // zone's rate allows.
 func (c *Controller) wantsRelease(n *node) bool {
-	return n.ready != corev1.ConditionTrue && !hasNoExecute(n.object.Spec.Taints)
+	return n.saidIll() && !hasNoExecute(n.object.Spec.Taints)
 }
 
 func (c *Controller) needsWrite(n *node, now time.Time) bool {
@@ -185,7 +189,8 @@ func (c *Controller) needsWrite(n *node, now time.Time) bool {
 // added only when the zone's queue has released the node.
 //
 // A node that is tainted as ill but says that it is ready keeps its taints until
-// it is heard of: at our start it may have said so a moment before it died.
+// it is heard of: at our start it may have said so a moment before it died. So does
+// one that says nothing: the API server taints it when it is created.
 func (c *Controller) wantedTaints(n *node, now time.Time) ([]corev1.Taint, bool) {
 	var room [8]corev1.Taint
 	desired := taints.AppendNoSchedule(room[:0], n.object)
@@ -193,7 +198,7 @@ func (c *Controller) wantedTaints(n *node, now time.Time) ([]corev1.Taint, bool)
 	if ill && !c.lifted && (n.release != nil || hasNoExecute(n.object.Spec.Taints)) {
 		desired = append(desired, noExecute)
 	}
-	if !ill && !c.health.Heard(n.object.Name) {
+	if n.ready == "" || !ill && !c.health.Heard(n.object.Name) {
 		return taints.Reconcile(n.object.Spec.Taints, desired, ownedUnheard, now)
 	}
 	return taints.Reconcile(n.object.Spec.Taints, desired, owned, now)

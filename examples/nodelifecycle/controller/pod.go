@@ -91,7 +91,7 @@ func (c *Controller) setPod(now time.Time, p *pod, object *corev1.Pod) {
 
 // lookAtPods looks at all pods of a node whose readiness may have changed.
 func (c *Controller) lookAtPods(now time.Time, n *node) {
-	if n.ready == corev1.ConditionTrue {
+	if !n.saidIll() {
 		return
 	}
 	for _, p := range c.podsOn[n.object.Name] {
@@ -111,7 +111,7 @@ func (c *Controller) placePod(now time.Time, n *node, p *pod) {
 // episode is enough: a kubelet that disagrees would write the opposite for ever.
 func needsMark(n *node, p *pod) bool {
 	switch {
-	case n.ready == corev1.ConditionTrue, p.marked == n.episode, p.object.DeletionTimestamp != nil:
+	case !n.saidIll(), p.marked == n.episode, p.object.DeletionTimestamp != nil:
 		return false
 	case n.ready == corev1.ConditionFalse && p.bound != n.episode:
 		return false
