@@ -240,6 +240,7 @@ func TestNodeOfWhichNothingWasSaidIsLeftAloneUntilItsStartupGraceEnds(t *testing
 	require.Equal(t, []string{notReadyNoSchedule}, w.taintsOf("new"))
 	require.Empty(t, deeds[PatchTaints](w))
 	require.Empty(t, deeds[MarkPodNotReady](w))
+	require.Zero(t, w.c.Queued(w.c.nodes["new"].zone), "it waits for no token")
 	w.advance(grace)
 	require.Len(t, deeds[DeclareUnknown](w), 1)
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("new"))

@@ -1,0 +1,61 @@
+//go:build !race
+
+package explore
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestMutationsAreCaught puts each of the deliberate faults into the library, one
+// at a time, and wants the random worlds to show it, by the invariant that is there
+// for it. It says after how many seeds.
+//
+// The sources stay as they are: the go command is told to read another file in the
+// place of the one that has the fault (-overlay).
+func TestMutationsAreCaught(t *testing.T) {
+	for _, m := range mutations {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			program := buildWith(t, m)
+			command := exec.CommandContext(t.Context(), program, "-test.run", "^TestRandomWorlds$", "-until", string(m.caughtBy), "-seeds", fmt.Sprint(*seeds))
+			output, err := command.CombinedOutput()
+			require.NoError(t, err, "%q did not catch it:\n%s", m.caughtBy, output)
+			_, seed, found := strings.Cut(string(output), "FOUND ")
+			require.True(t, found, "%s", output)
+			seed, _, _ = strings.Cut(seed, "\n")
+			t.Logf("caught by %q with seed %s", m.caughtBy, seed)
+		})
+	}
+}
+
+// buildWith builds this package's tests with a fault.
+func buildWith(t *testing.T, m mutation) string {
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
+	require.NoError(t, err)
+	path := filepath.Join(root, m.file)
+	source, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(source), m.old), "%s must hold once what the mutation replaces:\n%s", m.file, m.old)
+
+	folder := t.TempDir()
+	mutated := filepath.Join(folder, "mutated.go")
+	require.NoError(t, os.WriteFile(mutated, []byte(strings.Replace(string(source), m.old, m.with, 1)), 0o600))
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: mutated}})
+	require.NoError(t, err)
+	overlayFile := filepath.Join(folder, "overlay.json")
+	require.NoError(t, os.WriteFile(overlayFile, overlay, 0o600))
+
+	program := filepath.Join(folder, "explore.test")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", overlayFile, "-o", program, ".")
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, "build with the fault:\n%s", output)
+	return program
+}

@@ -1,0 +1,13 @@
+// Package explore looks for faults of the controller where nobody has thought of
+// looking: it makes random scenarios, each from a seed, runs them under the eyes of
+// package invariant, and makes those that break something as small as it can.
+//
+//	go -C examples test ./outage/explore -run TestRandomWorlds -args -seeds 100000
+//
+// A seed that fails is printed with its scenario as YAML. Both replay it: the seed
+// with -first, the file with the program outage.
+//
+// The package also proves that it would find something. In its tests there are
+// deliberate faults of the library, each a few changed characters of its source;
+// the same exploration has to catch every one.
+package explore

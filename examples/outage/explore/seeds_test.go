@@ -1,0 +1,8 @@
+//go:build !race
+
+package explore
+
+const (
+	defaultSeeds = 2000
+	raceDetector = false
+)

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kubelife/lifecycle/examples/outage/scenarios"
+)
+
+func help(out io.Writer, flags *pflag.FlagSet) {
+	fmt.Fprint(out, `outage plays an outage of a cluster in virtual time and reports what the node
+lifecycle controller does: what it declares dead, taints, evicts and spares, how
+fast and how late.
+
+  outage SCENARIO                               a file, - for standard input, or a name below
+  outage zone-loss                              what a dead zone looks like
+  outage zone-loss --set node-eviction-rate=1   the same with another flag
+  outage zone-loss --compare node-eviction-rate=1,unhealthy-zone-threshold=0.3
+                                                both, side by side
+  outage rack-loss --check --seed 7             another course of it; does every promise hold?
+  outage rack-loss --json | jq .summary         for machines
+
+Scenarios that ship, in outage/scenarios:
+`)
+	if err := list(out); err != nil {
+		fmt.Fprintln(out, err)
+	}
+	fmt.Fprint(out, `
+A scenario of your own begins as a copy of one of them. It names zones with nodes,
+workloads with pods, flags of the controller and a script of faults; what may be in
+it is described in outage/scenario/doc.go, and what is wrong with one is told with
+its line.
+
+How to read what comes out: each line of the timeline says when, counted from the
+start of the scenario, and where. A silent node is declared Unknown when its grace
+period ends, tainted NoExecute when the rate of its zone lets it, and then its pods
+leave when they no longer tolerate that. The table sums it up for each zone.
+
+Flags:
+`)
+	fmt.Fprint(out, flags.FlagUsages())
+	fmt.Fprint(out, `
+Exit codes: 0 done, 1 failed, interrupted, or --check found a broken promise,
+2 called wrongly or the scenario is invalid. Ctrl-C ends a run with what is known
+so far.
+`)
+}
+
+// list writes the name of each scenario that ships and what it is.
+func list(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, name := range scenarios.Names() {
+		s, err := scenarios.Read(name)
+		if err != nil {
+			return fmt.Errorf("read scenario %s, which ships: %w", name, err)
+		}
+		fmt.Fprintf(table, "  %s\t%s\n", name, firstSentence(s.Description))
+	}
+	return table.Flush()
+}
+
+// firstSentence returns the first sentence of a text, on one line.
+func firstSentence(text string) string {
+	paragraph, _, _ := strings.Cut(strings.TrimSpace(text), "\n\n")
+	line := strings.Join(strings.Fields(paragraph), " ")
+	if sentence, _, more := strings.Cut(line, ". "); more {
+		return sentence + "."
+	}
+	return cmp.Or(line, "(no description)")
+}

@@ -1,0 +1,311 @@
+package invariant
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// sent is a call that is under way.
+type sent struct {
+	view *view
+	at   time.Duration
+	// after is the earliest time at which it may have been decided.
+	after time.Duration
+	node  *seenNode
+	// beat is the last heartbeat that it should have counted, of a call about a node.
+	beat time.Duration
+	// decision is that of a call about a pod.
+	decision decision
+	// answered is the version of the client's own last write of the object, if there
+	// is one.
+	answered uint64
+}
+
+// decision is what a client knew when it decided about a pod.
+type decision struct {
+	after time.Duration
+	// node and pod are the oldest versions that it may have seen.
+	node      *nodeVersion
+	pod       int
+	oursCount bool
+}
+
+// judged reports whether a call is one that the invariants are about.
+func judged(call *model.Call) bool { return call.Kind != model.LeaderLease && call.Verb != model.List }
+
+// Sent judges a call that leaves a client.
+func (j *Judge) Sent(call *model.Call) {
+	if !judged(call) {
+		return
+	}
+	now := j.world.Now()
+	v := j.view(call.Client)
+	v.judgeZones(now)
+	v.count(now)
+	if j.quiet && now >= j.quietFrom {
+		j.violated(Quiet, string(call.Verb)+call.Kind.String()+call.Name,
+			"%s sends %s of %s %s%s though nothing has changed since %v",
+			v.client.Name, call.Verb, call.Kind, call.Name, ofSubresource(call), j.quietFrom)
+	}
+	s := &sent{view: v, at: now, after: v.decidedAfter(now)}
+	j.calls[call] = s
+	switch {
+	case call.Kind == model.Nodes && call.Verb == model.Patch:
+		j.sentNodePatch(s, call)
+	case call.Kind == model.Pods && call.Verb == model.Get:
+		j.sentPodRead(s, call)
+	case call.Kind == model.Pods:
+		j.sentPodWrite(s, call)
+	}
+}
+
+func ofSubresource(call *model.Call) string {
+	if call.Subresource == "" {
+		return ""
+	}
+	return "/" + call.Subresource
+}
+
+// count takes a token of the client's own rate, and notes if it has none to spare.
+func (v *view) count(now time.Duration) {
+	s := &v.judge.settings
+	v.underWay++
+	if v.full() {
+		v.isBusy(now)
+	}
+	if s.QPS <= 0 {
+		return
+	}
+	v.tokens = min(v.tokens+(now-v.tokensAt).Seconds()*s.QPS, float64(s.Burst)) - 1
+	v.tokensAt = now
+	if v.tokens < 1 {
+		v.isBusy(now)
+	}
+}
+
+// full reports whether the client has as many calls under way as it may.
+func (v *view) full() bool {
+	most := v.judge.settings.Concurrent
+	return most > 0 && v.underWay >= most
+}
+
+// lookBusy notes that the client is busy all the time that its calls take.
+func (v *view) lookBusy(now time.Duration) {
+	if v.full() {
+		v.busy = now
+	}
+}
+
+// answered ends a call.
+func (v *view) answered(now time.Duration) {
+	v.lookBusy(now)
+	v.underWay--
+	if v.lower {
+		v.setRates(now)
+	}
+}
+
+// isBusy notes that the client can send no other call now. A call that it sends as
+// soon as it can belongs to the same busy time.
+func (v *view) isBusy(now time.Duration) {
+	if now > v.busy+v.judge.settings.queueing() {
+		v.busyFrom = now
+	}
+	v.busy = now
+}
+
+func (j *Judge) sentNodePatch(s *sent, call *model.Call) {
+	n := s.view.nodes[call.Name]
+	if n == nil {
+		return
+	}
+	s.node, s.answered = n, n.written
+	s.beat = j.lastBeat(s, n)
+	if call.Subresource == "" && addsIllness(call) && n.object != nil && !hasIllness(n.taints) {
+		j.judgeTainting(s, n)
+	}
+	n.calls++
+	n.sentAt = s.at
+}
+
+// lastBeat returns the last heartbeat of a node that a client must have known of
+// when it sent a call.
+func (j *Judge) lastBeat(s *sent, n *seenNode) time.Duration {
+	m := j.world.Machine(n.name)
+	if m == nil {
+		return -1
+	}
+	read := n.lease
+	n.lease = leaseRead{}
+	if read.ok && read.at >= s.after {
+		return read.beat
+	}
+	return m.LastBeat
+}
+
+func hasIllness(taints []seenTaint) bool {
+	for i := range taints {
+		if illness(taints[i].key) {
+			return true
+		}
+	}
+	return false
+}
+
+func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
+	p := j.pods[call.Name]
+	if p == nil || p.on == nil {
+		return
+	}
+	v := s.view
+	s.answered = v.ownPods[p.name]
+	s.decision = v.decide(s.after, p)
+	if c := v.confirmed[p.uid]; c != nil && c.at >= s.after {
+		s.decision = c.decision
+	}
+	delete(v.confirmed, p.uid)
+	if call.Verb != model.Delete {
+		return
+	}
+	uid := p.uid
+	if q := call.Preconditions; q != nil && q.UID != nil {
+		uid = *q.UID
+	}
+	if v.deleted[uid] {
+		j.violated(NotTwice, "delete"+string(uid), "%s sends a second delete of pod %s (%s), which it has been answered to have deleted",
+			v.client.Name, call.Name, uid)
+	}
+	if d, marked := v.decided[uid]; marked {
+		s.decision = d
+		delete(v.decided, uid)
+	}
+}
+
+// confirmation is a decision about a pod that reads of pod and node may confirm; at
+// is when the last of them was answered.
+type confirmation struct {
+	decision decision
+	node     string
+	at       time.Duration
+}
+
+func (j *Judge) sentPodRead(s *sent, call *model.Call) {
+	p := j.pods[call.Name]
+	if p == nil || p.on == nil {
+		return
+	}
+	s.view.confirmed[p.uid] = &confirmation{s.view.decide(s.after, p), p.on.name, never}
+}
+
+// readForPods notes that a read of a node or pod was answered, which may be the
+// last before a write.
+func (v *view) readForPods(now time.Duration, call *model.Call) {
+	for uid, c := range v.confirmed {
+		switch p := v.judge.pods[call.Name]; {
+		case call.Kind == model.Nodes && c.node == call.Name:
+		case call.Kind == model.Pods && p != nil && p.uid == uid:
+		default:
+			continue
+		}
+		c.at = now
+	}
+}
+
+// decide returns what a client knows of a pod and its node.
+func (v *view) decide(after time.Duration, p *pod) decision {
+	d := decision{after: after, node: p.on.newest, oursCount: !v.held || v.heldFrom > after}
+	if n := v.nodes[p.on.name]; n != nil && n.latest != nil {
+		d.node = n.seenAt(after)
+	}
+	if len(p.versions) > 1 {
+		if cached := v.client.CachedPod(p.name); cached != nil && cached.UID == p.uid {
+			d.pod = p.as(version(cached.ResourceVersion))
+		}
+		if v.retolerated[p.uid] > after {
+			d.pod = max(d.pod-1, 0)
+		}
+	}
+	return d
+}
+
+// Processed takes note of what a live read of a lease can show.
+func (j *Judge) Processed(call *model.Call) {
+	s := j.calls[call]
+	if s == nil || call.Kind != model.Leases || call.Err != nil {
+		return
+	}
+	if m := j.world.Machine(call.Name); m != nil {
+		s.beat = m.LastBeat
+	}
+}
+
+// Answered takes note of what a client learns.
+func (j *Judge) Answered(call *model.Call) {
+	s := j.calls[call]
+	if s == nil {
+		return
+	}
+	delete(j.calls, call)
+	now, v := j.world.Now(), s.view
+	v.answered(now)
+	if n := s.node; n != nil {
+		n.calls--
+		n.doneAt = now
+		if call.Err != nil {
+			n.failedAt = now
+		}
+	}
+	switch {
+	case call.Verb == model.Get && call.Kind != model.Leases:
+		v.readForPods(now, call)
+	case call.Kind == model.Leases:
+		if n := v.nodes[call.Name]; n != nil && call.Lease != nil {
+			n.lease = leaseRead{now, s.beat, true}
+		}
+	case call.Err != nil:
+		if call.Kind == model.Pods && call.Verb == model.Patch {
+			v.undecide(call.Name)
+		}
+	case call.Kind == model.Nodes && call.Verb == model.Patch:
+		v.wroteNode(call.Node)
+	case call.Kind == model.Pods && call.Verb == model.Patch:
+		v.ownPods[call.Name] = version(call.Pod.ResourceVersion)
+	case call.Kind == model.Pods && call.Verb == model.Delete:
+		if cached := v.client.CachedPod(call.Name); cached != nil && cached.UID == call.Pod.UID {
+			v.deleted[call.Pod.UID] = true
+		}
+	}
+}
+
+// undecide forgets that a client has marked a pod: it does not know.
+func (v *view) undecide(pod string) {
+	if p := v.judge.pods[pod]; p != nil {
+		delete(v.decided, p.uid)
+	}
+}
+
+// forgetCalls drops calls that nobody waits for any more: their clients have ended.
+func (j *Judge) forgetCalls(now time.Duration) {
+	if len(j.calls) <= manyCalls {
+		return
+	}
+	for call, s := range j.calls {
+		if call.Client.Stopped() && s.at < now-2*model.CallTimeout {
+			delete(j.calls, call)
+		}
+	}
+}
+
+// manyCalls is from how many calls under way on to look for some to forget.
+const manyCalls = 100
+
+// uidOf returns the UID that a delete is for, or nothing.
+func uidOf(call *model.Call) types.UID {
+	if call.Preconditions == nil || call.Preconditions.UID == nil {
+		return ""
+	}
+	return *call.Preconditions.UID
+}

@@ -1,0 +1,202 @@
+package invariant
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// appointment is when to look at something again. The zero value is now.
+type appointment struct {
+	made bool
+	at   time.Duration
+}
+
+func (a *appointment) cancel() { a.made = false }
+
+// due reports whether it is time to look, and if so cancels the appointment.
+func (a *appointment) due(now time.Duration) bool {
+	if a.made && now <= a.at {
+		return false
+	}
+	*a = appointment{made: true, at: never}
+	return true
+}
+
+// no later than so
+func (a *appointment) noLaterThan(at time.Duration) { a.at = min(a.at, at) }
+
+// declared looks for nodes that should be Unknown.
+func (c *checking) declared() {
+	for _, n := range c.inOrder {
+		if n.object == nil {
+			continue
+		}
+		m := c.world.Machine(n.name)
+		if m == nil {
+			continue
+		}
+		grace := c.settings.Grace
+		heard := max(m.LastBeat, n.created)
+		if m.LastBeat < n.created || m.Beats == 0 {
+			grace = max(grace, c.settings.StartupGrace)
+		}
+		if c.now <= heard+grace+c.settings.bound() {
+			continue
+		}
+		ready := condition(n.object, corev1.NodeReady)
+		if ready != nil && ready.Status == corev1.ConditionUnknown {
+			continue
+		}
+		if c.late(max(heard, c.calm) + grace) {
+			c.violated(DeclaredInTime, n.name, "node %s has last beaten at %v, or come at %v, and is not Unknown", n.name, m.LastBeat, n.created)
+		}
+	}
+}
+
+// taintsOfNodes looks for taints that should be there or should not.
+func (c *checking) taintsOfNodes() {
+	for _, n := range c.inOrder {
+		if n.object == nil {
+			continue
+		}
+		if n.wrong {
+			c.wrongTaints(n)
+		}
+		if c.outage.ongoing && c.late(c.outage.from) && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
+			c.violated(SparedInOutage, n.name+"/kept", "node %s has a NoExecute taint of ours though all zones are down since %v", n.name, c.outage.from)
+		}
+	}
+}
+
+func (c *checking) wrongTaints(n *node) {
+	seen := c.view.nodes[n.name]
+	if seen == nil || seen.object == nil || seen.object.UID != n.object.UID {
+		return
+	}
+	if !seen.heard && c.view.beats(n.name) > seen.beats {
+		seen.heard, seen.heardAt = true, c.now
+	}
+	if key := wrongTaint(n.object, true); key != "" && c.late(n.wrongSince) {
+		c.violated(TaintsFollow, n.name, "node %s has taint %s:NoSchedule though its state does not ask for it, or the other way around, since %v",
+			n.name, key, n.wrongSince)
+	}
+	if !n.citizen.ready || !seen.heard || !c.late(max(n.wrongSince, n.readySince, seen.heardAt)) {
+		return
+	}
+	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
+		if t := illnessOf(n.object, effect); t != nil {
+			c.violated(Recovered, n.name, "node %s is ready since %v and has beaten, and still has taint %s:%s", n.name, n.readySince, t.Key, effect)
+		}
+	}
+}
+
+// newAppointments has all pods looked at again when another client acts, or since
+// another time: what it has to do by when depends on that.
+func (c *checking) newAppointments() {
+	if c.checkedFor == c.view && c.checkedCalm == c.calm {
+		return
+	}
+	c.checkedFor, c.checkedCalm = c.view, c.calm
+	for _, n := range c.inOrder {
+		n.leave.cancel()
+		n.mark.cancel()
+	}
+}
+
+// podsOfNodes looks for pods that should have left, or not be ready.
+func (c *checking) podsOfNodes() {
+	for _, n := range c.inOrder {
+		if len(n.pods) == 0 || n.object == nil {
+			continue
+		}
+		if len(n.newest.taints) > 0 && n.leave.due(c.now) {
+			c.leaving(n)
+		}
+		if readyStatus(n.object) == corev1.ConditionUnknown && n.mark.due(c.now) {
+			c.notReady(n)
+		}
+	}
+}
+
+func (c *checking) leaving(n *node) {
+	for _, p := range n.pods {
+		if p.leaves() {
+			continue
+		}
+		ours, due := p.latestDue(c.view, &c.settings)
+		if !c.view.held {
+			due = min(due, max(ours, c.view.heldTo))
+		}
+		if due == never {
+			n.leave.noLaterThan(c.now + time.Minute) // for what the client has yet to see
+			continue
+		}
+		asked := max(due, n.newest.at, p.versions[len(p.versions)-1].at)
+		if !c.late(asked) {
+			n.leave.noLaterThan(max(asked, c.now) + time.Second)
+			continue
+		}
+		c.violated(InTime, string(p.uid), "pod %s (%s) on node %s has not left, though it was due at %v at the latest: %s",
+			p.name, p.uid, n.name, due, p.describe(&decision{node: n.newest, oursCount: !c.view.held}))
+	}
+}
+
+func (c *checking) notReady(n *node) {
+	for _, p := range n.pods {
+		if p.leaves() || !isReady(p.object) || p.readySince > n.readySince {
+			continue
+		}
+		asked := max(n.readySince, p.bound)
+		if !c.late(asked) {
+			n.mark.noLaterThan(max(asked, c.now) + time.Second)
+			continue
+		}
+		c.violated(PodsNotReady, string(p.uid), "pod %s (%s) is Ready though node %s is Unknown since %v", p.name, p.uid, n.name, n.readySince)
+	}
+}
+
+// marks looks for marks that should have been taken back.
+func (c *checking) marks() {
+	kept := c.marked[:0]
+	for _, p := range c.marked {
+		if p.leaves() || !p.marked {
+			continue
+		}
+		kept = append(kept, p)
+		n := p.on
+		if n == nil {
+			continue
+		}
+		seen := c.view.nodes[n.name]
+		due := never
+		if n.object != nil {
+			due = p.earliestDue(n.newest.taints, p.tolerations(), true, seen)
+		}
+		asked := max(p.markedAt, n.newest.at, p.versions[len(p.versions)-1].at)
+		if due > c.now+c.settings.Skew && c.late(asked) {
+			c.violated(MarkTakenBack, string(p.uid), "pod %s (%s) on node %s is marked as about to be evicted since %v, but is not due", p.name, p.uid, n.name, p.markedAt)
+		}
+	}
+	clear(c.marked[len(kept):])
+	c.Judge.marked = kept
+}
+
+// idleTokens looks for nodes that wait though they need not.
+func (c *checking) idleTokens() {
+	if c.view.phase != acting {
+		return
+	}
+	before := c.now - c.settings.bound()
+	for _, n := range c.inOrder {
+		seen := c.view.nodes[n.name]
+		if seen == nil || !seen.waits || !reported(seen.object) || seen.fell+c.settings.wave() > before || max(seen.waitsFrom, seen.movedAt, seen.reportedAt) > before {
+			continue
+		}
+		if seen.calls > 0 || seen.doneAt > before || !c.late(seen.waitsFrom) || !seen.zone.idleSince(before) {
+			continue
+		}
+		c.violated(NoIdleToken, n.name, "node %s of zone %s waits for its NoExecute taint since %v, though the zone has had a token for %v or more",
+			n.name, seen.zone.key, seen.fell, c.settings.bound())
+	}
+}

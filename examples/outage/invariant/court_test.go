@@ -1,0 +1,272 @@
+package invariant_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+const (
+	grace        = 30 * time.Second
+	startupGrace = 40 * time.Second
+	wave         = 11 * time.Second
+	patience     = 60 * time.Second // of the pods
+	calmBound    = 70 * time.Second
+)
+
+// court is a small world with a judge, in which the test itself is the controller:
+// it sends the calls, right ones and wrong ones.
+type court struct {
+	t      *testing.T
+	world  *model.World
+	judge  *invariant.Judge
+	client *model.Client
+	life   int
+	memory *invariant.Memory
+	// silenced machines, and how to restore them.
+	restore map[string]func()
+	checks  bool
+}
+
+var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// newCourt returns a court in which zones a and b have so many nodes each, a pod on
+// every one, and in which a client has been leading for a while.
+func newCourt(t *testing.T, nodes int) *court {
+	c := emptyCourt(t, nodes)
+	c.startClient()
+	c.run(calmBound + 20*time.Second)
+	return c
+}
+
+func emptyCourt(t *testing.T, nodes int) *court {
+	c := &court{t: t, restore: make(map[string]func()), checks: true}
+	c.world = model.New(model.Config{
+		Seed: 7, Start: start, BeatInterval: 10 * time.Second, StatusInterval: 5 * time.Minute,
+		Latency: model.Span{Min: time.Millisecond, Max: 2 * time.Millisecond}, WatchDelay: model.Span{Min: time.Millisecond, Max: 2 * time.Millisecond},
+	})
+	owner := c.world.AddWorkload("web", model.OnceGone, tolerations(patience))
+	for i := range nodes {
+		for _, zone := range []string{"a", "b"} {
+			c.world.AddMachine(name(zone, i), zone, zone)
+			owner.Place(name(zone, i))
+		}
+	}
+	c.judge = invariant.New(c.world, invariant.Settings{
+		Grace: grace, StartupGrace: startupGrace, BeatInterval: 10 * time.Second,
+		Rate: 0.1, SecondaryRate: 0.05, Unhealthy: 0.55, LargeZone: 50,
+		QPS: 1000, Burst: 1000, Concurrent: 16, Delay: 10 * time.Millisecond,
+	}, c)
+	c.world.Watch(c.judge)
+	return c
+}
+
+func name(zone string, i int) string { return zone + "-" + string(rune('0'+i)) }
+
+func tolerations(lasts time.Duration) []corev1.Toleration {
+	seconds := int64(lasts / time.Second)
+	return []corev1.Toleration{
+		{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds},
+		{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds},
+	}
+}
+
+// Calm, Acting and Memory are what the judge asks.
+func (c *court) Calm() (time.Duration, bool) { return 0, c.client != nil }
+
+func (c *court) Acting() *model.Client { return c.client }
+
+func (c *court) Memory() invariant.Memory {
+	if c.memory != nil {
+		return *c.memory
+	}
+	nodes, pods := c.client.CachedCount()
+	return invariant.Memory{Nodes: nodes, Pods: pods, Zones: 2}
+}
+
+// startClient begins a life of the controller.
+func (c *court) startClient() {
+	if c.client != nil {
+		c.client.Stop()
+		c.world.Note(model.Note{Kind: model.Stopped, Client: c.client})
+	}
+	c.life++
+	c.client = c.world.NewClient("controller", c.life, func() {})
+	c.world.Note(model.Note{Kind: model.Started, Client: c.client})
+	for _, kind := range []model.Kind{model.Nodes, model.Leases, model.Pods} {
+		c.client.Inform(kind, cache.ResourceEventHandlerFuncs{})
+	}
+	c.pass(100 * time.Millisecond)
+	require.True(c.t, c.client.Synced())
+	c.world.Note(model.Note{Kind: model.Synced, Client: c.client})
+	c.world.Note(model.Note{Kind: model.Leads, Client: c.client})
+}
+
+// pass lets time pass.
+func (c *court) pass(d time.Duration) {
+	until := c.world.Now() + d
+	for c.world.Step(until) { //nolint:revive // the work is in the condition
+	}
+}
+
+// run lets time pass under the eyes of the judge.
+func (c *court) run(d time.Duration) {
+	until := c.world.Now() + d
+	for c.world.Now() < until {
+		c.pass(min(time.Second, until-c.world.Now()))
+		if c.checks {
+			c.judge.Check()
+		}
+	}
+}
+
+func (c *court) runUntil(at time.Duration) { c.run(at - c.world.Now()) }
+
+// call sends a call and waits for the answer.
+func (c *court) call(call *model.Call) *model.Call {
+	answered := false
+	c.client.Call(call, func(*model.Call) { answered = true })
+	for !answered {
+		c.pass(time.Millisecond)
+	}
+	c.pass(5 * time.Millisecond) // for the watches
+	return call
+}
+
+// silence cuts a machine off just after it has beaten.
+func (c *court) silence(names ...string) {
+	for _, one := range names {
+		c.restore[one] = c.world.Machine(one).Silence()
+	}
+}
+
+// expire waits until a silent machine's grace period has ended.
+func (c *court) expire(node string) {
+	c.runUntil(c.world.Machine(node).LastBeat + grace + 20*time.Millisecond)
+}
+
+// declare makes a node Unknown, after a look at its lease.
+func (c *court) declare(node string) {
+	c.call(&model.Call{Verb: model.Get, Kind: model.Leases, Name: node})
+	c.setReady(node)
+}
+
+func (c *court) setReady(node string) {
+	c.call(&model.Call{
+		Verb: model.Patch, Kind: model.Nodes, Name: node, PatchType: types.StrategicMergePatchType, Subresource: "status",
+		Data: encode(c.t, map[string]any{"status": map[string]any{"conditions": []map[string]any{{"type": "Ready", "status": "Unknown"}}}}),
+	})
+}
+
+func encode(t *testing.T, what any) []byte {
+	data, err := json.Marshal(what)
+	require.NoError(t, err)
+	return data
+}
+
+func noSchedule(key string) corev1.Taint {
+	return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule}
+}
+
+// noExecute is a taint that is added now.
+func (c *court) noExecute(key string) corev1.Taint {
+	at := metav1.NewTime(c.world.Wall().Truncate(time.Second))
+	return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute, TimeAdded: &at}
+}
+
+// setTaints makes the client give a node these taints.
+func (c *court) setTaints(node string, taints ...corev1.Taint) *model.Call {
+	return c.call(&model.Call{
+		Verb: model.Patch, Kind: model.Nodes, Name: node, PatchType: types.JSONPatchType,
+		Data: encode(c.t, []map[string]any{{"op": "add", "path": "/spec/taints", "value": taints}}),
+	})
+}
+
+// fall makes nodes silent and does what has to be done at once.
+func (c *court) fall(nodes ...string) {
+	c.silence(nodes...)
+	slices.SortFunc(nodes, func(a, b string) int { return int(c.world.Machine(a).LastBeat - c.world.Machine(b).LastBeat) })
+	for _, node := range nodes {
+		c.expire(node)
+		c.declare(node)
+		c.setTaints(node, noSchedule(corev1.TaintNodeUnreachable))
+		for _, pod := range c.world.PodsOn(node) {
+			c.markNotReady(pod.Name)
+		}
+	}
+}
+
+// execute gives a fallen node its NoExecute taint.
+func (c *court) execute(node string) {
+	c.setTaints(node, noSchedule(corev1.TaintNodeUnreachable), c.noExecute(corev1.TaintNodeUnreachable))
+}
+
+func (c *court) setPodCondition(pod string, kind corev1.PodConditionType, status, reason string) {
+	c.call(&model.Call{
+		Verb: model.Patch, Kind: model.Pods, Name: pod, PatchType: types.StrategicMergePatchType, Subresource: "status",
+		Data: encode(c.t, map[string]any{"status": map[string]any{"conditions": []map[string]any{{"type": kind, "status": status, "reason": reason}}}}),
+	})
+}
+
+func (c *court) markNotReady(pod string) { c.setPodCondition(pod, corev1.PodReady, "False", "") }
+
+func (c *court) mark(pod string) {
+	c.setPodCondition(pod, corev1.DisruptionTarget, "True", "DeletionByTaintManager")
+}
+
+func (c *court) unmark(pod string) {
+	c.setPodCondition(pod, corev1.DisruptionTarget, "False", "EvictionCalledOff")
+}
+
+// evict deletes a pod.
+func (c *court) evict(pod string) *model.Call {
+	uid := c.world.Pod(pod).UID
+	return c.call(&model.Call{Verb: model.Delete, Kind: model.Pods, Name: pod, Preconditions: &metav1.Preconditions{UID: &uid}})
+}
+
+// podOn returns the pod on a node.
+func (c *court) podOn(node string) string {
+	pods := c.world.PodsOn(node)
+	require.Len(c.t, pods, 1)
+	return pods[0].Name
+}
+
+// recover lets a machine come back, and its node lose its taints.
+func (c *court) recover(node string) {
+	c.restore[node]()
+	c.run(2 * time.Second)
+	c.setTaints(node)
+}
+
+// found returns which invariants were violated, each once.
+func (c *court) found() []invariant.Invariant {
+	var all []invariant.Invariant
+	for _, v := range c.judge.Violations() {
+		if !slices.Contains(all, v.Invariant) {
+			all = append(all, v.Invariant)
+		}
+	}
+	return all
+}
+
+// clean wants that nothing was violated.
+func (c *court) clean(why ...any) {
+	c.t.Helper()
+	require.Empty(c.t, c.judge.Violations(), why...)
+}
+
+// guilty wants that this was violated and nothing else.
+func (c *court) guilty(of invariant.Invariant, why ...any) {
+	c.t.Helper()
+	require.Equal(c.t, []invariant.Invariant{of}, c.found(), "%v %v", why, c.judge.Violations())
+}

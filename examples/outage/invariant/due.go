@@ -1,0 +1,100 @@
+package invariant
+
+import (
+	"math"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const never = time.Duration(math.MaxInt64)
+
+// patience returns for how long tolerations tolerate a taint: not at all, for ever,
+// or so long. Of several that match the first counts.
+func patience(tolerations []corev1.Toleration, t *taint) (lasts time.Duration, tolerated bool) {
+	for i := range tolerations {
+		one := &tolerations[i]
+		if !matches(one, t) {
+			continue
+		}
+		if one.TolerationSeconds == nil {
+			return never, true
+		}
+		return time.Duration(max(*one.TolerationSeconds, 0)) * time.Second, true
+	}
+	return 0, false
+}
+
+// matches reports whether a toleration tolerates a NoExecute taint. Operators but
+// these two match nothing by default in v1.37.
+func matches(t *corev1.Toleration, against *taint) bool {
+	if t.Effect != "" && t.Effect != corev1.TaintEffectNoExecute || t.Key != "" && t.Key != against.key {
+		return false
+	}
+	switch t.Operator {
+	case corev1.TolerationOpExists:
+		return true
+	case corev1.TolerationOpEqual, "":
+		return t.Value == against.value
+	case corev1.TolerationOpLt, corev1.TolerationOpGt:
+	}
+	return false
+}
+
+// plus adds without overflow.
+func plus(at, lasts time.Duration) time.Duration {
+	if lasts > never-max(at, 0) {
+		return never
+	}
+	return at + lasts
+}
+
+// earliestDue returns the earliest time at which a pod may be deleted for taints,
+// ours only if they count. FirstSeen is what the client knows of a taint without
+// TimeAdded: it may have been taken away and set again while nobody told it.
+func (p *pod) earliestDue(taints []taint, tolerations []corev1.Toleration, oursCount bool, v *seenNode) time.Duration {
+	due := never
+	for i := range taints {
+		t := &taints[i]
+		if t.ours() && !oursCount {
+			continue
+		}
+		lasts, tolerated := patience(tolerations, t)
+		switch {
+		case !tolerated:
+			due = min(due, max(t.stored, p.bound))
+		case lasts != never:
+			started := t.started
+			if seen := v.taint(t.key); seen != nil && !t.dated {
+				started = min(started, seen.started)
+			}
+			due = min(due, plus(max(started, p.arrived), lasts))
+		}
+	}
+	return due
+}
+
+// latestDue returns by when a client must have begun to delete a pod, as the API
+// server has pod and node now: for our own taints, and for all others.
+func (p *pod) latestDue(v *view, s *Settings) (ours, others time.Duration) {
+	ours, others = never, never
+	seen := v.nodes[p.on.name]
+	for i := range p.on.newest.taints {
+		t := &p.on.newest.taints[i]
+		lasts, tolerated := patience(p.tolerations(), t)
+		at := max(t.stored, p.bound)
+		if tolerated {
+			sight := seen.taint(t.key)
+			if lasts == never || sight == nil {
+				continue
+			}
+			at = plus(max(sight.started, v.arrival(p))+s.Skew, lasts)
+		}
+		if t.ours() {
+			ours = min(ours, at)
+		} else {
+			others = min(others, at)
+		}
+	}
+	return ours, others
+}

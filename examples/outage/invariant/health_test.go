@@ -1,0 +1,194 @@
+package invariant_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+func TestNotDeclaredAlive(t *testing.T) {
+	declared := func(silentFor time.Duration) *court {
+		c := newCourt(t, 4)
+		c.checks = false
+		c.silence("a-0")
+		c.runUntil(c.world.Machine("a-0").LastBeat + silentFor)
+		c.declare("a-0")
+		return c
+	}
+	declared(grace).clean()
+	declared(grace - 100*time.Millisecond).guilty(invariant.NotDeclaredAlive)
+}
+
+// A heartbeat after the live read may be missed, one before it may not.
+func TestNotDeclaredAliveExceptByABeatAfterTheRead(t *testing.T) {
+	late := func(beatsFirst bool) *court {
+		c := newCourt(t, 4)
+		c.checks = false
+		c.silence("a-0")
+		c.expire("a-0")
+		m := c.world.Machine("a-0")
+		beat := func() {
+			beats := m.Beats
+			c.restore["a-0"]()
+			for m.Beats == beats {
+				c.pass(time.Millisecond)
+			}
+		}
+		if beatsFirst {
+			beat()
+		}
+		read := model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-0"}
+		answered := false
+		c.client.Call(&read, func(*model.Call) {
+			// Sent at once, as the controller does.
+			answered = true
+			c.client.Call(&model.Call{
+				Verb: model.Patch, Kind: model.Nodes, Name: "a-0", PatchType: "application/strategic-merge-patch+json", Subresource: "status",
+				Data: encode(t, map[string]any{"status": map[string]any{"conditions": []map[string]any{{"type": "Ready", "status": "Unknown"}}}}),
+			}, func(*model.Call) {})
+			if !beatsFirst {
+				c.world.After(0, func() { c.restore["a-0"]() })
+			}
+		})
+		for !answered {
+			c.pass(time.Millisecond)
+		}
+		c.pass(time.Second)
+		return c
+	}
+	late(false).clean()
+	late(true).guilty(invariant.NotDeclaredAlive)
+}
+
+func TestNotDeclaredAliveBeforeTheStartupGraceEnds(t *testing.T) {
+	born := func(waits time.Duration) *court {
+		c := newCourt(t, 4)
+		c.checks = false
+		register := c.world.Machine("a-0").Unregister()
+		c.silence("a-0")
+		c.run(time.Minute)
+		register()
+		c.run(waits)
+		c.declare("a-0")
+		return c
+	}
+	born(startupGrace).clean()
+	born(startupGrace - time.Second).guilty(invariant.NotDeclaredAlive)
+}
+
+func TestNotDeclaredAliveNorTaintedBefore(t *testing.T) {
+	born := func(waits time.Duration) *court {
+		c := newCourt(t, 4)
+		c.checks = false
+		register := c.world.Machine("a-0").Unregister()
+		c.silence("a-0")
+		c.run(time.Minute)
+		register()
+		c.run(waits)
+		c.execute("a-0")
+		return c
+	}
+	born(startupGrace).clean()
+	born(wave).guilty(invariant.NotDeclaredAlive)
+}
+
+func TestDeclaredInTime(t *testing.T) {
+	c := newCourt(t, 4)
+	c.silence("a-0")
+	c.runUntil(c.world.Machine("a-0").LastBeat + grace + 4*time.Second)
+	c.clean()
+	c.run(4 * time.Second)
+	c.guilty(invariant.DeclaredInTime)
+}
+
+// A node that never reports has the startup grace.
+func TestDeclaredInTimeOfANewNode(t *testing.T) {
+	c := newCourt(t, 4)
+	register := c.world.Machine("a-0").Unregister()
+	c.silence("a-0")
+	c.run(time.Minute)
+	register()
+	c.run(startupGrace + 4*time.Second)
+	c.clean()
+	c.run(4 * time.Second)
+	c.guilty(invariant.DeclaredInTime)
+}
+
+func TestRecovered(t *testing.T) {
+	c := newCourt(t, 4)
+	c.fall("a-0")
+	c.restore["a-0"]()
+	c.run(4 * time.Second)
+	c.clean()
+	c.run(4 * time.Second)
+	c.guilty(invariant.Recovered)
+}
+
+// Nobody has heard of a tainted node that says that it is ready, since the start.
+func TestUntaintedByABeat(t *testing.T) {
+	relic := func(beats bool) *court {
+		c := newCourt(t, 4)
+		c.checks = false
+		c.silence("a-0")
+		c.world.Machine("a-0").Edit(func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{noSchedule(corev1.TaintNodeUnreachable)}
+		})
+		c.run(time.Second)
+		c.startClient()
+		if beats {
+			c.restore["a-0"]()
+			c.run(2 * time.Second)
+		}
+		return c
+	}
+	c := relic(false)
+	c.judge.Check()
+	c.run(20 * time.Second)
+	c.judge.Check()
+	c.clean("it may keep its taint")
+	c.setTaints("a-0")
+	c.guilty(invariant.UntaintedByABeat)
+
+	c = relic(true)
+	c.setTaints("a-0")
+	c.clean()
+
+	c = relic(false)
+	c.setTaints("a-0", noSchedule(corev1.TaintNodeNotReady))
+	c.clean("to swap is not to untaint")
+}
+
+// In an outage NoExecute goes whether a node was heard of or not.
+func TestUntaintedWithoutABeatInAnOutage(t *testing.T) {
+	c := newCourt(t, 1)
+	c.ill("a-0")
+	c.fall("b-0")
+	c.startClient()
+	c.setTaints("a-0", noSchedule(corev1.TaintNodeUnreachable))
+	c.clean()
+	c.setTaints("a-0")
+	c.guilty(invariant.UntaintedByABeat, "NoSchedule stays")
+}
+
+func TestTaintsFollow(t *testing.T) {
+	c := newCourt(t, 4)
+	restore := c.world.Machine("a-0").Press()
+	c.run(4 * time.Second)
+	c.setTaints("a-0", noSchedule(corev1.TaintNodeMemoryPressure))
+	c.run(time.Minute)
+	c.clean()
+	restore()
+	c.run(4 * time.Second)
+	c.clean()
+	c.run(4 * time.Second)
+	c.guilty(invariant.TaintsFollow)
+
+	c = newCourt(t, 4)
+	c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	c.run(8 * time.Second)
+	c.guilty(invariant.TaintsFollow)
+}

@@ -1,0 +1,182 @@
+package invariant_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// taintedByAdmin makes an administrator taint a node with what its pod tolerates
+// for a while.
+func (c *court) taintedByAdmin(node string, added *metav1.Time) {
+	c.world.Machine(node).Edit(func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute, TimeAdded: added}}
+	})
+	seconds := int64(patience / time.Second)
+	c.world.Tolerate(c.podOn(node), []corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}})
+}
+
+func (c *court) at(wall time.Duration) *metav1.Time {
+	at := metav1.NewTime(start.Add(wall).Truncate(time.Second))
+	return &at
+}
+
+func TestInTime(t *testing.T) {
+	c := newCourt(t, 4)
+	c.taintedByAdmin("a-0", c.at(c.world.Now()))
+	c.run(patience + 4*time.Second)
+	c.clean()
+	c.run(4 * time.Second)
+	c.guilty(invariant.InTime)
+}
+
+// A restart starts nothing anew if TimeAdded is there, and everything if not.
+func TestInTimeAcrossARestart(t *testing.T) {
+	restarted := func(added *metav1.Time) *court {
+		c := newCourt(t, 4)
+		c.taintedByAdmin("a-0", added)
+		c.run(patience - 10*time.Second)
+		c.startClient()
+		c.run(20 * time.Second)
+		return c
+	}
+	restarted(nil).clean()
+	restarted((&court{}).at(calmBound + 20*time.Second)).guilty(invariant.InTime)
+}
+
+// An administrator's clock that is wrong gives a pod its time from the first sight on.
+func TestInTimeDoesNotBelieveAWrongClock(t *testing.T) {
+	for _, off := range []time.Duration{-time.Hour, time.Hour} {
+		c := newCourt(t, 4)
+		c.taintedByAdmin("a-0", c.at(c.world.Now()+off))
+		c.run(patience + 4*time.Second)
+		c.clean()
+		c.run(4 * time.Second)
+		c.guilty(invariant.InTime)
+	}
+}
+
+func TestInTimeAfterAChangeOfTolerations(t *testing.T) {
+	c := newCourt(t, 4)
+	c.taintedByAdmin("a-0", c.at(c.world.Now()))
+	c.world.Tolerate(c.podOn("a-0"), []corev1.Toleration{{Operator: corev1.TolerationOpExists}})
+	c.run(10 * time.Minute)
+	c.clean()
+	c.world.Tolerate(c.podOn("a-0"), tolerations(patience))
+	c.run(4 * time.Second)
+	c.clean()
+	c.run(4 * time.Second)
+	c.guilty(invariant.InTime, "it tolerates the taint no more")
+}
+
+// Who has as many calls under way as it may cannot do more.
+func TestInTimeWaitsForABusyClient(t *testing.T) {
+	c := newCourt(t, 4)
+	c.taintedByAdmin("a-0", c.at(c.world.Now()))
+	c.world.SlowCalls(model.Span{Min: 20 * time.Second, Max: 20 * time.Second})
+	c.run(patience)
+	for range 16 {
+		c.client.Call(&model.Call{Verb: model.Get, Kind: model.Nodes, Name: "a-1"}, func(*model.Call) {})
+	}
+	c.run(24 * time.Second)
+	c.clean()
+	c.run(4 * time.Second)
+	c.guilty(invariant.InTime)
+}
+
+// Our own taints do not count in an outage, others do.
+func TestInTimeInAnOutage(t *testing.T) {
+	outage := func(key string) *court {
+		c := newCourt(t, 1)
+		c.checks = false
+		c.fall("a-0", "b-0")
+		pod := c.podOn("a-0")
+		c.world.Tolerate(pod, nil)
+		c.world.Machine("a-0").Edit(func(n *corev1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints[:1:1], corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute})
+		})
+		c.checks = true
+		c.run(10 * time.Second)
+		return c
+	}
+	outage("maintenance").guilty(invariant.InTime)
+	outage(corev1.TaintNodeUnreachable).guilty(invariant.SparedInOutage, "the taint should be gone, the pod need not")
+}
+
+func TestPodsNotReady(t *testing.T) {
+	c := newCourt(t, 4)
+	c.silence("a-0")
+	c.expire("a-0")
+	c.declare("a-0")
+	c.setTaints("a-0", noSchedule(corev1.TaintNodeUnreachable))
+	c.run(4 * time.Second)
+	c.clean()
+	c.run(4 * time.Second)
+	c.guilty(invariant.PodsNotReady)
+}
+
+func TestMarkTakenBack(t *testing.T) {
+	marked := func() (*court, string) {
+		c := newCourt(t, 4)
+		c.taintedByAdmin("a-0", c.at(c.world.Now()))
+		pod := c.podOn("a-0")
+		c.run(patience + time.Second)
+		c.mark(pod)
+		c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = nil })
+		c.run(4 * time.Second)
+		c.clean()
+		return c, pod
+	}
+	c, _ := marked()
+	c.run(4 * time.Second)
+	c.guilty(invariant.MarkTakenBack)
+
+	c, pod := marked()
+	c.unmark(pod)
+	c.run(time.Minute)
+	c.clean()
+}
+
+func TestNothingLeft(t *testing.T) {
+	right := invariant.Memory{Nodes: 8, Pods: 8, Zones: 2}
+	for name, test := range map[string]struct {
+		wrong func(*invariant.Memory)
+		want  bool
+	}{
+		"nothing wrong":       {func(*invariant.Memory) {}, false},
+		"a node too many":     {func(m *invariant.Memory) { m.Nodes++ }, true},
+		"a node too few":      {func(m *invariant.Memory) { m.Nodes-- }, true},
+		"a pod too many":      {func(m *invariant.Memory) { m.Pods++ }, true},
+		"a zone too many":     {func(m *invariant.Memory) { m.Zones++ }, true},
+		"the one that waits":  {func(m *invariant.Memory) { m.Queued = 1 }, false},
+		"a node more queued":  {func(m *invariant.Memory) { m.Queued = 2 }, true},
+		"the one that leaves": {func(m *invariant.Memory) { m.Pending = 1 }, false},
+		"a pod more pending":  {func(m *invariant.Memory) { m.Pending = 2 }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCourt(t, 4)
+			c.checks = false
+			c.fall("a-0")
+			seconds := int64(3600)
+			c.world.Machine("a-1").Edit(func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
+			})
+			c.world.Tolerate(c.podOn("a-1"), []corev1.Toleration{{Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}})
+			c.run(10 * time.Second)
+			memory := right
+			test.wrong(&memory)
+			c.memory = &memory
+			c.judge.End()
+			if !test.want {
+				c.clean()
+				return
+			}
+			c.guilty(invariant.NothingLeft)
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package invariant
+
+// Invariant names a thing that has to hold.
+type Invariant string
+
+// What must never happen.
+const (
+	// NeverEarly: when a delete of a pod by a client takes effect, the pod was due at
+	// the time at which the call was sent, under some version of node and pod between
+	// what the client had seen when it decided and now. A taint that the pod does not
+	// tolerate makes it due when both are there. One that it tolerates for some
+	// seconds does so as much later, counted from the taint's start or the pod's
+	// arrival, whichever is later. The start is the time since which the taint, or one
+	// of its lineage, is stored without a gap, or TimeAdded and a second if that is
+	// earlier. Of several tolerations the first that matches counts. Our own taints
+	// make no pod due while the client sees all zones down. A delete names a UID.
+	NeverEarly Invariant = "never early"
+	// WithinRate: the calls by which a client gives nodes of a zone our NoExecute
+	// taint fit a token bucket of burst one, at the rate that the zone's state allows
+	// by what the client has seen. A call may have been decided a moment before it was
+	// sent: Settings.queueing, and not before the client's former call about the node.
+	WithinRate Invariant = "within the rate"
+	// InOrder: of two nodes of a zone that both wait for our NoExecute taint, the one
+	// that fell clearly more than a wave of expiries earlier comes first, if none of
+	// its writes has failed: none that was sent, and there was calm since it fell or
+	// is for Settings.CalmBound.
+	InOrder Invariant = "in order"
+	// SparedInOutage: no client gives a node our NoExecute taint while it sees all
+	// zones down, nor within a grace period after that or after its start; nor, if
+	// it could see it, while the cluster's zones truly are down or were a grace period
+	// ago. And while they are, for longer than the bound, no node keeps such a taint.
+	SparedInOutage Invariant = "spared in an outage"
+	// NotDeclaredAlive: a node becomes Unknown only if none of its heartbeats was
+	// stored within its grace period before the call was sent. One that came after
+	// the client had read the lease may be missed. A node that has never reported has
+	// the startup grace period from its creation on, and is not tainted NoExecute as ill
+	// before.
+	NotDeclaredAlive Invariant = "not declared while alive"
+	// UntaintedByABeat: a client takes the taints not-ready and unreachable from a node
+	// only if the node has beaten since the client started; NoExecute also while it
+	// sees all zones down.
+	UntaintedByABeat Invariant = "untainted by a beat only"
+	// OthersUntouched: a client's patch changes the taints that are ours, the labels
+	// beta.kubernetes.io/os and arch, the four conditions that the kubelet reports,
+	// these only to Unknown, a pod's Ready, only to False, its DisruptionTarget, and
+	// nothing else.
+	OthersUntouched Invariant = "others untouched"
+	// LineageKept: a NoExecute taint of ours has TimeAdded, and when a client swaps
+	// not-ready for unreachable or back TimeAdded stays the earlier one.
+	LineageKept Invariant = "lineage kept"
+	// NotTwice: a client that was answered that it has deleted a pod sends no second
+	// delete for it, and one that was answered that it has written something does not
+	// write the same again to an object that has not changed since.
+	NotTwice Invariant = "not twice"
+	// Quiet: when nothing outside of the controller has changed for long, clients send
+	// no calls but those about the leader's lease; see Judge.Quiet.
+	Quiet Invariant = "quiet"
+)
+
+// What must happen in time. Each has Settings.Bound after the last of: what asks
+// for it, Settings.CalmBound after the calm began, and the last moment at which the
+// acting client had no call to spare; see [Settings].
+const (
+	// InTime: a pod that must leave has a deletionTimestamp, or is gone. Its deadline
+	// is that of NeverEarly, with what the acting client knows of the start: TimeAdded
+	// and a second, or its first sight where TimeAdded is missing, in the future, or
+	// more than ten seconds before a change that it saw. Our own taints do not count
+	// while the client sees all zones down, nor until it acts again.
+	InTime Invariant = "in time"
+	// NoIdleToken: while the bucket of WithinRate has a token, no node waits that fell
+	// more than one wave of expiries ago.
+	NoIdleToken Invariant = "no idle token"
+	// DeclaredInTime: a node whose last heartbeat was stored longer than its grace
+	// period ago is Unknown. From the beginning of the calm on it has a grace period
+	// more.
+	DeclaredInTime Invariant = "declared in time"
+	// Recovered: a node that is Ready and has beaten since the acting client knows it
+	// has none of the taints not-ready and unreachable.
+	Recovered Invariant = "recovered"
+	// TaintsFollow: a node has exactly those of our NoSchedule taints that its
+	// conditions and spec.unschedulable ask for.
+	TaintsFollow Invariant = "taints follow the conditions"
+	// PodsNotReady: no pod on a node that is Unknown is Ready, unless it became so
+	// after the node had become Unknown: who disagrees is not fought.
+	PodsNotReady Invariant = "pods of unknown nodes are not ready"
+	// MarkTakenBack: no pod that is not due carries the condition DisruptionTarget
+	// with the reason DeletionByTaintManager.
+	MarkTakenBack Invariant = "mark taken back"
+	// NothingLeft: at the end the acting client remembers the nodes, pods and zones
+	// that it sees and no others, no more pods to evict than must leave at some time,
+	// and no more nodes to taint than wait.
+	NothingLeft Invariant = "nothing left"
+)

@@ -1,0 +1,209 @@
+package invariant
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// Violation is an invariant that did not hold.
+type Violation struct {
+	// At is when it was found.
+	At        time.Duration
+	Invariant Invariant
+	// Text says of which objects, what was expected, and what happened.
+	Text string
+}
+
+func (v Violation) String() string {
+	return fmt.Sprintf("%v %s: %s", v.At, v.Invariant, v.Text)
+}
+
+// A Judge is a witness of a world that knows what its controller must and must not
+// do. Like the world it is not safe for concurrent use. It changes nothing.
+type Judge struct {
+	model.Unimpressed
+
+	world    *model.World
+	settings Settings
+	subject  Subject
+	began    time.Duration
+
+	// The truth.
+	nodes   map[string]*node
+	inOrder []*node // of the nodes, as they came
+	pods    map[string]*pod
+	newest  uint64 // resourceVersion
+	census  census
+	outage  stretch // the last one in which all zones were down
+	marked  []*pod  // that carry our mark
+	changed time.Duration
+	// checkedFor and checkedCalm are what the last Check was for.
+	checkedFor  *view
+	checkedCalm time.Duration
+
+	// What the clients see.
+	views []*view
+	calls map[*model.Call]*sent
+
+	quiet      bool
+	quietFrom  time.Duration
+	violations []Violation
+	reported   map[string]bool
+}
+
+var _ model.Witness = (*Judge)(nil)
+
+// New returns a judge of a world. What is there already counts as having come now,
+// clients that exist as having started now; so make it before the first step. The
+// caller makes the world tell it everything, with World.Watch.
+func New(world *model.World, settings Settings, subject Subject) *Judge {
+	j := &Judge{
+		world:    world,
+		settings: settings.withDefaults(),
+		subject:  subject,
+		began:    world.Now(),
+		nodes:    make(map[string]*node),
+		pods:     make(map[string]*pod),
+		census:   newCensus(),
+		calls:    make(map[*model.Call]*sent),
+		reported: make(map[string]bool),
+	}
+	for _, object := range world.Nodes() {
+		j.storeNode(model.NodeWrite{After: object})
+	}
+	for _, object := range world.Pods() {
+		j.storePod(model.PodWrite{After: object})
+	}
+	return j
+}
+
+// Check judges what must have happened by now. To be called every second or so of
+// the world's time; a second more between two calls is a second more that the
+// controller has.
+func (j *Judge) Check() {
+	now := j.world.Now()
+	j.forgetCalls(now)
+	since, calm := j.subject.Calm()
+	client := j.subject.Acting()
+	if !calm || client == nil {
+		return
+	}
+	v := j.view(client)
+	v.judgeZones(now)
+	v.lookBusy(now)
+	c := &checking{Judge: j, now: now, view: v, calm: since}
+	c.newAppointments()
+	c.declared()
+	c.taintsOfNodes()
+	c.podsOfNodes()
+	c.marks()
+	c.idleTokens()
+}
+
+// End judges what must hold when a run is over.
+func (j *Judge) End() {
+	j.Check()
+	j.checkMemory()
+}
+
+// Quiet says that from some moment on nothing happens outside of the controller,
+// heartbeats apart, and that nothing it may wait for is still to come.
+func (j *Judge) Quiet(from time.Duration) { j.quiet, j.quietFrom = true, from }
+
+// Violations returns the first violations that were found, each of the same objects
+// once.
+func (j *Judge) Violations() []Violation { return j.violations }
+
+// violated notes a violation. About is what it is reported once for.
+func (j *Judge) violated(invariant Invariant, about, format string, args ...any) {
+	key := string(invariant) + "\x00" + about
+	if len(j.violations) >= j.settings.Keep || j.reported[key] {
+		return
+	}
+	j.reported[key] = true
+	j.violations = append(j.violations, Violation{j.world.Now(), invariant, fmt.Sprintf(format, args...)})
+}
+
+// checking is one round of Check.
+type checking struct {
+	*Judge
+	now  time.Duration
+	view *view // of the client that acts
+	calm time.Duration
+}
+
+// late reports whether something that was asked for at some time should have been
+// done by now.
+func (c *checking) late(asked time.Duration) bool {
+	return c.now > max(asked, c.calm+c.settings.CalmBound, c.view.busy)+c.settings.bound()
+}
+
+// WroteNode judges a client's write of a node, and takes note of it.
+func (j *Judge) WroteNode(w model.NodeWrite) {
+	if w.Call != nil && w.Before != nil && w.After != nil {
+		j.judgeNodeWrite(w)
+	}
+	j.storeNode(w)
+}
+
+// WrotePod judges a client's write of a pod, and takes note of it.
+func (j *Judge) WrotePod(w model.PodWrite) {
+	if w.Call != nil && w.Before != nil {
+		j.judgePodWrite(w)
+	}
+	j.storePod(w)
+}
+
+// SawNode takes note of what a client sees.
+func (j *Judge) SawNode(client *model.Client, before, after *corev1.Node) {
+	v := j.view(client)
+	if after == nil {
+		v.nodeGone(before)
+		return
+	}
+	v.sawNode(after)
+}
+
+// SawPod takes note of what a client sees.
+func (j *Judge) SawPod(client *model.Client, before, after *corev1.Pod) {
+	j.view(client).sawPod(before, after)
+}
+
+// Noted follows the life of processes.
+func (j *Judge) Noted(note model.Note) {
+	if note.Client == nil {
+		return
+	}
+	if note.Kind == model.Stopped {
+		j.dropView(note.Client)
+		return
+	}
+	v, now := j.view(note.Client), j.world.Now()
+	switch note.Kind {
+	case model.Started:
+		v.start(now)
+	case model.Synced:
+		v.sync(now)
+	case model.Leads:
+		v.leads = true
+	case model.Paused:
+		v.pausedAt = now
+	case model.Resumed:
+		v.resumedAt = now
+	case model.FaultBegan, model.FaultEnded, model.Stopped:
+	}
+}
+
+// version reads a resourceVersion, which in the model is a number that grows.
+func version(resourceVersion string) uint64 {
+	n, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

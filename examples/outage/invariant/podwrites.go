@@ -1,0 +1,128 @@
+package invariant
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// judgePodWrite judges what a client has done to a pod.
+func (j *Judge) judgePodWrite(w model.PodWrite) {
+	s, p := j.calls[w.Call], j.pods[w.Before.Name]
+	if s == nil || p == nil {
+		return
+	}
+	if w.Call.Verb == model.Delete {
+		j.judgeDeletion(s, p, w)
+		return
+	}
+	if w.After == nil {
+		return
+	}
+	if marks(w.After) && !marks(w.Before) && s.decision.node != nil {
+		s.view.decided[p.uid] = s.decision
+	}
+	if what := foreignPodChange(w.Before, w.After); what != "" {
+		j.violated(OthersUntouched, p.name+what, "%s changes %s of pod %s", s.view.client.Name, what, p.name)
+	}
+	if s.answered != 0 && s.answered == version(w.Before.ResourceVersion) && samePod(w.Before, w.After) {
+		j.violated(NotTwice, p.name, "%s writes to pod %s what it has been answered to have written, and nobody has changed since",
+			s.view.client.Name, p.name)
+	}
+}
+
+// judgeDeletion judges a delete that makes a pod leave.
+func (j *Judge) judgeDeletion(s *sent, p *pod, w model.PodWrite) {
+	who := s.view.client.Name
+	if uidOf(w.Call) == "" {
+		j.violated(NeverEarly, p.name+"/uid", "%s deletes pod %s without saying which UID", who, p.name)
+	}
+	if p.on == nil || s.decision.node == nil {
+		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s), which was on no node when the call was sent", who, p.name, p.uid)
+		return
+	}
+	d := s.decision
+	earliest := never
+	for on := d.node; on != nil; on = on.next {
+		for _, version := range p.versions[d.pod:] {
+			due := p.earliestDue(on.taints, version.tolerations, d.oursCount, s.view.nodes[p.on.name])
+			earliest = min(earliest, due)
+		}
+	}
+	if earliest == never {
+		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s) on node %s by a call of %v, but it need not leave: %s",
+			who, p.name, p.uid, p.on.name, s.at, p.describe(&d))
+	} else if s.at+j.settings.Skew < earliest {
+		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s) on node %s by a call of %v, but it is due at %v: %s",
+			who, p.name, p.uid, p.on.name, s.at, earliest, p.describe(&d))
+	}
+}
+
+// describe tells what a decision about a pod could be based on.
+func (p *pod) describe(d *decision) string {
+	text := fmt.Sprintf("bound at %v", p.bound)
+	if !d.oursCount {
+		text += ", all zones down"
+	}
+	for on := d.node; on != nil; on = on.next {
+		text += fmt.Sprintf("; from %v on taints", on.at)
+		for i := range on.taints {
+			t := &on.taints[i]
+			text += fmt.Sprintf(" %s (since %v, counts from %v)", t.key, t.stored, t.started)
+			if lasts, tolerated := patience(p.tolerations(), t); tolerated {
+				text += fmt.Sprintf(" tolerated for %v", lasts)
+			}
+		}
+	}
+	return text
+}
+
+// foreignPodChange returns what a client has changed of a pod that is not its own.
+func foreignPodChange(before, after *corev1.Pod) string {
+	switch {
+	case before.UID != after.UID || before.Spec.NodeName != after.Spec.NodeName:
+		return "identity"
+	case !sameTolerations(before.Spec.Tolerations, after.Spec.Tolerations):
+		return "tolerations"
+	case before.DeletionTimestamp != after.DeletionTimestamp:
+		return "deletionTimestamp"
+	case len(before.Labels) != len(after.Labels):
+		return "labels"
+	}
+	for i := range after.Status.Conditions {
+		has := &after.Status.Conditions[i]
+		had := podCondition(before, has.Type)
+		if had != nil && samePodCondition(had, has) {
+			continue
+		}
+		if has.Type != corev1.DisruptionTarget && (has.Type != corev1.PodReady || had == nil || has.Status != corev1.ConditionFalse) {
+			return "condition " + string(has.Type)
+		}
+	}
+	gone := slices.IndexFunc(before.Status.Conditions, func(c corev1.PodCondition) bool { return podCondition(after, c.Type) == nil })
+	if gone >= 0 {
+		return "condition " + string(before.Status.Conditions[gone].Type)
+	}
+	return ""
+}
+
+func samePodCondition(a, b *corev1.PodCondition) bool {
+	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.LastTransitionTime.Equal(&b.LastTransitionTime)
+}
+
+// samePod reports whether a write has changed nothing that says something.
+func samePod(before, after *corev1.Pod) bool {
+	if len(before.Status.Conditions) != len(after.Status.Conditions) {
+		return false
+	}
+	for i := range after.Status.Conditions {
+		had := podCondition(before, after.Status.Conditions[i].Type)
+		if had == nil || had.Status != after.Status.Conditions[i].Status || had.Reason != after.Status.Conditions[i].Reason {
+			return false
+		}
+	}
+	return true
+}

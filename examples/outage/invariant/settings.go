@@ -1,0 +1,106 @@
+package invariant
+
+import (
+	"time"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// Settings is what a judge has to know of the controller's flags and of the world.
+// Fields without a default have to be set.
+type Settings struct {
+	// Grace and StartupGrace are how long a node may be silent.
+	Grace, StartupGrace time.Duration
+	// BeatInterval is the controller's opinion of how far apart heartbeats are. After
+	// the first expiry in a zone it waits so long and a tenth. Zero means no wait.
+	BeatInterval time.Duration
+
+	// Rate and SecondaryRate are nodes a second, the latter for zones of more than
+	// LargeZone nodes in which Unhealthy, a share, of the nodes are not ready.
+	Rate, SecondaryRate float64
+	Unhealthy           float64
+	LargeZone           int
+
+	// QPS and Burst limit the calls of a client, Concurrent is how many it has under
+	// way at a time. Zero means no limit.
+	QPS        float64
+	Burst      int
+	Concurrent int
+
+	// Delay is how long news may take to a client's watch, and a call there and back,
+	// while all is well.
+	Delay time.Duration
+	// Skew is by how much the clocks of any two processes of the controller, or one of
+	// them and the true time, differ at most.
+	Skew time.Duration
+
+	// Bound is how long the controller may take to do what it can do. Default: 5 s.
+	// Delay and the time in a client's queue come on top.
+	Bound time.Duration
+	// CalmBound is how long after the beginning of a calm nothing is expected: retries
+	// wait up to a minute, lengthened by chance. Default: 70 s.
+	CalmBound time.Duration
+	// Keep is how many violations are kept. Default: 20.
+	Keep int
+}
+
+const (
+	// someNotReady is how many nodes not ready make a zone disrupted at least: "more
+	// than two" in kube-controller-manager.
+	someNotReady = 3
+	// ownWriteCounts is how long a client may believe its own write more than an older
+	// version that its watch shows.
+	ownWriteCounts = time.Minute
+	// trusted is how long before its sight the time written in an object is believed.
+	trusted = 10 * time.Second
+	// idlePeriod is how often a process that does not lead looks at the zones.
+	idlePeriod = time.Second
+)
+
+func (s Settings) withDefaults() Settings {
+	if s.Bound == 0 {
+		s.Bound = 5 * time.Second
+	}
+	if s.CalmBound == 0 {
+		s.CalmBound = 70 * time.Second
+	}
+	if s.Keep == 0 {
+		s.Keep = 20
+	}
+	return s
+}
+
+// bound is how long the controller may take in all.
+func (s *Settings) bound() time.Duration { return s.Bound + s.Delay + s.queueing() }
+
+// queueing is how long a call may wait between the decision and its sending: for
+// its client's own rate.
+func (s *Settings) queueing() time.Duration {
+	if s.QPS <= 0 || s.Concurrent <= 0 {
+		return 0
+	}
+	return time.Duration(float64(s.Concurrent) / s.QPS * float64(time.Second))
+}
+
+// wave is how long after a zone's first expiry its nodes wait.
+func (s *Settings) wave() time.Duration { return s.BeatInterval + s.BeatInterval/10 }
+
+// Subject is who is judged, as far as the world does not know it.
+type Subject interface {
+	// Calm returns since when a controller can act: it leads, runs, its watches and
+	// calls work. False means that none can now.
+	Calm() (since time.Duration, ok bool)
+	// Acting returns the process that acts, or nil. Of several in a calm any.
+	Acting() *model.Client
+	// Memory returns what that process has in its memory. It is asked at the end.
+	Memory() Memory
+}
+
+// Memory is what a process of the controller has in its memory, in numbers.
+type Memory struct {
+	// Nodes, Pods and Zones that it knows.
+	Nodes, Pods, Zones int
+	// Pending is how many pods it is going to evict, now or later, Queued how many
+	// nodes it is going to taint, in all zones.
+	Pending, Queued int
+}

@@ -1,0 +1,159 @@
+package invariant
+
+import (
+	"encoding/json"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// addsIllness reports whether a patch of a node leaves it with a NoExecute taint of
+// ours.
+func addsIllness(call *model.Call) bool {
+	for _, t := range patchedTaints(call) {
+		if t.Effect == corev1.TaintEffectNoExecute && illness(t.Key) {
+			return true
+		}
+	}
+	return false
+}
+
+// patchedTaints returns the taints that a patch of a node writes.
+func patchedTaints(call *model.Call) []corev1.Taint {
+	if call.PatchType != types.JSONPatchType {
+		var merge struct {
+			Spec struct {
+				Taints []corev1.Taint `json:"taints"`
+			} `json:"spec"`
+		}
+		if json.Unmarshal(call.Data, &merge) != nil {
+			return nil
+		}
+		return merge.Spec.Taints
+	}
+	var steps []struct {
+		Op, Path string
+		Value    json.RawMessage
+	}
+	if json.Unmarshal(call.Data, &steps) != nil {
+		return nil
+	}
+	var taints []corev1.Taint
+	for _, step := range steps {
+		if step.Op != "add" && step.Op != "replace" {
+			continue
+		}
+		var one corev1.Taint
+		var all []corev1.Taint
+		switch {
+		case step.Path == "/spec/taints" && json.Unmarshal(step.Value, &all) == nil:
+			taints = append(taints, all...)
+		case len(step.Path) > len("/spec/taints/") && json.Unmarshal(step.Value, &one) == nil:
+			taints = append(taints, one)
+		}
+	}
+	return taints
+}
+
+// judgeTainting judges a call that is to give a node that has none our NoExecute
+// taint.
+func (j *Judge) judgeTainting(s *sent, n *seenNode) {
+	v, who := s.view, s.view.client.Name
+	after := s.after
+	if v.busy >= after {
+		after = min(after, v.busyFrom-j.settings.queueing()) // it may have waited for its turn
+	}
+	if n.calls > 0 || n.doneAt >= after {
+		// It may have been decided before the node's former call, and waited for it.
+		after = min(after, n.sentAt-j.settings.queueing())
+	}
+	switch acted := v.lastActed(s.at); {
+	case acted >= after:
+	case v.phase == suspended:
+		j.violated(SparedInOutage, n.name, "%s taints node %s though it has seen all zones down since %v", who, n.name, v.downFrom)
+	default:
+		j.violated(SparedInOutage, n.name, "%s taints node %s before %v, when a grace period after its start or after it saw all zones down ends",
+			who, n.name, v.until)
+	}
+	j.judgeNewcomer(s, n)
+	j.judgeOutage(s, n)
+	j.judgeRate(s, n, after)
+	j.judgeOrder(s, n, after)
+}
+
+// judgeNewcomer judges the taint of a node that has not reported yet.
+func (j *Judge) judgeNewcomer(s *sent, n *seenNode) {
+	truth := j.nodes[n.name]
+	if reported(n.object) || truth.object == nil || truth.object.UID != n.object.UID {
+		return
+	}
+	if s.at < truth.created+j.settings.StartupGrace {
+		j.violated(NotDeclaredAlive, n.name, "%s taints node %s, which has never reported, at %v, but it was created only at %v",
+			s.view.client.Name, n.name, s.at, truth.created)
+	}
+}
+
+// judgeOutage compares with the truth, if the client could know it.
+func (j *Judge) judgeOutage(s *sent, n *seenNode) {
+	o := &j.outage
+	if !o.ever {
+		return
+	}
+	since, calm := j.subject.Calm()
+	known := o.from + j.settings.Bound + j.settings.Delay + j.settings.queueing()
+	if !calm || since > o.from || s.view.syncedAt > o.from || s.at < known || !o.ongoing && o.to < known {
+		return
+	}
+	if o.ongoing || s.at < o.to+j.settings.Grace {
+		j.violated(SparedInOutage, n.name, "%s taints node %s though all zones are down, or were less than %v ago: since %v (ongoing: %v, until %v)",
+			s.view.client.Name, n.name, j.settings.Grace, o.from, o.ongoing, o.to)
+	}
+}
+
+func (j *Judge) judgeRate(s *sent, n *seenNode, after time.Duration) {
+	z := n.zone
+	if n.movedAt >= after && n.formerZone != nil && !z.open(after, s.at) {
+		z = n.formerZone // it was released there
+	}
+	counts := s.view.census.zones[n.citizen.zone]
+	if !z.open(after, s.at) {
+		if s.view.lastActed(s.at) >= after {
+			j.violated(WithinRate, n.name, "%s taints node %s of zone %s, whose rate is 0 since %v (%d ready, %d not)",
+				s.view.client.Name, n.name, z.key, z.rates[len(z.rates)-1].from, counts.ready, counts.notReady)
+		}
+		return
+	}
+	if !z.spend(after, s.at) {
+		j.violated(WithinRate, n.name, "%s taints node %s of zone %s faster than %v a second allow (%d ready, %d not)",
+			s.view.client.Name, n.name, z.key, z.rates[len(z.rates)-1].rate, counts.ready, counts.notReady)
+	}
+}
+
+// judgeOrder looks for a node that should have come first. A write may have failed
+// without a call: who fears that it does not lead any more sends none. In a calm
+// that does not happen.
+func (j *Judge) judgeOrder(s *sent, n *seenNode, after time.Duration) {
+	since, calm := j.subject.Calm()
+	if !calm {
+		return
+	}
+	settled := since+j.settings.CalmBound <= s.at
+	slack := j.settings.queueing() + j.settings.Delay
+	for _, other := range n.zone.waiting {
+		if other.fell+j.settings.wave()+slack >= n.fell {
+			return
+		}
+		switch {
+		case other == n, other.waitsFrom > after-slack, other.movedAt > after-slack:
+		case !settled && other.fell < since:
+		case other.calls > 0, other.doneAt > after-slack, other.failedAt >= other.fell:
+		default:
+			j.violated(InOrder, n.name, "%s taints node %s, which it saw fall at %v, before node %s of the same zone, which it saw fall at %v",
+				s.view.client.Name, n.name, n.fell, other.name, other.fell)
+			return
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package invariant_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// fallen returns a court in which two nodes of a large zone fell at about the same
+// time and may be tainted now, by the rate one each ten seconds.
+func fallen(t *testing.T) *court {
+	c := newCourt(t, 8)
+	c.checks = false
+	c.fall("a-0", "a-1")
+	c.run(wave + 10*time.Second)
+	return c
+}
+
+func TestWithinRate(t *testing.T) {
+	c := fallen(t)
+	c.execute("a-0")
+	c.run(10 * time.Second)
+	c.execute("a-1")
+	c.clean()
+
+	c = fallen(t)
+	c.execute("a-0")
+	c.run(9 * time.Second)
+	c.execute("a-1")
+	c.guilty(invariant.WithinRate)
+}
+
+// Each zone has its own, and to swap one taint for the other costs none.
+func TestWithinRateIsPerZoneAndForNewTaintsOnly(t *testing.T) {
+	c := newCourt(t, 8)
+	c.checks = false
+	c.fall("a-0", "b-1")
+	c.run(wave)
+	c.execute("a-0")
+	c.execute("b-1")
+	swapped := c.world.Node("a-0").Spec.Taints[1]
+	swapped.Key = corev1.TaintNodeNotReady
+	c.setTaints("a-0", swapped)
+	c.clean()
+}
+
+// A call that fails has cost its token.
+func TestWithinRateCountsFailures(t *testing.T) {
+	c := fallen(t)
+	end := c.world.FailCalls(1, []int{500})
+	c.execute("a-0")
+	end()
+	c.execute("a-0")
+	c.guilty(invariant.WithinRate)
+}
+
+// In a small zone of which most is down nothing is done.
+func TestWithinRateKnowsDisruptedZones(t *testing.T) {
+	c := newCourt(t, 5)
+	c.checks = false
+	c.fall("a-0", "a-1", "a-2")
+	c.run(wave)
+	c.execute("a-0")
+	c.guilty(invariant.WithinRate)
+
+	c = newCourt(t, 3)
+	c.checks = false
+	c.fall("a-0", "a-1", "a-2")
+	c.run(wave)
+	c.execute("a-0")
+	c.clean("all of a zone is down: the others can take its pods")
+}
+
+// What the client has not been told it cannot know.
+func TestWithinRateIsByWhatTheClientSees(t *testing.T) {
+	c := newCourt(t, 5)
+	c.checks = false
+	c.fall("a-0")
+	c.world.BreakWatches(func(*model.Client, model.Kind) bool { return true })
+	for _, other := range []string{"a-1", "a-2"} {
+		restore := c.world.Machine(other).Fail()
+		defer restore()
+	}
+	c.run(wave)
+	c.execute("a-0")
+	c.clean()
+}
+
+func TestInOrder(t *testing.T) {
+	queue := func() *court {
+		c := newCourt(t, 8)
+		c.checks = false
+		c.fall("a-0")
+		c.run(2 * wave)
+		c.fall("a-1")
+		c.run(2 * wave)
+		return c
+	}
+	c := queue()
+	c.execute("a-0")
+	c.run(11 * time.Second)
+	c.execute("a-1")
+	c.clean()
+
+	c = queue()
+	c.execute("a-1")
+	c.guilty(invariant.InOrder)
+
+	c = queue()
+	end := c.world.FailCalls(1, []int{500})
+	c.execute("a-0")
+	end()
+	c.run(11 * time.Second)
+	c.execute("a-1")
+	c.clean("the first one has failed, and waits for its next try")
+}
+
+func TestSparedInOutageWhileAllZonesAreDown(t *testing.T) {
+	c := newCourt(t, 1)
+	c.checks = false
+	c.fall("a-0", "b-0")
+	c.run(wave)
+	c.execute("a-0")
+	c.guilty(invariant.SparedInOutage)
+}
+
+func TestSparedInOutageForAGraceAfterwards(t *testing.T) {
+	after := func(wait time.Duration) *court {
+		c := newCourt(t, 2)
+		c.checks = false
+		c.fall("a-0", "a-1", "b-0", "b-1")
+		c.run(time.Minute)
+		c.restore["b-0"]()
+		c.runUntil(c.world.Now() + 2*time.Second + wait) // a kubelet needs up to a second
+		c.execute("a-0")
+		return c
+	}
+	after(grace - 5*time.Second).guilty(invariant.SparedInOutage)
+	after(grace + time.Second).clean()
+}
+
+func TestSparedInOutageForAGraceAfterTheStart(t *testing.T) {
+	after := func(wait time.Duration) *court {
+		c := newCourt(t, 4)
+		c.checks = false
+		c.fall("a-0")
+		c.startClient()
+		c.runUntil(c.world.Now() + wait)
+		c.execute("a-0")
+		return c
+	}
+	after(grace - 5*time.Second).guilty(invariant.SparedInOutage)
+	after(grace + time.Second).clean()
+}
+
+// The truth counts too, for who could see it: that a client has seen nothing is no
+// excuse when its watches work. A test cannot make a client not see; so this judge
+// is told that all is well while the watches are broken.
+func TestSparedInOutageByTheTruth(t *testing.T) {
+	c := newCourt(t, 1)
+	c.checks = false
+	c.fall("a-0")
+	c.world.BreakWatches(func(*model.Client, model.Kind) bool { return true })
+	restore := c.world.Machine("b-0").Fail()
+	defer restore()
+	c.run(wave)
+	c.execute("a-0")
+	c.guilty(invariant.SparedInOutage)
+}
+
+func TestSparedInOutageWantsTheTaintsTakenBack(t *testing.T) {
+	outage := func(takeBack bool) *court {
+		c := newCourt(t, 1)
+		c.ill("a-0")
+		c.fall("b-0")
+		if takeBack {
+			c.setTaints("a-0", noSchedule(corev1.TaintNodeUnreachable))
+		}
+		c.checks = true
+		c.run(time.Minute)
+		return c
+	}
+	outage(true).clean()
+	outage(false).guilty(invariant.SparedInOutage)
+}
+
+func TestNoIdleToken(t *testing.T) {
+	c := fallen(t)
+	c.execute("a-0")
+	c.run(8 * time.Second)
+	c.judge.Check()
+	c.clean("the next token is not there yet")
+	c.run(9 * time.Second)
+	c.judge.Check()
+	c.guilty(invariant.NoIdleToken, "a-1 waits")
+
+	c = newCourt(t, 8)
+	c.fall("a-0")
+	c.run(wave)
+	c.clean("a wave has to pass first")
+	c.run(8 * time.Second)
+	c.guilty(invariant.NoIdleToken)
+}

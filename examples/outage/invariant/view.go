@@ -1,0 +1,360 @@
+package invariant
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// view is what one client has been shown, by its watches and by the answers to its
+// writes: all that it can know.
+type view struct {
+	judge  *Judge
+	client *model.Client
+
+	started, syncedAt   time.Duration
+	synced, leads       bool
+	pausedAt, resumedAt time.Duration
+
+	nodes map[string]*seenNode
+	zones map[zoneKey]*seenZone
+	disruption
+
+	// boundPods counts those that it sees on nodes.
+	boundPods int
+	// lateArrivals are pods that it saw on their node so late that it does not believe
+	// the time in them. retolerated are those whose tolerations it saw change, and when.
+	lateArrivals, retolerated map[types.UID]time.Duration
+	// ownPods are the versions of pods that it was answered.
+	ownPods map[string]uint64
+	// deleted are those that it was answered to have deleted. decided are those that it
+	// has marked to do so, and confirmed those that it has read before: with what it
+	// knew when it decided.
+	deleted map[types.UID]bool
+	decided map[types.UID]decision
+
+	confirmed map[types.UID]*confirmation
+
+	// tokens of its own rate for calls; busy is when it last could send no more, and
+	// busyFrom since when it could not until then.
+	tokens         float64
+	tokensAt       time.Duration
+	underWay       int
+	busy, busyFrom time.Duration
+}
+
+// seenNode is all nodes of a name, as a client has seen them.
+type seenNode struct {
+	name    string
+	object  *corev1.Node // nil while it sees none
+	version uint64
+	// written is the version of its own last write, at ownAt; own says that it counts
+	// more than an older one from the watch.
+	written uint64
+	own     bool
+	ownAt   time.Duration
+	citizen citizen
+	zone    *seenZone
+	// movedAt is when it came to its zone, from formerZone.
+	movedAt    time.Duration
+	formerZone *seenZone
+	// reportedAt is since when anybody says whether it is ready.
+	reportedAt time.Duration
+	// fell is since when it is not ready. Waits says that it is to get our NoExecute
+	// taint, since waitsFrom.
+	fell, waitsFrom time.Duration
+	waits           bool
+	// latest is the version that it sees, since latestAt; former is the one before.
+	latest, former *nodeVersion
+	latestAt       time.Duration
+	taints         []seenTaint
+	// beats is how often its machine had beaten when it was first seen. heardAt is when
+	// it was found to have beaten since.
+	beats   int
+	heard   bool
+	heardAt time.Duration
+	// calls about the node that are under way; when the last one was sent and was
+	// over, and the last one failed.
+	calls                    int
+	sentAt, doneAt, failedAt time.Duration
+	// lease is what the last live read of its lease has shown.
+	lease leaseRead
+}
+
+// leaseRead is an answer about a lease that was not acted on yet.
+type leaseRead struct {
+	at   time.Duration // when it was answered
+	beat time.Duration // the last heartbeat that it could show
+	ok   bool
+}
+
+// seenTaint is a NoExecute taint and the time from which a client counts it.
+type seenTaint struct {
+	key     string
+	dated   bool
+	added   time.Duration
+	started time.Duration
+}
+
+func (n *seenNode) taint(key string) *seenTaint {
+	if n == nil {
+		return nil
+	}
+	for i := range n.taints {
+		if n.taints[i].key == key {
+			return &n.taints[i]
+		}
+	}
+	return nil
+}
+
+// view returns a client's view. Of a client that nothing was heard of before it
+// begins now.
+func (j *Judge) view(client *model.Client) *view {
+	for _, v := range j.views {
+		if v.client == client {
+			return v
+		}
+	}
+	v := &view{
+		judge:        j,
+		client:       client,
+		nodes:        make(map[string]*seenNode),
+		zones:        make(map[zoneKey]*seenZone),
+		lateArrivals: make(map[types.UID]time.Duration),
+		retolerated:  make(map[types.UID]time.Duration),
+		ownPods:      make(map[string]uint64),
+		deleted:      make(map[types.UID]bool),
+		decided:      make(map[types.UID]decision),
+		tokens:       float64(j.settings.Burst),
+		tokensAt:     j.world.Now(),
+		confirmed:    make(map[types.UID]*confirmation),
+		busy:         -1,
+	}
+	v.disruption.census = newCensus()
+	v.start(j.world.Now())
+	j.views = append(j.views, v)
+	return v
+}
+
+func (j *Judge) dropView(client *model.Client) {
+	j.views = slices.DeleteFunc(j.views, func(v *view) bool { return v.client == client })
+}
+
+// start begins the client's time.
+func (v *view) start(now time.Duration) {
+	v.started = now
+	v.settle(now, v.judge.settings.Grace)
+}
+
+// sync is when its first lists are in: it judges from now on, and what it has not
+// seen yet is new.
+func (v *view) sync(now time.Duration) {
+	v.synced, v.syncedAt = true, now
+	v.soil(now)
+	for _, n := range v.nodes {
+		n.beats = v.beats(n.name)
+	}
+}
+
+func (v *view) beats(node string) int {
+	if m := v.judge.world.Machine(node); m != nil {
+		return m.Beats
+	}
+	return 0
+}
+
+// decidedAfter returns the earliest time at which a call that is sent now may have
+// been decided: calls wait for the client's rate, and while it stands still.
+func (v *view) decidedAfter(now time.Duration) time.Duration {
+	waits := v.judge.settings.queueing()
+	if v.resumedAt > 0 && v.resumedAt >= now-waits {
+		return v.pausedAt - waits
+	}
+	return now - waits
+}
+
+// sawNode takes what a watch has shown.
+func (v *view) sawNode(object *corev1.Node) {
+	now := v.judge.world.Now()
+	n := v.nodes[object.Name]
+	if n == nil {
+		n = &seenNode{name: object.Name, failedAt: -1, doneAt: -1, movedAt: -1}
+		v.nodes[n.name] = n
+	}
+	seen := version(object.ResourceVersion)
+	if n.object != nil && n.object.UID == object.UID && n.own && seen < n.written && now < n.ownAt+ownWriteCounts {
+		return
+	}
+	n.own = false
+	v.update(now, n, object)
+}
+
+// wroteNode takes the answer to a write.
+func (v *view) wroteNode(object *corev1.Node) {
+	now := v.judge.world.Now()
+	n := v.nodes[object.Name]
+	written := version(object.ResourceVersion)
+	if n == nil || n.object == nil || n.object.UID != object.UID || written < n.version {
+		return
+	}
+	n.written, n.own, n.ownAt = written, true, now
+	v.update(now, n, object)
+}
+
+func (v *view) update(now time.Duration, n *seenNode, object *corev1.Node) {
+	v.catchUp(now)
+	fresh := n.object == nil || n.object.UID != object.UID
+	if fresh {
+		v.forget(now, n)
+		n.heard, n.beats = false, v.beats(n.name)
+		n.lease = leaseRead{}
+	}
+	if reported(object) && (fresh || !reported(n.object)) {
+		n.reportedAt = now
+	}
+	n.object, n.version = object, version(object.ResourceVersion)
+	v.observeVersion(now, n, fresh)
+	v.observeZone(now, n, citizenOf(object), fresh)
+	v.observeWaiting(now, n)
+}
+
+// nodeGone takes that a watch has shown that a node is gone.
+func (v *view) nodeGone(last *corev1.Node) {
+	now := v.judge.world.Now()
+	n := v.nodes[last.Name]
+	if n == nil || n.object == nil {
+		return
+	}
+	v.catchUp(now)
+	v.forget(now, n)
+	n.object, n.own = nil, false
+	for at := n.latest; at != nil; at = at.next {
+		if at.uid == "" {
+			n.former, n.latest, n.latestAt = n.latest, at, now
+			break
+		}
+	}
+}
+
+// forget takes a node out of its zone.
+func (v *view) forget(now time.Duration, n *seenNode) {
+	if n.object == nil {
+		return
+	}
+	v.stopWaiting(n)
+	v.leaveZone(n)
+	v.soil(now)
+	n.taints, n.zone = nil, nil
+}
+
+// observeVersion keeps which NoExecute taints the client sees.
+func (v *view) observeVersion(now time.Duration, n *seenNode, fresh bool) {
+	at := n.latest
+	if at == nil || at.version > n.version {
+		at = v.judge.nodes[n.name].as(n.version)
+	} else {
+		at = at.as(n.version)
+	}
+	if at == n.latest {
+		return
+	}
+	if n.latest == nil || v.decidedAfter(now) > n.latestAt {
+		n.former = n.latest
+	}
+	n.latest, n.latestAt = at, now
+	if n.former == nil {
+		n.former = at
+	}
+	before := n.taints
+	if fresh {
+		before = nil
+	}
+	n.taints = nil
+	for i := range n.object.Spec.Taints {
+		if t := &n.object.Spec.Taints[i]; t.Effect == corev1.TaintEffectNoExecute {
+			n.taints = append(n.taints, v.newTaint(now, t, before))
+		}
+	}
+}
+
+// newTaint returns from when the client counts a taint that it sees now.
+func (v *view) newTaint(now time.Duration, object *corev1.Taint, before []seenTaint) seenTaint {
+	t := seenTaint{key: object.Key, started: now}
+	if !object.TimeAdded.IsZero() {
+		t.dated, t.added = true, v.judge.sinceStart(object.TimeAdded.Time)
+		if t.added <= now && (!v.synced || t.added >= now-trusted) {
+			t.started = t.added + time.Second
+		}
+		if v.judge.settings.Skew > 0 { // its clock may see it otherwise
+			t.started = max(t.added+time.Second, now)
+		}
+	}
+	for i := range before {
+		old := &before[i]
+		if !sameLineage(old.key, t.key) {
+			continue
+		}
+		if t.dated && (!old.dated || t.added > old.added) {
+			continue // it was taken away and set again
+		}
+		t.started = min(t.started, old.started)
+	}
+	return t
+}
+
+// seenAt returns the version of the node that the client may have seen when it
+// decided, after some time.
+func (n *seenNode) seenAt(decided time.Duration) *nodeVersion {
+	if n.latestAt > decided {
+		return n.former
+	}
+	return n.latest
+}
+
+// sawPod takes what a watch has shown.
+func (v *view) sawPod(before, after *corev1.Pod) {
+	now := v.judge.world.Now()
+	if before != nil && before.Spec.NodeName != "" {
+		v.boundPods--
+	}
+	if before != nil && (after == nil || after.UID != before.UID) {
+		v.forgetPod(before)
+		before = nil
+	}
+	if after == nil || after.Spec.NodeName == "" {
+		return
+	}
+	v.boundPods++
+	if before == nil || before.Spec.NodeName == "" {
+		if c := podCondition(after, corev1.PodScheduled); v.synced && c != nil &&
+			v.judge.sinceStart(c.LastTransitionTime.Time) < now-trusted {
+			v.lateArrivals[after.UID] = now
+		}
+		return
+	}
+	if !sameTolerations(before.Spec.Tolerations, after.Spec.Tolerations) {
+		v.retolerated[after.UID] = now
+	}
+}
+
+func (v *view) forgetPod(object *corev1.Pod) {
+	delete(v.lateArrivals, object.UID)
+	delete(v.retolerated, object.UID)
+	delete(v.ownPods, object.Name)
+	delete(v.deleted, object.UID)
+	delete(v.decided, object.UID)
+	delete(v.confirmed, object.UID)
+}
+
+// arrival returns from when the client counts a pod's stay on its node.
+func (v *view) arrival(p *pod) time.Duration {
+	if at, late := v.lateArrivals[p.uid]; late {
+		return at
+	}
+	return p.scheduled + time.Second
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/outage/scenarios"
+)
+
+// load returns the scenario that the command line names, with its settings.
+func (s *settings) load(in io.Reader) (*scenario.Scenario, error) {
+	loaded, err := s.read(in)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if s.seedSet {
+		loaded.Seed = s.seed
+	}
+	return changed(loaded, "--set", s.set)
+}
+
+// read reads the scenario: one that ships by its bare name, else a file.
+func (s *settings) read(in io.Reader) (*scenario.Scenario, error) {
+	if slices.Contains(scenarios.Names(), s.scenario) {
+		return scenarios.Read(s.scenario)
+	}
+	if s.scenario == "-" {
+		data, err := io.ReadAll(in)
+		if err != nil {
+			return nil, fmt.Errorf("read standard input: %w", err)
+		}
+		return valid(scenario.Read("standard input", data))
+	}
+	data, err := os.ReadFile(s.scenario)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is neither a file nor a scenario that ships; those are %s", s.scenario, strings.Join(scenarios.Names(), ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return valid(scenario.Read(s.scenario, data))
+}
+
+// valid says of the problems with a scenario what they are. They keep lines of their
+// own, which begin with the place.
+func valid(s *scenario.Scenario, err error) (*scenario.Scenario, error) {
+	if err != nil {
+		return nil, fmt.Errorf("the scenario is invalid:\n%w", err)
+	}
+	return s, nil
+}
+
+// changed returns a copy of a scenario with other settings, which come from a flag.
+func changed(given *scenario.Scenario, flag string, assignments []string) (*scenario.Scenario, error) {
+	result := given.Clone()
+	for _, assignment := range assignments {
+		if err := scenario.Set(result, assignment); err != nil {
+			return nil, usageError{fmt.Errorf("%s %w", flag, err)}
+		}
+	}
+	if err := result.Validate(); err != nil {
+		return nil, usageError{fmt.Errorf("the scenario is invalid with %s %s:\n%w", flag, strings.Join(assignments, ", "), err)}
+	}
+	return result, nil
+}

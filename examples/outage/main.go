@@ -1,0 +1,117 @@
+// Command outage plays outages of a cluster against the node lifecycle controller
+// of nodelifecycle, in virtual time, and reports what the controller does: when it
+// finds the nodes dead, how it judges their zones, how fast it taints them, which
+// pods it evicts and which it spares.
+//
+//	go -C examples run ./outage --list
+//	go -C examples run ./outage zone-loss
+//	go -C examples run ./outage zone-loss --compare node-eviction-rate=1
+//	go -C examples run ./outage outage/scenarios/rack-loss.yaml --set unhealthy-zone-threshold=0.3 --check
+//
+// It answers what a flag would do before a cluster has to find out: an hour of a
+// cluster of a few hundred nodes takes a second or two, and goes the same way each
+// time. The controller is the real one; package simulation says what is not. A
+// scenario is a file of a page: package scenario describes the language, and the
+// folder scenarios has eight to begin with. Package report has the shape of --json.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1 // could not do it, was interrupted, or an invariant did not hold
+	exitUsage  = 2 // was called wrongly, or the scenario is invalid
+)
+
+// usageError is what the caller has to put right.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// settings are what the command line says.
+type settings struct {
+	scenario string
+	seed     uint64
+	seedSet  bool
+	set      []string
+	compare  []string
+	json     bool
+	check    bool
+	list     bool
+	// judge watches the simulation for --check.
+	judge checker
+}
+
+func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.Writer) int {
+	s, err := parse(args, diagnostics)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(diagnostics, "outage: %v\nRun with --help for what it does.\n", err)
+		return exitUsage
+	}
+	err = s.perform(ctx, in, out, diagnostics)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(diagnostics, "outage: %v\n", err)
+	if _, ok := errors.AsType[usageError](err); ok {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func parse(args []string, diagnostics io.Writer) (*settings, error) {
+	s := &settings{judge: check}
+	flags := pflag.NewFlagSet("outage", pflag.ContinueOnError)
+	flags.SetOutput(diagnostics)
+	flags.SortFlags = false
+	var compare string
+	flags.StringArrayVar(&s.set, "set", nil, "Change the scenario: a flag of the controller, `name=value`, or the path of a value, duration=2h. May be given several times.")
+	flags.StringVar(&compare, "compare", "", "Run the scenario twice, as given and with `these settings`, a=b,c=d, and show both side by side.")
+	flags.Uint64Var(&s.seed, "seed", 0, "Play another course of the same scenario: other times of heartbeats and calls, other nodes where the script leaves that open.")
+	flags.BoolVar(&s.check, "check", false, "Check all the time that the controller does what it promises, and exit with 1 if it does not.")
+	flags.BoolVar(&s.json, "json", false, "Print one JSON document instead of text.")
+	flags.BoolVar(&s.list, "list", false, "List the scenarios that ship.")
+	flags.Usage = func() { help(diagnostics, flags) }
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	s.seedSet = flags.Changed("seed")
+	if flags.Changed("compare") {
+		s.compare = strings.Split(compare, ",")
+	}
+	switch {
+	case s.list && flags.NArg() > 0:
+		return nil, fmt.Errorf("--list takes no scenario, got %q", flags.Args())
+	case s.list:
+	case flags.NArg() == 0 && flags.NFlag() == 0:
+		help(diagnostics, flags)
+		return nil, pflag.ErrHelp
+	case flags.NArg() != 1:
+		return nil, fmt.Errorf("takes one scenario, got %q", flags.Args())
+	default:
+		s.scenario = flags.Arg(0)
+	}
+	return s, nil
+}

@@ -1,0 +1,315 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/outage/report"
+	"github.com/kubelife/lifecycle/examples/outage/scenarios"
+	"github.com/kubelife/lifecycle/examples/outage/simulation"
+)
+
+// tiny is a rack of two nodes that fall silent for five minutes.
+const tiny = `name: tiny
+description: Two of ten nodes fall silent.
+duration: 12m
+seed: 3
+cluster:
+  zones:
+  - {name: a, nodes: 10}
+  - {name: b, nodes: 5}
+  workloads:
+  - {name: web, replicas: 30, tolerationSeconds: 60}
+script:
+- at: 2m
+  for: 5m
+  silence: {names: [a-0, a-1]}
+`
+
+// call runs the program.
+func call(t *testing.T, in string, args ...string) (code int, out, diagnostics string) {
+	t.Helper()
+	var o, d bytes.Buffer
+	code = run(t.Context(), args, strings.NewReader(in), &o, &d)
+	return code, o.String(), d.String()
+}
+
+// file writes a scenario and returns its name.
+func file(t *testing.T, content string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "mine.yaml")
+	require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+	return name
+}
+
+// A wrong call or scenario ends at once, with what is wrong and where, and nothing
+// on standard output.
+func TestWrongCalls(t *testing.T) {
+	invalid := file(t, strings.Replace(tiny, "nodes: 10", "nodez: 10", 1)+"- {at: 1h, crash: {}}\n")
+	for name, test := range map[string]struct {
+		args []string
+		says []string
+	}{
+		"unknown flag":         {[]string{"rack-loss", "--sed=3"}, []string{"unknown flag: --sed", "--help"}},
+		"two scenarios":        {[]string{"rack-loss", "zone-loss"}, []string{`takes one scenario, got ["rack-loss" "zone-loss"]`}},
+		"flags alone":          {[]string{"--json"}, []string{"takes one scenario, got []"}},
+		"list and scenario":    {[]string{"rack-loss", "--list"}, []string{"--list takes no scenario"}},
+		"no number":            {[]string{"rack-loss", "--seed=x"}, []string{"--seed"}},
+		"no such scenario":     {[]string{"rack-los"}, []string{"rack-los is neither a file nor a scenario that ships", "zone-loss"}},
+		"a folder":             {[]string{t.TempDir()}, []string{"is a directory"}},
+		"unknown setting":      {[]string{"rack-loss", "--set", "node-evicton-rate=1"}, []string{"--set node-evicton-rate=1", "did you mean node-eviction-rate?"}},
+		"no assignment":        {[]string{"rack-loss", "--set", "node-eviction-rate"}, []string{"--set", "is no assignment"}},
+		"contradictory":        {[]string{"rack-loss", "--set", "duration=1m"}, []string{"with --set duration=1m", "script[0].at: is 5m, but the scenario ends after 1m"}},
+		"unknown to compare":   {[]string{"rack-loss", "--compare", "duration=1h,x=1"}, []string{"--compare x=1: there is no flag or field x"}},
+		"nothing to compare":   {[]string{"rack-loss", "--compare", ""}, []string{"--compare", "is no assignment"}},
+		"invalid file":         {[]string{invalid}, []string{invalid + ":7:15: cluster.zones[0].nodez: there is no field nodez; did you mean nodes?", invalid + ":15:8: script[1].at: is 1h"}},
+		"invalid on the input": {[]string{"-"}, []string{"standard input:1:1: the file is empty"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, diagnostics := call(t, "", test.args...)
+			require.Equal(t, exitUsage, code)
+			require.Empty(t, out)
+			require.True(t, strings.HasPrefix(diagnostics, "outage: "), diagnostics)
+			for _, want := range test.says {
+				require.Contains(t, diagnostics, want)
+			}
+		})
+	}
+}
+
+func TestHelpTeaches(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"-h"}} {
+		code, out, diagnostics := call(t, "", args...)
+		require.Zero(t, code)
+		require.Empty(t, out)
+		for _, want := range append(scenarios.Names(), "--compare", "--set", "jq", "Exit codes", "outage/scenario/doc.go") {
+			require.Contains(t, diagnostics, want)
+		}
+	}
+}
+
+func TestListNamesWhatShips(t *testing.T) {
+	code, out, diagnostics := call(t, "", "--list")
+	require.Zero(t, code)
+	require.Empty(t, diagnostics)
+	require.Len(t, strings.Split(strings.TrimSpace(out), "\n"), len(scenarios.Names()))
+	for _, name := range scenarios.Names() {
+		require.Contains(t, out, "  "+name+"  ")
+	}
+	require.Contains(t, out, "One of three zones is cut off for 25 minutes, and comes back over two.\n")
+	require.Equal(t, "First.", firstSentence(" First. Second\nthird."))
+	require.Equal(t, "First of two lines.", firstSentence("First of\ntwo lines.\n\nMore."))
+}
+
+// The scenario comes from a file, from standard input, or ships.
+func TestAScenarioRuns(t *testing.T) {
+	code, fromFile, diagnostics := call(t, "", file(t, tiny))
+	require.Zero(t, code, diagnostics)
+	require.Empty(t, diagnostics, "no progress where there is no terminal")
+	inOrder := []string{
+		"tiny, seed 3: 12m of a cluster with 15 nodes in 2 zones.", "Two of ten nodes fall silent.",
+		"0:02:00  fault         begins: silence", "0:02:00  zone a        2 nodes silent (a-0, a-1)",
+		"2 nodes declared Unknown", "2 nodes tainted NoExecute", "pods evicted from 2 nodes", "2 nodes ready again",
+		"zone a  zone b  cluster", "nodes declared Unknown", "pods spared", "delete pods",
+	}
+	rest := fromFile
+	for _, want := range inOrder {
+		_, after, found := strings.Cut(rest, want)
+		require.True(t, found, "%s\nis not there in its order:\n%s", want, fromFile)
+		rest = after
+	}
+	require.NotContains(t, fromFile, "nvariant", "it was not checked")
+	require.NotContains(t, fromFile, "\x1b")
+
+	code, fromInput, _ := call(t, tiny, "-")
+	require.Zero(t, code)
+	require.Equal(t, fromFile, fromInput)
+
+	code, shipped, _ := call(t, "", "rack-loss")
+	require.Zero(t, code)
+	code, path, _ := call(t, "", filepath.Join("scenarios", "rack-loss.yaml"))
+	require.Zero(t, code)
+	require.Equal(t, shipped, path)
+}
+
+// decode reads one JSON document, of which nothing is unknown.
+func decode[T any](t *testing.T, out string) T {
+	t.Helper()
+	var document T
+	decoder := json.NewDecoder(strings.NewReader(out))
+	decoder.DisallowUnknownFields()
+	require.NoError(t, decoder.Decode(&document), out)
+	require.False(t, decoder.More(), "there is one document")
+	return document
+}
+
+func TestJSONIsOneDocumentAndTheSameEachTime(t *testing.T) {
+	args := []string{"-", "--json", "--set", "node-eviction-rate=1", "--set", "cluster.zones[1].nodes=7"}
+	code, out, _ := call(t, tiny, args...)
+	require.Zero(t, code)
+	document := decode[report.Document](t, out)
+	require.Equal(t, "tiny", document.Scenario)
+	require.EqualValues(t, 3, document.Seed)
+	require.Equal(t, []string{"node-eviction-rate=1", "cluster.zones[1].nodes=7"}, document.Settings)
+	require.Equal(t, 7, document.Summary.Zones[1].Nodes)
+	require.Positive(t, document.Summary.Cluster.Pods.Evicted)
+	require.False(t, document.Checked)
+	require.Contains(t, out, `"violations": []`)
+
+	_, again, _ := call(t, tiny, args...)
+	require.Equal(t, out, again)
+	code, other, _ := call(t, tiny, append(args, "--seed", "4")...)
+	require.Zero(t, code)
+	require.EqualValues(t, 4, decode[report.Document](t, other).Seed)
+	require.NotEqual(t, document.Timeline, decode[report.Document](t, other).Timeline)
+	_, zero, _ := call(t, tiny, append(args, "--seed", "0")...)
+	require.Zero(t, decode[report.Document](t, zero).Seed, "zero is a seed too")
+}
+
+func TestCompareShowsBothSideBySide(t *testing.T) {
+	args := []string{"-", "--set", "duration=15m", "--compare", "node-eviction-rate=1,node-monitor-grace-period=30s"}
+	code, out, diagnostics := call(t, tiny, args...)
+	require.Zero(t, code, diagnostics)
+	require.Contains(t, out, "Changed: node-eviction-rate=1, node-monitor-grace-period=30s\n")
+	require.Contains(t, out, "as given")
+	require.NotContains(t, out, "0:02:00", "no timeline")
+	require.NotContains(t, out, "nvariant")
+
+	code, out, _ = call(t, tiny, append(args, "--json")...)
+	require.Zero(t, code)
+	comparison := decode[report.Comparison](t, out)
+	require.Equal(t, []string{"node-eviction-rate=1", "node-monitor-grace-period=30s"}, comparison.Settings)
+	require.Equal(t, []string{"duration=15m"}, comparison.Given.Settings)
+	require.Equal(t, []string{"duration=15m", "node-eviction-rate=1", "node-monitor-grace-period=30s"}, comparison.Changed.Settings)
+	require.Less(t, comparison.Changed.Summary.Cluster.Drain.First, comparison.Given.Summary.Cluster.Drain.First)
+	require.NotEmpty(t, comparison.Differences)
+	require.Equal(t, comparison.Given.Timeline, plain(t, "--set", "duration=15m").Timeline, "the first is the run as given")
+}
+
+func plain(t *testing.T, args ...string) report.Document {
+	t.Helper()
+	_, out, _ := call(t, tiny, append(args, "-", "--json")...)
+	return decode[report.Document](t, out)
+}
+
+func TestCheckAsksAJudge(t *testing.T) {
+	code, out, diagnostics := call(t, tiny, "-", "--check")
+	require.Zero(t, code, "%s\n%s", out, diagnostics)
+	require.True(t, strings.HasSuffix(out, "Every invariant held.\n"), out)
+	require.True(t, decode[report.Document](t, func() string { _, out, _ := call(t, tiny, "-", "--check", "--json"); return out }()).Checked)
+
+	code, out, _ = call(t, tiny, "-", "--check", "--compare", "node-eviction-rate=1")
+	require.Zero(t, code)
+	require.Equal(t, 2, strings.Count(out, "Every invariant held."))
+}
+
+// strict is a judge to whom nothing is good enough.
+func strict(*simulation.Simulation) func(bool) []report.Violation {
+	return func(bool) []report.Violation {
+		return []report.Violation{{At: 61, Invariant: "never early", Text: "pod web-3"}}
+	}
+}
+
+// What does not hold is told in full, and as a failure.
+func TestABrokenPromiseIsAFailure(t *testing.T) {
+	for _, args := range [][]string{{"-", "--check"}, {"-", "--check", "--json"}, {"-", "--check", "--compare", "duration=9m"}} {
+		var out, diagnostics bytes.Buffer
+		s, err := parse(args, &diagnostics)
+		require.NoError(t, err)
+		s.judge = strict
+		err = s.perform(t.Context(), strings.NewReader(tiny), &out, &diagnostics)
+		require.ErrorIs(t, err, errBroken)
+		_, usage := errors.AsType[usageError](err)
+		require.False(t, usage)
+		require.Contains(t, out.String(), "never early")
+		require.Contains(t, out.String(), "web-3")
+	}
+}
+
+// interrupted is a context that ends after some looks at it.
+type interrupted struct {
+	context.Context
+	looks *int
+}
+
+func (c interrupted) Err() error {
+	if *c.looks--; *c.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestAnInterruptedRunSaysWhatIsKnown(t *testing.T) {
+	stop := func(looks int, args ...string) (int, string, string) {
+		var out, diagnostics bytes.Buffer
+		code := run(interrupted{t.Context(), &looks}, args, strings.NewReader(tiny), &out, &diagnostics)
+		return code, out.String(), diagnostics.String()
+	}
+	code, out, diagnostics := stop(8, "-")
+	require.Equal(t, exitFailed, code)
+	require.Regexp(t, `^outage: interrupted at 0:0\d:\d\d of 0:12:00\n$`, diagnostics)
+	require.Contains(t, out, "fault         begins")
+	require.Contains(t, out, "nodes declared Unknown")
+
+	code, out, _ = stop(8, "-", "--json")
+	require.Equal(t, exitFailed, code)
+	document := decode[report.Document](t, out)
+	require.Greater(t, document.Reached, report.Seconds(0))
+	require.Less(t, document.Reached, document.Duration)
+
+	whole := 0
+	for code = exitFailed; code == exitFailed; whole++ { // how often a whole run looks
+		code, _, _ = stop(whole, "-", "--json")
+	}
+	code, out, _ = stop(whole+3, "-", "--json", "--compare", "node-eviction-rate=1")
+	require.Equal(t, exitFailed, code)
+	document = decode[report.Document](t, out)
+	require.Equal(t, document.Duration, document.Reached, "the first of the two is complete")
+	require.Empty(t, document.Settings)
+}
+
+// broken cannot be written to.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestOutputThatIsLostIsAFailure(t *testing.T) {
+	for _, args := range [][]string{{"-"}, {"-", "--json"}, {"-", "--compare", "duration=9m"}, {"--list"}} {
+		var diagnostics bytes.Buffer
+		require.Equal(t, exitFailed, run(t.Context(), args, strings.NewReader(tiny), broken{}, &diagnostics), args)
+		require.Contains(t, diagnostics.String(), "no space left on device")
+	}
+}
+
+func TestProgressIsShownOnceARunTakesLong(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{out: &out, title: "as given", total: time.Hour}
+	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p.at(begun, 0)
+	p.at(begun.Add(longRun-1), 20*time.Minute)
+	p.clear()
+	require.Empty(t, out.String())
+
+	p.at(begun.Add(longRun), 30*time.Minute)
+	require.Equal(t, "\r["+strings.Repeat("#", 15)+strings.Repeat(".", 15)+"] 0:30:00 of 1:00:00 as given", out.String())
+	out.Reset()
+	p.at(begun.Add(longRun+redrawEvery-1), 31*time.Minute)
+	require.Empty(t, out.String(), "not drawn with each look")
+	p.clear()
+	p.clear()
+	require.Equal(t, "\r\x1b[K", out.String(), "taken away once")
+	out.Reset()
+	p.at(begun.Add(longRun+redrawEvery-1), time.Hour)
+	require.Contains(t, out.String(), "["+strings.Repeat("#", barWidth)+"] 1:00:00", "back at once after a line")
+
+	require.Nil(t, newProgress(&out, "", time.Hour).out, "a buffer is no terminal")
+}

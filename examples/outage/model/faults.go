@@ -1,0 +1,177 @@
+package model
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// faults is what is wrong with the API server and with what clients see of it.
+type faults struct {
+	clients []*Client // that run
+
+	downForClients  int // how many say so
+	downForKubelets int
+	latency         *Span
+	errors          *errorFault
+	lostShare       float64
+	staleWatches    []*staleFault
+}
+
+type errorFault struct {
+	share float64
+	codes []int
+}
+
+// staleFault makes watches of some kinds late, of one process or of all.
+type staleFault struct {
+	delay Span
+	match func(*Client, Kind) bool
+}
+
+const (
+	// refusedAfter is how long it takes to learn that nobody listens.
+	refusedAfter = time.Millisecond
+	// CallTimeout is how long a client waits for an answer that does not come.
+	CallTimeout = 30 * time.Second
+	// reconnectAfter is how long watches need to come back with an API server.
+	reconnectAfter = time.Second
+)
+
+// cutOff reports whether clients do not reach the API server.
+func (f *faults) cutOff() bool { return f.downForClients > 0 }
+
+// refusal is the error of a call that does not get through, or nil.
+func (f *faults) refusal() error {
+	if f.cutOff() {
+		return errConnection
+	}
+	return nil
+}
+
+// journey says how long a call takes there and back. A call that is to fail has
+// its error by then.
+func (f *faults) journey(c *Client, call *Call) (there, back time.Duration) {
+	if call.Err = f.refusal(); call.Err != nil {
+		return refusedAfter, 0
+	}
+	latency := c.world.config.Latency
+	if f.latency != nil {
+		latency = *f.latency
+	}
+	total := latency.pick(c.random)
+	if f.errors != nil && call.Verb != List && hit(c.random, f.errors.share) {
+		code := f.errors.codes[c.random.IntN(len(f.errors.codes))]
+		call.Err = failure(call, code, "the scenario says so")
+		return total / 2, total - total/2
+	}
+	if total > CallTimeout || call.Verb != List && f.lostShare > 0 && hit(c.random, f.lostShare) {
+		// It arrives all the same, but its caller has given up.
+		call.lost = true
+		there = min(total/2, CallTimeout)
+		return there, CallTimeout - there
+	}
+	return total / 2, total - total/2
+}
+
+// lose takes the answer away from a call that has got through, when the API
+// server is away by then or answers get lost.
+func (f *faults) lose(call *Call) {
+	switch {
+	case call.Err != nil:
+		return
+	case f.cutOff():
+		call.Err = errConnection
+	case call.lost:
+		call.Err = errTimeout
+	default:
+		return
+	}
+	call.Node, call.Lease, call.Pod = nil, nil, nil
+}
+
+// stale returns how late a watch is, or nil if it is not.
+func (f *faults) stale(w *watch) *Span {
+	for _, fault := range f.staleWatches {
+		if fault.match(w.client, w.kind) {
+			return &fault.delay
+		}
+	}
+	return nil
+}
+
+// Down makes the API server go away, for clients, for kubelets or for both, until
+// up is called.
+func (w *World) Down(forClients, forKubelets bool) (up func()) {
+	count := func(delta int) {
+		if forClients {
+			w.faults.downForClients += delta
+		}
+		if forKubelets {
+			w.faults.downForKubelets += delta
+		}
+	}
+	count(+1)
+	return func() {
+		count(-1)
+		if forKubelets && w.faults.downForKubelets == 0 {
+			for _, m := range w.machines {
+				m.reconnected()
+			}
+		}
+		for _, c := range w.faults.clients {
+			w.After(reconnectAfter, c.whileRunning(c.release))
+		}
+	}
+}
+
+// FailCalls makes a share of the clients' calls fail with one of these HTTP status
+// codes, before they do anything.
+func (w *World) FailCalls(share float64, codes []int) (end func()) {
+	w.faults.errors = &errorFault{share, codes}
+	return func() { w.faults.errors = nil }
+}
+
+// SlowCalls makes calls take another time. One that takes longer than CallTimeout
+// does what it asks for, and its caller sees a timeout.
+func (w *World) SlowCalls(latency Span) (end func()) {
+	w.faults.latency = &latency
+	return func() { w.faults.latency = nil }
+}
+
+// LoseAnswers makes a share of the calls do what they ask for, and their callers
+// see a timeout.
+func (w *World) LoseAnswers(share float64) (end func()) {
+	w.faults.lostShare = share
+	return func() { w.faults.lostShare = 0 }
+}
+
+// DelayWatches makes what the watches see late, and in an order of its own for
+// each object.
+func (w *World) DelayWatches(delay Span, match func(*Client, Kind) bool) (end func()) {
+	fault := &staleFault{delay, match}
+	w.faults.staleWatches = append(w.faults.staleWatches, fault)
+	return func() {
+		w.faults.staleWatches = slices.DeleteFunc(w.faults.staleWatches, func(other *staleFault) bool { return other == fault })
+	}
+}
+
+// BreakWatches makes watches drop events, until mend makes them list again.
+func (w *World) BreakWatches(match func(*Client, Kind) bool) (mend func()) {
+	var broken []*watch
+	for _, c := range w.faults.clients {
+		for _, watch := range c.watches {
+			if watch != nil && match(c, watch.kind) {
+				watch.lost = true
+				broken = append(broken, watch)
+			}
+		}
+	}
+	return func() {
+		for _, watch := range broken {
+			watch.client.Do(watch.list)
+		}
+	}
+}
+
+func hit(random *rand.Rand, share float64) bool { return random.Float64() < share }

@@ -1,0 +1,341 @@
+package model
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Machine is a node with its kubelet. Its pods run on whether it reaches the API
+// server or not.
+type Machine struct {
+	Name, Zone, Rack string
+
+	world  *World
+	random *rand.Rand
+	// silent counts what keeps it from the API server.
+	silent int
+	// notReady and pressured count what makes its kubelet say so.
+	notReady, pressured int
+	skew                time.Duration // of its clock
+	// registered is the UID of the node object that it stands for, empty while it is
+	// not registered.
+	registered types.UID
+	reported   time.Duration // when its status was reported last, or never
+	// LastBeat is when its lease was renewed last, Beats how often.
+	LastBeat time.Duration
+	Beats    int
+	beat     func()
+
+	// node and lease are what the API server has of it. With agreed the kubelet has
+	// found its status to be right.
+	node, agreed *corev1.Node
+	lease        *coordinationv1.Lease
+}
+
+const (
+	// beatJitter is by how much a kubelet may lengthen its interval. Source:
+	// k8s.io/component-helpers/apimachinery/lease v0.37.
+	beatJitter = 0.04
+	// orphanedPodsStay is how long pods outlive their node. Upstream's garbage
+	// collector comes every 20 s and waits for 40 s.
+	orphanedPodsStay = time.Minute
+	// stopSeconds is how long a pod takes to stop, startAfter how long to start.
+	stopSeconds = int64(1)
+	startAfter  = 2 * time.Second
+	// never is no time.
+	never = time.Duration(-1)
+	// syncAfter is how long a kubelet takes to see that somebody else has written
+	// its pods' status.
+	syncAfter = time.Second
+)
+
+// conditions that a kubelet reports.
+var conditions = [...]corev1.NodeConditionType{
+	corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeReady,
+}
+
+// AddMachine adds a machine and registers it. Its first heartbeat falls somewhere
+// in its first interval.
+func (w *World) AddMachine(name, zone, rack string) *Machine {
+	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, random: w.random("machine/" + name), LastBeat: w.now}
+	m.beat = m.nextBeat
+	w.machines = append(w.machines, m)
+	w.machine[name] = m
+	m.register()
+	m.report()
+	w.After(time.Duration(m.random.Int64N(int64(w.config.BeatInterval))), m.beat)
+	return m
+}
+
+// Machines returns the machines in the order in which they were added.
+func (w *World) Machines() []*Machine { return w.machines }
+
+// Machine returns a machine by its name, or nil.
+func (w *World) Machine(name string) *Machine { return w.machine[name] }
+
+// clock is what the machine's own clock shows.
+func (m *Machine) clock() time.Time { return m.world.Wall().Add(m.skew) }
+
+// Reaches reports whether what the kubelet sends gets to the API server.
+func (m *Machine) Reaches() bool { return m.silent == 0 && m.world.faults.downForKubelets == 0 }
+
+// Registered returns the UID of the machine's node, or nothing if it has none.
+func (m *Machine) Registered() types.UID { return m.registered }
+
+// Ready is what the kubelet says, if it can.
+func (m *Machine) Ready() bool { return m.notReady == 0 }
+
+func (m *Machine) register() {
+	w := m.world
+	m.registered = types.UID(fmt.Sprintf("%s-%d", m.Name, w.nextSerial()))
+	m.reported = never
+	w.putNode(nil, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name:              m.Name,
+		UID:               m.registered,
+		CreationTimestamp: metav1.NewTime(w.Wall().Truncate(time.Second)),
+		Labels: map[string]string{
+			corev1.LabelTopologyZone:  m.Zone,
+			corev1.LabelOSStable:      "linux",
+			"beta.kubernetes.io/os":   "linux",
+			corev1.LabelArchStable:    "amd64",
+			"beta.kubernetes.io/arch": "amd64",
+		},
+	}})
+}
+
+// nextBeat is the kubelet's loop: renew the lease, and report the status if it
+// differs from what the API server has or was not reported for long.
+func (m *Machine) nextBeat() {
+	interval := m.world.config.BeatInterval
+	m.world.After(interval+time.Duration(beatJitter*m.random.Float64()*float64(interval)), m.beat)
+	m.speak()
+}
+
+func (m *Machine) speak() {
+	if m.registered == "" || !m.Reaches() {
+		return
+	}
+	m.LastBeat = m.world.now
+	m.Beats++
+	m.world.putLease(m)
+	if m.reported == never || m.world.now-m.reported >= m.world.config.StatusInterval || m.misreported() {
+		m.report()
+	}
+}
+
+// status is what the kubelet says of one of its conditions.
+func (m *Machine) status(kind corev1.NodeConditionType) corev1.ConditionStatus {
+	bad := false
+	switch kind {
+	case corev1.NodeReady:
+		bad = m.notReady == 0 // which is good
+	case corev1.NodeMemoryPressure:
+		bad = m.pressured > 0
+	}
+	if bad {
+		return corev1.ConditionTrue
+	}
+	return corev1.ConditionFalse
+}
+
+// misreported reports whether the API server has other conditions than the kubelet.
+func (m *Machine) misreported() bool {
+	if m.node == m.agreed {
+		return false
+	}
+	stored := m.node.Status.Conditions
+	if len(stored) < len(conditions) {
+		return true
+	}
+	for i := range stored {
+		if stored[i].Status != m.status(stored[i].Type) {
+			return true
+		}
+	}
+	m.agreed = m.node
+	return false
+}
+
+// report writes the status.
+func (m *Machine) report() {
+	before := m.node
+	after := *before
+	now := metav1.NewTime(m.clock().Truncate(time.Second))
+	after.Status.Conditions = make([]corev1.NodeCondition, len(conditions))
+	for i, kind := range conditions {
+		c := corev1.NodeCondition{Type: kind, Status: m.status(kind), Reason: "Kubelet", LastHeartbeatTime: now, LastTransitionTime: now}
+		if old := condition(before, kind); old != nil && old.Status == c.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+		after.Status.Conditions[i] = c
+	}
+	m.reported = m.world.now
+	m.world.putNode(nil, &after)
+}
+
+func condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == kind {
+			return &node.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// Silence cuts the machine off until restore is called.
+func (m *Machine) Silence() (restore func()) {
+	m.silent++
+	return func() {
+		m.silent--
+		if m.silent == 0 {
+			m.world.After(time.Duration(m.random.Int64N(int64(time.Second))), func() {
+				m.speak()
+				m.reconnected()
+			})
+		}
+	}
+}
+
+// Fail makes the kubelet report that its node is not ready, until restore is
+// called. It tells at once.
+func (m *Machine) Fail() (restore func()) { return m.toggle(&m.notReady) }
+
+// Press makes the kubelet report memory pressure, until restore is called.
+func (m *Machine) Press() (restore func()) { return m.toggle(&m.pressured) }
+
+func (m *Machine) toggle(count *int) (restore func()) {
+	*count++
+	m.agreed = nil
+	m.speak()
+	return func() {
+		*count--
+		m.agreed = nil
+		m.speak()
+	}
+}
+
+// StepClock sets the machine's clock.
+func (m *Machine) StepClock(by time.Duration) (restore func()) {
+	m.skew += by
+	return func() { m.skew -= by }
+}
+
+// Unregister deletes the machine's node. Register makes another one, with the
+// name of the first.
+func (m *Machine) Unregister() (register func()) {
+	if m.registered == "" {
+		return func() {}
+	}
+	m.registered = ""
+	m.world.dropNode(m.Name)
+	return func() {
+		if m.registered == "" && m.world.server.nodes[m.Name] == nil {
+			m.register()
+			m.speak()
+			m.reconnected()
+		}
+	}
+}
+
+// Edit changes the machine's node as somebody with rights would. The change must
+// replace what it changes, not modify it.
+func (m *Machine) Edit(change func(*corev1.Node)) {
+	before := m.world.server.nodes[m.Name]
+	if before == nil {
+		return
+	}
+	after := *before
+	change(&after)
+	m.world.putNode(nil, &after)
+}
+
+// reconnected does what could not be done while the machine was cut off.
+func (m *Machine) reconnected() {
+	if !m.Reaches() {
+		return
+	}
+	for _, record := range slices.Clone(m.world.server.podsOn[m.Name]) {
+		m.world.kubeletSawPod(record.object, record.object)
+	}
+}
+
+// kubeletSawPod makes the kubelet of a pod's machine do what the pod needs: stop
+// it, start it, or say again that it is ready.
+func (w *World) kubeletSawPod(before, pod *corev1.Pod) {
+	m := w.machine[pod.Spec.NodeName]
+	if m == nil || !m.Reaches() {
+		return
+	}
+	switch {
+	case pod.DeletionTimestamp != nil:
+		if before == pod || before == nil || before.DeletionTimestamp == nil {
+			w.After(time.Duration(stopSeconds)*time.Second, func() { m.stopPod(pod) })
+		}
+	case before == nil || before.Spec.NodeName == "":
+		w.After(startAfter, func() { m.startPod(pod) })
+	case !podReady(pod):
+		w.After(syncAfter, func() { m.startPod(pod) })
+	}
+}
+
+// stopPod removes a pod that has stopped. If the machine is cut off by now, it
+// does so when it is back.
+func (m *Machine) stopPod(pod *corev1.Pod) {
+	current := m.world.Pod(pod.Name)
+	if current == nil || current.UID != pod.UID || !m.Reaches() {
+		return
+	}
+	m.world.dropPod(nil, pod.Name)
+}
+
+// startPod says that a pod is ready.
+func (m *Machine) startPod(pod *corev1.Pod) {
+	current := m.world.Pod(pod.Name)
+	if current == nil || current.UID != pod.UID || current.DeletionTimestamp != nil || !m.Reaches() || podReady(current) {
+		return
+	}
+	now := metav1.NewTime(m.clock().Truncate(time.Second))
+	m.world.putPod(nil, withCondition(current, corev1.PodCondition{
+		Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now,
+	}))
+}
+
+func podReady(pod *corev1.Pod) bool {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// withCondition returns a copy of a pod with that condition.
+func withCondition(pod *corev1.Pod, c corev1.PodCondition) *corev1.Pod {
+	after := *pod
+	after.Status.Conditions = slices.Clone(pod.Status.Conditions)
+	for i := range after.Status.Conditions {
+		if after.Status.Conditions[i].Type == c.Type {
+			after.Status.Conditions[i] = c
+			return &after
+		}
+	}
+	after.Status.Conditions = append(after.Status.Conditions, c)
+	return &after
+}
+
+// collectPods deletes the pods of a node that does not exist any more.
+func (w *World) collectPods(node string) {
+	if w.server.nodes[node] != nil {
+		return
+	}
+	for _, record := range slices.Clone(w.server.podsOn[node]) {
+		w.dropPod(nil, record.object.Name)
+	}
+}

@@ -1,0 +1,302 @@
+package model
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// change is an event of a watch, or a list of all that there is. It is small:
+// there are millions of them.
+type change struct {
+	object object
+	name   string
+	list   *[]change // of a list, which has no object
+	kind   Kind
+	gone   bool
+}
+
+// object is a node, a lease or a pod.
+type object interface{ GetResourceVersion() string }
+
+// announce sends a change to all watches of its kind.
+func (w *World) announce(c change) {
+	for _, watch := range w.server.watches[c.kind] {
+		watch.send(c)
+	}
+}
+
+// watch is an informer: a watch of one kind for one client, the cache that it
+// fills, and whom it tells.
+type watch struct {
+	client  *Client
+	kind    Kind
+	handler cache.ResourceEventHandler
+	random  *rand.Rand
+
+	cached map[string]object
+	synced bool
+	// lost says that events are dropped until everything has been listed again.
+	lost bool
+	// lists counts the times that it has listed: what was on its way before then and
+	// could arrive after it is void.
+	lists int
+
+	// Events on their way arrive in their order, but for those that a stale watch
+	// has delayed: of these only those of one object do.
+	inOrder queue
+	arrival time.Duration            // of the last one in inOrder
+	late    map[string]time.Duration // of the last one of an object
+	next    func()                   // delivers the first one in inOrder
+
+	// held is what has arrived while the client stood still or was cut off.
+	held []change
+}
+
+// Inform lists and watches the objects of a kind. The handler is told of them like
+// by an informer of client-go. To be called once a kind.
+func (c *Client) Inform(kind Kind, handler cache.ResourceEventHandler) {
+	w := &watch{
+		client:  c,
+		kind:    kind,
+		handler: handler,
+		random:  c.world.random(c.identity() + "/" + kind.String()),
+		cached:  make(map[string]object),
+		late:    make(map[string]time.Duration),
+	}
+	w.next = func() { w.arrive(w.inOrder.pop()) }
+	c.watches[kind] = w
+	w.list()
+}
+
+// list reads all objects and watches from there on. It is tried until it succeeds.
+func (w *watch) list() {
+	w.lost = true
+	world := w.client.world
+	w.client.Call(&Call{Verb: List, Kind: w.kind, processed: func() {
+		if w.client.stopped {
+			return
+		}
+		if world.watched(w) < 0 {
+			world.server.watches[w.kind] = append(world.server.watches[w.kind], w)
+		}
+		w.lost = false
+		w.lists++
+		clear(w.late)
+		all := world.all(w.kind)
+		w.deliverAt(change{kind: w.kind, list: &all}, world.now)
+	}}, func(call *Call) {
+		if call.Err != nil {
+			world.After(listRetry, w.client.whileRunning(w.list))
+		}
+	})
+}
+
+// listRetry is how long a client waits after a list that failed.
+const listRetry = time.Second
+
+// all returns what there is of a kind.
+func (w *World) all(kind Kind) []change {
+	var list []change
+	switch kind {
+	case Nodes:
+		for _, node := range w.Nodes() {
+			list = append(list, change{kind: kind, name: node.Name, object: node})
+		}
+	case Leases:
+		for _, m := range w.machines {
+			if m.lease != nil {
+				list = append(list, change{kind: kind, name: m.Name, object: m.lease})
+			}
+		}
+	case Pods:
+		for _, pod := range w.Pods() {
+			list = append(list, change{kind: kind, name: pod.Name, object: pod})
+		}
+	}
+	return list
+}
+
+// watched returns the place of a watch among those that are told of changes, or -1.
+func (w *World) watched(watch *watch) int {
+	for i, other := range w.server.watches[watch.kind] {
+		if other == watch {
+			return i
+		}
+	}
+	return -1
+}
+
+func (w *watch) stop() {
+	all := w.client.world.server.watches[w.kind]
+	if i := w.client.world.watched(w); i >= 0 {
+		w.client.world.server.watches[w.kind] = append(all[:i:i], all[i+1:]...)
+	}
+	w.held, w.cached = nil, nil
+}
+
+// send puts a change on its way.
+func (w *watch) send(c change) {
+	if w.lost {
+		return
+	}
+	world := w.client.world
+	stale := world.faults.stale(w)
+	if stale == nil {
+		w.deliverAt(c, world.now+world.config.WatchDelay.pick(w.random))
+		return
+	}
+	w.deliverLate(c, max(world.now+stale.pick(w.random), w.late[c.name]))
+}
+
+// deliverLate delivers a change on its own.
+func (w *watch) deliverLate(c change, at time.Duration) {
+	w.late[c.name] = at
+	lists := w.lists
+	w.client.world.At(at, func() {
+		if lists == w.lists {
+			w.arrive(c)
+		}
+	})
+}
+
+func (w *watch) deliverAt(c change, at time.Duration) {
+	at = max(at, w.arrival)
+	if late, ok := w.late[c.name]; ok {
+		if at <= late { // it must not overtake an older one of its object
+			w.deliverLate(c, late)
+			return
+		}
+		delete(w.late, c.name)
+	}
+	w.arrival = at
+	w.inOrder.push(c)
+	w.client.world.At(at, w.next)
+}
+
+// arrive is the moment in which a change reaches the client.
+func (w *watch) arrive(c change) {
+	switch {
+	case w.client.stopped:
+	case w.client.paused || w.client.world.faults.cutOff() || len(w.held) > 0:
+		w.held = append(w.held, c)
+	default:
+		w.deliver(c)
+	}
+}
+
+// release delivers what was held.
+func (w *watch) release() {
+	held := w.held
+	w.held = nil
+	for i := range held {
+		w.deliver(held[i])
+	}
+}
+
+func (w *watch) deliver(c change) {
+	if c.list != nil {
+		w.replace(*c.list)
+	} else {
+		w.apply(c)
+	}
+	w.client.wake()
+}
+
+func (w *watch) apply(c change) {
+	old, known := w.cached[c.name]
+	switch {
+	case c.gone && known:
+		delete(w.cached, c.name)
+		w.saw(old, nil)
+		w.handler.OnDelete(c.object)
+	case c.gone:
+	case known:
+		w.cached[c.name] = c.object
+		w.saw(old, c.object)
+		w.handler.OnUpdate(old, c.object)
+	default:
+		w.cached[c.name] = c.object
+		w.saw(nil, c.object)
+		w.handler.OnAdd(c.object, false)
+	}
+}
+
+// replace makes the cache what a list says.
+func (w *watch) replace(list []change) {
+	listed := make(map[string]bool, len(list))
+	for i := range list {
+		c := &list[i]
+		listed[c.name] = true
+		old, known := w.cached[c.name]
+		w.cached[c.name] = c.object
+		switch {
+		case !known:
+			w.saw(nil, c.object)
+			w.handler.OnAdd(c.object, !w.synced)
+		case old.GetResourceVersion() != c.object.GetResourceVersion():
+			w.saw(old, c.object)
+			w.handler.OnUpdate(old, c.object)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.cached)) {
+		if !listed[name] {
+			old := w.cached[name]
+			delete(w.cached, name)
+			w.saw(old, nil)
+			w.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: name, Obj: old})
+		}
+	}
+	w.synced = true
+}
+
+// saw tells the witnesses. An object that is not there is nil.
+func (w *watch) saw(before, after object) {
+	switch w.kind {
+	case Nodes:
+		for _, witness := range w.client.world.witnesses {
+			witness.SawNode(w.client, asNode(before), asNode(after))
+		}
+	case Pods:
+		for _, witness := range w.client.world.witnesses {
+			witness.SawPod(w.client, asPod(before), asPod(after))
+		}
+	case Leases, LeaderLease:
+	}
+}
+
+func asNode(o object) *corev1.Node {
+	node, _ := o.(*corev1.Node)
+	return node
+}
+
+func asPod(o object) *corev1.Pod {
+	pod, _ := o.(*corev1.Pod)
+	return pod
+}
+
+// queue is a first in, first out queue that does not allocate for each element.
+type queue struct {
+	changes []change
+	first   int
+}
+
+func (q *queue) push(c change) {
+	if q.first > len(q.changes)/2 && len(q.changes) == cap(q.changes) {
+		n := copy(q.changes, q.changes[q.first:])
+		clear(q.changes[n:])
+		q.changes, q.first = q.changes[:n], 0
+	}
+	q.changes = append(q.changes, c)
+}
+
+func (q *queue) pop() change {
+	c := q.changes[q.first]
+	q.changes[q.first] = change{}
+	q.first++
+	return c
+}

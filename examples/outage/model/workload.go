@@ -1,0 +1,163 @@
+package model
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Replacement says when the owner of a pod that goes makes another one.
+type Replacement int
+
+const (
+	// AtOnce: when it is told to leave, with another name, on any node. Like a Deployment.
+	AtOnce Replacement = iota
+	// OnceGone: when it is gone, with its name, on any node. Like a StatefulSet.
+	OnceGone
+	// InPlace: when it is gone, with another name, on its node. Like a DaemonSet.
+	InPlace
+)
+
+// Workload owns pods.
+type Workload struct {
+	Name        string
+	Replacement Replacement
+	// Tolerations of its pods. They are shared and not modified.
+	Tolerations []corev1.Toleration
+
+	world  *World
+	random *rand.Rand
+	made   int // pods so far
+}
+
+// replaceAfter is how long an owner takes to see that a pod goes.
+var replaceAfter = Span{50 * time.Millisecond, 500 * time.Millisecond}
+
+const (
+	ownerLabel = "app"
+	// daemonRetry is how long the owner of a DaemonSet's pods waits for a node that
+	// does not exist.
+	daemonRetry = 10 * time.Second
+)
+
+// AddWorkload adds an owner without pods.
+func (w *World) AddWorkload(name string, replacement Replacement, tolerations []corev1.Toleration) *Workload {
+	owner := &Workload{Name: name, Replacement: replacement, Tolerations: tolerations, world: w, random: w.random("workload/" + name)}
+	w.workloads = append(w.workloads, owner)
+	w.workload[name] = owner
+	return owner
+}
+
+// Workload returns an owner by its name, or nil.
+func (w *World) Workload(name string) *Workload { return w.workload[name] }
+
+// Pods returns the owner's pods by name.
+func (o *Workload) Pods() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range o.world.Pods() {
+		if pod.Labels[ownerLabel] == o.Name {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// Place makes a pod that is on a node and ready from the beginning.
+func (o *Workload) Place(node string) {
+	pod := o.pod(o.nextName())
+	o.bind(pod, node)
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+		Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: pod.CreationTimestamp,
+	})
+	o.world.putPod(nil, pod)
+}
+
+func (o *Workload) nextName() string {
+	o.made++
+	return fmt.Sprintf("%s-%d", o.Name, o.made-1)
+}
+
+// pod returns a pod that is on no node.
+func (o *Workload) pod(name string) *corev1.Pod {
+	w := o.world
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:         Namespace,
+			Name:              name,
+			UID:               types.UID(fmt.Sprintf("%s-%d", name, w.nextSerial())),
+			CreationTimestamp: metav1.NewTime(w.Wall().Truncate(time.Second)),
+			Labels:            map[string]string{ownerLabel: o.Name},
+		},
+		Spec: corev1.PodSpec{Tolerations: o.Tolerations},
+	}
+}
+
+// bind puts a pod on a node.
+func (o *Workload) bind(pod *corev1.Pod, node string) {
+	pod.Spec.NodeName = node
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(o.world.Wall().Truncate(time.Second)),
+	})
+}
+
+// podChanged makes the owner replace a pod that goes.
+func (o *Workload) podChanged(before, after *corev1.Pod) {
+	if before == nil {
+		return
+	}
+	leaves := after == nil || after.DeletionTimestamp != nil
+	left := before.DeletionTimestamp != nil
+	wait := replaceAfter.pick(o.random)
+	switch o.Replacement {
+	case AtOnce:
+		if leaves && !left {
+			o.world.After(wait, func() { o.create(o.nextName()) })
+		}
+	case OnceGone:
+		if after == nil {
+			o.world.After(wait, func() { o.create(before.Name) })
+		}
+	case InPlace:
+		if after == nil {
+			o.world.After(wait, func() { o.createOn(before.Spec.NodeName) })
+		}
+	}
+}
+
+func (o *Workload) create(name string) {
+	pod := o.pod(name)
+	o.world.putPod(nil, pod)
+	o.world.schedule(pod)
+}
+
+func (o *Workload) createOn(node string) {
+	if o.world.server.nodes[node] == nil {
+		o.world.After(daemonRetry, func() { o.createOn(node) })
+		return
+	}
+	pod := o.pod(o.nextName())
+	o.bind(pod, node)
+	o.world.putPod(nil, pod)
+}
+
+// DeletePod makes somebody delete a pod.
+func (w *World) DeletePod(name string) {
+	if pod := w.Pod(name); pod != nil {
+		w.removePod(nil, pod)
+	}
+}
+
+// Tolerate gives a pod other tolerations.
+func (w *World) Tolerate(name string, tolerations []corev1.Toleration) {
+	pod := w.Pod(name)
+	if pod == nil {
+		return
+	}
+	after := *pod
+	after.Spec.Tolerations = tolerations
+	w.putPod(nil, &after)
+}

@@ -1,0 +1,113 @@
+package model
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+)
+
+// Config is the cluster before anything happens. Every field has to be set.
+type Config struct {
+	// Seed decides all that is left to chance.
+	Seed uint64
+	// Start is the time on the clocks at the beginning.
+	Start time.Time
+	// BeatInterval is how often a kubelet renews its lease, and compares its status
+	// with what the API server has; StatusInterval how often it reports a status
+	// that has not changed.
+	BeatInterval, StatusInterval time.Duration
+	// Latency is how long a client's call takes, there and back.
+	Latency Span
+	// WatchDelay is how long an event takes to a client's watch.
+	WatchDelay Span
+}
+
+// Span is a shortest and a longest time.
+type Span struct{ Min, Max time.Duration }
+
+func (s Span) pick(random *rand.Rand) time.Duration {
+	if s.Max <= s.Min {
+		return s.Min
+	}
+	return s.Min + time.Duration(random.Int64N(int64(s.Max-s.Min)+1))
+}
+
+// A World is a cluster and its time. It is not safe for concurrent use.
+type World struct {
+	config    Config
+	now       time.Duration
+	agenda    agenda
+	planned   uint64
+	witnesses []Witness
+
+	server    server
+	machines  []*Machine
+	machine   map[string]*Machine
+	workloads []*Workload
+	workload  map[string]*Workload
+	pending   pending
+	faults    faults
+	serial    uint64 // of names and UIDs
+}
+
+// New returns a world without machines and workloads.
+func New(config Config) *World {
+	w := &World{
+		config:   config,
+		machine:  make(map[string]*Machine),
+		workload: make(map[string]*Workload),
+		server:   newServer(),
+	}
+	w.pending.random = w.random("scheduler")
+	return w
+}
+
+// Watch tells a witness of everything from now on.
+func (w *World) Watch(witness Witness) { w.witnesses = append(w.witnesses, witness) }
+
+// Now is how much time has passed.
+func (w *World) Now() time.Duration { return w.now }
+
+// Wall is the true time of day.
+func (w *World) Wall() time.Time { return w.config.Start.Add(w.now) }
+
+// Config returns what the world was made with.
+func (w *World) Config() Config { return w.config }
+
+// At plans something. What is planned for the past happens now.
+func (w *World) At(at time.Duration, do func()) {
+	w.planned++
+	w.agenda.push(event{max(at, w.now), w.planned, do})
+}
+
+// After plans something for so much later.
+func (w *World) After(wait time.Duration, do func()) { w.At(w.now+wait, do) }
+
+// Step lets the next thing happen that is planned for until or before, and
+// reports whether there was one. If not, it is until.
+func (w *World) Step(until time.Duration) bool {
+	if len(w.agenda) == 0 || w.agenda[0].at > until {
+		w.now = max(w.now, until)
+		return false
+	}
+	next := w.agenda.pop()
+	w.now = next.at
+	next.do()
+	return true
+}
+
+// random returns a source of chance of its own, so that what one thing does with
+// chance changes nothing for another: a smaller scenario stays like the larger.
+func (w *World) random(of string) *rand.Rand {
+	hash := fnv.New64a()
+	hash.Write([]byte(of))
+	return rand.New(rand.NewPCG(w.config.Seed, hash.Sum64()))
+}
+
+// Random returns a source of chance for something outside the model, by its name.
+func (w *World) Random(of string) *rand.Rand { return w.random("outside/" + of) }
+
+func (w *World) nextSerial() uint64 {
+	w.serial++
+	return w.serial
+}

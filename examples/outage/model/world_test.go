@@ -1,0 +1,340 @@
+package model
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// seen is a process that writes down what its informers tell it.
+type seen struct {
+	client *Client
+	told   []string
+}
+
+func (s *seen) handler(kind Kind) cache.ResourceEventHandler {
+	name := func(o any) string {
+		object, ok := o.(metav1.Object)
+		if !ok {
+			return fmt.Sprintf("%T", o)
+		}
+		return object.GetName()
+	}
+	tell := func(format string, args ...any) {
+		s.told = append(s.told, kind.String()+" "+fmt.Sprintf(format, args...))
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { tell("add %s", name(o)) },
+		UpdateFunc: func(_, o any) { tell("update %s", name(o)) },
+		DeleteFunc: func(o any) { tell("delete %s", name(o)) },
+	}
+}
+
+// world returns a world of two machines whose calls and watches take fixed times,
+// and a process that watches nodes and pods.
+func world(t *testing.T) (*World, *seen) {
+	w := New(Config{
+		Seed: 1, Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		BeatInterval: 10 * time.Second, StatusInterval: 5 * time.Minute,
+		Latency:    Span{10 * time.Millisecond, 10 * time.Millisecond},
+		WatchDelay: Span{20 * time.Millisecond, 20 * time.Millisecond},
+	})
+	w.AddMachine("a", "z", "z/0")
+	w.AddMachine("b", "z", "z/0")
+	w.AddWorkload("web", AtOnce, nil)
+	w.AddWorkload("db", OnceGone, nil)
+	w.AddWorkload("agent", InPlace, nil)
+	s := &seen{}
+	s.client = w.NewClient("controller", 1, func() {})
+	for kind := range kinds {
+		s.client.Inform(kind, s.handler(kind))
+	}
+	run(w, time.Second)
+	require.True(t, s.client.Synced())
+	return w, s
+}
+
+func run(w *World, until time.Duration) {
+	for w.Step(until) {
+	}
+}
+
+// of returns what was told about a kind.
+func (s *seen) of(kind Kind) []string {
+	var told []string
+	for _, line := range s.told {
+		if len(line) > len(kind.String()) && line[:len(kind.String())] == kind.String() {
+			told = append(told, line)
+		}
+	}
+	return told
+}
+
+func TestInformerListsAndThenFollows(t *testing.T) {
+	w, s := world(t)
+	require.Equal(t, []string{"nodes add a", "nodes add b"}, s.of(Nodes))
+	w.Machine("a").Fail()
+	require.Len(t, s.of(Nodes), 2, "an event takes its time")
+	run(w, w.Now()+20*time.Millisecond)
+	require.Equal(t, "nodes update a", s.of(Nodes)[2])
+	w.Machine("a").Unregister()
+	run(w, w.Now()+time.Second)
+	require.Equal(t, "nodes delete a", s.of(Nodes)[3])
+}
+
+func TestBrokenWatchMissesWhatHappensUntilItLists(t *testing.T) {
+	w, s := world(t)
+	mend := w.BreakWatches(func(_ *Client, kind Kind) bool { return kind == Nodes })
+	register := w.Machine("a").Unregister()
+	register() // another node of the same name
+	w.Machine("b").Unregister()
+	run(w, w.Now()+time.Minute)
+	require.Len(t, s.of(Nodes), 2)
+	mend()
+	run(w, w.Now()+time.Second)
+	require.Equal(t, []string{"nodes update a", "nodes delete cache.DeletedFinalStateUnknown"}, s.of(Nodes)[2:],
+		"a recreated object is one update, one that is gone is a tombstone")
+}
+
+func TestStaleWatchKeepsTheOrderOfEachObject(t *testing.T) {
+	w, s := world(t)
+	end := w.DelayWatches(Span{time.Second, 30 * time.Second}, func(*Client, Kind) bool { return true })
+	var versions []string
+	for range 20 {
+		w.Machine("a").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = !n.Spec.Unschedulable })
+		versions = append(versions, w.Node("a").ResourceVersion)
+		w.Machine("b").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = !n.Spec.Unschedulable })
+	}
+	end()
+	w.Machine("a").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = true }) // in time, but not before the late ones
+	last := w.Node("a").ResourceVersion
+	var got []string
+	for w.Step(w.Now() + 2*time.Minute) {
+		if v := s.client.CachedNode("a").ResourceVersion; len(got) == 0 || got[len(got)-1] != v {
+			got = append(got, v)
+		}
+		if len(got) > 0 && got[len(got)-1] == last {
+			break
+		}
+	}
+	require.Equal(t, append(versions, last), got[1:])
+	order := fmt.Sprint(s.of(Nodes)[2:])
+	require.NotEqual(t, fmt.Sprint(repeat(20, "nodes update a", "nodes update b")), order, "objects overtake each other")
+}
+
+func repeat(n int, some ...string) []string {
+	var all []string
+	for range n {
+		all = append(all, some...)
+	}
+	return all
+}
+
+func TestWhatReachesAPausedProcessWaits(t *testing.T) {
+	w, s := world(t)
+	s.client.Pause()
+	answered := false
+	s.client.Call(&Call{Verb: Get, Kind: Nodes, Name: "a"}, func(*Call) { answered = true })
+	w.Machine("a").Fail()
+	run(w, w.Now()+time.Minute)
+	require.False(t, answered)
+	require.Len(t, s.of(Nodes), 2)
+	s.client.Resume()
+	require.True(t, answered, "first what calls and timers wait for")
+	require.Len(t, s.of(Nodes), 2)
+	run(w, w.Now()+time.Millisecond)
+	require.Len(t, s.of(Nodes), 3, "then what the watches have received")
+}
+
+func TestCrashedProcessHearsNothing(t *testing.T) {
+	w, s := world(t)
+	s.client.Call(&Call{Verb: Delete, Kind: Pods, Name: "x"}, func(*Call) { t.Error("a process that is gone was answered") })
+	s.client.Stop()
+	told := len(s.told)
+	w.Machine("a").Fail()
+	run(w, w.Now()+time.Minute)
+	require.Len(t, s.told, told)
+}
+
+func TestCallsMeetTheFaultsOfTheAPIServer(t *testing.T) {
+	w, s := world(t)
+	w.Workload("web").Place("a")
+	pod := w.PodsOn("a")[0]
+	send := func() (took time.Duration, err error) {
+		began, over := w.Now(), false
+		s.client.Call(&Call{Verb: Delete, Kind: Pods, Name: pod.Name}, func(c *Call) { err, over = c.Err, true })
+		for !over {
+			require.True(t, w.Step(began+time.Hour))
+		}
+		return w.Now() - began, err
+	}
+	up := w.Down(true, false)
+	_, err := send()
+	require.ErrorIs(t, err, errConnection)
+	up()
+
+	end := w.FailCalls(1, []int{429})
+	took, err := send()
+	require.True(t, apierrors.IsTooManyRequests(err))
+	require.Equal(t, 10*time.Millisecond, took)
+	end()
+	require.Nil(t, w.Pod(pod.Name).DeletionTimestamp, "what fails does nothing")
+
+	end = w.LoseAnswers(1)
+	took, err = send()
+	require.ErrorIs(t, err, errTimeout)
+	require.Equal(t, CallTimeout, took)
+	end()
+	require.Nil(t, w.Pod(pod.Name), "what is lost is only the answer: the kubelet has stopped the pod meanwhile")
+}
+
+func TestServerGoesAwayWhileACallIsUnderWay(t *testing.T) {
+	w, s := world(t)
+	w.Workload("web").Place("a")
+	pod := w.PodsOn("a")[0]
+	var err error
+	s.client.Call(&Call{Verb: Delete, Kind: Pods, Name: pod.Name}, func(c *Call) { err = c.Err })
+	run(w, w.Now()+5*time.Millisecond) // it has arrived
+	w.Down(true, false)
+	run(w, w.Now()+5*time.Millisecond)
+	require.ErrorIs(t, err, errConnection)
+	require.NotNil(t, w.Pod(pod.Name).DeletionTimestamp)
+}
+
+func TestDeleteKeepsItsPreconditions(t *testing.T) {
+	w, s := world(t)
+	w.Workload("web").Place("a")
+	pod := w.PodsOn("a")[0]
+	for _, c := range []struct {
+		uid      types.UID
+		version  string
+		conflict bool
+	}{
+		{uid: "other", version: pod.ResourceVersion, conflict: true},
+		{uid: pod.UID, version: "1", conflict: true},
+		{uid: pod.UID, version: pod.ResourceVersion},
+	} {
+		call := &Call{Verb: Delete, Kind: Pods, Name: pod.Name, Preconditions: &metav1.Preconditions{UID: &c.uid, ResourceVersion: &c.version}}
+		s.client.Call(call, func(*Call) {})
+		run(w, w.Now()+10*time.Millisecond)
+		require.Equal(t, c.conflict, apierrors.IsConflict(call.Err), "%v", call.Err)
+		require.Equal(t, !c.conflict, w.Pod(pod.Name).DeletionTimestamp != nil)
+	}
+}
+
+func TestSilentMachineNeitherBeatsNorStopsPods(t *testing.T) {
+	w, _ := world(t)
+	run(w, 15*time.Second)
+	m := w.Machine("a")
+	w.Workload("db").Place("a")
+	restore := m.Silence()
+	beats := m.Beats
+	w.DeletePod("db-0")
+	run(w, 2*time.Minute)
+	require.Equal(t, beats, m.Beats)
+	require.NotNil(t, w.Pod("db-0"), "nobody says that it has stopped")
+	restore()
+	run(w, 3*time.Minute)
+	require.Greater(t, m.Beats, beats)
+	require.Equal(t, "b", w.Pod("db-0").Spec.NodeName, "replaced under its name once it was gone, on the emptier of two nodes")
+}
+
+func TestOwnersReplaceTheirPods(t *testing.T) {
+	w, _ := world(t)
+	for _, owner := range []string{"web", "db", "agent"} {
+		w.Workload(owner).Place("a")
+	}
+	w.Machine("a").Silence() // so that what is told to leave stays
+	for _, pod := range w.PodsOn("a") {
+		w.DeletePod(pod.Name)
+	}
+	run(w, time.Minute)
+	names := func(owner string) []string {
+		var names []string
+		for _, pod := range w.Workload(owner).Pods() {
+			names = append(names, pod.Name+" on "+pod.Spec.NodeName)
+		}
+		return names
+	}
+	require.Len(t, names("web"), 2, "at once")
+	require.Equal(t, []string{"db-0 on a"}, names("db"), "not before it is gone")
+	require.Equal(t, []string{"agent-0 on a"}, names("agent"))
+}
+
+func TestPodsOutliveTheirNodeForAWhile(t *testing.T) {
+	w, _ := world(t)
+	w.Workload("web").Place("a")
+	register := w.Machine("a").Unregister()
+	run(w, 59*time.Second)
+	require.Len(t, w.PodsOn("a"), 1)
+	run(w, 2*time.Minute)
+	require.Empty(t, w.PodsOn("a"))
+	old := w.Machine("b").Registered()
+	w.Machine("b").Unregister()()
+	require.NotEqual(t, old, w.Machine("b").Registered(), "a node that registers again is another one")
+	register()
+	require.NotNil(t, w.Node("a"))
+}
+
+func TestSchedulerUsesNodesThatAreReadyAndClean(t *testing.T) {
+	w, _ := world(t)
+	w.Machine("a").Edit(func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute}}
+	})
+	owner := w.Workload("web")
+	for range 20 {
+		owner.create(owner.nextName())
+	}
+	run(w, 10*time.Second)
+	require.Len(t, w.PodsOn("b"), 20)
+
+	seconds := int64(60)
+	w.AddWorkload("patient", AtOnce, []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds}})
+	for range 20 {
+		w.Workload("patient").create(w.Workload("patient").nextName())
+	}
+	run(w, 20*time.Second)
+	require.NotEmpty(t, w.PodsOn("a"), "who tolerates a taint for a while comes to a tainted node too")
+
+	w.Machine("a").Fail()
+	w.Machine("b").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	owner.create("homeless")
+	run(w, time.Minute)
+	require.Empty(t, w.Pod("homeless").Spec.NodeName)
+}
+
+func TestKubeletReportsWhenItSeesThatItsStatusIsWrong(t *testing.T) {
+	w, _ := world(t)
+	run(w, 15*time.Second)
+	status := func() corev1.ConditionStatus { return condition(w.Node("a"), corev1.NodeReady).Status }
+	w.Machine("a").Edit(func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+	})
+	require.Equal(t, corev1.ConditionUnknown, status())
+	run(w, 30*time.Second)
+	require.Equal(t, corev1.ConditionTrue, status())
+	restore := w.Machine("a").Fail()
+	require.Equal(t, corev1.ConditionFalse, status(), "at once")
+	restore()
+	require.Equal(t, corev1.ConditionTrue, status())
+}
+
+func TestLockIsTakenByOneOfTwo(t *testing.T) {
+	w, s := world(t)
+	var errs []error
+	for _, holder := range []string{"x", "y"} {
+		call := &Call{Verb: Update, Kind: LeaderLease, Lock: Lock{Holder: holder, Version: 0}}
+		s.client.Call(call, func(c *Call) { errs = append(errs, c.Err) })
+	}
+	run(w, w.Now()+time.Second)
+	require.NoError(t, errs[0])
+	require.True(t, apierrors.IsConflict(errs[1]))
+	require.Equal(t, Lock{Holder: "x", Version: 1}, w.Lock())
+}

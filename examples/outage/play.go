@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubelife/lifecycle/examples/outage/report"
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/outage/simulation"
+)
+
+// stepsBetweenLooks is after how many events a run looks at the clock on the wall
+// and whether it is to end. A look costs as much as some events, a thousand of them
+// take a few milliseconds.
+const stepsBetweenLooks = 256
+
+var (
+	errInterrupted = errors.New("interrupted")
+	errBroken      = errors.New("the controller did not keep its promises")
+)
+
+// perform does what the command line asks for.
+func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics io.Writer) error {
+	if s.list {
+		return list(out)
+	}
+	given, err := s.load(in)
+	if err != nil {
+		return err
+	}
+	if len(s.compare) > 0 {
+		return s.performBoth(ctx, given, out, diagnostics)
+	}
+	p := &player{settings: s, scenario: given, applied: s.set, progress: newProgress(diagnostics, "", given.Duration.D())}
+	if !s.json {
+		introduce(out, given)
+		width := report.SubjectWidth(given)
+		p.tell = func(line report.Line) {
+			p.progress.clear()
+			fmt.Fprintln(out, line.Format(width))
+		}
+	}
+	document, err := p.play(ctx)
+	return errors.Join(s.write(out, document), err)
+}
+
+// write writes what a run came to, if it came to something.
+func (s *settings) write(out io.Writer, document *report.Document) error {
+	switch {
+	case document == nil:
+		return nil
+	case s.json:
+		return encode(out, document)
+	}
+	fmt.Fprintln(out)
+	return errors.Join(document.Summary.Write(out), document.WriteViolations(out))
+}
+
+// performBoth runs a scenario as given and with the settings to compare it with.
+// Two timelines cannot be read side by side, so text shows only the summaries. If a
+// run is interrupted there is nothing to compare: the first is reported.
+func (s *settings) performBoth(ctx context.Context, given *scenario.Scenario, out, diagnostics io.Writer) error {
+	other, err := changed(given, "--compare", s.compare)
+	if err != nil {
+		return err
+	}
+	if !s.json {
+		introduce(out, given)
+	}
+	first := &player{settings: s, scenario: given, applied: s.set, progress: newProgress(diagnostics, "as given", given.Duration.D())}
+	asGiven, err := first.play(ctx)
+	if !complete(err) {
+		return errors.Join(s.write(out, asGiven), err)
+	}
+	second := &player{
+		settings: s, scenario: other, applied: slices.Concat(s.set, s.compare),
+		progress: newProgress(diagnostics, "changed", other.Duration.D()),
+	}
+	asChanged, errChanged := second.play(ctx)
+	if !complete(errChanged) {
+		return errors.Join(s.write(out, asGiven), err, errChanged)
+	}
+	return errors.Join(s.writeComparison(out, report.Compare(s.compare, asGiven, asChanged)), err, errChanged)
+}
+
+// complete reports whether a run came to its end, whatever was found in it.
+func complete(err error) bool { return err == nil || errors.Is(err, errBroken) }
+
+func (s *settings) writeComparison(out io.Writer, c *report.Comparison) error {
+	if s.json {
+		return encode(out, c)
+	}
+	fmt.Fprintf(out, "Changed: %s\n\n", strings.Join(c.Settings, ", "))
+	if err := c.Write(out); err != nil || !s.check {
+		return err
+	}
+	fmt.Fprint(out, "\nAs given: ")
+	if err := c.Given.WriteViolations(out); err != nil {
+		return err
+	}
+	fmt.Fprint(out, "Changed: ")
+	return c.Changed.WriteViolations(out)
+}
+
+// introduce says what is going to be played.
+func introduce(out io.Writer, s *scenario.Scenario) {
+	nodes := 0
+	for _, zone := range s.Cluster.Zones {
+		nodes += zone.Nodes
+	}
+	fmt.Fprintf(out, "%s, seed %d: %s of a cluster with %d nodes in %d zones.\n", s.Name, s.Seed, s.Duration, nodes, len(s.Cluster.Zones))
+	if s.Description != "" {
+		fmt.Fprintf(out, "%s\n", strings.TrimSpace(s.Description))
+	}
+	fmt.Fprintln(out)
+}
+
+func encode(out io.Writer, document any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(document); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	return nil
+}
+
+// checker watches a simulation that has not begun. When it is over, whether it came
+// to its end or not, what it returns says what did not hold.
+type checker func(*simulation.Simulation) func(finished bool) []report.Violation
+
+// check lets a judge of package invariant watch a simulation. What must hold at the
+// end is judged only if the scenario came to its end.
+func check(s *simulation.Simulation) func(finished bool) []report.Violation {
+	judge := s.Judge()
+	return func(finished bool) []report.Violation {
+		if finished {
+			judge.End()
+		}
+		found := []report.Violation{}
+		for _, v := range judge.Violations() {
+			found = append(found, report.Violation{At: report.SecondsOf(v.At), Invariant: string(v.Invariant), Text: v.Text})
+		}
+		return found
+	}
+}
+
+// player plays a scenario once.
+type player struct {
+	settings *settings
+	scenario *scenario.Scenario
+	applied  []string
+	progress *progress
+	tell     func(report.Line)
+}
+
+// play returns the report, also of a run that was interrupted or in which something
+// did not hold: the error says so.
+func (p *player) play(ctx context.Context) (*report.Document, error) {
+	s, err := simulation.New(p.scenario)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	recorder := report.Watch(s, p.tell)
+	var violations func(finished bool) []report.Violation
+	if p.settings.check {
+		violations = p.settings.judge(s)
+	}
+	finished := p.run(ctx, s)
+	p.progress.clear()
+	document := recorder.Document()
+	document.Settings = append(document.Settings, p.applied...)
+	if violations != nil {
+		document.Checked, document.Violations = true, violations(finished)
+	}
+	switch {
+	case !finished:
+		return document, fmt.Errorf("%w at %s of %s", errInterrupted, document.Reached.Clock(), document.Duration.Clock())
+	case len(document.Violations) > 0:
+		return document, errBroken
+	}
+	return document, nil
+}
+
+// run lets the scenario happen and reports whether it came to its end.
+func (p *player) run(ctx context.Context, s *simulation.Simulation) (finished bool) {
+	for i := 0; s.Step(); i++ {
+		if i%stepsBetweenLooks != 0 {
+			continue
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		p.progress.at(time.Now(), s.World().Now())
+	}
+	return true
+}

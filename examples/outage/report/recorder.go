@@ -1,0 +1,190 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/outage/simulation"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// A Recorder is told what happens in a simulation and reports it. Make it with
+// [Watch]. It is not safe for concurrent use.
+type Recorder struct {
+	model.Unimpressed
+
+	simulation *simulation.Simulation
+	world      *model.World
+	timeline   timeline
+
+	// machines are the nodes in the order of the world's machines.
+	machines  []*node
+	nodes     map[string]*node
+	districts []*district
+	byZone    map[string]*district // by the label of its nodes
+	byKey     map[string]*district // by the name that the controller has for it
+	spared    map[types.UID]*district
+
+	phase       zone.Phase
+	lookPlanned bool
+
+	calls    calls
+	underWay map[*model.Call]*district
+}
+
+var _ model.Witness = (*Recorder)(nil)
+
+// lookEvery is how often it is looked at what no witness is told: whether machines
+// are silent, and what time alone has changed in the controller's memory.
+const lookEvery = time.Second
+
+// lookAfter is how long after news the controller's memory is looked at: the
+// process has drawn its conclusions by then.
+const lookAfter = time.Millisecond
+
+// Watch returns a recorder of a simulation, which must not have begun. Tell, if it
+// is not nil, is called for each line of the timeline, in order, some time of the
+// scenario after it has happened; see the package comment.
+func Watch(s *simulation.Simulation, tell func(Line)) *Recorder {
+	r := &Recorder{
+		simulation: s,
+		world:      s.World(),
+		timeline:   newTimeline(tell),
+		nodes:      make(map[string]*node),
+		byZone:     make(map[string]*district),
+		byKey:      make(map[string]*district),
+		spared:     make(map[types.UID]*district),
+		calls:      make(calls),
+		underWay:   make(map[*model.Call]*district),
+	}
+	for _, described := range s.Scenario().Cluster.Zones {
+		r.district(described.Name)
+	}
+	for _, m := range r.world.Machines() {
+		n := &node{name: m.Name}
+		r.nodes[m.Name] = n
+		r.machines = append(r.machines, n)
+		if object := r.world.Node(m.Name); object != nil {
+			r.enter(n, object)
+			n.ready = readiness(object)
+			r.takeTaints(n, object.Spec.Taints)
+		}
+	}
+	r.world.Watch(r)
+	for _, replica := range s.Replicas() {
+		if client := replica.Client(); client != nil { // it has started already
+			r.Noted(model.Note{Kind: model.Started, Client: client})
+		}
+	}
+	r.tick()
+	return r
+}
+
+// tick looks at what is not told.
+func (r *Recorder) tick() {
+	now := r.world.Now()
+	for i, m := range r.world.Machines() {
+		n := r.machines[i]
+		if silent := !m.Reaches(); silent != n.silent {
+			r.fellSilent(n, silent)
+		}
+	}
+	r.look()
+	r.timeline.advance(now)
+	r.world.At(now+lookEvery, r.tick)
+}
+
+func (r *Recorder) fellSilent(n *node, silent bool) {
+	n.silent = silent
+	switch {
+	case silent:
+		n.declared = n.ready == corev1.ConditionUnknown
+		r.happened(Silent, n)
+	case !n.declared:
+		r.happened(Heard, n)
+	}
+	r.weigh(n)
+}
+
+// happened adds something that happened to a node to the timeline.
+func (r *Recorder) happened(kind Kind, n *node) {
+	pause := shortestPause
+	if kind == Tainted || kind == PodsEvicted {
+		pause = pauseAt(n.district.rate())
+	}
+	r.timeline.happened(r.world.Now(), happens{kind, n.district.name}, n.name, pause)
+}
+
+// Noted adds faults and what becomes of processes.
+func (r *Recorder) Noted(note model.Note) {
+	r.lookSoon()
+	line := Line{Text: note.Text}
+	if note.Client != nil {
+		line.Process = note.Client.Name
+	}
+	switch note.Kind {
+	case model.FaultBegan:
+		line.Kind, line.Text = FaultBegan, "begins: "+note.Text
+	case model.FaultEnded:
+		line.Kind, line.Text = FaultEnded, "ends: "+note.Text
+	case model.Started:
+		line.Kind, line.Text = ProcessStarted, "starts"
+		if life := note.Client.Life; life > 1 {
+			line.Text = fmt.Sprintf("starts again, life %d", life)
+		}
+	case model.Leads:
+		line.Kind, line.Text = ProcessLeads, "leads"
+	case model.Stopped:
+		line.Kind, line.Text = ProcessStopped, "stops: "+note.Text
+	case model.Paused:
+		line.Kind, line.Text = ProcessPaused, "stands still"
+	case model.Resumed:
+		line.Kind, line.Text = ProcessResumed, "goes on"
+	case model.Synced:
+		return // with Leads it says nothing new
+	default:
+		return
+	}
+	r.timeline.add(r.world.Now(), line)
+}
+
+// SawNode looks at the controller's memory if it has learned something about a
+// zone.
+func (r *Recorder) SawNode(_ *model.Client, before, after *corev1.Node) {
+	if before == nil || after == nil || readiness(before) != readiness(after) || zoneOf(before) != zoneOf(after) {
+		r.lookSoon()
+	}
+}
+
+func (r *Recorder) lookSoon() {
+	if r.lookPlanned {
+		return
+	}
+	r.lookPlanned = true
+	r.world.After(lookAfter, func() {
+		r.lookPlanned = false
+		r.look()
+	})
+}
+
+// Document returns the report on what has happened up to now, and tells what of
+// the timeline has been held back. Call it once, when the simulation is over or
+// interrupted.
+func (r *Recorder) Document() *Document {
+	r.look()
+	r.timeline.end()
+	s := r.simulation.Scenario()
+	document := &Document{
+		Scenario: s.Name, Seed: s.Seed, Settings: []string{},
+		Duration: SecondsOf(s.Duration.D()), Reached: SecondsOf(r.world.Now()),
+		Timeline: r.timeline.told, Summary: r.summary(), Violations: []Violation{},
+	}
+	if document.Timeline == nil {
+		document.Timeline = []Line{}
+	}
+	return document
+}

@@ -1,0 +1,157 @@
+package scenario
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// matches asks of one node what matching counts without looking at any.
+func matches(n *Nodes, z *Zone, i int) bool {
+	name := fmt.Sprintf("%s-%d", z.Name, i)
+	racks := z.Racks
+	if racks == 0 {
+		racks = 1
+	}
+	return (n.Zone == "" || n.Zone == z.Name) && (n.Rack == nil || *n.Rack == i%racks) &&
+		(len(n.Names) == 0 || slices.Contains(n.Names, name))
+}
+
+func TestNodesAreCountedAsIfEachWereLookedAt(t *testing.T) {
+	for seed := range uint64(20_000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		c := Cluster{Zones: []Zone{{Name: "a", Nodes: 1 + r.IntN(9)}, {Name: "a-1", Nodes: 1 + r.IntN(9)}, {Name: "b", Nodes: 1 + r.IntN(9)}}}
+		for i := range c.Zones {
+			c.Zones[i].Racks = r.IntN(c.Zones[i].Nodes + 1)
+		}
+		n := Nodes{Zone: []string{"", "a", "a-1", "b"}[r.IntN(4)]}
+		if r.IntN(2) == 0 {
+			n.Rack = new(r.IntN(5))
+		}
+		for range r.IntN(4) {
+			z := &c.Zones[r.IntN(3)]
+			if name := z.nodeName(r.IntN(z.Nodes)); !slices.Contains(n.Names, name) {
+				n.Names = append(n.Names, name)
+			}
+		}
+		want := 0
+		for z := range c.Zones {
+			for i := range c.Zones[z].Nodes {
+				if matches(&n, &c.Zones[z], i) {
+					want++
+				}
+			}
+		}
+		require.Equal(t, want, c.matching(&n), "seed %d: %+v of %+v", seed, n, c)
+	}
+}
+
+func TestNearMissesAreThoseThatSomebodyMakes(t *testing.T) {
+	names := []string{"node-eviction-rate", "secondary-node-eviction-rate", "node-monitor-period", "silence", "splitBrain", "zone", "a", "b"}
+	for _, c := range []struct{ name, want string }{
+		{"node-evicton-rate", "node-eviction-rate"},
+		{"node_eviction_rate", "node-eviction-rate"},
+		{"nodeEvictionRate", "node-eviction-rate"},
+		{"monitor-period", "node-monitor-period"},
+		{"secondary", "secondary-node-eviction-rate"},
+		{"eviction-rate", ""}, // two flags end so
+		{"SILENCE", "silence"},
+		{"silense", "silence"},
+		{"slience", "silence"},
+		{"splitbrain", "splitBrain"},
+		{"zoen", "zone"},
+		{"zones", "zone"},
+		{"c", ""}, // every single letter is as near
+		{"A", "a"},
+		{"", ""},
+		{"explode", ""},
+	} {
+		got, ok := nearest(c.name, names)
+		require.Equal(t, c.want, got, c.name)
+		require.Equal(t, c.want != "", ok, c.name)
+	}
+}
+
+func TestWhatAZeroMeansIsSaidOfFieldsThatExist(t *testing.T) {
+	types := []reflect.Type{
+		reflect.TypeFor[Cluster](), reflect.TypeFor[Zone](), reflect.TypeFor[Controller](), reflect.TypeFor[Step](),
+		reflect.TypeFor[Nodes](), reflect.TypeFor[Pods](), reflect.TypeFor[APIErrors](), reflect.TypeFor[Watch](),
+	}
+	var found []string
+	for _, typ := range types {
+		for _, f := range fieldsOf(typ) {
+			if f.zero != "" {
+				require.True(t, f.optional, "%v.%s is written even if it is zero", typ, f.name)
+				found = append(found, typ.Name()+"."+f.name)
+			}
+		}
+	}
+	require.Len(t, found, len(zeroMeans), "zeroMeans has more than %v", found)
+}
+
+func TestDefaultsAreThoseThatAreNamed(t *testing.T) {
+	d := (&Scenario{
+		Cluster: Cluster{Zones: []Zone{{}}, Workloads: []Workload{{}, {Kind: DaemonSet}, {TolerateForever: true}}},
+		Script: []Step{
+			{Taint: &Taint{}}, {APIDown: &APIDown{}}, {APIErrors: &APIErrors{}}, {StaleWatch: &StaleWatch{}}, {BrokenWatch: &Watch{}},
+		},
+	}).Defaulted()
+	require.Equal(t, "10s", d.Cluster.BeatInterval.String())
+	require.Equal(t, "5m", d.Cluster.StatusInterval.String())
+	require.Equal(t, "{2ms 20ms}", fmt.Sprint(d.Cluster.APILatency))
+	require.Equal(t, "{1ms 50ms}", fmt.Sprint(d.Cluster.WatchDelay))
+	require.Equal(t, 1, d.Cluster.Zones[0].Racks)
+	require.Equal(t, Workload{Kind: Deployment, TolerationSeconds: new(int64(300))}, d.Cluster.Workloads[0])
+	require.Equal(t, Workload{Kind: DaemonSet}, d.Cluster.Workloads[1])
+	require.Equal(t, Workload{Kind: Deployment, TolerateForever: true}, d.Cluster.Workloads[2])
+	require.Equal(t, 1, d.Controller.Replicas)
+	require.Equal(t, "5s", d.Controller.RestartAfter.String())
+	require.Equal(t, "now", d.Script[0].Taint.TimeAdded)
+	require.Equal(t, "everybody", d.Script[1].APIDown.For)
+	require.Equal(t, []int{409, 429, 500, 503}, d.Script[2].APIErrors.Codes)
+	require.Equal(t, []string{"nodes", "leases", "pods"}, d.Script[3].StaleWatch.Kinds)
+	require.Equal(t, []string{"nodes", "leases", "pods"}, d.Script[4].BrokenWatch.Kinds)
+}
+
+func TestCopiesShareNothing(t *testing.T) {
+	s := &Scenario{
+		Cluster:    Cluster{Zones: []Zone{{Name: "a"}}, Workloads: []Workload{{TolerationSeconds: new(int64(1))}}},
+		Controller: Controller{Flags: map[string]FlagValue{"x": "1"}},
+		Script:     []Step{{Silence: &Nodes{Names: []string{"a"}, Rack: new(1)}}, {BrokenWatch: &Watch{Kinds: []string{"a"}}}},
+	}
+	c := s.Clone()
+	require.Equal(t, s, c)
+	c.Cluster.Zones[0].Name = "b"
+	*c.Cluster.Workloads[0].TolerationSeconds = 2
+	c.Controller.Flags["x"] = "2"
+	c.Script[0].Silence.Names[0] = "b"
+	*c.Script[0].Silence.Rack = 2
+	c.Script[1].BrokenWatch.Kinds[0] = "b"
+	require.Equal(t, &Scenario{
+		Cluster:    Cluster{Zones: []Zone{{Name: "a"}}, Workloads: []Workload{{TolerationSeconds: new(int64(1))}}},
+		Controller: Controller{Flags: map[string]FlagValue{"x": "1"}},
+		Script:     []Step{{Silence: &Nodes{Names: []string{"a"}, Rack: new(1)}}, {BrokenWatch: &Watch{Kinds: []string{"a"}}}},
+	}, s)
+}
+
+// The example in the package's comment has to be one.
+func TestTheScenarioInTheDocumentationIsValid(t *testing.T) {
+	source, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	var example strings.Builder
+	for line := range strings.Lines(string(source)) {
+		if text, ok := strings.CutPrefix(line, "//\t"); ok {
+			example.WriteString(text)
+		}
+	}
+	s, err := Read("doc.go", []byte(example.String()))
+	require.NoError(t, err)
+	require.Equal(t, "half-a-zone", s.Name)
+	require.Len(t, s.Script, 2)
+}

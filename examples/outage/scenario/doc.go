@@ -1,0 +1,46 @@
+// Package scenario is the language in which the outage simulator is told what to
+// play: a cluster, the controller's settings, and a script of what goes wrong and
+// when. It is data only; it says nothing of how a scenario is run.
+//
+// A scenario is a YAML file:
+//
+//	name: half-a-zone
+//	description: Half of zone a loses its network for ten minutes.
+//	duration: 30m
+//	seed: 7
+//	cluster:
+//	  zones:
+//	  - {name: a, nodes: 60, racks: 6}
+//	  - {name: b, nodes: 60}
+//	  workloads:
+//	  - {name: web, kind: Deployment, replicas: 600}
+//	  - {name: db, kind: StatefulSet, replicas: 30, tolerationSeconds: 60}
+//	  - {name: agent, kind: DaemonSet}
+//	controller:
+//	  replicas: 2
+//	  flags: {node-eviction-rate: 0.5}
+//	script:
+//	- at: 5m
+//	  for: 10m
+//	  recoverOver: 1m
+//	  silence: {zone: a, share: 0.5}
+//	- at: 6m
+//	  crash: {}
+//
+// Each step of the script says when it begins and exactly one fault; [Step] lists
+// them. Nodes are called after their zone, a-0 to a-59, and node i stands in rack
+// i modulo racks. Durations are written as in Go, 1h30m. Flags are those of
+// nodelifecycle, whose defaults are those of kube-controller-manager v1.37.
+// Whatever is left out has the default that the comment of its field names.
+//
+// [Read] is strict. A field that does not exist, one that is given twice, a value
+// of the wrong type, one that cannot be and two that contradict each other are
+// errors, which say in which line, where in the scenario, and what there is
+// instead. All of them are reported at once. YAML's anchors, aliases and tags are
+// not part of the language.
+//
+// [Write] writes a scenario that was made in Go as a file, [Set] changes one value
+// of it as a command line does, [Scenario.Validate] checks it and
+// [Scenario.Defaulted] fills in what was left out. Nothing here is safe for use by
+// several goroutines if one of them changes the scenario.
+package scenario

@@ -1,0 +1,147 @@
+package scenario
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
+)
+
+// FlagValue is what is given to a flag, as it was written: 0.1 stays 0.1. In YAML
+// and JSON it is a string, a number or a bool.
+type FlagValue string
+
+// MarshalJSON returns a number or a bool if the value is written as one, else a string.
+func (v FlagValue) MarshalJSON() ([]byte, error) {
+	if isPlain(string(v)) {
+		return []byte(v), nil
+	}
+	return json.Marshal(string(v))
+}
+
+// isPlain says whether the text is a number or a bool in JSON.
+func isPlain(text string) bool {
+	if text == "true" || text == "false" {
+		return true
+	}
+	// Quotes, brackets, null and the blanks that JSON allows around a value are
+	// valid too, but no number.
+	return strings.Trim(text, "+-.eE0123456789") == "" && json.Valid([]byte(text))
+}
+
+// UnmarshalJSON reads a string, a number or a bool.
+func (v *FlagValue) UnmarshalJSON(data []byte) error {
+	text := string(data)
+	if isPlain(text) {
+		*v = FlagValue(text)
+		return nil
+	}
+	if !strings.HasPrefix(text, `"`) {
+		return fmt.Errorf("%s is no value of a flag: want a string, a number or a bool", text)
+	}
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	*v = FlagValue(text)
+	return nil
+}
+
+// Options returns the options of nodelifecycle with these flags set and defaults
+// for the others. The error joins a [Problem] for each flag that does not exist or
+// has a value that it cannot have.
+func (c *Controller) Options() (*options.Options, error) {
+	parsed, problems := c.options()
+	if len(problems) > 0 {
+		return nil, join(problems)
+	}
+	return parsed, nil
+}
+
+const flagsPath = "controller.flags"
+
+func (c *Controller) options() (*options.Options, []Problem) {
+	parsed := &options.Options{}
+	flags := flagSet(parsed)
+	var problems []Problem
+	failed := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(c.Flags)) {
+		if err := setFlag(flags, name, c.Flags[name]); err != nil {
+			problems = append(problems, Problem{Path: flagsPath + "." + name, Message: err.Error()})
+			failed[name] = true
+		}
+	}
+	for _, err := range split(parsed.Validate()) {
+		named := flagsIn(err.Error())
+		if slices.ContainsFunc(named, func(name string) bool { return failed[name] }) {
+			continue // it speaks of the default, which is not what was meant
+		}
+		problems = append(problems, Problem{Path: c.flagPath(named), Message: err.Error()})
+	}
+	return parsed, problems
+}
+
+func flagSet(o *options.Options) *pflag.FlagSet {
+	flags := pflag.NewFlagSet("nodelifecycle", pflag.ContinueOnError)
+	o.AddFlags(flags)
+	return flags
+}
+
+func flagNames(flags *pflag.FlagSet) []string {
+	var names []string
+	flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+func setFlag(flags *pflag.FlagSet, name string, value FlagValue) error {
+	flag := flags.Lookup(name)
+	if flag == nil {
+		return errors.New(missing("flag", name, flagNames(flags)))
+	}
+	if err := flag.Value.Set(string(value)); err != nil {
+		return fmt.Errorf("%q is no value for this flag; want %s", string(value), wanted(flag.Value.Type()))
+	}
+	return nil
+}
+
+// wanted says in words what a flag of that type takes; pflag names types of Go.
+func wanted(flagType string) string {
+	switch flagType {
+	case "duration":
+		return "a duration like 90s"
+	case "bool":
+		return "true or false"
+	case "int":
+		return "a whole number"
+	case "float32", "float64":
+		return "a number"
+	}
+	return "a " + flagType
+}
+
+// flagsIn returns the flags that a message of the options names.
+func flagsIn(message string) []string {
+	var names []string
+	for word := range strings.FieldsSeq(message) {
+		if name, ok := strings.CutPrefix(word, "--"); ok {
+			names = append(names, strings.TrimRight(name, ":,;"))
+		}
+	}
+	return names
+}
+
+// flagPath returns the path of the first of the flags that the scenario sets. A
+// complaint about two of them may name a default first.
+func (c *Controller) flagPath(named []string) string {
+	for _, name := range named {
+		if _, ok := c.Flags[name]; ok {
+			return flagsPath + "." + name
+		}
+	}
+	return flagsPath
+}

@@ -1,0 +1,121 @@
+package scenario_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+)
+
+const everyFlag = "concurrent-node-syncs, confirm-evictions, kube-api-burst, kube-api-qps, large-cluster-size-threshold, " +
+	"leader-elect, leader-elect-lease-duration, leader-elect-renew-deadline, leader-elect-retry-period, " +
+	"node-eviction-rate, node-heartbeat-interval, node-monitor-grace-period, node-monitor-period, " +
+	"node-startup-grace-period, secondary-node-eviction-rate, unhealthy-zone-threshold"
+
+func TestFlagsAreThoseOfTheController(t *testing.T) {
+	const head = `
+name: x
+duration: 1h
+cluster: {zones: [{name: a, nodes: 3}]}
+controller:
+  flags:`
+	for _, c := range []badFile{
+		{"misspelt", head + `
+    node-evicton-rate: 1
+    eviction-timeout: 5m`, []string{
+			`6:24: controller.flags.node-evicton-rate: there is no flag node-evicton-rate; did you mean node-eviction-rate?`,
+			`7:23: controller.flags.eviction-timeout: there is no flag eviction-timeout; flags are ` + everyFlag}},
+		{"of the wrong type", head + `
+    node-eviction-rate: fast
+    node-monitor-period: 5
+    confirm-evictions: maybe
+    kube-api-burst: 1.5`, []string{
+			`6:25: controller.flags.node-eviction-rate: "fast" is no value for this flag; want a number`,
+			`7:26: controller.flags.node-monitor-period: "5" is no value for this flag; want a duration like 90s`,
+			`8:24: controller.flags.confirm-evictions: "maybe" is no value for this flag; want true or false`,
+			`9:21: controller.flags.kube-api-burst: "1.5" is no value for this flag; want a whole number`}},
+		{"without a value", head + `
+    node-eviction-rate:
+    kube-api-burst: [1]`, []string{
+			`6:24: controller.flags.node-eviction-rate: has no value; give it one or leave it out`,
+			`7:21: controller.flags.kube-api-burst: want a single value, not a list`}},
+		{"given twice", head + `
+    node-eviction-rate: 1
+    node-eviction-rate: 2`, []string{
+			`7:5: controller.flags.node-eviction-rate: is given twice; the first time in line 6`}},
+		{"impossible", head + `
+    node-eviction-rate: -1
+    node-monitor-grace-period: 0s`, []string{
+			`6:25: controller.flags.node-eviction-rate: --node-eviction-rate is -1, want zero or more`,
+			`7:32: controller.flags.node-monitor-grace-period: --node-monitor-grace-period is 0s, want a positive duration`}},
+		{"impossible beside a default", head + `
+    leader-elect-lease-duration: 5s`, []string{
+			`6:34: controller.flags.leader-elect-lease-duration: --leader-elect-renew-deadline 10s must be less than --leader-elect-lease-duration 5s`}},
+		{"impossible beside one that cannot be read", head + `
+    leader-elect-lease-duration: 5s
+    leader-elect-renew-deadline: short`, []string{
+			`7:34: controller.flags.leader-elect-renew-deadline: "short" is no value for this flag; want a duration like 90s`}},
+		{"no list of flags", `
+name: x
+duration: 1h
+cluster: {zones: [{name: a, nodes: 3}]}
+controller: {flags: [--node-eviction-rate=1]}`, []string{
+			`4:21: controller.flags: want names and values, not a list`}},
+	} {
+		c.run(t)
+	}
+}
+
+func TestOptionsHaveTheFlags(t *testing.T) {
+	c := scenario.Controller{Flags: map[string]scenario.FlagValue{"node-eviction-rate": "1e1", "confirm-evictions": "true"}}
+	o, err := c.Options()
+	require.NoError(t, err)
+	require.Equal(t, 10.0, o.EvictionRate)
+	require.True(t, o.ConfirmEvictions)
+	require.Equal(t, 50*time.Second, o.MonitorGracePeriod, "the default of kube-controller-manager v1.37")
+}
+
+func TestOptionsRefuseWhatValidateRefuses(t *testing.T) {
+	c := scenario.Controller{Flags: map[string]scenario.FlagValue{"node-eviction-rate": "-1", "rate": "1"}}
+	_, err := c.Options()
+	require.EqualError(t, err, "controller.flags.rate: there is no flag rate; flags are "+everyFlag+
+		"\ncontroller.flags.node-eviction-rate: --node-eviction-rate is -1, want zero or more")
+}
+
+func TestFlagValuesStayAsTheyWereWritten(t *testing.T) {
+	for _, c := range []struct{ text, json string }{
+		{"0.1", `0.1`},
+		{"0.10", `0.10`},
+		{"1e3", `1e3`},
+		{"-0", `-0`},
+		{"true", `true`},
+		{"50s", `"50s"`},
+		{"", `""`},
+		{".5", `".5"`},
+		{"01", `"01"`},
+		{"Inf", `"Inf"`},
+		{"null", `"null"`},
+		{" 1", `" 1"`},
+		{"{}", `"{}"`},
+		{`"`, `"\""`},
+	} {
+		t.Run(c.text, func(t *testing.T) {
+			data, err := json.Marshal(scenario.FlagValue(c.text))
+			require.NoError(t, err)
+			require.Equal(t, c.json, string(data))
+			var back scenario.FlagValue
+			require.NoError(t, json.Unmarshal(data, &back))
+			require.Equal(t, c.text, string(back))
+		})
+	}
+}
+
+func TestFlagValuesOfOtherTypesAreErrors(t *testing.T) {
+	for _, text := range []string{`{}`, `[1]`, `null`} {
+		var v scenario.FlagValue
+		require.ErrorContains(t, v.UnmarshalJSON([]byte(text)), "want a string, a number or a bool")
+	}
+}

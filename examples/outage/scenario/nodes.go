@@ -1,0 +1,222 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+func (z *Zone) nodeName(i int) string { return z.Name + "-" + strconv.Itoa(i) }
+
+func (z *Zone) rack(i int) int { return i % z.racks() }
+
+func (z *Zone) racks() int { return max(z.Racks, 1) }
+
+// size returns how many nodes the cluster has.
+func (c *Cluster) size() int {
+	total := 0
+	for i := range c.Zones {
+		total += c.Zones[i].Nodes
+	}
+	return total
+}
+
+// pods returns how many pods the workload has.
+func (c *Cluster) pods(w *Workload) int {
+	if w.Kind == DaemonSet {
+		return c.size()
+	}
+	return w.Replicas
+}
+
+func (c *Controller) replicas() int { return max(c.Replicas, 1) }
+
+func (c *checker) zoneNames() []string {
+	names := make([]string, len(c.cluster.Zones))
+	for i, z := range c.cluster.Zones {
+		names[i] = z.Name
+	}
+	return names
+}
+
+const zonesPath = "cluster.zones"
+
+func (n *Nodes) check(c *checker, path string, _ *Step) {
+	restricted := len(n.Names) > 0 || n.Zone != "" || n.Rack != nil
+	if !n.All && !restricted && n.Count == 0 && n.Share == 0 {
+		c.add([]string{path}, path, "says no nodes; give it zone, rack, names, count or share, or all: true")
+		return
+	}
+	c.check(!n.All || !restricted, path, "has all and what restricts it; leave out all, or else names, zone and rack")
+	ok := c.shares(path, n.Count, n.Share)
+	if !c.restrictions(path, n) {
+		return
+	}
+	once(c, path+".names", n.Names)
+	matching := c.cluster.matching(n)
+	needs := []string{path, zonesPath}
+	switch {
+	case matching == 0:
+		c.add(needs, path, "no node is all of that")
+	case ok && n.Count > matching:
+		c.add(needs, path+".count", "is %d, but only %d nodes are described", n.Count, matching)
+	}
+}
+
+// restrictions checks that zone, rack and names exist, each for itself and
+// together.
+func (c *checker) restrictions(path string, n *Nodes) bool {
+	needs := []string{zonesPath}
+	zones := c.cluster.Zones
+	ok := true
+	if n.Zone != "" {
+		i := slices.IndexFunc(zones, func(z Zone) bool { return z.Name == n.Zone })
+		if i < 0 {
+			c.add(needs, path+".zone", "%s", missing("zone", n.Zone, c.zoneNames()))
+			return false
+		}
+		zones = zones[i : i+1]
+	}
+	if n.Rack != nil {
+		ok = c.rack(path, n, zones)
+	}
+	for i, name := range n.Names {
+		at := item(path+".names", i)
+		zone := c.cluster.zoneOf(name)
+		switch {
+		case zone == nil:
+			c.add(needs, at, "%s", c.noNode(name))
+			ok = false
+		case n.Zone != "" && zone.Name != n.Zone:
+			c.add([]string{zonesPath, path + ".zone"}, at, "%s is in zone %s, not in %s", shown(name), zone.Name, n.Zone)
+			ok = false
+		}
+	}
+	return ok
+}
+
+func (c *checker) rack(path string, n *Nodes, zones []Zone) bool {
+	most := 0
+	for i := range zones {
+		most = max(most, zones[i].racks())
+	}
+	where := "any zone"
+	if n.Zone != "" {
+		where = "zone " + n.Zone
+	}
+	return c.check(*n.Rack >= 0, path+".rack", "is %d; racks are counted from 0", *n.Rack) &&
+		c.addUnless(*n.Rack < most, []string{zonesPath, path + ".zone"}, path+".rack",
+			"there is no rack %d in %s; the last is %d", *n.Rack, where, most-1)
+}
+
+// zoneOf returns the zone of the node of that name, nil if there is no such node.
+func (c *Cluster) zoneOf(name string) *Zone {
+	dash := strings.LastIndexByte(name, '-')
+	if dash < 0 {
+		return nil
+	}
+	i, err := strconv.Atoi(name[dash+1:])
+	if err != nil || i < 0 || strconv.Itoa(i) != name[dash+1:] {
+		return nil
+	}
+	for z := range c.Zones {
+		if zone := &c.Zones[z]; zone.Name == name[:dash] && i < zone.Nodes {
+			return zone
+		}
+	}
+	return nil
+}
+
+func (c *checker) noNode(name string) string {
+	var ranges []string
+	for i := range c.cluster.Zones {
+		z := &c.cluster.Zones[i]
+		if z.Nodes > 0 {
+			ranges = append(ranges, fmt.Sprintf("%s to %s", z.nodeName(0), z.nodeName(z.Nodes-1)))
+		}
+	}
+	return fmt.Sprintf("there is no node %s; nodes are %s", shown(name), listed(ranges))
+}
+
+// matching counts the nodes that names, zone and rack describe, without looking at
+// each node of the cluster.
+func (c *Cluster) matching(n *Nodes) int {
+	total := 0
+	for i := range c.Zones {
+		z := &c.Zones[i]
+		switch {
+		case n.Zone != "" && n.Zone != z.Name:
+		case len(n.Names) > 0:
+			total += z.namedAndInRack(n)
+		case n.Rack == nil:
+			total += max(z.Nodes, 0)
+		case *n.Rack < z.racks():
+			total += max(z.Nodes-*n.Rack+z.racks()-1, 0) / z.racks()
+		}
+	}
+	return total
+}
+
+func (z *Zone) namedAndInRack(n *Nodes) int {
+	total := 0
+	for _, name := range n.Names {
+		number, ok := strings.CutPrefix(name, z.Name+"-")
+		i, err := strconv.Atoi(number)
+		if ok && err == nil && i < z.Nodes && (n.Rack == nil || *n.Rack == z.rack(i)) {
+			total++
+		}
+	}
+	return total
+}
+
+func (f *Flap) check(c *checker, path string, s *Step) {
+	f.Nodes.check(c, path+".nodes", s)
+	c.interval(path+".down", f.Down, false)
+	c.interval(path+".up", f.Up, false)
+	step := parent(path)
+	c.addUnless(s.For > 0, []string{step + ".for"}, path, "needs for, which says until when")
+}
+
+func (m *Move) check(c *checker, path string, s *Step) {
+	m.Nodes.check(c, path+".nodes", s)
+	c.label(path+".zone", m.Zone) // one that does not exist comes into being
+	if m.Nodes.Zone != "" {
+		c.addUnless(m.Zone != m.Nodes.Zone, []string{path + ".nodes.zone"}, path+".zone", "the nodes are in zone %s already", m.Zone)
+	}
+}
+
+func (t *Taint) check(c *checker, path string, s *Step) {
+	t.Nodes.check(c, path+".nodes", s)
+	c.check(len(validation.IsQualifiedName(t.Key)) == 0, path+".key", "%s is no key of a taint; write it like maintenance or example.com/maintenance", shown(t.Key))
+	c.check(len(validation.IsValidLabelValue(t.Value)) == 0, path+".value", "%s is no value of a taint: at most 63 letters, digits, dashes, underscores and dots", shown(t.Value))
+	c.oneOf(path+".effect", "effect", t.Effect,
+		string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute))
+	c.timeAdded(path+".timeAdded", t.TimeAdded)
+}
+
+// What a taint may say of when it was added, beside a duration.
+const (
+	TimeAddedNow     = "now"
+	TimeAddedMissing = "missing"
+)
+
+func (c *checker) timeAdded(path, added string) {
+	switch added {
+	case "", TimeAddedNow, TimeAddedMissing:
+		return
+	}
+	off, err := time.ParseDuration(added)
+	if c.check(err == nil, path, "%s is neither now nor missing nor a duration like -1h", shown(added)) {
+		c.check(Duration(off) >= -maxClockStep && Duration(off) <= maxClockStep, path, "is %s; at most %v, forwards or back", added, maxClockStep)
+	}
+}
+
+func (n *NodeClocks) check(c *checker, path string, s *Step) {
+	n.Nodes.check(c, path+".nodes", s)
+	c.clockStep(path+".by", n.By)
+}

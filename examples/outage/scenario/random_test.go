@@ -1,0 +1,286 @@
+package scenario_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+)
+
+const randomScenarios = 500
+
+func TestRandomScenariosAreValid(t *testing.T) {
+	for seed := range uint64(randomScenarios) {
+		require.NoError(t, randomScenario(seed).Validate(), "seed %d", seed)
+	}
+}
+
+func TestWhatIsWrittenReadsTheSame(t *testing.T) {
+	for seed := range uint64(randomScenarios) {
+		s := randomScenario(seed)
+		text, err := scenario.Write(s)
+		require.NoError(t, err, "seed %d", seed)
+		back, err := scenario.Read("f.yaml", text)
+		require.NoError(t, err, "seed %d:\n%s", seed, text)
+		requireSame(t, s, back, "seed %d:\n%s", seed, text)
+	}
+}
+
+// The usual reader of Kubernetes' YAML is a second opinion on what the text means.
+func TestWhatIsWrittenIsOrdinaryYAML(t *testing.T) {
+	for seed := range uint64(randomScenarios) {
+		s := randomScenario(seed)
+		s.Controller.Flags = nil // it reads 0.10 as a number, which is 0.1
+		text, err := scenario.Write(s)
+		require.NoError(t, err, "seed %d", seed)
+		back := &scenario.Scenario{}
+		require.NoError(t, yaml.UnmarshalStrict(text, back), "seed %d:\n%s", seed, text)
+		requireSame(t, s, back, "seed %d:\n%s", seed, text)
+	}
+}
+
+func TestDefaultsAreValidAndSettled(t *testing.T) {
+	for seed := range uint64(randomScenarios) {
+		s := randomScenario(seed)
+		d := s.Defaulted()
+		requireSame(t, randomScenario(seed), s, "seed %d: the receiver has changed", seed)
+		require.NoError(t, d.Validate(), "seed %d", seed)
+		requireSame(t, d, d.Defaulted(), "seed %d", seed)
+	}
+}
+
+// requireSame compares without printing thousands of lines about pointers.
+func requireSame(t *testing.T, want, got *scenario.Scenario, format string, args ...any) {
+	t.Helper()
+	if !reflect.DeepEqual(want, got) {
+		require.Equal(t, inJSON(t, want), inJSON(t, got), append([]any{format}, args...)...)
+		t.Fatalf("the same in JSON, but not in Go: "+format, args...)
+	}
+}
+
+func inJSON(t *testing.T, s *scenario.Scenario) string {
+	t.Helper()
+	text, err := json.MarshalIndent(s, "", " ")
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Steps refer to the first zones and workloads, which every random scenario has.
+type random struct{ *rand.Rand }
+
+func randomScenario(seed uint64) *scenario.Scenario {
+	r := random{rand.New(rand.NewPCG(seed, 1))}
+	s := &scenario.Scenario{
+		Name:        pick(r, "x", "a storm", "5", "true", "Yes", "off", "n", "12:30", "-1:20.5", "1_000", "0o7", "null", "~", "- a", "a: b", "#x", "2001-01-01", "ünïcödé ✓", "'", `"`),
+		Description: r.text(),
+		Duration:    scenario.Duration(time.Hour + time.Duration(r.Int64N(int64(time.Hour)))),
+		Seed:        pick(r, 0, 1, r.Uint64()),
+	}
+	r.cluster(&s.Cluster)
+	s.Controller = scenario.Controller{Replicas: 2 + r.IntN(3), RestartAfter: r.time(), Flags: r.flags()}
+	for range r.IntN(12) {
+		s.Script = append(s.Script, r.step())
+	}
+	return s
+}
+
+func pick[T any](r random, of ...T) T { return of[r.IntN(len(of))] }
+
+func maybe[T any](r random, value T) *T {
+	if r.IntN(2) == 0 {
+		return nil
+	}
+	return &value
+}
+
+// text is what somebody, or something, might write as a description.
+func (r random) text() string {
+	parts := []string{
+		"", "a", " ", "  ", "\n", "\n\n", "\t", "word", ": ", "- ", "#", " #", "'", `"`, "\\", "|", ">", "%", "@", "`", "{", "}", "[", "]",
+		"&a", "*a", "!x", "---", "...", "\r", "\r\n", "\x00", "\x07", "\x7f", "\u0085", "\u00a0", "\u2028", "\ufeff", "\ufffd", "ä", "日本", "🔥", "<&>",
+	}
+	text := ""
+	for range r.IntN(8) {
+		text += pick(r, parts...)
+	}
+	return text
+}
+
+func (r random) time() scenario.Duration {
+	return scenario.Duration(pick(r, 0, 1, r.Int64N(1e9), r.Int64N(30*60)*1e9, r.Int64N(int64(30*time.Minute))))
+}
+
+func (r random) interval() scenario.Duration {
+	return r.time() + scenario.Duration(100*time.Millisecond)
+}
+
+func (r random) span() scenario.Range {
+	shortest := r.time()
+	return scenario.Range{Min: shortest, Max: shortest + r.time()}
+}
+
+func (r random) share() float64 { return pick(r, 1, 0.5, 1e-9, 1-r.Float64()) }
+
+func (r random) flags() map[string]scenario.FlagValue {
+	flags := map[string]scenario.FlagValue{}
+	for _, flag := range []struct {
+		name   string
+		values []scenario.FlagValue
+	}{
+		{"node-eviction-rate", []scenario.FlagValue{"0", "0.1", "0.10", "1e3", ".5", "1E-2", "0x1p-2"}},
+		{"confirm-evictions", []scenario.FlagValue{"true", "false", "T", "0"}},
+		{"node-monitor-grace-period", []scenario.FlagValue{"50s", "1h0m0s", "1.5s"}},
+		{"kube-api-burst", []scenario.FlagValue{"30", "0x10", "0o17", "1_000"}},
+	} {
+		if r.IntN(2) == 0 {
+			flags[flag.name] = pick(r, flag.values...)
+		}
+	}
+	if len(flags) == 0 {
+		return nil
+	}
+	return flags
+}
+
+func (r random) cluster(c *scenario.Cluster) {
+	for i := range 2 + r.IntN(3) {
+		c.Zones = append(c.Zones, scenario.Zone{Name: fmt.Sprintf("z%d", i), Nodes: 10 + r.IntN(20), Racks: pick(r, 0, 1, 4)})
+	}
+	c.Zones[0].Racks = 4
+	c.Workloads = []scenario.Workload{
+		{Name: "web", Kind: pick(r, "", scenario.Deployment), Replicas: 10 + r.IntN(90), TolerationSeconds: maybe(r, r.Int64N(400)), EveryTaint: r.IntN(2) == 0},
+		{Name: "db", Kind: scenario.StatefulSet, Replicas: 1 + r.IntN(9), TolerateForever: r.IntN(2) == 0},
+		{Name: "agent", Kind: scenario.DaemonSet},
+	}
+	if r.IntN(2) == 0 {
+		c.BeatInterval, c.StatusInterval = r.interval(), r.interval()
+		c.APILatency, c.WatchDelay = r.span(), r.span()
+	}
+}
+
+func (r random) nodes() scenario.Nodes {
+	n := pick(r,
+		scenario.Nodes{All: true},
+		scenario.Nodes{Zone: "z1"},
+		scenario.Nodes{Rack: new(r.IntN(4))},
+		scenario.Nodes{Zone: "z0", Rack: new(r.IntN(4))},
+		scenario.Nodes{Names: []string{"z1-3", "z0-0"}},
+		scenario.Nodes{Names: []string{"z0-5", "z0-9"}, Zone: "z0", Rack: new(1)},
+	)
+	switch r.IntN(3) {
+	case 0:
+		n.Share = r.share()
+	case 1:
+		n.Count = 1
+	}
+	return n
+}
+
+func (r random) pods() scenario.Pods {
+	p := scenario.Pods{Workload: pick(r, "web", "agent")}
+	switch r.IntN(3) {
+	case 0:
+		p.Share = r.share()
+	case 1:
+		p.Count = 1 + r.IntN(10)
+	}
+	return p
+}
+
+func (r random) watch() scenario.Watch {
+	return scenario.Watch{
+		Kinds:   pick(r, nil, []string{scenario.NodeObjects}, []string{scenario.PodObjects, scenario.LeaseObjects}),
+		Replica: maybe(r, r.IntN(2)),
+	}
+}
+
+func (r random) by() scenario.Duration {
+	return pick(r, -1, 1, r.time()+1, -r.time()-1, scenario.Duration(-50*365*24*time.Hour))
+}
+
+func (r random) step() scenario.Step {
+	s := scenario.Step{At: r.time()}
+	process := scenario.Process{Replica: maybe(r, r.IntN(2))}
+	endless := false
+	switch r.IntN(22) {
+	case 0:
+		s.Silence = new(r.nodes())
+	case 1:
+		s.NotReady = new(r.nodes())
+	case 2:
+		s.For = r.time() + 1
+		s.Flap = &scenario.Flap{Nodes: r.nodes(), Down: r.interval(), Up: r.interval()}
+		return s
+	case 3:
+		s.Pressure = new(r.nodes())
+	case 4:
+		s.Delete = new(r.nodes())
+	case 5:
+		s.Move = &scenario.Move{Nodes: r.nodes(), Zone: pick(r, "z3", "elsewhere", "5")}
+	case 6:
+		s.Cordon = new(r.nodes())
+	case 7:
+		s.Taint = &scenario.Taint{
+			Nodes: r.nodes(), Key: pick(r, "maintenance", "example.com/x", "5", "true"), Value: pick(r, "", "yes", "0.1", "v"),
+			Effect: pick(r, "NoSchedule", "PreferNoSchedule", "NoExecute"), TimeAdded: pick(r, "", "now", "missing", "-1h", "0", "5m"),
+		}
+	case 8:
+		endless = true
+		s.Touch = new(r.nodes())
+	case 9:
+		s.NodeClocks = &scenario.NodeClocks{Nodes: r.nodes(), By: r.by()}
+	default:
+		return r.stepOfOthers(s, process)
+	}
+	if r.IntN(2) == 0 {
+		s.Over = r.time()
+	}
+	if !endless && r.IntN(2) == 0 {
+		s.For, s.RecoverOver = s.Over+r.time()+1, r.time()
+	}
+	return s
+}
+
+func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario.Step {
+	if r.IntN(2) == 0 {
+		s.For = r.time()
+	}
+	switch r.IntN(12) {
+	case 0:
+		s.For = 0
+		s.DeletePods = new(r.pods())
+	case 1:
+		s.For = 0
+		s.Tolerate = &scenario.Tolerate{Pods: scenario.Pods{Workload: "web", Share: 0.5}, Seconds: r.Int64N(1000)}
+	case 2:
+		s.APIDown = &scenario.APIDown{For: pick(r, "", scenario.Everybody, scenario.Controllers, scenario.Kubelets)}
+	case 3:
+		s.APIErrors = &scenario.APIErrors{Share: r.share(), Codes: pick(r, nil, []int{403, 409, 422}, []int{429, 500, 503, 504})}
+	case 4:
+		s.APILatency = new(r.span())
+	case 5:
+		s.LostAnswers = &scenario.LostAnswers{Share: r.share()}
+	case 6:
+		delay := r.span()
+		delay.Max++
+		s.StaleWatch = &scenario.StaleWatch{Watch: r.watch(), Delay: delay}
+	case 7:
+		s.BrokenWatch = new(r.watch())
+	case 8:
+		s.Crash = &process
+	case 9:
+		s.Pause = &process
+	case 10:
+		s.ControllerClock = &scenario.ControllerClock{Process: process, By: r.by()}
+	case 11:
+		s.SplitBrain = &scenario.SplitBrain{}
+	}
+	return s
+}

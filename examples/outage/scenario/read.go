@@ -1,0 +1,144 @@
+package scenario
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Read reads a scenario from a file's content. The name of the file is only for
+// errors, "scenario" if it is empty. What is left out stays zero: see
+// [Scenario.Defaulted].
+//
+// The error joins a [Problem] for everything that is wrong, in the order of the
+// file. If the file is no YAML it is only the first thing that makes it so.
+func Read(file string, data []byte) (*Scenario, error) {
+	if file == "" {
+		file = "scenario"
+	}
+	root, problem := parse(data)
+	if problem != nil {
+		problem.File = file
+		return nil, join([]Problem{*problem})
+	}
+	d := &decoder{file: file, places: map[string]*yaml.Node{}}
+	s := &Scenario{}
+	d.value("", root, reflect.ValueOf(s).Elem())
+	if !slices.Contains(d.failed, "") {
+		for _, found := range s.findings() {
+			if !d.follows(found) {
+				d.problem(d.place(found.Path), found.Path, "%s", found.Message)
+			}
+		}
+	}
+	if len(d.problems) == 0 {
+		return s, nil
+	}
+	slices.SortStableFunc(d.problems, func(a, b Problem) int {
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Column - b.Column
+	})
+	return nil, join(d.problems)
+}
+
+// follows says whether the finding is, or may be, only a consequence of something
+// that could not be read.
+func (d *decoder) follows(f finding) bool {
+	for _, failed := range d.failed {
+		if below(f.Path, failed) {
+			return true
+		}
+		for _, needed := range f.needs {
+			if below(failed, needed) || below(needed, failed) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// place is where in the file the path is or, if it is not there, what lacks it.
+func (d *decoder) place(path string) *yaml.Node {
+	for ; ; path = parent(path) {
+		if node := d.places[path]; node != nil {
+			return node
+		}
+	}
+}
+
+// parse returns the one document of the file, or what keeps it from being YAML.
+func parse(data []byte) (*yaml.Node, *Problem) {
+	if problem := notText(data); problem != nil {
+		return nil, problem
+	}
+	empty := &Problem{Line: 1, Column: 1, Message: "the file is empty; a scenario has at least name, duration and cluster"}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var document, second yaml.Node
+	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+		return nil, empty
+	} else if err != nil {
+		return nil, syntaxProblem(data, err)
+	}
+	switch err := decoder.Decode(&second); {
+	case err == nil:
+		return nil, &Problem{Line: second.Line, Column: second.Column, Message: "there is a second document; a file holds one scenario"}
+	case !errors.Is(err, io.EOF):
+		return nil, syntaxProblem(data, err)
+	}
+	if root := document.Content[0]; root.ShortTag() != "!!null" {
+		return root, nil
+	}
+	return nil, empty
+}
+
+// notText finds bytes that are not UTF-8, of which the parser would not say where
+// they are.
+func notText(data []byte) *Problem {
+	if utf8.Valid(data) {
+		return nil
+	}
+	line, column := 1, 1
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		column++
+		if r == '\n' {
+			line, column = line+1, 1
+		}
+		data = data[size:]
+	}
+	return &Problem{Line: line, Column: column, Message: "this is no text in UTF-8"}
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (?s)(.*)$`)
+
+// syntaxProblem takes the line out of the parser's message, which has no column.
+func syntaxProblem(data []byte, err error) *Problem {
+	line, message := 1, strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		line, _ = strconv.Atoi(m[1]) // the pattern lets only digits through
+		line, message = max(line, 1), m[2]
+	}
+	lines := strings.Split(string(data), "\n")
+	// The parser notices some mistakes a line late.
+	for _, near := range lines[min(max(line-2, 0), len(lines)):min(line+1, len(lines))] {
+		if indent := near[:len(near)-len(strings.TrimLeft(near, " \t"))]; strings.Contains(indent, "\t") {
+			message += "; indent with spaces, not with tabs"
+			break
+		}
+	}
+	return &Problem{Line: line, Column: 1, Message: fmt.Sprintf("this is no YAML: %s", message)}
+}

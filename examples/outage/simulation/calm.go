@@ -1,0 +1,44 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// calm follows since when a controller can act.
+type calm struct {
+	model.Unimpressed
+
+	simulation *Simulation
+	faults     int // that keep a controller from acting
+	acting     *model.Client
+	since      time.Duration
+}
+
+func (c *calm) now() bool { return c.faults == 0 && c.acting != nil }
+
+// Noted looks who acts whenever something has happened to a process.
+func (c *calm) Noted(model.Note) {
+	var acting *model.Client
+	for _, r := range c.simulation.replicas {
+		if r.Acts() {
+			acting = r.client
+			break
+		}
+	}
+	if acting != c.acting {
+		c.acting = acting
+		c.since = c.simulation.world.Now()
+	}
+}
+
+// disturb notes a fault that keeps a controller from acting, until settled is
+// called.
+func (c *calm) disturb() (settled func()) {
+	c.faults++
+	return func() {
+		c.faults--
+		c.since = c.simulation.world.Now()
+	}
+}

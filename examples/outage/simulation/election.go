@@ -1,0 +1,103 @@
+package simulation
+
+import (
+	"errors"
+	"time"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// errFenced is what a write gets that comes when the process may no longer lead.
+var errFenced = errors.New("not sent: the leader's lease is not valid any more")
+
+// election is a process's part in deciding who leads: what client-go's leader
+// election does with a lease, and the fence that nodelifecycle puts before writes.
+type election struct {
+	// seen is the lease as it was read last, changedAt when it had changed.
+	seen      model.Lock
+	looked    bool
+	changedAt time.Duration
+	// renewedAt is when the last renewal that succeeded was sent, and until when the
+	// lease is ours by the time of day.
+	renewedAt time.Duration
+	until     time.Time
+	leads     bool
+}
+
+// elect tries to get or to keep the leader's lease, again and again.
+func (r *Replica) elect() {
+	if r.gone() {
+		return
+	}
+	settings := r.sim.options.LeaderElection
+	if !settings.Elect {
+		r.lead()
+		return
+	}
+	again := func() { r.client.At(r.sim.world.Now()+settings.RetryPeriod, r.elect) }
+	if r.election.leads {
+		if r.sim.world.Now()-r.election.renewedAt >= settings.RenewDeadline {
+			r.end("lost the leader's lease")
+			return
+		}
+		r.renew(r.election.seen.Version, again)
+		return
+	}
+	r.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease}, func(answer *model.Call) {
+		if answer.Err == nil && r.free(answer.Lock, settings.LeaseDuration) {
+			r.renew(answer.Lock.Version, again)
+			return
+		}
+		again()
+	})
+}
+
+// free reports whether the lease may be taken: nobody holds it, or it has not
+// changed for as long as it is valid.
+func (r *Replica) free(lock model.Lock, duration time.Duration) bool {
+	now := r.sim.world.Now()
+	if !r.election.looked || r.election.seen != lock {
+		r.election.looked, r.election.seen, r.election.changedAt = true, lock, now
+	}
+	return lock.Holder == "" || now-r.election.changedAt >= duration
+}
+
+// renew writes the lease, and leads if that succeeds.
+func (r *Replica) renew(version uint64, then func()) {
+	sent, until := r.sim.world.Now(), r.now().Add(r.sim.options.LeaderElection.LeaseDuration)
+	write := &model.Call{Verb: model.Update, Kind: model.LeaderLease, Lock: model.Lock{Holder: r.identity(), Version: version}}
+	r.call(write, func(answer *model.Call) {
+		switch {
+		case answer.Err == nil:
+			r.election.seen, r.election.renewedAt, r.election.until = answer.Lock, sent, until
+			r.lead()
+		case r.election.leads:
+			// The answer to the last renewal may have been lost: whose is it now?
+			r.reread(then)
+			return
+		}
+		then()
+	})
+}
+
+func (r *Replica) reread(then func()) {
+	r.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease}, func(answer *model.Call) {
+		if answer.Err == nil {
+			if answer.Lock.Holder != r.identity() {
+				r.end("another process leads")
+				return
+			}
+			r.election.seen = answer.Lock
+		}
+		then()
+	})
+}
+
+// forbids reports whether a call is a write that must not be sent, because another
+// process may lead by now.
+func (r *Replica) forbids(call *model.Call) bool {
+	if call.Verb == model.Get || !r.sim.options.LeaderElection.Elect || r.sim.splitBrain > 0 {
+		return false
+	}
+	return r.now().Round(0).UnixNano() >= r.election.until.UnixNano()
+}

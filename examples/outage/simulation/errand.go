@@ -1,0 +1,122 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// An errand is an action that a process performs. It runs the edge that the real
+// program runs, which waits for the answers of its calls; so that time can pass
+// meanwhile it is a coroutine, which stands still in each call. At most one of
+// them runs at a time, and none without somebody who waits for it, so a run stays
+// the same each time.
+type errand struct {
+	replica *Replica
+	next    func() (*model.Call, bool)
+	stop    func()
+	result  controller.Result
+}
+
+var errStopped = errors.New("the process has ended")
+
+// perform starts an errand.
+func (r *Replica) perform(action controller.Action) {
+	e := &errand{replica: r}
+	e.next, e.stop = iter.Pull(func(yield func(*model.Call) bool) {
+		e.result = r.performer.Perform(context.WithValue(context.Background(), lineKey{}, line(yield)), action)
+	})
+	r.errands[e] = struct{}{}
+	e.goOn(action)
+}
+
+// goOn lets the errand run to its next call or its end.
+func (e *errand) goOn(action controller.Action) {
+	for {
+		call, more := e.next()
+		if !more {
+			delete(e.replica.errands, e)
+			e.replica.finished(action, e.result)
+			return
+		}
+		if e.replica.forbids(call) {
+			call.Err = errFenced
+			continue
+		}
+		e.replica.send(call, func(*model.Call) { e.goOn(action) })
+		return
+	}
+}
+
+// line is how the code in an errand reaches the API server.
+type line func(*model.Call) bool
+
+type lineKey struct{}
+
+// call makes a call and returns when it is answered.
+func call(ctx context.Context, call *model.Call) error {
+	line, ok := ctx.Value(lineKey{}).(line)
+	if !ok {
+		return errors.New("a call outside an errand")
+	}
+	if !line(call) {
+		return errStopped
+	}
+	return call.Err
+}
+
+// nodes, pods and leases are the typed clients that the edges want.
+type (
+	nodes  struct{}
+	pods   struct{}
+	leases struct{}
+)
+
+func (nodes) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Node, error) {
+	c := model.Call{Verb: model.Get, Kind: model.Nodes, Name: name}
+	err := call(ctx, &c)
+	return c.Node, err
+}
+
+func (nodes) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*corev1.Node, error) {
+	c := model.Call{Verb: model.Patch, Kind: model.Nodes, Name: name, PatchType: pt, Data: data, Subresource: first(subresources)}
+	err := call(ctx, &c)
+	return c.Node, err
+}
+
+func (pods) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Pod, error) {
+	c := model.Call{Verb: model.Get, Kind: model.Pods, Name: name}
+	err := call(ctx, &c)
+	return c.Pod, err
+}
+
+func (pods) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*corev1.Pod, error) {
+	c := model.Call{Verb: model.Patch, Kind: model.Pods, Name: name, PatchType: pt, Data: data, Subresource: first(subresources)}
+	err := call(ctx, &c)
+	return c.Pod, err
+}
+
+func (pods) Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error {
+	return call(ctx, &model.Call{Verb: model.Delete, Kind: model.Pods, Name: name, Preconditions: opts.Preconditions})
+}
+
+func (leases) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
+	c := model.Call{Verb: model.Get, Kind: model.Leases, Name: name}
+	err := call(ctx, &c)
+	return c.Lease, err
+}
+
+func first(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0]
+}

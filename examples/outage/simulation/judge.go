@@ -1,0 +1,71 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// Judge puts the simulation under the eyes of a judge, who looks every second of
+// its time. To be called before the first step. Ask the judge for violations when
+// the run is over, after its End.
+func (s *Simulation) Judge() *invariant.Judge {
+	o, cluster := s.options, &s.scenario.Cluster
+	judge := invariant.New(s.world, invariant.Settings{
+		Grace:         o.MonitorGracePeriod,
+		StartupGrace:  o.StartupGracePeriod,
+		BeatInterval:  o.HeartbeatInterval,
+		Rate:          o.EvictionRate,
+		SecondaryRate: o.SecondaryEvictionRate,
+		Unhealthy:     o.UnhealthyZoneThreshold,
+		LargeZone:     o.LargeClusterSize,
+		QPS:           float64(o.APIQPS),
+		Burst:         o.APIBurst,
+		Concurrent:    o.ConcurrentSyncs,
+		Delay:         cluster.APILatency.Max.D() + cluster.WatchDelay.Max.D(),
+		Skew:          s.skew(),
+	}, subject{s})
+	s.world.Watch(judge)
+	var look func()
+	look = func() {
+		judge.Check()
+		s.world.After(time.Second, look)
+	}
+	s.world.After(time.Second, look)
+	return judge
+}
+
+// skew is by how much clocks of processes can differ.
+func (s *Simulation) skew() time.Duration {
+	var skew time.Duration
+	for i := range s.scenario.Script {
+		if step := s.scenario.Script[i].ControllerClock; step != nil {
+			skew += step.By.D().Abs()
+		}
+	}
+	return skew
+}
+
+// subject shows a judge what no API shows.
+type subject struct{ *Simulation }
+
+func (s subject) Acting() *model.Client {
+	if r := s.Simulation.Acting(); r != nil {
+		return r.client
+	}
+	return nil
+}
+
+func (s subject) Memory() invariant.Memory {
+	r := s.Simulation.Acting()
+	if r == nil {
+		return invariant.Memory{}
+	}
+	k := r.Knowledge()
+	memory := invariant.Memory{Nodes: k.Nodes, Pods: k.Pods, Zones: len(k.Zones), Pending: k.Pending}
+	for _, queued := range k.Queued {
+		memory.Queued += queued
+	}
+	return memory
+}

@@ -1,0 +1,273 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
+	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// A Replica is one process of the controller, through all its lives. It does what
+// nodelifecycle does with the same reducer and the same edges; only the dispatcher
+// and the leader election, which wait, are its own.
+type Replica struct {
+	Number int
+
+	sim       *Simulation
+	life      int
+	skew      time.Duration
+	client    *model.Client // nil while it does not run
+	core      *controller.Controller
+	performer *edge.Performer
+	election  election
+	limiter   *rate.Limiter
+	errands   map[*errand]struct{}
+	synced    bool
+	awake     bool          // a look at what is to be done is planned
+	alarm     time.Duration // the earliest look planned for later, zero if none
+}
+
+func (r *Replica) name() string { return replicaName(r.Number) }
+
+func replicaName(number int) string { return fmt.Sprintf("controller-%d", number) }
+
+func (r *Replica) identity() string { return fmt.Sprintf("%s/%d", r.name(), r.life) }
+
+// now is what the process's clock shows.
+func (r *Replica) now() time.Time {
+	w := r.sim.world
+	return reading(w.Wall().Add(r.skew), w.Now())
+}
+
+// Client returns the process as the API server knows it, or nil while it does not
+// run.
+func (r *Replica) Client() *model.Client { return r.client }
+
+// Acts reports whether the process runs, leads and knows what there is.
+func (r *Replica) Acts() bool {
+	return !r.gone() && !r.client.Paused() && r.synced && r.leads()
+}
+
+func (r *Replica) leads() bool { return r.election.leads || r.sim.splitBrain > 0 }
+
+func (r *Replica) gone() bool { return r.client == nil }
+
+// Knowledge is what a process has in its memory.
+type Knowledge struct {
+	Nodes, Pods, Pending int
+	Queued               map[string]int // by zone
+	Zones                []zone.Status
+	Phase                zone.Phase
+}
+
+// Knowledge returns what the process has in its memory. It is empty while it does
+// not run.
+func (r *Replica) Knowledge() Knowledge {
+	if r.gone() {
+		return Knowledge{}
+	}
+	k := Knowledge{Pending: r.core.Pending(), Zones: r.core.Zones(), Phase: r.core.Phase(), Queued: make(map[string]int)}
+	k.Nodes, k.Pods = r.core.Len()
+	for _, z := range k.Zones {
+		k.Queued[z.Zone] = r.core.Queued(z.Zone)
+	}
+	return k
+}
+
+// start begins a life of the process.
+func (r *Replica) start() error {
+	if !r.gone() {
+		return nil
+	}
+	r.life++
+	core, err := controller.New(r.sim.options.Controller(), r.now())
+	if err != nil {
+		return fmt.Errorf("start %s: %w", r.name(), err)
+	}
+	r.core = core
+	r.election, r.synced, r.awake, r.alarm = election{}, false, false, 0
+	r.errands = make(map[*errand]struct{})
+	r.limiter = rate.NewLimiter(rate.Limit(r.sim.options.APIQPS), r.sim.options.APIBurst)
+	r.client = r.sim.world.NewClient(r.name(), r.life, r.wake)
+	if r.performer, err = r.newPerformer(r.client); err != nil {
+		return err
+	}
+	r.sim.world.Note(model.Note{Kind: model.Started, Client: r.client})
+	handlers := edge.NewHandlers(core, func(observe func(time.Time)) { observe(r.now()) })
+	r.client.Inform(model.Nodes, handlers.Nodes)
+	r.client.Inform(model.Leases, handlers.Leases)
+	r.client.Inform(model.Pods, handlers.Pods)
+	r.elect()
+	r.every(r.sim.options.MonitorPeriod, r.reevaluate)
+	r.every(time.Second, r.idle)
+	return nil
+}
+
+func (r *Replica) newPerformer(client *model.Client) (*edge.Performer, error) {
+	config := eviction.DeleteConfig{Pods: func(string) eviction.Pods { return pods{} }}
+	if r.sim.options.ConfirmEvictions {
+		config.Confirm = nodes{}
+	}
+	deletion, err := eviction.NewDelete(config)
+	if err != nil {
+		return nil, err
+	}
+	return edge.NewPerformer(edge.PerformerConfig{
+		Nodes:       nodes{},
+		Pods:        func(string) edge.Pods { return pods{} },
+		Leases:      leases{},
+		CachedLease: client.CachedLeaseVersion,
+		Evict:       deletion.Act,
+	})
+}
+
+// end ends the process, by itself or not. Another life follows.
+func (r *Replica) end(why string) {
+	r.stop(why)
+	r.sim.world.After(r.sim.scenario.Controller.RestartAfter.D(), r.restart)
+}
+
+// restart starts the process if it does not run. It cannot fail: the first start
+// did not, with the same settings.
+func (r *Replica) restart() {
+	if err := r.start(); err != nil {
+		panic(err)
+	}
+}
+
+func (r *Replica) stop(why string) {
+	if r.gone() {
+		return
+	}
+	client := r.client
+	r.client = nil
+	client.Stop()
+	for e := range r.errands {
+		e.stop()
+	}
+	clear(r.errands)
+	r.sim.world.Note(model.Note{Kind: model.Stopped, Client: client, Text: why})
+}
+
+// lead begins to act.
+func (r *Replica) lead() {
+	if r.election.leads {
+		return
+	}
+	r.election.leads = true
+	r.sim.world.Note(model.Note{Kind: model.Leads, Client: r.client})
+	r.wake()
+}
+
+// every does something in each period of this life, while the process runs.
+func (r *Replica) every(period time.Duration, do func()) {
+	client := r.client
+	var tick func()
+	tick = func() {
+		if r.client == client {
+			do()
+			client.At(r.sim.world.Now()+period, tick)
+		}
+	}
+	client.At(r.sim.world.Now()+period, tick)
+}
+
+func (r *Replica) reevaluate() {
+	if r.synced && r.leads() {
+		r.core.Reevaluate(r.now())
+		r.wake()
+	}
+}
+
+func (r *Replica) idle() {
+	if !r.leads() {
+		r.core.Idle(r.now())
+	}
+}
+
+// wake plans a look at what is to be done.
+func (r *Replica) wake() {
+	if r.gone() {
+		return
+	}
+	if !r.synced && r.client.Synced() {
+		r.synced = true
+		r.core.Synced()
+		r.sim.world.Note(model.Note{Kind: model.Synced, Client: r.client})
+	}
+	if r.awake || !r.leads() || !r.synced {
+		return
+	}
+	r.awake = true
+	r.client.At(r.sim.world.Now(), r.look)
+}
+
+// look hands actions to those who are free to perform them.
+func (r *Replica) look() {
+	r.awake = false
+	if r.gone() || !r.leads() {
+		return
+	}
+	now := r.now()
+	for len(r.errands) < r.sim.options.ConcurrentSyncs {
+		action, ok := r.core.Start(now)
+		if !ok {
+			r.setAlarm(now)
+			return
+		}
+		r.perform(action)
+	}
+}
+
+// setAlarm plans a look for when there is something to do next.
+func (r *Replica) setAlarm(now time.Time) {
+	next, ok := r.core.Next(now)
+	if !ok {
+		return
+	}
+	at := r.sim.world.Now() + max(next.Sub(now), 0)
+	if r.alarm != 0 && r.alarm <= at {
+		return
+	}
+	r.alarm = at
+	client := r.client
+	client.At(at, func() {
+		if r.client != client {
+			return
+		}
+		if r.alarm == at {
+			r.alarm = 0
+		}
+		r.wake()
+	})
+}
+
+// finished takes what came of an action.
+func (r *Replica) finished(action controller.Action, result controller.Result) {
+	if r.gone() {
+		return
+	}
+	r.core.Finish(r.now(), action, result)
+	r.wake()
+}
+
+// send sends a call as soon as the client's rate allows.
+func (r *Replica) send(call *model.Call, answered func(*model.Call)) {
+	elapsed := time.Time{}.Add(r.sim.world.Now())
+	wait := r.limiter.ReserveN(elapsed, 1).DelayFrom(elapsed)
+	if wait == 0 {
+		r.call(call, answered)
+		return
+	}
+	client := r.client
+	client.At(r.sim.world.Now()+wait, func() { client.Call(call, answered) })
+}
+
+// call sends a call that does not count for the client's rate.
+func (r *Replica) call(call *model.Call, answered func(*model.Call)) { r.client.Call(call, answered) }

@@ -1,0 +1,322 @@
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+)
+
+// settleAfter is how long clients need to be themselves again when a fault of the
+// API server or of watches has ended: to reconnect and to list.
+const settleAfter = 3 * time.Second
+
+// plan plans a step of the script.
+func (s *Simulation) plan(number int, step *scenario.Step) {
+	random := s.world.Random(fmt.Sprintf("script/%d", number))
+	s.note(step.At.D(), model.FaultBegan, step)
+	if step.For > 0 {
+		s.note(step.At.D()+step.For.D()+step.RecoverOver.D(), model.FaultEnded, step)
+	}
+	switch {
+	case step.Silence != nil:
+		s.toMachines(step, step.Silence, random, (*model.Machine).Silence)
+	case step.NotReady != nil:
+		s.toMachines(step, step.NotReady, random, (*model.Machine).Fail)
+	case step.Pressure != nil:
+		s.toMachines(step, step.Pressure, random, (*model.Machine).Press)
+	case step.Delete != nil:
+		s.toMachines(step, step.Delete, random, (*model.Machine).Unregister)
+	case step.Flap != nil:
+		s.flap(step, random)
+	case step.NodeClocks != nil:
+		s.toMachines(step, &step.NodeClocks.Nodes, random, func(m *model.Machine) func() { return m.StepClock(step.NodeClocks.By.D()) })
+	case step.Move != nil:
+		s.toMachines(step, &step.Move.Nodes, random, func(m *model.Machine) func() { return move(m, step.Move.Zone) })
+	case step.Cordon != nil:
+		s.toMachines(step, step.Cordon, random, cordon)
+	case step.Taint != nil:
+		s.toMachines(step, &step.Taint.Nodes, random, func(m *model.Machine) func() { return s.taint(m, step.Taint) })
+	case step.Touch != nil:
+		s.toMachines(step, step.Touch, random, s.touch)
+	default:
+		s.planForPodsAndControllers(step, random)
+	}
+}
+
+func (s *Simulation) planForPodsAndControllers(step *scenario.Step, random *rand.Rand) {
+	switch {
+	case step.DeletePods != nil:
+		s.world.At(step.At.D(), func() {
+			for _, pod := range s.pods(step.DeletePods, random) {
+				s.world.DeletePod(pod.Name)
+			}
+		})
+	case step.Tolerate != nil:
+		s.world.At(step.At.D(), func() { s.tolerate(step.Tolerate, random) })
+	case step.Crash != nil:
+		s.toReplica(step, step.Crash, s.crash(step))
+	case step.Pause != nil:
+		s.toReplica(step, step.Pause, pause)
+	case step.ControllerClock != nil:
+		s.toReplica(step, &step.ControllerClock.Process, func(r *Replica) func() {
+			r.skew += step.ControllerClock.By.D()
+			return func() { r.skew -= step.ControllerClock.By.D() }
+		})
+	default:
+		s.toControllers(step)
+	}
+}
+
+// toControllers plans a fault of the API server or of what controllers see of it.
+func (s *Simulation) toControllers(step *scenario.Step) {
+	settle := settleAfter
+	var begin func() func()
+	switch {
+	case step.APIDown != nil:
+		clients, kubelets := step.APIDown.For != scenario.Kubelets, step.APIDown.For != scenario.Controllers
+		begin = func() func() { return s.world.Down(clients, kubelets) }
+	case step.APIErrors != nil:
+		begin = func() func() { return s.world.FailCalls(step.APIErrors.Share, step.APIErrors.Codes) }
+	case step.APILatency != nil:
+		settle = model.CallTimeout
+		begin = func() func() { return s.world.SlowCalls(span(*step.APILatency)) }
+	case step.LostAnswers != nil:
+		settle = model.CallTimeout
+		begin = func() func() { return s.world.LoseAnswers(step.LostAnswers.Share) }
+	case step.StaleWatch != nil:
+		settle += step.StaleWatch.Delay.Max.D()
+		begin = func() func() {
+			return s.world.DelayWatches(span(step.StaleWatch.Delay), matches(&step.StaleWatch.Watch))
+		}
+	case step.BrokenWatch != nil:
+		begin = func() func() { return s.world.BreakWatches(matches(step.BrokenWatch)) }
+	case step.SplitBrain != nil:
+		begin = s.split
+	}
+	s.world.At(step.At.D(), func() {
+		settled := s.calm.disturb()
+		end := begin()
+		if step.For > 0 {
+			s.world.After(step.For.D(), end)
+			s.world.After(step.For.D()+settle, settled)
+		}
+	})
+}
+
+func (s *Simulation) note(at time.Duration, kind model.NoteKind, step *scenario.Step) {
+	s.world.At(at, func() { s.world.Note(model.Note{Kind: kind, Text: step.String()}) })
+}
+
+// toMachines hits the nodes of a step, one after the other if it says so.
+func (s *Simulation) toMachines(step *scenario.Step, which *scenario.Nodes, random *rand.Rand, hit func(*model.Machine) (restore func())) {
+	hits := s.machines(which, random)
+	for i, m := range hits {
+		begin := step.At.D() + part(step.Over.D(), i, len(hits))
+		s.world.At(begin, func() {
+			restore := hit(m)
+			if step.For > 0 {
+				s.world.At(step.At.D()+step.For.D()+part(step.RecoverOver.D(), i, len(hits)), restore)
+			}
+		})
+	}
+}
+
+// part is where the i-th of n falls in a time.
+func part(of time.Duration, i, n int) time.Duration {
+	if n < 2 {
+		return 0
+	}
+	return time.Duration(float64(of) * float64(i) / float64(n-1))
+}
+
+// machines returns the machines that a step is about.
+func (s *Simulation) machines(which *scenario.Nodes, random *rand.Rand) []*model.Machine {
+	var all []*model.Machine
+	for _, m := range s.world.Machines() {
+		if len(which.Names) > 0 && !slices.Contains(which.Names, m.Name) ||
+			which.Zone != "" && which.Zone != m.Zone ||
+			which.Rack != nil && m.Rack != fmt.Sprintf("%s/%d", m.Zone, *which.Rack) {
+			continue
+		}
+		all = append(all, m)
+	}
+	return sample(all, which.Count, which.Share, random)
+}
+
+// sample returns so many of all, or such a share of them, at random.
+func sample[T any](all []T, count int, share float64, random *rand.Rand) []T {
+	if share > 0 {
+		count = max(1, int(math.Round(share*float64(len(all)))))
+	}
+	if count == 0 || count >= len(all) {
+		return all
+	}
+	chosen := random.Perm(len(all))[:count]
+	slices.Sort(chosen)
+	var some []T
+	for _, i := range chosen {
+		some = append(some, all[i])
+	}
+	return some
+}
+
+func (s *Simulation) pods(which *scenario.Pods, random *rand.Rand) []*corev1.Pod {
+	return sample(s.world.Workload(which.Workload).Pods(), which.Count, which.Share, random)
+}
+
+// flap makes nodes come and go until the end of the step.
+func (s *Simulation) flap(step *scenario.Step, random *rand.Rand) {
+	end, down, up := step.At.D()+step.For.D(), step.Flap.Down.D(), step.Flap.Up.D()
+	for _, m := range s.machines(&step.Flap.Nodes, random) {
+		var fall func()
+		fall = func() {
+			if s.world.Now() >= end {
+				return
+			}
+			restore := m.Silence()
+			s.world.At(min(s.world.Now()+down, end), func() {
+				restore()
+				s.world.After(up, fall)
+			})
+		}
+		s.world.At(step.At.D()+time.Duration(random.Int64N(int64(down+up))), fall)
+	}
+}
+
+func move(m *model.Machine, zone string) (back func()) {
+	to := func(zone string) {
+		m.Edit(func(node *corev1.Node) {
+			node.Labels = maps.Clone(node.Labels)
+			node.Labels[corev1.LabelTopologyZone] = zone
+		})
+	}
+	to(zone)
+	return func() { to(m.Zone) }
+}
+
+func cordon(m *model.Machine) (uncordon func()) {
+	m.Edit(func(node *corev1.Node) { node.Spec.Unschedulable = true })
+	return func() { m.Edit(func(node *corev1.Node) { node.Spec.Unschedulable = false }) }
+}
+
+func (s *Simulation) touch(m *model.Machine) (none func()) {
+	m.Edit(func(node *corev1.Node) {
+		node.Annotations = map[string]string{"outage.example/touched": s.world.Wall().Format(time.RFC3339Nano)}
+	})
+	return func() {}
+}
+
+// taint adds an administrator's taint to a machine that does not have it.
+func (s *Simulation) taint(m *model.Machine, description *scenario.Taint) (remove func()) {
+	taint := corev1.Taint{Key: description.Key, Value: description.Value, Effect: corev1.TaintEffect(description.Effect), TimeAdded: s.timeAdded(description)}
+	m.Edit(func(node *corev1.Node) {
+		node.Spec.Taints = append(without(node.Spec.Taints, &taint), taint)
+	})
+	return func() {
+		m.Edit(func(node *corev1.Node) { node.Spec.Taints = without(node.Spec.Taints, &taint) })
+	}
+}
+
+func without(taints []corev1.Taint, taint *corev1.Taint) []corev1.Taint {
+	return slices.DeleteFunc(slices.Clone(taints), func(t corev1.Taint) bool {
+		return t.Key == taint.Key && t.Effect == taint.Effect
+	})
+}
+
+func (s *Simulation) timeAdded(description *scenario.Taint) *metav1.Time {
+	added := s.world.Wall()
+	switch description.TimeAdded {
+	case "missing":
+		return nil
+	case "", "now":
+	default:
+		off, err := time.ParseDuration(description.TimeAdded)
+		if err != nil {
+			panic(err) // Validate has read it
+		}
+		added = added.Add(off)
+	}
+	return &metav1.Time{Time: added.Truncate(time.Second)}
+}
+
+func (s *Simulation) tolerate(step *scenario.Tolerate, random *rand.Rand) {
+	for _, workload := range s.scenario.Cluster.Workloads {
+		if workload.Name != step.Pods.Workload {
+			continue
+		}
+		workload.TolerationSeconds = &step.Seconds
+		for _, pod := range s.pods(&step.Pods, random) {
+			s.world.Tolerate(pod.Name, tolerations(&workload))
+		}
+	}
+}
+
+// toReplica hits the process of a step: the one that it names, or who leads then.
+func (s *Simulation) toReplica(step *scenario.Step, which *scenario.Process, hit func(*Replica) (restore func())) {
+	s.world.At(step.At.D(), func() {
+		settled := s.calm.disturb()
+		restore := hit(s.replica(which))
+		if step.For > 0 {
+			s.world.After(step.For.D(), restore)
+			s.world.After(step.For.D()+settleAfter, settled)
+		} else {
+			s.world.After(settleAfter, settled)
+		}
+	})
+}
+
+func (s *Simulation) replica(which *scenario.Process) *Replica {
+	if which.Replica != nil {
+		return s.replicas[*which.Replica]
+	}
+	for _, r := range s.replicas {
+		if !r.gone() && r.election.leads {
+			return r
+		}
+	}
+	return s.replicas[0]
+}
+
+func (s *Simulation) crash(step *scenario.Step) func(*Replica) func() {
+	return func(r *Replica) func() {
+		r.stop("crash")
+		if step.For == 0 {
+			s.world.After(s.scenario.Controller.RestartAfter.D(), r.restart)
+		}
+		return r.restart
+	}
+}
+
+func pause(r *Replica) (resume func()) {
+	if r.gone() {
+		return func() {}
+	}
+	client := r.client
+	client.Pause()
+	return client.Resume
+}
+
+// split makes every process act as if it led.
+func (s *Simulation) split() (end func()) {
+	s.splitBrain++
+	for _, r := range s.replicas {
+		r.wake()
+	}
+	return func() { s.splitBrain-- }
+}
+
+func matches(which *scenario.Watch) func(*model.Client, model.Kind) bool {
+	return func(client *model.Client, kind model.Kind) bool {
+		return (len(which.Kinds) == 0 || slices.Contains(which.Kinds, kind.String())) &&
+			(which.Replica == nil || client.Name == replicaName(*which.Replica))
+	}
+}

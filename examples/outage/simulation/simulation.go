@@ -1,0 +1,87 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
+	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+)
+
+// A Simulation is a scenario that runs.
+type Simulation struct {
+	scenario   scenario.Scenario
+	options    *options.Options
+	world      *model.World
+	replicas   []*Replica
+	calm       calm
+	splitBrain int
+}
+
+// start is the time of day at which every scenario begins.
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// New sets a scenario up. Nothing happens before Step or Run. The error is that of
+// Scenario.Validate.
+func New(description *scenario.Scenario) (*Simulation, error) {
+	if err := description.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Simulation{scenario: *description.Defaulted()}
+	var err error
+	if s.options, err = s.scenario.Controller.Options(); err != nil {
+		return nil, err
+	}
+	cluster := &s.scenario.Cluster
+	s.world = model.New(model.Config{
+		Seed:           s.scenario.Seed,
+		Start:          start,
+		BeatInterval:   cluster.BeatInterval.D(),
+		StatusInterval: cluster.StatusInterval.D(),
+		Latency:        span(cluster.APILatency),
+		WatchDelay:     span(cluster.WatchDelay),
+	})
+	s.world.Watch(&s.calm)
+	s.calm.simulation = s
+	s.build(cluster)
+	for number := range s.scenario.Controller.Replicas {
+		r := &Replica{Number: number, sim: s}
+		s.replicas = append(s.replicas, r)
+		if err := r.start(); err != nil {
+			return nil, fmt.Errorf("set up scenario %s: %w", s.scenario.Name, err)
+		}
+	}
+	for i := range s.scenario.Script {
+		s.plan(i, &s.scenario.Script[i])
+	}
+	return s, nil
+}
+
+// World returns the cluster. Watch it before the first step.
+func (s *Simulation) World() *model.World { return s.world }
+
+// Replicas returns the processes of the controller.
+func (s *Simulation) Replicas() []*Replica { return s.replicas }
+
+// Scenario returns what is simulated, with its defaults filled in.
+func (s *Simulation) Scenario() *scenario.Scenario { return &s.scenario }
+
+// Options returns the flags of the controller.
+func (s *Simulation) Options() *options.Options { return s.options }
+
+// Step lets the next thing happen, and reports false when the scenario is over.
+func (s *Simulation) Step() bool { return s.world.Step(s.scenario.Duration.D()) }
+
+// Run lets everything happen.
+func (s *Simulation) Run() {
+	for s.Step() {
+	}
+}
+
+// Calm returns since when a controller can act: it leads, stands on its feet, sees
+// what happens, and the API server does what it says. False means that it cannot
+// now.
+func (s *Simulation) Calm() (since time.Duration, ok bool) { return s.calm.since, s.calm.now() }
+
+func span(r scenario.Range) model.Span { return model.Span{Min: r.Min.D(), Max: r.Max.D()} }

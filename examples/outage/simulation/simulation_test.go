@@ -1,0 +1,260 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+func duration(d time.Duration) scenario.Duration { return scenario.Duration(d) }
+
+// small is six nodes in two zones, with pods that tolerate for a minute that their
+// node is ill, and two processes.
+func small(steps ...scenario.Step) *scenario.Scenario {
+	seconds := int64(60)
+	return &scenario.Scenario{
+		Name: "small", Duration: duration(20 * time.Minute), Seed: 4,
+		Cluster: scenario.Cluster{
+			Zones:     []scenario.Zone{{Name: "a", Nodes: 3}, {Name: "b", Nodes: 3}},
+			Workloads: []scenario.Workload{{Name: "web", Replicas: 12, TolerationSeconds: &seconds}},
+		},
+		Controller: scenario.Controller{Replicas: 2},
+		Script:     steps,
+	}
+}
+
+func start2(t *testing.T, steps ...scenario.Step) (*Simulation, *diary) {
+	s, err := New(small(steps...))
+	require.NoError(t, err)
+	d := &diary{world: s.World(), tainted: map[string]time.Duration{}, evicted: map[string]time.Duration{}}
+	s.World().Watch(d)
+	return s, d
+}
+
+// diary is a witness that writes down the little that these tests want to know.
+type diary struct {
+	model.Unimpressed
+	world            *model.World
+	tainted, evicted map[string]time.Duration
+	notes            []string
+	writes           []*model.Call
+}
+
+func (d *diary) WroteNode(w model.NodeWrite) {
+	if w.After != nil && noExecute(w.After) && !noExecute(w.Before) {
+		d.tainted[w.After.Name] = d.world.Now()
+	}
+}
+
+func noExecute(node *corev1.Node) bool {
+	if node == nil {
+		return false
+	}
+	for _, t := range node.Spec.Taints {
+		if t.Effect == corev1.TaintEffectNoExecute {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *diary) WrotePod(w model.PodWrite) {
+	if w.Call != nil && w.Before.DeletionTimestamp == nil && w.After.DeletionTimestamp != nil {
+		d.evicted[w.After.Name] = d.world.Now()
+	}
+}
+
+func (d *diary) Sent(c *model.Call) {
+	if c.Verb != model.Get && c.Verb != model.List && c.Kind != model.LeaderLease {
+		d.writes = append(d.writes, c)
+	}
+}
+
+func (d *diary) Noted(n model.Note) {
+	if n.Client != nil {
+		d.notes = append(d.notes, fmt.Sprintf("%s %s", n.Client.Name, n.Kind))
+	}
+}
+
+func until(s *Simulation, at time.Duration) {
+	for s.world.Step(at) {
+	}
+}
+
+func TestDeadNodeLosesItsPodsAndComesBack(t *testing.T) {
+	s, d := start2(t, scenario.Step{At: duration(3 * time.Minute), For: duration(6 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1"}}})
+	until(s, 8*time.Minute)
+	require.Len(t, d.tainted, 1)
+	require.InDelta(t, (3*time.Minute + 50*time.Second + 11*time.Second).Seconds(), d.tainted["a-1"].Seconds(), 11,
+		"a grace period after the last beat, and then a heartbeat interval more")
+	require.Len(t, d.evicted, 2)
+	for pod, at := range d.evicted {
+		require.InDelta(t, (d.tainted["a-1"] + time.Minute).Seconds(), at.Seconds(), 1.2, pod)
+	}
+	s.Run()
+	require.Empty(t, s.world.Node("a-1").Spec.Taints)
+	nodes, pods := s.world.Count()
+	require.Equal(t, 6, nodes)
+	require.Equal(t, 12, pods)
+	require.Equal(t, Knowledge{Nodes: 6, Pods: 12, Phase: zone.Acting}, withoutZones(s.replicas[0].Knowledge()))
+}
+
+func withoutZones(k Knowledge) Knowledge {
+	k.Zones, k.Queued = nil, nil
+	return k
+}
+
+func TestAnotherProcessLeadsAfterACrash(t *testing.T) {
+	s, d := start2(t,
+		scenario.Step{At: duration(3 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1"}}},
+		scenario.Step{At: duration(4*time.Minute + 30*time.Second), Crash: &scenario.Process{}})
+	s.Run()
+	first, second := "controller-0", "controller-1" // which is which is left to chance
+	if d.notes[2] == second+" leads" {
+		first, second = second, first
+	}
+	require.Equal(t, []string{
+		first + " leads", first + " stopped", first + " started", first + " synced", second + " leads",
+	}, d.notes[2:])
+	require.Len(t, d.evicted, 2)
+	for _, at := range d.evicted {
+		require.InDelta(t, (d.tainted["a-1"] + time.Minute).Seconds(), at.Seconds(), 2, "the deadline stands")
+	}
+}
+
+func TestProcessThatHasSleptThroughItsLeaseWritesNothing(t *testing.T) {
+	s, d := start2(t,
+		scenario.Step{At: duration(3 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1", "a-2"}}},
+		// It is about to declare them, and sleeps until long after another leads.
+		scenario.Step{At: duration(3*time.Minute + 40*time.Second), For: duration(2 * time.Minute), Pause: &scenario.Process{}})
+	until(s, 3*time.Minute+40*time.Second)
+	sleeper := s.replicas[0].client
+	if s.replicas[1].client.Paused() {
+		sleeper = s.replicas[1].client
+	}
+	require.True(t, sleeper.Paused())
+	d.writes = nil
+	until(s, 8*time.Minute)
+	require.NotEmpty(t, d.writes)
+	for _, call := range d.writes {
+		require.NotEqual(t, sleeper, call.Client, "%s %s was sent by a process whose lease had ended", call.Verb, call.Name)
+	}
+	require.True(t, sleeper.Stopped(), "it ends when it sees that another leads")
+}
+
+func TestSplitBrainMakesAllProcessesAct(t *testing.T) {
+	s, d := start2(t,
+		scenario.Step{At: duration(2 * time.Minute), For: duration(10 * time.Minute), SplitBrain: &scenario.SplitBrain{}},
+		scenario.Step{At: duration(3 * time.Minute), Silence: &scenario.Nodes{Zone: "a", Count: 1}})
+	until(s, 10*time.Minute)
+	writers := map[string]bool{}
+	for _, call := range d.writes {
+		writers[call.Client.Name] = true
+	}
+	require.Len(t, writers, 2)
+	require.Len(t, d.evicted, 2)
+}
+
+func TestCallsKeepTheClientsRate(t *testing.T) {
+	description := small(scenario.Step{At: duration(3 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-0", "a-1"}}})
+	description.Controller.Flags = map[string]scenario.FlagValue{"kube-api-qps": "0.5", "kube-api-burst": "1"}
+	s, err := New(description)
+	require.NoError(t, err)
+	d := &diary{world: s.World(), tainted: map[string]time.Duration{}, evicted: map[string]time.Duration{}}
+	s.World().Watch(d)
+	s.Run()
+	require.NotEmpty(t, d.writes)
+	for i := 1; i < len(d.writes); i++ {
+		require.GreaterOrEqual(t, d.writes[i].SentAt-d.writes[i-1].SentAt, 2*time.Second-time.Millisecond)
+	}
+}
+
+func TestCalmSaysSinceWhenAControllerCanAct(t *testing.T) {
+	s, _ := start2(t,
+		scenario.Step{At: duration(2 * time.Minute), For: duration(time.Minute), APIErrors: &scenario.APIErrors{Share: 0.5}},
+		scenario.Step{At: duration(5 * time.Minute), Crash: &scenario.Process{}})
+	until(s, time.Minute)
+	since, ok := s.Calm()
+	require.True(t, ok)
+	require.Less(t, since, 10*time.Second)
+	until(s, 150*time.Second)
+	_, ok = s.Calm()
+	require.False(t, ok)
+	until(s, 4*time.Minute)
+	since, ok = s.Calm()
+	require.True(t, ok)
+	require.Equal(t, 3*time.Minute+settleAfter, since)
+	until(s, 5*time.Minute+time.Second)
+	_, ok = s.Calm()
+	require.False(t, ok, "nobody leads")
+	until(s, 6*time.Minute)
+	since, ok = s.Calm()
+	require.True(t, ok)
+	require.Greater(t, since, 5*time.Minute+10*time.Second)
+}
+
+// everything is a witness that keeps a sum of all that it is told.
+type everything struct {
+	world *model.World
+	sum   io.Writer
+}
+
+func (e *everything) tell(format string, args ...any) {
+	fmt.Fprintf(e.sum, "%d "+format+"\n", append([]any{e.world.Now()}, args...)...)
+}
+
+func (e *everything) WroteNode(w model.NodeWrite) { e.tell("node %s", encode(w.After)) }
+func (e *everything) WrotePod(w model.PodWrite)   { e.tell("pod %s", encode(w.After)) }
+func (e *everything) Beat(m *model.Machine)       { e.tell("beat %s", m.Name) }
+func (e *everything) Sent(c *model.Call)          { e.tell("sent %s %s %s", c.Verb, c.Name, c.Data) }
+func (e *everything) Processed(c *model.Call)     { e.tell("processed %s %s", c.Verb, c.Name) }
+func (e *everything) Answered(c *model.Call)      { e.tell("answered %s %s %v", c.Verb, c.Name, c.Err) }
+func (e *everything) SawNode(c *model.Client, _, node *corev1.Node) {
+	e.tell("%s saw %v", c.Name, node)
+}
+func (e *everything) SawPod(c *model.Client, _, pod *corev1.Pod) {
+	e.tell("%s saw %s", c.Name, encode(pod))
+}
+func (e *everything) Noted(n model.Note) { e.tell("%s %s", n.Kind, n.Text) }
+
+func encode(object any) []byte {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return data
+}
+
+func TestSameSeedIsTheSameRun(t *testing.T) {
+	sum := func(seed uint64) uint64 {
+		description := small(
+			scenario.Step{At: duration(2 * time.Minute), For: duration(4 * time.Minute), Silence: &scenario.Nodes{Share: 0.5}},
+			scenario.Step{At: duration(3 * time.Minute), For: duration(time.Minute), APIErrors: &scenario.APIErrors{Share: 0.3}},
+			scenario.Step{At: duration(4 * time.Minute), For: duration(time.Minute), StaleWatch: &scenario.StaleWatch{Delay: scenario.Range{Max: duration(20 * time.Second)}}},
+			scenario.Step{At: duration(5 * time.Minute), Crash: &scenario.Process{}},
+			scenario.Step{At: duration(6 * time.Minute), For: duration(time.Minute), Delete: &scenario.Nodes{Count: 1}},
+			scenario.Step{At: duration(6 * time.Minute), For: duration(2 * time.Minute), SplitBrain: &scenario.SplitBrain{}})
+		description.Seed = seed
+		s, err := New(description)
+		require.NoError(t, err)
+		hash := fnv.New64a()
+		s.World().Watch(&everything{s.World(), hash})
+		s.Run()
+		return hash.Sum64()
+	}
+	for seed := range uint64(20) {
+		once, again := sum(seed), sum(seed)
+		require.Equal(t, once, again, "seed %d", seed)
+		require.NotEqual(t, once, sum(seed+100))
+	}
+}
