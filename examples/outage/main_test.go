@@ -230,7 +230,11 @@ func TestABrokenPromiseIsAFailure(t *testing.T) {
 		require.ErrorIs(t, err, errBroken)
 		_, usage := errors.AsType[usageError](err)
 		require.False(t, usage)
-		require.Contains(t, out.String(), "never early")
+		runs := 1
+		if len(s.compare) > 0 {
+			runs = 2
+		}
+		require.Equal(t, runs, strings.Count(out.String(), "never early"), out.String())
 		require.Contains(t, out.String(), "web-3")
 	}
 }

@@ -30,6 +30,9 @@ type generator struct {
 	scenario *scenario.Scenario
 	nodes    int
 	end      time.Duration // of the last fault
+	// untilEvicted is about how long after its last heartbeat a node loses its first
+	// pods.
+	untilEvicted time.Duration
 }
 
 func duration(d time.Duration) scenario.Duration {
@@ -78,6 +81,12 @@ func (g *generator) toleration() *int64 {
 func (g *generator) controller() {
 	interval := g.scenario.Cluster.BeatInterval.D()
 	grace := interval*2 + g.between(0, 3*interval).Truncate(time.Second)
+	g.untilEvicted = grace + interval + time.Minute
+	for i := range g.scenario.Cluster.Workloads {
+		if seconds := g.scenario.Cluster.Workloads[i].TolerationSeconds; seconds != nil {
+			g.untilEvicted = min(g.untilEvicted, grace+interval+time.Duration(*seconds)*time.Second)
+		}
+	}
 	g.scenario.Controller = scenario.Controller{
 		Replicas:     pick(g, 1, 1, 2, 3),
 		RestartAfter: duration(g.between(time.Second, 20*time.Second)),
@@ -123,8 +132,8 @@ func (g *generator) script() {
 // more than what goes wrong at rest.
 func (g *generator) moment() time.Duration {
 	for i := range g.scenario.Script {
-		if step := &g.scenario.Script[i]; step.Silence != nil && g.chance(0.6) {
-			return step.At.D() + g.between(0, 3*time.Minute)
+		if step := &g.scenario.Script[i]; step.Silence != nil && g.chance(0.7) {
+			return step.At.D() + g.between(0, g.untilEvicted+30*time.Second)
 		}
 	}
 	return g.between(90*time.Second, 10*time.Minute)
@@ -135,17 +144,17 @@ func (g *generator) moment() time.Duration {
 func (g *generator) fault(step *scenario.Step) time.Duration {
 	short, long := g.between(time.Second, time.Minute), g.between(30*time.Second, 8*time.Minute)
 	switch n := g.IntN(100); {
-	case n < 30:
+	case n < 28:
 		return g.silence(step, long)
-	case n < 36:
+	case n < 33:
 		step.NotReady = g.some()
 		return long
-	case n < 40:
+	case n < 37:
 		step.Flap = &scenario.Flap{Nodes: *g.some(), Down: duration(g.between(10*time.Second, 2*time.Minute)), Up: duration(g.between(time.Second, time.Minute))}
 		return long
-	case n < 60:
+	case n < 57:
 		return g.toNodes(step, long)
-	case n < 65:
+	case n < 62:
 		return g.toPods(step)
 	case n < 78:
 		return g.toAPI(step, short, long)
@@ -214,14 +223,14 @@ func (g *generator) toPods(step *scenario.Step) time.Duration {
 }
 
 func (g *generator) toAPI(step *scenario.Step, short, long time.Duration) time.Duration {
-	switch g.IntN(5) {
+	switch g.IntN(7) {
 	case 0:
 		step.APIDown = &scenario.APIDown{For: pick(g, scenario.Everybody, scenario.Controllers, scenario.Kubelets)}
 		return pick(g, short, long)
-	case 1, 2:
-		step.APIErrors = &scenario.APIErrors{Share: pick(g, 0.1, 0.5, 1, 1)}
-		return long
-	case 3:
+	case 1, 2, 3:
+		step.APIErrors = &scenario.APIErrors{Share: pick(g, 0.1, 0.5, 1, 1), Verbs: pick(g, nil, nil, []string{"delete"}, []string{"patch"}, []string{"get"})}
+		return g.between(10*time.Second, 2*time.Minute)
+	case 4, 5:
 		step.APILatency = &scenario.Range{Min: duration(100 * time.Millisecond), Max: duration(g.between(time.Second, 40*time.Second))}
 		return long
 	}

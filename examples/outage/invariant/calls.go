@@ -102,6 +102,7 @@ func (v *view) lookBusy(now time.Duration) {
 // answered ends a call.
 func (v *view) answered(now time.Duration) {
 	v.lookBusy(now)
+	v.catchUp(now) // before it has a call to spare again
 	v.underWay--
 	if v.lower {
 		v.setRates(now)
@@ -258,25 +259,48 @@ func (j *Judge) Answered(call *model.Call) {
 			n.failedAt = now
 		}
 	}
-	switch {
-	case call.Verb == model.Get && call.Kind != model.Leases:
+	switch call.Verb {
+	case model.Get:
+		v.read(now, s, call)
+	case model.Patch:
+		v.patched(call)
+	case model.Delete:
+		v.deletedPod(call)
+	case model.List, model.Update:
+	}
+}
+
+// read takes the answer to a live read.
+func (v *view) read(now time.Duration, s *sent, call *model.Call) {
+	if call.Kind != model.Leases {
 		v.readForPods(now, call)
-	case call.Kind == model.Leases:
-		if n := v.nodes[call.Name]; n != nil && call.Lease != nil {
-			n.lease = leaseRead{now, s.beat, true}
-		}
-	case call.Err != nil:
-		if call.Kind == model.Pods && call.Verb == model.Patch {
-			v.undecide(call.Name)
-		}
-	case call.Kind == model.Nodes && call.Verb == model.Patch:
+		return
+	}
+	if n := v.nodes[call.Name]; n != nil && call.Lease != nil {
+		n.lease = leaseRead{now, s.beat, true}
+	}
+}
+
+// patched takes the answer to a patch.
+func (v *view) patched(call *model.Call) {
+	switch {
+	case call.Kind == model.Nodes && call.Err == nil:
 		v.wroteNode(call.Node)
-	case call.Kind == model.Pods && call.Verb == model.Patch:
+	case call.Kind == model.Pods && call.Err == nil:
 		v.ownPods[call.Name] = version(call.Pod.ResourceVersion)
-	case call.Kind == model.Pods && call.Verb == model.Delete:
-		if cached := v.client.CachedPod(call.Name); cached != nil && cached.UID == call.Pod.UID {
-			v.deleted[call.Pod.UID] = true
-		}
+	case call.Kind == model.Pods:
+		v.undecide(call.Name)
+	}
+}
+
+// deletedPod takes the answer to a delete. What the client does not see any more it
+// will not delete again.
+func (v *view) deletedPod(call *model.Call) {
+	if call.Err != nil {
+		return
+	}
+	if cached := v.client.CachedPod(call.Name); cached != nil && cached.UID == call.Pod.UID {
+		v.deleted[call.Pod.UID] = true
 	}
 }
 

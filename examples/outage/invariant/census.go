@@ -98,16 +98,22 @@ func (s *Settings) rate(z *counts) float64 {
 	return 0
 }
 
-// readyStatus returns what a node's Ready condition says, Unknown if it has none.
+// readyStatus returns what a node's Ready condition says; empty if it has none.
 func readyStatus(node *corev1.Node) corev1.ConditionStatus {
 	if c := condition(node, corev1.NodeReady); c != nil {
 		return c.Status
 	}
-	return corev1.ConditionUnknown
+	return ""
 }
 
-// reported reports whether anybody has said of a node whether it is ready.
-func reported(node *corev1.Node) bool { return condition(node, corev1.NodeReady) != nil }
+// reported reports whether anybody has said of a node whether it is ready. Of a new
+// one that may take the startup grace period.
+func reported(node *corev1.Node) bool { return readyStatus(node) != "" }
+
+// saidIll reports whether a node was said not to be ready.
+func saidIll(node *corev1.Node) bool {
+	return reported(node) && readyStatus(node) != corev1.ConditionTrue
+}
 
 func condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
 	for i := range node.Status.Conditions {

@@ -32,8 +32,8 @@ func (c *checking) declared() {
 		if n.object == nil {
 			continue
 		}
-		m := c.world.Machine(n.name)
-		if m == nil {
+		m := n.machine
+		if m == nil || n.ready == corev1.ConditionUnknown {
 			continue
 		}
 		grace := c.settings.Grace
@@ -42,10 +42,6 @@ func (c *checking) declared() {
 			grace = max(grace, c.settings.StartupGrace)
 		}
 		if c.now <= heard+grace+c.settings.bound() {
-			continue
-		}
-		ready := condition(n.object, corev1.NodeReady)
-		if ready != nil && ready.Status == corev1.ConditionUnknown {
 			continue
 		}
 		if c.late(max(heard, c.calm) + grace) {
@@ -77,7 +73,8 @@ func (c *checking) wrongTaints(n *node) {
 	if !seen.heard && c.view.beats(n.name) > seen.beats {
 		seen.heard, seen.heardAt = true, c.now
 	}
-	if key := wrongTaint(n.object, true); key != "" && c.late(n.wrongSince) {
+	// Who is not ill may still be tainted so, until it is heard of: see below.
+	if key := wrongTaint(n.object, !saidIll(n.object)); key != "" && c.late(n.wrongSince) {
 		c.violated(TaintsFollow, n.name, "node %s has taint %s:NoSchedule though its state does not ask for it, or the other way around, since %v",
 			n.name, key, n.wrongSince)
 	}
@@ -113,7 +110,7 @@ func (c *checking) podsOfNodes() {
 		if len(n.newest.taints) > 0 && n.leave.due(c.now) {
 			c.leaving(n)
 		}
-		if readyStatus(n.object) == corev1.ConditionUnknown && n.mark.due(c.now) {
+		if n.ready == corev1.ConditionUnknown && n.mark.due(c.now) {
 			c.notReady(n)
 		}
 	}
@@ -184,13 +181,13 @@ func (c *checking) marks() {
 
 // idleTokens looks for nodes that wait though they need not.
 func (c *checking) idleTokens() {
-	if c.view.phase != acting {
+	if c.view.phase != acting || c.view.waiting() == 0 {
 		return
 	}
 	before := c.now - c.settings.bound()
 	for _, n := range c.inOrder {
 		seen := c.view.nodes[n.name]
-		if seen == nil || !seen.waits || !reported(seen.object) || seen.fell+c.settings.wave() > before || max(seen.waitsFrom, seen.movedAt, seen.reportedAt) > before {
+		if seen == nil || !seen.waits || seen.fell+c.settings.wave() > before || max(seen.waitsFrom, seen.movedAt) > before {
 			continue
 		}
 		if seen.calls > 0 || seen.doneAt > before || !c.late(seen.waitsFrom) || !seen.zone.idleSince(before) {

@@ -115,7 +115,7 @@ func (c *court) startClient() {
 // pass lets time pass.
 func (c *court) pass(d time.Duration) {
 	until := c.world.Now() + d
-	for c.world.Step(until) { //nolint:revive // the work is in the condition
+	for c.world.Step(until) {
 	}
 }
 

@@ -121,6 +121,10 @@ type seenZone struct {
 	rates   []period
 	// spent are the tokens that were used, as the sum of the rate over time until then.
 	spent []float64
+	// last is what that sum was when the last call was sent that used one: when it was
+	// decided is not known so exactly.
+	last float64
+	used bool
 }
 
 // period is a time with one rate, up to the next one. Sum is that of the rate over
@@ -194,6 +198,7 @@ const almost = 1e-3
 // there was one: tokens are used at least one apart.
 func (z *seenZone) spend(from, to time.Duration) bool {
 	at, last := z.sum(from), z.sum(to)
+	z.last, z.used = last, true
 	for len(z.spent) > 1 && z.spent[1] < z.sum(to-remember)-1 {
 		z.spent = z.spent[1:]
 	}
@@ -213,7 +218,7 @@ func (z *seenZone) idleSince(from time.Duration) bool {
 	if last.rate <= 0 || last.from > from {
 		return false
 	}
-	return len(z.spent) == 0 || z.sum(from)-z.spent[len(z.spent)-1] >= 1
+	return !z.used || z.sum(from)-z.last >= 1
 }
 
 // observeZone keeps the zones' counts.
@@ -251,7 +256,7 @@ func (v *view) leaveZone(n *seenNode) {
 
 // observeWaiting keeps which nodes wait for our NoExecute taint.
 func (v *view) observeWaiting(now time.Duration, n *seenNode) {
-	waits := !n.citizen.ready && !slices.ContainsFunc(n.taints, func(t seenTaint) bool { return illness(t.key) })
+	waits := saidIll(n.object) && !slices.ContainsFunc(n.taints, func(t seenTaint) bool { return illness(t.key) })
 	switch {
 	case waits == n.waits:
 	case !waits:

@@ -192,3 +192,12 @@ func TestTaintsFollow(t *testing.T) {
 	c.run(8 * time.Second)
 	c.guilty(invariant.TaintsFollow)
 }
+
+// A node that is ill in one way is not tainted for the other as well.
+func TestTaintsFollowKnowsThatANodeIsIllInOneWay(t *testing.T) {
+	c := newCourt(t, 4)
+	c.fall("a-0")
+	c.setTaints("a-0", noSchedule(corev1.TaintNodeUnreachable), noSchedule(corev1.TaintNodeNotReady))
+	c.run(8 * time.Second)
+	c.guilty(invariant.TaintsFollow)
+}

@@ -3,6 +3,7 @@ package invariant
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -63,21 +64,22 @@ func (j *Judge) judgeDeletion(s *sent, p *pod, w model.PodWrite) {
 
 // describe tells what a decision about a pod could be based on.
 func (p *pod) describe(d *decision) string {
-	text := fmt.Sprintf("bound at %v", p.bound)
+	var text strings.Builder
+	fmt.Fprintf(&text, "bound at %v", p.bound)
 	if !d.oursCount {
-		text += ", all zones down"
+		text.WriteString(", all zones down")
 	}
 	for on := d.node; on != nil; on = on.next {
-		text += fmt.Sprintf("; from %v on taints", on.at)
+		fmt.Fprintf(&text, "; from %v on taints", on.at)
 		for i := range on.taints {
 			t := &on.taints[i]
-			text += fmt.Sprintf(" %s (since %v, counts from %v)", t.key, t.stored, t.started)
+			fmt.Fprintf(&text, " %s (since %v, counts from %v)", t.key, t.stored, t.started)
 			if lasts, tolerated := patience(p.tolerations(), t); tolerated {
-				text += fmt.Sprintf(" tolerated for %v", lasts)
+				fmt.Fprintf(&text, " tolerated for %v", lasts)
 			}
 		}
 	}
-	return text
+	return text.String()
 }
 
 // foreignPodChange returns what a client has changed of a pod that is not its own.

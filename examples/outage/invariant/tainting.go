@@ -132,12 +132,13 @@ func (j *Judge) judgeRate(s *sent, n *seenNode, after time.Duration) {
 	}
 }
 
-// judgeOrder looks for a node that should have come first. A write may have failed
+// judgeOrder looks for a node that should have come first. Of newcomers it cannot be
+// said since when they wait. A write may have failed
 // without a call: who fears that it does not lead any more sends none. In a calm
 // that does not happen.
 func (j *Judge) judgeOrder(s *sent, n *seenNode, after time.Duration) {
 	since, calm := j.subject.Calm()
-	if !calm {
+	if !calm || n.newcomer() {
 		return
 	}
 	settled := since+j.settings.CalmBound <= s.at
@@ -148,7 +149,7 @@ func (j *Judge) judgeOrder(s *sent, n *seenNode, after time.Duration) {
 		}
 		switch {
 		case other == n, other.waitsFrom > after-slack, other.movedAt > after-slack:
-		case !settled && other.fell < since:
+		case other.newcomer(), !settled && other.fell < since:
 		case other.calls > 0, other.doneAt > after-slack, other.failedAt >= other.fell:
 		default:
 			j.violated(InOrder, n.name, "%s taints node %s, which it saw fall at %v, before node %s of the same zone, which it saw fall at %v",

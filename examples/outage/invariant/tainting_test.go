@@ -51,7 +51,7 @@ func TestWithinRateIsPerZoneAndForNewTaintsOnly(t *testing.T) {
 // A call that fails has cost its token.
 func TestWithinRateCountsFailures(t *testing.T) {
 	c := fallen(t)
-	end := c.world.FailCalls(1, []int{500})
+	end := c.world.FailCalls(1, []int{500}, model.Patch)
 	c.execute("a-0")
 	end()
 	c.execute("a-0")
@@ -111,7 +111,7 @@ func TestInOrder(t *testing.T) {
 	c.guilty(invariant.InOrder)
 
 	c = queue()
-	end := c.world.FailCalls(1, []int{500})
+	end := c.world.FailCalls(1, []int{500}, model.Patch)
 	c.execute("a-0")
 	end()
 	c.run(11 * time.Second)

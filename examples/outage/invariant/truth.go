@@ -17,7 +17,10 @@ type node struct {
 	oldest, newest *nodeVersion
 	kept           int
 	created        time.Duration
-	// readySince is since when Ready has its status.
+	// machine is what stands behind the name.
+	machine *model.Machine
+	// ready is what Ready says, since readySince.
+	ready      corev1.ConditionStatus
 	readySince time.Duration
 	// wrongSince is since when its taints of ours are not what its conditions ask for.
 	wrong      bool
@@ -77,21 +80,21 @@ func (j *Judge) storeNode(w model.NodeWrite) {
 	j.newest = version(w.After.ResourceVersion)
 	n := j.nodes[w.After.Name]
 	if n == nil {
-		n = &node{name: w.After.Name}
+		n = &node{name: w.After.Name, machine: j.world.Machine(w.After.Name)}
 		j.nodes[n.name] = n
 		j.inOrder = append(j.inOrder, n)
 	}
 	fresh := n.object == nil
 	if fresh {
-		n.created, n.readySince = now, now
-	} else if readyStatus(n.object) != readyStatus(w.After) {
-		n.readySince = now
+		n.created = now
+	}
+	if ready := readyStatus(w.After); fresh || ready != n.ready {
+		n.ready, n.readySince = ready, now
 		n.mark.cancel()
 	}
-	if w.Before != nil && !fresh && sameTaints(n.object.Spec.Taints, w.After.Spec.Taints) {
-		n.object = w.After
-	} else {
-		n.object = w.After
+	same := !fresh && sameTaints(n.object.Spec.Taints, w.After.Spec.Taints)
+	n.object = w.After
+	if !same {
 		j.addVersion(now, n)
 	}
 	j.counted(now, n, fresh)
@@ -298,7 +301,7 @@ func (j *Judge) bind(now time.Duration, p *pod) {
 	name := p.object.Spec.NodeName
 	n := j.nodes[name]
 	if n == nil {
-		n = &node{name: name}
+		n = &node{name: name, machine: j.world.Machine(name)}
 		n.append(&nodeVersion{version: j.newest, at: now})
 		j.nodes[name] = n
 		j.inOrder = append(j.inOrder, n)

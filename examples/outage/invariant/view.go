@@ -62,7 +62,9 @@ type seenNode struct {
 	// movedAt is when it came to its zone, from formerZone.
 	movedAt    time.Duration
 	formerZone *seenZone
-	// reportedAt is since when anybody says whether it is ready.
+	// reportedAt is since when anybody says whether it is ready. A newcomer, of which
+	// nobody did at first, counts as not ready from its creation on, but waits for
+	// nothing.
 	reportedAt time.Duration
 	// fell is since when it is not ready. Waits says that it is to get our NoExecute
 	// taint, since waitsFrom.
@@ -99,6 +101,8 @@ type seenTaint struct {
 	added   time.Duration
 	started time.Duration
 }
+
+func (n *seenNode) newcomer() bool { return n.reportedAt > n.fell }
 
 func (n *seenNode) taint(key string) *seenTaint {
 	if n == nil {

@@ -21,6 +21,7 @@ type faults struct {
 type errorFault struct {
 	share float64
 	codes []int
+	verbs []Verb
 }
 
 // staleFault makes watches of some kinds late, of one process or of all.
@@ -60,7 +61,7 @@ func (f *faults) journey(c *Client, call *Call) (there, back time.Duration) {
 		latency = *f.latency
 	}
 	total := latency.pick(c.random)
-	if f.errors != nil && call.Verb != List && hit(c.random, f.errors.share) {
+	if f.errors != nil && slices.Contains(f.errors.verbs, call.Verb) && hit(c.random, f.errors.share) {
 		code := f.errors.codes[c.random.IntN(len(f.errors.codes))]
 		call.Err = failure(call, code, "the scenario says so")
 		return total / 2, total - total/2
@@ -125,10 +126,10 @@ func (w *World) Down(forClients, forKubelets bool) (up func()) {
 	}
 }
 
-// FailCalls makes a share of the clients' calls fail with one of these HTTP status
-// codes, before they do anything.
-func (w *World) FailCalls(share float64, codes []int) (end func()) {
-	w.faults.errors = &errorFault{share, codes}
+// FailCalls makes a share of the clients' calls with one of the verbs fail with one
+// of the HTTP status codes, before they do anything.
+func (w *World) FailCalls(share float64, codes []int, verbs ...Verb) (end func()) {
+	w.faults.errors = &errorFault{share, codes, verbs}
 	return func() { w.faults.errors = nil }
 }
 

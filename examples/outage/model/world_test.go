@@ -180,7 +180,7 @@ func TestCallsMeetTheFaultsOfTheAPIServer(t *testing.T) {
 	require.ErrorIs(t, err, errConnection)
 	up()
 
-	end := w.FailCalls(1, []int{429})
+	end := w.FailCalls(1, []int{429}, Delete)
 	took, err := send()
 	require.True(t, apierrors.IsTooManyRequests(err))
 	require.Equal(t, 10*time.Millisecond, took)

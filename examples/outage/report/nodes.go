@@ -138,8 +138,14 @@ func (r *Recorder) nodeChanged(write model.NodeWrite) {
 	}
 	hadOurs := n.tainted()
 	r.takeTaints(n, after.Spec.Taints)
-	if hasOurs := n.tainted(); hasOurs != hadOurs && write.Call != nil {
-		r.taintedOrNot(n, write.Call, hasOurs)
+	switch hasOurs := n.tainted(); {
+	case write.Call == nil:
+	case hasOurs && !hadOurs:
+		n.district.tainted.hit(n.name)
+		n.district.taintings = append(n.district.taintings, write.Call.SentAt)
+		r.happened(Tainted, n)
+	case hadOurs && !hasOurs:
+		r.happened(Untainted, n)
 	}
 	if len(threats) > 0 && !n.threatened() {
 		r.spare(n, threats)
@@ -169,16 +175,6 @@ func (r *Recorder) readinessChanged(n *node, call *model.Call, was, is corev1.Co
 	case is == corev1.ConditionTrue && was != "":
 		r.happened(Recovered, n)
 	}
-}
-
-func (r *Recorder) taintedOrNot(n *node, call *model.Call, tainted bool) {
-	if !tainted {
-		r.happened(Untainted, n)
-		return
-	}
-	n.district.tainted.hit(n.name)
-	n.district.taintings = append(n.district.taintings, call.SentAt)
-	r.happened(Tainted, n)
 }
 
 // takeTaints takes over the NoExecute taints of a node. What was there before keeps

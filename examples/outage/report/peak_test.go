@@ -43,3 +43,10 @@ func TestARateGivesWhatItGaveInEachPartOfTheTime(t *testing.T) {
 	require.InDelta(t, 3+0.6, d.given(90*time.Second, 4*time.Minute), 1e-9)
 	require.Zero(t, (&district{}).given(0, time.Hour))
 }
+
+func TestLatenessIsTheMiddleAndTheWorst(t *testing.T) {
+	require.Nil(t, lateness(nil))
+	late := []time.Duration{3 * time.Second, 9 * time.Second, time.Second, -time.Second, 4 * time.Second}
+	require.Equal(t, &Late{Of: 5, Median: 3, Worst: 9}, lateness(late))
+	require.Equal(t, 3*time.Second, late[0], "it is not sorted for the caller")
+}

@@ -11,7 +11,7 @@ import (
 
 // WrotePod counts a pod that a controller tells to leave.
 func (r *Recorder) WrotePod(write model.PodWrite) {
-	if write.Call == nil || write.Call.Verb != model.Delete || write.Before.DeletionTimestamp != nil {
+	if write.Call == nil || write.Call.Verb != model.Delete { // a second delete writes nothing
 		return
 	}
 	pod := write.Before

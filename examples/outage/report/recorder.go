@@ -88,9 +88,11 @@ func Watch(s *simulation.Simulation, tell func(Line)) *Recorder {
 func (r *Recorder) tick() {
 	now := r.world.Now()
 	for i, m := range r.world.Machines() {
-		n := r.machines[i]
-		if silent := !m.Reaches(); silent != n.silent {
-			r.fellSilent(n, silent)
+		switch n, silent := r.machines[i], !m.Reaches(); {
+		case silent && !n.silent:
+			r.silenced(n)
+		case n.silent && !silent:
+			r.heard(n)
 		}
 	}
 	r.look()
@@ -98,13 +100,18 @@ func (r *Recorder) tick() {
 	r.world.At(now+lookEvery, r.tick)
 }
 
-func (r *Recorder) fellSilent(n *node, silent bool) {
-	n.silent = silent
-	switch {
-	case silent:
-		n.declared = n.ready == corev1.ConditionUnknown
-		r.happened(Silent, n)
-	case !n.declared:
+func (r *Recorder) silenced(n *node) {
+	n.silent = true
+	n.declared = n.ready == corev1.ConditionUnknown
+	r.happened(Silent, n)
+	r.weigh(n)
+}
+
+// heard takes note that a node is silent no more. Of one that was declared it is
+// told when it is ready again.
+func (r *Recorder) heard(n *node) {
+	n.silent = false
+	if !n.declared {
 		r.happened(Heard, n)
 	}
 	r.weigh(n)

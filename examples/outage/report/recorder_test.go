@@ -329,6 +329,7 @@ func TestJSONDecodesToTheSame(t *testing.T) {
 	document.Violations = append(document.Violations, report.Violation{At: 1.5, Invariant: "never early", Text: "pod"})
 	var data bytes.Buffer
 	require.NoError(t, json.NewEncoder(&data).Encode(document))
+	require.Contains(t, data.String(), `"settings":[]`, "no list is null")
 	decoded := &report.Document{}
 	decoder := json.NewDecoder(&data)
 	decoder.DisallowUnknownFields()

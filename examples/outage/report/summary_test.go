@@ -66,8 +66,61 @@ func TestAPodIsSparedOrEvictedButNotBoth(t *testing.T) {
 	require.Positive(t, spared)
 	require.Equal(t, report.Pods{Spared: spared}, a.Pods)
 
-	document, _ = play(t, small(flap, scenario.Step{At: minutes(13), Silence: &one}))
+	described := small(flap, scenario.Step{At: minutes(13), Silence: &one})
+	document, _ = play(t, described)
 	require.Equal(t, report.Pods{Evicted: spared}, document.Summary.Zones[0].Pods)
+	described.Duration = minutes(14)
+	document, _ = play(t, described)
+	require.Equal(t, report.Pods{Waiting: spared}, document.Summary.Zones[0].Pods)
+}
+
+// A node that is deleted while it is silent takes its pods with it.
+func TestPodsOfADeletedNodeAreNotSpared(t *testing.T) {
+	one := scenario.Nodes{Names: []string{"a-0"}}
+	document, _ := play(t, small(scenario.Step{At: minutes(3), Silence: &one}, scenario.Step{At: minutes(4.5), Delete: &one}))
+	require.Equal(t, 1, document.Summary.Zones[0].Tainted.Nodes)
+	require.Zero(t, document.Summary.Zones[0].Pods)
+}
+
+// A node that is not ready and then silent has one taint after the other, and its
+// pods are due as if it had been one.
+func TestADeadlineSurvivesTheSwapOfATaint(t *testing.T) {
+	one := scenario.Nodes{Names: []string{"a-0"}}
+	document, _ := play(t, small(scenario.Step{At: minutes(3), NotReady: &one}, scenario.Step{At: minutes(3.1), Silence: &one}))
+	a := document.Summary.Zones[0]
+	require.Equal(t, report.Hits{Nodes: 1, Times: 1}, a.Tainted, "swapping one for the other is no news")
+	require.Equal(t, 1, a.Declared.Nodes)
+	require.Positive(t, a.Late.Of)
+	require.Greater(t, a.Late.Median, report.Seconds(0))
+	require.Less(t, a.Late.Worst, report.Seconds(1.5))
+}
+
+// A node that moves takes its trouble with it, and leaves none behind.
+func TestTroubleMovesWithItsNode(t *testing.T) {
+	document, _ := play(t, small(
+		scenario.Step{At: minutes(3), NotReady: &scenario.Nodes{Names: []string{"b-0"}}},
+		scenario.Step{At: minutes(4), Move: &scenario.Move{Nodes: scenario.Nodes{Names: []string{"b-0"}}, Zone: "c"}},
+		scenario.Step{At: minutes(10), Silence: &scenario.Nodes{Names: []string{"b-1"}}},
+	))
+	b, c := document.Summary.Zones[1], document.Summary.Zones[2]
+	require.Positive(t, c.Pods.Evicted)
+	require.Less(t, c.Drain.Last, report.Seconds(30), "counted from when it came")
+	require.Positive(t, b.Pods.Evicted)
+	require.Less(t, b.Drain.Last, report.Seconds(3*60), "counted from the silence")
+}
+
+// When settling ends, nodes wait already: what they are given is counted from the
+// moment at which they are.
+func TestARateCountsFromTheFirstCallThatItAllows(t *testing.T) {
+	waiting := scenario.Nodes{Names: []string{"a-0", "a-1", "a-2", "a-3", "a-4", "a-5"}}
+	document, _ := play(t, small(
+		scenario.Step{At: minutes(3), For: minutes(3), Silence: &scenario.Nodes{All: true}},
+		scenario.Step{At: minutes(3), Silence: &waiting},
+	))
+	require.Equal(t, 6, document.Summary.Zones[0].Peak.Tainted, texts(document))
+	require.InDelta(t, 6, document.Summary.Zones[0].Peak.Limit, 0.01)
+	causes := lines(document, report.PhaseChanged, report.Tainted)
+	require.Equal(t, report.Tainted, causes[len(causes)-1].Kind, "what allows it is told before it")
 }
 
 // Time is counted from the beginning of each outage, not from that of the first.
@@ -104,9 +157,9 @@ func TestAnAdministratorsTaintIsTroubleToo(t *testing.T) {
 
 func TestNodesThatComeGoAndMove(t *testing.T) {
 	s := small(
-		scenario.Step{At: minutes(2), For: minutes(10), Move: &scenario.Move{Nodes: scenario.Nodes{Zone: "b", Rack: new(0)}, Zone: "c"}},
+		scenario.Step{At: minutes(2), Move: &scenario.Move{Nodes: scenario.Nodes{Zone: "b", Rack: new(0)}, Zone: "c"}},
 		scenario.Step{At: minutes(3), For: minutes(3), Silence: &scenario.Nodes{Zone: "b", Rack: new(0)}},
-		scenario.Step{At: minutes(8), For: minutes(2), Delete: &scenario.Nodes{Names: []string{"a-4", "a-5"}}},
+		scenario.Step{At: minutes(8), For: minutes(2), Delete: &scenario.Nodes{Names: []string{"b-1", "b-2"}}},
 		scenario.Step{At: minutes(15), For: minutes(2), NotReady: &scenario.Nodes{Names: []string{"a-7"}}},
 	)
 	document, counted := play(t, s)
@@ -119,9 +172,10 @@ func TestNodesThatComeGoAndMove(t *testing.T) {
 	require.Equal(t, counted.evicted["c"], c.Pods.Evicted)
 	require.Equal(t, 24, document.Summary.Cluster.Nodes)
 	for kind, says := range map[report.Kind][]string{
-		report.Moved:            {"3 nodes moved here (b-0, b-4, b-8)", "3 nodes moved here (b-0, b-4, b-8)"},
-		report.Deleted:          {"2 nodes deleted (a-4, a-5)"},
-		report.Registered:       {"2 nodes registered (a-4, a-5)"},
+		report.Moved:            {"3 nodes moved here (b-0, b-4, b-8)"},
+		report.Deleted:          {"2 nodes deleted (b-1, b-2)"},
+		report.Registered:       {"2 nodes registered (b-1, b-2)"},
+		report.Recovered:        {"3 nodes ready again (b-0, b-4, b-8)", "1 node ready again (a-7)"},
 		report.ReportedNotReady: {"1 node reported not ready (a-7)"},
 	} {
 		var got []string

@@ -3,6 +3,7 @@ package scenario
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -62,14 +63,26 @@ func (s *Step) fill() {
 	if s.APIDown != nil {
 		setDefault(&s.APIDown.For, Everybody)
 	}
-	if s.APIErrors != nil && len(s.APIErrors.Codes) == 0 {
-		s.APIErrors.Codes = []int{409, 429, 500, 503}
+	if s.APIErrors != nil {
+		s.APIErrors.fill()
 	}
 	if s.StaleWatch != nil {
 		s.StaleWatch.fill()
 	}
 	if s.BrokenWatch != nil {
 		s.BrokenWatch.fill()
+	}
+}
+
+// failingVerbs are those of the calls that can be made to fail.
+var failingVerbs = []string{"get", "patch", "delete", "update"}
+
+func (a *APIErrors) fill() {
+	if len(a.Codes) == 0 {
+		a.Codes = []int{409, 429, 500, 503}
+	}
+	if len(a.Verbs) == 0 {
+		a.Verbs = slices.Clone(failingVerbs)
 	}
 }
 

@@ -262,7 +262,7 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 	case 2:
 		s.APIDown = &scenario.APIDown{For: pick(r, "", scenario.Everybody, scenario.Controllers, scenario.Kubelets)}
 	case 3:
-		s.APIErrors = &scenario.APIErrors{Share: r.share(), Codes: pick(r, nil, []int{403, 409, 422}, []int{429, 500, 503, 504})}
+		s.APIErrors = &scenario.APIErrors{Share: r.share(), Codes: pick(r, nil, []int{403, 409, 422}, []int{429, 500, 503, 504}), Verbs: pick(r, nil, []string{"delete"}, []string{"get", "patch", "update"})}
 	case 4:
 		s.APILatency = new(r.span())
 	case 5:

@@ -231,6 +231,10 @@ type APIErrors struct {
 	// Codes are HTTP status codes, of which each failing call gets one; the default
 	// is all of 409, 429, 500 and 503.
 	Codes []int `json:"codes,omitempty"`
+	// Verbs are the calls that can fail, of get, patch, delete and update, which is what
+	// a leader does to its lease; the default is all of them. Like a webhook that lets
+	// nobody delete.
+	Verbs []string `json:"verbs,omitempty"`
 }
 
 // LostAnswers says how many answers are lost.

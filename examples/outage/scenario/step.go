@@ -184,6 +184,10 @@ func (a *APIErrors) check(c *checker, path string, _ *Step) {
 		c.check(slices.Contains(codes, code), item(path+".codes", i), "%d is no error that can be had; codes are 403, 409, 422, 429, 500, 503, 504", code)
 	}
 	once(c, path+".codes", a.Codes)
+	for i, verb := range a.Verbs {
+		c.check(slices.Contains(failingVerbs, verb), item(path+".verbs", i), "%s", missing("verb", verb, failingVerbs))
+	}
+	once(c, path+".verbs", a.Verbs)
 }
 
 func (l *LostAnswers) check(c *checker, path string, _ *Step) { c.share(path+".share", l.Share) }

@@ -85,7 +85,9 @@ func (s *Simulation) toControllers(step *scenario.Step) {
 		clients, kubelets := step.APIDown.For != scenario.Kubelets, step.APIDown.For != scenario.Controllers
 		begin = func() func() { return s.world.Down(clients, kubelets) }
 	case step.APIErrors != nil:
-		begin = func() func() { return s.world.FailCalls(step.APIErrors.Share, step.APIErrors.Codes) }
+		begin = func() func() {
+			return s.world.FailCalls(step.APIErrors.Share, step.APIErrors.Codes, verbs(step.APIErrors.Verbs)...)
+		}
 	case step.APILatency != nil:
 		settle = model.CallTimeout
 		begin = func() func() { return s.world.SlowCalls(span(*step.APILatency)) }
@@ -312,6 +314,14 @@ func (s *Simulation) split() (end func()) {
 		r.wake()
 	}
 	return func() { s.splitBrain-- }
+}
+
+func verbs(names []string) []model.Verb {
+	var all []model.Verb
+	for _, name := range names {
+		all = append(all, model.Verb(name))
+	}
+	return all
 }
 
 func matches(which *scenario.Watch) func(*model.Client, model.Kind) bool {
