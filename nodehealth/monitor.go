@@ -103,8 +103,8 @@ func NewMonitor(config Config, now time.Time) (*Monitor, error) {
 }
 
 // Synced says that the nodes and leases that existed when we started have been
-// observed. A lease that is seen first after that is a beat; before, it may be
-// of any age.
+// observed. A lease that is seen first after that is a beat. Before, it may be of
+// any age: its node has its grace period from then on, and is not heard of.
 func (m *Monitor) Synced() { m.synced = true }
 
 // ObserveNode takes a look at a node. A node that it sees for the first time has
@@ -149,6 +149,11 @@ func (m *Monitor) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
 	changed := !v.renewed.Equal(&renewed) || v.holder != holder
 	if !v.hasLease {
 		changed = m.synced
+		if !changed {
+			// The list of leases may be younger than that of nodes: what has beaten in
+			// between must not be cut short of it. It was not heard for that.
+			v.lastBeat = now
+		}
 	}
 	v.hasLease, v.renewed, v.holder = true, renewed, holder
 	if changed {

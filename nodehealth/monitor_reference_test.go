@@ -84,6 +84,9 @@ func (r *reference) observeLease(now time.Time, name, content string) {
 	r.see(now)
 	n := r.node(name)
 	changed := n.lease && n.leaseContent != content || !n.lease && r.synced
+	if !n.lease && !r.synced {
+		n.since = r.latest // no beat, but no younger list either
+	}
 	n.lease, n.leaseContent = true, content
 	if changed {
 		r.beat(n)
