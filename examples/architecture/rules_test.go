@@ -27,10 +27,22 @@ var edgeFiles = map[string]string{
 // timelessEdges are the edges that only call out: they neither read a clock nor
 // wait, and start no goroutine, so that a simulator can drive them in virtual
 // time. Each is a file of edgeFiles, or a folder of a program.
-var timelessEdges = []string{"eviction/delete.go", "examples/nodelifecycle/edge"}
+var timelessEdges = []string{
+	"eviction/delete.go", "examples/nodelifecycle/edge",
+	// And the simulator itself, whose runs have to be the same each time. Of the
+	// simulation two files are left out: one forges the readings of clocks, one
+	// hands contexts to the edges.
+	"examples/outage/model", "examples/outage/simulation/election.go",
+	"examples/outage/simulation/replica.go", "examples/outage/simulation/script.go",
+	"examples/outage/simulation/simulation.go",
+}
 
 // programCores are folders of programs that only decide.
-var programCores = []string{"examples/nodelifecycle/controller", "examples/nodelifecycle/options"}
+var programCores = []string{
+	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
+	"examples/outage/explore", "examples/outage/invariant", "examples/outage/report",
+	"examples/outage/scenario",
+}
 
 // topLevel is what the repository's root may hold, names with a leading dot apart.
 var topLevel = []string{

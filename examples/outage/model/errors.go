@@ -2,7 +2,6 @@ package model
 
 import (
 	"errors"
-	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,7 +29,7 @@ func conflict(call *Call, why string) error {
 // invalid is how kube-apiserver v1.37.1 answers a failed test of a JSON Patch: 422
 // without causes.
 func invalid(call *Call, why string) error {
-	return failure(call, http.StatusUnprocessableEntity, why)
+	return failure(call, 422, why)
 }
 
 // failure is an error with a status code.
