@@ -41,6 +41,10 @@ type Controller struct {
 
 	records []Record
 	synced  bool
+	// unjudged says that nodes have been observed since the zones were judged, the
+	// first of them at soiled.
+	unjudged bool
+	soiled   time.Time
 	// lifted says that our NoExecute taints are taken back: from the moment in
 	// which every zone is disrupted until nodes may be acted against again.
 	lifted    bool
@@ -142,6 +146,7 @@ func (c *Controller) Next(now time.Time) (time.Time, bool) {
 
 // Finish takes what came of an action.
 func (c *Controller) Finish(now time.Time, action Action, result Result) {
+	c.judgeWhatStood(now)
 	switch action := action.(type) {
 	case DeclareUnknown:
 		c.declared(now, action, result)
@@ -192,8 +197,23 @@ func (c *Controller) Pending() int { return c.evictions.Pending() }
 // Len returns how many nodes and pods the controller knows.
 func (c *Controller) Len() (nodes, pods int) { return len(c.nodes), len(c.pods) }
 
+// judgeWhatStood judges the zones before they change, if they have been for a while
+// as they are. Start is not asked while all workers are busy, and with an API server
+// that does not answer that can be long enough for an outage of all zones to come
+// and go. What was seen only for a moment does not count: a list may show a dead
+// cluster between its first node and its last.
+func (c *Controller) judgeWhatStood(now time.Time) {
+	if c.synced && c.unjudged && now.Sub(c.soiled) >= stood {
+		c.judge(now)
+	}
+}
+
+// stood is for how long.
+const stood = time.Second
+
 // judge applies what the zones have come to.
 func (c *Controller) judge(now time.Time) {
+	c.unjudged = false
 	judgement := c.zones.Judge(now)
 	for _, change := range judgement.Changes {
 		c.releases.SetLimit(now, change.Zone, rate.Limit(change.Rate))

@@ -134,3 +134,32 @@ func TestZ5DisruptionIsJudgedBeforeItIsActedOn(t *testing.T) {
 		require.NotContains(t, w.taintsOf(name), unreachableNoExecute, "the zone's rate is zero once it is known to be dead")
 	}
 }
+
+// Found by the simulation (seed 6396 of the first 10,000, 2026-11-21): all workers
+// were busy with an API server that took long to answer, and nobody asked for work
+// while the last ready node was Unknown for two seconds.
+func TestZ3OutageIsNoticedWhileAllWorkersAreBusy(t *testing.T) {
+	w := settled(t, "a")
+	for _, name := range w.names() {
+		w.report(name, corev1.ConditionFalse)
+	}
+	require.Equal(t, zone.Acting, w.c.Phase(), "it was not asked")
+	w.now = w.now.Add(2 * time.Second)
+	for _, name := range w.names() {
+		w.report(name, corev1.ConditionTrue)
+	}
+	w.act()
+	require.Equal(t, zone.Settling, w.c.Phase())
+}
+
+// But what a list shows between its first node and its last is not how it is.
+func TestZ3OutageSeenOnlyForAMomentIsNone(t *testing.T) {
+	w := settled(t, "a")
+	for _, name := range w.names() {
+		w.report(name, corev1.ConditionFalse)
+	}
+	w.now = w.now.Add(100 * time.Millisecond)
+	w.report("a-003", corev1.ConditionTrue)
+	w.act()
+	require.Equal(t, zone.Acting, w.c.Phase())
+}

@@ -53,6 +53,7 @@ func (w *ownWrite) newer(now time.Time, version string) bool {
 
 // ObserveNode takes a look at a node as the cache has it.
 func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
+	c.judgeWhatStood(now)
 	n, known := c.nodes[object.Name]
 	if known && n.object.UID != object.UID {
 		c.ForgetNode(now, object.Name)
@@ -73,6 +74,7 @@ func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
 
 // ForgetNode drops a node that was deleted.
 func (c *Controller) ForgetNode(now time.Time, name string) {
+	c.judgeWhatStood(now)
 	n, known := c.nodes[name]
 	if !known {
 		return
@@ -81,6 +83,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 	c.strike(n)
 	c.health.ForgetNode(name)
 	c.zones.Forget(name)
+	c.soil(now)
 	c.evictions.ForgetNode(now, name)
 	c.finishRelease(now, n, timedqueue.Nothing)
 	c.releases.Remove(name)
@@ -148,7 +151,15 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 		Ready:    n.ready == corev1.ConditionTrue,
 		Excluded: zone.Excluded(object),
 	})
+	c.soil(now)
 	c.place(now, n)
+}
+
+// soil notes that the zones may have changed.
+func (c *Controller) soil(now time.Time) {
+	if !c.unjudged {
+		c.unjudged, c.soiled = true, now
+	}
 }
 
 // place puts a node into the queues that it belongs in, and reports whether it

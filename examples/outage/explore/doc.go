@@ -7,7 +7,6 @@
 // A seed that fails is printed with its scenario as YAML. Both replay it: the seed
 // with -first, the file with the program outage.
 //
-// The package also proves that it would find something. In its tests there are
-// deliberate faults of the library, each a few changed characters of its source;
-// the same exploration has to catch every one.
+// That it would find something is shown by package mutations: deliberate faults of
+// the library, every one of which the same exploration has to catch.
 package explore

@@ -2,7 +2,4 @@
 
 package explore
 
-const (
-	defaultSeeds = 2000
-	raceDetector = false
-)
+const defaultSeeds = 2000

@@ -118,13 +118,24 @@ type seenZone struct {
 	key zoneKey
 	// waiting are the nodes that are to get our NoExecute taint, by when they fell.
 	waiting []*seenNode
-	rates   []period
+	// known is when the extent of its last wave of expiries is known.
+	known time.Duration
+	rates []period
 	// spent are the tokens that were used, as the sum of the rate over time until then.
 	spent []float64
 	// last is what that sum was when the last call was sent that used one: when it was
 	// decided is not known so exactly.
 	last float64
 	used bool
+}
+
+// fall takes note of a node that has fallen, and returns when the extent of what it
+// has fallen with is known: one wave after the first of them.
+func (z *seenZone) fall(now, wave time.Duration) time.Duration {
+	if now >= z.known {
+		z.known = now + wave
+	}
+	return z.known
 }
 
 // period is a time with one rate, up to the next one. Sum is that of the rate over
@@ -223,7 +234,8 @@ func (z *seenZone) idleSince(from time.Duration) bool {
 
 // observeZone keeps the zones' counts.
 func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bool) {
-	if !one.ready && (fresh || n.citizen.ready) {
+	falls := !one.ready && (fresh || n.citizen.ready)
+	if falls {
 		n.fell = now
 	}
 	if !fresh && n.citizen == one {
@@ -241,6 +253,9 @@ func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bo
 		v.leaveZone(n)
 	}
 	n.citizen, n.zone = one, v.zones[one.zone]
+	if falls {
+		n.known = n.zone.fall(now, v.judge.settings.wave())
+	}
 	if !fresh && moves {
 		n.movedAt, n.formerZone = now, former
 	}

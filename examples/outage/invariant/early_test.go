@@ -221,3 +221,39 @@ func TestNeverEarlyHoldsOurTimersInAnOutage(t *testing.T) {
 	c.evict(pod)
 	c.clean()
 }
+
+// Somebody swaps the taints and writes another time: it is the same illness.
+func TestNeverEarlyKeepsTheClockOfALineage(t *testing.T) {
+	c := newCourt(t, 4)
+	pod := c.ill("a-0")
+	c.run(patience - time.Second)
+	c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{c.noExecute(corev1.TaintNodeNotReady)} })
+	c.run(2 * time.Second)
+	c.evict(pod)
+	c.clean()
+}
+
+// A call waits for its client's rate, for a few milliseconds in this court.
+func TestNeverEarlyForgivesNewsWhileACallWaits(t *testing.T) {
+	c := newCourt(t, 4)
+	pod := c.ill("a-0")
+	c.run(patience + time.Second)
+	c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = nil })
+	c.pass(5 * time.Millisecond)
+	c.evict(pod)
+	c.clean()
+}
+
+// A taint that comes while the call is under way is no reason to have sent it.
+func TestNeverEarlyLooksAtTheTimeOfSending(t *testing.T) {
+	c := newCourt(t, 4)
+	c.checks = false
+	c.world.SlowCalls(model.Span{Min: 2 * time.Second, Max: 2 * time.Second})
+	c.world.After(500*time.Millisecond, func() {
+		c.world.Machine("a-0").Edit(func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
+		})
+	})
+	c.evict(c.podOn("a-0"))
+	c.guilty(invariant.NeverEarly)
+}

@@ -93,7 +93,7 @@ func TestNotDeclaredAliveNorTaintedBefore(t *testing.T) {
 		return c
 	}
 	born(startupGrace).clean()
-	born(wave).guilty(invariant.NotDeclaredAlive)
+	born(wave + time.Second).guilty(invariant.NotDeclaredAlive)
 }
 
 func TestDeclaredInTime(t *testing.T) {

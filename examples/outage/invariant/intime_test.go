@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -179,4 +180,24 @@ func TestNothingLeft(t *testing.T) {
 			c.guilty(invariant.NothingLeft)
 		})
 	}
+}
+
+// The two taints that say that a node is ill are one clock.
+func TestInTimeFollowsTheLineage(t *testing.T) {
+	c := newCourt(t, 4)
+	c.checks = false
+	set := func(key string) {
+		c.world.Machine("a-0").Edit(func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: key, Effect: corev1.TaintEffectNoExecute}}
+		})
+	}
+	set(corev1.TaintNodeNotReady)
+	c.run(patience - 10*time.Second)
+	set(corev1.TaintNodeUnreachable)
+	c.run(14 * time.Second)
+	c.judge.Check()
+	require.NotContains(t, c.found(), invariant.InTime)
+	c.run(4 * time.Second)
+	c.judge.Check()
+	require.Contains(t, c.found(), invariant.InTime)
 }

@@ -20,6 +20,11 @@ const (
 	// by what the client has seen. A call may have been decided a moment before it was
 	// sent: Settings.queueing, and not before the client's former call about the node.
 	WithinRate Invariant = "within the rate"
+	// KnownFirst: after the first node of a zone has fallen, by what the client sees, no
+	// node that falls within a wave of expiries (Settings.BeatInterval and a tenth) is
+	// given our NoExecute taint before that wave has passed: only then it is known
+	// what has happened to the zone. The next one to fall after it begins another wave.
+	KnownFirst Invariant = "known before it is acted on"
 	// InOrder: of two nodes of a zone that both wait for our NoExecute taint, the one
 	// that fell clearly more than a wave of expiries earlier comes first, if none of
 	// its writes has failed: none that was sent, and there was calm since it fell or

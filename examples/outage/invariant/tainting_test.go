@@ -90,6 +90,39 @@ func TestWithinRateIsByWhatTheClientSees(t *testing.T) {
 	c.clean()
 }
 
+// The second node of a wave waits only for as long as the first.
+func TestKnownFirst(t *testing.T) {
+	fell := func() (c *court, first time.Duration) {
+		c = newCourt(t, 8)
+		c.checks = false
+		c.fall("a-0")
+		first = c.world.Now()
+		c.runUntil(first + 5*time.Second)
+		restore := c.world.Machine("a-1").Fail()
+		t.Cleanup(restore)
+		c.run(time.Second)
+		return c, first
+	}
+	c, first := fell()
+	c.runUntil(first + wave)
+	c.execute("a-1")
+	c.clean()
+
+	c, first = fell()
+	c.runUntil(first + wave - time.Second)
+	c.execute("a-1")
+	c.guilty(invariant.KnownFirst)
+
+	c, first = fell()
+	c.runUntil(first + wave + time.Second)
+	c.execute("a-0")
+	restore := c.world.Machine("a-2").Fail()
+	t.Cleanup(restore)
+	c.run(wave - 500*time.Millisecond)
+	c.execute("a-2")
+	c.guilty(invariant.KnownFirst, "another wave has begun with it")
+}
+
 func TestInOrder(t *testing.T) {
 	queue := func() *court {
 		c := newCourt(t, 8)

@@ -1,6 +1,6 @@
 //go:build !race
 
-package explore
+package mutations
 
 import "github.com/kubelife/lifecycle/examples/outage/invariant"
 
@@ -171,7 +171,7 @@ var mutations = []mutation{
 		file:     "zone/tracker.go",
 		old:      `		m.notBefore = z.disrupted(t.now, t.config.Interval)`,
 		with:     `		m.notBefore = t.now.Add(0 * z.disrupted(t.now, t.config.Interval).Sub(t.now))`,
-		caughtBy: invariant.SparedInOutage,
+		caughtBy: invariant.KnownFirst,
 	},
 	{
 		name: "a change of tolerations is not seen",

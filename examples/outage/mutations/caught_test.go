@@ -1,10 +1,9 @@
 //go:build !race
 
-package explore
+package mutations
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +24,7 @@ func TestMutationsAreCaught(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			program := buildWith(t, m)
-			command := exec.CommandContext(t.Context(), program, "-test.run", "^TestRandomWorlds$", "-until", string(m.caughtBy), "-seeds", fmt.Sprint(*seeds))
+			command := exec.CommandContext(t.Context(), program, "-test.run", "^TestRandomWorlds$", "-until", string(m.caughtBy), "-seeds", seeds)
 			output, err := command.CombinedOutput()
 			require.NoError(t, err, "%q did not catch it:\n%s", m.caughtBy, output)
 			_, seed, found := strings.Cut(string(output), "FOUND ")
@@ -36,7 +35,10 @@ func TestMutationsAreCaught(t *testing.T) {
 	}
 }
 
-// buildWith builds this package's tests with a fault.
+// seeds is how many worlds a fault may take: as many as each run of the tests has.
+const seeds = "2000"
+
+// buildWith builds the tests of package explore with a fault.
 func buildWith(t *testing.T, m mutation) string {
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	require.NoError(t, err)
@@ -54,7 +56,7 @@ func buildWith(t *testing.T, m mutation) string {
 	require.NoError(t, os.WriteFile(overlayFile, overlay, 0o600))
 
 	program := filepath.Join(folder, "explore.test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", overlayFile, "-o", program, ".")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", overlayFile, "-o", program, "../explore")
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "build with the fault:\n%s", output)
 	return program
