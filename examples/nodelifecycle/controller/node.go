@@ -28,6 +28,9 @@ type node struct {
 	// episode is the time since which Ready is as it is: a number that no other
 	// episode of any node has. Pods are marked not ready once in each.
 	episode int
+	// settled is the object if it needs nothing as long as it stays as it is: it is
+	// ready, heard of and as it should be. Nearly all nodes are, nearly always.
+	settled *corev1.Node
 	// release is what the zone's queue has handed out while the taint that it
 	// allows is being written.
 	release *timedqueue.Item[string, struct{}]
@@ -165,6 +168,9 @@ func (c *Controller) soil(now time.Time) {
 // place puts a node into the queues that it belongs in, and reports whether it
 // needs a write.
 func (c *Controller) place(now time.Time, n *node) bool {
+	if n.settled == n.object && n.release == nil {
+		return false
+	}
 	name := n.object.Name
 	if c.wantsRelease(n) {
 		if !c.releases.Add(n.zone, name, struct{}{}, c.zones.NotBefore(name)) {
@@ -174,6 +180,9 @@ func (c *Controller) place(now time.Time, n *node) bool {
 		c.releases.Remove(name)
 	}
 	if !c.needsWrite(n, now) {
+		if n.ready == corev1.ConditionTrue && c.health.Heard(name) {
+			n.settled = n.object
+		}
 		return false
 	}
 	c.nodeLooks.Add(name, struct{}{}, now)
