@@ -127,6 +127,13 @@ func (r *Replica) newPerformer(client *model.Client) (*edge.Performer, error) {
 	})
 }
 
+// Crash kills the process. It comes back as after any end.
+func (r *Replica) Crash() {
+	if !r.gone() {
+		r.end("crash")
+	}
+}
+
 // end ends the process, by itself or not. Another life follows.
 func (r *Replica) end(why string) {
 	r.stop(why)

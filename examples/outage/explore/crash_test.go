@@ -1,0 +1,114 @@
+package explore
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/outage/simulation"
+)
+
+// crasher kills the process that sends the n-th call about nodes and pods: when the
+// call has left, when the API server has dealt with it, or when the answer is in.
+type crasher struct {
+	model.Unimpressed
+	simulation *simulation.Simulation
+	moment     string
+	countdown  int // to the crash
+	calls      int
+	crashes    int
+}
+
+func (c *crasher) Sent(call *model.Call)      { c.at("sent", call) }
+func (c *crasher) Processed(call *model.Call) { c.at("processed", call) }
+func (c *crasher) Answered(call *model.Call)  { c.at("answered", call) }
+
+// Noted counts the ends of processes.
+func (c *crasher) Noted(note model.Note) {
+	if note.Kind == model.Stopped {
+		c.crashes++
+	}
+}
+
+func (c *crasher) at(moment string, call *model.Call) {
+	if call.Verb == model.List || call.Kind == model.LeaderLease || moment != c.moment {
+		return
+	}
+	c.calls++
+	if c.countdown--; c.countdown != 0 {
+		return
+	}
+	c.simulation.World().After(0, func() {
+		for _, r := range c.simulation.Replicas() {
+			if r.Client() == call.Client {
+				r.Crash()
+			}
+		}
+	})
+}
+
+// A crash between any two steps, with a restart, breaks nothing: for each call of a
+// run there is one in which the process dies just before it arrives, one just after it
+// was dealt with, and one just after the answer.
+func TestCrashAtAnyStepBreaksNothing(t *testing.T) {
+	for name, script := range map[string][]scenario.Step{
+		"a node dies and comes back": {
+			{At: minutes(2), For: minutes(6), Silence: &scenario.Nodes{Names: []string{"a-0"}}},
+		},
+		"all nodes die and come back": {
+			{At: minutes(2), Silence: &scenario.Nodes{Names: []string{"b-1"}}, For: minutes(8)},
+			{At: minutes(4), For: minutes(3), Silence: &scenario.Nodes{All: true}},
+		},
+		"an administrator drains a node while another is not ready": {
+			{At: minutes(2), For: minutes(5), NotReady: &scenario.Nodes{Names: []string{"a-1"}}},
+			{At: minutes(3), For: minutes(4), Taint: &scenario.Taint{Nodes: scenario.Nodes{Names: []string{"b-0"}}, Key: "maintenance", Effect: "NoExecute"}},
+			{At: minutes(3), For: minutes(4), Cordon: &scenario.Nodes{Names: []string{"b-0"}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, moment := range []string{"sent", "processed", "answered"} {
+				calls := crashAt(t, script, moment, 0)
+				require.Greater(t, calls, 10, "nothing happens")
+				for n := 1; n <= calls; n++ {
+					crashAt(t, script, moment, n)
+				}
+			}
+		})
+	}
+}
+
+func minutes(n int) scenario.Duration { return scenario.Duration(time.Duration(n) * time.Minute) }
+
+// crashAt runs a script with a crash at the n-th call, none if n is zero, and returns
+// how many calls there were.
+func crashAt(t *testing.T, script []scenario.Step, moment string, n int) int {
+	seconds := int64(30)
+	description := &scenario.Scenario{
+		Name: "crash", Duration: minutes(25), Seed: 5,
+		Cluster: scenario.Cluster{
+			Zones: []scenario.Zone{{Name: "a", Nodes: 3}, {Name: "b", Nodes: 2}},
+			Workloads: []scenario.Workload{
+				{Name: "web", Replicas: 6, TolerationSeconds: &seconds, EveryTaint: true},
+				{Name: "database", Kind: scenario.StatefulSet, Replicas: 4, TolerationSeconds: new(int64(0))},
+			},
+		},
+		Controller: scenario.Controller{RestartAfter: scenario.Duration(time.Second), Flags: map[string]scenario.FlagValue{"leader-elect": "false"}},
+		Script:     script,
+	}
+	s, err := simulation.New(description)
+	require.NoError(t, err)
+	c := &crasher{simulation: s, moment: moment, countdown: n}
+	judge := s.Judge()
+	s.World().Watch(c)
+	judge.Quiet(20 * time.Minute)
+	s.Run()
+	judge.End()
+	require.Equal(t, min(n, 1), c.crashes)
+	require.Empty(t, judge.Violations(), "%s", fmt.Sprintf("crash when call %d is %s", n, moment))
+	return c.calls
+}
