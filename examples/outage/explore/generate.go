@@ -192,7 +192,7 @@ func (g *generator) toNodes(step *scenario.Step, long time.Duration) time.Durati
 		step.Touch = g.some()
 		return 0
 	case 6:
-		step.NodeClocks = &scenario.NodeClocks{Nodes: *g.some(), By: duration(g.between(-time.Hour, time.Hour))}
+		step.NodeClocks = &scenario.NodeClocks{Nodes: *g.some(), By: g.clockStep(time.Hour)}
 	default:
 		step.Taint = &scenario.Taint{
 			Nodes: *g.some(), Key: "maintenance",
@@ -258,11 +258,20 @@ func (g *generator) toControllers(step *scenario.Step, short time.Duration) time
 	case n < 8:
 		step.Pause = &scenario.Process{}
 	case n < 9 || g.scenario.Controller.Replicas < 2:
-		step.ControllerClock = &scenario.ControllerClock{By: duration(g.between(-time.Minute, time.Minute))}
+		step.ControllerClock = &scenario.ControllerClock{By: g.clockStep(time.Minute)}
 	default:
 		step.SplitBrain = &scenario.SplitBrain{}
 	}
 	return short
+}
+
+// clockStep returns a step of a clock, forward or back.
+func (g *generator) clockStep(longest time.Duration) scenario.Duration {
+	by := g.between(time.Second, longest)
+	if g.chance(0.5) {
+		by = -by
+	}
+	return duration(by)
 }
 
 // some chooses nodes.

@@ -104,9 +104,7 @@ func (v *view) answered(now time.Duration) {
 	v.lookBusy(now)
 	v.catchUp(now) // before it has a call to spare again
 	v.underWay--
-	if v.lower {
-		v.setRates(now)
-	}
+	v.freeAt = now
 }
 
 // isBusy notes that the client can send no other call now. A call that it sends as

@@ -27,8 +27,11 @@ type disruption struct {
 	heldFrom, heldTo time.Duration
 	// before is what was before the suspension.
 	before *disruption
-	// lower says that some zone's rate is to be lower as soon as the client is free.
-	lower bool
+	// lower says that some zone's rate is to be lower as soon as the client is free:
+	// when a call is answered, at freeAt, and no other follows in the same moment. One
+	// who reads before he writes is not free in between.
+	lower  bool
+	freeAt time.Duration
 	// dirty says that nodes have changed since the zones were judged, at dirtyAt.
 	dirty   bool
 	dirtyAt time.Duration
@@ -53,6 +56,9 @@ func (v *view) soil(now time.Duration) { v.dirty, v.dirtyAt = true, now }
 func (v *view) catchUp(now time.Duration) {
 	if v.dirty && v.dirtyAt < now {
 		v.judgeStates(v.dirtyAt)
+	}
+	if v.lower && !v.full() && v.freeAt < now {
+		v.setRates(v.freeAt)
 	}
 	v.endSettling(now)
 }
