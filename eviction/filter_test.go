@@ -1,0 +1,79 @@
+package eviction_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
+)
+
+func mirror(pod *corev1.Pod) {
+	pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "5e3b"}
+}
+
+func inPhase(phase corev1.PodPhase) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Status.Phase = phase }
+}
+
+func controlledBy(kind string, controller *bool) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.OwnerReferences = append(pod.OwnerReferences, metav1.OwnerReference{Kind: kind, Controller: controller})
+	}
+}
+
+func TestE7PodsThatCanBeLeftAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		change                      func(*corev1.Pod)
+		isMirror, isFinished, isOfD bool
+	}{
+		"a pod":                                   {change: func(*corev1.Pod) {}},
+		"a mirror pod":                            {change: mirror, isMirror: true},
+		"a pod that runs":                         {change: inPhase(corev1.PodRunning)},
+		"a pod that has succeeded":                {change: inPhase(corev1.PodSucceeded), isFinished: true},
+		"a pod that has failed":                   {change: inPhase(corev1.PodFailed), isFinished: true},
+		"a pod of a DaemonSet":                    {change: controlledBy("DaemonSet", new(true)), isOfD: true},
+		"a pod of a ReplicaSet":                   {change: controlledBy("ReplicaSet", new(true))},
+		"a pod that a DaemonSet lists":            {change: controlledBy("DaemonSet", nil)},
+		"a pod that a DaemonSet does not control": {change: controlledBy("DaemonSet", new(false))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := newPod("p")
+			test.change(pod)
+			require.Equal(t, test.isMirror, eviction.IsMirror(pod))
+			require.Equal(t, test.isFinished, eviction.IsFinished(pod))
+			require.Equal(t, test.isOfD, eviction.IsOfDaemonSet(pod))
+			require.Equal(t, test.isMirror || test.isFinished, eviction.AnyOf(eviction.IsMirror, eviction.IsFinished)(pod))
+			require.False(t, eviction.AnyOf()(pod))
+		})
+	}
+}
+
+// A pod that is exempt only as long as it runs to its end, say, leaves when it is
+// exempt no more.
+func TestE7ExemptionIsDecidedAnewWithEachLook(t *testing.T) {
+	c := runningWith(t, eviction.Config{Exempt: eviction.IsFinished}, newPod("p", inPhase(corev1.PodSucceeded)))
+	c.node(10, "n1", "a@10")
+	c.idle(20)
+	c.ObservePod(at(20), newPod("p", inPhase(corev1.PodRunning)))
+	c.start(20, "p")
+}
+
+// Like kubectl drain, but for what tolerates the taint: mirror pods and the pods of
+// DaemonSets stay.
+func ExampleAnyOf() {
+	config := eviction.Config{Exempt: eviction.AnyOf(eviction.IsMirror, eviction.IsOfDaemonSet)}
+	controls := true
+	agent := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name:            "agent",
+		OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "agent", Controller: &controls}},
+	}}
+	fmt.Println("agent is exempt:", config.Exempt(agent))
+	fmt.Println("web is exempt:", config.Exempt(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}))
+	// Output:
+	// agent is exempt: true
+	// web is exempt: false
+}
