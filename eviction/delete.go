@@ -128,7 +128,7 @@ func (d *Delete) Act(ctx context.Context, work Work) Report {
 			return d.failure(ctx, pods, work, err)
 		}
 		if marked.DeletionTimestamp != nil {
-			return Report{Outcome: AlreadyGone}
+			return Report{Outcome: AlreadyGone, Pod: marked}
 		}
 		if preconditions.ResourceVersion != nil {
 			preconditions.ResourceVersion = &marked.ResourceVersion

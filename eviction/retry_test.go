@@ -261,3 +261,14 @@ func TestE5MarkIsNotWrittenAgainWhenOnlyTheDeleteFailed(t *testing.T) {
 		s.acts(eviction.Evicted, "delete")
 	})
 }
+
+// What was observed while the action was under way is newer than what it reports of
+// its own write.
+func TestE5ReportDoesNotOverruleWhatWasObservedSince(t *testing.T) {
+	c := runningWith(t, twoSeconds, newPod("p"))
+	c.node(10, "n1", "a@10")
+	work := c.start(10, "p")[0]
+	c.ObservePod(at(11), newPod("p")) // somebody has taken the mark away
+	c.Finish(at(12), work, eviction.Report{Outcome: eviction.Failed, Err: errors.New("timeout"), Pod: newPod("p", marked)})
+	require.False(t, c.startOne(14, "p").Marked)
+}

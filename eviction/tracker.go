@@ -89,6 +89,7 @@ type pod struct {
 	marked  bool      // says that it is about to be evicted
 	gone    bool      // is terminating, or was found gone
 	acting  uint64    // which Start handed it out; zero when it does not act
+	looked  bool      // it was observed since then
 	retryAt time.Time // not before this, since an attempt has failed
 }
 
@@ -165,7 +166,7 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 	p.Tolerations = observed.Spec.Tolerations
 	p.generation = observed.Generation
 	p.exempt = t.config.Exempt != nil && t.config.Exempt(observed)
-	p.marked = Marked(observed)
+	p.marked, p.looked = Marked(observed), true
 	p.gone = p.gone || observed.DeletionTimestamp != nil
 	t.decide(now, p)
 }

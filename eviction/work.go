@@ -124,7 +124,7 @@ func (t *Tracker) Start(now time.Time) (Work, bool) {
 			continue
 		}
 		t.starts++
-		p.acting = t.starts
+		p.acting, p.looked = t.starts, false
 		verdict := t.rule(p).verdict(p.node.acting)
 		return Work{
 			Pod:        p.key,
@@ -156,7 +156,7 @@ func (t *Tracker) Finish(now time.Time, work Work, report Report) {
 		return
 	}
 	p.acting, p.retryAt = 0, time.Time{}
-	if report.Pod != nil && report.Pod.UID == p.key.UID {
+	if report.Pod != nil && report.Pod.UID == p.key.UID && !p.looked {
 		p.marked = Marked(report.Pod)
 	}
 	result := timedqueue.Result{Outcome: timedqueue.Failed, Wait: report.Wait}

@@ -82,6 +82,7 @@ type vitals struct {
 	hasLease  bool
 	renewed   metav1.MicroTime
 	holder    string
+	version   string // of the lease
 }
 
 // NewMonitor returns a monitor that knows no node.
@@ -155,7 +156,7 @@ func (m *Monitor) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
 			v.lastBeat = now
 		}
 	}
-	v.hasLease, v.renewed, v.holder = true, renewed, holder
+	v.hasLease, v.renewed, v.holder, v.version = true, renewed, holder, lease.ResourceVersion
 	if changed {
 		m.beat(now, lease.Name, v)
 	}
@@ -178,7 +179,7 @@ func (m *Monitor) ForgetLease(name string) {
 	if !ok {
 		return
 	}
-	v.hasLease, v.renewed, v.holder = false, metav1.MicroTime{}, ""
+	v.hasLease, v.renewed, v.holder, v.version = false, metav1.MicroTime{}, "", ""
 	m.dropUnused(name, v)
 }
 
@@ -189,10 +190,15 @@ func (m *Monitor) Len() int { return len(m.nodes) }
 type Silent struct {
 	Name string
 	UID  types.UID
-	// Since is when it was last heard of, or first seen, by our clock.
+	// Since is when it was last heard of, or first seen, by our clock: itself, or its
+	// lease if that was listed later.
 	Since time.Time
 	// Grace is the period that has passed since then.
 	Grace time.Duration
+	// LeaseVersion is the resourceVersion of its lease as it was observed last, empty
+	// if it has none. If a live read shows another one, the node is not silent: our
+	// cache, or whoever passes on what it sees, is behind.
+	LeaseVersion string
 
 	item timedqueue.Item[string, *vitals]
 }
@@ -225,7 +231,7 @@ func (m *Monitor) Start(now time.Time) (Silent, bool) {
 			m.expiry.Finish(now, item, timedqueue.Result{})
 			continue
 		}
-		return Silent{Name: item.Key, UID: v.uid, Since: v.lastBeat, Grace: grace, item: item}, true
+		return Silent{Name: item.Key, UID: v.uid, Since: v.lastBeat, Grace: grace, LeaseVersion: v.version, item: item}, true
 	}
 }
 
@@ -256,7 +262,8 @@ func (m *Monitor) Finish(now time.Time, silent Silent, finding Finding) {
 // Next returns when Start should be called next.
 func (m *Monitor) Next(now time.Time) (time.Time, bool) { return m.expiry.Next(m.advance(now)) }
 
-// LastBeat returns when a node was last heard of, or first seen, by our clock.
+// LastBeat returns when a node was last heard of, or first seen, by our clock, or
+// when its lease was first seen if that was later.
 func (m *Monitor) LastBeat(name string) (time.Time, bool) {
 	v, ok := m.nodes[name]
 	if !ok || !v.present {

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
@@ -21,7 +20,6 @@ type dispatcher = timedqueue.Dispatcher[controller.Action, controller.Result]
 // feed connects informers with the controller.
 type feed struct {
 	cluster, leases informers.SharedInformerFactory
-	leaseLister     coordinationlisters.LeaseNamespaceLister
 	synced          []cache.InformerSynced
 }
 
@@ -33,7 +31,6 @@ func newFeed(client kubernetes.Interface, rival *rival) *feed {
 		leases: informers.NewSharedInformerFactoryWithOptions(client, 0,
 			informers.WithNamespace(corev1.NamespaceNodeLease), informers.WithTransform(edge.Trim)),
 	}
-	f.leaseLister = f.leases.Coordination().V1().Leases().Lister().Leases(corev1.NamespaceNodeLease)
 	return f
 }
 
@@ -52,15 +49,6 @@ func (f *feed) connect(d *dispatcher, c *controller.Controller) error {
 	}
 	f.synced = []cache.InformerSynced{nodes.HasSynced, leases.HasSynced, pods.HasSynced}
 	return nil
-}
-
-// cachedLease returns the version of a node's lease that the cache has.
-func (f *feed) cachedLease(name string) (string, bool) {
-	lease, err := f.leaseLister.Get(name)
-	if err != nil { // there is none: a lister fails for no other reason
-		return "", false
-	}
-	return lease.ResourceVersion, true
 }
 
 // start starts the informers and waits until all that existed has been handed to

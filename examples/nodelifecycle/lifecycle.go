@@ -43,7 +43,7 @@ func newLifecycle(ctx context.Context, s *settings, client, eventClient kubernet
 	if l.metrics, err = newMetrics(l.registry, l); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	performer, err := newPerformer(s, client, l.feed, l.events, l.metrics)
+	performer, err := newPerformer(s, client, l.events, l.metrics)
 	if err != nil {
 		return nil, err
 	}

@@ -26,18 +26,17 @@ type performer struct {
 const callTimeout = 30 * time.Second
 
 // newPerformer returns what acts on a cluster through client.
-func newPerformer(s *settings, client kubernetes.Interface, feed *feed, events *events, metrics *metrics) (*performer, error) {
+func newPerformer(s *settings, client kubernetes.Interface, events *events, metrics *metrics) (*performer, error) {
 	evict, err := newEviction(s, client)
 	if err != nil {
 		return nil, err
 	}
 	acts, err := edge.NewPerformer(edge.PerformerConfig{
-		Nodes:       client.CoreV1().Nodes(),
-		Pods:        func(namespace string) edge.Pods { return client.CoreV1().Pods(namespace) },
-		Leases:      client.CoordinationV1().Leases(corev1.NamespaceNodeLease),
-		CachedLease: feed.cachedLease,
-		Evict:       evict,
-		Record:      events.record,
+		Nodes:  client.CoreV1().Nodes(),
+		Pods:   func(namespace string) edge.Pods { return client.CoreV1().Pods(namespace) },
+		Leases: client.CoordinationV1().Leases(corev1.NamespaceNodeLease),
+		Evict:  evict,
+		Record: events.record,
 	})
 	if err != nil {
 		return nil, err

@@ -41,8 +41,8 @@ type Controller struct {
 
 	records []Record
 	synced  bool
-	// unjudged says that nodes have been observed since the zones were judged, the
-	// first of them at soiled.
+	// unjudged says that the zones have changed since they were judged, the last time
+	// at soiled.
 	unjudged bool
 	soiled   time.Time
 	// lifted says that our NoExecute taints are taken back: from the moment in

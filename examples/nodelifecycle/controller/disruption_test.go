@@ -162,4 +162,33 @@ func TestZ3OutageSeenOnlyForAMomentIsNone(t *testing.T) {
 	w.report("a-003", corev1.ConditionTrue)
 	w.act()
 	require.Equal(t, zone.Acting, w.c.Phase())
+
+	// Nor does it become longer by something that had changed before.
+	w.report("a-003", corev1.ConditionTrue)
+	w.report("a-004", corev1.ConditionTrue)
+	w.now = w.now.Add(999 * time.Millisecond)
+	w.report("a-003", corev1.ConditionFalse)
+	w.report("a-004", corev1.ConditionFalse)
+	w.now = w.now.Add(time.Millisecond)
+	w.report("a-003", corev1.ConditionTrue)
+	w.act()
+	require.Equal(t, zone.Acting, w.c.Phase())
+}
+
+// Z3 holds also for a node that came with our taint and of which nothing was said.
+func TestZ3TaintOfANodeThatHasNeverReportedGoesToo(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.addNodes(1, "a")
+	created := w.addNode("new", "a").DeepCopy()
+	w.silent["new"] = true
+	created.Status.Conditions = nil
+	created.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
+	w.setNode(created)
+	w.start()
+	w.advance(time.Second)
+	require.Equal(t, []string{unreachableNoExecute}, w.taintsOf("new"))
+	w.report("a-000", corev1.ConditionFalse)
+	w.advance(time.Second)
+	require.Equal(t, zone.Suspended, w.c.Phase())
+	require.Empty(t, w.taintsOf("new"))
 }

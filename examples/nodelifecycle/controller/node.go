@@ -25,6 +25,9 @@ type node struct {
 	slot   int // in roll
 	zone   string
 	ready  corev1.ConditionStatus // empty while nobody has said
+	// counts is how its zone counts it, once it is counted.
+	counts  zone.Node
+	counted bool
 	// episode is the time since which Ready is as it is: a number that no other
 	// episode of any node has. Pods are marked not ready once in each.
 	episode int
@@ -86,7 +89,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 	c.strike(n)
 	c.health.ForgetNode(name)
 	c.zones.Forget(name)
-	c.soil(now)
+	c.unjudged, c.soiled = true, now
 	c.evictions.ForgetNode(now, name)
 	c.finishRelease(now, n, timedqueue.Nothing)
 	c.releases.Remove(name)
@@ -149,20 +152,13 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	}
 	c.health.ObserveNode(now, object)
 	c.evictions.ObserveNode(now, object)
-	c.zones.Observe(now, object.Name, zone.Node{
-		Zone:     n.zone,
-		Ready:    n.ready == corev1.ConditionTrue,
-		Excluded: zone.Excluded(object),
-	})
-	c.soil(now)
-	c.place(now, n)
-}
-
-// soil notes that the zones may have changed.
-func (c *Controller) soil(now time.Time) {
-	if !c.unjudged {
+	counts := zone.Node{Zone: n.zone, Ready: n.ready == corev1.ConditionTrue, Excluded: zone.Excluded(object)}
+	if !n.counted || counts != n.counts {
+		n.counted, n.counts = true, counts
+		c.zones.Observe(now, object.Name, counts)
 		c.unjudged, c.soiled = true, now
 	}
+	c.place(now, n)
 }
 
 // place puts a node into the queues that it belongs in, and reports whether it
@@ -180,7 +176,7 @@ func (c *Controller) place(now time.Time, n *node) bool {
 		c.releases.Remove(name)
 	}
 	if !c.needsWrite(n, now) {
-		if n.ready == corev1.ConditionTrue && c.health.Heard(name) {
+		if n.release == nil && n.ready == corev1.ConditionTrue && c.health.Heard(name) {
 			n.settled = n.object
 		}
 		return false
@@ -219,13 +215,17 @@ func (c *Controller) wantedTaints(n *node, now time.Time) ([]corev1.Taint, bool)
 		desired = append(desired, noExecute)
 	}
 	if n.ready == "" || !ill && !c.health.Heard(n.object.Name) {
-		return taints.Reconcile(n.object.Spec.Taints, desired, ownedUnheard, now)
+		return taints.Reconcile(n.object.Spec.Taints, desired, c.ownedUnheard, now)
 	}
 	return taints.Reconcile(n.object.Spec.Taints, desired, owned, now)
 }
 
-// ownedUnheard leaves out what only a heartbeat can take away.
-func ownedUnheard(t *corev1.Taint) bool {
+// ownedUnheard leaves out what only a heartbeat can take away, or an outage of all
+// zones.
+func (c *Controller) ownedUnheard(t *corev1.Taint) bool {
+	if c.lifted && taints.OwnsNoExecute(t) {
+		return true
+	}
 	return owned(t) && t.Key != corev1.TaintNodeNotReady && t.Key != corev1.TaintNodeUnreachable
 }
 
@@ -271,6 +271,9 @@ func (c *Controller) declared(now time.Time, action DeclareUnknown, result Resul
 	}
 	c.health.Finish(now, action.Silent, finding)
 	c.adoptNode(now, result.Node)
+	if n, known := c.nodes[action.Node.Name]; known && result.Alive {
+		c.place(now, n) // it is heard of now, which vouches for its conditions
+	}
 	if result.Node != nil && nodehealth.ReadyStatus(action.Node) == corev1.ConditionTrue {
 		c.tell(nodeReference(action.Node), corev1.EventTypeNormal, "NodeNotReady",
 			"Node %s status is now: NodeNotReady", action.Node.Name)
@@ -333,6 +336,9 @@ func (c *Controller) tainted(now time.Time, action PatchTaints, result Result) {
 			outcome = timedqueue.Failed // it waits for another token
 		}
 		c.finishRelease(now, n, outcome)
+		if outcome == timedqueue.Failed {
+			c.place(now, n) // it may have recovered meanwhile, and not wait any more
+		}
 	}
 	c.adoptNode(now, result.Node)
 	c.finishLook(now, action.look, result.Err)

@@ -271,3 +271,53 @@ func TestMarkOfAFailedEvictionIsRememberedUntilTheCacheShowsIt(t *testing.T) {
 	w.now = w.now.Add(time.Second)
 	require.True(t, evict().Work.Marked)
 }
+
+// A closer look that finds a heartbeat vouches for the node's conditions like the
+// heartbeat itself: the taint of a node that is ready goes, without a look at all
+// nodes.
+func TestNodeFoundAliveLosesItsTaint(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.addNodes(3, "a")
+	tainted := w.nodes["a-000"].DeepCopy()
+	tainted.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}}
+	w.setNode(tainted)
+	w.silent["a-000"] = true
+	w.start()
+	w.act()
+	require.Equal(t, []string{unreachableNoSchedule}, w.taintsOf("a-000"), "it may have died after it said that it was ready")
+	w.now = w.now.Add(grace)
+	for range 3 { // all have been silent for so long
+		action, ok := w.c.Start(w.now)
+		require.True(t, ok)
+		require.IsType(t, DeclareUnknown{}, action)
+		w.c.Finish(w.now, action, Result{Alive: true})
+	}
+	w.act()
+	require.Empty(t, w.taintsOf("a-000"))
+}
+
+// A node that is back while its taint is being written, which then fails, waits for
+// no taint any more. When it falls again it is a new disruption, whose extent has to
+// be known first.
+func TestReleaseThatFailedDoesNotOutliveTheRecovery(t *testing.T) {
+	w := settled(t, "a", "b")
+	w.silent["a-000"] = true
+	released := false
+	w.fail = func(action Action) error {
+		patch, is := action.(PatchTaints)
+		if !is || !patch.Released {
+			return nil
+		}
+		released, w.fail = true, nil
+		w.silent["a-000"] = false
+		w.beat("a-000") // while the write is under way
+		return errServer
+	}
+	for range 100 {
+		if w.advance(time.Second); released {
+			break
+		}
+	}
+	require.True(t, released)
+	require.Zero(t, w.c.Queued(w.c.nodes["a-000"].zone))
+}

@@ -45,9 +45,6 @@ type PerformerConfig struct {
 	// Leases reads the leases of the namespace kube-node-lease from the API server,
 	// not from a cache.
 	Leases Leases
-	// CachedLease returns the resourceVersion of the lease of that name in the cache
-	// that feeds the controller, and false when the cache has none.
-	CachedLease func(name string) (version string, ok bool)
 	// Evict does what controller.Evict asks for.
 	Evict eviction.Action
 	// Record takes the Events that the controller wants recorded. Nil drops them.
@@ -63,7 +60,6 @@ func (c PerformerConfig) Validate() error {
 		{"Nodes", c.Nodes == nil},
 		{"Pods", c.Pods == nil},
 		{"Leases", c.Leases == nil},
-		{"CachedLease", c.CachedLease == nil},
 		{"Evict", c.Evict == nil},
 	} {
 		if field.missing {
@@ -117,21 +113,19 @@ func (p *Performer) Perform(ctx context.Context, action controller.Action) contr
 }
 
 // declareUnknown reads the node's lease first. If the API server has another
-// version of it than our cache, it is the cache that is behind and not the node.
-// A lease that the cache does not have at all is the plainest case of that: the
-// node has just been heard of for the first time. That the API server has none is
-// no sign of life. What the read would have said when it fails nobody knows, so
-// nothing is declared, and the controller asks again.
-//
-// The cache is looked at first: a heartbeat may reach it while the read is under
-// way, and then the two agree about a node that is alive.
+// version of it than the controller had seen when it decided, it is what the
+// controller sees that is behind, and not the node. It does not help to ask our cache
+// here: a heartbeat can reach it before the controller, or while the read is under
+// way. A lease that the controller had not seen at all is the plainest case: the node
+// has just been heard of for the first time. That the API server has none is no sign
+// of life. What the read would have said when it fails nobody knows, so nothing is
+// declared, and the controller asks again.
 func (p *Performer) declareUnknown(ctx context.Context, action controller.DeclareUnknown) controller.Result {
-	version, cached := p.config.CachedLease(action.Node.Name)
 	live, err := p.config.Leases.Get(ctx, action.Node.Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return controller.Result{Err: fmt.Errorf("read lease of silent node: %w", err)}
 	}
-	if err == nil && (!cached || version != live.ResourceVersion) {
+	if err == nil && action.Silent.LeaseVersion != live.ResourceVersion {
 		return controller.Result{Alive: true}
 	}
 	return p.patchNode(ctx, action.Node, action.Patch)

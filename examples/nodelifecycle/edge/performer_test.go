@@ -17,6 +17,7 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
+	"github.com/kubelife/lifecycle/nodehealth"
 )
 
 // The typed clients of client-go fit as they are.
@@ -34,8 +35,6 @@ type api struct {
 	failed error                 // of every patch
 	lease  *coordinationv1.Lease // what the API server has
 	unread error                 // of the read of the lease
-	during func()                // happens while the lease is read
-	cached string                // the version in the cache, "" for none
 	evict  []eviction.Work
 	told   []controller.Record
 }
@@ -56,10 +55,9 @@ func (a *api) performer(t *testing.T) *edge.Performer {
 
 func (a *api) config() edge.PerformerConfig {
 	return edge.PerformerConfig{
-		Nodes:       nodes{a},
-		Pods:        func(namespace string) edge.Pods { return pods{a, namespace} },
-		Leases:      leases{a},
-		CachedLease: func(string) (string, bool) { return a.cached, a.cached != "" },
+		Nodes:  nodes{a},
+		Pods:   func(namespace string) edge.Pods { return pods{a, namespace} },
+		Leases: leases{a},
 		Evict: func(_ context.Context, work eviction.Work) eviction.Report {
 			a.evict = append(a.evict, work)
 			return eviction.Report{Outcome: eviction.NotDue}
@@ -91,9 +89,6 @@ type leases struct{ *api }
 
 func (l leases) Get(_ context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
 	l.calls = append(l.calls, call{verb: "get lease", name: name})
-	if l.during != nil {
-		l.during()
-	}
 	return l.lease, l.unread
 }
 
@@ -103,17 +98,22 @@ var (
 	taintsPatch = controller.Patch{Type: types.JSONPatchType, Data: []byte("[taints]")}
 	readLease   = call{verb: "get lease", name: "n1"}
 	declared    = call{"patch node", "", "n1", statusPatch.Type, "{status}", []string{"status"}}
-	declare     = controller.DeclareUnknown{Node: node, Patch: statusPatch}
+	declare     = declareWith("7")
 	errServer   = errors.New("the API server is not available")
 )
+
+// declareWith is the action when the controller has seen that version of the lease.
+func declareWith(version string) controller.DeclareUnknown {
+	return controller.DeclareUnknown{Node: node, Silent: nodehealth.Silent{LeaseVersion: version}, Patch: statusPatch}
+}
 
 func leaseOfVersion(version string) *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "n1", ResourceVersion: version}}
 }
 
 // A silent node is declared if the API server knows no more of it than the cache.
-func TestSilentNodeIsDeclaredWhenItsLeaseIsThatOfTheCache(t *testing.T) {
-	a := &api{lease: leaseOfVersion("7"), cached: "7"}
+func TestSilentNodeIsDeclaredWhenItsLeaseIsTheOneThatWasSeen(t *testing.T) {
+	a := &api{lease: leaseOfVersion("7")}
 	result := a.performer(t).Perform(t.Context(), declare)
 	require.NoError(t, result.Err)
 	require.False(t, result.Alive)
@@ -122,35 +122,24 @@ func TestSilentNodeIsDeclaredWhenItsLeaseIsThatOfTheCache(t *testing.T) {
 }
 
 // H4: it is the cache that is behind.
-func TestNodeWithANewerLeaseThanTheCacheIsAlive(t *testing.T) {
-	a := &api{lease: leaseOfVersion("9"), cached: "7"}
-	require.Equal(t, controller.Result{Alive: true}, a.performer(t).Perform(t.Context(), declare))
-	require.Equal(t, []call{readLease}, a.calls, "nothing is written")
-}
-
-// The node has beaten for the first time, and our watch has not told us yet.
-func TestNodeWithALeaseThatTheCacheDoesNotHaveYetIsAlive(t *testing.T) {
+func TestNodeWithANewerLeaseThanTheOneThatWasSeenIsAlive(t *testing.T) {
 	a := &api{lease: leaseOfVersion("9")}
 	require.Equal(t, controller.Result{Alive: true}, a.performer(t).Perform(t.Context(), declare))
 	require.Equal(t, []call{readLease}, a.calls, "nothing is written")
 }
 
-// H4. Found by the simulation (seed 946 of examples/outage/explore, 2026-11-21):
-// with a watch that was late and a read that was slow, the heartbeat that the read
-// had found was in the cache by the time its answer came, and the node was
-// declared.
-func TestHeartbeatThatReachesTheCacheDuringTheReadIsSeen(t *testing.T) {
-	a := &api{lease: leaseOfVersion("9"), cached: "7"}
-	a.during = func() { a.cached = "9" }
+// The node has beaten for the first time, and our watch has not told us yet.
+func TestNodeWhoseLeaseWasNotSeenYetIsAlive(t *testing.T) {
+	a := &api{lease: leaseOfVersion("9")}
 	require.Equal(t, controller.Result{Alive: true}, a.performer(t).Perform(t.Context(), declare))
 	require.Equal(t, []call{readLease}, a.calls, "nothing is written")
 }
 
 // No lease is no sign of life, whether or not the cache still has one.
 func TestSilentNodeWithoutALeaseIsDeclared(t *testing.T) {
-	for _, cached := range []string{"", "7"} {
-		a := &api{unread: apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "n1"), cached: cached}
-		result := a.performer(t).Perform(t.Context(), declare)
+	for _, seen := range []string{"", "7"} {
+		a := &api{unread: apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "n1")}
+		result := a.performer(t).Perform(t.Context(), declareWith(seen))
 		require.NoError(t, result.Err)
 		require.NotNil(t, result.Node)
 		require.Equal(t, []call{readLease, declared}, a.calls)
@@ -159,7 +148,7 @@ func TestSilentNodeWithoutALeaseIsDeclared(t *testing.T) {
 
 // H4: a failed read means not declared, and tried again.
 func TestNodeWhoseLeaseCannotBeReadIsNotDeclared(t *testing.T) {
-	a := &api{unread: errServer, lease: leaseOfVersion("7"), cached: "7"}
+	a := &api{unread: errServer, lease: leaseOfVersion("7")}
 	result := a.performer(t).Perform(t.Context(), declare)
 	require.ErrorIs(t, result.Err, errServer)
 	require.ErrorContains(t, result.Err, "read lease of silent node")
@@ -203,7 +192,7 @@ func TestEachWriteIsOneCall(t *testing.T) {
 }
 
 func TestFailedDeclarationReturnsNoNode(t *testing.T) {
-	a := &api{failed: errServer, lease: leaseOfVersion("7"), cached: "7"}
+	a := &api{failed: errServer, lease: leaseOfVersion("7")}
 	require.Equal(t, controller.Result{Err: errServer}, a.performer(t).Perform(t.Context(), declare))
 }
 
@@ -232,11 +221,10 @@ func TestRecordIsPassedOnIfSomebodyWantsIt(t *testing.T) {
 
 func TestPerformerNamesWhatIsMissing(t *testing.T) {
 	for field, remove := range map[string]func(*edge.PerformerConfig){
-		"Nodes":       func(c *edge.PerformerConfig) { c.Nodes = nil },
-		"Pods":        func(c *edge.PerformerConfig) { c.Pods = nil },
-		"Leases":      func(c *edge.PerformerConfig) { c.Leases = nil },
-		"CachedLease": func(c *edge.PerformerConfig) { c.CachedLease = nil },
-		"Evict":       func(c *edge.PerformerConfig) { c.Evict = nil },
+		"Nodes":  func(c *edge.PerformerConfig) { c.Nodes = nil },
+		"Pods":   func(c *edge.PerformerConfig) { c.Pods = nil },
+		"Leases": func(c *edge.PerformerConfig) { c.Leases = nil },
+		"Evict":  func(c *edge.PerformerConfig) { c.Evict = nil },
 	} {
 		config := (&api{}).config()
 		remove(&config)

@@ -7,8 +7,8 @@ import (
 )
 
 // Shrink returns a scenario that still fails and from which nothing can be taken
-// away any more without it passing: no step, no zone, no workload, no process, no
-// setting. It tries at most so many scenarios, and what it has by then it returns.
+// away any more without it passing: no step, no zone, no node, no workload, no
+// process. It tries at most so many scenarios, and what it has by then it returns.
 func Shrink(failing *scenario.Scenario, fails func(*scenario.Scenario) bool, tries int) *scenario.Scenario {
 	best := failing
 	for {

@@ -22,7 +22,7 @@ type Client struct {
 	world   *World
 	random  *rand.Rand
 	watches [kinds]*watch
-	paused  bool
+	paused  int
 	stopped bool
 	// held is what has to be done as soon as the process goes on.
 	held []func()
@@ -53,15 +53,6 @@ func (c *Client) Synced() bool {
 	return true
 }
 
-// CachedLeaseVersion returns the version of a lease that the client has seen last.
-func (c *Client) CachedLeaseVersion(name string) (string, bool) {
-	cached, ok := c.watches[Leases].cached[name]
-	if !ok {
-		return "", false
-	}
-	return cached.GetResourceVersion(), true
-}
-
 // CachedNode returns a node as the client has seen it last, or nil.
 func (c *Client) CachedNode(name string) *corev1.Node { return asNode(c.watches[Nodes].cached[name]) }
 
@@ -86,15 +77,15 @@ func (c *Client) Stop() {
 	c.world.faults.clients = slices.DeleteFunc(c.world.faults.clients, func(other *Client) bool { return other == c })
 }
 
-// Stopped reports whether the process has ended, Paused whether it stands still.
+// Stopped reports whether the process has ended.
 func (c *Client) Stopped() bool { return c.stopped }
 
 // Paused reports whether the process stands still.
-func (c *Client) Paused() bool { return c.paused }
+func (c *Client) Paused() bool { return c.paused > 0 }
 
 // Pause makes the process stand still. What reaches it waits.
 func (c *Client) Pause() {
-	c.paused = true
+	c.paused++
 	c.world.Note(Note{Paused, c, ""})
 }
 
@@ -102,10 +93,12 @@ func (c *Client) Pause() {
 // its watches have received: the worst order for a controller that counts on its
 // cache.
 func (c *Client) Resume() {
-	if !c.paused || c.stopped {
+	if c.paused == 0 || c.stopped {
 		return
 	}
-	c.paused = false
+	if c.paused--; c.paused > 0 {
+		return // somebody else has paused it too
+	}
 	c.world.Note(Note{Resumed, c, ""})
 	held := c.held
 	c.held = nil
@@ -135,7 +128,7 @@ func (c *Client) release() {
 func (c *Client) Do(do func()) {
 	switch {
 	case c.stopped:
-	case c.paused:
+	case c.paused > 0:
 		c.held = append(c.held, do)
 	default:
 		do()

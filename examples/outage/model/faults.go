@@ -12,9 +12,9 @@ type faults struct {
 
 	downForClients  int // how many say so
 	downForKubelets int
-	latency         *Span
-	errors          *errorFault
-	lostShare       float64
+	latencies       []*Span       // the last one counts
+	errors          []*errorFault // each may fail a call
+	lostShares      []*float64
 	staleWatches    []*staleFault
 }
 
@@ -57,22 +57,42 @@ func (f *faults) journey(c *Client, call *Call) (there, back time.Duration) {
 		return refusedAfter, 0
 	}
 	latency := c.world.config.Latency
-	if f.latency != nil {
-		latency = *f.latency
+	if n := len(f.latencies); n > 0 {
+		latency = *f.latencies[n-1]
 	}
 	total := latency.pick(c.random)
-	if f.errors != nil && slices.Contains(f.errors.verbs, call.Verb) && hit(c.random, f.errors.share) {
-		code := f.errors.codes[c.random.IntN(len(f.errors.codes))]
-		call.Err = failure(call, code, "the scenario says so")
+	if f.fails(c, call) {
 		return total / 2, total - total/2
 	}
-	if total > CallTimeout || call.Verb != List && f.lostShare > 0 && hit(c.random, f.lostShare) {
+	if total > CallTimeout || f.loses(c, call) {
 		// It arrives all the same, but its caller has given up.
 		call.lost = true
 		there = min(total/2, CallTimeout)
 		return there, CallTimeout - there
 	}
 	return total / 2, total - total/2
+}
+
+// fails decides whether a call is to fail.
+func (f *faults) fails(c *Client, call *Call) bool {
+	for _, fault := range f.errors {
+		if slices.Contains(fault.verbs, call.Verb) && hit(c.random, fault.share) {
+			code := fault.codes[c.random.IntN(len(fault.codes))]
+			call.Err = failure(call, code, "the scenario says so")
+			return true
+		}
+	}
+	return false
+}
+
+// loses decides whether the answer to a call is to be lost.
+func (f *faults) loses(c *Client, call *Call) bool {
+	for _, share := range f.lostShares {
+		if call.Verb != List && hit(c.random, *share) {
+			return true
+		}
+	}
+	return false
 }
 
 // lose takes the answer away from a call that has got through, when the API
@@ -129,32 +149,33 @@ func (w *World) Down(forClients, forKubelets bool) (up func()) {
 // FailCalls makes a share of the clients' calls with one of the verbs fail with one
 // of the HTTP status codes, before they do anything.
 func (w *World) FailCalls(share float64, codes []int, verbs ...Verb) (end func()) {
-	w.faults.errors = &errorFault{share, codes, verbs}
-	return func() { w.faults.errors = nil }
+	return during(&w.faults.errors, &errorFault{share, codes, verbs})
 }
 
 // SlowCalls makes calls take another time. One that takes longer than CallTimeout
 // does what it asks for, and its caller sees a timeout.
 func (w *World) SlowCalls(latency Span) (end func()) {
-	w.faults.latency = &latency
-	return func() { w.faults.latency = nil }
+	return during(&w.faults.latencies, &latency)
 }
 
 // LoseAnswers makes a share of the calls do what they ask for, and their callers
 // see a timeout.
 func (w *World) LoseAnswers(share float64) (end func()) {
-	w.faults.lostShare = share
-	return func() { w.faults.lostShare = 0 }
+	return during(&w.faults.lostShares, &share)
+}
+
+// during adds a fault to others of its kind, until end is called.
+func during[T any](all *[]*T, fault *T) (end func()) {
+	*all = append(*all, fault)
+	return func() {
+		*all = slices.DeleteFunc(*all, func(other *T) bool { return other == fault })
+	}
 }
 
 // DelayWatches makes what the watches see late, and in an order of its own for
 // each object.
 func (w *World) DelayWatches(delay Span, match func(*Client, Kind) bool) (end func()) {
-	fault := &staleFault{delay, match}
-	w.faults.staleWatches = append(w.faults.staleWatches, fault)
-	return func() {
-		w.faults.staleWatches = slices.DeleteFunc(w.faults.staleWatches, func(other *staleFault) bool { return other == fault })
-	}
+	return during(&w.faults.staleWatches, &staleFault{delay, match})
 }
 
 // BreakWatches makes watches drop events, until mend makes them list again.

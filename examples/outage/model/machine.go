@@ -89,9 +89,6 @@ func (m *Machine) Reaches() bool { return m.silent == 0 && m.world.faults.downFo
 // Registered returns the UID of the machine's node, or nothing if it has none.
 func (m *Machine) Registered() types.UID { return m.registered }
 
-// Ready is what the kubelet says, if it can.
-func (m *Machine) Ready() bool { return m.notReady == 0 }
-
 func (m *Machine) register() {
 	w := m.world
 	m.registered = types.UID(fmt.Sprintf("%s-%d", m.Name, w.nextSerial()))
@@ -132,14 +129,14 @@ func (m *Machine) speak() {
 
 // status is what the kubelet says of one of its conditions.
 func (m *Machine) status(kind corev1.NodeConditionType) corev1.ConditionStatus {
-	bad := false
+	holds := false
 	switch kind {
 	case corev1.NodeReady:
-		bad = m.notReady == 0 // which is good
+		holds = m.notReady == 0
 	case corev1.NodeMemoryPressure:
-		bad = m.pressured > 0
+		holds = m.pressured > 0
 	}
-	if bad {
+	if holds {
 		return corev1.ConditionTrue
 	}
 	return corev1.ConditionFalse

@@ -52,7 +52,7 @@ func patchNode(before *corev1.Node, call *Call) (*corev1.Node, error) {
 	if err := apply(call, part, &patched); err != nil {
 		return nil, err
 	}
-	if err := samePerson(call, part.Metadata, patched.Metadata); err != nil {
+	if err := sameObject(call, part.Metadata, patched.Metadata); err != nil {
 		return nil, err
 	}
 	after := *before
@@ -75,7 +75,7 @@ func patchPod(before *corev1.Pod, call *Call) (*corev1.Pod, error) {
 	if err := apply(call, part, &patched); err != nil {
 		return nil, err
 	}
-	if err := samePerson(call, part.Metadata, patched.Metadata); err != nil {
+	if err := sameObject(call, part.Metadata, patched.Metadata); err != nil {
 		return nil, err
 	}
 	if call.Subresource != "status" {
@@ -86,10 +86,10 @@ func patchPod(before *corev1.Pod, call *Call) (*corev1.Pod, error) {
 	return &after, nil
 }
 
-// samePerson refuses what the API server refuses: a patch that would change the
+// sameObject refuses what the API server refuses: a patch that would change the
 // UID, which is how a patch says for whom it is, or that was made for another
 // version.
-func samePerson(call *Call, before, after metadata) error {
+func sameObject(call *Call, before, after metadata) error {
 	switch {
 	case before.UID != after.UID:
 		return failure(call, 422, "metadata.uid: field is immutable")

@@ -150,7 +150,7 @@ func (w *watch) send(c change) {
 		w.deliverAt(c, world.now+world.config.WatchDelay.pick(w.random))
 		return
 	}
-	w.deliverLate(c, max(world.now+stale.pick(w.random), w.late[c.name]))
+	w.deliverLate(c, max(world.now+stale.pick(w.random), w.arrival, w.late[c.name]))
 }
 
 // deliverLate delivers a change on its own.
@@ -182,7 +182,7 @@ func (w *watch) deliverAt(c change, at time.Duration) {
 func (w *watch) arrive(c change) {
 	switch {
 	case w.client.stopped:
-	case w.client.paused || w.client.world.faults.cutOff() || len(w.held) > 0:
+	case w.client.paused > 0 || w.client.world.faults.cutOff() || len(w.held) > 0:
 		w.held = append(w.held, c)
 	default:
 		w.deliver(c)

@@ -338,3 +338,32 @@ func TestLockIsTakenByOneOfTwo(t *testing.T) {
 	require.True(t, apierrors.IsConflict(errs[1]))
 	require.Equal(t, Lock{Holder: "x", Version: 1}, w.Lock())
 }
+
+func TestFaultsOfOneKindOverlap(t *testing.T) {
+	w, s := world(t)
+	fails := func() bool {
+		call := &Call{Verb: Get, Kind: Nodes, Name: "a"}
+		s.client.Call(call, func(*Call) {})
+		run(w, w.Now()+CallTimeout)
+		return call.Err != nil
+	}
+	for name, begin := range map[string]func() func(){
+		"errors":       func() func() { return w.FailCalls(1, []int{500}, Get) },
+		"lost answers": func() func() { return w.LoseAnswers(1) },
+		"latency":      func() func() { return w.SlowCalls(Span{time.Hour, time.Hour}) },
+		"down":         func() func() { return w.Down(true, false) },
+	} {
+		first, second := begin(), begin()
+		require.True(t, fails(), name)
+		first()
+		require.True(t, fails(), "%s: the end of one is not the end of the other", name)
+		second()
+		require.False(t, fails(), name)
+	}
+	s.client.Pause()
+	s.client.Pause()
+	s.client.Resume()
+	require.True(t, s.client.Paused())
+	s.client.Resume()
+	require.False(t, s.client.Paused())
+}

@@ -131,10 +131,10 @@ var mutations = []mutation{
 		caughtBy: invariant.OthersUntouched,
 	},
 	{
-		name:     "the lease is not read before a node is declared",
+		name:     "what the live read of a lease says is ignored",
 		file:     "examples/nodelifecycle/edge/performer.go",
-		old:      `	if err == nil && (!cached || version != live.ResourceVersion) {`,
-		with:     `	if err == nil && !cached && version != live.ResourceVersion {`,
+		old:      `	if err == nil && action.Silent.LeaseVersion != live.ResourceVersion {`,
+		with:     `	if err == nil && action.Silent.LeaseVersion == "never" {`,
 		caughtBy: invariant.NotDeclaredAlive,
 	},
 	{

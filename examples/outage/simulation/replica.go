@@ -95,7 +95,7 @@ func (r *Replica) start() error {
 	r.errands = make(map[*errand]struct{})
 	r.limiter = rate.NewLimiter(rate.Limit(r.sim.options.APIQPS), r.sim.options.APIBurst)
 	r.client = r.sim.world.NewClient(r.name(), r.life, r.wake)
-	if r.performer, err = r.newPerformer(r.client); err != nil {
+	if r.performer, err = r.newPerformer(); err != nil {
 		return err
 	}
 	r.sim.world.Note(model.Note{Kind: model.Started, Client: r.client})
@@ -109,7 +109,7 @@ func (r *Replica) start() error {
 	return nil
 }
 
-func (r *Replica) newPerformer(client *model.Client) (*edge.Performer, error) {
+func (r *Replica) newPerformer() (*edge.Performer, error) {
 	config := eviction.DeleteConfig{Pods: func(string) eviction.Pods { return pods{} }}
 	if r.sim.options.ConfirmEvictions {
 		config.Confirm = nodes{}
@@ -119,11 +119,10 @@ func (r *Replica) newPerformer(client *model.Client) (*edge.Performer, error) {
 		return nil, err
 	}
 	return edge.NewPerformer(edge.PerformerConfig{
-		Nodes:       nodes{},
-		Pods:        func(string) edge.Pods { return pods{} },
-		Leases:      leases{},
-		CachedLease: client.CachedLeaseVersion,
-		Evict:       deletion.Act,
+		Nodes:  nodes{},
+		Pods:   func(string) edge.Pods { return pods{} },
+		Leases: leases{},
+		Evict:  deletion.Act,
 	})
 }
 
@@ -155,11 +154,16 @@ func (r *Replica) stop(why string) {
 	client := r.client
 	r.client = nil
 	client.Stop()
+	r.abandon()
+	r.sim.world.Note(model.Note{Kind: model.Stopped, Client: client, Text: why})
+}
+
+// abandon ends what is under way, of which nobody will hear.
+func (r *Replica) abandon() {
 	for e := range r.errands {
 		e.stop()
 	}
 	clear(r.errands)
-	r.sim.world.Note(model.Note{Kind: model.Stopped, Client: client, Text: why})
 }
 
 // lead begins to act.
@@ -232,13 +236,21 @@ func (r *Replica) look() {
 	}
 }
 
+// breather is how long a process waits that is promised work for now and then gets none,
+// as in timedqueue.Dispatcher. Else time would stand still.
+const breather = time.Millisecond
+
 // setAlarm plans a look for when there is something to do next.
 func (r *Replica) setAlarm(now time.Time) {
 	next, ok := r.core.Next(now)
 	if !ok {
 		return
 	}
-	at := r.sim.world.Now() + max(next.Sub(now), 0)
+	wait := next.Sub(now)
+	if wait <= 0 {
+		wait = breather
+	}
+	at := r.sim.world.Now() + wait
 	if r.alarm != 0 && r.alarm <= at {
 		return
 	}

@@ -105,7 +105,10 @@ func (s *Simulation) toControllers(step *scenario.Step) {
 		begin = s.split
 	}
 	s.world.At(step.At.D(), func() {
-		settled := s.calm.disturb()
+		settled := func() {}
+		if step.APIDown == nil || step.APIDown.For != scenario.Kubelets {
+			settled = s.calm.disturb() // controllers can act while kubelets are cut off
+		}
 		end := begin()
 		if step.For > 0 {
 			s.world.After(step.For.D(), end)
@@ -313,7 +316,11 @@ func (s *Simulation) split() (end func()) {
 	for _, r := range s.replicas {
 		r.wake()
 	}
-	return func() { s.splitBrain-- }
+	s.calm.Noted(model.Note{})
+	return func() {
+		s.splitBrain--
+		s.calm.Noted(model.Note{}) // another one may be who acts now
+	}
 }
 
 func verbs(names []string) []model.Verb {

@@ -71,7 +71,15 @@ func (s *Simulation) Scenario() *scenario.Scenario { return &s.scenario }
 func (s *Simulation) Options() *options.Options { return s.options }
 
 // Step lets the next thing happen, and reports false when the scenario is over.
-func (s *Simulation) Step() bool { return s.world.Step(s.scenario.Duration.D()) }
+func (s *Simulation) Step() bool {
+	if s.world.Step(s.scenario.Duration.D()) {
+		return true
+	}
+	for _, r := range s.replicas {
+		r.abandon()
+	}
+	return false
+}
 
 // Run lets everything happen.
 func (s *Simulation) Run() {

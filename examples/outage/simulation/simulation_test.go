@@ -33,7 +33,7 @@ func small(steps ...scenario.Step) *scenario.Scenario {
 	}
 }
 
-func start2(t *testing.T, steps ...scenario.Step) (*Simulation, *diary) {
+func watched(t *testing.T, steps ...scenario.Step) (*Simulation, *diary) {
 	s, err := New(small(steps...))
 	require.NoError(t, err)
 	d := &diary{world: s.World(), tainted: map[string]time.Duration{}, evicted: map[string]time.Duration{}}
@@ -92,7 +92,7 @@ func until(s *Simulation, at time.Duration) {
 }
 
 func TestDeadNodeLosesItsPodsAndComesBack(t *testing.T) {
-	s, d := start2(t, scenario.Step{At: duration(3 * time.Minute), For: duration(6 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1"}}})
+	s, d := watched(t, scenario.Step{At: duration(3 * time.Minute), For: duration(6 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1"}}})
 	until(s, 8*time.Minute)
 	require.Len(t, d.tainted, 1)
 	require.InDelta(t, (3*time.Minute + 50*time.Second + 11*time.Second).Seconds(), d.tainted["a-1"].Seconds(), 11,
@@ -115,7 +115,7 @@ func withoutZones(k Knowledge) Knowledge {
 }
 
 func TestAnotherProcessLeadsAfterACrash(t *testing.T) {
-	s, d := start2(t,
+	s, d := watched(t,
 		scenario.Step{At: duration(3 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1"}}},
 		scenario.Step{At: duration(4*time.Minute + 30*time.Second), Crash: &scenario.Process{}})
 	s.Run()
@@ -133,7 +133,7 @@ func TestAnotherProcessLeadsAfterACrash(t *testing.T) {
 }
 
 func TestProcessThatHasSleptThroughItsLeaseWritesNothing(t *testing.T) {
-	s, d := start2(t,
+	s, d := watched(t,
 		scenario.Step{At: duration(3 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1", "a-2"}}},
 		// It is about to declare them, and sleeps until long after another leads.
 		scenario.Step{At: duration(3*time.Minute + 40*time.Second), For: duration(2 * time.Minute), Pause: &scenario.Process{}})
@@ -153,7 +153,7 @@ func TestProcessThatHasSleptThroughItsLeaseWritesNothing(t *testing.T) {
 }
 
 func TestSplitBrainMakesAllProcessesAct(t *testing.T) {
-	s, d := start2(t,
+	s, d := watched(t,
 		scenario.Step{At: duration(2 * time.Minute), For: duration(10 * time.Minute), SplitBrain: &scenario.SplitBrain{}},
 		scenario.Step{At: duration(3 * time.Minute), Silence: &scenario.Nodes{Zone: "a", Count: 1}})
 	until(s, 10*time.Minute)
@@ -180,7 +180,7 @@ func TestCallsKeepTheClientsRate(t *testing.T) {
 }
 
 func TestCalmSaysSinceWhenAControllerCanAct(t *testing.T) {
-	s, _ := start2(t,
+	s, _ := watched(t,
 		scenario.Step{At: duration(2 * time.Minute), For: duration(time.Minute), APIErrors: &scenario.APIErrors{Share: 0.5}},
 		scenario.Step{At: duration(5 * time.Minute), Crash: &scenario.Process{}})
 	until(s, time.Minute)
