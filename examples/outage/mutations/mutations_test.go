@@ -134,7 +134,7 @@ var mutations = []mutation{
 		name:     "what the live read of a lease says is ignored",
 		file:     "examples/nodelifecycle/edge/performer.go",
 		old:      `	if err == nil && action.Silent.LeaseVersion != live.ResourceVersion {`,
-		with:     `	if err == nil && action.Silent.LeaseVersion == "never" {`,
+		with:     `	if err == nil && action.Silent.LeaseVersion == live.ResourceVersion+" and more" {`,
 		caughtBy: invariant.NotDeclaredAlive,
 	},
 	{
