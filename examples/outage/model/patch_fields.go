@@ -30,13 +30,11 @@ func patchNodeFields(before *corev1.Node, call *Call) (*corev1.Node, bool, error
 	after := *before
 	after.Status.Conditions = slices.Clone(before.Status.Conditions)
 	ok, err := patchFields(call, func(path string) any {
-		switch path {
-		case "/metadata/uid":
-			return (*string)(&after.UID)
-		case "/metadata/resourceVersion":
-			return &after.ResourceVersion
-		case "/spec/taints":
+		if path == "/spec/taints" {
 			return &after.Spec.Taints
+		}
+		if field := metadataField(path, &after.ObjectMeta); field != nil {
+			return field
 		}
 		i, name := conditionField(path, len(after.Status.Conditions))
 		if i < 0 {
@@ -56,11 +54,8 @@ func patchPodFields(before *corev1.Pod, call *Call) (*corev1.Pod, bool, error) {
 	after := *before
 	after.Status.Conditions = slices.Clone(before.Status.Conditions)
 	ok, err := patchFields(call, func(path string) any {
-		switch path {
-		case "/metadata/uid":
-			return (*string)(&after.UID)
-		case "/metadata/resourceVersion":
-			return &after.ResourceVersion
+		if field := metadataField(path, &after.ObjectMeta); field != nil {
+			return field
 		}
 		i, name := conditionField(path, len(after.Status.Conditions))
 		if i < 0 {
@@ -70,6 +65,18 @@ func patchPodFields(before *corev1.Pod, call *Call) (*corev1.Pod, bool, error) {
 		return fieldOf(name, (*string)(&c.Type), (*string)(&c.Status), &c.Reason, &c.Message, &c.LastTransitionTime)
 	})
 	return &after, ok, err
+}
+
+// metadataField returns what a patch can test of an object's metadata, nil for all
+// else.
+func metadataField(path string, meta *metav1.ObjectMeta) any {
+	switch path {
+	case "/metadata/uid":
+		return (*string)(&meta.UID)
+	case "/metadata/resourceVersion":
+		return &meta.ResourceVersion
+	}
+	return nil
 }
 
 // conditionField takes the path of a field of a condition apart. It returns -1 if

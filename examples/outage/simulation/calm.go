@@ -21,11 +21,8 @@ func (c *calm) now() bool { return c.faults == 0 && c.acting != nil }
 // Noted looks who acts whenever something has happened to a process.
 func (c *calm) Noted(model.Note) {
 	var acting *model.Client
-	for _, r := range c.simulation.replicas {
-		if r.Acts() {
-			acting = r.client
-			break
-		}
+	if r := c.simulation.Acting(); r != nil {
+		acting = r.client
 	}
 	if acting != c.acting {
 		c.acting = acting
