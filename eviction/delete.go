@@ -133,6 +133,9 @@ func (d *Delete) Act(ctx context.Context, work Work) Report {
 		if preconditions.ResourceVersion != nil {
 			preconditions.ResourceVersion = &marked.ResourceVersion
 		}
+		if work.CalledOff() { // while the API server took its time
+			return Report{Outcome: NotDue, Pod: marked}
+		}
 	}
 	if err := pods.Delete(ctx, work.Pod.Name, metav1.DeleteOptions{Preconditions: &preconditions}); err != nil {
 		report := d.failure(ctx, pods, work, fmt.Errorf("delete pod %s: %w", work.Pod, err))

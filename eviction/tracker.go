@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -85,12 +86,14 @@ type pod struct {
 	slot       int // in node.pods
 	generation int64
 
-	exempt  bool      // by Config
-	marked  bool      // says that it is about to be evicted
-	gone    bool      // is terminating, or was found gone
-	acting  uint64    // which Start handed it out; zero when it does not act
-	looked  bool      // it was observed since then
-	retryAt time.Time // not before this, since an attempt has failed
+	exempt    bool         // by Config
+	marked    bool         // says that it is about to be evicted
+	gone      bool         // is terminating, or was found gone
+	acting    uint64       // which Start handed it out; zero when it does not act
+	looked    bool         // it was observed since then
+	unmarking bool         // what it was handed out for
+	off       *atomic.Bool // tells the action that there is nothing to do any more
+	retryAt   time.Time    // not before this, since an attempt has failed
 }
 
 // NewTracker returns a tracker that knows no node and no pod.
@@ -237,7 +240,10 @@ func (t *Tracker) add(now time.Time, observed *corev1.Pod) *pod {
 }
 
 func (t *Tracker) forget(p *pod) {
-	p.gone = true // for work that is under way
+	p.gone = true
+	if p.acting != 0 {
+		p.off.Store(true)
+	}
 	t.due.Remove(p.key.UID)
 	delete(t.pods, p.key.UID)
 	n := p.node
@@ -270,9 +276,10 @@ func (t *Tracker) decideAll(now time.Time, n *node) {
 }
 
 // decide puts a pod where it belongs in the queue. One that was handed out is
-// decided by Finish.
+// decided by Finish; until then its action learns whether it is still to be done.
 func (t *Tracker) decide(now time.Time, p *pod) {
 	if p.acting != 0 {
+		p.off.Store(p.gone || t.rule(p).dueAt(now) == p.unmarking)
 		return
 	}
 	at, ok := t.nextStep(now, p)

@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,14 @@ type Work struct {
 	held   func(*corev1.Taint) bool
 	item   timedqueue.Item[types.UID, *pod]
 	start  uint64
+	off    *atomic.Bool
 }
+
+// CalledOff reports whether the tracker has found since it handed out the work that
+// there is nothing to do any more: the pod need not leave, or is gone. An action
+// that makes several calls asks before each; it reports NotDue then. It may be
+// called at any time, from any goroutine, and takes no lock.
+func (w Work) CalledOff() bool { return w.off != nil && w.off.Load() }
 
 // Reconsider decides again from a pod and its node that were just read, both of
 // which may be nil when they are gone. What it cannot know from them it takes
@@ -126,11 +134,12 @@ func (t *Tracker) Start(now time.Time) (Work, bool) {
 		t.starts++
 		p.acting, p.looked = t.starts, false
 		verdict := t.rule(p).verdict(p.node.acting)
+		p.unmarking, p.off = !verdict.DueAt(now), new(atomic.Bool)
 		return Work{
 			Pod:        p.key,
 			Node:       p.node.name,
 			Verdict:    verdict,
-			Unmark:     !verdict.DueAt(now),
+			Unmark:     p.unmarking,
 			Marked:     p.marked,
 			Generation: p.generation,
 			Tries:      item.Tries,
@@ -142,6 +151,7 @@ func (t *Tracker) Start(now time.Time) (Work, bool) {
 			held:       t.held,
 			item:       item,
 			start:      t.starts,
+			off:        p.off,
 		}, true
 	}
 }
@@ -155,7 +165,7 @@ func (t *Tracker) Finish(now time.Time, work Work, report Report) {
 	if p == nil || p.acting != work.start {
 		return
 	}
-	p.acting, p.retryAt = 0, time.Time{}
+	p.acting, p.off, p.retryAt = 0, nil, time.Time{}
 	if report.Pod != nil && report.Pod.UID == p.key.UID && !p.looked {
 		p.marked = Marked(report.Pod)
 	}

@@ -177,10 +177,6 @@ func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
 		j.violated(NotTwice, "delete"+string(uid), "%s sends a second delete of pod %s (%s), which it has been answered to have deleted",
 			v.client.Name, call.Name, uid)
 	}
-	if d, marked := v.decided[uid]; marked {
-		s.decision = d
-		delete(v.decided, uid)
-	}
 }
 
 // confirmation is a decision about a pod that reads of pod and node may confirm; at
@@ -286,8 +282,6 @@ func (v *view) patched(call *model.Call) {
 		v.wroteNode(call.Node)
 	case call.Kind == model.Pods && call.Err == nil:
 		v.ownPods[call.Name] = version(call.Pod.ResourceVersion)
-	case call.Kind == model.Pods:
-		v.undecide(call.Name)
 	}
 }
 
@@ -299,13 +293,6 @@ func (v *view) deletedPod(call *model.Call) {
 	}
 	if cached := v.client.CachedPod(call.Name); cached != nil && cached.UID == call.Pod.UID {
 		v.deleted[call.Pod.UID] = true
-	}
-}
-
-// undecide forgets that a client has marked a pod: it does not know.
-func (v *view) undecide(pod string) {
-	if p := v.judge.pods[pod]; p != nil {
-		delete(v.decided, p.uid)
 	}
 }
 

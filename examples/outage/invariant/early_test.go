@@ -163,16 +163,20 @@ func TestNeverEarlyForgivesAnOldCache(t *testing.T) {
 	evict(false).guilty(invariant.NeverEarly, "it has seen the taint go 40 s ago")
 }
 
-// A call that was decided before news came is not called back.
-func TestNeverEarlyForgivesNewsOnTheWay(t *testing.T) {
-	c := newCourt(t, 4)
-	pod := c.ill("a-0")
-	c.run(patience + time.Second)
-	c.mark(pod) // it has decided
-	c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = nil })
-	c.pass(time.Second)
-	c.evict(pod)
-	c.clean()
+// An eviction that was decided before news came, and marked, is called off.
+func TestNeverEarlyWantsASecondLookAfterTheMark(t *testing.T) {
+	evict := func(newsTakes time.Duration) *court {
+		c := newCourt(t, 4)
+		pod := c.ill("a-0")
+		c.run(patience + time.Second)
+		c.mark(pod)
+		c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = nil })
+		c.pass(newsTakes)
+		c.evict(pod)
+		return c
+	}
+	evict(0).clean("the news is on its way")
+	evict(time.Second).guilty(invariant.NeverEarly, "it has seen the taint go")
 }
 
 // A pod that comes to a node that was tainted long ago has its time too.

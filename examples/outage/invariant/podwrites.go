@@ -23,9 +23,6 @@ func (j *Judge) judgePodWrite(w model.PodWrite) {
 	if w.After == nil {
 		return
 	}
-	if marks(w.After) && !marks(w.Before) && s.decision.node != nil {
-		s.view.decided[p.uid] = s.decision
-	}
 	if what := foreignPodChange(w.Before, w.After); what != "" {
 		j.violated(OthersUntouched, p.name+what, "%s changes %s of pod %s", s.view.client.Name, what, p.name)
 	}

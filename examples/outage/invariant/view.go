@@ -31,12 +31,9 @@ type view struct {
 	lateArrivals, retolerated map[types.UID]time.Duration
 	// ownPods are the versions of pods that it was answered.
 	ownPods map[string]uint64
-	// deleted are those that it was answered to have deleted. decided are those that it
-	// has marked to do so, and confirmed those that it has read before: with what it
-	// knew when it decided.
-	deleted map[types.UID]bool
-	decided map[types.UID]decision
-
+	// deleted are those that it was answered to have deleted, confirmed those that it has
+	// read before it writes: with what it knew when it decided.
+	deleted   map[types.UID]bool
 	confirmed map[types.UID]*confirmation
 
 	// tokens of its own rate for calls; busy is when it last could send no more, and
@@ -133,7 +130,6 @@ func (j *Judge) view(client *model.Client) *view {
 		retolerated:  make(map[types.UID]time.Duration),
 		ownPods:      make(map[string]uint64),
 		deleted:      make(map[types.UID]bool),
-		decided:      make(map[types.UID]decision),
 		tokens:       float64(j.settings.Burst),
 		tokensAt:     j.world.Now(),
 		confirmed:    make(map[types.UID]*confirmation),
@@ -351,7 +347,6 @@ func (v *view) forgetPod(object *corev1.Pod) {
 	delete(v.retolerated, object.UID)
 	delete(v.ownPods, object.Name)
 	delete(v.deleted, object.UID)
-	delete(v.decided, object.UID)
 	delete(v.confirmed, object.UID)
 }
 

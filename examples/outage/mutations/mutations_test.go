@@ -56,6 +56,13 @@ var mutations = []mutation{
 		caughtBy: invariant.NeverEarly,
 	},
 	{
+		name:     "nobody looks again between mark and delete",
+		file:     "eviction/delete.go",
+		old:      `		if work.CalledOff() {`,
+		with:     `		if false {`,
+		caughtBy: invariant.NeverEarly,
+	},
+	{
 		name: "an eviction is given up after five tries",
 		file: "eviction/work.go",
 		old:  `	case Evicted, AlreadyGone:`,
