@@ -48,8 +48,8 @@ func BenchmarkTaintANodeOf110Pods(b *testing.B) {
 	b.ResetTimer()
 	for b.Loop() {
 		tracker.ObserveNode(now, ill)
-		if tracker.Pending() != 110 {
-			b.Fatal(tracker.Pending())
+		if tracker.Waiting() != 110 {
+			b.Fatal(tracker.Waiting())
 		}
 		tracker.ObserveNode(now, well)
 	}
@@ -103,8 +103,8 @@ func BenchmarkAddAndCancelAmongAMillion(b *testing.B) {
 		p := pods[i%len(pods)]
 		i++
 		tracker.ObservePod(now, p)
-		if tracker.Pending() != million+1 {
-			b.Fatal(tracker.Pending())
+		if tracker.Waiting() != million+1 {
+			b.Fatal(tracker.Waiting())
 		}
 		tracker.ForgetPod(p.UID)
 	}
@@ -136,8 +136,8 @@ func BenchmarkCancelAndSetATimerAmongAMillion(b *testing.B) {
 				i++
 				pod.UID, pod.Spec.NodeName, pod.Spec.Tolerations = uids[k], names[k/podsPerNode], endless
 				tracker.ObservePod(now, pod)
-				if tracker.Pending() != million-1 {
-					b.Fatal(tracker.Pending())
+				if tracker.Waiting() != million-1 {
+					b.Fatal(tracker.Waiting())
 				}
 				pod.Spec.Tolerations = limited
 				tracker.ObservePod(now, pod)
@@ -155,8 +155,8 @@ func BenchmarkMemoryOfAMillionPending(b *testing.B) {
 		tracker, _ := crowded(b)
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		if tracker.Pending() != million {
-			b.Fatal(tracker.Pending())
+		if tracker.Waiting() != million {
+			b.Fatal(tracker.Waiting())
 		}
 		strings := 32 + 48 // the name and the UID, in their size classes
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/million-float64(strings), "B/pod")

@@ -326,5 +326,5 @@ func (c cluster) idleBut(seconds float64, inFlight int) {
 	c.start(seconds)
 	_, ok := c.Next(at(seconds))
 	require.False(c, ok)
-	require.Equal(c, inFlight, c.Pending())
+	require.Equal(c, inFlight, c.Waiting())
 }

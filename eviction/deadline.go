@@ -39,6 +39,9 @@ const (
 	Untolerated Reason = "Untolerated"
 	// TolerationEnds: the pod tolerates a taint only for some time.
 	TolerationEnds Reason = "TolerationEnds"
+	// NodeEvicted: all pods have to leave the node; see [Tracker.EvictNode]. It leaves
+	// now.
+	NodeEvicted Reason = "NodeEvicted"
 	// Exempt: the pod was exempted by Config.Exempt. It stays.
 	Exempt Reason = "Exempt"
 	// Gone: the pod or its node is gone, terminating or another one. There is
@@ -51,7 +54,7 @@ type Verdict struct {
 	Reason Reason
 	// Due is when the pod must leave. It is the zero time when it may stay.
 	Due time.Time
-	// Taint is the one that decides. It is empty when the pod may stay.
+	// Taint is the one that decides. It is empty when none does.
 	Taint Taint
 	// Toleration is the one that ends, and nil unless Reason is TolerationEnds.
 	Toleration *corev1.Toleration
@@ -60,7 +63,10 @@ type Verdict struct {
 // Leaves reports whether the pod must leave at some time.
 func (v Verdict) Leaves() bool { return v.Reason.leaves() }
 
-func (r Reason) leaves() bool { return r == Untolerated || r == TolerationEnds }
+func (r Reason) leaves() bool { return r.taint() || r == NodeEvicted }
+
+// taint reports whether it is a taint that makes the pod leave.
+func (r Reason) taint() bool { return r == Untolerated || r == TolerationEnds }
 
 // DueAt reports whether the pod must have left at that time.
 func (v Verdict) DueAt(now time.Time) bool { return v.Leaves() && !v.Due.After(now) }
@@ -94,7 +100,7 @@ func (r ruling) dueAt(now time.Time) bool { return r.leaves() && !r.due.After(no
 // verdict writes the ruling out, given the taints that it was made from.
 func (r ruling) verdict(on []Taint) Verdict {
 	v := Verdict{Reason: r.reason, Due: r.due, Toleration: r.toleration}
-	if r.leaves() {
+	if r.reason.taint() {
 		v.Taint = on[r.by]
 	}
 	return v
@@ -121,6 +127,19 @@ func decide(on []Taint, pod *Pod, matcher taints.Matcher) ruling {
 		earliest = ruling{reason, due, i, toleration}
 	}
 	return earliest
+}
+
+// decideOn is decide for a node that may be evicted as a whole, since a time that is
+// not zero then.
+func decideOn(on []Taint, evicted time.Time, pod *Pod, matcher taints.Matcher) ruling {
+	r := decide(on, pod, matcher)
+	if evicted.IsZero() {
+		return r
+	}
+	if due := later(evicted, pod.Seen); !r.leaves() || due.Before(r.due) {
+		return ruling{reason: NodeEvicted, due: due}
+	}
+	return r
 }
 
 // end returns when a toleration of so many seconds ends. One that grants no time

@@ -216,7 +216,7 @@ func TestConfigIsValidated(t *testing.T) {
 func TestOutcomesHaveNames(t *testing.T) {
 	names := map[eviction.Outcome]string{
 		eviction.Evicted: "Evicted", eviction.AlreadyGone: "AlreadyGone", eviction.NotDue: "NotDue",
-		eviction.Unmarked: "Unmarked", eviction.Failed: "Failed", -1: "Outcome(-1)", 5: "Outcome(5)",
+		eviction.Unmarked: "Unmarked", eviction.Failed: "Failed", eviction.Blocked: "Blocked", -1: "Outcome(-1)", 6: "Outcome(6)",
 	}
 	for outcome, name := range names {
 		require.Equal(t, name, outcome.String())

@@ -119,10 +119,12 @@ func TestE7DeleteIsOnePatchAndOneDelete(t *testing.T) {
 // outage of all zones became known between the two calls.
 func TestE6EvictionThatIsMootOnceItIsMarkedDeletesNothing(t *testing.T) {
 	for name, moot := range map[string]func(s *scene){
-		"the taint is gone":    func(s *scene) { s.tracker.ObserveNode(time.Now(), newNode("n1")) },
-		"the taint is held":    func(s *scene) { s.tracker.Hold(time.Now(), func(*corev1.Taint) bool { return true }) },
-		"the node is gone":     func(s *scene) { s.tracker.ForgetNode(time.Now(), "n1") },
-		"the pod tolerates it": func(s *scene) { s.tracker.ObservePod(time.Now(), newPod("p", tolerates("a"), disrupted(corev1.ConditionTrue, eviction.ReasonTaint))) },
+		"the taint is gone": func(s *scene) { s.tracker.ObserveNode(time.Now(), newNode("n1")) },
+		"the taint is held": func(s *scene) { s.tracker.Hold(time.Now(), func(*corev1.Taint) bool { return true }) },
+		"the node is gone":  func(s *scene) { s.tracker.ForgetNode(time.Now(), "n1") },
+		"the pod tolerates it": func(s *scene) {
+			s.tracker.ObservePod(time.Now(), newPod("p", tolerates("a"), disrupted(corev1.ConditionTrue, eviction.ReasonTaint)))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, sceneOptions{}, func(s *scene) {
@@ -358,7 +360,8 @@ func TestE5WhatTheAPIRefusesIsAFailureWithItsCause(t *testing.T) {
 					require.Equal(s, eviction.Failed, report.Outcome)
 					require.ErrorIs(s, report.Err, cause)
 					require.ErrorContains(s, report.Err, "ns/p")
-					require.Zero(s, report.Wait)
+					seconds, _ := apierrors.SuggestsClientDelay(cause)
+					require.Equal(s, time.Duration(seconds)*time.Second, report.Wait, "as long as the API server asks")
 					require.Nil(s, s.get("ns", "p").DeletionTimestamp)
 
 					s.before = nil // and the next try succeeds

@@ -118,7 +118,7 @@ func TestE5EvictionThatIsDeniedForLongHappensOnceInTheEnd(t *testing.T) {
 		}
 		require.NotNil(t, server.get("ns", "p").DeletionTimestamp)
 		require.LessOrEqual(t, c.counts()["patch"], 2, "marked again at most until the watch has told of the mark")
-		require.Zero(t, c.tracker.Pending())
+		require.Zero(t, c.tracker.Waiting())
 	})
 }
 
@@ -145,7 +145,7 @@ func TestE6MootEvictionIsCalledOffInTheEnd(t *testing.T) {
 			live := server.get("ns", "p")
 			require.False(t, eviction.Marked(live))
 			require.Nil(t, live.DeletionTimestamp)
-			require.Zero(t, c.tracker.Pending())
+			require.Zero(t, c.tracker.Waiting())
 			calls := len(c.verbs())
 			c.run(time.Hour)
 			require.Len(t, c.verbs(), calls, "nothing is left to do")
@@ -224,6 +224,6 @@ func TestE4AThousandPodsAreEvictedOnceEach(t *testing.T) {
 				require.LessOrEqual(t, after, time.Duration(10*p+60)*time.Second)
 			}
 		}
-		require.Zero(t, c.tracker.Pending())
+		require.Zero(t, c.tracker.Waiting())
 	})
 }

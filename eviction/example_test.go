@@ -96,7 +96,7 @@ func ExampleTracker() {
 	tracker.ObserveNode(clock(10), tainted)
 
 	next, _ := tracker.Next(clock(11))
-	fmt.Println("next at", next.Format(time.TimeOnly), "pending:", tracker.Pending())
+	fmt.Println("next at", next.Format(time.TimeOnly), "pending:", tracker.Waiting())
 	_, ok := tracker.Start(clock(40))
 	fmt.Println("at 12:00:40:", ok)
 	work, ok := tracker.Start(clock(41))
@@ -104,7 +104,7 @@ func ExampleTracker() {
 
 	tracker.Finish(clock(42), work, eviction.Report{Outcome: eviction.Evicted})
 	tracker.ForgetPod(pod.UID)
-	fmt.Println("pending:", tracker.Pending())
+	fmt.Println("pending:", tracker.Waiting())
 	// Output:
 	// next at 12:00:41 pending: 1
 	// at 12:00:40: false

@@ -27,7 +27,7 @@ func TestE4RecreatedPodWhileItsTimerRuns(t *testing.T) {
 	c.ForgetPod("old")
 	_, known := c.Verdict("old")
 	require.False(t, known)
-	require.Equal(t, 1, c.Pending())
+	require.Equal(t, 1, c.Waiting())
 	work := c.startOne(111, "p")
 	require.Equal(t, types.UID("new"), work.Pod.UID)
 }
@@ -47,11 +47,11 @@ func TestE4RecreatedPodWhileTheActionIsInFlight(t *testing.T) {
 		c.node(10, "n1", "a@10")
 		old := c.start(10, "p")[0]
 		c.ForgetPod("old")
-		require.Zero(t, c.Pending())
+		require.Zero(t, c.Waiting())
 		c.pod(11, newPod("p", withUID("new"), bound(11), tolerates("a:60")))
 		c.finish(12, old, outcome)
 		c.leavesAt("new", 72)
-		require.Equal(t, 1, c.Pending())
+		require.Equal(t, 1, c.Waiting())
 		work := c.startOne(72, "p")
 		require.Equal(t, types.UID("new"), work.Pod.UID)
 		require.Zero(t, work.Tries)
@@ -104,7 +104,7 @@ func TestE4LateFinishChangesNothing(t *testing.T) {
 
 		c.finish(12, first, outcome)
 		c.start(100) // the second is still in flight
-		require.Equal(t, 1, c.Pending())
+		require.Equal(t, 1, c.Waiting())
 		c.finish(100, second, eviction.Failed)
 		third := c.startOne(102, "p")
 		require.Equal(t, 2, third.Tries)

@@ -259,10 +259,10 @@ func (c cluster) idle(seconds float64) {
 	c.start(seconds)
 	next, ok := c.Next(at(seconds))
 	require.False(c, ok, "next is %v", next)
-	require.Zero(c, c.Pending())
+	require.Zero(c, c.Waiting())
 }
 
 func (c cluster) String() string {
 	nodes, pods := c.Len()
-	return fmt.Sprintf("%d nodes, %d pods, %d pending", nodes, pods, c.Pending())
+	return fmt.Sprintf("%d nodes, %d pods, %d pending", nodes, pods, c.Waiting())
 }

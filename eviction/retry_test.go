@@ -170,7 +170,7 @@ func TestE6MarkFoundAtARestartIsTakenBack(t *testing.T) {
 	c.node(100, "n1")
 	c.node(100, "n2", "a")
 	c.Synced()
-	c.start(100, "-moot", "-later", "due", "-lost")
+	c.start(100, "-moot", "-later", "-lost", "due") // marks first: they mislead whoever owns the pod
 }
 
 func TestE6UnmarkedPodThatIsDueLaterIsEvictedThen(t *testing.T) {

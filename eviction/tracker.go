@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
+	"unique"
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
@@ -26,14 +26,32 @@ type Config struct {
 	// none, like kube-controller-manager. It must be a pure function of the pod;
 	// Work.Reconsider calls it too, on the goroutine of the action.
 	Exempt func(*corev1.Pod) bool
-	// Retry is the wait after an attempt that failed.
+	// Retry is the wait after an attempt that failed, and after one that a
+	// PodDisruptionBudget refused.
 	Retry timedqueue.Backoff
+	// Budgets limit how fast pods leave. None is no limit, like
+	// kube-controller-manager: the workers are one.
+	Budgets []Budget
+	// LowPriorityFirst makes pods that are due at the same time leave in the order of
+	// their priority, the lowest first. Else, and among equals, the order is that in
+	// which they got their deadlines.
+	LowPriorityFirst bool
 }
 
 // Validate reports the first thing that is wrong with the config.
 func (c Config) Validate() error {
 	if err := c.Retry.Validate(); err != nil {
 		return fmt.Errorf("%w: Retry: %w", ErrInvalidConfig, err)
+	}
+	names := make(map[string]bool)
+	for _, budget := range c.Budgets {
+		if err := budget.validate(); err != nil {
+			return err
+		}
+		if names[budget.Name] {
+			return fmt.Errorf("%w: two budgets are named %q", ErrInvalidConfig, budget.Name)
+		}
+		names[budget.Name] = true
 	}
 	return nil
 }
@@ -57,43 +75,55 @@ func KeyOf(pod *corev1.Pod) Key { return Key{pod.Namespace, pod.Name, pod.UID} }
 // what is held decides anew when the pods that it concerns must leave. A
 // [timedqueue.Dispatcher] can drive it.
 //
-// A change of a node costs its pods, a change of a pod O(log n). Pods without a
-// deadline cost a record each; there is one heap, and no timer or goroutine. A
-// Tracker is not safe for concurrent use.
+// A change of a node costs its pods, a change of a pod O(log n). A pod costs about
+// 200 bytes beside the strings and tolerations of its object, whether it has a
+// deadline or not; there is no timer or goroutine. A Tracker is not safe for
+// concurrent use.
 type Tracker struct {
 	config Config
 	nodes  map[string]*node
-	pods   map[types.UID]*pod
-	due    *timedqueue.Queue[types.UID, *pod]
+	pods   *schedule[types.UID, pod]
+	known  int // pods that are there; the schedule also has those that went while they were acted on
+	byNode []func(*corev1.Node) string
+	byPod  []func(*corev1.Pod) string
 	held   func(*corev1.Taint) bool
 	synced bool
-	now    time.Time // the latest that was passed in
-	starts uint64    // how often Start has handed out work
 }
 
 type node struct {
-	name   string
-	uid    types.UID // empty when only pods of it have been seen
-	taints []Taint   // replaced as a whole, never changed: work that was handed out refers to it
-	acting []Taint   // those that are not held
-	pods   []*pod
+	name    string
+	uid     types.UID // empty when only pods of it have been seen
+	taints  []Taint   // replaced as a whole, never changed: work that was handed out refers to it
+	acting  []Taint   // those that are not held
+	evicted time.Time // since when all pods have to leave, zero if they need not
+	shares  []string  // of the budgets by node
+	home    home      // of its pods, unless each has one of its own
+	pods    []*entry[types.UID, pod]
 }
 
+// pod is what counts of a pod. There may be a million, so every word is looked at
+// twice: times are distances, and what few configs ask for is with the home.
 type pod struct {
-	Pod
-	key        Key
-	node       *node
-	slot       int // in node.pods
-	generation int64
+	namespace     unique.Handle[string]
+	name          string
+	home          *home
+	tolerations   []corev1.Toleration
+	seen, arrived time.Duration // as in Pod
+	generation    int32         // the API's has 64 bits, but counts changes by hand
+	slot          uint32        // in node.pods
 
-	exempt    bool         // by Config
-	marked    bool         // says that it is about to be evicted
-	gone      bool         // is terminating, or was found gone
-	acting    uint64       // which Start handed it out; zero when it does not act
-	looked    bool         // it was observed since then
-	unmarking bool         // what it was handed out for
-	off       *atomic.Bool // tells the action that there is nothing to do any more
-	retryAt   time.Time    // not before this, since an attempt has failed
+	exempt bool // by Config
+	daemon bool // of a DaemonSet
+	marked bool // says that it is about to be evicted
+	gone   bool // is terminating, or was found gone
+}
+
+// home is where a pod is, and what some configs want to know of it beside that. All
+// pods of a node have one home if the config asks for nothing.
+type home struct {
+	node     *node
+	shares   []string // of the budgets by pod
+	priority int32
 }
 
 // NewTracker returns a tracker that knows no node and no pod.
@@ -101,17 +131,34 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	due, err := timedqueue.New[types.UID, *pod](timedqueue.Config{Limit: rate.Inf, Backoff: config.Retry}, now)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
-	}
-	return &Tracker{
+	t := &Tracker{
 		config: config,
 		nodes:  make(map[string]*node),
-		pods:   make(map[types.UID]*pod),
-		due:    due,
-		now:    now,
-	}, nil
+		pods:   newSchedule[types.UID, pod](config.Retry, now),
+	}
+	t.pods.recheck = t.recheck
+	if config.LowPriorityFirst {
+		t.pods.orderBy(func(a, b *pod) bool { return a.home.priority < b.home.priority })
+	}
+	for _, b := range config.Budgets {
+		t.pods.budgets.add(b.Name, t.shareOf(b), b.Limit, b.Burst)
+	}
+	return t, nil
+}
+
+// shareOf returns the function that names a pod's share of a budget.
+func (t *Tracker) shareOf(b Budget) func(*pod) string {
+	switch {
+	case b.ByPod != nil:
+		i := len(t.byPod)
+		t.byPod = append(t.byPod, b.ByPod)
+		return func(p *pod) string { return p.home.shares[i] }
+	case b.ByNode != nil:
+		i := len(t.byNode)
+		t.byNode = append(t.byNode, b.ByNode)
+		return func(p *pod) string { return p.home.node.shares[i] }
+	}
+	return nil
 }
 
 // Synced says that the nodes and pods that existed when we started have been
@@ -121,20 +168,39 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 func (t *Tracker) Synced() { t.synced = true }
 
 // ObserveNode takes a look at a node. One with another UID than before is a new
-// one: it has none of the taints that the old one had.
+// one: it has none of the taints that the old one had, and is not evicted.
 func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
 	now = t.advance(now)
 	n := t.node(observed.Name)
 	same := n.uid == observed.UID
 	if !same {
-		n.uid, n.taints = observed.UID, nil
+		n.uid, n.taints, n.evicted = observed.UID, nil, time.Time{}
 	}
+	t.share(n, observed)
 	next := noExecute(observed, n.taints, same || t.synced, now)
 	if same && equal(n.taints, next) {
 		return
 	}
 	n.taints = next
 	t.decideAll(now, n)
+}
+
+// share asks which shares of the budgets by node are those of a node.
+func (t *Tracker) share(n *node, observed *corev1.Node) {
+	if len(t.byNode) == 0 {
+		return
+	}
+	shares := make([]string, len(t.byNode))
+	for i, name := range t.byNode {
+		shares[i] = name(observed)
+	}
+	if slices.Equal(n.shares, shares) {
+		return
+	}
+	n.shares = shares
+	for _, e := range n.pods {
+		t.pods.reconsider(e)
+	}
 }
 
 // ForgetNode drops a node that was deleted. Its pods are not evicted for its
@@ -145,9 +211,31 @@ func (t *Tracker) ForgetNode(now time.Time, name string) {
 	if !known {
 		return
 	}
-	n.uid, n.taints = "", nil
+	n.uid, n.taints, n.evicted = "", nil, time.Time{}
 	t.decideAll(now, n)
 	t.dropUnused(n)
+}
+
+// EvictNode makes all pods of a node leave now, whatever they tolerate, and those
+// that come to it later as soon as they are seen; but not pods of DaemonSets, which
+// would come back, and exempt ones. That is how nodes were emptied before there were
+// taints. It lasts until SpareNode, or until the node is deleted: the caller says it
+// anew after a restart. It does nothing for a node that was not observed.
+func (t *Tracker) EvictNode(now time.Time, name string) {
+	now = t.advance(now)
+	if n, known := t.nodes[name]; known && n.uid != "" && n.evicted.IsZero() {
+		n.evicted = now
+		t.decideAll(now, n)
+	}
+}
+
+// SpareNode takes EvictNode back.
+func (t *Tracker) SpareNode(now time.Time, name string) {
+	now = t.advance(now)
+	if n, known := t.nodes[name]; known && !n.evicted.IsZero() {
+		n.evicted = time.Time{}
+		t.decideAll(now, n)
+	}
 }
 
 // ObservePod takes a look at a pod. It must not be older than one that was
@@ -158,26 +246,46 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 		return
 	}
 	now = t.advance(now)
-	p, known := t.pods[observed.UID]
-	if known && p.node.name != observed.Spec.NodeName {
-		t.forget(p) // cannot happen to a real pod: a binding is for ever
-		known = false
-	}
-	if !known {
-		p = t.add(now, observed)
-	}
-	p.Tolerations = observed.Spec.Tolerations
-	p.generation = observed.Generation
+	e := t.pod(now, observed)
+	p := &e.value
+	p.tolerations = observed.Spec.Tolerations
+	p.generation = int32(observed.Generation)
 	p.exempt = t.config.Exempt != nil && t.config.Exempt(observed)
-	p.marked, p.looked = Marked(observed), true
+	p.daemon = IsOfDaemonSet(observed)
+	p.marked = Marked(observed)
 	p.gone = p.gone || observed.DeletionTimestamp != nil
-	t.decide(now, p)
+	if e.acts() {
+		e.attempt.looked = true
+	}
+	t.settle(e, observed)
+	t.decide(now, e)
+}
+
+// settle finds out what the config wants to know of a pod beside the rest.
+func (t *Tracker) settle(e *entry[types.UID, pod], observed *corev1.Pod) {
+	if len(t.byPod) == 0 && !t.config.LowPriorityFirst {
+		return
+	}
+	next := home{node: e.value.home.node}
+	if observed.Spec.Priority != nil {
+		next.priority = *observed.Spec.Priority
+	}
+	for _, name := range t.byPod {
+		next.shares = append(next.shares, name(observed))
+	}
+	if now := e.value.home; now != &now.node.home && now.priority == next.priority && slices.Equal(now.shares, next.shares) {
+		return
+	}
+	if e.queued() {
+		t.pods.withdraw(e) // from where its old home has put it
+	}
+	e.value.home = &next
 }
 
 // ForgetPod drops a pod that was deleted.
 func (t *Tracker) ForgetPod(uid types.UID) {
-	if p, known := t.pods[uid]; known {
-		t.forget(p)
+	if e, known := t.pods.find(uid); known {
+		t.forget(e)
 	}
 }
 
@@ -201,57 +309,78 @@ func (t *Tracker) Hold(now time.Time, held func(*corev1.Taint) bool) {
 	}
 }
 
+// SetLimit changes how fast the pods of one share of a budget may leave; see
+// [Budget]. For a budget that all pods share, share is ignored. It reports whether
+// there is a budget of that name. It never adds tokens: when a limit of zero, which
+// holds, is lifted, what has become due meanwhile leaves at the new rate and not at
+// once. So a zone's gate is a budget by node with zero for a zone that is down.
+func (t *Tracker) SetLimit(now time.Time, budget, share string, limit rate.Limit) bool {
+	t.advance(now)
+	return t.pods.budgets.setLimit(t.pods.now, budget, share, limit)
+}
+
 // Verdict returns when a pod must leave, as far as is known now.
 func (t *Tracker) Verdict(uid types.UID) (Verdict, bool) {
-	p, known := t.pods[uid]
+	e, known := t.pods.find(uid)
 	if !known {
 		return Verdict{}, false
 	}
-	return t.rule(p).verdict(p.node.acting), true
+	return t.verdict(&e.value), true
 }
 
-// Pending returns how many pods wait to be evicted, now or later.
-func (t *Tracker) Pending() int { return t.due.Len() }
-
 // Len returns how many pods and nodes the tracker knows.
-func (t *Tracker) Len() (nodes, pods int) { return len(t.nodes), len(t.pods) }
+func (t *Tracker) Len() (nodes, pods int) { return len(t.nodes), t.known }
 
 // node returns the record of a node, a new one if there is none.
 func (t *Tracker) node(name string) *node {
 	n, known := t.nodes[name]
 	if !known {
-		n = &node{name: name}
+		n = &node{name: name, shares: make([]string, len(t.byNode))}
+		n.home.node = n
 		t.nodes[name] = n
 	}
 	return n
 }
 
-func (t *Tracker) add(now time.Time, observed *corev1.Pod) *pod {
-	n := t.node(observed.Spec.NodeName)
-	p := &pod{
-		Pod:  Pod{Seen: now, Arrived: arrival(observed, now, t.synced)},
-		key:  KeyOf(observed),
-		node: n,
-		slot: len(n.pods),
+// pod returns the record of a pod, a new one if it was not known.
+func (t *Tracker) pod(now time.Time, observed *corev1.Pod) *entry[types.UID, pod] {
+	e, known := t.pods.entries[observed.UID]
+	if known && !e.gone() && e.value.home.node.name != observed.Spec.NodeName {
+		t.forget(e) // cannot happen to a real pod: a binding is for ever
+		e, known = t.pods.entries[observed.UID]
 	}
-	n.pods = append(n.pods, p)
-	t.pods[p.key.UID] = p
-	return p
+	if known && !e.gone() {
+		return e
+	}
+	n := t.node(observed.Spec.NodeName)
+	p := pod{
+		namespace: unique.Make(observed.Namespace),
+		name:      observed.Name,
+		home:      &n.home,
+		seen:      t.pods.distance(now),
+		arrived:   t.pods.distance(arrival(observed, now, t.synced)),
+		slot:      uint32(len(n.pods)),
+	}
+	if known {
+		e.value = p
+		t.pods.revive(e)
+	} else {
+		e = t.pods.add(observed.UID, p)
+	}
+	n.pods = append(n.pods, e)
+	t.known++
+	return e
 }
 
-func (t *Tracker) forget(p *pod) {
-	p.gone = true
-	if p.acting != 0 {
-		p.off.Store(true)
-	}
-	t.due.Remove(p.key.UID)
-	delete(t.pods, p.key.UID)
-	n := p.node
+func (t *Tracker) forget(e *entry[types.UID, pod]) {
+	n, slot := e.value.home.node, e.value.slot
 	last := len(n.pods) - 1
-	n.pods[p.slot] = n.pods[last]
-	n.pods[p.slot].slot = p.slot
+	n.pods[slot] = n.pods[last]
+	n.pods[slot].value.slot = slot
 	n.pods[last] = nil
 	n.pods = n.pods[:last]
+	t.known--
+	t.pods.remove(e)
 	t.dropUnused(n)
 }
 
@@ -261,47 +390,63 @@ func (t *Tracker) dropUnused(n *node) {
 	}
 }
 
-// advance returns now, or the latest that was passed in before if that is later:
-// the queue does the same, and both have to agree on what is due.
+// advance returns now, or the latest that was passed in before if that is later.
 func (t *Tracker) advance(now time.Time) time.Time {
-	t.now = later(t.now, now)
-	return t.now
+	t.pods.advance(now)
+	if t.pods.distance(now) == t.pods.now {
+		return now
+	}
+	return t.pods.time(t.pods.now)
 }
 
 func (t *Tracker) decideAll(now time.Time, n *node) {
 	n.acting = acting(n.taints, t.held)
-	for _, p := range n.pods {
-		t.decide(now, p)
+	for _, e := range n.pods {
+		t.decide(now, e)
 	}
 }
 
-// decide puts a pod where it belongs in the queue. One that was handed out is
+// decide puts a pod where it belongs in the schedule. One that was handed out is
 // decided by Finish; until then its action learns whether it is still to be done.
-func (t *Tracker) decide(now time.Time, p *pod) {
-	if p.acting != 0 {
-		p.off.Store(p.gone || t.rule(p).dueAt(now) == p.unmarking)
+func (t *Tracker) decide(now time.Time, e *entry[types.UID, pod]) {
+	p := &e.value
+	if e.acts() {
+		unmarks := e.attempt.free
+		e.attempt.off.Store(p.gone || t.rule(p).dueAt(now) == unmarks)
 		return
 	}
-	at, ok := t.nextStep(now, p)
+	due, unmarks, ok := t.nextStep(now, p)
 	if !ok {
-		t.due.Remove(p.key.UID)
+		t.pods.withdraw(e)
 		return
 	}
-	at = later(at, p.retryAt)
-	if !t.due.Add(p.key.UID, p, at) {
-		t.due.Reschedule(p.key.UID, at)
+	t.pods.place(e, due, unmarks)
+}
+
+// recheck decides again about a pod that is about to be handed out. What does not
+// change while it waits has been decided; but a pod that was to be unmarked may have
+// become due.
+func (t *Tracker) recheck(e *entry[types.UID, pod]) bool {
+	due, unmarks, ok := t.nextStep(t.pods.time(t.pods.now), &e.value)
+	if ok && unmarks == e.free() && due <= t.pods.now {
+		return true
 	}
+	t.decide(t.pods.time(t.pods.now), e)
+	return false
 }
 
 // nextStep returns when something has to be done about a pod: evict it, or take
 // back the mark that says that it is about to be evicted. That is urgent, and has
 // the same time at each look, so that a look does not cost it its place.
-func (t *Tracker) nextStep(now time.Time, p *pod) (time.Time, bool) {
+func (t *Tracker) nextStep(now time.Time, p *pod) (due time.Duration, unmarks, ok bool) {
 	ruling := t.rule(p)
 	if p.marked && !p.gone && !ruling.dueAt(now) {
-		return p.Seen, true
+		return p.seen, true, true
 	}
-	return ruling.due, ruling.leaves()
+	if !ruling.leaves() {
+		return 0, false, false
+	}
+	return t.pods.distance(ruling.due), false, true
 }
 
 func (t *Tracker) rule(p *pod) ruling {
@@ -311,8 +456,27 @@ func (t *Tracker) rule(p *pod) ruling {
 	case p.exempt:
 		return ruling{reason: Exempt}
 	}
-	return decide(p.node.acting, &p.Pod, t.config.Matcher)
+	view := t.view(p)
+	return decideOn(p.home.node.acting, p.spares(p.home.node.evicted), &view, t.config.Matcher)
 }
+
+// spares returns since when the pod has to leave because its whole node is evicted,
+// which those of DaemonSets need not.
+func (p *pod) spares(evicted time.Time) time.Time {
+	if p.daemon {
+		return time.Time{}
+	}
+	return evicted
+}
+
+func (p *pod) key(uid types.UID) Key { return Key{p.namespace.Value(), p.name, uid} }
+
+// view is a pod as [Decide] takes it.
+func (t *Tracker) view(p *pod) Pod {
+	return Pod{Tolerations: p.tolerations, Seen: t.pods.time(p.seen), Arrived: t.pods.time(p.arrived)}
+}
+
+func (t *Tracker) verdict(p *pod) Verdict { return t.rule(p).verdict(p.home.node.acting) }
 
 // acting returns the taints that are not held.
 func acting(all []Taint, held func(*corev1.Taint) bool) []Taint {

@@ -2,13 +2,10 @@ package eviction
 
 import (
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // Work is one thing to do about one pod, now.
@@ -32,21 +29,21 @@ type Work struct {
 	// server's answers.
 	At time.Time
 
-	node   types.UID
-	taints []Taint
-	pod    Pod
-	config Config
-	held   func(*corev1.Taint) bool
-	item   timedqueue.Item[types.UID, *pod]
-	start  uint64
-	off    *atomic.Bool
+	node    types.UID
+	evicted time.Time
+	taints  []Taint
+	pod     Pod
+	config  *Config
+	held    func(*corev1.Taint) bool
+	entry   *entry[types.UID, pod]
+	attempt *attempt[types.UID, pod]
 }
 
 // CalledOff reports whether the tracker has found since it handed out the work that
 // there is nothing to do any more: the pod need not leave, or is gone. An action
 // that makes several calls asks before each; it reports NotDue then. It may be
 // called at any time, from any goroutine, and takes no lock.
-func (w Work) CalledOff() bool { return w.off != nil && w.off.Load() }
+func (w Work) CalledOff() bool { return w.attempt != nil && w.attempt.off.Load() }
 
 // Reconsider decides again from a pod and its node that were just read, both of
 // which may be nil when they are gone. What it cannot know from them it takes
@@ -59,13 +56,17 @@ func (w Work) Reconsider(live *corev1.Pod, on *corev1.Node, now time.Time) Verdi
 	if w.config.Exempt != nil && w.config.Exempt(live) {
 		return Verdict{Reason: Exempt}
 	}
-	before := w.taints
+	before, evicted := w.taints, w.evicted
 	if on.UID != w.node {
-		before = nil // another node of that name: its taints are not those
+		before, evicted = nil, time.Time{} // another node of that name
+	}
+	if IsOfDaemonSet(live) {
+		evicted = time.Time{}
 	}
 	view := w.pod
 	view.Tolerations = live.Spec.Tolerations
-	return Decide(acting(noExecute(on, before, true, now), w.held), view, w.config.Matcher)
+	taints := acting(noExecute(on, before, true, now), w.held)
+	return decideOn(taints, evicted, &view, w.config.Matcher).verdict(taints)
 }
 
 // gone reports whether a pod that was just read is another one than the work is
@@ -89,11 +90,14 @@ const (
 	Unmarked
 	// Failed: it has to be tried again.
 	Failed
+	// Blocked: a PodDisruptionBudget does not allow it now. It is asked again, after a
+	// wait that grows. That is no failure, and does not count as a try.
+	Blocked
 )
 
 // String returns the outcome's name.
 func (o Outcome) String() string {
-	names := [...]string{"Evicted", "AlreadyGone", "NotDue", "Unmarked", "Failed"}
+	names := [...]string{"Evicted", "AlreadyGone", "NotDue", "Unmarked", "Failed", "Blocked"}
 	if o < 0 || int(o) >= len(names) {
 		return fmt.Sprintf("Outcome(%d)", int(o))
 	}
@@ -105,7 +109,7 @@ type Report struct {
 	Outcome Outcome
 	// Wait is how long to wait before the next attempt. Zero means the backoff.
 	Wait time.Duration
-	// Err is the cause of a failure.
+	// Err is the cause of a failure, or what the budget's answer was; see [CauseOf].
 	Err error
 	// Pod is the pod as the API server had it after the action's last write to it,
 	// and nil if nothing was written or the answer had no pod. It is newer than what a
@@ -120,40 +124,29 @@ func (t *Tracker) Start(now time.Time) (Work, bool) {
 		return Work{}, false
 	}
 	now = t.advance(now)
-	for {
-		item, ok := t.due.Start(now)
-		if !ok {
-			return Work{}, false
-		}
-		p := item.Value
-		if at, ok := t.nextStep(now, p); !ok || at.After(now) {
-			t.due.Finish(now, item, timedqueue.Result{Outcome: timedqueue.Nothing})
-			t.decide(now, p)
-			continue
-		}
-		t.starts++
-		p.acting, p.looked = t.starts, false
-		verdict := t.rule(p).verdict(p.node.acting)
-		p.unmarking, p.off = !verdict.DueAt(now), new(atomic.Bool)
-		return Work{
-			Pod:        p.key,
-			Node:       p.node.name,
-			Verdict:    verdict,
-			Unmark:     p.unmarking,
-			Marked:     p.marked,
-			Generation: p.generation,
-			Tries:      item.Tries,
-			At:         now,
-			node:       p.node.uid,
-			taints:     p.node.taints,
-			pod:        p.Pod,
-			config:     t.config,
-			held:       t.held,
-			item:       item,
-			start:      t.starts,
-			off:        p.off,
-		}, true
+	e, ok := t.pods.start()
+	if !ok {
+		return Work{}, false
 	}
+	p, a := &e.value, e.attempt
+	return Work{
+		Pod:        p.key(e.key),
+		Node:       p.home.node.name,
+		Verdict:    t.verdict(p),
+		Unmark:     a.free,
+		Marked:     p.marked,
+		Generation: int64(p.generation),
+		Tries:      a.tries,
+		At:         now,
+		node:       p.home.node.uid,
+		evicted:    p.home.node.evicted,
+		taints:     p.home.node.taints,
+		pod:        t.view(p),
+		config:     &t.config,
+		held:       t.held,
+		entry:      e,
+		attempt:    a,
+	}, true
 }
 
 // Finish takes what came of work. What the tracker has observed meanwhile counts
@@ -161,34 +154,33 @@ func (t *Tracker) Start(now time.Time) (Work, bool) {
 // has changed is decided anew. A second Finish of the same work changes nothing.
 func (t *Tracker) Finish(now time.Time, work Work, report Report) {
 	now = t.advance(now)
-	p := work.item.Value
-	if p == nil || p.acting != work.start {
+	e := work.entry
+	if e == nil || e.attempt != work.attempt || !e.acts() {
 		return
 	}
-	p.acting, p.off, p.retryAt = 0, nil, time.Time{}
-	if report.Pod != nil && report.Pod.UID == p.key.UID && !p.looked {
+	if !e.attempt.pinned {
+		learn(e, report)
+	}
+	gone := e.gone()
+	t.pods.finish(e, report)
+	if !gone {
+		t.decide(now, e)
+	}
+}
+
+// learn takes what a report says of a pod.
+func learn(e *entry[types.UID, pod], report Report) {
+	p := &e.value
+	if report.Pod != nil && report.Pod.UID == e.key && !e.attempt.looked {
 		p.marked = Marked(report.Pod)
 	}
-	result := timedqueue.Result{Outcome: timedqueue.Failed, Wait: report.Wait}
 	switch report.Outcome {
 	case Evicted, AlreadyGone:
 		p.gone = true
-		result = timedqueue.Result{}
 	case Unmarked:
 		p.marked = false
-		result = timedqueue.Result{}
-	case NotDue: // which is no failure, and does not lengthen the backoff of one
-		p.retryAt = now.Add(max(report.Wait, cacheDelay))
-		result = timedqueue.Result{Outcome: timedqueue.Nothing}
+	case NotDue, Failed, Blocked:
 	}
-	t.due.Finish(now, work.item, result)
-	if t.pods[p.key.UID] != p {
-		return
-	}
-	if waiting, ok := t.due.Get(p.key.UID); ok {
-		p.retryAt = waiting.Due
-	}
-	t.decide(now, p)
 }
 
 // Next returns when Start can next hand something out.
@@ -196,7 +188,12 @@ func (t *Tracker) Next(now time.Time) (time.Time, bool) {
 	if !t.synced {
 		return time.Time{}, false
 	}
-	return t.due.Next(t.advance(now))
+	t.advance(now)
+	at, ok := t.pods.next()
+	if !ok {
+		return time.Time{}, false
+	}
+	return t.pods.time(at), true
 }
 
 // cacheDelay is how long what a closer look found may take to reach the tracker.

@@ -7,28 +7,42 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A bucket is a token bucket over its queue's time, which is a distance from an
-// epoch and does not go back. A token that was taken for nothing can be returned
-// to it, and a limit of zero holds a stored token too.
+// A Bucket is the token bucket in front of a [Queue], for who needs one alone. A
+// token that was taken for nothing can be returned to it, and a limit of zero holds
+// a stored token too. Its time is a distance from a moment of the caller's choice,
+// the same for all calls, and must not go back. The zero value holds everything; it
+// is not safe for concurrent use.
 //
 // It is no rate.Limiter. A rate.Reservation cannot be cancelled once its time has
 // come. A returned token that is kept beside the limiter's own, as a credit, lets
 // one more than the burst through while the limiter's next token is earned in
 // part: only who counts both in one number can cap them.
-type bucket struct {
+type Bucket struct {
 	limit   rate.Limit
 	burst   float64
 	tokens  float64
 	counted time.Duration // when tokens was counted
 }
 
-func newBucket(limit rate.Limit, burst int) bucket {
-	return bucket{limit: sane(limit), burst: float64(burst), tokens: float64(burst)}
+// NewBucket returns a bucket that is full: it holds burst tokens, and one if burst
+// is less. A limit that is negative or not a number counts as zero.
+func NewBucket(limit rate.Limit, burst int) Bucket {
+	full := float64(max(burst, 1))
+	return Bucket{limit: sane(limit), burst: full, tokens: full}
 }
 
-// take spends one token.
-func (b *bucket) take(now time.Duration) bool {
-	if wait, ok := b.wait(now); !ok || wait > 0 {
+// Limit returns the tokens that are earned a second.
+func (b *Bucket) Limit() rate.Limit { return b.limit }
+
+// Full reports whether the bucket holds all the tokens that it can.
+func (b *Bucket) Full(now time.Duration) bool {
+	b.earn(now)
+	return b.tokens >= b.burst
+}
+
+// Take spends one token.
+func (b *Bucket) Take(now time.Duration) bool {
+	if wait, ok := b.Wait(now); !ok || wait > 0 {
 		return false
 	}
 	if b.limit != rate.Inf {
@@ -37,23 +51,23 @@ func (b *bucket) take(now time.Duration) bool {
 	return true
 }
 
-// giveBack returns a token that was taken for nothing.
-func (b *bucket) giveBack(now time.Duration) {
+// GiveBack returns a token that was taken for nothing.
+func (b *Bucket) GiveBack(now time.Duration) {
 	b.earn(now)
 	b.tokens = min(b.tokens+1, b.burst)
 }
 
-// setLimit changes the rate. Tokens earned until now stay, none are added.
-func (b *bucket) setLimit(now time.Duration, limit rate.Limit) {
+// SetLimit changes the rate. Tokens earned until now stay, none are added.
+func (b *Bucket) SetLimit(now time.Duration, limit rate.Limit) {
 	b.earn(now)
 	b.limit = sane(limit)
 }
 
-// wait returns how long after now take can succeed; false means not before the
+// Wait returns how long after now Take can succeed; false means not before the
 // limit changes. A token less than a nanosecond away is at hand, since time is
 // no finer: this also swallows what adding up fractions loses. It is taken in
 // advance, so the rate holds over time.
-func (b *bucket) wait(now time.Duration) (time.Duration, bool) {
+func (b *Bucket) Wait(now time.Duration) (time.Duration, bool) {
 	if b.limit == 0 {
 		return 0, false
 	}
@@ -68,7 +82,7 @@ func (b *bucket) wait(now time.Duration) (time.Duration, bool) {
 	return time.Duration(nanoseconds), true
 }
 
-func (b *bucket) earn(now time.Duration) {
+func (b *Bucket) earn(now time.Duration) {
 	earned := (now - b.counted).Seconds() * float64(b.limit)
 	b.tokens = min(b.tokens+earned, b.burst)
 	b.counted = now

@@ -50,7 +50,7 @@ func (c Config) Validate() error {
 // counts as the last one. A Queue is not safe for concurrent use.
 type Queue[K comparable, V any] struct {
 	backoff Backoff
-	bucket  bucket
+	bucket  Bucket
 	epoch   time.Time     // dues are kept as distances from here
 	now     time.Duration // the latest now, as a distance from epoch
 
@@ -90,7 +90,7 @@ func New[K comparable, V any](config Config, now time.Time) (*Queue[K, V], error
 func newQueue[K comparable, V any](config Config, epoch time.Time, sequence *uint64, spare *spare[K, V]) *Queue[K, V] {
 	return &Queue[K, V]{
 		backoff:  config.Backoff.withDefaults(),
-		bucket:   newBucket(config.Limit, max(config.Burst, 1)),
+		bucket:   NewBucket(config.Limit, config.Burst),
 		epoch:    epoch,
 		entries:  make(map[K]*entry[K, V]),
 		spare:    spare,
@@ -191,7 +191,7 @@ func (q *Queue[K, V]) Len() int { return q.members }
 // hand. A limit that is negative or not a number holds everything, like zero.
 func (q *Queue[K, V]) SetLimit(now time.Time, limit rate.Limit) {
 	q.advance(now)
-	q.bucket.setLimit(q.now, limit)
+	q.bucket.SetLimit(q.now, limit)
 }
 
 // Limit returns the rate.
@@ -204,7 +204,7 @@ func (q *Queue[K, V]) Start(now time.Time) (Item[K, V], bool) {
 	if len(q.waiting.places) == 0 || time.Duration(q.waiting.places[0].due) > q.now {
 		return Item[K, V]{}, false
 	}
-	if !q.bucket.take(q.now) {
+	if !q.bucket.Take(q.now) {
 		return Item[K, V]{}, false
 	}
 	e := q.waiting.places[0].element
@@ -226,7 +226,7 @@ func (q *Queue[K, V]) Finish(now time.Time, item Item[K, V], result Result) {
 	q.advance(now)
 	e.start = 0
 	if result.Outcome == Nothing && item.spent {
-		q.bucket.giveBack(q.now)
+		q.bucket.GiveBack(q.now)
 	}
 	switch {
 	case !e.member:
@@ -258,7 +258,7 @@ func (q *Queue[K, V]) next() (time.Duration, bool) {
 	if len(q.waiting.places) == 0 {
 		return 0, false
 	}
-	wait, ok := q.bucket.wait(q.now)
+	wait, ok := q.bucket.Wait(q.now)
 	if !ok {
 		return 0, false
 	}

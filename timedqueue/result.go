@@ -80,6 +80,9 @@ func (b Backoff) withDefaults() Backoff {
 	return b
 }
 
+// Delay returns how long to wait after so many failures before this one.
+func (b Backoff) Delay(failures int) time.Duration { return b.withDefaults().delay(failures) }
+
 // delay returns the wait after so many failures before this one.
 func (b Backoff) delay(failures int) time.Duration {
 	wait := b.Max

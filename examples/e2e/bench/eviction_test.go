@@ -95,7 +95,7 @@ func podComesOurs(tb testing.TB, pending int) work {
 		lock.Lock()
 		tracker.ObservePod(time.Now(), pod)
 		lock.Unlock()
-		if tracker.Pending() != pending+1 {
+		if tracker.Waiting() != pending+1 {
 			tb.Fatal("the pod does not wait")
 		}
 		lock.Lock()
@@ -125,7 +125,7 @@ func podChangesOurs(tb testing.TB, pending int) work {
 		lock.Lock()
 		tracker.ObservePod(time.Now(), endless[at])
 		lock.Unlock()
-		if tracker.Pending() != pending-1 {
+		if tracker.Waiting() != pending-1 {
 			tb.Fatal("the pod still waits")
 		}
 		lock.Lock()
@@ -214,8 +214,8 @@ func nodeOurs(tb testing.TB, n int) work {
 		for _, node := range nodes {
 			tracker.ObserveNode(time.Now(), node)
 		}
-		if tracker.Pending() != pending {
-			tb.Fatalf("%d pods wait, not %d", tracker.Pending(), pending)
+		if tracker.Waiting() != pending {
+			tb.Fatalf("%d pods wait, not %d", tracker.Waiting(), pending)
 		}
 	}
 	return work{op: func() {
@@ -284,7 +284,7 @@ func memoryOurs(tb testing.TB, pending int) work {
 		for _, pod := range pods {
 			tracker.ObservePod(time.Now(), pod)
 		}
-		if tracker.Pending() != pending {
+		if tracker.Waiting() != pending {
 			tb.Fatal("not every pod waits")
 		}
 		return tracker

@@ -38,6 +38,9 @@ type Controller struct {
 	// when it is taken out.
 	nodeLooks *timedqueue.Queue[string, struct{}]
 	podLooks  *timedqueue.Queue[types.UID, struct{}]
+	// writing is the names of the nodes of which a write that a look has found is under
+	// way. They are not looked at before it is over, not even if they are others by now.
+	writing map[string]struct{}
 
 	records []Record
 	synced  bool
@@ -64,6 +67,8 @@ func New(config Config, now time.Time) (*Controller, error) {
 		nodes:  make(map[string]*node),
 		pods:   make(map[types.UID]*pod),
 		podsOn: make(map[string][]*pod),
+
+		writing: make(map[string]struct{}),
 	}
 	var err error
 	if c.health, err = nodehealth.NewMonitor(config.Health, now); err != nil {
@@ -192,7 +197,7 @@ func (c *Controller) Phase() zone.Phase { return c.zones.Phase() }
 func (c *Controller) Queued(zone string) int { return c.releases.LenOf(zone) }
 
 // Pending returns how many pods wait to be evicted, now or later.
-func (c *Controller) Pending() int { return c.evictions.Pending() }
+func (c *Controller) Pending() int { return c.evictions.Waiting() }
 
 // Len returns how many nodes and pods the controller knows.
 func (c *Controller) Len() (nodes, pods int) { return len(c.nodes), len(c.pods) }

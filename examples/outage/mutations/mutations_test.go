@@ -23,7 +23,7 @@ var mutations = []mutation{
 		old: `		if time.Duration(first.due) > now.Sub(g.epoch) {
 			break`,
 		with: `		if time.Duration(first.due) > now.Sub(g.epoch) {
-			first.element.queue.bucket.take(now.Sub(g.epoch))
+			first.element.queue.bucket.Take(now.Sub(g.epoch))
 			break`,
 		caughtBy: invariant.NoIdleToken,
 	},
