@@ -24,8 +24,8 @@ type DispatcherConfig[T, R any] struct {
 	// Core decides what starts when. From then on it is touched only with the
 	// Dispatcher locked. Required.
 	Core Core[T, R]
-	// Act does one piece of work, outside the lock, on a goroutine of its own. Its
-	// context is that of Run: it has to return soon after that is cancelled.
+	// Act does one piece of work, outside the lock, on one of the workers' goroutines.
+	// Its context is that of Run: it has to return soon after that is cancelled.
 	// Required.
 	Act func(ctx context.Context, work T) R
 	// Workers is how many calls of Act run at a time. Zero means 1.
@@ -48,7 +48,8 @@ func (c DispatcherConfig[T, R]) Validate() error {
 
 // A Dispatcher runs what a core hands out: the edge around a [Queue], a [Group]
 // or any other [Core]. It sleeps until the next thing can start, and does not
-// poll. It has one goroutine, and one more for each action under way.
+// poll. It has one goroutine and, as far as there has been work for them, one for each
+// worker: never more, whatever becomes due at once.
 //
 // It is also the core's lock. Whoever wants to change the core does so between
 // Lock and Unlock, and Unlock makes the dispatcher look again:
@@ -60,6 +61,7 @@ func (c DispatcherConfig[T, R]) Validate() error {
 // The lock is held only while the core decides, never during an action.
 type Dispatcher[T, R any] struct {
 	act     func(context.Context, T) R
+	workers int
 	changed chan struct{}
 
 	mu   sync.Mutex
@@ -74,6 +76,7 @@ func NewDispatcher[T, R any](config DispatcherConfig[T, R]) (*Dispatcher[T, R], 
 	}
 	return &Dispatcher[T, R]{
 		act:     config.Act,
+		workers: max(config.Workers, 1),
 		changed: make(chan struct{}, 1),
 		core:    config.Core,
 		idle:    max(config.Workers, 1),
@@ -96,14 +99,14 @@ func (d *Dispatcher[T, R]) Unlock() {
 // under way and reports them to the core. It may be called again after it has
 // returned, but not twice at a time.
 func (d *Dispatcher[T, R]) Run(ctx context.Context) {
-	var acting sync.WaitGroup
-	defer acting.Wait()
+	team := team[T]{most: d.workers, pieces: make(chan T), work: func(work T) { d.finish(work, d.act(ctx, work)) }}
+	defer team.end()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		work, started, wait := d.start()
 		if started {
-			acting.Go(func() { d.finish(work, d.act(ctx, work)) })
+			team.give(work)
 			continue
 		}
 		timer.Reset(wait)
@@ -113,6 +116,44 @@ func (d *Dispatcher[T, R]) Run(ctx context.Context) {
 		case <-timer.C:
 		}
 	}
+}
+
+// A team is goroutines that do one piece of work after the other. A goroutine for
+// each piece would be simpler; but one that has reported its result takes a moment to
+// end, and on a busy machine many would be in that moment.
+type team[T any] struct {
+	most    int
+	work    func(T)
+	pieces  chan T
+	size    int
+	working sync.WaitGroup
+}
+
+// give gives a piece of work to somebody who has none. There must be one, or room for
+// one more.
+func (t *team[T]) give(piece T) {
+	select {
+	case t.pieces <- piece:
+		return
+	default:
+	}
+	if t.size == t.most {
+		t.pieces <- piece // to one that has reported, and is about to ask for more
+		return
+	}
+	t.size++
+	t.working.Go(func() {
+		t.work(piece)
+		for next := range t.pieces {
+			t.work(next)
+		}
+	})
+}
+
+// end returns when all work that was given is done.
+func (t *team[T]) end() {
+	close(t.pieces)
+	t.working.Wait()
 }
 
 // start takes one piece of work or, when there is none, tells how long to sleep.

@@ -20,10 +20,11 @@ import (
 
 func evictionComparisons() []comparison {
 	return []comparison{
-		{name: "timer, set and cancel", of: "pending", sizes: []int{100_000}, ours: podComesOurs, upstream: timerUpstream},
-		{name: "timer of a known pod, cancel and set", of: "pending", sizes: []int{100_000}, ours: podChangesOurs, upstream: timerAgainUpstream},
+		{name: "timer, set and cancel", of: "pending", sizes: []int{100_000, 1_000_000}, ours: podComesOurs, upstream: timerUpstream},
+		{name: "timer of a known pod, cancel and set", of: "pending", sizes: []int{100_000, 1_000_000}, ours: podChangesOurs, upstream: timerAgainUpstream},
 		{name: "taint a node and untaint it", of: "pods", sizes: []int{110}, ours: nodeOurs, upstream: nodeUpstream},
 		{name: "memory of a timer", of: "pending", sizes: []int{100_000, 1_000_000}, ours: memoryOurs, upstream: memoryUpstream},
+		{name: "goroutines when all are due at once", of: "pending", sizes: []int{1_000_000}, ours: herdOurs, upstream: herdUpstream},
 	}
 }
 

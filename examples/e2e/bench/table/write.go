@@ -57,15 +57,19 @@ var (
 	wall   = unit{"ns/op", func(ns float64) string { return duration(ns) + " wall" }}
 	allocs = unit{"allocs/op", func(n float64) string { return short(n) + " allocs" }}
 	size   = unit{"B/op", bytes}
-	// each is memory that stays. It makes all other units of a row meaningless.
+	// each is memory that stays, herd how many goroutines there were at once. They make
+	// all other units of a row meaningless.
 	each = unit{"B/pending", func(n float64) string { return bytes(n) + " each" }}
+	herd = unit{"goroutines", func(n float64) string { return short(n) + " goroutines" }}
 )
 
 // units are those to show of a row, the same for both sides, so that they can be
 // compared.
 func (r *row) units() []unit {
-	if r.has(each) {
-		return []unit{each}
+	for _, u := range []unit{each, herd} {
+		if r.has(u) {
+			return []unit{u}
+		}
 	}
 	var shown []unit
 	for _, alternatives := range [][]unit{{cpu, wall}, {allocs}, {size}} {
