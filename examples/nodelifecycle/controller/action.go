@@ -70,6 +70,10 @@ type Evict struct {
 // kube-controller-manager that Event comes from another controller than the rest.
 const ReasonEviction = "TaintManagerEviction"
 
+// ReasonNodeEviction is its reason for a pod that leaves because its whole node is
+// evicted. That one comes from the same controller as the rest.
+const ReasonNodeEviction = "NodeControllerEviction"
+
 // Record tells about an object in an Event.
 type Record struct {
 	Object corev1.ObjectReference

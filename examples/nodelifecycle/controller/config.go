@@ -28,6 +28,11 @@ type Config struct {
 	ZoneOf func(*corev1.Node) string
 	// Eviction says which pods leave.
 	Eviction eviction.Config
+	// EvictionMode is how pods are made to leave. Empty means ByTaint.
+	EvictionMode EvictionMode
+	// PodEvictionTimeout is how long a node has not been ready before its pods leave, in
+	// mode ByNode. Zero means 5 minutes.
+	PodEvictionTimeout time.Duration
 	// Retry is the wait after a write to a node or pod that failed.
 	Retry timedqueue.Backoff
 }
@@ -39,12 +44,26 @@ func (c Config) Validate() error {
 			return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 		}
 	}
+	switch c.EvictionMode {
+	case "", ByTaint, ByNode:
+	default:
+		return fmt.Errorf("%w: EvictionMode is %q, want %q or %q", ErrInvalidConfig, c.EvictionMode, ByTaint, ByNode)
+	}
+	if c.PodEvictionTimeout < 0 {
+		return fmt.Errorf("%w: PodEvictionTimeout is %v, want zero or more", ErrInvalidConfig, c.PodEvictionTimeout)
+	}
 	return nil
 }
 
 func (c Config) withDefaults() Config {
 	if c.Zone.Grace == 0 {
 		c.Zone.Grace = c.Health.Grace
+	}
+	if c.EvictionMode == "" {
+		c.EvictionMode = ByTaint
+	}
+	if c.PodEvictionTimeout == 0 {
+		c.PodEvictionTimeout = defaultPodEvictionTimeout
 	}
 	if c.ZoneOf == nil {
 		c.ZoneOf = zone.ByTopology

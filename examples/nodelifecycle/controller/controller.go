@@ -50,7 +50,9 @@ type Controller struct {
 	soiled   time.Time
 	// lifted says that our NoExecute taints are taken back: from the moment in
 	// which every zone is disrupted until nodes may be acted against again.
-	lifted    bool
+	lifted bool
+	// actsSince is when acting began again after that.
+	actsSince time.Time
 	podsFirst bool // whose turn it is when pods and evictions both wait
 }
 
@@ -234,9 +236,14 @@ func (c *Controller) judge(now time.Time) {
 		// The taints go. Until the last one is gone, what they have started is held.
 		c.lifted = true
 		c.evictions.Hold(now, taints.OwnsNoExecute)
+		for _, n := range c.roll {
+			c.spare(now, n)
+		}
 		c.Reevaluate(now)
 	case zone.Acting:
-		c.lifted = false
+		if c.lifted {
+			c.lifted, c.actsSince = false, now
+		}
 		c.evictions.Hold(now, nil)
 		c.Reevaluate(now)
 	case zone.Settling:

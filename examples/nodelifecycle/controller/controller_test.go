@@ -135,32 +135,6 @@ func TestZoneRateIsKept(t *testing.T) {
 	}
 }
 
-// A write that fails costs its token, so that an API server that comes back is
-// not met with all that has failed (design Q3, Z1).
-func TestFailedTaintsComeBackAtTheRate(t *testing.T) {
-	w := settled(t, "a", "b")
-	for _, name := range []string{"a-000", "a-001", "a-002"} {
-		w.silent[name] = true
-	}
-	w.advance(grace - interval/2)
-	w.fail = func(a Action) error {
-		if patch, ok := a.(PatchTaints); ok && patch.Released {
-			return errServer
-		}
-		return nil
-	}
-	w.advance(5 * time.Minute)
-	w.fail = nil
-	w.done = nil
-	back := w.now
-	w.advance(2 * time.Minute)
-	released := times[PatchTaints](w, back)
-	require.Len(t, released, 3, "none is lost")
-	for i := 1; i < len(released); i++ {
-		require.GreaterOrEqual(t, released[i]-released[i-1], 10*time.Second-time.Microsecond, "no burst")
-	}
-}
-
 func TestLabelsFollow(t *testing.T) {
 	w := settled(t, "a")
 	node := w.nodes["a-000"].DeepCopy()

@@ -37,6 +37,13 @@ type node struct {
 	// release is what the zone's queue has handed out while the taint that it
 	// allows is being written.
 	release *timedqueue.Item[string, struct{}]
+	// turn is when its turn in the zone's queue was, if that came while another write
+	// of the node was under way. Zero if it did not.
+	turn time.Time
+	// illSince is since when it was said not to be ready. evicted says that all its pods
+	// have to leave. Both are for ByNode.
+	illSince time.Time
+	evicted  bool
 }
 
 // ownWrite remembers the version of an object that we have written ourselves.
@@ -91,7 +98,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 	c.zones.Forget(name)
 	c.unjudged, c.soiled = true, now
 	c.evictions.ForgetNode(now, name)
-	c.finishRelease(now, n, timedqueue.Nothing)
+	c.finishRelease(now, n, timedqueue.Done) // the write with the taint is under way
 	c.releases.Remove(name)
 	c.nodeLooks.Remove(name)
 	c.tell(nodeReference(n.object), corev1.EventTypeNormal, "RemovingNode",
@@ -145,7 +152,10 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	n.object = object
 	n.zone = c.config.ZoneOf(object)
 	if ready := nodehealth.ReadyStatus(object); ready != n.ready {
-		n.ready = ready
+		wasIll := n.saidIll()
+		if n.ready = ready; n.saidIll() && !wasIll {
+			c.fell(now, n)
+		}
 		c.episodes++
 		n.episode = c.episodes
 		c.lookAtPods(now, n)
@@ -168,12 +178,18 @@ func (c *Controller) place(now time.Time, n *node) bool {
 		return false
 	}
 	name := n.object.Name
+	if !n.saidIll() {
+		c.spare(now, n)
+	}
 	if c.wantsRelease(n) {
-		if !c.releases.Add(n.zone, name, struct{}{}, c.zones.NotBefore(name)) {
+		due := c.releaseAt(n)
+		if !c.releases.Add(n.zone, name, struct{}{}, due) {
 			c.releases.Move(name, n.zone)
+			c.postpone(n, due)
 		}
 	} else if n.release == nil {
 		c.releases.Remove(name)
+		n.turn = time.Time{}
 	}
 	if !c.needsWrite(n, now) {
 		if n.release == nil && n.ready == corev1.ConditionTrue && c.health.Heard(name) {
@@ -188,12 +204,6 @@ func (c *Controller) place(now time.Time, n *node) bool {
 // saidIll reports whether a node was said not to be ready, by its kubelet or by us.
 // One of which nothing was said is starting, which is not ill.
 func (n *node) saidIll() bool { return n.ready != "" && n.ready != corev1.ConditionTrue }
-
-// wantsRelease reports whether a node should get a NoExecute taint once its
-// zone's rate allows.
-func (c *Controller) wantsRelease(n *node) bool {
-	return n.saidIll() && !hasNoExecute(n.object.Spec.Taints)
-}
 
 func (c *Controller) needsWrite(n *node, now time.Time) bool {
 	_, change := c.wantedTaints(n, now)
@@ -282,46 +292,28 @@ func (c *Controller) declared(now time.Time, action DeclareUnknown, result Resul
 
 // lookAtNode hands out the next write that a node needs.
 func (c *Controller) lookAtNode(now time.Time) (Action, bool) {
-	c.takeReleases(now)
 	for {
+		c.takeRelease(now)
 		look, ok := c.nodeLooks.Start(now)
 		if !ok {
 			return nil, false
 		}
 		if action := c.nodeAction(now, c.nodes[look.Key], look); action != nil {
+			c.writing[look.Key] = struct{}{}
 			return action, true
 		}
 		c.nodeLooks.Finish(now, look, timedqueue.Result{Outcome: timedqueue.Nothing})
 	}
 }
 
-// takeReleases lets the nodes that the zones' rates allow have their taint.
-func (c *Controller) takeReleases(now time.Time) {
-	for {
-		item, ok := c.releases.Start(now)
-		if !ok {
-			return
-		}
-		n := c.nodes[item.Key]
-		n.release = &item
-		if !c.nodeLooks.Add(item.Key, struct{}{}, now) {
-			c.nodeLooks.Reschedule(item.Key, now) // it has waited for its turn already
-		}
-	}
-}
-
 func (c *Controller) nodeAction(now time.Time, n *node, look timedqueue.Item[string, struct{}]) Action {
-	next, change := c.wantedTaints(n, now)
-	if !hasNoExecute(next) || hasNoExecute(n.object.Spec.Taints) {
-		// The taint that was released, if one was, is not wanted any more or is there.
-		c.finishRelease(now, n, timedqueue.Nothing)
-	}
-	if change {
+	if next, change := c.wantedTaints(n, now); change {
 		data, err := taints.Patch(n.object, next)
 		if err == nil { // it fails for a node without a UID, which no API server has
 			return PatchTaints{n.object, next, Patch{Type: taints.PatchType, Data: data}, n.zone, n.release != nil, look}
 		}
 	}
+	c.finishRelease(now, n, timedqueue.Nothing)
 	if data := labelPatch(n.object); data != nil {
 		return PatchLabels{n.object, Patch{Type: types.StrategicMergePatchType, Data: data}, look}
 	}
@@ -344,24 +336,18 @@ func (c *Controller) tainted(now time.Time, action PatchTaints, result Result) {
 	c.finishLook(now, action.look, result.Err)
 }
 
-func (c *Controller) finishRelease(now time.Time, n *node, outcome timedqueue.Outcome) {
-	if n.release == nil {
-		return
-	}
-	c.releases.Finish(now, *n.release, timedqueue.Result{Outcome: outcome})
-	n.release = nil
-}
-
 // finishLook ends a look at a node, and looks again if there is more to write.
 func (c *Controller) finishLook(now time.Time, look timedqueue.Item[string, struct{}], err error) {
 	result := resultOf(err)
 	c.nodeLooks.Finish(now, look, result)
+	delete(c.writing, look.Key)
 	n, known := c.nodes[look.Key]
-	if !known || result.Outcome == timedqueue.Failed {
+	if !known {
 		return
 	}
-	if !c.place(now, n) {
-		c.finishRelease(now, n, timedqueue.Nothing)
+	c.haveTurn(n)
+	if result.Outcome != timedqueue.Failed {
+		c.place(now, n)
 	}
 }
 

@@ -174,11 +174,16 @@ func (c *Controller) evict(now time.Time) (Action, bool) {
 func (c *Controller) evicted(now time.Time, action Evict, result Result) {
 	c.adoptPod(now, result.Eviction.Pod)
 	c.evictions.Finish(now, action.Work, result.Eviction)
-	if result.Eviction.Outcome == eviction.Evicted {
-		key := action.Work.Pod
-		c.tell(podReference(key.Namespace, key.Name, key.UID), corev1.EventTypeNormal, ReasonEviction,
-			"Marking for deletion Pod %s", key)
+	if result.Eviction.Outcome != eviction.Evicted {
+		return
 	}
+	key := action.Work.Pod
+	reference := podReference(key.Namespace, key.Name, key.UID)
+	if action.Work.Verdict.Reason == eviction.NodeEvicted {
+		c.tell(reference, corev1.EventTypeNormal, ReasonNodeEviction, "Marking for deletion Pod %s from Node %s", key, action.Work.Node)
+		return
+	}
+	c.tell(reference, corev1.EventTypeNormal, ReasonEviction, "Marking for deletion Pod %s", key)
 }
 
 func podReference(namespace, name string, uid types.UID) corev1.ObjectReference {

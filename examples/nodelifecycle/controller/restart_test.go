@@ -183,65 +183,6 @@ func TestNodeMovesZoneWhileItWaits(t *testing.T) {
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
 }
 
-// A node that was released and then is ready again before its taint could be
-// written costs no token, and is not counted as tainted (design Q3).
-func TestReleaseOfANodeThatIsReadyAgainCostsNoToken(t *testing.T) {
-	w := settled(t, "a", "b")
-	w.silent["a-000"] = true
-	w.advance(grace - interval/2) // it is Unknown by now, and waits for its NoExecute taint
-	cordoned := w.nodes["a-000"].DeepCopy()
-	cordoned.Spec.Unschedulable = true
-	w.setNode(cordoned)
-	writing, ok := w.c.Start(w.now)
-	require.True(t, ok)
-	require.IsType(t, PatchTaints{}, writing)
-	w.now = w.now.Add(interval)
-	_, ok = w.c.Start(w.now) // the zone's queue lets it have its taint, but the other write is under way
-	require.False(t, ok)
-	require.NotNil(t, w.c.nodes["a-000"].release)
-	w.beat("a-000")
-	w.c.Finish(w.now, writing, w.perform(writing))
-
-	w.done = nil
-	w.act()
-	patches := deeds[PatchTaints](w)
-	require.Len(t, patches, 1)
-	require.False(t, patches[0].Released)
-	require.Equal(t, []string{corev1.TaintNodeUnschedulable + ":NoSchedule"}, w.taintsOf("a-000"))
-	require.Nil(t, w.c.nodes["a-000"].release)
-	require.Zero(t, w.c.Queued(w.c.nodes["a-000"].zone))
-
-	w.c.releases.Add(w.c.nodes["a-001"].zone, "a-001", struct{}{}, w.now)
-	item, ok := w.c.releases.Start(w.now)
-	require.True(t, ok, "its token was given back")
-	require.Equal(t, "a-001", item.Key)
-}
-
-// Nor does a node that somebody else has tainted meanwhile.
-func TestReleaseOfANodeThatIsTaintedAlreadyCostsNoToken(t *testing.T) {
-	w := settled(t, "a", "b")
-	w.silent["a-000"] = true
-	w.advance(grace - interval/2)
-	cordoned := w.nodes["a-000"].DeepCopy()
-	cordoned.Spec.Unschedulable = true
-	w.setNode(cordoned)
-	writing, ok := w.c.Start(w.now)
-	require.True(t, ok)
-	w.now = w.now.Add(interval)
-	_, ok = w.c.Start(w.now)
-	require.False(t, ok)
-	require.NotNil(t, w.c.nodes["a-000"].release)
-	w.c.Finish(w.now, writing, w.perform(writing))
-	tainted := w.nodes["a-000"].DeepCopy()
-	tainted.Spec.Taints = append(tainted.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute})
-	w.setNode(tainted)
-	w.done = nil
-	w.act()
-	require.Empty(t, deeds[PatchTaints](w))
-	require.Nil(t, w.c.nodes["a-000"].release, "the release is over")
-	require.Zero(t, w.c.Queued(w.c.nodes["a-000"].zone))
-}
-
 // Found by the simulation (seed 35): what an eviction has written to a pod counts
 // more than what a cache shows that is behind.
 func TestMarkOfAFailedEvictionIsRememberedUntilTheCacheShowsIt(t *testing.T) {
@@ -294,30 +235,4 @@ func TestNodeFoundAliveLosesItsTaint(t *testing.T) {
 	}
 	w.act()
 	require.Empty(t, w.taintsOf("a-000"))
-}
-
-// A node that is back while its taint is being written, which then fails, waits for
-// no taint any more. When it falls again it is a new disruption, whose extent has to
-// be known first.
-func TestReleaseThatFailedDoesNotOutliveTheRecovery(t *testing.T) {
-	w := settled(t, "a", "b")
-	w.silent["a-000"] = true
-	released := false
-	w.fail = func(action Action) error {
-		patch, is := action.(PatchTaints)
-		if !is || !patch.Released {
-			return nil
-		}
-		released, w.fail = true, nil
-		w.silent["a-000"] = false
-		w.beat("a-000") // while the write is under way
-		return errServer
-	}
-	for range 100 {
-		if w.advance(time.Second); released {
-			break
-		}
-	}
-	require.True(t, released)
-	require.Zero(t, w.c.Queued(w.c.nodes["a-000"].zone))
 }

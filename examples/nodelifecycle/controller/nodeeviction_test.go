@@ -1,0 +1,217 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+const timeout = 2 * time.Minute
+
+// byNode returns a world whose controller evicts whole nodes, with a pod for ever on
+// each of 10 nodes of each zone, and one of a DaemonSet.
+func byNode(t *testing.T, zones ...string) *world {
+	w := newWorld(t, Config{EvictionMode: ByNode, PodEvictionTimeout: timeout})
+	for _, name := range zones {
+		for _, node := range w.addNodes(10, name) {
+			w.addPod("web-"+node, node, corev1.Toleration{Operator: corev1.TolerationOpExists})
+			w.addDaemonPod(node)
+		}
+	}
+	w.start()
+	w.advance(grace + interval)
+	require.Equal(t, zone.Acting, w.c.Phase())
+	w.done = nil
+	return w
+}
+
+func (w *world) addDaemonPod(node string) {
+	controls := true
+	pod := w.addPod("agent-"+node, node).DeepCopy()
+	pod.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: &controls}}
+	w.setPod(pod)
+}
+
+// evicted returns which pods were evicted, and when.
+func (w *world) evicted(since time.Time) map[string]time.Duration {
+	found := map[string]time.Duration{}
+	for _, d := range w.done {
+		if evict, is := d.action.(Evict); is && d.err == nil && !evict.Work.Unmark {
+			found[evict.Work.Pod.Name] = d.at.Sub(since).Round(time.Second)
+		}
+	}
+	return found
+}
+
+// E9: pods leave when their node has not been ready for the timeout, whatever they
+// tolerate, but not those of DaemonSets, and no NoExecute taint is set.
+func TestE9PodsLeaveAfterTheTimeout(t *testing.T) {
+	w := byNode(t, "a", "b")
+	ill := w.now
+	w.silent["a-003"] = true
+	w.report("a-003", corev1.ConditionFalse)
+	w.advance(timeout + interval)
+	require.Equal(t, map[string]time.Duration{"web-a-003": timeout}, w.evicted(ill))
+	require.NotContains(t, w.taintsOf("a-003"), unreachableNoExecute)
+	require.NotContains(t, w.taintsOf("a-003"), notReadyNoExecute)
+	require.Equal(t, eviction.NodeEvicted, deeds[Evict](w)[0].Work.Verdict.Reason)
+
+	var told []string
+	for _, r := range deeds[Record](w) {
+		if r.Object.Kind == "Pod" {
+			told = append(told, r.Reason)
+		}
+	}
+	require.Contains(t, told, ReasonNodeEviction)
+}
+
+// A kubelet that first says that it is not ready and then nothing has been ill all
+// the time.
+func TestE9SilenceDoesNotBeginTheTimeoutAnew(t *testing.T) {
+	w := byNode(t, "a", "b")
+	ill := w.now
+	w.silent["a-003"] = true
+	w.report("a-003", corev1.ConditionFalse)
+	w.advance(timeout - time.Second)
+	require.Equal(t, corev1.ConditionUnknown, w.nodes["a-003"].Status.Conditions[0].Status)
+	require.Empty(t, w.evicted(ill))
+	w.advance(2 * time.Second)
+	require.Equal(t, map[string]time.Duration{"web-a-003": timeout}, w.evicted(ill))
+}
+
+// E9: a pod that arrives on an evicted node goes at once.
+func TestE9PodThatArrivesOnAnEvictedNodeGoesAtOnce(t *testing.T) {
+	w := byNode(t, "a", "b")
+	w.silent["a-003"] = true
+	w.report("a-003", corev1.ConditionFalse)
+	w.advance(timeout + time.Minute)
+	arrived := w.now
+	w.done = nil
+	w.addPod("late", "a-003", tolerate(600))
+	w.addDaemonPod("a-003")
+	w.act()
+	require.Equal(t, map[string]time.Duration{"late": 0}, w.evicted(arrived))
+}
+
+// E9: a node that is ready again is not evicted, and one that was is spared.
+func TestE9NodeThatIsReadyAgainIsSpared(t *testing.T) {
+	w := byNode(t, "a", "b")
+	ill := w.now
+	w.report("a-003", corev1.ConditionFalse)
+	w.silent["a-003"] = true
+	w.advance(timeout - time.Second)
+	w.silent["a-003"] = false
+	w.report("a-003", corev1.ConditionTrue)
+	w.advance(time.Minute)
+	require.Empty(t, w.evicted(ill))
+	require.Zero(t, w.c.Queued(w.c.nodes["a-003"].zone))
+
+	w.fail = func(action Action) error {
+		if _, is := action.(Evict); is {
+			return errServer // it cannot evict
+		}
+		return nil
+	}
+	w.silent["a-003"] = true
+	w.report("a-003", corev1.ConditionFalse)
+	w.advance(timeout + time.Minute)
+	require.Equal(t, 1, w.c.Pending())
+	w.fail = nil
+	w.report("a-003", corev1.ConditionTrue)
+	w.silent["a-003"] = false
+	w.advance(10 * time.Minute)
+	require.Empty(t, w.evicted(ill), "what had not gone stays")
+	w.addPod("late", "a-003")
+	w.advance(time.Minute)
+	require.Empty(t, w.evicted(ill), "and so does who comes")
+}
+
+// E9: nodes go at their zone's rate, and one without pods does not keep the next.
+func TestE9NodesGoAtTheRateOfTheirZone(t *testing.T) {
+	w := byNode(t, "a", "b")
+	ill := w.now
+	for i, name := range []string{"a-000", "a-001", "a-002"} {
+		w.silent[name] = true
+		w.report(name, corev1.ConditionFalse)
+		if i == 1 {
+			for _, pod := range w.sortedPods() {
+				if pod.Spec.NodeName == name {
+					w.deletePod(pod.UID)
+				}
+			}
+		}
+	}
+	w.advance(timeout + time.Minute)
+	require.Equal(t, map[string]time.Duration{"web-a-000": timeout, "web-a-002": timeout + 10*time.Second}, w.evicted(ill))
+}
+
+// A restart does not begin the timeout anew, nor end it early.
+func TestE9RestartKeepsTheTimeout(t *testing.T) {
+	w := byNode(t, "a", "b")
+	w.silent["a-003"] = true
+	w.advance(grace + interval)
+	ill := w.nodes["a-003"].Status.Conditions[0].LastTransitionTime.Time
+	w.advance(timeout / 2)
+	w.start()
+	w.advance(5 * time.Minute)
+	leaves := w.evicted(ill)["web-a-003"]
+	require.GreaterOrEqual(t, leaves, timeout)
+	require.LessOrEqual(t, leaves, timeout+2*time.Second)
+}
+
+// Z3: while all zones are down nobody is evicted, and after that the timeout begins
+// anew.
+func TestE9OutageOfAllZonesBeginsTheTimeoutAnew(t *testing.T) {
+	w := byNode(t, "a", "b")
+	w.silent["a-000"] = true
+	w.report("a-000", corev1.ConditionFalse)
+	w.advance(timeout + time.Minute)
+	require.True(t, w.c.nodes["a-000"].evicted)
+	w.addPod("stays", "b-000")
+	for _, name := range w.names() {
+		w.silent[name] = true
+	}
+	w.advance(2 * grace)
+	require.Equal(t, zone.Suspended, w.c.Phase())
+	w.done = nil
+	w.addPod("came", "a-000")
+	w.advance(time.Hour)
+	require.Empty(t, w.evicted(w.now), "the evicted node is spared too")
+
+	for _, name := range w.names() {
+		if name != "a-000" && name != "b-000" {
+			w.silent[name] = false
+		}
+	}
+	back := w.now
+	w.advance(grace + timeout + time.Minute)
+	gone := w.evicted(back)
+	for _, pod := range []string{"came", "stays", "web-b-000"} {
+		require.GreaterOrEqual(t, gone[pod], grace+timeout, pod)
+	}
+	require.Len(t, gone, 3)
+}
+
+// Taints that others set act in this mode too.
+func TestE9AdministratorsTaintsAct(t *testing.T) {
+	w := byNode(t, "a", "b")
+	node := w.nodes["a-001"].DeepCopy()
+	node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
+	set := w.now
+	w.setNode(node)
+	w.advance(time.Second)
+	require.Equal(t, map[string]time.Duration{"agent-a-001": 0}, w.evicted(set), "the other one tolerates everything")
+}
+
+func TestEvictionModeIsValidated(t *testing.T) {
+	for _, config := range []Config{{EvictionMode: "zone"}, {EvictionMode: ByNode, PodEvictionTimeout: -1}} {
+		_, err := New(config, time.Now())
+		require.ErrorIs(t, err, ErrInvalidConfig)
+	}
+}
