@@ -42,7 +42,7 @@ func (b *Bucket) Full(now time.Duration) bool {
 
 // Take spends one token.
 func (b *Bucket) Take(now time.Duration) bool {
-	if wait, ok := b.Wait(now); !ok || wait > 0 {
+	if wait, ok := b.Until(now); !ok || wait > 0 {
 		return false
 	}
 	if b.limit != rate.Inf {
@@ -63,11 +63,11 @@ func (b *Bucket) SetLimit(now time.Duration, limit rate.Limit) {
 	b.limit = sane(limit)
 }
 
-// Wait returns how long after now Take can succeed; false means not before the
+// Until returns how long after now Take can succeed; false means not before the
 // limit changes. A token less than a nanosecond away is at hand, since time is
 // no finer: this also swallows what adding up fractions loses. It is taken in
 // advance, so the rate holds over time.
-func (b *Bucket) Wait(now time.Duration) (time.Duration, bool) {
+func (b *Bucket) Until(now time.Duration) (time.Duration, bool) {
 	if b.limit == 0 {
 		return 0, false
 	}

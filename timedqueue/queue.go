@@ -258,7 +258,7 @@ func (q *Queue[K, V]) next() (time.Duration, bool) {
 	if len(q.waiting.places) == 0 {
 		return 0, false
 	}
-	wait, ok := q.bucket.Wait(q.now)
+	wait, ok := q.bucket.Until(q.now)
 	if !ok {
 		return 0, false
 	}

@@ -20,7 +20,13 @@ var rooms = map[string][]string{
 var edgeFiles = map[string]string{
 	"timedqueue/dispatcher.go": "sleeps until an item is due and runs the actions",
 	"taints/apply.go":          "sends the patch and retries when its guard fails",
+	"eviction/action.go":       "composes actions",
+	"eviction/calledoff.go":    "tells an action that is under way, on another goroutine",
+	"eviction/cause.go":        "knows the errors of clients, networks and contexts",
+	"eviction/client.go":       "reads, marks and unmarks the pod",
 	"eviction/delete.go":       "deletes the pod",
+	"eviction/evict.go":        "asks for the pod's eviction",
+	"eviction/transport.go":    "is in between when the API server answers",
 	"nodehealth/heartbeats.go": "renews leases and reports status on timers",
 }
 
@@ -28,7 +34,8 @@ var edgeFiles = map[string]string{
 // wait, and start no goroutine, so that a simulator can drive them in virtual
 // time. Each is a file of edgeFiles, or a folder of a program.
 var timelessEdges = []string{
-	"eviction/delete.go", "examples/nodelifecycle/edge",
+	"eviction/action.go", "eviction/calledoff.go", "eviction/cause.go", "eviction/client.go",
+	"eviction/delete.go", "eviction/evict.go", "eviction/transport.go", "examples/nodelifecycle/edge",
 	// And the simulator itself, whose runs have to be the same each time. Of the
 	// simulation two files are left out: one forges the readings of clocks, one
 	// hands contexts to the edges.
