@@ -1,0 +1,134 @@
+package daemon
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubelife/lifecycle/taints"
+)
+
+// A Placement knows on which nodes the pods of one template belong. It is compiled
+// once, with what costs: selectors are parsed, tolerations are put together. Asking it
+// about a node allocates nothing. It does not change, and is safe for concurrent use.
+type Placement struct {
+	matcher     taints.Matcher
+	nodeName    string
+	selector    labels.Selector // of nodeSelector; nil: any node
+	terms       []term          // of the required node affinity; one has to match
+	anyTerm     bool            // there is no required node affinity
+	tolerations []corev1.Toleration
+	problems    error
+}
+
+// Compile makes the placement of the pods that a DaemonSet, or whatever else has one
+// pod a node, makes from a template. The template must not be changed afterwards.
+func Compile(template *corev1.PodTemplateSpec, matcher taints.Matcher) *Placement {
+	spec := &template.Spec
+	p := &Placement{
+		matcher:     matcher,
+		nodeName:    spec.NodeName,
+		tolerations: Tolerations(spec),
+		anyTerm:     true,
+	}
+	if len(spec.NodeSelector) > 0 {
+		p.selector = labels.SelectorFromSet(spec.NodeSelector)
+	}
+	if required := requiredAffinity(spec); required != nil {
+		p.anyTerm = false
+		p.terms, p.problems = compileTerms(required.NodeSelectorTerms)
+	}
+	return p
+}
+
+func requiredAffinity(spec *corev1.PodSpec) *corev1.NodeSelector {
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil {
+		return nil
+	}
+	return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+// Problems returns what is wrong with the terms of the required node affinity. A term
+// that cannot be understood matches no node; the others count, as in
+// kube-controller-manager. The API server lets no such term in, but others may.
+func (p *Placement) Problems() error { return p.problems }
+
+// Reason says why a [Verdict] is as it is: the first thing that speaks against the
+// node.
+type Reason string
+
+const (
+	// Fits: nothing speaks against it.
+	Fits Reason = "Fits"
+	// OtherNode: the template names another node.
+	OtherNode Reason = "OtherNode"
+	// NodeSelector: the node lacks a label that the nodeSelector asks for.
+	NodeSelector Reason = "NodeSelector"
+	// NodeAffinity: no term of the required node affinity matches the node.
+	NodeAffinity Reason = "NodeAffinity"
+	// Tainted: the node has a taint that the pod does not tolerate.
+	Tainted Reason = "Tainted"
+)
+
+// A Verdict is whether a pod belongs on a node, and why.
+type Verdict struct {
+	// Run: a pod should be there. If there is none, one is to be made.
+	Run bool
+	// Keep: a pod that is there may stay.
+	Keep   bool
+	Reason Reason
+	// Taint is the first that is not tolerated, and nil unless Reason is Tainted. It is
+	// one of the node's own, not a copy.
+	Taint *corev1.Taint
+}
+
+// Place returns whether a pod belongs on a node. The node need not exist: a template
+// from which an autoscaler would make nodes will do.
+//
+// A pod needs the node that the template names, if it names one, all labels of its
+// nodeSelector, one term of its required node affinity, and to tolerate all NoSchedule
+// and NoExecute taints, with the tolerations that all daemon pods get. One that is
+// there already may stay if it is only a NoSchedule taint that it does not tolerate.
+func (p *Placement) Place(node *corev1.Node) Verdict {
+	switch {
+	case p.nodeName != "" && p.nodeName != node.Name:
+		return Verdict{Reason: OtherNode}
+	case p.selector != nil && !p.selector.Matches(labels.Set(node.Labels)):
+		return Verdict{Reason: NodeSelector}
+	case !p.fitsAffinity(node):
+		return Verdict{Reason: NodeAffinity}
+	}
+	return p.placeByTaints(node.Spec.Taints)
+}
+
+func (p *Placement) fitsAffinity(node *corev1.Node) bool {
+	for i := range p.terms {
+		if p.terms[i].matches(node) {
+			return true
+		}
+	}
+	return p.anyTerm
+}
+
+func (p *Placement) placeByTaints(all []corev1.Taint) Verdict {
+	var first *corev1.Taint
+	for i := range all {
+		taint := &all[i]
+		if !repels(taint) || p.matcher.First(p.tolerations, taint) != nil {
+			continue
+		}
+		if first == nil {
+			first = taint
+		}
+		if taint.Effect == corev1.TaintEffectNoExecute {
+			return Verdict{Reason: Tainted, Taint: first}
+		}
+	}
+	if first != nil {
+		return Verdict{Keep: true, Reason: Tainted, Taint: first}
+	}
+	return Verdict{Run: true, Keep: true, Reason: Fits}
+}
+
+func repels(taint *corev1.Taint) bool {
+	return taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
+}
