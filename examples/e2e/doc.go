@@ -5,6 +5,11 @@
 //	go -C examples/e2e test .                      the short tier
 //	LIFECYCLE_E2E=full go -C examples/e2e test .   the long tier too
 //
+// The folder evictions is a program too: what goes wrong while pods are evicted, with
+// our controller and with upstream's, as a table of two columns.
+//
+//	go -C examples/e2e run ./evictions
+//
 // The first run builds etcd and kube-apiserver from the Go module proxy, which
 // takes about five minutes on two cores. They are kept in the user's cache.
 package e2e

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
+)
+
+// duty is what should become of a pod, by the rules of the API and without a look at
+// anything that a controller says or does.
+func (c *cluster) duty(p *pod) judge.Duty {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tainted, isTainted := c.tainted[p.node]
+	if !isTainted || p.tolerates == forever || p.guarded && p.allowed.IsZero() {
+		return judge.Duty{}
+	}
+	start := tainted
+	if p.arrived.After(start) {
+		start = p.arrived // it cannot have tolerated before it came
+	}
+	return judge.Duty{Due: start.Add(p.tolerates), Allowed: p.allowed, Possible: c.free}
+}
+
+// outstanding returns how many pods are still there that must leave, and by when they
+// count as lost.
+func (c *cluster) outstanding(ctx context.Context) (int, time.Time, error) {
+	present, err := c.present(ctx)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	var n int
+	var deadline time.Time
+	for _, p := range c.known() {
+		duty := c.duty(p)
+		if duty.Due.IsZero() || !present[p.uid] {
+			continue
+		}
+		n++
+		for _, t := range []time.Time{duty.Due, duty.Allowed, duty.Possible} {
+			if t = t.Add(lost); t.After(deadline) {
+				deadline = t
+			}
+		}
+	}
+	return n, deadline, nil
+}
+
+// history is the API server's: which pods are there, and from its audit log whose
+// request made the others leave, and when.
+func (c *cluster) history(ctx context.Context) ([]judge.Case, error) {
+	present, err := c.present(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := c.ends(ctx)
+	if err != nil {
+		return nil, err
+	}
+	next := map[string]time.Time{} // when the next pod of the name was created
+	var cases []judge.Case
+	for _, p := range slices.Backward(c.known()) {
+		life := judge.Life{Pod: namespace + "/" + p.name}
+		if !present[p.uid] {
+			life.Left, life.By = end(ends[p.name], p.made, next[p.name])
+		}
+		next[p.name] = p.made
+		cases = append(cases, judge.Case{Life: life, Duty: c.duty(p)})
+	}
+	return cases, nil
+}
+
+// ends returns the requests that ended pods, or may have, by the name of the pod.
+func (c *cluster) ends(ctx context.Context) (map[string][]controlplane.Request, error) {
+	ends := map[string][]controlplane.Request{}
+	for _, filter := range []controlplane.Filter{
+		{Verb: "delete", Resource: "pods", Namespace: namespace},
+		{Verb: "create", Resource: "pods/eviction", Namespace: namespace},
+	} {
+		requests, err := c.plane.Requests(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range requests {
+			// Code 0: the API server was killed, and may have done it before.
+			if r.Code == 0 || r.Code >= http.StatusOK && r.Code < http.StatusMultipleChoices {
+				ends[r.Name] = append(ends[r.Name], r)
+			}
+		}
+	}
+	return ends, nil
+}
+
+// end returns when a pod ended, and by whom. It was made at a time, and the next one of
+// its name, if there is one, after this one was gone. A request whose answer is
+// known explains more than one without.
+func end(requests []controlplane.Request, made, next time.Time) (time.Time, string) {
+	var found controlplane.Request
+	for _, r := range requests {
+		if r.Received.Before(made) || !next.IsZero() && r.Received.After(next) {
+			continue
+		}
+		if found.ID == "" || r.Code >= found.Code {
+			found = r
+		}
+	}
+	if found.ID == "" {
+		return made, "" // it is gone, and nobody knows why
+	}
+	return found.Received, found.User
+}
+
+// awaitEnd waits until every pod that must leave has left or is lost, and then for
+// those that leave without having to.
+func (c *cluster) awaitEnd(ctx context.Context) error {
+	const tail = 3 * time.Second
+	err := await(ctx, "the end", func(ctx context.Context) (bool, error) {
+		left, deadline, err := c.outstanding(ctx)
+		return err == nil && (left == 0 || time.Now().After(deadline)), err
+	})
+	if err != nil {
+		return err
+	}
+	return pause(ctx, tail)
+}

@@ -1,0 +1,184 @@
+// Command evictions plays what goes wrong while pods are evicted because of taints,
+// on a real etcd and kube-apiserver, and counts what two programs make of it: ours
+// (examples/tainteviction) and kube-controller-manager's taint-eviction-controller.
+//
+//	go -C examples/e2e run ./evictions
+//
+// It prints a table in Markdown, and its progress on standard error. With
+// --scenario and --subject it plays some of it only. It exits with 1 when ours
+// has evicted a pod early, late, wrongly or not at all; what upstream does has no
+// influence on that. With --ours it gives our program more flags, for instance
+// --ours=--confirm.
+//
+// # How it judges
+//
+// Nodes and pods are plain objects: nothing runs, and a deleted pod is gone at
+// once. Which pod is due when follows from what was put there and when, by a formula
+// of one line in history.go. When it left, and because of whose request, is in the audit
+// log of the API server; each subject is a user of its own. Nothing that a
+// subject says about itself is asked for. Package judge compares the two.
+//
+// Both subjects get the same control plane, fresh for each scenario, the same
+// pods, and the same limits for their requests.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "evictions:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags.
+type options struct {
+	scenarios []scenario
+	subjects  []subject
+	parallel  int
+	dir       string
+}
+
+func parse(args []string, diagnostics io.Writer) (options, error) {
+	flags := flag.NewFlagSet("evictions", flag.ContinueOnError)
+	flags.SetOutput(diagnostics)
+	o := options{scenarios: scenarios(), subjects: subjects()}
+	scenarioNames := flags.String("scenario", "", "comma-separated `scenarios` (default: all): "+names(o.scenarios, scenario.name))
+	subjectNames := flags.String("subject", "", "comma-separated `subjects` (default: all): "+names(o.subjects, subject.name))
+	ours := flags.String("ours", "", "space-separated `flags` for our program, on top of those of the scenario")
+	flags.IntVar(&o.parallel, "parallel", 2, "how `many` scenarios are played at a time, each on a control plane of its own")
+	flags.StringVar(&o.dir, "dir", "", "`folder` for data and logs, which stay (default: temporary ones)")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("takes no arguments, got %q", flags.Args())
+	}
+	if o.parallel < 1 {
+		return o, fmt.Errorf("--parallel is %d, want at least 1", o.parallel)
+	}
+	var err error
+	if o.scenarios, err = selected(o.scenarios, scenario.name, *scenarioNames); err != nil {
+		return o, fmt.Errorf("--scenario: %w", err)
+	}
+	for i := range o.scenarios {
+		o.scenarios[i].Ours = append(o.scenarios[i].Ours, strings.Fields(*ours)...)
+	}
+	if o.subjects, err = selected(o.subjects, subject.name, *subjectNames); err != nil {
+		return o, fmt.Errorf("--subject: %w", err)
+	}
+	return o, nil
+}
+
+func (s scenario) name() string { return s.Name }
+
+func (s subject) name() string { return s.Name }
+
+func names[T any](all []T, name func(T) string) string {
+	var names []string
+	for _, one := range all {
+		names = append(names, name(one))
+	}
+	return strings.Join(names, ", ")
+}
+
+// selected returns those that a comma-separated list names, in their own order, or all.
+func selected[T any](all []T, name func(T) string, list string) ([]T, error) {
+	if list == "" {
+		return all, nil
+	}
+	wanted := strings.Split(list, ",")
+	for _, w := range wanted {
+		if !slices.ContainsFunc(all, func(one T) bool { return name(one) == w }) {
+			return nil, fmt.Errorf("there is no %q, only %s", w, names(all, name))
+		}
+	}
+	return slices.DeleteFunc(all, func(one T) bool { return !slices.Contains(wanted, name(one)) }), nil
+}
+
+var errOursFailed = errors.New("ours has failed")
+
+func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
+	o, err := parse(args, diagnostics)
+	if err != nil {
+		return err
+	}
+	var t *table
+	err = withPrograms(func(dir string) error {
+		t, err = o.playAll(ctx, dir, &lockedWriter{out: diagnostics})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := t.write(out); err != nil {
+		return err
+	}
+	if failed := t.failed("ours"); len(failed) > 0 {
+		return fmt.Errorf("%w: %s", errOursFailed, strings.Join(failed, ", "))
+	}
+	return nil
+}
+
+// playAll plays every scenario with every subject.
+func (o options) playAll(ctx context.Context, programs string, progress io.Writer) (*table, error) {
+	paths := map[string]string{}
+	for _, s := range o.subjects {
+		path, err := s.Build(ctx, programs, progress)
+		if err != nil {
+			return nil, err
+		}
+		paths[s.Name] = path
+	}
+	t := newTable(o.scenarios, o.subjects)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(o.parallel)
+	var mu sync.Mutex
+	for _, sub := range o.subjects {
+		for _, sc := range o.scenarios {
+			group.Go(func() error {
+				counts, err := play{sc, sub, paths[sub.Name], o.dir, progress}.run(ctx)
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", sc.Name, sub.Name, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				t.counts[cell{sc.Name, sub.Name}] = counts
+				return nil
+			})
+		}
+	}
+	return t, group.Wait()
+}
+
+// lockedWriter lets plays that run at a time write whole lines.
+type lockedWriter struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (w *lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(p)
+}

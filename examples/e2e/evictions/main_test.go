@@ -1,0 +1,59 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
+)
+
+func TestFlagsSelectScenariosAndSubjects(t *testing.T) {
+	o, err := parse(nil, io.Discard)
+	require.NoError(t, err)
+	require.Len(t, o.scenarios, 6)
+	require.Len(t, o.subjects, 2)
+
+	o, err = parse([]string{"--scenario=budget,denied", "--subject=upstream", "--ours=--confirm --v=4"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, []string{"--action=evict", "--confirm", "--v=4"}, o.scenarios[1].Ours)
+	require.Equal(t, "denied, budget", names(o.scenarios, scenario.name))
+	require.Equal(t, "upstream", names(o.subjects, subject.name))
+
+	for name, args := range map[string][]string{
+		`there is no "flood"`:             {"--scenario=flood"},
+		`there is no "theirs"`:            {"--subject=theirs"},
+		"want at least 1":                 {"--parallel=0"},
+		`takes no arguments, got ["now"]`: {"now"},
+	} {
+		_, err := parse(args, io.Discard)
+		require.ErrorContains(t, err, name)
+	}
+}
+
+func TestTheTable(t *testing.T) {
+	both := newTable(
+		[]scenario{{Name: "a", Title: "nothing happens", Late: 3 * time.Second}, {Name: "b", Title: "a fault", Ours: []string{"--confirm"}, Late: time.Minute}},
+		[]subject{{Name: "ours", Title: "ours"}, {Name: "upstream", Title: "theirs"}},
+	)
+	both.counts[cell{"a", "ours"}] = judge.Counts{Must: 2, Evicted: 2, Latest: 1240 * time.Millisecond}
+	both.counts[cell{"a", "upstream"}] = judge.Counts{Must: 2, Lost: 2}
+	both.counts[cell{"b", "ours"}] = judge.Counts{Must: 9, Evicted: 6, Early: 1, Late: 2, Latest: 70 * time.Second, Lost: 1, Wrong: 3}
+	both.counts[cell{"b", "upstream"}] = judge.Counts{Must: 1, Evicted: 1, Wrong: 1}
+	var out strings.Builder
+	require.NoError(t, both.write(&out))
+	require.Equal(t, `| while pods are evicted | ours | theirs |
+| --- | --- | --- |
+| nothing happens; late after 3 s | 2 of 2, the last after 1.2 s | 0 of 2; **2 lost** |
+| a fault (ours with `+"`--confirm`"+`); late after 60 s | 6 of 9, the last after 70.0 s; **1 early, 2 late, 1 lost, 3 wrong** | 1 of 1, the last after 0.0 s; **1 wrong** |
+
+`+legend+"\n", out.String())
+
+	require.Equal(t, []string{"b"}, both.failed("ours"))
+	require.Equal(t, []string{"a", "b"}, both.failed("upstream"))
+	delete(both.counts, cell{"b", "ours"})
+	require.Empty(t, both.failed("ours"), "what was not played has not failed")
+}
