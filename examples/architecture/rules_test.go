@@ -47,6 +47,7 @@ var timelessEdges = []string{
 // programCores are folders of programs that only decide.
 var programCores = []string{
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
+	"examples/evicting", "examples/process/commandline/checks.go", "examples/process/commandline/sharing.go",
 	"examples/outage/explore", "examples/outage/invariant", "examples/outage/report",
 	"examples/outage/scenario",
 }

@@ -31,7 +31,7 @@ func TestManifestGivesTheRightsThatAreNeeded(t *testing.T) {
 	require.NoError(t, err)
 	kubeconfig, err := c.plane.WriteKubeconfig(account)
 	require.NoError(t, err)
-	running := c.launch(kubeconfig, "--confirm-evictions")
+	running := c.launch(kubeconfig, "--confirm")
 	c.eventually("the controller is ready", func(*witness) error { return running.answers("/readyz") })
 	settle(t)
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/examples/process"
 )
 
 // The demonstration runs the same controller as on a real cluster, with short
@@ -77,7 +78,7 @@ func demonstrate(ctx context.Context, s *settings, out io.Writer) error {
 		return fmt.Errorf("set up the cluster: %w", err)
 	}
 	client := cluster.NewClient()
-	l, err := newLifecycle(ctx, s, client, cluster.NewClient())
+	l, err := newLifecycle(ctx, s, process.Clients{Acting: client, Apart: cluster.NewClient()})
 	if err != nil {
 		return err
 	}
@@ -85,11 +86,11 @@ func demonstrate(ctx context.Context, s *settings, out io.Writer) error {
 	seen := newWitness(cluster.NewClient())
 	show := &view{out: out, live: terminal(out), world: w, witness: seen, lifecycle: l}
 
-	err = together(ctx,
+	err = process.Together(ctx,
 		w.run,
 		seen.run,
-		func(ctx context.Context) error { l.observe(ctx, func() {}); return nil },
-		func(ctx context.Context) error { l.act(ctx); return nil },
+		func(ctx context.Context) error { l.Observe(ctx, func() {}); return nil },
+		func(ctx context.Context) error { l.Act(ctx); return nil },
 		func(ctx context.Context) error { defer stop(); return w.play(ctx, script(w), show) },
 	)
 	if err != nil || !w.over() {

@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 )
 
@@ -15,10 +14,8 @@ import (
 func TestDemonstrationHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s settings
-		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		s.addFlags(flags)
-		require.NoError(t, setDemoDefaults(flags))
-		require.NoError(t, s.validate())
+		require.NoError(t, setDemoDefaults(command(&s).FlagSet()))
+		require.NoError(t, s.Validate())
 		started := time.Now()
 		var out bytes.Buffer
 		require.NoError(t, demonstrate(t.Context(), &s, &out), "%s", &out)

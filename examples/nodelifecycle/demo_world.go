@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/nodehealth"
 )
 
@@ -164,8 +165,8 @@ func (w *world) inZone(zone string) []string {
 // run sends heartbeats and finishes deletions until ctx ends.
 func (w *world) run(ctx context.Context) error {
 	// That nodes are down is the play, not news.
-	return together(klog.NewContext(ctx, logr.Discard()), w.beats.Run, func(ctx context.Context) error {
-		every(ctx, 200*time.Millisecond, func() {
+	return process.Together(klog.NewContext(ctx, logr.Discard()), w.beats.Run, func(ctx context.Context) error {
+		process.Every(ctx, 200*time.Millisecond, func() {
 			w.cluster.FinalizePods(func(node string) bool { return w.alive(node) == nil })
 		})
 		return nil

@@ -3,30 +3,29 @@ package main
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/examples/process"
 )
 
 // events records Events under the names of the two controllers of
 // kube-controller-manager that this program stands in for.
 type events struct {
-	broadcaster   record.EventBroadcaster
 	nodes, taints record.EventRecorder
+	stop          func()
+	dryRun        bool // then no pod is marked for deletion
 }
 
-func newEvents(ctx context.Context, client kubernetes.Interface) *events {
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-	broadcaster.StartStructuredLogging(4)
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+func newEvents(ctx context.Context, client kubernetes.Interface, s *settings) *events {
+	all := process.NewEvents(ctx, client)
 	return &events{
-		broadcaster: broadcaster,
-		nodes:       broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "node-controller"}),
-		taints:      broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "taint-eviction-controller"}),
+		nodes:  all.Recorder("node-controller"),
+		taints: all.Recorder("taint-eviction-controller"),
+		stop:   all.Stop,
+		dryRun: s.Evicting.Action == evicting.DryRun,
 	}
 }
 
@@ -35,9 +34,10 @@ func newEvents(ctx context.Context, client kubernetes.Interface) *events {
 func (e *events) record(event controller.Record) {
 	recorder := e.nodes
 	if event.Reason == controller.ReasonEviction {
+		if e.dryRun {
+			return
+		}
 		recorder = e.taints
 	}
 	recorder.Event(&event.Object, event.Type, event.Reason, event.Message)
 }
-
-func (e *events) stop() { e.broadcaster.Shutdown() }

@@ -2,15 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -25,10 +24,10 @@ type lifecycle struct {
 	metrics    *metrics
 }
 
-// newLifecycle connects a controller to a cluster. Reads and writes go through
-// client, events through a client of their own so that they do not take the
-// controller's share of requests.
-func newLifecycle(ctx context.Context, s *settings, client, eventClient kubernetes.Interface) (*lifecycle, error) {
+var _ process.Controller = (*lifecycle)(nil)
+
+// newLifecycle connects a controller to a cluster.
+func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*lifecycle, error) {
 	core, err := controller.New(s.Controller(), time.Now())
 	if err != nil {
 		return nil, err
@@ -36,14 +35,14 @@ func newLifecycle(ctx context.Context, s *settings, client, eventClient kubernet
 	l := &lifecycle{
 		settings: s,
 		core:     core,
-		feed:     newFeed(client, &rival{logger: klog.FromContext(ctx), since: time.Now()}),
-		events:   newEvents(ctx, eventClient),
+		feed:     newFeed(clients.Acting, &rival{logger: klog.FromContext(ctx), since: time.Now()}),
+		events:   newEvents(ctx, clients.Apart, s),
 		registry: prometheus.NewRegistry(),
 	}
-	if l.metrics, err = newMetrics(l.registry, l); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
+	if l.metrics, err = newMetrics(s, l.registry, l); err != nil {
+		return nil, err
 	}
-	performer, err := newPerformer(s, client, l.events, l.metrics)
+	performer, err := newPerformer(ctx, s, clients.Acting, l.events, l.metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +64,9 @@ func (l *lifecycle) read(look func(*controller.Controller)) {
 	look(l.core)
 }
 
-// observe fills the controller from the cluster and goes on until ctx ends. It
+// Observe fills the controller from the cluster and goes on until ctx ends. It
 // calls ready once all that existed has been seen.
-func (l *lifecycle) observe(ctx context.Context, ready func()) {
+func (l *lifecycle) Observe(ctx context.Context, ready func()) {
 	defer l.feed.stop()
 	if !l.feed.start(ctx) {
 		return
@@ -77,36 +76,22 @@ func (l *lifecycle) observe(ctx context.Context, ready func()) {
 	<-ctx.Done()
 }
 
-// act performs what the controller asks for, until ctx ends and what was under
+// Act performs what the controller asks for, until ctx ends and what was under
 // way is done.
-func (l *lifecycle) act(ctx context.Context) {
+func (l *lifecycle) Act(ctx context.Context) {
 	var passes sync.WaitGroup
 	defer passes.Wait()
-	passes.Go(func() { every(ctx, l.settings.MonitorPeriod, l.reevaluate) })
+	passes.Go(func() { process.Every(ctx, l.settings.MonitorPeriod, l.reevaluate) })
 	l.dispatcher.Run(ctx)
 }
 
-// idle keeps a controller that does not act from falling behind.
-func (l *lifecycle) idle(ctx context.Context) {
-	every(ctx, time.Second, func() { l.read(func(c *controller.Controller) { c.Idle(time.Now()) }) })
+// Idle keeps a controller that does not act from falling behind.
+func (l *lifecycle) Idle(ctx context.Context) {
+	process.Every(ctx, time.Second, func() { l.read(func(c *controller.Controller) { c.Idle(time.Now()) }) })
 }
 
 func (l *lifecycle) reevaluate() {
 	started := time.Now()
 	l.read(func(c *controller.Controller) { c.Reevaluate(time.Now()) })
 	l.metrics.passSeconds.Observe(time.Since(started).Seconds())
-}
-
-// every does something in each period until ctx ends.
-func every(ctx context.Context, period time.Duration, do func()) {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			do()
-		}
-	}
 }

@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/process"
 )
 
 // A wrong call ends at once with one clear line and the right exit code.
@@ -28,18 +31,19 @@ func TestWrongCalls(t *testing.T) {
 		code int
 		says string
 	}{
-		"unknown flag":           {[]string{"--nope"}, exitUsage, "unknown flag: --nope"},
-		"not a duration":         {[]string{"--node-monitor-grace-period=soon"}, exitUsage, "--node-monitor-grace-period"},
-		"no grace":               {[]string{"--node-monitor-grace-period=0s"}, exitUsage, "--node-monitor-grace-period is 0s, want a positive duration"},
-		"negative rate":          {[]string{"--node-eviction-rate=-1"}, exitUsage, "--node-eviction-rate is -1, want zero or more"},
-		"threshold above one":    {[]string{"--unhealthy-zone-threshold=55"}, exitUsage, "--unhealthy-zone-threshold is 55, want more than 0 and at most 1"},
-		"no QPS":                 {[]string{"--kube-api-qps=0"}, exitUsage, "--kube-api-qps is 0, want more than 0"},
-		"deadline beyond lease":  {[]string{"--leader-elect-renew-deadline=20s"}, exitUsage, "must be less than --leader-elect-lease-duration"},
-		"address without a port": {[]string{"--metrics-bind-address=localhost"}, exitUsage, "--metrics-bind-address"},
-		"an argument":            {[]string{"run"}, exitUsage, `takes no arguments, got ["run"]`},
-		"no such kubeconfig":     {[]string{"--kubeconfig=/does/not/exist"}, exitFailed, "/does/not/exist"},
-		"broken kubeconfig":      {[]string{"--kubeconfig=" + broken}, exitFailed, "load client configuration"},
-		"nobody there":           {[]string{"--master=" + unreachable}, exitFailed, "reach the API server at " + unreachable},
+		"unknown flag":           {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
+		"not a duration":         {[]string{"--node-monitor-grace-period=soon"}, process.ExitUsage, "--node-monitor-grace-period"},
+		"no grace":               {[]string{"--node-monitor-grace-period=0s"}, process.ExitUsage, "--node-monitor-grace-period is 0s, want a positive duration"},
+		"negative rate":          {[]string{"--node-eviction-rate=-1"}, process.ExitUsage, "--node-eviction-rate is -1, want zero or more"},
+		"threshold above one":    {[]string{"--unhealthy-zone-threshold=55"}, process.ExitUsage, "--unhealthy-zone-threshold is 55, want more than 0 and at most 1"},
+		"no such action":         {[]string{"--action=shoot"}, process.ExitUsage, `--action is "shoot", want delete`},
+		"no QPS":                 {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
+		"deadline beyond lease":  {[]string{"--leader-elect-renew-deadline=20s"}, process.ExitUsage, "must be less than --leader-elect-lease-duration"},
+		"address without a port": {[]string{"--metrics-bind-address=localhost"}, process.ExitUsage, "--metrics-bind-address"},
+		"an argument":            {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
+		"no such kubeconfig":     {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
+		"broken kubeconfig":      {[]string{"--kubeconfig=" + broken}, process.ExitFailed, "load client configuration"},
+		"nobody there":           {[]string{"--master=" + unreachable}, process.ExitFailed, "reach the API server at " + unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -62,23 +66,32 @@ func TestHelpTeaches(t *testing.T) {
 	}
 }
 
-// The flags are those of package options, which has tests of its own, and how to
-// reach a cluster and this program.
+// The flags are those of packages options and commandline, which have tests of
+// their own.
 func TestDefaults(t *testing.T) {
-	var s settings
-	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	s.addFlags(flags)
-	for name, value := range map[string]string{
-		"kubeconfig": "", "master": "", "metrics-bind-address": ":10270", "v": "0",
-		"leader-elect-resource-name": "nodelifecycle", "leader-elect-resource-namespace": "kube-system",
-		"node-monitor-grace-period": "50s",
+	flags := command(new(settings)).FlagSet()
+	for flag, value := range map[string]string{
+		"kubeconfig": "", "metrics-bind-address": ":10270", "leader-elect-resource-name": "nodelifecycle",
+		"node-monitor-grace-period": "50s", "action": "delete",
 	} {
-		flag := flags.Lookup(name)
-		require.NotNil(t, flag, name)
-		require.Equal(t, value, flag.DefValue, name)
+		require.NotNil(t, flags.Lookup(flag), flag)
+		require.Equal(t, value, flags.Lookup(flag).DefValue, flag)
 	}
-	require.NoError(t, s.validate())
-	require.NoError(t, flags.Parse([]string{"--metrics-bind-address=localhost", "--kube-api-qps=0", "--node-monitor-period=0s"}))
-	require.EqualError(t, s.validate(), "--metrics-bind-address: address localhost: missing port in address\n"+
-		"--kube-api-qps is 0, want more than 0\n--node-monitor-period is 0s, want a positive duration")
+}
+
+// client-go would sleep in a worker for as long as the header says.
+func TestRetryAfterReachesNoWorker(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "10")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer server.Close()
+	client := &http.Client{Transport: program(new(settings)).Wrap(http.DefaultTransport)}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
+	require.NoError(t, err)
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusTooManyRequests, response.StatusCode)
+	require.Empty(t, response.Header.Get("Retry-After"))
 }

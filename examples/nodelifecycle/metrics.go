@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/evicting"
+	"github.com/kubelife/lifecycle/examples/evicting/show"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/zone"
 )
@@ -16,10 +19,8 @@ type metrics struct {
 	nodesTainted   *prometheus.CounterVec
 	declareSeconds prometheus.Histogram
 	passSeconds    prometheus.Histogram
-	podDeletions   prometheus.Counter
-	podSeconds     prometheus.Histogram
-	evictions      *prometheus.CounterVec
 	failures       *prometheus.CounterVec
+	evictions      *show.Metrics
 }
 
 // reader shows the state of a controller to the metrics that are gauges.
@@ -27,7 +28,7 @@ type reader interface {
 	read(func(*controller.Controller))
 }
 
-func newMetrics(registry prometheus.Registerer, state reader) (*metrics, error) {
+func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*metrics, error) {
 	m := &metrics{
 		nodesTainted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "node_collector_evictions_total",
@@ -43,30 +44,19 @@ func newMetrics(registry prometheus.Registerer, state reader) (*metrics, error) 
 			Help:    "Duration in seconds of the look at all nodes that is taken every --node-monitor-period for safety. Detection of silent nodes does not wait for it.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 4, 8),
 		}),
-		podDeletions: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "taint_eviction_controller_pod_deletions_total",
-			Help: "Total number of Pods deleted by this controller because of a NoExecute taint, since its start.",
-		}),
-		podSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "taint_eviction_controller_pod_deletion_duration_seconds",
-			Help:    "Latency, in seconds, between the time at which a Pod had to leave and its deletion.",
-			Buckets: []float64{0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240},
-		}),
-		evictions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "nodelifecycle_eviction_attempts_total",
-			Help: "Attempts to evict a Pod, by what came of them.",
-		}, []string{"outcome"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "nodelifecycle_failed_actions_total",
 			Help: "Writes to the API server that failed and were put back, by what they were to do.",
 		}, []string{"action"}),
 	}
-	for _, c := range []prometheus.Collector{m.nodesTainted, m.declareSeconds, m.passSeconds, m.podDeletions, m.podSeconds, m.evictions, m.failures, newZoneGauges(state)} {
+	for _, c := range []prometheus.Collector{m.nodesTainted, m.declareSeconds, m.passSeconds, m.failures, newZoneGauges(state)} {
 		if err := registry.Register(c); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("register metrics: %w", err)
 		}
 	}
-	return m, nil
+	var err error
+	m.evictions, err = show.NewMetrics(show.Config{Registry: registry, DryRun: s.Evicting.Action == evicting.DryRun})
+	return m, err
 }
 
 func (m *metrics) performed(action controller.Action, result controller.Result, started, ended time.Time) {
@@ -82,11 +72,7 @@ func (m *metrics) performed(action controller.Action, result controller.Result, 
 			m.nodesTainted.WithLabelValues(action.Zone).Inc()
 		}
 	case controller.Evict:
-		m.evictions.WithLabelValues(result.Eviction.Outcome.String()).Inc()
-		if result.Eviction.Outcome == eviction.Evicted {
-			m.podDeletions.Inc()
-			m.podSeconds.Observe(ended.Sub(action.Work.Verdict.Due).Seconds())
-		}
+		m.evictions.Acted(action.Work, result.Eviction, ended)
 	}
 }
 

@@ -10,8 +10,11 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/evicting"
+	"github.com/kubelife/lifecycle/examples/evicting/show"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
+	"github.com/kubelife/lifecycle/examples/process"
 )
 
 // performer does what the controller asks for, in bounded time, and tells about
@@ -19,15 +22,17 @@ import (
 type performer struct {
 	edge    *edge.Performer
 	metrics *metrics
+	dryRun  bool // of evictions
 }
 
-// callTimeout bounds an action. A connection that is stuck must not hold a
-// worker for longer than an API server may take.
-const callTimeout = 30 * time.Second
-
-// newPerformer returns what acts on a cluster through client.
-func newPerformer(s *settings, client kubernetes.Interface, events *events, metrics *metrics) (*performer, error) {
-	evict, err := newEviction(s, client)
+// newPerformer returns what acts on a cluster through client. It logs as ctx says.
+func newPerformer(ctx context.Context, s *settings, client kubernetes.Interface, events *events, metrics *metrics) (*performer, error) {
+	logger := klog.FromContext(ctx)
+	evict, err := s.Evicting.NewAction(evicting.Clients{
+		Pods:       func(namespace string) eviction.EvictablePods { return client.CoreV1().Pods(namespace) },
+		Nodes:      client.CoreV1().Nodes(),
+		WouldEvict: func(work eviction.Work) { show.LogDryRun(logger, work) },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -41,37 +46,26 @@ func newPerformer(s *settings, client kubernetes.Interface, events *events, metr
 	if err != nil {
 		return nil, err
 	}
-	return &performer{acts, metrics}, nil
-}
-
-func newEviction(s *settings, client kubernetes.Interface) (eviction.Action, error) {
-	config := eviction.DeleteConfig{
-		Pods: func(namespace string) eviction.Pods { return client.CoreV1().Pods(namespace) },
-	}
-	if s.ConfirmEvictions {
-		config.Confirm = client.CoreV1().Nodes()
-	}
-	deletion, err := eviction.NewDelete(config)
-	if err != nil {
-		return nil, err
-	}
-	return deletion.Act, nil
+	return &performer{acts, metrics, s.Evicting.Action == evicting.DryRun}, nil
 }
 
 func (p *performer) perform(ctx context.Context, action controller.Action) controller.Result {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
 	defer cancel()
 	started := time.Now()
 	result := p.edge.Perform(ctx, action)
 	p.metrics.performed(action, result, started, time.Now())
-	tell(klog.FromContext(ctx), action, result)
+	p.tell(klog.FromContext(ctx), action, result)
 	return result
 }
 
 // tell logs what was done, and what failed.
-func tell(logger klog.Logger, action controller.Action, result controller.Result) {
-	if result.Err == nil {
-		result.Err = result.Eviction.Err
+func (p *performer) tell(logger klog.Logger, action controller.Action, result controller.Result) {
+	if evict, ok := action.(controller.Evict); ok {
+		if !p.dryRun { // which was told of already
+			show.Log(logger, evict.Work, result.Eviction)
+		}
+		return
 	}
 	what, object := describe(action)
 	switch {
@@ -80,8 +74,6 @@ func tell(logger klog.Logger, action controller.Action, result controller.Result
 		logger.V(2).Info("Object is gone", "action", what, "object", object)
 	case result.Err != nil:
 		logger.Error(result.Err, "Action failed, will try again", "action", what, "object", object)
-	case result.Eviction.Outcome == eviction.NotDue:
-		logger.Info("Pod need not leave after all: the API server has something newer than the cache", "object", object)
 	case result.Alive:
 		logger.Info("Node is not silent after all: the API server has a newer lease than the cache", "object", object)
 	default:
@@ -89,7 +81,8 @@ func tell(logger klog.Logger, action controller.Action, result controller.Result
 	}
 }
 
-// describe names an action and its object for the log.
+// describe names an action and its object for the log. Evictions have lines and
+// metrics of their own.
 func describe(action controller.Action) (string, any) {
 	switch action := action.(type) {
 	case controller.DeclareUnknown:
@@ -101,9 +94,6 @@ func describe(action controller.Action) (string, any) {
 	case controller.MarkPodNotReady:
 		return "mark pod not ready", klog.KObj(action.Pod)
 	case controller.Evict:
-		if action.Work.Unmark {
-			return "take eviction back", klog.KRef(action.Work.Pod.Namespace, action.Work.Pod.Name)
-		}
 		return "evict", klog.KRef(action.Work.Pod.Namespace, action.Work.Pod.Name)
 	}
 	return "", nil

@@ -21,17 +21,17 @@ func TestRivalIsNoticed(t *testing.T) {
 		return node
 	}
 	const taints, labels = `{"f:spec":{"f:taints":{}}}`, `{"f:metadata":{"f:labels":{}}}`
-	for name, test := range map[string]struct {
+	for title, test := range map[string]struct {
 		node    *corev1.Node
 		noticed bool
 	}{
 		"its taints, now":            {wrote(rivalManager, taints, start.Add(time.Second)), true},
 		"its taints, before we came": {wrote(rivalManager, taints, start.Add(-time.Second)), false},
 		"its labels":                 {wrote(rivalManager, labels, start.Add(time.Second)), false},
-		"our taints":                 {wrote(userAgent, taints, start.Add(time.Second)), false},
+		"our taints":                 {wrote(name, taints, start.Add(time.Second)), false},
 		"nothing":                    {&corev1.Node{}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(title, func(t *testing.T) {
 			r := &rival{logger: klog.Background(), since: start}
 			trimmed, err := r.trim(test.node)
 			require.NoError(t, err)

@@ -1,40 +1,45 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"net"
+	"context"
+	"io"
 
 	"github.com/spf13/pflag"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
+	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
 // settings are all flags: how the controller behaves, and how this program
 // reaches a cluster and is reached.
 type settings struct {
 	options.Options
-
-	kubeconfig, master        string
-	bindAddress               string
-	verbosity                 int
-	leaseName, leaseNamespace string
+	process commandline.Process
 }
 
-func (s *settings) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "Path to a kubeconfig file with authorization and API server location. With neither it nor --master, and outside a cluster, a demonstration runs on a cluster in memory.")
-	flags.StringVar(&s.master, "master", "", "The address of the Kubernetes API server. It overrides the one in the kubeconfig.")
-	flags.StringVar(&s.bindAddress, "metrics-bind-address", ":10270", "The address on which /metrics, /healthz and /readyz are served.")
-	flags.IntVarP(&s.verbosity, "v", "v", 0, "Log verbosity: 2 tells about each write, 4 about each decision.")
-	flags.StringVar(&s.leaseName, "leader-elect-resource-name", "nodelifecycle", "The name of the lease.")
-	flags.StringVar(&s.leaseNamespace, "leader-elect-resource-namespace", "kube-system", "The namespace of the lease.")
-	s.AddFlags(flags)
-}
+const intro = `nodelifecycle marks nodes that have fallen silent, taints them at the rate that
+the state of their zone allows, and evicts the pods that do not tolerate that.
 
-func (s *settings) validate() error {
-	var address error
-	if _, _, err := net.SplitHostPort(s.bindAddress); err != nil {
-		address = fmt.Errorf("--metrics-bind-address: %w", err)
+  nodelifecycle                         a demonstration on a cluster in memory
+  nodelifecycle --kubeconfig FILE       the real thing, on a cluster
+
+On a cluster it replaces two controllers of kube-controller-manager, which has to
+run with --controllers=*,-node-lifecycle-controller,-taint-eviction-controller.
+`
+
+// name is the program's, in its requests and its lease.
+const name = "nodelifecycle"
+
+// command returns the program's command line, whose flags set s.
+func command(s *settings) *process.Command {
+	s.process.Name, s.process.Port = name, 10270
+	return &process.Command{
+		Process:  &s.process,
+		Settings: &s.Options,
+		Intro:    intro,
+		Run: func(ctx context.Context, flags *pflag.FlagSet, out io.Writer) error {
+			return start(ctx, s, flags, out)
+		},
 	}
-	return errors.Join(address, s.Validate())
 }

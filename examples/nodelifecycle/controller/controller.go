@@ -53,6 +53,10 @@ type Controller struct {
 	lifted bool
 	// actsSince is when acting began again after that.
 	actsSince time.Time
+	// standing is how many nodes that count in their zones are ready, in all zones.
+	// Braced says that there was none, and that this has not been judged yet.
+	standing  int
+	braced    bool
 	podsFirst bool // whose turn it is when pods and evictions both wait
 }
 
@@ -218,6 +222,28 @@ func (c *Controller) judgeWhatStood(now time.Time) {
 // stood is for how long.
 const stood = time.Second
 
+// stand takes note of how many more nodes are ready. When it is none that is most
+// likely an outage of all zones, and evictions that are under way stop here: all workers
+// may be busy with them, and while they are nobody asks what to do next and the zones
+// are not judged. Where a judgement finds no outage, they go on.
+func (c *Controller) stand(now time.Time, more int) {
+	fell := more < 0 && c.standing+more == 0
+	c.standing += more
+	if !fell || !c.synced || c.lifted {
+		return
+	}
+	c.braced = true
+	c.evictions.Hold(now, taints.OwnsNoExecute)
+}
+
+// standing is 1 for a node that counts and is ready, else 0.
+func standing(n zone.Node) int {
+	if n.Ready && !n.Excluded {
+		return 1
+	}
+	return 0
+}
+
 // judge applies what the zones have come to.
 func (c *Controller) judge(now time.Time) {
 	c.unjudged = false
@@ -228,6 +254,10 @@ func (c *Controller) judge(now time.Time) {
 	for _, gone := range judgement.Gone {
 		c.releases.Retire(gone)
 	}
+	if c.braced && judgement.Phase != zone.Suspended {
+		c.evictions.Hold(now, nil)
+	}
+	c.braced = false
 	if judgement.Phase == judgement.From {
 		return
 	}

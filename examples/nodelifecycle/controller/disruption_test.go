@@ -152,6 +152,54 @@ func TestZ3OutageIsNoticedWhileAllWorkersAreBusy(t *testing.T) {
 	require.Equal(t, zone.Settling, w.c.Phase())
 }
 
+// Found by the simulation (seed 543047): a pod was marked when the last ready node was
+// seen to fall, and deleted all the same, because the zones were not judged while all
+// workers were busy.
+func TestZ3EvictionsUnderWayStopWhenNoNodeIsReady(t *testing.T) {
+	evicting := func() (*world, Evict) {
+		w := settled(t, "a")
+		w.ill("a-000")
+		w.advance(interval + 29*time.Second)
+		w.now = w.now.Add(2 * time.Second) // the pod's toleration has ended
+		for action, ok := w.c.Start(w.now); ok; action, ok = w.c.Start(w.now) {
+			if evict, is := action.(Evict); is {
+				return w, evict
+			}
+			w.c.Finish(w.now, action, w.perform(action))
+		}
+		t.Fatal("nothing is evicted")
+		return nil, Evict{}
+	}
+	fall := func(w *world) {
+		for _, name := range w.names() {
+			if name != "a-009" {
+				w.report(name, corev1.ConditionFalse)
+			}
+		}
+	}
+
+	w, evict := evicting()
+	fall(w)
+	require.False(t, evict.Work.CalledOff())
+	w.report("a-009", corev1.ConditionFalse)
+	require.True(t, evict.Work.CalledOff(), "before anybody asks what to do")
+
+	w, evict = evicting()
+	fall(w)
+	w.deleteNode("a-009")
+	require.True(t, evict.Work.CalledOff(), "nor is one that is gone")
+
+	// If it was only for a moment it goes on.
+	w, evict = evicting()
+	fall(w)
+	w.report("a-009", corev1.ConditionFalse)
+	w.report("a-009", corev1.ConditionTrue)
+	w.c.Finish(w.now, evict, Result{Eviction: eviction.Report{Outcome: eviction.NotDue}})
+	w.advance(5 * time.Second)
+	require.Equal(t, zone.Acting, w.c.Phase())
+	require.NotEmpty(t, deeds[Evict](w))
+}
+
 // But what a list shows between its first node and its last is not how it is.
 func TestZ3OutageSeenOnlyForAMomentIsNone(t *testing.T) {
 	w := settled(t, "a")

@@ -97,6 +97,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 	c.health.ForgetNode(name)
 	c.zones.Forget(name)
 	c.unjudged, c.soiled = true, now
+	c.stand(now, -standing(n.counts))
 	c.evictions.ForgetNode(now, name)
 	c.finishRelease(now, n, timedqueue.Done) // the write with the taint is under way
 	c.releases.Remove(name)
@@ -164,9 +165,10 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.evictions.ObserveNode(now, object)
 	counts := zone.Node{Zone: n.zone, Ready: n.ready == corev1.ConditionTrue, Excluded: zone.Excluded(object)}
 	if !n.counted || counts != n.counts {
-		n.counted, n.counts = true, counts
 		c.zones.Observe(now, object.Name, counts)
 		c.unjudged, c.soiled = true, now
+		c.stand(now, standing(counts)-standing(n.counts)) // of one that was not counted that is 0
+		n.counted, n.counts = true, counts
 	}
 	c.place(now, n)
 }

@@ -4,6 +4,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
 )
 
 // Trim drops what the controller does not read from a node, pod or lease that a
@@ -34,16 +36,27 @@ func trimNode(node *corev1.Node) *corev1.Node {
 	}
 }
 
-// trimPod keeps the identity, node, tolerations and conditions of a pod.
+// trimPod keeps the identity, node, tolerations and conditions of a pod, and what
+// evictions may depend on: its priority, its phase, and of annotations and owners
+// whether it is a mirror pod and whether a DaemonSet controls it.
 func trimPod(pod *corev1.Pod) *corev1.Pod {
 	meta := trimMeta(&pod.ObjectMeta)
 	meta.Labels = nil
+	if eviction.IsMirror(pod) {
+		meta.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: pod.Annotations[corev1.MirrorPodAnnotationKey]}
+	}
+	if eviction.IsOfDaemonSet(pod) {
+		meta.OwnerReferences = []metav1.OwnerReference{{Kind: daemonSet, Controller: new(true)}}
+	}
 	return &corev1.Pod{
 		ObjectMeta: meta,
-		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, Tolerations: pod.Spec.Tolerations},
-		Status:     corev1.PodStatus{Conditions: pod.Status.Conditions},
+		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, Tolerations: pod.Spec.Tolerations, Priority: pod.Spec.Priority},
+		Status:     corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions},
 	}
 }
+
+// daemonSet is the kind of the owners that are kept.
+const daemonSet = "DaemonSet"
 
 func trimMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{

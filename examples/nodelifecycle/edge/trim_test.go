@@ -7,7 +7,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 )
 
@@ -46,6 +48,9 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 	require.Len(t, pod.Spec.Tolerations, 1)
 	require.Len(t, pod.Status.Conditions, 1)
 
+	require.Empty(t, pod.Annotations)
+	require.Empty(t, pod.OwnerReferences)
+
 	lease := trimmed(t, &coordinationv1.Lease{ObjectMeta: *meta.DeepCopy(), Spec: coordinationv1.LeaseSpec{HolderIdentity: &meta.Name}})
 	require.Empty(t, lease.ManagedFields)
 	require.Equal(t, "7", lease.ResourceVersion)
@@ -53,6 +58,39 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 
 	event := &corev1.Event{ObjectMeta: meta}
 	require.Same(t, event, trimmed(t, event), "none of ours")
+}
+
+// What flags may make an eviction depend on is there after trimming, and is not
+// there when it was not before.
+func TestTrimKeepsWhatEvictionsDependOn(t *testing.T) {
+	for name, whole := range map[string]*corev1.Pod{
+		"nothing special": {},
+		"mirror": {ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+			corev1.MirrorPodAnnotationKey: "hash", "large": "text",
+		}}},
+		"of a DaemonSet": {ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
+			{Kind: "Other"}, {Kind: "DaemonSet", Name: "agent", Controller: new(true)},
+		}}},
+		"of a ReplicaSet": {ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
+			{Kind: "ReplicaSet", Name: "web", Controller: new(true)},
+		}}},
+		"of a DaemonSet that does not control it": {ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
+			{Kind: "DaemonSet", Name: "agent"},
+		}}},
+		"finished":  {Status: corev1.PodStatus{Phase: corev1.PodSucceeded}},
+		"running":   {Status: corev1.PodStatus{Phase: corev1.PodRunning}},
+		"important": {Spec: corev1.PodSpec{Priority: ptr.To[int32](1000)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := trimmed(t, whole.DeepCopy())
+			require.Equal(t, eviction.IsMirror(whole), eviction.IsMirror(pod))
+			require.Equal(t, eviction.IsOfDaemonSet(whole), eviction.IsOfDaemonSet(pod))
+			require.Equal(t, eviction.IsFinished(whole), eviction.IsFinished(pod))
+			require.Equal(t, whole.Spec.Priority, pod.Spec.Priority)
+			require.LessOrEqual(t, len(pod.Annotations), 1)
+			require.LessOrEqual(t, len(pod.OwnerReferences), 1)
+		})
+	}
 }
 
 func trimmed[T any](t *testing.T, object T) T {

@@ -5,13 +5,13 @@
 package options
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/examples/process/commandline"
 	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/zone"
 )
@@ -22,11 +22,8 @@ import (
 type Options struct {
 	// ConcurrentSyncs is how many actions are under way at a time.
 	ConcurrentSyncs int
-	// APIQPS and APIBurst limit the requests to the API server.
-	APIQPS   float32
-	APIBurst int
-
-	LeaderElection LeaderElection
+	// Sharing is APIQPS, APIBurst and LeaderElection.
+	commandline.Sharing
 
 	// MonitorPeriod is how often the controller's Reevaluate is called.
 	MonitorPeriod time.Duration
@@ -41,28 +38,18 @@ type Options struct {
 	// HeartbeatInterval is how far apart the heartbeats of a node are. Zero means not
 	// to wait until the state of a zone is known.
 	HeartbeatInterval time.Duration
-	// ConfirmEvictions asks for eviction.DeleteConfig.Confirm.
-	ConfirmEvictions bool
-}
-
-// LeaderElection says how replicas agree on which of them acts.
-type LeaderElection struct {
-	Elect                                     bool
-	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+	// EvictionMode is "taint" or "node", PodEvictionTimeout how long a node is not ready
+	// before its pods leave in the second.
+	EvictionMode       string
+	PodEvictionTimeout time.Duration
+	// Evicting says how pods are made to leave.
+	Evicting evicting.Options
 }
 
 // AddFlags adds the flags and sets the options to their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.ConcurrentSyncs, "concurrent-node-syncs", 16, "How many writes to the API server are under way at a time.")
-	flags.Float32Var(&o.APIQPS, "kube-api-qps", 20, "Requests a second to the API server, heartbeats of the leader's lease and events apart.")
-	flags.IntVar(&o.APIBurst, "kube-api-burst", 30, "Requests to the API server that may come at once.")
-
-	leader := &o.LeaderElection
-	flags.BoolVar(&leader.Elect, "leader-elect", true, "Act only while holding a lease, so that several replicas can run.")
-	flags.DurationVar(&leader.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long others wait before they take over a lease that is not renewed.")
-	flags.DurationVar(&leader.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the leader tries to renew its lease before it stops. Less than the lease duration.")
-	flags.DurationVar(&leader.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "How long to wait between attempts to acquire or renew the lease.")
-
+	o.Sharing.AddFlags(flags)
 	flags.DurationVar(&o.MonitorPeriod, "node-monitor-period", 5*time.Second, "How often every node is looked at again, for safety. Nothing waits for it: nodes that fall silent are found when their grace period ends.")
 	flags.DurationVar(&o.MonitorGracePeriod, "node-monitor-grace-period", 50*time.Second, "How long a running node may be silent before it is marked unhealthy. It must be several times the interval of its heartbeats.")
 	flags.DurationVar(&o.StartupGracePeriod, "node-startup-grace-period", 60*time.Second, "How long a starting node may be silent before it is marked unhealthy.")
@@ -71,45 +58,35 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.LargeClusterSize, "large-cluster-size-threshold", 50, "See --secondary-node-eviction-rate. It is compared with the nodes of each zone.")
 	flags.Float64Var(&o.UnhealthyZoneThreshold, "unhealthy-zone-threshold", 0.55, "The share of nodes not ready, at least 3, from which on a zone is unhealthy.")
 	flags.DurationVar(&o.HeartbeatInterval, "node-heartbeat-interval", 10*time.Second, "How far apart the heartbeats of a node are. After the first expiry in a zone no node of it is tainted NoExecute for so long and a tenth more, because only then the state of the zone is known.")
-	flags.BoolVar(&o.ConfirmEvictions, "confirm-evictions", false, "Read pod and node from the API server and decide again just before a pod is evicted. It costs two reads a pod and helps when caches are behind.")
+	flags.StringVar(&o.EvictionMode, "eviction-mode", string(controller.ByTaint), "What makes pods leave a node that is not ready: taint (a NoExecute taint, which pods can tolerate), or node (all its pods leave after --pod-eviction-timeout, but those of DaemonSets). --node-eviction-rate holds for both.")
+	flags.DurationVar(&o.PodEvictionTimeout, "pod-eviction-timeout", 5*time.Minute, "How long a node is not ready before its pods leave with --eviction-mode=node.")
+	o.Evicting.AddFlags(flags)
 }
 
 // Validate reports everything that is wrong with the options, a line each, in the
 // order in which AddFlags adds the flags.
 func (o *Options) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	positive := func(flag string, value time.Duration) {
-		check(value > 0, "--%s is %v, want a positive duration", flag, value)
-	}
-	check(o.ConcurrentSyncs > 0, "--concurrent-node-syncs is %d, want at least 1", o.ConcurrentSyncs)
-	check(o.APIQPS > 0, "--kube-api-qps is %v, want more than 0", o.APIQPS)
-	check(o.APIBurst > 0, "--kube-api-burst is %d, want at least 1", o.APIBurst)
-
-	leader := &o.LeaderElection
-	positive("leader-elect-lease-duration", leader.LeaseDuration)
-	positive("leader-elect-renew-deadline", leader.RenewDeadline)
-	check(leader.RenewDeadline < leader.LeaseDuration, "--leader-elect-renew-deadline %v must be less than --leader-elect-lease-duration %v", leader.RenewDeadline, leader.LeaseDuration)
-	check(leader.RenewDeadline > jittered(leader.RetryPeriod), "--leader-elect-renew-deadline %v must be more than 1.2 times --leader-elect-retry-period %v", leader.RenewDeadline, leader.RetryPeriod)
-	positive("leader-elect-retry-period", leader.RetryPeriod)
-
-	positive("node-monitor-period", o.MonitorPeriod)
-	positive("node-monitor-grace-period", o.MonitorGracePeriod)
-	positive("node-startup-grace-period", o.StartupGracePeriod)
-	check(o.EvictionRate >= 0, "--node-eviction-rate is %v, want zero or more", o.EvictionRate)
-	check(o.SecondaryEvictionRate >= 0, "--secondary-node-eviction-rate is %v, want zero or more", o.SecondaryEvictionRate)
-	check(o.LargeClusterSize >= 0, "--large-cluster-size-threshold is %d, want zero or more", o.LargeClusterSize)
-	check(o.UnhealthyZoneThreshold > 0 && o.UnhealthyZoneThreshold <= 1, "--unhealthy-zone-threshold is %v, want more than 0 and at most 1", o.UnhealthyZoneThreshold)
-	check(o.HeartbeatInterval >= 0, "--node-heartbeat-interval is %v, want zero or more", o.HeartbeatInterval)
-	return errors.Join(errs...)
+	var c commandline.Checks
+	o.Check(&c)
+	return c.Err()
 }
 
-// jittered is what client-go's leader election lengthens the retry period to.
-func jittered(retry time.Duration) time.Duration { return retry + retry/5 }
+// Check is Validate for a program that has more flags.
+func (o *Options) Check(c *commandline.Checks) {
+	c.That(o.ConcurrentSyncs > 0, "--concurrent-node-syncs is %d, want at least 1", o.ConcurrentSyncs)
+	o.Sharing.Check(c)
+	c.Positive("node-monitor-period", o.MonitorPeriod)
+	c.Positive("node-monitor-grace-period", o.MonitorGracePeriod)
+	c.Positive("node-startup-grace-period", o.StartupGracePeriod)
+	c.That(o.EvictionRate >= 0, "--node-eviction-rate is %v, want zero or more", o.EvictionRate)
+	c.That(o.SecondaryEvictionRate >= 0, "--secondary-node-eviction-rate is %v, want zero or more", o.SecondaryEvictionRate)
+	c.That(o.LargeClusterSize >= 0, "--large-cluster-size-threshold is %d, want zero or more", o.LargeClusterSize)
+	c.That(o.UnhealthyZoneThreshold > 0 && o.UnhealthyZoneThreshold <= 1, "--unhealthy-zone-threshold is %v, want more than 0 and at most 1", o.UnhealthyZoneThreshold)
+	c.That(o.HeartbeatInterval >= 0, "--node-heartbeat-interval is %v, want zero or more", o.HeartbeatInterval)
+	c.That(o.EvictionMode == string(controller.ByTaint) || o.EvictionMode == string(controller.ByNode), "--eviction-mode is %q, want %s or %s", o.EvictionMode, controller.ByTaint, controller.ByNode)
+	c.Positive("pod-eviction-timeout", o.PodEvictionTimeout)
+	o.Evicting.Check(c)
+}
 
 // Controller returns what the options mean for the reducer.
 func (o *Options) Controller() controller.Config {
@@ -121,7 +98,11 @@ func (o *Options) Controller() controller.Config {
 		interval = -1 // no wait
 	}
 	return controller.Config{
-		Health: nodehealth.Config{Grace: o.MonitorGracePeriod, StartupGrace: o.StartupGracePeriod},
-		Zone:   zone.Config{State: thresholds.State, Rate: rates.Rate, Grace: o.MonitorGracePeriod, Interval: interval},
+		Health:   nodehealth.Config{Grace: o.MonitorGracePeriod, StartupGrace: o.StartupGracePeriod},
+		Zone:     zone.Config{State: thresholds.State, Rate: rates.Rate, Grace: o.MonitorGracePeriod, Interval: interval},
+		Eviction: o.Evicting.Config(),
+
+		EvictionMode:       controller.EvictionMode(o.EvictionMode),
+		PodEvictionTimeout: o.PodEvictionTimeout,
 	}
 }

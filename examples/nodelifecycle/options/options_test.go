@@ -8,8 +8,10 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
+	"github.com/kubelife/lifecycle/examples/process/commandline"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -38,7 +40,10 @@ func TestDefaults(t *testing.T) {
 		"unhealthy-zone-threshold": "0.55", "kube-api-qps": "20", "kube-api-burst": "30", "leader-elect": "true",
 		"leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s", "leader-elect-retry-period": "2s",
 		// Ours.
-		"node-heartbeat-interval": "10s", "confirm-evictions": "false", "concurrent-node-syncs": "16",
+		"eviction-mode": "taint", "pod-eviction-timeout": "5m0s",
+		"node-heartbeat-interval": "10s", "concurrent-node-syncs": "16", "action": "delete", "evict-for": "30m0s", "confirm": "false",
+		"budget-overall": "0", "budget-per-node": "0", "budget-per-namespace": "0", "budget-burst": "1", "low-priority-first": "false",
+		"spare-mirror-pods": "false", "spare-finished-pods": "false", "spare-daemonset-pods": "false",
 	}
 	flags.VisitAll(func(flag *pflag.Flag) {
 		require.Equal(t, want[flag.Name], flag.DefValue, flag.Name)
@@ -59,10 +64,12 @@ func TestDefaults(t *testing.T) {
 func TestEachFlagSetsItsField(t *testing.T) {
 	require.Equal(t, &options.Options{
 		ConcurrentSyncs: 1,
-		APIQPS:          2,
-		APIBurst:        3,
-		LeaderElection: options.LeaderElection{
-			Elect: false, LeaseDuration: 6 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: 4 * time.Second,
+		Sharing: commandline.Sharing{
+			APIQPS:   2,
+			APIBurst: 3,
+			LeaderElection: commandline.LeaderElection{
+				Elect: false, LeaseDuration: 6 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: 4 * time.Second,
+			},
 		},
 		MonitorPeriod:          7 * time.Second,
 		MonitorGracePeriod:     8 * time.Second,
@@ -72,13 +79,22 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		LargeClusterSize:       12,
 		UnhealthyZoneThreshold: 0.13,
 		HeartbeatInterval:      14 * time.Second,
-		ConfirmEvictions:       true,
+		EvictionMode:           "node",
+		PodEvictionTimeout:     20 * time.Second,
+		Evicting: evicting.Options{
+			Action: evicting.Evict, EvictFor: 15 * time.Second, Confirm: true,
+			BudgetOverall: 16, BudgetPerNode: 17, BudgetPerNamespace: 18, BudgetBurst: 19, LowPriorityFirst: true,
+			SpareMirrorPods: true, SpareFinishedPods: false, SpareDaemonSetPods: true,
+		},
 	}, parsed(t,
 		"--concurrent-node-syncs=1", "--kube-api-qps=2", "--kube-api-burst=3",
 		"--leader-elect=false", "--leader-elect-retry-period=4s", "--leader-elect-renew-deadline=5s", "--leader-elect-lease-duration=6s",
 		"--node-monitor-period=7s", "--node-monitor-grace-period=8s", "--node-startup-grace-period=9s",
 		"--node-eviction-rate=10", "--secondary-node-eviction-rate=11", "--large-cluster-size-threshold=12",
-		"--unhealthy-zone-threshold=0.13", "--node-heartbeat-interval=14s", "--confirm-evictions",
+		"--unhealthy-zone-threshold=0.13", "--node-heartbeat-interval=14s",
+		"--eviction-mode=node", "--pod-eviction-timeout=20s",
+		"--action=evict", "--evict-for=15s", "--confirm", "--budget-overall=16", "--budget-per-node=17", "--budget-per-namespace=18",
+		"--budget-burst=19", "--low-priority-first", "--spare-mirror-pods", "--spare-daemonset-pods",
 	))
 }
 
@@ -94,6 +110,19 @@ func TestControllerMeansWhatTheFlagsSay(t *testing.T) {
 	require.InDelta(t, 2, config.Zone.Rate(zone.PartialDisruption, zone.Counts{NotReady: 8}), 0)
 	require.Equal(t, zone.Normal, config.Zone.State(zone.Counts{Ready: 2, NotReady: 8}))
 	require.Equal(t, zone.PartialDisruption, config.Zone.State(zone.Counts{Ready: 1, NotReady: 9}))
+
+	require.Empty(t, config.Eviction.Budgets)
+	require.Nil(t, config.Eviction.Exempt)
+
+	config = parsed(t, "--budget-per-node=5", "--low-priority-first", "--spare-mirror-pods").Controller()
+	require.Len(t, config.Eviction.Budgets, 1)
+	require.True(t, config.Eviction.LowPriorityFirst)
+	require.NotNil(t, config.Eviction.Exempt)
+
+	require.Equal(t, controller.ByTaint, config.EvictionMode)
+	config = parsed(t, "--eviction-mode=node", "--pod-eviction-timeout=7m").Controller()
+	require.Equal(t, controller.ByNode, config.EvictionMode)
+	require.Equal(t, 7*time.Minute, config.PodEvictionTimeout)
 
 	config = parsed(t, "--node-heartbeat-interval=0s").Controller()
 	require.Negative(t, config.Zone.Interval, "no wait: zero would be the default")
@@ -119,6 +148,10 @@ func TestWrongValues(t *testing.T) {
 		"--unhealthy-zone-threshold=0":      "--unhealthy-zone-threshold is 0, want more than 0 and at most 1",
 		"--unhealthy-zone-threshold=55":     "--unhealthy-zone-threshold is 55, want more than 0 and at most 1",
 		"--node-heartbeat-interval=-1s":     "--node-heartbeat-interval is -1s, want zero or more",
+		"--eviction-mode=":                  `--eviction-mode is "", want taint or node`,
+		"--eviction-mode=pod":               `--eviction-mode is "pod", want taint or node`,
+		"--pod-eviction-timeout=0s":         "--pod-eviction-timeout is 0s, want a positive duration",
+		"--budget-burst=0":                  "--budget-burst is 0, want at least 1",
 	} {
 		require.EqualError(t, parsed(t, args).Validate(), says)
 	}
@@ -134,9 +167,10 @@ func TestWrongValues(t *testing.T) {
 func TestErrorsComeInTheOrderOfTheFlags(t *testing.T) {
 	var wrong options.Options // zero, of which some values are allowed
 	wrong.EvictionRate, wrong.SecondaryEvictionRate, wrong.LargeClusterSize, wrong.HeartbeatInterval = -1, -1, -1, -1
+	wrong.Evicting.BudgetOverall, wrong.Evicting.BudgetPerNode, wrong.Evicting.BudgetPerNamespace = -1, -1, -1
 	var want []string
 	flagsOf(&options.Options{}).VisitAll(func(flag *pflag.Flag) {
-		if flag.Name != "leader-elect" && flag.Name != "confirm-evictions" {
+		if flag.Value.Type() != "bool" {
 			want = append(want, "--"+flag.Name)
 		}
 	})

@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"context"
@@ -52,12 +52,14 @@ func TestFenceCountsRenewals(t *testing.T) {
 	inner.err = errors.New("conflict")
 	require.Error(t, wrapped.Create(t.Context(), ours))
 	require.False(t, f.valid(time.Now()))
+	require.False(t, f.won.Load())
 
 	inner.err = nil
 	before := time.Now()
 	require.NoError(t, wrapped.Update(t.Context(), ours))
 	require.True(t, f.valid(before.Add(time.Hour-time.Second)))
 	require.False(t, f.valid(time.Now().Add(time.Hour)))
+	require.True(t, f.won.Load())
 
 	require.NoError(t, wrapped.Update(t.Context(), resourcelock.LeaderElectionRecord{}))
 	require.False(t, f.valid(time.Now()), "released")

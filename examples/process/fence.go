@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"context"
@@ -22,6 +22,8 @@ type fence struct {
 	// until is when the lease ends, as unix nanoseconds by the wall clock: unlike
 	// the monotonic one it goes on while the machine is suspended.
 	until atomic.Int64
+	// won says that the lease was ours at some time.
+	won atomic.Bool
 }
 
 // renewed takes note of a renewal that succeeded. It counts from when it was
@@ -53,7 +55,9 @@ func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElecti
 	if err := send(ctx, record); err != nil {
 		return err
 	}
-	if record.HolderIdentity != l.Identity() {
+	if record.HolderIdentity == l.Identity() {
+		l.fence.won.Store(true)
+	} else {
 		sent = time.Time{} // released
 	}
 	l.fence.renewed(sent)

@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 )
 
-// server answers /metrics, /healthz and /readyz.
+// server answers /metrics, /healthz, /readyz and the pages of the program.
 type server struct {
 	listener net.Listener
 	http     *http.Server
@@ -23,24 +23,27 @@ type server struct {
 
 // newServer listens at once, so that an address in use is found before anything
 // else is done.
-func newServer(address string, registry *prometheus.Registry, health *leaderelection.HealthzAdaptor) (*server, error) {
+func newServer(address string, metrics prometheus.Gatherer, health *leaderelection.HealthzAdaptor, pages map[string]http.Handler) (*server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("--metrics-bind-address: %w", err)
 	}
 	s := &server{listener: listener}
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, request *http.Request) {
 		answer(w, health.Check(request))
 	})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		var err error
 		if !s.ready.Load() {
-			err = fmt.Errorf("caches have not synced yet")
+			err = errors.New("caches have not synced yet")
 		}
 		answer(w, err)
 	})
+	for path, page := range pages {
+		mux.Handle(path, page)
+	}
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	return s, nil
 }

@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"context"
@@ -12,23 +12,27 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
-// errLost says that another replica leads, or may. The process has to end then:
+// ErrLost says that another replica leads, or may. The process has to end then:
 // what it knows of its own writes may be no longer the newest.
-var errLost = errors.New("lost the leader's lease")
+var ErrLost = errors.New("lost the leader's lease")
 
 // election decides which of several replicas acts.
 type election struct {
-	settings *settings
-	client   kubernetes.Interface
-	events   *events
-	fence    *fence
-	health   *leaderelection.HealthzAdaptor
+	namespace, name string
+	timing          commandline.LeaderElection
+	client          kubernetes.Interface
+	recorder        record.EventRecorder
+	fence           *fence
+	health          *leaderelection.HealthzAdaptor
 }
 
 // run calls act while this replica leads, and idle until then. It returns nil
-// when ctx ends and errLost when the lease is lost, and in both cases only after
+// when ctx ends and ErrLost when the lease is lost, and in both cases only after
 // act and idle have returned.
 func (e *election) run(ctx context.Context, act, idle func(context.Context)) error {
 	lock, err := e.lock()
@@ -51,12 +55,11 @@ func (e *election) run(ctx context.Context, act, idle func(context.Context)) err
 	acted := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:            e.fence.lock(lock),
-		LeaseDuration:   e.settings.LeaderElection.LeaseDuration,
-		RenewDeadline:   e.settings.LeaderElection.RenewDeadline,
-		RetryPeriod:     e.settings.LeaderElection.RetryPeriod,
-		WatchDog:        e.health,
+		LeaseDuration:   e.timing.LeaseDuration,
+		RenewDeadline:   e.timing.RenewDeadline,
+		RetryPeriod:     e.timing.RetryPeriod,
 		ReleaseOnCancel: true,
-		Name:            e.settings.leaseName,
+		Name:            e.name,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				defer close(acted)
@@ -76,18 +79,19 @@ func (e *election) run(ctx context.Context, act, idle func(context.Context)) err
 	if err != nil {
 		return fmt.Errorf("set up leader election: %w", err)
 	}
+	e.health.SetLeaderElection(elector) // of client-go only RunOrDie does that
 	var idling sync.WaitGroup
 	defer idling.Wait()
 	idling.Go(func() { idle(waiting) })
 	elector.Run(electing)
 	started()
-	if waiting.Err() != nil && leads.Load() {
+	if e.fence.won.Load() { // then act was called, or is going to be on a goroutine that has not run yet
 		<-acted
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
-	return errLost
+	return ErrLost
 }
 
 func (e *election) lock() (resourcelock.Interface, error) {
@@ -95,10 +99,10 @@ func (e *election) lock() (resourcelock.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("name this replica: %w", err)
 	}
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.settings.leaseNamespace, e.settings.leaseName,
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.namespace, e.name,
 		e.client.CoreV1(), e.client.CoordinationV1(), resourcelock.ResourceLockConfig{
 			Identity:      host + "_" + string(uuid.NewUUID()),
-			EventRecorder: e.events.nodes,
+			EventRecorder: e.recorder,
 		})
 	if err != nil {
 		return nil, fmt.Errorf("set up leader election: %w", err)

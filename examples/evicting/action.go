@@ -1,0 +1,66 @@
+package evicting
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kubelife/lifecycle/eviction"
+)
+
+// ErrInvalidClients is wrapped by the errors of NewAction.
+var ErrInvalidClients = errors.New("invalid clients for evictions")
+
+// Clients is what an action needs.
+type Clients struct {
+	// Pods returns the pod client of a namespace. Required.
+	Pods func(namespace string) eviction.EvictablePods
+	// Nodes reads nodes. Required with Options.Confirm.
+	Nodes eviction.Nodes
+	// WouldEvict takes what DryRun does not evict. Required with it.
+	WouldEvict func(eviction.Work)
+}
+
+// validate reports the first client that the options need and that is missing.
+func (c Clients) validate(o *Options) error {
+	switch {
+	case c.Pods == nil:
+		return fmt.Errorf("%w: Pods is nil", ErrInvalidClients)
+	case c.Nodes == nil && o.Confirm:
+		return fmt.Errorf("%w: Nodes is nil", ErrInvalidClients)
+	case c.WouldEvict == nil && o.Action == DryRun:
+		return fmt.Errorf("%w: WouldEvict is nil", ErrInvalidClients)
+	}
+	return nil
+}
+
+// NewAction returns the action that the options ask for. The options must have
+// passed Check.
+func (o *Options) NewAction(clients Clients) (eviction.Action, error) {
+	if err := clients.validate(o); err != nil {
+		return nil, err
+	}
+	var confirm eviction.Nodes
+	if o.Confirm {
+		confirm = clients.Nodes
+	}
+	deletion, err := eviction.NewDelete(eviction.DeleteConfig{
+		Pods:    func(namespace string) eviction.Pods { return clients.Pods(namespace) },
+		Confirm: confirm,
+	})
+	if err != nil {
+		return nil, err
+	}
+	evict, err := eviction.NewEvict(eviction.EvictConfig{Pods: clients.Pods, Confirm: confirm})
+	if err != nil {
+		return nil, err
+	}
+	switch o.Action {
+	case Evict:
+		return evict.Act, nil
+	case EvictThenDelete:
+		return eviction.Escalate(evict.Act, deletion.Act, o.EvictFor), nil
+	case DryRun:
+		return eviction.DryRun(clients.WouldEvict), nil
+	}
+	return deletion.Act, nil
+}

@@ -1,0 +1,89 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubelife/lifecycle/examples/process/commandline"
+)
+
+// CallTimeout bounds what a worker does at a time. A connection that is stuck must
+// not hold it for longer than an API server may take.
+const CallTimeout = 30 * time.Second
+
+// RESTConfig returns how to reach the cluster, and false when neither flags nor
+// surroundings name one. Its requests carry the program's name, for the API
+// server's audit log.
+func RESTConfig(p *commandline.Process, s *commandline.Sharing) (*rest.Config, bool, error) {
+	var config *rest.Config
+	var err error
+	if p.Kubeconfig != "" || p.Master != "" {
+		config, err = clientcmd.BuildConfigFromFlags(p.Master, p.Kubeconfig)
+	} else {
+		config, err = rest.InClusterConfig()
+		if errors.Is(err, rest.ErrNotInCluster) {
+			return nil, false, nil
+		}
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("load client configuration: %w", err)
+	}
+	config.UserAgent = p.Name
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.QPS, config.Burst = s.APIQPS, s.APIBurst
+	return config, true, nil
+}
+
+// Clients are two ways to the same cluster, each with a limit of its own.
+type Clients struct {
+	// Acting is for the controller's reads and writes.
+	Acting kubernetes.Interface
+	// Apart is for the leader's lease and for events, so that a lease is renewed
+	// whatever the controller is doing.
+	Apart kubernetes.Interface
+}
+
+// newClients connects to the cluster. Every transport of wrap is put around the
+// requests of the acting client.
+func newClients(config *rest.Config, s *commandline.Sharing, wrap []func(http.RoundTripper) http.RoundTripper) (Clients, error) {
+	acting := rest.CopyConfig(config)
+	for _, w := range wrap {
+		acting.Wrap(w)
+	}
+	client, err := kubernetes.NewForConfig(acting)
+	if err != nil {
+		return Clients{}, fmt.Errorf("set up client: %w", err)
+	}
+	// A timeout, so that a stuck connection does not cost the lease.
+	apart := rest.CopyConfig(config)
+	apart.Timeout = s.LeaderElection.RenewDeadline / 2
+	second, err := kubernetes.NewForConfig(apart)
+	if err != nil {
+		return Clients{}, fmt.Errorf("set up client: %w", err)
+	}
+	return Clients{client, second}, nil
+}
+
+// reach makes sure that there is an API server, so that a wrong address is told
+// at once and not by informers that try for ever.
+func reach(ctx context.Context, config *rest.Config) error {
+	brief := rest.CopyConfig(config)
+	brief.Timeout = 5 * time.Second
+	client, err := kubernetes.NewForConfig(brief)
+	if err != nil {
+		return fmt.Errorf("set up client: %w", err)
+	}
+	if _, err := client.Discovery().WithLegacy().ServerVersion(); err != nil {
+		return fmt.Errorf("reach the API server at %s: %w", config.Host, err)
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,114 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+
+	"github.com/kubelife/lifecycle/examples/process/commandline"
+)
+
+// Exit codes.
+const (
+	// ExitFailed: it could not do the work, or stopped doing it.
+	ExitFailed = 1
+	// ExitUsage: it was called wrongly.
+	ExitUsage = 2
+)
+
+// Main calls run with the command line and a context that ends with SIGINT or
+// SIGTERM, and ends the process with the code that run returns. A second signal
+// ends it at once.
+func Main(run func(ctx context.Context, args []string, out, diagnostics io.Writer) int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Settings are flags of a program's own.
+type Settings interface {
+	AddFlags(flags *pflag.FlagSet)
+	Check(c *commandline.Checks)
+}
+
+// A Command is the command line of a program. All fields are required.
+type Command struct {
+	// Process names the program. Its flags come first.
+	Process *commandline.Process
+	// Settings are the program's own flags.
+	Settings Settings
+	// Intro begins what --help prints: what the program does, and how it is called.
+	Intro string
+	// Run does the program's work once the flags are parsed and checked.
+	Run func(ctx context.Context, flags *pflag.FlagSet, out io.Writer) error
+}
+
+// FlagSet returns the flags of the command, set to their defaults.
+func (c *Command) FlagSet() *pflag.FlagSet {
+	flags := pflag.NewFlagSet(c.Process.Name, pflag.ContinueOnError)
+	flags.SortFlags = false
+	c.Process.AddFlags(flags)
+	c.Settings.AddFlags(flags)
+	return flags
+}
+
+// Execute parses the arguments and runs the command. It returns the exit code: 0,
+// [ExitFailed] or [ExitUsage]. What went wrong it tells on diagnostics, in a line
+// each.
+func (c *Command) Execute(ctx context.Context, args []string, out, diagnostics io.Writer) int {
+	flags := c.FlagSet()
+	flags.SetOutput(diagnostics)
+	flags.Usage = func() { c.usage(diagnostics, flags) }
+	err := flags.Parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		return 0
+	}
+	if err == nil {
+		err = c.check(flags)
+	}
+	if err != nil {
+		fmt.Fprintf(diagnostics, "%s: %v\nRun with --help for the flags.\n", c.Process.Name, err)
+		return ExitUsage
+	}
+	setVerbosity(c.Process.Verbosity)
+	defer klog.Flush()
+	if err := c.Run(ctx, flags, out); err != nil {
+		fmt.Fprintf(diagnostics, "%s: %v\n", c.Process.Name, err)
+		return ExitFailed
+	}
+	return 0
+}
+
+func (c *Command) check(flags *pflag.FlagSet) error {
+	if flags.NArg() > 0 {
+		return fmt.Errorf("takes no arguments, got %q", flags.Args())
+	}
+	var checks commandline.Checks
+	c.Process.Check(&checks)
+	c.Settings.Check(&checks)
+	return checks.Err()
+}
+
+func (c *Command) usage(out io.Writer, flags *pflag.FlagSet) {
+	fmt.Fprint(out, c.Intro, "\nFlags:\n", flags.FlagUsages(), `
+Exit codes: 0 done or stopped by a signal, 1 failed or lost the leader's lease,
+2 called wrongly.
+`)
+}
+
+func setVerbosity(v int) {
+	var flags flag.FlagSet
+	klog.InitFlags(&flags)
+	if err := flags.Set("v", strconv.Itoa(v)); err != nil {
+		klog.Background().Error(err, "Set log verbosity")
+	}
+}

@@ -1,0 +1,51 @@
+package commandline
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Sharing says how a process shares the API server and its work with others.
+type Sharing struct {
+	// APIQPS and APIBurst limit the requests to the API server.
+	APIQPS   float32
+	APIBurst int
+
+	LeaderElection LeaderElection
+}
+
+// LeaderElection says how replicas agree on which of them acts.
+type LeaderElection struct {
+	Elect                                     bool
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+}
+
+// AddFlags adds the flags and sets their fields to the defaults, which are those
+// of kube-controller-manager v1.37.
+func (s *Sharing) AddFlags(flags *pflag.FlagSet) {
+	flags.Float32Var(&s.APIQPS, "kube-api-qps", 20, "Requests a second to the API server, heartbeats of the leader's lease and events apart.")
+	flags.IntVar(&s.APIBurst, "kube-api-burst", 30, "Requests to the API server that may come at once.")
+
+	leader := &s.LeaderElection
+	flags.BoolVar(&leader.Elect, "leader-elect", true, "Act only while holding a lease, so that several replicas can run.")
+	flags.DurationVar(&leader.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long others wait before they take over a lease that is not renewed.")
+	flags.DurationVar(&leader.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the leader tries to renew its lease before it stops. Less than the lease duration.")
+	flags.DurationVar(&leader.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "How long to wait between attempts to acquire or renew the lease.")
+}
+
+// Check reports what is wrong, in the order in which AddFlags adds the flags.
+func (s *Sharing) Check(c *Checks) {
+	c.That(s.APIQPS > 0, "--kube-api-qps is %v, want more than 0", s.APIQPS)
+	c.That(s.APIBurst > 0, "--kube-api-burst is %d, want at least 1", s.APIBurst)
+
+	leader := &s.LeaderElection
+	c.Positive("leader-elect-lease-duration", leader.LeaseDuration)
+	c.Positive("leader-elect-renew-deadline", leader.RenewDeadline)
+	c.That(leader.RenewDeadline < leader.LeaseDuration, "--leader-elect-renew-deadline %v must be less than --leader-elect-lease-duration %v", leader.RenewDeadline, leader.LeaseDuration)
+	c.That(leader.RenewDeadline > jittered(leader.RetryPeriod), "--leader-elect-renew-deadline %v must be more than 1.2 times --leader-elect-retry-period %v", leader.RenewDeadline, leader.RetryPeriod)
+	c.Positive("leader-elect-retry-period", leader.RetryPeriod)
+}
+
+// jittered is what client-go's leader election lengthens the retry period to.
+func jittered(retry time.Duration) time.Duration { return retry + retry/5 }

@@ -1,0 +1,150 @@
+package process
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/kubelife/lifecycle/examples/process/commandline"
+)
+
+// A Controller is what a program runs on a cluster. Each method returns soon after
+// its context has ended, and only when all that it started has stopped.
+type Controller interface {
+	// Observe fills the controller from the cluster and keeps it up to date. It calls
+	// ready once all that existed has been seen.
+	Observe(ctx context.Context, ready func())
+	// Act does the controller's work. It is called once, while Observe runs, and
+	// maybe before that is ready.
+	Act(ctx context.Context)
+	// Idle keeps a controller that does not act from falling behind, while another
+	// replica leads.
+	Idle(ctx context.Context)
+}
+
+// A Service is a controller that was connected to a cluster, and what the process
+// shows of it.
+type Service struct {
+	Controller
+	// Metrics are served at /metrics.
+	Metrics prometheus.Gatherer
+	// Pages are served at their paths beside it. Nil is none.
+	Pages map[string]http.Handler
+	// Leadership records Events about who leads.
+	Leadership record.EventRecorder
+	// Stop is called in the end. Nil does nothing.
+	Stop func()
+}
+
+// A Program runs a controller on a cluster. All fields but Wrap are required.
+type Program struct {
+	Process *commandline.Process
+	Sharing *commandline.Sharing
+	// Wrap is put around the transport of the acting client.
+	Wrap func(http.RoundTripper) http.RoundTripper
+	// Connect sets up the controller. Its context is the program's.
+	Connect func(ctx context.Context, clients Clients) (*Service, error)
+}
+
+// Run runs the program on the cluster until ctx ends, which is no error. Other
+// ends are: the lease is lost, which is [ErrLost], or something fails. While
+// another replica may lead, no write of the acting client is sent.
+func (p *Program) Run(ctx context.Context, config *rest.Config) error {
+	if err := reach(ctx, config); err != nil {
+		return err
+	}
+	guard := &fence{duration: p.Sharing.LeaderElection.LeaseDuration}
+	wrap := []func(http.RoundTripper) http.RoundTripper{}
+	if p.Sharing.LeaderElection.Elect {
+		wrap = append(wrap, guard.transport)
+	}
+	if p.Wrap != nil {
+		wrap = append(wrap, p.Wrap)
+	}
+	clients, err := newClients(config, p.Sharing, wrap)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, clients, guard)
+}
+
+// RunOn is Run with clients that are there already, of a cluster in memory say.
+// No transport of theirs is wrapped: nothing but the end of Act's context keeps a
+// leader from writing that was not awake when its lease ended.
+func (p *Program) RunOn(ctx context.Context, clients Clients) error {
+	return p.run(ctx, clients, &fence{duration: p.Sharing.LeaderElection.LeaseDuration})
+}
+
+func (p *Program) run(ctx context.Context, clients Clients, guard *fence) error {
+	service, err := p.Connect(ctx, clients)
+	if err != nil {
+		return err
+	}
+	if service.Stop != nil {
+		defer service.Stop()
+	}
+	health := leaderelection.NewLeaderHealthzAdaptor(p.Sharing.LeaderElection.LeaseDuration)
+	server, err := newServer(p.Process.BindAddress, service.Metrics, health, service.Pages)
+	if err != nil {
+		return err
+	}
+	elect := &election{
+		namespace: p.Process.LeaseNamespace, name: p.Process.LeaseName,
+		timing: p.Sharing.LeaderElection, client: clients.Apart, recorder: service.Leadership,
+		fence: guard, health: health,
+	}
+	return Together(ctx,
+		server.run,
+		func(ctx context.Context) error {
+			service.Observe(ctx, func() { server.ready.Store(true) })
+			return nil
+		},
+		func(ctx context.Context) error {
+			if p.Sharing.LeaderElection.Elect {
+				return elect.run(ctx, service.Act, service.Idle)
+			}
+			service.Act(ctx)
+			return nil
+		},
+	)
+}
+
+// Together runs functions until one of them fails or ctx ends, and returns when
+// all have, with the first failure.
+func Together(ctx context.Context, run ...func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var running sync.WaitGroup
+	failures := make(chan error, len(run))
+	for _, f := range run {
+		running.Go(func() {
+			if err := f(ctx); err != nil {
+				failures <- err
+				stop()
+			}
+		})
+	}
+	running.Wait()
+	close(failures)
+	return <-failures
+}
+
+// Every does something in each period until ctx ends.
+func Every(ctx context.Context, period time.Duration, do func()) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			do()
+		}
+	}
+}

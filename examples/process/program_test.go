@@ -1,0 +1,217 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/examples/process/commandline"
+)
+
+// worker is a controller that notes what it is asked to do.
+type worker struct {
+	ready   chan struct{} // closed when it may be ready
+	acts    chan struct{} // closed when it acts
+	stopped atomic.Bool
+}
+
+func newWorker() *worker { return &worker{ready: make(chan struct{}), acts: make(chan struct{})} }
+
+func (w *worker) Observe(ctx context.Context, ready func()) {
+	select {
+	case <-w.ready:
+		ready()
+	case <-ctx.Done():
+	}
+	<-ctx.Done()
+}
+
+func (w *worker) Act(ctx context.Context) {
+	close(w.acts)
+	<-ctx.Done()
+}
+
+func (w *worker) Idle(ctx context.Context) { <-ctx.Done() }
+
+func (w *worker) service() *Service {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "worker_things_total"}))
+	return &Service{
+		Controller: w,
+		Metrics:    registry,
+		Pages: map[string]http.Handler{"/page": http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(out, "a page")
+		})},
+		Leadership: &record.FakeRecorder{},
+		Stop:       func() { w.stopped.Store(true) },
+	}
+}
+
+func (w *worker) program(t *testing.T, elect bool) *Program {
+	return &Program{
+		Process: &commandline.Process{Name: "worker", BindAddress: freeAddress(t), LeaseName: "worker", LeaseNamespace: "kube-system"},
+		Sharing: &commandline.Sharing{APIQPS: 100, APIBurst: 100, LeaderElection: commandline.LeaderElection{
+			Elect: elect, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+		}},
+		Connect: func(context.Context, Clients) (*Service, error) { return w.service(), nil },
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().String()
+}
+
+func get(t *testing.T, address, path string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode, string(text)
+}
+
+func inMemory() Clients {
+	cluster := memory.NewCluster()
+	return Clients{Acting: cluster.NewClient(), Apart: cluster.NewClient()}
+}
+
+func TestProgramServesActsAndStops(t *testing.T) {
+	for _, elect := range []bool{false, true} {
+		w := newWorker()
+		p := w.program(t, elect)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- p.RunOn(ctx, inMemory()) }()
+		<-w.acts
+
+		code, text := get(t, p.Process.BindAddress, "/readyz")
+		require.Equal(t, http.StatusInternalServerError, code)
+		require.Equal(t, "caches have not synced yet\n", text)
+		code, text = get(t, p.Process.BindAddress, "/healthz")
+		require.Equal(t, http.StatusOK, code, text)
+		_, text = get(t, p.Process.BindAddress, "/page")
+		require.Equal(t, "a page", text)
+		_, text = get(t, p.Process.BindAddress, "/metrics")
+		require.Contains(t, text, "worker_things_total 0")
+
+		close(w.ready)
+		require.Eventually(t, func() bool {
+			code, _ := get(t, p.Process.BindAddress, "/readyz")
+			return code == http.StatusOK
+		}, 10*time.Second, 5*time.Millisecond)
+		require.False(t, w.stopped.Load())
+		stop()
+		require.NoError(t, <-ended, "a signal is no failure")
+		require.True(t, w.stopped.Load())
+		code, _ = get(t, p.Process.BindAddress, "/healthz")
+		require.Zero(t, code, "nobody listens any more")
+	}
+}
+
+func TestAddressInUseIsToldBeforeAnythingIsDone(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	w := newWorker()
+	p := w.program(t, false)
+	p.Process.BindAddress = listener.Addr().String()
+	require.ErrorContains(t, p.RunOn(t.Context(), inMemory()), "--metrics-bind-address: listen tcp "+p.Process.BindAddress)
+	require.True(t, w.stopped.Load())
+	select {
+	case <-w.acts:
+		t.Error("it acted")
+	default:
+	}
+}
+
+// Over a real connection: what the controller writes is sent only by the leader,
+// through what the program wraps around it; the lease's client is apart.
+func TestOnlyALeaderWrites(t *testing.T) {
+	var mu sync.Mutex
+	var seen []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if request.URL.Path != "/version" {
+			seen = append(seen, request.Method+" "+request.URL.Path+" of "+request.UserAgent())
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"major": "1"}`)
+	}))
+	defer server.Close()
+	var wrapped atomic.Int32
+	connected := errors.New("connected")
+	for _, elect := range []bool{true, false} {
+		p := newWorker().program(t, elect)
+		p.Process.Master = server.URL
+		p.Wrap = func(inner http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(request *http.Request) (*http.Response, error) {
+				wrapped.Add(1)
+				return inner.RoundTrip(request)
+			})
+		}
+		var writing error
+		p.Connect = func(ctx context.Context, clients Clients) (*Service, error) {
+			_, writing = clients.Acting.CoreV1().Nodes().Patch(ctx, "n", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+			if err := clients.Apart.CoreV1().Nodes().Delete(ctx, "lease", metav1.DeleteOptions{}); err != nil {
+				return nil, err
+			}
+			return nil, connected
+		}
+		config, found, err := RESTConfig(p.Process, p.Sharing)
+		require.NoError(t, err)
+		require.True(t, found)
+		require.ErrorIs(t, p.Run(t.Context(), config), connected)
+		if elect {
+			require.ErrorIs(t, writing, errFenced)
+			require.Equal(t, []string{"DELETE /api/v1/nodes/lease of worker"}, seen)
+		} else {
+			require.NotErrorIs(t, writing, errFenced)
+			require.Contains(t, seen, "PATCH /api/v1/nodes/n of worker")
+		}
+	}
+	require.Equal(t, int32(2), wrapped.Load(), "the acting client's two writes")
+}
+
+func TestUnreachableClusterIsToldAtOnce(t *testing.T) {
+	p := newWorker().program(t, true)
+	config := &rest.Config{Host: "http://" + freeAddress(t)}
+	require.ErrorContains(t, p.Run(t.Context(), config), "reach the API server at "+config.Host)
+}
+
+func TestTogetherEndsWithTheFirstFailure(t *testing.T) {
+	failed := errors.New("failed")
+	var ended atomic.Bool
+	require.ErrorIs(t, Together(t.Context(),
+		func(ctx context.Context) error { <-ctx.Done(); ended.Store(true); return nil },
+		func(context.Context) error { return failed },
+		func(context.Context) error { return nil },
+	), failed)
+	require.True(t, ended.Load(), "the others were stopped and waited for")
+	require.NoError(t, Together(t.Context()))
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// From the taint to the deletion, through informers, tracker, workers and client.
+func TestPodsLeaveAtTheirDeadlines(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("at-once")
+		w.add("after-a-minute", tolerates(ptr.To[int64](60)))
+		w.add("never", tolerates(nil))
+		w.start()
+		w.at(time.Now(), 10*time.Second)
+		require.Empty(t, w.left())
+
+		tainted := time.Now()
+		w.taint(maintenance)
+		w.at(tainted, 0)
+		require.Equal(t, []string{"at-once"}, w.left())
+		require.Equal(t, "Normal TaintManagerEviction Marking for deletion Pod shop/at-once", <-w.events)
+		require.Equal(t, 1.0, w.metric("pod_evictions_pending"))
+		require.Zero(t, w.metric("pod_evictions_overdue"))
+		w.at(tainted, 59900*time.Millisecond)
+		require.Equal(t, []string{"at-once"}, w.left())
+		w.at(tainted, time.Minute)
+		require.Equal(t, []string{"after-a-minute", "at-once"}, w.left())
+
+		w.add("late")
+		w.at(tainted, 2*time.Minute)
+		require.Equal(t, []string{"after-a-minute", "at-once", "late"}, w.left())
+		require.Equal(t, 3.0, w.metric("taint_eviction_controller_pod_deletions_total"))
+		require.Equal(t, 3.0, w.metric("taint_eviction_controller_pod_deletion_duration_seconds"))
+		require.Equal(t, 3.0, w.metric("pod_eviction_attempts_total", "outcome=Evicted", "cause="))
+		require.Zero(t, w.metric("pod_evictions_pending"))
+		require.Equal(t, []string{"delete pods", "patch pods/status"}, w.writes())
+	})
+}
+
+func TestPodStaysWhenTheTaintGoes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("patient", tolerates(ptr.To[int64](60)))
+		w.start()
+		tainted := time.Now()
+		w.taint(maintenance)
+		w.at(tainted, 59*time.Second)
+		w.taint()
+		w.at(tainted, time.Hour)
+		require.Empty(t, w.left())
+		require.Empty(t, w.writes())
+	})
+}
+
+// A node that is deleted takes its taints with it, and a pod that is deleted its
+// deadline.
+func TestWhatIsGoneIsForgotten(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("patient", tolerates(ptr.To[int64](60)))
+		w.add("deleted", tolerates(ptr.To[int64](60)))
+		w.start()
+		tainted := time.Now()
+		w.taint(maintenance)
+		w.at(tainted, 30*time.Second)
+		require.Equal(t, 2.0, w.metric("pod_evictions_pending"))
+		require.NoError(t, w.cluster.CoreV1().Pods("shop").Delete(w.ctx, "deleted", *metav1.NewDeleteOptions(0)))
+		w.at(tainted, 31*time.Second)
+		require.Equal(t, 1.0, w.metric("pod_evictions_pending"))
+		require.NoError(t, w.cluster.CoreV1().Nodes().Delete(w.ctx, "n1", metav1.DeleteOptions{}))
+		w.at(tainted, time.Hour)
+		require.Zero(t, w.metric("pod_evictions_pending"))
+		require.Empty(t, w.writes())
+		_, pods := w.evictor.tracker.Len()
+		require.Equal(t, 1, pods)
+	})
+}
+
+// What the flags spare is spared, though the cache keeps only parts of a pod.
+func TestSparedPodsStay(t *testing.T) {
+	special := func(w *world) {
+		w.add("mirror", func(pod *corev1.Pod) {
+			pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
+		})
+		w.add("finished", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed })
+		w.add("agent", func(pod *corev1.Pod) {
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "d", Controller: new(true)}}
+		})
+		w.add("web")
+		w.taint(maintenance)
+	}
+	for flag, left := range map[string][]string{
+		"--leader-elect":         {"agent", "finished", "mirror", "web"}, // the default: as kube-controller-manager
+		"--spare-mirror-pods":    {"agent", "finished", "web"},
+		"--spare-finished-pods":  {"agent", "mirror", "web"},
+		"--spare-daemonset-pods": {"finished", "mirror", "web"},
+	} {
+		t.Run(flag, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				special(w)
+				w.start(flag)
+				w.at(time.Now(), time.Minute)
+				require.Equal(t, left, w.left())
+			})
+		})
+	}
+}
+
+func TestBudgetAndPriorityOrderEvictions(t *testing.T) {
+	priority := func(p int32) func(*corev1.Pod) { return func(pod *corev1.Pod) { pod.Spec.Priority = &p } }
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("c", priority(1000))
+		w.add("a", priority(10))
+		w.add("b", priority(100))
+		w.start("--budget-per-node=0.1", "--low-priority-first")
+		tainted := time.Now()
+		w.taint(maintenance)
+		w.at(tainted, 9*time.Second)
+		require.Equal(t, []string{"a"}, w.left())
+		require.Equal(t, 2.0, w.metric("pod_evictions_waiting_for_budget", "budget=node"))
+		require.Equal(t, 2.0, w.metric("pod_evictions_overdue"))
+		require.Equal(t, 9.0, w.metric("pod_evictions_oldest_overdue_seconds"))
+		w.at(tainted, 19*time.Second)
+		require.Equal(t, []string{"a", "b"}, w.left())
+		w.at(tainted, 21*time.Second)
+		require.Equal(t, []string{"a", "b", "c"}, w.left())
+		require.Zero(t, w.metric("pod_evictions_waiting_for_budget", "budget=node"))
+		require.Zero(t, w.metric("pod_evictions_oldest_overdue_seconds"))
+	})
+}
+
+func TestDryRunOnlyTells(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("web")
+		w.start("--action=dry-run")
+		w.taint(maintenance)
+		w.at(time.Now(), time.Minute)
+		require.Empty(t, w.left())
+		require.Empty(t, w.writes())
+		require.Empty(t, w.events)
+		require.Equal(t, 1.0, w.metric("pod_eviction_attempts_total", "outcome=DryRun"))
+		require.Zero(t, w.metric("taint_eviction_controller_pod_deletions_total"))
+	})
+}
+
+// forbidding is a client that may not delete pods for a while.
+type forbidding struct {
+	kubernetes.Interface
+	until time.Time
+}
+
+type forbiddingGroup struct {
+	corev1client.CoreV1Interface
+	until time.Time
+}
+
+type forbiddingPods struct {
+	corev1client.PodInterface
+	until time.Time
+}
+
+func (f forbidding) CoreV1() corev1client.CoreV1Interface {
+	return forbiddingGroup{f.Interface.CoreV1(), f.until}
+}
+
+func (f forbiddingGroup) Pods(namespace string) corev1client.PodInterface {
+	return forbiddingPods{f.CoreV1Interface.Pods(namespace), f.until}
+}
+
+func (f forbiddingPods) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
+	if time.Now().Before(f.until) {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, name, nil)
+	}
+	return f.PodInterface.Delete(ctx, name, options)
+}
+
+// Nothing is lost: it is seen, and done as soon as it can be.
+func TestEvictionThatFailsIsTriedAgainAndSeen(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("web")
+		tainted := time.Now()
+		w.wrapped = forbidding{w.client, tainted.Add(time.Minute)}
+		w.start()
+		w.taint(maintenance)
+		w.at(tainted, 50*time.Second)
+		require.Empty(t, w.left(), "the pod is there still")
+		require.Greater(t, w.metric("pod_eviction_attempts_total", "outcome=Failed", "cause=Forbidden"), 2.0)
+		require.InDelta(t, 50, w.metric("pod_evictions_oldest_overdue_seconds"), 0.2)
+		require.Empty(t, w.events)
+		w.at(tainted, 10*time.Minute)
+		require.Equal(t, []string{"web"}, w.left())
+		require.Equal(t, 1.0, w.metric("pod_eviction_attempts_total", "outcome=Evicted"))
+	})
+}
+
+// A mark that was set before the taint went is taken back, with an Event.
+func TestMarkIsTakenBackWithAnEvent(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("web")
+		w.wrapped = forbidding{w.client, time.Now().Add(24 * time.Hour)}
+		w.start()
+		tainted := time.Now()
+		w.taint(maintenance)
+		w.at(tainted, 10*time.Second)
+		w.taint()
+		w.at(tainted, 20*time.Minute)
+		require.Equal(t, "Normal TaintManagerEviction Cancelling deletion of Pod shop/web", <-w.events)
+		pod, err := w.cluster.CoreV1().Pods("shop").Get(w.ctx, "web", metav1.GetOptions{})
+		require.NoError(t, err)
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.DisruptionTarget {
+				require.Equal(t, corev1.ConditionFalse, condition.Status)
+				return
+			}
+		}
+		t.Error("it was never marked")
+	})
+}
+
+// With --confirm the API server is asked, and not only the cache.
+func TestConfirmReadsPodAndNode(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("web")
+		w.start("--confirm")
+		w.taint(maintenance)
+		w.at(time.Now(), time.Second)
+		require.Equal(t, []string{"web"}, w.left())
+		var reads []string
+		for request, n := range w.client.Requests() {
+			if request.Verb == "get" {
+				reads = append(reads, request.Resource)
+				require.Equal(t, 1, n)
+			}
+		}
+		require.ElementsMatch(t, []string{"pods", "nodes"}, reads)
+	})
+}

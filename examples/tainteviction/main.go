@@ -1,0 +1,47 @@
+// Command tainteviction is a taint eviction controller made of the lifecycle
+// library: it makes pods leave nodes whose NoExecute taints they do not tolerate,
+// or tolerate no longer, and does nothing else.
+//
+// It does the work of kube-controller-manager's taint-eviction-controller, which
+// has to be switched off there. Who sets the taints does not matter: an
+// administrator, kube-controller-manager's node-lifecycle-controller, or another.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kubelife/lifecycle/examples/process"
+)
+
+func main() { process.Main(run) }
+
+func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
+	return command(new(settings)).Execute(ctx, args, out, diagnostics)
+}
+
+// errNowhere says that there is nothing to work on.
+var errNowhere = errors.New("no cluster: give --kubeconfig or --master, or run in a cluster")
+
+// command returns the program's command line, whose flags set s.
+func command(s *settings) *process.Command {
+	s.process.Name, s.process.Port = "tainteviction", 10271
+	return &process.Command{
+		Process:  &s.process,
+		Settings: s,
+		Intro:    intro,
+		Run: func(ctx context.Context, _ *pflag.FlagSet, _ io.Writer) error {
+			config, found, err := process.RESTConfig(&s.process, &s.Sharing)
+			if err != nil {
+				return err
+			}
+			if !found {
+				return errNowhere
+			}
+			return program(s).Run(ctx, config)
+		},
+	}
+}

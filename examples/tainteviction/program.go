@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/evicting/show"
+	"github.com/kubelife/lifecycle/examples/process"
+)
+
+// program does the work of kube-controller-manager's taint eviction controller.
+func program(s *settings) *process.Program {
+	return &process.Program{
+		Process: &s.process,
+		Sharing: &s.Sharing,
+		// The tracker decides when a pod is tried again, and lets others go first.
+		Wrap: eviction.WithoutRetryAfter,
+		Connect: func(ctx context.Context, clients process.Clients) (*process.Service, error) {
+			events := process.NewEvents(ctx, clients.Apart)
+			recorder := events.Recorder(component)
+			registry := prometheus.NewRegistry()
+			e, err := newEvictor(ctx, s, clients.Acting, recorder, registry)
+			if err != nil {
+				events.Stop()
+				return nil, err
+			}
+			return &process.Service{
+				Controller: e,
+				Metrics:    registry,
+				Pages:      map[string]http.Handler{"GET /pending": show.NewPage(e.read)},
+				Leadership: recorder,
+				Stop:       events.Stop,
+			}, nil
+		},
+	}
+}

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/evicting"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/examples/process"
+)
+
+// TestMain lets the test binary be the program, on a cluster in memory.
+func TestMain(m *testing.M) {
+	if os.Getenv("TAINTEVICTION_TEST_PROGRAM") == "" {
+		os.Exit(m.Run())
+	}
+	process.Main(func(ctx context.Context, args []string, out, diagnostics io.Writer) int {
+		var s settings
+		c := command(&s)
+		c.Run = func(ctx context.Context, _ *pflag.FlagSet, out io.Writer) error {
+			cluster := memory.NewCluster()
+			if err := populate(ctx, cluster); err != nil {
+				return err
+			}
+			go tellDeletions(ctx, cluster, out)
+			return program(&s).RunOn(ctx, process.Clients{Acting: cluster.NewClient(), Apart: cluster.NewClient()})
+		}
+		return c.Execute(ctx, args, out, diagnostics)
+	})
+}
+
+// populate makes a tainted node with a pod that leaves at once and one that leaves
+// after two seconds.
+func populate(ctx context.Context, cluster *memory.Cluster) error {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{maintenance}}}
+	if _, err := cluster.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	for name, seconds := range map[string]int64{"first": 0, "second": 2, "last": 3600} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.PodSpec{NodeName: "n1"}}
+		tolerates(new(seconds))(pod)
+		if _, err := cluster.CoreV1().Pods("shop").Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellDeletions prints the names of pods as they begin to terminate.
+func tellDeletions(ctx context.Context, cluster *memory.Cluster, out io.Writer) {
+	changes, err := cluster.CoreV1().Pods("shop").Watch(ctx, metav1.ListOptions{ResourceVersion: "1"})
+	if err != nil {
+		fmt.Fprintln(out, err)
+		return
+	}
+	for change := range changes.ResultChan() {
+		if pod, ok := change.Object.(*corev1.Pod); ok && pod.DeletionTimestamp != nil {
+			fmt.Fprintln(out, pod.Name)
+		}
+	}
+}
+
+// The whole program as a process: pods leave in order, SIGTERM ends it well, and
+// what has time left stays.
+func TestProgramEvictsUntilItIsTerminated(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var diagnostics bytes.Buffer
+	child := exec.CommandContext(ctx, os.Args[0], "--metrics-bind-address="+freeAddress(t), "--v=2")
+	child.Env = append(os.Environ(), "TAINTEVICTION_TEST_PROGRAM=yes")
+	child.Stderr = &diagnostics
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	lines := bufio.NewScanner(out)
+	for _, name := range []string{"first", "second"} {
+		require.True(t, lines.Scan(), "%s", &diagnostics)
+		require.Equal(t, name, lines.Text())
+	}
+	require.NoError(t, child.Process.Signal(syscall.SIGTERM))
+	require.False(t, lines.Scan(), lines.Text())
+	require.NoError(t, child.Wait(), "%s", &diagnostics)
+	require.Contains(t, diagnostics.String(), `"Evicted pod" pod="shop/second"`)
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().String()
+}
+
+// replica is one of several programs on a cluster.
+type replica struct {
+	client  *memory.Client
+	address string
+	stop    func()
+	ended   chan error
+}
+
+func startReplica(t *testing.T, cluster *memory.Cluster, flags ...string) *replica {
+	t.Helper()
+	r := &replica{client: cluster.NewClient(), address: freeAddress(t), ended: make(chan error, 1)}
+	var s settings
+	require.NoError(t, command(&s).FlagSet().Parse(append(flags, "--metrics-bind-address="+r.address)))
+	var ctx context.Context
+	ctx, r.stop = context.WithCancel(t.Context())
+	go func() {
+		r.ended <- program(&s).RunOn(ctx, process.Clients{Acting: r.client, Apart: cluster.NewClient()})
+	}()
+	t.Cleanup(r.stop)
+	require.Eventually(t, func() bool { return r.get(t, "/readyz") == "ok" }, 10*time.Second, 5*time.Millisecond)
+	return r
+}
+
+func (r *replica) get(t *testing.T, path string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+r.address+path, nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err.Error()
+	}
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return string(text)
+}
+
+// deletes is how many pods the replica has deleted.
+func (r *replica) deletes() int {
+	return r.client.Requests()[memory.Request{Verb: "delete", Resource: "pods"}]
+}
+
+// One replica evicts. The other knows as much, shows it, and takes over.
+func TestReplicasTakeTurns(t *testing.T) {
+	cluster := memory.NewCluster()
+	require.NoError(t, populate(t.Context(), cluster))
+	const quick = "--leader-elect-retry-period=100ms"
+	first := startReplica(t, cluster, quick)
+	require.Eventually(t, func() bool { return first.deletes() >= 1 }, 10*time.Second, time.Millisecond)
+	second := startReplica(t, cluster, quick)
+	require.Eventually(t, func() bool { return first.deletes() == 2 }, 10*time.Second, time.Millisecond)
+	require.Zero(t, second.deletes())
+
+	for _, r := range []*replica{first, second} {
+		var page struct {
+			Pending int
+			Pods    []struct{ Namespace, Name, Node, Reason string }
+		}
+		require.Eventually(t, func() bool {
+			require.NoError(t, json.Unmarshal([]byte(r.get(t, "/pending?format=json")), &page))
+			return page.Pending == 1
+		}, 10*time.Second, time.Millisecond, "the other two are seen to be going")
+		require.Equal(t, "last", page.Pods[0].Name)
+		require.Equal(t, "TolerationEnds", page.Pods[0].Reason)
+		require.Contains(t, r.get(t, "/pending"), "shop/last")
+		require.Contains(t, r.get(t, "/metrics"), "\npod_evictions_pending 1\n")
+		require.Equal(t, "ok", r.get(t, "/healthz"))
+	}
+
+	first.stop()
+	require.NoError(t, <-first.ended)
+	require.NoError(t, cluster.CoreV1().Pods("shop").Delete(t.Context(), "last", *metav1.NewDeleteOptions(0)))
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "next"}, Spec: corev1.PodSpec{NodeName: "n1"}}
+	_, err := cluster.CoreV1().Pods("shop").Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return second.deletes() == 1 }, 10*time.Second, time.Millisecond)
+	second.stop()
+	require.NoError(t, <-second.ended)
+}
+
+// A wrong call ends at once with one clear line and the right exit code.
+func TestWrongCalls(t *testing.T) {
+	unreachable := "http://" + freeAddress(t)
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"unknown flag":       {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
+		"no worker":          {[]string{"--concurrent-evictions=0"}, process.ExitUsage, "--concurrent-evictions is 0, want at least 1"},
+		"no such action":     {[]string{"--action=drain"}, process.ExitUsage, `--action is "drain", want delete, evict, evict-then-delete or dry-run`},
+		"negative budget":    {[]string{"--budget-per-node=-1"}, process.ExitUsage, "--budget-per-node is -1, want a number that is zero or more"},
+		"no QPS":             {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
+		"an argument":        {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
+		"no cluster":         {nil, process.ExitFailed, "no cluster: give --kubeconfig or --master, or run in a cluster"},
+		"no such kubeconfig": {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
+		"nobody there":       {[]string{"--master=" + unreachable}, process.ExitFailed, "reach the API server at " + unreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			var out, diagnostics bytes.Buffer
+			require.Equal(t, test.code, run(ctx, test.args, &out, &diagnostics))
+			require.NoError(t, ctx.Err(), "it took too long")
+			require.Empty(t, out.String())
+			require.Contains(t, diagnostics.String(), test.says)
+			require.LessOrEqual(t, strings.Count(diagnostics.String(), "\n"), 2, "one line, and where to find help:\n%s", diagnostics.String())
+		})
+	}
+}
+
+func TestHelpTeaches(t *testing.T) {
+	var diagnostics bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"--help"}, &bytes.Buffer{}, &diagnostics))
+	for _, want := range []string{"--kubeconfig", "-taint-eviction-controller", "--action", "--budget-per-node", "/pending", "Exit codes"} {
+		require.Contains(t, diagnostics.String(), want)
+	}
+}
+
+// Without flags it is kube-controller-manager's controller, and each flag sets one
+// field.
+func TestFlags(t *testing.T) {
+	var s settings
+	flags := command(&s).FlagSet()
+	require.NoError(t, flags.Parse(nil))
+	require.Equal(t, 16, s.concurrentEvictions)
+	require.Equal(t, evicting.Delete, s.evicting.Action)
+	require.Equal(t, ":10271", s.process.BindAddress)
+	require.Equal(t, "tainteviction", s.process.LeaseName)
+	require.True(t, s.LeaderElection.Elect)
+	require.NoError(t, flags.Parse([]string{"--concurrent-evictions=3", "--confirm", "--kube-api-qps=7"}))
+	require.Equal(t, 3, s.concurrentEvictions)
+	require.True(t, s.evicting.Confirm)
+	require.Equal(t, float32(7), s.APIQPS)
+}
+
+// The manifest names what this program is and serves.
+func TestManifestFitsTheProgram(t *testing.T) {
+	text, err := os.ReadFile("manifest.yaml")
+	require.NoError(t, err)
+	var s settings
+	flags := command(&s).FlagSet()
+	var args []string
+	for line := range strings.Lines(string(text)) {
+		if arg, ok := strings.CutPrefix(strings.TrimSpace(line), "- --"); ok {
+			args = append(args, "--"+arg)
+		}
+	}
+	require.NoError(t, flags.Parse(args))
+	require.Equal(t, ":10271", s.process.BindAddress)
+	require.True(t, slices.Contains(strings.Split(string(text), "\n"), "  resourceNames: [tainteviction]"))
+	require.Contains(t, string(text), "containerPort: 10271}")
+}
+
+// client-go would sleep in a worker for as long as the header says.
+func TestRetryAfterReachesNoWorker(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "10")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer server.Close()
+	client := &http.Client{Transport: program(new(settings)).Wrap(http.DefaultTransport)}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
+	require.NoError(t, err)
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusTooManyRequests, response.StatusCode)
+	require.Empty(t, response.Header.Get("Retry-After"))
+}

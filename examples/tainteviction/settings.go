@@ -1,0 +1,49 @@
+package main
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/kubelife/lifecycle/examples/evicting"
+	"github.com/kubelife/lifecycle/examples/process/commandline"
+)
+
+// settings are all flags.
+type settings struct {
+	process commandline.Process
+	// Sharing is APIQPS, APIBurst and LeaderElection.
+	commandline.Sharing
+	concurrentEvictions int
+	evicting            evicting.Options
+}
+
+const intro = `tainteviction makes pods leave nodes with NoExecute taints: at once those that do
+not tolerate a taint, the others when the seconds of their toleration are over.
+
+  tainteviction --kubeconfig FILE                    like kube-controller-manager
+  tainteviction --kubeconfig FILE --action=dry-run   only tell, in the log
+  tainteviction --kubeconfig FILE --action=evict-then-delete --budget-per-namespace=0.5
+
+It replaces a controller of kube-controller-manager, which has to run with
+--controllers=*,-taint-eviction-controller. Without flags it does what that one
+does. Failed evictions are tried again until the pod is gone or need not leave.
+
+While it runs, the address of --metrics-bind-address answers
+  /pending            which pods have to leave when, why, and what holds them up
+                      (?format=json for programs, ?limit=N for the first N)
+  /metrics            Prometheus metrics; watch pod_evictions_oldest_overdue_seconds
+  /healthz /readyz    for probes
+`
+
+// AddFlags adds the program's own flags.
+func (s *settings) AddFlags(flags *pflag.FlagSet) {
+	flags.IntVar(&s.concurrentEvictions, "concurrent-evictions", 16, "How many evictions are under way at a time.")
+	s.Sharing.AddFlags(flags)
+	s.evicting.AddFlags(flags)
+}
+
+// Check reports what is wrong, in the order in which AddFlags adds the flags.
+func (s *settings) Check(c *commandline.Checks) {
+	c.That(s.concurrentEvictions > 0, "--concurrent-evictions is %d, want at least 1", s.concurrentEvictions)
+	s.Sharing.Check(c)
+	s.evicting.Check(c)
+}
