@@ -31,7 +31,7 @@ func (o *Options) budgets() []eviction.Budget {
 		eviction.Budget
 	}{
 		{o.BudgetOverall, eviction.Budget{Name: Overall}},
-		{o.BudgetPerNode, eviction.Budget{Name: PerNode, ByPod: func(pod *corev1.Pod) string { return pod.Spec.NodeName }}},
+		{o.BudgetPerNode, eviction.Budget{Name: PerNode, ByNode: func(node *corev1.Node) string { return node.Name }}},
 		{o.BudgetPerNamespace, eviction.Budget{Name: PerNamespace, ByPod: func(pod *corev1.Pod) string { return pod.Namespace }}},
 	} {
 		if budget.limit == 0 {

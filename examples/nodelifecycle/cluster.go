@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/evicting/show"
 	"github.com/kubelife/lifecycle/examples/process"
 )
 
@@ -29,6 +31,7 @@ func program(s *settings) *process.Program {
 			return &process.Service{
 				Controller: l,
 				Metrics:    l.registry,
+				Pages:      map[string]http.Handler{"GET /pending": show.NewPage(showing(l))},
 				Leadership: l.events.nodes,
 				Stop:       l.events.stop,
 			}, nil

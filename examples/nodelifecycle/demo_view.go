@@ -43,7 +43,7 @@ func (v *view) draw() {
 	var phase zone.Phase
 	var pending int
 	v.lifecycle.read(func(c *controller.Controller) {
-		zones, phase, pending = c.Zones(), c.Phase(), c.Pending()
+		zones, phase, pending = c.Zones(), c.Phase(), c.Waiting()
 	})
 	if v.live {
 		v.picture(zones, phase, pending)

@@ -28,7 +28,9 @@ var _ process.Controller = (*lifecycle)(nil)
 
 // newLifecycle connects a controller to a cluster.
 func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*lifecycle, error) {
-	core, err := controller.New(s.Controller(), time.Now())
+	config := s.Controller()
+	config.Retry.Jitter, config.Eviction.Retry.Jitter = process.Jitter, process.Jitter
+	core, err := controller.New(config, time.Now())
 	if err != nil {
 		return nil, err
 	}

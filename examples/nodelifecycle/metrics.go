@@ -28,6 +28,11 @@ type reader interface {
 	read(func(*controller.Controller))
 }
 
+// showing lets what shows evictions look at the controller.
+func showing(state reader) show.Read {
+	return func(look func(show.State)) { state.read(func(c *controller.Controller) { look(c) }) }
+}
+
 func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*metrics, error) {
 	m := &metrics{
 		nodesTainted: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -55,7 +60,12 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 		}
 	}
 	var err error
-	m.evictions, err = show.NewMetrics(show.Config{Registry: registry, DryRun: s.Evicting.Action == evicting.DryRun})
+	m.evictions, err = show.NewMetrics(show.Config{
+		Registry: registry,
+		Read:     showing(state),
+		Budgets:  s.Controller().Eviction.Budgets,
+		DryRun:   s.Evicting.Action == evicting.DryRun,
+	})
 	return m, err
 }
 
@@ -79,8 +89,8 @@ func (m *metrics) performed(action controller.Action, result controller.Result, 
 // zoneGauges reads the zones when it is asked, so that a zone that is gone is
 // gone from the metrics too.
 type zoneGauges struct {
-	state                                           reader
-	health, size, unhealthy, rate, queued, pods, at *prometheus.Desc
+	state                                     reader
+	health, size, unhealthy, rate, queued, at *prometheus.Desc
 }
 
 func newZoneGauges(state reader) *zoneGauges {
@@ -94,13 +104,12 @@ func newZoneGauges(state reader) *zoneGauges {
 		unhealthy: byZone("node_collector_unhealthy_nodes_in_zone", "Gauge measuring number of not Ready Nodes per zones."),
 		rate:      byZone("nodelifecycle_zone_rate", "Nodes a second that may be tainted NoExecute in the zone now."),
 		queued:    byZone("nodelifecycle_zone_queued_nodes", "Nodes that wait for their NoExecute taint."),
-		pods:      prometheus.NewDesc("nodelifecycle_pending_evictions", "Pods that wait to be evicted, now or later.", nil, nil),
 		at:        prometheus.NewDesc("nodelifecycle_cluster_phase", "1 for the phase that the cluster is in: Acting, Suspended or Settling.", []string{"phase"}, nil),
 	}
 }
 
 func (g *zoneGauges) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{g.health, g.size, g.unhealthy, g.rate, g.queued, g.pods, g.at} {
+	for _, desc := range []*prometheus.Desc{g.health, g.size, g.unhealthy, g.rate, g.queued, g.at} {
 		descs <- desc
 	}
 }
@@ -108,10 +117,9 @@ func (g *zoneGauges) Describe(descs chan<- *prometheus.Desc) {
 func (g *zoneGauges) Collect(found chan<- prometheus.Metric) {
 	var zones []zone.Status
 	var phase zone.Phase
-	var pending int
 	queued := map[string]int{}
 	g.state.read(func(c *controller.Controller) {
-		zones, phase, pending = c.Zones(), c.Phase(), c.Pending()
+		zones, phase = c.Zones(), c.Phase()
 		for _, z := range zones {
 			queued[z.Zone] = c.Queued(z.Zone)
 		}
@@ -130,6 +138,5 @@ func (g *zoneGauges) Collect(found chan<- prometheus.Metric) {
 		gauge(g.rate, z.Rate, z.Zone)
 		gauge(g.queued, float64(queued[z.Zone]), z.Zone)
 	}
-	gauge(g.pods, float64(pending))
 	gauge(g.at, 1, string(phase))
 }

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -114,6 +115,10 @@ func (p *Program) run(ctx context.Context, clients Clients, guard *fence) error 
 		},
 	)
 }
+
+// Jitter lengthens a wait by up to a fifth, so that what failed together does not come
+// back together. It is for timedqueue.Backoff.
+func Jitter() float64 { return rand.Float64() / 5 }
 
 // Together runs functions until one of them fails or ctx ends, and returns when
 // all have, with the first failure.

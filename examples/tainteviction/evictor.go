@@ -41,6 +41,7 @@ var _ process.Controller = (*evictor)(nil)
 func newEvictor(ctx context.Context, s *settings, client kubernetes.Interface, recorder record.EventRecorder, registry prometheus.Registerer) (*evictor, error) {
 	logger := klog.FromContext(ctx)
 	config := s.evicting.Config()
+	config.Retry.Jitter = process.Jitter
 	tracker, err := eviction.NewTracker(config, time.Now())
 	if err != nil {
 		return nil, err

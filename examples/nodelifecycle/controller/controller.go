@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"iter"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -202,8 +203,11 @@ func (c *Controller) Phase() zone.Phase { return c.zones.Phase() }
 // Queued returns how many nodes of a zone wait for their NoExecute taint.
 func (c *Controller) Queued(zone string) int { return c.releases.LenOf(zone) }
 
-// Pending returns how many pods wait to be evicted, now or later.
-func (c *Controller) Pending() int { return c.evictions.Waiting() }
+// Waiting returns how many pods wait to be evicted, now or later.
+func (c *Controller) Waiting() int { return c.evictions.Waiting() }
+
+// Pending goes through them; see eviction.Tracker.
+func (c *Controller) Pending() iter.Seq[eviction.Pending] { return c.evictions.Pending() }
 
 // Len returns how many nodes and pods the controller knows.
 func (c *Controller) Len() (nodes, pods int) { return len(c.nodes), len(c.pods) }

@@ -186,7 +186,7 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 	require.Zero(t, w.c.releases.Len())
 	require.Zero(t, w.c.nodeLooks.Len())
 	require.Zero(t, w.c.podLooks.Len())
-	require.Zero(t, w.c.Pending())
+	require.Zero(t, w.c.Waiting())
 	_, ok := w.c.Next(w.now)
 	require.False(t, ok)
 }

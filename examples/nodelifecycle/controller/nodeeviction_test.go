@@ -121,7 +121,7 @@ func TestE9NodeThatIsReadyAgainIsSpared(t *testing.T) {
 	w.silent["a-003"] = true
 	w.report("a-003", corev1.ConditionFalse)
 	w.advance(timeout + time.Minute)
-	require.Equal(t, 1, w.c.Pending())
+	require.Equal(t, 1, w.c.Waiting())
 	w.fail = nil
 	w.report("a-003", corev1.ConditionTrue)
 	w.silent["a-003"] = false
