@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,9 +22,9 @@ import (
 
 var podResource = schema.GroupResource{Resource: "pods"}
 
-// An apiServer behaves towards Delete as kube-apiserver v1.37.1 was seen to: a
-// patch with another resourceVersion is a conflict, one with another UID is
-// invalid, a delete whose preconditions do not hold is a conflict, and one of a
+// An apiServer behaves towards Delete and Evict as kube-apiserver v1.37.1 was seen to:
+// a patch with another resourceVersion is a conflict, one with another UID is invalid,
+// a delete or an eviction whose preconditions do not hold is a conflict, and one of a
 // terminating pod is accepted.
 type apiServer struct {
 	mu      sync.Mutex
@@ -34,12 +35,14 @@ type apiServer struct {
 	// before, if it is not nil, is called ahead of every call, without the lock. Its
 	// error is the answer.
 	before func(call) error
+	// protected, if it is not nil, says which pods a PodDisruptionBudget keeps now.
+	protected func(*corev1.Pod) bool
 	// changed, if it is not nil, is told each pod that a call has changed.
 	changed func(*corev1.Pod)
 }
 
-// A call is one that the server has got: "get pod", "patch", "delete" or "get
-// node".
+// A call is one that the server has got: "get pod", "patch", "delete", "evict" or "get
+// node". An eviction has its options of deletion.
 type call struct {
 	verb, name  string
 	patch       string
@@ -109,6 +112,11 @@ func (s *apiServer) arrive(ctx context.Context, c call) error {
 // client returns the pod client of a namespace.
 func (s *apiServer) client(namespace string) eviction.Pods { return podClient{s, namespace} }
 
+// evictable is client for Evict.
+func (s *apiServer) evictable(namespace string) eviction.EvictablePods {
+	return podClient{s, namespace}
+}
+
 type podClient struct {
 	*apiServer
 	namespace string
@@ -177,6 +185,30 @@ func (c podClient) Delete(ctx context.Context, name string, options metav1.Delet
 	deleted, err := c.terminate(name, options.Preconditions)
 	if err == nil && c.changed != nil {
 		c.changed(deleted)
+	}
+	return err
+}
+
+// budgetError is the answer to an eviction that a PodDisruptionBudget does not allow.
+func budgetError() *apierrors.StatusError {
+	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type: policyv1.DisruptionBudgetCause, Message: "The disruption budget web needs 3 healthy pods and has 3 currently",
+	}}
+	return err
+}
+
+func (c podClient) EvictV1(ctx context.Context, evict *policyv1.Eviction) error {
+	if err := c.arrive(ctx, call{verb: "evict", name: evict.Name, delete: *evict.DeleteOptions}); err != nil {
+		return err
+	}
+	pod := c.get(c.namespace, evict.Name)
+	if pod != nil && pod.DeletionTimestamp == nil && c.protected != nil && c.protected(pod) {
+		return budgetError()
+	}
+	evicted, err := c.terminate(evict.Name, evict.DeleteOptions.Preconditions)
+	if err == nil && c.changed != nil {
+		c.changed(evicted)
 	}
 	return err
 }

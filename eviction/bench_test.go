@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,8 +29,9 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// A node of 110 pods gets a taint, and loses it again: two times 110 decisions,
-// 110 timers set and 110 cancelled.
+// A node of 110 pods gets a taint, and loses it again. What is told is the time of the
+// 110 that are decided when the taint comes, with their timers set, and apart from it that
+// of the 110 whose timers are cancelled when it goes.
 func BenchmarkTaintANodeOf110Pods(b *testing.B) {
 	tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
 	if err != nil {
@@ -44,53 +46,40 @@ func BenchmarkTaintANodeOf110Pods(b *testing.B) {
 	}
 	tracker.Synced()
 	now := at(10)
+	var set, cancelled time.Duration
 	b.ReportAllocs()
 	b.ResetTimer()
 	for b.Loop() {
+		begin := time.Now()
 		tracker.ObserveNode(now, ill)
+		tainted := time.Now()
 		if tracker.Waiting() != 110 {
 			b.Fatal(tracker.Waiting())
 		}
 		tracker.ObserveNode(now, well)
+		cancelled += time.Since(tainted)
+		set += tainted.Sub(begin)
 	}
+	b.ReportMetric(float64(set.Nanoseconds())/float64(b.N), "ns/110-decided")
+	b.ReportMetric(float64(cancelled.Nanoseconds())/float64(b.N), "ns/110-cancelled")
 }
 
 const million = 1_000_000
 
-const podsPerNode = 100
-
 // crowded is a tracker with a million pods that are due at many times, on 10,000
 // tainted nodes. It returns their UIDs as well, those of a node side by side.
-func crowded(b *testing.B) (*eviction.Tracker, []types.UID) {
+func crowded(b *testing.B, config eviction.Config) (*eviction.Tracker, []types.UID) {
 	b.Helper()
-	tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
+	tracker, err := eviction.NewTracker(config, at(0))
 	if err != nil {
 		b.Fatal(err)
 	}
-	uids := make([]types.UID, 0, million)
-	pod := newPod("p")
-	pod.Spec.Tolerations = defaultTolerations()
-	for n := range million / podsPerNode {
-		node := newNode(nodeName(n*podsPerNode), fmt.Sprintf("UN@%d", n%300))
-		tracker.ObserveNode(at(300), node)
-		pod.Spec.NodeName = node.Name
-		for p := range podsPerNode {
-			pod.Name = fmt.Sprintf("some-deployment-5d8f7c6b9-%02d", p)
-			pod.UID = types.UID(fmt.Sprintf("c56a4180-65aa-42ec-a945-%012d", len(uids)))
-			uids = append(uids, pod.UID)
-			tracker.ObservePod(at(300), pod)
-		}
-	}
-	tracker.Synced()
-	return tracker, uids
+	return tracker, fill(tracker, million, 300)
 }
-
-// nodeName is the name of the node that the pod of that number is on.
-func nodeName(pod int) string { return fmt.Sprintf("node-%05d", pod/podsPerNode) }
 
 // A pod that is bound to a tainted node, and deleted.
 func BenchmarkAddAndCancelAmongAMillion(b *testing.B) {
-	tracker, _ := crowded(b)
+	tracker, _ := crowded(b, eviction.Config{})
 	pods := make([]*corev1.Pod, 1024)
 	for i := range pods {
 		pods[i] = newPod("another", withUID(types.UID(fmt.Sprintf("another-%d", i))), on(nodeName(i*podsPerNode)))
@@ -121,7 +110,7 @@ func BenchmarkCancelAndSetATimerAmongAMillion(b *testing.B) {
 		{"at random", func(_ int, random *rand.Rand) int { return random.IntN(million) }},
 	} {
 		b.Run(test.name, func(b *testing.B) {
-			tracker, uids := crowded(b)
+			tracker, uids := crowded(b, eviction.Config{})
 			names := make([]string, million/podsPerNode)
 			for n := range names {
 				names[n] = nodeName(n * podsPerNode)
@@ -148,37 +137,73 @@ func BenchmarkCancelAndSetATimerAmongAMillion(b *testing.B) {
 
 // What one pending pod costs, beside the strings and tolerations of its object.
 func BenchmarkMemoryOfAMillionPending(b *testing.B) {
-	var before, after runtime.MemStats
-	for b.Loop() {
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		tracker, _ := crowded(b)
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		if tracker.Waiting() != million {
-			b.Fatal(tracker.Waiting())
-		}
-		strings := 32 + 48 // the name and the UID, in their size classes
-		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/million-float64(strings), "B/pod")
-		runtime.KeepAlive(tracker)
+	for name, config := range map[string]eviction.Config{
+		"plain":                   {},
+		"budgets by node":         budgets(perNode(1, 1)),
+		"budgets by namespace":    budgets(perNamespace(1, 1)),
+		"low priority goes first": {LowPriorityFirst: true},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				before := heapInUse()
+				tracker, _ := crowded(b, config)
+				if tracker.Waiting() != million {
+					b.Fatal(tracker.Waiting())
+				}
+				b.ReportMetric(float64(heapInUse()-before)/million-keyStrings, "B/pod")
+				runtime.KeepAlive(tracker)
+			}
+			b.ReportMetric(0, "ns/op")
+		})
 	}
-	b.ReportMetric(0, "ns/op")
 }
 
-// A million pods become due together, and each is handed out and evicted.
-func BenchmarkDrainPerPod(b *testing.B) {
-	tracker, _ := crowded(b)
-	now := at(1e6)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for b.Loop() {
+// 200,000 pods become due together, and each is handed out and evicted: as fast as it
+// goes, or as fast as budgets allow, where time goes on as they say. What each is told is
+// about all of them, so that the first look, which sees that they have to wait, counts.
+func BenchmarkDrain(b *testing.B) {
+	const pods = 200_000
+	for _, test := range []struct {
+		name   string
+		config eviction.Config
+	}{
+		{"unlimited", eviction.Config{}},
+		{"by namespace and node", budgets(perNamespace(1000, 10), perNode(1, 1))},
+		{"by node and overall", budgets(perNode(1, 1), overall(2000, 100))},
+		{"low priority first", eviction.Config{LowPriorityFirst: true}},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				tracker, err := eviction.NewTracker(test.config, at(0))
+				if err != nil {
+					b.Fatal(err)
+				}
+				fill(tracker, pods, 300)
+				b.StartTimer()
+				drain(b, tracker)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/pods, "ns/pod")
+		})
+	}
+}
+
+func drain(b *testing.B, tracker *eviction.Tracker) {
+	b.Helper()
+	for now := at(1e6); ; {
 		work, ok := tracker.Start(now)
-		if !ok {
-			b.StopTimer()
-			tracker, _ = crowded(b)
-			b.StartTimer()
+		if ok {
+			tracker.Finish(now, work, eviction.Report{Outcome: eviction.Evicted})
 			continue
 		}
-		tracker.Finish(now, work, eviction.Report{Outcome: eviction.Evicted})
+		next, some := tracker.Next(now)
+		if !some {
+			break
+		}
+		now = next
+	}
+	if tracker.Waiting() != 0 {
+		b.Fatal(tracker.Waiting())
 	}
 }

@@ -16,11 +16,13 @@ import (
 // A Budget limits how fast pods leave that have something in common: a node, a
 // namespace, an owner, a zone, or all of them. A pod leaves when each budget has a
 // token for it. One that has to wait does not hold up pods that need not: each value
-// that the budget's function returns is a share with tokens of its own.
+// that the budget's function returns is a share with tokens of its own. So a pod that
+// needs tokens of two scarce shares may be overtaken by pods that need one of them.
 //
 // An attempt that fails has used up its tokens, since it costs the API server as
 // much as one that succeeds. One that finds nothing to do, or that a
-// PodDisruptionBudget refuses, has not; nor does the taking back of a mark need any.
+// PodDisruptionBudget refuses, has not, unless others have used tokens of the share
+// since; see timedqueue.Token. The taking back of a mark needs none.
 type Budget struct {
 	// Name tells budgets apart: in Tracker.Pending, in metrics, for SetLimit. Required.
 	Name string
@@ -148,7 +150,7 @@ func (b *budgets[K, V]) setLimit(now time.Duration, name, key string, limit rate
 func (b *budgets[K, V]) wait(now time.Duration) (time.Duration, bool) {
 	longest := time.Duration(0)
 	for _, c := range b.common {
-		wait, ok := c.bucket.Wait(now)
+		wait, ok := c.bucket.Until(now)
 		if !ok {
 			return 0, false
 		}
@@ -160,7 +162,7 @@ func (b *budgets[K, V]) wait(now time.Duration) (time.Duration, bool) {
 // blocking returns the name of a common budget without a token, if there is one.
 func (b *budgets[K, V]) blocking(now time.Duration) string {
 	for _, c := range b.common {
-		if wait, ok := c.bucket.Wait(now); !ok || wait > 0 {
+		if wait, ok := c.bucket.Until(now); !ok || wait > 0 {
 			return c.name
 		}
 	}
@@ -174,7 +176,7 @@ func (b *budgets[K, V]) exhausted(e *entry[K, V], now time.Duration) *share[K, V
 	longest := time.Duration(0)
 	for _, k := range b.keyed {
 		s := k.share(k.of(&e.value), now, b.before)
-		wait, ok := s.bucket.Wait(now)
+		wait, ok := s.bucket.Until(now)
 		if !ok {
 			return s
 		}
@@ -187,29 +189,36 @@ func (b *budgets[K, V]) exhausted(e *entry[K, V], now time.Duration) *share[K, V
 
 // spend uses up the tokens that an entry needs, all of which are there, and returns
 // whose they were.
-func (b *budgets[K, V]) spend(e *entry[K, V], now time.Duration) []*share[K, V] {
+func (b *budgets[K, V]) spend(e *entry[K, V], now time.Duration) []spent[K, V] {
 	if len(b.common)+len(b.keyed) == 0 {
 		return nil
 	}
-	spent := make([]*share[K, V], 0, len(b.common)+len(b.keyed))
+	tokens := make([]spent[K, V], 0, len(b.common)+len(b.keyed))
+	take := func(s *share[K, V]) {
+		token, _ := s.bucket.Take(now)
+		b.file(s, now)
+		tokens = append(tokens, spent[K, V]{s, token})
+	}
 	for _, c := range b.common {
-		spent = append(spent, &c.share)
+		take(&c.share)
 	}
 	for _, k := range b.keyed {
-		spent = append(spent, k.share(k.of(&e.value), now, b.before))
+		take(k.share(k.of(&e.value), now, b.before))
 	}
-	for _, s := range spent {
-		s.bucket.Take(now)
-		b.file(s, now)
-	}
-	return spent
+	return tokens
+}
+
+// spent is a token of a share that was used up.
+type spent[K comparable, V any] struct {
+	share *share[K, V]
+	token timedqueue.Token
 }
 
 // giveBack returns tokens that were used for nothing.
-func (b *budgets[K, V]) giveBack(spent []*share[K, V], now time.Duration) {
-	for _, s := range spent {
-		s.bucket.GiveBack(now)
-		b.file(s, now)
+func (b *budgets[K, V]) giveBack(tokens []spent[K, V], now time.Duration) {
+	for _, s := range tokens {
+		s.token.GiveBack(now)
+		b.file(s.share, now)
 	}
 }
 
@@ -238,7 +247,7 @@ func (b *budgets[K, V]) file(s *share[K, V], now time.Duration) {
 	if s.parked.Len() == 0 {
 		return
 	}
-	wait, ok := s.bucket.Wait(now)
+	wait, ok := s.bucket.Until(now)
 	s.wake = now + wait
 	switch {
 	case !ok:
@@ -333,7 +342,7 @@ func (h *shares[K, V]) Swap(i, j int) {
 
 // Push and Pop are for package heap.
 func (h *shares[K, V]) Push(x any) {
-	s := x.(*share[K, V])
+	s, _ := x.(*share[K, V]) // nothing else is pushed
 	s.index = len(h.list)
 	h.list = append(h.list, s)
 }

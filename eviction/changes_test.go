@@ -294,6 +294,7 @@ func TestE3NodeRecreatedWithoutItsTaintsEvictsNobody(t *testing.T) {
 	c.idle(1e6)
 }
 
+// demand.md PR #113607: a timer that is set can be cancelled.
 func TestE3DeletedPodIsForgotten(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")), newPod("q", tolerates("a:61")))
 	c.node(10, "n1", "a@10")

@@ -22,59 +22,100 @@ type client struct {
 // errWithoutTime is about work that no tracker has handed out.
 var errWithoutTime = errors.New("work has no time: At is zero, pass on what Tracker.Start returned")
 
-// prepare does what comes before an eviction, and returns the preconditions for it.
-// If there is to be none, it returns what to report.
-func (c client) prepare(ctx context.Context, work *Work) (metav1.Preconditions, Report, bool) {
-	preconditions := metav1.Preconditions{UID: &work.Pod.UID}
-	switch {
-	case work.At.IsZero():
-		return preconditions, Report{Outcome: Failed, Err: fmt.Errorf("evict pod %s: %w", work.Pod, errWithoutTime)}, false
-	case work.Unmark:
-		return preconditions, c.unmark(ctx, *work), false
-	case c.nodes == nil:
-		return preconditions, Report{}, true
-	}
-	live, report := c.decideAgain(ctx, work)
-	if live == nil {
-		return preconditions, report, false
-	}
-	preconditions.ResourceVersion = &live.ResourceVersion
-	return preconditions, report, true
+// look is what a closer look has found: the pod and its node as the API server had
+// them, and no pod if there was no such look. The node is nil if it is gone.
+type look struct {
+	pod  *corev1.Pod
+	node *corev1.Node
 }
 
-// decideAgain reads pod and node and decides again. It returns the pod and brings the
-// work up to date when it is still to be done, else it returns what to report.
-func (c client) decideAgain(ctx context.Context, work *Work) (*corev1.Pod, Report) {
-	live, err := c.pods(work.Pod.Namespace).Get(ctx, work.Pod.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, Report{Outcome: AlreadyGone}
-	}
-	if err != nil {
-		return nil, c.failure(ctx, *work, fmt.Errorf("read pod %s to confirm its eviction: %w", work.Pod, err))
-	}
-	on, err := c.nodes.Get(ctx, work.Node, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, c.failure(ctx, *work, fmt.Errorf("read node %s to confirm the eviction of pod %s: %w", work.Node, work.Pod, err))
-	}
-	if err != nil {
-		on = nil // a pod of a node that is gone is not ours to evict
-	}
-	// The time is that at which the work was handed out, a moment ago, or as long ago
-	// as a client that limits its rate made us wait. What was due then is due now.
-	// What has become due since then, because the live toleration is shorter, is not
-	// due yet: the next look, a second later, finds it so. And every time that is
-	// compared here comes from the tracker. A clock of our own would add one that may
-	// have been set, or that counts by a monotonic reading which the others lack.
-	verdict := work.Reconsider(live, on, work.At)
+// prepare does what comes before an eviction. If there is to be none, it returns what
+// to report.
+func (c client) prepare(ctx context.Context, work *Work) (look, Report, bool) {
 	switch {
-	case verdict.Reason == Gone && on != nil:
-		return nil, Report{Outcome: AlreadyGone}
-	case !verdict.DueAt(work.At):
-		return nil, Report{Outcome: NotDue}
+	case work.At.IsZero():
+		return look{}, Report{Outcome: Failed, Err: fmt.Errorf("evict pod %s: %w", work.Pod, errWithoutTime)}, false
+	case work.Unmark:
+		return look{}, c.unmark(ctx, *work), false
+	case c.nodes == nil:
+		return look{}, Report{}, true
 	}
-	work.Verdict, work.Marked, work.Generation = verdict, Marked(live), live.Generation
-	return live, Report{}
+	return c.look(ctx, work)
 }
+
+// look reads pod and node and decides again. If the eviction is still to be done, it
+// brings the work up to date, else it returns what to report.
+func (c client) look(ctx context.Context, work *Work) (look, Report, bool) {
+	pod, err := c.pods(work.Pod.Namespace).Get(ctx, work.Pod.Name, metav1.GetOptions{})
+	if err != nil {
+		return look{}, c.failure(ctx, *work, fmt.Errorf("read pod %s to confirm its eviction: %w", work.Pod, err)), false
+	}
+	if work.gone(pod) {
+		return look{}, Report{Outcome: AlreadyGone}, false
+	}
+	node, err := c.nodes.Get(ctx, work.Node, metav1.GetOptions{})
+	if err != nil && !saysGone(err) {
+		return look{}, c.failure(ctx, *work, fmt.Errorf("read node %s to confirm the eviction of pod %s: %w", work.Node, work.Pod, err)), false
+	}
+	if err != nil {
+		node = nil // a pod of a node that is gone is not ours to evict
+	}
+	seen := look{pod, node}
+	report, ok := seen.decide(work)
+	if ok && work.CalledOff() { // while the API server took its time
+		return look{}, Report{Outcome: NotDue}, false
+	}
+	return seen, report, ok
+}
+
+// decide decides again, from what was seen.
+//
+// The time is that at which the work was handed out, a moment ago, or as long ago
+// as a client that limits its rate made us wait. What was due then is due now.
+// What has become due since then, because the live toleration is shorter, is not
+// due yet: the next look, a second later, finds it so. And every time that is
+// compared here comes from the tracker. A clock of our own would add one that may
+// have been set, or that counts by a monotonic reading which the others lack.
+func (l *look) decide(work *Work) (Report, bool) {
+	verdict := work.Reconsider(l.pod, l.node, work.At)
+	if !verdict.DueAt(work.At) {
+		return Report{Outcome: NotDue}, false
+	}
+	work.Verdict, work.Marked, work.Generation = verdict, Marked(l.pod), l.pod.Generation
+	return Report{}, true
+}
+
+// preconditions are those under which an eviction is what was decided.
+func (l *look) preconditions(work *Work) *metav1.Preconditions {
+	p := &metav1.Preconditions{UID: &work.Pod.UID}
+	if l.pod != nil {
+		p.ResourceVersion = &l.pod.ResourceVersion
+	}
+	return p
+}
+
+// insist evicts a pod as it was seen. One that somebody else writes to all the time has
+// changed since then more often than not: it is looked at again at once. A wait would
+// not make it hold still, and would grow.
+func (c client) insist(ctx context.Context, work *Work, seen *look, evict func(*metav1.Preconditions) error) Report {
+	for looks := 0; ; looks++ {
+		err := evict(seen.preconditions(work))
+		switch {
+		case err == nil:
+			return Report{Outcome: Evicted}
+		case seen.pod == nil || looks == mostLooks || CauseOf(err) != CauseConflict:
+			return c.failure(ctx, *work, err)
+		}
+		next, report, ok := c.look(ctx, work)
+		if !ok {
+			return report
+		}
+		*seen = next
+	}
+}
+
+// mostLooks is how often a pod is looked at again before others have their turn.
+const mostLooks = 10
 
 // unmark takes the condition back. What it would overwrite is read first: another
 // manager, the scheduler's preemption say, may be evicting the pod by now, and
@@ -82,8 +123,6 @@ func (c client) decideAgain(ctx context.Context, work *Work) (*corev1.Pod, Repor
 func (c client) unmark(ctx context.Context, work Work) Report {
 	live, err := c.pods(work.Pod.Namespace).Get(ctx, work.Pod.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
-		return Report{Outcome: AlreadyGone}
 	case err != nil:
 		return c.failure(ctx, work, fmt.Errorf("read pod %s to take back its mark: %w", work.Pod, err))
 	case work.gone(live):
@@ -91,38 +130,53 @@ func (c client) unmark(ctx context.Context, work Work) Report {
 	case !Marked(live):
 		return Report{Outcome: Unmarked}
 	}
-	work.Generation = live.Generation
-	unmarked, err := c.mark(ctx, work, corev1.ConditionFalse, &live.ResourceVersion)
+	patch, err := unmarkPatch(work, live)
+	if err != nil {
+		return c.failure(ctx, work, err)
+	}
+	unmarked, err := c.patch(ctx, work, patch)
 	if err != nil {
 		return c.failure(ctx, work, err)
 	}
 	return Report{Outcome: Unmarked, Pod: unmarked}
 }
 
-// mark sets the condition DisruptionTarget. A version that is not nil is the only
-// one of the pod that it touches.
-func (c client) mark(ctx context.Context, work Work, status corev1.ConditionStatus, version *string) (*corev1.Pod, error) {
-	patch, err := markPatch(work, status, version)
+// mark sets the condition DisruptionTarget, whatever else of the pod has changed.
+func (c client) mark(ctx context.Context, work Work) (*corev1.Pod, error) {
+	patch, err := markPatch(work)
 	if err != nil {
 		return nil, err
 	}
-	marked, err := c.pods(work.Pod.Namespace).Patch(ctx, work.Pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return c.patch(ctx, work, patch)
+}
+
+func (c client) patch(ctx context.Context, work Work, patch []byte) (*corev1.Pod, error) {
+	patched, err := c.pods(work.Pod.Namespace).Patch(ctx, work.Pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil {
 		return nil, fmt.Errorf("patch condition DisruptionTarget of pod %s: %w", work.Pod, err)
 	}
-	return marked, nil
+	return patched, nil
+}
+
+// saysGone reports whether the API server says that what was asked for does not exist.
+// A 404 can mean other things: a proxy in front of it that knows no such page, a server
+// without the Eviction API, a webhook with that code. A pod that was taken for gone then
+// would be lost.
+func saysGone(err error) bool {
+	return apierrors.IsNotFound(err) && CauseOf(err) == CauseOther &&
+		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // failure turns an error of the API into a report. A foreign UID is answered with
 // 409 to a delete and with 422 to a patch (seen on v1.37.1), but both can mean
 // other things too, which are worth another try. So the pod is read.
 func (c client) failure(ctx context.Context, work Work, err error) Report {
-	if apierrors.IsNotFound(err) {
+	if saysGone(err) {
 		return Report{Outcome: AlreadyGone}
 	}
 	if cause := CauseOf(err); cause == CauseConflict || cause == CauseInvalid {
 		live, readErr := c.pods(work.Pod.Namespace).Get(ctx, work.Pod.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(readErr) || readErr == nil && work.gone(live) {
+		if saysGone(readErr) || readErr == nil && work.gone(live) {
 			return Report{Outcome: AlreadyGone}
 		}
 	}

@@ -134,6 +134,21 @@ func TestE1FirstMatchingTolerationCounts(t *testing.T) {
 	require.True(t, eviction.Decide(on, settled("a:10", "a"), taints.Matcher{}).Leaves())
 }
 
+// demand.md, eviction, zero-taints trap: upstream's function evicts at once if it is
+// called for a node without taints. Whatever a pod tolerates, without them it stays.
+func TestE1WithoutTaintsNobodyLeaves(t *testing.T) {
+	for _, tolerations := range [][]string{nil, {"a"}, {"a:0"}, {"*:-1"}, {"a:60", "*"}} {
+		for _, on := range [][]eviction.Taint{nil, {}} {
+			require.Equal(t, eviction.Verdict{Reason: eviction.NoTaints}, eviction.Decide(on, settled(tolerations...), taints.Matcher{}))
+		}
+		c := running(t, newPod("p", tolerates(tolerations...)))
+		c.node(5, "n1", "a:NoSchedule", "b:PreferNoSchedule")
+		c.node(6, "n1")
+		c.stays("p", eviction.NoTaints)
+		c.idle(1e6)
+	}
+}
+
 func TestE1TolerationOfAnotherEffectIsNone(t *testing.T) {
 	on := []eviction.Taint{since("a", 0, 0)}
 	pod := settled("a")

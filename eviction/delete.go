@@ -45,7 +45,8 @@ func (c DeleteConfig) Validate() error {
 // sets the condition DisruptionTarget, so that whoever owns the pod can tell the
 // eviction from a failure, then deletes the pod. That is one patch and one
 // delete a pod. Both carry the UID, so that a pod that was recreated under its
-// name is not touched; after a confirmation both carry the resourceVersion too.
+// name is not touched. After a confirmation the delete carries the resourceVersion too;
+// if the pod has changed meanwhile, it is read and decided about once more.
 // PodDisruptionBudgets do not count; see [Evict].
 //
 // Taking the condition back costs a read and a patch, which carries the
@@ -66,31 +67,45 @@ func NewDelete(config DeleteConfig) (*Delete, error) {
 
 // Act does what the work says, at the time that is in it.
 func (d *Delete) Act(ctx context.Context, work Work) Report {
-	preconditions, report, ok := d.prepare(ctx, &work)
+	seen, report, ok := d.prepare(ctx, &work)
 	if !ok {
 		return report
 	}
-	pods := d.pods(work.Pod.Namespace)
 	var marked *corev1.Pod
 	if !work.Marked {
-		var err error
-		if marked, err = d.mark(ctx, work, corev1.ConditionTrue, preconditions.ResourceVersion); err != nil {
-			return d.failure(ctx, work, err)
-		}
-		if marked.DeletionTimestamp != nil {
-			return Report{Outcome: AlreadyGone, Pod: marked}
-		}
-		if preconditions.ResourceVersion != nil {
-			preconditions.ResourceVersion = &marked.ResourceVersion
-		}
-		if work.CalledOff() { // while the API server took its time
-			return Report{Outcome: NotDue, Pod: marked}
+		if marked, report, ok = d.markAndLook(ctx, &work, &seen); !ok {
+			return report
 		}
 	}
-	if err := pods.Delete(ctx, work.Pod.Name, metav1.DeleteOptions{Preconditions: &preconditions}); err != nil {
-		report := d.failure(ctx, work, fmt.Errorf("delete pod %s: %w", work.Pod, err))
+	report = d.insist(ctx, &work, &seen, func(preconditions *metav1.Preconditions) error {
+		err := d.pods(work.Pod.Namespace).Delete(ctx, work.Pod.Name, metav1.DeleteOptions{Preconditions: preconditions})
+		if err != nil {
+			return fmt.Errorf("delete pod %s: %w", work.Pod, err)
+		}
+		return nil
+	})
+	if report.Outcome != Evicted {
 		report.Pod = marked // or the next attempt would mark it again
-		return report
 	}
-	return Report{Outcome: Evicted}
+	return report
+}
+
+// markAndLook marks the pod, and looks again at what the API server has answered.
+// While it took its time the eviction may have become moot.
+func (d *Delete) markAndLook(ctx context.Context, work *Work, seen *look) (*corev1.Pod, Report, bool) {
+	marked, err := d.mark(ctx, *work)
+	switch {
+	case err != nil:
+		return nil, d.failure(ctx, *work, err), false
+	case marked.DeletionTimestamp != nil:
+		return nil, Report{Outcome: AlreadyGone, Pod: marked}, false
+	case work.CalledOff():
+		return nil, Report{Outcome: NotDue, Pod: marked}, false
+	case seen.pod == nil:
+		return marked, Report{}, true
+	}
+	seen.pod = marked
+	report, ok := seen.decide(work)
+	report.Pod = marked
+	return marked, report, ok
 }

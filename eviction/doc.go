@@ -9,8 +9,11 @@
 //   - [Tracker] applies the rule to a cluster. It is fed with nodes and pods and
 //     hands out each pod when its time has come, as [Work]. It has no clock and
 //     no goroutine; a million pods that wait are one heap.
-//   - [Delete] does the work: it marks the pod and deletes it. [DryRun] only
-//     tells. Any other function can be an [Action].
+//   - An [Action] does the work. [Delete] marks the pod and deletes it, [Evict]
+//     asks the Eviction API, which heeds PodDisruptionBudgets, [Escalate] does one
+//     for a while and the other then, [DryRun] only tells. Any other function will do.
+//   - [Scheduler] is what is in a Tracker without nodes, pods and taints: deadlines
+//     of keys, for what is evicted and is no pod.
 //
 // A timedqueue.Dispatcher puts them together:
 //
@@ -31,9 +34,34 @@
 //
 // An eviction that fails is tried again, after a growing wait, until the pod is
 // gone or no longer has to leave; each try is decided anew from the newest view.
+// A PodDisruptionBudget's refusal is waiting and not failing. [CauseOf] says what
+// an error means.
+//
 // A pod that was marked as about to be evicted and then need not leave is
 // unmarked, also when it was marked before a restart. The disruption controller
 // of kube-controller-manager does the same for any pod, two minutes later.
+//
+// # How fast
+//
+// By default a pod leaves as soon as it is due and a worker is free, like that of
+// kube-controller-manager but for the workers. A [Budget] limits how many leave a
+// second: of all, of a node, of a namespace, of whatever a function names. A pod leaves
+// when each budget has a token for it, and does not hold up others that need not wait.
+// [Tracker.SetLimit] changes the rate of one share while it runs. Zero holds its pods,
+// and what has become due until that is lifted leaves at the rate and not at once: that
+// is a zone's gate. [Tracker.Hold] is the other kind, which holds taints and not pods.
+//
+// # Whole nodes
+//
+// [Tracker.EvictNode] empties a node whatever its pods tolerate, as was done before
+// there were taints; only pods of DaemonSets stay. It also evicts what comes later, and
+// lasts until [Tracker.SpareNode].
+//
+// # Seeing it
+//
+// [Tracker.Pending] tells who leaves when and why, how often it was tried, and which
+// budget holds it up; [Tracker.Overdue] how many should be gone, and since when. How late
+// an eviction is, as a time.Duration, is Work.At less Work.Verdict.Due.
 //
 // # The caller's duties
 //

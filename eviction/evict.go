@@ -59,16 +59,18 @@ func NewEvict(config EvictConfig) (*Evict, error) {
 
 // Act does what the work says, at the time that is in it.
 func (e *Evict) Act(ctx context.Context, work Work) Report {
-	preconditions, report, ok := e.prepare(ctx, &work)
+	seen, report, ok := e.prepare(ctx, &work)
 	if !ok {
 		return report
 	}
-	err := e.evictable(work.Pod.Namespace).EvictV1(ctx, &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Namespace: work.Pod.Namespace, Name: work.Pod.Name},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: &preconditions},
+	return e.insist(ctx, &work, &seen, func(preconditions *metav1.Preconditions) error {
+		err := e.evictable(work.Pod.Namespace).EvictV1(ctx, &policyv1.Eviction{
+			ObjectMeta:    metav1.ObjectMeta{Namespace: work.Pod.Namespace, Name: work.Pod.Name},
+			DeleteOptions: &metav1.DeleteOptions{Preconditions: preconditions},
+		})
+		if err != nil {
+			return fmt.Errorf("evict pod %s: %w", work.Pod, err)
+		}
+		return nil
 	})
-	if err != nil {
-		return e.failure(ctx, work, fmt.Errorf("evict pod %s: %w", work.Pod, err))
-	}
-	return Report{Outcome: Evicted}
 }

@@ -178,6 +178,95 @@ func lengthened(a, b *int64) *int64 {
 	return &longer
 }
 
+// The whole of a Tracker's rule, with a node that is evicted as a whole at some time:
+// what it says of a pod is what Decide says, or that the node is evicted if the pod has
+// to leave sooner for that; and to take it back leaves nothing of it.
+func FuzzNodeEvicted(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{1, 3, 9, 1, 1, 1, 40, 2, 1, 1, 1, 3, 4, 5, 6, 7, 8, 9, 20, 30})
+	f.Add([]byte("a node that is evicted, and a pod that tolerates all of its taints for a while"))
+	f.Fuzz(requireNodeEvicted)
+}
+
+// The same with random bytes, so that every run of the tests has some.
+func TestE9LawsOfNodeEvicted(t *testing.T) {
+	for seed := range uint64(2000) {
+		random := rand.New(rand.NewPCG(seed, 9))
+		bytes := make([]byte, 150)
+		for i := range bytes {
+			bytes[i] = byte(random.Uint32())
+		}
+		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { requireNodeEvicted(t, bytes) }) {
+			return
+		}
+	}
+}
+
+func requireNodeEvicted(t *testing.T, bytes []byte) {
+	tape := &tape{bytes}
+	node, pod := newNode("n1"), newPod("p")
+	for range tape.next() % 4 {
+		taint := tape.taint().Taint
+		taint.TimeAdded = &metav1.Time{Time: tape.moment().Truncate(time.Second)}
+		node.Spec.Taints = append(node.Spec.Taints, taint)
+	}
+	for range tape.next() % 4 {
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, tape.toleration())
+	}
+	bound(float64(int8(tape.next())) * 60)(pod)
+	if tape.next()%4 == 0 {
+		ofDaemonSet(pod)
+	}
+	// A look takes place some time after the one before, or at the same time.
+	now := at(0)
+	look := func() time.Time {
+		now = now.Add(time.Duration(tape.next()) * time.Second)
+		return now
+	}
+	c := startUp(t, 0)
+	podFirst := tape.next()%2 == 0
+	var podSeen, evicted time.Time
+	if podFirst {
+		podSeen = look()
+		c.ObservePod(podSeen, pod)
+	}
+	c.ObserveNode(look(), node)
+	if !podFirst {
+		podSeen = look()
+		c.ObservePod(podSeen, pod)
+	}
+	before, _ := c.Verdict("p")
+	require.NotEqual(t, eviction.NodeEvicted, before.Reason)
+
+	evicted = look()
+	c.EvictNode(evicted, "n1")
+	during, _ := c.Verdict("p")
+	switch {
+	case eviction.IsOfDaemonSet(pod), before.Leaves() && !before.Due.After(evicted):
+		require.Equal(t, before, during)
+	default:
+		require.Equal(t, eviction.Verdict{Reason: eviction.NodeEvicted, Due: evicted}, during)
+	}
+	c.ObservePod(look(), pod)
+	c.ObserveNode(look(), node)
+	c.EvictNode(look(), "n1")
+	again, _ := c.Verdict("p")
+	require.Equal(t, during, again, "looking does not change it")
+	c.Synced()
+	work, ok := c.Start(now)
+	require.Equal(t, during.DueAt(now), ok)
+	if ok {
+		require.Equal(t, during, work.Verdict)
+		live := work.Reconsider(pod, node, now)
+		require.Equal(t, during.Reason, live.Reason)
+		require.True(t, during.Due.Equal(live.Due))
+	}
+	c.SpareNode(look(), "n1")
+	after, _ := c.Verdict("p")
+	require.Equal(t, before, after, "nothing is left of it")
+	require.Equal(t, ok && !before.DueAt(now), work.CalledOff())
+}
+
 func FuzzBegan(f *testing.F) {
 	f.Add(int64(0), int64(0), true, true)
 	f.Add(int64(-11), int64(500_000_000), true, true)

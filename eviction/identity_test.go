@@ -90,7 +90,9 @@ func TestE4PodForgottenDuringItsActionStaysForgotten(t *testing.T) {
 	}
 }
 
-// A result that comes late, or twice, can not touch what was started since.
+// demand.md, same-name races (#125332, #107543): a worker of upstream that ends removes
+// the entry of a newer timer. Here a result that comes late, or twice, can not touch what
+// was started since.
 func TestE4LateFinishChangesNothing(t *testing.T) {
 	for _, outcome := range outcomes {
 		c := runningWith(t, twoSeconds, newPod("p", marked))

@@ -154,6 +154,7 @@ func disrupted(status corev1.ConditionStatus, reason string) podOption {
 type cluster struct {
 	*testing.T
 	*eviction.Tracker
+	works map[string]eviction.Work // what start has handed out last, by name
 }
 
 // startUp is a tracker that has not been told yet that all has been observed.
@@ -166,7 +167,7 @@ func startUpWith(t *testing.T, seconds float64, config eviction.Config) cluster 
 	t.Helper()
 	tracker, err := eviction.NewTracker(config, at(seconds))
 	require.NoError(t, err)
-	return cluster{t, tracker}
+	return cluster{t, tracker, map[string]eviction.Work{}}
 }
 
 // running is a tracker that knows, since time 0, the untainted nodes n1 and n2
@@ -233,10 +234,18 @@ func (c cluster) start(seconds float64, want ...string) []eviction.Work {
 			name = "-" + name
 		}
 		works, got = append(works, work), append(got, name)
+		c.works[work.Pod.Name] = work
 		require.LessOrEqual(c, len(got), len(want)+10, "no end: %v", got)
 	}
 	require.Equal(c, append([]string{}, want...), got, "handed out at %v", seconds)
 	return works
+}
+
+// work is what start has handed out last for the pod with that name.
+func (c cluster) work(name string) eviction.Work {
+	c.Helper()
+	require.Contains(c, c.works, name)
+	return c.works[name]
 }
 
 // startOne is start for one pod, which must not be handed out any earlier.

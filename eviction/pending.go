@@ -25,11 +25,12 @@ type Pending struct {
 	Acting bool
 }
 
-// Waiting returns how many pods wait to be evicted, now or later.
+// Waiting returns how many pods wait to be evicted, now or later, or for their mark to be
+// taken back. It counts those that are being acted on.
 func (t *Tracker) Waiting() int { return t.pods.pending }
 
-// Pending goes through all pods that wait to be evicted, in no order. It costs as
-// much as there are, and the tracker must not be used before it ends.
+// Pending goes through the pods that Waiting counts, in no order. It costs as much as
+// there are, and the tracker must not be used before it ends.
 func (t *Tracker) Pending() iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
 		common := t.pods.budgets.blocking(t.pods.now)

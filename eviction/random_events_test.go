@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,7 +25,7 @@ var (
 
 func (s *schedule) observeNode(name string) {
 	node := s.nodes[name].DeepCopy()
-	s.say("observe %s %s %v", name, node.UID, describe(node.Spec.Taints))
+	s.say("observe %s %s in %s %v", name, node.UID, node.Labels["zone"], describe(node.Spec.Taints))
 	before := s.history.spells(name)
 	s.tracker.ObserveNode(s.told(), node)
 	writeDown(s.history, s.history.nodes, name, node, s.now, false)
@@ -46,8 +48,8 @@ func (s *schedule) count(before, after []spell) {
 
 func (s *schedule) observePod(uid types.UID) {
 	pod := s.pods[uid].DeepCopy()
-	s.say("observe %s %s on %s tolerating %v, conditions %v, exempt=%s, deleted=%v", pod.Name, uid, pod.Spec.NodeName,
-		describeTolerations(pod.Spec.Tolerations), pod.Status.Conditions, pod.Labels["exempt"], pod.DeletionTimestamp)
+	s.say("observe %s %s on %s tolerating %v, conditions %v, labels %v, owners %v, deleted=%v", pod.Name, uid, pod.Spec.NodeName,
+		describeTolerations(pod.Spec.Tolerations), pod.Status.Conditions, pod.Labels, len(pod.OwnerReferences), pod.DeletionTimestamp)
 	s.tracker.ObservePod(s.told(), pod)
 	writeDown(s.history, s.history.pods, uid, pod, s.now, false)
 }
@@ -86,6 +88,9 @@ func (s *schedule) changeNode() {
 	}
 	for range pick(s, 1, 1, 1, 2, 3) {
 		s.retaint(node)
+	}
+	if s.chance(30) {
+		node.Labels = map[string]string{"zone": pick(s, "east", "west")}
 	}
 	if s.tracker == nil || s.chance(5) {
 		return // we have not heard of it yet
@@ -197,7 +202,10 @@ func (s *schedule) createPod() {
 		marked(pod)
 	case 3:
 		pod.Labels = map[string]string{"exempt": "yes"}
+	case 4:
+		ofDaemonSet(pod)
 	}
+	s.relabel(pod)
 	s.pods[uid] = pod
 	if s.tracker != nil {
 		s.observePod(uid)
@@ -217,14 +225,18 @@ func (s *schedule) changePod() {
 		return
 	}
 	pod := s.pods[uid].DeepCopy()
-	switch s.random.IntN(12) {
+	if s.chance(30) {
+		s.relabel(pod)
+	}
+	switch s.random.IntN(13) {
 	case 0:
 		terminating(pod)
 	case 1:
 		pod.Labels = map[string]string{"exempt": pick(s, "yes", "no")}
+	case 12: // nothing else
 	case 2, 3:
 		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
-		disrupted(pick(s, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse), pick(s, eviction.ReasonTaint, eviction.ReasonTaint, "Other"))(pod)
+		disrupted(pick(s, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse), pick(s, eviction.ReasonTaint, eviction.ReasonTaint, eviction.ReasonNode, "Other"))(pod)
 	case 4:
 		pod.Status.Conditions = nil
 	case 5:
@@ -264,6 +276,52 @@ func (s *schedule) removeNode() {
 		s.tracker.ForgetNode(s.told(), name)
 		writeDown(s.history, s.history.nodes, name, nil, s.now, true)
 	}
+}
+
+// relabel gives a pod another team and another priority.
+func (s *schedule) relabel(pod *corev1.Pod) {
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	pod.Labels["team"] = pick(s, "red", "blue")
+	withPriority(pick[int32](s, 0, 100))(pod)
+}
+
+// evictNode says of a whole node that it is evicted, or takes that back.
+func (s *schedule) evictNode() {
+	name, evicted := pick(s, nodeNames...), s.chance(60)
+	s.say("evict %s: %v", name, evicted)
+	if evicted {
+		s.tracker.EvictNode(s.told(), name)
+	} else {
+		s.tracker.SpareNode(s.told(), name)
+	}
+	if s.history.nodeStay(name) != nil {
+		writeDown(s.history, s.history.evicted, name, evicted, s.now, false)
+	}
+}
+
+// setLimit changes the rate of a share, to nothing more often than to something else.
+func (s *schedule) setLimit() {
+	if len(s.history.budgets) == 0 {
+		return
+	}
+	budget, key := pick(s, s.history.budgets...), pick(s, "east", "west", "red", "blue", "")
+	for _, name := range slices.Sorted(maps.Keys(budget.shares)) {
+		if budget.shares[name].limit() == 0 && s.chance(70) {
+			key = name
+		}
+	}
+	share, limit := budget.share(key, s.history.epoch), pick[rate.Limit](s, 0.3, 2, rate.Inf)
+	if share.limit() != 0 && s.chance(60) {
+		limit = 0
+		s.reached["shut"]++
+	} else if share.limit() == 0 {
+		s.reached["opened"]++
+	}
+	s.say("limit %s of %s: %v", key, budget.name, limit)
+	share.events = append(share.events, naiveEvent{at: s.now, limit: limit})
+	require.True(s, s.tracker.SetLimit(s.told(), budget.name, key, limit))
 }
 
 func (s *schedule) hold() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -42,9 +43,11 @@ func TestTrackerAgainstReference(t *testing.T) {
 	for _, what := range []string{
 		"Untolerated", "TolerationEnds", "unmark", "marked", "retry", "due together", "late result",
 		"second finish", "restart", "clock set back", "hold", "lineage goes on", "set again",
+		"NodeEvicted", "Blocked", "shut", "opened", "no token", "token given back", "window",
 	} {
 		require.Greater(t, reached[what], seeds/10, what)
 	}
+	require.Greater(t, reached["by priority"], seeds/20)
 }
 
 // A schedule is a cluster to which random things happen, a tracker that observes
@@ -63,11 +66,13 @@ type schedule struct {
 	uids     int
 	log      []string
 	reached  map[string]int
+	lowFirst bool
 }
 
 type flight struct {
-	work  eviction.Work
-	count int // of the history when it was handed out
+	work   eviction.Work
+	count  int          // of the history when it was handed out
+	tokens []naiveToken // that it has used up
 }
 
 func newSchedule(t *testing.T, seed uint64, reached map[string]int) *schedule {
@@ -120,7 +125,11 @@ func (s *schedule) step() {
 		s.hold()
 	case n < 73:
 		s.restart()
-	case n < 85:
+	case n < 76:
+		s.evictNode()
+	case n < 79:
+		s.setLimit()
+	case n < 88:
 		s.start()
 	default:
 		s.finish()
@@ -159,9 +168,13 @@ func (s *schedule) start() {
 	}
 	some := pick(s, 1, 2, 100)
 	for range some {
+		sure := slices.DeleteFunc(slices.Clone(expected), func(e step) bool { return !s.history.has(e, s.now, 1+tolerance) })
 		work, ok := s.tracker.Start(s.told())
-		require.Equal(s, len(expected) > 0, ok, "started %v, want one of %v", work, expected)
 		if !ok {
+			require.Empty(s, sure, "nothing was started")
+			if len(expected) > 0 {
+				s.reached["no token"]++
+			}
 			return
 		}
 		s.say("start %s (%s) unmark=%v", work.Pod.UID, work.Verdict.Reason, work.Unmark)
@@ -169,11 +182,18 @@ func (s *schedule) start() {
 		require.GreaterOrEqual(s, i, 0, "%v was handed out, which is not due or in flight", work.Pod)
 		want := expected[i]
 		expected = slices.Delete(expected, i, i+1)
+		require.True(s, s.history.has(want, s.now, 1-tolerance), "%v was handed out without a token", work.Pod)
 		s.compare(want, work)
-		for _, other := range expected {
+		for _, other := range sure {
 			s.inOrder(want, other)
 		}
-		s.inFlight[want.uid] = flight{work, s.history.count}
+		f := flight{work: work, count: s.history.count}
+		if !work.Unmark {
+			for _, share := range s.history.shares(want.uid) {
+				f.tokens = append(f.tokens, share.take(s.now))
+			}
+		}
+		s.inFlight[want.uid] = f
 	}
 }
 
@@ -196,6 +216,7 @@ func (s *schedule) compare(want step, work eviction.Work) {
 	if !work.Unmark {
 		require.False(s, work.Verdict.Due.After(s.now), "handed out before its deadline")
 	}
+	require.LessOrEqual(s, work.Tries, s.history.failures(want.uid), "tries")
 	pod := s.history.podStay(want.uid)[0].object
 	require.Equal(s, pod.Name, work.Pod.Name)
 	require.Equal(s, pod.Spec.NodeName, work.Node)
@@ -208,7 +229,15 @@ func (s *schedule) inOrder(first, other step) {
 		return
 	}
 	require.False(s, first.at.After(other.at), "%v before %v", first, other)
-	if first.at.Equal(other.at) {
+	if first.uid == other.uid || !first.at.Equal(other.at) {
+		return
+	}
+	if s.lowFirst && first.rank != other.rank {
+		s.reached["by priority"]++
+		require.Less(s, first.rank, other.rank, "%v before %v", first, other)
+		return
+	}
+	{
 		s.reached["due together"]++
 		require.LessOrEqual(s, first.since, other.since, "%v before %v", first, other)
 	}
@@ -218,7 +247,7 @@ func (s *schedule) finish() {
 	if len(s.done) > 0 && s.chance(20) {
 		s.reached["second finish"]++
 		s.say("a second finish")
-		s.tracker.Finish(s.told(), pick(s, s.done...), eviction.Report{Outcome: eviction.Outcome(s.random.IntN(5))})
+		s.tracker.Finish(s.told(), pick(s, s.done...), eviction.Report{Outcome: eviction.Outcome(s.random.IntN(6))})
 	}
 	if len(s.inFlight) == 0 {
 		return
@@ -226,7 +255,7 @@ func (s *schedule) finish() {
 	uid := pick(s, slices.Sorted(maps.Keys(s.inFlight))...)
 	f := s.inFlight[uid]
 	delete(s.inFlight, uid)
-	outcome := pick(s, eviction.Evicted, eviction.AlreadyGone, eviction.NotDue, eviction.Failed, eviction.Failed)
+	outcome := pick(s, eviction.Evicted, eviction.AlreadyGone, eviction.NotDue, eviction.Failed, eviction.Failed, eviction.Blocked)
 	if f.work.Unmark && s.chance(70) {
 		outcome = eviction.Unmarked
 	}
@@ -234,6 +263,13 @@ func (s *schedule) finish() {
 	s.say("finish %s: %v", uid, report)
 	s.tracker.Finish(s.told(), f.work, report)
 	s.done = append(s.done, f.work)
+	s.reached[outcome.String()]++
+	if outcome != eviction.Evicted && outcome != eviction.Failed {
+		for _, token := range f.tokens {
+			token.giveBack()
+			s.reached["token given back"]++
+		}
+	}
 	s.history.count++
 	if looks := s.history.podStay(uid); looks == nil || looks[0].count > f.count {
 		s.reached["late result"]++ // it is not that pod any more
@@ -247,15 +283,20 @@ func (s *schedule) finish() {
 
 // check compares all that the tracker says with what the history says.
 func (s *schedule) check() {
-	var first time.Time
-	some, pending := false, 0
+	var first, oldest time.Time
+	some, pending, overdue := false, 0, 0
 	for _, uid := range s.history.known() {
 		verdict, known := s.tracker.Verdict(uid)
-		require.True(s, known)
 		why, due := s.history.deadline(uid)
-		require.Equal(s, why, verdict.Reason, "%s", uid)
-		require.True(s, due.Equal(verdict.Due), "%s is due at %v, want %v", uid, verdict.Due, due)
+		if !known || why != verdict.Reason || !due.Equal(verdict.Due) { // require.Equal is slow
+			require.Fail(s, "another verdict", "%s is %v at %v, want %v at %v", uid, verdict.Reason, verdict.Due, why, due)
+		}
 
+		if leaves(why) && !due.After(s.now) {
+			if overdue++; oldest.IsZero() || due.Before(oldest) {
+				oldest = due
+			}
+		}
 		f, acting := s.inFlight[uid]
 		itself := acting && s.history.podStay(uid)[0].count <= f.count
 		next, ok := s.history.step(uid, s.now)
@@ -274,24 +315,75 @@ func (s *schedule) check() {
 			s.history.waits[uid] = s.history.count
 		}
 		pending++
-		if !acting && (!some || next.at.Before(first)) {
-			first, some = next.at, true
+		if acting {
+			continue
+		}
+		at, held := latest(next.at, s.now), false
+		for _, share := range s.history.shares(uid) {
+			if wait := share.wait(s.now); !next.unmark {
+				held = held || wait < 0
+				at = latest(at, s.now.Add(wait))
+			}
+		}
+		if !held && (!some || at.Before(first)) {
+			first, some = at, true
 		}
 	}
-	require.Equal(s, pending, s.tracker.Waiting(), "pending")
+	if s.chance(30) {
+		s.checkPending(pending, overdue, oldest)
+	}
 	wantNodes, wantPods := s.history.sizes()
 	nodes, pods := s.tracker.Len()
-	require.Equal(s, []int{wantNodes, wantPods}, []int{nodes, pods}, "known nodes and pods")
+	if want, got := [...]int{pending, wantNodes, wantPods}, [...]int{s.tracker.Waiting(), nodes, pods}; want != got {
+		require.Equal(s, want, got, "pending, known nodes and pods")
+	}
 
 	next, ok := s.tracker.Next(s.told())
-	require.Equal(s, some && s.history.synced, ok, "something comes next")
-	if ok {
-		require.True(s, latest(next, s.now).Equal(latest(first, s.now)), "next is at %v, want %v", next, first)
+	some = some && s.history.synced
+	if len(s.history.budgets) > 0 { // it may come sooner, and look for a token
+		if some && (!ok || next.After(first.Add(time.Microsecond))) {
+			require.Fail(s, "it sleeps too long", "next is at %v, want %v", next, first)
+		}
+		return
+	}
+	if some != ok || ok && !latest(next, s.now).Equal(first) {
+		require.Fail(s, "another next", "next is at %v (%v), want %v (%v)", next, ok, first, some)
+	}
+}
+
+// checkPending compares what the tracker tells of those that wait.
+func (s *schedule) checkPending(pending, overdue int, oldest time.Time) {
+	pods, since := s.tracker.Overdue(s.told())
+	require.Equal(s, overdue, pods, "overdue")
+	require.True(s, oldest.Equal(since), "overdue since %v, want %v", since, oldest)
+	listed := 0
+	for p := range s.tracker.Pending() {
+		listed++
+		_, acting := s.inFlight[p.Pod.UID]
+		if acting != p.Acting {
+			require.Equal(s, acting, p.Acting, "%v is acted on", p.Pod)
+		}
+		if why, due := s.history.deadline(p.Pod.UID); why != p.Verdict.Reason || !due.Equal(p.Verdict.Due) {
+			require.Fail(s, "another verdict", "%v, want %v at %v", p, why, due)
+		}
+	}
+	require.Equal(s, pending, listed, "pending")
+}
+
+// windows checks that no share had more starts in any window than it may.
+func (s *schedule) windows() {
+	for _, budget := range s.history.budgets {
+		for key, share := range budget.shares {
+			checked, excess := share.windows()
+			require.LessOrEqual(s, excess, tolerance, "more starts of %s of %s in a window than its burst and its rate", key, budget.name)
+			s.reached["window"] += checked
+		}
 	}
 }
 
 // end finishes and forgets everything.
 func (s *schedule) end() {
+	s.windows()
 	for len(s.inFlight) > 0 {
 		s.finish()
 	}
@@ -311,11 +403,36 @@ func (s *schedule) end() {
 // API server has.
 func (s *schedule) restart() {
 	s.say("restart")
-	constant := timedqueue.Backoff{First: 2 * time.Second, Max: 2 * time.Second}
-	exempt := func(pod *corev1.Pod) bool { return pod.Labels["exempt"] == "yes" }
-	tracker, err := eviction.NewTracker(eviction.Config{Exempt: exempt, Retry: constant}, s.now)
+	if s.history != nil {
+		s.windows()
+	}
+	s.lowFirst = s.chance(50)
+	config := eviction.Config{
+		Exempt:           func(pod *corev1.Pod) bool { return pod.Labels["exempt"] == "yes" },
+		Retry:            timedqueue.Backoff{First: 2 * time.Second, Max: 2 * time.Second},
+		LowPriorityFirst: s.lowFirst,
+	}
+	s.history = newHistory()
+	s.history.epoch = s.now
+	for _, budget := range []eviction.Budget{
+		overall(0, 0), perZone(0, 0),
+		{Name: "team", ByPod: func(pod *corev1.Pod) string { return pod.Labels["team"] }},
+	} {
+		if s.chance(60) {
+			continue
+		}
+		budget.Limit, budget.Burst = pick[rate.Limit](s, 0.3, 2), 1+s.random.IntN(2)
+		s.say("    budget %s: %v a second, burst %d", budget.Name, budget.Limit, budget.Burst)
+		config.Budgets = append(config.Budgets, budget)
+		reference := &naiveBudget{name: budget.Name, limit: budget.Limit, burst: budget.Burst, shares: map[string]*naiveShare{}}
+		if budget.Name != "overall" {
+			reference.of = func(workload) string { return "" } // not asked: it has shares
+		}
+		s.history.budgets = append(s.history.budgets, reference)
+	}
+	tracker, err := eviction.NewTracker(config, s.now)
 	require.NoError(s, err)
-	s.tracker, s.history = tracker, newHistory()
+	s.tracker = tracker
 	s.inFlight, s.done = map[types.UID]flight{}, nil
 	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
 		s.observeNode(name)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,7 +20,10 @@ type history struct {
 	nodes    map[string][]look[*corev1.Node]
 	pods     map[types.UID][]look[*corev1.Pod]
 	attempts map[types.UID][]attempt
-	held     map[string]bool // by key
+	held     map[string]bool         // by key
+	evicted  map[string][]look[bool] // what was said of whole nodes
+	budgets  []*naiveBudget
+	epoch    time.Time
 	synced   bool
 	count    int // of all that was written down
 	waits    map[types.UID]int
@@ -48,7 +52,63 @@ func newHistory() *history {
 		pods:     map[types.UID][]look[*corev1.Pod]{},
 		attempts: map[types.UID][]attempt{},
 		waits:    map[types.UID]int{},
+		evicted:  map[string][]look[bool]{},
 	}
+}
+
+// evictedSince returns since when all pods have to leave a node, zero if they need not:
+// from the first time that it was said of this node after it was last taken back.
+func (h *history) evictedSince(name string) (since time.Time) {
+	node := h.nodeStay(name)
+	if node == nil {
+		return since
+	}
+	for _, said := range h.evicted[name] {
+		switch {
+		case said.count < node[0].count:
+		case !said.object:
+			since = time.Time{}
+		case since.IsZero():
+			since = said.at
+		}
+	}
+	return since
+}
+
+// shares returns the shares of the budgets that a pod needs tokens of.
+func (h *history) shares(uid types.UID) (out []*naiveShare) {
+	looks := h.podStay(uid)
+	pod := looks[len(looks)-1].object
+	for _, budget := range h.budgets {
+		key := ""
+		switch budget.name {
+		case "team":
+			key = pod.Labels["team"]
+		case "zone":
+			if node := h.nodeStay(pod.Spec.NodeName); node != nil {
+				key = node[len(node)-1].object.Labels["zone"]
+			}
+		}
+		out = append(out, budget.share(key, h.epoch))
+	}
+	return out
+}
+
+// has reports whether there are that many tokens for a step.
+func (h *history) has(s step, now time.Time, tokens float64) bool {
+	return s.unmark || !slices.ContainsFunc(h.shares(s.uid), func(share *naiveShare) bool {
+		return share.limit() == 0 || share.limit() != rate.Inf && share.tokens(now) < tokens
+	})
+}
+
+// failures returns how many attempts on a pod have failed.
+func (h *history) failures(uid types.UID) (n int) {
+	for _, attempt := range h.ended(uid) {
+		if attempt.outcome == eviction.Failed {
+			n++
+		}
+	}
+	return n
 }
 
 func writeDown[K comparable, T any](h *history, in map[K][]look[T], key K, object T, now time.Time, gone bool) {
@@ -218,7 +278,18 @@ func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
 			why, due = reason, end
 		}
 	}
+	since := h.evictedSince(pod.Spec.NodeName)
+	if since.IsZero() || len(pod.OwnerReferences) > 0 && pod.OwnerReferences[0].Kind == "DaemonSet" {
+		return why, due
+	}
+	if end := latest(since, first.at); !leaves(why) || end.Before(due) {
+		return eviction.NodeEvicted, end
+	}
 	return why, due
+}
+
+func leaves(why eviction.Reason) bool {
+	return why == eviction.Untolerated || why == eviction.TolerationEnds || why == eviction.NodeEvicted
 }
 
 func matches(toleration corev1.Toleration, taint corev1.Taint) bool {
@@ -258,7 +329,7 @@ func (h *history) isMarked(uid types.UID) bool {
 	}
 	for _, condition := range last.object.Status.Conditions {
 		if condition.Type == corev1.DisruptionTarget {
-			return condition.Status == corev1.ConditionTrue && condition.Reason == "DeletionByTaintManager"
+			return condition.Status == corev1.ConditionTrue && (condition.Reason == "DeletionByTaintManager" || condition.Reason == "DeletionByNodeLifecycle")
 		}
 	}
 	return false
@@ -272,16 +343,20 @@ type step struct {
 	why    eviction.Reason
 	due    time.Time
 	marked bool
+	rank   int32
 	since  int // which entry in the history has made it wait
 }
 
 func (h *history) step(uid types.UID, now time.Time) (step, bool) {
 	why, due := h.deadline(uid)
 	s := step{uid: uid, at: due, why: why, due: due, marked: h.isMarked(uid), since: h.waits[uid]}
-	leaves := why == eviction.Untolerated || why == eviction.TolerationEnds
-	if s.marked && why != eviction.Gone && (!leaves || due.After(now)) {
+	looks := h.podStay(uid)
+	if pod := looks[len(looks)-1].object; pod.Spec.Priority != nil {
+		s.rank = *pod.Spec.Priority
+	}
+	if s.marked && why != eviction.Gone && (!leaves(why) || due.After(now)) {
 		s.unmark, s.at = true, time.Time{}
-	} else if !leaves {
+	} else if !leaves(why) {
 		return step{}, false
 	}
 	if ended := h.ended(uid); len(ended) > 0 {

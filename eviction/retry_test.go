@@ -97,6 +97,17 @@ func TestE6FailedAttemptKeepsItsBackoffWhileDeadlinesChange(t *testing.T) {
 	})
 }
 
+// Tries are those of one eviction. When it is moot they end, but not the wait.
+func TestE6TriesCountAnewForAnotherEviction(t *testing.T) {
+	c := runningWith(t, twoSeconds, newPod("p"))
+	c.node(10, "n1", "a@10")
+	c.finish(10, c.start(10, "p")[0], eviction.Failed)
+	c.finish(12, c.startOne(12, "p"), eviction.Failed)
+	c.node(12.5, "n1")
+	c.node(13, "n1", "a@13")
+	require.Zero(t, c.startOne(14, "p").Tries)
+}
+
 // A closer look found that the pod need not leave. If that does not reach the
 // tracker, it is looked at again.
 func TestE6NotDueIsLookedAtAgain(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"iter"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/kubelife/lifecycle/timedqueue"
@@ -60,13 +59,14 @@ type attempt[K comparable, V any] struct {
 	tries   int           // attempts that have failed
 	blocks  int           // attempts in a row that a PodDisruptionBudget has refused
 	free    bool          // it needs no tokens
-	pinned  bool          // while it acted it was given another time: what comes of the attempt does not count
+	pinned  bool          // while it acted it was given a time anew: that it is done does not count
 	gone    bool          // while it acted its key was removed
+	revived bool          // it was removed and is back: what comes of the attempt does not count
 	looked  bool          // the tracker has observed it since it was handed out
 	parked  *share[K, V]
-	tokens  []*share[K, V] // of which it has used up one each
+	tokens  []spent[K, V] // that it has used up
 	// off tells the action that there is nothing to do any more.
-	off atomic.Bool
+	off signal
 }
 
 func newSchedule[K comparable, V any](retry timedqueue.Backoff, now time.Time) *schedule[K, V] {
@@ -127,7 +127,7 @@ func (s *schedule[K, V]) find(key K) (*entry[K, V], bool) {
 // its key is not acted on twice at a time.
 func (s *schedule[K, V]) remove(e *entry[K, V]) {
 	if e.acts() {
-		e.attempt.gone, e.attempt.pinned = true, false
+		e.attempt.gone = true
 		e.attempt.off.Store(true)
 		s.pending--
 		return
@@ -138,7 +138,7 @@ func (s *schedule[K, V]) remove(e *entry[K, V]) {
 
 // revive brings back an entry that was removed while it acted.
 func (s *schedule[K, V]) revive(e *entry[K, V]) {
-	e.attempt.gone, e.attempt.pinned = false, true
+	e.attempt.gone, e.attempt.revived = false, true
 	e.order = 0
 	s.number(e)
 	s.pending++
@@ -153,7 +153,7 @@ func (e *entry[K, V]) queued() bool { return e.index != notQueued }
 // An entry that waits already keeps its place among those of the same time. It must
 // not act.
 func (s *schedule[K, V]) place(e *entry[K, V], due time.Duration, free bool) {
-	if e.attempt != nil {
+	if e.attempt != nil && e.attempt.retryAt != 0 {
 		due = max(due, e.attempt.retryAt)
 	}
 	if !e.queued() {
@@ -165,18 +165,34 @@ func (s *schedule[K, V]) place(e *entry[K, V], due time.Duration, free bool) {
 		s.take(e)
 	}
 	e.due = due
-	if !free {
-		if e.attempt != nil {
-			e.attempt.free = false
-		}
-		heap.Push(&s.waiting, e)
-		return
-	}
-	if e.attempt == nil {
+	if free && e.attempt == nil {
 		e.attempt = new(attempt[K, V])
 	}
-	e.attempt.free = true
-	heap.Push(&s.free, e)
+	if e.attempt != nil {
+		e.attempt.free = free
+	}
+	s.queue(e)
+}
+
+// queue puts an entry into the heap in which it waits for its time.
+func (s *schedule[K, V]) queue(e *entry[K, V]) {
+	if e.free() {
+		heap.Push(&s.free, e)
+		return
+	}
+	heap.Push(&s.waiting, e)
+}
+
+// change changes what the place of an entry and its shares depend on. One that waits
+// goes on to do so.
+func (s *schedule[K, V]) change(e *entry[K, V], f func(v *V)) {
+	if !e.queued() {
+		f(&e.value)
+		return
+	}
+	s.take(e)
+	f(&e.value)
+	s.queue(e)
 }
 
 // number gives an entry its place among those of the same time, if it has none yet.
@@ -209,7 +225,7 @@ func (s *schedule[K, V]) withdraw(e *entry[K, V]) {
 func (s *schedule[K, V]) reconsider(e *entry[K, V]) {
 	if e.attempt != nil && e.attempt.parked != nil {
 		s.take(e)
-		heap.Push(&s.waiting, e)
+		s.queue(e)
 	}
 }
 
@@ -286,8 +302,9 @@ func (s *schedule[K, V]) begin(e *entry[K, V]) {
 // entry has something left to do, which the caller has to place then.
 func (s *schedule[K, V]) finish(e *entry[K, V], report Report) bool {
 	a := e.attempt
+	outcome := report.Outcome.of(a.free)
 	delete(s.acting, e)
-	if report.Outcome != Evicted && report.Outcome != Failed {
+	if outcome != Evicted && outcome != Failed {
 		s.budgets.giveBack(a.tokens, s.now)
 	}
 	a.acting, a.tokens, a.free = false, nil, false
@@ -296,31 +313,39 @@ func (s *schedule[K, V]) finish(e *entry[K, V], report Report) bool {
 		return false
 	}
 	s.pending--
-	if a.pinned {
+	if a.revived {
 		e.attempt = nil
 		return true
 	}
-	switch report.Outcome {
+	switch outcome {
 	case Failed:
-		a.retryAt = s.now + s.wait(report, s.retry.Delay(a.tries))
+		a.retryAt = s.now + wait(report.Wait, s.retry.Delay(a.tries))
 		a.tries, a.blocks = a.tries+1, 0
 	case Blocked:
-		a.retryAt = s.now + s.wait(report, s.retry.Delay(a.blocks))
+		a.retryAt = s.now + wait(report.Wait, s.retry.Delay(a.blocks))
 		a.blocks++
 	case NotDue:
-		a.retryAt, e.order = s.now+max(report.Wait, cacheDelay), 0
+		a.retryAt, e.order = s.now+wait(max(report.Wait, cacheDelay), 0), 0
 	default:
 		e.attempt, e.order = nil, 0
-		return false
+		return a.pinned
 	}
+	a.pinned = false
 	return true
 }
 
-func (s *schedule[K, V]) wait(report Report, otherwise time.Duration) time.Duration {
-	if report.Wait > 0 {
-		return min(report.Wait, longestWait)
+// underWay reports whether an attempt is that which an entry of this schedule is in.
+func (s *schedule[K, V]) underWay(e *entry[K, V], a *attempt[K, V]) bool {
+	_, acting := s.acting[e]
+	return acting && e.attempt == a
+}
+
+// wait returns how long a report asks to wait, and the other duration if it does not.
+func wait(asked, otherwise time.Duration) time.Duration {
+	if asked <= 0 {
+		asked = otherwise
 	}
-	return otherwise
+	return min(asked, longestWait)
 }
 
 // longestWait keeps sums of times from overflowing.
@@ -401,7 +426,7 @@ func (q *queue[K, V]) Swap(i, j int) {
 
 // Push and Pop are for package heap.
 func (q *queue[K, V]) Push(x any) {
-	e := x.(*entry[K, V])
+	e, _ := x.(*entry[K, V]) // nothing else is pushed
 	e.index = int32(len(q.entries))
 	q.entries = append(q.entries, e)
 }

@@ -15,7 +15,7 @@ type SchedulerConfig[V any] struct {
 	// Budgets limit how fast keys are handed out. None is no limit.
 	Budgets []BudgetOf[V]
 	// First orders keys that are due at the same time. Nil, and for equals: in the
-	// order in which they got their deadlines.
+	// order in which they were set; one whose deadline is moved keeps its place in it.
 	First func(a, b V) bool
 	// Retry is the wait after an attempt that failed or was blocked.
 	Retry timedqueue.Backoff
@@ -100,8 +100,8 @@ func NewScheduler[K comparable, V any](config SchedulerConfig[V], now time.Time)
 
 // Set says what is known of a key, and when it must leave. A key whose deadline
 // stays keeps its place among those of the same time, and one whose attempt has
-// failed keeps its wait. While it is acted on, the new deadline counts more than what
-// comes of the action.
+// failed keeps its wait. A key that is set while it is acted on is acted on again after
+// that, even if the action reports that it is gone.
 func (s *Scheduler[K, V]) Set(now time.Time, key K, value V, due time.Time) {
 	s.keys.advance(now)
 	at := s.keys.distance(due)
@@ -116,8 +116,7 @@ func (s *Scheduler[K, V]) Set(now time.Time, key K, value V, due time.Time) {
 		e.value, e.due, e.attempt.pinned = value, at, true
 		e.attempt.off.Store(at > s.keys.now)
 	default:
-		e.value = value
-		s.keys.reconsider(e)
+		s.keys.change(e, func(v *V) { *v = value })
 		s.keys.place(e, at, false)
 	}
 }
@@ -155,19 +154,19 @@ func (s *Scheduler[K, V]) Start(now time.Time) (Task[K, V], bool) {
 	}, true
 }
 
-// Finish takes what came of a task. A second one for the same task changes nothing.
+// Finish takes what came of a task. A key that is Evicted or AlreadyGone is forgotten,
+// any other is tried again. A second one for the same task changes nothing.
 func (s *Scheduler[K, V]) Finish(now time.Time, task Task[K, V], report Report) {
 	s.keys.advance(now)
 	e := task.entry
-	if e == nil || e.attempt != task.attempt || !e.acts() {
+	if !s.keys.underWay(e, task.attempt) {
 		return
 	}
-	gone := e.gone()
 	if s.keys.finish(e, report) {
 		s.keys.place(e, e.due, false)
-	} else if !gone {
-		delete(s.keys.entries, e.key)
+		return
 	}
+	delete(s.keys.entries, e.key)
 }
 
 // Next returns when Start can next hand something out, and false when only a change
@@ -184,8 +183,8 @@ func (s *Scheduler[K, V]) Next(now time.Time) (time.Time, bool) {
 // Len returns how many keys wait or are acted on.
 func (s *Scheduler[K, V]) Len() int { return s.keys.pending }
 
-// All goes through the keys that wait, with their times, in no order. The scheduler
-// must not be changed before it ends.
+// All goes through the keys that wait or are acted on, with their times, in no order.
+// The scheduler must not be changed before it ends.
 func (s *Scheduler[K, V]) All() iter.Seq2[K, time.Time] {
 	return func(yield func(K, time.Time) bool) {
 		for e := range s.keys.all() {

@@ -34,7 +34,7 @@ type Config struct {
 	Budgets []Budget
 	// LowPriorityFirst makes pods that are due at the same time leave in the order of
 	// their priority, the lowest first. Else, and among equals, the order is that in
-	// which they got their deadlines.
+	// which they got a deadline; one whose deadline is moved keeps its place in it.
 	LowPriorityFirst bool
 }
 
@@ -118,14 +118,6 @@ type pod struct {
 	gone   bool // is terminating, or was found gone
 }
 
-// home is where a pod is, and what some configs want to know of it beside that. All
-// pods of a node have one home if the config asks for nothing.
-type home struct {
-	node     *node
-	shares   []string // of the budgets by pod
-	priority int32
-}
-
 // NewTracker returns a tracker that knows no node and no pod.
 func NewTracker(config Config, now time.Time) (*Tracker, error) {
 	if err := config.Validate(); err != nil {
@@ -144,21 +136,6 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 		t.pods.budgets.add(b.Name, t.shareOf(b), b.Limit, b.Burst)
 	}
 	return t, nil
-}
-
-// shareOf returns the function that names a pod's share of a budget.
-func (t *Tracker) shareOf(b Budget) func(*pod) string {
-	switch {
-	case b.ByPod != nil:
-		i := len(t.byPod)
-		t.byPod = append(t.byPod, b.ByPod)
-		return func(p *pod) string { return p.home.shares[i] }
-	case b.ByNode != nil:
-		i := len(t.byNode)
-		t.byNode = append(t.byNode, b.ByNode)
-		return func(p *pod) string { return p.home.node.shares[i] }
-	}
-	return nil
 }
 
 // Synced says that the nodes and pods that existed when we started have been
@@ -183,24 +160,6 @@ func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
 	}
 	n.taints = next
 	t.decideAll(now, n)
-}
-
-// share asks which shares of the budgets by node are those of a node.
-func (t *Tracker) share(n *node, observed *corev1.Node) {
-	if len(t.byNode) == 0 {
-		return
-	}
-	shares := make([]string, len(t.byNode))
-	for i, name := range t.byNode {
-		shares[i] = name(observed)
-	}
-	if slices.Equal(n.shares, shares) {
-		return
-	}
-	n.shares = shares
-	for _, e := range n.pods {
-		t.pods.reconsider(e)
-	}
 }
 
 // ForgetNode drops a node that was deleted. Its pods are not evicted for its
@@ -261,27 +220,6 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 	t.decide(now, e)
 }
 
-// settle finds out what the config wants to know of a pod beside the rest.
-func (t *Tracker) settle(e *entry[types.UID, pod], observed *corev1.Pod) {
-	if len(t.byPod) == 0 && !t.config.LowPriorityFirst {
-		return
-	}
-	next := home{node: e.value.home.node}
-	if observed.Spec.Priority != nil {
-		next.priority = *observed.Spec.Priority
-	}
-	for _, name := range t.byPod {
-		next.shares = append(next.shares, name(observed))
-	}
-	if now := e.value.home; now != &now.node.home && now.priority == next.priority && slices.Equal(now.shares, next.shares) {
-		return
-	}
-	if e.queued() {
-		t.pods.withdraw(e) // from where its old home has put it
-	}
-	e.value.home = &next
-}
-
 // ForgetPod drops a pod that was deleted.
 func (t *Tracker) ForgetPod(uid types.UID) {
 	if e, known := t.pods.find(uid); known {
@@ -313,7 +251,9 @@ func (t *Tracker) Hold(now time.Time, held func(*corev1.Taint) bool) {
 // [Budget]. For a budget that all pods share, share is ignored. It reports whether
 // there is a budget of that name. It never adds tokens: when a limit of zero, which
 // holds, is lifted, what has become due meanwhile leaves at the new rate and not at
-// once. So a zone's gate is a budget by node with zero for a zone that is down.
+// once, but for the tokens that were there when it was held. So a zone's gate is a budget
+// by node with zero for a zone that is down. A share that comes only later has the limit
+// then; it is kept until it is set to that of the budget.
 func (t *Tracker) SetLimit(now time.Time, budget, share string, limit rate.Limit) bool {
 	t.advance(now)
 	return t.pods.budgets.setLimit(t.pods.now, budget, share, limit)

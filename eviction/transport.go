@@ -6,8 +6,9 @@ import "net/http"
 // answers of another one. client-go tries a request again by itself, up to ten times,
 // as long as its answers have that header, and sleeps in between: a worker that evicts
 // would be of no use to other pods for as long. Without the header the answer comes
-// back at once, and the pod waits where a million can. The time that the API server
-// asks for is in the body too, and Delete and Evict heed it.
+// back at once, and the pod waits where a million can. If the answer is a Status the
+// time is in that too, and Delete and Evict heed it. That of flow control is plain text:
+// then the pod waits for as long as Config.Retry says.
 //
 // It is for rest.Config.Wrap, of the configuration of the client that evicts.
 func WithoutRetryAfter(transport http.RoundTripper) http.RoundTripper {
@@ -15,6 +16,9 @@ func WithoutRetryAfter(transport http.RoundTripper) http.RoundTripper {
 }
 
 type withoutRetryAfter struct{ http.RoundTripper }
+
+// WrappedRoundTripper lets client-go find the transport whose connections it closes.
+func (t withoutRetryAfter) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
 // RoundTrip is that of the other transport, but for the header of the answer.
 func (t withoutRetryAfter) RoundTrip(request *http.Request) (*http.Response, error) {

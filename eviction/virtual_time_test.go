@@ -95,6 +95,19 @@ func TestWorkSaysWhenItWasHandedOut(t *testing.T) {
 	}
 }
 
+// demand.md PRs #141311, #141742: upstream's metric of latency is a duration times 1e9,
+// which overflows after nine seconds. Here late is a time.Duration from the deadline to
+// when the work was handed out, also after hours.
+func TestLatencyIsADuration(t *testing.T) {
+	c := runningWith(t, eviction.Config{Budgets: []eviction.Budget{overall(0, 1)}}, newPod("p", tolerates("a:60")))
+	c.node(10, "n1", "a@10")
+	c.start(10_000)
+	c.SetLimit(at(10_871), "overall", "", 1)
+	work := c.start(10_871, "p")[0]
+	require.Equal(t, 3*time.Hour, work.At.Sub(work.Verdict.Due))
+	require.Equal(t, 10_800.0, work.At.Sub(work.Verdict.Due).Seconds())
+}
+
 // Work that was made by hand would set the condition to no time at all, and no
 // confirmation of it would ever find anything due.
 func TestWorkWithoutATimeIsRefused(t *testing.T) {

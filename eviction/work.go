@@ -69,6 +69,15 @@ func (w Work) Reconsider(live *corev1.Pod, on *corev1.Node, now time.Time) Verdi
 	return decideOn(taints, evicted, &view, w.config.Matcher).verdict(taints)
 }
 
+// since returns since when the pod should have left. That of a taint which it does not
+// tolerate is due when both have been seen, which is later after a restart.
+func (w Work) since() time.Time {
+	if w.Verdict.Reason != Untolerated {
+		return w.Verdict.Due
+	}
+	return earlier(w.Verdict.Due, later(w.Verdict.Taint.Start, w.pod.Arrived))
+}
+
 // gone reports whether a pod that was just read is another one than the work is
 // about, or on its way out already.
 func (w Work) gone(live *corev1.Pod) bool {
@@ -86,9 +95,10 @@ const (
 	// NotDue: a closer look found that the pod need not leave. It is looked at
 	// again soon, when the tracker has seen why.
 	NotDue
-	// Unmarked: the condition was taken back.
+	// Unmarked: the condition was taken back. For work that does not unmark it counts
+	// as Failed.
 	Unmarked
-	// Failed: it has to be tried again.
+	// Failed: it has to be tried again. So does what is none of these outcomes.
 	Failed
 	// Blocked: a PodDisruptionBudget does not allow it now. It is asked again, after a
 	// wait that grows. That is no failure, and does not count as a try.
@@ -102,6 +112,20 @@ func (o Outcome) String() string {
 		return fmt.Sprintf("Outcome(%d)", int(o))
 	}
 	return names[o]
+}
+
+// of returns the outcome as it counts for work that unmarks, or does not. One that
+// does not fit is no reason to forget the pod, nor to try at once and for ever.
+func (o Outcome) of(unmarks bool) Outcome {
+	switch o {
+	case Evicted, AlreadyGone, NotDue, Failed, Blocked:
+		return o
+	case Unmarked:
+		if unmarks {
+			return o
+		}
+	}
+	return Failed
 }
 
 // Report is what came of work, and why.
@@ -155,10 +179,10 @@ func (t *Tracker) Start(now time.Time) (Work, bool) {
 func (t *Tracker) Finish(now time.Time, work Work, report Report) {
 	now = t.advance(now)
 	e := work.entry
-	if e == nil || e.attempt != work.attempt || !e.acts() {
+	if !t.pods.underWay(e, work.attempt) {
 		return
 	}
-	if !e.attempt.pinned {
+	if !e.attempt.revived {
 		learn(e, report)
 	}
 	gone := e.gone()
@@ -174,7 +198,7 @@ func learn(e *entry[types.UID, pod], report Report) {
 	if report.Pod != nil && report.Pod.UID == e.key && !e.attempt.looked {
 		p.marked = Marked(report.Pod)
 	}
-	switch report.Outcome {
+	switch report.Outcome.of(e.attempt.free) {
 	case Evicted, AlreadyGone:
 		p.gone = true
 	case Unmarked:

@@ -2,6 +2,7 @@ package timedqueue
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -22,6 +23,26 @@ type Bucket struct {
 	burst   float64
 	tokens  float64
 	counted time.Duration // when tokens was counted
+	taken   uint64        // how many have been
+	peaks   []peak
+}
+
+// A peak is how full the bucket was when a token was taken: the number of that token,
+// and the tokens before it was taken. Kept are those that are higher than all later
+// ones, so they are in order of their numbers and, downwards, of their levels.
+type peak struct {
+	number uint64
+	level  float64
+}
+
+// mostPeaks bounds what is kept. Levels that fall a little with each token would make
+// more of them.
+const mostPeaks = 64
+
+// A Token is one that was taken from a bucket. The zero value is none.
+type Token struct {
+	bucket *Bucket
+	number uint64
 }
 
 // NewBucket returns a bucket that is full: it holds burst tokens, and one if burst
@@ -40,21 +61,58 @@ func (b *Bucket) Full(now time.Duration) bool {
 	return b.tokens >= b.burst
 }
 
-// Take spends one token.
-func (b *Bucket) Take(now time.Duration) bool {
+// Take spends one token, and reports whether there was one.
+func (b *Bucket) Take(now time.Duration) (Token, bool) {
 	if wait, ok := b.Until(now); !ok || wait > 0 {
-		return false
+		return Token{}, false
 	}
-	if b.limit != rate.Inf {
-		b.tokens--
+	if b.limit == rate.Inf {
+		return Token{}, true
 	}
-	return true
+	b.taken++
+	b.note(peak{b.taken, b.tokens})
+	b.tokens--
+	return Token{b, b.taken}, true
 }
 
-// GiveBack returns a token that was taken for nothing.
-func (b *Bucket) GiveBack(now time.Duration) {
+func (b *Bucket) note(p peak) {
+	for n := len(b.peaks); n > 0 && b.peaks[n-1].level <= p.level; n-- {
+		b.peaks = b.peaks[:n-1]
+	}
+	if len(b.peaks) == mostPeaks { // the first two become one that is as high as the first
+		b.peaks[1].level = b.peaks[0].level
+		b.peaks = slices.Delete(b.peaks, 0, 1)
+	}
+	b.peaks = append(b.peaks, p)
+}
+
+// GiveBack returns a token that was taken for nothing. To be called once at most.
+//
+// What is left then is as if it had never been taken. That may be less than a token
+// more: a bucket that was full since, or would have been with this one, has not earned
+// what it would have earned in its place. Without that, a token that comes back after
+// another was taken would let more through than the burst.
+func (t Token) GiveBack(now time.Duration) {
+	b := t.bucket
+	if b == nil {
+		return
+	}
 	b.earn(now)
-	b.tokens = min(b.tokens+1, b.burst)
+	after := slices.IndexFunc(b.peaks, func(p peak) bool { return p.number > t.number })
+	if after < 0 {
+		b.tokens = min(b.tokens+1, b.burst)
+		return
+	}
+	more := min(1, b.burst-b.peaks[after].level)
+	if more <= 0 {
+		return
+	}
+	b.tokens = min(b.tokens+more, b.burst)
+	later := slices.Clone(b.peaks[after:])
+	b.peaks = b.peaks[:after]
+	for _, p := range later {
+		b.note(peak{p.number, p.level + more})
+	}
 }
 
 // SetLimit changes the rate. Tokens earned until now stay, none are added.
@@ -83,6 +141,7 @@ func (b *Bucket) Until(now time.Duration) (time.Duration, bool) {
 }
 
 func (b *Bucket) earn(now time.Duration) {
+	now = max(now, b.counted)
 	earned := (now - b.counted).Seconds() * float64(b.limit)
 	b.tokens = min(b.tokens+earned, b.burst)
 	b.counted = now

@@ -231,6 +231,21 @@ func TestQ3ReturnedTokensNeverExceedBurst(t *testing.T) {
 	}
 }
 
+// A token that comes back when another was taken meanwhile is one that the bucket would
+// not have earned again if it had stayed: it was full. Noticed on a fault that the
+// simulator found (seed 513424), where two nodes of a zone were tainted in one moment.
+func TestQ3TokenThatComesBackLateLetsNoMoreThroughThanTheBurst(t *testing.T) {
+	q := newTestQueue(t, Config{Limit: 0.1})
+	for _, key := range []string{"a", "b", "c"} {
+		q.Add(key, 0, at(0))
+	}
+	a := mustStart(t, q, at(0), "a")
+	mustStart(t, q, at(10*time.Second), "b")
+	q.Finish(at(10*time.Second), a, Result{Outcome: Nothing})
+	mustHold(t, q, at(19999*time.Millisecond))
+	mustStart(t, q, at(20*time.Second), "c")
+}
+
 // An action that was started without a limit spent no token and has none to
 // give back.
 func TestQ3NothingGivesBackNoTokenThatItDidNotSpend(t *testing.T) {

@@ -76,7 +76,7 @@ type Item[K comparable, V any] struct {
 
 	start    uint64
 	sequence *uint64 // of the queue or group that handed it out
-	spent    bool    // a token, which can be given back
+	token    Token   // which can be given back
 }
 
 // New returns an empty queue. It holds its burst of tokens from now on.
@@ -204,7 +204,8 @@ func (q *Queue[K, V]) Start(now time.Time) (Item[K, V], bool) {
 	if len(q.waiting.places) == 0 || time.Duration(q.waiting.places[0].due) > q.now {
 		return Item[K, V]{}, false
 	}
-	if !q.bucket.Take(q.now) {
+	token, ok := q.bucket.Take(q.now)
+	if !ok {
 		return Item[K, V]{}, false
 	}
 	e := q.waiting.places[0].element
@@ -212,7 +213,7 @@ func (q *Queue[K, V]) Start(now time.Time) (Item[K, V], bool) {
 	*q.sequence++
 	e.start = *q.sequence
 	item := q.item(e)
-	item.spent = q.bucket.limit != rate.Inf
+	item.token = token
 	return item, true
 }
 
@@ -225,8 +226,8 @@ func (q *Queue[K, V]) Finish(now time.Time, item Item[K, V], result Result) {
 	}
 	q.advance(now)
 	e.start = 0
-	if result.Outcome == Nothing && item.spent {
-		q.bucket.GiveBack(q.now)
+	if result.Outcome == Nothing {
+		item.token.GiveBack(q.now)
 	}
 	switch {
 	case !e.member:

@@ -39,8 +39,8 @@ type refAction struct {
 	key     int
 	of      *refItem // that it was started for; it may have gone
 	moot    bool     // its result no longer matters to the item, which was rescheduled
-	free    bool     // it spent no token
 	payer   *refQueue
+	spent   *refTurn // nil if it spent no token
 	started Item[int, int]
 }
 
@@ -48,8 +48,15 @@ type refQueue struct {
 	name    int
 	limit   rate.Limit
 	tokens  int64 // of refToken units
-	counted time.Time
+	log     []*refTurn
 	retired bool
+}
+
+// refTurn is when the limit of a queue was set, or a token taken.
+type refTurn struct {
+	at    time.Time
+	limit rate.Limit // from then on
+	taken int64      // refToken or zero
 }
 
 // refToken is how many units are one token: a limit of 0.1 earns one unit a
@@ -62,23 +69,39 @@ func (r *reference) advance(now time.Time) {
 	}
 }
 
-// earn brings a queue's tokens up to now.
+// earn brings a queue's tokens up to now, by going through all that has happened.
 func (r *reference) earn(q *refQueue) {
-	elapsed := r.now.Sub(q.counted)
-	q.counted = r.now
-	full := int64(r.burst) * refToken
-	if q.limit == rate.Inf {
-		if elapsed > 0 {
-			q.tokens = full
+	q.tokens = int64(r.burst) * refToken
+	for i, turn := range q.log {
+		q.tokens -= turn.taken
+		until := r.now
+		if i+1 < len(q.log) {
+			until = q.log[i+1].at
 		}
-		return
+		q.tokens = r.earned(q.tokens, turn.limit, until.Sub(turn.at))
 	}
-	units := int64(float64(q.limit)*10 + 0.5)
+}
+
+func (r *reference) earned(tokens int64, limit rate.Limit, elapsed time.Duration) int64 {
+	full := int64(r.burst) * refToken
+	if limit == rate.Inf {
+		if elapsed > 0 {
+			return full
+		}
+		return tokens
+	}
+	units := int64(float64(limit)*10 + 0.5)
 	if units > 0 && int64(elapsed) > full/units {
-		q.tokens = full
-		return
+		return full
 	}
-	q.tokens = min(q.tokens+units*int64(elapsed), full)
+	return min(tokens+units*int64(elapsed), full)
+}
+
+// turn notes what happens to a queue's tokens.
+func (r *reference) turn(q *refQueue, taken int64) *refTurn {
+	turn := &refTurn{r.now, q.limit, taken}
+	q.log = append(q.log, turn)
+	return turn
 }
 
 func (r *reference) find(key int) *refItem {
@@ -107,7 +130,8 @@ func (r *reference) named(name int) *refQueue {
 			return q
 		}
 	}
-	q := &refQueue{name: name, limit: r.limit, tokens: int64(r.burst) * refToken, counted: r.now}
+	q := &refQueue{name: name, limit: r.limit}
+	r.turn(q, 0)
 	r.queues = append(r.queues, q)
 	return q
 }
@@ -182,8 +206,8 @@ func (r *reference) retire(name int) {
 func (r *reference) setLimit(now time.Time, queue int, limit rate.Limit) {
 	r.advance(now)
 	q := r.named(queue)
-	r.earn(q)
 	q.limit = limit
+	r.turn(q, 0)
 }
 
 // first returns a queue's first item of those that do not wait for an action.
@@ -260,11 +284,11 @@ func (r *reference) start(now time.Time, got Item[int, int], ok bool) error {
 	if got.Value != item.value || got.Tries != item.tries || near(item.due) && !got.Due.Equal(item.due) {
 		return fmt.Errorf("started %+v, want %+v", got, *item)
 	}
-	free := item.queue.limit == rate.Inf
-	if !free {
-		item.queue.tokens -= refToken
+	action := &refAction{key: item.key, of: item, payer: item.queue, started: got}
+	if item.queue.limit != rate.Inf {
+		action.spent = r.turn(item.queue, refToken)
 	}
-	r.actions = append(r.actions, &refAction{key: item.key, of: item, free: free, payer: item.queue, started: got})
+	r.actions = append(r.actions, action)
 	return nil
 }
 
@@ -276,9 +300,9 @@ func (r *reference) finish(now time.Time, started Item[int, int], result Result)
 	r.advance(now)
 	action := r.actions[i]
 	r.actions = slices.Delete(r.actions, i, i+1)
-	if result.Outcome == Nothing && !action.free {
-		r.earn(action.payer)
-		action.payer.tokens = min(action.payer.tokens+refToken, int64(r.burst)*refToken)
+	if result.Outcome == Nothing && action.spent != nil { // as if it had never been taken
+		payer := action.payer
+		payer.log = slices.DeleteFunc(payer.log, func(turn *refTurn) bool { return turn == action.spent })
 	}
 	item := action.of
 	if !slices.Contains(r.items, item) || action.moot {

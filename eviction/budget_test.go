@@ -1,0 +1,409 @@
+package eviction_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
+)
+
+func overall(limit rate.Limit, burst int) eviction.Budget {
+	return eviction.Budget{Name: "overall", Limit: limit, Burst: burst}
+}
+
+func perNamespace(limit rate.Limit, burst int) eviction.Budget {
+	return eviction.Budget{Name: "namespace", ByPod: func(pod *corev1.Pod) string { return pod.Namespace }, Limit: limit, Burst: burst}
+}
+
+func perNode(limit rate.Limit, burst int) eviction.Budget {
+	return eviction.Budget{Name: "node", ByNode: func(node *corev1.Node) string { return node.Name }, Limit: limit, Burst: burst}
+}
+
+func perZone(limit rate.Limit, burst int) eviction.Budget {
+	return eviction.Budget{Name: "zone", ByNode: func(node *corev1.Node) string { return node.Labels["zone"] }, Limit: limit, Burst: burst}
+}
+
+func budgets(all ...eviction.Budget) eviction.Config { return eviction.Config{Budgets: all} }
+
+func inNamespace(namespace string) podOption { return func(p *corev1.Pod) { p.Namespace = namespace } }
+
+func withPriority(priority int32) podOption {
+	return func(p *corev1.Pod) { p.Spec.Priority = &priority }
+}
+
+func inZone(name, zone string, taints ...string) *corev1.Node {
+	node := newNode(name, taints...)
+	node.Labels = map[string]string{"zone": zone}
+	return node
+}
+
+// demand.md, thundering herd: budgets overall, per node and per namespace, each of which
+// is heeded, and none of which holds up a pod that has nothing to do with it.
+func TestE8BudgetsLimitWhatTheyAreAboutAndNothingElse(t *testing.T) {
+	pods := []*corev1.Pod{
+		newPod("a1", inNamespace("a")), newPod("a2", inNamespace("a")), newPod("a3", inNamespace("a"), on("n2")),
+		newPod("b1", inNamespace("b")), newPod("b2", inNamespace("b"), on("n2")), newPod("c1", inNamespace("c"), on("n2")),
+	}
+	for name, test := range map[string]struct {
+		config eviction.Config
+		want   [][]string // at 10 s, 11 s, ...
+	}{
+		"none":          {eviction.Config{}, [][]string{{"a1", "a2", "b1", "a3", "b2", "c1"}}},
+		"overall":       {budgets(overall(1, 2)), [][]string{{"a1", "a2"}, {"b1"}, {"a3"}, {"b2"}, {"c1"}}},
+		"per namespace": {budgets(perNamespace(1, 1)), [][]string{{"a1", "b1", "c1"}, {"a2", "b2"}, {"a3"}}},
+		"per node":      {budgets(perNode(1, 1)), [][]string{{"a1", "a3"}, {"a2", "b2"}, {"b1", "c1"}}},
+		"both":          {budgets(perNode(1, 1), perNamespace(0.5, 1)), [][]string{{"a1", "b2"}, {"c1"}, {"a2"}, {"b1"}, {"a3"}}},
+		"no limit":      {budgets(perNode(rate.Inf, 1)), [][]string{{"a1", "a2", "b1", "a3", "b2", "c1"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := runningWith(t, test.config, pods...)
+			c.node(10, "n1", "x@10")
+			c.node(10, "n2", "x@10")
+			for i, want := range test.want {
+				now := 10 + float64(i)
+				for _, work := range c.start(now, want...) {
+					c.finish(now, work, eviction.Evicted)
+				}
+				if i+1 < len(test.want) && len(test.want[i+1]) > 0 {
+					next, ok := c.Next(at(now))
+					require.True(t, ok)
+					require.Equal(t, now+1, next.Sub(at(0)).Seconds())
+				}
+			}
+			c.idle(1000)
+		})
+	}
+}
+
+// E8: a zone's gate is shut, and opened at a rate. What became due meanwhile leaves at
+// that rate, and not at once.
+func TestE8ZoneGateReleasesWithoutABurst(t *testing.T) {
+	c := startUpWith(t, 0, budgets(perZone(rate.Inf, 1)))
+	c.ObserveNode(at(0), inZone("n1", "east"))
+	c.ObserveNode(at(0), inZone("n2", "west"))
+	for i := range 5 {
+		c.pod(0, newPod(fmt.Sprintf("e%d", i)))
+		c.pod(0, newPod(fmt.Sprintf("w%d", i), on("n2")))
+	}
+	c.Synced()
+	require.False(t, c.SetLimit(at(1), "rack", "east", 0), "there is no such budget")
+	require.True(t, c.SetLimit(at(1), "zone", "east", 0))
+	c.ObserveNode(at(10), inZone("n1", "east", "x@10"))
+	c.ObserveNode(at(10), inZone("n2", "west", "x@10"))
+	c.start(10, "w0", "w1", "w2", "w3", "w4")
+	c.start(1000)
+	_, ok := c.Next(at(1000))
+	require.False(t, ok, "only a change makes a difference")
+
+	require.True(t, c.SetLimit(at(1000), "zone", "east", 0.5))
+	c.start(1000, "e0") // the token that was stored when the gate was shut
+	for i := 1; i < 5; i++ {
+		c.startOne(1000+2*float64(i), fmt.Sprintf("e%d", i))
+	}
+}
+
+// A limit of its own that is the budget's is none, and one of a share that is not there
+// yet counts when it comes.
+func TestE8LimitOfAShareThatComesLater(t *testing.T) {
+	c := startUpWith(t, 0, budgets(perZone(rate.Inf, 1)))
+	c.SetLimit(at(0), "zone", "east", 0)
+	c.ObserveNode(at(1), inZone("n1", "east", "x@1"))
+	c.pod(1, newPod("p"))
+	c.pod(1, newPod("q"))
+	c.Synced()
+	c.start(5)
+	c.SetLimit(at(6), "zone", "east", rate.Inf)
+	c.start(6, "p", "q")
+}
+
+func TestE8OverallBudgetHolds(t *testing.T) {
+	c := runningWith(t, budgets(overall(0, 1)), newPod("p"), newPod("q"), newPod("m", marked, on("n2")))
+	c.node(10, "n1", "x@10")
+	c.start(100, "-m") // needs no token
+	_, ok := c.Next(at(100))
+	require.False(t, ok)
+	require.True(t, c.SetLimit(at(100), "overall", "whatever", 1))
+	c.start(100, "p")
+	c.startOne(101, "q")
+}
+
+// A pod that waits for a token of a zone goes to another when its node does: it waits
+// for that one then, and not for the first.
+func TestE8PodFollowsItsNodeToAnotherShare(t *testing.T) {
+	c := startUpWith(t, 0, budgets(perZone(1, 1)))
+	c.ObserveNode(at(0), inZone("n1", "east", "x@0"))
+	c.ObserveNode(at(0), inZone("n2", "west", "x@0"))
+	for _, name := range []string{"p", "q", "r"} {
+		c.pod(0, newPod(name))
+	}
+	c.pod(0, newPod("s", on("n2")))
+	c.Synced()
+	c.SetLimit(at(0), "zone", "east", 0)
+	c.SetLimit(at(0), "zone", "west", 0)
+	c.start(1)
+	c.ObserveNode(at(2), inZone("n1", "north", "x@0"))
+	c.start(2, "p")
+	c.ObserveNode(at(2), inZone("n1", "west", "x@0"))
+	c.start(100)
+	c.SetLimit(at(100), "zone", "north", 0)
+	c.SetLimit(at(100), "zone", "west", 1)
+	c.start(100, "q")
+	c.start(101, "r")
+	c.start(102, "s")
+}
+
+// So does one whose own share changes. It keeps its place, and what has come of it.
+func TestE8PodThatChangesItsShareKeepsItsPlaceAndItsTries(t *testing.T) {
+	team := eviction.Budget{Name: "team", ByPod: func(pod *corev1.Pod) string { return pod.Labels["team"] }, Limit: 1}
+	of := func(name, team string) *corev1.Pod {
+		pod := newPod(name)
+		pod.Labels = map[string]string{"team": team}
+		return pod
+	}
+	config := budgets(team)
+	config.Retry = twoSeconds.Retry
+	c := runningWith(t, config, of("p", "red"), of("q", "red"), of("r", "blue"), of("s", "blue"))
+	c.SetLimit(at(0), "team", "red", 0)
+	c.node(10, "n1", "x@10")
+	c.finish(10, c.start(10, "r")[0], eviction.Failed)
+	c.SetLimit(at(10), "team", "blue", 0)
+	c.start(20) // all wait for a token
+	c.pod(20, of("q", "green"))
+	require.Zero(t, c.start(20, "q")[0].Tries)
+	c.pod(21, of("r", "green"))
+	c.pod(21, of("p", "green"))
+	require.Zero(t, c.start(21, "p")[0].Tries, "it is due since 10 s")
+	require.Equal(t, 1, c.start(22, "r")[0].Tries, "it is to be tried again since 12 s")
+	c.pod(23, of("s", "green"))
+	c.start(23, "s")
+
+	c.finish(23, c.work("r"), eviction.Failed)
+	c.pod(24, of("r", "white"))
+	require.Equal(t, 2, c.startOne(25, "r").Tries, "and waits for no less")
+}
+
+// E8: those of low priority first, if that is asked for, among what is due together.
+func TestE8LowPriorityFirst(t *testing.T) {
+	pods := []*corev1.Pod{
+		newPod("high", withPriority(1000)), newPod("none"), newPod("low", withPriority(-5)),
+		newPod("high2", withPriority(1000)), newPod("none2"), newPod("earlier", withPriority(2000)),
+	}
+	for _, pod := range pods {
+		pod.Spec.Tolerations = tolerationList("a")
+	}
+	pods[5].Spec.Tolerations = tolerationList("a:1")
+	c := runningWith(t, eviction.Config{}, pods...)
+	c.node(1, "n1", "a@1")
+	c.node(10, "n1", "a@1", "b@10")
+	c.start(10, "earlier", "high", "none", "low", "high2", "none2")
+
+	c = runningWith(t, eviction.Config{LowPriorityFirst: true}, pods...)
+	c.node(1, "n1", "a@1")
+	c.node(10, "n1", "a@1", "b@10")
+	c.start(10, "earlier", "low", "none", "none2", "high", "high2")
+
+	c = runningWith(t, eviction.Config{LowPriorityFirst: true, Budgets: []eviction.Budget{perNode(1, 1)}}, pods...)
+	c.node(1, "n1", "a@1")
+	c.node(2, "n1", "a@1", "b@2")
+	c.start(2, "low")
+	for i, name := range []string{"none", "none2", "high", "high2", "earlier"} {
+		c.startOne(3+float64(i), name)
+	}
+}
+
+// What an attempt costs is what it has done to the API server: one that has found
+// nothing to do, or that was refused by a PodDisruptionBudget, has its token back.
+func TestE8OnlyWhatCountsUsesATokenUp(t *testing.T) {
+	for outcome, used := range map[eviction.Outcome]bool{
+		eviction.Evicted: true, eviction.Failed: true, 99: true,
+		eviction.AlreadyGone: false, eviction.NotDue: false, eviction.Blocked: false,
+	} {
+		c := runningWith(t, budgets(overall(0.5, 1), perNode(0.5, 1)), newPod("p"), newPod("q"))
+		c.node(10, "n1", "x@10")
+		c.finish(10, c.start(10, "p")[0], outcome)
+		if used {
+			c.startOne(12, "q")
+			continue
+		}
+		c.start(10, "q")
+	}
+}
+
+// What waits for a token is not forgotten when it changes, and does not wait for one
+// that it does not need.
+func TestE8WhatWaitsForATokenCanChange(t *testing.T) {
+	wait := func(t *testing.T) cluster {
+		c := runningWith(t, budgets(perNode(0.1, 1)), newPod("first"), newPod("p"), newPod("q"))
+		c.node(10, "n1", "x@10")
+		c.start(10, "first")
+		require.Equal(t, 3, c.Waiting())
+		return c
+	}
+	t.Run("forgotten", func(t *testing.T) {
+		c := wait(t)
+		c.ForgetPod("p")
+		require.Equal(t, 2, c.Waiting())
+		c.startOne(20, "q")
+	})
+	t.Run("tolerant", func(t *testing.T) {
+		c := wait(t)
+		c.pod(11, newPod("p", tolerates("x")))
+		require.Equal(t, 2, c.Waiting())
+		c.startOne(20, "q")
+	})
+	t.Run("tolerant for a while", func(t *testing.T) {
+		c := wait(t)
+		c.pod(11, newPod("p", tolerates("x:60")))
+		require.Equal(t, 3, c.Waiting())
+		c.startOne(20, "q")
+		c.startOne(71, "p")
+	})
+	t.Run("to be unmarked", func(t *testing.T) {
+		c := wait(t)
+		c.pod(11, newPod("p", marked, tolerates("x")))
+		require.Equal(t, 3, c.Waiting())
+		c.start(11, "-p")
+	})
+	t.Run("looked at again", func(t *testing.T) {
+		c := wait(t)
+		c.pod(11, newPod("q"))
+		c.pod(11, newPod("p"))
+		c.startOne(20, "p")
+		c.startOne(30, "q")
+	})
+	t.Run("untainted", func(t *testing.T) {
+		c := wait(t)
+		c.node(11, "n1")
+		c.start(11)
+		require.Equal(t, 1, c.Waiting())
+	})
+}
+
+// Many shares come and go. One that nobody needs is forgotten, but not what it has
+// spent: it would have a whole burst again.
+func TestE8ShareThatHasSpentItsTokensIsNotForgotten(t *testing.T) {
+	w := newWorkloads(t, eviction.SchedulerConfig[workload]{Budgets: []eviction.BudgetOf[workload]{byCluster(0.001, 2)}})
+	for round := range 2 {
+		for i := range 500 {
+			cluster := fmt.Sprintf("c%d", i)
+			key := fmt.Sprintf("%s-%d", cluster, round)
+			w.Set(at(1), key, workload{cluster: cluster}, at(1))
+			w.finish(1, w.start(1, key)[0], eviction.Evicted)
+		}
+	}
+	w.Set(at(2), "a third", workload{cluster: "c0"}, at(1))
+	w.start(2)
+}
+
+func TestE8SharesThatNobodyNeedsUseNoMemory(t *testing.T) {
+	w := newWorkloads(t, eviction.SchedulerConfig[workload]{Budgets: []eviction.BudgetOf[workload]{byCluster(100, 1), byTeam(100, 1)}})
+	churn := func(from, to int) {
+		for i := from; i < to; i++ {
+			now, name := float64(i)/10, fmt.Sprintf("c%d", i)
+			w.Set(at(now), name, workload{cluster: name, team: name}, at(now))
+			w.finish(now, w.start(now, name)[0], eviction.Evicted)
+		}
+	}
+	churn(0, 1000)
+	before := heapInUse()
+	churn(1000, 20_000)
+	require.Less(t, heapInUse()-before, 200_000, "bytes after 19,000 more shares")
+	w.start(1e6)
+}
+
+// Seeing it: who leaves when, why, and what holds it up.
+func TestPendingTellsWhoLeavesWhenAndWhy(t *testing.T) {
+	c := runningWith(t, eviction.Config{Retry: twoSeconds.Retry, Budgets: []eviction.Budget{overall(0.01, 2), perNamespace(0.001, 1)}},
+		newPod("acting", inNamespace("a")), newPod("no token", inNamespace("a")), newPod("none at all", inNamespace("b")),
+		newPod("failed", inNamespace("c")), newPod("later", tolerates("x:60")), newPod("stays", tolerates("x")),
+		newPod("mark", marked, on("n2")))
+	c.node(10, "n1", "x@10")
+	works := c.start(10, "-mark", "acting", "none at all")
+	c.finish(10, works[2], eviction.Blocked)
+	c.start(10, "failed")
+	c.finish(10, c.work("failed"), eviction.Failed)
+	c.start(12)
+	type told struct {
+		reason eviction.Reason
+		at     float64
+		tries  int
+		budget string
+		acting bool
+		node   string
+	}
+	got := map[string]told{}
+	for p := range c.Pending() {
+		seconds := math.Inf(1)
+		if !p.At.IsZero() {
+			seconds = p.At.Sub(at(0)).Seconds()
+		}
+		got[p.Pod.Name] = told{p.Verdict.Reason, seconds, p.Tries, p.Budget, p.Acting, p.Node}
+	}
+	never := math.Inf(1)
+	require.Equal(t, map[string]told{
+		"acting":      {eviction.Untolerated, never, 0, "", true, "n1"},
+		"no token":    {eviction.Untolerated, 10, 0, "namespace", false, "n1"},
+		"none at all": {eviction.Untolerated, 12, 0, "overall", false, "n1"},
+		"failed":      {eviction.Untolerated, 12, 1, "overall", false, "n1"},
+		"later":       {eviction.TolerationEnds, 71, 0, "", false, "n1"},
+		"mark":        {eviction.NoTaints, never, 0, "", true, "n2"},
+	}, got)
+	require.Equal(t, len(got), c.Waiting())
+	for range c.Pending() {
+		break // is heeded
+	}
+
+	pods, oldest := c.Overdue(at(70))
+	require.Equal(t, 4, pods)
+	require.Equal(t, at(10), oldest)
+	pods, _ = c.Overdue(at(71))
+	require.Equal(t, 5, pods)
+}
+
+func TestOverdueOfNothingIsNothing(t *testing.T) {
+	c := running(t, newPod("p", tolerates("x:60")))
+	c.node(10, "n1", "x@10")
+	pods, oldest := c.Overdue(at(70))
+	require.Zero(t, pods)
+	require.Zero(t, oldest)
+}
+
+func TestE8BudgetsAreChecked(t *testing.T) {
+	both := perNode(1, 1)
+	both.ByPod = perNamespace(1, 1).ByPod
+	for message, budgets := range map[string][]eviction.Budget{
+		"a budget has no name":                    {{Limit: 1}},
+		`budget "node" has both ByPod and ByNode`: {both},
+		`budget "overall": Limit is -1`:           {overall(-1, 1)},
+		`budget "overall": Limit is NaN`:          {overall(rate.Limit(math.NaN()), 1)},
+		`budget "overall": Burst is -1`:           {overall(1, -1)},
+		`two budgets are named "node"`:            {perNode(1, 1), perNode(1, 1)},
+	} {
+		_, err := eviction.NewTracker(eviction.Config{Budgets: budgets}, at(0))
+		require.ErrorIs(t, err, eviction.ErrInvalidConfig)
+		require.ErrorContains(t, err, message)
+	}
+}
+
+// A program that starts anew with another tracker may still get results of the old one.
+func TestE4WorkOfAnotherTrackerChangesNothing(t *testing.T) {
+	old, c := runningWith(t, twoSeconds, newPod("p")), runningWith(t, twoSeconds, newPod("p"))
+	for _, tracker := range []cluster{old, c} {
+		tracker.node(10, "n1", "x@10")
+	}
+	work := old.start(10, "p")[0]
+	c.finish(11, work, eviction.Evicted)
+	require.Equal(t, 1, c.Waiting())
+	mine := c.start(11, "p")[0]
+	c.finish(11, work, eviction.Evicted)
+	c.start(11)
+	c.Finish(at(11), mine, eviction.Report{Outcome: eviction.Failed, Err: errors.New("no"), Wait: time.Minute})
+	c.startOne(71, "p")
+}

@@ -1,0 +1,159 @@
+package eviction_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// What is evicted need not be a pod. A federation moves workloads away from a cluster
+// that does not answer: each when its grace ends, no more than one a second of a team,
+// and again until the other clusters have taken it.
+func ExampleScheduler() {
+	type binding struct{ team, cluster string }
+	noon := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	clock := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
+
+	scheduler, err := eviction.NewScheduler[string](eviction.SchedulerConfig[binding]{
+		Budgets: []eviction.BudgetOf[binding]{{Name: "team", Of: func(b binding) string { return b.team }, Limit: 1}},
+		Retry:   timedqueue.Backoff{First: 5 * time.Second},
+	}, noon)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	scheduler.Set(noon, "shop/web", binding{"shop", "member-1"}, clock(30))
+	scheduler.Set(noon, "shop/cart", binding{"shop", "member-1"}, clock(30))
+	scheduler.Set(noon, "mail/inbox", binding{"mail", "member-1"}, clock(30))
+	scheduler.Set(noon, "mail/spam", binding{"mail", "member-1"}, clock(300))
+	scheduler.Remove("mail/spam") // it tolerates the cluster's taint by now
+
+	full := true // the other clusters have no room yet
+	for now, ok := scheduler.Next(noon); ok; now, ok = scheduler.Next(now) {
+		task, started := scheduler.Start(now)
+		if !started {
+			continue
+		}
+		report := eviction.Report{Outcome: eviction.Evicted}
+		if task.Key == "shop/web" && full {
+			report, full = eviction.Report{Outcome: eviction.Failed}, false
+		}
+		fmt.Println(now.Format(time.TimeOnly), task.Key, "from", task.Value.cluster+":", report.Outcome)
+		scheduler.Finish(now, task, report)
+	}
+	fmt.Println("left:", scheduler.Len())
+	// Output:
+	// 12:00:30 shop/web from member-1: Failed
+	// 12:00:30 mail/inbox from member-1: Evicted
+	// 12:00:31 shop/cart from member-1: Evicted
+	// 12:00:35 shop/web from member-1: Evicted
+	// left: 0
+}
+
+// A zone's gate: two zones with a budget by node. One of them is found to be down, and
+// is shut; when it is opened again its pods leave one every ten seconds, and not all that
+// became due meanwhile at once.
+func ExampleBudget() {
+	noon := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	clock := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
+	tracker, err := eviction.NewTracker(eviction.Config{Budgets: []eviction.Budget{{
+		Name:   "zone",
+		ByNode: func(node *corev1.Node) string { return node.Labels[corev1.LabelTopologyZone] },
+		Limit:  0.1, // pods a second
+	}}}, noon)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, zone := range []string{"east", "west"} {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: "node-" + zone, UID: types.UID(zone), Labels: map[string]string{corev1.LabelTopologyZone: zone},
+		}}
+		node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
+		tracker.ObserveNode(noon, node)
+		for i := range 3 {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("%s-%d", zone, i)}}
+			pod.UID, pod.Spec.NodeName = types.UID(pod.Name), node.Name
+			tracker.ObservePod(noon, pod)
+		}
+	}
+	tracker.Synced()
+
+	drain := func(now time.Time) {
+		for work, ok := tracker.Start(now); ok; work, ok = tracker.Start(now) {
+			fmt.Println(now.Format(time.TimeOnly), work.Pod.Name)
+			tracker.Finish(now, work, eviction.Report{Outcome: eviction.Evicted})
+		}
+	}
+	tracker.SetLimit(clock(0), "zone", "west", 0)
+	for seconds := 0; seconds < 60; seconds += 10 {
+		drain(clock(seconds))
+	}
+	pods, since := tracker.Overdue(clock(60))
+	fmt.Println(pods, "are overdue since", since.Format(time.TimeOnly))
+	for pending := range tracker.Pending() {
+		if pending.Pod.Name == "west-2" {
+			fmt.Println("west-2 is held up by the budget", pending.Budget)
+		}
+	}
+	tracker.SetLimit(clock(60), "zone", "west", 0.1)
+	for seconds := 60; seconds < 120; seconds += 10 {
+		drain(clock(seconds))
+	}
+	// Output:
+	// 12:00:00 east-0
+	// 12:00:10 east-1
+	// 12:00:20 east-2
+	// 3 are overdue since 12:00:00
+	// west-2 is held up by the budget zone
+	// 12:01:00 west-0
+	// 12:01:10 west-1
+	// 12:01:20 west-2
+}
+
+// Evict for half an hour, which a PodDisruptionBudget may refuse, and delete then. Here
+// the actions only tell; they would be those of NewEvict and NewDelete.
+func ExampleEscalate() {
+	noon := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	tracker, err := eviction.NewTracker(eviction.Config{
+		Retry: timedqueue.Backoff{First: 10 * time.Minute, Max: 10 * time.Minute},
+	}, noon)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "node-1-uid"}}
+	node.Spec.Taints = []corev1.Taint{{Key: "broken", Effect: corev1.TaintEffectNoExecute}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0", UID: "web-0-uid"}}
+	pod.Spec.NodeName = node.Name
+	tracker.ObserveNode(noon, node)
+	tracker.ObservePod(noon, pod)
+	tracker.Synced()
+
+	evict := func(_ context.Context, work eviction.Work) eviction.Report {
+		fmt.Println(work.At.Format(time.TimeOnly), "evict", work.Pod, "- its budget says no")
+		return eviction.Report{Outcome: eviction.Blocked}
+	}
+	deletion := func(_ context.Context, work eviction.Work) eviction.Report {
+		fmt.Println(work.At.Format(time.TimeOnly), "delete", work.Pod)
+		return eviction.Report{Outcome: eviction.Evicted}
+	}
+	act := eviction.Escalate(evict, deletion, 30*time.Minute)
+	for now, ok := tracker.Next(noon); ok; now, ok = tracker.Next(now) {
+		if work, started := tracker.Start(now); started {
+			tracker.Finish(now, work, act(context.Background(), work))
+		}
+	}
+	// Output:
+	// 12:00:00 evict default/web-0 - its budget says no
+	// 12:10:00 evict default/web-0 - its budget says no
+	// 12:20:00 evict default/web-0 - its budget says no
+	// 12:30:00 delete default/web-0
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package eviction_test
+
+const raceDetector = true
