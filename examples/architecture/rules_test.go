@@ -34,7 +34,7 @@ var edgeFiles = map[string]string{
 // wait, and start no goroutine, so that a simulator can drive them in virtual
 // time. Each is a file of edgeFiles, or a folder of a program.
 var timelessEdges = []string{
-	"eviction/action.go", "eviction/calledoff.go", "eviction/client.go",
+	"eviction/action.go", "eviction/client.go",
 	"eviction/delete.go", "eviction/evict.go", "examples/nodelifecycle/edge",
 	// And the simulator itself, whose runs have to be the same each time. Of the
 	// simulation two files are left out: one forges the readings of clocks, one
