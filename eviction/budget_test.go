@@ -367,6 +367,37 @@ func TestPendingTellsWhoLeavesWhenAndWhy(t *testing.T) {
 	require.Equal(t, 5, pods)
 }
 
+// A zone of a million pods is due at once, and its budget lets one go. Nobody may wait
+// for the tracker's lock until all others have been put aside.
+func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
+	const pods = 25_000
+	c := runningWith(t, budgets(perNamespace(0.001, 1)))
+	for i := range pods {
+		c.pod(1, newPod(fmt.Sprint("p", i), inNamespace("crowd")))
+	}
+	c.pod(1, newPod("other", inNamespace("alone")))
+	c.node(10, "n1", "x@10")
+	first, ok := c.Start(at(10))
+	require.True(t, ok)
+	require.Equal(t, "p0", first.Pod.Name)
+	starts := 0
+	for ; ; starts++ {
+		work, ok := c.Start(at(10))
+		if ok {
+			require.Equal(t, "other", work.Pod.Name, "nobody holds it up")
+			break
+		}
+		next, ok := c.Next(at(10))
+		require.True(t, ok)
+		require.False(t, next.After(at(10)), "there is more to look at")
+	}
+	require.Equal(t, 2, starts)
+	c.start(10)
+	next, ok := c.Next(at(10))
+	require.True(t, ok)
+	require.Equal(t, at(1010), next)
+}
+
 func TestOverdueOfNothingIsNothing(t *testing.T) {
 	c := running(t, newPod("p", tolerates("x:60")))
 	c.node(10, "n1", "x@10")

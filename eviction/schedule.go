@@ -242,10 +242,12 @@ func (s *schedule[K, V]) take(e *entry[K, V]) {
 }
 
 // start hands out an entry whose time has come and for which there are tokens, and
-// uses those up.
+// uses those up. When very many come due together for which there are none, it parks
+// some of them and returns; next says now then. The caller holds a lock, which others
+// want in between.
 func (s *schedule[K, V]) start() (*entry[K, V], bool) {
 	s.budgets.open(s.now)
-	for {
+	for range mostMoves {
 		e := s.candidate()
 		if e == nil {
 			return nil, false
@@ -264,7 +266,11 @@ func (s *schedule[K, V]) start() (*entry[K, V], bool) {
 		s.begin(e)
 		return e, true
 	}
+	return nil, false
 }
+
+// mostMoves are some ten milliseconds.
+const mostMoves = 10_000
 
 // candidate returns the entry that would go next, if it has its tokens.
 func (s *schedule[K, V]) candidate() *entry[K, V] {

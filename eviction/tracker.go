@@ -75,7 +75,8 @@ func KeyOf(pod *corev1.Pod) Key { return Key{pod.Namespace, pod.Name, pod.UID} }
 // what is held decides anew when the pods that it concerns must leave. A
 // [timedqueue.Dispatcher] can drive it.
 //
-// A change of a node costs its pods, a change of a pod O(log n). A pod costs about
+// A change of a node costs its pods, a change of a pod O(log n), and Start too; see
+// [Budget] for what budgets cost. A pod costs about
 // 200 bytes beside the strings and tolerations of its object, whether it has a
 // deadline or not; there is no timer or goroutine. A Tracker is not safe for
 // concurrent use.

@@ -142,7 +142,9 @@ type Report struct {
 }
 
 // Start hands out one thing to do now. What it hands out was decided from the
-// newest view that the tracker has.
+// newest view that the tracker has. When thousands of pods have to be put where they
+// wait for a budget, it may return none though there is one; Next says now then, and
+// the next Start goes on.
 func (t *Tracker) Start(now time.Time) (Work, bool) {
 	if !t.synced {
 		return Work{}, false

@@ -21,6 +21,7 @@ func patched() scenario {
 	return scenario{
 		Name:  "patched",
 		Title: "another client patches the same pods all the time",
+		Ours:  []string{"--confirm"}, // where what was confirmed has always changed
 		Late:  10 * time.Second,
 		Act: func(ctx context.Context, c *cluster, _ *controller) error {
 			nodes, err := c.addNodes(ctx, "tainted", 4)
