@@ -46,26 +46,31 @@ func (c client) prepare(ctx context.Context, work *Work) (look, Report, bool) {
 // look reads pod and node and decides again. If the eviction is still to be done, it
 // brings the work up to date, else it returns what to report.
 func (c client) look(ctx context.Context, work *Work) (look, Report, bool) {
-	pod, err := c.pods(work.Pod.Namespace).Get(ctx, work.Pod.Name, metav1.GetOptions{})
-	if err != nil {
-		return look{}, c.failure(ctx, *work, fmt.Errorf("read pod %s to confirm its eviction: %w", work.Pod, err)), false
-	}
-	if work.gone(pod) {
-		return look{}, Report{Outcome: AlreadyGone}, false
+	var seen look
+	if report, ok := c.readPod(ctx, work, &seen); !ok {
+		return look{}, report, false
 	}
 	node, err := c.nodes.Get(ctx, work.Node, metav1.GetOptions{})
 	if err != nil && !saysGone(err) {
 		return look{}, c.failure(ctx, *work, fmt.Errorf("read node %s to confirm the eviction of pod %s: %w", work.Node, work.Pod, err)), false
 	}
-	if err != nil {
-		node = nil // a pod of a node that is gone is not ours to evict
+	if err == nil { // a pod of a node that is gone is not ours to evict
+		seen.node = node
 	}
-	seen := look{pod, node}
 	report, ok := seen.decide(work)
-	if ok && work.CalledOff() { // while the API server took its time
-		return look{}, Report{Outcome: NotDue}, false
-	}
 	return seen, report, ok
+}
+
+func (c client) readPod(ctx context.Context, work *Work, seen *look) (Report, bool) {
+	pod, err := c.pods(work.Pod.Namespace).Get(ctx, work.Pod.Name, metav1.GetOptions{})
+	if err != nil {
+		return c.failure(ctx, *work, fmt.Errorf("read pod %s to confirm its eviction: %w", work.Pod, err)), false
+	}
+	if work.gone(pod) {
+		return Report{Outcome: AlreadyGone}, false
+	}
+	seen.pod = pod
+	return Report{}, true
 }
 
 // decide decides again, from what was seen.
@@ -78,7 +83,7 @@ func (c client) look(ctx context.Context, work *Work) (look, Report, bool) {
 // have been set, or that counts by a monotonic reading which the others lack.
 func (l *look) decide(work *Work) (Report, bool) {
 	verdict := work.Reconsider(l.pod, l.node, work.At)
-	if !verdict.DueAt(work.At) {
+	if !verdict.DueAt(work.At) || work.CalledOff() { // while the API server took its time
 		return Report{Outcome: NotDue}, false
 	}
 	work.Verdict, work.Marked, work.Generation = verdict, Marked(l.pod), l.pod.Generation
@@ -95,27 +100,36 @@ func (l *look) preconditions(work *Work) *metav1.Preconditions {
 }
 
 // insist evicts a pod as it was seen. One that somebody else writes to all the time has
-// changed since then more often than not: it is looked at again at once. A wait would
-// not make it hold still, and would grow.
+// changed since then more often than not: it is read again at once, and alone, so that
+// it is as short ago as can be. A wait would not make it hold still, and would grow.
 func (c client) insist(ctx context.Context, work *Work, seen *look, evict func(*metav1.Preconditions) error) Report {
 	for looks := 0; ; looks++ {
 		err := evict(seen.preconditions(work))
 		switch {
 		case err == nil:
 			return Report{Outcome: Evicted}
-		case seen.pod == nil || looks == mostLooks || CauseOf(err) != CauseConflict:
+		case seen.pod == nil || CauseOf(err) != CauseConflict:
 			return c.failure(ctx, *work, err)
-		}
-		next, report, ok := c.look(ctx, work)
-		if !ok {
+		case looks == mostLooks:
+			report := c.failure(ctx, *work, err)
+			report.Wait = turn
 			return report
 		}
-		*seen = next
+		if report, ok := c.readPod(ctx, work, seen); !ok {
+			return report
+		}
+		if report, ok := seen.decide(work); !ok {
+			return report
+		}
 	}
 }
 
-// mostLooks is how often a pod is looked at again before others have their turn.
-const mostLooks = 10
+// mostLooks is how often a pod is looked at again before others have their turn, and
+// turn how long that is.
+const (
+	mostLooks = 10
+	turn      = time.Second
+)
 
 // unmark takes the condition back. What it would overwrite is read first: another
 // manager, the scheduler's preemption say, may be evicting the pod by now, and
