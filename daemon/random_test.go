@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -130,12 +131,7 @@ func slow(template *corev1.PodTemplateSpec, node *corev1.Node) daemon.Verdict {
 	}
 	untolerated := func(effects ...corev1.TaintEffect) *corev1.Taint {
 		taint, found := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, daemon.Tolerations(spec), func(t *corev1.Taint) bool {
-			for _, effect := range effects {
-				if t.Effect == effect {
-					return true
-				}
-			}
-			return false
+			return slices.Contains(effects, t.Effect)
 		}, false)
 		if !found {
 			return nil

@@ -93,7 +93,7 @@ func intolerant(n int) []*corev1.Pod {
 }
 
 // Upstream: TimedWorkerQueue.AddWork with a time that comes for all together.
-func herdUpstream(tb testing.TB, pending int) work {
+func herdUpstream(_ testing.TB, pending int) work {
 	var h *herd
 	return work{
 		op: func() {
