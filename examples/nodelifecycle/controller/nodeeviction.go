@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,15 +76,24 @@ func (c *Controller) evictNodes(now time.Time) {
 		if !ok {
 			return
 		}
-		before := c.evictions.Waiting()
 		c.nodes[item.Key].evicted = true
 		c.evictions.EvictNode(now, item.Key)
-		outcome := timedqueue.Done
-		if c.evictions.Waiting() == before {
-			outcome = timedqueue.Nothing // it has no pods: the next node need not wait
+		outcome := timedqueue.Nothing // it has no pods that leave for it: the next node need not wait
+		if c.empties(item.Key) {
+			outcome = timedqueue.Done
 		}
 		c.releases.Finish(now, item, timedqueue.Result{Outcome: outcome})
 	}
+}
+
+// empties reports whether pods leave a node because it is evicted. Some may wait for the
+// end of a toleration already and leave earlier now, so it does not do to count who
+// waits.
+func (c *Controller) empties(node string) bool {
+	return slices.ContainsFunc(c.podsOn[node], func(p *pod) bool {
+		verdict, known := c.evictions.Verdict(p.object.UID)
+		return known && verdict.Reason == eviction.NodeEvicted
+	})
 }
 
 // spare takes back that a node is evicted.

@@ -151,6 +151,30 @@ func TestE9NodesGoAtTheRateOfTheirZone(t *testing.T) {
 	require.Equal(t, map[string]time.Duration{"web-a-000": timeout, "web-a-002": timeout + 10*time.Second}, w.evicted(ill))
 }
 
+// E9: a node whose pods wait for the end of a toleration uses a token too: they leave
+// earlier for it. Found by the simulation: it was compared how many pods wait.
+func TestE9PodsThatWouldLeaveLaterAnywayUseAToken(t *testing.T) {
+	w := byNode(t, "a", "b")
+	ill := w.now
+	for _, name := range []string{"a-000", "a-001", "a-002"} {
+		node := w.nodes[name].DeepCopy()
+		node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute, TimeAdded: new(metav1.NewTime(w.now))}}
+		w.setNode(node)
+		w.addPod("patient-"+name, name, tolerate(600), corev1.Toleration{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(600))})
+		for _, pod := range w.sortedPods() {
+			if pod.Spec.NodeName == name && pod.Name != "patient-"+name {
+				w.deletePod(pod.UID)
+			}
+		}
+		w.silent[name] = true
+		w.report(name, corev1.ConditionFalse)
+	}
+	w.advance(timeout + time.Minute)
+	require.Equal(t, map[string]time.Duration{
+		"patient-a-000": timeout, "patient-a-001": timeout + 10*time.Second, "patient-a-002": timeout + 20*time.Second,
+	}, w.evicted(ill))
+}
+
 // A restart does not begin the timeout anew, nor end it early.
 func TestE9RestartKeepsTheTimeout(t *testing.T) {
 	w := byNode(t, "a", "b")

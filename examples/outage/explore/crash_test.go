@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -51,31 +52,47 @@ func (c *crasher) at(moment string, call *model.Call) {
 	})
 }
 
+var (
+	oneDies = []scenario.Step{
+		{At: minutes(2), For: minutes(6), Silence: &scenario.Nodes{Names: []string{"a-0"}}},
+	}
+	allDie = []scenario.Step{
+		{At: minutes(2), Silence: &scenario.Nodes{Names: []string{"b-1"}}, For: minutes(8)},
+		{At: minutes(4), For: minutes(3), Silence: &scenario.Nodes{All: true}},
+	}
+	// drain empties a node while another is not ready.
+	drain = []scenario.Step{
+		{At: minutes(2), For: minutes(5), NotReady: &scenario.Nodes{Names: []string{"a-1"}}},
+		{At: minutes(3), For: minutes(4), Taint: &scenario.Taint{Nodes: scenario.Nodes{Names: []string{"b-0"}}, Key: "maintenance", Effect: "NoExecute"}},
+		{At: minutes(3), For: minutes(4), Cordon: &scenario.Nodes{Names: []string{"b-0"}}},
+	}
+)
+
 // A crash between any two steps, with a restart, breaks nothing: for each call of a
 // run there is one in which the process dies just before it arrives, one just after it
 // was dealt with, and one just after the answer.
 func TestCrashAtAnyStepBreaksNothing(t *testing.T) {
-	for name, script := range map[string][]scenario.Step{
-		"a node dies and comes back": {
-			{At: minutes(2), For: minutes(6), Silence: &scenario.Nodes{Names: []string{"a-0"}}},
-		},
-		"all nodes die and come back": {
-			{At: minutes(2), Silence: &scenario.Nodes{Names: []string{"b-1"}}, For: minutes(8)},
-			{At: minutes(4), For: minutes(3), Silence: &scenario.Nodes{All: true}},
-		},
-		"an administrator drains a node while another is not ready": {
-			{At: minutes(2), For: minutes(5), NotReady: &scenario.Nodes{Names: []string{"a-1"}}},
-			{At: minutes(3), For: minutes(4), Taint: &scenario.Taint{Nodes: scenario.Nodes{Names: []string{"b-0"}}, Key: "maintenance", Effect: "NoExecute"}},
-			{At: minutes(3), For: minutes(4), Cordon: &scenario.Nodes{Names: []string{"b-0"}}},
-		},
+	evicting := map[string]scenario.FlagValue{"action": "evict-then-delete", "evict-for": "1m", "budget-overall": "0.5"}
+	byNode := map[string]scenario.FlagValue{"eviction-mode": "node", "pod-eviction-timeout": "1m"}
+	for name, run := range map[string]struct {
+		flags  map[string]scenario.FlagValue
+		script []scenario.Step
+	}{
+		"a node dies and comes back":                 {script: oneDies},
+		"all nodes die and come back":                {script: allDie},
+		"an administrator drains a node":             {script: drain},
+		"a node dies, and its pods are evicted":      {evicting, oneDies},
+		"a node is drained through the API":          {evicting, drain},
+		"a node dies, and is emptied":                {byNode, oneDies},
+		"all nodes die, and none of them is emptied": {byNode, allDie},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, moment := range []string{"sent", "processed", "answered"} {
-				calls := crashAt(t, script, moment, 0)
-				require.Greater(t, calls, 10, "nothing happens")
+				calls := crashAt(t, run.flags, run.script, moment, 0)
+				require.Greater(t, calls, 8, "nothing happens")
 				for n := 1; n <= calls; n++ {
-					crashAt(t, script, moment, n)
+					crashAt(t, run.flags, run.script, moment, n)
 				}
 			}
 		})
@@ -86,18 +103,20 @@ func minutes(n int) scenario.Duration { return scenario.Duration(time.Duration(n
 
 // crashAt runs a script with a crash at the n-th call, none if n is zero, and returns
 // how many calls there were.
-func crashAt(t *testing.T, script []scenario.Step, moment string, n int) int {
+func crashAt(t *testing.T, flags map[string]scenario.FlagValue, script []scenario.Step, moment string, n int) int {
 	seconds := int64(30)
+	all := map[string]scenario.FlagValue{"leader-elect": "false"}
+	maps.Copy(all, flags)
 	description := &scenario.Scenario{
 		Name: "crash", Duration: minutes(25), Seed: 5,
 		Cluster: scenario.Cluster{
 			Zones: []scenario.Zone{{Name: "a", Nodes: 3}, {Name: "b", Nodes: 2}},
 			Workloads: []scenario.Workload{
-				{Name: "web", Replicas: 6, TolerationSeconds: &seconds, EveryTaint: true},
+				{Name: "web", Replicas: 6, TolerationSeconds: &seconds, EveryTaint: true, MinAvailable: 5},
 				{Name: "database", Kind: scenario.StatefulSet, Replicas: 4, TolerationSeconds: new(int64(0))},
 			},
 		},
-		Controller: scenario.Controller{RestartAfter: scenario.Duration(time.Second), Flags: map[string]scenario.FlagValue{"leader-elect": "false"}},
+		Controller: scenario.Controller{RestartAfter: scenario.Duration(time.Second), Flags: all},
 		Script:     script,
 	}
 	s, err := simulation.New(description)

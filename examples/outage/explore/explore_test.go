@@ -145,3 +145,38 @@ func TestSeedsReplay(t *testing.T) {
 		assert.Equal(t, once, read, "what is printed is what was run")
 	}
 }
+
+// What few worlds have is in enough of them, and most have nothing of it.
+func TestWorldsHaveTheirShareOfEverything(t *testing.T) {
+	const worlds = 2000
+	found := map[string]int{}
+	for seed := range uint64(worlds) {
+		s := Generate(seed)
+		some := false
+		note := func(what string, has bool) {
+			if has {
+				found[what]++
+				some = true
+			}
+		}
+		for _, flag := range []string{"action", "budget-overall", "budget-per-node", "budget-per-namespace", "low-priority-first", "eviction-mode", "spare-daemonset-pods"} {
+			value, set := s.Controller.Flags[flag]
+			note(flag, set)
+			if flag == "action" {
+				note("action="+string(value), set)
+			}
+		}
+		note("minAvailable", slices.ContainsFunc(s.Cluster.Workloads, func(w scenario.Workload) bool { return w.MinAvailable > 0 }))
+		if !some {
+			found["nothing"]++
+		}
+	}
+	require.Greater(t, found["nothing"], worlds*6/10)
+	for _, what := range []string{
+		"action=evict", "action=evict-then-delete", "budget-overall", "budget-per-node", "budget-per-namespace",
+		"low-priority-first", "eviction-mode", "spare-daemonset-pods", "minAvailable",
+	} {
+		assert.Greater(t, found[what], worlds/25, what)
+	}
+	assert.Positive(t, found["action=dry-run"])
+}

@@ -17,6 +17,10 @@ func Generate(seed uint64) *scenario.Scenario {
 	g.scenario = &scenario.Scenario{Name: fmt.Sprintf("seed-%d", seed), Seed: seed}
 	g.cluster()
 	g.controller()
+	worlds := g.Rand
+	g.Rand = rand.New(rand.NewPCG(seed, 0x65766963))
+	g.evicting()
+	g.Rand = worlds
 	g.script()
 	g.scenario.Duration = duration(g.end + SettleTime(g.scenario) + quietTime)
 	return g.scenario
@@ -99,7 +103,7 @@ func (g *generator) controller() {
 			"large-cluster-size-threshold": pick[scenario.FlagValue](g, "50", "3", "6"),
 			"unhealthy-zone-threshold":     pick[scenario.FlagValue](g, "0.55", "0.55", "0.3", "1"),
 			"concurrent-node-syncs":        pick[scenario.FlagValue](g, "16", "4", "1"),
-			"confirm-evictions":            scenario.FlagValue(strconv.FormatBool(g.chance(0.3))),
+			"confirm":                      scenario.FlagValue(strconv.FormatBool(g.chance(0.3))),
 			"kube-api-qps":                 "1000",
 			"kube-api-burst":               "1000",
 		},

@@ -26,7 +26,36 @@ func SettleTime(s *scenario.Scenario) time.Duration {
 	if err != nil {
 		grace = 50 * time.Second
 	}
-	return 3*grace + queue + longestToleration(s) + retries
+	return 3*grace + queue + longestToleration(s) + evictions(s) + retries
+}
+
+// evictions is how long budgets can keep all pods, and what else makes them leave
+// later.
+func evictions(s *scenario.Scenario) time.Duration {
+	pods, slowest := 0, 0.0
+	for i := range s.Cluster.Workloads {
+		pods += s.Cluster.Workloads[i].Replicas
+	}
+	for _, name := range []string{"budget-overall", "budget-per-node", "budget-per-namespace"} {
+		rate, err := strconv.ParseFloat(string(s.Controller.Flags[name]), 64)
+		if err == nil && rate > 0 && (slowest == 0 || rate < slowest) {
+			slowest = rate
+		}
+	}
+	total := timeOf(s, "evict-for") + timeOf(s, "pod-eviction-timeout")
+	if slowest > 0 {
+		total += time.Duration(float64(pods) / slowest * float64(time.Second))
+	}
+	return total
+}
+
+// timeOf returns the value of a flag, zero if it is not set.
+func timeOf(s *scenario.Scenario, flag string) time.Duration {
+	d, err := time.ParseDuration(string(s.Controller.Flags[flag]))
+	if err != nil {
+		return 0
+	}
+	return d
 }
 
 // retries is what the backoff of a failed call can add, several times.

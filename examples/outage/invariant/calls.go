@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +20,10 @@ type sent struct {
 	beat time.Duration
 	// decision is that of a call about a pod.
 	decision decision
+	// pod is what a call about a pod is about; byNode says that it is made to leave though
+	// no taint asks for it.
+	pod    *pod
+	byNode bool
 	// answered is the version of the client's own last write of the object, if there
 	// is one.
 	answered uint64
@@ -45,7 +50,7 @@ func (j *Judge) Sent(call *model.Call) {
 	v := j.view(call.Client)
 	v.judgeZones(now)
 	v.count(now)
-	if j.quiet && now >= j.quietFrom {
+	if j.quiet && now >= j.quietFrom && !j.refused(call, now) {
 		j.violated(Quiet, string(call.Verb)+call.Kind.String()+call.Name,
 			"%s sends %s of %s %s%s though nothing has changed since %v",
 			v.client.Name, call.Verb, call.Kind, call.Name, ofSubresource(call), j.quietFrom)
@@ -69,20 +74,18 @@ func ofSubresource(call *model.Call) string {
 	return "/" + call.Subresource
 }
 
-// count takes a token of the client's own rate, and notes if it has none to spare.
+// count takes a token of the client's own rate, and notes if it has no call to spare.
 func (v *view) count(now time.Duration) {
 	s := &v.judge.settings
 	v.underWay++
-	if v.full() {
-		v.isBusy(now)
-	}
+	v.lookBusy(now)
 	if s.QPS <= 0 {
 		return
 	}
 	v.tokens = min(v.tokens+(now-v.tokensAt).Seconds()*s.QPS, float64(s.Burst)) - 1
 	v.tokensAt = now
 	if v.tokens < 1 {
-		v.isBusy(now)
+		v.busy = now
 	}
 }
 
@@ -107,15 +110,6 @@ func (v *view) answered(now time.Duration) {
 	v.freeAt = now
 }
 
-// isBusy notes that the client can send no other call now. A call that it sends as
-// soon as it can belongs to the same busy time.
-func (v *view) isBusy(now time.Duration) {
-	if now > v.busy+v.judge.settings.queueing() {
-		v.busyFrom = now
-	}
-	v.busy = now
-}
-
 func (j *Judge) sentNodePatch(s *sent, call *model.Call) {
 	n := s.view.nodes[call.Name]
 	if n == nil {
@@ -127,7 +121,6 @@ func (j *Judge) sentNodePatch(s *sent, call *model.Call) {
 		j.judgeTainting(s, n)
 	}
 	n.calls++
-	n.sentAt = s.at
 }
 
 // lastBeat returns the last heartbeat of a node that a client must have known of
@@ -160,13 +153,15 @@ func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
 		return
 	}
 	v := s.view
+	s.pod = p
+	v.begins(s.at, s.after, call, p)
 	s.answered = v.ownPods[p.name]
 	s.decision = v.decide(s.after, p)
 	if c := v.confirmed[p.uid]; c != nil && c.at >= s.after {
 		s.decision = c.decision
 	}
 	delete(v.confirmed, p.uid)
-	if call.Verb != model.Delete {
+	if call.Verb != model.Delete && call.Verb != model.Evict {
 		return
 	}
 	uid := p.uid
@@ -174,8 +169,11 @@ func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
 		uid = *q.UID
 	}
 	if v.deleted[uid] {
-		j.violated(NotTwice, "delete"+string(uid), "%s sends a second delete of pod %s (%s), which it has been answered to have deleted",
-			v.client.Name, call.Name, uid)
+		j.violated(NotTwice, "delete"+string(uid), "%s sends a second %s of pod %s (%s), which it has been answered to have made leave",
+			v.client.Name, call.Verb, call.Name, uid)
+	}
+	if uid == p.uid && s.decision.node != nil {
+		j.judgeLeaving(s, call, p)
 	}
 }
 
@@ -192,6 +190,8 @@ func (j *Judge) sentPodRead(s *sent, call *model.Call) {
 	if p == nil || p.on == nil {
 		return
 	}
+	s.pod = p
+	s.view.begins(s.at, s.after, call, p)
 	s.view.confirmed[p.uid] = &confirmation{s.view.decide(s.after, p), p.on.name, never}
 }
 
@@ -253,12 +253,15 @@ func (j *Judge) Answered(call *model.Call) {
 			n.failedAt = now
 		}
 	}
+	if s.pod != nil {
+		v.ends(s, call, s.pod)
+	}
 	switch call.Verb {
 	case model.Get:
 		v.read(now, s, call)
 	case model.Patch:
 		v.patched(call)
-	case model.Delete:
+	case model.Delete, model.Evict:
 		v.deletedPod(call)
 	case model.List, model.Update:
 	}
@@ -285,9 +288,25 @@ func (v *view) patched(call *model.Call) {
 	}
 }
 
-// deletedPod takes the answer to a delete. What the client does not see any more it
-// will not delete again.
+// refused reports whether a call asks again for an eviction that a PodDisruptionBudget
+// has refused, or looks whether it still has to.
+func (j *Judge) refused(call *model.Call, now time.Duration) bool {
+	of := func(p *pod) bool { return p != nil && now <= p.refusedAt+j.settings.CalmBound }
+	switch {
+	case call.Kind == model.Pods:
+		return of(j.pods[call.Name])
+	case call.Kind == model.Nodes && call.Verb == model.Get && j.nodes[call.Name] != nil:
+		return slices.ContainsFunc(j.nodes[call.Name].pods, of)
+	}
+	return false
+}
+
+// deletedPod takes the answer to a delete or an eviction. What the client does not see
+// any more it will not delete again.
 func (v *view) deletedPod(call *model.Call) {
+	if p := v.judge.pods[call.Name]; p != nil && model.Refused(call) {
+		p.refusedAt = v.judge.world.Now()
+	}
 	if call.Err != nil {
 		return
 	}

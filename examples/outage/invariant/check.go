@@ -4,6 +4,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
 // appointment is when to look at something again. The zero value is now.
@@ -73,10 +75,13 @@ func (c *checking) wrongTaints(n *node) {
 	if !seen.heard && c.view.beats(n.name) > seen.beats {
 		seen.heard, seen.heardAt = true, c.now
 	}
-	// Who is not ill may still be tainted so, until it is heard of: see below.
-	if key := wrongTaint(n.object, !saidIll(n.object)); key != "" && c.late(n.wrongSince) {
+	key, asked := n.wrongKey, n.keySince
+	if illness(key) {
+		asked = max(asked, n.readySince)
+	}
+	if key != "" && c.late(asked) {
 		c.violated(TaintsFollow, n.name, "node %s has taint %s:NoSchedule though its state does not ask for it, or the other way around, since %v",
-			n.name, key, n.wrongSince)
+			n.name, key, asked)
 	}
 	if !n.citizen.ready || !seen.heard || !c.late(max(n.wrongSince, n.readySince, seen.heardAt)) {
 		return
@@ -95,6 +100,7 @@ func (c *checking) newAppointments() {
 		return
 	}
 	c.checkedFor, c.checkedCalm = c.view, c.calm
+	c.view.emptyBudgets(c.now)
 	for _, n := range c.inOrder {
 		n.leave.cancel()
 		n.mark.cancel()
@@ -107,7 +113,7 @@ func (c *checking) podsOfNodes() {
 		if len(n.pods) == 0 || n.object == nil {
 			continue
 		}
-		if len(n.newest.taints) > 0 && n.leave.due(c.now) {
+		if c.asksToLeave(n) && n.leave.due(c.now) {
 			c.leaving(n)
 		}
 		if n.ready == corev1.ConditionUnknown && n.mark.due(c.now) {
@@ -116,20 +122,34 @@ func (c *checking) podsOfNodes() {
 	}
 }
 
+// asksToLeave reports whether pods may have to leave a node.
+func (c *checking) asksToLeave(n *node) bool {
+	if c.settings.Action == DryRun {
+		return false
+	}
+	seen := c.view.nodes[n.name]
+	return len(n.newest.taints) > 0 || seen != nil && seen.illness.emptied
+}
+
 func (c *checking) leaving(n *node) {
 	for _, p := range n.pods {
-		if p.leaves() {
+		if p.leaves() || c.settings.SpareDaemons && isDaemon(p.object) {
 			continue
 		}
 		ours, due := p.latestDue(c.view, &c.settings)
 		if !c.view.held {
 			due = min(due, max(ours, c.view.heldTo))
 		}
+		due = min(due, c.view.emptiedSince(p))
 		if due == never {
 			n.leave.noLaterThan(c.now + time.Minute) // for what the client has yet to see
 			continue
 		}
-		asked := max(due, n.newest.at, p.versions[len(p.versions)-1].at)
+		asked := c.leavesBy(p, max(due, n.newest.at, p.versions[len(p.versions)-1].at))
+		if asked == never {
+			n.leave.noLaterThan(c.now + 5*time.Second) // for what its budget will allow
+			continue
+		}
 		if !c.late(asked) {
 			n.leave.noLaterThan(max(asked, c.now) + time.Second)
 			continue
@@ -137,6 +157,39 @@ func (c *checking) leaving(n *node) {
 		c.violated(InTime, string(p.uid), "pod %s (%s) on node %s has not left, though it was due at %v at the latest: %s",
 			p.name, p.uid, n.name, due, p.describe(&decision{node: n.newest, oursCount: !c.view.held}))
 	}
+}
+
+// leavesBy returns from when a pod that is due may be expected to leave, with the
+// tokens that it needs, and by the action that there is.
+func (c *checking) leavesBy(p *pod, due time.Duration) time.Duration {
+	due = max(due, c.view.tokenFor(p))
+	if !c.settings.evicts() {
+		return due
+	}
+	evicted := never
+	if since := allowedSince(c.world.Budget(p.object), p); since != never {
+		evicted = max(due, since+c.settings.CalmBound)
+	}
+	if c.settings.Action == Evict {
+		return evicted
+	}
+	return min(evicted, max(due, c.view.syncedAt)+c.settings.EvictFor+c.settings.CalmBound)
+}
+
+// allowedSince returns since when a pod's budget has allowed its eviction; without one
+// for ever.
+func allowedSince(b *model.DisruptionBudget, p *pod) time.Duration {
+	if b == nil {
+		return -never
+	}
+	since := b.AllowedSince
+	if !isReady(p.object) && b.EnoughSince >= 0 && (since < 0 || b.EnoughSince < since) {
+		since = b.EnoughSince
+	}
+	if since < 0 {
+		return never
+	}
+	return since
 }
 
 func (c *checking) notReady(n *node) {
@@ -170,7 +223,13 @@ func (c *checking) marks() {
 		if n.object != nil {
 			due = p.earliestDue(n.newest.taints, p.tolerations(), true, seen)
 		}
+		if seen != nil && c.settings.ByNode && seen.illness.ongoing {
+			continue // all its pods may be about to leave
+		}
 		asked := max(p.markedAt, n.newest.at, p.versions[len(p.versions)-1].at)
+		if seen != nil {
+			asked = max(asked, seen.illness.over)
+		}
 		if due > c.now+c.settings.Skew && c.late(asked) {
 			c.violated(MarkTakenBack, string(p.uid), "pod %s (%s) on node %s is marked as about to be evicted since %v, but is not due", p.name, p.uid, n.name, p.markedAt)
 		}
@@ -190,7 +249,7 @@ func (c *checking) idleTokens() {
 		if seen == nil || !seen.waits || seen.fell+c.settings.wave() > before || max(seen.waitsFrom, seen.movedAt) > before {
 			continue
 		}
-		if seen.calls > 0 || seen.doneAt > before || !c.late(seen.waitsFrom) || !seen.zone.idleSince(before) {
+		if seen.calls > 0 || seen.doneAt > before || !c.late(seen.waitsFrom) || !seen.zone.idleSince(before, c.calm) {
 			continue
 		}
 		c.violated(NoIdleToken, n.name, "node %s of zone %s waits for its NoExecute taint since %v, though the zone has had a token for %v or more",

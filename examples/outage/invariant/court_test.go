@@ -22,6 +22,7 @@ const (
 	wave         = 11 * time.Second
 	patience     = 60 * time.Second // of the pods
 	calmBound    = 70 * time.Second
+	concurrent   = 16
 )
 
 // court is a small world with a judge, in which the test itself is the controller:
@@ -36,20 +37,22 @@ type court struct {
 	// silenced machines, and how to restore them.
 	restore map[string]func()
 	checks  bool
+	// calmSince is what the judge is told.
+	calmSince time.Duration
 }
 
 var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // newCourt returns a court in which zones a and b have so many nodes each, a pod on
 // every one, and in which a client has been leading for a while.
-func newCourt(t *testing.T, nodes int) *court {
-	c := emptyCourt(t, nodes)
+func newCourt(t *testing.T, nodes int, changes ...func(*invariant.Settings)) *court {
+	c := emptyCourt(t, nodes, changes...)
 	c.startClient()
 	c.run(calmBound + 20*time.Second)
 	return c
 }
 
-func emptyCourt(t *testing.T, nodes int) *court {
+func emptyCourt(t *testing.T, nodes int, changes ...func(*invariant.Settings)) *court {
 	c := &court{t: t, restore: make(map[string]func()), checks: true}
 	c.world = model.New(model.Config{
 		Seed: 7, Start: start, BeatInterval: 10 * time.Second, StatusInterval: 5 * time.Minute,
@@ -62,11 +65,15 @@ func emptyCourt(t *testing.T, nodes int) *court {
 			owner.Place(name(zone, i))
 		}
 	}
-	c.judge = invariant.New(c.world, invariant.Settings{
+	settings := invariant.Settings{
 		Grace: grace, StartupGrace: startupGrace, BeatInterval: 10 * time.Second,
 		Rate: 0.1, SecondaryRate: 0.05, Unhealthy: 0.55, LargeZone: 50,
-		QPS: 1000, Burst: 1000, Concurrent: 16, Delay: 10 * time.Millisecond,
-	}, c)
+		QPS: 1000, Burst: 1000, Concurrent: concurrent, Delay: 10 * time.Millisecond,
+	}
+	for _, change := range changes {
+		change(&settings)
+	}
+	c.judge = invariant.New(c.world, settings, c)
 	c.world.Watch(c.judge)
 	return c
 }
@@ -82,7 +89,7 @@ func tolerations(lasts time.Duration) []corev1.Toleration {
 }
 
 // Calm, Acting and Memory are what the judge asks.
-func (c *court) Calm() (time.Duration, bool) { return 0, c.client != nil }
+func (c *court) Calm() (time.Duration, bool) { return c.calmSince, c.client != nil }
 
 func (c *court) Acting() *model.Client { return c.client }
 
@@ -211,6 +218,15 @@ func (c *court) execute(node string) {
 	c.setTaints(node, noSchedule(corev1.TaintNodeUnreachable), c.noExecute(corev1.TaintNodeUnreachable))
 }
 
+// failSlowly makes the client write to a node, and be told after some time that this
+// has failed.
+func (c *court) failSlowly(node string, after time.Duration) {
+	slow, fail := c.world.SlowCalls(model.Span{Min: after, Max: after}), c.world.FailCalls(1, []int{500}, model.Patch)
+	c.setTaints(node, noSchedule(corev1.TaintNodeUnreachable))
+	slow()
+	fail()
+}
+
 func (c *court) setPodCondition(pod string, kind corev1.PodConditionType, status, reason string) {
 	c.call(&model.Call{
 		Verb: model.Patch, Kind: model.Pods, Name: pod, PatchType: types.StrategicMergePatchType, Subresource: "status",
@@ -232,6 +248,12 @@ func (c *court) unmark(pod string) {
 func (c *court) evict(pod string) *model.Call {
 	uid := c.world.Pod(pod).UID
 	return c.call(&model.Call{Verb: model.Delete, Kind: model.Pods, Name: pod, Preconditions: &metav1.Preconditions{UID: &uid}})
+}
+
+// askToEvict asks for a pod's eviction.
+func (c *court) askToEvict(pod string) *model.Call {
+	uid := c.world.Pod(pod).UID
+	return c.call(&model.Call{Verb: model.Evict, Kind: model.Pods, Name: pod, Preconditions: &metav1.Preconditions{UID: &uid}})
 }
 
 // podOn returns the pod on a node.

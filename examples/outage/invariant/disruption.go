@@ -106,6 +106,9 @@ func (v *view) suspend(at time.Duration) {
 	if !v.held {
 		v.held, v.heldFrom = true, at
 	}
+	for _, n := range v.nodes {
+		n.illness.emptied = false
+	}
 }
 
 // resume ends a suspension. A process that does not lead looks only now and then,
@@ -127,12 +130,14 @@ type seenZone struct {
 	// known is when the extent of its last wave of expiries is known.
 	known time.Duration
 	rates []period
-	// spent are the tokens that were used, as the sum of the rate over time until then.
-	spent []float64
-	// last is what that sum was when the last call was sent that used one: when it was
-	// decided is not known so exactly.
-	last float64
-	used bool
+	// used says that a token was used, spent when the last one was, at the earliest, as
+	// the sum of the rate over time until then. Last is what that sum was when the call
+	// was sent.
+	used        bool
+	spent, last float64
+	// emptied is what that sum was, at the earliest, when nodes were released to be
+	// emptied, with Settings.ByNode.
+	emptied []float64
 }
 
 // fall takes note of a node that has fallen, and returns when the extent of what it
@@ -152,9 +157,10 @@ type period struct {
 	rate float64
 }
 
-// remember is how long rates and spent tokens are kept: longer than a call takes
-// that may have kept back another.
-const remember = 3 * time.Minute
+// remember is how long rates are kept: longer than a process may stand still between a
+// decision and its call, and than pods may wait for what they need beside a node's
+// release.
+const remember = time.Hour
 
 // setRates gives the zones the rates of their states. While a process has no call to
 // spare it hands out nothing, and need not slow down what it does not do: then a
@@ -212,30 +218,29 @@ func (z *seenZone) open(from, to time.Duration) bool {
 const almost = 1e-3
 
 // spend uses a token at some time from one moment to another, and reports whether
-// there was one: tokens are used at least one apart.
+// there was one: tokens are used at least one apart, in the order of the calls.
 func (z *seenZone) spend(from, to time.Duration) bool {
-	at, last := z.sum(from), z.sum(to)
-	z.last, z.used = last, true
-	for len(z.spent) > 1 && z.spent[1] < z.sum(to-remember)-1 {
-		z.spent = z.spent[1:]
+	at := z.sum(from)
+	if z.used {
+		at = max(at, z.spent+1)
 	}
-	place := 0
-	for ; place < len(z.spent) && z.spent[place]-1+almost <= at; place++ {
-		at = max(at, z.spent[place]+1)
-	}
-	fits := at <= last+almost
-	z.spent = slices.Insert(z.spent, place, at)
-	return fits
+	z.used, z.spent, z.last = true, at, z.sum(to)
+	return at <= z.last+almost
 }
 
 // idleSince reports whether a token was there all the time since a moment, at the
-// same rate.
-func (z *seenZone) idleSince(from time.Duration) bool {
+// same rate. Before the calm one may have been used without a call: who fears that it
+// does not lead any more sends none.
+func (z *seenZone) idleSince(from, calm time.Duration) bool {
 	last := &z.rates[len(z.rates)-1]
 	if last.rate <= 0 || last.from > from {
 		return false
 	}
-	return !z.used || z.sum(from)-z.last >= 1
+	used := z.sum(calm)
+	if z.used {
+		used = max(used, z.last)
+	}
+	return z.sum(from)-used >= 1
 }
 
 // observeZone keeps the zones' counts.

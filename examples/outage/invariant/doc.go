@@ -24,6 +24,11 @@
 // failing calls and two leaders; what a process can know is what counts, and that
 // is what its watches have shown it and what its own calls were answered.
 //
+// Pods leave for taints or with their whole node, by a delete or through the Eviction
+// API, as fast as budgets allow: whatever the flags say, see [Settings]. What is judged
+// of that is what the API server is asked for, so priorities are not: who of several has
+// had to wait for a retry is not known outside.
+//
 // What must happen in time is judged in Check, and only while a controller has been
 // able to act for long enough: see [Subject.Calm] and [Settings].
 package invariant

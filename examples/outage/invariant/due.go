@@ -74,6 +74,24 @@ func (p *pod) earliestDue(taints []taint, tolerations []corev1.Toleration, oursC
 	return due
 }
 
+// earliestSince is earliestDue for how long a pod was asked to go: one that does not
+// tolerate a taint since the taint and the pod were there, whoever has seen them when.
+func (p *pod) earliestSince(taints []taint, tolerations []corev1.Toleration, oursCount bool, v *seenNode) time.Duration {
+	since := p.earliestDue(taints, tolerations, oursCount, v)
+	for i := range taints {
+		t := &taints[i]
+		if _, tolerated := patience(tolerations, t); tolerated || t.ours() && !oursCount {
+			continue
+		}
+		started := t.started
+		if seen := v.taint(t.key); seen != nil && !t.dated {
+			started = min(started, seen.started)
+		}
+		since = min(since, max(started, p.arrived))
+	}
+	return since
+}
+
 // latestDue returns by when a client must have begun to delete a pod, as the API
 // server has pod and node now: for our own taints, and for all others.
 func (p *pod) latestDue(v *view, s *Settings) (ours, others time.Duration) {

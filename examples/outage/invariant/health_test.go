@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
@@ -194,10 +195,44 @@ func TestTaintsFollow(t *testing.T) {
 }
 
 // A node that is ill in one way is not tainted for the other as well.
+// A new node has the taint of one that is ill before anybody says that it is (seed
+// 520775). From then on it has to be the right one.
+func TestTaintsFollowOfANewNodeThatNeverReports(t *testing.T) {
+	c := newCourt(t, 4)
+	register := c.world.Machine("a-0").Unregister()
+	c.silence("a-0")
+	c.run(time.Minute)
+	register()
+	c.run(startupGrace)
+	c.declare("a-0")
+	c.run(4 * time.Second)
+	c.clean()
+	c.run(4 * time.Second)
+	require.Contains(t, c.found(), invariant.TaintsFollow, "it also waits for a taint of the other effect")
+}
+
 func TestTaintsFollowKnowsThatANodeIsIllInOneWay(t *testing.T) {
 	c := newCourt(t, 4)
 	c.fall("a-0")
 	c.setTaints("a-0", noSchedule(corev1.TaintNodeUnreachable), noSchedule(corev1.TaintNodeNotReady))
 	c.run(8 * time.Second)
 	c.guilty(invariant.TaintsFollow)
+}
+
+// A taint that should be there since a moment ago is not late because of another that
+// should not have been there for long.
+func TestTaintsFollowEachForItself(t *testing.T) {
+	c := newCourt(t, 4)
+	m := c.world.Machine("a-0")
+	register := m.Unregister()
+	c.silence("a-0")
+	c.run(time.Second)
+	register() // it has the taint of a new node, and says nothing
+	c.run(20 * time.Second)
+	m.Press()
+	c.restore["a-0"]()
+	c.run(5 * time.Second)
+	c.clean()
+	c.run(5 * time.Second)
+	require.Contains(t, c.found(), invariant.TaintsFollow)
 }

@@ -18,7 +18,8 @@ const (
 	// WithinRate: the calls by which a client gives nodes of a zone our NoExecute
 	// taint fit a token bucket of burst one, at the rate that the zone's state allows
 	// by what the client has seen. A call may have been decided a moment before it was
-	// sent: Settings.queueing, and not before the client's former call about the node.
+	// sent: Settings.queueing, or before the client stood still. That another call about
+	// the node was under way, or that the client had none to spare, is no excuse.
 	WithinRate Invariant = "within the rate"
 	// KnownFirst: after the first node of a zone has fallen, by what the client sees, no
 	// node that falls within a wave of expiries (Settings.BeatInterval and a tenth) is
@@ -57,23 +58,53 @@ const (
 	// delete for it, and one that was answered that it has written something does not
 	// write the same again to an object that has not changed since.
 	NotTwice Invariant = "not twice"
+	// AsConfigured: a pod is made to leave by the action of Settings.Action alone, and
+	// none of a DaemonSet with Settings.SpareDaemons. So no
+	// pod that a PodDisruptionBudget keeps is deleted, with EvictThenDelete not before it
+	// was due for Settings.EvictFor. With Settings.ByNode no node is given our NoExecute
+	// taint.
+	AsConfigured Invariant = "as configured"
+	// WithinBudget: the attempts of a client to make pods leave that have succeeded or
+	// failed fit, for each share of each budget, a token bucket. Each had its token when
+	// it was decided: between its first call and that which made the pod leave. One that
+	// found nothing to do, or was refused by a PodDisruptionBudget, has given it back;
+	// that an error has no other meaning is not said of 404, 409 and 422.
+	WithinBudget Invariant = "within the budget"
+	// TimeoutKept, with Settings.ByNode: no pod leaves a node, if not for a taint, before
+	// the node was ill for Settings.Timeout by what the client has seen, nor before the
+	// client has acted again for so long after it saw all zones down. Pods of DaemonSets
+	// stay. The first pod of each node is held to KnownFirst, SparedInOutage and
+	// WithinRate as a NoExecute taint is.
+	TimeoutKept Invariant = "after the node's timeout"
+	// SparedWhenReady, with Settings.ByNode: no pod is made to leave a node, if not for a
+	// taint, that the client sees ready.
+	SparedWhenReady Invariant = "spared when ready"
 	// Quiet: when nothing outside of the controller has changed for long, clients send
-	// no calls but those about the leader's lease; see Judge.Quiet.
+	// no calls but those about the leader's lease, and about pods that a
+	// PodDisruptionBudget has refused to let go; see Judge.Quiet.
 	Quiet Invariant = "quiet"
 )
 
 // What must happen in time. Each has Settings.Bound after the last of: what asks
 // for it, Settings.CalmBound after the calm began, and the last moment at which the
-// acting client had no call to spare; see [Settings].
+// acting client had no call to spare; see [Settings]. Where tokens count, there is none
+// when the calm begins: a client that fears that it does not lead any more uses them
+// without a call.
 const (
 	// InTime: a pod that must leave has a deletionTimestamp, or is gone. Its deadline
 	// is that of NeverEarly, with what the acting client knows of the start: TimeAdded
 	// and a second, or its first sight where TimeAdded is missing, in the future, or
 	// more than ten seconds before a change that it saw. Our own taints do not count
-	// while the client sees all zones down, nor until it acts again.
+	// while the client sees all zones down, nor until it acts again. With
+	// Settings.ByNode all pods of a node but those of DaemonSets are due when the first
+	// of them was told to leave, or when they come later. A budget that has no token is an
+	// excuse, and so is a PodDisruptionBudget that allows no disruption, to who evicts,
+	// until it has allowed one for as long as a retry may take. With EvictThenDelete it is
+	// none from Settings.EvictFor after the deadline on.
 	InTime Invariant = "in time"
 	// NoIdleToken: while the bucket of WithinRate has a token, no node waits that fell
-	// more than one wave of expiries ago.
+	// more than one wave of expiries ago. With Settings.ByNode: none with pods that has
+	// been ill for Settings.Timeout.
 	NoIdleToken Invariant = "no idle token"
 	// DeclaredInTime: a node whose last heartbeat was stored longer than its grace
 	// period ago is Unknown. From the beginning of the calm on it has a grace period
@@ -89,7 +120,7 @@ const (
 	// after the node had become Unknown: who disagrees is not fought.
 	PodsNotReady Invariant = "pods of unknown nodes are not ready"
 	// MarkTakenBack: no pod that is not due carries the condition DisruptionTarget
-	// with the reason DeletionByTaintManager.
+	// with the reason DeletionByTaintManager or DeletionByNodeLifecycle.
 	MarkTakenBack Invariant = "mark taken back"
 	// NothingLeft: at the end the acting client remembers the nodes, pods and zones
 	// that it sees and no others, no more pods to evict than must leave at some time,

@@ -30,6 +30,7 @@ type Judge struct {
 
 	world    *model.World
 	settings Settings
+	budgets  []budget
 	subject  Subject
 	began    time.Duration
 
@@ -73,6 +74,7 @@ func New(world *model.World, settings Settings, subject Subject) *Judge {
 		calls:    make(map[*model.Call]*sent),
 		reported: make(map[string]bool),
 	}
+	j.budgets = j.settings.budgets()
 	for _, object := range world.Nodes() {
 		j.storeNode(model.NodeWrite{After: object})
 	}
@@ -102,7 +104,11 @@ func (j *Judge) Check() {
 	c.taintsOfNodes()
 	c.podsOfNodes()
 	c.marks()
-	c.idleTokens()
+	if c.settings.ByNode {
+		c.idleNodes()
+	} else {
+		c.idleTokens()
+	}
 }
 
 // End judges what must hold when a run is over.

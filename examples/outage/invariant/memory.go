@@ -50,7 +50,9 @@ func (j *Judge) leaving(v *view) int {
 			if n.object != nil {
 				due = p.earliestDue(n.newest.taints, p.tolerations(), !v.held, v.nodes[n.name])
 			}
-			if due != never || p.marked {
+			seen := v.nodes[n.name]
+			byNode := v.judge.settings.ByNode && seen != nil && seen.illness.ongoing && !isDaemon(p.object)
+			if due != never || p.marked || byNode {
 				leaving++
 			}
 		}

@@ -266,4 +266,8 @@ func (j *Judge) compared(now time.Duration, n *node) {
 		n.wrongSince = now
 	}
 	n.wrong = wrong
+	// Who is not ill may still be tainted so, until it is heard of: see wrongTaints.
+	if key := wrongTaint(n.object, !saidIll(n.object)); key != n.wrongKey {
+		n.wrongKey, n.keySince = key, now
+	}
 }

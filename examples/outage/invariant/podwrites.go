@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,8 +17,10 @@ func (j *Judge) judgePodWrite(w model.PodWrite) {
 	if s == nil || p == nil {
 		return
 	}
-	if w.Call.Verb == model.Delete {
-		j.judgeDeletion(s, p, w)
+	if w.Call.Verb == model.Delete || w.Call.Verb == model.Evict {
+		if w.After == nil || w.After.DeletionTimestamp != w.Before.DeletionTimestamp {
+			j.judgeDeletion(s, p, w)
+		}
 		return
 	}
 	if w.After == nil {
@@ -42,20 +45,53 @@ func (j *Judge) judgeDeletion(s *sent, p *pod, w model.PodWrite) {
 		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s), which was on no node when the call was sent", who, p.name, p.uid)
 		return
 	}
-	d := s.decision
-	earliest := never
-	for on := d.node; on != nil; on = on.next {
-		for _, version := range p.versions[d.pod:] {
-			due := p.earliestDue(on.taints, version.tolerations, d.oursCount, s.view.nodes[p.on.name])
-			earliest = min(earliest, due)
-		}
+	if s.byNode {
+		return // it was judged when it was sent
 	}
+	d := s.decision
+	earliest, _ := s.earliestFor(p)
 	if earliest == never {
 		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s) on node %s by a call of %v, but it need not leave: %s",
 			who, p.name, p.uid, p.on.name, s.at, p.describe(&d))
 	} else if s.at+j.settings.Skew < earliest {
 		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s) on node %s by a call of %v, but it is due at %v: %s",
 			who, p.name, p.uid, p.on.name, s.at, earliest, p.describe(&d))
+	}
+}
+
+// earliestFor returns the earliest time at which a pod may leave for taints, and from
+// when on it may be said that it does not go.
+func (s *sent) earliestFor(p *pod) (due, since time.Duration) {
+	due, since = never, never
+	for on := s.decision.node; on != nil; on = on.next {
+		for _, version := range p.versions[s.decision.pod:] {
+			due = min(due, p.earliestDue(on.taints, version.tolerations, s.decision.oursCount, s.view.nodes[p.on.name]))
+			since = min(since, p.earliestSince(on.taints, version.tolerations, s.decision.oursCount, s.view.nodes[p.on.name]))
+		}
+	}
+	return due, since
+}
+
+// judgeLeaving judges a call that is to make a pod leave: by what, and by a means that
+// the client has been given.
+func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
+	config := &j.settings
+	due, since := s.earliestFor(p)
+	if config.ByNode && s.at+config.Skew < due {
+		s.byNode = true
+		since = j.judgeNodeEviction(s, p)
+	}
+	who := s.view.client.Name
+	switch {
+	case config.SpareDaemons && isDaemon(p.object):
+		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), which a DaemonSet owns", who, call.Verb, p.name, p.uid)
+	case config.Action == DryRun,
+		call.Verb == model.Evict && !config.evicts(),
+		call.Verb == model.Delete && config.Action == Evict:
+		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), but its action is %s", who, call.Verb, p.name, p.uid, config.Action)
+	case call.Verb == model.Delete && config.evicts() && since != never && s.at+config.Skew < since+config.EvictFor:
+		j.violated(AsConfigured, string(p.uid), "%s deletes pod %s (%s) by a call of %v, but it is due since %v and to be evicted until %v",
+			who, p.name, p.uid, s.at, since, since+config.EvictFor)
 	}
 }
 
@@ -79,6 +115,9 @@ func (p *pod) describe(d *decision) string {
 	return text.String()
 }
 
+// nodeLost is the reason of a pod's status whose node is emptied.
+const nodeLost = "NodeLost"
+
 // foreignPodChange returns what a client has changed of a pod that is not its own.
 func foreignPodChange(before, after *corev1.Pod) string {
 	switch {
@@ -90,7 +129,15 @@ func foreignPodChange(before, after *corev1.Pod) string {
 		return "deletionTimestamp"
 	case len(before.Labels) != len(after.Labels):
 		return "labels"
+	case before.Status.Reason != after.Status.Reason && after.Status.Reason != nodeLost && before.Status.Reason != nodeLost:
+		return "status.reason"
 	}
+	return foreignPodCondition(before, after)
+}
+
+// foreignPodCondition returns which condition was changed that may not be, or to what
+// it may not be.
+func foreignPodCondition(before, after *corev1.Pod) string {
 	for i := range after.Status.Conditions {
 		has := &after.Status.Conditions[i]
 		had := podCondition(before, has.Type)

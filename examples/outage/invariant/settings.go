@@ -21,6 +21,21 @@ type Settings struct {
 	Unhealthy           float64
 	LargeZone           int
 
+	// Action is how pods are made to leave, empty for Delete; EvictFor is how long
+	// EvictThenDelete evicts.
+	Action   Action
+	EvictFor time.Duration
+	// Overall, PerNode and PerNamespace are evictions a second, zero for no budget, and
+	// BudgetBurst how many may come at once.
+	Overall, PerNode, PerNamespace float64
+	BudgetBurst                    int
+	// SpareDaemons says that pods of DaemonSets never leave.
+	SpareDaemons bool
+	// ByNode says that all pods leave a node that is ill for Timeout, instead of those
+	// that do not tolerate its taint.
+	ByNode  bool
+	Timeout time.Duration
+
 	// QPS and Burst limit the calls of a client, Concurrent is how many it has under
 	// way at a time. Zero means no limit.
 	QPS        float64
@@ -44,6 +59,20 @@ type Settings struct {
 	Keep int
 }
 
+// Action is how pods are made to leave.
+type Action string
+
+// Actions, called as their flag's values.
+const (
+	Delete          Action = "delete"
+	Evict           Action = "evict"
+	EvictThenDelete Action = "evict-then-delete"
+	DryRun          Action = "dry-run"
+)
+
+// evicts reports whether the Eviction API is used, and PodDisruptionBudgets count.
+func (s *Settings) evicts() bool { return s.Action == Evict || s.Action == EvictThenDelete }
+
 const (
 	// someNotReady is how many nodes not ready make a zone disrupted at least: "more
 	// than two" in kube-controller-manager.
@@ -58,6 +87,9 @@ const (
 )
 
 func (s Settings) withDefaults() Settings {
+	if s.Action == "" {
+		s.Action = Delete
+	}
 	if s.Bound == 0 {
 		s.Bound = 5 * time.Second
 	}

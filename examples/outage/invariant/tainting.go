@@ -2,7 +2,6 @@ package invariant
 
 import (
 	"encoding/json"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,16 +61,12 @@ func patchedTaints(call *model.Call) []corev1.Taint {
 // taint.
 func (j *Judge) judgeTainting(s *sent, n *seenNode) {
 	v, who := s.view, s.view.client.Name
-	after := s.after
-	if v.busy >= after {
-		after = min(after, v.busyFrom-j.settings.queueing()) // it may have waited for its turn
-	}
-	if n.calls > 0 || n.doneAt >= after {
-		// It may have been decided before the node's former call, and waited for it.
-		after = min(after, n.sentAt-j.settings.queueing())
+	if j.settings.ByNode {
+		j.violated(AsConfigured, n.name, "%s gives node %s our NoExecute taint, but its nodes are emptied without", who, n.name)
+		return
 	}
 	switch acted := v.lastActed(s.at); {
-	case acted >= after:
+	case acted >= s.after:
 	case v.phase == suspended:
 		j.violated(SparedInOutage, n.name, "%s taints node %s though it has seen all zones down since %v", who, n.name, v.downFrom)
 	default:
@@ -84,8 +79,8 @@ func (j *Judge) judgeTainting(s *sent, n *seenNode) {
 	}
 	j.judgeNewcomer(s, n)
 	j.judgeOutage(s, n)
-	j.judgeRate(s, n, after)
-	j.judgeOrder(s, n, after)
+	j.judgeRate(s, n)
+	j.judgeOrder(s, n)
 }
 
 // judgeNewcomer judges the taint of a node that has not reported yet.
@@ -117,20 +112,20 @@ func (j *Judge) judgeOutage(s *sent, n *seenNode) {
 	}
 }
 
-func (j *Judge) judgeRate(s *sent, n *seenNode, after time.Duration) {
+func (j *Judge) judgeRate(s *sent, n *seenNode) {
 	z := n.zone
-	if n.movedAt >= after && n.formerZone != nil && !z.open(after, s.at) {
+	if n.movedAt >= s.after && n.formerZone != nil && !z.open(s.after, s.at) {
 		z = n.formerZone // it was released there
 	}
 	counts := s.view.census.zones[n.citizen.zone]
-	if !z.open(after, s.at) {
-		if s.view.lastActed(s.at) >= after {
+	if !z.open(s.after, s.at) {
+		if s.view.lastActed(s.at) >= s.after {
 			j.violated(WithinRate, n.name, "%s taints node %s of zone %s, whose rate is 0 since %v (%d ready, %d not)",
 				s.view.client.Name, n.name, z.key, z.rates[len(z.rates)-1].from, counts.ready, counts.notReady)
 		}
 		return
 	}
-	if !z.spend(after, s.at) {
+	if !z.spend(s.after, s.at) {
 		j.violated(WithinRate, n.name, "%s taints node %s of zone %s faster than %v a second allow (%d ready, %d not)",
 			s.view.client.Name, n.name, z.key, z.rates[len(z.rates)-1].rate, counts.ready, counts.notReady)
 	}
@@ -140,7 +135,7 @@ func (j *Judge) judgeRate(s *sent, n *seenNode, after time.Duration) {
 // said since when they wait. A write may have failed
 // without a call: who fears that it does not lead any more sends none. In a calm
 // that does not happen.
-func (j *Judge) judgeOrder(s *sent, n *seenNode, after time.Duration) {
+func (j *Judge) judgeOrder(s *sent, n *seenNode) {
 	since, calm := j.subject.Calm()
 	if !calm || n.newcomer() {
 		return
@@ -152,9 +147,9 @@ func (j *Judge) judgeOrder(s *sent, n *seenNode, after time.Duration) {
 			return
 		}
 		switch {
-		case other == n, other.waitsFrom > after-slack, other.movedAt > after-slack:
+		case other == n, other.waitsFrom > s.after-slack, other.movedAt > s.after-slack:
 		case other.newcomer(), !settled && other.fell < since:
-		case other.calls > 0, other.doneAt > after-slack, other.failedAt >= other.fell:
+		case other.calls > 0, other.doneAt > s.after-slack, other.failedAt >= other.fell:
 		default:
 			j.violated(InOrder, n.name, "%s taints node %s, which it saw fall at %v, before node %s of the same zone, which it saw fall at %v",
 				s.view.client.Name, n.name, n.fell, other.name, other.fell)

@@ -58,6 +58,25 @@ func TestWithinRateCountsFailures(t *testing.T) {
 	c.guilty(invariant.WithinRate)
 }
 
+// While another call about a node is under way it cannot be tainted, and whoever has a
+// token for it all the same and uses it later uses too many then (seed 513424).
+func TestWithinRateCountsWhenACallIsSent(t *testing.T) {
+	late := func(wait time.Duration) *court {
+		c := newCourt(t, 8)
+		c.checks = false
+		c.fall("a-0", "a-1", "a-2")
+		c.run(wave)
+		c.execute("a-0")
+		c.failSlowly("a-1", 25*time.Second)
+		c.execute("a-1")
+		c.run(wait)
+		c.execute("a-2")
+		return c
+	}
+	late(10 * time.Second).clean()
+	late(9 * time.Second).guilty(invariant.WithinRate)
+}
+
 // In a small zone of which most is down nothing is done.
 func TestWithinRateKnowsDisruptedZones(t *testing.T) {
 	c := newCourt(t, 5)
@@ -161,6 +180,24 @@ func TestSparedInOutageWhileAllZonesAreDown(t *testing.T) {
 	c.guilty(invariant.SparedInOutage)
 }
 
+// That all of its calls were under way until now is no excuse.
+func TestSparedInOutageWhenThereIsACallToSpareAgain(t *testing.T) {
+	c := newCourt(t, 1)
+	c.checks = false
+	c.fall("a-0")
+	c.run(wave)
+	end := c.world.SlowCalls(model.Span{Min: 3 * time.Second, Max: 3 * time.Second})
+	for range concurrent - 1 {
+		c.client.Call(&model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-0"}, func(*model.Call) {})
+	}
+	end()
+	restore := c.world.Machine("b-0").Fail()
+	defer restore()
+	c.failSlowly("a-0", 3*time.Second)
+	c.execute("a-0")
+	c.guilty(invariant.SparedInOutage)
+}
+
 func TestSparedInOutageForAGraceAfterwards(t *testing.T) {
 	after := func(wait time.Duration) *court {
 		c := newCourt(t, 2)
@@ -237,4 +274,18 @@ func TestNoIdleToken(t *testing.T) {
 	c.clean("a wave has to pass first")
 	c.run(8 * time.Second)
 	c.guilty(invariant.NoIdleToken)
+}
+
+// Who does not lead any more for a moment uses tokens without a call: after that the
+// bucket may have to fill first.
+func TestNoIdleTokenDoesNotCountOnTokensFromBeforeTheCalm(t *testing.T) {
+	after := func(calm time.Duration) *court {
+		c := newCourt(t, 4, func(s *invariant.Settings) { s.Rate, s.CalmBound = 0.02, time.Second })
+		c.calmSince = calm
+		c.fall("a-0")
+		c.run(time.Minute)
+		return c
+	}
+	after(calmBound).guilty(invariant.NoIdleToken)
+	after(calmBound + 80*time.Second).clean()
 }

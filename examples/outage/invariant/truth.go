@@ -25,8 +25,11 @@ type node struct {
 	// wrongSince is since when its taints of ours are not what its conditions ask for.
 	wrong      bool
 	wrongSince time.Duration
-	citizen    citizen
-	pods       []*pod
+	// wrongKey is one that is wrong, if there is one, since keySince.
+	wrongKey string
+	keySince time.Duration
+	citizen  citizen
+	pods     []*pod
 	// leaveAt and markAt are when to look at its pods again, see checking.
 	leave, mark appointment
 }
@@ -238,6 +241,9 @@ type pod struct {
 	readySince     time.Duration
 	marked         bool
 	markedAt       time.Duration
+	namespace      string
+	// refusedAt is when a PodDisruptionBudget has refused its eviction last.
+	refusedAt time.Duration
 }
 
 // podVersion is a pod from one change of its tolerations to the next. A pod has few.
@@ -276,7 +282,7 @@ func (j *Judge) storePod(w model.PodWrite) {
 	j.newest = version(w.After.ResourceVersion)
 	p := j.pods[w.After.Name]
 	if p == nil {
-		p = &pod{name: w.After.Name, uid: w.After.UID}
+		p = &pod{name: w.After.Name, uid: w.After.UID, namespace: w.After.Namespace, refusedAt: -never}
 		j.pods[p.name] = p
 	}
 	before := p.object
@@ -344,7 +350,7 @@ func (j *Judge) setMark(now time.Duration, p *pod) {
 // marks reports whether a pod is marked as one that is about to be evicted by us.
 func marks(object *corev1.Pod) bool {
 	c := podCondition(object, corev1.DisruptionTarget)
-	return c != nil && c.Status == corev1.ConditionTrue && c.Reason == "DeletionByTaintManager"
+	return c != nil && c.Status == corev1.ConditionTrue && (c.Reason == "DeletionByTaintManager" || c.Reason == "DeletionByNodeLifecycle")
 }
 
 func isReady(object *corev1.Pod) bool {

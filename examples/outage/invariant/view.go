@@ -35,13 +35,19 @@ type view struct {
 	// read before it writes: with what it knew when it decided.
 	deleted   map[types.UID]bool
 	confirmed map[types.UID]*confirmation
+	// arrivals is when it saw pods on their nodes, with Settings.ByNode.
+	arrivals map[types.UID]time.Duration
+	// shares are those of the budgets. Attempts to make pods leave that are under way
+	// may have begun then.
+	shares   map[shareKey]*share
+	attempts map[types.UID]*open
+	emptyAt  time.Duration
 
-	// tokens of its own rate for calls; busy is when it last could send no more, and
-	// busyFrom since when it could not until then.
-	tokens         float64
-	tokensAt       time.Duration
-	underWay       int
-	busy, busyFrom time.Duration
+	// tokens of its own rate for calls; busy is when it last could send no more.
+	tokens   float64
+	tokensAt time.Duration
+	underWay int
+	busy     time.Duration
 }
 
 // seenNode is all nodes of a name, as a client has seen them.
@@ -76,12 +82,13 @@ type seenNode struct {
 	beats   int
 	heard   bool
 	heardAt time.Duration
-	// calls about the node that are under way; when the last one was sent and was
-	// over, and the last one failed.
-	calls                    int
-	sentAt, doneAt, failedAt time.Duration
+	// calls about the node that are under way; when the last one was over, and the last
+	// one failed.
+	calls            int
+	doneAt, failedAt time.Duration
 	// lease is what the last live read of its lease has shown.
-	lease leaseRead
+	lease   leaseRead
+	illness illnessSeen
 }
 
 // leaseRead is an answer about a lease that was not acted on yet.
@@ -133,6 +140,9 @@ func (j *Judge) view(client *model.Client) *view {
 		tokens:       float64(j.settings.Burst),
 		tokensAt:     j.world.Now(),
 		confirmed:    make(map[types.UID]*confirmation),
+		arrivals:     make(map[types.UID]time.Duration),
+		shares:       make(map[shareKey]*share),
+		attempts:     make(map[types.UID]*open),
 		busy:         -1,
 	}
 	v.disruption.census = newCensus()
@@ -221,6 +231,7 @@ func (v *view) update(now time.Duration, n *seenNode, object *corev1.Node) {
 	v.observeVersion(now, n, fresh)
 	v.observeZone(now, n, citizenOf(object), fresh)
 	v.observeWaiting(now, n)
+	v.observeIllness(now, n)
 }
 
 // nodeGone takes that a watch has shown that a node is gone.
@@ -250,6 +261,7 @@ func (v *view) forget(now time.Duration, n *seenNode) {
 	v.leaveZone(n)
 	v.soil(now)
 	n.taints, n.zone = nil, nil
+	n.illness.end(now)
 }
 
 // observeVersion keeps which NoExecute taints the client sees.
@@ -331,6 +343,7 @@ func (v *view) sawPod(before, after *corev1.Pod) {
 	}
 	v.boundPods++
 	if before == nil || before.Spec.NodeName == "" {
+		v.podArrived(now, after)
 		if c := podCondition(after, corev1.PodScheduled); v.synced && c != nil &&
 			v.judge.sinceStart(c.LastTransitionTime.Time) < now-trusted {
 			v.lateArrivals[after.UID] = now
@@ -342,7 +355,20 @@ func (v *view) sawPod(before, after *corev1.Pod) {
 	}
 }
 
+// podArrived notes when it saw a pod on its node. Those of the first lists were there.
+func (v *view) podArrived(now time.Duration, object *corev1.Pod) {
+	if !v.judge.settings.ByNode {
+		return
+	}
+	v.arrivals[object.UID] = now
+	if !v.synced {
+		v.arrivals[object.UID] = v.started
+	}
+}
+
 func (v *view) forgetPod(object *corev1.Pod) {
+	delete(v.arrivals, object.UID)
+	delete(v.attempts, object.UID)
 	delete(v.lateArrivals, object.UID)
 	delete(v.retolerated, object.UID)
 	delete(v.ownPods, object.Name)

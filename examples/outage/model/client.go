@@ -150,6 +150,8 @@ const (
 	Update Verb = "update"
 	Patch  Verb = "patch"
 	Delete Verb = "delete"
+	// Evict is a POST of an Eviction to a pod.
+	Evict Verb = "evict"
 )
 
 // A Call is a client's request to the API server, and its answer.
@@ -161,7 +163,7 @@ type Call struct {
 	PatchType   types.PatchType
 	Data        []byte
 	Subresource string
-	// Preconditions are those of a delete.
+	// Preconditions are those of a delete or an eviction.
 	Preconditions *metav1.Preconditions
 
 	// Client has sent it, at SentAt.
@@ -226,6 +228,8 @@ func (w *World) process(call *Call) {
 		w.patch(call)
 	case Delete:
 		w.deletePod(call)
+	case Evict:
+		w.evict(call)
 	case Update:
 		w.lock(call)
 	}
@@ -297,15 +301,8 @@ func (w *World) deletePod(call *Call) {
 		call.Err = notFound(call)
 		return
 	}
-	if p := call.Preconditions; p != nil {
-		switch {
-		case p.UID != nil && *p.UID != before.UID:
-			call.Err = conflict(call, fmt.Sprintf("UID in precondition: %s, UID in object meta: %s", *p.UID, before.UID))
-			return
-		case p.ResourceVersion != nil && *p.ResourceVersion != before.ResourceVersion:
-			call.Err = conflict(call, "resourceVersion in precondition is not the object's")
-			return
-		}
+	if call.Err = precondition(call, before); call.Err != nil {
+		return
 	}
 	w.removePod(call, before)
 	call.Pod = before

@@ -178,20 +178,24 @@ func (w *World) DelayWatches(delay Span, match func(*Client, Kind) bool) (end fu
 	return during(&w.faults.staleWatches, &staleFault{delay, match})
 }
 
-// BreakWatches makes watches drop events, until mend makes them list again.
+// BreakWatches makes watches drop events, until mend makes them list again. One that
+// was broken several times has to be mended as often.
 func (w *World) BreakWatches(match func(*Client, Kind) bool) (mend func()) {
 	var broken []*watch
 	for _, c := range w.faults.clients {
 		for _, watch := range c.watches {
 			if watch != nil && match(c, watch.kind) {
-				watch.lost = true
+				watch.broken++
 				broken = append(broken, watch)
 			}
 		}
 	}
 	return func() {
 		for _, watch := range broken {
-			watch.client.Do(watch.list)
+			if watch.broken--; watch.broken == 0 {
+				watch.lost = true
+				watch.client.Do(watch.list)
+			}
 		}
 	}
 }

@@ -61,8 +61,8 @@ var conditions = [...]corev1.NodeConditionType{
 	corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeReady,
 }
 
-// AddMachine adds a machine and registers it. Its first heartbeat falls somewhere
-// in its first interval.
+// AddMachine adds a machine that has been there for long: its node is ready and has
+// no taints. Its first heartbeat falls somewhere in its first interval.
 func (w *World) AddMachine(name, zone, rack string) *Machine {
 	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, random: w.random("machine/" + name), LastBeat: w.now}
 	m.beat = m.nextBeat
@@ -89,7 +89,12 @@ func (m *Machine) Reaches() bool { return m.silent == 0 && m.world.faults.downFo
 // Registered returns the UID of the machine's node, or nothing if it has none.
 func (m *Machine) Registered() types.UID { return m.registered }
 
-func (m *Machine) register() {
+// admission is the taint that the API server's admission gives a new node. Source:
+// plugin TaintNodesByCondition of kube-apiserver v1.37, plugin/pkg/admission/nodetaint.
+var admission = corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
+
+// register makes the machine's node.
+func (m *Machine) register(taints ...corev1.Taint) {
 	w := m.world
 	m.registered = types.UID(fmt.Sprintf("%s-%d", m.Name, w.nextSerial()))
 	m.reported = never
@@ -104,7 +109,7 @@ func (m *Machine) register() {
 			corev1.LabelArchStable:    "amd64",
 			"beta.kubernetes.io/arch": "amd64",
 		},
-	}})
+	}, Spec: corev1.NodeSpec{Taints: taints}})
 }
 
 // nextBeat is the kubelet's loop: renew the lease, and report the status if it
@@ -234,7 +239,7 @@ func (m *Machine) Unregister() (register func()) {
 	m.world.dropNode(m.Name)
 	return func() {
 		if m.registered == "" && m.world.server.nodes[m.Name] == nil {
-			m.register()
+			m.register(admission)
 			m.speak()
 			m.reconnected()
 		}

@@ -37,6 +37,8 @@ type nodePart struct {
 type podPart struct {
 	Metadata metadata `json:"metadata"`
 	Status   struct {
+		Reason     string                `json:"reason,omitempty"`
+		Message    string                `json:"message,omitempty"`
 		Conditions []corev1.PodCondition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 	} `json:"status"`
 }
@@ -71,6 +73,7 @@ func patchPod(before *corev1.Pod, call *Call) (*corev1.Pod, error) {
 	}
 	var part, patched podPart
 	part.Metadata = metadata{before.Name, before.UID, before.ResourceVersion, before.Labels, before.Annotations}
+	part.Status.Reason, part.Status.Message = before.Status.Reason, before.Status.Message
 	part.Status.Conditions = before.Status.Conditions
 	if err := apply(call, part, &patched); err != nil {
 		return nil, err
@@ -82,6 +85,7 @@ func patchPod(before *corev1.Pod, call *Call) (*corev1.Pod, error) {
 		return nil, fmt.Errorf("the model patches only the status of pods")
 	}
 	after := *before
+	after.Status.Reason, after.Status.Message = patched.Status.Reason, patched.Status.Message
 	after.Status.Conditions = patched.Status.Conditions
 	return &after, nil
 }

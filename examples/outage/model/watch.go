@@ -40,8 +40,10 @@ type watch struct {
 
 	cached map[string]object
 	synced bool
-	// lost says that events are dropped until everything has been listed again.
-	lost bool
+	// lost says that events are dropped until everything has been listed again. Broken
+	// counts the faults by which they are.
+	lost   bool
+	broken int
 	// lists counts the times that it has listed: what was on its way before then and
 	// could arrive after it is void.
 	lists int
@@ -141,7 +143,7 @@ func (w *watch) stop() {
 
 // send puts a change on its way.
 func (w *watch) send(c change) {
-	if w.lost {
+	if w.lost || w.broken > 0 {
 		return
 	}
 	world := w.client.world

@@ -22,16 +22,26 @@ const (
 	InPlace
 )
 
+// kind returns that of the owner.
+func (r Replacement) kind() string {
+	return map[Replacement]string{AtOnce: "ReplicaSet", OnceGone: "StatefulSet", InPlace: "DaemonSet"}[r]
+}
+
 // Workload owns pods.
 type Workload struct {
 	Name        string
 	Replacement Replacement
 	// Tolerations of its pods. They are shared and not modified.
 	Tolerations []corev1.Toleration
+	// Priority of its pods; nil is none.
+	Priority *int32
+	// Budget is its PodDisruptionBudget, nil if it has none; see Protect.
+	Budget *DisruptionBudget
 
-	world  *World
-	random *rand.Rand
-	made   int // pods so far
+	world                *World
+	random, budgetRandom *rand.Rand
+	references           []metav1.OwnerReference // of its pods, shared
+	made                 int                     // pods so far
 }
 
 // replaceAfter is how long an owner takes to see that a pod goes.
@@ -46,7 +56,11 @@ const (
 
 // AddWorkload adds an owner without pods.
 func (w *World) AddWorkload(name string, replacement Replacement, tolerations []corev1.Toleration) *Workload {
-	owner := &Workload{Name: name, Replacement: replacement, Tolerations: tolerations, world: w, random: w.random("workload/" + name)}
+	owner := &Workload{
+		Name: name, Replacement: replacement, Tolerations: tolerations, world: w,
+		random: w.random("workload/" + name), budgetRandom: w.random("budget/" + name),
+	}
+	owner.references = []metav1.OwnerReference{{Kind: replacement.kind(), Name: name, Controller: new(true)}}
 	w.workloads = append(w.workloads, owner)
 	w.workload[name] = owner
 	return owner
@@ -91,8 +105,9 @@ func (o *Workload) pod(name string) *corev1.Pod {
 			UID:               types.UID(fmt.Sprintf("%s-%d", name, w.nextSerial())),
 			CreationTimestamp: metav1.NewTime(w.Wall().Truncate(time.Second)),
 			Labels:            map[string]string{ownerLabel: o.Name},
+			OwnerReferences:   o.references,
 		},
-		Spec: corev1.PodSpec{Tolerations: o.Tolerations},
+		Spec: corev1.PodSpec{Tolerations: o.Tolerations, Priority: o.Priority},
 	}
 }
 
@@ -106,6 +121,9 @@ func (o *Workload) bind(pod *corev1.Pod, node string) {
 
 // podChanged makes the owner replace a pod that goes.
 func (o *Workload) podChanged(before, after *corev1.Pod) {
+	if o.Budget != nil {
+		o.Budget.podChanged(before, after)
+	}
 	if before == nil {
 		return
 	}

@@ -103,6 +103,33 @@ func TestBrokenWatchMissesWhatHappensUntilItLists(t *testing.T) {
 		"a recreated object is one update, one that is gone is a tombstone")
 }
 
+// Of two faults that overlap the end of one is not the end of the other. A list that was
+// asked for in between does not end the second either.
+func TestWatchThatIsBrokenTwiceIsMendedTwice(t *testing.T) {
+	nodes := func(_ *Client, kind Kind) bool { return kind == Nodes }
+	w, s := world(t)
+	first, second := w.BreakWatches(nodes), w.BreakWatches(nodes)
+	first()
+	run(w, w.Now()+time.Second)
+	w.Machine("b").Unregister()
+	run(w, w.Now()+time.Minute)
+	require.Len(t, s.of(Nodes), 2)
+	second()
+	run(w, w.Now()+time.Second)
+	require.Equal(t, []string{"nodes delete cache.DeletedFinalStateUnknown"}, s.of(Nodes)[2:])
+
+	w, s = world(t)
+	w.BreakWatches(nodes)()
+	end := w.BreakWatches(nodes) // while it lists
+	run(w, w.Now()+time.Second)
+	w.Machine("b").Unregister()
+	run(w, w.Now()+time.Minute)
+	require.Len(t, s.of(Nodes), 2)
+	end()
+	run(w, w.Now()+time.Second)
+	require.Len(t, s.of(Nodes), 3)
+}
+
 func TestStaleWatchKeepsTheOrderOfEachObject(t *testing.T) {
 	w, s := world(t)
 	end := w.DelayWatches(Span{time.Second, 30 * time.Second}, func(*Client, Kind) bool { return true })
@@ -281,6 +308,19 @@ func TestPodsOutliveTheirNodeForAWhile(t *testing.T) {
 	require.NotEqual(t, old, w.Machine("b").Registered(), "a node that registers again is another one")
 	register()
 	require.NotNil(t, w.Node("a"))
+}
+
+func TestNewNodeHasTheTaintOfAdmission(t *testing.T) {
+	w, _ := world(t)
+	require.Empty(t, w.Node("a").Spec.Taints, "those that are there at the beginning have lost theirs")
+	w.Machine("a").Unregister()()
+	require.Equal(t, []corev1.Taint{{Key: "node.kubernetes.io/not-ready", Effect: "NoSchedule"}}, w.Node("a").Spec.Taints)
+	owner := w.Workload("web")
+	for range 20 {
+		owner.create(owner.nextName())
+	}
+	run(w, 10*time.Second)
+	require.Len(t, w.PodsOn("b"), 20, "nothing comes to it until somebody takes the taint away")
 }
 
 func TestSchedulerUsesNodesThatAreReadyAndClean(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ import (
 // The sources stay as they are: the go command is told to read another file in the
 // place of the one that has the fault (-overlay).
 func TestMutationsAreCaught(t *testing.T) {
-	for _, m := range mutations {
+	for _, m := range slices.Concat(mutations, ofEvictions) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			program := buildWith(t, m)

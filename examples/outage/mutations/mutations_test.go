@@ -30,15 +30,16 @@ var mutations = []mutation{
 	{
 		name: "adding a node again puts it at the end",
 		file: "examples/nodelifecycle/controller/node.go",
-		old:  `		if !c.releases.Add(n.zone, name, struct{}{}, c.zones.NotBefore(name)) {`,
-		with: `		due := c.zones.NotBefore(name)
+		old: `		due := c.releaseAt(n)
+`,
+		with: `		due := c.releaseAt(n)
 		if n.release == nil {
 			c.releases.Remove(name)
 		}
 		if due.Before(now) {
 			due = now
 		}
-		if !c.releases.Add(n.zone, name, struct{}{}, due) {`,
+`,
 		caughtBy: invariant.InOrder,
 	},
 	{
@@ -51,27 +52,26 @@ var mutations = []mutation{
 	{
 		name:     "a pod's name is taken for its identity",
 		file:     "eviction/delete.go",
-		old:      `metav1.DeleteOptions{Preconditions: &preconditions}`,
+		old:      `metav1.DeleteOptions{Preconditions: preconditions}`,
 		with:     `metav1.DeleteOptions{}`,
 		caughtBy: invariant.NeverEarly,
 	},
 	{
 		name:     "nobody looks again between mark and delete",
 		file:     "eviction/delete.go",
-		old:      `		if work.CalledOff() {`,
-		with:     `		if false {`,
+		old:      `	case work.CalledOff():`,
+		with:     `	case false:`,
 		caughtBy: invariant.NeverEarly,
 	},
 	{
 		name: "an eviction is given up after five tries",
 		file: "eviction/work.go",
-		old:  `	case Evicted, AlreadyGone:`,
-		with: `	case Failed:
-		if work.Tries >= 4 {
-			p.gone = true
-			result = timedqueue.Result{}
-		}
-	case Evicted, AlreadyGone:`,
+		old: `	case NotDue, Failed, Blocked:
+`,
+		with: `	case NotDue, Blocked:
+	case Failed:
+		p.gone = p.gone || e.attempt.tries >= 4
+`,
 		caughtBy: invariant.InTime,
 	},
 	{
@@ -183,10 +183,10 @@ var mutations = []mutation{
 	{
 		name: "a change of tolerations is not seen",
 		file: "eviction/tracker.go",
-		old: `	p.Tolerations = observed.Spec.Tolerations
+		old: `	p.tolerations = observed.Spec.Tolerations
 	p.generation`,
-		with: `	if !known {
-		p.Tolerations = observed.Spec.Tolerations
+		with: `	if p.tolerations == nil {
+		p.tolerations = observed.Spec.Tolerations
 	}
 	p.generation`,
 		caughtBy: invariant.InTime,

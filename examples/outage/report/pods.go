@@ -11,7 +11,7 @@ import (
 
 // WrotePod counts a pod that a controller tells to leave.
 func (r *Recorder) WrotePod(write model.PodWrite) {
-	if write.Call == nil || write.Call.Verb != model.Delete { // a second delete writes nothing
+	if write.Call == nil || !mustLeave(write) {
 		return
 	}
 	pod := write.Before
@@ -26,6 +26,11 @@ func (r *Recorder) WrotePod(write model.PodWrite) {
 	}
 	delete(r.spared, pod.UID)
 	r.happened(PodsEvicted, n)
+}
+
+// mustLeave reports whether a write tells a pod to leave that was not told before.
+func mustLeave(write model.PodWrite) bool {
+	return write.Before != nil && write.Before.DeletionTimestamp == nil && (write.After == nil || write.After.DeletionTimestamp != nil)
 }
 
 // trustedAge is by how much a taint may say that it is older than it has been

@@ -201,7 +201,7 @@ func TestTheTimelineTellsWhatBecomesOfProcesses(t *testing.T) {
 	}
 	require.Equal(t, []string{"started", "started", "leads", "paused", "leads", "resumed", "stopped", "started", "stopped", "started", "leads"}, told, texts(document))
 	require.Contains(t, texts(document), "starts again, life 2")
-	require.Contains(t, texts(document), "stops: lost the leader's lease")
+	require.Contains(t, texts(document), "stops: another process leads")
 }
 
 func TestAThousandNodesAreAFewLines(t *testing.T) {

@@ -220,7 +220,9 @@ cluster:
   - {name: g, replicas: 3, tolerationSeconds: -1}
   - {name: h, kind: StatefulSet}
   - {name: i, kind: DaemonSet, everyTaint: true}
-  - {name: j, replicas: 1, tolerateForever: true, everyTaint: true}`, []string{
+  - {name: j, replicas: 1, tolerateForever: true, everyTaint: true}
+  - {name: k, replicas: 1, minAvailable: -1, priority: 2000000000}
+  - {name: l, replicas: 1, minAvailable: 0}`, []string{
 			`6:5: cluster.workloads[0].replicas: is 0; say how many pods the workload has`,
 			`7:12: cluster.workloads[1].name: cluster.workloads[0] has this name already`,
 			`8:12: cluster.workloads[2].name: "a b" is no DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last`,
@@ -233,7 +235,10 @@ cluster:
 			`13:47: cluster.workloads[7].tolerationSeconds: is -1; 0 is at once`,
 			`14:5: cluster.workloads[8].replicas: is 0; say how many pods the workload has`,
 			`15:44: cluster.workloads[9].everyTaint: the pods of a DaemonSet tolerate that their node is ill, and no more; leave it out`,
-			`16:63: cluster.workloads[10].everyTaint: contradicts tolerateForever; leave out one of them`}},
+			`16:63: cluster.workloads[10].everyTaint: contradicts tolerateForever; leave out one of them`,
+			`17:42: cluster.workloads[11].minAvailable: is -1; say how many pods have to be left`,
+			`17:56: cluster.workloads[11].priority: is 2000000000; at most 1000000000, above zero or below`,
+			`18:42: cluster.workloads[12].minAvailable: 0 is the same as leaving it out, which means no PodDisruptionBudget; leave it out or give it another value`}},
 		{"too many pods, those of DaemonSets among them", `
 name: x
 duration: 1h

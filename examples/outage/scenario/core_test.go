@@ -80,7 +80,7 @@ func TestNearMissesAreThoseThatSomebodyMakes(t *testing.T) {
 
 func TestWhatAZeroMeansIsSaidOfFieldsThatExist(t *testing.T) {
 	types := []reflect.Type{
-		reflect.TypeFor[Cluster](), reflect.TypeFor[Zone](), reflect.TypeFor[Controller](), reflect.TypeFor[Step](),
+		reflect.TypeFor[Cluster](), reflect.TypeFor[Zone](), reflect.TypeFor[Workload](), reflect.TypeFor[Controller](), reflect.TypeFor[Step](),
 		reflect.TypeFor[Nodes](), reflect.TypeFor[Pods](), reflect.TypeFor[APIErrors](), reflect.TypeFor[Watch](),
 	}
 	var found []string
@@ -115,7 +115,7 @@ func TestDefaultsAreThoseThatAreNamed(t *testing.T) {
 	require.Equal(t, "now", d.Script[0].Taint.TimeAdded)
 	require.Equal(t, "everybody", d.Script[1].APIDown.For)
 	require.Equal(t, []int{409, 429, 500, 503}, d.Script[2].APIErrors.Codes)
-	require.Equal(t, []string{"get", "patch", "delete", "update"}, d.Script[2].APIErrors.Verbs)
+	require.Equal(t, []string{"get", "patch", "delete", "evict", "update"}, d.Script[2].APIErrors.Verbs)
 	require.Equal(t, []string{"nodes", "leases", "pods"}, d.Script[3].StaleWatch.Kinds)
 	require.Equal(t, []string{"nodes", "leases", "pods"}, d.Script[4].BrokenWatch.Kinds)
 }

@@ -75,7 +75,7 @@ func (s *Step) fill() {
 }
 
 // failingVerbs are those of the calls that can be made to fail.
-var failingVerbs = []string{"get", "patch", "delete", "update"}
+var failingVerbs = []string{"get", "patch", "delete", "evict", "update"}
 
 func (a *APIErrors) fill() {
 	if len(a.Codes) == 0 {

@@ -26,6 +26,7 @@ var zeroMeans = map[string]string{
 	"Cluster.apiLatency":      "2ms to 20ms",
 	"Cluster.watchDelay":      "1ms to 50ms",
 	"Zone.racks":              "1",
+	"Workload.minAvailable":   "no PodDisruptionBudget",
 	"Controller.replicas":     "1",
 	"Controller.restartAfter": "5s",
 	"Step.for":                "for good",

@@ -10,10 +10,12 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-const everyFlag = "concurrent-node-syncs, confirm-evictions, kube-api-burst, kube-api-qps, large-cluster-size-threshold, " +
-	"leader-elect, leader-elect-lease-duration, leader-elect-renew-deadline, leader-elect-retry-period, " +
+const everyFlag = "action, budget-burst, budget-overall, budget-per-namespace, budget-per-node, concurrent-node-syncs, confirm, " +
+	"evict-for, eviction-mode, kube-api-burst, kube-api-qps, large-cluster-size-threshold, " +
+	"leader-elect, leader-elect-lease-duration, leader-elect-renew-deadline, leader-elect-retry-period, low-priority-first, " +
 	"node-eviction-rate, node-heartbeat-interval, node-monitor-grace-period, node-monitor-period, " +
-	"node-startup-grace-period, secondary-node-eviction-rate, unhealthy-zone-threshold"
+	"node-startup-grace-period, pod-eviction-timeout, secondary-node-eviction-rate, " +
+	"spare-daemonset-pods, spare-finished-pods, spare-mirror-pods, unhealthy-zone-threshold"
 
 func TestFlagsAreThoseOfTheController(t *testing.T) {
 	const head = `
@@ -25,17 +27,17 @@ controller:
 	for _, c := range []badFile{
 		{"misspelt", head + `
     node-evicton-rate: 1
-    eviction-timeout: 5m`, []string{
+    rate-of-evictions: 5m`, []string{
 			`6:24: controller.flags.node-evicton-rate: there is no flag node-evicton-rate; did you mean node-eviction-rate?`,
-			`7:23: controller.flags.eviction-timeout: there is no flag eviction-timeout; flags are ` + everyFlag}},
+			`7:24: controller.flags.rate-of-evictions: there is no flag rate-of-evictions; flags are ` + everyFlag}},
 		{"of the wrong type", head + `
     node-eviction-rate: fast
     node-monitor-period: 5
-    confirm-evictions: maybe
+    confirm: maybe
     kube-api-burst: 1.5`, []string{
 			`6:25: controller.flags.node-eviction-rate: "fast" is no value for this flag; want a number`,
 			`7:26: controller.flags.node-monitor-period: "5" is no value for this flag; want a duration like 90s`,
-			`8:24: controller.flags.confirm-evictions: "maybe" is no value for this flag; want true or false`,
+			`8:14: controller.flags.confirm: "maybe" is no value for this flag; want true or false`,
 			`9:21: controller.flags.kube-api-burst: "1.5" is no value for this flag; want a whole number`}},
 		{"without a value", head + `
     node-eviction-rate:
@@ -70,11 +72,11 @@ controller: {flags: [--node-eviction-rate=1]}`, []string{
 }
 
 func TestOptionsHaveTheFlags(t *testing.T) {
-	c := scenario.Controller{Flags: map[string]scenario.FlagValue{"node-eviction-rate": "1e1", "confirm-evictions": "true"}}
+	c := scenario.Controller{Flags: map[string]scenario.FlagValue{"node-eviction-rate": "1e1", "confirm": "true"}}
 	o, err := c.Options()
 	require.NoError(t, err)
 	require.Equal(t, 10.0, o.EvictionRate)
-	require.True(t, o.ConfirmEvictions)
+	require.True(t, o.Evicting.Confirm)
 	require.Equal(t, 50*time.Second, o.MonitorGracePeriod, "the default of kube-controller-manager v1.37")
 }
 

@@ -135,8 +135,9 @@ func (r random) flags() map[string]scenario.FlagValue {
 		values []scenario.FlagValue
 	}{
 		{"node-eviction-rate", []scenario.FlagValue{"0", "0.1", "0.10", "1e3", ".5", "1E-2", "0x1p-2"}},
-		{"confirm-evictions", []scenario.FlagValue{"true", "false", "T", "0"}},
+		{"confirm", []scenario.FlagValue{"true", "false", "T", "0"}},
 		{"node-monitor-grace-period", []scenario.FlagValue{"50s", "1h0m0s", "1.5s"}},
+		{"action", []scenario.FlagValue{"delete", "evict-then-delete"}},
 		{"kube-api-burst", []scenario.FlagValue{"30", "0x10", "0o17", "1_000"}},
 	} {
 		if r.IntN(2) == 0 {
@@ -155,8 +156,8 @@ func (r random) cluster(c *scenario.Cluster) {
 	}
 	c.Zones[0].Racks = 4
 	c.Workloads = []scenario.Workload{
-		{Name: "web", Kind: pick(r, "", scenario.Deployment), Replicas: 10 + r.IntN(90), TolerationSeconds: maybe(r, r.Int64N(400)), EveryTaint: r.IntN(2) == 0},
-		{Name: "db", Kind: scenario.StatefulSet, Replicas: 1 + r.IntN(9), TolerateForever: r.IntN(2) == 0},
+		{Name: "web", Kind: pick(r, "", scenario.Deployment), Replicas: 10 + r.IntN(90), TolerationSeconds: maybe(r, r.Int64N(400)), EveryTaint: r.IntN(2) == 0, MinAvailable: r.IntN(9)},
+		{Name: "db", Kind: scenario.StatefulSet, Replicas: 1 + r.IntN(9), TolerateForever: r.IntN(2) == 0, Priority: pick(r, 0, -1, 1000)},
 		{Name: "agent", Kind: scenario.DaemonSet},
 	}
 	if r.IntN(2) == 0 {
@@ -262,7 +263,7 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 	case 2:
 		s.APIDown = &scenario.APIDown{For: pick(r, "", scenario.Everybody, scenario.Controllers, scenario.Kubelets)}
 	case 3:
-		s.APIErrors = &scenario.APIErrors{Share: r.share(), Codes: pick(r, nil, []int{403, 409, 422}, []int{429, 500, 503, 504}), Verbs: pick(r, nil, []string{"delete"}, []string{"get", "patch", "update"})}
+		s.APIErrors = &scenario.APIErrors{Share: r.share(), Codes: pick(r, nil, []int{403, 409, 422}, []int{429, 500, 503, 504}), Verbs: pick(r, nil, []string{"delete", "evict"}, []string{"get", "patch", "update"})}
 	case 4:
 		s.APILatency = new(r.span())
 	case 5:

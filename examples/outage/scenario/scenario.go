@@ -68,6 +68,11 @@ type Workload struct {
 	EveryTaint bool `json:"everyTaint,omitempty"`
 	// TolerateForever makes pods tolerate every NoExecute taint, for ever.
 	TolerateForever bool `json:"tolerateForever,omitempty"`
+	// MinAvailable is that of the workload's PodDisruptionBudget: how many pods have to
+	// be left when one is evicted by --action=evict. By default it has none.
+	MinAvailable int `json:"minAvailable,omitempty"`
+	// Priority is that of the pods, which counts with --low-priority-first.
+	Priority int `json:"priority,omitempty"`
 }
 
 // Controller is the processes of the controller and their flags.
@@ -231,9 +236,9 @@ type APIErrors struct {
 	// Codes are HTTP status codes, of which each failing call gets one; the default
 	// is all of 409, 429, 500 and 503.
 	Codes []int `json:"codes,omitempty"`
-	// Verbs are the calls that can fail, of get, patch, delete and update, which is what
-	// a leader does to its lease; the default is all of them. Like a webhook that lets
-	// nobody delete.
+	// Verbs are the calls that can fail, of get, patch, delete, evict and update, which
+	// is what a leader does to its lease; the default is all of them. Like a webhook that
+	// lets nobody delete.
 	Verbs []string `json:"verbs,omitempty"`
 }
 

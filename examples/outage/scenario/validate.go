@@ -15,6 +15,9 @@ const (
 	// Kubernetes supports, 100,000 what this library is meant for.
 	maxNodes = 100_000
 	maxPods  = 2_000_000
+	// maxPriority is the highest that users can give. Source:
+	// HighestUserDefinablePriority of Kubernetes v1.37.
+	maxPriority = 1_000_000_000
 	// maxReplicas of the controller: each holds a view of the whole cluster.
 	maxReplicas = 100
 )
@@ -129,6 +132,8 @@ func (c *checker) workloads() {
 		c.unique(path, i, w.Name, names)
 		c.kind(at, w)
 		c.tolerations(at, w)
+		c.check(w.MinAvailable >= 0, at+".minAvailable", "is %d; say how many pods have to be left", w.MinAvailable)
+		c.check(w.Priority >= -maxPriority && w.Priority <= maxPriority, at+".priority", "is %d; at most %d, above zero or below", w.Priority, maxPriority)
 		total += min(max(c.cluster.pods(w), 0), maxPods+1)
 	}
 	if total > maxPods {

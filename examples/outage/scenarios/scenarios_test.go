@@ -11,10 +11,10 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
 )
 
-func TestTheEightAreThere(t *testing.T) {
+func TestTheNineAreThere(t *testing.T) {
 	require.Equal(t, []string{
 		"control-plane-pause", "flapping-pool", "rack-loss", "restart-in-mid-storm",
-		"slow-recovery", "stale-watch", "whole-cluster-silence", "zone-loss",
+		"slow-recovery", "stale-watch", "whole-cluster-silence", "zone-drain", "zone-loss",
 	}, scenarios.Names())
 }
 

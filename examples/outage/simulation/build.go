@@ -22,6 +22,7 @@ func (s *Simulation) build(cluster *scenario.Cluster) {
 	placed := 0
 	for _, workload := range cluster.Workloads {
 		owner := s.world.AddWorkload(workload.Name, replacements[workload.Kind], tolerations(&workload))
+		protect(owner, &workload)
 		replicas := workload.Replicas
 		if workload.Kind == scenario.DaemonSet {
 			replicas = len(machines)
@@ -31,6 +32,16 @@ func (s *Simulation) build(cluster *scenario.Cluster) {
 			owner.Place(machines[next[placed%len(next)]].Name)
 			placed++
 		}
+	}
+}
+
+// protect gives a workload's pods their priority and their PodDisruptionBudget.
+func protect(owner *model.Workload, workload *scenario.Workload) {
+	if workload.Priority != 0 {
+		owner.Priority = new(int32(workload.Priority)) // Validate has seen that it fits
+	}
+	if workload.MinAvailable > 0 {
+		owner.Protect(workload.MinAvailable)
 	}
 }
 

@@ -17,11 +17,12 @@ type election struct {
 	seen      model.Lock
 	looked    bool
 	changedAt time.Duration
-	// renewedAt is when the last renewal that succeeded was sent, and until when the
-	// lease is ours by the time of day.
-	renewedAt time.Duration
-	until     time.Time
-	leads     bool
+	// until is until when the lease is ours by the time of day.
+	until time.Time
+	leads bool
+	// renewing says that it is trying to renew the lease, renewals how often it has.
+	renewing bool
+	renewals int
 }
 
 // elect tries to get or to keep the leader's lease, again and again.
@@ -36,10 +37,7 @@ func (r *Replica) elect() {
 	}
 	again := func() { r.client.At(r.sim.world.Now()+settings.RetryPeriod, r.elect) }
 	if r.election.leads {
-		if r.sim.world.Now()-r.election.renewedAt >= settings.RenewDeadline {
-			r.end("lost the leader's lease")
-			return
-		}
+		r.setDeadline(settings.RenewDeadline)
 		r.renew(r.election.seen.Version, again)
 		return
 	}
@@ -49,6 +47,21 @@ func (r *Replica) elect() {
 			return
 		}
 		again()
+	})
+}
+
+// setDeadline ends the process if it does not succeed in time to renew the lease,
+// however often it tries and whatever its calls wait for.
+func (r *Replica) setDeadline(deadline time.Duration) {
+	if r.election.renewing {
+		return
+	}
+	r.election.renewing = true
+	client, renewals := r.client, r.election.renewals
+	client.At(r.sim.world.Now()+deadline, func() {
+		if r.client == client && r.election.renewals == renewals {
+			r.end("lost the leader's lease")
+		}
 	})
 }
 
@@ -64,12 +77,14 @@ func (r *Replica) free(lock model.Lock, duration time.Duration) bool {
 
 // renew writes the lease, and leads if that succeeds.
 func (r *Replica) renew(version uint64, then func()) {
-	sent, until := r.sim.world.Now(), r.now().Add(r.sim.options.LeaderElection.LeaseDuration)
+	until := r.now().Add(r.sim.options.LeaderElection.LeaseDuration)
 	write := &model.Call{Verb: model.Update, Kind: model.LeaderLease, Lock: model.Lock{Holder: r.identity(), Version: version}}
 	r.call(write, func(answer *model.Call) {
 		switch {
 		case answer.Err == nil:
-			r.election.seen, r.election.renewedAt, r.election.until = answer.Lock, sent, until
+			r.election.seen, r.election.until = answer.Lock, until
+			r.election.renewing = false
+			r.election.renewals++
 			r.lead()
 		case r.election.leads:
 			// The answer to the last renewal may have been lost: whose is it now?

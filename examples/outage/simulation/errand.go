@@ -7,6 +7,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -106,6 +107,14 @@ func (pods) Patch(ctx context.Context, name string, pt types.PatchType, data []b
 
 func (pods) Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error {
 	return call(ctx, &model.Call{Verb: model.Delete, Kind: model.Pods, Name: name, Preconditions: opts.Preconditions})
+}
+
+func (pods) EvictV1(ctx context.Context, eviction *policyv1.Eviction) error {
+	c := model.Call{Verb: model.Evict, Kind: model.Pods, Name: eviction.Name}
+	if options := eviction.DeleteOptions; options != nil {
+		c.Preconditions = options.Preconditions
+	}
+	return call(ctx, &c)
 }
 
 func (leases) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {

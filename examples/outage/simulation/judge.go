@@ -3,6 +3,7 @@ package simulation
 import (
 	"time"
 
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
@@ -20,6 +21,15 @@ func (s *Simulation) Judge() *invariant.Judge {
 		SecondaryRate: o.SecondaryEvictionRate,
 		Unhealthy:     o.UnhealthyZoneThreshold,
 		LargeZone:     o.LargeClusterSize,
+		Action:        invariant.Action(o.Evicting.Action),
+		EvictFor:      o.Evicting.EvictFor,
+		Overall:       o.Evicting.BudgetOverall,
+		PerNode:       o.Evicting.BudgetPerNode,
+		PerNamespace:  o.Evicting.BudgetPerNamespace,
+		BudgetBurst:   o.Evicting.BudgetBurst,
+		SpareDaemons:  o.Evicting.SpareDaemonSetPods,
+		ByNode:        o.EvictionMode == string(controller.ByNode),
+		Timeout:       o.PodEvictionTimeout,
 		QPS:           float64(o.APIQPS),
 		Burst:         o.APIBurst,
 		Concurrent:    o.ConcurrentSyncs,

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/examples/outage/model"
@@ -72,7 +73,7 @@ func (r *Replica) Knowledge() Knowledge {
 	if r.gone() {
 		return Knowledge{}
 	}
-	k := Knowledge{Pending: r.core.Pending(), Zones: r.core.Zones(), Phase: r.core.Phase(), Queued: make(map[string]int)}
+	k := Knowledge{Pending: r.core.Waiting(), Zones: r.core.Zones(), Phase: r.core.Phase(), Queued: make(map[string]int)}
 	k.Nodes, k.Pods = r.core.Len()
 	for _, z := range k.Zones {
 		k.Queued[z.Zone] = r.core.Queued(z.Zone)
@@ -110,19 +111,19 @@ func (r *Replica) start() error {
 }
 
 func (r *Replica) newPerformer() (*edge.Performer, error) {
-	config := eviction.DeleteConfig{Pods: func(string) eviction.Pods { return pods{} }}
-	if r.sim.options.ConfirmEvictions {
-		config.Confirm = nodes{}
-	}
-	deletion, err := eviction.NewDelete(config)
+	evict, err := r.sim.options.Evicting.NewAction(evicting.Clients{
+		Pods:       func(string) eviction.EvictablePods { return pods{} },
+		Nodes:      nodes{},
+		WouldEvict: func(eviction.Work) {}, // a pod that stays is seen to stay
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start %s: %w", r.name(), err)
 	}
 	return edge.NewPerformer(edge.PerformerConfig{
 		Nodes:  nodes{},
 		Pods:   func(string) edge.Pods { return pods{} },
 		Leases: leases{},
-		Evict:  deletion.Act,
+		Evict:  evict,
 	})
 }
 

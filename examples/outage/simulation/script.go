@@ -2,14 +2,12 @@ package simulation
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
@@ -40,11 +38,11 @@ func (s *Simulation) plan(number int, step *scenario.Step) {
 	case step.NodeClocks != nil:
 		s.toMachines(step, &step.NodeClocks.Nodes, random, func(m *model.Machine) func() { return m.StepClock(step.NodeClocks.By.D()) })
 	case step.Move != nil:
-		s.toMachines(step, &step.Move.Nodes, random, func(m *model.Machine) func() { return move(m, step.Move.Zone) })
+		s.toMachines(step, &step.Move.Nodes, random, func(m *model.Machine) func() { return s.edits.move(m, step.Move.Zone) })
 	case step.Cordon != nil:
-		s.toMachines(step, step.Cordon, random, cordon)
+		s.toMachines(step, step.Cordon, random, s.edits.cordon)
 	case step.Taint != nil:
-		s.toMachines(step, &step.Taint.Nodes, random, func(m *model.Machine) func() { return s.taint(m, step.Taint) })
+		s.toMachines(step, &step.Taint.Nodes, random, func(m *model.Machine) func() { return s.edits.taint(m, s.taint(step.Taint)) })
 	case step.Touch != nil:
 		s.toMachines(step, step.Touch, random, s.touch)
 	default:
@@ -197,60 +195,11 @@ func (s *Simulation) flap(step *scenario.Step, random *rand.Rand) {
 	}
 }
 
-func move(m *model.Machine, zone string) (back func()) {
-	to := func(zone string) {
-		m.Edit(func(node *corev1.Node) {
-			node.Labels = maps.Clone(node.Labels)
-			node.Labels[corev1.LabelTopologyZone] = zone
-		})
-	}
-	to(zone)
-	return func() { to(m.Zone) }
-}
-
-func cordon(m *model.Machine) (uncordon func()) {
-	m.Edit(func(node *corev1.Node) { node.Spec.Unschedulable = true })
-	return func() { m.Edit(func(node *corev1.Node) { node.Spec.Unschedulable = false }) }
-}
-
 func (s *Simulation) touch(m *model.Machine) (none func()) {
 	m.Edit(func(node *corev1.Node) {
 		node.Annotations = map[string]string{"outage.example/touched": s.world.Wall().Format(time.RFC3339Nano)}
 	})
 	return func() {}
-}
-
-// taint adds an administrator's taint to a machine that does not have it.
-func (s *Simulation) taint(m *model.Machine, description *scenario.Taint) (remove func()) {
-	taint := corev1.Taint{Key: description.Key, Value: description.Value, Effect: corev1.TaintEffect(description.Effect), TimeAdded: s.timeAdded(description)}
-	m.Edit(func(node *corev1.Node) {
-		node.Spec.Taints = append(without(node.Spec.Taints, &taint), taint)
-	})
-	return func() {
-		m.Edit(func(node *corev1.Node) { node.Spec.Taints = without(node.Spec.Taints, &taint) })
-	}
-}
-
-func without(taints []corev1.Taint, taint *corev1.Taint) []corev1.Taint {
-	return slices.DeleteFunc(slices.Clone(taints), func(t corev1.Taint) bool {
-		return t.Key == taint.Key && t.Effect == taint.Effect
-	})
-}
-
-func (s *Simulation) timeAdded(description *scenario.Taint) *metav1.Time {
-	added := s.world.Wall()
-	switch description.TimeAdded {
-	case "missing":
-		return nil
-	case "", "now":
-	default:
-		off, err := time.ParseDuration(description.TimeAdded)
-		if err != nil {
-			panic(err) // Validate has read it
-		}
-		added = added.Add(off)
-	}
-	return &metav1.Time{Time: added.Truncate(time.Second)}
 }
 
 func (s *Simulation) tolerate(step *scenario.Tolerate, random *rand.Rand) {

@@ -17,6 +17,7 @@ type Simulation struct {
 	replicas   []*Replica
 	calm       calm
 	splitBrain int
+	edits      edits
 }
 
 // start is the time of day at which every scenario begins.
@@ -28,7 +29,7 @@ func New(description *scenario.Scenario) (*Simulation, error) {
 	if err := description.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Simulation{scenario: *description.Defaulted()}
+	s := &Simulation{scenario: *description.Defaulted(), edits: newEdits()}
 	var err error
 	if s.options, err = s.scenario.Controller.Options(); err != nil {
 		return nil, err

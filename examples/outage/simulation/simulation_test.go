@@ -36,9 +36,13 @@ func small(steps ...scenario.Step) *scenario.Scenario {
 func watched(t *testing.T, steps ...scenario.Step) (*Simulation, *diary) {
 	s, err := New(small(steps...))
 	require.NoError(t, err)
+	return s, newDiary(s)
+}
+
+func newDiary(s *Simulation) *diary {
 	d := &diary{world: s.World(), tainted: map[string]time.Duration{}, evicted: map[string]time.Duration{}}
 	s.World().Watch(d)
-	return s, d
+	return d
 }
 
 // diary is a witness that writes down the little that these tests want to know.
@@ -112,6 +116,15 @@ func TestDeadNodeLosesItsPodsAndComesBack(t *testing.T) {
 func withoutZones(k Knowledge) Knowledge {
 	k.Zones, k.Queued = nil, nil
 	return k
+}
+
+// A new node is tainted by admission, and can be used when it has been heard of.
+func TestNodeThatRegistersLosesTheTaintOfAdmission(t *testing.T) {
+	s, _ := watched(t, scenario.Step{At: duration(3 * time.Minute), For: duration(time.Minute), Delete: &scenario.Nodes{Names: []string{"a-1"}}})
+	until(s, 4*time.Minute)
+	require.Equal(t, corev1.TaintNodeNotReady, s.world.Node("a-1").Spec.Taints[0].Key)
+	until(s, 4*time.Minute+12*time.Second)
+	require.Empty(t, s.world.Node("a-1").Spec.Taints)
 }
 
 func TestAnotherProcessLeadsAfterACrash(t *testing.T) {
