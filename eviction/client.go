@@ -83,7 +83,10 @@ func (c client) readPod(ctx context.Context, work *Work, seen *look) (Report, bo
 // have been set, or that counts by a monotonic reading which the others lack.
 func (l *look) decide(work *Work) (Report, bool) {
 	verdict := work.Reconsider(l.pod, l.node, work.At)
-	if !verdict.DueAt(work.At) || work.CalledOff() { // while the API server took its time
+	switch {
+	case !verdict.DueAt(work.At):
+		return Report{Outcome: NotDue, Reason: verdict.Reason}, false
+	case work.CalledOff(): // while the API server took its time
 		return Report{Outcome: NotDue}, false
 	}
 	work.Verdict, work.Marked, work.Generation = verdict, Marked(l.pod), l.pod.Generation

@@ -79,6 +79,26 @@ func TestE6ConfirmedMootEvictionWritesNothing(t *testing.T) {
 }
 
 // Without Confirm the cache is believed. That is the caller's choice.
+// What is skipped is counted by its reason.
+func TestE6ConfirmedMootEvictionSaysWhy(t *testing.T) {
+	for reason, change := range map[eviction.Reason]func(s *scene){
+		eviction.NoTaints:       func(s *scene) { s.putNode(newNode("n1")) },
+		eviction.Tolerated:      func(s *scene) { s.put(newPod("p", tolerates("a", "b"))) },
+		eviction.TolerationEnds: func(s *scene) { s.put(newPod("p", tolerates("a:61", "b"))) },
+		eviction.Gone:           func(s *scene) { delete(s.nodes, "n1") },
+		"": func(s *scene) {
+			s.before = once("get node", func() error { s.tracker.ForgetNode(time.Now(), "n1"); return nil })
+		},
+	} {
+		t.Run(string(reason), func(t *testing.T) {
+			play(t, sceneOptions{confirm: true, pod: newPod("p", tolerates("a:60", "b"))}, func(s *scene) {
+				change(s)
+				require.Equal(s, reason, s.acts(eviction.NotDue, "get pod", "get node").Reason)
+			})
+		})
+	}
+}
+
 func TestE6UnconfirmedEvictionReadsNothing(t *testing.T) {
 	play(t, sceneOptions{}, func(s *scene) {
 		s.putNode(newNode("n1"))

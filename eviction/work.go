@@ -135,6 +135,9 @@ type Report struct {
 	Wait time.Duration
 	// Err is the cause of a failure, or what the budget's answer was; see [CauseOf].
 	Err error
+	// Reason is why the pod need not leave, of NotDue, when a closer look has found that.
+	// It is empty when the work was called off.
+	Reason Reason
 	// Pod is the pod as the API server had it after the action's last write to it,
 	// and nil if nothing was written or the answer had no pod. It is newer than what a
 	// cache shows until the cache has caught up.

@@ -16,7 +16,7 @@ func Log(logger klog.Logger, work eviction.Work, report eviction.Report) {
 	case eviction.Blocked:
 		logger.V(2).Info("A PodDisruptionBudget does not allow the eviction now, will ask again", "answer", report.Err, "why", why)
 	case eviction.NotDue:
-		logger.Info("Pod need not leave after all: the API server has something newer than the cache")
+		logger.Info("Pod need not leave after all: the API server has something newer than the cache had", "cause", cause(report))
 	case eviction.AlreadyGone:
 		logger.V(2).Info("Pod is gone already")
 	case eviction.Unmarked:

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -47,7 +48,7 @@ func NewMetrics(config Config) (*Metrics, error) {
 		}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pod_eviction_attempts_total",
-			Help: "Attempts to evict a pod, by what came of them and, where they did not succeed, why.",
+			Help: "Attempts to evict a pod, by what came of them and, where they did not succeed or nothing had to be done, why.",
 		}, []string{"outcome", "cause"}),
 		dryRun: config.DryRun,
 	}
@@ -79,13 +80,21 @@ func (m *Metrics) Acted(work eviction.Work, report eviction.Report, ended time.T
 	}
 }
 
-// cause is why work did not succeed, empty if it did.
+// cause is why work did not succeed, or why nothing had to be done. It is empty if it
+// did.
 func cause(report eviction.Report) string {
-	if report.Err == nil {
-		return ""
+	switch {
+	case report.Err != nil:
+		return string(eviction.CauseOf(report.Err))
+	case report.Outcome == eviction.NotDue:
+		return cmp.Or(string(report.Reason), calledOff)
 	}
-	return string(eviction.CauseOf(report.Err))
+	return ""
 }
+
+// calledOff is the cause when what the watches have shown meanwhile has made an eviction
+// moot. Else it is the reason of the verdict that a closer look has come to.
+const calledOff = "CalledOff"
 
 // gauges look at the state when somebody asks for them.
 type gauges struct {

@@ -58,12 +58,14 @@ func TestMetricsCountAttemptsByOutcomeAndCause(t *testing.T) {
 	m.Acted(work, eviction.Report{Outcome: eviction.Failed, Err: forbidden}, due)
 	m.Acted(work, eviction.Report{Outcome: eviction.Failed, Err: fmt.Errorf("delete: %w", context.DeadlineExceeded)}, due)
 	m.Acted(work, eviction.Report{Outcome: eviction.NotDue}, due)
+	m.Acted(work, eviction.Report{Outcome: eviction.NotDue, Reason: eviction.Tolerated}, due)
 	m.Acted(work, eviction.Report{Outcome: eviction.Blocked, Err: apierrors.NewTooManyRequests("wait", 1)}, due)
 	require.Equal(t, `pod_eviction_attempts_total{cause="",outcome="Evicted"} 2
-pod_eviction_attempts_total{cause="",outcome="NotDue"} 1
+pod_eviction_attempts_total{cause="CalledOff",outcome="NotDue"} 1
 pod_eviction_attempts_total{cause="Forbidden",outcome="Failed"} 1
 pod_eviction_attempts_total{cause="Overloaded",outcome="Blocked"} 1
 pod_eviction_attempts_total{cause="Timeout",outcome="Failed"} 1
+pod_eviction_attempts_total{cause="Tolerated",outcome="NotDue"} 1
 taint_eviction_controller_pod_deletion_duration_seconds_sum 2
 taint_eviction_controller_pod_deletion_duration_seconds_count 2
 taint_eviction_controller_pod_deletions_total 2
