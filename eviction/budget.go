@@ -21,8 +21,8 @@ import (
 //
 // An attempt that fails has used up its tokens, since it costs the API server as
 // much as one that succeeds. One that finds nothing to do, or that a
-// PodDisruptionBudget refuses, has not, unless others have used tokens of the share
-// since; see timedqueue.Token. The taking back of a mark needs none.
+// PodDisruptionBudget refuses, has not: they count as never used, as far as the share
+// would have kept them; see timedqueue.Token. The taking back of a mark needs none.
 type Budget struct {
 	// Name tells budgets apart: in Tracker.Pending, in metrics, for SetLimit. Required.
 	Name string
@@ -37,14 +37,16 @@ type Budget struct {
 	Burst int
 }
 
-func (b Budget) validate() error {
+func (b Budget) validate(names map[string]bool) error {
 	if b.ByPod != nil && b.ByNode != nil {
 		return fmt.Errorf("%w: budget %q has both ByPod and ByNode", ErrInvalidConfig, b.Name)
 	}
-	return validateBudget(b.Name, b.Limit, b.Burst)
+	return validateBudget(names, b.Name, b.Limit, b.Burst)
 }
 
-func validateBudget(name string, limit rate.Limit, burst int) error {
+// validateBudget reports what is wrong with a budget, given the names of those before
+// it, to which it adds its own.
+func validateBudget(names map[string]bool, name string, limit rate.Limit, burst int) error {
 	switch {
 	case name == "":
 		return fmt.Errorf("%w: a budget has no name", ErrInvalidConfig)
@@ -52,7 +54,10 @@ func validateBudget(name string, limit rate.Limit, burst int) error {
 		return fmt.Errorf("%w: budget %q: Limit is %v, want zero or more", ErrInvalidConfig, name, limit)
 	case burst < 0:
 		return fmt.Errorf("%w: budget %q: Burst is %d, want zero or more", ErrInvalidConfig, name, burst)
+	case names[name]:
+		return fmt.Errorf("%w: two budgets are named %q", ErrInvalidConfig, name)
 	}
+	names[name] = true
 	return nil
 }
 

@@ -37,13 +37,9 @@ func (c SchedulerConfig[V]) Validate() error {
 	}
 	names := make(map[string]bool)
 	for _, b := range c.Budgets {
-		if err := validateBudget(b.Name, b.Limit, b.Burst); err != nil {
+		if err := validateBudget(names, b.Name, b.Limit, b.Burst); err != nil {
 			return err
 		}
-		if names[b.Name] {
-			return fmt.Errorf("%w: two budgets are named %q", ErrInvalidConfig, b.Name)
-		}
-		names[b.Name] = true
 	}
 	return nil
 }

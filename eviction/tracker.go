@@ -45,13 +45,9 @@ func (c Config) Validate() error {
 	}
 	names := make(map[string]bool)
 	for _, budget := range c.Budgets {
-		if err := budget.validate(); err != nil {
+		if err := budget.validate(names); err != nil {
 			return err
 		}
-		if names[budget.Name] {
-			return fmt.Errorf("%w: two budgets are named %q", ErrInvalidConfig, budget.Name)
-		}
-		names[budget.Name] = true
 	}
 	return nil
 }
