@@ -1,18 +1,49 @@
-// Package daemon decides where the pods of a DaemonSet belong. It knows of pods only
-// that there is to be one on each node that fits: of DaemonSets, of what replaces them,
-// and of nodes that an autoscaler has yet to make.
+// Package daemon decides where the pods of a DaemonSet belong, and what is to be done
+// so that they get there. It knows of pods only that there is to be one on each node
+// that fits: of DaemonSets, of what replaces them, and of nodes that an autoscaler has
+// yet to make. What it decides is what kube-controller-manager v1.37 does, but for the
+// differences that README lists.
+//
+// # Where a pod belongs
 //
 // [Compile] makes a [Placement] from a pod template, and [Placement.Place] says of a
 // node whether a pod should run there, whether one that is there may stay, and what
-// speaks against it:
+// speaks against it. The caller compiles anew when the template changes.
 //
-//	placement := daemon.Compile(&daemonSet.Spec.Template, taints.Matcher{})
-//	for _, node := range nodes {
-//		if verdict := placement.Place(node); !verdict.Run {
-//			log.Printf("no pod on %s: %s", node.Name, verdict.Reason)
-//		}
+// # What is to be done
+//
+// A [Planner] is told of nodes and pods as they change, and plans: pods to be made and
+// to be deleted, each with its [Cause], and when to ask again. A change of one node
+// costs a look at that node, however many there are. Everything that it hands out is
+// under way until it is told how that ended:
+//
+//	planner, err := daemon.New(daemon.Config{Spec: daemon.SpecOf(set, revision)})
+//	...
+//	planner.ObserveNode(now, node) // and ForgetNode, ObservePod, ForgetPod
+//	...
+//	plan := planner.Plan(now)
+//	results, err := executor.Execute(ctx, daemon.OwnerOf(set), plan)
+//	for _, result := range results {
+//		planner.Report(time.Now(), result)
 //	}
 //
-// The verdicts are those of kube-controller-manager v1.37. The caller compiles anew
-// when the template changes, and asks anew when a node's name, labels or taints do.
+// It only decides; the caller lets one goroutine at a time into it, and need not hold
+// the lock during the calls. [Planner.Status] counts for the status from the same
+// knowledge, and [Planner.Waits] tells why nothing happens on a node.
+//
+// # Of which template a pod is
+//
+// A ControllerRevision keeps each template. The same bytes are stored as by
+// kube-controller-manager, so that the one can take over from the other without a
+// restart of any pod.
+//
+// # Duties of the caller
+//
+//   - Tell the planner of all nodes and pods before it plans: it makes pods where it
+//     knows of none, and takes a node that it was not told of for gone.
+//   - Tell it of pods that the set owns, and of no others. [Claim] says which
+//     those are, and which to adopt or release.
+//   - Plan nothing for a set that is being deleted, nor for one that selects all pods.
+//   - Report each step of a plan once, also one that was given up.
+//   - Ask again at [Plan.Next] and after each thing that was observed or reported.
 package daemon

@@ -28,6 +28,9 @@ var edgeFiles = map[string]string{
 	"eviction/evict.go":        "asks for the pod's eviction",
 	"eviction/transport.go":    "is in between when the API server answers",
 	"nodehealth/heartbeats.go": "renews leases and reports status on timers",
+	"daemon/claimer.go":        "adopts and releases",
+	"daemon/executor.go":       "creates, deletes and reads pods, several at a time",
+	"daemon/historykeeper.go":  "writes revisions",
 }
 
 // timelessEdges are the edges that only call out: they neither read a clock nor
@@ -36,6 +39,7 @@ var edgeFiles = map[string]string{
 var timelessEdges = []string{
 	"eviction/action.go", "eviction/client.go",
 	"eviction/delete.go", "eviction/evict.go", "examples/nodelifecycle/edge",
+	"daemon/claimer.go", "daemon/historykeeper.go",
 	// And the simulator itself, whose runs have to be the same each time. Of the
 	// simulation two files are left out: one forges the readings of clocks, one
 	// hands contexts to the edges.

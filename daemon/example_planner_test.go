@@ -1,0 +1,67 @@
+package daemon_test
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+// A rollout in a cluster of four nodes, of which one is new and one is not ready. The
+// pod there would use up what MaxUnavailable allows, if it was not excused.
+func ExamplePlanner() {
+	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
+	planner, err := daemon.New(daemon.Config{
+		Spec: daemon.Spec{
+			Template: &corev1.PodTemplateSpec{},
+			Revision: "7b9c",
+			Rollout:  daemon.Rollout{MaxUnavailable: intstr.FromInt32(2)},
+		},
+		ClassifyUnavailable: daemon.ExcuseNotReadyNodes,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	for name, ready := range map[string]corev1.ConditionStatus{"ant": "True", "bee": "True", "cow": "Unknown", "dog": "True"} {
+		planner.ObserveNode(now, &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}},
+		})
+		if name == "dog" {
+			continue // which has no pod yet
+		}
+		planner.ObservePod(now, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "agent-" + name, Labels: map[string]string{"controller-revision-hash": "55f4"}},
+			Spec:       corev1.PodSpec{NodeName: name},
+			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
+		})
+	}
+
+	plan := planner.Plan(now)
+	for _, step := range plan.Create {
+		fmt.Printf("create a pod on %s: %s\n", step.Node, step.Reason)
+	}
+	for _, step := range plan.Delete {
+		fmt.Printf("delete %s: %s\n", step.Pod, step.Reason)
+	}
+	for wait := range planner.Waits() {
+		fmt.Printf("%s waits: %s\n", wait.Node, wait.Reason)
+	}
+	status := planner.Status()
+	fmt.Printf("%d of %d available, %d up to date\n", status.Available, status.Desired, status.Updated)
+	// Output:
+	// create a pod on dog: Missing
+	// delete agent-cow: OutdatedUnavailable
+	// delete agent-ant: Outdated
+	// ant waits: Terminating
+	// bee waits: Limited
+	// cow waits: Terminating
+	// dog waits: UnderWay
+	// 2 of 4 available, 0 up to date
+}

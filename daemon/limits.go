@@ -1,0 +1,114 @@
+package daemon
+
+import "time"
+
+// failures is how often something has failed, one time after the other.
+type failures struct {
+	times int
+	last  time.Time
+}
+
+func (f *failures) add(now time.Time) {
+	f.times++
+	f.last = now
+}
+
+// What was refused is tried again after a quarter of a second, then half a second, and
+// so on up to a minute. After that the other nodes wait, too, but not as long: it may be that
+// one alone. A quota that is exhausted costs 30 calls a minute then. kube-controller-manager begins with 5 ms, for the whole set, and goes up to 17
+// minutes: far too long once the quota has been raised.
+const (
+	firstRetry   = 250 * time.Millisecond
+	longestRetry = time.Minute
+	longestHold  = 2 * time.Second
+)
+
+// retry returns when what was refused may be tried again.
+func (f *failures) retry() time.Time { return f.after(longestRetry) }
+
+// hold returns when something else of its kind may be tried.
+func (f *failures) hold() time.Time { return f.after(longestHold) }
+
+func (f *failures) after(most time.Duration) time.Time {
+	if f.times == 0 {
+		return time.Time{}
+	}
+	return f.last.Add(doubled(firstRetry, f.times-1, most))
+}
+
+// The waits of kube-controller-manager v1.37 between two failed pods of a node that are
+// replaced. After twice the longest without any it begins anew.
+const (
+	firstBackoff   = time.Second
+	longestBackoff = 15 * time.Minute
+)
+
+// replaceFrom returns from when on the next failed pod may be replaced.
+func (f *failures) replaceFrom(now time.Time) time.Time {
+	if f.times == 0 || now.Sub(f.last) > 2*longestBackoff {
+		return time.Time{}
+	}
+	return f.last.Add(doubled(firstBackoff, f.times-1, longestBackoff))
+}
+
+// replaced counts a failed pod that was replaced.
+func (f *failures) replaced(now time.Time) {
+	if now.Sub(f.last) > 2*longestBackoff {
+		f.times = 0
+	}
+	f.add(now)
+}
+
+func doubled(d time.Duration, times int, most time.Duration) time.Duration {
+	for ; times > 0 && d < most; times-- {
+		d *= 2
+	}
+	return min(d, most)
+}
+
+// flight bounds what is under way. Creations start slowly: first one, and with each that
+// succeeds one more, so that their number doubles as long as all goes well. When one
+// fails, the next is alone again, after a while: a quota that is exhausted makes all
+// fail, and whatever is wrong, it is not for thousands of calls to find out.
+type flight struct {
+	burst    int
+	window   int // creations that may be under way
+	creating int // creations that are
+	number   int // of the latest creations that were handed out together
+	failed   int // number of the latest that a failure was counted of
+	refused  failures
+}
+
+// room says whether another creation may be handed out.
+func (f *flight) room(now time.Time, unseen int) bool {
+	return f.creating < f.window && f.creating+unseen < f.burst && !now.Before(f.refused.hold())
+}
+
+// rest begins slowly again the next time, once there is nothing left to create.
+func (f *flight) rest() {
+	if f.creating == 0 {
+		f.window = 1
+	}
+}
+
+// succeeded widens the window. What was handed out together with a failure does not: it
+// says nothing new.
+func (f *flight) succeeded(number int) {
+	if number <= f.failed {
+		return
+	}
+	f.refused = failures{}
+	f.window = min(f.window+1, f.burst)
+}
+
+// fails closes the window, and counts the creations of one flight as one failure.
+func (f *flight) fails(number int, now time.Time) {
+	f.window = 1
+	if number <= f.failed {
+		return
+	}
+	f.failed = f.number
+	f.refused.add(now)
+}
+
+func (f *flight) forgive() { f.refused, f.failed = failures{}, f.number }

@@ -1,0 +1,183 @@
+package daemon
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// NewPod returns the pod of a creation: what the template says, for one node, owned
+// by a set, of which only Object and Kind count. It is what kube-controller-manager
+// makes, except that it has a name.
+//
+// The name follows from the set's UID, the revision, the node and the attempt, and
+// starts with as much of the set's name as there is room for. So a creation that is
+// tried again, because an answer was lost or by another process, cannot make a second
+// pod: the API server says that there is one already. It has at most 63 characters,
+// so that it is the pod's hostname too.
+//
+// The namespace is the set's. One that is cluster-wide has none; the client decides then.
+//
+// The pod shares nothing with the spec, which is only read: calls for one spec may be
+// concurrent. It is an error if the set or the spec lack what a pod needs, or if the
+// creation was planned for another spec.
+func NewPod(owner Owner, spec *Spec, creation Creation) (*corev1.Pod, error) {
+	problems := append(checkOwner(owner), checkCreation(spec, creation)...)
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            podName(owner.Object, creation),
+			Namespace:       owner.Object.GetNamespace(),
+			Labels:          podLabels(spec),
+			Annotations:     maps.Clone(spec.Template.Annotations),
+			Finalizers:      slices.Clone(spec.Template.Finalizers),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner.Object, owner.Kind)},
+		},
+		Spec: *spec.Template.Spec.DeepCopy(),
+	}
+	pod.Spec.Tolerations = Tolerations(&pod.Spec)
+	pod.Spec.Affinity = bindTo(creation.Node, pod.Spec.Affinity)
+	return pod, nil
+}
+
+// checkOwner finds what the API server would refuse in an owner reference, one pod after
+// the other. An object that comes from a typed client has lost its kind, and one that
+// was never stored has no UID.
+func checkOwner(owner Owner) []error {
+	if owner.Object == nil {
+		return []error{errors.New("the owner has no Object")}
+	}
+	var problems []error
+	if owner.Object.GetName() == "" || owner.Object.GetUID() == "" {
+		problems = append(problems, fmt.Errorf("the owner has name %q and UID %q, want an object as the API server returned it",
+			owner.Object.GetName(), owner.Object.GetUID()))
+	}
+	if owner.Kind.Version == "" || owner.Kind.Kind == "" {
+		problems = append(problems, fmt.Errorf("the owner's kind is %q, want version and kind", owner.Kind))
+	}
+	return problems
+}
+
+func checkCreation(spec *Spec, creation Creation) []error {
+	var problems []error
+	if creation.Node == "" {
+		problems = append(problems, errors.New("the creation has no Node: a pod is made for one node"))
+	}
+	switch {
+	case spec.Revision == "":
+		problems = append(problems, errors.New("the spec has no Revision: it is the hash of the template's ControllerRevision"))
+	case spec.Revision != creation.Revision:
+		problems = append(problems, fmt.Errorf("the creation was planned for revision %q, and the spec is %q", creation.Revision, spec.Revision))
+	}
+	switch {
+	case spec.Template == nil:
+		problems = append(problems, errors.New("the spec has no Template"))
+	case spec.Template.Spec.NodeName != "" && spec.Template.Spec.NodeName != creation.Node:
+		problems = append(problems, fmt.Errorf("the template is for node %s only", spec.Template.Spec.NodeName))
+	}
+	return problems
+}
+
+func podLabels(spec *Spec) map[string]string {
+	all := maps.Clone(spec.Template.Labels)
+	if all == nil {
+		all = make(map[string]string, 2)
+	}
+	all[revisionLabel] = spec.Revision
+	if spec.Generation != "" {
+		all[generationLabel] = spec.Generation
+	}
+	return all
+}
+
+// bindTo replaces what a template requires of nodes by the name of one. The node was
+// chosen by those requirements, so that they say nothing more, and might say no when it
+// has changed: the scheduler would leave the pod pending where a running one may stay.
+// It changes the affinity, which is the pod's own.
+func bindTo(node string, affinity *corev1.Affinity) *corev1.Affinity {
+	if affinity == nil {
+		affinity = &corev1.Affinity{}
+	}
+	if affinity.NodeAffinity == nil {
+		affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchFields: []corev1.NodeSelectorRequirement{{
+				Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+			}},
+		}},
+	}
+	return affinity
+}
+
+// TargetNode returns the node that a pod is for: the one that it was scheduled to or,
+// before that, the one that its required node affinity names, as [NewPod] makes it. It
+// is empty for a pod that is for no node in particular. It allocates nothing.
+func TargetNode(pod *corev1.Pod) string {
+	if pod.Spec.NodeName != "" {
+		return pod.Spec.NodeName
+	}
+	required := requiredAffinity(&pod.Spec)
+	if required == nil {
+		return ""
+	}
+	for i := range required.NodeSelectorTerms {
+		fields := required.NodeSelectorTerms[i].MatchFields
+		for j := range fields {
+			if fields[j].Key != metav1.ObjectNameField || fields[j].Operator != corev1.NodeSelectorOpIn {
+				continue
+			}
+			if len(fields[j].Values) != 1 {
+				return ""
+			}
+			return fields[j].Values[0]
+		}
+	}
+	return ""
+}
+
+const (
+	// longestName is that of a DNS label. Names of pods may be longer, but hostnames
+	// may not, and the kubelet would cut off the end, which is what tells pods apart.
+	longestName = 63
+	// suffixLength makes two of the pods of 100,000 nodes share a suffix once in fifty
+	// such sets. Then one takes its next attempt.
+	suffixLength = 8
+	// suffixAlphabet is that of generated names in Kubernetes. Without vowels and what
+	// looks like them, no words come of it.
+	suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
+)
+
+// podName depends on nothing that may differ between two processes, or between now and
+// after a restart. The scheme must stay: a pod of another name would be a second one.
+func podName(owner metav1.Object, creation Creation) string {
+	prefix := owner.GetName()
+	if room := longestName - suffixLength - 1; len(prefix) > room {
+		prefix = strings.TrimRight(prefix[:room], "-.")
+	}
+	return prefix + "-" + suffix(owner.GetUID(), &creation)
+}
+
+// suffix is a number below 27^8. SHA-256 is not there for secrecy: that of much alike
+// names it spreads numbers evenly need not be shown, as for simpler hashes it would.
+func suffix(uid types.UID, of *Creation) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", uid, of.Node, of.Revision, of.Attempt))
+	number := binary.BigEndian.Uint64(sum[:])
+	var digits [suffixLength]byte
+	for i := range digits {
+		digits[i] = suffixAlphabet[number%uint64(len(suffixAlphabet))]
+		number /= uint64(len(suffixAlphabet))
+	}
+	return string(digits[:])
+}

@@ -1,0 +1,269 @@
+package daemon
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A Plan is what is to be done now. Each step of it counts as under way until
+// [Planner.Report] has said how it ended.
+type Plan struct {
+	// Spec is what it was planned for.
+	Spec   Spec
+	Create []Creation
+	Delete []Deletion
+	// Look are pods of which nothing was seen for too long after a write of ours: the
+	// watch may have lost something. They are to be read from the API server.
+	Look []Look
+	// Next is when to ask again even if nothing is observed or reported until then,
+	// and zero if there is no such time.
+	Next time.Time
+}
+
+// Empty says whether there is nothing to do.
+func (p *Plan) Empty() bool {
+	return len(p.Create) == 0 && len(p.Delete) == 0 && len(p.Look) == 0
+}
+
+// A Creation is a pod to be made.
+type Creation struct {
+	Node   string
+	Reason Cause
+	// Attempt goes into the pod's name. It stays the same until it is known what has
+	// become of the creation, so that one whose answer was lost is not done twice.
+	Attempt int
+	// Revision is the one that the pod is to have.
+	Revision string
+}
+
+// A Deletion is a pod to be deleted, if it still has the UID.
+type Deletion struct {
+	Pod    string
+	UID    types.UID
+	Node   string
+	Reason Cause
+}
+
+// A Look is a pod to be read.
+type Look struct {
+	Pod string
+	UID types.UID
+}
+
+// Cause says why a pod is to be made or deleted.
+type Cause string
+
+// Why pods are made.
+const (
+	// Missing: a node where a pod belongs has none.
+	Missing Cause = "Missing"
+	// Surging: the pod comes before the old one goes.
+	Surging Cause = "Surging"
+)
+
+// Why pods are deleted.
+const (
+	// Outdated: the pod is of a former revision, and available.
+	Outdated Cause = "Outdated"
+	// OutdatedUnavailable: the pod is of a former revision, and not available anyway.
+	OutdatedUnavailable Cause = "OutdatedUnavailable"
+	// Replaced: the new pod beside it is available, or the old one is not ready.
+	Replaced Cause = "Replaced"
+	// PodFailed: the pod has failed. The next one is made in its place.
+	PodFailed Cause = "PodFailed"
+	// PodSucceeded: the pod has come to an end, which daemons are not meant to.
+	PodSucceeded Cause = "PodSucceeded"
+	// Duplicate: another pod is on the node, and stays.
+	Duplicate Cause = "Duplicate"
+	// Misplaced: the pod does not belong on the node.
+	Misplaced Cause = "Misplaced"
+	// NodeGone: the node that the pod was meant for is gone, and the pod, which was
+	// not scheduled, would wait for it for ever.
+	NodeGone Cause = "NodeGone"
+)
+
+// Plan returns what is to be done now, and counts it as under way: asked again at once,
+// it returns what else may be done, which is mostly nothing. It costs what has changed
+// since the last time, and what it returns.
+//
+// Deletions that have nothing to do with a rollout come first, then pods that are
+// missing, then the rollout: nodes whose old pod is not available before others.
+func (p *Planner) Plan(now time.Time) Plan {
+	p.advance(now)
+	p.settle()
+	plan := Plan{Spec: p.spec}
+	p.flight.number++
+	p.planLooks(&plan)
+	p.planDeletions(&plan)
+	p.planCreations(&plan)
+	p.planRollout(&plan)
+	if len(plan.Create) == 0 && p.queues[toCreate].first() == nil {
+		p.flight.rest()
+	}
+	plan.Next = p.nextTime()
+	return plan
+}
+
+func (p *Planner) planDeletions(plan *Plan) {
+	queue := &p.queues[toDelete]
+	for n := queue.first(); n != nil && p.mayDelete(); n = queue.first() {
+		for s := n.pods; s != nil && p.mayDelete(); s = s.next {
+			if s.leave != "" && !s.leaving() && !p.now.Before(s.refused.retry()) {
+				p.handOutDeletion(plan, s, s.leave)
+			}
+		}
+		p.judge(n)
+	}
+}
+
+func (p *Planner) planCreations(plan *Plan) {
+	queue := &p.queues[toCreate]
+	for n := queue.first(); n != nil && p.mayCreate(); n = queue.first() {
+		p.handOutCreation(plan, n, n.situation.create)
+	}
+}
+
+// planRollout takes candidates as long as the limits allow. Each one changes the counts
+// that they are compared with.
+func (p *Planner) planRollout(plan *Plan) {
+	limits, err := p.spec.Rollout.Limits(p.counts.of(desired))
+	if err != nil {
+		return // Validate has let nothing in that fails here
+	}
+	r := remaining{planner: p, limits: limits}
+	p.take(plan, toInsist, r.partition, OutdatedUnavailable)
+	p.take(plan, outdatedUnavailable, r.forUnavailable, OutdatedUnavailable)
+	p.take(plan, outdatedAvailable, r.forAvailable, Outdated)
+	p.take(plan, toRetire, r.forRetiring, Misplaced)
+}
+
+// take begins with the nodes of a queue, in its order, until one may not be taken yet.
+func (p *Planner) take(plan *Plan, from queueName, may func(*nodeState) bool, why Cause) {
+	for {
+		n := p.queues[from].first()
+		if n == nil || !may(n) || !p.replace(plan, n, why) {
+			return
+		}
+	}
+}
+
+// remaining is what the limits of a rollout leave.
+type remaining struct {
+	planner *Planner
+	limits  Limits
+}
+
+// forUnavailable says whether a node may be taken whose old pod is not available.
+func (r *remaining) forUnavailable(n *nodeState) bool {
+	switch {
+	case !r.partition(n):
+		return false
+	case !r.planner.spec.Rollout.Strict:
+		return true
+	case r.planner.surges:
+		return r.surge()
+	}
+	return r.planner.counts.of(between) < r.limits.Unavailable
+}
+
+// forAvailable says whether a node may be taken whose old pod is available.
+func (r *remaining) forAvailable(n *nodeState) bool {
+	switch {
+	case !r.partition(n):
+		return false
+	case r.planner.surges:
+		return r.surge()
+	}
+	return r.planner.counts.of(unavailable) < r.limits.Unavailable
+}
+
+// surge says whether another node may get a second pod.
+func (r *remaining) surge() bool {
+	taken := r.planner.counts.of(surging)
+	if r.planner.spec.Rollout.Strict {
+		taken += r.planner.counts.of(between)
+	}
+	return taken < r.limits.Surge
+}
+
+// forRetiring says whether there are more available pods than nodes that should have one.
+func (r *remaining) forRetiring(n *nodeState) bool {
+	return r.partition(n) && r.planner.counts.of(serving) > r.planner.counts.of(desired)
+}
+
+// partition says whether the partition lets a node go on. It is counted of the nodes that
+// should have a pod; the others keep theirs as long as there is a partition at all.
+func (r *remaining) partition(n *nodeState) bool {
+	if !n.verdict.Run {
+		return r.limits.Partition == 0
+	}
+	return r.planner.counts.of(behind) > r.limits.Partition
+}
+
+// replace begins with one node: the old pod goes, or the new one comes, if there is room.
+func (p *Planner) replace(plan *Plan, n *nodeState, why Cause) bool {
+	if p.surges && n.verdict.Run {
+		if !p.mayCreate() {
+			return false
+		}
+		p.handOutCreation(plan, n, Surging)
+		return true
+	}
+	if !p.mayDelete() {
+		return false
+	}
+	p.handOutReplacement(plan, n, why)
+	return true
+}
+
+func (p *Planner) handOutReplacement(plan *Plan, n *nodeState, why Cause) {
+	for s := n.pods; s != nil; s = s.next {
+		if !s.leaving() && !s.terminal() && s.leave == "" {
+			p.handOutDeletion(plan, s, why)
+		}
+	}
+	p.judge(n)
+}
+
+func (p *Planner) handOutDeletion(plan *Plan, s *podState, why Cause) {
+	if why == PodFailed {
+		s.node.failed.replaced(p.now)
+	}
+	s.settles = false // what is being read is of before
+	p.setDeletion(s, handedOut)
+	plan.Delete = append(plan.Delete, Deletion{Pod: s.pod.Name, UID: s.pod.UID, Node: s.node.name, Reason: why})
+}
+
+func (p *Planner) handOutCreation(plan *Plan, n *nodeState, why Cause) {
+	n.creating, n.flight = true, p.flight.number
+	p.flight.creating++
+	plan.Create = append(plan.Create, Creation{Node: n.name, Reason: why, Attempt: n.attempt, Revision: p.spec.Revision})
+	p.judge(n)
+}
+
+func (p *Planner) mayCreate() bool { return p.flight.room(p.now, p.unseen.created) }
+
+func (p *Planner) mayDelete() bool {
+	return p.deleting < p.config.Burst && !p.now.Before(p.refused.hold())
+}
+
+// nextTime returns when something changes by itself.
+func (p *Planner) nextTime() time.Time {
+	next := p.nextTimer()
+	next = earlier(next, p.unseen.next())
+	for _, hold := range []time.Time{p.flight.refused.hold(), p.refused.hold()} {
+		if p.now.Before(hold) {
+			next = earlier(next, hold)
+		}
+	}
+	return next
+}
+
+// earlier returns the earlier of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

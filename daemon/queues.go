@@ -1,0 +1,161 @@
+package daemon
+
+import (
+	"container/heap"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// nodeHeap is a heap of nodes, each of which knows where it is in it, so that it leaves
+// in the time of a logarithm. What before compares must change only right before set: a
+// heap stands it if one node is out of place, and not if several are.
+type nodeHeap struct {
+	nodes  []*nodeState
+	before func(a, b *nodeState) bool
+	slot   func(*nodeState) *int32 // where it is, from one on; zero: it is not
+}
+
+// Len, Less, Swap, Push and Pop are for package heap.
+func (h *nodeHeap) Len() int           { return len(h.nodes) }
+func (h *nodeHeap) Less(i, j int) bool { return h.before(h.nodes[i], h.nodes[j]) }
+
+func (h *nodeHeap) Swap(i, j int) {
+	h.nodes[i], h.nodes[j] = h.nodes[j], h.nodes[i]
+	*h.slot(h.nodes[i]), *h.slot(h.nodes[j]) = int32(i+1), int32(j+1)
+}
+
+func (h *nodeHeap) Push(x any) {
+	n, _ := x.(*nodeState) // nothing else is pushed
+	h.nodes = append(h.nodes, n)
+	*h.slot(n) = int32(len(h.nodes))
+}
+
+func (h *nodeHeap) Pop() any {
+	last := len(h.nodes) - 1
+	n := h.nodes[last]
+	h.nodes[last] = nil
+	h.nodes = h.nodes[:last]
+	*h.slot(n) = 0
+	return n
+}
+
+// first returns the node whose turn it is, or nil.
+func (h *nodeHeap) first() *nodeState {
+	if len(h.nodes) == 0 {
+		return nil
+	}
+	return h.nodes[0]
+}
+
+// set puts a node in, or where it belongs now, or takes it out.
+func (h *nodeHeap) set(n *nodeState, in bool) {
+	at := int(*h.slot(n)) - 1
+	switch {
+	case in && at < 0:
+		heap.Push(h, n)
+	case in:
+		heap.Fix(h, at)
+	case at >= 0:
+		heap.Remove(h, at)
+	}
+}
+
+// queueName is a reason for a node to be in line.
+type queueName int8
+
+const (
+	toCreate            queueName = iota // a pod is missing
+	toDelete                             // pods have to go, whatever the rollout does
+	outdatedUnavailable                  // candidates of the rollout, by candidacy
+	outdatedAvailable
+	toRetire
+	toInsist
+	numberOfQueues
+)
+
+// newQueue returns a queue in which nodes come by what Less says, and then by name. Before
+// that come those that should have a pod, since a partition keeps the others to the end,
+// and those to which less was refused: one that is always refused everything would keep
+// the others waiting.
+func newQueue(which queueName, less func(a, b *corev1.Node) bool) nodeHeap {
+	return nodeHeap{
+		slot: func(n *nodeState) *int32 { return &n.slots[which] },
+		before: func(a, b *nodeState) bool {
+			if comes, differs := a.order.comesBefore(&b.order, less); differs {
+				return comes
+			}
+			return a.name < b.name
+		},
+	}
+}
+
+// order is what queues go by. It is a copy, which changes when the node is put where it
+// belongs.
+type order struct {
+	object  *corev1.Node
+	extra   bool // no pod should run there
+	refused int
+}
+
+func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (comes, differs bool) {
+	switch {
+	case o.extra != other.extra:
+		return other.extra, true
+	case o.refused != other.refused:
+		return o.refused < other.refused, true
+	case (o.object == nil) != (other.object == nil): // one that is gone comes last
+		return o.object != nil, true
+	case less == nil, o.object == nil:
+		return false, false
+	case less(o.object, other.object):
+		return true, true
+	}
+	return false, less(other.object, o.object)
+}
+
+// enqueue puts a node where its situation wants it.
+func (p *Planner) enqueue(n *nodeState) {
+	n.order = order{n.object, !n.verdict.Run, n.refused.times}
+	for s := n.pods; s != nil; s = s.next {
+		n.order.refused += s.refused.times
+	}
+	s := &n.situation
+	p.queues[toCreate].set(n, s.create != "")
+	p.queues[toDelete].set(n, s.deletes)
+	p.queues[outdatedUnavailable].set(n, s.candidate == replaceUnavailable)
+	p.queues[outdatedAvailable].set(n, s.candidate == replaceAvailable)
+	p.queues[toRetire].set(n, s.candidate == retire)
+	p.queues[toInsist].set(n, s.candidate == insist)
+}
+
+// newTimers returns a heap of the nodes that change by themselves, by the time.
+func newTimers() nodeHeap {
+	return nodeHeap{
+		slot: func(n *nodeState) *int32 { return &n.timer },
+		before: func(a, b *nodeState) bool {
+			if !a.situation.until.Equal(b.situation.until) {
+				return a.situation.until.Before(b.situation.until)
+			}
+			return a.name < b.name
+		},
+	}
+}
+
+// due returns a node whose time has come, and takes it out, or nil.
+func (p *Planner) due() *nodeState {
+	n := p.timers.first()
+	if n == nil || p.now.Before(n.situation.until) {
+		return nil
+	}
+	p.timers.set(n, false)
+	return n
+}
+
+// nextTimer returns the time of the first, or zero.
+func (p *Planner) nextTimer() time.Time {
+	if n := p.timers.first(); n != nil {
+		return n.situation.until
+	}
+	return time.Time{}
+}

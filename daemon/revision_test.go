@@ -1,0 +1,201 @@
+package daemon_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+const hashLabel = "controller-revision-hash"
+
+// shippers is a DaemonSet with an image of its own.
+func shippers(image string) *appsv1.DaemonSet {
+	set := &appsv1.DaemonSet{}
+	set.Name, set.Namespace, set.UID, set.ResourceVersion = "shipper", "logging", "set-1", "500"
+	set.Annotations = map[string]string{"team": "a"}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "shipper"}}
+	set.Spec.Template.Labels = map[string]string{"app": "shipper"}
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "shipper", Image: image}}
+	return set
+}
+
+// recorded is the revision of a set's template, as an API server would have it. Without
+// a name it has the one that a new one gets.
+func recorded(t *testing.T, set *appsv1.DaemonSet, number int64, name string) *appsv1.ControllerRevision {
+	t.Helper()
+	revision, err := daemon.NewRevision(daemon.OwnerOf(set), number)
+	require.NoError(t, err)
+	if name != "" {
+		revision.Name = "shipper-" + name
+		revision.Labels[hashLabel] = name
+	}
+	revision.UID, revision.ResourceVersion = types.UID("uid of "+revision.Name), "7"
+	return revision
+}
+
+// shipper is a pod of a set, with a hash.
+func shipper(name, hash string) *corev1.Pod {
+	pod := &corev1.Pod{}
+	pod.Name, pod.Namespace, pod.UID = name, "logging", types.UID("uid of "+name)
+	pod.Labels = map[string]string{"app": "shipper", hashLabel: hash}
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(shippers(""), appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+	return pod
+}
+
+func richTemplate() *corev1.PodTemplateSpec {
+	return &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "logs", "a": "<&>"}},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: new(int64),
+			Containers: []corev1.Container{{Name: "logs", Image: "logs:1", Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
+			}}},
+		},
+	}
+}
+
+func TestRevisionDataIsWhatKubeControllerManagerWrites(t *testing.T) {
+	stamped := richTemplate()
+	stamped.CreationTimestamp = metav1.NewTime(time.Unix(0, 0))
+	big := &corev1.PodTemplateSpec{}
+	big.Generation = 1<<63 - 1 // a float64 would not hold it
+	for _, c := range []struct {
+		name     string
+		template *corev1.PodTemplateSpec
+		want     string
+	}{
+		{"keys in order, escapes", richTemplate(), `{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"a":"\u003c\u0026\u003e","app":"logs"}},` +
+			`"spec":{"containers":[{"image":"logs:1","name":"logs","resources":{"requests":{"cpu":"100m"}}}],"terminationGracePeriodSeconds":0}}}}`},
+		{"nulls", &corev1.PodTemplateSpec{}, `{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{"containers":null}}}}`},
+		{"large integers", big, `{"spec":{"template":{"$patch":"replace","metadata":{"generation":9223372036854775807},"spec":{"containers":null}}}}`},
+		{"times", stamped, `{"spec":{"template":{"$patch":"replace","metadata":{"creationTimestamp":"1970-01-01T00:00:00Z","labels":{"a":"\u003c\u0026\u003e","app":"logs"}},` +
+			`"spec":{"containers":[{"image":"logs:1","name":"logs","resources":{"requests":{"cpu":"100m"}}}],"terminationGracePeriodSeconds":0}}}}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			data, err := daemon.RevisionData(c.template)
+			require.NoError(t, err)
+			require.Equal(t, c.want, string(data))
+		})
+	}
+}
+
+func TestRevisionDataOfNoTemplateIsAnError(t *testing.T) {
+	_, err := daemon.RevisionData(nil)
+	require.ErrorContains(t, err, "no template")
+}
+
+func TestRevisionTemplateGivesBackWhatWasRecorded(t *testing.T) {
+	template := richTemplate()
+	data, err := daemon.RevisionData(template)
+	require.NoError(t, err)
+	back, err := daemon.RevisionTemplate(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}})
+	require.NoError(t, err)
+	again, err := daemon.RevisionData(back)
+	require.NoError(t, err)
+	require.Equal(t, string(data), string(again))
+	require.Equal(t, template.Labels, back.Labels)
+	require.Equal(t, "logs:1", back.Spec.Containers[0].Image)
+}
+
+func TestRevisionTemplateRefusesWhatIsNoTemplate(t *testing.T) {
+	for _, data := range []string{
+		"", "null", "[]", "{", `"spec"`, `{}`, `{"spec":null}`, `{"spec":{}}`, `{"spec":{"template":null}}`,
+		`{"spec":{"template":[]}}`,
+		`{"spec":{"template":{"metadata":{},"spec":{}}}}`,
+		`{"spec":{"template":{"$patch":"merge"}}}`,
+		`{"metadata":{"labels":{"a":"b"}},"spec":{"template":{"$patch":"replace","spec":{}}}}`, // changes more
+		`{"spec":{"selector":{},"template":{"$patch":"replace","spec":{}}}}`,
+		`{"spec":{"template":{"$patch":"replace","spec":{"containers":"none"}}}}`,
+		`{"spec":{"template":{"$patch":"replace","spec":{"terminationGracePeriodSeconds":"a minute"}}}}`,
+	} {
+		_, err := daemon.RevisionTemplate(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: []byte(data)}})
+		require.ErrorIs(t, err, daemon.ErrRevisionData, data)
+	}
+}
+
+// The hashes are what ComputeHash of k8s.io/kubernetes/pkg/controller v1.37.1 returns.
+func TestRevisionHashIsThatOfKubeControllerManager(t *testing.T) {
+	zero, one := int32(0), int32(1)
+	require.Equal(t, []string{"7866968667", "795856f87f", "5f8c8bc44b", "54f4c57dcb", "54f4c57dcb"}, []string{
+		daemon.RevisionHash(richTemplate(), nil), daemon.RevisionHash(richTemplate(), &zero), daemon.RevisionHash(richTemplate(), &one),
+		daemon.RevisionHash(&corev1.PodTemplateSpec{}, nil), daemon.RevisionHash(nil, nil),
+	})
+}
+
+func TestANewRevisionIsMadeAsByKubeControllerManager(t *testing.T) {
+	set := shippers("shipper:1")
+	set.Status.CollisionCount = new(int32)
+	revision, err := daemon.NewRevision(daemon.OwnerOf(set), 4)
+	require.NoError(t, err)
+	hash := daemon.RevisionHash(&set.Spec.Template, set.Status.CollisionCount)
+	yes := true
+	require.Equal(t, metav1.ObjectMeta{
+		Name: "shipper-" + hash, Namespace: "logging",
+		Labels:      map[string]string{"app": "shipper", hashLabel: hash},
+		Annotations: map[string]string{"team": "a"},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "apps/v1", Kind: "DaemonSet", Name: "shipper", UID: "set-1", Controller: &yes, BlockOwnerDeletion: &yes,
+		}},
+	}, revision.ObjectMeta)
+	require.EqualValues(t, 4, revision.Revision)
+	require.True(t, json.Valid(revision.Data.Raw))
+
+	revision.Labels["mine"], revision.Annotations["mine"] = "x", "x"
+	require.NotContains(t, set.Spec.Template.Labels, "mine", "the template is shared with a cache")
+	require.NotContains(t, set.Annotations, "mine")
+}
+
+func TestAnOwnerThatIsNotCompleteIsRefused(t *testing.T) {
+	_, err := daemon.NewRevision(daemon.Owner{}, 1)
+	require.ErrorContains(t, err, "the owner has no Object")
+	_, err = daemon.NewRevision(daemon.Owner{Object: &appsv1.DaemonSet{}}, 1)
+	for _, want := range []string{"UID", "kind", "Template"} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func FuzzRevisionTemplateAndUndo(f *testing.F) {
+	for _, seed := range []string{
+		`{"spec":{"template":{"$patch":"replace","metadata":{"creationTimestamp":null},"spec":{"containers":null}}}}`,
+		`{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1e3"}}}]}}}}`,
+		`{"spec":{"template":{"$patch":"replace","x":1e999}}}`, `{"spec":{"template":{}}}`, `null`, ``,
+	} {
+		f.Add([]byte(seed), int64(0))
+	}
+	set := shippers("shipper:1")
+	owner := daemon.OwnerOf(set)
+	f.Fuzz(func(t *testing.T, data []byte, number int64) {
+		revision := &appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}, Revision: 1}
+		revision.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, owner.Kind)}
+		template, err := daemon.RevisionTemplate(revision)
+		undo, undoErr := daemon.PlanUndo(owner, []*appsv1.ControllerRevision{revision}, number)
+		if err != nil {
+			require.ErrorIs(t, err, daemon.ErrRevisionData)
+			require.Error(t, undoErr)
+			return
+		}
+		if undoErr == nil {
+			require.True(t, json.Valid(undo.Patch))
+			require.True(t, strings.HasPrefix(string(undo.Patch), `{"metadata":{"resourceVersion":"500","uid":"set-1"},"spec":{"template":{`), string(undo.Patch))
+		}
+		// What was read can be recorded, and is the same when it is read again.
+		written, err := daemon.RevisionData(template)
+		require.NoError(t, err)
+		again, err := daemon.RevisionTemplate(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: written}})
+		require.NoError(t, err)
+		twice, err := daemon.RevisionData(again)
+		require.NoError(t, err)
+		require.Equal(t, string(written), string(twice))
+	})
+}

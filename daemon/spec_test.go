@@ -1,0 +1,92 @@
+package daemon_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+func TestSpecOfADaemonSet(t *testing.T) {
+	two, third := intstr.FromInt32(2), intstr.FromString("30%")
+	set := &appsv1.DaemonSet{}
+	set.Annotations = map[string]string{appsv1.DeprecatedTemplateGeneration: "7"}
+	set.Spec.MinReadySeconds = 5
+	set.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{
+		Type:          appsv1.RollingUpdateDaemonSetStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: &two, MaxSurge: &third},
+	}
+	require.Equal(t, daemon.Spec{
+		Template: &set.Spec.Template, Revision: "h", Generation: "7", MinReady: 5 * time.Second,
+		Rollout: daemon.Rollout{MaxUnavailable: two, MaxSurge: third},
+	}, daemon.SpecOf(set, "h"))
+
+	set.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
+	set.Annotations[appsv1.DeprecatedTemplateGeneration] = "seven"
+	require.Equal(t, daemon.Spec{
+		Template: &set.Spec.Template, Revision: "h", MinReady: 5 * time.Second, Rollout: daemon.Rollout{OnDelete: true},
+	}, daemon.SpecOf(set, "h"))
+}
+
+func TestPodOfTheDeprecatedGenerationIsUpToDate(t *testing.T) {
+	s := newSet(t).nodes("a").running("a")
+	s.spec.Generation = "7"
+	s.template("new").want("delete a-1: Outdated").want("create on a: Missing").gone("a-new-2")
+	s.pod("x", "a", "old", available, func(pod *corev1.Pod) { pod.Labels["pod-template-generation"] = "7" }).want("")
+	require.Equal(t, 1, s.Status().Updated)
+}
+
+func TestSpecWithFaultsIsRefusedAndChangesNothing(t *testing.T) {
+	for want, change := range map[string]func(*daemon.Spec){
+		"Template is missing":                        func(s *daemon.Spec) { s.Template = nil },
+		"Revision is empty":                          func(s *daemon.Spec) { s.Revision = "" },
+		"MinReady is -1s":                            func(s *daemon.Spec) { s.MinReady = -time.Second },
+		`Rollout.MaxUnavailable is "half"`:           func(s *daemon.Spec) { s.Rollout.MaxUnavailable = intstr.FromString("half") },
+		`Rollout.MaxSurge is "-1", want zero`:        func(s *daemon.Spec) { s.Rollout.MaxSurge = intstr.FromInt32(-1) },
+		`Rollout.Partition is "3.5%", want a number`: func(s *daemon.Spec) { s.Rollout.Partition = intstr.FromString("3.5%") },
+	} {
+		s := newSet(t).nodes("a").running("a")
+		spec := s.spec
+		spec.Revision = "new"
+		change(&spec)
+		err := s.SetSpec(s.now, spec)
+		require.ErrorIs(t, err, daemon.ErrInvalidSpec)
+		require.ErrorContains(t, err, want)
+		s.want("")
+		_, err = daemon.New(daemon.Config{Spec: spec})
+		require.ErrorContains(t, err, want)
+	}
+	_, err := daemon.New(daemon.Config{Spec: newSet(t).spec, Burst: -1, Confirm: -time.Second})
+	require.ErrorIs(t, err, daemon.ErrInvalidConfig)
+	require.ErrorContains(t, err, "Burst is -1, want zero or more")
+	require.ErrorContains(t, err, "Confirm is -1s, want zero or more")
+}
+
+func TestSurgeWithAPortOfTheNodeIsRefusedWhereverItComesFrom(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	web := corev1.Container{Name: "web", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}
+	for name, test := range map[string]struct {
+		spec    corev1.PodSpec
+		refused bool
+	}{
+		"none":                          {corev1.PodSpec{Containers: []corev1.Container{web}}, false},
+		"all ports are the node's":      {corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{web}}, true},
+		"sidecar":                       {corev1.PodSpec{HostNetwork: true, InitContainers: []corev1.Container{{RestartPolicy: &always, Ports: web.Ports}}}, true},
+		"init container, gone by then":  {corev1.PodSpec{HostNetwork: true, InitContainers: []corev1.Container{web}}, false},
+		"host network without any port": {corev1.PodSpec{HostNetwork: true}, false},
+	} {
+		spec := newSet(t).spec
+		spec.Template = &corev1.PodTemplateSpec{Spec: test.spec}
+		spec.Rollout.MaxSurge = intstr.FromInt32(1)
+		if err := spec.Validate(); test.refused {
+			require.ErrorIs(t, err, daemon.ErrSurgeHostPort, name)
+		} else {
+			require.NoError(t, err, name)
+		}
+	}
+}

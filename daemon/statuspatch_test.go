@@ -1,0 +1,125 @@
+package daemon_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+func setWithStatus(status appsv1.DaemonSetStatus) *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "monitoring", Name: "agents", UID: "the-uid", ResourceVersion: "12", Generation: 9},
+		Status:     status,
+	}
+}
+
+func TestD3StatusIsBroughtUpToDateByOnePatch(t *testing.T) {
+	require.Equal(t, types.MergePatchType, daemon.StatusPatchType)
+	stored := appsv1.DaemonSetStatus{
+		DesiredNumberScheduled: 1, CurrentNumberScheduled: 2, NumberReady: 3, NumberAvailable: 4, NumberUnavailable: 5,
+		UpdatedNumberScheduled: 6, NumberMisscheduled: 7, ObservedGeneration: 8,
+	}
+	same := daemon.Status{Desired: 1, Current: 2, Ready: 3, Available: 4, Unavailable: 5, Updated: 6, Misscheduled: 7}
+	for _, c := range []struct {
+		name     string
+		change   func(*daemon.Status)
+		observed int64
+		want     string
+	}{
+		{"nothing", func(*daemon.Status) {}, 8, ""},
+		{"no generation acted on", func(*daemon.Status) {}, 0, ""},
+		{"an older generation", func(*daemon.Status) {}, 7, ""},
+		{"the generation alone", func(*daemon.Status) {}, 9, `{"metadata":{"uid":"the-uid"},"status":{"desiredNumberScheduled":1,
+			"currentNumberScheduled":2,"numberReady":3,"numberAvailable":4,"numberUnavailable":5,"updatedNumberScheduled":6,
+			"numberMisscheduled":7,"observedGeneration":9}}`},
+		{"a count and an older generation", func(s *daemon.Status) { s.Ready = 30 }, 7, `{"metadata":{"uid":"the-uid"},"status":{
+			"desiredNumberScheduled":1,"currentNumberScheduled":2,"numberReady":30,"numberAvailable":4,"numberUnavailable":5,
+			"updatedNumberScheduled":6,"numberMisscheduled":7}}`},
+		{"all to zero", func(s *daemon.Status) { *s = daemon.Status{} }, 8, `{"metadata":{"uid":"the-uid"},"status":{
+			"desiredNumberScheduled":0,"currentNumberScheduled":0,"numberReady":0,"numberAvailable":0,"numberUnavailable":0,
+			"updatedNumberScheduled":0,"numberMisscheduled":0}}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status := same
+			c.change(&status)
+			patch, err := daemon.StatusPatch(setWithStatus(stored), status, c.observed)
+			require.NoError(t, err)
+			if c.want == "" {
+				require.Nil(t, patch)
+				return
+			}
+			require.JSONEq(t, c.want, string(patch))
+		})
+	}
+}
+
+// What a patch does not mention stays, and so does what decoding over a struct does not.
+func TestD3ThePatchedStatusIsTheOneThatWasWanted(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	few := func() int { return random.IntN(3) }
+	collisions, patches := int32(4), 0
+	for range 5000 {
+		set := setWithStatus(appsv1.DaemonSetStatus{
+			DesiredNumberScheduled: int32(few()), CurrentNumberScheduled: int32(few()), NumberReady: int32(few()), NumberAvailable: int32(few()),
+			NumberUnavailable: int32(few()), UpdatedNumberScheduled: int32(few()), NumberMisscheduled: int32(few()), ObservedGeneration: int64(few()),
+			CollisionCount: &collisions, Conditions: []appsv1.DaemonSetCondition{{Type: "Own"}},
+		})
+		status := daemon.Status{
+			Desired: few(), Current: few(), Ready: few(), Available: few(), Unavailable: few(), Updated: few(), Misscheduled: few(),
+		}
+		observed := int64(few())
+		want := set.DeepCopy()
+		want.Status.DesiredNumberScheduled, want.Status.CurrentNumberScheduled = int32(status.Desired), int32(status.Current)
+		want.Status.NumberReady, want.Status.NumberAvailable = int32(status.Ready), int32(status.Available)
+		want.Status.NumberUnavailable, want.Status.UpdatedNumberScheduled = int32(status.Unavailable), int32(status.Updated)
+		want.Status.NumberMisscheduled = int32(status.Misscheduled)
+		want.Status.ObservedGeneration = max(observed, set.Status.ObservedGeneration)
+
+		before := set.DeepCopy()
+		patch, err := daemon.StatusPatch(set, status, observed)
+		require.NoError(t, err)
+		require.Equal(t, before, set, "computing it changes nothing")
+		if patch != nil {
+			patches++
+			require.NoError(t, json.Unmarshal(patch, set))
+		}
+		require.Equal(t, want, set)
+		patch, err = daemon.StatusPatch(set, status, observed)
+		require.NoError(t, err)
+		require.Nil(t, patch, "once is enough")
+	}
+	require.Greater(t, patches, 4000)
+}
+
+func TestD3EachCountAloneIsAChange(t *testing.T) {
+	for field := range 7 {
+		set := setWithStatus(appsv1.DaemonSetStatus{})
+		var status daemon.Status
+		patch, err := daemon.StatusPatch(set, status, 0)
+		require.NoError(t, err)
+		require.Nil(t, patch)
+		*[]*int{
+			&status.Desired, &status.Current, &status.Ready, &status.Available, &status.Unavailable, &status.Updated, &status.Misscheduled,
+		}[field] = 1
+		patch, err = daemon.StatusPatch(set, status, 0)
+		require.NoError(t, err)
+		require.NotNil(t, patch, "field %d alone", field)
+	}
+}
+
+func TestD3ASetWithoutUIDIsAnErrorAtTheDoor(t *testing.T) {
+	set := setWithStatus(appsv1.DaemonSetStatus{})
+	set.UID = ""
+	patch, err := daemon.StatusPatch(set, daemon.Status{Ready: 1}, 1)
+	require.ErrorContains(t, err, "DaemonSet monitoring/agents has no UID")
+	require.Nil(t, patch)
+}
