@@ -17,6 +17,9 @@ type Config struct {
 	Spec Spec
 	// Matcher says which comparisons of tolerations are understood.
 	Matcher taints.Matcher
+	// Nodes is about how many nodes there will be. It saves time when they are told of,
+	// and is no limit.
+	Nodes int
 	// Burst is how many creations, and how many deletions, may be under way or not
 	// yet observed. Zero means 250, as in kube-controller-manager.
 	Burst int
@@ -73,6 +76,9 @@ var ErrInvalidConfig = errors.New("invalid daemon config")
 // [ErrInvalidSpec].
 func (c *Config) Validate() error {
 	var problems []error
+	if c.Nodes < 0 {
+		problems = append(problems, fmt.Errorf("%w: Nodes is %d, want zero or more", ErrInvalidConfig, c.Nodes))
+	}
 	if c.Burst < 0 {
 		problems = append(problems, fmt.Errorf("%w: Burst is %d, want zero or more", ErrInvalidConfig, c.Burst))
 	}
@@ -122,8 +128,9 @@ func New(config Config) (*Planner, error) {
 	}
 	p := &Planner{
 		config: config,
-		nodes:  make(map[string]*nodeState),
-		pods:   make(map[string]*podState),
+		nodes:  make(map[string]*nodeState, config.Nodes),
+		pods:   make(map[string]*podState, config.Nodes),
+		stale:  make([]*nodeState, 0, config.Nodes),
 		flight: flight{burst: config.Burst, window: 1},
 		timers: newTimers(),
 		unseen: unseen{confirm: config.Confirm},

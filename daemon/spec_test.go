@@ -61,8 +61,9 @@ func TestSpecWithFaultsIsRefusedAndChangesNothing(t *testing.T) {
 		_, err = daemon.New(daemon.Config{Spec: spec})
 		require.ErrorContains(t, err, want)
 	}
-	_, err := daemon.New(daemon.Config{Spec: newSet(t).spec, Burst: -1, Confirm: -time.Second})
+	_, err := daemon.New(daemon.Config{Spec: newSet(t).spec, Nodes: -1, Burst: -1, Confirm: -time.Second})
 	require.ErrorIs(t, err, daemon.ErrInvalidConfig)
+	require.ErrorContains(t, err, "Nodes is -1, want zero or more")
 	require.ErrorContains(t, err, "Burst is -1, want zero or more")
 	require.ErrorContains(t, err, "Confirm is -1s, want zero or more")
 }

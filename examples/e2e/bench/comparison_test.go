@@ -100,6 +100,7 @@ var groups = map[string]func() []comparison{
 	"Zone":     zoneComparisons,
 	"Health":   healthComparisons,
 	"Eviction": evictionComparisons,
+	"Daemon":   daemonComparisons,
 }
 
 func BenchmarkQueue(b *testing.B)    { run(b, queueComparisons()) }
@@ -107,6 +108,7 @@ func BenchmarkTaints(b *testing.B)   { run(b, taintComparisons()) }
 func BenchmarkZone(b *testing.B)     { run(b, zoneComparisons()) }
 func BenchmarkHealth(b *testing.B)   { run(b, healthComparisons()) }
 func BenchmarkEviction(b *testing.B) { run(b, evictionComparisons()) }
+func BenchmarkDaemon(b *testing.B)   { run(b, daemonComparisons()) }
 
 // smallest is enough of everything for each side to do its work. Taints have no
 // size that matters.

@@ -1,0 +1,216 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/examples/e2e/conformance/upstream"
+)
+
+// Upstream: one sync of the controller that NewDaemonSetsController returns, over caches
+// that hold the cluster already, with an API server that agrees to everything at once.
+// Each sync looks at all nodes and pods, whatever has changed. It creates and deletes as
+// many pods as it does before it wants to see them; what it would record as events is
+// left out.
+func syncUpstream(s state) func(testing.TB, int) work {
+	return func(tb testing.TB, size int) work {
+		c := newDaemonCluster(s, size)
+		sync, err := upstream.NewDaemonSets(context.Background(), epoch)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(sync.Close)
+		for _, node := range c.nodes {
+			sync.Nodes.Put(node)
+		}
+		for _, pod := range c.pods {
+			sync.Pods.Put(pod)
+		}
+		sync.Sets.Put(c.set)
+		first := sync.Sync(c.set) // makes the revision and writes the status
+		sync.Revisions.Put(first.Revisions[0])
+		c.set = c.set.DeepCopy()
+		c.set.Status = *first.Status
+		return work{
+			prepare: func() { sync.Forget(c.set) },
+			op: func() {
+				writes := sync.Sync(c.set)
+				if writes.Status != nil || len(writes.Revisions)+len(writes.Others) > 0 {
+					tb.Fatal("it writes something else than pods")
+				}
+				c.check(tb, s, len(writes.Created), len(writes.Deleted))
+			},
+		}
+	}
+}
+
+// agreeing is an API server for our executor like the one that upstream has.
+type agreeing struct{}
+
+func (agreeing) Create(_ context.Context, pod *corev1.Pod, _ metav1.CreateOptions) (*corev1.Pod, error) {
+	made := *pod
+	made.UID = types.UID("uid-of-" + made.Name)
+	made.ResourceVersion = "1"
+	return &made, nil
+}
+
+func (agreeing) Get(context.Context, string, metav1.GetOptions) (*corev1.Pod, error) {
+	return nil, errors.New("nothing is in doubt")
+}
+
+func (agreeing) Delete(context.Context, string, metav1.DeleteOptions) error { return nil }
+
+// daemonSets is our half of a controller: a planner and an executor.
+type daemonSets struct {
+	planner  *daemon.Planner
+	executor *daemon.Executor
+	owner    daemon.Owner
+}
+
+func newDaemonSets(tb testing.TB, c *daemonCluster) *daemonSets {
+	tb.Helper()
+	planner, err := daemon.New(daemon.Config{Spec: daemon.SpecOf(c.set, c.hash), Burst: burst})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{Pods: func(string) daemon.Pods { return agreeing{} }})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &daemonSets{planner: planner, executor: executor, owner: daemon.OwnerOf(c.set)}
+}
+
+func (d *daemonSets) observe(c *daemonCluster) {
+	for _, node := range c.nodes {
+		d.planner.ObserveNode(epoch, node)
+	}
+	for _, pod := range c.pods {
+		d.planner.ObservePod(epoch, pod)
+	}
+}
+
+// sync does all that may be done before something of it is observed.
+func (d *daemonSets) sync(tb testing.TB) (creates, deletes int) {
+	tb.Helper()
+	for {
+		plan := d.planner.Plan(epoch)
+		if plan.Empty() {
+			return creates, deletes
+		}
+		creates, deletes = creates+len(plan.Create), deletes+len(plan.Delete)
+		results, err := d.executor.Execute(context.Background(), d.owner, plan)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for i := range results {
+			d.planner.Report(epoch, results[i])
+		}
+	}
+}
+
+// What a controller does once, at its start: it learns of all nodes and pods, plans and
+// carries out what may be done at once.
+func fromNothing(s state) func(testing.TB, int) work {
+	return func(tb testing.TB, size int) work {
+		c := newDaemonCluster(s, size)
+		return work{op: func() {
+			sync := newDaemonSets(tb, c)
+			sync.observe(c)
+			creates, deletes := sync.sync(tb)
+			c.check(tb, s, creates, deletes)
+		}}
+	}
+}
+
+// The same when the nodes and pods are known already, which they are but at the start.
+func known(s state) func(testing.TB, int) work {
+	return func(tb testing.TB, size int) work {
+		c := newDaemonCluster(s, size)
+		var sync *daemonSets
+		return work{
+			prepare: func() {
+				sync = newDaemonSets(tb, c)
+				sync.observe(c)
+				sync.planner.Status() // all nodes have been looked at
+			},
+			op: func() {
+				creates, deletes := sync.sync(tb)
+				c.check(tb, s, creates, deletes)
+			},
+		}
+	}
+}
+
+// settled is a planner that knows the cluster and has nothing to do.
+func settled(tb testing.TB, c *daemonCluster) *daemon.Planner {
+	tb.Helper()
+	all := newDaemonSets(tb, c)
+	all.observe(c)
+	creates, deletes := all.sync(tb)
+	c.check(tb, idle, creates, deletes)
+	return all.planner
+}
+
+// One node's labels change, in a way that changes nothing.
+func nodeChangeOurs(tb testing.TB, size int) work {
+	c := newDaemonCluster(idle, size)
+	planner, lock := settled(tb, c), sync.Mutex{}
+	changed := make([]*corev1.Node, size)
+	for i, node := range c.nodes {
+		other := *node
+		other.ResourceVersion = "2"
+		other.Labels = maps.Clone(node.Labels)
+		other.Labels["example.com/load"] = strconv.Itoa(i)
+		changed[i] = &other
+	}
+	versions := [2][]*corev1.Node{changed, c.nodes}
+	i := 0
+	return work{op: func() {
+		node := versions[i/size%2][i*7919%size]
+		i++
+		lock.Lock()
+		planner.ObserveNode(epoch, node)
+		plan := planner.Plan(epoch)
+		lock.Unlock()
+		if !plan.Empty() {
+			tb.Fatal("nothing is to be done")
+		}
+	}}
+}
+
+// One node's pod becomes unavailable, or available again.
+func podChangeOurs(tb testing.TB, size int) work {
+	c := newDaemonCluster(idle, size)
+	planner, lock := settled(tb, c), sync.Mutex{}
+	changed := make([]*corev1.Pod, size)
+	for i, pod := range c.pods {
+		other := *pod
+		other.Status.Conditions = slices.Clone(pod.Status.Conditions)
+		other.Status.Conditions[1].Status = corev1.ConditionFalse
+		changed[i] = &other
+	}
+	versions := [2][]*corev1.Pod{changed, c.pods}
+	i := 0
+	return work{op: func() {
+		pod := versions[i/size%2][i*7919%size]
+		i++
+		lock.Lock()
+		planner.ObservePod(epoch, pod)
+		plan := planner.Plan(epoch)
+		status := planner.Status()
+		lock.Unlock()
+		if !plan.Empty() || status.Desired != size {
+			tb.Fatal("nothing is to be done")
+		}
+	}}
+}

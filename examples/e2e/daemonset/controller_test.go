@@ -1,0 +1,293 @@
+package daemonset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+// controller is a controller of one DaemonSet, made of package daemon: the least that
+// there has to be around it. All that it decides and does is the package's.
+type controller struct {
+	client   kubernetes.Interface
+	name     string
+	executor *daemon.Executor
+	keeper   *daemon.HistoryKeeper
+	config   daemon.Config
+	// hears says whether news of a pod arrive. Nil: all do.
+	hears func(pod *corev1.Pod) bool
+
+	factory informers.SharedInformerFactory
+	wake    chan struct{}
+
+	mu       sync.Mutex // guards what is below
+	planner  *daemon.Planner
+	set      *appsv1.DaemonSet // as last seen or written
+	problems []error
+	syncs    int
+}
+
+// start starts a controller, which stops when the test ends or stop is called.
+func start(t *testing.T, client kubernetes.Interface, name string, change ...func(*controller)) (c *controller, stop func()) {
+	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{
+		Pods: func(namespace string) daemon.Pods { return client.CoreV1().Pods(namespace) },
+	})
+	require.NoError(t, err)
+	keeper, err := daemon.NewHistoryKeeper(daemon.HistoryKeeperConfig[*appsv1.DaemonSet]{
+		Revisions: func(namespace string) daemon.ControllerRevisions {
+			return client.AppsV1().ControllerRevisions(namespace)
+		},
+		Pods:    func(namespace string) daemon.Patcher[*corev1.Pod] { return client.CoreV1().Pods(namespace) },
+		Owners:  func(namespace string) daemon.Owners[*appsv1.DaemonSet] { return client.AppsV1().DaemonSets(namespace) },
+		OwnerOf: daemon.OwnerOf,
+	})
+	require.NoError(t, err)
+	c = &controller{client: client, name: name, executor: executor, keeper: keeper, wake: make(chan struct{}, 1)}
+	for _, f := range change {
+		f(c)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c.factory = informers.NewSharedInformerFactory(client, 0)
+	apps, core := c.factory.Apps().V1(), c.factory.Core().V1()
+	for _, informer := range []cache.SharedIndexInformer{
+		apps.DaemonSets().Informer(), apps.ControllerRevisions().Informer(), core.Nodes().Informer(), core.Pods().Informer(),
+	} {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { c.observe(object, false) },
+			UpdateFunc: func(_, object any) { c.observe(object, false) },
+			DeleteFunc: func(object any) { c.observe(object, true) },
+		})
+		require.NoError(t, err)
+	}
+	c.factory.Start(ctx.Done())
+	c.factory.WaitForCacheSync(ctx.Done())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.run(ctx)
+	}()
+	stop = sync.OnceFunc(func() { cancel(); <-done; c.factory.Shutdown() })
+	t.Cleanup(stop)
+	return c, stop
+}
+
+func (c *controller) run(ctx context.Context) {
+	for {
+		next, err := c.sync(ctx)
+		c.mu.Lock()
+		c.syncs++
+		if err != nil && ctx.Err() == nil {
+			c.problems = append(c.problems, err)
+			next = time.Now().Add(100 * time.Millisecond)
+		}
+		c.mu.Unlock()
+		var timer <-chan time.Time
+		if !next.IsZero() {
+			timer = time.After(time.Until(next))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+		case <-timer:
+		}
+	}
+}
+
+// observe tells the planner, and wakes the loop.
+func (c *controller) observe(object any, gone bool) {
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	c.mu.Lock()
+	if c.planner != nil {
+		switch object := object.(type) {
+		case *corev1.Node:
+			c.observeNode(object, gone)
+		case *corev1.Pod:
+			c.observePod(object, gone)
+		}
+	}
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *controller) observeNode(node *corev1.Node, gone bool) {
+	if gone {
+		c.planner.ForgetNode(time.Now(), node.Name)
+		return
+	}
+	c.planner.ObserveNode(time.Now(), node)
+}
+
+func (c *controller) observePod(pod *corev1.Pod, gone bool) {
+	switch {
+	case c.hears != nil && !c.hears(pod):
+	case gone || !metav1.IsControlledBy(pod, c.set):
+		c.planner.ForgetPod(time.Now(), pod)
+	default:
+		c.planner.ObservePod(time.Now(), pod)
+	}
+}
+
+// sync does all that can be done now, and returns when to look again.
+func (c *controller) sync(ctx context.Context) (time.Time, error) {
+	set, err := c.factory.Apps().V1().DaemonSets().Lister().DaemonSets(metav1.NamespaceDefault).Get(c.name)
+	if err != nil || set.DeletionTimestamp != nil {
+		return time.Time{}, nil // it is not there yet, or not for long
+	}
+	revision, pods, err := c.revise(ctx, set)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if err := c.adjust(set, revision, pods); err != nil {
+		return time.Time{}, err
+	}
+	next, err := c.act(ctx, set)
+	if err != nil {
+		return next, err
+	}
+	return next, c.report(ctx, set)
+}
+
+// revise claims pods and revisions, and returns the hash of the current revision and the
+// pods.
+func (c *controller) revise(ctx context.Context, set *appsv1.DaemonSet) (string, []*corev1.Pod, error) {
+	owner := daemon.OwnerOf(set)
+	claimer, err := daemon.NewClaimer(owner, c.client.AppsV1().DaemonSets(set.Namespace))
+	if err != nil {
+		return "", nil, err
+	}
+	revisions, err := c.factory.Apps().V1().ControllerRevisions().Lister().ControllerRevisions(set.Namespace).List(labels.Everything())
+	if err != nil {
+		return "", nil, err
+	}
+	history, err := daemon.ClaimAll(ctx, claimer, c.client.AppsV1().ControllerRevisions(set.Namespace), revisions)
+	if err != nil {
+		return "", nil, err
+	}
+	cached, err := c.factory.Core().V1().Pods().Lister().Pods(set.Namespace).List(labels.Everything())
+	if err != nil {
+		return "", nil, err
+	}
+	pods, err := daemon.ClaimAll(ctx, claimer, c.client.CoreV1().Pods(set.Namespace), cached)
+	if err != nil {
+		return "", nil, err
+	}
+	c.mu.Lock()
+	if c.planner != nil {
+		for _, pod := range pods.Adopted {
+			c.planner.ObservePod(time.Now(), pod)
+		}
+		for _, pod := range pods.Released {
+			c.planner.ForgetPod(time.Now(), pod)
+		}
+	}
+	c.mu.Unlock()
+	plan, err := daemon.PlanHistory(owner, history.Ours, slices.Values(pods.Ours))
+	if err != nil {
+		return "", nil, err
+	}
+	kept, err := c.keeper.Keep(ctx, claimer, plan)
+	return kept.Hash(), pods.Ours, err
+}
+
+// adjust makes the planner plan for what is wanted now.
+func (c *controller) adjust(set *appsv1.DaemonSet, revision string, pods []*corev1.Pod) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.set = set
+	spec := daemon.SpecOf(set, revision)
+	if c.planner == nil {
+		return c.plan(spec, pods)
+	}
+	return c.planner.SetSpec(time.Now(), spec)
+}
+
+// plan makes the planner and tells it all that is known. The pods are those that were
+// claimed: in the cache, what was adopted is still an orphan.
+func (c *controller) plan(spec daemon.Spec, pods []*corev1.Pod) error {
+	c.config.Spec = spec
+	planner, err := daemon.New(c.config)
+	if err != nil {
+		return err
+	}
+	c.planner = planner
+	nodes, err := c.factory.Core().V1().Nodes().Lister().List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		c.observeNode(node, false)
+	}
+	for _, pod := range pods {
+		c.observePod(pod, false)
+	}
+	return nil
+}
+
+// act carries out plans until there is nothing left to do.
+func (c *controller) act(ctx context.Context, set *appsv1.DaemonSet) (time.Time, error) {
+	for {
+		c.mu.Lock()
+		plan := c.planner.Plan(time.Now())
+		c.mu.Unlock()
+		if plan.Empty() {
+			return plan.Next, nil
+		}
+		results, err := c.executor.Execute(ctx, daemon.OwnerOf(set), plan)
+		c.mu.Lock()
+		for _, result := range results {
+			c.planner.Report(time.Now(), result)
+		}
+		c.mu.Unlock()
+		if err != nil {
+			c.mu.Lock()
+			c.problems = append(c.problems, err) // the planner tries again
+			c.mu.Unlock()
+		}
+		if ctx.Err() != nil {
+			return time.Time{}, ctx.Err()
+		}
+	}
+}
+
+// report writes the status if it has changed.
+func (c *controller) report(ctx context.Context, set *appsv1.DaemonSet) error {
+	c.mu.Lock()
+	status := c.planner.Status()
+	c.mu.Unlock()
+	patch, err := daemon.StatusPatch(set, status, set.Generation)
+	if err != nil || patch == nil {
+		return err
+	}
+	_, err = c.client.AppsV1().DaemonSets(set.Namespace).Patch(ctx, set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	return nil
+}
+
+// has returns how often the loop went round, and what went wrong.
+func (c *controller) has() (syncs int, problems []error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.syncs, slices.Clone(c.problems)
+}

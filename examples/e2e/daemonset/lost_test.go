@@ -1,0 +1,91 @@
+package daemonset
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+var errLost = errors.New("connection reset by the test, after the API server has answered")
+
+// lossy loses the answers to every third creation and deletion of a pod. They were done.
+type lossy struct {
+	http.RoundTripper
+	calls *atomic.Int64
+}
+
+func (l lossy) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := l.RoundTripper.RoundTrip(request)
+	ofPods := strings.Contains(request.URL.Path, "/pods") && (request.Method == http.MethodPost || request.Method == http.MethodDelete)
+	if err != nil || !ofPods || l.calls.Add(1)%3 != 0 {
+		return response, err
+	}
+	if err := response.Body.Close(); err != nil {
+		return nil, err
+	}
+	return nil, errLost
+}
+
+// TestLostAnswersMakeNoSecondPod: kube-controller-manager lets the API server choose the
+// names, so that a creation whose answer was lost is done again under another.
+func TestLostAnswersMakeNoSecondPod(t *testing.T) {
+	const nodes, name = 40, "agent"
+	c := newCluster(t, nodes)
+	c.addSet(name, 10)
+	var calls atomic.Int64
+	client := c.user("ours", func(config *rest.Config) {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lossy{next, &calls} })
+	})
+	ours, _ := start(t, client, name)
+	c.rolledOut(name, nodes)
+	for node, pods := range c.kubelets.ever() {
+		require.Len(t, pods, 1, "pods that %s ever had", node)
+	}
+	c.setImage(name, "example.invalid/agent:2")
+	c.rolledOut(name, nodes)
+	for node, pods := range c.kubelets.ever() {
+		require.Len(t, pods, 2, "pods that %s ever had", node)
+	}
+	_, problems := ours.has()
+	require.ErrorIs(t, errors.Join(problems...), errLost)
+	require.GreaterOrEqual(t, calls.Load(), int64(3*nodes))
+}
+
+// TestLostNewsStallNothing: the watch tells nothing of the pods that we make ourselves, and
+// answers are lost as well. Pods are made again under their names, which makes no second
+// one, and read after a while. kube-controller-manager waits for five minutes then.
+func TestLostNewsStallNothing(t *testing.T) {
+	const nodes, name = 10, "agent"
+	c := newCluster(t, nodes)
+	c.addSet(name, 10)
+	var calls atomic.Int64
+	client := c.user("ours", func(config *rest.Config) {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lossy{next, &calls} })
+	})
+	ours, _ := start(t, client, name, func(c *controller) {
+		c.config.Confirm = time.Second
+		c.config.Burst = 3 // so that what was not seen holds up the next
+		c.hears = func(*corev1.Pod) bool { return false }
+	})
+	c.eventually("every node has a pod", func() error {
+		living, err := c.kubelets.living()
+		if err == nil && len(living) < nodes {
+			err = fmt.Errorf("%d pods", len(living))
+		}
+		return err
+	})
+	for node, pods := range c.kubelets.ever() {
+		require.Len(t, pods, 1, "pods that %s ever had", node)
+	}
+	_, problems := ours.has()
+	require.ErrorIs(t, errors.Join(problems...), errLost)
+	require.Greater(t, calls.Load(), int64(nodes), "some were made twice")
+}
