@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
@@ -41,22 +42,11 @@ type controller struct {
 	syncs    int
 }
 
-// start starts a controller, which stops when the test ends or stop is called.
-func start(t *testing.T, client kubernetes.Interface, name string, change ...func(*controller)) (c *controller, stop func()) {
-	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{
-		Pods: func(namespace string) daemon.Pods { return client.CoreV1().Pods(namespace) },
-	})
+// start starts a controller, which stops when the test ends, or what it returns is called.
+func start(t *testing.T, client kubernetes.Interface, name string, change ...func(*controller)) (*controller, func()) {
+	executor, keeper, err := actors(client)
 	require.NoError(t, err)
-	keeper, err := daemon.NewHistoryKeeper(daemon.HistoryKeeperConfig[*appsv1.DaemonSet]{
-		Revisions: func(namespace string) daemon.ControllerRevisions {
-			return client.AppsV1().ControllerRevisions(namespace)
-		},
-		Pods:    func(namespace string) daemon.Patcher[*corev1.Pod] { return client.CoreV1().Pods(namespace) },
-		Owners:  func(namespace string) daemon.Owners[*appsv1.DaemonSet] { return client.AppsV1().DaemonSets(namespace) },
-		OwnerOf: daemon.OwnerOf,
-	})
-	require.NoError(t, err)
-	c = &controller{client: client, name: name, executor: executor, keeper: keeper, wake: make(chan struct{}, 1)}
+	c := &controller{client: client, name: name, executor: executor, keeper: keeper, wake: make(chan struct{}, 1)}
 	for _, f := range change {
 		f(c)
 	}
@@ -80,9 +70,28 @@ func start(t *testing.T, client kubernetes.Interface, name string, change ...fun
 		defer close(done)
 		c.run(ctx)
 	}()
-	stop = sync.OnceFunc(func() { cancel(); <-done; c.factory.Shutdown() })
+	stop := sync.OnceFunc(func() { cancel(); <-done; c.factory.Shutdown() })
 	t.Cleanup(stop)
 	return c, stop
+}
+
+// actors returns what makes the calls.
+func actors(client kubernetes.Interface) (*daemon.Executor, *daemon.HistoryKeeper, error) {
+	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{
+		Pods: func(namespace string) daemon.Pods { return client.CoreV1().Pods(namespace) },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	keeper, err := daemon.NewHistoryKeeper(daemon.HistoryKeeperConfig[*appsv1.DaemonSet]{
+		Revisions: func(namespace string) daemon.ControllerRevisions {
+			return client.AppsV1().ControllerRevisions(namespace)
+		},
+		Pods:    func(namespace string) daemon.Patcher[*corev1.Pod] { return client.CoreV1().Pods(namespace) },
+		Owners:  func(namespace string) daemon.Owners[*appsv1.DaemonSet] { return client.AppsV1().DaemonSets(namespace) },
+		OwnerOf: daemon.OwnerOf,
+	})
+	return executor, keeper, err
 }
 
 func (c *controller) run(ctx context.Context) {
@@ -150,8 +159,13 @@ func (c *controller) observePod(pod *corev1.Pod, gone bool) {
 // sync does all that can be done now, and returns when to look again.
 func (c *controller) sync(ctx context.Context) (time.Time, error) {
 	set, err := c.factory.Apps().V1().DaemonSets().Lister().DaemonSets(metav1.NamespaceDefault).Get(c.name)
-	if err != nil || set.DeletionTimestamp != nil {
-		return time.Time{}, nil // it is not there yet, or not for long
+	switch {
+	case apierrors.IsNotFound(err):
+		return time.Time{}, nil // it is not there yet
+	case err != nil:
+		return time.Time{}, err
+	case set.DeletionTimestamp != nil:
+		return time.Time{}, nil // nor for long
 	}
 	revision, pods, err := c.revise(ctx, set)
 	if err != nil {

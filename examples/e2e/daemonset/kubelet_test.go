@@ -87,6 +87,7 @@ func (k *kubelets) act(ctx context.Context, pod *corev1.Pod) error {
 	case pod.DeletionTimestamp != nil:
 		at := int64(0)
 		err = pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &at, Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+	case daemon.TargetNode(pod) == "": // for no node: not the business of anybody here
 	case pod.Spec.NodeName == "":
 		err = pods.Bind(ctx, &corev1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID},
