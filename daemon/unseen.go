@@ -1,6 +1,9 @@
 package daemon
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // unseen is what we wrote and have not observed since. Whoever reads from a watch sees
 // his own writes late, and now and then a watch loses something. Until a write is
@@ -22,10 +25,14 @@ type write struct {
 	at  time.Time
 }
 
-// expect waits for a write to be observed.
-func (u *unseen) expect(s *podState, now time.Time) {
-	s.written = now
-	u.writes = append(u.writes, write{pod: s, at: now})
+// expect waits for a write to be observed. It is one of now, mostly.
+func (u *unseen) expect(s *podState, at time.Time) {
+	s.written = at
+	i := len(u.writes)
+	for i > 0 && u.writes[i-1].at.After(at) {
+		i--
+	}
+	u.writes = slices.Insert(u.writes, i, write{pod: s, at: at})
 }
 
 // expectAnswer has a pod read of which it is not known whether it was deleted.
