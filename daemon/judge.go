@@ -51,10 +51,10 @@ func (p *Planner) judge(n *nodeState) {
 // that a doubt has ended.
 func (p *Planner) assess(n *nodeState) (a assessment) {
 	a.planner, a.node = p, n
-	if !p.now.Before(n.doubt) {
-		n.doubt = time.Time{}
+	if !p.now.Before(n.doubt.until) {
+		n.doubt = doubt{}
 	}
-	a.until = n.doubt // also of a node that is gone: if it comes back, so does its creation
+	a.until = n.doubt.until // also of a node that is gone: if it comes back, so does its creation
 	for s := n.pods; s != nil; s = s.next {
 		s.leave = ""
 	}
@@ -275,7 +275,7 @@ func (a *assessment) rollOutSurging() {
 		a.relieve()
 	case a.failed != nil, a.failing: // it holds the place of the next one
 		a.marks |= surging
-	case a.node.verdict.Run && !a.node.doubt.IsZero():
+	case a.node.verdict.Run && a.node.doubt.revision == a.planner.spec.Revision:
 		a.marks |= surging
 		a.nominate(insist)
 	case !a.available(a.outdated):

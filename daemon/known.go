@@ -20,17 +20,23 @@ type nodeState struct {
 	creating bool // a creation was handed out, and nobody has said what became of it
 	flight   int  // with which others it was handed out
 	attempt  int  // goes into the name of the next pod
-	// doubt is until when the last creation may turn out to have been done: its answer
-	// was lost. Zero: there is none.
-	doubt   time.Time
-	refused failures
-	failed  failures // pods that had failed and were deleted
+	doubt    doubt
+	refused  failures
+	failed   failures // pods that had failed and were deleted
 
 	situation situation
 	order     order
 	slots     [numberOfQueues]int32 // where it is in the queues, and zero if it is not
 	timer     int32                 // where it is among the timers, likewise; both begin at one
 	stale     bool
+}
+
+// doubt is a creation that may turn out to have been done: its answer was lost. If it is
+// tried again, it is the same one, whatever was made of other revisions meanwhile.
+type doubt struct {
+	until    time.Time // zero: there is none
+	revision string
+	attempt  int
 }
 
 func newNodeState(name string) *nodeState { return &nodeState{name: name} }
@@ -48,7 +54,7 @@ func (n *nodeState) forgive() {
 
 // empty says whether nothing is left to know of a node.
 func (n *nodeState) empty() bool {
-	return n.object == nil && n.pods == nil && !n.creating && n.doubt.IsZero()
+	return n.object == nil && n.pods == nil && !n.creating && n.doubt.until.IsZero()
 }
 
 // podState is what is known of one pod.
@@ -112,8 +118,8 @@ func (p *Planner) add(pod *corev1.Pod) *podState {
 	s := &podState{pod: pod}
 	p.pods[pod.Name] = s
 	p.join(s)
-	if s.node != nil && p.spec.updated(pod) {
-		s.node.doubt = time.Time{} // this may be the one
+	if s.node != nil && s.node.doubt.revision == pod.Labels[revisionLabel] {
+		s.node.doubt = doubt{} // this may be the one
 	}
 	return s
 }

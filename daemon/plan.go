@@ -238,7 +238,11 @@ func (p *Planner) handOutDeletion(plan *Plan, s *podState, why Cause) {
 func (p *Planner) handOutCreation(plan *Plan, n *nodeState, why Cause) {
 	n.creating, n.flight = true, p.flight.number
 	p.flight.creating++
-	plan.Create = append(plan.Create, Creation{Node: n.name, Reason: why, Attempt: n.attempt, Revision: p.spec.Revision})
+	step := Creation{Node: n.name, Reason: why, Attempt: n.attempt, Revision: p.spec.Revision}
+	if n.doubt.revision == step.Revision {
+		step.Attempt = n.doubt.attempt
+	}
+	plan.Create = append(plan.Create, step)
 	p.judge(n)
 }
 

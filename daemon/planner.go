@@ -164,7 +164,6 @@ func (p *Planner) SetSpec(now time.Time, spec Spec) error {
 	for _, n := range p.nodes {
 		if another {
 			n.forgive()
-			n.doubt = time.Time{} // what may have been made is an old pod now
 		}
 		n.place(p.placement)
 		p.look(n)

@@ -49,7 +49,10 @@ func (p *Planner) created(step *Creation, result *Result) {
 	if n == nil || !n.creating {
 		return // reported before
 	}
-	n.creating, n.doubt = false, time.Time{}
+	n.creating = false
+	if n.doubt.revision == step.Revision && result.Err == nil { // a refusal says nothing of the try before
+		n.doubt = doubt{}
+	}
 	p.flight.creating--
 	p.look(n)
 	switch {
@@ -61,7 +64,7 @@ func (p *Planner) created(step *Creation, result *Result) {
 		n.attempt++
 	default:
 		if !result.Refused {
-			n.doubt = p.now.Add(longestDelay)
+			n.doubt = doubt{p.now.Add(longestDelay), step.Revision, step.Attempt}
 		}
 		n.refused.add(p.now)
 		p.flight.fails(n.flight, p.now)
