@@ -65,7 +65,8 @@ type Claimed[T metav1.Object] struct {
 // What it could not do is in the error, and is to be tried again in another pass; all
 // the rest is done nevertheless. An object that was to be adopted and was not is not
 // among Ours, nor is one that was to be released. That an object is gone is no error. If
-// the context ends, what is left is not looked at, and Ours is not complete.
+// the context ends, what is left is not looked at, and Ours is not complete. Each call may
+// take as long as the context and the client allow.
 func ClaimAll[T metav1.Object](ctx context.Context, c *Claimer, client Patcher[T], objects []T) (Claimed[T], error) {
 	var claimed Claimed[T]
 	var problems []error

@@ -41,7 +41,11 @@ func (d *departed) add(uid types.UID, how departure, now time.Time) {
 	if d.how == nil {
 		d.how = make(map[types.UID]departure)
 	}
-	d.how[uid] = max(d.how[uid], how)
+	if known := d.how[uid]; known != 0 {
+		d.how[uid] = max(known, how)
+		return // it is in the queue
+	}
+	d.how[uid] = how
 	d.queue = append(d.queue, departedPod{uid, now})
 }
 

@@ -13,11 +13,11 @@
 // # What is to be done
 //
 // A [Planner] is told of nodes and pods as they change, and plans: pods to be made and
-// to be deleted, each with its [Cause], and when to ask again. A change of one node
+// to be deleted, each with its [StepReason], and when to ask again. A change of one node
 // costs a look at that node, however many there are. Everything that it hands out is
 // under way until it is told how that ended:
 //
-//	planner, err := daemon.New(daemon.Config{Spec: daemon.SpecOf(set, revision)})
+//	planner, err := daemon.NewPlanner(daemon.Config{Spec: daemon.SpecOf(set, revision)})
 //	...
 //	planner.ObserveNode(now, node) // and ForgetNode, ObservePod, ForgetPod
 //	...
@@ -35,15 +35,19 @@
 //
 // A ControllerRevision keeps each template. The same bytes are stored as by
 // kube-controller-manager, so that the one can take over from the other without a
-// restart of any pod.
+// restart of any pod. [PlanHistory] decides which is the current one, [HistoryKeeper.Keep]
+// sees to it, and [KeptHistory.Hash] is the revision of the [Spec]. The Example of the
+// package is such a pass, from a DaemonSet to its status.
 //
 // # Duties of the caller
 //
 //   - Tell the planner of all nodes and pods before it plans: it makes pods where it
 //     knows of none, and takes a node that it was not told of for gone.
-//   - Tell it of pods that the set owns, and of no others. [Claim] says which
-//     those are, and which to adopt or release.
+//   - Tell it of pods that the set owns, and of no others. [Ownership.Claim] says of a
+//     pod that has changed whether it is one; those to be adopted or released are for
+//     [ClaimAll]. After an error of that, plan nothing: what was not adopted still runs.
 //   - Plan nothing for a set that is being deleted, nor for one that selects all pods.
-//   - Report each step of a plan once, also one that was given up.
+//   - Report each step of a plan once, also one that was given up. While one plan is
+//     carried out the next may be, too: nothing is handed out twice.
 //   - Ask again at [Plan.Next] and after each thing that was observed or reported.
 package daemon

@@ -15,6 +15,7 @@ func ExampleOwnership_Claim() {
 	set := &appsv1.DaemonSet{}
 	set.Name, set.Namespace, set.UID = "shipper", "logging", "7d1"
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "shipper"}}
+	set.Spec.Template.Labels = map[string]string{"app": "shipper"}
 	owner := daemon.OwnerOf(set)
 	ownership, err := daemon.NewOwnership(owner)
 	if err != nil {

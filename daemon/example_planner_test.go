@@ -15,7 +15,7 @@ import (
 // pod there would use up what MaxUnavailable allows, if it was not excused.
 func ExamplePlanner() {
 	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
-	planner, err := daemon.New(daemon.Config{
+	planner, err := daemon.NewPlanner(daemon.Config{
 		Spec: daemon.Spec{
 			Template: &corev1.PodTemplateSpec{},
 			Revision: "7b9c",

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/daemon"
 )
@@ -14,6 +15,8 @@ import (
 func ExamplePlanHistory() {
 	set := &appsv1.DaemonSet{}
 	set.Name, set.UID, set.ResourceVersion = "shipper", "7d1", "52"
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "shipper"}}
+	set.Spec.Template.Labels = set.Spec.Selector.MatchLabels
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "shipper", Image: "shipper:1"}}
 
 	var revisions []*appsv1.ControllerRevision // those that the set controls
@@ -48,6 +51,6 @@ func ExamplePlanHistory() {
 	// Output:
 	// create number 1
 	// create number 2
-	// undo with {"metadata":{"resourceVersion":"52","uid":"7d1"},"spec":{"template":{"$patch":"replace","metadata":{},"spec":{"containers":[{"image":"shipper:1","name":"shipper","resources":{}}]}}}}
+	// undo with {"metadata":{"resourceVersion":"52","uid":"7d1"},"spec":{"template":{"$patch":"replace","metadata":{"labels":{"app":"shipper"}},"spec":{"containers":[{"image":"shipper:1","name":"shipper","resources":{}}]}}}}
 	// number 1 becomes 3: Outnumbered
 }

@@ -43,7 +43,7 @@ const (
 )
 
 // Validate returns what is wrong with a configuration, as [ErrInvalidConfig].
-func (c *ExecutorConfig) Validate() error {
+func (c ExecutorConfig) Validate() error {
 	var problems []error
 	if c.Pods == nil {
 		problems = append(problems, fmt.Errorf("%w: ExecutorConfig.Pods is nil", ErrInvalidConfig))
@@ -103,7 +103,7 @@ func NewExecutor(config ExecutorConfig) (*Executor, error) {
 func (e *Executor) Execute(ctx context.Context, owner Owner, plan Plan) ([]Result, error) {
 	results := steps(&plan)
 	x := execution{timeout: e.config.Timeout, owner: owner, spec: &plan.Spec}
-	if x.unfit = errors.Join(checkOwner(owner)...); x.unfit == nil {
+	if x.unfit = errors.Join(owner.identify()...); x.unfit == nil {
 		x.pods = e.config.Pods(owner.Object.GetNamespace())
 	}
 	var next atomic.Int64

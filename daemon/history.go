@@ -39,7 +39,8 @@ type HistoryPlan struct {
 	// Current is the revision of the owner's template. If there is none it is nil, and
 	// Create is the one to be made.
 	Current, Create *appsv1.ControllerRevision
-	// Hash is that of Current or Create. Pods with another are outdated.
+	// Hash is that of Current or Create. Pods with another are outdated. It is for a look
+	// ahead; what was kept has [KeptHistory.Hash].
 	Hash string
 	// Update are revisions that get a label or a number, by number and name.
 	Update []RevisionUpdate

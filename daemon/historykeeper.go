@@ -48,12 +48,20 @@ type HistoryKeeperConfig[T metav1.Object] struct {
 	OwnerOf func(T) Owner
 }
 
-// Validate reports what is missing.
+// Validate returns what is missing, as [ErrInvalidConfig].
 func (c HistoryKeeperConfig[T]) Validate() error {
-	if c.Revisions == nil || c.Pods == nil || c.Owners == nil || c.OwnerOf == nil {
-		return errors.New("HistoryKeeperConfig needs Revisions, Pods, Owners and OwnerOf")
+	var problems []error
+	for _, field := range []struct {
+		name    string
+		missing bool
+	}{
+		{"Revisions", c.Revisions == nil}, {"Pods", c.Pods == nil}, {"Owners", c.Owners == nil}, {"OwnerOf", c.OwnerOf == nil},
+	} {
+		if field.missing {
+			problems = append(problems, fmt.Errorf("%w: HistoryKeeperConfig.%s is nil", ErrInvalidConfig, field.name))
+		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // A HistoryKeeper does what a [HistoryPlan] says. It is safe for concurrent use.

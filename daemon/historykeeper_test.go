@@ -303,7 +303,9 @@ func TestKeepingHistoryEndsWithItsContext(t *testing.T) {
 
 func TestAHistoryKeeperNeedsItsClients(t *testing.T) {
 	_, err := daemon.NewHistoryKeeper(daemon.HistoryKeeperConfig[*appsv1.DaemonSet]{OwnerOf: daemon.OwnerOf})
-	require.ErrorContains(t, err, "HistoryKeeperConfig needs")
+	require.ErrorIs(t, err, daemon.ErrInvalidConfig)
+	require.ErrorContains(t, err, "HistoryKeeperConfig.Revisions is nil")
+	require.NotContains(t, err.Error(), "OwnerOf")
 }
 
 func alreadyExists(action clienttesting.Action) (bool, runtime.Object, error) {

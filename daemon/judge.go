@@ -9,7 +9,7 @@ import (
 // situation is what there is to say of one node, whatever the others are like.
 type situation struct {
 	marks     marks
-	create    Cause // a pod is to be made; empty: none
+	create    StepReason // a pod is to be made; empty: none
 	deletes   bool  // pods of it are to be deleted: those that have a cause to leave
 	candidate candidacy
 	until     time.Time // when it changes without anything being observed; zero: never
@@ -95,6 +95,7 @@ type assessment struct {
 	outdated  *podState // of a former revision, the one to keep
 	excess    bool      // there are more of either
 	failed    *podState
+	succeeded *podState
 }
 
 // nodeGone: what was scheduled is the pod garbage collector's, what was not nobody's.
@@ -136,7 +137,8 @@ func (a *assessment) sort() {
 		a.staying++
 		switch {
 		case s.pod.Status.Phase == corev1.PodSucceeded:
-			s.leave = PodSucceeded
+			a.succeeded = s
+			a.replaceEnded(s, PodSucceeded)
 		case s.pod.Status.Phase == corev1.PodFailed:
 			a.fail(s)
 		case a.planner.spec.updated(s.pod):
@@ -211,7 +213,7 @@ func (a *assessment) count() {
 // manage sees to it that there is a pod, and that failed ones go.
 func (a *assessment) manage() {
 	if a.failed != nil {
-		a.replaceFailed()
+		a.replaceEnded(a.failed, PodFailed)
 	}
 	switch {
 	case a.node.creating:
@@ -227,14 +229,15 @@ func (a *assessment) manage() {
 	}
 }
 
-// replaceFailed makes a failed pod leave, but not sooner than the last one of the node
-// allows: a kubelet that rejects what it gets would be sent pods without end.
-func (a *assessment) replaceFailed() {
+// replaceEnded makes a pod leave that has come to its end, but not sooner than the last
+// one of the node allows: a kubelet that rejects what it gets would be sent pods without
+// end, and so would one whose pods have nothing to do.
+func (a *assessment) replaceEnded(s *podState, why StepReason) {
 	if until := a.node.failed.replaceFrom(a.planner.now); a.planner.now.Before(until) {
-		a.await(Backoff, a.failed, until)
+		a.await(Backoff, s, until)
 		return
 	}
-	a.failed.leave = PodFailed
+	s.leave = why
 }
 
 // rollOut says where a node is between an old pod and a new one.
@@ -273,7 +276,7 @@ func (a *assessment) rollOutSurging() {
 		a.expectNew()
 	case a.fresh != nil:
 		a.relieve()
-	case a.failed != nil, a.failing: // it holds the place of the next one
+	case a.failed != nil, a.succeeded != nil, a.failing: // it holds the place of the next one
 		a.marks |= surging
 	case a.node.verdict.Run && a.node.doubt.revision == a.planner.spec.Revision:
 		a.marks |= surging
@@ -447,5 +450,5 @@ func (s *Spec) updated(pod *corev1.Pod) bool {
 	if s.Revision != "" && pod.Labels[revisionLabel] == s.Revision {
 		return true
 	}
-	return s.Generation != "" && pod.Labels[generationLabel] == s.Generation
+	return s.TemplateGeneration != "" && pod.Labels[generationLabel] == s.TemplateGeneration
 }

@@ -63,7 +63,7 @@ type podState struct {
 	node *nodeState // nil: nothing says which node it is for
 	next *podState  // of the same node
 
-	leave    Cause // why it is to be deleted; empty: it stays
+	leave    StepReason // why it is to be deleted; empty: it stays
 	deletion stage
 	refused  failures // deletions
 	written  time.Time

@@ -20,8 +20,9 @@ import (
 //
 // The name follows from the set's UID, the revision, the node and the attempt, and
 // starts with as much of the set's name as there is room for. So a creation that is
-// tried again, because an answer was lost or by another process, cannot make a second
-// pod: the API server says that there is one already. It has at most 63 characters,
+// tried again because an answer was lost cannot make a second pod: the API server says
+// that there is one already. Nor can another process, as long as it has counted the same
+// attempts: the node's first pod of the revision, mostly. It has at most 63 characters,
 // so that it is the pod's hostname too.
 //
 // The namespace is the set's. One that is cluster-wide has none; the client decides then.
@@ -30,7 +31,7 @@ import (
 // concurrent. It is an error if the set or the spec lack what a pod needs, or if the
 // creation was planned for another spec.
 func NewPod(owner Owner, spec *Spec, creation Creation) (*corev1.Pod, error) {
-	problems := append(checkOwner(owner), checkCreation(spec, creation)...)
+	problems := append(owner.identify(), checkCreation(owner, spec, creation)...)
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
@@ -50,25 +51,7 @@ func NewPod(owner Owner, spec *Spec, creation Creation) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// checkOwner finds what the API server would refuse in an owner reference, one pod after
-// the other. An object that comes from a typed client has lost its kind, and one that
-// was never stored has no UID.
-func checkOwner(owner Owner) []error {
-	if owner.Object == nil {
-		return []error{errors.New("the owner has no Object")}
-	}
-	var problems []error
-	if owner.Object.GetName() == "" || owner.Object.GetUID() == "" {
-		problems = append(problems, fmt.Errorf("the owner has name %q and UID %q, want an object as the API server returned it",
-			owner.Object.GetName(), owner.Object.GetUID()))
-	}
-	if owner.Kind.Version == "" || owner.Kind.Kind == "" {
-		problems = append(problems, fmt.Errorf("the owner's kind is %q, want version and kind", owner.Kind))
-	}
-	return problems
-}
-
-func checkCreation(spec *Spec, creation Creation) []error {
+func checkCreation(owner Owner, spec *Spec, creation Creation) []error {
 	var problems []error
 	if creation.Node == "" {
 		problems = append(problems, errors.New("the creation has no Node: a pod is made for one node"))
@@ -85,6 +68,9 @@ func checkCreation(spec *Spec, creation Creation) []error {
 	case spec.Template.Spec.NodeName != "" && spec.Template.Spec.NodeName != creation.Node:
 		problems = append(problems, fmt.Errorf("the template is for node %s only", spec.Template.Spec.NodeName))
 	}
+	if owner.Selector != nil && spec.Template != nil {
+		problems = append(problems, owner.checkSelector(podLabels(spec)))
+	}
 	return problems
 }
 
@@ -94,8 +80,8 @@ func podLabels(spec *Spec) map[string]string {
 		all = make(map[string]string, 2)
 	}
 	all[revisionLabel] = spec.Revision
-	if spec.Generation != "" {
-		all[generationLabel] = spec.Generation
+	if spec.TemplateGeneration != "" {
+		all[generationLabel] = spec.TemplateGeneration
 	}
 	return all
 }

@@ -80,7 +80,7 @@ func newPod(t *testing.T, spec *daemon.Spec, creation daemon.Creation) *corev1.P
 
 func TestD4APodIsWhatTheTemplateSaysForOneNode(t *testing.T) {
 	spec := specWith(everything())
-	spec.Generation = "7"
+	spec.TemplateGeneration = "7"
 	pod := newPod(t, spec, creationOn("n1"))
 
 	yes := true
@@ -189,7 +189,7 @@ func TestD4PodsShareNothingWithTheTemplate(t *testing.T) {
 
 func TestD4PodsOfOneTemplateAreMadeConcurrently(t *testing.T) {
 	spec := specWith(everything())
-	spec.Generation = "7"
+	spec.TemplateGeneration = "7"
 	var makers sync.WaitGroup
 	for i := range 8 {
 		makers.Go(func() {

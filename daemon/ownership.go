@@ -20,8 +20,8 @@ type Owner struct {
 	Object metav1.Object
 	// Kind goes into the owner references.
 	Kind schema.GroupVersionKind
-	// Selector says which pods and revisions may be adopted, and which are kept. Nil
-	// selects none.
+	// Selector says which pods and revisions may be adopted, and which are kept: what it
+	// does not select is released.
 	Selector *metav1.LabelSelector
 	// Template is what the pods are made from. It is not changed.
 	Template *corev1.PodTemplateSpec
@@ -53,22 +53,53 @@ func OwnerOf(set *appsv1.DaemonSet) Owner {
 	}
 }
 
-// Validate returns what is missing: the object or its UID, the kind, or the template.
+// ErrInvalidOwner is what is wrong with an [Owner], whatever it is.
+var ErrInvalidOwner = errors.New("invalid daemon owner")
+
+// Validate returns what is wrong with an owner, as [ErrInvalidOwner]: what is missing, a
+// selector that selects everything ([ErrSelectsAll]), or one that does not select what is
+// made from the template. Each such pod would be made, released and made again.
 func (o Owner) Validate() error {
+	problems := o.identify()
+	if o.Template == nil {
+		problems = append(problems, fmt.Errorf("%w: %s has no Template", ErrInvalidOwner, o))
+		return errors.Join(problems...)
+	}
+	return errors.Join(append(problems, o.checkSelector(o.Template.Labels))...)
+}
+
+// identify finds what the API server would refuse in an owner reference, one pod after the
+// other. An object that comes from a typed client has lost its kind, and one that was
+// never stored has no UID.
+func (o Owner) identify() []error {
 	if o.Object == nil {
-		return errors.New("the owner has no Object")
+		return []error{fmt.Errorf("%w: the owner has no Object", ErrInvalidOwner)}
 	}
 	var problems []error
-	if o.Object.GetUID() == "" {
-		problems = append(problems, fmt.Errorf("the owner, %s, has no UID: it was not read from an API server", o))
+	if o.Object.GetName() == "" || o.Object.GetUID() == "" {
+		problems = append(problems, fmt.Errorf("%w: the owner has name %q and UID %q, want an object as the API server returned it",
+			ErrInvalidOwner, o.Object.GetName(), o.Object.GetUID()))
 	}
-	if o.Kind.Kind == "" || o.Kind.Version == "" {
-		problems = append(problems, fmt.Errorf("the owner, %s, has the kind %q, want version and kind", o.Object.GetName(), o.Kind))
+	if o.Kind.Version == "" || o.Kind.Kind == "" {
+		problems = append(problems, fmt.Errorf("%w: the owner's kind is %q, want version and kind", ErrInvalidOwner, o.Kind))
 	}
-	if o.Template == nil {
-		problems = append(problems, fmt.Errorf("the owner, %s, has no Template", o))
+	return problems
+}
+
+func (o Owner) checkSelector(own map[string]string) error {
+	if o.Selector == nil {
+		return fmt.Errorf("%w: %s has no Selector, so all that it owns would be released", ErrInvalidOwner, o)
 	}
-	return errors.Join(problems...)
+	selector, err := metav1.LabelSelectorAsSelector(o.Selector)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: selector of %s: %w", ErrInvalidOwner, o, err)
+	case selector.Empty():
+		return fmt.Errorf("%w: %s: %w", ErrInvalidOwner, o, ErrSelectsAll)
+	case !selector.Matches(labels.Set(own)):
+		return fmt.Errorf("%w: the selector of %s, %s, does not select what is made from its template", ErrInvalidOwner, o, selector)
+	}
+	return nil
 }
 
 // String returns the kind, namespace and name, for messages.
@@ -127,18 +158,14 @@ type Ownership struct {
 	selector labels.Selector
 }
 
-// NewOwnership compiles the owner's selector. An owner with an empty one owns nothing:
-// [ErrSelectsAll].
+// NewOwnership compiles the owner's selector. The error is that of [Owner.Validate].
 func NewOwnership(owner Owner) (*Ownership, error) {
 	if err := owner.Validate(); err != nil {
 		return nil, err
 	}
 	selector, err := metav1.LabelSelectorAsSelector(owner.Selector)
 	if err != nil {
-		return nil, fmt.Errorf("selector of %s: %w", owner, err)
-	}
-	if selector.Empty() {
-		return nil, fmt.Errorf("%s: %w", owner, ErrSelectsAll)
+		return nil, err
 	}
 	return &Ownership{owner: owner, selector: selector}, nil
 }

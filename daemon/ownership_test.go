@@ -86,10 +86,13 @@ func TestAnEmptySelectorOwnsNothing(t *testing.T) {
 	_, err := daemon.NewOwnership(daemon.OwnerOf(set))
 	require.ErrorIs(t, err, daemon.ErrSelectsAll)
 
-	set.Spec.Selector = nil
-	ownership, err := daemon.NewOwnership(daemon.OwnerOf(set))
-	require.NoError(t, err)
-	require.Equal(t, daemon.Leave, ownership.Claim(edited(shipper("p", "h"), orphan)).Action)
+	set.Spec.Selector = nil // all pods would be released
+	_, err = daemon.NewOwnership(daemon.OwnerOf(set))
+	require.ErrorIs(t, err, daemon.ErrInvalidOwner)
+
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "another"}} // those that are made would be
+	_, err = daemon.NewOwnership(daemon.OwnerOf(set))
+	require.ErrorIs(t, err, daemon.ErrInvalidOwner)
 
 	set.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
 	_, err = daemon.NewOwnership(daemon.OwnerOf(set))

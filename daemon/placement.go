@@ -82,7 +82,8 @@ type Verdict struct {
 }
 
 // Place returns whether a pod belongs on a node. The node need not exist: a template
-// from which an autoscaler would make nodes will do.
+// from which an autoscaler would make nodes will do. Give it a name that no node has: one
+// without any meets the terms that ask for a name, as in component-helpers.
 //
 // A pod needs the node that the template names, if it names one, all labels of its
 // nodeSelector, one term of its required node affinity, and to tolerate all NoSchedule

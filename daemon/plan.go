@@ -29,9 +29,10 @@ func (p *Plan) Empty() bool {
 // A Creation is a pod to be made.
 type Creation struct {
 	Node   string
-	Reason Cause
+	Reason StepReason
 	// Attempt goes into the pod's name. It stays the same until it is known what has
-	// become of the creation, so that one whose answer was lost is not done twice.
+	// become of the creation, so that one whose answer was lost is not done twice. It is
+	// counted from when the planner was made.
 	Attempt int
 	// Revision is the one that the pod is to have.
 	Revision string
@@ -42,7 +43,7 @@ type Deletion struct {
 	Pod    string
 	UID    types.UID
 	Node   string
-	Reason Cause
+	Reason StepReason
 }
 
 // A Look is a pod to be read.
@@ -51,36 +52,36 @@ type Look struct {
 	UID types.UID
 }
 
-// Cause says why a pod is to be made or deleted.
-type Cause string
+// StepReason says why a pod is to be made or deleted.
+type StepReason string
 
 // Why pods are made.
 const (
 	// Missing: a node where a pod belongs has none.
-	Missing Cause = "Missing"
+	Missing StepReason = "Missing"
 	// Surging: the pod comes before the old one goes.
-	Surging Cause = "Surging"
+	Surging StepReason = "Surging"
 )
 
 // Why pods are deleted.
 const (
 	// Outdated: the pod is of a former revision, and available.
-	Outdated Cause = "Outdated"
+	Outdated StepReason = "Outdated"
 	// OutdatedUnavailable: the pod is of a former revision, and not available anyway.
-	OutdatedUnavailable Cause = "OutdatedUnavailable"
+	OutdatedUnavailable StepReason = "OutdatedUnavailable"
 	// Replaced: the new pod beside it is available, or the old one is not ready.
-	Replaced Cause = "Replaced"
+	Replaced StepReason = "Replaced"
 	// PodFailed: the pod has failed. The next one is made in its place.
-	PodFailed Cause = "PodFailed"
+	PodFailed StepReason = "PodFailed"
 	// PodSucceeded: the pod has come to an end, which daemons are not meant to.
-	PodSucceeded Cause = "PodSucceeded"
+	PodSucceeded StepReason = "PodSucceeded"
 	// Duplicate: another pod is on the node, and stays.
-	Duplicate Cause = "Duplicate"
+	Duplicate StepReason = "Duplicate"
 	// Misplaced: the pod does not belong on the node.
-	Misplaced Cause = "Misplaced"
+	Misplaced StepReason = "Misplaced"
 	// NodeGone: the node that the pod was meant for is gone, and the pod, which was
 	// not scheduled, would wait for it for ever.
-	NodeGone Cause = "NodeGone"
+	NodeGone StepReason = "NodeGone"
 )
 
 // Plan returns what is to be done now, and counts it as under way: asked again at once,
@@ -132,14 +133,14 @@ func (p *Planner) planRollout(plan *Plan) {
 		return // Validate has let nothing in that fails here
 	}
 	r := remaining{planner: p, limits: limits}
-	p.take(plan, toInsist, r.partition, OutdatedUnavailable)
+	p.take(plan, toInsist, r.forInsisting, OutdatedUnavailable)
 	p.take(plan, outdatedUnavailable, r.forUnavailable, OutdatedUnavailable)
 	p.take(plan, outdatedAvailable, r.forAvailable, Outdated)
 	p.take(plan, toRetire, r.forRetiring, Misplaced)
 }
 
 // take begins with the nodes of a queue, in its order, until one may not be taken yet.
-func (p *Planner) take(plan *Plan, from queueName, may func(*nodeState) bool, why Cause) {
+func (p *Planner) take(plan *Plan, from queueName, may func(*nodeState) bool, why StepReason) {
 	for {
 		n := p.queues[from].first()
 		if n == nil || !may(n) || !p.replace(plan, n, why) {
@@ -179,12 +180,21 @@ func (r *remaining) forAvailable(n *nodeState) bool {
 }
 
 // surge says whether another node may get a second pod.
-func (r *remaining) surge() bool {
-	taken := r.planner.counts.of(surging)
+func (r *remaining) surge() bool { return r.surged() < r.limits.Surge }
+
+// surged is how many nodes have a second pod.
+func (r *remaining) surged() int {
+	surged := r.planner.counts.of(surging)
 	if r.planner.spec.Rollout.Strict {
-		taken += r.planner.counts.of(between)
+		surged += r.planner.counts.of(between)
 	}
-	return taken < r.limits.Surge
+	return surged
+}
+
+// forInsisting says whether a node may be taken that is counted among those with a second
+// pod already.
+func (r *remaining) forInsisting(n *nodeState) bool {
+	return r.partition(n) && r.surged() <= r.limits.Surge
 }
 
 // forRetiring says whether there are more available pods than nodes that should have one.
@@ -202,7 +212,7 @@ func (r *remaining) partition(n *nodeState) bool {
 }
 
 // replace begins with one node: the old pod goes, or the new one comes, if there is room.
-func (p *Planner) replace(plan *Plan, n *nodeState, why Cause) bool {
+func (p *Planner) replace(plan *Plan, n *nodeState, why StepReason) bool {
 	if p.surges && n.verdict.Run {
 		if !p.mayCreate() {
 			return false
@@ -217,7 +227,7 @@ func (p *Planner) replace(plan *Plan, n *nodeState, why Cause) bool {
 	return true
 }
 
-func (p *Planner) handOutReplacement(plan *Plan, n *nodeState, why Cause) {
+func (p *Planner) handOutReplacement(plan *Plan, n *nodeState, why StepReason) {
 	for s := n.pods; s != nil; s = s.next {
 		if !s.leaving() && !s.terminal() && s.leave == "" {
 			p.handOutDeletion(plan, s, why)
@@ -226,8 +236,8 @@ func (p *Planner) handOutReplacement(plan *Plan, n *nodeState, why Cause) {
 	p.judge(n)
 }
 
-func (p *Planner) handOutDeletion(plan *Plan, s *podState, why Cause) {
-	if why == PodFailed {
+func (p *Planner) handOutDeletion(plan *Plan, s *podState, why StepReason) {
+	if why == PodFailed || why == PodSucceeded {
 		s.node.failed.replaced(p.now)
 	}
 	s.settles = false // what is being read is of before
@@ -235,7 +245,7 @@ func (p *Planner) handOutDeletion(plan *Plan, s *podState, why Cause) {
 	plan.Delete = append(plan.Delete, Deletion{Pod: s.pod.Name, UID: s.pod.UID, Node: s.node.name, Reason: why})
 }
 
-func (p *Planner) handOutCreation(plan *Plan, n *nodeState, why Cause) {
+func (p *Planner) handOutCreation(plan *Plan, n *nodeState, why StepReason) {
 	n.creating, n.flight = true, p.flight.number
 	p.flight.creating++
 	step := Creation{Node: n.name, Reason: why, Attempt: n.attempt, Revision: p.spec.Revision}

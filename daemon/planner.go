@@ -53,8 +53,9 @@ const (
 )
 
 // ExcuseNotReadyNodes is a ClassifyUnavailable that excuses nodes that are not ready:
-// a rollout goes on while some nodes are down. It fits nowhere where a rollout can make
-// nodes not ready, as that of a network plugin may: there it would go on, too.
+// a rollout goes on while some nodes are down. It also goes on when most are, or when the
+// control plane only believes so, and if the rollout itself makes nodes not ready, as
+// that of a network plugin may. Where that matters, pause the rollout then.
 func ExcuseNotReadyNodes(node *corev1.Node, _ *corev1.Pod) Unavailability {
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
@@ -69,12 +70,13 @@ const (
 	defaultConfirm = 30 * time.Second
 )
 
-// ErrInvalidConfig is what is wrong with a [Config] or an [ExecutorConfig].
+// ErrInvalidConfig is what is wrong with a [Config], an [ExecutorConfig] or a
+// [HistoryKeeperConfig].
 var ErrInvalidConfig = errors.New("invalid daemon config")
 
 // Validate returns what is wrong with a configuration: [ErrInvalidConfig] or
 // [ErrInvalidSpec].
-func (c *Config) Validate() error {
+func (c Config) Validate() error {
 	var problems []error
 	if c.Nodes < 0 {
 		problems = append(problems, fmt.Errorf("%w: Nodes is %d, want zero or more", ErrInvalidConfig, c.Nodes))
@@ -93,7 +95,8 @@ func (c *Config) Validate() error {
 // one again, and at no other; the counts over all of them are kept.
 //
 // It only decides, and is not safe for concurrent use. Its clock does not go back: an
-// earlier time counts as the latest that it was told.
+// earlier time counts as the latest that it was told. It keeps about half a kilobyte for
+// a node with its pod, beside the objects.
 type Planner struct {
 	config    Config
 	spec      Spec
@@ -115,8 +118,8 @@ type Planner struct {
 	refused  failures // deletions, one after the other
 }
 
-// New returns a planner that knows no nodes and no pods yet.
-func New(config Config) (*Planner, error) {
+// NewPlanner returns a planner that knows no nodes and no pods yet.
+func NewPlanner(config Config) (*Planner, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
@@ -142,8 +145,8 @@ func New(config Config) (*Planner, error) {
 	return p, nil
 }
 
-// SetSpec changes what is wanted. All nodes are judged anew, and what has failed with
-// another revision counts no more. A spec with faults is refused, and changes nothing;
+// SetSpec changes what is wanted. All nodes are judged anew, a few microseconds each, and
+// what has failed with another revision counts no more. A spec with faults is refused, and changes nothing;
 // the same one again changes nothing either, and costs a comparison.
 //
 // A longer MinReady can make many pods unavailable at once. If the revision changes with

@@ -26,8 +26,9 @@ type Result struct {
 	// Err is why it was not done, or is not known to have been done. What is still to
 	// be done is planned again.
 	Err error
-	// Refused says that the API server has answered with Err: it was not done, for
-	// certain. Otherwise it may have been, and counts as if it was until that is known.
+	// Refused says that it was not done, for certain: the API server has answered so, or
+	// was not asked. Otherwise it may have been, and counts as if it was until that is
+	// known.
 	Refused bool
 }
 

@@ -9,6 +9,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubelife/lifecycle/taints"
 )
 
 // A Spec is what is wanted: a pod of a template on each node where it belongs, and how
@@ -20,17 +22,18 @@ type Spec struct {
 	// Revision names the template: the hash that its pods carry as the label
 	// controller-revision-hash. Pods with another are replaced.
 	Revision string
-	// Generation is the deprecated name of the template, of the label
-	// pod-template-generation. Pods that carry it are not replaced, whatever their
-	// revision; empty: none.
-	Generation string
+	// TemplateGeneration is the deprecated name of the template, of the label
+	// pod-template-generation, and not the generation of the set. Pods that carry it are
+	// not replaced, whatever their revision; empty: none.
+	TemplateGeneration string
 	// MinReady is how long a pod has to be ready before it counts as available.
 	MinReady time.Duration
 	// Rollout says how pods of former templates are replaced.
 	Rollout Rollout
 }
 
-// A Rollout says how pods of former templates are replaced.
+// A Rollout says how pods of former templates are replaced. Where pods belong follows the
+// template at once: one that may not stay where it is goes, however the rollout stands.
 type Rollout struct {
 	// OnDelete leaves them where they are until somebody deletes them.
 	OnDelete bool
@@ -46,7 +49,8 @@ type Rollout struct {
 	Paused bool
 	// Partition is how many nodes keep their old pods, of those that should have one:
 	// mostly those that would be the last. A node that loses its pod gets a new one all
-	// the same.
+	// the same. To go back to a former template is a rollout as well, and leaves as many
+	// pods of the bad one: lower the Partition with it, and end a pause.
 	Partition intstr.IntOrString
 	// Strict makes the limits hold for pods that are unavailable already, too.
 	// kube-controller-manager replaces all of those at once.
@@ -61,14 +65,14 @@ var ErrSurgeHostPort = errors.New("maxSurge needs pods without host ports: old a
 // shares the template with it.
 func SpecOf(set *appsv1.DaemonSet, revision string) Spec {
 	spec := Spec{
-		Template:   &set.Spec.Template,
-		Revision:   revision,
-		Generation: templateGeneration(set),
-		MinReady:   time.Duration(set.Spec.MinReadySeconds) * time.Second,
+		Template:           &set.Spec.Template,
+		Revision:           revision,
+		TemplateGeneration: templateGeneration(set),
+		MinReady:           time.Duration(set.Spec.MinReadySeconds) * time.Second,
 	}
 	rolling := set.Spec.UpdateStrategy.RollingUpdate
 	switch {
-	case set.Spec.UpdateStrategy.Type != appsv1.RollingUpdateDaemonSetStrategyType:
+	case set.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType:
 		spec.Rollout.OnDelete = true
 	case rolling != nil:
 		if rolling.MaxUnavailable != nil {
@@ -85,8 +89,9 @@ func SpecOf(set *appsv1.DaemonSet, revision string) Spec {
 var ErrInvalidSpec = errors.New("invalid daemon spec")
 
 // Validate returns what is wrong with a spec, as [ErrInvalidSpec]: no template, no
-// revision, amounts that are none, or [ErrSurgeHostPort].
-func (s *Spec) Validate() error {
+// revision, amounts that are none, [ErrSurgeHostPort], or a node affinity that cannot be
+// understood. Such terms match no node, and all pods would be deleted.
+func (s Spec) Validate() error {
 	var problems []error
 	if s.Template == nil {
 		problems = append(problems, fmt.Errorf("%w: Template is missing", ErrInvalidSpec))
@@ -102,6 +107,11 @@ func (s *Spec) Validate() error {
 	if err == nil && s.Template != nil && s.Rollout.surges() {
 		problems = append(problems, hostPort(&s.Template.Spec))
 	}
+	if s.Template != nil {
+		if err := Compile(s.Template, taints.Matcher{}).Problems(); err != nil {
+			problems = append(problems, fmt.Errorf("%w: Template: %w", ErrInvalidSpec, err))
+		}
+	}
 	return errors.Join(problems...)
 }
 
@@ -112,7 +122,7 @@ type Limits struct {
 
 // Limits returns the amounts for so many nodes that should have a pod, with the
 // rounding of kube-controller-manager: percentages are rounded up.
-func (r *Rollout) Limits(nodes int) (Limits, error) {
+func (r Rollout) Limits(nodes int) (Limits, error) {
 	var limits Limits
 	problems := []error{
 		scale("MaxUnavailable", &r.MaxUnavailable, nodes, &limits.Unavailable),

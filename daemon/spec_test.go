@@ -22,7 +22,7 @@ func TestSpecOfADaemonSet(t *testing.T) {
 		RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: &two, MaxSurge: &third},
 	}
 	require.Equal(t, daemon.Spec{
-		Template: &set.Spec.Template, Revision: "h", Generation: "7", MinReady: 5 * time.Second,
+		Template: &set.Spec.Template, Revision: "h", TemplateGeneration: "7", MinReady: 5 * time.Second,
 		Rollout: daemon.Rollout{MaxUnavailable: two, MaxSurge: third},
 	}, daemon.SpecOf(set, "h"))
 
@@ -35,7 +35,7 @@ func TestSpecOfADaemonSet(t *testing.T) {
 
 func TestPodOfTheDeprecatedGenerationIsUpToDate(t *testing.T) {
 	s := newSet(t).nodes("a").running("a")
-	s.spec.Generation = "7"
+	s.spec.TemplateGeneration = "7"
 	s.template("new").want("delete a-1: Outdated").want("create on a: Missing").gone("a-new-2")
 	s.pod("x", "a", "old", available, func(pod *corev1.Pod) { pod.Labels["pod-template-generation"] = "7" }).want("")
 	require.Equal(t, 1, s.Status().Updated)
@@ -58,10 +58,10 @@ func TestSpecWithFaultsIsRefusedAndChangesNothing(t *testing.T) {
 		require.ErrorIs(t, err, daemon.ErrInvalidSpec)
 		require.ErrorContains(t, err, want)
 		s.want("")
-		_, err = daemon.New(daemon.Config{Spec: spec})
+		_, err = daemon.NewPlanner(daemon.Config{Spec: spec})
 		require.ErrorContains(t, err, want)
 	}
-	_, err := daemon.New(daemon.Config{Spec: newSet(t).spec, Nodes: -1, Burst: -1, Confirm: -time.Second})
+	_, err := daemon.NewPlanner(daemon.Config{Spec: newSet(t).spec, Nodes: -1, Burst: -1, Confirm: -time.Second})
 	require.ErrorIs(t, err, daemon.ErrInvalidConfig)
 	require.ErrorContains(t, err, "Nodes is -1, want zero or more")
 	require.ErrorContains(t, err, "Burst is -1, want zero or more")

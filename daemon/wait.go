@@ -24,15 +24,16 @@ const (
 	UnderWay WaitReason = "UnderWay"
 	// Terminating: the former pod has to be gone before the next one comes.
 	Terminating WaitReason = "Terminating"
-	// Backoff: a pod has failed, and was not the first one to do so.
+	// Backoff: a pod has come to its end, and was not the first one to do so.
 	Backoff WaitReason = "Backoff"
 	// CreationRefused: the API server did not make the pod, or did not answer.
 	CreationRefused WaitReason = "CreationRefused"
 	// DeletionRefused: the API server did not delete the pod, or did not answer.
 	DeletionRefused WaitReason = "DeletionRefused"
-	// Burst: as many creations or deletions as may be are under way, or, after one was
-	// refused, none is to be for a while.
+	// Burst: as many creations or deletions are under way as may be.
 	Burst WaitReason = "Burst"
+	// Held: something was refused for another node, and for a while nothing is tried.
+	Held WaitReason = "Held"
 	// MinReady: a pod is ready, but not for long enough yet.
 	MinReady WaitReason = "MinReady"
 	// NotAvailable: the new pod is not ready.
@@ -49,8 +50,9 @@ const (
 	NotSelected WaitReason = "NotSelected"
 )
 
-// Waits returns all nodes that wait, by name. It is for people who ask why nothing
-// happens, and looks at all nodes.
+// Waits returns all nodes that wait, by name, as of the latest time that was told; those
+// of which a plan has just handed something out wait for that. It is for people who ask
+// why nothing happens, and looks at all nodes while it is ranged over.
 func (p *Planner) Waits() iter.Seq[Wait] {
 	p.settle()
 	return func(yield func(Wait) bool) {
@@ -81,19 +83,41 @@ func (p *Planner) waitOf(n *nodeState) Wait {
 	a := p.assess(n)
 	a.wait.Node = n.name
 	switch {
-	case a.wait.Reason == "" && (a.create != "" || a.deletes):
-		a.wait.Reason = Burst
-		if retry := p.flight.refused.hold(); a.create != "" && p.now.Before(retry) {
-			a.wait.Until = retry
-		}
-	case a.wait.Reason == Limited && p.partitioned(n):
-		a.wait.Reason = Partitioned
+	case a.wait.Reason == "" && a.create != "":
+		a.wait.heldUntil(p.now, p.flight.refused.hold())
+	case a.wait.Reason == "" && a.deletes:
+		a.wait.heldUntil(p.now, p.refused.hold())
+	case a.wait.Reason == Limited:
+		p.limited(n, &a)
 	}
 	return a.wait
 }
 
-func (p *Planner) partitioned(n *nodeState) bool {
+// heldUntil says why what could be done is not.
+func (w *Wait) heldUntil(now, hold time.Time) {
+	w.Reason = Burst
+	if now.Before(hold) {
+		w.Reason, w.Until = Held, hold
+	}
+}
+
+// limited says what it is that limits a candidate of the rollout.
+func (p *Planner) limited(n *nodeState, a *assessment) {
 	limits, err := p.spec.Rollout.Limits(p.counts.of(desired))
+	if err != nil {
+		return
+	}
 	r := remaining{planner: p, limits: limits}
-	return err == nil && !r.partition(n)
+	may := map[candidacy]func(*nodeState) bool{
+		replaceUnavailable: r.forUnavailable, replaceAvailable: r.forAvailable, retire: r.forRetiring, insist: r.forInsisting,
+	}[a.candidate]
+	switch {
+	case !r.partition(n):
+		a.wait.Reason = Partitioned
+	case may == nil || !may(n):
+	case p.surges && n.verdict.Run:
+		a.wait.heldUntil(p.now, p.flight.refused.hold())
+	default:
+		a.wait.heldUntil(p.now, p.refused.hold())
+	}
 }

@@ -27,7 +27,7 @@ type outcome struct {
 	// First is the status of the world as it was, Last in the end.
 	First, Last daemon.Status
 	// causes are those of our plans.
-	causes map[daemon.Cause]int
+	causes map[daemon.StepReason]int
 }
 
 func (o *outcome) sort() {
@@ -147,7 +147,7 @@ func labelOf(pod *corev1.Pod) string {
 // equal upstream takes some in the order of a map.
 func ours(t *testing.T, w *world, preferred map[string]bool) outcome {
 	t.Helper()
-	planner, err := daemon.New(daemon.Config{
+	planner, err := daemon.NewPlanner(daemon.Config{
 		Spec: daemon.SpecOf(w.set, w.hash),
 		Less: func(a, b *corev1.Node) bool { return preferred[a.Name] && !preferred[b.Name] },
 	})
@@ -160,7 +160,7 @@ func ours(t *testing.T, w *world, preferred map[string]bool) outcome {
 		pods[pod.Name] = pod
 		planner.ObservePod(epoch, pod)
 	}
-	o := outcome{First: planner.Status(), causes: map[daemon.Cause]int{}}
+	o := outcome{First: planner.Status(), causes: map[daemon.StepReason]int{}}
 	for range mostRounds {
 		plan := planner.Plan(epoch)
 		if plan.Empty() {

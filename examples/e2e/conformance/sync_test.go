@@ -28,7 +28,7 @@ func TestSyncsAreThoseOfUpstream(t *testing.T) {
 	for _, d := range departures {
 		f["departure: "+d.name] = 5
 	}
-	for _, cause := range []daemon.Cause{
+	for _, cause := range []daemon.StepReason{
 		daemon.Missing, daemon.Surging, daemon.Outdated, daemon.OutdatedUnavailable, daemon.Replaced, daemon.PodFailed,
 		daemon.PodSucceeded, daemon.Duplicate, daemon.Misplaced, daemon.NodeGone,
 	} {

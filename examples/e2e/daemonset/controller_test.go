@@ -239,7 +239,7 @@ func (c *controller) adjust(set *appsv1.DaemonSet, revision string, pods []*core
 // claimed: in the cache, what was adopted is still an orphan.
 func (c *controller) plan(spec daemon.Spec, pods []*corev1.Pod) error {
 	c.config.Spec = spec
-	planner, err := daemon.New(c.config)
+	planner, err := daemon.NewPlanner(c.config)
 	if err != nil {
 		return err
 	}

@@ -53,8 +53,11 @@ func (f *failures) replaceFrom(now time.Time) time.Time {
 
 // replaced counts a failed pod that was replaced.
 func (f *failures) replaced(now time.Time) {
-	if now.Sub(f.last) > 2*longestBackoff {
+	switch {
+	case now.Sub(f.last) > 2*longestBackoff:
 		f.times = 0
+	case f.times > 0 && f.last.Equal(now):
+		return // several of a node at once are one
 	}
 	f.add(now)
 }

@@ -1,0 +1,115 @@
+package daemon_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+// One pass over a DaemonSet: revisions and pods are claimed, the history is kept, a plan
+// is made and carried out, and the status is written. A controller keeps the planner from
+// pass to pass, and tells it what informers report.
+func Example() {
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "monitoring", UID: "7d1", Generation: 1}}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
+	set.Spec.Template.Labels = set.Spec.Selector.MatchLabels
+	client := fake.NewClientset(set,
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ant"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bee"}})
+	if err := pass(context.Background(), client, set); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// created for ant: Missing
+	// created for bee: Missing
+	// {"metadata":{"uid":"7d1"},"status":{"currentNumberScheduled":2,"numberMisscheduled":0,"desiredNumberScheduled":2,"numberReady":0,"updatedNumberScheduled":2,"numberAvailable":0,"numberUnavailable":2,"observedGeneration":1}}
+}
+
+func pass(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonSet) error {
+	owner := daemon.OwnerOf(set)
+	revision, pods, err := claim(ctx, client, owner)
+	if err != nil {
+		return err
+	}
+	planner, err := daemon.NewPlanner(daemon.Config{Spec: daemon.SpecOf(set, revision)})
+	if err != nil {
+		return err
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range nodes.Items {
+		planner.ObserveNode(time.Now(), &nodes.Items[i])
+	}
+	for _, pod := range pods {
+		planner.ObservePod(time.Now(), pod)
+	}
+
+	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{
+		Pods: func(namespace string) daemon.Pods { return client.CoreV1().Pods(namespace) },
+	})
+	if err != nil {
+		return err
+	}
+	for plan := planner.Plan(time.Now()); !plan.Empty(); plan = planner.Plan(time.Now()) {
+		results, err := executor.Execute(ctx, owner, plan)
+		for _, result := range results {
+			planner.Report(time.Now(), result)
+			if result.Create != nil && result.Pod != nil {
+				fmt.Printf("created for %s: %s\n", result.Create.Node, result.Create.Reason)
+			}
+		}
+		if err != nil {
+			return err // the planner has it tried again, from plan.Next on
+		}
+	}
+
+	patch, err := daemon.StatusPatch(set, planner.Status(), set.Generation)
+	fmt.Println(string(patch))
+	return err
+}
+
+// claim returns the hash of the current revision, which is made if there is none, and the
+// pods of the set.
+func claim(ctx context.Context, client kubernetes.Interface, owner daemon.Owner) (string, []*corev1.Pod, error) {
+	namespace := owner.Object.GetNamespace()
+	claimer, err := daemon.NewClaimer(owner, client.AppsV1().DaemonSets(namespace))
+	if err != nil {
+		return "", nil, err
+	}
+	var revisions []*appsv1.ControllerRevision // from informers, as are the pods
+	var pods []*corev1.Pod
+	history, err := daemon.ClaimAll(ctx, claimer, client.AppsV1().ControllerRevisions(namespace), revisions)
+	if err != nil {
+		return "", nil, err
+	}
+	claimed, err := daemon.ClaimAll(ctx, claimer, client.CoreV1().Pods(namespace), pods)
+	if err != nil {
+		return "", nil, err
+	}
+
+	plan, err := daemon.PlanHistory(owner, history.Ours, slices.Values(claimed.Ours))
+	if err != nil {
+		return "", nil, err
+	}
+	keeper, err := daemon.NewHistoryKeeper(daemon.HistoryKeeperConfig[*appsv1.DaemonSet]{
+		Revisions: func(namespace string) daemon.ControllerRevisions { return client.AppsV1().ControllerRevisions(namespace) },
+		Pods:      func(namespace string) daemon.Patcher[*corev1.Pod] { return client.CoreV1().Pods(namespace) },
+		Owners:    func(namespace string) daemon.Owners[*appsv1.DaemonSet] { return client.AppsV1().DaemonSets(namespace) },
+		OwnerOf:   daemon.OwnerOf,
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	kept, err := keeper.Keep(ctx, claimer, plan)
+	return kept.Hash(), claimed.Ours, err
+}

@@ -1,0 +1,128 @@
+package daemon_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+// The API server lets no DaemonSet in that does not select its own pods. Nobody checks an
+// own kind, whose pods would be released as soon as they are made, and made again.
+func TestStrangerAnOwnerThatDoesNotSelectItsOwnPodsIsRefused(t *testing.T) {
+	owner := agents()
+	owner.Template = &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "typo"}}}
+	owner.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
+	ownership, err := daemon.NewOwnership(owner)
+	if err != nil {
+		return
+	}
+	pod := newPod(t, specWith(owner.Template), creationOn("a"))
+	require.Equal(t, daemon.Ours, ownership.Claim(pod).Action, "a pod as it was just made")
+}
+
+// Nil selects none, and what is selected by nobody is released: all pods at once.
+func TestStrangerAnOwnerWithoutASelectorReleasesNothing(t *testing.T) {
+	owner := agents()
+	owner.Template, owner.Selector = &corev1.PodTemplateSpec{}, nil
+	ownership, err := daemon.NewOwnership(owner)
+	if err != nil {
+		return
+	}
+	require.NotEqual(t, daemon.Release, ownership.Claim(newPod(t, specWith(owner.Template), creationOn("a"))).Action)
+}
+
+func required(operator corev1.NodeSelectorOperator) *corev1.PodTemplateSpec {
+	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "os", Operator: operator, Values: []string{"linux"}}},
+		}}},
+	}}}}
+}
+
+func TestStrangerATemplateThatCannotBeUnderstoodDeletesNoPod(t *testing.T) {
+	s := newSet(t).nodes("a", "b", "c").running("a", "b", "c")
+	spec := s.spec
+	spec.Template, spec.Revision = required("in"), "new" // the API server of an own kind lets it in
+	if err := s.SetSpec(s.now, spec); err != nil {
+		require.ErrorIs(t, err, daemon.ErrInvalidSpec)
+		return
+	}
+	require.Empty(t, s.Plan(s.now).Delete)
+}
+
+// What is in YAML that no API server has read has no strategy, and the default is a rolling update.
+func TestStrangerASetWithoutAStrategyIsRolledOut(t *testing.T) {
+	require.False(t, daemon.SpecOf(&appsv1.DaemonSet{}, "r").Rollout.OnDelete)
+}
+
+// A wait that ends by itself says when.
+func TestStrangerAWaitForTheHoldAfterARefusedDeletionHasAnEnd(t *testing.T) {
+	s := newSet(t, func(c *daemon.Config) { c.Burst = 1 }).running("a", "b") // on nodes where they may not stay
+	for _, name := range []string{"a", "b"} {
+		s.ObserveNode(s.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{
+			Taints: []corev1.Taint{{Key: "out", Effect: corev1.TaintEffectNoExecute}},
+		}})
+	}
+	plan := s.Plan(s.now)
+	require.Len(t, plan.Delete, 1)
+	s.Report(s.now, daemon.Result{Delete: &plan.Delete[0], Err: errors.New("no"), Refused: true})
+	require.Empty(t, s.Plan(s.now).Delete)
+	wait := s.WaitOf("b")
+	require.Equal(t, daemon.Held, wait.Reason)
+	require.False(t, wait.Until.IsZero())
+}
+
+// Limited would be the word for a limit that is used up. This one is not.
+func TestStrangerANodeThatIsHeldUpByARefusalIsNotLimited(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").template("new")
+	plan := s.Plan(s.now)
+	require.Len(t, plan.Delete, 1)
+	s.Report(s.now, daemon.Result{Delete: &plan.Delete[0], Err: errors.New("no"), Refused: true})
+	require.Empty(t, s.Plan(s.now).Delete)
+	require.Equal(t, daemon.Held, s.WaitOf("b").Reason)
+}
+
+// A pod that comes to its end at once is one that fails, but for its exit code.
+func TestStrangerPodsThatEndAtOnceAreMadeWithBackoffToo(t *testing.T) {
+	s := newSet(t).nodes("a")
+	made := 0
+	for range 600 { // a minute
+		s.now = s.now.Add(100 * time.Millisecond)
+		plan := s.Plan(s.now)
+		for i := range plan.Create {
+			made++
+			s.Report(s.now, daemon.Result{Create: &plan.Create[i], Taken: true}) // its pod is the one below
+			s.pod(fmt.Sprintf("done-%d", made), "a", "old", phase(corev1.PodSucceeded))
+		}
+		for i := range plan.Delete {
+			s.Report(s.now, daemon.Result{Delete: &plan.Delete[i], Gone: true})
+		}
+	}
+	require.LessOrEqual(t, made, 60)
+}
+
+// Each owner that comes from an API server has a selector.
+func TestStrangerPodsOfAnOwnerWithASelectorAreMade(t *testing.T) {
+	owner := agents()
+	owner.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
+	template := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "agent"}}}
+	pod, err := daemon.NewPod(owner, specWith(template), creationOn("a"))
+	require.NoError(t, err)
+	require.NotNil(t, pod)
+}
+
+// What the next plan will do does not wait for anything but that.
+func TestStrangerANodeThatWasJustToldOfDoesNotWaitForABurst(t *testing.T) {
+	s := newSet(t).nodes("a")
+	require.NotEqual(t, daemon.Burst, s.WaitOf("a").Reason)
+	require.Len(t, s.Plan(s.now).Create, 1)
+	require.Equal(t, daemon.UnderWay, s.WaitOf("a").Reason)
+}
