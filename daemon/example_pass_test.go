@@ -102,10 +102,12 @@ func claim(ctx context.Context, client kubernetes.Interface, owner daemon.Owner)
 		return "", nil, err
 	}
 	keeper, err := daemon.NewHistoryKeeper(daemon.HistoryKeeperConfig[*appsv1.DaemonSet]{
-		Revisions: func(namespace string) daemon.ControllerRevisions { return client.AppsV1().ControllerRevisions(namespace) },
-		Pods:      func(namespace string) daemon.Patcher[*corev1.Pod] { return client.CoreV1().Pods(namespace) },
-		Owners:    func(namespace string) daemon.Owners[*appsv1.DaemonSet] { return client.AppsV1().DaemonSets(namespace) },
-		OwnerOf:   daemon.OwnerOf,
+		Revisions: func(namespace string) daemon.ControllerRevisions {
+			return client.AppsV1().ControllerRevisions(namespace)
+		},
+		Pods:    func(namespace string) daemon.Patcher[*corev1.Pod] { return client.CoreV1().Pods(namespace) },
+		Owners:  func(namespace string) daemon.Owners[*appsv1.DaemonSet] { return client.AppsV1().DaemonSets(namespace) },
+		OwnerOf: daemon.OwnerOf,
 	})
 	if err != nil {
 		return "", nil, err

@@ -10,7 +10,7 @@ import (
 type situation struct {
 	marks     marks
 	create    StepReason // a pod is to be made; empty: none
-	deletes   bool  // pods of it are to be deleted: those that have a cause to leave
+	deletes   bool       // pods of it are to be deleted: those that have a cause to leave
 	candidate candidacy
 	until     time.Time // when it changes without anything being observed; zero: never
 }

@@ -31,9 +31,8 @@ import (
 // concurrent. It is an error if the set or the spec lack what a pod needs, or if the
 // creation was planned for another spec.
 func NewPod(owner Owner, spec *Spec, creation Creation) (*corev1.Pod, error) {
-	problems := append(owner.identify(), checkCreation(owner, spec, creation)...)
-	if len(problems) > 0 {
-		return nil, errors.Join(problems...)
+	if err := errors.Join(append(owner.identify(), checkCreation(owner, spec, creation)...)...); err != nil {
+		return nil, err
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -347,3 +347,14 @@ func TestTargetNodeIsWhereAPodIsOrIsToBe(t *testing.T) {
 		})
 	}
 }
+
+func TestNewPodIsMadeOnlyIfItsOwnerWouldKeepIt(t *testing.T) {
+	owner := agents()
+	owner.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": everything().Labels["app"]}}
+	pod, err := daemon.NewPod(owner, specWith(everything()), creationOn("n"))
+	require.NoError(t, err)
+	require.NotNil(t, pod)
+	owner.Selector.MatchLabels["app"] = "another"
+	_, err = daemon.NewPod(owner, specWith(everything()), creationOn("n"))
+	require.ErrorIs(t, err, daemon.ErrInvalidOwner)
+}
