@@ -97,9 +97,10 @@ func upstreamLimits(t *testing.T, set *appsv1.DaemonSet, nodes int) daemon.Limit
 // TestStrategiesWithoutAmounts: whether new pods come before old ones go, where amounts
 // are left out, and where they do not count.
 func TestStrategiesWithoutAmounts(t *testing.T) {
+	require.False(t, daemon.SpecOf(&appsv1.DaemonSet{}, "revision").Rollout.OnDelete, "upstream never sees a strategy without a type: the API server sets it")
 	two, half := intstr.FromInt32(2), intstr.FromString("50%")
 	amounts := []*intstr.IntOrString{nil, &two, &half}
-	for _, kind := range []appsv1.DaemonSetUpdateStrategyType{appsv1.OnDeleteDaemonSetStrategyType, appsv1.RollingUpdateDaemonSetStrategyType, ""} {
+	for _, kind := range []appsv1.DaemonSetUpdateStrategyType{appsv1.OnDeleteDaemonSetStrategyType, appsv1.RollingUpdateDaemonSetStrategyType} {
 		for _, unavailable := range amounts {
 			for _, surge := range amounts {
 				set := &appsv1.DaemonSet{}

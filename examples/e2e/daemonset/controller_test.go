@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -32,6 +33,10 @@ type controller struct {
 	// hears says whether news of a pod arrive. Nil: all do.
 	hears func(pod *corev1.Pod) bool
 
+	// Only the loop has these: what it has adopted.
+	revisions map[types.UID]*appsv1.ControllerRevision
+	pods      map[types.UID]*corev1.Pod
+
 	factory informers.SharedInformerFactory
 	wake    chan struct{}
 
@@ -46,7 +51,8 @@ type controller struct {
 func start(t *testing.T, client kubernetes.Interface, name string, change ...func(*controller)) (*controller, func()) {
 	executor, keeper, err := actors(client)
 	require.NoError(t, err)
-	c := &controller{client: client, name: name, executor: executor, keeper: keeper, wake: make(chan struct{}, 1)}
+	c := &controller{client: client, name: name, executor: executor, keeper: keeper, wake: make(chan struct{}, 1),
+		revisions: map[types.UID]*appsv1.ControllerRevision{}, pods: map[types.UID]*corev1.Pod{}}
 	for _, f := range change {
 		f(c)
 	}
@@ -193,18 +199,20 @@ func (c *controller) revise(ctx context.Context, set *appsv1.DaemonSet) (string,
 	if err != nil {
 		return "", nil, err
 	}
-	history, err := daemon.ClaimAll(ctx, claimer, c.client.AppsV1().ControllerRevisions(set.Namespace), revisions)
+	history, err := daemon.ClaimAll(ctx, claimer, c.client.AppsV1().ControllerRevisions(set.Namespace), newest(revisions, c.revisions))
 	if err != nil {
 		return "", nil, err
 	}
+	remember(history.Adopted, c.revisions)
 	cached, err := c.factory.Core().V1().Pods().Lister().Pods(set.Namespace).List(labels.Everything())
 	if err != nil {
 		return "", nil, err
 	}
-	pods, err := daemon.ClaimAll(ctx, claimer, c.client.CoreV1().Pods(set.Namespace), cached)
+	pods, err := daemon.ClaimAll(ctx, claimer, c.client.CoreV1().Pods(set.Namespace), newest(cached, c.pods))
 	if err != nil {
 		return "", nil, err
 	}
+	remember(pods.Adopted, c.pods)
 	c.mu.Lock()
 	if c.planner != nil {
 		for _, pod := range pods.Adopted {
@@ -221,6 +229,24 @@ func (c *controller) revise(ctx context.Context, set *appsv1.DaemonSet) (string,
 	}
 	kept, err := c.keeper.Keep(ctx, claimer, plan)
 	return kept.Hash(), pods.Ours, err
+}
+
+// newest returns what is cached, except that what we have adopted and the cache still has
+// as an orphan is as it was answered. Else it would be adopted once more.
+func newest[T metav1.Object](cached []T, adopted map[types.UID]T) []T {
+	newest := slices.Clone(cached)
+	for i, object := range newest {
+		if ours, ok := adopted[object.GetUID()]; ok && metav1.GetControllerOf(object) == nil {
+			newest[i] = ours
+		}
+	}
+	return newest
+}
+
+func remember[T metav1.Object](adopted []T, all map[types.UID]T) {
+	for _, object := range adopted {
+		all[object.GetUID()] = object
+	}
 }
 
 // adjust makes the planner plan for what is wanted now.
