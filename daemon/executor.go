@@ -57,6 +57,10 @@ func (c ExecutorConfig) Validate() error {
 	return errors.Join(problems...)
 }
 
+// ErrRewritten means that a pod was made, and is not the owner's, or not for the node, or
+// not of the revision: a webhook or a policy changes what is created. It was deleted.
+var ErrRewritten = errors.New("the pod was not made as it was asked for: something rewrites it")
+
 // An Executor carries out plans, of any number of sets. It is safe for concurrent use.
 type Executor struct {
 	config ExecutorConfig
@@ -85,7 +89,8 @@ func NewExecutor(config ExecutorConfig) (*Executor, error) {
 //   - A creation has a Pod, the one that it made. If there is one of its name already,
 //     the answer to a former try was lost or another process was faster: that one is
 //     returned, in whatever phase it is, if it is of the same set, node and revision and
-//     is not being deleted. Otherwise the name is Taken.
+//     is not being deleted. Otherwise the name is Taken, and the Pod that has it is
+//     returned if it is of the same set.
 //   - A deletion has nothing if the API server has agreed: the pod may take its time.
 //     Gone says that there was no such pod, or that it was another with its name.
 //   - A look has the Pod, which may be Released, or Gone.
@@ -173,14 +178,24 @@ func (x *execution) create(ctx context.Context, result *Result) {
 	}
 	created, err := x.pods.Create(ctx, pod, metav1.CreateOptions{})
 	switch {
-	case err == nil:
+	case err == nil && x.isAsMade(created, pod):
 		result.Pod = created
+	case err == nil:
+		x.undo(ctx, created, result)
 	case apierrors.IsAlreadyExists(err):
 		x.meet(ctx, pod, err, result)
 	default:
 		result.Err = fmt.Errorf("create pod %s for node %s: %w", pod.Name, result.Create.Node, err)
 		result.Refused = refuses(err)
 	}
+}
+
+// undo deletes a pod that is not what was asked for, because something rewrites what is
+// created: it counts for no node, and the next one would be made at once, and the next.
+func (x *execution) undo(ctx context.Context, created *corev1.Pod, result *Result) {
+	err := x.pods.Delete(ctx, created.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &created.UID}})
+	result.Refused = err == nil || saysGone(err, created.Name)
+	result.Err = errors.Join(fmt.Errorf("%w: pod %s for node %s", ErrRewritten, created.Name, result.Create.Node), err)
 }
 
 // meet looks at the pod that has the name of one that was to be made. If it is gone
@@ -194,13 +209,18 @@ func (x *execution) meet(ctx context.Context, wanted *corev1.Pod, exists error, 
 		result.Pod = met
 	default:
 		result.Taken = true
+		if metav1.IsControlledBy(met, x.owner.Object) {
+			result.Pod = met // one that is being deleted, mostly: the next has to wait for it
+		}
 	}
 }
 
 // isAsMade says whether a pod is one that a creation of the wanted one has made. Of
-// labels only the revision counts: others may have been added or changed since.
+// labels the revision counts, and what the owner selects: others may have been added or
+// changed since.
 func (x *execution) isAsMade(met, wanted *corev1.Pod) bool {
 	return metav1.IsControlledBy(met, x.owner.Object) &&
+		(x.owner.Selector == nil || x.owner.checkSelector(met.Labels) == nil) &&
 		met.DeletionTimestamp == nil &&
 		met.Labels[revisionLabel] == wanted.Labels[revisionLabel] &&
 		TargetNode(met) == TargetNode(wanted)

@@ -73,7 +73,7 @@ func (u *RevisionUpdate) Patch() ([]byte, error) {
 	metadata := guard(u.Revision.UID, u.Revision.ResourceVersion)
 	patch := map[string]any{"metadata": metadata}
 	if u.Label != "" {
-		metadata["labels"] = map[string]string{appsv1.ControllerRevisionHashLabelKey: u.Label}
+		metadata["labels"] = map[string]string{revisionLabel: u.Label}
 	}
 	if u.Number != 0 {
 		patch["revision"] = u.Number
@@ -96,7 +96,7 @@ type PodRelabel struct {
 // carries the hash. The kubelet's writes do not get in its way, as they would if it was
 // guarded by the resourceVersion.
 func (r *PodRelabel) Patch() ([]byte, error) {
-	const label = "/metadata/labels/" + appsv1.ControllerRevisionHashLabelKey
+	const label = "/metadata/labels/" + revisionLabel
 	written, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": r.Pod.UID},
 		{"op": "test", "path": label, "value": r.From},
@@ -120,6 +120,9 @@ type RevisionDeletion struct {
 // gets its name for one; duplicates of the current one are deleted, except that with the
 // highest number; and of the others as many are kept as the owner wants, and those whose
 // hash a pod carries, which count.
+//
+// Revisions are to be the newest that are known: what was kept last, if the cache has not
+// caught up with it. Else the same is planned once more, and refused.
 //
 // Pods are those that the owner controls, also those that are failed or being deleted.
 // They are looked at only if something may have to be deleted. Nil means that they are
@@ -259,7 +262,7 @@ func (h *history) relabel(hash string, pods iter.Seq[*corev1.Pod]) []PodRelabel 
 	}
 	var relabels []PodRelabel
 	for pod := range pods {
-		if from := pod.Labels[appsv1.ControllerRevisionHashLabelKey]; stale[from] {
+		if from := pod.Labels[revisionLabel]; stale[from] {
 			relabels = append(relabels, PodRelabel{Pod: pod, From: from, To: hash, Reason: SameAsCurrent})
 		}
 	}
@@ -281,7 +284,7 @@ func (h *history) delete(owner Owner, pods iter.Seq[*corev1.Pod]) []RevisionDele
 	}
 	used := map[string]bool{}
 	for pod := range pods {
-		used[pod.Labels[appsv1.ControllerRevisionHashLabelKey]] = true
+		used[pod.Labels[revisionLabel]] = true
 	}
 	for _, revision := range kept {
 		if excess > 0 && !used[hashOf(revision)] {
@@ -338,5 +341,5 @@ func (h *history) update(number int64, deletions []RevisionDeletion) []RevisionU
 }
 
 func unlabelled(revision *appsv1.ControllerRevision) bool {
-	return revision.Labels[appsv1.ControllerRevisionHashLabelKey] == ""
+	return revision.Labels[revisionLabel] == ""
 }

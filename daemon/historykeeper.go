@@ -296,7 +296,10 @@ func (p *historyPass) update(ctx context.Context, update *RevisionUpdate) error 
 	}
 	name := update.Revision.Name
 	updated, err := p.revisions.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
+	switch {
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("update revision %s, which is %s: %w: %w", name, update.Reason, ErrStale, err)
+	case err != nil:
 		return fmt.Errorf("update revision %s, which is %s: %w", name, update.Reason, err)
 	}
 	p.kept.Updated = append(p.kept.Updated, updated)

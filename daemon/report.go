@@ -13,7 +13,8 @@ type Result struct {
 	Delete *Deletion
 	Look   *Look
 
-	// Pod is the pod that was made or read.
+	// Pod is the pod that was made or read, or the one that has taken the name, if it is
+	// the set's.
 	Pod *corev1.Pod
 	// Gone says that the API server has no pod of that name and UID.
 	Gone bool
@@ -57,12 +58,15 @@ func (p *Planner) created(step *Creation, result *Result) {
 	p.flight.creating--
 	p.look(n)
 	switch {
+	case result.Taken:
+		n.attempt++
+		if result.Pod != nil {
+			p.write(result.Pod)
+		}
 	case result.Pod != nil:
 		n.made(result.Pod, p.now)
 		p.flight.succeeded(n.flight)
 		p.write(result.Pod)
-	case result.Taken:
-		n.attempt++
 	default:
 		if !result.Refused {
 			n.doubt = doubt{p.now.Add(longestDelay), step.Revision, step.Attempt}

@@ -96,7 +96,7 @@ func NewRevision(owner Owner, number int64) (*appsv1.ControllerRevision, error) 
 	hash := RevisionHash(owner.Template, owner.Collisions)
 	labels := map[string]string{}
 	maps.Copy(labels, owner.Template.Labels)
-	labels[appsv1.ControllerRevisionHashLabelKey] = hash
+	labels[revisionLabel] = hash
 	return &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            owner.Object.GetName() + "-" + hash,
@@ -166,7 +166,7 @@ func only(object []byte, name string) (json.RawMessage, error) {
 // given its name for a hash, as by kube-controller-manager, so that no collision can
 // come of it.
 func hashOf(revision *appsv1.ControllerRevision) string {
-	if hash := revision.Labels[appsv1.ControllerRevisionHashLabelKey]; hash != "" {
+	if hash := revision.Labels[revisionLabel]; hash != "" {
 		return hash
 	}
 	return revision.Name

@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -125,4 +126,55 @@ func TestStrangerANodeThatWasJustToldOfDoesNotWaitForABurst(t *testing.T) {
 	require.NotEqual(t, daemon.Burst, s.WaitOf("a").Reason)
 	require.Len(t, s.Plan(s.now).Create, 1)
 	require.Equal(t, daemon.UnderWay, s.WaitOf("a").Reason)
+}
+
+// rewriting is an API server with a webhook that changes what pods say.
+type rewriting struct {
+	daemon.Pods
+	change func(*corev1.Pod)
+}
+
+func (r rewriting) Create(_ context.Context, pod *corev1.Pod, _ metav1.CreateOptions) (*corev1.Pod, error) {
+	made := pod.DeepCopy()
+	made.UID = "made"
+	r.change(made)
+	return made, nil
+}
+
+func (r rewriting) Delete(context.Context, string, metav1.DeleteOptions) error { return nil }
+
+// A pod that is not the owner's after all is no pod of the node, and the next one is made
+// at once, without end: none of them is ever deleted.
+func TestStrangerAPodThatAWebhookHasTakenAwayIsAFailure(t *testing.T) {
+	owner := agents()
+	owner.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
+	template := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "agent"}}}
+	for name, change := range map[string]func(*corev1.Pod){
+		"controller": func(pod *corev1.Pod) { pod.OwnerReferences = nil },
+		"label":      func(pod *corev1.Pod) { pod.Labels["app"] = "another" },
+		"revision":   func(pod *corev1.Pod) { pod.Labels["controller-revision-hash"] = "another" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			executor, err := daemon.NewExecutor(daemon.ExecutorConfig{Pods: func(string) daemon.Pods { return rewriting{change: change} }})
+			require.NoError(t, err)
+			planner, err := daemon.NewPlanner(daemon.Config{Spec: *specWith(template)})
+			require.NoError(t, err)
+			made := 0
+			for at := start; at.Before(start.Add(time.Minute)); at = at.Add(100 * time.Millisecond) {
+				planner.ObserveNode(at, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+				results, _ := executor.Execute(t.Context(), owner, planner.Plan(at))
+				for _, result := range results {
+					planner.Report(at, result)
+					if result.Create != nil {
+						made++
+						require.ErrorIs(t, result.Err, daemon.ErrRewritten)
+					}
+					if result.Pod != nil {
+						planner.ForgetPod(at, result.Pod) // released, or deleted as outdated
+					}
+				}
+			}
+			require.LessOrEqual(t, made, 60)
+		})
+	}
 }

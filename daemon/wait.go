@@ -20,6 +20,8 @@ type Wait struct {
 type WaitReason string
 
 const (
+	// Planned: the next plan will do something about it.
+	Planned WaitReason = "Planned"
 	// UnderWay: a pod is being made.
 	UnderWay WaitReason = "UnderWay"
 	// Terminating: the former pod has to be gone before the next one comes.
@@ -84,20 +86,24 @@ func (p *Planner) waitOf(n *nodeState) Wait {
 	a.wait.Node = n.name
 	switch {
 	case a.wait.Reason == "" && a.create != "":
-		a.wait.heldUntil(p.now, p.flight.refused.hold())
+		a.wait.heldBy(p.mayCreate(), p.now, p.flight.refused.hold())
 	case a.wait.Reason == "" && a.deletes:
-		a.wait.heldUntil(p.now, p.refused.hold())
+		a.wait.heldBy(p.mayDelete(), p.now, p.refused.hold())
 	case a.wait.Reason == Limited:
 		p.limited(n, &a)
 	}
 	return a.wait
 }
 
-// heldUntil says why what could be done is not.
-func (w *Wait) heldUntil(now, hold time.Time) {
-	w.Reason = Burst
-	if now.Before(hold) {
+// heldBy says why what is to be done is not, if it may be done or only after a hold.
+func (w *Wait) heldBy(may bool, now, hold time.Time) {
+	switch {
+	case may:
+		w.Reason = Planned
+	case now.Before(hold):
 		w.Reason, w.Until = Held, hold
+	default:
+		w.Reason = Burst
 	}
 }
 
@@ -108,16 +114,28 @@ func (p *Planner) limited(n *nodeState, a *assessment) {
 		return
 	}
 	r := remaining{planner: p, limits: limits}
-	may := map[candidacy]func(*nodeState) bool{
-		replaceUnavailable: r.forUnavailable, replaceAvailable: r.forAvailable, retire: r.forRetiring, insist: r.forInsisting,
-	}[a.candidate]
 	switch {
 	case !r.partition(n):
 		a.wait.Reason = Partitioned
-	case may == nil || !may(n):
+	case !r.may(n, a.candidate):
 	case p.surges && n.verdict.Run:
-		a.wait.heldUntil(p.now, p.flight.refused.hold())
+		a.wait.heldBy(p.mayCreate(), p.now, p.flight.refused.hold())
 	default:
-		a.wait.heldUntil(p.now, p.refused.hold())
+		a.wait.heldBy(p.mayDelete(), p.now, p.refused.hold())
 	}
+}
+
+// may says whether the limits leave room for a candidate.
+func (r *remaining) may(n *nodeState, as candidacy) bool {
+	switch as {
+	case replaceUnavailable:
+		return r.forUnavailable(n)
+	case replaceAvailable:
+		return r.forAvailable(n)
+	case retire:
+		return r.forRetiring(n)
+	case insist:
+		return r.forInsisting(n)
+	}
+	return false
 }
