@@ -86,13 +86,19 @@ func claim(ctx context.Context, client kubernetes.Interface, owner daemon.Owner)
 	if err != nil {
 		return "", nil, err
 	}
-	var revisions []*appsv1.ControllerRevision // from informers, as are the pods
-	var pods []*corev1.Pod
-	history, err := daemon.ClaimAll(ctx, claimer, client.AppsV1().ControllerRevisions(namespace), revisions)
+	revisions, err := client.AppsV1().ControllerRevisions(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return "", nil, err
 	}
-	claimed, err := daemon.ClaimAll(ctx, claimer, client.CoreV1().Pods(namespace), pods)
+	history, err := daemon.ClaimAll(ctx, claimer, client.AppsV1().ControllerRevisions(namespace), pointers(revisions.Items))
+	if err != nil {
+		return "", nil, err
+	}
+	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", nil, err
+	}
+	claimed, err := daemon.ClaimAll(ctx, claimer, client.CoreV1().Pods(namespace), pointers(pods.Items))
 	if err != nil {
 		return "", nil, err
 	}
@@ -114,4 +120,13 @@ func claim(ctx context.Context, client kubernetes.Interface, owner daemon.Owner)
 	}
 	kept, err := keeper.Keep(ctx, claimer, plan)
 	return kept.Hash(), claimed.Ours, err
+}
+
+// pointers makes of what a client lists what an informer would have.
+func pointers[T any](items []T) []*T {
+	var all []*T
+	for i := range items {
+		all = append(all, &items[i])
+	}
+	return all
 }

@@ -1,0 +1,481 @@
+package daemon_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+// invariant is what holds at each step of each history.
+type invariant string
+
+const (
+	OnePerRevision invariant = "OnePerRevision" // never two live pods of a revision on a node by our doing
+	OnePerNode     invariant = "OnePerNode"     // without surge never a second pod of any, and one creation at a time
+	Budget         invariant = "Budget"         // maxUnavailable, by our doing
+	Surge          invariant = "Surge"          // maxSurge, and the old pod stays until the new one is available
+	RightPlace     invariant = "RightPlace"     // pods are made where they belong, and are not misplaced where they may stay
+	NotTooSoon     invariant = "NotTooSoon"     // failed pods are replaced after the backoff, refused calls after the hold
+	NeverRunsAhead invariant = "NeverRunsAhead" // Burst and the slow start
+	UIDGuard       invariant = "UIDGuard"       // what is deleted was told of, and stays until then
+	Reasoned       invariant = "Reasoned"       // the cause of a step is true
+	BetterStays    invariant = "BetterStays"    // of two pods the available one stays
+	Kept           invariant = "Kept"           // OnDelete, Paused, Partition and Updates keep old pods
+	Converges      invariant = "Converges"      // when the world stops changing all is as it should be, soon
+	NoSpin         invariant = "NoSpin"         // asked again at once or too early there is nothing to do
+	Thrifty        invariant = "Thrifty"        // the number of calls is bounded
+	StatusTrue     invariant = "StatusTrue"     // the counts are those of what was told
+	SameAsFull     invariant = "SameAsFull"     // a planner that is told all at once says the same
+	WaitsTell      invariant = "WaitsTell"      // who is not as it should be, and not being helped, waits for something
+	Deterministic  invariant = "Deterministic"  // the same history has the same steps
+)
+
+// judge watches one history. It decides nothing itself, and shares no code with what it
+// judges.
+type judge struct {
+	*world
+	violated invariant // the first
+	why      string
+	acted    time.Time // when something was created or deleted last
+	hash     uint64    // of all steps
+
+	failures map[string][]time.Time // of each node: when its failed pods were deleted
+	forgiven map[string]types.UID   // the machine that they are of
+	revision string
+	refused  refusals
+	denied   map[string]refusals  // those of each node
+	handed   map[string]time.Time // when the creation for a node was
+}
+
+// refusals is what is known of failed creations since the last one that succeeded.
+type refusals struct {
+	inRow     int
+	last      time.Time
+	alone     bool      // nothing has succeeded since
+	succeeded int       // since the last failure
+	machine   types.UID // the node's, if they are of one
+	forgiven  time.Time // what was handed out until then fails without consequence
+}
+
+func (j *judge) violate(what invariant, format string, args ...any) {
+	if j.violated == "" {
+		j.violated, j.why = what, fmt.Sprintf(format, args...)
+		j.trace("VIOLATED %s: %s", what, j.why)
+	}
+}
+
+func (j *judge) going() bool { return j.violated == "" }
+
+// forget begins with another process, which remembers nothing.
+func (j *judge) forget() {
+	j.failures, j.forgiven = map[string][]time.Time{}, map[string]types.UID{}
+	j.refused, j.denied, j.handed = refusals{}, map[string]refusals{}, map[string]time.Time{}
+}
+
+func (j *judge) wants(p *process) *wants { return &wants{p.told, p.config.Spec, p.config, j.now} }
+
+// forgive begins with another revision, that has not failed yet.
+func (j *judge) forgive(revision string) {
+	j.revision, j.failures = revision, map[string][]time.Time{}
+	j.refused = refusals{succeeded: j.refused.succeeded, forgiven: j.now}
+	j.denied = map[string]refusals{}
+}
+
+// plan judges a plan that was just handed out, and takes note of what is under way.
+func (j *judge) plan(p *process, plan *daemon.Plan) {
+	w := j.wants(p)
+	w.resolve()
+	if !plan.Empty() {
+		j.note(plan)
+		j.handOut(w, plan)
+	}
+	if !plan.Next.IsZero() && !plan.Next.After(j.now) {
+		j.violate(NoSpin, "Next is %s, which is not later than %s", plan.Next, j.now)
+	}
+	if j.version%3 == 0 { // it takes the most time
+		j.waits(w, p.planner)
+	}
+	if status := p.planner.Status(); status != w.status() {
+		j.violate(StatusTrue, "%+v, want %+v", status, w.status())
+	}
+}
+
+// handOut judges what is handed out, each step by what was known before and all of them
+// by what is left.
+func (j *judge) handOut(w *wants, plan *daemon.Plan) {
+	for i := range plan.Delete {
+		j.deletion(w, &plan.Delete[i])
+	}
+	outdated := j.replaced(w, plan)
+	behind := j.behind(w)
+	served := w.count(w.serves)
+	for i := range plan.Create {
+		j.creation(w, &plan.Create[i])
+	}
+	for i := range plan.Delete {
+		w.deleting[plan.Delete[i].UID] = true
+		if p := w.pod(plan.Delete[i].UID); p != nil {
+			p.looking = false // what is being read is of before
+		}
+	}
+	for i := range plan.Look {
+		if p := w.pod(plan.Look[i].UID); p != nil {
+			p.looking = true
+		}
+	}
+	for i := range plan.Create {
+		w.creating[plan.Create[i].Node] = plan.Create[i]
+		j.handed[plan.Create[i].Node] = j.now
+	}
+	j.kept(w, plan, behind)
+	j.budget(w, outdated)
+	j.surge(w, plan, served)
+	j.ahead(w, plan)
+}
+
+func (j *judge) note(plan *daemon.Plan) {
+	for _, step := range []string{fmt.Sprint(plan.Create), fmt.Sprint(plan.Delete), fmt.Sprint(plan.Look)} {
+		for _, b := range []byte(step) {
+			j.hash = (j.hash ^ uint64(b)) * 1099511628211
+		}
+	}
+	if len(plan.Create)+len(plan.Delete) > 0 {
+		j.acted = j.now
+	}
+}
+
+// deletion judges one deletion by what it says of itself.
+func (j *judge) deletion(w *wants, d *daemon.Deletion) {
+	p := w.pod(d.UID)
+	if p == nil || p.object.Name != d.Pod || p.target != d.Node || !w.stays(p) {
+		j.violate(UIDGuard, "%v is not a pod that is known to stay", *d)
+		return
+	}
+	node := w.nodes[d.Node]
+	ok := true
+	switch d.Reason {
+	case daemon.PodFailed:
+		ok = p.object.Status.Phase == corev1.PodFailed
+		j.tooSoon(w, d.Node)
+		j.failures[d.Node] = append(j.failures[d.Node], j.now)
+	case daemon.PodSucceeded:
+		ok = p.object.Status.Phase == corev1.PodSucceeded
+	case daemon.NodeGone:
+		ok = node == nil && p.object.Spec.NodeName == ""
+	case daemon.Misplaced:
+		if node == nil || w.keepsOn(d.Node) && (w.runsOn(d.Node) || !w.surges() || w.updated(p)) {
+			j.violate(RightPlace, "%v may stay", *d)
+		}
+	case daemon.Duplicate:
+		ok = slices.ContainsFunc(w.on(d.Node), func(o *toldPod) bool { return o != p && w.lives(o) })
+		j.better(w, p)
+	case daemon.Outdated:
+		ok = !w.updated(p)
+	case daemon.OutdatedUnavailable:
+		ok = !w.updated(p) && !w.available(p)
+	case daemon.Replaced:
+		ok = !w.updated(p) && len(w.living(d.Node, true)) > 0
+		j.relieved(w, p)
+	default:
+		ok = false
+	}
+	if !ok {
+		j.violate(Reasoned, "%v is not true", *d)
+	}
+}
+
+// better wants one that is available to be left if one that is available goes.
+func (j *judge) better(w *wants, p *toldPod) {
+	if w.available(p) && !slices.ContainsFunc(w.on(p.target), func(o *toldPod) bool { return o != p && w.lives(o) && w.available(o) }) {
+		j.violate(BetterStays, "%s on %s is available, and goes as a duplicate of one that is not", p.object.Name, p.target)
+	}
+}
+
+// relieved wants the new pod to be available before the old one goes, unless that is of
+// no use.
+func (j *judge) relieved(w *wants, p *toldPod) {
+	if _, ready := readySince(p.object); ready && !slices.ContainsFunc(w.living(p.target, true), w.available) {
+		j.violate(Surge, "%s on %s is ready, and goes before the new one is available", p.object.Name, p.target)
+	}
+}
+
+// tooSoon wants failed pods to be replaced ever later.
+func (j *judge) tooSoon(w *wants, node string) {
+	object := w.nodes[node]
+	if object == nil {
+		return
+	}
+	if j.forgiven[node] != object.UID {
+		j.forgiven[node], j.failures[node] = object.UID, nil
+	}
+	wait := time.Duration(0)
+	var last time.Time
+	for _, at := range j.failures[node] {
+		switch {
+		case wait == 0 || at.Sub(last) > 30*time.Minute:
+			wait = time.Second
+		default:
+			wait = min(2*wait, 15*time.Minute)
+		}
+		last = at
+	}
+	if since := j.now.Sub(last); !last.IsZero() && since < wait {
+		j.violate(NotTooSoon, "a failed pod of %s is replaced %s after the last, want %s after %d", node, since, wait, len(j.failures[node]))
+	}
+}
+
+func (j *judge) creation(w *wants, c *daemon.Creation) {
+	if _, under := w.creating[c.Node]; under {
+		j.violate(OnePerNode, "one creation for %s is under way already", c.Node)
+	}
+	if !w.runsOn(c.Node) {
+		j.violate(RightPlace, "no pod belongs on %s", c.Node)
+	}
+	if c.Revision != w.Revision {
+		j.violate(Reasoned, "a pod of %s is made for %s, want %s", c.Revision, c.Node, w.Revision)
+	}
+	j.held(c.Node, &j.refused, 2*time.Second)
+	if denied := j.denied[c.Node]; w.nodes[c.Node] != nil && denied.machine == w.nodes[c.Node].UID {
+		j.held(c.Node, &denied, time.Minute)
+	}
+	old, fresh := len(w.living(c.Node, false)), len(w.living(c.Node, true))
+	switch {
+	case fresh > 0:
+		j.violate(OnePerRevision, "%s has a pod of the revision already", c.Node)
+	case !w.surges() && len(w.on(c.Node)) > 0:
+		j.violate(OnePerNode, "%s has a pod already", c.Node)
+	case old > 0 && c.Reason != daemon.Surging, old == 0 && c.Reason != daemon.Missing, c.Reason == daemon.Surging && !w.surges():
+		j.violate(Reasoned, "%v is not true: there are %d old pods", *c, old)
+	}
+}
+
+// held wants what was refused to wait ever longer.
+func (j *judge) held(node string, r *refusals, most time.Duration) {
+	hold := most
+	if r.inRow < 10 {
+		hold = min(250*time.Millisecond<<max(0, r.inRow-1), most)
+	}
+	if since := j.now.Sub(r.last); r.alone && since < hold {
+		j.violate(NotTooSoon, "a pod is made for %s %s after a failure, want %s after %d", node, since, hold, r.inRow)
+	}
+}
+
+// created judges a creation that arrives, and makes a pod.
+func (j *judge) created(p *process, pod *corev1.Pod, c *daemon.Creation) {
+	for _, r := range j.pods {
+		if r.target == c.Node && r.maker == p.number && isOwned(r.object) && revisionOf(r.object) == revisionOf(pod) &&
+			r.object.DeletionTimestamp == nil && !isTerminal(r.object) {
+			j.violate(OnePerRevision, "%s gets %s beside %s, which the same process has made", c.Node, pod.Name, r.object.Name)
+		}
+	}
+}
+
+// replaced returns the nodes whose available old pod a plan takes for the rollout's
+// sake. It looks before the deletions are under way.
+func (j *judge) replaced(w *wants, plan *daemon.Plan) []string {
+	var nodes []string
+	for i := range plan.Delete {
+		p := w.pod(plan.Delete[i].UID)
+		if reason := plan.Delete[i].Reason; p != nil && reason == daemon.Outdated || reason == daemon.OutdatedUnavailable && w.Rollout.Strict {
+			nodes = append(nodes, plan.Delete[i].Node)
+		}
+	}
+	return nodes
+}
+
+// budget wants the nodes without an available pod to be no more than they may be after a
+// deletion that adds to them.
+func (j *judge) budget(w *wants, outdated []string) {
+	if len(outdated) == 0 || w.surges() {
+		return
+	}
+	lacks := func(node string) bool {
+		between := len(w.living(node, false)) == 0 || !w.Rollout.Strict
+		return (w.runsOn(node) || slices.Contains(outdated, node)) && !w.serves(node) && between && !w.excused(node)
+	}
+	if n := w.count(lacks); n > w.maxUnavailable() && slices.ContainsFunc(outdated, lacks) {
+		j.violate(Budget, "%d nodes lack an available pod after those of %v are deleted, want %d at most", n, outdated, w.maxUnavailable())
+	}
+}
+
+// surge wants the nodes with two pods to be no more than they may be after a creation
+// that adds to them, and no available pod to go where too few are left.
+func (j *judge) surge(w *wants, plan *daemon.Plan, served int) {
+	if !w.surges() {
+		return
+	}
+	two := func(node string) bool {
+		_, making := w.creating[node]
+		another := making || w.doubts(node) || slices.ContainsFunc(w.living(node, true), func(p *toldPod) bool {
+			return w.runsOn(node) || p.object.Spec.NodeName != "" // it will never run
+		})
+		return w.keepsOn(node) && len(w.living(node, false)) > 0 && another && !w.excused(node)
+	}
+	for _, c := range plan.Create {
+		old := w.living(c.Node, false)
+		if c.Reason == daemon.Surging && len(old) > 0 && w.available(old[0]) && !w.doubts(c.Node) && w.count(two) > w.maxSurge() {
+			nodes := slices.DeleteFunc(sortedKeys(w.nodes), func(node string) bool { return !two(node) })
+			j.violate(Surge, "%v have two pods after a creation for %s, want %d at most", nodes, c.Node, w.maxSurge())
+		}
+	}
+	for _, d := range plan.Delete {
+		if d.Reason == daemon.Misplaced && w.keepsOn(d.Node) && w.available(w.pod(d.UID)) && w.count(w.serves) < min(served, w.desired()) {
+			j.violate(Surge, "%d nodes have an available pod after %v, want %d", w.count(w.serves), d, w.desired())
+		}
+	}
+}
+
+// behind is how many nodes have an old pod only.
+func (j *judge) behind(w *wants) int {
+	return w.count(func(node string) bool {
+		_, making := w.creating[node]
+		begun := w.surges() && (making || len(w.living(node, true)) > 0)
+		return w.runsOn(node) && !begun && len(w.living(node, false)) > 0
+	})
+}
+
+// kept wants the old pods to stay that the settings keep.
+func (j *judge) kept(w *wants, plan *daemon.Plan, behind int) {
+	begin := func(node string) {
+		left := behind
+		if w.runsOn(node) {
+			behind--
+		}
+		switch {
+		case w.Rollout.OnDelete:
+			j.violate(Kept, "the pod of %s is replaced although it is to be deleted by hand", node)
+		case w.Rollout.Paused:
+			j.violate(Kept, "the pod of %s is replaced although the rollout is paused", node)
+		case w.Updates != nil && !selected(w.nodes[node]):
+			j.violate(Kept, "the pod of %s is replaced although the node is not selected", node)
+		case w.runsOn(node) && left <= w.partition():
+			j.violate(Kept, "the pod of %s is replaced, and there are %d old ones, want to keep %d", node, left, w.partition())
+		}
+	}
+	for _, d := range plan.Delete {
+		if d.Reason == daemon.Outdated || d.Reason == daemon.OutdatedUnavailable || d.Reason == daemon.Misplaced && w.keepsOn(d.Node) {
+			begin(d.Node)
+		}
+	}
+	for _, c := range plan.Create {
+		if c.Reason == daemon.Surging && !w.doubts(c.Node) {
+			begin(c.Node)
+		}
+	}
+}
+
+// selected is what the histories' Updates says.
+func selected(node *corev1.Node) bool { return node.Labels["canary"] == "yes" }
+
+// ahead wants what is under way or not observed to be bounded, and creations to start
+// slowly after a failure.
+func (j *judge) ahead(w *wants, plan *daemon.Plan) {
+	unseen, asked := 0, 0
+	for _, p := range w.pods {
+		if p.made && !p.observed {
+			unseen++
+		}
+		if p.asked || w.deleting[p.object.UID] {
+			asked++
+		}
+	}
+	switch {
+	case len(plan.Create) > 0 && len(w.creating)+unseen > w.Burst:
+		j.violate(NeverRunsAhead, "%d creations are under way and %d not observed, want %d at most", len(w.creating), unseen, w.Burst)
+	case len(plan.Delete) > 0 && asked > w.Burst:
+		j.violate(NeverRunsAhead, "%d deletions are under way or not observed, want %d at most", asked, w.Burst)
+	case len(plan.Create) > 0 && len(w.creating) > 1+j.refused.succeeded:
+		j.violate(NeverRunsAhead, "%d creations are under way, and %d have succeeded since one has failed", len(w.creating), j.refused.succeeded)
+	}
+}
+
+// report takes note of how a step ended.
+func (j *judge) report(p *process, r *daemon.Result) {
+	t := p.told
+	switch {
+	case r.Create != nil:
+		delete(t.creating, r.Create.Node)
+		j.trace("report: creation for %s: pod %v, taken %v, %v", r.Create.Node, nameOf(r.Pod), r.Taken, r.Err)
+		j.reportCreation(t, r)
+	case r.Delete != nil:
+		delete(t.deleting, r.Delete.UID)
+		j.trace("report: deletion of %s: gone %v, %v", r.Delete.Pod, r.Gone, r.Err)
+		known := t.pod(r.Delete.UID)
+		if r.Refused || known == nil {
+			return
+		}
+		known.asked, known.doubts = known.object.DeletionTimestamp == nil, 1
+		if r.Err != nil {
+			known.doubts = 2
+		}
+		if r.Gone {
+			t.forget(r.Delete.UID)
+		}
+	case r.Look != nil:
+		j.trace("report: look at %s: %v, gone %v, %v", r.Look.Pod, nameOf(r.Pod), r.Gone, r.Err)
+		j.reportLook(t, r)
+	}
+}
+
+func (j *judge) reportLook(t *told, r *daemon.Result) {
+	switch {
+	case r.Gone:
+		t.forget(r.Look.UID)
+	case r.Released:
+		t.drop(r.Look.UID)
+	case r.Pod != nil:
+		t.see(r.Pod, j.targets[r.Pod.UID], true)
+		if known := t.pod(r.Look.UID); known != nil && known.looking {
+			known.doubts--
+			known.asked = known.asked && known.doubts > 0 && known.object.DeletionTimestamp == nil
+			known.looking = false
+		}
+	}
+}
+
+func (j *judge) reportCreation(t *told, r *daemon.Result) {
+	node := r.Create.Node
+	if r.Err == nil && t.doubtful[node].revision == r.Create.Revision { // a refusal says nothing of the try before
+		delete(t.doubtful, node)
+	}
+	switch {
+	case r.Pod != nil:
+		if t.pod(r.Pod.UID) == nil {
+			t.see(r.Pod, j.targets[r.Pod.UID], false)
+		}
+		j.refused.succeeded++
+		j.refused.inRow, j.refused.alone = 0, false
+		delete(j.denied, node)
+	case r.Err != nil:
+		if !r.Refused {
+			t.doubtful[node] = doubt{j.now, r.Create.Revision}
+		}
+		if object := t.nodes[node]; object != nil && j.handed[node].After(j.refused.forgiven) {
+			denied := j.denied[node]
+			if denied.machine != object.UID {
+				denied = refusals{machine: object.UID}
+			}
+			denied.inRow, denied.last, denied.alone = denied.inRow+1, j.now, true
+			j.denied[node] = denied
+		}
+		j.refused.succeeded = 0
+		if handed := j.handed[node]; !handed.After(j.refused.forgiven) || !handed.After(j.refused.last) {
+			return // it counts with an earlier one
+		}
+		j.refused.inRow++
+		j.refused.last = j.now
+		j.refused.alone = true
+	}
+}
+
+func nameOf(pod *corev1.Pod) string {
+	if pod == nil {
+		return "none"
+	}
+	return pod.Name
+}

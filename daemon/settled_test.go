@@ -1,0 +1,171 @@
+package daemon_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+// again wants nothing more to be done when the planner is asked twice.
+func (j *judge) again(plan, again *daemon.Plan) {
+	if !again.Empty() || !again.Next.Equal(plan.Next) {
+		j.violate(NoSpin, "asked twice, the planner says %+v after %+v", *again, *plan)
+	}
+}
+
+// early wants nothing to be done before the time that the planner has named.
+func (j *judge) early(plan *daemon.Plan) {
+	if !plan.Empty() {
+		j.violate(NoSpin, "asked too early, the planner says %+v", *plan)
+	}
+}
+
+// waits wants a reason for each node that is not as it should be, and for which nothing
+// is under way.
+func (j *judge) waits(w *wants, planner *daemon.Planner) {
+	for _, node := range sortedKeys(w.nodes) {
+		_, making := w.creating[node]
+		deleting := slices.ContainsFunc(w.on(node), func(p *toldPod) bool { return w.deleting[p.object.UID] })
+		if what := w.amiss(node); what != "" && !making && !deleting && planner.WaitOf(node).Reason == "" {
+			j.violate(WaitsTell, "%s: %s, and it waits for nothing", node, what)
+		}
+	}
+}
+
+// amiss says what is not as it should be with a node.
+func (w *wants) amiss(node string) string {
+	old, fresh := w.living(node, false), w.living(node, true)
+	switch {
+	case !w.keepsOn(node):
+		if len(old)+len(fresh) > 0 {
+			return "no pod may be there"
+		}
+		return ""
+	case len(old) > 0:
+		return "there is an old pod"
+	case len(fresh) > 1:
+		return "there are too many pods"
+	case !w.runsOn(node):
+		return ""
+	case len(fresh) == 0:
+		return "there is no pod"
+	case !w.available(fresh[0]):
+		return "the pod is not available"
+	}
+	return ""
+}
+
+// converged wants all to be as the settings say, in truth.
+func (j *judge) converged(p *process) {
+	w := j.wants(p)
+	old, keeping, stuck := 0, 0, false
+	for _, m := range j.machines {
+		pods := slices.DeleteFunc(slices.Clone(j.pods), func(r *record) bool { return r.target != m.name || !isOwned(r.object) })
+		if m.object == nil {
+			if len(pods) > 0 {
+				j.violate(Converges, "%s is gone, and there are pods for it: %s", m.name, pods[0].object.Name)
+			}
+			continue
+		}
+		runs, keeps := admits(&w.Template.Spec, m.object, true), admits(&w.Template.Spec, m.object, false)
+		switch {
+		case !keeps && len(pods) > 0:
+			j.violate(Converges, "%s is on %s, where none may be", pods[0].object.Name, m.name)
+		case runs && len(pods) == 0:
+			j.violate(Converges, "%s has no pod; it waits for %+v", m.name, p.planner.WaitOf(m.name))
+		case len(slices.DeleteFunc(slices.Clone(pods), func(r *record) bool { return waitsForever(r, m) })) > 1:
+			j.violate(Converges, "%s has %d pods: %s and %s", m.name, len(pods), pods[0].object.Name, pods[1].object.Name)
+		}
+		for _, r := range pods {
+			stuck = stuck || waitsForever(r, m)
+			if _, ready := readySince(r.object); !ready && !waitsForever(r, m) {
+				j.violate(Converges, "%s on %s is not ready; it waits for %+v", r.object.Name, m.name, p.planner.WaitOf(m.name))
+			}
+			if revisionOf(r.object) == w.Revision || !runs && w.partition() > 0 {
+				continue
+			}
+			old++
+			if w.Updates != nil && !selected(m.object) {
+				keeping++
+			}
+		}
+	}
+	// What no node lets in uses up the budget, and without nodes there is none.
+	if !w.Rollout.OnDelete && !w.Rollout.Paused && w.desired() > 0 && !stuck && old > max(keeping, w.partition()) {
+		j.violate(Converges, "%d nodes have old pods, %d are not selected, and the partition is %d", old, keeping, w.partition())
+	}
+	j.knows(p)
+	if j.violated == Converges {
+		j.why += fmt.Sprintf("; all wait for %v, %s", slices.Collect(p.planner.Waits()), describe(&w.Spec))
+	}
+}
+
+// waitsForever says whether a pod is not on its node, which does not let it in.
+func waitsForever(r *record, m *machine) bool {
+	return r.object.Spec.NodeName == "" && !admits(&r.object.Spec, m.object, true)
+}
+
+// knows wants the planner to know what is true, and to have nothing left under way.
+func (j *judge) knows(p *process) {
+	for _, known := range p.told.pods {
+		if r := j.find(known.object.Name); r == nil || r.object.UID != known.object.UID {
+			j.violate(Converges, "the planner does not know that %s (%s) for %s is gone", known.object.Name, known.object.UID, known.target)
+		}
+	}
+	for _, r := range j.pods {
+		if isOwned(r.object) && p.told.pod(r.object.UID) == nil {
+			j.violate(Converges, "the planner was never told of %s (%s) for %s", r.object.Name, r.object.UID, r.target)
+		}
+	}
+	if len(p.told.creating)+len(p.told.deleting) > 0 {
+		j.violate(Converges, "%d creations and %d deletions are under way still", len(p.told.creating), len(p.told.deleting))
+	}
+}
+
+// sameAsFull compares a planner with one that is told everything at once. What one
+// remembers and the other does not shows in the status never, and in what there is to do
+// only while it matters: calls, backoffs.
+func (j *judge) sameAsFull(p *process, quiet bool) {
+	w := j.wants(p)
+	fresh, err := daemon.NewPlanner(p.config)
+	if err != nil {
+		j.violate(SameAsFull, "%v", err)
+		return
+	}
+	for _, node := range sortedKeys(w.nodes) {
+		fresh.ObserveNode(j.now, w.nodes[node])
+	}
+	for _, pod := range w.pods {
+		fresh.ObservePod(j.now, pod.object)
+	}
+	plan := fresh.Plan(j.now)
+	if status, full := p.planner.Status(), fresh.Status(); status != full {
+		j.violate(SameAsFull, "%+v, and told all at once %+v", status, full)
+	}
+	if !quiet {
+		return
+	}
+	if !plan.Empty() {
+		j.violate(SameAsFull, "nothing is left to do, and told all at once there is %+v", plan)
+	}
+	for _, node := range sortedKeys(w.nodes) {
+		if one, other := p.planner.WaitOf(node), fresh.WaitOf(node); one != other {
+			j.violate(SameAsFull, "%s waits for %+v, and told all at once for %+v", node, one, other)
+		}
+	}
+}
+
+// idle wants nothing to be done as long as nothing happens. Only pods that no watch has
+// told of are looked at, again and again.
+func (j *judge) idle(p *process) {
+	unheard := slices.ContainsFunc(p.told.pods, func(known *toldPod) bool { return !known.heard })
+	for range 5 {
+		j.now = j.now.Add(40 * time.Minute)
+		plan := p.planner.Plan(j.now)
+		if len(plan.Create)+len(plan.Delete) > 0 || !unheard && (len(plan.Look) > 0 || !plan.Next.IsZero()) {
+			j.violate(NoSpin, "nothing has happened for long, and the planner says %+v", plan)
+		}
+	}
+}

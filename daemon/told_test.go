@@ -1,0 +1,288 @@
+package daemon_test
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+// told is all that one process was told by its watch and by the answers to its calls,
+// and what it has under way. A planner answers for this and for nothing else: what no
+// watch has shown it cannot know. Nothing here is kept up to date by parts; whoever
+// wants a number counts.
+type told struct {
+	nodes  map[string]*corev1.Node
+	pods   []*toldPod
+	byNode map[string][]*toldPod // the same, by the node that they are for
+	gone   map[types.UID]bool    // never to come back, whatever arrives late
+
+	creating map[string]daemon.Creation // under way, by node
+	deleting map[types.UID]bool         // under way
+	doubtful map[string]doubt           // of which nodes the last creation was not answered
+	// secretly are pods that a call of the process has deleted although its answer said
+	// that it had failed.
+	secretly map[types.UID]bool
+}
+
+// doubt is a creation that was not answered.
+type doubt struct {
+	since    time.Time
+	revision string
+}
+
+type toldPod struct {
+	object   *corev1.Pod
+	target   string
+	made     bool // by a call of the process
+	observed bool // by the watch or a look, not only from our own answer
+	asked    bool // its deletion was agreed to, or not answered, and not observed
+	heard    bool // of from the watch
+	looking  bool // it is being read, and nothing was done with it since
+	doubts   int  // how often it has to be read until a deletion that was not answered was not done
+}
+
+func newTold() *told {
+	return &told{
+		nodes: map[string]*corev1.Node{}, byNode: map[string][]*toldPod{}, gone: map[types.UID]bool{},
+		creating: map[string]daemon.Creation{}, deleting: map[types.UID]bool{}, doubtful: map[string]doubt{}, secretly: map[types.UID]bool{},
+	}
+}
+
+func versionOf(pod *corev1.Pod) int {
+	version, err := strconv.Atoi(pod.ResourceVersion)
+	if err != nil {
+		panic(err) // the world makes no others
+	}
+	return version
+}
+
+// see takes a pod as it was at some time, and how it was learned.
+func (t *told) see(pod *corev1.Pod, target string, observed bool) {
+	if t.gone[pod.UID] {
+		return
+	}
+	for _, p := range t.pods {
+		switch {
+		case p.object.UID == pod.UID:
+			if versionOf(pod) >= versionOf(p.object) {
+				p.object = pod
+				p.observed = p.observed || observed
+				p.asked = p.asked && pod.DeletionTimestamp == nil
+			}
+			return
+		case p.object.Name == pod.Name && versionOf(p.object) > versionOf(pod):
+			return // a later one has the name already
+		}
+	}
+	for _, p := range slices.Clone(t.pods) {
+		if p.object.Name == pod.Name {
+			t.forget(p.object.UID)
+		}
+	}
+	if t.doubtful[target].revision == revisionOf(pod) {
+		delete(t.doubtful, target) // this may be the one
+	}
+	p := &toldPod{object: pod, target: target, observed: observed, made: !observed}
+	t.pods = append(t.pods, p)
+	t.byNode[target] = append(t.byNode[target], p)
+}
+
+func (t *told) forget(uid types.UID) {
+	t.gone[uid] = true
+	t.drop(uid)
+}
+
+// drop forgets a pod that may come back: one that was released may be adopted.
+func (t *told) drop(uid types.UID) {
+	if p := t.pod(uid); p != nil {
+		this := func(o *toldPod) bool { return o == p }
+		t.pods = slices.DeleteFunc(t.pods, this)
+		t.byNode[p.target] = slices.DeleteFunc(t.byNode[p.target], this)
+	}
+}
+
+func (t *told) pod(uid types.UID) *toldPod {
+	for _, p := range t.pods {
+		if p.object.UID == uid {
+			return p
+		}
+	}
+	return nil
+}
+
+// stays says whether nobody is deleting a pod.
+func (t *told) stays(p *toldPod) bool {
+	return p.object.DeletionTimestamp == nil && !p.asked && !t.deleting[p.object.UID]
+}
+
+// lives says whether a pod stays, and has not come to an end.
+func (t *told) lives(p *toldPod) bool { return t.stays(p) && !isTerminal(p.object) }
+
+// on returns the pods for a node, but not those of which only the object is left.
+func (t *told) on(node string) []*toldPod {
+	ended := func(p *toldPod) bool { return p.object.DeletionTimestamp != nil && isTerminal(p.object) }
+	pods := t.byNode[node]
+	if slices.ContainsFunc(pods, ended) {
+		return slices.DeleteFunc(slices.Clone(pods), ended)
+	}
+	return pods
+}
+
+// wants is what is asked for at a time.
+type wants struct {
+	*told
+	daemon.Spec
+	daemon.Config
+	now time.Time
+}
+
+func (w *wants) updated(p *toldPod) bool { return revisionOf(p.object) == w.Revision }
+
+func (w *wants) available(p *toldPod) bool {
+	since, ready := readySince(p.object)
+	return ready && !w.now.Before(since.Add(w.MinReady))
+}
+
+// runsOn and keepsOn are the placement.
+func (w *wants) runsOn(node string) bool {
+	object := w.nodes[node]
+	return object != nil && admits(&w.Template.Spec, object, true)
+}
+
+func (w *wants) keepsOn(node string) bool {
+	object := w.nodes[node]
+	return object != nil && admits(&w.Template.Spec, object, false)
+}
+
+// doubts says whether the last creation for a node may have been done although it was
+// not answered.
+func (w *wants) doubts(node string) bool { return w.doubtful[node].revision == w.Revision }
+
+// resolve ends the doubts that are over: after five minutes.
+func (w *wants) resolve() {
+	for node, d := range w.doubtful {
+		if w.now.Sub(d.since) >= 5*time.Minute {
+			delete(w.doubtful, node)
+		}
+	}
+}
+
+// living returns the pods of a node that live, current or former ones.
+func (w *wants) living(node string, updated bool) []*toldPod {
+	var all []*toldPod
+	for _, p := range w.on(node) {
+		if w.lives(p) && w.updated(p) == updated {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// serves says whether a node has a pod that is available and stays.
+func (w *wants) serves(node string) bool {
+	return slices.ContainsFunc(w.on(node), func(p *toldPod) bool {
+		return w.stays(p) && w.available(p) && !w.secretly[p.object.UID]
+	})
+}
+
+func (w *wants) excused(node string) bool {
+	object := w.nodes[node]
+	return w.ClassifyUnavailable != nil && object != nil && object.Status.Conditions[0].Status != corev1.ConditionTrue
+}
+
+func (w *wants) desired() int { return w.count(w.runsOn) }
+
+func (w *wants) count(which func(node string) bool) int {
+	n := 0
+	for node := range w.nodes {
+		if which(node) {
+			n++
+		}
+	}
+	return n
+}
+
+// amount is what a number or a percentage comes to, rounded up.
+func (w *wants) amount(number int32, percent string) int {
+	if percent == "" {
+		return int(number)
+	}
+	p, err := strconv.Atoi(percent[:len(percent)-1])
+	if err != nil {
+		panic(err) // the histories make no others
+	}
+	return (p*w.desired() + 99) / 100
+}
+
+func (w *wants) maxSurge() int {
+	return w.amount(w.Rollout.MaxSurge.IntVal, w.Rollout.MaxSurge.StrVal)
+}
+
+func (w *wants) maxUnavailable() int {
+	most := w.amount(w.Rollout.MaxUnavailable.IntVal, w.Rollout.MaxUnavailable.StrVal)
+	if most == 0 && w.maxSurge() == 0 {
+		return 1
+	}
+	return most
+}
+
+func (w *wants) partition() int {
+	return w.amount(w.Rollout.Partition.IntVal, w.Rollout.Partition.StrVal)
+}
+
+// surges says whether new pods come first. A percentage says so for no nodes, too.
+func (w *wants) surges() bool {
+	return !w.Rollout.OnDelete && (w.Rollout.MaxSurge.IntVal > 0 || w.Rollout.MaxSurge.StrVal != "" && w.Rollout.MaxSurge.StrVal != "0%")
+}
+
+// status counts nodes as a DaemonSet's status does.
+func (w *wants) status() daemon.Status {
+	var s daemon.Status
+	for node := range w.nodes {
+		pods := w.on(node)
+		switch {
+		case w.runsOn(node):
+			s.Desired++
+		case len(pods) > 0:
+			s.Misscheduled++
+		}
+		if len(pods) == 0 || !w.runsOn(node) {
+			continue
+		}
+		first := slices.MinFunc(pods, wasThereFirst)
+		s.Current++
+		if w.updated(first) {
+			s.Updated++
+		}
+		if _, ready := readySince(first.object); ready {
+			s.Ready++
+		}
+		if w.available(first) {
+			s.Available++
+		}
+	}
+	s.Unavailable = s.Desired - s.Available
+	return s
+}
+
+// wasThereFirst is upstream's order: those that are scheduled, then the older ones.
+func wasThereFirst(a, b *toldPod) int {
+	x, y := a.object, b.object
+	switch {
+	case (x.Spec.NodeName == "") != (y.Spec.NodeName == ""):
+		if x.Spec.NodeName != "" {
+			return -1
+		}
+		return 1
+	case !x.CreationTimestamp.Equal(&y.CreationTimestamp):
+		return x.CreationTimestamp.Compare(y.CreationTimestamp.Time)
+	case x.Name < y.Name:
+		return -1
+	}
+	return 1
+}
