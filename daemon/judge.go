@@ -278,8 +278,20 @@ func (a *assessment) rollOutSurging() {
 		a.relieve()
 	case a.failed != nil, a.succeeded != nil, a.failing: // it holds the place of the next one
 		a.marks |= surging
-	case a.node.verdict.Run && a.node.doubt.revision == a.planner.spec.Revision:
+	default:
+		a.surge()
+	}
+}
+
+// surge says how the one pod of a node, which is an old one, may be replaced. A new one
+// that may have been made takes a place, wherever that is.
+func (a *assessment) surge() {
+	doubtful := a.node.doubt.revision == a.planner.spec.Revision
+	if doubtful {
 		a.marks |= surging
+	}
+	switch {
+	case doubtful && a.node.verdict.Run:
 		a.nominate(insist)
 	case !a.available(a.outdated):
 		a.nominate(replaceUnavailable)
