@@ -36,6 +36,15 @@ func TestReviewDoubtfulCreationThatIsNotTriedAgainHoldsUpNobodyForEver(t *testin
 	s.ranked("a", "not selected").after(time.Hour).want("create on b: Surging")
 }
 
+// #18 of the histories' faults, seed 113150: the pod that may have been made is a second
+// one of its node also where none should be any more.
+func TestDoubtfulCreationKeepsItsPlaceWhereNoneShouldBeAnyMore(t *testing.T) {
+	s := newSet(t).nodes("a", "b", "d").running("a", "b").pod("d-1", "d", "new").doubt()
+	s.tainted("a").after(time.Minute).want("") // a-1 cannot be spared as long as d-1 is not available
+	s.wantWait("b", daemon.Limited)
+	s.after(5 * time.Minute).want("create on b: Surging") // it would have been seen by now
+}
+
 // It was made all the same, was seen, and has gone since.
 func TestReviewDoubtEndsWhenThePodWasSeen(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a", "b").doubt()
