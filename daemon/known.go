@@ -14,21 +14,22 @@ type nodeState struct {
 	name    string
 	object  *corev1.Node // nil: there is no such node
 	machine types.UID    // of the node, or of the last one of the name
-	verdict Verdict
-	pods    *podState // the first that is for this node
+	pods    *podState    // the first that is for this node
 
-	creating bool // a creation was handed out, and nobody has said what became of it
-	flight   int  // with which others it was handed out
-	attempt  int  // goes into the name of the next pod
-	doubt    doubt
-	refused  failures
-	failed   failures // pods that had failed and were deleted
+	flight  int // with which others the creation that is under way was handed out
+	attempt int // goes into the name of the next pod
+	doubt   doubt
+	refused failures
+	failed  failures // pods that had failed and were deleted
 
 	situation situation
 	order     order
 	slots     [numberOfQueues]int32 // where it is in the queues, and zero if it is not
 	timer     int32                 // where it is among the timers, likewise; both begin at one
-	stale     bool
+
+	verdict  placed
+	creating bool // a creation was handed out, and nobody has said what became of it
+	stale    bool // it is to be judged
 }
 
 // doubt is a creation that may turn out to have been done: its answer was lost. If it is
@@ -39,11 +40,15 @@ type doubt struct {
 	attempt  int
 }
 
+// placed is what is kept of a [Verdict]. There are as many as there are nodes.
+type placed struct{ Run, Keep bool }
+
 func newNodeState(name string) *nodeState { return &nodeState{name: name} }
 
 func (n *nodeState) place(placement *Placement) {
 	if n.object != nil {
-		n.verdict = placement.Place(n.object)
+		verdict := placement.Place(n.object)
+		n.verdict = placed{Run: verdict.Run, Keep: verdict.Keep}
 	}
 }
 

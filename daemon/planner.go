@@ -200,7 +200,7 @@ func (p *Planner) ForgetNode(now time.Time, name string) {
 	if n == nil {
 		return
 	}
-	n.object, n.verdict = nil, Verdict{}
+	n.object, n.verdict = nil, placed{}
 	p.look(n)
 }
 

@@ -116,11 +116,14 @@ func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (co
 
 // enqueue puts a node where its situation wants it.
 func (p *Planner) enqueue(n *nodeState) {
-	n.order = order{n.object, !n.verdict.Run, n.refused.times}
-	for s := n.pods; s != nil; s = s.next {
-		n.order.refused += s.refused.times
-	}
 	s := &n.situation
+	if s.create == "" && !s.deletes && s.candidate == 0 && n.slots == ([numberOfQueues]int32{}) {
+		return // as most nodes are, mostly
+	}
+	n.order = order{n.object, !n.verdict.Run, n.refused.times}
+	for pod := n.pods; pod != nil; pod = pod.next {
+		n.order.refused += pod.refused.times
+	}
 	p.queues[toCreate].set(n, s.create != "")
 	p.queues[toDelete].set(n, s.deletes)
 	p.queues[outdatedUnavailable].set(n, s.candidate == replaceUnavailable)
