@@ -80,10 +80,11 @@ func NewExecutor(config ExecutorConfig) (*Executor, error) {
 	return &Executor{config}, nil
 }
 
-// Execute carries out a plan for the set that owns the pods, of which only Object and
-// Kind count, and returns when nothing of it is under way any more. There is one result
-// for each step, creations first, then deletions, then looks, in the order of the plan;
-// pass each on to [Planner.Report]. The error joins those of the results.
+// Execute carries out a plan for the set that owns the pods, and returns when nothing of
+// it is under way any more. Of the owner it needs Object and Kind, and the Selector, if it
+// has one: what that does not select is not made. There is one result for each step,
+// creations first, then deletions, then looks, in the order of the plan; pass each on to
+// [Planner.Report]. The error joins those of the results.
 //
 // A step ends in one of these ways:
 //   - A creation has a Pod, the one that it made. If there is one of its name already,
@@ -243,11 +244,10 @@ func (x *execution) delete(ctx context.Context, result *Result) {
 			result.Gone = true
 			return
 		}
-		result.Refused = true
 		err = errors.Join(err, readErr)
 	}
 	result.Err = fmt.Errorf("delete pod %s with UID %s from node %q: %w", pod, uid, result.Delete.Node, err)
-	result.Refused = result.Refused || refuses(err)
+	result.Refused = refuses(err) // a conflict does, whatever its read says
 }
 
 func (x *execution) look(ctx context.Context, result *Result) {

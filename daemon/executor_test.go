@@ -458,6 +458,7 @@ func TestD4RefusalsAreToldFromLostAnswers(t *testing.T) {
 		{apierrors.NewForbidden(pods, "x", errors.New("exceeded quota")), true},
 		{apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x", nil), true},
 		{apierrors.NewTooManyRequests("later", 1), true},
+		{apierrors.NewConflict(pods, "x", errors.New("another UID")), true},
 		{apierrors.NewBadRequest("webhook says no"), true},
 		{apierrors.NewTimeoutError("webhook is slow", 1), false},
 		{apierrors.NewServerTimeout(pods, "create", 1), false},

@@ -146,19 +146,20 @@ func NewPlanner(config Config) (*Planner, error) {
 }
 
 // SetSpec changes what is wanted. All nodes are judged anew, a few microseconds each, and
-// what has failed with another revision counts no more. A spec with faults is refused, and changes nothing;
-// the same one again changes nothing either, and costs a comparison.
+// what has failed with another revision counts no more. A spec with faults is refused,
+// and changes nothing; the same one again changes nothing either, and costs a comparison.
 //
 // A longer MinReady can make many pods unavailable at once. If the revision changes with
 // it they are replaced at once, unless the rollout is Strict, as in kube-controller-manager.
 func (p *Planner) SetSpec(now time.Time, spec Spec) error {
+	if equality.Semantic.DeepEqual(&p.spec, &spec) {
+		p.advance(now)
+		return nil // each write of a set's status comes back as news of the set
+	}
 	if err := spec.Validate(); err != nil {
 		return err
 	}
 	p.advance(now)
-	if equality.Semantic.DeepEqual(&p.spec, &spec) {
-		return nil
-	}
 	another := spec.Revision != p.spec.Revision
 	p.use(&spec)
 	if another {
