@@ -1,6 +1,10 @@
 package daemon
 
-import "time"
+import (
+	"time"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
 
 // failures is how often something has failed, one time after the other.
 type failures struct {
@@ -33,7 +37,7 @@ func (f *failures) after(most time.Duration) time.Time {
 	if f.times == 0 {
 		return time.Time{}
 	}
-	return f.last.Add(doubled(firstRetry, f.times-1, most))
+	return f.last.Add(timedqueue.Backoff{Initial: firstRetry, Max: most}.Delay(f.times - 1))
 }
 
 // The waits of kube-controller-manager v1.37 between two failed pods of a node that are
@@ -48,7 +52,7 @@ func (f *failures) replaceFrom(now time.Time) time.Time {
 	if f.times == 0 || now.Sub(f.last) > 2*longestBackoff {
 		return time.Time{}
 	}
-	return f.last.Add(doubled(firstBackoff, f.times-1, longestBackoff))
+	return f.last.Add(timedqueue.Backoff{Initial: firstBackoff, Max: longestBackoff}.Delay(f.times - 1))
 }
 
 // replaced counts a failed pod that was replaced.
@@ -60,13 +64,6 @@ func (f *failures) replaced(now time.Time) {
 		return // several of a node at once are one
 	}
 	f.add(now)
-}
-
-func doubled(d time.Duration, times int, most time.Duration) time.Duration {
-	for ; times > 0 && d < most; times-- {
-		d *= 2
-	}
-	return min(d, most)
 }
 
 // flight bounds what is under way. Creations start slowly: first one, and with each that

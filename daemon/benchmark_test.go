@@ -47,7 +47,7 @@ func agent(revision string) daemon.Spec {
 }
 
 func fullPlan(tb testing.TB, nodes []*corev1.Node, pods []*corev1.Pod, revision string) (*daemon.Planner, daemon.Plan) {
-	planner, err := daemon.NewPlanner(daemon.Config{Spec: agent(revision), Nodes: len(nodes)})
+	planner, err := daemon.NewPlanner(daemon.Config{Spec: agent(revision), Nodes: len(nodes)}, start)
 	require.NoError(tb, err)
 	for _, node := range nodes {
 		planner.ObserveNode(start, node)

@@ -17,7 +17,7 @@
 // costs a look at that node, however many there are. Everything that it hands out is
 // under way until it is told how that ended:
 //
-//	planner, err := daemon.NewPlanner(daemon.Config{Spec: daemon.SpecOf(set, revision)})
+//	planner, err := daemon.NewPlanner(daemon.Config{Spec: daemon.SpecOf(set, revision)}, time.Now())
 //	...
 //	planner.ObserveNode(now, node) // and ForgetNode, ObservePod, ForgetPod
 //	...

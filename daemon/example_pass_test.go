@@ -39,7 +39,7 @@ func pass(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonSe
 	if err != nil {
 		return err
 	}
-	planner, err := daemon.NewPlanner(daemon.Config{Spec: daemon.SpecOf(set, revision)})
+	planner, err := daemon.NewPlanner(daemon.Config{Spec: daemon.SpecOf(set, revision)}, time.Now())
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func ExamplePlanner() {
 			Rollout:  daemon.Rollout{MaxUnavailable: intstr.FromInt32(2)},
 		},
 		ClassifyUnavailable: daemon.ExcuseNotReadyNodes,
-	})
+	}, now)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -153,7 +153,7 @@ func (h *history) start(missing int) {
 	h.processes++
 	h.judge.forget()
 	h.judge.revision = h.config.Spec.Revision
-	planner, err := daemon.NewPlanner(h.config)
+	planner, err := daemon.NewPlanner(h.config, h.world.now)
 	if err != nil {
 		panic(err) // the histories make no configurations that are refused
 	}

@@ -41,7 +41,7 @@ func (p *Planner) judge(n *nodeState) {
 	}
 	p.counts.add(n.situation.marks)
 	p.enqueue(n)
-	p.timers.set(n, !n.situation.until.IsZero())
+	p.setTimer(n)
 	if n.empty() {
 		delete(p.nodes, n.name)
 	}

@@ -25,7 +25,6 @@ type nodeState struct {
 	situation situation
 	order     order
 	slots     [numberOfQueues]int32 // where it is in the queues, and zero if it is not
-	timer     int32                 // where it is among the timers, likewise; both begin at one
 
 	verdict  placed
 	creating bool // a creation was handed out, and nobody has said what became of it

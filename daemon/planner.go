@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/kubelife/lifecycle/taints"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // Config is how a [Planner] plans. All but Spec may be left at their zero values.
@@ -110,7 +111,7 @@ type Planner struct {
 
 	counts   counts
 	queues   [numberOfQueues]nodeHeap
-	timers   nodeHeap
+	timers   *timedqueue.Queue[string, *nodeState]
 	flight   flight
 	unseen   unseen
 	gone     departed
@@ -118,8 +119,9 @@ type Planner struct {
 	refused  failures // deletions, one after the other
 }
 
-// NewPlanner returns a planner that knows no nodes and no pods yet.
-func NewPlanner(config Config) (*Planner, error) {
+// NewPlanner returns a planner that knows no nodes and no pods yet. Now must not be
+// the zero time.
+func NewPlanner(config Config, now time.Time) (*Planner, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
@@ -129,13 +131,17 @@ func NewPlanner(config Config) (*Planner, error) {
 	if config.Confirm == 0 {
 		config.Confirm = defaultConfirm
 	}
+	timers, err := newTimers(now)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
 	p := &Planner{
 		config: config,
 		nodes:  make(map[string]*nodeState, config.Nodes),
 		pods:   make(map[string]*podState, config.Nodes),
 		stale:  make([]*nodeState, 0, config.Nodes),
 		flight: flight{burst: config.Burst, window: 1},
-		timers: newTimers(),
+		timers: timers,
 		unseen: unseen{confirm: config.Confirm},
 	}
 	for i := range p.queues {

@@ -38,7 +38,7 @@ func newSet(t *testing.T, change ...func(*daemon.Config)) *set {
 	for _, c := range change {
 		c(&config)
 	}
-	planner, err := daemon.NewPlanner(config)
+	planner, err := daemon.NewPlanner(config, start)
 	require.NoError(t, err)
 	return &set{T: t, Planner: planner, spec: config.Spec, now: start, pods: make(map[string]*corev1.Pod)}
 }

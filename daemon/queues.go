@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // nodeHeap is a heap of nodes, each of which knows where it is in it, so that it leaves
@@ -132,33 +134,36 @@ func (p *Planner) enqueue(n *nodeState) {
 	p.queues[toInsist].set(n, s.candidate == insist)
 }
 
-// newTimers returns a heap of the nodes that change by themselves, by the time.
-func newTimers() nodeHeap {
-	return nodeHeap{
-		slot: func(n *nodeState) *int32 { return &n.timer },
-		before: func(a, b *nodeState) bool {
-			if !a.situation.until.Equal(b.situation.until) {
-				return a.situation.until.Before(b.situation.until)
-			}
-			return a.name < b.name
-		},
+// newTimers returns a queue of the nodes that change by themselves, by the time.
+func newTimers(now time.Time) (*timedqueue.Queue[string, *nodeState], error) {
+	return timedqueue.NewQueue(timedqueue.QueueConfig[string, *nodeState]{
+		Less: func(a, b *nodeState) bool { return a.name < b.name },
+	}, now)
+}
+
+// setTimer makes a node due when it changes by itself.
+func (p *Planner) setTimer(n *nodeState) {
+	until := n.situation.until
+	switch {
+	case until.IsZero():
+		p.timers.Remove(n.name)
+	case !p.timers.Add(n.name, n, until):
+		p.timers.Reschedule(n.name, until)
 	}
 }
 
 // due returns a node whose time has come, and takes it out, or nil.
 func (p *Planner) due() *nodeState {
-	n := p.timers.first()
-	if n == nil || p.now.Before(n.situation.until) {
+	item, ok := p.timers.Start(p.now)
+	if !ok {
 		return nil
 	}
-	p.timers.set(n, false)
-	return n
+	p.timers.Finish(p.now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
+	return item.Value
 }
 
 // nextTimer returns the time of the first, or zero.
 func (p *Planner) nextTimer() time.Time {
-	if n := p.timers.first(); n != nil {
-		return n.situation.until
-	}
-	return time.Time{}
+	next, _ := p.timers.Next(p.now)
+	return next
 }

@@ -129,7 +129,7 @@ func (j *judge) knows(p *process) {
 // only while it matters: calls, backoffs.
 func (j *judge) sameAsFull(p *process, quiet bool) {
 	w := j.wants(p)
-	fresh, err := daemon.NewPlanner(p.config)
+	fresh, err := daemon.NewPlanner(p.config, j.now)
 	if err != nil {
 		j.violate(SameAsFull, "%v", err)
 		return

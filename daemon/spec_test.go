@@ -58,10 +58,10 @@ func TestSpecWithFaultsIsRefusedAndChangesNothing(t *testing.T) {
 		require.ErrorIs(t, err, daemon.ErrInvalidSpec)
 		require.ErrorContains(t, err, want)
 		s.want("")
-		_, err = daemon.NewPlanner(daemon.Config{Spec: spec})
+		_, err = daemon.NewPlanner(daemon.Config{Spec: spec}, start)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := daemon.NewPlanner(daemon.Config{Spec: newSet(t).spec, Nodes: -1, Burst: -1, Confirm: -time.Second})
+	_, err := daemon.NewPlanner(daemon.Config{Spec: newSet(t).spec, Nodes: -1, Burst: -1, Confirm: -time.Second}, start)
 	require.ErrorIs(t, err, daemon.ErrInvalidConfig)
 	require.ErrorContains(t, err, "Nodes is -1, want zero or more")
 	require.ErrorContains(t, err, "Burst is -1, want zero or more")

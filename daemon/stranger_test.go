@@ -149,7 +149,7 @@ func TestStrangerAPodThatAWebhookHasTakenAwayIsAFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			executor, err := daemon.NewExecutor(daemon.ExecutorConfig{Pods: func(string) daemon.Pods { return rewriting{change: change} }})
 			require.NoError(t, err)
-			planner, err := daemon.NewPlanner(daemon.Config{Spec: *specWith(template)})
+			planner, err := daemon.NewPlanner(daemon.Config{Spec: *specWith(template)}, start)
 			require.NoError(t, err)
 			made := 0
 			for at := start; at.Before(start.Add(time.Minute)); at = at.Add(100 * time.Millisecond) {

@@ -5,38 +5,47 @@ import (
 	"time"
 )
 
-// An Action does one piece of [Work] and reports what came of it. [Delete.Act],
-// [Evict.Act] and the functions that [DryRun] and [Escalate] return are actions.
-type Action func(ctx context.Context, work Work) Report
+// An Action does one [Task] and returns its result. [Deleter.Act],
+// [Evictor.Act] and the functions that [DryRun] and [EvictThenDelete] return
+// are actions.
+type Action func(ctx context.Context, task Task) Result
 
-// DryRun returns an action that does nothing but tell see about each pod that
-// would be evicted, once.
-func DryRun(see func(Work)) Action {
-	return func(_ context.Context, work Work) Report {
-		if work.Unmark {
-			return Report{Outcome: Unmarked}
+// DryRun returns an action that writes nothing. It calls see for each pod that
+// would be evicted, again when the pod's decision has changed or after
+// [Tracker.Retry].
+func DryRun(see func(Task)) Action {
+	return func(_ context.Context, task Task) Result {
+		switch {
+		case !task.valid():
+			return Result{Outcome: OutcomeFailed, Err: ErrNoTask}
+		case task.ClearCondition:
+			return Result{Outcome: OutcomeConditionCleared}
 		}
-		see(work)
-		return Report{Outcome: Evicted}
+		see(task)
+		return Result{Outcome: OutcomeDryRun}
 	}
 }
 
-// Escalate returns an action that does the first action with a pod until that is
-// overdue for some time, and the other one then: to evict for half an hour, say, and
-// to delete after that. The other action comes with the first try after that time,
-// which is at most the longest wait of Config.Retry later. Marks are taken back by the
-// other action.
+// EvictThenDelete returns an action that does the first action until the pod is
+// overdue for the given time, and the second action from then on. For example,
+// it evicts for half an hour and deletes after that. The switch happens at the
+// first attempt after that time, at most the longest wait of Config.Backoff
+// later. The second action also clears conditions.
 //
-// The time counts from the pod's deadline, and for a taint that it does not tolerate
-// from the start of the taint or the pod's arrival. Those are read from the API objects,
-// so a restart does not lengthen it, except for a taint without TimeAdded and for
-// Tracker.EvictNode. It goes on while a budget or Tracker.Hold keeps the pod: one that
-// was kept for longer is never asked for with the first action.
-func Escalate(first, then Action, after time.Duration) Action {
-	return func(ctx context.Context, work Work) Report {
-		if work.Unmark || work.At.Sub(work.since()) >= after {
-			return then(ctx, work)
+// The time counts from the pod's deadline. For an untolerated taint it counts
+// from the start of the taint or the pod's arrival, whichever is later. These
+// are read from the API objects, so a restart does not prolong it. Exceptions
+// are a taint without TimeAdded, Tracker.EvictNode and Tracker.EvictPod. The
+// time also passes while a budget or Tracker.SuspendTaints delays the pod,
+// which may skip the first action.
+func EvictThenDelete(first, then Action, after time.Duration) Action {
+	return func(ctx context.Context, task Task) Result {
+		if !task.valid() {
+			return Result{Outcome: OutcomeFailed, Err: ErrNoTask}
 		}
-		return first(ctx, work)
+		if task.ClearCondition || task.StartedAt.Sub(task.since()) >= after {
+			return then(ctx, task)
+		}
+		return first(ctx, task)
 	}
 }

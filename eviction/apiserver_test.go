@@ -22,27 +22,28 @@ import (
 
 var podResource = schema.GroupResource{Resource: "pods"}
 
-// An apiServer behaves towards Delete and Evict as kube-apiserver v1.37.1 was seen to:
-// a patch with another resourceVersion is a conflict, one with another UID is invalid,
-// a delete or an eviction whose preconditions do not hold is a conflict, and one of a
-// terminating pod is accepted.
+// An apiServer behaves towards Delete and Evict as kube-apiserver v1.37.1 was
+// seen to: a patch with another resourceVersion is a conflict, one with another
+// UID is invalid, a delete or an eviction whose preconditions do not hold is a
+// conflict, and one of a terminating pod is accepted.
 type apiServer struct {
 	mu      sync.Mutex
 	version int
 	pods    map[string]*corev1.Pod // by namespace/name
 	nodes   map[string]*corev1.Node
 	calls   []call
-	// before, if it is not nil, is called ahead of every call, without the lock. Its
-	// error is the answer.
+	// before, if it is not nil, is called ahead of every call, without the lock.
+	// Its error is the answer.
 	before func(call) error
-	// protected, if it is not nil, says which pods a PodDisruptionBudget keeps now.
+	// protected, if it is not nil, says which pods a PodDisruptionBudget keeps
+	// now.
 	protected func(*corev1.Pod) bool
 	// changed, if it is not nil, is told each pod that a call has changed.
 	changed func(*corev1.Pod)
 }
 
-// A call is one that the server has got: "get pod", "patch", "delete", "evict" or "get
-// node". An eviction has its options of deletion.
+// A call is one that the server has got: "get pod", "patch", "delete", "evict"
+// or "get node". An eviction has its options of deletion.
 type call struct {
 	verb, name  string
 	patch       string
@@ -98,7 +99,7 @@ func (s *apiServer) arrive(ctx context.Context, c call) error {
 	s.calls = append(s.calls, c)
 	before, count := s.before, len(s.calls)
 	s.mu.Unlock()
-	if count > tooManyCalls { // from somebody who does not wait between them
+	if count > tooManyCalls { // of a caller that does not wait between them
 		<-ctx.Done()
 	}
 	if before != nil {
@@ -110,10 +111,10 @@ func (s *apiServer) arrive(ctx context.Context, c call) error {
 }
 
 // client returns the pod client of a namespace.
-func (s *apiServer) client(namespace string) eviction.Pods { return podClient{s, namespace} }
+func (s *apiServer) client(namespace string) eviction.PodClient { return podClient{s, namespace} }
 
 // evictable is client for Evict.
-func (s *apiServer) evictable(namespace string) eviction.EvictablePods {
+func (s *apiServer) evictable(namespace string) eviction.EvictionClient {
 	return podClient{s, namespace}
 }
 
@@ -189,7 +190,8 @@ func (c podClient) Delete(ctx context.Context, name string, options metav1.Delet
 	return err
 }
 
-// budgetError is the answer to an eviction that a PodDisruptionBudget does not allow.
+// budgetError is the answer to an eviction that a PodDisruptionBudget does not
+// allow.
 func budgetError() *apierrors.StatusError {
 	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{

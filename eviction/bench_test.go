@@ -29,9 +29,9 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// A node of 110 pods gets a taint, and loses it again. What is told is the time of the
-// 110 that are decided when the taint comes, with their timers set, and apart from it that
-// of the 110 whose timers are cancelled when it goes.
+// A node of 110 pods gets a taint, and loses it again. What is told is the time
+// of the 110 that are decided when the taint comes, with their timers set, and
+// apart from it that of the 110 whose timers are cancelled when it goes.
 func BenchmarkTaintANodeOf110Pods(b *testing.B) {
 	tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
 	if err != nil {
@@ -44,7 +44,7 @@ func BenchmarkTaintANodeOf110Pods(b *testing.B) {
 		pod.Spec.Tolerations = defaultTolerations()
 		tracker.ObservePod(at(0), pod)
 	}
-	tracker.Synced()
+	tracker.MarkSynced()
 	now := at(10)
 	var set, cancelled time.Duration
 	b.ReportAllocs()
@@ -66,8 +66,9 @@ func BenchmarkTaintANodeOf110Pods(b *testing.B) {
 
 const million = 1_000_000
 
-// crowded is a tracker with a million pods that are due at many times, on 10,000
-// tainted nodes. It returns their UIDs as well, those of a node side by side.
+// crowded is a tracker with a million pods that are due at many times, on
+// 10,000 tainted nodes. It returns their UIDs as well, those of a node side by
+// side.
 func crowded(b *testing.B, config eviction.Config) (*eviction.Tracker, []types.UID) {
 	b.Helper()
 	tracker, err := eviction.NewTracker(config, at(0))
@@ -95,12 +96,12 @@ func BenchmarkAddAndCancelAmongAMillion(b *testing.B) {
 		if tracker.Waiting() != million+1 {
 			b.Fatal(tracker.Waiting())
 		}
-		tracker.ForgetPod(p.UID)
+		tracker.ForgetPod(now, p.UID)
 	}
 }
 
-// A pod that is known tolerates its node for ever, and then not: its timer alone.
-// In turn it is one of a thousand pods, at random any of the million.
+// A pod that is known tolerates its node for ever, and then not: its timer
+// alone. In turn it is one of a thousand pods, at random any of the million.
 func BenchmarkCancelAndSetATimerAmongAMillion(b *testing.B) {
 	for _, test := range []struct {
 		name   string
@@ -135,7 +136,8 @@ func BenchmarkCancelAndSetATimerAmongAMillion(b *testing.B) {
 	}
 }
 
-// What one pending pod costs, beside the strings and tolerations of its object.
+// What one pending pod costs, besides the strings and tolerations of its
+// object.
 func BenchmarkMemoryOfAMillionPending(b *testing.B) {
 	for name, config := range map[string]eviction.Config{
 		"plain":                   {},
@@ -158,9 +160,10 @@ func BenchmarkMemoryOfAMillionPending(b *testing.B) {
 	}
 }
 
-// 200,000 pods become due together, and each is handed out and evicted: as fast as it
-// goes, or as fast as budgets allow, where time goes on as they say. What each is told is
-// about all of them, so that the first look, which sees that they have to wait, counts.
+// 200,000 pods become due together, and each is handed out and evicted: as fast
+// as it goes, or as fast as budgets allow, where time goes on as they say. What
+// each is told is about all of them, so that the first look, which sees that
+// they have to wait, counts.
 func BenchmarkDrain(b *testing.B) {
 	const pods = 200_000
 	for _, test := range []struct {
@@ -192,9 +195,9 @@ func BenchmarkDrain(b *testing.B) {
 func drain(b *testing.B, tracker *eviction.Tracker) {
 	b.Helper()
 	for now := at(1e6); ; {
-		work, ok := tracker.Start(now)
+		task, ok := tracker.Start(now)
 		if ok {
-			tracker.Finish(now, work, eviction.Report{Outcome: eviction.Evicted})
+			tracker.Finish(now, task, eviction.Result{Outcome: eviction.OutcomeEvicted})
 			continue
 		}
 		next, some := tracker.Next(now)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
 )
@@ -44,8 +45,9 @@ func inZone(name, zone string, taints ...string) *corev1.Node {
 	return node
 }
 
-// demand.md, thundering herd: budgets overall, per node and per namespace, each of which
-// is heeded, and none of which holds up a pod that has nothing to do with it.
+// demand.md, thundering herd: budgets overall, per node and per namespace, each
+// of which is heeded, and none of which holds up a pod that has nothing to do
+// with it.
 func TestE8BudgetsLimitWhatTheyAreAboutAndNothingElse(t *testing.T) {
 	pods := []*corev1.Pod{
 		newPod("a1", inNamespace("a")), newPod("a2", inNamespace("a")), newPod("a3", inNamespace("a"), on("n2")),
@@ -68,8 +70,8 @@ func TestE8BudgetsLimitWhatTheyAreAboutAndNothingElse(t *testing.T) {
 			c.node(10, "n2", "x@10")
 			for i, want := range test.want {
 				now := 10 + float64(i)
-				for _, work := range c.start(now, want...) {
-					c.finish(now, work, eviction.Evicted)
+				for _, task := range c.start(now, want...) {
+					c.finish(now, task, eviction.OutcomeEvicted)
 				}
 				if i+1 < len(test.want) && len(test.want[i+1]) > 0 {
 					next, ok := c.Next(at(now))
@@ -82,8 +84,8 @@ func TestE8BudgetsLimitWhatTheyAreAboutAndNothingElse(t *testing.T) {
 	}
 }
 
-// E8: a zone's gate is shut, and opened at a rate. What became due meanwhile leaves at
-// that rate, and not at once.
+// E8: a zone's gate is shut, and opened at a rate. What became due meanwhile
+// leaves at that rate, and not at once.
 func TestE8ZoneGateReleasesWithoutABurst(t *testing.T) {
 	c := startUpWith(t, 0, budgets(perZone(rate.Inf, 1)))
 	c.ObserveNode(at(0), inZone("n1", "east"))
@@ -92,7 +94,7 @@ func TestE8ZoneGateReleasesWithoutABurst(t *testing.T) {
 		c.pod(0, newPod(fmt.Sprintf("e%d", i)))
 		c.pod(0, newPod(fmt.Sprintf("w%d", i), on("n2")))
 	}
-	c.Synced()
+	c.MarkSynced()
 	require.False(t, c.SetLimit(at(1), "rack", "east", 0), "there is no such budget")
 	require.True(t, c.SetLimit(at(1), "zone", "east", 0))
 	c.ObserveNode(at(10), inZone("n1", "east", "x@10"))
@@ -109,15 +111,15 @@ func TestE8ZoneGateReleasesWithoutABurst(t *testing.T) {
 	}
 }
 
-// A limit of its own that is the budget's is none, and one of a share that is not there
-// yet counts when it comes.
+// A limit of its own that is the budget's is none, and one of a share that is
+// not there yet counts when it comes.
 func TestE8LimitOfAShareThatComesLater(t *testing.T) {
 	c := startUpWith(t, 0, budgets(perZone(rate.Inf, 1)))
 	c.SetLimit(at(0), "zone", "east", 0)
 	c.ObserveNode(at(1), inZone("n1", "east", "x@1"))
 	c.pod(1, newPod("p"))
 	c.pod(1, newPod("q"))
-	c.Synced()
+	c.MarkSynced()
 	c.start(5)
 	c.SetLimit(at(6), "zone", "east", rate.Inf)
 	c.start(6, "p", "q")
@@ -134,8 +136,8 @@ func TestE8OverallBudgetHolds(t *testing.T) {
 	c.startOne(101, "q")
 }
 
-// A pod that waits for a token of a zone goes to another when its node does: it waits
-// for that one then, and not for the first.
+// A pod that waits for a token of a zone goes to another when its node does: it
+// waits for that one then, and not for the first.
 func TestE8PodFollowsItsNodeToAnotherShare(t *testing.T) {
 	c := startUpWith(t, 0, budgets(perZone(1, 1)))
 	c.ObserveNode(at(0), inZone("n1", "east", "x@0"))
@@ -144,7 +146,7 @@ func TestE8PodFollowsItsNodeToAnotherShare(t *testing.T) {
 		c.pod(0, newPod(name))
 	}
 	c.pod(0, newPod("s", on("n2")))
-	c.Synced()
+	c.MarkSynced()
 	c.SetLimit(at(0), "zone", "east", 0)
 	c.SetLimit(at(0), "zone", "west", 0)
 	c.start(1)
@@ -159,7 +161,8 @@ func TestE8PodFollowsItsNodeToAnotherShare(t *testing.T) {
 	c.start(102, "s")
 }
 
-// So does one whose own share changes. It keeps its place, and what has come of it.
+// So does one whose own share changes. It keeps its place, and what has come of
+// it.
 func TestE8PodThatChangesItsShareKeepsItsPlaceAndItsTries(t *testing.T) {
 	team := eviction.Budget{Name: "team", ByPod: func(pod *corev1.Pod) string { return pod.Labels["team"] }, Limit: 1}
 	of := func(name, team string) *corev1.Pod {
@@ -168,28 +171,29 @@ func TestE8PodThatChangesItsShareKeepsItsPlaceAndItsTries(t *testing.T) {
 		return pod
 	}
 	config := budgets(team)
-	config.Retry = twoSeconds.Retry
+	config.Backoff = twoSeconds.Backoff
 	c := runningWith(t, config, of("p", "red"), of("q", "red"), of("r", "blue"), of("s", "blue"))
 	c.SetLimit(at(0), "team", "red", 0)
 	c.node(10, "n1", "x@10")
-	c.finish(10, c.start(10, "r")[0], eviction.Failed)
+	c.finish(10, c.start(10, "r")[0], eviction.OutcomeFailed)
 	c.SetLimit(at(10), "team", "blue", 0)
 	c.start(20) // all wait for a token
 	c.pod(20, of("q", "green"))
-	require.Zero(t, c.start(20, "q")[0].Tries)
+	require.Zero(t, c.start(20, "q")[0].Attempts)
 	c.pod(21, of("r", "green"))
 	c.pod(21, of("p", "green"))
-	require.Zero(t, c.start(21, "p")[0].Tries, "it is due since 10 s")
-	require.Equal(t, 1, c.start(22, "r")[0].Tries, "it is to be tried again since 12 s")
+	require.Zero(t, c.start(21, "p")[0].Attempts, "it is due since 10 s")
+	require.Equal(t, 1, c.start(22, "r")[0].Attempts, "it is to be tried again since 12 s")
 	c.pod(23, of("s", "green"))
 	c.start(23, "s")
 
-	c.finish(23, c.work("r"), eviction.Failed)
+	c.finish(23, c.work("r"), eviction.OutcomeFailed)
 	c.pod(24, of("r", "white"))
-	require.Equal(t, 2, c.startOne(25, "r").Tries, "and waits for no less")
+	require.Equal(t, 2, c.startOne(25, "r").Attempts, "and waits for no less")
 }
 
-// E8: those of low priority first, if that is asked for, among what is due together.
+// E8: those of low priority first, if that is asked for, among what is due
+// together.
 func TestE8LowPriorityFirst(t *testing.T) {
 	pods := []*corev1.Pod{
 		newPod("high", withPriority(1000)), newPod("none"), newPod("low", withPriority(-5)),
@@ -218,12 +222,13 @@ func TestE8LowPriorityFirst(t *testing.T) {
 	}
 }
 
-// What an attempt costs is what it has done to the API server: one that has found
-// nothing to do, or that was refused by a PodDisruptionBudget, has its token back.
+// What an attempt costs is what it has done to the API server: one that has
+// found nothing to do, or that was refused by a PodDisruptionBudget, has its
+// token back.
 func TestE8OnlyWhatCountsUsesATokenUp(t *testing.T) {
 	for outcome, used := range map[eviction.Outcome]bool{
-		eviction.Evicted: true, eviction.Failed: true, 99: true,
-		eviction.AlreadyGone: false, eviction.NotDue: false, eviction.Blocked: false,
+		eviction.OutcomeEvicted: true, eviction.OutcomeFailed: true, "": true, "Unknown": true,
+		eviction.OutcomeAlreadyGone: false, eviction.OutcomeNotDue: false, eviction.OutcomeBlocked: false,
 	} {
 		c := runningWith(t, budgets(overall(0.5, 1), perNode(0.5, 1)), newPod("p"), newPod("q"))
 		c.node(10, "n1", "x@10")
@@ -236,8 +241,8 @@ func TestE8OnlyWhatCountsUsesATokenUp(t *testing.T) {
 	}
 }
 
-// What waits for a token is not forgotten when it changes, and does not wait for one
-// that it does not need.
+// What waits for a token is not forgotten when it changes, and does not wait
+// for one that it does not need.
 func TestE8WhatWaitsForATokenCanChange(t *testing.T) {
 	wait := func(t *testing.T) cluster {
 		c := runningWith(t, budgets(perNode(0.1, 1)), newPod("first"), newPod("p"), newPod("q"))
@@ -248,7 +253,7 @@ func TestE8WhatWaitsForATokenCanChange(t *testing.T) {
 	}
 	t.Run("forgotten", func(t *testing.T) {
 		c := wait(t)
-		c.ForgetPod("p")
+		c.ForgetPod(at(10), "p")
 		require.Equal(t, 2, c.Waiting())
 		c.startOne(20, "q")
 	})
@@ -286,49 +291,53 @@ func TestE8WhatWaitsForATokenCanChange(t *testing.T) {
 	})
 }
 
-// Many shares come and go. One that nobody needs is forgotten, but not what it has
-// spent: it would have a whole burst again.
+// Many shares come and go. One that nobody needs is forgotten, but not what it
+// has spent: it would have a whole burst again.
 func TestE8ShareThatHasSpentItsTokensIsNotForgotten(t *testing.T) {
-	w := newWorkloads(t, eviction.SchedulerConfig[workload]{Budgets: []eviction.BudgetOf[workload]{byCluster(0.001, 2)}})
+	c := runningWith(t, budgets(perNamespace(0.001, 2)))
+	c.node(1, "n1", "x@1")
 	for round := range 2 {
 		for i := range 500 {
-			cluster := fmt.Sprintf("c%d", i)
-			key := fmt.Sprintf("%s-%d", cluster, round)
-			w.Set(at(1), key, workload{cluster: cluster}, at(1))
-			w.finish(1, w.start(1, key)[0], eviction.Evicted)
+			name := fmt.Sprintf("c%d-%d", i, round)
+			c.pod(1, newPod(name, inNamespace(fmt.Sprint("c", i))))
+			c.finish(1, c.start(1, name)[0], eviction.OutcomeEvicted)
 		}
 	}
-	w.Set(at(2), "a third", workload{cluster: "c0"}, at(1))
-	w.start(2)
+	c.pod(2, newPod("a third", inNamespace("c0")))
+	c.start(2)
 }
 
-func TestE8SharesThatNobodyNeedsUseNoMemory(t *testing.T) {
-	w := newWorkloads(t, eviction.SchedulerConfig[workload]{Budgets: []eviction.BudgetOf[workload]{byCluster(100, 1), byTeam(100, 1)}})
+func TestE8SharesThatNoPodNeedsUseNoMemory(t *testing.T) {
+	c := runningWith(t, budgets(perNamespace(100, 1), perNode(100, 1)))
 	churn := func(from, to int) {
 		for i := from; i < to; i++ {
-			now, name := float64(i)/10, fmt.Sprintf("c%d", i)
-			w.Set(at(now), name, workload{cluster: name, team: name}, at(now))
-			w.finish(now, w.start(now, name)[0], eviction.Evicted)
+			now, name := float64(i)/10, fmt.Sprint("c", i)
+			c.node(now, name, "x")
+			c.pod(now, newPod(name, inNamespace(name), on(name)))
+			c.finish(now, c.start(now, name)[0], eviction.OutcomeEvicted)
+			c.ForgetPod(at(now), types.UID(name))
+			c.ForgetNode(at(now), name)
+			delete(c.tasks, name)
 		}
 	}
 	churn(0, 1000)
 	before := heapInUse()
 	churn(1000, 20_000)
 	require.Less(t, heapInUse()-before, 200_000, "bytes after 19,000 more shares")
-	w.start(1e6)
+	c.start(1e6)
 }
 
 // Seeing it: who leaves when, why, and what holds it up.
 func TestPendingTellsWhoLeavesWhenAndWhy(t *testing.T) {
-	c := runningWith(t, eviction.Config{Retry: twoSeconds.Retry, Budgets: []eviction.Budget{overall(0.01, 2), perNamespace(0.001, 1)}},
+	c := runningWith(t, eviction.Config{Backoff: twoSeconds.Backoff, Budgets: []eviction.Budget{overall(0.01, 2), perNamespace(0.001, 1)}},
 		newPod("acting", inNamespace("a")), newPod("no token", inNamespace("a")), newPod("none at all", inNamespace("b")),
 		newPod("failed", inNamespace("c")), newPod("later", tolerates("x:60")), newPod("stays", tolerates("x")),
 		newPod("mark", marked, on("n2")))
 	c.node(10, "n1", "x@10")
-	works := c.start(10, "-mark", "acting", "none at all")
-	c.finish(10, works[2], eviction.Blocked)
+	works := c.start(10, "acting", "none at all", "-mark")
+	c.finish(10, works[1], eviction.OutcomeBlocked)
 	c.start(10, "failed")
-	c.finish(10, c.work("failed"), eviction.Failed)
+	c.finish(10, c.work("failed"), eviction.OutcomeFailed)
 	c.start(12)
 	type told struct {
 		reason eviction.Reason
@@ -341,19 +350,19 @@ func TestPendingTellsWhoLeavesWhenAndWhy(t *testing.T) {
 	got := map[string]told{}
 	for p := range c.Pending() {
 		seconds := math.Inf(1)
-		if !p.At.IsZero() {
-			seconds = p.At.Sub(at(0)).Seconds()
+		if !p.NextAttempt.IsZero() {
+			seconds = p.NextAttempt.Sub(at(0)).Seconds()
 		}
-		got[p.Pod.Name] = told{p.Verdict.Reason, seconds, p.Tries, p.Budget, p.Acting, p.Node}
+		got[p.Pod.Name] = told{p.Decision.Reason, seconds, p.Attempts, p.Budget, p.Acting, p.Node}
 	}
 	never := math.Inf(1)
 	require.Equal(t, map[string]told{
-		"acting":      {eviction.Untolerated, never, 0, "", true, "n1"},
-		"no token":    {eviction.Untolerated, 10, 0, "namespace", false, "n1"},
-		"none at all": {eviction.Untolerated, 12, 0, "overall", false, "n1"},
-		"failed":      {eviction.Untolerated, 12, 1, "overall", false, "n1"},
-		"later":       {eviction.TolerationEnds, 71, 0, "", false, "n1"},
-		"mark":        {eviction.NoTaints, never, 0, "", true, "n2"},
+		"acting":      {eviction.ReasonUntolerated, never, 0, "", true, "n1"},
+		"no token":    {eviction.ReasonUntolerated, 10, 0, "namespace", false, "n1"},
+		"none at all": {eviction.ReasonUntolerated, 12, 0, "overall", false, "n1"},
+		"failed":      {eviction.ReasonUntolerated, 12, 1, "overall", false, "n1"},
+		"later":       {eviction.ReasonTolerationEnds, 71, 0, "", false, "n1"},
+		"mark":        {eviction.ReasonNoTaints, never, 0, "", true, "n2"},
 	}, got)
 	require.Equal(t, len(got), c.Waiting())
 	for range c.Pending() {
@@ -367,8 +376,8 @@ func TestPendingTellsWhoLeavesWhenAndWhy(t *testing.T) {
 	require.Equal(t, 5, pods)
 }
 
-// A zone of a million pods is due at once, and its budget lets one go. Nobody may wait
-// for the tracker's lock until all others have been put aside.
+// A zone of a million pods is due at once, and its budget lets one go. Nobody
+// may wait for the tracker's lock until all others have been put aside.
 func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
 	const pods = 25_000
 	c := runningWith(t, budgets(perNamespace(0.001, 1)))
@@ -382,16 +391,16 @@ func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
 	require.Equal(t, "p0", first.Pod.Name)
 	starts := 0
 	for ; ; starts++ {
-		work, ok := c.Start(at(10))
+		task, ok := c.Start(at(10))
 		if ok {
-			require.Equal(t, "other", work.Pod.Name, "nobody holds it up")
+			require.Equal(t, "other", task.Pod.Name, "nobody holds it up")
 			break
 		}
 		next, ok := c.Next(at(10))
 		require.True(t, ok)
 		require.False(t, next.After(at(10)), "there is more to look at")
 	}
-	require.Equal(t, 2, starts)
+	require.Equal(t, pods/5000-1, starts, "at most 5000 are moved at a time")
 	c.start(10)
 	next, ok := c.Next(at(10))
 	require.True(t, ok)
@@ -410,12 +419,12 @@ func TestE8BudgetsAreChecked(t *testing.T) {
 	both := perNode(1, 1)
 	both.ByPod = perNamespace(1, 1).ByPod
 	for message, budgets := range map[string][]eviction.Budget{
-		"a budget has no name":                    {{Limit: 1}},
-		`budget "node" has both ByPod and ByNode`: {both},
+		`budget "": Name is empty`:                {{Limit: 1}},
+		`budget "node": ByPod and ByNode are set`: {both},
 		`budget "overall": Limit is -1`:           {overall(-1, 1)},
 		`budget "overall": Limit is NaN`:          {overall(rate.Limit(math.NaN()), 1)},
 		`budget "overall": Burst is -1`:           {overall(1, -1)},
-		`two budgets are named "node"`:            {perNode(1, 1), perNode(1, 1)},
+		`two budgets have the name "node"`:        {perNode(1, 1), perNode(1, 1)},
 	} {
 		_, err := eviction.NewTracker(eviction.Config{Budgets: budgets}, at(0))
 		require.ErrorIs(t, err, eviction.ErrInvalidConfig)
@@ -423,18 +432,19 @@ func TestE8BudgetsAreChecked(t *testing.T) {
 	}
 }
 
-// A program that starts anew with another tracker may still get results of the old one.
-func TestE4WorkOfAnotherTrackerChangesNothing(t *testing.T) {
+// A program that starts anew with another tracker may still get results of the
+// old one.
+func TestE4TaskOfAnotherTrackerChangesNothing(t *testing.T) {
 	old, c := runningWith(t, twoSeconds, newPod("p")), runningWith(t, twoSeconds, newPod("p"))
 	for _, tracker := range []cluster{old, c} {
 		tracker.node(10, "n1", "x@10")
 	}
-	work := old.start(10, "p")[0]
-	c.finish(11, work, eviction.Evicted)
+	task := old.start(10, "p")[0]
+	c.finish(11, task, eviction.OutcomeEvicted)
 	require.Equal(t, 1, c.Waiting())
 	mine := c.start(11, "p")[0]
-	c.finish(11, work, eviction.Evicted)
+	c.finish(11, task, eviction.OutcomeEvicted)
 	c.start(11)
-	c.Finish(at(11), mine, eviction.Report{Outcome: eviction.Failed, Err: errors.New("no"), Wait: time.Minute})
-	c.startOne(71, "p")
+	c.Finish(at(11), mine, eviction.Result{Outcome: eviction.OutcomeFailed, Err: errors.New("no"), RetryAfter: time.Second})
+	c.startOne(12, "p")
 }

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Cause says why an attempt has failed, for logs and metrics. All are tried again,
-// with a wait that grows, because each can pass: a permission is granted, a policy
-// is lifted, a server comes back.
+// Cause classifies the error of a failed attempt, for logs and metrics. Every
+// cause is retried with a growing wait, because each can pass: a permission is
+// granted, a policy is removed, a server recovers.
 type Cause string
 
 const (
@@ -22,28 +22,29 @@ const (
 	CauseNone Cause = ""
 	// CauseBudget: a PodDisruptionBudget does not allow it now.
 	CauseBudget Cause = "Budget"
-	// CauseOverloaded: the API server has too much to do, or says so to this client.
+	// CauseOverloaded: the API server is overloaded, or throttles this client.
 	CauseOverloaded Cause = "Overloaded"
-	// CauseDenied: an admission webhook or policy has refused it.
+	// CauseDenied: an admission webhook or policy has denied the request.
 	CauseDenied Cause = "Denied"
 	// CauseForbidden: the client lacks a permission.
 	CauseForbidden Cause = "Forbidden"
-	// CauseConflict: the pod has changed, or something else has, while it was written.
+	// CauseConflict: the pod, or another object, changed before the write.
 	CauseConflict Cause = "Conflict"
-	// CauseInvalid: the API server takes the request for wrong.
+	// CauseInvalid: the API server considers the request invalid.
 	CauseInvalid Cause = "Invalid"
-	// CauseTimeout: there was no answer in time. What was asked for may have happened.
+	// CauseTimeout: the response did not come in time. The write may have
+	// happened.
 	CauseTimeout Cause = "Timeout"
-	// CauseServer: the API server has failed.
+	// CauseServer: the API server failed.
 	CauseServer Cause = "Server"
-	// CauseUnreachable: the API server could not be reached.
+	// CauseUnreachable: the API server cannot be reached.
 	CauseUnreachable Cause = "Unreachable"
 	// CauseOther is everything else.
 	CauseOther Cause = "Other"
 )
 
-// CauseOf returns the cause of an error that an API call has returned, wrapped or
-// not.
+// CauseOf returns the cause of an error of an API call. The error may be
+// wrapped.
 func CauseOf(err error) Cause {
 	var status apierrors.APIStatus
 	switch {
@@ -81,19 +82,21 @@ func causeOfStatus(err error, status metav1.Status) Cause {
 	return CauseOther
 }
 
-// isBudget reports whether a PodDisruptionBudget has refused an eviction. The API
-// server says that in a cause of the status; a 429 without it is about load. So it is
-// with kube-apiserver v1.37.1, also when it has not seen the budget's status yet.
+// isBudget reports whether a PodDisruptionBudget has refused an eviction. The
+// API server states it in a cause of the status; a 429 without that cause is
+// about load. kube-apiserver v1.37.1 does so even before it has seen the
+// budget's status.
 func isBudget(err error) bool {
 	return apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause)
 }
 
-// isDenied reports whether admission has refused a request. The status has no field
-// for that: a webhook answers with a code of its choice, a policy with 422 unless it
-// says otherwise, and a missing permission is a 403 like the one of a webhook. What
-// is certain is the words that kube-apiserver v1.37 puts around the refusal.
+// isDenied reports whether admission has denied a request. The status has no
+// field for it, and the code is no evidence. A webhook chooses its code, a
+// policy answers 422 by default, and a missing permission is a 403 like a
+// webhook's. Only the message of kube-apiserver v1.37 is reliable.
 func isDenied(status metav1.Status) bool {
-	return strings.Contains(status.Message, "denied the request") || strings.Contains(status.Message, "denied request")
+	return strings.Contains(status.Message, "denied the request") ||
+		strings.Contains(status.Message, "denied request")
 }
 
 func isTimeout(err error) bool {

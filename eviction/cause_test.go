@@ -39,8 +39,8 @@ func statusError(code int32, reason metav1.StatusReason, message string, causes 
 	}}
 }
 
-// What kube-apiserver v1.37.1 and client-go say, in their words: they are what tells
-// some of these apart.
+// What kube-apiserver v1.37.1 and client-go say, in their words: they are what
+// tells some of these apart.
 func apiErrors() map[string]refusal {
 	negative := apierrors.NewForbidden(schema.GroupResource{Group: "policy", Resource: "poddisruptionbudget"}, "web", errors.New("pdb disruptions allowed is negative"))
 	negative.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
@@ -48,10 +48,10 @@ func apiErrors() map[string]refusal {
 	request := func(err error) error {
 		return &url.Error{Op: "Delete", URL: "https://10.0.0.1/api/v1/namespaces/ns/pods/p", Err: err}
 	}
-	failed := eviction.Failed
+	failed := eviction.OutcomeFailed
 	return map[string]refusal{
-		"a budget":                    {budgetError(), eviction.CauseBudget, eviction.Blocked},
-		"a budget that is broken":     {negative, eviction.CauseBudget, eviction.Blocked},
+		"a budget":                    {budgetError(), eviction.CauseBudget, eviction.OutcomeBlocked},
+		"a budget that is broken":     {negative, eviction.CauseBudget, eviction.OutcomeBlocked},
 		"a webhook":                   {statusError(403, metav1.StatusReasonForbidden, `admission webhook "guard.example.com" denied the request: not today`), eviction.CauseDenied, failed},
 		"a webhook without a word":    {statusError(400, "", `admission webhook "guard.example.com" denied the request without explanation`), eviction.CauseDenied, failed},
 		"a webhook that says 429":     {statusError(429, metav1.StatusReasonTooManyRequests, `admission webhook "guard.example.com" denied the request: busy`), eviction.CauseDenied, failed},
@@ -97,8 +97,8 @@ func TestCauseOf(t *testing.T) {
 	require.Len(t, reached, 10, "all but none")
 }
 
-// The same through a real client and a connection: what it makes of answers, and of
-// there being none.
+// The same through a real client and a connection: what it makes of answers,
+// and of there being none.
 func TestCauseOfWhatAClientReturns(t *testing.T) {
 	answer := func(code int, kind, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

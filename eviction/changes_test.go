@@ -25,11 +25,12 @@ func TestE3TolerationThatBecomesEndlessIsObserved(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "a@10")
 	c.pod(70, newPod("p", tolerates("a")))
-	c.stays("p", eviction.Tolerated)
+	c.stays("p", eviction.ReasonTolerated)
 	c.idle(1e6)
 }
 
-// demand.md, rescheduling ignored: once upstream has a timer it never fires earlier.
+// demand.md, rescheduling ignored: once upstream has a timer it never fires
+// earlier.
 func TestE3ShortenedTolerationIsObserved(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:300")))
 	c.node(10, "n1", "a@10")
@@ -50,7 +51,7 @@ func TestE3TolerationShortenedIntoThePastEndsAtOnce(t *testing.T) {
 func TestE3RemovedTolerationIsObserved(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a")))
 	c.node(10, "n1", "a@10")
-	c.stays("p", eviction.Tolerated)
+	c.stays("p", eviction.ReasonTolerated)
 	c.pod(200, newPod("p"))
 	c.start(200, "p")
 }
@@ -92,15 +93,15 @@ func TestE3AllTaintsRemoved(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:30")), newPod("q"))
 	c.node(10, "n1", "a@10")
 	c.node(10.5, "n1", "x:NoSchedule")
-	c.stays("p", eviction.NoTaints)
+	c.stays("p", eviction.ReasonNoTaints)
 	c.idle(1e6)
 	c.node(2e6, "n1", "a@2000000")
 	c.leavesAt("p", 2e6+31)
 	c.start(2e6, "q")
 }
 
-// demand.md #108268's second cause is a taint that is taken away and set again. Seen
-// to go and come, it counts anew: the node was well in between.
+// demand.md #108268's second cause is a taint that is taken away and set again.
+// Seen to go and come, it counts again: the node was well in between.
 func TestE3TaintThatWentAndCameCountsAnew(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "a@10")
@@ -168,12 +169,12 @@ func TestE3LineageIsOnlyThatOfNotReadyAndUnreachable(t *testing.T) {
 	c.leavesAt("p", 121)
 }
 
-// The lineage lends its start. What a pod does not tolerate at all is one of its
-// taints, and the pod had not to leave before that one came.
+// The lineage lends its start. What a pod does not tolerate at all is one of
+// its taints, and the pod had not to leave before that one came.
 func TestE3SwapForAnUntoleratedTaintIsDueWhenItIsSeen(t *testing.T) {
 	c := running(t, newPod("p", tolerates("NR")), newPod("q", tolerates("NR", "UN:0")))
 	c.node(10, "n1", "NR@10")
-	c.stays("p", eviction.Tolerated)
+	c.stays("p", eviction.ReasonTolerated)
 	c.node(100, "n1", "UN@100")
 	c.leavesAt("p", 100)
 	c.start(100, "q", "p")
@@ -189,11 +190,11 @@ func TestE3HeldTaintsDoNotAct(t *testing.T) {
 	c := running(t, pods...)
 	c.node(10, "n1", "NR@10", "a@10")
 	c.node(10, "n2", "UN@10")
-	c.Hold(at(20), taints.OwnsNoExecute)
+	c.SuspendTaints(at(20), taints.OwnsNoExecute)
 	c.leavesAt("both", 101)
-	c.stays("ours", eviction.Tolerated)
+	c.stays("ours", eviction.ReasonTolerated)
 	c.leavesAt("theirs", 51)
-	c.stays("elsewhere", eviction.NoTaints)
+	c.stays("elsewhere", eviction.ReasonNoTaints)
 
 	c.startOne(51, "theirs") // an administrator's taint acts all the same
 	c.startOne(101, "both")
@@ -204,7 +205,7 @@ func TestE3HeldTaintsDoNotAct(t *testing.T) {
 	c.start(1002, "elsewhere")
 	c.idleBut(2000, 3)
 
-	c.Hold(at(2000), nil)
+	c.SuspendTaints(at(2000), nil)
 	c.leavesAt("ours", 71)
 	c.start(2000, "ours", "new")
 }
@@ -212,10 +213,10 @@ func TestE3HeldTaintsDoNotAct(t *testing.T) {
 func TestE3HoldOfTaintsThatGoBeforeTheReleaseEvictsNobody(t *testing.T) {
 	c := running(t, newPod("p", tolerates("NR:60")))
 	c.node(10, "n1", "NR@10")
-	c.Hold(at(50), taints.OwnsNoExecute)
+	c.SuspendTaints(at(50), taints.OwnsNoExecute)
 	c.start(100)
 	c.node(100, "n1")
-	c.Hold(at(100), nil)
+	c.SuspendTaints(at(100), nil)
 	c.idle(1e6)
 }
 
@@ -225,12 +226,12 @@ func TestE3HoldOfAnotherKindReplacesTheFirst(t *testing.T) {
 		return func(taint *corev1.Taint) bool { return taint.Key == key }
 	}
 	c.node(10, "n1", "a@10", "b@10")
-	c.Hold(at(20), key("a"))
+	c.SuspendTaints(at(20), key("a"))
 	c.leavesAt("p", 81)
-	c.Hold(at(30), key("b"))
+	c.SuspendTaints(at(30), key("b"))
 	c.leavesAt("p", 71)
-	c.Hold(at(30), func(*corev1.Taint) bool { return true })
-	c.stays("p", eviction.NoTaints)
+	c.SuspendTaints(at(30), func(*corev1.Taint) bool { return true })
+	c.stays("p", eviction.ReasonNoTaints)
 }
 
 // What is released together leaves in one order, not in that of a map.
@@ -242,8 +243,8 @@ func TestE3ReleaseIsInOrder(t *testing.T) {
 			c.node(1, "node-"+name, "NR@1")
 			c.pod(1, newPod(name, on("node-"+name), tolerates("NR:60")))
 		}
-		c.Hold(at(10), taints.OwnsNoExecute)
-		c.Hold(at(100), nil)
+		c.SuspendTaints(at(10), taints.OwnsNoExecute)
+		c.SuspendTaints(at(100), nil)
 		c.start(100, names...)
 	}
 }
@@ -254,13 +255,13 @@ func TestE3DeletedNodeEvictsNobody(t *testing.T) {
 	c.ForgetNode(at(11), "n1")
 	c.ForgetNode(at(11), "n1")
 	c.ForgetNode(at(11), "unknown")
-	c.stays("p", eviction.NoTaints)
-	c.stays("q", eviction.NoTaints)
+	c.stays("p", eviction.ReasonNoTaints)
+	c.stays("q", eviction.ReasonNoTaints)
 	c.idle(1e6)
 	nodes, pods := c.Len()
 	require.Equal(t, []int{2, 2}, []int{nodes, pods}) // n1 is known as long as its pods are
-	c.ForgetPod("p")
-	c.ForgetPod("q")
+	c.ForgetPod(at(11), "p")
+	c.ForgetPod(at(11), "q")
 	c.ForgetNode(at(12), "n2")
 	require.Equal(t, "0 nodes, 0 pods, 0 pending", c.String())
 }
@@ -272,7 +273,7 @@ func TestE3RecreatedNodeStartsAnew(t *testing.T) {
 		c.leavesAt("p", 70)
 		if forgotten {
 			c.ForgetNode(at(40), "n1")
-			c.stays("p", eviction.NoTaints)
+			c.stays("p", eviction.ReasonNoTaints)
 		}
 		again := newNode("n1", "a")
 		again.UID = "another"
@@ -290,7 +291,7 @@ func TestE3NodeRecreatedWithoutItsTaintsEvictsNobody(t *testing.T) {
 	again := newNode("n1")
 	again.UID = "another"
 	c.ObserveNode(at(50), again)
-	c.stays("p", eviction.NoTaints)
+	c.stays("p", eviction.ReasonNoTaints)
 	c.idle(1e6)
 }
 
@@ -298,9 +299,9 @@ func TestE3NodeRecreatedWithoutItsTaintsEvictsNobody(t *testing.T) {
 func TestE3DeletedPodIsForgotten(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")), newPod("q", tolerates("a:61")))
 	c.node(10, "n1", "a@10")
-	c.ForgetPod("p")
-	c.ForgetPod("p")
-	_, known := c.Verdict("p")
+	c.ForgetPod(at(10), "p")
+	c.ForgetPod(at(10), "p")
+	_, known := c.Decision("p")
 	require.False(t, known)
 	c.start(71)
 	c.startOne(72, "q")
@@ -315,13 +316,13 @@ func TestNothingIsHandedOutBeforeAllIsObserved(t *testing.T) {
 	require.False(t, ok)
 	c.node(2, "n1", "a@-100")
 	c.start(3)
-	c.Synced()
-	works := c.start(4, "m", "p")
-	require.True(t, works[0].Marked)
+	c.MarkSynced()
+	c.start(4, "p", "m")
+	require.True(t, c.work("m").HasDisruptionTarget)
 }
 
-// idleBut checks that nothing is waiting, for any time, but so many works are in
-// flight.
+// idleBut checks that nothing is waiting, for any time, but so many works are
+// in flight.
 func (c cluster) idleBut(seconds float64, inFlight int) {
 	c.Helper()
 	c.start(seconds)

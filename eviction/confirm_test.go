@@ -16,10 +16,10 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// demand.md #119862, #139992: the taint was removed and the pod bound, while the
-// cache still had the taint.
+// demand.md #119862, #139992: the taint was removed and the pod bound, while
+// the cache still had the taint.
 func TestE6ConfirmedMootEvictionWritesNothing(t *testing.T) {
-	again := newNode("n1", "a") // it has this taint too, but has it anew
+	again := newNode("n1", "a") // has this taint too, set again
 	again.UID = "another"
 	for name, test := range map[string]struct {
 		change  func(s *scene)
@@ -28,43 +28,43 @@ func TestE6ConfirmedMootEvictionWritesNothing(t *testing.T) {
 	}{
 		"the taint is gone": {
 			func(s *scene) { s.putNode(newNode("n1", "a:NoSchedule")) },
-			eviction.NotDue, []string{"get pod", "get node"},
+			eviction.OutcomeNotDue, []string{"get pod", "get node"},
 		},
 		"another taint has replaced it": {
 			func(s *scene) { s.putNode(newNode("n1", "b")) },
-			eviction.NotDue, []string{"get pod", "get node"},
+			eviction.OutcomeNotDue, []string{"get pod", "get node"},
 		},
 		"the toleration is longer": {
 			func(s *scene) { s.put(newPod("p", tolerates("a:61", "b"))) },
-			eviction.NotDue, []string{"get pod", "get node"},
+			eviction.OutcomeNotDue, []string{"get pod", "get node"},
 		},
 		"the toleration is endless": {
 			func(s *scene) { s.put(newPod("p", tolerates("a"))) },
-			eviction.NotDue, []string{"get pod", "get node"},
+			eviction.OutcomeNotDue, []string{"get pod", "get node"},
 		},
 		"the node is gone": {
 			func(s *scene) { delete(s.nodes, "n1") },
-			eviction.NotDue, []string{"get pod", "get node"},
+			eviction.OutcomeNotDue, []string{"get pod", "get node"},
 		},
 		"the node was recreated": {
 			func(s *scene) { s.putNode(again) },
-			eviction.NotDue, []string{"get pod", "get node"},
+			eviction.OutcomeNotDue, []string{"get pod", "get node"},
 		},
 		"the pod is gone": {
 			func(s *scene) { s.remove("ns", "p") },
-			eviction.AlreadyGone, []string{"get pod"},
+			eviction.OutcomeAlreadyGone, []string{"get pod"},
 		},
 		"the pod was recreated": {
 			func(s *scene) { s.put(newPod("p", withUID("new"))) },
-			eviction.AlreadyGone, []string{"get pod"},
+			eviction.OutcomeAlreadyGone, []string{"get pod"},
 		},
 		"the pod is terminating": {
 			func(s *scene) { s.put(newPod("p", terminating)) },
-			eviction.AlreadyGone, []string{"get pod"},
+			eviction.OutcomeAlreadyGone, []string{"get pod"},
 		},
 		"pod and node are gone": {
 			func(s *scene) { s.remove("ns", "p"); delete(s.nodes, "n1") },
-			eviction.AlreadyGone, []string{"get pod"},
+			eviction.OutcomeAlreadyGone, []string{"get pod"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,14 +78,14 @@ func TestE6ConfirmedMootEvictionWritesNothing(t *testing.T) {
 	}
 }
 
-// Without Confirm the cache is believed. That is the caller's choice.
-// What is skipped is counted by its reason.
+// Without Confirm the cache is believed. That is the caller's choice. What is
+// skipped is counted by its reason.
 func TestE6ConfirmedMootEvictionSaysWhy(t *testing.T) {
 	for reason, change := range map[eviction.Reason]func(s *scene){
-		eviction.NoTaints:       func(s *scene) { s.putNode(newNode("n1")) },
-		eviction.Tolerated:      func(s *scene) { s.put(newPod("p", tolerates("a", "b"))) },
-		eviction.TolerationEnds: func(s *scene) { s.put(newPod("p", tolerates("a:61", "b"))) },
-		eviction.Gone:           func(s *scene) { delete(s.nodes, "n1") },
+		eviction.ReasonNoTaints:       func(s *scene) { s.putNode(newNode("n1")) },
+		eviction.ReasonTolerated:      func(s *scene) { s.put(newPod("p", tolerates("a", "b"))) },
+		eviction.ReasonTolerationEnds: func(s *scene) { s.put(newPod("p", tolerates("a:61", "b"))) },
+		eviction.ReasonGone:           func(s *scene) { delete(s.nodes, "n1") },
 		"": func(s *scene) {
 			s.before = once("get node", func() error { s.tracker.ForgetNode(time.Now(), "n1"); return nil })
 		},
@@ -93,7 +93,7 @@ func TestE6ConfirmedMootEvictionSaysWhy(t *testing.T) {
 		t.Run(string(reason), func(t *testing.T) {
 			play(t, sceneOptions{confirm: true, pod: newPod("p", tolerates("a:60", "b"))}, func(s *scene) {
 				change(s)
-				require.Equal(s, reason, s.acts(eviction.NotDue, "get pod", "get node").Reason)
+				require.Equal(s, reason, s.acts(eviction.OutcomeNotDue, "get pod", "get node").Reason)
 			})
 		})
 	}
@@ -102,13 +102,13 @@ func TestE6ConfirmedMootEvictionSaysWhy(t *testing.T) {
 func TestE6UnconfirmedEvictionReadsNothing(t *testing.T) {
 	play(t, sceneOptions{}, func(s *scene) {
 		s.putNode(newNode("n1"))
-		s.acts(eviction.Evicted, "patch", "delete")
+		s.acts(eviction.OutcomeEvicted, "patch", "delete")
 	})
 }
 
 func TestE6ConfirmedEvictionCarriesTheVersionThatItHasRead(t *testing.T) {
 	play(t, sceneOptions{confirm: true}, func(s *scene) {
-		s.acts(eviction.Evicted, "get pod", "get node", "patch", "delete")
+		s.acts(eviction.OutcomeEvicted, "get pod", "get node", "patch", "delete")
 		require.Equal(s, "n1", s.calls[1].name)
 		require.NotContains(s, s.calls[2].patch, "resourceVersion", "what it answers is looked at")
 		require.Contains(s, s.calls[2].patch, `"uid":"p"`)
@@ -120,14 +120,15 @@ func TestE6ConfirmedEvictionCarriesTheVersionThatItHasRead(t *testing.T) {
 func TestE6ConfirmedEvictionOfAMarkedPodCarriesTheVersionThatItHasRead(t *testing.T) {
 	play(t, sceneOptions{confirm: true, pod: newPod("p", marked)}, func(s *scene) {
 		read := s.get("ns", "p").ResourceVersion
-		s.acts(eviction.Evicted, "get pod", "get node", "delete")
+		s.acts(eviction.OutcomeEvicted, "get pod", "get node", "delete")
 		uid := types.UID("p")
 		require.Equal(s, &metav1.Preconditions{UID: &uid, ResourceVersion: &read}, s.calls[2].delete.Preconditions)
 	})
 }
 
-// What was confirmed is no longer true when it is written: somebody has lengthened
-// the toleration in between. The pod is not deleted, and looked at again.
+// The confirmed state has changed before the write: another client has
+// lengthened the toleration in between. The pod is not deleted, and looked at
+// again.
 func TestE6PodThatChangesAfterItWasConfirmedIsNotDeleted(t *testing.T) {
 	for _, test := range []struct {
 		verb string
@@ -139,7 +140,7 @@ func TestE6PodThatChangesAfterItWasConfirmedIsNotDeleted(t *testing.T) {
 		{"get node", newPod("p", marked)},
 		{"delete", newPod("p", marked)},
 	} {
-		t.Run(fmt.Sprintf("before %s, marked=%v", test.verb, eviction.Marked(test.pod)), func(t *testing.T) {
+		t.Run(fmt.Sprintf("before %s, marked=%v", test.verb, eviction.HasDisruptionTarget(test.pod)), func(t *testing.T) {
 			play(t, sceneOptions{confirm: true, pod: test.pod}, func(s *scene) {
 				s.before = once(test.verb, func() error {
 					saved := s.get("ns", "p")
@@ -147,19 +148,19 @@ func TestE6PodThatChangesAfterItWasConfirmedIsNotDeleted(t *testing.T) {
 					s.put(saved)
 					return nil
 				})
-				report := s.delete.Act(s.Context(), s.work)
-				require.Equal(s, eviction.NotDue, report.Outcome, "%v", report.Err)
+				result := s.delete.Act(s.Context(), s.work)
+				require.Equal(s, eviction.OutcomeNotDue, result.Outcome, "%v", result.Err)
 				require.Nil(s, s.get("ns", "p").DeletionTimestamp)
-				require.True(s, eviction.Marked(s.get("ns", "p")))
-				require.True(s, eviction.Marked(test.pod) || eviction.Marked(report.Pod), "so that it is unmarked")
+				require.True(s, eviction.HasDisruptionTarget(s.get("ns", "p")))
+				require.True(s, eviction.HasDisruptionTarget(test.pod) || eviction.HasDisruptionTarget(result.Pod), "so that it is cleared")
 			})
 		})
 	}
 }
 
-// Found by the scenario "patched" of examples/e2e/evictions: somebody writes to the pod
-// all the time, a sidecar's status say, and what was confirmed has always changed. It is
-// decided again at once, not after a wait that grows.
+// Found by the scenario "patched" of examples/e2e/evictions: a client writes to
+// the pod all the time, a sidecar's status say, and what was confirmed has
+// always changed. It is decided again at once, not after a wait that grows.
 func TestE6ConfirmedEvictionOfAPodThatChangesAllTheTime(t *testing.T) {
 	for _, evict := range []bool{false, true} {
 		for _, writes := range []int{1, 10, 11} {
@@ -175,13 +176,13 @@ func TestE6ConfirmedEvictionOfAPodThatChangesAllTheTime(t *testing.T) {
 						}
 						return nil
 					}
-					report := s.act(s.Context(), s.work)
+					result := s.act(s.Context(), s.work)
 					if writes > 10 {
-						require.Equal(s, eviction.Failed, report.Outcome, "others have their turn")
-						require.Equal(s, eviction.CauseConflict, eviction.CauseOf(report.Err))
+						require.Equal(s, eviction.OutcomeFailed, result.Outcome, "others have their turn")
+						require.Equal(s, eviction.CauseConflict, eviction.CauseOf(result.Err))
 						return
 					}
-					require.Equal(s, eviction.Evicted, report.Outcome, "%v", report.Err)
+					require.Equal(s, eviction.OutcomeEvicted, result.Outcome, "%v", result.Err)
 				})
 			})
 		}
@@ -196,7 +197,7 @@ func TestE6ConfirmedEvictionActsOnWhatItHasRead(t *testing.T) {
 		changed.Generation = 9
 		s.put(changed)
 		s.putNode(newNode("n1", "b=x"))
-		s.acts(eviction.Evicted, "get pod", "get node", "patch", "delete")
+		s.acts(eviction.OutcomeEvicted, "get pod", "get node", "patch", "delete")
 		require.Contains(s, s.calls[2].patch, `"observedGeneration":9`)
 		require.Contains(s, s.calls[2].patch, `taint b=x:NoExecute.`)
 	})
@@ -205,14 +206,14 @@ func TestE6ConfirmedEvictionActsOnWhatItHasRead(t *testing.T) {
 func TestE6ConfirmationKnowsWhatIsHeldAndExempt(t *testing.T) {
 	t.Run("held", func(t *testing.T) {
 		play(t, sceneOptions{confirm: true, pod: newPod("p", tolerates("a:60"))}, func(s *scene) {
-			s.tracker.Finish(time.Now(), s.work, eviction.Report{Outcome: eviction.Failed, Wait: time.Second})
-			s.tracker.Hold(time.Now(), taints.OwnsNoExecute)
+			s.tracker.Finish(time.Now(), s.work, eviction.Result{Outcome: eviction.OutcomeFailed, RetryAfter: time.Second})
+			s.tracker.SuspendTaints(time.Now(), taints.OwnsNoExecute)
 			time.Sleep(time.Second)
 			var ok bool
 			s.work, ok = s.tracker.Start(time.Now())
 			require.True(s, ok)
 			s.putNode(newNode("n1", "NR"))
-			s.acts(eviction.NotDue, "get pod", "get node")
+			s.acts(eviction.OutcomeNotDue, "get pod", "get node")
 		})
 	})
 	t.Run("exempt", func(t *testing.T) {
@@ -221,16 +222,16 @@ func TestE6ConfirmationKnowsWhatIsHeldAndExempt(t *testing.T) {
 			changed := newPod("p")
 			changed.Labels = map[string]string{"exempt": "yes"}
 			s.put(changed)
-			s.acts(eviction.NotDue, "get pod", "get node")
+			s.acts(eviction.OutcomeNotDue, "get pod", "get node")
 		})
 	})
 }
 
-func TestE6UnmarkTakesTheConditionBack(t *testing.T) {
+func TestE6ClearRevertsTheCondition(t *testing.T) {
 	for _, confirm := range []bool{false, true} {
 		play(t, sceneOptions{confirm: confirm, pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
-			require.True(s, s.work.Unmark)
-			s.acts(eviction.Unmarked, "get pod", "patch")
+			require.True(s, s.work.ClearCondition)
+			s.acts(eviction.OutcomeConditionCleared, "get pod", "patch")
 			require.Equal(s, types.StrategicMergePatchType, s.calls[1].patchType)
 			require.Equal(s, []string{"status"}, s.calls[1].subresource)
 			require.JSONEq(s, `{
@@ -238,58 +239,58 @@ func TestE6UnmarkTakesTheConditionBack(t *testing.T) {
 				"status": {"conditions": [{
 					"type": "DisruptionTarget",
 					"status": "False",
-					"reason": "EvictionCalledOff",
-					"message": "The pod need not leave its node any more.",
+					"reason": "EvictionCanceled",
+					"message": "The eviction of the pod is canceled.",
 					"observedGeneration": 7,
 					"lastTransitionTime": "2000-01-01T00:00:00Z"
 				}]}
 			}`, s.calls[1].patch)
 			live := s.get("ns", "p")
-			require.False(s, eviction.Marked(live))
+			require.False(s, eviction.HasDisruptionTarget(live))
 			require.Nil(s, live.DeletionTimestamp)
 		})
 	}
 }
 
-func TestE6UnmarkOfAPodThatIsNotMarkedWritesNothing(t *testing.T) {
+func TestE6ClearWithoutTheConditionWritesNothing(t *testing.T) {
 	for name, live := range map[string]*corev1.Pod{
 		"no condition":      newPod("p"),
-		"called off before": newPod("p", disrupted(corev1.ConditionFalse, eviction.ReasonCalledOff)),
-		"somebody else's":   newPod("p", disrupted(corev1.ConditionTrue, "PreemptionByScheduler")),
+		"called off before": newPod("p", disrupted(corev1.ConditionFalse, eviction.ConditionReasonCanceled)),
+		"another client's":  newPod("p", disrupted(corev1.ConditionTrue, "PreemptionByScheduler")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, sceneOptions{pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
 				s.put(live)
-				s.acts(eviction.Unmarked, "get pod")
+				s.acts(eviction.OutcomeConditionCleared, "get pod")
 				s.untouched(live)
 			})
 		})
 	}
 }
 
-// The scheduler preempts the pod just before we take back our mark, and says so in
-// the same condition.
-func TestE6UnmarkDoesNotOverwriteAnotherManagersMark(t *testing.T) {
+// The scheduler preempts the pod just before we take back our mark, and says so
+// in the same condition.
+func TestE6ClearKeepsAnotherClientsCondition(t *testing.T) {
 	preempted := newPod("p", disrupted(corev1.ConditionTrue, "PreemptionByScheduler"), tolerates("a"))
 	play(t, sceneOptions{pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
 		s.before = once("patch", func() error { s.put(preempted); return nil })
-		report := s.acts(eviction.Failed, "get pod", "patch", "get pod")
-		require.True(s, apierrors.IsConflict(report.Err))
+		result := s.acts(eviction.OutcomeFailed, "get pod", "patch", "get pod")
+		require.True(s, apierrors.IsConflict(result.Err))
 		s.untouched(preempted)
-		s.acts(eviction.Unmarked, "get pod")
+		s.acts(eviction.OutcomeConditionCleared, "get pod")
 		s.untouched(preempted)
 	})
 }
 
 func TestMarkedIsTheConditionOfThisPackage(t *testing.T) {
-	require.True(t, eviction.Marked(newPod("p", marked)))
-	require.False(t, eviction.Marked(newPod("p")))
-	require.False(t, eviction.Marked(&corev1.Pod{}))
+	require.True(t, eviction.HasDisruptionTarget(newPod("p", marked)))
+	require.False(t, eviction.HasDisruptionTarget(newPod("p")))
+	require.False(t, eviction.HasDisruptionTarget(&corev1.Pod{}))
 	for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown, ""} {
-		require.False(t, eviction.Marked(newPod("p", disrupted(status, eviction.ReasonTaint))))
+		require.False(t, eviction.HasDisruptionTarget(newPod("p", disrupted(status, eviction.ConditionReasonTaint))))
 	}
-	for _, reason := range []string{eviction.ReasonCalledOff, "PreemptionByScheduler", "EvictionByEvictionAPI", "TerminationByKubelet", ""} {
-		require.False(t, eviction.Marked(newPod("p", disrupted(corev1.ConditionTrue, reason))))
+	for _, reason := range []string{eviction.ConditionReasonCanceled, "PreemptionByScheduler", "EvictionByEvictionAPI", "TerminationByKubelet", ""} {
+		require.False(t, eviction.HasDisruptionTarget(newPod("p", disrupted(corev1.ConditionTrue, reason))))
 	}
 }
 
@@ -297,25 +298,31 @@ func TestE7DryRunMakesNoCall(t *testing.T) {
 	for _, pod := range []*corev1.Pod{newPod("p"), newPod("p", marked), newPod("p", marked, tolerates("a"))} {
 		play(t, sceneOptions{pod: pod}, func(s *scene) {
 			s.before = func(call) error { return errors.New("no call was expected") }
-			var seen []eviction.Work
-			act := eviction.DryRun(func(work eviction.Work) { seen = append(seen, work) })
-			report := act(s.Context(), s.work)
-			require.NoError(s, report.Err)
-			if s.work.Unmark {
-				require.Equal(s, eviction.Unmarked, report.Outcome)
+			var seen []eviction.Task
+			act := eviction.DryRun(func(task eviction.Task) { seen = append(seen, task) })
+			result := act(s.Context(), s.work)
+			require.NoError(s, result.Err)
+			if s.work.ClearCondition {
+				require.Equal(s, eviction.OutcomeConditionCleared, result.Outcome)
 				require.Empty(s, seen)
 			} else {
-				require.Equal(s, eviction.Evicted, report.Outcome)
+				require.Equal(s, eviction.OutcomeDryRun, result.Outcome)
 				require.Len(s, seen, 1)
 				require.Equal(s, s.work.Pod, seen[0].Pod)
 			}
 			require.Empty(s, s.verbs())
 			s.untouched(pod)
 
-			s.tracker.Finish(time.Now(), s.work, report) // it is told once
-			s.tracker.ObserveNode(time.Now(), newNode("n1", "a", "b"))
-			work, ok := s.tracker.Start(time.Now())
-			require.Equal(s, s.work.Unmark, ok, "%v", work)
+			s.tracker.Finish(time.Now(), s.work, result) // it is reported once
+			s.tracker.ObserveNode(time.Now(), newNode("n1", "a", "c:NoSchedule"))
+			s.tracker.ObservePod(time.Now(), pod)
+			_, ok := s.tracker.Start(time.Now())
+			require.False(s, ok)
+			time.Sleep(time.Minute)
+			s.tracker.ObserveNode(time.Now(), newNode("n1", "b")) // which came later
+			task, ok := s.tracker.Start(time.Now())
+			require.True(s, ok)
+			require.Equal(s, eviction.ReasonUntolerated, task.Decision.Reason)
 		})
 	}
 }

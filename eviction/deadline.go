@@ -9,142 +9,174 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// A Taint is a NoExecute taint of a node, with when it began.
+// A Taint is a NoExecute taint of a node, with the times that count.
 type Taint struct {
 	corev1.Taint
-	// Seen is when we first saw it.
+	// Seen is when the taint was first observed.
 	Seen time.Time
-	// Start is when it counts from; see [Began].
+	// Start is the time from which the taint counts; see [StartTime].
 	Start time.Time
 }
 
-// A Pod is what counts of a pod that is on a node.
+// A Pod is the part of a pod on a node that [Decide] needs.
 type Pod struct {
 	Tolerations []corev1.Toleration
-	// Seen is when we first saw it on its node.
+	// Seen is when the pod was first observed on its node.
 	Seen time.Time
-	// Arrived is when its stay on the node counts from; see [Began].
+	// Arrived is the time from which its stay on the node counts; see
+	// [StartTime].
 	Arrived time.Time
 }
 
-// Reason says why a [Verdict] is as it is.
+// Reason is the reason of a [Decision].
 type Reason string
 
 const (
-	// NoTaints: the node has no NoExecute taint. The pod stays.
-	NoTaints Reason = "NoTaints"
-	// Tolerated: the pod tolerates every taint for ever. It stays.
-	Tolerated Reason = "Tolerated"
-	// Untolerated: there is a taint that the pod does not tolerate. It leaves now.
-	Untolerated Reason = "Untolerated"
-	// TolerationEnds: the pod tolerates a taint only for some time.
-	TolerationEnds Reason = "TolerationEnds"
-	// NodeEvicted: all pods have to leave the node; see [Tracker.EvictNode]. It leaves
+	// ReasonNoTaints: the node has no NoExecute taint. The pod stays.
+	ReasonNoTaints Reason = "NoTaints"
+	// ReasonTolerated: the pod tolerates every taint without a time limit. It
+	// stays.
+	ReasonTolerated Reason = "Tolerated"
+	// ReasonUntolerated: the pod does not tolerate one of the taints. It leaves
 	// now.
-	NodeEvicted Reason = "NodeEvicted"
-	// Exempt: the pod was exempted by Config.Exempt. It stays.
-	Exempt Reason = "Exempt"
-	// Gone: the pod or its node is gone, terminating or another one. There is
-	// nothing to evict.
-	Gone Reason = "Gone"
+	ReasonUntolerated Reason = "Untolerated"
+	// ReasonTolerationEnds: the pod tolerates a taint only for some time.
+	ReasonTolerationEnds Reason = "TolerationEnds"
+	// ReasonNodeEvicted: all pods must leave the node; see [Tracker.EvictNode].
+	// The pod leaves now.
+	ReasonNodeEvicted Reason = "NodeEvicted"
+	// ReasonRequested: the caller asked for it; see [Tracker.EvictPod].
+	ReasonRequested Reason = "Requested"
+	// ReasonExempt: Config.Exempt exempts the pod. It stays.
+	ReasonExempt Reason = "Exempt"
+	// ReasonGone: the pod is terminating, or the pod or its node does not exist
+	// or is replaced. There is nothing to evict.
+	ReasonGone Reason = "Gone"
 )
 
-// A Verdict is when a pod must leave its node, and why.
-type Verdict struct {
+// A Decision is the time at which a pod must leave its node, and the reason.
+type Decision struct {
 	Reason Reason
 	// Due is when the pod must leave. It is the zero time when it may stay.
 	Due time.Time
-	// Taint is the one that decides. It is empty when none does.
+	// Taint is the taint that decides, or empty.
 	Taint Taint
-	// Toleration is the one that ends, and nil unless Reason is TolerationEnds.
+	// Toleration is the toleration that ends. It is nil unless Reason is
+	// ReasonTolerationEnds.
 	Toleration *corev1.Toleration
+	// Request is the reason that the caller gave for evicting the pod or its
+	// node. It is empty for other reasons.
+	Request string
 }
 
 // Leaves reports whether the pod must leave at some time.
-func (v Verdict) Leaves() bool { return v.Reason.leaves() }
+func (d Decision) Leaves() bool { return d.Reason.leaves() }
 
-func (r Reason) leaves() bool { return r.taint() || r == NodeEvicted }
+func (r Reason) leaves() bool {
+	return r.taint() || r == ReasonNodeEvicted || r == ReasonRequested
+}
 
-// taint reports whether it is a taint that makes the pod leave.
-func (r Reason) taint() bool { return r == Untolerated || r == TolerationEnds }
+// taint reports whether the pod leaves because of a taint.
+func (r Reason) taint() bool { return r == ReasonUntolerated || r == ReasonTolerationEnds }
 
 // DueAt reports whether the pod must have left at that time.
-func (v Verdict) DueAt(now time.Time) bool { return v.Leaves() && !v.Due.After(now) }
+func (d Decision) DueAt(now time.Time) bool { return d.Leaves() && !d.Due.After(now) }
 
 // Decide returns when a pod must leave a node with these NoExecute taints.
 //
-// For a taint that the pod does not tolerate it leaves as soon as both have been
-// seen. Any other taint gives it the seconds of the toleration that matches it,
-// counted from the taint's start or the pod's arrival, whichever is later. The
-// earliest of these times counts: another taint never gives a pod more time. A
-// toleration without seconds lasts for ever; one of zero or fewer seconds has
-// ended at its start. Of several tolerations that match a taint the first counts,
-// as upstream.
-func Decide(on []Taint, pod Pod, matcher taints.Matcher) Verdict {
-	return decide(on, &pod, matcher).verdict(on)
+// An untolerated taint evicts the pod as soon as both have been seen. Any other
+// taint grants the seconds of its matching toleration, counted from the taint's
+// start or the pod's arrival, whichever is later. The earliest of these times
+// counts, so another taint never grants a pod more time. A toleration without
+// seconds lasts for ever; with zero or negative seconds it ends at once. If
+// several tolerations match a taint, the first counts, as in
+// kube-controller-manager.
+func Decide(on []Taint, pod Pod, matcher taints.Matcher) Decision {
+	return decide(on, &pod, matcher).decision(on)
 }
 
-// A ruling is a Verdict in few words. A verdict has a copy of its taint, which is
-// most of it, and a tracker that places the pods of a node has no use for that.
+// A ruling is a small Decision. It has an index instead of a copy of the taint,
+// which a tracker does not need to place the pods of a node.
 type ruling struct {
 	reason     Reason
 	due        time.Time
 	by         int // index of the taint
 	toleration *corev1.Toleration
+	request    *request // nil unless it decides
 }
 
 func (r ruling) leaves() bool { return r.reason.leaves() }
 
 func (r ruling) dueAt(now time.Time) bool { return r.leaves() && !r.due.After(now) }
 
-// verdict writes the ruling out, given the taints that it was made from.
-func (r ruling) verdict(on []Taint) Verdict {
-	v := Verdict{Reason: r.reason, Due: r.due, Toleration: r.toleration}
-	if r.reason.taint() {
-		v.Taint = on[r.by]
+// decision returns the full Decision, given the taints that the ruling is
+// about.
+func (r ruling) decision(on []Taint) Decision {
+	d := Decision{Reason: r.reason, Due: r.due, Toleration: r.toleration}
+	if r.request != nil {
+		d.Request = r.request.reason
 	}
-	return v
+	if r.reason.taint() {
+		d.Taint = on[r.by]
+	}
+	return d
 }
 
 func decide(on []Taint, pod *Pod, matcher taints.Matcher) ruling {
 	if len(on) == 0 {
-		return ruling{reason: NoTaints}
+		return ruling{reason: ReasonNoTaints}
 	}
-	earliest := ruling{reason: Tolerated}
+	earliest := ruling{reason: ReasonTolerated}
 	for i := range on {
 		taint := &on[i]
 		toleration := matcher.First(pod.Tolerations, &taint.Taint)
-		reason, due := Untolerated, later(taint.Seen, pod.Seen)
+		reason, due := ReasonUntolerated, later(taint.Seen, pod.Seen)
 		if toleration != nil {
 			if toleration.TolerationSeconds == nil {
 				continue
 			}
-			reason, due = TolerationEnds, end(later(taint.Start, pod.Arrived), due, *toleration.TolerationSeconds)
+			start := later(taint.Start, pod.Arrived)
+			reason, due = ReasonTolerationEnds, end(start, due, *toleration.TolerationSeconds)
 		}
 		if earliest.leaves() && !due.Before(earliest.due) {
 			continue
 		}
-		earliest = ruling{reason, due, i, toleration}
+		earliest = ruling{reason: reason, due: due, by: i, toleration: toleration}
 	}
 	return earliest
 }
 
-// decideOn is decide for a node that may be evicted as a whole, since a time that is
-// not zero then.
-func decideOn(on []Taint, evicted time.Time, pod *Pod, matcher taints.Matcher) ruling {
+// A request is a caller's wish that pods leave. It is replaced, never changed:
+// tasks refer to it.
+type request struct {
+	due    time.Time
+	reason string
+}
+
+// decideOn is decide for a pod that may also be asked to leave, alone or with
+// all pods of its node.
+func decideOn(on []Taint, node, alone *request, pod *Pod, matcher taints.Matcher) ruling {
 	r := decide(on, pod, matcher)
-	if evicted.IsZero() {
-		return r
+	if node != nil {
+		r = r.orRequest(ReasonNodeEvicted, later(node.due, pod.Seen), node)
 	}
-	if due := later(evicted, pod.Seen); !r.leaves() || due.Before(r.due) {
-		return ruling{reason: NodeEvicted, due: due}
+	if alone != nil {
+		r = r.orRequest(ReasonRequested, alone.due, alone)
 	}
 	return r
 }
 
-// end returns when a toleration of so many seconds ends. One that grants no time
-// at all ends when it is seen, not up to a second later for the rounding of start.
-// It ends at start if that is before, so that no longer toleration ends earlier.
+func (r ruling) orRequest(reason Reason, due time.Time, request *request) ruling {
+	if r.leaves() && !due.Before(r.due) {
+		return r
+	}
+	return ruling{reason: reason, due: due, request: request}
+}
+
+// end returns when a toleration of the given seconds ends. With zero or
+// negative seconds it ends when it is seen, because start is rounded up by a
+// second. It ends at start if that is earlier, so that a longer toleration
+// never ends before it.
 func end(start, seen time.Time, seconds int64) time.Time {
 	if seconds <= 0 {
 		return earlier(start, seen)
@@ -152,23 +184,26 @@ func end(start, seen time.Time, seconds int64) time.Time {
 	return start.Add(time.Duration(min(seconds, longestToleration)) * time.Second)
 }
 
-// longestToleration keeps sums of times from overflowing: a hundred years.
+// longestToleration is a hundred years, so that sums of times cannot overflow.
 const longestToleration = 100 * 365 * 24 * 60 * 60
 
-// Began returns when something began that somebody else wrote the time of: a
-// taint with its TimeAdded, a pod's binding with the transition of PodScheduled.
+// StartTime returns the time from which a change counts whose time another
+// client has stored: a taint with its TimeAdded, a pod's binding with the
+// transition of PodScheduled.
 //
-// Seen is when we first saw it. Appeared says that we saw it come, and did not
-// find it there at our start. The stored time counts if it is there and not
-// after seen, plus one second, since it is stored in whole ones: so what is
-// counted from it is never early, and at most two seconds late after a restart.
-// When we saw the thing come, a stored time of more than ten seconds before that
-// is not believed: it would be the clock of its writer that is behind. In all
-// other cases seen counts, which for something found at a restart is the restart.
+// seen is when the change was first observed. appeared means that it happened
+// while its object was watched, and did not exist at the start.
 //
-// What remains is this: found at our start, a stored time of a clock that is
-// behind by some seconds makes us early by as many.
-func Began(stored *metav1.Time, seen time.Time, appeared bool) time.Time {
+// The stored time counts if it exists and is not after seen. One second is
+// added, because it is stored in whole seconds. So a deadline is never early,
+// and at most two seconds late after a restart. If the change appeared, a
+// stored time more than ten seconds before seen is not trusted, because its
+// writer's clock must be slow. In all other cases seen counts, which after a
+// restart is the time of the restart.
+//
+// One error remains: for a change that existed at the start, a stored time of a
+// slow clock makes the deadline early by the clock's error.
+func StartTime(stored *metav1.Time, seen time.Time, appeared bool) time.Time {
 	if stored.IsZero() || stored.After(seen) {
 		return seen
 	}
@@ -178,43 +213,46 @@ func Began(stored *metav1.Time, seen time.Time, appeared bool) time.Time {
 	return seen.Add(stored.Sub(seen) + time.Second) // keeps the monotonic reading of seen
 }
 
-// trustedDelay is how long a change may take to reach us before its stored time
-// is taken for that of a wrong clock.
+// trustedDelay is the time that a change may take to be observed. An older
+// stored time is attributed to a slow clock.
 const trustedDelay = 10 * time.Second
 
-// arrival returns when a pod's stay on its node counts from.
+// arrival returns the time from which a pod's stay on its node counts.
 func arrival(pod *corev1.Pod, seen time.Time, appeared bool) time.Time {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
-			return Began(&c.LastTransitionTime, seen, appeared)
+			return StartTime(&c.LastTransitionTime, seen, appeared)
 		}
 	}
 	return seen
 }
 
-// noExecute returns the NoExecute taints of a node that is seen now, with their
-// starts, given those that it had when it was seen before. Appeared says that
-// taints which it did not have then came while we looked; see [Began].
+// noExecute returns the NoExecute taints of a node that is observed now and
+// that concern the tracker (nil: all do), with their starts. before are its
+// taints at the last observation. appeared means that new taints were set while
+// the node was watched; see [StartTime].
 //
-// A taint that was there keeps its start, unless its TimeAdded says that it was
-// taken away and set again while we did not look. Taints of one lineage (see
-// taints.SameLineage) have one start: the earliest of those that are there and
-// those that were.
-func noExecute(node *corev1.Node, before []Taint, appeared bool, now time.Time) []Taint {
+// A known taint keeps its start, unless its TimeAdded shows that it was removed
+// and set again between two observations. Taints of one lineage (see
+// taints.Equivalent) have one start: the earliest among the present and the
+// former ones.
+func noExecute(
+	node *corev1.Node, concerns func(*corev1.Taint) bool, before []Taint, appeared bool, now time.Time,
+) []Taint {
 	var after []Taint
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
-		if taint.Effect != corev1.TaintEffectNoExecute {
+		if taint.Effect != corev1.TaintEffectNoExecute || concerns != nil && !concerns(taint) {
 			continue
 		}
-		next := Taint{Taint: *taint, Seen: now, Start: Began(taint.TimeAdded, now, appeared)}
+		next := Taint{Taint: *taint, Seen: now, Start: StartTime(taint.TimeAdded, now, appeared)}
 		next.carryOn(before)
 		after = append(after, next)
 	}
 	for i := range after {
 		for j := range i {
-			if taints.SameLineage(&after[i].Taint, &after[j].Taint) {
+			if taints.Equivalent(&after[i].Taint, &after[j].Taint) {
 				start := earlier(after[i].Start, after[j].Start)
 				after[i].Start, after[j].Start = start, start
 			}
@@ -223,14 +261,28 @@ func noExecute(node *corev1.Node, before []Taint, appeared bool, now time.Time) 
 	return after
 }
 
-// carryOn takes over what was known of a taint, and of others of its lineage,
-// when the node was seen before. When those others were seen does not count: what
-// a pod does not tolerate is this taint.
+// effective returns the taints that are not suspended.
+func effective(all []Taint, suspended func(*corev1.Taint) bool) []Taint {
+	if suspended == nil {
+		return all
+	}
+	var rest []Taint
+	for i := range all {
+		if !suspended(&all[i].Taint) {
+			rest = append(rest, all[i])
+		}
+	}
+	return rest
+}
+
+// carryOn copies the start of the former taints of the same lineage. It copies
+// the time of the first observation only from the same taint, because an
+// untolerated taint counts by itself.
 func (t *Taint) carryOn(before []Taint) {
 	carried := false
 	for i := range before {
 		b := &before[i]
-		if !taints.SameLineage(&b.Taint, &t.Taint) || setAgain(b, t) {
+		if !taints.Equivalent(&b.Taint, &t.Taint) || setAgain(b, t) {
 			continue
 		}
 		if b.Key == t.Key {
@@ -242,9 +294,8 @@ func (t *Taint) carryOn(before []Taint) {
 	}
 }
 
-// setAgain reports whether a taint is another one than the one with its key that
-// was there before: its TimeAdded is later than that one's or, if that one had
-// none, than our first sight of it.
+// setAgain reports whether a taint was removed and set again. Its TimeAdded is
+// later than the former one or, if that had none, than its first observation.
 func setAgain(before, now *Taint) bool {
 	if before.Key != now.Key || now.TimeAdded.IsZero() {
 		return false
@@ -267,4 +318,19 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+// equalTaints reports whether two observations of a node decide alike.
+func equalTaints(a, b []Taint) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		x, y := &a[i], &b[i]
+		if !x.MatchTaint(&y.Taint) || x.Value != y.Value ||
+			!x.TimeAdded.Equal(y.TimeAdded) || !x.Start.Equal(y.Start) {
+			return false
+		}
+	}
+	return true
 }

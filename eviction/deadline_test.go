@@ -17,25 +17,25 @@ import (
 func TestE1UntoleratedLeavesAtOnce(t *testing.T) {
 	c := running(t, newPod("p", tolerates("b")))
 	c.node(10, "n1", "a@3", "b")
-	work := c.start(10, "p")[0]
-	require.Equal(t, eviction.Key{Namespace: "ns", Name: "p", UID: "p"}, work.Pod)
-	require.Equal(t, "ns/p", work.Pod.String())
-	require.Equal(t, "n1", work.Node)
-	require.Equal(t, eviction.Untolerated, work.Verdict.Reason)
-	require.Equal(t, "a", work.Verdict.Taint.Key)
-	require.Equal(t, int64(7), work.Generation)
-	require.False(t, work.Marked)
+	task := c.start(10, "p")[0]
+	require.Equal(t, eviction.Key{Namespace: "ns", Name: "p", UID: "p"}, task.Pod)
+	require.Equal(t, "ns/p", task.Pod.String())
+	require.Equal(t, "n1", task.Node)
+	require.Equal(t, eviction.ReasonUntolerated, task.Decision.Reason)
+	require.Equal(t, "a", task.Decision.Taint.Key)
+	require.Equal(t, int64(7), task.Generation)
+	require.False(t, task.HasDisruptionTarget)
 }
 
 func TestE1OnlyNoExecuteEvicts(t *testing.T) {
 	c := running(t, newPod("p"))
 	c.node(10, "n1", "a:NoSchedule", "b:PreferNoSchedule", "NR:NoSchedule")
-	c.stays("p", eviction.NoTaints)
+	c.stays("p", eviction.ReasonNoTaints)
 	c.idle(1000)
 }
 
-// demand.md, eviction, zero-taints trap: upstream's code for one pod would delete
-// it at once when its node has no taints.
+// demand.md, eviction, zero-taints trap: upstream's code for one pod would
+// delete it at once when its node has no taints.
 func TestE1NoTaintsEvictNobody(t *testing.T) {
 	c := running(t, newPod("bare"), newPod("tolerant", tolerates("a:0", "*:0")), newPod("elsewhere", on("n9")))
 	c.node(10, "n1")
@@ -44,7 +44,7 @@ func TestE1NoTaintsEvictNobody(t *testing.T) {
 	c.node(12, "n1")
 	c.pod(13, newPod("bare"))
 	for _, name := range []string{"bare", "tolerant", "late", "elsewhere"} {
-		c.stays(newPod(name).UID, eviction.NoTaints)
+		c.stays(newPod(name).UID, eviction.ReasonNoTaints)
 	}
 	c.idle(1e6)
 }
@@ -53,16 +53,16 @@ func TestE1EarliestTolerationEnds(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:90", "b:20", "c")))
 	c.node(10, "n1", "a@10", "b@10", "c@10")
 	c.leavesAt("p", 31)
-	work := c.startOne(31, "p")
-	require.Equal(t, eviction.TolerationEnds, work.Verdict.Reason)
-	require.Equal(t, "b", work.Verdict.Taint.Key)
-	require.EqualValues(t, 20, *work.Verdict.Toleration.TolerationSeconds)
+	task := c.startOne(31, "p")
+	require.Equal(t, eviction.ReasonTolerationEnds, task.Decision.Reason)
+	require.Equal(t, "b", task.Decision.Taint.Key)
+	require.EqualValues(t, 20, *task.Decision.Toleration.TolerationSeconds)
 }
 
 func TestE1ToleratedForEverStays(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a")))
 	c.node(10, "n1", "a@10")
-	c.stays("p", eviction.Tolerated)
+	c.stays("p", eviction.ReasonTolerated)
 	c.idle(1e6)
 }
 
@@ -85,19 +85,19 @@ func TestE1HugeSecondsLastACentury(t *testing.T) {
 	}
 }
 
-// The node is tainted for long. A pod that tolerates that for 60 seconds would be
-// evicted on arrival, and so would each one that replaces it.
+// The node is tainted for long. A pod that tolerates that for 60 seconds would
+// be evicted on arrival, and so would each one that replaces it.
 func TestE1PodThatArrivesLateGetsItsTime(t *testing.T) {
 	c := startUp(t, 0)
 	c.node(0, "n1", "a@-5000")
-	c.Synced()
+	c.MarkSynced()
 	c.pod(100.4, newPod("p", bound(100), tolerates("a:60")))
 	c.leavesAt("p", 161)
 	for _, restarted := range []float64{120, 160.5, 300} {
 		again := startUp(t, restarted)
 		again.pod(restarted, newPod("p", bound(100), tolerates("a:60")))
 		again.node(restarted, "n1", "a@-5000")
-		again.Synced()
+		again.MarkSynced()
 		again.leavesAt("p", 161)
 	}
 	c.startOne(161, "p")
@@ -107,7 +107,7 @@ func TestE1PodBoundBeforeTheTaintCountsFromTheTaint(t *testing.T) {
 	c := startUp(t, 0)
 	c.node(0, "n1", "a@-50")
 	c.pod(0, newPod("p", bound(-5000), tolerates("a:60")))
-	c.Synced()
+	c.MarkSynced()
 	c.leavesAt("p", 11)
 }
 
@@ -121,7 +121,7 @@ func TestE1PodWithoutPodScheduledCountsFromFirstSight(t *testing.T) {
 	c.pod(5, newPod("p", unbound, tolerates("a:60")))
 	c.pod(5, scheduled)
 	c.pod(5, timeless)
-	c.Synced()
+	c.MarkSynced()
 	c.leavesAt("p", 65)
 	c.leavesAt("unsure", 65)
 	c.leavesAt("timeless", 65)
@@ -130,19 +130,19 @@ func TestE1PodWithoutPodScheduledCountsFromFirstSight(t *testing.T) {
 	c.leavesAt("p", 65)
 }
 
-// A pod counts from its binding, not from its creation: the time in which nobody
-// could place it is not taken from its toleration.
+// A pod counts from its binding, not from its creation. The time in which it
+// was not schedulable does not shorten its toleration.
 func TestE1PodIsFirstSeenWhenItIsBound(t *testing.T) {
 	c := running(t)
 	c.node(0, "n1", "a@-5000")
 	c.pod(1, newPod("p", on(""), unbound, tolerates("a:60")))
-	_, known := c.Verdict("p")
+	_, known := c.Decision("p")
 	require.False(t, known)
 	c.pod(50, newPod("p", unbound, tolerates("a:60")))
 	c.leavesAt("p", 110)
 }
 
-// The clock of whoever binds pods is behind by a minute. We see the pod come.
+// The clock of the scheduler is behind by a minute. The pod appears.
 func TestE1BindingTimeOfAClockThatIsBehindIsNotBelieved(t *testing.T) {
 	c := running(t)
 	c.node(0, "n1", "a@-5000")
@@ -157,7 +157,7 @@ func TestE1ExemptPodsStay(t *testing.T) {
 	}
 	c := runningWith(t, eviction.Config{Exempt: exempt}, newPod("p", label("yes")), newPod("q", label("no")))
 	c.node(10, "n1", "a")
-	c.stays("p", eviction.Exempt)
+	c.stays("p", eviction.ReasonExempt)
 	c.start(10, "q")
 	c.pod(20, newPod("p", label("no")))
 	c.leavesAt("p", 10)
@@ -170,13 +170,13 @@ func TestE1ExemptPodsStay(t *testing.T) {
 func TestE1TerminatingPodsAreLeftAlone(t *testing.T) {
 	c := running(t, newPod("p", terminating), newPod("q"), newPod("m", terminating, marked))
 	c.node(10, "n1", "a")
-	c.stays("p", eviction.Gone)
-	c.stays("m", eviction.Gone)
+	c.stays("p", eviction.ReasonGone)
+	c.stays("m", eviction.ReasonGone)
 	c.pod(10, newPod("q", terminating))
 	c.idle(1000)
 	c.pod(1001, newPod("q")) // an older look: what is terminating stays so
 	c.idle(1002)
-	c.node(1003, "n1") // nobody takes back the mark of a pod that is going
+	c.node(1003, "n1") // the condition of a terminating pod stays
 	c.idle(1004)
 }
 
@@ -199,26 +199,47 @@ func TestMatcherOfTheConfigCounts(t *testing.T) {
 	pod := newPod("p", tolerates("load=100:60"))
 	pod.Spec.Tolerations[0].Operator = corev1.TolerationOpLt
 	var config eviction.Config
-	config.Matcher.CompareNumbers = true
+	config.Matcher.EnableComparisonOperators = true
 	c := runningWith(t, config, pod)
 	c.node(0, "n1", "load=90@0")
 	c.leavesAt("p", 61)
 }
 
 func TestConfigIsValidated(t *testing.T) {
-	_, err := eviction.NewTracker(eviction.Config{Retry: timedqueue.Backoff{First: -1}}, at(0))
+	_, err := eviction.NewTracker(eviction.Config{Backoff: timedqueue.Backoff{Initial: -1}}, at(0))
 	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
 	require.ErrorIs(t, err, timedqueue.ErrInvalidConfig)
-	_, err = eviction.NewDelete(eviction.DeleteConfig{})
+	_, err = eviction.NewTracker(eviction.Config{}, time.Time{})
+	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
+	require.ErrorContains(t, err, "now is zero")
+	_, err = eviction.NewDeleter(eviction.DeleterConfig{})
 	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
 }
 
+func TestConfigReportsAllProblemsAtOnce(t *testing.T) {
+	err := eviction.Config{
+		Backoff: timedqueue.Backoff{Initial: -1},
+		Budgets: []eviction.Budget{{Name: "a", Limit: -2, Burst: -3}, {Name: "a"}, {}},
+	}.Validate()
+	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
+	for _, problem := range []string{
+		"Backoff.Initial is -1ns", `budget "a": Limit is -2, want`, `budget "a": Burst is -3, want`, `two budgets have the name "a"`, "Name is empty",
+	} {
+		require.ErrorContains(t, err, problem)
+	}
+	_, err = eviction.NewTracker(eviction.Config{Backoff: timedqueue.Backoff{Initial: -1}}, time.Time{})
+	require.ErrorContains(t, err, "Backoff.Initial is -1ns")
+	require.ErrorContains(t, err, "now is zero")
+}
+
+// Metrics and logs show the outcomes by these names.
 func TestOutcomesHaveNames(t *testing.T) {
 	names := map[eviction.Outcome]string{
-		eviction.Evicted: "Evicted", eviction.AlreadyGone: "AlreadyGone", eviction.NotDue: "NotDue",
-		eviction.Unmarked: "Unmarked", eviction.Failed: "Failed", eviction.Blocked: "Blocked", -1: "Outcome(-1)", 6: "Outcome(6)",
+		eviction.OutcomeEvicted: "Evicted", eviction.OutcomeAlreadyGone: "AlreadyGone", eviction.OutcomeNotDue: "NotDue",
+		eviction.OutcomeConditionCleared: "ConditionCleared", eviction.OutcomeFailed: "Failed", eviction.OutcomeBlocked: "Blocked",
+		eviction.OutcomeDryRun: "DryRun",
 	}
 	for outcome, name := range names {
-		require.Equal(t, name, outcome.String())
+		require.Equal(t, name, string(outcome))
 	}
 }

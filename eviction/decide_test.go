@@ -34,82 +34,82 @@ func TestE1Decide(t *testing.T) {
 		taint  string
 	}{
 		"no taints": {
-			pod: settled(), reason: eviction.NoTaints, due: stays,
+			pod: settled(), reason: eviction.ReasonNoTaints, due: stays,
 		},
 		"no taints, an empty list": {
-			on: []eviction.Taint{}, pod: settled("a:0"), reason: eviction.NoTaints, due: stays,
+			on: []eviction.Taint{}, pod: settled("a:0"), reason: eviction.ReasonNoTaints, due: stays,
 		},
 		"untolerated": {
-			on: []eviction.Taint{since("a", 10, 3)}, pod: settled("b"), reason: eviction.Untolerated, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 10, 3)}, pod: settled("b"), reason: eviction.ReasonUntolerated, due: 10, taint: "a",
 		},
 		"untolerated, but the pod was seen later": {
 			on:  []eviction.Taint{since("a", 10, 3)},
-			pod: eviction.Pod{Seen: at(20), Arrived: at(5)}, reason: eviction.Untolerated, due: 20, taint: "a",
+			pod: eviction.Pod{Seen: at(20), Arrived: at(5)}, reason: eviction.ReasonUntolerated, due: 20, taint: "a",
 		},
 		"tolerated for ever": {
-			on: []eviction.Taint{since("a", 10, 3)}, pod: settled("a"), reason: eviction.Tolerated, due: stays,
+			on: []eviction.Taint{since("a", 10, 3)}, pod: settled("a"), reason: eviction.ReasonTolerated, due: stays,
 		},
 		"tolerated for some time": {
-			on: []eviction.Taint{since("a", 10, 3)}, pod: settled("a:60"), reason: eviction.TolerationEnds, due: 63, taint: "a",
+			on: []eviction.Taint{since("a", 10, 3)}, pod: settled("a:60"), reason: eviction.ReasonTolerationEnds, due: 63, taint: "a",
 		},
 		"the pod came after the taint": {
 			on:  []eviction.Taint{since("a", 10, 3)},
-			pod: eviction.Pod{Tolerations: tolerationList("a:60"), Seen: at(101), Arrived: at(100)}, reason: eviction.TolerationEnds, due: 160, taint: "a",
+			pod: eviction.Pod{Tolerations: tolerationList("a:60"), Seen: at(101), Arrived: at(100)}, reason: eviction.ReasonTolerationEnds, due: 160, taint: "a",
 		},
 		"zero seconds": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:0"), reason: eviction.TolerationEnds, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:0"), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
 		},
 		"negative seconds": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:-5"), reason: eviction.TolerationEnds, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:-5"), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
 		},
 		"the least seconds": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:" + strconv.FormatInt(math.MinInt64, 10)), reason: eviction.TolerationEnds, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:" + strconv.FormatInt(math.MinInt64, 10)), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
 		},
 		"the most seconds are a century": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:" + strconv.FormatInt(math.MaxInt64, 10)), reason: eviction.TolerationEnds, due: 11 + 36500*86400, taint: "a",
+			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:" + strconv.FormatInt(math.MaxInt64, 10)), reason: eviction.ReasonTolerationEnds, due: 11 + 36500*86400, taint: "a",
 		},
 		"the earliest of several ends": {
 			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30), since("c", 40, 40)},
-			pod: settled("a:90", "b:20", "c:50"), reason: eviction.TolerationEnds, due: 50, taint: "b",
+			pod: settled("a:90", "b:20", "c:50"), reason: eviction.ReasonTolerationEnds, due: 50, taint: "b",
 		},
 		"seconds of one, for ever for the other": {
 			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30)},
-			pod: settled("a", "b:20"), reason: eviction.TolerationEnds, due: 50, taint: "b",
+			pod: settled("a", "b:20"), reason: eviction.ReasonTolerationEnds, due: 50, taint: "b",
 		},
 		"one of several untolerated": {
 			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30), since("c", 40, 40)},
-			pod: settled("a:90", "c:50"), reason: eviction.Untolerated, due: 30, taint: "b",
+			pod: settled("a:90", "c:50"), reason: eviction.ReasonUntolerated, due: 30, taint: "b",
 		},
 		"the earliest of several untolerated": {
 			on:  []eviction.Taint{since("a", 50, 50), since("b", 30, 30)},
-			pod: settled(), reason: eviction.Untolerated, due: 30, taint: "b",
+			pod: settled(), reason: eviction.ReasonUntolerated, due: 30, taint: "b",
 		},
 		"it had to leave before the untolerated one came": {
 			on:  []eviction.Taint{since("a", 50, 50), since("b", 0, 0)},
-			pod: settled("b:20"), reason: eviction.TolerationEnds, due: 20, taint: "b",
+			pod: settled("b:20"), reason: eviction.ReasonTolerationEnds, due: 20, taint: "b",
 		},
 		"another value": {
-			on: []eviction.Taint{since("a=x", 10, 3)}, pod: settled("a=y"), reason: eviction.Untolerated, due: 10, taint: "a=x",
+			on: []eviction.Taint{since("a=x", 10, 3)}, pod: settled("a=y"), reason: eviction.ReasonUntolerated, due: 10, taint: "a=x",
 		},
 		"the key that is any": {
-			on: []eviction.Taint{since("a=x", 10, 3)}, pod: settled("*:5"), reason: eviction.TolerationEnds, due: 8, taint: "a=x",
+			on: []eviction.Taint{since("a=x", 10, 3)}, pod: settled("*:5"), reason: eviction.ReasonTolerationEnds, due: 8, taint: "a=x",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			verdict := eviction.Decide(test.on, test.pod, taints.Matcher{})
-			require.Equal(t, test.reason, verdict.Reason)
+			decision := eviction.Decide(test.on, test.pod, taints.Matcher{})
+			require.Equal(t, test.reason, decision.Reason)
 			if math.IsNaN(test.due) {
-				require.Equal(t, eviction.Verdict{Reason: test.reason}, verdict)
-				require.False(t, verdict.Leaves())
-				require.False(t, verdict.DueAt(at(1e9)))
+				require.Equal(t, eviction.Decision{Reason: test.reason}, decision)
+				require.False(t, decision.Leaves())
+				require.False(t, decision.DueAt(at(1e9)))
 				return
 			}
-			require.Equal(t, test.due, verdict.Due.Sub(at(0)).Seconds())
-			require.True(t, verdict.Leaves())
-			require.True(t, verdict.DueAt(verdict.Due))
-			require.False(t, verdict.DueAt(verdict.Due.Add(-1)))
-			require.Equal(t, taintList(test.taint)[0].ToString(), verdict.Taint.ToString())
-			require.Equal(t, test.reason == eviction.TolerationEnds, verdict.Toleration != nil)
+			require.Equal(t, test.due, decision.Due.Sub(at(0)).Seconds())
+			require.True(t, decision.Leaves())
+			require.True(t, decision.DueAt(decision.Due))
+			require.False(t, decision.DueAt(decision.Due.Add(-1)))
+			require.Equal(t, taintList(test.taint)[0].ToString(), decision.Taint.ToString())
+			require.Equal(t, test.reason == eviction.ReasonTolerationEnds, decision.Toleration != nil)
 		})
 	}
 }
@@ -127,24 +127,25 @@ func TestE1FirstMatchingTolerationCounts(t *testing.T) {
 		{[]string{"b:1", "a=y:2", "a:10", "*:60"}, 10},
 		{[]string{"*:60", "a=x:10"}, 60},
 	} {
-		verdict := eviction.Decide(on, settled(test.tolerations...), taints.Matcher{})
-		require.Equal(t, test.due, verdict.Due.Sub(at(0)).Seconds(), "%v", test.tolerations)
+		decision := eviction.Decide(on, settled(test.tolerations...), taints.Matcher{})
+		require.Equal(t, test.due, decision.Due.Sub(at(0)).Seconds(), "%v", test.tolerations)
 	}
 	require.False(t, eviction.Decide(on, settled("a", "a:10"), taints.Matcher{}).Leaves())
 	require.True(t, eviction.Decide(on, settled("a:10", "a"), taints.Matcher{}).Leaves())
 }
 
-// demand.md, eviction, zero-taints trap: upstream's function evicts at once if it is
-// called for a node without taints. Whatever a pod tolerates, without them it stays.
+// demand.md, eviction, zero-taints trap: upstream's function evicts at once if
+// it is called for a node without taints. Whatever a pod tolerates, without
+// them it stays.
 func TestE1WithoutTaintsNobodyLeaves(t *testing.T) {
 	for _, tolerations := range [][]string{nil, {"a"}, {"a:0"}, {"*:-1"}, {"a:60", "*"}} {
 		for _, on := range [][]eviction.Taint{nil, {}} {
-			require.Equal(t, eviction.Verdict{Reason: eviction.NoTaints}, eviction.Decide(on, settled(tolerations...), taints.Matcher{}))
+			require.Equal(t, eviction.Decision{Reason: eviction.ReasonNoTaints}, eviction.Decide(on, settled(tolerations...), taints.Matcher{}))
 		}
 		c := running(t, newPod("p", tolerates(tolerations...)))
 		c.node(5, "n1", "a:NoSchedule", "b:PreferNoSchedule")
 		c.node(6, "n1")
-		c.stays("p", eviction.NoTaints)
+		c.stays("p", eviction.ReasonNoTaints)
 		c.idle(1e6)
 	}
 }
@@ -153,26 +154,26 @@ func TestE1TolerationOfAnotherEffectIsNone(t *testing.T) {
 	on := []eviction.Taint{since("a", 0, 0)}
 	pod := settled("a")
 	pod.Tolerations[0].Effect = corev1.TaintEffectNoSchedule
-	require.Equal(t, eviction.Untolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
+	require.Equal(t, eviction.ReasonUntolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
 	pod.Tolerations[0].Effect = ""
-	require.Equal(t, eviction.Tolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
+	require.Equal(t, eviction.ReasonTolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
 }
 
 func TestE1NumbersAreComparedBehindTheSwitch(t *testing.T) {
 	on := []eviction.Taint{since("load=90", 0, 0)}
 	pod := settled("load=100:60")
 	pod.Tolerations[0].Operator = corev1.TolerationOpLt
-	require.Equal(t, eviction.Untolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
-	require.Equal(t, eviction.TolerationEnds, eviction.Decide(on, pod, taints.Matcher{CompareNumbers: true}).Reason)
+	require.Equal(t, eviction.ReasonUntolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
+	require.Equal(t, eviction.ReasonTolerationEnds, eviction.Decide(on, pod, taints.Matcher{EnableComparisonOperators: true}).Reason)
 }
 
-// A caller of Decide who left all times zero has a pod that leaves all the same.
+// With all times zero Decide still returns a pod that leaves.
 func TestE1LeavesDoesNotDependOnTheDate(t *testing.T) {
 	on := []eviction.Taint{{Taint: taintList("a")[0]}}
-	verdict := eviction.Decide(on, eviction.Pod{}, taints.Matcher{})
-	require.Equal(t, eviction.Untolerated, verdict.Reason)
-	require.True(t, verdict.Leaves())
-	require.True(t, verdict.DueAt(at(0)))
+	decision := eviction.Decide(on, eviction.Pod{}, taints.Matcher{})
+	require.Equal(t, eviction.ReasonUntolerated, decision.Reason)
+	require.True(t, decision.Leaves())
+	require.True(t, decision.DueAt(at(0)))
 }
 
 func TestE1DecideDoesNotModifyItsArguments(t *testing.T) {
@@ -184,7 +185,7 @@ func TestE1DecideDoesNotModifyItsArguments(t *testing.T) {
 	require.Equal(t, tolerationsBefore, pod.Tolerations)
 }
 
-func TestE2Began(t *testing.T) {
+func TestE2StartTime(t *testing.T) {
 	const missing = math.MaxFloat64
 	for name, test := range map[string]struct {
 		stored, seen float64
@@ -211,37 +212,37 @@ func TestE2Began(t *testing.T) {
 			if test.stored == missing {
 				stored = nil
 			}
-			began := eviction.Began(stored, at(test.seen), test.appeared)
+			began := eviction.StartTime(stored, at(test.seen), test.appeared)
 			require.Equal(t, test.want, began.Sub(at(0)).Seconds())
 			if stored != nil {
 				return
 			}
 			stored = stamp(0)
 			stored.Time = time.Time{} // how protobuf decodes an empty field
-			require.Equal(t, began, eviction.Began(stored, at(test.seen), test.appeared))
+			require.Equal(t, began, eviction.StartTime(stored, at(test.seen), test.appeared))
 		})
 	}
 }
 
-// A time that somebody has mistyped is no more than a time long past.
-func TestE2BeganOfTheFirstYearsIsLongAgo(t *testing.T) {
+// A mistyped time is only a time long past.
+func TestE2StartTimeOfTheFirstYearsIsLongAgo(t *testing.T) {
 	for _, year := range []int{-100, 0, 1, 2, 1000, 1733} {
 		stored := stamp(0)
 		stored.Time = time.Date(year, 12, 31, 23, 59, 59, 0, time.UTC)
-		require.Equal(t, at(0), eviction.Began(stored, at(0), true), "%d", year)
-		began := eviction.Began(stored, at(0), false)
+		require.Equal(t, at(0), eviction.StartTime(stored, at(0), true), "%d", year)
+		began := eviction.StartTime(stored, at(0), false)
 		require.False(t, began.IsZero(), "%d", year)
 		require.True(t, began.Before(at(-86400*365*200)), "%d", year)
 	}
 }
 
-// Wall clocks are set while we run. What was counted from a stored time must not
-// move then, so it keeps the monotonic reading of when it was seen.
-func TestE2BeganKeepsTheMonotonicReading(t *testing.T) {
+// Wall clocks are set while we run. What was counted from a stored time must
+// not move then, so it keeps the monotonic reading of when it was seen.
+func TestE2StartTimeKeepsTheMonotonicReading(t *testing.T) {
 	seen := time.Now()
 	stored := stamp(0)
 	stored.Time = seen.Round(0).Add(-5 * time.Second)
-	began := eviction.Began(stored, seen, true)
+	began := eviction.StartTime(stored, seen, true)
 	require.Equal(t, -4*time.Second, began.Sub(seen))
 	require.Contains(t, began.String(), " m=")
 }

@@ -19,23 +19,24 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// A scene is an API server with a pod that has to leave now, and the work that a
-// tracker has handed out for it. It plays in a bubble of testing/synctest, whose
-// clock starts at midnight of the year 2000.
+// A scene is an API server with a pod that has to leave now, and the work that
+// a tracker has handed out for it. It plays in a bubble of testing/synctest,
+// whose clock starts at midnight of the year 2000.
 type scene struct {
 	*testing.T
 	*apiServer
 	tracker *eviction.Tracker
-	delete  *eviction.Delete
-	evict   *eviction.Evict
+	delete  *eviction.Deleter
+	evict   *eviction.Evictor
 	act     eviction.Action // what acts does; Delete, if the options do not say Evict
-	work    eviction.Work
+	work    eviction.Task
 }
 
 type sceneOptions struct {
 	confirm  bool
-	evict    bool // through the Eviction API
-	nodeMode bool // the whole node is evicted, which has no taint then
+	evict    bool   // through the Eviction API
+	nodeMode bool   // the whole node is evicted, which has no taint then
+	reason   string // of that; NodeLost if it is empty
 	config   eviction.Config
 	pod      *corev1.Pod
 }
@@ -55,15 +56,15 @@ func play(t *testing.T, options sceneOptions, act func(s *scene)) {
 			node = newNode("n1")
 		}
 		s.putNode(node)
-		config, evictConfig := eviction.DeleteConfig{Pods: s.client}, eviction.EvictConfig{Pods: s.evictable}
+		config, evictConfig := eviction.DeleterConfig{Pods: s.client}, eviction.EvictorConfig{Pods: s.evictable}
 		if options.confirm {
 			config.Confirm = nodeClient{s.apiServer}
 			evictConfig.Confirm = config.Confirm
 		}
 		var err error
-		s.delete, err = eviction.NewDelete(config)
+		s.delete, err = eviction.NewDeleter(config)
 		require.NoError(t, err)
-		s.evict, err = eviction.NewEvict(evictConfig)
+		s.evict, err = eviction.NewEvictor(evictConfig)
 		require.NoError(t, err)
 		s.act = s.delete.Act
 		if options.evict {
@@ -72,10 +73,14 @@ func play(t *testing.T, options sceneOptions, act func(s *scene)) {
 		s.tracker, err = eviction.NewTracker(options.config, time.Now())
 		require.NoError(t, err)
 		s.tracker.ObservePod(time.Now(), pod)
-		s.tracker.Synced()
+		s.tracker.MarkSynced()
 		s.tracker.ObserveNode(time.Now(), node)
 		if options.nodeMode {
-			s.tracker.EvictNode(time.Now(), "n1")
+			reason := eviction.StatusReasonNodeLost
+			if options.reason != "" {
+				reason = options.reason
+			}
+			s.tracker.EvictNode(time.Now(), "n1", reason)
 		}
 		s.next()
 		act(s)
@@ -92,26 +97,26 @@ func (s *scene) next() {
 	require.True(s, ok)
 }
 
-// fails tells the tracker of a report, and waits for the next try. It returns how long
-// that was.
-func (s *scene) fails(report eviction.Report) time.Duration {
+// fails tells the tracker of a report, and waits for the next try. It returns
+// how long that was.
+func (s *scene) fails(result eviction.Result) time.Duration {
 	s.Helper()
 	before := time.Now()
-	s.tracker.Finish(time.Now(), s.work, report)
+	s.tracker.Finish(time.Now(), s.work, result)
 	s.next()
 	return time.Since(before)
 }
 
 // acts checks what comes of the work and which calls it takes.
-func (s *scene) acts(outcome eviction.Outcome, verbs ...string) eviction.Report {
+func (s *scene) acts(outcome eviction.Outcome, verbs ...string) eviction.Result {
 	s.Helper()
 	already := len(s.verbs())
-	report := s.act(s.Context(), s.work)
-	require.Equal(s, outcome, report.Outcome, "%v", report.Err)
-	failed := outcome == eviction.Failed || outcome == eviction.Blocked
-	require.Equal(s, failed, report.Err != nil, "%v", report.Err)
+	result := s.act(s.Context(), s.work)
+	require.Equal(s, outcome, result.Outcome, "%v", result.Err)
+	failed := outcome == eviction.OutcomeFailed || outcome == eviction.OutcomeBlocked
+	require.Equal(s, failed, result.Err != nil, "%v", result.Err)
 	require.Equal(s, verbs, s.verbs()[already:])
-	return report
+	return result
 }
 
 // untouched checks that the pod of that name is as it was put.
@@ -125,7 +130,7 @@ func (s *scene) untouched(pod *corev1.Pod) {
 
 func TestE7DeleteIsOnePatchAndOneDelete(t *testing.T) {
 	play(t, sceneOptions{}, func(s *scene) {
-		s.acts(eviction.Evicted, "patch", "delete")
+		s.acts(eviction.OutcomeEvicted, "patch", "delete")
 		patch, deletion := s.calls[0], s.calls[1]
 		require.Equal(s, "p", patch.name)
 		require.Equal(s, types.StrategicMergePatchType, patch.patchType)
@@ -145,40 +150,40 @@ func TestE7DeleteIsOnePatchAndOneDelete(t *testing.T) {
 		require.Equal(s, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}, deletion.delete)
 		live := s.get("ns", "p")
 		require.NotNil(s, live.DeletionTimestamp)
-		require.True(s, eviction.Marked(live))
+		require.True(s, eviction.HasDisruptionTarget(live))
 	})
 }
 
-// The API server can take seconds for the mark. What has become moot meanwhile is
-// not deleted, and the mark is taken back. Found by the simulator (seed 502135): an
-// outage of all zones became known between the two calls.
+// The API server can take seconds for the mark. What has become moot meanwhile
+// is not deleted, and the mark is taken back. Found by the simulator (seed
+// 502135): an outage of all zones became known between the two calls.
 func TestE6EvictionThatIsMootOnceItIsMarkedDeletesNothing(t *testing.T) {
 	for name, moot := range map[string]func(s *scene){
 		"the taint is gone": func(s *scene) { s.tracker.ObserveNode(time.Now(), newNode("n1")) },
-		"the taint is held": func(s *scene) { s.tracker.Hold(time.Now(), func(*corev1.Taint) bool { return true }) },
+		"the taint is held": func(s *scene) { s.tracker.SuspendTaints(time.Now(), func(*corev1.Taint) bool { return true }) },
 		"the node is gone":  func(s *scene) { s.tracker.ForgetNode(time.Now(), "n1") },
 		"the pod tolerates it": func(s *scene) {
-			s.tracker.ObservePod(time.Now(), newPod("p", tolerates("a"), disrupted(corev1.ConditionTrue, eviction.ReasonTaint)))
+			s.tracker.ObservePod(time.Now(), newPod("p", tolerates("a"), disrupted(corev1.ConditionTrue, eviction.ConditionReasonTaint)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, sceneOptions{}, func(s *scene) {
 				s.before = func(c call) error {
-					if c.verb == "patch" && !s.work.Unmark {
-						require.False(s, s.work.CalledOff())
+					if c.verb == "patch" && !s.work.ClearCondition {
+						require.False(s, s.work.Canceled())
 						moot(s)
 					}
 					return nil
 				}
-				report := s.acts(eviction.NotDue, "patch")
-				require.True(s, s.work.CalledOff())
-				s.tracker.Finish(time.Now(), s.work, report)
+				result := s.acts(eviction.OutcomeNotDue, "patch")
+				require.True(s, s.work.Canceled())
+				s.tracker.Finish(time.Now(), s.work, result)
 				time.Sleep(time.Second)
 				var ok bool
 				s.work, ok = s.tracker.Start(time.Now())
 				require.True(s, ok)
-				require.True(s, s.work.Unmark)
-				s.acts(eviction.Unmarked, "get pod", "patch")
+				require.True(s, s.work.ClearCondition)
+				s.acts(eviction.OutcomeConditionCleared, "get pod", "patch")
 			})
 		})
 	}
@@ -190,12 +195,12 @@ func TestE6EvictionThatIsDueAgainGoesOn(t *testing.T) {
 		s.before = func(c call) error {
 			if c.verb == "patch" {
 				s.tracker.ObserveNode(time.Now(), newNode("n1"))
-				require.True(s, s.work.CalledOff())
+				require.True(s, s.work.Canceled())
 				s.tracker.ObserveNode(time.Now(), newNode("n1", "a"))
 			}
 			return nil
 		}
-		s.acts(eviction.Evicted, "patch", "delete")
+		s.acts(eviction.OutcomeEvicted, "patch", "delete")
 	})
 }
 
@@ -207,7 +212,7 @@ func TestE7PatchLeavesOthersConditionsAlone(t *testing.T) {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 	pod.Status.Phase = corev1.PodRunning
 	play(t, sceneOptions{pod: pod}, func(s *scene) {
-		s.acts(eviction.Evicted, "patch", "delete")
+		s.acts(eviction.OutcomeEvicted, "patch", "delete")
 		live := s.get("ns", "p")
 		require.Equal(s, corev1.PodRunning, live.Status.Phase)
 		require.Len(s, live.Status.Conditions, 3)
@@ -226,7 +231,7 @@ func TestE7PodWithoutGenerationIsMarkedWithoutOne(t *testing.T) {
 	pod := newPod("p")
 	pod.Generation = 0
 	play(t, sceneOptions{pod: pod}, func(s *scene) {
-		s.acts(eviction.Evicted, "patch", "delete")
+		s.acts(eviction.OutcomeEvicted, "patch", "delete")
 		require.NotContains(s, s.calls[0].patch, "observedGeneration")
 	})
 }
@@ -235,16 +240,16 @@ func TestE7PodThatIsMarkedAlreadyIsOnlyDeleted(t *testing.T) {
 	for _, confirm := range []bool{false, true} {
 		play(t, sceneOptions{pod: newPod("p", marked), confirm: confirm}, func(s *scene) {
 			if confirm {
-				s.acts(eviction.Evicted, "get pod", "get node", "delete")
+				s.acts(eviction.OutcomeEvicted, "get pod", "get node", "delete")
 				return
 			}
-			s.acts(eviction.Evicted, "delete")
+			s.acts(eviction.OutcomeEvicted, "delete")
 		})
 	}
 }
 
-// demand.md, wrong pod (also Karpenter PR #998, Katalyst PR #924, #64923, PR #138555):
-// upstream reads by name and deletes without a precondition.
+// demand.md, wrong pod (also Karpenter PR #998, Katalyst PR #924, #64923, PR
+// #138555): upstream reads by name and deletes without a precondition.
 func TestE4RecreatedPodIsNeverTouched(t *testing.T) {
 	again := newPod("p", withUID("new"))
 	for name, test := range map[string]struct {
@@ -259,7 +264,7 @@ func TestE4RecreatedPodIsNeverTouched(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, test.options, func(s *scene) {
 				s.put(again)
-				s.acts(eviction.AlreadyGone, test.verbs...)
+				s.acts(eviction.OutcomeAlreadyGone, test.verbs...)
 				s.untouched(again)
 			})
 		})
@@ -277,8 +282,8 @@ func TestE4PodRecreatedBetweenTwoCallsIsNeverTouched(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, confirm=%v", verb, confirm), func(t *testing.T) {
 				play(t, sceneOptions{confirm: confirm}, func(s *scene) {
 					s.before = once(verb, func() error { s.put(again); return nil })
-					report := s.delete.Act(s.Context(), s.work)
-					require.Equal(s, eviction.AlreadyGone, report.Outcome)
+					result := s.delete.Act(s.Context(), s.work)
+					require.Equal(s, eviction.OutcomeAlreadyGone, result.Outcome)
 					s.untouched(again)
 				})
 			})
@@ -287,7 +292,7 @@ func TestE4PodRecreatedBetweenTwoCallsIsNeverTouched(t *testing.T) {
 	t.Run("patch that unmarks", func(t *testing.T) {
 		play(t, sceneOptions{pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
 			s.before = once("patch", func() error { s.put(again); return nil })
-			s.acts(eviction.AlreadyGone, "get pod", "patch", "get pod")
+			s.acts(eviction.OutcomeAlreadyGone, "get pod", "patch", "get pod")
 			s.untouched(again)
 		})
 	})
@@ -327,7 +332,7 @@ func TestE5PodThatIsGoneIsAlreadyGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, test.options, func(s *scene) {
 				s.before = once(test.verb, func() error { s.remove("ns", "p"); return nil })
-				s.acts(eviction.AlreadyGone, test.verbs...)
+				s.acts(eviction.OutcomeAlreadyGone, test.verbs...)
 			})
 		})
 	}
@@ -345,7 +350,7 @@ func TestE5TerminatingPodIsAlreadyGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, test.options, func(s *scene) {
 				s.put(newPod("p", terminating, marked))
-				s.acts(eviction.AlreadyGone, test.verbs...)
+				s.acts(eviction.OutcomeAlreadyGone, test.verbs...)
 			})
 		})
 	}
@@ -356,12 +361,12 @@ func TestE5TerminatingPodIsAlreadyGone(t *testing.T) {
 func TestE5PodThatTerminatesBeforeTheDeleteIsAlreadyGone(t *testing.T) {
 	play(t, sceneOptions{confirm: true}, func(s *scene) {
 		s.before = once("delete", func() error { s.put(newPod("p", terminating, marked)); return nil })
-		s.acts(eviction.AlreadyGone, "get pod", "get node", "patch", "delete", "get pod")
+		s.acts(eviction.OutcomeAlreadyGone, "get pod", "get node", "patch", "delete", "get pod")
 	})
 }
 
-// demand.md #140639: what the API refuses or cannot do is a failure, to be tried
-// again, whatever it is.
+// demand.md #140639: what the API refuses or cannot do is a failure, to be
+// tried again, whatever it is.
 func TestE5WhatTheAPIRefusesIsAFailureWithItsCause(t *testing.T) {
 	causes := map[string]error{
 		"denied by a webhook": apierrors.NewForbidden(podResource, "p", errors.New("a webhook said no")),
@@ -395,29 +400,29 @@ func TestE5WhatTheAPIRefusesIsAFailureWithItsCause(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				play(t, test.options, func(s *scene) {
 					s.before = once(test.verb, func() error { return cause })
-					report := s.delete.Act(s.Context(), s.work)
-					require.Equal(s, eviction.Failed, report.Outcome)
-					require.ErrorIs(s, report.Err, cause)
-					require.ErrorContains(s, report.Err, "ns/p")
+					result := s.delete.Act(s.Context(), s.work)
+					require.Equal(s, eviction.OutcomeFailed, result.Outcome)
+					require.ErrorIs(s, result.Err, cause)
+					require.ErrorContains(s, result.Err, "ns/p")
 					seconds, _ := apierrors.SuggestsClientDelay(cause)
-					require.Equal(s, time.Duration(seconds)*time.Second, report.Wait, "as long as the API server asks")
+					require.Equal(s, time.Duration(seconds)*time.Second, result.RetryAfter, "as long as the API server asks")
 					require.Nil(s, s.get("ns", "p").DeletionTimestamp)
 
 					s.before = nil // and the next try succeeds
 					outcome := s.delete.Act(s.Context(), s.work).Outcome
-					if s.work.Unmark {
-						require.Equal(s, eviction.Unmarked, outcome)
+					if s.work.ClearCondition {
+						require.Equal(s, eviction.OutcomeConditionCleared, outcome)
 						return
 					}
-					require.Equal(s, eviction.Evicted, outcome)
+					require.Equal(s, eviction.OutcomeEvicted, outcome)
 				})
 			})
 		}
 	}
 }
 
-// The look at what has conflicted fails as well: that is no proof that the pod is
-// gone.
+// The look at what has conflicted fails as well: that is no proof that the pod
+// is gone.
 func TestE5ConflictThatCannotBeLookedIntoIsAFailure(t *testing.T) {
 	play(t, sceneOptions{}, func(s *scene) {
 		conflict := apierrors.NewConflict(podResource, "p", errors.New("modified"))
@@ -427,7 +432,7 @@ func TestE5ConflictThatCannotBeLookedIntoIsAFailure(t *testing.T) {
 			}
 			return apierrors.NewForbidden(podResource, "p", errors.New("no reads"))
 		}
-		require.ErrorIs(s, s.acts(eviction.Failed, "patch", "get pod").Err, conflict)
+		require.ErrorIs(s, s.acts(eviction.OutcomeFailed, "patch", "get pod").Err, conflict)
 	})
 }
 
@@ -435,9 +440,9 @@ func TestE5EndOfTheContextIsAFailure(t *testing.T) {
 	play(t, sceneOptions{}, func(s *scene) {
 		ctx, cancel := context.WithCancelCause(s.Context())
 		cancel(errors.New("shutting down"))
-		report := s.delete.Act(ctx, s.work)
-		require.Equal(s, eviction.Failed, report.Outcome)
-		require.ErrorIs(s, report.Err, context.Canceled)
+		result := s.delete.Act(ctx, s.work)
+		require.Equal(s, eviction.OutcomeFailed, result.Outcome)
+		require.ErrorIs(s, result.Err, context.Canceled)
 		s.untouched(newPod("p"))
 	})
 }
@@ -454,7 +459,7 @@ func TestE7OtherWritersDoNotStandInTheWay(t *testing.T) {
 			s.put(written)
 			return nil
 		}
-		s.acts(eviction.Evicted, "patch", "delete")
+		s.acts(eviction.OutcomeEvicted, "patch", "delete")
 	})
 }
 

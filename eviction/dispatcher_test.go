@@ -23,25 +23,23 @@ type controller struct {
 	*testing.T
 	*apiServer
 	tracker    *eviction.Tracker
-	dispatcher *timedqueue.Dispatcher[eviction.Work, eviction.Report]
+	dispatcher *timedqueue.Dispatcher[eviction.Task, eviction.Result]
 }
 
-// newController does not run yet. Every change of a pod reaches it after a second,
-// as from a watch that is slow.
+// newController does not run yet. Every change of a pod reaches it after a
+// second, as from a watch that is slow.
 func newController(t *testing.T, server *apiServer, workers int, confirm bool) *controller {
 	t.Helper()
 	c := &controller{T: t, apiServer: server}
-	config := eviction.DeleteConfig{Pods: server.client}
+	config := eviction.DeleterConfig{Pods: server.client}
 	if confirm {
 		config.Confirm = nodeClient{server}
 	}
-	deleter, err := eviction.NewDelete(config)
+	deleter, err := eviction.NewDeleter(config)
 	require.NoError(t, err)
 	c.tracker, err = eviction.NewTracker(eviction.Config{}, time.Now())
 	require.NoError(t, err)
-	c.dispatcher, err = timedqueue.NewDispatcher(timedqueue.DispatcherConfig[eviction.Work, eviction.Report]{
-		Core: c.tracker, Act: deleter.Act, Workers: workers,
-	})
+	c.dispatcher, err = timedqueue.NewDispatcher(c.tracker, deleter.Act, timedqueue.DispatcherConfig{Workers: workers})
 	require.NoError(t, err)
 	for _, node := range server.nodes {
 		c.tracker.ObserveNode(time.Now(), node)
@@ -49,31 +47,25 @@ func newController(t *testing.T, server *apiServer, workers int, confirm bool) *
 	for _, pod := range server.pods {
 		c.tracker.ObservePod(time.Now(), pod)
 	}
-	c.tracker.Synced()
+	c.tracker.MarkSynced()
 	server.changed = func(pod *corev1.Pod) {
 		time.AfterFunc(time.Second, func() {
-			c.locked(func() { c.tracker.ObservePod(time.Now(), pod) })
+			c.dispatcher.Update(func() { c.tracker.ObservePod(time.Now(), pod) })
 		})
 	}
 	return c
 }
 
-func (c *controller) locked(f func()) {
-	c.dispatcher.Lock()
-	defer c.dispatcher.Unlock()
-	f()
-}
-
 func (c *controller) taint(node *corev1.Node) {
 	c.putNode(node)
-	c.locked(func() { c.tracker.ObserveNode(time.Now(), node) })
+	c.dispatcher.Update(func() { c.tracker.ObserveNode(time.Now(), node) })
 }
 
 // run runs the dispatcher for so long.
 func (c *controller) run(duration time.Duration) {
 	ctx, cancel := context.WithTimeout(c.Context(), duration)
 	defer cancel()
-	c.dispatcher.Run(ctx)
+	require.NoError(c, c.dispatcher.Run(ctx))
 }
 
 func (c *controller) counts() map[string]int {
@@ -84,8 +76,8 @@ func (c *controller) counts() map[string]int {
 	return counts
 }
 
-// demand.md #140639: a webhook denies the deletion for ten minutes. Upstream has
-// given up after 50 ms. The pod leaves when it is let go, and once.
+// demand.md #140639: a webhook denies the deletion for ten minutes. Upstream
+// has given up after 50 ms. The pod leaves when it is let go, and once.
 func TestE5EvictionThatIsDeniedForLongHappensOnceInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer()
@@ -122,9 +114,9 @@ func TestE5EvictionThatIsDeniedForLongHappensOnceInTheEnd(t *testing.T) {
 	})
 }
 
-// The taint goes while the deletion is denied. The pod stays, and does not go on
-// saying that it is about to be evicted.
-func TestE6MootEvictionIsCalledOffInTheEnd(t *testing.T) {
+// The taint goes while the deletion is denied. The pod stays, and does not go
+// on saying that it is about to be evicted.
+func TestE6MootEvictionIsCanceled(t *testing.T) {
 	for _, confirm := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			server := newAPIServer()
@@ -139,11 +131,11 @@ func TestE6MootEvictionIsCalledOffInTheEnd(t *testing.T) {
 			c := newController(t, server, 1, confirm)
 			c.taint(newNode("n1", "a"))
 			c.run(5 * time.Minute)
-			require.True(t, eviction.Marked(server.get("ns", "p")))
+			require.True(t, eviction.HasDisruptionTarget(server.get("ns", "p")))
 			c.taint(newNode("n1"))
 			c.run(time.Hour)
 			live := server.get("ns", "p")
-			require.False(t, eviction.Marked(live))
+			require.False(t, eviction.HasDisruptionTarget(live))
 			require.Nil(t, live.DeletionTimestamp)
 			require.Zero(t, c.tracker.Waiting())
 			calls := len(c.verbs())
@@ -153,8 +145,9 @@ func TestE6MootEvictionIsCalledOffInTheEnd(t *testing.T) {
 	}
 }
 
-// demand.md #139992: the watch of nodes is an hour behind. What is read just before
-// the deed counts, and nothing is lost when the watch tells of another taint.
+// demand.md #139992: the watch of nodes is an hour behind. What is read just
+// before the deed counts, and nothing is lost when the watch tells of another
+// taint.
 func TestE6ConfirmationBridgesAWatchThatIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer()
@@ -175,8 +168,9 @@ func TestE6ConfirmationBridgesAWatchThatIsBehind(t *testing.T) {
 	})
 }
 
-// A thousand pods of forty nodes, due at many times, an API server that fails now
-// and then: each that has to leave is deleted, once, and not before its time.
+// A thousand pods of forty nodes, due at many times, an API server that fails
+// now and then: each that has to leave is deleted, once, and not before its
+// time.
 func TestE4AThousandPodsAreEvictedOnceEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer()

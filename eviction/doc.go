@@ -1,75 +1,137 @@
-// Package eviction decides when pods must leave tainted nodes, and makes them
-// leave exactly once.
+// Package eviction decides when pods must leave their nodes, and evicts each of
+// them exactly once.
 //
 // # The pieces
 //
-//   - [Decide] is the rule: from the NoExecute taints of a node and the
-//     tolerations of a pod to a [Verdict], which is a time and its reason.
-//     [Began] says since when a taint or a pod's stay counts.
-//   - [Tracker] applies the rule to a cluster. It is fed with nodes and pods and
-//     hands out each pod when its time has come, as [Work]. It has no clock and
-//     no goroutine; a million pods that wait are one heap.
-//   - An [Action] does the work. [Delete] marks the pod and deletes it, [Evict]
-//     asks the Eviction API, which heeds PodDisruptionBudgets, [Escalate] does one
-//     for a while and the other then, [DryRun] only tells. Any other function will do.
-//   - [Scheduler] is what is in a Tracker without nodes, pods and taints: deadlines
-//     of keys, for what is evicted and is no pod.
+//   - [Decide] is the rule. From the NoExecute taints of a node and the
+//     tolerations of a pod it makes a [Decision]: a time and its reason.
+//     [StartTime] returns the time from which a taint, or a pod's stay on its
+//     node, counts.
+//   - [Tracker] applies the rule to a cluster. It observes nodes and pods, and
+//     hands out a [Task] for each pod when its time has come. It has no clock
+//     and no goroutine; a million pending pods are one heap.
+//   - An [Action] does a task. [Deleter] sets a condition on the pod and
+//     deletes it. [Evictor] uses the Eviction API, which respects
+//     PodDisruptionBudgets. [EvictThenDelete] goes from one action to another
+//     after a time. [DryRun] only reports. Any other function works too.
 //
-// A timedqueue.Dispatcher puts them together:
+// Evictions of other things than pods are keys of a timedqueue.Queue, which is
+// what a Tracker keeps its pods in.
 //
-//	Dispatcher ──Start──► Tracker ──Work──► Action ──Report──► Finish
+// A timedqueue.Dispatcher connects them:
+//
+//	Dispatcher ──Start──► Tracker ──Task──► Action ──Result──► Finish
 //	                         ▲
 //	    nodes and pods ──Observe, Forget
 //
 // # What it promises
 //
 // A pod that tolerates a taint for 60 seconds leaves 60 seconds after the taint
-// began or the pod arrived, whichever is later: never earlier, also after a
-// restart, because both times are read from the API objects. Every change of
-// taints and tolerations moves the deadline, to earlier or later. not-ready and
-// unreachable, between which a node may flap, count as one taint.
+// began or the pod arrived, whichever is later. It never leaves earlier, also
+// after a restart, because both times are read from the API objects. Every
+// change of taints and tolerations moves the deadline, earlier or later. A node
+// may flap between not-ready and unreachable, so these count as one taint.
 //
-// A pod is its UID. One that was recreated under its name is another pod, and
-// every write says which one it is for.
+// A pod is its UID. A pod that is recreated under the same name is another pod,
+// and every write carries the UID of its pod. Pods without a UID are told apart
+// by namespace and name. Their evictions fail with [ErrNoUID], are retried, and
+// are seen in [Tracker.PodsOn].
 //
-// An eviction that fails is tried again, after a growing wait, until the pod is
-// gone or no longer has to leave; each try is decided anew from the newest view.
-// A PodDisruptionBudget's refusal is waiting and not failing. [CauseOf] says what
-// an error means.
+// A failed eviction is retried, after a growing wait, until the pod is gone or
+// need not leave any more. Each attempt is decided again from the newest view.
+// When a PodDisruptionBudget refuses, the eviction waits; that is not a
+// failure. No answer of a server makes a pod wait longer than the longest wait
+// of Config.Backoff. [CauseOf] classifies an error.
 //
-// A pod that was marked as about to be evicted and then need not leave is
-// unmarked, also when it was marked before a restart. The disruption controller
-// of kube-controller-manager does the same for any pod, two minutes later.
+// # Requests
 //
-// # How fast
+// [Tracker.EvictPod] makes one pod leave at a time, whatever it tolerates.
+// [Tracker.EvictNode] makes all pods of a node leave, except those of
+// DaemonSets, also pods that come later. So older controllers emptied nodes
+// before there were taints. Both last until they are canceled and are kept in
+// memory only. [Tracker.Retry] ends the wait after an attempt.
 //
-// By default a pod leaves as soon as it is due and a worker is free, like that of
-// kube-controller-manager but for the workers. A [Budget] limits how many leave a
-// second: of all, of a node, of a namespace, of whatever a function names. A pod leaves
-// when each budget has a token for it, and does not hold up others that need not wait.
-// [Tracker.SetLimit] changes the rate of one share while it runs. Zero holds its pods,
-// and what has become due until that is lifted leaves at the rate and not at once: that
-// is a zone's gate. [Tracker.Hold] is the other kind, which holds taints and not pods.
+// Config.Concerns says which taints count at all, and Config.Exempt which pods
+// stay whatever is asked for them.
 //
-// # Whole nodes
+// # Conditions
 //
-// [Tracker.EvictNode] empties a node whatever its pods tolerate, as was done before
-// there were taints; only pods of DaemonSets stay. It also evicts what comes later, and
-// lasts until [Tracker.SpareNode].
+// Before a delete the pod's status says why it leaves: Config.Describe returns
+// the condition, [DefaultCondition] by default. A canceled eviction takes its
+// condition back, also when the condition was set before a restart. Only
+// conditions whose reasons are in Config.Own are taken back. The disruption
+// controller of kube-controller-manager does it for any pod, two minutes later.
 //
-// # Seeing it
+// Clearing conditions is work like any other. Due evictions come before it. The
+// pods of one node share one clear a second, and those of a namespace ten. A
+// pod waits longer after each clear. So a client that sets the condition again
+// and again delays no pods but its own.
 //
-// [Tracker.Pending] tells who leaves when and why, how often it was tried, and which
-// budget holds it up; [Tracker.Overdue] how many should be gone, and since when. How late
-// an eviction is, as a time.Duration, is Work.At less Work.Verdict.Due.
+// # Rate
+//
+// By default a pod leaves as soon as it is due and a worker is free.
+// kube-controller-manager does the same with unlimited workers. A [Budget]
+// limits how many pods leave a second: of all, of a node, of a namespace, or of
+// any other share. A pod leaves when each budget has a token for it, and does
+// not delay pods that need no scarce token. [Tracker.SetLimit] changes the rate
+// of one share at any time, so a budget by zone can follow the state of its
+// zones. A limit of zero stops a share; when it is raised again, the due pods
+// leave at the rate and not at once. In contrast, [Tracker.SuspendTaints]
+// suspends taints and not pods.
+//
+// # Observing it
+//
+// [Tracker.Pending] lists each pod's deadline, its reason, its failed attempts
+// and the budget that delays it. [Tracker.PodsOn] lists all pods of a node.
+// [Tracker.Overdue] counts the pods that should have left, and returns the
+// earliest of their deadlines. The delay of an eviction is Task.StartedAt minus
+// Task.Decision.Due.
 //
 // # The caller's duties
 //
-// Observe every node and every pod with a node name, whenever they change, and
-// Forget them when they are deleted. Say Synced once the first lists are in. Do
-// not observe an older version of an object after a newer one; an object that
-// was written by the caller is newer than what a cache says until the cache has
-// caught up. An informer may report a pod that was deleted and created again under
-// its name as one update: Forget the old UID then. Every object must have its UID.
-// A Tracker is not safe for concurrent use: a Dispatcher is its lock.
+//   - Observe every node and every pod with a node name, whenever they change,
+//     and Forget them when they are deleted.
+//   - Call MarkSynced once the first lists are observed.
+//   - Never observe an older version of an object after a newer one. An object
+//     that the caller has written is newer than the cache until the cache has
+//     caught up.
+//   - An informer may report a pod that was deleted and recreated under its
+//     name as one update. Forget the old UID then.
+//   - A Tracker is not safe for concurrent use; a Dispatcher locks it.
+//
+// # Differences from kube-controller-manager
+//
+// Compared with v1.37.1, whose issues are named by their numbers:
+//
+//   - A toleration counts from the taint's TimeAdded or the pod's arrival.
+//     There it counts from when the controller saw the taint (#108268).
+//   - A change of tolerations or taints moves the deadline. There the first
+//     deadline stays (#102993).
+//   - A pod is its UID and not its name (#125332, #107543).
+//   - A failed eviction is retried until it is moot. There it is dropped after
+//     five attempts within 50 ms (#140639).
+//   - Between the condition and the delete it is decided again.
+//   - Pods that are due together wait for workers. There each has a goroutine.
+//   - The condition of an eviction that became moot is cleared at once, at a
+//     bounded rate. There another controller clears it after two minutes.
+//   - not-ready and unreachable count as one taint, so the pods of a node that
+//     flaps still leave.
+//   - Tolerations stop while taints are suspended. There they go on when all
+//     zones are disrupted.
+//   - There is no event for a pod that need not leave any more.
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	act  action
+//	observe  request  start  pending
+//	decide  shares
+//	tracker
+//	patch
+//	task
+//	attempt
+//	record
+//	pod  condition  deadline  budget  signal  filter  cause  client  transport
+//	errors
 package eviction

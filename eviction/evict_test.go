@@ -2,6 +2,7 @@ package eviction_test
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ import (
 
 func TestE7EvictIsOneCallThatCarriesTheUID(t *testing.T) {
 	play(t, sceneOptions{evict: true}, func(s *scene) {
-		s.acts(eviction.Evicted, "evict")
+		s.acts(eviction.OutcomeEvicted, "evict")
 		uid := types.UID("p")
 		require.Equal(s, "p", s.calls[0].name)
 		require.Equal(s, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}, s.calls[0].delete)
@@ -30,31 +31,32 @@ func TestE7EvictIsOneCallThatCarriesTheUID(t *testing.T) {
 func TestE6ConfirmedEvictCarriesTheVersionThatItHasRead(t *testing.T) {
 	play(t, sceneOptions{evict: true, confirm: true}, func(s *scene) {
 		read, uid := s.get("ns", "p").ResourceVersion, types.UID("p")
-		s.acts(eviction.Evicted, "get pod", "get node", "evict")
+		s.acts(eviction.OutcomeEvicted, "get pod", "get node", "evict")
 		require.Equal(s, &metav1.Preconditions{UID: &uid, ResourceVersion: &read}, s.calls[2].delete.Preconditions)
 	})
 }
 
-// demand.md #126189: a PodDisruptionBudget is heeded. It keeps the pod for a while; the
-// wait between the asking grows, no try is counted, and the pod leaves in the end.
+// demand.md #126189: a PodDisruptionBudget is heeded. It keeps the pod for a
+// while; the wait between the asking grows, no try is counted, and the pod
+// leaves in the end.
 func TestE5DisruptionBudgetIsWaitingAndNotFailing(t *testing.T) {
-	config := eviction.Config{Retry: timedqueue.Backoff{First: time.Second, Max: 8 * time.Second}}
+	config := eviction.Config{Backoff: timedqueue.Backoff{Initial: time.Second, Max: 8 * time.Second}}
 	play(t, sceneOptions{evict: true, config: config}, func(s *scene) {
 		s.protected = func(*corev1.Pod) bool { return true }
 		for _, seconds := range []int{1, 2, 4, 8, 8, 8} {
-			report := s.acts(eviction.Blocked, "evict")
-			require.Equal(s, eviction.CauseBudget, eviction.CauseOf(report.Err))
-			require.Zero(s, report.Wait)
-			require.Equal(s, time.Duration(seconds)*time.Second, s.fails(report))
-			require.Zero(s, s.work.Tries)
+			result := s.acts(eviction.OutcomeBlocked, "evict")
+			require.Equal(s, eviction.CauseBudget, eviction.CauseOf(result.Err))
+			require.Zero(s, result.RetryAfter)
+			require.Equal(s, time.Duration(seconds)*time.Second, s.fails(result))
+			require.Zero(s, s.work.Attempts)
 			require.Nil(s, s.get("ns", "p").DeletionTimestamp)
 		}
-		require.Equal(s, time.Second, s.fails(eviction.Report{Outcome: eviction.Failed}), "a failure counts from the beginning")
-		require.Equal(s, 1, s.work.Tries)
-		require.Equal(s, time.Second, s.fails(s.acts(eviction.Blocked, "evict")), "and so does the waiting after it")
-		require.Equal(s, 1, s.work.Tries)
+		require.Equal(s, time.Second, s.fails(eviction.Result{Outcome: eviction.OutcomeFailed}), "a failure counts from the beginning")
+		require.Equal(s, 1, s.work.Attempts)
+		require.Equal(s, time.Second, s.fails(s.acts(eviction.OutcomeBlocked, "evict")), "and so does the waiting after it")
+		require.Equal(s, 1, s.work.Attempts)
 		s.protected = nil
-		s.acts(eviction.Evicted, "evict")
+		s.acts(eviction.OutcomeEvicted, "evict")
 	})
 }
 
@@ -64,8 +66,8 @@ func TestE5DisruptionBudgetThatSaysWhenToAskAgain(t *testing.T) {
 		busy := budgetError()
 		busy.ErrStatus.Details.RetryAfterSeconds = 10
 		s.before = once("evict", func() error { return busy })
-		require.Equal(s, 10*time.Second, s.fails(s.acts(eviction.Blocked, "evict")))
-		require.Zero(s, s.work.Tries)
+		require.Equal(s, 10*time.Second, s.fails(s.acts(eviction.OutcomeBlocked, "evict")))
+		require.Zero(s, s.work.Attempts)
 	})
 }
 
@@ -73,10 +75,10 @@ func TestE5DisruptionBudgetThatSaysWhenToAskAgain(t *testing.T) {
 func TestE5LoadIsAFailureThatWaitsAsLongAsItIsAsked(t *testing.T) {
 	play(t, sceneOptions{evict: true}, func(s *scene) {
 		s.before = once("evict", func() error { return apierrors.NewTooManyRequests("later", 7) })
-		report := s.acts(eviction.Failed, "evict")
-		require.Equal(s, eviction.CauseOverloaded, eviction.CauseOf(report.Err))
-		require.Equal(s, 7*time.Second, s.fails(report))
-		require.Equal(s, 1, s.work.Tries)
+		result := s.acts(eviction.OutcomeFailed, "evict")
+		require.Equal(s, eviction.CauseOverloaded, eviction.CauseOf(result.Err))
+		require.Equal(s, 7*time.Second, s.fails(result))
+		require.Equal(s, 1, s.work.Attempts)
 	})
 }
 
@@ -89,13 +91,13 @@ func TestE5WhatTheAPIRefusesToEvictIsAFailureWithItsCause(t *testing.T) {
 			t.Run(what, func(t *testing.T) {
 				play(t, sceneOptions{evict: true, confirm: confirm}, func(s *scene) {
 					s.before = once("evict", func() error { return refusal.err })
-					report := s.act(s.Context(), s.work)
-					require.Equal(s, refusal.outcome, report.Outcome)
-					require.ErrorIs(s, report.Err, refusal.err)
-					require.ErrorContains(s, report.Err, "evict pod ns/p: ")
-					require.Equal(s, refusal.cause, eviction.CauseOf(report.Err))
+					result := s.act(s.Context(), s.work)
+					require.Equal(s, refusal.outcome, result.Outcome)
+					require.ErrorIs(s, result.Err, refusal.err)
+					require.ErrorContains(s, result.Err, "evict pod ns/p: ")
+					require.Equal(s, refusal.cause, eviction.CauseOf(result.Err))
 					require.Nil(s, s.get("ns", "p").DeletionTimestamp)
-					require.Equal(s, eviction.Evicted, s.act(s.Context(), s.work).Outcome, "the next try")
+					require.Equal(s, eviction.OutcomeEvicted, s.act(s.Context(), s.work).Outcome, "the next try")
 				})
 			})
 		}
@@ -118,7 +120,7 @@ func TestE4RecreatedPodIsNeverEvicted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, sceneOptions{evict: true, confirm: test.confirm}, func(s *scene) {
 				s.before = once(test.verb, func() error { s.put(again); return nil })
-				s.acts(eviction.AlreadyGone, test.verbs...)
+				s.acts(eviction.OutcomeAlreadyGone, test.verbs...)
 				s.untouched(again)
 			})
 		})
@@ -128,7 +130,7 @@ func TestE4RecreatedPodIsNeverEvicted(t *testing.T) {
 func TestE6PodThatChangesAfterItWasConfirmedIsNotEvicted(t *testing.T) {
 	play(t, sceneOptions{evict: true, confirm: true}, func(s *scene) {
 		s.before = once("evict", func() error { s.put(newPod("p", tolerates("a"))); return nil })
-		s.acts(eviction.NotDue, "get pod", "get node", "evict", "get pod")
+		s.acts(eviction.OutcomeNotDue, "get pod", "get node", "evict", "get pod")
 		require.Nil(s, s.get("ns", "p").DeletionTimestamp)
 	})
 }
@@ -136,41 +138,41 @@ func TestE6PodThatChangesAfterItWasConfirmedIsNotEvicted(t *testing.T) {
 func TestE5EvictOfAPodThatIsGoneIsAlreadyGone(t *testing.T) {
 	play(t, sceneOptions{evict: true}, func(s *scene) {
 		s.remove("ns", "p")
-		s.acts(eviction.AlreadyGone, "evict")
+		s.acts(eviction.OutcomeAlreadyGone, "evict")
 	})
 	play(t, sceneOptions{evict: true, confirm: true}, func(s *scene) {
 		s.put(newPod("p", terminating))
-		s.acts(eviction.AlreadyGone, "get pod")
+		s.acts(eviction.OutcomeAlreadyGone, "get pod")
 	})
 }
 
 // A mark that Delete has set before a restart, say, is taken back by Evict too.
 func TestE6EvictTakesMarksBack(t *testing.T) {
 	play(t, sceneOptions{evict: true, pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
-		s.acts(eviction.Unmarked, "get pod", "patch")
-		require.False(s, eviction.Marked(s.get("ns", "p")))
+		s.acts(eviction.OutcomeConditionCleared, "get pod", "patch")
+		require.False(s, eviction.HasDisruptionTarget(s.get("ns", "p")))
 	})
 }
 
 // While pod and node were read the tracker has learned better.
-func TestE6ConfirmedEvictionThatIsCalledOffMeanwhileWritesNothing(t *testing.T) {
+func TestE6ConfirmedEvictionThatIsCanceledMeanwhileWritesNothing(t *testing.T) {
 	for _, evict := range []bool{false, true} {
 		for _, pod := range []*corev1.Pod{newPod("p"), newPod("p", marked)} {
 			play(t, sceneOptions{evict: evict, confirm: true, pod: pod}, func(s *scene) {
 				s.before = once("get node", func() error {
-					s.tracker.Hold(time.Now(), func(*corev1.Taint) bool { return true })
+					s.tracker.SuspendTaints(time.Now(), func(*corev1.Taint) bool { return true })
 					return nil
 				})
-				s.acts(eviction.NotDue, "get pod", "get node")
+				s.acts(eviction.OutcomeNotDue, "get pod", "get node")
 				s.untouched(pod)
 			})
 		}
 	}
 }
 
-// A 404 is the end of a pod only if it is about the pod. One from a proxy in front of
-// the API server, of a webhook, or from a server that does not know the Eviction API is
-// not: the pod would be lost.
+// A 404 is the end of a pod only if it is about the pod. One from a proxy in
+// front of the API server, of a webhook, or from a server that does not know
+// the Eviction API is not: the pod would be lost.
 func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 	resource := schema.GroupResource{Resource: "pods"}
 	webhook := &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -182,9 +184,9 @@ func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 		cause   eviction.Cause
 		outcome eviction.Outcome
 	}{
-		{apierrors.NewGenericServerResponse(http.StatusNotFound, "DELETE", resource, "p", "404 page not found", 0, true), eviction.CauseOther, eviction.Failed},
-		{webhook, eviction.CauseDenied, eviction.Failed},
-		{apierrors.NewNotFound(resource, "p"), eviction.CauseOther, eviction.AlreadyGone},
+		{apierrors.NewGenericServerResponse(http.StatusNotFound, "DELETE", resource, "p", "404 page not found", 0, true), eviction.CauseOther, eviction.OutcomeFailed},
+		{webhook, eviction.CauseDenied, eviction.OutcomeFailed},
+		{apierrors.NewNotFound(resource, "p"), eviction.CauseOther, eviction.OutcomeAlreadyGone},
 	} {
 		for _, options := range []struct {
 			sceneOptions
@@ -199,10 +201,10 @@ func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 		} {
 			play(t, options.sceneOptions, func(s *scene) {
 				s.before = once(options.verb, func() error { return test.err })
-				report := s.act(s.Context(), s.work)
-				require.Equal(s, test.outcome, report.Outcome, "%s: %v", options.verb, test.err)
-				if test.outcome == eviction.Failed {
-					require.Equal(s, test.cause, eviction.CauseOf(report.Err))
+				result := s.act(s.Context(), s.work)
+				require.Equal(s, test.outcome, result.Outcome, "%s: %v", options.verb, test.err)
+				if test.outcome == eviction.OutcomeFailed {
+					require.Equal(s, test.cause, eviction.CauseOf(result.Err))
 				}
 			})
 		}
@@ -210,7 +212,7 @@ func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 	play(t, sceneOptions{confirm: true}, func(s *scene) {
 		nobody := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", schema.GroupResource{Resource: "nodes"}, "n1", "404 page not found", 0, true)
 		s.before = once("get node", func() error { return nobody })
-		s.acts(eviction.Failed, "get pod", "get node")
+		s.acts(eviction.OutcomeFailed, "get pod", "get node")
 	})
 	play(t, sceneOptions{}, func(s *scene) { // nor does it prove that the pod of a conflict is gone
 		s.before = func(c call) error {
@@ -219,19 +221,48 @@ func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 			}
 			return apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", resource, "p", "404 page not found", 0, true)
 		}
-		s.acts(eviction.Failed, "patch", "get pod")
+		s.acts(eviction.OutcomeFailed, "patch", "get pod")
 	})
 }
 
 func TestE7EvictIsChecked(t *testing.T) {
-	_, err := eviction.NewEvict(eviction.EvictConfig{})
+	_, err := eviction.NewEvictor(eviction.EvictorConfig{})
 	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
-	require.ErrorContains(t, err, "EvictConfig.Pods is nil")
-	_, err = eviction.NewDelete(eviction.DeleteConfig{})
+	require.ErrorContains(t, err, "EvictorConfig.Pods is nil")
+	_, err = eviction.NewDeleter(eviction.DeleterConfig{})
 	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
+}
 
-	play(t, sceneOptions{evict: true}, func(s *scene) {
-		s.work.At = time.Time{}
-		require.ErrorContains(s, s.acts(eviction.Failed, []string{}...).Err, "work has no time")
-	})
+// E12: a Retry-After in the answer of the API server, which may be wrong by any
+// amount, makes a pod wait no longer than the longest wait.
+func TestE12NoRetryAfterOfAServerParksAPod(t *testing.T) {
+	load := apierrors.NewTooManyRequests("later", math.MaxInt32)
+	busy := budgetError()
+	busy.ErrStatus.Details.RetryAfterSeconds = math.MaxInt32
+	for name, test := range map[string]struct {
+		options sceneOptions
+		verb    string
+		err     error
+		outcome eviction.Outcome
+	}{
+		"delete":          {sceneOptions{pod: newPod("p", marked)}, "delete", load, eviction.OutcomeFailed},
+		"mark":            {sceneOptions{}, "patch", load, eviction.OutcomeFailed},
+		"evict":           {sceneOptions{evict: true}, "evict", load, eviction.OutcomeFailed},
+		"refused":         {sceneOptions{evict: true}, "evict", busy, eviction.OutcomeBlocked},
+		"confirm":         {sceneOptions{confirm: true}, "get node", load, eviction.OutcomeFailed},
+		"clear":           {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "patch", load, eviction.OutcomeFailed},
+		"read to clear":   {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "get pod", load, eviction.OutcomeFailed},
+		"clear, by Evict": {sceneOptions{evict: true, pod: newPod("p", marked, tolerates("a"))}, "patch", load, eviction.OutcomeFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.options.config.Backoff = timedqueue.Backoff{Initial: time.Second, Max: 20 * time.Second}
+			play(t, test.options, func(s *scene) {
+				s.before = once(test.verb, func() error { return test.err })
+				result := s.act(s.Context(), s.work)
+				require.Equal(s, test.outcome, result.Outcome, "%v", result.Err)
+				require.Equal(s, math.MaxInt32*time.Second, result.RetryAfter)
+				require.Equal(s, 20*time.Second, s.fails(result))
+			})
+		})
+	}
 }

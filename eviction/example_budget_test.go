@@ -13,53 +13,9 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// What is evicted need not be a pod. A federation moves workloads away from a cluster
-// that does not answer: each when its grace ends, no more than one a second of a team,
-// and again until the other clusters have taken it.
-func ExampleScheduler() {
-	type binding struct{ team, cluster string }
-	noon := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	clock := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
-
-	scheduler, err := eviction.NewScheduler[string](eviction.SchedulerConfig[binding]{
-		Budgets: []eviction.BudgetOf[binding]{{Name: "team", Of: func(b binding) string { return b.team }, Limit: 1}},
-		Retry:   timedqueue.Backoff{First: 5 * time.Second},
-	}, noon)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	scheduler.Set(noon, "shop/web", binding{"shop", "member-1"}, clock(30))
-	scheduler.Set(noon, "shop/cart", binding{"shop", "member-1"}, clock(30))
-	scheduler.Set(noon, "mail/inbox", binding{"mail", "member-1"}, clock(30))
-	scheduler.Set(noon, "mail/spam", binding{"mail", "member-1"}, clock(300))
-	scheduler.Remove("mail/spam") // it tolerates the cluster's taint by now
-
-	full := true // the other clusters have no room yet
-	for now, ok := scheduler.Next(noon); ok; now, ok = scheduler.Next(now) {
-		task, started := scheduler.Start(now)
-		if !started {
-			continue
-		}
-		report := eviction.Report{Outcome: eviction.Evicted}
-		if task.Key == "shop/web" && full {
-			report, full = eviction.Report{Outcome: eviction.Failed}, false
-		}
-		fmt.Println(now.Format(time.TimeOnly), task.Key, "from", task.Value.cluster+":", report.Outcome)
-		scheduler.Finish(now, task, report)
-	}
-	fmt.Println("left:", scheduler.Len())
-	// Output:
-	// 12:00:30 shop/web from member-1: Failed
-	// 12:00:30 mail/inbox from member-1: Evicted
-	// 12:00:31 shop/cart from member-1: Evicted
-	// 12:00:35 shop/web from member-1: Evicted
-	// left: 0
-}
-
-// A zone's gate: two zones with a budget by node. One of them is found to be down, and
-// is shut; when it is opened again its pods leave one every ten seconds, and not all that
-// became due meanwhile at once.
+// A zone's gate: two zones with a budget by node. One of them is found to be
+// down, and is shut; when it is opened again its pods leave one every ten
+// seconds, and not all that became due meanwhile at once.
 func ExampleBudget() {
 	noon := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	clock := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
@@ -84,12 +40,12 @@ func ExampleBudget() {
 			tracker.ObservePod(noon, pod)
 		}
 	}
-	tracker.Synced()
+	tracker.MarkSynced()
 
 	drain := func(now time.Time) {
-		for work, ok := tracker.Start(now); ok; work, ok = tracker.Start(now) {
-			fmt.Println(now.Format(time.TimeOnly), work.Pod.Name)
-			tracker.Finish(now, work, eviction.Report{Outcome: eviction.Evicted})
+		for task, ok := tracker.Start(now); ok; task, ok = tracker.Start(now) {
+			fmt.Println(now.Format(time.TimeOnly), task.Pod.Name)
+			tracker.Finish(now, task, eviction.Result{Outcome: eviction.OutcomeEvicted})
 		}
 	}
 	tracker.SetLimit(clock(0), "zone", "west", 0)
@@ -118,12 +74,13 @@ func ExampleBudget() {
 	// 12:01:20 west-2
 }
 
-// Evict for half an hour, which a PodDisruptionBudget may refuse, and delete then. Here
-// the actions only tell; they would be those of NewEvict and NewDelete.
-func ExampleEscalate() {
+// Evict for half an hour, which a PodDisruptionBudget may refuse, and delete
+// then. Here the actions only tell; they would be those of NewEvict and
+// NewDelete.
+func ExampleEvictThenDelete() {
 	noon := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	tracker, err := eviction.NewTracker(eviction.Config{
-		Retry: timedqueue.Backoff{First: 10 * time.Minute, Max: 10 * time.Minute},
+		Backoff: timedqueue.Backoff{Initial: 10 * time.Minute, Max: 10 * time.Minute},
 	}, noon)
 	if err != nil {
 		fmt.Println(err)
@@ -135,20 +92,20 @@ func ExampleEscalate() {
 	pod.Spec.NodeName = node.Name
 	tracker.ObserveNode(noon, node)
 	tracker.ObservePod(noon, pod)
-	tracker.Synced()
+	tracker.MarkSynced()
 
-	evict := func(_ context.Context, work eviction.Work) eviction.Report {
-		fmt.Println(work.At.Format(time.TimeOnly), "evict", work.Pod, "- its budget says no")
-		return eviction.Report{Outcome: eviction.Blocked}
+	evict := func(_ context.Context, task eviction.Task) eviction.Result {
+		fmt.Println(task.StartedAt.Format(time.TimeOnly), "evict", task.Pod, "- its budget says no")
+		return eviction.Result{Outcome: eviction.OutcomeBlocked}
 	}
-	deletion := func(_ context.Context, work eviction.Work) eviction.Report {
-		fmt.Println(work.At.Format(time.TimeOnly), "delete", work.Pod)
-		return eviction.Report{Outcome: eviction.Evicted}
+	deletion := func(_ context.Context, task eviction.Task) eviction.Result {
+		fmt.Println(task.StartedAt.Format(time.TimeOnly), "delete", task.Pod)
+		return eviction.Result{Outcome: eviction.OutcomeEvicted}
 	}
-	act := eviction.Escalate(evict, deletion, 30*time.Minute)
+	act := eviction.EvictThenDelete(evict, deletion, 30*time.Minute)
 	for now, ok := tracker.Next(noon); ok; now, ok = tracker.Next(now) {
-		if work, started := tracker.Start(now); started {
-			tracker.Finish(now, work, act(context.Background(), work))
+		if task, started := tracker.Start(now); started {
+			tracker.Finish(now, task, act(context.Background(), task))
 		}
 	}
 	// Output:

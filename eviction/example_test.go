@@ -14,7 +14,8 @@ import (
 )
 
 // A pod that tolerates an unreachable node for five minutes has been on it for
-// long. Then somebody adds a taint that it tolerates for ten seconds only.
+// long. Then another client adds a taint that it tolerates for ten seconds
+// only.
 func ExampleDecide() {
 	noon := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	fiveMinutes, tenSeconds := int64(300), int64(10)
@@ -30,12 +31,12 @@ func ExampleDecide() {
 		return eviction.Taint{Taint: corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute}, Seen: since, Start: since}
 	}
 	show := func(on ...eviction.Taint) {
-		verdict := eviction.Decide(on, pod, taints.Matcher{})
-		if !verdict.Leaves() {
-			fmt.Println("stays:", verdict.Reason)
+		decision := eviction.Decide(on, pod, taints.Matcher{})
+		if !decision.Leaves() {
+			fmt.Println("stays:", decision.Reason)
 			return
 		}
-		fmt.Println("leaves at", verdict.Due.Format(time.TimeOnly), "for", verdict.Taint.Key+":", verdict.Reason)
+		fmt.Println("leaves at", decision.Due.Format(time.TimeOnly), "for", decision.Taint.Key+":", decision.Reason)
 	}
 	unreachable := taint(corev1.TaintNodeUnreachable, noon)
 	show()
@@ -49,18 +50,18 @@ func ExampleDecide() {
 	// leaves at 12:02:00 for broken: Untolerated
 }
 
-// The API server stores whole seconds, so a taint that was stored with 12:00:00 may
-// be almost a second younger than that.
-func ExampleBegan() {
+// The API server stores whole seconds, so a taint that was stored with 12:00:00
+// may be almost a second younger than that.
+func ExampleStartTime() {
 	clock := func(seconds float64) time.Time {
 		return time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
 	}
 	stored := metav1.NewTime(clock(0))
 	show := func(began time.Time) { fmt.Println(began.Format("15:04:05.000")) }
-	show(eviction.Began(&stored, clock(0.9), true))
-	show(eviction.Began(&stored, clock(7200), false)) // found after a restart
-	show(eviction.Began(&stored, clock(60), true))    // by a clock that is a minute behind
-	show(eviction.Began(nil, clock(0.9), true))
+	show(eviction.StartTime(&stored, clock(0.9), true))
+	show(eviction.StartTime(&stored, clock(7200), false)) // found after a restart
+	show(eviction.StartTime(&stored, clock(60), true))    // by a clock that is a minute behind
+	show(eviction.StartTime(nil, clock(0.9), true))
 	// Output:
 	// 12:00:01.000
 	// 12:00:01.000
@@ -88,7 +89,7 @@ func ExampleTracker() {
 	}
 	tracker.ObserveNode(clock(0), node)
 	tracker.ObservePod(clock(0), pod)
-	tracker.Synced()
+	tracker.MarkSynced()
 
 	added := metav1.NewTime(clock(10))
 	tainted := node.DeepCopy()
@@ -99,11 +100,11 @@ func ExampleTracker() {
 	fmt.Println("next at", next.Format(time.TimeOnly), "pending:", tracker.Waiting())
 	_, ok := tracker.Start(clock(40))
 	fmt.Println("at 12:00:40:", ok)
-	work, ok := tracker.Start(clock(41))
-	fmt.Println("at 12:00:41:", ok, work.Pod, "on", work.Node, work.Verdict.Reason)
+	task, ok := tracker.Start(clock(41))
+	fmt.Println("at 12:00:41:", ok, task.Pod, "on", task.Node, task.Decision.Reason)
 
-	tracker.Finish(clock(42), work, eviction.Report{Outcome: eviction.Evicted})
-	tracker.ForgetPod(pod.UID)
+	tracker.Finish(clock(42), task, eviction.Result{Outcome: eviction.OutcomeEvicted})
+	tracker.ForgetPod(clock(42), pod.UID)
 	fmt.Println("pending:", tracker.Waiting())
 	// Output:
 	// next at 12:00:41 pending: 1
@@ -127,13 +128,13 @@ func ExampleDryRun() {
 		pod.Spec.NodeName = node.Name
 		tracker.ObservePod(now, pod)
 	}
-	tracker.Synced()
+	tracker.MarkSynced()
 
-	act := eviction.DryRun(func(work eviction.Work) {
-		fmt.Println("would evict", work.Pod, "for", work.Verdict.Taint.ToString())
+	act := eviction.DryRun(func(task eviction.Task) {
+		fmt.Println("would evict", task.Pod, "for", task.Decision.Taint.ToString())
 	})
-	for work, ok := tracker.Start(now); ok; work, ok = tracker.Start(now) {
-		tracker.Finish(now, work, act(context.Background(), work))
+	for task, ok := tracker.Start(now); ok; task, ok = tracker.Start(now) {
+		tracker.Finish(now, task, act(context.Background(), task))
 	}
 	// Output:
 	// would evict default/web-0 for broken:NoExecute

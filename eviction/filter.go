@@ -4,12 +4,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What follows are pods that some controllers do not evict: functions for
-// [Config].Exempt. kube-controller-manager v1.37 exempts none of them. It leaves
-// alone only pods that tolerate the taint, as those of DaemonSets do, and pods that
-// are terminating already, which a [Tracker] never evicts either.
+// The functions below are for [Config].Exempt: pods that some controllers do
+// not evict. kube-controller-manager v1.37 exempts none of them. It spares only
+// pods that tolerate the taint, as those of DaemonSets do, and pods that are
+// terminating. A [Tracker] never evicts these either.
 
-// AnyOf exempts a pod that one of the functions exempts.
+// AnyOf returns a function that exempts a pod if any of the given functions
+// does.
 func AnyOf(exempt ...func(*corev1.Pod) bool) func(*corev1.Pod) bool {
 	return func(pod *corev1.Pod) bool {
 		for _, f := range exempt {
@@ -21,22 +22,22 @@ func AnyOf(exempt ...func(*corev1.Pod) bool) func(*corev1.Pod) bool {
 	}
 }
 
-// IsMirror reports whether a pod only shows a static pod of its kubelet. To delete
-// it stops nothing: the kubelet makes another one.
-func IsMirror(pod *corev1.Pod) bool {
+// IsMirrorPod reports whether a pod mirrors a static pod of its kubelet.
+// Deleting it stops nothing, because the kubelet creates another mirror pod.
+func IsMirrorPod(pod *corev1.Pod) bool {
 	_, is := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return is
 }
 
-// IsFinished reports whether a pod has run to its end, well or not. It uses nothing
-// of its node any more, and its logs are gone when it is deleted.
-func IsFinished(pod *corev1.Pod) bool {
+// IsTerminal reports whether a pod has succeeded or failed. It uses no
+// resources of its node any more, and deleting it deletes its logs.
+func IsTerminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// IsOfDaemonSet reports whether a DaemonSet controls a pod. The DaemonSet would
-// make another one on the same node, unless that one does not tolerate the taint.
-func IsOfDaemonSet(pod *corev1.Pod) bool {
+// IsDaemonSetPod reports whether a DaemonSet controls a pod. The DaemonSet
+// would create another pod on the same node if it tolerates the taint.
+func IsDaemonSetPod(pod *corev1.Pod) bool {
 	for i := range pod.OwnerReferences {
 		if owner := &pod.OwnerReferences[i]; owner.Controller != nil && *owner.Controller {
 			return owner.Kind == "DaemonSet"

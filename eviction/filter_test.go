@@ -43,29 +43,29 @@ func TestE7PodsThatCanBeLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := newPod("p")
 			test.change(pod)
-			require.Equal(t, test.isMirror, eviction.IsMirror(pod))
-			require.Equal(t, test.isFinished, eviction.IsFinished(pod))
-			require.Equal(t, test.isOfD, eviction.IsOfDaemonSet(pod))
-			require.Equal(t, test.isMirror || test.isFinished, eviction.AnyOf(eviction.IsMirror, eviction.IsFinished)(pod))
+			require.Equal(t, test.isMirror, eviction.IsMirrorPod(pod))
+			require.Equal(t, test.isFinished, eviction.IsTerminal(pod))
+			require.Equal(t, test.isOfD, eviction.IsDaemonSetPod(pod))
+			require.Equal(t, test.isMirror || test.isFinished, eviction.AnyOf(eviction.IsMirrorPod, eviction.IsTerminal)(pod))
 			require.False(t, eviction.AnyOf()(pod))
 		})
 	}
 }
 
-// A pod that is exempt only as long as it runs to its end, say, leaves when it is
-// exempt no more.
+// A pod that is exempt only as long as it runs to its end, say, leaves when it
+// is exempt no more.
 func TestE7ExemptionIsDecidedAnewWithEachLook(t *testing.T) {
-	c := runningWith(t, eviction.Config{Exempt: eviction.IsFinished}, newPod("p", inPhase(corev1.PodSucceeded)))
+	c := runningWith(t, eviction.Config{Exempt: eviction.IsTerminal}, newPod("p", inPhase(corev1.PodSucceeded)))
 	c.node(10, "n1", "a@10")
 	c.idle(20)
 	c.ObservePod(at(20), newPod("p", inPhase(corev1.PodRunning)))
 	c.start(20, "p")
 }
 
-// Like kubectl drain, but for what tolerates the taint: mirror pods and the pods of
-// DaemonSets stay.
+// Like kubectl drain: mirror pods and the pods of DaemonSets stay. Unlike it,
+// pods that tolerate the taint stay too.
 func ExampleAnyOf() {
-	config := eviction.Config{Exempt: eviction.AnyOf(eviction.IsMirror, eviction.IsOfDaemonSet)}
+	config := eviction.Config{Exempt: eviction.AnyOf(eviction.IsMirrorPod, eviction.IsDaemonSetPod)}
 	controls := true
 	agent := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name:            "agent",

@@ -104,11 +104,11 @@ func TestE1LawsOfDecide(t *testing.T) {
 	}
 }
 
-// requireLaws checks what holds for every decision: one more taint never gives a
-// pod more time, and a longer toleration never less.
+// requireLaws checks what holds for every decision: one more taint never gives
+// a pod more time, and a longer toleration never less.
 func requireLaws(t *testing.T, bytes []byte) {
 	tape := &tape{bytes}
-	matcher := taints.Matcher{CompareNumbers: tape.next()%2 == 0}
+	matcher := taints.Matcher{EnableComparisonOperators: tape.next()%2 == 0}
 	var on []eviction.Taint
 	for range tape.next() % 5 {
 		on = append(on, tape.taint())
@@ -117,51 +117,51 @@ func requireLaws(t *testing.T, bytes []byte) {
 	for range tape.next() % 5 {
 		pod.Tolerations = append(pod.Tolerations, tape.toleration())
 	}
-	verdict := eviction.Decide(on, pod, matcher)
-	requireSound(t, on, pod, matcher, verdict)
+	decision := eviction.Decide(on, pod, matcher)
+	requireSound(t, on, pod, matcher, decision)
 
 	more := slices.Insert(slices.Clone(on), int(tape.next())%(len(on)+1), tape.taint())
-	requireNotLater(t, eviction.Decide(more, pod, matcher), verdict, "one more taint")
+	requireNotLater(t, eviction.Decide(more, pod, matcher), decision, "one more taint")
 
 	for i := range pod.Tolerations {
 		longer := pod
 		longer.Tolerations = slices.Clone(pod.Tolerations)
 		longer.Tolerations[i].TolerationSeconds = lengthened(pod.Tolerations[i].TolerationSeconds, tape.seconds())
-		requireNotLater(t, verdict, eviction.Decide(on, longer, matcher), "a longer toleration")
+		requireNotLater(t, decision, eviction.Decide(on, longer, matcher), "a longer toleration")
 	}
 }
 
-// requireSound checks one verdict against what is promised of all.
-func requireSound(t *testing.T, on []eviction.Taint, pod eviction.Pod, matcher taints.Matcher, verdict eviction.Verdict) {
+// requireSound checks one decision against the promises.
+func requireSound(t *testing.T, on []eviction.Taint, pod eviction.Pod, matcher taints.Matcher, decision eviction.Decision) {
 	t.Helper()
-	require.Equal(t, verdict.Leaves(), verdict.Reason == eviction.Untolerated || verdict.Reason == eviction.TolerationEnds)
-	require.Equal(t, len(on) == 0, verdict.Reason == eviction.NoTaints)
-	switch verdict.Reason {
-	case eviction.NoTaints, eviction.Tolerated:
-		require.Equal(t, eviction.Verdict{Reason: verdict.Reason}, verdict)
+	require.Equal(t, decision.Leaves(), decision.Reason == eviction.ReasonUntolerated || decision.Reason == eviction.ReasonTolerationEnds)
+	require.Equal(t, len(on) == 0, decision.Reason == eviction.ReasonNoTaints)
+	switch decision.Reason {
+	case eviction.ReasonNoTaints, eviction.ReasonTolerated:
+		require.Equal(t, eviction.Decision{Reason: decision.Reason}, decision)
 		for i := range on {
 			toleration := matcher.First(pod.Tolerations, &on[i].Taint)
 			require.NotNil(t, toleration)
 			require.Nil(t, toleration.TolerationSeconds)
 		}
-	case eviction.Untolerated:
-		require.Contains(t, on, verdict.Taint)
-		require.Nil(t, matcher.First(pod.Tolerations, &verdict.Taint.Taint))
-		require.False(t, verdict.Due.Before(verdict.Taint.Seen), "before the taint was seen")
-		require.False(t, verdict.Due.Before(pod.Seen), "before the pod was seen")
-	case eviction.TolerationEnds:
-		require.Contains(t, on, verdict.Taint)
-		require.Same(t, matcher.First(pod.Tolerations, &verdict.Taint.Taint), verdict.Toleration)
-		if *verdict.Toleration.TolerationSeconds > 0 {
-			require.True(t, verdict.Due.After(verdict.Taint.Start), "before the taint's start")
-			require.True(t, verdict.Due.After(pod.Arrived), "before the pod's arrival")
+	case eviction.ReasonUntolerated:
+		require.Contains(t, on, decision.Taint)
+		require.Nil(t, matcher.First(pod.Tolerations, &decision.Taint.Taint))
+		require.False(t, decision.Due.Before(decision.Taint.Seen), "before the taint was seen")
+		require.False(t, decision.Due.Before(pod.Seen), "before the pod was seen")
+	case eviction.ReasonTolerationEnds:
+		require.Contains(t, on, decision.Taint)
+		require.Same(t, matcher.First(pod.Tolerations, &decision.Taint.Taint), decision.Toleration)
+		if *decision.Toleration.TolerationSeconds > 0 {
+			require.True(t, decision.Due.After(decision.Taint.Start), "before the taint's start")
+			require.True(t, decision.Due.After(pod.Arrived), "before the pod's arrival")
 		}
 	default:
-		require.Fail(t, "no such reason for Decide", "%v", verdict)
+		require.Fail(t, "no such reason for Decide", "%v", decision)
 	}
 }
 
-func requireNotLater(t *testing.T, sooner, later eviction.Verdict, why string) {
+func requireNotLater(t *testing.T, sooner, later eviction.Decision, why string) {
 	t.Helper()
 	if later.Leaves() {
 		require.True(t, sooner.Leaves(), why)
@@ -178,9 +178,10 @@ func lengthened(a, b *int64) *int64 {
 	return &longer
 }
 
-// The whole of a Tracker's rule, with a node that is evicted as a whole at some time:
-// what it says of a pod is what Decide says, or that the node is evicted if the pod has
-// to leave sooner for that; and to take it back leaves nothing of it.
+// The whole of a Tracker's rule, with a node that is evicted as a whole at some
+// time: what it says of a pod is what Decide says, or that the node is evicted
+// if the pod has to leave sooner for that; and to take it back leaves nothing
+// of it.
 func FuzzNodeEvicted(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{1, 3, 9, 1, 1, 1, 40, 2, 1, 1, 1, 3, 4, 5, 6, 7, 8, 9, 20, 30})
@@ -235,39 +236,39 @@ func requireNodeEvicted(t *testing.T, bytes []byte) {
 		podSeen = look()
 		c.ObservePod(podSeen, pod)
 	}
-	before, _ := c.Verdict("p")
-	require.NotEqual(t, eviction.NodeEvicted, before.Reason)
+	before, _ := c.Decision("p")
+	require.NotEqual(t, eviction.ReasonNodeEvicted, before.Reason)
 
 	evicted = look()
-	c.EvictNode(evicted, "n1")
-	during, _ := c.Verdict("p")
+	c.EvictNode(evicted, "n1", "drain")
+	during, _ := c.Decision("p")
 	switch {
-	case eviction.IsOfDaemonSet(pod), before.Leaves() && !before.Due.After(evicted):
+	case eviction.IsDaemonSetPod(pod), before.Leaves() && !before.Due.After(evicted):
 		require.Equal(t, before, during)
 	default:
-		require.Equal(t, eviction.Verdict{Reason: eviction.NodeEvicted, Due: evicted}, during)
+		require.Equal(t, eviction.Decision{Reason: eviction.ReasonNodeEvicted, Due: evicted, Request: "drain"}, during)
 	}
 	c.ObservePod(look(), pod)
 	c.ObserveNode(look(), node)
-	c.EvictNode(look(), "n1")
-	again, _ := c.Verdict("p")
+	c.EvictNode(look(), "n1", "drain")
+	again, _ := c.Decision("p")
 	require.Equal(t, during, again, "looking does not change it")
-	c.Synced()
-	work, ok := c.Start(now)
+	c.MarkSynced()
+	task, ok := c.Start(now)
 	require.Equal(t, during.DueAt(now), ok)
 	if ok {
-		require.Equal(t, during, work.Verdict)
-		live := work.Reconsider(pod, node, now)
+		require.Equal(t, during, task.Decision)
+		live := task.Reevaluate(pod, node, now)
 		require.Equal(t, during.Reason, live.Reason)
 		require.True(t, during.Due.Equal(live.Due))
 	}
-	c.SpareNode(look(), "n1")
-	after, _ := c.Verdict("p")
+	c.CancelNodeEviction(look(), "n1")
+	after, _ := c.Decision("p")
 	require.Equal(t, before, after, "nothing is left of it")
-	require.Equal(t, ok && !before.DueAt(now), work.CalledOff())
+	require.Equal(t, ok && !before.DueAt(now), task.Canceled())
 }
 
-func FuzzBegan(f *testing.F) {
+func FuzzStartTime(f *testing.F) {
 	f.Add(int64(0), int64(0), true, true)
 	f.Add(int64(-11), int64(500_000_000), true, true)
 	f.Add(int64(-11), int64(500_000_000), true, false)
@@ -279,8 +280,8 @@ func FuzzBegan(f *testing.F) {
 		if !there {
 			stored = nil
 		}
-		began := eviction.Began(stored, seen, appeared)
-		require.Equal(t, began, eviction.Began(stored, seen, appeared))
+		began := eviction.StartTime(stored, seen, appeared)
+		require.Equal(t, began, eviction.StartTime(stored, seen, appeared))
 		require.False(t, began.After(seen.Add(time.Second)), "more than the rounding after it was seen")
 		if !there || stored.IsZero() || stored.After(seen) {
 			require.Equal(t, seen, began)
@@ -293,7 +294,7 @@ func FuzzBegan(f *testing.F) {
 			return
 		}
 		if seen.Sub(stored.Time) < 290*365*24*time.Hour {
-			require.True(t, began.Equal(stored.Add(time.Second)), "a restart starts the clock anew")
+			require.True(t, began.Equal(stored.Add(time.Second)), "a restart restarts the clock")
 		}
 	})
 }

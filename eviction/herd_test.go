@@ -17,9 +17,9 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// demand.md, thundering herd: upstream starts a goroutine for each pod that is due. Here
-// 100,000 that are due together are the workers' business, and no goroutine more than
-// they and a few of the test's. Each is evicted, once.
+// demand.md, thundering herd: upstream starts a goroutine for each pod that is
+// due. Here 100,000 that are due together are the workers' business, and no
+// goroutine more than they and a few of the test's. Each is evicted, once.
 func TestE8HerdIsNoMoreGoroutinesThanWorkers(t *testing.T) {
 	const pods, workers, few = 100_000, 16, 4
 	for name, config := range map[string]eviction.Config{
@@ -32,8 +32,8 @@ func TestE8HerdIsNoMoreGoroutinesThanWorkers(t *testing.T) {
 	}
 }
 
-// herd evicts so many pods, each of which takes a millisecond. Who does not wait for a
-// worker would have all of them asleep at once.
+// herd evicts so many pods, each of which takes a millisecond. Who does not
+// wait for a worker would have all of them asleep at once.
 func herd(t *testing.T, config eviction.Config, pods, workers, few int) {
 	tracker, err := eviction.NewTracker(config, at(0))
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func herd(t *testing.T, config eviction.Config, pods, workers, few int) {
 	before := runtime.NumGoroutine()
 	var mu sync.Mutex
 	most, acted := 0, 0
-	act := func(context.Context, eviction.Work) eviction.Report {
+	act := func(context.Context, eviction.Task) eviction.Result {
 		time.Sleep(time.Millisecond)
 		mu.Lock()
 		defer mu.Unlock()
@@ -53,13 +53,11 @@ func herd(t *testing.T, config eviction.Config, pods, workers, few int) {
 		if acted++; acted == pods {
 			cancel()
 		}
-		return eviction.Report{Outcome: eviction.Evicted}
+		return eviction.Result{Outcome: eviction.OutcomeEvicted}
 	}
-	dispatcher, err := timedqueue.NewDispatcher(timedqueue.DispatcherConfig[eviction.Work, eviction.Report]{
-		Core: tracker, Act: act, Workers: workers,
-	})
+	dispatcher, err := timedqueue.NewDispatcher(tracker, act, timedqueue.DispatcherConfig{Workers: workers})
 	require.NoError(t, err)
-	dispatcher.Run(ctx)
+	require.NoError(t, dispatcher.Run(ctx))
 	require.Equal(t, pods, acted)
 	require.Zero(t, tracker.Waiting())
 	require.LessOrEqual(t, most, before+workers+few)
@@ -71,8 +69,8 @@ const podsPerNode = 100
 // nodeName is the name of the node that the pod of that number is on.
 func nodeName(pod int) string { return fmt.Sprintf("node-%05d", pod/podsPerNode) }
 
-// fill makes so many pods known that do not tolerate their nodes for more than that
-// many seconds. It returns their UIDs, those of a node side by side.
+// fill makes so many pods known that do not tolerate their nodes for more than
+// that many seconds. It returns their UIDs, those of a node side by side.
 func fill(tracker *eviction.Tracker, pods int, tolerated int64) []types.UID {
 	uids := make([]types.UID, 0, pods)
 	pod := newPod("p")
@@ -92,6 +90,6 @@ func fill(tracker *eviction.Tracker, pods int, tolerated int64) []types.UID {
 			tracker.ObservePod(at(300), pod)
 		}
 	}
-	tracker.Synced()
+	tracker.MarkSynced()
 	return uids
 }

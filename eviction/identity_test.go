@@ -12,11 +12,11 @@ import (
 )
 
 var outcomes = []eviction.Outcome{
-	eviction.Evicted, eviction.AlreadyGone, eviction.NotDue, eviction.Unmarked, eviction.Failed, 99,
+	eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone, eviction.OutcomeNotDue, eviction.OutcomeConditionCleared, eviction.OutcomeFailed, eviction.OutcomeBlocked, eviction.OutcomeDryRun, "", "Unknown",
 }
 
-// demand.md #125332, #107543: the timer of a pod must not stand in the way of, or
-// evict, the pod that is created under its name.
+// demand.md #125332, #107543: the timer of a pod must not stand in the way of,
+// or evict, the pod that is created under its name.
 func TestE4RecreatedPodWhileItsTimerRuns(t *testing.T) {
 	c := running(t, newPod("p", withUID("old"), tolerates("a:60")))
 	c.node(10, "n1", "a@10")
@@ -24,18 +24,18 @@ func TestE4RecreatedPodWhileItsTimerRuns(t *testing.T) {
 	c.pod(50, newPod("p", withUID("new"), bound(50), tolerates("a:60")))
 	c.leavesAt("new", 111)
 	c.leavesAt("old", 71) // until we are told that it is gone
-	c.ForgetPod("old")
-	_, known := c.Verdict("old")
+	c.ForgetPod(at(50), "old")
+	_, known := c.Decision("old")
 	require.False(t, known)
 	require.Equal(t, 1, c.Waiting())
-	work := c.startOne(111, "p")
-	require.Equal(t, types.UID("new"), work.Pod.UID)
+	task := c.startOne(111, "p")
+	require.Equal(t, types.UID("new"), task.Pod.UID)
 }
 
 func TestE4RecreatedPodThatNeedNotLeave(t *testing.T) {
 	c := running(t, newPod("p", withUID("old"), tolerates("a:60")))
 	c.node(10, "n1", "a@10")
-	c.ForgetPod("old")
+	c.ForgetPod(at(10), "old")
 	c.pod(50, newPod("p", withUID("new"), bound(50), tolerates("a")))
 	c.idle(1e6)
 }
@@ -46,34 +46,87 @@ func TestE4RecreatedPodWhileTheActionIsInFlight(t *testing.T) {
 		c := runningWith(t, twoSeconds, newPod("p", withUID("old")))
 		c.node(10, "n1", "a@10")
 		old := c.start(10, "p")[0]
-		c.ForgetPod("old")
+		c.ForgetPod(at(10), "old")
 		require.Zero(t, c.Waiting())
 		c.pod(11, newPod("p", withUID("new"), bound(11), tolerates("a:60")))
 		c.finish(12, old, outcome)
 		c.leavesAt("new", 72)
 		require.Equal(t, 1, c.Waiting())
-		work := c.startOne(72, "p")
-		require.Equal(t, types.UID("new"), work.Pod.UID)
-		require.Zero(t, work.Tries)
+		task := c.startOne(72, "p")
+		require.Equal(t, types.UID("new"), task.Pod.UID)
+		require.Zero(t, task.Attempts)
 	}
 }
 
-// A pod that is forgotten and seen again, as it was, is seen for the first time.
-// Never are there two actions on it at a time.
+// A pod that is forgotten and seen again, as it was, is seen for the first
+// time. Never are there two actions on it at a time.
 func TestE4PodSeenAgainWhileTheActionIsInFlight(t *testing.T) {
 	for _, outcome := range outcomes {
 		c := runningWith(t, twoSeconds, newPod("p"))
 		c.node(10, "n1", "a@10")
 		old := c.start(10, "p")[0]
-		c.ForgetPod("p")
+		c.ForgetPod(at(10), "p")
 		c.pod(11, newPod("p"))
 		c.start(12)
 		c.finish(13, old, outcome)
-		work := c.start(13, "p")[0]
-		c.finish(14, old, eviction.Evicted) // late, once more
+		task := c.start(13, "p")[0]
+		c.finish(14, old, eviction.OutcomeEvicted) // late, once more
 		c.start(1000)
-		c.finish(1000, work, eviction.Evicted)
+		c.finish(1000, task, eviction.OutcomeEvicted)
 		c.idle(2000)
+	}
+}
+
+// It was forgotten and is back during its action, on its way out: it is not
+// evicted, whatever the result of the action.
+func TestE4PodSeenAgainTerminatingDuringItsAction(t *testing.T) {
+	for _, outcome := range outcomes {
+		c := runningWith(t, twoSeconds, newPod("p"))
+		c.node(10, "n1", "a@10")
+		task := c.start(10, "p")[0]
+		c.ForgetPod(at(10), "p")
+		c.pod(11, newPod("p", terminating))
+		c.stays("p", eviction.ReasonGone)
+		require.True(t, task.Canceled())
+		c.finish(12, task, outcome)
+		c.stays("p", eviction.ReasonGone)
+		c.idle(1e6)
+	}
+}
+
+// What was on its way out before it was forgotten says nothing of what is seen
+// after that.
+func TestE4PodThatWasTerminatingIsSeenAgain(t *testing.T) {
+	for _, outcome := range outcomes {
+		c := runningWith(t, twoSeconds, newPod("p"))
+		c.node(10, "n1", "a@10")
+		task := c.start(10, "p")[0]
+		c.pod(10, newPod("p", terminating))
+		c.ForgetPod(at(10), "p")
+		c.pod(11, newPod("p"))
+		c.leavesAt("p", 11)
+		c.finish(12, task, outcome)
+		c.start(12, "p")
+	}
+}
+
+// E6: a pod that is seen terminating during its action stays so, whatever its
+// node does then.
+func TestE6PodThatTerminatesDuringItsActionStaysCanceled(t *testing.T) {
+	for _, clears := range []bool{false, true} {
+		for _, outcome := range outcomes {
+			c := runningWith(t, twoSeconds, newPod("p", marked, tolerates("b")))
+			task := c.handOut(clears)
+			c.pod(11, newPod("p", terminating))
+			require.True(t, task.Canceled())
+			c.node(12, "n1", "c@12")
+			c.node(13, "n1")
+			require.True(t, task.Canceled())
+			c.stays("p", eviction.ReasonGone)
+			c.finish(14, task, outcome)
+			c.stays("p", eviction.ReasonGone)
+			c.idle(1e6)
+		}
 	}
 }
 
@@ -81,37 +134,37 @@ func TestE4PodForgottenDuringItsActionStaysForgotten(t *testing.T) {
 	for _, outcome := range outcomes {
 		c := runningWith(t, twoSeconds, newPod("p"))
 		c.node(10, "n1", "a@10")
-		work := c.start(10, "p")[0]
-		c.ForgetPod("p")
-		c.finish(11, work, outcome)
+		task := c.start(10, "p")[0]
+		c.ForgetPod(at(10), "p")
+		c.finish(11, task, outcome)
 		c.idle(1e6)
 		_, pods := c.Len()
 		require.Zero(t, pods)
 	}
 }
 
-// demand.md, same-name races (#125332, #107543): a worker of upstream that ends removes
-// the entry of a newer timer. Here a result that comes late, or twice, can not touch what
-// was started since.
+// demand.md, same-name races (#125332, #107543): a worker of upstream that ends
+// removes the entry of a newer timer. Here a result that comes late, or twice,
+// can not touch what was started since.
 func TestE4LateFinishChangesNothing(t *testing.T) {
 	for _, outcome := range outcomes {
 		c := runningWith(t, twoSeconds, newPod("p", marked))
 		c.node(10, "n1", "a@10")
 		first := c.start(10, "p")[0]
-		c.finish(10, first, eviction.Failed)
+		c.finish(10, first, eviction.OutcomeFailed)
 		c.finish(11, first, outcome)
 		second := c.startOne(12, "p")
-		require.Equal(t, 1, second.Tries)
-		require.True(t, second.Marked)
+		require.Equal(t, 1, second.Attempts)
+		require.True(t, second.HasDisruptionTarget)
 
 		c.finish(12, first, outcome)
 		c.start(100) // the second is still in flight
 		require.Equal(t, 1, c.Waiting())
-		c.finish(100, second, eviction.Failed)
+		c.finish(100, second, eviction.OutcomeFailed)
 		third := c.startOne(102, "p")
-		require.Equal(t, 2, third.Tries)
-		require.True(t, third.Marked)
-		c.finish(102, third, eviction.Evicted)
+		require.Equal(t, 2, third.Attempts)
+		require.True(t, third.HasDisruptionTarget)
+		c.finish(102, third, eviction.OutcomeEvicted)
 		c.finish(103, second, outcome)
 		c.idle(1e6)
 	}
@@ -121,8 +174,8 @@ func TestE4FinishOfNoWorkChangesNothing(t *testing.T) {
 	c := running(t, newPod("p"))
 	c.node(10, "n1", "a@10")
 	for _, outcome := range outcomes {
-		c.finish(11, eviction.Work{}, outcome)
-		c.finish(11, eviction.Work{Pod: eviction.Key{Namespace: "ns", Name: "p", UID: "p"}, Node: "n1"}, outcome)
+		c.finish(11, eviction.Task{}, outcome)
+		c.finish(11, eviction.Task{Pod: eviction.Key{Namespace: "ns", Name: "p", UID: "p"}, Node: "n1"}, outcome)
 	}
 	c.start(11, "p")
 }
@@ -130,29 +183,30 @@ func TestE4FinishOfNoWorkChangesNothing(t *testing.T) {
 func TestE4NeverTwoActionsOnOnePod(t *testing.T) {
 	c := running(t, newPod("p"))
 	c.node(10, "n1", "a@10")
-	work := c.start(10, "p")[0]
+	task := c.start(10, "p")[0]
 	c.node(11, "n1", "a@10", "b@11")
 	c.pod(12, newPod("p", tolerates("b")))
 	c.node(13, "n1")
 	c.node(14, "n1", "c@14")
 	c.start(1000)
-	c.finish(1000, work, eviction.Evicted)
+	c.finish(1000, task, eviction.OutcomeEvicted)
 	c.idle(1e6)
 }
 
-// What is evicted is not evicted again, whatever its node does, until it is gone.
+// What is evicted is not evicted again, whatever its node does, until it is
+// gone.
 func TestE4EvictedOnceOnly(t *testing.T) {
-	for _, outcome := range []eviction.Outcome{eviction.Evicted, eviction.AlreadyGone} {
+	for _, outcome := range []eviction.Outcome{eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone} {
 		c := running(t, newPod("p"))
 		c.node(10, "n1", "a@10")
 		c.finish(11, c.start(10, "p")[0], outcome)
-		c.stays("p", eviction.Gone)
+		c.stays("p", eviction.ReasonGone)
 		c.pod(12, newPod("p")) // the cache does not know yet
 		c.pod(12, newPod("p", marked))
 		c.node(13, "n1")
 		c.node(14, "n1", "b@14")
 		c.idle(1000)
-		c.ForgetPod("p")
+		c.ForgetPod(at(14), "p")
 		_, pods := c.Len()
 		require.Zero(t, pods)
 	}
@@ -175,8 +229,8 @@ func TestPodThatChangesItsNodeIsSeenForTheFirstTime(t *testing.T) {
 	c.pod(50, newPod("p", on("n2"), bound(50), tolerates("a:60")))
 	c.leavesAt("p", 111)
 	c.start(50, "q")
-	c.ForgetPod("p")
-	c.ForgetPod("q")
+	c.ForgetPod(at(50), "p")
+	c.ForgetPod(at(50), "q")
 	c.ForgetNode(at(60), "n1")
 	c.ForgetNode(at(60), "n2")
 	require.Equal(t, "0 nodes, 0 pods, 0 pending", c.String())
@@ -190,20 +244,20 @@ func TestMemoryIsEmptyAfterAllIsForgotten(t *testing.T) {
 	}
 	c.node(5, "np", "a")
 	c.node(5, "nq", "a")
-	c.Synced()
+	c.MarkSynced()
 	require.Equal(t, "4 nodes, 8 pods, 4 pending", c.String())
 	inFlight := c.start(6, "p2", "q2")
 	c.ForgetNode(at(7), "np")
 	require.Equal(t, "4 nodes, 8 pods, 3 pending", c.String()) // p2 is in flight
 	for _, name := range []string{"s", "p", "r", "q"} {
-		c.ForgetPod(types.UID(name))
-		c.ForgetPod(types.UID(name + "2"))
+		c.ForgetPod(at(7), types.UID(name))
+		c.ForgetPod(at(7), types.UID(name+"2"))
 	}
 	require.Equal(t, "1 nodes, 0 pods, 0 pending", c.String())
 	c.ForgetNode(at(8), "nq")
 	require.Equal(t, "0 nodes, 0 pods, 0 pending", c.String())
-	for _, work := range inFlight {
-		c.finish(9, work, eviction.Failed)
+	for _, task := range inFlight {
+		c.finish(9, task, eviction.OutcomeFailed)
 	}
 	require.Equal(t, "0 nodes, 0 pods, 0 pending", c.String())
 	_, ok := c.Next(at(1e6))
@@ -214,14 +268,14 @@ func TestMemoryIsEmptyAfterAllIsForgotten(t *testing.T) {
 func TestWorkDoesNotChangeWhileItIsInFlight(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "a@10", "NR@10")
-	work := c.start(10, "p")[0]
-	before := work.Reconsider(newPod("p", tolerates("a:60")), newNode("n1", "a@10", "NR@10"), at(20))
+	task := c.start(10, "p")[0]
+	before := task.Reevaluate(newPod("p", tolerates("a:60")), newNode("n1", "a@10", "NR@10"), at(20))
 	c.node(11, "n1", "UN@11", "a@11", "b")
 	c.pod(12, newPod("p", tolerates("NR", "a")))
-	c.Hold(at(13), func(*corev1.Taint) bool { return true })
+	c.SuspendTaints(at(13), func(*corev1.Taint) bool { return true })
 	c.ForgetNode(at(14), "n1")
-	require.Equal(t, "NR", short(work.Verdict.Taint.Key))
-	after := work.Reconsider(newPod("p", tolerates("a:60")), newNode("n1", "a@10", "NR@10"), at(20))
+	require.Equal(t, "NR", short(task.Decision.Taint.Key))
+	after := task.Reevaluate(newPod("p", tolerates("a:60")), newNode("n1", "a@10", "NR@10"), at(20))
 	require.Equal(t, before, after)
 	require.Equal(t, 10*time.Second, after.Due.Sub(at(0)))
 }

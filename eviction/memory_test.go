@@ -18,36 +18,82 @@ func heapInUse() int {
 	return int(stats.HeapAlloc)
 }
 
-// keyStrings is what the name and the UID of a pod of fill take, in their size classes.
-// Its namespace and its tolerations are shared.
+// keyStrings is what the name and the UID of a pod of fill take, in their size
+// classes. Its namespace and its tolerations are shared.
 const keyStrings = 32 + 48
 
-// E8: a million that wait are one heap. Upstream has 432 bytes, a timer and in the end a
-// goroutine for each.
-func TestE8MemoryOfAPendingPodIsBounded(t *testing.T) {
+// crowdOf is the number of pods of the tests of memory.
+func crowdOf(t *testing.T) int {
+	t.Helper()
 	if raceDetector {
 		t.Skip("the race detector has memory of its own")
 	}
-	pods := 1_000_000
 	if testing.Short() {
-		pods = 200_000
+		return 200_000
 	}
-	before, goroutines := heapInUse(), runtime.NumGoroutine()
-	tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
-	require.NoError(t, err)
-	uids := fill(tracker, pods, 300)
-	runtime.KeepAlive(uids)
-	uids = nil
-	each := (heapInUse()-before)/pods - keyStrings
-	require.Equal(t, pods, tracker.Waiting())
-	t.Logf("%d bytes a pod beyond the strings of its key", each)
-	require.LessOrEqual(t, each, 224)
-	require.Equal(t, goroutines, runtime.NumGoroutine())
-	runtime.KeepAlive(tracker)
-	_ = uids
+	return 1_000_000
 }
 
-// Attempts that have failed, and evictions that came and went, leave nothing behind.
+// E8: a million pending pods are one heap. Upstream has 432 bytes, a timer and
+// in the end a goroutine for each.
+func TestE8MemoryOfAPendingPodIsBounded(t *testing.T) {
+	for name, config := range map[string]eviction.Config{
+		"without budgets": {},
+		"budgets by node": budgets(perNode(0.001, 1)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods := crowdOf(t)
+			before, goroutines := heapInUse(), runtime.NumGoroutine()
+			tracker, err := eviction.NewTracker(config, at(0))
+			require.NoError(t, err)
+			fill(tracker, pods, 300)
+			each := (heapInUse()-before)/pods - keyStrings
+			require.Equal(t, pods, tracker.Waiting())
+			t.Logf("%d bytes a pod beyond the strings of its key", each)
+			require.LessOrEqual(t, each, 224)
+			require.Equal(t, goroutines, runtime.NumGoroutine())
+			runtime.KeepAlive(tracker)
+		})
+	}
+}
+
+// E8: all are due, and budgets hold them. An overall budget costs no memory. A
+// pod that waits for a share takes 16 bytes more, a slice of them up to twice
+// as much.
+func TestE8MemoryOfAPodThatABudgetHoldsIsBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		config eviction.Config
+		most   int
+	}{
+		"by nodes": {budgets(perNode(0.001, 1)), 256},
+		"overall":  {budgets(overall(0, 1)), 224},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods := crowdOf(t)
+			before := heapInUse()
+			tracker, err := eviction.NewTracker(test.config, at(0))
+			require.NoError(t, err)
+			fill(tracker, pods, 300)
+			started := 0
+			for now := at(601); ; {
+				if _, ok := tracker.Start(now); ok {
+					started++
+					continue
+				}
+				if next, ok := tracker.Next(now); !ok || next.After(now) {
+					break
+				}
+			}
+			each := (heapInUse()-before)/pods - keyStrings
+			t.Logf("%d bytes a pod beyond the strings of its key, %d under way", each, started)
+			require.LessOrEqual(t, each, test.most)
+			runtime.KeepAlive(tracker)
+		})
+	}
+}
+
+// Attempts that have failed, and evictions that came and went, leave nothing
+// behind.
 func TestE8ChurnUsesNoMemory(t *testing.T) {
 	c := running(t)
 	churn := func(rounds int) {
@@ -57,8 +103,8 @@ func TestE8ChurnUsesNoMemory(t *testing.T) {
 			c.pod(now, newPod("p"))
 			c.pod(now, newPod("q", tolerates("a:60")))
 			c.finish(now, c.start(now, "p")[0], outcomes[i%len(outcomes)])
-			c.ForgetPod("p")
-			c.ForgetPod("q")
+			c.ForgetPod(at(now), "p")
+			c.ForgetPod(at(now), "q")
 			c.ForgetNode(at(now), "n1")
 		}
 	}

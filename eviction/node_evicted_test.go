@@ -22,139 +22,139 @@ func TestE9AllPodsOfAnEvictedNodeLeaveAtOnce(t *testing.T) {
 		newPod("tolerant", tolerates("*")), newPod("later", tolerates("a:300")),
 		newPod("daemon", ofDaemonSet, tolerates("a:60")), newPod("going", terminating), newPod("elsewhere", on("n2")))
 	c.node(5, "n1", "a@5", "b:NoSchedule")
-	c.EvictNode(at(10), "n1")
-	c.EvictNode(at(11), "n1") // once more: nothing moves
+	c.EvictNode(at(10), "n1", "drain")
+	c.EvictNode(at(11), "n1", "drain") // once more: nothing moves
 	c.leavesAt("tolerant", 10)
 	c.leavesAt("later", 10)
-	for _, work := range c.start(12, "later", "tolerant") {
-		require.Equal(t, eviction.NodeEvicted, work.Verdict.Reason)
-		require.Zero(t, work.Verdict.Taint)
-		require.Nil(t, work.Verdict.Toleration)
-		require.False(t, work.CalledOff())
-		c.finish(12, work, eviction.Evicted)
+	for _, task := range c.start(12, "later", "tolerant") {
+		require.Equal(t, eviction.ReasonNodeEvicted, task.Decision.Reason)
+		require.Zero(t, task.Decision.Taint)
+		require.Nil(t, task.Decision.Toleration)
+		require.False(t, task.Canceled())
+		c.finish(12, task, eviction.OutcomeEvicted)
 	}
-	c.stays("going", eviction.Gone)
-	c.stays("elsewhere", eviction.NoTaints)
+	c.stays("going", eviction.ReasonGone)
+	c.stays("elsewhere", eviction.ReasonNoTaints)
 	c.leavesAt("daemon", 66) // for the taint, as any pod
 	c.startOne(66, "daemon")
 }
 
 func TestE9PodThatComesToAnEvictedNodeLeavesAtOnce(t *testing.T) {
 	c := running(t)
-	c.EvictNode(at(10), "n1")
+	c.EvictNode(at(10), "n1", "drain")
 	c.idle(100)
 	c.pod(100, newPod("p", bound(100), tolerates("*")))
 	c.pod(100, newPod("daemon", bound(100), ofDaemonSet))
 	c.leavesAt("p", 100)
-	c.stays("daemon", eviction.NoTaints)
+	c.stays("daemon", eviction.ReasonNoTaints)
 	c.start(100, "p")
 }
 
 func TestE9WhatWasDueBeforeStaysDueThen(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:10")))
 	c.node(0, "n1", "a@0")
-	c.EvictNode(at(50), "n1")
+	c.EvictNode(at(50), "n1", "drain")
 	c.leavesAt("p", 11)
-	require.Equal(t, eviction.TolerationEnds, c.start(50, "p")[0].Verdict.Reason)
+	require.Equal(t, eviction.ReasonTolerationEnds, c.start(50, "p")[0].Decision.Reason)
 }
 
 func TestE9SparedNodeKeepsItsPods(t *testing.T) {
 	c := runningWith(t, twoSeconds, newPod("waits"), newPod("acts"), newPod("marked"), newPod("tainted", tolerates("a:60")))
 	c.node(1, "n1")
-	c.EvictNode(at(10), "n1")
-	c.ForgetPod("waits")
+	c.EvictNode(at(10), "n1", "drain")
+	c.ForgetPod(at(1), "waits")
 	works := c.start(10, "acts", "marked", "tainted")
 	c.pod(10, newPod("waits"))
-	c.pod(10.5, newPod("marked", disrupted(corev1.ConditionTrue, eviction.ReasonNode)))
-	c.finish(11, works[1], eviction.Failed)
-	c.finish(11, works[2], eviction.Failed)
+	c.pod(10.5, newPod("marked", disrupted(corev1.ConditionTrue, eviction.ConditionReasonNode)))
+	c.finish(11, works[1], eviction.OutcomeFailed)
+	c.finish(11, works[2], eviction.OutcomeFailed)
 	c.node(11, "n1", "a@11")
 	c.pod(11, newPod("acts", tolerates("a")))
 	c.pod(11, newPod("waits", tolerates("a")))
-	c.pod(11, newPod("marked", tolerates("a"), disrupted(corev1.ConditionTrue, eviction.ReasonNode)))
-	require.False(t, works[0].CalledOff())
+	c.pod(11, newPod("marked", tolerates("a"), disrupted(corev1.ConditionTrue, eviction.ConditionReasonNode)))
+	require.False(t, works[0].Canceled())
 
-	c.SpareNode(at(12), "n1")
-	c.SpareNode(at(12), "n1")
-	c.SpareNode(at(12), "unknown")
-	require.True(t, works[0].CalledOff())
-	c.stays("waits", eviction.Tolerated)
+	c.CancelNodeEviction(at(12), "n1")
+	c.CancelNodeEviction(at(12), "n1")
+	c.CancelNodeEviction(at(12), "unknown")
+	require.True(t, works[0].Canceled())
+	c.stays("waits", eviction.ReasonTolerated)
 	c.leavesAt("tainted", 72)
-	c.finish(12, works[0], eviction.NotDue)
+	c.finish(12, works[0], eviction.OutcomeNotDue)
 	c.start(13, "-marked") // what has been written is taken back
 	c.startOne(72, "tainted")
 }
 
-// Its successor of the same name is another node; and a node that nobody has seen is
-// none.
+// Its successor of the same name is another node; and a node that was not
+// observed is none.
 func TestE9EvictedNodeThatIsRecreatedOrForgottenIsNotEvicted(t *testing.T) {
 	c := running(t, newPod("p"), newPod("stray", on("n9")))
-	c.EvictNode(at(1), "n9")
-	c.EvictNode(at(1), "unknown")
-	c.stays("stray", eviction.NoTaints)
+	c.EvictNode(at(1), "n9", "drain")
+	c.EvictNode(at(1), "unknown", "drain")
+	c.stays("stray", eviction.ReasonNoTaints)
 	nodes, _ := c.Len()
 	require.Equal(t, 3, nodes)
 
-	c.EvictNode(at(2), "n1")
+	c.EvictNode(at(2), "n1", "drain")
 	c.leavesAt("p", 2)
 	again := newNode("n1")
 	again.UID = "another"
 	c.ObserveNode(at(3), again)
-	c.stays("p", eviction.NoTaints)
-	c.EvictNode(at(4), "n1")
+	c.stays("p", eviction.ReasonNoTaints)
+	c.EvictNode(at(4), "n1", "drain")
 	c.leavesAt("p", 4)
 	c.ForgetNode(at(5), "n1")
-	c.stays("p", eviction.NoTaints)
+	c.stays("p", eviction.ReasonNoTaints)
 	c.ObserveNode(at(6), again)
-	c.stays("p", eviction.NoTaints)
+	c.stays("p", eviction.ReasonNoTaints)
 	c.idle(7)
 }
 
-// Held taints do not act; that somebody evicts the whole node is no taint.
+// Suspended taints do not evict; EvictNode is not a taint.
 func TestE9HoldIsAboutTaints(t *testing.T) {
 	c := running(t, newPod("p"))
 	c.node(1, "n1", "NR@1")
-	c.Hold(at(2), taints.OwnsNoExecute)
-	c.stays("p", eviction.NoTaints)
-	c.EvictNode(at(3), "n1")
+	c.SuspendTaints(at(2), taints.OwnsNoExecute)
+	c.stays("p", eviction.ReasonNoTaints)
+	c.EvictNode(at(3), "n1", "drain")
 	c.leavesAt("p", 3)
-	c.SpareNode(at(4), "n1")
-	c.stays("p", eviction.NoTaints)
+	c.CancelNodeEviction(at(4), "n1")
+	c.stays("p", eviction.ReasonNoTaints)
 }
 
 // Filters count for whole nodes too.
 func TestE9ExemptPodsOfAnEvictedNodeStay(t *testing.T) {
-	config := eviction.Config{Exempt: eviction.AnyOf(eviction.IsMirror, eviction.IsFinished)}
+	config := eviction.Config{Exempt: eviction.AnyOf(eviction.IsMirrorPod, eviction.IsTerminal)}
 	c := runningWith(t, config, newPod("mirror", mirror), newPod("done", inPhase(corev1.PodSucceeded)), newPod("p"))
-	c.EvictNode(at(1), "n1")
-	c.stays("mirror", eviction.Exempt)
-	c.stays("done", eviction.Exempt)
+	c.EvictNode(at(1), "n1", "drain")
+	c.stays("mirror", eviction.ReasonExempt)
+	c.stays("done", eviction.ReasonExempt)
 	c.start(1, "p")
 }
 
-func TestE9ReconsiderKnowsThatTheNodeIsEvicted(t *testing.T) {
+func TestE9ReevaluateKnowsThatTheNodeIsEvicted(t *testing.T) {
 	c := running(t, newPod("p", tolerates("*")))
-	c.EvictNode(at(10), "n1")
-	work := c.start(10, "p")[0]
+	c.EvictNode(at(10), "n1", "drain")
+	task := c.start(10, "p")[0]
 	for name, test := range map[string]struct {
 		live *corev1.Pod
 		on   *corev1.Node
 		want eviction.Reason
 	}{
-		"all as it was":   {newPod("p", tolerates("*")), newNode("n1"), eviction.NodeEvicted},
-		"tainted as well": {newPod("p"), newNode("n1", "a"), eviction.NodeEvicted},
-		"of a DaemonSet":  {newPod("p", ofDaemonSet), newNode("n1"), eviction.NoTaints},
-		"no node":         {newPod("p"), nil, eviction.Gone},
+		"all as it was":   {newPod("p", tolerates("*")), newNode("n1"), eviction.ReasonNodeEvicted},
+		"tainted as well": {newPod("p"), newNode("n1", "a"), eviction.ReasonNodeEvicted},
+		"of a DaemonSet":  {newPod("p", ofDaemonSet), newNode("n1"), eviction.ReasonNoTaints},
+		"no node":         {newPod("p"), nil, eviction.ReasonGone},
 	} {
-		require.Equal(t, test.want, work.Reconsider(test.live, test.on, at(11)).Reason, name)
+		require.Equal(t, test.want, task.Reevaluate(test.live, test.on, at(11)).Reason, name)
 	}
 	again := newNode("n1")
 	again.UID = "another"
-	require.Equal(t, eviction.NoTaints, work.Reconsider(newPod("p"), again, at(11)).Reason)
+	require.Equal(t, eviction.ReasonNoTaints, task.Reevaluate(newPod("p"), again, at(11)).Reason)
 }
 
-// E9: the reason of the condition is that of kube-controller-manager for nodes, and
-// that in the status is NodeLost, as it was before there were taints.
+// E9: the reason of the condition is that of kube-controller-manager for nodes,
+// and that in the status is NodeLost, as it was before there were taints.
 func TestE9PodOfAnEvictedNodeSaysThatItsNodeIsLost(t *testing.T) {
 	for _, confirm := range []bool{false, true} {
 		play(t, sceneOptions{nodeMode: true, confirm: confirm}, func(s *scene) {
@@ -162,7 +162,7 @@ func TestE9PodOfAnEvictedNodeSaysThatItsNodeIsLost(t *testing.T) {
 			if confirm {
 				verbs = []string{"get pod", "get node", "patch", "delete"}
 			}
-			s.acts(eviction.Evicted, verbs...)
+			s.acts(eviction.OutcomeEvicted, verbs...)
 			live := s.get("ns", "p")
 			require.Equal(s, "NodeLost", live.Status.Reason)
 			require.Equal(s, "Node n1, on which the pod ran, does not respond.", live.Status.Message)
@@ -171,36 +171,36 @@ func TestE9PodOfAnEvictedNodeSaysThatItsNodeIsLost(t *testing.T) {
 			condition := live.Status.Conditions[i]
 			require.Equal(s, corev1.ConditionTrue, condition.Status)
 			require.Equal(s, "DeletionByNodeLifecycle", condition.Reason)
-			require.True(s, eviction.Marked(live))
+			require.True(s, eviction.HasDisruptionTarget(live))
 		})
 	}
 	play(t, sceneOptions{}, func(s *scene) { // for a taint nothing is written there
-		s.acts(eviction.Evicted, "patch", "delete")
+		s.acts(eviction.OutcomeEvicted, "patch", "delete")
 		require.NotContains(s, s.calls[0].patch, "NodeLost")
 		require.Empty(s, s.get("ns", "p").Status.Reason)
 	})
 }
 
-// The node is back before the pod was deleted. Nothing goes on saying that it is lost;
-// but what others have written there stays.
+// The node is back before the pod was deleted. Nothing goes on saying that it
+// is lost; but what others have written there stays.
 func TestE9MarkThatIsTakenBackTakesTheReasonBack(t *testing.T) {
 	play(t, sceneOptions{nodeMode: true}, func(s *scene) {
 		s.before = once("delete", func() error { return apierrors.NewInternalError(errors.New("etcd has no leader")) })
-		report := s.acts(eviction.Failed, "patch", "delete")
+		result := s.acts(eviction.OutcomeFailed, "patch", "delete")
 		require.Equal(s, "NodeLost", s.get("ns", "p").Status.Reason)
-		s.tracker.SpareNode(time.Now(), "n1")
-		s.fails(report)
-		require.True(s, s.work.Unmark)
-		s.acts(eviction.Unmarked, "get pod", "patch")
+		s.tracker.CancelNodeEviction(time.Now(), "n1")
+		s.fails(result)
+		require.True(s, s.work.ClearCondition)
+		s.acts(eviction.OutcomeConditionCleared, "get pod", "patch")
 		live := s.get("ns", "p")
-		require.False(s, eviction.Marked(live))
+		require.False(s, eviction.HasDisruptionTarget(live))
 		require.Empty(s, live.Status.Reason)
 		require.Empty(s, live.Status.Message)
 	})
-	theirs := newPod("p", disrupted(corev1.ConditionTrue, eviction.ReasonNode))
+	theirs := newPod("p", disrupted(corev1.ConditionTrue, eviction.ConditionReasonNode))
 	theirs.Status.Reason, theirs.Status.Message = "Evicted", "The node was low on resource: memory."
 	play(t, sceneOptions{pod: theirs, config: eviction.Config{Exempt: func(*corev1.Pod) bool { return true }}}, func(s *scene) {
-		s.acts(eviction.Unmarked, "get pod", "patch")
+		s.acts(eviction.OutcomeConditionCleared, "get pod", "patch")
 		require.Equal(s, "Evicted", s.get("ns", "p").Status.Reason)
 		require.Equal(s, theirs.Status.Message, s.get("ns", "p").Status.Message)
 	})

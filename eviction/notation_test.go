@@ -52,8 +52,9 @@ func taintList(specs ...string) []corev1.Taint {
 	return out
 }
 
-// tolerationList reads tolerations written as key=value:seconds. Without a value
-// the operator is Exists, without seconds it lasts for ever, and the key * is any.
+// tolerationList reads tolerations written as key=value:seconds. Without a
+// value the operator is Exists, without seconds it lasts for ever, and the key
+// * is any.
 func tolerationList(specs ...string) []corev1.Toleration {
 	var out []corev1.Toleration
 	for _, spec := range specs {
@@ -140,7 +141,7 @@ func bound(seconds float64) podOption {
 }
 
 // marked gives the pod the condition that Delete sets.
-func marked(p *corev1.Pod) { disrupted(corev1.ConditionTrue, eviction.ReasonTaint)(p) }
+func marked(p *corev1.Pod) { disrupted(corev1.ConditionTrue, eviction.ConditionReasonTaint)(p) }
 
 func disrupted(status corev1.ConditionStatus, reason string) podOption {
 	return func(p *corev1.Pod) {
@@ -154,7 +155,7 @@ func disrupted(status corev1.ConditionStatus, reason string) podOption {
 type cluster struct {
 	*testing.T
 	*eviction.Tracker
-	works map[string]eviction.Work // what start has handed out last, by name
+	tasks map[string]eviction.Task // what start has handed out last, by name
 }
 
 // startUp is a tracker that has not been told yet that all has been observed.
@@ -167,7 +168,7 @@ func startUpWith(t *testing.T, seconds float64, config eviction.Config) cluster 
 	t.Helper()
 	tracker, err := eviction.NewTracker(config, at(seconds))
 	require.NoError(t, err)
-	return cluster{t, tracker, map[string]eviction.Work{}}
+	return cluster{t, tracker, map[string]eviction.Task{}}
 }
 
 // running is a tracker that knows, since time 0, the untainted nodes n1 and n2
@@ -185,12 +186,12 @@ func runningWith(t *testing.T, config eviction.Config, pods ...*corev1.Pod) clus
 	for _, pod := range pods {
 		c.pod(0, pod)
 	}
-	c.Synced()
+	c.MarkSynced()
 	return c
 }
 
 // twoSeconds makes every failed attempt wait as long.
-var twoSeconds = eviction.Config{Retry: timedqueue.Backoff{First: 2 * time.Second, Max: 2 * time.Second}}
+var twoSeconds = eviction.Config{Backoff: timedqueue.Backoff{Initial: 2 * time.Second, Max: 2 * time.Second}}
 
 func (c cluster) node(seconds float64, name string, taints ...string) {
 	c.ObserveNode(at(seconds), newNode(name, taints...))
@@ -201,55 +202,55 @@ func (c cluster) pod(seconds float64, pod *corev1.Pod) { c.ObservePod(at(seconds
 // leavesAt checks when the pod with that UID is said to leave.
 func (c cluster) leavesAt(uid types.UID, seconds float64) {
 	c.Helper()
-	verdict, known := c.Verdict(uid)
+	decision, known := c.Decision(uid)
 	require.True(c, known)
-	require.True(c, verdict.Leaves(), "verdict is %v", verdict.Reason)
-	require.Equal(c, seconds, verdict.Due.Sub(at(0)).Seconds(), "seconds")
+	require.True(c, decision.Leaves(), "decision is %v", decision.Reason)
+	require.Equal(c, seconds, decision.Due.Sub(at(0)).Seconds(), "seconds")
 }
 
 // stays checks that the pod need not leave, and why.
 func (c cluster) stays(uid types.UID, why eviction.Reason) {
 	c.Helper()
-	verdict, known := c.Verdict(uid)
+	decision, known := c.Decision(uid)
 	require.True(c, known)
-	require.Equal(c, why, verdict.Reason)
-	require.False(c, verdict.Leaves())
-	require.Zero(c, verdict.Due)
-	require.Nil(c, verdict.Toleration)
+	require.Equal(c, why, decision.Reason)
+	require.False(c, decision.Leaves())
+	require.Zero(c, decision.Due)
+	require.Nil(c, decision.Toleration)
 }
 
 // start checks that exactly these pods are handed out at that time, in that
-// order. A pod that is to be unmarked has a minus before its name.
-func (c cluster) start(seconds float64, want ...string) []eviction.Work {
+// order. A pod whose condition is to be cleared has a minus before its name.
+func (c cluster) start(seconds float64, want ...string) []eviction.Task {
 	c.Helper()
-	var works []eviction.Work
+	var tasks []eviction.Task
 	got := []string{}
 	for {
-		work, ok := c.Start(at(seconds))
+		task, ok := c.Start(at(seconds))
 		if !ok {
 			break
 		}
-		name := work.Pod.Name
-		if work.Unmark {
+		name := task.Pod.Name
+		if task.ClearCondition {
 			name = "-" + name
 		}
-		works, got = append(works, work), append(got, name)
-		c.works[work.Pod.Name] = work
+		tasks, got = append(tasks, task), append(got, name)
+		c.tasks[task.Pod.Name] = task
 		require.LessOrEqual(c, len(got), len(want)+10, "no end: %v", got)
 	}
 	require.Equal(c, append([]string{}, want...), got, "handed out at %v", seconds)
-	return works
+	return tasks
 }
 
 // work is what start has handed out last for the pod with that name.
-func (c cluster) work(name string) eviction.Work {
+func (c cluster) work(name string) eviction.Task {
 	c.Helper()
-	require.Contains(c, c.works, name)
-	return c.works[name]
+	require.Contains(c, c.tasks, name)
+	return c.tasks[name]
 }
 
 // startOne is start for one pod, which must not be handed out any earlier.
-func (c cluster) startOne(seconds float64, want string) eviction.Work {
+func (c cluster) startOne(seconds float64, want string) eviction.Task {
 	c.Helper()
 	next, ok := c.Next(at(seconds - 1e-6))
 	require.True(c, ok)
@@ -258,8 +259,8 @@ func (c cluster) startOne(seconds float64, want string) eviction.Work {
 	return c.start(seconds, want)[0]
 }
 
-func (c cluster) finish(seconds float64, work eviction.Work, outcome eviction.Outcome) {
-	c.Finish(at(seconds), work, eviction.Report{Outcome: outcome})
+func (c cluster) finish(seconds float64, task eviction.Task, outcome eviction.Outcome) {
+	c.Finish(at(seconds), task, eviction.Result{Outcome: outcome})
 }
 
 // idle checks that nothing is waiting for any time.

@@ -7,71 +7,111 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Pending is a pod that waits to be evicted, or is being evicted, and why.
+// Pending is where a pod is in its eviction.
 type Pending struct {
 	Pod  Key
 	Node string
-	// Verdict says when the pod must leave and why. If it need not leave, it is a mark
-	// of an eviction that is taken back.
-	Verdict Verdict
-	// At is when it is looked at next. That is after Verdict.Due when an attempt has
-	// failed. It is the zero time for a pod that is being acted on.
-	At time.Time
-	// Tries is how many attempts have failed.
-	Tries int
-	// Budget is the name of the budget that holds it up, empty if none does.
+	// Decision says when the pod must leave and why. If it need not leave, its
+	// condition of an earlier eviction is to be cleared, or there is nothing to
+	// do.
+	Decision Decision
+	// NextAttempt is when something is done about it at the earliest: later than
+	// Decision.Due after an attempt that failed. It is the zero time while an
+	// action is under way, and when nothing is to be done.
+	NextAttempt time.Time
+	// Attempts is how many attempts have failed.
+	Attempts int
+	// Err is the error of the last attempt, nil if it succeeded.
+	Err error
+	// Budget is the name of the budget that delays it, empty if none does.
 	Budget string
 	// Acting says that an action is under way.
 	Acting bool
 }
 
-// Waiting returns how many pods wait to be evicted, now or later, or for their mark to be
-// taken back. It counts those that are being acted on.
-func (t *Tracker) Waiting() int { return t.pods.pending }
+// Waiting returns how many pods wait to be evicted, now or later, or for their
+// condition to be cleared. It counts those with an action under way.
+func (t *Tracker) Waiting() int { return t.waiting }
 
-// Pending goes through the pods that Waiting counts, in no order. It costs as much as
-// there are, and the tracker must not be used before it ends.
+// Pending goes through the pods that Waiting counts, in no order. It costs as
+// much as there are, and the tracker must not be used before it ends.
 func (t *Tracker) Pending() iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
-		common := t.pods.budgets.blocking(t.pods.now)
-		for e := range t.pods.all() {
-			if !yield(t.describe(e, common)) {
+		for e := range t.all() {
+			if !yield(t.describe(e)) {
 				return
 			}
 		}
 	}
 }
 
-func (t *Tracker) describe(e *entry[types.UID, pod], common string) Pending {
-	p := &e.value
-	d := Pending{
-		Pod:     p.key(e.key),
-		Node:    p.home.node.name,
-		Verdict: t.verdict(p),
-		Acting:  e.acts(),
-	}
-	if !d.Acting {
-		d.At = t.pods.time(e.due)
-	}
-	if a := e.attempt; a != nil {
-		d.Tries = a.tries
-		if a.parked != nil {
-			d.Budget = a.parked.budget.name
+// all goes through the pods that Waiting counts.
+func (t *Tracker) all() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for e := range t.evictions.All() {
+			if !yield(e) {
+				return
+			}
+		}
+		for c := range t.clears.All() {
+			if e := *c.Value(); e.Value().state == marked && !yield(e) {
+				return
+			}
+		}
+		for _, a := range t.running {
+			if a.clears() && a.entry != nil && !yield(a.entry) {
+				return
+			}
 		}
 	}
-	if d.Budget == "" && !d.Acting && !e.free() && e.due <= t.pods.now {
-		d.Budget = common
+}
+
+// PodsOn goes through the pods of a node that the tracker knows, whether
+// anything is to be done about them or not, in no order. The tracker must not
+// be used before it ends.
+func (t *Tracker) PodsOn(node string) iter.Seq[Pending] {
+	return func(yield func(Pending) bool) {
+		n, known := t.nodes[node]
+		if !known {
+			return
+		}
+		for _, e := range n.pods {
+			if !yield(t.describe(e)) {
+				return
+			}
+		}
+	}
+}
+
+func (t *Tracker) describe(e *entry) Pending {
+	p := e.Value()
+	d := Pending{
+		Pod:      p.key(e.Key()),
+		Node:     p.placement.node.name,
+		Decision: t.decision(e),
+		Acting:   p.state.handedOut(),
+	}
+	if h, known := t.histories[e.Key()]; known {
+		d.Attempts, d.Err = h.attempts, h.err
+	}
+	switch {
+	case p.state.toClear():
+		item, _ := t.clears.Get(e.Key())
+		d.NextAttempt = item.Due
+	case p.state.scheduled():
+		d.NextAttempt, _ = t.evictions.Due(e)
+		d.Budget, _ = t.evictions.Blocking(e)
 	}
 	return d
 }
 
-// Overdue returns how many pods should have left, and since when the one that is
-// overdue the longest; the time is zero if there is none. It costs as much as
-// Pending.
+// Overdue returns how many pods should have left, and since when the one that
+// is overdue the longest; the time is zero if there is none. Pods that a dry
+// run has reported do not count. It costs as much as Pending.
 func (t *Tracker) Overdue(now time.Time) (pods int, oldest time.Time) {
 	now = t.advance(now)
-	for e := range t.pods.all() {
-		ruling := t.rule(&e.value)
+	for e := range t.all() {
+		ruling := t.rule(e)
 		if !ruling.dueAt(now) {
 			continue
 		}
@@ -81,4 +121,13 @@ func (t *Tracker) Overdue(now time.Time) (pods int, oldest time.Time) {
 		}
 	}
 	return pods, oldest
+}
+
+// Decision returns when a pod must leave, as far as is known now.
+func (t *Tracker) Decision(id types.UID) (Decision, bool) {
+	e, known := t.evictions.Find(id)
+	if !known {
+		return Decision{}, false
+	}
+	return t.decision(e), true
 }

@@ -29,6 +29,7 @@ func (s *schedule) observeNode(name string) {
 	before := s.history.spells(name)
 	s.tracker.ObserveNode(s.told(), node)
 	writeDown(s.history, s.history.nodes, name, node, s.now, false)
+	s.history.zones[name] = node.Labels["zone"]
 	s.count(before, s.history.spells(name))
 }
 
@@ -50,6 +51,9 @@ func (s *schedule) observePod(uid types.UID) {
 	pod := s.pods[uid].DeepCopy()
 	s.say("observe %s %s on %s tolerating %v, conditions %v, labels %v, owners %v, deleted=%v", pod.Name, uid, pod.Spec.NodeName,
 		describeTolerations(pod.Spec.Tolerations), pod.Status.Conditions, pod.Labels, len(pod.OwnerReferences), pod.DeletionTimestamp)
+	if _, acting := s.inFlight[uid]; acting && pod.DeletionTimestamp != nil {
+		s.reached["terminating during its action"]++
+	}
 	s.tracker.ObservePod(s.told(), pod)
 	writeDown(s.history, s.history.pods, uid, pod, s.now, false)
 }
@@ -128,8 +132,8 @@ func (s *schedule) retaint(node *corev1.Node) {
 	node.Spec.Taints = list
 }
 
-// swap replaces not-ready by unreachable or the other way, or has both, with the
-// time carried over or with a new one.
+// swap replaces not-ready by unreachable or the other way, or has both, with
+// the time carried over or with a new one.
 func (s *schedule) swap(list []corev1.Taint) []corev1.Taint {
 	for i := range list {
 		other := list[i]
@@ -236,7 +240,7 @@ func (s *schedule) changePod() {
 	case 12: // nothing else
 	case 2, 3:
 		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
-		disrupted(pick(s, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse), pick(s, eviction.ReasonTaint, eviction.ReasonTaint, eviction.ReasonNode, "Other"))(pod)
+		disrupted(pick(s, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse), pick(s, eviction.ConditionReasonTaint, eviction.ConditionReasonTaint, eviction.ConditionReasonNode, "Other"))(pod)
 	case 4:
 		pod.Status.Conditions = nil
 	case 5:
@@ -255,9 +259,11 @@ func (s *schedule) forgetPod(uid types.UID) {
 	if s.history.podStay(uid) == nil {
 		return
 	}
-	s.tracker.ForgetPod(uid)
+	s.tracker.ForgetPod(s.now, uid)
 	writeDown(s.history, s.history.pods, uid, nil, s.now, true)
 	delete(s.history.waits, uid)
+	delete(s.history.reported, uid)
+	s.history.dropZones()
 }
 
 func (s *schedule) removePod() {
@@ -275,6 +281,7 @@ func (s *schedule) removeNode() {
 		s.say("forget %s", name)
 		s.tracker.ForgetNode(s.told(), name)
 		writeDown(s.history, s.history.nodes, name, nil, s.now, true)
+		s.history.dropZones()
 	}
 }
 
@@ -292,16 +299,60 @@ func (s *schedule) evictNode() {
 	name, evicted := pick(s, nodeNames...), s.chance(60)
 	s.say("evict %s: %v", name, evicted)
 	if evicted {
-		s.tracker.EvictNode(s.told(), name)
+		s.tracker.EvictNode(s.told(), name, "drain")
 	} else {
-		s.tracker.SpareNode(s.told(), name)
+		s.tracker.CancelNodeEviction(s.told(), name)
 	}
 	if s.history.nodeStay(name) != nil {
 		writeDown(s.history, s.history.evicted, name, evicted, s.now, false)
 	}
 }
 
-// setLimit changes the rate of a share, to nothing more often than to something else.
+// askForPod asks for a pod to leave, or takes that back.
+func (s *schedule) askForPod() {
+	uid, ok := s.somePod()
+	if !ok || s.history.podStay(uid) == nil {
+		return
+	}
+	for _, other := range s.history.known() {
+		if !s.history.askedAt(other).IsZero() && s.chance(50) {
+			uid = other
+		}
+	}
+	if s.chance(40) {
+		s.say("ask no more for %s", uid)
+		if asked := !s.history.askedAt(uid).IsZero(); asked {
+			s.reached["request taken back"]++
+			require.True(s, s.tracker.CancelPodEviction(s.told(), uid))
+		} else {
+			require.False(s, s.tracker.CancelPodEviction(s.told(), uid))
+		}
+		writeDown(s.history, s.history.asked, uid, time.Time{}, s.now, false)
+		return
+	}
+	due := s.now.Add(pick(s, -5*time.Second, 0, 0, time.Second, 10*time.Second, 30*time.Second))
+	s.say("ask for %s at %v", uid, due.Sub(at(0)))
+	s.reached["asked"]++
+	require.True(s, s.tracker.EvictPod(s.told(), uid, "moved", due))
+	writeDown(s.history, s.history.asked, uid, due, s.now, false)
+}
+
+// retry makes a pod be attempted again without a wait.
+func (s *schedule) retry() {
+	uid, ok := s.somePod()
+	if !ok || s.history.podStay(uid) == nil {
+		return
+	}
+	s.say("retry %s", uid)
+	s.reached["retried"]++
+	require.True(s, s.tracker.Retry(s.told(), uid))
+	s.history.count++
+	s.history.attempts[uid] = append(s.history.attempts[uid], attempt{at: s.now, count: s.history.count, outcome: retried})
+	delete(s.history.reported, uid)
+}
+
+// setLimit changes the rate of a share, to nothing more often than to something
+// else.
 func (s *schedule) setLimit() {
 	if len(s.history.budgets) == 0 {
 		return
@@ -312,6 +363,9 @@ func (s *schedule) setLimit() {
 			key = name
 		}
 	}
+	if budget.name == "overall" {
+		key = ""
+	}
 	share, limit := budget.share(key, s.history.epoch), pick[rate.Limit](s, 0.3, 2, rate.Inf)
 	if share.limit() != 0 && s.chance(60) {
 		limit = 0
@@ -320,7 +374,7 @@ func (s *schedule) setLimit() {
 		s.reached["opened"]++
 	}
 	s.say("limit %s of %s: %v", key, budget.name, limit)
-	share.events = append(share.events, naiveEvent{at: s.now, limit: limit})
+	share.events = append(share.events, slowEvent{at: s.now, limit: limit})
 	require.True(s, s.tracker.SetLimit(s.told(), budget.name, key, limit))
 }
 
@@ -331,8 +385,8 @@ func (s *schedule) hold() {
 	s.history.held = held
 	s.history.count++
 	if held == nil {
-		s.tracker.Hold(s.told(), nil)
+		s.tracker.SuspendTaints(s.told(), nil)
 		return
 	}
-	s.tracker.Hold(s.told(), func(taint *corev1.Taint) bool { return held[taint.Key] })
+	s.tracker.SuspendTaints(s.told(), func(taint *corev1.Taint) bool { return held[taint.Key] })
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// Random schedules against the reference. A schedule that fails is replayed with
+// Random schedules against the reference. A schedule that fails is replayed
+// with
 // -run TestTrackerAgainstReference/seed=N, and tells its steps.
 func TestTrackerAgainstReference(t *testing.T) {
 	seeds := 2000
@@ -41,17 +42,20 @@ func TestTrackerAgainstReference(t *testing.T) {
 		return // a replay, or a failure
 	}
 	for _, what := range []string{
-		"Untolerated", "TolerationEnds", "unmark", "marked", "retry", "due together", "late result",
+		"Untolerated", "TolerationEnds", "Requested", "clears", "marked", "retry", "due together", "late result",
 		"second finish", "restart", "clock set back", "hold", "lineage goes on", "set again",
-		"NodeEvicted", "Blocked", "shut", "opened", "no token", "token given back", "window",
+		"NodeEvicted", "Blocked", "DryRun", "shut", "opened", "no token", "token given back", "window",
+		"asked", "request taken back", "retried",
 	} {
 		require.Greater(t, reached[what], seeds/10, what)
 	}
-	require.Greater(t, reached["by priority"], seeds/20)
+	for _, what := range []string{"by priority", "terminating during its action"} {
+		require.Greater(t, reached[what], seeds/20, what)
+	}
 }
 
-// A schedule is a cluster to which random things happen, a tracker that observes
-// it, and the history of what it has observed.
+// A schedule is a cluster to which random things happen, a tracker that
+// observes it, and the history of what it has observed.
 type schedule struct {
 	*testing.T
 	random  *rand.Rand
@@ -62,7 +66,7 @@ type schedule struct {
 	nodes    map[string]*corev1.Node
 	pods     map[types.UID]*corev1.Pod
 	inFlight map[types.UID]flight
-	done     []eviction.Work // finished, to be finished again
+	done     []eviction.Task // finished, to be finished again
 	uids     int
 	log      []string
 	reached  map[string]int
@@ -70,9 +74,9 @@ type schedule struct {
 }
 
 type flight struct {
-	work   eviction.Work
-	count  int          // of the history when it was handed out
-	tokens []naiveToken // that it has used up
+	work   eviction.Task
+	count  int         // of the history when it was handed out
+	tokens []slowToken // that it has spent
 }
 
 func newSchedule(t *testing.T, seed uint64, reached map[string]int) *schedule {
@@ -129,7 +133,11 @@ func (s *schedule) step() {
 		s.evictNode()
 	case n < 79:
 		s.setLimit()
-	case n < 88:
+	case n < 83:
+		s.askForPod()
+	case n < 84:
+		s.retry()
+	case n < 89:
 		s.start()
 	default:
 		s.finish()
@@ -159,7 +167,7 @@ func (s *schedule) start() {
 		if _, acting := s.inFlight[uid]; acting {
 			continue
 		}
-		if next, ok := s.history.step(uid, s.now); ok && !next.at.After(s.now) {
+		if next, ok := s.history.stepAt(uid, s.now); ok {
 			expected = append(expected, next)
 		}
 	}
@@ -169,7 +177,7 @@ func (s *schedule) start() {
 	some := pick(s, 1, 2, 100)
 	for range some {
 		sure := slices.DeleteFunc(slices.Clone(expected), func(e step) bool { return !s.history.has(e, s.now, 1+tolerance) })
-		work, ok := s.tracker.Start(s.told())
+		task, ok := s.tracker.Start(s.told())
 		if !ok {
 			require.Empty(s, sure, "nothing was started")
 			if len(expected) > 0 {
@@ -177,32 +185,30 @@ func (s *schedule) start() {
 			}
 			return
 		}
-		s.say("start %s (%s) unmark=%v", work.Pod.UID, work.Verdict.Reason, work.Unmark)
-		i := slices.IndexFunc(expected, func(e step) bool { return e.uid == work.Pod.UID })
-		require.GreaterOrEqual(s, i, 0, "%v was handed out, which is not due or in flight", work.Pod)
+		s.say("start %s (%s) clears=%v", task.Pod.UID, task.Decision.Reason, task.ClearCondition)
+		i := slices.IndexFunc(expected, func(e step) bool { return e.uid == task.Pod.UID })
+		require.GreaterOrEqual(s, i, 0, "%v was handed out, which is not due or in flight", task.Pod)
 		want := expected[i]
 		expected = slices.Delete(expected, i, i+1)
-		require.True(s, s.history.has(want, s.now, 1-tolerance), "%v was handed out without a token", work.Pod)
-		s.compare(want, work)
+		require.True(s, s.history.has(want, s.now, 1-tolerance), "%v was handed out without a token", task.Pod)
+		s.compare(want, task)
 		for _, other := range sure {
 			s.inOrder(want, other)
 		}
-		f := flight{work: work, count: s.history.count}
-		if !work.Unmark {
-			for _, share := range s.history.shares(want.uid) {
-				f.tokens = append(f.tokens, share.take(s.now))
-			}
+		f := flight{work: task, count: s.history.count}
+		for _, share := range s.history.shares(want) {
+			f.tokens = append(f.tokens, share.take(s.now))
 		}
 		s.inFlight[want.uid] = f
 	}
 }
 
-func (s *schedule) compare(want step, work eviction.Work) {
-	require.Equal(s, want.unmark, work.Unmark)
-	require.Equal(s, want.marked, work.Marked)
+func (s *schedule) compare(want step, task eviction.Task) {
+	require.Equal(s, want.clears, task.ClearCondition)
+	require.Equal(s, want.marked, task.HasDisruptionTarget)
 	switch {
-	case want.unmark:
-		s.reached["unmark"]++
+	case want.clears:
+		s.reached["clears"]++
 	case want.marked:
 		s.reached["marked"]++
 	default:
@@ -211,22 +217,27 @@ func (s *schedule) compare(want step, work eviction.Work) {
 	if want.at.After(want.due) {
 		s.reached["retry"]++
 	}
-	require.Equal(s, want.why, work.Verdict.Reason)
-	require.True(s, want.due.Equal(work.Verdict.Due), "due at %v, want %v", work.Verdict.Due, want.due)
-	if !work.Unmark {
-		require.False(s, work.Verdict.Due.After(s.now), "handed out before its deadline")
+	require.Equal(s, want.why, task.Decision.Reason)
+	require.True(s, want.due.Equal(task.Decision.Due), "due at %v, want %v", task.Decision.Due, want.due)
+	if !task.ClearCondition {
+		require.False(s, task.Decision.Due.After(s.now), "handed out before its deadline")
 	}
-	require.LessOrEqual(s, work.Tries, s.history.failures(want.uid), "tries")
+	require.LessOrEqual(s, task.Attempts, s.history.failures(want.uid), "tries")
 	pod := s.history.podStay(want.uid)[0].object
-	require.Equal(s, pod.Name, work.Pod.Name)
-	require.Equal(s, pod.Spec.NodeName, work.Node)
+	require.Equal(s, pod.Name, task.Pod.Name)
+	require.Equal(s, pod.Spec.NodeName, task.Node)
 }
 
-// inOrder checks that one step may be taken before the other: by its time, then
-// by how long it waits. Marks, which are urgent, are taken back at any time.
+// inOrder checks that one step may be taken before the other: evictions before
+// conditions to be cleared, then by time, then by how long it waits.
 func (s *schedule) inOrder(first, other step) {
-	if first.marked || other.marked {
+	if first.clears != other.clears {
+		s.reached["before clearing"]++
+		require.False(s, first.clears, "%v before %v", first, other)
 		return
+	}
+	if first.clears {
+		return // in the order in which they became known, which is not written down
 	}
 	require.False(s, first.at.After(other.at), "%v before %v", first, other)
 	if first.uid == other.uid || !first.at.Equal(other.at) {
@@ -247,7 +258,7 @@ func (s *schedule) finish() {
 	if len(s.done) > 0 && s.chance(20) {
 		s.reached["second finish"]++
 		s.say("a second finish")
-		s.tracker.Finish(s.told(), pick(s, s.done...), eviction.Report{Outcome: eviction.Outcome(s.random.IntN(6))})
+		s.tracker.Finish(s.told(), pick(s, s.done...), eviction.Result{Outcome: pick(s, outcomes...)})
 	}
 	if len(s.inFlight) == 0 {
 		return
@@ -255,18 +266,21 @@ func (s *schedule) finish() {
 	uid := pick(s, slices.Sorted(maps.Keys(s.inFlight))...)
 	f := s.inFlight[uid]
 	delete(s.inFlight, uid)
-	outcome := pick(s, eviction.Evicted, eviction.AlreadyGone, eviction.NotDue, eviction.Failed, eviction.Failed, eviction.Blocked)
-	if f.work.Unmark && s.chance(70) {
-		outcome = eviction.Unmarked
+	outcome := pick(s, eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone, eviction.OutcomeNotDue, eviction.OutcomeFailed, eviction.OutcomeFailed, eviction.OutcomeBlocked)
+	if s.chance(10) {
+		outcome = eviction.OutcomeDryRun
 	}
-	report := eviction.Report{Outcome: outcome, Wait: pick(s, 0, 0, -time.Second, 500*time.Millisecond, 9*time.Second)}
-	s.say("finish %s: %v", uid, report)
-	s.tracker.Finish(s.told(), f.work, report)
+	if f.work.ClearCondition && s.chance(70) {
+		outcome = eviction.OutcomeConditionCleared
+	}
+	result := eviction.Result{Outcome: outcome, RetryAfter: pick(s, 0, 0, -time.Second, 500*time.Millisecond, 1500*time.Millisecond, 9*time.Second)}
+	s.say("finish %s: %v", uid, result)
+	s.tracker.Finish(s.told(), f.work, result)
 	s.done = append(s.done, f.work)
-	s.reached[outcome.String()]++
-	if outcome != eviction.Evicted && outcome != eviction.Failed {
+	s.reached[string(outcome)]++
+	if outcome == eviction.OutcomeAlreadyGone || outcome == eviction.OutcomeNotDue || outcome == eviction.OutcomeBlocked && !s.history.charges {
 		for _, token := range f.tokens {
-			token.giveBack()
+			token.putBack()
 			s.reached["token given back"]++
 		}
 	}
@@ -275,58 +289,64 @@ func (s *schedule) finish() {
 		s.reached["late result"]++ // it is not that pod any more
 		return
 	}
-	s.history.attempts[uid] = append(s.history.attempts[uid], attempt{s.now, s.history.count, outcome, report.Wait})
-	if outcome == eviction.Unmarked || outcome == eviction.NotDue {
-		delete(s.history.waits, uid) // it goes to the end of those that are due then
+	s.history.attempts[uid] = append(s.history.attempts[uid], attempt{
+		at: s.now, began: f.count, count: s.history.count, clears: f.work.ClearCondition, outcome: outcome, wait: result.RetryAfter,
+	})
+	if outcome == eviction.OutcomeDryRun && !f.work.ClearCondition {
+		told := ruling{f.work.Decision.Reason, f.work.Decision.Due}
+		if why, due := s.history.deadline(uid); why == told.why && due.Equal(told.due) {
+			s.history.reported[uid] = told
+		}
 	}
 }
 
 // check compares all that the tracker says with what the history says.
 func (s *schedule) check() {
 	var first, oldest time.Time
-	some, pending, overdue := false, 0, 0
+	some, scarce, pending, overdue := false, false, 0, 0
 	for _, uid := range s.history.known() {
-		verdict, known := s.tracker.Verdict(uid)
+		decision, known := s.tracker.Decision(uid)
 		why, due := s.history.deadline(uid)
-		if !known || why != verdict.Reason || !due.Equal(verdict.Due) { // require.Equal is slow
-			require.Fail(s, "another verdict", "%s is %v at %v, want %v at %v", uid, verdict.Reason, verdict.Due, why, due)
+		if !known || why != decision.Reason || !due.Equal(decision.Due) { // require.Equal is slow
+			require.Fail(s, "another decision", "%s is %v at %v, want %v at %v", uid, decision.Reason, decision.Due, why, due)
 		}
 
-		if leaves(why) && !due.After(s.now) {
+		before, reported := s.history.reported[uid]
+		if reported && (before.why != why || !before.due.Equal(due)) {
+			delete(s.history.reported, uid)
+			reported = false
+		}
+		if leaves(why) && !due.After(s.now) && !reported {
 			if overdue++; oldest.IsZero() || due.Before(oldest) {
 				oldest = due
 			}
 		}
-		f, acting := s.inFlight[uid]
-		itself := acting && s.history.podStay(uid)[0].count <= f.count
-		next, ok := s.history.step(uid, s.now)
+		_, acting := s.inFlight[uid]
 		switch {
-		case itself:
-			pending++
-			continue
-		case !ok && acting:
+		case acting || !leaves(why) || reported:
 			delete(s.history.waits, uid)
-			pending++ // until the end of what was begun before it was forgotten
-			continue
-		case !ok:
-			delete(s.history.waits, uid)
-			continue
 		case s.history.waits[uid] == 0:
 			s.history.waits[uid] = s.history.count
 		}
-		pending++
 		if acting {
+			pending++
 			continue
 		}
-		at, held := latest(next.at, s.now), false
-		for _, share := range s.history.shares(uid) {
-			if wait := share.wait(s.now); !next.unmark {
+		steps := s.history.steps(uid, s.now)
+		if len(steps) > 0 {
+			pending++
+		}
+		for _, next := range steps {
+			at, held := latest(next.at, s.now), false
+			for _, share := range s.history.shares(next) {
+				wait := share.wait(s.now)
 				held = held || wait < 0
+				scarce = scarce || wait != 0
 				at = latest(at, s.now.Add(wait))
 			}
-		}
-		if !held && (!some || at.Before(first)) {
-			first, some = at, true
+			if !held && (!some || at.Before(first)) {
+				first, some = at, true
+			}
 		}
 	}
 	if s.chance(30) {
@@ -340,7 +360,7 @@ func (s *schedule) check() {
 
 	next, ok := s.tracker.Next(s.told())
 	some = some && s.history.synced
-	if len(s.history.budgets) > 0 { // it may come sooner, and look for a token
+	if scarce || len(s.history.budgets) > 0 { // it may come sooner, and look for a token
 		if some && (!ok || next.After(first.Add(time.Microsecond))) {
 			require.Fail(s, "it sleeps too long", "next is at %v, want %v", next, first)
 		}
@@ -363,8 +383,8 @@ func (s *schedule) checkPending(pending, overdue int, oldest time.Time) {
 		if acting != p.Acting {
 			require.Equal(s, acting, p.Acting, "%v is acted on", p.Pod)
 		}
-		if why, due := s.history.deadline(p.Pod.UID); why != p.Verdict.Reason || !due.Equal(p.Verdict.Due) {
-			require.Fail(s, "another verdict", "%v, want %v at %v", p, why, due)
+		if why, due := s.history.deadline(p.Pod.UID); why != p.Decision.Reason || !due.Equal(p.Decision.Due) {
+			require.Fail(s, "another decision", "%v, want %v at %v", p, why, due)
 		}
 	}
 	require.Equal(s, pending, listed, "pending")
@@ -372,7 +392,7 @@ func (s *schedule) checkPending(pending, overdue int, oldest time.Time) {
 
 // windows checks that no share had more starts in any window than it may.
 func (s *schedule) windows() {
-	for _, budget := range s.history.budgets {
+	for _, budget := range slices.Concat(s.history.budgets, s.history.ofClears) {
 		for key, share := range budget.shares {
 			checked, excess := share.windows()
 			require.LessOrEqual(s, excess, tolerance, "more starts of %s of %s in a window than its burst and its rate", key, budget.name)
@@ -388,7 +408,7 @@ func (s *schedule) end() {
 		s.finish()
 	}
 	for _, uid := range s.history.known() {
-		s.tracker.ForgetPod(uid)
+		s.tracker.ForgetPod(s.now, uid)
 	}
 	for name := range s.history.nodes {
 		s.tracker.ForgetNode(s.now, name)
@@ -399,21 +419,29 @@ func (s *schedule) end() {
 	require.False(s, ok)
 }
 
-// restart forgets all that was known, works in flight too, and looks at what the
-// API server has.
+// restart forgets all that was known, works in flight too, and looks at what
+// the API server has.
 func (s *schedule) restart() {
 	s.say("restart")
 	if s.history != nil {
 		s.windows()
 	}
 	s.lowFirst = s.chance(50)
+	s.history = newHistory()
+	s.history.epoch, s.history.charges = s.now, s.chance(30)
+	if s.chance(20) {
+		s.history.ignored = map[string]bool{"b": true}
+	}
 	config := eviction.Config{
 		Exempt:           func(pod *corev1.Pod) bool { return pod.Labels["exempt"] == "yes" },
-		Retry:            timedqueue.Backoff{First: 2 * time.Second, Max: 2 * time.Second},
+		Concerns:         func(taint *corev1.Taint) bool { return taint.Key != "b" },
+		Backoff:          timedqueue.Backoff{Initial: retryWait, Max: longestWait},
 		LowPriorityFirst: s.lowFirst,
+		ChargeRefusals:   s.history.charges,
 	}
-	s.history = newHistory()
-	s.history.epoch = s.now
+	if s.history.ignored == nil {
+		config.Concerns = nil
+	}
 	for _, budget := range []eviction.Budget{
 		overall(0, 0), perZone(0, 0),
 		{Name: "team", ByPod: func(pod *corev1.Pod) string { return pod.Labels["team"] }},
@@ -424,15 +452,16 @@ func (s *schedule) restart() {
 		budget.Limit, budget.Burst = pick[rate.Limit](s, 0.3, 2), 1+s.random.IntN(2)
 		s.say("    budget %s: %v a second, burst %d", budget.Name, budget.Limit, budget.Burst)
 		config.Budgets = append(config.Budgets, budget)
-		reference := &naiveBudget{name: budget.Name, limit: budget.Limit, burst: budget.Burst, shares: map[string]*naiveShare{}}
-		if budget.Name != "overall" {
-			reference.of = func(workload) string { return "" } // not asked: it has shares
-		}
-		s.history.budgets = append(s.history.budgets, reference)
+		s.history.budgets = append(s.history.budgets, newSlowBudget(budget.Name, budget.Limit, budget.Burst))
 	}
 	tracker, err := eviction.NewTracker(config, s.now)
 	require.NoError(s, err)
 	s.tracker = tracker
+	for _, budget := range s.history.budgets { // none of the shares is new when a node moves to it
+		for _, key := range []string{"east", "west", ""} {
+			require.True(s, tracker.SetLimit(s.now, budget.name, key, budget.limit))
+		}
+	}
 	s.inFlight, s.done = map[types.UID]flight{}, nil
 	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
 		s.observeNode(name)
@@ -449,6 +478,10 @@ func (s *schedule) restart() {
 
 func (s *schedule) synced() {
 	s.say("all is observed")
-	s.tracker.Synced()
+	s.tracker.MarkSynced()
 	s.history.synced = true
 }
+
+// tolerance is how many tokens may be missing, or too many, for a start of
+// which the reference is not sure: fractions do not add up exactly.
+const tolerance = 1e-6

@@ -13,23 +13,37 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// A history is the slow, obvious reference of a Tracker: it only writes down what
-// was observed, and works everything out from the whole of that each time that it
-// is asked. Its rules are those of E1 to E3; it shares no code with the Tracker.
+// A history is the slow, obvious reference of a Tracker: it only writes down
+// what was observed, and works everything out from the whole of that each time
+// that it is asked. Its rules are those of E1 to E3; it shares no code with the
+// Tracker.
 type history struct {
 	nodes    map[string][]look[*corev1.Node]
 	pods     map[types.UID][]look[*corev1.Pod]
 	attempts map[types.UID][]attempt
-	held     map[string]bool         // by key
-	evicted  map[string][]look[bool] // what was said of whole nodes
-	budgets  []*naiveBudget
+	held     map[string]bool                 // by key
+	evicted  map[string][]look[bool]         // what was said of whole nodes
+	asked    map[types.UID][]look[time.Time] // what was said of single pods; zero: taken back
+	reported map[types.UID]ruling            // by a dry run, and the same ever since
+	ignored  map[string]bool                 // keys of taints that do not concern the tracker
+	zones    map[string]string               // of nodes, also of one that is gone and has pods
+	budgets  []*slowBudget
+	ofClears []*slowBudget // of clearing conditions: of a node, and of a namespace
 	epoch    time.Time
 	synced   bool
-	count    int // of all that was written down
+	charges  bool // refusals of PodDisruptionBudgets spend tokens
+	count    int  // of all that was written down
 	waits    map[types.UID]int
 }
 
-// A look is an object as it was observed. No object means that it was forgotten.
+// A ruling is a decision in short.
+type ruling struct {
+	why eviction.Reason
+	due time.Time
+}
+
+// A look is an object as it was observed. No object means that it was
+// forgotten.
 type look[T any] struct {
 	object T
 	at     time.Time
@@ -41,10 +55,15 @@ type look[T any] struct {
 // An attempt is one that has ended.
 type attempt struct {
 	at      time.Time
+	began   int // the count when it was handed out
 	count   int
+	clears  bool
 	outcome eviction.Outcome
 	wait    time.Duration
 }
+
+// retried is the outcome of what is no attempt: Retry was called.
+const retried eviction.Outcome = "Retried"
 
 func newHistory() *history {
 	return &history{
@@ -53,11 +72,27 @@ func newHistory() *history {
 		attempts: map[types.UID][]attempt{},
 		waits:    map[types.UID]int{},
 		evicted:  map[string][]look[bool]{},
+		asked:    map[types.UID][]look[time.Time]{},
+		reported: map[types.UID]ruling{},
+		zones:    map[string]string{},
+		ofClears: []*slowBudget{newSlowBudget("node", 1, 10), newSlowBudget("namespace", 10, 100)},
 	}
 }
 
-// evictedSince returns since when all pods have to leave a node, zero if they need not:
-// from the first time that it was said of this node after it was last taken back.
+// askedAt returns when the caller wants a pod to leave, zero if it does not.
+func (h *history) askedAt(uid types.UID) (due time.Time) {
+	first := h.podStay(uid)[0].count
+	for _, said := range h.asked[uid] {
+		if said.count > first {
+			due = said.object
+		}
+	}
+	return due
+}
+
+// evictedSince returns since when all pods have to leave a node, zero if they
+// need not: from the first time that it was said of this node after it was last
+// taken back.
 func (h *history) evictedSince(name string) (since time.Time) {
 	node := h.nodeStay(name)
 	if node == nil {
@@ -75,19 +110,20 @@ func (h *history) evictedSince(name string) (since time.Time) {
 	return since
 }
 
-// shares returns the shares of the budgets that a pod needs tokens of.
-func (h *history) shares(uid types.UID) (out []*naiveShare) {
-	looks := h.podStay(uid)
+// shares returns the shares of the budgets that a step needs tokens of.
+func (h *history) shares(s step) (out []*slowShare) {
+	looks := h.podStay(s.uid)
 	pod := looks[len(looks)-1].object
+	if s.clears {
+		return []*slowShare{h.ofClears[0].share(pod.Spec.NodeName, h.epoch), h.ofClears[1].share(pod.Namespace, h.epoch)}
+	}
 	for _, budget := range h.budgets {
 		key := ""
 		switch budget.name {
 		case "team":
 			key = pod.Labels["team"]
 		case "zone":
-			if node := h.nodeStay(pod.Spec.NodeName); node != nil {
-				key = node[len(node)-1].object.Labels["zone"]
-			}
+			key = h.zones[pod.Spec.NodeName]
 		}
 		out = append(out, budget.share(key, h.epoch))
 	}
@@ -96,7 +132,7 @@ func (h *history) shares(uid types.UID) (out []*naiveShare) {
 
 // has reports whether there are that many tokens for a step.
 func (h *history) has(s step, now time.Time, tokens float64) bool {
-	return s.unmark || !slices.ContainsFunc(h.shares(s.uid), func(share *naiveShare) bool {
+	return !slices.ContainsFunc(h.shares(s), func(share *slowShare) bool {
 		return share.limit() == 0 || share.limit() != rate.Inf && share.tokens(now) < tokens
 	})
 }
@@ -104,7 +140,7 @@ func (h *history) has(s step, now time.Time, tokens float64) bool {
 // failures returns how many attempts on a pod have failed.
 func (h *history) failures(uid types.UID) (n int) {
 	for _, attempt := range h.ended(uid) {
-		if attempt.outcome == eviction.Failed {
+		if attempt.outcome == eviction.OutcomeFailed || attempt.clears && attempt.outcome == eviction.OutcomeBlocked {
 			n++
 		}
 	}
@@ -141,8 +177,8 @@ func (h *history) known() []types.UID {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(h.pods)), func(uid types.UID) bool { return h.podStay(uid) == nil })
 }
 
-// sizes returns how many nodes and pods a tracker should know of: a node also as
-// long as a pod on it is known.
+// sizes returns how many nodes and pods a tracker should know of: a node also
+// as long as a pod on it is known.
 func (h *history) sizes() (nodes, pods int) {
 	names := map[string]bool{}
 	for name := range h.nodes {
@@ -156,6 +192,15 @@ func (h *history) sizes() (nodes, pods int) {
 		names[looks[0].object.Spec.NodeName] = true
 	}
 	return len(names), len(known)
+}
+
+// dropZones forgets the zones of nodes of which nothing is known any more.
+func (h *history) dropZones() {
+	maps.DeleteFunc(h.zones, func(name, _ string) bool {
+		return h.nodeStay(name) == nil && !slices.ContainsFunc(h.known(), func(uid types.UID) bool {
+			return h.podStay(uid)[0].object.Spec.NodeName == name
+		})
+	})
 }
 
 // E2: when something began, in seconds and their fractions.
@@ -192,7 +237,7 @@ func (h *history) spells(name string) []spell {
 	for i, look := range h.nodeStay(name) {
 		var now []spell
 		for _, taint := range look.object.Spec.Taints {
-			if taint.Effect != corev1.TaintEffectNoExecute {
+			if taint.Effect != corev1.TaintEffectNoExecute || h.ignored[taint.Key] {
 				continue
 			}
 			next := spell{taint, look.at, beganAt(taint.TimeAdded, look.at, i > 0 || look.synced)}
@@ -240,10 +285,10 @@ func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
 	looks := h.podStay(uid)
 	pod, first := looks[len(looks)-1].object, looks[0]
 	if h.isGone(uid) {
-		return eviction.Gone, due
+		return eviction.ReasonGone, due
 	}
 	if pod.Labels["exempt"] == "yes" {
-		return eviction.Exempt, due
+		return eviction.ReasonExempt, due
 	}
 	arrived := first.at
 	for _, condition := range first.object.Status.Conditions {
@@ -251,45 +296,49 @@ func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
 			arrived = beganAt(&condition.LastTransitionTime, first.at, first.synced)
 		}
 	}
-	why = eviction.NoTaints
+	why = eviction.ReasonNoTaints
 	for _, s := range h.spells(pod.Spec.NodeName) {
 		if h.held[s.taint.Key] {
 			continue
 		}
-		if why == eviction.NoTaints {
-			why = eviction.Tolerated
+		if why == eviction.ReasonNoTaints {
+			why = eviction.ReasonTolerated
 		}
 		seen, start := latest(s.seen, first.at), latest(s.start, arrived)
-		reason, end := eviction.Untolerated, seen
+		reason, end := eviction.ReasonUntolerated, seen
 		if i := slices.IndexFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return matches(t, s.taint) }); i >= 0 {
 			seconds := pod.Spec.Tolerations[i].TolerationSeconds
 			switch {
 			case seconds == nil:
 				continue
 			case *seconds > 0:
-				reason, end = eviction.TolerationEnds, start.Add(time.Duration(*seconds)*time.Second)
+				reason, end = eviction.ReasonTolerationEnds, start.Add(time.Duration(*seconds)*time.Second)
 			case start.Before(seen):
-				reason, end = eviction.TolerationEnds, start
+				reason, end = eviction.ReasonTolerationEnds, start
 			default:
-				reason = eviction.TolerationEnds
+				reason = eviction.ReasonTolerationEnds
 			}
 		}
-		if why == eviction.Tolerated || end.Before(due) {
+		if why == eviction.ReasonTolerated || end.Before(due) {
 			why, due = reason, end
 		}
 	}
 	since := h.evictedSince(pod.Spec.NodeName)
-	if since.IsZero() || len(pod.OwnerReferences) > 0 && pod.OwnerReferences[0].Kind == "DaemonSet" {
-		return why, due
+	if !since.IsZero() && !(len(pod.OwnerReferences) > 0 && pod.OwnerReferences[0].Kind == "DaemonSet") {
+		if end := latest(since, first.at); !leaves(why) || end.Before(due) {
+			why, due = eviction.ReasonNodeEvicted, end
+		}
 	}
-	if end := latest(since, first.at); !leaves(why) || end.Before(due) {
-		return eviction.NodeEvicted, end
+	if asked := h.askedAt(uid); !asked.IsZero() && (!leaves(why) || asked.Before(due)) {
+		why, due = eviction.ReasonRequested, asked
 	}
 	return why, due
 }
 
 func leaves(why eviction.Reason) bool {
-	return why == eviction.Untolerated || why == eviction.TolerationEnds || why == eviction.NodeEvicted
+	return slices.Contains([]eviction.Reason{
+		eviction.ReasonUntolerated, eviction.ReasonTolerationEnds, eviction.ReasonNodeEvicted, eviction.ReasonRequested,
+	}, why)
 }
 
 func matches(toleration corev1.Toleration, taint corev1.Taint) bool {
@@ -306,7 +355,7 @@ func (h *history) isGone(uid types.UID) bool {
 		}
 	}
 	for _, attempt := range h.ended(uid) {
-		if attempt.outcome == eviction.Evicted || attempt.outcome == eviction.AlreadyGone {
+		if attempt.outcome == eviction.OutcomeEvicted || attempt.outcome == eviction.OutcomeAlreadyGone {
 			return true
 		}
 	}
@@ -323,8 +372,8 @@ func (h *history) isMarked(uid types.UID) bool {
 	looks := h.podStay(uid)
 	last := looks[len(looks)-1]
 	for _, attempt := range h.ended(uid) {
-		if attempt.outcome == eviction.Unmarked && attempt.count > last.count {
-			return false
+		if isCleared(attempt) && attempt.began >= last.count {
+			return false // nothing newer was observed since
 		}
 	}
 	for _, condition := range last.object.Status.Conditions {
@@ -335,48 +384,84 @@ func (h *history) isMarked(uid types.UID) bool {
 	return false
 }
 
-// A step is what has to be done about a pod next, and when.
+func isCleared(a attempt) bool {
+	return a.clears && (a.outcome == eviction.OutcomeConditionCleared || a.outcome == eviction.OutcomeDryRun)
+}
+
+// A step is what has to be done about a pod, and when.
 type step struct {
 	uid    types.UID
 	at     time.Time
-	unmark bool
+	clears bool
 	why    eviction.Reason
 	due    time.Time
 	marked bool
 	rank   int32
-	since  int // which entry in the history has made it wait
+	since  int // which entry in the history has given it its deadline
 }
 
-func (h *history) step(uid types.UID, now time.Time) (step, bool) {
+// steps returns what has to be done about a pod: to evict it, or to clear its
+// condition as long as it is not due, or both.
+func (h *history) steps(uid types.UID, now time.Time) (out []step) {
 	why, due := h.deadline(uid)
-	s := step{uid: uid, at: due, why: why, due: due, marked: h.isMarked(uid), since: h.waits[uid]}
+	if why == eviction.ReasonGone {
+		return nil
+	}
+	s := step{uid: uid, why: why, due: due, marked: h.isMarked(uid), since: h.waits[uid]}
 	looks := h.podStay(uid)
 	if pod := looks[len(looks)-1].object; pod.Spec.Priority != nil {
 		s.rank = *pod.Spec.Priority
 	}
-	if s.marked && why != eviction.Gone && (!leaves(why) || due.After(now)) {
-		s.unmark, s.at = true, time.Time{}
-	} else if !leaves(why) {
-		return step{}, false
+	evictAt, clearAt := h.notBefore(uid)
+	if s.marked && (!leaves(why) || due.After(now)) {
+		clear := s
+		clear.clears, clear.at = true, clearAt
+		out = append(out, clear)
 	}
-	if ended := h.ended(uid); len(ended) > 0 {
-		s.at = latest(s.at, retryOf(ended[len(ended)-1]))
+	if _, reported := h.reported[uid]; leaves(why) && !reported {
+		s.at = latest(due, evictAt)
+		out = append(out, s)
 	}
-	return s, true
+	return out
 }
 
-// retryOf is when another attempt may follow this one.
-func retryOf(a attempt) time.Time {
-	switch a.outcome {
-	case eviction.Evicted, eviction.AlreadyGone, eviction.Unmarked:
-		return time.Time{}
-	case eviction.NotDue:
-		return a.at.Add(max(a.wait, time.Second))
+// stepAt returns what is to be done about a pod at a time.
+func (h *history) stepAt(uid types.UID, now time.Time) (step, bool) {
+	for _, s := range h.steps(uid, now) {
+		if !s.at.After(now) {
+			return s, true
+		}
 	}
-	if a.wait > 0 {
-		return a.at.Add(a.wait)
+	return step{}, false
+}
+
+// The waits of the random tests: each is as long, and no answer makes one
+// longer.
+const (
+	retryWait   = 2 * time.Second
+	longestWait = 2 * time.Second
+)
+
+// notBefore returns when a pod may be evicted, and when its condition may be
+// cleared, at the earliest after what was attempted before.
+func (h *history) notBefore(uid types.UID) (evict, clear time.Time) {
+	for _, a := range h.ended(uid) {
+		wait := min(a.wait, longestWait)
+		if wait <= 0 || isCleared(a) {
+			wait = retryWait
+		}
+		switch {
+		case a.outcome == retried:
+			evict, clear = time.Time{}, time.Time{}
+		case a.clears:
+			clear = a.at.Add(wait)
+		case a.outcome == eviction.OutcomeNotDue:
+			evict = a.at.Add(min(max(a.wait, time.Second), longestWait))
+		case a.outcome == eviction.OutcomeFailed, a.outcome == eviction.OutcomeBlocked:
+			evict = a.at.Add(wait)
+		}
 	}
-	return a.at.Add(2 * time.Second)
+	return evict, clear
 }
 
 func latest(a, b time.Time) time.Time {

@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// demand.md #108268: a controller that restarts must not start the clock anew.
-// The API server stores when a taint was added in whole seconds, and we see it
-// somewhat later. For every fraction of a second, delay and time of the restart,
-// the pod leaves never before 60 seconds, and at most two later.
+// demand.md #108268: a controller that restarts must not restart the clock. The
+// API server stores when a taint was added in whole seconds, and we see it
+// somewhat later. For every fraction of a second, delay and time of the
+// restart, the pod leaves never before 60 seconds, and at most two later.
 func TestE2RestartKeepsDeadlines(t *testing.T) {
 	for added := 50.0; added < 51; added += 0.125 {
 		for _, delay := range []float64{0, 0.003, 0.7, 0.999, 5} {
@@ -30,7 +30,7 @@ func TestE2RestartKeepsDeadlines(t *testing.T) {
 				second := startUp(t, restarted)
 				second.ObservePod(at(restarted), pod)
 				second.ObserveNode(at(restarted), node)
-				second.Synced()
+				second.MarkSynced()
 				again := dueOf(second)
 				requireWithin(t, again, added+60, added+62)
 				require.Equal(t, due, again, "added %v, seen %v later, restarted %v", added, delay, restarted)
@@ -42,10 +42,10 @@ func TestE2RestartKeepsDeadlines(t *testing.T) {
 
 func dueOf(c cluster) float64 {
 	c.Helper()
-	verdict, known := c.Verdict("p")
+	decision, known := c.Decision("p")
 	require.True(c, known)
-	require.True(c, verdict.Leaves())
-	return verdict.Due.Sub(at(0)).Seconds()
+	require.True(c, decision.Leaves())
+	return decision.Due.Sub(at(0)).Seconds()
 }
 
 func requireWithin(t *testing.T, got, low, high float64) {
@@ -78,7 +78,7 @@ func TestE2MissingTimeAddedCountsFromFirstSightAndAnewAfterARestart(t *testing.T
 	again := startUp(t, 60)
 	again.node(60, "n1", "a")
 	again.pod(60, newPod("p", tolerates("a:60")))
-	again.Synced()
+	again.MarkSynced()
 	again.leavesAt("p", 120)
 }
 
@@ -89,7 +89,7 @@ func TestE2TimeAddedInTheFutureCountsFromFirstSight(t *testing.T) {
 	again := startUp(t, 30)
 	again.node(30, "n1", "a@5000")
 	again.pod(30, newPod("p", tolerates("a:60")))
-	again.Synced()
+	again.MarkSynced()
 	again.leavesAt("p", 90)
 }
 
@@ -108,7 +108,7 @@ func TestE2TaintThatIsFoundCountsFromItsTime(t *testing.T) {
 	c := startUp(t, 100)
 	c.node(100, "n1", "a@60")
 	c.pod(100, newPod("p", tolerates("a:60")))
-	c.Synced()
+	c.MarkSynced()
 	c.leavesAt("p", 121)
 }
 
@@ -117,12 +117,13 @@ func TestE2TaintThatAppearsBeforeAllIsObservedHasAppeared(t *testing.T) {
 	c.node(100, "n1")
 	c.pod(100, newPod("p", tolerates("a:60")))
 	c.node(101, "n1", "a@40")
-	c.Synced()
+	c.MarkSynced()
 	c.leavesAt("p", 161)
 }
 
-// A node that joins after our start has been seen coming, and so have its taints:
-// it may have been written from a copy of an older one, by a clock that is behind.
+// A node that joins after our start has been seen coming, and so have its
+// taints: it may have been written from a copy of an older one, by a clock that
+// is behind.
 func TestE2TaintsOfANodeThatJoinsHaveAppeared(t *testing.T) {
 	c := running(t, newPod("p", on("n3"), tolerates("a:60")))
 	c.node(100, "n3", "a@40")
@@ -142,7 +143,7 @@ func TestE2TimeAddedOfTheZeroTimeIsMissing(t *testing.T) {
 	c.leavesAt("p", 70.25)
 	c.ObserveNode(at(30), zero("n1"))
 	c.leavesAt("p", 70.25)
-	c.node(40, "n1", "a@10") // somebody fills it in
+	c.node(40, "n1", "a@10") // another client fills it in
 	c.leavesAt("p", 70.25)
 }
 

@@ -38,8 +38,8 @@ func evictionOf(name string) *policyv1.Eviction {
 	return &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 }
 
-// A busy is an API server, without a connection, that asks each request to come back
-// in two seconds.
+// A busy is an API server, without a connection, that asks each request to come
+// back in two seconds.
 type busy struct {
 	body     string
 	requests atomic.Int32
@@ -75,31 +75,35 @@ const budgetStatus = `{"kind":"Status","apiVersion":"v1","status":"Failure","rea
 	"message":"Cannot evict pod as it would violate the pod's disruption budget.",
 	"details":{"retryAfterSeconds":2,"causes":[{"reason":"DisruptionBudget","message":"still being processed"}]}}`
 
-// demand.md, PDB ignored: a budget's 429 must not use up a worker. client-go by itself
-// asks eleven times and sleeps in between; that is how it is before the transport is
-// wrapped. The time is that of a bubble, so no more is slept than asserted.
+// demand.md, PDB ignored: a budget's 429 must not use up a worker. client-go by
+// itself asks eleven times and sleeps in between; that is how it is before the
+// transport is wrapped. The time is that of a bubble, so no more is slept than
+// asserted.
 func TestE5WorkersDoNotSleepInsideOfTheClient(t *testing.T) {
-	act := func(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper) (*busy, eviction.Report, time.Duration) {
+	c := running(t, newPod("p"))
+	c.node(10, "n1", "a@10")
+	task := c.start(10, "p")[0]
+	act := func(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper) (*busy, eviction.Result, time.Duration) {
 		server := &busy{body: budgetStatus}
 		client := clientOf(t, "http://api.example.com", func(http.RoundTripper) http.RoundTripper { return wrap(server) })
-		evict, err := eviction.NewEvict(eviction.EvictConfig{Pods: func(string) eviction.EvictablePods { return client }})
+		evict, err := eviction.NewEvictor(eviction.EvictorConfig{Pods: func(string) eviction.EvictionClient { return client }})
 		require.NoError(t, err)
 		begin := time.Now()
-		report := evict.Act(t.Context(), eviction.Work{Pod: eviction.Key{Namespace: "ns", Name: "p", UID: "p"}, At: begin})
-		return server, report, time.Since(begin)
+		result := evict.Act(t.Context(), task)
+		return server, result, time.Since(begin)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		server, report, slept := act(t, eviction.WithoutRetryAfter)
+		server, result, slept := act(t, eviction.WithoutRetryAfter)
 		require.EqualValues(t, 1, server.requests.Load())
 		require.Zero(t, slept)
-		require.Equal(t, eviction.Blocked, report.Outcome)
-		require.Equal(t, 2*time.Second, report.Wait, "from the body")
+		require.Equal(t, eviction.OutcomeBlocked, result.Outcome)
+		require.Equal(t, 2*time.Second, result.RetryAfter, "from the body")
 	})
 	synctest.Test(t, func(t *testing.T) {
-		server, report, slept := act(t, func(r http.RoundTripper) http.RoundTripper { return r })
+		server, result, slept := act(t, func(r http.RoundTripper) http.RoundTripper { return r })
 		require.EqualValues(t, 11, server.requests.Load(), "or the transport is of no use any more")
 		require.Equal(t, 20*time.Second, slept)
-		require.Equal(t, eviction.Blocked, report.Outcome)
+		require.Equal(t, eviction.OutcomeBlocked, result.Outcome)
 	})
 }
 
@@ -142,7 +146,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// Who looks for the transport beneath, to close its idle connections say, finds it.
+// Who looks for the transport beneath, to close its idle connections say, finds
+// it.
 func TestWithoutRetryAfterCanBeUnwrapped(t *testing.T) {
 	closed := false
 	utilnet.CloseIdleConnectionsFor(eviction.WithoutRetryAfter(closer{closed: &closed}))
@@ -156,11 +161,11 @@ type closer struct {
 
 func (c closer) CloseIdleConnections() { *c.closed = true }
 
-var _ eviction.EvictablePods = corev1client.PodInterface(nil)
+var _ eviction.EvictionClient = corev1client.PodInterface(nil)
 
-var _ eviction.Nodes = corev1client.NodeInterface(nil)
+var _ eviction.NodeClient = corev1client.NodeInterface(nil)
 
 // client-go's typed client satisfies what Delete needs.
-var _ eviction.Action = func(ctx context.Context, work eviction.Work) eviction.Report {
-	return (&eviction.Delete{}).Act(ctx, work)
+var _ eviction.Action = func(ctx context.Context, task eviction.Task) eviction.Result {
+	return (&eviction.Deleter{}).Act(ctx, task)
 }

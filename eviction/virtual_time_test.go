@@ -39,17 +39,17 @@ func TestDeleteRunsInVirtualTime(t *testing.T) {
 		s := newAPIServer()
 		s.put(newPod("p", tolerates("a:30")))
 		s.putNode(newNode("n1", "a@0"))
-		deletion, err := eviction.NewDelete(eviction.DeleteConfig{Pods: s.client, Confirm: nodeClient{s}})
+		deletion, err := eviction.NewDeleter(eviction.DeleterConfig{Pods: s.client, Confirm: nodeClient{s}})
 		require.NoError(t, err)
 		tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
 		require.NoError(t, err)
 		tracker.ObserveNode(at(1), newNode("n1", "a@0"))
 		tracker.ObservePod(at(1), newPod("p", tolerates("a:30")))
-		tracker.Synced()
-		work, ok := tracker.Start(at(31))
+		tracker.MarkSynced()
+		task, ok := tracker.Start(at(31))
 		require.True(t, ok)
-		report := deletion.Act(t.Context(), work)
-		require.Equal(t, eviction.Evicted, report.Outcome, "%v", report.Err)
+		result := deletion.Act(t.Context(), task)
+		require.Equal(t, eviction.OutcomeEvicted, result.Outcome, "%v", result.Err)
 		require.Contains(t, s.calls[2].patch, `"lastTransitionTime":"`+at(31).UTC().Format(time.RFC3339)+`"`)
 		return s.calls
 	}
@@ -66,8 +66,8 @@ func TestE6ConfirmationCountsToWhenTheWorkWasHandedOut(t *testing.T) {
 		changed := newPod("p", tolerates("a:5"))
 		s.put(changed)
 		time.Sleep(10 * time.Second)
-		report := s.acts(eviction.NotDue, "get pod", "get node")
-		s.tracker.Finish(time.Now(), s.work, report)
+		result := s.acts(eviction.OutcomeNotDue, "get pod", "get node")
+		s.tracker.Finish(time.Now(), s.work, result)
 		s.tracker.ObservePod(time.Now(), changed)
 
 		next, ok := s.tracker.Next(time.Now())
@@ -76,48 +76,35 @@ func TestE6ConfirmationCountsToWhenTheWorkWasHandedOut(t *testing.T) {
 		time.Sleep(time.Second)
 		s.work, ok = s.tracker.Start(time.Now())
 		require.True(s, ok)
-		s.acts(eviction.Evicted, "get pod", "get node", "patch", "delete")
+		s.acts(eviction.OutcomeEvicted, "get pod", "get node", "patch", "delete")
 	})
 }
 
-// A clock that was set back does not make work older than what was known before.
+// A clock that was set back does not make work older than what was known
+// before.
 func TestWorkSaysWhenItWasHandedOut(t *testing.T) {
 	tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
 	require.NoError(t, err)
 	tracker.ObserveNode(at(0), newNode("n1", "a"))
 	tracker.ObservePod(at(0), newPod("p"))
 	tracker.ObservePod(at(0), newPod("q"))
-	tracker.Synced()
+	tracker.MarkSynced()
 	for _, test := range []struct{ now, want float64 }{{5, 5}, {-60, 5}} {
-		work, ok := tracker.Start(at(test.now))
+		task, ok := tracker.Start(at(test.now))
 		require.True(t, ok)
-		require.Equal(t, at(test.want), work.At)
+		require.Equal(t, at(test.want), task.StartedAt)
 	}
 }
 
-// demand.md PRs #141311, #141742: upstream's metric of latency is a duration times 1e9,
-// which overflows after nine seconds. Here late is a time.Duration from the deadline to
-// when the work was handed out, also after hours.
+// demand.md PRs #141311, #141742: upstream's metric of latency is a duration
+// times 1e9, which overflows after nine seconds. Here late is a time.Duration
+// from the deadline to when the work was handed out, also after hours.
 func TestLatencyIsADuration(t *testing.T) {
 	c := runningWith(t, eviction.Config{Budgets: []eviction.Budget{overall(0, 1)}}, newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "a@10")
 	c.start(10_000)
 	c.SetLimit(at(10_871), "overall", "", 1)
-	work := c.start(10_871, "p")[0]
-	require.Equal(t, 3*time.Hour, work.At.Sub(work.Verdict.Due))
-	require.Equal(t, 10_800.0, work.At.Sub(work.Verdict.Due).Seconds())
-}
-
-// Work that was made by hand would set the condition to no time at all, and no
-// confirmation of it would ever find anything due.
-func TestWorkWithoutATimeIsRefused(t *testing.T) {
-	for _, confirm := range []bool{false, true} {
-		play(t, sceneOptions{confirm: confirm}, func(s *scene) {
-			s.work.At = time.Time{}
-			report := s.delete.Act(s.Context(), s.work)
-			require.Equal(s, eviction.Failed, report.Outcome)
-			require.ErrorContains(s, report.Err, "evict pod ns/p: work has no time")
-			require.Empty(s, s.verbs())
-		})
-	}
+	task := c.start(10_871, "p")[0]
+	require.Equal(t, 3*time.Hour, task.StartedAt.Sub(task.Decision.Due))
+	require.Equal(t, 10_800.0, task.StartedAt.Sub(task.Decision.Due).Seconds())
 }

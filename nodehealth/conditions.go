@@ -37,7 +37,7 @@ var judged = [...]corev1.NodeConditionType{
 // Ready condition has changed: a fresh status wins. Everything else about the
 // node may change meanwhile, unless the node has conditions but not this one: then
 // nothing may. kube-apiserver answers 422 Invalid to a patch that it refuses, see
-// taints.GuardFailed. A node without a UID is an error: the guard would fail for
+// taints.IsStale. A node without a UID is an error: the guard would fail for
 // ever.
 func UnknownPatch(node *corev1.Node, now time.Time) ([]byte, bool, error) {
 	ready := readyCondition(node)

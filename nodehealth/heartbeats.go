@@ -65,9 +65,7 @@ func NewHeartbeats(config HeartbeatsConfig) (*Heartbeats, error) {
 		return nil, err
 	}
 	h := &Heartbeats{config: config, schedule: schedule}
-	h.dispatcher, err = timedqueue.NewDispatcher(timedqueue.DispatcherConfig[heartbeatTurn, heartbeatResult]{
-		Core:    schedule,
-		Act:     h.beat,
+	h.dispatcher, err = timedqueue.NewDispatcher(schedule, h.beat, timedqueue.DispatcherConfig{
 		Workers: int(heartbeatKinds) * config.Workers, // the schedule shares them out
 	})
 	if err != nil {
@@ -80,13 +78,15 @@ func NewHeartbeats(config HeartbeatsConfig) (*Heartbeats, error) {
 // What ctx ends is broken off, so that takes as long as the clients need to
 // notice. Leases are left to expire, as the kubelet leaves them. Run may be called
 // again after it has returned, but not twice at a time.
+//
+// A panic in a client or in a function of a node ends Run as well. The error
+// then wraps [timedqueue.ErrPanic].
 func (h *Heartbeats) Run(ctx context.Context) error {
 	if !h.running.CompareAndSwap(false, true) {
 		return ErrHeartbeatsRunning
 	}
 	defer h.running.Store(false)
-	h.dispatcher.Run(ctx)
-	return nil
+	return h.dispatcher.Run(ctx)
 }
 
 // Add makes a node beat, at once when Run runs and from then on. Its Node object
@@ -96,9 +96,9 @@ func (h *Heartbeats) Add(node HeartbeatNode) error {
 	if err := h.config.validateNode(node); err != nil {
 		return err
 	}
-	h.dispatcher.Lock()
-	defer h.dispatcher.Unlock()
-	if !h.schedule.add(time.Now(), node, h.config.Leases != nil) {
+	added := false
+	h.dispatcher.Update(func() { added = h.schedule.add(time.Now(), node, h.config.Leases != nil) })
+	if !added {
 		return fmt.Errorf("%w: %s", ErrHeartbeatNodeKnown, node.Name)
 	}
 	return nil
@@ -108,10 +108,9 @@ func (h *Heartbeats) Add(node HeartbeatNode) error {
 // lease stays and expires. A beat that is under way may still arrive; the caller
 // who removes a node and adds another of its name need not wait for it, since it
 // is over before the new node's first beat of the kind begins. O(log n).
-func (h *Heartbeats) Remove(name string) bool {
-	h.dispatcher.Lock()
-	defer h.dispatcher.Unlock()
-	return h.schedule.remove(name)
+func (h *Heartbeats) Remove(name string) (found bool) {
+	h.dispatcher.Update(func() { found = h.schedule.remove(name) })
+	return found
 }
 
 // Changed has a node's status looked at now, and reported if it is other than
@@ -119,17 +118,16 @@ func (h *Heartbeats) Remove(name string) bool {
 // the others are found out within StatusInterval. When the node's gate was shut,
 // it is tried now and the lease renewed too. Changed reports whether the node is
 // there, and waits for nothing. O(log n).
-func (h *Heartbeats) Changed(name string) bool {
-	h.dispatcher.Lock()
-	defer h.dispatcher.Unlock()
-	return h.schedule.changed(time.Now(), name)
+func (h *Heartbeats) Changed(name string) (found bool) {
+	h.dispatcher.Update(func() { found = h.schedule.changed(time.Now(), name) })
+	return found
 }
 
 // beat takes one node's turn.
 func (h *Heartbeats) beat(ctx context.Context, turn heartbeatTurn) heartbeatResult {
 	node := turn.item.Value.node
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "node", klog.KRef("", node.Name))
-	result := heartbeatResult{started: time.Now()}
+	result := heartbeatResult{started: time.Now(), outcome: heartbeatDone}
 	limited, cancel := context.WithTimeout(klog.NewContext(ctx, logger), h.config.Timeout)
 	defer cancel()
 

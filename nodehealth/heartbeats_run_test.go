@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 func TestH7RunReturnsOnlyWhenAllHasStopped(t *testing.T) {
@@ -65,6 +68,32 @@ func TestH7ABeatThatRunsEndHasBrokenOffIsNoFailure(t *testing.T) {
 		defer cancel()
 		require.NoError(t, h.Run(ctx))
 		require.Empty(t, counts.counts)
+	})
+}
+
+// A node's own functions may panic. That ends Run, and loses no node.
+func TestQ11APanicOfANodeEndsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newFleetAPI()
+		h, err := NewHeartbeats(api.config())
+		require.NoError(t, err)
+		node, broken := api.fleetNode("a"), true
+		report := node.Status
+		node.Status = func(ctx context.Context) (corev1.NodeStatus, error) {
+			if broken {
+				panic("broken")
+			}
+			return report(ctx)
+		}
+		require.NoError(t, h.Add(node))
+		ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), klog.Logger{}), time.Minute)
+		defer cancel()
+		require.ErrorIs(t, h.Run(ctx), timedqueue.ErrPanic)
+		require.True(t, h.known("a"))
+		require.Zero(t, api.count()["patch status"])
+		broken = false
+		require.NoError(t, h.Run(ctx), "it can run again")
+		require.Positive(t, api.count()["patch status"])
 	})
 }
 
@@ -157,10 +186,9 @@ func TestHeartbeatsMethodsAreSafeForConcurrentUse(t *testing.T) {
 }
 
 // known tells whether the schedule still has the node.
-func (h *Heartbeats) known(name string) bool {
-	h.dispatcher.Lock()
-	defer h.dispatcher.Unlock()
-	return h.schedule.known(name)
+func (h *Heartbeats) known(name string) (known bool) {
+	h.dispatcher.View(func() { known = h.schedule.known(name) })
+	return known
 }
 
 func TestHeartbeatsAddRefusesWhatCannotWork(t *testing.T) {

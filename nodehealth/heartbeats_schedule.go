@@ -5,8 +5,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
-	"golang.org/x/time/rate"
-
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -23,10 +21,10 @@ const (
 type heartbeatOutcome int
 
 const (
+	// heartbeatFailed: to be tried again. It is also the outcome of a panic.
+	heartbeatFailed heartbeatOutcome = iota
 	// heartbeatDone: the lease is renewed, the status is looked at.
-	heartbeatDone heartbeatOutcome = iota
-	// heartbeatFailed: to be tried again.
-	heartbeatFailed
+	heartbeatDone
 	// heartbeatWithheld: the node is not alive and has said nothing.
 	heartbeatWithheld
 	// heartbeatGone: the API server has no such node, or another of its name.
@@ -127,7 +125,7 @@ func newHeartbeatSchedule(config HeartbeatsConfig, now time.Time) (*heartbeatSch
 	}
 	intervals := [heartbeatKinds]time.Duration{config.RenewInterval, config.StatusInterval}
 	for kind, interval := range intervals {
-		queue, err := timedqueue.New[string, *heartbeatState](timedqueue.Config{Limit: rate.Inf}, now)
+		queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, *heartbeatState]{}, now)
 		if err != nil {
 			return nil, err
 		}
@@ -232,11 +230,12 @@ func (s *heartbeatSchedule) Finish(now time.Time, turn heartbeatTurn, result hea
 	lane, name, state := &s.lanes[turn.kind], turn.item.Key, turn.item.Value
 	lane.free++
 	// A node that was removed meanwhile, or removed and added anew, does not care.
+	ended := timedqueue.Result{Outcome: timedqueue.OutcomeDone}
 	if item, ok := lane.queue.Get(name); ok && item.Value == state {
 		s.learn(now, turn, result)
-		lane.queue.Reschedule(name, s.next(now, turn, result))
+		ended = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: s.next(now, turn, result)}
 	}
-	lane.queue.Finish(now, turn.item, timedqueue.Result{})
+	lane.queue.Finish(now, turn.item, ended)
 }
 
 // Next returns when Start can next hand something out.
@@ -335,17 +334,14 @@ func (s *heartbeatSchedule) next(now time.Time, turn heartbeatTurn, result heart
 	return next
 }
 
-// retryWait doubles with each failure from a 32nd of the interval up to all of
-// it, and is the upper half of that at random. With the kubelet's 10 s: 0.16 to
-// 0.31 s after the first failure, 5 to 10 s from the sixth on. (The kubelet tries
-// five times without a pause and then waits 10 s: maxUpdateRetries in
+// retryWait doubles with each failure from a 32nd of the interval up to all of it,
+// and is the upper half of that at random. With the kubelet's 10 s: 0.16 to 0.31 s
+// after the first failure, 5 to 10 s from the sixth on. (The kubelet tries five
+// times without a pause and then waits 10 s: maxUpdateRetries in
 // k8s.io/component-helpers/apimachinery/lease/controller.go.)
 func retryWait(interval time.Duration, failures int, random float64) time.Duration {
-	wait := interval
-	if failures <= 5 {
-		wait = interval >> (6 - failures)
-	}
-	return scale(wait, 0.5+random/2)
+	half := timedqueue.Backoff{Initial: interval / 64, Max: interval / 2}
+	return scale(half.Delay(failures-1), 1+random)
 }
 
 func scale(d time.Duration, share float64) time.Duration {

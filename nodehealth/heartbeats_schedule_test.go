@@ -69,14 +69,23 @@ func TestH7ScheduleOfALease(t *testing.T) {
 
 	// From start to start: a call of 3 s is not added.
 	turn = take(t, s, 15200*time.Millisecond, leaseBeat, notDue)
-	s.Finish(scheduleEpoch.Add(18200*time.Millisecond), turn, heartbeatResult{started: scheduleEpoch.Add(15200 * time.Millisecond)})
+	s.Finish(scheduleEpoch.Add(18200*time.Millisecond), turn, heartbeatResult{outcome: heartbeatDone, started: scheduleEpoch.Add(15200 * time.Millisecond)})
 	requireNext(t, s, 18200*time.Millisecond, 25400*time.Millisecond)
 
 	// One that took longer than the interval is not made up for.
 	turn = take(t, s, 25400*time.Millisecond, leaseBeat, notDue)
-	s.Finish(scheduleEpoch.Add(50*time.Second), turn, heartbeatResult{started: scheduleEpoch.Add(25400 * time.Millisecond)})
+	s.Finish(scheduleEpoch.Add(50*time.Second), turn, heartbeatResult{outcome: heartbeatDone, started: scheduleEpoch.Add(25400 * time.Millisecond)})
 	end(s, 50*time.Second, take(t, s, 50*time.Second, leaseBeat, notDue), heartbeatDone, notDue)
 	requireNext(t, s, 50*time.Second, 60200*time.Millisecond)
+}
+
+// The zero result is that of a beat that panics.
+func TestQ11AZeroResultOfABeatHasFailed(t *testing.T) {
+	s := newTestSchedule(t, HeartbeatsConfig{Rand: func() float64 { return 0 }})
+	s.add(scheduleEpoch, HeartbeatNode{Name: "a"}, true)
+	s.Finish(scheduleEpoch, take(t, s, 0, leaseBeat, notDue), heartbeatResult{})
+	requireNext(t, s, 0, 156250*time.Microsecond)
+	require.Equal(t, 1, take(t, s, time.Second, leaseBeat, notDue).failures)
 }
 
 func TestH7ScheduleOfAFailingBeat(t *testing.T) {
@@ -319,7 +328,7 @@ func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 		}
 	}
 	for len(under) > 0 { // all end, and nothing stays of what is gone
-		s.Finish(now, under[0].turn, heartbeatResult{started: now})
+		s.Finish(now, under[0].turn, heartbeatResult{outcome: heartbeatDone, started: now})
 		under = under[1:]
 	}
 	for kind := range heartbeatKinds {
@@ -344,7 +353,7 @@ func BenchmarkH7OneBeatAmong10000Nodes(b *testing.B) {
 		if !ok {
 			b.Fatal("nothing to start")
 		}
-		result := heartbeatResult{started: now}
+		result := heartbeatResult{outcome: heartbeatDone, started: now}
 		if turn.kind == statusBeat {
 			result.reported = turn.cause
 		}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/timedqueue"
-	"golang.org/x/time/rate"
 )
 
 // ErrInvalidConfig is wrapped by the errors of NewMonitor.
@@ -63,9 +62,6 @@ type Monitor struct {
 	nodes  map[string]*vitals
 	expiry *timedqueue.Queue[string, *vitals]
 	synced bool
-
-	epoch time.Time
-	now   time.Duration // the latest now, as a distance from epoch
 }
 
 // vitals is what is known of the life of the node of one name.
@@ -96,11 +92,11 @@ func NewMonitor(config Config, now time.Time) (*Monitor, error) {
 	if config.StartupGrace == 0 {
 		config.StartupGrace = 60 * time.Second
 	}
-	expiry, err := timedqueue.New[string, *vitals](timedqueue.Config{Limit: rate.Inf, Backoff: config.Retry}, now)
+	expiry, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, *vitals]{Backoff: config.Retry}, now)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
-	return &Monitor{config: config, nodes: make(map[string]*vitals), expiry: expiry, epoch: now}, nil
+	return &Monitor{config: config, nodes: make(map[string]*vitals), expiry: expiry}, nil
 }
 
 // Synced says that the nodes and leases that existed when we started have been
@@ -227,8 +223,7 @@ func (m *Monitor) Start(now time.Time) (Silent, bool) {
 		v := item.Value
 		grace := m.grace(v)
 		if end := v.lastBeat.Add(grace); now.Before(end) {
-			m.expiry.Reschedule(item.Key, end)
-			m.expiry.Finish(now, item, timedqueue.Result{})
+			m.expiry.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed, At: end})
 			continue
 		}
 		return Silent{Name: item.Key, UID: v.uid, Since: v.lastBeat, Grace: grace, LeaseVersion: v.version, item: item}, true
@@ -239,7 +234,7 @@ func (m *Monitor) Start(now time.Time) (Silent, bool) {
 // or was recreated meanwhile, that counts more.
 func (m *Monitor) Finish(now time.Time, silent Silent, finding Finding) {
 	now = m.advance(now)
-	result := timedqueue.Result{}
+	result := timedqueue.Result{Outcome: timedqueue.OutcomeDone}
 	v, ok := m.nodes[silent.Name]
 	switch {
 	case !ok || !v.present || v.uid != silent.UID: // the queue is told already
@@ -252,7 +247,7 @@ func (m *Monitor) Finish(now time.Time, silent Silent, finding Finding) {
 		}
 	case finding == Undecided:
 		v.late = true // the backoff may be longer than the grace period after a beat
-		result.Outcome = timedqueue.Failed
+		result.Outcome = timedqueue.OutcomeFailed
 	default:
 		v.watched = false
 	}
@@ -336,11 +331,8 @@ func (m *Monitor) dropUnused(name string, v *vitals) {
 	}
 }
 
-// advance moves the monitor's now forward, never back, and returns it. Every time
-// that the monitor keeps comes from here. So they compare alike here and in the
-// queue, and Start comes to an end: a caller's times may be late, and with or
-// without a monotonic reading.
-func (m *Monitor) advance(now time.Time) time.Time {
-	m.now = max(m.now, now.Sub(m.epoch))
-	return m.epoch.Add(m.now)
-}
+// advance returns now, or the latest time that was passed in before if that is
+// later. Each time that the monitor keeps comes from here, so they compare alike
+// here and in the queue, and Start comes to an end: a caller's times may be late,
+// and with or without a monotonic reading.
+func (m *Monitor) advance(now time.Time) time.Time { return m.expiry.Advance(now) }

@@ -85,7 +85,7 @@ func TestH2ABeatDuringTheDeclarationWins(t *testing.T) {
 
 // H6: a call that fails is made again.
 func TestH6AnUndecidedDeclarationIsRetriedWithBackoff(t *testing.T) {
-	o, silent := newSilentNode(t, nodehealth.Config{Retry: timedqueue.Backoff{First: time.Second, Max: 5 * time.Second}})
+	o, silent := newSilentNode(t, nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second, Max: 5 * time.Second}})
 	for _, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second} {
 		o.pass(100 * time.Millisecond)
 		o.finish(silent, nodehealth.Undecided)
@@ -100,7 +100,7 @@ func TestH6AnUndecidedDeclarationIsRetriedWithBackoff(t *testing.T) {
 // that beats and stops again is silent a grace period later, not when the backoff
 // of the time before ends.
 func TestH3ABackoffDoesNotOutliveABeat(t *testing.T) {
-	backoff := timedqueue.Backoff{First: 10 * time.Minute, Max: time.Hour}
+	backoff := timedqueue.Backoff{Initial: 10 * time.Minute, Max: time.Hour}
 	o, silent := newSilentNode(t, nodehealth.Config{Retry: backoff})
 	o.finish(silent, nodehealth.Undecided)
 	o.pass(time.Second)
@@ -143,7 +143,7 @@ func TestH2ANodeThatStopsAgainIsHandedOutAgain(t *testing.T) {
 func TestH5AResultForAnotherNodeChangesNothing(t *testing.T) {
 	for _, finding := range []nodehealth.Finding{nodehealth.Declared, nodehealth.Alive, nodehealth.Undecided} {
 		for _, forgotten := range []bool{false, true} {
-			o, silent := newSilentNode(t, nodehealth.Config{Retry: timedqueue.Backoff{First: time.Hour}})
+			o, silent := newSilentNode(t, nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Hour}})
 			o.pass(time.Second)
 			if forgotten {
 				o.ForgetNode("a")
@@ -271,7 +271,7 @@ func TestStartEndsWhateverTheTime(t *testing.T) {
 		"monotonic":  {time.Now(), time.Now().Round(0), time.Now().Add(time.Hour), time.Now().Round(0).Add(-time.Hour)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, start := range []time.Time{observerEpoch, {}, far, time.Now()} {
+			for _, start := range []time.Time{observerEpoch, time.Time{}.Add(1), far, time.Now()} {
 				m, err := nodehealth.NewMonitor(nodehealth.Config{Grace: time.Nanosecond, StartupGrace: time.Nanosecond}, start)
 				require.NoError(t, err)
 				m.Synced()
@@ -292,48 +292,42 @@ func TestStartEndsWhateverTheTime(t *testing.T) {
 func TestADispatcherDeclaresSilentNodesOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		monitor, err := nodehealth.NewMonitor(nodehealth.Config{Retry: timedqueue.Backoff{First: time.Second}}, start)
+		monitor, err := nodehealth.NewMonitor(nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second}}, start)
 		require.NoError(t, err)
 		type call struct {
 			name string
 			at   time.Duration
 		}
 		var calls []call // written by one worker at a time
-		dispatcher, err := timedqueue.NewDispatcher(timedqueue.DispatcherConfig[nodehealth.Silent, nodehealth.Finding]{
-			Core: monitor,
-			Act: func(_ context.Context, silent nodehealth.Silent) nodehealth.Finding {
-				calls = append(calls, call{silent.Name, time.Since(start)})
-				if len(calls) == 1 {
-					return nodehealth.Undecided
-				}
-				return nodehealth.Declared
-			},
-		})
+		dispatcher, err := timedqueue.NewDispatcher(monitor, func(_ context.Context, silent nodehealth.Silent) nodehealth.Finding {
+			calls = append(calls, call{silent.Name, time.Since(start)})
+			if len(calls) == 1 {
+				return nodehealth.Undecided
+			}
+			return nodehealth.Declared
+		}, timedqueue.DispatcherConfig{})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			dispatcher.Run(ctx)
-		}()
+		ended := make(chan error, 1)
+		go func() { ended <- dispatcher.Run(ctx) }()
 
-		dispatcher.Lock()
-		monitor.Synced()
-		for _, name := range []string{"a", "b", "c"} {
-			monitor.ObserveNode(time.Now(), reportingNode(name, name, nodeClock))
-		}
-		dispatcher.Unlock()
+		dispatcher.Update(func() {
+			monitor.Synced()
+			for _, name := range []string{"a", "b", "c"} {
+				monitor.ObserveNode(time.Now(), reportingNode(name, name, nodeClock))
+			}
+		})
 		for i := range 30 { // c beats; b stops after 20 s
 			time.Sleep(10 * time.Second)
-			dispatcher.Lock()
-			monitor.ObserveLease(time.Now(), renewedLease("c", nodeClock.Add(time.Duration(i))))
-			if i < 2 {
-				monitor.ObserveLease(time.Now(), renewedLease("b", nodeClock.Add(time.Duration(i))))
-			}
-			dispatcher.Unlock()
+			dispatcher.Update(func() {
+				monitor.ObserveLease(time.Now(), renewedLease("c", nodeClock.Add(time.Duration(i))))
+				if i < 2 {
+					monitor.ObserveLease(time.Now(), renewedLease("b", nodeClock.Add(time.Duration(i))))
+				}
+			})
 		}
 		cancel()
-		<-ended
+		require.NoError(t, <-ended)
 		require.Equal(t, []call{{"a", 50 * time.Second}, {"a", 51 * time.Second}, {"b", 70 * time.Second}}, calls)
 	})
 }

@@ -39,10 +39,10 @@ type stored struct {
 }
 
 var playedConfigs = []nodehealth.Config{
-	{Retry: timedqueue.Backoff{First: 2 * time.Second, Max: 16 * time.Second}},
-	{Grace: 5 * time.Second, StartupGrace: 9 * time.Second, Retry: timedqueue.Backoff{First: 3 * time.Second, Max: 40 * time.Second}},
-	{Grace: 9 * time.Second, StartupGrace: 4 * time.Second, Retry: timedqueue.Backoff{First: time.Second, Max: time.Second}},
-	{Grace: 6 * time.Second, StartupGrace: 10 * time.Minute, Retry: timedqueue.Backoff{First: time.Minute, Max: time.Hour}},
+	{Retry: timedqueue.Backoff{Initial: 2 * time.Second, Max: 16 * time.Second}},
+	{Grace: 5 * time.Second, StartupGrace: 9 * time.Second, Retry: timedqueue.Backoff{Initial: 3 * time.Second, Max: 40 * time.Second}},
+	{Grace: 9 * time.Second, StartupGrace: 4 * time.Second, Retry: timedqueue.Backoff{Initial: time.Second, Max: time.Second}},
+	{Grace: 6 * time.Second, StartupGrace: 10 * time.Minute, Retry: timedqueue.Backoff{Initial: time.Minute, Max: time.Hour}},
 }
 
 func newWorld(t *testing.T, choice byte) *world {
@@ -53,7 +53,7 @@ func newWorld(t *testing.T, choice byte) *world {
 	}
 	ref := &reference{
 		graces: [2]time.Duration{config.StartupGrace, config.Grace}, latest: observerEpoch,
-		first: config.Retry.First, most: config.Retry.Max,
+		first: config.Retry.Initial, most: config.Retry.Max,
 	}
 	if config.Grace == 0 {
 		ref.graces = [2]time.Duration{startupGrace, monitorGrace}

@@ -260,8 +260,8 @@ func TestMonitorConfigIsCheckedAtTheDoor(t *testing.T) {
 	}{
 		{nodehealth.Config{Grace: -1}, "Grace is -1ns"},
 		{nodehealth.Config{StartupGrace: -1}, "StartupGrace -1ns"},
-		{nodehealth.Config{Retry: timedqueue.Backoff{First: -1}}, "Retry"},
-		{nodehealth.Config{Retry: timedqueue.Backoff{First: 2, Max: 1}}, "Retry"},
+		{nodehealth.Config{Retry: timedqueue.Backoff{Initial: -1}}, "Retry"},
+		{nodehealth.Config{Retry: timedqueue.Backoff{Initial: 2, Max: 1}}, "Retry"},
 	} {
 		_, err := nodehealth.NewMonitor(c.config, observerEpoch)
 		require.ErrorIs(t, err, nodehealth.ErrInvalidConfig)

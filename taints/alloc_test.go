@@ -9,12 +9,14 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-var healthy = []string{"MemoryPressure=False", "DiskPressure=False", "PIDPressure=False", "Ready=True", "NetworkUnavailable=False"}
+var healthy = []string{"MemoryPressure=False", "DiskPressure=False", "PIDPressure=False",
+	"Ready=True", "NetworkUnavailable=False"}
 
 // quietNodes are nodes where nothing changes.
 func quietNodes() map[string]*corev1.Node {
 	busy := withConditions(newNode("busy", "u",
-		"UN:NoSchedule", "dedicated=db:NoSchedule", "node.kubernetes.io/disk-pressure:NoSchedule", "UN:NoExecute@7", "node.kubernetes.io/unschedulable:NoSchedule",
+		"UN:NoSchedule", "dedicated=db:NoSchedule", "node.kubernetes.io/disk-pressure:NoSchedule",
+		"UN:NoExecute@7", "node.kubernetes.io/unschedulable:NoSchedule",
 	), "Ready=Unknown", "MemoryPressure=False", "DiskPressure=True", "PIDPressure=False")
 	busy.Spec.Unschedulable = true
 	return map[string]*corev1.Node{
@@ -35,13 +37,16 @@ func TestT3ANodeWhereNothingChangesCostsNoAllocation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, changed := noScheduleOf(node)
 			require.False(t, changed)
-			require.Zero(t, testing.AllocsPerRun(100, func() { noScheduleOf(node) }), "desired set and Reconcile")
+			require.Zero(t, testing.AllocsPerRun(100, func() { noScheduleOf(node) }),
+				"desired set and Reconcile")
 
 			current, same := node.Spec.Taints, copied(node.Spec.Taints)
 			require.Zero(t, testing.AllocsPerRun(100, func() { taints.Diff(same, current) }), "Diff")
 			require.Zero(t, testing.AllocsPerRun(100, func() { taints.Equal(same, current) }), "Equal")
-			require.Zero(t, testing.AllocsPerRun(100, func() { taints.Remove(current, "absent", noExecute) }), "Remove")
-			require.Zero(t, testing.AllocsPerRun(100, func() { taints.Find(current, "absent", noExecute) }), "Find")
+			require.Zero(t, testing.AllocsPerRun(100,
+				func() { taints.Remove(current, "absent", noExecute) }), "Remove")
+			require.Zero(t, testing.AllocsPerRun(100, func() { taints.Find(current, "absent", noExecute) }),
+				"Find")
 			if len(current) > 0 {
 				require.Zero(t, testing.AllocsPerRun(100, func() { taints.Add(current, same[3]) }), "Add")
 			}
@@ -52,10 +57,12 @@ func TestT3ANodeWhereNothingChangesCostsNoAllocation(t *testing.T) {
 func TestT1MatchingCostsNoAllocation(t *testing.T) {
 	current := quietNodes()["fiveTaints"].Spec.Taints
 	tolerations := []corev1.Toleration{
-		toleration(notReady, exists, "", noExecute), toleration("k", lt, "5", ""), toleration(unreachable, exists, "", noExecute),
+		toleration(notReady, exists, "", noExecute), toleration("k", lt, "5", ""),
+		toleration(unreachable, exists, "", noExecute),
 	}
-	matcher := taints.Matcher{CompareNumbers: true}
-	require.Zero(t, testing.AllocsPerRun(100, func() { matcher.Untolerated(current, tolerations, noExecute) }))
+	matcher := taints.Matcher{EnableComparisonOperators: true}
+	require.Zero(t, testing.AllocsPerRun(100,
+		func() { matcher.Untolerated(current, tolerations, noExecute) }))
 	require.Zero(t, testing.AllocsPerRun(100, func() { matcher.First(tolerations, &current[3]) }))
 }
 
@@ -81,7 +88,8 @@ func BenchmarkReconcile(b *testing.B) {
 func BenchmarkDiff(b *testing.B) {
 	current := quietNodes()["fiveTaints"].Spec.Taints
 	more := append(copied(current), taint("one-more:NoSchedule"))
-	for name, desired := range map[string][]corev1.Taint{"same": copied(current), "oneTaintAdded": more} {
+	for name, desired := range map[string][]corev1.Taint{"same": copied(current),
+		"oneTaintAdded": more} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -93,7 +101,8 @@ func BenchmarkDiff(b *testing.B) {
 
 func BenchmarkUntolerated(b *testing.B) {
 	current := quietNodes()["fiveTaints"].Spec.Taints
-	tolerations := []corev1.Toleration{toleration(notReady, exists, "", noExecute), toleration(unreachable, exists, "", noExecute)}
+	tolerations := []corev1.Toleration{toleration(notReady, exists, "", noExecute),
+		toleration(unreachable, exists, "", noExecute)}
 	b.ReportAllocs()
 	for b.Loop() {
 		taints.Matcher{}.Untolerated(current, tolerations, noExecute)

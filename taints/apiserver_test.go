@@ -41,7 +41,9 @@ func newAPIServer(nodes ...*corev1.Node) *apiServer {
 	return s
 }
 
-func (s *apiServer) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Node, error) {
+func (s *apiServer) Get(
+	ctx context.Context, name string, _ metav1.GetOptions,
+) (*corev1.Node, error) {
 	return s.call(ctx, "GET "+name, func() (*corev1.Node, error) {
 		node, ok := s.nodes[name]
 		if !ok {
@@ -51,14 +53,16 @@ func (s *apiServer) Get(ctx context.Context, name string, _ metav1.GetOptions) (
 	})
 }
 
-func (s *apiServer) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*corev1.Node, error) {
+func (s *apiServer) Patch(ctx context.Context, name string, pt types.PatchType, data []byte,
+	_ metav1.PatchOptions, subresources ...string) (*corev1.Node, error) {
 	return s.call(ctx, "PATCH "+name, func() (*corev1.Node, error) {
 		node, ok := s.nodes[name]
 		if !ok {
 			return nil, nodeNotFound(name)
 		}
 		if pt != types.JSONPatchType || len(subresources) != 0 {
-			return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "patch", nodeResource, name, string(pt), 0, true)
+			return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "patch",
+				nodeResource, name, string(pt), 0, true)
 		}
 		patched, err := patchNode(node, data)
 		if err != nil {
@@ -69,12 +73,14 @@ func (s *apiServer) Patch(ctx context.Context, name string, pt types.PatchType, 
 }
 
 // call makes one request: it is recorded when it takes effect or is refused.
-func (s *apiServer) call(ctx context.Context, name string, effect func() (*corev1.Node, error)) (*corev1.Node, error) {
+func (s *apiServer) call(
+	ctx context.Context, name string, effect func() (*corev1.Node, error),
+) (*corev1.Node, error) {
 	s.mu.Lock()
 	s.calls = append(s.calls, name)
 	s.mu.Unlock()
 	if err := s.travel(ctx); err != nil {
-		return &corev1.Node{}, err // client-go returns an empty object beside an error
+		return &corev1.Node{}, err // client-go returns an empty object and an error
 	}
 	if s.before != nil {
 		if err := s.before(name); err != nil {
@@ -115,7 +121,7 @@ func (s *apiServer) storeLocked(node *corev1.Node) *corev1.Node {
 	return stored.DeepCopy()
 }
 
-// change is another writer, who is not slowed down.
+// change is another writer, without latency.
 func (s *apiServer) change(name string, edit func(*corev1.Node)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +177,8 @@ func patchNode(node *corev1.Node, patch []byte) (*corev1.Node, error) {
 
 // refused is the answer to a patch that does not apply.
 func refused(message string) error {
-	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", message, 0, false)
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "",
+		schema.GroupResource{}, "", message, 0, false)
 }
 
 func validate(list []corev1.Taint) field.ErrorList {
@@ -183,7 +190,8 @@ func validate(list []corev1.Taint) field.ErrorList {
 			errs = append(errs, field.Required(path.Index(i).Child("key"), ""))
 		}
 		if taint.Effect != noSchedule && taint.Effect != prefer && taint.Effect != noExecute {
-			errs = append(errs, field.NotSupported(path.Index(i).Child("effect"), taint.Effect, []corev1.TaintEffect{noSchedule, prefer, noExecute}))
+			errs = append(errs, field.NotSupported(path.Index(i).Child("effect"), taint.Effect,
+				[]corev1.TaintEffect{noSchedule, prefer, noExecute}))
 		}
 		id := fmt.Sprint(taint.Key, " ", taint.Effect)
 		if seen.Has(id) {

@@ -12,32 +12,38 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Nodes is what [Apply] needs of a node client. The typed client of client-go,
-// clientset.CoreV1().Nodes(), is one.
+// Nodes is the part of a node client that [Apply] calls. The typed client of
+// client-go, clientset.CoreV1().Nodes(), satisfies it.
 type Nodes interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Node, error)
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*corev1.Node, error)
+	Patch(
+		ctx context.Context, name string, pt types.PatchType, data []byte,
+		opts metav1.PatchOptions, subresources ...string,
+	) (*corev1.Node, error)
 }
 
-// ErrReplaced means that the node of that name is no longer the one that the
-// change was meant for: it was deleted and created again.
-var ErrReplaced = errors.New("node was replaced by another of the same name")
+// ErrUIDMismatch means that the node of that name is no longer the one that the
+// change was computed for: it was deleted and created again.
+var ErrUIDMismatch = errors.New("node was replaced by another of the same name")
 
-// Apply gives a node the taints that want returns for it, and returns the node
-// as the API server has it then. When want returns the taints that the node has,
-// Apply makes no call and returns the node that it was given. Otherwise it is
-// one patch.
+// Apply gives a node the taints that want returns for it, and returns the
+// updated node. When want returns the taints that the node has, Apply makes no
+// call and returns the node that it was given. Otherwise it sends one patch.
 //
-// When somebody else has changed the taints in the meantime, Apply reads the
-// node, asks want again and tries again: up to five times, with a growing pause
-// of 10 to 20 ms at first, less than a second in all. So want must be a function
-// of the node alone and must not change it. Errors of the API are returned
-// wrapped; a node that is gone is NotFound, one that was recreated is
-// [ErrReplaced]. Five tries outlast four changes by others since the node was
-// read; after more the last failure is returned, and [GuardFailed] recognizes it.
-func Apply(ctx context.Context, nodes Nodes, node *corev1.Node, want func(*corev1.Node) []corev1.Taint) (*corev1.Node, error) {
-	// The wide jitter is for writers who have met once: 40 of them at 5 ms per
-	// request need 380 requests with it, and 650 with a jitter of 0.2.
+// When another client has changed the taints in the meantime, Apply reads the
+// node, calls want again and tries again. It makes up to five attempts, with a
+// growing pause of 10 to 20 ms at first, in less than a second. So want must be
+// a function of the node alone and must not change it.
+//
+// Errors of the API are returned wrapped. A deleted node is NotFound, and a
+// recreated one is [ErrUIDMismatch]. Five attempts outlast four changes by
+// other clients. After more changes Apply returns the last failure, for which
+// [IsStale] is true.
+func Apply(
+	ctx context.Context, nodes Nodes, node *corev1.Node, want func(*corev1.Node) []corev1.Taint,
+) (*corev1.Node, error) {
+	// The wide jitter separates writers that have collided: 40 of them at 5 ms
+	// per request need 380 requests with it, and 650 with a jitter of 0.2.
 	backoff := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 3, Jitter: 1, Steps: 5}
 	name, uid := node.Name, node.UID
 	for {
@@ -45,7 +51,7 @@ func Apply(ctx context.Context, nodes Nodes, node *corev1.Node, want func(*corev
 		if err == nil {
 			return patched, nil
 		}
-		if !GuardFailed(err) || backoff.Steps <= 1 {
+		if !IsStale(err) || backoff.Steps <= 1 {
 			return nil, fmt.Errorf("patch taints of node %s: %w", name, err)
 		}
 		if err := pause(ctx, backoff.Step()); err != nil {
@@ -55,12 +61,14 @@ func Apply(ctx context.Context, nodes Nodes, node *corev1.Node, want func(*corev
 			return nil, fmt.Errorf("read node %s again after its taints had changed: %w", name, err)
 		}
 		if node.UID != uid {
-			return nil, fmt.Errorf("node %s: %w", name, ErrReplaced)
+			return nil, fmt.Errorf("node %s: %w", name, ErrUIDMismatch)
 		}
 	}
 }
 
-func applyOnce(ctx context.Context, nodes Nodes, node *corev1.Node, want func(*corev1.Node) []corev1.Taint) (*corev1.Node, error) {
+func applyOnce(
+	ctx context.Context, nodes Nodes, node *corev1.Node, want func(*corev1.Node) []corev1.Taint,
+) (*corev1.Node, error) {
 	next := want(node)
 	if Equal(next, node.Spec.Taints) {
 		return node, nil

@@ -28,7 +28,7 @@ func adding(spec string) func(*corev1.Node) []corev1.Taint {
 	return func(node *corev1.Node) []corev1.Taint { return taints.Add(node.Spec.Taints, taint(spec)) }
 }
 
-// taintedBy is another writer who adds a taint of its own before each patch.
+// taintedBy is another writer that adds a taint of its own before each patch.
 func taintedBy(s *apiServer, name string) func(string) error {
 	n := 0
 	return func(call string) error {
@@ -43,12 +43,14 @@ func taintedBy(s *apiServer, name string) func(string) error {
 }
 
 func TestT3AllChangesAreOnePatch(t *testing.T) {
-	node := withConditions(newNode("n", "u", "NR:NoSchedule", "NR:NoExecute@7", "dedicated=db:NoSchedule"), "Ready=Unknown", "DiskPressure=True")
+	node := withConditions(newNode("n", "u", "NR:NoSchedule", "NR:NoExecute@7",
+		"dedicated=db:NoSchedule"), "Ready=Unknown", "DiskPressure=True")
 	s := newAPIServer(node)
 	want := func(node *corev1.Node) []corev1.Taint {
 		gone, _ := taints.NoExecute(corev1.ConditionUnknown)
 		owned := func(t *corev1.Taint) bool { return taints.OwnsNoSchedule(t) || taints.OwnsNoExecute(t) }
-		next, _ := taints.Reconcile(node.Spec.Taints, append(taints.AppendNoSchedule(nil, node), gone), owned, at(100))
+		next, _ := taints.Reconcile(node.Spec.Taints, append(taints.AppendNoSchedule(nil, node), gone),
+			owned, at(100))
 		return next
 	}
 	given := s.node("n")
@@ -56,7 +58,8 @@ func TestT3AllChangesAreOnePatch(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{aPatch}, s.asked())
 	require.Equal(t, s.node("n"), patched, "the node as the API server has it then")
-	require.Equal(t, []string{"dedicated=db:NoSchedule", "UN:NoSchedule", "node.kubernetes.io/disk-pressure:NoSchedule", "UN:NoExecute@7"}, show(patched.Spec.Taints))
+	require.Equal(t, []string{"dedicated=db:NoSchedule", "UN:NoSchedule",
+		"node.kubernetes.io/disk-pressure:NoSchedule", "UN:NoExecute@7"}, show(patched.Spec.Taints))
 	require.Equal(t, show(node.Spec.Taints), show(given.Spec.Taints), "the node given is not changed")
 }
 
@@ -66,7 +69,8 @@ func TestT3NoCallWhenNothingChanges(t *testing.T) {
 			node := newNode("n", "") // not even a UID is needed
 			node.Spec.Taints = current
 			s := newAPIServer(node)
-			same, err := taints.Apply(t.Context(), s, node, func(*corev1.Node) []corev1.Taint { return next })
+			same, err := taints.Apply(t.Context(), s, node,
+				func(*corev1.Node) []corev1.Taint { return next })
 			require.NoError(t, err)
 			require.Same(t, node, same)
 			require.Empty(t, s.asked())
@@ -93,9 +97,12 @@ func TestT3AnotherWritersChangeIsNotLost(t *testing.T) {
 		edit func(*corev1.Node)
 		want []string
 	}{
-		"added":    {func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, taint("other:NoExecute@5")) }, []string{"first:NoSchedule", "other:NoExecute@5", "ours:NoSchedule"}},
-		"removed":  {func(n *corev1.Node) { n.Spec.Taints = nil }, []string{"ours:NoSchedule"}},
-		"replaced": {func(n *corev1.Node) { n.Spec.Taints[0].Value = "new" }, []string{"first=new:NoSchedule", "ours:NoSchedule"}},
+		"added": {func(n *corev1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints, taint("other:NoExecute@5"))
+		}, []string{"first:NoSchedule", "other:NoExecute@5", "ours:NoSchedule"}},
+		"removed": {func(n *corev1.Node) { n.Spec.Taints = nil }, []string{"ours:NoSchedule"}},
+		"replaced": {func(n *corev1.Node) { n.Spec.Taints[0].Value = "new" },
+			[]string{"first=new:NoSchedule", "ours:NoSchedule"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -133,14 +140,14 @@ func TestT3NoSecondPatchWhenTheOtherWriterHasDoneItAlready(t *testing.T) {
 	})
 }
 
-func TestT3RecreatedNodeIsErrReplaced(t *testing.T) {
+func TestT3RecreatedNodeIsErrUIDMismatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, current := range [][]string{nil, {"a:NoSchedule"}, {"ours:NoSchedule"}} {
 			s := newAPIServer(newNode("n", "old"))
 			given := s.node("n")
 			s.store(newNode("n", "new", current...))
 			patched, err := taints.Apply(t.Context(), s, given, adding("ours:NoSchedule"))
-			require.ErrorIs(t, err, taints.ErrReplaced)
+			require.ErrorIs(t, err, taints.ErrUIDMismatch)
 			require.ErrorContains(t, err, "node n")
 			require.Nil(t, patched)
 			require.Equal(t, []string{aPatch, aGet}, s.asked())
@@ -179,10 +186,11 @@ func TestT3GivesUpAfterFiveTriesWithTheCause(t *testing.T) {
 		took := time.Since(begin)
 
 		require.Nil(t, patched)
-		require.True(t, taints.GuardFailed(err), err)
+		require.True(t, taints.IsStale(err), err)
 		require.True(t, apierrors.IsInvalid(err), err)
 		require.ErrorContains(t, err, "patch taints of node n: ")
-		require.Equal(t, []string{aPatch, aGet, aPatch, aGet, aPatch, aGet, aPatch, aGet, aPatch}, s.asked())
+		require.Equal(t, []string{aPatch, aGet, aPatch, aGet, aPatch, aGet, aPatch, aGet, aPatch},
+			s.asked())
 		require.Len(t, s.node("n").Spec.Taints, 5, "the other writer's are all there, ours is not")
 		require.GreaterOrEqual(t, took, 400*time.Millisecond, "10 + 30 + 90 + 270 ms")
 		require.Less(t, took, 800*time.Millisecond, "and at most as much again")
@@ -204,7 +212,8 @@ func TestT3TheFifthTryMaySucceed(t *testing.T) {
 		}
 		patched, err := taints.Apply(t.Context(), s, s.node("n"), adding("ours:NoSchedule"))
 		require.NoError(t, err)
-		require.Equal(t, []string{"other-1:NoSchedule", "other-2:NoSchedule", "other-3:NoSchedule", "other-4:NoSchedule", "ours:NoSchedule"}, show(patched.Spec.Taints))
+		require.Equal(t, []string{"other-1:NoSchedule", "other-2:NoSchedule", "other-3:NoSchedule",
+			"other-4:NoSchedule", "ours:NoSchedule"}, show(patched.Spec.Taints))
 	})
 }
 
@@ -258,9 +267,11 @@ func TestT3OnlyAFailedGuardIsTriedAgain(t *testing.T) {
 }
 
 func TestT3AnInvalidTaintIsNotTriedAgain(t *testing.T) {
-	for _, invalid := range [][]corev1.Taint{list("a:NoSuchEffect"), list(":NoSchedule"), list("a:NoSchedule", "a=2:NoSchedule")} {
+	for _, invalid := range [][]corev1.Taint{list("a:NoSuchEffect"), list(":NoSchedule"),
+		list("a:NoSchedule", "a=2:NoSchedule")} {
 		s := newAPIServer(newNode("n", "u"))
-		_, err := taints.Apply(t.Context(), s, s.node("n"), func(*corev1.Node) []corev1.Taint { return invalid })
+		_, err := taints.Apply(t.Context(), s, s.node("n"),
+			func(*corev1.Node) []corev1.Taint { return invalid })
 		require.True(t, apierrors.IsInvalid(err), err)
 		require.ErrorContains(t, err, "taints[")
 		require.Equal(t, []string{aPatch}, s.asked())
@@ -272,7 +283,7 @@ func TestT3ANodeWithoutUIDIsNotPatched(t *testing.T) {
 	s := newAPIServer(newNode("n", "u"))
 	_, err := taints.Apply(t.Context(), s, newNode("n", ""), adding("a:NoSchedule"))
 	require.ErrorContains(t, err, "no UID")
-	require.NotErrorIs(t, err, taints.ErrReplaced)
+	require.NotErrorIs(t, err, taints.ErrUIDMismatch)
 	require.Empty(t, s.asked())
 }
 
@@ -308,7 +319,8 @@ func TestT3CancelledBeforeTheCall(t *testing.T) {
 }
 
 // writers lets that many writers add a taint each, all at the same moment and
-// from the same stale node, and returns how many calls of Apply each one needed.
+// from the same stale node, and returns how many calls of Apply each one
+// needed.
 func writers(t *testing.T, s *apiServer, count int) []int {
 	t.Helper()
 	needed := make([]int, count)
@@ -319,10 +331,11 @@ func writers(t *testing.T, s *apiServer, count int) []int {
 			node, err := stale, error(nil)
 			for needed[i] < 100 {
 				needed[i]++
-				if _, err = taints.Apply(t.Context(), s, node, adding(fmt.Sprintf("writer-%02d:NoSchedule", i))); err == nil {
+				if _, err = taints.Apply(t.Context(), s, node,
+					adding(fmt.Sprintf("writer-%02d:NoSchedule", i))); err == nil {
 					return
 				}
-				if !taints.GuardFailed(err) {
+				if !taints.IsStale(err) {
 					break
 				}
 				if node, err = s.Get(t.Context(), "n", metav1.GetOptions{}); err != nil {
@@ -338,7 +351,8 @@ func writers(t *testing.T, s *apiServer, count int) []int {
 
 func TestT3UpToFiveWritersAtOnceNeedNoSecondCall(t *testing.T) {
 	// In each round at least one writer gets through, however they meet.
-	for _, latency := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond, 500 * time.Millisecond} {
+	for _, latency := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond,
+		500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newAPIServer(newNode("n", "u"))
 			s.latency = latency
@@ -352,7 +366,8 @@ func TestT3ManyWritersLoseNothing(t *testing.T) {
 	// Without conflicts each of the 40 would need one request. The limits are what
 	// a jitter that keeps them apart is good for; with one of 0.2 the last case
 	// takes 650.
-	for latency, limit := range map[time.Duration]int{0: 200, time.Millisecond: 330, 5 * time.Millisecond: 520} {
+	for latency, limit := range map[time.Duration]int{0: 200, time.Millisecond: 330,
+		5 * time.Millisecond: 520} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newAPIServer(newNode("n", "u", "first:NoSchedule"))
 			s.latency = latency

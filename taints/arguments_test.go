@@ -9,7 +9,7 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// mark is what the tests write where nobody else may write.
+// mark is what the tests write where no other code may write.
 var mark = taint("mark=mark:NoExecute@77")
 
 // roomy is a list with room behind it, as decoders make them, and the whole
@@ -23,7 +23,9 @@ func roomy(taints []corev1.Taint) (arg, array []corev1.Taint) {
 // untouched calls the function with roomy copies of both lists. It fails when
 // the call, an append to the result or a write into a result that is not an
 // argument itself changes one of the two arrays.
-func untouched(t *testing.T, a, b []corev1.Taint, function func(a, b []corev1.Taint) [][]corev1.Taint) {
+func untouched(
+	t *testing.T, a, b []corev1.Taint, function func(a, b []corev1.Taint) [][]corev1.Taint,
+) {
 	t.Helper()
 	argA, arrayA := roomy(a)
 	argB, arrayB := roomy(b)
@@ -45,7 +47,7 @@ func untouched(t *testing.T, a, b []corev1.Taint, function func(a, b []corev1.Ta
 
 func TestT1ArgumentsAreNeverModified(t *testing.T) {
 	one := func(l []corev1.Taint) [][]corev1.Taint { return [][]corev1.Taint{l} }
-	matcher := taints.Matcher{CompareNumbers: true}
+	matcher := taints.Matcher{EnableComparisonOperators: true}
 	tolerations := []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists}}
 	functions := map[string]func(a, b []corev1.Taint) [][]corev1.Taint{
 		"Find": func(a, _ []corev1.Taint) [][]corev1.Taint {
@@ -54,11 +56,21 @@ func TestT1ArgumentsAreNeverModified(t *testing.T) {
 			require.Equal(t, ok, found.Key == "a")
 			return nil
 		},
-		"Add new":     func(a, _ []corev1.Taint) [][]corev1.Taint { return one(taints.Add(a, taint("z:NoExecute@9"))) },
-		"Add changed": func(a, _ []corev1.Taint) [][]corev1.Taint { return one(taints.Add(a, taint("a=9:NoSchedule"))) },
-		"Add same":    func(a, _ []corev1.Taint) [][]corev1.Taint { return one(taints.Add(a, taint("a=1:NoSchedule"))) },
-		"Remove":      func(a, _ []corev1.Taint) [][]corev1.Taint { return one(taints.Remove(a, "a", noSchedule)) },
-		"Remove none": func(a, _ []corev1.Taint) [][]corev1.Taint { return one(taints.Remove(a, "z", noSchedule)) },
+		"Add new": func(a, _ []corev1.Taint) [][]corev1.Taint {
+			return one(taints.Add(a, taint("z:NoExecute@9")))
+		},
+		"Add changed": func(a, _ []corev1.Taint) [][]corev1.Taint {
+			return one(taints.Add(a, taint("a=9:NoSchedule")))
+		},
+		"Add same": func(a, _ []corev1.Taint) [][]corev1.Taint {
+			return one(taints.Add(a, taint("a=1:NoSchedule")))
+		},
+		"Remove": func(a, _ []corev1.Taint) [][]corev1.Taint {
+			return one(taints.Remove(a, "a", noSchedule))
+		},
+		"Remove none": func(a, _ []corev1.Taint) [][]corev1.Taint {
+			return one(taints.Remove(a, "z", noSchedule))
+		},
 		"Filter": func(a, _ []corev1.Taint) [][]corev1.Taint {
 			return one(taints.Filter(a, func(t *corev1.Taint) bool { return t.Effect != noExecute }))
 		},
@@ -126,7 +138,8 @@ func TestT1NothingToChangeReturnsTheArgumentItself(t *testing.T) {
 		arg, _ := roomy(current)
 		require.True(t, itself(arg, taints.Add(arg, taint("NR:NoExecute@3"))), "Add")
 		require.True(t, itself(arg, taints.Remove(arg, "a", noExecute)), "Remove")
-		require.True(t, itself(arg, taints.Filter(arg, func(*corev1.Taint) bool { return true })), "Filter")
+		require.True(t, itself(arg, taints.Filter(arg, func(*corev1.Taint) bool { return true })),
+			"Filter")
 		next, changed := taints.Reconcile(arg, list("a=1:NoSchedule"), taints.OwnsNoSchedule, at(99))
 		require.True(t, itself(arg, next), "Reconcile")
 		require.False(t, changed)
@@ -147,11 +160,13 @@ func TestT1APendingAppendDoesNotReachTheOwnerOfTheList(t *testing.T) {
 	second := append(taints.Remove(cached, "b", noSchedule), taint("y:NoSchedule"))
 	require.Equal(t, []string{"a:NoSchedule", "x:NoSchedule"}, show(first))
 	require.Equal(t, []string{"a:NoSchedule", "y:NoSchedule"}, show(second))
-	require.Equal(t, corev1.Taint{}, cached[:2][1], "two readers of a cache may not write to the same memory")
+	require.Equal(t, corev1.Taint{}, cached[:2][1],
+		"two readers of a cache may not write to the same memory")
 }
 
 func TestT2AppendNoScheduleLeavesTheNodeAlone(t *testing.T) {
-	node := withConditions(newNode("n", "u", "a:NoSchedule", "NR:NoSchedule"), "Ready=Unknown", "DiskPressure=True")
+	node := withConditions(newNode("n", "u", "a:NoSchedule", "NR:NoSchedule"), "Ready=Unknown",
+		"DiskPressure=True")
 	node.Spec.Unschedulable = true
 	before := node.DeepCopy()
 	desired := taints.AppendNoSchedule(nil, node)

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// conditionTaints is which condition, in which status, asks for which taint.
+// conditionTaints maps conditions and their status to the taints they require.
 // Source: nodeConditionToTaintKeyStatusMap of kube-controller-manager v1.37.
 var conditionTaints = [...]struct {
 	condition corev1.NodeConditionType
@@ -20,7 +20,7 @@ var conditionTaints = [...]struct {
 }
 
 // AppendNoSchedule appends to desired the NoSchedule taints that the node's
-// conditions and spec.unschedulable ask for, and returns the extended list. It
+// conditions and spec.unschedulable require, and returns the extended list. It
 // allocates only when desired has no room.
 func AppendNoSchedule(desired []corev1.Taint, node *corev1.Node) []corev1.Taint {
 	for i := range node.Status.Conditions {
@@ -32,13 +32,14 @@ func AppendNoSchedule(desired []corev1.Taint, node *corev1.Node) []corev1.Taint 
 		}
 	}
 	if node.Spec.Unschedulable {
-		desired = append(desired, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+		key := corev1.TaintNodeUnschedulable
+		desired = append(desired, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
 	}
 	return desired
 }
 
-// OwnsNoSchedule reports whether the taint is one that AppendNoSchedule decides
-// about. All others are somebody else's.
+// OwnsNoSchedule reports whether AppendNoSchedule decides about the taint. All
+// other taints belong to other clients.
 func OwnsNoSchedule(taint *corev1.Taint) bool {
 	if taint.Effect != corev1.TaintEffectNoSchedule {
 		return false
@@ -66,8 +67,8 @@ func NoExecute(ready corev1.ConditionStatus) (corev1.Taint, bool) {
 	return corev1.Taint{}, false
 }
 
-// OwnsNoExecute reports whether the taint is one that NoExecute returns: the two
-// taints of the lineage that says that a node is ill.
+// OwnsNoExecute reports whether NoExecute returns the taint: whether it is one
+// of the two that mark a node as not ready or unreachable.
 func OwnsNoExecute(taint *corev1.Taint) bool {
 	return taint.Effect == corev1.TaintEffectNoExecute &&
 		(taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable)

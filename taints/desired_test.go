@@ -20,7 +20,8 @@ func TestT2DesiredNoScheduleFollowsFromEachConditionAndStatus(t *testing.T) {
 		"NetworkUnavailable=True": "node.kubernetes.io/network-unavailable",
 	}
 	met := 0
-	for _, kind := range []string{"Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable", "KernelDeadlock", ""} {
+	for _, kind := range []string{"Ready", "MemoryPressure", "DiskPressure", "PIDPressure",
+		"NetworkUnavailable", "KernelDeadlock", ""} {
 		for _, status := range []string{"True", "False", "Unknown", "", "true"} {
 			condition := kind + "=" + status
 			got := taints.AppendNoSchedule(nil, withConditions(newNode("n", "u"), condition))
@@ -40,27 +41,33 @@ func TestT2UnschedulableIsOneMore(t *testing.T) {
 	require.Empty(t, taints.AppendNoSchedule(nil, node), "no conditions yet")
 
 	node.Spec.Unschedulable = true
-	require.Equal(t, []string{"node.kubernetes.io/unschedulable:NoSchedule"}, show(taints.AppendNoSchedule(nil, node)))
+	require.Equal(t, []string{"node.kubernetes.io/unschedulable:NoSchedule"},
+		show(taints.AppendNoSchedule(nil, node)))
 
-	withConditions(node, "MemoryPressure=False", "DiskPressure=True", "Ready=Unknown", "PIDPressure=Unknown", "NetworkUnavailable=True")
+	withConditions(node, "MemoryPressure=False", "DiskPressure=True", "Ready=Unknown",
+		"PIDPressure=Unknown", "NetworkUnavailable=True")
 	require.Equal(t, []string{
 		"before:NoExecute",
 		"node.kubernetes.io/disk-pressure:NoSchedule",
 		"UN:NoSchedule",
 		"node.kubernetes.io/network-unavailable:NoSchedule",
 		"node.kubernetes.io/unschedulable:NoSchedule",
-	}, show(taints.AppendNoSchedule(list("before:NoExecute"), node)), "appended, in the order of the conditions")
+	}, show(taints.AppendNoSchedule(list("before:NoExecute"), node)),
+		"appended, in the order of the conditions")
 }
 
 func TestT2OwnedKeys(t *testing.T) {
-	owned := []string{"not-ready", "unreachable", "memory-pressure", "disk-pressure", "pid-pressure", "network-unavailable", "unschedulable"}
+	owned := []string{"not-ready", "unreachable", "memory-pressure", "disk-pressure", "pid-pressure",
+		"network-unavailable", "unschedulable"}
 	others := []string{
-		"node.kubernetes.io/out-of-service", "node.cloudprovider.kubernetes.io/uninitialized", "node.kubernetes.io/not-ready2",
+		"node.kubernetes.io/out-of-service", "node.cloudprovider.kubernetes.io/uninitialized",
+		"node.kubernetes.io/not-ready2",
 		"not-ready", "unreachable", "dedicated", "",
 	}
 	for _, effect := range []corev1.TaintEffect{noSchedule, prefer, noExecute, ""} {
 		for _, name := range owned {
-			owns := corev1.Taint{Key: "node.kubernetes.io/" + name, Value: "any", Effect: effect, TimeAdded: stamp(1)}
+			owns := corev1.Taint{Key: "node.kubernetes.io/" + name, Value: "any", Effect: effect,
+				TimeAdded: stamp(1)}
 			require.Equal(t, effect == noSchedule, taints.OwnsNoSchedule(&owns), showOne(&owns))
 			ill := effect == noExecute && (name == "not-ready" || name == "unreachable")
 			require.Equal(t, ill, taints.OwnsNoExecute(&owns), showOne(&owns))
@@ -74,7 +81,8 @@ func TestT2OwnedKeys(t *testing.T) {
 }
 
 func TestT2WhatIsDesiredIsOwned(t *testing.T) {
-	node := withConditions(newNode("n", "u"), "Ready=False", "Ready=Unknown", "MemoryPressure=True", "DiskPressure=True", "PIDPressure=True", "NetworkUnavailable=True")
+	node := withConditions(newNode("n", "u"), "Ready=False", "Ready=Unknown", "MemoryPressure=True",
+		"DiskPressure=True", "PIDPressure=True", "NetworkUnavailable=True")
 	node.Spec.Unschedulable = true
 	desired := taints.AppendNoSchedule(nil, node)
 	require.Len(t, desired, 7)
@@ -104,8 +112,10 @@ func TestT2NoExecuteFollowsFromReady(t *testing.T) {
 
 func TestT2TaintsOutsideTheOwnedKeysAreNeverTouched(t *testing.T) {
 	foreign := []string{
-		"dedicated=db:NoSchedule", "dedicated=db:NoExecute@4", "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute@5",
-		"node.kubernetes.io/memory-pressure:NoExecute@6", "node.kubernetes.io/disk-pressure:PreferNoSchedule",
+		"dedicated=db:NoSchedule", "dedicated=db:NoExecute@4",
+		"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute@5",
+		"node.kubernetes.io/memory-pressure:NoExecute@6",
+		"node.kubernetes.io/disk-pressure:PreferNoSchedule",
 		"NR:PreferNoSchedule", "maintenance:NoExecute", "timed:NoSchedule@7",
 	}
 	for name, c := range map[string]struct {
@@ -113,15 +123,18 @@ func TestT2TaintsOutsideTheOwnedKeysAreNeverTouched(t *testing.T) {
 		node    []string
 		desired []string
 	}{
-		"sick":       {nil, []string{"Ready=Unknown", "MemoryPressure=True"}, []string{"UN:NoSchedule", "node.kubernetes.io/memory-pressure:NoSchedule"}},
-		"swapped":    {[]string{"NR:NoSchedule"}, []string{"Ready=Unknown"}, []string{"UN:NoSchedule"}},
-		"healthy":    {[]string{"NR:NoSchedule", "UN:NoSchedule", "node.kubernetes.io/unschedulable:NoSchedule"}, []string{"Ready=True"}, nil},
+		"sick": {nil, []string{"Ready=Unknown", "MemoryPressure=True"},
+			[]string{"UN:NoSchedule", "node.kubernetes.io/memory-pressure:NoSchedule"}},
+		"swapped": {[]string{"NR:NoSchedule"}, []string{"Ready=Unknown"}, []string{"UN:NoSchedule"}},
+		"healthy": {[]string{"NR:NoSchedule", "UN:NoSchedule",
+			"node.kubernetes.io/unschedulable:NoSchedule"}, []string{"Ready=True"}, nil},
 		"as it is":   {[]string{"UN:NoSchedule"}, []string{"Ready=Unknown"}, []string{"UN:NoSchedule"}},
 		"no reports": {[]string{"node.kubernetes.io/pid-pressure=x:NoSchedule"}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := withConditions(newNode("n", "u", append(c.ours, foreign...)...), c.node...)
-			next, _ := taints.Reconcile(node.Spec.Taints, taints.AppendNoSchedule(nil, node), taints.OwnsNoSchedule, at(99))
+			next, _ := taints.Reconcile(node.Spec.Taints, taints.AppendNoSchedule(nil, node),
+				taints.OwnsNoSchedule, at(99))
 			others := taints.Filter(next, func(t *corev1.Taint) bool { return !taints.OwnsNoSchedule(t) })
 			require.Equal(t, foreign, show(others))
 			ours := taints.Filter(next, taints.OwnsNoSchedule)

@@ -1,22 +1,22 @@
-// Package taints treats the taints of a node as a set: what it should be, how it
-// differs from what it is, and one guarded patch from one to the other.
+// Package taints treats the taints of a node as a set. It computes the desired
+// set, its difference from the current one, and one guarded patch between them.
 //
 // # The pieces
 //
-//   - Sets: [Find], [Add], [Remove], [Filter] and [Diff] work on lists of taints.
-//     A taint's identity is its key and effect. They never modify their
-//     arguments, keep the order of what they keep, and return the argument
-//     itself when there is nothing to change, cut to its length, so that an
-//     append to it does not write into a list that a cache owns.
-//   - [Matcher] says whether a toleration tolerates a taint, as Kubernetes v1.37
-//     does.
-//   - [AppendNoSchedule] and [NoExecute] say which taints a node should have,
-//     from its conditions and spec.unschedulable. [OwnsNoSchedule] and
-//     [OwnsNoExecute] say which taints that decision is about.
-//   - [Reconcile] puts both together: owned taints become the desired ones, all
+//   - Sets: [Find], [Add], [Remove], [Filter] and [Diff] work on lists of
+//     taints. A taint's identity is its key and effect. They never modify their
+//     arguments and keep the order of what they keep. When there is nothing to
+//     change they return the argument itself, cut to its length: an append to
+//     the result does not write into a list that a cache owns.
+//   - [Matcher] decides whether a toleration tolerates a taint, as Kubernetes
+//     v1.37 does.
+//   - [AppendNoSchedule] and [NoExecute] return the taints that a node should
+//     have, from its conditions and spec.unschedulable. [OwnsNoSchedule] and
+//     [OwnsNoExecute] report which taints that decision covers.
+//   - [Reconcile] combines both: owned taints become the desired ones, and all
 //     others stay.
-//   - [Patch] writes a change down, guarded by what it was computed from.
-//     [Apply] sends it and starts over when the guard fails.
+//   - [Patch] encodes a change, guarded by what it was computed from. [Apply]
+//     sends it, and computes it again when the guard fails.
 //
 // Everything but Apply is a pure function.
 //
@@ -27,16 +27,24 @@
 // keeps it when the taint is there already.
 //
 // node.kubernetes.io/not-ready and node.kubernetes.io/unreachable are one
-// lineage: a node has one of them, depending on who says that it is ill. When
-// Reconcile swaps one for the other it carries TimeAdded over. If it did not, a
-// node that flaps between the two would restart the clock of its pods each time
-// and they would never leave.
+// lineage: a node has one of them, and which one depends on whether it still
+// reports. When Reconcile swaps one for the other it carries TimeAdded over.
+// Otherwise each flap between the two would restart the tolerations of the
+// node's pods, and the pods would never leave.
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	apply
+//	reconcile  patch
+//	set  desired  toleration
 //
 // # The caller's duties
 //
 // The API replaces a node's taint list as a whole. A patch that was computed
-// from an old list would undo what somebody else has written since. So compute
-// from the newest node that you have, send the patch that Patch returns as it
-// is, and when it is refused compute again from a node that you have just read.
-// Apply does all that.
+// from an old list would undo what another client has written since. So compute
+// from the newest node that you have, and send the patch that Patch returns
+// unchanged. When it is refused, read the node and compute again. Apply does
+// all that.
 package taints

@@ -62,7 +62,8 @@ func ExampleDiff() {
 	}
 	desired := []corev1.Taint{
 		{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule},
-		{Key: "dedicated", Value: "batch", Effect: corev1.TaintEffectNoSchedule}, // identity is key and effect
+		// Its identity is key and effect.
+		{Key: "dedicated", Value: "batch", Effect: corev1.TaintEffectNoSchedule},
 	}
 	add, remove := taints.Diff(desired, current)
 	printTaints("add:", add)
@@ -78,7 +79,8 @@ func ExampleMatcher() {
 	fiveMinutes := int64(300)
 	tolerations := []corev1.Toleration{
 		{Key: "example.com/failure-rate", Operator: corev1.TolerationOpLt, Value: "5"},
-		{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, TolerationSeconds: &fiveMinutes},
+		{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists,
+			TolerationSeconds: &fiveMinutes},
 	}
 	node := []corev1.Taint{
 		{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
@@ -87,9 +89,10 @@ func ExampleMatcher() {
 
 	var matcher taints.Matcher // as v1.37 by default: Lt and Gt match nothing
 	fmt.Println("tolerated for", *matcher.First(tolerations, &node[0]).TolerationSeconds, "s")
-	fmt.Println("untolerated:", matcher.Untolerated(node, tolerations, corev1.TaintEffectNoExecute).ToString())
+	fmt.Println("untolerated:", matcher.Untolerated(node, tolerations,
+		corev1.TaintEffectNoExecute).ToString())
 
-	matcher.CompareNumbers = true
+	matcher.EnableComparisonOperators = true
 	fmt.Println("untolerated:", matcher.Untolerated(node, tolerations, corev1.TaintEffectNoExecute))
 	// Output:
 	// tolerated for 300 s
@@ -97,8 +100,9 @@ func ExampleMatcher() {
 	// untolerated: nil
 }
 
-// The node at hand is a little old: an administrator has tainted it since. Apply
-// finds out when the guard of its patch fails, reads the node and starts over.
+// The node at hand is a little old: an administrator has tainted it since.
+// Apply finds out when the guard of its patch fails, reads the node and starts
+// over.
 func ExampleApply() {
 	server := newAPIServer(withConditions(newNode("worker-1", "5f3c"), "Ready=Unknown"))
 	cached := server.node("worker-1") // in real life: from an informer's cache
@@ -107,7 +111,8 @@ func ExampleApply() {
 	})
 
 	want := func(node *corev1.Node) []corev1.Taint {
-		next, _ := taints.Reconcile(node.Spec.Taints, taints.AppendNoSchedule(nil, node), taints.OwnsNoSchedule, time.Now())
+		next, _ := taints.Reconcile(node.Spec.Taints, taints.AppendNoSchedule(nil, node),
+			taints.OwnsNoSchedule, time.Now())
 		return next
 	}
 	// In real life: clientset.CoreV1().Nodes() instead of server.

@@ -27,9 +27,9 @@ var (
 	shortKeys = strings.NewReplacer(notReady, "NR", unreachable, "UN")
 )
 
-// list reads taints written as key=value:Effect@seconds, where the value and the
-// time may be missing. NR and UN stand for the not-ready and unreachable taints.
-// An empty list is nil, as the API server returns it.
+// list reads taints written as key=value:Effect@seconds, where the value and
+// the time may be missing. NR and UN stand for the not-ready and unreachable
+// taints. An empty list is nil, as the API server returns it.
 func list(specs ...string) []corev1.Taint {
 	var out []corev1.Taint
 	for _, spec := range specs {

@@ -13,23 +13,24 @@ import (
 // PatchType is the kind of patch that [Patch] returns.
 const PatchType = types.JSONPatchType
 
-// Patch returns the JSON Patch that gives the node the taints next, if the node
-// is still the one with this UID and its taints are still these. The API server
-// refuses it otherwise; see [GuardFailed].
+// Patch returns the JSON Patch that gives the node the taints next. The API
+// server refuses it unless the node still has this UID and these taints; see
+// [IsStale].
 //
-// The guard is a test of the list itself, not the resourceVersion, so that the
-// node's other writers, its heartbeats above all, do not stand in the way. A node
-// without a UID is an error: the guard would fail for ever.
+// The guard tests the list itself instead of the resourceVersion, so that it
+// does not conflict with the node's other writers, above all its heartbeats. A
+// node without a UID is an error: the guard would fail for ever.
 func Patch(node *corev1.Node, next []corev1.Taint) ([]byte, error) {
 	if node.UID == "" {
 		return nil, fmt.Errorf("node %s has no UID to guard a taint patch with", node.Name)
 	}
 	current := node.Spec.Taints
 	if len(current) == 0 {
-		current = nil // a list that is missing tests equal to null, not to [] (seen on v1.37.1)
+		// A missing list tests equal to null, and not to [] (seen on v1.37.1).
+		current = nil
 	}
 	if next == nil {
-		next = []corev1.Taint{} // plainer than null, which v1.37.1 takes as well
+		next = []corev1.Taint{} // clearer than null, which v1.37.1 accepts too
 	}
 	patch, err := json.Marshal([]operation{
 		{"test", "/metadata/uid", node.UID},
@@ -48,11 +49,11 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// GuardFailed reports whether an API error says that a [Patch] no longer fits
-// the node, and not that something is wrong with it. kube-apiserver v1.37
-// answers a failed test with 422 Invalid and, unlike to a taint that does not
-// validate, names no field.
-func GuardFailed(err error) bool {
+// IsStale reports whether an API error means that a [Patch] no longer fits the
+// node, because the node or its taints have changed. kube-apiserver v1.37
+// answers a failed test with 422 Invalid that names no field. For a taint that
+// does not validate it names the field.
+func IsStale(err error) bool {
 	if apierrors.IsConflict(err) {
 		return true
 	}

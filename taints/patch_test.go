@@ -28,8 +28,10 @@ func TestT3ThePatchTestsUIDAndTaintsAndReplacesTheList(t *testing.T) {
 		current, next []corev1.Taint
 		test, add     string
 	}{
-		{"the first taint", nil, list("a=1:NoExecute@100"), `null`, `[{"key":"a","value":"1","effect":"NoExecute","timeAdded":"1970-01-01T00:01:40Z"}]`},
-		{"to an empty list", []corev1.Taint{}, list("a:NoSchedule"), `null`, `[{"key":"a","effect":"NoSchedule"}]`},
+		{"the first taint", nil, list("a=1:NoExecute@100"), `null`,
+			`[{"key":"a","value":"1","effect":"NoExecute","timeAdded":"1970-01-01T00:01:40Z"}]`},
+		{"to an empty list", []corev1.Taint{}, list("a:NoSchedule"), `null`,
+			`[{"key":"a","effect":"NoSchedule"}]`},
 		{"the last taint goes", list("a:NoSchedule"), nil, `[{"key":"a","effect":"NoSchedule"}]`, `[]`},
 		{"many", list("a:NoSchedule", "b:NoSchedule"), list("b:NoSchedule", "c:PreferNoSchedule"),
 			`[{"key":"a","effect":"NoSchedule"},{"key":"b","effect":"NoSchedule"}]`,
@@ -53,12 +55,13 @@ func TestT3ANodeWithoutUIDIsAnErrorAtTheDoor(t *testing.T) {
 	patch, err := taints.Patch(newNode("nameless", ""), list("a:NoSchedule"))
 	require.ErrorContains(t, err, "nameless has no UID")
 	require.Nil(t, patch)
-	require.False(t, taints.GuardFailed(err))
+	require.False(t, taints.IsStale(err))
 }
 
 func TestT3ThePatchAppliesOnlyToWhatItWasComputedFrom(t *testing.T) {
 	lists := [][]corev1.Taint{
-		nil, {}, list("a:NoSchedule"), list("a=1:NoSchedule"), list("a:NoExecute"), list("a:NoExecute@5"), list("a:NoExecute@6"),
+		nil, {}, list("a:NoSchedule"), list("a=1:NoSchedule"), list("a:NoExecute"), list("a:NoExecute@5"),
+		list("a:NoExecute@6"),
 		list("a:NoSchedule", "b:NoSchedule"), list("b:NoSchedule", "a:NoSchedule"),
 	}
 	for i, seen := range lists {
@@ -73,7 +76,8 @@ func TestT3ThePatchAppliesOnlyToWhatItWasComputedFrom(t *testing.T) {
 					require.NoError(t, err)
 					patched, err := patchNode(actual, patch)
 					if !fits {
-						require.True(t, taints.GuardFailed(err), "%v seen, %v stored: %v", show(seen), show(stored), err)
+						require.True(t, taints.IsStale(err), "%v seen, %v stored: %v", show(seen),
+							show(stored), err)
 						continue
 					}
 					require.NoError(t, err)
@@ -90,7 +94,8 @@ func TestT3ThePatchAppliesOnlyToWhatItWasComputedFrom(t *testing.T) {
 // The API server's patch library is behind client-go's object tracker as well.
 // What it accepts, and what comes out, our own interpreter must agree with.
 func TestTheTestsOwnPatchInterpreterAgreesWithTheLibrary(t *testing.T) {
-	lists := [][]corev1.Taint{nil, list("a:NoSchedule"), list("a:NoExecute@5", "b=2:NoSchedule"), list("b=2:NoSchedule", "a:NoExecute@5")}
+	lists := [][]corev1.Taint{nil, list("a:NoSchedule"), list("a:NoExecute@5", "b=2:NoSchedule"),
+		list("b=2:NoSchedule", "a:NoExecute@5")}
 	applied, failed := 0, 0
 	for _, stored := range lists {
 		for _, seen := range lists {
@@ -103,7 +108,8 @@ func TestTheTestsOwnPatchInterpreterAgreesWithTheLibrary(t *testing.T) {
 
 					want, wantErr := trackerPatch(t, actual, patch)
 					got, gotErr := patchNode(actual, patch)
-					require.Equal(t, wantErr == nil, gotErr == nil, "%s on %v: %v, %v", patch, show(stored), wantErr, gotErr)
+					require.Equal(t, wantErr == nil, gotErr == nil, "%s on %v: %v, %v", patch, show(stored),
+						wantErr, gotErr)
 					if wantErr != nil {
 						failed++
 						continue
@@ -122,9 +128,11 @@ func trackerPatch(t *testing.T, node *corev1.Node, patch []byte) ([]corev1.Taint
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, corev1.AddToScheme(scheme))
-	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
+	tracker := clienttesting.NewObjectTracker(scheme,
+		serializer.NewCodecFactory(scheme).UniversalDecoder())
 	require.NoError(t, tracker.Add(node.DeepCopy()))
-	action := clienttesting.NewRootPatchAction(corev1.SchemeGroupVersion.WithResource("nodes"), node.Name, taints.PatchType, patch)
+	action := clienttesting.NewRootPatchAction(corev1.SchemeGroupVersion.WithResource("nodes"),
+		node.Name, taints.PatchType, patch)
 	_, out, err := clienttesting.ObjectReaction(tracker)(action)
 	if err != nil {
 		return nil, err
@@ -132,22 +140,25 @@ func trackerPatch(t *testing.T, node *corev1.Node, patch []byte) ([]corev1.Taint
 	return out.(*corev1.Node).Spec.Taints, nil
 }
 
-func TestT3GuardFailed(t *testing.T) {
+func TestT3IsStale(t *testing.T) {
 	kind := schema.GroupKind{Kind: "Node"}
 	causes := field.ErrorList{field.Duplicate(field.NewPath("spec", "taints").Index(1), "a")}
-	noDetails := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid}}
+	noDetails := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusUnprocessableEntity,
+		Reason: metav1.StatusReasonInvalid}}
 	for _, c := range []struct {
 		name string
 		err  error
 		want bool
 	}{
 		{"nil", nil, false},
-		{"409", apierrors.NewConflict(nodeResource, "n", errors.New("the object has been modified")), true},
+		{"409", apierrors.NewConflict(nodeResource, "n", errors.New("the object has been modified")),
+			true},
 		{"409 of another kind", apierrors.NewAlreadyExists(nodeResource, "n"), false},
 		{"422 without causes", refused("testing value /spec/taints failed: test failed"), true},
 		{"422 without details", noDetails, true},
 		{"422 with causes", apierrors.NewInvalid(kind, "n", causes), false},
-		{"422 with causes of a proxy", apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", nodeResource, "n", "denied", 0, true), false},
+		{"422 with causes of a proxy", apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity,
+			"patch", nodeResource, "n", "denied", 0, true), false},
 		{"404", nodeNotFound("n"), false},
 		{"400", apierrors.NewBadRequest("no JSON"), false},
 		{"403", apierrors.NewForbidden(nodeResource, "n", errors.New("no")), false},
@@ -156,16 +167,17 @@ func TestT3GuardFailed(t *testing.T) {
 		{"no API error", errors.New("connection refused"), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, taints.GuardFailed(c.err))
+			require.Equal(t, c.want, taints.IsStale(c.err))
 			if c.err != nil {
-				require.Equal(t, c.want, taints.GuardFailed(fmt.Errorf("patch: %w", c.err)), "wrapped")
-				require.Equal(t, c.want, taints.GuardFailed(overTheWire(t, c.err)), "as a client decodes it")
+				require.Equal(t, c.want, taints.IsStale(fmt.Errorf("patch: %w", c.err)), "wrapped")
+				require.Equal(t, c.want, taints.IsStale(overTheWire(t, c.err)), "as a client decodes it")
 			}
 		})
 	}
 }
 
-// overTheWire is the error after the server has encoded and a client decoded it.
+// overTheWire is the error after the server has encoded and a client decoded
+// it.
 func overTheWire(t *testing.T, err error) error {
 	t.Helper()
 	var status apierrors.APIStatus

@@ -8,20 +8,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Reconcile returns what current should become: its owned taints replaced by the
-// desired ones, the others untouched and in their order. Desired taints that are
-// there already keep their place, missing ones come last. It returns current
-// itself and false, without allocating, when there is nothing to change.
+// Reconcile returns current with its owned taints replaced by the desired ones.
+// The others stay untouched and in their order. Desired taints that current
+// holds keep their place, and missing ones come last. When there is nothing to
+// change, Reconcile returns current itself and false, without allocating.
 //
-// The desired taints' TimeAdded does not count. A NoExecute taint keeps the one
-// that it has, takes over that of its lineage (see the package comment), or gets
-// now in whole seconds, which is how the API stores it. Of several that its
-// lineage has the earliest counts, but times alone are no reason for a change.
+// Reconcile ignores the TimeAdded of desired taints. A NoExecute taint keeps
+// its own, takes over that of its lineage (see the package comment), or gets
+// now in whole seconds, as the API stores it. Of several times in its lineage
+// the earliest counts, but a difference of times alone changes nothing.
 //
 // A taint that is desired twice is added once, with the first one's value.
-// Desired taints should be owned; one that is not is added like the others but
+// Desired taints should be owned. One that is not is added like the others but
 // never removed.
-func Reconcile(current, desired []corev1.Taint, owned func(*corev1.Taint) bool, now time.Time) ([]corev1.Taint, bool) {
+func Reconcile(
+	current, desired []corev1.Taint, owned func(*corev1.Taint) bool, now time.Time,
+) ([]corev1.Taint, bool) {
 	if settled(current, desired, owned) {
 		return slices.Clip(current), false
 	}
@@ -40,7 +42,7 @@ func Reconcile(current, desired []corev1.Taint, owned func(*corev1.Taint) bool, 
 	}
 	for i := range desired {
 		if index(next, desired[i].Key, desired[i].Effect) >= 0 {
-			continue // kept above, or desired twice; the API refuses a list that holds it twice
+			continue // kept above, or desired twice, which the API refuses
 		}
 		added := desired[i]
 		added.TimeAdded = nil
@@ -74,21 +76,21 @@ func settled(current, desired []corev1.Taint, owned func(*corev1.Taint) bool) bo
 }
 
 // timeAdded returns since when the taint counts: the earliest time that current
-// knows for its lineage, else the one given. A zero time is a missing one: that
-// is how protobuf decodes an empty field.
+// holds for its lineage, else the given one. A zero time counts as missing,
+// because protobuf decodes an empty field to it.
 func timeAdded(current []corev1.Taint, taint *corev1.Taint, otherwise *metav1.Time) *metav1.Time {
 	earliest := otherwise
 	for i := range current {
 		t := current[i].TimeAdded
-		if !t.IsZero() && SameLineage(&current[i], taint) && (earliest.IsZero() || t.Before(earliest)) {
+		if !t.IsZero() && Equivalent(&current[i], taint) && (earliest.IsZero() || t.Before(earliest)) {
 			earliest = t
 		}
 	}
 	return earliest.DeepCopy()
 }
 
-// SameLineage reports whether two taints count as one for the pods of a node:
-// they have the same identity, or both are of those that OwnsNoExecute names.
-func SameLineage(a, b *corev1.Taint) bool {
+// Equivalent reports whether two taints count as one for the pods of a node:
+// they have the same identity, or OwnsNoExecute reports true for both.
+func Equivalent(a, b *corev1.Taint) bool {
 	return a.MatchTaint(b) || OwnsNoExecute(a) && OwnsNoExecute(b)
 }

@@ -51,9 +51,11 @@ func (r *reference) deleteIf(gone func(identity) bool) {
 }
 
 // reconcile sees to the desired taints one after the other, if one of them is
-// missing or has another value, or if an owned one has to go. It reports whether
-// that is so.
-func (r *reference) reconcile(desired []identity, value map[identity]string, owned func(identity) bool, now int64) bool {
+// missing or has another value, or if an owned one has to go. It reports
+// whether that is so.
+func (r *reference) reconcile(
+	desired []identity, value map[identity]string, owned func(identity) bool, now int64,
+) bool {
 	due := false
 	for _, id := range desired {
 		old, there := r.entries[id]
@@ -104,7 +106,9 @@ func (r *reference) list() []corev1.Taint {
 	for id := range r.entries {
 		ids = append(ids, id)
 	}
-	slices.SortFunc(ids, func(a, b identity) int { return cmp.Compare(r.entries[a].place, r.entries[b].place) })
+	slices.SortFunc(ids, func(a, b identity) int {
+		return cmp.Compare(r.entries[a].place, r.entries[b].place)
+	})
 	out := []corev1.Taint{}
 	for _, id := range ids {
 		t := corev1.Taint{Key: id.key, Value: r.entries[id].value, Effect: id.effect}
@@ -162,7 +166,9 @@ func TestT1RandomOperationsAgreeWithAMap(t *testing.T) {
 }
 
 // operate does the same to the reference and to the list, and names it.
-func operate(t *testing.T, random *rand.Rand, r *reference, current []corev1.Taint, now int64) ([]corev1.Taint, string) {
+func operate(
+	t *testing.T, random *rand.Rand, r *reference, current []corev1.Taint, now int64,
+) ([]corev1.Taint, string) {
 	t.Helper()
 	id := someIdentity(random)
 	switch random.IntN(4) {
@@ -179,14 +185,18 @@ func operate(t *testing.T, random *rand.Rand, r *reference, current []corev1.Tai
 		return taints.Remove(current, id.key, id.effect), "remove"
 	case 2:
 		r.deleteIf(func(other identity) bool { return other.key == id.key && other.effect != id.effect })
-		return taints.Filter(current, func(t *corev1.Taint) bool { return t.Key != id.key || t.Effect == id.effect }), "filter"
+		return taints.Filter(current, func(t *corev1.Taint) bool {
+			return t.Key != id.key ||
+				t.Effect == id.effect
+		}), "filter"
 	}
 	desired, values, asked := someDesired(random)
 	scope := someEffects[random.IntN(2)]
 	inScope := func(other identity) bool { return other.effect == scope && other.key != "a" }
 	before := show(current)
 	due := r.reconcile(desired, values, inScope, now)
-	next, changed := taints.Reconcile(current, asked, func(t *corev1.Taint) bool { return inScope(identity{t.Key, t.Effect}) }, time.Unix(now, 5))
+	next, changed := taints.Reconcile(current, asked,
+		func(t *corev1.Taint) bool { return inScope(identity{t.Key, t.Effect}) }, time.Unix(now, 5))
 	require.Equal(t, due, changed, "%v", before)
 	require.Equal(t, due, !itself(current, next) && len(current)+len(next) > 0, "%v", before)
 	return next, "reconcile"
@@ -202,7 +212,8 @@ func someDesired(random *rand.Rand) ([]identity, map[identity]string, []corev1.T
 		}
 		values[id] = someValue(random)
 		desired = append(desired, id)
-		asked = append(asked, corev1.Taint{Key: id.key, Value: values[id], Effect: id.effect, TimeAdded: stamp(3)})
+		asked = append(asked, corev1.Taint{Key: id.key, Value: values[id], Effect: id.effect,
+			TimeAdded: stamp(3)})
 	}
 	return desired, values, asked
 }

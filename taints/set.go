@@ -15,8 +15,8 @@ func Find(taints []corev1.Taint, key string, effect corev1.TaintEffect) (corev1.
 }
 
 // Add returns taints with taint in it: in the place of the one with the same
-// identity, else at the end. It returns taints itself when the very same taint
-// is there already.
+// identity, else at the end. It returns taints itself when it holds an equal
+// taint already.
 func Add(taints []corev1.Taint, taint corev1.Taint) []corev1.Taint {
 	i := index(taints, taint.Key, taint.Effect)
 	if i < 0 {
@@ -37,7 +37,7 @@ func Remove(taints []corev1.Taint, key string, effect corev1.TaintEffect) []core
 }
 
 // Filter returns the taints for which keep is true. It returns taints itself
-// when that is all of them.
+// when keep is true for all of them.
 func Filter(taints []corev1.Taint, keep func(*corev1.Taint) bool) []corev1.Taint {
 	for i := range taints {
 		if keep(&taints[i]) {
@@ -54,10 +54,10 @@ func Filter(taints []corev1.Taint, keep func(*corev1.Taint) bool) []corev1.Taint
 	return slices.Clip(taints)
 }
 
-// Diff returns the taints that are in desired but not in current, and those that
-// are in current but not in desired. Only identity counts: a taint with another
-// value or TimeAdded is not a difference. It allocates nothing when there is
-// none.
+// Diff returns the taints that are in desired but not in current, and those
+// that are in current but not in desired. Only identity counts: a taint with
+// another value or TimeAdded is not a difference. It allocates nothing when
+// there is none.
 func Diff(desired, current []corev1.Taint) (add, remove []corev1.Taint) {
 	return missing(desired, current), missing(current, desired)
 }
@@ -96,5 +96,6 @@ func index(taints []corev1.Taint, key string, effect corev1.TaintEffect) int {
 }
 
 func same(a, b *corev1.Taint) bool {
-	return a.Key == b.Key && a.Effect == b.Effect && a.Value == b.Value && a.TimeAdded.Equal(b.TimeAdded)
+	return a.Key == b.Key && a.Effect == b.Effect && a.Value == b.Value &&
+		a.TimeAdded.Equal(b.TimeAdded)
 }

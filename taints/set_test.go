@@ -16,21 +16,24 @@ func TestT1IdentityIsKeyAndEffect(t *testing.T) {
 	found, ok := taints.Find(current, "a", noExecute)
 	require.True(t, ok)
 	require.Equal(t, "a=2:NoExecute@5", showOne(&found))
-	for _, absent := range []corev1.Taint{taint("a:PreferNoSchedule"), taint("b:NoExecute"), taint("c:NoSchedule"), taint(":NoSchedule"), taint("a:")} {
+	for _, absent := range []corev1.Taint{taint("a:PreferNoSchedule"), taint("b:NoExecute"),
+		taint("c:NoSchedule"), taint(":NoSchedule"), taint("a:")} {
 		found, ok = taints.Find(current, absent.Key, absent.Effect)
 		require.False(t, ok, showOne(&absent))
 		require.Zero(t, found)
 	}
 
-	require.Equal(t, []string{"a=1:NoSchedule", "b=3:NoSchedule"}, show(taints.Remove(current, "a", noExecute)))
-	require.Equal(t, []string{"a=1:NoSchedule", "a=9:NoExecute", "b=3:NoSchedule"}, show(taints.Add(current, taint("a=9:NoExecute"))))
+	require.Equal(t, []string{"a=1:NoSchedule", "b=3:NoSchedule"},
+		show(taints.Remove(current, "a", noExecute)))
+	require.Equal(t, []string{"a=1:NoSchedule", "a=9:NoExecute", "b=3:NoSchedule"},
+		show(taints.Add(current, taint("a=9:NoExecute"))))
 
 	add, remove := taints.Diff(list("a=7:NoExecute@6", "a=7:PreferNoSchedule"), current)
 	require.Equal(t, []string{"a=7:PreferNoSchedule"}, show(add))
 	require.Equal(t, []string{"a=1:NoSchedule", "b=3:NoSchedule"}, show(remove))
 }
 
-func TestT1SameLineageIsIdentityOrIllness(t *testing.T) {
+func TestT1EquivalentIsIdentityOrIllness(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		same bool
@@ -45,8 +48,8 @@ func TestT1SameLineageIsIdentityOrIllness(t *testing.T) {
 		{"NR:NoExecute", "a:NoExecute", false},
 	} {
 		a, b := taint(c.a), taint(c.b)
-		require.Equal(t, c.same, taints.SameLineage(&a, &b), "%s and %s", c.a, c.b)
-		require.Equal(t, c.same, taints.SameLineage(&b, &a), "%s and %s", c.b, c.a)
+		require.Equal(t, c.same, taints.Equivalent(&a, &b), "%s and %s", c.a, c.b)
+		require.Equal(t, c.same, taints.Equivalent(&b, &a), "%s and %s", c.b, c.a)
 	}
 }
 
@@ -59,18 +62,23 @@ func TestT1AddReplacesInPlaceElseAppends(t *testing.T) {
 	}{
 		{"to nothing", nil, "a:NoSchedule", []string{"a:NoSchedule"}},
 		{"another key", list("a:NoSchedule"), "b:NoSchedule", []string{"a:NoSchedule", "b:NoSchedule"}},
-		{"another effect", list("a:NoSchedule"), "a:NoExecute@1", []string{"a:NoSchedule", "a:NoExecute@1"}},
-		{"another value", list("a=1:NoSchedule", "b:NoSchedule"), "a=2:NoSchedule", []string{"a=2:NoSchedule", "b:NoSchedule"}},
-		{"another time", list("a:NoExecute@1", "b:NoSchedule"), "a:NoExecute@2", []string{"a:NoExecute@2", "b:NoSchedule"}},
+		{"another effect", list("a:NoSchedule"), "a:NoExecute@1",
+			[]string{"a:NoSchedule", "a:NoExecute@1"}},
+		{"another value", list("a=1:NoSchedule", "b:NoSchedule"), "a=2:NoSchedule",
+			[]string{"a=2:NoSchedule", "b:NoSchedule"}},
+		{"another time", list("a:NoExecute@1", "b:NoSchedule"), "a:NoExecute@2",
+			[]string{"a:NoExecute@2", "b:NoSchedule"}},
 		{"time gone", list("a:NoExecute@1"), "a:NoExecute", []string{"a:NoExecute"}},
-		{"the same", list("a=1:NoExecute@1", "b:NoSchedule"), "a=1:NoExecute@1", []string{"a=1:NoExecute@1", "b:NoSchedule"}},
+		{"the same", list("a=1:NoExecute@1", "b:NoSchedule"), "a=1:NoExecute@1",
+			[]string{"a=1:NoExecute@1", "b:NoSchedule"}},
 	} {
 		require.Equal(t, c.want, show(taints.Add(c.current, taint(c.taint))), c.name)
 	}
 }
 
 func TestT1WhatIsKeptKeepsItsOrder(t *testing.T) {
-	current := list("d:NoSchedule", "a:NoExecute", "c=1:NoSchedule", "a:NoSchedule", "b:PreferNoSchedule")
+	current := list("d:NoSchedule", "a:NoExecute", "c=1:NoSchedule", "a:NoSchedule",
+		"b:PreferNoSchedule")
 
 	schedule := taints.Filter(current, func(t *corev1.Taint) bool { return t.Effect == noSchedule })
 	require.Equal(t, []string{"d:NoSchedule", "c=1:NoSchedule", "a:NoSchedule"}, show(schedule))
@@ -80,7 +88,8 @@ func TestT1WhatIsKeptKeepsItsOrder(t *testing.T) {
 		rest := slices.Delete(copied(current), i, i+1)
 		require.Equal(t, show(rest), show(taints.Remove(current, current[i].Key, current[i].Effect)))
 	}
-	require.Equal(t, []string{"b:NoSchedule"}, show(taints.Remove(list("a:NoSchedule", "b:NoSchedule", "a=2:NoSchedule"), "a", noSchedule)),
+	require.Equal(t, []string{"b:NoSchedule"},
+		show(taints.Remove(list("a:NoSchedule", "b:NoSchedule", "a=2:NoSchedule"), "a", noSchedule)),
 		"no taint of the identity is left, were there two")
 }
 
@@ -95,7 +104,8 @@ func TestT1FilterAsksOnceForEachInOrder(t *testing.T) {
 }
 
 func TestT1DiffIgnoresValueTimeAndOrder(t *testing.T) {
-	desired, current := list("a=1:NoExecute@1", "b:NoSchedule"), list("b=2:NoSchedule", "a=3:NoExecute@9")
+	desired := list("a=1:NoExecute@1", "b:NoSchedule")
+	current := list("b=2:NoSchedule", "a=3:NoExecute@9")
 	add, remove := taints.Diff(desired, current)
 	require.Empty(t, add)
 	require.Empty(t, remove)

@@ -19,7 +19,9 @@ const (
 	gt     = corev1.TolerationOpGt
 )
 
-func toleration(key string, op corev1.TolerationOperator, value string, effect corev1.TaintEffect) corev1.Toleration {
+func toleration(
+	key string, op corev1.TolerationOperator, value string, effect corev1.TaintEffect,
+) corev1.Toleration {
 	return corev1.Toleration{Key: key, Operator: op, Value: value, Effect: effect}
 }
 
@@ -28,22 +30,26 @@ func TestT1TolerationsMatchAsInV137(t *testing.T) {
 		name       string
 		toleration corev1.Toleration
 		taint      string
-		off, on    bool // with CompareNumbers off and on
+		off, on    bool // with EnableComparisonOperators off and on
 	}{
 		{"Equal, same value", toleration("k", equal, "v", noExecute), "k=v:NoExecute", true, true},
 		{"Equal, other value", toleration("k", equal, "v", noExecute), "k=w:NoExecute", false, false},
 		{"Equal, no value on either", toleration("k", equal, "", noExecute), "k:NoExecute", true, true},
-		{"Equal, no value against one", toleration("k", equal, "", noExecute), "k=v:NoExecute", false, false},
+		{"Equal, no value against one", toleration("k", equal, "", noExecute), "k=v:NoExecute",
+			false, false},
 		{"Equal is of text", toleration("k", equal, "1", noExecute), "k=01:NoExecute", false, false},
 		{"no operator means Equal", toleration("k", "", "v", noExecute), "k=v:NoExecute", true, true},
 		{"no operator, other value", toleration("k", "", "v", noExecute), "k=w:NoExecute", false, false},
 		{"Exists, any value", toleration("k", exists, "", noExecute), "k=v:NoExecute", true, true},
-		{"Exists ignores its own value", toleration("k", exists, "w", noExecute), "k=v:NoExecute", true, true},
+		{"Exists ignores its own value", toleration("k", exists, "w", noExecute),
+			"k=v:NoExecute", true, true},
 		{"other key", toleration("k", exists, "", noExecute), "l:NoExecute", false, false},
 		{"other effect", toleration("k", exists, "", noSchedule), "k:NoExecute", false, false},
-		{"no effect means every effect", toleration("k", exists, "", ""), "k:PreferNoSchedule", true, true},
+		{"no effect means every effect", toleration("k", exists, "", ""),
+			"k:PreferNoSchedule", true, true},
 		{"no effect, other key", toleration("k", exists, "", ""), "l:NoSchedule", false, false},
-		{"no key and Exists means everything", toleration("", exists, "", ""), "k=v:NoExecute", true, true},
+		{"no key and Exists means everything", toleration("", exists, "", ""),
+			"k=v:NoExecute", true, true},
 		{"no key, one effect", toleration("", exists, "", noSchedule), "k=v:NoExecute", false, false},
 		{"no key and Equal, same value", toleration("", equal, "v", ""), "k=v:NoExecute", true, true},
 		{"no key and Equal, other value", toleration("", equal, "v", ""), "k=w:NoExecute", false, false},
@@ -64,9 +70,11 @@ func TestT1TolerationsMatchAsInV137(t *testing.T) {
 		{"Lt, other effect", toleration("k", lt, "10", noSchedule), "k=9:NoExecute", false, false},
 		{"Lt, no effect", toleration("k", lt, "10", ""), "k=9:NoExecute", false, true},
 		{"Lt, no key", toleration("", lt, "10", ""), "k=9:NoExecute", false, true},
-		{"the greatest", toleration("k", lt, "9223372036854775807", ""), "k=9223372036854775806:NoExecute", false, true},
+		{"the greatest", toleration("k", lt, "9223372036854775807", ""),
+			"k=9223372036854775806:NoExecute", false, true},
 		{"out of range", toleration("k", gt, "1", ""), "k=9223372036854775808:NoExecute", false, false},
-		{"out of range itself", toleration("k", lt, "9223372036854775808", ""), "k=1:NoExecute", false, false},
+		{"out of range itself", toleration("k", lt, "9223372036854775808", ""), "k=1:NoExecute",
+			false, false},
 		{"taint is no number", toleration("k", lt, "10", noExecute), "k=low:NoExecute", false, false},
 		{"taint has no value", toleration("k", lt, "10", noExecute), "k:NoExecute", false, false},
 		{"toleration is no number", toleration("k", gt, "low", noExecute), "k=5:NoExecute", false, false},
@@ -80,7 +88,9 @@ func TestT1TolerationsMatchAsInV137(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			target := taint(c.taint)
 			require.Equal(t, c.off, taints.Matcher{}.Tolerates(&c.toleration, &target), "switch off")
-			require.Equal(t, c.on, taints.Matcher{CompareNumbers: true}.Tolerates(&c.toleration, &target), "switch on")
+			require.Equal(t, c.on, taints.Matcher{EnableComparisonOperators: true}.Tolerates(&c.toleration,
+				&target),
+				"switch on")
 		})
 	}
 }
@@ -105,7 +115,8 @@ func tolerated(l corev1.Toleration, t corev1.Taint, compare bool) bool {
 }
 
 func TestT1EveryCombinationOfTolerationAndTaint(t *testing.T) {
-	values := []string{"", "0", "-0", "5", "05", "-5", "-", "6", "x", "9223372036854775807", "9223372036854775808"}
+	values := []string{"", "0", "-0", "5", "05", "-5", "-", "6", "x", "9223372036854775807",
+		"9223372036854775808"}
 	seen := map[string]int{}
 	for _, key := range []string{"", "k", "l"} {
 		for _, op := range []corev1.TolerationOperator{"", equal, exists, lt, gt, "Like"} {
@@ -116,7 +127,7 @@ func TestT1EveryCombinationOfTolerationAndTaint(t *testing.T) {
 							l := toleration(key, op, value, effect)
 							target := corev1.Taint{Key: "k", Value: taintValue, Effect: noExecute}
 							want := tolerated(l, target, compare)
-							got := taints.Matcher{CompareNumbers: compare}.Tolerates(&l, &target)
+							got := taints.Matcher{EnableComparisonOperators: compare}.Tolerates(&l, &target)
 							require.Equal(t, want, got, "%+v on %+v, compare %v", l, target, compare)
 							seen[fmt.Sprint(op, " ", want)]++
 						}
@@ -147,7 +158,8 @@ func TestT1TheFirstMatchingTolerationCounts(t *testing.T) {
 
 	number := taint("k=9:NoExecute")
 	require.Same(t, &tolerations[3], m.First(tolerations, &number))
-	require.Same(t, &tolerations[1], taints.Matcher{CompareNumbers: true}.First(tolerations, &number))
+	require.Same(t, &tolerations[1], taints.Matcher{EnableComparisonOperators: true}.First(tolerations,
+		&number))
 }
 
 func TestT1UntoleratedIsTheFirstOfThatEffect(t *testing.T) {
@@ -161,7 +173,10 @@ func TestT1UntoleratedIsTheFirstOfThatEffect(t *testing.T) {
 
 	tolerations := []corev1.Toleration{toleration("b", exists, "", ""), toleration("c", lt, "6", "")}
 	require.Same(t, &current[2], m.Untolerated(current, tolerations, noExecute))
-	require.Same(t, &current[3], taints.Matcher{CompareNumbers: true}.Untolerated(current, tolerations, noExecute))
-	require.Nil(t, m.Untolerated(current, []corev1.Toleration{toleration("", exists, "", noExecute)}, noExecute))
-	require.Same(t, &current[0], m.Untolerated(current, []corev1.Toleration{toleration("", exists, "", noExecute)}, noSchedule))
+	require.Same(t, &current[3], taints.Matcher{EnableComparisonOperators: true}.Untolerated(current,
+		tolerations, noExecute))
+	require.Nil(t, m.Untolerated(current, []corev1.Toleration{toleration("", exists, "", noExecute)},
+		noExecute))
+	require.Same(t, &current[0], m.Untolerated(current,
+		[]corev1.Toleration{toleration("", exists, "", noExecute)}, noSchedule))
 }

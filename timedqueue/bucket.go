@@ -8,124 +8,132 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A Bucket is the token bucket in front of a [Queue], for who needs one alone. A
-// token that was taken for nothing can be returned to it, and a limit of zero holds
-// a stored token too. Its time is a distance from a moment of the caller's choice,
-// the same for all calls, and must not go back. The zero value holds everything; it
-// is not safe for concurrent use.
+// A bucket earns tokens at a rate, up to a burst. A token that was taken for
+// nothing can be returned, and a limit of zero holds a stored token, too. Times
+// are distances from a moment that is the same for all calls; they must not go
+// back.
 //
-// It is no rate.Limiter. A rate.Reservation cannot be cancelled once its time has
-// come. A returned token that is kept beside the limiter's own, as a credit, lets
-// one more than the burst through while the limiter's next token is earned in
-// part: only who counts both in one number can cap them.
-type Bucket struct {
+// It is not a rate.Limiter because a rate.Reservation cannot be canceled once
+// its time has come. A credit next to the limiter does not help: while the next
+// token is earned in part, credit and part together exceed the burst.
+type bucket struct {
 	limit   rate.Limit
 	burst   float64
 	tokens  float64
-	counted time.Duration // when tokens was counted
+	counted time.Duration // when tokens was computed
 	taken   uint64        // how many have been
-	peaks   []peak
+	out     []outTaken    // tokens whose fate is open, by number
 }
 
-// A peak is how full the bucket was when a token was taken: the number of that token,
-// and the tokens before it was taken. Kept are those that are higher than all later
-// ones, so they are in order of their numbers and, downwards, of their levels.
-type peak struct {
+// outTaken is a token that was taken and may still be returned.
+type outTaken struct {
 	number uint64
-	level  float64
+	// peak is the highest level of the bucket right before a take, of the takes
+	// after this one up to the next that is still out.
+	peak float64
 }
 
-// mostPeaks bounds what is kept. Levels that fall a little with each token would make
-// more of them.
-const mostPeaks = 64
-
-// A Token is one that was taken from a bucket. The zero value is none.
-type Token struct {
-	bucket *Bucket
-	number uint64
-}
-
-// NewBucket returns a bucket that is full: it holds burst tokens, and one if burst
-// is less. A limit that is negative or not a number counts as zero.
-func NewBucket(limit rate.Limit, burst int) Bucket {
+// newBucket returns a full bucket of burst tokens, of one if burst is less.
+func newBucket(limit rate.Limit, burst int) bucket {
 	full := float64(max(burst, 1))
-	return Bucket{limit: sane(limit), burst: full, tokens: full}
+	return bucket{limit: sane(limit), burst: full, tokens: full}
 }
 
-// Limit returns the tokens that are earned a second.
-func (b *Bucket) Limit() rate.Limit { return b.limit }
-
-// Full reports whether the bucket holds all the tokens that it can.
-func (b *Bucket) Full(now time.Duration) bool {
+// full reports whether the bucket holds all the tokens that it can, or is less than
+// a nanosecond from that; see until.
+func (b *bucket) full(now time.Duration) bool {
 	b.earn(now)
-	return b.tokens >= b.burst
+	earns := b.limit > 0 && b.limit != rate.Inf
+	return b.tokens >= b.burst || earns && b.toEarn(b.burst-b.tokens) == 0
 }
 
-// Take spends one token, and reports whether there was one.
-func (b *Bucket) Take(now time.Duration) (Token, bool) {
-	if wait, ok := b.Until(now); !ok || wait > 0 {
-		return Token{}, false
-	}
+// take spends a token, which must be at hand, and returns its number for
+// settle. Number zero stands for a token that an unlimited bucket did not count.
+func (b *bucket) take(now time.Duration) uint64 {
 	if b.limit == rate.Inf {
-		return Token{}, true
+		return 0
+	}
+	b.earn(now)
+	if last := len(b.out) - 1; last >= 0 {
+		b.out[last].peak = max(b.out[last].peak, b.tokens)
 	}
 	b.taken++
-	b.note(peak{b.taken, b.tokens})
 	b.tokens--
-	return Token{b, b.taken}, true
+	b.out = append(b.out, outTaken{b.taken, math.Inf(-1)})
+	return b.taken
 }
 
-func (b *Bucket) note(p peak) {
-	for n := len(b.peaks); n > 0 && b.peaks[n-1].level <= p.level; n-- {
-		b.peaks = b.peaks[:n-1]
-	}
-	if len(b.peaks) == mostPeaks { // the first two become one that is as high as the first
-		b.peaks[1].level = b.peaks[0].level
-		b.peaks = slices.Delete(b.peaks, 0, 1)
-	}
-	b.peaks = append(b.peaks, p)
-}
-
-// GiveBack returns a token that was taken for nothing. To be called once at most.
+// settle ends a token that was taken: it is spent, or it comes back.
 //
-// What is left then is as if it had never been taken. That may be less than a token
-// more: a bucket that was full since, or would have been with this one, has not earned
-// what it would have earned in its place. Without that, a token that comes back after
-// another was taken would let more through than the burst.
-func (t Token) GiveBack(now time.Duration) {
-	b := t.bucket
-	if b == nil {
+// A returned token leaves the bucket as if it had never been taken. That may add
+// less than one token: while the token was out, a bucket at its burst would not
+// have earned what it did earn in the token's place. The highest level since then
+// says how much. The cost grows with the tokens that are out, which are at most
+// the actions under way.
+func (b *bucket) settle(now time.Duration, number uint64, returned bool) {
+	i, out := slices.BinarySearchFunc(b.out, number, func(o outTaken, number uint64) int {
+		return int(int64(o.number - number))
+	})
+	if !out {
 		return
 	}
 	b.earn(now)
-	after := slices.IndexFunc(b.peaks, func(p peak) bool { return p.number > t.number })
-	if after < 0 {
-		b.tokens = min(b.tokens+1, b.burst)
-		return
+	if returned {
+		b.restore(i)
 	}
-	more := min(1, b.burst-b.peaks[after].level)
-	if more <= 0 {
-		return
+	if i > 0 {
+		b.out[i-1].peak = max(b.out[i-1].peak, b.out[i].peak)
 	}
+	b.out = slices.Delete(b.out, i, i+1)
+}
+
+func (b *bucket) restore(i int) {
+	peak := math.Inf(-1)
+	for _, o := range b.out[i:] {
+		peak = max(peak, o.peak)
+	}
+	more := max(0, min(1, b.burst-peak))
 	b.tokens = min(b.tokens+more, b.burst)
-	later := slices.Clone(b.peaks[after:])
-	b.peaks = b.peaks[:after]
-	for _, p := range later {
-		b.note(peak{p.number, p.level + more})
+	for j := range b.out[i:] {
+		b.out[i+j].peak += more
 	}
 }
 
-// SetLimit changes the rate. Tokens earned until now stay, none are added.
-func (b *Bucket) SetLimit(now time.Duration, limit rate.Limit) {
+// setLimit changes the rate. Tokens earned until now stay, none are added.
+func (b *bucket) setLimit(now time.Duration, limit rate.Limit) {
 	b.earn(now)
 	b.limit = sane(limit)
 }
 
-// Until returns how long after now Take can succeed; false means not before the
-// limit changes. A token less than a nanosecond away is at hand, since time is
-// no finer: this also swallows what adding up fractions loses. It is taken in
+// lower takes over the level of another bucket, if that is lower. A token that is
+// out and comes back does not raise the level above that one, either.
+func (b *bucket) lower(now time.Duration, other *bucket) {
+	b.earn(now)
+	other.earn(now)
+	if last := len(b.out) - 1; last >= 0 {
+		room := max(0, other.tokens-b.tokens)
+		b.out[last].peak = max(b.out[last].peak, b.burst-room)
+	}
+	b.tokens = min(b.tokens, other.tokens)
+}
+
+// untilFull returns how long after now the bucket is full; false means not before
+// the limit changes.
+func (b *bucket) untilFull(now time.Duration) (time.Duration, bool) {
+	switch {
+	case b.full(now):
+		return 0, true
+	case b.limit == 0:
+		return 0, false
+	}
+	return b.toEarn(b.burst-b.tokens) + 1, true // a nanosecond, which was rounded off
+}
+
+// until returns how long after now a token is at hand; false means not before
+// the limit changes. A token less than a nanosecond away is at hand, since time
+// is no finer: this also swallows what adding up fractions loses. It is taken in
 // advance, so the rate holds over time.
-func (b *Bucket) Until(now time.Duration) (time.Duration, bool) {
+func (b *bucket) until(now time.Duration) (time.Duration, bool) {
 	if b.limit == 0 {
 		return 0, false
 	}
@@ -133,21 +141,28 @@ func (b *Bucket) Until(now time.Duration) (time.Duration, bool) {
 	if b.tokens >= 1 || b.limit == rate.Inf {
 		return 0, true
 	}
-	nanoseconds := (1 - b.tokens) / float64(b.limit) * float64(time.Second)
-	if nanoseconds > float64(maxWait) {
-		return maxWait, true
-	}
-	return time.Duration(nanoseconds), true
+	return b.toEarn(1 - b.tokens), true
 }
 
-func (b *Bucket) earn(now time.Duration) {
-	now = max(now, b.counted)
+// toEarn returns how long it takes to earn some tokens.
+func (b *bucket) toEarn(tokens float64) time.Duration {
+	nanoseconds := tokens / float64(b.limit) * float64(time.Second)
+	if nanoseconds > float64(maxWait) {
+		return maxWait
+	}
+	return time.Duration(nanoseconds)
+}
+
+func (b *bucket) earn(now time.Duration) {
+	if now <= b.counted {
+		return
+	}
 	earned := (now - b.counted).Seconds() * float64(b.limit)
 	b.tokens = min(b.tokens+earned, b.burst)
 	b.counted = now
 }
 
-// sane makes one value of all that mean no limit, and one of all that mean hold.
+// sane makes one value of all limits that mean none, and one of all that hold.
 // An infinity or a NaN in tokens would stay there.
 func sane(limit rate.Limit) rate.Limit {
 	switch {
@@ -160,11 +175,11 @@ func sane(limit rate.Limit) rate.Limit {
 }
 
 const (
-	// maxWait bounds every wait. A queue with a limit so small looks again after a
+	// maxWait bounds each wait. A queue with a limit so small looks again after a
 	// century.
 	maxWait = 100 * 365 * 24 * time.Hour
 
 	// maxNow bounds a queue's now, at 146 years from its epoch, so that now and a
 	// wait can be added.
-	maxNow = time.Duration(math.MaxInt64) - maxWait
+	maxNow = never - maxWait - 1
 )

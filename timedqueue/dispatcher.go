@@ -2,93 +2,120 @@ package timedqueue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 )
 
-// A Core hands out work and is told how each piece ended. [Queue] and [Group]
-// are cores; a controller that composes several of them can be one itself.
+// A Core hands out tasks and is told how each of them ended. A queue is a core;
+// a controller that composes several cores can be one itself, see [InOrder].
 type Core[T, R any] interface {
-	// Start hands out one piece of work that may start now.
+	// Start hands out a task that may start now.
 	Start(now time.Time) (T, bool)
-	// Finish takes the result of a piece that Start has handed out.
-	Finish(now time.Time, work T, result R)
-	// Next returns when Start can next hand something out, and false when only a
+	// Finish takes the result of a task that Start has handed out. The zero value
+	// of R must not count as success: it is the result of an action that panics.
+	Finish(now time.Time, task T, result R)
+	// Next returns when Start can next hand out a task, and false when only a
 	// change of the core makes a difference.
 	Next(now time.Time) (time.Time, bool)
 }
 
-// DispatcherConfig is what a [Dispatcher] needs.
-type DispatcherConfig[T, R any] struct {
-	// Core decides what starts when. From then on it is touched only with the
-	// Dispatcher locked. Required.
-	Core Core[T, R]
-	// Act does one piece of work, outside the lock, on one of the workers' goroutines.
-	// Its context is that of Run: it has to return soon after that is cancelled.
-	// Required.
-	Act func(ctx context.Context, work T) R
-	// Workers is how many calls of Act run at a time. Zero means 1.
+// DispatcherConfig says how a [Dispatcher] runs actions. Its zero value is
+// valid.
+type DispatcherConfig struct {
+	// Workers is how many actions run at a time. Zero means 1.
 	Workers int
+	// ContinueAfterPanic makes Run go on after an action has panicked. By default
+	// Run stops and returns an error that wraps [ErrPanic].
+	ContinueAfterPanic bool
+	// Metrics counts what the dispatcher's log tells as well. Nil means none.
+	Metrics DispatcherMetrics
 }
 
-// Validate reports the first thing that is wrong with the config.
-func (c DispatcherConfig[T, R]) Validate() error {
-	if c.Core == nil {
-		return fmt.Errorf("%w: DispatcherConfig.Core is nil", ErrInvalidConfig)
-	}
-	if c.Act == nil {
-		return fmt.Errorf("%w: DispatcherConfig.Act is nil", ErrInvalidConfig)
-	}
+// Validate reports everything that is wrong with the config.
+func (c DispatcherConfig) Validate() error {
 	if c.Workers < 0 {
-		return fmt.Errorf("%w: DispatcherConfig.Workers is %d, want zero or more", ErrInvalidConfig, c.Workers)
+		return fmt.Errorf("%w: DispatcherConfig.Workers is %d, want zero or more",
+			ErrInvalidConfig, c.Workers)
 	}
 	return nil
 }
 
-// A Dispatcher runs what a core hands out: the edge around a [Queue], a [Group]
-// or any other [Core]. It sleeps until the next thing can start, and does not
-// poll. It has one goroutine and, as far as there has been work for them, one for each
-// worker: never more, whatever becomes due at once.
+// A Dispatcher performs what a core hands out. It is the edge around any [Core].
+// It sleeps until the core can hand out a task and gives each task to a worker.
 //
-// It is also the core's lock. Whoever wants to change the core does so between
-// Lock and Unlock, and Unlock makes the dispatcher look again:
+// It looks at the core at least every ten seconds. A clock that jumps, or a core
+// whose Next is wrong, delays a task by no more than that.
 //
-//	d.Lock()
-//	queue.Add("node-1", node, time.Now())
-//	d.Unlock()
+// The dispatcher has the core's lock. Every use of the core, once Run may run,
+// is inside a function that Update or View runs:
 //
-// The lock is held only while the core decides, never during an action.
+//	dispatcher.Update(func() { queue.Add("node-1", node, time.Now()) })
+//
+// Each of the two deadlocks when it is called inside the other, inside itself,
+// or by the core. Actions run outside the lock and may call both.
+//
+// A dispatcher has one goroutine for itself, and at most one for each worker,
+// however many tasks are due at once.
 type Dispatcher[T, R any] struct {
+	config  DispatcherConfig
 	act     func(context.Context, T) R
-	workers int
 	changed chan struct{}
 
-	mu   sync.Mutex
-	core Core[T, R]
-	idle int // workers that could take an action
+	mu       sync.Mutex
+	core     Core[T, R]
+	idle     int   // workers without a task
+	panicked error // of the first action whose panic stops Run
 }
 
-// NewDispatcher returns a dispatcher that does nothing until Run.
-func NewDispatcher[T, R any](config DispatcherConfig[T, R]) (*Dispatcher[T, R], error) {
-	if err := config.Validate(); err != nil {
+// NewDispatcher returns a dispatcher that drives core with act, which performs
+// one task. It starts nothing before Run.
+//
+// The context of act ends with that of Run, and act has to return soon after
+// that. It ends, too, when a panic of another action stops Run.
+func NewDispatcher[T, R any](
+	core Core[T, R], act func(ctx context.Context, task T) R, config DispatcherConfig,
+) (*Dispatcher[T, R], error) {
+	var noCore, noAct error
+	if core == nil {
+		noCore = fmt.Errorf("%w: core is nil, want a Core", ErrInvalidConfig)
+	}
+	if act == nil {
+		noAct = fmt.Errorf("%w: act is nil, want a function", ErrInvalidConfig)
+	}
+	if err := errors.Join(noCore, noAct, config.Validate()); err != nil {
 		return nil, err
 	}
+	config.Workers = max(config.Workers, 1)
+	if config.Metrics == nil {
+		config.Metrics = noMetrics{}
+	}
 	return &Dispatcher[T, R]{
-		act:     config.Act,
-		workers: max(config.Workers, 1),
+		config:  config,
+		act:     act,
 		changed: make(chan struct{}, 1),
-		core:    config.Core,
-		idle:    max(config.Workers, 1),
+		core:    core,
+		idle:    config.Workers,
 	}, nil
 }
 
-// Lock gives the caller the core.
-func (d *Dispatcher[T, R]) Lock() { d.mu.Lock() }
+// Update runs change with the core locked, and then makes the dispatcher look
+// at the core again. It is for everything that may change the core.
+func (d *Dispatcher[T, R]) Update(change func()) {
+	defer d.wake()
+	d.View(change)
+}
 
-// Unlock gives the core back and makes the dispatcher look at it again.
-func (d *Dispatcher[T, R]) Unlock() {
-	d.mu.Unlock()
+// View runs look with the core locked. It is for what only reads the core, and
+// does not wake the dispatcher.
+func (d *Dispatcher[T, R]) View(look func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	look()
+}
+
+func (d *Dispatcher[T, R]) wake() {
 	select {
 	case d.changed <- struct{}{}:
 	default: // a look is due already
@@ -96,20 +123,42 @@ func (d *Dispatcher[T, R]) Unlock() {
 }
 
 // Run starts what the core hands out until ctx ends, then waits for the actions
-// under way and reports them to the core. It may be called again after it has
-// returned, but not twice at a time.
-func (d *Dispatcher[T, R]) Run(ctx context.Context) {
-	team := team[T]{most: d.workers, pieces: make(chan T), work: func(work T) { d.finish(work, d.act(ctx, work)) }}
-	defer team.end()
+// under way, reports them to the core, and returns nil.
+//
+// A panic in an action is logged with its stack and reported to the core as the
+// zero value of R. Unless ContinueAfterPanic is set, Run then stops as if ctx
+// had ended. It returns an error that wraps [ErrPanic], and the value of the
+// panic if that is an error. An action that calls runtime.Goexit is logged and
+// reported the same way, but does not stop Run. A panic in the core is not
+// recovered.
+//
+// Run may be called again after it has returned, but not twice at a time.
+func (d *Dispatcher[T, R]) Run(ctx context.Context) error {
+	d.dispatch(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.panicked
+	d.panicked = nil
+	return err
+}
+
+func (d *Dispatcher[T, R]) dispatch(ctx context.Context) {
+	ctx, stop := context.WithCancel(ctx)
+	workers := newWorkers(d.config.Workers, func(task T) { d.perform(ctx, task) })
+	defer workers.end()
+	defer stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		work, started, wait := d.start()
-		if started {
-			team.give(work)
+		next := d.start()
+		switch {
+		case next.stop:
+			return
+		case next.started:
+			workers.give(next.task)
 			continue
 		}
-		timer.Reset(wait)
+		timer.Reset(next.wait)
 		select {
 		case <-ctx.Done():
 		case <-d.changed:
@@ -118,79 +167,75 @@ func (d *Dispatcher[T, R]) Run(ctx context.Context) {
 	}
 }
 
-// A team is goroutines that do one piece of work after the other. A goroutine for
-// each piece would be simpler; but one that has reported its result takes a moment to
-// end, and on a busy machine many would be in that moment.
-type team[T any] struct {
-	most    int
-	work    func(T)
-	pieces  chan T
-	size    int
-	working sync.WaitGroup
+// A step is what Run does next: start a task, wait, or stop.
+type step[T any] struct {
+	task    T
+	started bool
+	wait    time.Duration
+	stop    bool
 }
 
-// give gives a piece of work to somebody who has none. There must be one, or room for
-// one more.
-func (t *team[T]) give(piece T) {
-	select {
-	case t.pieces <- piece:
-		return
-	default:
+func (d *Dispatcher[T, R]) start() step[T] {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now() // waiting for the lock must not make it old
+	if d.panicked != nil {
+		return step[T]{stop: true}
 	}
-	if t.size == t.most {
-		t.pieces <- piece // to one that has reported, and is about to ask for more
-		return
+	if d.idle == 0 {
+		return step[T]{wait: longest} // the end of an action wakes Run
 	}
-	t.size++
-	t.working.Go(func() {
-		t.work(piece)
-		for next := range t.pieces {
-			t.work(next)
+	if task, ok := d.core.Start(now); ok {
+		d.idle--
+		return step[T]{task: task, started: true}
+	}
+	return step[T]{wait: d.wait(now)}
+}
+
+// wait returns how long the core need not be looked at.
+func (d *Dispatcher[T, R]) wait(now time.Time) time.Duration {
+	next, ok := d.core.Next(now)
+	if !ok {
+		return longest
+	}
+	wait := next.Sub(now)
+	if wait <= 0 {
+		return pause
+	}
+	return min(wait, longest)
+}
+
+// perform runs one action and reports how it ended, also when it panics.
+func (d *Dispatcher[T, R]) perform(ctx context.Context, task T) {
+	var result R
+	returned := false
+	defer func() {
+		var panicked error
+		if !returned {
+			panicked = d.recovered(ctx, recover())
 		}
+		d.finish(task, result, panicked)
+	}()
+	result = d.act(ctx, task)
+	returned = true
+}
+
+func (d *Dispatcher[T, R]) finish(task T, result R, panicked error) {
+	d.Update(func() {
+		d.idle++
+		if d.panicked == nil && !d.config.ContinueAfterPanic {
+			d.panicked = panicked
+		}
+		d.core.Finish(time.Now(), task, result)
 	})
 }
 
-// end returns when all work that was given is done.
-func (t *team[T]) end() {
-	close(t.pieces)
-	t.working.Wait()
-}
-
-// start takes one piece of work or, when there is none, tells how long to sleep.
-func (d *Dispatcher[T, R]) start() (work T, started bool, wait time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := time.Now() // after the lock: waiting for it must not count
-	if d.idle == 0 {
-		return work, false, longest // the end of an action wakes us
-	}
-	if work, started = d.core.Start(now); started {
-		d.idle--
-		return work, true, 0
-	}
-	next, ok := d.core.Next(now)
-	if !ok {
-		return work, false, longest
-	}
-	wait = next.Sub(now)
-	if wait <= 0 {
-		return work, false, pause
-	}
-	return work, false, min(wait, longest)
-}
-
-func (d *Dispatcher[T, R]) finish(work T, result R) {
-	d.Lock()
-	defer d.Unlock()
-	d.idle++
-	d.core.Finish(time.Now(), work, result)
-}
-
 const (
-	// longest stands for "until something changes".
-	longest = time.Hour
-	// pause keeps a core that promises work for now and then has none from using
-	// up a processor. A short wait is no such case: a queue with a limit of 10,000
-	// a second and a burst of one has to be looked at as often.
+	// longest is the longest time between two looks at a core. It bounds what a
+	// wrong Next or a jump of the wall clock can cost.
+	longest = 10 * time.Second
+	// pause keeps a core that promises a task for now and has none from using up
+	// a processor. A short wait that the core asks for is kept as it is: a queue
+	// with 10,000 tokens a second and a burst of one needs as many looks.
 	pause = time.Millisecond
 )

@@ -15,31 +15,35 @@ import (
 	"golang.org/x/time/rate"
 )
 
-type (
-	dispatcher = Dispatcher[Item[string, int], Result]
-	action     = func(context.Context, Item[string, int]) Result
+// The results of the actions in these tests.
+var (
+	actionDone    = Result{Outcome: OutcomeDone}
+	actionSkipped = Result{Outcome: OutcomeSkipped}
+	actionFailed  = Result{Outcome: OutcomeFailed}
 )
 
 // run starts a dispatcher around core in the bubble of the test and stops it at
-// the test's end; a bubble that still has a goroutine then fails.
-func run(t *testing.T, core Core[Item[string, int], Result], workers int, act action) *dispatcher {
+// the end of the test. A bubble that still has a goroutine then fails.
+func run[T any](
+	t *testing.T, core Core[T, Result], workers int, act func(context.Context, T) Result,
+) *Dispatcher[T, Result] {
 	t.Helper()
-	d, err := NewDispatcher(DispatcherConfig[Item[string, int], Result]{Core: core, Act: act, Workers: workers})
+	d, err := NewDispatcher(core, act, DispatcherConfig{Workers: workers})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { d.Run(ctx) })
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		running.Wait()
+		require.NoError(t, <-ended)
 	})
 	return d
 }
 
 // queueNow returns a queue that was made at the bubble's now.
-func queueNow(t *testing.T, config Config) *Queue[string, int] {
+func queueNow(t *testing.T, config testConfig) *Queue[string, int] {
 	t.Helper()
-	q, err := New[string, int](config, time.Now())
+	q, err := NewQueue(config, time.Now())
 	require.NoError(t, err)
 	return q
 }
@@ -54,6 +58,8 @@ func sleep(d time.Duration) {
 type countingCore struct {
 	Core[Item[string, int], Result]
 	starts, nexts atomic.Int64
+	// next replaces the core's own Next unless it is nil.
+	next func(now time.Time) (time.Time, bool)
 }
 
 func (c *countingCore) Start(now time.Time) (Item[string, int], bool) {
@@ -63,6 +69,9 @@ func (c *countingCore) Start(now time.Time) (Item[string, int], bool) {
 
 func (c *countingCore) Next(now time.Time) (time.Time, bool) {
 	c.nexts.Add(1)
+	if c.next != nil {
+		return c.next(now)
+	}
 	return c.Core.Next(now)
 }
 
@@ -74,22 +83,22 @@ func TestQ4ChangesNeverWaitForAnAction(t *testing.T) {
 		d := run(t, q, 1, func(_ context.Context, item Item[string, int]) Result {
 			<-release
 			acted <- item.Key
-			return Result{}
+			return actionDone
 		})
-		d.Lock()
-		q.Add("blocking", 0, time.Now())
-		q.Add("gone", 0, time.Now())
-		d.Unlock()
+		d.Update(func() {
+			q.Add("blocking", 0, time.Now())
+			q.Add("gone", 0, time.Now())
+		})
 		synctest.Wait() // the action blocks
 
 		began := time.Now()
-		d.Lock()
-		require.True(t, q.Add("later", 0, time.Now()))
-		require.True(t, q.Remove("gone"))
-		require.True(t, q.Remove("blocking"))
-		require.True(t, q.Add("blocking", 1, time.Now()))
-		q.SetLimit(time.Now(), 5)
-		d.Unlock()
+		d.Update(func() {
+			require.True(t, q.Add("later", 0, time.Now()))
+			require.True(t, q.Remove("gone"))
+			require.True(t, q.Remove("blocking"))
+			require.True(t, q.Add("blocking", 1, time.Now()))
+			setLimit(q, time.Now(), 5)
+		})
 		synctest.Wait()
 		require.Empty(t, acted)
 		require.Equal(t, began, time.Now())
@@ -116,13 +125,13 @@ func TestDispatcherBoundsItsWorkers(t *testing.T) {
 				time.Sleep(time.Second)
 				acting.Add(-1)
 				total.Add(1)
-				return Result{}
+				return actionDone
 			})
-			d.Lock()
-			for i := range items {
-				q.Add(fmt.Sprint(i), 0, time.Now())
-			}
-			d.Unlock()
+			d.Update(func() {
+				for i := range items {
+					q.Add(fmt.Sprint(i), 0, time.Now())
+				}
+			})
 			took := time.Duration((items+want-1)/want) * time.Second
 			sleep(took - 1)
 			require.Less(t, total.Load(), int64(items))
@@ -137,18 +146,21 @@ func TestQ5NeverTwoActionsForOneKey(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	synctest.Test(t, func(t *testing.T) {
-		g, err := NewGroup[int, string, int](unlimited, time.Now())
-		require.NoError(t, err)
+		config := tenShares(1000, 1)
+		config.Budgets[0].ShareOf = func(_ string, value int) string { return fmt.Sprint(value % 3) }
+		q := queueNow(t, config)
 		var acting sync.Map
 		var total, twice atomic.Int64
-		d := run(t, g, 8, func(_ context.Context, item Item[string, int]) Result {
+		d := run(t, q, 8, func(_ context.Context, item Item[string, int]) Result {
 			if _, also := acting.LoadOrStore(item.Key, true); also {
 				twice.Add(1)
 			}
 			total.Add(1)
 			time.Sleep(time.Duration(1+len(item.Key)*item.Value%7) * time.Millisecond)
 			acting.Delete(item.Key)
-			return Result{Outcome: Outcome(item.Value % 3), Wait: time.Millisecond}
+			result := [...]Result{actionDone, actionSkipped, actionFailed}[item.Value%3]
+			result.RetryAfter = time.Millisecond
+			return result
 		})
 		var callers sync.WaitGroup
 		for caller := range 4 {
@@ -156,16 +168,16 @@ func TestQ5NeverTwoActionsForOneKey(t *testing.T) {
 			callers.Go(func() {
 				for i := range 3000 {
 					key := fmt.Sprint(random.IntN(12))
-					d.Lock()
-					switch random.IntN(4) {
-					case 0:
-						g.Remove(key)
-					case 1:
-						g.Move(key, random.IntN(3))
-					default:
-						g.Add(random.IntN(3), key, i, time.Now())
-					}
-					d.Unlock()
+					d.Update(func() {
+						switch random.IntN(4) {
+						case 0:
+							q.Remove(key)
+						case 1:
+							q.SetValue(key, i)
+						default:
+							q.Add(key, i, time.Now())
+						}
+					})
 					time.Sleep(time.Duration(random.IntN(1000)) * time.Microsecond)
 				}
 			})
@@ -179,14 +191,14 @@ func TestQ5NeverTwoActionsForOneKey(t *testing.T) {
 func TestQ7NoGoroutineOrTimerPerEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queueNow(t, unlimited)
-		d := run(t, q, 4, func(context.Context, Item[string, int]) Result { return Result{} })
+		d := run(t, q, 4, func(context.Context, Item[string, int]) Result { return actionDone })
 		synctest.Wait()
 		before := runtime.NumGoroutine()
-		d.Lock()
-		for i := range 20_000 {
-			q.Add(fmt.Sprint(i), 0, time.Now().Add(time.Hour+time.Duration(i)))
-		}
-		d.Unlock()
+		d.Update(func() {
+			for i := range 20_000 {
+				q.Add(fmt.Sprint(i), 0, time.Now().Add(time.Hour+time.Duration(i)))
+			}
+		})
 		synctest.Wait()
 		require.LessOrEqual(t, runtime.NumGoroutine(), before)
 		sleep(time.Hour + time.Second)
@@ -201,16 +213,16 @@ func TestQ8FailingActionDoesNotDelayOthers(t *testing.T) {
 		q := queueNow(t, unlimited)
 		d := run(t, q, 1, func(_ context.Context, item Item[string, int]) Result {
 			order = append(order, fmt.Sprint(item.Key, " at ", time.Since(began)))
-			if item.Key == "failing" && item.Tries < 3 {
-				return Result{Outcome: Failed}
+			if item.Key == "failing" && item.Attempts < 3 {
+				return actionFailed
 			}
-			return Result{}
+			return actionDone
 		})
-		d.Lock()
-		q.Add("failing", 0, began)
-		q.Add("b", 0, began)
-		q.Add("c", 0, began.Add(1500*time.Millisecond))
-		d.Unlock()
+		d.Update(func() {
+			q.Add("failing", 0, began)
+			q.Add("b", 0, began)
+			q.Add("c", 0, began.Add(1500*time.Millisecond))
+		})
 		sleep(time.Minute)
 		require.Equal(t, []string{
 			"failing at 0s", "b at 0s", "failing at 1s", "c at 1.5s", "failing at 3s", "failing at 7s",
@@ -223,48 +235,69 @@ func TestQ9DispatcherSleepsUntilTheNextThing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var acted []time.Duration
 		began := time.Now()
-		core := &countingCore{Core: nil}
-		q := queueNow(t, Config{Limit: 0.1})
-		core.Core = q
+		q := queueNow(t, limited(0.1, 0))
+		core := &countingCore{Core: q}
 		d := run(t, core, 1, func(context.Context, Item[string, int]) Result {
 			acted = append(acted, time.Since(began))
-			return Result{}
+			return actionDone
 		})
 		synctest.Wait()
 		require.Equal(t, int64(1), core.starts.Load(), "one look at the empty queue")
-		d.Lock()
-		q.Add("a", 0, began.Add(37*time.Minute))
-		q.Add("b", 0, began.Add(37*time.Minute))
-		d.Unlock()
+		d.Update(func() {
+			q.Add("a", 0, began.Add(37*time.Minute))
+			q.Add("b", 0, began.Add(37*time.Minute))
+		})
 		sleep(38 * time.Minute)
 		require.Equal(t, []time.Duration{37 * time.Minute, 37*time.Minute + 10*time.Second}, acted)
-		// At the start, after Unlock, and for each item when it starts, right after
-		// while the worker is busy or has just ended, and at its end.
-		require.LessOrEqual(t, core.starts.Load(), int64(2+2*3))
+		// One look at the start, one after Update, one each ten seconds, and for each
+		// item one when it starts, one right after and one at its end.
+		require.LessOrEqual(t, core.starts.Load(), int64(2+38*6+2*3))
 		require.LessOrEqual(t, core.nexts.Load(), core.starts.Load())
-
-		looks := core.starts.Load()
-		sleep(24 * time.Hour)
-		require.LessOrEqual(t, core.starts.Load()-looks, int64(24), "an idle dispatcher does not poll")
 	})
+}
+
+// A core that promises nothing, and then has a task that no Update has told of.
+func TestQ9LooksEveryTenSecondsWhateverNextSays(t *testing.T) {
+	for name, next := range map[string]func(now time.Time) (time.Time, bool){
+		"never":      func(time.Time) (time.Time, bool) { return time.Time{}, false },
+		"far ahead":  func(now time.Time) (time.Time, bool) { return now.Add(1000 * time.Hour), true },
+		"wall clock": func(now time.Time) (time.Time, bool) { return now.Round(0).Add(time.Hour), true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := queueNow(t, unlimited)
+				var acted atomic.Int64
+				core := &countingCore{Core: q, next: next}
+				d := run(t, core, 1, func(context.Context, Item[string, int]) Result {
+					acted.Add(1)
+					return actionDone
+				})
+				sleep(time.Hour + time.Second)
+				require.Equal(t, int64(361), core.starts.Load(), "an idle dispatcher does not poll")
+				d.View(func() { q.Add("a", 0, time.Now()) })
+				sleep(9*time.Second - 1)
+				require.Zero(t, acted.Load())
+				sleep(1)
+				require.Equal(t, int64(1), acted.Load())
+			})
+		})
+	}
 }
 
 func TestQ9SleepsThroughATimeWithoutLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var acted atomic.Int64
-		core := &countingCore{}
-		q := queueNow(t, Config{})
-		core.Core = q
-		d := run(t, core, 1, func(context.Context, Item[string, int]) Result { acted.Add(1); return Result{} })
-		d.Lock()
-		q.Add("a", 0, time.Now())
-		d.Unlock()
+		q := queueNow(t, limited(0, 0))
+		core := &countingCore{Core: q}
+		d := run(t, core, 1, func(context.Context, Item[string, int]) Result {
+			acted.Add(1)
+			return actionDone
+		})
+		d.Update(func() { q.Add("a", 0, time.Now()) })
 		sleep(30 * time.Minute)
 		require.Zero(t, acted.Load())
-		require.LessOrEqual(t, core.starts.Load(), int64(2))
-		d.Lock()
-		q.SetLimit(time.Now(), 1)
-		d.Unlock()
+		require.LessOrEqual(t, core.starts.Load(), int64(2+30*6))
+		d.Update(func() { setLimit(q, time.Now(), 1) })
 		synctest.Wait()
 		require.Equal(t, int64(1), acted.Load())
 	})
@@ -272,18 +305,17 @@ func TestQ9SleepsThroughATimeWithoutLimit(t *testing.T) {
 
 func TestQ9DoesNotLookWhileAllWorkersAct(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		core := &countingCore{}
 		q := queueNow(t, unlimited)
-		core.Core = q
+		core := &countingCore{Core: q}
 		d := run(t, core, 1, func(context.Context, Item[string, int]) Result {
 			time.Sleep(time.Hour)
-			return Result{}
+			return actionDone
 		})
-		d.Lock()
-		for i := range 100 {
-			q.Add(fmt.Sprint(i), 0, time.Now().Add(time.Duration(i)*time.Second))
-		}
-		d.Unlock()
+		d.Update(func() {
+			for i := range 100 {
+				q.Add(fmt.Sprint(i), 0, time.Now().Add(time.Duration(i)*time.Second))
+			}
+		})
 		synctest.Wait()
 		looks := core.starts.Load()
 		sleep(59 * time.Minute)
@@ -291,71 +323,119 @@ func TestQ9DoesNotLookWhileAllWorkersAct(t *testing.T) {
 	})
 }
 
-func TestUnlockWakes(t *testing.T) {
+func TestUpdateWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		acted := make(chan string, 10)
 		q := queueNow(t, unlimited)
 		d := run(t, q, 2, func(_ context.Context, item Item[string, int]) Result {
 			acted <- fmt.Sprint(item.Key, " at ", time.Since(began))
-			return Result{}
+			return actionDone
 		})
-		d.Lock()
-		q.Add("late", 0, began.Add(time.Hour))
-		d.Unlock()
+		d.Update(func() { q.Add("late", 0, began.Add(time.Hour)) })
 		sleep(time.Second)
-		d.Lock()
-		q.Add("now", 0, time.Now())
-		d.Unlock()
+		d.Update(func() { q.Add("now", 0, time.Now()) })
 		synctest.Wait()
 		require.Equal(t, "now at 1s", <-acted)
-		d.Lock()
-		q.Reschedule("late", began.Add(2*time.Second))
-		d.Unlock()
+		d.Update(func() { q.Reschedule("late", began.Add(2*time.Second)) })
 		sleep(time.Second)
 		synctest.Wait()
 		require.Equal(t, "late at 2s", <-acted)
-		d.Lock()
-		d.Unlock() //nolint:staticcheck // an Unlock without a change only makes it look
+		d.Update(func() {})
 		synctest.Wait()
 		require.Empty(t, acted)
 	})
 }
 
+func TestOnlyUpdateMakesTheDispatcherLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queueNow(t, unlimited)
+		core := &countingCore{Core: q}
+		d := run(t, core, 1, func(context.Context, Item[string, int]) Result { return actionDone })
+		synctest.Wait()
+		require.Equal(t, int64(1), core.starts.Load())
+		for range 10 {
+			d.View(func() { require.Zero(t, q.Len()) })
+			synctest.Wait()
+		}
+		require.Equal(t, int64(1), core.starts.Load())
+		d.Update(func() {})
+		synctest.Wait()
+		require.Equal(t, int64(2), core.starts.Load())
+	})
+}
+
+func TestPanicInUpdateOrViewReleasesTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queueNow(t, unlimited)
+		var acted atomic.Int64
+		d := run(t, q, 1, func(context.Context, Item[string, int]) Result {
+			acted.Add(1)
+			return actionDone
+		})
+		synctest.Wait()
+		require.PanicsWithValue(t, "look", func() { d.View(func() { panic("look") }) })
+		require.PanicsWithValue(t, "change", func() {
+			d.Update(func() {
+				q.Add("a", 0, time.Now())
+				panic("change")
+			})
+		})
+		synctest.Wait()
+		require.Equal(t, int64(1), acted.Load(), "what has changed before the panic is seen")
+	})
+}
+
+// The lock is taken for each heartbeat of each node.
+func TestUpdateAndViewAllocateNothing(t *testing.T) {
+	q := queueNow(t, unlimited)
+	act := func(context.Context, Item[string, int]) Result { return actionDone }
+	d, err := NewDispatcher(q, act, DispatcherConfig{})
+	require.NoError(t, err)
+	length := 0
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		d.Update(func() { length += q.Len() })
+		d.View(func() { length += q.Len() })
+	}))
+}
+
 func TestDispatcherReachesRatesAboveItsShortestSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var acted atomic.Int64
-		q := queueNow(t, Config{Limit: 10_000})
-		d := run(t, q, 4, func(context.Context, Item[string, int]) Result { acted.Add(1); return Result{} })
-		d.Lock()
-		for i := range 20_000 {
-			q.Add(fmt.Sprint(i), 0, time.Now())
-		}
-		d.Unlock()
+		q := queueNow(t, limited(10_000, 0))
+		d := run(t, q, 4, func(context.Context, Item[string, int]) Result {
+			acted.Add(1)
+			return actionDone
+		})
+		d.Update(func() {
+			for i := range 20_000 {
+				q.Add(fmt.Sprint(i), 0, time.Now())
+			}
+		})
 		sleep(time.Second)
 		require.InDelta(t, 10_000, acted.Load(), 10)
 	})
 }
 
-func TestGroupUnderADispatcherKeepsEachRate(t *testing.T) {
+func TestQ10EachShareKeepsItsRateUnderADispatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, err := NewGroup[string, string, int](Config{Limit: 1}, time.Now())
+		q, err := NewQueue(zoneConfig{Budgets: []zoneBudget{perZone(1, 1)}}, time.Now())
 		require.NoError(t, err)
 		acted := map[string]int{}
-		d := run(t, g, 1, func(_ context.Context, item Item[string, int]) Result {
+		d := run(t, q, 1, func(_ context.Context, item zoneItem) Result {
 			acted[item.Key[:1]]++
-			return Result{}
+			return actionDone
 		})
-		d.Lock()
-		g.SetLimit(time.Now(), "fast", 7)
-		g.SetLimit(time.Now(), "held", 0)
-		g.SetLimit(time.Now(), "open", rate.Inf)
-		for i := range 200 {
-			for _, zone := range []string{"held", "slow", "fast", "open"} {
-				g.Add(zone, fmt.Sprint(zone, i), 0, time.Now())
+		d.Update(func() {
+			q.SetLimit(time.Now(), "zone", "fast", 7)
+			q.SetLimit(time.Now(), "zone", "held", 0)
+			q.SetLimit(time.Now(), "zone", "open", rate.Inf)
+			for i := range 200 {
+				for _, zone := range []string{"held", "slow", "fast", "open"} {
+					q.Add(fmt.Sprint(zone, i), in(zone), time.Now())
+				}
 			}
-		}
-		d.Unlock()
+		})
 		sleep(10*time.Second + time.Millisecond)
 		require.Equal(t, map[string]int{"s": 11, "f": 71, "o": 200}, acted)
 	})

@@ -1,45 +1,72 @@
 // Package timedqueue holds unique keys, each due at a time, and releases them
-// at a rate.
+// under budgets.
 //
-// It is for work that must not happen at once: tainting the nodes of a zone one
-// every ten seconds, evicting a million pods each at its own deadline, sending
-// the heartbeats of thousands of nodes from one process. There are three
-// pieces, each usable without the next:
+// It is for work that must not happen all at once: tainting the nodes of a zone
+// one every ten seconds, evicting a million pods each at its own deadline,
+// renewing the leases of thousands of nodes from one process. There are two
+// pieces, each usable without the other:
 //
-//   - [Queue] is the core: a heap of keys ordered by due time, then insertion,
-//     with a token bucket in front. It has no goroutine and no clock. Time is an
-//     argument.
-//   - [Group] is many queues under one roof, each with its own rate: one per
-//     zone, say. A key is in one of them at most, and can be moved.
+//   - [Queue] is the core: keys ordered by due time, with budgets in front. It
+//     has no goroutine and no clock. Time is an argument.
 //   - [Dispatcher] is the edge. It sleeps until the core has something to start,
 //     runs a bounded number of actions, and tells the core how each one ended.
-//     It drives any [Core], also yours.
+//     It drives any [Core]; [InOrder] and [RoundRobin] make one of several.
 //
 // A key goes through a queue like this:
 //
-//	Add ──► waiting ──Start──► acting ──Finish──► gone        (Done, Nothing)
+//	Add ──► waiting ──Start──► acting ──Finish──► gone      (done, skipped)
 //	           ▲                  │
-//	           └──────────────────┘                           (Failed: after a backoff)
+//	           └──────────────────┘      (failed, requeued, postponed: at a time)
+//
+// # Budgets
+//
+// A [Budget] limits how many actions start a second: of all items, or of the
+// items of each share, such as a zone, a node or a namespace. An item starts when
+// each budget has a token for it, and one that waits for a scarce share does not
+// delay the others. A budget can reserve parts of its tokens for kinds of work,
+// so that none of them starves. The limit of a share can be changed at any time;
+// zero holds its items and loses none.
 //
 // # What it promises
 //
 // A key is in the queue at most once, and adding it again changes nothing. Only
-// an action spends a token: not a look at a queue with nothing due, and not an
-// action that found nothing to do, which gives its token back. Remove during an
-// action wins over the action's result. A key removed and added again during an
-// action waits until that action has ended, so there are never two actions for
-// one key at a time. A limit of zero holds everything and loses nothing.
+// an action spends tokens: neither a look at a queue with nothing due does, nor
+// an action that did nothing, whose tokens come back as if never taken. Remove
+// during an action wins over the action's result. A key removed and added again
+// during an action waits until that action has ended, so there are never two
+// actions for one key at a time. A result is explicit: its zero value is a
+// failure.
+//
+// An action that panics has failed: that is logged with its stack and counted.
+// Run then stops and returns [ErrPanic], unless ContinueAfterPanic is set. The
+// dispatcher looks at the core at least every ten seconds.
 //
 // # The caller's duties
 //
-// A core is not safe for concurrent use. Guard it with the Dispatcher, which is
-// a [sync.Locker]: Lock, change the core, Unlock. Unlock wakes the dispatcher.
-// Actions run outside that lock.
+// A core is not safe for concurrent use. Once Run may run, use it only inside
+// [Dispatcher.Update] or [Dispatcher.View], of which only Update wakes the
+// dispatcher. Neither may be called inside the other or by the core. Actions run
+// outside that lock.
 //
-// Every Start must be answered by one Finish; until then the key counts as
-// acting and is not started again.
+// Answer each Start with one Finish; until then the key counts as acting and is
+// not started again.
 //
 // Pass times that carry a monotonic reading, as [time.Now] gives them, and a
 // wall clock that is set does not disturb the queue. A due time that was read
 // from an API object is wall time only: pass now.Add(due.Sub(now)).
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	dispatcher  sources
+//	workers  panics
+//	queue
+//	limits  start
+//	schedule
+//	share
+//	core
+//	budget  bucket  entry  parts  heap
+//	backoff  result
+//	errors
 package timedqueue

@@ -2,54 +2,109 @@ package timedqueue
 
 import "time"
 
-// An entry is a key's state. It is in one of four:
+// An Entry is a key's place in a [Queue], for a caller that keeps a record of
+// each key in the queue itself: it is found once and used without a look-up. It
+// belongs to its queue and is as unsafe for concurrent use. After its key has
+// left the queue, the queue ignores it.
+type Entry[K comparable, V any] struct {
+	key      K
+	value    V
+	due      time.Duration
+	order    uint32 // of insertion; compared so that it may wrap
+	link     uint32 // ready: the lane that it is in; acting: the number of its start
+	index    int32  // in its heap, or among those that are acted on
+	attempts uint16
+	state    state
+	kept     bool // a caller holds it, so it is not used for another key
+}
+
+// Key returns the entry's key.
+func (e *Entry[K, V]) Key() K { return e.key }
+
+// Value returns where the queue keeps the key's value. The caller may change it.
+// When what a budget or the order reads has changed, [Queue.Refile] must follow.
+func (e *Entry[K, V]) Value() *V { return &e.value }
+
+// state is where an entry is in its life:
 //
-//	waiting        member, in the heap
-//	acting         member, start is set
-//	acting, gone   removed during the action; kept so that the key is not started twice
-//	acting, again  added again or rescheduled during the action; waits for its end
-type entry[K comparable, V any] struct {
-	key    K
-	value  V
-	due    time.Duration
-	order  uint64
-	start  uint64 // which Start handed it out; zero when it does not act
-	index  int32  // in the heap, while it waits
-	tries  uint16
-	member bool
-	again  bool
-}
-
-func (e *entry[K, V]) acting() bool { return e.start != 0 }
-
-func (e *entry[K, V]) setIndex(i int32) { e.index = i }
-
-// spare keeps entries for reuse. They are allocated many at a time: one
-// allocation an entry would cost more than the rest of Add.
-type spare[K comparable, V any] struct {
-	free  []*entry[K, V]
-	chunk []entry[K, V]
-}
+//	        Schedule            due, no token
+//	idle ─────────────► waiting ─────────────► ready
+//	 ▲ ◄───────────────  │  ▲ ◄───────────────  │
+//	 │     Unschedule    │  │     Refile        │
+//	 │                   └──┴──► acting ◄───────┘
+//	 │                      Start  │ │
+//	 │    Finish: stays, no time   │ │  Schedule, Unschedule
+//	 ├─────────────────────────────┘ ▼
+//	 │                            changed ──Finish──► waiting, idle
+//	 └──Remove──► out          Remove │ ▲ Add, Keep
+//	                                  ▼ │
+//	                               removed ──Finish──► out
+//
+// Finish also takes acting to waiting (failed, requeued, postponed) and to out
+// (done, skipped). Remove takes each state but removed to out, and acting and
+// changed to removed.
+type state uint8
 
 const (
-	firstChunk = 8
-	maxChunk   = 512
+	// out: not in the queue.
+	out state = iota
+	// idle: in the queue, with no due time.
+	idle
+	// waiting: in the heap by due time.
+	waiting
+	// ready: due, and in a lane of a share that has no token, or that shares its
+	// tokens between kinds.
+	ready
+	// acting: handed out. The result of the action says what comes next.
+	acting
+	// changed: handed out. What comes next was said meanwhile; the result of the
+	// action only settles its tokens.
+	changed
+	// removed: handed out, and removed meanwhile. It stays known until the action
+	// ends, so that its key is not acted on twice at a time.
+	removed
 )
 
-func (s *spare[K, V]) take() *entry[K, V] {
-	if n := len(s.free); n > 0 {
-		e := s.free[n-1]
-		s.free = s.free[:n-1]
-		return e
-	}
-	if len(s.chunk) == cap(s.chunk) {
-		s.chunk = make([]entry[K, V], 0, min(max(2*cap(s.chunk), firstChunk), maxChunk))
-	}
-	s.chunk = s.chunk[:len(s.chunk)+1]
-	return &s.chunk[len(s.chunk)-1]
+func (s state) String() string {
+	return [...]string{"out", "idle", "waiting", "ready", "acting", "changed", "removed"}[s]
 }
 
-func (s *spare[K, V]) giveBack(e *entry[K, V]) {
-	*e = entry[K, V]{}
-	s.free = append(s.free, e)
+// member reports whether the key counts as being in the queue.
+func (s state) member() bool { return s != out && s != removed }
+
+// handedOut reports whether an action is under way.
+func (s state) handedOut() bool { return s >= acting }
+
+// pending reports whether the key waits for something or is acted on.
+func (s state) pending() bool { return s.member() && s != idle }
+
+func (e *Entry[K, V]) setIndex(i int32) { e.index = i }
+
+// never is the due time of an idle entry.
+const never = time.Duration(1<<63 - 1)
+
+// spare keeps entries for reuse, so that a key that is removed and added again
+// allocates nothing. It keeps at most as many as are in use, and some more.
+type spare[K comparable, V any] struct {
+	free []*Entry[K, V]
+}
+
+const someSpare = 1024
+
+func (s *spare[K, V]) take() *Entry[K, V] {
+	n := len(s.free)
+	if n == 0 {
+		return new(Entry[K, V])
+	}
+	e := s.free[n-1]
+	s.free = s.free[:n-1]
+	return e
+}
+
+func (s *spare[K, V]) giveBack(e *Entry[K, V], inUse int) {
+	kept := e.kept
+	*e = Entry[K, V]{kept: kept}
+	if !kept && len(s.free) < inUse+someSpare {
+		s.free = append(s.free, e)
+	}
 }

@@ -1,21 +1,20 @@
 package timedqueue_test
 
 import (
-	"context"
 	"fmt"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// A queue has no clock: whoever uses it says what time it is. Here one node is
+// A queue has no clock: the caller says what time it is. Here one node is
 // acted on every ten seconds, and a node that had recovered costs nothing.
 func Example() {
-	queue, err := timedqueue.New[string, string](timedqueue.Config{Limit: 0.1}, noon)
+	queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, string]{
+		Budgets: []timedqueue.Budget[string, string]{{Limit: 0.1}},
+	}, noon)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -36,9 +35,9 @@ func Example() {
 			continue
 		}
 		fmt.Println(now.Format(time.TimeOnly), item.Key, item.Value)
-		result := timedqueue.Result{Outcome: timedqueue.Done}
+		result := timedqueue.Result{Outcome: timedqueue.OutcomeDone}
 		if item.Key == "node-2" {
-			result.Outcome = timedqueue.Nothing // it has recovered
+			result.Outcome = timedqueue.OutcomeSkipped // it has recovered
 		}
 		queue.Finish(now, item, result)
 	}
@@ -54,9 +53,8 @@ func Example() {
 // Failed actions come back, each after a wait that doubles, unless the action
 // knows better when to come back.
 func ExampleQueue_Finish() {
-	queue, err := timedqueue.New[string, int](timedqueue.Config{
-		Limit:   rate.Inf,
-		Backoff: timedqueue.Backoff{First: time.Second, Max: time.Minute},
+	queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, int]{
+		Backoff: timedqueue.Backoff{Initial: time.Second, Max: time.Minute},
 	}, noon)
 	if err != nil {
 		fmt.Println(err)
@@ -65,13 +63,13 @@ func ExampleQueue_Finish() {
 	queue.Add("pod", 0, noon)
 	now := noon
 	for _, result := range []timedqueue.Result{
-		{Outcome: timedqueue.Failed},
-		{Outcome: timedqueue.Failed},
-		{Outcome: timedqueue.Failed, Wait: 10 * time.Second}, // the server said so
-		{Outcome: timedqueue.Done},
+		{Outcome: timedqueue.OutcomeFailed},
+		{Outcome: timedqueue.OutcomeFailed},
+		{Outcome: timedqueue.OutcomeFailed, RetryAfter: 10 * time.Second}, // the server said so
+		{Outcome: timedqueue.OutcomeDone},
 	} {
 		item, _ := queue.Start(now)
-		fmt.Println(now.Format(time.TimeOnly), "failed before:", item.Tries, "now:", result.Outcome)
+		fmt.Println(now.Format(time.TimeOnly), "failed before:", item.Attempts, "now:", result.Outcome)
 		queue.Finish(now, item, result)
 		now, _ = queue.Next(now)
 	}
@@ -86,7 +84,7 @@ func ExampleQueue_Finish() {
 
 // What happens to a key while it is acted on wins over the action's result.
 func ExampleQueue_Remove() {
-	queue, err := timedqueue.New[string, string](timedqueue.Config{Limit: rate.Inf}, noon)
+	queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, string]{}, noon)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -99,7 +97,7 @@ func ExampleQueue_Remove() {
 	_, started := queue.Start(noon)
 	fmt.Println("started while the first acts:", started)
 
-	queue.Finish(noon, item, timedqueue.Result{Outcome: timedqueue.Done})
+	queue.Finish(noon, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
 	item, _ = queue.Start(noon)
 	fmt.Println("then:", item.Value)
 	// Output:
@@ -107,29 +105,31 @@ func ExampleQueue_Remove() {
 	// then: second
 }
 
-// One queue a zone, each with its own rate: a zone that is held back does not
-// hold back the others.
-func ExampleGroup() {
-	group, err := timedqueue.NewGroup[string, string, struct{}](timedqueue.Config{Limit: 0.1}, noon)
+// A budget by share: each zone has its own rate, and one that is held back does
+// not hold back the others.
+func ExampleBudget() {
+	zoneOf := func(_, zone string) string { return zone }
+	queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, string]{
+		Budgets: []timedqueue.Budget[string, string]{{Name: "zone", ShareOf: zoneOf, Limit: 0.1}},
+	}, noon)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for _, node := range []string{"a1", "a2", "a3"} {
-		group.Add("zone-a", node, struct{}{}, noon)
+		queue.Add(node, "zone-a", noon)
 	}
 	for _, node := range []string{"b1", "b2", "b3"} {
-		group.Add("zone-b", node, struct{}{}, noon)
+		queue.Add(node, "zone-b", noon)
 	}
-	group.SetLimit(noon, "zone-a", 0) // fully disrupted: hold
-	group.SetLimit(noon, "zone-b", 1)
-	group.Move("a3", "zone-b") // its label was changed
-	group.Retire("zone-b")     // to be forgotten with its last key
+	queue.SetLimit(noon, "zone", "zone-a", 0) // fully disrupted: hold
+	queue.SetLimit(noon, "zone", "zone-b", 1)
+	queue.SetValue("a3", "zone-b") // its label was changed
 
 	for now := noon; ; {
-		item, ok := group.Start(now)
+		item, ok := queue.Start(now)
 		if !ok {
-			next, waits := group.Next(now)
+			next, waits := queue.Next(now)
 			if !waits {
 				break
 			}
@@ -137,58 +137,41 @@ func ExampleGroup() {
 			continue
 		}
 		fmt.Println(now.Format(time.TimeOnly), item.Key)
-		group.Finish(now, item, timedqueue.Result{})
+		queue.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
 	}
-	fmt.Println("zone-a still holds", group.LenOf("zone-a"))
+	fmt.Println("held:", queue.Len())
 	// Output:
 	// 12:00:00 a3
 	// 12:00:01 b1
 	// 12:00:02 b2
 	// 12:00:03 b3
-	// zone-a still holds 2
+	// held: 2
 }
 
-// A dispatcher drives a queue in real time. Whoever changes the queue locks the
-// dispatcher; Unlock wakes it.
-func ExampleDispatcher() {
-	type item = timedqueue.Item[string, time.Duration]
-
-	queue, err := timedqueue.New[string, time.Duration](timedqueue.Config{Limit: rate.Inf}, time.Now())
+// Reserved parts: a flood of evictions does not starve the heartbeats, and no
+// token waits for a kind without work.
+func ExampleBudget_reserved() {
+	kindOf := func(_, kind string) string { return kind }
+	queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, string]{
+		Budgets: []timedqueue.Budget[string, string]{{
+			Limit: 10, Burst: 8,
+			Reserved: map[string]float64{"heartbeat": 0.5}, KindOf: kindOf,
+		}},
+	}, noon)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	dispatcher, err := timedqueue.NewDispatcher(timedqueue.DispatcherConfig[item, timedqueue.Result]{
-		Core: queue,
-		Act: func(_ context.Context, work item) timedqueue.Result {
-			fmt.Println("evicting", work.Key, "after", work.Value)
-			if work.Key == "pod-c" {
-				stop()
-			}
-			return timedqueue.Result{Outcome: timedqueue.Done}
-		},
-		Workers: 1, // more would print in any order
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
+	for _, pod := range []string{"p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8"} {
+		queue.Add(pod, "eviction", noon)
 	}
-
-	start := time.Now()
-	dispatcher.Lock()
-	for pod, toleration := range map[string]time.Duration{
-		"pod-c": 3 * time.Millisecond, "pod-a": time.Millisecond, "pod-b": 2 * time.Millisecond, "pod-d": time.Hour,
-	} {
-		queue.Add(pod, toleration, start.Add(toleration))
+	for _, node := range []string{"n1", "n2"} {
+		queue.Add(node, "heartbeat", noon)
 	}
-	dispatcher.Unlock()
-
-	dispatcher.Run(ctx) // returns when all that it started has ended
-	fmt.Println("still waiting:", queue.Len())
+	for item, ok := queue.Start(noon); ok; item, ok = queue.Start(noon) {
+		fmt.Print(item.Key, " ")
+	}
+	fmt.Println()
 	// Output:
-	// evicting pod-a after 1ms
-	// evicting pod-b after 2ms
-	// evicting pod-c after 3ms
-	// still waiting: 1
+	// n1 p1 n2 p2 p3 p4 p5 p6
 }

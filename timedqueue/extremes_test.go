@@ -11,14 +11,14 @@ import (
 
 // x/time/rate credits the same time twice when it is shown an old timestamp.
 func TestTimeGoingBackwardsEarnsNothing(t *testing.T) {
-	q := newTestQueue(t, Config{Limit: 1})
+	q := newTestQueue(t, limited(1, 0))
 	for _, key := range []string{"a", "b", "c"} {
 		q.Add(key, 0, at(-time.Hour))
 	}
 	mustStart(t, q, at(10*time.Second), "a")
 	for _, back := range []time.Duration{0, 9 * time.Second, -time.Hour, -1000 * time.Hour} {
 		mustHold(t, q, at(back))
-		q.SetLimit(at(back), 1)
+		setLimit(q, at(back), 1)
 		q.Next(at(back))
 	}
 	mustHold(t, q, at(10999*time.Millisecond))
@@ -33,7 +33,7 @@ func TestTimeGoingBackwardsUndoesNoDue(t *testing.T) {
 	_, ok := q.Next(at(time.Minute))
 	require.True(t, ok)
 	item := mustStart(t, q, at(0), "a") // an earlier now counts as the last one
-	q.Finish(at(-time.Hour), item, Result{Outcome: Failed})
+	q.Finish(at(-time.Hour), item, Result{Outcome: OutcomeFailed})
 	mustHold(t, q, at(time.Minute))
 	mustStart(t, q, at(time.Minute+time.Second), "a")
 }
@@ -59,20 +59,20 @@ func TestNowFarAway(t *testing.T) {
 	for _, now := range []time.Time{
 		time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), epoch.Add(math.MaxInt64), epoch.Add(1 << 62),
 	} {
-		q := newTestQueue(t, Config{Limit: 1})
+		q := newTestQueue(t, limited(1, 0))
 		q.Add("a", 0, at(0))
 		q.Add("b", 0, at(0))
 		item := mustStart(t, q, now, "a")
 		next, ok := q.Next(now)
 		require.True(t, ok)
 		require.True(t, next.After(epoch), "%v overflowed", next)
-		q.Finish(now, item, Result{Outcome: Failed})
+		q.Finish(now, item, Result{Outcome: OutcomeFailed})
 		mustHold(t, q, now)
 	}
 }
 
 func TestWaitsFarAway(t *testing.T) {
-	long := Backoff{First: math.MaxInt64, Max: math.MaxInt64, Jitter: func() float64 { return 0.5 }}
+	long := Backoff{Initial: math.MaxInt64, Max: math.MaxInt64, Jitter: func() float64 { return 0.5 }}
 	for _, test := range []struct {
 		name    string
 		backoff Backoff
@@ -83,9 +83,10 @@ func TestWaitsFarAway(t *testing.T) {
 		{"infinite jitter", Backoff{Jitter: func() float64 { return math.Inf(1) }}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			q := newTestQueue(t, Config{Limit: rate.Inf, Backoff: test.backoff})
+			q := newTestQueue(t, testConfig{Backoff: test.backoff})
 			q.Add("a", 0, at(0))
-			q.Finish(at(time.Hour), mustStart(t, q, at(time.Hour), "a"), Result{Outcome: Failed, Wait: test.wait})
+			q.Finish(at(time.Hour), mustStart(t, q, at(time.Hour), "a"),
+				Result{Outcome: OutcomeFailed, RetryAfter: test.wait})
 			mustHold(t, q, at(50*365*24*time.Hour))
 		})
 	}
@@ -99,36 +100,36 @@ func TestJitterLengthensAndNeverShortens(t *testing.T) {
 		{0, time.Second}, {0.5, 1500 * time.Millisecond}, {2, 3 * time.Second},
 		{-0.5, time.Second}, {math.NaN(), time.Second}, {math.Inf(-1), time.Second},
 	} {
-		q := newTestQueue(t, Config{Limit: rate.Inf, Backoff: Backoff{
-			First: time.Second, Jitter: func() float64 { return test.jitter },
+		q := newTestQueue(t, testConfig{Backoff: Backoff{
+			Initial: time.Second, Jitter: func() float64 { return test.jitter },
 		}})
 		q.Add("a", 0, at(0))
-		q.Finish(at(0), mustStart(t, q, at(0), "a"), Result{Outcome: Failed})
+		q.Finish(at(0), mustStart(t, q, at(0), "a"), Result{Outcome: OutcomeFailed})
 		item, ok := q.Get("a")
 		require.True(t, ok)
 		require.Equal(t, at(test.wait), item.Due, "jitter %v", test.jitter)
 	}
 }
 
-func TestTriesSaturate(t *testing.T) {
-	q := newTestQueue(t, Config{Limit: rate.Inf, Backoff: Backoff{First: 1, Max: 1}})
+func TestAttemptsSaturate(t *testing.T) {
+	q := newTestQueue(t, testConfig{Backoff: Backoff{Initial: 1, Max: 1}})
 	q.Add("a", 0, at(0))
-	now, tries := at(0), 0
+	now, attempts := at(0), 0
 	for range math.MaxUint16 + 10 {
 		item, ok := q.Start(now)
-		if !ok || item.Tries < tries {
-			t.Fatalf("after %d tries: started %v with %d tries", tries, ok, item.Tries)
+		if !ok || item.Attempts < attempts {
+			t.Fatalf("after %d attempts: started %v with %d failed attempts", attempts, ok, item.Attempts)
 		}
-		tries = item.Tries
-		q.Finish(now, item, Result{Outcome: Failed})
+		attempts = item.Attempts
+		q.Finish(now, item, Result{Outcome: OutcomeFailed})
 		now = now.Add(1)
 	}
-	require.Equal(t, math.MaxUint16, tries)
+	require.Equal(t, math.MaxUint16, attempts)
 }
 
 func TestLimitsVerySmallAndVeryLarge(t *testing.T) {
 	for _, limit := range []rate.Limit{math.SmallestNonzeroFloat64, 1e-300, 1e-12, 1e-9} {
-		q := newTestQueue(t, Config{Limit: limit})
+		q := newTestQueue(t, limited(limit, 0))
 		q.Add("a", 0, at(0))
 		q.Add("b", 0, at(0))
 		mustStart(t, q, at(0), "a")
@@ -138,7 +139,7 @@ func TestLimitsVerySmallAndVeryLarge(t *testing.T) {
 		mustHold(t, q, at(30*365*24*time.Hour))
 	}
 	for _, limit := range []rate.Limit{1e9, 1e10, 1e15, 1e300, rate.Limit(math.Inf(1))} {
-		q := newTestQueue(t, Config{Limit: limit})
+		q := newTestQueue(t, limited(limit, 0))
 		for i := range 100 {
 			q.Add(string(rune('a'+i)), 0, at(0))
 		}
@@ -149,14 +150,15 @@ func TestLimitsVerySmallAndVeryLarge(t *testing.T) {
 	}
 }
 
-// NaN and infinity must not find their way into the tokens: a bucket that is not
-// a number lets everything through for ever.
+// NaN and infinity must not find their way into the tokens: a bucket that is
+// not a number lets everything through for ever.
 func TestInfiniteLimitIsNoLimit(t *testing.T) {
 	infinite := rate.Limit(math.Inf(1))
-	q := newTestQueue(t, Config{Limit: infinite})
-	require.Equal(t, rate.Inf, q.Limit())
-	q.SetLimit(at(0), infinite)
-	q.SetLimit(at(0), 1)
+	q := newTestQueue(t, limited(infinite, 0))
+	limit, _ := q.Limit("all", "")
+	require.Equal(t, rate.Inf, limit)
+	setLimit(q, at(0), infinite)
+	setLimit(q, at(0), 1)
 	for i := range 100 {
 		q.Add(string(rune('a'+i)), 0, at(0))
 	}
@@ -166,7 +168,7 @@ func TestInfiniteLimitIsNoLimit(t *testing.T) {
 
 func TestNextIsExact(t *testing.T) {
 	for _, limit := range []rate.Limit{0.001, 0.1, 0.3, 1, 3, 7, 99, 1000, 12345.678} {
-		q := newTestQueue(t, Config{Limit: limit})
+		q := newTestQueue(t, limited(limit, 0))
 		for i := range 50 {
 			q.Add(string(rune('0'+i)), 0, at(0))
 		}
@@ -185,7 +187,7 @@ func TestNextIsExact(t *testing.T) {
 }
 
 func TestNextOfDuesAndTokens(t *testing.T) {
-	q := newTestQueue(t, Config{Limit: 1})
+	q := newTestQueue(t, limited(1, 0))
 	_, ok := q.Next(at(0))
 	require.False(t, ok, "empty")
 	q.Add("past", 0, at(-time.Minute))
@@ -199,19 +201,7 @@ func TestNextOfDuesAndTokens(t *testing.T) {
 	next, ok = q.Next(at(0))
 	require.True(t, ok)
 	require.Equal(t, at(time.Hour), next, "due after the token")
-	q.Finish(at(0), item, Result{})
-}
-
-func TestInvalidConfigIsRefused(t *testing.T) {
-	for _, config := range []Config{
-		{Limit: -1}, {Limit: rate.Limit(math.NaN())}, {Limit: rate.Limit(math.Inf(-1))}, {Burst: -1},
-		{Backoff: Backoff{First: -1}}, {Backoff: Backoff{Max: -1}}, {Backoff: Backoff{First: 2, Max: 1}},
-	} {
-		_, err := New[string, int](config, epoch)
-		require.ErrorIs(t, err, ErrInvalidConfig, "%+v", config)
-		_, err = NewGroup[string, string, int](config, epoch)
-		require.ErrorIs(t, err, ErrInvalidConfig, "%+v", config)
-	}
+	q.Finish(at(0), item, done)
 }
 
 func TestBackoffDefaults(t *testing.T) {
@@ -220,8 +210,9 @@ func TestBackoffDefaults(t *testing.T) {
 		waits   []time.Duration // after 0, 1, 20 failures
 	}{
 		{Backoff{}, []time.Duration{500 * time.Millisecond, time.Second, time.Minute}},
-		{Backoff{First: time.Hour}, []time.Duration{time.Hour, time.Hour, time.Hour}},
-		{Backoff{Max: time.Millisecond}, []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}},
+		{Backoff{Initial: time.Hour}, []time.Duration{time.Hour, time.Hour, time.Hour}},
+		{Backoff{Max: time.Millisecond}, []time.Duration{time.Millisecond, time.Millisecond,
+			time.Millisecond}},
 		{Backoff{Max: time.Hour}, []time.Duration{500 * time.Millisecond, time.Second, time.Hour}},
 	} {
 		require.NoError(t, test.backoff.Validate())
@@ -231,11 +222,4 @@ func TestBackoffDefaults(t *testing.T) {
 		}
 		require.Equal(t, full.Max, full.delay(math.MaxUint16))
 	}
-}
-
-func TestOutcomesHaveNames(t *testing.T) {
-	require.Equal(t, "Done", Done.String())
-	require.Equal(t, "Nothing", Nothing.String())
-	require.Equal(t, "Failed", Failed.String())
-	require.Equal(t, "Outcome(9)", Outcome(9).String())
 }

@@ -19,22 +19,29 @@ func (c *byteChooser) IntN(n int) int {
 
 func (c *byteChooser) Ended() bool { return len(c.data) == 0 }
 
-// Fuzz it: go test -run '^$' -fuzz FuzzQueueAndGroup -fuzztime 1m ./timedqueue
-func FuzzQueueAndGroup(f *testing.F) {
-	// Walks that reach something; the fuzzer goes on from there. The first three
-	// bytes are what to test, the limit and the burst, then come key, queue, value
-	// and operation with what it needs.
-	f.Add([]byte{0, 5, 1, 1, 0, 0, 0, 0, 9, 1, 1, 0, 0, 0, 10, 1, 1, 0, 0, 0, 14, 2, 1, 0, 1})
-	f.Add([]byte{1, 8, 0, 1, 2, 0, 0, 0, 9, 0, 1, 1, 0, 0, 0, 10, 1, 1, 3, 0, 0, 7, 1, 0, 0, 0, 0, 14, 2, 1, 0})
-	f.Add([]byte("a longer walk, through whatever its letters happen to mean: 0123456789 ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+// Fuzz it: go test -run '^$' -fuzz FuzzQueue -fuzztime 1m ./timedqueue
+func FuzzQueue(f *testing.F) {
+	// Walks that reach something; the fuzzer goes on from there. The first byte is
+	// the kind of the walk, the next ones its budgets, then come key and operation
+	// with what it needs.
+	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 0, 1, 5, 3, 2, 0, 15, 2, 0, 0, 20, 1, 0, 0, 0, 0})
+	f.Add([]byte{1, 5, 1, 9, 3, 1, 9, 4, 2, 1, 0, 0, 0, 0, 1, 9, 20, 2, 15, 2, 2, 20, 1, 1, 1, 1, 1})
+	f.Add([]byte{2, 1, 0, 9, 1, 1, 9, 1, 1, 9, 1, 1, 9, 1, 1, 1, 0, 0, 0, 0, 1, 2, 15, 2, 1, 7, 1, 1,
+		1, 1, 13, 1, 1, 1, 1})
+	f.Add([]byte{3, 1, 2, 9, 1, 1, 9, 1, 1, 9, 1, 1, 9, 1, 1, 1, 0, 0, 0, 0, 1, 2, 15, 2, 1, 25, 1,
+		1, 1, 1, 13, 1, 1, 1, 1})
+	for _, kind := range []byte{0, 1, 2, 3} {
+		longer := "a longer walk, through whatever its letters mean: " +
+			"0123456789 ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		f.Add(append([]byte{kind}, longer...))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) == 0 {
 			return
 		}
-		grouped, onlyUnlimited := data[0]&1 == 1, data[0]&2 == 2
-		w, err := newWalk(&byteChooser{data[1:]}, grouped, onlyUnlimited)
+		w, err := newWalk(&byteChooser{data[1:]}, walkKind(data[0]%4))
 		if err == nil {
-			err = w.run(onlyUnlimited)
+			err = w.run()
 		}
 		if err != nil {
 			for _, line := range w.log {

@@ -1,22 +1,23 @@
 package timedqueue
 
-// A heap is a four-ary min-heap whose elements know where they stand, so that
-// any of them can be moved or removed in O(log n). Four children a node instead
-// of two halve its height; the keys stand beside the pointers, so a comparison
-// touches no element. container/heap would call back through an interface for
-// every comparison and box every element that it pushes.
+// A heap is a four-ary min-heap of elements that record their own index, so any
+// of them can be moved or removed in O(log n). Four children a node halve the
+// height of a binary heap. The due time stands beside the pointer, so most
+// comparisons touch no element. container/heap calls back through an interface
+// for each comparison and boxes each element that it pushes.
 type heap[E placed] struct {
 	places []place[E]
+	// before orders elements with the same due time.
+	before func(a, b E) bool
 }
 
-// place is one element with the key that it is ordered by: due, then order.
+// place is an element and the time that orders it.
 type place[E placed] struct {
 	due     int64
-	order   uint64
 	element E
 }
 
-// placed is an element that remembers its index in the heap.
+// placed is an element that records its index in the heap.
 type placed interface {
 	comparable
 	setIndex(int32)
@@ -24,35 +25,50 @@ type placed interface {
 
 const children = 4
 
-func (p *place[E]) before(o *place[E]) bool {
+func (h *heap[E]) precedes(p, o *place[E]) bool {
 	if p.due != o.due {
 		return p.due < o.due
 	}
-	return p.order < o.order
+	return h.before(p.element, o.element)
 }
 
-func (h *heap[E]) push(due int64, order uint64, element E) {
-	h.places = append(h.places, place[E]{due, order, element})
+// first returns the first place, or nil.
+func (h *heap[E]) first() *place[E] {
+	if len(h.places) == 0 {
+		return nil
+	}
+	return &h.places[0]
+}
+
+func (h *heap[E]) push(due int64, element E) {
+	h.places = append(h.places, place[E]{due, element})
 	h.up(len(h.places) - 1)
 }
 
-// remove takes the element at index i out.
+// remove takes out the element at index i.
 func (h *heap[E]) remove(i int) {
 	var none place[E]
 	last := len(h.places) - 1
 	moved := h.places[last]
 	h.places[last] = none
 	h.places = h.places[:last]
+	if cap(h.places) > keptWhenEmpty && last < cap(h.places)/8 {
+		h.places = append(make([]place[E], 0, 2*last), h.places...)
+	}
 	if i == last {
 		return
 	}
 	h.places[i] = moved
+	if i == 0 {
+		h.down(0)
+		return
+	}
 	h.settle(i)
 }
 
-// move gives the element at index i a new key.
-func (h *heap[E]) move(i int, due int64, order uint64) {
-	h.places[i].due, h.places[i].order = due, order
+// move gives the element at index i another time.
+func (h *heap[E]) move(i int, due int64) {
+	h.places[i].due = due
 	h.settle(i)
 }
 
@@ -62,12 +78,12 @@ func (h *heap[E]) settle(i int) {
 	}
 }
 
-// up moves the element at index i towards the root; it reports whether it moved.
+// up moves the element at index i towards the root and reports whether it moved.
 func (h *heap[E]) up(i int) bool {
 	rising, start := h.places[i], i
 	for i > 0 {
 		parent := (i - 1) / children
-		if !rising.before(&h.places[parent]) {
+		if !h.precedes(&rising, &h.places[parent]) {
 			break
 		}
 		h.put(i, h.places[parent])
@@ -81,7 +97,7 @@ func (h *heap[E]) down(i int) {
 	sinking := h.places[i]
 	for {
 		child := h.firstChild(i)
-		if child < 0 || !h.places[child].before(&sinking) {
+		if child < 0 || !h.precedes(&h.places[child], &sinking) {
 			break
 		}
 		h.put(i, h.places[child])
@@ -97,7 +113,7 @@ func (h *heap[E]) firstChild(i int) int {
 		return -1
 	}
 	for c, end := first+1, min(first+children, len(h.places)); c < end; c++ {
-		if h.places[c].before(&h.places[first]) {
+		if h.precedes(&h.places[c], &h.places[first]) {
 			first = c
 		}
 	}

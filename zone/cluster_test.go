@@ -24,18 +24,19 @@ type cluster struct {
 // newCluster returns a cluster that has just started to settle.
 func newCluster(t testing.TB, config zone.Config) *cluster {
 	t.Helper()
-	tracker, err := zone.New[string](config, epoch)
+	tracker, err := zone.NewTracker[string](config, epoch)
 	require.NoError(t, err)
 	return &cluster{tracker, epoch}
 }
 
-// newActingCluster returns a cluster without nodes that has settled.
-func newActingCluster(t testing.TB, config zone.Config) *cluster {
+// newActiveCluster returns a cluster without nodes that has settled.
+func newActiveCluster(t testing.TB, config zone.Config) *cluster {
 	t.Helper()
 	c := newCluster(t, config)
 	end, _ := c.Next()
 	c.now = end
-	require.Equal(t, zone.Judgement{Phase: zone.Acting, From: zone.Settling}, c.judge())
+	require.Equal(t, zone.Evaluation{Phase: zone.PhaseActive, From: zone.PhaseRecovering},
+		c.evaluate())
 	return c
 }
 
@@ -59,7 +60,7 @@ func (c *cluster) forget(nodes ...string) {
 	}
 }
 
-func (c *cluster) judge() zone.Judgement { return c.Judge(c.now) }
+func (c *cluster) evaluate() zone.Evaluation { return c.Evaluate(c.now) }
 
 // status returns a zone, which has to exist.
 func (c *cluster) status(t testing.TB, name string) zone.Status {

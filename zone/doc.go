@@ -1,45 +1,60 @@
-// Package zone tells how disrupted the zones of a cluster are, and how fast
-// nodes may be acted against in each.
+// Package zone evaluates how disrupted the zones of a cluster are, and at which
+// rate a controller may act against the nodes of each.
 //
-// A controller that takes the pods off dead nodes must slow down when many nodes
-// of a zone die together, and stop when all zones seem dead: then it is most
-// likely the controller that is cut off. This package makes that judgement, as
-// data. It sees nodes only as a key, a zone and a Ready bit, and has no opinion
-// about what "acting" is.
+// A controller that evicts the pods of dead nodes must slow down when many
+// nodes of a zone die together. It must stop when all zones seem dead, because
+// then the controller itself is most likely cut off. This package makes that
+// decision and returns it as data. It sees a node as a key, a zone and a Ready
+// bit. What the controller does to a node is not its concern.
 //
 // # The pieces
 //
 //   - [Tracker] counts ready and not ready nodes by zone as they are observed,
-//     and judges the zones that have changed.
-//   - [Thresholds] turns a zone's [Counts] into a [State], [Rates] turns both
-//     into a rate. [DefaultThresholds] and [DefaultRates] are those of
+//     and evaluates the zones that have changed.
+//   - [Thresholds] turns a zone's [Counts] into a [State], and [Rates] turns
+//     both into a rate. [DefaultThresholds] and [DefaultRates] are those of
 //     kube-controller-manager v1.37. [Config] takes any other function too.
-//   - [ByTopology] and [ByLabels] name the zone of a node. [Excluded] says which
-//     nodes do not count.
+//   - [ByTopology] and [ByLabels] name the zone of a node. [Excluded] reports
+//     which nodes do not count.
 //
 // # The phases of the cluster
 //
 //	          every zone is in FullDisruption
-//	Acting ─────────────────────────────────────► Suspended
-//	   ▲                                              │ one zone no longer is
-//	   └──────── a grace period has passed ──── Settling ◄──── start
+//	Active ──────────────────────────────────► Suspended
+//	  ▲                                            │
+//	  │ a grace period          one zone no longer │
+//	  │ has passed              is in that state   │
+//	  └──────────────── Recovering ◄───────────────┘
+//	                        ▲
+//	                      start
 //
-// Acting: each zone has the rate of its state. Suspended and Settling: every rate
-// is zero. A tracker starts by settling, because it cannot know whether a
-// suspension ended just before it started.
+// In [PhaseActive] each zone has the rate of its state. In [PhaseSuspended] and
+// [PhaseRecovering] every rate is zero; a full disruption of all zones leads
+// from Recovering back to Suspended. A tracker starts in Recovering, because it
+// cannot know whether a suspension ended just before it started.
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	evaluate
+//	tracker
+//	state  phase  node
 //
 // # The caller's duties
 //
-// Observe every node, also those that do not count, whenever its zone or
-// readiness may have changed; Forget it when it is deleted. Call Judge after
-// that, and when Next says so, but not before the first list of nodes is in: the
-// dead part of a cluster looks like a dead cluster while nothing is known of the
-// rest. Apply each Change's rate to the zone's queue.
-// When a Judgement says that the phase has become Suspended, remove the
-// NoExecute taints that you set for nodes that are not ready, set no new ones,
-// and hold the evictions that such taints have started.
+// Call Observe for every node, also for those that do not count, whenever its
+// zone or readiness may have changed. Call Forget when a node is deleted. Call
+// Evaluate after that, and at the time that Next returns. Do not call it before
+// the first list of nodes is complete: the dead part of a cluster looks like a
+// dead cluster while the rest is unknown. Apply each Change's rate to the
+// zone's queue.
 //
-// Even while acting, do not act against a node before [Tracker.NotBefore]: the
-// heartbeats of a zone are spread over an interval, so the first nodes of a dead
-// zone expire before the zone can be seen to be dead.
+// When an Evaluation changes the phase to Suspended, remove the NoExecute
+// taints that you set for nodes that are not ready. Set no new ones, and hold
+// the evictions that such taints have started.
+//
+// In PhaseActive, do not act against a node before [Tracker.NotBefore]. The
+// heartbeats of a zone are spread over an interval, so the first nodes of a
+// dead zone expire before the zone can be seen to be dead.
 package zone

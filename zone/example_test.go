@@ -7,15 +7,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// A disruption of the whole cluster, as the judgements that a controller gets.
+// A controller gets a disruption of the whole cluster as evaluations.
 func ExampleTracker() {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	start := now
-	tracker, err := zone.New[string](zone.Config{Grace: 50 * time.Second}, now)
+	tracker, err := zone.NewTracker[string](zone.Config{StabilizationWindow: 50 * time.Second}, now)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -24,57 +25,61 @@ func ExampleTracker() {
 			tracker.Observe(now, node, zone.Node{Zone: zoneName, Ready: ready})
 		}
 	}
-	judge := func(pass time.Duration) {
+	evaluate := func(pass time.Duration) {
 		now = now.Add(pass)
-		judgement := tracker.Judge(now)
-		fmt.Printf("%3.0f s  %s\n", now.Sub(start).Seconds(), judgement.Phase)
-		for _, c := range judgement.Changes {
-			fmt.Printf("       %s: %s, %d of %d ready, %v nodes a second\n", c.Zone, c.To, c.Counts.Ready, c.Counts.Size(), c.Rate)
+		evaluation := tracker.Evaluate(now)
+		fmt.Printf("%3.0f s  %s\n", now.Sub(start).Seconds(), evaluation.Phase)
+		for _, c := range evaluation.Changes {
+			fmt.Printf("       %s: %s, %d of %d ready, %v nodes a second\n", c.Zone, c.To, c.Counts.Ready,
+				c.Counts.Size(), c.Rate)
 		}
 	}
 
 	observe("east", true, "e1", "e2", "e3")
 	observe("west", true, "w1", "w2", "w3")
-	judge(0)
-	judge(50 * time.Second)
+	evaluate(0)
+	evaluate(50 * time.Second)
 	observe("east", false, "e1", "e2", "e3")
-	judge(50 * time.Second) // one zone is dead: its pods go to the other
+	evaluate(50 * time.Second) // one zone is dead: its pods go to the other
 	observe("west", false, "w1", "w2", "w3")
-	judge(5 * time.Second) // all are: take our taints off, hold what they have started
+	evaluate(5 * time.Second) // all are: remove our taints, hold their evictions
 	observe("west", true, "w1", "w2", "w3")
-	judge(195 * time.Second) // one is back: nothing yet, others may follow
+	evaluate(195 * time.Second) // one returns: wait, others may follow
 	end, _ := tracker.Next()
-	judge(end.Sub(now))
+	evaluate(end.Sub(now))
 
 	// Output:
-	//   0 s  Settling
+	//   0 s  Recovering
 	//        east: Normal, 3 of 3 ready, 0 nodes a second
 	//        west: Normal, 3 of 3 ready, 0 nodes a second
-	//  50 s  Acting
+	//  50 s  Active
 	//        east: Normal, 3 of 3 ready, 0.1 nodes a second
 	//        west: Normal, 3 of 3 ready, 0.1 nodes a second
-	// 100 s  Acting
+	// 100 s  Active
 	//        east: FullDisruption, 0 of 3 ready, 0.1 nodes a second
 	// 105 s  Suspended
 	//        east: FullDisruption, 0 of 3 ready, 0 nodes a second
 	//        west: FullDisruption, 0 of 3 ready, 0 nodes a second
-	// 300 s  Settling
+	// 300 s  Recovering
 	//        west: Normal, 3 of 3 ready, 0 nodes a second
-	// 350 s  Acting
+	// 350 s  Active
 	//        east: FullDisruption, 0 of 3 ready, 0.1 nodes a second
 	//        west: Normal, 3 of 3 ready, 0.1 nodes a second
 }
 
-// The first nodes of a dying zone expire before the zone can be seen to be dead.
+// The first nodes of a dying zone expire before the zone can be seen to be
+// dead.
 func ExampleTracker_NotBefore() {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-	tracker, err := zone.New[string](zone.Config{Interval: 10 * time.Second}, now)
+	config := zone.Config{ObservationWindow: ptr.To(10 * time.Second)}
+	tracker, err := zone.NewTracker[string](config, now)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, node := range []string{"n1", "n2", "n3"} {
 		tracker.Observe(now, node, zone.Node{Zone: "a"})
-		fmt.Println(node, "is not ready at", now.Format("15:04:05"), "and left alone until", tracker.NotBefore(node).Format("15:04:05"))
+		fmt.Println(node, "is not ready at", now.Format("15:04:05"), "and left alone until",
+			tracker.NotBefore(node).Format("15:04:05"))
 		now = now.Add(6 * time.Second)
 	}
 	// Output:
@@ -86,8 +91,10 @@ func ExampleTracker_NotBefore() {
 func ExampleThresholds() {
 	byDefault := zone.DefaultThresholds()
 	careful := zone.Thresholds{Unhealthy: 0.2, MinNotReady: 3}
-	for _, counts := range []zone.Counts{{Ready: 10}, {Ready: 7, NotReady: 3}, {Ready: 4, NotReady: 6}, {NotReady: 10}} {
-		fmt.Printf("%2d not ready: %-17s careful: %s\n", counts.NotReady, byDefault.State(counts), careful.State(counts))
+	for _, counts := range []zone.Counts{{Ready: 10}, {Ready: 7, NotReady: 3}, {Ready: 4, NotReady: 6},
+		{NotReady: 10}} {
+		fmt.Printf("%2d not ready: %-17s careful: %s\n", counts.NotReady, byDefault.State(counts),
+			careful.State(counts))
 	}
 	// Output:
 	//  0 not ready: Normal            careful: Normal
@@ -106,8 +113,10 @@ func ExampleRates() {
 		hours := float64(dead.Size()) / rate / time.Hour.Seconds()
 		fmt.Printf("%.1f nodes a second: %.0f hours\n", rate, hours)
 	}
-	fmt.Println("partial disruption:", zone.DefaultRates().Rate(zone.PartialDisruption, zone.Counts{Ready: 20, NotReady: 31}))
-	fmt.Println("of a small zone:", zone.DefaultRates().Rate(zone.PartialDisruption, zone.Counts{Ready: 20, NotReady: 30}))
+	fmt.Println("partial disruption:", zone.DefaultRates().Rate(zone.PartialDisruption,
+		zone.Counts{Ready: 20, NotReady: 31}))
+	fmt.Println("of a small zone:", zone.DefaultRates().Rate(zone.PartialDisruption,
+		zone.Counts{Ready: 20, NotReady: 30}))
 	// Output:
 	// 0.1 nodes a second: 92 hours
 	// 3.3 nodes a second: 3 hours

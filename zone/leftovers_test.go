@@ -8,10 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Zones come and go: pools are renamed, racks replaced. Nothing of them may stay.
+// Zones come and go: pools are renamed, racks replaced. Nothing of them may
+// stay.
 func TestZ2NothingStaysOfNodesAndZonesThatAreForgotten(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-	tracker, err := New[int](Config{}, now)
+	tracker, err := NewTracker[int](Config{}, now)
 	require.NoError(t, err)
 	for round := range 100 {
 		for key := range 50 {
@@ -19,7 +20,7 @@ func TestZ2NothingStaysOfNodesAndZonesThatAreForgotten(t *testing.T) {
 			tracker.Observe(now, key, Node{Zone: zone, Ready: key%3 == 0, Excluded: key%5 == 0})
 		}
 		if round%2 == 0 {
-			tracker.Judge(now)
+			tracker.Evaluate(now)
 			require.Empty(t, tracker.dirty)
 			require.Empty(t, tracker.gone)
 			require.Len(t, tracker.zones, 7)
@@ -30,15 +31,16 @@ func TestZ2NothingStaysOfNodesAndZonesThatAreForgotten(t *testing.T) {
 	}
 	require.Empty(t, tracker.nodes)
 	require.Empty(t, tracker.zones)
-	tracker.Judge(now)
+	tracker.Evaluate(now)
 	require.Empty(t, tracker.dirty)
 	require.Empty(t, tracker.gone)
 }
 
-// Whoever judges seldom pays for the zones that have changed, not for the changes.
-func TestZ2ManyChangesOfAZoneAreOneToJudge(t *testing.T) {
+// A caller that evaluates seldom pays for the zones that have changed, not for
+// the changes.
+func TestZ2ManyChangesOfAZoneAreOneToEvaluate(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-	tracker, err := New[int](Config{}, now)
+	tracker, err := NewTracker[int](Config{}, now)
 	require.NoError(t, err)
 	tracker.Observe(now, -1, Node{Zone: "a", Ready: true})
 	for i := range 1000 {

@@ -7,13 +7,13 @@ import (
 	"k8s.io/component-helpers/node/topology"
 )
 
-// LabelExcludeDisruption on a node, with any value, keeps it from counting in
-// its zone. The API package has no constant for it.
+// LabelExcludeDisruption on a node, with any value, excludes it from the counts
+// of its zone. The API package has no constant for it.
 const LabelExcludeDisruption = "node.kubernetes.io/exclude-disruption"
 
-// ByTopology names a node's zone by its region and zone labels, the way
-// kube-controller-manager does in its metrics too. It is empty when the node has
-// none of them.
+// ByTopology names a node's zone by its region and zone labels, as
+// kube-controller-manager does in its metrics too. The name is empty when the
+// node has neither label.
 func ByTopology(node *corev1.Node) string { return topology.GetZoneKey(node) }
 
 // ByLabels returns a function that names a node's zone by the values of labels:

@@ -20,10 +20,12 @@ func labelled(pairs ...string) *corev1.Node {
 
 func TestZ4TheZoneIsRegionAndZoneByDefault(t *testing.T) {
 	// The form that kube-controller-manager's metrics show.
-	require.Equal(t, "eu:\x00:eu-1", zone.ByTopology(labelled(corev1.LabelTopologyRegion, "eu", corev1.LabelTopologyZone, "eu-1")))
+	require.Equal(t, "eu:\x00:eu-1", zone.ByTopology(labelled(corev1.LabelTopologyRegion, "eu",
+		corev1.LabelTopologyZone, "eu-1")))
 	require.Equal(t, ":\x00:eu-1", zone.ByTopology(labelled(corev1.LabelTopologyZone, "eu-1")))
 	require.Equal(t, "eu:\x00:", zone.ByTopology(labelled(corev1.LabelTopologyRegion, "eu")))
-	require.Equal(t, "eu:\x00:eu-1", zone.ByTopology(labelled(corev1.LabelFailureDomainBetaRegion, "eu", corev1.LabelFailureDomainBetaZone, "eu-1")))
+	require.Equal(t, "eu:\x00:eu-1", zone.ByTopology(labelled(corev1.LabelFailureDomainBetaRegion,
+		"eu", corev1.LabelFailureDomainBetaZone, "eu-1")))
 	require.Empty(t, zone.ByTopology(labelled("pool", "gpu")))
 	require.Empty(t, zone.ByTopology(&corev1.Node{}))
 }
@@ -32,7 +34,8 @@ func TestZ4TheZoneCanBeAnyLabels(t *testing.T) {
 	byRack := zone.ByLabels("pool", "rack")
 	require.Equal(t, "gpu/r1", byRack(labelled("pool", "gpu", "rack", "r1")))
 	require.Equal(t, "gpu/", byRack(labelled("pool", "gpu")))
-	require.Equal(t, "/gpu", byRack(labelled("rack", "gpu")), "not the same as pool gpu without a rack")
+	require.Equal(t, "/gpu", byRack(labelled("rack", "gpu")),
+		"not the same as pool gpu without a rack")
 	require.Equal(t, "/", byRack(&corev1.Node{}))
 	require.Equal(t, "gpu", zone.ByLabels("pool")(labelled("pool", "gpu", "rack", "r1")))
 	require.Empty(t, zone.ByLabels()(labelled("pool", "gpu")), "no label: one zone for all")
@@ -50,17 +53,18 @@ func TestZ4TheExclusionLabelIsHonouredWithAnyValue(t *testing.T) {
 
 // A caller's own filter is the same bit.
 func TestZ4ExcludedNodesBelongToTheirZoneButDoNotCount(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	c.notReady("a", names("a", 3)...)
 	c.ready("a", "a3")
-	require.Equal(t, zone.PartialDisruption, c.judge().Changes[0].To)
+	require.Equal(t, zone.PartialDisruption, c.evaluate().Changes[0].To)
 
 	for _, ready := range []bool{true, false} { // whatever it is, and in and out
 		c.Observe(c.now, "a3", zone.Node{Zone: "a", Ready: ready, Excluded: true})
-		c.judge()
-		require.Equal(t, zone.Status{Zone: "a", State: zone.FullDisruption, Counts: zone.Counts{NotReady: 3}}, c.status(t, "a"))
+		c.evaluate()
+		require.Equal(t, zone.Status{Zone: "a", State: zone.FullDisruption,
+			Counts: zone.Counts{NotReady: 3}}, c.status(t, "a"))
 		c.Observe(c.now, "a3", zone.Node{Zone: "a", Ready: true})
-		c.judge()
+		c.evaluate()
 		require.Equal(t, zone.Counts{Ready: 1, NotReady: 3}, c.status(t, "a").Counts)
 	}
 }

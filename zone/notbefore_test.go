@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/zone"
 )
 
 func TestZ5TheFirstExpiryWaitsAnInterval(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	c.ready("a", names("a", 3)...)
 	c.notReady("a", "a0")
 	require.Equal(t, c.now.Add(interval), c.NotBefore("a0"))
@@ -19,7 +20,7 @@ func TestZ5TheFirstExpiryWaitsAnInterval(t *testing.T) {
 }
 
 func TestZ5LaterExpiriesInTheWindowWaitForItsEnd(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	c.ready("a", names("a", 12)...)
 	c.ready("b", names("b", 3)...)
 	known := c.now.Add(interval)
@@ -39,12 +40,12 @@ func TestZ5LaterExpiriesInTheWindowWaitForItsEnd(t *testing.T) {
 
 // The point of it: when the first of a zone's nodes may be acted against, the
 // zone has been seen to be dead.
-func TestZ5ADeadZoneIsJudgedBeforeItsFirstNodeIsActedOn(t *testing.T) {
+func TestZ5ADeadZoneIsEvaluatedBeforeItsFirstNodeIsActedOn(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	nodes := names("n", 100)
 	c.ready("a", nodes...)
-	c.judge()
+	c.evaluate()
 	expiries := make(map[time.Duration][]string) // spread over one interval, like heartbeats
 	for _, node := range nodes {
 		offset := time.Duration(random.Int64N(int64(interval))).Truncate(100 * time.Millisecond)
@@ -53,7 +54,7 @@ func TestZ5ADeadZoneIsJudgedBeforeItsFirstNodeIsActedOn(t *testing.T) {
 	start := c.now
 	for c.now.Before(start.Add(interval)) {
 		c.notReady("a", expiries[c.now.Sub(start)]...)
-		c.judge()
+		c.evaluate()
 		for _, node := range nodes {
 			notBefore := c.NotBefore(node)
 			require.False(t, !notBefore.IsZero() && !c.now.Before(notBefore),
@@ -61,11 +62,11 @@ func TestZ5ADeadZoneIsJudgedBeforeItsFirstNodeIsActedOn(t *testing.T) {
 		}
 		c.pass(100 * time.Millisecond)
 	}
-	require.Equal(t, zone.Suspended, c.Phase())
+	require.Equal(t, zone.PhaseSuspended, c.Phase())
 }
 
 func TestZ5ANodeThatRecoversWaitsAnewNextTime(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	c.notReady("a", "a0")
 	first := c.NotBefore("a0")
 	c.pass(time.Second)
@@ -85,7 +86,7 @@ func TestZ5ANodeThatRecoversWaitsAnewNextTime(t *testing.T) {
 // Moving is no second fall: otherwise a node that is relabelled again and again
 // would never be acted on.
 func TestZ5ANodeThatMovesKeepsItsTime(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	c.notReady("a", "a0")
 	first := c.NotBefore("a0")
 	for _, name := range []string{"b", "", "a", "c"} {
@@ -98,11 +99,12 @@ func TestZ5ANodeThatMovesKeepsItsTime(t *testing.T) {
 
 	c.ready("c", "c1")
 	c.notReady("d", "c1")
-	require.Equal(t, c.now.Add(interval), c.NotBefore("c1"), "falling while it moves is a fall in the new zone")
+	require.Equal(t, c.now.Add(interval), c.NotBefore("c1"),
+		"falling while it moves is a fall in the new zone")
 }
 
 func TestZ5NoOtherNodeStaysInTheWayOfOne(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	c.notReady("a", "a0")
 	first := c.NotBefore("a0")
 	for range 100 { // a neighbour that flaps, and one that comes and goes
@@ -115,7 +117,7 @@ func TestZ5NoOtherNodeStaysInTheWayOfOne(t *testing.T) {
 }
 
 func TestZ5AForgottenNodeIsANewOne(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	c.notReady("a", "a0")
 	c.forget("a0")
 	require.Zero(t, c.NotBefore("a0"))
@@ -125,11 +127,11 @@ func TestZ5AForgottenNodeIsANewOne(t *testing.T) {
 }
 
 func TestZ5TheIntervalIsTheCallers(t *testing.T) {
-	c := newActingCluster(t, zone.Config{Interval: 3 * time.Second})
+	c := newActiveCluster(t, zone.Config{ObservationWindow: ptr.To(3 * time.Second)})
 	c.notReady("a", "a0")
 	require.Equal(t, c.now.Add(3*time.Second), c.NotBefore("a0"))
 
-	c = newActingCluster(t, zone.Config{Interval: -1})
+	c = newActiveCluster(t, zone.Config{ObservationWindow: ptr.To(time.Duration(0))})
 	for range 3 {
 		c.pass(time.Second)
 		c.ready("a", "a0")
@@ -139,11 +141,12 @@ func TestZ5TheIntervalIsTheCallers(t *testing.T) {
 }
 
 // Whatever happens around it, no node waits longer than one interval from its
-// own fall, and none is free before one has passed since the first in its window.
+// own fall, and none is free before one has passed since the first in its
+// window.
 func TestZ5NoNodeWaitsLongerThanOneInterval(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		c := newActingCluster(t, zone.Config{})
+		c := newActiveCluster(t, zone.Config{})
 		nodes := names("n", 12)
 		fell := map[string]time.Time{}
 		for range 300 {
@@ -166,7 +169,8 @@ func TestZ5NoNodeWaitsLongerThanOneInterval(t *testing.T) {
 			for _, node := range nodes {
 				since, down := fell[node]
 				notBefore := c.NotBefore(node)
-				if !down && !notBefore.IsZero() || down && (!notBefore.After(since) || notBefore.After(since.Add(interval))) {
+				if !down && !notBefore.IsZero() || down &&
+					(!notBefore.After(since) || notBefore.After(since.Add(interval))) {
 					t.Fatalf("seed %d: fell (%v) at %v, waits until %v", seed, down, since, notBefore)
 				}
 			}

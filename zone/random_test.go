@@ -20,7 +20,7 @@ func play(t *testing.T, script []byte) map[[2]zone.Phase]int {
 		return moves
 	}
 	r := allRules[int(script[0])%len(allRules)]
-	tracker, err := zone.New[int](r.config, epoch)
+	tracker, err := zone.NewTracker[int](r.config, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,8 @@ func play(t *testing.T, script []byte) map[[2]zone.Phase]int {
 		key, detail := int(op[1])%randomKeys, op[2]
 		switch op[0] % 16 {
 		case 0, 1, 2, 3, 4, 5, 6:
-			is := zone.Node{Zone: []string{"", "a", "b", "c"}[detail%4], Ready: detail&4 != 0, Excluded: detail>>5 == 0}
+			is := zone.Node{Zone: []string{"", "a", "b", "c"}[detail%4], Ready: detail&4 != 0,
+				Excluded: detail>>5 == 0}
 			tracker.Observe(now, key, is)
 			ref.observe(now, key, is)
 		case 7: // the cluster is cut off, or comes back
@@ -44,11 +45,11 @@ func play(t *testing.T, script []byte) map[[2]zone.Phase]int {
 			tracker.Forget(key)
 			ref.forget(key)
 		case 9, 10, 11, 12:
-			judgement := tracker.Judge(now)
-			moves[[2]zone.Phase{judgement.From, judgement.Phase}]++
-			compareJudgements(t, step, judgement, ref.judge(now))
-			if again := tracker.Judge(now); again.Changed() {
-				t.Fatalf("step %d: judged twice and said %+v", step, again)
+			evaluation := tracker.Evaluate(now)
+			moves[[2]zone.Phase{evaluation.From, evaluation.Phase}]++
+			compareEvaluations(t, step, evaluation, ref.evaluate(now))
+			if again := tracker.Evaluate(now); again.Changed() {
+				t.Fatalf("step %d: evaluated twice and said %+v", step, again)
 			}
 		case 13:
 			now = now.Add(time.Duration(detail) * 50 * time.Millisecond)
@@ -63,16 +64,16 @@ func play(t *testing.T, script []byte) map[[2]zone.Phase]int {
 		tracker.Forget(key)
 		ref.forget(key)
 	}
-	compareJudgements(t, -1, tracker.Judge(now), ref.judge(now))
+	compareEvaluations(t, -1, tracker.Evaluate(now), ref.evaluate(now))
 	if zones := tracker.Zones(); len(zones) > 0 {
 		t.Fatalf("all is forgotten but %+v", zones)
 	}
 	return moves
 }
 
-func compareJudgements(t *testing.T, step int, got, want zone.Judgement) {
+func compareEvaluations(t *testing.T, step int, got, want zone.Evaluation) {
 	if !reflect.DeepEqual(got, want) {
-		t.Fatalf("step %d: judged\n%+v, want\n%+v", step, got, want)
+		t.Fatalf("step %d: evaluated\n%+v, want\n%+v", step, got, want)
 	}
 }
 
@@ -84,7 +85,7 @@ func compareTrackers(t *testing.T, step int, tracker *zone.Tracker[int], ref *re
 	counted, want := 0, 0
 	for _, status := range zones {
 		counted += status.Counts.Size()
-		if status.Rate != 0 && tracker.Phase() != zone.Acting {
+		if status.Rate != 0 && tracker.Phase() != zone.PhaseActive {
 			t.Fatalf("step %d: %+v has a rate while %s", step, status, tracker.Phase())
 		}
 	}
@@ -102,8 +103,8 @@ func compareTrackers(t *testing.T, step int, tracker *zone.Tracker[int], ref *re
 		}
 	}
 	next, ok := tracker.Next()
-	if ok != (ref.phase == "Settling") || ok && !next.Equal(ref.actingAt) {
-		t.Fatalf("step %d: next at %v (%v), want %v while %s", step, next, ok, ref.actingAt, ref.phase)
+	if ok != (ref.phase == "Recovering") || ok && !next.Equal(ref.activeAt) {
+		t.Fatalf("step %d: next at %v (%v), want %v while %s", step, next, ok, ref.activeAt, ref.phase)
 	}
 }
 
@@ -130,12 +131,14 @@ func TestRandomOperationsAgreeWithTheReference(t *testing.T) {
 		}
 	}
 	for _, move := range [][2]zone.Phase{
-		{zone.Settling, zone.Settling}, {zone.Settling, zone.Acting}, {zone.Settling, zone.Suspended},
-		{zone.Acting, zone.Acting}, {zone.Acting, zone.Suspended},
-		{zone.Suspended, zone.Suspended}, {zone.Suspended, zone.Settling},
+		{zone.PhaseRecovering, zone.PhaseRecovering},
+		{zone.PhaseRecovering, zone.PhaseActive}, {zone.PhaseRecovering, zone.PhaseSuspended},
+		{zone.PhaseActive, zone.PhaseActive}, {zone.PhaseActive, zone.PhaseSuspended},
+		{zone.PhaseSuspended, zone.PhaseSuspended}, {zone.PhaseSuspended, zone.PhaseRecovering},
 	} {
 		if moves[move] < 20 {
-			t.Errorf("only %d times from %s to %s: the operations prove too little", moves[move], move[0], move[1])
+			t.Errorf("only %d times from %s to %s: the operations prove too little", moves[move],
+				move[0], move[1])
 		}
 		delete(moves, move)
 	}
@@ -146,7 +149,8 @@ func TestRandomOperationsAgreeWithTheReference(t *testing.T) {
 
 func FuzzTracker(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 9, 0, 0, 14, 0, 255, 9, 0, 0, 8, 0, 0})
-	f.Add([]byte{1, 0, 0, 13, 0, 1, 10, 9, 0, 0, 7, 0, 0, 9, 0, 0, 7, 0, 1, 9, 0, 0, 15, 0, 200, 9, 0, 0})
+	f.Add([]byte{1, 0, 0, 13, 0, 1, 10, 9, 0, 0, 7, 0, 0, 9, 0, 0, 7, 0, 1, 9, 0, 0, 15, 0,
+		200, 9, 0, 0})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		play(t, script[:min(len(script), 1+3*300)])
 	})

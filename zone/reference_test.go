@@ -5,12 +5,14 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// reference is what a tracker is compared with. It keeps what it was told, counts
-// everything again whenever it is asked, and decides in whole numbers. It shares
-// no code with the tracker.
+// reference is what a tracker is compared with. It keeps what it was told,
+// counts everything again whenever it is asked, and decides in whole numbers.
+// It shares no code with the tracker.
 type reference struct {
 	rules    rules
 	latest   time.Time
@@ -20,8 +22,8 @@ type reference struct {
 	existing []string
 
 	phase    string
-	actingAt time.Time
-	told     map[string]referenceTold // by zone, as last judged
+	activeAt time.Time
+	told     map[string]referenceTold // by zone, as last evaluated
 }
 
 type referenceNode struct {
@@ -56,24 +58,27 @@ type rules struct {
 var allRules = []rules{
 	{zone.Config{}, 50 * time.Second, 11 * time.Second, 3, 11, 20, 0.1, 0.01, 0, 50},
 	{zone.Config{
-		State:    zone.Thresholds{Unhealthy: 0.25, MinNotReady: 1}.State,
-		Rate:     zone.Rates{Normal: 2, Secondary: 1, LargeZone: 3}.Rate,
-		Grace:    3 * time.Second,
-		Interval: time.Second,
+		State:               zone.Thresholds{Unhealthy: 0.25, MinNotReady: 1}.State,
+		Rate:                zone.Rates{Normal: 2, Secondary: 1, LargeZone: 3}.Rate,
+		StabilizationWindow: 3 * time.Second,
+		ObservationWindow:   ptr.To(time.Second),
 	}, 3 * time.Second, time.Second, 1, 1, 4, 2, 1, 0, 3},
 	{zone.Config{
-		State:    zone.Thresholds{Unhealthy: 0.5, MinNotReady: 2}.State,
-		Rate:     zone.Rates{Normal: 0.5, Secondary: 0.01, Share: 0.25, LargeZone: 4}.Rate,
-		Grace:    10 * time.Second,
-		Interval: -1,
+		State:               zone.Thresholds{Unhealthy: 0.5, MinNotReady: 2}.State,
+		Rate:                zone.Rates{Normal: 0.5, Secondary: 0.01, Share: 0.25, LargeZone: 4}.Rate,
+		StabilizationWindow: 10 * time.Second,
+		ObservationWindow:   ptr.To(time.Duration(0)),
 	}, 10 * time.Second, 0, 2, 1, 2, 0.5, 0.01, 0.25, 4},
-	{zone.Config{Interval: 40 * time.Second}, 50 * time.Second, 40 * time.Second, 3, 11, 20, 0.1, 0.01, 0, 50},
+	{
+		zone.Config{ObservationWindow: ptr.To(40 * time.Second)},
+		50 * time.Second, 40 * time.Second, 3, 11, 20, 0.1, 0.01, 0, 50,
+	},
 }
 
 func newReference(r rules, now time.Time) *reference {
 	return &reference{
 		rules: r, latest: now, lives: map[string]int{},
-		phase: "Settling", actingAt: now.Add(r.grace), told: map[string]referenceTold{},
+		phase: "Recovering", activeAt: now.Add(r.grace), told: map[string]referenceTold{},
 	}
 }
 
@@ -148,7 +153,8 @@ func (r *reference) state(c zone.Counts) zone.State {
 	if c.NotReady > 0 && c.NotReady == size {
 		return "FullDisruption"
 	}
-	if c.NotReady >= r.rules.minNotReady && c.NotReady*r.rules.denominator >= r.rules.numerator*size && c.NotReady > 0 {
+	if c.NotReady >= r.rules.minNotReady && c.NotReady*r.rules.denominator >= r.rules.numerator*size &&
+		c.NotReady > 0 {
 		return "PartialDisruption"
 	}
 	return "Normal"
@@ -156,7 +162,7 @@ func (r *reference) state(c zone.Counts) zone.State {
 
 func (r *reference) rate(state zone.State, c zone.Counts) float64 {
 	size := c.Ready + c.NotReady
-	if r.phase != "Acting" {
+	if r.phase != "Active" {
 		return 0
 	}
 	if state == "PartialDisruption" && size <= r.rules.large {
@@ -183,17 +189,17 @@ func (r *reference) suspends() bool {
 	return dead > 0
 }
 
-func (r *reference) judge(now time.Time) zone.Judgement {
+func (r *reference) evaluate(now time.Time) zone.Evaluation {
 	r.see(now)
 	before := r.phase
 	if r.suspends() {
 		r.phase = "Suspended"
 	} else if before == "Suspended" {
-		r.phase, r.actingAt = "Settling", r.latest.Add(r.rules.grace)
-	} else if before == "Settling" && !r.latest.Before(r.actingAt) {
-		r.phase = "Acting"
+		r.phase, r.activeAt = "Recovering", r.latest.Add(r.rules.grace)
+	} else if before == "Recovering" && !r.latest.Before(r.activeAt) {
+		r.phase = "Active"
 	}
-	judgement := zone.Judgement{Phase: zone.Phase(r.phase), From: zone.Phase(before)}
+	evaluation := zone.Evaluation{Phase: zone.Phase(r.phase), From: zone.Phase(before)}
 	told := map[string]referenceTold{}
 	for _, name := range r.existing {
 		counts := r.counts(name)
@@ -205,19 +211,19 @@ func (r *reference) judge(now time.Time) zone.Judgement {
 			was = referenceTold{state: "Initial", rate: -1}
 		}
 		if was.state != is.state || was.rate != is.rate {
-			judgement.Changes = append(judgement.Changes, zone.Change{
+			evaluation.Changes = append(evaluation.Changes, zone.Change{
 				Zone: name, From: was.state, To: is.state, Counts: counts, Rate: is.rate,
 			})
 		}
 	}
 	for name := range r.told {
 		if !slices.Contains(r.existing, name) {
-			judgement.Gone = append(judgement.Gone, name)
+			evaluation.Gone = append(evaluation.Gone, name)
 		}
 	}
-	slices.Sort(judgement.Gone)
+	slices.Sort(evaluation.Gone)
 	r.told = told
-	return judgement
+	return evaluation
 }
 
 // notBefore plays back all falls in the zone's life in which the node fell.

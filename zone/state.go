@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// ErrInvalidConfig is wrapped by every error that New returns.
+// ErrInvalidConfig is wrapped by every error that NewTracker returns.
 var ErrInvalidConfig = errors.New("invalid zone config")
 
 // State is how disrupted a zone is. The names are those of
@@ -14,18 +14,18 @@ var ErrInvalidConfig = errors.New("invalid zone config")
 type State string
 
 const (
-	// Initial is a zone that has not been judged yet.
+	// Initial is the state of a zone that has not been evaluated yet.
 	Initial State = "Initial"
-	// Normal is a zone with few or no nodes that are not ready.
+	// Normal is the state of a zone with few or no nodes that are not ready.
 	Normal State = "Normal"
-	// PartialDisruption is a zone with so many nodes not ready that something
-	// other than the nodes may be at fault.
+	// PartialDisruption is the state of a zone with so many nodes not ready that
+	// something other than the nodes may be at fault.
 	PartialDisruption State = "PartialDisruption"
-	// FullDisruption is a zone with no ready node.
+	// FullDisruption is the state of a zone without a ready node.
 	FullDisruption State = "FullDisruption"
 )
 
-// Counts is how many nodes of a zone are ready and how many are not.
+// Counts holds how many nodes of a zone are ready and how many are not.
 type Counts struct {
 	Ready, NotReady int
 }
@@ -33,18 +33,18 @@ type Counts struct {
 // Size is the number of nodes that count.
 func (c Counts) Size() int { return c.Ready + c.NotReady }
 
-// Thresholds judges a zone by its share of nodes that are not ready. Zero means
-// zero: start from [DefaultThresholds].
+// Thresholds evaluates a zone by its share of nodes that are not ready. Zero
+// means zero: start from [DefaultThresholds].
 type Thresholds struct {
-	// Unhealthy is the share of nodes not ready, from 0 to 1, from which on a zone
-	// is partially disrupted.
+	// Unhealthy is the smallest share of nodes not ready, from 0 to 1, at which a
+	// zone is partially disrupted.
 	Unhealthy float64
-	// MinNotReady is how many nodes that takes at least.
+	// MinNotReady is the smallest number of nodes not ready that it takes.
 	MinNotReady int
 }
 
-// DefaultThresholds are those of kube-controller-manager v1.37: 0.55, the default
-// of --unhealthy-zone-threshold, and 3, which is its "more than two".
+// DefaultThresholds returns those of kube-controller-manager v1.37: 0.55, the
+// default of --unhealthy-zone-threshold, and 3, which is its "more than two".
 func DefaultThresholds() Thresholds { return Thresholds{Unhealthy: 0.55, MinNotReady: 3} }
 
 // Validate reports the first thing that is wrong with the thresholds.
@@ -53,7 +53,8 @@ func (t Thresholds) Validate() error {
 		return fmt.Errorf("%w: Thresholds.Unhealthy is %v, want 0 to 1", ErrInvalidConfig, t.Unhealthy)
 	}
 	if t.MinNotReady < 0 {
-		return fmt.Errorf("%w: Thresholds.MinNotReady is %d, want zero or more", ErrInvalidConfig, t.MinNotReady)
+		return fmt.Errorf("%w: Thresholds.MinNotReady is %d, want zero or more", ErrInvalidConfig,
+			t.MinNotReady)
 	}
 	return nil
 }
@@ -73,23 +74,23 @@ func (t Thresholds) State(c Counts) State {
 	return Normal
 }
 
-// Rates says how many nodes a second may be acted against in a zone. Zero means
+// Rates are how many nodes a second may be acted against in a zone. Zero means
 // zero, which acts against none: start from [DefaultRates].
 type Rates struct {
 	// Normal is the rate in a zone that is not partially disrupted.
 	Normal float64
 	// Secondary is the rate in a partially disrupted zone of more than LargeZone
-	// nodes. In smaller ones it is zero.
+	// nodes. Smaller zones have the rate zero then.
 	Secondary float64
-	// LargeZone is described at Secondary.
+	// LargeZone is the most nodes of a zone in which Secondary does not apply.
 	LargeZone int
 	// Share raises Normal for large zones to this share of the zone's nodes a
 	// second. At 0.1 nodes a second a zone of 33,000 takes 92 hours; with a Share
-	// of 0.0001 it takes under three. Upstream has no such thing.
+	// of 0.0001 it takes under three. Upstream has no such setting.
 	Share float64
 }
 
-// DefaultRates are those of kube-controller-manager v1.37: the defaults of
+// DefaultRates returns those of kube-controller-manager v1.37: the defaults of
 // --node-eviction-rate, --secondary-node-eviction-rate and
 // --large-cluster-size-threshold.
 func DefaultRates() Rates { return Rates{Normal: 0.1, Secondary: 0.01, LargeZone: 50} }
@@ -100,8 +101,9 @@ func (r Rates) Validate() error {
 		name string
 		rate float64
 	}{{"Normal", r.Normal}, {"Secondary", r.Secondary}, {"Share", r.Share}} {
-		if !(f.rate >= 0) || math.IsInf(f.rate, 1) { // infinite times no node is no number
-			return fmt.Errorf("%w: Rates.%s is %v, want zero or more, and finite", ErrInvalidConfig, f.name, f.rate)
+		if !(f.rate >= 0) || math.IsInf(f.rate, 1) { // infinity times zero is NaN
+			return fmt.Errorf("%w: Rates.%s is %v, want zero or more, and finite", ErrInvalidConfig,
+				f.name, f.rate)
 		}
 	}
 	if r.LargeZone < 0 {
@@ -110,9 +112,9 @@ func (r Rates) Validate() error {
 	return nil
 }
 
-// Rate returns the rate for a zone in that state. A fully disrupted zone has the
-// normal one: its nodes are dead and other zones can take their pods. That not
-// all zones are in that state is the [Tracker]'s concern.
+// Rate returns the rate for a zone in that state. A fully disrupted zone has
+// the normal one: its nodes are dead and other zones can take their pods. The
+// [Tracker] checks whether all zones are in that state.
 func (r Rates) Rate(s State, c Counts) float64 {
 	if s != PartialDisruption {
 		return max(r.Normal, r.Share*float64(c.Size()))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/zone"
 )
@@ -60,13 +61,16 @@ func TestZ1ElevenOfTwentyIsTheBoundaryAtEverySize(t *testing.T) {
 	}
 }
 
-// Upstream's flag is a float32. A threshold that rounds up to the share counts as
-// reached, one whose float64 neighbour lies between does not make a difference.
+// Upstream's flag is a float32. A threshold that rounds up to the share counts
+// as reached, one whose float64 neighbour lies between does not make a
+// difference.
 func TestZ1SharesAreComparedAsFloat32(t *testing.T) {
 	third := zone.Counts{Ready: 6, NotReady: 3}
-	require.Equal(t, zone.PartialDisruption, zone.Thresholds{Unhealthy: 0.33333334, MinNotReady: 3}.State(third))
+	require.Equal(t, zone.PartialDisruption,
+		zone.Thresholds{Unhealthy: 0.33333334, MinNotReady: 3}.State(third))
 	require.Equal(t, zone.Normal, zone.Thresholds{Unhealthy: 0.3333334, MinNotReady: 3}.State(third))
-	require.Equal(t, zone.PartialDisruption, zone.Thresholds{Unhealthy: float64(float32(0.55)), MinNotReady: 3}.State(zone.Counts{Ready: 9, NotReady: 11}))
+	require.Equal(t, zone.PartialDisruption, zone.Thresholds{Unhealthy: float64(float32(0.55)),
+		MinNotReady: 3}.State(zone.Counts{Ready: 9, NotReady: 11}))
 }
 
 func TestZ1ThresholdsCanBeChanged(t *testing.T) {
@@ -85,7 +89,8 @@ func TestZ1ThresholdsCanBeChanged(t *testing.T) {
 		{zone.Thresholds{Unhealthy: 1, MinNotReady: 3}, 1, 999, zone.Normal}, // never partial
 		{zone.Thresholds{Unhealthy: 1, MinNotReady: 3}, 0, 999, zone.FullDisruption},
 		{zone.Thresholds{Unhealthy: math.SmallestNonzeroFloat64, MinNotReady: 3}, 1000, 2, zone.Normal},
-		{zone.Thresholds{Unhealthy: math.SmallestNonzeroFloat64, MinNotReady: 3}, 1000, 3, zone.PartialDisruption},
+		{zone.Thresholds{Unhealthy: math.SmallestNonzeroFloat64, MinNotReady: 3}, 1000, 3,
+			zone.PartialDisruption},
 	} {
 		counts := zone.Counts{Ready: c.ready, NotReady: c.notReady}
 		require.NoError(t, c.thresholds.Validate())
@@ -110,7 +115,8 @@ func TestZ1RatesAreUpstreamsByDefault(t *testing.T) {
 		{zone.Normal, 0, 0.1},
 		{zone.PartialDisruption, 0, 0},
 	} {
-		got := zone.DefaultRates().Rate(c.state, zone.Counts{Ready: c.size / 3, NotReady: c.size - c.size/3})
+		got := zone.DefaultRates().Rate(c.state,
+			zone.Counts{Ready: c.size / 3, NotReady: c.size - c.size/3})
 		require.Equal(t, c.want, got, "%s of %d nodes", c.state, c.size)
 	}
 	rates := zone.Rates{Normal: 3, Secondary: 2, LargeZone: 10}
@@ -129,17 +135,19 @@ func TestZ1ShareRaisesTheRateOfLargeZones(t *testing.T) {
 	share := zone.DefaultRates()
 	share.Share = 0.0001
 	require.InDelta(t, 2.8, hours(share, 33_000), 0.1)
-	require.InDelta(t, hours(zone.DefaultRates(), 1000), hours(share, 1000), 1e-9, "at 1,000 nodes both are 0.1")
+	require.InDelta(t, hours(zone.DefaultRates(), 1000), hours(share, 1000), 1e-9,
+		"at 1,000 nodes both are 0.1")
 
 	require.InDelta(t, 0.1, share.Rate(zone.Normal, zone.Counts{Ready: 999}), 0)
 	require.InDelta(t, 0.2, share.Rate(zone.Normal, zone.Counts{Ready: 1999, NotReady: 1}), 1e-12)
-	require.InDelta(t, 0.01, share.Rate(zone.PartialDisruption, zone.Counts{Ready: 1000, NotReady: 32_000}), 0,
+	require.InDelta(t, 0.01, share.Rate(zone.PartialDisruption,
+		zone.Counts{Ready: 1000, NotReady: 32_000}), 0,
 		"a partial disruption is no reason to hurry")
 }
 
 func TestZ1PoliciesArePluggable(t *testing.T) {
 	const degraded zone.State = "Degraded"
-	c := newActingCluster(t, zone.Config{
+	c := newActiveCluster(t, zone.Config{
 		State: func(counts zone.Counts) zone.State {
 			if counts.NotReady > 0 {
 				return degraded
@@ -154,25 +162,30 @@ func TestZ1PoliciesArePluggable(t *testing.T) {
 		},
 	})
 	c.ready("a", names("a", 4)...)
-	require.Equal(t, []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Normal, Counts: zone.Counts{Ready: 4}, Rate: 4}}, c.judge().Changes)
+	require.Equal(t, []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Normal,
+		Counts: zone.Counts{Ready: 4}, Rate: 4}}, c.evaluate().Changes)
 
 	c.notReady("a", "a0", "a1")
-	require.Equal(t, []zone.Change{{Zone: "a", From: zone.Normal, To: degraded, Counts: zone.Counts{Ready: 2, NotReady: 2}, Rate: 200}}, c.judge().Changes)
+	require.Equal(t, []zone.Change{{Zone: "a", From: zone.Normal, To: degraded,
+		Counts: zone.Counts{Ready: 2, NotReady: 2}, Rate: 200}}, c.evaluate().Changes)
 
 	c.notReady("a", "a2")
-	require.Equal(t, []zone.Change{{Zone: "a", From: degraded, To: degraded, Counts: zone.Counts{Ready: 1, NotReady: 3}, Rate: 300}}, c.judge().Changes,
+	require.Equal(t, []zone.Change{{Zone: "a", From: degraded, To: degraded,
+		Counts: zone.Counts{Ready: 1, NotReady: 3}, Rate: 300}}, c.evaluate().Changes,
 		"another rate is news, also in the same state")
 
 	c.notReady("a", "a3")
-	require.Equal(t, zone.Acting, c.judge().Phase, "what full disruption is, is the policy's to say")
+	require.Equal(t, zone.PhaseActive, c.evaluate().Phase,
+		"what full disruption is, is the policy's to say")
 }
 
-// A policy that counts everything as fully disrupted suspends a healthy cluster:
-// the judgement is the policy's alone.
+// A policy that counts everything as fully disrupted suspends a healthy
+// cluster: the evaluation is the policy's alone.
 func TestZ1ThePolicyDecidesWhatSuspends(t *testing.T) {
-	c := newActingCluster(t, zone.Config{State: func(zone.Counts) zone.State { return zone.FullDisruption }})
+	dead := func(zone.Counts) zone.State { return zone.FullDisruption }
+	c := newActiveCluster(t, zone.Config{State: dead})
 	c.ready("a", "a0")
-	require.Equal(t, zone.Suspended, c.judge().Phase)
+	require.Equal(t, zone.PhaseSuspended, c.evaluate().Phase)
 }
 
 func TestZ1ConfigIsCheckedAtTheDoor(t *testing.T) {
@@ -181,31 +194,41 @@ func TestZ1ConfigIsCheckedAtTheDoor(t *testing.T) {
 		err  error
 		want string
 	}{
-		"threshold below zero": {zone.Thresholds{Unhealthy: -0.1}.Validate(), "Thresholds.Unhealthy is -0.1, want 0 to 1"},
-		"threshold above one":  {zone.Thresholds{Unhealthy: 1.1}.Validate(), "Thresholds.Unhealthy is 1.1, want 0 to 1"},
+		"threshold below zero": {zone.Thresholds{Unhealthy: -0.1}.Validate(),
+			"Thresholds.Unhealthy is -0.1, want 0 to 1"},
+		"threshold above one": {zone.Thresholds{Unhealthy: 1.1}.Validate(),
+			"Thresholds.Unhealthy is 1.1, want 0 to 1"},
 		"threshold in percent": {zone.Thresholds{Unhealthy: 55}.Validate(), "Thresholds.Unhealthy is 55"},
-		"threshold no number":  {zone.Thresholds{Unhealthy: nan}.Validate(), "Thresholds.Unhealthy is NaN"},
-		"minimum":              {zone.Thresholds{MinNotReady: -1}.Validate(), "Thresholds.MinNotReady is -1"},
-		"normal rate":          {zone.Rates{Normal: -1}.Validate(), "Rates.Normal is -1"},
-		"normal no number":     {zone.Rates{Normal: nan}.Validate(), "Rates.Normal is NaN"},
-		"secondary rate":       {zone.Rates{Secondary: -1}.Validate(), "Rates.Secondary is -1"},
-		"secondary no number":  {zone.Rates{Secondary: nan}.Validate(), "Rates.Secondary is NaN"},
-		"share":                {zone.Rates{Share: -1}.Validate(), "Rates.Share is -1"},
-		"share infinite":       {zone.Rates{Share: inf}.Validate(), "Rates.Share is +Inf"}, // times no node: not a number
-		"large zone":           {zone.Rates{LargeZone: -1}.Validate(), "Rates.LargeZone is -1"},
-		"grace":                {zone.Config{Grace: -time.Second}.Validate(), "Grace is -1s"},
+		"threshold no number": {zone.Thresholds{Unhealthy: nan}.Validate(),
+			"Thresholds.Unhealthy is NaN"},
+		"minimum": {zone.Thresholds{MinNotReady: -1}.Validate(),
+			"Thresholds.MinNotReady is -1"},
+		"normal rate":         {zone.Rates{Normal: -1}.Validate(), "Rates.Normal is -1"},
+		"normal no number":    {zone.Rates{Normal: nan}.Validate(), "Rates.Normal is NaN"},
+		"secondary rate":      {zone.Rates{Secondary: -1}.Validate(), "Rates.Secondary is -1"},
+		"secondary no number": {zone.Rates{Secondary: nan}.Validate(), "Rates.Secondary is NaN"},
+		"share":               {zone.Rates{Share: -1}.Validate(), "Rates.Share is -1"},
+		// Infinity times no node is not a number.
+		"share infinite": {zone.Rates{Share: inf}.Validate(), "Rates.Share is +Inf"},
+		"large zone":     {zone.Rates{LargeZone: -1}.Validate(), "Rates.LargeZone is -1"},
+		"stabilization": {
+			zone.Config{StabilizationWindow: -time.Second}.Validate(), "StabilizationWindow is -1s",
+		},
+		"observation": {
+			zone.Config{ObservationWindow: ptr.To(-time.Second)}.Validate(), "ObservationWindow is -1s",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.ErrorIs(t, c.err, zone.ErrInvalidConfig)
 			require.ErrorContains(t, c.err, c.want)
 		})
 	}
-	_, err := zone.New[string](zone.Config{Grace: -1}, epoch)
+	_, err := zone.NewTracker[string](zone.Config{StabilizationWindow: -1}, epoch)
 	require.ErrorIs(t, err, zone.ErrInvalidConfig)
 
 	require.NoError(t, errors.Join(
 		zone.Thresholds{}.Validate(), zone.Thresholds{Unhealthy: 1, MinNotReady: 1}.Validate(),
 		zone.Rates{}.Validate(), zone.Rates{Normal: 1, Secondary: 1, LargeZone: 1, Share: 1}.Validate(),
-		zone.Config{}.Validate(), zone.Config{Interval: -1}.Validate(),
+		zone.Config{}.Validate(), zone.Config{ObservationWindow: ptr.To(time.Duration(0))}.Validate(),
 	))
 }

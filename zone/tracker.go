@@ -1,70 +1,83 @@
 package zone
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Config is what a [Tracker] needs. The zero value is complete.
+// Config holds the settings of a [Tracker]. The zero value is complete.
 type Config struct {
-	// State judges a zone. Nil means DefaultThresholds().State.
+	// State returns the state of a zone. Nil means DefaultThresholds().State.
 	State func(Counts) State
-	// Rate says how many nodes a second may be acted against in a zone while the
-	// cluster is Acting. Nil means DefaultRates().Rate.
+	// Rate returns how many nodes a second may be acted against in a zone in
+	// PhaseActive. Nil means DefaultRates().Rate.
 	Rate func(State, Counts) float64
-	// Grace is how long the cluster settles after a suspension. Zero means 50 s,
-	// the default of --node-monitor-grace-period, which it should be equal to.
-	Grace time.Duration
-	// Interval is how long after the first expiry in a zone the state of the zone,
-	// and of those that fail with it, is known. That is the interval between a
-	// node's heartbeats and a little more: a kubelet lengthens it by up to 4 %, and
-	// declaring nodes takes a moment. Zero means 11 s, for the kubelet's 10 s.
-	// Negative means no wait.
-	Interval time.Duration
+	// StabilizationWindow is how long PhaseRecovering lasts. Zero means 50 s, the
+	// default of --node-monitor-grace-period. It should equal that period.
+	StabilizationWindow time.Duration
+	// ObservationWindow is how long after the first expiry in a zone the state
+	// of the zone is known, and of those that fail with it. It is the interval
+	// between a node's heartbeats and a little more: a kubelet lengthens it by
+	// up to 4 %, and declaring nodes takes a moment. Nil means 11 s, for the
+	// kubelet's 10 s. Zero means no wait.
+	ObservationWindow *time.Duration
 }
 
-// Validate reports the first thing that is wrong with the config.
+// Validate joins all that is wrong with the config.
 func (c Config) Validate() error {
-	if c.Grace < 0 {
-		return fmt.Errorf("%w: Grace is %v, want zero or more", ErrInvalidConfig, c.Grace)
+	var problems []error
+	if c.StabilizationWindow < 0 {
+		problems = append(problems, fmt.Errorf("%w: StabilizationWindow is %v, want zero or more",
+			ErrInvalidConfig, c.StabilizationWindow))
 	}
-	return nil
+	if c.ObservationWindow != nil && *c.ObservationWindow < 0 {
+		problems = append(problems, fmt.Errorf("%w: ObservationWindow is %v, want zero or more",
+			ErrInvalidConfig, *c.ObservationWindow))
+	}
+	return errors.Join(problems...)
 }
 
-// Node is what a [Tracker] wants to know of a node.
+// Node is what a [Tracker] records of a node.
 type Node struct {
-	// Zone is the name of its zone; see [ByTopology]. Empty is a zone like others.
+	// Zone is the name of its zone; see [ByTopology]. The empty name is valid.
 	Zone string
-	// Ready says whether its Ready condition is True.
+	// Ready reports whether its Ready condition is True.
 	Ready bool
 	// Excluded nodes belong to their zone but do not count; see [Excluded].
 	Excluded bool
 }
 
-// A Tracker knows the nodes of a cluster by their zones and judges the zones. It
-// keeps counts, so that observing a node costs a map lookup, and judging costs
-// the zones that have changed, and a glance at the others until one is found that
-// is not dead. Results do not depend on map order. It is not safe for concurrent
-// use.
+// A Tracker records the nodes of a cluster by zone and evaluates the zones. It
+// keeps counts, so observing a node costs a map lookup. Evaluating visits the
+// zones that have changed, and the others until it finds one that is not dead.
+// Results do not depend on map order. It is not safe for concurrent use.
 //
-// K identifies a node: its name, or a cluster's where the members are clusters.
+// K identifies a node: by its name, or by a cluster's where members are
+// clusters.
 type Tracker[K comparable] struct {
-	config Config
-	nodes  map[K]member
-	zones  map[string]*zone
-	dirty  []*zone // to judge; some may be gone
-	gone   []string
+	config      Config
+	observation time.Duration // Config.ObservationWindow or its default
+	nodes       map[K]*member
+	zones       map[string]*zone
+	dirty       []*zone // to evaluate; some may be gone
+	gone        []string
 
 	phase  Phase
-	resume time.Time // when Settling ends
+	resume time.Time // when PhaseRecovering ends
+	epoch  time.Time // times of members are distances from here
 	now    time.Time
 }
 
+// member is a node in its zone. A cluster may have 100,000, so its time is a
+// distance from the epoch.
 type member struct {
-	Node
-	notBefore time.Time
+	zone            *zone
+	ready, excluded bool
+	held            bool // notBefore is set
+	notBefore       time.Duration
 }
 
 type zone struct {
@@ -72,18 +85,21 @@ type zone struct {
 	members int
 	counts  Counts
 	state   State
-	before  State // as it was told last
+	before  State // as the last Evaluation reported it
 	dirty   bool
 	rate    float64
-	told    bool      // a Judgement has said something of it
+	told    bool      // an Evaluation has reported it
 	known   time.Time // when the extent of the latest disruption is known
 }
 
-// New returns a tracker without nodes that settles for one grace period from
-// now on.
-func New[K comparable](config Config, now time.Time) (*Tracker[K], error) {
+// NewTracker returns a tracker without nodes, in PhaseRecovering for one
+// StabilizationWindow from now on. Now must not be the zero time.
+func NewTracker[K comparable](config Config, now time.Time) (*Tracker[K], error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
+	}
+	if now.IsZero() {
+		return nil, fmt.Errorf("%w: now is zero, want the present time", ErrInvalidConfig)
 	}
 	if config.State == nil {
 		config.State = DefaultThresholds().State
@@ -91,65 +107,74 @@ func New[K comparable](config Config, now time.Time) (*Tracker[K], error) {
 	if config.Rate == nil {
 		config.Rate = DefaultRates().Rate
 	}
-	if config.Grace == 0 {
-		config.Grace = 50 * time.Second
+	if config.StabilizationWindow == 0 {
+		config.StabilizationWindow = 50 * time.Second
 	}
-	if config.Interval == 0 {
-		config.Interval = 11 * time.Second
+	observation := 11 * time.Second
+	if config.ObservationWindow != nil {
+		observation = *config.ObservationWindow
 	}
 	return &Tracker[K]{
-		config: config,
-		nodes:  make(map[K]member),
+		config: config, observation: observation,
+		nodes:  make(map[K]*member),
 		zones:  make(map[string]*zone),
-		phase:  Settling,
-		resume: now.Add(config.Grace),
+		phase:  PhaseRecovering,
+		resume: now.Add(config.StabilizationWindow),
+		epoch:  now,
 		now:    now,
 	}, nil
 }
 
-// Observe takes note of what a node is now. A node that it has not seen comes
-// in, one that changed zone moves.
+// Observe records what a node is now. A node that is new is added, and one that
+// changed zone moves.
 func (t *Tracker[K]) Observe(now time.Time, key K, node Node) {
 	t.advance(now)
 	m, known := t.nodes[key]
-	if known && m.Node == node {
+	if !known {
+		m = new(member)
+		t.nodes[key] = m
+	}
+	moved := !known || m.zone.name != node.Zone
+	if !moved && m.ready == node.Ready && m.excluded == node.Excluded {
 		return
 	}
-	fell := !node.Ready && (!known || m.Ready)
+	fell := !node.Ready && (!known || m.ready)
 	if known {
-		t.leave(m.Node, m.Zone != node.Zone)
+		t.leave(m, moved)
 	}
-	z := t.enter(node, !known || m.Zone != node.Zone)
-	m.Node = node
+	m.ready, m.excluded = node.Ready, node.Excluded
+	t.enter(m, node.Zone, moved)
 	switch {
 	case node.Ready:
-		m.notBefore = time.Time{}
+		m.held, m.notBefore = false, 0
 	case fell:
-		m.notBefore = z.disrupted(t.now, t.config.Interval)
+		m.held, m.notBefore = true, m.zone.disrupted(t.now, t.observation).Sub(t.epoch)
 	}
-	t.nodes[key] = m
 }
 
-// Forget drops a node.
+// Forget removes a node.
 func (t *Tracker[K]) Forget(key K) {
 	m, known := t.nodes[key]
 	if !known {
 		return
 	}
-	t.leave(m.Node, true)
+	t.leave(m, true)
 	delete(t.nodes, key)
 }
 
-// NotBefore returns the time before which nothing should be done against a node
-// that is not ready, because the extent of the disruption that it is part of is
-// not known yet: one interval after the first expiry in its zone. Later expiries
-// within that interval do not move it, so no node waits longer than that. It is
-// the zero time for a ready node and for one that is not known.
+// NotBefore returns the time before which a controller should not act against a
+// node that is not ready: one interval after the first expiry in its zone.
+// Until then the extent of the disruption is unknown. Later expiries within
+// that interval do not move the time, so no node waits longer than one
+// interval. It is the zero time for a node that is ready or unknown.
 func (t *Tracker[K]) NotBefore(key K) time.Time {
-	return t.nodes[key].notBefore
+	if m, known := t.nodes[key]; known && m.held {
+		return t.epoch.Add(m.notBefore)
+	}
+	return time.Time{}
 }
 
-// Status is a zone as it was last judged, with its present counts.
+// Status is a zone as it was last evaluated, with its current counts.
 type Status struct {
 	Zone   string
 	State  State
@@ -168,58 +193,65 @@ func (t *Tracker[K]) Zones() []Status {
 	return all
 }
 
-func (t *Tracker[K]) enter(n Node, joins bool) *zone {
-	z, ok := t.zones[n.Zone]
-	if !ok {
-		z = &zone{name: n.Zone, state: Initial, before: Initial}
-		t.zones[n.Zone] = z
-	}
+// enter counts a member in the zone of a name, which it joins if it was not
+// there.
+func (t *Tracker[K]) enter(m *member, name string, joins bool) {
 	if joins {
-		z.members++
+		m.zone = t.zone(name)
+		m.zone.members++
 	}
-	z.counts.add(n, +1)
-	t.soil(z)
+	m.zone.counts.add(m, +1)
+	t.markDirty(m.zone)
+}
+
+func (t *Tracker[K]) zone(name string) *zone {
+	z, ok := t.zones[name]
+	if !ok {
+		z = &zone{name: name, state: Initial, before: Initial}
+		t.zones[name] = z
+	}
 	return z
 }
 
-func (t *Tracker[K]) leave(n Node, parts bool) {
-	z := t.zones[n.Zone]
-	z.counts.add(n, -1)
-	t.soil(z)
+// leave takes a member off the counts of its zone, and out of it if it parts.
+func (t *Tracker[K]) leave(m *member, parts bool) {
+	z := m.zone
+	z.counts.add(m, -1)
+	t.markDirty(z)
 	if !parts {
 		return
 	}
 	z.members--
 	if z.members == 0 {
-		delete(t.zones, n.Zone)
+		delete(t.zones, z.name)
 		if z.told {
-			t.gone = append(t.gone, n.Zone)
+			t.gone = append(t.gone, z.name)
 		}
 	}
 }
 
-// soil makes sure that the zone is judged.
-func (t *Tracker[K]) soil(z *zone) {
+// markDirty makes sure that the zone is evaluated.
+func (t *Tracker[K]) markDirty(z *zone) {
 	if !z.dirty {
 		z.dirty = true
 		t.dirty = append(t.dirty, z)
 	}
 }
 
-func (c *Counts) add(n Node, delta int) {
+func (c *Counts) add(m *member, delta int) {
 	switch {
-	case n.Excluded:
-	case n.Ready:
+	case m.excluded:
+	case m.ready:
 		c.Ready += delta
 	default:
 		c.NotReady += delta
 	}
 }
 
-// disrupted takes note of a node that has just become not ready, and returns
-// when the extent of the disruption is known.
+// disrupted records that a node has just become not ready, and returns when the
+// extent of the disruption is known.
 func (z *zone) disrupted(now time.Time, interval time.Duration) time.Time {
-	if interval <= 0 {
+	if interval == 0 {
 		return now
 	}
 	if !now.Before(z.known) {

@@ -11,18 +11,20 @@ import (
 )
 
 func TestZ2TheFirstLookAtAZoneIsFromInitial(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	c.ready("b", "b0")
 	c.notReady("a", "a0")
 	require.Equal(t, []zone.Status{
 		{Zone: "a", State: zone.Initial, Counts: zone.Counts{NotReady: 1}},
 		{Zone: "b", State: zone.Initial, Counts: zone.Counts{Ready: 1}},
-	}, c.Zones(), "not judged yet")
+	}, c.Zones(), "not evaluated yet")
 
-	require.Equal(t, zone.Judgement{Phase: zone.Acting, From: zone.Acting, Changes: []zone.Change{
-		{Zone: "a", From: zone.Initial, To: zone.FullDisruption, Counts: zone.Counts{NotReady: 1}, Rate: 0.1},
-		{Zone: "b", From: zone.Initial, To: zone.Normal, Counts: zone.Counts{Ready: 1}, Rate: 0.1},
-	}}, c.judge())
+	require.Equal(t, zone.Evaluation{Phase: zone.PhaseActive, From: zone.PhaseActive,
+		Changes: []zone.Change{
+			{Zone: "a", From: zone.Initial, To: zone.FullDisruption,
+				Counts: zone.Counts{NotReady: 1}, Rate: 0.1},
+			{Zone: "b", From: zone.Initial, To: zone.Normal, Counts: zone.Counts{Ready: 1}, Rate: 0.1},
+		}}, c.evaluate())
 	require.Equal(t, []zone.Status{
 		{Zone: "a", State: zone.FullDisruption, Counts: zone.Counts{NotReady: 1}, Rate: 0.1},
 		{Zone: "b", State: zone.Normal, Counts: zone.Counts{Ready: 1}, Rate: 0.1},
@@ -33,56 +35,62 @@ func TestZ2UnknownNodesAreNothing(t *testing.T) {
 	c := newCluster(t, zone.Config{})
 	c.forget("ghost")
 	require.Zero(t, c.NotBefore("ghost"))
-	require.False(t, c.judge().Changed())
+	require.False(t, c.evaluate().Changed())
 	require.Empty(t, c.Zones())
 
 	c.ready("a", "a0")
-	c.judge()
+	c.evaluate()
 	c.forget("ghost", "a0", "a0")
-	require.Equal(t, []string{"a"}, c.judge().Gone)
+	require.Equal(t, []string{"a"}, c.evaluate().Gone)
 	require.Zero(t, c.NotBefore("a0"))
 }
 
-// OpenYurt PR #2500 and #47791: a node whose zone label changed indexed the queue
-// of a zone that did not exist.
+// OpenYurt PR #2500 and #47791: a node whose zone label changed indexed the
+// queue of a zone that did not exist.
 func TestZ2ANodeThatMovesIsCountedOnce(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	c.ready("a", names("a", 3)...)
-	c.judge()
+	c.evaluate()
 
 	c.ready("", "a0") // its labels are taken away
-	judgement := c.judge()
-	require.Equal(t, []zone.Change{{Zone: "", From: zone.Initial, To: zone.Normal, Counts: zone.Counts{Ready: 1}, Rate: 0.1}}, judgement.Changes,
+	evaluation := c.evaluate()
+	require.Equal(t, []zone.Change{{Zone: "", From: zone.Initial, To: zone.Normal,
+		Counts: zone.Counts{Ready: 1}, Rate: 0.1}}, evaluation.Changes,
 		"zone a has another count, but neither another state nor another rate")
-	require.Empty(t, judgement.Gone)
+	require.Empty(t, evaluation.Gone)
 
 	c.notReady("b", "a0") // and given again, while the node dies
-	judgement = c.judge()
-	require.Equal(t, []zone.Change{{Zone: "b", From: zone.Initial, To: zone.FullDisruption, Counts: zone.Counts{NotReady: 1}, Rate: 0.1}}, judgement.Changes)
-	require.Equal(t, []string{""}, judgement.Gone)
+	evaluation = c.evaluate()
+	require.Equal(t, []zone.Change{{Zone: "b", From: zone.Initial, To: zone.FullDisruption,
+		Counts: zone.Counts{NotReady: 1}, Rate: 0.1}}, evaluation.Changes)
+	require.Equal(t, []string{""}, evaluation.Gone)
 
 	c.ready("b", names("a", 3)...)
-	judgement = c.judge()
-	require.Equal(t, []zone.Change{{Zone: "b", From: zone.FullDisruption, To: zone.Normal, Counts: zone.Counts{Ready: 3}, Rate: 0.1}}, judgement.Changes)
-	require.Equal(t, []string{"a"}, judgement.Gone)
+	evaluation = c.evaluate()
+	require.Equal(t, []zone.Change{{Zone: "b", From: zone.FullDisruption, To: zone.Normal,
+		Counts: zone.Counts{Ready: 3}, Rate: 0.1}}, evaluation.Changes)
+	require.Equal(t, []string{"a"}, evaluation.Gone)
 	require.Len(t, c.Zones(), 1)
 }
 
-func TestZ2TheZoneThatANodeLeavesIsJudged(t *testing.T) {
+func TestZ2TheZoneThatANodeLeavesIsEvaluated(t *testing.T) {
 	for name, leave := range map[string]func(c *cluster){
-		"by moving":     func(c *cluster) { c.ready("b", "a0") },
-		"by going":      func(c *cluster) { c.forget("a0") },
-		"by exclusion":  func(c *cluster) { c.Observe(c.now, "a0", zone.Node{Zone: "a", Ready: true, Excluded: true}) },
+		"by moving": func(c *cluster) { c.ready("b", "a0") },
+		"by going":  func(c *cluster) { c.forget("a0") },
+		"by exclusion": func(c *cluster) {
+			c.Observe(c.now, "a0",
+				zone.Node{Zone: "a", Ready: true, Excluded: true})
+		},
 		"by being dead": func(c *cluster) { c.notReady("a", "a0") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newActingCluster(t, zone.Config{})
+			c := newActiveCluster(t, zone.Config{})
 			c.ready("a", "a0")
 			c.notReady("a", "a1")
 			c.ready("b", "b0")
-			c.judge()
+			c.evaluate()
 			leave(c)
-			changes := c.judge().Changes
+			changes := c.evaluate().Changes
 			require.Len(t, changes, 1)
 			require.Equal(t, "a", changes[0].Zone)
 			require.Equal(t, zone.FullDisruption, changes[0].To)
@@ -90,117 +98,127 @@ func TestZ2TheZoneThatANodeLeavesIsJudged(t *testing.T) {
 	}
 }
 
-// Upstream's clean-up of zones depends on map order, and the queue of a zone that
-// vanished stays.
+// Upstream's clean-up of zones depends on map order, and the queue of a zone
+// that vanished stays.
 func TestZ2AVanishedZoneIsGoneOnce(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	for _, name := range []string{"c", "a", "b", "d"} {
 		c.ready(name, name+"0")
 	}
-	c.judge()
+	c.evaluate()
 	c.forget("c0", "a0", "b0")
-	judgement := c.judge()
-	require.Equal(t, []string{"a", "b", "c"}, judgement.Gone)
-	require.True(t, judgement.Changed())
-	require.Empty(t, judgement.Changes)
-	require.False(t, c.judge().Changed())
+	evaluation := c.evaluate()
+	require.Equal(t, []string{"a", "b", "c"}, evaluation.Gone)
+	require.True(t, evaluation.Changed())
+	require.Empty(t, evaluation.Changes)
+	require.False(t, c.evaluate().Changed())
 	require.Len(t, c.Zones(), 1)
 }
 
 func TestZ2AZoneThatComesBackStartsAsInitial(t *testing.T) {
-	back := []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Normal, Counts: zone.Counts{Ready: 1}, Rate: 0.1}}
-	c := newActingCluster(t, zone.Config{})
+	back := []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Normal,
+		Counts: zone.Counts{Ready: 1}, Rate: 0.1}}
+	c := newActiveCluster(t, zone.Config{})
 	c.ready("a", "a0")
-	c.judge()
+	c.evaluate()
 
 	c.forget("a0")
-	require.Equal(t, []string{"a"}, c.judge().Gone)
+	require.Equal(t, []string{"a"}, c.evaluate().Gone)
 	c.ready("a", "a0")
-	require.Equal(t, zone.Judgement{Phase: zone.Acting, From: zone.Acting, Changes: back}, c.judge())
+	require.Equal(t, zone.Evaluation{Phase: zone.PhaseActive, From: zone.PhaseActive, Changes: back},
+		c.evaluate())
 
 	c.forget("a0")
 	c.ready("a", "a1")
-	require.Equal(t, zone.Judgement{Phase: zone.Acting, From: zone.Acting, Changes: back}, c.judge(),
+	require.Equal(t, zone.Evaluation{Phase: zone.PhaseActive, From: zone.PhaseActive, Changes: back},
+		c.evaluate(),
 		"between two looks: not gone, but new")
 
 	c.forget("a1")
 	c.ready("a", "a1")
 	c.forget("a1")
-	require.Equal(t, zone.Judgement{Phase: zone.Acting, From: zone.Acting, Gone: []string{"a"}}, c.judge(),
+	require.Equal(t, zone.Evaluation{Phase: zone.PhaseActive, From: zone.PhaseActive,
+		Gone: []string{"a"}}, c.evaluate(),
 		"it was known before, and is gone in the end")
 }
 
 func TestZ2AZoneThatNobodyHeardOfIsNotGone(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	c.ready("a", "a0")
 	c.forget("a0")
-	require.False(t, c.judge().Changed())
+	require.False(t, c.evaluate().Changed())
 }
 
-// A policy may well call a zone Initial, one too small to judge, say. What was
-// told of such a zone has to be taken back all the same.
+// A policy may call a zone Initial, for example one that is too small to
+// evaluate. What was reported of such a zone must be taken back all the same.
 func TestZ2APolicyThatSaysInitialLeavesNothingBehind(t *testing.T) {
-	c := newActingCluster(t, zone.Config{State: func(zone.Counts) zone.State { return zone.Initial }})
+	c := newActiveCluster(t, zone.Config{State: func(zone.Counts) zone.State { return zone.Initial }})
 	c.ready("a", "a0")
-	told := []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Initial, Counts: zone.Counts{Ready: 1}, Rate: 0.1}}
-	require.Equal(t, told, c.judge().Changes)
-	require.False(t, c.judge().Changed())
+	told := []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Initial,
+		Counts: zone.Counts{Ready: 1}, Rate: 0.1}}
+	require.Equal(t, told, c.evaluate().Changes)
+	require.False(t, c.evaluate().Changed())
 	c.forget("a0")
-	require.Equal(t, []string{"a"}, c.judge().Gone)
+	require.Equal(t, []string{"a"}, c.evaluate().Gone)
 
 	// With a rate of zero it is told of nevertheless: the caller's queue of the
 	// zone's last life may have another one.
-	c = newActingCluster(t, zone.Config{
+	c = newActiveCluster(t, zone.Config{
 		State: func(zone.Counts) zone.State { return zone.Initial },
 		Rate:  func(_ zone.State, counts zone.Counts) float64 { return float64(counts.Ready) },
 	})
 	c.ready("a", "a0")
-	c.judge()
+	c.evaluate()
 	c.forget("a0")
 	c.notReady("a", "a0")
-	require.Equal(t, []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Initial, Counts: zone.Counts{NotReady: 1}}}, c.judge().Changes)
+	require.Equal(t, []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Initial,
+		Counts: zone.Counts{NotReady: 1}}}, c.evaluate().Changes)
 }
 
 func TestZ2AnEmptyZoneIsNormal(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	c.Observe(c.now, "a0", zone.Node{Zone: "a", Excluded: true})
-	require.Equal(t, []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Normal, Rate: 0.1}}, c.judge().Changes)
+	require.Equal(t, []zone.Change{{Zone: "a", From: zone.Initial, To: zone.Normal, Rate: 0.1}},
+		c.evaluate().Changes)
 	c.forget("a0")
-	require.Equal(t, []string{"a"}, c.judge().Gone, "its last node was one that did not count")
+	require.Equal(t, []string{"a"}, c.evaluate().Gone, "its last node was one that did not count")
 }
 
-// In upstream a cluster without nodes is fully disrupted, and leaving that state
-// panics for a node without a health entry (#141572).
+// In upstream a cluster without nodes is fully disrupted, and leaving that
+// state panics for a node without a health entry (#141572).
 func TestZ2NoZonesAreNoDisruption(t *testing.T) {
 	c := newCluster(t, zone.Config{})
-	require.Equal(t, zone.Judgement{Phase: zone.Settling, From: zone.Settling}, c.judge())
+	require.Equal(t, zone.Evaluation{Phase: zone.PhaseRecovering, From: zone.PhaseRecovering},
+		c.evaluate())
 	c.pass(grace)
-	require.Equal(t, zone.Judgement{Phase: zone.Acting, From: zone.Settling}, c.judge())
+	require.Equal(t, zone.Evaluation{Phase: zone.PhaseActive, From: zone.PhaseRecovering},
+		c.evaluate())
 
 	c.notReady("a", "a0")
-	require.Equal(t, zone.Suspended, c.judge().Phase)
+	require.Equal(t, zone.PhaseSuspended, c.evaluate().Phase)
 	c.forget("a0")
-	require.Equal(t, zone.Judgement{Phase: zone.Settling, From: zone.Suspended, Gone: []string{"a"}}, c.judge())
+	require.Equal(t, zone.Evaluation{Phase: zone.PhaseRecovering, From: zone.PhaseSuspended,
+		Gone: []string{"a"}}, c.evaluate())
 	c.pass(grace)
-	require.Equal(t, zone.Acting, c.judge().Phase)
+	require.Equal(t, zone.PhaseActive, c.evaluate().Phase)
 }
 
 func TestZ2OnlyExcludedNodesAreNoDisruption(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	for _, node := range names("a", 5) {
 		c.Observe(c.now, node, zone.Node{Zone: "a", Excluded: true})
 	}
-	require.Equal(t, zone.Acting, c.judge().Phase)
+	require.Equal(t, zone.PhaseActive, c.evaluate().Phase)
 
 	c.notReady("b", "b0") // every zone in which nodes count is fully disrupted
-	require.Equal(t, zone.Suspended, c.judge().Phase)
+	require.Equal(t, zone.PhaseSuspended, c.evaluate().Phase)
 	require.Equal(t, map[string]float64{"a": 0, "b": 0}, c.rates())
 
 	c.Observe(c.now, "b0", zone.Node{Zone: "b", Excluded: true})
-	require.Equal(t, zone.Settling, c.judge().Phase)
+	require.Equal(t, zone.PhaseRecovering, c.evaluate().Phase)
 }
 
-func TestZ2JudgingTwiceSaysNothingNew(t *testing.T) {
+func TestZ2EvaluatingTwiceSaysNothingNew(t *testing.T) {
 	c := newCluster(t, zone.Config{})
 	for _, step := range []func(){
 		func() { c.ready("a", names("a", 9)...) },
@@ -213,35 +231,35 @@ func TestZ2JudgingTwiceSaysNothingNew(t *testing.T) {
 		func() { c.forget("b0") },
 	} {
 		step()
-		require.True(t, c.judge().Changed())
-		again := c.judge()
+		require.True(t, c.evaluate().Changed())
+		again := c.evaluate()
 		require.False(t, again.Changed())
-		require.Equal(t, zone.Judgement{Phase: c.Phase(), From: c.Phase()}, again)
+		require.Equal(t, zone.Evaluation{Phase: c.Phase(), From: c.Phase()}, again)
 	}
 }
 
 func TestZ2ObservingTheSameAgainIsNothing(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+	c := newActiveCluster(t, zone.Config{})
 	c.notReady("a", "a0", "a1")
 	c.ready("a", "a2")
-	c.judge()
+	c.evaluate()
 	before := c.Zones()
 	for range 3 {
 		c.pass(time.Second)
 		c.notReady("a", "a0", "a1")
 		c.ready("a", "a2")
-		require.False(t, c.judge().Changed())
+		require.False(t, c.evaluate().Changed())
 		require.Equal(t, before, c.Zones())
 	}
 }
 
-// The same operations give the same judgements, though maps are walked in another
-// order each time.
+// The same operations give the same evaluations, though maps are walked in
+// another order each time.
 func TestZ2ResultsDoNotDependOnMapOrder(t *testing.T) {
 	run := func() string {
 		c := newCluster(t, zone.Config{Rate: zone.Rates{Normal: 0.1, Share: 0.01}.Rate})
 		trace := ""
-		note := func() { trace += fmt.Sprintf("%+v %+v\n", c.judge(), c.Zones()) }
+		note := func() { trace += fmt.Sprintf("%+v %+v\n", c.evaluate(), c.Zones()) }
 		for i := range 40 {
 			c.ready(fmt.Sprint("zone", i), names(fmt.Sprint(i, "-"), 3)...)
 		}
@@ -273,23 +291,23 @@ func TestZ2ResultsDoNotDependOnMapOrder(t *testing.T) {
 	}
 }
 
-func TestObserveAndJudgeWithoutNewsAllocateNothing(t *testing.T) {
-	c := newActingCluster(t, zone.Config{})
+func TestObserveAndEvaluateWithoutNewsAllocateNothing(t *testing.T) {
+	c := newActiveCluster(t, zone.Config{})
 	for _, name := range []string{"a", "b", "c"} {
 		c.ready(name, names(name, 5)...)
 		c.notReady(name, name+"0")
 	}
-	c.judge()
+	c.evaluate()
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		c.Observe(c.now, "b3", zone.Node{Zone: "b", Ready: true})
-		if c.judge().Changed() {
+		if c.evaluate().Changed() {
 			t.Error("news")
 		}
 	}))
 	ready := false
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		c.Observe(c.now, "b3", zone.Node{Zone: "b", Ready: ready})
-		if c.judge().Changed() {
+		if c.evaluate().Changed() {
 			t.Error("news")
 		}
 		ready = !ready

@@ -307,3 +307,51 @@ func TestReadRoomsFindsEveryRoomFile(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestCheckWidthReports(t *testing.T) {
+	wide := func(begin string, columns int) string {
+		return begin + strings.Repeat("é", columns-len(begin))
+	}
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"comment":               {wide("// a ", 80), nil},
+		"wide comment":          {wide("// a ", 81), []string{"zone/a.go:2: 81 columns of comment, at most 80"}},
+		"indented":              {"func f() {\n" + wide("\t\t// a ", 80) + "\n}", nil},
+		"wide, indented":        {"func f() {\n" + wide("\t\t// a ", 81) + "\n}", []string{"zone/a.go:3: 81 columns of comment"}},
+		"code":                  {wide(`const x = "`, 99) + `"`, nil},
+		"wide code":             {wide(`const x = "`, 100) + `"`, []string{"zone/a.go:2: 101 columns of code, at most 100"}},
+		"comment after code":    {wide("const x = 1 // a ", 100), nil},
+		"wide after code":       {wide("const x = 1 // a ", 101), []string{"101 columns of code"}},
+		"block comment":         {"/* a\n" + wide("b ", 81) + "\n*/", []string{"zone/a.go:3: 81 columns of comment"}},
+		"no comment, in string": {"const x = `\n" + wide("// a ", 100) + "\n`", nil},
+		"address":               {wide("// https://", 120), nil},
+		"address in a sentence": {wide("// See https://", 120), []string{"120 columns of comment"}},
+		"directive":             {"//go:generate " + strings.Repeat("a ", 60), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, checkWidth(mustParse(t, "zone/a.go", "package zone\n"+test.text+"\n")), test.want...)
+		})
+	}
+}
+
+func TestCheckWordsReports(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"plain":          {"// The caller reads its node. Whose node, the heir's, whole anywhere.", nil},
+		"who":            {"// Who reads it.", []string{`zone/a.go:2: the comment says "Who"`}},
+		"two":            {"// Whoever has it\n// reads it himself.", []string{`a.go:2: the comment says "Whoever"`, `a.go:3: the comment says "himself"`}},
+		"with an ending": {"// It is somebody's.", []string{`"somebody"`}},
+		"at a line end":  {"const x = 1 // for him", []string{`"him"`}},
+		"in a block":     {"/* It\nstarts anew. */", []string{`a.go:3: the comment says "anew"`}},
+		"in a function":  {"func f() {\n// as he does\n}", []string{`a.go:3: the comment says "he"`}},
+		"in code":        {`const who = "nobody"`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, checkWords(mustParse(t, "zone/a.go", "package zone\n"+test.text+"\n")), test.want...)
+		})
+	}
+}

@@ -53,13 +53,14 @@ func readPath(t *testing.T, root fs.FS, name string) []source {
 			t.Fatal(err)
 		}
 	}
+	fset := token.NewFileSet()
 	var sources []source
 	for _, name := range names {
 		text, err := fs.ReadFile(root, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		src, err := parse(name, string(text))
+		src, err := parseInto(fset, name, string(text))
 		if err != nil {
 			t.Fatal(err)
 		}

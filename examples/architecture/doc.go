@@ -8,13 +8,24 @@
 // no longer does anything that a core may not do, is a failure too. Some edges are
 // timeless besides: they call out, but neither wait nor read a clock.
 //
+// A convention that a machine can hold is checked as well: names of constants,
+// parameters of constructors, the width of lines, words that comments avoid.
+//
 // Checked besides: which package may import which, what reaches importers
 // through them, that there is no global state, that each package is documented
 // and shows an example whose output is checked, and what lies at the top level.
 //
-// Only syntax is read, no types: a rule about time.Now looks for the name that
-// the file gave to package time, so an import under another name hides nothing,
-// while a clock that is reached through a method of some third package would be
+// Inside a package the files stand in layers, which the package comment draws. A
+// type checker finds each use of a function, type, method or field between two
+// files. A use that runs upward in the drawing is a failure.
+//
+// The engine is one: outside timedqueue no heap orders what waits, no pause grows
+// by itself, and no due time is compared with the present. Names and types tell a
+// due time, so one under another name is missed.
+//
+// All other rules read syntax without types: a rule about time.Now looks for the
+// name that the file gave to package time, so an import under another name hides
+// nothing. A clock that is reached through a method of a third package would be
 // missed. The imports through which that could happen are not allowed in a core.
 //
 // The checks are functions over parsed files. Each is also run over small sources

@@ -11,14 +11,16 @@ var rooms = map[string][]string{
 	"zone":       nil,
 	"eviction":   {"taints", "timedqueue"},
 	"nodehealth": {"timedqueue"},
-	"daemon":     {"taints"},
+	"daemon":     {"taints", "timedqueue"},
 }
 
 // edgeFiles lists the files that act, and why each must. Everything else in a
 // room, its tests apart, is core. .golangci.yml repeats the names, but for those
 // of timelessEdges.
 var edgeFiles = map[string]string{
-	"timedqueue/dispatcher.go": "sleeps until an item is due and runs the actions",
+	"timedqueue/dispatcher.go": "sleeps until the core has a task and has it performed",
+	"timedqueue/panics.go":     "logs actions that do not return",
+	"timedqueue/workers.go":    "runs the actions on goroutines",
 	"taints/apply.go":          "sends the patch and retries when its guard fails",
 	"eviction/action.go":       "composes actions",
 	"eviction/calledoff.go":    "tells an action that is under way, on another goroutine",
@@ -56,6 +58,70 @@ var programCores = []string{
 	"examples/outage/scenario",
 }
 
+// typedPrograms are packages of programs that keep the rooms' rules about layers
+// and about the one engine.
+var typedPrograms = []string{"examples/nodelifecycle/controller"}
+
+// undrawnPackages do not draw their layers yet. This list shrinks: an entry
+// whose package draws them and keeps to them is a failure.
+var undrawnPackages = []string{
+	"daemon", "eviction", "nodehealth",
+}
+
+// queueUsers are the packages in which whatever waits for a time waits in a
+// timedqueue.Queue. Two rooms are excepted: zone imports nothing of ours and its
+// times are a caller's to wait for, and daemon's planner may rank candidates in
+// a heap, because they wait for no time.
+var queueUsers = []string{"eviction", "examples/nodelifecycle/controller", "nodehealth"}
+
+// dueWords are words in the name of a time at which something becomes due.
+var dueWords = []string{"deadline", "due", "end", "expires", "expiry", "wake"}
+
+// duePhrases are such names of several words, written together.
+var duePhrases = []string{"nextattempt", "notbefore", "retryat"}
+
+// engineExceptions are the declarations that do what only timedqueue should, and
+// why. An entry for one that no longer does is a failure.
+var engineExceptions = map[string]string{
+	"eviction/deadline.go Decision.DueAt": "answers a caller, and nothing waits for it",
+	"eviction/deadline.go ruling.dueAt":   "decides whether a condition is set or cleared",
+
+	"nodehealth/heartbeats_schedule.go heartbeatState.reportCause": "chooses the reason of a report that goes out now",
+	"nodehealth/monitor.go Monitor.Start":                          "puts a node that was heard back into its queue",
+}
+
+// unprefixedEnums are exported types whose constants do not begin with their
+// name yet. This list shrinks: an entry whose constants do is a failure.
+var unprefixedEnums = map[string]string{
+	"daemon ClaimAction":    "to be renamed",
+	"daemon ClaimReason":    "to be renamed",
+	"daemon Reason":         "to be renamed",
+	"daemon RevisionReason": "to be renamed",
+	"daemon StepReason":     "to be renamed",
+	"daemon Unavailability": "to be renamed",
+	"daemon WaitReason":     "to be renamed",
+	"nodehealth Finding":    "to be renamed",
+	"zone State":            "has the names of kube-controller-manager",
+}
+
+// unlikeConstructors are exported functions New... of cores that are not as the
+// others: some will be, some make no core. An entry that is no longer needed is
+// a failure. NewDispatcher, which takes what it infers types from, is in an edge.
+var unlikeConstructors = map[string]string{
+	"daemon NewOwnership": "has one setting, the owner",
+	"daemon NewPod":       "makes an object of the API, no core",
+	"daemon NewRevision":  "makes an object of the API, no core",
+}
+
+// plainPackages keep the rules of prose, tests included. This list grows.
+var plainPackages = []string{"taints", "zone"}
+
+// personalWords make a person of what is an object, or are not plain.
+var personalWords = []string{
+	"anew", "beside", "everybody", "he", "him", "himself", "his", "nobody",
+	"somebody", "who", "whoever", "whom",
+}
+
 // topLevel is what the repository's root may hold, names with a leading dot apart.
 var topLevel = []string{
 	"timedqueue", "taints", "zone", "eviction", "nodehealth", "daemon",
@@ -91,6 +157,11 @@ var allowedInTests = []string{"github.com/stretchr/testify"}
 const (
 	// longestFile is the most lines that a file of a room may have.
 	longestFile = 500
+	// widestComment and widestCode are the most columns of a line that holds only
+	// a comment, and of any other line. A tab is one column, so that a text may be
+	// moved into a block without being broken again.
+	widestComment = 80
+	widestCode    = 100
 	// shortestPackageDoc is the fewest lines with text that introduce a package.
 	shortestPackageDoc = 10
 )

@@ -18,6 +18,7 @@ import (
 // source is one parsed file of a room.
 type source struct {
 	path string // relative to the repository's root, with slashes
+	text string
 	fset *token.FileSet
 	file *ast.File
 }
@@ -41,9 +42,14 @@ func (s source) at(pos token.Pos, complaint string) string {
 
 // parse gives errors for what is not Go; they carry the path and the line.
 func parse(path, text string) (source, error) {
-	fset := token.NewFileSet()
+	return parseInto(token.NewFileSet(), path, text)
+}
+
+// parseInto parses a file into a set that the files of one package share, which
+// the type checker wants.
+func parseInto(fset *token.FileSet, path, text string) (source, error) {
 	file, err := parser.ParseFile(fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
-	return source{path: path, fset: fset, file: file}, err
+	return source{path: path, text: text, fset: fset, file: file}, err
 }
 
 var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)"?\s*$`)

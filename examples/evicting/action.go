@@ -13,11 +13,11 @@ var ErrInvalidClients = errors.New("invalid clients for evictions")
 // Clients is what an action needs.
 type Clients struct {
 	// Pods returns the pod client of a namespace. Required.
-	Pods func(namespace string) eviction.EvictablePods
+	Pods func(namespace string) eviction.EvictionClient
 	// Nodes reads nodes. Required with Options.Confirm.
-	Nodes eviction.Nodes
+	Nodes eviction.NodeClient
 	// WouldEvict takes what DryRun does not evict. Required with it.
-	WouldEvict func(eviction.Work)
+	WouldEvict func(eviction.Task)
 }
 
 // validate reports the first client that the options need and that is missing.
@@ -39,18 +39,18 @@ func (o *Options) NewAction(clients Clients) (eviction.Action, error) {
 	if err := clients.validate(o); err != nil {
 		return nil, err
 	}
-	var confirm eviction.Nodes
+	var confirm eviction.NodeClient
 	if o.Confirm {
 		confirm = clients.Nodes
 	}
-	deletion, err := eviction.NewDelete(eviction.DeleteConfig{
-		Pods:    func(namespace string) eviction.Pods { return clients.Pods(namespace) },
+	deletion, err := eviction.NewDeleter(eviction.DeleterConfig{
+		Pods:    func(namespace string) eviction.PodClient { return clients.Pods(namespace) },
 		Confirm: confirm,
 	})
 	if err != nil {
 		return nil, err
 	}
-	evict, err := eviction.NewEvict(eviction.EvictConfig{Pods: clients.Pods, Confirm: confirm})
+	evict, err := eviction.NewEvictor(eviction.EvictorConfig{Pods: clients.Pods, Confirm: confirm})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (o *Options) NewAction(clients Clients) (eviction.Action, error) {
 	case Evict:
 		return evict.Act, nil
 	case EvictThenDelete:
-		return eviction.Escalate(evict.Act, deletion.Act, o.EvictFor), nil
+		return eviction.EvictThenDelete(evict.Act, deletion.Act, o.EvictFor), nil
 	case DryRun:
 		return eviction.DryRun(clients.WouldEvict), nil
 	}

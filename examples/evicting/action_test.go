@@ -19,7 +19,7 @@ import (
 // The typed clients of client-go fit as they are.
 var _ = func(client kubernetes.Interface) evicting.Clients {
 	return evicting.Clients{
-		Pods:  func(namespace string) eviction.EvictablePods { return client.CoreV1().Pods(namespace) },
+		Pods:  func(namespace string) eviction.EvictionClient { return client.CoreV1().Pods(namespace) },
 		Nodes: client.CoreV1().Nodes(),
 	}
 }
@@ -29,9 +29,9 @@ type api struct{ calls []string }
 
 func (a *api) clients() evicting.Clients {
 	return evicting.Clients{
-		Pods:       func(string) eviction.EvictablePods { return pods{a} },
+		Pods:       func(string) eviction.EvictionClient { return pods{a} },
 		Nodes:      nodes{a},
-		WouldEvict: func(eviction.Work) { a.calls = append(a.calls, "tell") },
+		WouldEvict: func(eviction.Task) { a.calls = append(a.calls, "tell") },
 	}
 }
 
@@ -90,9 +90,13 @@ func TestActionIsThatOfTheFlags(t *testing.T) {
 			o := parsed(t, test.flags...)
 			act, err := o.NewAction(a.clients())
 			require.NoError(t, err)
-			work, ok := tracked(t, o.Config(), podOn("n1", "shop", "cart")).Start(start.Add(test.due))
+			task, ok := tracked(t, o.Config(), podOn("n1", "shop", "cart")).Start(start.Add(test.due))
 			require.True(t, ok)
-			require.Equal(t, eviction.Evicted, act(t.Context(), work).Outcome)
+			outcome := eviction.OutcomeEvicted
+			if o.Action == evicting.DryRun {
+				outcome = eviction.OutcomeDryRun
+			}
+			require.Equal(t, outcome, act(t.Context(), task).Outcome)
 			require.Equal(t, test.calls, a.calls)
 		})
 	}

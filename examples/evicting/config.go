@@ -46,13 +46,13 @@ func (o *Options) budgets() []eviction.Budget {
 func (o *Options) exempt() func(*corev1.Pod) bool {
 	var spared []func(*corev1.Pod) bool
 	if o.SpareMirrorPods {
-		spared = append(spared, eviction.IsMirror)
+		spared = append(spared, eviction.IsMirrorPod)
 	}
 	if o.SpareFinishedPods {
-		spared = append(spared, eviction.IsFinished)
+		spared = append(spared, eviction.IsTerminal)
 	}
 	if o.SpareDaemonSetPods {
-		spared = append(spared, eviction.IsOfDaemonSet)
+		spared = append(spared, eviction.IsDaemonSetPod)
 	}
 	if len(spared) == 0 {
 		return nil

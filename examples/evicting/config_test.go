@@ -30,7 +30,7 @@ func tracked(t *testing.T, config eviction.Config, pods ...*corev1.Pod) *evictio
 	for _, pod := range pods {
 		tracker.ObservePod(start, pod)
 	}
-	tracker.Synced()
+	tracker.MarkSynced()
 	return tracker
 }
 
@@ -44,9 +44,9 @@ func podOn(node, namespace, name string) *corev1.Pod {
 // leaving are the names of the pods that are handed out at a time, in order.
 func leaving(tracker *eviction.Tracker, after time.Duration) []string {
 	names := []string{}
-	for work, ok := tracker.Start(start.Add(after)); ok; work, ok = tracker.Start(start.Add(after)) {
-		names = append(names, work.Pod.Name)
-		tracker.Finish(start.Add(after), work, eviction.Report{Outcome: eviction.Evicted})
+	for task, ok := tracker.Start(start.Add(after)); ok; task, ok = tracker.Start(start.Add(after)) {
+		names = append(names, task.Pod.Name)
+		tracker.Finish(start.Add(after), task, eviction.Result{Outcome: eviction.OutcomeEvicted})
 	}
 	return names
 }

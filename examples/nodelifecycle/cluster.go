@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/examples/evicting/show"
+	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/process"
 )
 
@@ -31,7 +31,7 @@ func program(s *settings) *process.Program {
 			return &process.Service{
 				Controller: l,
 				Metrics:    l.registry,
-				Pages:      map[string]http.Handler{"GET /pending": show.NewPage(showing(l))},
+				Pages:      map[string]http.Handler{"GET /pending": evictionreport.NewPage(showing(l))},
 				Leadership: l.events.nodes,
 				Stop:       l.events.stop,
 			}, nil

@@ -90,7 +90,7 @@ func demonstrate(ctx context.Context, s *settings, out io.Writer) error {
 		w.run,
 		seen.run,
 		func(ctx context.Context) error { l.Observe(ctx, func() {}); return nil },
-		func(ctx context.Context) error { l.Act(ctx); return nil },
+		l.Act,
 		func(ctx context.Context) error { defer stop(); return w.play(ctx, script(w), show) },
 	)
 	if err != nil || !w.over() {

@@ -19,7 +19,7 @@ var errNotHeld = errors.New("the summary does not hold")
 
 // slack is what the witness may be behind the API, and a deletion behind its
 // time, on a busy machine. A toleration is counted from a time in whole seconds,
-// so its end may be a second late by design; see eviction.Began.
+// so its end may be a second late by design; see eviction.StartTime.
 const (
 	slackSeen = 150 * time.Millisecond
 	slackLate = 2500 * time.Millisecond

@@ -37,9 +37,7 @@ func newFeed(client kubernetes.Interface, rival *rival) *feed {
 // connect makes every change that the informers see reach the controller.
 func (f *feed) connect(d *dispatcher, c *controller.Controller) error {
 	handlers := edge.NewHandlers(c, func(observe func(now time.Time)) {
-		d.Lock()
-		defer d.Unlock()
-		observe(time.Now())
+		d.Update(func() { observe(time.Now()) })
 	})
 	nodes, nodeErr := f.cluster.Core().V1().Nodes().Informer().AddEventHandler(handlers.Nodes)
 	leases, leaseErr := f.leases.Coordination().V1().Leases().Informer().AddEventHandler(handlers.Leases)

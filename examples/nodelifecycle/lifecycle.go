@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,7 +28,7 @@ var _ process.Controller = (*lifecycle)(nil)
 // newLifecycle connects a controller to a cluster.
 func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*lifecycle, error) {
 	config := s.Controller()
-	config.Retry.Jitter, config.Eviction.Retry.Jitter = process.Jitter, process.Jitter
+	config.Backoff.Jitter, config.Eviction.Backoff.Jitter = process.Jitter, process.Jitter
 	core, err := controller.New(config, time.Now())
 	if err != nil {
 		return nil, err
@@ -48,9 +47,7 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 	if err != nil {
 		return nil, err
 	}
-	l.dispatcher, err = timedqueue.NewDispatcher(timedqueue.DispatcherConfig[controller.Action, controller.Result]{
-		Core:    core,
-		Act:     performer.perform,
+	l.dispatcher, err = timedqueue.NewDispatcher(core, performer.perform, timedqueue.DispatcherConfig{
 		Workers: s.ConcurrentSyncs,
 	})
 	if err != nil {
@@ -61,9 +58,7 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 
 // read shows the controller's state.
 func (l *lifecycle) read(look func(*controller.Controller)) {
-	l.dispatcher.Lock()
-	defer l.dispatcher.Unlock()
-	look(l.core)
+	l.dispatcher.View(func() { look(l.core) })
 }
 
 // Observe fills the controller from the cluster and goes on until ctx ends. It
@@ -73,27 +68,29 @@ func (l *lifecycle) Observe(ctx context.Context, ready func()) {
 	if !l.feed.start(ctx) {
 		return
 	}
-	l.read((*controller.Controller).Synced)
+	l.dispatcher.Update(l.core.MarkSynced)
 	ready()
 	<-ctx.Done()
 }
 
-// Act performs what the controller asks for, until ctx ends and what was under
-// way is done.
-func (l *lifecycle) Act(ctx context.Context) {
-	var passes sync.WaitGroup
-	defer passes.Wait()
-	passes.Go(func() { process.Every(ctx, l.settings.MonitorPeriod, l.reevaluate) })
-	l.dispatcher.Run(ctx)
+// Act performs what the controller asks for, until ctx ends or an action panics,
+// and what was under way is done.
+func (l *lifecycle) Act(ctx context.Context) error {
+	return process.Together(ctx, l.dispatcher.Run, func(ctx context.Context) error {
+		process.Every(ctx, l.settings.MonitorPeriod, l.reevaluate)
+		return nil
+	})
 }
 
 // Idle keeps a controller that does not act from falling behind.
 func (l *lifecycle) Idle(ctx context.Context) {
-	process.Every(ctx, time.Second, func() { l.read(func(c *controller.Controller) { c.Idle(time.Now()) }) })
+	process.Every(ctx, time.Second, func() {
+		l.dispatcher.Update(func() { l.core.Idle(time.Now()) })
+	})
 }
 
 func (l *lifecycle) reevaluate() {
 	started := time.Now()
-	l.read(func(c *controller.Controller) { c.Reevaluate(time.Now()) })
+	l.dispatcher.Update(func() { l.core.Reevaluate(time.Now()) })
 	l.metrics.passSeconds.Observe(time.Since(started).Seconds())
 }

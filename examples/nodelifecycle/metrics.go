@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/evicting"
-	"github.com/kubelife/lifecycle/examples/evicting/show"
+	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/zone"
 )
@@ -20,7 +20,7 @@ type metrics struct {
 	declareSeconds prometheus.Histogram
 	passSeconds    prometheus.Histogram
 	failures       *prometheus.CounterVec
-	evictions      *show.Metrics
+	evictions      *evictionreport.Metrics
 }
 
 // reader shows the state of a controller to the metrics that are gauges.
@@ -29,8 +29,8 @@ type reader interface {
 }
 
 // showing lets what shows evictions look at the controller.
-func showing(state reader) show.Read {
-	return func(look func(show.State)) { state.read(func(c *controller.Controller) { look(c) }) }
+func showing(state reader) evictionreport.Read {
+	return func(look func(evictionreport.State)) { state.read(func(c *controller.Controller) { look(c) }) }
 }
 
 func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*metrics, error) {
@@ -60,7 +60,7 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 		}
 	}
 	var err error
-	m.evictions, err = show.NewMetrics(show.Config{
+	m.evictions, err = evictionreport.NewMetrics(evictionreport.Config{
 		Registry: registry,
 		Read:     showing(state),
 		Budgets:  s.Controller().Eviction.Budgets,
@@ -71,7 +71,7 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 
 func (m *metrics) performed(action controller.Action, result controller.Result, started, ended time.Time) {
 	what, _ := describe(action)
-	if result.Err != nil || result.Eviction.Outcome == eviction.Failed {
+	if result.Err != nil || result.Eviction.Outcome == eviction.OutcomeFailed {
 		m.failures.WithLabelValues(what).Inc()
 	}
 	switch action := action.(type) {
@@ -82,7 +82,7 @@ func (m *metrics) performed(action controller.Action, result controller.Result, 
 			m.nodesTainted.WithLabelValues(action.Zone).Inc()
 		}
 	case controller.Evict:
-		m.evictions.Acted(action.Work, result.Eviction, ended)
+		m.evictions.Acted(action.Task, result.Eviction, ended)
 	}
 }
 
@@ -104,7 +104,7 @@ func newZoneGauges(state reader) *zoneGauges {
 		unhealthy: byZone("node_collector_unhealthy_nodes_in_zone", "Gauge measuring number of not Ready Nodes per zones."),
 		rate:      byZone("nodelifecycle_zone_rate", "Nodes a second that may be tainted NoExecute in the zone now."),
 		queued:    byZone("nodelifecycle_zone_queued_nodes", "Nodes that wait for their NoExecute taint."),
-		at:        prometheus.NewDesc("nodelifecycle_cluster_phase", "1 for the phase that the cluster is in: Acting, Suspended or Settling.", []string{"phase"}, nil),
+		at:        prometheus.NewDesc("nodelifecycle_cluster_phase", "1 for the phase that the cluster is in: Active, Suspended or Recovering.", []string{"phase"}, nil),
 	}
 }
 

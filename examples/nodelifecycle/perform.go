@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/evicting"
-	"github.com/kubelife/lifecycle/examples/evicting/show"
+	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/examples/process"
@@ -29,9 +29,9 @@ type performer struct {
 func newPerformer(ctx context.Context, s *settings, client kubernetes.Interface, events *events, metrics *metrics) (*performer, error) {
 	logger := klog.FromContext(ctx)
 	evict, err := s.Evicting.NewAction(evicting.Clients{
-		Pods:       func(namespace string) eviction.EvictablePods { return client.CoreV1().Pods(namespace) },
+		Pods:       func(namespace string) eviction.EvictionClient { return client.CoreV1().Pods(namespace) },
 		Nodes:      client.CoreV1().Nodes(),
-		WouldEvict: func(work eviction.Work) { show.LogDryRun(logger, work) },
+		WouldEvict: func(task eviction.Task) { evictionreport.LogDryRun(logger, task) },
 	})
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (p *performer) perform(ctx context.Context, action controller.Action) contr
 func (p *performer) tell(logger klog.Logger, action controller.Action, result controller.Result) {
 	if evict, ok := action.(controller.Evict); ok {
 		if !p.dryRun { // which was told of already
-			show.Log(logger, evict.Work, result.Eviction)
+			evictionreport.Log(logger, evict.Task, result.Eviction)
 		}
 		return
 	}
@@ -94,7 +94,7 @@ func describe(action controller.Action) (string, any) {
 	case controller.MarkPodNotReady:
 		return "mark pod not ready", klog.KObj(action.Pod)
 	case controller.Evict:
-		return "evict", klog.KRef(action.Work.Pod.Namespace, action.Work.Pod.Name)
+		return "evict", klog.KRef(action.Task.Pod.Namespace, action.Task.Pod.Name)
 	}
 	return "", nil
 }

@@ -32,9 +32,11 @@ type election struct {
 }
 
 // run calls act while this replica leads, and idle until then. It returns nil
-// when ctx ends and ErrLost when the lease is lost, and in both cases only after
-// act and idle have returned.
-func (e *election) run(ctx context.Context, act, idle func(context.Context)) error {
+// when ctx ends, ErrLost when the lease is lost, and an error of act, after which
+// it releases the lease. It returns only after act and idle have returned.
+func (e *election) run(
+	ctx context.Context, act func(context.Context) error, idle func(context.Context),
+) error {
 	lock, err := e.lock()
 	if err != nil {
 		return err
@@ -52,7 +54,7 @@ func (e *election) run(ctx context.Context, act, idle func(context.Context)) err
 			resign()
 		}
 	})()
-	acted := make(chan struct{})
+	acted := make(chan error, 1)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:            e.fence.lock(lock),
 		LeaseDuration:   e.timing.LeaseDuration,
@@ -68,10 +70,11 @@ func (e *election) run(ctx context.Context, act, idle func(context.Context)) err
 				acting, stop := context.WithCancel(leading)
 				defer stop()
 				defer context.AfterFunc(ctx, stop)()
-				act(acting)
-				if ctx.Err() != nil {
+				err := act(acting)
+				if err != nil || ctx.Err() != nil {
 					resign()
 				}
+				acted <- err
 			},
 			OnStoppedLeading: func() {},
 		},
@@ -86,7 +89,9 @@ func (e *election) run(ctx context.Context, act, idle func(context.Context)) err
 	elector.Run(electing)
 	started()
 	if e.fence.won.Load() { // then act was called, or is going to be on a goroutine that has not run yet
-		<-acted
+		if err := <-acted; err != nil {
+			return err
+		}
 	}
 	if ctx.Err() != nil {
 		return nil

@@ -27,6 +27,7 @@ type replica struct {
 	election
 	acts, idles atomic.Bool
 	acted       time.Duration // how long acting goes on after its context has ended
+	fails       chan error    // an error ends acting
 	ended       chan error
 }
 
@@ -38,20 +39,28 @@ func newReplica(client kubernetes.Interface) *replica {
 			fence:  &fence{duration: timing.LeaseDuration},
 			health: leaderelection.NewLeaderHealthzAdaptor(timing.LeaseDuration),
 		},
+		fails: make(chan error, 1),
 		ended: make(chan error, 1),
 	}
 }
 
 func (r *replica) start(ctx context.Context) {
-	during := func(state *atomic.Bool, longer time.Duration) func(context.Context) {
-		return func(ctx context.Context) {
-			state.Store(true)
-			<-ctx.Done()
-			time.Sleep(longer)
-			state.Store(false)
+	act := func(ctx context.Context) (err error) {
+		r.acts.Store(true)
+		defer r.acts.Store(false)
+		select {
+		case err = <-r.fails:
+		case <-ctx.Done():
 		}
+		time.Sleep(r.acted)
+		return err
 	}
-	go func() { r.ended <- r.run(ctx, during(&r.acts, r.acted), during(&r.idles, 0)) }()
+	idle := func(ctx context.Context) {
+		r.idles.Store(true)
+		<-ctx.Done()
+		r.idles.Store(false)
+	}
+	go func() { r.ended <- r.run(ctx, act, idle) }()
 }
 
 // wait lets time pass, and all of them do what they then do.
@@ -93,6 +102,28 @@ func TestOneReplicaActsAndTheOthersIdle(t *testing.T) {
 
 		stopSecond()
 		wait(0)
+		require.NoError(t, <-second.ended)
+	})
+}
+
+// A leader whose acting fails releases the lease, and ends with the error.
+func TestLeaderThatFailsMakesRoomForTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := memory.NewCluster()
+		first, second := newReplica(cluster), newReplica(cluster)
+		first.start(t.Context())
+		wait(time.Second)
+		ctx, stop := context.WithCancel(t.Context())
+		second.start(ctx)
+		wait(time.Minute)
+		failed := errors.New("failed")
+		first.fails <- failed
+		wait(5 * time.Second)
+		require.ErrorIs(t, <-first.ended, failed)
+		require.False(t, first.idles.Load())
+		require.False(t, first.fence.valid(time.Now()))
+		require.True(t, second.acts.Load(), "at the next try, not after the lease's duration")
+		stop()
 		require.NoError(t, <-second.ended)
 	})
 }

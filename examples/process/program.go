@@ -22,8 +22,9 @@ type Controller interface {
 	// ready once all that existed has been seen.
 	Observe(ctx context.Context, ready func())
 	// Act does the controller's work. It is called once, while Observe runs, and
-	// maybe before that is ready.
-	Act(ctx context.Context)
+	// maybe before that is ready. An error ends the program after the leader's
+	// lease has been released.
+	Act(ctx context.Context) error
 	// Idle keeps a controller that does not act from falling behind, while another
 	// replica leads.
 	Idle(ctx context.Context)
@@ -110,8 +111,7 @@ func (p *Program) run(ctx context.Context, clients Clients, guard *fence) error 
 			if p.Sharing.LeaderElection.Elect {
 				return elect.run(ctx, service.Act, service.Idle)
 			}
-			service.Act(ctx)
-			return nil
+			return service.Act(ctx)
 		},
 	)
 }

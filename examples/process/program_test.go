@@ -28,10 +28,13 @@ import (
 type worker struct {
 	ready   chan struct{} // closed when it may be ready
 	acts    chan struct{} // closed when it acts
+	fails   chan error    // an error ends its acting
 	stopped atomic.Bool
 }
 
-func newWorker() *worker { return &worker{ready: make(chan struct{}), acts: make(chan struct{})} }
+func newWorker() *worker {
+	return &worker{ready: make(chan struct{}), acts: make(chan struct{}), fails: make(chan error, 1)}
+}
 
 func (w *worker) Observe(ctx context.Context, ready func()) {
 	select {
@@ -42,9 +45,14 @@ func (w *worker) Observe(ctx context.Context, ready func()) {
 	<-ctx.Done()
 }
 
-func (w *worker) Act(ctx context.Context) {
+func (w *worker) Act(ctx context.Context) error {
 	close(w.acts)
-	<-ctx.Done()
+	select {
+	case err := <-w.fails:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 func (w *worker) Idle(ctx context.Context) { <-ctx.Done() }
@@ -130,6 +138,24 @@ func TestProgramServesActsAndStops(t *testing.T) {
 		require.True(t, w.stopped.Load())
 		code, _ = get(t, p.Process.BindAddress, "/healthz")
 		require.Zero(t, code, "nobody listens any more")
+	}
+}
+
+// What Act returns ends the program, and no other replica waits for the lease.
+func TestProgramEndsWhenActingFails(t *testing.T) {
+	failed := errors.New("failed")
+	for _, elect := range []bool{false, true} {
+		w := newWorker()
+		p := w.program(t, elect)
+		clients := inMemory()
+		w.fails <- failed
+		require.ErrorIs(t, p.RunOn(t.Context(), clients), failed)
+		require.True(t, w.stopped.Load())
+		if elect {
+			lease, err := clients.Apart.CoordinationV1().Leases("kube-system").Get(t.Context(), "worker", metav1.GetOptions{})
+			require.NoError(t, err)
+			require.Empty(t, *lease.Spec.HolderIdentity, "the lease is released")
+		}
 	}
 }
 

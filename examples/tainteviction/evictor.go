@@ -15,7 +15,7 @@ import (
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/evicting"
-	"github.com/kubelife/lifecycle/examples/evicting/show"
+	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/timedqueue"
@@ -25,14 +25,14 @@ import (
 // cluster.
 type evictor struct {
 	tracker    *eviction.Tracker
-	dispatcher *timedqueue.Dispatcher[eviction.Work, eviction.Report]
+	dispatcher *timedqueue.Dispatcher[eviction.Task, eviction.Result]
 	informers  informers.SharedInformerFactory
 	synced     []cache.InformerSynced
 
 	act      eviction.Action
 	dryRun   bool
 	recorder record.EventRecorder
-	metrics  *show.Metrics
+	metrics  *evictionreport.Metrics
 }
 
 var _ process.Controller = (*evictor)(nil)
@@ -41,7 +41,7 @@ var _ process.Controller = (*evictor)(nil)
 func newEvictor(ctx context.Context, s *settings, client kubernetes.Interface, recorder record.EventRecorder, registry prometheus.Registerer) (*evictor, error) {
 	logger := klog.FromContext(ctx)
 	config := s.evicting.Config()
-	config.Retry.Jitter = process.Jitter
+	config.Backoff.Jitter = process.Jitter
 	tracker, err := eviction.NewTracker(config, time.Now())
 	if err != nil {
 		return nil, err
@@ -53,20 +53,18 @@ func newEvictor(ctx context.Context, s *settings, client kubernetes.Interface, r
 		recorder:  recorder,
 	}
 	if e.act, err = s.evicting.NewAction(evicting.Clients{
-		Pods:       func(namespace string) eviction.EvictablePods { return client.CoreV1().Pods(namespace) },
+		Pods:       func(namespace string) eviction.EvictionClient { return client.CoreV1().Pods(namespace) },
 		Nodes:      client.CoreV1().Nodes(),
-		WouldEvict: func(work eviction.Work) { show.LogDryRun(logger, work) },
+		WouldEvict: func(task eviction.Task) { evictionreport.LogDryRun(logger, task) },
 	}); err != nil {
 		return nil, err
 	}
-	if e.dispatcher, err = timedqueue.NewDispatcher(timedqueue.DispatcherConfig[eviction.Work, eviction.Report]{
-		Core:    tracker,
-		Act:     e.perform,
+	if e.dispatcher, err = timedqueue.NewDispatcher(tracker, e.perform, timedqueue.DispatcherConfig{
 		Workers: s.concurrentEvictions,
 	}); err != nil {
 		return nil, err
 	}
-	if e.metrics, err = show.NewMetrics(show.Config{
+	if e.metrics, err = evictionreport.NewMetrics(evictionreport.Config{
 		Registry: registry, Read: e.read, Budgets: config.Budgets, DryRun: e.dryRun,
 	}); err != nil {
 		return nil, err
@@ -77,9 +75,7 @@ func newEvictor(ctx context.Context, s *settings, client kubernetes.Interface, r
 // connect makes every change that the informers see reach the tracker.
 func (e *evictor) connect() error {
 	observe := func(see func(now time.Time)) {
-		e.dispatcher.Lock()
-		defer e.dispatcher.Unlock()
-		see(time.Now())
+		e.dispatcher.Update(func() { see(time.Now()) })
 	}
 	nodes, nodeErr := e.informers.Core().V1().Nodes().Informer().AddEventHandler(edge.Handler[*corev1.Node]{
 		Observe: observe,
@@ -89,7 +85,7 @@ func (e *evictor) connect() error {
 	pods, podErr := e.informers.Core().V1().Pods().Informer().AddEventHandler(edge.Handler[*corev1.Pod]{
 		Observe: observe,
 		Seen:    e.tracker.ObservePod,
-		Gone:    func(_ time.Time, pod *corev1.Pod) { e.tracker.ForgetPod(pod.UID) },
+		Gone:    func(now time.Time, pod *corev1.Pod) { e.tracker.ForgetPod(now, pod.UID) },
 	})
 	if err := errors.Join(nodeErr, podErr); err != nil {
 		return err
@@ -99,10 +95,8 @@ func (e *evictor) connect() error {
 }
 
 // read shows the tracker.
-func (e *evictor) read(look func(show.State)) {
-	e.dispatcher.Lock()
-	defer e.dispatcher.Unlock()
-	look(e.tracker)
+func (e *evictor) read(look func(evictionreport.State)) {
+	e.dispatcher.View(func() { look(e.tracker) })
 }
 
 // Observe fills the tracker from the cluster and goes on until ctx ends. It calls
@@ -113,44 +107,42 @@ func (e *evictor) Observe(ctx context.Context, ready func()) {
 	if !cache.WaitForCacheSync(ctx.Done(), e.synced...) {
 		return
 	}
-	e.dispatcher.Lock()
-	e.tracker.Synced()
-	e.dispatcher.Unlock()
+	e.dispatcher.Update(e.tracker.MarkSynced)
 	ready()
 	<-ctx.Done()
 }
 
-// Act evicts until ctx ends and what was under way is done.
-func (e *evictor) Act(ctx context.Context) { e.dispatcher.Run(ctx) }
+// Act evicts until ctx ends or an action panics, and what was under way is done.
+func (e *evictor) Act(ctx context.Context) error { return e.dispatcher.Run(ctx) }
 
 // Idle does nothing: what the leader has evicted the informers tell.
 func (e *evictor) Idle(ctx context.Context) { <-ctx.Done() }
 
 // perform does one piece of work in bounded time, and tells about it.
-func (e *evictor) perform(ctx context.Context, work eviction.Work) eviction.Report {
+func (e *evictor) perform(ctx context.Context, task eviction.Task) eviction.Result {
 	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
 	defer cancel()
-	report := e.act(ctx, work)
-	e.metrics.Acted(work, report, time.Now())
+	result := e.act(ctx, task)
+	e.metrics.Acted(task, result, time.Now())
 	if e.dryRun {
-		return report // which was told of already
+		return result // which was told of already
 	}
-	show.Log(klog.FromContext(ctx), work, report)
-	e.record(work, report)
-	return report
+	evictionreport.Log(klog.FromContext(ctx), task, result)
+	e.record(task, result)
+	return result
 }
 
 // record records the Events of upstream's controller, of what was done and not of
 // what was only tried.
-func (e *evictor) record(work eviction.Work, report eviction.Report) {
+func (e *evictor) record(task eviction.Task, result eviction.Result) {
 	pod := &corev1.ObjectReference{
-		APIVersion: "v1", Kind: "Pod", Namespace: work.Pod.Namespace, Name: work.Pod.Name, UID: work.Pod.UID,
+		APIVersion: "v1", Kind: "Pod", Namespace: task.Pod.Namespace, Name: task.Pod.Name, UID: task.Pod.UID,
 	}
-	switch report.Outcome {
-	case eviction.Evicted:
-		e.recorder.Eventf(pod, corev1.EventTypeNormal, reasonEviction, "Marking for deletion Pod %s", work.Pod)
-	case eviction.Unmarked:
-		e.recorder.Eventf(pod, corev1.EventTypeNormal, reasonEviction, "Cancelling deletion of Pod %s", work.Pod)
+	switch result.Outcome {
+	case eviction.OutcomeEvicted:
+		e.recorder.Eventf(pod, corev1.EventTypeNormal, reasonEviction, "Marking for deletion Pod %s", task.Pod)
+	case eviction.OutcomeConditionCleared:
+		e.recorder.Eventf(pod, corev1.EventTypeNormal, reasonEviction, "Cancelling deletion of Pod %s", task.Pod)
 	}
 }
 

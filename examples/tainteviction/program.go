@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/examples/evicting/show"
+	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/process"
 )
 
@@ -30,7 +30,7 @@ func program(s *settings) *process.Program {
 			return &process.Service{
 				Controller: e,
 				Metrics:    registry,
-				Pages:      map[string]http.Handler{"GET /pending": show.NewPage(e.read)},
+				Pages:      map[string]http.Handler{"GET /pending": evictionreport.NewPage(e.read)},
 				Leadership: recorder,
 				Stop:       events.Stop,
 			}, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,7 +56,7 @@ func inWorld(t *testing.T, play func(t *testing.T, w *world)) {
 			require.NoError(t, err)
 			ready := make(chan struct{})
 			go func() { w.evictor.Observe(ctx, func() { close(ready) }); done <- struct{}{} }()
-			go func() { w.evictor.Act(ctx); done <- struct{}{} }()
+			go func() { assert.NoError(t, w.evictor.Act(ctx)); done <- struct{}{} }()
 			started = 2
 			<-ready
 		}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -172,15 +171,13 @@ func loadAverage() string {
 	return last
 }
 
-// locked returns the lock of one of our cores: a Dispatcher that does not run.
-// Its Unlock does all that it does in a program, but for the switch to the
-// goroutine that it wakes.
-func locked[T, R any](tb testing.TB, core timedqueue.Core[T, R]) sync.Locker {
+// locked returns what locks one of our cores: a Dispatcher that does not run. Its
+// Update does all that it does in a program, except the switch to the goroutine
+// that it wakes.
+func locked[T, R any](tb testing.TB, core timedqueue.Core[T, R]) *timedqueue.Dispatcher[T, R] {
 	tb.Helper()
-	dispatcher, err := timedqueue.NewDispatcher(timedqueue.DispatcherConfig[T, R]{
-		Core: core,
-		Act:  func(context.Context, T) (result R) { return result },
-	})
+	act := func(context.Context, T) (result R) { return result }
+	dispatcher, err := timedqueue.NewDispatcher(core, act, timedqueue.DispatcherConfig{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -79,7 +79,7 @@ type daemonSets struct {
 
 func newDaemonSets(tb testing.TB, c *daemonCluster) *daemonSets {
 	tb.Helper()
-	planner, err := daemon.NewPlanner(daemon.Config{Spec: daemon.SpecOf(c.set, c.hash), Burst: burst})
+	planner, err := daemon.NewPlanner(daemon.Config{Spec: daemon.SpecOf(c.set, c.hash), Burst: burst}, epoch)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/tainteviction"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 func evictionComparisons() []comparison {
@@ -64,7 +64,9 @@ func unreachable(pods int) []*corev1.Node {
 	return nodes
 }
 
-func newTracker(tb testing.TB, nodes []*corev1.Node) (*eviction.Tracker, sync.Locker) {
+func newTracker(
+	tb testing.TB, nodes []*corev1.Node,
+) (*eviction.Tracker, *timedqueue.Dispatcher[eviction.Task, eviction.Result]) {
 	tb.Helper()
 	tracker, err := eviction.NewTracker(eviction.Config{}, time.Now())
 	if err != nil {
@@ -73,7 +75,7 @@ func newTracker(tb testing.TB, nodes []*corev1.Node) (*eviction.Tracker, sync.Lo
 	for _, node := range nodes {
 		tracker.ObserveNode(time.Now(), node)
 	}
-	tracker.Synced()
+	tracker.MarkSynced()
 	return tracker, locked(tb, tracker)
 }
 
@@ -84,7 +86,7 @@ const extra = 1024
 // deadline is decided, its timer is set and cancelled.
 func podComesOurs(tb testing.TB, pending int) work {
 	nodes := unreachable(pending + extra)
-	tracker, lock := newTracker(tb, nodes)
+	tracker, dispatcher := newTracker(tb, nodes)
 	pods := podsOn(nodes, pending+extra)
 	for _, pod := range pods[:pending] {
 		tracker.ObservePod(time.Now(), pod)
@@ -93,15 +95,11 @@ func podComesOurs(tb testing.TB, pending int) work {
 	return work{op: func() {
 		pod := pods[pending+i%extra]
 		i++
-		lock.Lock()
-		tracker.ObservePod(time.Now(), pod)
-		lock.Unlock()
+		dispatcher.Update(func() { tracker.ObservePod(time.Now(), pod) })
 		if tracker.Waiting() != pending+1 {
 			tb.Fatal("the pod does not wait")
 		}
-		lock.Lock()
-		tracker.ForgetPod(pod.UID)
-		lock.Unlock()
+		dispatcher.Update(func() { tracker.ForgetPod(time.Now(), pod.UID) })
 	}}
 }
 
@@ -109,7 +107,7 @@ func podComesOurs(tb testing.TB, pending int) work {
 // its timer is cancelled and set.
 func podChangesOurs(tb testing.TB, pending int) work {
 	nodes := unreachable(pending)
-	tracker, lock := newTracker(tb, nodes)
+	tracker, dispatcher := newTracker(tb, nodes)
 	pods := podsOn(nodes, pending)
 	for _, pod := range pods {
 		tracker.ObservePod(time.Now(), pod)
@@ -123,15 +121,11 @@ func podChangesOurs(tb testing.TB, pending int) work {
 	return work{op: func() {
 		at := i % len(endless)
 		i++
-		lock.Lock()
-		tracker.ObservePod(time.Now(), endless[at])
-		lock.Unlock()
+		dispatcher.Update(func() { tracker.ObservePod(time.Now(), endless[at]) })
 		if tracker.Waiting() != pending-1 {
 			tb.Fatal("the pod still waits")
 		}
-		lock.Lock()
-		tracker.ObservePod(time.Now(), pods[at])
-		lock.Unlock()
+		dispatcher.Update(func() { tracker.ObservePod(time.Now(), pods[at]) })
 	}}
 }
 
@@ -205,16 +199,16 @@ func nodeOurs(tb testing.TB, n int) work {
 	for i := range ill {
 		well[i] = readyNode(ill[i].Name)
 	}
-	tracker, lock := newTracker(tb, well)
+	tracker, dispatcher := newTracker(tb, well)
 	for _, pod := range podsOn(ill, n) {
 		tracker.ObservePod(time.Now(), pod)
 	}
 	observe := func(nodes []*corev1.Node, pending int) {
-		lock.Lock()
-		defer lock.Unlock()
-		for _, node := range nodes {
-			tracker.ObserveNode(time.Now(), node)
-		}
+		dispatcher.Update(func() {
+			for _, node := range nodes {
+				tracker.ObserveNode(time.Now(), node)
+			}
+		})
 		if tracker.Waiting() != pending {
 			tb.Fatalf("%d pods wait, not %d", tracker.Waiting(), pending)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 func healthComparisons() []comparison {
@@ -33,7 +34,7 @@ func newMonitor(tb testing.TB) *nodehealth.Monitor {
 // nothing to compare; it looks at all nodes and leases at each pass.
 func renewalOurs(tb testing.TB, size int) work {
 	monitor := newMonitor(tb)
-	lock := locked(tb, monitor)
+	dispatcher := locked(tb, monitor)
 	c := newCluster(size)
 	for i := range c.nodes {
 		monitor.ObserveNode(epoch, c.nodes[i])
@@ -51,9 +52,7 @@ func renewalOurs(tb testing.TB, size int) work {
 		i++
 		lease := versions[i/size%2][i%size]
 		now = now.Add(time.Microsecond)
-		lock.Lock()
-		monitor.ObserveLease(now, lease)
-		lock.Unlock()
+		dispatcher.Update(func() { monitor.ObserveLease(now, lease) })
 	}}
 }
 
@@ -83,8 +82,7 @@ func (c controllerCore) look(tb testing.TB, now time.Time) {
 	c.Next(now)
 }
 
-// beats gives a period's heartbeats to a core, spread over the period. The
-// Dispatcher is woken by each, and looks each time: under load it looks less.
+// beats is the heartbeats of one period, spread over it.
 type beats struct {
 	cluster *cluster
 	now     time.Time
@@ -94,21 +92,23 @@ type beats struct {
 
 func (b *beats) prepare() { b.leases, b.nodes = b.cluster.beat() }
 
-func (b *beats) give(tb testing.TB, to core, lock, unlock func()) {
+// give gives a period's heartbeats to a core. Each wakes the Dispatcher, which
+// looks each time; under load it looks less.
+func give[T, R any](tb testing.TB, b *beats, to core, dispatcher *timedqueue.Dispatcher[T, R]) {
 	step := monitorPeriod / time.Duration(len(b.leases)+len(b.nodes))
 	for _, lease := range b.leases {
 		b.now = b.now.Add(step)
-		lock()
-		to.ObserveLease(b.now, lease)
-		to.look(tb, b.now)
-		unlock()
+		dispatcher.Update(func() {
+			to.ObserveLease(b.now, lease)
+			to.look(tb, b.now)
+		})
 	}
 	for _, node := range b.nodes {
 		b.now = b.now.Add(step)
-		lock()
-		to.ObserveNode(b.now, node)
-		to.look(tb, b.now)
-		unlock()
+		dispatcher.Update(func() {
+			to.ObserveNode(b.now, node)
+			to.look(tb, b.now)
+		})
 	}
 }
 
@@ -120,7 +120,7 @@ const settle = 12
 // sixty reports its status.
 func quietMonitor(tb testing.TB, size int) work {
 	monitor := newMonitor(tb)
-	lock := locked(tb, monitor)
+	dispatcher := locked(tb, monitor)
 	b := &beats{cluster: newCluster(size), now: epoch}
 	for i := range b.cluster.nodes {
 		monitor.ObserveNode(epoch, b.cluster.nodes[i])
@@ -129,7 +129,7 @@ func quietMonitor(tb testing.TB, size int) work {
 	monitor.Synced()
 	w := work{
 		prepare: b.prepare,
-		op:      func() { b.give(tb, monitorCore{monitor}, lock.Lock, lock.Unlock) },
+		op:      func() { give(tb, b, monitorCore{monitor}, dispatcher) },
 	}
 	for range settle {
 		w.prepare()
@@ -146,13 +146,13 @@ func quietController(tb testing.TB, size int) work {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	lock := locked(tb, whole)
+	dispatcher := locked(tb, whole)
 	b := &beats{cluster: newCluster(size), now: epoch}
 	for i := range b.cluster.nodes {
 		whole.ObserveNode(epoch, b.cluster.nodes[i])
 		whole.ObserveLease(epoch, b.cluster.leases[i])
 	}
-	whole.Synced()
+	whole.MarkSynced()
 	for action, ok := whole.Start(epoch); ok; action, ok = whole.Start(epoch) {
 		if _, isRecord := action.(controller.Record); !isRecord { // RegisteredNode
 			tb.Fatalf("nothing had to be done, but %T was", action)
@@ -161,11 +161,11 @@ func quietController(tb testing.TB, size int) work {
 	w := work{
 		prepare: b.prepare,
 		op: func() {
-			b.give(tb, controllerCore{whole}, lock.Lock, lock.Unlock)
-			lock.Lock()
-			whole.Reevaluate(b.now)
-			controllerCore{whole}.look(tb, b.now)
-			lock.Unlock()
+			give(tb, b, controllerCore{whole}, dispatcher)
+			dispatcher.Update(func() {
+				whole.Reevaluate(b.now)
+				controllerCore{whole}.look(tb, b.now)
+			})
 		},
 	}
 	for range settle {

@@ -55,14 +55,10 @@ func herdOurs(tb testing.TB, pending int) work {
 		op: func() {
 			h = newHerd(pending)
 			tracker, _ := newTracker(tb, unreachable(pending))
-			dispatcher, err := timedqueue.NewDispatcher(timedqueue.DispatcherConfig[eviction.Work, eviction.Report]{
-				Core: tracker,
-				Act: func(context.Context, eviction.Work) eviction.Report {
-					h.evict()
-					return eviction.Report{Outcome: eviction.Evicted}
-				},
-				Workers: workers,
-			})
+			dispatcher, err := timedqueue.NewDispatcher(tracker, func(context.Context, eviction.Task) eviction.Result {
+				h.evict()
+				return eviction.Result{Outcome: eviction.OutcomeEvicted}
+			}, timedqueue.DispatcherConfig{Workers: workers})
 			if err != nil {
 				tb.Fatal(err)
 			}
@@ -70,11 +66,13 @@ func herdOurs(tb testing.TB, pending int) work {
 				tracker.ObservePod(time.Now(), pod)
 			}
 			ctx, stop := context.WithCancel(context.Background())
-			ended := make(chan struct{})
-			go func() { defer close(ended); dispatcher.Run(ctx) }()
+			ended := make(chan error, 1)
+			go func() { ended <- dispatcher.Run(ctx) }()
 			<-h.all
 			stop()
-			<-ended
+			if err := <-ended; err != nil {
+				tb.Fatal(err)
+			}
 			if most := h.most.Load(); most > int64(h.before+workers+8) {
 				tb.Fatalf("%d goroutines at once for %d workers", most-int64(h.before), workers)
 			}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/nodelifecycle/scheduler"
@@ -32,7 +31,7 @@ type queue = timedqueue.Queue[string, any]
 
 func newQueue(tb testing.TB) *queue {
 	tb.Helper()
-	q, err := timedqueue.New[string, any](timedqueue.Config{Limit: rate.Inf}, time.Now())
+	q, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, any]{}, time.Now())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -57,7 +56,7 @@ func picked(keys []string) func() string {
 // A random key is removed and added again, due now, which is after all others.
 func reAddOurs(tb testing.TB, waiting int) work {
 	q := newQueue(tb)
-	lock := locked(tb, q)
+	dispatcher := locked(tb, q)
 	keys := names("node-", waiting)
 	for _, key := range keys {
 		q.Add(key, nodeUID, time.Now())
@@ -65,10 +64,11 @@ func reAddOurs(tb testing.TB, waiting int) work {
 	next := picked(keys)
 	return work{op: func() {
 		key := next()
-		lock.Lock()
-		removed := q.Remove(key)
-		added := q.Add(key, nodeUID, time.Now())
-		lock.Unlock()
+		var removed, added bool
+		dispatcher.Update(func() {
+			removed = q.Remove(key)
+			added = q.Add(key, nodeUID, time.Now())
+		})
 		if !removed || !added {
 			tb.Fatal("the key was not waiting")
 		}
@@ -99,24 +99,19 @@ func reAddUpstream(tb testing.TB, waiting int) work {
 // clock are used the way the Dispatcher does for each action.
 func drainOurs(tb testing.TB, items int) work {
 	q := newQueue(tb)
-	lock := locked(tb, q)
+	dispatcher := locked(tb, q)
 	keys := names("node-", items)
-	start := func() (timedqueue.Item[string, any], bool) {
-		lock.Lock()
-		defer lock.Unlock()
-		return q.Start(time.Now())
+	start := func() (item timedqueue.Item[string, any], ok bool) {
+		dispatcher.View(func() { item, ok = q.Start(time.Now()) })
+		return item, ok
 	}
 	finish := func(item timedqueue.Item[string, any]) {
-		lock.Lock()
-		defer lock.Unlock()
-		q.Finish(time.Now(), item, timedqueue.Result{})
+		dispatcher.Update(func() { q.Finish(time.Now(), item, timedqueue.Result{Outcome: timedqueue.OutcomeDone}) })
 	}
 	return work{
 		prepare: func() {
 			for _, key := range keys {
-				lock.Lock()
-				q.Add(key, nodeUID, time.Now())
-				lock.Unlock()
+				dispatcher.Update(func() { q.Add(key, nodeUID, time.Now()) })
 			}
 		},
 		op: func() {

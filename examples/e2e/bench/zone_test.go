@@ -29,7 +29,7 @@ func observed(node *corev1.Node) zone.Node {
 
 func newZones(tb testing.TB) *zone.Tracker[string] {
 	tb.Helper()
-	tracker, err := zone.New[string](zone.Config{}, epoch)
+	tracker, err := zone.NewTracker[string](zone.Config{}, epoch)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func changeOurs(tb testing.TB, size int) work {
 	for _, node := range nodes {
 		tracker.Observe(now, node.Name, observed(node))
 	}
-	tracker.Judge(now)
+	tracker.Evaluate(now)
 	states := make([]zone.Node, size)
 	for i, node := range nodes {
 		states[i] = observed(node)
@@ -70,7 +70,7 @@ func changeOurs(tb testing.TB, size int) work {
 		states[at].Ready = i%2 == 1
 		i++
 		tracker.Observe(now, nodes[at].Name, states[at])
-		if tracker.Judge(now).Changed() {
+		if tracker.Evaluate(now).Changed() {
 			tb.Fatal("one node makes no disruption")
 		}
 	}}
@@ -111,7 +111,7 @@ func scratchOurs(tb testing.TB, size int) work {
 		for _, node := range nodes {
 			tracker.Observe(epoch, node.Name, observed(node))
 		}
-		judgement := tracker.Judge(epoch)
+		judgement := tracker.Evaluate(epoch)
 		if len(judgement.Changes) != zones {
 			tb.Fatal("not every zone was judged")
 		}

@@ -150,7 +150,7 @@ func ours(t *testing.T, w *world, preferred map[string]bool) outcome {
 	planner, err := daemon.NewPlanner(daemon.Config{
 		Spec: daemon.SpecOf(w.set, w.hash),
 		Less: func(a, b *corev1.Node) bool { return preferred[a.Name] && !preferred[b.Name] },
-	})
+	}, epoch)
 	require.NoError(t, err)
 	pods := map[string]*corev1.Pod{}
 	for _, node := range w.nodes {

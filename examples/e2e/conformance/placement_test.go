@@ -27,7 +27,7 @@ func TestPlacementIsThatOfUpstream(t *testing.T) {
 		t.Run(fmt.Sprintf("%s=%v", features.TaintTolerationComparisonOperators, compareNumbers), func(t *testing.T) {
 			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate,
 				features.TaintTolerationComparisonOperators, compareNumbers)
-			c := placementComparison{T: t, reached: reached{}, matcher: taints.Matcher{CompareNumbers: compareNumbers}}
+			c := placementComparison{T: t, reached: reached{}, matcher: taints.Matcher{EnableComparisonOperators: compareNumbers}}
 			for seed := range seeds(placements) {
 				c.compareSeed(seed)
 			}

@@ -265,7 +265,7 @@ func (c *controller) adjust(set *appsv1.DaemonSet, revision string, pods []*core
 // claimed: in the cache, what was adopted is still an orphan.
 func (c *controller) plan(spec daemon.Spec, pods []*corev1.Pod) error {
 	c.config.Spec = spec
-	planner, err := daemon.NewPlanner(c.config)
+	planner, err := daemon.NewPlanner(c.config, time.Now())
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"errors"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -40,7 +42,7 @@ type PatchTaints struct {
 	// has released: the pods of the node are going to leave.
 	Released bool
 
-	look timedqueue.Item[string, struct{}]
+	item timedqueue.Item[string, *node]
 }
 
 // PatchLabels makes a node's older operating system and architecture labels say
@@ -49,7 +51,7 @@ type PatchLabels struct {
 	Node  *corev1.Node
 	Patch Patch
 
-	look timedqueue.Item[string, struct{}]
+	item timedqueue.Item[string, *node]
 }
 
 // MarkPodNotReady says of a pod on a node that is not ready that it is not ready
@@ -58,12 +60,12 @@ type MarkPodNotReady struct {
 	Pod   *corev1.Pod
 	Patch Patch
 
-	look timedqueue.Item[types.UID, struct{}]
+	item timedqueue.Item[types.UID, *pod]
 }
 
 // Evict makes a pod leave its node, or takes back that it was about to.
 type Evict struct {
-	Work eviction.Work
+	Task eviction.Task
 }
 
 // ReasonEviction is the reason of the Event about a pod that is evicted. In
@@ -88,7 +90,11 @@ func (MarkPodNotReady) action() {}
 func (Evict) action()           {}
 func (Record) action()          {}
 
-// Result is what came of an action.
+// errNoResult is why an action failed whose result holds nothing.
+var errNoResult = errors.New("the action has no result")
+
+// Result is what came of an action. The zero value counts as failed, except for
+// Record: it is the result of an action that panics.
 type Result struct {
 	// Err is why it failed. NotFound means that the object is gone.
 	Err error
@@ -99,5 +105,13 @@ type Result struct {
 	Node *corev1.Node
 	Pod  *corev1.Pod
 	// Eviction is what came of Evict.
-	Eviction eviction.Report
+	Eviction eviction.Result
+}
+
+// orFailed returns the result of a write, with an error if it holds nothing.
+func (r Result) orFailed() Result {
+	if r.Err == nil && !r.Alive && r.Node == nil && r.Pod == nil {
+		r.Err = errNoResult
+	}
+	return r
 }

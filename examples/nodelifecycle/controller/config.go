@@ -16,6 +16,25 @@ import (
 // ErrInvalidConfig is wrapped by the errors of New.
 var ErrInvalidConfig = errors.New("invalid node lifecycle config")
 
+// EvictionMode is what makes the pods of a node that is not ready leave.
+type EvictionMode string
+
+const (
+	// ByTaint: the node gets a NoExecute taint when its zone's rate allows, and
+	// each pod leaves when it does not tolerate that any longer. Taints of other
+	// clients act in both modes.
+	ByTaint EvictionMode = "taint"
+	// ByNode: when the node has not been ready for Config.PodEvictionTimeout and
+	// its zone's rate allows, all its pods leave, whatever they tolerate, except
+	// those of DaemonSets; and pods that come later leave at once.
+	// kube-controller-manager did so before it had taints.
+	ByNode EvictionMode = "node"
+)
+
+// defaultPodEvictionTimeout is that of kube-controller-manager's
+// --pod-eviction-timeout, which went with v1.27.
+const defaultPodEvictionTimeout = 5 * time.Minute
+
 // Config is what a [Controller] needs. The zero value has the defaults of
 // kube-controller-manager v1.37.
 type Config struct {
@@ -33,13 +52,13 @@ type Config struct {
 	// PodEvictionTimeout is how long a node has not been ready before its pods leave, in
 	// mode ByNode. Zero means 5 minutes.
 	PodEvictionTimeout time.Duration
-	// Retry is the wait after a write to a node or pod that failed.
-	Retry timedqueue.Backoff
+	// Backoff is the wait after a write to a node or pod that failed.
+	Backoff timedqueue.Backoff
 }
 
 // Validate reports the first thing that is wrong with the config.
 func (c Config) Validate() error {
-	for _, part := range []interface{ Validate() error }{c.Health, c.Zone, c.Eviction, c.Retry} {
+	for _, part := range []interface{ Validate() error }{c.Health, c.Zone, c.Eviction, c.Backoff} {
 		if err := part.Validate(); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 		}
@@ -56,8 +75,8 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Zone.Grace == 0 {
-		c.Zone.Grace = c.Health.Grace
+	if c.Zone.StabilizationWindow == 0 {
+		c.Zone.StabilizationWindow = c.Health.Grace
 	}
 	if c.EvictionMode == "" {
 		c.EvictionMode = ByTaint

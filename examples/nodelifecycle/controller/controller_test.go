@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func settled(t *testing.T, zones ...string) *world {
 	}
 	w.start()
 	w.advance(grace + interval)
-	require.Equal(t, zone.Acting, w.c.Phase())
+	require.Equal(t, zone.PhaseActive, w.c.Phase())
 	w.done = nil
 	return w
 }
@@ -48,6 +49,62 @@ func TestFromSilenceToEviction(t *testing.T) {
 	w.advance(time.Minute)
 	require.Empty(t, w.taintsOf("a-003"), "all taints go with the first beat")
 	require.Len(t, deeds[PatchTaints](w), 3, "in one patch")
+}
+
+// A write whose action panics is tried again. An eviction is the tracker's matter.
+func TestQ11AnActionWithoutAResultHasFailed(t *testing.T) {
+	w := settled(t, "a", "b")
+	lost := map[string]int{}
+	w.fail = func(action Action) error {
+		kind := fmt.Sprintf("%T", action)
+		if _, isEviction := action.(Evict); isEviction || lost[kind] == 3 {
+			return nil
+		}
+		lost[kind]++
+		return errPanicked
+	}
+	w.silent["a-003"] = true
+	w.advance(2 * time.Minute)
+	require.Len(t, deeds[DeclareUnknown](w), 4)
+	require.Len(t, deeds[MarkPodNotReady](w), 4)
+	require.Len(t, deeds[PatchTaints](w), 2+3)
+	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-003"))
+}
+
+// Start and Next are asked after each heartbeat of each node.
+func TestStartAndNextOfAQuietClusterAllocateNothing(t *testing.T) {
+	w := settled(t, "a", "b")
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		_, _ = w.c.Start(w.now)
+		_, _ = w.c.Next(w.now)
+	}))
+}
+
+// Neither of the two that handle many pods keeps the other waiting.
+func TestMarksAndEvictionsTakeTurns(t *testing.T) {
+	w := settled(t, "a")
+	for i := range 4 {
+		w.addPod(fmt.Sprint("more-", i), "a-003")
+	}
+	w.advance(time.Second)
+	w.done = nil
+	node := w.nodes["a-003"].DeepCopy()
+	node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
+	for i := range node.Status.Conditions {
+		node.Status.Conditions[i].Status = corev1.ConditionUnknown
+	}
+	w.setNode(node)
+	w.advance(time.Second)
+	var order []string
+	for _, done := range w.done {
+		switch done.action.(type) {
+		case MarkPodNotReady:
+			order = append(order, "mark")
+		case Evict:
+			order = append(order, "evict")
+		}
+	}
+	require.Equal(t, []string{"mark", "evict", "mark", "evict", "mark", "evict", "mark", "evict"}, order)
 }
 
 func TestQuietClusterMakesNoCall(t *testing.T) {
@@ -184,8 +241,8 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 	require.Zero(t, w.c.health.Len())
 	require.Empty(t, w.c.Zones())
 	require.Zero(t, w.c.releases.Len())
-	require.Zero(t, w.c.nodeLooks.Len())
-	require.Zero(t, w.c.podLooks.Len())
+	require.Zero(t, w.c.writes.Len())
+	require.Zero(t, w.c.marks.Len())
 	require.Zero(t, w.c.Waiting())
 	_, ok := w.c.Next(w.now)
 	require.False(t, ok)

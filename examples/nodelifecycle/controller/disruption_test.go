@@ -31,7 +31,7 @@ func TestZ3TaintsGoWhenEveryZoneIsDown(t *testing.T) {
 	}
 	w.done = nil
 	w.advance(grace)
-	require.Equal(t, zone.Suspended, w.c.Phase())
+	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
 	for _, name := range w.names() {
 		require.NotContains(t, w.taintsOf(name), unreachableNoExecute, name)
 		require.Contains(t, w.taintsOf(name), unreachableNoSchedule, name)
@@ -52,7 +52,7 @@ func TestZ3AdministratorsTaintsStillAct(t *testing.T) {
 		w.silent[name] = true
 	}
 	w.advance(2 * grace)
-	require.Equal(t, zone.Suspended, w.c.Phase())
+	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
 	require.Empty(t, deeds[Evict](w))
 	node := w.nodes["a-001"].DeepCopy()
 	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute})
@@ -60,8 +60,8 @@ func TestZ3AdministratorsTaintsStillAct(t *testing.T) {
 	w.advance(time.Second)
 	evicted := deeds[Evict](w)
 	require.Len(t, evicted, 1)
-	require.Equal(t, eviction.Untolerated, evicted[0].Work.Verdict.Reason)
-	require.Equal(t, "web-a-001", evicted[0].Work.Pod.Name)
+	require.Equal(t, eviction.ReasonUntolerated, evicted[0].Task.Decision.Reason)
+	require.Equal(t, "web-a-001", evicted[0].Task.Pod.Name)
 }
 
 // Timers that our taints have started are held while the taints cannot be taken
@@ -72,14 +72,14 @@ func TestZ3RunningTimersAreHeldUntilTheTaintsAreGone(t *testing.T) {
 		w.silent[name] = true
 	}
 	w.fail = func(a Action) error {
-		if patch, ok := a.(PatchTaints); ok && !hasNoExecute(patch.Taints) && w.c.Phase() == zone.Suspended {
+		if patch, ok := a.(PatchTaints); ok && !hasNoExecute(patch.Taints) && w.c.Phase() == zone.PhaseSuspended {
 			return errServer
 		}
 		return nil
 	}
 	w.advance(grace)
 	w.done = nil
-	require.Equal(t, zone.Suspended, w.c.Phase())
+	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
 	w.advance(10 * time.Minute) // far beyond the tolerations
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute, "it could not be taken away")
 	require.Empty(t, deeds[Evict](w))
@@ -92,7 +92,7 @@ func TestZ3NothingForAGracePeriodAfterAndNoBurst(t *testing.T) {
 		w.silent[name] = true
 	}
 	w.advance(2 * grace)
-	require.Equal(t, zone.Suspended, w.c.Phase())
+	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
 	for _, name := range w.names() {
 		w.silent[name] = name < "a-003" // three stay dead
 		w.next[name] = w.now
@@ -143,13 +143,13 @@ func TestZ3OutageIsNoticedWhileAllWorkersAreBusy(t *testing.T) {
 	for _, name := range w.names() {
 		w.report(name, corev1.ConditionFalse)
 	}
-	require.Equal(t, zone.Acting, w.c.Phase(), "it was not asked")
+	require.Equal(t, zone.PhaseActive, w.c.Phase(), "it was not asked")
 	w.now = w.now.Add(2 * time.Second)
 	for _, name := range w.names() {
 		w.report(name, corev1.ConditionTrue)
 	}
 	w.act()
-	require.Equal(t, zone.Settling, w.c.Phase())
+	require.Equal(t, zone.PhaseRecovering, w.c.Phase())
 }
 
 // Found by the simulation (seed 543047): a pod was marked when the last ready node was
@@ -180,23 +180,23 @@ func TestZ3EvictionsUnderWayStopWhenNoNodeIsReady(t *testing.T) {
 
 	w, evict := evicting()
 	fall(w)
-	require.False(t, evict.Work.CalledOff())
+	require.False(t, evict.Task.Canceled())
 	w.report("a-009", corev1.ConditionFalse)
-	require.True(t, evict.Work.CalledOff(), "before anybody asks what to do")
+	require.True(t, evict.Task.Canceled(), "before anybody asks what to do")
 
 	w, evict = evicting()
 	fall(w)
 	w.deleteNode("a-009")
-	require.True(t, evict.Work.CalledOff(), "nor is one that is gone")
+	require.True(t, evict.Task.Canceled(), "nor is one that is gone")
 
 	// If it was only for a moment it goes on.
 	w, evict = evicting()
 	fall(w)
 	w.report("a-009", corev1.ConditionFalse)
 	w.report("a-009", corev1.ConditionTrue)
-	w.c.Finish(w.now, evict, Result{Eviction: eviction.Report{Outcome: eviction.NotDue}})
+	w.c.Finish(w.now, evict, Result{Eviction: eviction.Result{Outcome: eviction.OutcomeNotDue}})
 	w.advance(5 * time.Second)
-	require.Equal(t, zone.Acting, w.c.Phase())
+	require.Equal(t, zone.PhaseActive, w.c.Phase())
 	require.NotEmpty(t, deeds[Evict](w))
 }
 
@@ -209,7 +209,7 @@ func TestZ3OutageSeenOnlyForAMomentIsNone(t *testing.T) {
 	w.now = w.now.Add(100 * time.Millisecond)
 	w.report("a-003", corev1.ConditionTrue)
 	w.act()
-	require.Equal(t, zone.Acting, w.c.Phase())
+	require.Equal(t, zone.PhaseActive, w.c.Phase())
 
 	// Nor does it become longer by something that had changed before.
 	w.report("a-003", corev1.ConditionTrue)
@@ -220,7 +220,7 @@ func TestZ3OutageSeenOnlyForAMomentIsNone(t *testing.T) {
 	w.now = w.now.Add(time.Millisecond)
 	w.report("a-003", corev1.ConditionTrue)
 	w.act()
-	require.Equal(t, zone.Acting, w.c.Phase())
+	require.Equal(t, zone.PhaseActive, w.c.Phase())
 }
 
 // Z3 holds also for a node that came with our taint and of which nothing was said.
@@ -237,6 +237,6 @@ func TestZ3TaintOfANodeThatHasNeverReportedGoesToo(t *testing.T) {
 	require.Equal(t, []string{unreachableNoExecute}, w.taintsOf("new"))
 	w.report("a-000", corev1.ConditionFalse)
 	w.advance(time.Second)
-	require.Equal(t, zone.Suspended, w.c.Phase())
+	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
 	require.Empty(t, w.taintsOf("new"))
 }

@@ -26,7 +26,7 @@ func byNode(t *testing.T, zones ...string) *world {
 	}
 	w.start()
 	w.advance(grace + interval)
-	require.Equal(t, zone.Acting, w.c.Phase())
+	require.Equal(t, zone.PhaseActive, w.c.Phase())
 	w.done = nil
 	return w
 }
@@ -42,8 +42,8 @@ func (w *world) addDaemonPod(node string) {
 func (w *world) evicted(since time.Time) map[string]time.Duration {
 	found := map[string]time.Duration{}
 	for _, d := range w.done {
-		if evict, is := d.action.(Evict); is && d.err == nil && !evict.Work.Unmark {
-			found[evict.Work.Pod.Name] = d.at.Sub(since).Round(time.Second)
+		if evict, is := d.action.(Evict); is && d.err == nil && !evict.Task.ClearCondition {
+			found[evict.Task.Pod.Name] = d.at.Sub(since).Round(time.Second)
 		}
 	}
 	return found
@@ -60,7 +60,7 @@ func TestE9PodsLeaveAfterTheTimeout(t *testing.T) {
 	require.Equal(t, map[string]time.Duration{"web-a-003": timeout}, w.evicted(ill))
 	require.NotContains(t, w.taintsOf("a-003"), unreachableNoExecute)
 	require.NotContains(t, w.taintsOf("a-003"), notReadyNoExecute)
-	require.Equal(t, eviction.NodeEvicted, deeds[Evict](w)[0].Work.Verdict.Reason)
+	require.Equal(t, eviction.ReasonNodeEvicted, deeds[Evict](w)[0].Task.Decision.Reason)
 
 	var told []string
 	for _, r := range deeds[Record](w) {
@@ -196,13 +196,13 @@ func TestE9OutageOfAllZonesBeginsTheTimeoutAnew(t *testing.T) {
 	w.silent["a-000"] = true
 	w.report("a-000", corev1.ConditionFalse)
 	w.advance(timeout + time.Minute)
-	require.True(t, w.c.nodes["a-000"].evicted)
+	require.True(t, w.c.nodes["a-000"].emptied)
 	w.addPod("stays", "b-000")
 	for _, name := range w.names() {
 		w.silent[name] = true
 	}
 	w.advance(2 * grace)
-	require.Equal(t, zone.Suspended, w.c.Phase())
+	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
 	w.done = nil
 	w.addPod("came", "a-000")
 	w.advance(time.Hour)

@@ -1,29 +1,82 @@
 package controller
 
 import (
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// wantsRelease reports whether a node should get a NoExecute taint, or be evicted, once
-// its zone's rate allows.
+// wantsRelease reports whether a node should get a NoExecute taint, or be emptied,
+// once its zone's rate allows.
 func (c *Controller) wantsRelease(n *node) bool {
 	if c.config.EvictionMode == ByNode {
-		return n.saidIll() && !n.evicted
+		return n.notReady() && !n.emptied
 	}
-	return n.saidIll() && !hasNoExecute(n.object.Spec.Taints)
+	return n.notReady() && !hasNoExecute(n.object.Spec.Taints)
 }
 
-// takeRelease lets one node that its zone's rate allows have its NoExecute taint, and
-// makes it the next to be looked at. It takes no more than that one, and none of which a
-// write is under way: a token that is used while the write cannot be sent yet is a
+// planRelease makes a node wait for its zone's token, or not any more.
+func (c *Controller) planRelease(n *node) {
+	name := n.object.Name
+	switch turn := c.turnOf(n); {
+	case n.state.holdsToken(): // what it does with the token ends that
+	case !c.wantsRelease(n):
+		c.leaveReleases(n)
+	case c.releases.Add(name, n, turn):
+		n.turn = turn
+		c.queued[n.zone]++
+	case c.config.EvictionMode == ByNode:
+		c.releases.Reschedule(name, turn)
+	}
+}
+
+func (c *Controller) leaveReleases(n *node) {
+	if c.releases.Remove(n.object.Name) {
+		c.queued[n.zone]--
+	}
+}
+
+// turnOf returns when a node may be released at the earliest. After an outage of
+// all zones the timeout of ByNode begins again: how long a node was really not
+// ready is not known.
+func (c *Controller) turnOf(n *node) time.Time {
+	turn := c.zones.NotBefore(n.object.Name)
+	if c.config.EvictionMode != ByNode {
+		return turn
+	}
+	return latest(turn,
+		n.notReadySince.Add(c.config.PodEvictionTimeout),
+		c.resumedAt.Add(c.config.PodEvictionTimeout))
+}
+
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
+
+// notReadySince returns since when a node is not ready. The stored time counts, so
+// that a restart does not begin the timeout again.
+func (c *Controller) notReadySince(now time.Time, object *corev1.Node) time.Time {
+	var changed *metav1.Time
+	for i := range object.Status.Conditions {
+		if ready := &object.Status.Conditions[i]; ready.Type == corev1.NodeReady {
+			changed = &ready.LastTransitionTime
+		}
+	}
+	return eviction.StartTime(changed, now, c.synced)
+}
+
+// takeRelease lets one node that its zone's rate allows have its NoExecute taint,
+// and makes it the first in writes. It takes no more than that one, and none with
+// a write under way: a token that is taken while the write cannot be sent is a
 // token too many later, when the write is sent together with those for which the
-// bucket has filled up meanwhile. With an API server that does not answer that is half
-// a minute, and when the rate was zero in between nobody knows how long.
+// bucket has filled up meanwhile. With an API server that does not answer that is
+// half a minute.
 func (c *Controller) takeRelease(now time.Time) {
 	if c.config.EvictionMode == ByNode {
-		c.evictNodes(now)
+		c.emptyNodes(now)
 		return
 	}
 	for {
@@ -31,42 +84,81 @@ func (c *Controller) takeRelease(now time.Time) {
 		if !ok {
 			return
 		}
-		n := c.nodes[item.Key]
-		if _, busy := c.writing[item.Key]; busy {
-			c.passTurn(now, n, item)
+		n := item.Value
+		if c.writeUnderWay(n) {
+			// The end of that write gives the node its turn back.
+			c.releases.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed})
 			continue
 		}
-		n.release = &item
-		if first := (time.Time{}); !c.nodeLooks.Add(item.Key, struct{}{}, first) {
-			c.nodeLooks.Reschedule(item.Key, first) // it has waited for its turn already
+		n.release = item
+		c.enter(n, released)
+		if first := (time.Time{}); !c.writes.Add(item.Key, n, first) {
+			c.writes.Reschedule(item.Key, first) // it has waited for its turn already
 		}
 		return
 	}
 }
 
-// passTurn lets others have the token, until the write of the node that is under way is
-// over. The node keeps its place: it is not added again.
-func (c *Controller) passTurn(now time.Time, n *node, item timedqueue.Item[string, struct{}]) {
-	n.turn = item.Due
-	c.releases.Reschedule(item.Key, now.Add(longerThanAnyWrite))
-	c.releases.Finish(now, item, timedqueue.Result{Outcome: timedqueue.Nothing})
+// writeUnderWay reports whether a write to a node of that name is under way.
+func (c *Controller) writeUnderWay(n *node) bool {
+	e, known := c.writes.Find(n.object.Name)
+	return known && c.writes.Acting(e)
 }
 
-// longerThanAnyWrite is never waited for: the end of the write ends it.
-const longerThanAnyWrite = 24 * time.Hour
-
-// haveTurn gives a node the turn that it has passed.
-func (c *Controller) haveTurn(n *node) {
-	if !n.turn.IsZero() {
+// resumeTurn gives a node back the turn that came while a write was under way.
+func (c *Controller) resumeTurn(n *node) {
+	if item, waits := c.releases.Get(n.object.Name); waits && item.Due.IsZero() {
 		c.releases.Reschedule(n.object.Name, n.turn)
-		n.turn = time.Time{}
 	}
 }
 
+// finishRelease ends what a node does with its zone's token.
 func (c *Controller) finishRelease(now time.Time, n *node, outcome timedqueue.Outcome) {
-	if n.release == nil {
+	if !n.state.holdsToken() {
 		return
 	}
-	c.releases.Finish(now, *n.release, timedqueue.Result{Outcome: outcome})
-	n.release = nil
+	c.releases.Finish(now, n.release, timedqueue.Result{Outcome: outcome})
+	n.release = timedqueue.Item[string, *node]{}
+	if _, waits := c.releases.Get(n.object.Name); !waits {
+		c.queued[n.zone]--
+	}
+}
+
+// emptyNodes tells the pods of the nodes that their zones' rates allow to leave. A
+// node without pods that leave for that costs no token: the next one need not
+// wait.
+func (c *Controller) emptyNodes(now time.Time) {
+	for {
+		item, ok := c.releases.Start(now)
+		if !ok {
+			return
+		}
+		n := item.Value
+		n.emptied = true
+		c.evictions.EvictNode(now, item.Key, eviction.StatusReasonNodeLost)
+		outcome := timedqueue.OutcomeSkipped
+		if c.isEmptying(item.Key) {
+			outcome = timedqueue.OutcomeDone
+		}
+		c.releases.Finish(now, item, timedqueue.Result{Outcome: outcome})
+		c.queued[n.zone]--
+	}
+}
+
+// isEmptying reports whether pods leave a node because it is emptied. Some may
+// wait for the end of a toleration already and leave earlier now, so the number
+// that waits does not tell.
+func (c *Controller) isEmptying(name string) bool {
+	return slices.ContainsFunc(c.podsOn[name], func(p *pod) bool {
+		decision, known := c.evictions.Decision(p.object.UID)
+		return known && decision.Reason == eviction.ReasonNodeEvicted
+	})
+}
+
+// cancelEmptying takes back that a node is emptied.
+func (c *Controller) cancelEmptying(now time.Time, n *node) {
+	if n.emptied {
+		n.emptied = false
+		c.evictions.CancelNodeEviction(now, n.object.Name)
+	}
 }

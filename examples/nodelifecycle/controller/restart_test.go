@@ -199,18 +199,18 @@ func TestMarkOfAFailedEvictionIsRememberedUntilTheCacheShowsIt(t *testing.T) {
 		return evict
 	}
 	first := evict()
-	require.False(t, first.Work.Marked)
+	require.False(t, first.Task.HasDisruptionTarget)
 	marked := pod.DeepCopy()
 	marked.ResourceVersion = strconv.Itoa(w.version + 10)
 	marked.Status.Conditions = append(marked.Status.Conditions, corev1.PodCondition{
-		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: eviction.ReasonTaint,
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: eviction.ConditionReasonTaint,
 	})
-	w.c.Finish(w.now, first, Result{Eviction: eviction.Report{Outcome: eviction.Failed, Err: errServer, Pod: marked}})
+	w.c.Finish(w.now, first, Result{Eviction: eviction.Result{Outcome: eviction.OutcomeFailed, Err: errServer, Pod: marked}})
 	touched := pod.DeepCopy() // an older version that comes late
 	touched.ResourceVersion = strconv.Itoa(w.version + 5)
 	w.c.ObservePod(w.now, touched)
 	w.now = w.now.Add(time.Second)
-	require.True(t, evict().Work.Marked)
+	require.True(t, evict().Task.HasDisruptionTarget)
 }
 
 // A closer look that finds a heartbeat vouches for the node's conditions like the

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/zone"
@@ -47,6 +48,9 @@ type world struct {
 	blind   bool // the cache sees nothing of what happens
 }
 
+// errPanicked makes an action have no result, as when it panics.
+var errPanicked = errors.New("panicked")
+
 // deed is an action that the controller asked for.
 type deed struct {
 	at     time.Time
@@ -58,8 +62,8 @@ func newWorld(t *testing.T, config Config) *world {
 	if config.Health.Grace == 0 {
 		config.Health.Grace = grace
 	}
-	if config.Zone.Interval == 0 {
-		config.Zone.Interval = interval
+	if config.Zone.ObservationWindow == nil {
+		config.Zone.ObservationWindow = ptr.To(interval)
 	}
 	if config.Zone.Rate == nil {
 		config.Zone.Rate = func(zone.State, zone.Counts) float64 { return 0.1 }
@@ -91,7 +95,7 @@ func (w *world) start() {
 	for _, pod := range w.sortedPods() {
 		w.c.ObservePod(w.now, pod)
 	}
-	w.c.Synced()
+	w.c.MarkSynced()
 }
 
 func (w *world) names() []string {
@@ -186,7 +190,7 @@ func (w *world) deleteNode(name string) {
 
 func (w *world) deletePod(uid types.UID) {
 	delete(w.pods, uid)
-	w.c.ForgetPod(uid)
+	w.c.ForgetPod(w.now, uid)
 }
 
 // beat renews a node's lease, and reports it ready if it does not say so.
@@ -256,8 +260,11 @@ func (w *world) act() {
 
 func (w *world) perform(action Action) Result {
 	if w.fail != nil {
-		if err := w.fail(action); err != nil {
-			return Result{Err: err, Eviction: eviction.Report{Outcome: eviction.Failed, Err: err}}
+		switch err := w.fail(action); {
+		case errors.Is(err, errPanicked):
+			return Result{}
+		case err != nil:
+			return Result{Err: err, Eviction: eviction.Result{Outcome: eviction.OutcomeFailed, Err: err}}
 		}
 	}
 	switch action := action.(type) {
@@ -270,7 +277,7 @@ func (w *world) perform(action Action) Result {
 	case MarkPodNotReady:
 		return w.patchPod(action.Pod.UID, action.Patch)
 	case Evict:
-		return w.evict(action.Work)
+		return w.evict(action.Task)
 	}
 	return Result{}
 }
@@ -302,15 +309,15 @@ func (w *world) patchPod(uid types.UID, patch Patch) Result {
 }
 
 // evict deletes a pod: it is gone at once.
-func (w *world) evict(work eviction.Work) Result {
-	if work.Unmark {
-		return Result{Eviction: eviction.Report{Outcome: eviction.Unmarked}}
+func (w *world) evict(task eviction.Task) Result {
+	if task.ClearCondition {
+		return Result{Eviction: eviction.Result{Outcome: eviction.OutcomeConditionCleared}}
 	}
-	if _, ok := w.pods[work.Pod.UID]; !ok {
-		return Result{Eviction: eviction.Report{Outcome: eviction.AlreadyGone}}
+	if _, ok := w.pods[task.Pod.UID]; !ok {
+		return Result{Eviction: eviction.Result{Outcome: eviction.OutcomeAlreadyGone}}
 	}
-	w.deletePod(work.Pod.UID)
-	return Result{Eviction: eviction.Report{Outcome: eviction.Evicted}}
+	w.deletePod(task.Pod.UID)
+	return Result{Eviction: eviction.Result{Outcome: eviction.OutcomeEvicted}}
 }
 
 // apply patches an object as the API server does, and refuses what it refuses.

@@ -53,7 +53,7 @@ func (f *fed) pass(d time.Duration) []controller.Action {
 		for action, ok := f.Start(f.now); ok; action, ok = f.Start(f.now) {
 			asked = append(asked, action)
 			f.Finish(f.now, action, controller.Result{
-				Err: errServer, Eviction: eviction.Report{Outcome: eviction.Failed, Err: errServer},
+				Err: errServer, Eviction: eviction.Result{Outcome: eviction.OutcomeFailed, Err: errServer},
 			})
 		}
 		if !f.now.Before(end) {
@@ -105,7 +105,7 @@ func TestReportsReachTheControllerAtTheTimeOfObserve(t *testing.T) {
 	f.Nodes.OnAdd(readyNode("n"), true)
 	f.Leases.OnAdd(nodeLease("l", f.now), true)
 	f.Pods.OnAdd(boundPod("p"), true)
-	f.Synced()
+	f.MarkSynced()
 	f.now = f.now.Add(30 * time.Second)
 	f.Leases.OnUpdate(nodeLease("l", f.now.Add(-30*time.Second)), nodeLease("l", f.now))
 	require.Equal(t, 4, f.observed, "one a report")
@@ -133,10 +133,10 @@ func TestPodRecreatedInOneUpdateIsAnotherPod(t *testing.T) {
 	f := newFed(t)
 	f.Nodes.OnAdd(readyNode("n", forbidden), true)
 	f.Pods.OnAdd(boundPod("old"), true)
-	f.Synced()
+	f.MarkSynced()
 	asked := of[controller.Evict](f.pass(0))
 	require.Len(t, asked, 1)
-	require.Equal(t, types.UID("old"), asked[0].Work.Pod.UID)
+	require.Equal(t, types.UID("old"), asked[0].Task.Pod.UID)
 
 	before := f.observed
 	f.Pods.OnUpdate(boundPod("old"), boundPod("new", tolerated))
@@ -155,7 +155,7 @@ func TestPodRecreatedInOneUpdateIsAnotherPod(t *testing.T) {
 func TestNodeRecreatedInOneUpdateIsAnotherNode(t *testing.T) {
 	f := newFed(t)
 	f.Nodes.OnAdd(readyNode("old"), true)
-	f.Synced()
+	f.MarkSynced()
 	f.pass(30 * time.Second)
 	f.Nodes.OnUpdate(readyNode("old"), readyNode("new"))
 	asked := f.pass(0)
@@ -175,7 +175,7 @@ func TestLeaseRecreatedInOneUpdateIsABeat(t *testing.T) {
 	renewed := f.now.Add(-time.Second)
 	f.Nodes.OnAdd(readyNode("n"), true)
 	f.Leases.OnAdd(nodeLease("old", renewed), true)
-	f.Synced()
+	f.MarkSynced()
 	f.pass(30 * time.Second)
 	f.Leases.OnUpdate(nodeLease("old", renewed), nodeLease("new", renewed))
 	require.Empty(t, of[controller.DeclareUnknown](f.pass(grace-time.Second)))

@@ -99,11 +99,11 @@ func (p *Performer) Perform(ctx context.Context, action controller.Action) contr
 	case controller.MarkPodNotReady:
 		return p.patchPod(ctx, action.Pod, action.Patch)
 	case controller.Evict:
-		report := p.config.Evict(ctx, action.Work)
-		if report.Pod != nil {
-			report.Pod = trimPod(report.Pod)
+		result := p.config.Evict(ctx, action.Task)
+		if result.Pod != nil {
+			result.Pod = trimPod(result.Pod)
 		}
-		return controller.Result{Eviction: report}
+		return controller.Result{Eviction: result}
 	case controller.Record:
 		if p.config.Record != nil {
 			p.config.Record(action)

@@ -35,7 +35,7 @@ type api struct {
 	failed error                 // of every patch
 	lease  *coordinationv1.Lease // what the API server has
 	unread error                 // of the read of the lease
-	evict  []eviction.Work
+	evict  []eviction.Task
 	told   []controller.Record
 }
 
@@ -58,9 +58,9 @@ func (a *api) config() edge.PerformerConfig {
 		Nodes:  nodes{a},
 		Pods:   func(namespace string) edge.Pods { return pods{a, namespace} },
 		Leases: leases{a},
-		Evict: func(_ context.Context, work eviction.Work) eviction.Report {
-			a.evict = append(a.evict, work)
-			return eviction.Report{Outcome: eviction.NotDue}
+		Evict: func(_ context.Context, task eviction.Task) eviction.Result {
+			a.evict = append(a.evict, task)
+			return eviction.Result{Outcome: eviction.OutcomeNotDue}
 		},
 		Record: func(event controller.Record) { a.told = append(a.told, event) },
 	}
@@ -198,10 +198,10 @@ func TestFailedDeclarationReturnsNoNode(t *testing.T) {
 
 func TestEvictionIsReportedAsItCameOut(t *testing.T) {
 	a := &api{}
-	work := eviction.Work{Pod: eviction.Key{Namespace: "shop", Name: "cart"}}
-	result := a.performer(t).Perform(t.Context(), controller.Evict{Work: work})
-	require.Equal(t, controller.Result{Eviction: eviction.Report{Outcome: eviction.NotDue}}, result)
-	require.Equal(t, []eviction.Work{work}, a.evict)
+	task := eviction.Task{Pod: eviction.Key{Namespace: "shop", Name: "cart"}}
+	result := a.performer(t).Perform(t.Context(), controller.Evict{Task: task})
+	require.Equal(t, controller.Result{Eviction: eviction.Result{Outcome: eviction.OutcomeNotDue}}, result)
+	require.Equal(t, []eviction.Task{task}, a.evict)
 	require.Empty(t, a.calls)
 }
 

@@ -42,10 +42,10 @@ func trimNode(node *corev1.Node) *corev1.Node {
 func trimPod(pod *corev1.Pod) *corev1.Pod {
 	meta := trimMeta(&pod.ObjectMeta)
 	meta.Labels = nil
-	if eviction.IsMirror(pod) {
+	if eviction.IsMirrorPod(pod) {
 		meta.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: pod.Annotations[corev1.MirrorPodAnnotationKey]}
 	}
-	if eviction.IsOfDaemonSet(pod) {
+	if eviction.IsDaemonSetPod(pod) {
 		meta.OwnerReferences = []metav1.OwnerReference{{Kind: daemonSet, Controller: new(true)}}
 	}
 	return &corev1.Pod{

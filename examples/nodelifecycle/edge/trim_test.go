@@ -83,9 +83,9 @@ func TestTrimKeepsWhatEvictionsDependOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := trimmed(t, whole.DeepCopy())
-			require.Equal(t, eviction.IsMirror(whole), eviction.IsMirror(pod))
-			require.Equal(t, eviction.IsOfDaemonSet(whole), eviction.IsOfDaemonSet(pod))
-			require.Equal(t, eviction.IsFinished(whole), eviction.IsFinished(pod))
+			require.Equal(t, eviction.IsMirrorPod(whole), eviction.IsMirrorPod(pod))
+			require.Equal(t, eviction.IsDaemonSetPod(whole), eviction.IsDaemonSetPod(pod))
+			require.Equal(t, eviction.IsTerminal(whole), eviction.IsTerminal(pod))
 			require.Equal(t, whole.Spec.Priority, pod.Spec.Priority)
 			require.LessOrEqual(t, len(pod.Annotations), 1)
 			require.LessOrEqual(t, len(pod.OwnerReferences), 1)

@@ -93,13 +93,13 @@ func (o *Options) Controller() controller.Config {
 	thresholds := zone.DefaultThresholds()
 	thresholds.Unhealthy = o.UnhealthyZoneThreshold
 	rates := zone.Rates{Normal: o.EvictionRate, Secondary: o.SecondaryEvictionRate, LargeZone: o.LargeClusterSize}
-	interval := o.HeartbeatInterval + o.HeartbeatInterval/10 // see zone.Config
-	if interval == 0 {
-		interval = -1 // no wait
-	}
+	window := o.HeartbeatInterval + o.HeartbeatInterval/10 // see zone.Config
 	return controller.Config{
-		Health:   nodehealth.Config{Grace: o.MonitorGracePeriod, StartupGrace: o.StartupGracePeriod},
-		Zone:     zone.Config{State: thresholds.State, Rate: rates.Rate, Grace: o.MonitorGracePeriod, Interval: interval},
+		Health: nodehealth.Config{Grace: o.MonitorGracePeriod, StartupGrace: o.StartupGracePeriod},
+		Zone: zone.Config{
+			State: thresholds.State, Rate: rates.Rate,
+			StabilizationWindow: o.MonitorGracePeriod, ObservationWindow: &window,
+		},
 		Eviction: o.Evicting.Config(),
 
 		EvictionMode:       controller.EvictionMode(o.EvictionMode),

@@ -103,8 +103,8 @@ func TestControllerMeansWhatTheFlagsSay(t *testing.T) {
 		"--node-eviction-rate=3", "--secondary-node-eviction-rate=2", "--large-cluster-size-threshold=7", "--unhealthy-zone-threshold=0.9").Controller()
 	require.Equal(t, 40*time.Second, config.Health.Grace)
 	require.Equal(t, 30*time.Second, config.Health.StartupGrace)
-	require.Equal(t, 40*time.Second, config.Zone.Grace)
-	require.Equal(t, 22*time.Second, config.Zone.Interval, "and a tenth more")
+	require.Equal(t, 40*time.Second, config.Zone.StabilizationWindow)
+	require.Equal(t, 22*time.Second, *config.Zone.ObservationWindow, "and a tenth more")
 	require.InDelta(t, 3, config.Zone.Rate(zone.Normal, zone.Counts{Ready: 1}), 0)
 	require.InDelta(t, 0, config.Zone.Rate(zone.PartialDisruption, zone.Counts{NotReady: 7}), 0)
 	require.InDelta(t, 2, config.Zone.Rate(zone.PartialDisruption, zone.Counts{NotReady: 8}), 0)
@@ -125,7 +125,7 @@ func TestControllerMeansWhatTheFlagsSay(t *testing.T) {
 	require.Equal(t, 7*time.Minute, config.PodEvictionTimeout)
 
 	config = parsed(t, "--node-heartbeat-interval=0s").Controller()
-	require.Negative(t, config.Zone.Interval, "no wait: zero would be the default")
+	require.Zero(t, *config.Zone.ObservationWindow, "no wait")
 	_, err := controller.New(config, time.Unix(0, 0))
 	require.NoError(t, err)
 }

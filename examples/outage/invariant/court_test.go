@@ -241,7 +241,7 @@ func (c *court) mark(pod string) {
 }
 
 func (c *court) unmark(pod string) {
-	c.setPodCondition(pod, corev1.DisruptionTarget, "False", "EvictionCalledOff")
+	c.setPodCondition(pod, corev1.DisruptionTarget, "False", "EvictionCanceled")
 }
 
 // evict deletes a pod.

@@ -8,90 +8,99 @@ import "github.com/kubelife/lifecycle/examples/outage/invariant"
 // PodDisruptionBudgets and whole nodes.
 var ofEvictions = []mutation{
 	{
-		name:     "a failure gives its token back",
-		file:     "eviction/schedule.go",
-		old:      `	if outcome != Evicted && outcome != Failed {`,
-		with:     `	if outcome != Evicted {`,
+		name: "a failure gives its token back",
+		file: "eviction/start.go",
+		old: `	switch outcome {
+	case OutcomeAlreadyGone, OutcomeNotDue:
+`,
+		with: `	if outcome == OutcomeFailed {
+		return false
+	}
+	switch outcome {
+	case OutcomeAlreadyGone, OutcomeNotDue:
+`,
 		caughtBy: invariant.WithinBudget,
 	},
 	{
 		name:     "budgets by node are ignored",
-		file:     "eviction/schedule.go",
-		old:      `s.budgets.exhausted(e, s.now); full != nil {`,
-		with:     `s.budgets.exhausted(e, s.now); full != nil && s.now < 0 {`,
+		file:     "timedqueue/start.go",
+		old:      `		if wait > longest {`,
+		with:     `		if wait > longest && b.Name == "zone" {`,
 		caughtBy: invariant.WithinBudget,
 	},
 	{
-		name:     "the budget of all pods is ignored",
-		file:     "eviction/schedule.go",
-		old:      `	if wait, ok := s.budgets.wait(s.now); !ok || wait > 0 {`,
-		with:     `	if wait, ok := s.budgets.wait(s.now); !ok || wait > 0 && s.now < 0 {`,
+		name: "the budget of all pods is ignored",
+		file: "timedqueue/start.go",
+		old: `!ok || wait > 0 {
+			return b`,
+		with: `(!ok || wait > 0) && q.now < 0 {
+			return b`,
 		caughtBy: invariant.WithinBudget,
 	},
 	{
-		name: "who a PodDisruptionBudget keeps counts as gone",
-		file: "eviction/work.go",
-		old: `	case NotDue, Failed, Blocked:
-`,
-		with: `	case NotDue, Failed:
-	case Blocked:
-		p.gone = true
-`,
+		name: "a pod that a PodDisruptionBudget keeps counts as gone",
+		file: "eviction/start.go",
+		old: `	case OutcomeFailed, OutcomeBlocked:
+		t.failed`,
+		with: `	case OutcomeBlocked:
+		return leaving
+	case OutcomeFailed:
+		t.failed`,
 		caughtBy: invariant.InTime,
 	},
 	{
-		name:     "who evicts at first deletes never",
+		name:     "what is evicted at first is never deleted",
 		file:     "eviction/action.go",
-		old:      `		if work.Unmark || work.At`,
-		with:     `		if work.Unmark || after < 0 && work.At`,
+		old:      `		if task.ClearCondition || task.StartedAt`,
+		with:     `		if task.ClearCondition || after < 0 && task.StartedAt`,
 		caughtBy: invariant.InTime,
 	},
 	{
-		name:     "who evicts at first deletes at once",
+		name:     "what is to be evicted at first is deleted at once",
 		file:     "eviction/action.go",
-		old:      `		if work.Unmark || work.At`,
-		with:     `		if work.Unmark || after > 0 || work.At`,
+		old:      `		if task.ClearCondition || task.StartedAt`,
+		with:     `		if task.ClearCondition || after > 0 || task.StartedAt`,
 		caughtBy: invariant.AsConfigured,
 	},
 	{
-		name:     "an eviction does not say whom it is for",
-		file:     "eviction/evict.go",
+		name:     "an eviction does not say which pod it is for",
+		file:     "eviction/act.go",
 		old:      `DeleteOptions: &metav1.DeleteOptions{Preconditions: preconditions},`,
 		with:     `DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: preconditions.ResourceVersion}},`,
 		caughtBy: invariant.NeverEarly,
 	},
 	{
 		name:     "a node that is ready again is emptied all the same",
-		file:     "examples/nodelifecycle/controller/nodeeviction.go",
-		old:      `		c.evictions.SpareNode(now, n.object.Name)`,
+		file:     "examples/nodelifecycle/controller/release.go",
+		old:      `		c.evictions.CancelNodeEviction(now, n.object.Name)`,
 		with:     ``,
 		caughtBy: invariant.SparedWhenReady,
 	},
 	{
 		name:     "nodes are emptied without a timeout",
-		file:     "examples/nodelifecycle/controller/nodeeviction.go",
-		old:      `	if timeout := since.Add(c.config.PodEvictionTimeout); timeout`,
-		with:     `	if timeout := since; timeout`,
+		file:     "examples/nodelifecycle/controller/release.go",
+		old:      `		n.notReadySince.Add(c.config.PodEvictionTimeout),`,
+		with:     `		n.notReadySince,`,
 		caughtBy: invariant.TimeoutKept,
 	},
 	{
-		name:     "an outage of all zones does not begin the timeout anew",
-		file:     "examples/nodelifecycle/controller/nodeeviction.go",
-		old:      `	if since.Before(c.actsSince) {`,
-		with:     `	if since.IsZero() {`,
+		name:     "an outage of all zones does not begin the timeout again",
+		file:     "examples/nodelifecycle/controller/release.go",
+		old:      `		c.resumedAt.Add(c.config.PodEvictionTimeout))`,
+		with:     `		c.resumedAt)`,
 		caughtBy: invariant.TimeoutKept,
 	},
 	{
 		name:     "a node that is emptied uses no token",
-		file:     "examples/nodelifecycle/controller/nodeeviction.go",
-		old:      `		if c.empties(item.Key) {`,
-		with:     `		if !c.empties(item.Key) {`,
+		file:     "examples/nodelifecycle/controller/release.go",
+		old:      `		if c.isEmptying(item.Key) {`,
+		with:     `		if !c.isEmptying(item.Key) {`,
 		caughtBy: invariant.WithinRate,
 	},
 	{
 		name:     "pods of DaemonSets leave with their node",
-		file:     "eviction/tracker.go",
-		old:      `	p.daemon = IsOfDaemonSet(observed)`,
+		file:     "eviction/observe.go",
+		old:      `	p.daemon = IsDaemonSetPod(observed)`,
 		with:     `	p.daemon = false`,
 		caughtBy: invariant.TimeoutKept,
 	},
@@ -99,7 +108,7 @@ var ofEvictions = []mutation{
 		name: "nodes are tainted in both modes",
 		file: "examples/nodelifecycle/controller/release.go",
 		old: `	if c.config.EvictionMode == ByNode {
-		c.evictNodes(now)
+		c.emptyNodes(now)
 		return
 	}
 `,

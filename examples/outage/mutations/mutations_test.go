@@ -19,26 +19,32 @@ type mutation struct {
 var mutations = []mutation{
 	{
 		name: "a token is spent while nothing is due",
-		file: "timedqueue/group.go",
-		old: `		if time.Duration(first.due) > now.Sub(g.epoch) {
-			break`,
-		with: `		if time.Duration(first.due) > now.Sub(g.epoch) {
-			first.element.queue.bucket.Take(now.Sub(g.epoch))
-			break`,
+		file: "timedqueue/start.go",
+		old: `	opened := q.open.first()
+`,
+		with: `	opened := q.open.first()
+	for _, b := range q.keyed {
+		for _, s := range b.shares {
+			if wait, ok := s.bucket.until(q.now); first == nil && s.items == 0 && ok && wait == 0 {
+				s.bucket.settle(q.now, s.bucket.take(q.now), false)
+			}
+		}
+	}
+`,
 		caughtBy: invariant.NoIdleToken,
 	},
 	{
 		name: "adding a node again puts it at the end",
-		file: "examples/nodelifecycle/controller/node.go",
-		old: `		due := c.releaseAt(n)
+		file: "examples/nodelifecycle/controller/write.go",
+		old: `	c.planRelease(n)
 `,
-		with: `		due := c.releaseAt(n)
-		if n.release == nil {
-			c.releases.Remove(name)
-		}
-		if due.Before(now) {
-			due = now
-		}
+		with: `	if !n.state.holdsToken() {
+		c.leaveReleases(n)
+	}
+	c.planRelease(n)
+	if n.turn.Before(now) && !n.state.holdsToken() {
+		c.releases.Reschedule(n.object.Name, now)
+	}
 `,
 		caughtBy: invariant.InOrder,
 	},
@@ -51,50 +57,59 @@ var mutations = []mutation{
 	},
 	{
 		name:     "a pod's name is taken for its identity",
-		file:     "eviction/delete.go",
-		old:      `metav1.DeleteOptions{Preconditions: preconditions}`,
-		with:     `metav1.DeleteOptions{}`,
+		file:     "eviction/act.go",
+		old:      `pods.Delete(ctx, task.Pod.Name, metav1.DeleteOptions{Preconditions: preconditions})`,
+		with:     `pods.Delete(ctx, task.Pod.Name, metav1.DeleteOptions{})`,
 		caughtBy: invariant.NeverEarly,
 	},
 	{
-		name:     "nobody looks again between mark and delete",
-		file:     "eviction/delete.go",
-		old:      `	case work.CalledOff():`,
-		with:     `	case false:`,
+		name: "nothing is decided again between mark and delete",
+		file: "eviction/act.go",
+		old: `	case r.task.Canceled():
+		return Result{Outcome: OutcomeNotDue}, true
+	case r.pod == nil:`,
+		with: `	case false:
+		return Result{Outcome: OutcomeNotDue}, true
+	case r.pod == nil:`,
 		caughtBy: invariant.NeverEarly,
 	},
 	{
 		name: "an eviction is given up after five tries",
-		file: "eviction/work.go",
-		old: `	case NotDue, Failed, Blocked:
+		file: "eviction/start.go",
+		old: `		t.failed(now, e, a, outcome, result)
 `,
-		with: `	case NotDue, Blocked:
-	case Failed:
-		p.gone = p.gone || e.attempt.tries >= 4
+		with: `		t.failed(now, e, a, outcome, result)
+		if !a.clears && t.history(e.Key()).attempts >= 5 {
+			return leaving
+		}
 `,
 		caughtBy: invariant.InTime,
 	},
 	{
 		name:     "tainted nodes are untainted at the start",
-		file:     "examples/nodelifecycle/controller/node.go",
-		old:      `	if n.ready == "" || !ill && !c.health.Heard(n.object.Name) {`,
+		file:     "examples/nodelifecycle/controller/taint.go",
+		old:      `	if n.ready == "" || !notReady && !c.health.Heard(n.object.Name) {`,
 		with:     `	if false {`,
 		caughtBy: invariant.UntaintedByABeat,
 	},
 	{
-		name: "a node that moves comes into a queue that does not exist",
-		file: "examples/nodelifecycle/controller/node.go",
-		old:  `			c.releases.Move(name, n.zone)`,
-		with: `			if _, in, _ := c.releases.Get(name); in != n.zone {
-				c.releases.Move(name, "none")
-			}`,
+		name: "a node that moves goes on to wait for the zone that it left",
+		file: "examples/nodelifecycle/controller/observe.go",
+		old: `		c.releases.Refile(e)
+`,
+		with:     ``,
 		caughtBy: invariant.NoIdleToken,
 	},
 	{
-		name:     "a full disruption forgets the timers",
-		file:     "examples/nodelifecycle/controller/controller.go",
-		old:      `		c.evictions.Hold(now, taints.OwnsNoExecute)`,
-		with:     `		c.evictions.Hold(now, func(t *corev1.Taint) bool { return true || taints.OwnsNoExecute(t) })`,
+		name: "a full disruption forgets the timers",
+		file: "eviction/observe.go",
+		old: `	t.suspended = suspended
+`,
+		with: `	t.suspended = suspended
+	if suspended != nil {
+		t.suspended = func(*corev1.Taint) bool { return true }
+	}
+`,
 		caughtBy: invariant.InTime,
 	},
 	{
@@ -114,19 +129,19 @@ var mutations = []mutation{
 	},
 	{
 		name: "a disrupted zone keeps its rate",
-		file: "examples/nodelifecycle/controller/controller.go",
-		old:  `		c.releases.SetLimit(now, change.Zone, rate.Limit(change.Rate))`,
+		file: "examples/nodelifecycle/controller/zones.go",
+		old:  `		c.releases.SetLimit(now, zoneBudget, change.Zone, rate.Limit(change.Rate))`,
 		with: `		if change.Rate > 0 {
-			c.releases.SetLimit(now, change.Zone, rate.Limit(change.Rate))
+			c.releases.SetLimit(now, zoneBudget, change.Zone, rate.Limit(change.Rate))
 		}`,
 		caughtBy: invariant.WithinRate,
 	},
 	{
 		name: "nodes are acted against as soon as one zone is back",
-		file: "zone/judge.go",
-		old: `		t.resume = t.now.Add(t.config.Grace)
-		return Settling`,
-		with:     `		return Acting`,
+		file: "zone/evaluate.go",
+		old: `		t.resume = t.now.Add(t.config.StabilizationWindow)
+		return PhaseRecovering`,
+		with:     `		return PhaseActive`,
 		caughtBy: invariant.SparedInOutage,
 	},
 	{
@@ -146,10 +161,12 @@ var mutations = []mutation{
 	},
 	{
 		name: "an eviction that has succeeded is forgotten",
-		file: "eviction/work.go",
-		old: `	case Evicted, AlreadyGone:
-		p.gone = true`,
-		with:     `	case Evicted, AlreadyGone:`,
+		file: "eviction/start.go",
+		old: `		delete(t.histories, e.Key())
+		return leaving
+`,
+		with: `		delete(t.histories, e.Key())
+`,
 		caughtBy: invariant.NotTwice,
 	},
 	{
@@ -161,14 +178,14 @@ var mutations = []mutation{
 	},
 	{
 		name:     "a mark that has become moot stays",
-		file:     "eviction/tracker.go",
-		old:      `	if p.marked && !p.gone && !ruling.dueAt(now) {`,
-		with:     `	if false {`,
+		file:     "eviction/decide.go",
+		old:      `	clears := e.Value().marked && !r.dueAt(now)`,
+		with:     `	clears := false && e.Value().marked && !r.dueAt(now)`,
 		caughtBy: invariant.MarkTakenBack,
 	},
 	{
 		name:     "a pod that could not be marked not ready is not tried again",
-		file:     "examples/nodelifecycle/controller/pod.go",
+		file:     "examples/nodelifecycle/controller/finish.go",
 		old:      `known && result.Pod != nil {`,
 		with:     `known {`,
 		caughtBy: invariant.PodsNotReady,
@@ -176,19 +193,19 @@ var mutations = []mutation{
 	{
 		name:     "one look at the zones is enough",
 		file:     "zone/tracker.go",
-		old:      `		m.notBefore = z.disrupted(t.now, t.config.Interval)`,
-		with:     `		m.notBefore = t.now.Add(0 * z.disrupted(t.now, t.config.Interval).Sub(t.now))`,
+		old:      `m.zone.disrupted(t.now, t.observation).Sub(t.epoch)`,
+		with:     `t.now.Add(0 * m.zone.disrupted(t.now, t.observation).Sub(t.now)).Sub(t.epoch)`,
 		caughtBy: invariant.KnownFirst,
 	},
 	{
 		name: "a change of tolerations is not seen",
-		file: "eviction/tracker.go",
+		file: "eviction/observe.go",
 		old: `	p.tolerations = observed.Spec.Tolerations
-	p.generation`,
+`,
 		with: `	if p.tolerations == nil {
 		p.tolerations = observed.Spec.Tolerations
 	}
-	p.generation`,
+`,
 		caughtBy: invariant.InTime,
 	},
 }

@@ -137,8 +137,8 @@ func TestTheTimelineOfARackLoss(t *testing.T) {
 	}{
 		{report.ProcessStarted, 0, 0, "", "starts", 0, 0, false},
 		{report.ProcessLeads, 0, 1, "", "leads", 0, 0, false},
-		{report.PhaseChanged, 0, 1, "", "Settling: no node is acted against for 50s", 0, 0, false},
-		{report.PhaseChanged, 50, 52, "", "Acting: nodes are acted against at the rates of their zones", 0, 0, false},
+		{report.PhaseChanged, 0, 1, "", "Recovering: no node is acted against for 50s", 0, 0, false},
+		{report.PhaseChanged, 50, 52, "", "Active: nodes are acted against at the rates of their zones", 0, 0, false},
 		{report.FaultBegan, at(3, 0), at(3, 0), "", "begins: silence zone: a, rack: 1, for 6m", 0, 0, false},
 		{report.Silent, at(3, 0), at(3, 0), "a", "3 nodes silent (a-1, a-5, a-9)", 3, 0, true},
 		{report.Declared, at(3, 39), at(3, 51), "a", "3 nodes declared Unknown", 3, 11, true},

@@ -80,7 +80,7 @@ func (r *Recorder) podsByZone() map[*district]Pods {
 		}
 		p := pods[n.district]
 		for _, pod := range r.threatenedPods(n, n.threats()) {
-			if r.phase == zone.Suspended {
+			if r.phase == zone.PhaseSuspended {
 				p.Spared++
 			} else {
 				p.Waiting++

@@ -29,7 +29,7 @@ func TestPodsAreSparedWhenTheClusterIsSuspended(t *testing.T) {
 	for _, line := range lines(document, report.PhaseChanged) {
 		phases = append(phases, line.To)
 	}
-	require.Equal(t, []string{string(zone.Settling), string(zone.Acting), string(zone.Suspended), string(zone.Settling), string(zone.Acting)}, phases)
+	require.Equal(t, []string{string(zone.PhaseRecovering), string(zone.PhaseActive), string(zone.PhaseSuspended), string(zone.PhaseRecovering), string(zone.PhaseActive)}, phases)
 	changes := lines(document, report.ZoneChanged)
 	require.Equal(t, string(zone.Normal), changes[0].From)
 	require.Equal(t, string(zone.PartialDisruption), changes[0].To)

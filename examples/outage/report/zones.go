@@ -122,9 +122,9 @@ func (r *Recorder) look() {
 
 func (r *Recorder) phaseChanged(phase zone.Phase) {
 	text := map[zone.Phase]string{
-		zone.Acting:    "nodes are acted against at the rates of their zones",
-		zone.Suspended: "every zone is down, no node is acted against",
-		zone.Settling:  fmt.Sprintf("no node is acted against for %s", SecondsOf(r.simulation.Options().MonitorGracePeriod)),
+		zone.PhaseActive:     "nodes are acted against at the rates of their zones",
+		zone.PhaseSuspended:  "every zone is down, no node is acted against",
+		zone.PhaseRecovering: fmt.Sprintf("no node is acted against for %s", SecondsOf(r.simulation.Options().MonitorGracePeriod)),
 	}[phase]
 	r.timeline.add(r.world.Now(), Line{
 		Kind: PhaseChanged, From: string(r.phase), To: string(phase), Text: fmt.Sprintf("%s: %s", phase, text),

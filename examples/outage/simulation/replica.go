@@ -112,9 +112,9 @@ func (r *Replica) start() error {
 
 func (r *Replica) newPerformer() (*edge.Performer, error) {
 	evict, err := r.sim.options.Evicting.NewAction(evicting.Clients{
-		Pods:       func(string) eviction.EvictablePods { return pods{} },
+		Pods:       func(string) eviction.EvictionClient { return pods{} },
 		Nodes:      nodes{},
-		WouldEvict: func(eviction.Work) {}, // a pod that stays is seen to stay
+		WouldEvict: func(eviction.Task) {}, // a pod that stays is seen to stay
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", r.name(), err)
@@ -210,7 +210,7 @@ func (r *Replica) wake() {
 	}
 	if !r.synced && r.client.Synced() {
 		r.synced = true
-		r.core.Synced()
+		r.core.MarkSynced()
 		r.sim.world.Note(model.Note{Kind: model.Synced, Client: r.client})
 	}
 	if r.awake || !r.leads() || !r.synced {

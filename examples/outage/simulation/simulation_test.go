@@ -110,7 +110,7 @@ func TestDeadNodeLosesItsPodsAndComesBack(t *testing.T) {
 	nodes, pods := s.world.Count()
 	require.Equal(t, 6, nodes)
 	require.Equal(t, 12, pods)
-	require.Equal(t, Knowledge{Nodes: 6, Pods: 12, Phase: zone.Acting}, withoutZones(s.replicas[0].Knowledge()))
+	require.Equal(t, Knowledge{Nodes: 6, Pods: 12, Phase: zone.PhaseActive}, withoutZones(s.replicas[0].Knowledge()))
 }
 
 func withoutZones(k Knowledge) Knowledge {

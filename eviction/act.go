@@ -1,0 +1,363 @@
+package eviction
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// DeleterConfig configures a [Deleter].
+type DeleterConfig struct {
+	// Pods returns the pod client of a namespace. Required.
+	Pods func(namespace string) PodClient
+	// Confirm, unless nil, makes Deleter read the pod and its node from the API
+	// server and decide again, just before it acts. That costs two calls per
+	// pod and covers the delay of the caches. For example, a taint that was
+	// removed before the pod was bound does not evict the pod.
+	Confirm NodeClient
+}
+
+// Validate reports everything that is wrong with the config.
+func (c DeleterConfig) Validate() error {
+	if c.Pods == nil {
+		return fmt.Errorf("%w: DeleterConfig.Pods is nil, want a pod client", ErrInvalidConfig)
+	}
+	return nil
+}
+
+// A Deleter evicts pods by deleting them, as kube-controller-manager does. It
+// first sets the condition DisruptionTarget, so that the pod's owner can tell
+// the eviction from a failure. Then it deletes the pod. Both calls carry the
+// UID, so that a pod that was recreated under its name is not touched. After a
+// confirmation the delete also carries the resourceVersion; if the pod has
+// changed, it is read and decided again. Deleter ignores PodDisruptionBudgets;
+// see [Evictor].
+//
+// Clearing the condition costs a read and a patch. The patch carries the
+// resourceVersion, because another client may have set the condition meanwhile.
+//
+// It is safe for concurrent use.
+type Deleter struct {
+	config DeleterConfig
+}
+
+// NewDeleter returns a Deleter.
+func NewDeleter(config DeleterConfig) (*Deleter, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Deleter{config}, nil
+}
+
+// Act does the task, at the time Task.StartedAt.
+func (d *Deleter) Act(ctx context.Context, task Task) Result {
+	pods := d.config.Pods(task.Pod.Namespace)
+	r := run{pods: pods, nodes: d.config.Confirm, task: task}
+	if task.ClearCondition {
+		return r.do(ctx, r.check, r.clearCondition)
+	}
+	return r.do(ctx, r.check, r.confirm, r.setCondition, r.remove(
+		func(ctx context.Context, preconditions *metav1.Preconditions) error {
+			err := pods.Delete(ctx, task.Pod.Name, metav1.DeleteOptions{Preconditions: preconditions})
+			return wrap(err, "delete pod %s", task.Pod)
+		}))
+}
+
+// EvictorConfig configures an [Evictor].
+type EvictorConfig struct {
+	// Pods returns the pod client of a namespace. Required.
+	Pods func(namespace string) EvictionClient
+	// Confirm is the same as in [DeleterConfig].
+	Confirm NodeClient
+}
+
+// Validate reports everything that is wrong with the config.
+func (c EvictorConfig) Validate() error {
+	if c.Pods == nil {
+		return fmt.Errorf("%w: EvictorConfig.Pods is nil, want a pod client", ErrInvalidConfig)
+	}
+	return nil
+}
+
+// An Evictor evicts pods through the Eviction API, which respects
+// PodDisruptionBudgets. It makes one call per pod, because the API server sets
+// the condition DisruptionTarget itself. The call carries the UID and, after a
+// confirmation, the resourceVersion.
+//
+// An eviction that a budget refuses is [OutcomeBlocked] for as long as the
+// budget refuses. The pods of a dead node count as disrupted until they are
+// gone, so a budget can keep them there for ever; [EvictThenDelete] ends that.
+//
+// client-go waits inside a call that a budget refuses, unless the client uses
+// the transport of [WithoutRetryAfter].
+//
+// It is safe for concurrent use.
+type Evictor struct {
+	config EvictorConfig
+}
+
+// NewEvictor returns an Evictor.
+func NewEvictor(config EvictorConfig) (*Evictor, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Evictor{config}, nil
+}
+
+// Act does the task, at the time Task.StartedAt.
+func (e *Evictor) Act(ctx context.Context, task Task) Result {
+	pods := e.config.Pods(task.Pod.Namespace)
+	r := run{pods: pods, nodes: e.config.Confirm, task: task}
+	if task.ClearCondition {
+		return r.do(ctx, r.check, r.clearCondition)
+	}
+	return r.do(ctx, r.check, r.confirm, r.remove(
+		func(ctx context.Context, preconditions *metav1.Preconditions) error {
+			err := pods.EvictV1(ctx, &policyv1.Eviction{
+				ObjectMeta:    metav1.ObjectMeta{Namespace: task.Pod.Namespace, Name: task.Pod.Name},
+				DeleteOptions: &metav1.DeleteOptions{Preconditions: preconditions},
+			})
+			return wrap(err, "evict pod %s", task.Pod)
+		}))
+}
+
+// run is one attempt. Its steps are below in the order in which they are done.
+type run struct {
+	pods  PodClient
+	nodes NodeClient // nil means no confirmation
+	task  Task
+
+	pod     *corev1.Pod  // as last read; nil if it was not
+	node    *corev1.Node // nil if it was not read, or does not exist
+	patched *corev1.Pod  // as the API server had it after our patch
+}
+
+// A step returns true and the result of the attempt if that ends with it.
+type step func(ctx context.Context) (Result, bool)
+
+func (r *run) do(ctx context.Context, steps ...step) Result {
+	for _, next := range steps {
+		result, ended := next(ctx)
+		if !ended {
+			continue
+		}
+		if result.Outcome != OutcomeEvicted {
+			result.Pod = r.patched // or the next attempt would set the condition again
+		}
+		return result
+	}
+	return Result{}
+}
+
+// check refuses what no attempt can be made of.
+func (r *run) check(context.Context) (Result, bool) {
+	switch {
+	case !r.task.valid():
+		return r.fails(ErrNoTask)
+	case r.task.Pod.UID == "":
+		return r.fails(ErrNoUID)
+	}
+	return Result{}, false
+}
+
+func (r *run) fails(err error) (Result, bool) {
+	return Result{Outcome: OutcomeFailed, Err: wrap(err, "evict pod %s", r.task.Pod)}, true
+}
+
+// confirm reads the pod and its node, and decides again.
+func (r *run) confirm(ctx context.Context) (Result, bool) {
+	if r.nodes == nil {
+		return Result{}, false
+	}
+	if result, ended := r.readPod(ctx); ended {
+		return result, true
+	}
+	node, err := r.nodes.Get(ctx, r.task.Node, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		r.node = node
+	case !saysGone(err): // without a node, decide finds nothing to evict
+		return r.classify(ctx, fmt.Errorf("read node %s to confirm the eviction of pod %s: %w",
+			r.task.Node, r.task.Pod, err))
+	}
+	return r.decide()
+}
+
+func (r *run) readPod(ctx context.Context) (Result, bool) {
+	pod, err := r.pods.Get(ctx, r.task.Pod.Name, metav1.GetOptions{})
+	if err != nil {
+		return r.classify(ctx, fmt.Errorf("read pod %s to confirm its eviction: %w", r.task.Pod, err))
+	}
+	r.pod = pod
+	return Result{Outcome: OutcomeAlreadyGone}, r.task.gone(pod)
+}
+
+// decide decides again, from the pod and the node that were read.
+//
+// It decides for the time Task.StartedAt, so all times that it compares come
+// from the tracker. A second clock could differ, or lack the monotonic reading
+// of the others. A pod that was due then is due now. A pod that became due
+// since then, because its live toleration is shorter, is found by the next
+// attempt a second later.
+func (r *run) decide() (Result, bool) {
+	decision := r.task.Reevaluate(r.pod, r.node, r.task.StartedAt)
+	switch {
+	case !decision.DueAt(r.task.StartedAt):
+		return Result{Outcome: OutcomeNotDue, Reason: decision.Reason}, true
+	case r.task.Canceled(): // during the reads
+		return Result{Outcome: OutcomeNotDue}, true
+	}
+	r.task.Decision, r.task.Generation = decision, r.pod.Generation
+	r.task.HasDisruptionTarget = r.task.rules.own.condition(r.pod) != nil
+	return Result{}, false
+}
+
+// setCondition says in the pod's status that the pod is about to be evicted,
+// and decides again from the answer: the eviction may have become moot
+// meanwhile.
+func (r *run) setCondition(ctx context.Context) (Result, bool) {
+	if r.task.HasDisruptionTarget {
+		return Result{}, false
+	}
+	patch, err := setConditionPatch(r.task)
+	if err != nil {
+		return r.fails(err)
+	}
+	if err := r.patch(ctx, patch); err != nil {
+		return r.classify(ctx, err)
+	}
+	switch {
+	case r.patched.DeletionTimestamp != nil:
+		return Result{Outcome: OutcomeAlreadyGone}, true
+	case r.task.Canceled():
+		return Result{Outcome: OutcomeNotDue}, true
+	case r.pod == nil:
+		return Result{}, false
+	}
+	r.pod = r.patched
+	return r.decide()
+}
+
+func (r *run) patch(ctx context.Context, patch []byte) error {
+	patched, err := r.pods.Patch(ctx, r.task.Pod.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
+	if err != nil {
+		return fmt.Errorf("patch the conditions of pod %s: %w", r.task.Pod, err)
+	}
+	r.patched = patched
+	return nil
+}
+
+// remove makes the pod leave, in the state in which it was read. A pod that
+// another client writes to all the time has often changed since the read. So
+// after a conflict the pod is read again at once, without its node, to keep the
+// time until the write short. A backoff would grow without making success more
+// likely.
+func (r *run) remove(with func(context.Context, *metav1.Preconditions) error) step {
+	return func(ctx context.Context) (Result, bool) {
+		for reads := 0; ; reads++ {
+			err := with(ctx, r.preconditions())
+			switch {
+			case err == nil:
+				return Result{Outcome: OutcomeEvicted}, true
+			case r.pod == nil || CauseOf(err) != CauseConflict:
+				return r.classify(ctx, err)
+			case reads == mostReads:
+				result, _ := r.classify(ctx, err)
+				result.RetryAfter = pauseAfterReads
+				return result, true
+			}
+			if result, ended := r.readPod(ctx); ended {
+				return result, true
+			}
+			if result, ended := r.decide(); ended {
+				return result, true
+			}
+		}
+	}
+}
+
+// mostReads limits the repeated reads of an attempt, and pauseAfterReads is the
+// wait after them, during which other pods are evicted.
+const (
+	mostReads       = 10
+	pauseAfterReads = time.Second
+)
+
+// preconditions returns those that bind an eviction to its decision.
+func (r *run) preconditions() *metav1.Preconditions {
+	p := &metav1.Preconditions{UID: &r.task.Pod.UID}
+	if r.pod != nil {
+		p.ResourceVersion = &r.pod.ResourceVersion
+	}
+	return p
+}
+
+// clearCondition reverts setCondition. It reads the pod first, because another
+// client may be evicting the pod now, for example the scheduler's preemption.
+// The condition is true for that client's reason then.
+func (r *run) clearCondition(ctx context.Context) (Result, bool) {
+	live, err := r.pods.Get(ctx, r.task.Pod.Name, metav1.GetOptions{})
+	if err != nil {
+		return r.classify(ctx, fmt.Errorf("read pod %s to clear its condition: %w", r.task.Pod, err))
+	}
+	if r.task.gone(live) {
+		return Result{Outcome: OutcomeAlreadyGone}, true
+	}
+	set := r.task.rules.own.condition(live)
+	if set == nil {
+		return Result{Outcome: OutcomeConditionCleared}, true
+	}
+	patch, err := clearConditionPatch(r.task, live, set)
+	if err != nil {
+		return r.fails(err)
+	}
+	if err := r.patch(ctx, patch); err != nil {
+		return r.classify(ctx, err)
+	}
+	return Result{Outcome: OutcomeConditionCleared}, true
+}
+
+// classify turns an API error into a result. For another pod's UID the API
+// server answers 409 to a delete and 422 to a patch (seen on v1.37.1). Both
+// codes have other causes too, which must be retried. So the pod is read.
+func (r *run) classify(ctx context.Context, err error) (Result, bool) {
+	if saysGone(err) {
+		return Result{Outcome: OutcomeAlreadyGone}, true
+	}
+	if cause := CauseOf(err); cause == CauseConflict || cause == CauseInvalid {
+		live, readErr := r.pods.Get(ctx, r.task.Pod.Name, metav1.GetOptions{})
+		if saysGone(readErr) || readErr == nil && r.task.gone(live) {
+			return Result{Outcome: OutcomeAlreadyGone}, true
+		}
+	}
+	result := Result{Outcome: OutcomeFailed, Err: err}
+	if isBudget(err) {
+		result.Outcome = OutcomeBlocked
+	}
+	if seconds, asked := apierrors.SuggestsClientDelay(err); asked {
+		result.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return result, true
+}
+
+// saysGone reports whether the API server says that the object does not exist.
+// A 404 alone is not enough: it may come from a proxy, a webhook, or a server
+// without the Eviction API. The eviction would be lost then.
+func saysGone(err error) bool {
+	return apierrors.IsNotFound(err) && CauseOf(err) == CauseOther &&
+		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
+}

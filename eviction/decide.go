@@ -1,0 +1,138 @@
+package eviction
+
+import (
+	"time"
+)
+
+// decideNode decides about all pods of a node.
+func (t *Tracker) decideNode(now time.Time, n *node) {
+	n.effective = effective(n.taints, t.suspended)
+	for _, e := range n.pods {
+		t.decide(now, e)
+	}
+}
+
+// decide puts a pod into the state that its decision asks for. While an action
+// is under way, the pod stays as it is until Finish, and the action learns
+// whether its task is moot.
+func (t *Tracker) decide(now time.Time, e *entry) {
+	switch from := e.Value().state; {
+	case from.handedOut():
+		a := t.running[e.Key()]
+		a.signal.Store(a.terminating || t.rule(e).dueAt(now) == a.clears())
+	case from != leaving:
+		t.settle(now, e, from)
+	}
+}
+
+// settle puts a pod about which nothing is under way into the state that its
+// decision asks for, coming from a state.
+func (t *Tracker) settle(now time.Time, e *entry, from podState) {
+	r := t.rule(e)
+	t.enter(now, e, t.stateFor(now, e, r, from), r.due)
+}
+
+func (t *Tracker) stateFor(now time.Time, e *entry, r ruling, from podState) podState {
+	leaves, clears := r.leaves(), e.Value().marked && !r.dueAt(now)
+	switch {
+	case !leaves && clears:
+		return marked
+	case !leaves:
+		return staying
+	case from == reported && t.histories[e.Key()].reported.same(r):
+		return reported
+	case clears:
+		return pendingMarked
+	}
+	return pending
+}
+
+// enter puts a pod into a state, and into the queues in which pods of that
+// state wait. Due is the deadline of a state that is scheduled.
+func (t *Tracker) enter(now time.Time, e *entry, next podState, due time.Time) {
+	p := e.Value()
+	was := p.state
+	p.state = next
+	switch {
+	case next.scheduled():
+		t.evictions.Schedule(e, t.notBefore(e, due))
+	case was.scheduled():
+		t.evictions.Unschedule(e)
+	}
+	switch {
+	case next.toClear() && !was.toClear():
+		t.clears.Add(e.Key(), e, t.clearAt(now, e))
+	case was.toClear() && !next.toClear():
+		t.clears.Remove(e.Key())
+	}
+	if next == staying {
+		t.forgive(e)
+	}
+	t.waiting += count(next.waits()) - count(was.waits())
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// forgive forgets the failures of an eviction that is not wanted any more. What
+// it has to wait for before the next attempt stays.
+func (t *Tracker) forgive(e *entry) {
+	if h, known := t.histories[e.Key()]; known {
+		h.attempts, h.refusals, h.err = 0, 0, nil
+	}
+}
+
+// notBefore returns when a pod that is due is attempted: not before the wait
+// after its last attempt is over.
+func (t *Tracker) notBefore(e *entry, due time.Time) time.Time {
+	if h, known := t.histories[e.Key()]; known {
+		return later(due, h.retryAt)
+	}
+	return due
+}
+
+func (t *Tracker) clearAt(now time.Time, e *entry) time.Time {
+	if h, known := t.histories[e.Key()]; known {
+		return later(now, h.clearAt)
+	}
+	return now
+}
+
+// rule applies the rules to a pod.
+func (t *Tracker) rule(e *entry) ruling {
+	p := e.Value()
+	switch {
+	case p.state == leaving, p.state.handedOut() && t.terminating(e):
+		return ruling{reason: ReasonGone}
+	case p.exempt:
+		return ruling{reason: ReasonExempt}
+	}
+	view, on := t.view(p), p.placement.node.effective
+	return decideOn(on, p.nodeEviction(), t.requestFor(e), &view, t.rules.matcher)
+}
+
+// terminating reports whether a pod that was handed out is on its way out.
+func (t *Tracker) terminating(e *entry) bool {
+	a := t.running[e.Key()]
+	return a != nil && a.terminating
+}
+
+func (t *Tracker) requestFor(e *entry) *request {
+	if !e.Value().requested {
+		return nil
+	}
+	return t.requests[e.Key()]
+}
+
+func (t *Tracker) decision(e *entry) Decision {
+	return t.rule(e).decision(e.Value().placement.node.effective)
+}
+
+// view is a pod as [Decide] takes it.
+func (t *Tracker) view(p *pod) Pod {
+	return Pod{Tolerations: p.tolerations, Seen: t.time(p.seen), Arrived: t.time(p.arrived)}
+}

@@ -1,0 +1,156 @@
+package eviction
+
+import (
+	"slices"
+	"time"
+	"unique"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ObserveNode takes a node as it is now. A node with another UID than before is
+// new: it has none of the taints that the old one had, and is not evicted.
+func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
+	now = t.advance(now)
+	n := t.node(observed.Name)
+	t.setShares(now, n, observed)
+	same := n.state == present && n.uid == observed.UID
+	if !same {
+		n.reset(present, observed.UID)
+	}
+	next := noExecute(observed, t.rules.concerns, n.taints, same || t.synced, now)
+	if same && equalTaints(n.taints, next) {
+		return
+	}
+	n.taints = next
+	t.decideNode(now, n)
+}
+
+// ForgetNode drops a node that was deleted. Its pods are not evicted for its
+// taints any more.
+func (t *Tracker) ForgetNode(now time.Time, name string) {
+	now = t.advance(now)
+	n, known := t.nodes[name]
+	if !known {
+		return
+	}
+	n.reset(unseen, "")
+	t.decideNode(now, n)
+	t.dropUnused(n)
+}
+
+// ObservePod takes a pod as it is now, which must not be older than what was
+// observed of it before. A pod without a node is ignored. The pod must not be
+// changed afterwards: its tolerations are kept, not copied.
+func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
+	if observed.Spec.NodeName == "" {
+		return
+	}
+	now = t.advance(now)
+	e := t.pod(now, observed)
+	p := e.Value()
+	p.tolerations = observed.Spec.Tolerations
+	p.generation = int32(observed.Generation)
+	p.exempt = t.rules.exempts(observed)
+	p.daemon = IsDaemonSetPod(observed)
+	p.marked = t.rules.own.condition(observed) != nil
+	t.place(e, observed)
+	terminating := observed.DeletionTimestamp != nil
+	switch a := t.running[e.Key()]; {
+	case a != nil:
+		a.observed = true
+		a.terminating = a.terminating || terminating
+	case terminating:
+		t.enter(now, e, leaving, time.Time{})
+	}
+	t.decide(now, e)
+}
+
+// ForgetPod drops a pod that was deleted. The ID is its UID; see [Key.ID].
+func (t *Tracker) ForgetPod(now time.Time, id types.UID) {
+	now = t.advance(now)
+	if e, known := t.evictions.Find(id); known {
+		t.forget(now, e)
+	}
+}
+
+// SuspendTaints makes the taints for which suspended is true count for nothing,
+// until the next call. Nil suspends none. It is for the time in which taints
+// that the caller set are still there but must not act, because every zone is
+// disrupted. It costs all pods on tainted nodes. Suspended must be a pure
+// function of the taint; Task.Reevaluate calls it too, on the goroutine of the
+// action.
+func (t *Tracker) SuspendTaints(now time.Time, suspended func(*corev1.Taint) bool) {
+	now = t.advance(now)
+	t.suspended = suspended
+	var tainted []string
+	for name, n := range t.nodes {
+		if len(n.taints) > 0 {
+			tainted = append(tainted, name)
+		}
+	}
+	slices.Sort(tainted) // what becomes due together leaves in the same order each time
+	for _, name := range tainted {
+		t.decideNode(now, t.nodes[name])
+	}
+}
+
+// node returns the record of a node, a new one if there is none.
+func (t *Tracker) node(name string) *node {
+	n, known := t.nodes[name]
+	if !known {
+		n = &node{name: name, shares: make([]string, len(t.byNode))}
+		n.placement.node = n
+		t.nodes[name] = n
+	}
+	return n
+}
+
+// pod returns the entry of a pod, a new one if it was not known.
+func (t *Tracker) pod(now time.Time, observed *corev1.Pod) *entry {
+	id := KeyOf(observed).ID()
+	e, isNew := t.evictions.Keep(id, pod{})
+	if !isNew && e.Value().placement.node.name == observed.Spec.NodeName {
+		return e
+	}
+	if !isNew {
+		t.forget(now, e) // cannot happen to a real pod: a binding is for ever
+		e, _ = t.evictions.Keep(id, pod{})
+	}
+	n := t.node(observed.Spec.NodeName)
+	*e.Value() = pod{
+		namespace: unique.Make(observed.Namespace),
+		name:      observed.Name,
+		placement: &n.placement,
+		seen:      t.distance(now),
+		arrived:   t.distance(arrival(observed, now, t.synced)),
+	}
+	n.addPod(e)
+	if a := t.running[id]; a != nil {
+		a.entry = e
+		a.overtaken, a.observed, a.terminating = true, false, false
+		t.enter(now, e, a.state(), time.Time{})
+	}
+	return e
+}
+
+func (t *Tracker) forget(now time.Time, e *entry) {
+	id, n := e.Key(), e.Value().placement.node
+	if a := t.running[id]; a != nil {
+		a.entry = nil
+		a.signal.Store(true)
+	}
+	t.enter(now, e, staying, time.Time{})
+	n.removePod(e)
+	delete(t.histories, id)
+	delete(t.requests, id)
+	t.evictions.Drop(e)
+	t.dropUnused(n)
+}
+
+func (t *Tracker) dropUnused(n *node) {
+	if n.state == unseen && len(n.pods) == 0 {
+		delete(t.nodes, n.name)
+	}
+}

@@ -1,0 +1,86 @@
+package eviction
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Key is the identity of a pod. A pod that was deleted and created again under
+// its name is another pod.
+type Key struct {
+	Namespace, Name string
+	UID             types.UID
+}
+
+// String returns namespace/name.
+func (k Key) String() string { return k.Namespace + "/" + k.Name }
+
+// KeyOf returns the identity of a pod.
+func KeyOf(pod *corev1.Pod) Key { return Key{pod.Namespace, pod.Name, pod.UID} }
+
+// ID is what a [Tracker] knows the pod by: its UID or, for an object that no
+// API server has stored and that has none, its namespace and name with a slash
+// between them, which no UID contains.
+func (k Key) ID() types.UID {
+	if k.UID == "" {
+		return types.UID(k.String())
+	}
+	return k.UID
+}
+
+// podState is where a pod is in its eviction:
+//
+//	staying ◄──────► pending ────Start────► evicting ──evicted──► leaving
+//	   ▲                ▲                      │  │
+//	   │ marked         │ marked               │  └─seen by a dry run─► reported
+//	   ▼                ▼                      │                           │
+//	marked ◄────► pendingMarked ◄──not evicted─┘                           │
+//	   │                │          (any state left of Start)               │
+//	   └─────Start──────┤                                                  │
+//	                    ▼                another decision                  │
+//	                clearing ──► any state left of Start ◄─────────────────┘
+//
+// A pod that is observed to be on its way out goes to leaving, at the end of
+// its action if there is one. Tracker.enter is the one function that writes the
+// state. Which of the states left of Start a pod is in follows from its
+// decision and its condition.
+type podState uint8
+
+const (
+	// staying: nothing is to be done.
+	staying podState = iota
+	// marked: the pod need not leave, and waits for its condition to be cleared.
+	marked
+	// pending: the pod has a deadline.
+	pending
+	// pendingMarked: the deadline is in the future, and the condition of an
+	// earlier one waits to be cleared.
+	pendingMarked
+	// evicting: handed out to be evicted.
+	evicting
+	// clearing: handed out for its condition to be cleared.
+	clearing
+	// reported: a dry run has reported the pod. It is not handed out again before
+	// its decision changes.
+	reported
+	// leaving: the pod is being deleted, by us or by another client.
+	leaving
+)
+
+func (s podState) String() string {
+	return [...]string{
+		"staying", "marked", "pending", "pendingMarked", "evicting", "clearing", "reported", "leaving",
+	}[s]
+}
+
+// scheduled reports whether the pod waits for its deadline.
+func (s podState) scheduled() bool { return s == pending || s == pendingMarked }
+
+// toClear reports whether the pod waits for its condition to be cleared.
+func (s podState) toClear() bool { return s == marked || s == pendingMarked }
+
+// handedOut reports whether an action is under way.
+func (s podState) handedOut() bool { return s == evicting || s == clearing }
+
+// waits reports whether something is to be done about the pod.
+func (s podState) waits() bool { return s.scheduled() || s.toClear() || s.handedOut() }

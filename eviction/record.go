@@ -1,0 +1,109 @@
+package eviction
+
+import (
+	"time"
+	"unique"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// entry is a pod's place in the queue of evictions, with its record.
+type entry = timedqueue.Entry[types.UID, pod]
+
+// pod is the record of a pod. A tracker may hold a million, so times are
+// distances from the tracker's epoch, and what few configs need is in
+// placement.
+type pod struct {
+	namespace     unique.Handle[string]
+	name          string
+	placement     *placement
+	tolerations   []corev1.Toleration
+	seen, arrived time.Duration // as in Pod
+	generation    int32         // the API's has 64 bits but counts edits of a spec
+	slot          uint32        // in node.pods
+	state         podState
+
+	// What the object and the config say:
+	exempt    bool // by Config.Exempt
+	daemon    bool // a DaemonSet controls it
+	marked    bool // carries our condition DisruptionTarget
+	requested bool // EvictPod asked for it; see Tracker.requests
+}
+
+// placement is a pod's node and the attributes that budgets and priority need.
+// All pods of a node share one unless the config reads something of each pod.
+type placement struct {
+	node     *node
+	shares   []string // of the budgets by pod
+	priority int32
+}
+
+// entry returns the entry of a pod that is known, given a copy of its record.
+func (p *pod) entry() *entry { return p.placement.node.pods[p.slot] }
+
+// key returns the identity of the pod with an ID.
+func (p *pod) key(id types.UID) Key {
+	key := Key{Namespace: p.namespace.Value(), Name: p.name}
+	if len(id) == len(key.Namespace)+len("/")+len(key.Name) && id == key.ID() {
+		return key // it has no UID
+	}
+	key.UID = id
+	return key
+}
+
+// nodeEviction returns the eviction of the pod's whole node that concerns it. A
+// pod of a DaemonSet would come back and stays.
+func (p *pod) nodeEviction() *request {
+	if p.daemon {
+		return nil
+	}
+	return p.placement.node.eviction
+}
+
+// node is the record of a node.
+type node struct {
+	name      string
+	state     nodeState
+	uid       types.UID
+	taints    []Taint  // replaced as a whole, never changed: tasks refer to it
+	effective []Taint  // those of them that are not suspended
+	eviction  *request // of all its pods, nil for none
+	shares    []string // of the budgets by node; kept when the node is deleted
+	placement placement
+	pods      []*entry
+}
+
+// nodeState says what is known of a node:
+//
+//	unseen ──ObserveNode──► present      ForgetNode: back to unseen
+//
+// A record that is unseen and without pods is dropped.
+type nodeState uint8
+
+const (
+	// unseen: only pods of it have been observed, or it was deleted.
+	unseen nodeState = iota
+	// present: the node was observed.
+	present
+)
+
+// reset makes a node unseen, or one that nothing is known of yet.
+func (n *node) reset(state nodeState, uid types.UID) {
+	n.state, n.uid, n.taints, n.eviction = state, uid, nil, nil
+}
+
+func (n *node) addPod(e *entry) {
+	e.Value().slot = uint32(len(n.pods))
+	n.pods = append(n.pods, e)
+}
+
+func (n *node) removePod(e *entry) {
+	slot, last := e.Value().slot, len(n.pods)-1
+	n.pods[slot] = n.pods[last]
+	n.pods[slot].Value().slot = slot
+	n.pods[last] = nil
+	n.pods = n.pods[:last]
+}

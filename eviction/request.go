@@ -1,0 +1,89 @@
+package eviction
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// EvictPod makes a pod leave at a time, whatever it tolerates; earlier, if a
+// taint says so. The zero time is now. The reason is the caller's words for
+// Decision.Request and for the message of the condition. The request lasts
+// until CancelPodEviction or until the pod is forgotten; another one replaces
+// it. It is kept in memory only: after a restart the caller makes it again. A
+// pod that Config.Exempt exempts stays. EvictPod reports whether the pod is
+// known.
+func (t *Tracker) EvictPod(now time.Time, id types.UID, reason string, due time.Time) bool {
+	now = t.advance(now)
+	e, known := t.evictions.Find(id)
+	if !known {
+		return false
+	}
+	if due.IsZero() {
+		due = now
+	}
+	t.requests[id] = &request{due: due, reason: reason}
+	e.Value().requested = true
+	t.decide(now, e)
+	return true
+}
+
+// CancelPodEviction takes EvictPod back and reports whether there was a
+// request. A pod that was marked as about to be evicted gets its condition
+// cleared.
+func (t *Tracker) CancelPodEviction(now time.Time, id types.UID) bool {
+	now = t.advance(now)
+	e, known := t.evictions.Find(id)
+	if !known || !e.Value().requested {
+		return false
+	}
+	e.Value().requested = false
+	delete(t.requests, id)
+	t.decide(now, e)
+	return true
+}
+
+// EvictNode makes all pods of a node leave now, whatever they tolerate, and
+// those that come to it later as soon as they are observed. Pods of DaemonSets
+// stay, which would come back, and exempt ones. So nodes were emptied before
+// there were taints. The reason is the caller's words for Decision.Request and
+// for the message of the condition; with [StatusReasonNodeLost] the pods'
+// status says that the node does not respond. It lasts until CancelNodeEviction
+// or until the node is deleted: the caller says it again after a restart. It
+// does nothing for a node that was not observed, or that is evicted already.
+func (t *Tracker) EvictNode(now time.Time, name, reason string) {
+	now = t.advance(now)
+	if n, known := t.nodes[name]; known && n.state == present && n.eviction == nil {
+		n.eviction = &request{due: now, reason: reason}
+		t.decideNode(now, n)
+	}
+}
+
+// CancelNodeEviction takes EvictNode back.
+func (t *Tracker) CancelNodeEviction(now time.Time, name string) {
+	now = t.advance(now)
+	if n, known := t.nodes[name]; known && n.eviction != nil {
+		n.eviction = nil
+		t.decideNode(now, n)
+	}
+}
+
+// Retry makes a pod that waits after an attempt be attempted as soon as it is
+// due and its budgets allow, and a pod that a dry run has reported be reported
+// again. It reports whether the pod is known.
+func (t *Tracker) Retry(now time.Time, id types.UID) bool {
+	now = t.advance(now)
+	e, known := t.evictions.Find(id)
+	if !known {
+		return false
+	}
+	if h, known := t.histories[id]; known {
+		h.retryAt, h.clearAt, h.reported = time.Time{}, time.Time{}, report{}
+	}
+	p := e.Value()
+	if p.state.toClear() {
+		t.clears.Reschedule(id, now)
+	}
+	t.decide(now, e)
+	return true
+}

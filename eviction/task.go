@@ -1,0 +1,186 @@
+package eviction
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/taints"
+)
+
+// A Task is one thing to do about one pod, now. Only [Tracker.Start] makes one;
+// an action fails a Task of another origin with [ErrNoTask] and does nothing.
+type Task struct {
+	Pod  Key
+	Node string
+	// Decision is why. For a task that clears the condition it is why the pod
+	// stays.
+	Decision Decision
+	// ClearCondition says that the pod is not to be evicted. An earlier attempt
+	// set the condition DisruptionTarget, which is to be cleared.
+	ClearCondition bool
+	// HasDisruptionTarget says that the pod carries that condition.
+	HasDisruptionTarget bool
+	// Generation is the pod's.
+	Generation int64
+	// Attempts is how many attempts have failed before.
+	Attempts int
+	// StartedAt is when Start handed the task out. To an action it is the time: an
+	// action reads no clock, so that what it writes depends on nothing but the
+	// task and the API server's answers.
+	StartedAt time.Time
+
+	view
+	attempt *attempt
+}
+
+// view is what the tracker knew when it handed a task out.
+type view struct {
+	node      types.UID
+	taints    []Taint
+	eviction  *request // of the node
+	request   *request // of the pod
+	pod       Pod
+	rules     *rules
+	suspended func(*corev1.Taint) bool
+}
+
+// rules is the part of a Config that a task needs.
+type rules struct {
+	matcher  taints.Matcher
+	concerns func(*corev1.Taint) bool // nil: all
+	exempt   func(*corev1.Pod) bool   // nil: none
+	describe func(Task) Condition
+	own      own
+}
+
+// exempts reports whether a pod is exempt.
+func (r *rules) exempts(pod *corev1.Pod) bool { return r.exempt != nil && r.exempt(pod) }
+
+// valid reports whether a tracker has made the task.
+func (t *Task) valid() bool { return t.attempt != nil }
+
+// Canceled reports whether the tracker has found since it handed the task out
+// that there is nothing to do any more: the pod need not leave, or is gone. An
+// action that makes several calls asks before each, and reports OutcomeNotDue
+// then. It may be called at any time, from any goroutine, and takes no lock.
+func (t Task) Canceled() bool { return t.valid() && t.attempt.signal.Load() }
+
+// Reevaluate decides again from a pod and its node that were just read; either
+// is nil if it is gone. What it cannot know from them it takes from the
+// tracker's view when it handed the task out: when taints and pod were first
+// seen, what is suspended, exempt, and asked for. A Task that no tracker has
+// made is ReasonGone.
+func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Decision {
+	if !t.valid() || live == nil || node == nil || t.gone(live) {
+		return Decision{Reason: ReasonGone}
+	}
+	if t.rules.exempts(live) {
+		return Decision{Reason: ReasonExempt}
+	}
+	before, evicted := t.taints, t.eviction
+	if node.UID != t.node {
+		before, evicted = nil, nil // another node of that name
+	}
+	if IsDaemonSetPod(live) {
+		evicted = nil
+	}
+	seen := t.pod
+	seen.Tolerations = live.Spec.Tolerations
+	on := effective(noExecute(node, t.rules.concerns, before, true, now), t.suspended)
+	return decideOn(on, evicted, t.request, &seen, t.rules.matcher).decision(on)
+}
+
+// since returns since when the pod should have left. A taint that the pod does
+// not tolerate is due when both have been seen, which is later after a restart.
+func (t *Task) since() time.Time {
+	if t.Decision.Reason != ReasonUntolerated {
+		return t.Decision.Due
+	}
+	return earlier(t.Decision.Due, later(t.Decision.Taint.Start, t.pod.Arrived))
+}
+
+// gone reports whether a pod that was just read is another one than the task is
+// about, or is being deleted already.
+func (t *Task) gone(live *corev1.Pod) bool {
+	return live.UID != t.Pod.UID || live.DeletionTimestamp != nil
+}
+
+// Outcome is the result of an attempt in one word. Its zero value is none of
+// the outcomes and counts as OutcomeFailed.
+type Outcome string
+
+const (
+	// OutcomeEvicted: the API server has accepted the eviction.
+	OutcomeEvicted Outcome = "Evicted"
+	// OutcomeAlreadyGone: the pod is deleted, terminating, or replaced by
+	// another pod of its name.
+	OutcomeAlreadyGone Outcome = "AlreadyGone"
+	// OutcomeNotDue: the action found that the pod need not leave. The pod is
+	// decided again soon, when the tracker has observed the reason.
+	OutcomeNotDue Outcome = "NotDue"
+	// OutcomeConditionCleared: the condition DisruptionTarget is cleared. It
+	// counts as OutcomeFailed for a task that evicts.
+	OutcomeConditionCleared Outcome = "ConditionCleared"
+	// OutcomeFailed: the attempt must be repeated.
+	OutcomeFailed Outcome = "Failed"
+	// OutcomeBlocked: a PodDisruptionBudget does not allow the eviction now.
+	// The eviction is requested again after a growing wait. That is not a
+	// failure and does not count as an attempt.
+	OutcomeBlocked Outcome = "Blocked"
+	// OutcomeDryRun: the pod would have been evicted, and nothing was done. It is
+	// handed out again when its decision changes, or by [Tracker.Retry].
+	OutcomeDryRun Outcome = "DryRun"
+)
+
+// Result is what an action reports about a task. The zero value is a failure.
+type Result struct {
+	Outcome Outcome
+	// RetryAfter is how long the pod waits before the next attempt, at most the
+	// longest wait of Config.Backoff. Zero means the backoff.
+	RetryAfter time.Duration
+	// Err is the cause of a failure, or the answer of a PodDisruptionBudget; see
+	// [CauseOf]. With an error no outcome counts as success.
+	Err error
+	// Reason is why the pod need not leave, if the action has found that. It is
+	// empty when the task was canceled.
+	Reason Reason
+	// Pod is the pod as the API server had it after the action's last write to
+	// it, nil if nothing was written or the answer had no pod.
+	Pod *corev1.Pod
+}
+
+// outcome returns the outcome of a result as it counts for a task that clears
+// the condition, or for one that evicts. An outcome that does not fit the task,
+// or that is none of the constants, counts as failed. So does a success with an
+// error: forgetting the pod would lose its eviction.
+func (r Result) outcome(clears bool) Outcome {
+	switch r.Outcome {
+	case OutcomeBlocked:
+		return r.Outcome
+	case OutcomeEvicted, OutcomeAlreadyGone, OutcomeNotDue:
+		if r.Err == nil {
+			return r.Outcome
+		}
+	case OutcomeDryRun:
+		if r.Err == nil {
+			return dryRunOf(clears)
+		}
+	case OutcomeConditionCleared:
+		if clears && r.Err == nil {
+			return r.Outcome
+		}
+	case OutcomeFailed:
+	}
+	return OutcomeFailed
+}
+
+// dryRunOf returns what a dry run of a task counts as. A condition that was to
+// be cleared counts as cleared until the pod is observed again.
+func dryRunOf(clears bool) Outcome {
+	if clears {
+		return OutcomeConditionCleared
+	}
+	return OutcomeDryRun
+}

@@ -1,0 +1,77 @@
+package eviction_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/eviction"
+)
+
+// handMade are tasks that no tracker has handed out.
+func handMade() map[string]eviction.Task {
+	pod := eviction.Key{Namespace: "ns", Name: "p", UID: "p"}
+	return map[string]eviction.Task{
+		"the zero value": {},
+		"of a pod":       {Pod: pod, Node: "n1", StartedAt: at(10), HasDisruptionTarget: true},
+		"due": {
+			Pod: pod, Node: "n1", StartedAt: at(10),
+			Decision: eviction.Decision{Reason: eviction.ReasonUntolerated, Due: at(5)},
+		},
+		"that clears": {Pod: pod, Node: "n1", StartedAt: at(10), ClearCondition: true},
+	}
+}
+
+// E10: no action is done for a task of unknown origin, and none panics.
+func TestE10HandMadeTaskIsRefused(t *testing.T) {
+	for name, task := range handMade() {
+		t.Run(name, func(t *testing.T) {
+			server := newAPIServer()
+			server.put(newPod("p"))
+			server.putNode(newNode("n1", "a"))
+			called := func(context.Context, eviction.Task) eviction.Result {
+				t.Error("it is called")
+				return eviction.Result{}
+			}
+			actions := []eviction.Action{
+				eviction.DryRun(func(eviction.Task) { t.Error("it is reported") }),
+				eviction.EvictThenDelete(called, called, time.Hour),
+			}
+			for _, confirm := range []eviction.NodeClient{nil, nodeClient{server}} {
+				deleter, err := eviction.NewDeleter(eviction.DeleterConfig{Pods: server.client, Confirm: confirm})
+				require.NoError(t, err)
+				evictor, err := eviction.NewEvictor(eviction.EvictorConfig{Pods: server.evictable, Confirm: confirm})
+				require.NoError(t, err)
+				actions = append(actions, deleter.Act, evictor.Act)
+			}
+			for _, act := range actions {
+				result := act(t.Context(), task)
+				require.Equal(t, eviction.OutcomeFailed, result.Outcome)
+				require.ErrorIs(t, result.Err, eviction.ErrNoTask)
+			}
+			require.Empty(t, server.verbs())
+			require.Equal(t, eviction.Decision{Reason: eviction.ReasonGone}, task.Reevaluate(newPod("p"), newNode("n1", "a"), at(20)))
+			require.False(t, task.Canceled())
+		})
+	}
+}
+
+func TestE10FinishOfAHandMadeTaskChangesNothing(t *testing.T) {
+	for name, task := range handMade() {
+		for _, outcome := range outcomes {
+			c := running(t, newPod("p"), newPod("m", marked, on("n2")))
+			c.finish(5, task, outcome)
+			c.node(10, "n1", "a@10")
+			c.finish(10, task, outcome)
+			first := c.start(10, "p", "-m")[0]
+			c.finish(10, task, outcome)
+			require.Equal(t, 2, c.Waiting(), name)
+			c.start(1000)
+			c.finish(1000, first, eviction.OutcomeEvicted)
+			c.finish(1000, task, outcome)
+			c.stays("p", eviction.ReasonGone)
+		}
+	}
+}

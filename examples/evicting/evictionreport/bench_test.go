@@ -1,0 +1,49 @@
+package evictionreport
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubelife/lifecycle/eviction"
+)
+
+// A look at a million pods that wait: for so long the tracker is locked.
+func BenchmarkLook(b *testing.B) {
+	const nodes, each = 10_000, 100
+	start := time.Now()
+	tracker, err := eviction.NewTracker(eviction.Config{}, start)
+	require.NoError(b, err)
+	tolerations := []corev1.Toleration{{Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](300)}}
+	for n := range nodes {
+		name := fmt.Sprintf("n%d", n)
+		tracker.ObserveNode(start, &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
+			Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute}}},
+		})
+		for p := range each {
+			pod := fmt.Sprintf("%s-%d", name, p)
+			tracker.ObservePod(start, &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: pod, UID: types.UID(pod)},
+				Spec:       corev1.PodSpec{NodeName: name, Tolerations: tolerations},
+			})
+		}
+	}
+	require.Equal(b, nodes*each, tracker.Waiting())
+	b.Run("metrics", func(b *testing.B) {
+		for b.Loop() {
+			count(tracker, start)
+		}
+	})
+	b.Run("page", func(b *testing.B) {
+		for b.Loop() {
+			list(tracker, Limit, start)
+		}
+	})
+}

@@ -1,0 +1,34 @@
+package evictionreport
+
+import (
+	"k8s.io/klog/v2"
+
+	"github.com/kubelife/lifecycle/eviction"
+)
+
+// Log tells what came of work: failures always, the rest at level 2.
+func Log(logger klog.Logger, task eviction.Task, result eviction.Result) {
+	logger = logger.WithValues("pod", klog.KRef(task.Pod.Namespace, task.Pod.Name), "podUID", task.Pod.UID, "node", task.Node)
+	why := Why(task.Decision)
+	switch result.Outcome {
+	case eviction.OutcomeBlocked:
+		logger.V(2).Info("A PodDisruptionBudget does not allow the eviction now, will ask again", "answer", result.Err, "why", why)
+	case eviction.OutcomeNotDue:
+		logger.Info("Pod need not leave after all: the API server has something newer than the cache had", "cause", cause(result))
+	case eviction.OutcomeAlreadyGone:
+		logger.V(2).Info("Pod is gone already")
+	case eviction.OutcomeConditionCleared:
+		logger.V(2).Info("Cleared the condition that announced the eviction", "why", why)
+	case eviction.OutcomeEvicted:
+		logger.V(2).Info("Evicted pod", "why", why, "due", task.Decision.Due)
+	default: // OutcomeFailed, and what counts as it
+		logger.Error(result.Err, "Eviction failed, will try again", "cause", cause(result), "attempts", task.Attempts+1, "why", why)
+	}
+}
+
+// LogDryRun tells of a pod that would have been evicted now. That is what a dry run
+// is for, so it does so at level 0.
+func LogDryRun(logger klog.Logger, task eviction.Task) {
+	logger.Info("Would evict pod", "pod", klog.KRef(task.Pod.Namespace, task.Pod.Name), "podUID", task.Pod.UID,
+		"node", task.Node, "why", Why(task.Decision), "due", task.Decision.Due)
+}

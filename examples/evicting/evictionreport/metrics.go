@@ -1,0 +1,145 @@
+package evictionreport
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubelife/lifecycle/eviction"
+)
+
+// Config is what [Metrics] need.
+type Config struct {
+	// Registry is required.
+	Registry prometheus.Registerer
+	// Read is used for what is counted when somebody asks. That takes as long as there
+	// are pods that wait: some 0.2 s for a million. With nil it is not counted.
+	Read Read
+	// Budgets are those of which it is told how many pods wait for each.
+	Budgets []eviction.Budget
+	// DryRun says that pods which are reported as evicted were not.
+	DryRun bool
+}
+
+// Metrics has the names of kube-controller-manager v1.37, so that dashboards and
+// alerts go on working, and a few of its own. Durations are in seconds, also the
+// one that upstream multiplies by 1e9
+// (https://github.com/kubernetes/kubernetes/pull/141311, 141742).
+type Metrics struct {
+	deletions prometheus.Counter
+	seconds   prometheus.Histogram
+	attempts  *prometheus.CounterVec
+	dryRun    bool
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(config Config) (*Metrics, error) {
+	m := &Metrics{
+		deletions: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "taint_eviction_controller_pod_deletions_total",
+			Help: "Pods that this controller has made leave their node, since its start.",
+		}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "taint_eviction_controller_pod_deletion_duration_seconds",
+			Help:    "Seconds between the time at which a pod had to leave and the API server's acceptance of that.",
+			Buckets: []float64{0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240},
+		}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pod_eviction_attempts_total",
+			Help: "Attempts to evict a pod, by what came of them and, where they did not succeed or nothing had to be done, why.",
+		}, []string{"outcome", "cause"}),
+		dryRun: config.DryRun,
+	}
+	collectors := []prometheus.Collector{m.deletions, m.seconds, m.attempts}
+	if config.Read != nil {
+		collectors = append(collectors, newGauges(config))
+	}
+	for _, c := range collectors {
+		if err := config.Registry.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// dryRun is the outcome of what was not carried out.
+const dryRun = "DryRun"
+
+// Acted takes note of what came of work at a time.
+func (m *Metrics) Acted(task eviction.Task, result eviction.Result, ended time.Time) {
+	outcome := string(cmp.Or(result.Outcome, eviction.OutcomeFailed))
+	if m.dryRun {
+		outcome = dryRun
+	}
+	m.attempts.WithLabelValues(outcome, cause(result)).Inc()
+	if outcome == string(eviction.OutcomeEvicted) {
+		m.deletions.Inc()
+		m.seconds.Observe(ended.Sub(task.Decision.Due).Seconds())
+	}
+}
+
+// cause is why work did not succeed, or why nothing had to be done. It is empty if it
+// did.
+func cause(result eviction.Result) string {
+	switch {
+	case result.Err != nil:
+		return string(eviction.CauseOf(result.Err))
+	case result.Outcome == eviction.OutcomeNotDue:
+		return cmp.Or(string(result.Reason), canceled)
+	}
+	return ""
+}
+
+// canceled is the cause of OutcomeNotDue when the watches have made an eviction
+// moot meanwhile. Otherwise the cause is the reason of the action's own decision.
+const canceled = "Canceled"
+
+// gauges look at the state when somebody asks for them.
+type gauges struct {
+	read                                     Read
+	budgets                                  []eviction.Budget
+	pending, acting, overdue, oldest, budget *prometheus.Desc
+}
+
+func newGauges(config Config) *gauges {
+	return &gauges{
+		read:    config.Read,
+		budgets: config.Budgets,
+		pending: prometheus.NewDesc("pod_evictions_pending", "Pods that wait to be evicted, now or later, or are being evicted.", nil, nil),
+		acting:  prometheus.NewDesc("pod_evictions_acting", "Pods that are being evicted.", nil, nil),
+		overdue: prometheus.NewDesc("pod_evictions_overdue", "Pods that should have left their node and have not.", nil, nil),
+		oldest:  prometheus.NewDesc("pod_evictions_oldest_overdue_seconds", "For how long the pod that is overdue the longest should have left, 0 if none is.", nil, nil),
+		budget:  prometheus.NewDesc("pod_evictions_waiting_for_budget", "Pods that are due and wait for a budget.", []string{"budget"}, nil),
+	}
+}
+
+func (g *gauges) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{g.pending, g.acting, g.overdue, g.oldest, g.budget} {
+		descs <- desc
+	}
+}
+
+func (g *gauges) Collect(found chan<- prometheus.Metric) {
+	var seen tally
+	var now time.Time
+	g.read(func(state State) {
+		now = time.Now()
+		seen = count(state, now)
+	})
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		found <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	gauge(g.pending, float64(seen.pending))
+	gauge(g.acting, float64(seen.acting))
+	gauge(g.overdue, float64(seen.overdue))
+	oldest := 0.0
+	if seen.overdue > 0 {
+		oldest = now.Sub(seen.oldest).Seconds()
+	}
+	gauge(g.oldest, oldest)
+	for _, b := range g.budgets {
+		gauge(g.budget, float64(seen.waits[b.Name]), b.Name)
+	}
+}

@@ -1,0 +1,231 @@
+package evictionreport
+
+import (
+	"container/heap"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/kubelife/lifecycle/eviction"
+)
+
+// Limit is how many pods a page lists unless the request says limit=N.
+const Limit = 1000
+
+// NewPage returns a page that lists the pods that wait to be evicted: when each has
+// to leave and why, and what holds it up. Those that should have left the longest
+// ago come first. It is text, or JSON with format=json; limit=N lists the first N,
+// limit=0 all of them.
+func NewPage(read Read) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		q, err := parse(request)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		var l listing
+		read(func(state State) { l = list(state, q.limit, time.Now()) })
+		if q.json {
+			w.Header().Set("Content-Type", "application/json")
+			writeJSON(w, l)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		writeText(w, l)
+	})
+}
+
+type query struct {
+	limit int
+	json  bool
+}
+
+func parse(request *http.Request) (query, error) {
+	q := query{limit: Limit}
+	values := request.URL.Query()
+	switch format := values.Get("format"); format {
+	case "", "text":
+	case "json":
+		q.json = true
+	default:
+		return q, fmt.Errorf("format is %q, want text or json", format)
+	}
+	if text := values.Get("limit"); text != "" {
+		limit, err := strconv.Atoi(text)
+		if err != nil || limit < 0 {
+			return q, fmt.Errorf("limit is %q, want a whole number, zero or more", text)
+		}
+		q.limit = limit
+	}
+	return q, nil
+}
+
+// listing is what a page shows.
+type listing struct {
+	now              time.Time
+	pending, overdue int
+	pods             []eviction.Pending
+}
+
+// list takes the first pods of the state. It keeps no more than it returns, since
+// the state is locked while it looks, and there may be a million.
+func list(state State, limit int, now time.Time) listing {
+	l := listing{now: now}
+	var first lastOnTop
+	for p := range state.Pending() {
+		l.pending++
+		if p.Decision.DueAt(now) {
+			l.overdue++
+		}
+		switch {
+		case limit == 0 || len(first) < limit:
+			heap.Push(&first, p)
+		case compare(&p, &first[0]) < 0:
+			first[0] = p
+			heap.Fix(&first, 0)
+		}
+	}
+	l.pods = first
+	slices.SortFunc(l.pods, func(a, b eviction.Pending) int { return compare(&a, &b) })
+	return l
+}
+
+// compare orders pods by when they have to leave; a mark that is taken back has
+// time zero. Names make the order the same each time.
+func compare(a, b *eviction.Pending) int {
+	if c := a.Decision.Due.Compare(b.Decision.Due); c != 0 {
+		return c
+	}
+	if c := strings.Compare(a.Pod.Namespace, b.Pod.Namespace); c != 0 {
+		return c
+	}
+	if c := strings.Compare(a.Pod.Name, b.Pod.Name); c != 0 {
+		return c
+	}
+	return strings.Compare(string(a.Pod.UID), string(b.Pod.UID))
+}
+
+// lastOnTop is a heap with the pod on top that leaves last.
+type lastOnTop []eviction.Pending
+
+func (h lastOnTop) Len() int           { return len(h) }
+func (h lastOnTop) Less(i, j int) bool { return compare(&h[i], &h[j]) > 0 }
+func (h lastOnTop) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *lastOnTop) Push(p any)        { *h = append(*h, p.(eviction.Pending)) } //nolint:errcheck // nothing else is pushed
+
+func (h *lastOnTop) Pop() any {
+	last := len(*h) - 1
+	p := (*h)[last]
+	*h = (*h)[:last]
+	return p
+}
+
+func writeText(out io.Writer, l listing) {
+	fmt.Fprintf(out, "%d pods wait to be evicted, %d of them should have left by now, %s.\n", l.pending, l.overdue, l.now.UTC().Format(time.RFC3339))
+	if len(l.pods) < l.pending {
+		fmt.Fprintf(out, "These are the first %d; limit=0 shows all.\n", len(l.pods))
+	}
+	if len(l.pods) == 0 {
+		return
+	}
+	fmt.Fprintln(out)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "LEAVES\tIN\tPOD\tNODE\tWHY\tSTATE")
+	for i := range l.pods {
+		p := &l.pods[i]
+		leaves, in := "stays", ""
+		if p.Decision.Leaves() {
+			leaves, in = p.Decision.Due.UTC().Format(time.RFC3339), until(p.Decision.Due, l.now)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", leaves, in, p.Pod, p.Node, Why(p.Decision), stateOf(p, l.now))
+	}
+	if err := table.Flush(); err != nil {
+		return // whoever asked has gone
+	}
+}
+
+// stateOf says what is happening to a pod.
+func stateOf(p *eviction.Pending, now time.Time) string {
+	var parts []string
+	if !p.Decision.Leaves() {
+		parts = append(parts, "its mark is taken back")
+	}
+	switch {
+	case p.Acting:
+		parts = append(parts, "under way")
+	case p.Budget != "":
+		parts = append(parts, "waits for budget "+p.Budget)
+	case p.Decision.Leaves() && p.NextAttempt.After(p.Decision.Due) && p.NextAttempt.After(now):
+		parts = append(parts, "is tried again in "+until(p.NextAttempt, now))
+	}
+	if p.Attempts > 0 {
+		parts = append(parts, fmt.Sprintf("failed attempts: %d", p.Attempts))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func until(at, now time.Time) string { return at.Sub(now).Round(100 * time.Millisecond).String() }
+
+// The JSON form of a page. Times are RFC 3339; one that is not there is left out.
+type pageJSON struct {
+	Now     time.Time `json:"now"`
+	Pending int       `json:"pending"`
+	Overdue int       `json:"overdue"`
+	Pods    []podJSON `json:"pods"`
+}
+
+type podJSON struct {
+	Namespace string     `json:"namespace"`
+	Name      string     `json:"name"`
+	UID       string     `json:"uid"`
+	Node      string     `json:"node"`
+	Due       *time.Time `json:"due,omitempty"`
+	Reason    string     `json:"reason"`
+	Taint     string     `json:"taint,omitempty"`
+	// TolerationSeconds is for how long the pod tolerates the taint.
+	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
+	Why               string `json:"why"`
+	// Next is when it is looked at next, if that is not now.
+	Next     *time.Time `json:"next,omitempty"`
+	Attempts int        `json:"attempts,omitempty"`
+	Budget   string     `json:"budget,omitempty"`
+	Acting   bool       `json:"acting,omitempty"`
+}
+
+func writeJSON(out io.Writer, l listing) {
+	page := pageJSON{Now: l.now, Pending: l.pending, Overdue: l.overdue, Pods: make([]podJSON, 0, len(l.pods))}
+	for i := range l.pods {
+		page.Pods = append(page.Pods, inJSON(&l.pods[i]))
+	}
+	if err := json.NewEncoder(out).Encode(page); err != nil {
+		return // whoever asked has gone
+	}
+}
+
+func inJSON(p *eviction.Pending) podJSON {
+	pod := podJSON{
+		Namespace: p.Pod.Namespace, Name: p.Pod.Name, UID: string(p.Pod.UID), Node: p.Node,
+		Due: at(p.Decision.Due), Reason: string(p.Decision.Reason), Why: Why(p.Decision),
+		Next: at(p.NextAttempt), Attempts: p.Attempts, Budget: p.Budget, Acting: p.Acting,
+	}
+	if p.Decision.Taint.Key != "" {
+		pod.Taint = p.Decision.Taint.ToString()
+	}
+	if p.Decision.Toleration != nil {
+		pod.TolerationSeconds = p.Decision.Toleration.TolerationSeconds
+	}
+	return pod
+}
+
+func at(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

@@ -1,0 +1,214 @@
+package evictionreport
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
+)
+
+// waiting is a state that is made up.
+type waiting []eviction.Pending
+
+func (w waiting) Pending() iter.Seq[eviction.Pending] { return slices.Values(w) }
+
+func (w waiting) read(look func(State)) { look(w) }
+
+// inTracker is the state of a real tracker, in a bubble whose clock begins at
+// 2000-01-01T00:00:00Z: a pod that waits, one under way, one that has failed, one
+// that waits for a budget.
+func inTracker(t *testing.T) *eviction.Tracker {
+	t.Helper()
+	start := time.Now()
+	tracker, err := eviction.NewTracker(eviction.Config{
+		Budgets: []eviction.Budget{{Name: "namespace", ByPod: func(pod *corev1.Pod) string { return pod.Namespace }, Limit: rate.Every(time.Hour)}},
+	}, start)
+	require.NoError(t, err)
+	tracker.ObserveNode(start, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "n"},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "maintenance", Value: "disk", Effect: corev1.TaintEffectNoExecute}}},
+	})
+	for _, pod := range []struct {
+		namespace, name string
+		seconds         int64
+	}{
+		{"shop", "patient", 60}, {"shop", "next", 1}, {"shop", "failed", 0}, {"bank", "acting", 0},
+	} {
+		tracker.ObservePod(start, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: pod.namespace, Name: pod.name, UID: types.UID(pod.name)},
+			Spec: corev1.PodSpec{NodeName: "n1", Tolerations: []corev1.Toleration{{
+				Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: new(pod.seconds),
+			}}},
+		})
+	}
+	tracker.MarkSynced()
+	task, ok := tracker.Start(start)
+	require.True(t, ok)
+	require.Equal(t, "failed", task.Pod.Name)
+	tracker.Finish(start, task, eviction.Result{Outcome: eviction.OutcomeFailed, RetryAfter: time.Minute})
+	task, ok = tracker.Start(start)
+	require.True(t, ok)
+	require.Equal(t, "acting", task.Pod.Name)
+	time.Sleep(1500 * time.Millisecond)
+	_, ok = tracker.Start(time.Now())
+	require.False(t, ok)
+	return tracker
+}
+
+func reading(state State) Read { return func(look func(State)) { look(state) } }
+
+func ask(t *testing.T, read Read, query string) (int, string) {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	NewPage(read).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/pending"+query, nil))
+	return answer.Code, answer.Body.String()
+}
+
+func TestPageTellsWhoLeavesWhenAndWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		code, text := ask(t, reading(inTracker(t)), "")
+		require.Equal(t, http.StatusOK, code)
+		var lines []string
+		for line := range strings.Lines(text) {
+			lines = append(lines, strings.TrimRight(line, " \n"))
+		}
+		const why = "tolerates taint maintenance=disk:NoExecute for "
+		require.Equal(t, []string{
+			"4 pods wait to be evicted, 3 of them should have left by now, 2000-01-01T00:00:01Z.",
+			"",
+			"LEAVES                IN      POD           NODE  WHY                                                  STATE",
+			"2000-01-01T00:00:00Z  -1.5s   bank/acting   n1    " + why + "0s    under way",
+			"2000-01-01T00:00:00Z  -1.5s   shop/failed   n1    " + why + "0s    is tried again in 58.5s, failed attempts: 1",
+			"2000-01-01T00:00:01Z  -500ms  shop/next     n1    " + why + "1s    waits for budget namespace",
+			"2000-01-01T00:01:00Z  58.5s   shop/patient  n1    " + why + "1m0s",
+		}, lines)
+	})
+}
+
+func TestPageForPrograms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started := time.Now()
+		code, text := ask(t, reading(inTracker(t)), "?format=json&limit=3")
+		require.Equal(t, http.StatusOK, code)
+		var page pageJSON
+		require.NoError(t, json.Unmarshal([]byte(text), &page))
+		require.Equal(t, 4, page.Pending)
+		require.Equal(t, 3, page.Overdue)
+		require.WithinDuration(t, time.Now(), page.Now, 0)
+		require.Len(t, page.Pods, 3)
+		why := "tolerates taint maintenance=disk:NoExecute for "
+		pod := func(namespace, name string, seconds int64) podJSON {
+			return podJSON{
+				Namespace: namespace, Name: name, UID: name, Node: "n1", Due: new(started.Add(time.Duration(seconds) * time.Second).Round(0)),
+				Reason: "TolerationEnds", Taint: "maintenance=disk:NoExecute", TolerationSeconds: new(seconds),
+				Why: why + (time.Duration(seconds) * time.Second).String(),
+			}
+		}
+		acting, failed, next := pod("bank", "acting", 0), pod("shop", "failed", 0), pod("shop", "next", 1)
+		acting.Acting = true
+		failed.Attempts, failed.Next = 1, new(started.Add(time.Minute).Round(0))
+		next.Budget, next.Next = "namespace", next.Due
+		for i, want := range []podJSON{acting, failed, next} {
+			got := page.Pods[i]
+			for _, at := range []*time.Time{got.Due, got.Next} {
+				if at != nil {
+					*at = at.Local()
+				}
+			}
+			require.Equal(t, want, got)
+		}
+	})
+}
+
+func TestPageWithoutPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, text := ask(t, waiting(nil).read, "")
+		require.Equal(t, "0 pods wait to be evicted, 0 of them should have left by now, 2000-01-01T00:00:00Z.\n", text)
+		_, text = ask(t, waiting(nil).read, "?format=json")
+		require.JSONEq(t, `{"now":"`+time.Now().Format(time.RFC3339)+`","pending":0,"overdue":0,"pods":[]}`, text)
+	})
+}
+
+func TestPageRefusesWhatItDoesNotUnderstand(t *testing.T) {
+	for query, says := range map[string]string{
+		"?format=yaml": `format is "yaml", want text or json`,
+		"?limit=-1":    `limit is "-1", want a whole number, zero or more`,
+		"?limit=all":   `limit is "all", want a whole number, zero or more`,
+	} {
+		code, text := ask(t, waiting(nil).read, query)
+		require.Equal(t, http.StatusBadRequest, code)
+		require.Equal(t, says+"\n", text)
+	}
+}
+
+// Whatever the limit and the order in which they come, the first are listed, and all
+// are counted.
+func TestListIsTheBeginningOfAllInOrder(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	now := time.Unix(1000, 0)
+	for range 200 {
+		var all waiting
+		overdue := 0
+		for i := range random.IntN(40) {
+			p := eviction.Pending{Pod: eviction.Key{Namespace: fmt.Sprint(random.IntN(3)), Name: fmt.Sprint(i)}}
+			if random.IntN(5) > 0 {
+				p.Decision = eviction.Decision{Reason: eviction.ReasonUntolerated, Due: now.Add(time.Duration(random.IntN(20)-10) * time.Second)}
+				if !p.Decision.Due.After(now) {
+					overdue++
+				}
+			}
+			all = append(all, p)
+		}
+		whole := slices.Clone(all)
+		slices.SortFunc(whole, func(a, b eviction.Pending) int {
+			if c := a.Decision.Due.Compare(b.Decision.Due); c != 0 {
+				return c
+			}
+			return strings.Compare(a.Pod.Namespace+"/"+a.Pod.Name, b.Pod.Namespace+"/"+b.Pod.Name)
+		})
+		limit := random.IntN(45)
+		l := list(all, limit, now)
+		require.Equal(t, len(all), l.pending)
+		require.Equal(t, overdue, l.overdue)
+		if limit > 0 {
+			whole = whole[:min(limit, len(whole))]
+		}
+		require.Equal(t, names(whole), names(l.pods))
+	}
+}
+
+func names(pods []eviction.Pending) []string {
+	all := []string{}
+	for _, p := range pods {
+		all = append(all, p.Pod.String())
+	}
+	return all
+}
+
+func TestPageSaysThatThereAreMore(t *testing.T) {
+	pods := waiting{{Pod: eviction.Key{Name: "a"}}, {Pod: eviction.Key{Name: "b"}}}
+	_, text := ask(t, pods.read, "?limit=1")
+	require.Contains(t, text, "These are the first 1; limit=0 shows all.")
+	require.Contains(t, text, "stays")
+	require.Contains(t, text, "its mark is taken back")
+	_, text = ask(t, pods.read, "?limit=0")
+	require.NotContains(t, text, "the first")
+	require.Contains(t, text, "/b")
+}

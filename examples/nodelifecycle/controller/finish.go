@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/nodehealth"
+)
+
+// Finish takes the result of an action.
+func (c *Controller) Finish(now time.Time, action Action, result Result) {
+	c.evaluateLasting(now)
+	switch action := action.(type) {
+	case DeclareUnknown:
+		c.declared(now, action, result.orFailed())
+	case PatchTaints:
+		c.adoptNode(now, result.Node)
+		c.finishWrite(now, action.item, result.orFailed().Err)
+	case PatchLabels:
+		c.adoptNode(now, result.Node)
+		c.finishWrite(now, action.item, result.orFailed().Err)
+	case MarkPodNotReady:
+		c.marked(now, action, result.orFailed())
+	case Evict:
+		c.evicted(now, action, result)
+	case Record:
+	}
+}
+
+func (c *Controller) declared(now time.Time, action DeclareUnknown, result Result) {
+	finding := nodehealth.Declared
+	switch {
+	case result.Alive:
+		finding = nodehealth.Alive
+	case result.Err != nil && !apierrors.IsNotFound(result.Err):
+		finding = nodehealth.Undecided
+	}
+	c.health.Finish(now, action.Silent, finding)
+	c.adoptNode(now, result.Node)
+	if n, known := c.nodes[action.Node.Name]; known && result.Alive {
+		c.plan(now, n) // it is heard of now, which vouches for its conditions
+	}
+	if result.Node != nil && nodehealth.ReadyStatus(action.Node) == corev1.ConditionTrue {
+		c.announce(nodeReference(action.Node), corev1.EventTypeNormal, "NodeNotReady",
+			"Node %s status is now: NodeNotReady", action.Node.Name)
+	}
+}
+
+func (c *Controller) marked(now time.Time, action MarkPodNotReady, result Result) {
+	if p, known := c.pods[action.Pod.UID]; known && result.Pod != nil {
+		if n := c.nodes[p.object.Spec.NodeName]; n != nil {
+			p.marked = n.episode
+		}
+		c.announce(podReference(action.Pod.Namespace, action.Pod.Name, action.Pod.UID),
+			corev1.EventTypeWarning, "NodeNotReady", "Node is not ready")
+	}
+	c.adoptPod(now, result.Pod)
+	c.marks.Finish(now, action.item, resultOf(result.Err))
+}
+
+func (c *Controller) evicted(now time.Time, action Evict, result Result) {
+	c.adoptPod(now, result.Eviction.Pod)
+	c.evictions.Finish(now, action.Task, result.Eviction)
+	if result.Eviction.Outcome != eviction.OutcomeEvicted || result.Eviction.Err != nil {
+		return
+	}
+	key := action.Task.Pod
+	reference := podReference(key.Namespace, key.Name, key.UID)
+	if action.Task.Decision.Reason == eviction.ReasonNodeEvicted {
+		c.announce(reference, corev1.EventTypeNormal, ReasonNodeEviction,
+			"Marking for deletion Pod %s from Node %s", key, action.Task.Node)
+		return
+	}
+	c.announce(reference, corev1.EventTypeNormal, ReasonEviction, "Marking for deletion Pod %s", key)
+}

@@ -1,0 +1,28 @@
+package controller
+
+// hold says whether our own NoExecute taints act:
+//
+//	      the last ready node falls            all zones are disrupted
+//	holdNone ─────────────────────► holdProvisional ───────────► holdOutage
+//	  ▲  ▲                                │                          │
+//	  │  └── they are not, once evaluated ┘                          │
+//	  └──────────────── nodes may be acted against again ────────────┘
+//
+// holdNone also goes to holdOutage directly. Controller.setHold is the one
+// function that writes it.
+type hold uint8
+
+const (
+	// holdNone: our taints act.
+	holdNone hold = iota
+	// holdProvisional: no node is ready, and the zones were not evaluated since.
+	// The taints are suspended: all workers may be busy with evictions, and while
+	// they are, nothing asks for the next action and the zones are not evaluated.
+	holdProvisional
+	// holdOutage: every zone is disrupted. The taints are suspended and removed.
+	holdOutage
+)
+
+func (h hold) String() string {
+	return [...]string{"none", "provisional", "outage"}[h]
+}

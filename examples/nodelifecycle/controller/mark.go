@@ -1,0 +1,53 @@
+package controller
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// markPods plans the marks of all pods of a node whose readiness may have changed.
+func (c *Controller) markPods(now time.Time, n *node) {
+	if !n.notReady() {
+		return
+	}
+	for _, p := range c.podsOn[n.object.Name] {
+		c.planMark(now, n, p)
+	}
+}
+
+func (c *Controller) planMark(now time.Time, n *node, p *pod) {
+	if needsMark(n, p) {
+		c.marks.Add(p.object.UID, p, now)
+	}
+}
+
+// markPod hands out the next pod that has to be marked not ready.
+func (c *Controller) markPod(now time.Time) (Action, bool) {
+	for {
+		item, ok := c.marks.Start(now)
+		if !ok {
+			return nil, false
+		}
+		if action, ok := c.markOf(now, item); ok {
+			return action, true
+		}
+		c.marks.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped})
+	}
+}
+
+func (c *Controller) markOf(now time.Time, item timedqueue.Item[types.UID, *pod]) (Action, bool) {
+	p := item.Value
+	n := c.nodes[p.object.Spec.NodeName]
+	if n == nil || !needsMark(n, p) {
+		return nil, false
+	}
+	data, change, err := nodehealth.PodNotReadyPatch(p.object, now)
+	if err != nil || !change {
+		return nil, false
+	}
+	return MarkPodNotReady{p.object, Patch{nodehealth.PatchType, data, "status"}, item}, true
+}

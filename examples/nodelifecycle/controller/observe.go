@@ -1,0 +1,210 @@
+package controller
+
+import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// ObserveNode takes a node as the cache has it.
+func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
+	c.evaluateLasting(now)
+	n, known := c.nodes[object.Name]
+	if known && n.object.UID != object.UID {
+		c.ForgetNode(now, object.Name)
+		known = false
+	}
+	if known && n.own.newer(now, object.ResourceVersion) {
+		return
+	}
+	if !known {
+		n = &node{slot: len(c.ordered)}
+		c.nodes[object.Name] = n
+		c.ordered = append(c.ordered, n)
+		c.announce(nodeReference(object), corev1.EventTypeNormal, "RegisteredNode",
+			"Node %s event: Registered Node %s in Controller", object.Name, object.Name)
+	}
+	c.setNode(now, n, object)
+}
+
+// ForgetNode drops a node that was deleted.
+func (c *Controller) ForgetNode(now time.Time, name string) {
+	c.evaluateLasting(now)
+	n, known := c.nodes[name]
+	if !known {
+		return
+	}
+	delete(c.nodes, name)
+	c.removeOrdered(n)
+	c.health.ForgetNode(name)
+	c.zones.Forget(name)
+	c.zoneChanged(now, -n.countedReady())
+	c.evictions.ForgetNode(now, name)
+	c.finishRelease(now, n, timedqueue.OutcomeDone) // the write with the taint is under way
+	c.leaveReleases(n)
+	c.writes.Remove(name)
+	c.enter(n, resting)
+	c.announce(nodeReference(n.object), corev1.EventTypeNormal, "RemovingNode",
+		"Node %s event: Removing Node %s from Controller", name, name)
+}
+
+func (c *Controller) removeOrdered(n *node) {
+	last := len(c.ordered) - 1
+	moved := c.ordered[last]
+	c.ordered[n.slot], moved.slot = moved, n.slot
+	c.ordered[last] = nil
+	c.ordered = c.ordered[:last]
+}
+
+// ObserveLease takes a lease of the namespace kube-node-lease.
+func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
+	heard := c.health.Heard(lease.Name)
+	c.health.ObserveLease(now, lease)
+	if heard {
+		return
+	}
+	if n, known := c.nodes[lease.Name]; known {
+		c.plan(now, n) // a first heartbeat vouches for its conditions
+	}
+}
+
+// ForgetLease drops a lease that was deleted.
+func (c *Controller) ForgetLease(name string) { c.health.ForgetLease(name) }
+
+// ObservePod takes a pod as the cache has it. A pod without a node is ignored.
+func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {
+	if object.Spec.NodeName == "" {
+		return
+	}
+	p, known := c.pods[object.UID]
+	if known && p.own.newer(now, object.ResourceVersion) {
+		return
+	}
+	if !known {
+		p = c.addPod(object)
+	}
+	c.setPod(now, p, object)
+}
+
+// ForgetPod drops a pod that was deleted.
+func (c *Controller) ForgetPod(now time.Time, uid types.UID) {
+	p, known := c.pods[uid]
+	if !known {
+		return
+	}
+	delete(c.pods, uid)
+	c.marks.Remove(uid)
+	c.evictions.ForgetPod(now, uid)
+	on := p.object.Spec.NodeName
+	last := len(c.podsOn[on]) - 1
+	moved := c.podsOn[on][last]
+	c.podsOn[on][p.slot], moved.slot = moved, p.slot
+	c.podsOn[on][last] = nil
+	c.podsOn[on] = c.podsOn[on][:last]
+	if last == 0 {
+		delete(c.podsOn, on)
+	}
+}
+
+func (c *Controller) addPod(object *corev1.Pod) *pod {
+	on := object.Spec.NodeName
+	p := &pod{slot: len(c.podsOn[on])}
+	if n, known := c.nodes[on]; known {
+		p.bound = n.episode
+	}
+	c.pods[object.UID] = p
+	c.podsOn[on] = append(c.podsOn[on], p)
+	return p
+}
+
+// adoptNode takes a node as the API server had it after a write of ours.
+func (c *Controller) adoptNode(now time.Time, object *corev1.Node) {
+	if object == nil {
+		return
+	}
+	n, known := c.nodes[object.Name]
+	if !known || n.object.UID != object.UID || older(object.ResourceVersion, n.object.ResourceVersion) {
+		return
+	}
+	n.own = ownWrite{object.ResourceVersion, now}
+	c.setNode(now, n, object)
+}
+
+// adoptPod takes a pod as the API server had it after a write of ours.
+func (c *Controller) adoptPod(now time.Time, object *corev1.Pod) {
+	if object == nil {
+		return
+	}
+	p, known := c.pods[object.UID]
+	if !known || older(object.ResourceVersion, p.object.ResourceVersion) {
+		return
+	}
+	p.own = ownWrite{object.ResourceVersion, now}
+	c.setPod(now, p, object)
+}
+
+// setNode applies a node's newest version.
+func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
+	n.object = object
+	c.setZone(now, n)
+	c.setReady(now, n)
+	c.health.ObserveNode(now, object)
+	c.evictions.ObserveNode(now, object)
+	counts := zone.Node{Zone: n.zone, Ready: n.ready == corev1.ConditionTrue, Excluded: zone.Excluded(object)}
+	if n.counts == nil || counts != *n.counts {
+		before := n.countedReady()
+		n.counts = &counts
+		c.zones.Observe(now, object.Name, counts)
+		c.zoneChanged(now, n.countedReady()-before)
+	}
+	c.planChanged(now, n)
+}
+
+// setZone moves a node to another zone, which inherits the tokens of the one left
+// if it is new.
+func (c *Controller) setZone(now time.Time, n *node) {
+	next := c.config.ZoneOf(n.object)
+	if next == n.zone {
+		return
+	}
+	if n.counts != nil {
+		c.releases.InheritShare(now, zoneBudget, next, n.zone)
+	}
+	if e, waits := c.releases.Find(n.object.Name); waits && e.Key() == n.object.Name {
+		c.queued[n.zone]--
+		c.queued[next]++
+		n.zone = next
+		c.releases.Refile(e)
+	}
+	n.zone = next
+}
+
+// setReady begins another episode when the readiness of a node has changed.
+func (c *Controller) setReady(now time.Time, n *node) {
+	ready := nodehealth.ReadyStatus(n.object)
+	if ready == n.ready {
+		return
+	}
+	wasNotReady := n.notReady()
+	if n.ready = ready; n.notReady() && !wasNotReady {
+		n.notReadySince = c.notReadySince(now, n.object)
+	}
+	c.episodes++
+	n.episode = c.episodes
+	c.markPods(now, n)
+}
+
+// setPod applies a pod's newest version.
+func (c *Controller) setPod(now time.Time, p *pod, object *corev1.Pod) {
+	p.object = object
+	c.evictions.ObservePod(now, object)
+	if n := c.nodes[object.Spec.NodeName]; n != nil {
+		c.planMark(now, n, p)
+	}
+}

@@ -1,0 +1,110 @@
+package controller
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// A Controller is the reducer that the package comment describes. It is not safe
+// for concurrent use; it is a timedqueue.Core, and a timedqueue.Dispatcher is its
+// lock.
+type Controller struct {
+	config  Config
+	nodes   map[string]*node
+	ordered []*node // all nodes, to visit them in the same order each time
+	pods    map[types.UID]*pod
+	podsOn  map[string][]*pod // by node name, also of nodes that are not known
+	// episodes counts the times that the readiness of some node has changed.
+	episodes int
+
+	health    *nodehealth.Monitor
+	zones     *zone.Tracker[string]
+	evictions *eviction.Tracker
+
+	// releases holds the nodes that wait for a NoExecute taint, or to be emptied,
+	// under the budget of their zones.
+	releases *timedqueue.Queue[string, *node]
+	queued   map[string]int // nodes in releases, by zone
+	// writes holds the nodes that need a write, by name: two nodes of one name,
+	// one after the other, are never written to at once.
+	writes *timedqueue.Queue[string, *node]
+	// marks holds the pods that are to be marked not ready.
+	marks *timedqueue.Queue[types.UID, *pod]
+
+	sources timedqueue.Source[Action]
+	events  []Record // to be handed out
+	synced  bool
+
+	// changedAt is when a zone changed that was not evaluated since; zero if none.
+	changedAt time.Time
+	// ready is how many nodes that count in their zones are ready, in all zones.
+	ready int
+	hold  hold
+	// resumedAt is when the hold of an outage of all zones ended.
+	resumedAt time.Time
+}
+
+// zoneBudget is the name of the budget of releases.
+const zoneBudget = "zone"
+
+// newReducer returns a controller without sources.
+func newReducer(config Config, now time.Time) (*Controller, error) {
+	c := &Controller{
+		config: config,
+		nodes:  make(map[string]*node),
+		pods:   make(map[types.UID]*pod),
+		podsOn: make(map[string][]*pod),
+		queued: make(map[string]int),
+	}
+	var err error
+	if c.health, err = nodehealth.NewMonitor(config.Health, now); err != nil {
+		return nil, err
+	}
+	if c.zones, err = zone.NewTracker[string](config.Zone, now); err != nil {
+		return nil, err
+	}
+	if c.evictions, err = eviction.NewTracker(config.Eviction, now); err != nil {
+		return nil, err
+	}
+	if c.releases, err = timedqueue.NewQueue(timedqueue.QueueConfig[string, *node]{
+		Backoff: config.Backoff,
+		Budgets: []timedqueue.Budget[string, *node]{{
+			Name:    zoneBudget,
+			ShareOf: func(_ string, n *node) string { return n.zone },
+			// Zero: a zone holds its nodes until it was evaluated.
+		}},
+	}, now); err != nil {
+		return nil, err
+	}
+	if c.writes, err = timedqueue.NewQueue(timedqueue.QueueConfig[string, *node]{Backoff: config.Backoff}, now); err != nil {
+		return nil, err
+	}
+	if c.marks, err = timedqueue.NewQueue(timedqueue.QueueConfig[types.UID, *pod]{Backoff: config.Backoff}, now); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// announce records an Event to be handed out.
+func (c *Controller) announce(object corev1.ObjectReference, kind, reason, format string, args ...any) {
+	c.events = append(c.events, Record{object, kind, reason, fmt.Sprintf(format, args...)})
+}
+
+func nodeReference(object *corev1.Node) corev1.ObjectReference {
+	return corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: object.Name, UID: object.UID}
+}
+
+func podReference(namespace, name string, uid types.UID) corev1.ObjectReference {
+	return corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: uid}
+}
+
+// enter puts a node into a state. It is the only function that does.
+func (c *Controller) enter(n *node, next writeState) { n.state = next }

@@ -1,0 +1,83 @@
+package controller
+
+import (
+	"encoding/json"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/taints"
+)
+
+// wantedTaints returns the taints that a node should have now, and whether that
+// is a change. A NoExecute taint of ours is kept, swapped or removed at any time;
+// it is added only to a node that its zone has released.
+//
+// A node that is tainted as not ready but reports that it is ready keeps its
+// taints until it is heard of: at our start it may have reported that right before
+// it died. So does a node that reports nothing: the API server taints it when it
+// is created.
+func (c *Controller) wantedTaints(n *node, now time.Time, withNoExecute bool) ([]corev1.Taint, bool) {
+	var room [8]corev1.Taint
+	desired := taints.AppendNoSchedule(room[:0], n.object)
+	noExecute, notReady := taints.NoExecute(n.ready)
+	if notReady && c.hold != holdOutage && (withNoExecute || hasNoExecute(n.object.Spec.Taints)) {
+		desired = append(desired, noExecute)
+	}
+	if n.ready == "" || !notReady && !c.health.Heard(n.object.Name) {
+		return taints.Reconcile(n.object.Spec.Taints, desired, c.ownedUnheard, now)
+	}
+	return taints.Reconcile(n.object.Spec.Taints, desired, owned, now)
+}
+
+// ownedUnheard leaves out the taints that only a heartbeat, or an outage of all
+// zones, can remove.
+func (c *Controller) ownedUnheard(t *corev1.Taint) bool {
+	if c.hold == holdOutage && taints.OwnsNoExecute(t) {
+		return true
+	}
+	return owned(t) && t.Key != corev1.TaintNodeNotReady && t.Key != corev1.TaintNodeUnreachable
+}
+
+func owned(t *corev1.Taint) bool { return taints.OwnsNoSchedule(t) || taints.OwnsNoExecute(t) }
+
+func hasNoExecute(all []corev1.Taint) bool {
+	for i := range all {
+		if taints.OwnsNoExecute(&all[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// labelPairs are the labels of which the second has to equal the first. Source:
+// labelReconcileInfo of kube-controller-manager v1.37.
+var labelPairs = [...]struct{ from, to string }{
+	{corev1.LabelOSStable, "beta.kubernetes.io/os"},
+	{corev1.LabelArchStable, "beta.kubernetes.io/arch"},
+}
+
+// labelPatch returns the patch that makes the labels agree, or nil.
+func labelPatch(object *corev1.Node) []byte {
+	var labels map[string]string
+	for _, pair := range labelPairs {
+		value, there := object.Labels[pair.from]
+		if old, has := object.Labels[pair.to]; !there || has && old == value {
+			continue
+		}
+		if labels == nil {
+			labels = make(map[string]string, len(labelPairs))
+		}
+		labels[pair.to] = value
+	}
+	if labels == nil {
+		return nil
+	}
+	data, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": object.UID, "labels": labels},
+	})
+	if err != nil {
+		return nil // maps of strings always encode
+	}
+	return data
+}

@@ -1,0 +1,150 @@
+package controller
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/taints"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// plan finds out what a node needs, once after each change. While a write is under
+// way the end of that plans again.
+func (c *Controller) plan(now time.Time, n *node) {
+	if n.state == steady {
+		return
+	}
+	if !n.notReady() {
+		c.cancelEmptying(now, n)
+	}
+	c.planRelease(n)
+	if n.state.underWay() || n.state.holdsToken() {
+		return
+	}
+	wanted, change := c.wantedTaints(n, now, false)
+	n.wanted = nil
+	if change {
+		n.wanted = wanted
+	}
+	switch {
+	case change, labelPatch(n.object) != nil:
+		c.writes.Add(n.object.Name, n, now) // one that waits after a failure goes on to wait
+		c.enter(n, due)
+	case n.ready == corev1.ConditionTrue && c.health.Heard(n.object.Name):
+		c.enter(n, steady)
+	default:
+		c.enter(n, resting)
+	}
+}
+
+// planChanged plans a node that has changed itself.
+func (c *Controller) planChanged(now time.Time, n *node) {
+	if n.state == steady {
+		c.enter(n, resting)
+	}
+	c.plan(now, n)
+}
+
+// writeNode hands out the next write that a node needs.
+func (c *Controller) writeNode(now time.Time) (Action, bool) {
+	for {
+		c.takeRelease(now)
+		item, ok := c.writes.Start(now)
+		if !ok {
+			return nil, false
+		}
+		if action := c.writeOf(now, item); action != nil {
+			return action, true
+		}
+		c.writes.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped})
+		c.plan(now, item.Value)
+	}
+}
+
+// nextWrite counts releases as well: each makes its node the first to be written.
+func (c *Controller) nextWrite(now time.Time) (time.Time, bool) {
+	write, writes := c.writes.Next(now)
+	release, releases := c.releases.Next(now)
+	if !writes || releases && release.Before(write) {
+		return release, releases
+	}
+	return write, true
+}
+
+// writeOf returns the write that a node needs, or nil.
+func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node]) Action {
+	n := item.Value
+	if n.state == released {
+		if action := c.writeReleased(now, item); action != nil {
+			return action
+		}
+		c.finishRelease(now, n, timedqueue.OutcomeSkipped)
+		c.enter(n, resting)
+		c.plan(now, n)
+	}
+	if n.wanted != nil {
+		if data, err := taints.Patch(n.object, n.wanted); err == nil { // fails without a UID
+			c.enter(n, writing)
+			return PatchTaints{n.object, n.wanted, taintPatch(data), n.zone, false, item}
+		}
+	}
+	if data := labelPatch(n.object); data != nil {
+		c.enter(n, writing)
+		return PatchLabels{n.object, Patch{Type: types.StrategicMergePatchType, Data: data}, item}
+	}
+	c.enter(n, resting)
+	return nil
+}
+
+// writeReleased returns the write of a released node: its NoExecute taint together
+// with all other changes; nil if it does not need that taint any more.
+func (c *Controller) writeReleased(now time.Time, item timedqueue.Item[string, *node]) Action {
+	n := item.Value
+	if !c.wantsRelease(n) {
+		return nil
+	}
+	wanted, change := c.wantedTaints(n, now, true)
+	if !change || !hasNoExecute(wanted) {
+		return nil
+	}
+	data, err := taints.Patch(n.object, wanted)
+	if err != nil {
+		return nil
+	}
+	c.enter(n, releasing)
+	return PatchTaints{n.object, wanted, taintPatch(data), n.zone, true, item}
+}
+
+func taintPatch(data []byte) Patch { return Patch{Type: taints.PatchType, Data: data} }
+
+// finishWrite ends a write to a node of this name. The node may be another one by
+// now, which has waited for that.
+func (c *Controller) finishWrite(now time.Time, item timedqueue.Item[string, *node], err error) {
+	written := item.Value
+	if written.state == releasing {
+		outcome := timedqueue.OutcomeDone
+		if err != nil {
+			outcome = timedqueue.OutcomeFailed // it waits for another token
+		}
+		c.finishRelease(now, written, outcome)
+	}
+	c.enter(written, resting)
+	c.writes.Finish(now, item, resultOf(err))
+	n, known := c.nodes[item.Key]
+	if !known {
+		return
+	}
+	c.resumeTurn(n)
+	c.plan(now, n)
+}
+
+// resultOf is the result of a write. What failed is tried again, also when the
+// object is gone: the watch says so soon, and until then a proxy may have said it.
+func resultOf(err error) timedqueue.Result {
+	if err != nil {
+		return timedqueue.Result{Outcome: timedqueue.OutcomeFailed}
+	}
+	return timedqueue.Result{Outcome: timedqueue.OutcomeDone}
+}

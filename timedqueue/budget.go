@@ -1,0 +1,102 @@
+package timedqueue
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"golang.org/x/time/rate"
+)
+
+// A Budget limits how fast a [Queue] hands out its items: all of them together,
+// or those of each share. An item starts when each budget has a token for it. One
+// that waits for a scarce share does not delay items of others, so an item that
+// needs tokens of two scarce shares may be overtaken by items that need one.
+type Budget[K comparable, V any] struct {
+	// Name identifies the budget in SetLimit and Blocking. It is unique within a
+	// queue and may be empty.
+	Name string
+
+	// ShareOf returns the name of an item's share. Each share has tokens of its
+	// own. Nil means that all items have one share, whose name is empty. It must
+	// be a pure function. It is called when an item is due, and often.
+	ShareOf func(key K, value V) string
+
+	// Limit is how many actions of a share start a second. [rate.Inf] is no limit.
+	// Zero, as in package rate, allows none: the share holds its items until
+	// [Queue.SetLimit].
+	Limit rate.Limit
+
+	// Burst is how many tokens a share can save up. It starts with all of them.
+	// Zero means 1.
+	Burst int
+
+	// Reserved are the parts of the tokens that kinds of work have for themselves:
+	// each more than zero, together at most 1. From the time at which a kind has
+	// an item that could start but for this budget, and for as long as it has, the
+	// kind starts at least its part of the tokens granted, less one. Counted from
+	// a later moment it is less two, since the kind may have been ahead. Work that
+	// goes and is back before the next token has not been away. The rest goes by
+	// the order of the items, and so does what a kind does not use. Only one
+	// budget of a queue can reserve parts, and only one that all items share.
+	Reserved map[string]float64
+
+	// KindOf returns an item's kind. It must be a pure function. Required with
+	// Reserved, else ignored. Kinds without a reserved part are treated as one.
+	KindOf func(key K, value V) string
+}
+
+// Validate joins all that is wrong with the budget.
+func (b Budget[K, V]) Validate() error {
+	var problems []error
+	complain := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		problems = append(problems, fmt.Errorf("%w: budget %q: %s", ErrInvalidConfig, b.Name, text))
+	}
+	if b.Limit < 0 || math.IsNaN(float64(b.Limit)) {
+		complain("Limit is %v, want zero or more", b.Limit)
+	}
+	if b.Burst < 0 {
+		complain("Burst is %d, want zero or more", b.Burst)
+	}
+	sum := 0.0
+	for _, kind := range slices.Sorted(maps.Keys(b.Reserved)) {
+		part := b.Reserved[kind]
+		if !(part > 0) { // nor NaN
+			complain("Reserved[%q] is %v, want more than zero", kind, part)
+		}
+		sum += part
+	}
+	if sum > 1+roundingError {
+		complain("Reserved adds up to %v, want at most 1", sum)
+	}
+	if len(b.Reserved) > 0 && b.ShareOf != nil {
+		complain("ShareOf and Reserved are set, want one of them at most")
+	}
+	if len(b.Reserved) > 0 && b.KindOf == nil {
+		complain("KindOf is nil, want a function, since Reserved is set")
+	}
+	return errors.Join(problems...)
+}
+
+func validateBudgets[K comparable, V any](budgets []Budget[K, V]) error {
+	var problems []error
+	names := make(map[string]bool)
+	reserving := 0
+	for _, b := range budgets {
+		problems = append(problems, b.Validate())
+		if names[b.Name] {
+			problems = append(problems, fmt.Errorf("%w: two budgets have the name %q, want one of each", ErrInvalidConfig, b.Name))
+		}
+		names[b.Name] = true
+		if len(b.Reserved) > 0 {
+			reserving++
+		}
+	}
+	if reserving > 1 {
+		problems = append(problems, fmt.Errorf("%w: %d budgets have Reserved, want one at most", ErrInvalidConfig, reserving))
+	}
+	return errors.Join(problems...)
+}

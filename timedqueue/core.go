@@ -1,0 +1,137 @@
+package timedqueue
+
+import (
+	"errors"
+	"math"
+	"time"
+)
+
+// QueueConfig says how fast a [Queue] hands out its items and how it retries
+// them. The zero value has no budget: items start when they are due.
+type QueueConfig[K comparable, V any] struct {
+	// Budgets limit how fast items start. None is no limit.
+	Budgets []Budget[K, V]
+
+	// Less orders items that are due at the same time. Nil, and for equals: in
+	// the order of their insertion. It must be a pure function.
+	Less func(a, b V) bool
+
+	// Backoff is the wait after a failed action.
+	Backoff Backoff
+}
+
+// Validate joins all that is wrong with the config.
+func (c QueueConfig[K, V]) Validate() error {
+	return errors.Join(validateBudgets(c.Budgets), c.Backoff.Validate())
+}
+
+// A Queue holds unique keys, each with a value and due at a time, and hands out
+// the due ones as fast as its budgets allow. It is the core: it has no clock and
+// starts nothing.
+//
+// An operation costs O(log n), budgets apart. With budgets, Start may move items
+// to where they wait for tokens, each once and at most some thousands a call; an
+// item that needs tokens of two scarce shares may move between them. Finish costs
+// the actions under way of the item's shares. An entry takes its key twice, its
+// value, and about 80 bytes; an item that waits for a token 16 more.
+//
+// Now never goes backwards inside a queue: an earlier now than the last one
+// counts as the last one. A Queue is not safe for concurrent use.
+type Queue[K comparable, V any] struct {
+	backoff Backoff
+	epoch   time.Time     // dues are kept as distances from here
+	now     time.Duration // the latest now, as a distance from epoch
+	before  func(a, b *Entry[K, V]) bool
+
+	entries map[K]*Entry[K, V]
+	spare   spare[K, V]
+	members int // entries in the queue; entries also holds removed ones
+	pending int // members that are not idle
+	peak    int // the most entries since it last gave its memory back
+	order   uint32
+	starts  uint32
+
+	kinds  []kind[K, V] // of work; one if no budget reserves parts
+	parts  *parts       // that a budget reserves for kinds, or nil
+	kindOf func(e *Entry[K, V]) int
+
+	gates     []*budget[K, V]    // that all items share
+	keyed     []*budget[K, V]    // with shares
+	closed    heap[*share[K, V]] // with items and no token, by when they have one
+	idle      heap[*share[K, V]] // that can be dropped, by when they are full
+	lanes     []*lane[K, V]      // by id
+	freeLanes []uint32
+	acting    []*Entry[K, V] // handed out, by index
+	grants    []*grant[K, V] // for reuse
+}
+
+// A kind is the items of one kind of work that are not handed out.
+type kind[K comparable, V any] struct {
+	waiting heap[*Entry[K, V]] // by due time
+	open    heap[*lane[K, V]]  // whose shares have a token, by their first items
+	next    *Entry[K, V]       // that could start, while Start chooses
+}
+
+// A grant is the tokens that an item was started with.
+type grant[K comparable, V any] struct {
+	tokens []token[K, V]
+}
+
+type token[K comparable, V any] struct {
+	share  *share[K, V]
+	number uint64
+}
+
+// An Item is a key that [Queue.Start] handed out, or that [Queue.Get] showed.
+type Item[K comparable, V any] struct {
+	Key   K
+	Value V
+	// Due is when the item became due.
+	Due time.Time
+	// Attempts counts the actions on this item that have failed.
+	Attempts int
+
+	queue *Queue[K, V]
+	entry *Entry[K, V]
+	grant *grant[K, V] // nil if no token was taken
+	start uint32
+}
+
+// orderOf orders entries with the same due time.
+func orderOf[K comparable, V any](less func(a, b V) bool) func(a, b *Entry[K, V]) bool {
+	inserted := func(a, b *Entry[K, V]) bool { return int32(a.order-b.order) < 0 }
+	if less == nil {
+		return inserted
+	}
+	return func(a, b *Entry[K, V]) bool {
+		if less(a.value, b.value) {
+			return true
+		}
+		return !less(b.value, a.value) && inserted(a, b)
+	}
+}
+
+// Advance tells the time and returns it: now, or the latest that the queue was
+// told if that is later.
+func (q *Queue[K, V]) Advance(now time.Time) time.Time {
+	at := min(q.distance(now), maxNow)
+	if at >= q.now {
+		q.now = at
+		if at < maxNow {
+			return now
+		}
+	}
+	return q.time(q.now)
+}
+
+// keptWhenEmpty is the size up to which what is empty keeps its memory, so that a
+// queue that empties and fills all the time does not allocate each time.
+const keptWhenEmpty = 1024
+
+// distance saturates at about 292 years from the queue's creation, before the
+// time that stands for none.
+func (q *Queue[K, V]) distance(t time.Time) time.Duration {
+	return min(t.Sub(q.epoch), math.MaxInt64-1)
+}
+
+func (q *Queue[K, V]) time(d time.Duration) time.Time { return q.epoch.Add(d) }

@@ -1,0 +1,7 @@
+package timedqueue
+
+import "errors"
+
+// ErrInvalidConfig is wrapped by each error that a constructor of this package
+// returns.
+var ErrInvalidConfig = errors.New("invalid timedqueue config")

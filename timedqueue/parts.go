@@ -1,0 +1,72 @@
+package timedqueue
+
+import "math"
+
+// parts divides the tokens of a budget between kinds of work. Each kind with a
+// reserved part has a credit: a token that is granted while the kind has work to
+// start adds its part, and a token of its own takes one away.
+//
+// The next token goes to the kind with a positive credit that would otherwise
+// fall short first, as in the Pfair scheduling of Baruah and others (1996). With
+// no positive credit it goes by the order of the items. So each kind starts at
+// least its part of the tokens, less one, from the time at which it has work to
+// start, and no token waits for a kind without work.
+type parts struct {
+	part   []float64 // by kind; zero: none is reserved
+	credit []float64
+	had    []bool // the kind had work when the last token was granted
+}
+
+func newParts(part []float64) *parts {
+	return &parts{part, make([]float64, len(part)), make([]bool, len(part))}
+}
+
+// lowestCredit bounds what a kind can owe for tokens that others left it: one.
+// Without a bound, a kind that was alone for an hour would wait for an hour.
+const lowestCredit = -1
+
+// roundingError is more than what adding up parts loses.
+const roundingError = 1e-9
+
+// entitled returns the kind that the next token is reserved for, given those that
+// have work to start; false means that it goes by order.
+func (p *parts) entitled(has func(kind int) bool) (int, bool) {
+	best, leastSlack := -1, math.Inf(1)
+	for kind, part := range p.part {
+		if part == 0 || !has(kind) {
+			continue
+		}
+		credit := p.creditNow(kind) + part
+		if credit <= roundingError {
+			continue
+		}
+		slack := math.Floor((1-credit)/part + roundingError)
+		if slack < leastSlack || slack == leastSlack && part > p.part[best] {
+			best, leastSlack = kind, slack
+		}
+	}
+	return best, best >= 0
+}
+
+// creditNow is a kind's credit. Work that begins anew begins with none.
+func (p *parts) creditNow(kind int) float64 {
+	if !p.had[kind] {
+		return 0
+	}
+	return p.credit[kind]
+}
+
+// granted counts a token that a kind was given.
+func (p *parts) granted(to int, has func(kind int) bool) {
+	for kind, part := range p.part {
+		if !has(kind) {
+			p.had[kind] = false
+			continue
+		}
+		p.credit[kind] = p.creditNow(kind) + part
+		if kind == to {
+			p.credit[kind] = max(p.credit[kind]-1, lowestCredit)
+		}
+		p.had[kind] = true
+	}
+}

@@ -1,0 +1,127 @@
+package timedqueue
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+)
+
+var epoch = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// at is so long after the test's first moment.
+func at(d time.Duration) time.Time { return epoch.Add(d) }
+
+// seconds is at in seconds.
+func seconds(s float64) time.Time { return at(time.Duration(s * float64(time.Second))) }
+
+type (
+	testConfig = QueueConfig[string, int]
+	testBudget = Budget[string, int]
+)
+
+// newTestQueue returns a queue that was made at epoch.
+func newTestQueue(t testing.TB, config testConfig) *Queue[string, int] {
+	t.Helper()
+	q, err := NewQueue(config, epoch)
+	require.NoError(t, err)
+	return q
+}
+
+// unlimited is a config for tests that are not about rates.
+var unlimited = testConfig{Backoff: Backoff{Initial: time.Second, Max: 8 * time.Second}}
+
+// limited is a config with one budget, which all items share.
+func limited(limit rate.Limit, burst int) testConfig {
+	return testConfig{Budgets: []testBudget{{Name: "all", Limit: limit, Burst: burst}}}
+}
+
+func withBackoff(config testConfig, backoff Backoff) testConfig {
+	config.Backoff = backoff
+	return config
+}
+
+// setLimit changes the rate of the budget that all items share.
+func setLimit(q *Queue[string, int], now time.Time, limit rate.Limit) {
+	q.SetLimit(now, "all", "", limit)
+}
+
+// allOutcomes holds each outcome, and some strings that are none.
+var allOutcomes = []Outcome{
+	OutcomeDone, OutcomeSkipped, OutcomeFailed, OutcomeRequeued, OutcomePostponed, "", "Unknown",
+}
+
+var (
+	done    = Result{Outcome: OutcomeDone}
+	skipped = Result{Outcome: OutcomeSkipped}
+	failed  = Result{Outcome: OutcomeFailed}
+)
+
+// mustStart starts the next item, which has to be key.
+func mustStart[V any](t *testing.T, q *Queue[string, V], now time.Time, key string) Item[string,
+	V] {
+	t.Helper()
+	item, ok := q.Start(now)
+	require.True(t, ok, "nothing started, want %s", key)
+	require.Equal(t, key, item.Key)
+	return item
+}
+
+// mustHold fails when something can be started.
+func mustHold[V any](t *testing.T, q *Queue[string, V], now time.Time) {
+	t.Helper()
+	item, ok := q.Start(now)
+	require.False(t, ok, "started %s, want nothing", item.Key)
+}
+
+// startAll starts whatever can be started and returns the keys in order.
+func startAll[V any](q *Queue[string, V], now time.Time) []string {
+	var keys []string
+	for {
+		item, ok := q.Start(now)
+		if !ok {
+			return keys
+		}
+		keys = append(keys, item.Key)
+	}
+}
+
+// requireNothingLeft looks inside: an empty queue holds no trace of its keys.
+func requireNothingLeft[V any](t *testing.T, q *Queue[string, V]) {
+	t.Helper()
+	require.Zero(t, q.Len())
+	require.Zero(t, q.Pending())
+	require.Empty(t, q.entries)
+	for _, k := range q.kinds {
+		require.Empty(t, k.waiting.places)
+		require.Empty(t, k.open.places)
+	}
+	require.Empty(t, q.closed.places)
+	require.Empty(t, q.acting)
+}
+
+// requireShares looks inside: these shares of a budget are there and no others.
+func requireShares[V any](t *testing.T, q *Queue[string, V], budget string, want ...string) {
+	t.Helper()
+	names, lanes := []string{}, 0
+	for name, s := range q.budget(budget).shares {
+		names = append(names, name)
+		lanes += len(s.lanes)
+	}
+	require.ElementsMatch(t, append([]string{}, want...), names)
+	inUse := 0
+	for _, l := range q.lanes {
+		if l != nil && l.share.budget.Name == budget {
+			inUse++
+		}
+	}
+	require.Equal(t, lanes, inUse, "lanes")
+}
+
+// dropIdle drops all shares that are as good as new ones, not only some.
+func (q *Queue[K, V]) dropIdle() {
+	for p := q.idle.first(); p != nil && time.Duration(p.due) <= q.now; p = q.idle.first() {
+		q.dropShare(p.element)
+	}
+}

@@ -1,0 +1,152 @@
+package timedqueue
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+)
+
+func TestQ10RemovedShareGoesWhenItIsEmptyAndFull(t *testing.T) {
+	q := newZones(t, perZone(1, 1))
+	q.SetLimit(at(0), "zone", "z1", 0.5)
+	q.RemoveShare(at(0), "zone", "absent")
+	q.RemoveShare(at(0), "rack", "z1") // there is no such budget
+	requireShares(t, q, "zone", "z1")
+	q.RemoveShare(at(0), "zone", "z1")
+	requireShares(t, q, "zone")
+
+	q.SetLimit(at(0), "zone", "z1", 0.5)
+	q.Add("a", in("z1"), at(0))
+	q.Add("b", in("z1"), at(0))
+	item := mustStart(t, q, at(0), "a")
+	mustHold(t, q, at(0))
+	q.RemoveShare(at(0), "zone", "z1")
+	requireShares(t, q, "zone", "z1")
+	mustHold(t, q, seconds(0.999)) // what is in it goes on at the budget's rate
+	mustStart(t, q, seconds(1), "b")
+	q.Finish(seconds(2), item, done)
+	q.Remove("b")
+	q.RemoveShare(seconds(100), "zone", "z1")
+	requireShares(t, q, "zone", "z1") // a token is out
+}
+
+// A share that has spent its tokens is not forgotten: it would be full again.
+func TestQ10ShareThatHasSpentItsTokensIsNotForgotten(t *testing.T) {
+	q := newZones(t, perZone(0.001, 2))
+	for round := range 2 {
+		for i := range 500 {
+			zone := fmt.Sprint("z", i)
+			q.Add(fmt.Sprint(zone, "-", round), in(zone), seconds(1))
+			item, ok := q.Start(seconds(1))
+			require.True(t, ok)
+			q.Finish(seconds(1), item, done)
+			q.RemoveShare(seconds(1), "zone", zone)
+		}
+	}
+	q.Add("a third", in("z0"), seconds(1))
+	mustHold(t, q, seconds(2))
+}
+
+// A removed share whose limit was zero fills up as any other.
+func TestQ10ShareRemovedWhileItIsHeldIsForgotten(t *testing.T) {
+	q := newZones(t, perZone(1, 1))
+	q.Add("a", in("z1"), at(0))
+	q.Finish(at(0), mustStart(t, q, at(0), "a"), done)
+	q.SetLimit(at(0), "zone", "z1", 0)
+	q.RemoveShare(at(0), "zone", "z1")
+	q.RemoveShare(at(time.Hour), "zone", "z1")
+	requireShares(t, q, "zone")
+}
+
+func TestQ7SharesThatComeAndGoGiveTheirMemoryBack(t *testing.T) {
+	const shares = 100_000
+	names := manyKeys(shares)
+	for name, pass := range map[string]func(q *zones){
+		"one after another": func(q *zones) {
+			for i, name := range names {
+				now := seconds(float64(i) / 10)
+				q.Add(name, node{zone: name, rack: name}, now)
+				q.Finish(now, mustStart(t, q, now, name), done)
+			}
+		},
+		"all at a time, and removed": func(q *zones) {
+			q.SetLimit(at(0), "zone", "held", 0)
+			for _, name := range names {
+				q.Add(name, node{zone: name, rack: name}, at(0))
+				item, _ := q.Start(at(0))
+				q.Finish(at(0), item, done)
+			}
+			for _, name := range names {
+				q.RemoveShare(at(time.Hour), "zone", name)
+				q.RemoveShare(at(time.Hour), "rack", name)
+			}
+		},
+		"all at a time, and forgotten": func(q *zones) {
+			for _, name := range names {
+				q.Add(name, node{zone: name, rack: name}, at(0))
+				item, _ := q.Start(at(0))
+				q.Finish(at(0), item, done)
+			}
+			for i := range 1000 {
+				name := fmt.Sprint("another ", i)
+				q.Add(name, node{zone: name, rack: name}, at(time.Hour))
+				q.Finish(at(time.Hour), mustStart(t, q, at(time.Hour), name), done)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newZones(t, perZone(1, 1), perRack(2, 1))
+			before := heapInUse()
+			pass(q)
+			left := heapInUse() - before
+			t.Logf("%d bytes are left, %d shares", left, len(q.budget("zone").shares))
+			require.Less(t, left, 1_000_000) // 2,000 shares are not full yet
+			requireNothingLeft(t, q)
+		})
+	}
+	runtime.KeepAlive(names)
+}
+
+// Items that wait for a share take no more when they are gone.
+func TestQ7EmptiedShareGivesItsMemoryBack(t *testing.T) {
+	const entries = 40_000
+	keys := manyKeys(entries)
+	for name, leave := range map[string]func(q *zones){
+		"removed": func(q *zones) {
+			for _, key := range keys {
+				q.Remove(key)
+			}
+		},
+		"moved to one share and started": func(q *zones) {
+			for _, key := range keys {
+				q.SetValue(key, in("here"))
+			}
+			q.SetLimit(at(0), "zone", "here", rate.Inf)
+			for item, ok := q.Start(at(0)); ok; item, ok = q.Start(at(0)) {
+				q.Finish(at(0), item, done)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newZones(t, perZone(0, 1))
+			before := heapInUse()
+			for i, key := range keys {
+				q.Add(key, in(fmt.Sprint(i%200)), at(0))
+			}
+			for range entries/mostMoves + 1 {
+				mustHold(t, q, at(0))
+			}
+			each := (heapInUse() - before) / entries
+			require.Less(t, each, 250, "bytes an entry")
+			leave(q)
+			require.Zero(t, q.Len())
+			require.Less(t, heapInUse()-before, 200_000)
+			requireNothingLeft(t, q)
+		})
+	}
+	runtime.KeepAlive(keys)
+}

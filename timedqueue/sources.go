@@ -1,0 +1,69 @@
+package timedqueue
+
+import "time"
+
+// A Source is the half of a [Core] that hands out tasks. The results go to the
+// Finish of the composing core, which knows by a task whose task it was.
+type Source[T any] interface {
+	// Start hands out a task that may start now.
+	Start(now time.Time) (T, bool)
+	// Next returns when Start can next hand out a task, and false when only a
+	// change makes a difference.
+	Next(now time.Time) (time.Time, bool)
+}
+
+// SourceOf makes a source of two functions. It gives the tasks of different
+// cores a common type.
+func SourceOf[T any](
+	start func(now time.Time) (T, bool), next func(now time.Time) (time.Time, bool),
+) Source[T] {
+	return source[T]{start, next}
+}
+
+// InOrder returns a source that asks others in this order. A source that always
+// has a task keeps those after it waiting. Its Next is the earliest of theirs.
+func InOrder[T any](sources ...Source[T]) Source[T] { return &several[T]{sources: sources} }
+
+// RoundRobin returns a source that lets others take turns. After a source has
+// handed out a task, all others are asked before it. Its Next is the earliest of
+// theirs.
+func RoundRobin[T any](sources ...Source[T]) Source[T] {
+	return &several[T]{sources: sources, turns: true}
+}
+
+type source[T any] struct {
+	start func(time.Time) (T, bool)
+	next  func(time.Time) (time.Time, bool)
+}
+
+func (s source[T]) Start(now time.Time) (T, bool)        { return s.start(now) }
+func (s source[T]) Next(now time.Time) (time.Time, bool) { return s.next(now) }
+
+type several[T any] struct {
+	sources []Source[T]
+	turns   bool
+	first   int // whose turn it is
+}
+
+func (s *several[T]) Start(now time.Time) (none T, ok bool) {
+	for i := range s.sources {
+		asked := (s.first + i) % len(s.sources)
+		task, ok := s.sources[asked].Start(now)
+		if ok && s.turns {
+			s.first = asked + 1
+		}
+		if ok {
+			return task, true
+		}
+	}
+	return none, false
+}
+
+func (s *several[T]) Next(now time.Time) (earliest time.Time, found bool) {
+	for _, asked := range s.sources {
+		if next, ok := asked.Next(now); ok && (!found || next.Before(earliest)) {
+			earliest, found = next, true
+		}
+	}
+	return earliest, found
+}

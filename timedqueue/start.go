@@ -1,0 +1,316 @@
+package timedqueue
+
+import (
+	"math"
+	"time"
+)
+
+// mostMoves bounds the entries that one Start puts where they wait for tokens:
+// the caller holds a lock, which others want in between.
+const mostMoves = 5_000
+
+// Start hands out the first item that is due and for which each budget has a
+// token, and spends those. The item is acting until [Queue.Finish].
+//
+// When thousands have to be put where they wait for tokens, Start may return none
+// although there is one. Next says now then, and the next Start goes on.
+func (q *Queue[K, V]) Start(now time.Time) (Item[K, V], bool) {
+	q.Advance(now)
+	if q.closedGate() != nil {
+		return Item[K, V]{}, false
+	}
+	q.openShares()
+	moves := mostMoves
+	var first *Entry[K, V]
+	for i := range q.kinds {
+		e := q.startable(&q.kinds[i], &moves)
+		q.kinds[i].next = e
+		if e != nil && (first == nil || comesBefore(e, first, q.before)) {
+			first = e
+		}
+	}
+	if first == nil || moves == 0 {
+		return Item[K, V]{}, false
+	}
+	if q.parts != nil {
+		first = q.chooseKind(first)
+	}
+	return q.begin(first), true
+}
+
+// startable returns the first item of a kind that can start, or nil. Items before
+// it are put where they wait for tokens, at most as many as moves allows.
+func (q *Queue[K, V]) startable(k *kind[K, V], moves *int) *Entry[K, V] {
+	for ; *moves > 0; *moves-- {
+		e := q.candidate(k)
+		if e == nil {
+			return nil
+		}
+		l := q.laneOf(e)
+		if l == nil {
+			return e
+		}
+		q.enterLane(e, l)
+	}
+	return nil
+}
+
+// candidate returns the due item of a kind that comes first of those that wait and
+// those in open shares, or nil.
+func (q *Queue[K, V]) candidate(k *kind[K, V]) *Entry[K, V] {
+	var first *Entry[K, V]
+	if p := k.waiting.first(); p != nil && time.Duration(p.due) <= q.now {
+		first = p.element
+	}
+	opened := k.open.first()
+	if opened == nil {
+		return first
+	}
+	if e := opened.element.heap.first().element; first == nil || comesBefore(e, first, q.before) {
+		return e
+	}
+	return first
+}
+
+// laneOf returns where a due item has to wait: in its share that has a token last.
+// It returns nil if all have one.
+func (q *Queue[K, V]) laneOf(e *Entry[K, V]) *lane[K, V] {
+	var scarcest *share[K, V]
+	longest := time.Duration(0)
+	for _, b := range q.keyed {
+		s := q.share(b, b.ShareOf(e.key, e.value))
+		wait, ok := s.bucket.until(q.now)
+		if !ok {
+			return s.lanes[q.kindOf(e)]
+		}
+		if wait > longest {
+			scarcest, longest = s, wait
+		}
+	}
+	if scarcest == nil {
+		return nil
+	}
+	return scarcest.lanes[q.kindOf(e)]
+}
+
+// chooseKind returns the item that the next token is for, given the one that
+// comes first.
+func (q *Queue[K, V]) chooseKind(first *Entry[K, V]) *Entry[K, V] {
+	has := func(kind int) bool { return q.kinds[kind].next != nil }
+	kind, entitled := q.parts.entitled(has)
+	if !entitled {
+		kind = q.kindOf(first)
+	}
+	q.parts.granted(kind, has)
+	return q.kinds[kind].next
+}
+
+// begin hands an item out.
+func (q *Queue[K, V]) begin(e *Entry[K, V]) Item[K, V] {
+	tokens := q.spend(e) // first: a share that loses its last item may go
+	q.takeOut(e)
+	q.starts++
+	e.state, e.link = acting, q.starts
+	e.index = int32(len(q.acting))
+	q.acting = append(q.acting, e)
+	item := q.item(e)
+	item.queue, item.entry, item.start = q, e, e.link
+	item.grant = tokens
+	return item
+}
+
+// spend takes the tokens that an item needs, all of which are there.
+func (q *Queue[K, V]) spend(e *Entry[K, V]) *grant[K, V] {
+	if len(q.gates)+len(q.keyed) == 0 {
+		return nil
+	}
+	g := q.newGrant()
+	for _, b := range q.gates {
+		g.tokens = append(g.tokens, q.takeToken(q.share(b, "")))
+	}
+	for _, b := range q.keyed {
+		g.tokens = append(g.tokens, q.takeToken(q.share(b, b.ShareOf(e.key, e.value))))
+	}
+	return g
+}
+
+func (q *Queue[K, V]) takeToken(s *share[K, V]) token[K, V] {
+	s.left = false
+	number := s.bucket.take(q.now)
+	q.file(s)
+	return token[K, V]{s, number}
+}
+
+func (q *Queue[K, V]) newGrant() *grant[K, V] {
+	n := len(q.grants)
+	if n == 0 {
+		return new(grant[K, V])
+	}
+	g := q.grants[n-1]
+	q.grants = q.grants[:n-1]
+	return g
+}
+
+// Finish takes how the action on an item ended. Each started item is finished
+// once; a second Finish, or one for an item of another queue, changes nothing.
+func (q *Queue[K, V]) Finish(now time.Time, item Item[K, V], result Result) {
+	e := item.entry
+	if item.queue != q || !e.state.handedOut() || e.link != item.start {
+		return
+	}
+	q.Advance(now)
+	q.endActing(e)
+	q.settle(item.grant, result.Outcome.returnsTokens())
+	switch e.state {
+	case removed:
+		q.forget(e)
+	case changed:
+		q.resume(e, e.due)
+	default:
+		q.conclude(e, result)
+	}
+}
+
+// endActing takes an entry off the list of those that are acted on.
+func (q *Queue[K, V]) endActing(e *Entry[K, V]) {
+	last := len(q.acting) - 1
+	moved := q.acting[last]
+	q.acting[e.index], moved.index = moved, e.index
+	q.acting[last] = nil
+	q.acting = q.acting[:last]
+}
+
+// settle ends the tokens of an action.
+func (q *Queue[K, V]) settle(g *grant[K, V], returned bool) {
+	if g == nil {
+		return
+	}
+	for _, t := range g.tokens {
+		t.share.bucket.settle(q.now, t.number, returned)
+		q.file(t.share)
+		q.dropRemoved(t.share)
+	}
+	clear(g.tokens)
+	g.tokens = g.tokens[:0]
+	q.grants = append(q.grants, g)
+}
+
+// conclude applies a result that nothing has overtaken.
+func (q *Queue[K, V]) conclude(e *Entry[K, V], result Result) {
+	switch result.Outcome {
+	case OutcomeDone, OutcomeSkipped:
+		q.members--
+		q.pending--
+		q.forget(e)
+	case OutcomeRequeued:
+		e.attempts = 0
+		q.resume(e, q.dueAt(result.At))
+	case OutcomePostponed:
+		attempts := e.attempts // which an entry without a due time loses otherwise
+		q.resume(e, q.dueAt(result.At))
+		e.attempts = attempts
+	default:
+		q.retry(e, result.RetryAfter)
+	}
+}
+
+// resume makes an entry wait, or rest, after an action.
+func (q *Queue[K, V]) resume(e *Entry[K, V], due time.Duration) {
+	if due == never {
+		q.rest(e)
+		return
+	}
+	q.wait(e, due)
+}
+
+// dueAt is the due time of a result, whose zero time is none.
+func (q *Queue[K, V]) dueAt(t time.Time) time.Duration {
+	if t.IsZero() {
+		return never
+	}
+	return q.distance(t)
+}
+
+func (q *Queue[K, V]) retry(e *Entry[K, V], wait time.Duration) {
+	if wait <= 0 {
+		wait = q.backoff.delay(int(e.attempts))
+	}
+	if e.attempts < math.MaxUint16 {
+		e.attempts++
+	}
+	q.wait(e, q.now+min(wait, maxWait))
+}
+
+// Next returns the earliest time at which Start can hand something out, which is
+// now or before when it can already. It returns false when nothing waits, or what
+// waits is held by a limit of zero: then only a change of the queue makes a
+// difference.
+func (q *Queue[K, V]) Next(now time.Time) (time.Time, bool) {
+	q.Advance(now)
+	at, ok := q.next()
+	if !ok {
+		return time.Time{}, false
+	}
+	return q.time(at), true
+}
+
+func (q *Queue[K, V]) next() (time.Duration, bool) {
+	at := never
+	for i := range q.kinds {
+		if p := q.kinds[i].waiting.first(); p != nil {
+			at = min(at, time.Duration(p.due))
+		}
+		if len(q.kinds[i].open.places) > 0 {
+			at = min(at, q.now)
+		}
+	}
+	if p := q.closed.first(); p != nil {
+		at = min(at, time.Duration(p.due))
+	}
+	if at == never {
+		return 0, false
+	}
+	for _, b := range q.gates {
+		wait, ok := b.shares[""].bucket.until(q.now)
+		if !ok {
+			return 0, false
+		}
+		if wait > 0 {
+			at = max(at, q.now+wait)
+		}
+	}
+	return at, true
+}
+
+// closedGate returns a budget of all items that has no token, or nil.
+func (q *Queue[K, V]) closedGate() *budget[K, V] {
+	for _, b := range q.gates {
+		if wait, ok := b.shares[""].bucket.until(q.now); !ok || wait > 0 {
+			return b
+		}
+	}
+	return nil
+}
+
+// openShares opens the shares that have a token by now, and drops some of those
+// that are as good as new.
+func (q *Queue[K, V]) openShares() {
+	for p := q.closed.first(); p != nil && time.Duration(p.due) <= q.now; p = q.closed.first() {
+		q.file(p.element)
+	}
+	for range mostDropped {
+		p := q.idle.first()
+		if len(q.idle.places) <= keptIdle || time.Duration(p.due) > q.now {
+			return
+		}
+		q.dropShare(p.element)
+	}
+}
+
+const (
+	// mostDropped bounds the shares that one Start drops.
+	mostDropped = 1000
+	// keptIdle is how many idle shares are kept, so that one that is used now and
+	// then is not made each time.
+	keptIdle = 64
+)

@@ -1,0 +1,367 @@
+package timedqueue
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// walkLimits are multiples of 0.1 that divide a second into whole milliseconds,
+// so that the reference can count in integers.
+var walkLimits = []rate.Limit{0, 0.1, 0.5, 1, 2, 10, 100, 1000, rate.Inf}
+
+const walkKeys = 9
+
+var (
+	walkZones = []string{"x", "y", "z", "w"}
+	walkTeams = []string{"t", "u", "v"}
+	walkTasks = []string{"a", "b", "c"}
+)
+
+// A walk does the same things to a queue and to the reference, and compares all
+// that can be seen after each.
+type walk struct {
+	choose  chooser
+	queue   *Queue[int, work]
+	want    *reference
+	now     time.Time
+	latest  time.Time
+	sweeps  bool              // each new share drops the unused ones
+	open    []Item[int, work] // started and not finished
+	ended   []Item[int, work] // finished, for Finish again
+	handles []walkHandle      // from Keep and Find
+	held    bool              // the last Start found nothing, and nothing happened since
+	log     []string
+	reached map[string]int
+}
+
+// A walkHandle is an entry and the item that it was given for.
+type walkHandle struct {
+	entry *Entry[int, work]
+	item  *refItem
+}
+
+func newWalk(choose chooser, kind walkKind) (*walk, error) {
+	w := &walk{choose: choose, now: epoch, latest: epoch, reached: map[string]int{}}
+	config := QueueConfig[int, work]{Backoff: Backoff{Initial: 100 * time.Millisecond,
+		Max: time.Second}}
+	w.want = &reference{backoff: config.Backoff, now: epoch, ranked: choose.IntN(5) < 3}
+	if w.want.ranked {
+		config.Less = func(a, b work) bool { return a.rank < b.rank }
+	}
+	w.sweeps = choose.IntN(2) == 0
+	config.Budgets = w.budgets(kind)
+	for _, b := range config.Budgets {
+		w.did("budget %q: %v, burst %d, parts %v", b.Name, b.Limit, b.Burst, b.Reserved)
+		budget := &refBudget{name: b.Name, limit: b.Limit, burst: max(b.Burst, 1),
+			fair: len(b.Reserved) > 0}
+		if b.ShareOf != nil {
+			budget.of = func(v work) string { return b.ShareOf(0, v) }
+		}
+		w.want.budgets = append(w.want.budgets, budget)
+		if budget.gate() {
+			w.want.share(budget, "")
+		}
+	}
+	q, err := NewQueue(config, epoch)
+	w.queue = q
+	return w, err
+}
+
+func (w *walk) budgets(kind walkKind) []Budget[int, work] {
+	if kind == walkUnlimited {
+		return nil
+	}
+	all := []Budget[int, work]{{Name: "overall"}, {Name: "cap"}}
+	if kind >= walkShares {
+		all = append(all,
+			Budget[int, work]{Name: "zone", ShareOf: func(_ int, v work) string { return v.zone }},
+			Budget[int, work]{Name: "team", ShareOf: func(_ int, v work) string { return v.team }})
+	}
+	fair := -1
+	if kind == walkParts {
+		fair = w.choose.IntN(2) // of those that all items share
+	}
+	var budgets []Budget[int, work]
+	for i, b := range all {
+		if i != fair && w.choose.IntN(10) < 3 {
+			continue
+		}
+		b.Limit, b.Burst = choice(w, walkLimits...), w.choose.IntN(5)
+		if i == fair {
+			b.Reserved = map[string]float64{"a": 0.5, "b": 0.2}
+			b.KindOf = func(_ int, v work) string { return v.kind }
+		}
+		budgets = append(budgets, b)
+	}
+	return budgets
+}
+
+func choice[T any](w *walk, from ...T) T { return from[w.choose.IntN(len(from))] }
+
+func (w *walk) did(format string, args ...any) {
+	w.log = append(w.log, fmt.Sprintf("%8v ", w.now.Sub(epoch))+fmt.Sprintf(format, args...))
+}
+
+func (w *walk) reach(what string, really bool) {
+	if really {
+		w.reached[what]++
+	}
+}
+
+// run walks until the choices end; the error says what differed.
+func (w *walk) run() error {
+	for !w.choose.Ended() {
+		if w.sweeps {
+			w.queue.dropIdle()
+		}
+		w.held = false
+		err := w.follow() // a share may be dropped and made again in a step
+		if err == nil {
+			err = w.step()
+		}
+		if err == nil {
+			err = w.follow()
+		}
+		if err == nil {
+			err = w.compare()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.empty()
+}
+
+func (w *walk) step() error {
+	key := w.choose.IntN(walkKeys)
+	switch operation := w.choose.IntN(32); operation {
+	case 0, 1, 2, 3:
+		return w.add(key)
+	case 4:
+		acting := w.want.acting(key)
+		w.did("Remove(%d)", key)
+		removed := w.queue.Remove(key)
+		w.reach("Remove", removed)
+		w.reach("Remove of what acts", removed && acting != nil)
+		return same("Remove", removed, w.want.remove(key))
+	case 5, 6:
+		due := w.due()
+		w.did("Reschedule(%d, %v)", key, due.Sub(epoch))
+		w.reach("Reschedule", w.want.find(key) != nil)
+		w.reach("Reschedule of what acts", w.want.find(key) != nil && w.want.acting(key) != nil)
+		return same("Reschedule", w.queue.Reschedule(key, due), w.want.reschedule(key, due))
+	case 7, 8:
+		return w.setValue(key)
+	case 9:
+		return w.keep(key)
+	case 10, 11, 12:
+		return w.useEntry()
+	case 13, 14:
+		return w.changeShare()
+	case 15, 16, 17, 18, 19:
+		return w.startSome()
+	case 20, 21, 22, 23, 24:
+		w.finish()
+	case 25, 26:
+		return w.sleep()
+	default:
+		w.passTime(operation)
+	}
+	return nil
+}
+
+func (w *walk) value() work {
+	return work{choice(w, walkZones...), choice(w, walkTeams...), choice(w, walkTasks...),
+		w.choose.IntN(3)}
+}
+
+// due is mostly about now, often the same, and sometimes far away.
+func (w *walk) due() time.Time {
+	switch w.choose.IntN(16) {
+	case 0:
+		return time.Time{}
+	case 1:
+		return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	case 2, 3, 4:
+		return epoch
+	default:
+		return w.now.Add(time.Duration(w.choose.IntN(40)-20) * 50 * time.Millisecond)
+	}
+}
+
+func (w *walk) add(key int) error {
+	value, due := w.value(), w.due()
+	w.did("Add(%d, %v, %v)", key, value, due.Sub(epoch))
+	acting := w.want.acting(key)
+	added := w.queue.Add(key, value, due)
+	w.reach("Add", added)
+	w.reach("Add again", !added)
+	w.reach("Add of what acts and was removed", added && acting != nil)
+	return same("Add", added, w.want.add(key, value, due))
+}
+
+func (w *walk) setValue(key int) error {
+	value := w.value()
+	w.did("SetValue(%d, %v)", key, value)
+	e, known := w.queue.entries[key]
+	w.reach("changed its share while it waited for a token", known && e.state == ready &&
+		value.zone != e.value.zone)
+	set := w.queue.SetValue(key, value)
+	w.reach("SetValue", set)
+	return same("SetValue", set, w.want.setValue(key, value))
+}
+
+func (w *walk) keep(key int) error {
+	var e *Entry[int, work]
+	if w.choose.IntN(2) == 0 {
+		found, ok := w.queue.Find(key)
+		w.did("Find(%d): %v", key, ok)
+		if !ok || w.want.find(key) == nil {
+			return same("Find", ok, w.want.find(key) != nil)
+		}
+		e = found
+		w.reach("Find", true)
+	} else {
+		value := w.value()
+		kept, isNew := w.queue.Keep(key, value)
+		w.did("Keep(%d, %v): %v", key, value, isNew)
+		if want := w.want.keep(key, value); isNew != want {
+			return same("Keep", isNew, want)
+		}
+		e = kept
+		w.reach("Keep", isNew)
+	}
+	w.handles = append(w.handles, walkHandle{e, w.want.find(key)})
+	return same("Key", e.Key(), key)
+}
+
+// useEntry does something by an entry, which may be stale.
+func (w *walk) useEntry() error {
+	if len(w.handles) == 0 {
+		return nil
+	}
+	h := choice(w, w.handles...)
+	key, there := h.item.key, slices.Contains(w.want.items, h.item)
+	if !there && w.queue.entries[key] == h.entry {
+		return nil // the key came back to its place during its action
+	}
+	w.reach("stale entry", !there)
+	acts := there && w.want.acting(key) != nil
+	switch w.choose.IntN(4) {
+	case 0:
+		due := w.due()
+		w.did("Schedule(%d, %v), there: %v", key, due.Sub(epoch), there)
+		w.queue.Schedule(h.entry, due)
+		if there {
+			w.want.reschedule(key, due)
+			w.reach("Schedule", true)
+		}
+	case 1:
+		w.did("Unschedule(%d), there: %v", key, there)
+		w.queue.Unschedule(h.entry)
+		if there {
+			w.want.unschedule(key)
+			w.reach("Unschedule", true)
+			w.reach("Unschedule of what acts", acts)
+		}
+	case 2:
+		w.did("Drop(%d), there: %v", key, there)
+		w.queue.Drop(h.entry)
+		if there {
+			w.want.remove(key)
+			w.reach("Drop", true)
+		}
+	default:
+		value := w.value()
+		w.did("Refile(%d, %v), there: %v", key, value, there)
+		*h.entry.Value() = value
+		w.queue.Refile(h.entry)
+		if there {
+			h.item.value = value
+			w.reach("Refile", true)
+		}
+	}
+	return nil
+}
+
+func (w *walk) changeShare() error {
+	if len(w.want.budgets) == 0 {
+		return same("SetLimit", w.queue.SetLimit(w.now, "zone", "x", 1), false)
+	}
+	b := choice(w, w.want.budgets...)
+	names := append(slices.Clone(walkZones), walkTeams...)
+	for _, s := range b.shares {
+		names = append(names, s.name)
+		if s.origin() != nil {
+			names = append(names, s.name, s.name, s.name)
+		}
+	}
+	name, from := choice(w, names...), choice(w, names...)
+	switch w.choose.IntN(3) {
+	case 0:
+		return w.setLimit(b, name)
+	case 1:
+		w.did("InheritShare(%q, %s, %s)", b.name, name, from)
+		w.queue.InheritShare(w.now, b.name, name, from)
+		w.tell()
+		if b.of != nil {
+			w.reach("InheritShare", true)
+			w.reach("inherited", b.find(name) == nil && b.find(from) != nil)
+			w.want.inherit(b, name, from)
+		}
+		return nil
+	default:
+		w.did("RemoveShare(%q, %s)", b.name, name)
+		w.queue.RemoveShare(w.now, b.name, name)
+		w.tell()
+		return w.removedShare(b, name)
+	}
+}
+
+func (w *walk) setLimit(b *refBudget, name string) error {
+	limit := choice(w, walkLimits...)
+	w.did("SetLimit(%q, %s, %v)", b.name, name, limit)
+	if b.of == nil {
+		name = ""
+	}
+	before, _ := w.queue.Limit(b.name, name)
+	w.reach("held", limit == 0 && before != 0)
+	w.reach("released", limit != 0 && before == 0)
+	ok := w.queue.SetLimit(w.now, b.name, name, limit)
+	w.want.advance(w.now)
+	w.want.setLimit(b, name, limit)
+	return same("SetLimit", ok, true)
+}
+
+// removedShare follows RemoveShare. A share that an item may wait in stays.
+func (w *walk) removedShare(b *refBudget, name string) error {
+	s := b.find(name)
+	if s == nil || b.of == nil {
+		return nil
+	}
+	w.reach("RemoveShare", true)
+	w.want.setLimit(b, name, b.limit)
+	s.left = true
+	_, stays := w.queue.budget(b.name).shares[name]
+	origin, full := s.origin(), w.want.tokens(s) == s.burst
+	inUse := slices.ContainsFunc(w.want.waiting(),
+		func(item *refItem) bool { return b.of(item.value) == name })
+	switch {
+	case stays && !w.want.out(s) && !inUse && (origin != nil || full):
+		return fmt.Errorf("share %s of %s stays after RemoveShare: full %v, has an origin %v", name,
+			b.name, full, origin != nil)
+	case stays:
+	case w.want.out(s):
+		return errors.New("a share that has tokens out was removed")
+	case origin != nil:
+		w.reach("merged", true)
+		w.want.merge(b, s)
+	case !full:
+		return errors.New("a share that is not full was removed")
+	}
+	return nil
+}

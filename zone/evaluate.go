@@ -1,0 +1,145 @@
+package zone
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// An Evaluation holds what has changed since the last one.
+type Evaluation struct {
+	// Phase is the cluster's phase now, and From the one before. They are equal
+	// when it has not changed.
+	Phase, From Phase
+	// Changes are the zones with a new state or rate, by name.
+	Changes []Change
+	// Gone are the zones that have no node any more, by name. A zone that
+	// returns starts as Initial.
+	Gone []string
+}
+
+// Changed reports whether the evaluation holds anything new.
+func (e Evaluation) Changed() bool {
+	return e.Phase != e.From || len(e.Changes) > 0 || len(e.Gone) > 0
+}
+
+// Change is a new state or rate of a zone.
+type Change struct {
+	Zone     string
+	From, To State
+	Counts   Counts
+	// Rate is how many nodes a second may be acted against from now on. It is
+	// zero except in PhaseActive.
+	Rate float64
+}
+
+// Evaluate evaluates the zones that were observed to change, and the cluster.
+// It allocates nothing when nothing has changed.
+func (t *Tracker[K]) Evaluate(now time.Time) Evaluation {
+	t.advance(now)
+	e := Evaluation{Phase: t.phase, From: t.phase}
+	recovered := t.phase == PhaseRecovering && !t.now.Before(t.resume)
+	if len(t.dirty) == 0 && !recovered {
+		return e
+	}
+	t.evaluateStates()
+	t.phase = t.nextPhase()
+	e.Phase = t.phase
+	e.Changes = t.evaluateRates(e.Phase != e.From)
+	e.Gone = t.takeGone()
+	return e
+}
+
+// Next returns when Evaluate must be called even if no node is observed to
+// change: at the end of PhaseRecovering.
+func (t *Tracker[K]) Next() (time.Time, bool) {
+	return t.resume, t.phase == PhaseRecovering
+}
+
+// Phase returns the cluster's phase as it was last evaluated.
+func (t *Tracker[K]) Phase() Phase { return t.phase }
+
+// evaluateStates sets the states of the dirty zones. Deleted zones may still be
+// among them; evaluating them is harmless.
+func (t *Tracker[K]) evaluateStates() {
+	for _, z := range t.dirty {
+		z.state = t.config.State(z.counts)
+	}
+}
+
+func (t *Tracker[K]) nextPhase() Phase {
+	if t.allFullyDisrupted() {
+		return PhaseSuspended
+	}
+	if t.phase == PhaseSuspended {
+		t.resume = t.now.Add(t.config.StabilizationWindow)
+		return PhaseRecovering
+	}
+	if t.phase == PhaseRecovering && t.now.Before(t.resume) {
+		return PhaseRecovering
+	}
+	return PhaseActive
+}
+
+// allFullyDisrupted reports whether each zone in which nodes count is fully
+// disrupted. A cluster without such a zone is not disrupted.
+func (t *Tracker[K]) allFullyDisrupted() bool {
+	counted := false
+	for _, z := range t.zones {
+		if z.counts.Size() == 0 {
+			continue
+		}
+		if z.state != FullDisruption {
+			return false
+		}
+		counted = true
+	}
+	return counted
+}
+
+// evaluateRates sets the rates of the dirty zones, or of all when the phase has
+// changed. It returns the zones with a new state or rate.
+func (t *Tracker[K]) evaluateRates(all bool) []Change {
+	var changes []Change
+	if all {
+		for _, z := range t.zones {
+			changes = t.evaluateRate(z, changes)
+		}
+	}
+	for _, z := range t.dirty {
+		if z.dirty = false; z.members > 0 && !all {
+			changes = t.evaluateRate(z, changes)
+		}
+	}
+	clear(t.dirty)
+	t.dirty = t.dirty[:0]
+	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Zone, b.Zone) })
+	return changes
+}
+
+// evaluateRate sets a zone's rate and appends to changes what is new about it.
+func (t *Tracker[K]) evaluateRate(z *zone, changes []Change) []Change {
+	rate := 0.0
+	if t.phase == PhaseActive {
+		rate = t.config.Rate(z.state, z.counts)
+	}
+	if z.told && z.before == z.state && rate == z.rate {
+		return changes
+	}
+	changes = append(changes, Change{z.name, z.before, z.state, z.counts, rate})
+	z.rate, z.before, z.told = rate, z.state, true
+	return changes
+}
+
+// takeGone returns the zones that vanished and have not returned since.
+func (t *Tracker[K]) takeGone() []string {
+	var gone []string
+	for _, name := range t.gone {
+		if _, back := t.zones[name]; !back {
+			gone = append(gone, name)
+		}
+	}
+	t.gone = nil
+	slices.Sort(gone)
+	return gone
+}
