@@ -112,7 +112,8 @@ func (t *Task) gone(live *corev1.Pod) bool {
 type Outcome string
 
 const (
-	// OutcomeEvicted: the API server has accepted the eviction.
+	// OutcomeEvicted: the API server has accepted the eviction. It counts as
+	// OutcomeFailed for a task that clears the condition.
 	OutcomeEvicted Outcome = "Evicted"
 	// OutcomeAlreadyGone: the pod is deleted, terminating, or replaced by
 	// another pod of its name.
@@ -159,7 +160,11 @@ func (r Result) outcome(clears bool) Outcome {
 	switch r.Outcome {
 	case OutcomeBlocked:
 		return r.Outcome
-	case OutcomeEvicted, OutcomeAlreadyGone, OutcomeNotDue:
+	case OutcomeEvicted:
+		if !clears && r.Err == nil {
+			return r.Outcome
+		}
+	case OutcomeAlreadyGone, OutcomeNotDue:
 		if r.Err == nil {
 			return r.Outcome
 		}

@@ -73,3 +73,7 @@ func (b Backoff) delay(failures int) time.Duration {
 
 // Longest returns the longest wait before jitter.
 func (b Backoff) Longest() time.Duration { return b.withDefaults().Max }
+
+// maxWait bounds each wait. A queue with a limit so small looks again after a
+// century.
+const maxWait = 100 * 365 * 24 * time.Hour

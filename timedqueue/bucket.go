@@ -173,13 +173,3 @@ func sane(limit rate.Limit) rate.Limit {
 	}
 	return 0
 }
-
-const (
-	// maxWait bounds each wait. A queue with a limit so small looks again after a
-	// century.
-	maxWait = 100 * 365 * 24 * time.Hour
-
-	// maxNow bounds a queue's now, at 146 years from its epoch, so that now and a
-	// wait can be added.
-	maxNow = never - maxWait - 1
-)

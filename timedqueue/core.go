@@ -72,6 +72,43 @@ type kind[K comparable, V any] struct {
 	next    *Entry[K, V]       // that could start, while Start chooses
 }
 
+// A budget is a [Budget] with its shares. One that all items share has a single
+// share: while it has no token, nothing can start, so no item has to wait in it.
+type budget[K comparable, V any] struct {
+	Budget[K, V]
+	shares map[string]*share[K, V]
+	peak   int // the most shares since the map was last made
+}
+
+// A share is what the items of one name have of a budget. The ready items that
+// wait for it stand in its lanes, one for each kind of work.
+type share[K comparable, V any] struct {
+	budget *budget[K, V]
+	name   string
+	bucket bucket
+	lanes  []*lane[K, V]
+	items  int                 // in the lanes
+	from   *share[K, V]        // the share that its tokens came from, or nil
+	in     *heap[*share[K, V]] // nil for none
+	index  int32
+	own    bool // its limit was set; it stays until it is removed
+	left   bool // no more items are expected; see RemoveShare
+	gone   bool // dropped; a share that came from it came from its from
+}
+
+// A lane is the ready items of one kind in a share, in order.
+type lane[K comparable, V any] struct {
+	id    uint32
+	kind  int
+	share *share[K, V]
+	heap  heap[*Entry[K, V]]
+	index int32
+	open  bool // it is in the heap of open lanes of its kind
+}
+
+func (s *share[K, V]) setIndex(i int32) { s.index = i }
+func (l *lane[K, V]) setIndex(i int32)  { l.index = i }
+
 // A grant is the tokens that an item was started with.
 type grant[K comparable, V any] struct {
 	tokens []token[K, V]
@@ -111,6 +148,13 @@ func orderOf[K comparable, V any](less func(a, b V) bool) func(a, b *Entry[K, V]
 	}
 }
 
+func comesBefore[K comparable, V any](a, b *Entry[K, V], tie func(a, b *Entry[K, V]) bool) bool {
+	if a.due != b.due {
+		return a.due < b.due
+	}
+	return tie(a, b)
+}
+
 // Advance tells the time and returns it: now, or the latest that the queue was
 // told if that is later.
 func (q *Queue[K, V]) Advance(now time.Time) time.Time {
@@ -124,10 +168,6 @@ func (q *Queue[K, V]) Advance(now time.Time) time.Time {
 	return q.time(q.now)
 }
 
-// keptWhenEmpty is the size up to which what is empty keeps its memory, so that a
-// queue that empties and fills all the time does not allocate each time.
-const keptWhenEmpty = 1024
-
 // distance saturates at about 292 years from the queue's creation, before the
 // time that stands for none.
 func (q *Queue[K, V]) distance(t time.Time) time.Duration {
@@ -135,3 +175,7 @@ func (q *Queue[K, V]) distance(t time.Time) time.Duration {
 }
 
 func (q *Queue[K, V]) time(d time.Duration) time.Time { return q.epoch.Add(d) }
+
+// maxNow bounds a queue's now, at 146 years from its epoch, so that now and a
+// wait can be added.
+const maxNow = never - maxWait - 1

@@ -212,7 +212,7 @@ func (d *Dispatcher[T, R]) perform(ctx context.Context, task T) {
 	defer func() {
 		var panicked error
 		if !returned {
-			panicked = d.recovered(ctx, recover())
+			panicked = recovered(ctx, d.config.Metrics, recover())
 		}
 		d.finish(task, result, panicked)
 	}()

@@ -25,6 +25,10 @@ type placed interface {
 
 const children = 4
 
+// keptWhenEmpty is the size up to which what is empty keeps its memory, so that a
+// queue that empties and fills all the time does not allocate each time.
+const keptWhenEmpty = 1024
+
 func (h *heap[E]) precedes(p, o *place[E]) bool {
 	if p.due != o.due {
 		return p.due < o.due

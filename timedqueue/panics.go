@@ -32,16 +32,16 @@ func (noMetrics) ActionExited()   {}
 
 // recovered logs and counts an action that has not returned. Its value is that
 // of recover, which is nil after a Goexit. It returns the error of a panic.
-func (d *Dispatcher[T, R]) recovered(ctx context.Context, value any) error {
+func recovered(ctx context.Context, metrics DispatcherMetrics, value any) error {
 	logger := klog.FromContext(ctx)
 	if value == nil {
 		logger.Error(errGoexit, "Action did not return", "stack", string(debug.Stack()))
-		d.config.Metrics.ActionExited()
+		metrics.ActionExited()
 		return nil
 	}
 	err := panicError(value)
 	logger.Error(err, "Action did not return", "stack", string(debug.Stack()))
-	d.config.Metrics.ActionPanicked()
+	metrics.ActionPanicked()
 	return err
 }
 

@@ -6,14 +6,6 @@ import (
 	"time"
 )
 
-// A budget is a [Budget] with its shares. One that all items share has a single
-// share: while it has no token, nothing can start, so no item has to wait in it.
-type budget[K comparable, V any] struct {
-	Budget[K, V]
-	shares map[string]*share[K, V]
-	peak   int // the most shares since the map was last made
-}
-
 func newBudget[K comparable, V any](config Budget[K, V]) *budget[K, V] {
 	return &budget[K, V]{Budget: config, shares: make(map[string]*share[K, V])}
 }
@@ -33,42 +25,6 @@ func (q *Queue[K, V]) reserve(b *budget[K, V]) {
 		}
 		return len(kinds)
 	}
-}
-
-// A share is what the items of one name have of a budget. The ready items that
-// wait for it stand in its lanes, one for each kind of work.
-type share[K comparable, V any] struct {
-	budget *budget[K, V]
-	name   string
-	bucket bucket
-	lanes  []*lane[K, V]
-	items  int                 // in the lanes
-	from   *share[K, V]        // the share that its tokens came from, or nil
-	in     *heap[*share[K, V]] // nil for none
-	index  int32
-	own    bool // its limit was set; it stays until it is removed
-	left   bool // no more items are expected; see RemoveShare
-	gone   bool // dropped; a share that came from it came from its from
-}
-
-// A lane is the ready items of one kind in a share, in order.
-type lane[K comparable, V any] struct {
-	id    uint32
-	kind  int
-	share *share[K, V]
-	heap  heap[*Entry[K, V]]
-	index int32
-	open  bool // it is in the heap of open lanes of its kind
-}
-
-func (s *share[K, V]) setIndex(i int32) { s.index = i }
-func (l *lane[K, V]) setIndex(i int32)  { l.index = i }
-
-func comesBefore[K comparable, V any](a, b *Entry[K, V], tie func(a, b *Entry[K, V]) bool) bool {
-	if a.due != b.due {
-		return a.due < b.due
-	}
-	return tie(a, b)
 }
 
 // origin returns the share that the tokens of a share came from, if it is there.

@@ -22,12 +22,10 @@ var edgeFiles = map[string]string{
 	"timedqueue/panics.go":     "logs actions that do not return",
 	"timedqueue/workers.go":    "runs the actions on goroutines",
 	"taints/apply.go":          "sends the patch and retries when its guard fails",
+	"eviction/act.go":          "sets the pod's condition, and deletes or evicts the pod",
 	"eviction/action.go":       "composes actions",
-	"eviction/calledoff.go":    "tells an action that is under way, on another goroutine",
 	"eviction/cause.go":        "knows the errors of clients, networks and contexts",
-	"eviction/client.go":       "reads, marks and unmarks the pod",
-	"eviction/delete.go":       "deletes the pod",
-	"eviction/evict.go":        "asks for the pod's eviction",
+	"eviction/signal.go":       "tells an action that is under way, on another goroutine",
 	"eviction/transport.go":    "is in between when the API server answers",
 	"nodehealth/heartbeats.go": "renews leases and reports status on timers",
 	"daemon/claimer.go":        "adopts and releases",
@@ -39,8 +37,7 @@ var edgeFiles = map[string]string{
 // wait, and start no goroutine, so that a simulator can drive them in virtual
 // time. Each is a file of edgeFiles, or a folder of a program.
 var timelessEdges = []string{
-	"eviction/action.go", "eviction/client.go",
-	"eviction/delete.go", "eviction/evict.go", "examples/nodelifecycle/edge",
+	"eviction/act.go", "eviction/action.go", "examples/nodelifecycle/edge",
 	"daemon/claimer.go", "daemon/historykeeper.go",
 	// And the simulator itself, whose runs have to be the same each time. Of the
 	// simulation two files are left out: one forges the readings of clocks, one
@@ -65,7 +62,7 @@ var typedPrograms = []string{"examples/nodelifecycle/controller"}
 // undrawnPackages do not draw their layers yet. This list shrinks: an entry
 // whose package draws them and keeps to them is a failure.
 var undrawnPackages = []string{
-	"daemon", "eviction", "nodehealth",
+	"daemon", "nodehealth",
 }
 
 // queueUsers are the packages in which whatever waits for a time waits in a
