@@ -115,3 +115,15 @@ func TestE8ChurnUsesNoMemory(t *testing.T) {
 	nodes, pods := c.Len()
 	require.Equal(t, []int{1, 0, 0}, []int{nodes, pods, c.Waiting()})
 }
+
+// Start and Next are asked after each change of each pod.
+func TestE8StartAndNextWithNothingDueAllocateNothing(t *testing.T) {
+	tracker, err := eviction.NewTracker(budgets(perNode(0.001, 1)), at(0))
+	require.NoError(t, err)
+	fill(tracker, 1000, 300)
+	tracker.MarkSynced()
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		_, _ = tracker.Start(at(1))
+		_, _ = tracker.Next(at(1))
+	}))
+}

@@ -24,7 +24,8 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 			break
 		}
 		if !t.rule(item.Value).dueAt(now) {
-			return t.begin(now, &attempt{entry: item.Value, clear: &item}), true
+			begun := item // item itself would be allocated by each Start
+			return t.begin(now, &attempt{entry: item.Value, clear: &begun}), true
 		}
 		t.clears.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped})
 		t.decide(now, item.Value)
