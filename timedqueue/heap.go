@@ -97,31 +97,24 @@ func (h *heap[E]) up(i int) bool {
 	return i != start
 }
 
+// down moves the element at index i towards the leaves.
 func (h *heap[E]) down(i int) {
 	sinking := h.places[i]
 	for {
-		child := h.firstChild(i)
-		if child < 0 || !h.precedes(&h.places[child], &sinking) {
+		first := children*i + 1
+		end := min(first+children, len(h.places))
+		for c := first + 1; c < end; c++ {
+			if h.precedes(&h.places[c], &h.places[first]) {
+				first = c
+			}
+		}
+		if first >= end || !h.precedes(&h.places[first], &sinking) {
 			break
 		}
-		h.put(i, h.places[child])
-		i = child
+		h.put(i, h.places[first])
+		i = first
 	}
 	h.put(i, sinking)
-}
-
-// firstChild returns the index of i's child that comes first, or -1.
-func (h *heap[E]) firstChild(i int) int {
-	first := children*i + 1
-	if first >= len(h.places) {
-		return -1
-	}
-	for c, end := first+1, min(first+children, len(h.places)); c < end; c++ {
-		if h.precedes(&h.places[c], &h.places[first]) {
-			first = c
-		}
-	}
-	return first
 }
 
 func (h *heap[E]) put(i int, p place[E]) {
