@@ -24,7 +24,8 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 			break
 		}
 		if !t.rule(item.Value).dueAt(now) {
-			return t.begin(now, &attempt{entry: item.Value, clear: &item}), true
+			handedOut := item // which alone goes to the heap
+			return t.begin(now, &attempt{entry: handedOut.Value, clear: &handedOut}), true
 		}
 		t.clears.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped})
 		t.decide(now, item.Value)

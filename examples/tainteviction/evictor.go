@@ -85,7 +85,9 @@ func (e *evictor) connect() error {
 	pods, podErr := e.informers.Core().V1().Pods().Informer().AddEventHandler(edge.Handler[*corev1.Pod]{
 		Observe: observe,
 		Seen:    e.tracker.ObservePod,
-		Gone:    func(now time.Time, pod *corev1.Pod) { e.tracker.ForgetPod(now, pod.UID) },
+		Gone: func(now time.Time, pod *corev1.Pod) {
+			e.tracker.ForgetPod(now, eviction.KeyOf(pod).ID())
+		},
 	})
 	if err := errors.Join(nodeErr, podErr); err != nil {
 		return err

@@ -60,7 +60,8 @@ type MarkPodNotReady struct {
 	Pod   *corev1.Pod
 	Patch Patch
 
-	item timedqueue.Item[types.UID, *pod]
+	episode int // of the node
+	item    timedqueue.Item[types.UID, *pod]
 }
 
 // Evict makes a pod leave its node, or takes back that it was about to.

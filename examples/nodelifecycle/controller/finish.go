@@ -4,7 +4,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/nodehealth"
@@ -35,7 +34,7 @@ func (c *Controller) declared(now time.Time, action DeclareUnknown, result Resul
 	switch {
 	case result.Alive:
 		finding = nodehealth.Alive
-	case result.Err != nil && !apierrors.IsNotFound(result.Err):
+	case result.Err != nil: // also 404: only the watch says that a node is gone
 		finding = nodehealth.Undecided
 	}
 	c.health.Finish(now, action.Silent, finding)
@@ -50,15 +49,17 @@ func (c *Controller) declared(now time.Time, action DeclareUnknown, result Resul
 }
 
 func (c *Controller) marked(now time.Time, action MarkPodNotReady, result Result) {
-	if p, known := c.pods[action.Pod.UID]; known && result.Pod != nil {
-		if n := c.nodes[p.object.Spec.NodeName]; n != nil {
-			p.marked = n.episode
-		}
+	p, known := c.pods[PodID(action.Pod)]
+	if known && result.Pod != nil {
+		p.marked = action.episode
 		c.announce(podReference(action.Pod.Namespace, action.Pod.Name, action.Pod.UID),
 			corev1.EventTypeWarning, "NodeNotReady", "Node is not ready")
 	}
 	c.adoptPod(now, result.Pod)
 	c.marks.Finish(now, action.item, resultOf(result.Err))
+	if n := c.nodes[action.Pod.Spec.NodeName]; known && n != nil {
+		c.planMark(now, n, p) // the node may have recovered and fallen again
+	}
 }
 
 func (c *Controller) evicted(now time.Time, action Evict, result Result) {

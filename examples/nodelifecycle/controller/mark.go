@@ -21,7 +21,7 @@ func (c *Controller) markPods(now time.Time, n *node) {
 
 func (c *Controller) planMark(now time.Time, n *node, p *pod) {
 	if needsMark(n, p) {
-		c.marks.Add(p.object.UID, p, now)
+		c.marks.Add(PodID(p.object), p, now)
 	}
 }
 
@@ -49,5 +49,5 @@ func (c *Controller) markOf(now time.Time, item timedqueue.Item[types.UID, *pod]
 	if err != nil || !change {
 		return nil, false
 	}
-	return MarkPodNotReady{p.object, Patch{nodehealth.PatchType, data, "status"}, item}, true
+	return MarkPodNotReady{p.object, Patch{nodehealth.PatchType, data, "status"}, n.episode, item}, true
 }

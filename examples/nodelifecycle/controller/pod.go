@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -34,3 +37,6 @@ func needsMark(n *node, p *pod) bool {
 	}
 	return false
 }
+
+// PodID returns what a pod is known by; see eviction.Key.ID.
+func PodID(object *corev1.Pod) types.UID { return eviction.KeyOf(object).ID() }

@@ -32,6 +32,7 @@ type Controller struct {
 	// releases holds the nodes that wait for a NoExecute taint, or to be emptied,
 	// under the budget of their zones.
 	releases *timedqueue.Queue[string, *node]
+	members  map[string]int // nodes by zone
 	queued   map[string]int // nodes in releases, by zone
 	// writes holds the nodes that need a write, by name: two nodes of one name,
 	// one after the other, are never written to at once.
@@ -63,6 +64,8 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 		pods:   make(map[types.UID]*pod),
 		podsOn: make(map[string][]*pod),
 		queued: make(map[string]int),
+
+		members: make(map[string]int),
 	}
 	var err error
 	if c.health, err = nodehealth.NewMonitor(config.Health, now); err != nil {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -17,7 +18,8 @@ func (c *Controller) wantsRelease(n *node) bool {
 	if c.config.EvictionMode == ByNode {
 		return n.notReady() && !n.emptied
 	}
-	return n.notReady() && !hasNoExecute(n.object.Spec.Taints)
+	_, tainted := taints.NoExecute(n.ready)
+	return tainted && !hasNoExecute(n.object.Spec.Taints)
 }
 
 // planRelease makes a node wait for its zone's token, or not any more.
@@ -29,15 +31,25 @@ func (c *Controller) planRelease(n *node) {
 		c.leaveReleases(n)
 	case c.releases.Add(name, n, turn):
 		n.turn = turn
-		c.queued[n.zone]++
-	case c.config.EvictionMode == ByNode:
+		c.countQueued(n.zone, +1)
+	case c.config.EvictionMode == ByNode, turn.After(n.turn):
+		// It has fallen again, or a timeout has begun again. Otherwise it keeps
+		// its backoff.
+		n.turn = turn
 		c.releases.Reschedule(name, turn)
 	}
 }
 
 func (c *Controller) leaveReleases(n *node) {
 	if c.releases.Remove(n.object.Name) {
-		c.queued[n.zone]--
+		c.countQueued(n.zone, -1)
+	}
+}
+
+// countQueued counts a node that comes to those that wait in a zone, or leaves.
+func (c *Controller) countQueued(zone string, more int) {
+	if c.queued[zone] += more; c.queued[zone] == 0 {
+		delete(c.queued, zone)
 	}
 }
 
@@ -85,24 +97,21 @@ func (c *Controller) takeRelease(now time.Time) {
 			return
 		}
 		n := item.Value
-		if c.writeUnderWay(n) {
+		added := c.writes.Add(item.Key, n, now)
+		if e, _ := c.writes.Find(item.Key); c.writes.Acting(e) {
+			// A write to a node of that name is under way, maybe to its former self.
 			// The end of that write gives the node its turn back.
+			if added {
+				c.writes.Drop(e)
+			}
 			c.releases.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed})
 			continue
 		}
 		n.release = item
 		c.enter(n, released)
-		if first := (time.Time{}); !c.writes.Add(item.Key, n, first) {
-			c.writes.Reschedule(item.Key, first) // it has waited for its turn already
-		}
+		c.writes.Reschedule(item.Key, time.Time{}) // it has waited for its turn already
 		return
 	}
-}
-
-// writeUnderWay reports whether a write to a node of that name is under way.
-func (c *Controller) writeUnderWay(n *node) bool {
-	e, known := c.writes.Find(n.object.Name)
-	return known && c.writes.Acting(e)
 }
 
 // resumeTurn gives a node back the turn that came while a write was under way.
@@ -120,7 +129,7 @@ func (c *Controller) finishRelease(now time.Time, n *node, outcome timedqueue.Ou
 	c.releases.Finish(now, n.release, timedqueue.Result{Outcome: outcome})
 	n.release = timedqueue.Item[string, *node]{}
 	if _, waits := c.releases.Get(n.object.Name); !waits {
-		c.queued[n.zone]--
+		c.countQueued(n.zone, -1)
 	}
 }
 
@@ -141,7 +150,7 @@ func (c *Controller) emptyNodes(now time.Time) {
 			outcome = timedqueue.OutcomeDone
 		}
 		c.releases.Finish(now, item, timedqueue.Result{Outcome: outcome})
-		c.queued[n.zone]--
+		c.countQueued(n.zone, -1)
 	}
 }
 
@@ -150,7 +159,7 @@ func (c *Controller) emptyNodes(now time.Time) {
 // that waits does not tell.
 func (c *Controller) isEmptying(name string) bool {
 	return slices.ContainsFunc(c.podsOn[name], func(p *pod) bool {
-		decision, known := c.evictions.Decision(p.object.UID)
+		decision, known := c.evictions.Decision(PodID(p.object))
 		return known && decision.Reason == eviction.ReasonNodeEvicted
 	})
 }

@@ -57,10 +57,6 @@ func (c *Controller) evaluateZones(now time.Time) {
 	for _, change := range evaluation.Changes {
 		c.releases.SetLimit(now, zoneBudget, change.Zone, rate.Limit(change.Rate))
 	}
-	for _, gone := range evaluation.Gone {
-		c.releases.RemoveShare(now, zoneBudget, gone)
-		delete(c.queued, gone)
-	}
 	if c.hold == holdProvisional && evaluation.Phase != zone.PhaseSuspended {
 		c.setHold(now, holdNone)
 	}
