@@ -109,6 +109,18 @@ type Result struct {
 	Eviction eviction.Result
 }
 
+// errUndone is why a write is tried again only after a backoff.
+var errUndone = errors.New("the API server answers with an object that lacks what was written")
+
+// orUndone returns why a write failed, nil if it did not. A write that a webhook
+// has undone would be sent again at once, for ever.
+func (r Result) orUndone(undone bool) error {
+	if err := r.orFailed().Err; err != nil || !undone {
+		return err
+	}
+	return errUndone
+}
+
 // orFailed returns the result of a write, with an error if it holds nothing.
 func (r Result) orFailed() Result {
 	if r.Err == nil && !r.Alive && r.Node == nil && r.Pod == nil {

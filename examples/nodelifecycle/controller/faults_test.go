@@ -200,3 +200,27 @@ func heapInUse() int {
 	runtime.ReadMemStats(&stats)
 	return int(stats.HeapAlloc)
 }
+
+// C2: a webhook that undoes a write costs a request in each backoff, not as many
+// as can be sent.
+func TestC2WriteThatAWebhookUndoesIsBackedOff(t *testing.T) {
+	for name, undo := range map[string]func(*corev1.Node){
+		"taints": func(node *corev1.Node) { node.Spec.Taints = nil },
+		"labels": func(node *corev1.Node) { delete(node.Labels, "beta.kubernetes.io/os") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := settled(t, "a")
+			w.webhook = undo
+			node := w.nodes["a-000"].DeepCopy()
+			node.Spec.Unschedulable = true
+			node.Labels[corev1.LabelOSStable] = "linux"
+			w.setNode(node)
+			w.advance(time.Minute)
+			require.Less(t, len(w.done), 20)
+			w.webhook = nil
+			w.advance(time.Hour)
+			require.Equal(t, []string{corev1.TaintNodeUnschedulable + ":NoSchedule"}, w.taintsOf("a-000"))
+			require.Equal(t, "linux", w.nodes["a-000"].Labels["beta.kubernetes.io/os"])
+		})
+	}
+}

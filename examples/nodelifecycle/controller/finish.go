@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/taints"
 )
 
 // Finish takes the result of an action.
@@ -17,16 +18,25 @@ func (c *Controller) Finish(now time.Time, action Action, result Result) {
 		c.declared(now, action, result.orFailed())
 	case PatchTaints:
 		c.adoptNode(now, result.Node)
-		c.finishWrite(now, action.item, result.orFailed().Err)
+		undone := result.Node != nil && lacks(result.Node, action.Taints, now)
+		c.finishWrite(now, action.item, result.orUndone(undone))
 	case PatchLabels:
 		c.adoptNode(now, result.Node)
-		c.finishWrite(now, action.item, result.orFailed().Err)
+		undone := result.Node != nil && labelPatch(result.Node) != nil
+		c.finishWrite(now, action.item, result.orUndone(undone))
 	case MarkPodNotReady:
 		c.marked(now, action, result.orFailed())
 	case Evict:
 		c.evicted(now, action, result)
 	case Record:
 	}
+}
+
+// lacks reports whether a node has other taints than were written, as far as they
+// are ours to write.
+func lacks(object *corev1.Node, written []corev1.Taint, now time.Time) bool {
+	_, change := taints.Reconcile(object.Spec.Taints, written, owned, now)
+	return change
 }
 
 func (c *Controller) declared(now time.Time, action DeclareUnknown, result Result) {

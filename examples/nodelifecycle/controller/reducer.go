@@ -40,6 +40,7 @@ type Controller struct {
 	// marks holds the pods that are to be marked not ready.
 	marks *timedqueue.Queue[types.UID, *pod]
 
+	watch   watch
 	sources timedqueue.Source[Action]
 	events  []Record // to be handed out
 	synced  bool
@@ -110,4 +111,15 @@ func podReference(namespace, name string, uid types.UID) corev1.ObjectReference 
 }
 
 // enter puts a node into a state. It is the only function that does.
-func (c *Controller) enter(n *node, next writeState) { n.state = next }
+func (c *Controller) enter(n *node, next writeState) {
+	if c.watch.entered != nil {
+		c.watch.entered(n.state, next)
+	}
+	n.state = next
+}
+
+// watch is what tests want to know of a controller.
+type watch struct {
+	entered  func(from, to writeState) // nil for none
+	computed int                       // how often wanted taints were computed
+}

@@ -18,6 +18,7 @@ import (
 // it died. So does a node that reports nothing: the API server taints it when it
 // is created.
 func (c *Controller) wantedTaints(n *node, now time.Time, withNoExecute bool) ([]corev1.Taint, bool) {
+	c.watch.computed++
 	var room [8]corev1.Taint
 	desired := taints.AppendNoSchedule(room[:0], n.object)
 	noExecute, notReady := taints.NoExecute(n.ready)

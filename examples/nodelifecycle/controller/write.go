@@ -10,8 +10,10 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// plan finds out what a node needs, once after each change. While a write is under
-// way the end of that plans again.
+// plan finds out what a node needs. It is called once for each time that the node
+// is observed, and for all nodes when the hold changes. While a write is under way
+// it leaves the taints to the plan at the end of that write. Only a token of the
+// zone makes the wanted taints be computed again, with the NoExecute taint.
 func (c *Controller) plan(now time.Time, n *node) {
 	if n.state == steady {
 		return
