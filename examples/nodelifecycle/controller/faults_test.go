@@ -140,8 +140,8 @@ func TestReleaseThatFailedDoesNotOutliveAnotherFall(t *testing.T) {
 	require.Equal(t, []time.Duration{interval}, written)
 }
 
-// A mark that is written in one episode does not count in the next one, in which
-// the kubelet may have written the opposite.
+// A mark that is written in one episode does not count in the next one, in
+// which the kubelet may have written the opposite.
 func TestH6MarkOfAnEarlierEpisodeDoesNotCount(t *testing.T) {
 	w := settled(t, "a", "b")
 	w.silent["a-003"] = true
@@ -201,8 +201,8 @@ func heapInUse() int {
 	return int(stats.HeapAlloc)
 }
 
-// C2: a webhook that undoes a write costs a request in each backoff, not as many
-// as can be sent.
+// C2: a webhook that undoes a write costs a request in each backoff, not as
+// many as can be sent.
 func TestC2WriteThatAWebhookUndoesIsBackedOff(t *testing.T) {
 	for name, undo := range map[string]func(*corev1.Node){
 		"taints": func(node *corev1.Node) { node.Spec.Taints = nil },

@@ -32,8 +32,8 @@ func (c *Controller) Finish(now time.Time, action Action, result Result) {
 	}
 }
 
-// lacks reports whether a node has other taints than were written, as far as they
-// are ours to write.
+// lacks reports whether a node has other taints than were written, as far as
+// they are ours to write.
 func lacks(object *corev1.Node, written []corev1.Taint, now time.Time) bool {
 	_, change := taints.Reconcile(object.Spec.Taints, written, owned, now)
 	return change

@@ -87,8 +87,8 @@ func (s writeState) underWay() bool { return s == writing || s == releasing }
 // holdsToken reports whether the node has a token of its zone.
 func (s writeState) holdsToken() bool { return s == released || s == releasing }
 
-// notReady reports whether a node was reported not to be ready, by its kubelet or
-// by us. A node of which nothing was reported is starting.
+// notReady reports whether a node was reported not to be ready, by its kubelet
+// or by us. A node of which nothing was reported is starting.
 func (n *node) notReady() bool { return n.ready != "" && n.ready != corev1.ConditionTrue }
 
 // countedReady is 1 for a node that counts in its zone and is ready, else 0.

@@ -134,7 +134,8 @@ func (c *Controller) adoptNode(now time.Time, object *corev1.Node) {
 		return
 	}
 	n, known := c.nodes[object.Name]
-	if !known || n.object.UID != object.UID || older(object.ResourceVersion, n.object.ResourceVersion) {
+	if !known || n.object.UID != object.UID ||
+		older(object.ResourceVersion, n.object.ResourceVersion) {
 		return
 	}
 	n.own = ownWrite{object.ResourceVersion, now}
@@ -161,7 +162,8 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.setReady(now, n)
 	c.health.ObserveNode(now, object)
 	c.evictions.ObserveNode(now, object)
-	counts := zone.Node{Zone: n.zone, Ready: n.ready == corev1.ConditionTrue, Excluded: zone.Excluded(object)}
+	ready := n.ready == corev1.ConditionTrue
+	counts := zone.Node{Zone: n.zone, Ready: ready, Excluded: zone.Excluded(object)}
 	if n.counts == nil || counts != *n.counts {
 		before := n.countedReady()
 		n.counts = &counts
@@ -171,8 +173,8 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.planChanged(now, n)
 }
 
-// setZone moves a node to another zone, which inherits the tokens of the one left
-// if it is new.
+// setZone moves a node to another zone, which inherits the tokens of the one
+// left if it is new.
 func (c *Controller) setZone(now time.Time, n *node) {
 	isNew, left, next := n.counts == nil, n.zone, c.config.ZoneOf(n.object)
 	if !isNew && next == left {
@@ -192,8 +194,8 @@ func (c *Controller) setZone(now time.Time, n *node) {
 	c.leaveZone(now, left)
 }
 
-// leaveZone takes a node out of a zone. With its last node the zone is gone, also
-// when it was never evaluated.
+// leaveZone takes a node out of a zone. With its last node the zone is gone,
+// also when it was never evaluated.
 func (c *Controller) leaveZone(now time.Time, zone string) {
 	if c.members[zone]--; c.members[zone] > 0 {
 		return

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// pod is the record of a pod that is bound to a node: the newer of the cache and
-// our own last write.
+// pod is the record of a pod that is bound to a node: the newer of the cache
+// and our own last write.
 type pod struct {
 	object *corev1.Pod
 	own    ownWrite
@@ -19,10 +19,10 @@ type pod struct {
 }
 
 // needsMark reports whether a pod has to be marked not ready. A kubelet that
-// reports that its node is not ready is alive and reports on its pods itself. So
-// of those only pods that come later are marked, as in kube-controller-manager.
-// Once in an episode is enough: a kubelet that disagrees would write the opposite
-// for ever.
+// reports that its node is not ready is alive and reports on its pods itself.
+// So of those only pods that come later are marked, as in
+// kube-controller-manager. Once in an episode is enough: a kubelet that
+// disagrees would write the opposite for ever.
 func needsMark(n *node, p *pod) bool {
 	switch {
 	case !n.notReady(), p.marked == n.episode, p.object.DeletionTimestamp != nil:

@@ -13,9 +13,9 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// A Controller is the reducer that the package comment describes. It is not safe
-// for concurrent use; it is a timedqueue.Core, and a timedqueue.Dispatcher is its
-// lock.
+// A Controller is the reducer that the package comment describes. It is not
+// safe for concurrent use; it is a timedqueue.Core, and a timedqueue.Dispatcher
+// is its lock.
 type Controller struct {
 	config  Config
 	nodes   map[string]*node
@@ -88,17 +88,21 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 	}, now); err != nil {
 		return nil, err
 	}
-	if c.writes, err = timedqueue.NewQueue(timedqueue.QueueConfig[string, *node]{Backoff: config.Backoff}, now); err != nil {
+	writes := timedqueue.QueueConfig[string, *node]{Backoff: config.Backoff}
+	if c.writes, err = timedqueue.NewQueue(writes, now); err != nil {
 		return nil, err
 	}
-	if c.marks, err = timedqueue.NewQueue(timedqueue.QueueConfig[types.UID, *pod]{Backoff: config.Backoff}, now); err != nil {
+	marks := timedqueue.QueueConfig[types.UID, *pod]{Backoff: config.Backoff}
+	if c.marks, err = timedqueue.NewQueue(marks, now); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
 // announce records an Event to be handed out.
-func (c *Controller) announce(object corev1.ObjectReference, kind, reason, format string, args ...any) {
+func (c *Controller) announce(
+	object corev1.ObjectReference, kind, reason, format string, args ...any,
+) {
 	c.events = append(c.events, Record{object, kind, reason, fmt.Sprintf(format, args...)})
 }
 
@@ -107,7 +111,9 @@ func nodeReference(object *corev1.Node) corev1.ObjectReference {
 }
 
 func podReference(namespace, name string, uid types.UID) corev1.ObjectReference {
-	return corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: uid}
+	return corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: uid,
+	}
 }
 
 // enter puts a node into a state. It is the only function that does.

@@ -12,8 +12,8 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// wantsRelease reports whether a node should get a NoExecute taint, or be emptied,
-// once its zone's rate allows.
+// wantsRelease reports whether a node should get a NoExecute taint, or be
+// emptied, once its zone's rate allows.
 func (c *Controller) wantsRelease(n *node) bool {
 	if c.config.EvictionMode == ByNode {
 		return n.notReady() && !n.emptied
@@ -53,9 +53,9 @@ func (c *Controller) countQueued(zone string, more int) {
 	}
 }
 
-// turnOf returns when a node may be released at the earliest. After an outage of
-// all zones the timeout of ByNode begins again: how long a node was really not
-// ready is not known.
+// turnOf returns when a node may be released at the earliest. After an outage
+// of all zones the timeout of ByNode begins again: how long a node was really
+// not ready is not known.
 func (c *Controller) turnOf(n *node) time.Time {
 	turn := c.zones.NotBefore(n.object.Name)
 	if c.config.EvictionMode != ByNode {
@@ -68,8 +68,8 @@ func (c *Controller) turnOf(n *node) time.Time {
 
 func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
-// notReadySince returns since when a node is not ready. The stored time counts, so
-// that a restart does not begin the timeout again.
+// notReadySince returns since when a node is not ready. The stored time counts,
+// so that a restart does not begin the timeout again.
 func (c *Controller) notReadySince(now time.Time, object *corev1.Node) time.Time {
 	var changed *metav1.Time
 	for i := range object.Status.Conditions {
@@ -80,12 +80,12 @@ func (c *Controller) notReadySince(now time.Time, object *corev1.Node) time.Time
 	return eviction.StartTime(changed, now, c.synced)
 }
 
-// takeRelease lets one node that its zone's rate allows have its NoExecute taint,
-// and makes it the first in writes. It takes no more than that one, and none with
-// a write under way: a token that is taken while the write cannot be sent is a
-// token too many later, when the write is sent together with those for which the
-// bucket has filled up meanwhile. With an API server that does not answer that is
-// half a minute.
+// takeRelease lets one node that its zone's rate allows have its NoExecute
+// taint, and makes it the first in writes. It takes no more than that one, and
+// none with a write under way: a token that is taken while the write cannot be
+// sent is a token too many later, when the write is sent together with those
+// for which the bucket has filled up meanwhile. With an API server that does
+// not answer that is half a minute.
 func (c *Controller) takeRelease(now time.Time) {
 	if c.config.EvictionMode == ByNode {
 		c.emptyNodes(now)
@@ -133,9 +133,9 @@ func (c *Controller) finishRelease(now time.Time, n *node, outcome timedqueue.Ou
 	}
 }
 
-// emptyNodes tells the pods of the nodes that their zones' rates allow to leave. A
-// node without pods that leave for that costs no token: the next one need not
-// wait.
+// emptyNodes tells the pods of the nodes that their zones' rates allow to
+// leave. A node without pods that leave for that costs no token: the next one
+// need not wait.
 func (c *Controller) emptyNodes(now time.Time) {
 	for {
 		item, ok := c.releases.Start(now)

@@ -41,8 +41,8 @@ func TestC6StatesChangeAsDrawn(t *testing.T) {
 	}
 }
 
-// playAtRandom plays what can happen to ten nodes, with several actions under way
-// at a time, and checks after each step that states and queues agree.
+// playAtRandom plays what can happen to ten nodes, with several actions under
+// way at a time, and checks after each step that states and queues agree.
 func playAtRandom(t *testing.T, seed uint64, entered func(from, to writeState)) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -139,15 +139,19 @@ func agree(t *testing.T, c *Controller, seed uint64, step int) {
 			check(n == *write.Value(), "writes has another node")
 		}
 		check(n.state != released, "no Start is under way")
-		check((n.state == releasing) == (inReleases && c.releases.Acting(release)), "its token says otherwise")
+		hasToken := inReleases && c.releases.Acting(release)
+		check((n.state == releasing) == hasToken, "its token says otherwise")
 		check(n.state == due || n.state.underWay() || n.wanted == nil, "has taints to write")
 		check(n.state != due || inWrites, "is not in writes")
 		check(!n.state.underWay() || inWrites && c.writes.Acting(write), "is not being written")
-		check(n.state != steady || c.health.Heard(name) && n.ready == corev1.ConditionTrue, "is not ready")
+		ready := n.ready == corev1.ConditionTrue
+		check(n.state != steady || c.health.Heard(name) && ready, "is not ready")
 		check(n.state.underWay() || c.wantsRelease(n) == inReleases, "is in releases or is not")
 	}
-	require.True(t, maps.Equal(queued, c.queued), "seed %d, step %d: %v in releases, counted %v", seed, step, queued, c.queued)
-	require.True(t, maps.Equal(members, c.members), "seed %d, step %d: %v in zones, counted %v", seed, step, members, c.members)
+	require.True(t, maps.Equal(queued, c.queued),
+		"seed %d, step %d: %v in releases, counted %v", seed, step, queued, c.queued)
+	require.True(t, maps.Equal(members, c.members),
+		"seed %d, step %d: %v in zones, counted %v", seed, step, members, c.members)
 }
 
 // C6: each time that a node is observed its wanted taints are computed once. A

@@ -30,8 +30,8 @@ const (
 )
 
 // world is a cluster in virtual time: objects, nodes that beat, and an API that
-// performs what the controller asks for. What it performs the controller sees at
-// once, as if its cache were never behind, unless a test says otherwise.
+// performs what the controller asks for. What it performs the controller sees
+// at once, as if its cache were never behind, unless a test says otherwise.
 type world struct {
 	t       *testing.T
 	now     time.Time

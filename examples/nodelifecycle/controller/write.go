@@ -10,10 +10,11 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// plan finds out what a node needs. It is called once for each time that the node
-// is observed, and for all nodes when the hold changes. While a write is under way
-// it leaves the taints to the plan at the end of that write. Only a token of the
-// zone makes the wanted taints be computed again, with the NoExecute taint.
+// plan finds out what a node needs. It is called once for each time that the
+// node is observed, and for all nodes when the hold changes. While a write is
+// under way it leaves the taints to the plan at the end of that write. Only a
+// token of the zone makes the wanted taints be computed again, with the
+// NoExecute taint.
 func (c *Controller) plan(now time.Time, n *node) {
 	if n.state == steady {
 		return
@@ -66,7 +67,8 @@ func (c *Controller) writeNode(now time.Time) (Action, bool) {
 	}
 }
 
-// nextWrite counts releases as well: each makes its node the first to be written.
+// nextWrite counts releases as well: each makes its node the first to be
+// written.
 func (c *Controller) nextWrite(now time.Time) (time.Time, bool) {
 	write, writes := c.writes.Next(now)
 	release, releases := c.releases.Next(now)
@@ -107,9 +109,11 @@ func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node])
 	return nil, nil
 }
 
-// writeReleased returns the write of a released node: its NoExecute taint together
-// with all other changes; nil if it does not need that taint any more.
-func (c *Controller) writeReleased(now time.Time, item timedqueue.Item[string, *node]) (Action, error) {
+// writeReleased returns the write of a released node: its NoExecute taint
+// together with all other changes; nil if it does not need that taint any more.
+func (c *Controller) writeReleased(
+	now time.Time, item timedqueue.Item[string, *node],
+) (Action, error) {
 	n := item.Value
 	if !c.wantsRelease(n) {
 		return nil, nil
@@ -128,8 +132,8 @@ func (c *Controller) writeReleased(now time.Time, item timedqueue.Item[string, *
 
 func taintPatch(data []byte) Patch { return Patch{Type: taints.PatchType, Data: data} }
 
-// finishWrite ends a write to a node of this name. The node may be another one by
-// now, which has waited for that.
+// finishWrite ends a write to a node of this name. The node may be another one
+// by now, which has waited for that.
 func (c *Controller) finishWrite(now time.Time, item timedqueue.Item[string, *node], err error) {
 	written := item.Value
 	if written.state == releasing {
@@ -147,7 +151,8 @@ func (c *Controller) finishWrite(now time.Time, item timedqueue.Item[string, *no
 }
 
 // resultOf is the result of a write. What failed is tried again, also when the
-// object is gone: the watch says so soon, and until then a proxy may have said it.
+// object is gone: the watch says so soon, and until then a proxy may have said
+// it.
 func resultOf(err error) timedqueue.Result {
 	return timedqueue.Result{Outcome: outcomeOf(err, timedqueue.OutcomeDone)}
 }
