@@ -168,8 +168,8 @@ func TestTurnThatWasPassedDoesNotOutliveTheRecovery(t *testing.T) {
 }
 
 // Found by the simulation (seed 513424): nodes of several zones had their
-// tokens when one worker was free. The others were written when there was, each
-// together with the next of its zone.
+// tokens when one worker was free. The others were written later, each together
+// with the next of its zone.
 func TestTokenIsUsedWhenTheTaintIsWrittenAndNotBefore(t *testing.T) {
 	w := settled(t, "a", "b")
 	known := w.ill("a-000", "a-001", "b-000", "b-001")
