@@ -12,16 +12,15 @@ type Action func(ctx context.Context, task Task) Result
 
 // DryRun returns an action that writes nothing. It calls see for each pod that
 // would be evicted, again when the pod's decision has changed or after
-// [Tracker.Retry].
+// [Tracker.Retry]. It does not call see for a condition that it would clear.
 func DryRun(see func(Task)) Action {
 	return func(_ context.Context, task Task) Result {
 		switch {
 		case !task.valid():
 			return Result{Outcome: OutcomeFailed, Err: ErrNoTask}
-		case task.ClearCondition:
-			return Result{Outcome: OutcomeConditionCleared}
+		case !task.ClearCondition:
+			see(task)
 		}
-		see(task)
 		return Result{Outcome: OutcomeDryRun}
 	}
 }

@@ -16,8 +16,6 @@ type Clients struct {
 	Pods func(namespace string) eviction.EvictionClient
 	// Nodes reads nodes. Required with Options.Confirm.
 	Nodes eviction.NodeClient
-	// WouldEvict takes what DryRun does not evict. Required with it.
-	WouldEvict func(eviction.Task)
 }
 
 // validate reports the first client that the options need and that is missing.
@@ -27,8 +25,6 @@ func (c Clients) validate(o *Options) error {
 		return fmt.Errorf("%w: Pods is nil", ErrInvalidClients)
 	case c.Nodes == nil && o.Confirm:
 		return fmt.Errorf("%w: Nodes is nil", ErrInvalidClients)
-	case c.WouldEvict == nil && o.Action == DryRun:
-		return fmt.Errorf("%w: WouldEvict is nil", ErrInvalidClients)
 	}
 	return nil
 }
@@ -60,7 +56,7 @@ func (o *Options) NewAction(clients Clients) (eviction.Action, error) {
 	case EvictThenDelete:
 		return eviction.EvictThenDelete(evict.Act, deletion.Act, o.EvictFor), nil
 	case DryRun:
-		return eviction.DryRun(clients.WouldEvict), nil
+		return eviction.DryRun(func(eviction.Task) {}), nil // its outcome tells
 	}
 	return deletion.Act, nil
 }

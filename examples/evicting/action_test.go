@@ -29,9 +29,8 @@ type api struct{ calls []string }
 
 func (a *api) clients() evicting.Clients {
 	return evicting.Clients{
-		Pods:       func(string) eviction.EvictionClient { return pods{a} },
-		Nodes:      nodes{a},
-		WouldEvict: func(eviction.Task) { a.calls = append(a.calls, "tell") },
+		Pods:  func(string) eviction.EvictionClient { return pods{a} },
+		Nodes: nodes{a},
 	}
 }
 
@@ -82,8 +81,8 @@ func TestActionIsThatOfTheFlags(t *testing.T) {
 		"evict first":        {[]string{"--action=evict-then-delete"}, 29 * time.Minute, []string{"evict"}},
 		"then delete":        {[]string{"--action=evict-then-delete"}, 30 * time.Minute, []string{"patch", "delete"}},
 		"delete sooner":      {[]string{"--action=evict-then-delete", "--evict-for=1m"}, time.Minute, []string{"patch", "delete"}},
-		"dry run":            {[]string{"--action=dry-run"}, 0, []string{"tell"}},
-		"dry run, confirmed": {[]string{"--action=dry-run", "--confirm"}, 0, []string{"tell"}},
+		"dry run":            {[]string{"--action=dry-run"}, 0, nil},
+		"dry run, confirmed": {[]string{"--action=dry-run", "--confirm"}, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &api{}
@@ -107,9 +106,8 @@ func TestNewActionNamesTheClientThatIsMissing(t *testing.T) {
 		flags  []string
 		remove func(*evicting.Clients)
 	}{
-		"Pods is nil":       {nil, func(c *evicting.Clients) { c.Pods = nil }},
-		"Nodes is nil":      {[]string{"--confirm"}, func(c *evicting.Clients) { c.Nodes = nil }},
-		"WouldEvict is nil": {[]string{"--action=dry-run"}, func(c *evicting.Clients) { c.WouldEvict = nil }},
+		"Pods is nil":  {nil, func(c *evicting.Clients) { c.Pods = nil }},
+		"Nodes is nil": {[]string{"--confirm"}, func(c *evicting.Clients) { c.Nodes = nil }},
 	} {
 		clients := new(api).clients()
 		test.remove(&clients)
@@ -118,7 +116,7 @@ func TestNewActionNamesTheClientThatIsMissing(t *testing.T) {
 		require.ErrorContains(t, err, says)
 	}
 	clients := new(api).clients()
-	clients.Nodes, clients.WouldEvict = nil, nil
+	clients.Nodes = nil
 	_, err := parsed(t).NewAction(clients)
 	require.NoError(t, err, "what is not needed may be missing")
 }

@@ -6,7 +6,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/process"
 )
@@ -16,16 +15,14 @@ import (
 type events struct {
 	nodes, taints record.EventRecorder
 	stop          func()
-	dryRun        bool // then no pod is marked for deletion
 }
 
-func newEvents(ctx context.Context, client kubernetes.Interface, s *settings) *events {
+func newEvents(ctx context.Context, client kubernetes.Interface) *events {
 	all := process.NewEvents(ctx, client)
 	return &events{
 		nodes:  all.Recorder("node-controller"),
 		taints: all.Recorder("taint-eviction-controller"),
 		stop:   all.Stop,
-		dryRun: s.Evicting.Action == evicting.DryRun,
 	}
 }
 
@@ -34,9 +31,6 @@ func newEvents(ctx context.Context, client kubernetes.Interface, s *settings) *e
 func (e *events) record(event controller.Record) {
 	recorder := e.nodes
 	if event.Reason == controller.ReasonEviction {
-		if e.dryRun {
-			return
-		}
 		recorder = e.taints
 	}
 	recorder.Event(&event.Object, event.Type, event.Reason, event.Message)

@@ -21,10 +21,4 @@ func TestEventsComeFromTheControllerThatWouldRecordThem(t *testing.T) {
 	require.Len(t, taints.Events, 1)
 	require.Equal(t, "Normal RegisteredNode 100%", <-nodes.Events, "the message is no format")
 	require.Equal(t, "Normal TaintManagerEviction leaves", <-taints.Events)
-
-	e.dryRun = true
-	e.record(controller.Record{Type: corev1.EventTypeNormal, Reason: controller.ReasonEviction, Message: "leaves"})
-	e.record(controller.Record{Type: corev1.EventTypeNormal, Reason: "RegisteredNode", Message: "is there"})
-	require.Empty(t, taints.Events, "nothing is marked for deletion in a dry run")
-	require.Len(t, nodes.Events, 1)
 }

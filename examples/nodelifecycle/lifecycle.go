@@ -37,18 +37,23 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 		settings: s,
 		core:     core,
 		feed:     newFeed(clients.Acting, &rival{logger: klog.FromContext(ctx), since: time.Now()}),
-		events:   newEvents(ctx, clients.Apart, s),
+		events:   newEvents(ctx, clients.Apart),
 		registry: prometheus.NewRegistry(),
 	}
 	if l.metrics, err = newMetrics(s, l.registry, l); err != nil {
 		return nil, err
 	}
-	performer, err := newPerformer(ctx, s, clients.Acting, l.events, l.metrics)
+	performer, err := newPerformer(s, clients.Acting, l.events, l.metrics)
+	if err != nil {
+		return nil, err
+	}
+	counting, err := process.NewDispatcherMetrics(l.registry)
 	if err != nil {
 		return nil, err
 	}
 	l.dispatcher, err = timedqueue.NewDispatcher(core, performer.perform, timedqueue.DispatcherConfig{
 		Workers: s.ConcurrentSyncs,
+		Metrics: counting,
 	})
 	if err != nil {
 		return nil, err

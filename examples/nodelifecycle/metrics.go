@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/zone"
@@ -64,7 +63,6 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 		Registry: registry,
 		Read:     showing(state),
 		Budgets:  s.Controller().Eviction.Budgets,
-		DryRun:   s.Evicting.Action == evicting.DryRun,
 	})
 	return m, err
 }

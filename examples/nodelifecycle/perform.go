@@ -22,16 +22,13 @@ import (
 type performer struct {
 	edge    *edge.Performer
 	metrics *metrics
-	dryRun  bool // of evictions
 }
 
-// newPerformer returns what acts on a cluster through client. It logs as ctx says.
-func newPerformer(ctx context.Context, s *settings, client kubernetes.Interface, events *events, metrics *metrics) (*performer, error) {
-	logger := klog.FromContext(ctx)
+// newPerformer returns what acts on a cluster through client.
+func newPerformer(s *settings, client kubernetes.Interface, events *events, metrics *metrics) (*performer, error) {
 	evict, err := s.Evicting.NewAction(evicting.Clients{
-		Pods:       func(namespace string) eviction.EvictionClient { return client.CoreV1().Pods(namespace) },
-		Nodes:      client.CoreV1().Nodes(),
-		WouldEvict: func(task eviction.Task) { evictionreport.LogDryRun(logger, task) },
+		Pods:  func(namespace string) eviction.EvictionClient { return client.CoreV1().Pods(namespace) },
+		Nodes: client.CoreV1().Nodes(),
 	})
 	if err != nil {
 		return nil, err
@@ -46,7 +43,7 @@ func newPerformer(ctx context.Context, s *settings, client kubernetes.Interface,
 	if err != nil {
 		return nil, err
 	}
-	return &performer{acts, metrics, s.Evicting.Action == evicting.DryRun}, nil
+	return &performer{acts, metrics}, nil
 }
 
 func (p *performer) perform(ctx context.Context, action controller.Action) controller.Result {
@@ -62,9 +59,7 @@ func (p *performer) perform(ctx context.Context, action controller.Action) contr
 // tell logs what was done, and what failed.
 func (p *performer) tell(logger klog.Logger, action controller.Action, result controller.Result) {
 	if evict, ok := action.(controller.Evict); ok {
-		if !p.dryRun { // which was told of already
-			evictionreport.Log(logger, evict.Task, result.Eviction)
-		}
+		evictionreport.Log(logger, evict.Task, result.Eviction)
 		return
 	}
 	what, object := describe(action)

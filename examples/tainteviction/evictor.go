@@ -30,16 +30,14 @@ type evictor struct {
 	synced     []cache.InformerSynced
 
 	act      eviction.Action
-	dryRun   bool
 	recorder record.EventRecorder
 	metrics  *evictionreport.Metrics
 }
 
 var _ process.Controller = (*evictor)(nil)
 
-// newEvictor connects an evictor to a cluster through client. It logs as ctx says.
-func newEvictor(ctx context.Context, s *settings, client kubernetes.Interface, recorder record.EventRecorder, registry prometheus.Registerer) (*evictor, error) {
-	logger := klog.FromContext(ctx)
+// newEvictor connects an evictor to a cluster through client.
+func newEvictor(s *settings, client kubernetes.Interface, recorder record.EventRecorder, registry prometheus.Registerer) (*evictor, error) {
 	config := s.evicting.Config()
 	config.Backoff.Jitter = process.Jitter
 	tracker, err := eviction.NewTracker(config, time.Now())
@@ -49,23 +47,26 @@ func newEvictor(ctx context.Context, s *settings, client kubernetes.Interface, r
 	e := &evictor{
 		tracker:   tracker,
 		informers: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(edge.Trim)),
-		dryRun:    s.evicting.Action == evicting.DryRun,
 		recorder:  recorder,
 	}
 	if e.act, err = s.evicting.NewAction(evicting.Clients{
-		Pods:       func(namespace string) eviction.EvictionClient { return client.CoreV1().Pods(namespace) },
-		Nodes:      client.CoreV1().Nodes(),
-		WouldEvict: func(task eviction.Task) { evictionreport.LogDryRun(logger, task) },
+		Pods:  func(namespace string) eviction.EvictionClient { return client.CoreV1().Pods(namespace) },
+		Nodes: client.CoreV1().Nodes(),
 	}); err != nil {
+		return nil, err
+	}
+	counting, err := process.NewDispatcherMetrics(registry)
+	if err != nil {
 		return nil, err
 	}
 	if e.dispatcher, err = timedqueue.NewDispatcher(tracker, e.perform, timedqueue.DispatcherConfig{
 		Workers: s.concurrentEvictions,
+		Metrics: counting,
 	}); err != nil {
 		return nil, err
 	}
 	if e.metrics, err = evictionreport.NewMetrics(evictionreport.Config{
-		Registry: registry, Read: e.read, Budgets: config.Budgets, DryRun: e.dryRun,
+		Registry: registry, Read: e.read, Budgets: config.Budgets,
 	}); err != nil {
 		return nil, err
 	}
@@ -85,7 +86,9 @@ func (e *evictor) connect() error {
 	pods, podErr := e.informers.Core().V1().Pods().Informer().AddEventHandler(edge.Handler[*corev1.Pod]{
 		Observe: observe,
 		Seen:    e.tracker.ObservePod,
-		Gone:    func(now time.Time, pod *corev1.Pod) { e.tracker.ForgetPod(now, pod.UID) },
+		Gone: func(now time.Time, pod *corev1.Pod) {
+			e.tracker.ForgetPod(now, eviction.KeyOf(pod).ID())
+		},
 	})
 	if err := errors.Join(nodeErr, podErr); err != nil {
 		return err
@@ -124,9 +127,6 @@ func (e *evictor) perform(ctx context.Context, task eviction.Task) eviction.Resu
 	defer cancel()
 	result := e.act(ctx, task)
 	e.metrics.Acted(task, result, time.Now())
-	if e.dryRun {
-		return result // which was told of already
-	}
 	evictionreport.Log(klog.FromContext(ctx), task, result)
 	e.record(task, result)
 	return result

@@ -22,7 +22,7 @@ func program(s *settings) *process.Program {
 			events := process.NewEvents(ctx, clients.Apart)
 			recorder := events.Recorder(component)
 			registry := prometheus.NewRegistry()
-			e, err := newEvictor(ctx, s, clients.Acting, recorder, registry)
+			e, err := newEvictor(s, clients.Acting, recorder, registry)
 			if err != nil {
 				events.Stop()
 				return nil, err

@@ -52,7 +52,7 @@ func inWorld(t *testing.T, play func(t *testing.T, w *world)) {
 			var s settings
 			require.NoError(t, command(&s).FlagSet().Parse(flags))
 			var err error
-			w.evictor, err = newEvictor(ctx, &s, w.wrapped, recorder, w.registry)
+			w.evictor, err = newEvictor(&s, w.wrapped, recorder, w.registry)
 			require.NoError(t, err)
 			ready := make(chan struct{})
 			go func() { w.evictor.Observe(ctx, func() { close(ready) }); done <- struct{}{} }()

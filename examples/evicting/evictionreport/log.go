@@ -6,7 +6,8 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// Log tells what came of work: failures always, the rest at level 2.
+// Log tells the result of a task: failures always, and so what a dry run would
+// evict; the rest at level 2.
 func Log(logger klog.Logger, task eviction.Task, result eviction.Result) {
 	logger = logger.WithValues("pod", klog.KRef(task.Pod.Namespace, task.Pod.Name), "podUID", task.Pod.UID, "node", task.Node)
 	why := Why(task.Decision)
@@ -21,14 +22,18 @@ func Log(logger klog.Logger, task eviction.Task, result eviction.Result) {
 		logger.V(2).Info("Cleared the condition that announced the eviction", "why", why)
 	case eviction.OutcomeEvicted:
 		logger.V(2).Info("Evicted pod", "why", why, "due", task.Decision.Due)
+	case eviction.OutcomeDryRun:
+		logDryRun(logger, task, why)
 	default: // OutcomeFailed, and what counts as it
 		logger.Error(result.Err, "Eviction failed, will try again", "cause", cause(result), "attempts", task.Attempts+1, "why", why)
 	}
 }
 
-// LogDryRun tells of a pod that would have been evicted now. That is what a dry run
-// is for, so it does so at level 0.
-func LogDryRun(logger klog.Logger, task eviction.Task) {
-	logger.Info("Would evict pod", "pod", klog.KRef(task.Pod.Namespace, task.Pod.Name), "podUID", task.Pod.UID,
-		"node", task.Node, "why", Why(task.Decision), "due", task.Decision.Due)
+// logDryRun tells what a dry run has not done.
+func logDryRun(logger klog.Logger, task eviction.Task, why string) {
+	if task.ClearCondition {
+		logger.V(2).Info("Would clear the condition that announced the eviction", "why", why)
+		return
+	}
+	logger.Info("Would evict pod", "why", why, "due", task.Decision.Due)
 }

@@ -19,8 +19,6 @@ type Config struct {
 	Read Read
 	// Budgets are those of which it is told how many pods wait for each.
 	Budgets []eviction.Budget
-	// DryRun says that pods which are reported as evicted were not.
-	DryRun bool
 }
 
 // Metrics has the names of kube-controller-manager v1.37, so that dashboards and
@@ -31,7 +29,6 @@ type Metrics struct {
 	deletions prometheus.Counter
 	seconds   prometheus.Histogram
 	attempts  *prometheus.CounterVec
-	dryRun    bool
 }
 
 // NewMetrics registers the metrics.
@@ -50,7 +47,6 @@ func NewMetrics(config Config) (*Metrics, error) {
 			Name: "pod_eviction_attempts_total",
 			Help: "Attempts to evict a pod, by what came of them and, where they did not succeed or nothing had to be done, why.",
 		}, []string{"outcome", "cause"}),
-		dryRun: config.DryRun,
 	}
 	collectors := []prometheus.Collector{m.deletions, m.seconds, m.attempts}
 	if config.Read != nil {
@@ -64,17 +60,11 @@ func NewMetrics(config Config) (*Metrics, error) {
 	return m, nil
 }
 
-// dryRun is the outcome of what was not carried out.
-const dryRun = "DryRun"
-
-// Acted takes note of what came of work at a time.
+// Acted counts the result of a task that ended at a time.
 func (m *Metrics) Acted(task eviction.Task, result eviction.Result, ended time.Time) {
-	outcome := string(cmp.Or(result.Outcome, eviction.OutcomeFailed))
-	if m.dryRun {
-		outcome = dryRun
-	}
-	m.attempts.WithLabelValues(outcome, cause(result)).Inc()
-	if outcome == string(eviction.OutcomeEvicted) {
+	outcome := cmp.Or(result.Outcome, eviction.OutcomeFailed)
+	m.attempts.WithLabelValues(string(outcome), cause(result)).Inc()
+	if outcome == eviction.OutcomeEvicted {
 		m.deletions.Inc()
 		m.seconds.Observe(ended.Sub(task.Decision.Due).Seconds())
 	}

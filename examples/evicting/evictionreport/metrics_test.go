@@ -74,10 +74,10 @@ taint_eviction_controller_pod_deletions_total 2
 
 func TestDryRunDeletesNothingInMetricsEither(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	m, err := NewMetrics(Config{Registry: registry, DryRun: true})
+	m, err := NewMetrics(Config{Registry: registry})
 	require.NoError(t, err)
-	m.Acted(task, eviction.Result{Outcome: eviction.OutcomeEvicted}, due)
-	m.Acted(task, eviction.Result{Outcome: eviction.OutcomeConditionCleared}, due)
+	m.Acted(task, eviction.Result{Outcome: eviction.OutcomeDryRun}, due)
+	m.Acted(task, eviction.Result{Outcome: eviction.OutcomeDryRun}, due)
 	text := served(t, registry)
 	require.Contains(t, text, `pod_eviction_attempts_total{cause="",outcome="DryRun"} 2`)
 	require.Contains(t, text, "\ntaint_eviction_controller_pod_deletions_total 0")
@@ -121,6 +121,7 @@ func TestLog(t *testing.T) {
 		{eviction.Result{Outcome: eviction.OutcomeNotDue}, 0, `need not leave after all`},
 		{eviction.Result{Outcome: eviction.OutcomeAlreadyGone}, 2, `gone already`},
 		{eviction.Result{Outcome: eviction.OutcomeConditionCleared}, 2, `Cleared the condition`},
+		{eviction.Result{Outcome: eviction.OutcomeDryRun}, 0, `"Would evict pod".*"why"=.*"due"=`},
 	} {
 		for level := range 3 {
 			var lines []string
@@ -137,9 +138,12 @@ func TestLog(t *testing.T) {
 		}
 	}
 	var lines []string
-	LogDryRun(funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}), task)
+	clear := task
+	clear.ClearCondition = true
+	Log(funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 2}),
+		clear, eviction.Result{Outcome: eviction.OutcomeDryRun})
 	require.Len(t, lines, 1)
-	require.Contains(t, lines[0], "Would evict pod")
+	require.Contains(t, lines[0], "Would clear the condition")
 }
 
 func TestEveryReasonHasWords(t *testing.T) {

@@ -167,8 +167,15 @@ func stateOf(p *eviction.Pending, now time.Time) string {
 	if p.Attempts > 0 {
 		parts = append(parts, fmt.Sprintf("failed attempts: %d", p.Attempts))
 	}
+	if p.Err != nil {
+		parts = append(parts, "last error: "+oneLine(p.Err))
+	}
 	return strings.Join(parts, ", ")
 }
+
+// oneLine returns an error without line breaks and tabs, which would break the
+// table.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 func until(at, now time.Time) string { return at.Sub(now).Round(100 * time.Millisecond).String() }
 
@@ -194,8 +201,10 @@ type podJSON struct {
 	// Next is when it is looked at next, if that is not now.
 	Next     *time.Time `json:"next,omitempty"`
 	Attempts int        `json:"attempts,omitempty"`
-	Budget   string     `json:"budget,omitempty"`
-	Acting   bool       `json:"acting,omitempty"`
+	// Error is that of the last attempt.
+	Error  string `json:"error,omitempty"`
+	Budget string `json:"budget,omitempty"`
+	Acting bool   `json:"acting,omitempty"`
 }
 
 func writeJSON(out io.Writer, l listing) {
@@ -213,6 +222,9 @@ func inJSON(p *eviction.Pending) podJSON {
 		Namespace: p.Pod.Namespace, Name: p.Pod.Name, UID: string(p.Pod.UID), Node: p.Node,
 		Due: at(p.Decision.Due), Reason: string(p.Decision.Reason), Why: Why(p.Decision),
 		Next: at(p.NextAttempt), Attempts: p.Attempts, Budget: p.Budget, Acting: p.Acting,
+	}
+	if p.Err != nil {
+		pod.Error = p.Err.Error()
 	}
 	if p.Decision.Taint.Key != "" {
 		pod.Taint = p.Decision.Taint.ToString()

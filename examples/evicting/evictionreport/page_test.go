@@ -2,6 +2,7 @@ package evictionreport
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -60,7 +61,7 @@ func inTracker(t *testing.T) *eviction.Tracker {
 	task, ok := tracker.Start(start)
 	require.True(t, ok)
 	require.Equal(t, "failed", task.Pod.Name)
-	tracker.Finish(start, task, eviction.Result{Outcome: eviction.OutcomeFailed, RetryAfter: time.Minute})
+	tracker.Finish(start, task, eviction.Result{Outcome: eviction.OutcomeFailed, RetryAfter: time.Minute, Err: errors.New("no\n\tway")})
 	task, ok = tracker.Start(start)
 	require.True(t, ok)
 	require.Equal(t, "acting", task.Pod.Name)
@@ -93,7 +94,7 @@ func TestPageTellsWhoLeavesWhenAndWhy(t *testing.T) {
 			"",
 			"LEAVES                IN      POD           NODE  WHY                                                  STATE",
 			"2000-01-01T00:00:00Z  -1.5s   bank/acting   n1    " + why + "0s    under way",
-			"2000-01-01T00:00:00Z  -1.5s   shop/failed   n1    " + why + "0s    is tried again in 58.5s, failed attempts: 1",
+			"2000-01-01T00:00:00Z  -1.5s   shop/failed   n1    " + why + "0s    is tried again in 58.5s, failed attempts: 1, last error: no way",
 			"2000-01-01T00:00:01Z  -500ms  shop/next     n1    " + why + "1s    waits for budget namespace",
 			"2000-01-01T00:01:00Z  58.5s   shop/patient  n1    " + why + "1m0s",
 		}, lines)
@@ -121,6 +122,7 @@ func TestPageForPrograms(t *testing.T) {
 		}
 		acting, failed, next := pod("bank", "acting", 0), pod("shop", "failed", 0), pod("shop", "next", 1)
 		acting.Acting = true
+		failed.Error = "no\n\tway"
 		failed.Attempts, failed.Next = 1, new(started.Add(time.Minute).Round(0))
 		next.Budget, next.Next = "namespace", next.Due
 		for i, want := range []podJSON{acting, failed, next} {

@@ -12,8 +12,8 @@ import (
 )
 
 // An Action is one thing to do, complete with what to write. It is one of
-// [DeclareUnknown], [PatchTaints], [PatchLabels], [MarkPodNotReady], [Evict] and
-// [Record].
+// [DeclareUnknown], [PatchTaints], [PatchLabels], [MarkPodNotReady], [Evict]
+// and [Record].
 type Action interface{ action() }
 
 // Patch is a write to the API server.
@@ -54,13 +54,14 @@ type PatchLabels struct {
 	item timedqueue.Item[string, *node]
 }
 
-// MarkPodNotReady says of a pod on a node that is not ready that it is not ready
-// either.
+// MarkPodNotReady says of a pod on a node that is not ready that it is not
+// ready either.
 type MarkPodNotReady struct {
 	Pod   *corev1.Pod
 	Patch Patch
 
-	item timedqueue.Item[types.UID, *pod]
+	episode int // of the node
+	item    timedqueue.Item[types.UID, *pod]
 }
 
 // Evict makes a pod leave its node, or takes back that it was about to.
@@ -69,11 +70,12 @@ type Evict struct {
 }
 
 // ReasonEviction is the reason of the Event about a pod that is evicted. In
-// kube-controller-manager that Event comes from another controller than the rest.
+// kube-controller-manager that Event comes from another controller than the
+// rest.
 const ReasonEviction = "TaintManagerEviction"
 
-// ReasonNodeEviction is its reason for a pod that leaves because its whole node is
-// evicted. That one comes from the same controller as the rest.
+// ReasonNodeEviction is its reason for a pod that leaves because its whole node
+// is evicted. That one comes from the same controller as the rest.
 const ReasonNodeEviction = "NodeControllerEviction"
 
 // Record tells about an object in an Event.
@@ -93,8 +95,8 @@ func (Record) action()          {}
 // errNoResult is why an action failed whose result holds nothing.
 var errNoResult = errors.New("the action has no result")
 
-// Result is what came of an action. The zero value counts as failed, except for
-// Record: it is the result of an action that panics.
+// Result is the result of an action. The zero value counts as failed, except
+// for Record: it is the result of an action that panics.
 type Result struct {
 	// Err is why it failed. NotFound means that the object is gone.
 	Err error
@@ -104,8 +106,20 @@ type Result struct {
 	// Node or Pod is the object as the API server has it after the write.
 	Node *corev1.Node
 	Pod  *corev1.Pod
-	// Eviction is what came of Evict.
+	// Eviction is the result of Evict.
 	Eviction eviction.Result
+}
+
+// errUndone is why a write is tried again only after a backoff.
+var errUndone = errors.New("the API server answers with an object that lacks what was written")
+
+// orUndone returns why a write failed, nil if it did not. A write that a
+// webhook has undone would be sent again at once, for ever.
+func (r Result) orUndone(undone bool) error {
+	if err := r.orFailed().Err; err != nil || !undone {
+		return err
+	}
+	return errUndone
 }
 
 // orFailed returns the result of a write, with an error if it holds nothing.

@@ -41,7 +41,7 @@ type Config struct {
 	// Health says how long a node may be silent.
 	Health nodehealth.Config
 	// Zone says how disrupted a zone is and how fast nodes in it are tainted. Its
-	// Grace is set to that of Health if it is zero.
+	// StabilizationWindow is the Grace of Health if it is zero.
 	Zone zone.Config
 	// ZoneOf names a node's zone. Nil means zone.ByTopology.
 	ZoneOf func(*corev1.Node) string
@@ -49,8 +49,8 @@ type Config struct {
 	Eviction eviction.Config
 	// EvictionMode is how pods are made to leave. Empty means ByTaint.
 	EvictionMode EvictionMode
-	// PodEvictionTimeout is how long a node has not been ready before its pods leave, in
-	// mode ByNode. Zero means 5 minutes.
+	// PodEvictionTimeout is how long a node has not been ready before its pods
+	// leave, in mode ByNode. Zero means 5 minutes.
 	PodEvictionTimeout time.Duration
 	// Backoff is the wait after a write to a node or pod that failed.
 	Backoff timedqueue.Backoff
@@ -58,7 +58,8 @@ type Config struct {
 
 // Validate reports the first thing that is wrong with the config.
 func (c Config) Validate() error {
-	for _, part := range []interface{ Validate() error }{c.Health, c.Zone, c.Eviction, c.Backoff} {
+	parts := []interface{ Validate() error }{c.Health, c.Zone, c.Eviction, c.Backoff}
+	for _, part := range parts {
 		if err := part.Validate(); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 		}
@@ -66,10 +67,12 @@ func (c Config) Validate() error {
 	switch c.EvictionMode {
 	case "", ByTaint, ByNode:
 	default:
-		return fmt.Errorf("%w: EvictionMode is %q, want %q or %q", ErrInvalidConfig, c.EvictionMode, ByTaint, ByNode)
+		return fmt.Errorf("%w: EvictionMode is %q, want %q or %q",
+			ErrInvalidConfig, c.EvictionMode, ByTaint, ByNode)
 	}
 	if c.PodEvictionTimeout < 0 {
-		return fmt.Errorf("%w: PodEvictionTimeout is %v, want zero or more", ErrInvalidConfig, c.PodEvictionTimeout)
+		return fmt.Errorf("%w: PodEvictionTimeout is %v, want zero or more",
+			ErrInvalidConfig, c.PodEvictionTimeout)
 	}
 	return nil
 }

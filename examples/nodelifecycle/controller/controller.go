@@ -35,8 +35,8 @@ func New(config Config, now time.Time) (*Controller, error) {
 	return c, nil
 }
 
-// MarkSynced says that all nodes, leases and pods that existed at the start have
-// been observed. Nothing is evaluated and nothing handed out before.
+// MarkSynced says that all nodes, leases and pods that existed at the start
+// have been observed. Nothing is evaluated and nothing handed out before.
 func (c *Controller) MarkSynced() {
 	c.synced = true
 	c.health.Synced()
@@ -87,8 +87,8 @@ func (c *Controller) evictPod(now time.Time) (Action, bool) {
 	return Evict{task}, true
 }
 
-// Idle is for a replica that does not lead. It evaluates the zones, so as to know
-// their history when it leads, and keeps no Events.
+// Idle is for a replica that does not lead. It evaluates the zones, so as to
+// know their history when it leads, and keeps no Events.
 func (c *Controller) Idle(now time.Time) {
 	if c.synced {
 		c.evaluateZones(now)

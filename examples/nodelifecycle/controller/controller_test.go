@@ -51,7 +51,8 @@ func TestFromSilenceToEviction(t *testing.T) {
 	require.Len(t, deeds[PatchTaints](w), 3, "in one patch")
 }
 
-// A write whose action panics is tried again. An eviction is the tracker's matter.
+// A write whose action panics is tried again. An eviction is the tracker's
+// matter.
 func TestQ11AnActionWithoutAResultHasFailed(t *testing.T) {
 	w := settled(t, "a", "b")
 	lost := map[string]int{}
@@ -171,7 +172,8 @@ func timeAdded(t *testing.T, node *corev1.Node) metav1.Time {
 	return metav1.Time{}
 }
 
-// The rate is kept, and the tenth dead node of a zone waits for the nine before.
+// The rate is kept, and the tenth dead node of a zone waits for the nine
+// before.
 func TestZoneRateIsKept(t *testing.T) {
 	w := settled(t, "a", "b")
 	cut := w.now
@@ -248,10 +250,11 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Found by the simulation (seed 109 of examples/outage/explore, 2026-11-21). A node
-// that has just been created has no conditions until its kubelet reports. It was
-// taken for one that is Unknown, tainted NoExecute long before its startup grace
-// period had ended, and lost the taint that the API server gives new nodes.
+// Found by the simulation (seed 109 of examples/outage/explore, 2026-11-21). A
+// node that has just been created has no conditions until its kubelet reports.
+// It was taken for one that is Unknown, tainted NoExecute long before its
+// startup grace period had ended, and lost the taint that the API server gives
+// new nodes.
 func TestNodeOfWhichNothingWasSaidIsLeftAloneUntilItsStartupGraceEnds(t *testing.T) {
 	w := newWorld(t, Config{Health: nodehealth.Config{Grace: grace, StartupGrace: 2 * grace}})
 	w.addNodes(3, "a")

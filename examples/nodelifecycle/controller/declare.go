@@ -6,7 +6,8 @@ import (
 	"github.com/kubelife/lifecycle/nodehealth"
 )
 
-// declareNode hands out a silent node, unless its conditions are Unknown already.
+// declareNode hands out a silent node, unless its conditions are Unknown
+// already.
 func (c *Controller) declareNode(now time.Time) (Action, bool) {
 	for {
 		silent, ok := c.health.Start(now)

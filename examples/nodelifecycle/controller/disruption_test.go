@@ -22,8 +22,8 @@ func suspended(t *testing.T) *world {
 	return w
 }
 
-// Z3, kubernetes #70501: while every zone is down nobody is tainted or evicted,
-// and the taints that we have set go.
+// Z3, kubernetes #70501: while every zone is down no node is tainted or
+// evicted, and the taints that we have set go.
 func TestZ3TaintsGoWhenEveryZoneIsDown(t *testing.T) {
 	w := suspended(t)
 	for _, name := range w.names() {
@@ -135,9 +135,9 @@ func TestZ5DisruptionIsJudgedBeforeItIsActedOn(t *testing.T) {
 	}
 }
 
-// Found by the simulation (seed 6396 of the first 10,000, 2026-11-21): all workers
-// were busy with an API server that took long to answer, and nobody asked for work
-// while the last ready node was Unknown for two seconds.
+// Found by the simulation (seed 6396 of the first 10,000, 2026-11-21): all
+// workers were busy with an API server that took long to answer, and none asked
+// for work while the last ready node was Unknown for two seconds.
 func TestZ3OutageIsNoticedWhileAllWorkersAreBusy(t *testing.T) {
 	w := settled(t, "a")
 	for _, name := range w.names() {
@@ -152,9 +152,9 @@ func TestZ3OutageIsNoticedWhileAllWorkersAreBusy(t *testing.T) {
 	require.Equal(t, zone.PhaseRecovering, w.c.Phase())
 }
 
-// Found by the simulation (seed 543047): a pod was marked when the last ready node was
-// seen to fall, and deleted all the same, because the zones were not judged while all
-// workers were busy.
+// Found by the simulation (seed 543047): a pod was marked when the last ready
+// node was seen to fall, and deleted all the same, because the zones were not
+// judged while all workers were busy.
 func TestZ3EvictionsUnderWayStopWhenNoNodeIsReady(t *testing.T) {
 	evicting := func() (*world, Evict) {
 		w := settled(t, "a")
@@ -223,7 +223,8 @@ func TestZ3OutageSeenOnlyForAMomentIsNone(t *testing.T) {
 	require.Equal(t, zone.PhaseActive, w.c.Phase())
 }
 
-// Z3 holds also for a node that came with our taint and of which nothing was said.
+// Z3 holds also for a node that came with our taint and of which nothing was
+// said.
 func TestZ3TaintOfANodeThatHasNeverReportedGoesToo(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.addNodes(1, "a")

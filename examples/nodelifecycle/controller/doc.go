@@ -1,5 +1,5 @@
-// Package controller is a whole node lifecycle and taint eviction controller, as
-// a reducer: nodes, leases, pods and time go in, actions come out.
+// Package controller is a whole node lifecycle and taint eviction controller,
+// as a reducer: nodes, leases, pods and time go in, actions come out.
 //
 // It composes the library's packages and adds only what ties them together:
 //
@@ -10,10 +10,10 @@
 //	            pods of a node that is not ready ─────► MarkPodNotReady
 //	            eviction.Tracker ── pods due ─────────► Evict
 //
-// A Controller has no clock, no goroutine and no client. A timedqueue.Dispatcher
-// drives it in a program, a simulator can drive it in virtual time. Each Action
-// holds all that is needed to perform it; its result goes back through Finish,
-// with the object as the API server has it then.
+// A Controller has no clock, no goroutine and no client. A
+// timedqueue.Dispatcher drives it in a program, a simulator can drive it in
+// virtual time. Each Action holds all that is needed to perform it; its result
+// goes back through Finish, with the object as the API server has it then.
 //
 // It is level triggered. It keeps nothing in memory alone except what a restart
 // may lose: since when nodes are silent, and which nodes wait for their zone's
@@ -21,12 +21,12 @@
 //
 // # From silence to eviction
 //
-// A node whose grace period ends is declared: its conditions become Unknown. The
-// changed conditions, like those that a kubelet reports itself, ask for
+// A node whose grace period ends is declared: its conditions become Unknown.
+// The changed conditions, like those that a kubelet reports itself, ask for
 // NoSchedule taints at once and make the node wait for its zone. The zone
-// releases it at the rate that its state allows, not before that state is known,
-// and not at all while every zone is down; then it gets its NoExecute taint. That
-// taint gives each of its pods a deadline.
+// releases it at the rate that its state allows, not before that state is
+// known, and not at all while every zone is down; then it gets its NoExecute
+// taint. That taint gives each of its pods a deadline.
 //
 // # Layers
 //

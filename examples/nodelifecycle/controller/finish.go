@@ -4,10 +4,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/taints"
 )
 
 // Finish takes the result of an action.
@@ -18,10 +18,12 @@ func (c *Controller) Finish(now time.Time, action Action, result Result) {
 		c.declared(now, action, result.orFailed())
 	case PatchTaints:
 		c.adoptNode(now, result.Node)
-		c.finishWrite(now, action.item, result.orFailed().Err)
+		undone := result.Node != nil && lacks(result.Node, action.Taints, now)
+		c.finishWrite(now, action.item, result.orUndone(undone))
 	case PatchLabels:
 		c.adoptNode(now, result.Node)
-		c.finishWrite(now, action.item, result.orFailed().Err)
+		undone := result.Node != nil && labelPatch(result.Node) != nil
+		c.finishWrite(now, action.item, result.orUndone(undone))
 	case MarkPodNotReady:
 		c.marked(now, action, result.orFailed())
 	case Evict:
@@ -30,12 +32,19 @@ func (c *Controller) Finish(now time.Time, action Action, result Result) {
 	}
 }
 
+// lacks reports whether a node has other taints than were written, as far as
+// they are ours to write.
+func lacks(object *corev1.Node, written []corev1.Taint, now time.Time) bool {
+	_, change := taints.Reconcile(object.Spec.Taints, written, owned, now)
+	return change
+}
+
 func (c *Controller) declared(now time.Time, action DeclareUnknown, result Result) {
 	finding := nodehealth.Declared
 	switch {
 	case result.Alive:
 		finding = nodehealth.Alive
-	case result.Err != nil && !apierrors.IsNotFound(result.Err):
+	case result.Err != nil: // also 404: only the watch says that a node is gone
 		finding = nodehealth.Undecided
 	}
 	c.health.Finish(now, action.Silent, finding)
@@ -50,15 +59,17 @@ func (c *Controller) declared(now time.Time, action DeclareUnknown, result Resul
 }
 
 func (c *Controller) marked(now time.Time, action MarkPodNotReady, result Result) {
-	if p, known := c.pods[action.Pod.UID]; known && result.Pod != nil {
-		if n := c.nodes[p.object.Spec.NodeName]; n != nil {
-			p.marked = n.episode
-		}
+	p, known := c.pods[PodID(action.Pod)]
+	if known && result.Pod != nil {
+		p.marked = action.episode
 		c.announce(podReference(action.Pod.Namespace, action.Pod.Name, action.Pod.UID),
 			corev1.EventTypeWarning, "NodeNotReady", "Node is not ready")
 	}
 	c.adoptPod(now, result.Pod)
 	c.marks.Finish(now, action.item, resultOf(result.Err))
+	if n := c.nodes[action.Pod.Spec.NodeName]; known && n != nil {
+		c.planMark(now, n, p) // the node may have recovered and fallen again
+	}
 }
 
 func (c *Controller) evicted(now time.Time, action Evict, result Result) {

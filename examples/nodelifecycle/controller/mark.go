@@ -9,7 +9,8 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// markPods plans the marks of all pods of a node whose readiness may have changed.
+// markPods plans the marks of all pods of a node whose readiness may have
+// changed.
 func (c *Controller) markPods(now time.Time, n *node) {
 	if !n.notReady() {
 		return
@@ -21,7 +22,7 @@ func (c *Controller) markPods(now time.Time, n *node) {
 
 func (c *Controller) planMark(now time.Time, n *node, p *pod) {
 	if needsMark(n, p) {
-		c.marks.Add(p.object.UID, p, now)
+		c.marks.Add(PodID(p.object), p, now)
 	}
 }
 
@@ -49,5 +50,6 @@ func (c *Controller) markOf(now time.Time, item timedqueue.Item[types.UID, *pod]
 	if err != nil || !change {
 		return nil, false
 	}
-	return MarkPodNotReady{p.object, Patch{nodehealth.PatchType, data, "status"}, item}, true
+	patch := Patch{nodehealth.PatchType, data, "status"}
+	return MarkPodNotReady{p.object, patch, n.episode, item}, true
 }

@@ -41,16 +41,20 @@ type node struct {
 
 // writeState is where a node is in the life of its writes:
 //
-//	          change                 Start
-//	steady ──────────► resting ◄─────────────── due ──────► writing
-//	   ▲                │  ▲   plan: a write     ▲             │
-//	   └────────────────┘  └─────────────────────┴─── Finish ──┤
-//	  plan: ready, heard of, as it should be                   │
-//	                                                           │
-//	resting, due ──the zone's budget──► released ──► releasing ┘
+//	         plan              plan          Start
+//	steady ◄────── resting ◄────────► due ──────────► writing
+//	  │             ▲ ▲ ▲ │            │ token           │
+//	  └── change ───┘ │ │ └─ token ─►  ▼                 │
+//	                  │ └─ no taint ─ released           │
+//	                  │                │ Start           │
+//	                  │                ▼                 │
+//	                  ├── Finish ──── releasing          │
+//	                  └── Finish ────────────────────────┘
 //
-// Controller.enter is the one function that writes it. A node that waits for its
-// zone's budget is resting, due or writing meanwhile: it is in releases as well.
+// Plan also takes due to steady, and ForgetNode takes each state to resting. A
+// token is the zone's. A node that waits for it is resting, due or writing
+// meanwhile, and in releases as well. Controller.enter is the one function that
+// writes the state.
 type writeState uint8
 
 const (
@@ -61,11 +65,13 @@ const (
 	// is ready, was heard of and is as it should be. Nearly all nodes are, nearly
 	// always, and cost nothing when all nodes are planned again.
 	steady
-	// due: it is in writes, and waits for a worker or for the end of a backoff.
+	// due: it is in writes, and waits for a worker, for the end of a backoff, or
+	// for a write to its former self.
 	due
 	// writing: a write is under way that needs no token of its zone.
 	writing
-	// released: its zone has given it a token, and it is the first in writes.
+	// released: its zone has given it a token, and it is the first in writes. It
+	// stays so only within one Start.
 	released
 	// releasing: the write of its NoExecute taint is under way.
 	releasing
@@ -81,8 +87,8 @@ func (s writeState) underWay() bool { return s == writing || s == releasing }
 // holdsToken reports whether the node has a token of its zone.
 func (s writeState) holdsToken() bool { return s == released || s == releasing }
 
-// notReady reports whether a node was reported not to be ready, by its kubelet or
-// by us. A node of which nothing was reported is starting.
+// notReady reports whether a node was reported not to be ready, by its kubelet
+// or by us. A node of which nothing was reported is starting.
 func (n *node) notReady() bool { return n.ready != "" && n.ready != corev1.ConditionTrue }
 
 // countedReady is 1 for a node that counts in its zone and is ready, else 0.

@@ -14,8 +14,8 @@ import (
 
 const timeout = 2 * time.Minute
 
-// byNode returns a world whose controller evicts whole nodes, with a pod for ever on
-// each of 10 nodes of each zone, and one of a DaemonSet.
+// byNode returns a world whose controller evicts whole nodes, with a pod for
+// ever on each of 10 nodes of each zone, and one of a DaemonSet.
 func byNode(t *testing.T, zones ...string) *world {
 	w := newWorld(t, Config{EvictionMode: ByNode, PodEvictionTimeout: timeout})
 	for _, name := range zones {
@@ -49,8 +49,8 @@ func (w *world) evicted(since time.Time) map[string]time.Duration {
 	return found
 }
 
-// E9: pods leave when their node has not been ready for the timeout, whatever they
-// tolerate, but not those of DaemonSets, and no NoExecute taint is set.
+// E9: pods leave when their node has not been ready for the timeout, whatever
+// they tolerate, but not those of DaemonSets, and no NoExecute taint is set.
 func TestE9PodsLeaveAfterTheTimeout(t *testing.T) {
 	w := byNode(t, "a", "b")
 	ill := w.now
@@ -71,8 +71,8 @@ func TestE9PodsLeaveAfterTheTimeout(t *testing.T) {
 	require.Contains(t, told, ReasonNodeEviction)
 }
 
-// A kubelet that first says that it is not ready and then nothing has been ill all
-// the time.
+// A kubelet that first says that it is not ready and then nothing has been ill
+// all the time.
 func TestE9SilenceDoesNotBeginTheTimeoutAnew(t *testing.T) {
 	w := byNode(t, "a", "b")
 	ill := w.now
@@ -132,7 +132,8 @@ func TestE9NodeThatIsReadyAgainIsSpared(t *testing.T) {
 	require.Empty(t, w.evicted(ill), "and so does who comes")
 }
 
-// E9: nodes go at their zone's rate, and one without pods does not keep the next.
+// E9: nodes go at their zone's rate, and one without pods does not keep the
+// next.
 func TestE9NodesGoAtTheRateOfTheirZone(t *testing.T) {
 	w := byNode(t, "a", "b")
 	ill := w.now
@@ -151,8 +152,9 @@ func TestE9NodesGoAtTheRateOfTheirZone(t *testing.T) {
 	require.Equal(t, map[string]time.Duration{"web-a-000": timeout, "web-a-002": timeout + 10*time.Second}, w.evicted(ill))
 }
 
-// E9: a node whose pods wait for the end of a toleration uses a token too: they leave
-// earlier for it. Found by the simulation: it was compared how many pods wait.
+// E9: a node whose pods wait for the end of a toleration uses a token too: they
+// leave earlier for it. Found by the simulation: it was compared how many pods
+// wait.
 func TestE9PodsThatWouldLeaveLaterAnywayUseAToken(t *testing.T) {
 	w := byNode(t, "a", "b")
 	ill := w.now
@@ -175,7 +177,7 @@ func TestE9PodsThatWouldLeaveLaterAnywayUseAToken(t *testing.T) {
 	}, w.evicted(ill))
 }
 
-// A restart does not begin the timeout anew, nor end it early.
+// A restart does not begin the timeout again, nor end it early.
 func TestE9RestartKeepsTheTimeout(t *testing.T) {
 	w := byNode(t, "a", "b")
 	w.silent["a-003"] = true
@@ -189,8 +191,8 @@ func TestE9RestartKeepsTheTimeout(t *testing.T) {
 	require.LessOrEqual(t, leaves, timeout+2*time.Second)
 }
 
-// Z3: while all zones are down nobody is evicted, and after that the timeout begins
-// anew.
+// Z3: while all zones are down no pod is evicted, and after that the timeout
+// begins again.
 func TestE9OutageOfAllZonesBeginsTheTimeoutAnew(t *testing.T) {
 	w := byNode(t, "a", "b")
 	w.silent["a-000"] = true

@@ -48,6 +48,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 	c.evictions.ForgetNode(now, name)
 	c.finishRelease(now, n, timedqueue.OutcomeDone) // the write with the taint is under way
 	c.leaveReleases(n)
+	c.leaveZone(now, n.zone)
 	c.writes.Remove(name)
 	c.enter(n, resting)
 	c.announce(nodeReference(n.object), corev1.EventTypeNormal, "RemovingNode",
@@ -82,7 +83,11 @@ func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {
 	if object.Spec.NodeName == "" {
 		return
 	}
-	p, known := c.pods[object.UID]
+	p, known := c.pods[PodID(object)]
+	if known && p.object.Spec.NodeName != object.Spec.NodeName {
+		c.ForgetPod(now, PodID(object)) // without a UID: it is another pod
+		known = false
+	}
 	if known && p.own.newer(now, object.ResourceVersion) {
 		return
 	}
@@ -92,15 +97,15 @@ func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {
 	c.setPod(now, p, object)
 }
 
-// ForgetPod drops a pod that was deleted.
-func (c *Controller) ForgetPod(now time.Time, uid types.UID) {
-	p, known := c.pods[uid]
+// ForgetPod drops a pod that was deleted. The id is that of [PodID].
+func (c *Controller) ForgetPod(now time.Time, id types.UID) {
+	p, known := c.pods[id]
 	if !known {
 		return
 	}
-	delete(c.pods, uid)
-	c.marks.Remove(uid)
-	c.evictions.ForgetPod(now, uid)
+	delete(c.pods, id)
+	c.marks.Remove(id)
+	c.evictions.ForgetPod(now, id)
 	on := p.object.Spec.NodeName
 	last := len(c.podsOn[on]) - 1
 	moved := c.podsOn[on][last]
@@ -118,7 +123,7 @@ func (c *Controller) addPod(object *corev1.Pod) *pod {
 	if n, known := c.nodes[on]; known {
 		p.bound = n.episode
 	}
-	c.pods[object.UID] = p
+	c.pods[PodID(object)] = p
 	c.podsOn[on] = append(c.podsOn[on], p)
 	return p
 }
@@ -129,7 +134,8 @@ func (c *Controller) adoptNode(now time.Time, object *corev1.Node) {
 		return
 	}
 	n, known := c.nodes[object.Name]
-	if !known || n.object.UID != object.UID || older(object.ResourceVersion, n.object.ResourceVersion) {
+	if !known || n.object.UID != object.UID ||
+		older(object.ResourceVersion, n.object.ResourceVersion) {
 		return
 	}
 	n.own = ownWrite{object.ResourceVersion, now}
@@ -141,7 +147,7 @@ func (c *Controller) adoptPod(now time.Time, object *corev1.Pod) {
 	if object == nil {
 		return
 	}
-	p, known := c.pods[object.UID]
+	p, known := c.pods[PodID(object)]
 	if !known || older(object.ResourceVersion, p.object.ResourceVersion) {
 		return
 	}
@@ -156,7 +162,8 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.setReady(now, n)
 	c.health.ObserveNode(now, object)
 	c.evictions.ObserveNode(now, object)
-	counts := zone.Node{Zone: n.zone, Ready: n.ready == corev1.ConditionTrue, Excluded: zone.Excluded(object)}
+	ready := n.ready == corev1.ConditionTrue
+	counts := zone.Node{Zone: n.zone, Ready: ready, Excluded: zone.Excluded(object)}
 	if n.counts == nil || counts != *n.counts {
 		before := n.countedReady()
 		n.counts = &counts
@@ -166,23 +173,35 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.planChanged(now, n)
 }
 
-// setZone moves a node to another zone, which inherits the tokens of the one left
-// if it is new.
+// setZone moves a node to another zone, which inherits the tokens of the one
+// left if it is new.
 func (c *Controller) setZone(now time.Time, n *node) {
-	next := c.config.ZoneOf(n.object)
-	if next == n.zone {
+	isNew, left, next := n.counts == nil, n.zone, c.config.ZoneOf(n.object)
+	if !isNew && next == left {
 		return
 	}
-	if n.counts != nil {
-		c.releases.InheritShare(now, zoneBudget, next, n.zone)
+	n.zone = next
+	c.members[next]++
+	if isNew {
+		return
 	}
-	if e, waits := c.releases.Find(n.object.Name); waits && e.Key() == n.object.Name {
-		c.queued[n.zone]--
-		c.queued[next]++
-		n.zone = next
+	c.releases.InheritShare(now, zoneBudget, next, left)
+	if e, waits := c.releases.Find(n.object.Name); waits {
+		c.countQueued(left, -1)
+		c.countQueued(next, +1)
 		c.releases.Refile(e)
 	}
-	n.zone = next
+	c.leaveZone(now, left)
+}
+
+// leaveZone takes a node out of a zone. With its last node the zone is gone,
+// also when it was never evaluated.
+func (c *Controller) leaveZone(now time.Time, zone string) {
+	if c.members[zone]--; c.members[zone] > 0 {
+		return
+	}
+	delete(c.members, zone)
+	c.releases.RemoveShare(now, zoneBudget, zone)
 }
 
 // setReady begins another episode when the readiness of a node has changed.

@@ -1,11 +1,14 @@
 package controller
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
 	corev1 "k8s.io/api/core/v1"
 )
 
-// pod is the record of a pod that is bound to a node: the newer of the cache and
-// our own last write.
+// pod is the record of a pod that is bound to a node: the newer of the cache
+// and our own last write.
 type pod struct {
 	object *corev1.Pod
 	own    ownWrite
@@ -16,10 +19,10 @@ type pod struct {
 }
 
 // needsMark reports whether a pod has to be marked not ready. A kubelet that
-// reports that its node is not ready is alive and reports on its pods itself. So
-// of those only pods that come later are marked, as in kube-controller-manager.
-// Once in an episode is enough: a kubelet that disagrees would write the opposite
-// for ever.
+// reports that its node is not ready is alive and reports on its pods itself.
+// So of those only pods that come later are marked, as in
+// kube-controller-manager. Once in an episode is enough: a kubelet that
+// disagrees would write the opposite for ever.
 func needsMark(n *node, p *pod) bool {
 	switch {
 	case !n.notReady(), p.marked == n.episode, p.object.DeletionTimestamp != nil:
@@ -34,3 +37,6 @@ func needsMark(n *node, p *pod) bool {
 	}
 	return false
 }
+
+// PodID returns what a pod is known by; see eviction.Key.ID.
+func PodID(object *corev1.Pod) types.UID { return eviction.KeyOf(object).ID() }

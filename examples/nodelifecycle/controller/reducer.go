@@ -13,9 +13,9 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// A Controller is the reducer that the package comment describes. It is not safe
-// for concurrent use; it is a timedqueue.Core, and a timedqueue.Dispatcher is its
-// lock.
+// A Controller is the reducer that the package comment describes. It is not
+// safe for concurrent use; it is a timedqueue.Core, and a timedqueue.Dispatcher
+// is its lock.
 type Controller struct {
 	config  Config
 	nodes   map[string]*node
@@ -32,6 +32,7 @@ type Controller struct {
 	// releases holds the nodes that wait for a NoExecute taint, or to be emptied,
 	// under the budget of their zones.
 	releases *timedqueue.Queue[string, *node]
+	members  map[string]int // nodes by zone
 	queued   map[string]int // nodes in releases, by zone
 	// writes holds the nodes that need a write, by name: two nodes of one name,
 	// one after the other, are never written to at once.
@@ -39,6 +40,7 @@ type Controller struct {
 	// marks holds the pods that are to be marked not ready.
 	marks *timedqueue.Queue[types.UID, *pod]
 
+	watch   watch
 	sources timedqueue.Source[Action]
 	events  []Record // to be handed out
 	synced  bool
@@ -63,6 +65,8 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 		pods:   make(map[types.UID]*pod),
 		podsOn: make(map[string][]*pod),
 		queued: make(map[string]int),
+
+		members: make(map[string]int),
 	}
 	var err error
 	if c.health, err = nodehealth.NewMonitor(config.Health, now); err != nil {
@@ -84,17 +88,21 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 	}, now); err != nil {
 		return nil, err
 	}
-	if c.writes, err = timedqueue.NewQueue(timedqueue.QueueConfig[string, *node]{Backoff: config.Backoff}, now); err != nil {
+	writes := timedqueue.QueueConfig[string, *node]{Backoff: config.Backoff}
+	if c.writes, err = timedqueue.NewQueue(writes, now); err != nil {
 		return nil, err
 	}
-	if c.marks, err = timedqueue.NewQueue(timedqueue.QueueConfig[types.UID, *pod]{Backoff: config.Backoff}, now); err != nil {
+	marks := timedqueue.QueueConfig[types.UID, *pod]{Backoff: config.Backoff}
+	if c.marks, err = timedqueue.NewQueue(marks, now); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
 // announce records an Event to be handed out.
-func (c *Controller) announce(object corev1.ObjectReference, kind, reason, format string, args ...any) {
+func (c *Controller) announce(
+	object corev1.ObjectReference, kind, reason, format string, args ...any,
+) {
 	c.events = append(c.events, Record{object, kind, reason, fmt.Sprintf(format, args...)})
 }
 
@@ -103,8 +111,21 @@ func nodeReference(object *corev1.Node) corev1.ObjectReference {
 }
 
 func podReference(namespace, name string, uid types.UID) corev1.ObjectReference {
-	return corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: uid}
+	return corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: uid,
+	}
 }
 
 // enter puts a node into a state. It is the only function that does.
-func (c *Controller) enter(n *node, next writeState) { n.state = next }
+func (c *Controller) enter(n *node, next writeState) {
+	if c.watch.entered != nil {
+		c.watch.entered(n.state, next)
+	}
+	n.state = next
+}
+
+// watch is what tests want to know of a controller.
+type watch struct {
+	entered  func(from, to writeState) // nil for none
+	computed int                       // how often wanted taints were computed
+}

@@ -8,16 +8,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// wantsRelease reports whether a node should get a NoExecute taint, or be emptied,
-// once its zone's rate allows.
+// wantsRelease reports whether a node should get a NoExecute taint, or be
+// emptied, once its zone's rate allows.
 func (c *Controller) wantsRelease(n *node) bool {
 	if c.config.EvictionMode == ByNode {
 		return n.notReady() && !n.emptied
 	}
-	return n.notReady() && !hasNoExecute(n.object.Spec.Taints)
+	_, tainted := taints.NoExecute(n.ready)
+	return tainted && !hasNoExecute(n.object.Spec.Taints)
 }
 
 // planRelease makes a node wait for its zone's token, or not any more.
@@ -29,21 +31,31 @@ func (c *Controller) planRelease(n *node) {
 		c.leaveReleases(n)
 	case c.releases.Add(name, n, turn):
 		n.turn = turn
-		c.queued[n.zone]++
-	case c.config.EvictionMode == ByNode:
+		c.countQueued(n.zone, +1)
+	case c.config.EvictionMode == ByNode, turn.After(n.turn):
+		// It has fallen again, or a timeout has begun again. Otherwise it keeps
+		// its backoff.
+		n.turn = turn
 		c.releases.Reschedule(name, turn)
 	}
 }
 
 func (c *Controller) leaveReleases(n *node) {
 	if c.releases.Remove(n.object.Name) {
-		c.queued[n.zone]--
+		c.countQueued(n.zone, -1)
 	}
 }
 
-// turnOf returns when a node may be released at the earliest. After an outage of
-// all zones the timeout of ByNode begins again: how long a node was really not
-// ready is not known.
+// countQueued counts a node that comes to those that wait in a zone, or leaves.
+func (c *Controller) countQueued(zone string, more int) {
+	if c.queued[zone] += more; c.queued[zone] == 0 {
+		delete(c.queued, zone)
+	}
+}
+
+// turnOf returns when a node may be released at the earliest. After an outage
+// of all zones the timeout of ByNode begins again: how long a node was really
+// not ready is not known.
 func (c *Controller) turnOf(n *node) time.Time {
 	turn := c.zones.NotBefore(n.object.Name)
 	if c.config.EvictionMode != ByNode {
@@ -56,8 +68,8 @@ func (c *Controller) turnOf(n *node) time.Time {
 
 func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
-// notReadySince returns since when a node is not ready. The stored time counts, so
-// that a restart does not begin the timeout again.
+// notReadySince returns since when a node is not ready. The stored time counts,
+// so that a restart does not begin the timeout again.
 func (c *Controller) notReadySince(now time.Time, object *corev1.Node) time.Time {
 	var changed *metav1.Time
 	for i := range object.Status.Conditions {
@@ -68,12 +80,12 @@ func (c *Controller) notReadySince(now time.Time, object *corev1.Node) time.Time
 	return eviction.StartTime(changed, now, c.synced)
 }
 
-// takeRelease lets one node that its zone's rate allows have its NoExecute taint,
-// and makes it the first in writes. It takes no more than that one, and none with
-// a write under way: a token that is taken while the write cannot be sent is a
-// token too many later, when the write is sent together with those for which the
-// bucket has filled up meanwhile. With an API server that does not answer that is
-// half a minute.
+// takeRelease lets one node that its zone's rate allows have its NoExecute
+// taint, and makes it the first in writes. It takes no more than that one, and
+// none with a write under way: a token that is taken while the write cannot be
+// sent is a token too many later, when the write is sent together with those
+// for which the bucket has filled up meanwhile. With an API server that does
+// not answer that is half a minute.
 func (c *Controller) takeRelease(now time.Time) {
 	if c.config.EvictionMode == ByNode {
 		c.emptyNodes(now)
@@ -85,24 +97,21 @@ func (c *Controller) takeRelease(now time.Time) {
 			return
 		}
 		n := item.Value
-		if c.writeUnderWay(n) {
+		added := c.writes.Add(item.Key, n, now)
+		if e, _ := c.writes.Find(item.Key); c.writes.Acting(e) {
+			// A write to a node of that name is under way, maybe to its former self.
 			// The end of that write gives the node its turn back.
+			if added {
+				c.writes.Drop(e)
+			}
 			c.releases.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed})
 			continue
 		}
 		n.release = item
 		c.enter(n, released)
-		if first := (time.Time{}); !c.writes.Add(item.Key, n, first) {
-			c.writes.Reschedule(item.Key, first) // it has waited for its turn already
-		}
+		c.writes.Reschedule(item.Key, time.Time{}) // it has waited for its turn already
 		return
 	}
-}
-
-// writeUnderWay reports whether a write to a node of that name is under way.
-func (c *Controller) writeUnderWay(n *node) bool {
-	e, known := c.writes.Find(n.object.Name)
-	return known && c.writes.Acting(e)
 }
 
 // resumeTurn gives a node back the turn that came while a write was under way.
@@ -120,13 +129,13 @@ func (c *Controller) finishRelease(now time.Time, n *node, outcome timedqueue.Ou
 	c.releases.Finish(now, n.release, timedqueue.Result{Outcome: outcome})
 	n.release = timedqueue.Item[string, *node]{}
 	if _, waits := c.releases.Get(n.object.Name); !waits {
-		c.queued[n.zone]--
+		c.countQueued(n.zone, -1)
 	}
 }
 
-// emptyNodes tells the pods of the nodes that their zones' rates allow to leave. A
-// node without pods that leave for that costs no token: the next one need not
-// wait.
+// emptyNodes tells the pods of the nodes that their zones' rates allow to
+// leave. A node without pods that leave for that costs no token: the next one
+// need not wait.
 func (c *Controller) emptyNodes(now time.Time) {
 	for {
 		item, ok := c.releases.Start(now)
@@ -141,7 +150,7 @@ func (c *Controller) emptyNodes(now time.Time) {
 			outcome = timedqueue.OutcomeDone
 		}
 		c.releases.Finish(now, item, timedqueue.Result{Outcome: outcome})
-		c.queued[n.zone]--
+		c.countQueued(n.zone, -1)
 	}
 }
 
@@ -150,7 +159,7 @@ func (c *Controller) emptyNodes(now time.Time) {
 // that waits does not tell.
 func (c *Controller) isEmptying(name string) bool {
 	return slices.ContainsFunc(c.podsOn[name], func(p *pod) bool {
-		decision, known := c.evictions.Decision(p.object.UID)
+		decision, known := c.evictions.Decision(PodID(p.object))
 		return known && decision.Reason == eviction.ReasonNodeEvicted
 	})
 }

@@ -34,9 +34,9 @@ func TestFailedTaintsComeBackAtTheRate(t *testing.T) {
 	}
 }
 
-// A node that is back while its taint is being written, which then fails, waits for
-// no taint any more. When it falls again it is a new disruption, whose extent has to
-// be known first.
+// A node that is back while its taint is being written, which then fails, waits
+// for no taint any more. When it falls again it is a new disruption, whose
+// extent has to be known first.
 func TestReleaseThatFailedDoesNotOutliveTheRecovery(t *testing.T) {
 	w := settled(t, "a", "b")
 	w.silent["a-000"] = true
@@ -60,8 +60,9 @@ func TestReleaseThatFailedDoesNotOutliveTheRecovery(t *testing.T) {
 	require.Zero(t, w.c.Queued(w.c.nodes["a-000"].zone))
 }
 
-// ill has nodes reported as not ready, and no more after that, and returns when the extent of that is known:
-// when the first of them may get its NoExecute taint.
+// ill has nodes reported as not ready, and no more after that, and returns when
+// the extent of that is known: when the first of them may get its NoExecute
+// taint.
 func (w *world) ill(names ...string) (known time.Time) {
 	for _, name := range names {
 		w.silent[name] = true
@@ -71,7 +72,8 @@ func (w *world) ill(names ...string) (known time.Time) {
 	return w.now.Add(interval)
 }
 
-// write begins a write of a node, of which nothing is heard until finish is called.
+// write begins a write of a node, of which nothing is heard until finish is
+// called.
 func (w *world) write(name string) (finish func()) {
 	cordoned := w.nodes[name].DeepCopy()
 	cordoned.Spec.Unschedulable = true
@@ -92,16 +94,16 @@ func (w *world) releases(since time.Time) (names []string, at []time.Duration) {
 	return names, at
 }
 
-// Found by the simulation (seed 513424): a node had its token while another write of it
-// was under way, and needed it no more when that ended; and then the token that was
-// given back and the one that the zone had earned meanwhile were used in the same
-// moment (design Q3).
+// Found by the simulation (seed 513424): a node had its token while another
+// write of it was under way, and needed it no more when that ended; and then
+// the token that was given back and the one that the zone had earned meanwhile
+// were used in the same moment (design Q3).
 func TestTokenIsNotUsedForANodeThatIsBeingWritten(t *testing.T) {
 	w := settled(t, "a", "b")
 	known := w.ill("a-000", "a-001", "a-002", "a-003")
 	finish := w.write("a-000")
 	w.advance(interval + 20*time.Second)
-	tainted := w.nodes["a-000"].DeepCopy() // by somebody else
+	tainted := w.nodes["a-000"].DeepCopy() // by another client
 	tainted.Spec.Taints = append(tainted.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute})
 	w.setNode(tainted)
 	finish()
@@ -112,7 +114,8 @@ func TestTokenIsNotUsedForANodeThatIsBeingWritten(t *testing.T) {
 	require.Zero(t, w.c.Queued(w.c.nodes["a-000"].zone))
 }
 
-// Its turn comes when the write is over, before those of nodes that fell with it.
+// Its turn comes when the write is over, before those of nodes that fell with
+// it.
 func TestNodeThatIsBeingWrittenKeepsItsPlace(t *testing.T) {
 	w := settled(t, "a", "b")
 	known := w.ill("a-000", "a-001", "a-002", "a-003")
@@ -145,9 +148,9 @@ func TestNodeThatCouldNotBeWrittenHasItsTurn(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 10 * time.Second}, at)
 }
 
-// A node that recovers while it is being written costs no token, and when it falls
-// again it has no turn that it has passed: it is a new disruption, whose extent has
-// to be known first.
+// A node that recovers while it is being written costs no token, and when it
+// falls again it has no turn that it has passed: it is a new disruption, whose
+// extent has to be known first.
 func TestTurnThatWasPassedDoesNotOutliveTheRecovery(t *testing.T) {
 	w := settled(t, "a", "b")
 	known := w.ill("a-000")
@@ -164,9 +167,9 @@ func TestTurnThatWasPassedDoesNotOutliveTheRecovery(t *testing.T) {
 	require.Equal(t, []time.Duration{2*time.Second + interval}, at)
 }
 
-// Found by the simulation (seed 513424): nodes of several zones had their tokens when
-// there was nobody to write more than one. The others were written when there was, each
-// together with the next of its zone.
+// Found by the simulation (seed 513424): nodes of several zones had their
+// tokens when one worker was free. The others were written later, each together
+// with the next of its zone.
 func TestTokenIsUsedWhenTheTaintIsWrittenAndNotBefore(t *testing.T) {
 	w := settled(t, "a", "b")
 	known := w.ill("a-000", "a-001", "b-000", "b-001")
@@ -184,8 +187,8 @@ func TestTokenIsUsedWhenTheTaintIsWrittenAndNotBefore(t *testing.T) {
 	require.Equal(t, []time.Duration{10 * time.Second, 10 * time.Second, 20 * time.Second}, at)
 }
 
-// The taint of a node that is deleted while it is written may have got through, and
-// its pods may be leaving.
+// The taint of a node that is deleted while it is written may have got through,
+// and its pods may be leaving.
 func TestTaintOfANodeThatIsDeletedMeanwhileCostsItsToken(t *testing.T) {
 	w := settled(t, "a", "b")
 	known := w.ill("a-000", "a-001")
@@ -202,8 +205,9 @@ func TestTaintOfANodeThatIsDeletedMeanwhileCostsItsToken(t *testing.T) {
 	require.Equal(t, []time.Duration{10 * time.Second}, at)
 }
 
-// A node that is recreated under its name during a write waits for its end: the two
-// writes are of one name, and the first may be guarded by nothing but the UID.
+// A node that is recreated under its name during a write waits for its end: the
+// two writes are of one name, and the first may be guarded by nothing but the
+// UID.
 func TestTokenIsNotUsedForANodeWhoseFormerSelfIsBeingWritten(t *testing.T) {
 	w := settled(t, "a", "b")
 	w.ill("a-000", "a-001")

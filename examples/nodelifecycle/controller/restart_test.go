@@ -11,7 +11,7 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// H1, kubernetes #108268: a restart untaints nobody and moves no deadline.
+// H1, kubernetes #108268: a restart untaints no node and moves no deadline.
 func TestRestartKeepsTaintsAndDeadlines(t *testing.T) {
 	w := settled(t, "a", "b")
 	w.silent["a-000"] = true
@@ -55,8 +55,8 @@ func TestTaintedNodeIsUntaintedByABeatOnly(t *testing.T) {
 	require.Equal(t, corev1.ConditionUnknown, w.nodes["a-001"].Status.Conditions[0].Status)
 }
 
-// Nodes that were found not ready and untainted wait a grace period: we may have
-// started just after every zone was down.
+// Nodes that were found not ready and untainted wait a grace period: we may
+// have started just after every zone was down.
 func TestStartSettlesBeforeNewTaints(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.addNodes(5, "a")
@@ -75,8 +75,8 @@ func TestStartSettlesBeforeNewTaints(t *testing.T) {
 	require.GreaterOrEqual(t, released[0], grace)
 }
 
-// H6, kubernetes #48681, #135205: pods are marked after a crash, after a failure,
-// and when they come later.
+// H6, kubernetes #48681, #135205: pods are marked after a crash, after a
+// failure, and when they come later.
 func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 	t.Run("after a crash", func(t *testing.T) {
 		w := settled(t, "a", "b")
@@ -183,8 +183,8 @@ func TestNodeMovesZoneWhileItWaits(t *testing.T) {
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
 }
 
-// Found by the simulation (seed 35): what an eviction has written to a pod counts
-// more than what a cache shows that is behind.
+// Found by the simulation (seed 35): what an eviction has written to a pod
+// counts more than what a cache shows that is behind.
 func TestMarkOfAFailedEvictionIsRememberedUntilTheCacheShowsIt(t *testing.T) {
 	w := settled(t, "a", "b")
 	pod := w.addPod("p", "a-000")
@@ -213,9 +213,9 @@ func TestMarkOfAFailedEvictionIsRememberedUntilTheCacheShowsIt(t *testing.T) {
 	require.True(t, evict().Task.HasDisruptionTarget)
 }
 
-// A closer look that finds a heartbeat vouches for the node's conditions like the
-// heartbeat itself: the taint of a node that is ready goes, without a look at all
-// nodes.
+// A closer look that finds a heartbeat vouches for the node's conditions like
+// the heartbeat itself: the taint of a node that is ready goes, without a look
+// at all nodes.
 func TestNodeFoundAliveLosesItsTaint(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.addNodes(3, "a")

@@ -10,14 +10,17 @@ import (
 )
 
 // wantedTaints returns the taints that a node should have now, and whether that
-// is a change. A NoExecute taint of ours is kept, swapped or removed at any time;
-// it is added only to a node that its zone has released.
+// is a change. A NoExecute taint of ours is kept, swapped or removed at any
+// time; it is added only to a node that its zone has released.
 //
 // A node that is tainted as not ready but reports that it is ready keeps its
-// taints until it is heard of: at our start it may have reported that right before
-// it died. So does a node that reports nothing: the API server taints it when it
-// is created.
-func (c *Controller) wantedTaints(n *node, now time.Time, withNoExecute bool) ([]corev1.Taint, bool) {
+// taints until it is heard of: at our start it may have reported that right
+// before it died. So does a node that reports nothing: the API server taints it
+// when it is created.
+func (c *Controller) wantedTaints(
+	n *node, now time.Time, withNoExecute bool,
+) ([]corev1.Taint, bool) {
+	c.watch.computed++
 	var room [8]corev1.Taint
 	desired := taints.AppendNoSchedule(room[:0], n.object)
 	noExecute, notReady := taints.NoExecute(n.ready)

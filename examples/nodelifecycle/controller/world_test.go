@@ -30,8 +30,8 @@ const (
 )
 
 // world is a cluster in virtual time: objects, nodes that beat, and an API that
-// performs what the controller asks for. What it performs the controller sees at
-// once, as if its cache were never behind, unless a test says otherwise.
+// performs what the controller asks for. What it performs the controller sees
+// at once, as if its cache were never behind, unless a test says otherwise.
 type world struct {
 	t       *testing.T
 	now     time.Time
@@ -45,7 +45,8 @@ type world struct {
 	next    map[string]time.Time // beats
 	done    []deed
 	fail    func(Action) error
-	blind   bool // the cache sees nothing of what happens
+	webhook func(*corev1.Node) // changes what is patched
+	blind   bool               // the cache sees nothing of what happens
 }
 
 // errPanicked makes an action have no result, as when it panics.
@@ -290,6 +291,9 @@ func (w *world) patchNode(name string, patch Patch) Result {
 	patched := &corev1.Node{}
 	if err := apply(node, patched, patch); err != nil {
 		return Result{Err: err}
+	}
+	if w.webhook != nil {
+		w.webhook(patched)
 	}
 	w.setNode(patched)
 	return Result{Node: patched}

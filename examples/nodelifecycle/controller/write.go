@@ -10,8 +10,11 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// plan finds out what a node needs, once after each change. While a write is under
-// way the end of that plans again.
+// plan finds out what a node needs. It is called once for each time that the
+// node is observed, and for all nodes when the hold changes. While a write is
+// under way it leaves the taints to the plan at the end of that write. Only a
+// token of the zone makes the wanted taints be computed again, with the
+// NoExecute taint.
 func (c *Controller) plan(now time.Time, n *node) {
 	if n.state == steady {
 		return
@@ -55,15 +58,17 @@ func (c *Controller) writeNode(now time.Time) (Action, bool) {
 		if !ok {
 			return nil, false
 		}
-		if action := c.writeOf(now, item); action != nil {
+		action, err := c.writeOf(now, item)
+		if action != nil {
 			return action, true
 		}
-		c.writes.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped})
-		c.plan(now, item.Value)
+		outcome := outcomeOf(err, timedqueue.OutcomeSkipped)
+		c.writes.Finish(now, item, timedqueue.Result{Outcome: outcome})
 	}
 }
 
-// nextWrite counts releases as well: each makes its node the first to be written.
+// nextWrite counts releases as well: each makes its node the first to be
+// written.
 func (c *Controller) nextWrite(now time.Time) (time.Time, bool) {
 	write, writes := c.writes.Next(now)
 	release, releases := c.releases.Next(now)
@@ -73,62 +78,67 @@ func (c *Controller) nextWrite(now time.Time) (time.Time, bool) {
 	return write, true
 }
 
-// writeOf returns the write that a node needs, or nil.
-func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node]) Action {
+// writeOf returns the write that a node needs, or nil. It returns an error if
+// there can be none: the node has no UID to guard it with.
+func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node]) (Action, error) {
 	n := item.Value
 	if n.state == released {
-		if action := c.writeReleased(now, item); action != nil {
-			return action
+		action, err := c.writeReleased(now, item)
+		if action != nil {
+			return action, nil
 		}
-		c.finishRelease(now, n, timedqueue.OutcomeSkipped)
+		c.finishRelease(now, n, outcomeOf(err, timedqueue.OutcomeSkipped))
 		c.enter(n, resting)
 		c.plan(now, n)
+		if err != nil {
+			return nil, err
+		}
 	}
 	if n.wanted != nil {
-		if data, err := taints.Patch(n.object, n.wanted); err == nil { // fails without a UID
-			c.enter(n, writing)
-			return PatchTaints{n.object, n.wanted, taintPatch(data), n.zone, false, item}
+		data, err := taints.Patch(n.object, n.wanted)
+		if err != nil {
+			return nil, err
 		}
+		c.enter(n, writing)
+		return PatchTaints{n.object, n.wanted, taintPatch(data), n.zone, false, item}, nil
 	}
 	if data := labelPatch(n.object); data != nil {
 		c.enter(n, writing)
-		return PatchLabels{n.object, Patch{Type: types.StrategicMergePatchType, Data: data}, item}
+		return PatchLabels{n.object, Patch{Type: types.StrategicMergePatchType, Data: data}, item}, nil
 	}
-	c.enter(n, resting)
-	return nil
+	return nil, nil
 }
 
-// writeReleased returns the write of a released node: its NoExecute taint together
-// with all other changes; nil if it does not need that taint any more.
-func (c *Controller) writeReleased(now time.Time, item timedqueue.Item[string, *node]) Action {
+// writeReleased returns the write of a released node: its NoExecute taint
+// together with all other changes; nil if it does not need that taint any more.
+func (c *Controller) writeReleased(
+	now time.Time, item timedqueue.Item[string, *node],
+) (Action, error) {
 	n := item.Value
 	if !c.wantsRelease(n) {
-		return nil
+		return nil, nil
 	}
 	wanted, change := c.wantedTaints(n, now, true)
 	if !change || !hasNoExecute(wanted) {
-		return nil
+		return nil, nil
 	}
 	data, err := taints.Patch(n.object, wanted)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	c.enter(n, releasing)
-	return PatchTaints{n.object, wanted, taintPatch(data), n.zone, true, item}
+	return PatchTaints{n.object, wanted, taintPatch(data), n.zone, true, item}, nil
 }
 
 func taintPatch(data []byte) Patch { return Patch{Type: taints.PatchType, Data: data} }
 
-// finishWrite ends a write to a node of this name. The node may be another one by
-// now, which has waited for that.
+// finishWrite ends a write to a node of this name. The node may be another one
+// by now, which has waited for that.
 func (c *Controller) finishWrite(now time.Time, item timedqueue.Item[string, *node], err error) {
 	written := item.Value
 	if written.state == releasing {
-		outcome := timedqueue.OutcomeDone
-		if err != nil {
-			outcome = timedqueue.OutcomeFailed // it waits for another token
-		}
-		c.finishRelease(now, written, outcome)
+		// After a failure it waits for another token.
+		c.finishRelease(now, written, outcomeOf(err, timedqueue.OutcomeDone))
 	}
 	c.enter(written, resting)
 	c.writes.Finish(now, item, resultOf(err))
@@ -141,10 +151,16 @@ func (c *Controller) finishWrite(now time.Time, item timedqueue.Item[string, *no
 }
 
 // resultOf is the result of a write. What failed is tried again, also when the
-// object is gone: the watch says so soon, and until then a proxy may have said it.
+// object is gone: the watch says so soon, and until then a proxy may have said
+// it.
 func resultOf(err error) timedqueue.Result {
+	return timedqueue.Result{Outcome: outcomeOf(err, timedqueue.OutcomeDone)}
+}
+
+// outcomeOf is the outcome given, unless there is an error.
+func outcomeOf(err error, success timedqueue.Outcome) timedqueue.Outcome {
 	if err != nil {
-		return timedqueue.Result{Outcome: timedqueue.OutcomeFailed}
+		return timedqueue.OutcomeFailed
 	}
-	return timedqueue.Result{Outcome: timedqueue.OutcomeDone}
+	return success
 }

@@ -26,8 +26,8 @@ func (c *Controller) setHold(now time.Time, next hold) {
 	c.hold = next
 }
 
-// zoneChanged records that a zone has changed, and how many more of the nodes that
-// count are ready.
+// zoneChanged records that a zone has changed, and how many more of the nodes
+// that count are ready.
 func (c *Controller) zoneChanged(now time.Time, more int) {
 	c.changedAt = now
 	lastFell := more < 0 && c.ready+more == 0
@@ -57,10 +57,6 @@ func (c *Controller) evaluateZones(now time.Time) {
 	for _, change := range evaluation.Changes {
 		c.releases.SetLimit(now, zoneBudget, change.Zone, rate.Limit(change.Rate))
 	}
-	for _, gone := range evaluation.Gone {
-		c.releases.RemoveShare(now, zoneBudget, gone)
-		delete(c.queued, gone)
-	}
 	if c.hold == holdProvisional && evaluation.Phase != zone.PhaseSuspended {
 		c.setHold(now, holdNone)
 	}
@@ -81,9 +77,9 @@ func (c *Controller) evaluateZones(now time.Time) {
 	}
 }
 
-// Reevaluate plans all nodes again, as if all had changed, except those that are
-// steady. Nothing depends on it but the hope that what should never happen is
-// mended when it does.
+// Reevaluate plans all nodes again, as if all had changed, except those that
+// are steady. It repairs what a fault of this package has left wrong; nothing
+// else depends on it.
 func (c *Controller) Reevaluate(now time.Time) {
 	for _, n := range c.ordered {
 		c.plan(now, n)

@@ -41,7 +41,7 @@ func NewHandlers(c *controller.Controller, observe func(func(now time.Time))) Ha
 		Pods: Handler[*corev1.Pod]{
 			Observe: observe,
 			Seen:    c.ObservePod,
-			Gone:    func(now time.Time, pod *corev1.Pod) { c.ForgetPod(now, pod.UID) },
+			Gone:    func(now time.Time, pod *corev1.Pod) { c.ForgetPod(now, controller.PodID(pod)) },
 		},
 	}
 }

@@ -112,9 +112,8 @@ func (r *Replica) start() error {
 
 func (r *Replica) newPerformer() (*edge.Performer, error) {
 	evict, err := r.sim.options.Evicting.NewAction(evicting.Clients{
-		Pods:       func(string) eviction.EvictionClient { return pods{} },
-		Nodes:      nodes{},
-		WouldEvict: func(eviction.Task) {}, // a pod that stays is seen to stay
+		Pods:  func(string) eviction.EvictionClient { return pods{} },
+		Nodes: nodes{},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", r.name(), err)
