@@ -20,15 +20,15 @@ var ErrInvalidConfig = errors.New("invalid node lifecycle config")
 type EvictionMode string
 
 const (
-	// ByTaint: the node gets a NoExecute taint when its zone's rate allows, and
+	// EvictionModeTaint: the node gets a NoExecute taint when its zone's rate allows, and
 	// each pod leaves when it does not tolerate that any longer. Taints of other
 	// clients act in both modes.
-	ByTaint EvictionMode = "taint"
-	// ByNode: when the node has not been ready for Config.PodEvictionTimeout and
+	EvictionModeTaint EvictionMode = "taint"
+	// EvictionModeNode: when the node has not been ready for Config.PodEvictionTimeout and
 	// its zone's rate allows, all its pods leave, whatever they tolerate, except
 	// those of DaemonSets; and pods that come later leave at once.
 	// kube-controller-manager did so before it had taints.
-	ByNode EvictionMode = "node"
+	EvictionModeNode EvictionMode = "node"
 )
 
 // defaultPodEvictionTimeout is that of kube-controller-manager's
@@ -47,34 +47,35 @@ type Config struct {
 	ZoneOf func(*corev1.Node) string
 	// Eviction says which pods leave.
 	Eviction eviction.Config
-	// EvictionMode is how pods are made to leave. Empty means ByTaint.
+	// EvictionMode is how pods are made to leave. Empty means EvictionModeTaint.
 	EvictionMode EvictionMode
 	// PodEvictionTimeout is how long a node has not been ready before its pods
-	// leave, in mode ByNode. Zero means 5 minutes.
+	// leave, in mode EvictionModeNode. Zero means 5 minutes.
 	PodEvictionTimeout time.Duration
 	// Backoff is the wait after a write to a node or pod that failed.
 	Backoff timedqueue.Backoff
 }
 
-// Validate reports the first thing that is wrong with the config.
+// Validate joins all that is wrong with the config.
 func (c Config) Validate() error {
+	var problems []error
 	parts := []interface{ Validate() error }{c.Health, c.Zone, c.Eviction, c.Backoff}
 	for _, part := range parts {
 		if err := part.Validate(); err != nil {
-			return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+			problems = append(problems, fmt.Errorf("%w: %w", ErrInvalidConfig, err))
 		}
 	}
 	switch c.EvictionMode {
-	case "", ByTaint, ByNode:
+	case "", EvictionModeTaint, EvictionModeNode:
 	default:
-		return fmt.Errorf("%w: EvictionMode is %q, want %q or %q",
-			ErrInvalidConfig, c.EvictionMode, ByTaint, ByNode)
+		problems = append(problems, fmt.Errorf("%w: EvictionMode is %q, want %q or %q",
+			ErrInvalidConfig, c.EvictionMode, EvictionModeTaint, EvictionModeNode))
 	}
 	if c.PodEvictionTimeout < 0 {
-		return fmt.Errorf("%w: PodEvictionTimeout is %v, want zero or more",
-			ErrInvalidConfig, c.PodEvictionTimeout)
+		problems = append(problems, fmt.Errorf("%w: PodEvictionTimeout is %v, want zero or more",
+			ErrInvalidConfig, c.PodEvictionTimeout))
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 func (c Config) withDefaults() Config {
@@ -82,7 +83,7 @@ func (c Config) withDefaults() Config {
 		c.Zone.StabilizationWindow = c.Health.Grace
 	}
 	if c.EvictionMode == "" {
-		c.EvictionMode = ByTaint
+		c.EvictionMode = EvictionModeTaint
 	}
 	if c.PodEvictionTimeout == 0 {
 		c.PodEvictionTimeout = defaultPodEvictionTimeout

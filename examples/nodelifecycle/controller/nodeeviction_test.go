@@ -17,7 +17,7 @@ const timeout = 2 * time.Minute
 // byNode returns a world whose controller evicts whole nodes, with a pod for
 // ever on each of 10 nodes of each zone, and one of a DaemonSet.
 func byNode(t *testing.T, zones ...string) *world {
-	w := newWorld(t, Config{EvictionMode: ByNode, PodEvictionTimeout: timeout})
+	w := newWorld(t, Config{EvictionMode: EvictionModeNode, PodEvictionTimeout: timeout})
 	for _, name := range zones {
 		for _, node := range w.addNodes(10, name) {
 			w.addPod("web-"+node, node, corev1.Toleration{Operator: corev1.TolerationOpExists})
@@ -236,7 +236,7 @@ func TestE9AdministratorsTaintsAct(t *testing.T) {
 }
 
 func TestEvictionModeIsValidated(t *testing.T) {
-	for _, config := range []Config{{EvictionMode: "zone"}, {EvictionMode: ByNode, PodEvictionTimeout: -1}} {
+	for _, config := range []Config{{EvictionMode: "zone"}, {EvictionMode: EvictionModeNode, PodEvictionTimeout: -1}} {
 		_, err := New(config, time.Now())
 		require.ErrorIs(t, err, ErrInvalidConfig)
 	}

@@ -15,7 +15,7 @@ import (
 // wantsRelease reports whether a node should get a NoExecute taint, or be
 // emptied, once its zone's rate allows.
 func (c *Controller) wantsRelease(n *node) bool {
-	if c.config.EvictionMode == ByNode {
+	if c.config.EvictionMode == EvictionModeNode {
 		return n.notReady() && !n.emptied
 	}
 	_, tainted := taints.NoExecute(n.ready)
@@ -32,7 +32,7 @@ func (c *Controller) planRelease(n *node) {
 	case c.releases.Add(name, n, turn):
 		n.turn = turn
 		c.countQueued(n.zone, +1)
-	case c.config.EvictionMode == ByNode, turn.After(n.turn):
+	case c.config.EvictionMode == EvictionModeNode, turn.After(n.turn):
 		// It has fallen again, or a timeout has begun again. Otherwise it keeps
 		// its backoff.
 		n.turn = turn
@@ -54,11 +54,11 @@ func (c *Controller) countQueued(zone string, more int) {
 }
 
 // turnOf returns when a node may be released at the earliest. After an outage
-// of all zones the timeout of ByNode begins again: how long a node was really
+// of all zones the timeout of EvictionModeNode begins again: how long a node was really
 // not ready is not known.
 func (c *Controller) turnOf(n *node) time.Time {
 	turn := c.zones.NotBefore(n.object.Name)
-	if c.config.EvictionMode != ByNode {
+	if c.config.EvictionMode != EvictionModeNode {
 		return turn
 	}
 	return latest(turn,
@@ -87,7 +87,7 @@ func (c *Controller) notReadySince(now time.Time, object *corev1.Node) time.Time
 // for which the bucket has filled up meanwhile. With an API server that does
 // not answer that is half a minute.
 func (c *Controller) takeRelease(now time.Time) {
-	if c.config.EvictionMode == ByNode {
+	if c.config.EvictionMode == EvictionModeNode {
 		c.emptyNodes(now)
 		return
 	}

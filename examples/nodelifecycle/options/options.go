@@ -58,7 +58,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.LargeClusterSize, "large-cluster-size-threshold", 50, "See --secondary-node-eviction-rate. It is compared with the nodes of each zone.")
 	flags.Float64Var(&o.UnhealthyZoneThreshold, "unhealthy-zone-threshold", 0.55, "The share of nodes not ready, at least 3, from which on a zone is unhealthy.")
 	flags.DurationVar(&o.HeartbeatInterval, "node-heartbeat-interval", 10*time.Second, "How far apart the heartbeats of a node are. After the first expiry in a zone no node of it is tainted NoExecute for so long and a tenth more, because only then the state of the zone is known.")
-	flags.StringVar(&o.EvictionMode, "eviction-mode", string(controller.ByTaint), "What makes pods leave a node that is not ready: taint (a NoExecute taint, which pods can tolerate), or node (all its pods leave after --pod-eviction-timeout, but those of DaemonSets). --node-eviction-rate holds for both.")
+	flags.StringVar(&o.EvictionMode, "eviction-mode", string(controller.EvictionModeTaint), "What makes pods leave a node that is not ready: taint (a NoExecute taint, which pods can tolerate), or node (all its pods leave after --pod-eviction-timeout, but those of DaemonSets). --node-eviction-rate holds for both.")
 	flags.DurationVar(&o.PodEvictionTimeout, "pod-eviction-timeout", 5*time.Minute, "How long a node is not ready before its pods leave with --eviction-mode=node.")
 	o.Evicting.AddFlags(flags)
 }
@@ -83,7 +83,7 @@ func (o *Options) Check(c *commandline.Checks) {
 	c.That(o.LargeClusterSize >= 0, "--large-cluster-size-threshold is %d, want zero or more", o.LargeClusterSize)
 	c.That(o.UnhealthyZoneThreshold > 0 && o.UnhealthyZoneThreshold <= 1, "--unhealthy-zone-threshold is %v, want more than 0 and at most 1", o.UnhealthyZoneThreshold)
 	c.That(o.HeartbeatInterval >= 0, "--node-heartbeat-interval is %v, want zero or more", o.HeartbeatInterval)
-	c.That(o.EvictionMode == string(controller.ByTaint) || o.EvictionMode == string(controller.ByNode), "--eviction-mode is %q, want %s or %s", o.EvictionMode, controller.ByTaint, controller.ByNode)
+	c.That(o.EvictionMode == string(controller.EvictionModeTaint) || o.EvictionMode == string(controller.EvictionModeNode), "--eviction-mode is %q, want %s or %s", o.EvictionMode, controller.EvictionModeTaint, controller.EvictionModeNode)
 	c.Positive("pod-eviction-timeout", o.PodEvictionTimeout)
 	o.Evicting.Check(c)
 }

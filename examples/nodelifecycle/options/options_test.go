@@ -119,9 +119,9 @@ func TestControllerMeansWhatTheFlagsSay(t *testing.T) {
 	require.True(t, config.Eviction.LowPriorityFirst)
 	require.NotNil(t, config.Eviction.Exempt)
 
-	require.Equal(t, controller.ByTaint, config.EvictionMode)
+	require.Equal(t, controller.EvictionModeTaint, config.EvictionMode)
 	config = parsed(t, "--eviction-mode=node", "--pod-eviction-timeout=7m").Controller()
-	require.Equal(t, controller.ByNode, config.EvictionMode)
+	require.Equal(t, controller.EvictionModeNode, config.EvictionMode)
 	require.Equal(t, 7*time.Minute, config.PodEvictionTimeout)
 
 	config = parsed(t, "--node-heartbeat-interval=0s").Controller()

@@ -107,7 +107,7 @@ var ofEvictions = []mutation{
 	{
 		name: "nodes are tainted in both modes",
 		file: "examples/nodelifecycle/controller/release.go",
-		old: `	if c.config.EvictionMode == ByNode {
+		old: `	if c.config.EvictionMode == EvictionModeNode {
 		c.emptyNodes(now)
 		return
 	}

@@ -28,7 +28,7 @@ func (s *Simulation) Judge() *invariant.Judge {
 		PerNamespace:  o.Evicting.BudgetPerNamespace,
 		BudgetBurst:   o.Evicting.BudgetBurst,
 		SpareDaemons:  o.Evicting.SpareDaemonSetPods,
-		ByNode:        o.EvictionMode == string(controller.ByNode),
+		ByNode:        o.EvictionMode == string(controller.EvictionModeNode),
 		Timeout:       o.PodEvictionTimeout,
 		QPS:           float64(o.APIQPS),
 		Burst:         o.APIBurst,
