@@ -1,6 +1,7 @@
 package eviction_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -45,7 +46,7 @@ func TestTrackerAgainstReference(t *testing.T) {
 		"Untolerated", "TolerationEnds", "Requested", "clears", "marked", "retry", "due together", "late result",
 		"second finish", "restart", "clock set back", "hold", "lineage goes on", "set again",
 		"NodeEvicted", "Blocked", "DryRun", "shut", "opened", "no token", "token given back", "window",
-		"asked", "request taken back", "retried",
+		"asked", "request taken back", "retried", "no success",
 	} {
 		require.Greater(t, reached[what], seeds/10, what)
 	}
@@ -274,9 +275,19 @@ func (s *schedule) finish() {
 		outcome = eviction.OutcomeConditionCleared
 	}
 	result := eviction.Result{Outcome: outcome, RetryAfter: pick(s, 0, 0, -time.Second, 500*time.Millisecond, 1500*time.Millisecond, 9*time.Second)}
+	if s.chance(5) {
+		result.Outcome = pick(s, "", "Unknown", eviction.OutcomeConditionCleared)
+	}
+	if s.chance(8) {
+		result.Err = errRandom
+	}
 	s.say("finish %s: %v", uid, result)
 	s.tracker.Finish(s.told(), f.work, result)
 	s.done = append(s.done, f.work)
+	outcome = countsAs(result, f.work.ClearCondition)
+	if outcome != result.Outcome {
+		s.reached["no success"]++
+	}
 	s.reached[string(outcome)]++
 	if outcome == eviction.OutcomeAlreadyGone || outcome == eviction.OutcomeNotDue || outcome == eviction.OutcomeBlocked && !s.history.charges {
 		for _, token := range f.tokens {
@@ -298,6 +309,28 @@ func (s *schedule) finish() {
 			s.history.reported[uid] = told
 		}
 	}
+}
+
+var errRandom = errors.New("random")
+
+// countsAs is the outcome that a result stands for: a failure, unless it is a
+// success that fits the task and has no error, or a refusal.
+func countsAs(result eviction.Result, clears bool) eviction.Outcome {
+	fits := result.Err == nil
+	switch result.Outcome {
+	case eviction.OutcomeBlocked:
+		fits = true
+	case eviction.OutcomeEvicted:
+		fits = fits && !clears
+	case eviction.OutcomeConditionCleared:
+		fits = fits && clears
+	case "", "Unknown":
+		fits = false
+	}
+	if !fits {
+		return eviction.OutcomeFailed
+	}
+	return result.Outcome
 }
 
 // check compares all that the tracker says with what the history says.
