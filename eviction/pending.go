@@ -92,15 +92,15 @@ func (t *Tracker) describe(e *entry) Pending {
 		Acting:   p.state.handedOut(),
 	}
 	if h, known := t.histories[e.Key()]; known {
-		d.Attempts, d.Err = h.attempts, h.err
+		d.Attempts, d.Err = h.failed(p.state == marked || p.state == clearing), h.err
 	}
-	switch {
-	case p.state.toClear():
-		item, _ := t.clears.Get(e.Key())
-		d.NextAttempt = item.Due
-	case p.state.scheduled():
+	if p.state.scheduled() {
 		d.NextAttempt, _ = t.evictions.Due(e)
 		d.Budget, _ = t.evictions.Blocking(e)
+	}
+	if p.state.toClear() && d.Budget == "" { // else it is due by now
+		item, _ := t.clears.Get(e.Key())
+		d.NextAttempt = item.Due
 	}
 	return d
 }

@@ -68,16 +68,19 @@ func (t *Task) valid() bool { return t.attempt != nil }
 func (t Task) Canceled() bool { return t.valid() && t.attempt.signal.Load() }
 
 // Reevaluate decides again from a pod and its node that were just read; either
-// is nil if it is gone. What it cannot know from them it takes from the
-// tracker's view when it handed the task out: when taints and pod were first
-// seen, what is suspended, exempt, and asked for. A Task that no tracker has
-// made is ReasonGone.
+// is nil if it is gone. Without its node a pod leaves only if EvictPod asks for
+// it. What Reevaluate cannot know from the objects it takes from the tracker's
+// view when it handed the task out: when taints and pod were first seen, what
+// is suspended, exempt, and asked for. A Task that no tracker has made is
+// ReasonGone.
 func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Decision {
-	if !t.valid() || live == nil || node == nil || t.gone(live) {
+	switch {
+	case !t.valid(), live == nil, t.gone(live), node == nil && t.request == nil:
 		return Decision{Reason: ReasonGone}
-	}
-	if t.rules.exempts(live) {
+	case t.rules.exempts(live):
 		return Decision{Reason: ReasonExempt}
+	case node == nil:
+		return decideOn(nil, nil, t.request, &t.pod, t.rules.matcher).decision(nil)
 	}
 	before, evicted := t.taints, t.eviction
 	if node.UID != t.node {

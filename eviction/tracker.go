@@ -62,6 +62,10 @@ func (c Config) Validate() error {
 		problems = append(problems, fmt.Errorf("%w: Own is empty, want the reasons that Describe returns",
 			ErrInvalidConfig))
 	}
+	if slices.Contains(c.Own, "") {
+		problems = append(problems, fmt.Errorf("%w: Own is %q, want no empty reason: conditions of other clients have it",
+			ErrInvalidConfig, c.Own))
+	}
 	if c.Describe == nil && c.Own != nil {
 		for _, reason := range defaultOwn().reasons {
 			if !slices.Contains(c.Own, reason) {
