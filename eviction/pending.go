@@ -19,7 +19,8 @@ type Pending struct {
 	// Decision.Due after an attempt that failed. It is the zero time while an
 	// action is under way, and when nothing is to be done.
 	NextAttempt time.Time
-	// Attempts is how many attempts have failed.
+	// Attempts is how many attempts to evict it have failed or, if it need not
+	// leave, to clear its condition.
 	Attempts int
 	// Err is the error of the last attempt, nil if it succeeded.
 	Err error

@@ -24,7 +24,8 @@ type Task struct {
 	HasDisruptionTarget bool
 	// Generation is the pod's.
 	Generation int64
-	// Attempts is how many attempts have failed before.
+	// Attempts is how many attempts have failed before, of the same kind: to evict
+	// or to clear the condition.
 	Attempts int
 	// StartedAt is when Start handed the task out. To an action it is the time: an
 	// action reads no clock, so that what it writes depends on nothing but the
@@ -134,7 +135,8 @@ const (
 	// failure and does not count as an attempt.
 	OutcomeBlocked Outcome = "Blocked"
 	// OutcomeDryRun: the pod would have been evicted, and nothing was done. It is
-	// handed out again when its decision changes, or by [Tracker.Retry].
+	// handed out again when the Reason or Due of its decision changes, or by
+	// [Tracker.Retry].
 	OutcomeDryRun Outcome = "DryRun"
 )
 
