@@ -311,8 +311,11 @@ func (r *run) clearCondition(ctx context.Context) (Result, bool) {
 		return Result{Outcome: OutcomeAlreadyGone}, true
 	}
 	set := r.task.rules.own.condition(live)
-	if set == nil {
+	switch {
+	case set == nil:
 		return Result{Outcome: OutcomeConditionCleared}, true
+	case r.task.Canceled(): // during the read: the condition is true again
+		return Result{Outcome: OutcomeNotDue}, true
 	}
 	patch, err := clearConditionPatch(r.task, live, set)
 	if err != nil {

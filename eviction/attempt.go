@@ -37,13 +37,23 @@ func (a *attempt) state() podState {
 
 // history is what is known of former attempts on a pod. Few pods have one.
 type history struct {
-	attempts int       // that failed, of this eviction or of clearing its condition
+	attempts int       // to evict that failed
 	refusals int       // by a PodDisruptionBudget, in a row
 	retryAt  time.Time // no attempt to evict before
 	clears   int       // attempts to clear the condition, in a row
+	unclear  int       // those of them that failed
 	clearAt  time.Time // no attempt to clear before
 	err      error     // of the last attempt
 	reported report    // what a dry run has reported
+}
+
+// failed returns how many attempts have failed, to clear the condition or to
+// evict.
+func (h *history) failed(clears bool) int {
+	if clears {
+		return h.unclear
+	}
+	return h.attempts
 }
 
 // A report is the decision that a dry run has reported.

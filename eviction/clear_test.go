@@ -1,6 +1,7 @@
 package eviction_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -257,4 +258,106 @@ func TestE12NoSuccessfulClearParksAPod(t *testing.T) {
 	c.Finish(at(10), c.start(10, "-p")[0], eviction.Result{Outcome: eviction.OutcomeConditionCleared, RetryAfter: 1000 * time.Hour})
 	c.pod(11, newPod("p", marked))
 	c.start(11, "-p")
+}
+
+// What failed to clear the condition says nothing about the eviction: its
+// attempts and its backoff begin with its own first failure.
+func TestE11FailedClearsAreNoFailuresOfTheEviction(t *testing.T) {
+	c := running(t, newPod("p", marked))
+	task, now := c.start(1, "-p")[0], 1.0
+	for i, wait := range []float64{0.5, 1, 2, 4, 8} {
+		require.Equal(t, i, task.Attempts)
+		c.finish(now, task, eviction.OutcomeFailed)
+		now += wait
+		task = c.startOne(now, "-p")
+	}
+	c.finish(now, task, eviction.OutcomeFailed)
+	c.node(20, "n1", "a@20")
+	task = c.start(20, "p")[0]
+	require.Zero(t, task.Attempts)
+	c.finish(20, task, eviction.OutcomeFailed)
+	require.Equal(t, 1, c.startOne(20.5, "p").Attempts)
+}
+
+// Nor do failures of an eviction count for clearing its condition, or for the
+// next eviction.
+func TestE11FailedEvictionsAreNoFailuresOfTheClear(t *testing.T) {
+	c := runningWith(t, twoSeconds, newPod("p"))
+	c.node(10, "n1", "a@10")
+	failed := eviction.Result{Err: errors.New("denied"), Pod: newPod("p", marked)}
+	c.Finish(at(10), c.start(10, "p")[0], failed)
+	c.Finish(at(12), c.startOne(12, "p"), failed)
+	c.node(13, "n1")
+	for p := range c.PodsOn("n1") {
+		require.NoError(t, p.Err, "the eviction is moot")
+		require.Zero(t, p.Attempts)
+	}
+	task := c.start(13, "-p")[0]
+	require.Zero(t, task.Attempts)
+	c.finish(13, task, eviction.OutcomeFailed)
+	c.node(14, "n1", "a@14")
+	require.Zero(t, c.start(14, "p")[0].Attempts)
+}
+
+// A pod that becomes due during its clear is not said to stay.
+func TestE11ClearThatIsOvertakenWritesNothing(t *testing.T) {
+	pod := newPod("p", marked, tolerates("a"))
+	play(t, sceneOptions{pod: pod}, func(s *scene) {
+		require.True(s, s.work.ClearCondition)
+		s.before = once("get pod", func() error {
+			require.True(s, s.tracker.EvictPod(time.Now(), "p", "", time.Time{}))
+			return nil
+		})
+		result := s.acts(eviction.OutcomeNotDue, "get pod")
+		s.untouched(pod)
+		s.tracker.Finish(time.Now(), s.work, result)
+		s.next()
+		s.acts(eviction.OutcomeEvicted, "delete")
+	})
+}
+
+// Thousands of pods are put where they wait for a budget. A condition is not
+// cleared before the one behind them, which is due and has a token, has left.
+func TestE11DueEvictionsComeFirstAlsoWhenThereAreMany(t *testing.T) {
+	const held = 12_000
+	c := runningWith(t, budgets(perNode(1, 1)), newPod("marked", on("n2"), marked))
+	for i := range held {
+		c.pod(0, newPod(fmt.Sprint("p", i)))
+	}
+	c.node(10, "n1", "a@10")
+	c.pod(11, newPod("free", on("n3")))
+	c.node(11, "n3", "a@11")
+	var got []string
+	for range 100 {
+		if task, ok := c.Start(at(11)); ok {
+			got = append(got, task.Pod.Name)
+		}
+	}
+	require.Equal(t, []string{"p0", "free", "marked"}, got)
+}
+
+// A pod with a condition to be cleared that is due by now, and that a budget
+// holds, says so.
+func TestE10PendingSaysWhatHoldsAMarkedPod(t *testing.T) {
+	var pods []*corev1.Pod
+	for i := range 30 {
+		pods = append(pods, newPod(fmt.Sprint("p", i), marked, tolerates("a:1")))
+	}
+	c := runningWith(t, budgets(overall(0, 1)), pods...)
+	c.node(9, "n1", "a@9")
+	for range 10 { // the node's share of clears
+		_, ok := c.Start(at(10.5))
+		require.True(t, ok)
+	}
+	c.start(10.5)
+	c.start(11)
+	count := 0
+	for p := range c.Pending() {
+		if !p.Acting {
+			count++
+			require.Equal(t, "overall", p.Budget, p.Pod)
+			require.Equal(t, at(11), p.NextAttempt, p.Pod)
+		}
+	}
+	require.Equal(t, 20, count)
 }

@@ -140,3 +140,12 @@ func TestE10DefaultConditionWithoutAReasonOfTheCaller(t *testing.T) {
 	task.Decision.Reason = eviction.ReasonNodeEvicted
 	require.Equal(t, "All pods are evicted from node n1.", eviction.DefaultCondition(task).Message)
 }
+
+// An empty reason is that of the pod's condition Ready. If it were own, the
+// tracker would clear the conditions of all pods.
+func TestE10OwnHasNoEmptyReason(t *testing.T) {
+	describe := func(eviction.Task) eviction.Condition { return eviction.Condition{Reason: "Drained"} }
+	_, err := eviction.NewTracker(eviction.Config{Describe: describe, Own: []string{"Drained", ""}}, at(0))
+	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
+	require.ErrorContains(t, err, `Own is ["Drained" ""], want no empty reason`)
+}

@@ -65,7 +65,7 @@ func (t *Tracker) enter(now time.Time, e *entry, next podState, due time.Time) {
 	case was.toClear() && !next.toClear():
 		t.clears.Remove(e.Key())
 	}
-	if next == staying {
+	if next == staying || next == marked && was != marked && was != clearing {
 		t.forgive(e)
 	}
 	t.waiting += count(next.waits()) - count(was.waits())
@@ -78,11 +78,11 @@ func count(is bool) int {
 	return 0
 }
 
-// forgive forgets the failures of an eviction that is not wanted any more. What
-// it has to wait for before the next attempt stays.
+// forgive forgets the failures of an eviction, or of clearing its condition,
+// that is not wanted any more. The wait before the next attempt stays.
 func (t *Tracker) forgive(e *entry) {
 	if h, known := t.histories[e.Key()]; known {
-		h.attempts, h.refusals, h.err = 0, 0, nil
+		h.attempts, h.refusals, h.unclear, h.err = 0, 0, 0, nil
 	}
 }
 

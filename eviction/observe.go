@@ -115,7 +115,7 @@ func (t *Tracker) pod(now time.Time, observed *corev1.Pod) *entry {
 		return e
 	}
 	if !isNew {
-		t.forget(now, e) // cannot happen to a real pod: a binding is for ever
+		t.forget(now, e) // cannot happen to a real pod: a binding is permanent
 		e, _ = t.evictions.Keep(id, pod{})
 	}
 	n := t.node(observed.Spec.NodeName)

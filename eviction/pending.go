@@ -19,7 +19,8 @@ type Pending struct {
 	// Decision.Due after an attempt that failed. It is the zero time while an
 	// action is under way, and when nothing is to be done.
 	NextAttempt time.Time
-	// Attempts is how many attempts have failed.
+	// Attempts is how many attempts to evict it have failed or, if it need not
+	// leave, to clear its condition.
 	Attempts int
 	// Err is the error of the last attempt, nil if it succeeded.
 	Err error
@@ -92,15 +93,15 @@ func (t *Tracker) describe(e *entry) Pending {
 		Acting:   p.state.handedOut(),
 	}
 	if h, known := t.histories[e.Key()]; known {
-		d.Attempts, d.Err = h.attempts, h.err
+		d.Attempts, d.Err = h.failed(p.state == marked || p.state == clearing), h.err
 	}
-	switch {
-	case p.state.toClear():
-		item, _ := t.clears.Get(e.Key())
-		d.NextAttempt = item.Due
-	case p.state.scheduled():
+	if p.state.scheduled() {
 		d.NextAttempt, _ = t.evictions.Due(e)
 		d.Budget, _ = t.evictions.Blocking(e)
+	}
+	if p.state.toClear() && d.Budget == "" { // else it is due by now
+		item, _ := t.clears.Get(e.Key())
+		d.NextAttempt = item.Due
 	}
 	return d
 }

@@ -61,7 +61,7 @@ const (
 	// clearing: handed out for its condition to be cleared.
 	clearing
 	// reported: a dry run has reported the pod. It is not handed out again before
-	// its decision changes.
+	// the reason or the time of its decision changes.
 	reported
 	// leaving: the pod is being deleted, by us or by another client.
 	leaving

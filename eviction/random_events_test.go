@@ -194,6 +194,9 @@ func (s *schedule) createPod() {
 	s.uids++
 	uid := types.UID(fmt.Sprintf("uid-%02d", s.uids))
 	pod := newPod(fmt.Sprintf("pod-%d", s.random.IntN(5)), withUID(uid), on(pick(s, nodeNames...)))
+	if other := types.UID("ns/" + pod.Name); s.pods[other] == nil && s.chance(15) {
+		uid, pod.UID = other, ""
+	}
 	pod.Spec.Tolerations = s.tolerations()
 	boundAt := metav1.NewTime(s.now.Add(-pick(s, 0, 0, time.Second, 11*time.Second, time.Minute, -3*time.Second)).Truncate(time.Second))
 	pod.Status.Conditions[0].LastTransitionTime = boundAt
@@ -337,12 +340,38 @@ func (s *schedule) askForPod() {
 	writeDown(s.history, s.history.asked, uid, due, s.now, false)
 }
 
+// markAgain is another client that marks the pods of a node again and again, as
+// often as we clear their conditions.
+func (s *schedule) markAgain() {
+	name := pick(s, nodeNames...)
+	for range 12 {
+		for _, uid := range slices.Sorted(maps.Keys(s.pods)) {
+			if pod := s.pods[uid]; pod.Spec.NodeName == name {
+				pod.Status.Conditions = nil
+				marked(pod)
+				s.observePod(uid)
+				s.check()
+				s.retryPod(uid)
+				s.check()
+			}
+		}
+		s.start()
+		s.check()
+		for n := len(s.inFlight); n > 0; n-- {
+			s.finish()
+			s.check()
+		}
+	}
+}
+
 // retry makes a pod be attempted again without a wait.
 func (s *schedule) retry() {
-	uid, ok := s.somePod()
-	if !ok || s.history.podStay(uid) == nil {
-		return
+	if uid, ok := s.somePod(); ok && s.history.podStay(uid) != nil {
+		s.retryPod(uid)
 	}
+}
+
+func (s *schedule) retryPod(uid types.UID) {
 	s.say("retry %s", uid)
 	s.reached["retried"]++
 	require.True(s, s.tracker.Retry(s.told(), uid))

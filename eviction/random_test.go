@@ -1,6 +1,7 @@
 package eviction_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -45,7 +46,7 @@ func TestTrackerAgainstReference(t *testing.T) {
 		"Untolerated", "TolerationEnds", "Requested", "clears", "marked", "retry", "due together", "late result",
 		"second finish", "restart", "clock set back", "hold", "lineage goes on", "set again",
 		"NodeEvicted", "Blocked", "DryRun", "shut", "opened", "no token", "token given back", "window",
-		"asked", "request taken back", "retried",
+		"asked", "request taken back", "retried", "no success", "no token to clear", "without a UID", "written",
 	} {
 		require.Greater(t, reached[what], seeds/10, what)
 	}
@@ -71,6 +72,15 @@ type schedule struct {
 	log      []string
 	reached  map[string]int
 	lowFirst bool
+}
+
+// idOf is by what the schedule knows a pod: its UID, or the name of one that has
+// none.
+func idOf(pod eviction.Key) types.UID {
+	if pod.UID == "" {
+		return types.UID(pod.Namespace + "/" + pod.Name)
+	}
+	return pod.UID
 }
 
 type flight struct {
@@ -125,8 +135,10 @@ func (s *schedule) step() {
 		s.removePod()
 	case n < 68:
 		s.removeNode()
-	case n < 71:
+	case n < 70:
 		s.hold()
+	case n < 71:
+		s.markAgain()
 	case n < 73:
 		s.restart()
 	case n < 76:
@@ -180,13 +192,16 @@ func (s *schedule) start() {
 		task, ok := s.tracker.Start(s.told())
 		if !ok {
 			require.Empty(s, sure, "nothing was started")
-			if len(expected) > 0 {
+			for _, held := range expected {
 				s.reached["no token"]++
+				if held.clears {
+					s.reached["no token to clear"]++
+				}
 			}
 			return
 		}
-		s.say("start %s (%s) clears=%v", task.Pod.UID, task.Decision.Reason, task.ClearCondition)
-		i := slices.IndexFunc(expected, func(e step) bool { return e.uid == task.Pod.UID })
+		s.say("start %s (%s) clears=%v", task.Pod, task.Decision.Reason, task.ClearCondition)
+		i := slices.IndexFunc(expected, func(e step) bool { return e.uid == idOf(task.Pod) })
 		require.GreaterOrEqual(s, i, 0, "%v was handed out, which is not due or in flight", task.Pod)
 		want := expected[i]
 		expected = slices.Delete(expected, i, i+1)
@@ -222,9 +237,12 @@ func (s *schedule) compare(want step, task eviction.Task) {
 	if !task.ClearCondition {
 		require.False(s, task.Decision.Due.After(s.now), "handed out before its deadline")
 	}
-	require.LessOrEqual(s, task.Attempts, s.history.failures(want.uid), "tries")
+	require.LessOrEqual(s, task.Attempts, s.history.failures(want.uid, want.clears), "tries")
 	pod := s.history.podStay(want.uid)[0].object
-	require.Equal(s, pod.Name, task.Pod.Name)
+	require.Equal(s, eviction.Key{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, task.Pod)
+	if pod.UID == "" {
+		s.reached["without a UID"]++
+	}
 	require.Equal(s, pod.Spec.NodeName, task.Node)
 }
 
@@ -274,9 +292,22 @@ func (s *schedule) finish() {
 		outcome = eviction.OutcomeConditionCleared
 	}
 	result := eviction.Result{Outcome: outcome, RetryAfter: pick(s, 0, 0, -time.Second, 500*time.Millisecond, 1500*time.Millisecond, 9*time.Second)}
-	s.say("finish %s: %v", uid, result)
+	if s.chance(5) {
+		result.Outcome = pick(s, "", "Unknown", eviction.OutcomeConditionCleared)
+	}
+	if s.chance(8) {
+		result.Err = errRandom
+	}
+	if s.chance(20) {
+		result.Pod = s.written(uid)
+	}
+	s.say("finish %s: %v, %v, written=%v", uid, result.Outcome, result.RetryAfter, result.Pod != nil)
 	s.tracker.Finish(s.told(), f.work, result)
 	s.done = append(s.done, f.work)
+	outcome = countsAs(result, f.work.ClearCondition)
+	if outcome != result.Outcome {
+		s.reached["no success"]++
+	}
 	s.reached[string(outcome)]++
 	if outcome == eviction.OutcomeAlreadyGone || outcome == eviction.OutcomeNotDue || outcome == eviction.OutcomeBlocked && !s.history.charges {
 		for _, token := range f.tokens {
@@ -290,7 +321,7 @@ func (s *schedule) finish() {
 		return
 	}
 	s.history.attempts[uid] = append(s.history.attempts[uid], attempt{
-		at: s.now, began: f.count, count: s.history.count, clears: f.work.ClearCondition, outcome: outcome, wait: result.RetryAfter,
+		at: s.now, began: f.count, count: s.history.count, clears: f.work.ClearCondition, outcome: outcome, wait: result.RetryAfter, pod: result.Pod,
 	})
 	if outcome == eviction.OutcomeDryRun && !f.work.ClearCondition {
 		told := ruling{f.work.Decision.Reason, f.work.Decision.Due}
@@ -300,123 +331,46 @@ func (s *schedule) finish() {
 	}
 }
 
-// check compares all that the tracker says with what the history says.
-func (s *schedule) check() {
-	var first, oldest time.Time
-	some, scarce, pending, overdue := false, false, 0, 0
-	for _, uid := range s.history.known() {
-		decision, known := s.tracker.Decision(uid)
-		why, due := s.history.deadline(uid)
-		if !known || why != decision.Reason || !due.Equal(decision.Due) { // require.Equal is slow
-			require.Fail(s, "another decision", "%s is %v at %v, want %v at %v", uid, decision.Reason, decision.Due, why, due)
-		}
-
-		before, reported := s.history.reported[uid]
-		if reported && (before.why != why || !before.due.Equal(due)) {
-			delete(s.history.reported, uid)
-			reported = false
-		}
-		if leaves(why) && !due.After(s.now) && !reported {
-			if overdue++; oldest.IsZero() || due.Before(oldest) {
-				oldest = due
-			}
-		}
-		_, acting := s.inFlight[uid]
-		switch {
-		case acting || !leaves(why) || reported:
-			delete(s.history.waits, uid)
-		case s.history.waits[uid] == 0:
-			s.history.waits[uid] = s.history.count
-		}
-		if acting {
-			pending++
-			continue
-		}
-		steps := s.history.steps(uid, s.now)
-		if len(steps) > 0 {
-			pending++
-		}
-		for _, next := range steps {
-			at, held := latest(next.at, s.now), false
-			for _, share := range s.history.shares(next) {
-				wait := share.wait(s.now)
-				held = held || wait < 0
-				scarce = scarce || wait != 0
-				at = latest(at, s.now.Add(wait))
-			}
-			if !held && (!some || at.Before(first)) {
-				first, some = at, true
-			}
-		}
+// written is what an action says of its last write to a pod: that it is marked,
+// or is not, or that the answer was another pod.
+func (s *schedule) written(uid types.UID) *corev1.Pod {
+	pod := s.pods[uid]
+	if pod == nil {
+		return nil
 	}
-	if s.chance(30) {
-		s.checkPending(pending, overdue, oldest)
+	pod = pod.DeepCopy()
+	pod.Status.Conditions = nil
+	if s.chance(70) {
+		marked(pod)
 	}
-	wantNodes, wantPods := s.history.sizes()
-	nodes, pods := s.tracker.Len()
-	if want, got := [...]int{pending, wantNodes, wantPods}, [...]int{s.tracker.Waiting(), nodes, pods}; want != got {
-		require.Equal(s, want, got, "pending, known nodes and pods")
+	if s.chance(20) {
+		pod.UID = "another"
+	} else {
+		s.reached["written"]++
 	}
-
-	next, ok := s.tracker.Next(s.told())
-	some = some && s.history.synced
-	if scarce || len(s.history.budgets) > 0 { // it may come sooner, and look for a token
-		if some && (!ok || next.After(first.Add(time.Microsecond))) {
-			require.Fail(s, "it sleeps too long", "next is at %v, want %v", next, first)
-		}
-		return
-	}
-	if some != ok || ok && !latest(next, s.now).Equal(first) {
-		require.Fail(s, "another next", "next is at %v (%v), want %v (%v)", next, ok, first, some)
-	}
+	return pod
 }
 
-// checkPending compares what the tracker tells of those that wait.
-func (s *schedule) checkPending(pending, overdue int, oldest time.Time) {
-	pods, since := s.tracker.Overdue(s.told())
-	require.Equal(s, overdue, pods, "overdue")
-	require.True(s, oldest.Equal(since), "overdue since %v, want %v", since, oldest)
-	listed := 0
-	for p := range s.tracker.Pending() {
-		listed++
-		_, acting := s.inFlight[p.Pod.UID]
-		if acting != p.Acting {
-			require.Equal(s, acting, p.Acting, "%v is acted on", p.Pod)
-		}
-		if why, due := s.history.deadline(p.Pod.UID); why != p.Decision.Reason || !due.Equal(p.Decision.Due) {
-			require.Fail(s, "another decision", "%v, want %v at %v", p, why, due)
-		}
-	}
-	require.Equal(s, pending, listed, "pending")
-}
+var errRandom = errors.New("random")
 
-// windows checks that no share had more starts in any window than it may.
-func (s *schedule) windows() {
-	for _, budget := range slices.Concat(s.history.budgets, s.history.ofClears) {
-		for key, share := range budget.shares {
-			checked, excess := share.windows()
-			require.LessOrEqual(s, excess, tolerance, "more starts of %s of %s in a window than its burst and its rate", key, budget.name)
-			s.reached["window"] += checked
-		}
+// countsAs is the outcome that a result stands for: a failure, unless it is a
+// success that fits the task and has no error, or a refusal.
+func countsAs(result eviction.Result, clears bool) eviction.Outcome {
+	fits := result.Err == nil
+	switch result.Outcome {
+	case eviction.OutcomeBlocked:
+		fits = true
+	case eviction.OutcomeEvicted:
+		fits = fits && !clears
+	case eviction.OutcomeConditionCleared:
+		fits = fits && clears
+	case "", "Unknown":
+		fits = false
 	}
-}
-
-// end finishes and forgets everything.
-func (s *schedule) end() {
-	s.windows()
-	for len(s.inFlight) > 0 {
-		s.finish()
+	if !fits {
+		return eviction.OutcomeFailed
 	}
-	for _, uid := range s.history.known() {
-		s.tracker.ForgetPod(s.now, uid)
-	}
-	for name := range s.history.nodes {
-		s.tracker.ForgetNode(s.now, name)
-	}
-	nodes, pods := s.tracker.Len()
-	require.Equal(s, []int{0, 0, 0}, []int{nodes, pods, s.tracker.Waiting()})
-	_, ok := s.tracker.Next(s.now.Add(1e6 * time.Hour))
-	require.False(s, ok)
+	return result.Outcome
 }
 
 // restart forgets all that was known, works in flight too, and looks at what
@@ -481,7 +435,3 @@ func (s *schedule) synced() {
 	s.tracker.MarkSynced()
 	s.history.synced = true
 }
-
-// tolerance is how many tokens may be missing, or too many, for a start of
-// which the reference is not sure: fractions do not add up exactly.
-const tolerance = 1e-6

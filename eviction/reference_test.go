@@ -60,6 +60,7 @@ type attempt struct {
 	clears  bool
 	outcome eviction.Outcome
 	wait    time.Duration
+	pod     *corev1.Pod // as the action has written it, or nil
 }
 
 // retried is the outcome of what is no attempt: Retry was called.
@@ -137,10 +138,12 @@ func (h *history) has(s step, now time.Time, tokens float64) bool {
 	})
 }
 
-// failures returns how many attempts on a pod have failed.
-func (h *history) failures(uid types.UID) (n int) {
-	for _, attempt := range h.ended(uid) {
-		if attempt.outcome == eviction.OutcomeFailed || attempt.clears && attempt.outcome == eviction.OutcomeBlocked {
+// failures returns how many attempts on a pod have failed, to evict it or to
+// clear its condition.
+func (h *history) failures(uid types.UID, clears bool) (n int) {
+	for _, a := range h.ended(uid) {
+		failed := a.outcome == eviction.OutcomeFailed || clears && a.outcome == eviction.OutcomeBlocked
+		if failed && a.clears == clears {
 			n++
 		}
 	}
@@ -368,17 +371,28 @@ func (h *history) ended(uid types.UID) []attempt {
 	return slices.DeleteFunc(slices.Clone(h.attempts[uid]), func(a attempt) bool { return a.count < first })
 }
 
+// isMarked reports whether a pod carries our condition, as observed last or as
+// written since.
 func (h *history) isMarked(uid types.UID) bool {
 	looks := h.podStay(uid)
 	last := looks[len(looks)-1]
-	for _, attempt := range h.ended(uid) {
-		if isCleared(attempt) && attempt.began >= last.count {
-			return false // nothing newer was observed since
+	is := hasOurs(last.object)
+	for _, a := range h.ended(uid) {
+		switch {
+		case a.began < last.count: // what was observed is newer
+		case isCleared(a):
+			is = false
+		case a.pod != nil && a.pod.UID == last.object.UID:
+			is = hasOurs(a.pod)
 		}
 	}
-	for _, condition := range last.object.Status.Conditions {
-		if condition.Type == corev1.DisruptionTarget {
-			return condition.Status == corev1.ConditionTrue && (condition.Reason == "DeletionByTaintManager" || condition.Reason == "DeletionByNodeLifecycle")
+	return is
+}
+
+func hasOurs(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget {
+			return c.Status == corev1.ConditionTrue && (c.Reason == "DeletionByTaintManager" || c.Reason == "DeletionByNodeLifecycle")
 		}
 	}
 	return false

@@ -320,3 +320,23 @@ func TestE10EvictedNodeSaysWhatTheCallerSays(t *testing.T) {
 		require.False(s, eviction.HasDisruptionTarget(s.get("ns", "p")))
 	})
 }
+
+// The pod of a node that is gone leaves when it is asked for, also when that is
+// confirmed. Else it would be handed out each second, for ever.
+func TestE10RequestOutlastsTheNodeAlsoWhenItIsConfirmed(t *testing.T) {
+	for _, evict := range []bool{false, true} {
+		play(t, sceneOptions{confirm: true, evict: evict}, func(s *scene) {
+			require.True(s, s.tracker.EvictPod(time.Now(), "p", "moved", time.Time{}))
+			delete(s.nodes, "n1")
+			s.tracker.ForgetNode(time.Now(), "n1")
+			s.fails(eviction.Result{Outcome: eviction.OutcomeFailed})
+			require.Equal(s, eviction.ReasonRequested, s.work.Decision.Reason)
+			verbs := []string{"get pod", "get node", "patch", "delete"}
+			if evict {
+				verbs = []string{"get pod", "get node", "evict"}
+			}
+			result := s.acts(eviction.OutcomeEvicted, verbs...)
+			require.Empty(s, result.Reason)
+		})
+	}
+}

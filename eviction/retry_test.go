@@ -312,3 +312,17 @@ func TestE5ReportDoesNotOverruleWhatWasObservedSince(t *testing.T) {
 	c.Finish(at(12), task, eviction.Result{Outcome: eviction.OutcomeFailed, Err: errors.New("timeout"), Pod: newPod("p", marked)})
 	require.False(t, c.startOne(14, "p").HasDisruptionTarget)
 }
+
+// The error is that of the last attempt, which has found that the pod need not
+// leave, or has reported it.
+func TestE10ErrorEndsWithTheNextAttempt(t *testing.T) {
+	for _, outcome := range []eviction.Outcome{eviction.OutcomeNotDue, eviction.OutcomeDryRun} {
+		c := runningWith(t, twoSeconds, newPod("p"))
+		c.node(10, "n1", "a@10")
+		c.Finish(at(10), c.start(10, "p")[0], eviction.Result{Err: errors.New("denied")})
+		c.finish(12, c.startOne(12, "p"), outcome)
+		for p := range c.PodsOn("n1") {
+			require.NoError(t, p.Err, outcome)
+		}
+	}
+}

@@ -18,6 +18,9 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 	if item, ok := t.evictions.Start(now); ok {
 		return t.begin(now, &attempt{entry: item.Value.entry(), item: item}), true
 	}
+	if at, ok := t.evictions.Next(now); ok && !at.After(now) {
+		return Task{}, false // the next Start goes on
+	}
 	for range mostPassedOver {
 		item, ok := t.clears.Start(now)
 		if !ok {
@@ -60,7 +63,7 @@ func (t *Tracker) begin(now time.Time, a *attempt) Task {
 		},
 	}
 	if h, known := t.histories[e.Key()]; known {
-		task.Attempts = h.attempts
+		task.Attempts = h.failed(a.clears())
 	}
 	t.enter(now, e, a.state(), time.Time{})
 	return task
@@ -146,9 +149,11 @@ func (t *Tracker) learn(
 			t.cleared(now, e, nil, result.RetryAfter)
 			break
 		}
-		t.history(e.Key()).retryAt = now.Add(t.wait(max(result.RetryAfter, cacheDelay), 0))
+		h := t.history(e.Key())
+		h.retryAt, h.err = now.Add(t.wait(max(result.RetryAfter, cacheDelay), 0)), nil
 	case OutcomeDryRun:
-		t.history(e.Key()).reported = report{task.Decision.Reason, task.Decision.Due}
+		h := t.history(e.Key())
+		h.reported, h.err = report{task.Decision.Reason, task.Decision.Due}, nil
 		return reported
 	}
 	return a.state()
@@ -160,7 +165,7 @@ func (t *Tracker) failed(now time.Time, e *entry, a *attempt, outcome Outcome, r
 	h.err = result.Err
 	if a.clears() {
 		t.cleared(now, e, result.Err, result.RetryAfter)
-		h.attempts++
+		h.unclear++
 		return
 	}
 	if outcome == OutcomeBlocked {

@@ -2,8 +2,13 @@ package eviction
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +66,47 @@ func TestC6StateAndQueuesAgree(t *testing.T) {
 			require.Positive(t, reached[fmt.Sprintf("%v to %v", from, to)], "%v to %v", from, to)
 		}
 	}
+}
+
+// C6: the state of a pod is written by enter and that of a node by reset, and
+// by nothing else. A record begins in the zero state.
+func TestC6OnlyTheTransitionFunctionsWriteAState(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	writers := map[string]int{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		require.NoError(t, err)
+		for _, decl := range parsed.Decls {
+			f, is := decl.(*ast.FuncDecl)
+			if !is {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.AssignStmt:
+					for _, to := range n.Lhs {
+						if s, is := to.(*ast.SelectorExpr); is && s.Sel.Name == "state" {
+							writers[f.Name.Name]++
+						}
+					}
+				case *ast.KeyValueExpr:
+					if key, is := n.Key.(*ast.Ident); is && key.Name == "state" {
+						writers[f.Name.Name]++
+					}
+				case *ast.UnaryExpr:
+					if s, is := n.X.(*ast.SelectorExpr); is && n.Op == token.AND && s.Sel.Name == "state" {
+						writers[f.Name.Name]++
+					}
+				}
+				return true
+			})
+		}
+	}
+	require.Equal(t, map[string]int{"enter": 1, "reset": 1}, writers)
 }
 
 // A walk is a tracker to which random things happen.

@@ -24,7 +24,8 @@ type Task struct {
 	HasDisruptionTarget bool
 	// Generation is the pod's.
 	Generation int64
-	// Attempts is how many attempts have failed before.
+	// Attempts is how many attempts have failed before, of the same kind: to evict
+	// or to clear the condition.
 	Attempts int
 	// StartedAt is when Start handed the task out. To an action it is the time: an
 	// action reads no clock, so that what it writes depends on nothing but the
@@ -68,16 +69,19 @@ func (t *Task) valid() bool { return t.attempt != nil }
 func (t Task) Canceled() bool { return t.valid() && t.attempt.signal.Load() }
 
 // Reevaluate decides again from a pod and its node that were just read; either
-// is nil if it is gone. What it cannot know from them it takes from the
-// tracker's view when it handed the task out: when taints and pod were first
-// seen, what is suspended, exempt, and asked for. A Task that no tracker has
-// made is ReasonGone.
+// is nil if it is gone. Without its node a pod leaves only if EvictPod asks for
+// it. What Reevaluate cannot know from the objects it takes from the tracker's
+// view when it handed the task out: when taints and pod were first seen, what
+// is suspended, exempt, and asked for. A Task that no tracker has made is
+// ReasonGone.
 func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Decision {
-	if !t.valid() || live == nil || node == nil || t.gone(live) {
+	switch {
+	case !t.valid(), live == nil, t.gone(live), node == nil && t.request == nil:
 		return Decision{Reason: ReasonGone}
-	}
-	if t.rules.exempts(live) {
+	case t.rules.exempts(live):
 		return Decision{Reason: ReasonExempt}
+	case node == nil:
+		return decideOn(nil, nil, t.request, &t.pod, t.rules.matcher).decision(nil)
 	}
 	before, evicted := t.taints, t.eviction
 	if node.UID != t.node {
@@ -131,7 +135,8 @@ const (
 	// failure and does not count as an attempt.
 	OutcomeBlocked Outcome = "Blocked"
 	// OutcomeDryRun: the pod would have been evicted, and nothing was done. It is
-	// handed out again when its decision changes, or by [Tracker.Retry].
+	// handed out again when the Reason or Due of its decision changes, or by
+	// [Tracker.Retry].
 	OutcomeDryRun Outcome = "DryRun"
 )
 

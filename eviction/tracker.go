@@ -21,6 +21,8 @@ type Config struct {
 	// Concerns reports whether a NoExecute taint is this tracker's business. A
 	// taint that is not evicts nothing here. Nil means that all are. It must be a
 	// pure function; Task.Reevaluate calls it too, on the goroutine of the action.
+	// Next to kube-controller-manager, which evicts for the other taints, set
+	// Describe and Own too: DefaultCondition has its reason.
 	Concerns func(*corev1.Taint) bool
 	// Exempt keeps pods from being evicted, whatever their tolerations and
 	// whatever is asked for them. Nil exempts none, like kube-controller-manager.
@@ -61,6 +63,10 @@ func (c Config) Validate() error {
 	if c.Describe != nil && len(c.Own) == 0 {
 		problems = append(problems, fmt.Errorf("%w: Own is empty, want the reasons that Describe returns",
 			ErrInvalidConfig))
+	}
+	if slices.Contains(c.Own, "") {
+		problems = append(problems, fmt.Errorf("%w: Own is %q, want no empty reason: conditions of other clients have it",
+			ErrInvalidConfig, c.Own))
 	}
 	if c.Describe == nil && c.Own != nil {
 		for _, reason := range defaultOwn().reasons {
