@@ -70,13 +70,12 @@ func (q *Queue[K, V]) SetValue(key K, value V) bool {
 	if !ok {
 		return false
 	}
-	before := e.value
-	e.value = value
 	for _, b := range q.keyed {
-		if from, to := b.ShareOf(key, before), b.ShareOf(key, value); from != to {
-			q.inherit(b, to, from)
+		if from, to := b.ShareOf(key, e.value), b.ShareOf(key, value); from != to {
+			q.inherit(b, to, from) // moves lanes, so e is still in order
 		}
 	}
+	e.value = value
 	q.Refile(e)
 	return true
 }
