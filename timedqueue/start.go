@@ -5,22 +5,24 @@ import (
 	"time"
 )
 
-// mostMoves bounds the entries that one Start puts where they wait for tokens:
-// the caller holds a lock, which others want in between.
+// mostMoves bounds the shares that one Start opens and the entries that it puts
+// where they wait for tokens: the caller holds a lock, which others want in
+// between.
 const mostMoves = 5_000
 
 // Start hands out the first item that is due and for which each budget has a
 // token, and spends those. The item is acting until [Queue.Finish].
 //
-// When thousands have to be put where they wait for tokens, Start may return none
-// although there is one. Next says now then, and the next Start goes on.
+// When thousands of items start to wait for tokens, or thousands of shares have a
+// token again, Start may return none although there is one. Next says now then,
+// and the next Start goes on.
 func (q *Queue[K, V]) Start(now time.Time) (Item[K, V], bool) {
 	q.Advance(now)
 	if q.closedGate() != nil {
 		return Item[K, V]{}, false
 	}
-	q.openShares()
 	moves := mostMoves
+	q.openShares(&moves)
 	var first *Entry[K, V]
 	for i := range q.kinds {
 		e := q.startable(&q.kinds[i], &moves)
@@ -292,10 +294,14 @@ func (q *Queue[K, V]) closedGate() *budget[K, V] {
 	return nil
 }
 
-// openShares opens the shares that have a token by now, and drops some of those
-// that are as good as new.
-func (q *Queue[K, V]) openShares() {
-	for p := q.closed.first(); p != nil && time.Duration(p.due) <= q.now; p = q.closed.first() {
+// openShares opens the shares that have a token by now, at most as many as moves
+// allows, and drops some of those that are as good as new.
+func (q *Queue[K, V]) openShares(moves *int) {
+	for ; *moves > 0; *moves-- {
+		p := q.closed.first()
+		if p == nil || time.Duration(p.due) > q.now {
+			break
+		}
 		q.file(p.element)
 	}
 	for range mostDropped {
