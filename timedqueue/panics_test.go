@@ -91,7 +91,8 @@ func (p *panicking) run(t *testing.T, act func(ctx context.Context, task string)
 }
 
 // stacks returns the stacks of all goroutines. runtime.NumGoroutine goes on
-// counting one that has ended for a moment, which synctest.Wait does not wait for.
+// counting one that has ended for a moment, which synctest.Wait does not wait
+// for.
 func stacks() string {
 	text := make([]byte, 1<<20)
 	return string(text[:runtime.Stack(text, true)])
