@@ -51,6 +51,26 @@ func TestQ10ShareThatHasSpentItsTokensIsNotForgotten(t *testing.T) {
 	mustHold(t, q, seconds(2))
 }
 
+// A removed share that has all its tokens stays until its items are gone. They
+// go on at the budget's limit.
+func TestQ10RemovedShareKeepsItsItems(t *testing.T) {
+	q := newZones(t, perZone(1, 1))
+	q.SetLimit(at(0), "zone", "z1", 0)
+	for _, key := range []string{"a", "b", "c"} {
+		q.Add(key, in("z1"), at(0))
+	}
+	mustHold(t, q, at(0))
+	q.RemoveShare(at(0), "zone", "z1")
+	requireShares(t, q, "zone", "z1")
+	q.Finish(at(0), mustStart(t, q, at(0), "a"), done)
+	mustHold(t, q, seconds(0.999))
+	q.Finish(seconds(1), mustStart(t, q, seconds(1), "b"), done)
+	q.RemoveShare(seconds(10), "zone", "z1")
+	require.True(t, q.Remove("c"))
+	requireShares(t, q, "zone")
+	requireNothingLeft(t, q)
+}
+
 // A removed share whose limit was zero fills up as any other.
 func TestQ10ShareRemovedWhileItIsHeldIsForgotten(t *testing.T) {
 	q := newZones(t, perZone(1, 1))
