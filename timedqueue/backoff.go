@@ -7,32 +7,36 @@ import (
 	"time"
 )
 
-// Backoff is a capped exponential wait: Initial, then twice that, and so on up to
-// Max.
+// Backoff is a capped exponential wait: Initial, then twice that, and so on up
+// to Max.
 type Backoff struct {
 	// Initial is the wait after an item's first failure. Zero means 500 ms, or Max
 	// if that is shorter.
 	Initial time.Duration
 	// Max caps the wait. Zero means one minute, or Initial if that is longer.
 	Max time.Duration
-	// Jitter returns the share by which a wait is lengthened, so that items that
-	// failed together do not come back together: for example
-	// func() float64 { return 0.2 * rand.Float64() }. It is called with the core
-	// locked and must be quick. Nil means none.
+	// Jitter returns the fraction by which a wait is lengthened, so that items
+	// that failed together do not come back together: for example
+	// 0.2 * rand.Float64(). It is called with the core locked and must be quick.
+	// Nil means none.
 	Jitter func() float64
 }
 
 // Validate joins all that is wrong with the backoff.
 func (b Backoff) Validate() error {
 	var problems []error
+	complain := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		problems = append(problems, fmt.Errorf("%w: Backoff.%s", ErrInvalidConfig, text))
+	}
 	if b.Initial < 0 {
-		problems = append(problems, fmt.Errorf("%w: Backoff.Initial is %v, want zero or more", ErrInvalidConfig, b.Initial))
+		complain("Initial is %v, want zero or more", b.Initial)
 	}
 	if b.Max < 0 {
-		problems = append(problems, fmt.Errorf("%w: Backoff.Max is %v, want zero or more", ErrInvalidConfig, b.Max))
+		complain("Max is %v, want zero or more", b.Max)
 	}
 	if b.Max > 0 && b.Max < b.Initial {
-		problems = append(problems, fmt.Errorf("%w: Backoff.Max is %v, want at least Backoff.Initial, %v", ErrInvalidConfig, b.Max, b.Initial))
+		complain("Max is %v, want at least Backoff.Initial, %v", b.Max, b.Initial)
 	}
 	return errors.Join(problems...)
 }
@@ -68,7 +72,7 @@ func (b Backoff) delay(failures int) time.Duration {
 	case longer > float64(wait):
 		return time.Duration(longer)
 	}
-	return wait // the share was negative or not a number
+	return wait // the fraction was negative or not a number
 }
 
 // Longest returns the longest wait before jitter.

@@ -39,8 +39,8 @@ func newBucket(limit rate.Limit, burst int) bucket {
 	return bucket{limit: sane(limit), burst: full, tokens: full}
 }
 
-// full reports whether the bucket holds all the tokens that it can, or is less than
-// a nanosecond from that; see until.
+// full reports whether the bucket holds all the tokens that it can, or is less
+// than a nanosecond from that; see until.
 func (b *bucket) full(now time.Duration) bool {
 	b.earn(now)
 	earns := b.limit > 0 && b.limit != rate.Inf
@@ -48,7 +48,8 @@ func (b *bucket) full(now time.Duration) bool {
 }
 
 // take spends a token, which must be at hand, and returns its number for
-// settle. Number zero stands for a token that an unlimited bucket did not count.
+// settle. Number zero stands for a token that an unlimited bucket did not
+// count.
 func (b *bucket) take(now time.Duration) uint64 {
 	if b.limit == rate.Inf {
 		return 0
@@ -65,11 +66,11 @@ func (b *bucket) take(now time.Duration) uint64 {
 
 // settle ends a token that was taken: it is spent, or it comes back.
 //
-// A returned token leaves the bucket as if it had never been taken. That may add
-// less than one token: while the token was out, a bucket at its burst would not
-// have earned what it did earn in the token's place. The highest level since then
-// says how much. The cost grows with the tokens that are out, which are at most
-// the actions under way.
+// A returned token leaves the bucket as if it had never been taken. That may
+// add less than one token: while the token was out, a bucket at its burst would
+// not have earned what it did earn in the token's place. The highest level
+// since then says how much. The cost grows with the tokens that are out, which
+// are at most the actions under way.
 func (b *bucket) settle(now time.Duration, number uint64, returned bool) {
 	i, out := slices.BinarySearchFunc(b.out, number, func(o outTaken, number uint64) int {
 		return int(int64(o.number - number))
@@ -105,8 +106,8 @@ func (b *bucket) setLimit(now time.Duration, limit rate.Limit) {
 	b.limit = sane(limit)
 }
 
-// lower takes over the level of another bucket, if that is lower. A token that is
-// out and comes back does not raise the level above that one, either.
+// lower takes over the level of another bucket, if that is lower. A token that
+// is out and comes back does not raise the level above that one, either.
 func (b *bucket) lower(now time.Duration, other *bucket) {
 	b.earn(now)
 	other.earn(now)
@@ -117,8 +118,8 @@ func (b *bucket) lower(now time.Duration, other *bucket) {
 	b.tokens = min(b.tokens, other.tokens)
 }
 
-// untilFull returns how long after now the bucket is full; false means not before
-// the limit changes.
+// untilFull returns how long after now the bucket is full; false means not
+// before the limit changes.
 func (b *bucket) untilFull(now time.Duration) (time.Duration, bool) {
 	switch {
 	case b.full(now):
@@ -131,8 +132,8 @@ func (b *bucket) untilFull(now time.Duration) (time.Duration, bool) {
 
 // until returns how long after now a token is at hand; false means not before
 // the limit changes. A token less than a nanosecond away is at hand, since time
-// is no finer: this also swallows what adding up fractions loses. It is taken in
-// advance, so the rate holds over time.
+// is no finer: this also swallows what adding up fractions loses. It is taken
+// in advance, so the rate holds over time.
 func (b *bucket) until(now time.Duration) (time.Duration, bool) {
 	if b.limit == 0 {
 		return 0, false

@@ -11,36 +11,45 @@ import (
 )
 
 // A Budget limits how fast a [Queue] hands out its items: all of them together,
-// or those of each share. An item starts when each budget has a token for it. One
-// that waits for a scarce share does not delay items of others, so an item that
-// needs tokens of two scarce shares may be overtaken by items that need one.
+// or those of each share, for example of each zone. Each share earns tokens at
+// the budget's limit, up to its burst, and each action spends one.
+//
+// An item starts when each budget of the queue has a token for it, and then
+// takes one of each. An item that waits for a token does not delay items of
+// other shares. So one that needs tokens of two scarce shares may be overtaken
+// by items that need one.
 type Budget[K comparable, V any] struct {
 	// Name identifies the budget in SetLimit and Blocking. It is unique within a
 	// queue and may be empty.
 	Name string
 
-	// ShareOf returns the name of an item's share. Each share has tokens of its
-	// own. Nil means that all items have one share, whose name is empty. It must
-	// be a pure function. It is called when an item is due, and often.
+	// ShareOf returns the name of the share that an item belongs to. Each share
+	// has tokens of its own. Nil means that all items have one share, whose name
+	// is empty. ShareOf must be a pure function. It is called often.
 	ShareOf func(key K, value V) string
 
 	// Limit is how many actions of a share start a second. [rate.Inf] is no limit.
 	// Zero, as in package rate, allows none: the share holds its items until
-	// [Queue.SetLimit].
+	// [Queue.SetLimit] gives it another limit.
 	Limit rate.Limit
 
 	// Burst is how many tokens a share can save up. It starts with all of them.
 	// Zero means 1.
 	Burst int
 
-	// Reserved are the parts of the tokens that kinds of work have for themselves:
-	// each more than zero, together at most 1. From the time at which a kind has
-	// an item that could start but for this budget, and for as long as it has, the
-	// kind starts at least its part of the tokens granted, less one. Counted from
-	// a later moment it is less two, since the kind may have been ahead. Work that
-	// goes and is back before the next token has not been away. The rest goes by
-	// the order of the items, and so does what a kind does not use. Only one
-	// budget of a queue can reserve parts, and only one that all items share.
+	// Reserved gives kinds of work a part of the budget's tokens, so that other
+	// work which comes first does not starve them. With 0.2 for "retry", at least
+	// every fifth token goes to a retry while there is one. Each part is more than
+	// zero, and all together are at most 1. The tokens that are not reserved, or
+	// that a kind has no work for, go by the order of the items.
+	//
+	// Exactly: from the time at which a kind has an item for which the other
+	// budgets have tokens, and for as long as it has one, the kind gets at least
+	// its part of the tokens granted, less one. Counted from a later moment it is
+	// less two, since the kind may have been ahead. A kind that is without such an
+	// item only between two grants counts as if it had one all the time.
+	//
+	// Only one budget of a queue can reserve parts, and its ShareOf must be nil.
 	Reserved map[string]float64
 
 	// KindOf returns an item's kind. It must be a pure function. Required with
@@ -88,7 +97,8 @@ func validateBudgets[K comparable, V any](budgets []Budget[K, V]) error {
 	for _, b := range budgets {
 		problems = append(problems, b.Validate())
 		if names[b.Name] {
-			problems = append(problems, fmt.Errorf("%w: two budgets have the name %q, want one of each", ErrInvalidConfig, b.Name))
+			problems = append(problems,
+				fmt.Errorf("%w: two budgets have the name %q, want one of each", ErrInvalidConfig, b.Name))
 		}
 		names[b.Name] = true
 		if len(b.Reserved) > 0 {
@@ -96,7 +106,8 @@ func validateBudgets[K comparable, V any](budgets []Budget[K, V]) error {
 		}
 	}
 	if reserving > 1 {
-		problems = append(problems, fmt.Errorf("%w: %d budgets have Reserved, want one at most", ErrInvalidConfig, reserving))
+		problems = append(problems,
+			fmt.Errorf("%w: %d budgets have Reserved, want one at most", ErrInvalidConfig, reserving))
 	}
 	return errors.Join(problems...)
 }

@@ -12,8 +12,8 @@ type QueueConfig[K comparable, V any] struct {
 	// Budgets limit how fast items start. None is no limit.
 	Budgets []Budget[K, V]
 
-	// Less orders items that are due at the same time. Nil, and for equals: in
-	// the order of their insertion. It must be a pure function.
+	// Less orders items that are due at the same time. Nil means in the order of
+	// their insertion, which also orders equals. It must be a pure function.
 	Less func(a, b V) bool
 
 	// Backoff is the wait after a failed action.
@@ -26,14 +26,20 @@ func (c QueueConfig[K, V]) Validate() error {
 }
 
 // A Queue holds unique keys, each with a value and due at a time, and hands out
-// the due ones as fast as its budgets allow. It is the core: it has no clock and
-// starts nothing.
+// the due ones as fast as its budgets allow. It is the core: it has no clock
+// and starts nothing.
 //
-// An operation costs O(log n), budgets apart. With budgets, Start may move items
-// to where they wait for tokens, each once and at most some thousands a call; an
-// item that needs tokens of two scarce shares may move between them. Finish costs
-// the actions under way of the item's shares. An entry takes its key twice, its
-// value, and about 80 bytes; an item that waits for a token 16 more.
+// An operation costs O(log n), amortized; Start, Finish and SetValue cost that
+// for each budget. Finish also goes through the tokens of the item's shares
+// that are out, at most one for each action under way.
+//
+// Start also moves due items to where they wait for tokens, and opens shares
+// that have a token again: some thousands a call. An item that needs one scarce
+// share moves once, and one that needs two may move between them again and
+// again.
+//
+// An entry takes its key twice, its value, and about 80 bytes, whether it waits
+// for its time or for a token.
 //
 // Now never goes backwards inside a queue: an earlier now than the last one
 // counts as the last one. A Queue is not safe for concurrent use.
@@ -73,7 +79,8 @@ type kind[K comparable, V any] struct {
 }
 
 // A budget is a [Budget] with its shares. One that all items share has a single
-// share: while it has no token, nothing can start, so no item has to wait in it.
+// share: while it has no token, nothing can start, so no item has to wait in
+// it.
 type budget[K comparable, V any] struct {
 	Budget[K, V]
 	shares map[string]*share[K, V]
@@ -155,8 +162,8 @@ func comesBefore[K comparable, V any](a, b *Entry[K, V], tie func(a, b *Entry[K,
 	return tie(a, b)
 }
 
-// Advance tells the time and returns it: now, or the latest that the queue was
-// told if that is later.
+// Advance tells the queue the time and returns it: now, or the latest time that
+// the queue was told if that is later.
 func (q *Queue[K, V]) Advance(now time.Time) time.Time {
 	at := min(q.distance(now), maxNow)
 	if at >= q.now {

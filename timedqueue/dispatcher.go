@@ -42,11 +42,13 @@ func (c DispatcherConfig) Validate() error {
 	return nil
 }
 
-// A Dispatcher performs what a core hands out. It is the edge around any [Core].
-// It sleeps until the core can hand out a task and gives each task to a worker.
+// A Dispatcher performs what a core hands out. It is the edge around any
+// [Core]. It sleeps until the core can hand out a task and gives each task to a
+// worker.
 //
-// It looks at the core at least every ten seconds. A clock that jumps, or a core
-// whose Next is wrong, delays a task by no more than that.
+// While a worker is free, it looks at the core at least every ten seconds. A
+// clock that jumps, or a core whose Next is wrong, delays a task by no more
+// than that.
 //
 // The dispatcher has the core's lock. Every use of the core, once Run may run,
 // is inside a function that Update or View runs:

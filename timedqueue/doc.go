@@ -8,9 +8,10 @@
 //
 //   - [Queue] is the core: keys ordered by due time, with budgets in front. It
 //     has no goroutine and no clock. Time is an argument.
-//   - [Dispatcher] is the edge. It sleeps until the core has something to start,
-//     runs a bounded number of actions, and tells the core how each one ended.
-//     It drives any [Core]; [InOrder] and [RoundRobin] make one of several.
+//   - [Dispatcher] is the edge. It sleeps until the core has something to
+//     start, runs a bounded number of actions, and tells the core how each one
+//     ended. It drives any [Core]; [InOrder] and [RoundRobin] make one of
+//     several.
 //
 // A key goes through a queue like this:
 //
@@ -21,32 +22,32 @@
 // # Budgets
 //
 // A [Budget] limits how many actions start a second: of all items, or of the
-// items of each share, such as a zone, a node or a namespace. An item starts when
-// each budget has a token for it, and one that waits for a scarce share does not
-// delay the others. A budget can reserve parts of its tokens for kinds of work,
-// so that none of them starves. The limit of a share can be changed at any time;
-// zero holds its items and loses none.
+// items of each share, such as a zone, a node or a namespace. An item starts
+// when each budget has a token for it, and one that waits for a scarce share
+// does not delay the others. A budget can reserve parts of its tokens for kinds
+// of work, so that none of them starves. The limit of a share can be changed at
+// any time; zero holds its items and loses none.
 //
 // # What it promises
 //
 // A key is in the queue at most once, and adding it again changes nothing. Only
-// an action spends tokens: neither a look at a queue with nothing due does, nor
-// an action that did nothing, whose tokens come back as if never taken. Remove
-// during an action wins over the action's result. A key removed and added again
+// an action spends tokens; those of an action that did nothing come back as if
+// never taken. A look at a queue with nothing due spends none. Remove during an
+// action wins over the action's result. A key removed and added again
 // during an action waits until that action has ended, so there are never two
 // actions for one key at a time. A result is explicit: its zero value is a
 // failure.
 //
 // An action that panics has failed: that is logged with its stack and counted.
-// Run then stops and returns [ErrPanic], unless ContinueAfterPanic is set. The
-// dispatcher looks at the core at least every ten seconds.
+// Run then stops and returns [ErrPanic], unless ContinueAfterPanic is set.
+// While it has a free worker, it looks at the core at least every ten seconds.
 //
 // # The caller's duties
 //
 // A core is not safe for concurrent use. Once Run may run, use it only inside
 // [Dispatcher.Update] or [Dispatcher.View], of which only Update wakes the
-// dispatcher. Neither may be called inside the other or by the core. Actions run
-// outside that lock.
+// dispatcher. Neither may be called inside the other or by the core. Actions
+// run outside that lock.
 //
 // Answer each Start with one Finish; until then the key counts as acting and is
 // not started again.

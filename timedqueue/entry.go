@@ -4,8 +4,11 @@ import "time"
 
 // An Entry is a key's place in a [Queue], for a caller that keeps a record of
 // each key in the queue itself: it is found once and used without a look-up. It
-// belongs to its queue and is as unsafe for concurrent use. After its key has
-// left the queue, the queue ignores it.
+// belongs to its queue and is as unsafe for concurrent use.
+//
+// After its key has left the queue, the queue ignores it. One exception: a key
+// that is removed and added again during its action has the same entry as
+// before.
 type Entry[K comparable, V any] struct {
 	key      K
 	value    V
@@ -21,8 +24,9 @@ type Entry[K comparable, V any] struct {
 // Key returns the entry's key.
 func (e *Entry[K, V]) Key() K { return e.key }
 
-// Value returns where the queue keeps the key's value. The caller may change it.
-// When what a budget or the order reads has changed, [Queue.Refile] must follow.
+// Value returns where the queue keeps the key's value. The caller may change
+// it. When what a budget or Less reads has changed, [Queue.Refile] must follow
+// before any other use of the queue.
 func (e *Entry[K, V]) Value() *V { return &e.value }
 
 // state is where an entry is in its life:
@@ -84,7 +88,7 @@ func (e *Entry[K, V]) setIndex(i int32) { e.index = i }
 const never = time.Duration(1<<63 - 1)
 
 // spare keeps entries for reuse, so that a key that is removed and added again
-// allocates nothing. It keeps at most as many as are in use, and some more.
+// allocates nothing. It grows to as many as are in use, and some more.
 type spare[K comparable, V any] struct {
 	free []*Entry[K, V]
 }

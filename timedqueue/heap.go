@@ -2,7 +2,7 @@ package timedqueue
 
 // A heap is a four-ary min-heap of elements that record their own index, so any
 // of them can be moved or removed in O(log n). Four children a node halve the
-// height of a binary heap. The due time stands beside the pointer, so most
+// height of a binary heap. The due time stands next to the pointer, so most
 // comparisons touch no element. container/heap calls back through an interface
 // for each comparison and boxes each element that it pushes.
 type heap[E placed] struct {
@@ -25,8 +25,8 @@ type placed interface {
 
 const children = 4
 
-// keptWhenEmpty is the size up to which what is empty keeps its memory, so that a
-// queue that empties and fills all the time does not allocate each time.
+// keptWhenEmpty is the size up to which what is empty keeps its memory, so that
+// a queue that empties and fills all the time does not allocate each time.
 const keptWhenEmpty = 1024
 
 func (h *heap[E]) precedes(p, o *place[E]) bool {
@@ -82,7 +82,8 @@ func (h *heap[E]) settle(i int) {
 	}
 }
 
-// up moves the element at index i towards the root and reports whether it moved.
+// up moves the element at index i towards the root and reports whether it
+// moved.
 func (h *heap[E]) up(i int) bool {
 	rising, start := h.places[i], i
 	for i > 0 {

@@ -6,14 +6,17 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// SetLimit changes the rate of one share of a budget, or of the budget itself if
-// all items share it; then share is ignored. It returns false when there is no
-// budget of that name. It never raises the tokens at hand: when zero, which
-// holds, is lifted, what has become due meanwhile leaves at the new rate. A limit
-// that is negative or not a number holds, like zero.
+// SetLimit changes the rate of one share of a budget, or of the budget itself
+// if all items share it; then share is ignored. It returns false when there is
+// no budget of that name.
 //
-// A limit other than the budget's stays until it is set to that of the budget, or
-// until [Queue.RemoveShare].
+// A limit of zero holds the share's items, also while a token is at hand.
+// SetLimit never raises the tokens at hand: when items are no longer held,
+// those that have become due leave at the new rate. A limit that is negative or
+// not a number holds, like zero.
+//
+// A limit other than the budget's stays until it is set to that of the budget,
+// or until [Queue.RemoveShare].
 func (q *Queue[K, V]) SetLimit(now time.Time, budget, share string, limit rate.Limit) bool {
 	b := q.budget(budget)
 	if b == nil {
@@ -45,11 +48,19 @@ func (q *Queue[K, V]) Limit(budget, share string) (rate.Limit, bool) {
 	return sane(b.Limit), true
 }
 
-// RemoveShare says that a share has no limit of its own any more and that no more
-// items of that name are expected. Items that are in it go on at the budget's
-// limit. Once there are none, the share goes when its tokens are all there; or at
-// once, when its tokens came from another share, which then has no more tokens
-// than it had. An item that starts in the share takes RemoveShare back.
+// RemoveShare lets the queue forget a share, for example when its zone is gone.
+// It is for names of which no more items are expected, and it takes back the
+// limit that [Queue.SetLimit] gave to the share. Items that are in the share go
+// on at the budget's limit; one that starts there cancels the removal.
+//
+// A share that is empty, and has no action under way, is forgotten when it has
+// all its tokens: until then, a new share of that name would have more. At a
+// limit of zero it never gets them. A share that got its tokens by
+// [Queue.InheritShare] is forgotten at once: the share that they came from
+// keeps no more tokens than it had.
+//
+// A queue forgets shares without a limit of their own also without RemoveShare,
+// once they are empty and have all their tokens.
 func (q *Queue[K, V]) RemoveShare(now time.Time, budget, share string) {
 	b := q.budget(budget)
 	if b == nil || b.ShareOf == nil {
@@ -66,15 +77,16 @@ func (q *Queue[K, V]) RemoveShare(now time.Time, budget, share string) {
 	q.dropRemoved(s)
 }
 
-// InheritShare says that what has used up the tokens of one share counts in
-// another from now on, as when a zone gets another name. If the other share is
-// new, or was removed, it has no more tokens than the one left: a change of names
-// is no way to a full bucket. If it is in use, nothing changes.
+// InheritShare makes a new share start with the tokens that another has, not
+// with its full burst. It is for work that goes from one share to another, as
+// when a zone gets another name: otherwise each new name would allow a burst. A
+// share that was removed also gets no more tokens than the other has. If the
+// share is in use, or there is no share with the name from, nothing changes.
 //
-// [Queue.SetValue] does this for the shares of its key. A caller that knows of
-// changes which concern no key of the queue calls it itself. In both cases
-// [Queue.RemoveShare] must follow when the share left is not used any more: a
-// share with a limit of zero would stay otherwise.
+// [Queue.SetValue] does this when its key changes shares. The caller does it
+// for changes that concern no key of the queue, and before [Queue.Refile]. When
+// the share that was left is not used any more, [Queue.RemoveShare] should
+// follow: at a limit of zero the share would stay forever.
 func (q *Queue[K, V]) InheritShare(now time.Time, budget, share, from string) {
 	if b := q.budget(budget); b != nil && b.ShareOf != nil {
 		q.Advance(now)

@@ -93,6 +93,25 @@ func TestQ7EmptiedQueueGivesItsMemoryBack(t *testing.T) {
 	runtime.KeepAlive(keys)
 }
 
+// A queue that shrinks to a few keys gives its memory back, too.
+func TestQ7QueueThatShrinksGivesItsMemoryBack(t *testing.T) {
+	const entries, stay = 100_000, 100
+	keys := manyKeys(entries)
+	q := newTestQueue(t, limited(1e9, 1e9))
+	before := heapInUse()
+	for i, key := range keys {
+		q.Add(key, i, at(0))
+	}
+	for _, key := range keys[stay:] {
+		q.Remove(key)
+	}
+	left := heapInUse() - before
+	t.Logf("%d bytes are left of %d keys", left, q.Len())
+	require.Less(t, left, 500_000)
+	require.Len(t, startAll(q, at(0)), stay)
+	runtime.KeepAlive(keys)
+}
+
 // All items are due and wait for a share, which is the most that an entry
 // takes.
 func TestQ7MemoryPerEntryInAShareIsBounded(t *testing.T) {

@@ -3,14 +3,14 @@ package timedqueue
 import "math"
 
 // parts divides the tokens of a budget between kinds of work. Each kind with a
-// reserved part has a credit: a token that is granted while the kind has work to
-// start adds its part, and a token of its own takes one away.
+// reserved part has a credit: a token that is granted while the kind has work
+// to start adds its part, and a token of its own takes one away.
 //
 // The next token goes to the kind with a positive credit that would otherwise
-// fall short first, as in the Pfair scheduling of Baruah and others (1996). With
-// no positive credit it goes by the order of the items. So each kind starts at
-// least its part of the tokens, less one, from the time at which it has work to
-// start, and no token waits for a kind without work.
+// fall short first, as in the Pfair scheduling of Baruah and others (1996).
+// With no positive credit it goes by the order of the items. So each kind
+// starts at least its part of the tokens, less one, from the time at which it
+// has work to start, and no token waits for a kind without work.
 type parts struct {
 	part   []float64 // by kind; zero: none is reserved
 	credit []float64
@@ -28,8 +28,8 @@ const lowestCredit = -1
 // roundingError is more than what adding up parts loses.
 const roundingError = 1e-9
 
-// entitled returns the kind that the next token is reserved for, given those that
-// have work to start; false means that it goes by order.
+// entitled returns the kind that the next token is reserved for, given those
+// that have work to start; false means that it goes by order.
 func (p *parts) entitled(has func(kind int) bool) (int, bool) {
 	best, leastSlack := -1, math.Inf(1)
 	for kind, part := range p.part {
@@ -48,7 +48,7 @@ func (p *parts) entitled(has func(kind int) bool) (int, bool) {
 	return best, best >= 0
 }
 
-// creditNow is a kind's credit. Work that begins anew begins with none.
+// creditNow is a kind's credit. Work that begins again begins with none.
 func (p *parts) creditNow(kind int) float64 {
 	if !p.had[kind] {
 		return 0

@@ -61,22 +61,22 @@ func (q *Queue[K, V]) Add(key K, value V, due time.Time) bool {
 	return true
 }
 
-// SetValue replaces the value of a key that is in the queue. The key keeps its
-// place. An action that is under way keeps the value that it was started with.
-// When a budget names another share for the new value and there is no such share
-// yet, it starts with the tokens of the share left; see [Queue.InheritShare].
+// SetValue replaces the value of a key that is in the queue; it reports whether
+// the key was there. The key keeps its place. An action that is under way keeps
+// the value that it was started with. If the new value belongs to another share
+// of a budget, that inherits the tokens of the former one; see
+// [Queue.InheritShare].
 func (q *Queue[K, V]) SetValue(key K, value V) bool {
 	e, ok := q.member(key)
 	if !ok {
 		return false
 	}
-	before := e.value
-	e.value = value
 	for _, b := range q.keyed {
-		if from, to := b.ShareOf(key, before), b.ShareOf(key, value); from != to {
-			q.inherit(b, to, from)
+		if from, to := b.ShareOf(key, e.value), b.ShareOf(key, value); from != to {
+			q.inherit(b, to, from) // moves lanes, so e is still in order
 		}
 	}
+	e.value = value
 	q.Refile(e)
 	return true
 }
@@ -103,7 +103,8 @@ func (q *Queue[K, V]) Remove(key K) bool {
 	return ok
 }
 
-// Get shows a key that is in the queue. Due is the zero time if it has none.
+// Get returns a key that is in the queue, with its value and its due time. Due
+// is the zero time if it has none.
 func (q *Queue[K, V]) Get(key K) (Item[K, V], bool) {
 	e, ok := q.member(key)
 	if !ok {
@@ -118,9 +119,9 @@ func (q *Queue[K, V]) Len() int { return q.members }
 // Pending returns how many keys have a due time or are acted on.
 func (q *Queue[K, V]) Pending() int { return q.pending }
 
-// Keep returns the entry of a key, for a caller that keeps its record of the key
-// in the queue; see [Entry]. If the key is not in the queue, Keep puts it there,
-// with the value and without a due time, and returns true.
+// Keep returns the entry of a key, for a caller that keeps its record of the
+// key in the queue; see [Entry]. If the key is not in the queue, Keep puts it
+// there, with the value and without a due time, and returns true.
 func (q *Queue[K, V]) Keep(key K, value V) (*Entry[K, V], bool) {
 	e, isNew := q.insert(key, value)
 	e.kept = true
@@ -143,10 +144,10 @@ func (q *Queue[K, V]) Schedule(e *Entry[K, V], due time.Time) {
 	}
 }
 
-// Unschedule takes an entry's due time away. The entry stays in the queue and
-// loses its place by insertion and its count of failed attempts; one that a result
-// leaves without a due time keeps its place. During an action Unschedule wins over
-// the action's result, as Schedule does.
+// Unschedule takes an entry's due time away. The entry stays in the queue. It
+// loses its place by insertion and its count of failed attempts; an entry that
+// a result leaves without a due time keeps its place. During an action
+// Unschedule wins over the action's result, as Schedule does.
 func (q *Queue[K, V]) Unschedule(e *Entry[K, V]) {
 	if e.state.member() {
 		q.schedule(e, never)
@@ -160,7 +161,9 @@ func (q *Queue[K, V]) Drop(e *Entry[K, V]) {
 	}
 }
 
-// Refile says that what budgets and order read of an entry's value has changed.
+// Refile puts an entry where it belongs after its value was changed in place.
+// It must follow each change of what budgets or Less read. Unlike SetValue, it
+// makes no share inherit tokens; see [Queue.InheritShare].
 func (q *Queue[K, V]) Refile(e *Entry[K, V]) {
 	switch e.state {
 	case ready, waiting:

@@ -187,6 +187,23 @@ func TestQ10RenamingBackAndForthGivesNoMoreTokens(t *testing.T) {
 	}
 }
 
+// A share that goes back into the one that it came from leaves that no more
+// tokens than it had.
+func TestQ10ShareThatReturnsIsCountedInItsOrigin(t *testing.T) {
+	q := newZones(t, perZone(0.1, 2))
+	for _, key := range []string{"a1", "a2", "b1"} {
+		q.Add(key, in(key[:1]), seconds(1))
+	}
+	q.Finish(seconds(1), mustStart(t, q, seconds(1), "a1"), done)
+	q.SetValue("a2", in("b"))
+	q.SetValue("b1", in("a"))
+	q.Finish(seconds(1), mustStart(t, q, seconds(1), "a2"), done)
+	q.RemoveShare(seconds(1), "zone", "b")
+	requireShares(t, q, "zone", "a")
+	mustHold(t, q, seconds(10.999)) // b has used what a had
+	mustStart(t, q, seconds(11), "b1")
+}
+
 // Nor are they with actions that last longer than a name: a share that is
 // removed while tokens of it are out goes back when they have ended, and one
 // whose name comes back before has no more tokens than the one left.

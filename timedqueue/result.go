@@ -9,14 +9,14 @@ type Outcome string
 const (
 	// OutcomeDone: the action did its work. The item leaves the queue.
 	OutcomeDone Outcome = "Done"
-	// OutcomeSkipped: there was nothing to do and nothing was done. The item leaves
-	// the queue, and its tokens are returned.
+	// OutcomeSkipped: there was nothing to do and nothing was done. The item
+	// leaves the queue, and its tokens are returned.
 	OutcomeSkipped Outcome = "Skipped"
 	// OutcomeFailed: the action has to be tried again. The item stays and waits.
 	// Its tokens are spent: a failure costs the API server as much as a success.
 	OutcomeFailed Outcome = "Failed"
-	// OutcomeRequeued: the action did its work, and there is more at Result.At. The
-	// item stays, with no failed attempts, and its tokens are spent.
+	// OutcomeRequeued: the action did its work, and there is more at Result.At.
+	// The item stays, with no failed attempts, and its tokens are spent.
 	OutcomeRequeued Outcome = "Requeued"
 	// OutcomePostponed: nothing was done now; it may be at Result.At. The item
 	// stays, with the attempts that it has, and its tokens are returned.

@@ -1,6 +1,10 @@
 package timedqueue
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // insert returns the entry of a key, idle or removed before if it is new.
 func (q *Queue[K, V]) insert(key K, value V) (*Entry[K, V], bool) {
@@ -112,16 +116,24 @@ func (q *Queue[K, V]) remove(e *Entry[K, V]) {
 func (q *Queue[K, V]) forget(e *Entry[K, V]) {
 	delete(q.entries, e.key)
 	q.spare.giveBack(e, len(q.entries))
-	if len(q.entries) > 0 || q.peak <= keptWhenEmpty {
-		return
+	if q.peak > keptWhenEmpty && len(q.entries) < q.peak/8 {
+		q.shrink()
 	}
-	q.entries = make(map[K]*Entry[K, V])
-	for i := range q.kinds {
-		q.kinds[i].waiting.places = nil
-	}
-	q.acting = nil
+}
+
+// shrink gives back the memory of the entries that are gone: a map does not
+// shrink.
+func (q *Queue[K, V]) shrink() {
+	entries := make(map[K]*Entry[K, V], len(q.entries))
+	maps.Copy(entries, q.entries)
+	q.entries, q.peak = entries, len(entries)
 	q.spare, q.grants = spare[K, V]{}, nil
-	q.peak = 0
+	q.acting = slices.Clone(q.acting)
+	for i := range q.kinds {
+		if waiting := &q.kinds[i].waiting; len(waiting.places) == 0 {
+			waiting.places = nil
+		}
+	}
 }
 
 func (q *Queue[K, V]) member(key K) (*Entry[K, V], bool) {

@@ -27,7 +27,8 @@ func (q *Queue[K, V]) reserve(b *budget[K, V]) {
 	}
 }
 
-// origin returns the share that the tokens of a share came from, if it is there.
+// origin returns the share that the tokens of a share came from, if it is
+// there.
 func (s *share[K, V]) origin() *share[K, V] {
 	for s.from != nil && s.from.gone {
 		s.from = s.from.from
@@ -104,8 +105,8 @@ func (q *Queue[K, V]) renumberLanes(live int) {
 	q.lanes, q.freeLanes = lanes, nil
 }
 
-// dropRemoved drops a share that was removed and is empty. If its tokens came from
-// another share, that has no more tokens than it had.
+// dropRemoved drops a share that was removed and is empty. If its tokens came
+// from another share, that has no more tokens than it had.
 func (q *Queue[K, V]) dropRemoved(s *share[K, V]) {
 	if !s.left || s.gone || s.items > 0 || len(s.bucket.out) > 0 {
 		return
@@ -122,8 +123,8 @@ func (q *Queue[K, V]) dropRemoved(s *share[K, V]) {
 }
 
 // file puts a share and its lanes where they belong: the lanes with items among
-// the open ones when there is a token, else the share among the closed ones; and
-// a share that is as good as a new one, or will be, among the idle ones.
+// the open ones when there is a token, else the share among the closed ones;
+// and a share that is as good as a new one, or will be, among the idle ones.
 func (q *Queue[K, V]) file(s *share[K, V]) {
 	if s.budget.ShareOf == nil || s.gone {
 		return

@@ -51,6 +51,76 @@ func TestQ10ShareThatHasSpentItsTokensIsNotForgotten(t *testing.T) {
 	mustHold(t, q, seconds(2))
 }
 
+// Start drops shares that nothing uses, but none that a new one would differ
+// from.
+func TestQ10ShareIsDroppedOnlyWhenANewOneWouldBeTheSame(t *testing.T) {
+	const shares = 4 * keptIdle
+	q := newZones(t, perZone(0.001, 1))
+	start := func(now time.Time, zone string) zoneItem {
+		q.Add(zone, in(zone), now)
+		return mustStart(t, q, now, zone)
+	}
+	var out []zoneItem
+	for i := range shares {
+		q.SetLimit(at(0), "zone", fmt.Sprint("own ", i), 1)
+		out = append(out, start(at(0), fmt.Sprint("out ", i)))
+		q.Finish(at(0), start(at(0), fmt.Sprint("spent ", i)), done)
+	}
+	all := func() int { return len(q.budget("zone").shares) }
+	q.Finish(seconds(999), start(seconds(999), "at 999 s"), done)
+	require.Equal(t, 3*shares+1, all(), "none is as good as new")
+
+	q.Finish(seconds(1001), start(seconds(1001), "at 1001 s"), done)
+	require.Less(t, all(), 2*shares+keptIdle+2, "those that have spent a token have it again")
+	for i, item := range out {
+		limit, _ := q.Limit("zone", fmt.Sprint("own ", i))
+		require.Equal(t, rate.Limit(1), limit)
+		require.Contains(t, q.budget("zone").shares, item.Key, "its token may come back")
+		q.Finish(seconds(1001), item, done)
+	}
+	q.Finish(seconds(1002), start(seconds(1002), "at 1002 s"), done)
+	require.Less(t, all(), shares+keptIdle+3, "no token is out any more")
+}
+
+// A removed share that has all its tokens stays until its items are gone. They
+// go on at the budget's limit.
+func TestQ10RemovedShareKeepsItsItems(t *testing.T) {
+	q := newZones(t, perZone(1, 1))
+	q.SetLimit(at(0), "zone", "z1", 0)
+	for _, key := range []string{"a", "b", "c"} {
+		q.Add(key, in("z1"), at(0))
+	}
+	mustHold(t, q, at(0))
+	q.RemoveShare(at(0), "zone", "z1")
+	requireShares(t, q, "zone", "z1")
+	q.Finish(at(0), mustStart(t, q, at(0), "a"), done)
+	mustHold(t, q, seconds(0.999))
+	q.Finish(seconds(1), mustStart(t, q, seconds(1), "b"), done)
+	q.RemoveShare(seconds(10), "zone", "z1")
+	require.True(t, q.Remove("c"))
+	requireShares(t, q, "zone")
+	requireNothingLeft(t, q)
+}
+
+// A removed share in which an item starts is one that is used: it does not go
+// back into the share that its tokens came from.
+func TestQ10StartCancelsTheRemovalOfAShare(t *testing.T) {
+	q := newZones(t, perZone(0.1, 2))
+	q.Add("a1", in("a"), at(0))
+	q.Finish(at(0), mustStart(t, q, at(0), "a1"), done)
+	q.InheritShare(at(0), "zone", "b", "a")
+	q.RemoveShare(at(0), "zone", "b")
+	requireShares(t, q, "zone", "a")
+
+	q.InheritShare(at(0), "zone", "b", "a")
+	q.SetLimit(at(0), "zone", "b", 0)
+	q.Add("b1", in("b"), at(0))
+	mustHold(t, q, at(0))
+	q.RemoveShare(at(0), "zone", "b")
+	q.Finish(at(0), mustStart(t, q, at(0), "b1"), done)
+	requireShares(t, q, "zone", "a", "b")
+}
+
 // A removed share whose limit was zero fills up as any other.
 func TestQ10ShareRemovedWhileItIsHeldIsForgotten(t *testing.T) {
 	q := newZones(t, perZone(1, 1))

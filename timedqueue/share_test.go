@@ -353,3 +353,29 @@ func TestQ10ManyItemsThatWaitForAShareAreMovedInSteps(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, seconds(1010), next)
 }
+
+// So are shares that have a token again at the same time opened in steps, and
+// nothing starts before all of them are open.
+func TestQ10ManySharesAreOpenedInSteps(t *testing.T) {
+	const shares = 3*mostMoves + 10
+	q := newZones(t, perZone(1, 1))
+	for i := range shares {
+		zone := fmt.Sprint("z", i)
+		q.Add("first of "+zone, in(zone), at(0))
+		mustStart(t, q, at(0), "first of "+zone)
+		q.Add("second of "+zone, in(zone), at(time.Duration(shares-i)))
+	}
+	for range shares/mostMoves + 1 {
+		mustHold(t, q, seconds(0.5))
+	}
+	require.Len(t, q.closed.places, shares)
+	for range 3 {
+		before := len(q.closed.places)
+		mustHold(t, q, seconds(1))
+		require.Len(t, q.closed.places, before-mostMoves)
+		next, ok := q.Next(seconds(1))
+		require.True(t, ok)
+		require.False(t, next.After(seconds(1)), "there is more to open")
+	}
+	mustStart(t, q, seconds(1), fmt.Sprint("second of z", shares-1))
+}

@@ -25,8 +25,8 @@ func SourceOf[T any](
 func InOrder[T any](sources ...Source[T]) Source[T] { return &several[T]{sources: sources} }
 
 // RoundRobin returns a source that lets others take turns. After a source has
-// handed out a task, all others are asked before it. Its Next is the earliest of
-// theirs.
+// handed out a task, all others are asked before it. Its Next is the earliest
+// of theirs.
 func RoundRobin[T any](sources ...Source[T]) Source[T] {
 	return &several[T]{sources: sources, turns: true}
 }

@@ -5,22 +5,25 @@ import (
 	"time"
 )
 
-// mostMoves bounds the entries that one Start puts where they wait for tokens:
-// the caller holds a lock, which others want in between.
+// mostMoves bounds the shares that one Start opens and the entries that it puts
+// where they wait for tokens: the caller holds a lock, which others want in
+// between.
 const mostMoves = 5_000
 
-// Start hands out the first item that is due and for which each budget has a
-// token, and spends those. The item is acting until [Queue.Finish].
+// Start hands out an item that is due and for which each budget has a token,
+// and spends those. It is the first such item, or the first of the kind that
+// the token is reserved for. The item is acting until [Queue.Finish].
 //
-// When thousands have to be put where they wait for tokens, Start may return none
-// although there is one. Next says now then, and the next Start goes on.
+// When thousands of items start to wait for tokens, or thousands of shares have
+// a token again, Start may return none although there is one. Next says now
+// then, and the next Start goes on.
 func (q *Queue[K, V]) Start(now time.Time) (Item[K, V], bool) {
 	q.Advance(now)
 	if q.closedGate() != nil {
 		return Item[K, V]{}, false
 	}
-	q.openShares()
 	moves := mostMoves
+	q.openShares(&moves)
 	var first *Entry[K, V]
 	for i := range q.kinds {
 		e := q.startable(&q.kinds[i], &moves)
@@ -38,8 +41,9 @@ func (q *Queue[K, V]) Start(now time.Time) (Item[K, V], bool) {
 	return q.begin(first), true
 }
 
-// startable returns the first item of a kind that can start, or nil. Items before
-// it are put where they wait for tokens, at most as many as moves allows.
+// startable returns the first item of a kind that can start, or nil. Items
+// before it are put where they wait for tokens, at most as many as moves
+// allows.
 func (q *Queue[K, V]) startable(k *kind[K, V], moves *int) *Entry[K, V] {
 	for ; *moves > 0; *moves-- {
 		e := q.candidate(k)
@@ -55,8 +59,8 @@ func (q *Queue[K, V]) startable(k *kind[K, V], moves *int) *Entry[K, V] {
 	return nil
 }
 
-// candidate returns the due item of a kind that comes first of those that wait and
-// those in open shares, or nil.
+// candidate returns the due item of a kind that comes first of those that wait
+// and those in open shares, or nil.
 func (q *Queue[K, V]) candidate(k *kind[K, V]) *Entry[K, V] {
 	var first *Entry[K, V]
 	if p := k.waiting.first(); p != nil && time.Duration(p.due) <= q.now {
@@ -72,8 +76,8 @@ func (q *Queue[K, V]) candidate(k *kind[K, V]) *Entry[K, V] {
 	return first
 }
 
-// laneOf returns where a due item has to wait: in its share that has a token last.
-// It returns nil if all have one.
+// laneOf returns where a due item has to wait: in its share that has a token
+// last. It returns nil if all have one.
 func (q *Queue[K, V]) laneOf(e *Entry[K, V]) *lane[K, V] {
 	var scarcest *share[K, V]
 	longest := time.Duration(0)
@@ -151,8 +155,9 @@ func (q *Queue[K, V]) newGrant() *grant[K, V] {
 	return g
 }
 
-// Finish takes how the action on an item ended. Each started item is finished
-// once; a second Finish, or one for an item of another queue, changes nothing.
+// Finish takes the result of the action on an item that Start has handed out.
+// Each started item is finished once; a second Finish, or one for an item of
+// another queue, changes nothing.
 func (q *Queue[K, V]) Finish(now time.Time, item Item[K, V], result Result) {
 	e := item.entry
 	if item.queue != q || !e.state.handedOut() || e.link != item.start {
@@ -241,10 +246,11 @@ func (q *Queue[K, V]) retry(e *Entry[K, V], wait time.Duration) {
 	q.wait(e, q.now+min(wait, maxWait))
 }
 
-// Next returns the earliest time at which Start can hand something out, which is
-// now or before when it can already. It returns false when nothing waits, or what
-// waits is held by a limit of zero: then only a change of the queue makes a
-// difference.
+// Next returns when to call Start: no later than it can next hand something
+// out, and now or before when it can already. With shares the time may be
+// earlier, since Start first puts due items where they wait for tokens. Next
+// returns false when nothing waits, or what waits is held by a limit of zero:
+// then only a change of the queue makes a difference.
 func (q *Queue[K, V]) Next(now time.Time) (time.Time, bool) {
 	q.Advance(now)
 	at, ok := q.next()
@@ -292,10 +298,14 @@ func (q *Queue[K, V]) closedGate() *budget[K, V] {
 	return nil
 }
 
-// openShares opens the shares that have a token by now, and drops some of those
-// that are as good as new.
-func (q *Queue[K, V]) openShares() {
-	for p := q.closed.first(); p != nil && time.Duration(p.due) <= q.now; p = q.closed.first() {
+// openShares opens the shares that have a token by now, at most as many as
+// moves allows, and drops some of those that are as good as new.
+func (q *Queue[K, V]) openShares(moves *int) {
+	for ; *moves > 0; *moves-- {
+		p := q.closed.first()
+		if p == nil || time.Duration(p.due) > q.now {
+			break
+		}
 		q.file(p.element)
 	}
 	for range mostDropped {

@@ -111,7 +111,7 @@ var unlikeConstructors = map[string]string{
 }
 
 // plainPackages keep the rules of prose, tests included. This list grows.
-var plainPackages = []string{"taints", "zone"}
+var plainPackages = []string{"taints", "timedqueue", "zone"}
 
 // personalWords make a person of what is an object, or are not plain.
 var personalWords = []string{
