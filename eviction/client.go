@@ -21,7 +21,7 @@ type PodClient interface {
 // An EvictionClient is the pod client of one namespace that [Evictor] calls.
 // The typed client of client-go, clientset.CoreV1().Pods(namespace), implements
 // it.
-type EvictionClient interface {
+type EvictionClient interface { //nolint:revive // named as PodClient and NodeClient are
 	PodClient
 	EvictV1(ctx context.Context, eviction *policyv1.Eviction) error
 }

@@ -428,9 +428,9 @@ func (h *history) steps(uid types.UID, now time.Time) (out []step) {
 	}
 	evictAt, clearAt := h.notBefore(uid)
 	if s.marked && (!leaves(why) || due.After(now)) {
-		clear := s
-		clear.clears, clear.at = true, clearAt
-		out = append(out, clear)
+		toClear := s
+		toClear.clears, toClear.at = true, clearAt
+		out = append(out, toClear)
 	}
 	if _, reported := h.reported[uid]; leaves(why) && !reported {
 		s.at = latest(due, evictAt)
@@ -458,7 +458,7 @@ const (
 
 // notBefore returns when a pod may be evicted, and when its condition may be
 // cleared, at the earliest after what was attempted before.
-func (h *history) notBefore(uid types.UID) (evict, clear time.Time) {
+func (h *history) notBefore(uid types.UID) (evictAt, clearAt time.Time) {
 	for _, a := range h.ended(uid) {
 		wait := min(a.wait, longestWait)
 		if wait <= 0 || isCleared(a) {
@@ -466,16 +466,16 @@ func (h *history) notBefore(uid types.UID) (evict, clear time.Time) {
 		}
 		switch {
 		case a.outcome == retried:
-			evict, clear = time.Time{}, time.Time{}
+			evictAt, clearAt = time.Time{}, time.Time{}
 		case a.clears:
-			clear = a.at.Add(wait)
+			clearAt = a.at.Add(wait)
 		case a.outcome == eviction.OutcomeNotDue:
-			evict = a.at.Add(min(max(a.wait, time.Second), longestWait))
+			evictAt = a.at.Add(min(max(a.wait, time.Second), longestWait))
 		case a.outcome == eviction.OutcomeFailed, a.outcome == eviction.OutcomeBlocked:
-			evict = a.at.Add(wait)
+			evictAt = a.at.Add(wait)
 		}
 	}
-	return evict, clear
+	return evictAt, clearAt
 }
 
 func latest(a, b time.Time) time.Time {

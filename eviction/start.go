@@ -209,8 +209,8 @@ func (t *Tracker) Next(now time.Time) (time.Time, bool) {
 	}
 	now = t.advance(now)
 	at, ok := t.evictions.Next(now)
-	if clear, has := t.clears.Next(now); has && (!ok || clear.Before(at)) {
-		return clear, true
+	if clearAt, has := t.clears.Next(now); has && (!ok || clearAt.Before(at)) {
+		return clearAt, true
 	}
 	return at, ok
 }

@@ -1,7 +1,6 @@
 package timedqueue
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -126,7 +125,7 @@ func (r *returns) check() {
 	b.earn(r.queue.now)
 	want := float64(r.want.tokens(r.share)) / float64(refToken)
 	if diff := b.tokens - want; diff > 1e-6 || diff < -1e-6 {
-		require.Fail(r, "tokens", fmt.Sprintf("%v at hand, want %v", b.tokens, want))
+		require.Failf(r, "tokens", "%v at hand, want %v", b.tokens, want)
 	}
 }
 

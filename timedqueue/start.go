@@ -24,21 +24,21 @@ func (q *Queue[K, V]) Start(now time.Time) (Item[K, V], bool) {
 	}
 	moves := mostMoves
 	q.openShares(&moves)
-	var first *Entry[K, V]
+	first := -1 // the kind whose item comes first
 	for i := range q.kinds {
-		e := q.startable(&q.kinds[i], &moves)
-		q.kinds[i].next = e
-		if e != nil && (first == nil || comesBefore(e, first, q.before)) {
-			first = e
+		k := &q.kinds[i]
+		k.next = q.startable(k, &moves)
+		if k.next != nil && (first < 0 || comesBefore(k.next, q.kinds[first].next, q.before)) {
+			first = i
 		}
 	}
-	if first == nil || moves == 0 {
+	if first < 0 || moves == 0 {
 		return Item[K, V]{}, false
 	}
 	if q.parts != nil {
 		first = q.chooseKind(first)
 	}
-	return q.begin(first), true
+	return q.begin(q.kinds[first].next), true
 }
 
 // startable returns the first item of a kind that can start, or nil. Items
@@ -97,16 +97,16 @@ func (q *Queue[K, V]) laneOf(e *Entry[K, V]) *lane[K, V] {
 	return scarcest.lanes[q.kindOf(e)]
 }
 
-// chooseKind returns the item that the next token is for, given the one that
-// comes first.
-func (q *Queue[K, V]) chooseKind(first *Entry[K, V]) *Entry[K, V] {
+// chooseKind returns the kind that the next token is for, given the one whose
+// item comes first.
+func (q *Queue[K, V]) chooseKind(first int) int {
 	has := func(kind int) bool { return q.kinds[kind].next != nil }
 	kind, entitled := q.parts.entitled(has)
 	if !entitled {
-		kind = q.kindOf(first)
+		kind = first
 	}
 	q.parts.granted(kind, has)
-	return q.kinds[kind].next
+	return kind
 }
 
 // begin hands an item out.
