@@ -138,10 +138,10 @@ func TestLog(t *testing.T) {
 		}
 	}
 	var lines []string
-	clear := task
-	clear.ClearCondition = true
+	toClear := task
+	toClear.ClearCondition = true
 	Log(funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 2}),
-		clear, eviction.Result{Outcome: eviction.OutcomeDryRun})
+		toClear, eviction.Result{Outcome: eviction.OutcomeDryRun})
 	require.Len(t, lines, 1)
 	require.Contains(t, lines[0], "Would clear the condition")
 }

@@ -45,10 +45,11 @@ func TestE13PodsWithoutUIDsDoNotMerge(t *testing.T) {
 		return pod
 	}
 	_, before := w.c.Len()
-	one, other := add("one", "a-001"), add("other", "a-002")
+	add("one", "a-001")
+	other := add("other", "a-002")
 	_, pods := w.c.Len()
 	require.Equal(t, before+2, pods)
-	one = add("one", "a-002") // recreated, and the watch has skipped the deletion
+	one := add("one", "a-002") // recreated, and the watch has skipped the deletion
 	_, pods = w.c.Len()
 	require.Equal(t, before+2, pods)
 	require.Len(t, w.c.podsOn["a-001"], 1)

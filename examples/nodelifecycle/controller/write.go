@@ -87,7 +87,7 @@ func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node])
 		if action != nil {
 			return action, nil
 		}
-		c.finishRelease(now, n, outcomeOf(err, timedqueue.OutcomeSkipped))
+		c.finishRelease(now, n, c.unusedRelease(n, err))
 		c.enter(n, resting)
 		c.plan(now, n)
 		if err != nil {
@@ -107,6 +107,16 @@ func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node])
 		return PatchLabels{n.object, Patch{Type: types.StrategicMergePatchType, Data: data}, item}, nil
 	}
 	return nil, nil
+}
+
+// unusedRelease is the outcome of a release that writes nothing. A node that
+// wants to be released all the same backs off: with its token returned it would
+// be released again at once, and Start would never return.
+func (c *Controller) unusedRelease(n *node, err error) timedqueue.Outcome {
+	if err != nil || c.wantsRelease(n) {
+		return timedqueue.OutcomeFailed
+	}
+	return timedqueue.OutcomeSkipped
 }
 
 // writeReleased returns the write of a released node: its NoExecute taint
