@@ -20,14 +20,14 @@ var ErrInvalidConfig = errors.New("invalid node lifecycle config")
 type EvictionMode string
 
 const (
-	// EvictionModeTaint: the node gets a NoExecute taint when its zone's rate allows, and
-	// each pod leaves when it does not tolerate that any longer. Taints of other
-	// clients act in both modes.
+	// EvictionModeTaint: the node gets a NoExecute taint when its zone's rate
+	// allows, and each pod leaves when it does not tolerate that any longer. Taints
+	// of other clients act in both modes.
 	EvictionModeTaint EvictionMode = "taint"
-	// EvictionModeNode: when the node has not been ready for Config.PodEvictionTimeout and
-	// its zone's rate allows, all its pods leave, whatever they tolerate, except
-	// those of DaemonSets; and pods that come later leave at once.
-	// kube-controller-manager did so before it had taints.
+	// EvictionModeNode: when the node has not been ready for
+	// Config.PodEvictionTimeout and its zone's rate allows, all its pods leave,
+	// whatever they tolerate, except those of DaemonSets; and pods that come later
+	// leave at once. kube-controller-manager did so before it had taints.
 	EvictionModeNode EvictionMode = "node"
 )
 

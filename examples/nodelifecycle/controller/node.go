@@ -23,7 +23,8 @@ type node struct {
 	// episode is a number that the node has had since Ready changed last, and that
 	// no other node has. Pods are marked not ready once in each episode.
 	episode int
-	// notReadySince is when the node was first reported not ready, in EvictionModeNode.
+	// notReadySince is when the node was first reported not ready, in
+	// EvictionModeNode.
 	notReadySince time.Time
 	// emptied: all its pods were told to leave, in EvictionModeNode.
 	emptied bool

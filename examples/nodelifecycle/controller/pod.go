@@ -1,10 +1,10 @@
 package controller
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // pod is the record of a pod that is bound to a node: the newer of the cache
