@@ -20,9 +20,9 @@ var mutations = []mutation{
 	{
 		name: "a token is spent while nothing is due",
 		file: "timedqueue/start.go",
-		old: `	opened := q.open.first()
+		old: `	opened := k.open.first()
 `,
-		with: `	opened := q.open.first()
+		with: `	opened := k.open.first()
 	for _, b := range q.keyed {
 		for _, s := range b.shares {
 			if wait, ok := s.bucket.until(q.now); first == nil && s.items == 0 && ok && wait == 0 {
@@ -79,7 +79,7 @@ var mutations = []mutation{
 		old: `		t.failed(now, e, a, outcome, result)
 `,
 		with: `		t.failed(now, e, a, outcome, result)
-		if !a.clears && t.history(e.Key()).attempts >= 5 {
+		if !a.clears() && t.history(e.Key()).attempts >= 5 {
 			return leaving
 		}
 `,
@@ -97,7 +97,8 @@ var mutations = []mutation{
 		file: "examples/nodelifecycle/controller/observe.go",
 		old: `		c.releases.Refile(e)
 `,
-		with:     ``,
+		with: `		_ = e
+`,
 		caughtBy: invariant.NoIdleToken,
 	},
 	{
@@ -123,8 +124,8 @@ var mutations = []mutation{
 	{
 		name:     "a toleration begins before the pod has arrived",
 		file:     "eviction/deadline.go",
-		old:      `end(later(taint.Start, pod.Arrived), due, *toleration.TolerationSeconds)`,
-		with:     `end(taint.Start, due, *toleration.TolerationSeconds)`,
+		old:      `			start := later(taint.Start, pod.Arrived)`,
+		with:     `			start := taint.Start`,
 		caughtBy: invariant.NeverEarly,
 	},
 	{
@@ -179,8 +180,8 @@ var mutations = []mutation{
 	{
 		name:     "a mark that has become moot stays",
 		file:     "eviction/decide.go",
-		old:      `	clears := e.Value().marked && !r.dueAt(now)`,
-		with:     `	clears := false && e.Value().marked && !r.dueAt(now)`,
+		old:      `	leaves, clears := r.leaves(), e.Value().marked && !r.dueAt(now)`,
+		with:     `	leaves, clears := r.leaves(), false && e.Value().marked && !r.dueAt(now)`,
 		caughtBy: invariant.MarkTakenBack,
 	},
 	{
