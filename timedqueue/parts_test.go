@@ -125,3 +125,24 @@ func TestQ12ItemsThatWaitedForAShareHaveTheirPart(t *testing.T) {
 	q.SetLimit(at(0), "kind", "a", rate.Inf)
 	require.Equal(t, map[string]int{"a": 5, "b": 5}, startKinds(q, at(time.Second)))
 }
+
+// Each kind has its part of the tokens at any time, less one. A rule that serves
+// the kind that is furthest behind does not hold that: after 150 of these tokens
+// a would lack 1.1.
+func TestQ12NoPartIsEverMoreThanATokenBehind(t *testing.T) {
+	parts := map[string]float64{"a": 0.214, "b": 0.059, "c": 0.721, "d": 0.003, "e": 0.003}
+	q := newTestQueue(t, inParts(rate.Limit(1), 300, parts))
+	for kind := range parts {
+		addOfKind(q, kind, 300, at(0))
+	}
+	started := map[string]int{}
+	for tokens := 1; tokens <= 300; tokens++ {
+		item, ok := q.Start(at(0))
+		require.True(t, ok)
+		started[item.Key[:1]]++
+		for kind, part := range parts {
+			require.GreaterOrEqual(t, float64(started[kind]), part*float64(tokens)-1-1e-9,
+				"kind %s after %d tokens", kind, tokens)
+		}
+	}
+}
