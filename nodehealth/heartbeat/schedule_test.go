@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"context"
@@ -13,40 +13,40 @@ import (
 
 var scheduleEpoch = time.Date(2026, time.May, 1, 10, 0, 0, 0, time.UTC)
 
-func newTestSchedule(t testing.TB, config HeartbeatsConfig) *heartbeatSchedule {
+func newTestSchedule(t testing.TB, config Config) *schedule {
 	t.Helper()
 	config = config.withDefaults()
 	if config.Rand == nil {
 		config.Rand = func() float64 { return 0 }
 	}
-	s, err := newHeartbeatSchedule(config, scheduleEpoch)
+	s, err := newSchedule(config, scheduleEpoch)
 	require.NoError(t, err)
 	return s
 }
 
 func noStatus(context.Context) (corev1.NodeStatus, error) { return corev1.NodeStatus{}, nil }
 
-// take starts the turn that has to be next, at its time.
-func take(t *testing.T, s *heartbeatSchedule, at time.Duration, kind heartbeatKind, cause reportCause) heartbeatTurn {
+// take starts the task that has to be next, at its time.
+func take(t *testing.T, s *schedule, at time.Duration, kind beatKind, cause reportCause) beatTask {
 	t.Helper()
 	now := scheduleEpoch.Add(at)
 	next, ok := s.Next(now)
 	require.True(t, ok)
-	require.False(t, next.After(now), "the next turn is due in %v", next.Sub(now))
-	turn, ok := s.Start(now)
+	require.False(t, next.After(now), "the next task is due in %v", next.Sub(now))
+	task, ok := s.Start(now)
 	require.True(t, ok)
-	require.Equal(t, kind, turn.kind)
-	require.Equal(t, cause.String(), turn.cause.String())
-	return turn
+	require.Equal(t, kind, task.kind)
+	require.Equal(t, cause.String(), task.cause.String())
+	return task
 }
 
-// end ends a turn that took no time.
-func end(s *heartbeatSchedule, at time.Duration, turn heartbeatTurn, outcome heartbeatOutcome, reported reportCause) {
+// end ends a task that took no time.
+func end(s *schedule, at time.Duration, task beatTask, outcome outcome, reported reportCause) {
 	now := scheduleEpoch.Add(at)
-	s.Finish(now, turn, heartbeatResult{started: now, outcome: outcome, reported: reported})
+	s.Finish(now, task, beatResult{started: now, outcome: outcome, reported: reported})
 }
 
-func requireNext(t *testing.T, s *heartbeatSchedule, at, want time.Duration) {
+func requireNext(t *testing.T, s *schedule, at, want time.Duration) {
 	t.Helper()
 	next, ok := s.Next(scheduleEpoch.Add(at))
 	require.True(t, ok)
@@ -55,48 +55,48 @@ func requireNext(t *testing.T, s *heartbeatSchedule, at, want time.Duration) {
 
 func TestH7ScheduleOfALease(t *testing.T) {
 	random := 0.5
-	s := newTestSchedule(t, HeartbeatsConfig{Rand: func() float64 { return random }})
-	require.True(t, s.add(scheduleEpoch, HeartbeatNode{Name: "a"}, true))
-	require.False(t, s.add(scheduleEpoch, HeartbeatNode{Name: "a"}, true))
+	s := newTestSchedule(t, Config{Rand: func() float64 { return random }})
+	require.True(t, s.add(scheduleEpoch, Node{Name: "a"}, true))
+	require.False(t, s.add(scheduleEpoch, Node{Name: "a"}, true))
 
-	turn := take(t, s, 0, leaseBeat, notDue)
+	task := take(t, s, 0, leaseBeat, notDue)
 	_, ok := s.Next(scheduleEpoch)
 	require.False(t, ok, "nothing else to do")
-	end(s, 0, turn, heartbeatDone, notDue)
+	end(s, 0, task, outcomeDone, notDue)
 	requireNext(t, s, 0, 5*time.Second) // cut at a random place
-	end(s, 5*time.Second, take(t, s, 5*time.Second, leaseBeat, notDue), heartbeatDone, notDue)
+	end(s, 5*time.Second, take(t, s, 5*time.Second, leaseBeat, notDue), outcomeDone, notDue)
 	requireNext(t, s, 5*time.Second, 15200*time.Millisecond) // 10 s and half of 4 %
 
 	// From start to start: a call of 3 s is not added.
-	turn = take(t, s, 15200*time.Millisecond, leaseBeat, notDue)
-	s.Finish(scheduleEpoch.Add(18200*time.Millisecond), turn, heartbeatResult{outcome: heartbeatDone, started: scheduleEpoch.Add(15200 * time.Millisecond)})
+	task = take(t, s, 15200*time.Millisecond, leaseBeat, notDue)
+	s.Finish(scheduleEpoch.Add(18200*time.Millisecond), task, beatResult{outcome: outcomeDone, started: scheduleEpoch.Add(15200 * time.Millisecond)})
 	requireNext(t, s, 18200*time.Millisecond, 25400*time.Millisecond)
 
 	// One that took longer than the interval is not made up for.
-	turn = take(t, s, 25400*time.Millisecond, leaseBeat, notDue)
-	s.Finish(scheduleEpoch.Add(50*time.Second), turn, heartbeatResult{outcome: heartbeatDone, started: scheduleEpoch.Add(25400 * time.Millisecond)})
-	end(s, 50*time.Second, take(t, s, 50*time.Second, leaseBeat, notDue), heartbeatDone, notDue)
+	task = take(t, s, 25400*time.Millisecond, leaseBeat, notDue)
+	s.Finish(scheduleEpoch.Add(50*time.Second), task, beatResult{outcome: outcomeDone, started: scheduleEpoch.Add(25400 * time.Millisecond)})
+	end(s, 50*time.Second, take(t, s, 50*time.Second, leaseBeat, notDue), outcomeDone, notDue)
 	requireNext(t, s, 50*time.Second, 60200*time.Millisecond)
 }
 
 // The zero result is that of a beat that panics.
 func TestQ11AZeroResultOfABeatHasFailed(t *testing.T) {
-	s := newTestSchedule(t, HeartbeatsConfig{Rand: func() float64 { return 0 }})
-	s.add(scheduleEpoch, HeartbeatNode{Name: "a"}, true)
-	s.Finish(scheduleEpoch, take(t, s, 0, leaseBeat, notDue), heartbeatResult{})
+	s := newTestSchedule(t, Config{Rand: func() float64 { return 0 }})
+	s.add(scheduleEpoch, Node{Name: "a"}, true)
+	s.Finish(scheduleEpoch, take(t, s, 0, leaseBeat, notDue), beatResult{})
 	requireNext(t, s, 0, 156250*time.Microsecond)
 	require.Equal(t, 1, take(t, s, time.Second, leaseBeat, notDue).failures)
 }
 
 func TestH7ScheduleOfAFailingBeat(t *testing.T) {
 	for _, random := range []float64{0, 0.999999} {
-		s := newTestSchedule(t, HeartbeatsConfig{Rand: func() float64 { return random }})
-		s.add(scheduleEpoch, HeartbeatNode{Name: "a"}, true)
+		s := newTestSchedule(t, Config{Rand: func() float64 { return random }})
+		s.add(scheduleEpoch, Node{Name: "a"}, true)
 		at := time.Duration(0)
 		for i, seconds := range []float64{0.3125, 0.625, 1.25, 2.5, 5, 10, 10, 10} {
-			turn := take(t, s, at, leaseBeat, notDue)
-			require.Equal(t, i, turn.failures)
-			end(s, at, turn, heartbeatFailed, notDue)
+			task := take(t, s, at, leaseBeat, notDue)
+			require.Equal(t, i, task.failures)
+			end(s, at, task, outcomeFailed, notDue)
 			next, ok := s.Next(scheduleEpoch)
 			require.True(t, ok)
 			wait := next.Sub(scheduleEpoch.Add(at))
@@ -104,23 +104,23 @@ func TestH7ScheduleOfAFailingBeat(t *testing.T) {
 			require.LessOrEqual(t, wait, 10*time.Second)
 			at += wait
 		}
-		end(s, at, take(t, s, at, leaseBeat, notDue), heartbeatDone, notDue)
+		end(s, at, take(t, s, at, leaseBeat, notDue), outcomeDone, notDue)
 		require.Zero(t, s.lanes[leaseBeat].queue.Len()-1)
 		next, _ := s.Next(scheduleEpoch)
-		turn := take(t, s, next.Sub(scheduleEpoch), leaseBeat, notDue)
-		require.Zero(t, turn.failures, "forgotten after a beat that came through")
+		task := take(t, s, next.Sub(scheduleEpoch), leaseBeat, notDue)
+		require.Zero(t, task.failures, "forgotten after a beat that came through")
 	}
 }
 
 func TestH7ScheduleOfReports(t *testing.T) {
 	random := 0.5
-	s := newTestSchedule(t, HeartbeatsConfig{
+	s := newTestSchedule(t, Config{
 		Rand: func() float64 { return random }, StatusInterval: 10 * time.Second, ReportInterval: time.Minute,
 	})
-	s.add(scheduleEpoch, HeartbeatNode{Name: "a", Status: noStatus}, false)
+	s.add(scheduleEpoch, Node{Name: "a", Status: noStatus}, false)
 	look := func(at time.Duration, cause, reported reportCause) {
 		t.Helper()
-		end(s, at, take(t, s, at, statusBeat, cause), heartbeatDone, reported)
+		end(s, at, take(t, s, at, statusBeat, cause), outcomeDone, reported)
 	}
 	random = 0
 	look(0, firstReport, firstReport) // the next is half a period away
@@ -146,97 +146,97 @@ func TestH7ScheduleOfReports(t *testing.T) {
 }
 
 func TestH7ScheduleHurriesForAChange(t *testing.T) {
-	s := newTestSchedule(t, HeartbeatsConfig{})
-	s.add(scheduleEpoch, HeartbeatNode{Name: "a", Status: noStatus}, false)
+	s := newTestSchedule(t, Config{})
+	s.add(scheduleEpoch, Node{Name: "a", Status: noStatus}, false)
 	require.True(t, s.changed(scheduleEpoch, "a"))
 	require.False(t, s.changed(scheduleEpoch, "b"))
-	turn := take(t, s, 0, statusBeat, firstReport)
-	require.True(t, s.changed(scheduleEpoch, "a"), "during the turn")
+	task := take(t, s, 0, statusBeat, firstReport)
+	require.True(t, s.changed(scheduleEpoch, "a"), "during the task")
 	_, ok := s.Start(scheduleEpoch)
 	require.False(t, ok, "not two at a time")
-	end(s, time.Second, turn, heartbeatFailed, notDue)
-	turn = take(t, s, time.Second, statusBeat, firstReport) // without a pause
-	end(s, time.Second, turn, heartbeatDone, firstReport)
+	end(s, time.Second, task, outcomeFailed, notDue)
+	task = take(t, s, time.Second, statusBeat, firstReport) // without a pause
+	end(s, time.Second, task, outcomeDone, firstReport)
 	requireNext(t, s, time.Second, time.Second) // the first interval, cut at 0
-	end(s, time.Second, take(t, s, time.Second, statusBeat, notDue), heartbeatDone, notDue)
+	end(s, time.Second, take(t, s, time.Second, statusBeat, notDue), outcomeDone, notDue)
 	requireNext(t, s, time.Second, 11*time.Second)
 }
 
 func TestH7AReassertionThatFailsStaysDue(t *testing.T) {
-	s := newTestSchedule(t, HeartbeatsConfig{})
-	s.add(scheduleEpoch, HeartbeatNode{Name: "a", Status: noStatus}, false)
-	end(s, 0, take(t, s, 0, statusBeat, firstReport), heartbeatDone, firstReport)
-	end(s, 0, take(t, s, 0, statusBeat, notDue), heartbeatWithheld, notDue)
+	s := newTestSchedule(t, Config{})
+	s.add(scheduleEpoch, Node{Name: "a", Status: noStatus}, false)
+	end(s, 0, take(t, s, 0, statusBeat, firstReport), outcomeDone, firstReport)
+	end(s, 0, take(t, s, 0, statusBeat, notDue), outcomeWithheld, notDue)
 	at := 156250 * time.Microsecond
-	end(s, at, take(t, s, at, statusBeat, reassertion), heartbeatFailed, notDue)
+	end(s, at, take(t, s, at, statusBeat, reassertion), outcomeFailed, notDue)
 	at += 312500 * time.Microsecond
-	end(s, at, take(t, s, at, statusBeat, reassertion), heartbeatDone, reassertion)
+	end(s, at, take(t, s, at, statusBeat, reassertion), outcomeDone, reassertion)
 	at += 10 * time.Second
-	end(s, at, take(t, s, at, statusBeat, notDue), heartbeatDone, notDue)
+	end(s, at, take(t, s, at, statusBeat, notDue), outcomeDone, notDue)
 }
 
 func TestH7AnOpenGateIsFoundByEitherTurnForBoth(t *testing.T) {
-	shut := func() *heartbeatSchedule {
-		s := newTestSchedule(t, HeartbeatsConfig{Rand: func() float64 { return 0.5 }})
-		s.add(scheduleEpoch, HeartbeatNode{Name: "a", Status: noStatus}, true)
+	shut := func() *schedule {
+		s := newTestSchedule(t, Config{Rand: func() float64 { return 0.5 }})
+		s.add(scheduleEpoch, Node{Name: "a", Status: noStatus}, true)
 		for range 8 { // the pauses have grown to 7.5 s
 			next, _ := s.Next(scheduleEpoch)
 			at := next.Sub(scheduleEpoch)
 			lease, _ := s.Start(next)
 			status, _ := s.Start(next)
-			end(s, at, lease, heartbeatWithheld, notDue)
-			end(s, at, status, heartbeatWithheld, notDue)
+			end(s, at, lease, outcomeWithheld, notDue)
+			end(s, at, status, outcomeWithheld, notDue)
 		}
 		return s
 	}
 	at := time.Minute
 	s := shut()
 	lease, status := take(t, s, at, leaseBeat, notDue), take(t, s, at, statusBeat, firstReport)
-	end(s, at, lease, heartbeatWithheld, notDue)
-	end(s, at, status, heartbeatDone, firstReport)
-	end(s, at, take(t, s, at, leaseBeat, notDue), heartbeatDone, notDue)
+	end(s, at, lease, outcomeWithheld, notDue)
+	end(s, at, status, outcomeDone, firstReport)
+	end(s, at, take(t, s, at, leaseBeat, notDue), outcomeDone, notDue)
 
 	s = shut()
 	lease, status = take(t, s, at, leaseBeat, notDue), take(t, s, at, statusBeat, firstReport)
-	end(s, at, status, heartbeatWithheld, notDue)
-	end(s, at, lease, heartbeatDone, notDue)
-	end(s, at, take(t, s, at, statusBeat, firstReport), heartbeatDone, firstReport)
+	end(s, at, status, outcomeWithheld, notDue)
+	end(s, at, lease, outcomeDone, notDue)
+	end(s, at, take(t, s, at, statusBeat, firstReport), outcomeDone, firstReport)
 
 	// A node without a status has a lease only, which Changed tries.
-	s = newTestSchedule(t, HeartbeatsConfig{})
-	s.add(scheduleEpoch, HeartbeatNode{Name: "a"}, true)
-	end(s, 0, take(t, s, 0, leaseBeat, notDue), heartbeatWithheld, notDue)
+	s = newTestSchedule(t, Config{})
+	s.add(scheduleEpoch, Node{Name: "a"}, true)
+	end(s, 0, take(t, s, 0, leaseBeat, notDue), outcomeWithheld, notDue)
 	requireNext(t, s, 0, 156250*time.Microsecond)
 	s.changed(scheduleEpoch, "a")
-	end(s, 0, take(t, s, 0, leaseBeat, notDue), heartbeatDone, notDue)
-	end(s, 0, take(t, s, 0, leaseBeat, notDue), heartbeatDone, notDue)
+	end(s, 0, take(t, s, 0, leaseBeat, notDue), outcomeDone, notDue)
+	end(s, 0, take(t, s, 0, leaseBeat, notDue), outcomeDone, notDue)
 	s.changed(scheduleEpoch, "a")
 	requireNext(t, s, 0, 10*time.Second)
 }
 
 func TestH7TheEndOfAFormerNodesTurnIsNotTheNewOnes(t *testing.T) {
-	s := newTestSchedule(t, HeartbeatsConfig{})
-	s.add(scheduleEpoch, HeartbeatNode{Name: "a"}, true)
+	s := newTestSchedule(t, Config{})
+	s.add(scheduleEpoch, Node{Name: "a"}, true)
 	former := take(t, s, 0, leaseBeat, notDue)
 	s.remove("a")
-	s.add(scheduleEpoch.Add(time.Second), HeartbeatNode{Name: "a", UID: "new"}, true)
+	s.add(scheduleEpoch.Add(time.Second), Node{Name: "a", UID: "new"}, true)
 	_, ok := s.Start(scheduleEpoch.Add(time.Second))
-	require.False(t, ok, "before the former one's turn has ended")
-	end(s, 2*time.Second, former, heartbeatFailed, notDue)
-	turn := take(t, s, 2*time.Second, leaseBeat, notDue)
-	require.Equal(t, "new", string(turn.item.Value.node.UID))
-	require.Zero(t, turn.failures)
+	require.False(t, ok, "before the former one's task has ended")
+	end(s, 2*time.Second, former, outcomeFailed, notDue)
+	task := take(t, s, 2*time.Second, leaseBeat, notDue)
+	require.Equal(t, "new", string(task.item.Value.node.UID))
+	require.Zero(t, task.failures)
 }
 
 func TestH7SilenceIsFollowedByOneReportNotTwo(t *testing.T) {
-	s := newTestSchedule(t, HeartbeatsConfig{ReportInterval: 2 * time.Minute})
-	s.add(scheduleEpoch, HeartbeatNode{Name: "a", Status: noStatus}, true)
-	// both takes both turns, and has the lease's come to its end first.
+	s := newTestSchedule(t, Config{ReportInterval: 2 * time.Minute})
+	s.add(scheduleEpoch, Node{Name: "a", Status: noStatus}, true)
+	// both takes both beats, and has the lease's come to its end first.
 	both := func(at time.Duration, cause reportCause) {
 		t.Helper()
 		lease, status := take(t, s, at, leaseBeat, notDue), take(t, s, at, statusBeat, cause)
-		end(s, at, lease, heartbeatDone, notDue)
-		end(s, at, status, heartbeatDone, cause)
+		end(s, at, lease, outcomeDone, notDue)
+		end(s, at, status, outcomeDone, cause)
 	}
 	both(0, firstReport)
 	both(0, notDue)
@@ -250,31 +250,31 @@ func TestH7SilenceIsFollowedByOneReportNotTwo(t *testing.T) {
 	// The report that comes through first makes the silence end as well.
 	at = 3 * time.Minute
 	lease := take(t, s, at, leaseBeat, notDue)
-	end(s, at, take(t, s, at, statusBeat, periodReport), heartbeatDone, periodReport)
-	end(s, at, lease, heartbeatDone, notDue)
+	end(s, at, take(t, s, at, statusBeat, periodReport), outcomeDone, periodReport)
+	end(s, at, lease, outcomeDone, notDue)
 	requireNext(t, s, at, at+10*time.Second)
 }
 
-// Random operations: whatever happens, no node has two turns of a kind at a time,
+// Random operations: whatever happens, no node has two beats of a kind at a time,
 // none is lost or late, none acts after its removal, and the workers are kept to.
 func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	const workers, names = 3, 12
-	s := newTestSchedule(t, HeartbeatsConfig{Workers: workers, Rand: random.Float64})
+	s := newTestSchedule(t, Config{Workers: workers, Rand: random.Float64})
 	now := scheduleEpoch
 	type acting struct {
-		turn    heartbeatTurn
+		task    beatTask
 		started time.Time
 	}
 	var under []acting
-	states := map[string]*heartbeatState{} // of the nodes that are there
+	states := map[string]*record{} // of the nodes that are there
 	for range 5_000 {
 		name := fmt.Sprint(random.IntN(names))
 		switch random.IntN(6) {
 		case 0:
-			node := HeartbeatNode{Name: name, Status: noStatus}
+			node := Node{Name: name, Status: noStatus}
 			_, known := states[name]
 			require.Equal(t, !known, s.add(now, node, true))
 			item, _ := s.lanes[leaseBeat].queue.Get(name)
@@ -295,29 +295,29 @@ func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 			i := random.IntN(len(under))
 			a := under[i]
 			under = append(under[:i], under[i+1:]...)
-			result := heartbeatResult{started: a.started, outcome: heartbeatOutcome(random.IntN(4))}
-			if result.outcome == heartbeatDone && a.turn.kind == statusBeat {
-				result.reported = max(a.turn.cause, reportCause(random.IntN(2))*statusChange)
+			result := beatResult{started: a.started, outcome: outcome(random.IntN(4))}
+			if result.outcome == outcomeDone && a.task.kind == statusBeat {
+				result.reported = max(a.task.cause, reportCause(random.IntN(2))*statusChange)
 			}
-			s.Finish(now, a.turn, result)
+			s.Finish(now, a.task, result)
 		}
 		for {
-			turn, ok := s.Start(now)
+			task, ok := s.Start(now)
 			if !ok {
 				break
 			}
-			require.Same(t, states[turn.item.Key], turn.item.Value, "a node that is not there")
-			under = append(under, acting{turn, now})
+			require.Same(t, states[task.item.Key], task.item.Value, "a node that is not there")
+			under = append(under, acting{task, now})
 		}
-		kinds := map[heartbeatKind]int{}
+		kinds := map[beatKind]int{}
 		busy := map[string]bool{}
 		for _, a := range under {
-			kinds[a.turn.kind]++
-			key := fmt.Sprint(a.turn.item.Key, a.turn.kind)
-			require.False(t, busy[key], "two turns of a kind for one node")
+			kinds[a.task.kind]++
+			key := fmt.Sprint(a.task.item.Key, a.task.kind)
+			require.False(t, busy[key], "two beats of a kind for one node")
 			busy[key] = true
 		}
-		for kind := range heartbeatKinds {
+		for kind := range beatKinds {
 			require.LessOrEqual(t, kinds[kind], workers)
 			require.Equal(t, workers-kinds[kind], s.lanes[kind].free)
 			for name := range states {
@@ -328,10 +328,10 @@ func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 		}
 	}
 	for len(under) > 0 { // all end, and nothing stays of what is gone
-		s.Finish(now, under[0].turn, heartbeatResult{outcome: heartbeatDone, started: now})
+		s.Finish(now, under[0].task, beatResult{outcome: outcomeDone, started: now})
 		under = under[1:]
 	}
-	for kind := range heartbeatKinds {
+	for kind := range beatKinds {
 		require.Equal(t, len(states), s.lanes[kind].queue.Len())
 	}
 }
@@ -339,9 +339,9 @@ func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 // The cost of one beat's decisions, its start and its end, among 10,000 nodes.
 func BenchmarkH7OneBeatAmong10000Nodes(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
-	s := newTestSchedule(b, HeartbeatsConfig{Rand: random.Float64})
+	s := newTestSchedule(b, Config{Rand: random.Float64})
 	for i := range 10_000 {
-		s.add(scheduleEpoch, HeartbeatNode{Name: fmt.Sprint("node-", i), Status: noStatus}, true)
+		s.add(scheduleEpoch, Node{Name: fmt.Sprint("node-", i), Status: noStatus}, true)
 	}
 	now := scheduleEpoch
 	b.ReportAllocs()
@@ -349,15 +349,15 @@ func BenchmarkH7OneBeatAmong10000Nodes(b *testing.B) {
 		if next, _ := s.Next(now); next.After(now) {
 			now = next
 		}
-		turn, ok := s.Start(now)
+		task, ok := s.Start(now)
 		if !ok {
 			b.Fatal("nothing to start")
 		}
-		result := heartbeatResult{outcome: heartbeatDone, started: now}
-		if turn.kind == statusBeat {
-			result.reported = turn.cause
+		result := beatResult{outcome: outcomeDone, started: now}
+		if task.kind == statusBeat {
+			result.reported = task.cause
 		}
-		s.Finish(now, turn, result)
+		s.Finish(now, task, result)
 	}
 }
 

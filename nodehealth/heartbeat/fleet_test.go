@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"context"
@@ -289,8 +289,8 @@ func (f *fleetAPI) forgetCalls() {
 }
 
 // config is for a fleet on this API server, with the kubelet's times.
-func (f *fleetAPI) config() HeartbeatsConfig {
-	return HeartbeatsConfig{Leases: fleetLeases{f}, Nodes: fleetNodes{f}}
+func (f *fleetAPI) config() Config {
+	return Config{Leases: fleetLeases{f}, Nodes: fleetNodes{f}}
 }
 
 // fleetCache shows the nodes as an informer would that is always up to date.
@@ -304,9 +304,9 @@ func (f fleetCache) Get(name string) (*corev1.Node, error) {
 }
 
 // runFleet runs heartbeats until the test's end.
-func runFleet(t *testing.T, config HeartbeatsConfig) *Heartbeats {
+func runFleet(t *testing.T, config Config) *Sender {
 	t.Helper()
-	h, err := NewHeartbeats(config)
+	h, err := NewSender(config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -321,9 +321,9 @@ func runFleet(t *testing.T, config HeartbeatsConfig) *Heartbeats {
 }
 
 // fleetNode registers a node that is ready, and returns its half.
-func (f *fleetAPI) fleetNode(name string) HeartbeatNode {
+func (f *fleetAPI) fleetNode(name string) Node {
 	f.setNode(name, func(*corev1.Node) {})
-	return HeartbeatNode{
+	return Node{
 		Name:   name,
 		UID:    types.UID(name + "-uid"),
 		Status: func(context.Context) (corev1.NodeStatus, error) { return readyStatus(corev1.ConditionTrue), nil },

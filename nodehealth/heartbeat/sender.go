@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"context"
@@ -41,18 +41,15 @@ import (
 // to Remove. The Node is looked for again as after a failure.
 //
 // Methods are safe for concurrent use.
-type Heartbeats struct {
-	config     HeartbeatsConfig
-	schedule   *heartbeatSchedule // touched with dispatcher locked
-	dispatcher *timedqueue.Dispatcher[heartbeatTurn, heartbeatResult]
+type Sender struct {
+	config     Config
+	schedule   *schedule // touched with dispatcher locked
+	dispatcher *timedqueue.Dispatcher[beatTask, beatResult]
 	running    atomic.Bool
 }
 
-// errNodeGone means that there is no Node with our UID.
-var errNodeGone = errors.New("the Node is gone or another of its name")
-
-// NewHeartbeats returns heartbeats of no nodes. It starts nothing.
-func NewHeartbeats(config HeartbeatsConfig) (*Heartbeats, error) {
+// NewSender returns heartbeats of no nodes. It starts nothing.
+func NewSender(config Config) (*Sender, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
@@ -60,13 +57,13 @@ func NewHeartbeats(config HeartbeatsConfig) (*Heartbeats, error) {
 	if config.Rand == nil {
 		config.Rand = rand.Float64
 	}
-	schedule, err := newHeartbeatSchedule(config, time.Now())
+	schedule, err := newSchedule(config, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	h := &Heartbeats{config: config, schedule: schedule}
+	h := &Sender{config: config, schedule: schedule}
 	h.dispatcher, err = timedqueue.NewDispatcher(schedule, h.beat, timedqueue.DispatcherConfig{
-		Workers: int(heartbeatKinds) * config.Workers, // the schedule shares them out
+		Workers: int(beatKinds) * config.Workers, // the schedule shares them out
 	})
 	if err != nil {
 		return nil, err
@@ -81,9 +78,9 @@ func NewHeartbeats(config HeartbeatsConfig) (*Heartbeats, error) {
 //
 // A panic in a client or in a function of a node ends Run as well. The error
 // then wraps [timedqueue.ErrPanic].
-func (h *Heartbeats) Run(ctx context.Context) error {
+func (h *Sender) Run(ctx context.Context) error {
 	if !h.running.CompareAndSwap(false, true) {
-		return ErrHeartbeatsRunning
+		return ErrRunning
 	}
 	defer h.running.Store(false)
 	return h.dispatcher.Run(ctx)
@@ -92,14 +89,14 @@ func (h *Heartbeats) Run(ctx context.Context) error {
 // Add makes a node beat, at once when Run runs and from then on. Its Node object
 // has to exist: it is the caller who registers nodes. It may be called during
 // Run and before. O(log n).
-func (h *Heartbeats) Add(node HeartbeatNode) error {
+func (h *Sender) Add(node Node) error {
 	if err := h.config.validateNode(node); err != nil {
 		return err
 	}
 	added := false
 	h.dispatcher.Update(func() { added = h.schedule.add(time.Now(), node, h.config.Leases != nil) })
 	if !added {
-		return fmt.Errorf("%w: %s", ErrHeartbeatNodeKnown, node.Name)
+		return fmt.Errorf("%w: %s", ErrDuplicateNode, node.Name)
 	}
 	return nil
 }
@@ -108,7 +105,7 @@ func (h *Heartbeats) Add(node HeartbeatNode) error {
 // lease stays and expires. A beat that is under way may still arrive; the caller
 // who removes a node and adds another of its name need not wait for it, since it
 // is over before the new node's first beat of the kind begins. O(log n).
-func (h *Heartbeats) Remove(name string) (found bool) {
+func (h *Sender) Remove(name string) (found bool) {
 	h.dispatcher.Update(func() { found = h.schedule.remove(name) })
 	return found
 }
@@ -118,46 +115,46 @@ func (h *Heartbeats) Remove(name string) (found bool) {
 // the others are found out within StatusInterval. When the node's gate was shut,
 // it is tried now and the lease renewed too. Changed reports whether the node is
 // there, and waits for nothing. O(log n).
-func (h *Heartbeats) Changed(name string) (found bool) {
+func (h *Sender) Changed(name string) (found bool) {
 	h.dispatcher.Update(func() { found = h.schedule.changed(time.Now(), name) })
 	return found
 }
 
-// beat takes one node's turn.
-func (h *Heartbeats) beat(ctx context.Context, turn heartbeatTurn) heartbeatResult {
-	node := turn.item.Value.node
+// beat takes one node's task.
+func (h *Sender) beat(ctx context.Context, task beatTask) beatResult {
+	node := task.item.Value.node
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "node", klog.KRef("", node.Name))
-	result := heartbeatResult{started: time.Now(), outcome: heartbeatDone}
+	result := beatResult{started: time.Now(), outcome: outcomeDone}
 	limited, cancel := context.WithTimeout(klog.NewContext(ctx, logger), h.config.Timeout)
 	defer cancel()
 
-	err := alive(limited, turn)
+	err := alive(limited, task)
 	switch {
 	case err != nil:
-		result.outcome = heartbeatWithheld
-	case turn.kind == leaseBeat:
-		err = h.renew(limited, turn.item.Value)
+		result.outcome = outcomeWithheld
+	case task.kind == leaseBeat:
+		err = h.renew(limited, task.item.Value)
 	default:
-		result.reported, err = h.report(limited, turn)
+		result.reported, err = h.report(limited, task)
 	}
-	if err != nil && result.outcome != heartbeatWithheld {
-		result.outcome, result.reported = heartbeatFailed, notDue
+	if err != nil && result.outcome != outcomeWithheld {
+		result.outcome, result.reported = outcomeFailed, notDue
 		if errors.Is(err, errNodeGone) {
-			result.outcome = heartbeatGone
+			result.outcome = outcomeGone
 		}
 	}
 	if ctx.Err() == nil { // a beat that Run's end has broken off says nothing
-		logBeat(logger, turn, result, err)
-		h.count(turn, result)
+		logBeat(logger, task, result, err)
+		h.count(task, result)
 	}
 	return result
 }
 
-func alive(ctx context.Context, turn heartbeatTurn) error {
-	if turn.gone {
+func alive(ctx context.Context, task beatTask) error {
+	if task.gone {
 		return errNodeGone
 	}
-	if node := turn.item.Value.node; node.Alive != nil {
+	if node := task.item.Value.node; node.Alive != nil {
 		return node.Alive(ctx)
 	}
 	return nil
@@ -165,7 +162,7 @@ func alive(ctx context.Context, turn heartbeatTurn) error {
 
 // renew writes the lease. That the lease is still as we wrote it last is
 // taken for granted until the API server says otherwise.
-func (h *Heartbeats) renew(ctx context.Context, state *heartbeatState) error {
+func (h *Sender) renew(ctx context.Context, state *record) error {
 	if state.lease != nil {
 		err := h.updateLease(ctx, state)
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
@@ -184,7 +181,7 @@ func (h *Heartbeats) renew(ctx context.Context, state *heartbeatState) error {
 	return h.updateLease(ctx, state)
 }
 
-func (h *Heartbeats) updateLease(ctx context.Context, state *heartbeatState) error {
+func (h *Sender) updateLease(ctx context.Context, state *record) error {
 	lease := renewedLease(state.lease, state.node, h.config.LeaseDuration, time.Now())
 	written, err := h.config.Leases.Update(ctx, lease, metav1.UpdateOptions{})
 	if err != nil {
@@ -194,7 +191,7 @@ func (h *Heartbeats) updateLease(ctx context.Context, state *heartbeatState) err
 	return nil
 }
 
-func (h *Heartbeats) createLease(ctx context.Context, state *heartbeatState) error {
+func (h *Sender) createLease(ctx context.Context, state *record) error {
 	lease := renewedLease(nil, state.node, h.config.LeaseDuration, time.Now())
 	written, err := h.config.Leases.Create(ctx, lease, metav1.CreateOptions{})
 	if err != nil {
@@ -206,8 +203,8 @@ func (h *Heartbeats) createLease(ctx context.Context, state *heartbeatState) err
 
 // report looks at the status and writes it when that is due. It returns why it
 // has written, notDue when it has not.
-func (h *Heartbeats) report(ctx context.Context, turn heartbeatTurn) (reportCause, error) {
-	state := turn.item.Value
+func (h *Sender) report(ctx context.Context, task beatTask) (reportCause, error) {
+	state := task.item.Value
 	desired, err := state.node.Status(ctx)
 	if err != nil {
 		return notDue, fmt.Errorf("get status: %w", err)
@@ -215,7 +212,7 @@ func (h *Heartbeats) report(ctx context.Context, turn heartbeatTurn) (reportCaus
 	if err := h.consultCache(state); err != nil {
 		return notDue, err
 	}
-	cause := turn.cause
+	cause := task.cause
 	if cause == notDue {
 		changed, err := state.report.changed(&desired)
 		if err != nil || !changed {
@@ -237,7 +234,7 @@ func (h *Heartbeats) report(ctx context.Context, turn heartbeatTurn) (reportCaus
 
 // consultCache takes in what the cache shows. Before we know anything, a Node of
 // the name with another UID may be the one before ours, and counts for nothing.
-func (h *Heartbeats) consultCache(state *heartbeatState) error {
+func (h *Sender) consultCache(state *record) error {
 	if h.config.Cache == nil {
 		return nil
 	}
@@ -249,7 +246,7 @@ func (h *Heartbeats) consultCache(state *heartbeatState) error {
 	return nil // a cache that does not know the node may lag
 }
 
-func (h *Heartbeats) readNode(ctx context.Context, state *heartbeatState) error {
+func (h *Sender) readNode(ctx context.Context, state *record) error {
 	state.report.forget()
 	node, err := h.config.Nodes.Get(ctx, state.node.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -264,7 +261,7 @@ func (h *Heartbeats) readNode(ctx context.Context, state *heartbeatState) error 
 	return nil
 }
 
-func (h *Heartbeats) patchStatus(ctx context.Context, state *heartbeatState, desired *corev1.NodeStatus) error {
+func (h *Sender) patchStatus(ctx context.Context, state *record, desired *corev1.NodeStatus) error {
 	patch, err := state.report.patch(state.node.UID, desired, time.Now())
 	if err != nil {
 		return fmt.Errorf("compute status patch: %w", err)
@@ -279,17 +276,17 @@ func (h *Heartbeats) patchStatus(ctx context.Context, state *heartbeatState, des
 	return state.report.answered(node, desired)
 }
 
-func (h *Heartbeats) count(turn heartbeatTurn, result heartbeatResult) {
-	metrics, late := h.config.Metrics, time.Since(turn.item.Due)
-	lease := turn.kind == leaseBeat
+func (h *Sender) count(task beatTask, result beatResult) {
+	metrics, late := h.config.Metrics, time.Since(task.item.Due)
+	lease := task.kind == leaseBeat
 	switch {
-	case result.outcome == heartbeatWithheld && lease:
+	case result.outcome == outcomeWithheld && lease:
 		metrics.LeaseWithheld()
-	case result.outcome == heartbeatWithheld:
+	case result.outcome == outcomeWithheld:
 		metrics.StatusWithheld()
-	case result.outcome != heartbeatDone && lease:
+	case result.outcome != outcomeDone && lease:
 		metrics.LeaseFailed()
-	case result.outcome != heartbeatDone:
+	case result.outcome != outcomeDone:
 		metrics.StatusFailed()
 	case lease:
 		metrics.LeaseRenewed(late)
@@ -300,18 +297,18 @@ func (h *Heartbeats) count(turn heartbeatTurn, result heartbeatResult) {
 
 // logBeat says the first failure in a row aloud and the rest under -v=4: when
 // the API server is away, every node fails every few seconds.
-func logBeat(logger klog.Logger, turn heartbeatTurn, result heartbeatResult, err error) {
-	what := [heartbeatKinds]string{"lease", "status"}[turn.kind]
-	first := turn.failures == 0
+func logBeat(logger klog.Logger, task beatTask, result beatResult, err error) {
+	what := [beatKinds]string{"lease", "status"}[task.kind]
+	first := task.failures == 0
 	switch {
 	case err == nil && !first:
-		logger.V(2).Info("Heartbeat is back", "what", what, "failures", turn.failures)
+		logger.V(2).Info("Heartbeat is back", "what", what, "failures", task.failures)
 	case err == nil && result.reported != notDue:
 		logger.V(5).Info("Reported node status", "cause", result.reported)
 	case err == nil:
 	case !first:
-		logger.V(4).Info("Heartbeat failed again", "what", what, "failures", turn.failures+1, "err", err)
-	case result.outcome == heartbeatWithheld:
+		logger.V(4).Info("Heartbeat failed again", "what", what, "failures", task.failures+1, "err", err)
+	case result.outcome == outcomeWithheld:
 		logger.Info("Node is not alive, heartbeat withheld", "what", what, "err", err)
 	default:
 		logger.Error(err, "Heartbeat failed, will retry", "what", what)

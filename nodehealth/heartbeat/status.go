@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"bytes"

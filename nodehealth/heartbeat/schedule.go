@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"time"
@@ -8,27 +8,27 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// heartbeatKind is one of the two things that a node does on time.
-type heartbeatKind int
+// beatKind is one of the two things that a node does on time.
+type beatKind int
 
 const (
-	leaseBeat  heartbeatKind = iota // renew the lease
-	statusBeat                      // look at the status, and report it when that is due
-	heartbeatKinds
+	leaseBeat  beatKind = iota // renew the lease
+	statusBeat                 // look at the status, and report it when that is due
+	beatKinds
 )
 
-// heartbeatOutcome is how a turn ended.
-type heartbeatOutcome int
+// outcome is how a task ended.
+type outcome int
 
 const (
-	// heartbeatFailed: to be tried again. It is also the outcome of a panic.
-	heartbeatFailed heartbeatOutcome = iota
-	// heartbeatDone: the lease is renewed, the status is looked at.
-	heartbeatDone
-	// heartbeatWithheld: the node is not alive and has said nothing.
-	heartbeatWithheld
-	// heartbeatGone: the API server has no such node, or another of its name.
-	heartbeatGone
+	// outcomeFailed: to be tried again. It is also the outcome of a panic.
+	outcomeFailed outcome = iota
+	// outcomeDone: the lease is renewed, the status is looked at.
+	outcomeDone
+	// outcomeWithheld: the node is not alive and has said nothing.
+	outcomeWithheld
+	// outcomeGone: the API server has no such node, or another of its name.
+	outcomeGone
 )
 
 // reportCause is why a status is reported.
@@ -47,11 +47,11 @@ func (c reportCause) String() string {
 	return [...]string{"none", "first", "reassertion", "period", "change"}[c]
 }
 
-// A heartbeatTurn is one node's turn to beat. It is the work of the dispatcher.
-type heartbeatTurn struct {
-	kind heartbeatKind
-	item timedqueue.Item[string, *heartbeatState]
-	// failures counts the turns of this kind that have failed since the last that
+// A beatTask is one beat of one node. It is the work of the dispatcher.
+type beatTask struct {
+	kind beatKind
+	item timedqueue.Item[string, *record]
+	// failures counts the beats of this kind that have failed since the last that
 	// did not.
 	failures int
 	// cause is why a report is due whatever the status is.
@@ -63,33 +63,33 @@ type heartbeatTurn struct {
 	random float64
 }
 
-// heartbeatResult is what a turn reports.
-type heartbeatResult struct {
+// result is what a task reports.
+type beatResult struct {
 	started time.Time
-	outcome heartbeatOutcome
+	outcome outcome
 	// reported is why a status was written, notDue when none was.
 	reported reportCause
 }
 
-// heartbeatState is what is known of one node. The schedule owns all of it but
-// lease and report: these belong to the turn of their kind that is under way, of
+// record is what is known of one node. The schedule owns all of it but
+// lease and report: these belong to the task of their kind that is under way, of
 // which there is one at most.
-type heartbeatState struct {
-	node  HeartbeatNode
-	turns [heartbeatKinds]heartbeatTurns
+type record struct {
+	node  Node
+	beats [beatKinds]beatRecord
 
 	heard     time.Time // when a renewal or report last came through; zero: never
 	reportDue time.Time // when the period between reports is over; zero: nothing reported yet
 	reassert  bool      // others may have spoken for the node: report next time
-	reporting bool      // a turn is under way that will report
-	gone      bool      // see heartbeatGone; a report that arrives ends it
+	reporting bool      // a task is under way that will report
+	gone      bool      // see outcomeGone; a report that arrives ends it
 
 	lease  *coordinationv1.Lease // as we last wrote or read it
 	report statusReport
 }
 
-// heartbeatTurns is what the schedule remembers of one node's turns of one kind.
-type heartbeatTurns struct {
+// beatRecord is what the schedule remembers of one node's beats of one kind.
+type beatRecord struct {
 	failures int  // in a row
 	acting   bool // one is under way
 	withheld bool // the last one was
@@ -97,49 +97,49 @@ type heartbeatTurns struct {
 	hurried  bool // since the last one began, another was asked for at once
 }
 
-// heartbeatSchedule decides whose turn it is: the pure core of [Heartbeats]. It
-// has a heap for each kind of turn and is the core of one dispatcher, which is
+// schedule decides whose task it is: the pure core of [Sender]. It
+// has a heap for each kind of task and is the core of one dispatcher, which is
 // also its lock. Each kind has workers of its own, so that reports which hang do
 // not hold up renewals.
-type heartbeatSchedule struct {
-	lanes          [heartbeatKinds]heartbeatLane
+type schedule struct {
+	lanes          [beatKinds]lane
 	leaseDuration  time.Duration
 	reportInterval time.Duration
 	jitter         float64
 	rand           func() float64
 }
 
-type heartbeatLane struct {
-	queue    *timedqueue.Queue[string, *heartbeatState]
+type lane struct {
+	queue    *timedqueue.Queue[string, *record]
 	interval time.Duration
 	free     int // workers
 }
 
-// newHeartbeatSchedule takes a config whose defaults are filled in.
-func newHeartbeatSchedule(config HeartbeatsConfig, now time.Time) (*heartbeatSchedule, error) {
-	s := &heartbeatSchedule{
+// newSchedule takes a config whose defaults are filled in.
+func newSchedule(config Config, now time.Time) (*schedule, error) {
+	s := &schedule{
 		leaseDuration:  config.LeaseDuration,
 		reportInterval: config.ReportInterval,
 		jitter:         config.Jitter,
 		rand:           config.Rand,
 	}
-	intervals := [heartbeatKinds]time.Duration{config.RenewInterval, config.StatusInterval}
+	intervals := [beatKinds]time.Duration{config.RenewInterval, config.StatusInterval}
 	for kind, interval := range intervals {
-		queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, *heartbeatState]{}, now)
+		queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, *record]{}, now)
 		if err != nil {
 			return nil, err
 		}
-		s.lanes[kind] = heartbeatLane{queue: queue, interval: interval, free: config.Workers}
+		s.lanes[kind] = lane{queue: queue, interval: interval, free: config.Workers}
 	}
 	return s, nil
 }
 
-// add makes the first turns of a node due now. It reports whether the name is new.
-func (s *heartbeatSchedule) add(now time.Time, node HeartbeatNode, withLease bool) bool {
+// add makes the first beats of a node due now. It reports whether the name is new.
+func (s *schedule) add(now time.Time, node Node, withLease bool) bool {
 	if s.known(node.Name) {
 		return false
 	}
-	state := &heartbeatState{node: node}
+	state := &record{node: node}
 	if withLease {
 		s.lanes[leaseBeat].queue.Add(node.Name, state, now)
 	}
@@ -149,7 +149,7 @@ func (s *heartbeatSchedule) add(now time.Time, node HeartbeatNode, withLease boo
 	return true
 }
 
-func (s *heartbeatSchedule) remove(name string) bool {
+func (s *schedule) remove(name string) bool {
 	known := s.known(name)
 	for kind := range s.lanes {
 		s.lanes[kind].queue.Remove(name)
@@ -159,15 +159,15 @@ func (s *heartbeatSchedule) remove(name string) bool {
 
 // changed makes the next look at the node's status due now, and its renewal too
 // if it is being withheld: what has changed may be that.
-func (s *heartbeatSchedule) changed(now time.Time, name string) bool {
+func (s *schedule) changed(now time.Time, name string) bool {
 	s.hurry(now, statusBeat, name)
-	if item, ok := s.lanes[leaseBeat].queue.Get(name); ok && item.Value.turns[leaseBeat].withheld {
+	if item, ok := s.lanes[leaseBeat].queue.Get(name); ok && item.Value.beats[leaseBeat].withheld {
 		s.hurry(now, leaseBeat, name)
 	}
 	return s.known(name)
 }
 
-func (s *heartbeatSchedule) known(name string) bool {
+func (s *schedule) known(name string) bool {
 	for kind := range s.lanes {
 		if _, ok := s.lanes[kind].queue.Get(name); ok {
 			return true
@@ -176,44 +176,44 @@ func (s *heartbeatSchedule) known(name string) bool {
 	return false
 }
 
-func (s *heartbeatSchedule) hurry(now time.Time, kind heartbeatKind, name string) {
+func (s *schedule) hurry(now time.Time, kind beatKind, name string) {
 	item, ok := s.lanes[kind].queue.Get(name)
 	if !ok {
 		return
 	}
-	item.Value.turns[kind].hurried = true
+	item.Value.beats[kind].hurried = true
 	s.lanes[kind].queue.Reschedule(name, now)
 }
 
-// Start hands out the next turn that is due.
-func (s *heartbeatSchedule) Start(now time.Time) (heartbeatTurn, bool) {
-	for kind := range heartbeatKinds {
+// Start hands out the next task that is due.
+func (s *schedule) Start(now time.Time) (beatTask, bool) {
+	for kind := range beatKinds {
 		lane := &s.lanes[kind]
 		if lane.free == 0 {
 			continue
 		}
 		if item, ok := lane.queue.Start(now); ok {
 			lane.free--
-			return s.turn(now, kind, item), true
+			return s.task(now, kind, item), true
 		}
 	}
-	return heartbeatTurn{}, false
+	return beatTask{}, false
 }
 
-func (s *heartbeatSchedule) turn(now time.Time, kind heartbeatKind, item timedqueue.Item[string, *heartbeatState]) heartbeatTurn {
+func (s *schedule) task(now time.Time, kind beatKind, item timedqueue.Item[string, *record]) beatTask {
 	state := item.Value
-	state.turns[kind].acting, state.turns[kind].hurried = true, false
-	turn := heartbeatTurn{kind: kind, item: item, failures: state.turns[kind].failures, random: s.rand()}
+	state.beats[kind].acting, state.beats[kind].hurried = true, false
+	task := beatTask{kind: kind, item: item, failures: state.beats[kind].failures, random: s.rand()}
 	if kind == leaseBeat {
-		turn.gone = state.gone
-		return turn
+		task.gone = state.gone
+		return task
 	}
-	turn.cause = state.reportCause(now)
-	state.reassert, state.reporting = false, turn.cause != notDue
-	return turn
+	task.cause = state.reportCause(now)
+	state.reassert, state.reporting = false, task.cause != notDue
+	return task
 }
 
-func (state *heartbeatState) reportCause(now time.Time) reportCause {
+func (state *record) reportCause(now time.Time) reportCause {
 	switch {
 	case state.reportDue.IsZero():
 		return firstReport
@@ -225,26 +225,26 @@ func (state *heartbeatState) reportCause(now time.Time) reportCause {
 	return notDue
 }
 
-// Finish takes the result of a turn and makes the node's next one due.
-func (s *heartbeatSchedule) Finish(now time.Time, turn heartbeatTurn, result heartbeatResult) {
-	lane, name, state := &s.lanes[turn.kind], turn.item.Key, turn.item.Value
+// Finish takes the result of a task and makes the node's next one due.
+func (s *schedule) Finish(now time.Time, task beatTask, result beatResult) {
+	lane, name, state := &s.lanes[task.kind], task.item.Key, task.item.Value
 	lane.free++
 	// A node that was removed meanwhile, or removed and added anew, does not care.
 	ended := timedqueue.Result{Outcome: timedqueue.OutcomeDone}
 	if item, ok := lane.queue.Get(name); ok && item.Value == state {
-		s.learn(now, turn, result)
-		ended = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: s.next(now, turn, result)}
+		s.learn(now, task, result)
+		ended = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: s.next(now, task, result)}
 	}
-	lane.queue.Finish(now, turn.item, ended)
+	lane.queue.Finish(now, task.item, ended)
 }
 
 // Next returns when Start can next hand something out.
-func (s *heartbeatSchedule) Next(now time.Time) (time.Time, bool) {
+func (s *schedule) Next(now time.Time) (time.Time, bool) {
 	var next time.Time
 	var found bool
 	for kind := range s.lanes {
 		if s.lanes[kind].free == 0 {
-			continue // the end of a turn makes the difference
+			continue // the end of a task makes the difference
 		}
 		if at, ok := s.lanes[kind].queue.Next(now); ok && (!found || at.Before(next)) {
 			next, found = at, true
@@ -253,33 +253,33 @@ func (s *heartbeatSchedule) Next(now time.Time) (time.Time, bool) {
 	return next, found
 }
 
-// learn notes what a result says beyond when the next turn is.
-func (s *heartbeatSchedule) learn(now time.Time, turn heartbeatTurn, result heartbeatResult) {
-	state := turn.item.Value
-	turns := &state.turns[turn.kind]
-	turns.acting, turns.withheld = false, result.outcome == heartbeatWithheld
-	if turn.kind == statusBeat {
+// learn notes what a result says beyond when the next task is.
+func (s *schedule) learn(now time.Time, task beatTask, result beatResult) {
+	state := task.item.Value
+	beats := &state.beats[task.kind]
+	beats.acting, beats.withheld = false, result.outcome == outcomeWithheld
+	if task.kind == statusBeat {
 		state.reporting = false
 	}
-	if result.outcome != heartbeatDone {
-		turns.failures++
-		lost := turn.cause == reassertion
-		state.gone = state.gone || result.outcome == heartbeatGone
-		state.reassert = state.reassert || lost || turns.withheld
+	if result.outcome != outcomeDone {
+		beats.failures++
+		lost := task.cause == reassertion
+		state.gone = state.gone || result.outcome == outcomeGone
+		state.reassert = state.reassert || lost || beats.withheld
 		return
 	}
-	turns.failures = 0
-	if turn.kind == leaseBeat {
+	beats.failures = 0
+	if task.kind == leaseBeat {
 		s.renewed(now, state)
 		return
 	}
-	s.looked(now, turn, result)
+	s.looked(now, task, result)
 }
 
 // renewed has the status reported at once when the node was silent: its gate was
 // shut, or nothing came through for so long that anyone may take its lease for
 // expired.
-func (s *heartbeatSchedule) renewed(now time.Time, state *heartbeatState) {
+func (s *schedule) renewed(now time.Time, state *record) {
 	silent := !state.heard.IsZero() && now.Sub(state.heard) > s.leaseDuration
 	state.heard = now
 	state.reassert = state.reassert || silent && !state.reporting
@@ -291,9 +291,9 @@ func (s *heartbeatSchedule) renewed(now time.Time, state *heartbeatState) {
 // looked sets when the next report is due. As with the kubelet, only a report
 // that was due for its period keeps to the period; after any other the next one
 // is 0.5 to 1.5 periods away (calculateDelay in pkg/kubelet/kubelet_node_status.go).
-func (s *heartbeatSchedule) looked(now time.Time, turn heartbeatTurn, result heartbeatResult) {
-	state := turn.item.Value
-	if lease := state.turns[leaseBeat]; lease.withheld && !lease.acting { // the gate is open again
+func (s *schedule) looked(now time.Time, task beatTask, result beatResult) {
+	state := task.item.Value
+	if lease := state.beats[leaseBeat]; lease.withheld && !lease.acting { // the gate is open again
 		s.hurry(now, leaseBeat, state.node.Name)
 	}
 	if result.reported == notDue {
@@ -302,33 +302,33 @@ func (s *heartbeatSchedule) looked(now time.Time, turn heartbeatTurn, result hea
 	state.heard, state.gone = now, false
 	share := 1.0
 	if result.reported != periodReport {
-		share = 0.5 + turn.random
+		share = 0.5 + task.random
 	}
 	state.reportDue = result.started.Add(scale(s.reportInterval, share))
 }
 
-// next is when the node's next turn is due. An interval runs from start to start,
+// next is when the node's next beat is due. An interval runs from start to start,
 // so that slow calls do not thin out the beats.
 //
 // The first interval is cut at a random place. Nodes that were added together
 // have their first beats together, as fast as the workers go, and are spread
 // evenly from then on; the jitter alone would take hours to part them.
-func (s *heartbeatSchedule) next(now time.Time, turn heartbeatTurn, result heartbeatResult) time.Time {
-	state, interval := turn.item.Value, s.lanes[turn.kind].interval
-	turns := &state.turns[turn.kind]
-	if turns.hurried {
+func (s *schedule) next(now time.Time, task beatTask, result beatResult) time.Time {
+	state, interval := task.item.Value, s.lanes[task.kind].interval
+	beats := &state.beats[task.kind]
+	if beats.hurried {
 		return now
 	}
-	if turns.failures > 0 {
-		return now.Add(retryWait(interval, turns.failures, turn.random))
+	if beats.failures > 0 {
+		return now.Add(retryWait(interval, beats.failures, task.random))
 	}
-	share := 1 + s.jitter*turn.random
-	if !turns.spread {
-		turns.spread = true
-		share = turn.random
+	share := 1 + s.jitter*task.random
+	if !beats.spread {
+		beats.spread = true
+		share = task.random
 	}
 	next := result.started.Add(scale(interval, share))
-	if turn.kind == statusBeat && !state.reportDue.IsZero() && state.reportDue.Before(next) {
+	if task.kind == statusBeat && !state.reportDue.IsZero() && state.reportDue.Before(next) {
 		return state.reportDue
 	}
 	return next

@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"slices"
@@ -17,7 +17,7 @@ import (
 // whoever looks for this node looks at this lease; the kubelet renews such a lease
 // and leaves the foreign name in it. Two processes that speak for one node are for
 // their caller to prevent, by leader election say.
-func renewedLease(last *coordinationv1.Lease, node HeartbeatNode, duration time.Duration, now time.Time) *coordinationv1.Lease {
+func renewedLease(last *coordinationv1.Lease, node Node, duration time.Duration, now time.Time) *coordinationv1.Lease {
 	lease := &coordinationv1.Lease{}
 	if last != nil {
 		*lease = *last
@@ -33,7 +33,7 @@ func renewedLease(last *coordinationv1.Lease, node HeartbeatNode, duration time.
 // leaseOwners makes the Node object, with its UID, an owner of the lease, so that
 // the lease goes when the node does. A reference to a former Node of the name has
 // to go: the garbage collector would delete the lease of a living node.
-func leaseOwners(owners []metav1.OwnerReference, node HeartbeatNode) []metav1.OwnerReference {
+func leaseOwners(owners []metav1.OwnerReference, node Node) []metav1.OwnerReference {
 	ours := func(owner metav1.OwnerReference) bool { return owner.UID == node.UID }
 	namesake := func(owner metav1.OwnerReference) bool {
 		return owner.Kind == "Node" && owner.APIVersion == "v1" && owner.UID != node.UID

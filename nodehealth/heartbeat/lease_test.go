@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"testing"
@@ -15,8 +15,8 @@ import (
 // one 5 s later, and then one every 10.2 s.
 func runLease(t *testing.T, api *fleetAPI) {
 	t.Helper()
-	h := runFleet(t, HeartbeatsConfig{Leases: fleetLeases{api}, Rand: func() float64 { return 0.5 }})
-	require.NoError(t, h.Add(HeartbeatNode{Name: "a", UID: "a-uid"}))
+	h := runFleet(t, Config{Leases: fleetLeases{api}, Rand: func() float64 { return 0.5 }})
+	require.NoError(t, h.Add(Node{Name: "a", UID: "a-uid"}))
 }
 
 func TestH7ALeaseThatIsNotThereIsCreated(t *testing.T) {
@@ -103,7 +103,7 @@ func TestH7ARenewalWhoseAnswerWasLostIsNoFailureForLong(t *testing.T) {
 
 func TestRenewedLeaseChangesOnlyWhatABeatChanges(t *testing.T) {
 	now := time.Date(2026, time.May, 1, 10, 0, 0, 0, time.UTC)
-	node := HeartbeatNode{Name: "a", UID: "new"}
+	node := Node{Name: "a", UID: "new"}
 	keeper := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Keeper", Name: "k", UID: "k"}
 	ours := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "a", UID: "new"}
 	former := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "a", UID: "old"}
