@@ -20,8 +20,9 @@
 // A file uses only declarations of its own line and of the lines below.
 //
 //	sender
-//	schedule
-//	lease
+//	act  schedule
+//	gates  task
+//	record  lease  retry
 //	node
 //	config
 //	status  clients  metrics

@@ -22,8 +22,9 @@ import (
 )
 
 // fleetAPI stands for the API server of a fleet: leases and nodes with resource
-// versions, and the answers that v1.37.1 gives when they do not match. Its calls
-// take as long as meddle says and are held by no lock meanwhile, as synctest needs.
+// versions, and the answers that v1.37.1 gives when they do not match. Its
+// calls take as long as meddle says and are held by no lock meanwhile, as
+// synctest needs.
 type fleetAPI struct {
 	mu      sync.Mutex
 	version int
@@ -264,6 +265,19 @@ func (f *fleetAPI) times(verb, name string) []time.Time {
 	return times
 }
 
+// timesByNode returns when calls with that verb were made, for all nodes.
+func (f *fleetAPI) timesByNode(verb string) map[string][]time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	times := map[string][]time.Time{}
+	for _, call := range f.calls {
+		if call.verb == verb {
+			times[call.name] = append(times[call.name], call.at)
+		}
+	}
+	return times
+}
+
 // count returns how many calls of each verb there were since forgetCalls.
 func (f *fleetAPI) count() map[string]int {
 	f.mu.Lock()
@@ -275,7 +289,8 @@ func (f *fleetAPI) count() map[string]int {
 	return count
 }
 
-// atOnce returns how many calls about leases, or nodes, were under way at a time.
+// atOnce returns how many calls about leases, or nodes, were under way at a
+// time.
 func (f *fleetAPI) atOnce(kind string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -310,7 +325,7 @@ func runFleet(t *testing.T, config Config) *Sender {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- h.Run(ctx) }()
+	go func() { ended <- h.Run(quiet(ctx)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

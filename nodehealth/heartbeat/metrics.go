@@ -18,7 +18,8 @@ type Metrics interface {
 	// StatusFailed tells that a status could not be had or not be written; it will
 	// be tried again.
 	StatusFailed()
-	// StatusWithheld tells that a look at the status was due and the node not alive.
+	// StatusWithheld tells that a look at the status was due and the node not
+	// alive.
 	StatusWithheld()
 }
 

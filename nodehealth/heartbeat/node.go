@@ -2,13 +2,14 @@ package heartbeat
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Node is one node for which [Sender] speaks.
+// Node is one node for which a [Sender] sends heartbeats.
 type Node struct {
 	// Name is the node's name, and that of its lease. Required.
 	Name string
@@ -16,51 +17,61 @@ type Node struct {
 	// written to another Node of the same name. Required.
 	UID types.UID
 
-	// Alive is the gate. It is asked before each renewal and each look at the
-	// status. While it returns an error the node is silent: no lease, no status, so
-	// that observers find it out as they would a machine without power. It is asked
-	// again after a backoff of up to the interval, and when it returns nil the
-	// status is reported at once. Nil means always alive.
+	// Alive is the gate. It is called right before each beat, or a little later
+	// when all gate workers are busy; see [Config.GateMaxAge]. While it returns an
+	// error the node is silent: no lease, no status. Observers then notice it as
+	// they would a machine without power. It is called again after a backoff of up
+	// to the interval, and when it returns nil the status is reported at once. Nil
+	// means always alive.
 	//
-	// A node that is there but has a broken runtime is no matter for the gate. It
-	// should say so, sooner than silence does: let Status return Ready=False.
+	// A node that has not answered within [Config.GateTimeout] is silent, too. Its
+	// gate is not called again before the call has returned, and then after a
+	// backoff of up to RenewInterval. No other node waits for it.
 	//
-	// It is called by several goroutines at a time, and has to return when its
-	// context ends.
+	// A machine that works but has a broken runtime is alive. Let Status return
+	// Ready=False for it, which observers see sooner than silence.
+	//
+	// Alive must return when its context ends. One call runs at a time, except
+	// that a node which is removed and added again is another node.
 	Alive func(ctx context.Context) error
 
-	// Status returns what the node has to say. Nil means that this node only has a
-	// lease. It is called by one goroutine at a time, and has to return when its
-	// context ends. Heartbeats only reads what it returns, and only before the next
-	// call.
+	// Status returns what the node reports. Nil means that this node only has a
+	// lease. One call runs at a time, and it must return when its context ends.
+	// The sender only reads what it returns, and only before the next call.
 	//
 	// Each condition needs Type, Status, Reason and Message. LastHeartbeatTime
-	// becomes the time of the report. LastTransitionTime becomes that too when the
-	// condition's status differs from what the API server has, and else is kept.
+	// becomes the time of the report. LastTransitionTime becomes that too when
+	// the condition's status differs from what the API server has, and else is
+	// kept.
 	//
-	// What Status does not mention stays as it is on the API server: conditions of
-	// other types, resources of other names, fields that are nil or zero. A
+	// What Status does not mention stays as it is on the API server: conditions
+	// of other types, resources of other names, fields that are nil or zero. A
 	// condition or resource that was in its last report and is not in this one is
 	// removed, unless the whole list is nil. What a former process reported counts
-	// as somebody else's. Any other list is replaced, by an empty one if it is not
-	// nil. VolumesAttached belongs to the attach/detach controller and is never
-	// written.
+	// as another client's. Any other list is replaced, by an empty one if it is
+	// not nil. VolumesAttached belongs to the attach/detach controller and is
+	// never written.
 	Status func(ctx context.Context) (corev1.NodeStatus, error)
 }
 
-// validateNode reports the first thing that is wrong with a node under this config.
+// validateNode joins all that is wrong with a node under this config.
 func (c Config) validateNode(node Node) error {
+	var problems []error
+	complain := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		problems = append(problems, fmt.Errorf("%w: Node.%s", ErrInvalidConfig, text))
+	}
 	if node.Name == "" {
-		return fmt.Errorf("%w: Node.Name is empty", ErrInvalidConfig)
+		complain("Name is empty, want that of the Node object")
 	}
 	if node.UID == "" {
-		return fmt.Errorf("%w: Node.UID of %s is empty", ErrInvalidConfig, node.Name)
+		complain("UID of %q is empty, want that of the Node object", node.Name)
 	}
 	if node.Status != nil && c.Nodes == nil {
-		return fmt.Errorf("%w: node %s has a Status, but Config.Nodes is nil", ErrInvalidConfig, node.Name)
+		complain("Status of %q is set, want nil because Config.Nodes is nil", node.Name)
 	}
 	if node.Status == nil && c.Leases == nil {
-		return fmt.Errorf("%w: node %s has no Status, and Config.Leases is nil", ErrInvalidConfig, node.Name)
+		complain("Status of %q is nil, want a function because Config.Leases is nil", node.Name)
 	}
-	return nil
+	return errors.Join(problems...)
 }

@@ -214,6 +214,29 @@ func TestH7AnOpenGateIsFoundByEitherTurnForBoth(t *testing.T) {
 	requireNext(t, s, 0, 10*time.Second)
 }
 
+// Whatever has changed may have changed after the gate has looked.
+func TestH7AChangeDuringAGateCallHasTheGateCalledAgain(t *testing.T) {
+	s := newTestSchedule(t, Config{Rand: func() float64 { return 0.5 }})
+	alive := func(context.Context) error { return nil }
+	s.add(scheduleEpoch, Node{Name: "a", Alive: alive, Status: noStatus}, true)
+	call := func(at time.Duration) beatTask {
+		task, ok := s.Start(scheduleEpoch.Add(at))
+		require.True(t, ok)
+		require.NotNil(t, task.call)
+		return task
+	}
+	first := call(0)
+	_, ok := s.Start(scheduleEpoch)
+	require.False(t, ok, "lease and status wait for the same call")
+	require.True(t, s.changed(scheduleEpoch.Add(time.Second), "a"))
+	end(s, 2*time.Second, first, outcomeWithheld, notDue)
+	end(s, 2*time.Second, call(2*time.Second), outcomeDone, notDue)
+	end(s, 2*time.Second, take(t, s, 2*time.Second, leaseBeat, notDue), outcomeDone, notDue)
+	task := take(t, s, 2*time.Second, statusBeat, firstReport)
+	require.Zero(t, task.due.Sub(scheduleEpoch), "due since the node was added")
+	require.NoError(t, task.withheld)
+}
+
 func TestH7TheEndOfAFormerNodesTurnIsNotTheNewOnes(t *testing.T) {
 	s := newTestSchedule(t, Config{})
 	s.add(scheduleEpoch, Node{Name: "a"}, true)
@@ -241,7 +264,8 @@ func TestH7SilenceIsFollowedByOneReportNotTwo(t *testing.T) {
 	both(0, firstReport)
 	both(0, notDue)
 
-	// A process that was stopped for long enough: both are due, the report for its period.
+	// A process that was stopped for long enough: both are due, the report for its
+	// period.
 	at := time.Minute
 	both(at, periodReport)
 	requireNext(t, s, at, at+10*time.Second)
@@ -255,48 +279,57 @@ func TestH7SilenceIsFollowedByOneReportNotTwo(t *testing.T) {
 	requireNext(t, s, at, at+10*time.Second)
 }
 
-// Random operations: whatever happens, no node has two beats of a kind at a time,
-// none is lost or late, none acts after its removal, and the workers are kept to.
+// Random operations: whatever happens, no node has two tasks of a kind at a
+// time, none is lost or late, none acts after its removal, none beats without
+// its gate's leave, and the workers are kept to.
 func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	const workers, names = 3, 12
-	s := newTestSchedule(t, Config{Workers: workers, Rand: random.Float64})
+	const workers, gateWorkers, quarantine, names = 3, 2, 3, 12
+	s := newTestSchedule(t, Config{
+		Workers: workers, GateWorkers: gateWorkers, QuarantineWorkers: quarantine, Rand: random.Float64,
+	})
 	now := scheduleEpoch
 	type acting struct {
 		task    beatTask
 		started time.Time
 	}
 	var under []acting
-	states := map[string]*record{} // of the nodes that are there
-	for range 5_000 {
+	records := map[string]*record{} // of the nodes that are there
+	for range 20_000 {
 		name := fmt.Sprint(random.IntN(names))
 		switch random.IntN(6) {
 		case 0:
 			node := Node{Name: name, Status: noStatus}
-			_, known := states[name]
+			if random.IntN(3) > 0 {
+				node.Alive = func(context.Context) error { return nil }
+			}
+			_, known := records[name]
 			require.Equal(t, !known, s.add(now, node, true))
 			item, _ := s.lanes[leaseBeat].queue.Get(name)
-			states[name] = item.Value
+			records[name] = item.Value
 		case 1:
-			_, known := states[name]
+			if random.IntN(3) > 0 {
+				continue
+			}
+			_, known := records[name]
 			require.Equal(t, known, s.remove(name))
-			delete(states, name)
+			delete(records, name)
 		case 2:
-			_, known := states[name]
+			_, known := records[name]
 			require.Equal(t, known, s.changed(now, name))
 		case 3:
-			now = now.Add(time.Duration(random.Int64N(int64(3 * time.Second))))
-		case 4:
+			now = now.Add(time.Duration(random.Int64N(int64(2 * time.Second))))
+		default:
 			if len(under) == 0 {
 				continue
 			}
 			i := random.IntN(len(under))
 			a := under[i]
 			under = append(under[:i], under[i+1:]...)
-			result := beatResult{started: a.started, outcome: outcome(random.IntN(4))}
-			if result.outcome == outcomeDone && a.task.kind == statusBeat {
+			result := beatResult{started: a.started, outcome: outcome(random.IntN(5))}
+			if result.outcome == outcomeDone && a.task.call == nil && a.task.kind == statusBeat {
 				result.reported = max(a.task.cause, reportCause(random.IntN(2))*statusChange)
 			}
 			s.Finish(now, a.task, result)
@@ -306,24 +339,48 @@ func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 			if !ok {
 				break
 			}
-			require.Same(t, states[task.item.Key], task.item.Value, "a node that is not there")
 			under = append(under, acting{task, now})
+			if task.call != nil {
+				require.Same(t, records[task.node().Name], task.call.record)
+				continue
+			}
+			r := task.item.Value
+			require.Same(t, records[task.item.Key], r, "a node that is not there")
+			if r.node.Alive != nil && task.withheld == nil {
+				require.Equal(t, gateOpen.String(), r.gate.state.String())
+				require.Nil(t, r.gate.call, "it waits for the answer")
+				require.LessOrEqual(t, now.Sub(r.gate.asked), 40*time.Second)
+			}
 		}
 		kinds := map[beatKind]int{}
-		busy := map[string]bool{}
+		busy := map[any]bool{}
+		calls := 0
 		for _, a := range under {
-			kinds[a.task.kind]++
-			key := fmt.Sprint(a.task.item.Key, a.task.kind)
-			require.False(t, busy[key], "two beats of a kind for one node")
+			var key any = fmt.Sprint(a.task.item.Key, a.task.kind)
+			if a.task.call == nil {
+				kinds[a.task.kind]++
+			} else {
+				key = a.task.call.record
+				calls++
+			}
+			require.False(t, busy[key], "two tasks of a kind for one node")
 			busy[key] = true
 		}
+		require.Equal(t, gateWorkers+quarantine-calls,
+			s.gates.pools[poolPrompt].free+s.gates.pools[poolQuarantine].free)
 		for kind := range beatKinds {
 			require.LessOrEqual(t, kinds[kind], workers)
 			require.Equal(t, workers-kinds[kind], s.lanes[kind].free)
-			for name := range states {
+			for name, r := range records {
 				item, ok := s.lanes[kind].queue.Get(name)
 				require.True(t, ok, "lost")
 				require.LessOrEqual(t, item.Due.Sub(now), 10400*time.Millisecond, "late")
+				if r.beats[kind].phase == beatGated && r.gate.call == nil {
+					require.Equal(t, 0, s.gates.pools[poolPrompt].free, "a gate waits for a worker only")
+					gate, ok := s.gates.pools[poolPrompt].queue.Get(r)
+					require.True(t, ok)
+					require.False(t, gate.Due.IsZero() || gate.Due.After(now), "it is not called")
+				}
 			}
 		}
 	}
@@ -332,8 +389,18 @@ func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 		under = under[1:]
 	}
 	for kind := range beatKinds {
-		require.Equal(t, len(states), s.lanes[kind].queue.Len())
+		require.Equal(t, len(records), s.lanes[kind].queue.Len())
 	}
+	gated := 0
+	for _, r := range records {
+		if r.node.Alive != nil {
+			gated++
+		}
+	}
+	require.Equal(t, gated, s.gates.pools[poolPrompt].queue.Len()+s.gates.pools[poolQuarantine].queue.Len())
+	require.Equal(t, gateWorkers, s.gates.pools[poolPrompt].free)
+	require.Equal(t, quarantine, s.gates.pools[poolQuarantine].free)
+	require.Zero(t, s.gates.overdue.Len())
 }
 
 // The cost of one beat's decisions, its start and its end, among 10,000 nodes.

@@ -95,7 +95,8 @@ func TestH7NodesAddedTogetherBeatAtOnceAndAreSpreadFromThenOn(t *testing.T) {
 		api := newFleetAPI()
 		config := api.config()
 		config.Rand = rand.New(rand.NewPCG(1, 2)).Float64
-		// Fewer turns, or this test takes long: a renewal every 100 s, no look between reports.
+		// Fewer turns, or this test takes long: a renewal every 100 s, no look
+		// between reports.
 		config.LeaseDuration, config.StatusInterval = 400*time.Second, time.Hour
 		h := runFleet(t, config)
 		start := time.Now()

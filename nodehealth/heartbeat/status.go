@@ -22,14 +22,15 @@ import (
 // Whether a report is due is asked of that state, not of what Status returned
 // before: a caller may change its status in place, and others write to it too.
 type statusReport struct {
-	// version and status are the newest state that we know; no version, none known.
+	// version and status are the newest state that we know; no version, none
+	// known.
 	version string
 	status  corev1.NodeStatus
 	// said is what our reports mentioned. Only that may be removed by silence.
 	said mentioned
 	// refused is what we asked for and the API server did not take, because a
-	// feature gate is off or a webhook changed it. Asking for it at each look would
-	// be a report each time.
+	// feature gate is off or a webhook changed it. Asking for it at each look
+	// would be a report each time.
 	refused []byte
 }
 
@@ -40,7 +41,8 @@ type mentioned struct {
 }
 
 // see takes in the node as a cache or a read shows it, unless it is older than
-// what is known. It reports whether it is this node, and not another of its name.
+// what is known. It reports whether it is this node, and not another of its
+// name.
 func (r *statusReport) see(node *corev1.Node, uid types.UID) bool {
 	if r.version != "" {
 		order, err := resourceversion.CompareResourceVersion(node.ResourceVersion, r.version)
@@ -76,8 +78,8 @@ func (r *statusReport) changed(desired *corev1.NodeStatus) (bool, error) {
 }
 
 // patch is the strategic merge patch of the status subresource that brings the
-// API server's state to desired, and every condition of ours to now. It holds for
-// the version that it was computed from and no other: not for one in which
+// API server's state to desired, and every condition of ours to now. It holds
+// for the version that it was computed from and no other: not for one in which
 // somebody else has set a condition, whose transition time would be wrong.
 func (r *statusReport) patch(uid types.UID, desired *corev1.NodeStatus, now time.Time) ([]byte, error) {
 	status, err := statusDifference(&r.status, desired, r.said)
@@ -87,7 +89,8 @@ func (r *statusReport) patch(uid types.UID, desired *corev1.NodeStatus, now time
 	if conditions := conditionPatches(r.status.Conditions, desired.Conditions, r.said.conditions, now); len(conditions) > 0 {
 		status["conditions"] = conditions
 	}
-	// Before the call: when its answer is lost, it may have been done nevertheless.
+	// Before the call: when its answer is lost, it may have been done
+	// nevertheless.
 	r.said = r.said.and(mentionedBy(desired))
 	return json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": uid, "resourceVersion": r.version},
@@ -107,10 +110,10 @@ func (r *statusReport) answered(node *corev1.Node, desired *corev1.NodeStatus) e
 	return err
 }
 
-// statusDifference maps the fields that desired mentions, and in which it differs
-// from base, to what a strategic merge patch needs to say about them. It goes
-// over the fields of NodeStatus by reflection, so that one which a later API adds
-// is not forgotten.
+// statusDifference maps the fields that desired mentions, and in which it
+// differs from base, to what a strategic merge patch needs to say about them.
+// It goes over the fields of NodeStatus by reflection, so that one which a
+// later API adds is not forgotten.
 func statusDifference(base, desired *corev1.NodeStatus, said mentioned) (map[string]any, error) {
 	difference := map[string]any{}
 	have, want := reflect.ValueOf(base).Elem(), reflect.ValueOf(desired).Elem()
@@ -178,8 +181,9 @@ func resourceDifference(have, want corev1.ResourceList, said []corev1.ResourceNa
 	return changes
 }
 
-// addressesPatch replaces the list. A merge goes by the type, of which a node with
-// two families has two addresses (k8s.io/component-helpers/node/util/status.go).
+// addressesPatch replaces the list. A merge goes by the type, of which a node
+// with two families has two addresses
+// (k8s.io/component-helpers/node/util/status.go).
 func addressesPatch(addresses []corev1.NodeAddress) []any {
 	patch := make([]any, 0, len(addresses)+1)
 	for _, address := range addresses {
@@ -188,8 +192,8 @@ func addressesPatch(addresses []corev1.NodeAddress) []any {
 	return append(patch, map[string]any{"$patch": "replace"})
 }
 
-// objectDifference compares structs as the JSON objects that a merge patch works
-// on: a member that is only in have becomes null.
+// objectDifference compares structs as the JSON objects that a merge patch
+// works on: a member that is only in have becomes null.
 func objectDifference(have, want any) (map[string]any, error) {
 	from, err := jsonObject(have)
 	if err != nil {

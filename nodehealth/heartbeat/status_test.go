@@ -46,7 +46,8 @@ func reporter(status corev1.NodeStatus, said corev1.NodeStatus) *statusReport {
 	return r
 }
 
-// reported applies what r would send, and fails unless r has found that it must.
+// reported applies what r would send, and fails unless r has found that it
+// must.
 func reported(t *testing.T, r *statusReport, desired corev1.NodeStatus) corev1.NodeStatus {
 	t.Helper()
 	changed, err := r.changed(&desired)
