@@ -114,7 +114,7 @@ var unlikeConstructors = map[string]string{
 }
 
 // plainPackages keep the rules of prose, tests included. This list grows.
-var plainPackages = []string{"taints", "timedqueue", "zone"}
+var plainPackages = []string{"nodehealth/heartbeat", "taints", "timedqueue", "zone"}
 
 // personalWords make a person of what is an object, or are not plain.
 var personalWords = []string{

@@ -24,15 +24,15 @@ func (a actor) act(ctx context.Context, task beatTask) beatResult {
 		return a.callGate(ctx, task.call)
 	}
 	result, err := a.beat(ctx, task)
-	if ctx.Err() == nil { // a beat that Run's end has broken off says nothing
+	if ctx.Err() == nil { // the end of Run is no failure
 		logBeat(logger, task, result, err)
 		a.count(task, result)
 	}
 	return result
 }
 
-// callGate asks a node whether it is alive. An answer that comes after its time
-// counts for nothing: the node may have died meanwhile.
+// callGate calls a node's gate. An answer after GateTimeout does not count,
+// because the node may have died meanwhile.
 func (a actor) callGate(ctx context.Context, call *gateCall) beatResult {
 	limited, cancel := context.WithTimeout(ctx, a.config.GateTimeout)
 	defer cancel()
@@ -70,8 +70,8 @@ func (a actor) beat(ctx context.Context, task beatTask) (beatResult, error) {
 	return result, err
 }
 
-// renew writes the lease. That the lease is still as we wrote it last is
-// taken for granted until the API server says otherwise.
+// renew writes the lease. It assumes that the lease is as we last wrote it
+// until the API server refuses that.
 func (a actor) renew(ctx context.Context, r *record) error {
 	if r.lease != nil {
 		err := a.updateLease(ctx, r)
@@ -111,8 +111,8 @@ func (a actor) createLease(ctx context.Context, r *record) error {
 	return nil
 }
 
-// report looks at the status and writes it when that is due. It returns why it
-// has written, notDue when it has not.
+// report looks at the status and writes it when that is due. It returns why the
+// status was written, or notDue.
 func (a actor) report(ctx context.Context, task beatTask) (reportCause, error) {
 	r := task.item.Value
 	desired, err := r.node.Status(ctx)
@@ -142,9 +142,8 @@ func (a actor) report(ctx context.Context, task beatTask) (reportCause, error) {
 	return cause, a.patchStatus(ctx, r, &desired)
 }
 
-// consultCache takes in what the cache shows. Before we know anything, a Node
-// of the name with another UID may be the one before ours, and counts for
-// nothing.
+// consultCache records what the cache shows. Before we know our Node, one with
+// another UID is ignored, because it may be the former Node of the name.
 func (a actor) consultCache(r *record) error {
 	if a.config.Cache == nil {
 		return nil
@@ -209,7 +208,7 @@ func (a actor) count(task beatTask, result beatResult) {
 	}
 }
 
-// logBeat says the first failure in a row aloud and the rest under -v=4: when
+// logBeat logs the first failure in a row always and the rest under -v=4. While
 // the API server is away, every node fails every few seconds.
 func logBeat(logger klog.Logger, task beatTask, result beatResult, err error) {
 	what := [beatKinds]string{"lease", "status"}[task.kind]

@@ -37,8 +37,8 @@ const (
 )
 
 // Config says where a [Sender] sends the beats of its nodes, and when. The zero
-// value of each time is the kubelet's default, except for those of the gates,
-// which a kubelet has not.
+// value of each time is the kubelet's default, except for the times of gates,
+// which are ours.
 //
 // The clients must not throttle: client-go's default of 5 calls a second is
 // enough for 50 nodes. Set QPS to -1, as the kubelet does for its heartbeats.

@@ -30,7 +30,8 @@ func (provider) Ping(context.Context) error { return nil }
 
 func (provider) Status(context.Context) (corev1.NodeStatus, error) {
 	return corev1.NodeStatus{Conditions: []corev1.NodeCondition{{
-		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "ProviderReady", Message: "the provider takes pods",
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+		Reason: "ProviderReady", Message: "the provider takes pods",
 	}}}, nil
 }
 
@@ -39,7 +40,9 @@ func (provider) Status(context.Context) (corev1.NodeStatus, error) {
 func ExampleSender() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "virtual", UID: "5f2c", ResourceVersion: "1"}})
+	client := fake.NewClientset(
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "virtual", UID: "5f2c", ResourceVersion: "1"}},
+	)
 	leases, nodes := client.CoordinationV1().Leases(corev1.NamespaceNodeLease), client.CoreV1().Nodes()
 	leaseEvents, err := leases.Watch(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -96,7 +96,9 @@ func (f *fleetAPI) next() string {
 
 type fleetLeases struct{ *fleetAPI }
 
-func (f fleetLeases) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
+func (f fleetLeases) Get(
+	ctx context.Context, name string, _ metav1.GetOptions,
+) (*coordinationv1.Lease, error) {
 	if err := f.enter(ctx, "lease", "get lease", name); err != nil {
 		return nil, err
 	}
@@ -109,7 +111,9 @@ func (f fleetLeases) Get(ctx context.Context, name string, _ metav1.GetOptions) 
 	return lease.DeepCopy(), nil
 }
 
-func (f fleetLeases) Create(ctx context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+func (f fleetLeases) Create(
+	ctx context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions,
+) (*coordinationv1.Lease, error) {
 	if err := f.enter(ctx, "lease", "create lease", lease.Name); err != nil {
 		return nil, err
 	}
@@ -121,7 +125,9 @@ func (f fleetLeases) Create(ctx context.Context, lease *coordinationv1.Lease, _ 
 	return f.store(lease), nil
 }
 
-func (f fleetLeases) Update(ctx context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+func (f fleetLeases) Update(
+	ctx context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions,
+) (*coordinationv1.Lease, error) {
 	if err := f.enter(ctx, "lease", "update lease", lease.Name); err != nil {
 		return nil, err
 	}
@@ -147,7 +153,9 @@ func (f fleetLeases) store(lease *coordinationv1.Lease) *coordinationv1.Lease {
 
 type fleetNodes struct{ *fleetAPI }
 
-func (f fleetNodes) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Node, error) {
+func (f fleetNodes) Get(
+	ctx context.Context, name string, _ metav1.GetOptions,
+) (*corev1.Node, error) {
 	if err := f.enter(ctx, "node", "get node", name); err != nil {
 		return nil, err
 	}
@@ -157,7 +165,10 @@ func (f fleetNodes) Get(ctx context.Context, name string, _ metav1.GetOptions) (
 	return nil, apierrors.NewNotFound(nodeResource, name)
 }
 
-func (f fleetNodes) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*corev1.Node, error) {
+func (f fleetNodes) Patch(
+	ctx context.Context, name string, kind types.PatchType, data []byte,
+	_ metav1.PatchOptions, subresources ...string,
+) (*corev1.Node, error) {
 	if kind != types.StrategicMergePatchType || len(subresources) != 1 || subresources[0] != "status" {
 		return nil, fmt.Errorf("patch of type %s on %v", kind, subresources)
 	}
@@ -220,7 +231,7 @@ func (f *fleetAPI) lease(name string) *coordinationv1.Lease {
 	return nil
 }
 
-// setNode is a write by somebody else: it creates the node or changes it.
+// setNode is a write by another client: it creates the node or changes it.
 func (f *fleetAPI) setNode(name string, change func(*corev1.Node)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -233,11 +244,13 @@ func (f *fleetAPI) setNode(name string, change func(*corev1.Node)) {
 	f.nodes[name] = node
 }
 
-// setLease is a write by somebody else.
+// setLease is a write by another client.
 func (f *fleetAPI) setLease(name string, change func(*coordinationv1.Lease)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: corev1.NamespaceNodeLease}}
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: corev1.NamespaceNodeLease},
+	}
 	if known, ok := f.leases[name]; ok {
 		lease = known.DeepCopy()
 	}
@@ -339,9 +352,11 @@ func runFleet(t *testing.T, config Config) *Sender {
 func (f *fleetAPI) fleetNode(name string) Node {
 	f.setNode(name, func(*corev1.Node) {})
 	return Node{
-		Name:   name,
-		UID:    types.UID(name + "-uid"),
-		Status: func(context.Context) (corev1.NodeStatus, error) { return readyStatus(corev1.ConditionTrue), nil },
+		Name: name,
+		UID:  types.UID(name + "-uid"),
+		Status: func(context.Context) (corev1.NodeStatus, error) {
+			return readyStatus(corev1.ConditionTrue), nil
+		},
 	}
 }
 

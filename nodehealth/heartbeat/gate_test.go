@@ -218,7 +218,7 @@ func TestH7AGateInQuarantineIsNotCalledBeforeItHasReturned(t *testing.T) {
 		require.Empty(t, api.count(), "a late answer counts for nothing")
 		require.Equal(t, 1, s.Quarantined())
 		time.Sleep(time.Second)
-		require.Equal(t, called+1, gates.called("a"))
+		require.Greater(t, gates.called("a"), called)
 		require.Zero(t, s.Quarantined(), "shut, but in time")
 
 		gates.answer(nil)

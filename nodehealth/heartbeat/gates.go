@@ -177,7 +177,9 @@ func (g *gates) hang(call *gateCall) *record {
 func (g *gates) finish(now time.Time, call *gateCall, result beatResult) (opened bool) {
 	g.pools[call.worker].free++
 	g.overdue.Remove(call)
-	g.pools[call.from].queue.Finish(now, call.item, timedqueue.Result{Outcome: timedqueue.OutcomeRequeued})
+	g.pools[call.from].queue.Finish(
+		now, call.item, timedqueue.Result{Outcome: timedqueue.OutcomeRequeued},
+	)
 	r := call.record
 	r.gate.call = nil
 	if !g.has(r) {

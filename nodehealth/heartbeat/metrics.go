@@ -2,24 +2,25 @@ package heartbeat
 
 import "time"
 
-// Metrics counts beats. The methods are called by several goroutines at
-// a time, with no lock held.
+// Metrics counts beats. Several goroutines call its methods at a time, with no
+// lock held.
 type Metrics interface {
-	// LeaseRenewed tells that a lease was written, and how long after the beat was
-	// due the API server had answered.
+	// LeaseRenewed counts a lease that was written. The API server had answered
+	// so long after the beat was due.
 	LeaseRenewed(late time.Duration)
-	// LeaseFailed tells that a renewal failed; it will be tried again.
+	// LeaseFailed counts a renewal that failed and will be retried.
 	LeaseFailed()
-	// LeaseWithheld tells that a renewal was due and the node not alive, or gone.
+	// LeaseWithheld counts a renewal that was due while the node was not alive,
+	// or gone.
 	LeaseWithheld()
-	// StatusReported tells that a status was written, and how long after the look
-	// was due the API server had answered.
+	// StatusReported counts a status that was written. The API server had
+	// answered so long after the look was due.
 	StatusReported(late time.Duration)
-	// StatusFailed tells that a status could not be had or not be written; it will
-	// be tried again.
+	// StatusFailed counts a status that could not be read or not be written, and
+	// will be retried.
 	StatusFailed()
-	// StatusWithheld tells that a look at the status was due and the node not
-	// alive.
+	// StatusWithheld counts a look at the status that was due while the node was
+	// not alive.
 	StatusWithheld()
 }
 

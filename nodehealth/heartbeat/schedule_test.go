@@ -69,12 +69,16 @@ func TestH7ScheduleOfALease(t *testing.T) {
 
 	// From start to start: a call of 3 s is not added.
 	task = take(t, s, 15200*time.Millisecond, leaseBeat, notDue)
-	s.Finish(scheduleEpoch.Add(18200*time.Millisecond), task, beatResult{outcome: outcomeDone, started: scheduleEpoch.Add(15200 * time.Millisecond)})
+	s.Finish(scheduleEpoch.Add(18200*time.Millisecond), task, beatResult{
+		outcome: outcomeDone, started: scheduleEpoch.Add(15200 * time.Millisecond),
+	})
 	requireNext(t, s, 18200*time.Millisecond, 25400*time.Millisecond)
 
 	// One that took longer than the interval is not made up for.
 	task = take(t, s, 25400*time.Millisecond, leaseBeat, notDue)
-	s.Finish(scheduleEpoch.Add(50*time.Second), task, beatResult{outcome: outcomeDone, started: scheduleEpoch.Add(25400 * time.Millisecond)})
+	s.Finish(scheduleEpoch.Add(50*time.Second), task, beatResult{
+		outcome: outcomeDone, started: scheduleEpoch.Add(25400 * time.Millisecond),
+	})
 	end(s, 50*time.Second, take(t, s, 50*time.Second, leaseBeat, notDue), outcomeDone, notDue)
 	requireNext(t, s, 50*time.Second, 60200*time.Millisecond)
 }
@@ -115,7 +119,8 @@ func TestH7ScheduleOfAFailingBeat(t *testing.T) {
 func TestH7ScheduleOfReports(t *testing.T) {
 	random := 0.5
 	s := newTestSchedule(t, Config{
-		Rand: func() float64 { return random }, StatusInterval: 10 * time.Second, ReportInterval: time.Minute,
+		Rand:           func() float64 { return random },
+		StatusInterval: 10 * time.Second, ReportInterval: time.Minute,
 	})
 	s.add(scheduleEpoch, Node{Name: "a", Status: noStatus}, false)
 	look := func(at time.Duration, cause, reported reportCause) {
@@ -397,7 +402,9 @@ func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 			gated++
 		}
 	}
-	require.Equal(t, gated, s.gates.pools[poolPrompt].queue.Len()+s.gates.pools[poolQuarantine].queue.Len())
+	require.Equal(
+		t, gated, s.gates.pools[poolPrompt].queue.Len()+s.gates.pools[poolQuarantine].queue.Len(),
+	)
 	require.Equal(t, gateWorkers, s.gates.pools[poolPrompt].free)
 	require.Equal(t, quarantine, s.gates.pools[poolQuarantine].free)
 	require.Zero(t, s.gates.overdue.Len())
@@ -432,7 +439,9 @@ func BenchmarkH7OneBeatAmong10000Nodes(b *testing.B) {
 func BenchmarkH7LookAtAnUnchangedStatus(b *testing.B) {
 	desired := fullStatus("a")
 	for i := range 50 { // the kubelet reports up to 50 images
-		desired.Images = append(desired.Images, corev1.ContainerImage{Names: []string{fmt.Sprint("image-", i)}})
+		desired.Images = append(
+			desired.Images, corev1.ContainerImage{Names: []string{fmt.Sprint("image-", i)}},
+		)
 	}
 	r := reporter(*desired.DeepCopy(), desired)
 	b.ReportAllocs()
