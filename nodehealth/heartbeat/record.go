@@ -37,12 +37,10 @@ type record struct {
 
 // beatPhase is where a node's beat of one kind is:
 //
-//	scheduled ──due, the gate is being called──► gated
-//	    ▲  │                                       │
-//	    │  └──due, the gate has answered──► acting │
-//	    │                                   │      │
-//	    └──────────────finished─────────────┘      │
-//	    └──────────────the gate has answered───────┘
+//	scheduled ──due, may be sent or is withheld──► acting
+//	scheduled ──due, its gate has not answered───► gated
+//	gated     ──the gate has answered or hangs───► scheduled, due now
+//	acting    ──finished─────────────────────────► scheduled, at its next time
 type beatPhase uint8
 
 const (
@@ -64,13 +62,14 @@ type beatRecord struct {
 	hurried  bool      // since the last one began, another was requested for now
 }
 
-// gateState is the latest answer of a node's gate:
+// gateState is the latest answer of a node's gate. From each state a call leads
+// to any of the three last ones:
 //
-//	           nil                  error
-//	unasked ─────────► open ◄─────────────────► shut
-//	                    │  ▲     in time         │ ▲
-//	       no answer in │  └───────► hung ◄──────┘ │
-//	       time         └───────────► │ └──────────┘
+//	unasked           the first call has not ended
+//	   │
+//	   ├──nil───────► open
+//	   ├──error─────► shut
+//	   └──too late──► hung: in quarantine until an answer in time
 type gateState uint8
 
 const (

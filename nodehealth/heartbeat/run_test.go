@@ -229,6 +229,10 @@ func TestSenderConfigValidate(t *testing.T) {
 		"jitter above one":     {Leases: leases, Jitter: 1.1},
 		"jitter not a number":  {Leases: leases, Jitter: math.NaN()},
 		"negative workers":     {Leases: leases, Workers: -1},
+		"negative gate time":   {Leases: leases, GateTimeout: -1},
+		"negative answer age":  {Leases: leases, GateMaxAge: -1},
+		"negative gate work":   {Leases: leases, GateWorkers: -1},
+		"negative quarantine":  {Leases: leases, QuarantineWorkers: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := NewSender(config)
@@ -236,6 +240,10 @@ func TestSenderConfigValidate(t *testing.T) {
 		})
 	}
 	require.NoError(t, Config{Leases: leases}.Validate())
+	err := Config{Jitter: 2, GateWorkers: -1}.Validate()
+	for _, field := range []string{"Config.Leases", "Config.Jitter is 2", "Config.GateWorkers is -1"} {
+		require.ErrorContains(t, err, field, "all problems are reported")
+	}
 }
 
 func TestH7DefaultsAreTheKubelets(t *testing.T) {
@@ -246,6 +254,8 @@ func TestH7DefaultsAreTheKubelets(t *testing.T) {
 	require.Equal(t, 5*time.Minute, config.ReportInterval)
 	require.InDelta(t, 0.04, config.Jitter, 0)
 	require.Equal(t, 10*time.Second, config.Timeout)
+	require.Equal(t, 2500*time.Millisecond, config.GateTimeout)
+	require.Equal(t, 40*time.Second, config.GateMaxAge)
 
 	config = Config{LeaseDuration: 8 * time.Second, Timeout: time.Second}.withDefaults()
 	require.Equal(t, 2*time.Second, config.RenewInterval)
