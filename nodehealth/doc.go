@@ -1,6 +1,7 @@
-// Package nodehealth answers one question, from both sides: is this node alive?
+// Package nodehealth answers one question for those that watch a node: is it
+// alive? Package heartbeat is the node's half.
 //
-// # The observer's half
+// # The pieces
 //
 //   - [Monitor] tells which nodes have been silent for longer than their grace
 //     period. It is a core: fed with nodes and leases, time as an argument.
@@ -8,16 +9,7 @@
 //     Unknown, unless it has reported after all.
 //   - [PodNotReadyPatch] says of a pod on such a node that it is not ready.
 //
-// # The node's half
-//
-//   - [Heartbeats] renews the leases and reports the statuses of any number of
-//     nodes from one process, a virtual kubelet's one or a test fleet's thousands,
-//     with one heap and a bounded number of workers. A renewal is one call, a look
-//     at an unchanged status none, a report one guarded patch. The numbers are the
-//     kubelet's: a lease of 40 s renewed every 10 s with 4 % jitter, a look every
-//     10 s, a report on change and else every 5 min, spread.
-//
-// # The caller's duties, observing
+// # The caller's duties
 //
 // Observe every node and every lease of kube-node-lease whenever they change,
 // and Forget them when they are deleted. Say Synced once the first lists are in.
@@ -28,12 +20,4 @@
 //
 // A node that was found Unknown at the start stays so until it beats. Nothing is
 // known of its time before.
-//
-// # The caller's duties, beating
-//
-// Create the Node, then Add it with its UID; Remove it when it goes. Give clients
-// that do not throttle, and the leases a connection of their own. Give a Cache, or
-// a status that somebody has overwritten stays so until the next report. Say
-// Changed when a status changes or a gate opens. Let only one process speak for a
-// node.
 package nodehealth

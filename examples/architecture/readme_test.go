@@ -2,7 +2,6 @@ package architecture
 
 import (
 	"io/fs"
-	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,13 +16,10 @@ func TestReadmeShowsExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	var examples strings.Builder
-	names, err := fs.Glob(root, "*/example*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	packages := map[string]bool{}
-	for _, name := range names {
-		packages[path.Dir(name)] = true
+	shown := map[string]bool{}
+	for _, name := range exampleFiles(t, root) {
+		room, _, _ := strings.Cut(name, "/")
+		shown[room] = true
 		text, err := fs.ReadFile(root, name)
 		if err != nil {
 			t.Fatal(err)
@@ -31,14 +27,28 @@ func TestReadmeShowsExamples(t *testing.T) {
 		examples.Write(text)
 	}
 	samples := goSamples(string(readme))
-	if len(samples) < len(packages) {
-		t.Errorf("README has %d samples for %d packages", len(samples), len(packages))
+	if len(samples) < len(shown) {
+		t.Errorf("README has %d samples for %d rooms", len(samples), len(shown))
 	}
 	for _, sample := range samples {
 		if !shows(examples.String(), sample) {
 			t.Errorf("no Example holds this sample of README:\n%s", sample)
 		}
 	}
+}
+
+// exampleFiles are the files of Examples of the rooms and of their folders.
+func exampleFiles(t *testing.T, root fs.FS) []string {
+	t.Helper()
+	var names []string
+	for _, pattern := range []string{"*/example*_test.go", "*/*/example*_test.go"} {
+		found, err := fs.Glob(root, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, found...)
+	}
+	return names
 }
 
 func TestReadmeCheckSeesADifference(t *testing.T) {

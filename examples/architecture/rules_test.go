@@ -18,19 +18,20 @@ var rooms = map[string][]string{
 // room, its tests apart, is core. .golangci.yml repeats the names, but for those
 // of timelessEdges.
 var edgeFiles = map[string]string{
-	"timedqueue/dispatcher.go": "sleeps until the core has a task and has it performed",
-	"timedqueue/panics.go":     "logs actions that do not return",
-	"timedqueue/workers.go":    "runs the actions on goroutines",
-	"taints/apply.go":          "sends the patch and retries when its guard fails",
-	"eviction/act.go":          "sets the pod's condition, and deletes or evicts the pod",
-	"eviction/action.go":       "composes actions",
-	"eviction/cause.go":        "knows the errors of clients, networks and contexts",
-	"eviction/signal.go":       "tells an action that is under way, on another goroutine",
-	"eviction/transport.go":    "is in between when the API server answers",
-	"nodehealth/heartbeats.go": "renews leases and reports status on timers",
-	"daemon/claimer.go":        "adopts and releases",
-	"daemon/executor.go":       "creates, deletes and reads pods, several at a time",
-	"daemon/historykeeper.go":  "writes revisions",
+	"timedqueue/dispatcher.go":       "sleeps until the core has a task and has it performed",
+	"timedqueue/panics.go":           "logs actions that do not return",
+	"timedqueue/workers.go":          "runs the actions on goroutines",
+	"taints/apply.go":                "sends the patch and retries when its guard fails",
+	"eviction/act.go":                "sets the pod's condition, and deletes or evicts the pod",
+	"eviction/action.go":             "composes actions",
+	"eviction/cause.go":              "knows the errors of clients, networks and contexts",
+	"eviction/signal.go":             "tells an action that is under way, on another goroutine",
+	"eviction/transport.go":          "is in between when the API server answers",
+	"nodehealth/heartbeat/sender.go": "reads the clock and drives the schedule",
+	"nodehealth/heartbeat/act.go":    "calls gates, renews leases and reports statuses",
+	"daemon/claimer.go":              "adopts and releases",
+	"daemon/executor.go":             "creates, deletes and reads pods, several at a time",
+	"daemon/historykeeper.go":        "writes revisions",
 }
 
 // timelessEdges are the edges that only call out: they neither read a clock nor
@@ -69,7 +70,9 @@ var undrawnPackages = []string{
 // timedqueue.Queue. Two rooms are excepted: zone imports nothing of ours and its
 // times are a caller's to wait for, and daemon's planner may rank candidates in
 // a heap, because they wait for no time.
-var queueUsers = []string{"eviction", "examples/nodelifecycle/controller", "nodehealth"}
+var queueUsers = []string{
+	"eviction", "examples/nodelifecycle/controller", "nodehealth", "nodehealth/heartbeat",
+}
 
 // dueWords are words in the name of a time at which something becomes due.
 var dueWords = []string{"deadline", "due", "end", "expires", "expiry", "wake"}
@@ -83,8 +86,8 @@ var engineExceptions = map[string]string{
 	"eviction/deadline.go Decision.DueAt": "answers a caller, and nothing waits for it",
 	"eviction/deadline.go ruling.dueAt":   "decides whether a condition is set or cleared",
 
-	"nodehealth/heartbeats_schedule.go heartbeatState.reportCause": "chooses the reason of a report that goes out now",
-	"nodehealth/monitor.go Monitor.Start":                          "puts a node that was heard back into its queue",
+	"nodehealth/heartbeat/schedule.go record.reportCause": "chooses the reason of a report that goes out now",
+	"nodehealth/monitor.go Monitor.Start":                 "puts a node that was heard back into its queue",
 }
 
 // unprefixedEnums are exported types whose constants do not begin with their
@@ -111,7 +114,7 @@ var unlikeConstructors = map[string]string{
 }
 
 // plainPackages keep the rules of prose, tests included. This list grows.
-var plainPackages = []string{"taints", "timedqueue", "zone"}
+var plainPackages = []string{"nodehealth/heartbeat", "taints", "timedqueue", "zone"}
 
 // personalWords make a person of what is an object, or are not plain.
 var personalWords = []string{

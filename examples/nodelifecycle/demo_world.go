@@ -17,7 +17,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
-	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
 
 const (
@@ -42,7 +42,7 @@ var podsPerNode = []patience{impatient, patient, patient, patient, patient, fait
 // they are down, and lets their kubelets finish what is being deleted.
 type world struct {
 	cluster *memory.Cluster
-	beats   *nodehealth.Heartbeats
+	beats   *heartbeat.Sender
 	nodes   []string
 	started time.Time
 
@@ -57,7 +57,7 @@ var errDown = errors.New("node is down")
 func newWorld(ctx context.Context, cluster *memory.Cluster) (*world, error) {
 	w := &world{cluster: cluster, down: map[string]bool{}, fell: map[string][]time.Time{}}
 	client := cluster.NewClient()
-	beats, err := nodehealth.NewHeartbeats(nodehealth.HeartbeatsConfig{
+	beats, err := heartbeat.NewSender(heartbeat.Config{
 		Leases:         client.CoordinationV1().Leases(corev1.NamespaceNodeLease),
 		Nodes:          client.CoreV1().Nodes(),
 		LeaseDuration:  4 * time.Second,
@@ -97,7 +97,7 @@ func (w *world) addNode(ctx context.Context, client kubernetes.Interface, zone, 
 			return err
 		}
 	}
-	return w.beats.Add(nodehealth.HeartbeatNode{
+	return w.beats.Add(heartbeat.Node{
 		Name:  name,
 		UID:   node.UID,
 		Alive: func(context.Context) error { return w.alive(name) },

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
 
 // Config describes a fleet.
@@ -36,7 +36,7 @@ type Config struct {
 type Fleet struct {
 	config Config
 	client kubernetes.Interface
-	beats  *nodehealth.Heartbeats
+	beats  *heartbeat.Sender
 	nodes  map[string][]string // by zone
 
 	mu  sync.Mutex
@@ -61,7 +61,7 @@ func New(ctx context.Context, config Config) (*Fleet, error) {
 		return nil, err
 	}
 	f := &Fleet{config: config, client: client, nodes: map[string][]string{}, cut: map[string]bool{}}
-	f.beats, err = nodehealth.NewHeartbeats(nodehealth.HeartbeatsConfig{
+	f.beats, err = heartbeat.NewSender(heartbeat.Config{
 		Leases:         heartbeats.CoordinationV1().Leases(corev1.NamespaceNodeLease),
 		Nodes:          client.CoreV1().Nodes(),
 		LeaseDuration:  4 * config.Interval,
@@ -101,7 +101,7 @@ func (f *Fleet) register(ctx context.Context, zone, name string) error {
 	if err != nil {
 		return fmt.Errorf("register node %s: %w", name, err)
 	}
-	return f.beats.Add(nodehealth.HeartbeatNode{
+	return f.beats.Add(heartbeat.Node{
 		Name:   name,
 		UID:    node.UID,
 		Alive:  func(context.Context) error { return f.alive(name) },

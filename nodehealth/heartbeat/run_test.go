@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 func TestH7RunReturnsOnlyWhenAllHasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newFleetAPI()
-		h, err := NewHeartbeats(api.config())
+		h, err := NewSender(api.config())
 		require.NoError(t, err)
 		node := api.fleetNode("a")
 		stopped := 0
@@ -36,7 +36,7 @@ func TestH7RunReturnsOnlyWhenAllHasStopped(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- h.Run(ctx) }()
 		synctest.Wait()
-		require.ErrorIs(t, h.Run(ctx), ErrHeartbeatsRunning)
+		require.ErrorIs(t, h.Run(ctx), ErrRunning)
 		cancel()
 		start := time.Now()
 		require.NoError(t, <-ended)
@@ -60,7 +60,7 @@ func TestH7ABeatThatRunsEndHasBrokenOffIsNoFailure(t *testing.T) {
 		counts := &fleetCounts{}
 		config := api.config()
 		config.Metrics = counts
-		h, err := NewHeartbeats(config)
+		h, err := NewSender(config)
 		require.NoError(t, err)
 		api.setMeddle(func(string, string) (time.Duration, error) { return hang, nil })
 		require.NoError(t, h.Add(api.fleetNode("a")))
@@ -75,7 +75,7 @@ func TestH7ABeatThatRunsEndHasBrokenOffIsNoFailure(t *testing.T) {
 func TestQ11APanicOfANodeEndsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newFleetAPI()
-		h, err := NewHeartbeats(api.config())
+		h, err := NewSender(api.config())
 		require.NoError(t, err)
 		node, broken := api.fleetNode("a"), true
 		report := node.Status
@@ -100,7 +100,7 @@ func TestQ11APanicOfANodeEndsRun(t *testing.T) {
 func TestH7NewStartsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newFleetAPI()
-		h, err := NewHeartbeats(api.config())
+		h, err := NewSender(api.config())
 		require.NoError(t, err)
 		require.NoError(t, h.Add(api.fleetNode("a")))
 		time.Sleep(time.Hour) // synctest would notice a goroutine that stays
@@ -156,7 +156,7 @@ func TestH7RemoveDuringABeatAndANewNodeOfTheName(t *testing.T) {
 	})
 }
 
-func TestHeartbeatsMethodsAreSafeForConcurrentUse(t *testing.T) {
+func TestSenderMethodsAreSafeForConcurrentUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newFleetAPI()
 		h := runFleet(t, api.config())
@@ -186,37 +186,37 @@ func TestHeartbeatsMethodsAreSafeForConcurrentUse(t *testing.T) {
 }
 
 // known tells whether the schedule still has the node.
-func (h *Heartbeats) known(name string) (known bool) {
+func (h *Sender) known(name string) (known bool) {
 	h.dispatcher.View(func() { known = h.schedule.known(name) })
 	return known
 }
 
-func TestHeartbeatsAddRefusesWhatCannotWork(t *testing.T) {
+func TestSenderAddRefusesWhatCannotWork(t *testing.T) {
 	api := newFleetAPI()
-	both, err := NewHeartbeats(api.config())
+	both, err := NewSender(api.config())
 	require.NoError(t, err)
-	noLeases, err := NewHeartbeats(HeartbeatsConfig{Nodes: fleetNodes{api}})
+	noLeases, err := NewSender(Config{Nodes: fleetNodes{api}})
 	require.NoError(t, err)
-	noStatus, err := NewHeartbeats(HeartbeatsConfig{Leases: fleetLeases{api}})
+	noStatus, err := NewSender(Config{Leases: fleetLeases{api}})
 	require.NoError(t, err)
 
 	full := api.fleetNode("a")
-	leaseOnly := HeartbeatNode{Name: "b", UID: "b"}
+	leaseOnly := Node{Name: "b", UID: "b"}
 	require.NoError(t, both.Add(full))
 	require.NoError(t, both.Add(leaseOnly))
-	require.ErrorIs(t, both.Add(full), ErrHeartbeatNodeKnown)
-	require.ErrorIs(t, both.Add(leaseOnly), ErrHeartbeatNodeKnown)
-	require.ErrorIs(t, both.Add(HeartbeatNode{UID: "x"}), ErrInvalidConfig)
-	require.ErrorIs(t, both.Add(HeartbeatNode{Name: "x"}), ErrInvalidConfig)
+	require.ErrorIs(t, both.Add(full), ErrDuplicateNode)
+	require.ErrorIs(t, both.Add(leaseOnly), ErrDuplicateNode)
+	require.ErrorIs(t, both.Add(Node{UID: "x"}), ErrInvalidConfig)
+	require.ErrorIs(t, both.Add(Node{Name: "x"}), ErrInvalidConfig)
 	require.NoError(t, noLeases.Add(full))
 	require.ErrorIs(t, noLeases.Add(leaseOnly), ErrInvalidConfig)
 	require.NoError(t, noStatus.Add(leaseOnly))
 	require.ErrorIs(t, noStatus.Add(full), ErrInvalidConfig)
 }
 
-func TestHeartbeatsConfigValidate(t *testing.T) {
+func TestSenderConfigValidate(t *testing.T) {
 	leases := fleetLeases{newFleetAPI()}
-	for name, config := range map[string]HeartbeatsConfig{
+	for name, config := range map[string]Config{
 		"no clients":           {},
 		"negative duration":    {Leases: leases, LeaseDuration: -1},
 		"negative interval":    {Leases: leases, RenewInterval: -1},
@@ -229,25 +229,35 @@ func TestHeartbeatsConfigValidate(t *testing.T) {
 		"jitter above one":     {Leases: leases, Jitter: 1.1},
 		"jitter not a number":  {Leases: leases, Jitter: math.NaN()},
 		"negative workers":     {Leases: leases, Workers: -1},
+		"negative gate time":   {Leases: leases, GateTimeout: -1},
+		"negative answer age":  {Leases: leases, GateMaxAge: -1},
+		"negative gate work":   {Leases: leases, GateWorkers: -1},
+		"negative quarantine":  {Leases: leases, QuarantineWorkers: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := NewHeartbeats(config)
+			_, err := NewSender(config)
 			require.ErrorIs(t, err, ErrInvalidConfig)
 		})
 	}
-	require.NoError(t, HeartbeatsConfig{Leases: leases}.Validate())
+	require.NoError(t, Config{Leases: leases}.Validate())
+	err := Config{Jitter: 2, GateWorkers: -1}.Validate()
+	for _, field := range []string{"Config.Leases", "Config.Jitter is 2", "Config.GateWorkers is -1"} {
+		require.ErrorContains(t, err, field, "all problems are reported")
+	}
 }
 
 func TestH7DefaultsAreTheKubelets(t *testing.T) {
-	config := HeartbeatsConfig{}.withDefaults()
+	config := Config{}.withDefaults()
 	require.Equal(t, 40*time.Second, config.LeaseDuration)
 	require.Equal(t, 10*time.Second, config.RenewInterval)
 	require.Equal(t, 10*time.Second, config.StatusInterval)
 	require.Equal(t, 5*time.Minute, config.ReportInterval)
 	require.InDelta(t, 0.04, config.Jitter, 0)
 	require.Equal(t, 10*time.Second, config.Timeout)
+	require.Equal(t, 2500*time.Millisecond, config.GateTimeout)
+	require.Equal(t, 40*time.Second, config.GateMaxAge)
 
-	config = HeartbeatsConfig{LeaseDuration: 8 * time.Second, Timeout: time.Second}.withDefaults()
+	config = Config{LeaseDuration: 8 * time.Second, Timeout: time.Second}.withDefaults()
 	require.Equal(t, 2*time.Second, config.RenewInterval)
 	require.Equal(t, time.Second, config.Timeout)
 }

@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"testing"
@@ -11,12 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// runLease runs heartbeats of one node that has only a lease: a beat at the start,
-// one 5 s later, and then one every 10.2 s.
+// runLease runs heartbeats of one node that has only a lease: a beat at the
+// start, one 5 s later, and then one every 10.2 s.
 func runLease(t *testing.T, api *fleetAPI) {
 	t.Helper()
-	h := runFleet(t, HeartbeatsConfig{Leases: fleetLeases{api}, Rand: func() float64 { return 0.5 }})
-	require.NoError(t, h.Add(HeartbeatNode{Name: "a", UID: "a-uid"}))
+	h := runFleet(t, Config{Leases: fleetLeases{api}, Rand: func() float64 { return 0.5 }})
+	require.NoError(t, h.Add(Node{Name: "a", UID: "a-uid"}))
 }
 
 func TestH7ALeaseThatIsNotThereIsCreated(t *testing.T) {
@@ -30,19 +30,23 @@ func TestH7ALeaseThatIsNotThereIsCreated(t *testing.T) {
 		require.Equal(t, new("a"), lease.Spec.HolderIdentity)
 		require.Equal(t, new(int32(40)), lease.Spec.LeaseDurationSeconds)
 		require.Equal(t, time.Now(), lease.Spec.RenewTime.Time)
-		require.Equal(t, []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "a", UID: "a-uid"}}, lease.OwnerReferences)
+		require.Equal(t, []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "Node", Name: "a", UID: "a-uid"},
+		}, lease.OwnerReferences)
 
-		// Somebody deletes it: the next beat brings it back.
+		// When it is deleted, the next beat brings it back.
 		api.mu.Lock()
 		delete(api.leases, "a")
 		api.mu.Unlock()
 		api.forgetCalls()
 		time.Sleep(6 * time.Second)
-		require.Equal(t, map[string]int{"update lease": 1, "get lease": 1, "create lease": 1}, api.count())
+		require.Equal(
+			t, map[string]int{"update lease": 1, "get lease": 1, "create lease": 1}, api.count(),
+		)
 	})
 }
 
-func TestH7ALeaseThatSomebodyElseHasCreatedIsRenewedSoon(t *testing.T) {
+func TestH7ALeaseThatAnotherClientHasCreatedIsRenewedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newFleetAPI()
 		api.setMeddle(func(verb, name string) (time.Duration, error) {
@@ -63,15 +67,15 @@ func TestH7AfterAConflictTheLeaseIsReadAgain(t *testing.T) {
 		runLease(t, api)
 		time.Sleep(time.Minute)
 		api.setLease("a", func(lease *coordinationv1.Lease) {
-			lease.Labels = map[string]string{"by": "somebody"}
-			lease.Spec.HolderIdentity = new("somebody")
+			lease.Labels = map[string]string{"by": "another"}
+			lease.Spec.HolderIdentity = new("another")
 		})
 		api.forgetCalls()
 		time.Sleep(10 * time.Second)
 		require.Equal(t, map[string]int{"update lease": 2, "get lease": 1}, api.count())
 		lease := api.lease("a")
 		require.Equal(t, new("a"), lease.Spec.HolderIdentity, "the node is the holder")
-		require.Equal(t, map[string]string{"by": "somebody"}, lease.Labels, "what is not ours stays")
+		require.Equal(t, map[string]string{"by": "another"}, lease.Labels, "what is not ours stays")
 		require.NotEmpty(t, lease.Spec.RenewTime)
 
 		api.forgetCalls()
@@ -90,7 +94,7 @@ func TestH7ARenewalWhoseAnswerWasLostIsNoFailureForLong(t *testing.T) {
 			if verb == "update lease" && !lost {
 				lost = true
 				api.setLease(name, func(*coordinationv1.Lease) {}) // it was done
-				return hang, nil                                   // and nobody heard
+				return hang, nil                                   // and the answer is lost
 			}
 			return 0, nil
 		})
@@ -103,7 +107,7 @@ func TestH7ARenewalWhoseAnswerWasLostIsNoFailureForLong(t *testing.T) {
 
 func TestRenewedLeaseChangesOnlyWhatABeatChanges(t *testing.T) {
 	now := time.Date(2026, time.May, 1, 10, 0, 0, 0, time.UTC)
-	node := HeartbeatNode{Name: "a", UID: "new"}
+	node := Node{Name: "a", UID: "new"}
 	keeper := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Keeper", Name: "k", UID: "k"}
 	ours := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "a", UID: "new"}
 	former := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "a", UID: "old"}
@@ -115,8 +119,9 @@ func TestRenewedLeaseChangesOnlyWhatABeatChanges(t *testing.T) {
 			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "m"}},
 		},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: new("else"), LeaseDurationSeconds: new(int32(7)), LeaseTransitions: new(int32(3)),
-			RenewTime: &metav1.MicroTime{Time: now.Add(time.Hour)}, // a clock that was ahead
+			HolderIdentity: new("else"), LeaseDurationSeconds: new(int32(7)),
+			LeaseTransitions: new(int32(3)),
+			RenewTime:        &metav1.MicroTime{Time: now.Add(time.Hour)}, // a clock that was ahead
 		},
 	}
 	before := last.DeepCopy()

@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"context"
@@ -22,8 +22,9 @@ import (
 )
 
 // fleetAPI stands for the API server of a fleet: leases and nodes with resource
-// versions, and the answers that v1.37.1 gives when they do not match. Its calls
-// take as long as meddle says and are held by no lock meanwhile, as synctest needs.
+// versions, and the answers that v1.37.1 gives when they do not match. Its
+// calls take as long as meddle says and are held by no lock meanwhile, as
+// synctest needs.
 type fleetAPI struct {
 	mu      sync.Mutex
 	version int
@@ -95,7 +96,9 @@ func (f *fleetAPI) next() string {
 
 type fleetLeases struct{ *fleetAPI }
 
-func (f fleetLeases) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
+func (f fleetLeases) Get(
+	ctx context.Context, name string, _ metav1.GetOptions,
+) (*coordinationv1.Lease, error) {
 	if err := f.enter(ctx, "lease", "get lease", name); err != nil {
 		return nil, err
 	}
@@ -108,7 +111,9 @@ func (f fleetLeases) Get(ctx context.Context, name string, _ metav1.GetOptions) 
 	return lease.DeepCopy(), nil
 }
 
-func (f fleetLeases) Create(ctx context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+func (f fleetLeases) Create(
+	ctx context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions,
+) (*coordinationv1.Lease, error) {
 	if err := f.enter(ctx, "lease", "create lease", lease.Name); err != nil {
 		return nil, err
 	}
@@ -120,7 +125,9 @@ func (f fleetLeases) Create(ctx context.Context, lease *coordinationv1.Lease, _ 
 	return f.store(lease), nil
 }
 
-func (f fleetLeases) Update(ctx context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+func (f fleetLeases) Update(
+	ctx context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions,
+) (*coordinationv1.Lease, error) {
 	if err := f.enter(ctx, "lease", "update lease", lease.Name); err != nil {
 		return nil, err
 	}
@@ -146,7 +153,9 @@ func (f fleetLeases) store(lease *coordinationv1.Lease) *coordinationv1.Lease {
 
 type fleetNodes struct{ *fleetAPI }
 
-func (f fleetNodes) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Node, error) {
+func (f fleetNodes) Get(
+	ctx context.Context, name string, _ metav1.GetOptions,
+) (*corev1.Node, error) {
 	if err := f.enter(ctx, "node", "get node", name); err != nil {
 		return nil, err
 	}
@@ -156,7 +165,10 @@ func (f fleetNodes) Get(ctx context.Context, name string, _ metav1.GetOptions) (
 	return nil, apierrors.NewNotFound(nodeResource, name)
 }
 
-func (f fleetNodes) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*corev1.Node, error) {
+func (f fleetNodes) Patch(
+	ctx context.Context, name string, kind types.PatchType, data []byte,
+	_ metav1.PatchOptions, subresources ...string,
+) (*corev1.Node, error) {
 	if kind != types.StrategicMergePatchType || len(subresources) != 1 || subresources[0] != "status" {
 		return nil, fmt.Errorf("patch of type %s on %v", kind, subresources)
 	}
@@ -219,7 +231,7 @@ func (f *fleetAPI) lease(name string) *coordinationv1.Lease {
 	return nil
 }
 
-// setNode is a write by somebody else: it creates the node or changes it.
+// setNode is a write by another client: it creates the node or changes it.
 func (f *fleetAPI) setNode(name string, change func(*corev1.Node)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -232,11 +244,13 @@ func (f *fleetAPI) setNode(name string, change func(*corev1.Node)) {
 	f.nodes[name] = node
 }
 
-// setLease is a write by somebody else.
+// setLease is a write by another client.
 func (f *fleetAPI) setLease(name string, change func(*coordinationv1.Lease)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: corev1.NamespaceNodeLease}}
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: corev1.NamespaceNodeLease},
+	}
 	if known, ok := f.leases[name]; ok {
 		lease = known.DeepCopy()
 	}
@@ -264,6 +278,19 @@ func (f *fleetAPI) times(verb, name string) []time.Time {
 	return times
 }
 
+// timesByNode returns when calls with that verb were made, for all nodes.
+func (f *fleetAPI) timesByNode(verb string) map[string][]time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	times := map[string][]time.Time{}
+	for _, call := range f.calls {
+		if call.verb == verb {
+			times[call.name] = append(times[call.name], call.at)
+		}
+	}
+	return times
+}
+
 // count returns how many calls of each verb there were since forgetCalls.
 func (f *fleetAPI) count() map[string]int {
 	f.mu.Lock()
@@ -275,7 +302,8 @@ func (f *fleetAPI) count() map[string]int {
 	return count
 }
 
-// atOnce returns how many calls about leases, or nodes, were under way at a time.
+// atOnce returns how many calls about leases, or nodes, were under way at a
+// time.
 func (f *fleetAPI) atOnce(kind string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -289,8 +317,8 @@ func (f *fleetAPI) forgetCalls() {
 }
 
 // config is for a fleet on this API server, with the kubelet's times.
-func (f *fleetAPI) config() HeartbeatsConfig {
-	return HeartbeatsConfig{Leases: fleetLeases{f}, Nodes: fleetNodes{f}}
+func (f *fleetAPI) config() Config {
+	return Config{Leases: fleetLeases{f}, Nodes: fleetNodes{f}}
 }
 
 // fleetCache shows the nodes as an informer would that is always up to date.
@@ -304,13 +332,13 @@ func (f fleetCache) Get(name string) (*corev1.Node, error) {
 }
 
 // runFleet runs heartbeats until the test's end.
-func runFleet(t *testing.T, config HeartbeatsConfig) *Heartbeats {
+func runFleet(t *testing.T, config Config) *Sender {
 	t.Helper()
-	h, err := NewHeartbeats(config)
+	h, err := NewSender(config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- h.Run(ctx) }()
+	go func() { ended <- h.Run(quiet(ctx)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -321,12 +349,14 @@ func runFleet(t *testing.T, config HeartbeatsConfig) *Heartbeats {
 }
 
 // fleetNode registers a node that is ready, and returns its half.
-func (f *fleetAPI) fleetNode(name string) HeartbeatNode {
+func (f *fleetAPI) fleetNode(name string) Node {
 	f.setNode(name, func(*corev1.Node) {})
-	return HeartbeatNode{
-		Name:   name,
-		UID:    types.UID(name + "-uid"),
-		Status: func(context.Context) (corev1.NodeStatus, error) { return readyStatus(corev1.ConditionTrue), nil },
+	return Node{
+		Name: name,
+		UID:  types.UID(name + "-uid"),
+		Status: func(context.Context) (corev1.NodeStatus, error) {
+			return readyStatus(corev1.ConditionTrue), nil
+		},
 	}
 }
 

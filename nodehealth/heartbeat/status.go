@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"bytes"
@@ -16,20 +16,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// statusReport decides what one node has to write. It knows the API server's
-// state, as far as we have been told, and what of it is our own word.
+// statusReport decides what one node must write. It knows the newest state of
+// the API server that we have seen, and which part of it we have written.
 //
-// Whether a report is due is asked of that state, not of what Status returned
-// before: a caller may change its status in place, and others write to it too.
+// Whether a report is due follows from that state and not from what Status
+// returned before. A caller may change its status in place, and other clients
+// write to the Node too.
 type statusReport struct {
-	// version and status are the newest state that we know; no version, none known.
+	// version and status are the newest state that we know. Without a version,
+	// none is known.
 	version string
 	status  corev1.NodeStatus
-	// said is what our reports mentioned. Only that may be removed by silence.
+	// said is what our reports mentioned. Only that is removed when a report
+	// does not mention it any more.
 	said mentioned
-	// refused is what we asked for and the API server did not take, because a
-	// feature gate is off or a webhook changed it. Asking for it at each look would
-	// be a report each time.
+	// refused is what we wrote and the API server did not accept, because a
+	// feature gate is off or a webhook changed it. Writing it again at each look
+	// would be a report each time.
 	refused []byte
 }
 
@@ -39,8 +42,9 @@ type mentioned struct {
 	capacity, allocatable []corev1.ResourceName
 }
 
-// see takes in the node as a cache or a read shows it, unless it is older than
-// what is known. It reports whether it is this node, and not another of its name.
+// see records the node as a cache or a read shows it, unless it is older than
+// what is known. It reports whether it is this node, and not another one of its
+// name.
 func (r *statusReport) see(node *corev1.Node, uid types.UID) bool {
 	if r.version != "" {
 		order, err := resourceversion.CompareResourceVersion(node.ResourceVersion, r.version)
@@ -76,18 +80,22 @@ func (r *statusReport) changed(desired *corev1.NodeStatus) (bool, error) {
 }
 
 // patch is the strategic merge patch of the status subresource that brings the
-// API server's state to desired, and every condition of ours to now. It holds for
-// the version that it was computed from and no other: not for one in which
-// somebody else has set a condition, whose transition time would be wrong.
-func (r *statusReport) patch(uid types.UID, desired *corev1.NodeStatus, now time.Time) ([]byte, error) {
+// API server's state to desired, and the times of our conditions to now. It is
+// guarded by the version that it was computed from. In a later version another
+// client may have set a condition, and the transition time would be wrong.
+func (r *statusReport) patch(
+	uid types.UID, desired *corev1.NodeStatus, now time.Time,
+) ([]byte, error) {
 	status, err := statusDifference(&r.status, desired, r.said)
 	if err != nil {
 		return nil, err
 	}
-	if conditions := conditionPatches(r.status.Conditions, desired.Conditions, r.said.conditions, now); len(conditions) > 0 {
+	conditions := conditionPatches(r.status.Conditions, desired.Conditions, r.said.conditions, now)
+	if len(conditions) > 0 {
 		status["conditions"] = conditions
 	}
-	// Before the call: when its answer is lost, it may have been done nevertheless.
+	// It is recorded before the call, which may succeed although its answer is
+	// lost.
 	r.said = r.said.and(mentionedBy(desired))
 	return json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": uid, "resourceVersion": r.version},
@@ -95,7 +103,7 @@ func (r *statusReport) patch(uid types.UID, desired *corev1.NodeStatus, now time
 	})
 }
 
-// answered takes in the API server's answer to a patch.
+// answered records the API server's answer to a patch.
 func (r *statusReport) answered(node *corev1.Node, desired *corev1.NodeStatus) error {
 	r.version, r.status, r.refused = node.ResourceVersion, node.Status, nil
 	r.said = mentionedBy(desired)
@@ -107,10 +115,9 @@ func (r *statusReport) answered(node *corev1.Node, desired *corev1.NodeStatus) e
 	return err
 }
 
-// statusDifference maps the fields that desired mentions, and in which it differs
-// from base, to what a strategic merge patch needs to say about them. It goes
-// over the fields of NodeStatus by reflection, so that one which a later API adds
-// is not forgotten.
+// statusDifference maps the fields that desired mentions, and in which it
+// differs from base, to their values in a strategic merge patch. Reflection
+// over NodeStatus includes the fields that later versions of the API add.
 func statusDifference(base, desired *corev1.NodeStatus, said mentioned) (map[string]any, error) {
 	difference := map[string]any{}
 	have, want := reflect.ValueOf(base).Elem(), reflect.ValueOf(desired).Elem()
@@ -122,15 +129,18 @@ func statusDifference(base, desired *corev1.NodeStatus, said mentioned) (map[str
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch field.Name {
 		case "Conditions":
-			if changes := conditionDifference(base.Conditions, desired.Conditions, said.conditions); len(changes) > 0 {
+			changes := conditionDifference(base.Conditions, desired.Conditions, said.conditions)
+			if len(changes) > 0 {
 				difference[name] = changes
 			}
 		case "Capacity":
-			if changes := resourceDifference(base.Capacity, desired.Capacity, said.capacity); len(changes) > 0 {
+			changes := resourceDifference(base.Capacity, desired.Capacity, said.capacity)
+			if len(changes) > 0 {
 				difference[name] = changes
 			}
 		case "Allocatable":
-			if changes := resourceDifference(base.Allocatable, desired.Allocatable, said.allocatable); len(changes) > 0 {
+			changes := resourceDifference(base.Allocatable, desired.Allocatable, said.allocatable)
+			if len(changes) > 0 {
 				difference[name] = changes
 			}
 		case "VolumesAttached": // not a node's to write
@@ -162,7 +172,9 @@ func fieldDifference(have, want any) (change any, differs bool, err error) {
 	return want, true, nil
 }
 
-func resourceDifference(have, want corev1.ResourceList, said []corev1.ResourceName) map[corev1.ResourceName]any {
+func resourceDifference(
+	have, want corev1.ResourceList, said []corev1.ResourceName,
+) map[corev1.ResourceName]any {
 	changes := map[corev1.ResourceName]any{}
 	for name, quantity := range want {
 		if has, ok := have[name]; !ok || has.Cmp(quantity) != 0 {
@@ -178,8 +190,9 @@ func resourceDifference(have, want corev1.ResourceList, said []corev1.ResourceNa
 	return changes
 }
 
-// addressesPatch replaces the list. A merge goes by the type, of which a node with
-// two families has two addresses (k8s.io/component-helpers/node/util/status.go).
+// addressesPatch replaces the list. A merge has the type as its key, and a node
+// with two address families has two addresses of one type
+// (k8s.io/component-helpers/node/util/status.go).
 func addressesPatch(addresses []corev1.NodeAddress) []any {
 	patch := make([]any, 0, len(addresses)+1)
 	for _, address := range addresses {
@@ -188,8 +201,8 @@ func addressesPatch(addresses []corev1.NodeAddress) []any {
 	return append(patch, map[string]any{"$patch": "replace"})
 }
 
-// objectDifference compares structs as the JSON objects that a merge patch works
-// on: a member that is only in have becomes null.
+// objectDifference compares structs as the JSON objects that a merge patch
+// works on: a member that is only in have becomes null.
 func objectDifference(have, want any) (map[string]any, error) {
 	from, err := jsonObject(have)
 	if err != nil {
@@ -233,8 +246,8 @@ func jsonObject(value any) (map[string]any, error) {
 	return object, json.Unmarshal(text, &object)
 }
 
-// mentionedBy leaves out what is nil: a status that does not mention a list at
-// all withdraws nothing from it.
+// mentionedBy returns what a status mentions. A list that is nil removes
+// nothing.
 func mentionedBy(status *corev1.NodeStatus) mentioned {
 	var m mentioned
 	for _, condition := range status.Conditions {
@@ -266,7 +279,7 @@ func union[T comparable](list, more []T) []T {
 	return list
 }
 
-// conditionPatch has no omitempty: a reason that is gone has to be overwritten.
+// conditionPatch has no omitempty: a reason that is gone must be overwritten.
 type conditionPatch struct {
 	Type               corev1.NodeConditionType `json:"type"`
 	Status             corev1.ConditionStatus   `json:"status"`
@@ -276,24 +289,28 @@ type conditionPatch struct {
 	LastTransitionTime *metav1.Time             `json:"lastTransitionTime,omitempty"`
 }
 
-// conditionDifference is without times: they alone are no reason to report.
+// conditionDifference ignores times, which alone are no reason to report.
 func conditionDifference(have, want []corev1.NodeCondition, said []corev1.NodeConditionType) []any {
 	var changes []any
 	for _, condition := range want {
 		has, ok := findCondition(have, condition.Type)
-		if !ok || has.Status != condition.Status || has.Reason != condition.Reason || has.Message != condition.Message {
+		if !ok || has.Status != condition.Status || has.Reason != condition.Reason ||
+			has.Message != condition.Message {
 			changes = append(changes, conditionPatch{
-				Type: condition.Type, Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
+				Type: condition.Type, Status: condition.Status,
+				Reason: condition.Reason, Message: condition.Message,
 			})
 		}
 	}
 	return append(changes, conditionRemovals(have, want, said)...)
 }
 
-// conditionPatches is all of want, with times. As with the kubelet, the
-// transition is one of the status, not of reason or message
-// (pkg/kubelet/nodestatus/setters.go, ReadyCondition).
-func conditionPatches(have, want []corev1.NodeCondition, said []corev1.NodeConditionType, now time.Time) []any {
+// conditionPatches returns all of want, with times. As with the kubelet, only
+// a change of the status is a transition (ReadyCondition in
+// pkg/kubelet/nodestatus/setters.go).
+func conditionPatches(
+	have, want []corev1.NodeCondition, said []corev1.NodeConditionType, now time.Time,
+) []any {
 	if want == nil {
 		return nil
 	}
@@ -301,11 +318,13 @@ func conditionPatches(have, want []corev1.NodeCondition, said []corev1.NodeCondi
 	for _, condition := range want {
 		heartbeat := metav1.NewTime(now)
 		transition := heartbeat
-		if has, ok := findCondition(have, condition.Type); ok && has.Status == condition.Status && !has.LastTransitionTime.IsZero() {
+		has, ok := findCondition(have, condition.Type)
+		if ok && has.Status == condition.Status && !has.LastTransitionTime.IsZero() {
 			transition = has.LastTransitionTime
 		}
 		patches = append(patches, conditionPatch{
-			Type: condition.Type, Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
+			Type: condition.Type, Status: condition.Status,
+			Reason: condition.Reason, Message: condition.Message,
 			LastHeartbeatTime: &heartbeat, LastTransitionTime: &transition,
 		})
 	}
@@ -323,7 +342,9 @@ func conditionRemovals(have, want []corev1.NodeCondition, said []corev1.NodeCond
 	return removals
 }
 
-func findCondition(conditions []corev1.NodeCondition, kind corev1.NodeConditionType) (corev1.NodeCondition, bool) {
+func findCondition(
+	conditions []corev1.NodeCondition, kind corev1.NodeConditionType,
+) (corev1.NodeCondition, bool) {
 	for _, condition := range conditions {
 		if condition.Type == kind {
 			return condition, true

@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"encoding/json"
@@ -22,12 +22,20 @@ func fullStatus(variant string) corev1.NodeStatus {
 	yes := variant == "b"
 	quantity := resource.MustParse(map[string]string{"a": "1", "b": "2"}[variant])
 	return corev1.NodeStatus{
-		Capacity:         corev1.ResourceList{"cpu": quantity},
-		Allocatable:      corev1.ResourceList{"memory": quantity},
-		Phase:            corev1.NodePhase(variant),
-		Conditions:       []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionStatus(variant), Reason: variant, Message: variant}},
-		Addresses:        []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: variant}, {Type: corev1.NodeInternalIP, Address: "fd00::" + variant}},
-		DaemonEndpoints:  corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(variant[0])}},
+		Capacity:    corev1.ResourceList{"cpu": quantity},
+		Allocatable: corev1.ResourceList{"memory": quantity},
+		Phase:       corev1.NodePhase(variant),
+		Conditions: []corev1.NodeCondition{{
+			Type: corev1.NodeReady, Status: corev1.ConditionStatus(variant),
+			Reason: variant, Message: variant,
+		}},
+		Addresses: []corev1.NodeAddress{
+			{Type: corev1.NodeInternalIP, Address: variant},
+			{Type: corev1.NodeInternalIP, Address: "fd00::" + variant},
+		},
+		DaemonEndpoints: corev1.NodeDaemonEndpoints{
+			KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(variant[0])},
+		},
 		NodeInfo:         corev1.NodeSystemInfo{KubeletVersion: variant},
 		Images:           []corev1.ContainerImage{{Names: []string{variant}, SizeBytes: 1}},
 		VolumesInUse:     []corev1.UniqueVolumeName{corev1.UniqueVolumeName(variant)},
@@ -42,17 +50,22 @@ func fullStatus(variant string) corev1.NodeStatus {
 // reporter knows a node on the API server, about which it has said that.
 func reporter(status corev1.NodeStatus, said corev1.NodeStatus) *statusReport {
 	r := &statusReport{said: mentionedBy(&said)}
-	r.see(&corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "7"}, Status: status}, "u")
+	r.see(
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "7"}, Status: status}, "u",
+	)
 	return r
 }
 
-// reported applies what r would send, and fails unless r has found that it must.
+// reported applies what r would send, and fails unless r has found that it
+// must.
 func reported(t *testing.T, r *statusReport, desired corev1.NodeStatus) corev1.NodeStatus {
 	t.Helper()
 	changed, err := r.changed(&desired)
 	require.NoError(t, err)
 	require.True(t, changed)
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "7"}, Status: *r.status.DeepCopy()}
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "7"}, Status: *r.status.DeepCopy(),
+	}
 	patch, err := r.patch("u", &desired, reportTime)
 	require.NoError(t, err)
 	patched, err := patchedNode(node, patch)
@@ -83,9 +96,12 @@ func requireStatus(t *testing.T, want, got corev1.NodeStatus) {
 func TestStatusPatchBringsEveryFieldButVolumesAttached(t *testing.T) {
 	full := reflect.ValueOf(fullStatus("a"))
 	for i := range full.NumField() {
-		require.False(t, full.Field(i).IsZero(), "fullStatus does not mention %s, which is new", full.Type().Field(i).Name)
+		require.False(t, full.Field(i).IsZero(),
+			"fullStatus does not mention %s, which is new", full.Type().Field(i).Name)
 	}
-	for name, base := range map[string]corev1.NodeStatus{"nothing": {}, "something else": withTimes(fullStatus("a"))} {
+	for name, base := range map[string]corev1.NodeStatus{
+		"nothing": {}, "something else": withTimes(fullStatus("a")),
+	} {
 		t.Run("from "+name, func(t *testing.T) {
 			got := reported(t, reporter(base, base), fullStatus("b"))
 			want := withTimes(fullStatus("b"))
@@ -100,7 +116,9 @@ func TestStatusPatchBringsEveryFieldButVolumesAttached(t *testing.T) {
 
 func TestStatusPatchLeavesWhatItDoesNotMention(t *testing.T) {
 	base := withTimes(fullStatus("a"))
-	base.Conditions = append(base.Conditions, corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable, Status: "False"})
+	base.Conditions = append(
+		base.Conditions, corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable, Status: "False"},
+	)
 	base.Capacity["example.com/gpu"] = resource.MustParse("2")
 	base.Allocatable["example.com/gpu"] = resource.MustParse("2")
 	desired := corev1.NodeStatus{
@@ -133,8 +151,12 @@ func TestStatusPatchRemovesWhatItHasSaidAndSaysNoMore(t *testing.T) {
 	got := reported(t, reporter(base, said), desired)
 
 	require.Equal(t, []corev1.NodeConditionType{corev1.NodeReady, "Foreign"}, conditionTypes(got))
-	require.ElementsMatch(t, []corev1.ResourceName{"cpu", "example.com/foreign"}, slices.Collect(maps.Keys(got.Capacity)))
-	require.ElementsMatch(t, []corev1.ResourceName{"memory"}, slices.Collect(maps.Keys(got.Allocatable)))
+	require.ElementsMatch(
+		t, []corev1.ResourceName{"cpu", "example.com/foreign"}, slices.Collect(maps.Keys(got.Capacity)),
+	)
+	require.ElementsMatch(
+		t, []corev1.ResourceName{"memory"}, slices.Collect(maps.Keys(got.Allocatable)),
+	)
 	require.Empty(t, got.Images, "an empty list clears")
 	require.Empty(t, got.Config.Error, "so does a member that is gone")
 	require.NotNil(t, got.Config.Active)
@@ -151,7 +173,10 @@ func conditionTypes(status corev1.NodeStatus) []corev1.NodeConditionType {
 func TestStatusPatchTimes(t *testing.T) {
 	old := metav1.NewTime(reportTime.Add(-time.Hour))
 	condition := func(status corev1.ConditionStatus, reason string) corev1.NodeCondition {
-		return corev1.NodeCondition{Type: corev1.NodeReady, Status: status, Reason: reason, LastHeartbeatTime: old, LastTransitionTime: old}
+		return corev1.NodeCondition{
+			Type: corev1.NodeReady, Status: status, Reason: reason,
+			LastHeartbeatTime: old, LastTransitionTime: old,
+		}
 	}
 	for _, test := range []struct {
 		name       string
@@ -161,12 +186,19 @@ func TestStatusPatchTimes(t *testing.T) {
 		{"same status", condition("True", "r"), condition("True", "r"), old.UTC()},
 		{"another reason", condition("True", "r"), condition("True", ""), old.UTC()},
 		{"another status", condition("Unknown", "r"), condition("True", "r"), reportTime},
-		{"no time known", corev1.NodeCondition{Type: corev1.NodeReady, Status: "True"}, condition("True", "r"), reportTime},
+		{
+			"no time known", corev1.NodeCondition{Type: corev1.NodeReady, Status: "True"},
+			condition("True", "r"), reportTime,
+		},
 		{"not there", corev1.NodeCondition{Type: "Other"}, condition("True", "r"), reportTime},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := reporter(corev1.NodeStatus{Conditions: []corev1.NodeCondition{test.base}}, corev1.NodeStatus{})
-			patch, err := r.patch("u", &corev1.NodeStatus{Conditions: []corev1.NodeCondition{test.want}}, reportTime)
+			r := reporter(
+				corev1.NodeStatus{Conditions: []corev1.NodeCondition{test.base}}, corev1.NodeStatus{},
+			)
+			patch, err := r.patch(
+				"u", &corev1.NodeStatus{Conditions: []corev1.NodeCondition{test.want}}, reportTime,
+			)
 			require.NoError(t, err)
 			node, err := patchedNode(&corev1.Node{Status: r.status}, patch)
 			require.NoError(t, err)
@@ -196,7 +228,9 @@ func TestStatusPatchIsGuardedAndSmall(t *testing.T) {
 
 func TestStatusPatchWhoseAnswerWasLostIsRemembered(t *testing.T) {
 	r := reporter(corev1.NodeStatus{}, corev1.NodeStatus{})
-	with := corev1.NodeStatus{Capacity: corev1.ResourceList{"cpu": resource.MustParse("1"), "x": resource.MustParse("1")}}
+	with := corev1.NodeStatus{
+		Capacity: corev1.ResourceList{"cpu": resource.MustParse("1"), "x": resource.MustParse("1")},
+	}
 	patch, err := r.patch("u", &with, reportTime)
 	require.NoError(t, err)
 	node, err := patchedNode(&corev1.Node{}, patch)
@@ -222,7 +256,8 @@ func TestStatusChangesThatAreReasonsToReport(t *testing.T) {
 	}{
 		"nothing": {func(_, _ *corev1.NodeCondition) {}, false},
 		"times": {func(a, _ *corev1.NodeCondition) {
-			a.LastHeartbeatTime, a.LastTransitionTime = metav1.NewTime(reportTime), metav1.NewTime(reportTime)
+			a.LastHeartbeatTime = metav1.NewTime(reportTime)
+			a.LastTransitionTime = metav1.NewTime(reportTime)
 		}, false},
 		"order":   {func(a, b *corev1.NodeCondition) { *a, *b = *b, *a }, false},
 		"status":  {func(a, _ *corev1.NodeCondition) { a.Status = "Unknown" }, true},
@@ -242,7 +277,9 @@ func TestStatusChangesThatAreReasonsToReport(t *testing.T) {
 func TestStatusOfACallerWhoChangesItInPlaceIsNoticed(t *testing.T) {
 	status := fullStatus("a")
 	r := reporter(corev1.NodeStatus{}, corev1.NodeStatus{})
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "8"}, Status: reported(t, r, status)}
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "8"}, Status: reported(t, r, status),
+	}
 	require.NoError(t, r.answered(node, &status))
 	status.Images[0].SizeBytes++
 	changed, err := r.changed(&status)

@@ -1,4 +1,4 @@
-package nodehealth_test
+package heartbeat_test
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
-	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
 
 // client-go's typed clients and its lister fit as they are.
 var (
-	_ nodehealth.HeartbeatLeaseClient = coordinationclient.LeaseInterface(nil)
-	_ nodehealth.HeartbeatNodeClient  = coreclient.NodeInterface(nil)
-	_ nodehealth.HeartbeatNodeCache   = corelisters.NodeLister(nil)
+	_ heartbeat.LeaseClient = coordinationclient.LeaseInterface(nil)
+	_ heartbeat.NodeClient  = coreclient.NodeInterface(nil)
+	_ heartbeat.NodeCache   = corelisters.NodeLister(nil)
 )
 
 // provider is where the pods of a virtual node run.
@@ -30,16 +30,19 @@ func (provider) Ping(context.Context) error { return nil }
 
 func (provider) Status(context.Context) (corev1.NodeStatus, error) {
 	return corev1.NodeStatus{Conditions: []corev1.NodeCondition{{
-		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "ProviderReady", Message: "the provider takes pods",
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+		Reason: "ProviderReady", Message: "the provider takes pods",
 	}}}, nil
 }
 
-// A virtual kubelet has registered its node. From then on Heartbeats keeps it
+// A virtual kubelet has registered its node. From then on a Sender keeps it
 // alive, for as long as the provider answers.
-func ExampleHeartbeats() {
+func ExampleSender() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "virtual", UID: "5f2c", ResourceVersion: "1"}})
+	client := fake.NewClientset(
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "virtual", UID: "5f2c", ResourceVersion: "1"}},
+	)
 	leases, nodes := client.CoordinationV1().Leases(corev1.NamespaceNodeLease), client.CoreV1().Nodes()
 	leaseEvents, err := leases.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -52,14 +55,14 @@ func ExampleHeartbeats() {
 		return
 	}
 
-	heartbeats, err := nodehealth.NewHeartbeats(nodehealth.HeartbeatsConfig{Leases: leases, Nodes: nodes})
+	sender, err := heartbeat.NewSender(heartbeat.Config{Leases: leases, Nodes: nodes})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	ended := make(chan error)
-	go func() { ended <- heartbeats.Run(ctx) }()
-	if err := heartbeats.Add(nodehealth.HeartbeatNode{
+	go func() { ended <- sender.Run(ctx) }()
+	if err := sender.Add(heartbeat.Node{
 		Name:   "virtual",
 		UID:    "5f2c",
 		Alive:  provider{}.Ping,

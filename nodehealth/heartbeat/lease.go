@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"slices"
@@ -9,15 +9,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// renewedLease is the lease to write: a new one, or the last known one with what
-// a beat changes. It shares what it does not change with last, and leaves last as
-// it is.
+// renewedLease returns the lease to write: a new one, or the last known one
+// with what a beat changes. It shares the rest with last, and does not change
+// last.
 //
-// The holder is the node. A lease that names another one is taken over, since
-// whoever looks for this node looks at this lease; the kubelet renews such a lease
-// and leaves the foreign name in it. Two processes that speak for one node are for
-// their caller to prevent, by leader election say.
-func renewedLease(last *coordinationv1.Lease, node HeartbeatNode, duration time.Duration, now time.Time) *coordinationv1.Lease {
+// The holder is the node. A lease that names another holder is taken over,
+// because observers of the node read this lease. The kubelet renews such a
+// lease too and leaves the other name in it. The caller must prevent that two
+// processes send heartbeats of one node, for example by leader election.
+func renewedLease(
+	last *coordinationv1.Lease, node Node, duration time.Duration, now time.Time,
+) *coordinationv1.Lease {
 	lease := &coordinationv1.Lease{}
 	if last != nil {
 		*lease = *last
@@ -30,10 +32,11 @@ func renewedLease(last *coordinationv1.Lease, node HeartbeatNode, duration time.
 	return lease
 }
 
-// leaseOwners makes the Node object, with its UID, an owner of the lease, so that
-// the lease goes when the node does. A reference to a former Node of the name has
-// to go: the garbage collector would delete the lease of a living node.
-func leaseOwners(owners []metav1.OwnerReference, node HeartbeatNode) []metav1.OwnerReference {
+// leaseOwners makes the Node object, with its UID, an owner of the lease, so
+// that the lease is deleted with the node. A reference to a former Node of the
+// name is removed, because for it the garbage collector would delete the lease
+// of a living node.
+func leaseOwners(owners []metav1.OwnerReference, node Node) []metav1.OwnerReference {
 	ours := func(owner metav1.OwnerReference) bool { return owner.UID == node.UID }
 	namesake := func(owner metav1.OwnerReference) bool {
 		return owner.Kind == "Node" && owner.APIVersion == "v1" && owner.UID != node.UID
@@ -44,11 +47,13 @@ func leaseOwners(owners []metav1.OwnerReference, node HeartbeatNode) []metav1.Ow
 	kept := slices.DeleteFunc(slices.Clone(owners), func(owner metav1.OwnerReference) bool {
 		return ours(owner) || namesake(owner)
 	})
-	return append(kept, metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID})
+	return append(
+		kept, metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID},
+	)
 }
 
-// keptLease is what to remember of a lease for the next renewal. Without managed
-// fields, which an update need not repeat, it is about half as large.
+// keptLease returns what the next renewal needs of a lease. Without
+// managed fields, which an update need not repeat, it is about half as large.
 func keptLease(lease *coordinationv1.Lease) *coordinationv1.Lease {
 	kept := *lease
 	kept.ManagedFields = nil

@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"context"
@@ -41,7 +41,8 @@ func TestH7AThousandNodesBeatOnTimeWithFewWorkers(t *testing.T) {
 		api.forgetCalls()
 		time.Sleep(time.Minute)
 		count := api.count()
-		require.Equal(t, map[string]int{"update lease": count["update lease"]}, count, "one call for a beat, none for a look")
+		want := map[string]int{"update lease": count["update lease"]}
+		require.Equal(t, want, count, "one call for a beat, none for a look")
 		for i := range nodes {
 			beats := api.times("update lease", fmt.Sprint("node-", i))
 			require.GreaterOrEqual(t, len(beats), 5)
@@ -81,7 +82,9 @@ func TestH7JitterIsBoundedAndFollowsRand(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, shortest, 10*time.Second)
 	require.LessOrEqual(t, longest, 10400*time.Millisecond)
-	require.Greater(t, longest-shortest, 300*time.Millisecond, "among so many, some are short and some long")
+	require.Greater(
+		t, longest-shortest, 300*time.Millisecond, "among so many, some are short and some long",
+	)
 
 	require.Equal(t, first, renewals(t, seeded(1)))
 	require.NotEqual(t, first, renewals(t, seeded(2)))
@@ -95,7 +98,8 @@ func TestH7NodesAddedTogetherBeatAtOnceAndAreSpreadFromThenOn(t *testing.T) {
 		api := newFleetAPI()
 		config := api.config()
 		config.Rand = rand.New(rand.NewPCG(1, 2)).Float64
-		// Fewer turns, or this test takes long: a renewal every 100 s, no look between reports.
+		// Fewer turns, or this test takes long: a renewal every 100 s, no look
+		// between reports.
 		config.LeaseDuration, config.StatusInterval = 400*time.Second, time.Hour
 		h := runFleet(t, config)
 		start := time.Now()
@@ -118,7 +122,9 @@ func TestH7NodesAddedTogetherBeatAtOnceAndAreSpreadFromThenOn(t *testing.T) {
 
 // requireSpread fails unless each tenth of a period holds a tenth of a thousand
 // events, more or less.
-func requireSpread(t *testing.T, times []time.Time, from time.Time, period time.Duration, least, most int) {
+func requireSpread(
+	t *testing.T, times []time.Time, from time.Time, period time.Duration, least, most int,
+) {
 	t.Helper()
 	var tenths [10]int
 	for _, at := range times {
@@ -263,15 +269,19 @@ func TestH7NothingIsSentWhileTheNodeIsNotAlive(t *testing.T) {
 		require.Greater(t, counts.get("status withheld"), 60)
 		require.Zero(t, counts.get("lease failed"))
 
-		// Meanwhile somebody has said what silence means.
-		api.setNode("a", func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown })
+		// Meanwhile the node lifecycle controller has written what silence means.
+		api.setNode(
+			"a", func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown },
+		)
 		down.Store(false)
 		back := time.Now()
 		time.Sleep(10*time.Second + time.Millisecond)
 		require.NotEqual(t, renewed, api.lease("a").Spec.RenewTime)
 		ready := api.ready(t, "a")
 		require.Equal(t, corev1.ConditionTrue, ready.Status)
-		require.WithinDuration(t, back, ready.LastTransitionTime.Time, 11*time.Second, "it was Unknown before")
+		require.WithinDuration(
+			t, back, ready.LastTransitionTime.Time, 11*time.Second, "it was Unknown before",
+		)
 	})
 }
 
@@ -331,10 +341,12 @@ func TestH7SilenceOfALeaseDurationIsFollowedByAReport(t *testing.T) {
 			time.Sleep(time.Minute)
 			api.setMeddle(func(string, string) (time.Duration, error) { return 0, errFleetAPI })
 			time.Sleep(outage)
-			api.setNode("a", func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown })
+			api.setNode(
+				"a", func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown },
+			)
 			api.setMeddle(nil)
 			time.Sleep(15 * time.Second)
-			want := corev1.ConditionUnknown // nobody has told us, and the period is not over
+			want := corev1.ConditionUnknown // we do not know, and the period is not over
 			if outage > 40*time.Second {
 				want = corev1.ConditionTrue
 			}

@@ -1,4 +1,4 @@
-package nodehealth
+package heartbeat
 
 import (
 	"context"
@@ -220,7 +220,9 @@ func TestH7WithACacheAnOverwrittenStatusIsReportedAgain(t *testing.T) {
 
 		api.setNode("a", func(node *corev1.Node) {
 			node.Status.Conditions[0].Status = corev1.ConditionUnknown
-			node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: "Foreign", Status: "True"})
+			node.Status.Conditions = append(
+				node.Status.Conditions, corev1.NodeCondition{Type: "Foreign", Status: "True"},
+			)
 		})
 		api.forgetCalls()
 		overwritten := time.Now()
@@ -231,7 +233,7 @@ func TestH7WithACacheAnOverwrittenStatusIsReportedAgain(t *testing.T) {
 		require.Equal(t, 1, api.count()["patch status"])
 		require.Zero(t, api.count()["get node"])
 
-		api.setNode("a", func(node *corev1.Node) { node.Labels = map[string]string{"by": "somebody"} })
+		api.setNode("a", func(node *corev1.Node) { node.Labels = map[string]string{"by": "another"} })
 		api.forgetCalls()
 		time.Sleep(time.Minute)
 		require.Empty(t, api.times("patch status", "a"), "what is not ours may change")
@@ -259,18 +261,22 @@ func TestH7ALateCacheDoesNotUndoOurOwnReports(t *testing.T) {
 		api.forgetCalls()
 		h.Changed("a")
 		synctest.Wait()
-		require.Equal(t, map[string]int{"patch status": 1}, api.count(), "the base is our own last report")
+		require.Equal(
+			t, map[string]int{"patch status": 1}, api.count(), "the base is our own last report",
+		)
 		require.Equal(t, corev1.ConditionFalse, api.ready(t, "a").Status)
 
 		// The cache that still shows the Node before ours says nothing about ours.
-		config.Cache.(lateCache)["b"] = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "former", ResourceVersion: "1"}}
+		config.Cache.(lateCache)["b"] = &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "former", ResourceVersion: "1"},
+		}
 		require.NoError(t, h.Add(api.fleetNode("b")))
 		synctest.Wait()
 		require.Equal(t, corev1.ConditionTrue, api.ready(t, "b").Status)
 	})
 }
 
-func TestH7TransitionTimesAreRightWhenSomebodyElseHasWritten(t *testing.T) {
+func TestH7TransitionTimesAreRightWhenAnotherClientHasWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newFleetAPI()
 		config := api.config()
@@ -278,7 +284,9 @@ func TestH7TransitionTimesAreRightWhenSomebodyElseHasWritten(t *testing.T) {
 		h := runFleet(t, config)
 		require.NoError(t, h.Add(api.fleetNode("a")))
 		time.Sleep(time.Minute)
-		api.setNode("a", func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown })
+		api.setNode(
+			"a", func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown },
+		)
 		api.forgetCalls()
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, 2, api.count()["patch status"], "the guard has refused the first")

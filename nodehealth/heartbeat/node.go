@@ -1,0 +1,77 @@
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Node is one node for which a [Sender] sends heartbeats.
+type Node struct {
+	// Name is the node's name, and that of its lease. Required.
+	Name string
+	// UID is that of the Node object, which the caller has created. Nothing is
+	// written to another Node of the same name. Required.
+	UID types.UID
+
+	// Alive is the gate. It is called right before each beat, or a little later
+	// when all gate workers are busy; see [Config.GateMaxAge]. While it returns an
+	// error the node is silent: no lease, no status. Observers then notice it as
+	// they would a machine without power. It is called again after a backoff of up
+	// to the interval, and when it returns nil the status is reported at once. Nil
+	// means always alive.
+	//
+	// A node that has not answered within [Config.GateTimeout] is silent, too. Its
+	// gate is not called again before the call has returned, and then after a
+	// backoff of up to RenewInterval. No other node waits for it.
+	//
+	// A machine that works but has a broken runtime is alive. Let Status return
+	// Ready=False for it, which observers see sooner than silence.
+	//
+	// Alive must return when its context ends. One call runs at a time, except
+	// that a node which is removed and added again is another node.
+	Alive func(ctx context.Context) error
+
+	// Status returns what the node reports. Nil means that this node only has a
+	// lease. One call runs at a time, and it must return when its context ends.
+	// The sender only reads what it returns, and only before the next call.
+	//
+	// Each condition needs Type, Status, Reason and Message. LastHeartbeatTime
+	// becomes the time of the report. LastTransitionTime becomes that too when
+	// the condition's status differs from what the API server has, and else is
+	// kept.
+	//
+	// What Status does not mention stays as it is on the API server: conditions
+	// of other types, resources of other names, fields that are nil or zero. A
+	// condition or resource that was in its last report and is not in this one is
+	// removed, unless the whole list is nil. What a former process reported counts
+	// as another client's. Any other list is replaced, by an empty one if it is
+	// not nil. VolumesAttached belongs to the attach/detach controller and is
+	// never written.
+	Status func(ctx context.Context) (corev1.NodeStatus, error)
+}
+
+// validateNode joins all that is wrong with a node under this config.
+func (c Config) validateNode(node Node) error {
+	var problems []error
+	complain := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		problems = append(problems, fmt.Errorf("%w: Node.%s", ErrInvalidConfig, text))
+	}
+	if node.Name == "" {
+		complain("Name is empty, want that of the Node object")
+	}
+	if node.UID == "" {
+		complain("UID of %q is empty, want that of the Node object", node.Name)
+	}
+	if node.Status != nil && c.Nodes == nil {
+		complain("Status of %q is set, want nil because Config.Nodes is nil", node.Name)
+	}
+	if node.Status == nil && c.Leases == nil {
+		complain("Status of %q is nil, want a function because Config.Leases is nil", node.Name)
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,127 @@
+package heartbeat
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// Sender sends the heartbeats of any number of nodes: it renews their leases
+// and reports their statuses, as a kubelet does for one. It is made for virtual
+// kubelets and for fleets of simulated nodes.
+//
+// A renewal is one call, an Update of the lease as we last wrote it. The lease
+// is read again only when another client has written it. A look at a status
+// that has not changed is no call. A report is one call, a patch that is
+// guarded by the Node's UID and resource version. When the guard fails, the
+// Node is read again.
+//
+// A beat that fails is retried soon, after a random and growing pause of up to
+// its interval. No other beat waits for it unless all workers of its kind hang,
+// and each beat ends after Timeout. A node costs an entry in each of three
+// heaps and no goroutine or timer. It keeps the lease and the status that the
+// API server last showed.
+//
+// When a node was silent, because its gate was shut or its renewals failed for
+// LeaseDuration, its status is reported with the next beat. The node lifecycle
+// controller has set Ready to Unknown by then, and only a report sets it back.
+//
+// When the API server has no Node of the name, or one with another UID, the
+// node's lease is no longer renewed, because it would keep the other node
+// alive. That is noticed when a status is written; a node without Status must
+// be removed by the caller. The Node is looked for again as after a failure.
+//
+// Methods are safe for concurrent use.
+type Sender struct {
+	config     Config
+	schedule   *schedule // used with dispatcher locked
+	dispatcher *timedqueue.Dispatcher[beatTask, beatResult]
+	running    atomic.Bool
+}
+
+// NewSender returns a sender without nodes. It starts nothing.
+func NewSender(config Config) (*Sender, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	config = config.withDefaults()
+	if config.Rand == nil {
+		config.Rand = rand.Float64
+	}
+	schedule, err := newSchedule(config, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	s := &Sender{config: config, schedule: schedule}
+	act := actor{config: config}.act
+	s.dispatcher, err = timedqueue.NewDispatcher(schedule, act, timedqueue.DispatcherConfig{
+		// The schedule allots them.
+		Workers: int(beatKinds)*config.Workers + config.GateWorkers + config.QuarantineWorkers,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Run sends beats until ctx ends, then waits for those under way and returns
+// nil. They are broken off, so that takes as long as the clients and the
+// functions of the nodes need to notice the end of ctx. Leases expire then, as
+// those of a kubelet that stops. Run may be called again after it has returned,
+// but not twice at a time.
+//
+// A panic in a client or in a function of a node ends Run as well. The error
+// then wraps [timedqueue.ErrPanic].
+func (s *Sender) Run(ctx context.Context) error {
+	if !s.running.CompareAndSwap(false, true) {
+		return ErrRunning
+	}
+	defer s.running.Store(false)
+	return s.dispatcher.Run(ctx)
+}
+
+// Add makes a node beat, at once when Run runs and from then on. The caller
+// must have created its Node object. Add may be called before Run and during
+// it. O(log n).
+func (s *Sender) Add(node Node) error {
+	if err := s.config.validateNode(node); err != nil {
+		return err
+	}
+	added := false
+	s.dispatcher.Update(func() { added = s.schedule.add(time.Now(), node, s.config.Leases != nil) })
+	if !added {
+		return fmt.Errorf("%w: %s", ErrDuplicateNode, node.Name)
+	}
+	return nil
+}
+
+// Remove makes a node fall silent; it reports whether the node was there. The
+// lease stays and expires. A beat that is under way may still arrive. It ends
+// before the first beat of the kind of another node that is added under the
+// name, so a caller need not wait for it. O(log n).
+func (s *Sender) Remove(name string) (found bool) {
+	s.dispatcher.Update(func() { found = s.schedule.remove(name) })
+	return found
+}
+
+// Changed makes the next look at a node's status due now. The status is
+// reported if it differs from what the API server has. Changed is for nodes
+// that know when their status changes; other changes are found within
+// StatusInterval. If the gate was not open, it is called now, and the lease is
+// renewed too. Changed reports whether the node is there, and waits for
+// nothing. O(log n).
+func (s *Sender) Changed(name string) (found bool) {
+	s.dispatcher.Update(func() { found = s.schedule.changed(time.Now(), name) })
+	return found
+}
+
+// Quarantined returns how many nodes are in quarantine: their gates have not
+// answered in time, see [Config.QuarantineWorkers]. O(1).
+func (s *Sender) Quarantined() (nodes int) {
+	s.dispatcher.View(func() { nodes = s.schedule.gates.quarantined() })
+	return nodes
+}
