@@ -127,8 +127,8 @@ func TestQ12ItemsThatWaitedForAShareHaveTheirPart(t *testing.T) {
 }
 
 // Each kind has its part of the tokens at any time, less one. A rule that
-// serves the kind that is furthest behind does not hold that: after 150 of these
-// tokens a would lack 1.1.
+// serves the kind that is furthest behind does not hold that: after 150 of
+// these tokens a would lack 1.1.
 func TestQ12NoPartIsEverMoreThanATokenBehind(t *testing.T) {
 	parts := map[string]float64{"a": 0.214, "b": 0.059, "c": 0.721, "d": 0.003, "e": 0.003}
 	q := newTestQueue(t, inParts(rate.Limit(1), 300, parts))
