@@ -17,9 +17,13 @@ func TestReadmeShowsExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	var examples strings.Builder
-	names, err := fs.Glob(root, "*/example*_test.go")
-	if err != nil {
-		t.Fatal(err)
+	var names []string
+	for _, pattern := range []string{"*/example*_test.go", "*/*/example*_test.go"} {
+		matches, err := fs.Glob(root, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, matches...)
 	}
 	packages := map[string]bool{}
 	for _, name := range names {
