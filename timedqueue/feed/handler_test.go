@@ -336,3 +336,48 @@ func TestInvalidConfigIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, problem)
 	}
 }
+
+func otherPod(version string) *corev1.Pod {
+	pod := podOf(version)
+	pod.Name, pod.UID = "b", "second"
+	return pod
+}
+
+// The store is ahead of the reports. What it has now would be followed by older
+// ones.
+func TestReachedWriteDoesNotShowWhatIsStillToBeReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core := newCore()
+		h := newHandler(t, core.config(storeOf{podOf("13"), "20"}))
+		h.Wrote(podOf("10"))
+		h.OnAdd(otherPod("11"), false)
+		h.OnUpdate(podOf("10"), podOf("12"))
+		h.OnUpdate(podOf("12"), podOf("13"))
+		require.Equal(t,
+			[][]string{{"seen b@11 second"}, {"seen a@12 first"}, {"seen a@13 first"}}, core.took())
+	})
+}
+
+func TestAnyReportOrWriteEndsWrites(t *testing.T) {
+	for name, end := range map[string]func(h *Handler[*corev1.Pod]){
+		"addition": func(h *Handler[*corev1.Pod]) { h.OnAdd(otherPod("10"), false) },
+		"update":   func(h *Handler[*corev1.Pod]) { h.OnUpdate(otherPod("9"), otherPod("10")) },
+		"deletion": func(h *Handler[*corev1.Pod]) { h.OnDelete(otherPod("10")) },
+		"tombstone": func(h *Handler[*corev1.Pod]) {
+			h.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/b", Obj: otherPod("10")})
+		},
+		"write after the timeout": func(h *Handler[*corev1.Pod]) {
+			time.Sleep(time.Minute)
+			h.Wrote(otherPod("")) // which is not remembered
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHandler(t, newCore().config(nil))
+				h.Wrote(podOf("10"))
+				end(h)
+				require.Empty(t, h.own.of)
+			})
+		})
+	}
+}
