@@ -24,8 +24,8 @@
 // returned for a write. From then on, a report of an older version of that
 // object is withheld until one of these holds:
 //
-//   - The informer's store has passed the write, but the report is from before
-//     that. The core sees the store's present object instead of the report.
+//   - The informer's store has passed the write. The core sees the store's
+//     present object in place of the older report.
 //   - A report of the informer is at least as new as the write. Reports arrive
 //     in the order in which the store has changed, so no older one follows.
 //   - The object is gone.
@@ -45,9 +45,9 @@
 // # What it promises
 //
 // A report is one call of Observe. A Handler has no goroutine, no timer and no
-// clock. It remembers own writes and nothing else, each for OwnWriteTimeout at
-// most after the last report or write. One report ends the wait of a bounded
-// number of them.
+// clock. It remembers own writes only. A write whose timeout is over
+// is forgotten with one of the next reports or writes, each of which ends the
+// wait of at most 16.
 //
 // # The caller's duties
 //
@@ -58,8 +58,9 @@
 // the action's result. The core takes the written object from that result, and
 // Wrote does not show it.
 //
-// Objects belong to the informer's store. Seen and Gone must not change them. A
-// transform must keep name, namespace, UID and resource version.
+// Seen takes the same version of an object more than once, as after a resync.
+// Objects belong to the informer's store, and neither Seen nor Gone may change
+// them. A transform must keep name, namespace, UID and resource version.
 //
 // # Layers
 //
