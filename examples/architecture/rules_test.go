@@ -14,11 +14,19 @@ var rooms = map[string][]string{
 	"daemon":     {"taints", "timedqueue"},
 }
 
+// subfolders maps a package below a room to the rooms that may import it, where
+// not every room may that has an arrow to the room above. Programs and tests may.
+var subfolders = map[string][]string{
+	"nodehealth/heartbeat": nil,
+	"timedqueue/feed":      nil,
+}
+
 // edgeFiles lists the files that act, and why each must. Everything else in a
 // room, its tests apart, is core. .golangci.yml repeats the names, but for those
 // of timelessEdges.
 var edgeFiles = map[string]string{
 	"timedqueue/dispatcher.go":       "sleeps until the core has a task and has it performed",
+	"timedqueue/feed/handler.go":     "is told by an informer, and reads the informer's store",
 	"timedqueue/panics.go":           "logs actions that do not return",
 	"timedqueue/workers.go":          "runs the actions on goroutines",
 	"taints/apply.go":                "sends the patch and retries when its guard fails",
@@ -39,7 +47,7 @@ var edgeFiles = map[string]string{
 // time. Each is a file of edgeFiles, or a folder of a program.
 var timelessEdges = []string{
 	"eviction/act.go", "eviction/action.go", "examples/nodelifecycle/edge",
-	"daemon/claimer.go", "daemon/historykeeper.go",
+	"daemon/claimer.go", "daemon/historykeeper.go", "timedqueue/feed/handler.go",
 	// And the simulator itself, whose runs have to be the same each time. Of the
 	// simulation two files are left out: one forges the readings of clocks, one
 	// hands contexts to the edges.
@@ -114,7 +122,9 @@ var unlikeConstructors = map[string]string{
 }
 
 // plainPackages keep the rules of prose, tests included. This list grows.
-var plainPackages = []string{"nodehealth/heartbeat", "taints", "timedqueue", "zone"}
+var plainPackages = []string{
+	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
+}
 
 // personalWords make a person of what is an object, or are not plain.
 var personalWords = []string{
@@ -137,6 +147,9 @@ var vagueFolders = []string{
 
 // withoutClientGo are the rooms that must not link client-go, however indirectly.
 var withoutClientGo = []string{"timedqueue", "taints", "zone"}
+
+// withClientGo are subfolders of those rooms that exist to link it.
+var withClientGo = []string{"timedqueue/feed"}
 
 // allowedModules are the prefixes of import paths outside the standard library
 // that a room may use. Importers of the library get these modules and no others.

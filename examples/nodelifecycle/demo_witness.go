@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
+	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
 // witness sees what the API shows of nodes and pods, and when.
@@ -56,16 +56,21 @@ func (w *witness) run(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactory(w.client, 0)
 	defer factory.Shutdown()
 	nodes, pods := factory.Core().V1().Nodes().Informer(), factory.Core().V1().Pods().Informer()
-	_, nodeErr := nodes.AddEventHandler(edge.Handler[*corev1.Node]{
+	seeNodes, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
 		Observe: w.observe,
 		Seen:    w.seeNode,
 		Gone:    func(time.Time, *corev1.Node) {},
 	})
-	_, podErr := pods.AddEventHandler(edge.Handler[*corev1.Pod]{
+	seePods, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
 		Observe: w.observe,
 		Seen:    func(now time.Time, pod *corev1.Pod) { w.seePod(now, pod, false) },
 		Gone:    func(now time.Time, pod *corev1.Pod) { w.seePod(now, pod, true) },
 	})
+	if err := errors.Join(nodeErr, podErr); err != nil {
+		return err
+	}
+	_, nodeErr = nodes.AddEventHandler(seeNodes)
+	_, podErr = pods.AddEventHandler(seePods)
 	if err := errors.Join(nodeErr, podErr); err != nil {
 		return err
 	}

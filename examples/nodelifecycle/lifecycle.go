@@ -17,7 +17,7 @@ type lifecycle struct {
 	settings   *settings
 	dispatcher *dispatcher
 	core       *controller.Controller
-	feed       *feed
+	informers  *informerSet
 	events     *events
 	registry   *prometheus.Registry
 	metrics    *metrics
@@ -34,11 +34,11 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 		return nil, err
 	}
 	l := &lifecycle{
-		settings: s,
-		core:     core,
-		feed:     newFeed(clients.Acting, &rival{logger: klog.FromContext(ctx), since: time.Now()}),
-		events:   newEvents(ctx, clients.Apart),
-		registry: prometheus.NewRegistry(),
+		settings:  s,
+		core:      core,
+		informers: newInformerSet(clients.Acting, &rival{logger: klog.FromContext(ctx), since: time.Now()}),
+		events:    newEvents(ctx, clients.Apart),
+		registry:  prometheus.NewRegistry(),
 	}
 	if l.metrics, err = newMetrics(s, l.registry, l); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 	if err != nil {
 		return nil, err
 	}
-	return l, l.feed.connect(l.dispatcher, core)
+	return l, l.informers.connect(l.dispatcher, core)
 }
 
 // read shows the controller's state.
@@ -69,8 +69,8 @@ func (l *lifecycle) read(look func(*controller.Controller)) {
 // Observe fills the controller from the cluster and goes on until ctx ends. It
 // calls ready once all that existed has been seen.
 func (l *lifecycle) Observe(ctx context.Context, ready func()) {
-	defer l.feed.stop()
-	if !l.feed.start(ctx) {
+	defer l.informers.stop()
+	if !l.informers.start(ctx) {
 		return
 	}
 	l.dispatcher.Update(l.core.MarkSynced)

@@ -19,6 +19,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
 // An evictor is an eviction.Tracker with everything that connects it to a
@@ -28,6 +29,7 @@ type evictor struct {
 	dispatcher *timedqueue.Dispatcher[eviction.Task, eviction.Result]
 	informers  informers.SharedInformerFactory
 	synced     []cache.InformerSynced
+	pods       *feed.Handler[*corev1.Pod]
 
 	act      eviction.Action
 	recorder record.EventRecorder
@@ -78,22 +80,31 @@ func (e *evictor) connect() error {
 	observe := func(see func(now time.Time)) {
 		e.dispatcher.Update(func() { see(time.Now()) })
 	}
-	nodes, nodeErr := e.informers.Core().V1().Nodes().Informer().AddEventHandler(edge.Handler[*corev1.Node]{
+	nodes, pods := e.informers.Core().V1().Nodes().Informer(), e.informers.Core().V1().Pods().Informer()
+	nodeFeed, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
 		Observe: observe,
 		Seen:    e.tracker.ObserveNode,
 		Gone:    func(now time.Time, node *corev1.Node) { e.tracker.ForgetNode(now, node.Name) },
+		Store:   nodes.GetStore(),
 	})
-	pods, podErr := e.informers.Core().V1().Pods().Informer().AddEventHandler(edge.Handler[*corev1.Pod]{
+	podFeed, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
 		Observe: observe,
 		Seen:    e.tracker.ObservePod,
 		Gone: func(now time.Time, pod *corev1.Pod) {
 			e.tracker.ForgetPod(now, eviction.KeyOf(pod).ID())
 		},
+		Store: pods.GetStore(),
 	})
 	if err := errors.Join(nodeErr, podErr); err != nil {
 		return err
 	}
-	e.synced = []cache.InformerSynced{nodes.HasSynced, pods.HasSynced}
+	e.pods = podFeed
+	fedNodes, nodeErr := nodes.AddEventHandler(nodeFeed)
+	fedPods, podErr := pods.AddEventHandler(podFeed)
+	if err := errors.Join(nodeErr, podErr); err != nil {
+		return err
+	}
+	e.synced = []cache.InformerSynced{fedNodes.HasSynced, fedPods.HasSynced}
 	return nil
 }
 
@@ -126,6 +137,9 @@ func (e *evictor) perform(ctx context.Context, task eviction.Task) eviction.Resu
 	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
 	defer cancel()
 	result := e.act(ctx, task)
+	if result.Pod != nil {
+		e.pods.Wrote(result.Pod) // or an older report could take the mark back
+	}
 	e.metrics.Acted(task, result, time.Now())
 	evictionreport.Log(klog.FromContext(ctx), task, result)
 	e.record(task, result)

@@ -38,10 +38,11 @@ func newFed(t *testing.T) *fed {
 	var err error
 	f.Controller, err = controller.New(controller.Config{Health: nodehealth.Config{Grace: grace, StartupGrace: grace}}, f.now)
 	require.NoError(t, err)
-	f.Handlers = edge.NewHandlers(f.Controller, func(observe func(time.Time)) {
+	f.Handlers, err = edge.NewHandlers(f.Controller, func(observe func(time.Time)) {
 		f.observed++
 		observe(f.now)
 	})
+	require.NoError(t, err)
 	return f
 }
 
@@ -226,14 +227,15 @@ func TestRealInformersReportRecreationAsOneUpdate(t *testing.T) {
 		f := newFed(t)
 		var mu sync.Mutex
 		updates := 0
-		handlers := edge.NewHandlers(f.Controller, func(observe func(time.Time)) {
+		handlers, err := edge.NewHandlers(f.Controller, func(observe func(time.Time)) {
 			mu.Lock()
 			defer mu.Unlock()
 			observe(time.Now())
 		})
+		require.NoError(t, err)
 		factory := informers.NewSharedInformerFactoryWithOptions(cluster, 0, informers.WithTransform(edge.Trim))
 		pods := factory.Core().V1().Pods().Informer()
-		_, err := pods.AddEventHandler(handlers.Pods)
+		_, err = pods.AddEventHandler(handlers.Pods)
 		require.NoError(t, err)
 		_, err = pods.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { updates++ }})
 		require.NoError(t, err)

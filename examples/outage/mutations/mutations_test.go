@@ -172,7 +172,7 @@ var mutations = []mutation{
 	},
 	{
 		name:     "a pod that was recreated under its name is remembered for ever",
-		file:     "examples/nodelifecycle/edge/handlers.go",
+		file:     "timedqueue/feed/handler.go",
 		old:      `replaced.GetUID() != updated.GetUID() {`,
 		with:     `replaced.GetUID() == "" {`,
 		caughtBy: invariant.NothingLeft,

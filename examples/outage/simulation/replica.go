@@ -100,7 +100,10 @@ func (r *Replica) start() error {
 		return err
 	}
 	r.sim.world.Note(model.Note{Kind: model.Started, Client: r.client})
-	handlers := edge.NewHandlers(core, func(observe func(time.Time)) { observe(r.now()) })
+	handlers, err := edge.NewHandlers(core, func(observe func(time.Time)) { observe(r.now()) })
+	if err != nil {
+		return fmt.Errorf("start %s: %w", r.name(), err)
+	}
 	r.client.Inform(model.Nodes, handlers.Nodes)
 	r.client.Inform(model.Leases, handlers.Leases)
 	r.client.Inform(model.Pods, handlers.Pods)

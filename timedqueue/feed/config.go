@@ -1,0 +1,68 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ErrInvalidConfig is wrapped by each error that a constructor of this package
+// returns.
+var ErrInvalidConfig = errors.New("invalid feed config")
+
+// Config is what a [Handler] of objects of type T needs, such as *corev1.Pod.
+type Config[T metav1.Object] struct {
+	// Observe runs a turn of the core at once and alone, and passes it the time.
+	// Required. With a dispatcher it is
+	//
+	//	func(turn func(now time.Time)) {
+	//		dispatcher.Update(func() { turn(time.Now()) })
+	//	}
+	Observe func(turn func(now time.Time))
+	// Seen takes an object as it is now. Required. It is called inside Observe.
+	Seen func(now time.Time, object T)
+	// Gone takes the last known state of an object that was deleted. Required. It
+	// is called inside Observe, also for objects that the core has not seen.
+	Gone func(now time.Time, object T)
+	// Store is that of the informer, as GetStore returns it. Nil means that it is
+	// not known, and that own writes end with a newer report or the timeout.
+	Store Store
+	// OwnWriteTimeout is how long older reports of an object that we have written
+	// are withheld. Zero means one minute.
+	OwnWriteTimeout time.Duration
+}
+
+// Store is what a [Handler] reads of an informer's store. It is asked at run
+// time for LastStoreSyncResourceVersion as well.
+type Store interface {
+	// GetByKey returns the object of that namespace and name.
+	GetByKey(key string) (item any, exists bool, err error)
+}
+
+// Validate joins everything that is wrong with the config.
+func (c Config[T]) Validate() error {
+	var problems []error
+	for _, field := range []struct {
+		name    string
+		missing bool
+	}{
+		{"Observe", c.Observe == nil},
+		{"Seen", c.Seen == nil},
+		{"Gone", c.Gone == nil},
+	} {
+		if field.missing {
+			problems = append(problems,
+				fmt.Errorf("%w: Config.%s is nil, want a function", ErrInvalidConfig, field.name))
+		}
+	}
+	if c.OwnWriteTimeout < 0 {
+		problems = append(problems, fmt.Errorf("%w: Config.OwnWriteTimeout is %v, want zero or more",
+			ErrInvalidConfig, c.OwnWriteTimeout))
+	}
+	return errors.Join(problems...)
+}
+
+// defaultOwnWriteTimeout is far above the delay of a watch that works.
+const defaultOwnWriteTimeout = time.Minute

@@ -1,0 +1,71 @@
+// Package feed passes what an informer reports on to a core.
+//
+// A [Handler] turns the reports of one informer into two events of an object:
+// it is seen, or it is gone. A core then needs no rule for the corners of a
+// watch:
+//
+//   - A deletion that the watch has missed arrives as a tombstone. The object
+//     is gone, in its last known state.
+//   - An object that was deleted and created again while the watch was broken
+//     arrives as one update. The UIDs differ. The old object is gone, then the
+//     new one is seen, in one turn of the core.
+//   - A watch shows a write of ours late. Until then it reports older versions,
+//     which lack what we have written. They are withheld.
+//
+// This package links client-go, and package timedqueue does not. It works with
+// any core, in a timedqueue.Dispatcher or under a lock of the caller's:
+//
+//	informer ──OnAdd, OnUpdate, OnDelete──► Handler ──Seen, Gone──► core
+//	API server ◄──────── action ──Wrote───────┘
+//
+// # Own writes
+//
+// [Handler.Wrote] records the version of an object that the API server has
+// returned for a write. From then on, a report of an older version of that
+// object is withheld until one of these holds:
+//
+//   - The informer's store has passed the write. The core sees the store's
+//     present object in place of the older report.
+//   - A report of the informer is at least as new as the write. Reports arrive
+//     in the order in which the store has changed, so no older one follows.
+//   - The object is gone.
+//   - OwnWriteTimeout is over. This bounds the harm when the versions of the
+//     API server have gone back, as after a restored backup.
+//
+// When the last report or the timeout ends the wait, and the store still holds
+// an older version of the object, the write is lost. The core sees the store's
+// object then, because no other report of it need follow.
+//
+// The store tells how far it is by LastStoreSyncResourceVersion (KEP-5647,
+// client-go from v0.36). A store without that method, an empty version, one
+// that does not compare, and a relist to a lower one all mean that it has not
+// passed the write. A report whose own version does not compare with that of
+// the write is never withheld.
+//
+// # What it promises
+//
+// A report is one call of Observe. A Handler has no goroutine, no timer and no
+// clock. It remembers own writes only. A write whose timeout is over
+// is forgotten with one of the next reports or writes, each of which ends the
+// wait of at most 16.
+//
+// # The caller's duties
+//
+// Add a Handler to one informer, and give it the store of that informer. The
+// versions of two resources do not compare.
+//
+// Call Wrote outside the lock that Observe takes, and before the core is told
+// the action's result. The core takes the written object from that result, and
+// Wrote does not show it.
+//
+// Seen takes the same version of an object more than once, as after a resync.
+// Objects belong to the informer's store, and neither Seen nor Gone may change
+// them. A transform must keep name, namespace, UID and resource version.
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	handler
+//	config  ownwrites
+package feed
