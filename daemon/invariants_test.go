@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -50,6 +51,7 @@ type judge struct {
 	refused  refusals
 	denied   map[string]refusals  // those of each node
 	handed   map[string]time.Time // when the creation for a node was
+	taken    map[string]types.UID // nodes without the available pod that the rollout has deleted
 }
 
 // refusals is what is known of failed creations since the last one that succeeded.
@@ -75,6 +77,7 @@ func (j *judge) going() bool { return j.violated == "" }
 func (j *judge) forget() {
 	j.failures, j.forgiven = map[string][]time.Time{}, map[string]types.UID{}
 	j.refused, j.denied, j.handed = refusals{}, map[string]refusals{}, map[string]time.Time{}
+	j.taken = map[string]types.UID{}
 }
 
 func (j *judge) wants(p *process) *wants { return &wants{p.told, p.config.Spec, p.config, j.now} }
@@ -90,6 +93,7 @@ func (j *judge) forgive(revision string) {
 func (j *judge) plan(p *process, plan *daemon.Plan) {
 	w := j.wants(p)
 	w.resolve()
+	j.giveBack(w)
 	if !plan.Empty() {
 		j.note(plan)
 		j.handOut(w, plan)
@@ -119,6 +123,9 @@ func (j *judge) handOut(w *wants, plan *daemon.Plan) {
 	}
 	for i := range plan.Delete {
 		w.deleting[plan.Delete[i].UID] = true
+		if node := plan.Delete[i].Node; plan.Delete[i].Reason == daemon.Outdated {
+			j.taken[node] = w.nodes[node].UID
+		}
 		if p := w.pod(plan.Delete[i].UID); p != nil {
 			p.looking = false // what is being read is of before
 		}
@@ -288,6 +295,15 @@ func (j *judge) replaced(w *wants, plan *daemon.Plan) []string {
 	return nodes
 }
 
+// giveBack ends what counts of the nodes that the rollout has taken a pod from: they
+// have an available one again, or none belongs there.
+func (j *judge) giveBack(w *wants) {
+	maps.DeleteFunc(j.taken, func(node string, uid types.UID) bool {
+		object := w.nodes[node]
+		return object == nil || object.UID != uid || !w.runsOn(node) || w.serves(node)
+	})
+}
+
 // budget wants the nodes without an available pod to be no more than they may be after a
 // deletion that adds to them.
 func (j *judge) budget(w *wants, outdated []string) {
@@ -296,7 +312,7 @@ func (j *judge) budget(w *wants, outdated []string) {
 	}
 	lacks := func(node string) bool {
 		between := len(w.living(node, false)) == 0 || !w.Rollout.Strict
-		return (w.runsOn(node) || slices.Contains(outdated, node)) && !w.serves(node) && between && !w.excused(node)
+		return (w.runsOn(node) || slices.Contains(outdated, node)) && !w.serves(node) && between && (!w.excused(node) || j.taken[node] != "")
 	}
 	if n := w.count(lacks); n > w.maxUnavailable() && slices.ContainsFunc(outdated, lacks) {
 		j.violate(Budget, "%d nodes lack an available pod after those of %v are deleted, want %d at most", n, outdated, w.maxUnavailable())

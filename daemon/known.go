@@ -29,6 +29,7 @@ type nodeState struct {
 	verdict  placed
 	creating bool // a creation was handed out, and nobody has said what became of it
 	stale    bool // it is to be judged
+	taken    bool // the rollout has deleted its available pod, and no other has come
 }
 
 // doubt is a creation that may turn out to have been done: its answer was lost. If it is

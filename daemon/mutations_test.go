@@ -46,6 +46,13 @@ var mutations = []mutation{
 		caughtBy: Budget,
 	},
 	{
+		name:     "what the rollout has taken from an excused node does not count",
+		file:     "judge.go",
+		old:      `	if a.node.taken || !a.excuses(s) {`,
+		with:     `	if !a.excuses(s) {`,
+		caughtBy: Budget,
+	},
+	{
 		name:     "a terminating pod is taken for a running one",
 		file:     "known.go",
 		old:      `	return s.pod.DeletionTimestamp != nil || s.deletion != notDeleted`,

@@ -233,6 +233,7 @@ func (p *Planner) handOutReplacement(plan *Plan, n *nodeState, why StepReason) {
 			p.handOutDeletion(plan, s, why)
 		}
 	}
+	n.taken = n.taken || why == Outdated
 	p.judge(n)
 }
 

@@ -28,8 +28,9 @@ type Config struct {
 	// the pod is read. Zero means half a minute; kube-controller-manager waits five.
 	Confirm time.Duration
 	// Less says whether a node comes before another: which gets its first pod, or its
-	// new one, first. Nodes that are equal, and all if it is nil, come by their names;
-	// nodes for which something was refused come after all others. It must depend on
+	// new one, first. Nodes that are equal, and all if it is nil, come by their names.
+	// Nodes for which something was refused come after all others, and so do those whose
+	// available pod a rollout may take although they are Excused. It must depend on
 	// nothing but the two nodes.
 	Less func(a, b *corev1.Node) bool
 	// Updates says whether the pod of a node may be replaced by a rollout: a canary by
@@ -39,6 +40,10 @@ type Config struct {
 	// MaxUnavailable, or MaxSurge where its new pod waits beside the old one. The pod is nil if the node has
 	// none that stays. Nil: all count. [ExcuseNotReadyNodes] is one to use. It must
 	// depend on nothing but its arguments.
+	//
+	// A node whose available pod the rollout has deleted is not asked about. It counts
+	// until it has an available pod again, so that a rollout never takes more available
+	// pods than MaxUnavailable. A new Planner does not know which nodes these are.
 	ClassifyUnavailable func(node *corev1.Node, pod *corev1.Pod) Unavailability
 }
 
@@ -55,8 +60,8 @@ const (
 
 // ExcuseNotReadyNodes is a ClassifyUnavailable that excuses nodes that are not ready:
 // a rollout goes on while some nodes are down. It also goes on when most are, or when the
-// control plane only believes so, and if the rollout itself makes nodes not ready, as
-// that of a network plugin may. Where that matters, pause the rollout then.
+// control plane only believes so. If the rollout itself makes nodes not ready, as that of
+// a network plugin may, those count.
 func ExcuseNotReadyNodes(node *corev1.Node, _ *corev1.Pod) Unavailability {
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
@@ -194,6 +199,7 @@ func (p *Planner) ObserveNode(now time.Time, node *corev1.Node) {
 	n := p.node(node.Name)
 	if n.machine != "" && n.machine != node.UID {
 		n.forgive() // another machine under the name
+		n.taken = false
 	}
 	n.object, n.machine = node, node.UID
 	n.place(p.placement)

@@ -78,6 +78,7 @@ const (
 
 // newQueue returns a queue in which nodes come by what Less says, and then by name. Before
 // that come those that should have a pod, since a partition keeps the others to the end,
+// those that are not excused, which would use up the budget for as long as they are down,
 // and those to which less was refused: one that is always refused everything would keep
 // the others waiting.
 func newQueue(which queueName, less func(a, b *corev1.Node) bool) nodeHeap {
@@ -97,6 +98,7 @@ func newQueue(which queueName, less func(a, b *corev1.Node) bool) nodeHeap {
 type order struct {
 	object  *corev1.Node
 	extra   bool // no pod should run there
+	excused bool
 	refused int
 }
 
@@ -104,6 +106,8 @@ func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (co
 	switch {
 	case o.extra != other.extra:
 		return other.extra, true
+	case o.excused != other.excused:
+		return other.excused, true
 	case o.refused != other.refused:
 		return o.refused < other.refused, true
 	case (o.object == nil) != (other.object == nil): // one that is gone comes last
@@ -122,7 +126,7 @@ func (p *Planner) enqueue(n *nodeState) {
 	if s.create == "" && !s.deletes && s.candidate == 0 && n.slots == ([numberOfQueues]int32{}) {
 		return // as most nodes are, mostly
 	}
-	n.order = order{n.object, !n.verdict.Run, n.refused.times}
+	n.order = order{object: n.object, extra: !n.verdict.Run, excused: s.excused, refused: n.refused.times}
 	for pod := n.pods; pod != nil; pod = pod.next {
 		n.order.refused += pod.refused.times
 	}
