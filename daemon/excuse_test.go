@@ -78,7 +78,8 @@ func TestD3TakenNodeCountsUntilItHasAnAvailablePodOrIsGone(t *testing.T) {
 				s.Report(s.now, daemon.Result{Delete: &plan.Delete[0], Err: errRefused, Refused: true})
 				s.Status() // a-1 is seen to be available still
 				s.after(time.Minute)
-				s.change("a-1", unready).want("delete a-1: OutdatedUnavailable", "delete b-1: Outdated")
+				s.change("a-1", unready).want("delete a-1: OutdatedUnavailable") // alone, after a refusal
+				s.want("create on a: Missing", "delete b-1: Outdated")
 				return
 			}
 			s.want("delete a-1: Outdated").want("create on a: Missing").change("a-new-2", unready)

@@ -246,9 +246,17 @@ func (j *judge) creation(w *wants, c *daemon.Creation) {
 	if c.Revision != w.Revision {
 		j.violate(Reasoned, "a pod of %s is made for %s, want %s", c.Revision, c.Node, w.Revision)
 	}
-	j.held(c.Node, &j.refused, 2*time.Second)
+	ofSet := 2 * time.Second
+	if j.refused.inRow <= 8 {
+		ofSet = 250 * time.Millisecond
+	}
+	j.held(c.Node, &j.refused, ofSet)
 	if denied := j.denied[c.Node]; w.nodes[c.Node] != nil && denied.machine == w.nodes[c.Node].UID {
-		j.held(c.Node, &denied, time.Minute)
+		ofNode := time.Minute
+		if denied.inRow < 10 {
+			ofNode = min(250*time.Millisecond<<max(0, denied.inRow-1), time.Minute)
+		}
+		j.held(c.Node, &denied, ofNode)
 	}
 	old, fresh := len(w.living(c.Node, false)), len(w.living(c.Node, true))
 	switch {
@@ -261,12 +269,8 @@ func (j *judge) creation(w *wants, c *daemon.Creation) {
 	}
 }
 
-// held wants what was refused to wait ever longer.
-func (j *judge) held(node string, r *refusals, most time.Duration) {
-	hold := most
-	if r.inRow < 10 {
-		hold = min(250*time.Millisecond<<max(0, r.inRow-1), most)
-	}
+// held wants what was refused to wait, which is ever longer.
+func (j *judge) held(node string, r *refusals, hold time.Duration) {
 	if since := j.now.Sub(r.last); r.alone && since < hold {
 		j.violate(NotTooSoon, "a pod is made for %s %s after a failure, want %s after %d", node, since, hold, r.inRow)
 	}

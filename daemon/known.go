@@ -71,6 +71,7 @@ type podState struct {
 	leave    StepReason // why it is to be deleted; empty: it stays
 	deletion stage
 	refused  failures // deletions
+	flight   int      // with which others its deletion was handed out
 	written  time.Time
 	unseen   bool // we made it, and the watch has not told of it
 	fresh    bool // and it was not read since either
@@ -186,6 +187,13 @@ func (p *Planner) setDeletion(s *podState, to stage) {
 	}
 	if to != notDeleted {
 		p.deleting++
+	}
+	if s.deletion == handedOut {
+		p.deletions.underWay--
+	}
+	if to == handedOut {
+		p.deletions.underWay++
+		s.flight = p.deletions.number
 	}
 	s.deletion = to
 }

@@ -94,21 +94,25 @@ func (p *Planner) Plan(now time.Time) Plan {
 	p.advance(now)
 	p.settle()
 	plan := Plan{Spec: p.spec}
-	p.flight.number++
+	p.creations.number++
+	p.deletions.number++
 	p.planLooks(&plan)
 	p.planDeletions(&plan)
 	p.planCreations(&plan)
 	p.planRollout(&plan)
 	if len(plan.Create) == 0 && p.queues[toCreate].first() == nil {
-		p.flight.rest()
+		p.creations.rest()
 	}
 	plan.Next = p.nextTime()
 	return plan
 }
 
 func (p *Planner) planDeletions(plan *Plan) {
-	queue := &p.queues[toDelete]
-	for n := queue.first(); n != nil && p.mayDelete(); n = queue.first() {
+	for p.mayDelete() {
+		n := p.pick(toDelete, &p.deletions, nil)
+		if n == nil {
+			return
+		}
 		for s := n.pods; s != nil && p.mayDelete(); s = s.next {
 			if s.leave != "" && !s.leaving() && !p.now.Before(s.refused.retry()) {
 				p.handOutDeletion(plan, s, s.leave)
@@ -119,8 +123,11 @@ func (p *Planner) planDeletions(plan *Plan) {
 }
 
 func (p *Planner) planCreations(plan *Plan) {
-	queue := &p.queues[toCreate]
-	for n := queue.first(); n != nil && p.mayCreate(); n = queue.first() {
+	for p.mayCreate() {
+		n := p.pick(toCreate, &p.creations, nil)
+		if n == nil {
+			return
+		}
 		p.handOutCreation(plan, n, n.situation.create)
 	}
 }
@@ -141,13 +148,20 @@ func (p *Planner) planRollout(plan *Plan) {
 
 // take begins with the nodes of a queue, in its order, until one may not be taken yet.
 func (p *Planner) take(plan *Plan, from queueName, may func(*nodeState) bool, why StepReason) {
-	for {
-		n := p.queues[from].first()
-		if n == nil || !may(n) || !p.replace(plan, n, why) {
+	for n := p.queues[from].first(); n != nil && may(n); n = p.queues[from].first() {
+		calls, room := &p.deletions, p.mayDelete()
+		if p.createsFirst(n) {
+			calls, room = &p.creations, p.mayCreate()
+		}
+		if !room {
 			return
 		}
+		p.replace(plan, p.pick(from, calls, p.config.Less), why)
 	}
 }
+
+// createsFirst reports whether a node gets its new pod before the old one goes.
+func (p *Planner) createsFirst(n *nodeState) bool { return p.surges && n.verdict.Run }
 
 // remaining is what the limits of a rollout leave.
 type remaining struct {
@@ -211,20 +225,13 @@ func (r *remaining) partition(n *nodeState) bool {
 	return r.planner.counts.of(behind) > r.limits.Partition
 }
 
-// replace begins with one node: the old pod goes, or the new one comes, if there is room.
-func (p *Planner) replace(plan *Plan, n *nodeState, why StepReason) bool {
-	if p.surges && n.verdict.Run {
-		if !p.mayCreate() {
-			return false
-		}
+// replace begins with one node: the old pod goes, or the new one comes.
+func (p *Planner) replace(plan *Plan, n *nodeState, why StepReason) {
+	if p.createsFirst(n) {
 		p.handOutCreation(plan, n, Surging)
-		return true
-	}
-	if !p.mayDelete() {
-		return false
+		return
 	}
 	p.handOutReplacement(plan, n, why)
-	return true
 }
 
 func (p *Planner) handOutReplacement(plan *Plan, n *nodeState, why StepReason) {
@@ -247,8 +254,8 @@ func (p *Planner) handOutDeletion(plan *Plan, s *podState, why StepReason) {
 }
 
 func (p *Planner) handOutCreation(plan *Plan, n *nodeState, why StepReason) {
-	n.creating, n.flight = true, p.flight.number
-	p.flight.creating++
+	n.creating, n.flight = true, p.creations.number
+	p.creations.underWay++
 	step := Creation{Node: n.name, Reason: why, Attempt: n.attempt, Revision: p.spec.Revision}
 	if n.doubt.revision == step.Revision {
 		step.Attempt = n.doubt.attempt
@@ -257,17 +264,17 @@ func (p *Planner) handOutCreation(plan *Plan, n *nodeState, why StepReason) {
 	p.judge(n)
 }
 
-func (p *Planner) mayCreate() bool { return p.flight.room(p.now, p.unseen.created) }
+func (p *Planner) mayCreate() bool { return p.creations.room(p.now, p.unseen.created) }
 
 func (p *Planner) mayDelete() bool {
-	return p.deleting < p.config.Burst && !p.now.Before(p.refused.hold())
+	return p.deletions.room(p.now, p.deleting-p.deletions.underWay)
 }
 
 // nextTime returns when something changes by itself.
 func (p *Planner) nextTime() time.Time {
 	next := p.nextTimer()
 	next = earlier(next, p.unseen.next())
-	for _, hold := range []time.Time{p.flight.refused.hold(), p.refused.hold()} {
+	for _, hold := range []time.Time{p.creations.refused.hold(), p.deletions.refused.hold()} {
 		if p.now.Before(hold) {
 			next = earlier(next, hold)
 		}

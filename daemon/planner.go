@@ -30,8 +30,10 @@ type Config struct {
 	// Less says whether a node comes before another: which gets its first pod, or its
 	// new one, first. Nodes that are equal, and all if it is nil, come by their names.
 	// Nodes for which something was refused come after all others, and so do those whose
-	// available pod a rollout may take although they are Excused. It must depend on
-	// nothing but the two nodes.
+	// available pod a rollout may take although they are Excused. While calls are refused
+	// names do not count, and what has nothing to do with a rollout goes without Less, too,
+	// so that the next try is not for a neighbour that is refused for the same reason.
+	// Less must depend on nothing but the two nodes.
 	Less func(a, b *corev1.Node) bool
 	// Updates says whether the pod of a node may be replaced by a rollout: a canary by
 	// label, say. Nil: any node's. It must depend on nothing but the node.
@@ -117,11 +119,11 @@ type Planner struct {
 	counts   counts
 	queues   [numberOfQueues]nodeHeap
 	timers   *timedqueue.Queue[string, *nodeState]
-	flight   flight
 	unseen   unseen
 	gone     departed
-	deleting int      // pods whose deletion is not settled
-	refused  failures // deletions, one after the other
+	deleting int // pods whose deletion is not settled
+
+	creations, deletions flight
 }
 
 // NewPlanner returns a planner that knows no nodes and no pods yet. Now must not be
@@ -145,9 +147,11 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 		nodes:  make(map[string]*nodeState, config.Nodes),
 		pods:   make(map[string]*podState, config.Nodes),
 		stale:  make([]*nodeState, 0, config.Nodes),
-		flight: flight{burst: config.Burst, window: 1},
 		timers: timers,
 		unseen: unseen{confirm: config.Confirm},
+
+		creations: flight{burst: config.Burst, window: 1},
+		deletions: flight{burst: config.Burst, window: config.Burst},
 	}
 	for i := range p.queues {
 		p.queues[i] = newQueue(queueName(i), config.Less)
@@ -174,7 +178,7 @@ func (p *Planner) SetSpec(now time.Time, spec Spec) error {
 	another := spec.Revision != p.spec.Revision
 	p.use(&spec)
 	if another {
-		p.flight.forgive()
+		p.creations.forgive()
 	}
 	for _, n := range p.nodes {
 		if another {

@@ -120,6 +120,38 @@ func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (co
 	return false, less(other.object, o.object)
 }
 
+// pick returns the node whose turn it is in a queue, or nil. While calls are refused it is
+// any of those that are equal but for their names: nodes that are refused may be
+// neighbours by name, and each of them would cost the others a hold. It looks at the whole
+// queue then, which a hold keeps from happening often.
+func (p *Planner) pick(from queueName, calls *flight, less func(a, b *corev1.Node) bool) *nodeState {
+	picked := p.queues[from].first()
+	if picked == nil || calls.refused.times == 0 {
+		return picked
+	}
+	first, lowest := picked.order, scatter(picked.name, calls.failed)
+	for _, n := range p.queues[from].nodes {
+		if _, differs := n.order.comesBefore(&first, less); differs {
+			continue
+		}
+		if number := scatter(n.name, calls.failed); number < lowest {
+			picked, lowest = n, number
+		}
+	}
+	return picked
+}
+
+// scatter returns a number for a name, of which similar names have very different ones.
+// Each seed has another order. It is FNV-1a with the last step of MurmurHash3.
+func scatter(name string, seed int) uint64 {
+	number := uint64(14695981039346656037) + uint64(seed)
+	for i := range len(name) {
+		number = (number ^ uint64(name[i])) * 1099511628211
+	}
+	number = (number ^ number>>33) * 0xff51afd7ed558ccd
+	return number ^ number>>33
+}
+
 // enqueue puts a node where its situation wants it.
 func (p *Planner) enqueue(n *nodeState) {
 	s := &n.situation

@@ -55,7 +55,7 @@ func (p *Planner) created(step *Creation, result *Result) {
 	if n.doubt.revision == step.Revision && result.Err == nil { // a refusal says nothing of the try before
 		n.doubt = doubt{}
 	}
-	p.flight.creating--
+	p.creations.underWay--
 	p.look(n)
 	switch {
 	case result.Taken:
@@ -65,14 +65,14 @@ func (p *Planner) created(step *Creation, result *Result) {
 		}
 	case result.Pod != nil:
 		n.made(result.Pod, p.now)
-		p.flight.succeeded(n.flight)
+		p.creations.succeeded(n.flight)
 		p.write(result.Pod)
 	default:
 		if !result.Refused {
 			n.doubt = doubt{p.now.Add(longestDelay), step.Revision, step.Attempt}
 		}
 		n.refused.add(p.now)
-		p.flight.fails(n.flight, p.now)
+		p.creations.fails(n.flight, p.now)
 	}
 }
 
@@ -116,9 +116,9 @@ func (p *Planner) deleted(step *Deletion, result *Result) {
 	}
 	if result.Err != nil {
 		s.refused.add(p.now)
-		p.refused.add(p.now)
+		p.deletions.fails(s.flight, p.now)
 	} else {
-		p.refused = failures{}
+		p.deletions.succeeded(s.flight)
 	}
 	switch {
 	case result.Gone:

@@ -86,9 +86,9 @@ func (p *Planner) waitOf(n *nodeState) Wait {
 	a.wait.Node = n.name
 	switch {
 	case a.wait.Reason == "" && a.create != "":
-		a.wait.heldBy(p.mayCreate(), p.now, p.flight.refused.hold())
+		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
 	case a.wait.Reason == "" && a.deletes:
-		a.wait.heldBy(p.mayDelete(), p.now, p.refused.hold())
+		a.wait.heldBy(p.mayDelete(), p.now, p.deletions.refused.hold())
 	case a.wait.Reason == Limited:
 		p.limited(n, &a)
 	}
@@ -119,9 +119,9 @@ func (p *Planner) limited(n *nodeState, a *assessment) {
 		a.wait.Reason = Partitioned
 	case !r.may(n, a.candidate):
 	case p.surges && n.verdict.Run:
-		a.wait.heldBy(p.mayCreate(), p.now, p.flight.refused.hold())
+		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
 	default:
-		a.wait.heldBy(p.mayDelete(), p.now, p.refused.hold())
+		a.wait.heldBy(p.mayDelete(), p.now, p.deletions.refused.hold())
 	}
 }
 
