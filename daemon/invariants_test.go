@@ -471,8 +471,8 @@ func (j *judge) reportCreation(t *told, r *daemon.Result) {
 		j.refused.succeeded++
 		j.refused.inRow, j.refused.alone = 0, false
 		delete(j.denied, node)
-	case r.Err != nil:
-		if !r.Refused {
+	case r.Err != nil, r.Taken:
+		if r.Err != nil && !r.Refused {
 			t.doubtful[node] = doubt{j.now, r.Create.Revision}
 		}
 		if object := t.nodes[node]; object != nil && j.handed[node].After(j.refused.forgiven) {

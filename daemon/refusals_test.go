@@ -158,3 +158,42 @@ func TestD5RefusalsCostABoundedNumberOfCallsForTheSet(t *testing.T) {
 		})
 	}
 }
+
+// D5: a name that another owner has taken is a refusal like others; it costs an attempt, too.
+func TestD5NamesThatOthersHaveTakenAreRetriedWithBackoff(t *testing.T) {
+	s := newSet(t)
+	for i := range 100 {
+		s.nodes(fmt.Sprintf("n%02d", i))
+	}
+	attempts, calls := map[string]int{}, 0
+	for s.now.Before(start.Add(time.Minute)) {
+		plan := s.Plan(s.now)
+		for i := range plan.Create {
+			step := &plan.Create[i]
+			require.Equal(t, attempts[step.Node], step.Attempt)
+			attempts[step.Node]++
+			calls++
+			s.Report(s.now, daemon.Result{Create: step, Taken: true})
+		}
+		if plan.Empty() {
+			require.True(t, plan.Next.After(s.now))
+			s.now = plan.Next
+		}
+		require.Less(t, calls, 50)
+	}
+}
+
+// D2: a name that a pod of the set itself has, which is going, is no refusal: the next
+// pod is made when that one is gone.
+func TestD2NameOfATerminatingPodIsNoRefusal(t *testing.T) {
+	s := newSet(t).nodes("a")
+	step := s.Plan(s.now).Create[0]
+	going := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "x", DeletionTimestamp: &metav1.Time{Time: start}},
+		Spec:       corev1.PodSpec{NodeName: "a"},
+	}
+	s.Report(s.now, daemon.Result{Create: &step, Taken: true, Pod: going})
+	s.want("").wantWait("a", daemon.Terminating)
+	s.ForgetPod(s.now, going)
+	s.want("create on a: Missing")
+}
