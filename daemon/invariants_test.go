@@ -175,7 +175,7 @@ func (j *judge) deletion(w *wants, d *daemon.Deletion) {
 	case daemon.NodeGone:
 		ok = node == nil && p.object.Spec.NodeName == ""
 	case daemon.Misplaced:
-		if node == nil || w.keepsOn(d.Node) && (w.runsOn(d.Node) || !w.surges() || w.updated(p)) {
+		if node == nil || w.keepsOn(d.Node) && (w.runsOn(d.Node) || !w.surges() || w.updated(p) && !w.stranded(p)) {
 			j.violate(RightPlace, "%v may stay", *d)
 		}
 	case daemon.Duplicate:
@@ -378,7 +378,8 @@ func (j *judge) kept(w *wants, plan *daemon.Plan, behind int) {
 		}
 	}
 	for _, d := range plan.Delete {
-		if d.Reason == daemon.Outdated || d.Reason == daemon.OutdatedUnavailable || d.Reason == daemon.Misplaced && w.keepsOn(d.Node) {
+		misplaced := d.Reason == daemon.Misplaced && w.keepsOn(d.Node) && !w.updated(w.pod(d.UID))
+		if d.Reason == daemon.Outdated || d.Reason == daemon.OutdatedUnavailable || misplaced {
 			begin(d.Node)
 		}
 	}

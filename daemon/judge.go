@@ -325,16 +325,26 @@ func (a *assessment) relieve() {
 		a.marks |= surging
 		return
 	}
+	if a.stranded(a.fresh) { // by a taint that came after it
+		a.fresh.leave = Misplaced
+		a.surge()
+		return
+	}
 	a.lacking(a.fresh, surging)
 	a.unlessWaiting(NotAvailable, a.fresh)
 }
 
+// stranded reports whether a pod waits to be scheduled on a node where none should run,
+// which may be for ever.
+func (a *assessment) stranded(s *podState) bool {
+	return s.pod.Spec.NodeName == "" && !a.node.verdict.Run
+}
+
 // lacking marks a node that has no available pod, unless the caller excuses it, or the
-// pod waits to be scheduled on a node where none should run, which may be for ever. What
-// the rollout has taken is not excused.
+// pod is stranded there. What the rollout has taken is not excused.
 func (a *assessment) lacking(s *podState, as marks) {
-	if s != nil && s.pod.Spec.NodeName == "" && !a.node.verdict.Run && as&surging == 0 {
-		return // a second pod takes its place all the same
+	if s != nil && a.stranded(s) {
+		return
 	}
 	a.lacks = true
 	if a.node.taken || !a.excuses(s) {

@@ -77,7 +77,8 @@ const (
 	PodSucceeded StepReason = "PodSucceeded"
 	// Duplicate: another pod is on the node, and stays.
 	Duplicate StepReason = "Duplicate"
-	// Misplaced: the pod does not belong on the node.
+	// Misplaced: the pod does not belong on the node. With MaxSurge that is said of a new
+	// pod, too, which a taint that came later keeps from being scheduled.
 	Misplaced StepReason = "Misplaced"
 	// NodeGone: the node that the pod was meant for is gone, and the pod, which was
 	// not scheduled, would wait for it for ever.
