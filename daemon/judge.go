@@ -374,6 +374,8 @@ func (a *assessment) nominate(as candidacy) {
 	switch {
 	case rollout.OnDelete:
 		a.unlessWaiting(OnDelete, a.outdated)
+	case a.planner.invalid:
+		a.unlessWaiting(RolloutInvalid, a.outdated)
 	case rollout.Paused:
 		a.unlessWaiting(Paused, a.outdated)
 	case config.Updates != nil && !config.Updates(a.node.object):

@@ -98,9 +98,11 @@ func (p *Planner) Plan(now time.Time) Plan {
 	p.creations.number++
 	p.deletions.number++
 	p.planLooks(&plan)
-	p.planDeletions(&plan)
-	p.planCreations(&plan)
-	p.planRollout(&plan)
+	if p.refusal == nil {
+		p.planDeletions(&plan)
+		p.planCreations(&plan)
+		p.planRollout(&plan)
+	}
 	if len(plan.Create) == 0 && p.queues[toCreate].first() == nil {
 		p.creations.rest()
 	}
@@ -138,7 +140,7 @@ func (p *Planner) planCreations(plan *Plan) {
 func (p *Planner) planRollout(plan *Plan) {
 	limits, err := p.spec.Rollout.Limits(p.counts.of(desired))
 	if err != nil {
-		return // Validate has let nothing in that fails here
+		return // no node is a candidate then
 	}
 	r := remaining{planner: p, limits: limits}
 	p.take(plan, toInsist, r.forInsisting, OutdatedUnavailable)

@@ -109,6 +109,8 @@ type Planner struct {
 	config    Config
 	spec      Spec
 	surges    bool
+	invalid   bool  // the spec cannot be rolled out
+	refusal   error // why a later spec was refused, which is the one that is wanted
 	placement *Placement
 
 	now   time.Time
@@ -161,20 +163,25 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 }
 
 // SetSpec changes what is wanted. All nodes are judged anew, a few microseconds each, and
-// what has failed with another revision counts no more. A spec with faults is refused,
-// and changes nothing; the same one again changes nothing either, and costs a comparison.
+// what has failed with another revision counts no more. The same spec again changes
+// nothing, and costs a comparison.
+//
+// The error is that of [Spec.Validate]. The planner then goes by the former spec, but plans
+// nothing except looks until it gets one that is valid: pods of a revision that is not
+// wanted any more would only be replaced. A rollout that is not valid is no error here; it
+// stops, and the pods are managed. [Planner.Problems] tells of both.
 //
 // A longer MinReady can make many pods unavailable at once. If the revision changes with
 // it they are replaced at once, unless the rollout is Strict, as in kube-controller-manager.
 func (p *Planner) SetSpec(now time.Time, spec Spec) error {
+	p.advance(now)
 	if equality.Semantic.DeepEqual(&p.spec, &spec) {
-		p.advance(now)
+		p.refusal = nil
 		return nil // each write of a set's status comes back as news of the set
 	}
-	if err := spec.Validate(); err != nil {
-		return err
+	if p.refusal = spec.Validate(); p.refusal != nil {
+		return p.refusal
 	}
-	p.advance(now)
 	another := spec.Revision != p.spec.Revision
 	p.use(&spec)
 	if another {
@@ -192,9 +199,14 @@ func (p *Planner) SetSpec(now time.Time, spec Spec) error {
 
 func (p *Planner) use(spec *Spec) {
 	p.spec = *spec
-	p.surges = spec.Rollout.surges()
+	p.invalid = spec.rolloutProblems() != nil
+	p.surges = !p.invalid && spec.Rollout.surges()
 	p.placement = Compile(spec.Template, p.config.Matcher)
 }
+
+// Problems returns what is wrong with what is wanted, and nil if nothing is: why the
+// latest spec was refused, and the [Spec.Problems] of the one that it goes by.
+func (p *Planner) Problems() error { return errors.Join(p.refusal, p.spec.Problems()) }
 
 // ObserveNode takes note of a node as it is now. It keeps the pointer; the node must
 // not be changed afterwards.

@@ -131,18 +131,6 @@ func TestSurgeRetiresAMisplacedPodOnlyWhenThereAreEnough(t *testing.T) {
 	s.change("a-new-2", available).want("delete b-1: Misplaced").want("")
 }
 
-func TestSurgeWithHostPortIsRefused(t *testing.T) {
-	s := newSet(t)
-	port := corev1.ContainerPort{HostPort: 80}
-	s.spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Ports: []corev1.ContainerPort{port}}}}}
-	s.spec.Rollout.MaxSurge = intstr.FromString("1%")
-	err := s.SetSpec(s.now, s.spec)
-	require.ErrorIs(t, err, daemon.ErrSurgeHostPort)
-	require.ErrorContains(t, err, "container web asks for port 80")
-	s.spec.Rollout.OnDelete = true
-	require.NoError(t, s.SetSpec(s.now, s.spec))
-}
-
 func TestSurgeReplacesFailedPodsWithBackoffToo(t *testing.T) {
 	s := newSet(t).nodes("a").rollout(func(r *daemon.Rollout) { r.MaxSurge = intstr.FromInt32(1) })
 	s.pod("x", "a", "old", phase(corev1.PodFailed)).want("create on a: Missing", "delete x: PodFailed")
