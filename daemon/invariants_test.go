@@ -2,7 +2,6 @@ package daemon_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -297,15 +296,6 @@ func (j *judge) replaced(w *wants, plan *daemon.Plan) []string {
 		}
 	}
 	return nodes
-}
-
-// giveBack ends what counts of the nodes that the rollout has taken a pod from: they
-// have an available one again, or none belongs there.
-func (j *judge) giveBack(w *wants) {
-	maps.DeleteFunc(j.taken, func(node string, uid types.UID) bool {
-		object := w.nodes[node]
-		return object == nil || object.UID != uid || !w.runsOn(node) || w.serves(node)
-	})
 }
 
 // budget wants the nodes without an available pod to be no more than they may be after a
