@@ -17,7 +17,9 @@
 // costs a look at that node, however many there are. Everything that it hands out is
 // under way until it is told how that ended:
 //
-//	planner, err := daemon.NewPlanner(daemon.Config{Spec: daemon.SpecOf(set, revision)}, time.Now())
+//	planner, err := daemon.NewPlanner(daemon.Config{
+//		Owner: set.UID, Spec: daemon.SpecOf(set, revision),
+//	}, time.Now())
 //	...
 //	planner.ObserveNode(now, node) // and ForgetNode, ObservePod, ForgetPod
 //	...
@@ -26,6 +28,8 @@
 //	for _, result := range results {
 //		planner.Report(time.Now(), result)
 //	}
+//
+// [Executor.ExecuteEach] hands over each result when its step ends.
 //
 // It only decides; the caller lets one goroutine at a time into it, and need not hold
 // the lock during the calls. [Planner.Status] counts for the status from the same

@@ -9,6 +9,9 @@ import (
 // A Plan is what is to be done now. Each step of it counts as under way until
 // [Planner.Report] has said how it ended.
 type Plan struct {
+	// Owner is the UID that [Config] names. An [Executor] carries the plan out for no other
+	// owner.
+	Owner types.UID
 	// Spec is what it was planned for.
 	Spec   Spec
 	Create []Creation
@@ -94,7 +97,7 @@ const (
 func (p *Planner) Plan(now time.Time) Plan {
 	p.advance(now)
 	p.settle()
-	plan := Plan{Spec: p.spec}
+	plan := Plan{Owner: p.config.Owner, Spec: p.spec}
 	p.creations.number++
 	p.deletions.number++
 	p.planLooks(&plan)

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/timedqueue"
@@ -16,6 +17,9 @@ import (
 type Config struct {
 	// Spec is what is wanted. [Planner.SetSpec] changes it.
 	Spec Spec
+	// Owner is the UID of the set, so that a plan is not carried out for another one, for
+	// example for one that was made again under the name. Empty: for any.
+	Owner types.UID
 	// Matcher says which comparisons of tolerations are understood.
 	Matcher taints.Matcher
 	// Nodes is about how many nodes there will be. It saves time when they are told of,
