@@ -204,7 +204,7 @@ var mutations = []mutation{
 	{
 		name:     "a rollout that was to surge once surges for ever",
 		file:     "planner.go",
-		old:      `	p.surges = spec.Rollout.surges()`,
+		old:      `	p.surges = !p.invalid && spec.Rollout.surges()`,
 		with:     `	p.surges = p.surges || spec.Rollout.surges()`,
 		caughtBy: OnePerNode,
 	},
