@@ -57,6 +57,10 @@ func (c ExecutorConfig) Validate() error {
 	return errors.Join(problems...)
 }
 
+// ErrOtherOwner means that a plan was made for another owner than the one that it was to be
+// carried out for.
+var ErrOtherOwner = errors.New("the plan is another owner's")
+
 // ErrRewritten means that a pod was made, and is not the owner's, or not for the node, or
 // not of the revision: a webhook or a policy changes what is created. It was deleted.
 var ErrRewritten = errors.New("the pod was not made as it was asked for: something rewrites it")
@@ -104,12 +108,31 @@ func NewExecutor(config ExecutorConfig) (*Executor, error) {
 // made. They count like others here: a namespace under deletion takes its set with it
 // soon, and until then the planner's waits are right.
 //
-// Steps that are not begun when ctx ends are not tried, and have its error. A panic of
-// the client is not caught.
+// Steps that are not begun when ctx ends are not tried, and have its error. Nor are those
+// of a plan that is another owner's ([ErrOtherOwner]), or of an owner that is being deleted
+// ([ErrOwnerGone]). A panic of the client is not caught.
 func (e *Executor) Execute(ctx context.Context, owner Owner, plan Plan) ([]Result, error) {
+	return e.execute(ctx, owner, plan, func(*Result) {})
+}
+
+// ExecuteEach carries out a plan as [Executor.Execute] does, and calls ended with the result
+// of each step when that step ends, so that one slow call does not delay what the others
+// make possible. Only one call of ended is made at a time, on any goroutine. All are made
+// before ExecuteEach returns.
+func (e *Executor) ExecuteEach(ctx context.Context, owner Owner, plan Plan, ended func(Result)) error {
+	var one sync.Mutex
+	_, err := e.execute(ctx, owner, plan, func(result *Result) {
+		one.Lock()
+		defer one.Unlock()
+		ended(*result)
+	})
+	return err
+}
+
+func (e *Executor) execute(ctx context.Context, owner Owner, plan Plan, ended func(*Result)) ([]Result, error) {
 	results := steps(&plan)
 	x := execution{timeout: e.config.Timeout, owner: owner, spec: &plan.Spec}
-	if x.unfit = errors.Join(owner.identify()...); x.unfit == nil {
+	if x.unfit = owner.mayExecute(&plan); x.unfit == nil {
 		x.pods = e.config.Pods(owner.Object.GetNamespace())
 	}
 	var next atomic.Int64
@@ -118,6 +141,7 @@ func (e *Executor) Execute(ctx context.Context, owner Owner, plan Plan) ([]Resul
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(results)); i = next.Add(1) - 1 {
 				x.carryOut(ctx, &results[i])
+				ended(&results[i])
 			}
 		})
 	}
@@ -127,6 +151,20 @@ func (e *Executor) Execute(ctx context.Context, owner Owner, plan Plan) ([]Resul
 		problems = append(problems, results[i].Err)
 	}
 	return results, errors.Join(problems...)
+}
+
+// mayExecute returns why a plan is not to be carried out for an owner.
+func (o Owner) mayExecute(plan *Plan) error {
+	if err := errors.Join(o.identify()...); err != nil {
+		return err
+	}
+	switch {
+	case plan.Owner != "" && plan.Owner != o.Object.GetUID():
+		return fmt.Errorf("%w: it is of UID %s, and %s has %s", ErrOtherOwner, plan.Owner, o, o.Object.GetUID())
+	case o.Object.GetDeletionTimestamp() != nil:
+		return fmt.Errorf("%s is being deleted: %w", o, ErrOwnerGone)
+	}
+	return nil
 }
 
 // steps returns the results that are to be filled in.

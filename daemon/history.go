@@ -125,8 +125,8 @@ type RevisionDeletion struct {
 // caught up with it. Else the same is planned once more, and refused.
 //
 // Pods are those that the owner controls, also those that are failed or being deleted.
-// They are looked at only if something may have to be deleted. Nil means that they are
-// not known yet: nothing is deleted then.
+// They are ranged over once, and only if something may have to be deleted. Nil means that
+// they are not known yet: nothing is deleted then.
 //
 // Two things are not as there. A duplicate's pods are relabelled, and no others. There
 // each pod of the owner gets the current hash, also one of a former template, which is
@@ -162,8 +162,7 @@ func PlanHistory(owner Owner, revisions []*appsv1.ControllerRevision, pods iter.
 		plan.Hash = hashOf(h.current)
 	}
 	if pods != nil {
-		plan.Relabel = h.relabel(plan.Hash, pods)
-		plan.Delete = h.delete(owner, pods)
+		h.clean(owner, &plan, pods)
 	}
 	plan.Update = h.update(number, plan.Delete)
 	return plan, nil
@@ -246,9 +245,38 @@ func (h *history) number(owner Owner) (int64, error) {
 	return top + 1, nil
 }
 
-// relabel returns the pods that carry the hash of a duplicate. A hash that a revision of
+// clean plans what becomes of the revisions that are not wanted: duplicates, whose pods get
+// the hash, and those beyond the limit that no pod carries. Those that are being deleted
+// already do not count. Pods may be a stream, so that they are ranged over once.
+func (h *history) clean(owner Owner, plan *HistoryPlan, pods iter.Seq[*corev1.Pod]) {
+	stale := h.stale(plan.Hash)
+	kept := staying(h.old)
+	excess := len(kept) - historyLimit(owner)
+	carried := map[string]bool{}
+	if len(stale) > 0 || excess > 0 {
+		for pod := range pods {
+			from := pod.Labels[revisionLabel]
+			carried[from] = true
+			if stale[from] {
+				plan.Relabel = append(plan.Relabel, PodRelabel{Pod: pod, From: from, To: plan.Hash, Reason: SameAsCurrent})
+			}
+		}
+	}
+	slices.SortFunc(plan.Relabel, func(a, b PodRelabel) int { return strings.Compare(a.Pod.Name, b.Pod.Name) })
+	for _, revision := range staying(h.duplicates) {
+		plan.Delete = append(plan.Delete, RevisionDeletion{revision, SameAsCurrent})
+	}
+	for _, revision := range kept {
+		if excess > 0 && !carried[hashOf(revision)] {
+			plan.Delete = append(plan.Delete, RevisionDeletion{revision, BeyondLimit})
+			excess--
+		}
+	}
+}
+
+// stale returns the hashes of duplicates whose pods get another. A hash that a revision of
 // another template has too, by somebody's hand, says nothing about a pod.
-func (h *history) relabel(hash string, pods iter.Seq[*corev1.Pod]) []PodRelabel {
+func (h *history) stale(hash string) map[string]bool {
 	stale := map[string]bool{}
 	for _, revision := range h.duplicates {
 		stale[hashOf(revision)] = true
@@ -257,42 +285,7 @@ func (h *history) relabel(hash string, pods iter.Seq[*corev1.Pod]) []PodRelabel 
 		delete(stale, hashOf(revision))
 	}
 	delete(stale, hash)
-	if len(stale) == 0 {
-		return nil
-	}
-	var relabels []PodRelabel
-	for pod := range pods {
-		if from := pod.Labels[revisionLabel]; stale[from] {
-			relabels = append(relabels, PodRelabel{Pod: pod, From: from, To: hash, Reason: SameAsCurrent})
-		}
-	}
-	slices.SortFunc(relabels, func(a, b PodRelabel) int { return strings.Compare(a.Pod.Name, b.Pod.Name) })
-	return relabels
-}
-
-// delete returns the revisions that are not wanted. Those that are being deleted already
-// do not count.
-func (h *history) delete(owner Owner, pods iter.Seq[*corev1.Pod]) []RevisionDeletion {
-	var deletions []RevisionDeletion
-	for _, revision := range staying(h.duplicates) {
-		deletions = append(deletions, RevisionDeletion{revision, SameAsCurrent})
-	}
-	kept := staying(h.old)
-	excess := len(kept) - historyLimit(owner)
-	if excess <= 0 {
-		return deletions
-	}
-	used := map[string]bool{}
-	for pod := range pods {
-		used[pod.Labels[revisionLabel]] = true
-	}
-	for _, revision := range kept {
-		if excess > 0 && !used[hashOf(revision)] {
-			deletions = append(deletions, RevisionDeletion{revision, BeyondLimit})
-			excess--
-		}
-	}
-	return deletions
+	return stale
 }
 
 func staying(revisions []*appsv1.ControllerRevision) []*appsv1.ControllerRevision {

@@ -62,6 +62,32 @@ func TestPodsAreNotLookedAtWhenNothingCanBeDeleted(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// D3: pods that can be ranged over only once, as from a stream, keep their revisions.
+func TestD3PodsAreRangedOverOnce(t *testing.T) {
+	set := shippers("shipper:4")
+	set.Spec.RevisionHistoryLimit = new(int32)
+	current, carried := recorded(t, set, 4, ""), recorded(t, shippers("shipper:2"), 2, "")
+	duplicate, unused := recorded(t, set, 3, "x"), recorded(t, shippers("shipper:1"), 1, "")
+	pods := []*corev1.Pod{
+		{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{hashLabel: carried.Labels[hashLabel]}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "b", Labels: map[string]string{hashLabel: duplicate.Labels[hashLabel]}}},
+	}
+	ranged := false
+	once := func(yield func(*corev1.Pod) bool) {
+		for _, pod := range pods {
+			if ranged || !yield(pod) {
+				return
+			}
+		}
+		ranged = true
+	}
+	plan, err := daemon.PlanHistory(daemon.OwnerOf(set), []*appsv1.ControllerRevision{current, duplicate, carried, unused}, once)
+	require.NoError(t, err)
+	require.Equal(t, map[string]daemon.RevisionReason{duplicate.Name: daemon.SameAsCurrent, unused.Name: daemon.BeyondLimit}, deleted(plan))
+	require.Len(t, plan.Relabel, 1)
+	require.Equal(t, "b", plan.Relabel[0].Pod.Name)
+}
+
 func TestATemplateAppliedAgainGivesTheOldRevisionTheHighestNumber(t *testing.T) {
 	first, second := recorded(t, shippers("shipper:1"), 1, ""), recorded(t, shippers("shipper:2"), 2, "")
 	plan := planHistory(t, shippers("shipper:1"), []*appsv1.ControllerRevision{first, second})

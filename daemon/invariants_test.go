@@ -50,6 +50,7 @@ type judge struct {
 	refused  refusals
 	denied   map[string]refusals  // those of each node
 	handed   map[string]time.Time // when the creation for a node was
+	taken    map[string]types.UID // nodes without the available pod that the rollout has deleted
 }
 
 // refusals is what is known of failed creations since the last one that succeeded.
@@ -75,6 +76,7 @@ func (j *judge) going() bool { return j.violated == "" }
 func (j *judge) forget() {
 	j.failures, j.forgiven = map[string][]time.Time{}, map[string]types.UID{}
 	j.refused, j.denied, j.handed = refusals{}, map[string]refusals{}, map[string]time.Time{}
+	j.taken = map[string]types.UID{}
 }
 
 func (j *judge) wants(p *process) *wants { return &wants{p.told, p.config.Spec, p.config, j.now} }
@@ -90,6 +92,7 @@ func (j *judge) forgive(revision string) {
 func (j *judge) plan(p *process, plan *daemon.Plan) {
 	w := j.wants(p)
 	w.resolve()
+	j.giveBack(w)
 	if !plan.Empty() {
 		j.note(plan)
 		j.handOut(w, plan)
@@ -119,6 +122,9 @@ func (j *judge) handOut(w *wants, plan *daemon.Plan) {
 	}
 	for i := range plan.Delete {
 		w.deleting[plan.Delete[i].UID] = true
+		if node := plan.Delete[i].Node; plan.Delete[i].Reason == daemon.Outdated {
+			j.taken[node] = w.nodes[node].UID
+		}
 		if p := w.pod(plan.Delete[i].UID); p != nil {
 			p.looking = false // what is being read is of before
 		}
@@ -168,7 +174,7 @@ func (j *judge) deletion(w *wants, d *daemon.Deletion) {
 	case daemon.NodeGone:
 		ok = node == nil && p.object.Spec.NodeName == ""
 	case daemon.Misplaced:
-		if node == nil || w.keepsOn(d.Node) && (w.runsOn(d.Node) || !w.surges() || w.updated(p)) {
+		if node == nil || w.keepsOn(d.Node) && (w.runsOn(d.Node) || !w.surges() || w.updated(p) && !w.stranded(p)) {
 			j.violate(RightPlace, "%v may stay", *d)
 		}
 	case daemon.Duplicate:
@@ -239,9 +245,17 @@ func (j *judge) creation(w *wants, c *daemon.Creation) {
 	if c.Revision != w.Revision {
 		j.violate(Reasoned, "a pod of %s is made for %s, want %s", c.Revision, c.Node, w.Revision)
 	}
-	j.held(c.Node, &j.refused, 2*time.Second)
+	ofSet := 2 * time.Second
+	if j.refused.inRow <= 8 {
+		ofSet = 250 * time.Millisecond
+	}
+	j.held(c.Node, &j.refused, ofSet)
 	if denied := j.denied[c.Node]; w.nodes[c.Node] != nil && denied.machine == w.nodes[c.Node].UID {
-		j.held(c.Node, &denied, time.Minute)
+		ofNode := time.Minute
+		if denied.inRow < 10 {
+			ofNode = min(250*time.Millisecond<<max(0, denied.inRow-1), time.Minute)
+		}
+		j.held(c.Node, &denied, ofNode)
 	}
 	old, fresh := len(w.living(c.Node, false)), len(w.living(c.Node, true))
 	switch {
@@ -254,12 +268,8 @@ func (j *judge) creation(w *wants, c *daemon.Creation) {
 	}
 }
 
-// held wants what was refused to wait ever longer.
-func (j *judge) held(node string, r *refusals, most time.Duration) {
-	hold := most
-	if r.inRow < 10 {
-		hold = min(250*time.Millisecond<<max(0, r.inRow-1), most)
-	}
+// held wants what was refused to wait, which is ever longer.
+func (j *judge) held(node string, r *refusals, hold time.Duration) {
 	if since := j.now.Sub(r.last); r.alone && since < hold {
 		j.violate(NotTooSoon, "a pod is made for %s %s after a failure, want %s after %d", node, since, hold, r.inRow)
 	}
@@ -296,7 +306,7 @@ func (j *judge) budget(w *wants, outdated []string) {
 	}
 	lacks := func(node string) bool {
 		between := len(w.living(node, false)) == 0 || !w.Rollout.Strict
-		return (w.runsOn(node) || slices.Contains(outdated, node)) && !w.serves(node) && between && !w.excused(node)
+		return (w.runsOn(node) || slices.Contains(outdated, node)) && !w.serves(node) && between && (!w.excused(node) || j.taken[node] != "")
 	}
 	if n := w.count(lacks); n > w.maxUnavailable() && slices.ContainsFunc(outdated, lacks) {
 		j.violate(Budget, "%d nodes lack an available pod after those of %v are deleted, want %d at most", n, outdated, w.maxUnavailable())
@@ -358,7 +368,8 @@ func (j *judge) kept(w *wants, plan *daemon.Plan, behind int) {
 		}
 	}
 	for _, d := range plan.Delete {
-		if d.Reason == daemon.Outdated || d.Reason == daemon.OutdatedUnavailable || d.Reason == daemon.Misplaced && w.keepsOn(d.Node) {
+		misplaced := d.Reason == daemon.Misplaced && w.keepsOn(d.Node) && !w.updated(w.pod(d.UID))
+		if d.Reason == daemon.Outdated || d.Reason == daemon.OutdatedUnavailable || misplaced {
 			begin(d.Node)
 		}
 	}
@@ -451,8 +462,8 @@ func (j *judge) reportCreation(t *told, r *daemon.Result) {
 		j.refused.succeeded++
 		j.refused.inRow, j.refused.alone = 0, false
 		delete(j.denied, node)
-	case r.Err != nil:
-		if !r.Refused {
+	case r.Err != nil, r.Taken:
+		if r.Err != nil && !r.Refused {
 			t.doubtful[node] = doubt{j.now, r.Create.Revision}
 		}
 		if object := t.nodes[node]; object != nil && j.handed[node].After(j.refused.forgiven) {

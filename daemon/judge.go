@@ -11,6 +11,7 @@ type situation struct {
 	marks     marks
 	create    StepReason // a pod is to be made; empty: none
 	deletes   bool       // pods of it are to be deleted: those that have a cause to leave
+	excused   bool       // its available pod goes after those of nodes that are not excused
 	candidate candidacy
 	until     time.Time // when it changes without anything being observed; zero: never
 }
@@ -38,6 +39,7 @@ func (p *Planner) judge(n *nodeState) {
 	if !n.empty() {
 		a := p.assess(n)
 		n.situation = a.situation
+		n.taken = n.taken && a.lacks
 	}
 	p.counts.add(n.situation.marks)
 	p.enqueue(n)
@@ -91,6 +93,7 @@ type assessment struct {
 	staying   int       // pods that nobody is deleting, failed ones too
 	undecided bool      // a pod may stay after all: its deletion was not answered
 	failing   bool      // a failed one may
+	lacks     bool      // no available pod stays
 	fresh     *podState // of the current revision, the one to keep
 	outdated  *podState // of a former revision, the one to keep
 	excess    bool      // there are more of either
@@ -322,26 +325,44 @@ func (a *assessment) relieve() {
 		a.marks |= surging
 		return
 	}
+	if a.stranded(a.fresh) { // by a taint that came after it
+		a.fresh.leave = Misplaced
+		a.surge()
+		return
+	}
 	a.lacking(a.fresh, surging)
 	a.unlessWaiting(NotAvailable, a.fresh)
 }
 
+// stranded reports whether a pod waits to be scheduled on a node where none should run,
+// which may be for ever.
+func (a *assessment) stranded(s *podState) bool {
+	return s.pod.Spec.NodeName == "" && !a.node.verdict.Run
+}
+
 // lacking marks a node that has no available pod, unless the caller excuses it, or the
-// pod waits to be scheduled on a node where none should run, which may be for ever.
+// pod is stranded there. What the rollout has taken is not excused.
 func (a *assessment) lacking(s *podState, as marks) {
-	if s != nil && s.pod.Spec.NodeName == "" && !a.node.verdict.Run && as&surging == 0 {
-		return // a second pod takes its place all the same
+	if s != nil && a.stranded(s) {
+		return
 	}
-	if classify := a.planner.config.ClassifyUnavailable; classify != nil {
-		var pod *corev1.Pod
-		if s != nil {
-			pod = s.pod
-		}
-		if classify(a.node.object, pod) == Excused {
-			return
-		}
+	a.lacks = true
+	if a.node.taken || !a.excuses(s) {
+		a.marks |= as
 	}
-	a.marks |= as
+}
+
+// excuses reports whether the caller excuses a node. The pod may be nil.
+func (a *assessment) excuses(s *podState) bool {
+	classify := a.planner.config.ClassifyUnavailable
+	if classify == nil {
+		return false
+	}
+	var pod *corev1.Pod
+	if s != nil {
+		pod = s.pod
+	}
+	return classify(a.node.object, pod) == Excused
 }
 
 // nominate makes a node a candidate of the rollout, if there is one.
@@ -353,6 +374,8 @@ func (a *assessment) nominate(as candidacy) {
 	switch {
 	case rollout.OnDelete:
 		a.unlessWaiting(OnDelete, a.outdated)
+	case a.planner.invalid:
+		a.unlessWaiting(RolloutInvalid, a.outdated)
 	case rollout.Paused:
 		a.unlessWaiting(Paused, a.outdated)
 	case config.Updates != nil && !config.Updates(a.node.object):
@@ -363,6 +386,7 @@ func (a *assessment) nominate(as candidacy) {
 		a.await(DeletionRefused, a.outdated, a.outdated.refused.retry())
 	default:
 		a.candidate = as
+		a.excused = as == replaceAvailable && !a.planner.surges && a.excuses(a.outdated)
 		a.unlessWaiting(Limited, a.outdated)
 	}
 }

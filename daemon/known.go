@@ -29,6 +29,7 @@ type nodeState struct {
 	verdict  placed
 	creating bool // a creation was handed out, and nobody has said what became of it
 	stale    bool // it is to be judged
+	taken    bool // the rollout has deleted its available pod, and no other has come
 }
 
 // doubt is a creation that may turn out to have been done: its answer was lost. If it is
@@ -70,6 +71,7 @@ type podState struct {
 	leave    StepReason // why it is to be deleted; empty: it stays
 	deletion stage
 	refused  failures // deletions
+	flight   int      // with which others its deletion was handed out
 	written  time.Time
 	unseen   bool // we made it, and the watch has not told of it
 	fresh    bool // and it was not read since either
@@ -185,6 +187,13 @@ func (p *Planner) setDeletion(s *podState, to stage) {
 	}
 	if to != notDeleted {
 		p.deleting++
+	}
+	if s.deletion == handedOut {
+		p.deletions.underWay--
+	}
+	if to == handedOut {
+		p.deletions.underWay++
+		s.flight = p.deletions.number
 	}
 	s.deletion = to
 }

@@ -25,8 +25,8 @@ var mutations = []mutation{
 	{
 		name:     "a pod that was made is not remembered",
 		file:     "report.go",
-		old:      "		p.flight.succeeded(n.flight)\n		p.write(result.Pod)",
-		with:     "		p.flight.succeeded(n.flight)",
+		old:      "		p.creations.succeeded(n.flight)\n		p.write(result.Pod)",
+		with:     "		p.creations.succeeded(n.flight)",
 		caughtBy: StatusTrue,
 	},
 	{
@@ -43,6 +43,13 @@ var mutations = []mutation{
 			a.lacking(a.fresh, unavailable|between)`,
 		with: `		if !a.available(a.fresh) {
 			a.lacking(a.fresh, between)`,
+		caughtBy: Budget,
+	},
+	{
+		name:     "what the rollout has taken from an excused node does not count",
+		file:     "judge.go",
+		old:      `	if a.node.taken || !a.excuses(s) {`,
+		with:     `	if !a.excuses(s) {`,
 		caughtBy: Budget,
 	},
 	{
@@ -99,7 +106,7 @@ var mutations = []mutation{
 		file: "judge.go",
 		old: `	case a.node.creating:
 		a.wait`,
-		with: `	case a.node.creating && a.planner.flight.creating > 1:
+		with: `	case a.node.creating && a.planner.creations.underWay > 1:
 		a.wait`,
 		caughtBy: OnePerNode,
 	},
@@ -183,8 +190,8 @@ var mutations = []mutation{
 	{
 		name:     "what is not observed does not count against the burst",
 		file:     "backoff.go",
-		old:      `f.creating+unseen < f.burst`,
-		with:     `f.creating < f.burst`,
+		old:      `f.underWay+unseen < f.burst`,
+		with:     `f.underWay < f.burst`,
 		caughtBy: NeverRunsAhead,
 	},
 	{
@@ -197,7 +204,7 @@ var mutations = []mutation{
 	{
 		name:     "a rollout that was to surge once surges for ever",
 		file:     "planner.go",
-		old:      `	p.surges = spec.Rollout.surges()`,
+		old:      `	p.surges = !p.invalid && spec.Rollout.surges()`,
 		with:     `	p.surges = p.surges || spec.Rollout.surges()`,
 		caughtBy: OnePerNode,
 	},

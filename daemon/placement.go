@@ -49,7 +49,8 @@ func requiredAffinity(spec *corev1.PodSpec) *corev1.NodeSelector {
 
 // Problems returns what is wrong with the terms of the required node affinity. A term
 // that cannot be understood matches no node; the others count, as in
-// kube-controller-manager. The API server lets no such term in, but others may.
+// kube-controller-manager. kube-apiserver v1.37.1 refuses most of them, but not a Gt or Lt
+// whose value is no number.
 func (p *Placement) Problems() error { return p.problems }
 
 // Reason says why a [Verdict] is as it is: the first thing that speaks against the

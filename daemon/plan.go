@@ -9,6 +9,9 @@ import (
 // A Plan is what is to be done now. Each step of it counts as under way until
 // [Planner.Report] has said how it ended.
 type Plan struct {
+	// Owner is the UID that [Config] names. An [Executor] carries the plan out for no other
+	// owner.
+	Owner types.UID
 	// Spec is what it was planned for.
 	Spec   Spec
 	Create []Creation
@@ -77,7 +80,8 @@ const (
 	PodSucceeded StepReason = "PodSucceeded"
 	// Duplicate: another pod is on the node, and stays.
 	Duplicate StepReason = "Duplicate"
-	// Misplaced: the pod does not belong on the node.
+	// Misplaced: the pod does not belong on the node. With MaxSurge that is said of a new
+	// pod, too, which a taint that came later keeps from being scheduled.
 	Misplaced StepReason = "Misplaced"
 	// NodeGone: the node that the pod was meant for is gone, and the pod, which was
 	// not scheduled, would wait for it for ever.
@@ -93,22 +97,28 @@ const (
 func (p *Planner) Plan(now time.Time) Plan {
 	p.advance(now)
 	p.settle()
-	plan := Plan{Spec: p.spec}
-	p.flight.number++
+	plan := Plan{Owner: p.config.Owner, Spec: p.spec}
+	p.creations.number++
+	p.deletions.number++
 	p.planLooks(&plan)
-	p.planDeletions(&plan)
-	p.planCreations(&plan)
-	p.planRollout(&plan)
+	if p.refusal == nil {
+		p.planDeletions(&plan)
+		p.planCreations(&plan)
+		p.planRollout(&plan)
+	}
 	if len(plan.Create) == 0 && p.queues[toCreate].first() == nil {
-		p.flight.rest()
+		p.creations.rest()
 	}
 	plan.Next = p.nextTime()
 	return plan
 }
 
 func (p *Planner) planDeletions(plan *Plan) {
-	queue := &p.queues[toDelete]
-	for n := queue.first(); n != nil && p.mayDelete(); n = queue.first() {
+	for p.mayDelete() {
+		n := p.pick(toDelete, &p.deletions, nil)
+		if n == nil {
+			return
+		}
 		for s := n.pods; s != nil && p.mayDelete(); s = s.next {
 			if s.leave != "" && !s.leaving() && !p.now.Before(s.refused.retry()) {
 				p.handOutDeletion(plan, s, s.leave)
@@ -119,8 +129,11 @@ func (p *Planner) planDeletions(plan *Plan) {
 }
 
 func (p *Planner) planCreations(plan *Plan) {
-	queue := &p.queues[toCreate]
-	for n := queue.first(); n != nil && p.mayCreate(); n = queue.first() {
+	for p.mayCreate() {
+		n := p.pick(toCreate, &p.creations, nil)
+		if n == nil {
+			return
+		}
 		p.handOutCreation(plan, n, n.situation.create)
 	}
 }
@@ -130,7 +143,7 @@ func (p *Planner) planCreations(plan *Plan) {
 func (p *Planner) planRollout(plan *Plan) {
 	limits, err := p.spec.Rollout.Limits(p.counts.of(desired))
 	if err != nil {
-		return // Validate has let nothing in that fails here
+		return // no node is a candidate then
 	}
 	r := remaining{planner: p, limits: limits}
 	p.take(plan, toInsist, r.forInsisting, OutdatedUnavailable)
@@ -141,13 +154,20 @@ func (p *Planner) planRollout(plan *Plan) {
 
 // take begins with the nodes of a queue, in its order, until one may not be taken yet.
 func (p *Planner) take(plan *Plan, from queueName, may func(*nodeState) bool, why StepReason) {
-	for {
-		n := p.queues[from].first()
-		if n == nil || !may(n) || !p.replace(plan, n, why) {
+	for n := p.queues[from].first(); n != nil && may(n); n = p.queues[from].first() {
+		calls, room := &p.deletions, p.mayDelete()
+		if p.createsFirst(n) {
+			calls, room = &p.creations, p.mayCreate()
+		}
+		if !room {
 			return
 		}
+		p.replace(plan, p.pick(from, calls, p.config.Less), why)
 	}
 }
+
+// createsFirst reports whether a node gets its new pod before the old one goes.
+func (p *Planner) createsFirst(n *nodeState) bool { return p.surges && n.verdict.Run }
 
 // remaining is what the limits of a rollout leave.
 type remaining struct {
@@ -211,20 +231,13 @@ func (r *remaining) partition(n *nodeState) bool {
 	return r.planner.counts.of(behind) > r.limits.Partition
 }
 
-// replace begins with one node: the old pod goes, or the new one comes, if there is room.
-func (p *Planner) replace(plan *Plan, n *nodeState, why StepReason) bool {
-	if p.surges && n.verdict.Run {
-		if !p.mayCreate() {
-			return false
-		}
+// replace begins with one node: the old pod goes, or the new one comes.
+func (p *Planner) replace(plan *Plan, n *nodeState, why StepReason) {
+	if p.createsFirst(n) {
 		p.handOutCreation(plan, n, Surging)
-		return true
-	}
-	if !p.mayDelete() {
-		return false
+		return
 	}
 	p.handOutReplacement(plan, n, why)
-	return true
 }
 
 func (p *Planner) handOutReplacement(plan *Plan, n *nodeState, why StepReason) {
@@ -233,6 +246,7 @@ func (p *Planner) handOutReplacement(plan *Plan, n *nodeState, why StepReason) {
 			p.handOutDeletion(plan, s, why)
 		}
 	}
+	n.taken = n.taken || why == Outdated
 	p.judge(n)
 }
 
@@ -246,8 +260,8 @@ func (p *Planner) handOutDeletion(plan *Plan, s *podState, why StepReason) {
 }
 
 func (p *Planner) handOutCreation(plan *Plan, n *nodeState, why StepReason) {
-	n.creating, n.flight = true, p.flight.number
-	p.flight.creating++
+	n.creating, n.flight = true, p.creations.number
+	p.creations.underWay++
 	step := Creation{Node: n.name, Reason: why, Attempt: n.attempt, Revision: p.spec.Revision}
 	if n.doubt.revision == step.Revision {
 		step.Attempt = n.doubt.attempt
@@ -256,17 +270,17 @@ func (p *Planner) handOutCreation(plan *Plan, n *nodeState, why StepReason) {
 	p.judge(n)
 }
 
-func (p *Planner) mayCreate() bool { return p.flight.room(p.now, p.unseen.created) }
+func (p *Planner) mayCreate() bool { return p.creations.room(p.now, p.unseen.created) }
 
 func (p *Planner) mayDelete() bool {
-	return p.deleting < p.config.Burst && !p.now.Before(p.refused.hold())
+	return p.deletions.room(p.now, p.deleting-p.deletions.underWay)
 }
 
 // nextTime returns when something changes by itself.
 func (p *Planner) nextTime() time.Time {
 	next := p.nextTimer()
 	next = earlier(next, p.unseen.next())
-	for _, hold := range []time.Time{p.flight.refused.hold(), p.refused.hold()} {
+	for _, hold := range []time.Time{p.creations.refused.hold(), p.deletions.refused.hold()} {
 		if p.now.Before(hold) {
 			next = earlier(next, hold)
 		}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/taints"
 	"github.com/kubelife/lifecycle/timedqueue"
@@ -16,6 +17,9 @@ import (
 type Config struct {
 	// Spec is what is wanted. [Planner.SetSpec] changes it.
 	Spec Spec
+	// Owner is the UID of the set, so that a plan is not carried out for another one, for
+	// example for one that was made again under the name. Empty: for any.
+	Owner types.UID
 	// Matcher says which comparisons of tolerations are understood.
 	Matcher taints.Matcher
 	// Nodes is about how many nodes there will be. It saves time when they are told of,
@@ -28,9 +32,12 @@ type Config struct {
 	// the pod is read. Zero means half a minute; kube-controller-manager waits five.
 	Confirm time.Duration
 	// Less says whether a node comes before another: which gets its first pod, or its
-	// new one, first. Nodes that are equal, and all if it is nil, come by their names;
-	// nodes for which something was refused come after all others. It must depend on
-	// nothing but the two nodes.
+	// new one, first. Nodes that are equal, and all if it is nil, come by their names.
+	// Nodes for which something was refused come after all others, and so do those whose
+	// available pod a rollout may take although they are Excused. While calls are refused
+	// names do not count, and what has nothing to do with a rollout goes without Less, too,
+	// so that the next try is not for a neighbour that is refused for the same reason.
+	// Less must depend on nothing but the two nodes.
 	Less func(a, b *corev1.Node) bool
 	// Updates says whether the pod of a node may be replaced by a rollout: a canary by
 	// label, say. Nil: any node's. It must depend on nothing but the node.
@@ -39,6 +46,10 @@ type Config struct {
 	// MaxUnavailable, or MaxSurge where its new pod waits beside the old one. The pod is nil if the node has
 	// none that stays. Nil: all count. [ExcuseNotReadyNodes] is one to use. It must
 	// depend on nothing but its arguments.
+	//
+	// A node whose available pod the rollout has deleted is not asked about. It counts
+	// until it has an available pod again, so that a rollout never takes more available
+	// pods than MaxUnavailable. A new Planner does not know which nodes these are.
 	ClassifyUnavailable func(node *corev1.Node, pod *corev1.Pod) Unavailability
 }
 
@@ -55,8 +66,8 @@ const (
 
 // ExcuseNotReadyNodes is a ClassifyUnavailable that excuses nodes that are not ready:
 // a rollout goes on while some nodes are down. It also goes on when most are, or when the
-// control plane only believes so, and if the rollout itself makes nodes not ready, as
-// that of a network plugin may. Where that matters, pause the rollout then.
+// control plane only believes so. If the rollout itself makes nodes not ready, as that of
+// a network plugin may, those count.
 func ExcuseNotReadyNodes(node *corev1.Node, _ *corev1.Pod) Unavailability {
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
@@ -102,6 +113,8 @@ type Planner struct {
 	config    Config
 	spec      Spec
 	surges    bool
+	invalid   bool  // the spec cannot be rolled out
+	refusal   error // why a later spec was refused, which is the one that is wanted
 	placement *Placement
 
 	now   time.Time
@@ -112,11 +125,11 @@ type Planner struct {
 	counts   counts
 	queues   [numberOfQueues]nodeHeap
 	timers   *timedqueue.Queue[string, *nodeState]
-	flight   flight
 	unseen   unseen
 	gone     departed
-	deleting int      // pods whose deletion is not settled
-	refused  failures // deletions, one after the other
+	deleting int // pods whose deletion is not settled
+
+	creations, deletions flight
 }
 
 // NewPlanner returns a planner that knows no nodes and no pods yet. Now must not be
@@ -140,9 +153,11 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 		nodes:  make(map[string]*nodeState, config.Nodes),
 		pods:   make(map[string]*podState, config.Nodes),
 		stale:  make([]*nodeState, 0, config.Nodes),
-		flight: flight{burst: config.Burst, window: 1},
 		timers: timers,
 		unseen: unseen{confirm: config.Confirm},
+
+		creations: flight{burst: config.Burst, window: 1},
+		deletions: flight{burst: config.Burst, window: config.Burst},
 	}
 	for i := range p.queues {
 		p.queues[i] = newQueue(queueName(i), config.Less)
@@ -152,24 +167,29 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 }
 
 // SetSpec changes what is wanted. All nodes are judged anew, a few microseconds each, and
-// what has failed with another revision counts no more. A spec with faults is refused,
-// and changes nothing; the same one again changes nothing either, and costs a comparison.
+// what has failed with another revision counts no more. The same spec again changes
+// nothing, and costs a comparison.
+//
+// The error is that of [Spec.Validate]. The planner then goes by the former spec, but plans
+// nothing except looks until it gets one that is valid: pods of a revision that is not
+// wanted any more would only be replaced. A rollout that is not valid is no error here; it
+// stops, and the pods are managed. [Planner.Problems] tells of both.
 //
 // A longer MinReady can make many pods unavailable at once. If the revision changes with
 // it they are replaced at once, unless the rollout is Strict, as in kube-controller-manager.
 func (p *Planner) SetSpec(now time.Time, spec Spec) error {
+	p.advance(now)
 	if equality.Semantic.DeepEqual(&p.spec, &spec) {
-		p.advance(now)
+		p.refusal = nil
 		return nil // each write of a set's status comes back as news of the set
 	}
-	if err := spec.Validate(); err != nil {
-		return err
+	if p.refusal = spec.Validate(); p.refusal != nil {
+		return p.refusal
 	}
-	p.advance(now)
 	another := spec.Revision != p.spec.Revision
 	p.use(&spec)
 	if another {
-		p.flight.forgive()
+		p.creations.forgive()
 	}
 	for _, n := range p.nodes {
 		if another {
@@ -183,9 +203,14 @@ func (p *Planner) SetSpec(now time.Time, spec Spec) error {
 
 func (p *Planner) use(spec *Spec) {
 	p.spec = *spec
-	p.surges = spec.Rollout.surges()
+	p.invalid = spec.rolloutProblems() != nil
+	p.surges = !p.invalid && spec.Rollout.surges()
 	p.placement = Compile(spec.Template, p.config.Matcher)
 }
+
+// Problems returns what is wrong with what is wanted, and nil if nothing is: why the
+// latest spec was refused, and the [Spec.Problems] of the one that it goes by.
+func (p *Planner) Problems() error { return errors.Join(p.refusal, p.spec.Problems()) }
 
 // ObserveNode takes note of a node as it is now. It keeps the pointer; the node must
 // not be changed afterwards.
@@ -194,6 +219,7 @@ func (p *Planner) ObserveNode(now time.Time, node *corev1.Node) {
 	n := p.node(node.Name)
 	if n.machine != "" && n.machine != node.UID {
 		n.forgive() // another machine under the name
+		n.taken = false
 	}
 	n.object, n.machine = node, node.UID
 	n.place(p.placement)

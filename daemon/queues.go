@@ -78,6 +78,7 @@ const (
 
 // newQueue returns a queue in which nodes come by what Less says, and then by name. Before
 // that come those that should have a pod, since a partition keeps the others to the end,
+// those that are not excused, which would use up the budget for as long as they are down,
 // and those to which less was refused: one that is always refused everything would keep
 // the others waiting.
 func newQueue(which queueName, less func(a, b *corev1.Node) bool) nodeHeap {
@@ -97,6 +98,7 @@ func newQueue(which queueName, less func(a, b *corev1.Node) bool) nodeHeap {
 type order struct {
 	object  *corev1.Node
 	extra   bool // no pod should run there
+	excused bool
 	refused int
 }
 
@@ -104,6 +106,8 @@ func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (co
 	switch {
 	case o.extra != other.extra:
 		return other.extra, true
+	case o.excused != other.excused:
+		return other.excused, true
 	case o.refused != other.refused:
 		return o.refused < other.refused, true
 	case (o.object == nil) != (other.object == nil): // one that is gone comes last
@@ -116,13 +120,45 @@ func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (co
 	return false, less(other.object, o.object)
 }
 
+// pick returns the node whose turn it is in a queue, or nil. While calls are refused it is
+// any of those that are equal but for their names: nodes that are refused may be
+// neighbours by name, and each of them would cost the others a hold. It looks at the whole
+// queue then, which a hold keeps from happening often.
+func (p *Planner) pick(from queueName, calls *flight, less func(a, b *corev1.Node) bool) *nodeState {
+	picked := p.queues[from].first()
+	if picked == nil || calls.refused.times == 0 {
+		return picked
+	}
+	first, lowest := picked.order, scatter(picked.name, calls.failed)
+	for _, n := range p.queues[from].nodes {
+		if _, differs := n.order.comesBefore(&first, less); differs {
+			continue
+		}
+		if number := scatter(n.name, calls.failed); number < lowest {
+			picked, lowest = n, number
+		}
+	}
+	return picked
+}
+
+// scatter returns a number for a name, of which similar names have very different ones.
+// Each seed has another order. It is FNV-1a with the last step of MurmurHash3.
+func scatter(name string, seed int) uint64 {
+	number := uint64(14695981039346656037) + uint64(seed)
+	for i := range len(name) {
+		number = (number ^ uint64(name[i])) * 1099511628211
+	}
+	number = (number ^ number>>33) * 0xff51afd7ed558ccd
+	return number ^ number>>33
+}
+
 // enqueue puts a node where its situation wants it.
 func (p *Planner) enqueue(n *nodeState) {
 	s := &n.situation
 	if s.create == "" && !s.deletes && s.candidate == 0 && n.slots == ([numberOfQueues]int32{}) {
 		return // as most nodes are, mostly
 	}
-	n.order = order{n.object, !n.verdict.Run, n.refused.times}
+	n.order = order{object: n.object, extra: !n.verdict.Run, excused: s.excused, refused: n.refused.times}
 	for pod := n.pods; pod != nil; pod = pod.next {
 		n.order.refused += pod.refused.times
 	}

@@ -22,7 +22,7 @@ type Result struct {
 	// any more.
 	Released bool
 	// Taken says that another pod has the name, so that the next attempt needs one of
-	// its own.
+	// its own. Without a Pod the name is another owner's, which counts as a refusal.
 	Taken bool
 	// Err is why it was not done, or is not known to have been done. What is still to
 	// be done is planned again.
@@ -55,25 +55,31 @@ func (p *Planner) created(step *Creation, result *Result) {
 	if n.doubt.revision == step.Revision && result.Err == nil { // a refusal says nothing of the try before
 		n.doubt = doubt{}
 	}
-	p.flight.creating--
+	p.creations.underWay--
 	p.look(n)
 	switch {
-	case result.Taken:
+	case result.Taken && result.Pod != nil: // the set's own, and going, mostly
 		n.attempt++
-		if result.Pod != nil {
-			p.write(result.Pod)
-		}
+		p.write(result.Pod)
+	case result.Taken: // another owner's, and the next name may be, too
+		n.attempt++
+		p.refuseCreation(n)
 	case result.Pod != nil:
 		n.made(result.Pod, p.now)
-		p.flight.succeeded(n.flight)
+		p.creations.succeeded(n.flight)
 		p.write(result.Pod)
 	default:
 		if !result.Refused {
 			n.doubt = doubt{p.now.Add(longestDelay), step.Revision, step.Attempt}
 		}
-		n.refused.add(p.now)
-		p.flight.fails(n.flight, p.now)
+		p.refuseCreation(n)
 	}
+}
+
+// refuseCreation counts a creation that was not done.
+func (p *Planner) refuseCreation(n *nodeState) {
+	n.refused.add(p.now)
+	p.creations.fails(n.flight, p.now)
 }
 
 // made takes note that a pod was made. One that is not for the node, because somebody
@@ -116,9 +122,9 @@ func (p *Planner) deleted(step *Deletion, result *Result) {
 	}
 	if result.Err != nil {
 		s.refused.add(p.now)
-		p.refused.add(p.now)
+		p.deletions.fails(s.flight, p.now)
 	} else {
-		p.refused = failures{}
+		p.deletions.succeeded(s.flight)
 	}
 	switch {
 	case result.Gone:

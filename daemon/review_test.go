@@ -173,11 +173,11 @@ func TestReviewTwentyNodesThatRefuseDoNotHoldUpAnotherForMinutes(t *testing.T) {
 	require.Less(t, s.now.Sub(start), 2*time.Minute)
 }
 
-func TestReviewNegativePercentageIsRefused(t *testing.T) {
+func TestReviewNegativePercentageIsAProblem(t *testing.T) {
 	for _, amount := range []string{"-5%", "-99%"} {
 		spec := daemon.Spec{Template: &corev1.PodTemplateSpec{}, Revision: "r"}
 		spec.Rollout.MaxUnavailable = intstr.FromString(amount)
-		require.Error(t, spec.Validate(), amount)
+		require.Error(t, spec.Problems(), amount)
 	}
 }
 

@@ -131,21 +131,34 @@ func TestSurgeRetiresAMisplacedPodOnlyWhenThereAreEnough(t *testing.T) {
 	s.change("a-new-2", available).want("delete b-1: Misplaced").want("")
 }
 
-func TestSurgeWithHostPortIsRefused(t *testing.T) {
-	s := newSet(t)
-	port := corev1.ContainerPort{HostPort: 80}
-	s.spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Ports: []corev1.ContainerPort{port}}}}}
-	s.spec.Rollout.MaxSurge = intstr.FromString("1%")
-	err := s.SetSpec(s.now, s.spec)
-	require.ErrorIs(t, err, daemon.ErrSurgeHostPort)
-	require.ErrorContains(t, err, "container web asks for port 80")
-	s.spec.Rollout.OnDelete = true
-	require.NoError(t, s.SetSpec(s.now, s.spec))
-}
-
 func TestSurgeReplacesFailedPodsWithBackoffToo(t *testing.T) {
 	s := newSet(t).nodes("a").rollout(func(r *daemon.Rollout) { r.MaxSurge = intstr.FromInt32(1) })
 	s.pod("x", "a", "old", phase(corev1.PodFailed)).want("create on a: Missing", "delete x: PodFailed")
 	s.change("a-old-2", phase(corev1.PodFailed)).want("").wantWait("a", daemon.Backoff)
 	s.after(time.Second).want("create on a: Missing", "delete a-old-2: PodFailed")
+}
+
+// D3: a new pod beside the old one that a later taint keeps from being scheduled takes
+// no place in the surge. It goes, and so does the old one, if there are enough others.
+func TestD3SurgedPodThatCannotBeScheduledAnyMoreStopsNoRollout(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").rollout(surge(1)).template("new")
+	s.want("create on a: Surging").change("a-new-2", unscheduled).want("").wantWait("b", daemon.Limited)
+	s.tainted("a").want("delete a-new-2: Misplaced").want("create on b: Surging", "delete a-1: Misplaced")
+	s.change("b-new-2", available).want("delete b-1: Replaced").want("")
+	s.nodes("a").want("create on a: Missing") // and when the taint goes, so does the wait
+}
+
+// D3: one that was scheduled before the taint came stays.
+func TestD3SurgedPodThatWasScheduledStays(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").rollout(surge(1)).template("new")
+	s.want("create on a: Surging").tainted("a").want("").wantWait("a", daemon.NotAvailable)
+	s.change("a-new-2", available).want("delete a-1: Replaced").want("create on b: Surging")
+}
+
+// D3: its deletion may be refused, and stops no rollout either.
+func TestD3SurgedPodThatCannotBeDeletedStopsNoRollout(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").rollout(surge(1)).template("new")
+	s.want("create on a: Surging").change("a-new-2", unscheduled).tainted("a")
+	o := s.carryOut(func(node string) bool { return node == "a" }, time.Minute)
+	require.Equal(t, 2, o.done) // b gets its new pod, and loses the old one
 }

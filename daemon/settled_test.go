@@ -2,8 +2,11 @@ package daemon_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/daemon"
 )
@@ -168,4 +171,13 @@ func (j *judge) idle(p *process) {
 			j.violate(NoSpin, "nothing has happened for long, and the planner says %+v", plan)
 		}
 	}
+}
+
+// giveBack ends what counts of the nodes that the rollout has taken a pod from: they
+// have an available one again, or none belongs there.
+func (j *judge) giveBack(w *wants) {
+	maps.DeleteFunc(j.taken, func(node string, uid types.UID) bool {
+		object := w.nodes[node]
+		return object == nil || object.UID != uid || !w.runsOn(node) || w.serves(node)
+	})
 }

@@ -58,7 +58,7 @@ type Rollout struct {
 }
 
 // ErrSurgeHostPort is about a template that asks for a port of its node: the new pod
-// could never run beside the old one, and the rollout would stand still for ever.
+// could never run beside the old one. The rollout does not begin, and pods are managed.
 var ErrSurgeHostPort = errors.New("maxSurge needs pods without host ports: old and new cannot have the same port of one node")
 
 // SpecOf returns the spec of a DaemonSet whose current revision has that hash. It
@@ -85,12 +85,13 @@ func SpecOf(set *appsv1.DaemonSet, revision string) Spec {
 	return spec
 }
 
-// ErrInvalidSpec is what is wrong with a [Spec], whatever it is.
+// ErrInvalidSpec is what is wrong with a [Spec], whatever it is: [Spec.Validate] and
+// [Spec.Problems].
 var ErrInvalidSpec = errors.New("invalid daemon spec")
 
-// Validate returns what is wrong with a spec, as [ErrInvalidSpec]: no template, no
-// revision, amounts that are none, [ErrSurgeHostPort], or a node affinity that cannot be
-// understood. Such terms match no node, and all pods would be deleted.
+// Validate returns why no pods can be managed by a spec, as [ErrInvalidSpec]: no
+// template, no revision, a MinReady below zero, or a node affinity of which no term can be
+// understood. That would match no node, and all pods would be deleted.
 func (s Spec) Validate() error {
 	var problems []error
 	if s.Template == nil {
@@ -102,17 +103,43 @@ func (s Spec) Validate() error {
 	if s.MinReady < 0 {
 		problems = append(problems, fmt.Errorf("%w: MinReady is %s, want zero or more", ErrInvalidSpec, s.MinReady))
 	}
-	_, err := s.Rollout.Limits(100) // of fewer nodes, -5% would be none
-	problems = append(problems, err)
-	if err == nil && s.Template != nil && s.Rollout.surges() {
-		problems = append(problems, hostPort(&s.Template.Spec))
-	}
 	if s.Template != nil {
-		if err := Compile(s.Template, taints.Matcher{}).Problems(); err != nil {
-			problems = append(problems, fmt.Errorf("%w: Template: %w", ErrInvalidSpec, err))
+		if placement := Compile(s.Template, taints.Matcher{}); len(placement.terms) == 0 {
+			problems = append(problems, placement.invalid())
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// Problems returns what is wrong with a spec by which pods are managed nevertheless, as
+// [ErrInvalidSpec]: terms of the node affinity that cannot be understood, while the others
+// count, amounts of the rollout that are none, and [ErrSurgeHostPort]. What is wrong with
+// the rollout stops the rollout and nothing else.
+func (s Spec) Problems() error {
+	problems := []error{s.rolloutProblems()}
+	if s.Template != nil {
+		problems = append(problems, Compile(s.Template, taints.Matcher{}).invalid())
+	}
+	return errors.Join(problems...)
+}
+
+// rolloutProblems returns why a spec cannot be rolled out.
+func (s *Spec) rolloutProblems() error {
+	if _, err := s.Rollout.Limits(100); err != nil { // of fewer nodes, -5% would be none
+		return err
+	}
+	if s.Template != nil && s.Rollout.surges() {
+		return hostPort(&s.Template.Spec)
+	}
+	return nil
+}
+
+// invalid returns the problems of a placement as those of a spec.
+func (p *Placement) invalid() error {
+	if p.problems == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: Template: %w", ErrInvalidSpec, p.problems)
 }
 
 // Limits are the amounts of a [Rollout] for a number of nodes.

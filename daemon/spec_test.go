@@ -43,12 +43,9 @@ func TestPodOfTheDeprecatedGenerationIsUpToDate(t *testing.T) {
 
 func TestSpecWithFaultsIsRefusedAndChangesNothing(t *testing.T) {
 	for want, change := range map[string]func(*daemon.Spec){
-		"Template is missing":                        func(s *daemon.Spec) { s.Template = nil },
-		"Revision is empty":                          func(s *daemon.Spec) { s.Revision = "" },
-		"MinReady is -1s":                            func(s *daemon.Spec) { s.MinReady = -time.Second },
-		`Rollout.MaxUnavailable is "half"`:           func(s *daemon.Spec) { s.Rollout.MaxUnavailable = intstr.FromString("half") },
-		`Rollout.MaxSurge is "-1", want zero`:        func(s *daemon.Spec) { s.Rollout.MaxSurge = intstr.FromInt32(-1) },
-		`Rollout.Partition is "3.5%", want a number`: func(s *daemon.Spec) { s.Rollout.Partition = intstr.FromString("3.5%") },
+		"Template is missing": func(s *daemon.Spec) { s.Template = nil },
+		"Revision is empty":   func(s *daemon.Spec) { s.Revision = "" },
+		"MinReady is -1s":     func(s *daemon.Spec) { s.MinReady = -time.Second },
 	} {
 		s := newSet(t).nodes("a").running("a")
 		spec := s.spec
@@ -68,12 +65,12 @@ func TestSpecWithFaultsIsRefusedAndChangesNothing(t *testing.T) {
 	require.ErrorContains(t, err, "Confirm is -1s, want zero or more")
 }
 
-func TestSurgeWithAPortOfTheNodeIsRefusedWhereverItComesFrom(t *testing.T) {
+func TestSurgeWithAPortOfTheNodeIsAProblemWhereverItComesFrom(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	web := corev1.Container{Name: "web", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}
 	for name, test := range map[string]struct {
 		spec    corev1.PodSpec
-		refused bool
+		problem bool
 	}{
 		"none":                          {corev1.PodSpec{Containers: []corev1.Container{web}}, false},
 		"all ports are the node's":      {corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{web}}, true},
@@ -84,7 +81,7 @@ func TestSurgeWithAPortOfTheNodeIsRefusedWhereverItComesFrom(t *testing.T) {
 		spec := newSet(t).spec
 		spec.Template = &corev1.PodTemplateSpec{Spec: test.spec}
 		spec.Rollout.MaxSurge = intstr.FromInt32(1)
-		if err := spec.Validate(); test.refused {
+		if err := spec.Problems(); test.problem {
 			require.ErrorIs(t, err, daemon.ErrSurgeHostPort, name)
 		} else {
 			require.NoError(t, err, name)

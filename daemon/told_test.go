@@ -195,6 +195,11 @@ func (w *wants) excused(node string) bool {
 	return w.ClassifyUnavailable != nil && object != nil && object.Status.Conditions[0].Status != corev1.ConditionTrue
 }
 
+// stranded says whether a pod waits for a node that lets none in, beside an old one.
+func (w *wants) stranded(p *toldPod) bool {
+	return p.object.Spec.NodeName == "" && !w.runsOn(p.target) && len(w.living(p.target, false)) > 0
+}
+
 func (w *wants) desired() int { return w.count(w.runsOn) }
 
 func (w *wants) count(which func(node string) bool) int {

@@ -48,6 +48,10 @@ const (
 	OnDelete WaitReason = "OnDelete"
 	// Paused: the old pod stays because the rollout is paused.
 	Paused WaitReason = "Paused"
+	// RolloutInvalid: the old pod stays because the rollout has [Spec.Problems].
+	RolloutInvalid WaitReason = "RolloutInvalid"
+	// SpecRefused: nothing is done because the latest spec was refused.
+	SpecRefused WaitReason = "SpecRefused"
 	// NotSelected: the old pod stays because Config.Updates does not want the node.
 	NotSelected WaitReason = "NotSelected"
 )
@@ -84,11 +88,14 @@ func (p *Planner) WaitOf(node string) Wait {
 func (p *Planner) waitOf(n *nodeState) Wait {
 	a := p.assess(n)
 	a.wait.Node = n.name
+	planned := a.wait.Reason == "" && (a.create != "" || a.deletes) || a.wait.Reason == Limited
 	switch {
+	case p.refusal != nil && planned:
+		a.wait.Reason = SpecRefused
 	case a.wait.Reason == "" && a.create != "":
-		a.wait.heldBy(p.mayCreate(), p.now, p.flight.refused.hold())
+		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
 	case a.wait.Reason == "" && a.deletes:
-		a.wait.heldBy(p.mayDelete(), p.now, p.refused.hold())
+		a.wait.heldBy(p.mayDelete(), p.now, p.deletions.refused.hold())
 	case a.wait.Reason == Limited:
 		p.limited(n, &a)
 	}
@@ -119,9 +126,9 @@ func (p *Planner) limited(n *nodeState, a *assessment) {
 		a.wait.Reason = Partitioned
 	case !r.may(n, a.candidate):
 	case p.surges && n.verdict.Run:
-		a.wait.heldBy(p.mayCreate(), p.now, p.flight.refused.hold())
+		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
 	default:
-		a.wait.heldBy(p.mayDelete(), p.now, p.refused.hold())
+		a.wait.heldBy(p.mayDelete(), p.now, p.deletions.refused.hold())
 	}
 }
 

@@ -78,6 +78,7 @@ func TestCreationWhoseAnswerWasLostIsTriedUnderTheSameName(t *testing.T) {
 	second := s.Plan(s.now).Create[0]
 	require.Equal(t, first.Attempt, second.Attempt)
 	s.Report(s.now, daemon.Result{Create: &second, Taken: true})
+	s.wantWait("a", daemon.CreationRefused).after(time.Second)
 	require.Equal(t, first.Attempt+1, s.Plan(s.now).Create[0].Attempt)
 }
 

@@ -50,7 +50,8 @@ var departures = []departure{
 	},
 	{
 		// Upstream waits for it to be available, which may be for ever: the scheduler does
-		// not give it the node.
+		// not give it the node. With maxSurge ours deletes it if there is an old one beside
+		// it that works.
 		name:       "a new pod that no node has, for one where none should run, does not count",
 		neutral:    scheduledOrNot,
 		sameStatus: true,
@@ -137,15 +138,20 @@ func (w *world) staying(node string) (failed, others []*corev1.Pod) {
 }
 
 // scheduledOrNot makes new pods that no node has, of nodes where none should run,
-// available, or, where new pods come before old ones go, leaves them out.
+// available, or, where new pods come before old ones go, leaves them out. Those of the
+// latter that are beside an old pod that is ready are deleted besides.
 func scheduledOrNot(w *world) (*world, []string) {
 	placement := daemon.Compile(&w.set.Spec.Template, taints.Matcher{})
-	return w.changed(func(pod *corev1.Pod) *corev1.Pod {
+	var besides []string
+	other := w.changed(func(pod *corev1.Pod) *corev1.Pod {
 		node := w.node(targetOf(pod))
 		switch {
 		case node == nil || placement.Place(node).Run || !w.current(pod) || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil:
 			return pod
 		case upstreamutil.AllowsSurge(w.set):
+			if _, others := w.staying(node.Name); slices.ContainsFunc(others, w.isOldAndReady) {
+				besides = append(besides, labelOf(pod))
+			}
 			return nil
 		}
 		other := pod.DeepCopy()
@@ -153,7 +159,12 @@ func scheduledOrNot(w *world) (*world, []string) {
 			Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(epoch.Add(-time.Hour)),
 		}}
 		return other
-	}), nil
+	})
+	return other, besides
+}
+
+func (w *world) isOldAndReady(pod *corev1.Pod) bool {
+	return !w.current(pod) && podutil.IsPodReady(pod)
 }
 
 // waitingBesideOthers makes failed pods but the first of a node that has others terminate:

@@ -1,0 +1,199 @@
+package daemon_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+// outcome is how often something was refused, and when the others got their turn.
+type outcome struct {
+	refused     int
+	first, last time.Duration
+	done        int
+}
+
+// carryOut has the calls for some nodes refused and does the others, for a time.
+func (s *set) carryOut(bad func(node string) bool, most time.Duration) outcome {
+	var o outcome
+	began := s.now
+	turn := func(node string, ok, refused func()) {
+		if bad(node) {
+			o.refused++
+			refused()
+			return
+		}
+		if o.done++; o.done == 1 {
+			o.first = s.now.Sub(began)
+		}
+		o.last = s.now.Sub(began)
+		ok()
+	}
+	for s.now.Sub(began) < most {
+		plan := s.Plan(s.now)
+		for i := range plan.Create {
+			step := &plan.Create[i]
+			turn(step.Node, func() {
+				name := fmt.Sprintf("%s-%s-%d", step.Node, step.Revision, step.Attempt)
+				s.pod(name, step.Node, step.Revision, available)
+				s.Report(s.now, daemon.Result{Create: step, Pod: s.pods[name]})
+			}, func() { s.Report(s.now, daemon.Result{Create: step, Err: errRefused, Refused: true}) })
+		}
+		for i := range plan.Delete {
+			step := &plan.Delete[i]
+			turn(step.Node, func() {
+				s.Report(s.now, daemon.Result{Delete: step, Gone: true})
+				delete(s.pods, step.Pod)
+			}, func() { s.Report(s.now, daemon.Result{Delete: step, Err: errRefused, Refused: true}) })
+		}
+		if plan.Empty() {
+			if plan.Next.IsZero() {
+				return o
+			}
+			require.True(s, plan.Next.After(s.now))
+			s.now = plan.Next
+		}
+	}
+	return o
+}
+
+// evicted observes a node from which its pod has to go.
+func (s *set) evicted(name string) *set {
+	s.ObserveNode(s.now, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "out", Effect: corev1.TaintEffectNoExecute}}},
+	})
+	return s
+}
+
+func everyNode(string) bool { return true }
+
+func ofThousand(bad func(i int) bool) func(node string) bool {
+	return func(node string) bool {
+		var i int
+		_, err := fmt.Sscanf(node, "n%d", &i)
+		return err == nil && bad(i)
+	}
+}
+
+// D5: nodes for which calls are refused delay the first of the others by two
+// seconds at most, and all of them by less than a quarter of a second for each
+// that is refused, wherever they are by name.
+func TestD5RefusedNodesDelayOthersByTwoSeconds(t *testing.T) {
+	where := map[string]func(i int) bool{
+		"first by name":  func(i int) bool { return i < 100 },
+		"last by name":   func(i int) bool { return i >= 900 },
+		"every tenth":    func(i int) bool { return i%10 == 0 },
+		"the first half": func(i int) bool { return i < 500 },
+	}
+	what := map[string]func(s *set, node string){
+		"creations": func(s *set, node string) { s.nodes(node) },
+		"deletions": func(s *set, node string) { s.evicted(node).running(node) },
+	}
+	for at, bad := range where {
+		for kind, prepare := range what {
+			t.Run(kind+", "+at, func(t *testing.T) {
+				s := newSet(t)
+				others := 0
+				for i := range 1000 {
+					prepare(s, fmt.Sprintf("n%03d", i))
+					if !bad(i) {
+						others++
+					}
+				}
+				o := s.carryOut(ofThousand(bad), 10*time.Minute)
+				require.LessOrEqual(t, o.first, 2*time.Second)
+				require.Equal(t, others, o.done)
+				require.LessOrEqual(t, o.last, 250*time.Millisecond*time.Duration(1000-others))
+			})
+		}
+	}
+}
+
+// D5: so is a rollout, which keeps to the order of Less.
+func TestD5RefusedNodesDelayARolloutByTwoSeconds(t *testing.T) {
+	for name, mode := range map[string]func(*daemon.Rollout){"deletions": func(*daemon.Rollout) {}, "creations": surge(1)} {
+		t.Run(name, func(t *testing.T) {
+			s := newSet(t, byRank)
+			for i := range 400 {
+				node := fmt.Sprintf("n%03d", i)
+				s.ranked(node, fmt.Sprint(i/200)).running(node)
+			}
+			s.rollout(mode).template("new")
+			o := s.carryOut(func(node string) bool {
+				require.Less(t, node, "n200", "a node of a later rank, before all of the first were tried")
+				return node < "n100"
+			}, 3*time.Second)
+			require.LessOrEqual(t, o.first, 2*time.Second)
+			require.Positive(t, o.done)
+		})
+	}
+}
+
+// D5: what is refused for all nodes costs 30 calls a minute, however many nodes
+// there are, after a first flight that the burst bounds.
+func TestD5RefusalsCostABoundedNumberOfCallsForTheSet(t *testing.T) {
+	for name, prepare := range map[string]func(s *set, node string){
+		"creations": func(s *set, node string) { s.nodes(node) },
+		"deletions": func(s *set, node string) { s.evicted(node).running(node) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSet(t)
+			for i := range 5000 {
+				prepare(s, fmt.Sprintf("n%04d", i))
+			}
+			require.LessOrEqual(t, s.carryOut(everyNode, time.Minute).refused, 250+40)
+			for range 10 {
+				require.LessOrEqual(t, s.carryOut(everyNode, time.Minute).refused, 31)
+			}
+			o := s.carryOut(func(string) bool { return false }, 2*time.Minute)
+			require.Equal(t, 5000, o.done)
+			require.LessOrEqual(t, o.first, 2*time.Second)
+		})
+	}
+}
+
+// D5: a name that another owner has taken is a refusal like others; it costs an attempt, too.
+func TestD5NamesThatOthersHaveTakenAreRetriedWithBackoff(t *testing.T) {
+	s := newSet(t)
+	for i := range 100 {
+		s.nodes(fmt.Sprintf("n%02d", i))
+	}
+	attempts, calls := map[string]int{}, 0
+	for s.now.Before(start.Add(time.Minute)) {
+		plan := s.Plan(s.now)
+		for i := range plan.Create {
+			step := &plan.Create[i]
+			require.Equal(t, attempts[step.Node], step.Attempt)
+			attempts[step.Node]++
+			calls++
+			s.Report(s.now, daemon.Result{Create: step, Taken: true})
+		}
+		if plan.Empty() {
+			require.True(t, plan.Next.After(s.now))
+			s.now = plan.Next
+		}
+		require.Less(t, calls, 50)
+	}
+}
+
+// D2: a name that a pod of the set itself has, which is going, is no refusal: the next
+// pod is made when that one is gone.
+func TestD2NameOfATerminatingPodIsNoRefusal(t *testing.T) {
+	s := newSet(t).nodes("a")
+	step := s.Plan(s.now).Create[0]
+	going := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "x", DeletionTimestamp: &metav1.Time{Time: start}},
+		Spec:       corev1.PodSpec{NodeName: "a"},
+	}
+	s.Report(s.now, daemon.Result{Create: &step, Taken: true, Pod: going})
+	s.want("").wantWait("a", daemon.Terminating)
+	s.ForgetPod(s.now, going)
+	s.want("create on a: Missing")
+}
