@@ -16,7 +16,7 @@ import (
 func ExampleMonitor() {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	start := now
-	monitor, err := nodehealth.NewMonitor(nodehealth.Config{Grace: 50 * time.Second}, now)
+	monitor, err := nodehealth.NewNodeMonitor(nodehealth.Config{GracePeriod: 50 * time.Second}, now)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func ExampleMonitor() {
 		}},
 	}
 	monitor.ObserveNode(now, node)
-	monitor.Synced()
+	monitor.MarkSynced()
 	for range 3 {
 		now = now.Add(10 * time.Second)
 		monitor.ObserveLease(now, &coordinationv1.Lease{
@@ -47,14 +47,14 @@ func ExampleMonitor() {
 		if !ok {
 			continue // it had beaten since its expiry was set
 		}
-		fmt.Printf("%v: %s is silent since %v\n", now.Sub(start), silent.Name, silent.Since.Sub(start))
+		fmt.Printf("%v: %s is silent since %v\n", now.Sub(start), silent.Key, silent.Since.Sub(start))
 		patch, needed, err := nodehealth.UnknownPatch(node, now)
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println("patch of its status needed:", needed && len(patch) > 0)
 		// The patch has gone through. Had it been refused: Undecided.
-		monitor.Finish(now, silent, nodehealth.Declared)
+		monitor.Finish(now, silent, nodehealth.Result{Outcome: nodehealth.OutcomeDone})
 	}
 	fmt.Println("nothing to do until it beats")
 
