@@ -2,11 +2,49 @@
 //
 // # The observer's half
 //
-//   - [Monitor] tells which nodes have been silent for longer than their grace
-//     period. It is a core: fed with nodes and leases, time as an argument.
-//   - [UnknownPatch] writes down that a node is silent: its conditions become
+//   - [Monitor] tells which keys have been silent for longer than their grace
+//     period, and which of them are heard again. A key is whatever sends
+//     heartbeats: a device, a cluster, an agent. It is a core: time is an
+//     argument.
+//   - [NodeMonitor] is a Monitor of nodes, fed with nodes and leases.
+//   - [UnknownPatch] records that a node is silent: its conditions become
 //     Unknown, unless it has reported after all.
-//   - [PodNotReadyPatch] says of a pod on such a node that it is not ready.
+//   - [PodNotReadyPatch] records that a pod on such a node is not ready.
+//
+// A timedqueue.Dispatcher connects them:
+//
+//	Dispatcher ──Start──► Monitor ──Task──► action ──Result──► Finish
+//	                         ▲
+//	     heartbeats ──Observe, Heartbeat, Forget
+//
+// # What it promises
+//
+// Only the time at which a heartbeat is observed counts, never a time that its
+// sender wrote. A heartbeat costs no call and no allocation, and a quiet
+// cluster costs its heartbeats only. Silence is found when the grace period
+// ends.
+//
+// The monitor hands out a key once when it falls silent, and once when it
+// returns. A failed task is retried, after a growing wait. A record of a
+// silence that another client sets back is written again, after a growing wait
+// too. [Monitor.Silent] tells at any time whether a key counts as silent.
+//
+// A node is its UID. What is known of a node ends when the watch says that it
+// is deleted, and not with an answer 404.
+//
+// # The caller's duties, observing
+//
+//   - Observe every node and every lease of kube-node-lease whenever they
+//     change, and forget them when they are deleted.
+//   - Call MarkSynced once the first lists are observed.
+//   - For a task of [StateSilent] send UnknownPatch for the newest version of
+//     the node, and tell Finish its result. A refused patch is
+//     [OutcomeRetry]: the node has just reported, and Observe will see that.
+//   - For a task of [StateAlive] record that, or report [OutcomeDone]. The
+//     kubelet itself writes that a node is Ready.
+//
+// A node that is found Unknown at the start stays so until it is heard. Nothing
+// is known of its time before.
 //
 // # The node's half
 //
@@ -17,18 +55,6 @@
 //     kubelet's: a lease of 40 s renewed every 10 s with 4 % jitter, a look every
 //     10 s, a report on change and else every 5 min, spread.
 //
-// # The caller's duties, observing
-//
-// Observe every node and every lease of kube-node-lease whenever they change,
-// and Forget them when they are deleted. Say Synced once the first lists are in.
-// For each [Silent] node that Start hands out, send UnknownPatch for the newest
-// version of the node, and tell Finish what came of it. A refused patch means
-// that the node has just reported: the news will reach Observe, so report
-// Undecided.
-//
-// A node that was found Unknown at the start stays so until it beats. Nothing is
-// known of its time before.
-//
 // # The caller's duties, beating
 //
 // Create the Node, then Add it with its UID; Remove it when it goes. Give clients
@@ -36,4 +62,14 @@
 // a status that somebody has overwritten stays so until the next report. Say
 // Changed when a status changes or a gate opens. Let only one process speak for a
 // node.
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	node
+//	monitor  conditions
+//	task
+//	config  record
+//	errors
 package nodehealth

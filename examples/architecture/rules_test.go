@@ -84,7 +84,7 @@ var engineExceptions = map[string]string{
 	"eviction/deadline.go ruling.dueAt":   "decides whether a condition is set or cleared",
 
 	"nodehealth/heartbeats_schedule.go heartbeatState.reportCause": "chooses the reason of a report that goes out now",
-	"nodehealth/monitor.go Monitor.Start":                          "puts a node that was heard back into its queue",
+	"nodehealth/monitor.go Monitor.Start":                          "puts a key that was heard back into its queue",
 }
 
 // unprefixedEnums are exported types whose constants do not begin with their
@@ -97,7 +97,6 @@ var unprefixedEnums = map[string]string{
 	"daemon StepReason":     "to be renamed",
 	"daemon Unavailability": "to be renamed",
 	"daemon WaitReason":     "to be renamed",
-	"nodehealth Finding":    "to be renamed",
 	"zone State":            "has the names of kube-controller-manager",
 }
 

@@ -36,7 +36,7 @@ func NewHandlers(c *controller.Controller, observe func(func(now time.Time))) Ha
 		Leases: Handler[*coordinationv1.Lease]{
 			Observe: observe,
 			Seen:    c.ObserveLease,
-			Gone:    func(_ time.Time, lease *coordinationv1.Lease) { c.ForgetLease(lease.Name) },
+			Gone:    func(now time.Time, lease *coordinationv1.Lease) { c.ForgetLease(now, lease.Name) },
 		},
 		Pods: Handler[*corev1.Pod]{
 			Observe: observe,
