@@ -9,6 +9,43 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
+// A Detector decides how long one key may be silent, from the times at which it
+// was heard. It need not be safe for concurrent use.
+type Detector interface {
+	// Heartbeat takes a heartbeat that was observed at now.
+	Heartbeat(now time.Time)
+	// GracePeriod returns how long the key may be silent after its last heartbeat.
+	// It depends on nothing but the heartbeats. Zero or less means that the
+	// detector does not know yet: Config.GracePeriod counts.
+	GracePeriod() time.Duration
+}
+
+// Heard is when each source of a node was heard last, or when the node was
+// first seen if the source was not heard since.
+type Heard struct {
+	Lease, Status time.Time
+	// Probe is that of [NodeMonitor.Heartbeat], the caller's own probe.
+	Probe time.Time
+}
+
+// Latest returns when any of the sources was heard last.
+func (h Heard) Latest() time.Time {
+	latest := h.Lease
+	for _, at := range []time.Time{h.Status, h.Probe} {
+		if at.After(latest) {
+			latest = at
+		}
+	}
+	return latest
+}
+
+// set takes the times that are not zero.
+func (h *Heard) set(from Heard) {
+	h.Lease = cmp.Or(from.Lease, h.Lease)
+	h.Status = cmp.Or(from.Status, h.Status)
+	h.Probe = cmp.Or(from.Probe, h.Probe)
+}
+
 // Config is what a [Monitor] or a [NodeMonitor] needs. The zero value is
 // complete.
 type Config struct {
@@ -22,6 +59,13 @@ type Config struct {
 	// another silence, before it counts as alive. Zero means that the first
 	// heartbeat is enough.
 	RecoveryPeriod time.Duration
+	// Detector returns the detector of a key that is new. Nil means that each key
+	// has the fixed GracePeriod. StartupGracePeriod counts in either case.
+	Detector func() Detector
+	// Combine returns when a node counts as heard, from when each of its sources
+	// was heard. It must be a pure function. Nil means [Heard.Latest]. Only a
+	// [NodeMonitor] has several sources; a [Monitor] refuses it.
+	Combine func(Heard) time.Time
 	// Retry is the wait after a task that failed, and after a silence that was
 	// recorded and whose record was set back without a heartbeat.
 	Retry timedqueue.Backoff

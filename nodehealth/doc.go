@@ -7,6 +7,10 @@
 //     heartbeats: a device, a cluster, an agent. It is a core: time is an
 //     argument.
 //   - [NodeMonitor] is a Monitor of nodes, fed with nodes and leases.
+//   - [Detector] decides how long a key may be silent. The default is a fixed
+//     grace period; an example shows the phi accrual detector.
+//   - [Heard] is when each source of a node was heard: its lease, its status, a
+//     probe of the caller's. Config.Combine combines them.
 //   - [UnknownPatch] records that a node is silent: its conditions become
 //     Unknown, unless it has reported after all.
 //   - [PodNotReadyPatch] records that a pod on such a node is not ready.

@@ -31,6 +31,14 @@ type Monitor[K comparable] struct {
 // NewMonitor returns a monitor that watches no key. Now must not be the zero
 // time.
 func NewMonitor[K comparable](config Config, now time.Time) (*Monitor[K], error) {
+	if config.Combine != nil {
+		return nil, fmt.Errorf("%w: Config.Combine is set, want nil for a Monitor: its keys have one source",
+			ErrInvalidConfig)
+	}
+	return newMonitor[K](config, now)
+}
+
+func newMonitor[K comparable](config Config, now time.Time) (*Monitor[K], error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
@@ -230,6 +238,9 @@ func (m *Monitor[K]) record(key K) (*record[K], bool) {
 func (m *Monitor[K]) watch(now time.Time, key K, r *record[K], seen Observation) {
 	entry, _ := m.expiry.Keep(key, r)
 	*r = record[K]{entry: entry, since: now, round: r.round, reported: seen.Reported}
+	if m.config.Detector != nil {
+		r.detector = m.config.Detector()
+	}
 	if seen.Silent {
 		r.enter(silent)
 		return
@@ -243,10 +254,21 @@ func (m *Monitor[K]) forget(r *record[K]) {
 	r.enter(absent)
 }
 
-// beat takes a heartbeat. A key that is alive keeps its expiry, which is never
-// too late.
-func (m *Monitor[K]) beat(now time.Time, r *record[K]) {
-	r.since, r.heard, r.setBacks = now, true, 0
+// beat takes a heartbeat. A key that is alive keeps its expiry, which is too
+// late only if its detector has become more impatient.
+func (m *Monitor[K]) beat(now time.Time, r *record[K]) { m.beatAt(now, r, now) }
+
+// beatAt takes a heartbeat of a time that may have passed. A key that was silent
+// is back only if its grace period from then on has not ended.
+func (m *Monitor[K]) beatAt(now time.Time, r *record[K], at time.Time) {
+	r.since, r.heard, r.setBacks = at, true, 0
+	if r.detector != nil {
+		r.detector.Heartbeat(at)
+		m.hasten(r)
+	}
+	if now.Sub(at) >= m.gracePeriod(r) {
+		return
+	}
 	switch r.state {
 	case expired, recorded, undone:
 		r.enter(returned)
@@ -261,12 +283,16 @@ func (m *Monitor[K]) beat(now time.Time, r *record[K]) {
 }
 
 // report records that a key has reported, which may shorten its grace period.
-// What waits then waits until its end at most.
 func (m *Monitor[K]) report(r *record[K], reported bool) {
 	if r.reported || !reported {
 		return
 	}
 	r.reported = true
+	m.hasten(r)
+}
+
+// hasten makes a key that waits too long wait until the end of its grace period.
+func (m *Monitor[K]) hasten(r *record[K]) {
 	if r.state != beating && r.state != returning {
 		return
 	}
@@ -330,10 +356,15 @@ func (m *Monitor[K]) due(r *record[K]) time.Time {
 func (m *Monitor[K]) end(r *record[K]) time.Time { return r.since.Add(m.gracePeriod(r)) }
 
 func (m *Monitor[K]) gracePeriod(r *record[K]) time.Duration {
-	if r.reported {
-		return m.config.GracePeriod
+	if !r.reported {
+		return m.config.StartupGracePeriod
 	}
-	return m.config.StartupGracePeriod
+	if r.detector != nil {
+		if period := r.detector.GracePeriod(); period > 0 {
+			return period
+		}
+	}
+	return m.config.GracePeriod
 }
 
 // advance returns now, or the latest time that was passed in before if that is

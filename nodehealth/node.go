@@ -32,6 +32,7 @@ type node struct {
 	uid       types.UID
 	heartbeat metav1.Time // of the Ready condition
 	lease     lease
+	sources   *Heard // nil if nothing combines them
 }
 
 // lease is what is known of a lease. The zero value is that of none.
@@ -45,7 +46,7 @@ type lease struct {
 // NewNodeMonitor returns a monitor that knows no node. Now must not be the zero
 // time.
 func NewNodeMonitor(config Config, now time.Time) (*NodeMonitor, error) {
-	monitor, err := NewMonitor[string](config, now)
+	monitor, err := newMonitor[string](config, now)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (m *NodeMonitor) ObserveNode(now time.Time, object *corev1.Node) {
 	}
 	if !n.reported || !ready.LastHeartbeatTime.Equal(&n.heartbeat) {
 		n.heartbeat = ready.LastHeartbeatTime
-		m.monitor.beat(now, &n.record)
+		m.beat(now, n, Heard{Status: now})
 		m.monitor.report(&n.record, true)
 		return
 	}
@@ -103,11 +104,14 @@ func (m *NodeMonitor) ObserveLease(now time.Time, object *coordinationv1.Lease) 
 			// The list of leases may be younger than that of nodes: what has beaten in
 			// between must not be cut short of it. It was not heard for that.
 			n.since = now
+			if n.sources != nil {
+				n.sources.Lease = now
+			}
 		}
 	}
 	n.lease = seen
 	if changed && n.state != absent {
-		m.monitor.beat(now, &n.record)
+		m.beat(now, n, Heard{Lease: now})
 	}
 }
 
@@ -116,7 +120,7 @@ func (m *NodeMonitor) ObserveLease(now time.Time, object *coordinationv1.Lease) 
 func (m *NodeMonitor) Heartbeat(now time.Time, name string) {
 	now = m.monitor.advance(now)
 	if n, ok := m.watched(name); ok {
-		m.monitor.beat(now, &n.record)
+		m.beat(now, n, Heard{Probe: now})
 	}
 }
 
@@ -212,6 +216,26 @@ func (m *NodeMonitor) adopt(
 		seen.Silent = ready.Status == corev1.ConditionUnknown
 	}
 	m.monitor.watch(now, object.Name, &n.record, seen)
+	if m.monitor.config.Combine != nil {
+		n.sources = &Heard{Lease: now, Status: now, Probe: now}
+	}
+}
+
+// beat takes a heartbeat from the source that is not zero in from.
+func (m *NodeMonitor) beat(now time.Time, n *node, from Heard) {
+	if n.sources == nil {
+		m.monitor.beat(now, &n.record)
+		return
+	}
+	n.sources.set(from)
+	at := m.monitor.config.Combine(*n.sources)
+	if at.After(now) {
+		at = now
+	}
+	if !at.After(n.since) {
+		return // the other sources are silent
+	}
+	m.monitor.beatAt(now, &n.record, at)
 }
 
 func (m *NodeMonitor) node(name string) *node {

@@ -13,8 +13,9 @@ type record[K comparable] struct {
 	since time.Time
 	// recovered is when a key that is returning counts as alive.
 	recovered time.Time
-	round     uint32 // counts the tasks of this record
-	setBacks  uint8  // counts the records of its silence that were set back
+	detector  Detector // nil for the fixed grace period
+	round     uint32   // counts the tasks of this record
+	setBacks  uint8    // counts the records of its silence that were set back
 	state     life
 	reported  bool // the grace period counts, and no longer that of the startup
 	heard     bool // a heartbeat was observed
