@@ -32,7 +32,8 @@ type Monitor[K comparable] struct {
 // time.
 func NewMonitor[K comparable](config Config, now time.Time) (*Monitor[K], error) {
 	if config.Combine != nil {
-		return nil, fmt.Errorf("%w: Config.Combine is set, want nil for a Monitor: its keys have one source",
+		return nil, fmt.Errorf(
+			"%w: Config.Combine is set, want nil for a Monitor: its keys have one source",
 			ErrInvalidConfig)
 	}
 	return newMonitor[K](config, now)
