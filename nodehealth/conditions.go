@@ -33,12 +33,12 @@ var judged = [...]corev1.NodeConditionType{
 // UnknownPatch returns the patch that makes a silent node's conditions Unknown,
 // and false when its Ready condition is so already.
 //
-// The patch is refused by the API server when the node is another one or its
-// Ready condition has changed: a fresh status wins. Everything else about the
-// node may change meanwhile, unless the node has conditions but not this one: then
-// nothing may. kube-apiserver answers 422 Invalid to a patch that it refuses, see
-// taints.IsStale. A node without a UID is an error: the guard would fail for
-// ever.
+// The API server refuses the patch when the node is another one or its Ready
+// condition has changed: a fresh status wins. Everything else about the node may
+// change meanwhile, unless the node has conditions but not this one: then
+// nothing may. kube-apiserver answers 422 Invalid to a patch that it refuses,
+// see taints.IsStale. A node without a UID is an error: the guard would always
+// fail.
 func UnknownPatch(node *corev1.Node, now time.Time) ([]byte, bool, error) {
 	ready := readyCondition(node)
 	if ready != nil && ready.Status == corev1.ConditionUnknown {
@@ -86,11 +86,11 @@ func UnknownPatch(node *corev1.Node, now time.Time) ([]byte, bool, error) {
 	return data, true, nil
 }
 
-// PodNotReadyPatch returns the patch that says that a pod is not ready, which is
-// what becomes of the pods of a node that is not ready: their endpoints must not
-// get traffic. It returns false when the pod's Ready condition is False or missing.
-// The patch is refused when the pod is another one or that condition has changed.
-// A pod without a UID is an error.
+// PodNotReadyPatch returns the patch that records that a pod is not ready. The
+// pods of a node that is not ready get it: their endpoints must not get traffic.
+// It returns false when the pod's Ready condition is False or missing. The API
+// server refuses the patch when the pod is another one or that condition has
+// changed. A pod without a UID is an error.
 func PodNotReadyPatch(pod *corev1.Pod, now time.Time) ([]byte, bool, error) {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
@@ -98,7 +98,8 @@ func PodNotReadyPatch(pod *corev1.Pod, now time.Time) ([]byte, bool, error) {
 			continue
 		}
 		if pod.UID == "" {
-			return nil, false, fmt.Errorf("pod %s/%s has no UID to guard a status patch with", pod.Namespace, pod.Name)
+			return nil, false, fmt.Errorf("pod %s/%s has no UID to guard a status patch with",
+				pod.Namespace, pod.Name)
 		}
 		path := conditionPath(i)
 		patch := patch{}
@@ -110,16 +111,18 @@ func PodNotReadyPatch(pod *corev1.Pod, now time.Time) ([]byte, bool, error) {
 		patch.add(path+"/lastTransitionTime", metav1.NewTime(now))
 		data, err := json.Marshal(patch)
 		if err != nil {
-			return nil, false, fmt.Errorf("encode status patch of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+			return nil, false, fmt.Errorf("encode status patch of pod %s/%s: %w",
+				pod.Namespace, pod.Name, err)
 		}
 		return data, true, nil
 	}
 	return nil, false, nil
 }
 
-// ReadyStatus returns the status of the node's Ready condition. It is empty when the
-// node has none: nobody has said anything of it yet. That is neither True nor a
-// reason to act; the condition becomes Unknown when the startup grace period ends.
+// ReadyStatus returns the status of the node's Ready condition. It is empty when
+// the node has none: nothing is reported of it yet. That is neither True nor a
+// reason to act; the condition becomes Unknown when the startup grace period
+// ends.
 func ReadyStatus(node *corev1.Node) corev1.ConditionStatus {
 	if ready := readyCondition(node); ready != nil {
 		return ready.Status
@@ -127,7 +130,9 @@ func ReadyStatus(node *corev1.Node) corev1.ConditionStatus {
 	return ""
 }
 
-func neverReported(node *corev1.Node, kind corev1.NodeConditionType, now time.Time) corev1.NodeCondition {
+func neverReported(
+	node *corev1.Node, kind corev1.NodeConditionType, now time.Time,
+) corev1.NodeCondition {
 	return corev1.NodeCondition{
 		Type:               kind,
 		Status:             corev1.ConditionUnknown,
@@ -141,7 +146,8 @@ func neverReported(node *corev1.Node, kind corev1.NodeConditionType, now time.Ti
 // declaredByObserver reports whether the condition was written by an observer of
 // the node and not by its kubelet.
 func declaredByObserver(c *corev1.NodeCondition) bool {
-	return c.Status == corev1.ConditionUnknown && (c.Reason == ReasonStopped || c.Reason == ReasonNeverReported)
+	return c.Status == corev1.ConditionUnknown &&
+		(c.Reason == ReasonStopped || c.Reason == ReasonNeverReported)
 }
 
 func readyCondition(node *corev1.Node) *corev1.NodeCondition {

@@ -3,21 +3,61 @@
 //
 // # The pieces
 //
-//   - [Monitor] tells which nodes have been silent for longer than their grace
-//     period. It is a core: fed with nodes and leases, time as an argument.
-//   - [UnknownPatch] writes down that a node is silent: its conditions become
+//   - [Monitor] tells which keys have been silent for longer than their grace
+//     period, and which of them are heard again. A key is whatever sends
+//     heartbeats: a device, a cluster, an agent. It is a core: time is an
+//     argument.
+//   - [NodeMonitor] is a Monitor of nodes, fed with nodes and leases.
+//   - [Detector] decides how long a key may be silent. The default is a fixed
+//     grace period; an example shows the phi accrual detector.
+//   - [Heard] is when each source of a node was heard: its lease, its status, a
+//     probe of the caller's. Config.Combine combines them.
+//   - [UnknownPatch] records that a node is silent: its conditions become
 //     Unknown, unless it has reported after all.
-//   - [PodNotReadyPatch] says of a pod on such a node that it is not ready.
+//   - [PodNotReadyPatch] records that a pod on such a node is not ready.
 //
-// # The caller's duties
+// A timedqueue.Dispatcher connects them:
 //
-// Observe every node and every lease of kube-node-lease whenever they change,
-// and Forget them when they are deleted. Say Synced once the first lists are in.
-// For each [Silent] node that Start hands out, send UnknownPatch for the newest
-// version of the node, and tell Finish what came of it. A refused patch means
-// that the node has just reported: the news will reach Observe, so report
-// Undecided.
+//	Dispatcher ──Start──► Monitor ──Task──► action ──Result──► Finish
+//	                         ▲
+//	     heartbeats ──Observe, Heartbeat, Forget
 //
-// A node that was found Unknown at the start stays so until it beats. Nothing is
-// known of its time before.
+// # What it promises
+//
+// Only the time at which a heartbeat is observed counts, never a time that its
+// sender wrote. A heartbeat costs no call and no allocation, and a quiet
+// cluster costs its heartbeats only. Silence is found when the grace period
+// ends.
+//
+// The monitor hands out a key once when it falls silent, and once when it
+// returns. A failed task is retried, after a growing wait. A record of a
+// silence that another client sets back is written again, after a growing wait
+// too. [Monitor.Silent] tells at any time whether a key counts as silent.
+//
+// A node is its UID. What is known of a node ends when the watch says that it
+// is deleted, and not with an answer 404.
+//
+// # The caller's duties, observing
+//
+//   - Observe every node and every lease of kube-node-lease whenever they
+//     change, and forget them when they are deleted.
+//   - Call MarkSynced once the first lists are observed.
+//   - For a task of [StateSilent] send UnknownPatch for the newest version of
+//     the node, and tell Finish its result. A refused patch is
+//     [OutcomeRetry]: the node has just reported, and Observe will see that.
+//   - For a task of [StateAlive] record that, or report [OutcomeDone]. The
+//     kubelet itself writes that a node is Ready.
+//
+// A node that is found Unknown at the start stays so until it is heard. Nothing
+// is known of its time before.
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	node
+//	monitor  conditions
+//	task
+//	config  record
+//	errors
 package nodehealth

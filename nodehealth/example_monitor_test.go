@@ -13,10 +13,11 @@ import (
 )
 
 // A node renews its lease for a while and falls silent.
-func ExampleMonitor() {
+func ExampleNodeMonitor() {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	start := now
-	monitor, err := nodehealth.NewMonitor(nodehealth.Config{Grace: 50 * time.Second}, now)
+	config := nodehealth.Config{GracePeriod: 50 * time.Second}
+	monitor, err := nodehealth.NewNodeMonitor(config, now)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -27,7 +28,7 @@ func ExampleMonitor() {
 		}},
 	}
 	monitor.ObserveNode(now, node)
-	monitor.Synced()
+	monitor.MarkSynced()
 	for range 3 {
 		now = now.Add(10 * time.Second)
 		monitor.ObserveLease(now, &coordinationv1.Lease{
@@ -36,32 +37,65 @@ func ExampleMonitor() {
 		})
 	}
 
-	// Whoever drives the monitor sleeps until Next. A Dispatcher does all of this.
+	// A Dispatcher does all of this. It sleeps until Next.
 	for {
 		next, ok := monitor.Next(now)
 		if !ok {
 			break
 		}
 		now = next
-		silent, ok := monitor.Start(now)
+		task, ok := monitor.Start(now)
 		if !ok {
-			continue // it had beaten since its expiry was set
+			continue // it was heard since its expiry was set
 		}
-		fmt.Printf("%v: %s is silent since %v\n", now.Sub(start), silent.Name, silent.Since.Sub(start))
+		fmt.Printf("%v: %s is silent since %v\n", now.Sub(start), task.Key, task.Since.Sub(start))
 		patch, needed, err := nodehealth.UnknownPatch(node, now)
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println("patch of its status needed:", needed && len(patch) > 0)
-		// The patch has gone through. Had it been refused: Undecided.
-		monitor.Finish(now, silent, nodehealth.Declared)
+		// The patch was accepted. If it is refused, the outcome is OutcomeRetry.
+		monitor.Finish(now, task, nodehealth.Result{Outcome: nodehealth.OutcomeDone})
 	}
-	fmt.Println("nothing to do until it beats")
+	fmt.Println("silent:", monitor.Silent("node-1"))
 
 	// Output:
 	// 1m20s: node-1 is silent since 30s
 	// patch of its status needed: true
-	// nothing to do until it beats
+	// silent: true
+}
+
+// Devices are pinged. One falls silent, and counts as alive after it has
+// answered for half a minute.
+func ExampleMonitor() {
+	type device struct{ rack, slot int }
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	start := now
+	monitor, err := nodehealth.NewMonitor[device](nodehealth.Config{
+		GracePeriod:    15 * time.Second,
+		RecoveryPeriod: 30 * time.Second,
+	}, now)
+	if err != nil {
+		log.Fatal(err)
+	}
+	steady, shaky := device{rack: 1, slot: 1}, device{rack: 1, slot: 2}
+	monitor.Observe(now, steady, nodehealth.Observation{Reported: true})
+	monitor.Observe(now, shaky, nodehealth.Observation{Reported: true})
+
+	for range 24 {
+		now = now.Add(5 * time.Second)
+		monitor.Heartbeat(now, steady)
+		if off := now.Sub(start); off < 20*time.Second || off > time.Minute {
+			monitor.Heartbeat(now, shaky)
+		}
+		if task, ok := monitor.Start(now); ok {
+			fmt.Printf("%v: %+v is %s\n", now.Sub(start), task.Key, task.State)
+			monitor.Finish(now, task, nodehealth.Result{Outcome: nodehealth.OutcomeDone})
+		}
+	}
+	// Output:
+	// 30s: {rack:1 slot:2} is Silent
+	// 1m35s: {rack:1 slot:2} is Alive
 }
 
 func ExampleUnknownPatch() {

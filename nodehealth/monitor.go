@@ -1,338 +1,375 @@
 package nodehealth
 
 import (
-	"errors"
 	"fmt"
+	"math"
 	"time"
-
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// ErrInvalidConfig is wrapped by the errors of NewMonitor.
-var ErrInvalidConfig = errors.New("invalid nodehealth config")
-
-// Config is what a [Monitor] needs. The zero value is complete.
-type Config struct {
-	// Grace is how long a node that has reported may be silent. Zero means 50 s,
-	// the default of --node-monitor-grace-period.
-	Grace time.Duration
-	// StartupGrace is how long a node that has never reported may take to do so.
-	// Zero means 60 s, the default of --node-startup-grace-period.
-	StartupGrace time.Duration
-	// Retry is the wait after a declaration that failed.
-	Retry timedqueue.Backoff
-}
-
-// Validate reports the first thing that is wrong with the config.
-func (c Config) Validate() error {
-	if c.Grace < 0 || c.StartupGrace < 0 {
-		return fmt.Errorf("%w: Grace is %v and StartupGrace %v, want zero or more", ErrInvalidConfig, c.Grace, c.StartupGrace)
-	}
-	if err := c.Retry.Validate(); err != nil {
-		return fmt.Errorf("%w: Retry: %w", ErrInvalidConfig, err)
-	}
-	return nil
-}
-
-// A Monitor tells which nodes have been silent for longer than their grace
-// period. It is fed with nodes and leases as an informer delivers them, and
-// hands out each node that has become silent once; a [timedqueue.Dispatcher] can
-// drive it.
+// A Monitor tells which keys have been silent for longer than their grace
+// period, and which of these are heard again. A key is whatever sends
+// heartbeats: a device, a cluster, an agent; [NodeMonitor] is the instance for
+// nodes. A [timedqueue.Dispatcher] can drive it.
 //
-// Only the time at which a beat is observed counts, never a time that a node
-// wrote: clocks of nodes do not matter. A beat is a change, in either direction,
-// of the lease's renewTime or holder, or of the lastHeartbeatTime of the Ready
-// condition. The Unknown that the observer itself writes is none.
+// Only the time at which a heartbeat is observed counts, never a time that its
+// sender wrote, so clocks of senders do not matter.
 //
-// Observing is O(1) and allocates nothing for a node that is known. A beat does
-// not touch the heap of expiries, but for a node's first report and for the beat
-// after a failed declaration; a node that turns out to have beaten when its expiry
-// comes up is put back, once in a grace period at most. A Monitor holds about 300
-// bytes a node.
+// Observing is O(1) and allocates nothing for a key that is known. A heartbeat
+// of a key that is alive does not move its expiry. When the expiry comes up,
+// a key that was heard is put back, at most once in a grace period. A Monitor
+// holds about 250 bytes a key.
 //
 // Now never goes backwards inside a Monitor: an earlier now than the last one
 // counts as the last one. It is not safe for concurrent use.
-type Monitor struct {
+type Monitor[K comparable] struct {
 	config Config
-	nodes  map[string]*vitals
-	expiry *timedqueue.Queue[string, *vitals]
-	synced bool
+	expiry *timedqueue.Queue[K, *record[K]]
 }
 
-// vitals is what is known of the life of the node of one name.
-type vitals struct {
-	present  bool // false while only a lease has been seen
-	uid      types.UID
-	lastBeat time.Time
-	heard    bool // lastBeat is that of a beat
-	reported bool // its kubelet has posted a Ready condition
-	watched  bool // it has an expiry, waiting or handed out; false while it is known to be silent
-	late     bool // that expiry may be later than the end of its grace period
-
-	heartbeat metav1.Time // of the Ready condition
-	hasLease  bool
-	renewed   metav1.MicroTime
-	holder    string
-	version   string // of the lease
+// NewMonitor returns a monitor that watches no key. Now must not be the zero
+// time.
+func NewMonitor[K comparable](config Config, now time.Time) (*Monitor[K], error) {
+	if config.Combine != nil {
+		return nil, fmt.Errorf(
+			"%w: Config.Combine is set, want nil for a Monitor: its keys have one source",
+			ErrInvalidConfig)
+	}
+	return newMonitor[K](config, now)
 }
 
-// NewMonitor returns a monitor that knows no node.
-func NewMonitor(config Config, now time.Time) (*Monitor, error) {
+func newMonitor[K comparable](config Config, now time.Time) (*Monitor[K], error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	if config.Grace == 0 {
-		config.Grace = 50 * time.Second
+	if now.IsZero() {
+		return nil, fmt.Errorf("%w: now is zero, want the present time", ErrInvalidConfig)
 	}
-	if config.StartupGrace == 0 {
-		config.StartupGrace = 60 * time.Second
-	}
-	expiry, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, *vitals]{Backoff: config.Retry}, now)
+	queue := timedqueue.QueueConfig[K, *record[K]]{Backoff: config.Retry}
+	expiry, err := timedqueue.NewQueue(queue, now)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
-	return &Monitor{config: config, nodes: make(map[string]*vitals), expiry: expiry}, nil
+	return &Monitor[K]{config: config.withDefaults(), expiry: expiry}, nil
 }
 
-// Synced says that the nodes and leases that existed when we started have been
-// observed. A lease that is seen first after that is a beat. Before, it may be of
-// any age: its node has its grace period from then on, and is not heard of.
-func (m *Monitor) Synced() { m.synced = true }
+// An Observation is what the caller's own record of a key shows. The zero value
+// is that of a key that is new.
+type Observation struct {
+	// Reported says that the key has reported before, so that its grace period
+	// counts and not that of the startup. It holds until the key is forgotten.
+	Reported bool
+	// Silent says that the key is recorded as silent.
+	Silent bool
+}
 
-// ObserveNode takes a look at a node. A node that it sees for the first time has
-// its whole grace period from now on, unless its Ready condition is Unknown
-// already: such a node is silent, and was declared so, until it beats. A node
-// with another UID than before is a new one.
-func (m *Monitor) ObserveNode(now time.Time, node *corev1.Node) {
+// Observe takes what the caller's record of a key shows, when that changes and
+// as often as the caller likes. It is no heartbeat.
+//
+// A key that is observed for the first time is watched, with its whole grace
+// period from now on. If it is recorded as silent already, it stays silent until
+// it is heard. A key that is silent and whose record shows something else,
+// though it was not heard, is handed out again as silent, after a backoff.
+func (m *Monitor[K]) Observe(now time.Time, key K, seen Observation) {
 	now = m.advance(now)
-	v := m.vitals(node.Name)
-	ready := readyCondition(node)
-	if !v.present || v.uid != node.UID {
-		m.adopt(now, v, node, ready)
+	if r, known := m.record(key); known {
+		m.report(r, seen.Reported)
+		m.show(now, r, seen.Silent)
 		return
 	}
-	if ready == nil || declaredByObserver(ready) {
-		return
-	}
-	if !v.reported || !ready.LastHeartbeatTime.Equal(&v.heartbeat) {
-		if !v.reported {
-			v.late = true // the startup grace may be the longer one
-		}
-		v.reported, v.heartbeat = true, ready.LastHeartbeatTime
-		m.beat(now, node.Name, v)
-	}
+	m.watch(now, key, &record[K]{}, seen)
 }
 
-// ObserveLease takes a look at a lease of the namespace kube-node-lease, which
-// is named after its node.
-func (m *Monitor) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
+// Heartbeat takes a heartbeat of a key. A key that is not watched is ignored: a
+// heartbeat may outlive its sender.
+func (m *Monitor[K]) Heartbeat(now time.Time, key K) {
 	now = m.advance(now)
-	v := m.vitals(lease.Name)
-	var renewed metav1.MicroTime
-	if lease.Spec.RenewTime != nil {
-		renewed = *lease.Spec.RenewTime
-	}
-	holder := ""
-	if lease.Spec.HolderIdentity != nil {
-		holder = *lease.Spec.HolderIdentity
-	}
-	// In this order: most changes are renewals, and then the strings need not be
-	// read.
-	changed := !v.renewed.Equal(&renewed) || v.holder != holder
-	if !v.hasLease {
-		changed = m.synced
-		if !changed {
-			// The list of leases may be younger than that of nodes: what has beaten in
-			// between must not be cut short of it. It was not heard for that.
-			v.lastBeat = now
-		}
-	}
-	v.hasLease, v.renewed, v.holder, v.version = true, renewed, holder, lease.ResourceVersion
-	if changed {
-		m.beat(now, lease.Name, v)
+	if r, known := m.record(key); known {
+		m.report(r, true)
+		m.beat(now, r)
 	}
 }
 
-// ForgetNode drops a node that was deleted.
-func (m *Monitor) ForgetNode(name string) {
-	v, ok := m.nodes[name]
-	if !ok {
-		return
+// Forget drops a key that is gone.
+func (m *Monitor[K]) Forget(now time.Time, key K) {
+	m.advance(now)
+	if r, known := m.record(key); known {
+		m.forget(r)
 	}
-	m.expiry.Remove(name)
-	v.present, v.watched, v.uid = false, false, ""
-	m.dropUnused(name, v)
 }
 
-// ForgetLease drops a lease that was deleted. That is not a beat.
-func (m *Monitor) ForgetLease(name string) {
-	v, ok := m.nodes[name]
-	if !ok {
-		return
+// Len returns how many keys are watched.
+func (m *Monitor[K]) Len() int { return m.expiry.Len() }
+
+// Silent reports whether a key counts as silent: from the moment at which Start
+// finds its grace period over until it is heard again, for the recovery period
+// if there is one. It is false for a key that is not watched.
+func (m *Monitor[K]) Silent(key K) bool {
+	r, known := m.record(key)
+	return known && r.state.countsAsSilent()
+}
+
+// LastHeartbeat returns when a key was heard last, by the observer's clock, or
+// when it was first seen if it was not heard since.
+func (m *Monitor[K]) LastHeartbeat(key K) (time.Time, bool) {
+	r, known := m.record(key)
+	if !known {
+		return time.Time{}, false
 	}
-	v.hasLease, v.renewed, v.holder, v.version = false, metav1.MicroTime{}, "", ""
-	m.dropUnused(name, v)
+	return r.since, true
 }
 
-// Len returns how many names the monitor knows.
-func (m *Monitor) Len() int { return len(m.nodes) }
-
-// Silent is a node that has not been heard of for a whole grace period.
-type Silent struct {
-	Name string
-	UID  types.UID
-	// Since is when it was last heard of, or first seen, by our clock: itself, or its
-	// lease if that was listed later.
-	Since time.Time
-	// Grace is the period that has passed since then.
-	Grace time.Duration
-	// LeaseVersion is the resourceVersion of its lease as it was observed last, empty
-	// if it has none. If a live read shows another one, the node is not silent: our
-	// cache, or whoever passes on what it sees, is behind.
-	LeaseVersion string
-
-	item timedqueue.Item[string, *vitals]
+// HasHeartbeat reports whether a key was heard since it was first seen. Until
+// then, what its record shows was written earlier.
+func (m *Monitor[K]) HasHeartbeat(key K) bool {
+	r, known := m.record(key)
+	return known && r.heard
 }
 
-// Finding is what came of declaring a [Silent] node.
-type Finding int
-
-const (
-	// Declared: its conditions are Unknown now, or were already.
-	Declared Finding = iota
-	// Alive: a closer look found that it had beaten. It gets a new grace period.
-	Alive
-	// Undecided: the look or the write failed. The node is handed out again after
-	// a backoff, unless it beats.
-	Undecided
-)
-
-// Start hands out a node that is silent for longer than its grace period.
-func (m *Monitor) Start(now time.Time) (Silent, bool) {
+// Start hands out a key that has been silent for longer than its grace period,
+// or one that was and is heard again.
+func (m *Monitor[K]) Start(now time.Time) (Task[K], bool) {
 	now = m.advance(now)
 	for {
 		item, ok := m.expiry.Start(now)
 		if !ok {
-			return Silent{}, false
+			return Task[K]{}, false
 		}
-		v := item.Value
-		grace := m.grace(v)
-		if end := v.lastBeat.Add(grace); now.Before(end) {
-			m.expiry.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed, At: end})
-			continue
+		r := item.Value
+		switch end := m.end(r); {
+		case !now.Before(end):
+			r.enter(expired)
+			return m.task(item, StateSilent), true
+		case r.state == returning && !now.Before(r.recovered):
+			r.enter(announced)
+			return m.task(item, StateAlive), true
+		default: // it was heard since its expiry was set
+			m.expiry.Finish(now, item, timedqueue.Result{
+				Outcome: timedqueue.OutcomePostponed, At: m.due(r),
+			})
 		}
-		return Silent{Name: item.Key, UID: v.uid, Since: v.lastBeat, Grace: grace, LeaseVersion: v.version, item: item}, true
 	}
 }
 
-// Finish takes what came of a node that Start handed out. If the node has beaten
-// or was recreated meanwhile, that counts more.
-func (m *Monitor) Finish(now time.Time, silent Silent, finding Finding) {
+// Finish takes the result of a task that Start handed out. If the key was heard
+// or forgotten meanwhile, that counts more.
+func (m *Monitor[K]) Finish(now time.Time, task Task[K], result Result) {
 	now = m.advance(now)
-	result := timedqueue.Result{Outcome: timedqueue.OutcomeDone}
-	v, ok := m.nodes[silent.Name]
-	switch {
-	case !ok || !v.present || v.uid != silent.UID: // the queue is told already
-	case finding == Alive:
-		v.lastBeat, v.heard = now, true
-		m.watch(silent.Name, v)
-	case v.lastBeat.After(silent.Since):
-		if v.watched { // not if it was found Unknown in the meantime
-			m.watch(silent.Name, v)
+	next := timedqueue.Result{Outcome: timedqueue.OutcomeDone}
+	if r := task.record; r != nil && r.round == task.round {
+		switch {
+		case r.state.handedOutAsSilent():
+			next = m.finishSilent(now, r, result)
+		case r.state == announced:
+			next = m.finishAlive(now, task, result)
 		}
-	case finding == Undecided:
-		v.late = true // the backoff may be longer than the grace period after a beat
-		result.Outcome = timedqueue.OutcomeFailed
-	default:
-		v.watched = false
 	}
-	m.expiry.Finish(now, silent.item, result)
+	m.expiry.Finish(now, task.item, next) // ignores an item of an earlier round
 }
 
 // Next returns when Start should be called next.
-func (m *Monitor) Next(now time.Time) (time.Time, bool) { return m.expiry.Next(m.advance(now)) }
+func (m *Monitor[K]) Next(now time.Time) (time.Time, bool) { return m.expiry.Next(now) }
 
-// LastBeat returns when a node was last heard of, or first seen, by our clock, or
-// when its lease was first seen if that was later.
-func (m *Monitor) LastBeat(name string) (time.Time, bool) {
-	v, ok := m.nodes[name]
-	if !ok || !v.present {
-		return time.Time{}, false
+func (m *Monitor[K]) task(item timedqueue.Item[K, *record[K]], state State) Task[K] {
+	r := item.Value
+	r.round++
+	return Task[K]{
+		Key: item.Key, State: state, Since: r.since, GracePeriod: m.gracePeriod(r),
+		Attempts: item.Attempts, record: r, round: r.round, item: item,
 	}
-	return v.lastBeat, true
 }
 
-// Heard reports whether a node has beaten since it was first seen. Until then
-// what its conditions say was written before our time.
-func (m *Monitor) Heard(name string) bool {
-	v, ok := m.nodes[name]
-	return ok && v.present && v.heard
+// finishSilent takes the result of a task StateSilent. The latest news counts
+// most: a heartbeat, then what the record shows, then the result.
+func (m *Monitor[K]) finishSilent(
+	now time.Time, r *record[K], result Result,
+) timedqueue.Result {
+	outcome := result.outcome()
+	if outcome == OutcomeAlive {
+		m.beat(now, r)
+	}
+	switch {
+	case r.state == returned:
+		r.enter(returning)
+		return timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: m.due(r)}
+	case r.state == undone:
+		return timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: m.enterSetBack(now, r)}
+	case r.state == recorded || outcome == OutcomeDone:
+		r.enter(silent)
+		return timedqueue.Result{Outcome: timedqueue.OutcomeRequeued} // not due
+	default:
+		r.enter(failed)
+		return timedqueue.Result{
+			Outcome: timedqueue.OutcomeFailed, RetryAfter: result.RetryAfter,
+		}
+	}
 }
 
-// adopt starts watching a node of a UID that is new under this name. What is
-// known of the name's lease stays: a lease that outlived its node is no beat.
-func (m *Monitor) adopt(now time.Time, v *vitals, node *corev1.Node, ready *corev1.NodeCondition) {
-	v.present, v.uid, v.lastBeat, v.heard = true, node.UID, now, false
-	v.reported = ready != nil && ready.Reason != ReasonNeverReported
-	v.heartbeat = metav1.Time{}
-	if ready != nil {
-		v.heartbeat = ready.LastHeartbeatTime
+// finishAlive takes the result of a task StateAlive. Its next attempt comes at
+// the end of the grace period at the latest: the key may be silent then.
+func (m *Monitor[K]) finishAlive(
+	now time.Time, task Task[K], result Result,
+) timedqueue.Result {
+	r := task.record
+	if result.outcome() != OutcomeRetry {
+		r.enter(beating)
+		return timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: m.due(r)}
 	}
-	if ready != nil && ready.Status == corev1.ConditionUnknown {
-		m.expiry.Remove(node.Name)
-		v.watched = false
+	r.enter(returning)
+	wait := result.RetryAfter
+	if wait <= 0 {
+		wait = m.config.Retry.Delay(task.Attempts)
+	}
+	wait = max(min(wait, m.end(r).Sub(now)), 1)
+	return timedqueue.Result{Outcome: timedqueue.OutcomeFailed, RetryAfter: wait}
+}
+
+// record returns the record of a key that is watched.
+func (m *Monitor[K]) record(key K) (*record[K], bool) {
+	entry, known := m.expiry.Find(key)
+	if !known {
+		return nil, false
+	}
+	return *entry.Value(), true
+}
+
+// watch starts to watch a key. The record may be one that was forgotten: it
+// goes on counting its rounds.
+func (m *Monitor[K]) watch(now time.Time, key K, r *record[K], seen Observation) {
+	entry, _ := m.expiry.Keep(key, r)
+	*r = record[K]{entry: entry, since: now, round: r.round, reported: seen.Reported}
+	if m.config.Detector != nil {
+		r.detector = m.config.Detector()
+	}
+	if seen.Silent {
+		r.enter(silent)
 		return
 	}
-	m.watch(node.Name, v)
+	r.enter(beating)
+	m.expiry.Schedule(entry, m.due(r))
 }
 
-func (m *Monitor) beat(now time.Time, name string, v *vitals) {
-	if !v.present {
+func (m *Monitor[K]) forget(r *record[K]) {
+	m.expiry.Drop(r.entry)
+	r.enter(absent)
+}
+
+// beat takes a heartbeat. A key that is alive keeps its expiry, which is too
+// late only if its detector has become more impatient.
+func (m *Monitor[K]) beat(now time.Time, r *record[K]) { m.beatAt(now, r, now) }
+
+// beatAt takes a heartbeat of a time that may have passed. A key that was silent
+// is back only if its grace period from then on has not ended.
+func (m *Monitor[K]) beatAt(now time.Time, r *record[K], at time.Time) {
+	r.since, r.heard, r.setBacks = at, true, 0
+	if r.detector != nil {
+		r.detector.Heartbeat(at)
+		m.hasten(r)
+	}
+	if now.Sub(at) >= m.gracePeriod(r) {
 		return
 	}
-	v.lastBeat, v.heard = now, true
-	if !v.watched || v.late {
-		m.watch(name, v)
+	switch r.state {
+	case expired, recorded, undone:
+		r.enter(returned)
+		r.recovered = now.Add(m.config.RecoveryPeriod)
+	case failed, silent:
+		r.enter(returning)
+		r.recovered = now.Add(m.config.RecoveryPeriod)
+		m.expiry.Unschedule(r.entry) // forgets failed attempts
+		m.expiry.Schedule(r.entry, m.due(r))
+	case absent, beating, returned, returning, announced:
 	}
 }
 
-// watch makes a node expire at the end of its grace period from its last beat on,
-// with no failed declaration behind it.
-func (m *Monitor) watch(name string, v *vitals) {
-	v.watched, v.late = true, false
-	m.expiry.Remove(name)
-	m.expiry.Add(name, v, v.lastBeat.Add(m.grace(v)))
+// report records that a key has reported, which may shorten its grace period.
+func (m *Monitor[K]) report(r *record[K], reported bool) {
+	if r.reported || !reported {
+		return
+	}
+	r.reported = true
+	m.hasten(r)
 }
 
-func (m *Monitor) grace(v *vitals) time.Duration {
-	if v.reported {
-		return m.config.Grace
+// hasten makes a key that waits too long wait until the end of its grace period.
+func (m *Monitor[K]) hasten(r *record[K]) {
+	if r.state != beating && r.state != returning {
+		return
 	}
-	return m.config.StartupGrace
+	due, waits := m.expiry.Due(r.entry)
+	if !waits { // an action of its predecessor is under way
+		m.expiry.Schedule(r.entry, m.due(r))
+	} else if end := m.end(r); due.After(end) {
+		m.expiry.Schedule(r.entry, end)
+	}
 }
 
-func (m *Monitor) vitals(name string) *vitals {
-	v, ok := m.nodes[name]
-	if !ok {
-		v = &vitals{}
-		m.nodes[name] = v
+// show takes whether the caller's record of a key shows it as silent.
+func (m *Monitor[K]) show(now time.Time, r *record[K], asSilent bool) {
+	switch r.state {
+	case expired, undone:
+		if asSilent {
+			r.enter(recorded)
+		}
+	case recorded:
+		if !asSilent {
+			r.enter(undone)
+		}
+	case failed:
+		if asSilent {
+			r.enter(silent)
+			m.expiry.Unschedule(r.entry)
+		}
+	case silent:
+		if !asSilent {
+			m.expiry.Schedule(r.entry, m.enterSetBack(now, r))
+		}
+	case absent, beating, returned, returning, announced:
 	}
-	return v
 }
 
-func (m *Monitor) dropUnused(name string, v *vitals) {
-	if !v.present && !v.hasLease {
-		delete(m.nodes, name)
+// enterSetBack makes a key wait until its silence is recorded again, and
+// returns when. The wait grows, so that a client which sets the record back
+// each time does not set the pace.
+func (m *Monitor[K]) enterSetBack(now time.Time, r *record[K]) time.Time {
+	r.enter(failed)
+	retry := now.Add(m.config.Retry.Delay(int(r.setBacks)))
+	if r.setBacks < math.MaxUint8 {
+		r.setBacks++
 	}
+	if end := m.end(r); end.After(retry) {
+		return end
+	}
+	return retry
+}
+
+// due returns when a key that is alive or returning has to be looked at.
+func (m *Monitor[K]) due(r *record[K]) time.Time {
+	end := m.end(r)
+	if r.state == returning && r.recovered.Before(end) {
+		return r.recovered
+	}
+	return end
+}
+
+// end returns when the grace period of a key ends, unless it is heard.
+func (m *Monitor[K]) end(r *record[K]) time.Time { return r.since.Add(m.gracePeriod(r)) }
+
+func (m *Monitor[K]) gracePeriod(r *record[K]) time.Duration {
+	if !r.reported {
+		return m.config.StartupGracePeriod
+	}
+	if r.detector != nil {
+		if period := r.detector.GracePeriod(); period > 0 {
+			return period
+		}
+	}
+	return m.config.GracePeriod
 }
 
 // advance returns now, or the latest time that was passed in before if that is
 // later. Each time that the monitor keeps comes from here, so they compare alike
-// here and in the queue, and Start comes to an end: a caller's times may be late,
-// and with or without a monotonic reading.
-func (m *Monitor) advance(now time.Time) time.Time { return m.expiry.Advance(now) }
+// here and in the queue, and Start comes to an end: a caller's times may be
+// late, and with or without a monotonic reading.
+func (m *Monitor[K]) advance(now time.Time) time.Time { return m.expiry.Advance(now) }

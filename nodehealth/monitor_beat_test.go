@@ -64,13 +64,13 @@ func TestH1WhatIsABeatAndWhatIsNone(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := nodehealth.NewMonitor(nodehealth.Config{}, observerEpoch)
+			m, err := nodehealth.NewNodeMonitor(nodehealth.Config{}, observerEpoch)
 			require.NoError(t, err)
 			o := &observer{m, observerEpoch}
 			node, lease := reportingNode("a", "1", nodeClock), renewedLease("a", nodeClock)
 			o.sees(node)
 			o.seesLease(lease)
-			o.Synced()
+			o.MarkSynced()
 			o.pass(10 * time.Second)
 			before := o.lastBeat(t, "a")
 			if c.node != nil {
@@ -87,7 +87,7 @@ func TestH1WhatIsABeatAndWhatIsNone(t *testing.T) {
 				want = o.now
 			}
 			require.Equal(t, want, o.lastBeat(t, "a"))
-			require.Equal(t, c.beat, o.Heard("a"))
+			require.Equal(t, c.beat, o.HasHeartbeat("a"))
 			o.silentExactly(t, want.Add(monitorGrace), "a")
 		})
 	}
@@ -111,7 +111,7 @@ func TestH1OurOwnUnknownOfANodeThatNeverReportedIsNoBeat(t *testing.T) {
 	require.Equal(t, nodehealth.ReasonNeverReported, written.Status.Conditions[0].Reason)
 
 	o.sees(written) // before we are done
-	o.finish(silent, nodehealth.Declared)
+	o.finish(silent, resultDone)
 	o.pass(time.Second)
 	o.sees(written) // and after
 	require.Equal(t, observerEpoch, o.lastBeat(t, "a"))
@@ -122,7 +122,7 @@ func TestH1OurOwnUnknownOfANodeThatNeverReportedIsNoBeat(t *testing.T) {
 	report := reportingNode("a", "1", node.CreationTimestamp.Time)
 	o.sees(report)
 	require.Equal(t, o.now, o.lastBeat(t, "a"))
-	require.Equal(t, monitorGrace, o.silentExactly(t, o.now.Add(monitorGrace), "a").Grace)
+	require.Equal(t, monitorGrace, o.silentExactly(t, o.now.Add(monitorGrace), "a").GracePeriod)
 }
 
 // The first report of a node is a beat by being there, whatever time it carries.
@@ -141,7 +141,7 @@ func TestH1AFirstReportIsABeatWhateverItsTime(t *testing.T) {
 			}
 			o.sees(report)
 			require.Equal(t, o.now, o.lastBeat(t, "a"))
-			require.Equal(t, monitorGrace, o.silentExactly(t, o.now.Add(monitorGrace), "a").Grace)
+			require.Equal(t, monitorGrace, o.silentExactly(t, o.now.Add(monitorGrace), "a").GracePeriod)
 		})
 	}
 }
@@ -174,7 +174,7 @@ func TestH1ClocksOfNodesDoNotMatter(t *testing.T) {
 		o.quiet(t)
 	}
 	for name := range clocks {
-		o.ForgetNode(name)
+		o.ForgetNode(o.now, name)
 	}
 	// And a node that says it has renewed in the year 9000 is silent when it is.
 	o.sees(reportingNode("dead", "1", clocks["future"](9)))
@@ -184,7 +184,7 @@ func TestH1ClocksOfNodesDoNotMatter(t *testing.T) {
 
 // Before the first lists are in, a lease may be of any age.
 func TestH1ALeaseThatWasThereBeforeUsIsNoBeat(t *testing.T) {
-	m, err := nodehealth.NewMonitor(nodehealth.Config{}, observerEpoch)
+	m, err := nodehealth.NewNodeMonitor(nodehealth.Config{}, observerEpoch)
 	require.NoError(t, err)
 	o := &observer{m, observerEpoch}
 	o.sees(unknownNode("dead", "1", nodehealth.ReasonStopped, nodeClock))
@@ -193,17 +193,17 @@ func TestH1ALeaseThatWasThereBeforeUsIsNoBeat(t *testing.T) {
 	o.seesLease(renewedLease("dead", nodeClock))
 	o.seesLease(renewedLease("well", nodeClock))
 	listed := o.now
-	require.False(t, o.Heard("dead"))
-	require.False(t, o.Heard("well"))
+	require.False(t, o.HasHeartbeat("dead"))
+	require.False(t, o.HasHeartbeat("well"))
 
 	o.pass(time.Second)
 	o.seesLease(renewedLease("well", nodeClock.Add(time.Second)))
 	require.Equal(t, o.now, o.lastBeat(t, "well"), "a second look at it can be one, also before Synced")
 
-	o.Synced()
+	o.MarkSynced()
 	o.seesLease(renewedLease("dead", nodeClock))
 	require.Equal(t, listed, o.lastBeat(t, "dead"), "the same lease again is none, also after Synced")
-	require.False(t, o.Heard("dead"))
+	require.False(t, o.HasHeartbeat("dead"))
 	o.silentExactly(t, o.now.Add(monitorGrace), "well")
 	o.quiet(t, "The other was declared before us.")
 }
@@ -212,13 +212,13 @@ func TestH1ALeaseThatWasThereBeforeUsIsNoBeat(t *testing.T) {
 // list of leases came half a minute after that of nodes, and a node that had beaten
 // in between and then died was declared before its grace period had ended.
 func TestH1GracePeriodBeginsNotBeforeTheLeaseIsListed(t *testing.T) {
-	m, err := nodehealth.NewMonitor(nodehealth.Config{}, observerEpoch)
+	m, err := nodehealth.NewNodeMonitor(nodehealth.Config{}, observerEpoch)
 	require.NoError(t, err)
 	o := &observer{m, observerEpoch}
 	o.sees(reportingNode("a", "1", nodeClock))
 	o.pass(30 * time.Second)
 	o.seesLease(renewedLease("a", nodeClock.Add(29*time.Second)))
-	o.Synced()
+	o.MarkSynced()
 	o.silentExactly(t, o.now.Add(monitorGrace), "a")
 }
 
@@ -237,7 +237,7 @@ func TestH1ADeletedLeaseIsNoBeatAndItsReturnIsOne(t *testing.T) {
 	o.seesLease(renewedLease("a", nodeClock))
 	before := o.lastBeat(t, "a")
 	o.pass(time.Second)
-	o.ForgetLease("a")
+	o.ForgetLease(o.now, "a")
 	require.Equal(t, before, o.lastBeat(t, "a"))
 	o.pass(time.Second)
 	o.seesLease(renewedLease("a", nodeClock))
@@ -274,7 +274,7 @@ func TestH1ANodeFoundUnknownStaysSoUntilItBeats(t *testing.T) {
 				if name == "lease" && reason == nodehealth.ReasonNeverReported {
 					grace = startupGrace // it has still not reported
 				}
-				require.Equal(t, grace, o.silentExactly(t, o.now.Add(grace), "a").Grace)
+				require.Equal(t, grace, o.silentExactly(t, o.now.Add(grace), "a").GracePeriod)
 			})
 		}
 	}
@@ -284,22 +284,22 @@ func TestH1ANodeFoundUnknownStaysSoUntilItBeats(t *testing.T) {
 // untaint it.
 func TestH1ANodeIsHeardOnceItHasBeatenSinceWeSawIt(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
-	require.False(t, o.Heard("a"))
+	require.False(t, o.HasHeartbeat("a"))
 	o.seesLease(renewedLease("a", nodeClock))
-	require.False(t, o.Heard("a"), "no node yet")
+	require.False(t, o.HasHeartbeat("a"), "no node yet")
 	o.sees(reportingNode("a", "1", nodeClock))
-	require.False(t, o.Heard("a"))
+	require.False(t, o.HasHeartbeat("a"))
 	o.seesLease(renewedLease("a", nodeClock.Add(1000)))
-	require.True(t, o.Heard("a"))
-	o.finish(o.silentExactly(t, o.now.Add(monitorGrace), "a"), nodehealth.Declared)
-	require.True(t, o.Heard("a"), "it is silent now, but we know")
+	require.True(t, o.HasHeartbeat("a"))
+	o.finish(o.silentExactly(t, o.now.Add(monitorGrace), "a"), resultDone)
+	require.True(t, o.HasHeartbeat("a"), "it is silent now, but we know")
 
 	o.sees(reportingNode("a", "2", nodeClock))
-	require.False(t, o.Heard("a"), "another node")
-	o.finish(o.silentExactly(t, o.now.Add(monitorGrace), "a"), nodehealth.Alive)
-	require.True(t, o.Heard("a"), "heard by a closer look")
-	o.ForgetNode("a")
-	require.False(t, o.Heard("a"))
+	require.False(t, o.HasHeartbeat("a"), "another node")
+	o.finish(o.silentExactly(t, o.now.Add(monitorGrace), "a"), resultAlive)
+	require.True(t, o.HasHeartbeat("a"), "heard by a closer look")
+	o.ForgetNode(o.now, "a")
+	require.False(t, o.HasHeartbeat("a"))
 	o.sees(reportingNode("a", "2", nodeClock))
-	require.False(t, o.Heard("a"), "seen for the first time, again")
+	require.False(t, o.HasHeartbeat("a"), "seen for the first time, again")
 }

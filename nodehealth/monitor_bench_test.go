@@ -42,15 +42,15 @@ func newCluster(n int) *cluster {
 }
 
 // watched returns a monitor that has seen all of it.
-func (c *cluster) watched(b *testing.B) *nodehealth.Monitor {
+func (c *cluster) watched(b *testing.B) *nodehealth.NodeMonitor {
 	b.Helper()
-	monitor, err := nodehealth.NewMonitor(nodehealth.Config{}, observerEpoch)
+	monitor, err := nodehealth.NewNodeMonitor(nodehealth.Config{}, observerEpoch)
 	require.NoError(b, err)
 	for i, node := range c.nodes {
 		monitor.ObserveNode(observerEpoch, node)
 		monitor.ObserveLease(observerEpoch, c.leases[0][i])
 	}
-	monitor.Synced()
+	monitor.MarkSynced()
 	return monitor
 }
 
@@ -89,7 +89,7 @@ func BenchmarkObserve(b *testing.B) {
 			lease.Name, lease.Spec.HolderIdentity, lease.Spec.RenewTime.Time = names[i], &names[i], now
 			monitor.ObserveLease(now, lease)
 		}
-		if at, _ := monitor.LastBeat(names[i]); !at.Equal(now) {
+		if at, _ := monitor.LastHeartbeat(names[i]); !at.Equal(now) {
 			b.Fatal("these were no beats")
 		}
 	})
@@ -121,7 +121,7 @@ func BenchmarkObserveNode(b *testing.B) {
 			node.Name, node.UID, ready.LastHeartbeatTime.Time = nodes[i].name, nodes[i].uid, now
 			monitor.ObserveNode(now, node)
 		}
-		if at, _ := monitor.LastBeat(nodes[i].name); !at.Equal(now) {
+		if at, _ := monitor.LastHeartbeat(nodes[i].name); !at.Equal(now) {
 			b.Fatal("these were no beats")
 		}
 	})
@@ -153,7 +153,7 @@ func BenchmarkExpiry(b *testing.B) {
 						break
 					}
 					if silent, ok := monitor.Start(next); ok {
-						b.Fatalf("%s is silent", silent.Name)
+						b.Fatalf("%s is silent", silent.Key)
 					}
 					looks++
 				}

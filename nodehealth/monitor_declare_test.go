@@ -14,7 +14,7 @@ import (
 )
 
 // newSilentNode returns an observer of one node that has just been handed out.
-func newSilentNode(t *testing.T, config nodehealth.Config) (*observer, nodehealth.Silent) {
+func newSilentNode(t *testing.T, config nodehealth.Config) (*observer, nodehealth.NodeTask) {
 	t.Helper()
 	o := newObserver(t, config)
 	o.seesLease(renewedLease("a", nodeClock))
@@ -40,38 +40,38 @@ func (o *observer) waitsForABeat(t *testing.T) {
 
 func TestH2ASilentNodeIsHandedOutOnce(t *testing.T) {
 	o, silent := newSilentNode(t, nodehealth.Config{})
-	require.Equal(t, "a", silent.Name)
+	require.Equal(t, "a", silent.Key)
 	require.Equal(t, types.UID("1"), silent.UID)
 	require.Equal(t, observerEpoch, silent.Since)
-	require.Equal(t, monitorGrace, silent.Grace)
+	require.Equal(t, monitorGrace, silent.GracePeriod)
 	_, ok := o.Next(o.now)
 	require.False(t, ok)
 	o.pass(time.Hour)
 	o.quiet(t, "It is being declared.")
-	o.finish(silent, nodehealth.Declared)
+	o.finish(silent, resultDone)
 	o.waitsForABeat(t)
 }
 
 func TestH2ANodeThatIsFoundAliveGetsANewGrace(t *testing.T) {
 	o, silent := newSilentNode(t, nodehealth.Config{})
 	o.pass(3 * time.Second)
-	o.finish(silent, nodehealth.Alive)
+	o.finish(silent, resultAlive)
 	require.Equal(t, o.now, o.lastBeat(t, "a"))
 	silent = o.silentExactly(t, o.now.Add(monitorGrace), "a")
-	o.finish(silent, nodehealth.Declared)
+	o.finish(silent, resultDone)
 	o.waitsForABeat(t)
 }
 
 // A fresh status wins: the beat that arrives while the patch is under way counts,
 // whatever came of the patch.
 func TestH2ABeatDuringTheDeclarationWins(t *testing.T) {
-	for _, finding := range []nodehealth.Finding{nodehealth.Declared, nodehealth.Undecided} {
+	for _, result := range []nodehealth.Result{resultDone, resultRetry} {
 		o, silent := newSilentNode(t, nodehealth.Config{})
 		o.pass(time.Second)
 		o.beats("a")
 		beat := o.now
 		o.pass(time.Second)
-		o.finish(silent, finding)
+		o.finish(silent, result)
 		require.Equal(t, beat, o.lastBeat(t, "a"))
 		require.Equal(t, beat, o.silentExactly(t, beat.Add(monitorGrace), "a").Since)
 	}
@@ -79,7 +79,7 @@ func TestH2ABeatDuringTheDeclarationWins(t *testing.T) {
 	o.pass(time.Second)
 	o.beats("a")
 	o.pass(time.Second)
-	o.finish(silent, nodehealth.Alive)
+	o.finish(silent, resultAlive)
 	o.silentExactly(t, o.now.Add(monitorGrace), "a") // the closer look is the later news
 }
 
@@ -88,11 +88,11 @@ func TestH6AnUndecidedDeclarationIsRetriedWithBackoff(t *testing.T) {
 	o, silent := newSilentNode(t, nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second, Max: 5 * time.Second}})
 	for _, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second} {
 		o.pass(100 * time.Millisecond)
-		o.finish(silent, nodehealth.Undecided)
+		o.finish(silent, resultRetry)
 		silent = o.silentExactly(t, o.now.Add(wait), "a")
 		require.Equal(t, observerEpoch, silent.Since)
 	}
-	o.finish(silent, nodehealth.Declared)
+	o.finish(silent, resultDone)
 	o.waitsForABeat(t)
 }
 
@@ -102,34 +102,34 @@ func TestH6AnUndecidedDeclarationIsRetriedWithBackoff(t *testing.T) {
 func TestH3ABackoffDoesNotOutliveABeat(t *testing.T) {
 	backoff := timedqueue.Backoff{Initial: 10 * time.Minute, Max: time.Hour}
 	o, silent := newSilentNode(t, nodehealth.Config{Retry: backoff})
-	o.finish(silent, nodehealth.Undecided)
+	o.finish(silent, resultRetry)
 	o.pass(time.Second)
 	o.beats("a")
 	silent = o.silentExactly(t, o.now.Add(monitorGrace), "a")
 
-	o.finish(silent, nodehealth.Undecided)
+	o.finish(silent, resultRetry)
 	silent = o.silentExactly(t, o.now.Add(10*time.Minute), "a") // the first failure of this silence
-	o.finish(silent, nodehealth.Undecided)
+	o.finish(silent, resultRetry)
 	silent = o.silentExactly(t, o.now.Add(20*time.Minute), "a")
 
 	o.pass(time.Second)
 	o.beats("a") // during the try
-	o.finish(silent, nodehealth.Undecided)
+	o.finish(silent, resultRetry)
 	silent = o.silentExactly(t, o.now.Add(monitorGrace), "a")
-	o.finish(silent, nodehealth.Undecided)
+	o.finish(silent, resultRetry)
 	silent = o.silentExactly(t, o.now.Add(10*time.Minute), "a")
-	o.finish(silent, nodehealth.Undecided)
+	o.finish(silent, resultRetry)
 	silent = o.silentExactly(t, o.now.Add(20*time.Minute), "a")
-	o.finish(silent, nodehealth.Alive)
+	o.finish(silent, resultAlive)
 	silent = o.silentExactly(t, o.now.Add(monitorGrace), "a")
-	o.finish(silent, nodehealth.Undecided)
+	o.finish(silent, resultRetry)
 	o.silentExactly(t, o.now.Add(10*time.Minute), "a")
 }
 
 func TestH2ANodeThatStopsAgainIsHandedOutAgain(t *testing.T) {
 	o, silent := newSilentNode(t, nodehealth.Config{})
 	for range 5 {
-		o.finish(silent, nodehealth.Declared)
+		o.finish(silent, resultDone)
 		o.pass(time.Hour)
 		o.beats("a")
 		o.pass(10 * time.Second)
@@ -141,43 +141,43 @@ func TestH2ANodeThatStopsAgainIsHandedOutAgain(t *testing.T) {
 // H5: the result of a declaration is about the node that was declared, not about
 // the one that has its name now.
 func TestH5AResultForAnotherNodeChangesNothing(t *testing.T) {
-	for _, finding := range []nodehealth.Finding{nodehealth.Declared, nodehealth.Alive, nodehealth.Undecided} {
+	for _, result := range []nodehealth.Result{resultDone, resultAlive, resultRetry} {
 		for _, forgotten := range []bool{false, true} {
 			o, silent := newSilentNode(t, nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Hour}})
 			o.pass(time.Second)
 			if forgotten {
-				o.ForgetNode("a")
-				o.ForgetLease("a")
+				o.ForgetNode(o.now, "a")
+				o.ForgetLease(o.now, "a")
 			}
 			o.sees(bareNode("a", "2"))
 			born := o.now
 			o.pass(5 * time.Second)
-			o.finish(silent, finding)
+			o.finish(silent, result)
 			require.Equal(t, born, o.lastBeat(t, "a"))
 			again := o.silentExactly(t, born.Add(startupGrace), "a")
 			require.Equal(t, types.UID("2"), again.UID)
 
-			o.finish(silent, nodehealth.Declared) // the old one once more, late
-			o.finish(again, nodehealth.Alive)
+			o.finish(silent, resultDone) // the old one once more, late
+			o.finish(again, resultAlive)
 			o.silentExactly(t, o.now.Add(startupGrace), "a")
 		}
 	}
 }
 
 func TestH5AResultForAForgottenNodeChangesNothing(t *testing.T) {
-	for _, finding := range []nodehealth.Finding{nodehealth.Declared, nodehealth.Alive, nodehealth.Undecided} {
+	for _, result := range []nodehealth.Result{resultDone, resultAlive, resultRetry} {
 		for _, beats := range []bool{false, true} {
 			o, silent := newSilentNode(t, nodehealth.Config{})
 			o.pass(time.Second)
 			if beats {
 				o.beats("a")
 			}
-			o.ForgetNode("a")
-			o.finish(silent, finding)
+			o.ForgetNode(o.now, "a")
+			o.finish(silent, result)
 			_, ok := o.Next(o.now)
 			require.False(t, ok)
 			require.Equal(t, 1, o.Len(), "the lease")
-			o.ForgetLease("a")
+			o.ForgetLease(o.now, "a")
 			require.Zero(t, o.Len())
 		}
 	}
@@ -186,45 +186,41 @@ func TestH5AResultForAForgottenNodeChangesNothing(t *testing.T) {
 // A node that is forgotten and seen again during its declaration has its whole
 // grace, like any that is seen for the first time.
 func TestH5ANodeSeenAgainDuringItsDeclaration(t *testing.T) {
-	for _, finding := range []nodehealth.Finding{nodehealth.Declared, nodehealth.Undecided} {
+	for _, result := range []nodehealth.Result{resultDone, resultRetry} {
 		o, silent := newSilentNode(t, nodehealth.Config{})
 		o.pass(time.Second)
 		o.beats("a")
-		o.ForgetNode("a")
-		o.ForgetLease("a")
+		o.ForgetNode(o.now, "a")
+		o.ForgetLease(o.now, "a")
 		o.pass(time.Second)
 		o.sees(reportingNode("a", "1", nodeClock))
 		born := o.now
 		o.pass(time.Second)
-		o.finish(silent, finding)
+		o.finish(silent, result)
 		o.silentExactly(t, born.Add(monitorGrace), "a")
 	}
 }
 
 // Or it was found Unknown then, and is waited for like any such node.
 func TestH5ANodeSeenAgainAsUnknownDuringItsDeclaration(t *testing.T) {
-	for _, finding := range []nodehealth.Finding{nodehealth.Declared, nodehealth.Undecided, nodehealth.Alive} {
+	for _, result := range []nodehealth.Result{resultDone, resultRetry, resultAlive} {
 		o, silent := newSilentNode(t, nodehealth.Config{})
 		o.pass(time.Second)
-		o.ForgetNode("a")
+		o.ForgetNode(o.now, "a")
 		o.sees(unknownNode("a", "1", nodehealth.ReasonStopped, nodeClock))
 		o.pass(time.Second)
-		o.finish(silent, finding)
-		if finding == nodehealth.Alive {
-			o.silentExactly(t, o.now.Add(monitorGrace), "a")
-			continue
-		}
+		o.finish(silent, result)
 		o.waitsForABeat(t)
 	}
 }
 
 func TestAResultThatBelongsToNothingIsNothing(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
-	o.finish(nodehealth.Silent{}, nodehealth.Declared)
-	o.finish(nodehealth.Silent{Name: "a", UID: "1"}, nodehealth.Undecided)
+	o.finish(nodehealth.NodeTask{}, resultDone)
+	o.finish(nodehealth.NodeTask{Task: nodehealth.Task[string]{Key: "a", State: nodehealth.StateSilent}, UID: "1"}, resultRetry)
 	o.sees(reportingNode("a", "1", nodeClock))
-	o.finish(nodehealth.Silent{}, nodehealth.Alive)
-	o.finish(nodehealth.Silent{Name: "a", UID: "1"}, nodehealth.Declared)
+	o.finish(nodehealth.NodeTask{}, resultAlive)
+	o.finish(nodehealth.NodeTask{Task: nodehealth.Task[string]{Key: "a", State: nodehealth.StateSilent}, UID: "1"}, resultDone)
 	o.silentExactly(t, observerEpoch.Add(monitorGrace), "a")
 }
 
@@ -240,7 +236,7 @@ func TestTimeGoingBackwardsIsClamped(t *testing.T) {
 	o.now = observerEpoch.Add(monitorGrace)
 	silent := o.silent(t, "a")
 	o.now = observerEpoch.Add(monitorGrace + 10*time.Second)
-	o.finish(silent, nodehealth.Declared) // b is silent now
+	o.finish(silent, resultDone) // b is silent now
 
 	o.now = observerEpoch.Add(monitorGrace)
 	require.Equal(t, observerEpoch.Add(10*time.Second), o.silent(t, "b").Since)
@@ -272,14 +268,14 @@ func TestStartEndsWhateverTheTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, start := range []time.Time{observerEpoch, time.Time{}.Add(1), far, time.Now()} {
-				m, err := nodehealth.NewMonitor(nodehealth.Config{Grace: time.Nanosecond, StartupGrace: time.Nanosecond}, start)
+				m, err := nodehealth.NewNodeMonitor(nodehealth.Config{GracePeriod: time.Nanosecond, StartupGracePeriod: time.Nanosecond}, start)
 				require.NoError(t, err)
-				m.Synced()
+				m.MarkSynced()
 				for i, now := range times {
 					m.ObserveNode(now, reportingNode("a", "1", nodeClock))
 					m.ObserveLease(now, renewedLease("a", nodeClock.Add(time.Duration(i))))
 					if silent, ok := m.Start(now); ok {
-						m.Finish(now, silent, nodehealth.Alive)
+						m.Finish(now, silent, resultAlive)
 					}
 					m.Next(now)
 				}
@@ -292,19 +288,19 @@ func TestStartEndsWhateverTheTime(t *testing.T) {
 func TestADispatcherDeclaresSilentNodesOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		monitor, err := nodehealth.NewMonitor(nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second}}, start)
+		monitor, err := nodehealth.NewNodeMonitor(nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second}}, start)
 		require.NoError(t, err)
 		type call struct {
 			name string
 			at   time.Duration
 		}
 		var calls []call // written by one worker at a time
-		dispatcher, err := timedqueue.NewDispatcher(monitor, func(_ context.Context, silent nodehealth.Silent) nodehealth.Finding {
-			calls = append(calls, call{silent.Name, time.Since(start)})
+		dispatcher, err := timedqueue.NewDispatcher(monitor, func(_ context.Context, silent nodehealth.NodeTask) nodehealth.Result {
+			calls = append(calls, call{silent.Key, time.Since(start)})
 			if len(calls) == 1 {
-				return nodehealth.Undecided
+				return resultRetry
 			}
-			return nodehealth.Declared
+			return resultDone
 		}, timedqueue.DispatcherConfig{})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -312,7 +308,7 @@ func TestADispatcherDeclaresSilentNodesOnTime(t *testing.T) {
 		go func() { ended <- dispatcher.Run(ctx) }()
 
 		dispatcher.Update(func() {
-			monitor.Synced()
+			monitor.MarkSynced()
 			for _, name := range []string{"a", "b", "c"} {
 				monitor.ObserveNode(time.Now(), reportingNode(name, name, nodeClock))
 			}

@@ -24,7 +24,7 @@ func TestH5ARecreatedNodeStartsAnew(t *testing.T) {
 	require.Equal(t, o.now, o.lastBeat(t, "a"))
 	silent := o.silentExactly(t, o.now.Add(startupGrace), "a")
 	require.Equal(t, types.UID("2"), silent.UID)
-	require.Equal(t, startupGrace, silent.Grace, "that the old one had reported is nothing to the new one")
+	require.Equal(t, startupGrace, silent.GracePeriod, "that the old one had reported is nothing to the new one")
 	require.Equal(t, 1, o.Len())
 }
 
@@ -36,8 +36,8 @@ func TestH5TheLeaseOfAnOldNodeIsNoBeatOfTheNewOne(t *testing.T) {
 			o.seesLease(renewedLease("a", nodeClock))
 			o.pass(time.Minute)
 			if deleted {
-				o.ForgetNode("a")
-				_, known := o.LastBeat("a")
+				o.ForgetNode(o.now, "a")
+				_, known := o.LastHeartbeat("a")
 				require.False(t, known)
 			}
 			o.sees(bareNode("a", "2"))
@@ -66,12 +66,12 @@ func TestH5AForgottenNodeIsNotHandedOut(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
 	o.seesLease(renewedLease("a", nodeClock))
 	o.sees(reportingNode("a", "1", nodeClock))
-	o.ForgetNode("a")
-	_, known := o.LastBeat("a")
+	o.ForgetNode(o.now, "a")
+	_, known := o.LastHeartbeat("a")
 	require.False(t, known)
 	o.pass(time.Second)
 	o.seesLease(renewedLease("a", nodeClock.Add(time.Second))) // its kubelet is not told yet
-	_, known = o.LastBeat("a")
+	_, known = o.LastHeartbeat("a")
 	require.False(t, known, "a lease alone is no node")
 	_, ok := o.Next(o.now)
 	require.False(t, ok)
@@ -90,20 +90,20 @@ func TestH5ALeaseMayComeBeforeItsNode(t *testing.T) {
 	o.pass(time.Second)
 	o.sees(reportingNode("a", "1", nodeClock))
 	require.Equal(t, o.now, o.lastBeat(t, "a"))
-	o.ForgetLease("a")
+	o.ForgetLease(o.now, "a")
 	require.Equal(t, 1, o.Len())
-	o.ForgetNode("a")
+	o.ForgetNode(o.now, "a")
 	require.Zero(t, o.Len())
 }
 
 func TestH5ForgettingWhatIsNotKnownIsNothing(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
-	o.ForgetNode("a")
-	o.ForgetLease("a")
+	o.ForgetNode(o.now, "a")
+	o.ForgetLease(o.now, "a")
 	require.Zero(t, o.Len())
 	o.sees(reportingNode("a", "1", nodeClock))
-	o.ForgetLease("a")
-	o.ForgetNode("b")
+	o.ForgetLease(o.now, "a")
+	o.ForgetNode(o.now, "b")
 	o.silentExactly(t, o.now.Add(monitorGrace), "a")
 }
 
@@ -117,9 +117,9 @@ func TestH5ANodeWithoutUIDIsWatchedToo(t *testing.T) {
 	o.pass(10 * time.Second)
 	o.seesLease(renewedLease("a", nodeClock.Add(1)))
 	silent := o.silentExactly(t, o.now.Add(monitorGrace), "a")
-	o.ForgetNode("a")
-	o.ForgetLease("a")
-	o.finish(silent, nodehealth.Undecided)
+	o.ForgetNode(o.now, "a")
+	o.ForgetLease(o.now, "a")
+	o.finish(silent, resultRetry)
 	_, ok := o.Next(o.now)
 	require.False(t, ok)
 	require.Zero(t, o.Len())
@@ -129,7 +129,7 @@ func TestH5ANodeWithoutUIDIsWatchedToo(t *testing.T) {
 func TestH5MemoryIsBoundedUnderChurn(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	o := newObserver(t, nodehealth.Config{})
-	var acting []nodehealth.Silent
+	var acting []nodehealth.NodeTask
 	var alive []string
 	for i := range 20_000 { // an autoscaled pool: each name is used once
 		o.pass(time.Second)
@@ -150,27 +150,27 @@ func TestH5MemoryIsBoundedUnderChurn(t *testing.T) {
 			acting = append(acting, silent)
 		}
 		if len(acting) > 5 {
-			o.finish(acting[0], nodehealth.Finding(random.IntN(3)))
+			o.finish(acting[0], []nodehealth.Result{resultDone, resultAlive, resultRetry}[random.IntN(3)])
 			acting = acting[1:]
 		}
 		if i < 100 {
 			continue
 		}
 		gone := random.IntN(len(alive))
-		o.ForgetNode(alive[gone])
-		o.ForgetLease(alive[gone])
+		o.ForgetNode(o.now, alive[gone])
+		o.ForgetLease(o.now, alive[gone])
 		alive = slices.Delete(alive, gone, gone+1)
 		if o.Len() != len(alive) {
 			t.Fatalf("%d names are known of %d nodes", o.Len(), len(alive))
 		}
 	}
 	for _, name := range alive {
-		o.ForgetLease(name)
-		o.ForgetNode(name)
+		o.ForgetLease(o.now, name)
+		o.ForgetNode(o.now, name)
 	}
 	require.Zero(t, o.Len())
 	for _, silent := range acting {
-		o.finish(silent, nodehealth.Undecided)
+		o.finish(silent, resultRetry)
 	}
 	_, ok := o.Next(o.now)
 	require.False(t, ok, "something is still in the heap")

@@ -1,6 +1,7 @@
 package nodehealth_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -18,13 +19,13 @@ type world struct {
 	t       *testing.T
 	step    int
 	now     time.Time
-	monitor *nodehealth.Monitor
+	monitor *nodehealth.NodeMonitor
 	ref     *reference
 	names   []string
 	nodes   map[string]*stored
 	leases  map[string]*stored
 	uids    int
-	acting  []nodehealth.Silent
+	acting  []nodehealth.NodeTask
 	events  map[string]int
 }
 
@@ -40,22 +41,28 @@ type stored struct {
 
 var playedConfigs = []nodehealth.Config{
 	{Retry: timedqueue.Backoff{Initial: 2 * time.Second, Max: 16 * time.Second}},
-	{Grace: 5 * time.Second, StartupGrace: 9 * time.Second, Retry: timedqueue.Backoff{Initial: 3 * time.Second, Max: 40 * time.Second}},
-	{Grace: 9 * time.Second, StartupGrace: 4 * time.Second, Retry: timedqueue.Backoff{Initial: time.Second, Max: time.Second}},
-	{Grace: 6 * time.Second, StartupGrace: 10 * time.Minute, Retry: timedqueue.Backoff{Initial: time.Minute, Max: time.Hour}},
+	{RecoveryPeriod: 20 * time.Second, Retry: timedqueue.Backoff{Initial: 2 * time.Second, Max: 16 * time.Second}},
+	{
+		GracePeriod: 5 * time.Second, StartupGracePeriod: 9 * time.Second, RecoveryPeriod: 12 * time.Second,
+		Retry: timedqueue.Backoff{Initial: 3 * time.Second, Max: 40 * time.Second},
+	},
+	{GracePeriod: 5 * time.Second, StartupGracePeriod: 9 * time.Second, Retry: timedqueue.Backoff{Initial: 3 * time.Second, Max: 40 * time.Second}},
+	{GracePeriod: 9 * time.Second, StartupGracePeriod: 4 * time.Second, Retry: timedqueue.Backoff{Initial: time.Second, Max: time.Second}},
+	{GracePeriod: 6 * time.Second, StartupGracePeriod: 10 * time.Minute, Retry: timedqueue.Backoff{Initial: time.Minute, Max: time.Hour}},
 }
 
 func newWorld(t *testing.T, choice byte) *world {
 	config := playedConfigs[int(choice)%len(playedConfigs)]
-	monitor, err := nodehealth.NewMonitor(config, observerEpoch)
+	monitor, err := nodehealth.NewNodeMonitor(config, observerEpoch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ref := &reference{
-		graces: [2]time.Duration{config.StartupGrace, config.Grace}, latest: observerEpoch,
-		first: config.Retry.Initial, most: config.Retry.Max,
+		graces: [2]time.Duration{config.StartupGracePeriod, config.GracePeriod}, latest: observerEpoch,
+		recovery: config.RecoveryPeriod,
+		first:    config.Retry.Initial, most: config.Retry.Max,
 	}
-	if config.Grace == 0 {
+	if config.GracePeriod == 0 {
 		ref.graces = [2]time.Duration{startupGrace, monitorGrace}
 	}
 	return &world{
@@ -130,7 +137,7 @@ func (w *world) create(name string, detail byte) {
 func (w *world) do(op, key, detail byte) {
 	name := w.names[int(key)%len(w.names)]
 	node, lease := w.nodes[name], w.leases[name]
-	switch op % 16 {
+	switch op % 20 {
 	case 0, 1, 2: // renew
 		if lease == nil {
 			lease = &stored{clock: nodeClock, holder: name}
@@ -166,12 +173,12 @@ func (w *world) do(op, key, detail byte) {
 	case 8:
 		if node != nil {
 			delete(w.nodes, name)
-			w.monitor.ForgetNode(name)
+			w.monitor.ForgetNode(w.now, name)
 			w.ref.forgetNode(name)
 		}
 	case 9: // recreated, and the deletion is not always seen
 		if node != nil && detail&128 != 0 {
-			w.monitor.ForgetNode(name)
+			w.monitor.ForgetNode(w.now, name)
 			w.ref.forgetNode(name)
 			if detail&64 != 0 { // or it was there all the time
 				w.showNode(name)
@@ -181,20 +188,34 @@ func (w *world) do(op, key, detail byte) {
 		w.create(name, detail)
 	case 10:
 		delete(w.leases, name)
-		w.monitor.ForgetLease(name)
+		w.monitor.ForgetLease(w.now, name)
 		w.ref.forgetLease(name)
 	case 11:
-		w.monitor.Synced()
+		w.monitor.MarkSynced()
 		w.ref.synced = true
-	case 12:
-		w.finish(key, nodehealth.Finding(detail%3))
+	case 12, 18, 19:
+		w.finish(key, playedResults[int(detail)%len(playedResults)])
 	case 13:
 		w.now = w.now.Add(time.Duration(detail) * 100 * time.Millisecond)
 	case 14:
 		w.now = w.now.Add(time.Duration(detail) * time.Second)
 	case 15:
 		w.now = w.now.Add(time.Duration(int8(detail)) * time.Second)
+	case 16: // another client takes the declaration back
+		if node != nil {
+			node.declared = ""
+			w.showNode(name)
+		}
+	case 17: // a probe of the caller's
+		w.monitor.Heartbeat(w.now, name)
+		w.ref.see(w.now)
+		w.ref.beat(w.ref.node(name))
 	}
+}
+
+var playedResults = []nodehealth.Result{
+	resultDone, resultDone, resultAlive, resultRetry, {},
+	{Outcome: nodehealth.OutcomeDone, Err: errors.New("no")}, {Outcome: "of another kind"},
 }
 
 func (w *world) declare(name string) {
@@ -206,39 +227,49 @@ func (w *world) declare(name string) {
 	w.showNode(name)
 }
 
-func (w *world) finish(key byte, finding nodehealth.Finding) {
+func (w *world) finish(key byte, result nodehealth.Result) {
 	if len(w.acting) == 0 {
 		return
 	}
 	i := int(key) % len(w.acting)
 	silent := w.acting[i]
 	w.acting = append(w.acting[:i], w.acting[i+1:]...)
-	if s := w.nodes[silent.Name]; finding == nodehealth.Declared && s != nil && s.uid == string(silent.UID) {
-		w.declare(silent.Name) // the write is seen before its answer
+	outcome := result.Outcome
+	if result.Err != nil {
+		outcome = nodehealth.OutcomeRetry
 	}
-	w.monitor.Finish(w.now, silent, finding)
-	w.ref.finish(w.now, silent.Name, finding)
-	w.events[fmt.Sprint("finding ", finding)]++
+	s := w.nodes[silent.Key]
+	declares := silent.State == nodehealth.StateSilent && outcome == nodehealth.OutcomeDone
+	if declares && key < 128 && s != nil && s.uid == string(silent.UID) {
+		w.declare(silent.Key) // the write is seen before its answer
+	}
+	w.monitor.Finish(w.now, silent, result)
+	w.ref.finish(w.now, silent.Key, outcome)
+	w.events[fmt.Sprintf("%s %s", silent.State, outcome)]++
 }
 
 // look starts whatever can be started and compares it with the reference's scan.
 func (w *world) look() {
-	want := w.ref.silent(w.now)
+	want := w.ref.look(w.now)
 	for {
-		silent, ok := w.monitor.Start(w.now)
+		task, ok := w.monitor.Start(w.now)
 		if !ok {
 			break
 		}
-		n := want[silent.Name]
-		if n == nil {
-			w.fail("%+v was handed out", silent)
+		n, state := w.ref.node(task.Key), want[task.Key]
+		if task.State != state {
+			w.fail("%+v was handed out, want %q", task, state)
 		}
-		if silent.UID != "" && string(silent.UID) != n.uid || !silent.Since.Equal(n.since) || silent.Grace != w.ref.grace(n) {
-			w.fail("handed out %+v, want %+v", silent, n)
+		if string(task.UID) != n.uid || !task.Since.Equal(n.since) ||
+			task.GracePeriod != w.ref.grace(n) || task.Attempts != n.failures {
+			w.fail("handed out %+v, want %+v", task, n)
 		}
-		n.acting = &referenceAction{n.uid, n.since}
-		w.acting = append(w.acting, silent)
-		delete(want, silent.Name)
+		if state == nodehealth.StateSilent && n.silent {
+			w.events["silent again"]++
+		}
+		w.ref.start(n, state)
+		w.acting = append(w.acting, task)
+		delete(want, task.Key)
 		w.events["handed out"]++
 	}
 	for name := range want {
@@ -252,12 +283,15 @@ func (w *world) compare() {
 	}
 	for _, name := range w.names {
 		n := w.ref.node(name)
-		at, known := w.monitor.LastBeat(name)
+		at, known := w.monitor.LastHeartbeat(name)
 		if known != n.exists || known && !at.Equal(n.since) {
 			w.fail("%s last beat at %v (%v), want %v (%v)", name, at, known, n.since, n.exists)
 		}
-		if heard := w.monitor.Heard(name); heard != n.heard {
+		if heard := w.monitor.HasHeartbeat(name); heard != n.heard {
 			w.fail("%s heard: %v", name, heard)
+		}
+		if silent := w.monitor.Silent(name); silent != n.countsAsSilent() {
+			w.fail("%s silent: %v", name, silent)
 		}
 	}
 	next, ok := w.monitor.Next(w.now)
@@ -286,14 +320,14 @@ func play(t *testing.T, script []byte) map[string]int {
 		}
 	}
 	for _, name := range w.names {
-		w.monitor.ForgetNode(name)
-		w.monitor.ForgetLease(name)
+		w.monitor.ForgetNode(w.now, name)
+		w.monitor.ForgetLease(w.now, name)
 	}
 	if w.monitor.Len() != 0 {
 		w.fail("%d names are left", w.monitor.Len())
 	}
 	for _, silent := range w.acting {
-		w.monitor.Finish(w.now, silent, nodehealth.Undecided)
+		w.monitor.Finish(w.now, silent, resultRetry)
 	}
 	if _, ok := w.monitor.Next(w.now); ok {
 		w.fail("something is left in the heap")
@@ -315,7 +349,7 @@ func TestRandomSchedulesAgreeWithTheReference(t *testing.T) {
 	events := map[string]int{}
 	for ; seed < seeds; seed++ {
 		random := rand.New(rand.NewPCG(seed, 7))
-		script := make([]byte, 1+3*100)
+		script := make([]byte, 1+3*200)
 		for i := range script {
 			script[i] = byte(random.Uint32())
 		}
@@ -323,7 +357,10 @@ func TestRandomSchedulesAgreeWithTheReference(t *testing.T) {
 			events[event] += n
 		}
 	}
-	for _, event := range []string{"handed out", "finding 0", "finding 1", "finding 2"} {
+	for _, event := range []string{
+		"handed out", "silent again",
+		"Silent Done", "Silent Alive", "Silent Retry", "Alive Done", "Alive Retry",
+	} {
 		if events[event] < int(seeds) {
 			t.Errorf("%q happened %d times in %d runs: they prove too little", event, events[event], seeds)
 		}

@@ -6,39 +6,49 @@ import (
 	"github.com/kubelife/lifecycle/nodehealth"
 )
 
-// reference is what a monitor is compared with: a list of nodes that is scanned at
-// each look. It is told what happens on the nodes' side and decides itself what is
-// a beat. It shares no code with the monitor.
+// reference is what a monitor is compared with: a list of nodes that is scanned
+// at each look. It is told what happens on the nodes' side and decides itself
+// what is a heartbeat. It shares no code with the monitor.
 type reference struct {
-	graces [2]time.Duration // before the first report, and after
-	first  time.Duration    // of the backoff
-	most   time.Duration
-	latest time.Time
-	synced bool
-	all    []*referenceNode
+	graces   [2]time.Duration // before the first report, and after
+	recovery time.Duration
+	first    time.Duration // of the backoff
+	most     time.Duration
+	latest   time.Time
+	synced   bool
+	all      []*referenceNode
 }
 
 // referenceNode is what the reference knows under one name.
 type referenceNode struct {
 	name string
 
-	exists   bool
-	uid      string
-	since    time.Time // of its last beat, or of the first look
-	heard    bool
-	reports  int       // one for each report of its kubelet that was seen
-	awaited  bool      // false when it is known to be silent
-	failures int       // of its declaration, since its last beat
-	retry    time.Time // after a failure
+	exists  bool
+	uid     string
+	lives   int       // counts the times that it was seen first or forgotten
+	since   time.Time // of its last heartbeat, or of the first look
+	heard   bool
+	reports int // one for each report of its kubelet that was seen
+
+	silent   bool      // was found silent, and was not announced as alive since
+	recorded bool      // its silence is known to be recorded
+	back     bool      // heard since it was silent
+	backAt   time.Time // when it was heard first then
+
+	failures int       // of its present task
+	setBacks int       // since its last heartbeat
+	retry    time.Time // not earlier, after a failure
 	acting   *referenceAction
 
 	lease        bool
-	leaseContent string // which renewal by whom
+	leaseContent string // which renewal by which holder
 }
 
 type referenceAction struct {
-	uid   string
-	since time.Time
+	life  int
+	state nodehealth.State
+	shown bool // as silent, during the action
+	undid bool // and then otherwise
 }
 
 func (r *reference) see(now time.Time) {
@@ -58,26 +68,64 @@ func (r *reference) node(name string) *referenceNode {
 	return n
 }
 
+// under returns the action that is about the node of today and says so.
+func (n *referenceNode) under(state nodehealth.State) *referenceAction {
+	if n.acting == nil || n.acting.life != n.lives || n.acting.state != state {
+		return nil
+	}
+	return n.acting
+}
+
 func (r *reference) beat(n *referenceNode) {
-	if n.exists {
-		n.since, n.heard, n.awaited, n.failures, n.retry = r.latest, true, true, 0, time.Time{}
+	if !n.exists {
+		return
+	}
+	n.since, n.heard, n.setBacks = r.latest, true, 0
+	if n.silent && !n.back {
+		n.back, n.backAt, n.failures, n.retry = true, r.latest, 0, time.Time{}
 	}
 }
 
-// observeNode is told how many times the node that is looked at has reported, and
-// whether it says now that an observer has declared it.
+// observeNode is told how many times the node that is looked at has reported,
+// and whether it says now that an observer has declared it.
 func (r *reference) observeNode(now time.Time, name, uid string, reports int, declared bool) {
 	r.see(now)
 	n := r.node(name)
-	if !n.exists || n.uid != uid {
-		n.exists, n.uid, n.since, n.heard = true, uid, r.latest, false
-		n.reports, n.awaited, n.failures, n.retry = reports, !declared, 0, time.Time{}
-		return
-	}
-	if reports > n.reports && !declared {
+	switch {
+	case !n.exists || n.uid != uid:
+		*n = referenceNode{
+			name: name, exists: true, uid: uid, lives: n.lives + 1, since: r.latest, reports: reports,
+			silent: declared, recorded: declared, acting: n.acting,
+			lease: n.lease, leaseContent: n.leaseContent,
+		}
+	case reports > n.reports && !declared:
 		n.reports = reports
 		r.beat(n)
+		if end := r.end(n); n.back && n.retry.After(end) { // its grace period is shorter now
+			n.retry = end
+		}
+	case n.under(nodehealth.StateSilent) != nil:
+		n.acting.undid = !declared && (n.acting.undid || n.acting.shown)
+		n.acting.shown = declared
+	case n.silent && !n.back && declared:
+		n.recorded = true
+	case n.silent && !n.back && n.recorded:
+		r.setBack(n)
 	}
+}
+
+// setBack is for a silence that was recorded and is not any more.
+func (r *reference) setBack(n *referenceNode) {
+	n.recorded, n.failures, n.retry = false, 0, r.latest.Add(r.delay(n.setBacks))
+	n.setBacks++
+}
+
+func (r *reference) delay(failures int) time.Duration {
+	wait := r.first
+	for range failures {
+		wait = min(2*wait, r.most)
+	}
+	return wait
 }
 
 func (r *reference) observeLease(now time.Time, name, content string) {
@@ -85,7 +133,7 @@ func (r *reference) observeLease(now time.Time, name, content string) {
 	n := r.node(name)
 	changed := n.lease && n.leaseContent != content || !n.lease && r.synced
 	if !n.lease && !r.synced {
-		n.since = r.latest // no beat, but no younger list either
+		n.since = r.latest // no heartbeat, but no younger list either
 	}
 	n.lease, n.leaseContent = true, content
 	if changed {
@@ -95,7 +143,7 @@ func (r *reference) observeLease(now time.Time, name, content string) {
 
 func (r *reference) forgetNode(name string) {
 	n := r.node(name)
-	n.exists, n.awaited, n.heard = false, false, false
+	n.exists, n.silent, n.heard, n.lives = false, false, false, n.lives+1
 }
 
 func (r *reference) forgetLease(name string) {
@@ -109,57 +157,94 @@ func (r *reference) grace(n *referenceNode) time.Duration {
 	return r.graces[1]
 }
 
-func (r *reference) due(n *referenceNode) time.Time {
-	if due := n.since.Add(r.grace(n)); due.After(n.retry) {
-		return due
+func (r *reference) end(n *referenceNode) time.Time { return n.since.Add(r.grace(n)) }
+
+// due returns when a node may be handed out, and as what.
+func (r *reference) due(n *referenceNode) (time.Time, nodehealth.State, bool) {
+	due, state := r.end(n), nodehealth.StateSilent
+	if !n.exists || n.acting != nil || n.silent && !n.back && n.recorded {
+		return time.Time{}, "", false
 	}
-	return n.retry
+	if recovered := n.backAt.Add(r.recovery); n.silent && n.back && due.After(r.latest) {
+		state = nodehealth.StateAlive
+		if recovered.Before(due) {
+			due = recovered
+		}
+	}
+	if n.retry.After(due) {
+		due = n.retry
+	}
+	return due, state, true
 }
 
-// silent scans all nodes for those that may be handed out.
-func (r *reference) silent(now time.Time) map[string]*referenceNode {
+// look scans all nodes for those that may be handed out, and returns as what.
+func (r *reference) look(now time.Time) map[string]nodehealth.State {
 	r.see(now)
-	found := map[string]*referenceNode{}
+	found := map[string]nodehealth.State{}
 	for _, n := range r.all {
-		if n.awaited && n.acting == nil && !r.due(n).After(r.latest) {
-			found[n.name] = n
+		if due, state, ok := r.due(n); ok && !due.After(r.latest) {
+			found[n.name] = state
 		}
 	}
 	return found
 }
 
-// next is when the first of those that are awaited is due.
+// next is when the first node may be handed out.
 func (r *reference) next() (earliest time.Time, ok bool) {
 	for _, n := range r.all {
-		if n.awaited && n.acting == nil && (!ok || r.due(n).Before(earliest)) {
-			earliest, ok = r.due(n), true
+		if due, _, waits := r.due(n); waits && (!ok || due.Before(earliest)) {
+			earliest, ok = due, true
 		}
 	}
 	return earliest, ok
 }
 
-func (r *reference) finish(now time.Time, name string, finding nodehealth.Finding) {
+// start hands out a node.
+func (r *reference) start(n *referenceNode, state nodehealth.State) {
+	n.acting = &referenceAction{life: n.lives, state: state}
+	if state == nodehealth.StateSilent {
+		n.silent, n.recorded, n.back = true, false, false
+	}
+}
+
+func (r *reference) finish(now time.Time, name string, outcome nodehealth.Outcome) {
 	r.see(now)
 	n := r.node(name)
 	action := n.acting
 	n.acting = nil
-	if !n.exists || n.uid != action.uid {
+	if action.life != n.lives {
 		return
 	}
-	switch {
-	case finding == nodehealth.Alive:
-		r.beat(n)
-	case n.since.After(action.since):
-	case finding == nodehealth.Undecided:
-		wait := r.first
-		for range n.failures {
-			wait = min(2*wait, r.most)
+	good := outcome == nodehealth.OutcomeDone || outcome == nodehealth.OutcomeAlive
+	if action.state == nodehealth.StateAlive {
+		if good {
+			n.silent, n.back, n.failures, n.retry = false, false, 0, time.Time{}
+			return
 		}
+		wait := min(r.delay(n.failures), r.end(n).Sub(r.latest))
+		n.retry = r.latest.Add(max(wait, 1))
 		n.failures++
-		n.retry = r.latest.Add(wait)
-	default:
-		n.awaited = false
+		return
 	}
+	if outcome == nodehealth.OutcomeAlive {
+		r.beat(n)
+	}
+	switch {
+	case n.back:
+		n.failures, n.retry = 0, time.Time{}
+	case action.undid:
+		r.setBack(n)
+	case action.shown || good:
+		n.recorded, n.failures = true, 0
+	default:
+		n.retry = r.latest.Add(r.delay(n.failures))
+		n.failures++
+	}
+}
+
+// countsAsSilent is what Silent has to answer.
+func (n *referenceNode) countsAsSilent() bool {
+	return n.exists && n.silent && n.under(nodehealth.StateAlive) == nil
 }
 
 func (r *reference) len() int {

@@ -16,16 +16,22 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-var _ timedqueue.Core[nodehealth.Silent, nodehealth.Finding] = (*nodehealth.Monitor)(nil)
+var _ timedqueue.Core[nodehealth.NodeTask, nodehealth.Result] = (*nodehealth.NodeMonitor)(nil)
 
 const (
 	monitorGrace = 50 * time.Second // the defaults
 	startupGrace = 60 * time.Second
 )
 
+var (
+	resultDone  = nodehealth.Result{Outcome: nodehealth.OutcomeDone}
+	resultAlive = nodehealth.Result{Outcome: nodehealth.OutcomeAlive}
+	resultRetry = nodehealth.Result{Outcome: nodehealth.OutcomeRetry}
+)
+
 // observer is a monitor with a test's clock.
 type observer struct {
-	*nodehealth.Monitor
+	*nodehealth.NodeMonitor
 	now time.Time
 }
 
@@ -34,36 +40,48 @@ var observerEpoch = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 // newObserver returns an observer whose first lists are in, and were empty.
 func newObserver(t testing.TB, config nodehealth.Config) *observer {
 	t.Helper()
-	m, err := nodehealth.NewMonitor(config, observerEpoch)
+	m, err := nodehealth.NewNodeMonitor(config, observerEpoch)
 	require.NoError(t, err)
-	m.Synced()
+	m.MarkSynced()
 	return &observer{m, observerEpoch}
 }
 
-func (o *observer) pass(d time.Duration)                             { o.now = o.now.Add(d) }
-func (o *observer) sees(node *corev1.Node)                           { o.ObserveNode(o.now, node) }
-func (o *observer) seesLease(l *coordinationv1.Lease)                { o.ObserveLease(o.now, l) }
-func (o *observer) finish(s nodehealth.Silent, f nodehealth.Finding) { o.Finish(o.now, s, f) }
+func (o *observer) pass(d time.Duration)                              { o.now = o.now.Add(d) }
+func (o *observer) sees(node *corev1.Node)                            { o.ObserveNode(o.now, node) }
+func (o *observer) seesLease(l *coordinationv1.Lease)                 { o.ObserveLease(o.now, l) }
+func (o *observer) finish(s nodehealth.NodeTask, r nodehealth.Result) { o.Finish(o.now, s, r) }
 
-// quiet fails when a node is handed out now.
+// start hands out the next silent node. Nodes that are alive again are recorded
+// as such at once.
+func (o *observer) start() (nodehealth.NodeTask, bool) {
+	for {
+		task, ok := o.Start(o.now)
+		if !ok || task.State == nodehealth.StateSilent {
+			return task, ok
+		}
+		o.finish(task, resultDone)
+	}
+}
+
+// quiet fails when a silent node is handed out now.
 func (o *observer) quiet(t testing.TB, why ...any) {
 	t.Helper()
-	silent, ok := o.Start(o.now)
-	require.False(t, ok, "%s was handed out. %s", silent.Name, fmt.Sprint(why...))
+	silent, ok := o.start()
+	require.False(t, ok, "%s was handed out. %s", silent.Key, fmt.Sprint(why...))
 }
 
 // silent starts the next node, which has to be name.
-func (o *observer) silent(t testing.TB, name string) nodehealth.Silent {
+func (o *observer) silent(t testing.TB, name string) nodehealth.NodeTask {
 	t.Helper()
-	silent, ok := o.Start(o.now)
+	silent, ok := o.start()
 	require.True(t, ok, "nothing is handed out at %v", o.now.Sub(observerEpoch))
-	require.Equal(t, name, silent.Name)
+	require.Equal(t, name, silent.Key)
 	return silent
 }
 
 // silentExactly moves to a time and makes sure that name is handed out then, and
 // not a nanosecond earlier.
-func (o *observer) silentExactly(t testing.TB, at time.Time, name string) nodehealth.Silent {
+func (o *observer) silentExactly(t testing.TB, at time.Time, name string) nodehealth.NodeTask {
 	t.Helper()
 	require.False(t, at.Before(o.now), "%v has passed", at.Sub(observerEpoch))
 	if o.now.Before(at) {
@@ -77,10 +95,10 @@ func (o *observer) silentExactly(t testing.TB, at time.Time, name string) nodehe
 	return o.silent(t, name)
 }
 
-// lastBeat is when a node was last heard of.
+// lastBeat is when a node was heard last.
 func (o *observer) lastBeat(t testing.TB, name string) time.Time {
 	t.Helper()
-	at, ok := o.LastBeat(name)
+	at, ok := o.LastHeartbeat(name)
 	require.True(t, ok, "%s is not known", name)
 	return at
 }
@@ -127,7 +145,7 @@ func TestH2StartupGraceUntilTheNodeFirstReports(t *testing.T) {
 	silent := o.silentExactly(t, observerEpoch.Add(startupGrace), "a")
 	require.Equal(t, types.UID("1"), silent.UID)
 	require.Equal(t, observerEpoch, silent.Since)
-	require.Equal(t, startupGrace, silent.Grace)
+	require.Equal(t, startupGrace, silent.GracePeriod)
 }
 
 // Leases alone keep a node alive that has never reported, each for a startup
@@ -141,31 +159,31 @@ func TestH2LeasesOfANodeThatNeverReportedGiveStartupGrace(t *testing.T) {
 		o.quiet(t)
 	}
 	silent := o.silentExactly(t, o.now.Add(startupGrace), "a")
-	require.Equal(t, startupGrace, silent.Grace)
+	require.Equal(t, startupGrace, silent.GracePeriod)
 }
 
 func TestH2MonitorGraceOnceTheNodeHasReported(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
 	o.sees(reportingNode("a", "1", o.now))
 	silent := o.silentExactly(t, observerEpoch.Add(monitorGrace), "a")
-	require.Equal(t, monitorGrace, silent.Grace)
+	require.Equal(t, monitorGrace, silent.GracePeriod)
 }
 
 // The first report makes the grace period shorter. The expiry that was set for the
 // longer one must not stand in the way.
 func TestH2TheFirstReportEndsTheStartupGrace(t *testing.T) {
 	for _, startup := range []time.Duration{10 * time.Second, startupGrace, time.Hour} {
-		o := newObserver(t, nodehealth.Config{StartupGrace: startup})
+		o := newObserver(t, nodehealth.Config{StartupGracePeriod: startup})
 		o.sees(bareNode("a", "1"))
 		o.pass(5 * time.Second)
 		o.sees(reportingNode("a", "1", o.now))
 		silent := o.silentExactly(t, o.now.Add(monitorGrace), "a")
-		require.Equal(t, monitorGrace, silent.Grace, "startup grace %v", startup)
+		require.Equal(t, monitorGrace, silent.GracePeriod, "startup grace %v", startup)
 	}
 }
 
 func TestH2TheGracePeriodsAreTheCallers(t *testing.T) {
-	o := newObserver(t, nodehealth.Config{Grace: 3 * time.Second, StartupGrace: 7 * time.Second})
+	o := newObserver(t, nodehealth.Config{GracePeriod: 3 * time.Second, StartupGracePeriod: 7 * time.Second})
 	o.sees(bareNode("new", "1"))
 	o.sees(reportingNode("old", "2", o.now))
 	o.silentExactly(t, observerEpoch.Add(3*time.Second), "old")
@@ -173,7 +191,7 @@ func TestH2TheGracePeriodsAreTheCallers(t *testing.T) {
 }
 
 func TestH2AGracePeriodMayBeForever(t *testing.T) {
-	o := newObserver(t, nodehealth.Config{Grace: math.MaxInt64, StartupGrace: math.MaxInt64})
+	o := newObserver(t, nodehealth.Config{GracePeriod: math.MaxInt64, StartupGracePeriod: math.MaxInt64})
 	o.sees(bareNode("new", "1"))
 	o.pass(time.Minute)
 	o.sees(reportingNode("old", "2", o.now))
@@ -205,9 +223,9 @@ func TestH3SilenceIsFoundExactlyWhenGraceEnds(t *testing.T) {
 			if !ok {
 				continue
 			}
-			require.Equal(t, fmt.Sprint("n", stops), silent.Name, "the others beat")
+			require.Equal(t, fmt.Sprint("n", stops), silent.Key, "the others beat")
 			require.Equal(t, lastBeat.Add(monitorGrace), o.now)
-			o.finish(silent, nodehealth.Declared)
+			o.finish(silent, resultDone)
 			lastBeat = time.Time{}
 		}
 		o.now = beat
@@ -236,7 +254,7 @@ func TestH3ObservingAKnownNodeAllocatesNothing(t *testing.T) {
 			i++
 			o.pass(time.Second)
 			observe(i % 2)
-			if at, _ := o.LastBeat("a"); !at.Equal(o.now) {
+			if at, _ := o.LastHeartbeat("a"); !at.Equal(o.now) {
 				t.Fatal("no beat: nothing is proven")
 			}
 		}
@@ -248,7 +266,7 @@ func TestH3ObservingAKnownNodeAllocatesNothing(t *testing.T) {
 		o.sees(nodes[0])
 		o.seesLease(leases[0])
 		if silent, ok := o.Start(o.now); ok {
-			o.finish(silent, nodehealth.Alive)
+			o.finish(silent, resultAlive)
 		}
 	}), "nothing new, and a declaration now and then")
 }
@@ -256,17 +274,27 @@ func TestH3ObservingAKnownNodeAllocatesNothing(t *testing.T) {
 func TestMonitorConfigIsCheckedAtTheDoor(t *testing.T) {
 	for _, c := range []struct {
 		config nodehealth.Config
-		want   string
+		want   []string
 	}{
-		{nodehealth.Config{Grace: -1}, "Grace is -1ns"},
-		{nodehealth.Config{StartupGrace: -1}, "StartupGrace -1ns"},
-		{nodehealth.Config{Retry: timedqueue.Backoff{Initial: -1}}, "Retry"},
-		{nodehealth.Config{Retry: timedqueue.Backoff{Initial: 2, Max: 1}}, "Retry"},
+		{nodehealth.Config{GracePeriod: -1}, []string{"Config.GracePeriod is -1ns"}},
+		{nodehealth.Config{StartupGracePeriod: -1}, []string{"Config.StartupGracePeriod is -1ns"}},
+		{nodehealth.Config{RecoveryPeriod: -1}, []string{"Config.RecoveryPeriod is -1ns"}},
+		{nodehealth.Config{Retry: timedqueue.Backoff{Initial: -1}}, []string{"Config.Retry"}},
+		{nodehealth.Config{Retry: timedqueue.Backoff{Initial: 2, Max: 1}}, []string{"Config.Retry"}},
+		{
+			nodehealth.Config{GracePeriod: -1, StartupGracePeriod: -2, Retry: timedqueue.Backoff{Max: -3}},
+			[]string{"GracePeriod is -1ns", "StartupGracePeriod is -2ns", "Max is -3ns"},
+		},
 	} {
-		_, err := nodehealth.NewMonitor(c.config, observerEpoch)
+		_, err := nodehealth.NewNodeMonitor(c.config, observerEpoch)
 		require.ErrorIs(t, err, nodehealth.ErrInvalidConfig)
-		require.ErrorContains(t, err, c.want)
+		for _, want := range c.want {
+			require.ErrorContains(t, err, want)
+		}
 		require.ErrorIs(t, c.config.Validate(), nodehealth.ErrInvalidConfig)
 	}
 	require.NoError(t, nodehealth.Config{}.Validate())
+	_, err := nodehealth.NewNodeMonitor(nodehealth.Config{}, time.Time{})
+	require.ErrorIs(t, err, nodehealth.ErrInvalidConfig)
+	require.ErrorContains(t, err, "now is zero")
 }

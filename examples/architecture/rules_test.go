@@ -71,7 +71,7 @@ var typedPrograms = []string{"examples/nodelifecycle/controller"}
 // undrawnPackages do not draw their layers yet. This list shrinks: an entry
 // whose package draws them and keeps to them is a failure.
 var undrawnPackages = []string{
-	"daemon", "nodehealth",
+	"daemon",
 }
 
 // queueUsers are the packages in which whatever waits for a time waits in a
@@ -95,7 +95,7 @@ var engineExceptions = map[string]string{
 	"eviction/deadline.go ruling.dueAt":   "decides whether a condition is set or cleared",
 
 	"nodehealth/heartbeat/schedule.go record.reportCause": "chooses the reason of a report that goes out now",
-	"nodehealth/monitor.go Monitor.Start":                 "puts a node that was heard back into its queue",
+	"nodehealth/monitor.go Monitor.Start":                 "puts a key that was heard back into its queue",
 }
 
 // unprefixedEnums are exported types whose constants do not begin with their
@@ -108,7 +108,6 @@ var unprefixedEnums = map[string]string{
 	"daemon StepReason":     "to be renamed",
 	"daemon Unavailability": "to be renamed",
 	"daemon WaitReason":     "to be renamed",
-	"nodehealth Finding":    "to be renamed",
 	"zone State":            "has the names of kube-controller-manager",
 }
 

@@ -21,9 +21,9 @@ func healthComparisons() []comparison {
 	}
 }
 
-func newMonitor(tb testing.TB) *nodehealth.Monitor {
+func newMonitor(tb testing.TB) *nodehealth.NodeMonitor {
 	tb.Helper()
-	monitor, err := nodehealth.NewMonitor(nodehealth.Config{}, epoch)
+	monitor, err := nodehealth.NewNodeMonitor(nodehealth.Config{}, epoch)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func renewalOurs(tb testing.TB, size int) work {
 		monitor.ObserveNode(epoch, c.nodes[i])
 		monitor.ObserveLease(epoch, c.leases[i])
 	}
-	monitor.Synced()
+	monitor.MarkSynced()
 	// Two versions of each lease, so that each look at one is news.
 	now, i := epoch, 0
 	var versions [2][]*coordinationv1.Lease
@@ -64,11 +64,11 @@ type core interface {
 	look(tb testing.TB, now time.Time)
 }
 
-type monitorCore struct{ *nodehealth.Monitor }
+type monitorCore struct{ *nodehealth.NodeMonitor }
 
 func (m monitorCore) look(tb testing.TB, now time.Time) {
 	if silent, found := m.Start(now); found {
-		tb.Fatalf("%s is not silent", silent.Name)
+		tb.Fatalf("%s is not silent", silent.Key)
 	}
 	m.Next(now)
 }
@@ -126,7 +126,7 @@ func quietMonitor(tb testing.TB, size int) work {
 		monitor.ObserveNode(epoch, b.cluster.nodes[i])
 		monitor.ObserveLease(epoch, b.cluster.leases[i])
 	}
-	monitor.Synced()
+	monitor.MarkSynced()
 	w := work{
 		prepare: b.prepare,
 		op:      func() { give(tb, b, monitorCore{monitor}, dispatcher) },

@@ -27,7 +27,7 @@ type Patch struct {
 // DeclareUnknown says that a node is silent.
 type DeclareUnknown struct {
 	Node   *corev1.Node
-	Silent nodehealth.Silent
+	Silent nodehealth.NodeTask
 	Patch  Patch
 }
 

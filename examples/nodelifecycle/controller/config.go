@@ -80,7 +80,7 @@ func (c Config) Validate() error {
 
 func (c Config) withDefaults() Config {
 	if c.Zone.StabilizationWindow == 0 {
-		c.Zone.StabilizationWindow = c.Health.Grace
+		c.Zone.StabilizationWindow = c.Health.GracePeriod
 	}
 	if c.EvictionMode == "" {
 		c.EvictionMode = EvictionModeTaint

@@ -39,7 +39,7 @@ func New(config Config, now time.Time) (*Controller, error) {
 // have been observed. Nothing is evaluated and nothing handed out before.
 func (c *Controller) MarkSynced() {
 	c.synced = true
-	c.health.Synced()
+	c.health.MarkSynced()
 	c.evictions.MarkSynced()
 }
 

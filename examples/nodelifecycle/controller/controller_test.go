@@ -32,7 +32,7 @@ func settled(t *testing.T, zones ...string) *world {
 func TestFromSilenceToEviction(t *testing.T) {
 	w := settled(t, "a", "b")
 	w.silent["a-003"] = true
-	lastBeat, _ := w.c.health.LastBeat("a-003")
+	lastBeat, _ := w.c.health.LastHeartbeat("a-003")
 	w.advance(2 * time.Minute)
 
 	require.Equal(t, []time.Duration{grace}, times[DeclareUnknown](w, lastBeat), "declared when grace ends")
@@ -256,7 +256,7 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 // startup grace period had ended, and lost the taint that the API server gives
 // new nodes.
 func TestNodeOfWhichNothingWasSaidIsLeftAloneUntilItsStartupGraceEnds(t *testing.T) {
-	w := newWorld(t, Config{Health: nodehealth.Config{Grace: grace, StartupGrace: 2 * grace}})
+	w := newWorld(t, Config{Health: nodehealth.Config{GracePeriod: grace, StartupGracePeriod: 2 * grace}})
 	w.addNodes(3, "a")
 	w.start()
 	w.advance(2 * grace)

@@ -14,14 +14,19 @@ func (c *Controller) declareNode(now time.Time) (Action, bool) {
 		if !ok {
 			return nil, false
 		}
-		n := c.nodes[silent.Name]
+		if silent.State == nodehealth.StateAlive {
+			// Its kubelet writes that down, or has done so.
+			c.health.Finish(now, silent, nodehealth.Result{Outcome: nodehealth.OutcomeDone})
+			continue
+		}
+		n := c.nodes[silent.Key]
 		data, change, err := nodehealth.UnknownPatch(n.object, now)
 		if err != nil { // as for taints.Patch: no API server has such a node
-			c.health.Finish(now, silent, nodehealth.Undecided)
+			c.health.Finish(now, silent, nodehealth.Result{Err: err})
 			continue
 		}
 		if !change {
-			c.health.Finish(now, silent, nodehealth.Declared)
+			c.health.Finish(now, silent, nodehealth.Result{Outcome: nodehealth.OutcomeDone})
 			continue
 		}
 		return DeclareUnknown{n.object, silent, Patch{nodehealth.PatchType, data, "status"}}, true

@@ -3,7 +3,7 @@
 //
 // It composes the library's packages and adds only what ties them together:
 //
-//	            nodehealth.Monitor ── silent nodes ───► DeclareUnknown
+//	            nodehealth.NodeMonitor ── silent ─────► DeclareUnknown
 //	Observe ──► zone.Tracker ── rates, phase ──┐
 //	            timedqueue.Queue ── releases ──┴──────► PatchTaints, PatchLabels
 //	            taints.Reconcile ── what a node needs ─┘

@@ -40,14 +40,12 @@ func lacks(object *corev1.Node, written []corev1.Taint, now time.Time) bool {
 }
 
 func (c *Controller) declared(now time.Time, action DeclareUnknown, result Result) {
-	finding := nodehealth.Declared
-	switch {
-	case result.Alive:
-		finding = nodehealth.Alive
-	case result.Err != nil: // also 404: only the watch says that a node is gone
-		finding = nodehealth.Undecided
+	outcome := nodehealth.OutcomeDone
+	if result.Alive {
+		outcome = nodehealth.OutcomeAlive
 	}
-	c.health.Finish(now, action.Silent, finding)
+	// An error asks for a retry, also 404: only the watch says that a node is gone.
+	c.health.Finish(now, action.Silent, nodehealth.Result{Outcome: outcome, Err: result.Err})
 	c.adoptNode(now, result.Node)
 	if n, known := c.nodes[action.Node.Name]; known && result.Alive {
 		c.plan(now, n) // it is heard of now, which vouches for its conditions

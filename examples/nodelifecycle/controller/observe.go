@@ -42,7 +42,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 	}
 	delete(c.nodes, name)
 	c.removeOrdered(n)
-	c.health.ForgetNode(name)
+	c.health.ForgetNode(now, name)
 	c.zones.Forget(name)
 	c.zoneChanged(now, -n.countedReady())
 	c.evictions.ForgetNode(now, name)
@@ -65,7 +65,7 @@ func (c *Controller) removeOrdered(n *node) {
 
 // ObserveLease takes a lease of the namespace kube-node-lease.
 func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
-	heard := c.health.Heard(lease.Name)
+	heard := c.health.HasHeartbeat(lease.Name)
 	c.health.ObserveLease(now, lease)
 	if heard {
 		return
@@ -76,7 +76,7 @@ func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
 }
 
 // ForgetLease drops a lease that was deleted.
-func (c *Controller) ForgetLease(name string) { c.health.ForgetLease(name) }
+func (c *Controller) ForgetLease(now time.Time, name string) { c.health.ForgetLease(now, name) }
 
 // ObservePod takes a pod as the cache has it. A pod without a node is ignored.
 func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {

@@ -25,7 +25,7 @@ type Controller struct {
 	// episodes counts the times that the readiness of some node has changed.
 	episodes int
 
-	health    *nodehealth.Monitor
+	health    *nodehealth.NodeMonitor
 	zones     *zone.Tracker[string]
 	evictions *eviction.Tracker
 
@@ -69,7 +69,7 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 		members: make(map[string]int),
 	}
 	var err error
-	if c.health, err = nodehealth.NewMonitor(config.Health, now); err != nil {
+	if c.health, err = nodehealth.NewNodeMonitor(config.Health, now); err != nil {
 		return nil, err
 	}
 	if c.zones, err = zone.NewTracker[string](config.Zone, now); err != nil {

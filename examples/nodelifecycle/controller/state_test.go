@@ -145,7 +145,7 @@ func agree(t *testing.T, c *Controller, seed uint64, step int) {
 		check(n.state != due || inWrites, "is not in writes")
 		check(!n.state.underWay() || inWrites && c.writes.Acting(write), "is not being written")
 		ready := n.ready == corev1.ConditionTrue
-		check(n.state != steady || c.health.Heard(name) && ready, "is not ready")
+		check(n.state != steady || c.health.HasHeartbeat(name) && ready, "is not ready")
 		check(n.state.underWay() || c.wantsRelease(n) == inReleases, "is in releases or is not")
 	}
 	require.True(t, maps.Equal(queued, c.queued),

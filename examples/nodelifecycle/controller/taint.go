@@ -27,7 +27,7 @@ func (c *Controller) wantedTaints(
 	if notReady && c.hold != holdOutage && (withNoExecute || hasNoExecute(n.object.Spec.Taints)) {
 		desired = append(desired, noExecute)
 	}
-	if n.ready == "" || !notReady && !c.health.Heard(n.object.Name) {
+	if n.ready == "" || !notReady && !c.health.HasHeartbeat(n.object.Name) {
 		return taints.Reconcile(n.object.Spec.Taints, desired, c.ownedUnheard, now)
 	}
 	return taints.Reconcile(n.object.Spec.Taints, desired, owned, now)

@@ -59,8 +59,8 @@ type deed struct {
 }
 
 func newWorld(t *testing.T, config Config) *world {
-	if config.Health.Grace == 0 {
-		config.Health.Grace = grace
+	if config.Health.GracePeriod == 0 {
+		config.Health.GracePeriod = grace
 	}
 	if config.Zone.ObservationWindow == nil {
 		config.Zone.ObservationWindow = new(interval)
@@ -185,7 +185,7 @@ func (w *world) deleteNode(name string) {
 	delete(w.nodes, name)
 	delete(w.leases, name)
 	w.c.ForgetNode(w.now, name)
-	w.c.ForgetLease(name)
+	w.c.ForgetLease(w.now, name)
 }
 
 func (w *world) deletePod(uid types.UID) {

@@ -38,7 +38,7 @@ func NewHandlers(c *controller.Controller, observe func(func(now time.Time))) (H
 	leases, leaseErr := feed.NewHandler(feed.Config[*coordinationv1.Lease]{
 		Observe: observe,
 		Seen:    c.ObserveLease,
-		Gone:    func(_ time.Time, lease *coordinationv1.Lease) { c.ForgetLease(lease.Name) },
+		Gone:    func(now time.Time, lease *coordinationv1.Lease) { c.ForgetLease(now, lease.Name) },
 	})
 	pods, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
 		Observe: observe,

@@ -36,7 +36,7 @@ type fed struct {
 func newFed(t *testing.T) *fed {
 	f := &fed{t: t, now: time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)}
 	var err error
-	f.Controller, err = controller.New(controller.Config{Health: nodehealth.Config{Grace: grace, StartupGrace: grace}}, f.now)
+	f.Controller, err = controller.New(controller.Config{Health: nodehealth.Config{GracePeriod: grace, StartupGracePeriod: grace}}, f.now)
 	require.NoError(t, err)
 	f.Handlers, err = edge.NewHandlers(f.Controller, func(observe func(time.Time)) {
 		f.observed++

@@ -104,7 +104,7 @@ var (
 
 // declareWith is the action when the controller has seen that version of the lease.
 func declareWith(version string) controller.DeclareUnknown {
-	return controller.DeclareUnknown{Node: node, Silent: nodehealth.Silent{LeaseVersion: version}, Patch: statusPatch}
+	return controller.DeclareUnknown{Node: node, Silent: nodehealth.NodeTask{LeaseVersion: version}, Patch: statusPatch}
 }
 
 func leaseOfVersion(version string) *coordinationv1.Lease {

@@ -95,7 +95,7 @@ func (o *Options) Controller() controller.Config {
 	rates := zone.Rates{Normal: o.EvictionRate, Secondary: o.SecondaryEvictionRate, LargeZone: o.LargeClusterSize}
 	window := o.HeartbeatInterval + o.HeartbeatInterval/10 // see zone.Config
 	return controller.Config{
-		Health: nodehealth.Config{Grace: o.MonitorGracePeriod, StartupGrace: o.StartupGracePeriod},
+		Health: nodehealth.Config{GracePeriod: o.MonitorGracePeriod, StartupGracePeriod: o.StartupGracePeriod},
 		Zone: zone.Config{
 			State: thresholds.State, Rate: rates.Rate,
 			StabilizationWindow: o.MonitorGracePeriod, ObservationWindow: &window,

@@ -101,8 +101,8 @@ func TestEachFlagSetsItsField(t *testing.T) {
 func TestControllerMeansWhatTheFlagsSay(t *testing.T) {
 	config := parsed(t, "--node-monitor-grace-period=40s", "--node-startup-grace-period=30s", "--node-heartbeat-interval=20s",
 		"--node-eviction-rate=3", "--secondary-node-eviction-rate=2", "--large-cluster-size-threshold=7", "--unhealthy-zone-threshold=0.9").Controller()
-	require.Equal(t, 40*time.Second, config.Health.Grace)
-	require.Equal(t, 30*time.Second, config.Health.StartupGrace)
+	require.Equal(t, 40*time.Second, config.Health.GracePeriod)
+	require.Equal(t, 30*time.Second, config.Health.StartupGracePeriod)
 	require.Equal(t, 40*time.Second, config.Zone.StabilizationWindow)
 	require.Equal(t, 22*time.Second, *config.Zone.ObservationWindow, "and a tenth more")
 	require.InDelta(t, 3, config.Zone.Rate(zone.Normal, zone.Counts{Ready: 1}), 0)

@@ -88,7 +88,7 @@ var mutations = []mutation{
 	{
 		name:     "tainted nodes are untainted at the start",
 		file:     "examples/nodelifecycle/controller/taint.go",
-		old:      `	if n.ready == "" || !notReady && !c.health.Heard(n.object.Name) {`,
+		old:      `	if n.ready == "" || !notReady && !c.health.HasHeartbeat(n.object.Name) {`,
 		with:     `	if false {`,
 		caughtBy: invariant.UntaintedByABeat,
 	},
@@ -115,9 +115,9 @@ var mutations = []mutation{
 	},
 	{
 		name: "any write to a node is a heartbeat",
-		file: "nodehealth/monitor.go",
+		file: "nodehealth/node.go",
 		old:  `	if ready == nil || declaredByObserver(ready) {`,
-		with: `	m.beat(now, node.Name, v)
+		with: `	m.monitor.beat(now, &n.record)
 	if ready == nil || declaredByObserver(ready) {`,
 		caughtBy: invariant.DeclaredInTime,
 	},

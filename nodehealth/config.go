@@ -1,0 +1,100 @@
+package nodehealth
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// A Detector decides how long one key may be silent, from the times at which it
+// was heard. It need not be safe for concurrent use.
+type Detector interface {
+	// Heartbeat takes a heartbeat that was observed at now.
+	Heartbeat(now time.Time)
+	// GracePeriod returns how long the key may be silent after its last heartbeat.
+	// It depends on nothing but the heartbeats. Zero or less means that the
+	// detector does not know yet: Config.GracePeriod counts.
+	GracePeriod() time.Duration
+}
+
+// Heard is when each source of a node was heard last, or when the node was
+// first seen if the source was not heard since.
+type Heard struct {
+	Lease, Status time.Time
+	// Probe is that of [NodeMonitor.Heartbeat], the caller's own probe.
+	Probe time.Time
+}
+
+// Latest returns when any of the sources was heard last.
+func (h Heard) Latest() time.Time {
+	latest := h.Lease
+	for _, at := range []time.Time{h.Status, h.Probe} {
+		if at.After(latest) {
+			latest = at
+		}
+	}
+	return latest
+}
+
+// set takes the times that are not zero.
+func (h *Heard) set(from Heard) {
+	h.Lease = cmp.Or(from.Lease, h.Lease)
+	h.Status = cmp.Or(from.Status, h.Status)
+	h.Probe = cmp.Or(from.Probe, h.Probe)
+}
+
+// Config is what a [Monitor] or a [NodeMonitor] needs. The zero value is
+// complete.
+type Config struct {
+	// GracePeriod is how long a key that has reported may be silent. Zero means
+	// 50 s, the default of --node-monitor-grace-period.
+	GracePeriod time.Duration
+	// StartupGracePeriod is how long a key that has never reported may take to do
+	// so. Zero means 60 s, the default of --node-startup-grace-period.
+	StartupGracePeriod time.Duration
+	// RecoveryPeriod is how long a silent key must be heard again, without
+	// another silence, before it counts as alive. Zero means that the first
+	// heartbeat is enough.
+	RecoveryPeriod time.Duration
+	// Detector returns the detector of a key that is new. Nil means that each key
+	// has the fixed GracePeriod. StartupGracePeriod counts in either case.
+	Detector func() Detector
+	// Combine returns when a node counts as heard, from when each of its sources
+	// was heard. It must be a pure function. Nil means [Heard.Latest]. Only a
+	// [NodeMonitor] has several sources; a [Monitor] refuses it.
+	Combine func(Heard) time.Time
+	// Retry is the wait after a task that failed, and after a silence that was
+	// recorded and whose record was set back without a heartbeat.
+	Retry timedqueue.Backoff
+}
+
+// Validate joins all that is wrong with the config.
+func (c Config) Validate() error {
+	var problems []error
+	for _, field := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"GracePeriod", c.GracePeriod},
+		{"StartupGracePeriod", c.StartupGracePeriod},
+		{"RecoveryPeriod", c.RecoveryPeriod},
+	} {
+		if field.value < 0 {
+			problems = append(problems, fmt.Errorf("%w: Config.%s is %v, want zero or more",
+				ErrInvalidConfig, field.name, field.value))
+		}
+	}
+	if err := c.Retry.Validate(); err != nil {
+		problems = append(problems, fmt.Errorf("%w: Config.Retry: %w", ErrInvalidConfig, err))
+	}
+	return errors.Join(problems...)
+}
+
+func (c Config) withDefaults() Config {
+	c.GracePeriod = cmp.Or(c.GracePeriod, 50*time.Second)
+	c.StartupGracePeriod = cmp.Or(c.StartupGracePeriod, 60*time.Second)
+	return c
+}

@@ -1,0 +1,260 @@
+package nodehealth
+
+import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A NodeMonitor is a [Monitor] of nodes. It is fed with nodes and leases as an
+// informer delivers them.
+//
+// A heartbeat is a change, in either direction, of the lease's renewTime or
+// holder, or of the lastHeartbeatTime of the Ready condition. The Unknown that
+// an observer writes is none. A node that shows another Ready than Unknown,
+// though it is silent, is handed out again: another client has set it back.
+//
+// A node with another UID than before is a new one. A NodeMonitor holds about
+// 330 bytes a node.
+type NodeMonitor struct {
+	monitor *Monitor[string]
+	nodes   map[string]*node
+	synced  bool
+}
+
+// node is what is known of the node of one name: of the node if it is watched,
+// and of its lease.
+type node struct {
+	record[string]
+	uid       types.UID
+	heartbeat metav1.Time // of the Ready condition
+	lease     lease
+	sources   *Heard // nil if nothing combines them
+}
+
+// lease is what is known of a lease. The zero value is that of none.
+type lease struct {
+	exists  bool
+	renewed metav1.MicroTime
+	holder  string
+	version string
+}
+
+// NewNodeMonitor returns a monitor that knows no node. Now must not be the zero
+// time.
+func NewNodeMonitor(config Config, now time.Time) (*NodeMonitor, error) {
+	monitor, err := newMonitor[string](config, now)
+	if err != nil {
+		return nil, err
+	}
+	return &NodeMonitor{monitor: monitor, nodes: make(map[string]*node)}, nil
+}
+
+// MarkSynced says that the nodes and leases that existed at the start have been
+// observed. A lease that is seen first after that is a heartbeat. Before, it may
+// be of any age: its node has its grace period from then on, and was not heard.
+func (m *NodeMonitor) MarkSynced() { m.synced = true }
+
+// ObserveNode takes a node. One that is observed for the first time has its
+// whole grace period from now on, unless its Ready condition is Unknown already:
+// such a node is silent, and was declared so, until it is heard.
+func (m *NodeMonitor) ObserveNode(now time.Time, object *corev1.Node) {
+	now = m.monitor.advance(now)
+	n := m.node(object.Name)
+	ready := readyCondition(object)
+	if n.state == absent || n.uid != object.UID {
+		m.adopt(now, n, object, ready)
+		return
+	}
+	unknown := ready != nil && ready.Status == corev1.ConditionUnknown
+	if ready == nil || declaredByObserver(ready) {
+		m.monitor.show(now, &n.record, unknown)
+		return
+	}
+	if !n.reported || !ready.LastHeartbeatTime.Equal(&n.heartbeat) {
+		n.heartbeat = ready.LastHeartbeatTime
+		m.beat(now, n, Heard{Status: now})
+		m.monitor.report(&n.record, true)
+		return
+	}
+	m.monitor.show(now, &n.record, unknown)
+}
+
+// ObserveLease takes a lease of the namespace kube-node-lease, which is named
+// after its node.
+func (m *NodeMonitor) ObserveLease(now time.Time, object *coordinationv1.Lease) {
+	now = m.monitor.advance(now)
+	n := m.node(object.Name)
+	seen := lease{exists: true, version: object.ResourceVersion}
+	if object.Spec.RenewTime != nil {
+		seen.renewed = *object.Spec.RenewTime
+	}
+	if object.Spec.HolderIdentity != nil {
+		seen.holder = *object.Spec.HolderIdentity
+	}
+	// In this order: most changes are renewals, and then the strings need not be
+	// read.
+	changed := !n.lease.renewed.Equal(&seen.renewed) || n.lease.holder != seen.holder
+	if !n.lease.exists {
+		changed = m.synced
+		if !changed {
+			// The list of leases may be younger than that of nodes: what has beaten in
+			// between must not be cut short of it. It was not heard for that.
+			n.since = now
+			if n.sources != nil {
+				n.sources.Lease = now
+			}
+		}
+	}
+	n.lease = seen
+	if changed && n.state != absent {
+		m.beat(now, n, Heard{Lease: now})
+	}
+}
+
+// Heartbeat takes a heartbeat of a node that the caller has observed by other
+// means, for example by a probe.
+func (m *NodeMonitor) Heartbeat(now time.Time, name string) {
+	now = m.monitor.advance(now)
+	if n, ok := m.watched(name); ok {
+		m.beat(now, n, Heard{Probe: now})
+	}
+}
+
+// ForgetNode drops a node that was deleted.
+func (m *NodeMonitor) ForgetNode(now time.Time, name string) {
+	m.monitor.advance(now)
+	if n, ok := m.watched(name); ok {
+		m.monitor.forget(&n.record)
+		n.uid = ""
+		m.dropUnused(name, n)
+	}
+}
+
+// ForgetLease drops a lease that was deleted. That is no heartbeat.
+func (m *NodeMonitor) ForgetLease(now time.Time, name string) {
+	m.monitor.advance(now)
+	if n, ok := m.nodes[name]; ok {
+		n.lease = lease{}
+		m.dropUnused(name, n)
+	}
+}
+
+// Len returns how many names the monitor knows, of nodes or of leases.
+func (m *NodeMonitor) Len() int { return len(m.nodes) }
+
+// Silent reports whether a node counts as silent; see [Monitor.Silent].
+func (m *NodeMonitor) Silent(name string) bool {
+	n, ok := m.watched(name)
+	return ok && n.state.countsAsSilent()
+}
+
+// LastHeartbeat returns when a node was heard last, by the observer's clock, or
+// when it was first seen, or when its lease was first seen if that was later.
+func (m *NodeMonitor) LastHeartbeat(name string) (time.Time, bool) {
+	n, ok := m.watched(name)
+	if !ok {
+		return time.Time{}, false
+	}
+	return n.since, true
+}
+
+// HasHeartbeat reports whether a node was heard since it was first seen. Until
+// then, what its conditions say was written earlier.
+func (m *NodeMonitor) HasHeartbeat(name string) bool {
+	n, ok := m.watched(name)
+	return ok && n.heard
+}
+
+// A NodeTask is a [Task] about a node.
+type NodeTask struct {
+	Task[string]
+	UID types.UID
+	// LeaseVersion is the resourceVersion of its lease as it was observed last,
+	// empty if it has none. If a live read shows another one, the node is not
+	// silent: the caller's cache is behind, or what passes on its events.
+	LeaseVersion string
+}
+
+// Start hands out a node that has been silent for longer than its grace period,
+// or one that was and is heard again.
+func (m *NodeMonitor) Start(now time.Time) (NodeTask, bool) {
+	task, ok := m.monitor.Start(now)
+	if !ok {
+		return NodeTask{}, false
+	}
+	n := m.nodes[task.Key]
+	return NodeTask{Task: task, UID: n.uid, LeaseVersion: n.lease.version}, true
+}
+
+// Finish takes the result of a task that Start handed out. If the node was heard
+// or recreated meanwhile, that counts more.
+func (m *NodeMonitor) Finish(now time.Time, task NodeTask, result Result) {
+	m.monitor.Finish(now, task.Task, result)
+}
+
+// Next returns when Start should be called next.
+func (m *NodeMonitor) Next(now time.Time) (time.Time, bool) { return m.monitor.Next(now) }
+
+// adopt starts to watch a node of a UID that is new under this name. What is
+// known of the name's lease stays: a lease that outlived its node is no
+// heartbeat.
+func (m *NodeMonitor) adopt(
+	now time.Time, n *node, object *corev1.Node, ready *corev1.NodeCondition,
+) {
+	if n.state != absent {
+		m.monitor.forget(&n.record)
+	}
+	n.uid, n.heartbeat = object.UID, metav1.Time{}
+	var seen Observation
+	if ready != nil {
+		n.heartbeat = ready.LastHeartbeatTime
+		seen.Reported = ready.Reason != ReasonNeverReported
+		seen.Silent = ready.Status == corev1.ConditionUnknown
+	}
+	m.monitor.watch(now, object.Name, &n.record, seen)
+	if m.monitor.config.Combine != nil {
+		n.sources = &Heard{Lease: now, Status: now, Probe: now}
+	}
+}
+
+// beat takes a heartbeat from the source that is not zero in from.
+func (m *NodeMonitor) beat(now time.Time, n *node, from Heard) {
+	if n.sources == nil {
+		m.monitor.beat(now, &n.record)
+		return
+	}
+	n.sources.set(from)
+	at := m.monitor.config.Combine(*n.sources)
+	if at.After(now) {
+		at = now
+	}
+	if !at.After(n.since) {
+		return // the other sources are silent
+	}
+	m.monitor.beatAt(now, &n.record, at)
+}
+
+func (m *NodeMonitor) node(name string) *node {
+	n, ok := m.nodes[name]
+	if !ok {
+		n = &node{}
+		m.nodes[name] = n
+	}
+	return n
+}
+
+// watched returns the node of a name that is watched.
+func (m *NodeMonitor) watched(name string) (*node, bool) {
+	n, ok := m.nodes[name]
+	return n, ok && n.state != absent
+}
+
+func (m *NodeMonitor) dropUnused(name string, n *node) {
+	if n.state == absent && !n.lease.exists {
+		delete(m.nodes, name)
+	}
+}

@@ -1,0 +1,85 @@
+package nodehealth
+
+import (
+	"time"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// record is what a [Monitor] knows of one key.
+type record[K comparable] struct {
+	entry *timedqueue.Entry[K, *record[K]]
+	// since is when the key was heard last, or first seen if it was not heard.
+	since time.Time
+	// recovered is when a key that is returning counts as alive.
+	recovered time.Time
+	detector  Detector // nil for the fixed grace period
+	round     uint32   // counts the tasks of this record
+	setBacks  uint8    // counts the records of its silence that were set back
+	state     life
+	reported  bool // the grace period counts, and no longer that of the startup
+	heard     bool // a heartbeat was observed
+}
+
+// life is where a key is in its life:
+//
+//	              Start, grace over        Finish done
+//	absent ──► beating ────────► expired ───────────► silent ◄── (found silent)
+//	             ▲                │ ▲ └──retry──► failed │  ▲
+//	             │ Finish done    │ └────Start──────┘ ▲  │  │ shown silent
+//	         announced            │ heartbeat         └──┴──┘
+//	             ▲                ▼                     shown otherwise
+//	             │ Start       returned
+//	             │                │ Finish
+//	             └── returning ◄──┴── heartbeat, from failed and silent
+//
+// While its silence is being recorded, expired becomes recorded when the record
+// shows it, and undone when the record was shown and then set back. All three
+// become returned when the key is heard. Finish takes recorded to silent and
+// undone to failed; OutcomeAlive takes each of the three to returning. From
+// returning Start goes to expired if the key has fallen silent again. Finish
+// takes announced back to returning if it is to be retried. Forget takes each
+// state to absent.
+type life uint8
+
+const (
+	// absent: the key is not watched.
+	absent life = iota
+	// beating: heard within its grace period, whose end waits.
+	beating
+	// expired: handed out as silent.
+	expired
+	// recorded: handed out as silent, and shown as silent since.
+	recorded
+	// undone: handed out as silent, shown as silent, and shown otherwise since.
+	undone
+	// returned: handed out as silent, and heard since.
+	returned
+	// failed: recording its silence failed or was set back; it waits for its next
+	// attempt.
+	failed
+	// silent: recorded as silent; it waits for a heartbeat.
+	silent
+	// returning: heard after a silence; that waits to be announced.
+	returning
+	// announced: handed out as alive again.
+	announced
+)
+
+func (l life) String() string {
+	return [...]string{
+		"absent", "beating", "expired", "recorded", "undone", "returned", "failed", "silent",
+		"returning", "announced",
+	}[l]
+}
+
+// countsAsSilent reports whether a key was silent and does not count as alive
+// again.
+func (l life) countsAsSilent() bool { return l >= expired && l <= returning }
+
+// handedOutAsSilent reports whether a task StateSilent is under way.
+func (l life) handedOutAsSilent() bool { return l >= expired && l <= returned }
+
+// enter takes a record to another state. It is the only function that writes
+// it.
+func (r *record[K]) enter(next life) { r.state = next }

@@ -1,0 +1,73 @@
+package nodehealth
+
+import (
+	"time"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// State is what a [Task] says of its key.
+type State string
+
+const (
+	// StateSilent: the key was not heard for a whole grace period.
+	StateSilent State = "Silent"
+	// StateAlive: the key was silent and is heard again.
+	StateAlive State = "Alive"
+)
+
+// A Task asks the caller to record that a key is silent, or alive again. The
+// tasks of a key alternate. Two tasks StateSilent follow each other only when
+// the key fell silent before its return was recorded, or when the record of its
+// silence was set back.
+type Task[K comparable] struct {
+	Key   K
+	State State
+	// Since is when the key was heard last, by the observer's clock, or when it
+	// was first seen if it was not heard since.
+	Since time.Time
+	// GracePeriod is the grace period of the key.
+	GracePeriod time.Duration
+	// Attempts counts the results since the last success that asked for a retry.
+	Attempts int
+
+	record *record[K]
+	round  uint32 // of the record; the result of another round is ignored
+	item   timedqueue.Item[K, *record[K]]
+}
+
+// Outcome is how a task ended. The zero value counts as OutcomeRetry, as does
+// any other string.
+type Outcome string
+
+const (
+	// OutcomeDone: the state of the task is recorded now, or was already.
+	OutcomeDone Outcome = "Done"
+	// OutcomeAlive: a closer look found a heartbeat, and nothing was recorded. It
+	// counts as a heartbeat at the time of Finish.
+	OutcomeAlive Outcome = "Alive"
+	// OutcomeRetry: the look or the write failed. The task is handed out again
+	// after a backoff, unless the key is heard.
+	OutcomeRetry Outcome = "Retry"
+)
+
+// Result is what the caller reports about a task. The zero value asks for a
+// retry.
+type Result struct {
+	Outcome Outcome
+	// RetryAfter is how long a task that failed waits for its next attempt. Zero
+	// means the backoff of Config.Retry.
+	RetryAfter time.Duration
+	// Err is the cause of a failure. With an error no outcome counts as success.
+	// An answer 404 is a failure like others: only the watch says that an object
+	// is gone.
+	Err error
+}
+
+// outcome returns the outcome as it counts.
+func (r Result) outcome() Outcome {
+	if r.Err != nil || r.Outcome != OutcomeDone && r.Outcome != OutcomeAlive {
+		return OutcomeRetry
+	}
+	return r.Outcome
+}
