@@ -111,12 +111,12 @@ func TestH8ReadyThatIsSetBackWithoutAHeartbeatIsDeclaredAgain(t *testing.T) {
 	o, silent := newSilentNode(t, nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second, Max: time.Minute}})
 	o.sees(unknown)
 	o.finish(silent, resultDone)
-	// The wait grows: whoever sets it back does not set the pace.
-	for _, wait := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+	// The wait grows: the client that sets it back does not set the pace.
+	for _, wait := range []int{1, 2, 4, 8, 16, 32, 60, 60} {
 		o.pass(time.Minute)
 		o.sees(ready)
 		ready, bare = bare, ready // conditions that are gone are no Unknown either
-		silent = o.silentExactly(t, o.now.Add(wait*time.Second), "a")
+		silent = o.silentExactly(t, o.now.Add(time.Duration(wait)*time.Second), "a")
 		require.Equal(t, observerEpoch, silent.Since)
 		o.sees(unknown)
 		o.finish(silent, resultDone)

@@ -186,8 +186,8 @@ func TestSenderMethodsAreSafeForConcurrentUse(t *testing.T) {
 }
 
 // known tells whether the schedule still has the node.
-func (h *Sender) known(name string) (known bool) {
-	h.dispatcher.View(func() { known = h.schedule.known(name) })
+func (s *Sender) known(name string) (known bool) {
+	s.dispatcher.View(func() { known = s.schedule.known(name) })
 	return known
 }
 

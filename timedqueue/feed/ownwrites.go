@@ -96,7 +96,7 @@ func (w *ownWrites) next(now time.Time, version string) (own *ownWrite, over, ok
 	if first == nil {
 		return nil, false, false
 	}
-	own = first.Value.(*ownWrite)
+	own = first.Value.(*ownWrite) //nolint:errcheck // the list holds nothing else
 	over = w.over(own, now)
 	if !over && !hasReached(version, own.version) {
 		return nil, false, false
@@ -110,7 +110,7 @@ func (w *ownWrites) find(object identity) (*ownWrite, bool) {
 	if !ok {
 		return nil, false
 	}
-	return element.Value.(*ownWrite), true
+	return element.Value.(*ownWrite), true //nolint:errcheck // as above
 }
 
 func (w *ownWrites) over(own *ownWrite, now time.Time) bool {

@@ -117,9 +117,9 @@ func TestRandomWritesAndReportsAgainstReference(t *testing.T) {
 					oldest = object
 				}
 			}
-			first, any := reference[oldest]
-			isOver := any && now.Sub(first.at) >= time.Minute
-			require.Equal(t, any && (isOver || first.version <= version), ended, what)
+			first, some := reference[oldest]
+			isOver := some && now.Sub(first.at) >= time.Minute
+			require.Equal(t, some && (isOver || first.version <= version), ended, what)
 			if ended {
 				require.Equal(t, isOver, over, what)
 				require.True(t, reference[own.object].at.Equal(first.at), what)

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"sync"
 	"testing"
@@ -84,10 +85,7 @@ func (s *server) breakWatch() {
 func (s *server) backup() (restore func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	version, pods := s.version, map[string]*corev1.Pod{}
-	for name, pod := range s.pods {
-		pods[name] = pod
-	}
+	version, pods := s.version, maps.Clone(s.pods)
 	return func() {
 		s.drop()
 		s.mu.Lock()
