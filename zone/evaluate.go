@@ -123,6 +123,9 @@ func (t *Tracker[K]) evaluateRate(z *zone, changes []Change) []Change {
 	if t.phase == PhaseActive {
 		rate = t.config.Rate(z.state, z.counts)
 	}
+	if !(rate >= 0) { // nor NaN, which differs from itself in each evaluation
+		rate = 0
+	}
 	if z.told && z.before == z.state && rate == z.rate {
 		return changes
 	}

@@ -13,7 +13,8 @@ type Config struct {
 	// State returns the state of a zone. Nil means DefaultThresholds().State.
 	State func(Counts) State
 	// Rate returns how many nodes a second may be acted against in a zone in
-	// PhaseActive. Nil means DefaultRates().Rate.
+	// PhaseActive. Nil means DefaultRates().Rate. What is negative or not a number
+	// counts as zero.
 	Rate func(State, Counts) float64
 	// StabilizationWindow is how long PhaseRecovering lasts. Zero means 50 s, the
 	// default of --node-monitor-grace-period. It should equal that period.

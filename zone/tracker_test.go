@@ -2,6 +2,7 @@ package zone_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -312,4 +313,20 @@ func TestObserveAndEvaluateWithoutNewsAllocateNothing(t *testing.T) {
 		}
 		ready = !ready
 	}), "a node that goes down in a zone where that makes no difference")
+}
+
+// A rate that is no number differs from itself: it would be a change in each
+// evaluation, and a limit that nothing can compare with.
+func TestZ1ARateThatIsNoRateIsZero(t *testing.T) {
+	for _, rate := range []float64{math.NaN(), -1, math.Inf(-1)} {
+		c := newActiveCluster(t, zone.Config{
+			Rate: func(zone.State, zone.Counts) float64 { return rate },
+		})
+		c.ready("a", "a0", "a1")
+		changes := c.evaluate().Changes
+		require.Len(t, changes, 1)
+		require.Zero(t, changes[0].Rate)
+		c.ready("a", "a2")
+		require.False(t, c.evaluate().Changed(), "neither state nor rate has changed")
+	}
 }
