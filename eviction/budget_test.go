@@ -291,8 +291,8 @@ func TestE8WhatWaitsForATokenCanChange(t *testing.T) {
 	})
 }
 
-// Many shares come and go. One that nobody needs is forgotten, but not what it
-// has spent: it would have a whole burst again.
+// Many shares come and go. A share that no pod needs is forgotten once its tokens
+// are back. Earlier, it would have a whole burst again.
 func TestE8ShareThatHasSpentItsTokensIsNotForgotten(t *testing.T) {
 	c := runningWith(t, budgets(perNamespace(0.001, 2)))
 	c.node(1, "n1", "x@1")
@@ -376,7 +376,7 @@ func TestPendingTellsWhoLeavesWhenAndWhy(t *testing.T) {
 	require.Equal(t, 5, pods)
 }
 
-// A zone of a million pods is due at once, and its budget lets one go. Nobody
+// A zone of a million pods is due at once, and its budget lets one go. No caller
 // may wait for the tracker's lock until all others have been put aside.
 func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
 	const pods = 25_000
@@ -393,7 +393,7 @@ func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
 	for ; ; starts++ {
 		task, ok := c.Start(at(10))
 		if ok {
-			require.Equal(t, "other", task.Pod.Name, "nobody holds it up")
+			require.Equal(t, "other", task.Pod.Name, "no other pod delays it")
 			break
 		}
 		next, ok := c.Next(at(10))
@@ -432,7 +432,7 @@ func TestE8BudgetsAreChecked(t *testing.T) {
 	}
 }
 
-// A program that starts anew with another tracker may still get results of the
+// A program that starts again with another tracker may still get results of the
 // old one.
 func TestE4TaskOfAnotherTrackerChangesNothing(t *testing.T) {
 	old, c := runningWith(t, twoSeconds, newPod("p")), runningWith(t, twoSeconds, newPod("p"))

@@ -152,8 +152,10 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 	return t, nil
 }
 
+// queueConfig has no Backoff: an attempt never ends as failed in the queue. The
+// deadline can move while a pod waits, so the tracker schedules the wait itself.
 func (t *Tracker) queueConfig() timedqueue.QueueConfig[types.UID, pod] {
-	config := timedqueue.QueueConfig[types.UID, pod]{Backoff: t.config.Backoff}
+	var config timedqueue.QueueConfig[types.UID, pod]
 	if t.config.LowPriorityFirst {
 		config.Less = func(a, b pod) bool { return a.placement.priority < b.placement.priority }
 	}
