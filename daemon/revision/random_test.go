@@ -1,4 +1,4 @@
-package daemon_test
+package revision_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
 // A recordedWorld is a set with its revisions and pods, as a plan changes them.
@@ -57,39 +57,39 @@ func (w *recordedWorld) meddle() {
 	if w.IntN(3) > 0 {
 		name = fmt.Sprintf("x%d", w.made)
 	}
-	revision := recorded(w.t, w.setOf(image), w.Int64N(6), name)
-	if _, taken := w.revisions[revision.Name]; taken {
+	record := recorded(w.t, w.setOf(image), w.Int64N(6), name)
+	if _, taken := w.revisions[record.Name]; taken {
 		return
 	}
-	hash := revision.Labels[hashLabel]
+	hash := record.Labels[hashLabel]
 	switch w.IntN(8) {
 	case 0:
-		delete(revision.Labels, hashLabel)
-		hash = revision.Name
+		delete(record.Labels, hashLabel)
+		hash = record.Name
 	case 1:
-		revision.OwnerReferences[0].UID = "another"
+		record.OwnerReferences[0].UID = "another"
 	case 2:
-		revision.DeletionTimestamp = &metav1.Time{Time: metav1.Unix(1, 0).Time}
+		record.DeletionTimestamp = &metav1.Time{Time: metav1.Unix(1, 0).Time}
 	}
-	w.revisions[revision.Name] = revision
+	w.revisions[record.Name] = record
 	for range w.IntN(3) {
 		pod := shipper(fmt.Sprintf("p%d", len(w.pods)), hash)
 		w.pods[pod.Name], w.image[pod.Name] = pod, image
 	}
 }
 
-func (w *recordedWorld) plan() daemon.HistoryPlan {
+func (w *recordedWorld) plan() revision.Plan {
 	// In any order: a cache has none.
 	revisions, pods := slices.Collect(maps.Values(w.revisions)), slices.Collect(maps.Values(w.pods))
-	plan := planHistory(w.t, w.set, revisions, pods...)
+	plan := compute(w.t, w.set, revisions, pods...)
 	slices.Reverse(revisions)
 	slices.Reverse(pods)
-	require.Equal(w.t, plan, planHistory(w.t, w.set, revisions, pods...), "seed %d: the plan depends on the order", w.seed)
+	require.Equal(w.t, plan, compute(w.t, w.set, revisions, pods...), "seed %d: the plan depends on the order", w.seed)
 	return plan
 }
 
 // apply does steps of a plan; now and then one fails.
-func (w *recordedWorld) apply(plan daemon.HistoryPlan, faults int) {
+func (w *recordedWorld) apply(plan revision.Plan, faults int) {
 	fails := func() bool { return faults > 0 && w.IntN(faults) == 0 }
 	if plan.Create != nil && !fails() {
 		created := plan.Create.DeepCopy()
@@ -133,24 +133,24 @@ func (w *recordedWorld) apply(plan daemon.HistoryPlan, faults int) {
 }
 
 // settled checks what has to be true when there is nothing left to do.
-func (w *recordedWorld) settled(plan daemon.HistoryPlan) {
-	data, err := daemon.RevisionData(&w.set.Spec.Template)
+func (w *recordedWorld) settled(plan revision.Plan) {
+	data, err := revision.Data(&w.set.Spec.Template)
 	require.NoError(w.t, err)
 	inUse, limit := map[string]bool{}, int(*w.set.Spec.RevisionHistoryLimit)
 	for _, pod := range w.pods {
 		inUse[pod.Labels[hashLabel]] = true
 	}
 	current, old, unused := 0, 0, 0
-	for _, revision := range w.revisions {
+	for _, record := range w.revisions {
 		switch {
-		case !metav1.IsControlledBy(revision, w.set) || revision.DeletionTimestamp != nil:
-		case string(revision.Data.Raw) == string(data):
+		case !metav1.IsControlledBy(record, w.set) || record.DeletionTimestamp != nil:
+		case string(record.Data.Raw) == string(data):
 			current++
 		default:
 			old++
-			require.Less(w.t, revision.Revision, plan.Current.Revision, "seed %d", w.seed)
-			require.NotEmpty(w.t, revision.Labels[hashLabel], "seed %d", w.seed)
-			if !inUse[revision.Labels[hashLabel]] {
+			require.Less(w.t, record.Revision, plan.Current.Revision, "seed %d", w.seed)
+			require.NotEmpty(w.t, record.Labels[hashLabel], "seed %d", w.seed)
+			if !inUse[record.Labels[hashLabel]] {
 				unused++
 			}
 		}
@@ -196,7 +196,7 @@ func TestHistoriesSettle(t *testing.T) {
 	}
 }
 
-func count(reached map[string]int, plan daemon.HistoryPlan) {
+func count(reached map[string]int, plan revision.Plan) {
 	for _, update := range plan.Update {
 		reached[string(update.Reason)]++
 	}

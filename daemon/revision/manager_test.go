@@ -1,4 +1,4 @@
-package daemon_test
+package revision_test
 
 import (
 	"context"
@@ -16,32 +16,35 @@ import (
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
 var (
-	_ daemon.ControllerRevisions       = appsv1client.ControllerRevisionInterface(nil)
-	_ daemon.Owners[*appsv1.DaemonSet] = appsv1client.DaemonSetInterface(nil)
+	_ revision.Client                         = appsv1client.ControllerRevisionInterface(nil)
+	_ revision.OwnerClient[*appsv1.DaemonSet] = appsv1client.DaemonSetInterface(nil)
 )
 
-func (a *guardedAPI) keeper(t *testing.T) *daemon.HistoryKeeper {
+func (a *guardedAPI) manager(t *testing.T) *revision.Manager {
 	t.Helper()
-	keeper, err := daemon.NewHistoryKeeper(daemon.HistoryKeeperConfig[*appsv1.DaemonSet]{
-		Revisions: func(namespace string) daemon.ControllerRevisions { return a.AppsV1().ControllerRevisions(namespace) },
-		Pods:      func(namespace string) daemon.Patcher[*corev1.Pod] { return a.CoreV1().Pods(namespace) },
-		Owners:    func(namespace string) daemon.Owners[*appsv1.DaemonSet] { return a.AppsV1().DaemonSets(namespace) },
-		OwnerOf:   daemon.OwnerOf,
+	manager, err := revision.NewManager(revision.ManagerConfig[*appsv1.DaemonSet]{
+		Revisions: func(namespace string) revision.Client { return a.AppsV1().ControllerRevisions(namespace) },
+		Pods:      func(namespace string) ownership.Patcher[*corev1.Pod] { return a.CoreV1().Pods(namespace) },
+		Owners: func(namespace string) revision.OwnerClient[*appsv1.DaemonSet] {
+			return a.AppsV1().DaemonSets(namespace)
+		},
+		Collisions: collisions,
 	})
 	require.NoError(t, err)
-	return keeper
+	return manager
 }
 
-// keep plans from what a cache has, and does it.
-func (a *guardedAPI) keep(t *testing.T, set *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision, pods ...*corev1.Pod) (daemon.KeptHistory, error) {
+// apply computes a plan from what a cache has, and applies it.
+func (a *guardedAPI) apply(t *testing.T, set *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision, pods ...*corev1.Pod) (revision.Result, error) {
 	t.Helper()
-	plan := planHistory(t, set, revisions, pods...)
-	kept, err := a.keeper(t).Keep(t.Context(), a.claimer(t, set), plan)
-	return kept, err
+	plan := compute(t, set, revisions, pods...)
+	result, err := a.manager(t).Apply(t.Context(), plan)
+	return result, err
 }
 
 func (a *guardedAPI) revisionNames(t *testing.T) []string {
@@ -59,28 +62,28 @@ func (a *guardedAPI) revisionNames(t *testing.T) []string {
 func TestTheFirstRevisionIsCreatedWithOneCall(t *testing.T) {
 	set := shippers("shipper:1")
 	api := newGuardedAPI(set)
-	kept, err := api.keep(t, set, nil)
+	result, err := api.apply(t, set, nil)
 	require.NoError(t, err)
-	require.True(t, kept.Created)
-	require.Equal(t, daemon.RevisionHash(&set.Spec.Template, nil), kept.Hash())
-	require.Equal(t, []string{"create controllerrevisions " + kept.Current.Name}, api.calls())
+	require.True(t, result.Created)
+	require.Equal(t, revision.Hash(&set.Spec.Template, nil), result.Hash())
+	require.Equal(t, []string{"create controllerrevisions " + result.Current.Name}, api.calls())
 
 	api.ClearActions()
-	again, err := api.keep(t, set, []*appsv1.ControllerRevision{kept.Current})
+	again, err := api.apply(t, set, []*appsv1.ControllerRevision{result.Current})
 	require.NoError(t, err)
 	require.Empty(t, api.calls())
-	require.Equal(t, kept.Hash(), again.Hash())
+	require.Equal(t, result.Hash(), again.Hash())
 	require.False(t, again.Created)
 }
 
 func TestARollbackIsOnePatchAndItsResultIsCurrent(t *testing.T) {
 	set, first, second := shippers("shipper:1"), recorded(t, shippers("shipper:1"), 1, "one"), recorded(t, shippers("shipper:2"), 2, "two")
 	api := newGuardedAPI(set, first, second)
-	kept, err := api.keep(t, set, []*appsv1.ControllerRevision{first, second})
+	result, err := api.apply(t, set, []*appsv1.ControllerRevision{first, second})
 	require.NoError(t, err)
-	require.EqualValues(t, 3, kept.Current.Revision)
-	require.Equal(t, []*appsv1.ControllerRevision{kept.Current}, kept.Updated)
-	require.Equal(t, "one", kept.Hash())
+	require.EqualValues(t, 3, result.Current.Revision)
+	require.Equal(t, []*appsv1.ControllerRevision{result.Current}, result.Updated)
+	require.Equal(t, "one", result.Hash())
 	require.Equal(t, []string{"patch controllerrevisions shipper-one"}, api.calls())
 }
 
@@ -88,59 +91,59 @@ func TestARollbackThatFailsLeavesTheHash(t *testing.T) {
 	set, first, second := shippers("shipper:1"), recorded(t, shippers("shipper:1"), 1, "one"), recorded(t, shippers("shipper:2"), 2, "two")
 	live := first.DeepCopy()
 	live.ResourceVersion = "8" // somebody has changed it
-	kept, err := newGuardedAPI(set, live, second).keep(t, set, []*appsv1.ControllerRevision{first, second})
+	result, err := newGuardedAPI(set, live, second).apply(t, set, []*appsv1.ControllerRevision{first, second})
 	require.True(t, apierrors.IsConflict(err), err)
-	require.Equal(t, "one", kept.Hash())
-	require.Empty(t, kept.Updated)
+	require.Equal(t, "one", result.Hash())
+	require.Empty(t, result.Updated)
 }
 
 // existing plans for a cache without revisions, while the API server has one of the name.
-func existing(t *testing.T, set *appsv1.DaemonSet, change func(*appsv1.ControllerRevision)) (*guardedAPI, daemon.KeptHistory, error) {
+func existing(t *testing.T, set *appsv1.DaemonSet, change func(*appsv1.ControllerRevision)) (*guardedAPI, revision.Result, error) {
 	t.Helper()
 	api := newGuardedAPI(set, edit(recorded(t, set, 5, ""), change))
-	kept, err := api.keep(t, set, nil)
-	return api, kept, err
+	result, err := api.apply(t, set, nil)
+	return api, result, err
 }
 
 func TestARevisionThatTheCacheHasNotSeenIsTheOne(t *testing.T) {
 	set := shippers("shipper:1")
-	api, kept, err := existing(t, set, func(*appsv1.ControllerRevision) {})
+	api, result, err := existing(t, set, func(*appsv1.ControllerRevision) {})
 	require.NoError(t, err)
-	require.EqualValues(t, 5, kept.Current.Revision)
-	require.False(t, kept.Created)
-	name := kept.Current.Name
+	require.EqualValues(t, 5, result.Current.Revision)
+	require.False(t, result.Created)
+	name := result.Current.Name
 	require.Equal(t, []string{"create controllerrevisions " + name, "get controllerrevisions " + name}, api.calls())
 
-	_, kept, err = existing(t, set, func(r *appsv1.ControllerRevision) { // of an older Kubernetes
+	_, result, err = existing(t, set, func(r *appsv1.ControllerRevision) { // of an older Kubernetes
 		r.Data.Raw = []byte(`{"spec":{"template":{"$patch":"replace","metadata":{"creationTimestamp":null,"labels":{"app":"shipper"}},` +
 			`"spec":{"containers":[{"image":"shipper:1","name":"shipper","resources":{}}]}}}}`)
 	})
 	require.NoError(t, err)
-	require.NotNil(t, kept.Current)
+	require.NotNil(t, result.Current)
 }
 
 func TestAnOrphanOfTheNameIsAdopted(t *testing.T) {
 	orphaned := func(r *appsv1.ControllerRevision) { r.OwnerReferences = nil }
 	set := shippers("shipper:1")
-	api, kept, err := existing(t, set, orphaned)
+	api, result, err := existing(t, set, orphaned)
 	require.NoError(t, err)
-	require.True(t, metav1.IsControlledBy(kept.Current, set))
+	require.True(t, metav1.IsControlledBy(result.Current, set))
 	require.Contains(t, api.calls(), "get daemonsets shipper")
 
 	t.Run("not for an owner that is gone", func(t *testing.T) {
 		api := newGuardedAPI(edit(recorded(t, set, 5, ""), orphaned))
-		kept, err := api.keep(t, set, nil)
-		require.ErrorIs(t, err, daemon.ErrOwnerGone)
-		require.Nil(t, kept.Current)
-		require.Empty(t, kept.Hash())
+		result, err := api.apply(t, set, nil)
+		require.ErrorIs(t, err, ownership.ErrOwnerGone)
+		require.Nil(t, result.Current)
+		require.Empty(t, result.Hash())
 	})
 	t.Run("not if it is going", func(t *testing.T) {
-		_, kept, err := existing(t, set, func(r *appsv1.ControllerRevision) {
+		_, result, err := existing(t, set, func(r *appsv1.ControllerRevision) {
 			orphaned(r)
 			r.DeletionTimestamp, r.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{"x"}
 		})
-		require.ErrorIs(t, err, daemon.ErrStale)
-		require.Nil(t, kept.Current)
+		require.ErrorIs(t, err, revision.ErrStale)
+		require.Nil(t, result.Current)
 	})
 	t.Run("not if it was deleted just then", func(t *testing.T) {
 		api := newGuardedAPI(set, edit(recorded(t, set, 5, ""), orphaned))
@@ -150,8 +153,8 @@ func TestAnOrphanOfTheNameIsAdopted(t *testing.T) {
 			}
 			return nil
 		}
-		_, err := api.keep(t, set, nil)
-		require.ErrorIs(t, err, daemon.ErrStale)
+		_, err := api.apply(t, set, nil)
+		require.ErrorIs(t, err, revision.ErrStale)
 	})
 }
 
@@ -164,22 +167,22 @@ func TestARevisionInTheWayRaisesTheCollisionCountOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := shippers("shipper:1")
-			api, kept, err := existing(t, set, change)
-			require.ErrorIs(t, err, daemon.ErrHashCollision)
-			require.Nil(t, kept.Current)
-			require.EqualValues(t, 1, *kept.Collisions)
+			api, result, err := existing(t, set, change)
+			require.ErrorIs(t, err, revision.ErrHashCollision)
+			require.Nil(t, result.Current)
+			require.EqualValues(t, 1, *result.Collisions)
 			calls := api.calls()
 			require.Equal(t, []string{"get daemonsets shipper", "patch daemonsets shipper/status"}, calls[2:])
 			require.JSONEq(t, `{"metadata":{"uid":"set-1","resourceVersion":"500"},"status":{"collisionCount":1}}`,
 				string(api.Actions()[3].(clienttesting.PatchAction).GetPatch()))
 
 			// The cache is behind: the same collision is seen again, and not counted.
-			_, err = api.keep(t, set, nil)
-			require.ErrorIs(t, err, daemon.ErrStale)
-			require.NotErrorIs(t, err, daemon.ErrHashCollision)
+			_, err = api.apply(t, set, nil)
+			require.ErrorIs(t, err, revision.ErrStale)
+			require.NotErrorIs(t, err, revision.ErrHashCollision)
 
-			set.Status.CollisionCount = kept.Collisions // as the caller now knows
-			again, err := api.keep(t, set, nil)
+			set.Status.CollisionCount = result.Collisions // as the caller now knows
+			again, err := api.apply(t, set, nil)
 			require.NoError(t, err)
 			require.True(t, again.Created)
 			require.Len(t, api.revisionNames(t), 2)
@@ -192,9 +195,9 @@ func TestACollisionIsNotCountedForAnOwnerThatIsGone(t *testing.T) {
 	recreated.UID = "set-2"
 	other := edit(recorded(t, set, 1, ""), func(r *appsv1.ControllerRevision) { r.OwnerReferences[0].UID = "another" })
 	api := newGuardedAPI(recreated, other)
-	kept, err := api.keep(t, set, nil)
-	require.ErrorIs(t, err, daemon.ErrOwnerGone)
-	require.Nil(t, kept.Collisions)
+	result, err := api.apply(t, set, nil)
+	require.ErrorIs(t, err, ownership.ErrOwnerGone)
+	require.Nil(t, result.Collisions)
 	require.NotContains(t, api.calls(), "patch daemonsets shipper/status")
 }
 
@@ -210,10 +213,10 @@ func TestACollisionThatCannotBeCountedIsAnError(t *testing.T) {
 			}
 			return nil
 		}
-		kept, err := api.keep(t, set, nil)
+		result, err := api.apply(t, set, nil)
 		require.ErrorIs(t, err, broken)
-		require.NotErrorIs(t, err, daemon.ErrHashCollision)
-		require.Nil(t, kept.Collisions)
+		require.NotErrorIs(t, err, revision.ErrHashCollision)
+		require.Nil(t, result.Collisions)
 	}
 }
 
@@ -221,8 +224,8 @@ func TestARevisionThatIsGoneWhenItIsLookedAtIsStale(t *testing.T) {
 	set := shippers("shipper:1")
 	api := newGuardedAPI(set)
 	api.PrependReactor("create", "controllerrevisions", alreadyExists)
-	_, err := api.keep(t, set, nil)
-	require.ErrorIs(t, err, daemon.ErrStale)
+	_, err := api.apply(t, set, nil)
+	require.ErrorIs(t, err, revision.ErrStale)
 }
 
 func TestDuplicatesGoAfterTheirPodsAreRelabelled(t *testing.T) {
@@ -230,13 +233,13 @@ func TestDuplicatesGoAfterTheirPodsAreRelabelled(t *testing.T) {
 	a, b, c := recorded(t, set, 1, "a"), recorded(t, set, 2, "b"), recorded(t, set, 3, "c")
 	pods := []*corev1.Pod{shipper("pa", "a"), shipper("pb", "b"), shipper("pc", "c")}
 	api := newGuardedAPI(set, a, b, c, pods[0], pods[1], pods[2])
-	kept, err := api.keep(t, set, []*appsv1.ControllerRevision{a, b, c}, pods...)
+	result, err := api.apply(t, set, []*appsv1.ControllerRevision{a, b, c}, pods...)
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"patch pods pa", "patch pods pb", "delete controllerrevisions shipper-a", "delete controllerrevisions shipper-b",
 	}, api.calls())
-	require.Equal(t, "c", kept.Relabelled[0].Labels[hashLabel])
-	require.Equal(t, []*appsv1.ControllerRevision{a, b}, kept.Deleted)
+	require.Equal(t, "c", result.Relabelled[0].Labels[hashLabel])
+	require.Equal(t, []*appsv1.ControllerRevision{a, b}, result.Deleted)
 	require.Equal(t, []string{"shipper-c"}, api.revisionNames(t))
 }
 
@@ -246,10 +249,10 @@ func TestADuplicateStaysAsLongAsAPodHasItsHash(t *testing.T) {
 	recreated, gone := shipper("pa", "a"), shipper("pb", "b")
 	recreated.UID = "recreated"
 	api := newGuardedAPI(set, a, b, c, recreated)
-	kept, err := api.keep(t, set, []*appsv1.ControllerRevision{a, b, c}, shipper("pa", "a"), gone)
+	result, err := api.apply(t, set, []*appsv1.ControllerRevision{a, b, c}, shipper("pa", "a"), gone)
 	require.True(t, apierrors.IsInvalid(err), err)
 	require.Len(t, unjoin(err), 1, "that a pod is gone is no error")
-	require.Equal(t, []*appsv1.ControllerRevision{b}, kept.Deleted)
+	require.Equal(t, []*appsv1.ControllerRevision{b}, result.Deleted)
 	require.Equal(t, []string{"shipper-a", "shipper-c"}, api.revisionNames(t))
 	pod, err := api.CoreV1().Pods("logging").Get(t.Context(), "pa", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -268,9 +271,9 @@ func TestDeletionsCarryWhatTheyWereDecidedFrom(t *testing.T) {
 	renumbered.ResourceVersion = "8" // by somebody who has gone back to it
 	recreated.UID = "recreated"
 	api := newGuardedAPI(set, renumbered, recreated, revisions[2], current) // d is gone
-	kept, err := api.keep(t, set, append(revisions, current))
+	result, err := api.apply(t, set, append(revisions, current))
 	require.Len(t, unjoin(err), 2)
-	require.Equal(t, []*appsv1.ControllerRevision{revisions[2], revisions[3]}, kept.Deleted)
+	require.Equal(t, []*appsv1.ControllerRevision{revisions[2], revisions[3]}, result.Deleted)
 	require.Equal(t, []string{"shipper-a", "shipper-b", "shipper-e"}, api.revisionNames(t))
 }
 
@@ -283,29 +286,45 @@ func TestAFailureStopsNothingThatDoesNotDependOnIt(t *testing.T) {
 	api := newGuardedAPI(set, old, unlabelled)
 	broken := errors.New("broken")
 	api.PrependReactor("create", "controllerrevisions", fails(broken))
-	kept, err := api.keep(t, set, []*appsv1.ControllerRevision{old, unlabelled})
+	result, err := api.apply(t, set, []*appsv1.ControllerRevision{old, unlabelled})
 	require.ErrorIs(t, err, broken)
-	require.Nil(t, kept.Current)
-	require.Equal(t, "shipper-b", kept.Updated[0].Labels[hashLabel])
-	require.Equal(t, []*appsv1.ControllerRevision{old}, kept.Deleted)
+	require.Nil(t, result.Current)
+	require.Equal(t, "shipper-b", result.Updated[0].Labels[hashLabel])
+	require.Equal(t, []*appsv1.ControllerRevision{old}, result.Deleted)
 }
 
-func TestKeepingHistoryEndsWithItsContext(t *testing.T) {
+func TestApplyingEndsWithItsContext(t *testing.T) {
 	set := shippers("shipper:1")
 	a, b, c := recorded(t, set, 1, "a"), recorded(t, set, 2, "b"), recorded(t, set, 3, "c")
 	api := newGuardedAPI(set, a, b, c)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := api.keeper(t).Keep(ctx, api.claimer(t, set), planHistory(t, set, []*appsv1.ControllerRevision{a, b, c}))
+	_, err := api.manager(t).Apply(ctx, compute(t, set, []*appsv1.ControllerRevision{a, b, c}))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, api.calls(), 1)
 }
 
-func TestAHistoryKeeperNeedsItsClients(t *testing.T) {
-	_, err := daemon.NewHistoryKeeper(daemon.HistoryKeeperConfig[*appsv1.DaemonSet]{OwnerOf: daemon.OwnerOf})
-	require.ErrorIs(t, err, daemon.ErrInvalidConfig)
-	require.ErrorContains(t, err, "HistoryKeeperConfig.Revisions is nil")
-	require.NotContains(t, err.Error(), "OwnerOf")
+func TestAManagerNeedsItsClients(t *testing.T) {
+	_, err := revision.NewManager(revision.ManagerConfig[*appsv1.DaemonSet]{Collisions: collisions})
+	require.ErrorIs(t, err, revision.ErrInvalidConfig)
+	require.ErrorContains(t, err, "ManagerConfig.Revisions is nil")
+	require.NotContains(t, err.Error(), "Collisions")
+}
+
+// D3: a revision that a former set of the name has left, with the same data, is
+// not taken for the set's own: the garbage collector deletes it soon.
+func TestD3RevisionOfAnotherUIDWithTheSameDataIsACollision(t *testing.T) {
+	set := shippers("shipper:1")
+	api, result, err := existing(t, set, func(r *appsv1.ControllerRevision) {
+		r.OwnerReferences[0].UID = "former"
+	})
+	require.ErrorIs(t, err, revision.ErrHashCollision)
+	require.Nil(t, result.Current)
+	set.Status.CollisionCount = result.Collisions
+	again, err := api.apply(t, set, nil)
+	require.NoError(t, err)
+	require.True(t, again.Created)
+	require.NotEqual(t, revision.Hash(&set.Spec.Template, nil), again.Hash())
 }
 
 func alreadyExists(action clienttesting.Action) (bool, runtime.Object, error) {

@@ -1,4 +1,4 @@
-package daemon_test
+package revision_test
 
 import (
 	"encoding/json"
@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
 const hashLabel = "controller-revision-hash"
@@ -30,18 +31,31 @@ func shippers(image string) *appsv1.DaemonSet {
 	return set
 }
 
+// sourceOf is what the revisions of a set are made from.
+func sourceOf(set *appsv1.DaemonSet) revision.Source {
+	return revision.Source{
+		Owner: ownership.Owner{
+			Object: set, Kind: appsv1.SchemeGroupVersion.WithKind("DaemonSet"), Selector: set.Spec.Selector,
+		},
+		Template: &set.Spec.Template, Collisions: set.Status.CollisionCount,
+		Limit: set.Spec.RevisionHistoryLimit,
+	}
+}
+
+func collisions(set *appsv1.DaemonSet) *int32 { return set.Status.CollisionCount }
+
 // recorded is the revision of a set's template, as an API server would have it. Without
 // a name it has the one that a new one gets.
 func recorded(t *testing.T, set *appsv1.DaemonSet, number int64, name string) *appsv1.ControllerRevision {
 	t.Helper()
-	revision, err := daemon.NewRevision(daemon.OwnerOf(set), number)
+	record, err := revision.New(sourceOf(set), number)
 	require.NoError(t, err)
 	if name != "" {
-		revision.Name = "shipper-" + name
-		revision.Labels[hashLabel] = name
+		record.Name = "shipper-" + name
+		record.Labels[hashLabel] = name
 	}
-	revision.UID, revision.ResourceVersion = types.UID("uid of "+revision.Name), "7"
-	return revision
+	record.UID, record.ResourceVersion = types.UID("uid of "+record.Name), "7"
+	return record
 }
 
 // shipper is a pod of a set, with a hash.
@@ -65,7 +79,7 @@ func richTemplate() *corev1.PodTemplateSpec {
 	}
 }
 
-func TestRevisionDataIsWhatKubeControllerManagerWrites(t *testing.T) {
+func TestDataIsWhatKubeControllerManagerWrites(t *testing.T) {
 	stamped := richTemplate()
 	stamped.CreationTimestamp = metav1.NewTime(time.Unix(0, 0))
 	big := &corev1.PodTemplateSpec{}
@@ -83,32 +97,32 @@ func TestRevisionDataIsWhatKubeControllerManagerWrites(t *testing.T) {
 			`"spec":{"containers":[{"image":"logs:1","name":"logs","resources":{"requests":{"cpu":"100m"}}}],"terminationGracePeriodSeconds":0}}}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			data, err := daemon.RevisionData(c.template)
+			data, err := revision.Data(c.template)
 			require.NoError(t, err)
 			require.Equal(t, c.want, string(data))
 		})
 	}
 }
 
-func TestRevisionDataOfNoTemplateIsAnError(t *testing.T) {
-	_, err := daemon.RevisionData(nil)
+func TestDataOfNoTemplateIsAnError(t *testing.T) {
+	_, err := revision.Data(nil)
 	require.ErrorContains(t, err, "no template")
 }
 
-func TestRevisionTemplateGivesBackWhatWasRecorded(t *testing.T) {
+func TestTemplateGivesBackWhatWasRecorded(t *testing.T) {
 	template := richTemplate()
-	data, err := daemon.RevisionData(template)
+	data, err := revision.Data(template)
 	require.NoError(t, err)
-	back, err := daemon.RevisionTemplate(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}})
+	back, err := revision.Template(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}})
 	require.NoError(t, err)
-	again, err := daemon.RevisionData(back)
+	again, err := revision.Data(back)
 	require.NoError(t, err)
 	require.Equal(t, string(data), string(again))
 	require.Equal(t, template.Labels, back.Labels)
 	require.Equal(t, "logs:1", back.Spec.Containers[0].Image)
 }
 
-func TestRevisionTemplateRefusesWhatIsNoTemplate(t *testing.T) {
+func TestTemplateRefusesWhatIsNoTemplate(t *testing.T) {
 	for _, data := range []string{
 		"", "null", "[]", "{", `"spec"`, `{}`, `{"spec":null}`, `{"spec":{}}`, `{"spec":{"template":null}}`,
 		`{"spec":{"template":[]}}`,
@@ -119,26 +133,26 @@ func TestRevisionTemplateRefusesWhatIsNoTemplate(t *testing.T) {
 		`{"spec":{"template":{"$patch":"replace","spec":{"containers":"none"}}}}`,
 		`{"spec":{"template":{"$patch":"replace","spec":{"terminationGracePeriodSeconds":"a minute"}}}}`,
 	} {
-		_, err := daemon.RevisionTemplate(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: []byte(data)}})
-		require.ErrorIs(t, err, daemon.ErrRevisionData, data)
+		_, err := revision.Template(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: []byte(data)}})
+		require.ErrorIs(t, err, revision.ErrInvalidData, data)
 	}
 }
 
 // The hashes are what ComputeHash of k8s.io/kubernetes/pkg/controller v1.37.1 returns.
-func TestRevisionHashIsThatOfKubeControllerManager(t *testing.T) {
+func TestHashIsThatOfKubeControllerManager(t *testing.T) {
 	zero, one := int32(0), int32(1)
 	require.Equal(t, []string{"7866968667", "795856f87f", "5f8c8bc44b", "54f4c57dcb", "54f4c57dcb"}, []string{
-		daemon.RevisionHash(richTemplate(), nil), daemon.RevisionHash(richTemplate(), &zero), daemon.RevisionHash(richTemplate(), &one),
-		daemon.RevisionHash(&corev1.PodTemplateSpec{}, nil), daemon.RevisionHash(nil, nil),
+		revision.Hash(richTemplate(), nil), revision.Hash(richTemplate(), &zero), revision.Hash(richTemplate(), &one),
+		revision.Hash(&corev1.PodTemplateSpec{}, nil), revision.Hash(nil, nil),
 	})
 }
 
 func TestANewRevisionIsMadeAsByKubeControllerManager(t *testing.T) {
 	set := shippers("shipper:1")
 	set.Status.CollisionCount = new(int32)
-	revision, err := daemon.NewRevision(daemon.OwnerOf(set), 4)
+	record, err := revision.New(sourceOf(set), 4)
 	require.NoError(t, err)
-	hash := daemon.RevisionHash(&set.Spec.Template, set.Status.CollisionCount)
+	hash := revision.Hash(&set.Spec.Template, set.Status.CollisionCount)
 	yes := true
 	require.Equal(t, metav1.ObjectMeta{
 		Name: "shipper-" + hash, Namespace: "logging",
@@ -147,25 +161,25 @@ func TestANewRevisionIsMadeAsByKubeControllerManager(t *testing.T) {
 		OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: "apps/v1", Kind: "DaemonSet", Name: "shipper", UID: "set-1", Controller: &yes, BlockOwnerDeletion: &yes,
 		}},
-	}, revision.ObjectMeta)
-	require.EqualValues(t, 4, revision.Revision)
-	require.True(t, json.Valid(revision.Data.Raw))
+	}, record.ObjectMeta)
+	require.EqualValues(t, 4, record.Revision)
+	require.True(t, json.Valid(record.Data.Raw))
 
-	revision.Labels["mine"], revision.Annotations["mine"] = "x", "x"
+	record.Labels["mine"], record.Annotations["mine"] = "x", "x"
 	require.NotContains(t, set.Spec.Template.Labels, "mine", "the template is shared with a cache")
 	require.NotContains(t, set.Annotations, "mine")
 }
 
 func TestAnOwnerThatIsNotCompleteIsRefused(t *testing.T) {
-	_, err := daemon.NewRevision(daemon.Owner{}, 1)
+	_, err := revision.New(revision.Source{}, 1)
 	require.ErrorContains(t, err, "the owner has no Object")
-	_, err = daemon.NewRevision(daemon.Owner{Object: &appsv1.DaemonSet{}}, 1)
+	_, err = revision.New(revision.Source{Owner: ownership.Owner{Object: &appsv1.DaemonSet{}}}, 1)
 	for _, want := range []string{"UID", "kind", "Template"} {
 		require.ErrorContains(t, err, want)
 	}
 }
 
-func FuzzRevisionTemplateAndUndo(f *testing.F) {
+func FuzzTemplateAndRollback(f *testing.F) {
 	for _, seed := range []string{
 		`{"spec":{"template":{"$patch":"replace","metadata":{"creationTimestamp":null},"spec":{"containers":null}}}}`,
 		`{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1e3"}}}]}}}}`,
@@ -174,27 +188,27 @@ func FuzzRevisionTemplateAndUndo(f *testing.F) {
 		f.Add([]byte(seed), int64(0))
 	}
 	set := shippers("shipper:1")
-	owner := daemon.OwnerOf(set)
+	source := sourceOf(set)
 	f.Fuzz(func(t *testing.T, data []byte, number int64) {
-		revision := &appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}, Revision: 1}
-		revision.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, owner.Kind)}
-		template, err := daemon.RevisionTemplate(revision)
-		undo, undoErr := daemon.PlanUndo(owner, []*appsv1.ControllerRevision{revision}, number)
+		record := &appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}, Revision: 1}
+		record.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, source.Owner.Kind)}
+		template, err := revision.Template(record)
+		rollback, rollbackErr := revision.ComputeRollback(source, []*appsv1.ControllerRevision{record}, number)
 		if err != nil {
-			require.ErrorIs(t, err, daemon.ErrRevisionData)
-			require.Error(t, undoErr)
+			require.ErrorIs(t, err, revision.ErrInvalidData)
+			require.Error(t, rollbackErr)
 			return
 		}
-		if undoErr == nil {
-			require.True(t, json.Valid(undo.Patch))
-			require.True(t, strings.HasPrefix(string(undo.Patch), `{"metadata":{"resourceVersion":"500","uid":"set-1"},"spec":{"template":{`), string(undo.Patch))
+		if rollbackErr == nil {
+			require.True(t, json.Valid(rollback.Patch))
+			require.True(t, strings.HasPrefix(string(rollback.Patch), `{"metadata":{"resourceVersion":"500","uid":"set-1"},"spec":{"template":{`), string(rollback.Patch))
 		}
 		// What was read can be recorded, and is the same when it is read again.
-		written, err := daemon.RevisionData(template)
+		written, err := revision.Data(template)
 		require.NoError(t, err)
-		again, err := daemon.RevisionTemplate(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: written}})
+		again, err := revision.Template(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: written}})
 		require.NoError(t, err)
-		twice, err := daemon.RevisionData(again)
+		twice, err := revision.Data(again)
 		require.NoError(t, err)
 		require.Equal(t, string(written), string(twice))
 	})
