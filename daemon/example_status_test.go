@@ -18,7 +18,8 @@ type agentStatus struct {
 // An own kind, with a status of its own.
 func ExampleStatusPatch() {
 	set := &metav1.ObjectMeta{Name: "agent", Namespace: "logging", UID: "7d1"}
-	stored := agentStatus{StatusCounts: daemon.StatusCounts{Desired: 3, Ready: 3, Observed: 4}, Canary: "ant"}
+	stored := agentStatus{StatusCounts: daemon.StatusCounts{Desired: 3, Ready: 3, Observed: 4},
+		Canary: "ant"}
 
 	// That of a planner, after all tasks of generation 5 were handed out.
 	status := daemon.Status{Desired: 3, Ready: 2}

@@ -20,13 +20,13 @@ const StatusPatchType = types.MergePatchType
 //
 // Before and after are structs or maps of those status fields that the caller's
 // controller owns, and of no others. All fields of after are written if any one
-// has changed, so that they belong together whatever the API server has. A field
-// that before has and after lacks is removed. Fields in neither stay as they
-// are: conditions, collisionCount, what other controllers write.
+// has changed, so that they belong together whatever the API server has. A
+// field that before has and after lacks is removed. Fields in neither stay as
+// they are: conditions, collisionCount, what other controllers write.
 //
-// The field observedGeneration is the exception: it is written only if it rises.
-// A client that waits for a rollout trusts the other fields from that moment on,
-// so they have to be of that generation.
+// The field observedGeneration is the exception: it is written only if it
+// rises. A client that waits for a rollout trusts the other fields from that
+// moment on, so they have to be of that generation.
 //
 // Declare counts without omitempty. A merge patch leaves alone what it does not
 // mention, so an omitted zero is not written if before omits it, too.
@@ -122,8 +122,8 @@ func statusFields(status any) (map[string]json.RawMessage, error) {
 }
 
 // StatusCounts is a [Status] with the field names of the DaemonSet API, which
-// other kinds use as well. An own kind can embed it in the struct that it passes
-// to [StatusPatch].
+// other kinds use as well. An own kind can embed it in the struct that it
+// passes to [StatusPatch].
 type StatusCounts struct {
 	Current      int `json:"currentNumberScheduled"`
 	Misscheduled int `json:"numberMisscheduled"`

@@ -15,8 +15,9 @@ import (
 
 func setWithStatus(status appsv1.DaemonSetStatus) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "monitoring", Name: "agents", UID: "the-uid", ResourceVersion: "12", Generation: 9},
-		Status:     status,
+		ObjectMeta: metav1.ObjectMeta{Namespace: "monitoring", Name: "agents", UID: "the-uid",
+			ResourceVersion: "12", Generation: 9},
+		Status: status,
 	}
 }
 
@@ -26,7 +27,8 @@ func TestD3StatusIsBroughtUpToDateByOnePatch(t *testing.T) {
 		DesiredNumberScheduled: 1, CurrentNumberScheduled: 2, NumberReady: 3, NumberAvailable: 4, NumberUnavailable: 5,
 		UpdatedNumberScheduled: 6, NumberMisscheduled: 7, ObservedGeneration: 8,
 	}
-	same := daemon.Status{Desired: 1, Current: 2, Ready: 3, Available: 4, Unavailable: 5, Updated: 6, Misscheduled: 7}
+	same := daemon.Status{Desired: 1, Current: 2, Ready: 3, Available: 4, Unavailable: 5, Updated: 6,
+		Misscheduled: 7}
 	for _, c := range []struct {
 		name     string
 		change   func(*daemon.Status)
@@ -166,7 +168,8 @@ func TestD3StatusOfAnOwnKindIsPatchedAsAWhole(t *testing.T) {
 				require.Nil(t, patch)
 				return
 			}
-			require.JSONEq(t, `{"metadata":{"uid":"the-uid"},"status":{`+counts+`,`+c.want+`}}`, string(patch))
+			require.JSONEq(t, `{"metadata":{"uid":"the-uid"},"status":{`+counts+`,`+c.want+`}}`,
+				string(patch))
 		})
 	}
 }

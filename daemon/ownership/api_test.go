@@ -14,8 +14,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// guardedAPI is the fake clientset, which also refuses a patch of an object with
-// another UID, as kube-apiserver does. If fails is set, it may answer first.
+// guardedAPI is the fake clientset, which also refuses a patch of an object
+// with another UID, as kube-apiserver does. If fails is set, it may answer
+// first.
 type guardedAPI struct {
 	*fake.Clientset
 	fails func(resource, name string) error

@@ -86,9 +86,9 @@ type Claimed[T metav1.Object] struct {
 // after the other. It makes no call if there is none.
 //
 // The error joins all failures, and another pass has to repeat those. A failure
-// stops no other claim. An object whose adoption or release has failed is not in
-// Owned. An object that is gone is no failure. When the context ends, the rest
-// is not claimed and Owned is incomplete.
+// stops no other claim. An object whose adoption or release has failed is not
+// in Owned. An object that is gone is no failure. When the context ends, the
+// rest is not claimed and Owned is incomplete.
 func ClaimAll[T metav1.Object](
 	ctx context.Context, c *Claimer, client Patcher[T], objects []T,
 ) (Claimed[T], error) {
@@ -174,8 +174,8 @@ func release[T metav1.Object](
 }
 
 // isGone reports whether a release has failed because the object is deleted or
-// another one has its name. The API server accepts the release of an object that
-// has lost the reference already.
+// another one has its name. The API server accepts the release of an object
+// that has lost the reference already.
 func isGone(err error) bool {
 	if apierrors.IsNotFound(err) {
 		return true

@@ -42,7 +42,8 @@ func TestClaimingWhatIsOursAlreadyMakesNoCall(t *testing.T) {
 	set := shippers()
 	api := newGuardedAPI()
 	pods := []*corev1.Pod{shipper("a"), edited(shipper("b"), foreign), shipper("c")}
-	claimed, err := ownership.ClaimAll(t.Context(), api.claimer(t, set), api.CoreV1().Pods("logging"), pods)
+	claimed, err := ownership.ClaimAll(t.Context(), api.claimer(t, set),
+		api.CoreV1().Pods("logging"), pods)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "c"}, podNames(claimed.Owned))
 	require.Same(t, pods[0], claimed.Owned[0])
@@ -51,13 +52,15 @@ func TestClaimingWhatIsOursAlreadyMakesNoCall(t *testing.T) {
 
 func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 	set := shippers()
-	pods := []*corev1.Pod{shipper("a"), edited(shipper("b"), orphan), edited(shipper("c"), unselected), edited(shipper("d"), orphan)}
+	pods := []*corev1.Pod{shipper("a"), edited(shipper("b"), orphan),
+		edited(shipper("c"), unselected), edited(shipper("d"), orphan)}
 	revision := &appsv1.ControllerRevision{ObjectMeta: edited(shipper("r"), orphan).ObjectMeta}
 	api := newGuardedAPI(set, pods[0], pods[1], pods[2], pods[3], revision)
 	claimer := api.claimer(t, set)
 	claimed, err := ownership.ClaimAll(t.Context(), claimer, api.CoreV1().Pods("logging"), pods)
 	require.NoError(t, err)
-	revisions, err := ownership.ClaimAll(t.Context(), claimer, api.AppsV1().ControllerRevisions("logging"), []*appsv1.ControllerRevision{revision})
+	revisions, err := ownership.ClaimAll(t.Context(), claimer,
+		api.AppsV1().ControllerRevisions("logging"), []*appsv1.ControllerRevision{revision})
 	require.NoError(t, err)
 
 	require.Equal(t, []string{"a", "b", "d"}, podNames(claimed.Owned))
@@ -78,12 +81,14 @@ func TestNothingIsAdoptedForAnOwnerThatIsGone(t *testing.T) {
 	recreated := shippers()
 	recreated.UID = "set-2"
 	for name, live := range map[string][]runtime.Object{
-		"being deleted, which the cache has not seen": {leavingSet}, "recreated": {recreated}, "deleted": nil,
+		"being deleted, which the cache has not seen": {leavingSet},
+		"recreated": {recreated}, "deleted": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := shippers()
 			pods := []*corev1.Pod{
-				edited(shipper("a"), orphan), edited(shipper("b"), unselected), edited(shipper("c"), orphan), shipper("d"),
+				edited(shipper("a"), orphan), edited(shipper("b"), unselected),
+				edited(shipper("c"), orphan), shipper("d"),
 			}
 			api := newGuardedAPI(append([]runtime.Object{pods[0], pods[1], pods[2]}, live...)...)
 			claimer := api.claimer(t, set)
@@ -91,11 +96,13 @@ func TestNothingIsAdoptedForAnOwnerThatIsGone(t *testing.T) {
 			require.ErrorIs(t, err, ownership.ErrOwnerGone)
 			require.Len(t, unjoin(err), 1, "the same error for each orphan")
 			require.Equal(t, []string{"d"}, podNames(claimed.Owned))
-			require.Equal(t, []string{"b"}, podNames(claimed.Released), "a failure stopped what does not depend on it")
+			require.Equal(t, []string{"b"}, podNames(claimed.Released),
+				"a failure stopped what does not depend on it")
 
 			_, err = ownership.ClaimAll(t.Context(), claimer, api.CoreV1().Pods("logging"), pods[:1])
 			require.ErrorIs(t, err, ownership.ErrOwnerGone)
-			require.Equal(t, []string{"get daemonsets shipper", "patch pods b"}, api.calls(), "asked again in the same pass")
+			require.Equal(t, []string{"get daemonsets shipper", "patch pods b"}, api.calls(),
+				"asked again in the same pass")
 		})
 	}
 }
@@ -117,7 +124,8 @@ func TestNothingIsAdoptedIfTheOwnerCannotBeRead(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := ownership.ClaimAll(t.Context(), api.claimer(t, shippers()), api.CoreV1().Pods("logging"), []*corev1.Pod{edited(shipper("a"), orphan)})
+	_, err := ownership.ClaimAll(t.Context(), api.claimer(t, shippers()),
+		api.CoreV1().Pods("logging"), []*corev1.Pod{edited(shipper("a"), orphan)})
 	require.ErrorIs(t, err, broken)
 	require.NotErrorIs(t, err, ownership.ErrOwnerGone)
 	require.Len(t, api.calls(), 1)
@@ -159,9 +167,11 @@ func TestAFailedClaimStopsNoOther(t *testing.T) {
 		edited(shipper("c"), orphan), edited(shipper("d"), unselected),
 	}
 	api := newGuardedAPI(set, pods[0], pods[1], pods[2], pods[3])
-	broken, webhook := errors.New("broken"), apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "b", nil)
+	broken := errors.New("broken")
+	webhook := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "b", nil)
 	api.fails = func(_, name string) error { return map[string]error{"a": broken, "b": webhook}[name] }
-	claimed, err := ownership.ClaimAll(t.Context(), api.claimer(t, set), api.CoreV1().Pods("logging"), pods)
+	claimed, err := ownership.ClaimAll(t.Context(), api.claimer(t, set),
+		api.CoreV1().Pods("logging"), pods)
 	require.ErrorIs(t, err, broken)
 	require.ErrorIs(t, err, webhook, "invalid for another reason than the UID")
 	require.Equal(t, []string{"c"}, podNames(claimed.Owned))

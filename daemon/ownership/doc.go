@@ -9,32 +9,32 @@
 //
 //	own, err := ownership.NewOwnership(ownership.Owner{
 //		Object:   set,
-//		Kind:     schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "AgentSet"},
+//		Kind:     v1.SchemeGroupVersion.WithKind("AgentSet"),
 //		Selector: set.Spec.Selector,
 //	})
 //	claim := own.Claim(pod) // {Adopt, Orphaned}
 //
-// [ClaimAll] does it for a list, with one patch for each object that changes. An
-// [Overlay] shows a cache as it will be once it has those patches.
+// [ClaimAll] does it for a list, with one patch for each object that changes.
+// An [Overlay] shows a cache as it will be once it has those patches.
 //
 // # One pass
 //
-//	claimer, err := ownership.NewClaimer(owner, client.AppsV1().DaemonSets(namespace))
-//	claimed, err := ownership.ClaimAll(ctx, claimer, client.CoreV1().Pods(namespace),
-//		overlay.Merge(time.Now(), pods)) // all of the namespace, from the cache
+//	claimer, err := ownership.NewClaimer(owner, sets) // the client of the kind
+//	newest := overlay.Merge(time.Now(), pods) // those of the namespace, cached
+//	claimed, err := ownership.ClaimAll(ctx, claimer, podClient, newest)
 //	overlay.Patched(time.Now(), claimed.Adopted...)
 //	overlay.Patched(time.Now(), claimed.Released...)
 //	// claimed.Owned are the owner's pods.
 //
 // # The caller's duties
 //
-//   - Use one [Claimer] for all claims of a pass, and another for the next pass.
-//     It reads the owner at most once, before the first adoption.
+//   - Use one [Claimer] for all claims of a pass, and another for the next
+//     pass. It reads the owner at most once, before the first adoption.
 //   - After an error of [ClaimAll], decide nothing from Owned. It may lack a
 //     running pod whose adoption has failed, and a second one would be created.
 //   - Claim nothing for an owner whose selector is empty: [ErrEmptySelector].
-//   - Record each adoption and release in the [Overlay], and in what else is kept
-//     between passes. The cache shows them late.
+//   - Record each adoption and release in the [Overlay], and in what else is
+//     kept between passes. The cache shows them late.
 //   - Check with [Owner.ValidateLabels] that the owner keeps what it creates.
 //
 // # Layers

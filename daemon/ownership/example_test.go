@@ -11,7 +11,8 @@ import (
 	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
-// agentSet is the owner of the Examples, of a kind that Kubernetes does not know.
+// agentSet is the owner of the Examples, of a kind that Kubernetes does not
+// know.
 func agentSet() ownership.Owner {
 	return ownership.Owner{
 		Object:   &metav1.ObjectMeta{Name: "agent", Namespace: "logging", UID: "7d1"},
@@ -79,7 +80,8 @@ func ExampleOverlay() {
 
 	adopted := orphan.DeepCopy() // as the API server returns it
 	adopted.ResourceVersion = "9"
-	adopted.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner.Object, owner.Kind)}
+	reference := metav1.NewControllerRef(owner.Object, owner.Kind)
+	adopted.OwnerReferences = []metav1.OwnerReference{*reference}
 	overlay.Patched(now, adopted)
 	for _, pod := range cached {
 		fmt.Println("cache alone:", own.Claim(pod).Action)

@@ -37,7 +37,8 @@ func (c OverlayConfig) Validate() error {
 
 // Overlay shows a cache as it will be once it has our own writes. A watch
 // delivers them late, and a decision from the cache alone repeats them: it
-// adopts a pod a second time, creates a revision again, or counts a deleted one.
+// adopts a pod a second time, creates a revision again, or counts a deleted
+// one.
 //
 // Record each write with what the API server has returned: [Overlay.Created],
 // [Overlay.Patched], [Overlay.Deleted]. [Overlay.Merge] returns the objects of
@@ -47,15 +48,15 @@ func (c OverlayConfig) Validate() error {
 //   - The cache has the object in that version or a newer one, or in a version
 //     that does not compare.
 //   - The cache no longer has a patched or deleted object.
-//   - The cache lacks a created object and has a version of any object that is at
-//     least as new. The created object is deleted then.
+//   - The cache lacks a created object and has a version of any object that is
+//     at least as new. The created object is deleted then.
 //   - Timeout is over. This bounds the harm when the versions of the API server
 //     have gone back, as after a restored backup.
 //
 // Use one Overlay for each cache: objects of one resource, from one informer.
-// Versions of two resources do not compare. Give Merge all objects of that cache
-// which the writes can be about, in each call: an object that is left out looks
-// deleted.
+// Versions of two resources do not compare. Give Merge all objects of that
+// cache which the writes can be about, in each call: an object that is left out
+// looks deleted.
 //
 // It remembers own writes only, of one Timeout at most, and has no goroutine,
 // timer or clock. It is not safe for concurrent use.
@@ -190,9 +191,9 @@ func (o *Overlay[T]) expire(most int) {
 }
 
 // Merge returns the objects of the cache with our writes over them: each in the
-// newer version, deleted ones left out, and created ones that the cache lacks at
-// the end, in the order of their writes. It changes neither the slice nor the
-// objects.
+// newer version, deleted ones left out, and created ones that the cache lacks
+// at the end, in the order of their writes. It changes neither the slice nor
+// the objects.
 func (o *Overlay[T]) Merge(now time.Time, cached []T) []T {
 	o.clamp(now)
 	o.expire(o.inOrder.Len())
@@ -282,9 +283,9 @@ func writeIn[T metav1.Object](element *list.Element) *ownWrite[T] {
 	return element.Value.(*ownWrite[T]) //nolint:errcheck // the list holds nothing else
 }
 
-// newestVersion returns the newest version in a cache. A watch delivers versions
-// in order, so the cache has all that the API server wrote up to it. It is "0" if
-// no version compares.
+// newestVersion returns the newest version in a cache. A watch delivers
+// versions in order, so the cache has all that the API server wrote up to it.
+// It is "0" if no version compares.
 func newestVersion[T metav1.Object](cached []T) string {
 	newest := "0"
 	for _, object := range cached {

@@ -191,8 +191,8 @@ func TestInvalidOverlayConfigIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "now is zero")
 }
 
-// event is a version of an object on the API server. Ours is the time of our own
-// write, zero for that of another client.
+// event is a version of an object on the API server. Ours is the time of our
+// own write, zero for that of another client.
 type event struct {
 	object  *metav1.ObjectMeta
 	deleted bool
@@ -248,7 +248,8 @@ func (w *overlayWorld) known() []string {
 	return known
 }
 
-// write lets us or another client create, change or delete the object of a name.
+// write lets us or another client create, change or delete the object of a
+// name.
 func (w *overlayWorld) write(name string, ours bool) {
 	version := strconv.Itoa(len(w.log) + 1)
 	live, exists := w.newest(func(int, event) bool { return true })[name]

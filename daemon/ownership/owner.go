@@ -37,8 +37,8 @@ type Owner struct {
 }
 
 // Validate joins everything that is wrong with an owner, each as
-// [ErrInvalidOwner]: what owner references lack, and a selector that is missing,
-// malformed or empty ([ErrEmptySelector]).
+// [ErrInvalidOwner]: what owner references lack, and a selector that is
+// missing, malformed or empty ([ErrEmptySelector]).
 func (o Owner) Validate() error {
 	_, err := o.compileSelector()
 	return errors.Join(o.ValidateReference(), err)

@@ -50,8 +50,8 @@ type Claim struct {
 	Reason Reason
 }
 
-// Ownership decides which objects belong to an owner. It does not change, and is
-// safe for concurrent use.
+// Ownership decides which objects belong to an owner. It does not change, and
+// is safe for concurrent use.
 type Ownership struct {
 	owner    Owner
 	selector labels.Selector
@@ -113,7 +113,8 @@ func (o *Ownership) selects(object metav1.Object) bool {
 // another controller by then.
 //
 // It holds no resourceVersion, though the decision depends on the labels. The
-// kubelet writes to a pod often, and what was adopted wrongly is released again.
+// kubelet writes to a pod often, and what was adopted wrongly is released
+// again.
 func (o *Ownership) AdoptPatch(object metav1.Object) ([]byte, error) {
 	return ownerPatch(object, *metav1.NewControllerRef(o.owner.Object, o.owner.Kind))
 }

@@ -34,7 +34,8 @@ func shipper(name string) *corev1.Pod {
 	pod := &corev1.Pod{}
 	pod.Name, pod.Namespace, pod.UID = name, "logging", types.UID("uid of "+name)
 	pod.Labels = map[string]string{"app": "shipper"}
-	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(shippers(), ownerOf(shippers()).Kind)}
+	reference := metav1.NewControllerRef(shippers(), ownerOf(shippers()).Kind)
+	pod.OwnerReferences = []metav1.OwnerReference{*reference}
 	return pod
 }
 
@@ -55,7 +56,7 @@ func edited(pod *corev1.Pod, edits ...func(*corev1.Pod)) *corev1.Pod {
 
 func TestClaimsFollowTheRulesOfKubeControllerManager(t *testing.T) {
 	other := func(pod *corev1.Pod) { pod.Namespace = "other" }
-	owned := func(pod *corev1.Pod) { pod.OwnerReferences[0].Controller = nil } // an owner, no controller
+	owned := func(pod *corev1.Pod) { pod.OwnerReferences[0].Controller = nil } // no controller
 	type edits = []func(*corev1.Pod)
 	keep := ownership.Claim{Action: ownership.ActionKeep, Reason: ownership.ReasonControlled}
 	adopt := ownership.Claim{Action: ownership.ActionAdopt, Reason: ownership.ReasonOrphaned}
@@ -171,7 +172,8 @@ func TestAdoptedAndReleasedAgainIsAsBefore(t *testing.T) {
 	own, err := ownership.NewOwnership(ownerOf(shippers()))
 	require.NoError(t, err)
 	before := edited(shipper("p"), orphan)
-	before.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "node"}}
+	before.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n",
+		UID: "node"}}
 
 	patch, err := own.AdoptPatch(before)
 	require.NoError(t, err)
@@ -184,7 +186,8 @@ func TestAdoptedAndReleasedAgainIsAsBefore(t *testing.T) {
 
 	patch, err = own.ReleasePatch(adopted)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"metadata":{"uid":"uid of p","ownerReferences":[{"$patch":"delete","uid":"set-1"}]}}`, string(patch))
+	require.JSONEq(t, `{"metadata":{"uid":"uid of p","ownerReferences":[
+		{"$patch":"delete","uid":"set-1"}]}}`, string(patch))
 	require.Equal(t, before, patched(t, adopted, patch))
 }
 

@@ -15,9 +15,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// A guardedAPI is the fake clientset, and what it lacks: it refuses a patch or a
-// deletion of an object with another UID or resourceVersion, as kube-apiserver does.
-// fails, if it is not nil, may answer first.
+// A guardedAPI is the fake clientset, and what it lacks: it refuses a patch or
+// a deletion of an object with another UID or resourceVersion, as
+// kube-apiserver does. fails, if it is not nil, may answer first.
 type guardedAPI struct {
 	*fake.Clientset
 	fails func(verb, resource, name string) error
@@ -31,7 +31,8 @@ func newGuardedAPI(objects ...runtime.Object) *guardedAPI {
 			return false, nil, nil
 		}
 		if api.fails != nil {
-			if err := api.fails(action.GetVerb(), action.GetResource().Resource, named.GetName()); err != nil {
+			if err := api.fails(action.GetVerb(), action.GetResource().Resource,
+				named.GetName()); err != nil {
 				return true, nil, err
 			}
 		}

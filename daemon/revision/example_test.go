@@ -13,12 +13,14 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-// agentSet is the owner of the Example, of a kind that Kubernetes does not know.
+// agentSet is the owner of the Example, of a kind that Kubernetes does not
+// know.
 func agentSet(image string) revision.Source {
 	labels := map[string]string{"app": "agent"}
 	return revision.Source{
 		Owner: ownership.Owner{
-			Object:   &metav1.ObjectMeta{Name: "agent", Namespace: "logging", UID: "7d1", ResourceVersion: "52"},
+			Object: &metav1.ObjectMeta{Name: "agent", Namespace: "logging", UID: "7d1",
+				ResourceVersion: "52"},
 			Kind:     schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "AgentSet"},
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 		},

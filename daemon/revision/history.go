@@ -11,8 +11,9 @@ import (
 	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
-// history is an owner's revisions: the one of its template, others with the same
-// data, and those of other templates. The lists are sorted by number and name.
+// history is an owner's revisions: the one of its template, others with the
+// same data, and those of other templates. The lists are sorted by number and
+// name.
 type history struct {
 	current         *appsv1.ControllerRevision
 	duplicates, old []*appsv1.ControllerRevision
@@ -79,8 +80,8 @@ func without(
 	return slices.DeleteFunc(revisions, func(r *appsv1.ControllerRevision) bool { return r == one })
 }
 
-// stale returns the hashes of duplicates whose pods get another one. A hash that
-// a revision of another template carries as well says nothing about a pod.
+// stale returns the hashes of duplicates whose pods get another one. A hash
+// that a revision of another template carries as well says nothing about a pod.
 func (h *history) stale(hash string) map[string]bool {
 	stale := map[string]bool{}
 	for _, revision := range h.duplicates {

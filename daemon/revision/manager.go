@@ -20,8 +20,8 @@ var (
 	// ErrInvalidConfig is wrapped by each error of [ManagerConfig.Validate].
 	ErrInvalidConfig = errors.New("invalid revision config")
 	// ErrHashCollision means that another revision has the name that the new one
-	// would get. The owner's status.collisionCount was raised; the next plan has to
-	// be computed with that count.
+	// would get. The owner's status.collisionCount was raised; the next plan has
+	// to be computed with that count.
 	ErrHashCollision = errors.New("another revision has the name, the collision count was raised")
 	// ErrStale means that the plan was computed from objects that the API server
 	// has in a newer version. Compute another one when the caches have caught up.
@@ -242,9 +242,9 @@ func (a *application) adopt(ctx context.Context, live *appsv1.ControllerRevision
 	return fmt.Errorf("revision %s existed, and has just been deleted: %w", live.Name, ErrStale)
 }
 
-// collide raises the collision count, so that the next plan has another name. It
-// reads the owner first: raised from the cache, which may be behind, the count
-// would rise with each look at the same collision.
+// collide raises the collision count, so that the next plan has another name.
+// It reads the owner first: raised from the cache, which may be behind, the
+// count would rise with each look at the same collision.
 func (a *application) collide(ctx context.Context, other *appsv1.ControllerRevision) error {
 	live, collisions, err := a.manager.live(ctx, a.owner)
 	if err != nil {

@@ -28,8 +28,12 @@ var (
 func (a *guardedAPI) manager(t *testing.T) *revision.Manager {
 	t.Helper()
 	manager, err := revision.NewManager(revision.ManagerConfig[*appsv1.DaemonSet]{
-		Revisions: func(namespace string) revision.Client { return a.AppsV1().ControllerRevisions(namespace) },
-		Pods:      func(namespace string) ownership.Patcher[*corev1.Pod] { return a.CoreV1().Pods(namespace) },
+		Revisions: func(namespace string) revision.Client {
+			return a.AppsV1().ControllerRevisions(namespace)
+		},
+		Pods: func(namespace string) ownership.Patcher[*corev1.Pod] {
+			return a.CoreV1().Pods(namespace)
+		},
 		Owners: func(namespace string) revision.OwnerClient[*appsv1.DaemonSet] {
 			return a.AppsV1().DaemonSets(namespace)
 		},
@@ -40,7 +44,9 @@ func (a *guardedAPI) manager(t *testing.T) *revision.Manager {
 }
 
 // apply computes a plan from what a cache has, and applies it.
-func (a *guardedAPI) apply(t *testing.T, set *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision, pods ...*corev1.Pod) (revision.Result, error) {
+func (a *guardedAPI) apply(
+	t *testing.T, set *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision, pods ...*corev1.Pod,
+) (revision.Result, error) {
 	t.Helper()
 	plan := compute(t, set, revisions, pods...)
 	result, err := a.manager(t).Apply(t.Context(), plan)
@@ -77,7 +83,8 @@ func TestTheFirstRevisionIsCreatedWithOneCall(t *testing.T) {
 }
 
 func TestARollbackIsOnePatchAndItsResultIsCurrent(t *testing.T) {
-	set, first, second := shippers("shipper:1"), recorded(t, shippers("shipper:1"), 1, "one"), recorded(t, shippers("shipper:2"), 2, "two")
+	set := shippers("shipper:1")
+	first, second := recorded(t, set, 1, "one"), recorded(t, shippers("shipper:2"), 2, "two")
 	api := newGuardedAPI(set, first, second)
 	result, err := api.apply(t, set, []*appsv1.ControllerRevision{first, second})
 	require.NoError(t, err)
@@ -88,17 +95,22 @@ func TestARollbackIsOnePatchAndItsResultIsCurrent(t *testing.T) {
 }
 
 func TestARollbackThatFailsLeavesTheHash(t *testing.T) {
-	set, first, second := shippers("shipper:1"), recorded(t, shippers("shipper:1"), 1, "one"), recorded(t, shippers("shipper:2"), 2, "two")
+	set := shippers("shipper:1")
+	first, second := recorded(t, set, 1, "one"), recorded(t, shippers("shipper:2"), 2, "two")
 	live := first.DeepCopy()
-	live.ResourceVersion = "8" // somebody has changed it
-	result, err := newGuardedAPI(set, live, second).apply(t, set, []*appsv1.ControllerRevision{first, second})
+	live.ResourceVersion = "8" // another client has changed it
+	result, err := newGuardedAPI(set, live, second).apply(t, set,
+		[]*appsv1.ControllerRevision{first, second})
 	require.True(t, apierrors.IsConflict(err), err)
 	require.Equal(t, "one", result.Hash())
 	require.Empty(t, result.Updated)
 }
 
-// existing plans for a cache without revisions, while the API server has one of the name.
-func existing(t *testing.T, set *appsv1.DaemonSet, change func(*appsv1.ControllerRevision)) (*guardedAPI, revision.Result, error) {
+// existing plans for a cache without revisions, while the API server has one of
+// the name.
+func existing(
+	t *testing.T, set *appsv1.DaemonSet, change func(*appsv1.ControllerRevision),
+) (*guardedAPI, revision.Result, error) {
 	t.Helper()
 	api := newGuardedAPI(set, edit(recorded(t, set, 5, ""), change))
 	result, err := api.apply(t, set, nil)
@@ -112,10 +124,12 @@ func TestARevisionThatTheCacheHasNotSeenIsTheOne(t *testing.T) {
 	require.EqualValues(t, 5, result.Current.Revision)
 	require.False(t, result.Created)
 	name := result.Current.Name
-	require.Equal(t, []string{"create controllerrevisions " + name, "get controllerrevisions " + name}, api.calls())
+	require.Equal(t, []string{"create controllerrevisions " + name,
+		"get controllerrevisions " + name}, api.calls())
 
 	_, result, err = existing(t, set, func(r *appsv1.ControllerRevision) { // of an older Kubernetes
-		r.Data.Raw = []byte(`{"spec":{"template":{"$patch":"replace","metadata":{"creationTimestamp":null,"labels":{"app":"shipper"}},` +
+		r.Data.Raw = []byte(`{"spec":{"template":{"$patch":"replace",` +
+			`"metadata":{"creationTimestamp":null,"labels":{"app":"shipper"}},` +
 			`"spec":{"containers":[{"image":"shipper:1","name":"shipper","resources":{}}]}}}}`)
 	})
 	require.NoError(t, err)
@@ -160,10 +174,12 @@ func TestAnOrphanOfTheNameIsAdopted(t *testing.T) {
 
 func TestARevisionInTheWayRaisesTheCollisionCountOnce(t *testing.T) {
 	for name, change := range map[string]func(*appsv1.ControllerRevision){
-		"another template":            func(r *appsv1.ControllerRevision) { r.Data.Raw = []byte(`{"spec":{}}`) },
-		"of another owner":            func(r *appsv1.ControllerRevision) { r.OwnerReferences[0].UID = "another" },
-		"an orphan, but not selected": func(r *appsv1.ControllerRevision) { r.OwnerReferences, r.Labels = nil, nil },
-		"ours, but not selected":      func(r *appsv1.ControllerRevision) { r.Labels = nil },
+		"another template": func(r *appsv1.ControllerRevision) { r.Data.Raw = []byte(`{"spec":{}}`) },
+		"of another owner": func(r *appsv1.ControllerRevision) { r.OwnerReferences[0].UID = "another" },
+		"an orphan, but not selected": func(r *appsv1.ControllerRevision) {
+			r.OwnerReferences, r.Labels = nil, nil
+		},
+		"ours, but not selected": func(r *appsv1.ControllerRevision) { r.Labels = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := shippers("shipper:1")
@@ -172,8 +188,10 @@ func TestARevisionInTheWayRaisesTheCollisionCountOnce(t *testing.T) {
 			require.Nil(t, result.Current)
 			require.EqualValues(t, 1, *result.Collisions)
 			calls := api.calls()
-			require.Equal(t, []string{"get daemonsets shipper", "patch daemonsets shipper/status"}, calls[2:])
-			require.JSONEq(t, `{"metadata":{"uid":"set-1","resourceVersion":"500"},"status":{"collisionCount":1}}`,
+			require.Equal(t, []string{"get daemonsets shipper", "patch daemonsets shipper/status"},
+				calls[2:])
+			require.JSONEq(t, `{"metadata":{"uid":"set-1","resourceVersion":"500"},
+				"status":{"collisionCount":1}}`,
 				string(api.Actions()[3].(clienttesting.PatchAction).GetPatch()))
 
 			// The cache is behind: the same collision is seen again, and not counted.
@@ -190,10 +208,20 @@ func TestARevisionInTheWayRaisesTheCollisionCountOnce(t *testing.T) {
 	}
 }
 
+func TestEachCollisionRaisesTheCountByOne(t *testing.T) {
+	set := shippers("shipper:1")
+	set.Status.CollisionCount = new(int32)
+	*set.Status.CollisionCount = 4
+	_, result, err := existing(t, set, func(r *appsv1.ControllerRevision) { r.Data.Raw = nil })
+	require.ErrorIs(t, err, revision.ErrHashCollision)
+	require.EqualValues(t, 5, *result.Collisions)
+}
+
 func TestACollisionIsNotCountedForAnOwnerThatIsGone(t *testing.T) {
 	set, recreated := shippers("shipper:1"), shippers("shipper:1")
 	recreated.UID = "set-2"
-	other := edit(recorded(t, set, 1, ""), func(r *appsv1.ControllerRevision) { r.OwnerReferences[0].UID = "another" })
+	other := edit(recorded(t, set, 1, ""),
+		func(r *appsv1.ControllerRevision) { r.OwnerReferences[0].UID = "another" })
 	api := newGuardedAPI(recreated, other)
 	result, err := api.apply(t, set, nil)
 	require.ErrorIs(t, err, ownership.ErrOwnerGone)
@@ -203,7 +231,8 @@ func TestACollisionIsNotCountedForAnOwnerThatIsGone(t *testing.T) {
 
 func TestACollisionThatCannotBeCountedIsAnError(t *testing.T) {
 	set := shippers("shipper:1")
-	other := edit(recorded(t, set, 1, ""), func(r *appsv1.ControllerRevision) { r.OwnerReferences[0].UID = "another" })
+	other := edit(recorded(t, set, 1, ""),
+		func(r *appsv1.ControllerRevision) { r.OwnerReferences[0].UID = "another" })
 	broken := errors.New("broken")
 	for _, verb := range []string{"get", "patch"} {
 		api := newGuardedAPI(set, other)
@@ -236,7 +265,8 @@ func TestDuplicatesGoAfterTheirPodsAreRelabelled(t *testing.T) {
 	result, err := api.apply(t, set, []*appsv1.ControllerRevision{a, b, c}, pods...)
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"patch pods pa", "patch pods pb", "delete controllerrevisions shipper-a", "delete controllerrevisions shipper-b",
+		"patch pods pa", "patch pods pb",
+		"delete controllerrevisions shipper-a", "delete controllerrevisions shipper-b",
 	}, api.calls())
 	require.Equal(t, "c", result.Relabelled[0].Labels[hashLabel])
 	require.Equal(t, []*appsv1.ControllerRevision{a, b}, result.Deleted)
@@ -268,7 +298,7 @@ func TestDeletionsCarryWhatTheyWereDecidedFrom(t *testing.T) {
 	}
 	current := recorded(t, set, 9, "e")
 	renumbered, recreated := revisions[0].DeepCopy(), revisions[1].DeepCopy()
-	renumbered.ResourceVersion = "8" // by somebody who has gone back to it
+	renumbered.ResourceVersion = "8" // by a rollback to it
 	recreated.UID = "recreated"
 	api := newGuardedAPI(set, renumbered, recreated, revisions[2], current) // d is gone
 	result, err := api.apply(t, set, append(revisions, current))
@@ -281,7 +311,8 @@ func TestAFailureStopsNothingThatDoesNotDependOnIt(t *testing.T) {
 	set := shippers("shipper:9")
 	set.Spec.RevisionHistoryLimit = new(int32)
 	*set.Spec.RevisionHistoryLimit = 1
-	old, unlabelled := recorded(t, shippers("shipper:1"), 1, "a"), recorded(t, shippers("shipper:2"), 2, "b")
+	old := recorded(t, shippers("shipper:1"), 1, "a")
+	unlabelled := recorded(t, shippers("shipper:2"), 2, "b")
 	delete(unlabelled.Labels, hashLabel)
 	api := newGuardedAPI(set, old, unlabelled)
 	broken := errors.New("broken")
@@ -328,7 +359,8 @@ func TestD3RevisionOfAnotherUIDWithTheSameDataIsACollision(t *testing.T) {
 }
 
 func alreadyExists(action clienttesting.Action) (bool, runtime.Object, error) {
-	return true, nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: action.GetResource().Resource}, "it")
+	resource := schema.GroupResource{Resource: action.GetResource().Resource}
+	return true, nil, apierrors.NewAlreadyExists(resource, "it")
 }
 
 func fails(err error) clienttesting.ReactionFunc {

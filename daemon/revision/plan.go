@@ -25,13 +25,14 @@ const (
 	ReasonOutnumbered Reason = "Outnumbered"
 	// ReasonSameAsCurrent: the revision keeps the template of the current one.
 	ReasonSameAsCurrent Reason = "SameAsCurrent"
-	// ReasonBeyondLimit: the revision is one of the oldest, there are more than the
-	// limit, and no pod carries its hash.
+	// ReasonBeyondLimit: the revision is one of the oldest, there are more than
+	// the limit, and no pod carries its hash.
 	ReasonBeyondLimit Reason = "BeyondLimit"
 )
 
 // Plan is what to do about the revisions of an owner, in the order of its
-// fields. It points to the objects that [Compute] was given; do not change them.
+// fields. It points to the objects that [Compute] was given; do not change
+// them.
 type Plan struct {
 	// Source is what the plan was computed from.
 	Source Source
@@ -44,8 +45,8 @@ type Plan struct {
 	Hash string
 	// Update are revisions that get a label or a number, by number and name.
 	Update []Update
-	// Relabel are pods of duplicates that are to be deleted, by name. They would be
-	// outdated without their revision.
+	// Relabel are pods of duplicates that are to be deleted, by name. They would
+	// be outdated without their revision.
 	Relabel []Relabel
 	// Delete are revisions to delete: duplicates, then those beyond the limit, by
 	// number and name.
@@ -68,8 +69,8 @@ type Update struct {
 	Reason Reason
 }
 
-// Patch returns the merge patch of the revision, which the API server refuses if
-// the revision has changed.
+// Patch returns the merge patch of the revision, which the API server refuses
+// if the revision has changed.
 func (u *Update) Patch() ([]byte, error) {
 	metadata := guard(u.Revision.UID, u.Revision.ResourceVersion)
 	patch := map[string]any{"metadata": metadata}

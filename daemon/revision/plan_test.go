@@ -15,7 +15,9 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-func compute(t *testing.T, set *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision, pods ...*corev1.Pod) revision.Plan {
+func compute(
+	t *testing.T, set *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision, pods ...*corev1.Pod,
+) revision.Plan {
 	t.Helper()
 	plan, err := revision.Compute(sourceOf(set), revisions, slices.Values(pods))
 	require.NoError(t, err)
@@ -50,7 +52,8 @@ func TestANewTemplateGetsTheNextNumber(t *testing.T) {
 
 func TestNothingIsDoneWhenAllIsAsItShouldBe(t *testing.T) {
 	current := recorded(t, shippers("shipper:2"), 2, "")
-	plan := compute(t, shippers("shipper:2"), []*appsv1.ControllerRevision{current, recorded(t, shippers("shipper:1"), 1, "")})
+	old := recorded(t, shippers("shipper:1"), 1, "")
+	plan := compute(t, shippers("shipper:2"), []*appsv1.ControllerRevision{current, old})
 	require.True(t, plan.Empty())
 	require.Same(t, current, plan.Current)
 	require.Equal(t, current.Labels[hashLabel], plan.Hash)
@@ -63,15 +66,18 @@ func TestPodsAreNotLookedAtWhenNothingCanBeDeleted(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// D3: pods that can be ranged over only once, as from a stream, keep their revisions.
+// D3: pods that can be ranged over only once, as from a stream, keep their
+// revisions.
 func TestD3PodsAreRangedOverOnce(t *testing.T) {
 	set := shippers("shipper:4")
 	set.Spec.RevisionHistoryLimit = new(int32)
 	current, carried := recorded(t, set, 4, ""), recorded(t, shippers("shipper:2"), 2, "")
 	duplicate, unused := recorded(t, set, 3, "x"), recorded(t, shippers("shipper:1"), 1, "")
 	pods := []*corev1.Pod{
-		{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{hashLabel: carried.Labels[hashLabel]}}},
-		{ObjectMeta: metav1.ObjectMeta{Name: "b", Labels: map[string]string{hashLabel: duplicate.Labels[hashLabel]}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "a",
+			Labels: map[string]string{hashLabel: carried.Labels[hashLabel]}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "b",
+			Labels: map[string]string{hashLabel: duplicate.Labels[hashLabel]}}},
 	}
 	ranged := false
 	once := func(yield func(*corev1.Pod) bool) {
@@ -82,32 +88,39 @@ func TestD3PodsAreRangedOverOnce(t *testing.T) {
 		}
 		ranged = true
 	}
-	plan, err := revision.Compute(sourceOf(set), []*appsv1.ControllerRevision{current, duplicate, carried, unused}, once)
+	plan, err := revision.Compute(sourceOf(set),
+		[]*appsv1.ControllerRevision{current, duplicate, carried, unused}, once)
 	require.NoError(t, err)
-	require.Equal(t, map[string]revision.Reason{duplicate.Name: revision.ReasonSameAsCurrent, unused.Name: revision.ReasonBeyondLimit}, deleted(plan))
+	require.Equal(t, map[string]revision.Reason{duplicate.Name: revision.ReasonSameAsCurrent,
+		unused.Name: revision.ReasonBeyondLimit}, deleted(plan))
 	require.Len(t, plan.Relabel, 1)
 	require.Equal(t, "b", plan.Relabel[0].Pod.Name)
 }
 
 func TestATemplateAppliedAgainGivesTheOldRevisionTheHighestNumber(t *testing.T) {
-	first, second := recorded(t, shippers("shipper:1"), 1, ""), recorded(t, shippers("shipper:2"), 2, "")
+	first := recorded(t, shippers("shipper:1"), 1, "")
+	second := recorded(t, shippers("shipper:2"), 2, "")
 	plan := compute(t, shippers("shipper:1"), []*appsv1.ControllerRevision{first, second})
 	require.Same(t, first, plan.Current)
 	require.Nil(t, plan.Create)
-	require.Equal(t, []revision.Update{{Revision: first, Number: 3, Reason: revision.ReasonOutnumbered}}, plan.Update)
+	require.Equal(t, []revision.Update{{Revision: first, Number: 3,
+		Reason: revision.ReasonOutnumbered}}, plan.Update)
 	patch, err := plan.Update[0].Patch()
 	require.NoError(t, err)
-	require.JSONEq(t, `{"metadata":{"uid":"uid of `+first.Name+`","resourceVersion":"7"},"revision":3}`, string(patch))
+	require.JSONEq(t,
+		`{"metadata":{"uid":"uid of `+first.Name+`","resourceVersion":"7"},"revision":3}`, string(patch))
 	require.EqualValues(t, 1, first.Revision, "the cache's object was changed")
 }
 
 func TestTheCurrentRevisionSharesItsNumberWithNone(t *testing.T) {
-	first, second := recorded(t, shippers("shipper:1"), 2, ""), recorded(t, shippers("shipper:2"), 2, "")
+	first := recorded(t, shippers("shipper:1"), 2, "")
+	second := recorded(t, shippers("shipper:2"), 2, "")
 	plan := compute(t, shippers("shipper:1"), []*appsv1.ControllerRevision{first, second})
 	require.EqualValues(t, 3, plan.Update[0].Number)
 
 	zero := recorded(t, shippers("shipper:1"), 0, "")
-	require.EqualValues(t, 1, compute(t, shippers("shipper:1"), []*appsv1.ControllerRevision{zero}).Update[0].Number)
+	require.EqualValues(t, 1, compute(t, shippers("shipper:1"),
+		[]*appsv1.ControllerRevision{zero}).Update[0].Number)
 }
 
 func TestNumbersThatHaveRunOutAreAnError(t *testing.T) {
@@ -118,27 +131,32 @@ func TestNumbersThatHaveRunOutAreAnError(t *testing.T) {
 }
 
 func TestRevisionsWithoutAHashGetTheirNameForOne(t *testing.T) {
-	old, current := recorded(t, shippers("shipper:1"), 1, "one"), recorded(t, shippers("shipper:2"), 1, "two")
+	old := recorded(t, shippers("shipper:1"), 1, "one")
+	current := recorded(t, shippers("shipper:2"), 1, "two")
 	delete(old.Labels, hashLabel)
 	current.Labels = nil
 	plan := compute(t, shippers("shipper:2"), []*appsv1.ControllerRevision{current, old})
 	require.Equal(t, "shipper-two", plan.Hash)
 	require.Equal(t, []revision.Update{
 		{Revision: old, Label: "shipper-one", Reason: revision.ReasonUnlabelled},
-		{Revision: current, Label: "shipper-two", Number: 2, Reason: revision.ReasonOutnumbered}, // one call for both
+		// One call for both.
+		{Revision: current, Label: "shipper-two", Number: 2, Reason: revision.ReasonOutnumbered},
 	}, plan.Update)
 	patch, err := plan.Update[1].Patch()
 	require.NoError(t, err)
-	require.JSONEq(t, `{"metadata":{"uid":"uid of shipper-two","resourceVersion":"7","labels":{"controller-revision-hash":"shipper-two"}},"revision":2}`, string(patch))
+	require.JSONEq(t, `{"metadata":{"uid":"uid of shipper-two","resourceVersion":"7",
+		"labels":{"controller-revision-hash":"shipper-two"}},"revision":2}`, string(patch))
 }
 
 func TestOfDuplicatesTheHighestNumberStays(t *testing.T) {
 	set := shippers("shipper:1")
 	a, b, c := recorded(t, set, 3, "a"), recorded(t, set, 5, "b"), recorded(t, set, 4, "c")
-	plan := compute(t, set, []*appsv1.ControllerRevision{a, b, c}, shipper("p2", "c"), shipper("p1", "a"), shipper("p3", "b"))
+	plan := compute(t, set, []*appsv1.ControllerRevision{a, b, c}, shipper("p2", "c"),
+		shipper("p1", "a"), shipper("p3", "b"))
 	require.Same(t, b, plan.Current)
 	require.Equal(t, "b", plan.Hash)
-	require.Equal(t, []revision.Deletion{{a, revision.ReasonSameAsCurrent}, {c, revision.ReasonSameAsCurrent}}, plan.Delete)
+	require.Equal(t, []revision.Deletion{{a, revision.ReasonSameAsCurrent},
+		{c, revision.ReasonSameAsCurrent}}, plan.Delete)
 	require.Len(t, plan.Relabel, 2)
 	require.Equal(t, "p1", plan.Relabel[0].Pod.Name)
 	patch, err := plan.Relabel[0].Patch()
@@ -158,18 +176,19 @@ func TestADuplicateThatIsBeingDeletedDoesNotStay(t *testing.T) {
 	require.Len(t, plan.Relabel, 1)
 }
 
-// kubernetes/kubernetes#111280: there an old pod gets the current hash as well, counts
-// as updated, and keeps the old template.
+// kubernetes/kubernetes#111280: there an old pod gets the current hash as well,
+// counts as updated, and keeps the old template.
 func TestPodsOfFormerTemplatesKeepTheirHashWhenDuplicatesGo(t *testing.T) {
 	set := shippers("shipper:2")
 	revisions := []*appsv1.ControllerRevision{
 		recorded(t, shippers("shipper:1"), 1, "old"), recorded(t, set, 2, "a"), recorded(t, set, 3, "b"),
 	}
-	plan := compute(t, set, revisions, shipper("p1", "old"), shipper("p2", "a"), shipper("p3", "unknown"))
+	plan := compute(t, set, revisions, shipper("p1", "old"), shipper("p2", "a"),
+		shipper("p3", "unknown"))
 	require.Len(t, plan.Relabel, 1)
 	require.Equal(t, "p2", plan.Relabel[0].Pod.Name)
 
-	revisions[0].Labels[hashLabel] = "a" // by somebody's hand: whose are the pods?
+	revisions[0].Labels[hashLabel] = "a" // by hand: nothing says of which the pods are
 	require.Empty(t, compute(t, set, revisions, shipper("p1", "a")).Relabel)
 	revisions[1].Labels[hashLabel] = "b" // as the current one: nothing to change
 	require.Empty(t, compute(t, set, revisions, shipper("p1", "b")).Relabel)
@@ -194,10 +213,14 @@ func TestTheOldestBeyondTheLimitAreDeleted(t *testing.T) {
 		want []string
 	}{
 		{"oldest first", limit(1), nil, []string{"shipper-one", "shipper-two"}},
-		{"limit zero keeps the current one", limit(0), nil, []string{"shipper-one", "shipper-two", "shipper-three"}},
-		{"a negative limit is zero", limit(-1), nil, []string{"shipper-one", "shipper-two", "shipper-three"}},
-		{"not what a pod is of", limit(1), []*corev1.Pod{shipper("p", "one")}, []string{"shipper-two", "shipper-three"}},
-		{"also beyond the limit", limit(0), []*corev1.Pod{shipper("p", "one"), shipper("q", "three")}, []string{"shipper-two"}},
+		{"limit zero keeps the current one", limit(0), nil,
+			[]string{"shipper-one", "shipper-two", "shipper-three"}},
+		{"a negative limit is zero", limit(-1), nil,
+			[]string{"shipper-one", "shipper-two", "shipper-three"}},
+		{"not what a pod is of", limit(1), []*corev1.Pod{shipper("p", "one")},
+			[]string{"shipper-two", "shipper-three"}},
+		{"also beyond the limit", limit(0), []*corev1.Pod{shipper("p", "one"), shipper("q", "three")},
+			[]string{"shipper-two"}},
 		{"not below the limit", limit(3), nil, nil},
 		{"no limit is ten", shippers("shipper:4"), nil, nil},
 	} {
@@ -219,7 +242,8 @@ func TestARevisionThatIsToGoGetsNoLabel(t *testing.T) {
 	plan := compute(t, set, []*appsv1.ControllerRevision{old, recorded(t, set, 2, "two")})
 	require.Len(t, plan.Delete, 1)
 	require.Empty(t, plan.Update)
-	require.Len(t, compute(t, set, []*appsv1.ControllerRevision{old, recorded(t, set, 2, "two")}, shipper("p", "shipper-one")).Update, 1)
+	require.Len(t, compute(t, set, []*appsv1.ControllerRevision{old, recorded(t, set, 2, "two")},
+		shipper("p", "shipper-one")).Update, 1)
 }
 
 func TestTheDefaultLimitIsTen(t *testing.T) {
@@ -228,7 +252,8 @@ func TestTheDefaultLimitIsTen(t *testing.T) {
 		name := string(rune('a' + i))
 		revisions = append(revisions, recorded(t, shippers("shipper:"+name), i+1, name))
 	}
-	require.Equal(t, map[string]revision.Reason{"shipper-a": revision.ReasonBeyondLimit}, deleted(compute(t, shippers("shipper:l"), revisions)))
+	require.Equal(t, map[string]revision.Reason{"shipper-a": revision.ReasonBeyondLimit},
+		deleted(compute(t, shippers("shipper:l"), revisions)))
 }
 
 func TestARevisionThatIsBeingDeletedDoesNotCountForTheLimit(t *testing.T) {
@@ -237,13 +262,15 @@ func TestARevisionThatIsBeingDeletedDoesNotCountForTheLimit(t *testing.T) {
 	*set.Spec.RevisionHistoryLimit = 1
 	going := recorded(t, shippers("shipper:1"), 1, "")
 	going.DeletionTimestamp = &now
-	require.Empty(t, compute(t, set, []*appsv1.ControllerRevision{going, recorded(t, shippers("shipper:2"), 2, "")}).Delete)
+	old := recorded(t, shippers("shipper:2"), 2, "")
+	require.Empty(t, compute(t, set, []*appsv1.ControllerRevision{going, old}).Delete)
 }
 
 func TestNothingIsDeletedAsLongAsThePodsAreNotKnown(t *testing.T) {
 	set := shippers("shipper:2")
 	set.Spec.RevisionHistoryLimit = new(int32)
-	revisions := []*appsv1.ControllerRevision{recorded(t, set, 2, "a"), recorded(t, set, 3, "b"), recorded(t, shippers("shipper:1"), 1, "")}
+	revisions := []*appsv1.ControllerRevision{recorded(t, set, 2, "a"), recorded(t, set, 3, "b"),
+		recorded(t, shippers("shipper:1"), 1, "")}
 	plan, err := revision.Compute(sourceOf(set), revisions, nil)
 	require.NoError(t, err)
 	require.Empty(t, plan.Delete)
@@ -270,9 +297,11 @@ func TestTheRevisionsOfAnOwnerThatIsBeingDeletedAreLeftAlone(t *testing.T) {
 	require.Error(t, err)
 }
 
-// kubernetes/kubernetes#134773: up to v1.33 creationTimestamp was written as null.
+// kubernetes/kubernetes#134773: up to v1.33 creationTimestamp was written as
+// null.
 func TestARevisionWrittenInAnotherWayIsTheCurrentOne(t *testing.T) {
-	const written = `{"spec":{"template":{"$patch":"replace","metadata":{"creationTimestamp":null,"labels":{"app":"shipper"}},` +
+	const written = `{"spec":{"template":{"$patch":"replace",` +
+		`"metadata":{"creationTimestamp":null,"labels":{"app":"shipper"}},` +
 		`"spec":{"containers":[{"image":"shipper:1","name":"shipper","resources":{}}]}}}}`
 	set := shippers("shipper:1")
 	before := recorded(t, set, 1, "before")
@@ -300,8 +329,10 @@ func TestARevisionWrittenInAnotherWayIsTheCurrentOne(t *testing.T) {
 	})
 	t.Run("nor if it has fields that are unknown here", func(t *testing.T) {
 		newer := recorded(t, set, 1, "newer")
-		newer.Data.Raw = []byte(`{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"app":"shipper"}},` +
-			`"spec":{"containers":[{"image":"shipper:1","name":"shipper","resources":{}}],"nodeWhim":"any"}}}}`)
+		newer.Data.Raw = []byte(`{"spec":{"template":{"$patch":"replace",` +
+			`"metadata":{"labels":{"app":"shipper"}},` +
+			`"spec":{"containers":[{"image":"shipper:1","name":"shipper","resources":{}}],` +
+			`"nodeWhim":"any"}}}}`)
 		require.NotNil(t, compute(t, set, []*appsv1.ControllerRevision{newer}).Create)
 	})
 	t.Run("nor if it cannot be read", func(t *testing.T) {

@@ -31,7 +31,8 @@ type recordedWorld struct {
 func newRecordedWorld(t *testing.T, seed uint64) *recordedWorld {
 	w := &recordedWorld{
 		Rand: rand.New(rand.NewPCG(seed, 5)), t: t, seed: seed, set: shippers("shipper:0"),
-		revisions: map[string]*appsv1.ControllerRevision{}, pods: map[string]*corev1.Pod{}, image: map[string]string{},
+		revisions: map[string]*appsv1.ControllerRevision{}, pods: map[string]*corev1.Pod{},
+		image: map[string]string{},
 	}
 	limit := w.Int32N(4)
 	w.set.Spec.RevisionHistoryLimit = &limit
@@ -50,7 +51,8 @@ func (w *recordedWorld) setOf(image string) *appsv1.DaemonSet {
 	return set
 }
 
-// meddle adds a revision and pods of it, as a controller would, or somebody by hand.
+// meddle adds a revision and pods of it, as a controller does, or an
+// administrator.
 func (w *recordedWorld) meddle() {
 	w.made++
 	image, name := w.anyImage(), ""
@@ -84,7 +86,8 @@ func (w *recordedWorld) plan() revision.Plan {
 	plan := compute(w.t, w.set, revisions, pods...)
 	slices.Reverse(revisions)
 	slices.Reverse(pods)
-	require.Equal(w.t, plan, compute(w.t, w.set, revisions, pods...), "seed %d: the plan depends on the order", w.seed)
+	require.Equal(w.t, plan, compute(w.t, w.set, revisions, pods...),
+		"seed %d: the plan depends on the order", w.seed)
 	return plan
 }
 
@@ -95,7 +98,8 @@ func (w *recordedWorld) apply(plan revision.Plan, faults int) {
 		created := plan.Create.DeepCopy()
 		created.UID = types.UID("uid of " + created.Name)
 		if other, taken := w.revisions[created.Name]; taken {
-			require.False(w.t, metav1.IsControlledBy(other, w.set), "seed %d: %s is there", w.seed, created.Name)
+			require.False(w.t, metav1.IsControlledBy(other, w.set), "seed %d: %s is there", w.seed,
+				created.Name)
 			delete(w.revisions, created.Name) // its own controller deletes it
 		}
 		w.revisions[created.Name] = created
@@ -126,7 +130,8 @@ func (w *recordedWorld) apply(plan revision.Plan, faults int) {
 	}
 	for _, deletion := range plan.Delete {
 		if !fails() && !held[deletion.Revision.Labels[hashLabel]] && !held[deletion.Revision.Name] {
-			require.True(w.t, metav1.IsControlledBy(deletion.Revision, w.set), "seed %d: deletes what is another's", w.seed)
+			require.True(w.t, metav1.IsControlledBy(deletion.Revision, w.set),
+				"seed %d: deletes what is another's", w.seed)
 			delete(w.revisions, deletion.Revision.Name)
 		}
 	}
@@ -162,7 +167,8 @@ func (w *recordedWorld) settled(plan revision.Plan) {
 	require.True(w.t, unused == 0 || old <= limit, "seed %d: those in use count", w.seed)
 	for name, pod := range w.pods {
 		if updated := pod.Labels[hashLabel] == plan.Hash; updated {
-			require.Equal(w.t, w.set.Spec.Template.Spec.Containers[0].Image, w.image[name], "seed %d: an old pod looks updated", w.seed)
+			require.Equal(w.t, w.set.Spec.Template.Spec.Containers[0].Image, w.image[name],
+				"seed %d: an old pod looks updated", w.seed)
 		}
 	}
 }
@@ -179,7 +185,8 @@ func TestHistoriesSettle(t *testing.T) {
 		before := maps.Clone(w.pods)
 		passes := 0
 		for plan := w.plan(); !plan.Empty(); plan = w.plan() {
-			// One to make the current revision, or to clear up; one for what that brings.
+			// One to make the current revision, or to clear up; one for what that
+			// brings.
 			require.Less(t, passes, 2, "seed %d: not settled, left: %+v", seed, plan)
 			count(reached, plan)
 			w.apply(plan, 0)
@@ -191,7 +198,8 @@ func TestHistoriesSettle(t *testing.T) {
 			require.Contains(t, w.pods, name)
 		}
 	}
-	for _, what := range []string{"Unlabelled", "Outnumbered", "SameAsCurrent", "BeyondLimit", "created", "relabelled", "0 passes", "1 passes"} {
+	for _, what := range []string{"Unlabelled", "Outnumbered", "SameAsCurrent", "BeyondLimit",
+		"created", "relabelled", "0 passes", "1 passes"} {
 		require.Greater(t, reached[what], 20, "%s: %v", what, reached)
 	}
 }

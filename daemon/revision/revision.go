@@ -53,9 +53,10 @@ func Data(template *corev1.PodTemplateSpec) ([]byte, error) {
 	return data, nil
 }
 
-// Hash returns the hash by which kube-controller-manager names the revision of a
-// template. Pods carry it as [HashLabel]. Collisions is status.collisionCount;
-// nil and zero give two hashes. A nil template has the hash of an empty one.
+// Hash returns the hash by which kube-controller-manager names the revision of
+// a template. Pods carry it as [HashLabel]. Collisions is
+// status.collisionCount; nil and zero give two hashes. A nil template has the
+// hash of an empty one.
 //
 // Use it to name a new revision only. It depends on the names of the Go fields,
 // so another version of k8s.io/api has another hash for the same template. To
@@ -186,8 +187,8 @@ func sameData(revision *appsv1.ControllerRevision, data []byte) bool {
 
 // sameTemplate reports whether a revision keeps the template that is in data.
 // Its bytes may differ: Kubernetes up to v1.33 wrote creationTimestamp as null,
-// and later versions leave it out. A comparison of bytes alone would restart all
-// pods (kubernetes/kubernetes#134773, mended there for StatefulSets only).
+// and later versions leave it out. A comparison of bytes alone would restart
+// all pods (kubernetes/kubernetes#134773, mended there for StatefulSets only).
 //
 // A revision with unknown fields is never the same. It may differ from the
 // owner's template in just those.
@@ -212,8 +213,8 @@ func sameTemplate(revision *appsv1.ControllerRevision, data []byte) bool {
 	return err == nil && bytes.Equal(again, data)
 }
 
-// guard returns the metadata of a merge patch that the API server refuses if the
-// object is another one, or has changed since it was read.
+// guard returns the metadata of a merge patch that the API server refuses if
+// the object is another one, or has changed since it was read.
 func guard(uid types.UID, resourceVersion string) map[string]any {
 	metadata := map[string]any{"uid": uid}
 	if resourceVersion != "" { // an object from a fake client may have none

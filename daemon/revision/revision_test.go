@@ -44,9 +44,11 @@ func sourceOf(set *appsv1.DaemonSet) revision.Source {
 
 func collisions(set *appsv1.DaemonSet) *int32 { return set.Status.CollisionCount }
 
-// recorded is the revision of a set's template, as an API server would have it. Without
-// a name it has the one that a new one gets.
-func recorded(t *testing.T, set *appsv1.DaemonSet, number int64, name string) *appsv1.ControllerRevision {
+// recorded is the revision of a set's template, as an API server would have it.
+// Without a name it has the one that a new one gets.
+func recorded(
+	t *testing.T, set *appsv1.DaemonSet, number int64, name string,
+) *appsv1.ControllerRevision {
 	t.Helper()
 	record, err := revision.New(sourceOf(set), number)
 	require.NoError(t, err)
@@ -63,7 +65,8 @@ func shipper(name, hash string) *corev1.Pod {
 	pod := &corev1.Pod{}
 	pod.Name, pod.Namespace, pod.UID = name, "logging", types.UID("uid of "+name)
 	pod.Labels = map[string]string{"app": "shipper", hashLabel: hash}
-	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(shippers(""), appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+	reference := metav1.NewControllerRef(shippers(""), appsv1.SchemeGroupVersion.WithKind("DaemonSet"))
+	pod.OwnerReferences = []metav1.OwnerReference{*reference}
 	return pod
 }
 
@@ -72,9 +75,10 @@ func richTemplate() *corev1.PodTemplateSpec {
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "logs", "a": "<&>"}},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: new(int64),
-			Containers: []corev1.Container{{Name: "logs", Image: "logs:1", Resources: corev1.ResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
-			}}},
+			Containers: []corev1.Container{{Name: "logs", Image: "logs:1",
+				Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
+				}}},
 		},
 	}
 }
@@ -89,12 +93,20 @@ func TestDataIsWhatKubeControllerManagerWrites(t *testing.T) {
 		template *corev1.PodTemplateSpec
 		want     string
 	}{
-		{"keys in order, escapes", richTemplate(), `{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"a":"\u003c\u0026\u003e","app":"logs"}},` +
-			`"spec":{"containers":[{"image":"logs:1","name":"logs","resources":{"requests":{"cpu":"100m"}}}],"terminationGracePeriodSeconds":0}}}}`},
-		{"nulls", &corev1.PodTemplateSpec{}, `{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{"containers":null}}}}`},
-		{"large integers", big, `{"spec":{"template":{"$patch":"replace","metadata":{"generation":9223372036854775807},"spec":{"containers":null}}}}`},
-		{"times", stamped, `{"spec":{"template":{"$patch":"replace","metadata":{"creationTimestamp":"1970-01-01T00:00:00Z","labels":{"a":"\u003c\u0026\u003e","app":"logs"}},` +
-			`"spec":{"containers":[{"image":"logs:1","name":"logs","resources":{"requests":{"cpu":"100m"}}}],"terminationGracePeriodSeconds":0}}}}`},
+		{"keys in order, escapes", richTemplate(),
+			`{"spec":{"template":{"$patch":"replace",` +
+				`"metadata":{"labels":{"a":"\u003c\u0026\u003e","app":"logs"}},` +
+				`"spec":{"containers":[{"image":"logs:1","name":"logs",` +
+				`"resources":{"requests":{"cpu":"100m"}}}],"terminationGracePeriodSeconds":0}}}}`},
+		{"nulls", &corev1.PodTemplateSpec{},
+			`{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{"containers":null}}}}`},
+		{"large integers", big, `{"spec":{"template":{"$patch":"replace",` +
+			`"metadata":{"generation":9223372036854775807},"spec":{"containers":null}}}}`},
+		{"times", stamped, `{"spec":{"template":{"$patch":"replace",` +
+			`"metadata":{"creationTimestamp":"1970-01-01T00:00:00Z",` +
+			`"labels":{"a":"\u003c\u0026\u003e","app":"logs"}},` +
+			`"spec":{"containers":[{"image":"logs:1","name":"logs",` +
+			`"resources":{"requests":{"cpu":"100m"}}}],"terminationGracePeriodSeconds":0}}}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data, err := revision.Data(c.template)
@@ -124,27 +136,31 @@ func TestTemplateGivesBackWhatWasRecorded(t *testing.T) {
 
 func TestTemplateRefusesWhatIsNoTemplate(t *testing.T) {
 	for _, data := range []string{
-		"", "null", "[]", "{", `"spec"`, `{}`, `{"spec":null}`, `{"spec":{}}`, `{"spec":{"template":null}}`,
+		"", "null", "[]", "{", `"spec"`, `{}`,
+		`{"spec":null}`, `{"spec":{}}`, `{"spec":{"template":null}}`,
 		`{"spec":{"template":[]}}`,
 		`{"spec":{"template":{"metadata":{},"spec":{}}}}`,
 		`{"spec":{"template":{"$patch":"merge"}}}`,
-		`{"metadata":{"labels":{"a":"b"}},"spec":{"template":{"$patch":"replace","spec":{}}}}`, // changes more
+		`{"metadata":{"labels":{"a":"b"}},"spec":{"template":{"$patch":"replace","spec":{}}}}`,
 		`{"spec":{"selector":{},"template":{"$patch":"replace","spec":{}}}}`,
 		`{"spec":{"template":{"$patch":"replace","spec":{"containers":"none"}}}}`,
 		`{"spec":{"template":{"$patch":"replace","spec":{"terminationGracePeriodSeconds":"a minute"}}}}`,
 	} {
-		_, err := revision.Template(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: []byte(data)}})
+		raw := runtime.RawExtension{Raw: []byte(data)}
+		_, err := revision.Template(&appsv1.ControllerRevision{Data: raw})
 		require.ErrorIs(t, err, revision.ErrInvalidData, data)
 	}
 }
 
-// The hashes are what ComputeHash of k8s.io/kubernetes/pkg/controller v1.37.1 returns.
+// The hashes are what ComputeHash of k8s.io/kubernetes/pkg/controller v1.37.1
+// returns.
 func TestHashIsThatOfKubeControllerManager(t *testing.T) {
 	zero, one := int32(0), int32(1)
-	require.Equal(t, []string{"7866968667", "795856f87f", "5f8c8bc44b", "54f4c57dcb", "54f4c57dcb"}, []string{
-		revision.Hash(richTemplate(), nil), revision.Hash(richTemplate(), &zero), revision.Hash(richTemplate(), &one),
-		revision.Hash(&corev1.PodTemplateSpec{}, nil), revision.Hash(nil, nil),
-	})
+	require.Equal(t, "7866968667", revision.Hash(richTemplate(), nil))
+	require.Equal(t, "795856f87f", revision.Hash(richTemplate(), &zero))
+	require.Equal(t, "5f8c8bc44b", revision.Hash(richTemplate(), &one))
+	require.Equal(t, "54f4c57dcb", revision.Hash(&corev1.PodTemplateSpec{}, nil))
+	require.Equal(t, "54f4c57dcb", revision.Hash(nil, nil))
 }
 
 func TestANewRevisionIsMadeAsByKubeControllerManager(t *testing.T) {
@@ -159,7 +175,8 @@ func TestANewRevisionIsMadeAsByKubeControllerManager(t *testing.T) {
 		Labels:      map[string]string{"app": "shipper", hashLabel: hash},
 		Annotations: map[string]string{"team": "a"},
 		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: "apps/v1", Kind: "DaemonSet", Name: "shipper", UID: "set-1", Controller: &yes, BlockOwnerDeletion: &yes,
+			APIVersion: "apps/v1", Kind: "DaemonSet", Name: "shipper", UID: "set-1",
+			Controller: &yes, BlockOwnerDeletion: &yes,
 		}},
 	}, record.ObjectMeta)
 	require.EqualValues(t, 4, record.Revision)
@@ -181,8 +198,10 @@ func TestAnOwnerThatIsNotCompleteIsRefused(t *testing.T) {
 
 func FuzzTemplateAndRollback(f *testing.F) {
 	for _, seed := range []string{
-		`{"spec":{"template":{"$patch":"replace","metadata":{"creationTimestamp":null},"spec":{"containers":null}}}}`,
-		`{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1e3"}}}]}}}}`,
+		`{"spec":{"template":{"$patch":"replace",` +
+			`"metadata":{"creationTimestamp":null},"spec":{"containers":null}}}}`,
+		`{"spec":{"template":{"$patch":"replace",` +
+			`"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1e3"}}}]}}}}`,
 		`{"spec":{"template":{"$patch":"replace","x":1e999}}}`, `{"spec":{"template":{}}}`, `null`, ``,
 	} {
 		f.Add([]byte(seed), int64(0))
@@ -193,7 +212,8 @@ func FuzzTemplateAndRollback(f *testing.F) {
 		record := &appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}, Revision: 1}
 		record.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, source.Owner.Kind)}
 		template, err := revision.Template(record)
-		rollback, rollbackErr := revision.ComputeRollback(source, []*appsv1.ControllerRevision{record}, number)
+		rollback, rollbackErr := revision.ComputeRollback(source, []*appsv1.ControllerRevision{record},
+			number)
 		if err != nil {
 			require.ErrorIs(t, err, revision.ErrInvalidData)
 			require.Error(t, rollbackErr)
@@ -201,12 +221,15 @@ func FuzzTemplateAndRollback(f *testing.F) {
 		}
 		if rollbackErr == nil {
 			require.True(t, json.Valid(rollback.Patch))
-			require.True(t, strings.HasPrefix(string(rollback.Patch), `{"metadata":{"resourceVersion":"500","uid":"set-1"},"spec":{"template":{`), string(rollback.Patch))
+			require.True(t, strings.HasPrefix(string(rollback.Patch),
+				`{"metadata":{"resourceVersion":"500","uid":"set-1"},"spec":{"template":{`),
+				string(rollback.Patch))
 		}
 		// What was read can be recorded, and is the same when it is read again.
 		written, err := revision.Data(template)
 		require.NoError(t, err)
-		again, err := revision.Template(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: written}})
+		raw := runtime.RawExtension{Raw: written}
+		again, err := revision.Template(&appsv1.ControllerRevision{Data: raw})
 		require.NoError(t, err)
 		twice, err := revision.Data(again)
 		require.NoError(t, err)

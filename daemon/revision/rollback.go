@@ -27,9 +27,9 @@ type Rollback struct {
 	Revision *appsv1.ControllerRevision
 	// Template is the template that it keeps.
 	Template *corev1.PodTemplateSpec
-	// Patch is the strategic merge patch of the owner: the data of the revision and
-	// a guard. The API server refuses it if the owner has changed. It accepts no
-	// strategic merge patch for a custom resource, to which the caller writes
+	// Patch is the strategic merge patch of the owner: the data of the revision
+	// and a guard. The API server refuses it if the owner has changed. It accepts
+	// no strategic merge patch for a custom resource, to which the caller writes
 	// Template in another way.
 	Patch []byte
 }

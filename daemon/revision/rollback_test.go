@@ -34,14 +34,18 @@ func TestRollbackFindsTheRevision(t *testing.T) {
 	}{
 		{"zero is the last but one", three, history(one, two, three), 0, "shipper:2", nil},
 		{"a number", three, history(one, two, three), 1, "shipper:1", nil},
-		{"zero after a rollback is what was rolled back", one, history(three, two, one), 0, "shipper:2", nil},
-		{"zero when no controller has seen the new template", three, history(one, two), 0, "shipper:2", nil},
+		{"zero after a rollback is what was rolled back", one, history(three, two, one), 0,
+			"shipper:2", nil},
+		{"zero when no controller has seen the new template", three, history(one, two), 0,
+			"shipper:2", nil},
 		{"zero passes over duplicates", two, history(one, two, two), 0, "shipper:1", nil},
 		{"a number that two have", two, twins, 1, "shipper:1", nil},
 		{"revisions of others do not count", three, foreign, 0, "shipper:1", nil},
-		{"there is none of that number", three, history(one, two, three), 4, "", revision.ErrNoSuchRevision},
+		{"there is none of that number", three, history(one, two, three), 4,
+			"", revision.ErrNoSuchRevision},
 		{"no number is negative", three, history(one, two, three), -1, "", revision.ErrNoSuchRevision},
-		{"it is the template already", three, history(one, two, three), 3, "", revision.ErrAlreadyCurrent},
+		{"it is the template already", three, history(one, two, three), 3,
+			"", revision.ErrAlreadyCurrent},
 		{"there was no other", one, history(one), 0, "", revision.ErrNoOtherRevision},
 		{"there is nothing", one, nil, 0, "", revision.ErrNoOtherRevision},
 	} {
@@ -59,7 +63,8 @@ func TestRollbackFindsTheRevision(t *testing.T) {
 func TestRollbackPatchPutsTheTemplateInPlaceOfTheOther(t *testing.T) {
 	former, set := shippers("shipper:1"), shippers("shipper:2")
 	set.Spec.Template.Spec.NodeSelector = map[string]string{"added": "later"}
-	rollback, err := revision.ComputeRollback(sourceOf(set), []*appsv1.ControllerRevision{recorded(t, former, 1, "")}, 0)
+	rollback, err := revision.ComputeRollback(sourceOf(set),
+		[]*appsv1.ControllerRevision{recorded(t, former, 1, "")}, 0)
 	require.NoError(t, err)
 	require.Contains(t, string(rollback.Patch), `"metadata":{"resourceVersion":"500","uid":"set-1"}`)
 
@@ -76,8 +81,10 @@ func TestRollbackPatchPutsTheTemplateInPlaceOfTheOther(t *testing.T) {
 
 func TestRollbackRefusesARevisionThatChangesMoreThanTheTemplate(t *testing.T) {
 	record := recorded(t, shippers("shipper:1"), 1, "")
-	record.Data.Raw = []byte(`{"metadata":{"finalizers":["x"]},"spec":{"template":{"$patch":"replace"}}}`)
-	_, err := revision.ComputeRollback(sourceOf(shippers("shipper:2")), []*appsv1.ControllerRevision{record}, 1)
+	record.Data.Raw = []byte(`{"metadata":{"finalizers":["x"]},` +
+		`"spec":{"template":{"$patch":"replace"}}}`)
+	_, err := revision.ComputeRollback(sourceOf(shippers("shipper:2")),
+		[]*appsv1.ControllerRevision{record}, 1)
 	require.ErrorIs(t, err, revision.ErrInvalidData)
 	_, err = revision.ComputeRollback(revision.Source{}, nil, 1)
 	require.Error(t, err)
