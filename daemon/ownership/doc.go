@@ -1,6 +1,6 @@
 // Package ownership decides which objects belong to an owner, and makes them
 // belong to it. The owner is of any kind: a DaemonSet, an OpenKruise set, a
-// custom resource. So are the objects: pods, ControllerRevisions, anything with
+// custom resource. The objects are pods, ControllerRevisions, or others with
 // labels and owner references.
 //
 // [Ownership.Claim] decides about one object. It adopts what the owner selects
@@ -15,7 +15,10 @@
 //	claim := own.Claim(pod) // {Adopt, Orphaned}
 //
 // [ClaimAll] does it for a list, with one patch for each object that changes.
-// An [Overlay] shows a cache as it will be once it has those patches.
+// An [Overlay] shows a cache as it will be once it has those patches. They are
+// strategic merge patches, which the API server takes for built-in kinds only.
+// For objects that are custom resources, the caller acts on Claim in another
+// way.
 //
 // # One pass
 //

@@ -45,8 +45,9 @@ func (c OverlayConfig) Validate() error {
 // the cache with these over them. A write is forgotten as soon as one of these
 // holds:
 //
-//   - The cache has the object in that version or a newer one, or in a version
-//     that does not compare.
+//   - The cache has a created or patched object in that version or a newer one,
+//     or in a version that does not compare.
+//   - The cache has a newer object of that name.
 //   - The cache no longer has a patched or deleted object.
 //   - The cache lacks a created object and has a version of any object that is
 //     at least as new. The created object is deleted then.
@@ -76,10 +77,10 @@ func nameOf(object metav1.Object) name {
 
 // ownWrite is our newest write to the object of a name.
 type ownWrite[T metav1.Object] struct {
-	object  T // as the API server returned it, or as it was before its deletion
-	kind    writeKind
-	created bool // by us, and no Merge has seen it since
-	at      time.Time
+	object T // as the API server returned it, or as it was before its deletion
+	kind   writeKind
+	unseen bool // created by us, and in no cache of a Merge yet
+	at     time.Time
 }
 
 func (w *ownWrite[T]) uid() types.UID { return w.object.GetUID() }
@@ -124,7 +125,7 @@ func NewOverlay[T metav1.Object](config OverlayConfig, now time.Time) (*Overlay[
 // cache has never had.
 func (o *Overlay[T]) Created(now time.Time, objects ...T) {
 	for _, object := range objects {
-		o.record(now, ownWrite[T]{object: object, kind: present, created: true})
+		o.record(now, ownWrite[T]{object: object, kind: present, unseen: true})
 	}
 }
 
@@ -135,9 +136,9 @@ func (o *Overlay[T]) Patched(now time.Time, objects ...T) {
 	}
 }
 
-// Deleted records objects whose deletion the API server has accepted, as they
-// were before. Do not record a pod that still terminates: it is left out from
-// now on.
+// Deleted records objects that we have deleted, as they were before. They are
+// left out from now on. Do not record a pod with a grace period, because it
+// still runs on its node.
 func (o *Overlay[T]) Deleted(now time.Time, objects ...T) {
 	for _, object := range objects {
 		o.record(now, ownWrite[T]{object: object, kind: deleted})
@@ -171,7 +172,7 @@ func (w *ownWrite[T]) follows(earlier *ownWrite[T]) bool {
 	if older { // an answer that came late
 		w.object = earlier.object
 	}
-	w.created = w.created || earlier.created
+	w.unseen = w.unseen || earlier.unseen
 	return true
 }
 
@@ -218,7 +219,7 @@ func (o *Overlay[T]) Merge(now time.Time, cached []T) []T {
 			merged = append(merged, write.object)
 		}
 		if write.uid() == object.GetUID() {
-			write.created = false
+			write.unseen = false
 		}
 	}
 	return o.appendCreated(merged, seen, cached)
@@ -244,11 +245,11 @@ func (o *Overlay[T]) appendCreated(merged []T, seen map[name]bool, cached []T) [
 		if seen[name] {
 			continue
 		}
-		if newest == "" && write.created {
+		if newest == "" && write.unseen {
 			newest = newestVersion(cached)
 		}
 		switch {
-		case !write.created || hasReached(newest, write.object.GetResourceVersion()):
+		case !write.unseen || hasReached(newest, write.object.GetResourceVersion()):
 			o.forget(name)
 		case write.kind == present:
 			merged = append(merged, write.object)
