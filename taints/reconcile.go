@@ -74,23 +74,3 @@ func settled(current, desired []corev1.Taint, owned func(*corev1.Taint) bool) bo
 	}
 	return true
 }
-
-// timeAdded returns since when the taint counts: the earliest time that current
-// holds for its lineage, else the given one. A zero time counts as missing,
-// because protobuf decodes an empty field to it.
-func timeAdded(current []corev1.Taint, taint *corev1.Taint, otherwise *metav1.Time) *metav1.Time {
-	earliest := otherwise
-	for i := range current {
-		t := current[i].TimeAdded
-		if !t.IsZero() && Equivalent(&current[i], taint) && (earliest.IsZero() || t.Before(earliest)) {
-			earliest = t
-		}
-	}
-	return earliest.DeepCopy()
-}
-
-// Equivalent reports whether two taints count as one for the pods of a node:
-// they have the same identity, or OwnsNoExecute reports true for both.
-func Equivalent(a, b *corev1.Taint) bool {
-	return a.MatchTaint(b) || OwnsNoExecute(a) && OwnsNoExecute(b)
-}
