@@ -24,8 +24,8 @@
 //
 // A NoExecute taint carries TimeAdded, because pods count their toleration from
 // it. Reconcile sets it from the caller's now when it adds such a taint and
-// keeps it when the taint is there already. Add, which has no now, keeps it too,
-// and otherwise takes the time of the taint that it is given.
+// keeps it when the taint is there already. Add, which has no now, keeps it
+// too, and otherwise takes the time of the taint that it is given.
 //
 // node.kubernetes.io/not-ready and node.kubernetes.io/unreachable are one
 // lineage: a node has one of them, and which one depends on whether it still
@@ -38,9 +38,9 @@
 // A cluster of Karmada has taints of type corev1.Taint, so all pure functions
 // except Patch work on them. For a type of its own, such as the DeviceTaint and
 // DeviceToleration of resource.k8s.io, an importer writes two conversions of a
-// line each; the second example of [Diff] shows them. Generic functions would
-// ask for more: API types have fields and no methods, so each call would carry
-// functions that read and write key, value, effect and time.
+// line each; the example DeviceTaints of [Diff] shows them. Generic functions
+// would ask for more: API types have fields and no methods, so each call would
+// carry functions that read and write key, value, effect and time.
 //
 // Only the effects NoSchedule and NoExecute have a meaning here. Others, such as
 // the devices' None, are part of a taint's identity like these.

@@ -43,15 +43,16 @@ func each[From, To any](list []From, convert func(From) To) []To {
 	return out
 }
 
-// A driver publishes the health of a device as taints. It decides about the keys
-// below, and keeps all others.
+// A driver publishes the health of a device as taints. It decides about the two
+// keys below, and keeps all others.
 func ExampleDiff_deviceTaints() {
 	const uncorrectable, overheated = "ecc.gpu.example.com", "heat.gpu.example.com"
 	noon := time.Date(2026, time.July, 1, 12, 0, 0, 0, time.UTC)
 	since := metav1.NewTime(noon.Add(-3 * time.Minute))
 	device := resourcev1.Device{Name: "gpu-0", Taints: []resourcev1.DeviceTaint{
 		{Key: "admin", Effect: resourcev1.DeviceTaintEffectNone},
-		{Key: uncorrectable, Value: "1", Effect: resourcev1.DeviceTaintEffectNoExecute, TimeAdded: &since},
+		{Key: uncorrectable, Value: "1", Effect: resourcev1.DeviceTaintEffectNoExecute,
+			TimeAdded: &since},
 	}}
 
 	current := each(device.Taints, fromDevice)

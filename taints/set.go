@@ -17,9 +17,9 @@ func Find(taints []corev1.Taint, key string, effect corev1.TaintEffect) (corev1.
 
 // Add returns taints with taint in it: in the place of the one with the same
 // identity, else at the end. Its TimeAdded follows the rules of [Reconcile]: a
-// time that taints holds for the taint or its lineage stays, and the taint's own
-// counts only when there is none. So adding a taint again does not restart the
-// tolerations that count from it; Remove it first to do that.
+// time that taints holds for the taint or its lineage stays, and the taint's
+// own counts only when there is none. So adding a taint again does not restart
+// the tolerations that count from it; Remove it first to do that.
 //
 // It returns taints itself when it holds a taint with that value and a time
 // already.
