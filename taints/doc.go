@@ -42,8 +42,8 @@
 // would ask for more: API types have fields and no methods, so each call would
 // carry functions that read and write key, value, effect and time.
 //
-// Only the effects NoSchedule and NoExecute have a meaning here. Others, such as
-// the devices' None, are part of a taint's identity like these.
+// Only the effects NoSchedule and NoExecute have a meaning here. Others, such
+// as the devices' None, are part of a taint's identity like these.
 //
 // # Layers
 //

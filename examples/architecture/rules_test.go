@@ -122,7 +122,7 @@ var unlikeConstructors = map[string]string{
 
 // plainPackages keep the rules of prose, tests included. This list grows.
 var plainPackages = []string{
-	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
+	"nodehealth", "nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
 }
 
 // personalWords make a person of what is an object, or are not plain.
