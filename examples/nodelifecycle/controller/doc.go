@@ -33,10 +33,10 @@
 // A file uses only declarations of its own line and of the lines below.
 //
 //	controller
-//	finish
+//	finish  declare
 //	observe
 //	zones
-//	write  mark  declare
+//	write  mark
 //	release
 //	taint
 //	reducer
