@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
 )
@@ -117,6 +118,21 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		marked := deeds[MarkPodNotReady](w)
 		require.Len(t, marked, 2)
 		require.Equal(t, "late", marked[1].Pod.Name)
+	})
+	// A terminating pod that is ready is a serving endpoint.
+	t.Run("terminating", func(t *testing.T) {
+		w := settled(t, "a", "b")
+		w.silent["a-000"] = true
+		leaving := w.addPod("leaving", "a-000", tolerate(600)).DeepCopy()
+		leaving.DeletionTimestamp = &metav1.Time{Time: w.now}
+		w.setPod(leaving)
+		w.advance(grace + time.Second)
+		var names []string
+		for _, mark := range deeds[MarkPodNotReady](w) {
+			names = append(names, mark.Pod.Name)
+		}
+		require.Contains(t, names, "leaving")
+		require.Len(t, names, 2)
 	})
 	t.Run("once in an episode", func(t *testing.T) {
 		w := settled(t, "a", "b")
