@@ -13,10 +13,11 @@ import (
 // holds keep their place, and missing ones come last. When there is nothing to
 // change, Reconcile returns current itself and false, without allocating.
 //
-// Reconcile ignores the TimeAdded of desired taints. A NoExecute taint keeps
-// its own, takes over that of its lineage (see the package comment), or gets
-// now in whole seconds, as the API stores it. Of several times in its lineage
-// the earliest counts, but a difference of times alone changes nothing.
+// Reconcile ignores the TimeAdded of desired taints. A taint keeps its own,
+// takes over that of its lineage (see the package comment), or gets now in
+// whole seconds, as the API stores it, when it is added. Of several times in
+// its lineage the earliest counts, but a difference of times alone changes
+// nothing.
 //
 // A taint that is desired twice is added once, with the first one's value.
 // Desired taints should be owned. One that is not is added like the others but
@@ -45,11 +46,8 @@ func Reconcile(
 			continue // kept above, or desired twice, which the API refuses
 		}
 		added := desired[i]
-		added.TimeAdded = nil
-		if added.Effect == corev1.TaintEffectNoExecute {
-			stamp := metav1.NewTime(now.Truncate(time.Second))
-			added.TimeAdded = timeAdded(current, &added, &stamp)
-		}
+		stamp := metav1.NewTime(now.Truncate(time.Second))
+		added.TimeAdded = timeAdded(current, &added, &stamp)
 		next = append(next, added)
 	}
 	return next, true

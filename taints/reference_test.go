@@ -117,7 +117,7 @@ func (r *reference) since(id identity, now int64) int64 {
 	if swapped && other.since != 0 {
 		known = append(known, other.since)
 	}
-	if !there && id.effect == noExecute {
+	if !there {
 		known = append(known, now)
 	}
 	if len(known) == 0 {

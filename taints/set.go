@@ -123,6 +123,9 @@ func timeAdded(current []corev1.Taint, taint *corev1.Taint, otherwise *metav1.Ti
 			earliest = t
 		}
 	}
+	if earliest == otherwise {
+		return otherwise
+	}
 	return earliest.DeepCopy()
 }
 
