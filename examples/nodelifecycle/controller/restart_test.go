@@ -252,3 +252,25 @@ func TestNodeFoundAliveLosesItsTaint(t *testing.T) {
 	w.act()
 	require.Empty(t, w.taintsOf("a-000"))
 }
+
+// A mark for an eviction that became moot is taken back with the Event of
+// kube-controller-manager, as the program tainteviction does.
+func TestAMarkIsTakenBackWithAnEvent(t *testing.T) {
+	w := settled(t, "a", "b")
+	pod := w.addPod("marked", "a-000", tolerate(600)).DeepCopy()
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+		Reason: eviction.ConditionReasonTaint,
+	})
+	w.setPod(pod)
+	w.advance(time.Second)
+	var said []string
+	for _, event := range deeds[Record](w) {
+		if event.Object.Name == "marked" {
+			said = append(said, event.Type+" "+event.Reason+" "+event.Message)
+		}
+	}
+	require.Equal(t, []string{
+		"Normal TaintManagerEviction Cancelling deletion of Pod default/marked",
+	}, said)
+}
