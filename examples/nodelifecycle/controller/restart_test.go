@@ -274,3 +274,33 @@ func TestAMarkIsTakenBackWithAnEvent(t *testing.T) {
 		"Normal TaintManagerEviction Cancelling deletion of Pod default/marked",
 	}, said)
 }
+
+// H1: the API server taints each new node as not ready. The first report after
+// its creation is a heartbeat, so the taint goes at once. A node that is first
+// seen ready has to be heard.
+func TestH1TheTaintOfANewNodeGoesWithItsFirstReport(t *testing.T) {
+	for _, seenBare := range []bool{true, false} {
+		w := settled(t, "a", "b")
+		node := w.nodes["a-000"].DeepCopy()
+		node.Name, node.UID = "new", "new"
+		node.Spec.Taints = []corev1.Taint{
+			{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
+		}
+		w.next["new"] = w.now.Add(interval)
+		if seenBare {
+			bare := node.DeepCopy()
+			bare.Status.Conditions = nil
+			w.setNode(bare)
+			w.advance(time.Second)
+			require.Equal(t, []string{notReadyNoSchedule}, w.taintsOf("new"))
+			node.Spec.Taints = bare.Spec.Taints
+		}
+		w.setNode(node)
+		w.advance(time.Second)
+		if !seenBare {
+			require.Equal(t, []string{notReadyNoSchedule}, w.taintsOf("new"), "not heard yet")
+			w.advance(interval)
+		}
+		require.Empty(t, w.taintsOf("new"))
+	}
+}
