@@ -114,6 +114,7 @@
 //   - A failed eviction is retried until it is moot. There it is dropped after
 //     five attempts within 50 ms (#140639).
 //   - Between the condition and the delete it is decided again.
+//   - The message of the condition is the one from there, followed by the taint.
 //   - Pods that are due together wait for workers. There each has a goroutine.
 //   - The condition of an eviction that became moot is cleared at once, at a
 //     bounded rate. There another controller clears it after two minutes.
