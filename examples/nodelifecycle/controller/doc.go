@@ -48,10 +48,10 @@
 // A file uses only declarations of its own line and of the lines below.
 //
 //	controller
-//	finish  declare
+//	finish
 //	observe
 //	zones
-//	write  mark
+//	write  mark  declare
 //	release
 //	taint
 //	reducer

@@ -162,20 +162,15 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.setReady(now, n)
 	c.health.ObserveNode(now, object)
 	c.evictions.ObserveNode(now, object)
-	c.countNode(now, n)
-	c.planChanged(now, n)
-}
-
-// countNode tells its zone how a node counts.
-func (c *Controller) countNode(now time.Time, n *node) {
-	ready := n.ready == corev1.ConditionTrue && !c.recovering(n)
-	counts := zone.Node{Zone: n.zone, Ready: ready, Excluded: zone.Excluded(n.object)}
+	ready := n.ready == corev1.ConditionTrue
+	counts := zone.Node{Zone: n.zone, Ready: ready, Excluded: zone.Excluded(object)}
 	if n.counts == nil || counts != *n.counts {
 		before := n.countedReady()
 		n.counts = &counts
-		c.zones.Observe(now, n.object.Name, counts)
+		c.zones.Observe(now, object.Name, counts)
 		c.zoneChanged(now, n.countedReady()-before)
 	}
+	c.planChanged(now, n)
 }
 
 // setZone moves a node to another zone, which inherits the tokens of the one

@@ -117,7 +117,8 @@ func podReference(namespace, name string, uid types.UID) corev1.ObjectReference 
 }
 
 // recovering reports whether a node that was silent is ready again, but not yet
-// for the recovery period. Meanwhile its taints stay as they are.
+// for the recovery period. Meanwhile it keeps its taints not-ready and
+// unreachable, and gets none. Its zone counts what it reports.
 func (c *Controller) recovering(n *node) bool {
 	return c.config.Health.RecoveryPeriod > 0 && n.ready == corev1.ConditionTrue &&
 		c.health.Silent(n.object.Name)

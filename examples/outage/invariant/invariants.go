@@ -111,7 +111,7 @@ const (
 	// more.
 	DeclaredInTime Invariant = "declared in time"
 	// Recovered: a node that is Ready and has beaten since the acting client knows it
-	// has none of the taints not-ready and unreachable.
+	// has none of the taints not-ready and unreachable, once its recovery period is over.
 	Recovered Invariant = "recovered"
 	// TaintsFollow: a node has exactly those of our NoSchedule taints that its
 	// conditions and spec.unschedulable ask for.
