@@ -194,7 +194,7 @@ func allowedSince(b *model.DisruptionBudget, p *pod) time.Duration {
 
 func (c *checking) notReady(n *node) {
 	for _, p := range n.pods {
-		if p.leaves() || !isReady(p.object) || p.readySince > n.readySince {
+		if p.object == nil || !isReady(p.object) || p.readySince > n.readySince {
 			continue
 		}
 		asked := max(n.readySince, p.bound)

@@ -116,8 +116,9 @@ const (
 	// TaintsFollow: a node has exactly those of our NoSchedule taints that its
 	// conditions and spec.unschedulable ask for.
 	TaintsFollow Invariant = "taints follow the conditions"
-	// PodsNotReady: no pod on a node that is Unknown is Ready, unless it became so
-	// after the node had become Unknown: who disagrees is not fought.
+	// PodsNotReady: no pod on a node that is Unknown is Ready, also none that is
+	// terminating, unless it became so after the node had become Unknown: a client that
+	// disagrees is not fought.
 	PodsNotReady Invariant = "pods of unknown nodes are not ready"
 	// MarkTakenBack: no pod that is not due carries the condition DisruptionTarget
 	// with the reason DeletionByTaintManager or DeletionByNodeLifecycle.
