@@ -21,8 +21,7 @@ func Find(taints []corev1.Taint, key string, effect corev1.TaintEffect) (corev1.
 // own counts only when there is none. So adding a taint again does not restart
 // the tolerations that count from it; Remove it first to do that.
 //
-// It returns taints itself when it holds a taint with that value and a time
-// already.
+// It returns taints itself when that changes nothing.
 func Add(taints []corev1.Taint, taint corev1.Taint) []corev1.Taint {
 	i := index(taints, taint.Key, taint.Effect)
 	if i < 0 {
