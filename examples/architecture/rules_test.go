@@ -121,8 +121,8 @@ var unlikeConstructors = map[string]string{
 
 // plainPackages keep the rules of prose, tests included. This list grows.
 var plainPackages = []string{
-	"daemon/ownership", "daemon/revision", "nodehealth/heartbeat", "taints", "timedqueue",
-	"timedqueue/feed", "zone",
+	"daemon/ownership", "daemon/revision", "nodehealth", "nodehealth/heartbeat", "taints",
+	"timedqueue", "timedqueue/feed", "zone",
 }
 
 // personalWords make a person of what is an object, or are not plain.

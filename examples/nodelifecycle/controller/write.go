@@ -19,7 +19,7 @@ func (c *Controller) plan(now time.Time, n *node) {
 	if n.state == steady {
 		return
 	}
-	if !n.notReady() {
+	if !n.notReady() && !c.recovering(n) {
 		c.cancelEmptying(now, n)
 	}
 	c.planRelease(n)
@@ -35,7 +35,7 @@ func (c *Controller) plan(now time.Time, n *node) {
 	case change, labelPatch(n.object) != nil:
 		c.writes.Add(n.object.Name, n, now) // one that waits after a failure goes on to wait
 		c.enter(n, due)
-	case n.ready == corev1.ConditionTrue && c.health.HasHeartbeat(n.object.Name):
+	case n.ready == corev1.ConditionTrue && c.health.HasHeartbeat(n.object.Name) && !c.recovering(n):
 		c.enter(n, steady)
 	default:
 		c.enter(n, resting)
