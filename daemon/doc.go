@@ -1,39 +1,43 @@
-// Package daemon decides where the pods of a DaemonSet belong, and what is to be done
-// so that they get there. It knows of pods only that there is to be one on each node
-// that fits: of DaemonSets, of what replaces them, and of nodes that an autoscaler has
-// yet to make. What it decides is what kube-controller-manager v1.37 does, except for the
-// differences below.
+// Package daemon decides where the pods of a DaemonSet belong, and what is to be
+// done so that they get there. All that it assumes of a set is one pod on each
+// node that fits. So it serves DaemonSets, sets of other kinds that replace them,
+// and nodes that an autoscaler has yet to create. It decides as
+// kube-controller-manager v1.37 does, except for the differences below.
 //
 // # Where a pod belongs
 //
-// [Compile] makes a [Placement] from a pod template, and [Placement.Place] says of a
-// node whether a pod should run there, whether one that is there may stay, and what
-// speaks against it. The caller compiles anew when the template changes.
+// [Compile] makes a [Placement] from a pod template. [Placement.Place] returns
+// whether a pod should run on a node, whether one that is there may stay, and what
+// speaks against it. The caller compiles again when the template changes.
 //
 // # What is to be done
 //
-// A [Planner] is told of nodes and pods as they change, and plans: pods to be made and
-// to be deleted, each with its [StepReason], and when to ask again. A change of one node
-// costs a look at that node, however many there are. Everything that it hands out is
-// under way until it is told how that ended:
+// A [Planner] observes nodes and pods as they change and hands out tasks: a pod to
+// create, to delete or to read, each with its [StepReason]. A change of one node
+// costs one evaluation of that node, however many there are. A planner is a
+// [timedqueue.Core], and an [Executor] performs its tasks, so that a
+// [timedqueue.Dispatcher] drives both:
 //
 //	planner, err := daemon.NewPlanner(daemon.Config{
 //		Owner: set.UID, Spec: daemon.SpecOf(set, revision),
 //	}, time.Now())
 //	...
-//	planner.ObserveNode(now, node) // and ForgetNode, ObservePod, ForgetPod
+//	dispatcher, err := timedqueue.NewDispatcher(planner,
+//		func(ctx context.Context, task daemon.Task) daemon.Result {
+//			return executor.Act(ctx, daemon.OwnerOf(set), task)
+//		}, timedqueue.DispatcherConfig{Workers: 32})
 //	...
-//	plan := planner.Plan(now)
-//	results, err := executor.Execute(ctx, daemon.OwnerOf(set), plan)
-//	for _, result := range results {
-//		planner.Report(time.Now(), result)
-//	}
+//	dispatcher.Update(func() { planner.ObserveNode(time.Now(), node) })
+//	// and ForgetNode, ObservePod, ForgetPod, SetSpec, SetLess, SetEligible
+//	...
+//	err = dispatcher.Run(ctx)
 //
-// [Executor.ExecuteEach] hands over each result when its step ends.
+// A loop of Start, Act and Finish does the same without goroutines.
 //
-// It only decides; the caller lets one goroutine at a time into it, and need not hold
-// the lock during the calls. [Planner.Status] counts for the status from the same
-// knowledge, and [Planner.Waits] tells why nothing happens on a node.
+// [Planner.Status] counts for the status from the same knowledge, and
+// [Planner.Waits] tells why nothing happens on a node. The planners of many sets
+// share one store of [Nodes]. A set then costs nothing on a node that it does not
+// select.
 //
 // # Of which template a pod is
 //
@@ -45,17 +49,17 @@
 //
 // # Duties of the caller
 //
-//   - Tell the planner of all nodes and pods before it plans: it makes pods where it
-//     knows of none, and takes a node that it was not told of for gone.
-//   - Tell it of pods that the set owns, and of no others. [Ownership.Claim] says of a
-//     pod that has changed whether it is one; those to be adopted or released are for
-//     [ClaimAll]. After an error of that, plan nothing: what was not adopted still runs.
-//   - Plan nothing for a set that is being deleted, nor for one that selects all pods.
-//   - Report each step of a plan once, also one that was given up. While one plan is
-//     carried out the next may be, too: nothing is handed out twice.
-//   - Ask again at [Plan.Next] and after each thing that was observed or reported.
-//   - Show [Planner.Problems]: a rollout that is not valid stops, and a node affinity
-//     may be understood in part.
+//   - Let the planner observe all nodes and pods before it starts a task. It
+//     creates pods where it knows of none, and takes an unknown node for gone.
+//   - Let it observe pods that the set owns, and no others. [Ownership.Claim]
+//     decides that for a pod that has changed; [ClaimAll] adopts and releases.
+//     After an error of that, start nothing: what was not adopted still runs.
+//   - Start nothing for a set that is being deleted, nor for one that selects all
+//     pods.
+//   - Finish each task once, also one that was given up. A Dispatcher does.
+//   - Show [Planner.Problems]: a rollout that is not valid stops, and a node
+//     affinity may be understood in part.
+//   - Close a planner whose store of nodes other planners use.
 //
 // # Differences from kube-controller-manager
 //
@@ -70,10 +74,10 @@
 //     There it has another name, and one pod is deleted later.
 //   - Names follow from set, revision, node and attempt. There the API server
 //     makes them.
-//   - A write that is not observed holds up its own node, and is read after half a
+//   - A write that is not observed delays its own node, and is read after half a
 //     minute. There it stops the set for up to five minutes (#72155, #63465).
-//   - A change of a node costs a look at that node. There all nodes are gone
-//     through two or three times.
+//   - A change of a node costs one evaluation of that node. There all nodes are
+//     gone through two or three times.
 //   - Nodes go by their names, or as the caller says. There they have no order.
 //   - A refused call pauses its node for up to a minute, and others for up to two
 //     seconds. There the set waits for up to 17 minutes.
@@ -90,6 +94,8 @@
 //   - A node that returns under its name with another UID waits no longer. There it
 //     keeps its wait.
 //   - Until a refused spec is mended nothing is made or deleted.
+//   - Failures on a node where no pod should run any more are forgotten after half
+//     an hour. There refusals are the set's, and failed pods have the same limit.
 //
 // Rollouts:
 //

@@ -38,7 +38,7 @@ var edgeFiles = map[string]string{
 	"nodehealth/heartbeat/sender.go": "reads the clock and drives the schedule",
 	"nodehealth/heartbeat/act.go":    "calls gates, renews leases and reports statuses",
 	"daemon/claimer.go":              "adopts and releases",
-	"daemon/executor.go":             "creates, deletes and reads pods, several at a time",
+	"daemon/executor.go":             "creates, deletes and reads pods",
 	"daemon/historykeeper.go":        "writes revisions",
 }
 
@@ -103,11 +103,7 @@ var engineExceptions = map[string]string{
 var unprefixedEnums = map[string]string{
 	"daemon ClaimAction":    "to be renamed",
 	"daemon ClaimReason":    "to be renamed",
-	"daemon Reason":         "to be renamed",
 	"daemon RevisionReason": "to be renamed",
-	"daemon StepReason":     "to be renamed",
-	"daemon Unavailability": "to be renamed",
-	"daemon WaitReason":     "to be renamed",
 	"zone State":            "has the names of kube-controller-manager",
 }
 
