@@ -49,6 +49,15 @@ type faults struct {
 	slow     int
 }
 
+// inspect, unless nil, sees a planner after each call of it.
+var inspect func(*daemon.Planner)
+
+func (p *process) inspected() {
+	if inspect != nil {
+		inspect(p.planner)
+	}
+}
+
 // theSet owns the pods.
 var theSet = daemon.Owner{
 	Object: &metav1.ObjectMeta{Name: "agent", Namespace: "kube-system", UID: "uid-of-the-set"},
@@ -131,6 +140,7 @@ func (p *process) take(e event) {
 		p.trace("told: node %s is gone", e.node.Name)
 		delete(p.told.nodes, e.node.Name)
 		p.planner.ForgetNode(p.now, e.node.Name)
+		p.inspected()
 	case e.node != nil:
 		p.cachedNodes[e.node.Name] = e.node
 		p.tellNode(e.node)
@@ -148,6 +158,7 @@ func (p *process) tellNode(node *corev1.Node) {
 	p.trace("told: node %s", node.Name)
 	p.told.nodes[node.Name] = node
 	p.planner.ObserveNode(p.now, node)
+	p.inspected()
 }
 
 func (p *process) tellPod(pod *corev1.Pod) {
@@ -157,6 +168,7 @@ func (p *process) tellPod(pod *corev1.Pod) {
 		known.heard = true
 	}
 	p.planner.ObservePod(p.now, pod)
+	p.inspected()
 }
 
 func (p *process) tellGone(cached *corev1.Pod) {
@@ -164,6 +176,7 @@ func (p *process) tellGone(cached *corev1.Pod) {
 	p.trace("told: pod %s is gone", cached.Name)
 	p.told.forget(cached.UID)
 	p.planner.ForgetPod(p.now, cached)
+	p.inspected()
 }
 
 // relist begins both watches anew. What the old ones had not told yet is in the lists.
@@ -221,6 +234,7 @@ func (p *process) plan() {
 		return
 	}
 	plan := planOf(p.planner, p.now)
+	p.inspected()
 	p.judge.plan(p, &plan)
 	again := planOf(p.planner, p.now)
 	p.judge.again(&plan, &again)
@@ -302,6 +316,7 @@ func (p *process) report(result ended) {
 	}
 	p.judge.report(p, &result)
 	finish(p.planner, p.now, result)
+	p.inspected()
 	p.changes++
 	p.wake()
 }

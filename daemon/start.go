@@ -37,11 +37,11 @@ func (p *Planner) Start(now time.Time) (Task, bool) {
 	return Task{}, false
 }
 
-// Next returns when Start can next hand out a task, and false when only an
-// observation or a result makes a difference.
+// Next returns when Start can next hand out a task or has nodes to evaluate, and
+// false when only an observation or a result makes a difference.
 func (p *Planner) Next(now time.Time) (time.Time, bool) {
 	p.advance(now)
-	if !p.settle() || p.toRefresh() != nil {
+	if p.draining != nil || !p.settled() || p.toRefresh() != nil {
 		return now, true
 	}
 	if _, ok := p.choose(); ok {

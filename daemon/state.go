@@ -62,6 +62,10 @@ const (
 	creationRetried
 )
 
+func (c creationPhase) String() string {
+	return [...]string{"idle", "underWay", "unclear", "retried"}[c]
+}
+
 // unclearCreation is the creation that is unclear. Only the phases unclear and
 // retried have one.
 type unclearCreation struct {
@@ -100,7 +104,7 @@ func (n *nodeState) enterCreation(to creationPhase) {
 	}
 }
 
-// handOutCreation begins a creation.
+// beginCreation begins a creation.
 func (n *nodeState) beginCreation() {
 	if n.creation == creationUnclear {
 		n.enterCreation(creationRetried)

@@ -1,7 +1,7 @@
 package daemon
 
-// slice is how many nodes are visited in one turn: one call of Start, Next,
-// Status or WaitOf. A visit takes about a microsecond.
+// slice is how many nodes are visited in one turn: one call of Start, Status or
+// WaitOf. A visit takes about a microsecond.
 const slice = 1000
 
 // scan is what is left of a change that concerns all nodes. Both lists are gone
