@@ -50,6 +50,9 @@ func (p *Planner) evaluate(n *nodeState) {
 	if p.draining == n {
 		p.draining = nil
 	}
+	if n.index == dropped {
+		return
+	}
 	p.counts.remove(n.situation.marks)
 	n.situation = situation{}
 	kept := !p.forgettable(n)

@@ -13,9 +13,9 @@ func (p *Planner) PodPhases() map[types.UID]string {
 
 // CreationPhases returns the phase of the creations of each node with a record.
 func (p *Planner) CreationPhases() map[string]string {
-	all := make(map[string]string, len(p.nodes))
-	for name, n := range p.nodes {
-		all[name] = n.creation.String()
+	all := make(map[string]string, len(p.states))
+	for _, n := range p.states {
+		all[n.name] = n.creation.String()
 	}
 	return all
 }
@@ -39,10 +39,10 @@ func (p *Planner) Agrees() string {
 	}
 	for i, n := range p.states {
 		switch {
-		case int(n.index) != i || p.nodes[n.name] != n:
+		case int(n.index) != i || p.lookup(n.name) != n:
 			return "the records of nodes are not those by name"
-		case n.stored != nil && n.stored.states[n.link] != n:
-			return "a node does not know its record"
+		case (n.stored == nil) != (p.gone[n.name] == n):
+			return "a node is gone and is not"
 		case n.inDoubt() == n.unclear.until.IsZero():
 			return "what is unclear is not what the phase says"
 		}
@@ -59,8 +59,6 @@ func (p *Planner) Agrees() string {
 		return "deletions under way"
 	case creating != p.creations.underWay:
 		return "creations under way"
-	case len(p.states) != len(p.nodes):
-		return "records"
 	}
 	return ""
 }

@@ -30,7 +30,7 @@ func (r *Result) creationOutcome() Outcome {
 }
 
 func (p *Planner) finishCreation(step *Creation, result *Result) {
-	n := p.nodes[step.Node]
+	n := p.lookup(step.Node)
 	if n == nil || !n.creating() {
 		return // it was finished before
 	}

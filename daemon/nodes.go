@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -24,20 +25,22 @@ type Nodes struct {
 	byName   map[string]*storedNode
 	all      []*storedNode
 	planners []*Planner
+	joined   int // how many planners ever were
 }
 
 // storedNode is a node and the records that planners keep of it.
 type storedNode struct {
 	object *corev1.Node
-	index  int // in Nodes.all
-	states []*nodeState
+	index  int           // in Nodes.all
+	states []*nodeState  // in the order of their planners' ids
+	one    [1]*nodeState // memory for states; most stores have one planner
 }
 
 // Observe records a node as it is now and informs the planners. It keeps the
 // pointer; the node must not be changed afterwards.
 func (s *Nodes) Observe(now time.Time, node *corev1.Node) {
 	stored := s.byName[node.Name]
-	if stored != nil && placedAlike(stored.object, node) {
+	if stored != nil && len(s.planners) > 1 && placedAlike(stored.object, node) {
 		stored.object = node
 		for _, n := range stored.states {
 			n.planner.observeState(now, n)
@@ -46,6 +49,7 @@ func (s *Nodes) Observe(now time.Time, node *corev1.Node) {
 	}
 	if stored == nil {
 		stored = &storedNode{index: len(s.all)}
+		stored.states = stored.one[:0]
 		s.all = append(s.all, stored)
 		if s.byName == nil {
 			s.byName = make(map[string]*storedNode)
@@ -78,8 +82,23 @@ func (s *Nodes) Forget(now time.Time, name string) {
 // Len returns how many nodes there are.
 func (s *Nodes) Len() int { return len(s.all) }
 
+// stateOf returns the record that a planner keeps of a node, or nil.
+func (n *storedNode) stateOf(p *Planner) *nodeState {
+	if at, found := n.search(p); found {
+		return n.states[at]
+	}
+	return nil
+}
+
+func (n *storedNode) search(p *Planner) (int, bool) {
+	return slices.BinarySearchFunc(n.states, p.id, func(n *nodeState, id int) int {
+		return cmp.Compare(n.planner.id, id)
+	})
+}
+
 func (s *Nodes) join(p *Planner) {
-	p.index = len(s.planners)
+	s.joined++
+	p.index, p.id = len(s.planners), s.joined
 	s.planners = append(s.planners, p)
 }
 

@@ -130,8 +130,9 @@ type Planner struct {
 	now    time.Time
 	store  *Nodes
 	index  int                   // in Nodes.planners
-	nodes  map[string]*nodeState // only where there is something to know
-	states []*nodeState          // the same, in no order
+	id     int                   // in the order in which planners join the store
+	states []*nodeState          // of the nodes of which there is something to know
+	gone   map[string]*nodeState // those of them that are no more
 	pods   map[string]*podState  // by name; they share a namespace
 	stale  fifo                  // to be evaluated before anything is decided
 	scan   scan                  // what is to be evaluated after a change for all nodes
@@ -172,7 +173,7 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 		config: config,
 		now:    now,
 		store:  config.Nodes,
-		nodes:  make(map[string]*nodeState),
+		gone:   make(map[string]*nodeState),
 		pods:   make(map[string]*podState),
 		timers: timers,
 		unseen: expectations{confirm: config.Confirm},
@@ -272,18 +273,32 @@ func (p *Planner) ForgetNode(now time.Time, name string) { p.store.Forget(now, n
 func (p *Planner) observeNode(now time.Time, stored *storedNode) {
 	p.advance(now)
 	decision := p.placement.Place(stored.object)
-	n := p.nodes[stored.object.Name]
-	switch {
-	case n == nil && !decision.ShouldRun:
+	n := stored.stateOf(p)
+	if n == nil {
+		n = p.comeBack(stored)
+	}
+	if n == nil && !decision.ShouldRun {
 		return
-	case n == nil:
+	}
+	if n == nil {
 		n = p.keep(stored.object.Name, stored)
-	case n.stored == nil:
-		n.attach(stored)
 	}
 	n.decision = placed{decision.ShouldRun, decision.ShouldContinue}
 	p.identify(n)
 	p.markStale(n)
+}
+
+// comeBack returns the record of a node that was gone, or nil.
+func (p *Planner) comeBack(stored *storedNode) *nodeState {
+	if len(p.gone) == 0 {
+		return nil
+	}
+	n := p.gone[stored.object.Name]
+	if n != nil {
+		delete(p.gone, n.name)
+		n.attach(stored)
+	}
+	return n
 }
 
 // observeState records a change of a node that no placement reads.
@@ -306,6 +321,7 @@ func (p *Planner) identify(n *nodeState) {
 func (p *Planner) forgetNode(now time.Time, n *nodeState) {
 	p.advance(now)
 	n.stored, n.decision = nil, placed{}
+	p.gone[n.name] = n
 	p.markStale(n)
 }
 
@@ -336,7 +352,7 @@ func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
 // is found by name and UID: another one with its name stays.
 func (p *Planner) ForgetPod(now time.Time, pod *corev1.Pod) {
 	p.advance(now)
-	if n := p.nodes[TargetNode(pod)]; n != nil && n.creating() {
+	if n := p.lookup(TargetNode(pod)); n != nil && n.creating() {
 		// The answer to the creation may be late, and be about this pod.
 		p.tombstones.add(pod.UID, departureForgotten, p.now)
 	}

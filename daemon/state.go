@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,8 +25,7 @@ type nodeState struct {
 	situation situation
 	order     order
 	slots     [numberOfQueues]int32 // where it is in the queues; zero: not in it
-	index     int32                 // in Planner.states
-	link      int32                 // in storedNode.states
+	index     int32                 // in Planner.states; dropped: it left them
 	revision  int32                 // Planner.revision that its failures are of
 	ranking   int32                 // Planner.ranking that its slots are of
 	epoch     int32                 // calls.epoch of the creation under way
@@ -37,6 +37,9 @@ type nodeState struct {
 	// other one since.
 	taken bool
 }
+
+// dropped is the index of a record that may still be in Planner.stale.
+const dropped = -1
 
 // placed is the part of a [Decision] that a record keeps.
 type placed struct{ shouldRun, shouldContinue bool }
@@ -170,21 +173,18 @@ func (n *nodeState) idle() bool { return n.pods == nil && n.creation == creation
 // attach links a record with its node.
 func (n *nodeState) attach(stored *storedNode) {
 	n.stored = stored
-	n.link = int32(len(stored.states))
-	stored.states = append(stored.states, n)
+	at, _ := stored.search(n.planner)
+	stored.states = slices.Insert(stored.states, at, n)
 }
 
-// detach takes a record from its node.
+// detach takes a record from its node, if that is not gone.
 func (n *nodeState) detach() {
 	if n.stored == nil {
 		return
 	}
-	states := n.stored.states
-	last := len(states) - 1
-	states[n.link] = states[last]
-	states[n.link].link = n.link
-	states[last] = nil
-	n.stored.states = states[:last]
+	if at, found := n.stored.search(n.planner); found {
+		n.stored.states = slices.Delete(n.stored.states, at, at+1)
+	}
 	n.stored = nil
 }
 
@@ -195,32 +195,41 @@ func (p *Planner) keep(name string, stored *storedNode) *nodeState {
 		revision: p.revision, ranking: p.ranking,
 	}
 	p.states = append(p.states, n)
-	p.nodes[name] = n
-	if stored != nil {
-		n.attach(stored)
-		n.machine = stored.object.UID
+	if stored == nil {
+		p.gone[name] = n
+		return n
 	}
+	n.attach(stored)
+	n.machine = stored.object.UID
 	return n
 }
 
 // drop forgets a record. It is in no queue.
 func (p *Planner) drop(n *nodeState) {
-	if p.nodes[n.name] != n {
-		return
+	if n.stored == nil {
+		delete(p.gone, n.name)
 	}
-	delete(p.nodes, n.name)
 	p.timers.Remove(n.name)
 	last := len(p.states) - 1
 	p.states[n.index] = p.states[last]
 	p.states[n.index].index = n.index
 	p.states[last] = nil
 	p.states = p.states[:last]
+	n.index = dropped
 	n.detach()
+}
+
+// lookup returns the record of a node, or nil.
+func (p *Planner) lookup(name string) *nodeState {
+	if stored := p.store.byName[name]; stored != nil {
+		return stored.stateOf(p)
+	}
+	return p.gone[name]
 }
 
 // state returns the record of a node, and makes one if there is none.
 func (p *Planner) state(name string) *nodeState {
-	n := p.nodes[name]
+	n := p.lookup(name)
 	if n == nil {
 		n = p.keep(name, p.store.byName[name])
 		n.place(p.placement)

@@ -103,8 +103,13 @@ func (p *Planner) visitNode() bool {
 	}
 	p.scan.nodes--
 	stored := p.store.all[p.scan.nodes]
-	if p.nodes[stored.object.Name] == nil && p.placement.Place(stored.object).ShouldRun {
-		p.evaluate(p.state(stored.object.Name))
+	if stored.stateOf(p) != nil {
+		return true
+	}
+	if decision := p.placement.Place(stored.object); decision.ShouldRun {
+		n := p.keep(stored.object.Name, stored)
+		n.decision = placed{decision.ShouldRun, decision.ShouldContinue}
+		p.evaluate(n)
 	}
 	return true
 }

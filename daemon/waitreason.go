@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"iter"
-	"maps"
 	"slices"
 	"time"
 )
@@ -68,8 +67,13 @@ const (
 func (p *Planner) Waits() iter.Seq[Wait] {
 	whole := p.settle()
 	return func(yield func(Wait) bool) {
-		for _, name := range slices.Sorted(maps.Keys(p.nodes)) {
-			n := p.nodes[name]
+		names := make([]string, 0, len(p.states))
+		for _, n := range p.states {
+			names = append(names, n.name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			n := p.lookup(name)
 			if n == nil {
 				continue // forgotten since the first was returned
 			}
@@ -84,7 +88,7 @@ func (p *Planner) Waits() iter.Seq[Wait] {
 // nothing.
 func (p *Planner) WaitOf(node string) Wait {
 	whole := p.settle()
-	if n := p.nodes[node]; n != nil {
+	if n := p.lookup(node); n != nil {
 		return p.waitOf(n, whole)
 	}
 	return Wait{Node: node}
