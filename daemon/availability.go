@@ -17,8 +17,8 @@ func (a *assessment) available(s *podState) bool {
 	return isReady
 }
 
-// before is the order in which kube-controller-manager counts the pods of a node:
-// scheduled ones, then older ones.
+// before is the order in which kube-controller-manager counts the pods of a
+// node: scheduled ones, then older ones.
 func before(a, b *podState) bool {
 	if scheduled := a.pod.Spec.NodeName != ""; scheduled != (b.pod.Spec.NodeName != "") {
 		return scheduled
@@ -29,9 +29,10 @@ func before(a, b *podState) bool {
 	return a.pod.Name < b.pod.Name
 }
 
-// worth returns how much would be lost with a pod. Of two with the same worth the
-// one stays that is before the other. kube-controller-manager asks only whether
-// a pod is scheduled, and deletes the one that works if it is the younger one.
+// worth returns how much would be lost with a pod. Of two with the same worth
+// the one stays that is before the other. kube-controller-manager asks only
+// whether a pod is scheduled, and deletes the one that works if it is the
+// younger one.
 func (a *assessment) worth(s *podState) int {
 	worth := 0
 	if s.pod.Spec.NodeName != "" {

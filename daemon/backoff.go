@@ -17,14 +17,14 @@ func (f *failures) add(now time.Time) {
 	f.last = now
 }
 
-// What was refused is tried again after a quarter of a second, then half a second,
-// and so on up to a minute. A refusal also pauses other nodes, but less, because
-// the cause may be specific to one. The pause is a quarter of a second after each
-// of the first eight refusals, so that nine nodes are tried within two seconds,
-// and two seconds after each further one. An exhausted quota or a missing right
-// then costs 30 calls a minute, however many nodes there are.
-// kube-controller-manager begins with 5 ms for the whole set and goes up to 17
-// minutes, which is far too long once the quota has been raised.
+// What was refused is tried again after a quarter of a second, then half a
+// second, and so on up to a minute. A refusal also pauses other nodes, but
+// less, because the cause may be specific to one. The pause is a quarter of a
+// second after each of the first eight refusals, so that nine nodes are tried
+// within two seconds, and two seconds after each further one. An exhausted
+// quota or a missing right then costs 30 calls a minute, however many nodes
+// there are. kube-controller-manager begins with 5 ms for the whole set and
+// goes up to 17 minutes, which is far too long once the quota has been raised.
 const (
 	firstRetry   = 250 * time.Millisecond
 	longestRetry = time.Minute
@@ -64,7 +64,8 @@ func (f *failures) replaceFrom(now time.Time) time.Time {
 	if f.times == 0 || now.Sub(f.last) > 2*longestBackoff {
 		return time.Time{}
 	}
-	return f.last.Add(timedqueue.Backoff{Initial: firstBackoff, Max: longestBackoff}.Delay(f.times - 1))
+	backoff := timedqueue.Backoff{Initial: firstBackoff, Max: longestBackoff}
+	return f.last.Add(backoff.Delay(f.times - 1))
 }
 
 // replaced counts a failed pod that was replaced.
@@ -80,9 +81,9 @@ func (f *failures) replaced(now time.Time) {
 
 // calls bounds the creations, or the deletions, that are under way. Creations
 // start slowly: first one, and with each that succeeds one more, so that their
-// number doubles while all goes well. Deletions do so only after a failure. After
-// a failure the next one is alone again, after a hold: an exhausted quota makes
-// all fail, and one call at a time is enough to find that out.
+// number doubles while all goes well. Deletions do so only after a failure.
+// After a failure the next one is alone again, after a hold: an exhausted quota
+// makes all fail, and one call at a time is enough to find that out.
 type calls struct {
 	burst    int
 	window   int // how many may be under way

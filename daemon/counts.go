@@ -17,7 +17,7 @@ const (
 	// Of the rollout.
 	unavailable // it has no available pod: counts against maxUnavailable
 	between     // its old pod is gone, and no new one available: counts if Strict
-	surging     // it has a new pod beside the old one: counts against maxSurge
+	surging     // it has a new pod next to the old one: counts against maxSurge
 	serving     // it has an available pod, wanted there or not
 	behind      // its old pod is still to be replaced
 
@@ -50,9 +50,9 @@ type Status struct {
 }
 
 // Status returns the counts as of the latest time and of all that was observed,
-// our own writes included, and reports whether they are of all nodes. They are not
-// while more nodes are to be evaluated than one turn does; see [Planner.Start].
-// Each call is a turn. Write no status that is not whole.
+// our own writes included, and reports whether they are of all nodes. They are
+// not while more nodes are to be evaluated than one turn does; see
+// [Planner.Start]. Each call is a turn. Write no status that is not whole.
 //
 // Of several pods on a node the first one counts.
 func (p *Planner) Status() (status Status, whole bool) {

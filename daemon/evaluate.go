@@ -74,7 +74,8 @@ func (p *Planner) evaluate(n *nodeState) {
 }
 
 // forgettable reports whether nothing is left to know of a node: nothing of it
-// is there, and none should be. A node that exists keeps its failures for a time.
+// is there, and none should be. A node that exists keeps its failures for a
+// time.
 func (p *Planner) forgettable(n *nodeState) bool {
 	switch {
 	case !n.idle(), n.decision.shouldRun:
@@ -201,8 +202,8 @@ func (a *assessment) sort() {
 	}
 }
 
-// fail records a failed pod. One is replaced at a time, so that the wait after it
-// holds for the others.
+// fail records a failed pod. One is replaced at a time, so that the wait after
+// it holds for the others.
 func (a *assessment) fail(s *podState) {
 	if a.failed == nil || before(s, a.failed) {
 		a.failed = s
@@ -222,7 +223,8 @@ func (a *assessment) keep(kept, s *podState) *podState {
 	return kept
 }
 
-// keepOne makes one pod leave where an old one and a new one must not be together.
+// keepOne makes one pod leave where an old one and a new one must not be
+// together.
 func (a *assessment) keepOne() {
 	if a.fresh == nil || a.outdated == nil {
 		return
@@ -235,8 +237,8 @@ func (a *assessment) keepOne() {
 	a.outdated.leave, a.outdated = StepDuplicate, nil // it would be replaced anyway
 }
 
-// count counts a node for the status. The oldest of several pods counts, even if
-// it is leaving, as in kube-controller-manager.
+// count counts a node for the status. The oldest of several pods counts, even
+// if it is leaving, as in kube-controller-manager.
 func (a *assessment) count() {
 	switch {
 	case a.node.decision.shouldRun:
@@ -279,8 +281,8 @@ func (a *assessment) manage() {
 }
 
 // replaceEnded makes a pod leave that has terminated, after the back-off of the
-// node. Otherwise a kubelet that rejects its pods, or whose pods have nothing to
-// do, would get pods without end.
+// node. Otherwise a kubelet that rejects its pods, or whose pods have nothing
+// to do, would get pods without end.
 func (a *assessment) replaceEnded(s *podState, why StepReason) {
 	if until := a.node.failed.replaceFrom(a.planner.now); a.planner.now.Before(until) {
 		a.await(WaitBackoff, s, until)
@@ -315,7 +317,8 @@ func (a *assessment) rollOut() {
 
 func (a *assessment) rollOutSurging() {
 	switch {
-	case a.outdated != nil && a.available(a.outdated), a.outdated == nil && a.fresh != nil && a.available(a.fresh):
+	case a.outdated != nil && a.available(a.outdated),
+		a.outdated == nil && a.fresh != nil && a.available(a.fresh):
 		a.marks |= serving
 	}
 	switch {
@@ -332,8 +335,8 @@ func (a *assessment) rollOutSurging() {
 	}
 }
 
-// surge decides how the one pod of a node, which is an old one, may be replaced. A
-// new one that may exist takes a place, wherever that is.
+// surge decides how the one pod of a node, which is an old one, may be
+// replaced. A new one that may exist takes a place, wherever that is.
 func (a *assessment) surge() {
 	doubtful := a.node.doubts(a.planner.spec.Revision)
 	if doubtful {
@@ -387,8 +390,9 @@ func (a *assessment) stranded(s *podState) bool {
 	return s.pod.Spec.NodeName == "" && !a.node.decision.shouldRun
 }
 
-// lacking marks a node that has no available pod, unless the caller ignores it or
-// the pod is stranded there. A node that the rollout has taken is not ignored.
+// lacking marks a node that has no available pod, unless the caller ignores it
+// or the pod is stranded there. A node that the rollout has taken is not
+// ignored.
 func (a *assessment) lacking(s *podState, as marks) {
 	if s != nil && a.stranded(s) {
 		return

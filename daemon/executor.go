@@ -50,8 +50,8 @@ func (c ExecutorConfig) Validate() error {
 // ErrNoTask means that a task has no step, or a creation without a spec.
 var ErrNoTask = errors.New("the task says nothing to do")
 
-// ErrOtherOwner means that a task was made for another owner than the one that it
-// was to be performed for.
+// ErrOtherOwner means that a task was made for another owner than the one that
+// it was to be performed for.
 var ErrOtherOwner = errors.New("the task is another owner's")
 
 // ErrRewritten means that a pod was created, and is not the owner's, or not for
@@ -82,24 +82,25 @@ func NewExecutor(config ExecutorConfig) (*Executor, error) {
 //
 // A task ends in one of these ways:
 //   - A creation is OutcomeDone with the Pod. If there is a pod of its name
-//     already, an earlier answer was lost or another process was faster. That pod
-//     is returned, in whatever phase it is, if it is of the same set, node and
-//     revision and is not being deleted. Otherwise the outcome is
+//     already, an earlier answer was lost or another process was faster. That
+//     pod is returned, in whatever phase it is, if it is of the same set, node
+//     and revision and is not being deleted. Otherwise the outcome is
 //     OutcomeNameTaken, with the Pod if it is of the same set.
 //   - A deletion is OutcomeDone if the API server has accepted it: the pod may
 //     take its time. It is OutcomeGone if there was no such pod, or another one
 //     with its name.
 //   - A refresh is OutcomeDone or OutcomeReleased with the Pod, or OutcomeGone.
-//   - Or it is OutcomeRefused or OutcomeFailed, with an Err. A failed creation or
-//     deletion may have been done all the same; a retry does it at most once.
+//   - Or it is OutcomeRefused or OutcomeFailed, with an Err. A failed creation
+//     or deletion may have been done all the same; a retry does it at most
+//     once.
 //
 // Callers can tell errors apart. For example, [apierrors.HasStatusCause] with
-// [corev1.NamespaceTerminatingCause] tells that no more pods can be created. The
-// planner treats such an error as any other: a namespace under deletion soon
-// takes its set with it, and until then the planner's waits are right.
+// [corev1.NamespaceTerminatingCause] tells that no more pods can be created.
+// The planner treats such an error as any other: a namespace under deletion
+// soon takes its set with it, and until then the planner's waits are right.
 //
-// A task is not performed when ctx has ended, for another owner than the one that
-// it names ([ErrOtherOwner]), or for an owner that is being deleted
+// A task is not performed when ctx has ended, for another owner than the one
+// that it names ([ErrOtherOwner]), or for an owner that is being deleted
 // ([ErrOwnerGone]): it is refused. A panic of the client is not recovered; a
 // [timedqueue.Dispatcher] does that.
 func (e *Executor) Act(ctx context.Context, owner Owner, task Task) Result {
@@ -125,7 +126,8 @@ func (o Owner) mayAct(task *Task) error {
 	}
 	switch {
 	case task.Owner != "" && task.Owner != o.Object.GetUID():
-		return fmt.Errorf("%w: it is of UID %s, and %s has %s", ErrOtherOwner, task.Owner, o, o.Object.GetUID())
+		return fmt.Errorf("%w: it is of UID %s, and %s has %s",
+			ErrOtherOwner, task.Owner, o, o.Object.GetUID())
 	case o.Object.GetDeletionTimestamp() != nil:
 		return fmt.Errorf("%s is being deleted: %w", o, ErrOwnerGone)
 	case task.Create != nil && task.Spec == nil,
@@ -167,9 +169,9 @@ func (c *call) create(ctx context.Context, spec *Spec, step *Creation) Result {
 	return failed(fmt.Errorf("create pod %s for node %s: %w", pod.Name, step.Node, err))
 }
 
-// undo deletes a pod that is not as asked for, because something rewrites what is
-// created. It counts for no node, and the next one would be created at once, and
-// the next.
+// undo deletes a pod that is not as asked for, because something rewrites what
+// is created. It counts for no node, and the next one would be created at once,
+// and the next.
 func (c *call) undo(ctx context.Context, created *corev1.Pod, step *Creation) Result {
 	uid := &metav1.Preconditions{UID: &created.UID}
 	err := c.pods.Delete(ctx, created.Name, metav1.DeleteOptions{Preconditions: uid})
@@ -188,8 +190,9 @@ func (c *call) meet(ctx context.Context, wanted *corev1.Pod, step *Creation, exi
 	met, err := c.pods.Get(ctx, wanted.Name, metav1.GetOptions{})
 	switch {
 	case err != nil:
-		return Result{Outcome: OutcomeFailed, Err: fmt.Errorf("create pod %s for node %s: %w, but reading it: %w",
-			wanted.Name, step.Node, exists, err)}
+		err = fmt.Errorf("create pod %s for node %s: %w, but reading it: %w",
+			wanted.Name, step.Node, exists, err)
+		return Result{Outcome: OutcomeFailed, Err: err}
 	case c.isAsMade(met, wanted):
 		return Result{Outcome: OutcomeDone, Pod: met}
 	case metav1.IsControlledBy(met, c.owner.Object):
@@ -198,9 +201,9 @@ func (c *call) meet(ctx context.Context, wanted *corev1.Pod, step *Creation, exi
 	return Result{Outcome: OutcomeNameTaken}
 }
 
-// isAsMade reports whether a creation of the wanted pod has made the other one. Of
-// the labels only the revision counts, and what the owner selects: others may have
-// been added or changed since.
+// isAsMade reports whether a creation of the wanted pod has made the other one.
+// Of the labels only the revision counts, and what the owner selects: others
+// may have been added or changed since.
 func (c *call) isAsMade(met, wanted *corev1.Pod) bool {
 	return metav1.IsControlledBy(met, c.owner.Object) &&
 		(c.owner.Selector == nil || c.owner.checkSelector(met.Labels) == nil) &&
@@ -211,7 +214,9 @@ func (c *call) isAsMade(met, wanted *corev1.Pod) bool {
 
 func (c *call) delete(ctx context.Context, step *Deletion) Result {
 	pod, uid := step.Pod, step.UID
-	err := c.pods.Delete(ctx, pod, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	err := c.pods.Delete(ctx, pod, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid},
+	})
 	switch {
 	case err == nil:
 		return Result{Outcome: OutcomeDone}
@@ -271,9 +276,9 @@ func refuses(err error) bool {
 
 // saysGone reports whether it is the API server that has no such pod. A 404 can
 // come from elsewhere: a proxy that is not ready, a webhook, a path that the
-// server does not serve. A pod taken for gone would get a second one next to it.
-// The API server names what it did not find. client-go, which fills the name in
-// for answers from elsewhere, leaves a cause that says so.
+// server does not serve. A pod taken for gone would get a second one next to
+// it. The API server names what it did not find. client-go, which fills the
+// name in for answers from elsewhere, leaves a cause that says so.
 func saysGone(err error, pod string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// expectations are our writes that the watch has not shown. A watch delivers our
-// own writes late and occasionally drops an event. Until a write is shown, the
-// answer of the API server counts; after a while the pod is read.
+// expectations are our writes that the watch has not shown. A watch delivers
+// our own writes late and occasionally drops an event. Until a write is shown,
+// the answer of the API server counts; after a while the pod is read.
 //
 // kube-controller-manager counts the creations and deletions of a set that are
 // not shown, and stops the set for five minutes when one is lost. Here a lost

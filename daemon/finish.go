@@ -23,7 +23,8 @@ func (p *Planner) Finish(now time.Time, task Task, result Result) {
 // creationOutcome returns the outcome of a creation that counts.
 func (r *Result) creationOutcome() Outcome {
 	switch outcome := r.outcome(); {
-	case outcome == OutcomeDone && r.Pod != nil, outcome == OutcomeNameTaken, outcome == OutcomeRefused:
+	case outcome == OutcomeDone && r.Pod != nil,
+		outcome == OutcomeNameTaken, outcome == OutcomeRefused:
 		return outcome
 	}
 	return OutcomeFailed
@@ -72,7 +73,8 @@ func (n *nodeState) created(pod *corev1.Pod, now time.Time) {
 	n.refused.add(now)
 }
 
-// write records a pod that we created, which the watch may have shown meanwhile.
+// write records a pod that we created, which the watch may have shown
+// meanwhile.
 func (p *Planner) write(pod *corev1.Pod) {
 	known := p.pods[pod.Name]
 	if p.tombstones.how[pod.UID] != 0 || known != nil && known.pod.UID == pod.UID {

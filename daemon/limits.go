@@ -71,8 +71,8 @@ func (p *Planner) surged() int {
 }
 
 // partitionLets reports whether the partition lets a node go on. It counts the
-// nodes that should have a pod. The others keep theirs while there is a partition
-// at all.
+// nodes that should have a pod. The others keep theirs while there is a
+// partition at all.
 func (p *Planner) partitionLets(n *nodeState, now Limits) bool {
 	if !n.decision.shouldRun {
 		return now.Partition == 0

@@ -7,10 +7,10 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// A Placement knows on which nodes the pods of one template belong. Compile does
-// once what costs: it parses the selectors and puts the tolerations together.
-// Place allocates nothing. A Placement does not change and is safe for concurrent
-// use.
+// A Placement knows on which nodes the pods of one template belong. Compile
+// does once what costs: it parses the selectors and puts the tolerations
+// together. Place allocates nothing. A Placement does not change and is safe
+// for concurrent use.
 type Placement struct {
 	matcher     taints.Matcher
 	nodeName    string
@@ -21,8 +21,8 @@ type Placement struct {
 	problems    error
 }
 
-// Compile makes the placement of the pods that a DaemonSet, or a similar set, has
-// from a template. The template must not be changed afterwards.
+// Compile makes the placement of the pods that a DaemonSet, or a similar set,
+// has from a template. The template must not be changed afterwards.
 func Compile(template *corev1.PodTemplateSpec, matcher taints.Matcher) *Placement {
 	spec := &template.Spec
 	p := &Placement{
@@ -48,14 +48,14 @@ func requiredAffinity(spec *corev1.PodSpec) *corev1.NodeSelector {
 	return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-// Problems returns what is wrong with the terms of the required node affinity. A
-// term that cannot be understood matches no node; the others count, as in
+// Problems returns what is wrong with the terms of the required node affinity.
+// A term that cannot be understood matches no node; the others count, as in
 // kube-controller-manager. kube-apiserver v1.37.1 refuses most such terms, but
 // accepts a Gt or Lt whose value is no number.
 func (p *Placement) Problems() error { return p.problems }
 
-// Reason is why a [Decision] is as it is: the first thing that speaks against the
-// node.
+// Reason is why a [Decision] is as it is: the first thing that speaks against
+// the node.
 type Reason string
 
 const (
@@ -83,15 +83,15 @@ type Decision struct {
 	Taint *corev1.Taint
 }
 
-// Place returns whether a pod belongs on a node. The node need not exist: it may be
-// a template from which an autoscaler would make nodes. Give that a name that no
-// node has. A node without a name meets the terms that ask for a name, as in
-// component-helpers.
+// Place returns whether a pod belongs on a node. The node need not exist: it
+// may be a template from which an autoscaler would make nodes. Give that a name
+// that no node has. A node without a name meets the terms that ask for a name,
+// as in component-helpers.
 //
-// A pod needs the node that the template names, if it names one, all labels of its
-// nodeSelector, one term of its required node affinity, and to tolerate all
-// NoSchedule and NoExecute taints, with the tolerations that all daemon pods get.
-// A pod that is there may stay if only a NoSchedule taint is untolerated.
+// A pod needs the node that the template names, if it names one, all labels of
+// its nodeSelector, one term of its required node affinity, and to tolerate all
+// NoSchedule and NoExecute taints, with the tolerations that all daemon pods
+// get. A pod that is there may stay if only a NoSchedule taint is untolerated.
 func (p *Placement) Place(node *corev1.Node) Decision {
 	switch {
 	case p.nodeName != "" && p.nodeName != node.Name:

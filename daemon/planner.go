@@ -33,24 +33,24 @@ type Config struct {
 	// five.
 	Confirm time.Duration
 	// Less reports whether a node comes before another: which one gets its first
-	// pod, or its new one, first. Equal nodes come by their names, and so do all if
-	// it is nil. [Planner.SetLess] changes it. It must depend on nothing but the
-	// two nodes.
+	// pod, or its new one, first. Equal nodes come by their names, and so do all
+	// if it is nil. [Planner.SetLess] changes it. It must depend on nothing but
+	// the two nodes.
 	//
 	// Nodes for which a call was refused come last. So do those whose available
 	// pod a rollout may take although they are ignored. While calls are refused,
 	// names do not count. What is no part of a rollout then goes without Less,
 	// too, so that the next try is not for a neighbor with the same fault.
 	Less func(a, b *corev1.Node) bool
-	// Eligible reports whether a rollout may replace the pod of a node, for example
-	// of canaries that carry a label. Nil: of any node. [Planner.SetEligible]
-	// changes it. It must depend on nothing but the node.
+	// Eligible reports whether a rollout may replace the pod of a node, for
+	// example of canaries that carry a label. Nil: of any node.
+	// [Planner.SetEligible] changes it. It must depend on nothing but the node.
 	Eligible func(node *corev1.Node) bool
 	// ClassifyUnavailable says whether a node without an available pod counts
 	// against MaxUnavailable, or against MaxSurge where its new pod waits next to
 	// the old one. The pod is nil if the node has none that stays. Nil: all nodes
-	// count. [IgnoreNotReadyNodes] is one to use. It must depend on nothing but its
-	// arguments.
+	// count. [IgnoreNotReadyNodes] is one to use. It must depend on nothing but
+	// its arguments.
 	//
 	// A node whose available pod the rollout has deleted is not asked about. It
 	// counts until it has an available pod again, so that a rollout never takes
@@ -113,11 +113,11 @@ func (c Config) Validate() error {
 // [timedqueue.Core]. A change of a node or pod costs one evaluation of that
 // node; the counts over all nodes are kept.
 //
-// It only decides, and is not safe for concurrent use. Time never goes backwards
-// in it: an earlier now counts as the latest. It keeps about half a kilobyte for
-// a node with its pod, besides the objects, and nothing for a node where no pod
-// should run and none is. What has failed on a node is remembered for half an
-// hour then.
+// It only decides, and is not safe for concurrent use. Time never goes
+// backwards in it: an earlier now counts as the latest. It keeps about half a
+// kilobyte for a node with its pod, besides the objects, and nothing for a node
+// where no pod should run and none is. What has failed on a node is remembered
+// for half an hour then.
 type Planner struct {
 	config    Config
 	spec      *Spec
@@ -192,9 +192,9 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 // planner must not be used afterwards.
 func (p *Planner) Close() { p.store.leave(p) }
 
-// SetSpec changes what is wanted. All nodes are evaluated again, in the turns of
-// [Planner.Start], and what has failed with another revision no longer counts.
-// The same spec again changes nothing and costs a comparison.
+// SetSpec changes what is wanted. All nodes are evaluated again, in the turns
+// of [Planner.Start], and what has failed with another revision no longer
+// counts. The same spec again changes nothing and costs a comparison.
 //
 // The error is that of [Spec.Validate]. The planner then keeps the former spec,
 // but hands out nothing except refreshes until a valid spec is set: pods of an
@@ -325,11 +325,11 @@ func (p *Planner) forgetNode(now time.Time, n *nodeState) {
 	p.markStale(n)
 }
 
-// ObservePod records a pod as it is now. Only pods that the set owns belong here,
-// all of one namespace; a pod that the set no longer owns is to be forgotten.
-// News of a pod must come in order but may be late: what is older than an answer
-// that was reported changes nothing. It keeps the pointer; the pod must not be
-// changed afterwards.
+// ObservePod records a pod as it is now. Only pods that the set owns belong
+// here, all of one namespace; a pod that the set no longer owns is to be
+// forgotten. News of a pod must come in order but may be late: what is older
+// than an answer that was reported changes nothing. It keeps the pointer; the
+// pod must not be changed afterwards.
 func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
 	p.advance(now)
 	known := p.pods[pod.Name]
@@ -348,8 +348,8 @@ func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
 	}
 }
 
-// ForgetPod records that a pod is gone, or that the set no longer owns it. The pod
-// is found by name and UID: another one with its name stays.
+// ForgetPod records that a pod is gone, or that the set no longer owns it. The
+// pod is found by name and UID: another one with its name stays.
 func (p *Planner) ForgetPod(now time.Time, pod *corev1.Pod) {
 	p.advance(now)
 	if n := p.lookup(TargetNode(pod)); n != nil && n.creating() {

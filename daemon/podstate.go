@@ -168,7 +168,8 @@ func (p *Planner) vanish(s *podState) {
 	p.remove(s)
 }
 
-// see records that the watch has shown a pod: what we wrote, or something later.
+// see records that the watch has shown a pod: what we wrote, or something
+// later.
 func (p *Planner) see(s *podState) { p.enter(s, s.phaseSeen(), podObserved) }
 
 func (s *podState) phaseSeen() podPhase {
@@ -206,10 +207,10 @@ func (p *Planner) part(s *podState) {
 	s.node, s.next = nil, nil
 }
 
-// newerThan reports whether the API server has answered a newer version of a pod
-// than the watch shows. Where versions cannot be compared, what comes later
-// counts as newer. News of the watch alone comes in order, and counts also after
-// a backup with lower versions was restored.
+// newerThan reports whether the API server has answered a newer version of a
+// pod than the watch shows. Where versions cannot be compared, what comes later
+// counts as newer. News of the watch alone comes in order, and counts also
+// after a backup with lower versions was restored.
 func (s *podState) newerThan(pod *corev1.Pod) bool {
 	return s.answered && olderVersion(pod, s.pod)
 }

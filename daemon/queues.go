@@ -78,9 +78,9 @@ const (
 
 // newQueue returns a queue that orders nodes by less and then by name. Three
 // things come before that. A node that should have a pod precedes the others,
-// which a partition keeps to the end. One that counts precedes the ignored ones,
-// which would use up the budget while they are down. And a node with fewer
-// refusals precedes: one for which all is refused would delay the others.
+// which a partition keeps to the end. One that counts precedes the ignored
+// ones, which would use up the budget while they are down. And a node with
+// fewer refusals precedes: one for which all is refused would delay the others.
 func newQueue(which queueName, less func(a, b *corev1.Node) bool) nodeHeap {
 	return nodeHeap{
 		slot: func(n *nodeState) *int32 { return &n.slots[which] },
@@ -93,8 +93,8 @@ func newQueue(which queueName, less func(a, b *corev1.Node) bool) nodeHeap {
 	}
 }
 
-// order is what queues compare. It is a copy, which changes only when the node is
-// moved.
+// order is what queues compare. It is a copy, which changes only when the node
+// is moved.
 type order struct {
 	object  *corev1.Node
 	extra   bool // no pod should run there
@@ -120,10 +120,10 @@ func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (co
 	return false, less(other.object, o.object)
 }
 
-// pick returns the node of a queue whose turn it is. While calls are refused it is
-// any of those that differ only in their names: the nodes with a fault may be
-// neighbors by name, and each of them would cost the others a hold. It then goes
-// through the whole queue, which the holds keep from happening often.
+// pick returns the node of a queue whose turn it is. While calls are refused it
+// is any of those that differ only in their names: the nodes with a fault may
+// be neighbors by name, and each of them would cost the others a hold. It then
+// goes through the whole queue, which the holds keep from happening often.
 func (p *Planner) pick(from queueName, calls *calls, less func(a, b *corev1.Node) bool) *nodeState {
 	picked := p.queues[from].first()
 	if picked == nil || calls.refused.times == 0 {
@@ -141,8 +141,8 @@ func (p *Planner) pick(from queueName, calls *calls, less func(a, b *corev1.Node
 	return picked
 }
 
-// scatter returns a number for a name. Similar names have very different numbers,
-// and each seed has another order. It is FNV-1a with the last step of
+// scatter returns a number for a name. Similar names have very different
+// numbers, and each seed has another order. It is FNV-1a with the last step of
 // MurmurHash3.
 func scatter(name string, seed int32) uint64 {
 	number := uint64(14695981039346656037) + uint64(seed)
@@ -159,7 +159,8 @@ func (p *Planner) enqueue(n *nodeState) {
 	if n.ranking != p.ranking {
 		n.ranking, n.slots = p.ranking, [numberOfQueues]int32{} // of queues that are no more
 	}
-	if s.create == "" && !s.deletes && s.candidate == noCandidate && n.slots == ([numberOfQueues]int32{}) {
+	if s.create == "" && !s.deletes && s.candidate == noCandidate &&
+		n.slots == ([numberOfQueues]int32{}) {
 		return // as are most nodes
 	}
 	n.order = order{

@@ -10,9 +10,9 @@ import "time"
 // missing pods, then the rollout: nodes whose old pod is not available before
 // others.
 //
-// One call evaluates a thousand nodes at most. If more have changed, for example
-// at the start and after SetSpec, it hands out nothing but refreshes, because
-// the limits need all counts, and [Planner.Next] is now. A
+// One call evaluates a thousand nodes at most. If more have changed, for
+// example at the start and after SetSpec, it hands out nothing but refreshes,
+// because the limits need all counts, and [Planner.Next] is now. A
 // [timedqueue.Dispatcher] gives up its lock between such calls.
 func (p *Planner) Start(now time.Time) (Task, bool) {
 	p.advance(now)
@@ -37,8 +37,8 @@ func (p *Planner) Start(now time.Time) (Task, bool) {
 	return Task{}, false
 }
 
-// Next returns when Start can next hand out a task or has nodes to evaluate, and
-// false when only an observation or a result makes a difference.
+// Next returns when Start can next hand out a task or has nodes to evaluate,
+// and false when only an observation or a result makes a difference.
 func (p *Planner) Next(now time.Time) (time.Time, bool) {
 	p.advance(now)
 	if p.draining != nil || !p.settled() || p.toRefresh() != nil {
@@ -70,8 +70,8 @@ func (p *Planner) choose() (queueName, bool) {
 	return p.chooseCandidate()
 }
 
-// chooseCandidate returns the queue of the rollout from which the limits let one
-// more node go on. Each one changes the counts that the limits bound.
+// chooseCandidate returns the queue of the rollout from which the limits let
+// one more node go on. Each one changes the counts that the limits bound.
 func (p *Planner) chooseCandidate() (queueName, bool) {
 	for _, from := range rolloutOrder {
 		if n := p.queues[from].first(); n != nil && p.mayTake(n) && p.hasRoom(n) {

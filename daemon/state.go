@@ -89,8 +89,8 @@ func (n *nodeState) creating() bool {
 	return n.creation == creationUnderWay || n.creation == creationRetried
 }
 
-// doubts reports whether a pod of the revision may exist though no answer and no
-// news says so.
+// doubts reports whether a pod of the revision may exist though no answer and
+// no news says so.
 func (n *nodeState) doubts(revision string) bool {
 	return n.inDoubt() && n.unclear.revision == revision
 }

@@ -6,8 +6,8 @@ const slice = 1000
 
 // scan is what is left of a change that concerns all nodes. Both lists are gone
 // through from their ends, so that what leaves one meanwhile, and has the last
-// one take its place, keeps none from being visited. What joins one meanwhile is
-// evaluated by then.
+// one take its place, keeps none from being visited. What joins one meanwhile
+// is evaluated by then.
 type scan struct {
 	states int // of Planner.states, from the first one on
 	nodes  int // of Nodes.all, from the first one on
@@ -35,8 +35,8 @@ func (f *fifo) pop() *nodeState {
 	return n
 }
 
-// markStale has a node evaluated before anything is decided. Many changes of one
-// node make one evaluation, when a decision is asked for.
+// markStale has a node evaluated before anything is decided. Many changes of
+// one node make one evaluation, when a decision is asked for.
 func (p *Planner) markStale(n *nodeState) {
 	if !n.stale {
 		n.stale = true
@@ -44,9 +44,9 @@ func (p *Planner) markStale(n *nodeState) {
 	}
 }
 
-// settle evaluates what has changed, if only by the time, but no more nodes than
-// a slice. It reports whether that was all. Until then the counts are not whole,
-// and nothing can be decided by them.
+// settle evaluates what has changed, if only by the time, but no more nodes
+// than a slice. It reports whether that was all. Until then the counts are not
+// whole, and nothing can be decided by them.
 func (p *Planner) settle() bool {
 	if p.draining != nil {
 		p.evaluate(p.draining)

@@ -61,9 +61,9 @@ const (
 )
 
 // Waits returns all nodes that wait, by name, as of the latest time that was
-// observed; a node for which a task was just handed out waits for that. It is for
-// people who ask why nothing happens, and visits all nodes with a pod, or where
-// one should run, while it is ranged over.
+// observed; a node for which a task was just handed out waits for that. It
+// explains why nothing happens, and visits all nodes with a pod, or where one
+// should run, while it is ranged over.
 func (p *Planner) Waits() iter.Seq[Wait] {
 	whole := p.settle()
 	return func(yield func(Wait) bool) {
@@ -94,8 +94,8 @@ func (p *Planner) WaitOf(node string) Wait {
 	return Wait{Node: node}
 }
 
-// waitOf assesses the node once more. To keep an answer that is seldom asked for
-// would cost each node memory.
+// waitOf assesses the node once more. To keep an answer that is seldom asked
+// for would cost each node memory.
 func (p *Planner) waitOf(n *nodeState, whole bool) Wait {
 	a := p.assess(n)
 	a.wait.Node = n.name
@@ -115,8 +115,8 @@ func (p *Planner) waitOf(n *nodeState, whole bool) Wait {
 	return a.wait
 }
 
-// heldBy finds out why what is to be done is not, if it may be done or only after
-// a hold.
+// heldBy finds out why what is to be done is not, if it may be done or only
+// after a hold.
 func (w *Wait) heldBy(may bool, now, hold time.Time) {
 	switch {
 	case may:
