@@ -70,11 +70,8 @@ func (f *failures) replaceFrom(now time.Time) time.Time {
 
 // replaced counts a failed pod that was replaced.
 func (f *failures) replaced(now time.Time) {
-	switch {
-	case now.Sub(f.last) > 2*longestBackoff:
+	if now.Sub(f.last) > 2*longestBackoff {
 		f.times = 0
-	case f.times > 0 && f.last.Equal(now):
-		return // several pods of a node at once count as one failure
 	}
 	f.add(now)
 }

@@ -243,4 +243,25 @@ var mutations = []mutation{
 		with:     `	case s.phase == podGone:`,
 		caughtBy: UIDGuard,
 	},
+	{
+		name:     "any answer settles an earlier creation",
+		file:     "state.go",
+		old:      `(outcome == OutcomeRefused || !n.doubts(step.Revision)):`,
+		with:     `outcome == "":`,
+		caughtBy: Surge,
+	},
+	{
+		name:     "another order keeps the former queues",
+		file:     "planner.go",
+		old:      "	p.rank()\n	p.scan.states = len(p.states)",
+		with:     "	p.rank()",
+		caughtBy: Converges,
+	},
+	{
+		name:     "another canary is not looked at",
+		file:     "planner.go",
+		old:      "	p.config.Eligible = eligible\n	p.scan.states = len(p.states)",
+		with:     "	p.config.Eligible = eligible",
+		caughtBy: Kept,
+	},
 }

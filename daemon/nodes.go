@@ -84,6 +84,9 @@ func (s *Nodes) Len() int { return len(s.all) }
 
 // stateOf returns the record that a planner keeps of a node, or nil.
 func (n *storedNode) stateOf(p *Planner) *nodeState {
+	if len(n.states) == 1 && n.states[0].planner == p { // as with one planner
+		return n.states[0]
+	}
 	if at, found := n.search(p); found {
 		return n.states[at]
 	}

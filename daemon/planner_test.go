@@ -272,6 +272,29 @@ func TestSucceededPodIsReplaced(t *testing.T) {
 	s.want("delete x: PodSucceeded").want("create on a: Missing").want("")
 }
 
+// D2: pods of a node that have ended go together, although each task is handed out
+// at a time of its own, and count as one failure.
+func TestD2PodsThatHaveEndedGoTogether(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("b")
+	for _, name := range []string{"x", "y", "z"} {
+		s.pod(name, "a", "old", phase(corev1.PodSucceeded))
+	}
+	task, ok := s.Start(s.now)
+	require.True(t, ok)
+	s.Report(s.now, ended{Delete: task.Delete, Gone: true}) // evaluated again, the others wait
+	s.pod("v", "a", "old", phase(corev1.PodSucceeded)).pod("w", "a", "old", phase(corev1.PodSucceeded))
+	s.want("").after(time.Second)
+	handed := 0
+	for task, ok := s.Start(s.now); ok; task, ok = s.after(time.Millisecond).Start(s.now) {
+		require.Equal(t, daemon.StepPodSucceeded, task.Delete.Reason)
+		handed++
+	}
+	require.Equal(t, 4, handed)
+	s.wantWait("a", daemon.WaitTerminating)
+	s.gone("v").gone("w").gone("y").gone("z").pod("u", "a", "old", phase(corev1.PodSucceeded))
+	require.InDelta(t, 2*time.Second, s.WaitOf("a").Until.Sub(s.now), float64(10*time.Millisecond), "the second failure")
+}
+
 func TestNextPodWaitsForTheFormerOneToBeGone(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").change("a-1", terminating)
 	s.want("").wantWait("a", daemon.WaitTerminating)

@@ -78,13 +78,10 @@ func (p podPhase) String() string {
 // isDeletion reports whether a deletion of ours is not settled.
 func (p podPhase) isDeletion() bool { return p >= podDeleting }
 
-// enter changes the phase of a pod and the phase that it returns to, and keeps
-// the counts. Nothing else writes them.
+// enter changes the phase of a pod and the phase that it returns to, and keeps the
+// counts. Nothing else writes them. Both are the same unless phase is a deletion.
 func (p *Planner) enter(s *podState, phase, former podPhase) {
 	p.countPhase(s, -1)
-	if !phase.isDeletion() {
-		former = phase
-	}
 	s.phase, s.former = phase, former
 	p.countPhase(s, 1)
 }

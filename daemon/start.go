@@ -93,7 +93,7 @@ func (p *Planner) hasRoom(n *nodeState) bool {
 func (p *Planner) begin(from queueName) (Task, bool) {
 	switch from {
 	case toDelete:
-		p.draining = p.pick(from, &p.deletions, nil)
+		p.draining, p.replacing = p.pick(from, &p.deletions, nil), false
 		return p.drain()
 	case toCreate:
 		n := p.pick(from, &p.creations, nil)
@@ -142,8 +142,9 @@ func (p *Planner) handOutReplacement(n *nodeState) (Task, bool) {
 }
 
 func (p *Planner) handOutDeletion(s *podState, why StepReason) Task {
-	if why == StepPodFailed || why == StepPodSucceeded {
+	if !p.replacing && (why == StepPodFailed || why == StepPodSucceeded) {
 		s.node.failed.replaced(p.now)
+		p.replacing = true
 	}
 	p.enter(s, podDeleting, s.former)
 	s.epoch = p.deletions.epoch

@@ -48,9 +48,6 @@ func (p *Planner) markStale(n *nodeState) {
 // than a slice. It reports whether that was all. Until then the counts are not
 // whole, and nothing can be decided by them.
 func (p *Planner) settle() bool {
-	if p.draining != nil {
-		p.evaluate(p.draining)
-	}
 	for range slice {
 		if !p.visit() {
 			return true

@@ -124,6 +124,10 @@ func TestD5ChangesDuringTurnsAreNotLost(t *testing.T) {
 		nodes.Observe(start, pooled(fmt.Sprintf("n%04d", i), fmt.Sprint(i%4)))
 	}
 	planner := poolSet(t, &nodes, "0")
+	for whole := false; !whole; {
+		_, whole = planner.Status()
+	}
+	require.Equal(t, manyNodes/4, statusOf(planner).Desired)
 	spec := func(pool string) daemon.Spec {
 		return daemon.Spec{Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": pool}}}, Revision: pool}
 	}
