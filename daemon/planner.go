@@ -340,6 +340,7 @@ func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
 		p.add(pod, podObserved)
 	case known.newerThan(pod):
 	case known.pod.UID != pod.UID: // that one is gone, and this one has its name
+		p.bury(known.pod)
 		p.remove(known)
 		p.add(pod, podObserved)
 	default:
@@ -353,12 +354,17 @@ func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
 // pod is found by name and UID: another one with its name stays.
 func (p *Planner) ForgetPod(now time.Time, pod *corev1.Pod) {
 	p.advance(now)
-	if n := p.lookup(TargetNode(pod)); n != nil && n.creating() {
-		// The answer to the creation may be late, and be about this pod.
-		p.tombstones.add(pod.UID, departureForgotten, p.now)
-	}
+	p.bury(pod)
 	if known := p.pods[pod.Name]; known != nil && known.pod.UID == pod.UID {
 		p.remove(known)
+	}
+}
+
+// bury remembers that a pod is gone while a creation for its node is under way. The
+// answer to that may be about this pod.
+func (p *Planner) bury(pod *corev1.Pod) {
+	if n := p.lookup(TargetNode(pod)); n != nil && n.creating() {
+		p.tombstones.add(pod.UID, departureForgotten, p.now)
 	}
 }
 

@@ -335,6 +335,18 @@ func TestReviewPodThatWentBeforeTheReportIsNotWaitedFor(t *testing.T) {
 	s.want("create on a: Missing")
 }
 
+// D2: nor for one whose name another pod has had since. That it went was never
+// shown.
+func TestD2PodWhoseNameWasTakenBeforeTheReportIsNotWaitedFor(t *testing.T) {
+	s := newSet(t).nodes("a")
+	plan := s.Plan(s.now)
+	s.pod("x", "a", "old")
+	made := s.pods["x"]
+	s.pod("x", "a", "old").gone("x")
+	s.Report(s.now, ended{Create: &plan.Create[0], Pod: made})
+	s.want("create on a: Missing")
+}
+
 // etcd was restored from a backup: all informers list again.
 func TestReviewVersionsThatBeginAnewAreBelievedAfterALiveRead(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").template("new")
