@@ -6,7 +6,7 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// failures is how often something has failed, one time after the other.
+// failures counts how often something has failed in a row.
 type failures struct {
 	times int
 	last  time.Time
@@ -17,14 +17,14 @@ func (f *failures) add(now time.Time) {
 	f.last = now
 }
 
-// What was refused is tried again after a quarter of a second, then half a second, and
-// so on up to a minute. A refusal also pauses other nodes, but less, because the cause may
-// be specific to some: a quarter of a second after each of the first eight, so that nine
-// nodes are tried within two seconds, and two seconds after each further one. A quota that
-// is exhausted, or a right that is missing, costs 30 calls a minute then, however many
-// nodes there are.
-// kube-controller-manager begins with 5 ms, for the whole set, and goes up to 17
-// minutes: far too long once the quota has been raised.
+// What was refused is tried again after a quarter of a second, then half a
+// second, and so on up to a minute. A refusal also pauses other nodes, but
+// less, because the cause may be specific to one. The pause is a quarter of a
+// second after each of the first eight refusals, so that nine nodes are tried
+// within two seconds, and two seconds after each further one. An exhausted
+// quota or a missing right then costs 30 calls a minute, however many nodes
+// there are. kube-controller-manager begins with 5 ms for the whole set and
+// goes up to 17 minutes, which is far too long once the quota has been raised.
 const (
 	firstRetry   = 250 * time.Millisecond
 	longestRetry = time.Minute
@@ -52,8 +52,8 @@ func (f *failures) hold() time.Time {
 	return f.last.Add(longHold)
 }
 
-// The waits of kube-controller-manager v1.37 between two failed pods of a node that are
-// replaced. After twice the longest without any it begins anew.
+// The waits of kube-controller-manager v1.37 between two replacements of failed
+// pods on a node. After twice the longest without any it starts over.
 const (
 	firstBackoff   = time.Second
 	longestBackoff = 15 * time.Minute
@@ -64,65 +64,66 @@ func (f *failures) replaceFrom(now time.Time) time.Time {
 	if f.times == 0 || now.Sub(f.last) > 2*longestBackoff {
 		return time.Time{}
 	}
-	return f.last.Add(timedqueue.Backoff{Initial: firstBackoff, Max: longestBackoff}.Delay(f.times - 1))
+	backoff := timedqueue.Backoff{Initial: firstBackoff, Max: longestBackoff}
+	return f.last.Add(backoff.Delay(f.times - 1))
 }
 
 // replaced counts a failed pod that was replaced.
 func (f *failures) replaced(now time.Time) {
-	switch {
-	case now.Sub(f.last) > 2*longestBackoff:
+	if now.Sub(f.last) > 2*longestBackoff {
 		f.times = 0
-	case f.times > 0 && f.last.Equal(now):
-		return // several of a node at once are one
 	}
 	f.add(now)
 }
 
-// flight bounds the creations, or the deletions, that are under way. Creations start
-// slowly: first one, and with each that succeeds one more, so that their number doubles as
-// long as all goes well. Deletions do so only after a failure. When one fails, the next is
-// alone again, after a while: a quota that is exhausted makes all fail, and whatever is
-// wrong, it is not for thousands of calls to find out.
-type flight struct {
+// calls bounds the creations, or the deletions, that are under way. Creations
+// start slowly: first one, and with each that succeeds one more, so that their
+// number doubles while all goes well. Deletions do so only after a failure.
+// After a failure the next one is alone again, after a hold: an exhausted quota
+// makes all fail, and one call at a time is enough to find that out.
+type calls struct {
 	burst    int
-	window   int // that may be under way
+	window   int // how many may be under way
 	underWay int
-	number   int // of the latest that were handed out together
-	failed   int // number of the latest that a failure was counted of
 	refused  failures
+	// epoch ends with each failure that counts. A call that was handed out in an
+	// earlier one says nothing new.
+	epoch int32
 }
 
-// room reports whether another one may be handed out. Unseen are those that have succeeded
-// and were not observed.
-func (f *flight) room(now time.Time, unseen int) bool {
-	return f.underWay < f.window && f.underWay+unseen < f.burst && !now.Before(f.refused.hold())
+// room reports whether one more may be handed out. Unseen are those that have
+// succeeded and were not observed.
+func (c *calls) room(now time.Time, unseen int) bool {
+	return c.underWay < c.window && c.underWay+unseen < c.burst && !now.Before(c.refused.hold())
 }
 
-// rest begins slowly again the next time, once there is nothing left to create.
-func (f *flight) rest() {
-	if f.underWay == 0 {
-		f.window = 1
+// rest makes creations start slowly the next time, once none is left.
+func (c *calls) rest() {
+	if c.underWay == 0 {
+		c.window = 1
 	}
 }
 
-// succeeded widens the window. What was handed out together with a failure does not: it
-// says nothing new.
-func (f *flight) succeeded(number int) {
-	if number <= f.failed {
+// succeeded widens the window.
+func (c *calls) succeeded(epoch int32) {
+	if epoch != c.epoch {
 		return
 	}
-	f.refused = failures{}
-	f.window = min(f.window+1, f.burst)
+	c.refused = failures{}
+	c.window = min(c.window+1, c.burst)
 }
 
-// fails closes the window, and counts what was handed out together as one failure.
-func (f *flight) fails(number int, now time.Time) {
-	f.window = 1
-	if number <= f.failed {
+// fails closes the window. The failures of one epoch count once.
+func (c *calls) fails(epoch int32, now time.Time) {
+	c.window = 1
+	if epoch != c.epoch {
 		return
 	}
-	f.failed = f.number
-	f.refused.add(now)
+	c.epoch++
+	c.refused.add(now)
 }
 
-func (f *flight) forgive() { f.refused, f.failed = failures{}, f.number }
+func (c *calls) forgive() {
+	c.refused = failures{}
+	c.epoch++
+}

@@ -46,8 +46,8 @@ func agent(revision string) daemon.Spec {
 	}
 }
 
-func fullPlan(tb testing.TB, nodes []*corev1.Node, pods []*corev1.Pod, revision string) (*daemon.Planner, daemon.Plan) {
-	planner, err := daemon.NewPlanner(daemon.Config{Spec: agent(revision), Nodes: len(nodes)}, start)
+func fullPlan(tb testing.TB, nodes []*corev1.Node, pods []*corev1.Pod, revision string) (*daemon.Planner, plan) {
+	planner, err := daemon.NewPlanner(daemon.Config{Spec: agent(revision)}, start)
 	require.NoError(tb, err)
 	for _, node := range nodes {
 		planner.ObserveNode(start, node)
@@ -55,7 +55,7 @@ func fullPlan(tb testing.TB, nodes []*corev1.Node, pods []*corev1.Pod, revision 
 	for _, pod := range pods {
 		planner.ObservePod(start, pod)
 	}
-	return planner, planner.Plan(start)
+	return planner, planOf(planner, start)
 }
 
 // BenchmarkFullPlan is what a controller does at its start: it learns of all nodes and
@@ -88,7 +88,7 @@ func BenchmarkOneChangeAmong100000Nodes(b *testing.B) {
 	for name, revision := range map[string]string{"settled": "old", "rollout": "new"} {
 		planner, plan := fullPlan(b, nodes, pods, revision)
 		for !plan.Empty() {
-			plan = planner.Plan(start)
+			plan = planOf(planner, start)
 		}
 		cordoned := nodes[77_777].DeepCopy()
 		cordoned.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
@@ -96,9 +96,9 @@ func BenchmarkOneChangeAmong100000Nodes(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				planner.ObserveNode(start, cordoned)
-				planner.Plan(start)
+				planOf(planner, start)
 				planner.ObserveNode(start, nodes[77_777])
-				planner.Plan(start)
+				planOf(planner, start)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(2*b.N), "ns/change")
 		})
@@ -110,7 +110,7 @@ func BenchmarkOneChangeAmong100000Nodes(b *testing.B) {
 				planner.ObservePod(start, unready)
 				planner.Status()
 				planner.ObservePod(start, pods[77_777])
-				planner.Plan(start)
+				planOf(planner, start)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(2*b.N), "ns/change")
 		})

@@ -41,7 +41,7 @@ func TestMutationsAreCaught(t *testing.T) {
 // sources are the histories without the other tests of the package, which would take
 // most of the time to link.
 var sources = []string{
-	"histories_test.go", "invariants_test.go", "occurrences_test.go", "process_test.go", "random_test.go",
+	"histories_test.go", "invariants_test.go", "occurrences_test.go", "plan_test.go", "process_test.go", "random_test.go",
 	"seeds_test.go", "settled_test.go", "told_test.go", "world_test.go",
 }
 

@@ -2,7 +2,7 @@ package daemon
 
 import "math/bits"
 
-// marks are what a node adds one to, each a count over all nodes.
+// marks are the counts to which a node adds one.
 type marks uint16
 
 const (
@@ -17,7 +17,7 @@ const (
 	// Of the rollout.
 	unavailable // it has no available pod: counts against maxUnavailable
 	between     // its old pod is gone, and no new one available: counts if Strict
-	surging     // it has a new pod beside the old one: counts against maxSurge
+	surging     // it has a new pod next to the old one: counts against maxSurge
 	serving     // it has an available pod, wanted there or not
 	behind      // its old pod is still to be replaced
 
@@ -49,11 +49,14 @@ type Status struct {
 	Misscheduled int // nodes that have a pod and should not
 }
 
-// Status returns the counts as of the latest time and of all that was told, our own writes
-// included. Of several pods on a node the one counts that was there first. It costs what
-// has changed since it, or a plan, was last asked for.
-func (p *Planner) Status() Status {
-	p.settle()
+// Status returns the counts as of the latest time and of all that was observed,
+// our own writes included, and reports whether they are of all nodes. They are
+// not while more nodes are to be evaluated than one turn does; see
+// [Planner.Start]. Each call is a turn. Write no status that is not whole.
+//
+// Of several pods on a node the first one counts.
+func (p *Planner) Status() (status Status, whole bool) {
+	whole = p.settle()
 	c := &p.counts
 	return Status{
 		Desired:      c.of(desired),
@@ -63,5 +66,5 @@ func (p *Planner) Status() Status {
 		Unavailable:  c.of(desired) - c.of(available),
 		Updated:      c.of(updated),
 		Misscheduled: c.of(misscheduled),
-	}
+	}, whole
 }

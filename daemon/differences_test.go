@@ -22,18 +22,18 @@ func TestD3PartitionInPercentRoundsUp(t *testing.T) {
 	s := newSet(t).nodes("a", "b", "c").running("a", "b", "c").template("new")
 	s.rollout(func(r *daemon.Rollout) { r.Partition, r.MaxUnavailable = intstr.FromString("34%"), intstr.FromInt32(3) })
 	s.want("delete a-1: Outdated").want("create on a: Missing").change("a-new-2", available)
-	s.want("").wantWait("b", daemon.Partitioned)
+	s.want("").wantWait("b", daemon.WaitPartitioned)
 }
 
 // D2: the waits after failures begin again with a revision, and with nothing else
 // that raises the generation of a set.
 func TestD2WaitsAfterFailuresBeginAgainWithARevisionOnly(t *testing.T) {
 	s := newSet(t).nodes("a").pod("x", "a", "old", phase(corev1.PodFailed)).want("delete x: PodFailed")
-	s.pod("y", "a", "old", phase(corev1.PodFailed)).want("").wantWait("a", daemon.Backoff)
+	s.pod("y", "a", "old", phase(corev1.PodFailed)).want("").wantWait("a", daemon.WaitBackoff)
 	s.rollout(func(r *daemon.Rollout) { r.MaxUnavailable = intstr.FromString("50%") }).want("")
 	s.spec.MinReady = time.Minute
 	require.NoError(t, s.SetSpec(s.now, s.spec))
-	s.want("").wantWait("a", daemon.Backoff)
+	s.want("").wantWait("a", daemon.WaitBackoff)
 	s.template("new").want("delete y: PodFailed")
 }
 
@@ -42,7 +42,7 @@ func TestD2WaitOfANodeGoesWithItsUID(t *testing.T) {
 	for uid, want := range map[string]string{"first": "", "second": "delete y: PodFailed"} {
 		s := newSet(t).machine("a", "first", corev1.ConditionTrue)
 		s.pod("x", "a", "old", phase(corev1.PodFailed)).want("delete x: PodFailed")
-		s.pod("y", "a", "old", phase(corev1.PodFailed)).want("").wantWait("a", daemon.Backoff)
+		s.pod("y", "a", "old", phase(corev1.PodFailed)).want("").wantWait("a", daemon.WaitBackoff)
 		s.ForgetNode(s.now, "a")
 		s.want("")
 		s.machine("a", uid, corev1.ConditionTrue).want(want)

@@ -1,119 +1,132 @@
-// Package daemon decides where the pods of a DaemonSet belong, and what is to be done
-// so that they get there. It knows of pods only that there is to be one on each node
-// that fits: of DaemonSets, of what replaces them, and of nodes that an autoscaler has
-// yet to make. What it decides is what kube-controller-manager v1.37 does, except for the
-// differences below.
+// Package daemon decides where the pods of a DaemonSet belong, and what is to
+// be done so that they get there. All that it assumes of a set is one pod on
+// each node that fits. So it serves DaemonSets, sets of other kinds that
+// replace them, and nodes that an autoscaler has yet to create. It decides as
+// kube-controller-manager v1.37 does, except for the differences below.
 //
 // # Where a pod belongs
 //
-// [Compile] makes a [Placement] from a pod template, and [Placement.Place] says of a
-// node whether a pod should run there, whether one that is there may stay, and what
-// speaks against it. The caller compiles anew when the template changes.
+// [Compile] makes a [Placement] from a pod template. [Placement.Place] returns
+// whether a pod should run on a node, whether one that is there may stay, and
+// what speaks against it. The caller compiles again when the template changes.
 //
 // # What is to be done
 //
-// A [Planner] is told of nodes and pods as they change, and plans: pods to be made and
-// to be deleted, each with its [StepReason], and when to ask again. A change of one node
-// costs a look at that node, however many there are. Everything that it hands out is
-// under way until it is told how that ended:
+// A [Planner] observes nodes and pods as they change and hands out tasks: a pod
+// to create, to delete or to read, each with its [StepReason]. A change of one
+// node costs one evaluation of that node, however many there are. A planner is
+// a [timedqueue.Core], and an [Executor] performs its tasks, so that a
+// [timedqueue.Dispatcher] drives both:
 //
 //	planner, err := daemon.NewPlanner(daemon.Config{
 //		Owner: set.UID, Spec: daemon.SpecOf(set, revision),
 //	}, time.Now())
 //	...
-//	planner.ObserveNode(now, node) // and ForgetNode, ObservePod, ForgetPod
+//	dispatcher, err := timedqueue.NewDispatcher(planner,
+//		func(ctx context.Context, task daemon.Task) daemon.Result {
+//			return executor.Act(ctx, daemon.OwnerOf(set), task)
+//		}, timedqueue.DispatcherConfig{Workers: 32})
 //	...
-//	plan := planner.Plan(now)
-//	results, err := executor.Execute(ctx, daemon.OwnerOf(set), plan)
-//	for _, result := range results {
-//		planner.Report(time.Now(), result)
-//	}
+//	dispatcher.Update(func() { planner.ObserveNode(time.Now(), node) })
+//	// and ForgetNode, ObservePod, ForgetPod, SetSpec, SetLess, SetEligible
+//	...
+//	err = dispatcher.Run(ctx)
 //
-// [Executor.ExecuteEach] hands over each result when its step ends.
+// A loop of Start, Act and Finish does the same without goroutines.
 //
-// It only decides; the caller lets one goroutine at a time into it, and need not hold
-// the lock during the calls. [Planner.Status] counts for the status from the same
-// knowledge, and [Planner.Waits] tells why nothing happens on a node.
+// [Planner.Status] counts for the status from the same knowledge, and
+// [Planner.Waits] tells why nothing happens on a node. The planners of many
+// sets share one store of [Nodes]. A set then costs nothing on a node that it
+// does not select.
 //
 // # Of which template a pod is
 //
 // A ControllerRevision keeps each template, in the bytes that
-// kube-controller-manager writes. Package revision finds or creates the current one,
-// and [revision.Result.Hash] is the revision of the [Spec]. Package ownership adopts
-// and releases pods and revisions. [StatusPatch] writes the status of an owner of any
-// kind. The Example of the package is a pass from a DaemonSet to its status.
+// kube-controller-manager writes. Package revision finds or creates the current
+// one, and [revision.Result.Hash] is the revision of the [Spec]. Package
+// ownership adopts and releases pods and revisions. [StatusPatch] writes the
+// status of an owner of any kind. The Example of the package is a pass from a
+// DaemonSet to its status.
 //
 // # Duties of the caller
 //
-//   - Tell the planner of all nodes and pods before it plans: it makes pods where it
-//     knows of none, and takes a node that it was not told of for gone.
-//   - Tell it of pods that the set owns, and of no others. [ownership.Ownership.Claim]
-//     decides about a pod that has changed, [ownership.ClaimAll] adopts and releases.
-//     After an error of that, plan nothing: a pod that was not adopted still runs.
-//   - Plan nothing for a set that is being deleted, nor for one that selects all pods.
-//   - Report each step of a plan once, also one that was given up. While one plan is
-//     carried out the next may be, too: nothing is handed out twice.
-//   - Ask again at [Plan.Next] and after each thing that was observed or reported.
-//   - Show [Planner.Problems]: a rollout that is not valid stops, and a node affinity
-//     may be understood in part.
+//   - Let the planner observe all nodes and pods before it starts a task. It
+//     creates pods where it knows of none, and takes an unknown node for gone.
+//   - Let it observe pods that the set owns, and no others.
+//     [ownership.Ownership.Claim] decides that for a pod that has changed;
+//     [ownership.ClaimAll] adopts and releases. After an error of that, start
+//     nothing: a pod that was not adopted still runs.
+//   - Start nothing for a set that is being deleted, nor for one that selects
+//     all pods.
+//   - Finish each task once, also one that was given up. A Dispatcher does.
+//   - Show [Planner.Problems]: a rollout that is not valid stops, and a node
+//     affinity may be understood in part.
+//   - Close a planner whose store of nodes other planners use.
 //
 // # Differences from kube-controller-manager
 //
-// Compared with v1.37.1, whose issues are named by their numbers. Where pods belong:
+// Compared with v1.37.1, whose issues are named by their numbers. Where pods
+// belong:
 //
-//   - A template of which no node affinity term can be understood is refused, and
-//     no pod is deleted. There all are.
+//   - A template of which no node affinity term can be understood is refused,
+//     and no pod is deleted. There all are.
 //
 // Creations and deletions:
 //
-//   - A creation whose answer was lost has the same name when it is tried again.
-//     There it has another name, and one pod is deleted later.
+//   - A creation whose answer was lost has the same name when it is tried
+//     again. There it has another name, and one pod is deleted later.
 //   - Names follow from set, revision, node and attempt. There the API server
 //     makes them.
-//   - A write that is not observed holds up its own node, and is read after half a
-//     minute. There it stops the set for up to five minutes (#72155, #63465).
-//   - A change of a node costs a look at that node. There all nodes are gone
-//     through two or three times.
+//   - A write that is not observed delays its own node, and is read after half
+//     a minute. There it stops the set for up to five minutes (#72155, #63465).
+//   - A change of a node costs one evaluation of that node. There all nodes are
+//     gone through two or three times.
 //   - Nodes go by their names, or as the caller says. There they have no order.
-//   - A refused call pauses its node for up to a minute, and others for up to two
-//     seconds. There the set waits for up to 17 minutes.
-//   - Refused deletions cost the set 30 calls a minute, as refused creations do.
-//   - Of several pods on a node the scheduled, available, ready, older one stays,
-//     and of an old and a new one of the same worth the new one. There the
-//     scheduled, older one stays.
-//   - A terminating, unscheduled pod of a node that is gone is left alone. There it
-//     is deleted again in each pass.
-//   - A pod that succeeds is replaced after a wait, as one that fails. There it is
-//     replaced at once, each time.
-//   - The waits after failures begin again with another revision. There they do so
-//     with another generation, which a change of the strategy makes, too.
-//   - A node that returns under its name with another UID waits no longer. There it
-//     keeps its wait.
+//   - A refused call pauses its node for up to a minute, and others for up to
+//     two seconds. There the set waits for up to 17 minutes.
+//   - Refused deletions cost the set 30 calls a minute, as refused creations
+//     do.
+//   - Of several pods on a node the scheduled, available, ready, older one
+//     stays, and of an old and a new one of the same worth the new one. There
+//     the scheduled, older one stays.
+//   - A terminating, unscheduled pod of a node that is gone is left alone.
+//     There it is deleted again in each pass.
+//   - A pod that succeeds is replaced after a wait, as one that fails. There it
+//     is replaced at once, each time.
+//   - The waits after failures begin again with another revision. There they do
+//     so with another generation, which a change of the strategy makes, too.
+//   - A node that returns under its name with another UID waits no longer.
+//     There it keeps its wait.
 //   - Until a refused spec is mended nothing is made or deleted.
+//   - Failures on a node where no pod should run any more are forgotten after
+//     half an hour. There refusals are the set's, and failed pods have the same
+//     limit.
 //
 // Rollouts:
 //
-//   - An update strategy of unknown type is a rolling update. There it does nothing.
-//   - Old pods that are not available are replaced all at once, as there (#123232),
-//     unless the rollout is Strict.
-//   - Nodes that are not ready count against maxUnavailable only if the caller wants
-//     it, or if the rollout has deleted their available pod. There all do (#117204).
-//   - Pods on nodes that are gone, or where they may not stay, do not count against
-//     maxUnavailable.
-//   - Nor does a new pod that waits to be scheduled on a node where none should run,
-//     since it may wait for ever.
-//   - With maxSurge such a pod is deleted if an old one on the node is ready. There it
-//     takes a place in the surge for ever.
+//   - An update strategy of unknown type is a rolling update. There it does
+//     nothing.
+//   - Old pods that are not available are replaced all at once, as there
+//     (#123232), unless the rollout is Strict.
+//   - Nodes that are not ready count against maxUnavailable only if the caller
+//     wants it, or if the rollout has deleted their available pod. There all do
+//     (#117204).
+//   - Pods on nodes that are gone, or where they may not stay, do not count
+//     against maxUnavailable.
+//   - Nor does a new pod that waits to be scheduled on a node where none should
+//     run, since it may wait for ever.
+//   - With maxSurge such a pod is deleted if an old one on the node is ready.
+//     There it takes a place in the surge for ever.
 //   - Old pods on nodes that should have none are replaced last. There they are
 //     replaced in turn.
-//   - With maxSurge what replaces unavailable pods counts at once. There it counts
-//     in the next pass, and other nodes go above maxSurge.
-//   - With maxSurge pods of the deprecated template generation are up to date. There
-//     they are so for the rollout alone.
-//   - With maxSurge a pod that fails is made again after a wait. There it is made
-//     again at once, each time (#124388).
-//   - A rollout replaces a failed pod that waits only if its revision is new to the
-//     node. There it replaces the pod at once.
+//   - With maxSurge what replaces unavailable pods counts at once. There it
+//     counts in the next pass, and other nodes go above maxSurge.
+//   - With maxSurge pods of the deprecated template generation are up to date.
+//     There they are so for the rollout alone.
+//   - With maxSurge a pod that fails is made again after a wait. There it is
+//     made again at once, each time (#124388).
+//   - A rollout replaces a failed pod that waits only if its revision is new to
+//     the node. There it replaces the pod at once.
 //   - With maxSurge a template that has host ports is not rolled out, and
 //     [Planner.Problems] says so. There the new pods wait for ever (#106417).
 //
@@ -124,8 +137,8 @@
 //
 // Compared with its Advanced DaemonSet, which has a partition, too:
 //
-//   - A partition in percent rounds up, as the other amounts do. There it rounds
-//     down.
+//   - A partition in percent rounds up, as the other amounts do. There it
+//     rounds down.
 //   - The nodes that a partition keeps are the last by name. There they are the
 //     first.
 package daemon

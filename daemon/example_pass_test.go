@@ -18,8 +18,9 @@ import (
 )
 
 // One pass over a DaemonSet: revisions and pods are claimed, the history is kept, a plan
-// is made and carried out, and the status is written. A controller keeps the planner from
-// pass to pass, and tells it what informers report.
+// is made and carried out, and the status is written. A controller keeps the
+// planner, has a timedqueue.Dispatcher drive it, and tells it what informers
+// report.
 func Example() {
 	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "monitoring", UID: "7d1", Generation: 1}}
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
@@ -62,20 +63,22 @@ func pass(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonSe
 	if err != nil {
 		return err
 	}
-	for plan := planner.Plan(time.Now()); !plan.Empty(); plan = planner.Plan(time.Now()) {
-		results, err := executor.Execute(ctx, owner, plan)
-		for _, result := range results {
-			planner.Report(time.Now(), result)
-			if result.Create != nil && result.Pod != nil {
-				fmt.Printf("created for %s: %s\n", result.Create.Node, result.Create.Reason)
-			}
+	for task, ok := planner.Start(time.Now()); ok; task, ok = planner.Start(time.Now()) {
+		result := executor.Act(ctx, owner, task)
+		planner.Finish(time.Now(), task, result)
+		if result.Err != nil {
+			return result.Err // the planner retries, from planner.Next on
 		}
-		if err != nil {
-			return err // the planner has it tried again, from plan.Next on
+		if task.Create != nil {
+			fmt.Printf("created for %s: %s\n", task.Create.Node, task.Create.Reason)
 		}
 	}
 
-	patch, err := daemon.DaemonSetStatusPatch(set, planner.Status(), set.Generation)
+	status, whole := planner.Status()
+	if !whole {
+		return nil // more nodes than one turn evaluates; a controller asks again
+	}
+	patch, err := daemon.DaemonSetStatusPatch(set, status, set.Generation)
 	fmt.Println(string(patch))
 	return err
 }

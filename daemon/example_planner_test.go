@@ -11,8 +11,8 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 )
 
-// A rollout in a cluster of four nodes, of which one is new and one is not ready. The
-// pod there would use up what MaxUnavailable allows, if it was not excused.
+// A rollout in a cluster of four nodes. One is new, and one is not ready. The pod
+// of that one would use up what MaxUnavailable allows if it were not ignored.
 func ExamplePlanner() {
 	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
 	planner, err := daemon.NewPlanner(daemon.Config{
@@ -21,7 +21,7 @@ func ExamplePlanner() {
 			Revision: "7b9c",
 			Rollout:  daemon.Rollout{MaxUnavailable: intstr.FromInt32(2)},
 		},
-		ClassifyUnavailable: daemon.ExcuseNotReadyNodes,
+		ClassifyUnavailable: daemon.IgnoreNotReadyNodes,
 	}, now)
 	if err != nil {
 		fmt.Println(err)
@@ -43,17 +43,18 @@ func ExamplePlanner() {
 		})
 	}
 
-	plan := planner.Plan(now)
-	for _, step := range plan.Create {
-		fmt.Printf("create a pod on %s: %s\n", step.Node, step.Reason)
-	}
-	for _, step := range plan.Delete {
-		fmt.Printf("delete %s: %s\n", step.Pod, step.Reason)
+	for task, ok := planner.Start(now); ok; task, ok = planner.Start(now) {
+		switch {
+		case task.Create != nil:
+			fmt.Printf("create a pod on %s: %s\n", task.Create.Node, task.Create.Reason)
+		case task.Delete != nil:
+			fmt.Printf("delete %s: %s\n", task.Delete.Pod, task.Delete.Reason)
+		}
 	}
 	for wait := range planner.Waits() {
 		fmt.Printf("%s waits: %s\n", wait.Node, wait.Reason)
 	}
-	status := planner.Status()
+	status, _ := planner.Status()
 	fmt.Printf("%d of %d available, %d up to date\n", status.Available, status.Desired, status.Updated)
 	// Output:
 	// create a pod on dog: Missing

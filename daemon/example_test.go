@@ -28,10 +28,10 @@ func ExamplePlacement_Place() {
 		node("cordoned", gpu, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}),
 		node("in repair", gpu, corev1.Taint{Key: "repair", Effect: corev1.TaintEffectNoSchedule}),
 	} {
-		verdict := placement.Place(n)
-		fmt.Printf("%-9s run %-5v keep %-5v %s", n.Name, verdict.Run, verdict.Keep, verdict.Reason)
-		if verdict.Taint != nil {
-			fmt.Print(" ", verdict.Taint.ToString())
+		decision := placement.Place(n)
+		fmt.Printf("%-9s run %-5v keep %-5v %s", n.Name, decision.ShouldRun, decision.ShouldContinue, decision.Reason)
+		if decision.Taint != nil {
+			fmt.Print(" ", decision.Taint.ToString())
 		}
 		fmt.Println()
 	}

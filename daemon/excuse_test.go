@@ -14,7 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 )
 
-func excusing(c *daemon.Config) { c.ClassifyUnavailable = daemon.ExcuseNotReadyNodes }
+func excusing(c *daemon.Config) { c.ClassifyUnavailable = daemon.IgnoreNotReadyNodes }
 
 // machine observes a node with a UID, ready or not.
 func (s *set) machine(name, uid string, status corev1.ConditionStatus) *set {
@@ -41,7 +41,7 @@ func TestD3RolloutTakesNoMoreAvailablePodsOfExcusedNodesThanItMay(t *testing.T) 
 		s.notReady(name).running(name)
 	}
 	s.template("new").want("delete n00-1: Outdated")
-	s.want("create on n00: Missing").change("n00-new-2", unready).want("").wantWait("n01", daemon.Limited)
+	s.want("create on n00: Missing").change("n00-new-2", unready).want("").wantWait("n01", daemon.WaitLimited)
 	s.change("n00-new-2", available).want("delete n01-1: Outdated")
 	s.rollout(func(r *daemon.Rollout) { r.MaxUnavailable = intstr.FromInt32(3) })
 	s.want("create on n01: Missing", "delete n02-1: Outdated", "delete n03-1: Outdated")
@@ -75,7 +75,7 @@ func TestD3TakenNodeCountsUntilItHasAnAvailablePodOrIsGone(t *testing.T) {
 			if end == nil {
 				plan := s.Plan(s.now)
 				require.Equal(t, "delete a-1: Outdated", listed(plan))
-				s.Report(s.now, daemon.Result{Delete: &plan.Delete[0], Err: errRefused, Refused: true})
+				s.Report(s.now, ended{Delete: &plan.Delete[0], Err: errRefused, Refused: true})
 				s.Status() // a-1 is seen to be available still
 				s.after(time.Minute)
 				s.change("a-1", unready).want("delete a-1: OutdatedUnavailable") // alone, after a refusal
@@ -83,7 +83,7 @@ func TestD3TakenNodeCountsUntilItHasAnAvailablePodOrIsGone(t *testing.T) {
 				return
 			}
 			s.want("delete a-1: Outdated").want("create on a: Missing").change("a-new-2", unready)
-			s.want("").wantWait("b", daemon.Limited)
+			s.want("").wantWait("b", daemon.WaitLimited)
 			if name == "pod is available" {
 				s.change("a-new-2", available)
 				s.Status() // it is seen

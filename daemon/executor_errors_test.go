@@ -34,14 +34,14 @@ func TestD4APodOfTheNameThatCannotBeReadIsNeither(t *testing.T) {
 				return nil
 			}
 			executor := newExecutor(t, server)
-			results, err := executor.Execute(t.Context(), agents(), planned(*specWith(everything()), plan))
+			results, err := execute(t.Context(), executor, agents(), planned(*specWith(everything()), plan))
 			require.True(t, apierrors.IsAlreadyExists(err), "%v", err)
 			require.ErrorIs(t, err, results[0].Err)
 			if before != nil {
 				require.ErrorIs(t, err, before, "neither error is lost")
 			}
 			require.False(t, results[0].Taken || results[0].Gone || results[0].Pod != nil)
-			results, err = executor.Execute(t.Context(), agents(), planned(*specWith(everything()), plan))
+			results, err = execute(t.Context(), executor, agents(), planned(*specWith(everything()), plan))
 			require.NoError(t, err, "the same name will do")
 			require.Equal(t, pod.Name, results[0].Pod.Name)
 		})
@@ -77,11 +77,11 @@ func TestD4NoErrorIsSwallowedOrTakenForAnAnswer(t *testing.T) {
 				return failure
 			}
 			plan := mixedPlan()
-			plan.Look = plan.Look[:1]
+			plan.Refresh = plan.Refresh[:1]
 			if name == "conflict" {
-				plan.Look = nil
+				plan.Refresh = nil
 			}
-			results, err := newExecutor(t, server).Execute(t.Context(), agents(), planned(*specWith(everything()), plan))
+			results, err := execute(t.Context(), newExecutor(t, server), agents(), planned(*specWith(everything()), plan))
 			for _, result := range results {
 				require.ErrorIs(t, result.Err, failure)
 				require.ErrorIs(t, err, result.Err)
@@ -120,8 +120,8 @@ func TestD4AConflictIsAboutAnotherPodOnlyIfThatIsThere(t *testing.T) {
 				}
 				return c.read
 			}
-			plan := daemon.Plan{Delete: mixedPlan().Delete[:1]}
-			results, err := newExecutor(t, server).Execute(t.Context(), agents(), planned(*specWith(everything()), plan))
+			plan := plan{Delete: mixedPlan().Delete[:1]}
+			results, err := execute(t.Context(), newExecutor(t, server), agents(), planned(*specWith(everything()), plan))
 			require.Equal(t, c.gone, results[0].Gone)
 			require.Equal(t, []string{"delete old", "get old"}, server.calls)
 			if c.gone {
@@ -155,7 +155,7 @@ func TestD4OnlyTheAPIServerSaysThatAPodIsGone(t *testing.T) {
 		{"about nothing", status(`null`), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan := daemon.Plan{Delete: mixedPlan().Delete[:1], Look: []daemon.Look{{Pod: "old", UID: "u-old"}}}
+			plan := plan{Delete: mixedPlan().Delete[:1], Refresh: []daemon.Refresh{{Pod: "old", UID: "u-old"}}}
 			results, err := executeOverHTTP(t, plan, http.StatusNotFound, c.body)
 			require.Equal(t, !c.gone, err != nil, "%v", err)
 			for _, result := range results {
@@ -175,7 +175,7 @@ func TestD4A404ToACreationIsAnError(t *testing.T) {
 
 // executeOverHTTP carries out a plan with client-go against a server that gives one
 // answer to everything.
-func executeOverHTTP(t *testing.T, plan daemon.Plan, code int, body string) ([]daemon.Result, error) {
+func executeOverHTTP(t *testing.T, plan plan, code int, body string) ([]ended, error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if strings.HasPrefix(body, "{") {
@@ -187,5 +187,5 @@ func executeOverHTTP(t *testing.T, plan daemon.Plan, code int, body string) ([]d
 	defer server.Close()
 	client, err := typedcorev1.NewForConfig(&rest.Config{Host: server.URL})
 	require.NoError(t, err)
-	return newExecutor(t, client.Pods("monitoring")).Execute(t.Context(), agents(), planned(*specWith(everything()), plan))
+	return execute(t.Context(), newExecutor(t, client.Pods("monitoring")), agents(), planned(*specWith(everything()), plan))
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -147,23 +144,23 @@ func newExecutor(t *testing.T, pods daemon.Pods, change ...func(*daemon.Executor
 	return executor
 }
 
-func planned(spec daemon.Spec, plan daemon.Plan) daemon.Plan {
-	plan.Spec = spec
+func planned(spec daemon.Spec, plan plan) plan {
+	plan.Spec = &spec
 	return plan
 }
 
-func creations(count int) daemon.Plan {
-	var plan daemon.Plan
+func creations(count int) plan {
+	var plan plan
 	for i := range count {
 		plan.Create = append(plan.Create, creationOn(fmt.Sprintf("node-%d", i)))
 	}
 	return plan
 }
 
-func mixedPlan() daemon.Plan {
+func mixedPlan() plan {
 	plan := creations(2)
 	plan.Delete = []daemon.Deletion{{Pod: "old", UID: "u-old", Node: "node-3"}, {Pod: "never", UID: "u"}}
-	plan.Look = []daemon.Look{{Pod: "there", UID: "u-there"}, {Pod: "old", UID: "former"}, {Pod: "lost", UID: "u"}}
+	plan.Refresh = []daemon.Refresh{{Pod: "there", UID: "u-there"}, {Pod: "old", UID: "former"}, {Pod: "lost", UID: "u"}}
 	return plan
 }
 
@@ -172,8 +169,8 @@ func TestD4EachStepIsCarriedOutAndHasItsResult(t *testing.T) {
 	there.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(agents().Object, agents().Kind)}
 	server := newPodServer(podWith("old", "u-old"), there, podWith("released", "u-released"))
 	plan := mixedPlan()
-	plan.Look = append(plan.Look, daemon.Look{Pod: "released", UID: "u-released"})
-	results, err := newExecutor(t, server).Execute(t.Context(), agents(), planned(*specWith(everything()), plan))
+	plan.Refresh = append(plan.Refresh, daemon.Refresh{Pod: "released", UID: "u-released"})
+	results, err := execute(t.Context(), newExecutor(t, server), agents(), planned(*specWith(everything()), plan))
 	require.NoError(t, err)
 	require.Len(t, results, 8)
 	for i, node := range []string{"node-0", "node-1"} {
@@ -183,18 +180,18 @@ func TestD4EachStepIsCarriedOutAndHasItsResult(t *testing.T) {
 		require.Equal(t, node, daemon.TargetNode(results[i].Pod))
 		require.Equal(t, everything().Labels["app"], results[i].Pod.Labels["app"])
 	}
-	require.Equal(t, daemon.Result{Delete: &plan.Delete[0]}, results[2])
+	require.Equal(t, ended{Delete: &plan.Delete[0]}, results[2])
 	require.NotNil(t, server.stored["old"].DeletionTimestamp)
-	require.Equal(t, daemon.Result{Delete: &plan.Delete[1], Gone: true}, results[3])
-	require.Equal(t, daemon.Result{Look: &plan.Look[0], Pod: server.stored["there"]}, results[4])
-	require.Equal(t, daemon.Result{Look: &plan.Look[1], Gone: true}, results[5])
-	require.Equal(t, daemon.Result{Look: &plan.Look[2], Gone: true}, results[6])
-	require.Equal(t, daemon.Result{Look: &plan.Look[3], Pod: server.stored["released"], Released: true}, results[7])
+	require.Equal(t, ended{Delete: &plan.Delete[1], Gone: true}, results[3])
+	require.Equal(t, ended{Refresh: &plan.Refresh[0], Pod: server.stored["there"]}, results[4])
+	require.Equal(t, ended{Refresh: &plan.Refresh[1], Gone: true}, results[5])
+	require.Equal(t, ended{Refresh: &plan.Refresh[2], Gone: true}, results[6])
+	require.Equal(t, ended{Refresh: &plan.Refresh[3], Pod: server.stored["released"], Released: true}, results[7])
 	require.Len(t, server.calls, 8, "one call a step")
 }
 
 func TestD4AnEmptyPlanIsNothing(t *testing.T) {
-	results, err := newExecutor(t, newPodServer()).Execute(t.Context(), agents(), planned(*specWith(everything()), daemon.Plan{}))
+	results, err := execute(t.Context(), newExecutor(t, newPodServer()), agents(), planned(*specWith(everything()), plan{}))
 	require.NoError(t, err)
 	require.Empty(t, results)
 }
@@ -211,74 +208,28 @@ func pause(d time.Duration) func(context.Context, string, string) error {
 	}
 }
 
-func TestD4NoMoreCallsAtOnceThanParallel(t *testing.T) {
-	for _, c := range []struct {
-		parallel, steps, most int
-		takes                 time.Duration
-	}{{1, 5, 1, 5 * time.Second}, {7, 100, 7, 15 * time.Second}, {0, 100, 32, 4 * time.Second}, {200, 100, 100, time.Second}} {
-		t.Run(fmt.Sprint(c.parallel), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := newPodServer()
-				goroutines, most := runtime.NumGoroutine(), 0
-				server.before = func(ctx context.Context, verb, name string) error {
-					server.mu.Lock()
-					most = max(most, runtime.NumGoroutine()-goroutines)
-					server.mu.Unlock()
-					return pause(time.Second)(ctx, verb, name)
-				}
-				executor := newExecutor(t, server, func(config *daemon.ExecutorConfig) { config.Parallel = c.parallel })
-				began := time.Now()
-				results, err := executor.Execute(t.Context(), agents(), planned(*specWith(everything()), creations(c.steps)))
-				require.NoError(t, err)
-				require.Len(t, results, c.steps)
-				require.Equal(t, c.takes, time.Since(began))
-				require.Equal(t, c.most, server.most)
-				require.LessOrEqual(t, most, c.most, "goroutines")
-				require.Len(t, server.stored, c.steps)
-			})
-		})
-	}
-}
-
-func TestD4NothingIsUnderWayWhenExecuteReturns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := newPodServer()
-		server.before = func(ctx context.Context, verb, name string) error {
-			if len(name)%2 == 0 {
-				return errors.New("no")
-			}
-			return pause(time.Duration(len(name))*time.Second)(ctx, verb, name)
-		}
-		plan := mixedPlan()
-		results, err := newExecutor(t, server).Execute(t.Context(), agents(), planned(*specWith(everything()), plan))
-		require.Error(t, err)
-		require.Len(t, results, 7)
-		require.Zero(t, server.underWay)
-	})
-}
-
-func TestD4ACancelledPlanHasAResultForEachStep(t *testing.T) {
+func TestD4TasksAreNotPerformedWhenTheContextHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		server := newPodServer()
 		server.before = pause(time.Second)
-		executor := newExecutor(t, server, func(config *daemon.ExecutorConfig) { config.Parallel = 2 })
 		time.AfterFunc(2500*time.Millisecond, cancel)
 		plan := mixedPlan()
 		plan.Create = creations(10).Create
-		results, err := executor.Execute(ctx, agents(), planned(*specWith(everything()), plan))
+		results, err := execute(ctx, newExecutor(t, server), agents(), planned(*specWith(everything()), plan))
 		require.Len(t, results, 15)
 		require.ErrorIs(t, err, context.Canceled)
 		for i, result := range results {
-			if i < 4 { // two at a time, two seconds
+			if i < 2 { // one after the other
 				require.NoError(t, result.Err)
 				require.NotNil(t, result.Pod)
 				continue
 			}
 			require.ErrorIs(t, result.Err, context.Canceled)
 			require.False(t, result.Gone || result.Taken || result.Pod != nil)
+			require.Equal(t, i > 2, result.Refused, "what was under way may have been done")
 		}
-		require.Len(t, server.calls, 6, "two were under way, and the others are not begun")
+		require.Len(t, server.calls, 3, "one was under way, and the others were not begun")
 	})
 }
 
@@ -289,9 +240,9 @@ func TestD4AStepThatHangsIsCutOff(t *testing.T) {
 			server.before = pause(time.Hour)
 			began := time.Now()
 			executor := newExecutor(t, server, func(config *daemon.ExecutorConfig) { config.Timeout = c.set })
-			results, err := executor.Execute(t.Context(), agents(), planned(*specWith(everything()), mixedPlan()))
+			results, err := execute(t.Context(), executor, agents(), planned(*specWith(everything()), mixedPlan()))
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.Equal(t, c.takes, time.Since(began))
+			require.Equal(t, 7*c.takes, time.Since(began), "one step after the other")
 			for _, result := range results {
 				require.ErrorIs(t, result.Err, context.DeadlineExceeded)
 				require.False(t, result.Gone || result.Taken || result.Pod != nil)
@@ -305,7 +256,7 @@ func TestD4ACreationWhoseAnswerWasLostMakesOnePod(t *testing.T) {
 	lost := errors.New("connection reset")
 	server.after = func(context.Context, string, string) error { return lost }
 	executor, spec, plan := newExecutor(t, server), specWith(everything()), creations(3)
-	results, err := executor.Execute(t.Context(), agents(), planned(*spec, plan))
+	results, err := execute(t.Context(), executor, agents(), planned(*spec, plan))
 	require.ErrorIs(t, err, lost)
 	for _, result := range results {
 		require.ErrorIs(t, result.Err, lost)
@@ -316,7 +267,7 @@ func TestD4ACreationWhoseAnswerWasLostMakesOnePod(t *testing.T) {
 	server.after = nil
 	again := newExecutor(t, server) // after a restart, or another process
 	for range 2 {
-		results, err = again.Execute(t.Context(), agents(), planned(*spec, plan))
+		results, err = execute(t.Context(), again, agents(), planned(*spec, plan))
 		require.NoError(t, err)
 		for i, result := range results {
 			require.Equal(t, server.stored[result.Pod.Name], result.Pod)
@@ -350,7 +301,7 @@ func TestD4APodOfTheNameIsOursOrTheNameIsTaken(t *testing.T) {
 			there := newPod(t, specWith(everything()), creationOn("node-0"))
 			there.UID = "there"
 			c.change(there)
-			results, err := newExecutor(t, newPodServer(there)).Execute(t.Context(), agents(), planned(*specWith(everything()), creations(1)))
+			results, err := execute(t.Context(), newExecutor(t, newPodServer(there)), agents(), planned(*specWith(everything()), creations(1)))
 			require.NoError(t, err)
 			require.NoError(t, results[0].Err)
 			require.Equal(t, c.taken, results[0].Taken)
@@ -369,11 +320,11 @@ func TestD4ATakenNameCostsAnAttempt(t *testing.T) {
 	name := newPod(t, specWith(everything()), plan.Create[0]).Name
 	server.stored[name] = podWith(name, "somebody's")
 	executor := newExecutor(t, server)
-	results, err := executor.Execute(t.Context(), agents(), planned(*specWith(everything()), plan))
+	results, err := execute(t.Context(), executor, agents(), planned(*specWith(everything()), plan))
 	require.NoError(t, err)
 	require.True(t, results[0].Taken)
 	plan.Create[0].Attempt++
-	results, err = executor.Execute(t.Context(), agents(), planned(*specWith(everything()), plan))
+	results, err = execute(t.Context(), executor, agents(), planned(*specWith(everything()), plan))
 	require.NoError(t, err)
 	require.NotNil(t, results[0].Pod)
 	require.Equal(t, types.UID("somebody's"), server.stored[name].UID)
@@ -383,7 +334,7 @@ func TestD4APlanForAnotherSpecMakesNoPods(t *testing.T) {
 	server := newPodServer()
 	spec := specWith(everything())
 	spec.Revision = "newer"
-	results, err := newExecutor(t, server).Execute(t.Context(), agents(), planned(*spec, creations(2)))
+	results, err := execute(t.Context(), newExecutor(t, server), agents(), planned(*spec, creations(2)))
 	require.ErrorContains(t, err, `make pod of DaemonSet monitoring/agents for node "node-1": the creation was planned for revision "5f6d8c7b9"`)
 	require.Len(t, results, 2)
 	require.Error(t, results[0].Err)
@@ -398,7 +349,7 @@ func TestD4PlansAreCarriedOutConcurrently(t *testing.T) {
 	var executions sync.WaitGroup
 	for i := range names {
 		executions.Go(func() {
-			results, err := executor.Execute(t.Context(), agents(), planned(spec, plan))
+			results, err := execute(t.Context(), executor, agents(), planned(spec, plan))
 			if err != nil {
 				t.Error(err)
 				return
@@ -417,29 +368,34 @@ func TestD4PlansAreCarriedOutConcurrently(t *testing.T) {
 	}
 }
 
-func TestD4APanicOfTheClientEndsTheProcess(t *testing.T) {
-	if os.Getenv("EXECUTOR_PANICS") != "" {
-		server := newPodServer()
-		server.before = func(context.Context, string, string) error { panic("broken client") }
-		_, _ = newExecutor(t, server).Execute(t.Context(), agents(), planned(*specWith(everything()), creations(3)))
-		return
+func TestD4APanicOfTheClientIsNotRecovered(t *testing.T) {
+	server := newPodServer()
+	server.before = func(context.Context, string, string) error { panic("broken client") }
+	require.PanicsWithValue(t, "broken client", func() {
+		_, _ = execute(t.Context(), newExecutor(t, server), agents(), planned(*specWith(everything()), creations(1)))
+	})
+}
+
+// Q11: what says nothing to do is refused, and asks the API server nothing.
+func TestQ11ATaskWithoutAStepIsRefused(t *testing.T) {
+	server := newPodServer()
+	creation := creationOn("node-0")
+	for _, task := range []daemon.Task{{}, {Create: &creation}} {
+		result := newExecutor(t, server).Act(t.Context(), agents(), task)
+		require.Equal(t, daemon.OutcomeRefused, result.Outcome)
+		require.ErrorIs(t, result.Err, daemon.ErrNoTask)
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=30s")
-	child.Env = append(os.Environ(), "EXECUTOR_PANICS=yes")
-	output, err := child.CombinedOutput()
-	require.Error(t, err, "%s", output)
-	require.Contains(t, string(output), "panic: broken client")
-	require.Contains(t, string(output), "executor.go", "with the place")
+	require.Empty(t, server.calls)
 }
 
 func TestD4ExecutorSaysWhatItLacks(t *testing.T) {
-	_, err := daemon.NewExecutor(daemon.ExecutorConfig{Parallel: -1, Timeout: -time.Second})
+	_, err := daemon.NewExecutor(daemon.ExecutorConfig{Timeout: -time.Second})
 	require.ErrorIs(t, err, daemon.ErrInvalidConfig)
-	for _, complaint := range []string{"Pods is nil", "Parallel is -1, want zero or more", "Timeout is -1s, want zero or more"} {
+	for _, complaint := range []string{"Pods is nil", "Timeout is -1s, want zero or more"} {
 		require.ErrorContains(t, err, complaint)
 	}
 	server := newPodServer()
-	results, err := newExecutor(t, server).Execute(t.Context(), ownership.Owner{}, mixedPlan())
+	results, err := execute(t.Context(), newExecutor(t, server), ownership.Owner{}, mixedPlan())
 	require.ErrorContains(t, err, "the owner has no Object")
 	require.Empty(t, server.calls)
 	for _, result := range results {
@@ -470,16 +426,16 @@ func TestD4RefusalsAreToldFromLostAnswers(t *testing.T) {
 	} {
 		server := newPodServer()
 		server.before = func(context.Context, string, string) error { return test.err }
-		results, err := newExecutor(t, server).Execute(t.Context(), agents(), planned(*specWith(everything()), mixedPlan()))
+		results, err := execute(t.Context(), newExecutor(t, server), agents(), planned(*specWith(everything()), mixedPlan()))
 		require.ErrorIs(t, err, test.err)
 		for _, result := range results {
-			if result.Look == nil {
+			if result.Refresh == nil {
 				require.Equal(t, test.refused, result.Refused, "%v: %v", test.err, result)
 			}
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	results, _ := newExecutor(t, newPodServer()).Execute(ctx, agents(), planned(*specWith(everything()), creations(1)))
+	results, _ := execute(ctx, newExecutor(t, newPodServer()), agents(), planned(*specWith(everything()), creations(1)))
 	require.True(t, results[0].Refused, "it was not tried")
 }

@@ -126,10 +126,10 @@ func (h *history) setUp() {
 	}
 	h.config.Spec.Rollout = h.rollout()
 	if h.chance(25) {
-		h.config.Updates = selected
+		h.config.Eligible = selected
 	}
 	if h.chance(30) {
-		h.config.ClassifyUnavailable = daemon.ExcuseNotReadyNodes
+		h.config.ClassifyUnavailable = daemon.IgnoreNotReadyNodes
 	}
 	if h.chance(50) {
 		h.config.Less = func(a, b *corev1.Node) bool { return a.Labels["canary"] > b.Labels["canary"] }
@@ -142,7 +142,7 @@ func (h *history) setUp() {
 	case 2:
 		h.faults = faults{calls: 15, slow: 20}
 	}
-	h.judge.trace("faults in percent: %+v; burst %d, confirm %s, updates %v, classify %v", h.faults, h.config.Burst, h.config.Confirm, h.config.Updates != nil, h.config.ClassifyUnavailable != nil)
+	h.judge.trace("faults in percent: %+v; burst %d, confirm %s, updates %v, classify %v", h.faults, h.config.Burst, h.config.Confirm, h.config.Eligible != nil, h.config.ClassifyUnavailable != nil)
 }
 
 // start starts another process, whose lists miss the latest events.

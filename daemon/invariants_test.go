@@ -89,10 +89,11 @@ func (j *judge) forgive(revision string) {
 }
 
 // plan judges a plan that was just handed out, and takes note of what is under way.
-func (j *judge) plan(p *process, plan *daemon.Plan) {
+func (j *judge) plan(p *process, plan *plan) {
 	w := j.wants(p)
 	w.resolve()
 	j.giveBack(w)
+	j.outdate(w)
 	if !plan.Empty() {
 		j.note(plan)
 		j.handOut(w, plan)
@@ -103,14 +104,14 @@ func (j *judge) plan(p *process, plan *daemon.Plan) {
 	if j.version%3 == 0 { // it takes the most time
 		j.waits(w, p.planner)
 	}
-	if status := p.planner.Status(); status != w.status() {
+	if status := statusOf(p.planner); status != w.status() {
 		j.violate(StatusTrue, "%+v, want %+v", status, w.status())
 	}
 }
 
 // handOut judges what is handed out, each step by what was known before and all of them
 // by what is left.
-func (j *judge) handOut(w *wants, plan *daemon.Plan) {
+func (j *judge) handOut(w *wants, plan *plan) {
 	for i := range plan.Delete {
 		j.deletion(w, &plan.Delete[i])
 	}
@@ -122,15 +123,15 @@ func (j *judge) handOut(w *wants, plan *daemon.Plan) {
 	}
 	for i := range plan.Delete {
 		w.deleting[plan.Delete[i].UID] = true
-		if node := plan.Delete[i].Node; plan.Delete[i].Reason == daemon.Outdated {
+		if node := plan.Delete[i].Node; plan.Delete[i].Reason == daemon.StepOutdated {
 			j.taken[node] = w.nodes[node].UID
 		}
 		if p := w.pod(plan.Delete[i].UID); p != nil {
 			p.looking = false // what is being read is of before
 		}
 	}
-	for i := range plan.Look {
-		if p := w.pod(plan.Look[i].UID); p != nil {
+	for i := range plan.Refresh {
+		if p := w.pod(plan.Refresh[i].UID); p != nil {
 			p.looking = true
 		}
 	}
@@ -144,8 +145,8 @@ func (j *judge) handOut(w *wants, plan *daemon.Plan) {
 	j.ahead(w, plan)
 }
 
-func (j *judge) note(plan *daemon.Plan) {
-	for _, step := range []string{fmt.Sprint(plan.Create), fmt.Sprint(plan.Delete), fmt.Sprint(plan.Look)} {
+func (j *judge) note(plan *plan) {
+	for _, step := range []string{fmt.Sprint(plan.Create), fmt.Sprint(plan.Delete), fmt.Sprint(plan.Refresh)} {
 		for _, b := range []byte(step) {
 			j.hash = (j.hash ^ uint64(b)) * 1099511628211
 		}
@@ -165,26 +166,26 @@ func (j *judge) deletion(w *wants, d *daemon.Deletion) {
 	node := w.nodes[d.Node]
 	ok := true
 	switch d.Reason {
-	case daemon.PodFailed:
+	case daemon.StepPodFailed:
 		ok = p.object.Status.Phase == corev1.PodFailed
 		j.tooSoon(w, d.Node)
 		j.failures[d.Node] = append(j.failures[d.Node], j.now)
-	case daemon.PodSucceeded:
+	case daemon.StepPodSucceeded:
 		ok = p.object.Status.Phase == corev1.PodSucceeded
-	case daemon.NodeGone:
+	case daemon.StepNodeGone:
 		ok = node == nil && p.object.Spec.NodeName == ""
-	case daemon.Misplaced:
+	case daemon.StepMisscheduled:
 		if node == nil || w.keepsOn(d.Node) && (w.runsOn(d.Node) || !w.surges() || w.updated(p) && !w.stranded(p)) {
 			j.violate(RightPlace, "%v may stay", *d)
 		}
-	case daemon.Duplicate:
+	case daemon.StepDuplicate:
 		ok = slices.ContainsFunc(w.on(d.Node), func(o *toldPod) bool { return o != p && w.lives(o) })
 		j.better(w, p)
-	case daemon.Outdated:
+	case daemon.StepOutdated:
 		ok = !w.updated(p)
-	case daemon.OutdatedUnavailable:
+	case daemon.StepOutdatedUnavailable:
 		ok = !w.updated(p) && !w.available(p)
-	case daemon.Replaced:
+	case daemon.StepReplaced:
 		ok = !w.updated(p) && len(w.living(d.Node, true)) > 0
 		j.relieved(w, p)
 	default:
@@ -263,7 +264,7 @@ func (j *judge) creation(w *wants, c *daemon.Creation) {
 		j.violate(OnePerRevision, "%s has a pod of the revision already", c.Node)
 	case !w.surges() && len(w.on(c.Node)) > 0:
 		j.violate(OnePerNode, "%s has a pod already", c.Node)
-	case old > 0 && c.Reason != daemon.Surging, old == 0 && c.Reason != daemon.Missing, c.Reason == daemon.Surging && !w.surges():
+	case old > 0 && c.Reason != daemon.StepSurging, old == 0 && c.Reason != daemon.StepMissing, c.Reason == daemon.StepSurging && !w.surges():
 		j.violate(Reasoned, "%v is not true: there are %d old pods", *c, old)
 	}
 }
@@ -287,11 +288,11 @@ func (j *judge) created(p *process, pod *corev1.Pod, c *daemon.Creation) {
 
 // replaced returns the nodes whose available old pod a plan takes for the rollout's
 // sake. It looks before the deletions are under way.
-func (j *judge) replaced(w *wants, plan *daemon.Plan) []string {
+func (j *judge) replaced(w *wants, plan *plan) []string {
 	var nodes []string
 	for i := range plan.Delete {
 		p := w.pod(plan.Delete[i].UID)
-		if reason := plan.Delete[i].Reason; p != nil && reason == daemon.Outdated || reason == daemon.OutdatedUnavailable && w.Rollout.Strict {
+		if reason := plan.Delete[i].Reason; p != nil && reason == daemon.StepOutdated || reason == daemon.StepOutdatedUnavailable && w.Rollout.Strict {
 			nodes = append(nodes, plan.Delete[i].Node)
 		}
 	}
@@ -315,7 +316,7 @@ func (j *judge) budget(w *wants, outdated []string) {
 
 // surge wants the nodes with two pods to be no more than they may be after a creation
 // that adds to them, and no available pod to go where too few are left.
-func (j *judge) surge(w *wants, plan *daemon.Plan, served int) {
+func (j *judge) surge(w *wants, plan *plan, served int) {
 	if !w.surges() {
 		return
 	}
@@ -328,13 +329,13 @@ func (j *judge) surge(w *wants, plan *daemon.Plan, served int) {
 	}
 	for _, c := range plan.Create {
 		old := w.living(c.Node, false)
-		if c.Reason == daemon.Surging && len(old) > 0 && w.available(old[0]) && !w.doubts(c.Node) && w.count(two) > w.maxSurge() {
+		if c.Reason == daemon.StepSurging && len(old) > 0 && w.available(old[0]) && !w.doubts(c.Node) && w.count(two) > w.maxSurge() {
 			nodes := slices.DeleteFunc(sortedKeys(w.nodes), func(node string) bool { return !two(node) })
 			j.violate(Surge, "%v have two pods after a creation for %s, want %d at most", nodes, c.Node, w.maxSurge())
 		}
 	}
 	for _, d := range plan.Delete {
-		if d.Reason == daemon.Misplaced && w.keepsOn(d.Node) && w.available(w.pod(d.UID)) && w.count(w.serves) < min(served, w.desired()) {
+		if d.Reason == daemon.StepMisscheduled && w.keepsOn(d.Node) && w.available(w.pod(d.UID)) && w.count(w.serves) < min(served, w.desired()) {
 			j.violate(Surge, "%d nodes have an available pod after %v, want %d", w.count(w.serves), d, w.desired())
 		}
 	}
@@ -350,7 +351,7 @@ func (j *judge) behind(w *wants) int {
 }
 
 // kept wants the old pods to stay that the settings keep.
-func (j *judge) kept(w *wants, plan *daemon.Plan, behind int) {
+func (j *judge) kept(w *wants, plan *plan, behind int) {
 	begin := func(node string) {
 		left := behind
 		if w.runsOn(node) {
@@ -361,20 +362,20 @@ func (j *judge) kept(w *wants, plan *daemon.Plan, behind int) {
 			j.violate(Kept, "the pod of %s is replaced although it is to be deleted by hand", node)
 		case w.Rollout.Paused:
 			j.violate(Kept, "the pod of %s is replaced although the rollout is paused", node)
-		case w.Updates != nil && !selected(w.nodes[node]):
+		case w.Eligible != nil && !selected(w.nodes[node]):
 			j.violate(Kept, "the pod of %s is replaced although the node is not selected", node)
 		case w.runsOn(node) && left <= w.partition():
 			j.violate(Kept, "the pod of %s is replaced, and there are %d old ones, want to keep %d", node, left, w.partition())
 		}
 	}
 	for _, d := range plan.Delete {
-		misplaced := d.Reason == daemon.Misplaced && w.keepsOn(d.Node) && !w.updated(w.pod(d.UID))
-		if d.Reason == daemon.Outdated || d.Reason == daemon.OutdatedUnavailable || misplaced {
+		misplaced := d.Reason == daemon.StepMisscheduled && w.keepsOn(d.Node) && !w.updated(w.pod(d.UID))
+		if d.Reason == daemon.StepOutdated || d.Reason == daemon.StepOutdatedUnavailable || misplaced {
 			begin(d.Node)
 		}
 	}
 	for _, c := range plan.Create {
-		if c.Reason == daemon.Surging && !w.doubts(c.Node) {
+		if c.Reason == daemon.StepSurging && !w.doubts(c.Node) {
 			begin(c.Node)
 		}
 	}
@@ -385,7 +386,7 @@ func selected(node *corev1.Node) bool { return node.Labels["canary"] == "yes" }
 
 // ahead wants what is under way or not observed to be bounded, and creations to start
 // slowly after a failure.
-func (j *judge) ahead(w *wants, plan *daemon.Plan) {
+func (j *judge) ahead(w *wants, plan *plan) {
 	unseen, asked := 0, 0
 	for _, p := range w.pods {
 		if p.made && !p.observed {
@@ -406,7 +407,7 @@ func (j *judge) ahead(w *wants, plan *daemon.Plan) {
 }
 
 // report takes note of how a step ended.
-func (j *judge) report(p *process, r *daemon.Result) {
+func (j *judge) report(p *process, r *ended) {
 	t := p.told
 	switch {
 	case r.Create != nil:
@@ -427,21 +428,21 @@ func (j *judge) report(p *process, r *daemon.Result) {
 		if r.Gone {
 			t.forget(r.Delete.UID)
 		}
-	case r.Look != nil:
-		j.trace("report: look at %s: %v, gone %v, %v", r.Look.Pod, nameOf(r.Pod), r.Gone, r.Err)
+	case r.Refresh != nil:
+		j.trace("report: look at %s: %v, gone %v, %v", r.Refresh.Pod, nameOf(r.Pod), r.Gone, r.Err)
 		j.reportLook(t, r)
 	}
 }
 
-func (j *judge) reportLook(t *told, r *daemon.Result) {
+func (j *judge) reportLook(t *told, r *ended) {
 	switch {
 	case r.Gone:
-		t.forget(r.Look.UID)
+		t.forget(r.Refresh.UID)
 	case r.Released:
-		t.drop(r.Look.UID)
+		t.drop(r.Refresh.UID)
 	case r.Pod != nil:
 		t.see(r.Pod, j.targets[r.Pod.UID], true)
-		if known := t.pod(r.Look.UID); known != nil && known.looking {
+		if known := t.pod(r.Refresh.UID); known != nil && known.looking {
 			known.doubts--
 			known.asked = known.asked && known.doubts > 0 && known.object.DeletionTimestamp == nil
 			known.looking = false
@@ -449,7 +450,7 @@ func (j *judge) reportLook(t *told, r *daemon.Result) {
 	}
 }
 
-func (j *judge) reportCreation(t *told, r *daemon.Result) {
+func (j *judge) reportCreation(t *told, r *ended) {
 	node := r.Create.Node
 	if r.Err == nil && t.doubtful[node].revision == r.Create.Revision { // a refusal says nothing of the try before
 		delete(t.doubtful, node)

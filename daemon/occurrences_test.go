@@ -35,6 +35,8 @@ var occurrences = []occurrence{
 	{"pod is released", 1, (*history).released},
 	{"another template", 8, (*history).anotherTemplate},
 	{"another rollout", 5, (*history).anotherRollout},
+	{"another order", 2, (*history).anotherOrder},
+	{"another canary", 3, (*history).anotherCanary},
 	{"quota", 3, func(h *history) bool { h.quota = !h.quota; h.trace("world: quota exhausted %v", h.quota); return true }},
 	{"webhook", 4, (*history).webhook},
 	{"watch stalls", 3, (*history).watchStalls},
@@ -245,6 +247,37 @@ func (h *history) setSpec() {
 	}
 	h.process.changes++
 	h.process.wake()
+}
+
+func (h *history) anotherOrder() bool {
+	h.config.Less = nil
+	if h.chance(70) {
+		rising := h.chance(50)
+		h.config.Less = func(a, b *corev1.Node) bool {
+			if !rising {
+				a, b = b, a
+			}
+			return a.Labels["canary"] > b.Labels["canary"]
+		}
+	}
+	h.trace("world: another order")
+	h.process.config.Less = h.config.Less
+	h.process.planner.SetLess(h.now, h.config.Less)
+	h.process.changes++
+	h.process.wake()
+	return true
+}
+
+func (h *history) anotherCanary() bool {
+	if h.config.Eligible = selected; h.chance(70) {
+		h.config.Eligible = nil
+	}
+	h.trace("world: eligible are all %v", h.config.Eligible == nil)
+	h.process.config.Eligible = h.config.Eligible
+	h.process.planner.SetEligible(h.now, h.config.Eligible)
+	h.process.changes++
+	h.process.wake()
+	return true
 }
 
 func (h *history) webhook() bool {

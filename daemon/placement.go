@@ -7,9 +7,10 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// A Placement knows on which nodes the pods of one template belong. It is compiled
-// once, with what costs: selectors are parsed, tolerations are put together. Asking it
-// about a node allocates nothing. It does not change, and is safe for concurrent use.
+// A Placement knows on which nodes the pods of one template belong. Compile
+// does once what costs: it parses the selectors and puts the tolerations
+// together. Place allocates nothing. A Placement does not change and is safe
+// for concurrent use.
 type Placement struct {
 	matcher     taints.Matcher
 	nodeName    string
@@ -20,8 +21,8 @@ type Placement struct {
 	problems    error
 }
 
-// Compile makes the placement of the pods that a DaemonSet, or whatever else has one
-// pod a node, makes from a template. The template must not be changed afterwards.
+// Compile makes the placement of the pods that a DaemonSet, or a similar set,
+// has from a template. The template must not be changed afterwards.
 func Compile(template *corev1.PodTemplateSpec, matcher taints.Matcher) *Placement {
 	spec := &template.Spec
 	p := &Placement{
@@ -47,57 +48,58 @@ func requiredAffinity(spec *corev1.PodSpec) *corev1.NodeSelector {
 	return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-// Problems returns what is wrong with the terms of the required node affinity. A term
-// that cannot be understood matches no node; the others count, as in
-// kube-controller-manager. kube-apiserver v1.37.1 refuses most of them, but not a Gt or Lt
-// whose value is no number.
+// Problems returns what is wrong with the terms of the required node affinity.
+// A term that cannot be understood matches no node; the others count, as in
+// kube-controller-manager. kube-apiserver v1.37.1 refuses most such terms, but
+// accepts a Gt or Lt whose value is no number.
 func (p *Placement) Problems() error { return p.problems }
 
-// Reason says why a [Verdict] is as it is: the first thing that speaks against the
-// node.
+// Reason is why a [Decision] is as it is: the first thing that speaks against
+// the node.
 type Reason string
 
 const (
-	// Fits: nothing speaks against it.
-	Fits Reason = "Fits"
-	// OtherNode: the template names another node.
-	OtherNode Reason = "OtherNode"
-	// NodeSelector: the node lacks a label that the nodeSelector asks for.
-	NodeSelector Reason = "NodeSelector"
-	// NodeAffinity: no term of the required node affinity matches the node.
-	NodeAffinity Reason = "NodeAffinity"
-	// Tainted: the node has a taint that the pod does not tolerate.
-	Tainted Reason = "Tainted"
+	// ReasonFits: nothing speaks against it.
+	ReasonFits Reason = "Fits"
+	// ReasonOtherNode: the template names another node.
+	ReasonOtherNode Reason = "OtherNode"
+	// ReasonNodeSelector: the node lacks a label that the nodeSelector asks for.
+	ReasonNodeSelector Reason = "NodeSelector"
+	// ReasonNodeAffinity: no term of the required node affinity matches the node.
+	ReasonNodeAffinity Reason = "NodeAffinity"
+	// ReasonTainted: the node has a taint that the pod does not tolerate.
+	ReasonTainted Reason = "Tainted"
 )
 
-// A Verdict is whether a pod belongs on a node, and why.
-type Verdict struct {
-	// Run: a pod should be there. If there is none, one is to be made.
-	Run bool
-	// Keep: a pod that is there may stay.
-	Keep   bool
-	Reason Reason
-	// Taint is the first that is not tolerated, and nil unless Reason is Tainted. It is
-	// one of the node's own, not a copy.
+// A Decision is whether a pod belongs on a node, and why.
+type Decision struct {
+	// ShouldRun: a pod should be there. If there is none, one is to be created.
+	ShouldRun bool
+	// ShouldContinue: a pod that is there may stay.
+	ShouldContinue bool
+	Reason         Reason
+	// Taint is the first that is not tolerated, and nil unless Reason is
+	// ReasonTainted. It is one of the node's own, not a copy.
 	Taint *corev1.Taint
 }
 
-// Place returns whether a pod belongs on a node. The node need not exist: a template
-// from which an autoscaler would make nodes will do. Give it a name that no node has: one
-// without any meets the terms that ask for a name, as in component-helpers.
+// Place returns whether a pod belongs on a node. The node need not exist: it
+// may be a template from which an autoscaler would make nodes. Give that a name
+// that no node has. A node without a name meets the terms that ask for a name,
+// as in component-helpers.
 //
-// A pod needs the node that the template names, if it names one, all labels of its
-// nodeSelector, one term of its required node affinity, and to tolerate all NoSchedule
-// and NoExecute taints, with the tolerations that all daemon pods get. One that is
-// there already may stay if it is only a NoSchedule taint that it does not tolerate.
-func (p *Placement) Place(node *corev1.Node) Verdict {
+// A pod needs the node that the template names, if it names one, all labels of
+// its nodeSelector, one term of its required node affinity, and to tolerate all
+// NoSchedule and NoExecute taints, with the tolerations that all daemon pods
+// get. A pod that is there may stay if only a NoSchedule taint is untolerated.
+func (p *Placement) Place(node *corev1.Node) Decision {
 	switch {
 	case p.nodeName != "" && p.nodeName != node.Name:
-		return Verdict{Reason: OtherNode}
+		return Decision{Reason: ReasonOtherNode}
 	case p.selector != nil && !p.selector.Matches(labels.Set(node.Labels)):
-		return Verdict{Reason: NodeSelector}
+		return Decision{Reason: ReasonNodeSelector}
 	case !p.fitsAffinity(node):
-		return Verdict{Reason: NodeAffinity}
+		return Decision{Reason: ReasonNodeAffinity}
 	}
 	return p.placeByTaints(node.Spec.Taints)
 }
@@ -111,7 +113,7 @@ func (p *Placement) fitsAffinity(node *corev1.Node) bool {
 	return p.anyTerm
 }
 
-func (p *Placement) placeByTaints(all []corev1.Taint) Verdict {
+func (p *Placement) placeByTaints(all []corev1.Taint) Decision {
 	var first *corev1.Taint
 	for i := range all {
 		taint := &all[i]
@@ -122,13 +124,13 @@ func (p *Placement) placeByTaints(all []corev1.Taint) Verdict {
 			first = taint
 		}
 		if taint.Effect == corev1.TaintEffectNoExecute {
-			return Verdict{Reason: Tainted, Taint: first}
+			return Decision{Reason: ReasonTainted, Taint: first}
 		}
 	}
 	if first != nil {
-		return Verdict{Keep: true, Reason: Tainted, Taint: first}
+		return Decision{ShouldContinue: true, Reason: ReasonTainted, Taint: first}
 	}
-	return Verdict{Run: true, Keep: true, Reason: Fits}
+	return Decision{ShouldRun: true, ShouldContinue: true, Reason: ReasonFits}
 }
 
 func repels(taint *corev1.Taint) bool {

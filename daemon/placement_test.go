@@ -51,12 +51,12 @@ func TestD1DaemonPodsTolerateWhatHappensToNodes(t *testing.T) {
 	placement := daemon.Compile(template(), taints.Matcher{})
 	ill := node("n1", noExecute(corev1.TaintNodeNotReady), noExecute(corev1.TaintNodeUnreachable), noSchedule(corev1.TaintNodeDiskPressure),
 		noSchedule(corev1.TaintNodeMemoryPressure), noSchedule(corev1.TaintNodePIDPressure), noSchedule(corev1.TaintNodeUnschedulable))
-	require.Equal(t, daemon.Verdict{Run: true, Keep: true, Reason: daemon.Fits}, placement.Place(ill))
+	require.Equal(t, daemon.Decision{ShouldRun: true, ShouldContinue: true, Reason: daemon.ReasonFits}, placement.Place(ill))
 
 	without := node("n1", noSchedule(corev1.TaintNodeNetworkUnavailable))
-	require.False(t, placement.Place(without).Run)
+	require.False(t, placement.Place(without).ShouldRun)
 	host := daemon.Compile(template(func(s *corev1.PodSpec) { s.HostNetwork = true }), taints.Matcher{})
-	require.True(t, host.Place(without).Run, "they may be what sets it up")
+	require.True(t, host.Place(without).ShouldRun, "they may be what sets it up")
 }
 
 // D1: what a pod may keep it need not get.
@@ -64,13 +64,13 @@ func TestD1NoScheduleKeepsWhatIsThere(t *testing.T) {
 	placement := daemon.Compile(template(), taints.Matcher{})
 	cordoned := placement.Place(node("n1", noSchedule("maintenance")))
 	require.Equal(t, "maintenance", cordoned.Taint.Key)
-	require.False(t, cordoned.Run)
-	require.True(t, cordoned.Keep)
+	require.False(t, cordoned.ShouldRun)
+	require.True(t, cordoned.ShouldContinue)
 
 	drained := placement.Place(node("n1", noSchedule("maintenance"), noExecute("gone")))
 	require.Equal(t, "maintenance", drained.Taint.Key, "the first reason against")
-	require.False(t, drained.Run || drained.Keep)
-	require.True(t, placement.Place(node("n1", corev1.Taint{Key: "busy", Effect: corev1.TaintEffectPreferNoSchedule})).Run)
+	require.False(t, drained.ShouldRun || drained.ShouldContinue)
+	require.True(t, placement.Place(node("n1", corev1.Taint{Key: "busy", Effect: corev1.TaintEffectPreferNoSchedule})).ShouldRun)
 }
 
 // A toleration that ends gives way to the one that daemon pods get.
@@ -95,9 +95,9 @@ func TestD1NodeToComeHasNoName(t *testing.T) {
 		MatchExpressions: []corev1.NodeSelectorRequirement{labelled("zone", corev1.NodeSelectorOpIn, "a")},
 		MatchFields:      []corev1.NodeSelectorRequirement{labelled("metadata.name", corev1.NodeSelectorOpIn, "n1")},
 	})), taints.Matcher{})
-	require.True(t, placement.Place(node("n1")).Run)
-	require.False(t, placement.Place(node("n2")).Run)
-	require.True(t, placement.Place(node("")).Run, "as in kube-controller-manager")
+	require.True(t, placement.Place(node("n1")).ShouldRun)
+	require.False(t, placement.Place(node("n2")).ShouldRun)
+	require.True(t, placement.Place(node("")).ShouldRun, "as in kube-controller-manager")
 }
 
 // A term that is wrong matches nothing, the others count, and what is wrong is said
@@ -112,7 +112,7 @@ func TestD1TermThatIsWrongIsNamed(t *testing.T) {
 	require.ErrorContains(t, placement.Problems(), "nodeSelectorTerms[0] matches no node: matchExpressions[0]")
 	require.ErrorContains(t, placement.Problems(), `nodeSelectorTerms[1] matches no node: matchFields[0]: operator "Exists", want In or NotIn`)
 	require.ErrorContains(t, placement.Problems(), `nodeSelectorTerms[2] matches no node: matchExpressions[0]: unknown operator "Near"`)
-	require.True(t, placement.Place(node("n1")).Run)
+	require.True(t, placement.Place(node("n1")).ShouldRun)
 	require.NoError(t, daemon.Compile(template(), taints.Matcher{}).Problems())
 }
 
@@ -158,7 +158,7 @@ func BenchmarkPlace(b *testing.B) {
 	i, run := 0, 0
 	b.ReportAllocs()
 	for b.Loop() {
-		if placement.Place(nodes[i%len(nodes)]).Run {
+		if placement.Place(nodes[i%len(nodes)]).ShouldRun {
 			run++
 		}
 		i++

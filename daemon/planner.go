@@ -13,43 +13,49 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// Config is how a [Planner] plans. All but Spec may be left at their zero values.
+// Config is how a [Planner] plans. Only Spec is required.
 type Config struct {
 	// Spec is what is wanted. [Planner.SetSpec] changes it.
 	Spec Spec
-	// Owner is the UID of the set, so that a plan is not carried out for another one, for
-	// example for one that was made again under the name. Empty: for any.
+	// Owner is the UID of the set. A task carries it, so that it is not performed
+	// for another set, for example one that was created again under the name.
+	// Empty: the tasks are for any owner.
 	Owner types.UID
+	// Nodes is the store of nodes, which planners may share. Nil: one of its own.
+	Nodes *Nodes
 	// Matcher says which comparisons of tolerations are understood.
 	Matcher taints.Matcher
-	// Nodes is about how many nodes there will be. It saves time when they are told of,
-	// and is no limit.
-	Nodes int
 	// Burst is how many creations, and how many deletions, may be under way or not
 	// yet observed. Zero means 250, as in kube-controller-manager.
 	Burst int
-	// Confirm is how long after a write of ours to wait for the watch to show it, before
-	// the pod is read. Zero means half a minute; kube-controller-manager waits five.
+	// Confirm is how long to wait for the watch to show one of our writes before
+	// the pod is read. Zero means half a minute; kube-controller-manager waits
+	// five.
 	Confirm time.Duration
-	// Less says whether a node comes before another: which gets its first pod, or its
-	// new one, first. Nodes that are equal, and all if it is nil, come by their names.
-	// Nodes for which something was refused come after all others, and so do those whose
-	// available pod a rollout may take although they are Excused. While calls are refused
-	// names do not count, and what has nothing to do with a rollout goes without Less, too,
-	// so that the next try is not for a neighbour that is refused for the same reason.
-	// Less must depend on nothing but the two nodes.
-	Less func(a, b *corev1.Node) bool
-	// Updates says whether the pod of a node may be replaced by a rollout: a canary by
-	// label, say. Nil: any node's. It must depend on nothing but the node.
-	Updates func(node *corev1.Node) bool
-	// ClassifyUnavailable says whether a node without an available pod counts against
-	// MaxUnavailable, or MaxSurge where its new pod waits beside the old one. The pod is nil if the node has
-	// none that stays. Nil: all count. [ExcuseNotReadyNodes] is one to use. It must
-	// depend on nothing but its arguments.
+	// Less reports whether a node comes before another: which one gets its first
+	// pod, or its new one, first. Equal nodes come by their names, and so do all
+	// if it is nil. [Planner.SetLess] changes it. It must depend on nothing but
+	// the two nodes.
 	//
-	// A node whose available pod the rollout has deleted is not asked about. It counts
-	// until it has an available pod again, so that a rollout never takes more available
-	// pods than MaxUnavailable. A new Planner does not know which nodes these are.
+	// Nodes for which a call was refused come last. So do those whose available
+	// pod a rollout may take although they are ignored. While calls are refused,
+	// names do not count. What is no part of a rollout then goes without Less,
+	// too, so that the next try is not for a neighbor with the same fault.
+	Less func(a, b *corev1.Node) bool
+	// Eligible reports whether a rollout may replace the pod of a node, for
+	// example of canaries that carry a label. Nil: of any node.
+	// [Planner.SetEligible] changes it. It must depend on nothing but the node.
+	Eligible func(node *corev1.Node) bool
+	// ClassifyUnavailable says whether a node without an available pod counts
+	// against MaxUnavailable, or against MaxSurge where its new pod waits next to
+	// the old one. The pod is nil if the node has none that stays. Nil: all nodes
+	// count. [IgnoreNotReadyNodes] is one to use. It must depend on nothing but
+	// its arguments.
+	//
+	// A node whose available pod the rollout has deleted is not asked about. It
+	// counts until it has an available pod again, so that a rollout never takes
+	// more available pods than MaxUnavailable. A new Planner does not know these
+	// nodes.
 	ClassifyUnavailable func(node *corev1.Node, pod *corev1.Pod) Unavailability
 }
 
@@ -57,24 +63,25 @@ type Config struct {
 type Unavailability string
 
 const (
-	// Charged: it counts against the limits of the rollout.
-	Charged Unavailability = "Charged"
-	// Excused: it does not. That it has no available pod is not the rollout's doing, and
-	// waiting for it does not help.
-	Excused Unavailability = "Excused"
+	// UnavailabilityCounted: it counts against the limits of the rollout.
+	UnavailabilityCounted Unavailability = "Counted"
+	// UnavailabilityIgnored: it does not count. The rollout is not the cause, and
+	// to wait for the node does not help.
+	UnavailabilityIgnored Unavailability = "Ignored"
 )
 
-// ExcuseNotReadyNodes is a ClassifyUnavailable that excuses nodes that are not ready:
-// a rollout goes on while some nodes are down. It also goes on when most are, or when the
-// control plane only believes so. If the rollout itself makes nodes not ready, as that of
-// a network plugin may, those count.
-func ExcuseNotReadyNodes(node *corev1.Node, _ *corev1.Pod) Unavailability {
+// IgnoreNotReadyNodes is a ClassifyUnavailable that ignores nodes that are not
+// ready: a rollout goes on while some nodes are down. It also goes on when most
+// are, or when the control plane only believes so. If the rollout itself makes
+// nodes not ready, as one of a network plugin may, those count.
+func IgnoreNotReadyNodes(node *corev1.Node, _ *corev1.Pod) Unavailability {
 	for i := range node.Status.Conditions {
-		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-			return Charged
+		c := &node.Status.Conditions[i]
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return UnavailabilityCounted
 		}
 	}
-	return Excused
+	return UnavailabilityIgnored
 }
 
 const (
@@ -85,54 +92,66 @@ const (
 // ErrInvalidConfig is what is wrong with a [Config] or an [ExecutorConfig].
 var ErrInvalidConfig = errors.New("invalid daemon config")
 
-// Validate returns what is wrong with a configuration: [ErrInvalidConfig] or
+// Validate joins what is wrong with a configuration: [ErrInvalidConfig] or
 // [ErrInvalidSpec].
 func (c Config) Validate() error {
 	var problems []error
-	if c.Nodes < 0 {
-		problems = append(problems, fmt.Errorf("%w: Nodes is %d, want zero or more", ErrInvalidConfig, c.Nodes))
-	}
 	if c.Burst < 0 {
-		problems = append(problems, fmt.Errorf("%w: Burst is %d, want zero or more", ErrInvalidConfig, c.Burst))
+		problems = append(problems,
+			fmt.Errorf("%w: Config.Burst is %d, want zero or more", ErrInvalidConfig, c.Burst))
 	}
 	if c.Confirm < 0 {
-		problems = append(problems, fmt.Errorf("%w: Confirm is %s, want zero or more", ErrInvalidConfig, c.Confirm))
+		problems = append(problems,
+			fmt.Errorf("%w: Config.Confirm is %s, want zero or more", ErrInvalidConfig, c.Confirm))
 	}
 	return errors.Join(append(problems, c.Spec.Validate())...)
 }
 
-// A Planner knows the nodes and the pods of one DaemonSet, or of what is like one, and
-// plans what is to be done. What it is told about one node or pod makes it look at that
-// one again, and at no other; the counts over all of them are kept.
+// A Planner knows the nodes and the pods of one DaemonSet, or of a similar set,
+// and hands out what is to be done, one [Task] at a time. It is a
+// [timedqueue.Core]. A change of a node or pod costs one evaluation of that
+// node; the counts over all nodes are kept.
 //
-// It only decides, and is not safe for concurrent use. Its clock does not go back: an
-// earlier time counts as the latest that it was told. It keeps about half a kilobyte for
-// a node with its pod, beside the objects.
+// It only decides, and is not safe for concurrent use. Time never goes
+// backwards in it: an earlier now counts as the latest. It keeps about half a
+// kilobyte for a node with its pod, besides the objects, and nothing for a node
+// where no pod should run and none is. What has failed on a node is remembered
+// for half an hour then.
 type Planner struct {
 	config    Config
-	spec      Spec
+	spec      *Spec
 	surges    bool
 	invalid   bool  // the spec cannot be rolled out
 	refusal   error // why a later spec was refused, which is the one that is wanted
 	placement *Placement
+	limits    limits
 
-	now   time.Time
-	nodes map[string]*nodeState
-	pods  map[string]*podState // by name; they share a namespace
-	stale []*nodeState         // to be judged before anything is decided
+	now    time.Time
+	store  *Nodes
+	index  int                   // in Nodes.planners
+	id     int                   // in the order in which planners join the store
+	states []*nodeState          // of the nodes of which there is something to know
+	gone   map[string]*nodeState // those of them that are no more
+	pods   map[string]*podState  // by name; they share a namespace
+	stale  fifo                  // to be evaluated before anything is decided
+	scan   scan                  // what is to be evaluated after a change for all nodes
 
-	counts   counts
-	queues   [numberOfQueues]nodeHeap
-	timers   *timedqueue.Queue[string, *nodeState]
-	unseen   unseen
-	gone     departed
-	deleting int // pods whose deletion is not settled
+	counts     counts
+	queues     [numberOfQueues]nodeHeap
+	draining   *nodeState // in toDelete, of whose pods some are handed out
+	replacing  bool       // one of these has failed, which is counted
+	timers     *timedqueue.Queue[string, *nodeState]
+	unseen     expectations
+	tombstones tombstones
+	unsettled  int   // pods whose deletion is not settled
+	revision   int32 // counts the revisions that were wanted
+	ranking    int32 // counts the orders that were wanted
 
-	creations, deletions flight
+	creations, deletions calls
 }
 
-// NewPlanner returns a planner that knows no nodes and no pods yet. Now must not be
-// the zero time.
+// NewPlanner returns a planner that knows no pods yet, and of nodes those of
+// Config.Nodes. Now must not be the zero time.
 func NewPlanner(config Config, now time.Time) (*Planner, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -143,114 +162,186 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 	if config.Confirm == 0 {
 		config.Confirm = defaultConfirm
 	}
+	if config.Nodes == nil {
+		config.Nodes = new(Nodes)
+	}
 	timers, err := newTimers(now)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
 	p := &Planner{
 		config: config,
-		nodes:  make(map[string]*nodeState, config.Nodes),
-		pods:   make(map[string]*podState, config.Nodes),
-		stale:  make([]*nodeState, 0, config.Nodes),
+		now:    now,
+		store:  config.Nodes,
+		gone:   make(map[string]*nodeState),
+		pods:   make(map[string]*podState),
 		timers: timers,
-		unseen: unseen{confirm: config.Confirm},
+		unseen: expectations{confirm: config.Confirm},
 
-		creations: flight{burst: config.Burst, window: 1},
-		deletions: flight{burst: config.Burst, window: config.Burst},
+		creations: calls{burst: config.Burst, window: 1, epoch: 1},
+		deletions: calls{burst: config.Burst, window: config.Burst, epoch: 1},
 	}
-	for i := range p.queues {
-		p.queues[i] = newQueue(queueName(i), config.Less)
-	}
-	p.use(&config.Spec)
+	p.rank()
+	p.use(config.Spec)
+	p.store.join(p)
+	p.scan.nodes = p.store.Len()
 	return p, nil
 }
 
-// SetSpec changes what is wanted. All nodes are judged anew, a few microseconds each, and
-// what has failed with another revision counts no more. The same spec again changes
-// nothing, and costs a comparison.
+// Close takes the planner out of its store of nodes, which it may share. The
+// planner must not be used afterwards.
+func (p *Planner) Close() { p.store.leave(p) }
+
+// SetSpec changes what is wanted. All nodes are evaluated again, in the turns
+// of [Planner.Start], and what has failed with another revision no longer
+// counts. The same spec again changes nothing and costs a comparison.
 //
-// The error is that of [Spec.Validate]. The planner then goes by the former spec, but plans
-// nothing except looks until it gets one that is valid: pods of a revision that is not
-// wanted any more would only be replaced. A rollout that is not valid is no error here; it
-// stops, and the pods are managed. [Planner.Problems] tells of both.
+// The error is that of [Spec.Validate]. The planner then keeps the former spec,
+// but hands out nothing except refreshes until a valid spec is set: pods of an
+// unwanted revision would only be replaced. A rollout that is not valid is no
+// error here. It stops, and the pods are managed. [Planner.Problems] returns
+// both.
 //
-// A longer MinReady can make many pods unavailable at once. If the revision changes with
-// it they are replaced at once, unless the rollout is Strict, as in kube-controller-manager.
+// A longer MinReady can make many pods unavailable at once. If the revision
+// changes with it, they are replaced at once, unless the rollout is Strict, as
+// in kube-controller-manager.
 func (p *Planner) SetSpec(now time.Time, spec Spec) error {
 	p.advance(now)
-	if equality.Semantic.DeepEqual(&p.spec, &spec) {
+	if equality.Semantic.DeepEqual(p.spec, &spec) {
 		p.refusal = nil
-		return nil // each write of a set's status comes back as news of the set
+		return nil // each write of a set's status comes back as an event of the set
 	}
 	if p.refusal = spec.Validate(); p.refusal != nil {
 		return p.refusal
 	}
-	another := spec.Revision != p.spec.Revision
-	p.use(&spec)
-	if another {
+	if spec.Revision != p.spec.Revision {
 		p.creations.forgive()
+		p.revision++
 	}
-	for _, n := range p.nodes {
-		if another {
-			n.forgive()
-		}
-		n.place(p.placement)
-		p.look(n)
-	}
+	p.use(spec)
+	p.scan = scan{states: len(p.states), nodes: p.store.Len()}
 	return nil
 }
 
-func (p *Planner) use(spec *Spec) {
-	p.spec = *spec
+func (p *Planner) use(spec Spec) {
+	p.spec = &spec
 	p.invalid = spec.rolloutProblems() != nil
 	p.surges = !p.invalid && spec.Rollout.surges()
 	p.placement = Compile(spec.Template, p.config.Matcher)
+	p.limits = limits{}
 }
 
-// Problems returns what is wrong with what is wanted, and nil if nothing is: why the
-// latest spec was refused, and the [Spec.Problems] of the one that it goes by.
+// SetLess changes the order of nodes, Config.Less. All nodes are evaluated
+// again, in the turns of [Planner.Start]. Attempts and back-offs stay.
+func (p *Planner) SetLess(now time.Time, less func(a, b *corev1.Node) bool) {
+	p.advance(now)
+	p.config.Less = less
+	p.ranking++ // what is in the former queues is in none
+	p.rank()
+	p.scan.states = len(p.states)
+}
+
+// rank begins with empty queues.
+func (p *Planner) rank() {
+	for i := range p.queues {
+		p.queues[i] = newQueue(queueName(i), p.config.Less)
+	}
+}
+
+// SetEligible changes which nodes a rollout may update, Config.Eligible. All
+// nodes are evaluated again, in the turns of [Planner.Start]. Attempts and
+// back-offs stay.
+func (p *Planner) SetEligible(now time.Time, eligible func(node *corev1.Node) bool) {
+	p.advance(now)
+	p.config.Eligible = eligible
+	p.scan.states = len(p.states)
+}
+
+// Problems returns what is wrong with what is wanted, or nil: why the latest
+// spec was refused, and the [Spec.Problems] of the spec in use.
 func (p *Planner) Problems() error { return errors.Join(p.refusal, p.spec.Problems()) }
 
-// ObserveNode takes note of a node as it is now. It keeps the pointer; the node must
-// not be changed afterwards.
-func (p *Planner) ObserveNode(now time.Time, node *corev1.Node) {
-	p.advance(now)
-	n := p.node(node.Name)
-	if n.machine != "" && n.machine != node.UID {
-		n.forgive() // another machine under the name
-		n.taken = false
-	}
-	n.object, n.machine = node, node.UID
-	n.place(p.placement)
-	p.look(n)
-}
+// ObserveNode records a node as it is now, in the store and so for all planners
+// of it. It keeps the pointer; the node must not be changed afterwards.
+func (p *Planner) ObserveNode(now time.Time, node *corev1.Node) { p.store.Observe(now, node) }
 
-// ForgetNode takes note that a node is gone.
-func (p *Planner) ForgetNode(now time.Time, name string) {
+// ForgetNode records that a node is gone, for all planners of the store.
+func (p *Planner) ForgetNode(now time.Time, name string) { p.store.Forget(now, name) }
+
+// observeNode records a node that is new, or that a placement may decide
+// differently about.
+func (p *Planner) observeNode(now time.Time, stored *storedNode) {
 	p.advance(now)
-	n := p.nodes[name]
+	decision := p.placement.Place(stored.object)
+	n := stored.stateOf(p)
 	if n == nil {
+		n = p.comeBack(stored)
+	}
+	if n == nil && !decision.ShouldRun {
 		return
 	}
-	n.object, n.verdict = nil, placed{}
-	p.look(n)
+	if n == nil {
+		n = p.keep(stored.object.Name, stored)
+	}
+	n.decision = placed{decision.ShouldRun, decision.ShouldContinue}
+	p.identify(n)
+	p.markStale(n)
 }
 
-// ObservePod takes note of a pod as it is now. Only pods that the set owns belong here,
-// all of one namespace; one that it owns no more is to be forgotten. News of a pod have
-// to come in order, but may be late: what is older than an answer that was reported
-// changes nothing. It keeps the pointer; the pod must not be changed afterwards.
+// comeBack returns the record of a node that was gone, or nil.
+func (p *Planner) comeBack(stored *storedNode) *nodeState {
+	if len(p.gone) == 0 {
+		return nil
+	}
+	n := p.gone[stored.object.Name]
+	if n != nil {
+		delete(p.gone, n.name)
+		n.attach(stored)
+	}
+	return n
+}
+
+// observeState records a change of a node that no placement reads.
+func (p *Planner) observeState(now time.Time, n *nodeState) {
+	p.advance(now)
+	p.identify(n)
+	p.markStale(n)
+}
+
+// identify forgives another machine under the name what the former one did.
+func (p *Planner) identify(n *nodeState) {
+	machine := n.stored.object.UID
+	if n.machine != "" && n.machine != machine {
+		n.forgive()
+		n.taken = false
+	}
+	n.machine = machine
+}
+
+func (p *Planner) forgetNode(now time.Time, n *nodeState) {
+	p.advance(now)
+	n.stored, n.decision = nil, placed{}
+	p.gone[n.name] = n
+	p.markStale(n)
+}
+
+// ObservePod records a pod as it is now. Only pods that the set owns belong
+// here, all of one namespace; a pod that the set no longer owns is to be
+// forgotten. News of a pod must come in order but may be late: what is older
+// than an answer that was reported changes nothing. It keeps the pointer; the
+// pod must not be changed afterwards.
 func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
 	p.advance(now)
 	known := p.pods[pod.Name]
 	switch {
-	case p.gone.how[pod.UID] == answered: // the watch has not come so far
+	case p.tombstones.how[pod.UID] == departureAnswered: // the watch is behind
 	case known == nil:
-		p.add(pod)
-	case known.older(pod):
-	case known.pod.UID != pod.UID: // that one is gone, and this has its name
+		p.add(pod, podObserved)
+	case known.newerThan(pod):
+	case known.pod.UID != pod.UID: // that one is gone, and this one has its name
+		p.bury(known.pod)
 		p.remove(known)
-		p.add(pod)
+		p.add(pod, podObserved)
 	default:
 		p.update(known, pod)
 		known.answered = false
@@ -258,53 +349,27 @@ func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
 	}
 }
 
-// ForgetPod takes note that a pod is gone, or that the set owns it no more. It is found
-// by name and UID: another with its name stays.
+// ForgetPod records that a pod is gone, or that the set no longer owns it. The
+// pod is found by name and UID: another one with its name stays.
 func (p *Planner) ForgetPod(now time.Time, pod *corev1.Pod) {
 	p.advance(now)
-	if n := p.nodes[TargetNode(pod)]; n != nil && n.creating {
-		p.gone.add(pod.UID, forgotten, p.now) // it may be the one: the answer is late
-	}
+	p.bury(pod)
 	if known := p.pods[pod.Name]; known != nil && known.pod.UID == pod.UID {
 		p.remove(known)
 	}
 }
 
-// advance takes note of the time.
+// bury remembers that a pod is gone while a creation for its node is under way. The
+// answer to that may be about this pod.
+func (p *Planner) bury(pod *corev1.Pod) {
+	if n := p.lookup(TargetNode(pod)); n != nil && n.creating() {
+		p.tombstones.add(pod.UID, departureForgotten, p.now)
+	}
+}
+
 func (p *Planner) advance(now time.Time) {
 	if now.After(p.now) {
 		p.now = now
 	}
-	p.gone.expire(p.now)
-}
-
-// look makes sure that a node is judged before anything is decided. Many changes of one
-// node make one judgement, when it is asked for.
-func (p *Planner) look(n *nodeState) {
-	if !n.stale {
-		n.stale = true
-		p.stale = append(p.stale, n)
-	}
-}
-
-// settle judges all nodes of which something has changed, if only the time.
-func (p *Planner) settle() {
-	for n := p.due(); n != nil; n = p.due() {
-		p.look(n)
-	}
-	for i, n := range p.stale {
-		p.stale[i] = nil
-		n.stale = false
-		p.judge(n)
-	}
-	p.stale = p.stale[:0]
-}
-
-func (p *Planner) node(name string) *nodeState {
-	n := p.nodes[name]
-	if n == nil {
-		n = newNodeState(name)
-		p.nodes[name] = n
-	}
-	return n
+	p.tombstones.expire(p.now)
 }

@@ -43,6 +43,19 @@ func newSet(t *testing.T, change ...func(*daemon.Config)) *set {
 	return &set{T: t, Planner: planner, spec: config.Spec, now: start, pods: make(map[string]*corev1.Pod)}
 }
 
+// Plan returns all that may be done now.
+func (s *set) Plan(now time.Time) plan { return planOf(s.Planner, now) }
+
+// Report says how a step ended.
+func (s *set) Report(now time.Time, e ended) { finish(s.Planner, now, e) }
+
+// Status returns the status, which is whole: no test of a set has that many nodes.
+func (s *set) Status() daemon.Status {
+	status, whole := s.Planner.Status()
+	require.True(s, whole)
+	return status
+}
+
 func (s *set) nodes(names ...string) *set {
 	for _, name := range names {
 		s.ObserveNode(s.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -156,19 +169,19 @@ func (s *set) steps() string {
 			},
 			Spec: corev1.PodSpec{NodeName: step.Node},
 		}
-		s.Report(s.now, daemon.Result{Create: step, Pod: pod})
+		s.Report(s.now, ended{Create: step, Pod: pod})
 		s.pods[pod.Name] = pod
 		s.ObservePod(s.now, pod)
 	}
 	for i := range plan.Delete {
-		s.Report(s.now, daemon.Result{Delete: &plan.Delete[i], Gone: true})
+		s.Report(s.now, ended{Delete: &plan.Delete[i], Gone: true})
 		delete(s.pods, plan.Delete[i].Pod)
 	}
 	return listed(plan)
 }
 
 // listed writes a plan down, a step a line.
-func listed(plan daemon.Plan) string {
+func listed(plan plan) string {
 	var lines []string
 	for _, step := range plan.Create {
 		lines = append(lines, fmt.Sprintf("create on %s: %s", step.Node, step.Reason))
@@ -176,7 +189,7 @@ func listed(plan daemon.Plan) string {
 	for _, step := range plan.Delete {
 		lines = append(lines, fmt.Sprintf("delete %s: %s", step.Pod, step.Reason))
 	}
-	for _, step := range plan.Look {
+	for _, step := range plan.Refresh {
 		lines = append(lines, fmt.Sprintf("look at %s", step.Pod))
 	}
 	return strings.Join(lines, "\n")
@@ -214,7 +227,7 @@ func TestPodLeavesANodeWhereItMayNotStay(t *testing.T) {
 	node = node.DeepCopy()
 	node.Spec.Taints[0].Effect = corev1.TaintEffectNoExecute
 	s.ObserveNode(s.now, node)
-	s.want("delete a-1: Misplaced").want("")
+	s.want("delete a-1: Misscheduled").want("")
 }
 
 func TestVanishedNodeKeepsNothingThatWasNotScheduled(t *testing.T) {
@@ -232,13 +245,13 @@ func TestFailedPodIsReplacedWithBackoff(t *testing.T) {
 	for round := range 14 {
 		s.pod("x", "a", "old", phase(corev1.PodFailed))
 		if wait > 0 {
-			s.after(wait-time.Millisecond).want("").wantWait("a", daemon.Backoff)
+			s.after(wait-time.Millisecond).want("").wantWait("a", daemon.WaitBackoff)
 			require.Equal(t, s.now.Add(time.Millisecond), s.Plan(s.now).Next)
 			s.after(time.Millisecond)
 		}
 		s.want("delete x: PodFailed")
 		s.Plan(s.now) // the creation: its pod is the next x
-		s.Report(s.now, daemon.Result{Create: &daemon.Creation{Node: "a"}, Taken: true})
+		s.Report(s.now, ended{Create: &daemon.Creation{Node: "a"}, Taken: true})
 		wait = min(time.Second<<round, 15*time.Minute)
 	}
 	require.Equal(t, 15*time.Minute, wait)
@@ -259,9 +272,32 @@ func TestSucceededPodIsReplaced(t *testing.T) {
 	s.want("delete x: PodSucceeded").want("create on a: Missing").want("")
 }
 
+// D2: pods of a node that have ended go together, although each task is handed out
+// at a time of its own, and count as one failure.
+func TestD2PodsThatHaveEndedGoTogether(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("b")
+	for _, name := range []string{"x", "y", "z"} {
+		s.pod(name, "a", "old", phase(corev1.PodSucceeded))
+	}
+	task, ok := s.Start(s.now)
+	require.True(t, ok)
+	s.Report(s.now, ended{Delete: task.Delete, Gone: true}) // evaluated again, the others wait
+	s.pod("v", "a", "old", phase(corev1.PodSucceeded)).pod("w", "a", "old", phase(corev1.PodSucceeded))
+	s.want("").after(time.Second)
+	handed := 0
+	for task, ok := s.Start(s.now); ok; task, ok = s.after(time.Millisecond).Start(s.now) {
+		require.Equal(t, daemon.StepPodSucceeded, task.Delete.Reason)
+		handed++
+	}
+	require.Equal(t, 4, handed)
+	s.wantWait("a", daemon.WaitTerminating)
+	s.gone("v").gone("w").gone("y").gone("z").pod("u", "a", "old", phase(corev1.PodSucceeded))
+	require.InDelta(t, 2*time.Second, s.WaitOf("a").Until.Sub(s.now), float64(10*time.Millisecond), "the second failure")
+}
+
 func TestNextPodWaitsForTheFormerOneToBeGone(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").change("a-1", terminating)
-	s.want("").wantWait("a", daemon.Terminating)
+	s.want("").wantWait("a", daemon.WaitTerminating)
 	s.change("a-1", phase(corev1.PodFailed)).want("create on a: Missing") // nothing of it runs any more
 }
 
@@ -281,7 +317,7 @@ func TestOfDuplicatesTheScheduledReadyOlderOneStays(t *testing.T) {
 
 func TestTerminatingPodOnADeadNodeHoldsUpNobodyElse(t *testing.T) {
 	s := newSet(t).nodes("a", "dead").running("a", "dead").change("dead-1", terminating, unready)
-	s.want("").wantWait("dead", daemon.Terminating)
+	s.want("").wantWait("dead", daemon.WaitTerminating)
 	s.nodes("b").want("create on b: Missing")
 	s.gone("a-1").want("create on a: Missing")
 }

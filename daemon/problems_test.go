@@ -52,7 +52,7 @@ func TestD1TemplateOfWhichNoTermCanBeUnderstoodIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, daemon.ErrInvalidSpec)
 	require.ErrorContains(t, err, "Template: nodeSelectorTerms[0] matches no node")
 	require.ErrorContains(t, err, "nodeSelectorTerms[1] matches no node")
-	require.False(t, daemon.Compile(spec.Template, taints.Matcher{}).Place(node("n1")).Keep)
+	require.False(t, daemon.Compile(spec.Template, taints.Matcher{}).Place(node("n1")).ShouldContinue)
 
 	spec.Template = template(affinity(corev1.NodeSelectorTerm{})) // which is understood, and matches none
 	require.NoError(t, spec.Validate())
@@ -82,14 +82,14 @@ func TestD5InvalidRolloutStopsNothingButTheRollout(t *testing.T) {
 			s.evicted("out").running("out")
 			change(&s.spec)
 			s.template("new")
-			s.want("create on missing: Missing", "delete failed-1: PodFailed", "delete out-1: Misplaced")
-			s.want("create on failed: Missing").want("").wantWait("old", daemon.RolloutInvalid).wantWait("unready", daemon.RolloutInvalid)
+			s.want("create on missing: Missing", "delete failed-1: PodFailed", "delete out-1: Misscheduled")
+			s.want("create on failed: Missing").want("").wantWait("old", daemon.WaitRolloutInvalid).wantWait("unready", daemon.WaitRolloutInvalid)
 			require.ErrorIs(t, s.Problems(), daemon.ErrInvalidSpec)
 			require.ErrorContains(t, s.Problems(), want)
 			_, err := daemon.NewPlanner(daemon.Config{Spec: s.spec}, start)
 			require.NoError(t, err)
 
-			s.rollout(func(r *daemon.Rollout) { *r = daemon.Rollout{OnDelete: true} }).wantWait("old", daemon.OnDelete)
+			s.rollout(func(r *daemon.Rollout) { *r = daemon.Rollout{OnDelete: true} }).wantWait("old", daemon.WaitOnDelete)
 			s.rollout(func(r *daemon.Rollout) { *r = daemon.Rollout{MaxUnavailable: intstr.FromInt32(9)} })
 			require.NoError(t, s.Problems())
 			s.want("delete unready-1: OutdatedUnavailable", "delete old-1: Outdated")
@@ -102,7 +102,7 @@ func TestD5InvalidRolloutKeepsThePodThatWorks(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").rollout(surge(1)).template("new")
 	s.want("create on a: Surging").change("a-new-2", unscheduled)
 	s.rollout(func(r *daemon.Rollout) { r.MaxSurge = intstr.FromString("some") })
-	s.want("delete a-new-2: Duplicate").want("").wantWait("a", daemon.RolloutInvalid)
+	s.want("delete a-new-2: Duplicate").want("").wantWait("a", daemon.WaitRolloutInvalid)
 }
 
 // D5: after a spec that was refused nothing is made of the former one, or deleted for it.
@@ -115,9 +115,9 @@ func TestD5AfterARefusedSpecNothingIsMadeOfTheFormerOne(t *testing.T) {
 	require.ErrorContains(t, s.Problems(), "nodeSelectorTerms[0] matches no node")
 	s.want("")
 	for _, node := range []string{"missing", "failed", "old", "out"} {
-		s.wantWait(node, daemon.SpecRefused)
+		s.wantWait(node, daemon.WaitSpecRefused)
 	}
 	require.NoError(t, s.SetSpec(s.now, s.spec)) // the former one again
 	require.NoError(t, s.Problems())
-	s.want("create on missing: Missing", "delete failed-1: PodFailed", "delete out-1: Misplaced")
+	s.want("create on missing: Missing", "delete failed-1: PodFailed", "delete out-1: Misscheduled")
 }

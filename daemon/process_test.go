@@ -50,6 +50,15 @@ type faults struct {
 	slow     int
 }
 
+// inspect, unless nil, sees a planner after each call of it.
+var inspect func(*daemon.Planner)
+
+func (p *process) inspected() {
+	if inspect != nil {
+		inspect(p.planner)
+	}
+}
+
 // theSet owns the pods.
 var theSet = ownership.Owner{
 	Object: &metav1.ObjectMeta{Name: "agent", Namespace: "kube-system", UID: "uid-of-the-set"},
@@ -132,6 +141,7 @@ func (p *process) take(e event) {
 		p.trace("told: node %s is gone", e.node.Name)
 		delete(p.told.nodes, e.node.Name)
 		p.planner.ForgetNode(p.now, e.node.Name)
+		p.inspected()
 	case e.node != nil:
 		p.cachedNodes[e.node.Name] = e.node
 		p.tellNode(e.node)
@@ -149,6 +159,7 @@ func (p *process) tellNode(node *corev1.Node) {
 	p.trace("told: node %s", node.Name)
 	p.told.nodes[node.Name] = node
 	p.planner.ObserveNode(p.now, node)
+	p.inspected()
 }
 
 func (p *process) tellPod(pod *corev1.Pod) {
@@ -158,6 +169,7 @@ func (p *process) tellPod(pod *corev1.Pod) {
 		known.heard = true
 	}
 	p.planner.ObservePod(p.now, pod)
+	p.inspected()
 }
 
 func (p *process) tellGone(cached *corev1.Pod) {
@@ -165,6 +177,7 @@ func (p *process) tellGone(cached *corev1.Pod) {
 	p.trace("told: pod %s is gone", cached.Name)
 	p.told.forget(cached.UID)
 	p.planner.ForgetPod(p.now, cached)
+	p.inspected()
 }
 
 // relist begins both watches anew. What the old ones had not told yet is in the lists.
@@ -221,22 +234,23 @@ func (p *process) plan() {
 	if p.dead {
 		return
 	}
-	plan := p.planner.Plan(p.now)
+	plan := planOf(p.planner, p.now)
+	p.inspected()
 	p.judge.plan(p, &plan)
-	again := p.planner.Plan(p.now)
+	again := planOf(p.planner, p.now)
 	p.judge.again(&plan, &again)
 	for _, d := range plan.Delete {
 		p.trace("plan: delete %s (%s) on %s: %s", d.Pod, d.UID, d.Node, d.Reason)
-		p.call(func(inTime bool) daemon.Result { return p.delete(&d, inTime) }, daemon.Result{Delete: &d})
+		p.call(func(inTime bool) ended { return p.delete(&d, inTime) }, ended{Delete: &d})
 	}
 	for _, c := range plan.Create {
 		p.trace("plan: create for %s: %s, attempt %d of %s", c.Node, c.Reason, c.Attempt, c.Revision)
 		spec := p.config.Spec
-		p.call(func(inTime bool) daemon.Result { return p.create(&spec, &c, inTime) }, daemon.Result{Create: &c})
+		p.call(func(inTime bool) ended { return p.create(&spec, &c, inTime) }, ended{Create: &c})
 	}
-	for _, l := range plan.Look {
+	for _, l := range plan.Refresh {
 		p.trace("plan: look at %s (%s)", l.Pod, l.UID)
-		p.call(func(bool) daemon.Result { return p.look(&l) }, daemon.Result{Look: &l})
+		p.call(func(bool) ended { return p.look(&l) }, ended{Refresh: &l})
 	}
 	p.await(plan.Next)
 }
@@ -257,7 +271,7 @@ func (p *process) await(next time.Time) {
 		changes := p.changes
 		p.after(p.between(0, next.Sub(p.now)-1), func() {
 			if !p.dead && p.changes == changes && p.timer == timer {
-				early := p.planner.Plan(p.now)
+				early := planOf(p.planner, p.now)
 				p.judge.early(&early)
 			}
 		})
@@ -268,7 +282,7 @@ var errLost = errors.New("the answer was lost")
 
 // call sends a call, and reports how it ended: as it did, or, if the answer is lost,
 // that it failed. Then it may have been done, or not, or be done later still.
-func (p *process) call(do func(inTime bool) daemon.Result, step daemon.Result) {
+func (p *process) call(do func(inTime bool) ended, step ended) {
 	*p.calls++
 	there, back := p.between(0, 30*time.Millisecond), p.between(0, 30*time.Millisecond)
 	if !p.calm && p.chance(p.faults.slow) {
@@ -297,12 +311,13 @@ func (p *process) call(do func(inTime bool) daemon.Result, step daemon.Result) {
 	}
 }
 
-func (p *process) report(result daemon.Result) {
+func (p *process) report(result ended) {
 	if p.dead {
 		return
 	}
 	p.judge.report(p, &result)
-	p.planner.Report(p.now, result)
+	finish(p.planner, p.now, result)
+	p.inspected()
 	p.changes++
 	p.wake()
 }
@@ -313,8 +328,8 @@ var (
 )
 
 // create does what the executor does, at the API server, at once.
-func (p *process) create(spec *daemon.Spec, c *daemon.Creation, inTime bool) daemon.Result {
-	result := daemon.Result{Create: c}
+func (p *process) create(spec *daemon.Spec, c *daemon.Creation, inTime bool) ended {
+	result := ended{Create: c}
 	pod, err := daemon.NewPod(theSet, spec, *c)
 	if err != nil {
 		p.judge.violate(Reasoned, "no pod can be made of %v: %v", c, err)
@@ -342,23 +357,23 @@ func (p *process) create(spec *daemon.Spec, c *daemon.Creation, inTime bool) dae
 	return result
 }
 
-func (p *process) delete(d *daemon.Deletion, inTime bool) daemon.Result {
+func (p *process) delete(d *daemon.Deletion, inTime bool) ended {
 	if p.machine(d.Node).webhook {
-		return daemon.Result{Delete: d, Err: errWebhook, Refused: true}
+		return ended{Delete: d, Err: errWebhook, Refused: true}
 	}
 	existed := p.world.delete(d.Pod, d.UID, p.number)
 	if existed && inTime && !p.dead {
 		p.told.secretly[d.UID] = true
 	}
-	return daemon.Result{Delete: d, Gone: !existed}
+	return ended{Delete: d, Gone: !existed}
 }
 
-func (p *process) look(l *daemon.Look) daemon.Result {
+func (p *process) look(l *daemon.Refresh) ended {
 	r := p.find(l.Pod)
 	if r == nil || r.object.UID != l.UID {
-		return daemon.Result{Look: l, Gone: true}
+		return ended{Refresh: l, Gone: true}
 	}
-	return daemon.Result{Look: l, Pod: r.object, Released: !isOwned(r.object)}
+	return ended{Refresh: l, Pod: r.object, Released: !isOwned(r.object)}
 }
 
 func sortedKeys[T any](m map[string]T) []string {

@@ -9,13 +9,13 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// nodeHeap is a heap of nodes, each of which knows where it is in it, so that it leaves
-// in the time of a logarithm. What before compares must change only right before set: a
-// heap stands it if one node is out of place, and not if several are.
+// nodeHeap is a heap of nodes that record their own index, so that any of them
+// can leave it in O(log n). What before compares must change only right before
+// set: one node may be out of place, but not several.
 type nodeHeap struct {
 	nodes  []*nodeState
 	before func(a, b *nodeState) bool
-	slot   func(*nodeState) *int32 // where it is, from one on; zero: it is not
+	slot   func(*nodeState) *int32 // the index, from one on; zero: it is not in it
 }
 
 // Len, Less, Swap, Push and Pop are for package heap.
@@ -42,7 +42,7 @@ func (h *nodeHeap) Pop() any {
 	return n
 }
 
-// first returns the node whose turn it is, or nil.
+// first returns the first node, or nil.
 func (h *nodeHeap) first() *nodeState {
 	if len(h.nodes) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (h *nodeHeap) first() *nodeState {
 	return h.nodes[0]
 }
 
-// set puts a node in, or where it belongs now, or takes it out.
+// set puts a node in, moves it, or takes it out.
 func (h *nodeHeap) set(n *nodeState, in bool) {
 	at := int(*h.slot(n)) - 1
 	switch {
@@ -63,12 +63,12 @@ func (h *nodeHeap) set(n *nodeState, in bool) {
 	}
 }
 
-// queueName is a reason for a node to be in line.
-type queueName int8
+// queueName is what a node in a queue needs.
+type queueName uint8
 
 const (
 	toCreate            queueName = iota // a pod is missing
-	toDelete                             // pods have to go, whatever the rollout does
+	toDelete                             // pods are to go, whatever the rollout does
 	outdatedUnavailable                  // candidates of the rollout, by candidacy
 	outdatedAvailable
 	toRetire
@@ -76,11 +76,11 @@ const (
 	numberOfQueues
 )
 
-// newQueue returns a queue in which nodes come by what Less says, and then by name. Before
-// that come those that should have a pod, since a partition keeps the others to the end,
-// those that are not excused, which would use up the budget for as long as they are down,
-// and those to which less was refused: one that is always refused everything would keep
-// the others waiting.
+// newQueue returns a queue that orders nodes by less and then by name. Three
+// things come before that. A node that should have a pod precedes the others,
+// which a partition keeps to the end. One that counts precedes the ignored
+// ones, which would use up the budget while they are down. And a node with
+// fewer refusals precedes: one for which all is refused would delay the others.
 func newQueue(which queueName, less func(a, b *corev1.Node) bool) nodeHeap {
 	return nodeHeap{
 		slot: func(n *nodeState) *int32 { return &n.slots[which] },
@@ -93,12 +93,12 @@ func newQueue(which queueName, less func(a, b *corev1.Node) bool) nodeHeap {
 	}
 }
 
-// order is what queues go by. It is a copy, which changes when the node is put where it
-// belongs.
+// order is what queues compare. It is a copy, which changes only when the node
+// is moved.
 type order struct {
 	object  *corev1.Node
 	extra   bool // no pod should run there
-	excused bool
+	ignored bool
 	refused int
 }
 
@@ -106,8 +106,8 @@ func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (co
 	switch {
 	case o.extra != other.extra:
 		return other.extra, true
-	case o.excused != other.excused:
-		return other.excused, true
+	case o.ignored != other.ignored:
+		return other.ignored, true
 	case o.refused != other.refused:
 		return o.refused < other.refused, true
 	case (o.object == nil) != (other.object == nil): // one that is gone comes last
@@ -120,30 +120,31 @@ func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (co
 	return false, less(other.object, o.object)
 }
 
-// pick returns the node whose turn it is in a queue, or nil. While calls are refused it is
-// any of those that are equal but for their names: nodes that are refused may be
-// neighbours by name, and each of them would cost the others a hold. It looks at the whole
-// queue then, which a hold keeps from happening often.
-func (p *Planner) pick(from queueName, calls *flight, less func(a, b *corev1.Node) bool) *nodeState {
+// pick returns the node of a queue whose turn it is. While calls are refused it
+// is any of those that differ only in their names: the nodes with a fault may
+// be neighbors by name, and each of them would cost the others a hold. It then
+// goes through the whole queue, which the holds keep from happening often.
+func (p *Planner) pick(from queueName, calls *calls, less func(a, b *corev1.Node) bool) *nodeState {
 	picked := p.queues[from].first()
 	if picked == nil || calls.refused.times == 0 {
 		return picked
 	}
-	first, lowest := picked.order, scatter(picked.name, calls.failed)
+	first, lowest := picked.order, scatter(picked.name, calls.epoch)
 	for _, n := range p.queues[from].nodes {
 		if _, differs := n.order.comesBefore(&first, less); differs {
 			continue
 		}
-		if number := scatter(n.name, calls.failed); number < lowest {
+		if number := scatter(n.name, calls.epoch); number < lowest {
 			picked, lowest = n, number
 		}
 	}
 	return picked
 }
 
-// scatter returns a number for a name, of which similar names have very different ones.
-// Each seed has another order. It is FNV-1a with the last step of MurmurHash3.
-func scatter(name string, seed int) uint64 {
+// scatter returns a number for a name. Similar names have very different
+// numbers, and each seed has another order. It is FNV-1a with the last step of
+// MurmurHash3.
+func scatter(name string, seed int32) uint64 {
 	number := uint64(14695981039346656037) + uint64(seed)
 	for i := range len(name) {
 		number = (number ^ uint64(name[i])) * 1099511628211
@@ -152,13 +153,19 @@ func scatter(name string, seed int) uint64 {
 	return number ^ number>>33
 }
 
-// enqueue puts a node where its situation wants it.
+// enqueue puts a node into the queues of its situation.
 func (p *Planner) enqueue(n *nodeState) {
 	s := &n.situation
-	if s.create == "" && !s.deletes && s.candidate == 0 && n.slots == ([numberOfQueues]int32{}) {
-		return // as most nodes are, mostly
+	if n.ranking != p.ranking {
+		n.ranking, n.slots = p.ranking, [numberOfQueues]int32{} // of queues that are no more
 	}
-	n.order = order{object: n.object, extra: !n.verdict.Run, excused: s.excused, refused: n.refused.times}
+	if s.create == "" && !s.deletes && s.candidate == noCandidate &&
+		n.slots == ([numberOfQueues]int32{}) {
+		return // as are most nodes
+	}
+	n.order = order{
+		object: n.object(), extra: !n.decision.shouldRun, ignored: s.ignored, refused: n.refused.times,
+	}
 	for pod := n.pods; pod != nil; pod = pod.next {
 		n.order.refused += pod.refused.times
 	}
@@ -170,14 +177,14 @@ func (p *Planner) enqueue(n *nodeState) {
 	p.queues[toInsist].set(n, s.candidate == insist)
 }
 
-// newTimers returns a queue of the nodes that change by themselves, by the time.
+// newTimers returns a queue of the nodes that change with time.
 func newTimers(now time.Time) (*timedqueue.Queue[string, *nodeState], error) {
 	return timedqueue.NewQueue(timedqueue.QueueConfig[string, *nodeState]{
 		Less: func(a, b *nodeState) bool { return a.name < b.name },
 	}, now)
 }
 
-// setTimer makes a node due when it changes by itself.
+// setTimer makes a node due when it changes with time.
 func (p *Planner) setTimer(n *nodeState) {
 	until := n.situation.until
 	switch {
@@ -188,7 +195,7 @@ func (p *Planner) setTimer(n *nodeState) {
 	}
 }
 
-// due returns a node whose time has come, and takes it out, or nil.
+// due takes out a node whose time has come, and returns it or nil.
 func (p *Planner) due() *nodeState {
 	item, ok := p.timers.Start(p.now)
 	if !ok {
@@ -198,7 +205,7 @@ func (p *Planner) due() *nodeState {
 	return item.Value
 }
 
-// nextTimer returns the time of the first, or zero.
+// nextTimer returns when the first node is due, or zero.
 func (p *Planner) nextTimer() time.Time {
 	next, _ := p.timers.Next(p.now)
 	return next

@@ -118,16 +118,16 @@ func (d dice) template() *corev1.PodTemplateSpec {
 
 // slow says with component-helpers what kube-controller-manager would say, reason and
 // all.
-func slow(template *corev1.PodTemplateSpec, node *corev1.Node) daemon.Verdict {
+func slow(template *corev1.PodTemplateSpec, node *corev1.Node) daemon.Decision {
 	spec := &template.Spec
 	if spec.NodeName != "" && spec.NodeName != node.Name {
-		return daemon.Verdict{Reason: daemon.OtherNode}
+		return daemon.Decision{Reason: daemon.ReasonOtherNode}
 	}
 	if fits, _ := nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, nil).Match(node); !fits {
-		return daemon.Verdict{Reason: daemon.NodeSelector}
+		return daemon.Decision{Reason: daemon.ReasonNodeSelector}
 	}
 	if fits, _ := nodeaffinity.NewRequiredNodeAffinity(nil, spec.Affinity).Match(node); !fits {
-		return daemon.Verdict{Reason: daemon.NodeAffinity}
+		return daemon.Decision{Reason: daemon.ReasonNodeAffinity}
 	}
 	untolerated := func(effects ...corev1.TaintEffect) *corev1.Taint {
 		taint, found := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, daemon.Tolerations(spec), func(t *corev1.Taint) bool {
@@ -139,9 +139,9 @@ func slow(template *corev1.PodTemplateSpec, node *corev1.Node) daemon.Verdict {
 		return &taint
 	}
 	if taint := untolerated(corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule); taint != nil {
-		return daemon.Verdict{Keep: untolerated(corev1.TaintEffectNoExecute) == nil, Reason: daemon.Tainted, Taint: taint}
+		return daemon.Decision{ShouldContinue: untolerated(corev1.TaintEffectNoExecute) == nil, Reason: daemon.ReasonTainted, Taint: taint}
 	}
-	return daemon.Verdict{Run: true, Keep: true, Reason: daemon.Fits}
+	return daemon.Decision{ShouldRun: true, ShouldContinue: true, Reason: daemon.ReasonFits}
 }
 
 // D1: the verdicts are those of component-helpers, over all operators and fields, also
@@ -156,7 +156,7 @@ func TestD1PlacementAgainstComponentHelpers(t *testing.T) {
 			node := d.node()
 			want, got := slow(template, node), placement.Place(node)
 			require.Equal(t, want, got, "seed %d: template %+v, node %s %v %v", seed, template.Spec, node.Name, node.Labels, node.Spec.Taints)
-			reached[fmt.Sprintf("%s, keep=%v", got.Reason, got.Keep)]++
+			reached[fmt.Sprintf("%s, keep=%v", got.Reason, got.ShouldContinue)]++
 		}
 		if placement.Problems() != nil {
 			reached["problems"]++

@@ -42,15 +42,15 @@ func (s *set) carryOut(bad func(node string) bool, most time.Duration) outcome {
 			turn(step.Node, func() {
 				name := fmt.Sprintf("%s-%s-%d", step.Node, step.Revision, step.Attempt)
 				s.pod(name, step.Node, step.Revision, available)
-				s.Report(s.now, daemon.Result{Create: step, Pod: s.pods[name]})
-			}, func() { s.Report(s.now, daemon.Result{Create: step, Err: errRefused, Refused: true}) })
+				s.Report(s.now, ended{Create: step, Pod: s.pods[name]})
+			}, func() { s.Report(s.now, ended{Create: step, Err: errRefused, Refused: true}) })
 		}
 		for i := range plan.Delete {
 			step := &plan.Delete[i]
 			turn(step.Node, func() {
-				s.Report(s.now, daemon.Result{Delete: step, Gone: true})
+				s.Report(s.now, ended{Delete: step, Gone: true})
 				delete(s.pods, step.Pod)
-			}, func() { s.Report(s.now, daemon.Result{Delete: step, Err: errRefused, Refused: true}) })
+			}, func() { s.Report(s.now, ended{Delete: step, Err: errRefused, Refused: true}) })
 		}
 		if plan.Empty() {
 			if plan.Next.IsZero() {
@@ -173,7 +173,7 @@ func TestD5NamesThatOthersHaveTakenAreRetriedWithBackoff(t *testing.T) {
 			require.Equal(t, attempts[step.Node], step.Attempt)
 			attempts[step.Node]++
 			calls++
-			s.Report(s.now, daemon.Result{Create: step, Taken: true})
+			s.Report(s.now, ended{Create: step, Taken: true})
 		}
 		if plan.Empty() {
 			require.True(t, plan.Next.After(s.now))
@@ -192,8 +192,8 @@ func TestD2NameOfATerminatingPodIsNoRefusal(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "x", DeletionTimestamp: &metav1.Time{Time: start}},
 		Spec:       corev1.PodSpec{NodeName: "a"},
 	}
-	s.Report(s.now, daemon.Result{Create: &step, Taken: true, Pod: going})
-	s.want("").wantWait("a", daemon.Terminating)
+	s.Report(s.now, ended{Create: &step, Taken: true, Pod: going})
+	s.want("").wantWait("a", daemon.WaitTerminating)
 	s.ForgetPod(s.now, going)
 	s.want("create on a: Missing")
 }

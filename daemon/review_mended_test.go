@@ -19,19 +19,19 @@ import (
 func (s *set) doubt() *set {
 	plan := s.rollout(surge(1)).template("new").Plan(s.now)
 	require.Equal(s, "create on a: Surging", listed(plan))
-	s.Report(s.now, daemon.Result{Create: &plan.Create[0], Err: context.DeadlineExceeded})
+	s.Report(s.now, ended{Create: &plan.Create[0], Err: context.DeadlineExceeded})
 	return s
 }
 
 func TestReviewDoubtfulCreationIsNotTriedAgainWhereNoneShouldBe(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a").pod("b-1", "b", "new").doubt()
 	s.tainted("a").after(time.Minute).want("") // a-1 stays as long as it is the only one that is available
-	s.change("b-1", available).want("delete a-1: Misplaced")
+	s.change("b-1", available).want("delete a-1: Misscheduled")
 }
 
 func TestReviewDoubtfulCreationThatIsNotTriedAgainHoldsUpNobodyForEver(t *testing.T) {
 	s := newSet(t, func(c *daemon.Config) {
-		c.Updates = func(node *corev1.Node) bool { return node.Labels["rank"] == "" }
+		c.Eligible = func(node *corev1.Node) bool { return node.Labels["rank"] == "" }
 	}).nodes("a", "b").running("a", "b").doubt()
 	s.ranked("a", "not selected").after(time.Hour).want("create on b: Surging")
 }
@@ -41,7 +41,7 @@ func TestReviewDoubtfulCreationThatIsNotTriedAgainHoldsUpNobodyForEver(t *testin
 func TestDoubtfulCreationKeepsItsPlaceWhereNoneShouldBeAnyMore(t *testing.T) {
 	s := newSet(t).nodes("a", "b", "d").running("a", "b").pod("d-1", "d", "new").doubt()
 	s.tainted("a").after(time.Minute).want("") // a-1 cannot be spared as long as d-1 is not available
-	s.wantWait("b", daemon.Limited)
+	s.wantWait("b", daemon.WaitLimited)
 	s.after(5 * time.Minute).want("create on b: Surging") // it would have been seen by now
 }
 
@@ -63,7 +63,7 @@ func (s *set) makes(node string) *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{NodeName: node},
 	}
-	s.Report(s.now, daemon.Result{Create: &plan.Create[0], Pod: pod})
+	s.Report(s.now, ended{Create: &plan.Create[0], Pod: pod})
 	return pod
 }
 
@@ -74,11 +74,11 @@ func TestReviewLookDuringADeletionDoesNotUndoIt(t *testing.T) {
 	deletion := s.template("new").Plan(s.now)
 	require.Equal(t, "delete a-1: OutdatedUnavailable", listed(deletion))
 	look := s.after(time.Minute).Plan(s.now)
-	if len(look.Look) == 0 {
+	if len(look.Refresh) == 0 {
 		return // it is not even read
 	}
-	s.Report(s.now, daemon.Result{Delete: &deletion.Delete[0]})
-	s.Report(s.now, daemon.Result{Look: &look.Look[0], Pod: pod})
+	s.Report(s.now, ended{Delete: &deletion.Delete[0]})
+	s.Report(s.now, ended{Refresh: &look.Refresh[0], Pod: pod})
 	s.want("") // and not: delete a-1 again
 }
 
@@ -93,11 +93,11 @@ func TestReviewUnseenPodIsReadAlsoAfterARefusedDeletion(t *testing.T) {
 				if len(plan.Create) > 0 {
 					return
 				}
-				for i := range plan.Look {
-					s.Report(s.now, daemon.Result{Look: &plan.Look[i], Pod: pod})
+				for i := range plan.Refresh {
+					s.Report(s.now, ended{Refresh: &plan.Refresh[i], Pod: pod})
 				}
 				for i := range plan.Delete {
-					s.Report(s.now, daemon.Result{Delete: &plan.Delete[i], Err: errRefused, Refused: true})
+					s.Report(s.now, ended{Delete: &plan.Delete[i], Err: errRefused, Refused: true})
 				}
 				if plan.Empty() {
 					require.False(t, plan.Next.IsZero())

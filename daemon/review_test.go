@@ -46,11 +46,11 @@ func TestReviewSurgeMakesNoFurtherPodWhileAFailedOneWaits(t *testing.T) {
 		plan := s.Plan(s.now)
 		for i := range plan.Create {
 			made++
-			s.Report(s.now, daemon.Result{Create: &plan.Create[i], Taken: true}) // its pod is the one below
+			s.Report(s.now, ended{Create: &plan.Create[i], Taken: true}) // its pod is the one below
 			s.pod(fmt.Sprintf("rejected-%d", made), "a", "new", phase(corev1.PodFailed))
 		}
 		for i := range plan.Delete {
-			s.Report(s.now, daemon.Result{Delete: &plan.Delete[i], Gone: true})
+			s.Report(s.now, ended{Delete: &plan.Delete[i], Gone: true})
 		}
 	}
 	require.LessOrEqual(t, made, 2) // the second one waits for its backoff
@@ -62,7 +62,7 @@ func TestReviewSurgeSlotIsHeldByAFailedPod(t *testing.T) {
 	s.change("a-new-2", phase(corev1.PodFailed))
 	s.want("delete a-new-2: PodFailed").want("create on a: Surging")
 	s.change("a-new-3", phase(corev1.PodFailed))
-	s.want("").wantWait("a", daemon.Backoff) // and neither a nor b gets another
+	s.want("").wantWait("a", daemon.WaitBackoff) // and neither a nor b gets another
 }
 
 // #65309: the watch may be faster than the report, and is if the pod goes at once.
@@ -71,9 +71,9 @@ func TestReviewFailureCountsWhenThePodIsGoneBeforeTheReport(t *testing.T) {
 	plan := s.Plan(s.now)
 	require.Equal(t, "delete x: PodFailed", listed(plan))
 	s.gone("x")
-	s.Report(s.now, daemon.Result{Delete: &plan.Delete[0]})
+	s.Report(s.now, ended{Delete: &plan.Delete[0]})
 	s.pod("y", "a", "old", phase(corev1.PodFailed))
-	s.want("").wantWait("a", daemon.Backoff)
+	s.want("").wantWait("a", daemon.WaitBackoff)
 }
 
 func TestReviewFailedPodsAreReplacedOneAtATimeAlsoBeforeTheReport(t *testing.T) {
@@ -85,15 +85,15 @@ func TestReviewDeletionOfUnknownOutcomeHoldsItsPlaceInTheBudget(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a", "b").template("new")
 	plan := s.Plan(s.now)
 	require.Equal(t, "delete a-1: Outdated", listed(plan))
-	s.Report(s.now, daemon.Result{Delete: &plan.Delete[0], Err: context.DeadlineExceeded}) // the API server has done it
-	require.Empty(t, s.Plan(s.now).Delete)                                                 // a-1 may be terminating already
+	s.Report(s.now, ended{Delete: &plan.Delete[0], Err: context.DeadlineExceeded}) // the API server has done it
+	require.Empty(t, s.Plan(s.now).Delete)                                         // a-1 may be terminating already
 }
 
 func TestReviewCreationOfUnknownOutcomeHoldsItsPlaceInTheSurge(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a", "b").rollout(surge(1)).template("new")
 	plan := s.Plan(s.now)
 	require.Equal(t, "create on a: Surging", listed(plan))
-	s.Report(s.now, daemon.Result{Create: &plan.Create[0], Err: context.DeadlineExceeded}) // the API server has done it
+	s.Report(s.now, ended{Create: &plan.Create[0], Err: context.DeadlineExceeded}) // the API server has done it
 	s.after(249 * time.Millisecond).want("")
 	s.after(time.Millisecond).want("create on a: Surging")
 }
@@ -121,7 +121,7 @@ func TestReviewOrderOfLessHoldsAfterANewRevision(t *testing.T) {
 				step := &plan.Create[i]
 				order = append(order, step.Node)
 				s.pod(step.Node+"-1", step.Node, step.Revision, available)
-				s.Report(s.now, daemon.Result{Create: step, Pod: s.pods[step.Node+"-1"]})
+				s.Report(s.now, ended{Create: step, Pod: s.pods[step.Node+"-1"]})
 			}
 		}
 		require.IsIncreasing(t, order)
@@ -137,11 +137,11 @@ func (s *set) refuse(bad func(node string) bool, until string, most time.Duratio
 		for i := range plan.Create {
 			step := &plan.Create[i]
 			if bad(step.Node) {
-				s.Report(s.now, daemon.Result{Create: step, Err: errRefused})
+				s.Report(s.now, ended{Create: step, Err: errRefused})
 				continue
 			}
 			s.pod(step.Node+"-1", step.Node, step.Revision, available)
-			s.Report(s.now, daemon.Result{Create: step, Pod: s.pods[step.Node+"-1"]})
+			s.Report(s.now, ended{Create: step, Pod: s.pods[step.Node+"-1"]})
 			if step.Node == until {
 				return s
 			}
@@ -158,7 +158,7 @@ func TestReviewOneNodeThatAlwaysRefusesDoesNotHoldUpANewOne(t *testing.T) {
 	bad := func(node string) bool { return node == "bad" }
 	s := newSet(t).nodes("bad").refuse(bad, "", time.Hour)
 	step := s.Plan(s.now).Create[0]
-	s.Report(s.now, daemon.Result{Create: &step, Err: errRefused})
+	s.Report(s.now, ended{Create: &step, Err: errRefused})
 	joined := s.after(time.Second).nodes("good").now
 	s.refuse(bad, "good", time.Hour)
 	require.Less(t, s.now.Sub(joined), 5*time.Second)
@@ -232,7 +232,7 @@ func TestReviewMadePodThatIsForNoNodeIsNotMadeAgainAtOnce(t *testing.T) {
 		for i := range plan.Create {
 			made++
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(made), UID: types.UID(fmt.Sprint(made))}}
-			s.Report(s.now, daemon.Result{Create: &plan.Create[i], Pod: pod})
+			s.Report(s.now, ended{Create: &plan.Create[i], Pod: pod})
 			s.ObservePod(s.now, pod)
 		}
 	}
@@ -249,11 +249,11 @@ func TestReviewSurgeKeepsToItsLimitWhenDeletionsAreRefused(t *testing.T) {
 			step := &plan.Create[i]
 			created++
 			name := step.Node + "-2"
-			s.Report(s.now, daemon.Result{Create: step, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "made"}, Spec: corev1.PodSpec{NodeName: step.Node}}})
+			s.Report(s.now, ended{Create: step, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "made"}, Spec: corev1.PodSpec{NodeName: step.Node}}})
 			s.pod(name, step.Node, "new", available)
 		}
 		for i := range plan.Delete {
-			s.Report(s.now, daemon.Result{Delete: &plan.Delete[i], Err: errRefused})
+			s.Report(s.now, ended{Delete: &plan.Delete[i], Err: errRefused})
 		}
 		s.after(time.Minute)
 	}
@@ -264,7 +264,7 @@ func TestReviewSurgeKeepsToItsLimitWhenDeletionsAreRefused(t *testing.T) {
 func TestReviewLateNewsOfAPodThatIsGoneDoNotBringItBack(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").template("new")
 	plan := s.Plan(s.now)
-	s.Report(s.now, daemon.Result{Delete: &plan.Delete[0], Gone: true}) // somebody else was faster
+	s.Report(s.now, ended{Delete: &plan.Delete[0], Gone: true}) // somebody else was faster
 	s.want("create on a: Missing")
 	s.change("a-1", available) // of before it went
 	s.want("")                 // and not: delete a-new-2: Duplicate
@@ -277,7 +277,7 @@ func TestReviewAnotherMachineUnderTheNameIsForgiven(t *testing.T) {
 	}
 	s.ObserveNode(s.now, machine("first"))
 	s.pod("x", "a", "old", phase(corev1.PodFailed)).want("delete x: PodFailed")
-	s.pod("y", "a", "old", phase(corev1.PodFailed)).want("").wantWait("a", daemon.Backoff)
+	s.pod("y", "a", "old", phase(corev1.PodFailed)).want("").wantWait("a", daemon.WaitBackoff)
 	s.ForgetNode(s.now, "a")
 	s.want("")
 	s.ObserveNode(s.now, machine("second"))
@@ -293,15 +293,15 @@ func TestReviewLookThatWasUnderWayBeforeTheDeletionDoesNotUndoIt(t *testing.T) {
 		Spec:       corev1.PodSpec{NodeName: "a"},
 	}
 	available(made)
-	s.Report(s.now, daemon.Result{Create: &step, Pod: made})
+	s.Report(s.now, ended{Create: &step, Pod: made})
 	look := s.after(30 * time.Second).Plan(s.now)
 	require.Equal(t, "look at a-1", listed(look))
 	s.ranked("b", "2").running("b")
 	s.ObservePod(s.now, made)
 	deletion := s.template("new").Plan(s.now)
 	require.Equal(t, "delete a-1: Outdated", listed(deletion))
-	s.Report(s.now, daemon.Result{Delete: &deletion.Delete[0]})
-	s.Report(s.now, daemon.Result{Look: &look.Look[0], Pod: made})
+	s.Report(s.now, ended{Delete: &deletion.Delete[0]})
+	s.Report(s.now, ended{Refresh: &look.Refresh[0], Pod: made})
 	s.ranked("a", "3")
 	s.want("") // and not b-1, too
 }
@@ -310,7 +310,7 @@ func TestReviewWaitForATerminatingPodHasNoEndOfItsOwn(t *testing.T) {
 	s := newSet(t, func(c *daemon.Config) { c.Spec.MinReady = time.Minute }).nodes("a").running("a")
 	s.change("a-1", terminating, readyFrom(start.Add(-time.Second)))
 	wait := s.WaitOf("a")
-	require.Equal(t, daemon.Terminating, wait.Reason)
+	require.Equal(t, daemon.WaitTerminating, wait.Reason)
 	require.Zero(t, wait.Until)
 }
 
@@ -331,7 +331,19 @@ func TestReviewPodThatWentBeforeTheReportIsNotWaitedFor(t *testing.T) {
 	s.pod("x", "a", "old")
 	made := s.pods["x"]
 	s.gone("x")
-	s.Report(s.now, daemon.Result{Create: &plan.Create[0], Pod: made})
+	s.Report(s.now, ended{Create: &plan.Create[0], Pod: made})
+	s.want("create on a: Missing")
+}
+
+// D2: nor for one whose name another pod has had since. That it went was never
+// shown.
+func TestD2PodWhoseNameWasTakenBeforeTheReportIsNotWaitedFor(t *testing.T) {
+	s := newSet(t).nodes("a")
+	plan := s.Plan(s.now)
+	s.pod("x", "a", "old")
+	made := s.pods["x"]
+	s.pod("x", "a", "old").gone("x")
+	s.Report(s.now, ended{Create: &plan.Create[0], Pod: made})
 	s.want("create on a: Missing")
 }
 
@@ -339,14 +351,14 @@ func TestReviewPodThatWentBeforeTheReportIsNotWaitedFor(t *testing.T) {
 func TestReviewVersionsThatBeginAnewAreBelievedAfterALiveRead(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").template("new")
 	plan := s.Plan(s.now)
-	s.Report(s.now, daemon.Result{Delete: &plan.Delete[0]})
+	s.Report(s.now, ended{Delete: &plan.Delete[0]})
 	look := s.after(30 * time.Second).Plan(s.now)
 	require.Equal(t, "look at a-1", listed(look))
 	restored := s.pods["a-1"].DeepCopy()
 	restored.ResourceVersion = "7"
 	unready(restored)
-	s.Report(s.now, daemon.Result{Look: &look.Look[0], Pod: restored}) // which may be older than the news
-	s.ObservePod(s.now, restored)                                      // no: the informers have listed again
+	s.Report(s.now, ended{Refresh: &look.Refresh[0], Pod: restored}) // which may be older than the news
+	s.ObservePod(s.now, restored)                                    // no: the informers have listed again
 	s.want("delete a-1: OutdatedUnavailable")
 }
 
@@ -355,14 +367,14 @@ func TestReviewDeletionThatIsAlwaysRefusedHoldsUpNoOtherNode(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a", "b").template("new")
 	for s.now.Before(start.Add(2 * time.Minute)) {
 		plan := s.Plan(s.now)
-		for i := range plan.Look {
-			s.Report(s.now, daemon.Result{Look: &plan.Look[i], Pod: s.pods[plan.Look[i].Pod]})
+		for i := range plan.Refresh {
+			s.Report(s.now, ended{Refresh: &plan.Refresh[i], Pod: s.pods[plan.Refresh[i].Pod]})
 		}
 		for i := range plan.Delete {
 			if plan.Delete[i].Pod == "b-1" {
 				return
 			}
-			s.Report(s.now, daemon.Result{Delete: &plan.Delete[i], Err: errRefused})
+			s.Report(s.now, ended{Delete: &plan.Delete[i], Err: errRefused})
 		}
 		if plan.Empty() {
 			s.now = plan.Next
@@ -381,14 +393,14 @@ func TestReviewNothingThatVanishesInTheMiddleKeepsItsRoom(t *testing.T) {
 		"node, creation is refused": func(s *set) {
 			step := s.nodes("x").Plan(s.now).Create[0]
 			s.ForgetNode(s.now, "x")
-			s.Report(s.now, daemon.Result{Create: &step, Err: errRefused})
-			s.Report(s.now, daemon.Result{Create: &step, Err: errRefused})
+			s.Report(s.now, ended{Create: &step, Err: errRefused})
+			s.Report(s.now, ended{Create: &step, Err: errRefused})
 		},
 		"node, creation succeeds, pod goes": func(s *set) {
 			step := s.nodes("x").Plan(s.now).Create[0]
 			s.ForgetNode(s.now, "x")
 			s.Status()
-			s.Report(s.now, daemon.Result{Create: &step, Pod: made("x-1", "x")})
+			s.Report(s.now, ended{Create: &step, Pod: made("x-1", "x")})
 			s.Status()
 			s.ForgetPod(s.now, made("x-1", "x"))
 		},
@@ -397,46 +409,46 @@ func TestReviewNothingThatVanishesInTheMiddleKeepsItsRoom(t *testing.T) {
 			s.ForgetNode(s.now, "x")
 			s.Status()
 			s.nodes("x")
-			s.Report(s.now, daemon.Result{Create: &step, Pod: made("x-1", "x")})
+			s.Report(s.now, ended{Create: &step, Pod: made("x-1", "x")})
 			s.ObservePod(s.now, made("x-1", "x"))
 		},
 		"pod, before the deletion is reported": func(s *set) {
 			s.pod("y", "gone", "old", unscheduled)
 			step := s.Plan(s.now).Delete[0]
 			s.gone("y")
-			s.Report(s.now, daemon.Result{Delete: &step})
+			s.Report(s.now, ended{Delete: &step})
 		},
 		"pod, after the deletion was reported": func(s *set) {
 			s.pod("y", "gone", "old", unscheduled)
 			step := s.Plan(s.now).Delete[0]
-			s.Report(s.now, daemon.Result{Delete: &step})
+			s.Report(s.now, ended{Delete: &step})
 			s.gone("y")
 		},
 		"pod is another": func(s *set) {
 			s.pod("y", "gone", "old", unscheduled)
 			step := s.Plan(s.now).Delete[0]
 			s.pod("y", "gone", "old", unscheduled, terminating)
-			s.Report(s.now, daemon.Result{Delete: &step, Gone: true})
+			s.Report(s.now, ended{Delete: &step, Gone: true})
 		},
 		"pod comes again": func(s *set) {
 			s.pod("y", "gone", "old", unscheduled)
 			step, pod := s.Plan(s.now).Delete[0], s.pods["y"]
 			s.ForgetPod(s.now, pod)
 			s.ObservePod(s.now, pod)
-			s.Report(s.now, daemon.Result{Delete: &step, Gone: true})
+			s.Report(s.now, ended{Delete: &step, Gone: true})
 			s.ForgetPod(s.now, pod)
 		},
 		"spec": func(s *set) {
 			step := s.nodes("x").Plan(s.now).Create[0]
 			s.template("other")
-			s.Report(s.now, daemon.Result{Create: &step, Err: errRefused})
+			s.Report(s.now, ended{Create: &step, Err: errRefused})
 			s.ForgetNode(s.now, "x")
 		},
 		"steps of others": func(s *set) {
-			s.Report(s.now, daemon.Result{Create: &daemon.Creation{Node: "nowhere"}})
-			s.Report(s.now, daemon.Result{Delete: &daemon.Deletion{Pod: "none"}})
-			s.Report(s.now, daemon.Result{Look: &daemon.Look{Pod: "none"}})
-			s.Report(s.now, daemon.Result{})
+			s.Report(s.now, ended{Create: &daemon.Creation{Node: "nowhere"}})
+			s.Report(s.now, ended{Delete: &daemon.Deletion{Pod: "none"}})
+			s.Report(s.now, ended{Refresh: &daemon.Refresh{Pod: "none"}})
+			s.Report(s.now, ended{})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -462,12 +474,12 @@ func TestReviewRefusedDeletionsAreNotTriedInThousands(t *testing.T) {
 	calls := 0
 	for s.now.Before(start.Add(10 * time.Minute)) {
 		plan := s.Plan(s.now)
-		for i := range plan.Look {
-			s.Report(s.now, daemon.Result{Look: &plan.Look[i], Pod: s.pods[plan.Look[i].Pod]})
+		for i := range plan.Refresh {
+			s.Report(s.now, ended{Refresh: &plan.Refresh[i], Pod: s.pods[plan.Refresh[i].Pod]})
 		}
 		for i := range plan.Delete {
 			calls++
-			s.Report(s.now, daemon.Result{Delete: &plan.Delete[i], Err: errRefused})
+			s.Report(s.now, ended{Delete: &plan.Delete[i], Err: errRefused})
 		}
 		if plan.Empty() {
 			require.True(t, plan.Next.After(s.now))

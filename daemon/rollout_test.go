@@ -16,7 +16,7 @@ func TestRolloutKeepsToMaxUnavailable(t *testing.T) {
 	s := newSet(t).nodes("a", "b", "c").running("a", "b", "c").template("new")
 	s.want("delete a-1: Outdated")
 	s.want("create on a: Missing")
-	s.want("").wantWait("a", daemon.NotAvailable).wantWait("b", daemon.Limited)
+	s.want("").wantWait("a", daemon.WaitNotAvailable).wantWait("b", daemon.WaitLimited)
 	s.change("a-new-2", available).want("delete b-1: Outdated")
 	s.rollout(func(r *daemon.Rollout) { r.MaxUnavailable = intstr.FromString("34%") }) // of 3: 2
 	s.want("create on b: Missing", "delete c-1: Outdated")
@@ -43,7 +43,7 @@ func TestPodOnANotReadyNodeNeedNotEatTheBudget(t *testing.T) {
 	for _, excuse := range []bool{false, true} {
 		s := newSet(t, func(c *daemon.Config) {
 			if excuse {
-				c.ClassifyUnavailable = daemon.ExcuseNotReadyNodes
+				c.ClassifyUnavailable = daemon.IgnoreNotReadyNodes
 			}
 		})
 		for _, name := range []string{"a", "b", "dead"} {
@@ -57,7 +57,7 @@ func TestPodOnANotReadyNodeNeedNotEatTheBudget(t *testing.T) {
 		if excuse {
 			s.want("delete a-1: Outdated")
 		} else {
-			s.want("").wantWait("a", daemon.Limited)
+			s.want("").wantWait("a", daemon.WaitLimited)
 		}
 	}
 }
@@ -69,16 +69,16 @@ func TestMinReadyHoldsTheRolloutBack(t *testing.T) {
 	plan := s.Plan(s.now)
 	require.True(t, plan.Empty())
 	require.Equal(t, start.Add(10*time.Second), plan.Next)
-	s.wantWait("a", daemon.MinReady)
+	s.wantWait("a", daemon.WaitMinReady)
 	s.after(10 * time.Second).want("delete b-1: Outdated")
 	require.Equal(t, daemon.Status{Desired: 2, Current: 1, Ready: 1, Available: 1, Unavailable: 1, Updated: 1}, s.Status())
 }
 
 func TestRolloutStandsStill(t *testing.T) {
 	for reason, change := range map[daemon.WaitReason]func(*daemon.Rollout){
-		daemon.OnDelete:    func(r *daemon.Rollout) { r.OnDelete = true },
-		daemon.Paused:      func(r *daemon.Rollout) { r.Paused = true },
-		daemon.Partitioned: func(r *daemon.Rollout) { r.Partition = intstr.FromString("100%") },
+		daemon.WaitOnDelete:    func(r *daemon.Rollout) { r.OnDelete = true },
+		daemon.WaitPaused:      func(r *daemon.Rollout) { r.Paused = true },
+		daemon.WaitPartitioned: func(r *daemon.Rollout) { r.Partition = intstr.FromString("100%") },
 	} {
 		s := newSet(t).nodes("a").running("a").rollout(change).template("new").want("").wantWait("a", reason)
 		s.gone("a-1").want("create on a: Missing") // and that is a new one
@@ -90,14 +90,14 @@ func TestPartitionKeepsTheLastNodes(t *testing.T) {
 	s := newSet(t).nodes("a", "b", "c").running("a", "b", "c").template("new")
 	s.rollout(func(r *daemon.Rollout) { r.Partition, r.MaxUnavailable = intstr.FromInt32(2), intstr.FromInt32(3) })
 	s.want("delete a-1: Outdated").want("create on a: Missing").change("a-new-2", available)
-	s.want("").wantWait("b", daemon.Partitioned)
+	s.want("").wantWait("b", daemon.WaitPartitioned)
 	s.rollout(func(r *daemon.Rollout) { r.Partition = intstr.FromInt32(0) }).want("delete b-1: Outdated", "delete c-1: Outdated")
 }
 
 func TestNodesComeInTheOrderOfLessAndOnlyThoseSelected(t *testing.T) {
 	s := newSet(t, func(c *daemon.Config) {
 		c.Less = func(a, b *corev1.Node) bool { return a.Labels["rank"] < b.Labels["rank"] }
-		c.Updates = func(node *corev1.Node) bool { return node.Labels["rank"] != "3" }
+		c.Eligible = func(node *corev1.Node) bool { return node.Labels["rank"] != "3" }
 	})
 	for name, rank := range map[string]string{"a": "2", "b": "1", "c": "3", "d": "1"} {
 		s.ObserveNode(s.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"rank": rank}}})
@@ -106,7 +106,7 @@ func TestNodesComeInTheOrderOfLessAndOnlyThoseSelected(t *testing.T) {
 	s.want("delete b-1: Outdated").want("create on b: Missing").change("b-new-2", available)
 	s.want("delete d-1: Outdated").want("create on d: Missing").change("d-new-2", available)
 	s.want("delete a-1: Outdated").want("create on a: Missing").change("a-new-2", available)
-	s.want("").wantWait("c", daemon.NotSelected)
+	s.want("").wantWait("c", daemon.WaitNotEligible)
 }
 
 func TestSurgeMakesTheNewPodFirst(t *testing.T) {
@@ -114,7 +114,7 @@ func TestSurgeMakesTheNewPodFirst(t *testing.T) {
 		r.MaxSurge, r.MaxUnavailable = intstr.FromInt32(1), intstr.FromInt32(0)
 	}).template("new")
 	s.want("create on a: Surging")
-	s.want("").wantWait("a", daemon.NotAvailable).wantWait("b", daemon.Limited)
+	s.want("").wantWait("a", daemon.WaitNotAvailable).wantWait("b", daemon.WaitLimited)
 	s.change("a-new-2", available).want("delete a-1: Replaced").want("create on b: Surging")
 }
 
@@ -128,13 +128,13 @@ func TestSurgeRetiresAMisplacedPodOnlyWhenThereAreEnough(t *testing.T) {
 	})
 	s.running("b").template("new").change("a-1", unready)
 	s.want("create on a: Surging").want("delete a-1: Replaced").want("") // which was not ready anyway
-	s.change("a-new-2", available).want("delete b-1: Misplaced").want("")
+	s.change("a-new-2", available).want("delete b-1: Misscheduled").want("")
 }
 
 func TestSurgeReplacesFailedPodsWithBackoffToo(t *testing.T) {
 	s := newSet(t).nodes("a").rollout(func(r *daemon.Rollout) { r.MaxSurge = intstr.FromInt32(1) })
 	s.pod("x", "a", "old", phase(corev1.PodFailed)).want("create on a: Missing", "delete x: PodFailed")
-	s.change("a-old-2", phase(corev1.PodFailed)).want("").wantWait("a", daemon.Backoff)
+	s.change("a-old-2", phase(corev1.PodFailed)).want("").wantWait("a", daemon.WaitBackoff)
 	s.after(time.Second).want("create on a: Missing", "delete a-old-2: PodFailed")
 }
 
@@ -142,8 +142,8 @@ func TestSurgeReplacesFailedPodsWithBackoffToo(t *testing.T) {
 // no place in the surge. It goes, and so does the old one, if there are enough others.
 func TestD3SurgedPodThatCannotBeScheduledAnyMoreStopsNoRollout(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a", "b").rollout(surge(1)).template("new")
-	s.want("create on a: Surging").change("a-new-2", unscheduled).want("").wantWait("b", daemon.Limited)
-	s.tainted("a").want("delete a-new-2: Misplaced").want("create on b: Surging", "delete a-1: Misplaced")
+	s.want("create on a: Surging").change("a-new-2", unscheduled).want("").wantWait("b", daemon.WaitLimited)
+	s.tainted("a").want("delete a-new-2: Misscheduled").want("create on b: Surging", "delete a-1: Misscheduled")
 	s.change("b-new-2", available).want("delete b-1: Replaced").want("")
 	s.nodes("a").want("create on a: Missing") // and when the taint goes, so does the wait
 }
@@ -151,7 +151,7 @@ func TestD3SurgedPodThatCannotBeScheduledAnyMoreStopsNoRollout(t *testing.T) {
 // D3: one that was scheduled before the taint came stays.
 func TestD3SurgedPodThatWasScheduledStays(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a", "b").rollout(surge(1)).template("new")
-	s.want("create on a: Surging").tainted("a").want("").wantWait("a", daemon.NotAvailable)
+	s.want("create on a: Surging").tainted("a").want("").wantWait("a", daemon.WaitNotAvailable)
 	s.change("a-new-2", available).want("delete a-1: Replaced").want("create on b: Surging")
 }
 

@@ -12,14 +12,14 @@ import (
 )
 
 // again wants nothing more to be done when the planner is asked twice.
-func (j *judge) again(plan, again *daemon.Plan) {
+func (j *judge) again(plan, again *plan) {
 	if !again.Empty() || !again.Next.Equal(plan.Next) {
 		j.violate(NoSpin, "asked twice, the planner says %+v after %+v", *again, *plan)
 	}
 }
 
 // early wants nothing to be done before the time that the planner has named.
-func (j *judge) early(plan *daemon.Plan) {
+func (j *judge) early(plan *plan) {
 	if !plan.Empty() {
 		j.violate(NoSpin, "asked too early, the planner says %+v", *plan)
 	}
@@ -90,7 +90,7 @@ func (j *judge) converged(p *process) {
 				continue
 			}
 			old++
-			if w.Updates != nil && !selected(m.object) {
+			if w.Eligible != nil && !selected(m.object) {
 				keeping++
 			}
 		}
@@ -118,7 +118,7 @@ func (j *judge) knows(p *process) {
 		}
 	}
 	for _, r := range j.pods {
-		if isOwned(r.object) && p.told.pod(r.object.UID) == nil {
+		if isOwned(r.object) && p.told.pod(r.object.UID) == nil && !p.mayNeverHearOf(r) {
 			j.violate(Converges, "the planner was never told of %s (%s) for %s", r.object.Name, r.object.UID, r.target)
 		}
 	}
@@ -143,8 +143,8 @@ func (j *judge) sameAsFull(p *process, quiet bool) {
 	for _, pod := range w.pods {
 		fresh.ObservePod(j.now, pod.object)
 	}
-	plan := fresh.Plan(j.now)
-	if status, full := p.planner.Status(), fresh.Status(); status != full {
+	plan := planOf(fresh, j.now)
+	if status, full := statusOf(p.planner), statusOf(fresh); status != full {
 		j.violate(SameAsFull, "%+v, and told all at once %+v", status, full)
 	}
 	if !quiet {
@@ -166,8 +166,8 @@ func (j *judge) idle(p *process) {
 	unheard := slices.ContainsFunc(p.told.pods, func(known *toldPod) bool { return !known.heard })
 	for range 5 {
 		j.now = j.now.Add(40 * time.Minute)
-		plan := p.planner.Plan(j.now)
-		if len(plan.Create)+len(plan.Delete) > 0 || !unheard && (len(plan.Look) > 0 || !plan.Next.IsZero()) {
+		plan := planOf(p.planner, j.now)
+		if len(plan.Create)+len(plan.Delete) > 0 || !unheard && (len(plan.Refresh) > 0 || !plan.Next.IsZero()) {
 			j.violate(NoSpin, "nothing has happened for long, and the planner says %+v", plan)
 		}
 	}
@@ -180,4 +180,19 @@ func (j *judge) giveBack(w *wants) {
 		object := w.nodes[node]
 		return object == nil || object.UID != uid || !w.runsOn(node) || w.serves(node)
 	})
+}
+
+// outdate ends what counts of refusals for nodes where no pod should be and none
+// is, half an hour after the last one.
+func (j *judge) outdate(w *wants) {
+	maps.DeleteFunc(j.denied, func(node string, denied refusals) bool {
+		_, making := w.creating[node]
+		return !w.runsOn(node) && len(w.byNode[node]) == 0 && !making && j.now.Sub(denied.last) >= 30*time.Minute
+	})
+}
+
+// mayNeverHearOf reports whether both the answer to a creation and the event of it
+// may be lost. The retry finds the pod, and is made only where a pod should run.
+func (p *process) mayNeverHearOf(r *record) bool {
+	return p.faults.calls > 0 && p.faults.loseOurs > 0 && !p.judge.wants(p).runsOn(r.target)
 }

@@ -58,9 +58,8 @@ func TestSpecWithFaultsIsRefusedAndChangesNothing(t *testing.T) {
 		_, err = daemon.NewPlanner(daemon.Config{Spec: spec}, start)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := daemon.NewPlanner(daemon.Config{Spec: newSet(t).spec, Nodes: -1, Burst: -1, Confirm: -time.Second}, start)
+	_, err := daemon.NewPlanner(daemon.Config{Spec: newSet(t).spec, Burst: -1, Confirm: -time.Second}, start)
 	require.ErrorIs(t, err, daemon.ErrInvalidConfig)
-	require.ErrorContains(t, err, "Nodes is -1, want zero or more")
 	require.ErrorContains(t, err, "Burst is -1, want zero or more")
 	require.ErrorContains(t, err, "Confirm is -1s, want zero or more")
 }

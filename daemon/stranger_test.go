@@ -68,10 +68,10 @@ func TestStrangerAWaitForTheHoldAfterARefusedDeletionHasAnEnd(t *testing.T) {
 	}
 	plan := s.Plan(s.now)
 	require.Len(t, plan.Delete, 1)
-	s.Report(s.now, daemon.Result{Delete: &plan.Delete[0], Err: errors.New("no"), Refused: true})
+	s.Report(s.now, ended{Delete: &plan.Delete[0], Err: errors.New("no"), Refused: true})
 	require.Empty(t, s.Plan(s.now).Delete)
 	wait := s.WaitOf("b")
-	require.Equal(t, daemon.Held, wait.Reason)
+	require.Equal(t, daemon.WaitHeld, wait.Reason)
 	require.False(t, wait.Until.IsZero())
 }
 
@@ -80,9 +80,9 @@ func TestStrangerANodeThatIsHeldUpByARefusalIsNotLimited(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a", "b").template("new")
 	plan := s.Plan(s.now)
 	require.Len(t, plan.Delete, 1)
-	s.Report(s.now, daemon.Result{Delete: &plan.Delete[0], Err: errors.New("no"), Refused: true})
+	s.Report(s.now, ended{Delete: &plan.Delete[0], Err: errors.New("no"), Refused: true})
 	require.Empty(t, s.Plan(s.now).Delete)
-	require.Equal(t, daemon.Held, s.WaitOf("b").Reason)
+	require.Equal(t, daemon.WaitHeld, s.WaitOf("b").Reason)
 }
 
 // A pod that comes to its end at once is one that fails, but for its exit code.
@@ -94,11 +94,11 @@ func TestStrangerPodsThatEndAtOnceAreMadeWithBackoffToo(t *testing.T) {
 		plan := s.Plan(s.now)
 		for i := range plan.Create {
 			made++
-			s.Report(s.now, daemon.Result{Create: &plan.Create[i], Taken: true}) // its pod is the one below
+			s.Report(s.now, ended{Create: &plan.Create[i], Taken: true}) // its pod is the one below
 			s.pod(fmt.Sprintf("done-%d", made), "a", "old", phase(corev1.PodSucceeded))
 		}
 		for i := range plan.Delete {
-			s.Report(s.now, daemon.Result{Delete: &plan.Delete[i], Gone: true})
+			s.Report(s.now, ended{Delete: &plan.Delete[i], Gone: true})
 		}
 	}
 	require.LessOrEqual(t, made, 60)
@@ -117,9 +117,9 @@ func TestStrangerPodsOfAnOwnerWithASelectorAreMade(t *testing.T) {
 // What the next plan will do does not wait for anything but that.
 func TestStrangerANodeThatWasJustToldOfDoesNotWaitForABurst(t *testing.T) {
 	s := newSet(t).nodes("a")
-	require.Equal(t, daemon.Planned, s.WaitOf("a").Reason)
+	require.Equal(t, daemon.WaitPlanned, s.WaitOf("a").Reason)
 	require.Len(t, s.Plan(s.now).Create, 1)
-	require.Equal(t, daemon.UnderWay, s.WaitOf("a").Reason)
+	require.Equal(t, daemon.WaitUnderWay, s.WaitOf("a").Reason)
 }
 
 // rewriting is an API server with a webhook that changes what pods say.
@@ -156,9 +156,9 @@ func TestStrangerAPodThatAWebhookHasTakenAwayIsAFailure(t *testing.T) {
 			made := 0
 			for at := start; at.Before(start.Add(time.Minute)); at = at.Add(100 * time.Millisecond) {
 				planner.ObserveNode(at, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
-				results, _ := executor.Execute(t.Context(), owner, planner.Plan(at))
+				results, _ := execute(t.Context(), executor, owner, planOf(planner, at))
 				for _, result := range results {
-					planner.Report(at, result)
+					finish(planner, at, result)
 					if result.Create != nil {
 						made++
 						require.ErrorIs(t, result.Err, daemon.ErrRewritten)

@@ -6,9 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// added are the tolerations that every daemon pod gets. A node that is not ready or
-// not reachable keeps its daemon pods, and one that is under pressure or cordoned gets
-// them. Source: AddOrUpdateDaemonPodTolerations of Kubernetes v1.37.
+// added are the tolerations that every daemon pod gets. A node that is not
+// ready or not reachable keeps its daemon pods, and one that is under pressure
+// or cordoned gets them. Source: AddOrUpdateDaemonPodTolerations of Kubernetes
+// v1.37.
 var added = [...]corev1.Toleration{
 	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
 	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
@@ -18,15 +19,16 @@ var added = [...]corev1.Toleration{
 	{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
 }
 
-// addedOnHostNetwork is for pods that use the network of their node: the pods that
-// set a node's network up are of this kind.
+// addedOnHostNetwork is for pods that use the network of their node: the pods
+// that set a node's network up are of this kind.
 var addedOnHostNetwork = corev1.Toleration{
 	Key: corev1.TaintNodeNetworkUnavailable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
 }
 
-// Tolerations returns what the daemon pods of a template tolerate: what it says, and
-// what all daemon pods do. One of the template for the same taints, with an end say,
-// gives way to the one that all get. The template is not changed.
+// Tolerations returns what the daemon pods of a template tolerate: what it
+// says, and what all daemon pods do. One of the template for the same taints,
+// with an end say, gives way to the one that all get. The template is not
+// changed.
 func Tolerations(spec *corev1.PodSpec) []corev1.Toleration {
 	all := slices.Clone(spec.Tolerations)
 	for i := range added {

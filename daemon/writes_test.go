@@ -18,7 +18,7 @@ func TestWhatIsHandedOutIsNotHandedOutAgain(t *testing.T) {
 	s := newSet(t).nodes("a").pod("x", "gone", "old", unscheduled)
 	require.Equal(t, "create on a: Missing\ndelete x: NodeGone", listed(s.Plan(s.now)))
 	require.Empty(t, listed(s.Plan(s.now.Add(time.Hour))))
-	s.wantWait("a", daemon.UnderWay)
+	s.wantWait("a", daemon.WaitUnderWay)
 }
 
 // #65309, #76370.
@@ -38,7 +38,7 @@ func TestRefusedCreationsAreNotTriedInThousands(t *testing.T) {
 		plan := s.Plan(s.now)
 		for i := range plan.Create {
 			calls++
-			s.Report(s.now, daemon.Result{Create: &plan.Create[i], Err: errRefused})
+			s.Report(s.now, ended{Create: &plan.Create[i], Err: errRefused})
 		}
 		if plan.Empty() {
 			require.True(t, plan.Next.After(s.now))
@@ -56,29 +56,29 @@ func TestOneNodeThatRefusesDoesNotHoldUpOthers(t *testing.T) {
 		for i := range plan.Create {
 			step := &plan.Create[i]
 			if step.Node == "a" {
-				s.Report(s.now, daemon.Result{Create: step, Err: errRefused})
+				s.Report(s.now, ended{Create: step, Err: errRefused})
 				continue
 			}
 			done[step.Node] = true
-			s.Report(s.now, daemon.Result{Create: step, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: step.Node}, Spec: corev1.PodSpec{NodeName: step.Node}}})
+			s.Report(s.now, ended{Create: step, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: step.Node}, Spec: corev1.PodSpec{NodeName: step.Node}}})
 		}
 		if plan.Empty() {
 			s.now = plan.Next
 		}
 		require.Less(t, s.now.Sub(start), time.Second)
 	}
-	s.wantWait("a", daemon.CreationRefused)
+	s.wantWait("a", daemon.WaitCreationRefused)
 }
 
 func TestCreationWhoseAnswerWasLostIsTriedUnderTheSameName(t *testing.T) {
 	s := newSet(t).nodes("a")
 	first := s.Plan(s.now).Create[0]
-	s.Report(s.now, daemon.Result{Create: &first, Err: errRefused})
+	s.Report(s.now, ended{Create: &first, Err: errRefused})
 	s.after(time.Minute)
 	second := s.Plan(s.now).Create[0]
 	require.Equal(t, first.Attempt, second.Attempt)
-	s.Report(s.now, daemon.Result{Create: &second, Taken: true})
-	s.wantWait("a", daemon.CreationRefused).after(time.Second)
+	s.Report(s.now, ended{Create: &second, Taken: true})
+	s.wantWait("a", daemon.WaitCreationRefused).after(time.Second)
 	require.Equal(t, first.Attempt+1, s.Plan(s.now).Create[0].Attempt)
 }
 
@@ -90,7 +90,7 @@ func TestLostWatchEventStallsNothing(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "x", ResourceVersion: "10", Labels: map[string]string{"controller-revision-hash": "old"}},
 		Spec:       corev1.PodSpec{NodeName: "a"},
 	}
-	s.Report(s.now, daemon.Result{Create: &step, Pod: made})
+	s.Report(s.now, ended{Create: &step, Pod: made})
 	plan := s.Plan(s.now)
 	require.True(t, plan.Empty())
 	require.Equal(t, start.Add(30*time.Second), plan.Next)
@@ -98,11 +98,11 @@ func TestLostWatchEventStallsNothing(t *testing.T) {
 	s.after(30 * time.Second)
 	plan = s.Plan(s.now)
 	require.Equal(t, "look at x", listed(plan))
-	s.Report(s.now, daemon.Result{Look: &plan.Look[0], Err: errRefused})
+	s.Report(s.now, ended{Refresh: &plan.Refresh[0], Err: errRefused})
 	s.after(29 * time.Second).want("").after(time.Second)
 	plan = s.Plan(s.now)
 	require.Equal(t, "look at x", listed(plan))
-	s.Report(s.now, daemon.Result{Look: &plan.Look[0], Gone: true})
+	s.Report(s.now, ended{Refresh: &plan.Refresh[0], Gone: true})
 	s.want("create on a: Missing")
 }
 
@@ -111,9 +111,9 @@ func TestPodThatWasReleasedUnseenIsReplaced(t *testing.T) {
 	s := newSet(t).nodes("a")
 	step := s.Plan(s.now).Create[0]
 	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "x"}, Spec: corev1.PodSpec{NodeName: "a"}}
-	s.Report(s.now, daemon.Result{Create: &step, Pod: made})
-	look := s.after(30 * time.Second).Plan(s.now).Look[0]
-	s.Report(s.now, daemon.Result{Look: &look, Pod: made, Released: true})
+	s.Report(s.now, ended{Create: &step, Pod: made})
+	look := s.after(30 * time.Second).Plan(s.now).Refresh[0]
+	s.Report(s.now, ended{Refresh: &look, Pod: made, Released: true})
 	s.want("create on a: Missing")
 	s.ObservePod(s.now, made) // adopted again
 	require.Equal(t, "delete x: Duplicate", s.steps())
@@ -122,13 +122,13 @@ func TestPodThatWasReleasedUnseenIsReplaced(t *testing.T) {
 func TestLostDeletionIsAskedForAgain(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").template("new")
 	plan := s.Plan(s.now)
-	s.Report(s.now, daemon.Result{Delete: &plan.Delete[0]})
+	s.Report(s.now, ended{Delete: &plan.Delete[0]})
 	s.change("a-1", unready) // of before the deletion, or from a server that lost it
-	s.want("").wantWait("a", daemon.Terminating)
+	s.want("").wantWait("a", daemon.WaitTerminating)
 	s.after(30 * time.Second)
 	plan = s.Plan(s.now)
 	require.Equal(t, "look at a-1", listed(plan))
-	s.Report(s.now, daemon.Result{Look: &plan.Look[0], Pod: s.pods["a-1"]})
+	s.Report(s.now, ended{Refresh: &plan.Refresh[0], Pod: s.pods["a-1"]})
 	s.want("delete a-1: OutdatedUnavailable")
 }
 
@@ -137,7 +137,7 @@ func TestOldNewsDoNotUndoWhatWeWrote(t *testing.T) {
 	stale := s.pods["a-1"]
 	s.change("a-1", terminating)
 	s.ObservePod(s.now, stale)
-	s.want("").wantWait("a", daemon.Terminating)
+	s.want("").wantWait("a", daemon.WaitTerminating)
 	again := s.pods["a-1"].DeepCopy()
 	s.gone("a-1")
 	s.pod("a-1", "a", "old", available) // recreated under the name
@@ -158,11 +158,11 @@ func TestBurstLimitsWhatWasNotSeenYet(t *testing.T) {
 		for i := range plan.Create {
 			made++
 			step := &plan.Create[i]
-			s.Report(s.now, daemon.Result{Create: step, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: step.Node, UID: types.UID(step.Node)}, Spec: corev1.PodSpec{NodeName: step.Node}}})
+			s.Report(s.now, ended{Create: step, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: step.Node, UID: types.UID(step.Node)}, Spec: corev1.PodSpec{NodeName: step.Node}}})
 		}
 	}
 	require.Equal(t, 3, made)
-	s.wantWait("7", daemon.Burst)
+	s.wantWait("7", daemon.WaitBurst)
 	s.ObservePod(s.now, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "0", UID: "0"}, Spec: corev1.PodSpec{NodeName: "0"}})
 	s.want("create on 3: Missing")
 }
@@ -187,6 +187,6 @@ func TestPodThatWentBeforeTheAnswerCameIsNotExpected(t *testing.T) {
 	step := s.Plan(s.now).Create[0]
 	s.pod("x", "a", "old").gone("x")
 	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "uid-1"}, Spec: corev1.PodSpec{NodeName: "a"}}
-	s.Report(s.now, daemon.Result{Create: &step, Pod: made})
+	s.Report(s.now, ended{Create: &step, Pod: made})
 	s.want("create on a: Missing")
 }

@@ -39,7 +39,7 @@ var edgeFiles = map[string]string{
 	"eviction/transport.go":          "is in between when the API server answers",
 	"nodehealth/heartbeat/sender.go": "reads the clock and drives the schedule",
 	"nodehealth/heartbeat/act.go":    "calls gates, renews leases and reports statuses",
-	"daemon/executor.go":             "creates, deletes and reads pods, several at a time",
+	"daemon/executor.go":             "creates, deletes and reads pods",
 	"daemon/ownership/claimer.go":    "adopts and releases",
 	"daemon/revision/manager.go":     "writes revisions",
 }
@@ -103,11 +103,7 @@ var engineExceptions = map[string]string{
 // unprefixedEnums are exported types whose constants do not begin with their
 // name yet. This list shrinks: an entry whose constants do is a failure.
 var unprefixedEnums = map[string]string{
-	"daemon Reason":         "to be renamed",
-	"daemon StepReason":     "to be renamed",
-	"daemon Unavailability": "to be renamed",
-	"daemon WaitReason":     "to be renamed",
-	"zone State":            "has the names of kube-controller-manager",
+	"zone State": "has the names of kube-controller-manager",
 }
 
 // unlikeConstructors are exported functions New... of cores that are not as the

@@ -101,7 +101,7 @@ func agentSet() *appsv1.DaemonSet {
 func placeOurs(tb testing.TB, _ int) work {
 	placement, node := daemon.Compile(&agentSet().Spec.Template, taints.Matcher{}), labelledNode()
 	return work{op: func() {
-		if !placement.Place(node).Run {
+		if !placement.Place(node).ShouldRun {
 			tb.Fatal("it belongs there")
 		}
 	}}

@@ -104,18 +104,23 @@ func (d *daemonSets) observe(c *daemonCluster) {
 func (d *daemonSets) sync(tb testing.TB) (creates, deletes int) {
 	tb.Helper()
 	for {
-		plan := d.planner.Plan(epoch)
-		if plan.Empty() {
+		task, ok := d.planner.Start(epoch)
+		if !ok {
+			if next, more := d.planner.Next(epoch); more && !next.After(epoch) {
+				continue // with the next nodes
+			}
 			return creates, deletes
 		}
-		creates, deletes = creates+len(plan.Create), deletes+len(plan.Delete)
-		results, err := d.executor.Execute(context.Background(), d.owner, plan)
-		if err != nil {
-			tb.Fatal(err)
+		if task.Create != nil {
+			creates++
+		} else {
+			deletes++
 		}
-		for i := range results {
-			d.planner.Report(epoch, results[i])
+		result := d.executor.Act(context.Background(), d.owner, task)
+		if result.Err != nil {
+			tb.Fatal(result.Err)
 		}
+		d.planner.Finish(epoch, task, result)
 	}
 }
 
@@ -142,7 +147,9 @@ func known(s state) func(testing.TB, int) work {
 			prepare: func() {
 				sync = newDaemonSets(tb, c)
 				sync.observe(c)
-				sync.planner.Status() // all nodes have been looked at
+				for _, whole := sync.planner.Status(); !whole; { // all nodes are evaluated
+					_, whole = sync.planner.Status()
+				}
 			},
 			op: func() {
 				creates, deletes := sync.sync(tb)
@@ -181,9 +188,9 @@ func nodeChangeOurs(tb testing.TB, size int) work {
 		i++
 		lock.Lock()
 		planner.ObserveNode(epoch, node)
-		plan := planner.Plan(epoch)
+		_, any := planner.Start(epoch)
 		lock.Unlock()
-		if !plan.Empty() {
+		if any {
 			tb.Fatal("nothing is to be done")
 		}
 	}}
@@ -207,10 +214,10 @@ func podChangeOurs(tb testing.TB, size int) work {
 		i++
 		lock.Lock()
 		planner.ObservePod(epoch, pod)
-		plan := planner.Plan(epoch)
-		status := planner.Status()
+		_, any := planner.Start(epoch)
+		status, _ := planner.Status()
 		lock.Unlock()
-		if !plan.Empty() || status.Desired != size {
+		if any || status.Desired != size {
 			tb.Fatal("nothing is to be done")
 		}
 	}}

@@ -120,7 +120,7 @@ func (w *world) waitingForGoneNode(pod *corev1.Pod) bool {
 
 func (w *world) misplaced(pod *corev1.Pod) bool {
 	node := w.node(targetOf(pod))
-	return node != nil && !daemon.Compile(&w.set.Spec.Template, taints.Matcher{}).Place(node).Keep
+	return node != nil && !daemon.Compile(&w.set.Spec.Template, taints.Matcher{}).Place(node).ShouldContinue
 }
 
 // staying are the pods of a node that nobody deletes, failed ones first and apart.
@@ -146,7 +146,7 @@ func scheduledOrNot(w *world) (*world, []string) {
 	other := w.changed(func(pod *corev1.Pod) *corev1.Pod {
 		node := w.node(targetOf(pod))
 		switch {
-		case node == nil || placement.Place(node).Run || !w.current(pod) || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil:
+		case node == nil || placement.Place(node).ShouldRun || !w.current(pod) || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil:
 			return pod
 		case upstreamutil.AllowsSurge(w.set):
 			if _, others := w.staying(node.Name); slices.ContainsFunc(others, w.isOldAndReady) {
@@ -248,7 +248,7 @@ func currentByHash(w *world) (*world, []string) {
 // surgeOfNone makes a share a number, if there is nothing to take the share of.
 func surgeOfNone(w *world) (*world, []string) {
 	placement := daemon.Compile(&w.set.Spec.Template, taints.Matcher{})
-	run := func(node *corev1.Node) bool { return placement.Place(node).Run }
+	run := func(node *corev1.Node) bool { return placement.Place(node).ShouldRun }
 	if slices.ContainsFunc(w.nodes, run) || !upstreamutil.AllowsSurge(w.set) {
 		return nil, nil
 	}

@@ -160,52 +160,76 @@ func ours(t *testing.T, w *world, preferred map[string]bool) outcome {
 		pods[pod.Name] = pod
 		planner.ObservePod(epoch, pod)
 	}
-	o := outcome{First: planner.Status(), causes: map[daemon.StepReason]int{}}
+	o := outcome{First: wholeStatus(t, planner), causes: map[daemon.StepReason]int{}}
 	for range mostRounds {
-		plan := planner.Plan(epoch)
-		if plan.Empty() {
-			o.Last = planner.Status()
+		var tasks []daemon.Task
+		for task, ok := planner.Start(epoch); ok; task, ok = planner.Start(epoch) {
+			tasks = append(tasks, task)
+		}
+		if len(tasks) == 0 {
+			o.Last = wholeStatus(t, planner)
 			o.sort()
 			return o
 		}
-		require.Empty(t, plan.Look)
-		carryOut(t, w, planner, &plan, pods, &o)
+		carryOut(t, w, planner, tasks, pods, &o)
 	}
 	require.Fail(t, "our planner does not come to rest")
 	return o
 }
 
-func carryOut(t *testing.T, w *world, planner *daemon.Planner, plan *daemon.Plan, pods map[string]*corev1.Pod, o *outcome) {
+func carryOut(t *testing.T, w *world, planner *daemon.Planner, tasks []daemon.Task, pods map[string]*corev1.Pod, o *outcome) {
 	t.Helper()
-	for _, creation := range plan.Create {
-		pod := upstreamdaemon.NewPod(w.set, "")
-		pod.Labels = map[string]string{"app": "agent", appsv1.ControllerRevisionHashLabelKey: w.hash}
-		pod.Name = fmt.Sprintf("new-%d-of-%s", len(o.Created), creation.Node)
-		pod.UID, pod.ResourceVersion = types.UID("uid-of-"+pod.Name), "1"
-		pod.CreationTimestamp, pod.Status.Phase = metav1.NewTime(epoch), corev1.PodPending
-		pod.Spec.Affinity = upstreamutil.ReplaceDaemonSetPodNodeNameNodeAffinity(nil, creation.Node)
-		pods[pod.Name] = pod
-		o.Created = append(o.Created, creation.Node)
-		o.causes[creation.Reason]++
-		planner.Report(epoch, daemon.Result{Create: &creation, Pod: pod})
-		planner.ObservePod(epoch, pod)
-	}
-	for _, deletion := range plan.Delete {
-		pod := pods[deletion.Pod]
-		require.NotNil(t, pod, "we delete a pod that does not exist")
-		require.Equal(t, pod.UID, deletion.UID)
-		require.Nil(t, pod.DeletionTimestamp, "we delete %s twice", pod.Name)
-		o.Deleted = append(o.Deleted, labelOf(pod))
-		o.causes[deletion.Reason]++
-		planner.Report(epoch, daemon.Result{Delete: &deletion})
-		if going := terminating(pod); going != nil {
-			pods[deletion.Pod] = going
-			planner.ObservePod(epoch, going)
-		} else {
-			delete(pods, deletion.Pod)
-			planner.ForgetPod(epoch, pod)
+	for _, task := range tasks {
+		require.Nil(t, task.Refresh)
+		if task.Create != nil {
+			create(w, planner, task, pods, o)
 		}
 	}
+	for _, task := range tasks {
+		if task.Delete != nil {
+			remove(t, planner, task, pods, o)
+		}
+	}
+}
+
+func create(w *world, planner *daemon.Planner, task daemon.Task, pods map[string]*corev1.Pod, o *outcome) {
+	creation := task.Create
+	pod := upstreamdaemon.NewPod(w.set, "")
+	pod.Labels = map[string]string{"app": "agent", appsv1.ControllerRevisionHashLabelKey: w.hash}
+	pod.Name = fmt.Sprintf("new-%d-of-%s", len(o.Created), creation.Node)
+	pod.UID, pod.ResourceVersion = types.UID("uid-of-"+pod.Name), "1"
+	pod.CreationTimestamp, pod.Status.Phase = metav1.NewTime(epoch), corev1.PodPending
+	pod.Spec.Affinity = upstreamutil.ReplaceDaemonSetPodNodeNameNodeAffinity(nil, creation.Node)
+	pods[pod.Name] = pod
+	o.Created = append(o.Created, creation.Node)
+	o.causes[creation.Reason]++
+	planner.Finish(epoch, task, daemon.Result{Outcome: daemon.OutcomeDone, Pod: pod})
+	planner.ObservePod(epoch, pod)
+}
+
+func remove(t *testing.T, planner *daemon.Planner, task daemon.Task, pods map[string]*corev1.Pod, o *outcome) {
+	t.Helper()
+	pod := pods[task.Delete.Pod]
+	require.NotNil(t, pod, "we delete a pod that does not exist")
+	require.Equal(t, pod.UID, task.Delete.UID)
+	require.Nil(t, pod.DeletionTimestamp, "we delete %s twice", pod.Name)
+	o.Deleted = append(o.Deleted, labelOf(pod))
+	o.causes[task.Delete.Reason]++
+	planner.Finish(epoch, task, daemon.Result{Outcome: daemon.OutcomeDone})
+	if going := terminating(pod); going != nil {
+		pods[pod.Name] = going
+		planner.ObservePod(epoch, going)
+	} else {
+		delete(pods, pod.Name)
+		planner.ForgetPod(epoch, pod)
+	}
+}
+
+func wholeStatus(t *testing.T, planner *daemon.Planner) daemon.Status {
+	t.Helper()
+	status, whole := planner.Status()
+	require.True(t, whole)
+	return status
 }
 
 // String shows a world to people.

@@ -103,7 +103,7 @@ func (c *placementComparison) compareSeed(seed uint64) {
 		verdict := c.compare(seed, placement, template, node)
 		c.reached.count("pairs")
 		c.countVerdict(verdict, node)
-		if placement.Problems() != nil && (verdict.Reason == daemon.Fits || verdict.Reason == daemon.Tainted) {
+		if placement.Problems() != nil && (verdict.Reason == daemon.ReasonFits || verdict.Reason == daemon.ReasonTainted) {
 			c.reached.count("problem beside a term that matches")
 		}
 	}
@@ -113,11 +113,11 @@ func (c *placementComparison) compareSeed(seed uint64) {
 	}
 }
 
-func (c *placementComparison) countVerdict(verdict daemon.Verdict, node *corev1.Node) {
+func (c *placementComparison) countVerdict(verdict daemon.Decision, node *corev1.Node) {
 	switch {
-	case verdict.Run:
+	case verdict.ShouldRun:
 		c.reached.count("run")
-	case verdict.Keep:
+	case verdict.ShouldContinue:
 		c.reached.count("keep only")
 	default:
 		c.reached.count("neither")
@@ -147,7 +147,7 @@ func (c *placementComparison) compareTaintsAlone(seed uint64, d dice) {
 	node.Spec.Taints = []corev1.Taint{d.taint()}
 	template.Spec.HostNetwork = d.oneIn(2)
 	verdict := c.compare(seed, daemon.Compile(template, c.matcher), template, node)
-	c.reached.count("taint %s, run=%v", node.Spec.Taints[0].Effect, verdict.Run)
+	c.reached.count("taint %s, run=%v", node.Spec.Taints[0].Effect, verdict.ShouldRun)
 
 	toleration := d.toleration()
 	toleration.Key, toleration.Effect = pick(d, "zone", "zone", "", "disk"), corev1.TaintEffectNoSchedule
@@ -156,7 +156,7 @@ func (c *placementComparison) compareTaintsAlone(seed uint64, d dice) {
 	}}
 	template.Spec.Tolerations = []corev1.Toleration{toleration}
 	verdict = c.compare(seed, daemon.Compile(template, c.matcher), template, node)
-	c.reached.count("toleration %q, tolerates=%v", toleration.Operator, verdict.Run)
+	c.reached.count("toleration %q, tolerates=%v", toleration.Operator, verdict.ShouldRun)
 }
 
 func (c *placementComparison) compareTerm(seed uint64, what string, operator corev1.NodeSelectorOperator, node *corev1.Node, term corev1.NodeSelectorTerm) {
@@ -168,15 +168,15 @@ func (c *placementComparison) compareTerm(seed uint64, what string, operator cor
 		c.reached.count("%s %s, malformed", what, operator)
 		return
 	}
-	c.reached.count("%s %s, match=%v", what, operator, verdict.Run)
+	c.reached.count("%s %s, match=%v", what, operator, verdict.ShouldRun)
 }
 
 // compare asks both sides about one pair. It does not use require.Equal on the good
 // path, which is slow.
-func (c *placementComparison) compare(seed uint64, placement *daemon.Placement, template *corev1.PodTemplateSpec, node *corev1.Node) daemon.Verdict {
+func (c *placementComparison) compare(seed uint64, placement *daemon.Placement, template *corev1.PodTemplateSpec, node *corev1.Node) daemon.Decision {
 	verdict := placement.Place(node)
 	run, keep := upstreamdaemon.NodeShouldRunDaemonPod(klog.New(nil), node, &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: *template}})
-	if verdict.Run != run || verdict.Keep != keep {
+	if verdict.ShouldRun != run || verdict.ShouldContinue != keep {
 		require.FailNowf(c, "different verdicts", "-args -seed=%d\nours %+v\nupstream: run=%v keep=%v\ntemplate %+v\nnode %q, labels %v, taints %v",
 			seed, verdict, run, keep, template.Spec, node.Name, node.Labels, node.Spec.Taints)
 	}

@@ -29,8 +29,8 @@ func TestSyncsAreThoseOfUpstream(t *testing.T) {
 		f["departure: "+d.name] = 5
 	}
 	for _, cause := range []daemon.StepReason{
-		daemon.Missing, daemon.Surging, daemon.Outdated, daemon.OutdatedUnavailable, daemon.Replaced, daemon.PodFailed,
-		daemon.PodSucceeded, daemon.Duplicate, daemon.Misplaced, daemon.NodeGone,
+		daemon.StepMissing, daemon.StepSurging, daemon.StepOutdated, daemon.StepOutdatedUnavailable, daemon.StepReplaced, daemon.StepPodFailed,
+		daemon.StepPodSucceeded, daemon.StepDuplicate, daemon.StepMisscheduled, daemon.StepNodeGone,
 	} {
 		f["equal with "+string(cause)] = 20
 	}
@@ -154,7 +154,7 @@ func keptLast(w *world, want, got *outcome) bool {
 		if theirs == mine {
 			continue
 		}
-		if node := w.node(targetOf(pod)); node == nil || placement.Place(node).Run != mine {
+		if node := w.node(targetOf(pod)); node == nil || placement.Place(node).ShouldRun != mine {
 			return false
 		}
 	}

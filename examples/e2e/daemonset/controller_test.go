@@ -272,37 +272,53 @@ func (c *controller) plan(spec daemon.Spec, pods []*corev1.Pod) error {
 	return nil
 }
 
-// act carries out plans until there is nothing left to do.
+// act performs tasks until there are none left, those that are handed out together
+// at the same time.
 func (c *controller) act(ctx context.Context, set *appsv1.DaemonSet) (time.Time, error) {
 	for {
-		c.mu.Lock()
-		plan := c.planner.Plan(time.Now())
-		c.mu.Unlock()
-		if plan.Empty() {
-			return plan.Next, nil
+		tasks, next := c.tasks()
+		if len(tasks) == 0 {
+			return next, nil
 		}
-		results, err := c.executor.Execute(ctx, daemon.OwnerOf(set), plan)
-		c.mu.Lock()
-		for _, result := range results {
-			c.planner.Report(time.Now(), result)
+		var underWay sync.WaitGroup
+		for _, task := range tasks {
+			underWay.Go(func() { c.perform(ctx, set, task) })
 		}
-		c.mu.Unlock()
-		if err != nil {
-			c.mu.Lock()
-			c.problems = append(c.problems, err) // the planner tries again
-			c.mu.Unlock()
-		}
+		underWay.Wait()
 		if ctx.Err() != nil {
 			return time.Time{}, ctx.Err()
 		}
 	}
 }
 
+func (c *controller) tasks() (tasks []daemon.Task, next time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for task, ok := c.planner.Start(time.Now()); ok; task, ok = c.planner.Start(time.Now()) {
+		tasks = append(tasks, task)
+	}
+	next, _ = c.planner.Next(time.Now())
+	return tasks, next
+}
+
+func (c *controller) perform(ctx context.Context, set *appsv1.DaemonSet, task daemon.Task) {
+	result := c.executor.Act(ctx, daemon.OwnerOf(set), task)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.planner.Finish(time.Now(), task, result)
+	if result.Err != nil {
+		c.problems = append(c.problems, result.Err) // the planner tries again
+	}
+}
+
 // report writes the status if it has changed.
 func (c *controller) report(ctx context.Context, set *appsv1.DaemonSet) error {
 	c.mu.Lock()
-	status := c.planner.Status()
+	status, whole := c.planner.Status()
 	c.mu.Unlock()
+	if !whole {
+		return nil // the planner is not done with all nodes
+	}
 	patch, err := daemon.DaemonSetStatusPatch(set, status, set.Generation)
 	if err != nil || patch == nil {
 		return err

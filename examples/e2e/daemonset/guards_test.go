@@ -51,15 +51,14 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 		former := c.addPod("doomed", nil, nil)
 		c.removePod(former)
 		c.addPod("doomed", nil, nil)
-		results, err := executor.Execute(t.Context(), daemon.OwnerOf(set), daemon.Plan{
-			Delete: []daemon.Deletion{{Pod: "doomed", UID: former.UID}, {Pod: "nobody", UID: "u"}},
-			Look:   []daemon.Look{{Pod: "doomed", UID: former.UID}, {Pod: "nobody", UID: "u"}},
-		})
-		require.NoError(t, err)
-		for _, result := range results {
-			require.True(t, result.Gone, "%+v", result)
+		for _, task := range []daemon.Task{
+			{Delete: &daemon.Deletion{Pod: "doomed", UID: former.UID}}, {Delete: &daemon.Deletion{Pod: "nobody", UID: "u"}},
+			{Refresh: &daemon.Refresh{Pod: "doomed", UID: former.UID}}, {Refresh: &daemon.Refresh{Pod: "nobody", UID: "u"}},
+		} {
+			result := executor.Act(t.Context(), daemon.OwnerOf(set), task)
+			require.Equal(t, daemon.Result{Outcome: daemon.OutcomeGone}, result)
 		}
-		_, err = pods.Get(t.Context(), "doomed", metav1.GetOptions{})
+		_, err := pods.Get(t.Context(), "doomed", metav1.GetOptions{})
 		require.NoError(t, err)
 	})
 

@@ -16,22 +16,23 @@ import (
 	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
-// NewPod returns the pod of a creation: what the template says, for one node, owned
-// by a set, of which only Object and Kind count. It is what kube-controller-manager
-// makes, except that it has a name.
+// NewPod returns the pod of a creation: what the template says, for one node,
+// owned by a set. Of the owner only Object and Kind count. The pod is what
+// kube-controller-manager makes, except that it has a name.
 //
-// The name follows from the set's UID, the revision, the node and the attempt, and
-// starts with as much of the set's name as there is room for. So a creation that is
-// tried again because an answer was lost cannot make a second pod: the API server says
-// that there is one already. Nor can another process, as long as it has counted the same
-// attempts: the node's first pod of the revision, mostly. It has at most 63 characters,
-// so that it is the pod's hostname too.
+// The name follows from the set's UID, the revision, the node and the attempt,
+// and starts with as much of the set's name as there is room for. So the retry
+// of a creation whose answer was lost cannot make a second pod: the API server
+// says that there is one already. Nor can another process that has counted the
+// same attempts, which is mostly so for the node's first pod of the revision.
+// The name has at most 63 characters, so that it is the pod's hostname, too.
 //
-// The namespace is the set's. One that is cluster-wide has none; the client decides then.
+// The namespace is the set's. One that is cluster-wide has none; the client
+// decides then.
 //
-// The pod shares nothing with the spec, which is only read: calls for one spec may be
-// concurrent. It is an error if the set or the spec lack what a pod needs, or if the
-// creation was planned for another spec.
+// The pod shares nothing with the spec, which is only read: calls for one spec
+// may be concurrent. It is an error if the set or the spec lack what a pod
+// needs, or if the creation was planned for another spec.
 func NewPod(owner ownership.Owner, spec *Spec, creation Creation) (*corev1.Pod, error) {
 	problems := append([]error{owner.ValidateReference()}, checkCreation(owner, spec, creation)...)
 	if err := errors.Join(problems...); err != nil {
@@ -60,15 +61,18 @@ func checkCreation(owner ownership.Owner, spec *Spec, creation Creation) []error
 	}
 	switch {
 	case spec.Revision == "":
-		problems = append(problems, errors.New("the spec has no Revision: it is the hash of the template's ControllerRevision"))
+		problems = append(problems, errors.New(
+			"the spec has no Revision: it is the hash of the template's ControllerRevision"))
 	case spec.Revision != creation.Revision:
-		problems = append(problems, fmt.Errorf("the creation was planned for revision %q, and the spec is %q", creation.Revision, spec.Revision))
+		problems = append(problems, fmt.Errorf(
+			"the creation was planned for revision %q, and the spec is %q", creation.Revision, spec.Revision))
 	}
 	switch {
 	case spec.Template == nil:
 		problems = append(problems, errors.New("the spec has no Template"))
 	case spec.Template.Spec.NodeName != "" && spec.Template.Spec.NodeName != creation.Node:
-		problems = append(problems, fmt.Errorf("the template is for node %s only", spec.Template.Spec.NodeName))
+		problems = append(problems,
+			fmt.Errorf("the template is for node %s only", spec.Template.Spec.NodeName))
 	}
 	if owner.Selector != nil && spec.Template != nil {
 		problems = append(problems, owner.ValidateLabels(podLabels(spec)))
@@ -88,10 +92,10 @@ func podLabels(spec *Spec) map[string]string {
 	return all
 }
 
-// bindTo replaces what a template requires of nodes by the name of one. The node was
-// chosen by those requirements, so that they say nothing more, and might say no when it
-// has changed: the scheduler would leave the pod pending where a running one may stay.
-// It changes the affinity, which is the pod's own.
+// bindTo replaces what a template requires of nodes by the name of one. The
+// node was chosen by those requirements. If it has changed since, they might
+// not match any more, and the scheduler would leave the pod pending where a
+// running one may stay. It changes the affinity, which is the pod's own.
 func bindTo(node string, affinity *corev1.Affinity) *corev1.Affinity {
 	if affinity == nil {
 		affinity = &corev1.Affinity{}
@@ -109,9 +113,10 @@ func bindTo(node string, affinity *corev1.Affinity) *corev1.Affinity {
 	return affinity
 }
 
-// TargetNode returns the node that a pod is for: the one that it was scheduled to or,
-// before that, the one that its required node affinity names, as [NewPod] makes it. It
-// is empty for a pod that is for no node in particular. It allocates nothing.
+// TargetNode returns the node that a pod is for: the one that it was scheduled
+// to or, before that, the one that its required node affinity names, as
+// [NewPod] makes it. It is empty for a pod that is for no node in particular.
+// It allocates nothing.
 func TargetNode(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName
@@ -136,19 +141,21 @@ func TargetNode(pod *corev1.Pod) string {
 }
 
 const (
-	// longestName is that of a DNS label. Names of pods may be longer, but hostnames
-	// may not, and the kubelet would cut off the end, which is what tells pods apart.
+	// longestName is that of a DNS label. Names of pods may be longer, but
+	// hostnames may not, and the kubelet would cut off the end, which is what
+	// tells pods apart.
 	longestName = 63
-	// suffixLength makes two of the pods of 100,000 nodes share a suffix once in fifty
-	// such sets. Then one takes its next attempt.
+	// suffixLength makes two of the pods of 100,000 nodes share a suffix once in
+	// fifty such sets. Then one takes its next attempt.
 	suffixLength = 8
-	// suffixAlphabet is that of generated names in Kubernetes. Without vowels and what
-	// looks like them, no words come of it.
+	// suffixAlphabet is that of generated names in Kubernetes. Without vowels and
+	// what looks like them, no words come of it.
 	suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 )
 
-// podName depends on nothing that may differ between two processes, or between now and
-// after a restart. The scheme must stay: a pod of another name would be a second one.
+// podName depends on nothing that may differ between two processes, or between
+// now and after a restart. The scheme must stay: a pod of another name would be
+// a second one.
 func podName(owner metav1.Object, creation Creation) string {
 	prefix := owner.GetName()
 	if room := longestName - suffixLength - 1; len(prefix) > room {
@@ -157,10 +164,11 @@ func podName(owner metav1.Object, creation Creation) string {
 	return prefix + "-" + suffix(owner.GetUID(), &creation)
 }
 
-// suffix is a number below 27^8. SHA-256 is not there for secrecy: that of much alike
-// names it spreads numbers evenly need not be shown, as for simpler hashes it would.
+// suffix is a number below 27^8. SHA-256 spreads similar names uniformly;
+// security is not the point.
 func suffix(uid types.UID, of *Creation) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", uid, of.Node, of.Revision, of.Attempt))
+	key := fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", uid, of.Node, of.Revision, of.Attempt)
+	sum := sha256.Sum256(key)
 	number := binary.BigEndian.Uint64(sum[:])
 	var digits [suffixLength]byte
 	for i := range digits {

@@ -27,7 +27,7 @@ func agents() ownership.Owner {
 }
 
 func creationOn(node string) daemon.Creation {
-	return daemon.Creation{Node: node, Revision: "5f6d8c7b9", Reason: daemon.Missing}
+	return daemon.Creation{Node: node, Revision: "5f6d8c7b9", Reason: daemon.StepMissing}
 }
 
 // everything is a template with a value in each field that NewPod touches, and in those
@@ -220,7 +220,7 @@ func TestD4NamesOfPodsStayWhatTheyAre(t *testing.T) {
 	}
 	require.Equal(t, "agents-qb7xwp98", name("agents", creationOn("node-1")))
 	again := creationOn("node-1")
-	again.Reason = daemon.Surging
+	again.Reason = daemon.StepSurging
 	require.Equal(t, "agents-qb7xwp98", name("agents", again), "whatever it is made for")
 	again.Attempt = 1
 	require.Equal(t, "agents-gmskgfkz", name("agents", again))

@@ -1,0 +1,74 @@
+package daemon
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// available reports whether a pod is available. If it will be, the node is
+// evaluated then.
+func (a *assessment) available(s *podState) bool {
+	from, isReady := a.planner.spec.availableFrom(s)
+	if isReady && a.planner.now.Before(from) {
+		a.await(WaitMinReady, s, from)
+		return false
+	}
+	return isReady
+}
+
+// before is the order in which kube-controller-manager counts the pods of a
+// node: scheduled ones, then older ones.
+func before(a, b *podState) bool {
+	if scheduled := a.pod.Spec.NodeName != ""; scheduled != (b.pod.Spec.NodeName != "") {
+		return scheduled
+	}
+	if !a.pod.CreationTimestamp.Equal(&b.pod.CreationTimestamp) {
+		return a.pod.CreationTimestamp.Before(&b.pod.CreationTimestamp)
+	}
+	return a.pod.Name < b.pod.Name
+}
+
+// worth returns how much would be lost with a pod. Of two with the same worth
+// the one stays that is before the other. kube-controller-manager asks only
+// whether a pod is scheduled, and deletes the one that works if it is the
+// younger one.
+func (a *assessment) worth(s *podState) int {
+	worth := 0
+	if s.pod.Spec.NodeName != "" {
+		worth += 4
+	}
+	from, isReady := a.planner.spec.availableFrom(s)
+	switch {
+	case !isReady:
+	case a.planner.now.Before(from):
+		worth++
+		a.again(from)
+	default:
+		worth += 2
+	}
+	return worth
+}
+
+// availableFrom returns from when on a pod counts as available, if it is ready.
+// One that does not say since when counts as not ready where MinReady matters.
+func (s *Spec) availableFrom(pod *podState) (time.Time, bool) {
+	since, isReady := pod.readySince()
+	switch {
+	case !isReady:
+		return time.Time{}, false
+	case s.MinReady == 0:
+		return time.Time{}, true
+	case since.IsZero():
+		return time.Time{}, false
+	}
+	return since.Add(s.MinReady), true
+}
+
+// updated reports whether a pod is of the current revision.
+func (s *Spec) updated(pod *corev1.Pod) bool {
+	if s.Revision != "" && pod.Labels[revisionLabel] == s.Revision {
+		return true
+	}
+	return s.TemplateGeneration != "" && pod.Labels[generationLabel] == s.TemplateGeneration
+}

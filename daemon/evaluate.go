@@ -1,0 +1,476 @@
+package daemon
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// situation is what there is to say of one node, whatever the others are like.
+type situation struct {
+	marks     marks
+	create    StepReason // a pod is to be created; empty: none
+	deletes   bool       // pods of it are to be deleted: those with a reason to leave
+	ignored   bool       // its available pod goes after those of nodes that count
+	candidate candidacy
+	until     time.Time // when it changes by itself; zero: never
+}
+
+// candidacy is what a rollout may do with a node.
+type candidacy uint8
+
+const (
+	noCandidate candidacy = iota
+	// replaceUnavailable: its old pod is not available.
+	replaceUnavailable
+	// replaceAvailable: its old pod is available.
+	replaceAvailable
+	// retire: its old pod is available, but none should run there. It goes once
+	// there are enough others. Only where new pods come before old ones go.
+	retire
+	// insist: its new pod may exist, and has its place until that is known.
+	insist
+)
+
+// reason returns why the old pod of a candidate is deleted.
+func (c candidacy) reason() StepReason {
+	switch c {
+	case replaceAvailable:
+		return StepOutdated
+	case retire:
+		return StepMisscheduled
+	case noCandidate, replaceUnavailable, insist:
+	}
+	return StepOutdatedUnavailable
+}
+
+// evaluate looks at one node and updates counts and queues. It drops the record
+// of a node of which nothing is left to know.
+func (p *Planner) evaluate(n *nodeState) {
+	if p.draining == n {
+		p.draining = nil
+	}
+	if n.index == dropped {
+		return
+	}
+	p.counts.remove(n.situation.marks)
+	n.situation = situation{}
+	kept := !p.forgettable(n)
+	if kept {
+		a := p.assess(n)
+		n.situation = a.situation
+		n.taken = n.taken && a.lacks
+		kept = !p.forgettable(n) // a doubt may have ended
+	}
+	if kept && n.idle() && !n.decision.shouldRun {
+		n.situation.until = earlier(n.situation.until, n.rememberedUntil())
+	}
+	p.counts.add(n.situation.marks)
+	p.enqueue(n)
+	p.setTimer(n)
+	if !kept {
+		p.drop(n)
+	}
+}
+
+// forgettable reports whether nothing is left to know of a node: nothing of it
+// is there, and none should be. A node that exists keeps its failures for a
+// time.
+func (p *Planner) forgettable(n *nodeState) bool {
+	switch {
+	case !n.idle(), n.decision.shouldRun:
+		return false
+	case n.stored == nil:
+		return true
+	}
+	return !p.now.Before(n.rememberedUntil())
+}
+
+// renew forgives a node what has failed with a former revision.
+func (p *Planner) renew(n *nodeState) {
+	if n.revision != p.revision {
+		n.forgive()
+		n.revision = p.revision
+	}
+}
+
+// assess decides about a node. It changes nothing but the reasons for which the
+// pods of the node leave, and what has ended with time.
+func (p *Planner) assess(n *nodeState) (a assessment) {
+	a.planner, a.node = p, n
+	p.renew(n)
+	if n.inDoubt() && !p.now.Before(n.unclear.until) {
+		n.endDoubt()
+	}
+	a.until = n.unclear.until // also of a node that is gone: both may come back
+	for s := n.pods; s != nil; s = s.next {
+		s.leave = ""
+	}
+	switch {
+	case n.stored == nil:
+		a.nodeGone()
+	case !n.decision.shouldContinue:
+		a.misscheduled()
+	default:
+		a.sort()
+		a.count()
+		a.manage()
+		a.rollOut()
+	}
+	for s := n.pods; s != nil; s = s.next {
+		a.due(s)
+		if s.leaving() && !s.ended() {
+			a.unlessWaiting(WaitTerminating, s)
+		}
+	}
+	return a
+}
+
+// assessment is the evaluation of one node.
+type assessment struct {
+	situation
+	wait Wait // why nothing is done, if something is missing
+
+	planner *Planner
+	node    *nodeState
+
+	any       bool      // there are pods, even if all are leaving
+	oldest    *podState // the one that the status is about
+	staying   int       // pods that are not being deleted, failed ones too
+	undecided bool      // a pod may stay after all: its deletion is not agreed to
+	failing   bool      // a failed one may
+	lacks     bool      // no available pod stays
+	fresh     *podState // of the current revision, the one that stays
+	outdated  *podState // of a former revision, the one that stays
+	excess    bool      // there are more of either
+	failed    *podState
+	succeeded *podState
+}
+
+// nodeGone leaves what was scheduled to the pod garbage collector. Nothing else
+// deletes the other pods.
+func (a *assessment) nodeGone() {
+	for s := a.node.pods; s != nil; s = s.next {
+		if !s.leaving() && s.pod.Spec.NodeName == "" {
+			s.leave = StepNodeGone
+		}
+	}
+}
+
+func (a *assessment) misscheduled() {
+	for s := a.node.pods; s != nil; s = s.next {
+		if s.ended() {
+			continue
+		}
+		a.marks |= misscheduled
+		if !s.leaving() {
+			s.leave = StepMisscheduled
+		}
+	}
+}
+
+// sort finds out which pod is which.
+func (a *assessment) sort() {
+	for s := a.node.pods; s != nil; s = s.next {
+		if s.ended() {
+			continue
+		}
+		a.any = true
+		if a.oldest == nil || before(s, a.oldest) {
+			a.oldest = s
+		}
+		if s.leaving() {
+			a.undecided = a.undecided || !s.agreed() && !s.terminal()
+			a.failing = a.failing || !s.agreed() && s.terminal()
+			continue
+		}
+		a.staying++
+		switch {
+		case s.pod.Status.Phase == corev1.PodSucceeded:
+			a.succeeded = s
+			a.replaceEnded(s, StepPodSucceeded)
+		case s.pod.Status.Phase == corev1.PodFailed:
+			a.fail(s)
+		case a.planner.spec.updated(s.pod):
+			a.fresh = a.keep(a.fresh, s)
+		default:
+			a.outdated = a.keep(a.outdated, s)
+		}
+	}
+	if !a.planner.surges {
+		a.keepOne()
+	}
+}
+
+// fail records a failed pod. One is replaced at a time, so that the wait after
+// it holds for the others.
+func (a *assessment) fail(s *podState) {
+	if a.failed == nil || before(s, a.failed) {
+		a.failed = s
+	}
+}
+
+// keep returns which of two pods of one kind stays. The other leaves.
+func (a *assessment) keep(kept, s *podState) *podState {
+	if kept == nil {
+		return s
+	}
+	a.excess = true
+	if worth, other := a.worth(s), a.worth(kept); worth > other || worth == other && before(s, kept) {
+		s, kept = kept, s
+	}
+	s.leave = StepDuplicate
+	return kept
+}
+
+// keepOne makes one pod leave where an old one and a new one must not be
+// together.
+func (a *assessment) keepOne() {
+	if a.fresh == nil || a.outdated == nil {
+		return
+	}
+	a.excess = true
+	if a.worth(a.outdated) > a.worth(a.fresh) {
+		a.fresh.leave, a.fresh = StepDuplicate, nil
+		return
+	}
+	a.outdated.leave, a.outdated = StepDuplicate, nil // it would be replaced anyway
+}
+
+// count counts a node for the status. The oldest of several pods counts, even
+// if it is leaving, as in kube-controller-manager.
+func (a *assessment) count() {
+	switch {
+	case a.node.decision.shouldRun:
+		a.marks |= desired
+	case a.any:
+		a.marks |= misscheduled
+	}
+	if !a.any || !a.node.decision.shouldRun {
+		return
+	}
+	a.marks |= current
+	if a.planner.spec.updated(a.oldest.pod) {
+		a.marks |= updated
+	}
+	if _, isReady := a.oldest.readySince(); isReady {
+		a.marks |= ready
+	}
+	if a.available(a.oldest) {
+		a.marks |= available
+	}
+}
+
+// manage has a missing pod created and a failed one replaced.
+func (a *assessment) manage() {
+	if a.failed != nil {
+		a.replaceEnded(a.failed, StepPodFailed)
+	}
+	switch {
+	case a.node.creating():
+		a.wait = Wait{Reason: WaitUnderWay}
+	case !a.node.decision.shouldRun:
+	case a.staying > 0, a.undecided:
+	case a.any && !a.planner.surges:
+		a.wait = Wait{Reason: WaitTerminating}
+	case a.planner.now.Before(a.node.refused.retry()):
+		a.await(WaitCreationRefused, nil, a.node.refused.retry())
+	default:
+		a.create = StepMissing
+	}
+}
+
+// replaceEnded makes a pod leave that has terminated, after the back-off of the
+// node. Otherwise a kubelet that rejects its pods, or whose pods have nothing
+// to do, would get pods without end.
+func (a *assessment) replaceEnded(s *podState, why StepReason) {
+	if until := a.node.failed.replaceFrom(a.planner.now); a.planner.now.Before(until) {
+		a.await(WaitBackoff, s, until)
+		return
+	}
+	s.leave = why
+}
+
+// rollOut decides where a node is between an old pod and a new one.
+func (a *assessment) rollOut() {
+	if a.planner.surges {
+		a.rollOutSurging()
+		return
+	}
+	switch {
+	case a.excess, a.fresh == nil && a.outdated == nil:
+		if a.any || a.node.decision.shouldRun {
+			a.lacking(nil, unavailable|between)
+		}
+	case a.fresh != nil:
+		if !a.available(a.fresh) {
+			a.lacking(a.fresh, unavailable|between)
+			a.unlessWaiting(WaitNotAvailable, a.fresh)
+		}
+	case a.available(a.outdated):
+		a.nominate(replaceAvailable)
+	default:
+		a.lacking(a.outdated, unavailable)
+		a.nominate(replaceUnavailable)
+	}
+}
+
+func (a *assessment) rollOutSurging() {
+	switch {
+	case a.outdated != nil && a.available(a.outdated),
+		a.outdated == nil && a.fresh != nil && a.available(a.fresh):
+		a.marks |= serving
+	}
+	switch {
+	case a.excess, a.undecided, a.outdated != nil && a.node.creating():
+		a.marks |= surging
+	case a.outdated == nil:
+		a.expectNew()
+	case a.fresh != nil:
+		a.relieve()
+	case a.failed != nil, a.succeeded != nil, a.failing: // it has the place of the next one
+		a.marks |= surging
+	default:
+		a.surge()
+	}
+}
+
+// surge decides how the one pod of a node, which is an old one, may be
+// replaced. A new one that may exist takes a place, wherever that is.
+func (a *assessment) surge() {
+	doubtful := a.node.doubts(a.planner.spec.Revision)
+	if doubtful {
+		a.marks |= surging
+	}
+	switch {
+	case doubtful && a.node.decision.shouldRun:
+		a.nominate(insist)
+	case !a.available(a.outdated):
+		a.nominate(replaceUnavailable)
+	case a.node.decision.shouldRun:
+		a.nominate(replaceAvailable)
+	default:
+		a.nominate(retire)
+	}
+}
+
+// expectNew counts a node whose old pod is gone.
+func (a *assessment) expectNew() {
+	switch {
+	case a.fresh == nil:
+		if a.any || a.node.decision.shouldRun {
+			a.lacking(nil, between)
+		}
+	case !a.available(a.fresh):
+		a.lacking(a.fresh, between)
+		a.unlessWaiting(WaitNotAvailable, a.fresh)
+	}
+}
+
+// relieve lets the old pod of two go if the new one is available or the old one
+// is not ready.
+func (a *assessment) relieve() {
+	if _, isReady := a.outdated.readySince(); !isReady || a.available(a.fresh) {
+		a.outdated.leave = StepReplaced
+		a.marks |= surging
+		return
+	}
+	if a.stranded(a.fresh) { // by a taint that came after it
+		a.fresh.leave = StepMisscheduled
+		a.surge()
+		return
+	}
+	a.lacking(a.fresh, surging)
+	a.unlessWaiting(WaitNotAvailable, a.fresh)
+}
+
+// stranded reports whether a pod waits to be scheduled on a node where none
+// should run. It may wait forever.
+func (a *assessment) stranded(s *podState) bool {
+	return s.pod.Spec.NodeName == "" && !a.node.decision.shouldRun
+}
+
+// lacking marks a node that has no available pod, unless the caller ignores it
+// or the pod is stranded there. A node that the rollout has taken is not
+// ignored.
+func (a *assessment) lacking(s *podState, as marks) {
+	if s != nil && a.stranded(s) {
+		return
+	}
+	a.lacks = true
+	if a.node.taken || !a.ignores(s) {
+		a.marks |= as
+	}
+}
+
+// ignores reports whether the caller ignores a node. The pod may be nil.
+func (a *assessment) ignores(s *podState) bool {
+	classify := a.planner.config.ClassifyUnavailable
+	if classify == nil {
+		return false
+	}
+	var pod *corev1.Pod
+	if s != nil {
+		pod = s.pod
+	}
+	return classify(a.node.object(), pod) == UnavailabilityIgnored
+}
+
+// nominate makes a node a candidate of the rollout, if that goes on.
+func (a *assessment) nominate(as candidacy) {
+	if a.node.decision.shouldRun {
+		a.marks |= behind
+	}
+	rollout, config := &a.planner.spec.Rollout, &a.planner.config
+	switch {
+	case rollout.OnDelete:
+		a.unlessWaiting(WaitOnDelete, a.outdated)
+	case a.planner.invalid:
+		a.unlessWaiting(WaitRolloutInvalid, a.outdated)
+	case rollout.Paused:
+		a.unlessWaiting(WaitPaused, a.outdated)
+	case config.Eligible != nil && !config.Eligible(a.node.object()):
+		a.unlessWaiting(WaitNotEligible, a.outdated)
+	case a.planner.surges && a.planner.now.Before(a.node.refused.retry()):
+		a.await(WaitCreationRefused, nil, a.node.refused.retry())
+	case a.planner.now.Before(a.outdated.refused.retry()):
+		a.await(WaitDeletionRefused, a.outdated, a.outdated.refused.retry())
+	default:
+		a.candidate = as
+		a.situation.ignored = as == replaceAvailable && !a.planner.surges && a.ignores(a.outdated)
+		a.unlessWaiting(WaitLimited, a.outdated)
+	}
+}
+
+// due decides whether a pod with a reason to leave is to be deleted now.
+func (a *assessment) due(s *podState) {
+	switch {
+	case s.leave == "":
+	case a.planner.now.Before(s.refused.retry()):
+		a.await(WaitDeletionRefused, s, s.refused.retry())
+	default:
+		a.deletes = true
+	}
+}
+
+// await records until when a node waits. The first reason is the one that is
+// shown; the earliest end is when the node is evaluated again.
+func (a *assessment) await(reason WaitReason, s *podState, until time.Time) {
+	if a.wait.Reason == "" {
+		a.unlessWaiting(reason, s)
+		a.wait.Until = until
+	}
+	a.again(until)
+}
+
+func (a *assessment) again(at time.Time) { a.until = earlier(a.until, at) }
+
+func (a *assessment) unlessWaiting(reason WaitReason, s *podState) {
+	if a.wait.Reason != "" {
+		return
+	}
+	a.wait.Reason = reason
+	if s != nil {
+		a.wait.Pod = s.pod.Name
+	}
+}

@@ -1,0 +1,129 @@
+package daemon
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Nodes holds the nodes of a cluster for any number of planners, so that each
+// node is stored once and observed once. [Config] names it. The zero value is a
+// store without nodes. It must not be copied.
+//
+// A planner keeps a record only of a node where its pod should run or where
+// something of it is left. A change of a node costs those planners one
+// evaluation. The others see it only if the labels or taints have changed, and
+// then evaluate the placement once.
+//
+// Nodes is not safe for concurrent use. It and all its planners belong under
+// one lock: that of one [timedqueue.Dispatcher], whose core composes the
+// planners, for example with [timedqueue.RoundRobin].
+type Nodes struct {
+	byName   map[string]*storedNode
+	all      []*storedNode
+	planners []*Planner
+	joined   int // how many planners ever were
+}
+
+// storedNode is a node and the records that planners keep of it.
+type storedNode struct {
+	object *corev1.Node
+	index  int           // in Nodes.all
+	states []*nodeState  // in the order of their planners' ids
+	one    [1]*nodeState // memory for states; most stores have one planner
+}
+
+// Observe records a node as it is now and informs the planners. It keeps the
+// pointer; the node must not be changed afterwards.
+func (s *Nodes) Observe(now time.Time, node *corev1.Node) {
+	stored := s.byName[node.Name]
+	if stored != nil && len(s.planners) > 1 && placedAlike(stored.object, node) {
+		stored.object = node
+		for _, n := range stored.states {
+			n.planner.observeState(now, n)
+		}
+		return
+	}
+	if stored == nil {
+		stored = &storedNode{index: len(s.all)}
+		stored.states = stored.one[:0]
+		s.all = append(s.all, stored)
+		if s.byName == nil {
+			s.byName = make(map[string]*storedNode)
+		}
+		s.byName[node.Name] = stored
+	}
+	stored.object = node
+	for _, p := range s.planners {
+		p.observeNode(now, stored)
+	}
+}
+
+// Forget records that a node is gone and informs the planners.
+func (s *Nodes) Forget(now time.Time, name string) {
+	stored := s.byName[name]
+	if stored == nil {
+		return
+	}
+	delete(s.byName, name)
+	last := len(s.all) - 1
+	s.all[stored.index] = s.all[last]
+	s.all[stored.index].index = stored.index
+	s.all[last] = nil
+	s.all = s.all[:last]
+	for _, n := range stored.states {
+		n.planner.forgetNode(now, n)
+	}
+}
+
+// Len returns how many nodes there are.
+func (s *Nodes) Len() int { return len(s.all) }
+
+// stateOf returns the record that a planner keeps of a node, or nil.
+func (n *storedNode) stateOf(p *Planner) *nodeState {
+	if len(n.states) == 1 && n.states[0].planner == p { // as with one planner
+		return n.states[0]
+	}
+	if at, found := n.search(p); found {
+		return n.states[at]
+	}
+	return nil
+}
+
+func (n *storedNode) search(p *Planner) (int, bool) {
+	return slices.BinarySearchFunc(n.states, p.id, func(n *nodeState, id int) int {
+		return cmp.Compare(n.planner.id, id)
+	})
+}
+
+func (s *Nodes) join(p *Planner) {
+	s.joined++
+	p.index, p.id = len(s.planners), s.joined
+	s.planners = append(s.planners, p)
+}
+
+func (s *Nodes) leave(p *Planner) {
+	if p.index >= len(s.planners) || s.planners[p.index] != p {
+		return // it has left
+	}
+	last := len(s.planners) - 1
+	s.planners[p.index] = s.planners[last]
+	s.planners[p.index].index = p.index
+	s.planners[last] = nil
+	s.planners = s.planners[:last]
+	for _, n := range p.states {
+		n.detach()
+	}
+}
+
+// placedAlike reports whether no placement tells two versions of a node apart.
+// A placement reads the name, the labels and the taints.
+func placedAlike(a, b *corev1.Node) bool {
+	return maps.Equal(a.Labels, b.Labels) &&
+		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(a, b corev1.Taint) bool {
+			return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
+		})
+}

@@ -1,0 +1,177 @@
+package daemon
+
+import "time"
+
+// Start hands out a task that may begin now. The task counts as under way until
+// [Planner.Finish] gets its result. It costs what has changed since the last
+// time.
+//
+// Refreshes come first. Deletions that are no part of a rollout follow, then
+// missing pods, then the rollout: nodes whose old pod is not available before
+// others.
+//
+// One call evaluates a thousand nodes at most. If more have changed, for
+// example at the start and after SetSpec, it hands out nothing but refreshes,
+// because the limits need all counts, and [Planner.Next] is now. A
+// [timedqueue.Dispatcher] gives up its lock between such calls.
+func (p *Planner) Start(now time.Time) (Task, bool) {
+	p.advance(now)
+	if task, ok := p.drain(); ok {
+		return task, true
+	}
+	whole := p.settle()
+	if s := p.toRefresh(); s != nil {
+		return p.handOutRefresh(s), true
+	}
+	if !whole {
+		return Task{}, false
+	}
+	for from, ok := p.choose(); ok; from, ok = p.choose() {
+		if task, ok := p.begin(from); ok {
+			return task, true
+		}
+	}
+	if p.queues[toCreate].first() == nil {
+		p.creations.rest()
+	}
+	return Task{}, false
+}
+
+// Next returns when Start can next hand out a task or has nodes to evaluate,
+// and false when only an observation or a result makes a difference.
+func (p *Planner) Next(now time.Time) (time.Time, bool) {
+	p.advance(now)
+	if p.draining != nil || !p.settled() || p.toRefresh() != nil {
+		return now, true
+	}
+	if _, ok := p.choose(); ok {
+		return now, true
+	}
+	next := p.nextTimer()
+	next = earlier(next, p.unseen.next())
+	for _, hold := range []time.Time{p.creations.refused.hold(), p.deletions.refused.hold()} {
+		if p.now.Before(hold) {
+			next = earlier(next, hold)
+		}
+	}
+	return next, !next.IsZero()
+}
+
+// choose returns the queue whose turn it is.
+func (p *Planner) choose() (queueName, bool) {
+	switch {
+	case p.refusal != nil:
+		return 0, false
+	case p.queues[toDelete].first() != nil && p.mayDelete():
+		return toDelete, true
+	case p.queues[toCreate].first() != nil && p.mayCreate():
+		return toCreate, true
+	}
+	return p.chooseCandidate()
+}
+
+// chooseCandidate returns the queue of the rollout from which the limits let
+// one more node go on. Each one changes the counts that the limits bound.
+func (p *Planner) chooseCandidate() (queueName, bool) {
+	for _, from := range rolloutOrder {
+		if n := p.queues[from].first(); n != nil && p.mayTake(n) && p.hasRoom(n) {
+			return from, true
+		}
+	}
+	return 0, false
+}
+
+// hasRoom reports whether the call may be made that a candidate needs first.
+func (p *Planner) hasRoom(n *nodeState) bool {
+	if p.createsFirst(n) {
+		return p.mayCreate()
+	}
+	return p.mayDelete()
+}
+
+// begin hands out a task for a node of a queue.
+func (p *Planner) begin(from queueName) (Task, bool) {
+	switch from {
+	case toDelete:
+		p.draining, p.replacing = p.pick(from, &p.deletions, nil), false
+		return p.drain()
+	case toCreate:
+		n := p.pick(from, &p.creations, nil)
+		return p.handOutCreation(n, n.situation.create), true
+	case toInsist, outdatedUnavailable, outdatedAvailable, toRetire:
+	}
+	if p.createsFirst(p.queues[from].first()) {
+		return p.handOutCreation(p.pick(from, &p.creations, p.config.Less), StepSurging), true
+	}
+	return p.handOutReplacement(p.pick(from, &p.deletions, p.config.Less))
+}
+
+// drain hands out one pod of the node from which pods are being deleted. All
+// that are due go before the node is evaluated again: several failed pods count
+// as one failure.
+func (p *Planner) drain() (Task, bool) {
+	n := p.draining
+	if n == nil {
+		return Task{}, false
+	}
+	if !n.stale && p.refusal == nil && p.scan == (scan{}) && p.mayDelete() {
+		for s := n.pods; s != nil; s = s.next {
+			if s.leave != "" && !s.leaving() && !p.now.Before(s.refused.retry()) {
+				return p.handOutDeletion(s, s.leave), true
+			}
+		}
+	}
+	p.evaluate(n)
+	return Task{}, false
+}
+
+// handOutReplacement hands out the deletion of a candidate's old pod.
+func (p *Planner) handOutReplacement(n *nodeState) (Task, bool) {
+	why := n.situation.candidate.reason()
+	for s := n.pods; s != nil; s = s.next {
+		if s.leaving() || s.terminal() || s.leave != "" {
+			continue
+		}
+		task := p.handOutDeletion(s, why)
+		n.taken = n.taken || why == StepOutdated
+		p.evaluate(n)
+		return task, true
+	}
+	p.evaluate(n)
+	return Task{}, false
+}
+
+func (p *Planner) handOutDeletion(s *podState, why StepReason) Task {
+	if !p.replacing && (why == StepPodFailed || why == StepPodSucceeded) {
+		s.node.failed.replaced(p.now)
+		p.replacing = true
+	}
+	p.enter(s, podDeleting, s.former)
+	s.epoch = p.deletions.epoch
+	return p.task(Task{Delete: &Deletion{
+		Pod: s.pod.Name, UID: s.pod.UID, Node: s.node.name, Reason: why,
+	}})
+}
+
+func (p *Planner) handOutCreation(n *nodeState, why StepReason) Task {
+	step := Creation{Node: n.name, Reason: why, Attempt: n.attempt, Revision: p.spec.Revision}
+	if n.doubts(step.Revision) {
+		step.Attempt = n.unclear.attempt
+	}
+	n.beginCreation()
+	n.epoch = p.creations.epoch
+	p.creations.underWay++
+	p.evaluate(n)
+	return p.task(Task{Create: &step})
+}
+
+func (p *Planner) task(t Task) Task {
+	t.Owner, t.Spec = p.config.Owner, p.spec
+	return t
+}
+
+func (p *Planner) mayCreate() bool { return p.creations.room(p.now, p.unseen.created) }
+
+func (p *Planner) mayDelete() bool {
+	return p.deletions.room(p.now, p.unsettled-p.deletions.underWay)
+}

@@ -1,0 +1,238 @@
+package daemon
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// nodeState is a planner's record of a node where its pod should run, or of
+// which something is left: pods, a creation, failures. The node may be gone.
+type nodeState struct {
+	name    string
+	planner *Planner
+	stored  *storedNode // nil: the node is gone
+	machine types.UID   // of the node, or of the last one with the name
+	pods    *podState   // the first one for this node
+
+	attempt int // part of the name of the next pod
+	unclear unclearCreation
+	refused failures // creations
+	failed  failures // pods that had failed and were deleted
+
+	situation situation
+	order     order
+	slots     [numberOfQueues]int32 // where it is in the queues; zero: not in it
+	index     int32                 // in Planner.states; dropped: it left them
+	revision  int32                 // Planner.revision that its failures are of
+	ranking   int32                 // Planner.ranking that its slots are of
+	epoch     int32                 // calls.epoch of the creation under way
+
+	creation creationPhase
+	decision placed
+	stale    bool // it is in Planner.stale
+	// taken says that the rollout has deleted its available pod and it has had no
+	// other one since.
+	taken bool
+}
+
+// dropped is the index of a record that may still be in Planner.stale.
+const dropped = -1
+
+// placed is the part of a [Decision] that a record keeps.
+type placed struct{ shouldRun, shouldContinue bool }
+
+// creationPhase is the life of the creations for a node:
+//
+//	idle ──handed out──► underWay ──answered──► idle
+//	                     underWay ──no answer─► unclear
+//	unclear ──handed out──► retried ──answered, the same one──► idle
+//	                        retried ──otherwise───────────────► unclear
+//	unclear ──shown, or too old──► idle
+//	retried ──shown, or too old──► underWay
+type creationPhase uint8
+
+const (
+	creationIdle creationPhase = iota
+	// creationUnderWay: a task is handed out.
+	creationUnderWay
+	// creationUnclear: the answer was lost, and the pod may exist. The next
+	// creation of its revision has the same name.
+	creationUnclear
+	// creationRetried: a task is handed out, and an earlier one is unclear.
+	creationRetried
+)
+
+func (c creationPhase) String() string {
+	return [...]string{"idle", "underWay", "unclear", "retried"}[c]
+}
+
+// unclearCreation is the creation that is unclear. Only the phases unclear and
+// retried have one.
+type unclearCreation struct {
+	until    time.Time // a watch would have shown it by then
+	revision string
+	attempt  int
+}
+
+func (n *nodeState) object() *corev1.Node {
+	if n.stored == nil {
+		return nil
+	}
+	return n.stored.object
+}
+
+// creating reports whether a creation is under way.
+func (n *nodeState) creating() bool {
+	return n.creation == creationUnderWay || n.creation == creationRetried
+}
+
+// doubts reports whether a pod of the revision may exist though no answer and
+// no news says so.
+func (n *nodeState) doubts(revision string) bool {
+	return n.inDoubt() && n.unclear.revision == revision
+}
+
+func (n *nodeState) inDoubt() bool {
+	return n.creation == creationUnclear || n.creation == creationRetried
+}
+
+// enterCreation changes the phase of creations.
+func (n *nodeState) enterCreation(to creationPhase) {
+	n.creation = to
+	if !n.inDoubt() {
+		n.unclear = unclearCreation{}
+	}
+}
+
+// beginCreation begins a creation.
+func (n *nodeState) beginCreation() {
+	if n.creation == creationUnclear {
+		n.enterCreation(creationRetried)
+		return
+	}
+	n.enterCreation(creationUnderWay)
+}
+
+// endDoubt ends what was unclear: the pod was shown, or would have been.
+func (n *nodeState) endDoubt() {
+	switch n.creation {
+	case creationUnclear:
+		n.enterCreation(creationIdle)
+	case creationRetried:
+		n.enterCreation(creationUnderWay)
+	case creationIdle, creationUnderWay:
+	}
+}
+
+// endCreation ends the creation that is under way. Lost says that it had no
+// answer.
+func (n *nodeState) endCreation(step *Creation, outcome Outcome, lost time.Time) {
+	switch {
+	case outcome == OutcomeFailed:
+		n.unclear = unclearCreation{lost, step.Revision, step.Attempt}
+		n.enterCreation(creationUnclear)
+	case n.creation == creationRetried && (outcome == OutcomeRefused || !n.doubts(step.Revision)):
+		n.enterCreation(creationUnclear) // the answer says nothing of the earlier try
+	default:
+		n.enterCreation(creationIdle)
+	}
+}
+
+func (n *nodeState) place(placement *Placement) {
+	n.decision = placed{}
+	if n.stored != nil {
+		decision := placement.Place(n.stored.object)
+		n.decision = placed{decision.ShouldRun, decision.ShouldContinue}
+	}
+}
+
+// forgive forgets what has failed on a node, because the next try is for
+// another revision or machine.
+func (n *nodeState) forgive() {
+	n.refused, n.failed = failures{}, failures{}
+}
+
+// rememberedUntil returns until when the failures of a node matter where no pod
+// should run. It may come to need one again.
+func (n *nodeState) rememberedUntil() time.Time {
+	var until time.Time
+	for _, f := range []*failures{&n.refused, &n.failed} {
+		if end := f.last.Add(2 * longestBackoff); f.times > 0 && end.After(until) {
+			until = end
+		}
+	}
+	return until
+}
+
+// idle reports whether nothing of a node is left but its failures.
+func (n *nodeState) idle() bool { return n.pods == nil && n.creation == creationIdle }
+
+// attach links a record with its node.
+func (n *nodeState) attach(stored *storedNode) {
+	n.stored = stored
+	at, _ := stored.search(n.planner)
+	stored.states = slices.Insert(stored.states, at, n)
+}
+
+// detach takes a record from its node, if that is not gone.
+func (n *nodeState) detach() {
+	if n.stored == nil {
+		return
+	}
+	if at, found := n.stored.search(n.planner); found {
+		n.stored.states = slices.Delete(n.stored.states, at, at+1)
+	}
+	n.stored = nil
+}
+
+// keep makes a record of a node.
+func (p *Planner) keep(name string, stored *storedNode) *nodeState {
+	n := &nodeState{
+		name: name, planner: p, index: int32(len(p.states)),
+		revision: p.revision, ranking: p.ranking,
+	}
+	p.states = append(p.states, n)
+	if stored == nil {
+		p.gone[name] = n
+		return n
+	}
+	n.attach(stored)
+	n.machine = stored.object.UID
+	return n
+}
+
+// drop forgets a record. It is in no queue.
+func (p *Planner) drop(n *nodeState) {
+	if n.stored == nil {
+		delete(p.gone, n.name)
+	}
+	p.timers.Remove(n.name)
+	last := len(p.states) - 1
+	p.states[n.index] = p.states[last]
+	p.states[n.index].index = n.index
+	p.states[last] = nil
+	p.states = p.states[:last]
+	n.index = dropped
+	n.detach()
+}
+
+// lookup returns the record of a node, or nil.
+func (p *Planner) lookup(name string) *nodeState {
+	if stored := p.store.byName[name]; stored != nil {
+		return stored.stateOf(p)
+	}
+	return p.gone[name]
+}
+
+// state returns the record of a node, and makes one if there is none.
+func (p *Planner) state(name string) *nodeState {
+	n := p.lookup(name)
+	if n == nil {
+		n = p.keep(name, p.store.byName[name])
+		n.place(p.placement)
+	}
+	return n
+}

@@ -1,0 +1,58 @@
+package daemon
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// tombstones are pods that are known to be gone although news of them may still
+// arrive: from a watch that is behind, or as a late answer to a creation. A UID
+// never comes back, so that news is old.
+type tombstones struct {
+	how   map[types.UID]departure
+	queue []tombstone // in the order in which the pods went
+}
+
+// departure is how it is known that a pod is gone.
+type departure int8
+
+const (
+	// departureForgotten: ForgetPod was called. The pod may be observed again: one
+	// that was released can be adopted.
+	departureForgotten departure = 1 + iota
+	// departureAnswered: the API server has no pod with the UID.
+	departureAnswered
+)
+
+type tombstone struct {
+	uid types.UID
+	at  time.Time
+}
+
+// longestDelay is how old news can be. The API server keeps five minutes of
+// changes, and stops a watch that is further behind.
+const longestDelay = 5 * time.Minute
+
+func (t *tombstones) add(uid types.UID, how departure, now time.Time) {
+	if uid == "" {
+		return
+	}
+	if t.how == nil {
+		t.how = make(map[types.UID]departure)
+	}
+	if known := t.how[uid]; known != 0 {
+		t.how[uid] = max(known, how)
+		return // it is in the queue
+	}
+	t.how[uid] = how
+	t.queue = append(t.queue, tombstone{uid, now})
+}
+
+// expire drops the pods of which no more news can arrive.
+func (t *tombstones) expire(now time.Time) {
+	for len(t.queue) > 0 && now.Sub(t.queue[0].at) > longestDelay {
+		delete(t.how, t.queue[0].uid)
+		t.queue = t.queue[1:]
+	}
+}

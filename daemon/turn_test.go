@@ -1,0 +1,241 @@
+package daemon_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+const (
+	mostVisits = 1000 // of nodes in one turn
+	manyNodes  = 5500
+)
+
+// visited is a planner that counts the nodes that it evaluates: each of them has
+// no pod and is classified once.
+type visited struct {
+	*daemon.Planner
+	visits int
+}
+
+func visitedSet(tb testing.TB, nodes *daemon.Nodes) *visited {
+	v := &visited{}
+	planner, err := daemon.NewPlanner(daemon.Config{
+		Nodes: nodes, Spec: daemon.Spec{Template: &corev1.PodTemplateSpec{}, Revision: "r"},
+		ClassifyUnavailable: func(*corev1.Node, *corev1.Pod) daemon.Unavailability {
+			v.visits++
+			return daemon.UnavailabilityCounted
+		},
+	}, start)
+	require.NoError(tb, err)
+	v.Planner = planner
+	return v
+}
+
+// turns returns how many turns without a task there are until the planner hands
+// out one, and wants each to be short.
+func (v *visited) turns(t *testing.T) int {
+	for turns := 0; ; turns++ {
+		v.visits = 0
+		task, ok := v.Start(start)
+		require.LessOrEqual(t, v.visits, mostVisits+1, "one node of the last turn gets a task")
+		if ok {
+			require.NotNil(t, task.Create)
+			v.Finish(start, task, daemon.Result{Outcome: daemon.OutcomeRefused, Err: errRefused})
+			return turns
+		}
+		require.Less(t, turns, 100)
+	}
+}
+
+// D5: a change that concerns all nodes is evaluated in turns, and no task is handed
+// out before all are.
+func TestD5TurnVisitsAThousandNodesAtMost(t *testing.T) {
+	fill := func(nodes *daemon.Nodes) {
+		for i := range manyNodes {
+			nodes.Observe(start, pooled(fmt.Sprintf("n%04d", i), fmt.Sprint(i)))
+		}
+	}
+	const turns = manyNodes / mostVisits
+	t.Run("nodes are observed", func(t *testing.T) {
+		var nodes daemon.Nodes
+		v := visitedSet(t, &nodes)
+		fill(&nodes)
+		require.Equal(t, turns, v.turns(t))
+	})
+	t.Run("a planner is made", func(t *testing.T) {
+		var nodes daemon.Nodes
+		fill(&nodes)
+		require.Equal(t, turns, visitedSet(t, &nodes).turns(t))
+	})
+	for name, change := range map[string]func(v *visited){
+		"SetLess":     func(v *visited) { v.SetLess(start, func(a, b *corev1.Node) bool { return a.Name > b.Name }) },
+		"SetEligible": func(v *visited) { v.SetEligible(start, func(*corev1.Node) bool { return false }) },
+		"SetSpec": func(v *visited) {
+			_ = v.SetSpec(start, daemon.Spec{Template: &corev1.PodTemplateSpec{}, Revision: "new"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var nodes daemon.Nodes
+			v := visitedSet(t, &nodes)
+			fill(&nodes)
+			for whole := false; !whole; {
+				_, whole = v.Status()
+			}
+			change(v)
+			least := turns
+			if name == "SetSpec" {
+				least *= 2 // the nodes without a record may need one, too
+			}
+			_, whole := v.Status()
+			require.False(t, whole)
+			require.Equal(t, daemon.WaitEvaluation, v.WaitOf("n0000").Reason)
+			next, ok := v.Next(start)
+			require.True(t, ok)
+			require.Equal(t, start, next)
+			require.GreaterOrEqual(t, v.turns(t), least-3) // three turns were taken
+		})
+	}
+	t.Run("nodes that are not selected", func(t *testing.T) {
+		var nodes daemon.Nodes
+		fill(&nodes)
+		planner := poolSet(t, &nodes, "none")
+		turns := 0
+		for whole := false; !whole; turns++ {
+			_, whole = planner.Status()
+		}
+		require.Equal(t, manyNodes/mostVisits+1, turns)
+	})
+}
+
+// D5: changes during the turns are not lost: nodes come, go and change, and the
+// spec changes again. All is as if it was observed at once.
+func TestD5ChangesDuringTurnsAreNotLost(t *testing.T) {
+	var nodes daemon.Nodes
+	for i := range manyNodes {
+		nodes.Observe(start, pooled(fmt.Sprintf("n%04d", i), fmt.Sprint(i%4)))
+	}
+	planner := poolSet(t, &nodes, "0")
+	for whole := false; !whole; {
+		_, whole = planner.Status()
+	}
+	require.Equal(t, manyNodes/4, statusOf(planner).Desired)
+	spec := func(pool string) daemon.Spec {
+		return daemon.Spec{Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": pool}}}, Revision: pool}
+	}
+	for turn := range 60 {
+		planner.Start(start)
+		switch {
+		case turn < 40:
+			nodes.Forget(start, fmt.Sprintf("n%04d", turn*131))
+			nodes.Observe(start, pooled(fmt.Sprintf("n%04d", turn*97), fmt.Sprint(turn%4)))
+			nodes.Observe(start, pooled(fmt.Sprintf("new-%d", turn), "1"))
+		}
+		if turn%7 == 3 && turn < 40 {
+			require.NoError(t, planner.SetSpec(start, spec(fmt.Sprint(turn%4))))
+		}
+	}
+	require.NoError(t, planner.SetSpec(start, spec("1")))
+	planner.Start(start)
+	nodes.Observe(start, pooled("n5499", "1"))
+	planOf(planner, start)
+	fresh := poolSet(t, &nodes, "1")
+	for whole := false; !whole; {
+		_, whole = fresh.Status()
+	}
+	require.Equal(t, statusOf(fresh), statusOf(planner))
+	require.Greater(t, statusOf(planner).Desired, 1000)
+}
+
+// D5: a refresh does not wait for the turns.
+func TestD5RefreshDoesNotWaitForTheTurns(t *testing.T) {
+	s := newSet(t).nodes("a").pod("x", "a", "former", unready)
+	steps := s.Plan(s.now)
+	s.Report(s.now, ended{Delete: &steps.Delete[0], Err: errRefused}) // lost
+	for i := range manyNodes {
+		s.nodes(fmt.Sprintf("n%04d", i))
+	}
+	task, ok := s.Start(s.now)
+	require.True(t, ok)
+	require.NotNil(t, task.Refresh)
+	_, ok = s.Start(s.now)
+	require.False(t, ok)
+}
+
+// D5: a Dispatcher gives up its lock between two turns, and does not spin.
+func TestD5DispatcherGivesUpItsLockBetweenTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := visitedSet(t, nil)
+		for i := range manyNodes {
+			v.ObserveNode(start, pooled(fmt.Sprintf("n%04d", i), ""))
+		}
+		began := time.Now()
+		acted := make(chan time.Duration, 1)
+		dispatcher, err := timedqueue.NewDispatcher(v.Planner, func(ctx context.Context, _ daemon.Task) daemon.Result {
+			acted <- time.Since(began)
+			<-ctx.Done()
+			return daemon.Result{}
+		}, timedqueue.DispatcherConfig{})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- dispatcher.Run(ctx) }()
+		for turns := range manyNodes / mostVisits {
+			synctest.Wait()
+			visits := 0
+			dispatcher.View(func() { visits = v.visits })
+			require.Equal(t, (turns+1)*mostVisits, visits, "one turn a millisecond")
+			time.Sleep(time.Millisecond)
+		}
+		require.Equal(t, manyNodes/mostVisits*time.Millisecond, <-acted)
+		stop()
+		require.NoError(t, <-done)
+	})
+}
+
+// D5: the order changes while the planner runs. Attempts and back-offs stay.
+func TestD5SetLessKeepsAttemptsAndBackOffs(t *testing.T) {
+	s := newSet(t, byRank).ranked("a", "1").ranked("b", "2").ranked("c", "3").ranked("d", "4")
+	step := s.Plan(s.now).Create[0]
+	require.Equal(t, "a", step.Node)
+	s.Report(s.now, ended{Create: &step, Taken: true}) // costs an attempt, and refuses
+	until := s.WaitOf("a").Until
+	s.SetLess(s.now, func(a, b *corev1.Node) bool { return a.Labels["rank"] > b.Labels["rank"] })
+	s.wantWait("a", daemon.WaitCreationRefused)
+	require.Equal(t, until, s.WaitOf("a").Until)
+	s.want("").after(250*time.Millisecond).running("b", "c", "d")
+	step = s.Plan(s.now).Create[0]
+	require.Equal(t, daemon.Creation{Node: "a", Reason: daemon.StepMissing, Attempt: 1, Revision: "old"}, step)
+
+	s = newSet(t, byRank).ranked("a", "1").ranked("b", "2").ranked("c", "3").running("a", "b", "c").template("new")
+	s.Status() // they are in the queues of the former order
+	s.SetLess(s.now, func(a, b *corev1.Node) bool { return a.Labels["rank"] > b.Labels["rank"] })
+	s.want("delete c-1: Outdated").want("create on c: Missing").change("c-new-2", available)
+	s.SetLess(s.now, nil) // by name
+	s.want("delete a-1: Outdated").want("create on a: Missing").change("a-new-2", available)
+	s.want("delete b-1: Outdated")
+}
+
+// D5: so does the canary filter.
+func TestD5SetEligibleWidensACanary(t *testing.T) {
+	s := newSet(t, func(c *daemon.Config) {
+		c.Eligible = func(node *corev1.Node) bool { return node.Labels["rank"] == "canary" }
+	}).ranked("a", "").ranked("b", "canary").ranked("c", "").running("a", "b", "c").template("new")
+	s.want("delete b-1: Outdated").want("create on b: Missing").change("b-new-2", available)
+	s.want("").wantWait("a", daemon.WaitNotEligible)
+	s.SetEligible(s.now, func(node *corev1.Node) bool { return node.Name != "a" })
+	steps := s.Plan(s.now)
+	require.Equal(t, "delete c-1: Outdated", listed(steps))
+	s.Report(s.now, ended{Delete: &steps.Delete[0], Err: errRefused, Refused: true})
+	s.SetEligible(s.now, nil)
+	s.wantWait("c", daemon.WaitDeletionRefused)
+	s.after(time.Second).want("delete a-1: Outdated") // which was refused nothing
+}
