@@ -160,7 +160,7 @@ func tenShares(limit rate.Limit, burst int) testConfig {
 func fourKinds(limit rate.Limit, burst int) testConfig {
 	config := limited(limit, burst)
 	config.Budgets[0].Reserved = map[string]float64{"0": 0.4, "1": 0.3, "2": 0.1}
-	config.Budgets[0].KindOf = func(_ string, value int) string { return "0123"[value%4 : value%4+1] }
+	config.KindOf = func(_ string, value int) string { return "0123"[value%4 : value%4+1] }
 	return config
 }
 

@@ -61,7 +61,6 @@
 // A file uses only declarations of its own line and of the lines below.
 //
 //	dispatcher  throttle
-//	sources
 //	workers  panics
 //	queue
 //	limits  start
@@ -69,6 +68,6 @@
 //	share
 //	core
 //	budget  bucket  entry  parts  heap
-//	backoff  result
+//	backoff  result  sources
 //	errors
 package timedqueue
