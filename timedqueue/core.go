@@ -99,6 +99,14 @@ type Queue[K comparable, V any] struct {
 	grants    []*grant[K, V] // for reuse
 }
 
+// kindNamed returns the kind of a name, which may be none of those told apart.
+func (q *Queue[K, V]) kindNamed(name string) int {
+	if i, found := slices.BinarySearch(q.names, name); found {
+		return i
+	}
+	return len(q.names)
+}
+
 // A kind is the items of one kind of work that are not handed out.
 type kind[K comparable, V any] struct {
 	waiting heap[*Entry[K, V]] // by due time

@@ -3,7 +3,6 @@ package timedqueue
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 )
 
@@ -44,14 +43,6 @@ func (q *Queue[K, V]) tellApart(names []string, kindOf func(K, V) string) {
 	if len(names) > 0 {
 		q.kindOf = func(e *Entry[K, V]) int { return q.kindNamed(kindOf(e.key, e.value)) }
 	}
-}
-
-// kindNamed returns the kind of a name.
-func (q *Queue[K, V]) kindNamed(name string) int {
-	if i, found := slices.BinarySearch(q.names, name); found {
-		return i
-	}
-	return len(q.names)
 }
 
 func (q *Queue[K, V]) addBudget(b *budget[K, V]) {
