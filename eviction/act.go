@@ -190,6 +190,7 @@ type run struct {
 	task  Task
 
 	rereads int          // that are left
+	calls   int          // made
 	pod     *corev1.Pod  // as last read; nil if it was not
 	node    *corev1.Node // nil if it was not read, or does not exist
 	patched *corev1.Pod  // as the API server had it after our patch
@@ -204,6 +205,7 @@ func (r *run) do(ctx context.Context, steps ...step) Result {
 		if !ended {
 			continue
 		}
+		result.Requests = r.calls
 		if result.Outcome != OutcomeEvicted {
 			result.Pod = r.patched // or the next attempt would set the condition again
 		}
@@ -235,6 +237,7 @@ func (r *run) confirm(ctx context.Context) (Result, bool) {
 	if result, ended := r.readPod(ctx); ended {
 		return result, true
 	}
+	r.calls++
 	node, err := r.nodes.Get(ctx, r.task.Node, metav1.GetOptions{})
 	switch {
 	case err == nil:
@@ -246,8 +249,13 @@ func (r *run) confirm(ctx context.Context) (Result, bool) {
 	return r.decide()
 }
 
+func (r *run) get(ctx context.Context) (*corev1.Pod, error) {
+	r.calls++
+	return r.pods.Get(ctx, r.task.Pod.Name, metav1.GetOptions{})
+}
+
 func (r *run) readPod(ctx context.Context) (Result, bool) {
-	pod, err := r.pods.Get(ctx, r.task.Pod.Name, metav1.GetOptions{})
+	pod, err := r.get(ctx)
 	if err != nil {
 		return r.classify(ctx, fmt.Errorf("read pod %s to confirm its eviction: %w", r.task.Pod, err))
 	}
@@ -302,6 +310,7 @@ func (r *run) setCondition(ctx context.Context) (Result, bool) {
 }
 
 func (r *run) patch(ctx context.Context, patch []byte) error {
+	r.calls++
 	patched, err := r.pods.Patch(ctx, r.task.Pod.Name, types.StrategicMergePatchType, patch,
 		metav1.PatchOptions{}, "status")
 	if err != nil {
@@ -319,6 +328,7 @@ func (r *run) patch(ctx context.Context, patch []byte) error {
 func (r *run) remove(with func(context.Context, *metav1.Preconditions) error) step {
 	return func(ctx context.Context) (Result, bool) {
 		for ; ; r.rereads-- {
+			r.calls++
 			err := with(ctx, r.preconditions())
 			switch {
 			case err == nil:
@@ -360,7 +370,7 @@ func (r *run) preconditions() *metav1.Preconditions {
 // client may be evicting the pod now, for example the scheduler's preemption.
 // The condition is true for that client's reason then.
 func (r *run) clearCondition(ctx context.Context) (Result, bool) {
-	live, err := r.pods.Get(ctx, r.task.Pod.Name, metav1.GetOptions{})
+	live, err := r.get(ctx)
 	if err != nil {
 		return r.classify(ctx, fmt.Errorf("read pod %s to clear its condition: %w", r.task.Pod, err))
 	}
@@ -392,7 +402,7 @@ func (r *run) classify(ctx context.Context, err error) (Result, bool) {
 		return Result{Outcome: OutcomeAlreadyGone}, true
 	}
 	if cause := CauseOf(err); cause == CauseConflict || cause == CauseInvalid {
-		live, readErr := r.pods.Get(ctx, r.task.Pod.Name, metav1.GetOptions{})
+		live, readErr := r.get(ctx)
 		if saysGone(readErr) || readErr == nil && r.task.gone(live) {
 			return Result{Outcome: OutcomeAlreadyGone}, true
 		}

@@ -123,6 +123,7 @@ func (s *scene) acts(outcome eviction.Outcome, verbs ...string) eviction.Result 
 	failed := outcome == eviction.OutcomeFailed || outcome == eviction.OutcomeBlocked
 	require.Equal(s, failed, result.Err != nil, "%v", result.Err)
 	require.Equal(s, verbs, s.verbs()[already:])
+	require.Equal(s, len(verbs), result.Requests, "C1: they are counted")
 	return result
 }
 

@@ -48,6 +48,7 @@ func TestC1AnAttemptMakesNoMoreCallsThanConfigured(t *testing.T) {
 				result := s.act(s.Context(), s.work)
 				require.Equal(s, eviction.OutcomeFailed, result.Outcome)
 				require.Len(s, s.verbs(), test.calls, "%v", s.verbs())
+				require.Equal(s, test.calls, result.Requests)
 			})
 		})
 	}

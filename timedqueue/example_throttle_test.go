@@ -35,11 +35,10 @@ func ExampleThrottle() {
 		for ; ok; item, grant, ok = requests.Start(now) {
 			fmt.Println(now.Format("05.0"), item.Key)
 			if item.Key == "evict pod-0" {
-				requests.Settle(now, grant, 0) // the pod is gone: nothing was sent
+				requests.Settle(now, grant, 2) // the pod is gone: nothing was sent
 				continue
 			}
-			// Settle is called when the task has ended, with what it has sent.
-			requests.Settle(now, grant, 2)
+			requests.Settle(now, grant, 0) // when the task has ended
 		}
 		now = now.Add(500 * time.Millisecond)
 	}

@@ -108,6 +108,9 @@ type savings[T any] struct {
 // a task without any.
 type Grant struct{ tokens []uint64 }
 
+// Tokens returns how many tokens the task may spend.
+func (g Grant) Tokens() int { return len(g.tokens) }
+
 // NewThrottle returns a throttle with its burst of tokens from now on, which
 // must not be the zero time.
 func NewThrottle[T any](config ThrottleConfig[T], now time.Time) (*Throttle[T], error) {
@@ -145,11 +148,11 @@ func (t *Throttle[T]) Start(now time.Time) (T, Grant, bool) {
 	}
 }
 
-// Settle ends a grant: of its tokens so many are spent, and the others come
-// back.
-func (t *Throttle[T]) Settle(now time.Time, grant Grant, spent int) {
+// Settle ends a grant: so many of its tokens were not used and come back, and
+// the others are spent.
+func (t *Throttle[T]) Settle(now time.Time, grant Grant, unused int) {
 	t.advance(now)
-	t.settle(grant.tokens, spent)
+	t.settle(grant.tokens, unused)
 }
 
 // Next returns when to call Start: no later than it can next hand something
@@ -235,14 +238,14 @@ func (t *Throttle[T]) giveUp(kind int) {
 	if len(k.tokens) == 0 {
 		return
 	}
-	t.settle(k.tokens, 0)
+	t.settle(k.tokens, len(k.tokens))
 	k.tokens = k.tokens[:0]
 	t.parts.had[kind] = false
 }
 
-func (t *Throttle[T]) settle(tokens []uint64, spent int) {
+func (t *Throttle[T]) settle(tokens []uint64, unused int) {
 	for i, number := range tokens {
-		t.bucket.settle(t.now, number, i >= spent)
+		t.bucket.settle(t.now, number, i < unused)
 	}
 }
 

@@ -82,17 +82,17 @@ func TestThrottleReturnsWhatATaskDidNotSpend(t *testing.T) {
 	names, grants := startTasks(throttle, seconds(0))
 	require.Equal(t, "EE", names)
 	source.left = 9
-	throttle.Settle(seconds(1), grants[0], 1)
+	throttle.Settle(seconds(1), grants[0], 2)
 	names, _ = startTasks(throttle, seconds(1))
 	require.Empty(t, names, "two tokens came back, three are needed")
-	throttle.Settle(seconds(2), grants[1], 5) // more than it had
-	throttle.Settle(seconds(2), grants[1], 0) // a second time
-	throttle.Settle(seconds(2), Grant{}, -1)
+	throttle.Settle(seconds(2), grants[1], -1)
+	throttle.Settle(seconds(2), grants[1], 3) // a second time
+	throttle.Settle(seconds(2), Grant{}, 1)
 	names, _ = startTasks(throttle, seconds(999))
 	require.Empty(t, names)
 	names, grants = startTasks(throttle, seconds(1000))
 	require.Equal(t, "E", names)
-	throttle.Settle(seconds(1000), grants[0], -1)
+	throttle.Settle(seconds(1000), grants[0], 4) // more than it had
 	names, _ = startTasks(throttle, seconds(1000))
 	require.Equal(t, "E", names, "all came back")
 }
@@ -339,9 +339,9 @@ func (w *throttled) settle() {
 	i := w.IntN(len(w.open))
 	grant := w.open[i]
 	w.open = append(w.open[:i], w.open[i+1:]...)
-	spent := w.IntN(len(grant.tokens) + 1)
-	w.throttle.Settle(w.now, grant, spent)
-	w.granted -= float64(len(grant.tokens) - spent)
+	unused := w.IntN(grant.Tokens() + 1)
+	w.throttle.Settle(w.now, grant, unused)
+	w.granted -= float64(unused)
 }
 
 // savedUp is how many tokens are out of the bucket for tasks to come.

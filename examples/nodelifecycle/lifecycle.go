@@ -36,8 +36,8 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 	l := &lifecycle{
 		settings:  s,
 		core:      core,
-		informers: newInformerSet(clients.Acting, &rival{logger: klog.FromContext(ctx), since: time.Now()}),
-		events:    newEvents(ctx, clients.Apart),
+		informers: newInformerSet(clients.Watching, &rival{logger: klog.FromContext(ctx), since: time.Now()}),
+		events:    newEvents(ctx, clients.Recording),
 		registry:  prometheus.NewRegistry(),
 	}
 	if l.metrics, err = newMetrics(s, l.registry, l); err != nil {

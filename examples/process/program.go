@@ -98,7 +98,7 @@ func (p *Program) run(ctx context.Context, clients Clients, guard *fence) error 
 	}
 	elect := &election{
 		namespace: p.Process.LeaseNamespace, name: p.Process.LeaseName,
-		timing: p.Sharing.LeaderElection, client: clients.Apart, recorder: service.Leadership,
+		timing: p.Sharing.LeaderElection, client: clients.Electing, recorder: service.Leadership,
 		fence: guard, health: health,
 	}
 	return Together(ctx,

@@ -105,7 +105,10 @@ func get(t *testing.T, address, path string) (int, string) {
 
 func inMemory() Clients {
 	cluster := memory.NewCluster()
-	return Clients{Acting: cluster.NewClient(), Apart: cluster.NewClient()}
+	return Clients{
+		Acting: cluster.NewClient(), Watching: cluster.NewClient(),
+		Recording: cluster.NewClient(), Electing: cluster.NewClient(),
+	}
 }
 
 func TestProgramServesActsAndStops(t *testing.T) {
@@ -152,7 +155,7 @@ func TestProgramEndsWhenActingFails(t *testing.T) {
 		require.ErrorIs(t, p.RunOn(t.Context(), clients), failed)
 		require.True(t, w.stopped.Load())
 		if elect {
-			lease, err := clients.Apart.CoordinationV1().Leases("kube-system").Get(t.Context(), "worker", metav1.GetOptions{})
+			lease, err := clients.Electing.CoordinationV1().Leases("kube-system").Get(t.Context(), "worker", metav1.GetOptions{})
 			require.NoError(t, err)
 			require.Empty(t, *lease.Spec.HolderIdentity, "the lease is released")
 		}
@@ -204,7 +207,7 @@ func TestOnlyALeaderWrites(t *testing.T) {
 		var writing error
 		p.Connect = func(ctx context.Context, clients Clients) (*Service, error) {
 			_, writing = clients.Acting.CoreV1().Nodes().Patch(ctx, "n", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
-			if err := clients.Apart.CoreV1().Nodes().Delete(ctx, "lease", metav1.DeleteOptions{}); err != nil {
+			if err := clients.Electing.CoreV1().Nodes().Delete(ctx, "lease", metav1.DeleteOptions{}); err != nil {
 				return nil, err
 			}
 			return nil, connected

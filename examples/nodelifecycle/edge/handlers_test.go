@@ -51,9 +51,9 @@ func newFed(t *testing.T) *fed {
 func (f *fed) pass(d time.Duration) []controller.Action {
 	var asked []controller.Action
 	for end := f.now.Add(d); ; f.now = f.now.Add(time.Second) {
-		for action, ok := f.Start(f.now); ok; action, ok = f.Start(f.now) {
-			asked = append(asked, action)
-			f.Finish(f.now, action, controller.Result{
+		for task, ok := f.Start(f.now); ok; task, ok = f.Start(f.now) {
+			asked = append(asked, task.Action)
+			f.Finish(f.now, task, controller.Result{
 				Err: errServer, Eviction: eviction.Result{Outcome: eviction.OutcomeFailed, Err: errServer},
 			})
 		}
