@@ -57,17 +57,3 @@ func TestD3StrategyOfUnknownTypeRollsOut(t *testing.T) {
 	s.spec.Rollout = daemon.SpecOf(set, "new").Rollout
 	s.template("new").want("delete a-1: Outdated")
 }
-
-// D3: a revision that a former set of the name has left, with the same data, is not
-// taken for the set's own: the garbage collector deletes it soon.
-func TestD3RevisionOfAnotherUIDWithTheSameDataIsACollision(t *testing.T) {
-	set := shippers("shipper:1")
-	api, kept, err := existing(t, set, func(r *appsv1.ControllerRevision) { r.OwnerReferences[0].UID = "former" })
-	require.ErrorIs(t, err, daemon.ErrHashCollision)
-	require.Nil(t, kept.Current)
-	set.Status.CollisionCount = kept.Collisions
-	again, err := api.keep(t, set, nil)
-	require.NoError(t, err)
-	require.True(t, again.Created)
-	require.NotEqual(t, daemon.RevisionHash(&set.Spec.Template, nil), again.Hash())
-}

@@ -37,19 +37,19 @@
 //
 // # Of which template a pod is
 //
-// A ControllerRevision keeps each template. The same bytes are stored as by
-// kube-controller-manager, so that the one can take over from the other without a
-// restart of any pod. [PlanHistory] decides which is the current one, [HistoryKeeper.Keep]
-// sees to it, and [KeptHistory.Hash] is the revision of the [Spec]. The Example of the
-// package is such a pass, from a DaemonSet to its status.
+// A ControllerRevision keeps each template, in the bytes that
+// kube-controller-manager writes. Package revision finds or creates the current one,
+// and [revision.Result.Hash] is the revision of the [Spec]. Package ownership adopts
+// and releases pods and revisions. [StatusPatch] writes the status of an owner of any
+// kind. The Example of the package is a pass from a DaemonSet to its status.
 //
 // # Duties of the caller
 //
 //   - Tell the planner of all nodes and pods before it plans: it makes pods where it
 //     knows of none, and takes a node that it was not told of for gone.
-//   - Tell it of pods that the set owns, and of no others. [Ownership.Claim] says of a
-//     pod that has changed whether it is one; those to be adopted or released are for
-//     [ClaimAll]. After an error of that, plan nothing: what was not adopted still runs.
+//   - Tell it of pods that the set owns, and of no others. [ownership.Ownership.Claim]
+//     decides about a pod that has changed, [ownership.ClaimAll] adopts and releases.
+//     After an error of that, plan nothing: a pod that was not adopted still runs.
 //   - Plan nothing for a set that is being deleted, nor for one that selects all pods.
 //   - Report each step of a plan once, also one that was given up. While one plan is
 //     carried out the next may be, too: nothing is handed out twice.
@@ -117,14 +117,8 @@
 //   - With maxSurge a template that has host ports is not rolled out, and
 //     [Planner.Problems] says so. There the new pods wait for ever (#106417).
 //
-// Revisions:
-//
-//   - A revision that another version of Kubernetes has written with other bytes is
-//     the current one. There all pods restart (#134773).
-//   - Pods of a duplicate get the hash of the current revision. There all pods of
-//     the set do, also outdated ones (#111280).
-//   - A revision of the name with the same data is a collision if an owner of another
-//     UID has it. There it is the current one, until it is collected.
+// Those of revisions and of ownership are in the comments of packages revision and
+// ownership.
 //
 // # Differences from OpenKruise
 //

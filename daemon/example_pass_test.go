@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
 // One pass over a DaemonSet: revisions and pods are claimed, the history is kept, a plan
@@ -30,16 +32,16 @@ func Example() {
 	// Output:
 	// created for ant: Missing
 	// created for bee: Missing
-	// {"metadata":{"uid":"7d1"},"status":{"currentNumberScheduled":2,"numberMisscheduled":0,"desiredNumberScheduled":2,"numberReady":0,"updatedNumberScheduled":2,"numberAvailable":0,"numberUnavailable":2,"observedGeneration":1}}
+	// {"metadata":{"uid":"7d1"},"status":{"currentNumberScheduled":2,"desiredNumberScheduled":2,"numberAvailable":0,"numberMisscheduled":0,"numberReady":0,"numberUnavailable":2,"observedGeneration":1,"updatedNumberScheduled":2}}
 }
 
 func pass(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonSet) error {
 	owner := daemon.OwnerOf(set)
-	revision, pods, err := claim(ctx, client, owner)
+	hash, pods, err := claim(ctx, client, set)
 	if err != nil {
 		return err
 	}
-	planner, err := daemon.NewPlanner(daemon.Config{Spec: daemon.SpecOf(set, revision)}, time.Now())
+	planner, err := daemon.NewPlanner(daemon.Config{Spec: daemon.SpecOf(set, hash)}, time.Now())
 	if err != nil {
 		return err
 	}
@@ -73,16 +75,16 @@ func pass(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonSe
 		}
 	}
 
-	patch, err := daemon.StatusPatch(set, planner.Status(), set.Generation)
+	patch, err := daemon.DaemonSetStatusPatch(set, planner.Status(), set.Generation)
 	fmt.Println(string(patch))
 	return err
 }
 
 // claim returns the hash of the current revision, which is made if there is none, and the
 // pods of the set.
-func claim(ctx context.Context, client kubernetes.Interface, owner daemon.Owner) (string, []*corev1.Pod, error) {
-	namespace := owner.Object.GetNamespace()
-	claimer, err := daemon.NewClaimer(owner, client.AppsV1().DaemonSets(namespace))
+func claim(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonSet) (string, []*corev1.Pod, error) {
+	namespace := set.Namespace
+	claimer, err := ownership.NewClaimer(daemon.OwnerOf(set), client.AppsV1().DaemonSets(namespace))
 	if err != nil {
 		return "", nil, err
 	}
@@ -90,7 +92,7 @@ func claim(ctx context.Context, client kubernetes.Interface, owner daemon.Owner)
 	if err != nil {
 		return "", nil, err
 	}
-	history, err := daemon.ClaimAll(ctx, claimer, client.AppsV1().ControllerRevisions(namespace), pointers(revisions.Items))
+	history, err := ownership.ClaimAll(ctx, claimer, client.AppsV1().ControllerRevisions(namespace), pointers(revisions.Items))
 	if err != nil {
 		return "", nil, err
 	}
@@ -98,28 +100,30 @@ func claim(ctx context.Context, client kubernetes.Interface, owner daemon.Owner)
 	if err != nil {
 		return "", nil, err
 	}
-	claimed, err := daemon.ClaimAll(ctx, claimer, client.CoreV1().Pods(namespace), pointers(pods.Items))
+	claimed, err := ownership.ClaimAll(ctx, claimer, client.CoreV1().Pods(namespace), pointers(pods.Items))
 	if err != nil {
 		return "", nil, err
 	}
 
-	plan, err := daemon.PlanHistory(owner, history.Ours, slices.Values(claimed.Ours))
+	plan, err := revision.Compute(daemon.SourceOf(set), history.Owned, slices.Values(claimed.Owned))
 	if err != nil {
 		return "", nil, err
 	}
-	keeper, err := daemon.NewHistoryKeeper(daemon.HistoryKeeperConfig[*appsv1.DaemonSet]{
-		Revisions: func(namespace string) daemon.ControllerRevisions {
+	manager, err := revision.NewManager(revision.ManagerConfig[*appsv1.DaemonSet]{
+		Revisions: func(namespace string) revision.Client {
 			return client.AppsV1().ControllerRevisions(namespace)
 		},
-		Pods:    func(namespace string) daemon.Patcher[*corev1.Pod] { return client.CoreV1().Pods(namespace) },
-		Owners:  func(namespace string) daemon.Owners[*appsv1.DaemonSet] { return client.AppsV1().DaemonSets(namespace) },
-		OwnerOf: daemon.OwnerOf,
+		Pods: func(namespace string) ownership.Patcher[*corev1.Pod] { return client.CoreV1().Pods(namespace) },
+		Owners: func(namespace string) revision.OwnerClient[*appsv1.DaemonSet] {
+			return client.AppsV1().DaemonSets(namespace)
+		},
+		Collisions: func(set *appsv1.DaemonSet) *int32 { return set.Status.CollisionCount },
 	})
 	if err != nil {
 		return "", nil, err
 	}
-	kept, err := keeper.Keep(ctx, claimer, plan)
-	return kept.Hash(), claimed.Ours, err
+	result, err := manager.Apply(ctx, plan)
+	return result.Hash(), claimed.Owned, err
 }
 
 // pointers makes of what a client lists what an informer would have.

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
 // Pods is what an [Executor] needs of a pod client of one namespace. The typed client
@@ -110,8 +112,8 @@ func NewExecutor(config ExecutorConfig) (*Executor, error) {
 //
 // Steps that are not begun when ctx ends are not tried, and have its error. Nor are those
 // of a plan that is another owner's ([ErrOtherOwner]), or of an owner that is being deleted
-// ([ErrOwnerGone]). A panic of the client is not caught.
-func (e *Executor) Execute(ctx context.Context, owner Owner, plan Plan) ([]Result, error) {
+// ([ownership.ErrOwnerGone]). A panic of the client is not caught.
+func (e *Executor) Execute(ctx context.Context, owner ownership.Owner, plan Plan) ([]Result, error) {
 	return e.execute(ctx, owner, plan, func(*Result) {})
 }
 
@@ -119,7 +121,7 @@ func (e *Executor) Execute(ctx context.Context, owner Owner, plan Plan) ([]Resul
 // of each step when that step ends, so that one slow call does not delay what the others
 // make possible. Only one call of ended is made at a time, on any goroutine. All are made
 // before ExecuteEach returns.
-func (e *Executor) ExecuteEach(ctx context.Context, owner Owner, plan Plan, ended func(Result)) error {
+func (e *Executor) ExecuteEach(ctx context.Context, owner ownership.Owner, plan Plan, ended func(Result)) error {
 	var one sync.Mutex
 	_, err := e.execute(ctx, owner, plan, func(result *Result) {
 		one.Lock()
@@ -129,10 +131,10 @@ func (e *Executor) ExecuteEach(ctx context.Context, owner Owner, plan Plan, ende
 	return err
 }
 
-func (e *Executor) execute(ctx context.Context, owner Owner, plan Plan, ended func(*Result)) ([]Result, error) {
+func (e *Executor) execute(ctx context.Context, owner ownership.Owner, plan Plan, ended func(*Result)) ([]Result, error) {
 	results := steps(&plan)
 	x := execution{timeout: e.config.Timeout, owner: owner, spec: &plan.Spec}
-	if x.unfit = owner.mayExecute(&plan); x.unfit == nil {
+	if x.unfit = mayExecute(owner, &plan); x.unfit == nil {
 		x.pods = e.config.Pods(owner.Object.GetNamespace())
 	}
 	var next atomic.Int64
@@ -154,15 +156,15 @@ func (e *Executor) execute(ctx context.Context, owner Owner, plan Plan, ended fu
 }
 
 // mayExecute returns why a plan is not to be carried out for an owner.
-func (o Owner) mayExecute(plan *Plan) error {
-	if err := errors.Join(o.identify()...); err != nil {
+func mayExecute(o ownership.Owner, plan *Plan) error {
+	if err := o.ValidateReference(); err != nil {
 		return err
 	}
 	switch {
 	case plan.Owner != "" && plan.Owner != o.Object.GetUID():
 		return fmt.Errorf("%w: it is of UID %s, and %s has %s", ErrOtherOwner, plan.Owner, o, o.Object.GetUID())
 	case o.Object.GetDeletionTimestamp() != nil:
-		return fmt.Errorf("%s is being deleted: %w", o, ErrOwnerGone)
+		return fmt.Errorf("%s is being deleted: %w", o, ownership.ErrOwnerGone)
 	}
 	return nil
 }
@@ -186,7 +188,7 @@ func steps(plan *Plan) []Result {
 type execution struct {
 	pods    Pods
 	timeout time.Duration
-	owner   Owner
+	owner   ownership.Owner
 	spec    *Spec
 	unfit   error // why nothing can be done for this owner
 }
@@ -259,7 +261,7 @@ func (x *execution) meet(ctx context.Context, wanted *corev1.Pod, exists error, 
 // changed since.
 func (x *execution) isAsMade(met, wanted *corev1.Pod) bool {
 	return metav1.IsControlledBy(met, x.owner.Object) &&
-		(x.owner.Selector == nil || x.owner.checkSelector(met.Labels) == nil) &&
+		(x.owner.Selector == nil || x.owner.ValidateLabels(met.Labels) == nil) &&
 		met.DeletionTimestamp == nil &&
 		met.Labels[revisionLabel] == wanted.Labels[revisionLabel] &&
 		TargetNode(met) == TargetNode(wanted)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
 // D5: a plan knows its owner, and is carried out for no other.
@@ -40,7 +41,7 @@ func TestD5PlanOfAnOwnerUnderDeletionIsNotCarriedOut(t *testing.T) {
 	going.Object.SetDeletionTimestamp(&metav1.Time{Time: start})
 	server := newPodServer()
 	results, err := newExecutor(t, server).Execute(t.Context(), going, s.Plan(s.now))
-	require.ErrorIs(t, err, daemon.ErrOwnerGone)
+	require.ErrorIs(t, err, ownership.ErrOwnerGone)
 	require.Len(t, results, 2)
 	require.True(t, results[0].Refused && results[1].Refused)
 	require.Empty(t, server.calls)

@@ -23,6 +23,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
 var _ daemon.Pods = typedcorev1.PodInterface(nil)
@@ -438,7 +439,7 @@ func TestD4ExecutorSaysWhatItLacks(t *testing.T) {
 		require.ErrorContains(t, err, complaint)
 	}
 	server := newPodServer()
-	results, err := newExecutor(t, server).Execute(t.Context(), daemon.Owner{}, mixedPlan())
+	results, err := newExecutor(t, server).Execute(t.Context(), ownership.Owner{}, mixedPlan())
 	require.ErrorContains(t, err, "the owner has no Object")
 	require.Empty(t, server.calls)
 	for _, result := range results {

@@ -1,9 +1,9 @@
 package daemon
 
-import appsv1 "k8s.io/api/apps/v1"
+import "github.com/kubelife/lifecycle/daemon/revision"
 
-// The labels by which a pod says of which template it is.
+// The labels of a pod that name the template that it is made from.
 const (
-	revisionLabel   = appsv1.DefaultDaemonSetUniqueLabelKey
+	revisionLabel   = revision.HashLabel
 	generationLabel = "pod-template-generation"
 )

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
 // NewPod returns the pod of a creation: what the template says, for one node, owned
@@ -30,8 +32,9 @@ import (
 // The pod shares nothing with the spec, which is only read: calls for one spec may be
 // concurrent. It is an error if the set or the spec lack what a pod needs, or if the
 // creation was planned for another spec.
-func NewPod(owner Owner, spec *Spec, creation Creation) (*corev1.Pod, error) {
-	if err := errors.Join(append(owner.identify(), checkCreation(owner, spec, creation)...)...); err != nil {
+func NewPod(owner ownership.Owner, spec *Spec, creation Creation) (*corev1.Pod, error) {
+	problems := append([]error{owner.ValidateReference()}, checkCreation(owner, spec, creation)...)
+	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
 	pod := &corev1.Pod{
@@ -50,7 +53,7 @@ func NewPod(owner Owner, spec *Spec, creation Creation) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-func checkCreation(owner Owner, spec *Spec, creation Creation) []error {
+func checkCreation(owner ownership.Owner, spec *Spec, creation Creation) []error {
 	var problems []error
 	if creation.Node == "" {
 		problems = append(problems, errors.New("the creation has no Node: a pod is made for one node"))
@@ -68,7 +71,7 @@ func checkCreation(owner Owner, spec *Spec, creation Creation) []error {
 		problems = append(problems, fmt.Errorf("the template is for node %s only", spec.Template.Spec.NodeName))
 	}
 	if owner.Selector != nil && spec.Template != nil {
-		problems = append(problems, owner.checkSelector(podLabels(spec)))
+		problems = append(problems, owner.ValidateLabels(podLabels(spec)))
 	}
 	return problems
 }

@@ -16,10 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
 // agents is the set that the pods of these tests are made for.
-func agents() daemon.Owner {
+func agents() ownership.Owner {
 	return daemon.OwnerOf(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "monitoring", Name: "agents", UID: "7b1e4a52-5d4f-4f5a-9b0e-3c3f6d0f8a11",
 	}})
@@ -132,7 +133,7 @@ func TestD4ABareTemplateIsBoundToItsNode(t *testing.T) {
 }
 
 func TestD4AnyKindCanOwnDaemonPods(t *testing.T) {
-	owner := daemon.Owner{
+	owner := ownership.Owner{
 		Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "wide", UID: "u"}},
 		Kind:   schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "NodeAgent"},
 	}
@@ -146,18 +147,18 @@ func TestD4AnyKindCanOwnDaemonPods(t *testing.T) {
 func TestD4WhatAPodLacksIsSaid(t *testing.T) {
 	for _, c := range []struct {
 		says  string
-		spoil func(*daemon.Owner, *daemon.Spec, *daemon.Creation)
+		spoil func(*ownership.Owner, *daemon.Spec, *daemon.Creation)
 	}{
-		{"the owner has no Object", func(o *daemon.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Object = nil }},
-		{`name "" and UID "u"`, func(o *daemon.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Object = &metav1.ObjectMeta{UID: "u"} }},
-		{`name "a" and UID ""`, func(o *daemon.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Object = &metav1.ObjectMeta{Name: "a"} }},
-		{"want version and kind", func(o *daemon.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Kind.Version = "" }},
-		{"want version and kind", func(o *daemon.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Kind.Kind = "" }},
-		{"no Template", func(_ *daemon.Owner, s *daemon.Spec, _ *daemon.Creation) { s.Template = nil }},
-		{"for node other only", func(_ *daemon.Owner, s *daemon.Spec, _ *daemon.Creation) { s.Template.Spec.NodeName = "other" }},
-		{"no Revision", func(_ *daemon.Owner, s *daemon.Spec, c *daemon.Creation) { s.Revision, c.Revision = "", "" }},
-		{`planned for revision "old", and the spec is "5f6d8c7b9"`, func(_ *daemon.Owner, _ *daemon.Spec, c *daemon.Creation) { c.Revision = "old" }},
-		{"no Node", func(_ *daemon.Owner, _ *daemon.Spec, c *daemon.Creation) { c.Node = "" }},
+		{"the owner has no Object", func(o *ownership.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Object = nil }},
+		{`name "" and UID "u"`, func(o *ownership.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Object = &metav1.ObjectMeta{UID: "u"} }},
+		{`name "a" and UID ""`, func(o *ownership.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Object = &metav1.ObjectMeta{Name: "a"} }},
+		{"want version and kind", func(o *ownership.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Kind.Version = "" }},
+		{"want version and kind", func(o *ownership.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Kind.Kind = "" }},
+		{"no Template", func(_ *ownership.Owner, s *daemon.Spec, _ *daemon.Creation) { s.Template = nil }},
+		{"for node other only", func(_ *ownership.Owner, s *daemon.Spec, _ *daemon.Creation) { s.Template.Spec.NodeName = "other" }},
+		{"no Revision", func(_ *ownership.Owner, s *daemon.Spec, c *daemon.Creation) { s.Revision, c.Revision = "", "" }},
+		{`planned for revision "old", and the spec is "5f6d8c7b9"`, func(_ *ownership.Owner, _ *daemon.Spec, c *daemon.Creation) { c.Revision = "old" }},
+		{"no Node", func(_ *ownership.Owner, _ *daemon.Spec, c *daemon.Creation) { c.Node = "" }},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			owner, spec, creation := agents(), specWith(everything()), creationOn("n")
@@ -263,7 +264,7 @@ func TestD4NamesAreValidAndSpread(t *testing.T) {
 	for i := range letters {
 		letters[i] = map[byte]int{}
 	}
-	var owner daemon.Owner
+	var owner ownership.Owner
 	for i := range pods {
 		if i%1000 == 0 {
 			owner = agents()
@@ -356,5 +357,5 @@ func TestNewPodIsMadeOnlyIfItsOwnerWouldKeepIt(t *testing.T) {
 	require.NotNil(t, pod)
 	owner.Selector.MatchLabels["app"] = "another"
 	_, err = daemon.NewPod(owner, specWith(everything()), creationOn("n"))
-	require.ErrorIs(t, err, daemon.ErrInvalidOwner)
+	require.ErrorIs(t, err, ownership.ErrInvalidOwner)
 }

@@ -82,8 +82,7 @@ const (
 	defaultConfirm = 30 * time.Second
 )
 
-// ErrInvalidConfig is what is wrong with a [Config], an [ExecutorConfig] or a
-// [HistoryKeeperConfig].
+// ErrInvalidConfig is what is wrong with a [Config] or an [ExecutorConfig].
 var ErrInvalidConfig = errors.New("invalid daemon config")
 
 // Validate returns what is wrong with a configuration: [ErrInvalidConfig] or

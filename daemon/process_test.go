@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
 // process is one life of a controller: a planner, a watch that feeds it, and the calls
@@ -50,7 +51,7 @@ type faults struct {
 }
 
 // theSet owns the pods.
-var theSet = daemon.Owner{
+var theSet = ownership.Owner{
 	Object: &metav1.ObjectMeta{Name: "agent", Namespace: "kube-system", UID: "uid-of-the-set"},
 	Kind:   schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"},
 }

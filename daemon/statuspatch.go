@@ -1,73 +1,159 @@
 package daemon
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // StatusPatchType is the kind of patch that [StatusPatch] returns.
 const StatusPatchType = types.MergePatchType
 
-// StatusPatch returns the patch, for the subresource status, that brings the status of
-// a DaemonSet up to date, and nil if there is nothing to change. It holds for the
-// DaemonSet with this UID and no other.
+// StatusPatch returns the merge patch, for the subresource status, that changes
+// the status of an owner of any kind from before to after. It is nil if the two
+// are equal. The API server refuses it for an owner with another UID.
 //
-// Observed is the generation of the DaemonSet that was acted on: all of a plan for it
-// was carried out, or handed to those who do. It is only ever raised; zero leaves it as
-// it is. Whoever waits for a rollout trusts the counts from that moment on, so they must
-// be those of that generation.
+// Before and after are structs or maps of those status fields that the caller's
+// controller owns, and of no others. All fields of after are written if any one
+// has changed, so that they belong together whatever the API server has. A
+// field that before has and after lacks is removed. Fields in neither stay as
+// they are: conditions, collisionCount, what other controllers write.
 //
-// The set is to be the newest that is known: the answer to the last patch, if the cache
-// has not caught up with it. Seen from an older one, a count that went up and down again
-// has not changed.
+// The field observedGeneration is the exception: it is written only if it
+// rises. A client that waits for a rollout trusts the other fields from that
+// moment on, so they have to be of that generation.
 //
-// It is one call, where kube-controller-manager makes an update and, when somebody else
-// has written to the DaemonSet, a read and another. Conditions and collisionCount stay
-// as they are.
-func StatusPatch(set *appsv1.DaemonSet, status Status, observed int64) ([]byte, error) {
-	if set.UID == "" {
-		return nil, fmt.Errorf("DaemonSet %s/%s has no UID to guard a patch of its status with", set.Namespace, set.Name)
-	}
-	counts := statusCounts{
-		Current: status.Current, Misscheduled: status.Misscheduled, Desired: status.Desired, Ready: status.Ready,
-		Updated: status.Updated, Available: status.Available, Unavailable: status.Unavailable,
-	}
-	if observed > set.Status.ObservedGeneration {
-		counts.Observed = observed
-	}
-	if counts == countsOf(&set.Status) {
-		return nil, nil
-	}
-	patch, err := json.Marshal(struct {
-		Metadata map[string]any `json:"metadata"`
-		Status   statusCounts   `json:"status"`
-	}{map[string]any{"uid": set.UID}, counts})
+// Declare counts without omitempty. A merge patch leaves alone what it does not
+// mention, so an omitted zero is not written if before omits it, too.
+//
+// Before is of the newest owner that is known: the answer to the last patch, if
+// the cache has not caught up with it. Against an older one, a count that has
+// risen and fallen again has not changed.
+//
+// It is one call, where kube-controller-manager makes an update and, after a
+// conflict, a read and another update.
+func StatusPatch[T any](owner metav1.Object, before, after T) ([]byte, error) {
+	patch, err := statusPatch(owner.GetUID(), before, after)
 	if err != nil {
-		return nil, fmt.Errorf("encode patch of the status of DaemonSet %s/%s: %w", set.Namespace, set.Name, err)
+		return nil, fmt.Errorf("patch of the status of %s/%s: %w",
+			owner.GetNamespace(), owner.GetName(), err)
 	}
 	return patch, nil
 }
 
-// statusCounts is that part of a DaemonSet's status which a patch writes: all counts,
-// though some may not have changed, so that they belong together whatever was there.
-// A merge patch leaves alone what it does not mention, so none is left out for being
-// zero, unlike in the API's own type.
-type statusCounts struct {
-	Current      int   `json:"currentNumberScheduled"`
-	Misscheduled int   `json:"numberMisscheduled"`
-	Desired      int   `json:"desiredNumberScheduled"`
-	Ready        int   `json:"numberReady"`
-	Updated      int   `json:"updatedNumberScheduled"`
-	Available    int   `json:"numberAvailable"`
-	Unavailable  int   `json:"numberUnavailable"`
-	Observed     int64 `json:"observedGeneration,omitempty"` // zero: it stays
+func statusPatch(uid types.UID, before, after any) ([]byte, error) {
+	if uid == "" {
+		return nil, errors.New("the owner has no UID to guard it with, want one from the API server")
+	}
+	former, err := statusFields(before)
+	if err != nil {
+		return nil, fmt.Errorf("before: %w", err)
+	}
+	wanted, err := statusFields(after)
+	if err != nil {
+		return nil, fmt.Errorf("after: %w", err)
+	}
+	if err := keepGeneration(former, wanted); err != nil {
+		return nil, err
+	}
+	changed := false
+	for field, value := range wanted {
+		changed = changed || !bytes.Equal(value, former[field])
+	}
+	for field := range former {
+		if _, kept := wanted[field]; !kept {
+			wanted[field], changed = json.RawMessage("null"), true
+		}
+	}
+	if !changed {
+		return nil, nil
+	}
+	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": wanted})
 }
 
-func countsOf(status *appsv1.DaemonSetStatus) statusCounts {
-	return statusCounts{
+const generationField = "observedGeneration"
+
+// keepGeneration drops the generation from both if it does not rise.
+func keepGeneration(former, wanted map[string]json.RawMessage) error {
+	before, err := generationIn(former)
+	if err != nil {
+		return fmt.Errorf("before: %w", err)
+	}
+	after, err := generationIn(wanted)
+	if err != nil {
+		return fmt.Errorf("after: %w", err)
+	}
+	if after <= before {
+		delete(former, generationField)
+		delete(wanted, generationField)
+	}
+	return nil
+}
+
+// generationIn returns zero if there is none.
+func generationIn(fields map[string]json.RawMessage) (int64, error) {
+	value, ok := fields[generationField]
+	if !ok {
+		return 0, nil
+	}
+	var generation int64
+	if err := json.Unmarshal(value, &generation); err != nil {
+		return 0, fmt.Errorf("%s is %s, want a number: %w", generationField, value, err)
+	}
+	return generation, nil
+}
+
+// statusFields returns the fields that a status has in JSON.
+func statusFields(status any) (map[string]json.RawMessage, error) {
+	encoded, err := json.Marshal(status)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(encoded, &fields); err != nil || fields == nil {
+		return nil, errors.Join(fmt.Errorf("%T is no JSON object, want a struct or a map", status), err)
+	}
+	return fields, nil
+}
+
+// StatusCounts is a [Status] with the field names of the DaemonSet API, which
+// other kinds use as well. An own kind can embed it in the struct that it
+// passes to [StatusPatch].
+type StatusCounts struct {
+	Current      int `json:"currentNumberScheduled"`
+	Misscheduled int `json:"numberMisscheduled"`
+	Desired      int `json:"desiredNumberScheduled"`
+	Ready        int `json:"numberReady"`
+	Updated      int `json:"updatedNumberScheduled"`
+	Available    int `json:"numberAvailable"`
+	Unavailable  int `json:"numberUnavailable"`
+	// Observed is the generation that was acted on. Zero leaves it as it is.
+	Observed int64 `json:"observedGeneration,omitempty"`
+}
+
+// Counts returns the counts of a generation that was acted on: all tasks of it
+// were handed out.
+func (s Status) Counts(observed int64) StatusCounts {
+	return StatusCounts{
+		Current: s.Current, Misscheduled: s.Misscheduled, Desired: s.Desired, Ready: s.Ready,
+		Updated: s.Updated, Available: s.Available, Unavailable: s.Unavailable,
+		Observed: observed,
+	}
+}
+
+// DaemonSetStatusPatch returns the [StatusPatch] of a DaemonSet, with the
+// generation of it that was acted on.
+func DaemonSetStatusPatch(set *appsv1.DaemonSet, status Status, observed int64) ([]byte, error) {
+	return StatusPatch(set, countsOf(&set.Status), status.Counts(observed))
+}
+
+func countsOf(status *appsv1.DaemonSetStatus) StatusCounts {
+	return StatusCounts{
 		Current:      int(status.CurrentNumberScheduled),
 		Misscheduled: int(status.NumberMisscheduled),
 		Desired:      int(status.DesiredNumberScheduled),
@@ -75,5 +161,6 @@ func countsOf(status *appsv1.DaemonSetStatus) statusCounts {
 		Updated:      int(status.UpdatedNumberScheduled),
 		Available:    int(status.NumberAvailable),
 		Unavailable:  int(status.NumberUnavailable),
+		Observed:     status.ObservedGeneration,
 	}
 }

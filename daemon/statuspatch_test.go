@@ -15,8 +15,9 @@ import (
 
 func setWithStatus(status appsv1.DaemonSetStatus) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "monitoring", Name: "agents", UID: "the-uid", ResourceVersion: "12", Generation: 9},
-		Status:     status,
+		ObjectMeta: metav1.ObjectMeta{Namespace: "monitoring", Name: "agents", UID: "the-uid",
+			ResourceVersion: "12", Generation: 9},
+		Status: status,
 	}
 }
 
@@ -26,7 +27,8 @@ func TestD3StatusIsBroughtUpToDateByOnePatch(t *testing.T) {
 		DesiredNumberScheduled: 1, CurrentNumberScheduled: 2, NumberReady: 3, NumberAvailable: 4, NumberUnavailable: 5,
 		UpdatedNumberScheduled: 6, NumberMisscheduled: 7, ObservedGeneration: 8,
 	}
-	same := daemon.Status{Desired: 1, Current: 2, Ready: 3, Available: 4, Unavailable: 5, Updated: 6, Misscheduled: 7}
+	same := daemon.Status{Desired: 1, Current: 2, Ready: 3, Available: 4, Unavailable: 5, Updated: 6,
+		Misscheduled: 7}
 	for _, c := range []struct {
 		name     string
 		change   func(*daemon.Status)
@@ -49,7 +51,7 @@ func TestD3StatusIsBroughtUpToDateByOnePatch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			status := same
 			c.change(&status)
-			patch, err := daemon.StatusPatch(setWithStatus(stored), status, c.observed)
+			patch, err := daemon.DaemonSetStatusPatch(setWithStatus(stored), status, c.observed)
 			require.NoError(t, err)
 			if c.want == "" {
 				require.Nil(t, patch)
@@ -85,7 +87,7 @@ func TestD3ThePatchedStatusIsTheOneThatWasWanted(t *testing.T) {
 		want.Status.ObservedGeneration = max(observed, set.Status.ObservedGeneration)
 
 		before := set.DeepCopy()
-		patch, err := daemon.StatusPatch(set, status, observed)
+		patch, err := daemon.DaemonSetStatusPatch(set, status, observed)
 		require.NoError(t, err)
 		require.Equal(t, before, set, "computing it changes nothing")
 		if patch != nil {
@@ -93,7 +95,7 @@ func TestD3ThePatchedStatusIsTheOneThatWasWanted(t *testing.T) {
 			require.NoError(t, json.Unmarshal(patch, set))
 		}
 		require.Equal(t, want, set)
-		patch, err = daemon.StatusPatch(set, status, observed)
+		patch, err = daemon.DaemonSetStatusPatch(set, status, observed)
 		require.NoError(t, err)
 		require.Nil(t, patch, "once is enough")
 	}
@@ -104,13 +106,13 @@ func TestD3EachCountAloneIsAChange(t *testing.T) {
 	for field := range 7 {
 		set := setWithStatus(appsv1.DaemonSetStatus{})
 		var status daemon.Status
-		patch, err := daemon.StatusPatch(set, status, 0)
+		patch, err := daemon.DaemonSetStatusPatch(set, status, 0)
 		require.NoError(t, err)
 		require.Nil(t, patch)
 		*[]*int{
 			&status.Desired, &status.Current, &status.Ready, &status.Available, &status.Unavailable, &status.Updated, &status.Misscheduled,
 		}[field] = 1
-		patch, err = daemon.StatusPatch(set, status, 0)
+		patch, err = daemon.DaemonSetStatusPatch(set, status, 0)
 		require.NoError(t, err)
 		require.NotNil(t, patch, "field %d alone", field)
 	}
@@ -119,7 +121,69 @@ func TestD3EachCountAloneIsAChange(t *testing.T) {
 func TestD3ASetWithoutUIDIsAnErrorAtTheDoor(t *testing.T) {
 	set := setWithStatus(appsv1.DaemonSetStatus{})
 	set.UID = ""
-	patch, err := daemon.StatusPatch(set, daemon.Status{Ready: 1}, 1)
-	require.ErrorContains(t, err, "DaemonSet monitoring/agents has no UID")
+	patch, err := daemon.DaemonSetStatusPatch(set, daemon.Status{Ready: 1}, 1)
+	require.ErrorContains(t, err, "monitoring/agents: the owner has no UID")
 	require.Nil(t, patch)
+}
+
+// rolloutStatus is what an own kind's controller writes, and no other.
+type rolloutStatus struct {
+	daemon.StatusCounts `json:",inline"`
+
+	Canary string   `json:"canary,omitempty"`
+	Waves  []string `json:"waves"`
+}
+
+func TestD3StatusOfAnOwnKindIsPatchedAsAWhole(t *testing.T) {
+	owner := &metav1.ObjectMeta{Namespace: "monitoring", Name: "agents", UID: "the-uid"}
+	before := rolloutStatus{
+		StatusCounts: daemon.Status{Ready: 3}.Counts(4), Canary: "a", Waves: []string{"one"},
+	}
+	counts := `"currentNumberScheduled":0,"numberMisscheduled":0,"desiredNumberScheduled":0,
+		"updatedNumberScheduled":0,"numberAvailable":0,"numberUnavailable":0`
+	for _, c := range []struct {
+		name   string
+		change func(*rolloutStatus)
+		want   string
+	}{
+		{"nothing", func(*rolloutStatus) {}, ""},
+		{"an equal list", func(s *rolloutStatus) { s.Waves = []string{"one"} }, ""},
+		{"an older generation", func(s *rolloutStatus) { s.Observed = 3 }, ""},
+		{"no generation", func(s *rolloutStatus) { s.Observed = 0 }, ""},
+		{"a newer generation", func(s *rolloutStatus) { s.Observed = 5 },
+			`"numberReady":3,"canary":"a","waves":["one"],"observedGeneration":5`},
+		{"a count, not the generation", func(s *rolloutStatus) { s.Ready, s.Observed = 0, 0 },
+			`"numberReady":0,"canary":"a","waves":["one"]`},
+		{"a field that is left out", func(s *rolloutStatus) { s.Canary = "" },
+			`"numberReady":3,"canary":null,"waves":["one"]`},
+		{"a list", func(s *rolloutStatus) { s.Waves = nil },
+			`"numberReady":3,"canary":"a","waves":null`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			after := before
+			c.change(&after)
+			patch, err := daemon.StatusPatch(owner, before, after)
+			require.NoError(t, err)
+			if c.want == "" {
+				require.Nil(t, patch)
+				return
+			}
+			require.JSONEq(t, `{"metadata":{"uid":"the-uid"},"status":{`+counts+`,`+c.want+`}}`,
+				string(patch))
+		})
+	}
+}
+
+func TestD3StatusThatIsNoObjectIsRefused(t *testing.T) {
+	owner := &metav1.ObjectMeta{Namespace: "monitoring", Name: "agents", UID: "the-uid"}
+	for _, status := range []any{nil, 3, []string{"a"}, func() {}, (*rolloutStatus)(nil)} {
+		_, err := daemon.StatusPatch(owner, any(rolloutStatus{}), status)
+		require.ErrorContains(t, err, "monitoring/agents: after: ")
+		_, err = daemon.StatusPatch(owner, status, any(rolloutStatus{}))
+		require.ErrorContains(t, err, "monitoring/agents: before: ")
+	}
+	_, err := daemon.StatusPatch(owner, nil, map[string]any{"observedGeneration": "4"})
+	require.Error(t, err)
+	_, err = daemon.StatusPatch(owner, map[string]any{}, map[string]any{"observedGeneration": "4"})
+	require.ErrorContains(t, err, `observedGeneration is "4", want a number`)
 }

@@ -13,26 +13,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-// The API server lets no DaemonSet in that does not select its own pods. Nobody checks an
-// own kind, whose pods would be released as soon as they are made, and made again.
+// The API server refuses a DaemonSet that does not select its own pods. It does not
+// check an own kind, whose pods would be released as soon as they are made.
 func TestStrangerAnOwnerThatDoesNotSelectItsOwnPodsIsRefused(t *testing.T) {
 	owner := agents()
-	owner.Template = &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "typo"}}}
+	template := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "typo"}}}
 	owner.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
-	_, err := daemon.NewOwnership(owner)
-	require.ErrorIs(t, err, daemon.ErrInvalidOwner)
-	_, err = daemon.NewPod(owner, specWith(owner.Template), creationOn("a"))
-	require.ErrorIs(t, err, daemon.ErrInvalidOwner)
+	_, err := revision.Compute(revision.Source{Owner: owner, Template: template}, nil, nil)
+	require.ErrorIs(t, err, ownership.ErrInvalidOwner)
+	_, err = daemon.NewPod(owner, specWith(template), creationOn("a"))
+	require.ErrorIs(t, err, ownership.ErrInvalidOwner)
 }
 
 // No selector selects nothing, and what is not selected is released: all pods at once.
 func TestStrangerAnOwnerWithoutASelectorIsRefused(t *testing.T) {
 	owner := agents()
-	owner.Template, owner.Selector = &corev1.PodTemplateSpec{}, nil
-	_, err := daemon.NewOwnership(owner)
-	require.ErrorIs(t, err, daemon.ErrInvalidOwner)
+	owner.Selector = nil
+	_, err := ownership.NewOwnership(owner)
+	require.ErrorIs(t, err, ownership.ErrInvalidOwner)
 }
 
 func required(operator corev1.NodeSelectorOperator) *corev1.PodTemplateSpec {

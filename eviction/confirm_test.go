@@ -199,7 +199,7 @@ func TestE6ConfirmedEvictionActsOnWhatItHasRead(t *testing.T) {
 		s.putNode(newNode("n1", "b=x"))
 		s.acts(eviction.OutcomeEvicted, "get pod", "get node", "patch", "delete")
 		require.Contains(s, s.calls[2].patch, `"observedGeneration":9`)
-		require.Contains(s, s.calls[2].patch, `taint b=x:NoExecute.`)
+		require.Contains(s, s.calls[2].patch, `taint b=x:NoExecute`)
 	})
 }
 

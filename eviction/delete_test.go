@@ -149,7 +149,7 @@ func TestE7DeleteIsOnePatchAndOneDelete(t *testing.T) {
 				"type": "DisruptionTarget",
 				"status": "True",
 				"reason": "DeletionByTaintManager",
-				"message": "Evicted from node n1 because of its taint a:NoExecute.",
+				"message": "Taint manager: deleting due to NoExecute taint a:NoExecute",
 				"observedGeneration": 7,
 				"lastTransitionTime": "2000-01-01T00:00:00Z"
 			}]}

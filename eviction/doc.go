@@ -105,12 +105,16 @@
 //
 //   - A toleration counts from the taint's TimeAdded or the pod's arrival.
 //     There it counts from when the controller saw the taint (#108268).
+//   - It ends up to a second later than there, because TimeAdded is stored in
+//     whole seconds: the taint may have come at the end of its second. A pod
+//     must not leave early, also after a restart.
 //   - A change of tolerations or taints moves the deadline. There the first
 //     deadline stays (#102993).
 //   - A pod is its UID and not its name (#125332, #107543).
 //   - A failed eviction is retried until it is moot. There it is dropped after
 //     five attempts within 50 ms (#140639).
 //   - Between the condition and the delete it is decided again.
+//   - The message of the condition is the one from there, followed by the taint.
 //   - Pods that are due together wait for workers. There each has a goroutine.
 //   - The condition of an eviction that became moot is cleared at once, at a
 //     bounded rate. There another controller clears it after two minutes.
@@ -118,7 +122,9 @@
 //     flaps still leave.
 //   - Tolerations stop while taints are suspended. There they go on when all
 //     zones are disrupted.
-//   - There is no event for a pod that need not leave any more.
+//   - A canceled eviction is reported only when its condition was cleared, with
+//     OutcomeConditionCleared. There each pod whose timer is canceled gets an
+//     event "Cancelling deletion", which is a call a pod.
 //
 // # Layers
 //

@@ -165,7 +165,7 @@ func TestE9PodOfAnEvictedNodeSaysThatItsNodeIsLost(t *testing.T) {
 			s.acts(eviction.OutcomeEvicted, verbs...)
 			live := s.get("ns", "p")
 			require.Equal(s, "NodeLost", live.Status.Reason)
-			require.Equal(s, "Node n1, on which the pod ran, does not respond.", live.Status.Message)
+			require.Equal(s, "Node n1 which was running pod p is unresponsive", live.Status.Message)
 			i := slices.IndexFunc(live.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
 			require.GreaterOrEqual(s, i, 0)
 			condition := live.Status.Conditions[i]

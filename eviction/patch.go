@@ -8,16 +8,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DefaultCondition says what kube-controller-manager says, and what it cannot
-// say about evictions that the caller asked for.
+// DefaultCondition says what kube-controller-manager v1.37.1 says, and appends
+// the taint. For evictions that the caller asked for it has words of its own.
 func DefaultCondition(task Task) Condition {
 	switch d := task.Decision; {
 	case d.Reason == ReasonNodeEvicted && d.Request == StatusReasonNodeLost:
 		return Condition{
-			Reason:        ConditionReasonNode,
-			Message:       fmt.Sprintf("All pods are evicted from node %s, which is not ready.", task.Node),
-			StatusReason:  StatusReasonNodeLost,
-			StatusMessage: fmt.Sprintf("Node %s, on which the pod ran, does not respond.", task.Node),
+			Reason:       ConditionReasonNode,
+			Message:      fmt.Sprintf("All pods are evicted from node %s, which is not ready.", task.Node),
+			StatusReason: StatusReasonNodeLost,
+			StatusMessage: fmt.Sprintf("Node %s which was running pod %s is unresponsive",
+				task.Node, task.Pod.Name),
 		}
 	case d.Reason == ReasonNodeEvicted:
 		return Condition{
@@ -31,9 +32,8 @@ func DefaultCondition(task Task) Condition {
 		}
 	}
 	return Condition{
-		Reason: ConditionReasonTaint,
-		Message: fmt.Sprintf("Evicted from node %s because of its taint %s.",
-			task.Node, task.Decision.Taint.ToString()),
+		Reason:  ConditionReasonTaint,
+		Message: "Taint manager: deleting due to NoExecute taint " + task.Decision.Taint.ToString(),
 	}
 }
 

@@ -18,6 +18,11 @@ const (
 	// ReasonNeverReported is the reason of a condition that is Unknown because its
 	// node has never reported. It is that of kube-controller-manager.
 	ReasonNeverReported = "NodeStatusNeverUpdated"
+
+	// The messages, too, are those of kube-controller-manager v1.37.1: alerts and
+	// dashboards match them.
+	messageStopped       = "Kubelet stopped posting node status."
+	messageNeverReported = "Kubelet never posted node status."
 )
 
 // PatchType is the kind of patch that [UnknownPatch] and [PodNotReadyPatch]
@@ -34,8 +39,8 @@ var judged = [...]corev1.NodeConditionType{
 // and false when its Ready condition is so already.
 //
 // The API server refuses the patch when the node is another one or its Ready
-// condition has changed: a fresh status wins. Everything else about the node may
-// change meanwhile, unless the node has conditions but not this one: then
+// condition has changed: a fresh status wins. Everything else about the node
+// may change meanwhile, unless the node has conditions but not this one: then
 // nothing may. kube-apiserver answers 422 Invalid to a patch that it refuses,
 // see taints.IsStale. A node without a UID is an error: the guard would always
 // fail.
@@ -76,7 +81,7 @@ func UnknownPatch(node *corev1.Node, now time.Time) ([]byte, bool, error) {
 		}
 		patch.add(path+"/status", corev1.ConditionUnknown)
 		patch.add(path+"/reason", ReasonStopped)
-		patch.add(path+"/message", "The node has sent no heartbeat for longer than its grace period.")
+		patch.add(path+"/message", messageStopped)
 		patch.add(path+"/lastTransitionTime", metav1.NewTime(now))
 	}
 	data, err := json.Marshal(patch)
@@ -87,10 +92,10 @@ func UnknownPatch(node *corev1.Node, now time.Time) ([]byte, bool, error) {
 }
 
 // PodNotReadyPatch returns the patch that records that a pod is not ready. The
-// pods of a node that is not ready get it: their endpoints must not get traffic.
-// It returns false when the pod's Ready condition is False or missing. The API
-// server refuses the patch when the pod is another one or that condition has
-// changed. A pod without a UID is an error.
+// pods of a node that is not ready get it: their endpoints must not get
+// traffic. It returns false when the pod's Ready condition is False or missing.
+// The API server refuses the patch when the pod is another one or that
+// condition has changed. A pod without a UID is an error.
 func PodNotReadyPatch(pod *corev1.Pod, now time.Time) ([]byte, bool, error) {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
@@ -119,10 +124,10 @@ func PodNotReadyPatch(pod *corev1.Pod, now time.Time) ([]byte, bool, error) {
 	return nil, false, nil
 }
 
-// ReadyStatus returns the status of the node's Ready condition. It is empty when
-// the node has none: nothing is reported of it yet. That is neither True nor a
-// reason to act; the condition becomes Unknown when the startup grace period
-// ends.
+// ReadyStatus returns the status of the node's Ready condition. It is empty
+// when the node has none: nothing is reported of it yet. That is neither True
+// nor a reason to act; the condition becomes Unknown when the startup grace
+// period ends.
 func ReadyStatus(node *corev1.Node) corev1.ConditionStatus {
 	if ready := readyCondition(node); ready != nil {
 		return ready.Status
@@ -137,14 +142,14 @@ func neverReported(
 		Type:               kind,
 		Status:             corev1.ConditionUnknown,
 		Reason:             ReasonNeverReported,
-		Message:            "The node has never reported this condition.",
+		Message:            messageNeverReported,
 		LastHeartbeatTime:  node.CreationTimestamp,
 		LastTransitionTime: metav1.NewTime(now),
 	}
 }
 
-// declaredByObserver reports whether the condition was written by an observer of
-// the node and not by its kubelet.
+// declaredByObserver reports whether the condition was written by an observer
+// of the node and not by its kubelet.
 func declaredByObserver(c *corev1.NodeCondition) bool {
 	return c.Status == corev1.ConditionUnknown &&
 		(c.Reason == ReasonStopped || c.Reason == ReasonNeverReported)

@@ -86,7 +86,7 @@ func (d *jsonDocument) patch(patch []byte) error {
 	return nil
 }
 
-// at carries out one operation below a value and returns that value anew.
+// at carries out one operation below a value and returns the new value.
 func at(value any, path []string, op string, operand any) (any, error) {
 	member := strings.NewReplacer("~1", "/", "~0", "~").Replace(path[0])
 	switch in := value.(type) {
@@ -140,7 +140,10 @@ func TestTheTestsOwnJSONPatchIsNotLenient(t *testing.T) {
 		{`[{"op":"test","path":"/x~1y","value":"z"}]`, document},
 		{`[{"op":"add","path":"/a/b/-","value":{"c":3}},{"op":"add","path":"/a/b/2/d","value":4}]`,
 			`{"a":{"b":[{"c":1},{"c":2},{"c":3,"d":4}],"n":null},"x/y":"z"}`},
-		{`[{"op":"add","path":"/a","value":[]},{"op":"add","path":"/a/-","value":1}]`, `{"a":[1],"x/y":"z"}`},
+		{
+			`[{"op":"add","path":"/a","value":[]},{"op":"add","path":"/a/-","value":1}]`,
+			`{"a":[1],"x/y":"z"}`,
+		},
 		{`[{"op":"test","path":"/a/b/0/c","value":2}]`, ""},
 		{`[{"op":"test","path":"/a/b/2","value":null}]`, ""},
 		{`[{"op":"test","path":"/a/b","value":null}]`, ""},

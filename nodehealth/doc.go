@@ -51,6 +51,26 @@
 // A node that is found Unknown at the start stays so until it is heard. Nothing
 // is known of its time before.
 //
+// # Differences from kube-controller-manager
+//
+// Compared with v1.37.1. Reasons and messages of conditions are the same.
+//
+//   - A heartbeat is a renewTime or holder that differs, or a Ready condition
+//     whose heartbeat time does. There the renewTime must be later, so a node
+//     whose clock was set back is declared.
+//   - Each node has its whole grace period after a restart. There a node that
+//     has never reported, and has no lease, is judged from its
+//     creationTimestamp. Here only time counts in which a heartbeat could have
+//     been observed.
+//   - Silence is found when the grace period ends. There it is found in the
+//     next pass over all nodes.
+//   - A node is its UID, and is forgotten when it is deleted. There a node that
+//     is recreated within a pass inherits the health of its predecessor.
+//   - A declaration that another client sets back without a heartbeat is
+//     written again after a growing wait, not in the next pass.
+//   - The conditions are patched, guarded by the Ready condition. There the
+//     whole status is updated.
+//
 // # Layers
 //
 // A file uses only declarations of its own line and of the lines below.

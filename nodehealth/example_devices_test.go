@@ -67,8 +67,9 @@ func Example_devices() {
 	// 100 s  alive b/3
 }
 
-// A rackController is the composition. In a program its Start and Next are those
-// of the parts, by timedqueue.InOrder, and a timedqueue.Dispatcher drives it.
+// A rackController is the composition. In a program its Start and Next are
+// those of the parts, by timedqueue.InOrder, and a timedqueue.Dispatcher drives
+// it.
 type rackController struct {
 	monitor *nodehealth.Monitor[string]
 	racks   *zone.Tracker[string]

@@ -105,20 +105,26 @@ func ExampleUnknownPatch() {
 			{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Reason: nodehealth.ReasonStopped},
 		}},
 	}
-	_, needed, err := nodehealth.UnknownPatch(node, time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
+	_, needed, err := nodehealth.UnknownPatch(
+		node, time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC),
+	)
 	fmt.Println(nodehealth.ReadyStatus(node), needed, err)
 	// Output:
 	// Unknown false <nil>
 }
 
-// Endpoints follow the readiness of pods, and the pods of a dead node cannot say
-// themselves that they are not ready.
+// Endpoints follow the readiness of pods, and the pods of a dead node cannot
+// say themselves that they are not ready.
 func ExamplePodNotReadyPatch() {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0", UID: "77aa"},
-		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+		Status: corev1.PodStatus{
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
 	}
-	patch, needed, err := nodehealth.PodNotReadyPatch(pod, time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
+	patch, needed, err := nodehealth.PodNotReadyPatch(
+		pod, time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC),
+	)
 	fmt.Println(needed, err)
 	fmt.Println(string(patch))
 	// Output:

@@ -68,9 +68,10 @@ type Observation struct {
 // as often as the caller likes. It is no heartbeat.
 //
 // A key that is observed for the first time is watched, with its whole grace
-// period from now on. If it is recorded as silent already, it stays silent until
-// it is heard. A key that is silent and whose record shows something else,
-// though it was not heard, is handed out again as silent, after a backoff.
+// period from now on. If it is recorded as silent already, it stays silent
+// until it is heard. A key that is silent and whose record shows something
+// else, though it was not heard, is handed out again as silent, after a
+// backoff.
 func (m *Monitor[K]) Observe(now time.Time, key K, seen Observation) {
 	now = m.advance(now)
 	if r, known := m.record(key); known {
@@ -259,8 +260,8 @@ func (m *Monitor[K]) forget(r *record[K]) {
 // late only if its detector has become more impatient.
 func (m *Monitor[K]) beat(now time.Time, r *record[K]) { m.beatAt(now, r, now) }
 
-// beatAt takes a heartbeat of a time that may have passed. A key that was silent
-// is back only if its grace period from then on has not ended.
+// beatAt takes a heartbeat of a time that may have passed. A key that was
+// silent is back only if its grace period from then on has not ended.
 func (m *Monitor[K]) beatAt(now time.Time, r *record[K], at time.Time) {
 	r.since, r.heard, r.setBacks = at, true, 0
 	if r.detector != nil {
@@ -292,7 +293,8 @@ func (m *Monitor[K]) report(r *record[K], reported bool) {
 	m.hasten(r)
 }
 
-// hasten makes a key that waits too long wait until the end of its grace period.
+// hasten makes a key that waits too long wait until the end of its grace
+// period.
 func (m *Monitor[K]) hasten(r *record[K]) {
 	if r.state != beating && r.state != returning {
 		return
@@ -369,7 +371,7 @@ func (m *Monitor[K]) gracePeriod(r *record[K]) time.Duration {
 }
 
 // advance returns now, or the latest time that was passed in before if that is
-// later. Each time that the monitor keeps comes from here, so they compare alike
-// here and in the queue, and Start comes to an end: a caller's times may be
-// late, and with or without a monotonic reading.
+// later. Each time that the monitor keeps comes from here, so they compare
+// alike here and in the queue, and Start comes to an end: a caller's times may
+// be late, and with or without a monotonic reading.
 func (m *Monitor[K]) advance(now time.Time) time.Time { return m.expiry.Advance(now) }

@@ -26,41 +26,99 @@ func TestH1WhatIsABeatAndWhatIsNone(t *testing.T) {
 		lease func(*coordinationv1.Lease)
 		beat  bool
 	}{
-		"lease renewed":                {lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = nodeClock.Add(10 * time.Second) }, beat: true},
-		"lease renewed by microsecond": {lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = nodeClock.Add(time.Microsecond) }, beat: true},
+		"lease renewed": {
+			lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = nodeClock.Add(10 * time.Second) },
+			beat:  true,
+		},
+		"lease renewed by microsecond": {
+			lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = nodeClock.Add(time.Microsecond) },
+			beat:  true,
+		},
 		// Upstream looks for a later renewTime only, and a node whose clock was set
 		// back looks dead to it.
-		"lease renewed, clock set back": {lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = nodeClock.Add(-time.Hour) }, beat: true},
-		"lease renewed, clock lost":     {lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = time.Time{} }, beat: true},
-		"lease renewed, clock in 9999":  {lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }, beat: true},
-		"lease without a renewal":       {lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }, beat: true},
-		"lease taken over":              {lease: func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = &someoneElse }, beat: true},
-		"lease given up":                {lease: func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil }, beat: true},
-		"lease as before":               {lease: func(*coordinationv1.Lease) {}},
-		"lease at the same instant":     {lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = nodeClock.In(time.FixedZone("", 3600)) }},
-		"lease labelled":                {lease: func(l *coordinationv1.Lease) { l.Labels, l.ResourceVersion = map[string]string{"a": "b"}, "9" }},
-		"lease with another duration":   {lease: func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = new(int32) }},
-		"heartbeat":                     {node: func(n *corev1.Node) { ready(n).LastHeartbeatTime.Time = nodeClock.Add(10 * time.Second) }, beat: true},
-		"heartbeat, clock set back":     {node: func(n *corev1.Node) { ready(n).LastHeartbeatTime.Time = nodeClock.Add(-time.Hour) }, beat: true},
-		"heartbeat, clock lost":         {node: func(n *corev1.Node) { ready(n).LastHeartbeatTime.Time = time.Time{} }, beat: true},
+		"lease renewed, clock set back": {
+			lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = nodeClock.Add(-time.Hour) },
+			beat:  true,
+		},
+		"lease renewed, clock lost": {
+			lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = time.Time{} }, beat: true,
+		},
+		"lease renewed, clock in 9999": {
+			lease: func(l *coordinationv1.Lease) {
+				l.Spec.RenewTime.Time = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+			},
+			beat: true,
+		},
+		"lease without a renewal": {
+			lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }, beat: true,
+		},
+		"lease taken over": {
+			lease: func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = &someoneElse }, beat: true,
+		},
+		"lease given up": {
+			lease: func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil }, beat: true,
+		},
+		"lease as before": {lease: func(*coordinationv1.Lease) {}},
+		"lease at the same instant": {
+			lease: func(l *coordinationv1.Lease) {
+				l.Spec.RenewTime.Time = nodeClock.In(time.FixedZone("", 3600))
+			},
+		},
+		"lease labelled": {
+			lease: func(l *coordinationv1.Lease) {
+				l.Labels, l.ResourceVersion = map[string]string{"a": "b"}, "9"
+			},
+		},
+		"lease with another duration": {
+			lease: func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = new(int32) },
+		},
+		"heartbeat": {
+			node: func(n *corev1.Node) { ready(n).LastHeartbeatTime.Time = nodeClock.Add(10 * time.Second) },
+			beat: true,
+		},
+		"heartbeat, clock set back": {
+			node: func(n *corev1.Node) { ready(n).LastHeartbeatTime.Time = nodeClock.Add(-time.Hour) },
+			beat: true,
+		},
+		"heartbeat, clock lost": {
+			node: func(n *corev1.Node) { ready(n).LastHeartbeatTime.Time = time.Time{} }, beat: true,
+		},
 		"heartbeat, no longer ready": {node: func(n *corev1.Node) {
 			ready(n).Status, ready(n).LastHeartbeatTime.Time = corev1.ConditionFalse, nodeClock.Add(1e9)
 		}, beat: true},
 		"heartbeat, unknown to itself": {node: func(n *corev1.Node) {
 			ready(n).Status, ready(n).LastHeartbeatTime.Time = corev1.ConditionUnknown, nodeClock.Add(1e9)
 		}, beat: true},
-		"node as before":                 {node: func(*corev1.Node) {}},
-		"node labelled":                  {node: func(n *corev1.Node) { n.Labels, n.ResourceVersion = map[string]string{"a": "b"}, "9" }},
-		"node tainted":                   {node: func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}} }},
-		"heartbeat at the same instant":  {node: func(n *corev1.Node) { ready(n).LastHeartbeatTime.Time = nodeClock.In(time.FixedZone("", 3600)) }},
-		"heartbeat of another condition": {node: func(n *corev1.Node) { n.Status.Conditions[1].LastHeartbeatTime.Time = nodeClock.Add(10 * time.Second) }},
-		"conditions in another order":    {node: func(n *corev1.Node) { slices.Reverse(n.Status.Conditions) }},
-		"conditions lost":                {node: func(n *corev1.Node) { n.Status.Conditions = nil }},
+		"node as before": {node: func(*corev1.Node) {}},
+		"node labelled": {
+			node: func(n *corev1.Node) { n.Labels, n.ResourceVersion = map[string]string{"a": "b"}, "9" },
+		},
+		"node tainted": {
+			node: func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}}
+			},
+		},
+		"heartbeat at the same instant": {
+			node: func(n *corev1.Node) {
+				ready(n).LastHeartbeatTime.Time = nodeClock.In(time.FixedZone("", 3600))
+			},
+		},
+		"heartbeat of another condition": {
+			node: func(n *corev1.Node) {
+				n.Status.Conditions[1].LastHeartbeatTime.Time = nodeClock.Add(10 * time.Second)
+			},
+		},
+		"conditions in another order": {
+			node: func(n *corev1.Node) { slices.Reverse(n.Status.Conditions) },
+		},
+		"conditions lost": {node: func(n *corev1.Node) { n.Status.Conditions = nil }},
 		"our own Unknown": {node: func(n *corev1.Node) {
-			ready(n).Status, ready(n).Reason, ready(n).LastTransitionTime = corev1.ConditionUnknown, nodehealth.ReasonStopped, metav1.NewTime(observerEpoch)
+			ready(n).Status, ready(n).Reason = corev1.ConditionUnknown, nodehealth.ReasonStopped
+			ready(n).LastTransitionTime = metav1.NewTime(observerEpoch)
 		}},
 		"an Unknown of an observer that saw more than we": {node: func(n *corev1.Node) {
-			ready(n).Status, ready(n).Reason, ready(n).LastHeartbeatTime.Time = corev1.ConditionUnknown, nodehealth.ReasonStopped, nodeClock.Add(1e9)
+			ready(n).Status, ready(n).Reason = corev1.ConditionUnknown, nodehealth.ReasonStopped
+			ready(n).LastHeartbeatTime.Time = nodeClock.Add(1e9)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,8 +151,8 @@ func TestH1WhatIsABeatAndWhatIsNone(t *testing.T) {
 	}
 }
 
-// What the observer writes of a node that has never reported carries a heartbeat
-// time: the node's creation.
+// What the observer writes of a node that has never reported carries a
+// heartbeat time: the node's creation.
 func TestH1OurOwnUnknownOfANodeThatNeverReportedIsNoBeat(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
 	node := bareNode("a", "1")
@@ -118,14 +176,16 @@ func TestH1OurOwnUnknownOfANodeThatNeverReportedIsNoBeat(t *testing.T) {
 	_, ok = o.Next(o.now)
 	require.False(t, ok, "it is waited for")
 
-	// The node's first report is a beat, even if its clock shows the very same time.
+	// The node's first report is a beat, even if its clock shows the very same
+	// time.
 	report := reportingNode("a", "1", node.CreationTimestamp.Time)
 	o.sees(report)
 	require.Equal(t, o.now, o.lastBeat(t, "a"))
 	require.Equal(t, monitorGrace, o.silentExactly(t, o.now.Add(monitorGrace), "a").GracePeriod)
 }
 
-// The first report of a node is a beat by being there, whatever time it carries.
+// The first report of a node is a beat by being there, whatever time it
+// carries.
 func TestH1AFirstReportIsABeatWhateverItsTime(t *testing.T) {
 	for name, node := range map[string]*corev1.Node{
 		"bare":           bareNode("a", "1"),
@@ -198,7 +258,9 @@ func TestH1ALeaseThatWasThereBeforeUsIsNoBeat(t *testing.T) {
 
 	o.pass(time.Second)
 	o.seesLease(renewedLease("well", nodeClock.Add(time.Second)))
-	require.Equal(t, o.now, o.lastBeat(t, "well"), "a second look at it can be one, also before Synced")
+	require.Equal(
+		t, o.now, o.lastBeat(t, "well"), "a second look at it can be one, also before Synced",
+	)
 
 	o.MarkSynced()
 	o.seesLease(renewedLease("dead", nodeClock))
@@ -208,9 +270,10 @@ func TestH1ALeaseThatWasThereBeforeUsIsNoBeat(t *testing.T) {
 	o.quiet(t, "The other was declared before us.")
 }
 
-// Found by the simulation (seed 102 of examples/outage/explore, 2026-11-21): the
-// list of leases came half a minute after that of nodes, and a node that had beaten
-// in between and then died was declared before its grace period had ended.
+// Found by the simulation (seed 102 of examples/outage/explore, 2026-11-21):
+// the list of leases came half a minute after that of nodes, and a node that
+// had beaten in between and then died was declared before its grace period had
+// ended.
 func TestH1GracePeriodBeginsNotBeforeTheLeaseIsListed(t *testing.T) {
 	m, err := nodehealth.NewNodeMonitor(nodehealth.Config{}, observerEpoch)
 	require.NoError(t, err)
@@ -241,11 +304,11 @@ func TestH1ADeletedLeaseIsNoBeatAndItsReturnIsOne(t *testing.T) {
 	require.Equal(t, before, o.lastBeat(t, "a"))
 	o.pass(time.Second)
 	o.seesLease(renewedLease("a", nodeClock))
-	require.Equal(t, o.now, o.lastBeat(t, "a"), "whoever made it anew is alive")
+	require.Equal(t, o.now, o.lastBeat(t, "a"), "the client that created it again is alive")
 }
 
-// At our start nothing is known of the time before: a node that was declared stays
-// so, and nobody declares it again, until it beats.
+// At our start nothing is known of the time before: a node that was declared
+// stays so, and is not declared again, until it beats.
 func TestH1ANodeFoundUnknownStaysSoUntilItBeats(t *testing.T) {
 	beats := map[string]func(o *observer){
 		"lease":  func(o *observer) { o.seesLease(renewedLease("a", nodeClock.Add(time.Second))) },

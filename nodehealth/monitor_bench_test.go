@@ -19,7 +19,8 @@ import (
 
 const manyNodes = 100_000
 
-// cluster is nodes that report and their leases, in versions that differ by a beat.
+// cluster is nodes that report and their leases, in versions that differ by a
+// beat.
 type cluster struct {
 	nodes  []*corev1.Node
 	leases [2][]*coordinationv1.Lease
@@ -66,10 +67,10 @@ func visits(n int) []int32 {
 	return order
 }
 
-// One beat of a node chosen at random. At 100,000 nodes there are 10,000 a second.
-// There is one lease for all, renewed and renamed for each beat, since an informer
-// hands out what it has just decoded: 100,000 leases in a row would measure how long
-// fetching them from memory takes.
+// One beat of a node chosen at random. At 100,000 nodes there are 10,000 a
+// second. There is one lease for all, renewed and renamed for each beat, since
+// an informer hands out what it has just decoded: 100,000 leases in a row would
+// measure how long fetching them from memory takes.
 func BenchmarkObserve(b *testing.B) {
 	b.Run(fmt.Sprintf("nodes=%d", manyNodes), func(b *testing.B) {
 		c := newCluster(manyNodes)
@@ -127,9 +128,10 @@ func BenchmarkObserveNode(b *testing.B) {
 	})
 }
 
-// What the lazy heap costs a cluster in which nobody is silent: each node's expiry
-// comes up once and is put back. A node beats every 40 s, and is looked at 10 s
-// after its beat, a grace period after the one before. Beats are not timed.
+// What the lazy heap costs a cluster in which no node is silent: each node's
+// expiry comes up once and is put back. A node beats every 40 s, and is looked
+// at 10 s after its beat, a grace period after the one before. Beats are not
+// timed.
 func BenchmarkExpiry(b *testing.B) {
 	for _, spread := range []time.Duration{10 * time.Second, 0} {
 		b.Run(fmt.Sprintf("nodes=%d/spread=%v", manyNodes, spread), func(b *testing.B) {

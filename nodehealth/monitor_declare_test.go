@@ -26,8 +26,8 @@ func (o *observer) beats(name string) {
 	o.seesLease(renewedLease(name, nodeClock.Add(o.now.Sub(observerEpoch))))
 }
 
-// waitsForABeat checks that nothing is handed out before the next beat, and that
-// the node is handed out again a grace period after that.
+// waitsForABeat checks that nothing is handed out before the next beat, and
+// that the node is handed out again a grace period after that.
 func (o *observer) waitsForABeat(t *testing.T) {
 	t.Helper()
 	_, ok := o.Next(o.now)
@@ -62,8 +62,8 @@ func TestH2ANodeThatIsFoundAliveGetsANewGrace(t *testing.T) {
 	o.waitsForABeat(t)
 }
 
-// A fresh status wins: the beat that arrives while the patch is under way counts,
-// whatever came of the patch.
+// A fresh status wins: the beat that arrives while the patch is under way
+// counts, whatever came of the patch.
 func TestH2ABeatDuringTheDeclarationWins(t *testing.T) {
 	for _, result := range []nodehealth.Result{resultDone, resultRetry} {
 		o, silent := newSilentNode(t, nodehealth.Config{})
@@ -85,8 +85,12 @@ func TestH2ABeatDuringTheDeclarationWins(t *testing.T) {
 
 // H6: a call that fails is made again.
 func TestH6AnUndecidedDeclarationIsRetriedWithBackoff(t *testing.T) {
-	o, silent := newSilentNode(t, nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second, Max: 5 * time.Second}})
-	for _, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second} {
+	o, silent := newSilentNode(
+		t, nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second, Max: 5 * time.Second}},
+	)
+	for _, wait := range []time.Duration{
+		time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second,
+	} {
 		o.pass(100 * time.Millisecond)
 		o.finish(silent, resultRetry)
 		silent = o.silentExactly(t, o.now.Add(wait), "a")
@@ -97,8 +101,8 @@ func TestH6AnUndecidedDeclarationIsRetriedWithBackoff(t *testing.T) {
 }
 
 // The retry that was waited for must not hide what happens after a beat: a node
-// that beats and stops again is silent a grace period later, not when the backoff
-// of the time before ends.
+// that beats and stops again is silent a grace period later, not when the
+// backoff of the time before ends.
 func TestH3ABackoffDoesNotOutliveABeat(t *testing.T) {
 	backoff := timedqueue.Backoff{Initial: 10 * time.Minute, Max: time.Hour}
 	o, silent := newSilentNode(t, nodehealth.Config{Retry: backoff})
@@ -138,8 +142,8 @@ func TestH2ANodeThatStopsAgainIsHandedOutAgain(t *testing.T) {
 	}
 }
 
-// H5: the result of a declaration is about the node that was declared, not about
-// the one that has its name now.
+// H5: the result of a declaration is about the node that was declared, not
+// about the one that has its name now.
 func TestH5AResultForAnotherNodeChangesNothing(t *testing.T) {
 	for _, result := range []nodehealth.Result{resultDone, resultAlive, resultRetry} {
 		for _, forgotten := range []bool{false, true} {
@@ -217,16 +221,26 @@ func TestH5ANodeSeenAgainAsUnknownDuringItsDeclaration(t *testing.T) {
 func TestAResultThatBelongsToNothingIsNothing(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
 	o.finish(nodehealth.NodeTask{}, resultDone)
-	o.finish(nodehealth.NodeTask{Task: nodehealth.Task[string]{Key: "a", State: nodehealth.StateSilent}, UID: "1"}, resultRetry)
+	o.finish(
+		nodehealth.NodeTask{
+			Task: nodehealth.Task[string]{Key: "a", State: nodehealth.StateSilent}, UID: "1",
+		},
+		resultRetry,
+	)
 	o.sees(reportingNode("a", "1", nodeClock))
 	o.finish(nodehealth.NodeTask{}, resultAlive)
-	o.finish(nodehealth.NodeTask{Task: nodehealth.Task[string]{Key: "a", State: nodehealth.StateSilent}, UID: "1"}, resultDone)
+	o.finish(
+		nodehealth.NodeTask{
+			Task: nodehealth.Task[string]{Key: "a", State: nodehealth.StateSilent}, UID: "1",
+		},
+		resultDone,
+	)
 	o.silentExactly(t, observerEpoch.Add(monitorGrace), "a")
 }
 
 // A dispatcher reads the clock before it takes the lock, so Start may see an
-// earlier now than a Finish before it. Taking that now at its word, Start would put
-// an entry back that is due and find it again, for ever.
+// earlier now than a Finish before it. Taking that now at its word, Start would
+// put an entry back that is due and find it again, for ever.
 func TestTimeGoingBackwardsIsClamped(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
 	o.sees(reportingNode("a", "1", nodeClock))
@@ -264,11 +278,15 @@ func TestStartEndsWhateverTheTime(t *testing.T) {
 	for name, times := range map[string][]time.Time{
 		"far future": {far, far.Add(1), far.Add(time.Hour)},
 		"far past":   {{}, far, {}},
-		"monotonic":  {time.Now(), time.Now().Round(0), time.Now().Add(time.Hour), time.Now().Round(0).Add(-time.Hour)},
+		"monotonic": {
+			time.Now(), time.Now().Round(0), time.Now().Add(time.Hour), time.Now().Round(0).Add(-time.Hour),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, start := range []time.Time{observerEpoch, time.Time{}.Add(1), far, time.Now()} {
-				m, err := nodehealth.NewNodeMonitor(nodehealth.Config{GracePeriod: time.Nanosecond, StartupGracePeriod: time.Nanosecond}, start)
+				m, err := nodehealth.NewNodeMonitor(
+					nodehealth.Config{GracePeriod: time.Nanosecond, StartupGracePeriod: time.Nanosecond}, start,
+				)
 				require.NoError(t, err)
 				m.MarkSynced()
 				for i, now := range times {
@@ -288,14 +306,18 @@ func TestStartEndsWhateverTheTime(t *testing.T) {
 func TestADispatcherDeclaresSilentNodesOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		monitor, err := nodehealth.NewNodeMonitor(nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second}}, start)
+		monitor, err := nodehealth.NewNodeMonitor(
+			nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second}}, start,
+		)
 		require.NoError(t, err)
 		type call struct {
 			name string
 			at   time.Duration
 		}
 		var calls []call // written by one worker at a time
-		dispatcher, err := timedqueue.NewDispatcher(monitor, func(_ context.Context, silent nodehealth.NodeTask) nodehealth.Result {
+		dispatcher, err := timedqueue.NewDispatcher(monitor, func(
+			_ context.Context, silent nodehealth.NodeTask,
+		) nodehealth.Result {
 			calls = append(calls, call{silent.Key, time.Since(start)})
 			if len(calls) == 1 {
 				return resultRetry
@@ -324,6 +346,8 @@ func TestADispatcherDeclaresSilentNodesOnTime(t *testing.T) {
 		}
 		cancel()
 		require.NoError(t, <-ended)
-		require.Equal(t, []call{{"a", 50 * time.Second}, {"a", 51 * time.Second}, {"b", 70 * time.Second}}, calls)
+		require.Equal(
+			t, []call{{"a", 50 * time.Second}, {"a", 51 * time.Second}, {"b", 70 * time.Second}}, calls,
+		)
 	})
 }

@@ -76,7 +76,9 @@ func TestSourcesOfANodeCombineAsTheCallerSays(t *testing.T) {
 	}
 	o.silentExactly(t, lastProbe.Add(monitorGrace), "a")
 
-	latest := nodehealth.Heard{Status: nodeClock.Add(1), Lease: nodeClock, Probe: nodeClock.Add(-1)}.Latest()
+	latest := nodehealth.Heard{
+		Status: nodeClock.Add(1), Lease: nodeClock, Probe: nodeClock.Add(-1),
+	}.Latest()
 	require.Equal(t, nodeClock.Add(1), latest)
 	_, err := nodehealth.NewMonitor[string](nodehealth.Config{Combine: both}, observerEpoch)
 	require.ErrorIs(t, err, nodehealth.ErrInvalidConfig)

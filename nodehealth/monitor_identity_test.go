@@ -13,8 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/nodehealth"
 )
 
-// Upstream keys health by name, and a node recreated within one pass inherits the
-// health of the one before.
+// Upstream keys health by name, and a node recreated within one pass inherits
+// the health of the one before.
 func TestH5ARecreatedNodeStartsAnew(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
 	o.sees(reportingNode("a", "1", nodeClock))
@@ -24,7 +24,9 @@ func TestH5ARecreatedNodeStartsAnew(t *testing.T) {
 	require.Equal(t, o.now, o.lastBeat(t, "a"))
 	silent := o.silentExactly(t, o.now.Add(startupGrace), "a")
 	require.Equal(t, types.UID("2"), silent.UID)
-	require.Equal(t, startupGrace, silent.GracePeriod, "that the old one had reported is nothing to the new one")
+	require.Equal(
+		t, startupGrace, silent.GracePeriod, "that the old one had reported is nothing to the new one",
+	)
 	require.Equal(t, 1, o.Len())
 }
 

@@ -108,7 +108,9 @@ func TestH8ReadyThatIsSetBackWithoutAHeartbeatIsDeclaredAgain(t *testing.T) {
 	ready := reportingNode("a", "1", nodeClock)
 	unknown := unknownNode("a", "1", nodehealth.ReasonStopped, nodeClock)
 	bare := bareNode("a", "1")
-	o, silent := newSilentNode(t, nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second, Max: time.Minute}})
+	o, silent := newSilentNode(
+		t, nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second, Max: time.Minute}},
+	)
 	o.sees(unknown)
 	o.finish(silent, resultDone)
 	// The wait grows: the client that sets it back does not set the pace.
@@ -168,7 +170,9 @@ func TestH8AFailureThatTheWatchContradictsIsNotRetried(t *testing.T) {
 // A 404 for one write is a failure like others: a proxy may answer it.
 func TestH8OnlyTheWatchForgetsANode(t *testing.T) {
 	o, silent := newSilentNode(t, nodehealth.Config{Retry: timedqueue.Backoff{Initial: time.Second}})
-	o.finish(silent, nodehealth.Result{Outcome: nodehealth.OutcomeDone, Err: errors.New("404 Not Found")})
+	o.finish(
+		silent, nodehealth.Result{Outcome: nodehealth.OutcomeDone, Err: errors.New("404 Not Found")},
+	)
 	o.silentExactly(t, o.now.Add(time.Second), "a")
 }
 
@@ -190,7 +194,9 @@ type rack struct{ row, place int }
 
 func TestH9AMonitorWatchesKeysOfAnyKind(t *testing.T) {
 	now := observerEpoch
-	m, err := nodehealth.NewMonitor[rack](nodehealth.Config{GracePeriod: time.Minute, StartupGracePeriod: time.Hour}, now)
+	m, err := nodehealth.NewMonitor[rack](
+		nodehealth.Config{GracePeriod: time.Minute, StartupGracePeriod: time.Hour}, now,
+	)
 	require.NoError(t, err)
 	steady, dying, dead, mute := rack{1, 1}, rack{1, 2}, rack{2, 1}, rack{2, 2}
 	m.Observe(now, steady, nodehealth.Observation{Reported: true})

@@ -14,7 +14,7 @@ import (
 )
 
 // world is a few nodes and leases as an API server has them, the monitor that
-// observes them, and the reference beside it.
+// observes them, and the reference next to it.
 type world struct {
 	t       *testing.T
 	step    int
@@ -41,14 +41,27 @@ type stored struct {
 
 var playedConfigs = []nodehealth.Config{
 	{Retry: timedqueue.Backoff{Initial: 2 * time.Second, Max: 16 * time.Second}},
-	{RecoveryPeriod: 20 * time.Second, Retry: timedqueue.Backoff{Initial: 2 * time.Second, Max: 16 * time.Second}},
 	{
-		GracePeriod: 5 * time.Second, StartupGracePeriod: 9 * time.Second, RecoveryPeriod: 12 * time.Second,
+		RecoveryPeriod: 20 * time.Second,
+		Retry:          timedqueue.Backoff{Initial: 2 * time.Second, Max: 16 * time.Second},
+	},
+	{
+		GracePeriod: 5 * time.Second, StartupGracePeriod: 9 * time.Second,
+		RecoveryPeriod: 12 * time.Second,
+		Retry:          timedqueue.Backoff{Initial: 3 * time.Second, Max: 40 * time.Second},
+	},
+	{
+		GracePeriod: 5 * time.Second, StartupGracePeriod: 9 * time.Second,
 		Retry: timedqueue.Backoff{Initial: 3 * time.Second, Max: 40 * time.Second},
 	},
-	{GracePeriod: 5 * time.Second, StartupGracePeriod: 9 * time.Second, Retry: timedqueue.Backoff{Initial: 3 * time.Second, Max: 40 * time.Second}},
-	{GracePeriod: 9 * time.Second, StartupGracePeriod: 4 * time.Second, Retry: timedqueue.Backoff{Initial: time.Second, Max: time.Second}},
-	{GracePeriod: 6 * time.Second, StartupGracePeriod: 10 * time.Minute, Retry: timedqueue.Backoff{Initial: time.Minute, Max: time.Hour}},
+	{
+		GracePeriod: 9 * time.Second, StartupGracePeriod: 4 * time.Second,
+		Retry: timedqueue.Backoff{Initial: time.Second, Max: time.Second},
+	},
+	{
+		GracePeriod: 6 * time.Second, StartupGracePeriod: 10 * time.Minute,
+		Retry: timedqueue.Backoff{Initial: time.Minute, Max: time.Hour},
+	},
 }
 
 func newWorld(t *testing.T, choice byte) *world {
@@ -73,7 +86,9 @@ func newWorld(t *testing.T, choice byte) *world {
 
 func (w *world) fail(format string, arguments ...any) {
 	w.t.Helper()
-	w.t.Fatalf("step %d at %v: %s", w.step, w.now.Sub(observerEpoch), fmt.Sprintf(format, arguments...))
+	w.t.Fatalf(
+		"step %d at %v: %s", w.step, w.now.Sub(observerEpoch), fmt.Sprintf(format, arguments...),
+	)
 }
 
 // showNode delivers a node as it is, as an informer would.
@@ -248,7 +263,8 @@ func (w *world) finish(key byte, result nodehealth.Result) {
 	w.events[fmt.Sprintf("%s %s", silent.State, outcome)]++
 }
 
-// look starts whatever can be started and compares it with the reference's scan.
+// look starts whatever can be started and compares it with the reference's
+// scan.
 func (w *world) look() {
 	want := w.ref.look(w.now)
 	for {
@@ -369,7 +385,11 @@ func TestRandomSchedulesAgreeWithTheReference(t *testing.T) {
 
 func FuzzMonitor(f *testing.F) {
 	f.Add([]byte{0, 4, 0, 0, 0, 0, 0, 11, 0, 0, 14, 0, 60, 12, 0, 2, 14, 0, 3, 0, 0, 1, 14, 0, 49})
-	f.Add([]byte{3, 4, 0, 0, 4, 0, 1, 14, 0, 7, 12, 0, 2, 0, 0, 1, 14, 0, 7, 15, 0, 200, 8, 0, 0, 9, 0, 131})
+	f.Add(
+		[]byte{
+			3, 4, 0, 0, 4, 0, 1, 14, 0, 7, 12, 0, 2, 0, 0, 1, 14, 0, 7, 15, 0, 200, 8, 0, 0, 9, 0, 131,
+		},
+	)
 	f.Fuzz(func(t *testing.T, script []byte) {
 		play(t, script[:min(len(script), 1+3*300)])
 	})

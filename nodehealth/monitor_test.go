@@ -79,8 +79,8 @@ func (o *observer) silent(t testing.TB, name string) nodehealth.NodeTask {
 	return silent
 }
 
-// silentExactly moves to a time and makes sure that name is handed out then, and
-// not a nanosecond earlier.
+// silentExactly moves to a time and makes sure that name is handed out then,
+// and not a nanosecond earlier.
 func (o *observer) silentExactly(t testing.TB, at time.Time, name string) nodehealth.NodeTask {
 	t.Helper()
 	require.False(t, at.Before(o.now), "%v has passed", at.Sub(observerEpoch))
@@ -108,7 +108,8 @@ func bareNode(name, uid string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid)}}
 }
 
-// reportingNode is a node whose kubelet has reported at a time of its own clock.
+// reportingNode is a node whose kubelet has reported at a time of its own
+// clock.
 func reportingNode(name, uid string, heartbeat time.Time) *corev1.Node {
 	node := bareNode(name, uid)
 	for _, c := range []corev1.NodeCondition{
@@ -135,7 +136,9 @@ func unknownNode(name, uid, reason string, heartbeat time.Time) *corev1.Node {
 func renewedLease(name string, renewed time.Time) *coordinationv1.Lease {
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: corev1.NamespaceNodeLease},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &name, RenewTime: &metav1.MicroTime{Time: renewed}},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: &name, RenewTime: &metav1.MicroTime{Time: renewed},
+		},
 	}
 }
 
@@ -169,8 +172,8 @@ func TestH2MonitorGraceOnceTheNodeHasReported(t *testing.T) {
 	require.Equal(t, monitorGrace, silent.GracePeriod)
 }
 
-// The first report makes the grace period shorter. The expiry that was set for the
-// longer one must not stand in the way.
+// The first report makes the grace period shorter. The expiry that was set for
+// the longer one must not stand in the way.
 func TestH2TheFirstReportEndsTheStartupGrace(t *testing.T) {
 	for _, startup := range []time.Duration{10 * time.Second, startupGrace, time.Hour} {
 		o := newObserver(t, nodehealth.Config{StartupGracePeriod: startup})
@@ -183,7 +186,9 @@ func TestH2TheFirstReportEndsTheStartupGrace(t *testing.T) {
 }
 
 func TestH2TheGracePeriodsAreTheCallers(t *testing.T) {
-	o := newObserver(t, nodehealth.Config{GracePeriod: 3 * time.Second, StartupGracePeriod: 7 * time.Second})
+	o := newObserver(
+		t, nodehealth.Config{GracePeriod: 3 * time.Second, StartupGracePeriod: 7 * time.Second},
+	)
 	o.sees(bareNode("new", "1"))
 	o.sees(reportingNode("old", "2", o.now))
 	o.silentExactly(t, observerEpoch.Add(3*time.Second), "old")
@@ -191,7 +196,9 @@ func TestH2TheGracePeriodsAreTheCallers(t *testing.T) {
 }
 
 func TestH2AGracePeriodMayBeForever(t *testing.T) {
-	o := newObserver(t, nodehealth.Config{GracePeriod: math.MaxInt64, StartupGracePeriod: math.MaxInt64})
+	o := newObserver(
+		t, nodehealth.Config{GracePeriod: math.MaxInt64, StartupGracePeriod: math.MaxInt64},
+	)
 	o.sees(bareNode("new", "1"))
 	o.pass(time.Minute)
 	o.sees(reportingNode("old", "2", o.now))
@@ -239,13 +246,20 @@ func TestH3SilenceIsFoundExactlyWhenGraceEnds(t *testing.T) {
 		}
 	}
 	require.Zero(t, lastBeat, "the node that stopped was not found")
-	require.Less(t, looks, int(10*time.Minute/monitorGrace)+8, "all beat together: a look a grace period, and those for the one")
+	require.Less(
+		t, looks, int(10*time.Minute/monitorGrace)+8,
+		"all beat together: a look a grace period, and those for the one",
+	)
 }
 
 func TestH3ObservingAKnownNodeAllocatesNothing(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
-	nodes := []*corev1.Node{reportingNode("a", "1", observerEpoch), reportingNode("a", "1", observerEpoch.Add(time.Second))}
-	leases := []*coordinationv1.Lease{renewedLease("a", observerEpoch), renewedLease("a", observerEpoch.Add(time.Second))}
+	nodes := []*corev1.Node{
+		reportingNode("a", "1", observerEpoch), reportingNode("a", "1", observerEpoch.Add(time.Second)),
+	}
+	leases := []*coordinationv1.Lease{
+		renewedLease("a", observerEpoch), renewedLease("a", observerEpoch.Add(time.Second)),
+	}
 	o.sees(nodes[0])
 	o.seesLease(leases[0])
 	beat := func(observe func(i int)) func() {
@@ -260,7 +274,9 @@ func TestH3ObservingAKnownNodeAllocatesNothing(t *testing.T) {
 		}
 	}
 	require.Zero(t, testing.AllocsPerRun(1000, beat(func(i int) { o.sees(nodes[i]) })), "ObserveNode")
-	require.Zero(t, testing.AllocsPerRun(1000, beat(func(i int) { o.seesLease(leases[i]) })), "ObserveLease")
+	require.Zero(
+		t, testing.AllocsPerRun(1000, beat(func(i int) { o.seesLease(leases[i]) })), "ObserveLease",
+	)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		o.pass(time.Second)
 		o.sees(nodes[0])

@@ -54,13 +54,14 @@ func NewNodeMonitor(config Config, now time.Time) (*NodeMonitor, error) {
 }
 
 // MarkSynced says that the nodes and leases that existed at the start have been
-// observed. A lease that is seen first after that is a heartbeat. Before, it may
-// be of any age: its node has its grace period from then on, and was not heard.
+// observed. A lease that is seen first after that is a heartbeat. Before, it
+// may be of any age: its node has its grace period from then on, and was not
+// heard.
 func (m *NodeMonitor) MarkSynced() { m.synced = true }
 
 // ObserveNode takes a node. One that is observed for the first time has its
-// whole grace period from now on, unless its Ready condition is Unknown already:
-// such a node is silent, and was declared so, until it is heard.
+// whole grace period from now on, unless its Ready condition is Unknown
+// already: such a node is silent, and was declared so, until it is heard.
 func (m *NodeMonitor) ObserveNode(now time.Time, object *corev1.Node) {
 	now = m.monitor.advance(now)
 	n := m.node(object.Name)
@@ -190,8 +191,8 @@ func (m *NodeMonitor) Start(now time.Time) (NodeTask, bool) {
 	return NodeTask{Task: task, UID: n.uid, LeaseVersion: n.lease.version}, true
 }
 
-// Finish takes the result of a task that Start handed out. If the node was heard
-// or recreated meanwhile, that counts more.
+// Finish takes the result of a task that Start handed out. If the node was
+// heard or recreated meanwhile, that counts more.
 func (m *NodeMonitor) Finish(now time.Time, task NodeTask, result Result) {
 	m.monitor.Finish(now, task.Task, result)
 }

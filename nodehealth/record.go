@@ -35,11 +35,20 @@ type record[K comparable] struct {
 //
 // While its silence is being recorded, expired becomes recorded when the record
 // shows it, and undone when the record was shown and then set back. All three
-// become returned when the key is heard. Finish takes recorded to silent and
-// undone to failed; OutcomeAlive takes each of the three to returning. From
-// returning Start goes to expired if the key has fallen silent again. Finish
-// takes announced back to returning if it is to be retried. Forget takes each
-// state to absent.
+// become returned when the key is heard.
+//
+// All transitions, by the call that makes them:
+//
+//	Observe    absent: beating, silent; expired: recorded; recorded: undone
+//	Observe    undone: recorded; failed: silent; silent: failed
+//	Heartbeat  expired: returned; recorded: returned; undone: returned
+//	Heartbeat  failed: returning; silent: returning
+//	Start      beating: expired; failed: expired; returning: expired, announced
+//	Finish     expired: silent, failed, returning; recorded: silent, returning
+//	Finish     undone: failed, returning; returned: returning
+//	Finish     announced: beating, returning
+//
+// Forget takes each state to absent.
 type life uint8
 
 const (

@@ -58,8 +58,8 @@ func TestT3AllChangesAreOnePatch(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{aPatch}, s.asked())
 	require.Equal(t, s.node("n"), patched, "the node as the API server has it then")
-	require.Equal(t, []string{"dedicated=db:NoSchedule", "UN:NoSchedule",
-		"node.kubernetes.io/disk-pressure:NoSchedule", "UN:NoExecute@7"}, show(patched.Spec.Taints))
+	require.Equal(t, []string{"dedicated=db:NoSchedule", "UN:NoSchedule@100",
+		"node.kubernetes.io/disk-pressure:NoSchedule@100", "UN:NoExecute@7"}, show(patched.Spec.Taints))
 	require.Equal(t, show(node.Spec.Taints), show(given.Spec.Taints), "the node given is not changed")
 }
 

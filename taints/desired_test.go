@@ -124,8 +124,9 @@ func TestT2TaintsOutsideTheOwnedKeysAreNeverTouched(t *testing.T) {
 		desired []string
 	}{
 		"sick": {nil, []string{"Ready=Unknown", "MemoryPressure=True"},
-			[]string{"UN:NoSchedule", "node.kubernetes.io/memory-pressure:NoSchedule"}},
-		"swapped": {[]string{"NR:NoSchedule"}, []string{"Ready=Unknown"}, []string{"UN:NoSchedule"}},
+			[]string{"UN:NoSchedule@99", "node.kubernetes.io/memory-pressure:NoSchedule@99"}},
+		"swapped": {[]string{"NR:NoSchedule"}, []string{"Ready=Unknown"},
+			[]string{"UN:NoSchedule@99"}},
 		"healthy": {[]string{"NR:NoSchedule", "UN:NoSchedule",
 			"node.kubernetes.io/unschedulable:NoSchedule"}, []string{"Ready=True"}, nil},
 		"as it is":   {[]string{"UN:NoSchedule"}, []string{"Ready=Unknown"}, []string{"UN:NoSchedule"}},

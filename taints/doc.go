@@ -20,17 +20,43 @@
 //
 // Everything but Apply is a pure function.
 //
-// # Two rules about NoExecute
+// # Two rules about TimeAdded
 //
-// A NoExecute taint carries TimeAdded, because pods count their toleration from
-// it. Reconcile sets it from the caller's now when it adds such a taint and
-// keeps it when the taint is there already.
+// Pods count their toleration of a NoExecute taint from its TimeAdded.
+// Reconcile sets TimeAdded of each taint that it adds, from the caller's now,
+// and keeps it when the taint is there already. Add, which has no now, keeps it
+// too, and otherwise takes the time of the taint that it is given.
 //
 // node.kubernetes.io/not-ready and node.kubernetes.io/unreachable are one
 // lineage: a node has one of them, and which one depends on whether it still
 // reports. When Reconcile swaps one for the other it carries TimeAdded over.
 // Otherwise each flap between the two would restart the tolerations of the
 // node's pods, and the pods would never leave.
+//
+// # Taints of other objects
+//
+// A cluster of Karmada has taints of type corev1.Taint, so all pure functions
+// except Patch work on them. For a type of its own, such as the DeviceTaint and
+// DeviceToleration of resource.k8s.io, an importer writes two conversions of a
+// line each; the example DeviceTaints of [Diff] shows them. Generic functions
+// would ask for more: API types have fields and no methods, so each call would
+// carry functions that read and write key, value, effect and time.
+//
+// Only the effects NoSchedule and NoExecute have a meaning here. Others, such
+// as the devices' None, are part of a taint's identity like these.
+//
+// # Differences from kube-controller-manager
+//
+// Compared with v1.37.1:
+//
+//   - All changes of a node are one patch. There a swap is two, of which the
+//     second may fail.
+//   - Swapping not-ready:NoExecute for unreachable, or back, keeps TimeAdded.
+//     There it is set again, so the pods of a node that flaps stay.
+//   - A value that another client gave to a desired taint is taken away. There
+//     it stays.
+//   - A patch is guarded by the list that it replaces. There it is guarded by
+//     the node's resourceVersion, so any write to the node makes it fail.
 //
 // # Layers
 //

@@ -51,7 +51,7 @@ func ExampleReconcile() {
 	// changed: true
 	// next:
 	//   dedicated=database:NoExecute
-	//   node.kubernetes.io/unreachable:NoSchedule
+	//   node.kubernetes.io/unreachable:NoSchedule since 12:00:00
 	//   node.kubernetes.io/unreachable:NoExecute since 11:57:00
 }
 
@@ -110,9 +110,10 @@ func ExampleApply() {
 		node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoSchedule}}
 	})
 
+	noon := time.Date(2026, time.July, 1, 12, 0, 0, 0, time.UTC) // in real life: now
 	want := func(node *corev1.Node) []corev1.Taint {
 		next, _ := taints.Reconcile(node.Spec.Taints, taints.AppendNoSchedule(nil, node),
-			taints.OwnsNoSchedule, time.Now())
+			taints.OwnsNoSchedule, noon)
 		return next
 	}
 	// In real life: clientset.CoreV1().Nodes() instead of server.
@@ -128,7 +129,7 @@ func ExampleApply() {
 	// error: <nil>
 	// taints:
 	//   maintenance:NoSchedule
-	//   node.kubernetes.io/unreachable:NoSchedule
+	//   node.kubernetes.io/unreachable:NoSchedule since 12:00:00
 	// calls: [PATCH worker-1 GET worker-1 PATCH worker-1]
 	// error: <nil>
 	// again: 2 taints, calls: []

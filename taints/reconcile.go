@@ -13,10 +13,11 @@ import (
 // holds keep their place, and missing ones come last. When there is nothing to
 // change, Reconcile returns current itself and false, without allocating.
 //
-// Reconcile ignores the TimeAdded of desired taints. A NoExecute taint keeps
-// its own, takes over that of its lineage (see the package comment), or gets
-// now in whole seconds, as the API stores it. Of several times in its lineage
-// the earliest counts, but a difference of times alone changes nothing.
+// Reconcile ignores the TimeAdded of desired taints. A taint keeps its own,
+// takes over that of its lineage (see the package comment), or gets now in
+// whole seconds, as the API stores it, when it is added. Of several times in
+// its lineage the earliest counts, but a difference of times alone changes
+// nothing.
 //
 // A taint that is desired twice is added once, with the first one's value.
 // Desired taints should be owned. One that is not is added like the others but
@@ -45,11 +46,8 @@ func Reconcile(
 			continue // kept above, or desired twice, which the API refuses
 		}
 		added := desired[i]
-		added.TimeAdded = nil
-		if added.Effect == corev1.TaintEffectNoExecute {
-			stamp := metav1.NewTime(now.Truncate(time.Second))
-			added.TimeAdded = timeAdded(current, &added, &stamp)
-		}
+		stamp := metav1.NewTime(now.Truncate(time.Second))
+		added.TimeAdded = timeAdded(current, &added, &stamp)
 		next = append(next, added)
 	}
 	return next, true
@@ -73,24 +71,4 @@ func settled(current, desired []corev1.Taint, owned func(*corev1.Taint) bool) bo
 		}
 	}
 	return true
-}
-
-// timeAdded returns since when the taint counts: the earliest time that current
-// holds for its lineage, else the given one. A zero time counts as missing,
-// because protobuf decodes an empty field to it.
-func timeAdded(current []corev1.Taint, taint *corev1.Taint, otherwise *metav1.Time) *metav1.Time {
-	earliest := otherwise
-	for i := range current {
-		t := current[i].TimeAdded
-		if !t.IsZero() && Equivalent(&current[i], taint) && (earliest.IsZero() || t.Before(earliest)) {
-			earliest = t
-		}
-	}
-	return earliest.DeepCopy()
-}
-
-// Equivalent reports whether two taints count as one for the pods of a node:
-// they have the same identity, or OwnsNoExecute reports true for both.
-func Equivalent(a, b *corev1.Taint) bool {
-	return a.MatchTaint(b) || OwnsNoExecute(a) && OwnsNoExecute(b)
 }

@@ -36,14 +36,20 @@ func TestT4TimeAddedIsNowInWholeSecondsWhenAdded(t *testing.T) {
 	}
 	next, _ := taints.Reconcile(nil, list("a=1:NoExecute@5", "b:NoSchedule@6"),
 		taints.OwnsNoExecute, at(100))
-	require.Equal(t, []string{"a=1:NoExecute@100", "b:NoSchedule"}, show(next),
+	require.Equal(t, []string{"a=1:NoExecute@100", "b:NoSchedule@100"}, show(next),
 		"the desired taint's own time does not count")
 }
 
-func TestT4OnlyNoExecuteGetsATime(t *testing.T) {
+// kube-controller-manager v1.37.1 sets it for NoSchedule, too.
+func TestT4EachEffectGetsATime(t *testing.T) {
 	next, _ := taints.Reconcile(nil, list("a:NoSchedule", "b:PreferNoSchedule", "c:NoExecute"),
 		taints.OwnsNoSchedule, at(100))
-	require.Equal(t, []string{"a:NoSchedule", "b:PreferNoSchedule", "c:NoExecute@100"}, show(next))
+	require.Equal(t, []string{"a:NoSchedule@100", "b:PreferNoSchedule@100", "c:NoExecute@100"},
+		show(next))
+
+	next, _ = taints.Reconcile(list("NR:NoSchedule@7"), list("UN:NoSchedule"),
+		taints.OwnsNoSchedule, at(100))
+	require.Equal(t, []string{"UN:NoSchedule@100"}, show(next), "no lineage: no pod counts from it")
 }
 
 func TestT4TimeAddedIsKeptWhenThere(t *testing.T) {
@@ -69,7 +75,7 @@ func TestT4AMissingTimeStaysMissing(t *testing.T) {
 		ill(t, list("UN=x:NoExecute"), corev1.ConditionUnknown, at(100)))
 	next, _ := taints.Reconcile(list("UN:NoExecute"), list("UN:NoExecute", "a:NoSchedule"),
 		taints.OwnsNoExecute, at(100))
-	require.Equal(t, []string{"UN:NoExecute", "a:NoSchedule"}, show(next))
+	require.Equal(t, []string{"UN:NoExecute", "a:NoSchedule@100"}, show(next))
 }
 
 func TestT4TheLineageCarriesTimeAddedOverInBothDirections(t *testing.T) {
@@ -179,7 +185,7 @@ func TestT1ReconcileKeepsOrderAndReplacesValues(t *testing.T) {
 	require.True(t, changed)
 	require.Equal(t, []string{
 		"foreign=1:NoSchedule", "a=2:NoSchedule@5", "b=2:NoExecute@6", "foreign:NoExecute@7",
-		"z:NoSchedule", "y=9:NoExecute@100",
+		"z:NoSchedule@100", "y=9:NoExecute@100",
 	}, show(next))
 }
 
@@ -189,11 +195,11 @@ func TestT1ReconcileWithDuplicates(t *testing.T) {
 	desired := taints.AppendNoSchedule(nil, node)
 	next, changed := taints.Reconcile(nil, desired, taints.OwnsNoSchedule, at(100))
 	require.True(t, changed)
-	require.Equal(t, []string{"UN:NoSchedule"}, show(next), "a condition that is reported twice")
+	require.Equal(t, []string{"UN:NoSchedule@100"}, show(next), "a condition that is reported twice")
 
 	next, _ = taints.Reconcile(nil, list("a=1:NoSchedule", "a=2:NoSchedule"),
 		taints.OwnsNoSchedule, at(100))
-	require.Equal(t, []string{"a=1:NoSchedule"}, show(next), "the first one's value")
+	require.Equal(t, []string{"a=1:NoSchedule@100"}, show(next), "the first one's value")
 	_, changed = taints.Reconcile(next, list("a=1:NoSchedule", "a=2:NoSchedule"),
 		taints.OwnsNoSchedule, at(100))
 	require.False(t, changed)
@@ -216,7 +222,7 @@ func TestT3AllChangesDueTogetherAreOneList(t *testing.T) {
 	next, changed := taints.Reconcile(node.Spec.Taints, desired, owned, at(100))
 	require.True(t, changed)
 	require.Equal(t, []string{
-		"dedicated:NoSchedule", "UN:NoSchedule", "node.kubernetes.io/disk-pressure:NoSchedule",
-		"UN:NoExecute@7",
+		"dedicated:NoSchedule", "UN:NoSchedule@100",
+		"node.kubernetes.io/disk-pressure:NoSchedule@100", "UN:NoExecute@7",
 	}, show(next))
 }

@@ -42,6 +42,31 @@ func (r *reference) set(id identity, value string, since int64) {
 	r.entries[id] = entry{place, value, since}
 }
 
+// add sets a taint, which gets a time of its own only if the set knows none.
+func (r *reference) add(id identity, value string, since int64) {
+	if old := r.entries[id]; old.since != 0 {
+		if old.value == value {
+			return
+		}
+		since = old.since
+	} else if since == 0 && r.has(id) && old.value == value {
+		return
+	}
+	other := map[identity]identity{
+		{notReady, noExecute}:    {unreachable, noExecute},
+		{unreachable, noExecute}: {notReady, noExecute},
+	}[id]
+	if older := r.entries[other].since; older != 0 && (since == 0 || older < since) {
+		since = older
+	}
+	r.set(id, value, since)
+}
+
+func (r *reference) has(id identity) bool {
+	_, ok := r.entries[id]
+	return ok
+}
+
 func (r *reference) deleteIf(gone func(identity) bool) {
 	for id := range r.entries {
 		if gone(id) {
@@ -92,7 +117,7 @@ func (r *reference) since(id identity, now int64) int64 {
 	if swapped && other.since != 0 {
 		known = append(known, other.since)
 	}
-	if !there && id.effect == noExecute {
+	if !there {
 		known = append(known, now)
 	}
 	if len(known) == 0 {
@@ -174,7 +199,7 @@ func operate(
 	switch random.IntN(4) {
 	case 0:
 		value, since := someValue(random), someTime(random)
-		r.set(id, value, since)
+		r.add(id, value, since)
 		added := corev1.Taint{Key: id.key, Value: value, Effect: id.effect}
 		if since != 0 {
 			added.TimeAdded = stamp(since)

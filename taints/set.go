@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Find returns the taint with that identity.
@@ -15,16 +16,26 @@ func Find(taints []corev1.Taint, key string, effect corev1.TaintEffect) (corev1.
 }
 
 // Add returns taints with taint in it: in the place of the one with the same
-// identity, else at the end. It returns taints itself when it holds an equal
-// taint already.
+// identity, else at the end. Its TimeAdded follows the rules of [Reconcile]: a
+// time that taints holds for the taint or its lineage stays, and the taint's
+// own counts only when there is none. So adding a taint again does not restart
+// the tolerations that count from it; Remove it first to do that.
+//
+// It returns taints itself when that changes nothing.
 func Add(taints []corev1.Taint, taint corev1.Taint) []corev1.Taint {
 	i := index(taints, taint.Key, taint.Effect)
 	if i < 0 {
+		taint.TimeAdded = timeAdded(taints, &taint, taint.TimeAdded)
 		return append(slices.Clip(taints), taint)
 	}
-	if same(&taints[i], &taint) {
+	there := &taints[i]
+	if there.Value == taint.Value && (!there.TimeAdded.IsZero() || taint.TimeAdded.IsZero()) {
 		return slices.Clip(taints)
 	}
+	if !there.TimeAdded.IsZero() {
+		taint.TimeAdded = there.TimeAdded
+	}
+	taint.TimeAdded = timeAdded(taints, &taint, taint.TimeAdded)
 	changed := slices.Clone(taints)
 	changed[i] = taint
 	return changed
@@ -98,4 +109,27 @@ func index(taints []corev1.Taint, key string, effect corev1.TaintEffect) int {
 func same(a, b *corev1.Taint) bool {
 	return a.Key == b.Key && a.Effect == b.Effect && a.Value == b.Value &&
 		a.TimeAdded.Equal(b.TimeAdded)
+}
+
+// timeAdded returns since when the taint counts: the earliest time that current
+// holds for its lineage, else the given one. A zero time counts as missing,
+// because protobuf decodes an empty field to it.
+func timeAdded(current []corev1.Taint, taint *corev1.Taint, otherwise *metav1.Time) *metav1.Time {
+	earliest := otherwise
+	for i := range current {
+		t := current[i].TimeAdded
+		if !t.IsZero() && Equivalent(&current[i], taint) && (earliest.IsZero() || t.Before(earliest)) {
+			earliest = t
+		}
+	}
+	if earliest == otherwise {
+		return otherwise
+	}
+	return earliest.DeepCopy()
+}
+
+// Equivalent reports whether two taints count as one for the pods of a node:
+// they have the same identity, or OwnsNoExecute reports true for both.
+func Equivalent(a, b *corev1.Taint) bool {
+	return a.MatchTaint(b) || OwnsNoExecute(a) && OwnsNoExecute(b)
 }

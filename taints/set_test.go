@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/taints"
 )
@@ -25,7 +26,7 @@ func TestT1IdentityIsKeyAndEffect(t *testing.T) {
 
 	require.Equal(t, []string{"a=1:NoSchedule", "b=3:NoSchedule"},
 		show(taints.Remove(current, "a", noExecute)))
-	require.Equal(t, []string{"a=1:NoSchedule", "a=9:NoExecute", "b=3:NoSchedule"},
+	require.Equal(t, []string{"a=1:NoSchedule", "a=9:NoExecute@5", "b=3:NoSchedule"},
 		show(taints.Add(current, taint("a=9:NoExecute"))))
 
 	add, remove := taints.Diff(list("a=7:NoExecute@6", "a=7:PreferNoSchedule"), current)
@@ -66,14 +67,53 @@ func TestT1AddReplacesInPlaceElseAppends(t *testing.T) {
 			[]string{"a:NoSchedule", "a:NoExecute@1"}},
 		{"another value", list("a=1:NoSchedule", "b:NoSchedule"), "a=2:NoSchedule",
 			[]string{"a=2:NoSchedule", "b:NoSchedule"}},
-		{"another time", list("a:NoExecute@1", "b:NoSchedule"), "a:NoExecute@2",
-			[]string{"a:NoExecute@2", "b:NoSchedule"}},
-		{"time gone", list("a:NoExecute@1"), "a:NoExecute", []string{"a:NoExecute"}},
 		{"the same", list("a=1:NoExecute@1", "b:NoSchedule"), "a=1:NoExecute@1",
 			[]string{"a=1:NoExecute@1", "b:NoSchedule"}},
 	} {
 		require.Equal(t, c.want, show(taints.Add(c.current, taint(c.taint))), c.name)
 	}
+}
+
+func TestT4AddKeepsTheTimeThatIsThere(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		current []corev1.Taint
+		taint   string
+		want    []string
+	}{
+		{"a later time", list("a:NoExecute@5", "b:NoSchedule"), "a:NoExecute@9",
+			[]string{"a:NoExecute@5", "b:NoSchedule"}},
+		{"an earlier time", list("a:NoExecute@5"), "a:NoExecute@3", []string{"a:NoExecute@5"}},
+		{"no time", list("a:NoExecute@5"), "a:NoExecute", []string{"a:NoExecute@5"}},
+		{"another value", list("a=1:NoExecute@5"), "a=2:NoExecute@9", []string{"a=2:NoExecute@5"}},
+		{"another value, no time", list("a=1:NoExecute@5"), "a=2:NoExecute",
+			[]string{"a=2:NoExecute@5"}},
+		{"another value, an earlier time", list("a=1:NoExecute@5"), "a=2:NoExecute@3",
+			[]string{"a=2:NoExecute@5"}},
+		{"none there", list("a:NoExecute"), "a:NoExecute@9", []string{"a:NoExecute@9"}},
+		{"none anywhere", list("a=1:NoExecute"), "a=2:NoExecute", []string{"a=2:NoExecute"}},
+		{"the lineage's", list("NR:NoExecute@5"), "UN:NoExecute@9",
+			[]string{"NR:NoExecute@5", "UN:NoExecute@5"}},
+		{"the lineage's, none given", list("NR:NoExecute@5"), "UN:NoExecute",
+			[]string{"NR:NoExecute@5", "UN:NoExecute@5"}},
+		{"the lineage's is ahead", list("NR:NoExecute@200"), "UN:NoExecute@9",
+			[]string{"NR:NoExecute@200", "UN:NoExecute@9"}},
+		{"the lineage's, for one without", list("NR:NoExecute@5", "UN:NoExecute"), "UN:NoExecute@9",
+			[]string{"NR:NoExecute@5", "UN:NoExecute@5"}},
+		{"another taint's is not its own", list("b:NoExecute@5"), "a:NoExecute@9",
+			[]string{"b:NoExecute@5", "a:NoExecute@9"}},
+	} {
+		require.Equal(t, c.want, show(taints.Add(c.current, taint(c.taint))), c.name)
+	}
+
+	zero := list("a:NoExecute")
+	zero[0].TimeAdded = &metav1.Time{}
+	require.Equal(t, []string{"a:NoExecute@9"}, show(taints.Add(zero, taint("a:NoExecute@9"))),
+		"a zero time is a missing one")
+	current := list("a:NoExecute@5")
+	require.Equal(t, []string{"a:NoExecute@9"},
+		show(taints.Add(taints.Remove(current, "a", noExecute), taint("a:NoExecute@9"))),
+		"removed first")
 }
 
 func TestT1WhatIsKeptKeepsItsOrder(t *testing.T) {

@@ -17,6 +17,8 @@ var rooms = map[string][]string{
 // subfolders maps a package below a room to the rooms that may import it, where
 // not every room may that has an arrow to the room above. Programs and tests may.
 var subfolders = map[string][]string{
+	"daemon/ownership":     {"daemon"},
+	"daemon/revision":      {"daemon"},
 	"nodehealth/heartbeat": nil,
 	"timedqueue/feed":      nil,
 }
@@ -37,9 +39,9 @@ var edgeFiles = map[string]string{
 	"eviction/transport.go":          "is in between when the API server answers",
 	"nodehealth/heartbeat/sender.go": "reads the clock and drives the schedule",
 	"nodehealth/heartbeat/act.go":    "calls gates, renews leases and reports statuses",
-	"daemon/claimer.go":              "adopts and releases",
 	"daemon/executor.go":             "creates, deletes and reads pods, several at a time",
-	"daemon/historykeeper.go":        "writes revisions",
+	"daemon/ownership/claimer.go":    "adopts and releases",
+	"daemon/revision/manager.go":     "writes revisions",
 }
 
 // timelessEdges are the edges that only call out: they neither read a clock nor
@@ -47,7 +49,7 @@ var edgeFiles = map[string]string{
 // time. Each is a file of edgeFiles, or a folder of a program.
 var timelessEdges = []string{
 	"eviction/act.go", "eviction/action.go", "examples/nodelifecycle/edge",
-	"daemon/claimer.go", "daemon/historykeeper.go", "timedqueue/feed/handler.go",
+	"daemon/ownership/claimer.go", "daemon/revision/manager.go", "timedqueue/feed/handler.go",
 	// And the simulator itself, whose runs have to be the same each time. Of the
 	// simulation two files are left out: one forges the readings of clocks, one
 	// hands contexts to the edges.
@@ -101,10 +103,7 @@ var engineExceptions = map[string]string{
 // unprefixedEnums are exported types whose constants do not begin with their
 // name yet. This list shrinks: an entry whose constants do is a failure.
 var unprefixedEnums = map[string]string{
-	"daemon ClaimAction":    "to be renamed",
-	"daemon ClaimReason":    "to be renamed",
 	"daemon Reason":         "to be renamed",
-	"daemon RevisionReason": "to be renamed",
 	"daemon StepReason":     "to be renamed",
 	"daemon Unavailability": "to be renamed",
 	"daemon WaitReason":     "to be renamed",
@@ -115,14 +114,15 @@ var unprefixedEnums = map[string]string{
 // others: some will be, some make no core. An entry that is no longer needed is
 // a failure. NewDispatcher, which takes what it infers types from, is in an edge.
 var unlikeConstructors = map[string]string{
-	"daemon NewOwnership": "has one setting, the owner",
-	"daemon NewPod":       "makes an object of the API, no core",
-	"daemon NewRevision":  "makes an object of the API, no core",
+	"daemon NewPod":                 "makes an object of the API, no core",
+	"daemon/ownership NewOwnership": "has one setting, the owner",
+	"daemon/revision New":           "makes an object of the API, no core",
 }
 
 // plainPackages keep the rules of prose, tests included. This list grows.
 var plainPackages = []string{
-	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
+	"daemon/ownership", "daemon/revision", "nodehealth", "nodehealth/heartbeat", "taints",
+	"timedqueue", "timedqueue/feed", "zone",
 }
 
 // personalWords make a person of what is an object, or are not plain.

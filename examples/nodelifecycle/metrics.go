@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,7 +17,7 @@ import (
 // metrics has the names of kube-controller-manager v1.37, so that dashboards and
 // alerts go on working, and a few of its own.
 type metrics struct {
-	nodesTainted   *prometheus.CounterVec
+	nodesTainted   *zoneCounter
 	declareSeconds prometheus.Histogram
 	passSeconds    prometheus.Histogram
 	failures       *prometheus.CounterVec
@@ -34,10 +36,7 @@ func showing(state reader) evictionreport.Read {
 
 func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*metrics, error) {
 	m := &metrics{
-		nodesTainted: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "node_collector_evictions_total",
-			Help: "Number of Node evictions that happened since current instance of NodeController started: nodes that were tainted NoExecute.",
-		}, []string{"zone"}),
+		nodesTainted: &zoneCounter{counts: map[string]float64{}},
 		declareSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "node_collector_update_node_health_duration_seconds",
 			Help:    "Duration in seconds of declaring one silent node: the read of its lease and the patch of its conditions. Nodes that are not silent cost nothing here.",
@@ -53,7 +52,7 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 			Help: "Writes to the API server that failed and were put back, by what they were to do.",
 		}, []string{"action"}),
 	}
-	for _, c := range []prometheus.Collector{m.nodesTainted, m.declareSeconds, m.passSeconds, m.failures, newZoneGauges(state)} {
+	for _, c := range []prometheus.Collector{m.declareSeconds, m.passSeconds, m.failures, newZoneMetrics(state, m.nodesTainted)} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
@@ -77,26 +76,57 @@ func (m *metrics) performed(action controller.Action, result controller.Result, 
 		m.declareSeconds.Observe(ended.Sub(started).Seconds())
 	case controller.PatchTaints:
 		if action.Released && result.Err == nil {
-			m.nodesTainted.WithLabelValues(action.Zone).Inc()
+			m.nodesTainted.inc(action.Zone)
 		}
 	case controller.Evict:
 		m.evictions.Acted(action.Task, result.Eviction, ended)
 	}
 }
 
-// zoneGauges reads the zones when it is asked, so that a zone that is gone is
-// gone from the metrics too.
-type zoneGauges struct {
+// A zoneCounter counts by zone.
+type zoneCounter struct {
+	mu     sync.Mutex
+	counts map[string]float64
+}
+
+func (c *zoneCounter) inc(zone string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[zone]++
+}
+
+// of returns the counts. That of a zone in which nothing was counted yet is 0, as in
+// kube-controller-manager: a rate over it sees the first one. Such a zone is shown
+// while it exists, so that a node that changes its zone again and again leaves
+// nothing behind.
+func (c *zoneCounter) of(zones []zone.Status) map[string]float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make(map[string]float64, len(zones))
+	for _, z := range zones {
+		all[z.Zone] = 0
+	}
+	maps.Copy(all, c.counts)
+	return all
+}
+
+// zoneMetrics reads the zones when it is asked, so that a zone that is gone is
+// gone from the gauges too.
+type zoneMetrics struct {
 	state                                     reader
+	tainted                                   *zoneCounter
+	evictions                                 *prometheus.Desc
 	health, size, unhealthy, rate, queued, at *prometheus.Desc
 }
 
-func newZoneGauges(state reader) *zoneGauges {
+func newZoneMetrics(state reader, tainted *zoneCounter) *zoneMetrics {
 	byZone := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, []string{"zone"}, nil)
 	}
-	return &zoneGauges{
+	return &zoneMetrics{
 		state:     state,
+		tainted:   tainted,
+		evictions: byZone("node_collector_evictions_total", "Number of Node evictions that happened since current instance of NodeController started: nodes that were tainted NoExecute."),
 		health:    byZone("node_collector_zone_health", "Gauge measuring percentage of healthy nodes per zone."),
 		size:      byZone("node_collector_zone_size", "Gauge measuring number of registered Nodes per zones."),
 		unhealthy: byZone("node_collector_unhealthy_nodes_in_zone", "Gauge measuring number of not Ready Nodes per zones."),
@@ -106,13 +136,13 @@ func newZoneGauges(state reader) *zoneGauges {
 	}
 }
 
-func (g *zoneGauges) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{g.health, g.size, g.unhealthy, g.rate, g.queued, g.at} {
+func (g *zoneMetrics) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{g.evictions, g.health, g.size, g.unhealthy, g.rate, g.queued, g.at} {
 		descs <- desc
 	}
 }
 
-func (g *zoneGauges) Collect(found chan<- prometheus.Metric) {
+func (g *zoneMetrics) Collect(found chan<- prometheus.Metric) {
 	var zones []zone.Status
 	var phase zone.Phase
 	queued := map[string]int{}
@@ -122,6 +152,9 @@ func (g *zoneGauges) Collect(found chan<- prometheus.Metric) {
 			queued[z.Zone] = c.Queued(z.Zone)
 		}
 	})
+	for name, count := range g.tainted.of(zones) {
+		found <- prometheus.MustNewConstMetric(g.evictions, prometheus.CounterValue, count, name)
+	}
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		found <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}

@@ -212,6 +212,12 @@ func TestCheckAsksAJudge(t *testing.T) {
 	require.Equal(t, 2, strings.Count(out, "Every invariant held."))
 }
 
+// The judge knows the recovery period: taints stay for so long.
+func TestCheckWithARecoveryPeriod(t *testing.T) {
+	code, out, diagnostics := call(t, "", "flapping-pool", "--check", "--set", "node-recovery-period=30s")
+	require.Zero(t, code, "%s\n%s", out, diagnostics)
+}
+
 // strict is a judge to whom nothing is good enough.
 func strict(*simulation.Simulation) func(bool) []report.Violation {
 	return func(bool) []report.Violation {

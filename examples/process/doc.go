@@ -12,4 +12,9 @@
 // A program names itself in a commandline.Process and says what to observe, what
 // to do and what to do while another replica leads. The flags are in package
 // commandline.
+//
+// Besides the controller's metrics each program serves go_*, process_* and
+// rest_client_*, named as those of kube-controller-manager. Of the last it leaves out
+// the ones of exec plugins and certificates. There is no workqueue_*: these programs
+// have no workqueue of client-go, and their dispatchers show their queues themselves.
 package process

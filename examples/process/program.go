@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/metrics"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/kubelife/lifecycle/examples/process/commandline"
@@ -34,7 +35,7 @@ type Controller interface {
 // shows of it.
 type Service struct {
 	Controller
-	// Metrics are served at /metrics.
+	// Metrics are served at /metrics, with those of the process and its clients.
 	Metrics prometheus.Gatherer
 	// Pages are served at their paths beside it. Nil is none.
 	Pages map[string]http.Handler
@@ -57,8 +58,17 @@ type Program struct {
 // Run runs the program on the cluster until ctx ends, which is no error. Other
 // ends are: the lease is lost, which is [ErrLost], or something fails. While
 // another replica may lead, no write of the acting client is sent.
+//
+// It shows the rest_client_* metrics. The hooks of client-go that fill them are
+// global, so only the first Run of a process does.
 func (p *Program) Run(ctx context.Context, config *rest.Config) error {
-	if err := reach(ctx, config); err != nil {
+	shown := processMetrics()
+	hooks, err := clientMetrics(shown)
+	if err != nil {
+		return err
+	}
+	metrics.Register(hooks)
+	if err = reach(ctx, config); err != nil {
 		return err
 	}
 	guard := &fence{duration: p.Sharing.LeaderElection.LeaseDuration}
@@ -73,17 +83,18 @@ func (p *Program) Run(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, clients, guard)
+	return p.run(ctx, clients, guard, shown)
 }
 
 // RunOn is Run with clients that are there already, of a cluster in memory say.
 // No transport of theirs is wrapped: nothing but the end of Act's context keeps a
 // leader from writing that was not awake when its lease ended.
 func (p *Program) RunOn(ctx context.Context, clients Clients) error {
-	return p.run(ctx, clients, &fence{duration: p.Sharing.LeaderElection.LeaseDuration})
+	return p.run(ctx, clients, &fence{duration: p.Sharing.LeaderElection.LeaseDuration}, processMetrics())
 }
 
-func (p *Program) run(ctx context.Context, clients Clients, guard *fence) error {
+// run serves what is shown besides the metrics of the controller.
+func (p *Program) run(ctx context.Context, clients Clients, guard *fence, shown prometheus.Gatherer) error {
 	service, err := p.Connect(ctx, clients)
 	if err != nil {
 		return err
@@ -92,7 +103,8 @@ func (p *Program) run(ctx context.Context, clients Clients, guard *fence) error 
 		defer service.Stop()
 	}
 	health := leaderelection.NewLeaderHealthzAdaptor(p.Sharing.LeaderElection.LeaseDuration)
-	server, err := newServer(p.Process.BindAddress, service.Metrics, health, service.Pages)
+	all := prometheus.Gatherers{service.Metrics, shown}
+	server, err := newServer(p.Process.BindAddress, all, health, service.Pages)
 	if err != nil {
 		return err
 	}

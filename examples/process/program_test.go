@@ -129,6 +129,8 @@ func TestProgramServesActsAndStops(t *testing.T) {
 		require.Equal(t, "a page", text)
 		_, text = get(t, p.Process.BindAddress, "/metrics")
 		require.Contains(t, text, "worker_things_total 0")
+		require.Contains(t, text, "\ngo_goroutines ")
+		require.Contains(t, text, "\nprocess_resident_memory_bytes ")
 
 		close(w.ready)
 		require.Eventually(t, func() bool {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/examples/e2e/conformance/upstream"
 )
 
@@ -74,7 +75,7 @@ func (agreeing) Delete(context.Context, string, metav1.DeleteOptions) error { re
 type daemonSets struct {
 	planner  *daemon.Planner
 	executor *daemon.Executor
-	owner    daemon.Owner
+	owner    ownership.Owner
 }
 
 func newDaemonSets(tb testing.TB, c *daemonCluster) *daemonSets {

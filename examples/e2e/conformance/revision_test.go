@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/revision"
 	"github.com/kubelife/lifecycle/examples/e2e/conformance/upstream"
 )
 
@@ -67,12 +68,12 @@ func (c *revisionComparison) compare(template *corev1.PodTemplateSpec, collision
 	require.Len(c, writes.Revisions, 1)
 	theirs := writes.Revisions[0]
 
-	data, err := daemon.RevisionData(template)
+	data, err := revision.Data(template)
 	require.NoError(c, err)
 	require.Equal(c, string(theirs.Data.Raw), string(data), c.what)
-	require.Equal(c, controller.ComputeHash(template, collisions), daemon.RevisionHash(template, collisions), c.what)
+	require.Equal(c, controller.ComputeHash(template, collisions), revision.Hash(template, collisions), c.what)
 
-	ours, err := daemon.NewRevision(daemon.OwnerOf(set), 1)
+	ours, err := revision.New(daemon.SourceOf(set), 1)
 	require.NoError(c, err)
 	require.Equal(c, theirs, ours, c.what)
 	same, err := upstreamdaemon.Match(set, ours)
@@ -83,11 +84,11 @@ func (c *revisionComparison) compare(template *corev1.PodTemplateSpec, collision
 // undone compares the template that comes back out of the data.
 func (c *revisionComparison) undone(template *corev1.PodTemplateSpec) {
 	c.Helper()
-	revision, err := daemon.NewRevision(daemon.OwnerOf(setOf(template)), 1)
+	record, err := revision.New(daemon.SourceOf(setOf(template)), 1)
 	require.NoError(c, err)
-	back, err := daemon.RevisionTemplate(revision)
+	back, err := revision.Template(record)
 	require.NoError(c, err)
-	same, err := upstreamdaemon.Match(setOf(back), revision)
+	same, err := upstreamdaemon.Match(setOf(back), record)
 	require.NoError(c, err)
 	require.True(c, same, "the template that is taken back has the revision that it was taken from")
 }
@@ -104,7 +105,7 @@ func TestRevisionsOfACorpusAreThoseOfUpstream(t *testing.T) {
 				c.compare(template, collisions)
 			}
 			c.undone(template)
-			data, err := daemon.RevisionData(template)
+			data, err := revision.Data(template)
 			require.NoError(t, err)
 			require.Empty(t, seen[string(data)], "the corpus has it twice")
 			seen[string(data)] = name
@@ -150,7 +151,7 @@ func fuzzedTemplate(seed uint64) *corev1.PodTemplateSpec {
 
 func count(r reached, template *corev1.PodTemplateSpec) {
 	r["templates"]++
-	data, _ := daemon.RevisionData(template)
+	data, _ := revision.Data(template)
 	for what, found := range map[string]bool{
 		"HTML characters":      bytes.Contains(data, []byte(`\u003c`)) && bytes.Contains(data, []byte(`\u0026`)),
 		"not ASCII":            bytes.ContainsFunc(data, func(r rune) bool { return r > 127 }),

@@ -14,12 +14,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
 // controller is a controller of one DaemonSet, made of package daemon: the least that
@@ -28,14 +29,14 @@ type controller struct {
 	client   kubernetes.Interface
 	name     string
 	executor *daemon.Executor
-	keeper   *daemon.HistoryKeeper
+	manager  *revision.Manager
 	config   daemon.Config
 	// hears says whether news of a pod arrive. Nil: all do.
 	hears func(pod *corev1.Pod) bool
 
-	// Only the loop has these: what it has adopted.
-	revisions map[types.UID]*appsv1.ControllerRevision
-	pods      map[types.UID]*corev1.Pod
+	// Only the loop has these: what it has written and the caches may lack.
+	revisions *ownership.Overlay[*appsv1.ControllerRevision]
+	pods      *ownership.Overlay[*corev1.Pod]
 
 	factory informers.SharedInformerFactory
 	wake    chan struct{}
@@ -49,10 +50,14 @@ type controller struct {
 
 // start starts a controller, which stops when the test ends, or what it returns is called.
 func start(t *testing.T, client kubernetes.Interface, name string, change ...func(*controller)) (*controller, func()) {
-	executor, keeper, err := actors(client)
+	executor, manager, err := actors(client)
 	require.NoError(t, err)
-	c := &controller{client: client, name: name, executor: executor, keeper: keeper, wake: make(chan struct{}, 1),
-		revisions: map[types.UID]*appsv1.ControllerRevision{}, pods: map[types.UID]*corev1.Pod{}}
+	revisions, err := ownership.NewOverlay[*appsv1.ControllerRevision](ownership.OverlayConfig{}, time.Now())
+	require.NoError(t, err)
+	pods, err := ownership.NewOverlay[*corev1.Pod](ownership.OverlayConfig{}, time.Now())
+	require.NoError(t, err)
+	c := &controller{client: client, name: name, executor: executor, manager: manager, wake: make(chan struct{}, 1),
+		revisions: revisions, pods: pods}
 	for _, f := range change {
 		f(c)
 	}
@@ -82,22 +87,24 @@ func start(t *testing.T, client kubernetes.Interface, name string, change ...fun
 }
 
 // actors returns what makes the calls.
-func actors(client kubernetes.Interface) (*daemon.Executor, *daemon.HistoryKeeper, error) {
+func actors(client kubernetes.Interface) (*daemon.Executor, *revision.Manager, error) {
 	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{
 		Pods: func(namespace string) daemon.Pods { return client.CoreV1().Pods(namespace) },
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	keeper, err := daemon.NewHistoryKeeper(daemon.HistoryKeeperConfig[*appsv1.DaemonSet]{
-		Revisions: func(namespace string) daemon.ControllerRevisions {
+	manager, err := revision.NewManager(revision.ManagerConfig[*appsv1.DaemonSet]{
+		Revisions: func(namespace string) revision.Client {
 			return client.AppsV1().ControllerRevisions(namespace)
 		},
-		Pods:    func(namespace string) daemon.Patcher[*corev1.Pod] { return client.CoreV1().Pods(namespace) },
-		Owners:  func(namespace string) daemon.Owners[*appsv1.DaemonSet] { return client.AppsV1().DaemonSets(namespace) },
-		OwnerOf: daemon.OwnerOf,
+		Pods: func(namespace string) ownership.Patcher[*corev1.Pod] { return client.CoreV1().Pods(namespace) },
+		Owners: func(namespace string) revision.OwnerClient[*appsv1.DaemonSet] {
+			return client.AppsV1().DaemonSets(namespace)
+		},
+		Collisions: func(set *appsv1.DaemonSet) *int32 { return set.Status.CollisionCount },
 	})
-	return executor, keeper, err
+	return executor, manager, err
 }
 
 func (c *controller) run(ctx context.Context) {
@@ -173,11 +180,11 @@ func (c *controller) sync(ctx context.Context) (time.Time, error) {
 	case set.DeletionTimestamp != nil:
 		return time.Time{}, nil // nor for long
 	}
-	revision, pods, err := c.revise(ctx, set)
+	hash, pods, err := c.revise(ctx, set)
 	if err != nil {
 		return time.Time{}, err
 	}
-	if err := c.adjust(set, revision, pods); err != nil {
+	if err := c.adjust(set, hash, pods); err != nil {
 		return time.Time{}, err
 	}
 	next, err := c.act(ctx, set)
@@ -190,8 +197,7 @@ func (c *controller) sync(ctx context.Context) (time.Time, error) {
 // revise claims pods and revisions, and returns the hash of the current revision and the
 // pods.
 func (c *controller) revise(ctx context.Context, set *appsv1.DaemonSet) (string, []*corev1.Pod, error) {
-	owner := daemon.OwnerOf(set)
-	claimer, err := daemon.NewClaimer(owner, c.client.AppsV1().DaemonSets(set.Namespace))
+	claimer, err := ownership.NewClaimer(daemon.OwnerOf(set), c.client.AppsV1().DaemonSets(set.Namespace))
 	if err != nil {
 		return "", nil, err
 	}
@@ -199,20 +205,20 @@ func (c *controller) revise(ctx context.Context, set *appsv1.DaemonSet) (string,
 	if err != nil {
 		return "", nil, err
 	}
-	history, err := daemon.ClaimAll(ctx, claimer, c.client.AppsV1().ControllerRevisions(set.Namespace), newest(revisions, c.revisions))
+	history, err := ownership.ClaimAll(ctx, claimer, c.client.AppsV1().ControllerRevisions(set.Namespace), c.revisions.Merge(time.Now(), revisions))
+	c.revisions.Patched(time.Now(), append(history.Adopted, history.Released...)...)
 	if err != nil {
 		return "", nil, err
 	}
-	remember(history.Adopted, c.revisions)
 	cached, err := c.factory.Core().V1().Pods().Lister().Pods(set.Namespace).List(labels.Everything())
 	if err != nil {
 		return "", nil, err
 	}
-	pods, err := daemon.ClaimAll(ctx, claimer, c.client.CoreV1().Pods(set.Namespace), newest(cached, c.pods))
+	pods, err := ownership.ClaimAll(ctx, claimer, c.client.CoreV1().Pods(set.Namespace), c.pods.Merge(time.Now(), cached))
+	c.pods.Patched(time.Now(), append(pods.Adopted, pods.Released...)...)
 	if err != nil {
 		return "", nil, err
 	}
-	remember(pods.Adopted, c.pods)
 	c.mu.Lock()
 	if c.planner != nil {
 		for _, pod := range pods.Adopted {
@@ -223,38 +229,21 @@ func (c *controller) revise(ctx context.Context, set *appsv1.DaemonSet) (string,
 		}
 	}
 	c.mu.Unlock()
-	plan, err := daemon.PlanHistory(owner, history.Ours, slices.Values(pods.Ours))
+	plan, err := revision.Compute(daemon.SourceOf(set), history.Owned, slices.Values(pods.Owned))
 	if err != nil {
 		return "", nil, err
 	}
-	kept, err := c.keeper.Keep(ctx, claimer, plan)
-	return kept.Hash(), pods.Ours, err
-}
-
-// newest returns what is cached, except that what we have adopted and the cache still has
-// as an orphan is as it was answered. Else it would be adopted once more.
-func newest[T metav1.Object](cached []T, adopted map[types.UID]T) []T {
-	newest := slices.Clone(cached)
-	for i, object := range newest {
-		if ours, ok := adopted[object.GetUID()]; ok && metav1.GetControllerOf(object) == nil {
-			newest[i] = ours
-		}
-	}
-	return newest
-}
-
-func remember[T metav1.Object](adopted []T, all map[types.UID]T) {
-	for _, object := range adopted {
-		all[object.GetUID()] = object
-	}
+	result, err := c.manager.Apply(ctx, plan)
+	result.Record(time.Now(), c.revisions, c.pods)
+	return result.Hash(), pods.Owned, err
 }
 
 // adjust makes the planner plan for what is wanted now.
-func (c *controller) adjust(set *appsv1.DaemonSet, revision string, pods []*corev1.Pod) error {
+func (c *controller) adjust(set *appsv1.DaemonSet, hash string, pods []*corev1.Pod) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.set = set
-	spec := daemon.SpecOf(set, revision)
+	spec := daemon.SpecOf(set, hash)
 	if c.planner == nil {
 		return c.plan(spec, pods)
 	}
@@ -314,7 +303,7 @@ func (c *controller) report(ctx context.Context, set *appsv1.DaemonSet) error {
 	c.mu.Lock()
 	status := c.planner.Status()
 	c.mu.Unlock()
-	patch, err := daemon.StatusPatch(set, status, set.Generation)
+	patch, err := daemon.DaemonSetStatusPatch(set, status, set.Generation)
 	if err != nil || patch == nil {
 		return err
 	}

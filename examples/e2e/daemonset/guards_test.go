@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
 // TestWritesAreGuardedOnTheAPIServer: what package daemon relies on that a fake clientset
@@ -23,21 +25,21 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 	c.addSet("agent", 1)
 	set := c.daemonSet("agent")
 	pods := c.client.CoreV1().Pods(set.Namespace)
-	executor, keeper, err := actors(c.client)
+	executor, manager, err := actors(c.client)
 	require.NoError(t, err)
 
 	t.Run("a pod that was recreated is neither adopted nor released", func(t *testing.T) {
 		former := c.addPod("recreated", set.Spec.Template.Labels, nil)
 		c.removePod(former)
 		c.addPod("recreated", set.Spec.Template.Labels, nil)
-		claimed, err := daemon.ClaimAll(t.Context(), c.claimer(set), pods, []*corev1.Pod{former})
+		claimed, err := ownership.ClaimAll(t.Context(), c.claimer(set), pods, []*corev1.Pod{former})
 		require.Error(t, err)
-		require.Empty(t, claimed.Ours)
+		require.Empty(t, claimed.Owned)
 
 		owned := former.DeepCopy()
 		owned.Labels = nil
 		owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
-		claimed, err = daemon.ClaimAll(t.Context(), c.claimer(set), pods, []*corev1.Pod{owned})
+		claimed, err = ownership.ClaimAll(t.Context(), c.claimer(set), pods, []*corev1.Pod{owned})
 		require.NoError(t, err, "there is nothing left to release")
 		require.Empty(t, claimed.Released)
 		live, err := pods.Get(t.Context(), "recreated", metav1.GetOptions{})
@@ -64,7 +66,7 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 	t.Run("the status of a set that was recreated stays", func(t *testing.T) {
 		former := set.DeepCopy()
 		former.UID = "another"
-		patch, err := daemon.StatusPatch(former, daemon.Status{Desired: 7}, 1)
+		patch, err := daemon.DaemonSetStatusPatch(former, daemon.Status{Desired: 7}, 1)
 		require.NoError(t, err)
 		_, err = c.client.AppsV1().DaemonSets(set.Namespace).Patch(t.Context(), set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
 		require.True(t, apierrors.IsInvalid(err) || apierrors.IsConflict(err), "%v", err)
@@ -74,7 +76,7 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 	t.Run("a pod gets another hash only if it has the one that it had", func(t *testing.T) {
 		pod := c.addPod("relabelled", map[string]string{appsv1.ControllerRevisionHashLabelKey: "from"}, nil)
 		for from, fails := range map[string]bool{"other": true, "from": false} {
-			relabel := daemon.PodRelabel{Pod: pod, From: from, To: "to"}
+			relabel := revision.Relabel{Pod: pod, From: from, To: "to"}
 			patch, err := relabel.Patch()
 			require.NoError(t, err)
 			_, err = pods.Patch(t.Context(), pod.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
@@ -83,35 +85,35 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 	})
 
 	t.Run("a revision in the way costs a collision and no pod", func(t *testing.T) {
-		name := set.Name + "-" + daemon.RevisionHash(&set.Spec.Template, nil)
+		name := set.Name + "-" + revision.Hash(&set.Spec.Template, nil)
 		c.addRevision(name)
-		plan, err := daemon.PlanHistory(daemon.OwnerOf(set), nil, slices.Values([]*corev1.Pod(nil)))
+		plan, err := revision.Compute(daemon.SourceOf(set), nil, slices.Values([]*corev1.Pod(nil)))
 		require.NoError(t, err)
-		kept, err := keeper.Keep(t.Context(), c.claimer(set), plan)
-		require.ErrorIs(t, err, daemon.ErrHashCollision)
-		require.Equal(t, int32(1), *kept.Collisions)
+		result, err := manager.Apply(t.Context(), plan)
+		require.ErrorIs(t, err, revision.ErrHashCollision)
+		require.Equal(t, int32(1), *result.Collisions)
 
-		_, err = keeper.Keep(t.Context(), c.claimer(set), plan)
-		require.ErrorIs(t, err, daemon.ErrStale, "the cache does not know that it was raised")
+		_, err = manager.Apply(t.Context(), plan)
+		require.ErrorIs(t, err, revision.ErrStale, "the cache does not know that it was raised")
 		require.Equal(t, int32(1), *c.daemonSet("agent").Status.CollisionCount)
 
 		fresh := c.daemonSet("agent")
-		plan, err = daemon.PlanHistory(daemon.OwnerOf(fresh), nil, slices.Values([]*corev1.Pod(nil)))
+		plan, err = revision.Compute(daemon.SourceOf(fresh), nil, slices.Values([]*corev1.Pod(nil)))
 		require.NoError(t, err)
-		kept, err = keeper.Keep(t.Context(), c.claimer(fresh), plan)
+		result, err = manager.Apply(t.Context(), plan)
 		require.NoError(t, err)
-		require.NotEqual(t, name, kept.Current.Name)
+		require.NotEqual(t, name, result.Current.Name)
 
 		// Made again from a cache that has not seen it, it is the same one.
-		again, err := keeper.Keep(t.Context(), c.claimer(fresh), plan)
+		again, err := manager.Apply(t.Context(), plan)
 		require.NoError(t, err)
 		require.False(t, again.Created)
-		require.Equal(t, kept.Current.UID, again.Current.UID)
+		require.Equal(t, result.Current.UID, again.Current.UID)
 	})
 }
 
-func (c *cluster) claimer(set *appsv1.DaemonSet) *daemon.Claimer {
-	claimer, err := daemon.NewClaimer(daemon.OwnerOf(set), c.client.AppsV1().DaemonSets(set.Namespace))
+func (c *cluster) claimer(set *appsv1.DaemonSet) *ownership.Claimer {
+	claimer, err := ownership.NewClaimer(daemon.OwnerOf(set), c.client.AppsV1().DaemonSets(set.Namespace))
 	require.NoError(c, err)
 	return claimer
 }

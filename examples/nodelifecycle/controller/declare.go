@@ -17,6 +17,9 @@ func (c *Controller) declareNode(now time.Time) (Action, bool) {
 		if silent.State == nodehealth.StateAlive {
 			// Its kubelet writes that down, or has done so.
 			c.health.Finish(now, silent, nodehealth.Result{Outcome: nodehealth.OutcomeDone})
+			if c.config.Health.RecoveryPeriod > 0 {
+				c.plan(now, c.nodes[silent.Key])
+			}
 			continue
 		}
 		n := c.nodes[silent.Key]

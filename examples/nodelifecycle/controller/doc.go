@@ -28,6 +28,21 @@
 // known, and not at all while every zone is down; then it gets its NoExecute
 // taint. That taint gives each of its pods a deadline.
 //
+// # Differences from kube-controller-manager
+//
+// The packages list theirs. Compared with v1.37.1, the composition adds:
+//
+//   - A node that is first seen ready, and tainted as not ready, keeps that
+//     taint until its first heartbeat, at most one heartbeat interval. It may
+//     have reported that before it died. There the condition alone decides. The
+//     API server gives each new node such a taint. It goes at once when the
+//     watch shows the node's first report after its creation.
+//   - A pod that comes to a silent node is marked not ready, and marks that
+//     failed are sent again, also after a crash. There pods are marked when the
+//     node falls, and a crash loses what was left.
+//   - The Event "Cancelling deletion" is recorded for a pod whose condition is
+//     cleared, and for no other.
+//
 // # Layers
 //
 // A file uses only declarations of its own line and of the lines below.

@@ -74,15 +74,21 @@ func (c *Controller) marked(now time.Time, action MarkPodNotReady, result Result
 func (c *Controller) evicted(now time.Time, action Evict, result Result) {
 	c.adoptPod(now, result.Eviction.Pod)
 	c.evictions.Finish(now, action.Task, result.Eviction)
-	if result.Eviction.Outcome != eviction.OutcomeEvicted || result.Eviction.Err != nil {
+	if result.Eviction.Err != nil {
 		return
 	}
 	key := action.Task.Pod
 	reference := podReference(key.Namespace, key.Name, key.UID)
-	if action.Task.Decision.Reason == eviction.ReasonNodeEvicted {
+	switch {
+	case result.Eviction.Outcome == eviction.OutcomeConditionCleared:
+		c.announce(reference, corev1.EventTypeNormal, ReasonEviction,
+			"Cancelling deletion of Pod %s", key)
+	case result.Eviction.Outcome != eviction.OutcomeEvicted:
+	case action.Task.Decision.Reason == eviction.ReasonNodeEvicted:
 		c.announce(reference, corev1.EventTypeNormal, ReasonNodeEviction,
 			"Marking for deletion Pod %s from Node %s", key, action.Task.Node)
-		return
+	default:
+		c.announce(reference, corev1.EventTypeNormal, ReasonEviction,
+			"Marking for deletion Pod %s", key)
 	}
-	c.announce(reference, corev1.EventTypeNormal, ReasonEviction, "Marking for deletion Pod %s", key)
 }

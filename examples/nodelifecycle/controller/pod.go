@@ -25,7 +25,7 @@ type pod struct {
 // disagrees would write the opposite for ever.
 func needsMark(n *node, p *pod) bool {
 	switch {
-	case !n.notReady(), p.marked == n.episode, p.object.DeletionTimestamp != nil:
+	case !n.notReady(), p.marked == n.episode:
 		return false
 	case n.ready == corev1.ConditionFalse && p.bound != n.episode:
 		return false

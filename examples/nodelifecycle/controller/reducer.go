@@ -126,6 +126,14 @@ func podReference(namespace, name string, uid types.UID) corev1.ObjectReference 
 	}
 }
 
+// recovering reports whether a node that was silent is ready again, but not yet
+// for the recovery period. Meanwhile it keeps its taints not-ready and
+// unreachable, and gets none. Its zone counts what it reports.
+func (c *Controller) recovering(n *node) bool {
+	return c.config.Health.RecoveryPeriod > 0 && n.ready == corev1.ConditionTrue &&
+		c.health.Silent(n.object.Name)
+}
+
 // enter puts a node into a state. It is the only function that does.
 func (c *Controller) enter(n *node, next writeState) {
 	if c.watch.entered != nil {

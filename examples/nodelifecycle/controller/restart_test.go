@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
 )
@@ -117,6 +118,21 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		marked := deeds[MarkPodNotReady](w)
 		require.Len(t, marked, 2)
 		require.Equal(t, "late", marked[1].Pod.Name)
+	})
+	// A terminating pod that is ready is a serving endpoint.
+	t.Run("terminating", func(t *testing.T) {
+		w := settled(t, "a", "b")
+		w.silent["a-000"] = true
+		leaving := w.addPod("leaving", "a-000", tolerate(600)).DeepCopy()
+		leaving.DeletionTimestamp = &metav1.Time{Time: w.now}
+		w.setPod(leaving)
+		w.advance(grace + time.Second)
+		var names []string
+		for _, mark := range deeds[MarkPodNotReady](w) {
+			names = append(names, mark.Pod.Name)
+		}
+		require.Contains(t, names, "leaving")
+		require.Len(t, names, 2)
 	})
 	t.Run("once in an episode", func(t *testing.T) {
 		w := settled(t, "a", "b")
@@ -240,4 +256,56 @@ func TestNodeFoundAliveLosesItsTaint(t *testing.T) {
 	}
 	w.act()
 	require.Empty(t, w.taintsOf("a-000"))
+}
+
+// A mark for an eviction that became moot is taken back with the Event of
+// kube-controller-manager, as the program tainteviction does.
+func TestAMarkIsTakenBackWithAnEvent(t *testing.T) {
+	w := settled(t, "a", "b")
+	pod := w.addPod("marked", "a-000", tolerate(600)).DeepCopy()
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+		Reason: eviction.ConditionReasonTaint,
+	})
+	w.setPod(pod)
+	w.advance(time.Second)
+	var said []string
+	for _, event := range deeds[Record](w) {
+		if event.Object.Name == "marked" {
+			said = append(said, event.Type+" "+event.Reason+" "+event.Message)
+		}
+	}
+	require.Equal(t, []string{
+		"Normal TaintManagerEviction Cancelling deletion of Pod default/marked",
+	}, said)
+}
+
+// H1: the API server taints each new node as not ready. The first report after
+// its creation is a heartbeat, so the taint goes at once. A node that is first
+// seen ready has to be heard.
+func TestH1TheTaintOfANewNodeGoesWithItsFirstReport(t *testing.T) {
+	for _, seenBare := range []bool{true, false} {
+		w := settled(t, "a", "b")
+		node := w.nodes["a-000"].DeepCopy()
+		node.Name, node.UID = "new", "new"
+		node.Spec.Taints = []corev1.Taint{
+			{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
+		}
+		w.next["new"] = w.now.Add(interval)
+		if seenBare {
+			bare := node.DeepCopy()
+			bare.Status.Conditions = nil
+			w.setNode(bare)
+			w.advance(time.Second)
+			require.Equal(t, []string{notReadyNoSchedule}, w.taintsOf("new"))
+			node.Spec.Taints = bare.Spec.Taints
+		}
+		w.setNode(node)
+		w.advance(time.Second)
+		if !seenBare {
+			require.Equal(t, []string{notReadyNoSchedule}, w.taintsOf("new"), "not heard yet")
+			w.advance(interval)
+		}
+		require.Empty(t, w.taintsOf("new"))
+	}
 }

@@ -16,7 +16,7 @@ import (
 // A node that is tainted as not ready but reports that it is ready keeps its
 // taints until it is heard of: at our start it may have reported that right
 // before it died. So does a node that reports nothing: the API server taints it
-// when it is created.
+// when it is created. So does a node in its recovery period.
 func (c *Controller) wantedTaints(
 	n *node, now time.Time, withNoExecute bool,
 ) ([]corev1.Taint, bool) {
@@ -27,10 +27,14 @@ func (c *Controller) wantedTaints(
 	if notReady && c.hold != holdOutage && (withNoExecute || hasNoExecute(n.object.Spec.Taints)) {
 		desired = append(desired, noExecute)
 	}
+	removable := owned
 	if n.ready == "" || !notReady && !c.health.HasHeartbeat(n.object.Name) {
-		return taints.Reconcile(n.object.Spec.Taints, desired, c.ownedUnheard, now)
+		removable = c.ownedUnheard
 	}
-	return taints.Reconcile(n.object.Spec.Taints, desired, owned, now)
+	if c.recovering(n) {
+		removable = c.ownedUnheard
+	}
+	return taints.Reconcile(n.object.Spec.Taints, desired, removable, now)
 }
 
 // ownedUnheard leaves out the taints that only a heartbeat, or an outage of all

@@ -19,7 +19,7 @@ func (c *Controller) plan(now time.Time, n *node) {
 	if n.state == steady {
 		return
 	}
-	if !n.notReady() {
+	if !n.notReady() && !c.recovering(n) {
 		c.cancelEmptying(now, n)
 	}
 	c.planRelease(n)
@@ -34,7 +34,7 @@ func (c *Controller) plan(now time.Time, n *node) {
 	switch {
 	case change, labelPatch(n.object) != nil:
 		c.enter(n, due)
-	case n.ready == corev1.ConditionTrue && c.health.HasHeartbeat(n.object.Name):
+	case n.ready == corev1.ConditionTrue && c.health.HasHeartbeat(n.object.Name) && !c.recovering(n):
 		c.enter(n, steady)
 	default:
 		c.enter(n, resting)

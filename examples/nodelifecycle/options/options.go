@@ -30,6 +30,9 @@ type Options struct {
 	MonitorPeriod time.Duration
 	// MonitorGracePeriod and StartupGracePeriod are how long a node may be silent.
 	MonitorGracePeriod, StartupGracePeriod time.Duration
+	// RecoveryPeriod is how long a node that was silent is heard before its taints are
+	// removed. Zero means that its first heartbeat is enough.
+	RecoveryPeriod time.Duration
 	// EvictionRate and SecondaryEvictionRate are in nodes a second.
 	EvictionRate, SecondaryEvictionRate float64
 	// LargeClusterSize is compared with the nodes of each zone.
@@ -54,6 +57,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.MonitorPeriod, "node-monitor-period", 5*time.Second, "How often every node is looked at again, for safety. Nothing waits for it: nodes that fall silent are found when their grace period ends.")
 	flags.DurationVar(&o.MonitorGracePeriod, "node-monitor-grace-period", 50*time.Second, "How long a running node may be silent before it is marked unhealthy. It must be several times the interval of its heartbeats.")
 	flags.DurationVar(&o.StartupGracePeriod, "node-startup-grace-period", 60*time.Second, "How long a starting node may be silent before it is marked unhealthy.")
+	flags.DurationVar(&o.RecoveryPeriod, "node-recovery-period", 0, "How long a node that was silent must be heard again, without another silence, before its not-ready and unreachable taints are removed. With 0 its first heartbeat is enough.")
 	flags.Float64Var(&o.EvictionRate, "node-eviction-rate", 0.1, "Nodes a second whose pods are evicted in a zone that is healthy (see --unhealthy-zone-threshold).")
 	flags.Float64Var(&o.SecondaryEvictionRate, "secondary-node-eviction-rate", 0.01, "Nodes a second whose pods are evicted in a zone that is unhealthy and has more nodes than --large-cluster-size-threshold. In smaller ones it is 0.")
 	flags.IntVar(&o.LargeClusterSize, "large-cluster-size-threshold", 50, "See --secondary-node-eviction-rate. It is compared with the nodes of each zone.")
@@ -79,6 +83,7 @@ func (o *Options) Check(c *commandline.Checks) {
 	c.Positive("node-monitor-period", o.MonitorPeriod)
 	c.Positive("node-monitor-grace-period", o.MonitorGracePeriod)
 	c.Positive("node-startup-grace-period", o.StartupGracePeriod)
+	c.That(o.RecoveryPeriod >= 0, "--node-recovery-period is %v, want zero or more", o.RecoveryPeriod)
 	c.That(o.EvictionRate >= 0, "--node-eviction-rate is %v, want zero or more", o.EvictionRate)
 	c.That(o.SecondaryEvictionRate >= 0, "--secondary-node-eviction-rate is %v, want zero or more", o.SecondaryEvictionRate)
 	c.That(o.LargeClusterSize >= 0, "--large-cluster-size-threshold is %d, want zero or more", o.LargeClusterSize)
@@ -96,7 +101,9 @@ func (o *Options) Controller() controller.Config {
 	rates := zone.Rates{Normal: o.EvictionRate, Secondary: o.SecondaryEvictionRate, LargeZone: o.LargeClusterSize}
 	window := o.HeartbeatInterval + o.HeartbeatInterval/10 // see zone.Config
 	return controller.Config{
-		Health: nodehealth.Config{GracePeriod: o.MonitorGracePeriod, StartupGracePeriod: o.StartupGracePeriod},
+		Health: nodehealth.Config{
+			GracePeriod: o.MonitorGracePeriod, StartupGracePeriod: o.StartupGracePeriod, RecoveryPeriod: o.RecoveryPeriod,
+		},
 		Zone: zone.Config{
 			State: thresholds.State, Rate: rates.Rate,
 			StabilizationWindow: o.MonitorGracePeriod, ObservationWindow: &window,

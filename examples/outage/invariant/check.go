@@ -77,13 +77,13 @@ func (c *checking) wrongTaints(n *node) {
 	}
 	key, asked := n.wrongKey, n.keySince
 	if illness(key) {
-		asked = max(asked, n.readySince)
+		asked = max(asked, n.readySince+c.settings.Recovery)
 	}
 	if key != "" && c.late(asked) {
 		c.violated(TaintsFollow, n.name, "node %s has taint %s:NoSchedule though its state does not ask for it, or the other way around, since %v",
 			n.name, key, asked)
 	}
-	if !n.citizen.ready || !seen.heard || !c.late(max(n.wrongSince, n.readySince, seen.heardAt)) {
+	if !n.citizen.ready || !seen.heard || !c.late(max(n.wrongSince, n.readySince+c.settings.Recovery, seen.heardAt)) {
 		return
 	}
 	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
@@ -194,7 +194,7 @@ func allowedSince(b *model.DisruptionBudget, p *pod) time.Duration {
 
 func (c *checking) notReady(n *node) {
 	for _, p := range n.pods {
-		if p.leaves() || !isReady(p.object) || p.readySince > n.readySince {
+		if p.object == nil || !isReady(p.object) || p.readySince > n.readySince {
 			continue
 		}
 		asked := max(n.readySince, p.bound)

@@ -129,6 +129,17 @@ func TestRecovered(t *testing.T) {
 	c.guilty(invariant.Recovered)
 }
 
+// With a recovery period it may keep its taints for so long.
+func TestRecoveredAfterTheRecoveryPeriod(t *testing.T) {
+	c := newCourt(t, 4, func(s *invariant.Settings) { s.Recovery = 30 * time.Second })
+	c.fall("a-0")
+	c.restore["a-0"]()
+	c.run(34 * time.Second)
+	c.clean()
+	c.run(4 * time.Second)
+	c.guilty(invariant.Recovered)
+}
+
 // Nobody has heard of a tainted node that says that it is ready, since the start.
 func TestUntaintedByABeat(t *testing.T) {
 	relic := func(beats bool) *court {

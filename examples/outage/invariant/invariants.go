@@ -111,13 +111,14 @@ const (
 	// more.
 	DeclaredInTime Invariant = "declared in time"
 	// Recovered: a node that is Ready and has beaten since the acting client knows it
-	// has none of the taints not-ready and unreachable.
+	// has none of the taints not-ready and unreachable, once its recovery period is over.
 	Recovered Invariant = "recovered"
 	// TaintsFollow: a node has exactly those of our NoSchedule taints that its
 	// conditions and spec.unschedulable ask for.
 	TaintsFollow Invariant = "taints follow the conditions"
-	// PodsNotReady: no pod on a node that is Unknown is Ready, unless it became so
-	// after the node had become Unknown: who disagrees is not fought.
+	// PodsNotReady: no pod on a node that is Unknown is Ready, also none that is
+	// terminating, unless it became so after the node had become Unknown: a client that
+	// disagrees is not fought.
 	PodsNotReady Invariant = "pods of unknown nodes are not ready"
 	// MarkTakenBack: no pod that is not due carries the condition DisruptionTarget
 	// with the reason DeletionByTaintManager or DeletionByNodeLifecycle.

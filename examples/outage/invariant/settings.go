@@ -11,6 +11,9 @@ import (
 type Settings struct {
 	// Grace and StartupGrace are how long a node may be silent.
 	Grace, StartupGrace time.Duration
+	// Recovery is how long a node that was silent is heard before its
+	// taints are removed.
+	Recovery time.Duration
 	// BeatInterval is the controller's opinion of how far apart heartbeats are. After
 	// the first expiry in a zone it waits so long and a tenth. Zero means no wait.
 	BeatInterval time.Duration

@@ -192,6 +192,13 @@ var mutations = []mutation{
 		caughtBy: invariant.PodsNotReady,
 	},
 	{
+		name:     "a pod that terminates on a silent node stays ready",
+		file:     "examples/nodelifecycle/controller/pod.go",
+		old:      `	case !n.notReady(), p.marked == n.episode:`,
+		with:     `	case !n.notReady(), p.marked == n.episode, p.object.DeletionTimestamp != nil:`,
+		caughtBy: invariant.PodsNotReady,
+	},
+	{
 		name:     "one look at the zones is enough",
 		file:     "zone/tracker.go",
 		old:      `m.zone.disrupted(t.now, t.observation).Sub(t.epoch)`,

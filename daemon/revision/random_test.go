@@ -1,4 +1,4 @@
-package daemon_test
+package revision_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
 // A recordedWorld is a set with its revisions and pods, as a plan changes them.
@@ -31,7 +31,8 @@ type recordedWorld struct {
 func newRecordedWorld(t *testing.T, seed uint64) *recordedWorld {
 	w := &recordedWorld{
 		Rand: rand.New(rand.NewPCG(seed, 5)), t: t, seed: seed, set: shippers("shipper:0"),
-		revisions: map[string]*appsv1.ControllerRevision{}, pods: map[string]*corev1.Pod{}, image: map[string]string{},
+		revisions: map[string]*appsv1.ControllerRevision{}, pods: map[string]*corev1.Pod{},
+		image: map[string]string{},
 	}
 	limit := w.Int32N(4)
 	w.set.Spec.RevisionHistoryLimit = &limit
@@ -50,52 +51,55 @@ func (w *recordedWorld) setOf(image string) *appsv1.DaemonSet {
 	return set
 }
 
-// meddle adds a revision and pods of it, as a controller would, or somebody by hand.
+// meddle adds a revision and pods of it, as a controller does, or an
+// administrator.
 func (w *recordedWorld) meddle() {
 	w.made++
 	image, name := w.anyImage(), ""
 	if w.IntN(3) > 0 {
 		name = fmt.Sprintf("x%d", w.made)
 	}
-	revision := recorded(w.t, w.setOf(image), w.Int64N(6), name)
-	if _, taken := w.revisions[revision.Name]; taken {
+	record := recorded(w.t, w.setOf(image), w.Int64N(6), name)
+	if _, taken := w.revisions[record.Name]; taken {
 		return
 	}
-	hash := revision.Labels[hashLabel]
+	hash := record.Labels[hashLabel]
 	switch w.IntN(8) {
 	case 0:
-		delete(revision.Labels, hashLabel)
-		hash = revision.Name
+		delete(record.Labels, hashLabel)
+		hash = record.Name
 	case 1:
-		revision.OwnerReferences[0].UID = "another"
+		record.OwnerReferences[0].UID = "another"
 	case 2:
-		revision.DeletionTimestamp = &metav1.Time{Time: metav1.Unix(1, 0).Time}
+		record.DeletionTimestamp = &metav1.Time{Time: metav1.Unix(1, 0).Time}
 	}
-	w.revisions[revision.Name] = revision
+	w.revisions[record.Name] = record
 	for range w.IntN(3) {
 		pod := shipper(fmt.Sprintf("p%d", len(w.pods)), hash)
 		w.pods[pod.Name], w.image[pod.Name] = pod, image
 	}
 }
 
-func (w *recordedWorld) plan() daemon.HistoryPlan {
+func (w *recordedWorld) plan() revision.Plan {
 	// In any order: a cache has none.
 	revisions, pods := slices.Collect(maps.Values(w.revisions)), slices.Collect(maps.Values(w.pods))
-	plan := planHistory(w.t, w.set, revisions, pods...)
+	plan := compute(w.t, w.set, revisions, pods...)
 	slices.Reverse(revisions)
 	slices.Reverse(pods)
-	require.Equal(w.t, plan, planHistory(w.t, w.set, revisions, pods...), "seed %d: the plan depends on the order", w.seed)
+	require.Equal(w.t, plan, compute(w.t, w.set, revisions, pods...),
+		"seed %d: the plan depends on the order", w.seed)
 	return plan
 }
 
 // apply does steps of a plan; now and then one fails.
-func (w *recordedWorld) apply(plan daemon.HistoryPlan, faults int) {
+func (w *recordedWorld) apply(plan revision.Plan, faults int) {
 	fails := func() bool { return faults > 0 && w.IntN(faults) == 0 }
 	if plan.Create != nil && !fails() {
 		created := plan.Create.DeepCopy()
 		created.UID = types.UID("uid of " + created.Name)
 		if other, taken := w.revisions[created.Name]; taken {
-			require.False(w.t, metav1.IsControlledBy(other, w.set), "seed %d: %s is there", w.seed, created.Name)
+			require.False(w.t, metav1.IsControlledBy(other, w.set), "seed %d: %s is there", w.seed,
+				created.Name)
 			delete(w.revisions, created.Name) // its own controller deletes it
 		}
 		w.revisions[created.Name] = created
@@ -126,31 +130,32 @@ func (w *recordedWorld) apply(plan daemon.HistoryPlan, faults int) {
 	}
 	for _, deletion := range plan.Delete {
 		if !fails() && !held[deletion.Revision.Labels[hashLabel]] && !held[deletion.Revision.Name] {
-			require.True(w.t, metav1.IsControlledBy(deletion.Revision, w.set), "seed %d: deletes what is another's", w.seed)
+			require.True(w.t, metav1.IsControlledBy(deletion.Revision, w.set),
+				"seed %d: deletes what is another's", w.seed)
 			delete(w.revisions, deletion.Revision.Name)
 		}
 	}
 }
 
 // settled checks what has to be true when there is nothing left to do.
-func (w *recordedWorld) settled(plan daemon.HistoryPlan) {
-	data, err := daemon.RevisionData(&w.set.Spec.Template)
+func (w *recordedWorld) settled(plan revision.Plan) {
+	data, err := revision.Data(&w.set.Spec.Template)
 	require.NoError(w.t, err)
 	inUse, limit := map[string]bool{}, int(*w.set.Spec.RevisionHistoryLimit)
 	for _, pod := range w.pods {
 		inUse[pod.Labels[hashLabel]] = true
 	}
 	current, old, unused := 0, 0, 0
-	for _, revision := range w.revisions {
+	for _, record := range w.revisions {
 		switch {
-		case !metav1.IsControlledBy(revision, w.set) || revision.DeletionTimestamp != nil:
-		case string(revision.Data.Raw) == string(data):
+		case !metav1.IsControlledBy(record, w.set) || record.DeletionTimestamp != nil:
+		case string(record.Data.Raw) == string(data):
 			current++
 		default:
 			old++
-			require.Less(w.t, revision.Revision, plan.Current.Revision, "seed %d", w.seed)
-			require.NotEmpty(w.t, revision.Labels[hashLabel], "seed %d", w.seed)
-			if !inUse[revision.Labels[hashLabel]] {
+			require.Less(w.t, record.Revision, plan.Current.Revision, "seed %d", w.seed)
+			require.NotEmpty(w.t, record.Labels[hashLabel], "seed %d", w.seed)
+			if !inUse[record.Labels[hashLabel]] {
 				unused++
 			}
 		}
@@ -162,7 +167,8 @@ func (w *recordedWorld) settled(plan daemon.HistoryPlan) {
 	require.True(w.t, unused == 0 || old <= limit, "seed %d: those in use count", w.seed)
 	for name, pod := range w.pods {
 		if updated := pod.Labels[hashLabel] == plan.Hash; updated {
-			require.Equal(w.t, w.set.Spec.Template.Spec.Containers[0].Image, w.image[name], "seed %d: an old pod looks updated", w.seed)
+			require.Equal(w.t, w.set.Spec.Template.Spec.Containers[0].Image, w.image[name],
+				"seed %d: an old pod looks updated", w.seed)
 		}
 	}
 }
@@ -179,7 +185,8 @@ func TestHistoriesSettle(t *testing.T) {
 		before := maps.Clone(w.pods)
 		passes := 0
 		for plan := w.plan(); !plan.Empty(); plan = w.plan() {
-			// One to make the current revision, or to clear up; one for what that brings.
+			// One to make the current revision, or to clear up; one for what that
+			// brings.
 			require.Less(t, passes, 2, "seed %d: not settled, left: %+v", seed, plan)
 			count(reached, plan)
 			w.apply(plan, 0)
@@ -191,12 +198,13 @@ func TestHistoriesSettle(t *testing.T) {
 			require.Contains(t, w.pods, name)
 		}
 	}
-	for _, what := range []string{"Unlabelled", "Outnumbered", "SameAsCurrent", "BeyondLimit", "created", "relabelled", "0 passes", "1 passes"} {
+	for _, what := range []string{"Unlabelled", "Outnumbered", "SameAsCurrent", "BeyondLimit",
+		"created", "relabelled", "0 passes", "1 passes"} {
 		require.Greater(t, reached[what], 20, "%s: %v", what, reached)
 	}
 }
 
-func count(reached map[string]int, plan daemon.HistoryPlan) {
+func count(reached map[string]int, plan revision.Plan) {
 	for _, update := range plan.Update {
 		reached[string(update.Reason)]++
 	}

@@ -1,4 +1,4 @@
-package daemon_test
+package revision_test
 
 import (
 	"iter"
@@ -11,18 +11,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-func planHistory(t *testing.T, set *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision, pods ...*corev1.Pod) daemon.HistoryPlan {
+func compute(
+	t *testing.T, set *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision, pods ...*corev1.Pod,
+) revision.Plan {
 	t.Helper()
-	plan, err := daemon.PlanHistory(daemon.OwnerOf(set), revisions, slices.Values(pods))
+	plan, err := revision.Compute(sourceOf(set), revisions, slices.Values(pods))
 	require.NoError(t, err)
 	return plan
 }
 
-func deleted(plan daemon.HistoryPlan) map[string]daemon.RevisionReason {
-	names := map[string]daemon.RevisionReason{}
+func deleted(plan revision.Plan) map[string]revision.Reason {
+	names := map[string]revision.Reason{}
 	for _, deletion := range plan.Delete {
 		names[deletion.Revision.Name] = deletion.Reason
 	}
@@ -31,7 +34,7 @@ func deleted(plan daemon.HistoryPlan) map[string]daemon.RevisionReason {
 
 func TestTheFirstRevisionIsMade(t *testing.T) {
 	set := shippers("shipper:1")
-	plan := planHistory(t, set, nil)
+	plan := compute(t, set, nil)
 	require.Nil(t, plan.Current)
 	require.EqualValues(t, 1, plan.Create.Revision)
 	require.Equal(t, plan.Create.Labels[hashLabel], plan.Hash)
@@ -41,7 +44,7 @@ func TestTheFirstRevisionIsMade(t *testing.T) {
 }
 
 func TestANewTemplateGetsTheNextNumber(t *testing.T) {
-	plan := planHistory(t, shippers("shipper:3"), []*appsv1.ControllerRevision{
+	plan := compute(t, shippers("shipper:3"), []*appsv1.ControllerRevision{
 		recorded(t, shippers("shipper:2"), 7, ""), recorded(t, shippers("shipper:1"), 3, ""),
 	})
 	require.EqualValues(t, 8, plan.Create.Revision)
@@ -49,7 +52,8 @@ func TestANewTemplateGetsTheNextNumber(t *testing.T) {
 
 func TestNothingIsDoneWhenAllIsAsItShouldBe(t *testing.T) {
 	current := recorded(t, shippers("shipper:2"), 2, "")
-	plan := planHistory(t, shippers("shipper:2"), []*appsv1.ControllerRevision{current, recorded(t, shippers("shipper:1"), 1, "")})
+	old := recorded(t, shippers("shipper:1"), 1, "")
+	plan := compute(t, shippers("shipper:2"), []*appsv1.ControllerRevision{current, old})
 	require.True(t, plan.Empty())
 	require.Same(t, current, plan.Current)
 	require.Equal(t, current.Labels[hashLabel], plan.Hash)
@@ -58,19 +62,22 @@ func TestNothingIsDoneWhenAllIsAsItShouldBe(t *testing.T) {
 func TestPodsAreNotLookedAtWhenNothingCanBeDeleted(t *testing.T) {
 	var never iter.Seq[*corev1.Pod] = func(func(*corev1.Pod) bool) { t.Error("looked at pods") }
 	revisions := []*appsv1.ControllerRevision{recorded(t, shippers("shipper:1"), 1, "")}
-	_, err := daemon.PlanHistory(daemon.OwnerOf(shippers("shipper:2")), revisions, never)
+	_, err := revision.Compute(sourceOf(shippers("shipper:2")), revisions, never)
 	require.NoError(t, err)
 }
 
-// D3: pods that can be ranged over only once, as from a stream, keep their revisions.
+// D3: pods that can be ranged over only once, as from a stream, keep their
+// revisions.
 func TestD3PodsAreRangedOverOnce(t *testing.T) {
 	set := shippers("shipper:4")
 	set.Spec.RevisionHistoryLimit = new(int32)
 	current, carried := recorded(t, set, 4, ""), recorded(t, shippers("shipper:2"), 2, "")
 	duplicate, unused := recorded(t, set, 3, "x"), recorded(t, shippers("shipper:1"), 1, "")
 	pods := []*corev1.Pod{
-		{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{hashLabel: carried.Labels[hashLabel]}}},
-		{ObjectMeta: metav1.ObjectMeta{Name: "b", Labels: map[string]string{hashLabel: duplicate.Labels[hashLabel]}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "a",
+			Labels: map[string]string{hashLabel: carried.Labels[hashLabel]}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "b",
+			Labels: map[string]string{hashLabel: duplicate.Labels[hashLabel]}}},
 	}
 	ranged := false
 	once := func(yield func(*corev1.Pod) bool) {
@@ -81,63 +88,75 @@ func TestD3PodsAreRangedOverOnce(t *testing.T) {
 		}
 		ranged = true
 	}
-	plan, err := daemon.PlanHistory(daemon.OwnerOf(set), []*appsv1.ControllerRevision{current, duplicate, carried, unused}, once)
+	plan, err := revision.Compute(sourceOf(set),
+		[]*appsv1.ControllerRevision{current, duplicate, carried, unused}, once)
 	require.NoError(t, err)
-	require.Equal(t, map[string]daemon.RevisionReason{duplicate.Name: daemon.SameAsCurrent, unused.Name: daemon.BeyondLimit}, deleted(plan))
+	require.Equal(t, map[string]revision.Reason{duplicate.Name: revision.ReasonSameAsCurrent,
+		unused.Name: revision.ReasonBeyondLimit}, deleted(plan))
 	require.Len(t, plan.Relabel, 1)
 	require.Equal(t, "b", plan.Relabel[0].Pod.Name)
 }
 
 func TestATemplateAppliedAgainGivesTheOldRevisionTheHighestNumber(t *testing.T) {
-	first, second := recorded(t, shippers("shipper:1"), 1, ""), recorded(t, shippers("shipper:2"), 2, "")
-	plan := planHistory(t, shippers("shipper:1"), []*appsv1.ControllerRevision{first, second})
+	first := recorded(t, shippers("shipper:1"), 1, "")
+	second := recorded(t, shippers("shipper:2"), 2, "")
+	plan := compute(t, shippers("shipper:1"), []*appsv1.ControllerRevision{first, second})
 	require.Same(t, first, plan.Current)
 	require.Nil(t, plan.Create)
-	require.Equal(t, []daemon.RevisionUpdate{{Revision: first, Number: 3, Reason: daemon.Outnumbered}}, plan.Update)
+	require.Equal(t, []revision.Update{{Revision: first, Number: 3,
+		Reason: revision.ReasonOutnumbered}}, plan.Update)
 	patch, err := plan.Update[0].Patch()
 	require.NoError(t, err)
-	require.JSONEq(t, `{"metadata":{"uid":"uid of `+first.Name+`","resourceVersion":"7"},"revision":3}`, string(patch))
+	require.JSONEq(t,
+		`{"metadata":{"uid":"uid of `+first.Name+`","resourceVersion":"7"},"revision":3}`, string(patch))
 	require.EqualValues(t, 1, first.Revision, "the cache's object was changed")
 }
 
 func TestTheCurrentRevisionSharesItsNumberWithNone(t *testing.T) {
-	first, second := recorded(t, shippers("shipper:1"), 2, ""), recorded(t, shippers("shipper:2"), 2, "")
-	plan := planHistory(t, shippers("shipper:1"), []*appsv1.ControllerRevision{first, second})
+	first := recorded(t, shippers("shipper:1"), 2, "")
+	second := recorded(t, shippers("shipper:2"), 2, "")
+	plan := compute(t, shippers("shipper:1"), []*appsv1.ControllerRevision{first, second})
 	require.EqualValues(t, 3, plan.Update[0].Number)
 
 	zero := recorded(t, shippers("shipper:1"), 0, "")
-	require.EqualValues(t, 1, planHistory(t, shippers("shipper:1"), []*appsv1.ControllerRevision{zero}).Update[0].Number)
+	require.EqualValues(t, 1, compute(t, shippers("shipper:1"),
+		[]*appsv1.ControllerRevision{zero}).Update[0].Number)
 }
 
 func TestNumbersThatHaveRunOutAreAnError(t *testing.T) {
 	last := []*appsv1.ControllerRevision{recorded(t, shippers("shipper:1"), math.MaxInt64, "")}
-	_, err := daemon.PlanHistory(daemon.OwnerOf(shippers("shipper:2")), last, nil)
+	_, err := revision.Compute(sourceOf(shippers("shipper:2")), last, nil)
 	require.ErrorContains(t, err, "highest number")
-	require.Empty(t, planHistory(t, shippers("shipper:1"), last).Update, "the current one may have it")
+	require.Empty(t, compute(t, shippers("shipper:1"), last).Update, "the current one may have it")
 }
 
 func TestRevisionsWithoutAHashGetTheirNameForOne(t *testing.T) {
-	old, current := recorded(t, shippers("shipper:1"), 1, "one"), recorded(t, shippers("shipper:2"), 1, "two")
+	old := recorded(t, shippers("shipper:1"), 1, "one")
+	current := recorded(t, shippers("shipper:2"), 1, "two")
 	delete(old.Labels, hashLabel)
 	current.Labels = nil
-	plan := planHistory(t, shippers("shipper:2"), []*appsv1.ControllerRevision{current, old})
+	plan := compute(t, shippers("shipper:2"), []*appsv1.ControllerRevision{current, old})
 	require.Equal(t, "shipper-two", plan.Hash)
-	require.Equal(t, []daemon.RevisionUpdate{
-		{Revision: old, Label: "shipper-one", Reason: daemon.Unlabelled},
-		{Revision: current, Label: "shipper-two", Number: 2, Reason: daemon.Outnumbered}, // one call for both
+	require.Equal(t, []revision.Update{
+		{Revision: old, Label: "shipper-one", Reason: revision.ReasonUnlabelled},
+		// One call for both.
+		{Revision: current, Label: "shipper-two", Number: 2, Reason: revision.ReasonOutnumbered},
 	}, plan.Update)
 	patch, err := plan.Update[1].Patch()
 	require.NoError(t, err)
-	require.JSONEq(t, `{"metadata":{"uid":"uid of shipper-two","resourceVersion":"7","labels":{"controller-revision-hash":"shipper-two"}},"revision":2}`, string(patch))
+	require.JSONEq(t, `{"metadata":{"uid":"uid of shipper-two","resourceVersion":"7",
+		"labels":{"controller-revision-hash":"shipper-two"}},"revision":2}`, string(patch))
 }
 
 func TestOfDuplicatesTheHighestNumberStays(t *testing.T) {
 	set := shippers("shipper:1")
 	a, b, c := recorded(t, set, 3, "a"), recorded(t, set, 5, "b"), recorded(t, set, 4, "c")
-	plan := planHistory(t, set, []*appsv1.ControllerRevision{a, b, c}, shipper("p2", "c"), shipper("p1", "a"), shipper("p3", "b"))
+	plan := compute(t, set, []*appsv1.ControllerRevision{a, b, c}, shipper("p2", "c"),
+		shipper("p1", "a"), shipper("p3", "b"))
 	require.Same(t, b, plan.Current)
 	require.Equal(t, "b", plan.Hash)
-	require.Equal(t, []daemon.RevisionDeletion{{a, daemon.SameAsCurrent}, {c, daemon.SameAsCurrent}}, plan.Delete)
+	require.Equal(t, []revision.Deletion{{a, revision.ReasonSameAsCurrent},
+		{c, revision.ReasonSameAsCurrent}}, plan.Delete)
 	require.Len(t, plan.Relabel, 2)
 	require.Equal(t, "p1", plan.Relabel[0].Pod.Name)
 	patch, err := plan.Relabel[0].Patch()
@@ -151,27 +170,28 @@ func TestADuplicateThatIsBeingDeletedDoesNotStay(t *testing.T) {
 	set, now := shippers("shipper:1"), metav1.Now()
 	going, staying := recorded(t, set, 3, "a"), recorded(t, set, 2, "b")
 	going.DeletionTimestamp = &now
-	plan := planHistory(t, set, []*appsv1.ControllerRevision{going, staying}, shipper("p", "a"))
+	plan := compute(t, set, []*appsv1.ControllerRevision{going, staying}, shipper("p", "a"))
 	require.Same(t, staying, plan.Current)
 	require.Empty(t, plan.Delete, "it is going already")
 	require.Len(t, plan.Relabel, 1)
 }
 
-// kubernetes/kubernetes#111280: there an old pod gets the current hash as well, counts
-// as updated, and keeps the old template.
+// kubernetes/kubernetes#111280: there an old pod gets the current hash as well,
+// counts as updated, and keeps the old template.
 func TestPodsOfFormerTemplatesKeepTheirHashWhenDuplicatesGo(t *testing.T) {
 	set := shippers("shipper:2")
 	revisions := []*appsv1.ControllerRevision{
 		recorded(t, shippers("shipper:1"), 1, "old"), recorded(t, set, 2, "a"), recorded(t, set, 3, "b"),
 	}
-	plan := planHistory(t, set, revisions, shipper("p1", "old"), shipper("p2", "a"), shipper("p3", "unknown"))
+	plan := compute(t, set, revisions, shipper("p1", "old"), shipper("p2", "a"),
+		shipper("p3", "unknown"))
 	require.Len(t, plan.Relabel, 1)
 	require.Equal(t, "p2", plan.Relabel[0].Pod.Name)
 
-	revisions[0].Labels[hashLabel] = "a" // by somebody's hand: whose are the pods?
-	require.Empty(t, planHistory(t, set, revisions, shipper("p1", "a")).Relabel)
+	revisions[0].Labels[hashLabel] = "a" // by hand: nothing says of which the pods are
+	require.Empty(t, compute(t, set, revisions, shipper("p1", "a")).Relabel)
 	revisions[1].Labels[hashLabel] = "b" // as the current one: nothing to change
-	require.Empty(t, planHistory(t, set, revisions, shipper("p1", "b")).Relabel)
+	require.Empty(t, compute(t, set, revisions, shipper("p1", "b")).Relabel)
 }
 
 func TestTheOldestBeyondTheLimitAreDeleted(t *testing.T) {
@@ -193,17 +213,21 @@ func TestTheOldestBeyondTheLimitAreDeleted(t *testing.T) {
 		want []string
 	}{
 		{"oldest first", limit(1), nil, []string{"shipper-one", "shipper-two"}},
-		{"limit zero keeps the current one", limit(0), nil, []string{"shipper-one", "shipper-two", "shipper-three"}},
-		{"a negative limit is zero", limit(-1), nil, []string{"shipper-one", "shipper-two", "shipper-three"}},
-		{"not what a pod is of", limit(1), []*corev1.Pod{shipper("p", "one")}, []string{"shipper-two", "shipper-three"}},
-		{"also beyond the limit", limit(0), []*corev1.Pod{shipper("p", "one"), shipper("q", "three")}, []string{"shipper-two"}},
+		{"limit zero keeps the current one", limit(0), nil,
+			[]string{"shipper-one", "shipper-two", "shipper-three"}},
+		{"a negative limit is zero", limit(-1), nil,
+			[]string{"shipper-one", "shipper-two", "shipper-three"}},
+		{"not what a pod is of", limit(1), []*corev1.Pod{shipper("p", "one")},
+			[]string{"shipper-two", "shipper-three"}},
+		{"also beyond the limit", limit(0), []*corev1.Pod{shipper("p", "one"), shipper("q", "three")},
+			[]string{"shipper-two"}},
 		{"not below the limit", limit(3), nil, nil},
 		{"no limit is ten", shippers("shipper:4"), nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, deletion := range planHistory(t, c.set, history(), c.pods...).Delete {
-				require.Equal(t, daemon.BeyondLimit, deletion.Reason)
+			for _, deletion := range compute(t, c.set, history(), c.pods...).Delete {
+				require.Equal(t, revision.ReasonBeyondLimit, deletion.Reason)
 				got = append(got, deletion.Revision.Name)
 			}
 			require.Equal(t, c.want, got)
@@ -215,10 +239,11 @@ func TestARevisionThatIsToGoGetsNoLabel(t *testing.T) {
 	set, old := shippers("shipper:2"), recorded(t, shippers("shipper:1"), 1, "one")
 	set.Spec.RevisionHistoryLimit = new(int32)
 	delete(old.Labels, hashLabel)
-	plan := planHistory(t, set, []*appsv1.ControllerRevision{old, recorded(t, set, 2, "two")})
+	plan := compute(t, set, []*appsv1.ControllerRevision{old, recorded(t, set, 2, "two")})
 	require.Len(t, plan.Delete, 1)
 	require.Empty(t, plan.Update)
-	require.Len(t, planHistory(t, set, []*appsv1.ControllerRevision{old, recorded(t, set, 2, "two")}, shipper("p", "shipper-one")).Update, 1)
+	require.Len(t, compute(t, set, []*appsv1.ControllerRevision{old, recorded(t, set, 2, "two")},
+		shipper("p", "shipper-one")).Update, 1)
 }
 
 func TestTheDefaultLimitIsTen(t *testing.T) {
@@ -227,7 +252,8 @@ func TestTheDefaultLimitIsTen(t *testing.T) {
 		name := string(rune('a' + i))
 		revisions = append(revisions, recorded(t, shippers("shipper:"+name), i+1, name))
 	}
-	require.Equal(t, map[string]daemon.RevisionReason{"shipper-a": daemon.BeyondLimit}, deleted(planHistory(t, shippers("shipper:l"), revisions)))
+	require.Equal(t, map[string]revision.Reason{"shipper-a": revision.ReasonBeyondLimit},
+		deleted(compute(t, shippers("shipper:l"), revisions)))
 }
 
 func TestARevisionThatIsBeingDeletedDoesNotCountForTheLimit(t *testing.T) {
@@ -236,14 +262,16 @@ func TestARevisionThatIsBeingDeletedDoesNotCountForTheLimit(t *testing.T) {
 	*set.Spec.RevisionHistoryLimit = 1
 	going := recorded(t, shippers("shipper:1"), 1, "")
 	going.DeletionTimestamp = &now
-	require.Empty(t, planHistory(t, set, []*appsv1.ControllerRevision{going, recorded(t, shippers("shipper:2"), 2, "")}).Delete)
+	old := recorded(t, shippers("shipper:2"), 2, "")
+	require.Empty(t, compute(t, set, []*appsv1.ControllerRevision{going, old}).Delete)
 }
 
 func TestNothingIsDeletedAsLongAsThePodsAreNotKnown(t *testing.T) {
 	set := shippers("shipper:2")
 	set.Spec.RevisionHistoryLimit = new(int32)
-	revisions := []*appsv1.ControllerRevision{recorded(t, set, 2, "a"), recorded(t, set, 3, "b"), recorded(t, shippers("shipper:1"), 1, "")}
-	plan, err := daemon.PlanHistory(daemon.OwnerOf(set), revisions, nil)
+	revisions := []*appsv1.ControllerRevision{recorded(t, set, 2, "a"), recorded(t, set, 3, "b"),
+		recorded(t, shippers("shipper:1"), 1, "")}
+	plan, err := revision.Compute(sourceOf(set), revisions, nil)
 	require.NoError(t, err)
 	require.Empty(t, plan.Delete)
 	require.Empty(t, plan.Relabel)
@@ -255,7 +283,7 @@ func TestRevisionsOfOthersAreIgnored(t *testing.T) {
 	foreign, orphan := recorded(t, set, 9, "a"), recorded(t, shippers("shipper:0"), 8, "b")
 	foreign.OwnerReferences[0].UID = "another"
 	orphan.OwnerReferences = nil
-	plan := planHistory(t, set, []*appsv1.ControllerRevision{foreign, orphan})
+	plan := compute(t, set, []*appsv1.ControllerRevision{foreign, orphan})
 	require.EqualValues(t, 1, plan.Create.Revision)
 	require.Empty(t, plan.Delete)
 }
@@ -263,59 +291,63 @@ func TestRevisionsOfOthersAreIgnored(t *testing.T) {
 func TestTheRevisionsOfAnOwnerThatIsBeingDeletedAreLeftAlone(t *testing.T) {
 	set, now := shippers("shipper:1"), metav1.Now()
 	set.DeletionTimestamp = &now
-	_, err := daemon.PlanHistory(daemon.OwnerOf(set), nil, nil)
-	require.ErrorIs(t, err, daemon.ErrOwnerGone)
-	_, err = daemon.PlanHistory(daemon.Owner{}, nil, nil)
+	_, err := revision.Compute(sourceOf(set), nil, nil)
+	require.ErrorIs(t, err, ownership.ErrOwnerGone)
+	_, err = revision.Compute(revision.Source{}, nil, nil)
 	require.Error(t, err)
 }
 
-// kubernetes/kubernetes#134773: up to v1.33 creationTimestamp was written as null.
+// kubernetes/kubernetes#134773: up to v1.33 creationTimestamp was written as
+// null.
 func TestARevisionWrittenInAnotherWayIsTheCurrentOne(t *testing.T) {
-	const written = `{"spec":{"template":{"$patch":"replace","metadata":{"creationTimestamp":null,"labels":{"app":"shipper"}},` +
+	const written = `{"spec":{"template":{"$patch":"replace",` +
+		`"metadata":{"creationTimestamp":null,"labels":{"app":"shipper"}},` +
 		`"spec":{"containers":[{"image":"shipper:1","name":"shipper","resources":{}}]}}}}`
 	set := shippers("shipper:1")
 	before := recorded(t, set, 1, "before")
 	before.Data.Raw = []byte(written)
-	plan := planHistory(t, set, []*appsv1.ControllerRevision{before})
+	plan := compute(t, set, []*appsv1.ControllerRevision{before})
 	require.Same(t, before, plan.Current)
 	require.True(t, plan.Empty())
 
 	t.Run("the last of several, and the others stay", func(t *testing.T) {
 		later := recorded(t, set, 2, "later")
 		later.Data.Raw = []byte(written)
-		plan := planHistory(t, set, []*appsv1.ControllerRevision{before, later})
+		plan := compute(t, set, []*appsv1.ControllerRevision{before, later})
 		require.Same(t, later, plan.Current)
 		require.True(t, plan.Empty())
 	})
 	t.Run("and is not gone back to", func(t *testing.T) {
-		_, err := daemon.PlanUndo(daemon.OwnerOf(set), []*appsv1.ControllerRevision{before}, 1)
-		require.ErrorIs(t, err, daemon.ErrAlreadyCurrent)
+		_, err := revision.ComputeRollback(sourceOf(set), []*appsv1.ControllerRevision{before}, 1)
+		require.ErrorIs(t, err, revision.ErrAlreadyCurrent)
 	})
 	t.Run("but not beside one with the same bytes, nor a duplicate of it", func(t *testing.T) {
 		exact := recorded(t, set, 2, "")
-		plan := planHistory(t, set, []*appsv1.ControllerRevision{before, exact}, shipper("p", "before"))
+		plan := compute(t, set, []*appsv1.ControllerRevision{before, exact}, shipper("p", "before"))
 		require.Same(t, exact, plan.Current)
 		require.True(t, plan.Empty())
 	})
 	t.Run("nor if it has fields that are unknown here", func(t *testing.T) {
 		newer := recorded(t, set, 1, "newer")
-		newer.Data.Raw = []byte(`{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"app":"shipper"}},` +
-			`"spec":{"containers":[{"image":"shipper:1","name":"shipper","resources":{}}],"nodeWhim":"any"}}}}`)
-		require.NotNil(t, planHistory(t, set, []*appsv1.ControllerRevision{newer}).Create)
+		newer.Data.Raw = []byte(`{"spec":{"template":{"$patch":"replace",` +
+			`"metadata":{"labels":{"app":"shipper"}},` +
+			`"spec":{"containers":[{"image":"shipper:1","name":"shipper","resources":{}}],` +
+			`"nodeWhim":"any"}}}}`)
+		require.NotNil(t, compute(t, set, []*appsv1.ControllerRevision{newer}).Create)
 	})
 	t.Run("nor if it cannot be read", func(t *testing.T) {
 		broken := recorded(t, set, 1, "broken")
 		broken.Data.Raw = []byte(`{"spec":`)
-		require.NotNil(t, planHistory(t, set, []*appsv1.ControllerRevision{broken}).Create)
+		require.NotNil(t, compute(t, set, []*appsv1.ControllerRevision{broken}).Create)
 	})
 }
 
 // OpenKruise's DaemonSet and others are like one.
 func TestAnOwnerNeedNotBeADaemonSet(t *testing.T) {
 	set := shippers("shipper:1")
-	owner := daemon.OwnerOf(set)
-	owner.Kind.Group, owner.Kind.Version = "apps.kruise.io", "v1alpha1"
-	plan, err := daemon.PlanHistory(owner, nil, nil)
+	source := sourceOf(set)
+	source.Owner.Kind.Group, source.Owner.Kind.Version = "apps.kruise.io", "v1alpha1"
+	plan, err := revision.Compute(source, nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, "apps.kruise.io/v1alpha1", plan.Create.OwnerReferences[0].APIVersion)
 }

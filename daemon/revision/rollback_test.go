@@ -1,4 +1,4 @@
-package daemon_test
+package revision_test
 
 import (
 	"encoding/json"
@@ -8,10 +8,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
-	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-func TestUndoFindsTheRevision(t *testing.T) {
+func TestRollbackFindsTheRevision(t *testing.T) {
 	one, two, three := shippers("shipper:1"), shippers("shipper:2"), shippers("shipper:3")
 	history := func(sets ...*appsv1.DaemonSet) []*appsv1.ControllerRevision {
 		var revisions []*appsv1.ControllerRevision
@@ -34,38 +34,43 @@ func TestUndoFindsTheRevision(t *testing.T) {
 	}{
 		{"zero is the last but one", three, history(one, two, three), 0, "shipper:2", nil},
 		{"a number", three, history(one, two, three), 1, "shipper:1", nil},
-		{"zero after a rollback is what was rolled back", one, history(three, two, one), 0, "shipper:2", nil},
-		{"zero when no controller has seen the new template", three, history(one, two), 0, "shipper:2", nil},
+		{"zero after a rollback is what was rolled back", one, history(three, two, one), 0,
+			"shipper:2", nil},
+		{"zero when no controller has seen the new template", three, history(one, two), 0,
+			"shipper:2", nil},
 		{"zero passes over duplicates", two, history(one, two, two), 0, "shipper:1", nil},
 		{"a number that two have", two, twins, 1, "shipper:1", nil},
 		{"revisions of others do not count", three, foreign, 0, "shipper:1", nil},
-		{"there is none of that number", three, history(one, two, three), 4, "", daemon.ErrNoSuchRevision},
-		{"no number is negative", three, history(one, two, three), -1, "", daemon.ErrNoSuchRevision},
-		{"it is the template already", three, history(one, two, three), 3, "", daemon.ErrAlreadyCurrent},
-		{"there was no other", one, history(one), 0, "", daemon.ErrNothingToUndo},
-		{"there is nothing", one, nil, 0, "", daemon.ErrNothingToUndo},
+		{"there is none of that number", three, history(one, two, three), 4,
+			"", revision.ErrNoSuchRevision},
+		{"no number is negative", three, history(one, two, three), -1, "", revision.ErrNoSuchRevision},
+		{"it is the template already", three, history(one, two, three), 3,
+			"", revision.ErrAlreadyCurrent},
+		{"there was no other", one, history(one), 0, "", revision.ErrNoOtherRevision},
+		{"there is nothing", one, nil, 0, "", revision.ErrNoOtherRevision},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			undo, err := daemon.PlanUndo(daemon.OwnerOf(c.set), c.revisions, c.number)
+			rollback, err := revision.ComputeRollback(sourceOf(c.set), c.revisions, c.number)
 			require.ErrorIs(t, err, c.err)
 			if c.err == nil {
-				require.Equal(t, c.want, undo.Template.Spec.Containers[0].Image)
-				require.Contains(t, string(undo.Revision.Data.Raw), c.want)
+				require.Equal(t, c.want, rollback.Template.Spec.Containers[0].Image)
+				require.Contains(t, string(rollback.Revision.Data.Raw), c.want)
 			}
 		})
 	}
 }
 
-func TestUndoPatchPutsTheTemplateInPlaceOfTheOther(t *testing.T) {
+func TestRollbackPatchPutsTheTemplateInPlaceOfTheOther(t *testing.T) {
 	former, set := shippers("shipper:1"), shippers("shipper:2")
 	set.Spec.Template.Spec.NodeSelector = map[string]string{"added": "later"}
-	undo, err := daemon.PlanUndo(daemon.OwnerOf(set), []*appsv1.ControllerRevision{recorded(t, former, 1, "")}, 0)
+	rollback, err := revision.ComputeRollback(sourceOf(set),
+		[]*appsv1.ControllerRevision{recorded(t, former, 1, "")}, 0)
 	require.NoError(t, err)
-	require.Contains(t, string(undo.Patch), `"metadata":{"resourceVersion":"500","uid":"set-1"}`)
+	require.Contains(t, string(rollback.Patch), `"metadata":{"resourceVersion":"500","uid":"set-1"}`)
 
 	before, err := json.Marshal(set)
 	require.NoError(t, err)
-	after, err := strategicpatch.StrategicMergePatch(before, undo.Patch, appsv1.DaemonSet{})
+	after, err := strategicpatch.StrategicMergePatch(before, rollback.Patch, appsv1.DaemonSet{})
 	require.NoError(t, err)
 	var restored appsv1.DaemonSet
 	require.NoError(t, json.Unmarshal(after, &restored))
@@ -74,11 +79,13 @@ func TestUndoPatchPutsTheTemplateInPlaceOfTheOther(t *testing.T) {
 	require.Equal(t, set.Annotations, restored.Annotations)
 }
 
-func TestUndoRefusesARevisionThatChangesMoreThanTheTemplate(t *testing.T) {
-	revision := recorded(t, shippers("shipper:1"), 1, "")
-	revision.Data.Raw = []byte(`{"metadata":{"finalizers":["x"]},"spec":{"template":{"$patch":"replace"}}}`)
-	_, err := daemon.PlanUndo(daemon.OwnerOf(shippers("shipper:2")), []*appsv1.ControllerRevision{revision}, 1)
-	require.ErrorIs(t, err, daemon.ErrRevisionData)
-	_, err = daemon.PlanUndo(daemon.Owner{}, nil, 1)
+func TestRollbackRefusesARevisionThatChangesMoreThanTheTemplate(t *testing.T) {
+	record := recorded(t, shippers("shipper:1"), 1, "")
+	record.Data.Raw = []byte(`{"metadata":{"finalizers":["x"]},` +
+		`"spec":{"template":{"$patch":"replace"}}}`)
+	_, err := revision.ComputeRollback(sourceOf(shippers("shipper:2")),
+		[]*appsv1.ControllerRevision{record}, 1)
+	require.ErrorIs(t, err, revision.ErrInvalidData)
+	_, err = revision.ComputeRollback(revision.Source{}, nil, 1)
 	require.Error(t, err)
 }

@@ -1,0 +1,61 @@
+// Package ownership decides which objects belong to an owner, and makes them
+// belong to it. The owner is of any kind: a DaemonSet, an OpenKruise set, a
+// custom resource. The objects are pods, ControllerRevisions, or others with
+// labels and owner references.
+//
+// [Ownership.Claim] decides about one object. It adopts what the owner selects
+// and no other controller has, releases what the owner controls and no longer
+// selects, and says why:
+//
+//	own, err := ownership.NewOwnership(ownership.Owner{
+//		Object:   set,
+//		Kind:     v1.SchemeGroupVersion.WithKind("AgentSet"),
+//		Selector: set.Spec.Selector,
+//	})
+//	claim := own.Claim(pod) // {Adopt, Orphaned}
+//
+// [ClaimAll] does it for a list, with one patch for each object that changes.
+// An [Overlay] shows a cache as it will be once it has those patches. They are
+// strategic merge patches, which the API server takes for built-in kinds only.
+// For objects that are custom resources, the caller acts on Claim in another
+// way.
+//
+// # One pass
+//
+//	claimer, err := ownership.NewClaimer(owner, sets) // the client of the kind
+//	newest := overlay.Merge(time.Now(), pods) // those of the namespace, cached
+//	claimed, err := ownership.ClaimAll(ctx, claimer, podClient, newest)
+//	overlay.Patched(time.Now(), claimed.Adopted...)
+//	overlay.Patched(time.Now(), claimed.Released...)
+//	// claimed.Owned are the owner's pods.
+//
+// # The caller's duties
+//
+//   - Use one [Claimer] for all claims of a pass, and another for the next
+//     pass. It reads the owner at most once, before the first adoption.
+//   - After an error of [ClaimAll], decide nothing from Owned. It may lack a
+//     running pod whose adoption has failed, and a second one would be created.
+//   - Claim nothing for an owner whose selector is empty: [ErrEmptySelector].
+//   - Record each adoption and release in the [Overlay], and in what else is
+//     kept between passes. The cache shows them late.
+//   - Check with [Owner.ValidateLabels] that the owner keeps what it creates.
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	claimer
+//	ownership  overlay
+//	owner
+//
+// # Differences from kube-controller-manager
+//
+// Compared with v1.37.1:
+//
+//   - A second adoption of the same pod, by a cache that is behind, does not
+//     happen with an Overlay. There it is sent, and changes nothing.
+//   - An owner that could not be read is an error once in a pass. There it is
+//     one for each orphan.
+//   - A selector that does not select the labels of the owner's own template is
+//     refused. There the API server checks it, for its own kinds only.
+package ownership
