@@ -101,7 +101,9 @@ type Throttle[T any] struct {
 type savings[T any] struct {
 	Kind[T]
 	tokens []uint64
-	has    bool // a task that can start, while Start chooses
+	// While Start chooses: there is a task that can start; the source was asked
+	// for one, and had none after all.
+	has, vain bool
 }
 
 // A Grant is the tokens that a task was started with. The zero value is that of
@@ -135,6 +137,9 @@ func NewThrottle[T any](config ThrottleConfig[T], now time.Time) (*Throttle[T], 
 // may spend. Each grant is settled once.
 func (t *Throttle[T]) Start(now time.Time) (T, Grant, bool) {
 	now = t.advance(now)
+	for i := range t.kinds {
+		t.kinds[i].vain = false
+	}
 	t.look(now)
 	for {
 		kind, ok := t.choose()
@@ -186,7 +191,7 @@ func (t *Throttle[T]) look(now time.Time) {
 	for i := range t.kinds {
 		k := &t.kinds[i]
 		next, ok := k.Source.Next(now)
-		if k.has = ok && !next.After(now); !k.has {
+		if k.has = ok && !next.After(now) && !k.vain; !k.has {
 			t.giveUp(i)
 		}
 	}
@@ -221,9 +226,9 @@ func (t *Throttle[T]) save(now time.Time, kind int) (T, Grant, bool) {
 		return none, Grant{}, false
 	}
 	task, ok := k.Source.Start(now)
-	if !ok { // its Next was earlier than it need be
-		k.has = false
-		t.giveUp(kind)
+	if !ok { // its Next was earlier than it need be, or it had work for another
+		k.vain = true
+		t.look(now)
 		return task, Grant{}, false
 	}
 	grant := Grant{k.tokens}

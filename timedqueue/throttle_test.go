@@ -12,7 +12,9 @@ import (
 )
 
 // kindOf is a kind whose tasks are its name.
-func kindOf(name string, reserved float64, cost, tasks int, due time.Time) (Kind[string], *supply) {
+func kindOf(
+	name string, reserved float64, cost, tasks int, due time.Time,
+) (Kind[string], *supply) {
 	source := &supply{name, tasks, due}
 	return Kind[string]{Name: name, Source: source, Reserved: reserved, Cost: cost}, source
 }
@@ -135,16 +137,38 @@ func TestQ12ThrottleBeginsAgainAfterSavingsAreReturned(t *testing.T) {
 // A source's Next may be earlier than need be.
 func TestThrottleTakesNothingForASourceWithoutATask(t *testing.T) {
 	vain := Kind[string]{Name: "vain", Reserved: 1, Source: SourceOf(
-		func(time.Time) (string, bool) { return "not a task", false },
+		func(now time.Time) (string, bool) { return "v", now.After(seconds(1000)) },
 		func(now time.Time) (time.Time, bool) { return now, true },
 	)}
 	cheap, _ := kindOf("c", 0, 0, 5, seconds(0))
 	throttle := newTestThrottle(t, 0.001, 2, vain, cheap)
 	names, _ := startTasks(throttle, seconds(0))
 	require.Equal(t, "cc", names)
-	task, _, ok := throttle.Start(seconds(1000))
+	for at, want := range map[float64]string{1000: "c", 2000: "v"} {
+		task, _, ok := newTestThrottle(t, 0.001, 2, vain, cheap).Start(seconds(at))
+		require.True(t, ok)
+		require.Equal(t, want, task)
+	}
+	task, _, ok := throttle.Start(seconds(2000))
 	require.True(t, ok)
-	require.Equal(t, "c", task)
+	require.Equal(t, "v", task, "it is asked again")
+}
+
+// A source without a task may have work for another: a core that finds out what
+// is to be done when it is asked.
+func TestThrottleLooksAgainAfterASourceWithoutATask(t *testing.T) {
+	cheap, supplied := kindOf("c", 0, 0, 0, seconds(0))
+	asked := 0
+	finder := Kind[string]{Name: "finder", Source: SourceOf(
+		func(time.Time) (string, bool) {
+			asked++
+			supplied.left = 2
+			return "not a task", false
+		},
+		func(now time.Time) (time.Time, bool) { return now, asked == 0 },
+	)}
+	names, _ := startTasks(newTestThrottle(t, 0.001, 2, finder, cheap), seconds(0))
+	require.Equal(t, "cc", names)
 }
 
 func TestThrottleNext(t *testing.T) {
