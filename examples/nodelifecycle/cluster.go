@@ -33,6 +33,7 @@ func program(s *settings) *process.Program {
 				Metrics:    l.registry,
 				Pages:      map[string]http.Handler{"GET /pending": evictionreport.NewPage(showing(l))},
 				Leadership: l.events.nodes,
+				Answer:     func() { l.dispatcher.View(func() {}) },
 				Stop:       l.events.stop,
 			}, nil
 		},

@@ -40,6 +40,7 @@ func RESTConfig(p *commandline.Process, s *commandline.Sharing) (*rest.Config, b
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.QPS, config.Burst = s.APIQPS, s.APIBurst
+	config.DisableCompression = true // as kube-controller-manager: it costs more CPU than the network
 	return config, true, nil
 }
 

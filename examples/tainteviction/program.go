@@ -32,6 +32,7 @@ func program(s *settings) *process.Program {
 				Metrics:    registry,
 				Pages:      map[string]http.Handler{"GET /pending": evictionreport.NewPage(e.read)},
 				Leadership: recorder,
+				Answer:     func() { e.dispatcher.View(func() {}) },
 				Stop:       events.Stop,
 			}, nil
 		},
