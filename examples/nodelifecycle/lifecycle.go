@@ -73,7 +73,7 @@ func (l *lifecycle) Observe(ctx context.Context, ready func()) {
 	if !l.informers.start(ctx) {
 		return
 	}
-	l.dispatcher.Update(l.core.MarkSynced)
+	l.dispatcher.Update(func() { l.core.MarkSynced(time.Now()) })
 	ready()
 	<-ctx.Done()
 }
@@ -81,6 +81,7 @@ func (l *lifecycle) Observe(ctx context.Context, ready func()) {
 // Act performs what the controller asks for, until ctx ends or an action panics,
 // and what was under way is done.
 func (l *lifecycle) Act(ctx context.Context) error {
+	l.dispatcher.Update(func() { l.core.Lead(time.Now()) })
 	return process.Together(ctx, l.dispatcher.Run, func(ctx context.Context) error {
 		process.Every(ctx, l.settings.MonitorPeriod, l.reevaluate)
 		return nil

@@ -57,12 +57,18 @@ func (c *Controller) kinds(requests RequestBudget) []timedqueue.Kind[Action] {
 }
 
 // MarkSynced says that all nodes, leases and pods that existed at the start
-// have been observed. Nothing is evaluated and nothing handed out before.
-func (c *Controller) MarkSynced() {
+// have been observed. Nothing is evaluated and nothing handed out before. No
+// node gets a NoExecute taint in the stabilization window that begins now.
+func (c *Controller) MarkSynced(now time.Time) {
 	c.synced = true
 	c.health.MarkSynced()
 	c.evictions.MarkSynced()
+	c.zones.Stabilize(now)
 }
+
+// Lead says that this replica begins to act, maybe after another. As after
+// MarkSynced, a stabilization window begins.
+func (c *Controller) Lead(now time.Time) { c.zones.Stabilize(now) }
 
 // Start hands out one action to perform now.
 func (c *Controller) Start(now time.Time) (Task, bool) {

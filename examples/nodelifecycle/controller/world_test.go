@@ -95,7 +95,7 @@ func (w *world) start() {
 	for _, pod := range w.sortedPods() {
 		w.c.ObservePod(w.now, pod)
 	}
-	w.c.MarkSynced()
+	w.c.MarkSynced(w.now)
 }
 
 func (w *world) names() []string {

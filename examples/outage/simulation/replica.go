@@ -171,6 +171,7 @@ func (r *Replica) lead() {
 		return
 	}
 	r.election.leads = true
+	r.core.Lead(r.now())
 	r.sim.world.Note(model.Note{Kind: model.Leads, Client: r.client})
 	r.wake()
 }
@@ -208,7 +209,7 @@ func (r *Replica) wake() {
 	}
 	if !r.synced && r.client.Synced() {
 		r.synced = true
-		r.core.MarkSynced()
+		r.core.MarkSynced(r.now())
 		r.sim.world.Note(model.Note{Kind: model.Synced, Client: r.client})
 	}
 	if r.awake || !r.leads() || !r.synced {
