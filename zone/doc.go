@@ -49,8 +49,8 @@
 // Evaluate after that, and at the time that Next returns. Do not call it before
 // the first list of nodes is complete: the dead part of a cluster looks like a
 // dead cluster while the rest is unknown. Call Stabilize when that list is
-// complete, however long it took, and when a standby begins to act. Apply each Change's rate to the
-// zone's queue.
+// complete, however long it took, and when a standby begins to act. Apply each
+// Change's rate to the zone's queue.
 //
 // When an Evaluation changes the phase to Suspended, remove the NoExecute
 // taints that you set for nodes that are not ready. Set no new ones, and hold
