@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,14 +22,52 @@ type DeleterConfig struct {
 	// pod and covers the delay of the caches. For example, a taint that was
 	// removed before the pod was bound does not evict the pod.
 	Confirm NodeClient
+	// MostRequests is how many calls Deleter makes for one task at most, for a
+	// caller that has a budget of requests. A task that needs more fails and is
+	// retried after a second. Without Confirm it needs 3. With Confirm it needs 5,
+	// and 2 more for each time that the pod changes between the read and the
+	// delete. Zero means 3, and 25 with Confirm.
+	MostRequests int
 }
 
-// Validate reports everything that is wrong with the config.
+// Validate joins everything that is wrong with the config.
 func (c DeleterConfig) Validate() error {
+	var problems []error
 	if c.Pods == nil {
-		return fmt.Errorf("%w: DeleterConfig.Pods is nil, want a pod client", ErrInvalidConfig)
+		problems = append(problems,
+			fmt.Errorf("%w: DeleterConfig.Pods is nil, want a pod client", ErrInvalidConfig))
 	}
-	return nil
+	return errors.Join(append(problems,
+		validateRequests("DeleterConfig", c.MostRequests, c.fewestRequests()))...)
+}
+
+// fewestRequests is what a task needs: patch, delete, and a read of the pod if
+// the answer to one of them is ambiguous.
+func (c DeleterConfig) fewestRequests() int { return 3 + confirmRequests(c.Confirm) }
+
+// confirmRequests is how many calls a confirmation costs.
+func confirmRequests(with NodeClient) int {
+	if with == nil {
+		return 0
+	}
+	return 2
+}
+
+func validateRequests(config string, most, fewest int) error {
+	if most == 0 || most >= fewest {
+		return nil
+	}
+	return fmt.Errorf("%w: %s.MostRequests is %d, want zero or at least %d", ErrInvalidConfig, config,
+		most, fewest)
+}
+
+// rereads returns how often an attempt may read a pod again that has changed
+// since it was read. Each costs a read and another try.
+func rereads(most, fewest int) int {
+	if most == 0 {
+		return defaultRereads
+	}
+	return (most - fewest) / 2
 }
 
 // A Deleter evicts pods by deleting them, as kube-controller-manager does. It
@@ -58,7 +97,10 @@ func NewDeleter(config DeleterConfig) (*Deleter, error) {
 // Act does the task, at the time Task.StartedAt.
 func (d *Deleter) Act(ctx context.Context, task Task) Result {
 	pods := d.config.Pods(task.Pod.Namespace)
-	r := run{pods: pods, nodes: d.config.Confirm, task: task}
+	r := run{
+		pods: pods, nodes: d.config.Confirm, task: task,
+		rereads: rereads(d.config.MostRequests, d.config.fewestRequests()),
+	}
 	if task.ClearCondition {
 		return r.do(ctx, r.check, r.clearCondition)
 	}
@@ -75,15 +117,26 @@ type EvictorConfig struct {
 	Pods func(namespace string) EvictionClient
 	// Confirm is the same as in [DeleterConfig].
 	Confirm NodeClient
+	// MostRequests is the same as in [DeleterConfig]. Without Confirm a task needs
+	// 3 calls, and with Confirm 4. Zero means 3, and 24 with Confirm.
+	MostRequests int
 }
 
-// Validate reports everything that is wrong with the config.
+// Validate joins everything that is wrong with the config.
 func (c EvictorConfig) Validate() error {
+	var problems []error
 	if c.Pods == nil {
-		return fmt.Errorf("%w: EvictorConfig.Pods is nil, want a pod client", ErrInvalidConfig)
+		problems = append(problems,
+			fmt.Errorf("%w: EvictorConfig.Pods is nil, want a pod client", ErrInvalidConfig))
 	}
-	return nil
+	return errors.Join(append(problems,
+		validateRequests("EvictorConfig", c.MostRequests, c.fewestRequests()))...)
 }
+
+// fewestRequests is what a task needs. To clear a condition it is a read, a
+// patch, and a read if the answer is ambiguous; to evict it is one call less,
+// and the confirmation.
+func (c EvictorConfig) fewestRequests() int { return max(3, 2+confirmRequests(c.Confirm)) }
 
 // An Evictor evicts pods through the Eviction API, which respects
 // PodDisruptionBudgets. It makes one call per pod, because the API server sets
@@ -113,7 +166,10 @@ func NewEvictor(config EvictorConfig) (*Evictor, error) {
 // Act does the task, at the time Task.StartedAt.
 func (e *Evictor) Act(ctx context.Context, task Task) Result {
 	pods := e.config.Pods(task.Pod.Namespace)
-	r := run{pods: pods, nodes: e.config.Confirm, task: task}
+	r := run{
+		pods: pods, nodes: e.config.Confirm, task: task,
+		rereads: rereads(e.config.MostRequests, e.config.fewestRequests()),
+	}
 	if task.ClearCondition {
 		return r.do(ctx, r.check, r.clearCondition)
 	}
@@ -133,6 +189,8 @@ type run struct {
 	nodes NodeClient // nil means no confirmation
 	task  Task
 
+	rereads int          // that are left
+	calls   int          // made
 	pod     *corev1.Pod  // as last read; nil if it was not
 	node    *corev1.Node // nil if it was not read, or does not exist
 	patched *corev1.Pod  // as the API server had it after our patch
@@ -147,6 +205,7 @@ func (r *run) do(ctx context.Context, steps ...step) Result {
 		if !ended {
 			continue
 		}
+		result.Requests = r.calls
 		if result.Outcome != OutcomeEvicted {
 			result.Pod = r.patched // or the next attempt would set the condition again
 		}
@@ -178,6 +237,7 @@ func (r *run) confirm(ctx context.Context) (Result, bool) {
 	if result, ended := r.readPod(ctx); ended {
 		return result, true
 	}
+	r.calls++
 	node, err := r.nodes.Get(ctx, r.task.Node, metav1.GetOptions{})
 	switch {
 	case err == nil:
@@ -189,8 +249,13 @@ func (r *run) confirm(ctx context.Context) (Result, bool) {
 	return r.decide()
 }
 
+func (r *run) get(ctx context.Context) (*corev1.Pod, error) {
+	r.calls++
+	return r.pods.Get(ctx, r.task.Pod.Name, metav1.GetOptions{})
+}
+
 func (r *run) readPod(ctx context.Context) (Result, bool) {
-	pod, err := r.pods.Get(ctx, r.task.Pod.Name, metav1.GetOptions{})
+	pod, err := r.get(ctx)
 	if err != nil {
 		return r.classify(ctx, fmt.Errorf("read pod %s to confirm its eviction: %w", r.task.Pod, err))
 	}
@@ -245,6 +310,7 @@ func (r *run) setCondition(ctx context.Context) (Result, bool) {
 }
 
 func (r *run) patch(ctx context.Context, patch []byte) error {
+	r.calls++
 	patched, err := r.pods.Patch(ctx, r.task.Pod.Name, types.StrategicMergePatchType, patch,
 		metav1.PatchOptions{}, "status")
 	if err != nil {
@@ -261,14 +327,15 @@ func (r *run) patch(ctx context.Context, patch []byte) error {
 // likely.
 func (r *run) remove(with func(context.Context, *metav1.Preconditions) error) step {
 	return func(ctx context.Context) (Result, bool) {
-		for reads := 0; ; reads++ {
+		for ; ; r.rereads-- {
+			r.calls++
 			err := with(ctx, r.preconditions())
 			switch {
 			case err == nil:
 				return Result{Outcome: OutcomeEvicted}, true
 			case r.pod == nil || CauseOf(err) != CauseConflict:
 				return r.classify(ctx, err)
-			case reads == mostReads:
+			case r.rereads == 0:
 				result, _ := r.classify(ctx, err)
 				result.RetryAfter = pauseAfterReads
 				return result, true
@@ -283,10 +350,10 @@ func (r *run) remove(with func(context.Context, *metav1.Preconditions) error) st
 	}
 }
 
-// mostReads limits the repeated reads of an attempt, and pauseAfterReads is the
-// wait after them, during which other pods are evicted.
+// defaultRereads limits the repeated reads of an attempt, and pauseAfterReads is
+// the wait after them, during which other pods are evicted.
 const (
-	mostReads       = 10
+	defaultRereads  = 10
 	pauseAfterReads = time.Second
 )
 
@@ -303,7 +370,7 @@ func (r *run) preconditions() *metav1.Preconditions {
 // client may be evicting the pod now, for example the scheduler's preemption.
 // The condition is true for that client's reason then.
 func (r *run) clearCondition(ctx context.Context) (Result, bool) {
-	live, err := r.pods.Get(ctx, r.task.Pod.Name, metav1.GetOptions{})
+	live, err := r.get(ctx)
 	if err != nil {
 		return r.classify(ctx, fmt.Errorf("read pod %s to clear its condition: %w", r.task.Pod, err))
 	}
@@ -335,7 +402,7 @@ func (r *run) classify(ctx context.Context, err error) (Result, bool) {
 		return Result{Outcome: OutcomeAlreadyGone}, true
 	}
 	if cause := CauseOf(err); cause == CauseConflict || cause == CauseInvalid {
-		live, readErr := r.pods.Get(ctx, r.task.Pod.Name, metav1.GetOptions{})
+		live, readErr := r.get(ctx)
 		if saysGone(readErr) || readErr == nil && r.task.gone(live) {
 			return Result{Outcome: OutcomeAlreadyGone}, true
 		}

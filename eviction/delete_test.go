@@ -35,6 +35,7 @@ type scene struct {
 type sceneOptions struct {
 	confirm  bool
 	evict    bool   // through the Eviction API
+	most     int    // requests of one attempt
 	nodeMode bool   // the whole node is evicted, which has no taint then
 	reason   string // of that; NodeLost if it is empty
 	config   eviction.Config
@@ -56,7 +57,13 @@ func play(t *testing.T, options sceneOptions, act func(s *scene)) {
 			node = newNode("n1")
 		}
 		s.putNode(node)
-		config, evictConfig := eviction.DeleterConfig{Pods: s.client}, eviction.EvictorConfig{Pods: s.evictable}
+		config := eviction.DeleterConfig{Pods: s.client}
+		evictConfig := eviction.EvictorConfig{Pods: s.evictable}
+		if options.evict {
+			evictConfig.MostRequests = options.most
+		} else {
+			config.MostRequests = options.most
+		}
 		if options.confirm {
 			config.Confirm = nodeClient{s.apiServer}
 			evictConfig.Confirm = config.Confirm
@@ -116,6 +123,7 @@ func (s *scene) acts(outcome eviction.Outcome, verbs ...string) eviction.Result 
 	failed := outcome == eviction.OutcomeFailed || outcome == eviction.OutcomeBlocked
 	require.Equal(s, failed, result.Err != nil, "%v", result.Err)
 	require.Equal(s, verbs, s.verbs()[already:])
+	require.Equal(s, len(verbs), result.Requests, "C1: they are counted")
 	return result
 }
 

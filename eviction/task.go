@@ -155,6 +155,9 @@ type Result struct {
 	// Pod is the pod as the API server had it after the action's last write to
 	// it, nil if nothing was written or the answer had no pod.
 	Pod *corev1.Pod
+	// Requests is how many calls the action made, zero if it does not count them.
+	// [Deleter] and [Evictor] do.
+	Requests int
 }
 
 // outcome returns the outcome of a result as it counts for a task that clears

@@ -15,7 +15,7 @@ func TestQ7OperationsAllocateNothing(t *testing.T) {
 		ShareOf: func(_ string, value int) string { return "0123"[value%4 : value%4+1] }}
 	scarce := testBudget{Name: "scarce", Limit: 100, Burst: 3, ShareOf: byLast.ShareOf}
 	parts := inParts(1000, 10, map[string]float64{"node": 0.5, "0": 0.2})
-	parts.Budgets[0].KindOf = func(key string, value int) string {
+	parts.KindOf = func(key string, value int) string {
 		if value%2 == 0 {
 			return key[:4]
 		}

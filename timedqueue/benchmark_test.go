@@ -2,6 +2,7 @@ package timedqueue
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -159,7 +160,7 @@ func tenShares(limit rate.Limit, burst int) testConfig {
 func fourKinds(limit rate.Limit, burst int) testConfig {
 	config := limited(limit, burst)
 	config.Budgets[0].Reserved = map[string]float64{"0": 0.4, "1": 0.3, "2": 0.1}
-	config.Budgets[0].KindOf = func(_ string, value int) string { return "0123"[value%4 : value%4+1] }
+	config.KindOf = func(_ string, value int) string { return "0123"[value%4 : value%4+1] }
 	return config
 }
 
@@ -248,5 +249,30 @@ func BenchmarkShares(b *testing.B) {
 				i++
 			}
 		})
+	}
+}
+
+// One start and its end, of five kinds that share a budget.
+func BenchmarkThrottle(b *testing.B) {
+	var kinds []Kind[string]
+	for i := range 5 {
+		source := &supply{name: fmt.Sprint(i), left: math.MaxInt}
+		kinds = append(kinds, Kind[string]{
+			Name: source.name, Source: source, Reserved: 0.2, Cost: 1 + i%2,
+		})
+	}
+	throttle, err := NewThrottle(ThrottleConfig[string]{Limit: 1e9, Burst: 100, Kinds: kinds}, epoch)
+	if err != nil {
+		b.Fatal(err)
+	}
+	now := epoch
+	b.ReportAllocs()
+	for b.Loop() {
+		now = now.Add(time.Microsecond)
+		_, grant, ok := throttle.Start(now)
+		if !ok {
+			b.Fatal("nothing was started")
+		}
+		throttle.Settle(now, grant, 0)
 	}
 }

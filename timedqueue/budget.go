@@ -50,11 +50,9 @@ type Budget[K comparable, V any] struct {
 	// item only between two grants counts as if it had one all the time.
 	//
 	// Only one budget of a queue can reserve parts, and its ShareOf must be nil.
+	// QueueConfig.KindOf says which kind an item is of. Kinds without a reserved
+	// part are treated as one.
 	Reserved map[string]float64
-
-	// KindOf returns an item's kind. It must be a pure function. Required with
-	// Reserved, else ignored. Kinds without a reserved part are treated as one.
-	KindOf func(key K, value V) string
 }
 
 // Validate joins all that is wrong with the budget.
@@ -83,9 +81,6 @@ func (b Budget[K, V]) Validate() error {
 	}
 	if len(b.Reserved) > 0 && b.ShareOf != nil {
 		complain("ShareOf and Reserved are set, want one of them at most")
-	}
-	if len(b.Reserved) > 0 && b.KindOf == nil {
-		complain("KindOf is nil, want a function, since Reserved is set")
 	}
 	return errors.Join(problems...)
 }

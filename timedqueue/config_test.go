@@ -25,8 +25,10 @@ func TestNewQueueWantsTheTime(t *testing.T) {
 }
 
 func TestInvalidConfigIsRefused(t *testing.T) {
-	budget := func(b testBudget) testConfig { return testConfig{Budgets: []testBudget{b}} }
 	kindOf := func(string, int) string { return "" }
+	budget := func(b testBudget) testConfig {
+		return testConfig{Budgets: []testBudget{b}, KindOf: kindOf}
+	}
 	for _, test := range []struct {
 		config testConfig
 		want   string
@@ -35,21 +37,23 @@ func TestInvalidConfigIsRefused(t *testing.T) {
 		{limited(rate.Limit(math.NaN()), 0), `budget "all": Limit is NaN`},
 		{limited(rate.Limit(math.Inf(-1)), 0), `budget "all": Limit is -Inf`},
 		{limited(1, -1), `budget "all": Burst is -1`},
-		{budget(testBudget{Reserved: map[string]float64{"a": 0}, KindOf: kindOf}), `Reserved["a"] is 0`},
-		{budget(testBudget{Reserved: map[string]float64{"a": -1}, KindOf: kindOf}),
+		{budget(testBudget{Reserved: map[string]float64{"a": 0}}), `Reserved["a"] is 0`},
+		{budget(testBudget{Reserved: map[string]float64{"a": -1}}),
 			`Reserved["a"] is -1`},
-		{budget(testBudget{Reserved: map[string]float64{"a": math.NaN()}, KindOf: kindOf}),
+		{budget(testBudget{Reserved: map[string]float64{"a": math.NaN()}}),
 			`Reserved["a"] is NaN`},
-		{budget(testBudget{Reserved: map[string]float64{"a": 0.6, "b": 0.5}, KindOf: kindOf}),
+		{budget(testBudget{Reserved: map[string]float64{"a": 0.6, "b": 0.5}}),
 			"Reserved adds up to 1.1"},
-		{budget(testBudget{Reserved: map[string]float64{"a": 0.5}}), "KindOf is nil"},
-		{budget(testBudget{Reserved: map[string]float64{"a": 0.5}, KindOf: kindOf, ShareOf: kindOf}),
+		{testConfig{Budgets: []testBudget{{Reserved: map[string]float64{"a": 0.5}}}},
+			"QueueConfig.KindOf is nil, want a function, since Reserved or Kinds are set"},
+		{testConfig{Kinds: []string{"a"}}, "QueueConfig.KindOf is nil"},
+		{budget(testBudget{Reserved: map[string]float64{"a": 0.5}, ShareOf: kindOf}),
 			"ShareOf and Reserved are set"},
 		{testConfig{Budgets: []testBudget{{Name: "a"}, {Name: "a"}}}, `two budgets have the name "a"`},
 		{testConfig{Budgets: []testBudget{
-			{Name: "a", Reserved: map[string]float64{"a": 1}, KindOf: kindOf},
-			{Name: "b", Reserved: map[string]float64{"a": 1}, KindOf: kindOf},
-		}}, "2 budgets have Reserved"},
+			{Name: "a", Reserved: map[string]float64{"a": 1}},
+			{Name: "b", Reserved: map[string]float64{"a": 1}},
+		}, KindOf: kindOf}, "2 budgets have Reserved"},
 		{testConfig{Backoff: Backoff{Initial: -1}}, "Backoff.Initial is -1ns"},
 		{testConfig{Backoff: Backoff{Max: -1}}, "Backoff.Max is -1ns"},
 		{testConfig{Backoff: Backoff{Initial: 2, Max: 1}}, "Backoff.Max is 1ns, want at least"},

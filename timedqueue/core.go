@@ -2,7 +2,10 @@ package timedqueue
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -18,11 +21,35 @@ type QueueConfig[K comparable, V any] struct {
 
 	// Backoff is the wait after a failed action.
 	Backoff Backoff
+
+	// KindOf returns an item's kind of work. It must be a pure function. Required
+	// with Kinds, and when a budget has Reserved.
+	KindOf func(key K, value V) string
+
+	// Kinds are those that [Queue.OfKind] can tell apart, next to those with a
+	// reserved part.
+	Kinds []string
 }
 
 // Validate joins all that is wrong with the config.
 func (c QueueConfig[K, V]) Validate() error {
-	return errors.Join(validateBudgets(c.Budgets), c.Backoff.Validate())
+	problems := []error{validateBudgets(c.Budgets), c.Backoff.Validate()}
+	if c.KindOf == nil && len(c.kinds()) > 0 {
+		problems = append(problems, fmt.Errorf(
+			"%w: QueueConfig.KindOf is nil, want a function, since Reserved or Kinds are set",
+			ErrInvalidConfig))
+	}
+	return errors.Join(problems...)
+}
+
+// kinds returns the names of the kinds that are told apart, in order.
+func (c QueueConfig[K, V]) kinds() []string {
+	names := slices.Clone(c.Kinds)
+	for _, b := range c.Budgets {
+		names = slices.AppendSeq(names, maps.Keys(b.Reserved))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // A Queue holds unique keys, each with a value and due at a time, and hands out
@@ -57,9 +84,10 @@ type Queue[K comparable, V any] struct {
 	order   uint32
 	starts  uint32
 
-	kinds  []kind[K, V] // of work; one if no budget reserves parts
-	parts  *parts       // that a budget reserves for kinds, or nil
+	kinds  []kind[K, V] // of work, by name; the last is that of all others
+	names  []string     // of the kinds, but for the last
 	kindOf func(e *Entry[K, V]) int
+	parts  *parts // that a budget reserves for kinds, or nil
 
 	gates     []*budget[K, V]    // that all items share
 	keyed     []*budget[K, V]    // with shares
@@ -69,6 +97,14 @@ type Queue[K comparable, V any] struct {
 	freeLanes []uint32
 	acting    []*Entry[K, V] // handed out, by index
 	grants    []*grant[K, V] // for reuse
+}
+
+// kindNamed returns the kind of a name, which may be none of those told apart.
+func (q *Queue[K, V]) kindNamed(name string) int {
+	if i, found := slices.BinarySearch(q.names, name); found {
+		return i
+	}
+	return len(q.names)
 }
 
 // A kind is the items of one kind of work that are not handed out.

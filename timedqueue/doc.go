@@ -11,7 +11,7 @@
 //   - [Dispatcher] is the edge. It sleeps until the core has something to
 //     start, runs a bounded number of actions, and tells the core how each one
 //     ended. It drives any [Core]; [InOrder] and [RoundRobin] make one of
-//     several.
+//     several, and a [Throttle] limits what several spend together.
 //
 // A key goes through a queue like this:
 //
@@ -60,7 +60,7 @@
 //
 // A file uses only declarations of its own line and of the lines below.
 //
-//	dispatcher  sources
+//	dispatcher  throttle
 //	workers  panics
 //	queue
 //	limits  start
@@ -68,6 +68,6 @@
 //	share
 //	core
 //	budget  bucket  entry  parts  heap
-//	backoff  result
+//	backoff  result  sources
 //	errors
 package timedqueue

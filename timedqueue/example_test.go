@@ -154,9 +154,9 @@ func ExampleBudget_reserved() {
 	kindOf := func(_, kind string) string { return kind }
 	queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[string, string]{
 		Budgets: []timedqueue.Budget[string, string]{{
-			Limit: 10, Burst: 8,
-			Reserved: map[string]float64{"heartbeat": 0.5}, KindOf: kindOf,
+			Limit: 10, Burst: 8, Reserved: map[string]float64{"heartbeat": 0.5},
 		}},
+		KindOf: kindOf,
 	}, noon)
 	if err != nil {
 		fmt.Println(err)

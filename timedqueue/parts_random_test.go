@@ -39,8 +39,8 @@ func newFairness(seed uint64, shares bool) (*fairness, error) {
 	config := QueueConfig[int, work]{Backoff: f.want.backoff}
 	fair := Budget[int, work]{
 		Name: "fair", Limit: walkLimits[2+f.IntN(5)], Burst: 1 + f.IntN(3), Reserved: f.parts,
-		KindOf: func(_ int, v work) string { return v.kind },
 	}
+	config.KindOf = func(_ int, v work) string { return v.kind }
 	config.Budgets = append(config.Budgets, fair)
 	zone := func(_ int, v work) string { return v.zone }
 	team := func(_ int, v work) string { return v.team }

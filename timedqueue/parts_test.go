@@ -15,7 +15,7 @@ import (
 func inParts(limit rate.Limit, burst int, reserved map[string]float64) testConfig {
 	config := limited(limit, burst)
 	config.Budgets[0].Reserved = reserved
-	config.Budgets[0].KindOf = func(key string, _ int) string {
+	config.KindOf = func(key string, _ int) string {
 		kind, _, _ := strings.Cut(key, "-")
 		return kind
 	}

@@ -20,9 +20,8 @@ func NewQueue[K comparable, V any](config QueueConfig[K, V], now time.Time) (*Qu
 		epoch:   now,
 		before:  orderOf[K](config.Less),
 		entries: make(map[K]*Entry[K, V]),
-		kinds:   make([]kind[K, V], 1),
-		kindOf:  func(*Entry[K, V]) int { return 0 },
 	}
+	q.tellApart(config.kinds(), config.KindOf)
 	for _, b := range config.Budgets {
 		q.addBudget(newBudget(b))
 	}
@@ -35,6 +34,15 @@ func NewQueue[K comparable, V any](config QueueConfig[K, V], now time.Time) (*Qu
 	anyOrder := func(_, _ *share[K, V]) bool { return false }
 	q.closed.before, q.idle.before = anyOrder, anyOrder
 	return q, nil
+}
+
+// tellApart sets the kinds of work.
+func (q *Queue[K, V]) tellApart(names []string, kindOf func(K, V) string) {
+	q.names, q.kinds = names, make([]kind[K, V], len(names)+1)
+	q.kindOf = func(*Entry[K, V]) int { return 0 }
+	if len(names) > 0 {
+		q.kindOf = func(e *Entry[K, V]) int { return q.kindNamed(kindOf(e.key, e.value)) }
+	}
 }
 
 func (q *Queue[K, V]) addBudget(b *budget[K, V]) {

@@ -2,7 +2,6 @@ package timedqueue
 
 import (
 	"maps"
-	"slices"
 	"time"
 )
 
@@ -12,19 +11,11 @@ func newBudget[K comparable, V any](config Budget[K, V]) *budget[K, V] {
 
 // reserve divides the tokens of a budget between kinds of work.
 func (q *Queue[K, V]) reserve(b *budget[K, V]) {
-	kinds := slices.Sorted(maps.Keys(b.Reserved))
-	part := make([]float64, len(kinds)+1) // the last is that of the others
-	for i, name := range kinds {
+	part := make([]float64, len(q.kinds))
+	for i, name := range q.names {
 		part[i] = b.Reserved[name]
 	}
 	q.parts = newParts(part)
-	q.kinds = make([]kind[K, V], len(part))
-	q.kindOf = func(e *Entry[K, V]) int {
-		if i, found := slices.BinarySearch(kinds, b.KindOf(e.key, e.value)); found {
-			return i
-		}
-		return len(kinds)
-	}
 }
 
 // origin returns the share that the tokens of a share came from, if it is

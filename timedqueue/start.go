@@ -18,6 +18,24 @@ const mostMoves = 5_000
 // a token again, Start may return none although there is one. Next says now
 // then, and the next Start goes on.
 func (q *Queue[K, V]) Start(now time.Time) (Item[K, V], bool) {
+	return q.start(now, 0, len(q.kinds))
+}
+
+// OfKind returns the items of one kind of work as a source, so that a
+// [Throttle] or [InOrder] can treat kinds differently although they are in one
+// queue. The kind is one of QueueConfig.Kinds or one with a reserved part; any
+// other name stands for all other kinds. The budgets of the queue hold, except
+// for reserved parts, which only [Queue.Start] divides.
+func (q *Queue[K, V]) OfKind(name string) Source[Item[K, V]] {
+	kind := q.kindNamed(name)
+	return SourceOf(
+		func(now time.Time) (Item[K, V], bool) { return q.start(now, kind, kind+1) },
+		func(now time.Time) (time.Time, bool) { return q.nextOf(now, kind, kind+1) },
+	)
+}
+
+// start hands out an item of the kinds from one up to another.
+func (q *Queue[K, V]) start(now time.Time, from, to int) (Item[K, V], bool) {
 	q.Advance(now)
 	if q.closedGate() != nil {
 		return Item[K, V]{}, false
@@ -25,7 +43,7 @@ func (q *Queue[K, V]) Start(now time.Time) (Item[K, V], bool) {
 	moves := mostMoves
 	q.openShares(&moves)
 	first := -1 // the kind whose item comes first
-	for i := range q.kinds {
+	for i := from; i < to; i++ {
 		k := &q.kinds[i]
 		k.next = q.startable(k, &moves)
 		if k.next != nil && (first < 0 || comesBefore(k.next, q.kinds[first].next, q.before)) {
@@ -35,7 +53,7 @@ func (q *Queue[K, V]) Start(now time.Time) (Item[K, V], bool) {
 	if first < 0 || moves == 0 {
 		return Item[K, V]{}, false
 	}
-	if q.parts != nil {
+	if q.parts != nil && to-from == len(q.kinds) {
 		first = q.chooseKind(first)
 	}
 	return q.begin(q.kinds[first].next), true
@@ -252,17 +270,22 @@ func (q *Queue[K, V]) retry(e *Entry[K, V], wait time.Duration) {
 // returns false when nothing waits, or what waits is held by a limit of zero:
 // then only a change of the queue makes a difference.
 func (q *Queue[K, V]) Next(now time.Time) (time.Time, bool) {
+	return q.nextOf(now, 0, len(q.kinds))
+}
+
+// nextOf is Next for the kinds from one up to another.
+func (q *Queue[K, V]) nextOf(now time.Time, from, to int) (time.Time, bool) {
 	q.Advance(now)
-	at, ok := q.next()
+	at, ok := q.next(from, to)
 	if !ok {
 		return time.Time{}, false
 	}
 	return q.time(at), true
 }
 
-func (q *Queue[K, V]) next() (time.Duration, bool) {
+func (q *Queue[K, V]) next(from, to int) (time.Duration, bool) {
 	at := never
-	for i := range q.kinds {
+	for i := from; i < to; i++ {
 		if p := q.kinds[i].waiting.first(); p != nil {
 			at = min(at, time.Duration(p.due))
 		}

@@ -48,31 +48,50 @@ func (w *walk) startSome() error {
 }
 
 func (w *walk) start() (bool, error) {
+	kind := ""
+	if len(w.kinds) > 0 && w.choose.IntN(2) == 0 {
+		kind = choice(w, w.kinds...)
+	}
+	return w.startOf(kind)
+}
+
+// startOf starts an item of a kind, or of any for the empty one.
+func (w *walk) startOf(kind string) (bool, error) {
 	w.want.advance(w.now)
-	item, ok := w.queue.Start(w.now)
-	w.did("Start: %d, %v", item.Key, ok)
-	w.held = !ok
+	source := Source[Item[int, work]](w.queue)
+	if kind != "" {
+		source = w.queue.OfKind(kind)
+	}
+	next, some := source.Next(w.now)
+	item, ok := source.Start(w.now)
+	w.did("Start of %q: %d, %v", kind, item.Key, ok)
+	w.held = !ok && kind == ""
+	if ok && (!some || next.After(w.latest)) {
+		return ok, fmt.Errorf("started key %d, and Next was %v, %v", item.Key, next, some)
+	}
 	if err := w.followShares(); err != nil {
 		return ok, err
 	}
-	could := w.want.startable()
+	could := w.startable(kind)
 	if err := w.sameLimits(); err != nil {
 		return ok, err
 	}
 	if !ok {
 		w.reach("no token", len(w.want.waiting()) > 0)
-		return false, same("the number of items that could start", 0, len(w.want.startable()))
+		return false, same("the number of items that could start", 0, len(w.startable(kind)))
 	}
+	w.reach("started by kind", kind != "")
 	w.open = append(w.open, item)
 	if !slices.ContainsFunc(could, func(o *refItem) bool { return o.key == item.Key }) {
-		could = w.want.startable()
+		could = w.startable(kind)
 	}
 	i := slices.IndexFunc(could, func(o *refItem) bool { return o.key == item.Key })
 	if i < 0 {
 		return true, fmt.Errorf("started key %d, which could not start", item.Key)
 	}
 	if w.queue.parts == nil && i > 0 {
-		return true, fmt.Errorf("started key %d before key %d, which comes first", item.Key, could[0].key)
+		return true, fmt.Errorf("started key %d before key %d, which comes first",
+			item.Key, could[0].key)
 	}
 	want := could[i]
 	if item.Value != want.value || item.Attempts != want.attempts || near(want.due) &&
@@ -82,6 +101,17 @@ func (w *walk) start() (bool, error) {
 	w.countOrder(want, could)
 	w.want.start(want, item)
 	return true, w.follow()
+}
+
+// startable returns what could start of a kind, or of any for the empty one.
+func (w *walk) startable(kind string) []*refItem {
+	isOther := !slices.Contains([]string{"", "a", "b"}, kind)
+	return slices.DeleteFunc(w.want.startable(), func(o *refItem) bool {
+		if isOther {
+			return o.value.kind == "a" || o.value.kind == "b"
+		}
+		return kind != "" && o.value.kind != kind
+	})
 }
 
 func (w *walk) countOrder(started *refItem, could []*refItem) {
@@ -147,7 +177,7 @@ func (w *walk) countFinish(result Result) {
 func (w *walk) sleep() error {
 	w.now = w.latest
 	for range walkKeys*(len(w.want.budgets)+1) + len(walkZones)*len(walkTeams) {
-		if started, err := w.start(); err != nil || started {
+		if started, err := w.startOf(""); err != nil || started {
 			w.reach("slept", started)
 			return err
 		}

@@ -32,6 +32,7 @@ type walk struct {
 	sweeps  bool              // each new share drops the unused ones
 	open    []Item[int, work] // started and not finished
 	ended   []Item[int, work] // finished, for Finish again
+	kinds   []string          // that are started apart, now and then
 	handles []walkHandle      // from Keep and Find
 	held    bool              // the last Start found nothing, and nothing happened since
 	log     []string
@@ -54,6 +55,11 @@ func newWalk(choose chooser, kind walkKind) (*walk, error) {
 	}
 	w.sweeps = choose.IntN(2) == 0
 	config.Budgets = w.budgets(kind)
+	config.KindOf = func(_ int, v work) string { return v.kind }
+	if kind != walkParts && w.choose.IntN(3) == 0 {
+		config.Kinds = []string{"b", "a"}
+		w.kinds = []string{"a", "b", "c or another"}
+	}
 	for _, b := range config.Budgets {
 		w.did("budget %q: %v, burst %d, parts %v", b.Name, b.Limit, b.Burst, b.Reserved)
 		budget := &refBudget{name: b.Name, limit: b.Limit, burst: max(b.Burst, 1),
@@ -93,7 +99,6 @@ func (w *walk) budgets(kind walkKind) []Budget[int, work] {
 		b.Limit, b.Burst = choice(w, walkLimits...), w.choose.IntN(5)
 		if i == fair {
 			b.Reserved = map[string]float64{"a": 0.5, "b": 0.2}
-			b.KindOf = func(_ int, v work) string { return v.kind }
 		}
 		budgets = append(budgets, b)
 	}

@@ -32,6 +32,7 @@
 // [PhaseRecovering] every rate is zero; a full disruption of all zones leads
 // from Recovering back to Suspended. A tracker starts in Recovering, because it
 // cannot know whether a suspension ended just before it started.
+// [Tracker.Stabilize] leads back there from Active.
 //
 // # Layers
 //
@@ -47,8 +48,9 @@
 // zone or readiness may have changed. Call Forget when a node is deleted. Call
 // Evaluate after that, and at the time that Next returns. Do not call it before
 // the first list of nodes is complete: the dead part of a cluster looks like a
-// dead cluster while the rest is unknown. Apply each Change's rate to the
-// zone's queue.
+// dead cluster while the rest is unknown. Call Stabilize when that list is
+// complete, however long it took, and when a standby begins to act. Apply each
+// Change's rate to the zone's queue.
 //
 // When an Evaluation changes the phase to Suspended, remove the NoExecute
 // taints that you set for nodes that are not ready. Set no new ones, and hold

@@ -39,15 +39,26 @@ func (t *Tracker[K]) Evaluate(now time.Time) Evaluation {
 	t.advance(now)
 	e := Evaluation{Phase: t.phase, From: t.phase}
 	recovered := t.phase == PhaseRecovering && !t.now.Before(t.resume)
-	if len(t.dirty) == 0 && !recovered {
+	if len(t.dirty) == 0 && !recovered && !t.stabilizes {
 		return e
 	}
 	t.evaluateStates()
-	t.phase = t.nextPhase()
+	t.phase, t.stabilizes = t.nextPhase(), false
 	e.Phase = t.phase
 	e.Changes = t.evaluateRates(e.Phase != e.From)
 	e.Gone = t.takeGone()
 	return e
+}
+
+// Stabilize begins a stabilization window now: PhaseActive becomes
+// PhaseRecovering, and a window that has begun begins again. PhaseSuspended
+// stays. It is for a moment from which the caller sees the cluster better than
+// before, as when its caches are filled or it begins to act. Evaluate must
+// follow.
+func (t *Tracker[K]) Stabilize(now time.Time) {
+	t.advance(now)
+	t.resume = t.now.Add(t.config.StabilizationWindow)
+	t.stabilizes = true
 }
 
 // Next returns when Evaluate must be called even if no node is observed to
@@ -75,7 +86,7 @@ func (t *Tracker[K]) nextPhase() Phase {
 		t.resume = t.now.Add(t.config.StabilizationWindow)
 		return PhaseRecovering
 	}
-	if t.phase == PhaseRecovering && t.now.Before(t.resume) {
+	if (t.phase == PhaseRecovering || t.stabilizes) && t.now.Before(t.resume) {
 		return PhaseRecovering
 	}
 	return PhaseActive

@@ -23,6 +23,7 @@ type reference struct {
 
 	phase    string
 	activeAt time.Time
+	pauses   bool // a window has begun while it was active
 	told     map[string]referenceTold // by zone, as last evaluated
 }
 
@@ -189,15 +190,27 @@ func (r *reference) suspends() bool {
 	return dead > 0
 }
 
+func (r *reference) stabilize(now time.Time) {
+	r.see(now)
+	if r.phase != "Suspended" {
+		r.activeAt = r.latest.Add(r.rules.grace)
+		r.pauses = r.phase == "Active"
+	}
+}
+
 func (r *reference) evaluate(now time.Time) zone.Evaluation {
 	r.see(now)
 	before := r.phase
+	pauses := r.pauses && r.latest.Before(r.activeAt)
+	r.pauses = false
 	if r.suspends() {
 		r.phase = "Suspended"
 	} else if before == "Suspended" {
 		r.phase, r.activeAt = "Recovering", r.latest.Add(r.rules.grace)
 	} else if before == "Recovering" && !r.latest.Before(r.activeAt) {
 		r.phase = "Active"
+	} else if pauses {
+		r.phase = "Recovering"
 	}
 	evaluation := zone.Evaluation{Phase: zone.Phase(r.phase), From: zone.Phase(before)}
 	told := map[string]referenceTold{}

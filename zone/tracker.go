@@ -68,6 +68,8 @@ type Tracker[K comparable] struct {
 
 	phase  Phase
 	resume time.Time // when PhaseRecovering ends
+	// stabilizes: a window has begun since the last evaluation.
+	stabilizes bool
 	epoch  time.Time // times of members are distances from here
 	now    time.Time
 }

@@ -29,6 +29,27 @@ func (c Clients) validate(o *Options) error {
 	return nil
 }
 
+// Requests returns the most requests that the action of NewAction sends for a
+// task. With Confirm it leaves room to read a pod twice more that has changed
+// between the read and the write; a pod that changes more often is tried again
+// later.
+func (o *Options) Requests() int {
+	if o.Confirm {
+		return 9
+	}
+	return 3
+}
+
+// Unused returns how many of the most requests that a task may send its action
+// has not sent. An action that does not count them counts as having sent all,
+// except for a dry run, which sends none.
+func Unused(most int, result eviction.Result) int {
+	if result.Requests == 0 && result.Outcome != eviction.OutcomeDryRun {
+		return 0
+	}
+	return max(most-result.Requests, 0)
+}
+
 // NewAction returns the action that the options ask for. The options must have
 // passed Check.
 func (o *Options) NewAction(clients Clients) (eviction.Action, error) {
@@ -41,12 +62,14 @@ func (o *Options) NewAction(clients Clients) (eviction.Action, error) {
 	}
 	deletion, err := eviction.NewDeleter(eviction.DeleterConfig{
 		Pods:    func(namespace string) eviction.PodClient { return clients.Pods(namespace) },
-		Confirm: confirm,
+		Confirm: confirm, MostRequests: o.Requests(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	evict, err := eviction.NewEvictor(eviction.EvictorConfig{Pods: clients.Pods, Confirm: confirm})
+	evict, err := eviction.NewEvictor(eviction.EvictorConfig{
+		Pods: clients.Pods, Confirm: confirm, MostRequests: o.Requests(),
+	})
 	if err != nil {
 		return nil, err
 	}

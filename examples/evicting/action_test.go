@@ -2,13 +2,16 @@ package evicting_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
@@ -25,7 +28,17 @@ var _ = func(client kubernetes.Interface) evicting.Clients {
 }
 
 // api notes what it was asked.
-type api struct{ calls []string }
+type api struct {
+	calls     []string
+	conflicts bool // what makes a pod leave is refused, because the pod has changed
+}
+
+func (a *api) refusal() error {
+	if !a.conflicts {
+		return nil
+	}
+	return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "cart", errors.New("modified"))
+}
 
 func (a *api) clients() evicting.Clients {
 	return evicting.Clients{
@@ -48,12 +61,12 @@ func (p pods) Patch(_ context.Context, name string, _ types.PatchType, _ []byte,
 
 func (p pods) Delete(context.Context, string, metav1.DeleteOptions) error {
 	p.calls = append(p.calls, "delete")
-	return nil
+	return p.refusal()
 }
 
 func (p pods) EvictV1(context.Context, *policyv1.Eviction) error {
 	p.calls = append(p.calls, "evict")
-	return nil
+	return p.refusal()
 }
 
 type nodes struct{ *api }
@@ -95,10 +108,40 @@ func TestActionIsThatOfTheFlags(t *testing.T) {
 			if o.Action == evicting.DryRun {
 				outcome = eviction.OutcomeDryRun
 			}
-			require.Equal(t, outcome, act(t.Context(), task).Outcome)
+			result := act(t.Context(), task)
+			require.Equal(t, outcome, result.Outcome)
 			require.Equal(t, test.calls, a.calls)
+			require.Equal(t, o.Requests()-len(test.calls), evicting.Unused(o.Requests(), result))
 		})
 	}
+}
+
+// C1: a pod that changes all the time costs no more requests than its task has
+// tokens.
+func TestActionSendsNoMoreThanItsRequests(t *testing.T) {
+	for _, flags := range [][]string{
+		nil, {"--confirm"}, {"--action=evict"}, {"--action=evict", "--confirm"},
+		{"--action=evict-then-delete"}, {"--action=evict-then-delete", "--confirm"},
+	} {
+		for _, due := range []time.Duration{0, time.Hour} {
+			a := &api{conflicts: true}
+			o := parsed(t, flags...)
+			act, err := o.NewAction(a.clients())
+			require.NoError(t, err)
+			task, ok := tracked(t, o.Config(), podOn("n1", "shop", "cart")).Start(start.Add(due))
+			require.True(t, ok)
+			result := act(t.Context(), task)
+			require.Equal(t, eviction.OutcomeFailed, result.Outcome)
+			require.LessOrEqual(t, len(a.calls), o.Requests(), "%v: %v", flags, a.calls)
+			require.Equal(t, o.Requests()-len(a.calls), evicting.Unused(o.Requests(), result))
+		}
+	}
+}
+
+func TestAnActionThatDoesNotCountItsRequestsHasUsedThemAll(t *testing.T) {
+	require.Zero(t, evicting.Unused(3, eviction.Result{Outcome: eviction.OutcomeEvicted}))
+	require.Zero(t, evicting.Unused(3, eviction.Result{}))
+	require.Zero(t, evicting.Unused(3, eviction.Result{Requests: 4}))
 }
 
 func TestNewActionNamesTheClientThatIsMissing(t *testing.T) {

@@ -23,7 +23,7 @@ func program(s *settings) *process.Program {
 		// The controller decides when something is tried again, and lets others go first.
 		Wrap: eviction.WithoutRetryAfter,
 		Connect: func(ctx context.Context, clients process.Clients) (*process.Service, error) {
-			warnOfController(ctx, clients.Apart)
+			warnOfController(ctx, clients.Electing)
 			l, err := newLifecycle(ctx, s, clients)
 			if err != nil {
 				return nil, err
@@ -33,6 +33,7 @@ func program(s *settings) *process.Program {
 				Metrics:    l.registry,
 				Pages:      map[string]http.Handler{"GET /pending": evictionreport.NewPage(showing(l))},
 				Leadership: l.events.nodes,
+				Answer:     func() { l.dispatcher.View(func() {}) },
 				Stop:       l.events.stop,
 			}, nil
 		},

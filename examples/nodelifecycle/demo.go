@@ -78,7 +78,7 @@ func demonstrate(ctx context.Context, s *settings, out io.Writer) error {
 		return fmt.Errorf("set up the cluster: %w", err)
 	}
 	client := cluster.NewClient()
-	l, err := newLifecycle(ctx, s, process.Clients{Acting: client, Apart: cluster.NewClient()})
+	l, err := newLifecycle(ctx, s, process.Clients{Acting: client, Watching: client, Recording: cluster.NewClient()})
 	if err != nil {
 		return err
 	}

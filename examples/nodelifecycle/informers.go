@@ -15,7 +15,7 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-type dispatcher = timedqueue.Dispatcher[controller.Action, controller.Result]
+type dispatcher = timedqueue.Dispatcher[controller.Task, controller.Result]
 
 // informerSet connects informers with the controller.
 type informerSet struct {

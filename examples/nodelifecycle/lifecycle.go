@@ -36,8 +36,8 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 	l := &lifecycle{
 		settings:  s,
 		core:      core,
-		informers: newInformerSet(clients.Acting, &rival{logger: klog.FromContext(ctx), since: time.Now()}),
-		events:    newEvents(ctx, clients.Apart),
+		informers: newInformerSet(clients.Watching, &rival{logger: klog.FromContext(ctx), since: time.Now()}),
+		events:    newEvents(ctx, clients.Recording),
 		registry:  prometheus.NewRegistry(),
 	}
 	if l.metrics, err = newMetrics(s, l.registry, l); err != nil {
@@ -73,7 +73,7 @@ func (l *lifecycle) Observe(ctx context.Context, ready func()) {
 	if !l.informers.start(ctx) {
 		return
 	}
-	l.dispatcher.Update(l.core.MarkSynced)
+	l.dispatcher.Update(func() { l.core.MarkSynced(time.Now()) })
 	ready()
 	<-ctx.Done()
 }
@@ -81,6 +81,7 @@ func (l *lifecycle) Observe(ctx context.Context, ready func()) {
 // Act performs what the controller asks for, until ctx ends or an action panics,
 // and what was under way is done.
 func (l *lifecycle) Act(ctx context.Context) error {
+	l.dispatcher.Update(func() { l.core.Lead(time.Now()) })
 	return process.Together(ctx, l.dispatcher.Run, func(ctx context.Context) error {
 		process.Every(ctx, l.settings.MonitorPeriod, l.reevaluate)
 		return nil

@@ -27,7 +27,7 @@ func TestEvictionsOfANewZoneAreZero(t *testing.T) {
 		Name: "n", UID: "u", Labels: map[string]string{corev1.LabelTopologyZone: "a"},
 	}}
 	core.ObserveNode(now, node)
-	core.MarkSynced()
+	core.MarkSynced(now)
 	core.Start(now)
 
 	var s settings

@@ -46,13 +46,13 @@ func newPerformer(s *settings, client kubernetes.Interface, events *events, metr
 	return &performer{acts, metrics}, nil
 }
 
-func (p *performer) perform(ctx context.Context, action controller.Action) controller.Result {
+func (p *performer) perform(ctx context.Context, task controller.Task) controller.Result {
 	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
 	defer cancel()
 	started := time.Now()
-	result := p.edge.Perform(ctx, action)
-	p.metrics.performed(action, result, started, time.Now())
-	p.tell(klog.FromContext(ctx), action, result)
+	result := p.edge.Perform(ctx, task)
+	p.metrics.performed(task.Action, result, started, time.Now())
+	p.tell(klog.FromContext(ctx), task.Action, result)
 	return result
 }
 

@@ -40,37 +40,53 @@ func RESTConfig(p *commandline.Process, s *commandline.Sharing) (*rest.Config, b
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.QPS, config.Burst = s.APIQPS, s.APIBurst
+	config.DisableCompression = true // as kube-controller-manager: it costs more CPU than the network
 	return config, true, nil
 }
 
-// Clients are two ways to the same cluster, each with a limit of its own.
+// Clients are ways to the same cluster, which do not wait for one another.
 type Clients struct {
-	// Acting is for the controller's reads and writes.
+	// Acting is for the controller's reads and writes. It has no limit: the
+	// controller keeps the budget of requests, and would not know how long a
+	// client makes them wait.
 	Acting kubernetes.Interface
-	// Apart is for the leader's lease and for events, so that a lease is renewed
-	// whatever the controller is doing.
-	Apart kubernetes.Interface
+	// Watching is for informers.
+	Watching kubernetes.Interface
+	// Recording is for events.
+	Recording kubernetes.Interface
+	// Electing is for the leader's lease, so that it is renewed whatever the
+	// controller is doing.
+	Electing kubernetes.Interface
 }
 
 // newClients connects to the cluster. Every transport of wrap is put around the
 // requests of the acting client.
 func newClients(config *rest.Config, s *commandline.Sharing, wrap []func(http.RoundTripper) http.RoundTripper) (Clients, error) {
 	acting := rest.CopyConfig(config)
+	acting.QPS = -1 // no limit
 	for _, w := range wrap {
 		acting.Wrap(w)
 	}
-	client, err := kubernetes.NewForConfig(acting)
-	if err != nil {
-		return Clients{}, fmt.Errorf("set up client: %w", err)
-	}
 	// A timeout, so that a stuck connection does not cost the lease.
-	apart := rest.CopyConfig(config)
-	apart.Timeout = s.LeaderElection.RenewDeadline / 2
-	second, err := kubernetes.NewForConfig(apart)
-	if err != nil {
-		return Clients{}, fmt.Errorf("set up client: %w", err)
+	electing := rest.CopyConfig(config)
+	electing.Timeout = s.LeaderElection.RenewDeadline / 2
+	var clients Clients
+	for _, way := range []struct {
+		client *kubernetes.Interface
+		config *rest.Config
+	}{
+		{&clients.Acting, acting},
+		{&clients.Watching, rest.CopyConfig(config)},
+		{&clients.Recording, rest.CopyConfig(config)},
+		{&clients.Electing, electing},
+	} {
+		client, err := kubernetes.NewForConfig(way.config)
+		if err != nil {
+			return Clients{}, fmt.Errorf("set up client: %w", err)
+		}
+		*way.client = client
 	}
-	return Clients{client, second}, nil
+	return clients, nil
 }
 
 // reach makes sure that there is an API server, so that a wrong address is told

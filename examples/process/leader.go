@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
@@ -29,6 +30,25 @@ type election struct {
 	recorder        record.EventRecorder
 	fence           *fence
 	health          *leaderelection.HealthzAdaptor
+	// resigned is closed to release the lease although act has not returned, and
+	// released once the election has ended.
+	resigned, released chan struct{}
+}
+
+// longestRelease bounds how long a process that is stuck tries to release its
+// lease, which ends by itself some time later.
+const longestRelease = 5 * time.Second
+
+// giveUp releases the lease, if there is one, without waiting for act.
+func (e *election) giveUp() {
+	close(e.resigned)
+	if !e.fence.won.Load() {
+		return
+	}
+	select {
+	case <-e.released:
+	case <-time.After(longestRelease):
+	}
 }
 
 // run calls act while this replica leads, and idle until then. It returns nil
@@ -86,7 +106,7 @@ func (e *election) run(
 	var idling sync.WaitGroup
 	defer idling.Wait()
 	idling.Go(func() { idle(waiting) })
-	elector.Run(electing)
+	e.elect(electing, resign, elector)
 	started()
 	if e.fence.won.Load() { // then act was called, or is going to be on a goroutine that has not run yet
 		if err := <-acted; err != nil {
@@ -97,6 +117,21 @@ func (e *election) run(
 		return nil
 	}
 	return ErrLost
+}
+
+// elect takes part in the election until electing ends, or this replica gives up.
+func (e *election) elect(
+	electing context.Context, resign func(), elector *leaderelection.LeaderElector,
+) {
+	defer close(e.released)
+	go func() {
+		select {
+		case <-e.resigned:
+			resign()
+		case <-e.released:
+		}
+	}()
+	elector.Run(electing)
 }
 
 func (e *election) lock() (resourcelock.Interface, error) {

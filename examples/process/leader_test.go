@@ -38,6 +38,8 @@ func newReplica(client kubernetes.Interface) *replica {
 			namespace: "kube-system", name: "tester", timing: timing, client: client, recorder: &record.FakeRecorder{},
 			fence:  &fence{duration: timing.LeaseDuration},
 			health: leaderelection.NewLeaderHealthzAdaptor(timing.LeaseDuration),
+
+			resigned: make(chan struct{}), released: make(chan struct{}),
 		},
 		fails: make(chan error, 1),
 		ended: make(chan error, 1),

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -22,9 +23,9 @@ type Controller interface {
 	// Observe fills the controller from the cluster and keeps it up to date. It calls
 	// ready once all that existed has been seen.
 	Observe(ctx context.Context, ready func())
-	// Act does the controller's work. It is called once, while Observe runs, and
-	// maybe before that is ready. An error ends the program after the leader's
-	// lease has been released.
+	// Act does the controller's work. It is called once, after ready and while
+	// Observe runs. An error ends the program after the leader's lease has been
+	// released.
 	Act(ctx context.Context) error
 	// Idle keeps a controller that does not act from falling behind, while another
 	// replica leads.
@@ -41,6 +42,10 @@ type Service struct {
 	Pages map[string]http.Handler
 	// Leadership records Events about who leads.
 	Leadership record.EventRecorder
+	// Answer returns once the controller has answered, for example once its lock
+	// was free. When it does not return for 20 s, the process gives up the lease and
+	// ends with [ErrStuck]. Required.
+	Answer func()
 	// Stop is called in the end. Nil does nothing.
 	Stop func()
 }
@@ -104,28 +109,65 @@ func (p *Program) run(ctx context.Context, clients Clients, guard *fence, shown 
 	}
 	health := leaderelection.NewLeaderHealthzAdaptor(p.Sharing.LeaderElection.LeaseDuration)
 	all := prometheus.Gatherers{service.Metrics, shown}
-	server, err := newServer(p.Process.BindAddress, all, health, service.Pages)
+	dog := &watchdog{}
+	server, err := newServer(p.Process.BindAddress, all, service.Pages, func(request *http.Request) error {
+		return errors.Join(health.Check(request), dog.check())
+	})
 	if err != nil {
 		return err
 	}
 	elect := &election{
 		namespace: p.Process.LeaseNamespace, name: p.Process.LeaseName,
-		timing: p.Sharing.LeaderElection, client: clients.Apart, recorder: service.Leadership,
+		timing: p.Sharing.LeaderElection, client: clients.Electing, recorder: service.Leadership,
 		fence: guard, health: health,
+		resigned: make(chan struct{}), released: make(chan struct{}),
 	}
-	return Together(ctx,
-		server.run,
-		func(ctx context.Context) error {
-			service.Observe(ctx, func() { server.ready.Store(true) })
-			return nil
-		},
-		func(ctx context.Context) error {
-			if p.Sharing.LeaderElection.Elect {
-				return elect.run(ctx, service.Act, service.Idle)
-			}
-			return service.Act(ctx)
-		},
-	)
+	return unlessStuck(ctx, dog, service.Answer, elect, func(ctx context.Context) error {
+		ready := make(chan struct{})
+		return Together(ctx,
+			server.run,
+			func(ctx context.Context) error {
+				service.Observe(ctx, func() {
+					server.ready.Store(true)
+					close(ready)
+				})
+				return nil
+			},
+			func(ctx context.Context) error {
+				// A replica whose caches never fill would lead for ever.
+				select {
+				case <-ready:
+				case <-ctx.Done():
+					return nil
+				}
+				if p.Sharing.LeaderElection.Elect {
+					return elect.run(ctx, service.Act, service.Idle)
+				}
+				return service.Act(ctx)
+			},
+		)
+	})
+}
+
+// unlessStuck calls run and returns when that does, or when the controller is
+// stuck and the lease was given up. It does not wait for run then.
+func unlessStuck(
+	ctx context.Context, dog *watchdog, answer func(), elect *election, run func(context.Context) error,
+) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWatching()
+	ended, stuck := make(chan error, 1), make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	go func() { stuck <- dog.run(watching, answer) }()
+	select {
+	case err := <-ended:
+		return err
+	case err := <-stuck:
+		elect.giveUp()
+		return err
+	}
 }
 
 // Jitter lengthens a wait by up to a fifth, so that what failed together does not come

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -29,6 +30,7 @@ type worker struct {
 	ready   chan struct{} // closed when it may be ready
 	acts    chan struct{} // closed when it acts
 	fails   chan error    // an error ends its acting
+	turn    sync.Mutex    // a controller that is stuck keeps it
 	stopped atomic.Bool
 }
 
@@ -55,6 +57,11 @@ func (w *worker) Act(ctx context.Context) error {
 	}
 }
 
+func (w *worker) answer() {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+}
+
 func (w *worker) Idle(ctx context.Context) { <-ctx.Done() }
 
 func (w *worker) service() *Service {
@@ -67,6 +74,7 @@ func (w *worker) service() *Service {
 			fmt.Fprint(out, "a page")
 		})},
 		Leadership: &record.FakeRecorder{},
+		Answer:     w.answer,
 		Stop:       func() { w.stopped.Store(true) },
 	}
 }
@@ -105,7 +113,10 @@ func get(t *testing.T, address, path string) (int, string) {
 
 func inMemory() Clients {
 	cluster := memory.NewCluster()
-	return Clients{Acting: cluster.NewClient(), Apart: cluster.NewClient()}
+	return Clients{
+		Acting: cluster.NewClient(), Watching: cluster.NewClient(),
+		Recording: cluster.NewClient(), Electing: cluster.NewClient(),
+	}
 }
 
 func TestProgramServesActsAndStops(t *testing.T) {
@@ -113,10 +124,12 @@ func TestProgramServesActsAndStops(t *testing.T) {
 		w := newWorker()
 		p := w.program(t, elect)
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- p.RunOn(ctx, inMemory()) }()
-		<-w.acts
-
+		ended, clients := make(chan error), inMemory()
+		go func() { ended <- p.RunOn(ctx, clients) }()
+		require.Eventually(t, func() bool {
+			code, _ := get(t, p.Process.BindAddress, "/healthz")
+			return code == http.StatusOK
+		}, 10*time.Second, 5*time.Millisecond)
 		code, text := get(t, p.Process.BindAddress, "/readyz")
 		require.Equal(t, http.StatusInternalServerError, code)
 		require.Equal(t, "caches have not synced yet\n", text)
@@ -129,7 +142,15 @@ func TestProgramServesActsAndStops(t *testing.T) {
 		require.Contains(t, text, "\ngo_goroutines ")
 		require.Contains(t, text, "\nprocess_resident_memory_bytes ")
 
+		_, err := clients.Electing.CoordinationV1().Leases("kube-system").Get(ctx, "worker", metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err), "C4: it does not even ask to lead before its caches are filled")
+		select {
+		case <-w.acts:
+			t.Fatal("it acts before it has seen what there is")
+		default:
+		}
 		close(w.ready)
+		<-w.acts
 		require.Eventually(t, func() bool {
 			code, _ := get(t, p.Process.BindAddress, "/readyz")
 			return code == http.StatusOK
@@ -148,13 +169,14 @@ func TestProgramEndsWhenActingFails(t *testing.T) {
 	failed := errors.New("failed")
 	for _, elect := range []bool{false, true} {
 		w := newWorker()
+		close(w.ready)
 		p := w.program(t, elect)
 		clients := inMemory()
 		w.fails <- failed
 		require.ErrorIs(t, p.RunOn(t.Context(), clients), failed)
 		require.True(t, w.stopped.Load())
 		if elect {
-			lease, err := clients.Apart.CoordinationV1().Leases("kube-system").Get(t.Context(), "worker", metav1.GetOptions{})
+			lease, err := clients.Electing.CoordinationV1().Leases("kube-system").Get(t.Context(), "worker", metav1.GetOptions{})
 			require.NoError(t, err)
 			require.Empty(t, *lease.Spec.HolderIdentity, "the lease is released")
 		}
@@ -182,9 +204,12 @@ func TestAddressInUseIsToldBeforeAnythingIsDone(t *testing.T) {
 func TestOnlyALeaderWrites(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
+		if encoding := request.Header.Get("Accept-Encoding"); encoding != "" {
+			t.Errorf("%s asks for an answer in %s", request.URL.Path, encoding)
+		}
 		if request.URL.Path != "/version" {
 			seen = append(seen, request.Method+" "+request.URL.Path+" of "+request.UserAgent())
 		}
@@ -206,7 +231,7 @@ func TestOnlyALeaderWrites(t *testing.T) {
 		var writing error
 		p.Connect = func(ctx context.Context, clients Clients) (*Service, error) {
 			_, writing = clients.Acting.CoreV1().Nodes().Patch(ctx, "n", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
-			if err := clients.Apart.CoreV1().Nodes().Delete(ctx, "lease", metav1.DeleteOptions{}); err != nil {
+			if err := clients.Electing.CoreV1().Nodes().Delete(ctx, "lease", metav1.DeleteOptions{}); err != nil {
 				return nil, err
 			}
 			return nil, connected
@@ -214,6 +239,7 @@ func TestOnlyALeaderWrites(t *testing.T) {
 		config, found, err := RESTConfig(p.Process, p.Sharing)
 		require.NoError(t, err)
 		require.True(t, found)
+		config.Insecure = true
 		require.ErrorIs(t, p.Run(t.Context(), config), connected)
 		if elect {
 			require.ErrorIs(t, writing, errFenced)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"k8s.io/client-go/tools/leaderelection"
 )
 
 // server answers /metrics, /healthz, /readyz and the pages of the program.
@@ -23,7 +22,7 @@ type server struct {
 
 // newServer listens at once, so that an address in use is found before anything
 // else is done.
-func newServer(address string, metrics prometheus.Gatherer, health *leaderelection.HealthzAdaptor, pages map[string]http.Handler) (*server, error) {
+func newServer(address string, metrics prometheus.Gatherer, pages map[string]http.Handler, healthy func(*http.Request) error) (*server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("--metrics-bind-address: %w", err)
@@ -32,7 +31,7 @@ func newServer(address string, metrics prometheus.Gatherer, health *leaderelecti
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, request *http.Request) {
-		answer(w, health.Check(request))
+		answer(w, healthy(request))
 	})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		var err error

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
@@ -22,11 +22,53 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
+// A core is a tracker under the budget of requests to the API server.
+type core struct {
+	tracker  *eviction.Tracker
+	requests *timedqueue.Throttle[eviction.Task]
+}
+
+// A task is what a core hands out, with the requests that it may send.
+type task struct {
+	eviction.Task
+
+	requests timedqueue.Grant
+}
+
+func newCore(s *settings, now time.Time) (*core, error) {
+	config := s.evicting.Config()
+	config.Backoff.Jitter = process.Jitter
+	tracker, err := eviction.NewTracker(config, now)
+	if err != nil {
+		return nil, err
+	}
+	requests, err := timedqueue.NewThrottle(timedqueue.ThrottleConfig[eviction.Task]{
+		Limit: rate.Limit(s.APIQPS), Burst: s.APIBurst,
+		Kinds: []timedqueue.Kind[eviction.Task]{{Source: tracker, Cost: s.evicting.Requests()}},
+	}, now)
+	if err != nil {
+		return nil, err
+	}
+	return &core{tracker, requests}, nil
+}
+
+func (c *core) Start(now time.Time) (task, bool) {
+	started, grant, ok := c.requests.Start(now)
+	return task{started, grant}, ok
+}
+
+func (c *core) Finish(now time.Time, t task, result eviction.Result) {
+	c.requests.Settle(now, t.requests, evicting.Unused(t.requests.Tokens(), result))
+	c.tracker.Finish(now, t.Task, result)
+}
+
+func (c *core) Next(now time.Time) (time.Time, bool) { return c.requests.Next(now) }
+
 // An evictor is an eviction.Tracker with everything that connects it to a
 // cluster.
 type evictor struct {
 	tracker    *eviction.Tracker
-	dispatcher *timedqueue.Dispatcher[eviction.Task, eviction.Result]
+	dispatcher *timedqueue.Dispatcher[task, eviction.Result]
 	informers  informers.SharedInformerFactory
 	synced     []cache.InformerSynced
 	pods       *feed.Handler[*corev1.Pod]
@@ -38,22 +80,20 @@ type evictor struct {
 
 var _ process.Controller = (*evictor)(nil)
 
-// newEvictor connects an evictor to a cluster through client.
-func newEvictor(s *settings, client kubernetes.Interface, recorder record.EventRecorder, registry prometheus.Registerer) (*evictor, error) {
-	config := s.evicting.Config()
-	config.Backoff.Jitter = process.Jitter
-	tracker, err := eviction.NewTracker(config, time.Now())
+// newEvictor connects an evictor to a cluster.
+func newEvictor(s *settings, clients process.Clients, recorder record.EventRecorder, registry prometheus.Registerer) (*evictor, error) {
+	c, err := newCore(s, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	e := &evictor{
-		tracker:   tracker,
-		informers: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(edge.Trim)),
+		tracker:   c.tracker,
+		informers: informers.NewSharedInformerFactoryWithOptions(clients.Watching, 0, informers.WithTransform(edge.Trim)),
 		recorder:  recorder,
 	}
 	if e.act, err = s.evicting.NewAction(evicting.Clients{
-		Pods:  func(namespace string) eviction.EvictionClient { return client.CoreV1().Pods(namespace) },
-		Nodes: client.CoreV1().Nodes(),
+		Pods:  func(namespace string) eviction.EvictionClient { return clients.Acting.CoreV1().Pods(namespace) },
+		Nodes: clients.Acting.CoreV1().Nodes(),
 	}); err != nil {
 		return nil, err
 	}
@@ -61,14 +101,14 @@ func newEvictor(s *settings, client kubernetes.Interface, recorder record.EventR
 	if err != nil {
 		return nil, err
 	}
-	if e.dispatcher, err = timedqueue.NewDispatcher(tracker, e.perform, timedqueue.DispatcherConfig{
+	if e.dispatcher, err = timedqueue.NewDispatcher(c, e.perform, timedqueue.DispatcherConfig{
 		Workers: s.concurrentEvictions,
 		Metrics: counting,
 	}); err != nil {
 		return nil, err
 	}
 	if e.metrics, err = evictionreport.NewMetrics(evictionreport.Config{
-		Registry: registry, Read: e.read, Budgets: config.Budgets,
+		Registry: registry, Read: e.read, Budgets: s.evicting.Config().Budgets,
 	}); err != nil {
 		return nil, err
 	}
@@ -133,16 +173,16 @@ func (e *evictor) Act(ctx context.Context) error { return e.dispatcher.Run(ctx) 
 func (e *evictor) Idle(ctx context.Context) { <-ctx.Done() }
 
 // perform does one piece of work in bounded time, and tells about it.
-func (e *evictor) perform(ctx context.Context, task eviction.Task) eviction.Result {
+func (e *evictor) perform(ctx context.Context, t task) eviction.Result {
 	ctx, cancel := context.WithTimeout(ctx, process.CallTimeout)
 	defer cancel()
-	result := e.act(ctx, task)
+	result := e.act(ctx, t.Task)
 	if result.Pod != nil {
 		e.pods.Wrote(result.Pod) // or an older report could take the mark back
 	}
-	e.metrics.Acted(task, result, time.Now())
-	evictionreport.Log(klog.FromContext(ctx), task, result)
-	e.record(task, result)
+	e.metrics.Acted(t.Task, result, time.Now())
+	evictionreport.Log(klog.FromContext(ctx), t.Task, result)
+	e.record(t.Task, result)
 	return result
 }
 

@@ -14,6 +14,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubelife/lifecycle/examples/process"
 )
 
 // From the taint to the deletion, through informers, tracker, workers and client.
@@ -114,6 +116,38 @@ func TestSparedPodsStay(t *testing.T) {
 			})
 		})
 	}
+}
+
+// C1: an eviction is a patch and a delete, and takes three requests until it is
+// known that it needs no third one. So one that needs three has them a second
+// after another that needed two.
+func TestRequestsFitTheirBudget(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		for _, name := range []string{"a", "b", "c", "d"} {
+			w.add(name)
+		}
+		w.start("--kube-api-qps=2", "--kube-api-burst=3")
+		tainted := time.Now()
+		w.taint(maintenance)
+		for second := range 4 {
+			w.at(tainted, time.Duration(second)*time.Second+900*time.Millisecond)
+			require.Len(t, w.left(), second+1)
+		}
+	})
+}
+
+// A dry run sends nothing, so nothing limits it.
+func TestDryRunNeedsNoRequests(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		for _, name := range []string{"a", "b", "c", "d"} {
+			w.add(name)
+		}
+		w.start("--action=dry-run", "--kube-api-qps=0.01", "--kube-api-burst=3")
+		tainted := time.Now()
+		w.taint(maintenance)
+		w.at(tainted, time.Second)
+		require.Equal(t, 4.0, w.metric("pod_eviction_attempts_total", "outcome=DryRun"))
+	})
 }
 
 func TestBudgetAndPriorityOrderEvictions(t *testing.T) {
@@ -254,7 +288,7 @@ func TestOlderReportDoesNotHideTheMark(t *testing.T) {
 		before, err := w.cluster.CoreV1().Pods("shop").Get(w.ctx, "web", metav1.GetOptions{})
 		require.NoError(t, err)
 		client := forbidding{w.client, time.Now().Add(time.Hour)}
-		e, err := newEvictor(new(settings), client, record.NewFakeRecorder(10), w.registry)
+		e, err := newEvictor(new(settings), process.Clients{Acting: client, Watching: client}, record.NewFakeRecorder(10), w.registry)
 		require.NoError(t, err)
 		e.pods.OnAdd(before, true)
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
@@ -262,17 +296,17 @@ func TestOlderReportDoesNotHideTheMark(t *testing.T) {
 		e.tracker.ObserveNode(time.Now(), node)
 		e.tracker.MarkSynced()
 
-		task, ok := e.tracker.Start(time.Now())
+		first, ok := e.tracker.Start(time.Now())
 		require.True(t, ok)
-		result := e.perform(w.ctx, task)
+		result := e.perform(w.ctx, task{Task: first})
 		require.NotNil(t, result.Pod, "it was marked, and could not be deleted")
-		e.tracker.Finish(time.Now(), task, result)
+		e.tracker.Finish(time.Now(), first, result)
 		e.pods.OnUpdate(before, before)
 		node = node.DeepCopy()
 		node.Spec.Taints = nil
 		e.tracker.ObserveNode(time.Now(), node)
 		time.Sleep(10 * time.Minute)
-		task, ok = e.tracker.Start(time.Now())
-		require.True(t, ok && task.ClearCondition)
+		next, ok := e.tracker.Start(time.Now())
+		require.True(t, ok && next.ClearCondition)
 	})
 }

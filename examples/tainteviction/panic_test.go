@@ -61,7 +61,9 @@ func TestQ11ProgramExitsAfterAPanic(t *testing.T) {
 			return service, err
 		}
 		acting := panicking{cluster.NewClient()}
-		return p.RunOn(ctx, process.Clients{Acting: acting, Apart: cluster.NewClient()})
+		return p.RunOn(ctx, process.Clients{
+			Acting: acting, Watching: acting, Recording: cluster.NewClient(), Electing: cluster.NewClient(),
+		})
 	}
 	var out, diagnostics bytes.Buffer
 	code := c.Execute(ctx, []string{"--metrics-bind-address=127.0.0.1:0"}, &out, &diagnostics)

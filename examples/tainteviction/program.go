@@ -19,10 +19,10 @@ func program(s *settings) *process.Program {
 		// The tracker decides when a pod is tried again, and lets others go first.
 		Wrap: eviction.WithoutRetryAfter,
 		Connect: func(ctx context.Context, clients process.Clients) (*process.Service, error) {
-			events := process.NewEvents(ctx, clients.Apart)
+			events := process.NewEvents(ctx, clients.Recording)
 			recorder := events.Recorder(component)
 			registry := prometheus.NewRegistry()
-			e, err := newEvictor(s, clients.Acting, recorder, registry)
+			e, err := newEvictor(s, clients, recorder, registry)
 			if err != nil {
 				events.Stop()
 				return nil, err
@@ -32,6 +32,7 @@ func program(s *settings) *process.Program {
 				Metrics:    registry,
 				Pages:      map[string]http.Handler{"GET /pending": evictionreport.NewPage(e.read)},
 				Leadership: recorder,
+				Answer:     func() { e.dispatcher.View(func() {}) },
 				Stop:       events.Stop,
 			}, nil
 		},

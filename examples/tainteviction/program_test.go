@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) {
 				return err
 			}
 			go tellDeletions(ctx, cluster, out)
-			return program(&s).RunOn(ctx, process.Clients{Acting: cluster.NewClient(), Apart: cluster.NewClient()})
+			return program(&s).RunOn(ctx, clientsOf(cluster.NewClient(), cluster))
 		}
 		return c.Execute(ctx, args, out, diagnostics)
 	})
@@ -50,6 +51,13 @@ func TestMain(m *testing.M) {
 
 // populate makes a tainted node with a pod that leaves at once and one that leaves
 // after two seconds.
+// clientsOf are a client to act and watch with, and others.
+func clientsOf(client kubernetes.Interface, cluster *memory.Cluster) process.Clients {
+	return process.Clients{
+		Acting: client, Watching: client, Recording: cluster.NewClient(), Electing: cluster.NewClient(),
+	}
+}
+
 func populate(ctx context.Context, cluster *memory.Cluster) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{maintenance}}}
 	if _, err := cluster.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
@@ -126,7 +134,7 @@ func startReplica(t *testing.T, cluster *memory.Cluster, flags ...string) *repli
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(t.Context())
 	go func() {
-		r.ended <- program(&s).RunOn(ctx, process.Clients{Acting: r.client, Apart: cluster.NewClient()})
+		r.ended <- program(&s).RunOn(ctx, clientsOf(r.client, cluster))
 	}()
 	t.Cleanup(r.stop)
 	require.Eventually(t, func() bool { return r.get(t, "/readyz") == "ok" }, 10*time.Second, 5*time.Millisecond)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/examples/process"
 )
 
 // world is a cluster in memory with the node n1 and an evictor, in virtual time.
@@ -52,7 +53,7 @@ func inWorld(t *testing.T, play func(t *testing.T, w *world)) {
 			var s settings
 			require.NoError(t, command(&s).FlagSet().Parse(flags))
 			var err error
-			w.evictor, err = newEvictor(&s, w.wrapped, recorder, w.registry)
+			w.evictor, err = newEvictor(&s, process.Clients{Acting: w.wrapped, Watching: w.wrapped}, recorder, w.registry)
 			require.NoError(t, err)
 			ready := make(chan struct{})
 			go func() { w.evictor.Observe(ctx, func() { close(ready) }); done <- struct{}{} }()

@@ -152,10 +152,10 @@ func quietController(tb testing.TB, size int) work {
 		whole.ObserveNode(epoch, b.cluster.nodes[i])
 		whole.ObserveLease(epoch, b.cluster.leases[i])
 	}
-	whole.MarkSynced()
-	for action, ok := whole.Start(epoch); ok; action, ok = whole.Start(epoch) {
-		if _, isRecord := action.(controller.Record); !isRecord { // RegisteredNode
-			tb.Fatalf("nothing had to be done, but %T was", action)
+	whole.MarkSynced(epoch)
+	for task, ok := whole.Start(epoch); ok; task, ok = whole.Start(epoch) {
+		if _, isRecord := task.Action.(controller.Record); !isRecord { // RegisteredNode
+			tb.Fatalf("nothing had to be done, but %T was", task.Action)
 		}
 	}
 	w := work{

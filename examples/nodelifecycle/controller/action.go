@@ -11,6 +11,17 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
+// A Task is an action that may be performed now.
+type Task struct {
+	Action Action
+
+	grant timedqueue.Grant
+}
+
+// MostRequests returns how many requests to the API server the action may send.
+// Config.Requests has been charged for them.
+func (t Task) MostRequests() int { return t.grant.Tokens() }
+
 // An Action is one thing to do, complete with what to write. It is one of
 // [DeclareUnknown], [PatchTaints], [PatchLabels], [MarkPodNotReady], [Evict]
 // and [Record].
@@ -108,6 +119,8 @@ type Result struct {
 	Pod  *corev1.Pod
 	// Eviction is the result of Evict.
 	Eviction eviction.Result
+	// Unused is how many of the task's MostRequests were not sent.
+	Unused int
 }
 
 // errUndone is why a write is tried again only after a backoff.

@@ -3,8 +3,10 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
@@ -54,12 +56,45 @@ type Config struct {
 	PodEvictionTimeout time.Duration
 	// Backoff is the wait after a write to a node or pod that failed.
 	Backoff timedqueue.Backoff
+	// Requests is the budget of requests to the API server.
+	Requests RequestBudget
+}
+
+// RequestBudget limits the requests that all actions together send to the API
+// server: reads and writes, and those that fail. Declarations of silent nodes,
+// recoveries of nodes, evictions, and all other work have a quarter of the
+// requests each; what one of them does not need goes to the others. So taints
+// are taken back, and pods are evicted, however many nodes have to be declared.
+type RequestBudget struct {
+	// PerSecond is how many requests are sent a second, in the long run. Zero
+	// means no limit.
+	PerSecond rate.Limit
+	// Burst is how many can be sent at once. Zero means 1.
+	Burst int
+	// Eviction is the most requests that one [Evict] sends. Zero means 3, which is
+	// what eviction.Deleter and eviction.Evictor need without a confirmation.
+	Eviction int
+}
+
+// Validate joins all that is wrong with the budget.
+func (b RequestBudget) Validate() error {
+	var problems []error
+	if b.PerSecond < 0 || math.IsNaN(float64(b.PerSecond)) {
+		problems = append(problems, fmt.Errorf("Requests.PerSecond is %v, want zero or more", b.PerSecond))
+	}
+	if b.Burst < 0 {
+		problems = append(problems, fmt.Errorf("Requests.Burst is %d, want zero or more", b.Burst))
+	}
+	if b.Eviction < 0 {
+		problems = append(problems, fmt.Errorf("Requests.Eviction is %d, want zero or more", b.Eviction))
+	}
+	return errors.Join(problems...)
 }
 
 // Validate joins all that is wrong with the config.
 func (c Config) Validate() error {
 	var problems []error
-	parts := []interface{ Validate() error }{c.Health, c.Zone, c.Eviction, c.Backoff}
+	parts := []interface{ Validate() error }{c.Health, c.Zone, c.Eviction, c.Backoff, c.Requests}
 	for _, part := range parts {
 		if err := part.Validate(); err != nil {
 			problems = append(problems, fmt.Errorf("%w: %w", ErrInvalidConfig, err))
@@ -90,6 +125,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.ZoneOf == nil {
 		c.ZoneOf = zone.ByTopology
+	}
+	if c.Requests.PerSecond == 0 {
+		c.Requests.PerSecond = rate.Inf
+	}
+	if c.Requests.Eviction == 0 {
+		c.Requests.Eviction = 3
 	}
 	return c
 }

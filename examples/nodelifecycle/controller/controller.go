@@ -9,44 +9,71 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-var _ timedqueue.Core[Action, Result] = (*Controller)(nil)
+var _ timedqueue.Core[Task, Result] = (*Controller)(nil)
 
 // New returns a controller that knows nothing yet.
 func New(config Config, now time.Time) (*Controller, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	c, err := newReducer(config.withDefaults(), now)
+	config = config.withDefaults()
+	c, err := newReducer(config, now)
 	if err != nil {
 		return nil, err
 	}
-	// What says that a node is not ready comes before what follows from it. The
-	// two that handle many pods take turns.
+	c.requests, err = timedqueue.NewThrottle(timedqueue.ThrottleConfig[Action]{
+		Limit: config.Requests.PerSecond,
+		Burst: config.Requests.Burst,
+		Kinds: c.kinds(config.Requests),
+	}, now)
 	c.sources = timedqueue.InOrder(
 		timedqueue.SourceOf(c.evaluate, c.nextEvaluation),
 		timedqueue.SourceOf(c.nextEvent, c.eventsWait),
-		timedqueue.SourceOf(c.declareNode, c.health.Next),
-		timedqueue.SourceOf(c.writeNode, c.nextWrite),
-		timedqueue.RoundRobin(
-			timedqueue.SourceOf(c.markPod, c.marks.Next),
-			timedqueue.SourceOf(c.evictPod, c.evictions.Next),
-		),
+		timedqueue.SourceOf(c.request, c.nextRequest),
 	)
-	return c, nil
+	return c, err
+}
+
+// kinds are the kinds of work that share the budget of requests. What says that
+// a node is not ready comes before what follows from it.
+func (c *Controller) kinds(requests RequestBudget) []timedqueue.Kind[Action] {
+	return []timedqueue.Kind[Action]{{
+		Name: "declarations", Reserved: 0.25, Cost: 2, // a read of the lease, and a patch
+		Source: timedqueue.SourceOf(c.declareNode, c.health.Next),
+	}, {
+		Name: "recoveries", Reserved: 0.25,
+		Source: timedqueue.SourceOf(c.recoverNode, c.recoveries.Next),
+	}, {
+		Name: "evictions", Reserved: 0.25, Cost: requests.Eviction,
+		Source: timedqueue.SourceOf(c.evictPod, c.evictions.Next),
+	}, {
+		Name: "other writes", Reserved: 0.25,
+		// The one of the two that handles many pods must not starve the other.
+		Source: timedqueue.RoundRobin(
+			timedqueue.SourceOf(c.writeNode, c.nextWrite),
+			timedqueue.SourceOf(c.markPod, c.marks.Next),
+		),
+	}}
 }
 
 // MarkSynced says that all nodes, leases and pods that existed at the start
-// have been observed. Nothing is evaluated and nothing handed out before.
-func (c *Controller) MarkSynced() {
+// have been observed. Nothing is evaluated and nothing handed out before. No
+// node gets a NoExecute taint in the stabilization window that begins now.
+func (c *Controller) MarkSynced(now time.Time) {
 	c.synced = true
 	c.health.MarkSynced()
 	c.evictions.MarkSynced()
+	c.zones.Stabilize(now)
 }
 
+// Lead says that this replica begins to act, maybe after another. As after
+// MarkSynced, a stabilization window begins.
+func (c *Controller) Lead(now time.Time) { c.zones.Stabilize(now) }
+
 // Start hands out one action to perform now.
-func (c *Controller) Start(now time.Time) (Action, bool) {
+func (c *Controller) Start(now time.Time) (Task, bool) {
 	if !c.synced {
-		return nil, false
+		return Task{}, false
 	}
 	return c.sources.Start(now)
 }
@@ -60,24 +87,31 @@ func (c *Controller) Next(now time.Time) (time.Time, bool) {
 }
 
 // evaluate evaluates the zones before anything is handed out. It is a source
-// without an action of its own.
-func (c *Controller) evaluate(now time.Time) (Action, bool) {
+// without a task of its own.
+func (c *Controller) evaluate(now time.Time) (Task, bool) {
 	c.evaluateZones(now)
-	return nil, false
+	return Task{}, false
 }
 
 func (c *Controller) nextEvaluation(time.Time) (time.Time, bool) { return c.zones.Next() }
 
-func (c *Controller) nextEvent(time.Time) (Action, bool) {
+func (c *Controller) nextEvent(time.Time) (Task, bool) {
 	if len(c.events) == 0 {
-		return nil, false
+		return Task{}, false
 	}
 	first := c.events[0]
 	c.events = c.events[1:]
-	return first, true
+	return Task{Action: first}, true
 }
 
 func (c *Controller) eventsWait(now time.Time) (time.Time, bool) { return now, len(c.events) > 0 }
+
+func (c *Controller) request(now time.Time) (Task, bool) {
+	action, grant, ok := c.requests.Start(now)
+	return Task{action, grant}, ok
+}
+
+func (c *Controller) nextRequest(now time.Time) (time.Time, bool) { return c.requests.Next(now) }
 
 func (c *Controller) evictPod(now time.Time) (Action, bool) {
 	task, ok := c.evictions.Start(now)

@@ -156,19 +156,19 @@ func TestZ3OutageIsNoticedWhileAllWorkersAreBusy(t *testing.T) {
 // node was seen to fall, and deleted all the same, because the zones were not
 // judged while all workers were busy.
 func TestZ3EvictionsUnderWayStopWhenNoNodeIsReady(t *testing.T) {
-	evicting := func() (*world, Evict) {
+	evicting := func() (*world, Task, eviction.Task) {
 		w := settled(t, "a")
 		w.ill("a-000")
 		w.advance(interval + 29*time.Second)
 		w.now = w.now.Add(2 * time.Second) // the pod's toleration has ended
-		for action, ok := w.c.Start(w.now); ok; action, ok = w.c.Start(w.now) {
-			if evict, is := action.(Evict); is {
-				return w, evict
+		for task, ok := w.c.Start(w.now); ok; task, ok = w.c.Start(w.now) {
+			if evict, is := task.Action.(Evict); is {
+				return w, task, evict.Task
 			}
-			w.c.Finish(w.now, action, w.perform(action))
+			w.c.Finish(w.now, task, w.perform(task.Action))
 		}
 		t.Fatal("nothing is evicted")
-		return nil, Evict{}
+		return nil, Task{}, eviction.Task{}
 	}
 	fall := func(w *world) {
 		for _, name := range w.names() {
@@ -178,23 +178,23 @@ func TestZ3EvictionsUnderWayStopWhenNoNodeIsReady(t *testing.T) {
 		}
 	}
 
-	w, evict := evicting()
+	w, _, evict := evicting()
 	fall(w)
-	require.False(t, evict.Task.Canceled())
+	require.False(t, evict.Canceled())
 	w.report("a-009", corev1.ConditionFalse)
-	require.True(t, evict.Task.Canceled(), "before anybody asks what to do")
+	require.True(t, evict.Canceled(), "before anybody asks what to do")
 
-	w, evict = evicting()
+	w, _, evict = evicting()
 	fall(w)
 	w.deleteNode("a-009")
-	require.True(t, evict.Task.Canceled(), "nor is one that is gone")
+	require.True(t, evict.Canceled(), "nor is one that is gone")
 
 	// If it was only for a moment it goes on.
-	w, evict = evicting()
+	w, task, _ := evicting()
 	fall(w)
 	w.report("a-009", corev1.ConditionFalse)
 	w.report("a-009", corev1.ConditionTrue)
-	w.c.Finish(w.now, evict, Result{Eviction: eviction.Result{Outcome: eviction.OutcomeNotDue}})
+	w.c.Finish(w.now, task, Result{Eviction: eviction.Result{Outcome: eviction.OutcomeNotDue}})
 	w.advance(5 * time.Second)
 	require.Equal(t, zone.PhaseActive, w.c.Phase())
 	require.NotEmpty(t, deeds[Evict](w))

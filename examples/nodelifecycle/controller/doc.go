@@ -12,8 +12,9 @@
 //
 // A Controller has no clock, no goroutine and no client. A
 // timedqueue.Dispatcher drives it in a program, a simulator can drive it in
-// virtual time. Each Action holds all that is needed to perform it; its result
-// goes back through Finish, with the object as the API server has it then.
+// virtual time. Each Task holds all that is needed to perform its Action; the
+// result goes back through Finish, with the object as the API server has it
+// then.
 //
 // It is level triggered. It keeps nothing in memory alone except what a restart
 // may lose: since when nodes are silent, and which nodes wait for their zone's
@@ -28,6 +29,16 @@
 // known, and not at all while every zone is down; then it gets its NoExecute
 // taint. That taint gives each of its pods a deadline.
 //
+// # The budget of requests
+//
+// Config.Requests limits what all actions send to the API server together. Each
+// task takes as many requests as it may send, and returns those that it did not
+// need. Four kinds of work have a quarter of the budget each: declarations,
+// recoveries (writes that take back a taint not-ready or unreachable),
+// evictions, and all else. What a kind does not need goes to the others. So
+// nodes recover and pods leave while thousands of nodes are declared. The
+// client that performs the actions must not have a limit of its own.
+//
 // # Differences from kube-controller-manager
 //
 // The packages list theirs. Compared with v1.37.1, the composition adds:
@@ -40,6 +51,8 @@
 //   - A pod that comes to a silent node is marked not ready, and marks that
 //     failed are sent again, also after a crash. There pods are marked when the
 //     node falls, and a crash loses what was left.
+//   - Evictions and recoveries have a part of --kube-api-qps of their own. There
+//     each controller's requests stand in one line.
 //   - The Event "Cancelling deletion" is recorded for a pod whose condition is
 //     cleared, and for no other.
 //

@@ -152,17 +152,17 @@ func TestH6MarkOfAnEarlierEpisodeDoesNotCount(t *testing.T) {
 		w.setNode(node)
 	}
 	falls()
-	var mark MarkPodNotReady
-	for mark.Pod == nil {
-		action, ok := w.c.Start(w.now)
+	var mark Task
+	for {
+		task, ok := w.c.Start(w.now)
 		require.True(t, ok)
-		if found, is := action.(MarkPodNotReady); is {
-			mark = found
+		if _, is := task.Action.(MarkPodNotReady); is {
+			mark = task
 			break
 		}
-		w.c.Finish(w.now, action, w.perform(action))
+		w.c.Finish(w.now, task, w.perform(task.Action))
 	}
-	result := w.perform(mark) // whose answer takes a while
+	result := w.perform(mark.Action) // whose answer takes a while
 	w.report("a-003", corev1.ConditionTrue)
 	ready := result.Pod.DeepCopy()
 	for i := range ready.Status.Conditions {

@@ -10,10 +10,11 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// Finish takes the result of an action.
-func (c *Controller) Finish(now time.Time, action Action, result Result) {
+// Finish takes the result of a task.
+func (c *Controller) Finish(now time.Time, task Task, result Result) {
+	c.requests.Settle(now, task.grant, result.Unused)
 	c.evaluateLasting(now)
-	switch action := action.(type) {
+	switch action := task.Action.(type) {
 	case DeclareUnknown:
 		c.declared(now, action, result.orFailed())
 	case PatchTaints:

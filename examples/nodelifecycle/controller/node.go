@@ -100,6 +100,32 @@ func (n *node) countedReady() int {
 	return 0
 }
 
+// Kinds of writes to nodes.
+const (
+	recovery   = "recovery"
+	otherWrite = "other"
+)
+
+// kindOfWrite returns what kind a write to a node is. A recovery takes back a
+// taint of a node that is not ready, or is not said to be any more.
+func kindOfWrite(_ string, n *node) string {
+	if n.wanted != nil && !n.state.holdsToken() &&
+		countNotReady(n.wanted) < countNotReady(n.object.Spec.Taints) {
+		return recovery
+	}
+	return otherWrite
+}
+
+// countNotReady counts the taints that say that a node is not ready.
+func countNotReady(all []corev1.Taint) (count int) {
+	for i := range all {
+		if all[i].Key == corev1.TaintNodeNotReady || all[i].Key == corev1.TaintNodeUnreachable {
+			count++
+		}
+	}
+	return count
+}
+
 // ownWrite is the version of an object that we have written ourselves.
 type ownWrite struct {
 	version string

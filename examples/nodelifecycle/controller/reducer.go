@@ -40,10 +40,14 @@ type Controller struct {
 	// marks holds the pods that are to be marked not ready.
 	marks *timedqueue.Queue[types.UID, *pod]
 
-	watch   watch
-	sources timedqueue.Source[Action]
-	events  []Record // to be handed out
-	synced  bool
+	// recoveries and otherWrites are the two kinds of writes.
+	recoveries, otherWrites writes
+
+	watch    watch
+	requests *timedqueue.Throttle[Action]
+	sources  timedqueue.Source[Task]
+	events   []Record // to be handed out
+	synced   bool
 
 	// changedAt is when a zone changed that was not evaluated since; zero if none.
 	changedAt time.Time
@@ -53,6 +57,9 @@ type Controller struct {
 	// resumedAt is when the hold of an outage of all zones ended.
 	resumedAt time.Time
 }
+
+// writes are the writes of one kind.
+type writes = timedqueue.Source[timedqueue.Item[string, *node]]
 
 // zoneBudget is the name of the budget of releases.
 const zoneBudget = "zone"
@@ -88,10 +95,13 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 	}, now); err != nil {
 		return nil, err
 	}
-	writes := timedqueue.QueueConfig[string, *node]{Backoff: config.Backoff}
-	if c.writes, err = timedqueue.NewQueue(writes, now); err != nil {
+	due := timedqueue.QueueConfig[string, *node]{
+		Backoff: config.Backoff, KindOf: kindOfWrite, Kinds: []string{recovery},
+	}
+	if c.writes, err = timedqueue.NewQueue(due, now); err != nil {
 		return nil, err
 	}
+	c.recoveries, c.otherWrites = c.writes.OfKind(recovery), c.writes.OfKind(otherWrite)
 	marks := timedqueue.QueueConfig[types.UID, *pod]{Backoff: config.Backoff}
 	if c.marks, err = timedqueue.NewQueue(marks, now); err != nil {
 		return nil, err

@@ -110,6 +110,7 @@ func (c *Controller) takeRelease(now time.Time) {
 		n.release = item
 		c.enter(n, released)
 		c.writes.Reschedule(item.Key, time.Time{}) // it has waited for its turn already
+		c.writes.SetValue(item.Key, n)             // it may have been another kind of write
 		return
 	}
 }

@@ -80,8 +80,8 @@ func (w *world) write(name string) (finish func()) {
 	w.setNode(cordoned)
 	writing, ok := w.c.Start(w.now)
 	require.True(w.t, ok)
-	require.Equal(w.t, name, writing.(PatchTaints).Node.Name)
-	return func() { w.c.Finish(w.now, writing, w.perform(writing)) }
+	require.Equal(w.t, name, writing.Action.(PatchTaints).Node.Name)
+	return func() { w.c.Finish(w.now, writing, w.perform(writing.Action)) }
 }
 
 // releases returns which nodes got a NoExecute taint, and when.
@@ -177,12 +177,12 @@ func TestTokenIsUsedWhenTheTaintIsWrittenAndNotBefore(t *testing.T) {
 	w.report("b-002", corev1.ConditionFalse) // others also need a write
 	busy, ok := w.c.Start(w.now)             // all workers are, until
 	require.True(t, ok)
-	require.True(t, busy.(PatchTaints).Released)
+	require.True(t, busy.Action.(PatchTaints).Released)
 	w.now = known.Add(10 * time.Second)
-	w.c.Finish(w.now, busy, w.perform(busy))
+	w.c.Finish(w.now, busy, w.perform(busy.Action))
 	w.advance(time.Minute)
 	names, at := w.releases(known)
-	require.Equal(t, "a-000", busy.(PatchTaints).Node.Name)
+	require.Equal(t, "a-000", busy.Action.(PatchTaints).Node.Name)
 	require.Equal(t, []string{"a-001", "b-000", "b-001"}, names)
 	require.Equal(t, []time.Duration{10 * time.Second, 10 * time.Second, 20 * time.Second}, at)
 }
@@ -195,10 +195,10 @@ func TestTaintOfANodeThatIsDeletedMeanwhileCostsItsToken(t *testing.T) {
 	w.now = known
 	writing, ok := w.c.Start(w.now)
 	require.True(t, ok)
-	require.True(t, writing.(PatchTaints).Released)
+	require.True(t, writing.Action.(PatchTaints).Released)
 	w.deleteNode("a-000")
 	w.advance(time.Second)
-	w.c.Finish(w.now, writing, w.perform(writing))
+	w.c.Finish(w.now, writing, w.perform(writing.Action))
 	w.advance(time.Minute)
 	names, at := w.releases(known)
 	require.Equal(t, []string{"a-001"}, names)

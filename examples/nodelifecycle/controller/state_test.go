@@ -49,7 +49,7 @@ func playAtRandom(t *testing.T, seed uint64, entered func(from, to writeState)) 
 	w := settled(t, "a")
 	w.c.watch.entered = entered
 	type begun struct {
-		action Action
+		task   Task
 		result *Result // nil until it was performed
 	}
 	var underWay []begun
@@ -92,12 +92,12 @@ func playAtRandom(t *testing.T, seed uint64, entered func(from, to writeState)) 
 		}
 		agree(t, w.c, seed, step)
 		for random.IntN(4) > 0 && len(underWay) < 5 {
-			action, ok := w.c.Start(w.now)
+			task, ok := w.c.Start(w.now)
 			agree(t, w.c, seed, step)
 			if !ok {
 				break
 			}
-			underWay = append(underWay, begun{action: action})
+			underWay = append(underWay, begun{task: task})
 		}
 		if len(underWay) == 0 {
 			continue
@@ -106,12 +106,12 @@ func playAtRandom(t *testing.T, seed uint64, entered func(from, to writeState)) 
 		if random.IntN(2) == 0 && underWay[i].result == nil {
 			result := Result{Err: errServer}
 			if random.IntN(4) > 0 {
-				result = w.perform(underWay[i].action)
+				result = w.perform(underWay[i].task.Action)
 			}
 			underWay[i].result = &result
 		}
 		if underWay[i].result != nil {
-			w.c.Finish(w.now, underWay[i].action, *underWay[i].result)
+			w.c.Finish(w.now, underWay[i].task, *underWay[i].result)
 			underWay = slices.Delete(underWay, i, i+1)
 		}
 		agree(t, w.c, seed, step)
@@ -164,10 +164,10 @@ func TestC6WantedTaintsAreComputedOnce(t *testing.T) {
 		do()
 		require.Equal(t, times, w.c.watch.computed, what)
 	}
-	start := func() Action {
-		action, ok := w.c.Start(w.now)
+	start := func() Task {
+		task, ok := w.c.Start(w.now)
 		require.True(t, ok)
-		return action
+		return task
 	}
 	cordon := func(yes bool) {
 		node := w.nodes["a-000"].DeepCopy()
@@ -177,11 +177,11 @@ func TestC6WantedTaintsAreComputedOnce(t *testing.T) {
 	costs(0, "a heartbeat", func() { w.beat("a-000") })
 	costs(0, "a look with nothing due", func() { w.act() })
 	costs(1, "a change", func() { cordon(true) })
-	var write Action
+	var write Task
 	costs(0, "handing out its write", func() { write = start() })
 	costs(0, "a change during the write", func() { cordon(true) })
 	w.blind = true
-	costs(1, "the end of the write", func() { w.c.Finish(w.now, write, w.perform(write)) })
+	costs(1, "the end of the write", func() { w.c.Finish(w.now, write, w.perform(write.Action)) })
 	w.blind = false
 
 	costs(1, "a failure", func() {
@@ -195,9 +195,9 @@ func TestC6WantedTaintsAreComputedOnce(t *testing.T) {
 	w.act()
 	w.now = w.c.zones.NotBefore("a-001")
 	costs(1, "its token", func() { write = start() })
-	require.True(t, write.(PatchTaints).Released)
+	require.True(t, write.Action.(PatchTaints).Released)
 	w.blind = true
-	costs(1, "the end of that write", func() { w.c.Finish(w.now, write, w.perform(write)) })
+	costs(1, "the end of that write", func() { w.c.Finish(w.now, write, w.perform(write.Action)) })
 	w.blind = false
 	costs(1, "a look at all nodes, of which one is not steady", func() { w.c.Reevaluate(w.now) })
 }

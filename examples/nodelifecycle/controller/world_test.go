@@ -95,7 +95,7 @@ func (w *world) start() {
 	for _, pod := range w.sortedPods() {
 		w.c.ObservePod(w.now, pod)
 	}
-	w.c.MarkSynced()
+	w.c.MarkSynced(w.now)
 }
 
 func (w *world) names() []string {
@@ -247,13 +247,13 @@ func (w *world) advance(d time.Duration) {
 // act performs all that the controller asks for now.
 func (w *world) act() {
 	for range 100_000 {
-		action, ok := w.c.Start(w.now)
+		task, ok := w.c.Start(w.now)
 		if !ok {
 			return
 		}
-		result := w.perform(action)
-		w.done = append(w.done, deed{w.now, action, result.Err})
-		w.c.Finish(w.now, action, result)
+		result := w.perform(task.Action)
+		w.done = append(w.done, deed{w.now, task.Action, result.Err})
+		w.c.Finish(w.now, task, result)
 	}
 	w.t.Fatal("the controller does not come to rest")
 }

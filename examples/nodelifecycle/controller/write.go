@@ -33,12 +33,15 @@ func (c *Controller) plan(now time.Time, n *node) {
 	}
 	switch {
 	case change, labelPatch(n.object) != nil:
-		c.writes.Add(n.object.Name, n, now) // one that waits after a failure goes on to wait
 		c.enter(n, due)
 	case n.ready == corev1.ConditionTrue && c.health.HasHeartbeat(n.object.Name) && !c.recovering(n):
 		c.enter(n, steady)
 	default:
 		c.enter(n, resting)
+	}
+	// One that waits after a failure goes on to wait, maybe as another kind.
+	if !c.writes.SetValue(n.object.Name, n) && n.state == due {
+		c.writes.Add(n.object.Name, n, now)
 	}
 }
 
@@ -50,27 +53,44 @@ func (c *Controller) planChanged(now time.Time, n *node) {
 	c.plan(now, n)
 }
 
-// writeNode hands out the next write that a node needs.
+// recoverNode hands out the next write that takes back a taint.
+func (c *Controller) recoverNode(now time.Time) (Action, bool) {
+	for {
+		if action, some := c.startWrite(now, c.recoveries); action != nil || !some {
+			return action, some
+		}
+	}
+}
+
+// writeNode hands out the next other write that a node needs.
 func (c *Controller) writeNode(now time.Time) (Action, bool) {
 	for {
 		c.takeRelease(now)
-		item, ok := c.writes.Start(now)
-		if !ok {
-			return nil, false
+		if action, some := c.startWrite(now, c.otherWrites); action != nil || !some {
+			return action, some
 		}
-		action, err := c.writeOf(now, item)
-		if action != nil {
-			return action, true
-		}
+	}
+}
+
+// startWrite starts a write of a kind. The action is nil if it turns out not to
+// be needed; false means that there is none of the kind.
+func (c *Controller) startWrite(now time.Time, kind writes) (Action, bool) {
+	item, ok := kind.Start(now)
+	if !ok {
+		return nil, false
+	}
+	action, err := c.writeOf(now, item)
+	if action == nil {
 		outcome := outcomeOf(err, timedqueue.OutcomeSkipped)
 		c.writes.Finish(now, item, timedqueue.Result{Outcome: outcome})
 	}
+	return action, true
 }
 
 // nextWrite counts releases as well: each makes its node the first to be
 // written.
 func (c *Controller) nextWrite(now time.Time) (time.Time, bool) {
-	write, writes := c.writes.Next(now)
+	write, writes := c.otherWrites.Next(now)
 	release, releases := c.releases.Next(now)
 	if !writes || releases && release.Before(write) {
 		return release, releases

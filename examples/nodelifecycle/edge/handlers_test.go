@@ -51,9 +51,9 @@ func newFed(t *testing.T) *fed {
 func (f *fed) pass(d time.Duration) []controller.Action {
 	var asked []controller.Action
 	for end := f.now.Add(d); ; f.now = f.now.Add(time.Second) {
-		for action, ok := f.Start(f.now); ok; action, ok = f.Start(f.now) {
-			asked = append(asked, action)
-			f.Finish(f.now, action, controller.Result{
+		for task, ok := f.Start(f.now); ok; task, ok = f.Start(f.now) {
+			asked = append(asked, task.Action)
+			f.Finish(f.now, task, controller.Result{
 				Err: errServer, Eviction: eviction.Result{Outcome: eviction.OutcomeFailed, Err: errServer},
 			})
 		}
@@ -106,7 +106,7 @@ func TestReportsReachTheControllerAtTheTimeOfObserve(t *testing.T) {
 	f.Nodes.OnAdd(readyNode("n"), true)
 	f.Leases.OnAdd(nodeLease("l", f.now), true)
 	f.Pods.OnAdd(boundPod("p"), true)
-	f.MarkSynced()
+	f.MarkSynced(f.now)
 	f.now = f.now.Add(30 * time.Second)
 	f.Leases.OnUpdate(nodeLease("l", f.now.Add(-30*time.Second)), nodeLease("l", f.now))
 	require.Equal(t, 4, f.observed, "one a report")
@@ -134,7 +134,7 @@ func TestPodRecreatedInOneUpdateIsAnotherPod(t *testing.T) {
 	f := newFed(t)
 	f.Nodes.OnAdd(readyNode("n", forbidden), true)
 	f.Pods.OnAdd(boundPod("old"), true)
-	f.MarkSynced()
+	f.MarkSynced(f.now)
 	asked := of[controller.Evict](f.pass(0))
 	require.Len(t, asked, 1)
 	require.Equal(t, types.UID("old"), asked[0].Task.Pod.UID)
@@ -156,7 +156,7 @@ func TestPodRecreatedInOneUpdateIsAnotherPod(t *testing.T) {
 func TestNodeRecreatedInOneUpdateIsAnotherNode(t *testing.T) {
 	f := newFed(t)
 	f.Nodes.OnAdd(readyNode("old"), true)
-	f.MarkSynced()
+	f.MarkSynced(f.now)
 	f.pass(30 * time.Second)
 	f.Nodes.OnUpdate(readyNode("old"), readyNode("new"))
 	asked := f.pass(0)
@@ -176,7 +176,7 @@ func TestLeaseRecreatedInOneUpdateIsABeat(t *testing.T) {
 	renewed := f.now.Add(-time.Second)
 	f.Nodes.OnAdd(readyNode("n"), true)
 	f.Leases.OnAdd(nodeLease("old", renewed), true)
-	f.MarkSynced()
+	f.MarkSynced(f.now)
 	f.pass(30 * time.Second)
 	f.Leases.OnUpdate(nodeLease("old", renewed), nodeLease("new", renewed))
 	require.Empty(t, of[controller.DeclareUnknown](f.pass(grace-time.Second)))

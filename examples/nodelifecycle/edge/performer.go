@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 )
 
@@ -85,11 +86,11 @@ func NewPerformer(config PerformerConfig) (*Performer, error) {
 	return &Performer{config}, nil
 }
 
-// Perform does one action and returns what the controller's Finish wants to know
+// Perform does one task and returns what the controller's Finish wants to know
 // of it. It returns when the API server has answered; how long that may take is
 // for ctx to say. Objects in the result are trimmed, as by [Trim].
-func (p *Performer) Perform(ctx context.Context, action controller.Action) controller.Result {
-	switch action := action.(type) {
+func (p *Performer) Perform(ctx context.Context, task controller.Task) controller.Result {
+	switch action := task.Action.(type) {
 	case controller.DeclareUnknown:
 		return p.declareUnknown(ctx, action)
 	case controller.PatchTaints:
@@ -103,7 +104,7 @@ func (p *Performer) Perform(ctx context.Context, action controller.Action) contr
 		if result.Pod != nil {
 			result.Pod = trimPod(result.Pod)
 		}
-		return controller.Result{Eviction: result}
+		return controller.Result{Eviction: result, Unused: evicting.Unused(task.MostRequests(), result)}
 	case controller.Record:
 		if p.config.Record != nil {
 			p.config.Record(action)
@@ -123,10 +124,10 @@ func (p *Performer) Perform(ctx context.Context, action controller.Action) contr
 func (p *Performer) declareUnknown(ctx context.Context, action controller.DeclareUnknown) controller.Result {
 	live, err := p.config.Leases.Get(ctx, action.Node.Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return controller.Result{Err: fmt.Errorf("read lease of silent node: %w", err)}
+		return controller.Result{Err: fmt.Errorf("read lease of silent node: %w", err), Unused: 1}
 	}
 	if err == nil && action.Silent.LeaseVersion != live.ResourceVersion {
-		return controller.Result{Alive: true}
+		return controller.Result{Alive: true, Unused: 1}
 	}
 	return p.patchNode(ctx, action.Node, action.Patch)
 }

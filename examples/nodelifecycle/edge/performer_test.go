@@ -114,7 +114,7 @@ func leaseOfVersion(version string) *coordinationv1.Lease {
 // A silent node is declared if the API server knows no more of it than the cache.
 func TestSilentNodeIsDeclaredWhenItsLeaseIsTheOneThatWasSeen(t *testing.T) {
 	a := &api{lease: leaseOfVersion("7")}
-	result := a.performer(t).Perform(t.Context(), declare)
+	result := a.performer(t).Perform(t.Context(), controller.Task{Action: declare})
 	require.NoError(t, result.Err)
 	require.False(t, result.Alive)
 	require.Equal(t, "8", result.Node.ResourceVersion)
@@ -124,14 +124,14 @@ func TestSilentNodeIsDeclaredWhenItsLeaseIsTheOneThatWasSeen(t *testing.T) {
 // H4: it is the cache that is behind.
 func TestNodeWithANewerLeaseThanTheOneThatWasSeenIsAlive(t *testing.T) {
 	a := &api{lease: leaseOfVersion("9")}
-	require.Equal(t, controller.Result{Alive: true}, a.performer(t).Perform(t.Context(), declare))
+	require.Equal(t, controller.Result{Alive: true, Unused: 1}, a.performer(t).Perform(t.Context(), controller.Task{Action: declare}))
 	require.Equal(t, []call{readLease}, a.calls, "nothing is written")
 }
 
 // The node has beaten for the first time, and our watch has not told us yet.
 func TestNodeWhoseLeaseWasNotSeenYetIsAlive(t *testing.T) {
 	a := &api{lease: leaseOfVersion("9")}
-	require.Equal(t, controller.Result{Alive: true}, a.performer(t).Perform(t.Context(), declare))
+	require.Equal(t, controller.Result{Alive: true, Unused: 1}, a.performer(t).Perform(t.Context(), controller.Task{Action: declare}))
 	require.Equal(t, []call{readLease}, a.calls, "nothing is written")
 }
 
@@ -139,7 +139,7 @@ func TestNodeWhoseLeaseWasNotSeenYetIsAlive(t *testing.T) {
 func TestSilentNodeWithoutALeaseIsDeclared(t *testing.T) {
 	for _, seen := range []string{"", "7"} {
 		a := &api{unread: apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "n1")}
-		result := a.performer(t).Perform(t.Context(), declareWith(seen))
+		result := a.performer(t).Perform(t.Context(), controller.Task{Action: declareWith(seen)})
 		require.NoError(t, result.Err)
 		require.NotNil(t, result.Node)
 		require.Equal(t, []call{readLease, declared}, a.calls)
@@ -149,7 +149,7 @@ func TestSilentNodeWithoutALeaseIsDeclared(t *testing.T) {
 // H4: a failed read means not declared, and tried again.
 func TestNodeWhoseLeaseCannotBeReadIsNotDeclared(t *testing.T) {
 	a := &api{unread: errServer, lease: leaseOfVersion("7")}
-	result := a.performer(t).Perform(t.Context(), declare)
+	result := a.performer(t).Perform(t.Context(), controller.Task{Action: declare})
 	require.ErrorIs(t, result.Err, errServer)
 	require.ErrorContains(t, result.Err, "read lease of silent node")
 	require.False(t, result.Alive)
@@ -170,7 +170,7 @@ func TestEachWriteIsOneCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &api{}
-			result := a.performer(t).Perform(t.Context(), test.action)
+			result := a.performer(t).Perform(t.Context(), controller.Task{Action: test.action})
 			require.NoError(t, result.Err)
 			require.Equal(t, []call{test.call}, a.calls)
 			require.Equal(t, test.call.namespace == "", result.Node != nil)
@@ -184,7 +184,7 @@ func TestEachWriteIsOneCall(t *testing.T) {
 			}
 
 			a = &api{failed: errServer}
-			result = a.performer(t).Perform(t.Context(), test.action)
+			result = a.performer(t).Perform(t.Context(), controller.Task{Action: test.action})
 			require.Equal(t, controller.Result{Err: errServer}, result, "no object when it failed")
 			require.Len(t, a.calls, 1, "trying again is the controller's business")
 		})
@@ -193,13 +193,13 @@ func TestEachWriteIsOneCall(t *testing.T) {
 
 func TestFailedDeclarationReturnsNoNode(t *testing.T) {
 	a := &api{failed: errServer, lease: leaseOfVersion("7")}
-	require.Equal(t, controller.Result{Err: errServer}, a.performer(t).Perform(t.Context(), declare))
+	require.Equal(t, controller.Result{Err: errServer}, a.performer(t).Perform(t.Context(), controller.Task{Action: declare}))
 }
 
 func TestEvictionIsReportedAsItCameOut(t *testing.T) {
 	a := &api{}
 	task := eviction.Task{Pod: eviction.Key{Namespace: "shop", Name: "cart"}}
-	result := a.performer(t).Perform(t.Context(), controller.Evict{Task: task})
+	result := a.performer(t).Perform(t.Context(), controller.Task{Action: controller.Evict{Task: task}})
 	require.Equal(t, controller.Result{Eviction: eviction.Result{Outcome: eviction.OutcomeNotDue}}, result)
 	require.Equal(t, []eviction.Task{task}, a.evict)
 	require.Empty(t, a.calls)
@@ -208,14 +208,14 @@ func TestEvictionIsReportedAsItCameOut(t *testing.T) {
 func TestRecordIsPassedOnIfSomebodyWantsIt(t *testing.T) {
 	a := &api{}
 	event := controller.Record{Type: corev1.EventTypeNormal, Reason: "RegisteredNode"}
-	require.Equal(t, controller.Result{}, a.performer(t).Perform(t.Context(), event))
+	require.Equal(t, controller.Result{}, a.performer(t).Perform(t.Context(), controller.Task{Action: event}))
 	require.Equal(t, []controller.Record{event}, a.told)
 
 	config := a.config()
 	config.Record = nil
 	deaf, err := edge.NewPerformer(config)
 	require.NoError(t, err)
-	require.Equal(t, controller.Result{}, deaf.Perform(t.Context(), event))
+	require.Equal(t, controller.Result{}, deaf.Perform(t.Context(), controller.Task{Action: event}))
 	require.Empty(t, a.calls)
 }
 

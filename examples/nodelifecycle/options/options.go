@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/time/rate"
 
 	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
@@ -108,6 +109,10 @@ func (o *Options) Controller() controller.Config {
 			StabilizationWindow: o.MonitorGracePeriod, ObservationWindow: &window,
 		},
 		Eviction: o.Evicting.Config(),
+
+		Requests: controller.RequestBudget{
+			PerSecond: rate.Limit(o.APIQPS), Burst: o.APIBurst, Eviction: o.Evicting.Requests(),
+		},
 
 		EvictionMode:       controller.EvictionMode(o.EvictionMode),
 		PodEvictionTimeout: o.PodEvictionTimeout,

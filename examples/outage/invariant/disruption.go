@@ -41,6 +41,20 @@ func (d *disruption) settle(now, grace time.Duration) {
 	d.phase, d.until, d.actedTo, d.heldTo = settling, now+grace, -1, -1
 }
 
+// stabilize begins a grace period in which no node is tainted: the lists are in,
+// or the process begins to act.
+func (v *view) stabilize(now time.Duration) {
+	v.catchUp(now)
+	if v.phase == suspended {
+		return
+	}
+	if v.phase == acting {
+		v.actedTo = now
+	}
+	v.phase, v.until = settling, now+v.judge.settings.Grace
+	v.setRates(now)
+}
+
 // lastActed returns the last time at which nodes could be tainted.
 func (d *disruption) lastActed(now time.Duration) time.Duration {
 	if d.phase == acting {

@@ -197,6 +197,7 @@ func (j *Judge) Noted(note model.Note) {
 		v.sync(now)
 	case model.Leads:
 		v.leads = true
+		v.stabilize(now)
 	case model.Paused:
 		v.pausedAt = now
 	case model.Resumed:

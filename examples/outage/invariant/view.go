@@ -165,6 +165,7 @@ func (v *view) start(now time.Duration) {
 // seen yet is new.
 func (v *view) sync(now time.Duration) {
 	v.synced, v.syncedAt = true, now
+	v.stabilize(now)
 	v.soil(now)
 	for _, n := range v.nodes {
 		n.beats = v.beats(n.name)

@@ -30,29 +30,29 @@ type errand struct {
 var errStopped = errors.New("the process has ended")
 
 // perform starts an errand.
-func (r *Replica) perform(action controller.Action) {
+func (r *Replica) perform(task controller.Task) {
 	e := &errand{replica: r}
 	e.next, e.stop = iter.Pull(func(yield func(*model.Call) bool) {
-		e.result = r.performer.Perform(context.WithValue(context.Background(), lineKey{}, line(yield)), action)
+		e.result = r.performer.Perform(context.WithValue(context.Background(), lineKey{}, line(yield)), task)
 	})
 	r.errands[e] = struct{}{}
-	e.goOn(action)
+	e.goOn(task)
 }
 
 // goOn lets the errand run to its next call or its end.
-func (e *errand) goOn(action controller.Action) {
+func (e *errand) goOn(task controller.Task) {
 	for {
 		call, more := e.next()
 		if !more {
 			delete(e.replica.errands, e)
-			e.replica.finished(action, e.result)
+			e.replica.finished(task, e.result)
 			return
 		}
 		if e.replica.forbids(call) {
 			call.Err = errFenced
 			continue
 		}
-		e.replica.send(call, func(*model.Call) { e.goOn(action) })
+		e.replica.call(call, func(*model.Call) { e.goOn(task) })
 		return
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
@@ -27,7 +25,6 @@ type Replica struct {
 	core      *controller.Controller
 	performer *edge.Performer
 	election  election
-	limiter   *rate.Limiter
 	errands   map[*errand]struct{}
 	synced    bool
 	awake     bool          // a look at what is to be done is planned
@@ -94,7 +91,6 @@ func (r *Replica) start() error {
 	r.core = core
 	r.election, r.synced, r.awake, r.alarm = election{}, false, false, 0
 	r.errands = make(map[*errand]struct{})
-	r.limiter = rate.NewLimiter(rate.Limit(r.sim.options.APIQPS), r.sim.options.APIBurst)
 	r.client = r.sim.world.NewClient(r.name(), r.life, r.wake)
 	if r.performer, err = r.newPerformer(); err != nil {
 		return err
@@ -175,6 +171,7 @@ func (r *Replica) lead() {
 		return
 	}
 	r.election.leads = true
+	r.core.Lead(r.now())
 	r.sim.world.Note(model.Note{Kind: model.Leads, Client: r.client})
 	r.wake()
 }
@@ -212,7 +209,7 @@ func (r *Replica) wake() {
 	}
 	if !r.synced && r.client.Synced() {
 		r.synced = true
-		r.core.MarkSynced()
+		r.core.MarkSynced(r.now())
 		r.sim.world.Note(model.Note{Kind: model.Synced, Client: r.client})
 	}
 	if r.awake || !r.leads() || !r.synced {
@@ -230,12 +227,12 @@ func (r *Replica) look() {
 	}
 	now := r.now()
 	for len(r.errands) < r.sim.options.ConcurrentSyncs {
-		action, ok := r.core.Start(now)
+		task, ok := r.core.Start(now)
 		if !ok {
 			r.setAlarm(now)
 			return
 		}
-		r.perform(action)
+		r.perform(task)
 	}
 }
 
@@ -270,26 +267,14 @@ func (r *Replica) setAlarm(now time.Time) {
 	})
 }
 
-// finished takes what came of an action.
-func (r *Replica) finished(action controller.Action, result controller.Result) {
+// finished takes the result of a task.
+func (r *Replica) finished(task controller.Task, result controller.Result) {
 	if r.gone() {
 		return
 	}
-	r.core.Finish(r.now(), action, result)
+	r.core.Finish(r.now(), task, result)
 	r.wake()
 }
 
-// send sends a call as soon as the client's rate allows.
-func (r *Replica) send(call *model.Call, answered func(*model.Call)) {
-	elapsed := time.Time{}.Add(r.sim.world.Now())
-	wait := r.limiter.ReserveN(elapsed, 1).DelayFrom(elapsed)
-	if wait == 0 {
-		r.call(call, answered)
-		return
-	}
-	client := r.client
-	client.At(r.sim.world.Now()+wait, func() { client.Call(call, answered) })
-}
-
-// call sends a call that does not count for the client's rate.
+// call sends a call.
 func (r *Replica) call(call *model.Call, answered func(*model.Call)) { r.client.Call(call, answered) }

@@ -186,9 +186,11 @@ func TestCallsKeepTheClientsRate(t *testing.T) {
 	d := &diary{world: s.World(), tainted: map[string]time.Duration{}, evicted: map[string]time.Duration{}}
 	s.World().Watch(d)
 	s.Run()
-	require.NotEmpty(t, d.writes)
-	for i := 1; i < len(d.writes); i++ {
-		require.GreaterOrEqual(t, d.writes[i].SentAt-d.writes[i-1].SentAt, 2*time.Second-time.Millisecond)
+	require.Greater(t, len(d.writes), 5)
+	start := 3 * time.Minute // it had nothing to do before
+	for i, call := range d.writes {
+		earned := 1 + 0.5*(call.SentAt-start).Seconds()
+		require.LessOrEqual(t, float64(i+1), earned, "%v %s of %s", call.SentAt, call.Verb, call.Name)
 	}
 }
 

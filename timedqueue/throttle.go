@@ -1,0 +1,262 @@
+package timedqueue
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// A Kind is one kind of work under a [Throttle].
+type Kind[T any] struct {
+	// Name identifies the kind in errors. It is unique within a throttle.
+	Name string
+	// Source hands out the tasks of the kind. Required.
+	Source Source[T]
+	// Reserved is the part of the tokens that the kind gets while it has a task
+	// that can start. Zero reserves none. All parts together are at most 1.
+	Reserved float64
+	// Cost is the most tokens that one task spends. Zero means 1.
+	Cost int
+}
+
+// ThrottleConfig says what a [Throttle] limits.
+type ThrottleConfig[T any] struct {
+	// Limit is how many tokens are earned a second. [rate.Inf] is no limit. Zero,
+	// as in package rate, allows none.
+	Limit rate.Limit
+	// Burst is how many tokens can be saved up. A throttle starts with all of
+	// them. Zero means 1.
+	Burst int
+	// Kinds are the kinds of work. A token that is reserved for none of them goes
+	// to the first that has a task.
+	Kinds []Kind[T]
+}
+
+// Validate joins all that is wrong with the config.
+func (c ThrottleConfig[T]) Validate() error {
+	var problems []error
+	complain := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("%w: %s", ErrInvalidConfig, fmt.Sprintf(format, args...)))
+	}
+	if c.Limit < 0 || math.IsNaN(float64(c.Limit)) {
+		complain("ThrottleConfig.Limit is %v, want zero or more", c.Limit)
+	}
+	if c.Burst < 0 {
+		complain("ThrottleConfig.Burst is %d, want zero or more", c.Burst)
+	}
+	names, sum := make(map[string]bool), 0.0
+	for _, kind := range c.Kinds {
+		if names[kind.Name] {
+			complain("two kinds have the name %q, want one of each", kind.Name)
+		}
+		names[kind.Name] = true
+		if kind.Source == nil {
+			complain("kind %q: Source is nil, want a source", kind.Name)
+		}
+		if !(kind.Reserved >= 0) { // nor NaN
+			complain("kind %q: Reserved is %v, want zero or more", kind.Name, kind.Reserved)
+		}
+		if kind.Cost < 0 {
+			complain("kind %q: Cost is %d, want zero or more", kind.Name, kind.Cost)
+		}
+		sum += kind.Reserved
+	}
+	if sum > 1+roundingError {
+		complain("Reserved adds up to %v, want at most 1", sum)
+	}
+	return errors.Join(problems...)
+}
+
+// A Throttle limits what the tasks of several sources spend together: for
+// example the requests of a controller to the API server, whatever it sends
+// them for. A source is asked for a task only when the tokens for that task are
+// at hand. [InOrder] and [RoundRobin] compose sources without a limit.
+//
+// Each task takes the Cost of its kind, and [Throttle.Settle] returns what it
+// did not spend. A kind saves up the tokens of an expensive task one by one, so
+// that cheap tasks of other kinds do not keep it waiting.
+//
+// It shares like [Budget].Reserved. From the time at which a kind has a task
+// that can start, and for as long as it has one, its tasks start with at least
+// its part of the tokens granted, less its Cost. Counted from a later moment it
+// is less one more. No token waits while a kind has a task that can start,
+// except those that are saved up for such a task. Tokens that are returned
+// count as granted.
+//
+// Start asks each source for its Next. A Throttle is a core without Finish, has
+// no clock, and is not safe for concurrent use. Now never goes backwards inside
+// it.
+type Throttle[T any] struct {
+	epoch  time.Time
+	now    time.Duration // the latest now, as a distance from epoch
+	bucket bucket
+	parts  *parts
+	kinds  []savings[T]
+}
+
+// savings are the tokens that a kind has saved up for its next task, by number.
+type savings[T any] struct {
+	Kind[T]
+	tokens []uint64
+	// While Start chooses: there is a task that can start; the source was asked
+	// for one, and had none after all.
+	has, vain bool
+}
+
+// A Grant is the tokens that a task was started with. The zero value is that of
+// a task without any.
+type Grant struct{ tokens []uint64 }
+
+// Tokens returns how many tokens the task may spend.
+func (g Grant) Tokens() int { return len(g.tokens) }
+
+// NewThrottle returns a throttle with its burst of tokens from now on, which
+// must not be the zero time.
+func NewThrottle[T any](config ThrottleConfig[T], now time.Time) (*Throttle[T], error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	if now.IsZero() {
+		return nil, fmt.Errorf("%w: now is zero, want the present time", ErrInvalidConfig)
+	}
+	t := &Throttle[T]{epoch: now, bucket: newBucket(config.Limit, config.Burst)}
+	part := make([]float64, len(config.Kinds))
+	for i, kind := range config.Kinds {
+		kind.Cost = max(kind.Cost, 1)
+		t.kinds = append(t.kinds, savings[T]{Kind: kind})
+		part[i] = kind.Reserved
+	}
+	t.parts = newParts(part)
+	return t, nil
+}
+
+// Start hands out a task for which there are tokens, with the tokens that it
+// may spend. Each grant is settled once.
+func (t *Throttle[T]) Start(now time.Time) (T, Grant, bool) {
+	now = t.advance(now)
+	for i := range t.kinds {
+		t.kinds[i].vain = false
+	}
+	t.look(now)
+	for {
+		kind, ok := t.choose()
+		if !ok {
+			var none T
+			return none, Grant{}, false
+		}
+		if task, grant, ok := t.save(now, kind); ok {
+			return task, grant, true
+		}
+	}
+}
+
+// Settle ends a grant: so many of its tokens were not used and come back, and
+// the others are spent.
+func (t *Throttle[T]) Settle(now time.Time, grant Grant, unused int) {
+	t.advance(now)
+	t.settle(grant.tokens, unused)
+}
+
+// Next returns when to call Start: no later than it can next hand something
+// out. It returns false when no source has a task to come, or the limit is
+// zero.
+func (t *Throttle[T]) Next(now time.Time) (time.Time, bool) {
+	now = t.advance(now)
+	wait, ok := t.bucket.until(t.now)
+	if !ok {
+		return time.Time{}, false
+	}
+	earliest, found := time.Time{}, false
+	for i := range t.kinds {
+		next, ok := t.kinds[i].Source.Next(now)
+		if ok && (!found || next.Before(earliest)) {
+			earliest, found = next, true
+		}
+	}
+	if !found {
+		return time.Time{}, false
+	}
+	if token := now.Add(wait); token.After(earliest) {
+		return token, true
+	}
+	return earliest, true
+}
+
+// look finds the kinds that have a task. A kind that has none returns what it
+// has saved up.
+func (t *Throttle[T]) look(now time.Time) {
+	for i := range t.kinds {
+		k := &t.kinds[i]
+		next, ok := k.Source.Next(now)
+		if k.has = ok && !next.After(now) && !k.vain; !k.has {
+			t.giveUp(i)
+		}
+	}
+}
+
+// choose takes a token and returns the kind that it is for. It returns false
+// when there is no token, or no kind has a task.
+func (t *Throttle[T]) choose() (int, bool) {
+	if wait, ok := t.bucket.until(t.now); !ok || wait > 0 {
+		return 0, false
+	}
+	has := func(kind int) bool { return t.kinds[kind].has }
+	kind, entitled := t.parts.entitled(has)
+	for i := 0; !entitled && i < len(t.kinds); i++ {
+		if has(i) {
+			kind, entitled = i, true
+		}
+	}
+	if entitled {
+		t.parts.granted(kind, has)
+	}
+	return kind, entitled
+}
+
+// save adds a token to the savings of a kind, and starts a task if they are
+// enough.
+func (t *Throttle[T]) save(now time.Time, kind int) (T, Grant, bool) {
+	k := &t.kinds[kind]
+	k.tokens = append(k.tokens, t.bucket.take(t.now))
+	if len(k.tokens) < k.Cost {
+		var none T
+		return none, Grant{}, false
+	}
+	task, ok := k.Source.Start(now)
+	if !ok { // its Next was earlier than it need be, or it had work for another
+		k.vain = true
+		t.look(now)
+		return task, Grant{}, false
+	}
+	grant := Grant{k.tokens}
+	k.tokens = nil
+	return task, grant, true
+}
+
+// giveUp returns what a kind has saved up for a task that is gone. Work that
+// comes later begins again: it must not owe those tokens.
+func (t *Throttle[T]) giveUp(kind int) {
+	k := &t.kinds[kind]
+	if len(k.tokens) == 0 {
+		return
+	}
+	t.settle(k.tokens, len(k.tokens))
+	k.tokens = k.tokens[:0]
+	t.parts.had[kind] = false
+}
+
+func (t *Throttle[T]) settle(tokens []uint64, unused int) {
+	for i, number := range tokens {
+		t.bucket.settle(t.now, number, i < unused)
+	}
+}
+
+// advance returns now, or the latest time that the throttle was told if that is
+// later.
+func (t *Throttle[T]) advance(now time.Time) time.Time {
+	t.now = max(t.now, min(now.Sub(t.epoch), maxNow))
+	return t.epoch.Add(t.now)
+}

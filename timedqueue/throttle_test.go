@@ -1,0 +1,452 @@
+package timedqueue
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+)
+
+// kindOf is a kind whose tasks are its name.
+func kindOf(
+	name string, reserved float64, cost, tasks int, due time.Time,
+) (Kind[string], *supply) {
+	source := &supply{name, tasks, due}
+	return Kind[string]{Name: name, Source: source, Reserved: reserved, Cost: cost}, source
+}
+
+func newTestThrottle(
+	t *testing.T, limit rate.Limit, burst int, kinds ...Kind[string],
+) *Throttle[string] {
+	t.Helper()
+	config := ThrottleConfig[string]{Limit: limit, Burst: burst, Kinds: kinds}
+	throttle, err := NewThrottle(config, seconds(0))
+	require.NoError(t, err)
+	return throttle
+}
+
+// startTasks starts all that can start now, each of which spends what it may.
+func startTasks(throttle *Throttle[string], now time.Time) (names string, grants []Grant) {
+	for task, grant, ok := throttle.Start(now); ok; task, grant, ok = throttle.Start(now) {
+		names, grants = names+task, append(grants, grant)
+	}
+	return names, grants
+}
+
+func TestThrottleLimitsWhatItsSourcesSpendTogether(t *testing.T) {
+	a, _ := kindOf("a", 0, 0, 3, seconds(0))
+	b, _ := kindOf("b", 0, 0, 9, seconds(0))
+	throttle := newTestThrottle(t, 2, 5, a, b)
+	names, _ := startTasks(throttle, seconds(0))
+	require.Equal(t, "aaabb", names)
+	next, ok := throttle.Next(seconds(0))
+	require.True(t, ok)
+	require.Equal(t, seconds(0.5), next)
+	names, _ = startTasks(throttle, seconds(0.4))
+	require.Empty(t, names)
+	names, _ = startTasks(throttle, seconds(1))
+	require.Equal(t, "bb", names)
+}
+
+func TestQ12ThrottleKeepsReservedParts(t *testing.T) {
+	flood, _ := kindOf("f", 0, 0, 1000, seconds(0))
+	small, _ := kindOf("s", 0.1, 0, 1000, seconds(0))
+	middle, _ := kindOf("m", 0.3, 0, 1000, seconds(0))
+	names, _ := startTasks(newTestThrottle(t, 1, 100, flood, small, middle), seconds(0))
+	counts := map[rune]int{}
+	for _, name := range names {
+		counts[name]++
+	}
+	require.Equal(t, map[rune]int{'f': 60, 's': 10, 'm': 30}, counts)
+}
+
+// Cheap tasks of another kind take each token as soon as it is earned, unless
+// tokens are saved up for the expensive one: each second token, from the first.
+func TestQ12ThrottleSavesUpForAnExpensiveTask(t *testing.T) {
+	cheap, _ := kindOf("c", 0, 0, 1000, seconds(0))
+	expensive, _ := kindOf("E", 0.5, 4, 1000, seconds(0))
+	throttle := newTestThrottle(t, 1, 1, cheap, expensive)
+	names := ""
+	for second := range 33 {
+		started, _ := startTasks(throttle, seconds(float64(second)))
+		names += started
+	}
+	require.Equal(t, "cccEccccEccccEccccE", names[:19])
+}
+
+func TestThrottleReturnsWhatATaskDidNotSpend(t *testing.T) {
+	expensive, source := kindOf("E", 0, 3, 2, seconds(0))
+	throttle := newTestThrottle(t, 0.001, 6, expensive)
+	names, grants := startTasks(throttle, seconds(0))
+	require.Equal(t, "EE", names)
+	source.left = 9
+	throttle.Settle(seconds(1), grants[0], 2)
+	names, _ = startTasks(throttle, seconds(1))
+	require.Empty(t, names, "two tokens came back, three are needed")
+	throttle.Settle(seconds(2), grants[1], -1)
+	throttle.Settle(seconds(2), grants[1], 3) // a second time
+	throttle.Settle(seconds(2), Grant{}, 1)
+	names, _ = startTasks(throttle, seconds(999))
+	require.Empty(t, names)
+	names, grants = startTasks(throttle, seconds(1000))
+	require.Equal(t, "E", names)
+	throttle.Settle(seconds(1000), grants[0], 4) // more than it had
+	names, _ = startTasks(throttle, seconds(1000))
+	require.Equal(t, "E", names, "all came back")
+}
+
+// What a kind has saved up is not lost with its last task.
+func TestThrottleReturnsWhatIsSavedUpForATaskThatIsGone(t *testing.T) {
+	expensive, source := kindOf("E", 1, 3, 1, seconds(0))
+	cheap, _ := kindOf("c", 0, 0, 5, seconds(1))
+	throttle := newTestThrottle(t, 0.001, 2, expensive, cheap)
+	names, _ := startTasks(throttle, seconds(0))
+	require.Empty(t, names)
+	source.left = 0
+	names, _ = startTasks(throttle, seconds(1))
+	require.Equal(t, "cc", names)
+}
+
+// Work that comes after its kind has given up savings starts as early as under
+// a new throttle: it does not owe them.
+func TestQ12ThrottleBeginsAgainAfterSavingsAreReturned(t *testing.T) {
+	expensive, source := kindOf("E", 0.1, 2, 1, seconds(0))
+	cheap, others := kindOf("c", 0, 0, 1000, seconds(0))
+	untilStarted := func(throttle *Throttle[string]) (before int) {
+		for task := ""; task != "E"; before++ {
+			var ok bool
+			task, _, ok = throttle.Start(seconds(0))
+			require.True(t, ok)
+		}
+		return before - 1
+	}
+	fresh := untilStarted(newTestThrottle(t, 1, 100, cheap, expensive))
+	source.left = 1
+	throttle := newTestThrottle(t, 1, 100, cheap, expensive)
+	throttle.Start(seconds(0)) // one token is saved up, then another kind starts
+	source.left, others.left = 0, 0
+	throttle.Start(seconds(0))
+	source.left, others.left = 1, 1000
+	require.Equal(t, fresh, untilStarted(throttle))
+}
+
+// A source's Next may be earlier than need be.
+func TestThrottleTakesNothingForASourceWithoutATask(t *testing.T) {
+	vain := Kind[string]{Name: "vain", Reserved: 1, Source: SourceOf(
+		func(now time.Time) (string, bool) { return "v", now.After(seconds(1000)) },
+		func(now time.Time) (time.Time, bool) { return now, true },
+	)}
+	cheap, _ := kindOf("c", 0, 0, 5, seconds(0))
+	throttle := newTestThrottle(t, 0.001, 2, vain, cheap)
+	names, _ := startTasks(throttle, seconds(0))
+	require.Equal(t, "cc", names)
+	for at, want := range map[float64]string{1000: "c", 2000: "v"} {
+		task, _, ok := newTestThrottle(t, 0.001, 2, vain, cheap).Start(seconds(at))
+		require.True(t, ok)
+		require.Equal(t, want, task)
+	}
+	task, _, ok := throttle.Start(seconds(2000))
+	require.True(t, ok)
+	require.Equal(t, "v", task, "it is asked again")
+}
+
+// A source without a task may have work for another: a core that finds out what
+// is to be done when it is asked.
+func TestThrottleLooksAgainAfterASourceWithoutATask(t *testing.T) {
+	cheap, supplied := kindOf("c", 0, 0, 0, seconds(0))
+	asked := 0
+	finder := Kind[string]{Name: "finder", Source: SourceOf(
+		func(time.Time) (string, bool) {
+			asked++
+			supplied.left = 2
+			return "not a task", false
+		},
+		func(now time.Time) (time.Time, bool) { return now, asked == 0 },
+	)}
+	names, _ := startTasks(newTestThrottle(t, 0.001, 2, finder, cheap), seconds(0))
+	require.Equal(t, "cc", names)
+}
+
+func TestThrottleNext(t *testing.T) {
+	a, source := kindOf("a", 0, 2, 1, seconds(10))
+	throttle := newTestThrottle(t, 1, 1, a)
+	next, ok := throttle.Next(seconds(0))
+	require.True(t, ok)
+	require.Equal(t, seconds(10), next)
+	names, _ := startTasks(throttle, seconds(10))
+	require.Empty(t, names, "it has one token and needs two")
+	next, ok = throttle.Next(seconds(10))
+	require.True(t, ok)
+	require.Equal(t, seconds(11), next)
+	names, _ = startTasks(throttle, seconds(11))
+	require.Equal(t, "a", names)
+	_, ok = throttle.Next(seconds(11))
+	require.False(t, ok, "no source has a task")
+	source.left = 1
+	_, ok = newTestThrottle(t, 0, 0, a).Next(seconds(20))
+	require.False(t, ok, "it held its burst")
+	_, _, ok = newTestThrottle(t, 0, 0, a).Start(seconds(20))
+	require.False(t, ok)
+}
+
+func TestThrottleWithoutALimit(t *testing.T) {
+	a, _ := kindOf("a", 0.5, 3, 5, seconds(0))
+	b, _ := kindOf("b", 0, 0, 5, seconds(0))
+	names, _ := startTasks(newTestThrottle(t, rate.Inf, 1, b, a), seconds(0))
+	require.Len(t, names, 10)
+}
+
+func TestThrottleTimeThatGoesBackEarnsNothingTwice(t *testing.T) {
+	a, _ := kindOf("a", 0, 0, 100, seconds(-1000))
+	latest, supply := seconds(0), a.Source
+	a.Source = SourceOf(supply.Start, func(now time.Time) (time.Time, bool) {
+		require.False(t, now.Before(latest), "it is passed on")
+		latest = now
+		return supply.Next(now)
+	})
+	throttle := newTestThrottle(t, 1, 1, a)
+	started := 0
+	for _, second := range []float64{0, 1, 0, 1, -5, 1, 2} {
+		names, _ := startTasks(throttle, seconds(second))
+		started += len(names)
+	}
+	require.Equal(t, 3, started)
+}
+
+func TestThrottleConfigErrors(t *testing.T) {
+	a, _ := kindOf("a", 0.7, -1, 0, seconds(0))
+	again, _ := kindOf("a", 0.7, 0, 0, seconds(0))
+	config := ThrottleConfig[string]{Limit: -1, Burst: -1, Kinds: []Kind[string]{
+		a, again, {Name: "none"}, {Name: "no number", Source: a.Source, Reserved: math.NaN()},
+	}}
+	_, err := NewThrottle(config, seconds(0))
+	require.ErrorIs(t, err, ErrInvalidConfig)
+	for _, problem := range []string{
+		"ThrottleConfig.Limit is -1, want zero or more",
+		"ThrottleConfig.Burst is -1, want zero or more",
+		`two kinds have the name "a", want one of each`,
+		`kind "a": Cost is -1, want zero or more`,
+		`kind "none": Source is nil, want a source`,
+		`kind "no number": Reserved is NaN, want zero or more`,
+	} {
+		require.ErrorContains(t, err, problem)
+	}
+	_, err = NewThrottle(ThrottleConfig[string]{Kinds: []Kind[string]{again, {
+		Name: "b", Source: a.Source, Reserved: 0.31,
+	}}}, seconds(0))
+	require.ErrorContains(t, err, "Reserved adds up to 1.01, want at most 1")
+	_, err = NewThrottle(ThrottleConfig[string]{}, time.Time{})
+	require.ErrorContains(t, err, "now is zero, want the present time")
+	throttle, err := NewThrottle(ThrottleConfig[string]{}, seconds(0))
+	require.NoError(t, err)
+	_, _, ok := throttle.Start(seconds(0))
+	require.False(t, ok)
+}
+
+// A stretch is the time in which a kind has had a task all along.
+type stretch struct {
+	granted float64 // tokens since it began, to all kinds
+	own     float64 // spent by the tasks of the kind
+	ahead   float64 // the most that it was ahead of its part
+}
+
+// Random kinds, costs, parts and loads: what is spent is bounded by what was
+// earned, each kind starts tasks with its part of the tokens, and no token
+// waits that a task could spend. What it is compared with is counted from
+// outside, one token at a time.
+func TestQ12RandomTasksUnderAThrottle(t *testing.T) {
+	seeds := 3000
+	if testing.Short() {
+		seeds = 300
+	}
+	first := rand.Uint64N(1 << 40)
+	if *seedFlag != 0 {
+		first, seeds = *seedFlag, 1
+	}
+	started := 0
+	for i := range seeds {
+		seed := first + uint64(i)
+		w, err := newThrottled(seed)
+		for step := 0; err == nil && step < 200; step++ {
+			err = w.step()
+		}
+		if err != nil {
+			t.Fatalf("seed %d (run it again with -timedqueue.seed=%d): %v", seed, seed, err)
+		}
+		started += w.started
+	}
+	t.Logf("%d tasks were started", started)
+	require.True(t, seeds == 1 || started > 20*seeds, "%d tasks were started", started)
+}
+
+// A throttled is a throttle under random load.
+type throttled struct {
+	*rand.Rand
+	throttle *Throttle[int]
+	kinds    []Kind[int]
+	supplies []*tasks
+	stretch  []stretch
+	now      time.Time
+	limit    float64
+	burst    int
+	granted  float64 // tokens that were taken, and not returned
+	open     []Grant
+	started  int
+}
+
+// tasks is a source of so many tasks, each of which is the number of its kind.
+type tasks struct{ kind, left int }
+
+func (s *tasks) Next(now time.Time) (time.Time, bool) { return now, s.left > 0 }
+
+func (s *tasks) Start(time.Time) (int, bool) {
+	s.left--
+	return s.kind, true
+}
+
+func newThrottled(seed uint64) (*throttled, error) {
+	w := &throttled{Rand: rand.New(rand.NewPCG(seed, 21)), now: epoch}
+	w.limit, w.burst = float64(walkLimits[2+w.IntN(5)]), 1+w.IntN(6)
+	if w.limit > 1e6 {
+		w.limit = 1e6
+	}
+	free := 1.0
+	for kind := range 1 + w.IntN(5) {
+		source := &tasks{kind: kind}
+		part := 0.0
+		if w.IntN(4) > 0 {
+			part = free * w.Float64()
+			free -= part
+		}
+		w.supplies = append(w.supplies, source)
+		w.kinds = append(w.kinds, Kind[int]{
+			Name: fmt.Sprint(kind), Source: source, Reserved: part, Cost: 1 + w.IntN(4),
+		})
+	}
+	w.stretch = make([]stretch, len(w.kinds))
+	var err error
+	w.throttle, err = NewThrottle(ThrottleConfig[int]{
+		Limit: rate.Limit(w.limit), Burst: w.burst, Kinds: w.kinds,
+	}, w.now)
+	return w, err
+}
+
+func (w *throttled) step() error {
+	switch w.IntN(4) {
+	case 0:
+		w.now = w.now.Add(time.Duration(w.Float64() * 4 / w.limit * float64(time.Second)))
+	case 1:
+		w.supplies[w.IntN(len(w.supplies))].left += w.IntN(5)
+	case 2:
+		if source := w.supplies[w.IntN(len(w.supplies))]; w.IntN(4) == 0 {
+			source.left = 0
+		}
+	default:
+		w.settle()
+	}
+	for range w.IntN(4) {
+		if err := w.start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *throttled) settle() {
+	if len(w.open) == 0 {
+		return
+	}
+	i := w.IntN(len(w.open))
+	grant := w.open[i]
+	w.open = append(w.open[:i], w.open[i+1:]...)
+	unused := w.IntN(grant.Tokens() + 1)
+	w.throttle.Settle(w.now, grant, unused)
+	w.granted -= float64(unused)
+}
+
+// savedUp is how many tokens are out of the bucket for tasks to come.
+func (w *throttled) savedUp() (all int) {
+	for i := range w.throttle.kinds {
+		all += len(w.throttle.kinds[i].tokens)
+	}
+	return all
+}
+
+func (w *throttled) start() error {
+	has := make([]bool, len(w.kinds))
+	before := make([]int, len(w.kinds)) // saved up, by kinds that still have a task
+	for kind := range w.kinds {
+		saved := len(w.throttle.kinds[kind].tokens)
+		if has[kind] = w.supplies[kind].left > 0; has[kind] {
+			before[kind] = saved
+		} else if saved > 0 { // it is returned, and what comes begins again
+			w.stretch[kind] = stretch{}
+		}
+	}
+	task, grant, ok := w.throttle.Start(w.now)
+	tokens := 0 // granted in this Start
+	for kind := range w.kinds {
+		more := len(w.throttle.kinds[kind].tokens) - before[kind]
+		if ok && kind == task {
+			more += len(grant.tokens)
+		}
+		tokens += more
+	}
+	for kind := range w.stretch {
+		switch {
+		case has[kind]:
+			w.stretch[kind].granted += float64(tokens)
+		case tokens > 0: // without a grant in between, it has not been away
+			w.stretch[kind] = stretch{}
+		}
+	}
+	if ok {
+		w.started++
+		w.open = append(w.open, grant)
+		w.granted += float64(len(grant.tokens))
+		w.stretch[task].own += float64(len(grant.tokens))
+		if len(grant.tokens) != w.kinds[task].Cost {
+			return fmt.Errorf("a task of cost %d has %d tokens", w.kinds[task].Cost, len(grant.tokens))
+		}
+	} else if err := w.idle(); err != nil {
+		return err
+	}
+	return w.fault()
+}
+
+// idle returns an error if a token waits that a task could spend.
+func (w *throttled) idle() error {
+	has := false
+	for _, source := range w.supplies {
+		has = has || source.left > 0
+	}
+	if next, ok := w.throttle.Next(w.now); has && (!ok || !next.After(w.now)) {
+		return fmt.Errorf("nothing was started, and Next is %v, %v", next, ok)
+	}
+	return nil
+}
+
+func (w *throttled) fault() error {
+	earned := float64(w.burst) + w.now.Sub(epoch).Seconds()*w.limit
+	if all := w.granted + float64(w.savedUp()); all > earned+1e-3 {
+		return fmt.Errorf("%v tokens were taken, and %v earned", all, earned)
+	}
+	for kind := range w.stretch {
+		k, part, cost := &w.stretch[kind], w.kinds[kind].Reserved, float64(w.kinds[kind].Cost)
+		ahead := k.own - part*k.granted
+		if ahead < -cost-1e-6 {
+			return fmt.Errorf("kind %d with part %v and cost %v spent %v of %v tokens",
+				kind, part, cost, k.own, k.granted)
+		}
+		if part > 0 && ahead < k.ahead-cost-1-1e-6 {
+			return fmt.Errorf("kind %d with part %v and cost %v fell back by %v tokens",
+				kind, part, cost, k.ahead-ahead)
+		}
+		k.ahead = max(k.ahead, ahead)
+	}
+	return nil
+}
