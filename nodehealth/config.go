@@ -60,13 +60,12 @@ type Config struct {
 	// heartbeat is enough.
 	RecoveryPeriod time.Duration
 	// SightTimeout is how long after a call of Sighted silence still counts. Later
-	// silence, up to the next call, is no sign that a key is dead: nobody could
-	// hear it. Zero means that all silence counts and Sighted is not called.
+	// silence, up to the next call, is no sign that a key is dead: it could not be
+	// heard. Zero means that all silence counts and Sighted is not called.
 	SightTimeout time.Duration
-	// UnbrokenPeriod is how long heartbeats must have been heard without a gap, at
-	// the end of a silence that was interrupted by blindness, before a key counts as
-	// silent: after the observer's own trouble, senders need a moment to be heard
-	// again. Zero means 20 s, two heartbeat intervals of a kubelet.
+	// UnbrokenPeriod is how long after blindness no key is found silent: senders
+	// need a moment to be heard again. Zero means 20 s, two heartbeat intervals of a
+	// kubelet.
 	UnbrokenPeriod time.Duration
 	// Detector returns the detector of a key that is new. Nil means that each key
 	// has the fixed GracePeriod. StartupGracePeriod counts in either case.

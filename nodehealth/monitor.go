@@ -190,8 +190,8 @@ func (m *Monitor[K]) Finish(now time.Time, task Task[K], result Result) {
 	m.expiry.Finish(now, task.item, next) // ignores an item of an earlier round
 }
 
-// Next returns when Start should be called next. While the monitor is blind only
-// Sighted makes a difference.
+// Next returns when Start should be called next. While the monitor is blind
+// only Sighted makes a difference.
 func (m *Monitor[K]) Next(now time.Time) (time.Time, bool) {
 	next, ok := m.expiry.Next(m.sight.seen(now))
 	if !ok || m.sight.isBlind(now) {

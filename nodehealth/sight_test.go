@@ -61,7 +61,7 @@ func lookBlindly(m *nodehealth.Monitor[string], from, to float64) float64 {
 func TestH4BlindTimeCountsInNoGracePeriod(t *testing.T) {
 	m := sighted(t)
 	require.Negative(t, look(m, 0, 20))
-	// For five minutes nobody answers.
+	// For five minutes there is no answer.
 	require.Negative(t, lookBlindly(m, 20, 319))
 	_, blind := m.Blind(inSeconds(319))
 	require.True(t, blind)
@@ -226,14 +226,15 @@ func TestH4RandomSight(t *testing.T) {
 				break
 			}
 			late := seen - monitorGrace.Seconds() - sightTimeout.Seconds()*gapsSince
-			require.True(t, late < 0.5 || !unbroken || blind, "at %v: heard %v, proofs %v", now, heard, proofs)
+			require.True(t, late < 0.5 || !unbroken || blind,
+				"at %v: heard %v, proofs %v", now, heard, proofs)
 		}
 	}
 	require.Greater(t, silences, 500)
 }
 
-// seenTime returns how much time was seen since the key was heard, how many gaps
-// began or ended since, and when the last gap of all ended, or -1.
+// seenTime returns how much time was seen since the key was heard, how many
+// gaps ended since, and when the last gap of all ended, or -1.
 func seenTime(proofs []float64, heard, now float64) (seen, gaps, broken float64) {
 	seen, broken = now-heard, -1
 	for i := 1; i < len(proofs); i++ {
