@@ -64,8 +64,8 @@ type Config struct {
 	// heard. Zero means that all silence counts and Sighted is not called.
 	SightTimeout time.Duration
 	// UnbrokenPeriod is how long after blindness no key is found silent: senders
-	// need a moment to be heard again. Zero means 20 s, two heartbeat intervals of a
-	// kubelet.
+	// need a moment to be heard again. Zero means 20 s, two heartbeat intervals
+	// of a kubelet.
 	UnbrokenPeriod time.Duration
 	// Detector returns the detector of a key that is new. Nil means that each key
 	// has the fixed GracePeriod. StartupGracePeriod counts in either case.
