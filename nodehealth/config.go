@@ -59,6 +59,14 @@ type Config struct {
 	// another silence, before it counts as alive. Zero means that the first
 	// heartbeat is enough.
 	RecoveryPeriod time.Duration
+	// SightTimeout is how long after a call of Sighted silence still counts. Later
+	// silence, up to the next call, is no sign that a key is dead: it could not be
+	// heard. Zero means that all silence counts and Sighted is not called.
+	SightTimeout time.Duration
+	// UnbrokenPeriod is how long after blindness no key is found silent: senders
+	// need a moment to be heard again. Zero means 20 s, two heartbeat intervals
+	// of a kubelet.
+	UnbrokenPeriod time.Duration
 	// Detector returns the detector of a key that is new. Nil means that each key
 	// has the fixed GracePeriod. StartupGracePeriod counts in either case.
 	Detector func() Detector
@@ -81,6 +89,8 @@ func (c Config) Validate() error {
 		{"GracePeriod", c.GracePeriod},
 		{"StartupGracePeriod", c.StartupGracePeriod},
 		{"RecoveryPeriod", c.RecoveryPeriod},
+		{"SightTimeout", c.SightTimeout},
+		{"UnbrokenPeriod", c.UnbrokenPeriod},
 	} {
 		if field.value < 0 {
 			problems = append(problems, fmt.Errorf("%w: Config.%s is %v, want zero or more",
@@ -96,5 +106,6 @@ func (c Config) Validate() error {
 func (c Config) withDefaults() Config {
 	c.GracePeriod = cmp.Or(c.GracePeriod, 50*time.Second)
 	c.StartupGracePeriod = cmp.Or(c.StartupGracePeriod, 60*time.Second)
+	c.UnbrokenPeriod = cmp.Or(c.UnbrokenPeriod, 20*time.Second)
 	return c
 }

@@ -34,6 +34,12 @@
 // silence that another client sets back is written again, after a growing wait
 // too. [Monitor.Silent] tells at any time whether a key counts as silent.
 //
+// With Config.SightTimeout silence counts only while it could have been heard.
+// The caller proves that with [Monitor.Sighted], for example whenever the API
+// server answers. Time without a proof is blind and counts in no grace period:
+// after an outage of the API server, or a suspension of the machine, no living
+// key is found silent for it.
+//
 // A node is its UID. What is known of a node ends when the watch says that it
 // is deleted, and not with an answer 404.
 //
@@ -42,6 +48,7 @@
 //   - Observe every node and every lease of kube-node-lease whenever they
 //     change, and forget them when they are deleted.
 //   - Call MarkSynced once the first lists are observed.
+//   - With Config.SightTimeout call Sighted more often than that.
 //   - For a task of [StateSilent] send UnknownPatch for the newest version of
 //     the node, and tell Finish its result. A refused patch is
 //     [OutcomeRetry]: the node has just reported, and Observe will see that.
@@ -62,6 +69,8 @@
 //     has never reported, and has no lease, is judged from its
 //     creationTimestamp. Here only time counts in which a heartbeat could have
 //     been observed.
+//   - With Config.SightTimeout an outage of the API server counts in no grace
+//     period. There nodes are declared when it ends, unless they beat first.
 //   - Silence is found when the grace period ends. There it is found in the
 //     next pass over all nodes.
 //   - A node is its UID, and is forgotten when it is deleted. There a node that
@@ -78,6 +87,6 @@
 //	node
 //	monitor  conditions
 //	task
-//	config  record
+//	config  record  sight
 //	errors
 package nodehealth

@@ -25,7 +25,8 @@ import (
 // counts as the last one. It is not safe for concurrent use.
 type Monitor[K comparable] struct {
 	config Config
-	expiry *timedqueue.Queue[K, *record[K]]
+	expiry *timedqueue.Queue[K, *record[K]] // in seen time
+	sight  sight
 }
 
 // NewMonitor returns a monitor that watches no key. Now must not be the zero
@@ -51,7 +52,8 @@ func newMonitor[K comparable](config Config, now time.Time) (*Monitor[K], error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
-	return &Monitor[K]{config: config.withDefaults(), expiry: expiry}, nil
+	config = config.withDefaults()
+	return &Monitor[K]{config: config, expiry: expiry, sight: newSight(config, now)}, nil
 }
 
 // An Observation is what the caller's own record of a key shows. The zero value
@@ -100,6 +102,21 @@ func (m *Monitor[K]) Forget(now time.Time, key K) {
 	}
 }
 
+// Sighted says that heartbeats can be heard now: for example because the API
+// server, through which they come, has just answered the caller. With
+// Config.SightTimeout it must be called more often than that. Time between two
+// calls that are further apart is blind: it counts in no grace period.
+func (m *Monitor[K]) Sighted(now time.Time) {
+	m.sight.prove(now)
+	m.advance(now)
+}
+
+// Blind returns how much time was blind up to the last call of Sighted, and
+// whether that is longer ago now than Config.SightTimeout.
+func (m *Monitor[K]) Blind(now time.Time) (time.Duration, bool) {
+	return m.sight.blind, m.sight.isBlind(now)
+}
+
 // Len returns how many keys are watched.
 func (m *Monitor[K]) Len() int { return m.expiry.Len() }
 
@@ -118,7 +135,7 @@ func (m *Monitor[K]) LastHeartbeat(key K) (time.Time, bool) {
 	if !known {
 		return time.Time{}, false
 	}
-	return r.since, true
+	return r.since.Add(r.blind), true
 }
 
 // HasHeartbeat reports whether a key was heard since it was first seen. Until
@@ -129,8 +146,12 @@ func (m *Monitor[K]) HasHeartbeat(key K) bool {
 }
 
 // Start hands out a key that has been silent for longer than its grace period,
-// or one that was and is heard again.
+// or one that was and is heard again. It hands out nothing while it is blind,
+// nor before sight was unbroken for Config.UnbrokenPeriod after that.
 func (m *Monitor[K]) Start(now time.Time) (Task[K], bool) {
+	if m.sight.isBlind(now) || now.Before(m.sight.clear()) {
+		return Task[K]{}, false
+	}
 	now = m.advance(now)
 	for {
 		item, ok := m.expiry.Start(now)
@@ -169,14 +190,25 @@ func (m *Monitor[K]) Finish(now time.Time, task Task[K], result Result) {
 	m.expiry.Finish(now, task.item, next) // ignores an item of an earlier round
 }
 
-// Next returns when Start should be called next.
-func (m *Monitor[K]) Next(now time.Time) (time.Time, bool) { return m.expiry.Next(now) }
+// Next returns when Start should be called next. While the monitor is blind
+// only Sighted makes a difference.
+func (m *Monitor[K]) Next(now time.Time) (time.Time, bool) {
+	next, ok := m.expiry.Next(m.sight.seen(now))
+	if !ok || m.sight.isBlind(now) {
+		return time.Time{}, false
+	}
+	next = m.sight.real(next)
+	if clear := m.sight.clear(); next.Before(clear) {
+		next = clear
+	}
+	return next, true
+}
 
 func (m *Monitor[K]) task(item timedqueue.Item[K, *record[K]], state State) Task[K] {
 	r := item.Value
 	r.round++
 	return Task[K]{
-		Key: item.Key, State: state, Since: r.since, GracePeriod: m.gracePeriod(r),
+		Key: item.Key, State: state, Since: r.since.Add(r.blind), GracePeriod: m.gracePeriod(r),
 		Attempts: item.Attempts, record: r, round: r.round, item: item,
 	}
 }
@@ -239,7 +271,9 @@ func (m *Monitor[K]) record(key K) (*record[K], bool) {
 // goes on counting its rounds.
 func (m *Monitor[K]) watch(now time.Time, key K, r *record[K], seen Observation) {
 	entry, _ := m.expiry.Keep(key, r)
-	*r = record[K]{entry: entry, since: now, round: r.round, reported: seen.Reported}
+	*r = record[K]{
+		entry: entry, since: now, blind: m.sight.blind, round: r.round, reported: seen.Reported,
+	}
 	if m.config.Detector != nil {
 		r.detector = m.config.Detector()
 	}
@@ -263,7 +297,7 @@ func (m *Monitor[K]) beat(now time.Time, r *record[K]) { m.beatAt(now, r, now) }
 // beatAt takes a heartbeat of a time that may have passed. A key that was
 // silent is back only if its grace period from then on has not ended.
 func (m *Monitor[K]) beatAt(now time.Time, r *record[K], at time.Time) {
-	r.since, r.heard, r.setBacks = at, true, 0
+	r.since, r.blind, r.heard, r.setBacks = at, m.sight.blind, true, 0
 	if r.detector != nil {
 		r.detector.Heartbeat(at)
 		m.hasten(r)
@@ -374,4 +408,8 @@ func (m *Monitor[K]) gracePeriod(r *record[K]) time.Duration {
 // later. Each time that the monitor keeps comes from here, so they compare
 // alike here and in the queue, and Start comes to an end: a caller's times may
 // be late, and with or without a monotonic reading.
-func (m *Monitor[K]) advance(now time.Time) time.Time { return m.expiry.Advance(now) }
+//
+// The times are seen times; see sight.
+func (m *Monitor[K]) advance(now time.Time) time.Time {
+	return m.expiry.Advance(m.sight.seen(now))
+}

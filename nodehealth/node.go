@@ -104,7 +104,7 @@ func (m *NodeMonitor) ObserveLease(now time.Time, object *coordinationv1.Lease) 
 		if !changed {
 			// The list of leases may be younger than that of nodes: what has beaten in
 			// between must not be cut short of it. It was not heard for that.
-			n.since = now
+			n.since, n.blind = now, m.monitor.sight.blind
 			if n.sources != nil {
 				n.sources.Lease = now
 			}
@@ -144,6 +144,12 @@ func (m *NodeMonitor) ForgetLease(now time.Time, name string) {
 	}
 }
 
+// Sighted says that heartbeats can be heard now; see [Monitor.Sighted].
+func (m *NodeMonitor) Sighted(now time.Time) { m.monitor.Sighted(now) }
+
+// Blind returns how much time was blind; see [Monitor.Blind].
+func (m *NodeMonitor) Blind(now time.Time) (time.Duration, bool) { return m.monitor.Blind(now) }
+
 // Len returns how many names the monitor knows, of nodes or of leases.
 func (m *NodeMonitor) Len() int { return len(m.nodes) }
 
@@ -160,7 +166,7 @@ func (m *NodeMonitor) LastHeartbeat(name string) (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	return n.since, true
+	return n.since.Add(n.blind), true
 }
 
 // HasHeartbeat reports whether a node was heard since it was first seen. Until

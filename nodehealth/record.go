@@ -11,6 +11,8 @@ type record[K comparable] struct {
 	entry *timedqueue.Entry[K, *record[K]]
 	// since is when the key was heard last, or first seen if it was not heard.
 	since time.Time
+	// blind is how much time had been blind then.
+	blind time.Duration
 	// recovered is when a key that is returning counts as alive.
 	recovered time.Time
 	detector  Detector // nil for the fixed grace period

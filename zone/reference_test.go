@@ -23,7 +23,7 @@ type reference struct {
 
 	phase    string
 	activeAt time.Time
-	pauses   bool // a window has begun while it was active
+	pauses   bool                     // a window has begun while it was active
 	told     map[string]referenceTold // by zone, as last evaluated
 }
 

@@ -70,8 +70,8 @@ type Tracker[K comparable] struct {
 	resume time.Time // when PhaseRecovering ends
 	// stabilizes: a window has begun since the last evaluation.
 	stabilizes bool
-	epoch  time.Time // times of members are distances from here
-	now    time.Time
+	epoch      time.Time // times of members are distances from here
+	now        time.Time
 }
 
 // member is a node in its zone. A cluster may have 100,000, so its time is a

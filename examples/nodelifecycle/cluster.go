@@ -34,6 +34,7 @@ func program(s *settings) *process.Program {
 				Pages:      map[string]http.Handler{"GET /pending": evictionreport.NewPage(showing(l))},
 				Leadership: l.events.nodes,
 				Answer:     func() { l.dispatcher.View(func() {}) },
+				Answered:   l.sighted,
 				Stop:       l.events.stop,
 			}, nil
 		},

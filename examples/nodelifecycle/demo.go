@@ -91,6 +91,10 @@ func demonstrate(ctx context.Context, s *settings, out io.Writer) error {
 		seen.run,
 		func(ctx context.Context) error { l.Observe(ctx, func() {}); return nil },
 		l.Act,
+		func(ctx context.Context) error {
+			process.Probe(ctx, cluster.NewClient(), s.LeaderElection.RetryPeriod, l.sighted)
+			return nil
+		},
 		func(ctx context.Context) error { defer stop(); return w.play(ctx, script(w), show) },
 	)
 	if err != nil || !w.over() {

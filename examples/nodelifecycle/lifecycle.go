@@ -66,6 +66,11 @@ func (l *lifecycle) read(look func(*controller.Controller)) {
 	l.dispatcher.View(func() { look(l.core) })
 }
 
+// sighted tells the controller that the API server has answered.
+func (l *lifecycle) sighted() {
+	l.dispatcher.Update(func() { l.core.Sighted(time.Now()) })
+}
+
 // Observe fills the controller from the cluster and goes on until ctx ends. It
 // calls ready once all that existed has been seen.
 func (l *lifecycle) Observe(ctx context.Context, ready func()) {

@@ -52,7 +52,7 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 			Help: "Writes to the API server that failed and were put back, by what they were to do.",
 		}, []string{"action"}),
 	}
-	for _, c := range []prometheus.Collector{m.declareSeconds, m.passSeconds, m.failures, newZoneMetrics(state, m.nodesTainted)} {
+	for _, c := range append(sightMetrics(state), m.declareSeconds, m.passSeconds, m.failures, newZoneMetrics(state, m.nodesTainted)) {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
@@ -64,6 +64,33 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 		Budgets:  s.Controller().Eviction.Budgets,
 	})
 	return m, err
+}
+
+// sightMetrics tell when silent nodes are not declared because nobody could have
+// heard of them.
+func sightMetrics(state reader) []prometheus.Collector {
+	sight := func() (blind time.Duration, now bool) {
+		state.read(func(c *controller.Controller) { blind, now = c.Blind(time.Now()) })
+		return blind, now
+	}
+	return []prometheus.Collector{
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "nodelifecycle_blind_seconds_total",
+			Help: "Seconds in which the API server did not answer for longer than --node-blind-after. They count in no node's grace period.",
+		}, func() float64 {
+			blind, _ := sight()
+			return blind.Seconds()
+		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "nodelifecycle_blind",
+			Help: "1 while the API server has not answered for longer than --node-blind-after, so that no node is declared silent.",
+		}, func() float64 {
+			if _, now := sight(); now {
+				return 1
+			}
+			return 0
+		}),
+	}
 }
 
 func (m *metrics) performed(action controller.Action, result controller.Result, started, ended time.Time) {

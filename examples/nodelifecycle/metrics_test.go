@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -17,6 +18,34 @@ import (
 type state struct{ *controller.Controller }
 
 func (s state) read(look func(*controller.Controller)) { look(s.Controller) }
+
+// H4: that silent nodes are not declared because nobody could hear them is shown.
+func TestBlindnessIsShown(t *testing.T) {
+	began := time.Now().Add(-time.Hour)
+	config := controller.Config{Health: nodehealth.Config{SightTimeout: time.Minute}}
+	core, err := controller.New(config, began)
+	require.NoError(t, err)
+	var s settings
+	command(&s).FlagSet()
+	registry := prometheus.NewRegistry()
+	_, err = newMetrics(&s, registry, state{core})
+	require.NoError(t, err)
+	values := func() map[string]float64 {
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		all := map[string]float64{}
+		for _, family := range families {
+			for _, metric := range family.GetMetric() {
+				all[family.GetName()] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+			}
+		}
+		return all
+	}
+	require.InDelta(t, 1, values()["nodelifecycle_blind"], 0)
+	core.Sighted(began.Add(59 * time.Minute).Add(59 * time.Second))
+	require.Zero(t, values()["nodelifecycle_blind"])
+	require.InDelta(t, 3599, values()["nodelifecycle_blind_seconds_total"], 0.1)
+}
 
 // kube-controller-manager shows evictions_total of each zone from its first node on.
 func TestEvictionsOfANewZoneAreZero(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
@@ -19,6 +20,9 @@ var errFenced = errors.New("not sent: the leader's lease is not valid any more")
 // from finishing what it was about to write.
 type fence struct {
 	duration time.Duration
+	// answered is called when the API server has answered a call about the lease.
+	// Nil does nothing.
+	answered func()
 	// until is when the lease ends, as unix nanoseconds by the wall clock: unlike
 	// the monotonic one it goes on while the machine is suspended.
 	until atomic.Int64
@@ -42,6 +46,14 @@ type fencedLock struct {
 	fence *fence
 }
 
+func (l *fencedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	if err == nil || apierrors.IsNotFound(err) {
+		l.fence.heard()
+	}
+	return record, raw, err
+}
+
 func (l *fencedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, record, l.Interface.Create)
 }
@@ -55,6 +67,7 @@ func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElecti
 	if err := send(ctx, record); err != nil {
 		return err
 	}
+	l.fence.heard()
 	if record.HolderIdentity == l.Identity() {
 		l.fence.won.Store(true)
 	} else {
@@ -62,6 +75,12 @@ func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElecti
 	}
 	l.fence.renewed(sent)
 	return nil
+}
+
+func (f *fence) heard() {
+	if f.answered != nil {
+		f.answered()
+	}
 }
 
 // transport wraps a client's transport: requests that change something are sent

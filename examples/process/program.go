@@ -46,6 +46,10 @@ type Service struct {
 	// was free. When it does not return for 20 s, the process gives up the lease and
 	// ends with [ErrStuck]. Required.
 	Answer func()
+	// Answered is called when the API server has answered, about once in a retry
+	// period of the leader election, whether or not this replica leads. So the
+	// controller knows that it would hear of a heartbeat. Nil does nothing.
+	Answered func()
 	// Stop is called in the end. Nil does nothing.
 	Stop func()
 }
@@ -116,6 +120,7 @@ func (p *Program) run(ctx context.Context, clients Clients, guard *fence, shown 
 	if err != nil {
 		return err
 	}
+	guard.answered = service.Answered
 	elect := &election{
 		namespace: p.Process.LeaseNamespace, name: p.Process.LeaseName,
 		timing: p.Sharing.LeaderElection, client: clients.Electing, recorder: service.Leadership,
@@ -143,7 +148,7 @@ func (p *Program) run(ctx context.Context, clients Clients, guard *fence, shown 
 				if p.Sharing.LeaderElection.Elect {
 					return elect.run(ctx, service.Act, service.Idle)
 				}
-				return service.Act(ctx)
+				return Together(ctx, service.Act, elect.probe)
 			},
 		)
 	})

@@ -70,6 +70,13 @@ func (c *Controller) MarkSynced(now time.Time) {
 // MarkSynced, a stabilization window begins.
 func (c *Controller) Lead(now time.Time) { c.zones.Stabilize(now) }
 
+// Sighted says that the API server has just answered, so that heartbeats of
+// nodes would be heard; see nodehealth.Monitor.
+func (c *Controller) Sighted(now time.Time) { c.health.Sighted(now) }
+
+// Blind returns how much time was blind; see nodehealth.Monitor.
+func (c *Controller) Blind(now time.Time) (time.Duration, bool) { return c.health.Blind(now) }
+
 // Start hands out one action to perform now.
 func (c *Controller) Start(now time.Time) (Task, bool) {
 	if !c.synced {

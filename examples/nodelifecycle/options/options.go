@@ -30,6 +30,9 @@ type Options struct {
 	MonitorPeriod time.Duration
 	// MonitorGracePeriod and StartupGracePeriod are how long a node may be silent.
 	MonitorGracePeriod, StartupGracePeriod time.Duration
+	// BlindAfter is how long after an answer of the API server silence still counts.
+	// Zero means that all silence does.
+	BlindAfter time.Duration
 	// RecoveryPeriod is how long a node that was silent is heard before its taints are
 	// removed. Zero means that its first heartbeat is enough.
 	RecoveryPeriod time.Duration
@@ -58,6 +61,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.MonitorGracePeriod, "node-monitor-grace-period", 50*time.Second, "How long a running node may be silent before it is marked unhealthy. It must be several times the interval of its heartbeats.")
 	flags.DurationVar(&o.StartupGracePeriod, "node-startup-grace-period", 60*time.Second, "How long a starting node may be silent before it is marked unhealthy.")
 	flags.DurationVar(&o.RecoveryPeriod, "node-recovery-period", 0, "How long a node that was silent must be heard again, without another silence, before its not-ready and unreachable taints are removed. With 0 its first heartbeat is enough.")
+	flags.DurationVar(&o.BlindAfter, "node-blind-after", 6*time.Second, "How long after an answer of the API server the silence of nodes still counts. While there is none, as in an outage of the API server, a node could not be heard, and the time does not count in its grace period. It is at least twice --leader-elect-retry-period and a second. 0 counts all time, as kube-controller-manager does.")
 	flags.Float64Var(&o.EvictionRate, "node-eviction-rate", 0.1, "Nodes a second whose pods are evicted in a zone that is healthy (see --unhealthy-zone-threshold).")
 	flags.Float64Var(&o.SecondaryEvictionRate, "secondary-node-eviction-rate", 0.01, "Nodes a second whose pods are evicted in a zone that is unhealthy and has more nodes than --large-cluster-size-threshold. In smaller ones it is 0.")
 	flags.IntVar(&o.LargeClusterSize, "large-cluster-size-threshold", 50, "See --secondary-node-eviction-rate. It is compared with the nodes of each zone.")
@@ -84,6 +88,7 @@ func (o *Options) Check(c *commandline.Checks) {
 	c.Positive("node-monitor-grace-period", o.MonitorGracePeriod)
 	c.Positive("node-startup-grace-period", o.StartupGracePeriod)
 	c.That(o.RecoveryPeriod >= 0, "--node-recovery-period is %v, want zero or more", o.RecoveryPeriod)
+	c.That(o.BlindAfter >= 0, "--node-blind-after is %v, want zero or more", o.BlindAfter)
 	c.That(o.EvictionRate >= 0, "--node-eviction-rate is %v, want zero or more", o.EvictionRate)
 	c.That(o.SecondaryEvictionRate >= 0, "--secondary-node-eviction-rate is %v, want zero or more", o.SecondaryEvictionRate)
 	c.That(o.LargeClusterSize >= 0, "--large-cluster-size-threshold is %d, want zero or more", o.LargeClusterSize)
@@ -92,6 +97,15 @@ func (o *Options) Check(c *commandline.Checks) {
 	c.That(o.EvictionMode == string(controller.EvictionModeTaint) || o.EvictionMode == string(controller.EvictionModeNode), "--eviction-mode is %q, want %s or %s", o.EvictionMode, controller.EvictionModeTaint, controller.EvictionModeNode)
 	c.Positive("pod-eviction-timeout", o.PodEvictionTimeout)
 	o.Evicting.Check(c)
+}
+
+// sightTimeout is BlindAfter, or what it takes at least: the API server is asked
+// once in a retry period, which leader election lengthens by a fifth.
+func (o *Options) sightTimeout() time.Duration {
+	if o.BlindAfter == 0 {
+		return 0
+	}
+	return max(o.BlindAfter, 2*o.LeaderElection.RetryPeriod+time.Second)
 }
 
 // Controller returns what the options mean for the reducer.
@@ -103,6 +117,7 @@ func (o *Options) Controller() controller.Config {
 	return controller.Config{
 		Health: nodehealth.Config{
 			GracePeriod: o.MonitorGracePeriod, StartupGracePeriod: o.StartupGracePeriod, RecoveryPeriod: o.RecoveryPeriod,
+			SightTimeout: o.sightTimeout(), UnbrokenPeriod: 2 * o.HeartbeatInterval,
 		},
 		Zone: zone.Config{
 			State: thresholds.State, Rate: rates.Rate,

@@ -41,7 +41,7 @@ func TestDefaults(t *testing.T) {
 		"leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s", "leader-elect-retry-period": "2s",
 		// Ours.
 		"eviction-mode": "taint", "pod-eviction-timeout": "5m0s",
-		"node-recovery-period": "0s", "node-heartbeat-interval": "10s", "concurrent-node-syncs": "16", "action": "delete", "evict-for": "30m0s", "confirm": "false",
+		"node-recovery-period": "0s", "node-blind-after": "6s", "node-heartbeat-interval": "10s", "concurrent-node-syncs": "16", "action": "delete", "evict-for": "30m0s", "confirm": "false",
 		"budget-overall": "0", "budget-per-node": "0", "budget-per-namespace": "0", "budget-burst": "1", "low-priority-first": "false",
 		"spare-mirror-pods": "false", "spare-finished-pods": "false", "spare-daemonset-pods": "false",
 	}
@@ -75,6 +75,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		MonitorGracePeriod:     8 * time.Second,
 		StartupGracePeriod:     9 * time.Second,
 		RecoveryPeriod:         21 * time.Second,
+		BlindAfter:             22 * time.Second,
 		EvictionRate:           10,
 		SecondaryEvictionRate:  11,
 		LargeClusterSize:       12,
@@ -91,7 +92,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		"--concurrent-node-syncs=1", "--kube-api-qps=2", "--kube-api-burst=3",
 		"--leader-elect=false", "--leader-elect-retry-period=4s", "--leader-elect-renew-deadline=5s", "--leader-elect-lease-duration=6s",
 		"--node-monitor-period=7s", "--node-monitor-grace-period=8s", "--node-startup-grace-period=9s",
-		"--node-recovery-period=21s", "--node-eviction-rate=10", "--secondary-node-eviction-rate=11", "--large-cluster-size-threshold=12",
+		"--node-recovery-period=21s", "--node-blind-after=22s", "--node-eviction-rate=10", "--secondary-node-eviction-rate=11", "--large-cluster-size-threshold=12",
 		"--unhealthy-zone-threshold=0.13", "--node-heartbeat-interval=14s",
 		"--eviction-mode=node", "--pod-eviction-timeout=20s",
 		"--action=evict", "--evict-for=15s", "--confirm", "--budget-overall=16", "--budget-per-node=17", "--budget-per-namespace=18",
@@ -104,6 +105,11 @@ func TestControllerMeansWhatTheFlagsSay(t *testing.T) {
 		"--node-eviction-rate=3", "--secondary-node-eviction-rate=2", "--large-cluster-size-threshold=7", "--unhealthy-zone-threshold=0.9").Controller()
 	require.Equal(t, 40*time.Second, config.Health.GracePeriod)
 	require.Equal(t, 30*time.Second, config.Health.StartupGracePeriod)
+	sight := func(args ...string) time.Duration { return parsed(t, args...).Controller().Health.SightTimeout }
+	require.Equal(t, 6*time.Second, sight())
+	require.Equal(t, 7*time.Second, sight("--node-blind-after=7s"))
+	require.Equal(t, 21*time.Second, sight("--leader-elect-retry-period=10s", "--leader-elect-renew-deadline=14s"))
+	require.Zero(t, sight("--node-blind-after=0s"))
 	require.Equal(t, 20*time.Second, parsed(t, "--node-recovery-period=20s").Controller().Health.RecoveryPeriod)
 	require.Equal(t, 40*time.Second, config.Zone.StabilizationWindow)
 	require.Equal(t, 22*time.Second, *config.Zone.ObservationWindow, "and a tenth more")
@@ -150,6 +156,7 @@ func TestWrongValues(t *testing.T) {
 		"--unhealthy-zone-threshold=0":      "--unhealthy-zone-threshold is 0, want more than 0 and at most 1",
 		"--unhealthy-zone-threshold=55":     "--unhealthy-zone-threshold is 55, want more than 0 and at most 1",
 		"--node-recovery-period=-1s":        "--node-recovery-period is -1s, want zero or more",
+		"--node-blind-after=-1s":            "--node-blind-after is -1s, want zero or more",
 		"--node-heartbeat-interval=-1s":     "--node-heartbeat-interval is -1s, want zero or more",
 		"--eviction-mode=":                  `--eviction-mode is "", want taint or node`,
 		"--eviction-mode=pod":               `--eviction-mode is "pod", want taint or node`,
@@ -170,7 +177,7 @@ func TestWrongValues(t *testing.T) {
 func TestErrorsComeInTheOrderOfTheFlags(t *testing.T) {
 	var wrong options.Options // zero, of which some values are allowed
 	wrong.EvictionRate, wrong.SecondaryEvictionRate, wrong.LargeClusterSize, wrong.HeartbeatInterval = -1, -1, -1, -1
-	wrong.RecoveryPeriod = -1
+	wrong.RecoveryPeriod, wrong.BlindAfter = -1, -1
 	wrong.Evicting.BudgetOverall, wrong.Evicting.BudgetPerNode, wrong.Evicting.BudgetPerNamespace = -1, -1, -1
 	var want []string
 	flagsOf(&options.Options{}).VisitAll(func(flag *pflag.Flag) {

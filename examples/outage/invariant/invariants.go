@@ -37,8 +37,10 @@ const (
 	// ago. And while they are, for longer than the bound, no node keeps such a taint.
 	SparedInOutage Invariant = "spared in an outage"
 	// NotDeclaredAlive: a node becomes Unknown only if none of its heartbeats was
-	// stored within its grace period before the call was sent. One that came after
-	// the client had read the lease may be missed. A node that has never reported has
+	// stored within its grace period before the call was sent, and only after a grace
+	// period in which the client could have heard of one: it ran, and the API server
+	// did not refuse it for longer than Settings.BlindAfter. A heartbeat that came
+	// after the client had read the lease may be missed. A node that has never reported has
 	// the startup grace period from its creation on, and is not tainted NoExecute as ill
 	// before.
 	NotDeclaredAlive Invariant = "not declared while alive"

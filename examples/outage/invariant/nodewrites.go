@@ -40,9 +40,21 @@ func (j *Judge) judgeDeclaration(s *sent, w model.NodeWrite) {
 	if s.beat >= n.created && s.at < s.beat+j.settings.Grace {
 		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but it has beaten at %v", s.view.client.Name, n.name, s.at, s.beat)
 	}
+	if deaf := j.deaf(s, s.beat); s.beat >= n.created && s.at < s.beat+deaf+j.settings.Grace {
+		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but could not have heard of it for %v since %v", s.view.client.Name, n.name, s.at, deaf, s.beat)
+	}
 	if had == nil && m.LastBeat < n.created && s.at < n.created+j.settings.StartupGrace {
 		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but it was created only at %v", s.view.client.Name, n.name, s.at, n.created)
 	}
+}
+
+// deaf returns how much of the time since a moment a client could not have heard
+// of a node when it sent a call.
+func (j *Judge) deaf(s *sent, since time.Duration) time.Duration {
+	if j.settings.BlindAfter == 0 {
+		return 0
+	}
+	return s.view.client.Deaf(since, s.at, j.settings.BlindAfter)
 }
 
 // judgeTaints judges what a client does to the taints that are ours.

@@ -11,6 +11,9 @@ import (
 type Settings struct {
 	// Grace and StartupGrace are how long a node may be silent.
 	Grace, StartupGrace time.Duration
+	// BlindAfter is how long after an answer of the API server silence counts. Zero
+	// means that all silence counts.
+	BlindAfter time.Duration
 	// Recovery is how long a node that was silent is heard before its
 	// taints are removed.
 	Recovery time.Duration

@@ -23,6 +23,7 @@ type Client struct {
 	random  *rand.Rand
 	watches [kinds]*watch
 	paused  int
+	pauses  []stretch
 	stopped bool
 	// held is what has to be done as soon as the process goes on.
 	held []func()
@@ -86,6 +87,7 @@ func (c *Client) Paused() bool { return c.paused > 0 }
 // Pause makes the process stand still. What reaches it waits.
 func (c *Client) Pause() {
 	c.paused++
+	c.pauses = begin(c.pauses, c.world.now)
 	c.world.Note(Note{Paused, c, ""})
 }
 
@@ -100,6 +102,7 @@ func (c *Client) Resume() {
 		return // somebody else has paused it too
 	}
 	c.world.Note(Note{Resumed, c, ""})
+	end(c.pauses, c.world.now)
 	held := c.held
 	c.held = nil
 	for _, do := range held {

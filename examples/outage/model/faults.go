@@ -10,7 +10,8 @@ import (
 type faults struct {
 	clients []*Client // that run
 
-	downForClients  int // how many say so
+	downForClients  int       // how many say so
+	outages         []stretch // in which clients were refused
 	downForKubelets int
 	latencies       []*Span       // the last one counts
 	errors          []*errorFault // each may fail a call
@@ -127,6 +128,11 @@ func (w *World) Down(forClients, forKubelets bool) (up func()) {
 	count := func(delta int) {
 		if forClients {
 			w.faults.downForClients += delta
+			if w.faults.cutOff() {
+				w.faults.outages = begin(w.faults.outages, w.now)
+			} else {
+				end(w.faults.outages, w.now)
+			}
 		}
 		if forKubelets {
 			w.faults.downForKubelets += delta

@@ -29,12 +29,10 @@ var ofEvictions = []mutation{
 		caughtBy: invariant.WithinBudget,
 	},
 	{
-		name: "the budget of all pods is ignored",
-		file: "timedqueue/start.go",
-		old: `!ok || wait > 0 {
-			return b`,
-		with: `(!ok || wait > 0) && q.now < 0 {
-			return b`,
+		name:     "the budget of all pods is ignored",
+		file:     "timedqueue/queue.go",
+		old:      `	q.gates = append(q.gates, b)`,
+		with:     `	_ = q.gates`,
 		caughtBy: invariant.WithinBudget,
 	},
 	{

@@ -199,6 +199,13 @@ var mutations = []mutation{
 		caughtBy: invariant.PodsNotReady,
 	},
 	{
+		name:     "time in which no node could be heard counts as its silence",
+		file:     "nodehealth/sight.go",
+		old:      `		s.blind += gap`,
+		with:     `		_ = gap`,
+		caughtBy: invariant.NotDeclaredAlive,
+	},
+	{
 		name:     "one look at the zones is enough",
 		file:     "zone/tracker.go",
 		old:      `m.zone.disrupted(t.now, t.observation).Sub(t.epoch)`,

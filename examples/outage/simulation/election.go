@@ -33,6 +33,7 @@ func (r *Replica) elect() {
 	settings := r.sim.options.LeaderElection
 	if !settings.Elect {
 		r.lead()
+		r.every(settings.RetryPeriod, r.probe)
 		return
 	}
 	again := func() { r.client.At(r.sim.world.Now()+settings.RetryPeriod, r.elect) }
@@ -42,6 +43,7 @@ func (r *Replica) elect() {
 		return
 	}
 	r.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease}, func(answer *model.Call) {
+		r.sighted(answer)
 		if answer.Err == nil && r.free(answer.Lock, settings.LeaseDuration) {
 			r.renew(answer.Lock.Version, again)
 			return
@@ -80,6 +82,7 @@ func (r *Replica) renew(version uint64, then func()) {
 	until := r.now().Add(r.sim.options.LeaderElection.LeaseDuration)
 	write := &model.Call{Verb: model.Update, Kind: model.LeaderLease, Lock: model.Lock{Holder: r.identity(), Version: version}}
 	r.call(write, func(answer *model.Call) {
+		r.sighted(answer)
 		switch {
 		case answer.Err == nil:
 			r.election.seen, r.election.until = answer.Lock, until
@@ -97,6 +100,7 @@ func (r *Replica) renew(version uint64, then func()) {
 
 func (r *Replica) reread(then func()) {
 	r.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease}, func(answer *model.Call) {
+		r.sighted(answer)
 		if answer.Err == nil {
 			if answer.Lock.Holder != r.identity() {
 				r.end("another process leads")
@@ -106,6 +110,19 @@ func (r *Replica) reread(then func()) {
 		}
 		then()
 	})
+}
+
+// probe asks for the lease, for what the answer tells about the API server.
+func (r *Replica) probe() {
+	r.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease}, r.sighted)
+}
+
+// sighted tells the core that the API server has answered, if it has.
+func (r *Replica) sighted(answer *model.Call) {
+	if answer.Err == nil {
+		r.core.Sighted(r.now())
+		r.wake()
+	}
 }
 
 // forbids reports whether a call is a write that must not be sent, because another

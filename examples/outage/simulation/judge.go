@@ -16,6 +16,7 @@ func (s *Simulation) Judge() *invariant.Judge {
 	judge := invariant.New(s.world, invariant.Settings{
 		Grace:         o.MonitorGracePeriod,
 		StartupGrace:  o.StartupGracePeriod,
+		BlindAfter:    o.Controller().Health.SightTimeout,
 		Recovery:      o.RecoveryPeriod,
 		BeatInterval:  o.HeartbeatInterval,
 		Rate:          o.EvictionRate,

@@ -1,0 +1,52 @@
+package model
+
+import (
+	"slices"
+	"time"
+)
+
+// A stretch of time. It goes on if it has no end yet.
+type stretch struct {
+	from, to time.Duration
+	ended    bool
+}
+
+// begin adds a stretch that begins now, unless one goes on.
+func begin(all []stretch, now time.Duration) []stretch {
+	if n := len(all); n > 0 && !all[n-1].ended {
+		return all
+	}
+	return append(all, stretch{from: now})
+}
+
+// end ends the stretch that goes on.
+func end(all []stretch, now time.Duration) {
+	if n := len(all); n > 0 && !all[n-1].ended {
+		all[n-1].to, all[n-1].ended = now, true
+	}
+}
+
+// Deaf returns how much of the time between two moments a process could not
+// have heard of a heartbeat: it stood still, or the API server refused it, for
+// longer than a bound.
+func (c *Client) Deaf(from, to, bound time.Duration) time.Duration {
+	var all []stretch
+	for _, s := range slices.Concat(c.pauses, c.world.faults.outages) {
+		if !s.ended {
+			s.to = max(to, s.from)
+		}
+		if s.to-s.from > bound {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b stretch) int { return int(a.from - b.from) })
+	deaf, until := time.Duration(0), from
+	for _, s := range all {
+		begins, ends := max(s.from, until), min(s.to, to)
+		if ends > begins {
+			deaf += ends - begins
+			until = ends
+		}
+	}
+	return deaf
+}

@@ -1,0 +1,31 @@
+package simulation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/outage/scenarios"
+)
+
+// What control-plane-pause says: though no lease is renewed for five minutes,
+// nobody is to blame for that but the API server, and nothing is done to any
+// node or pod.
+func TestH4NothingIsDoneAfterAnOutageOfTheAPIServer(t *testing.T) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
+		description, err := scenarios.Read("control-plane-pause")
+		require.NoError(t, err)
+		description.Seed = seed
+		s, err := New(description)
+		require.NoError(t, err)
+		d := &diary{world: s.World(), tainted: map[string]time.Duration{}, evicted: map[string]time.Duration{}}
+		s.World().Watch(d)
+		s.Run()
+		require.Empty(t, d.writes, "seed %d", seed)
+	}
+}
