@@ -294,11 +294,8 @@ func (a *application) update(ctx context.Context, update *Update) error {
 	}
 	name := update.Revision.Name
 	updated, err := a.revisions.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	switch {
-	case apierrors.IsConflict(err):
-		return fmt.Errorf("update revision %s, which is %s: %w: %w", name, update.Reason, ErrStale, err)
-	case err != nil:
-		return fmt.Errorf("update revision %s, which is %s: %w", name, update.Reason, err)
+	if err != nil {
+		return fmt.Errorf("update revision %s, which is %s: %w", name, update.Reason, guarded(err))
 	}
 	a.result.Updated = append(a.result.Updated, updated)
 	if update.Revision == a.plan.Current {
@@ -319,7 +316,7 @@ func (a *application) relabel(ctx context.Context, relabel *Relabel) error {
 		return nil
 	case err != nil:
 		a.held[relabel.From] = true
-		return fmt.Errorf("give pod %s the hash of the current revision: %w", name, err)
+		return fmt.Errorf("give pod %s the hash of the current revision: %w", name, guarded(err))
 	}
 	a.result.Relabelled = append(a.result.Relabelled, relabelled)
 	return nil
@@ -337,8 +334,20 @@ func (a *application) delete(ctx context.Context, deletion *Deletion) error {
 	}
 	err := a.revisions.Delete(ctx, revision.Name, metav1.DeleteOptions{Preconditions: preconditions})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete revision %s, which is %s: %w", revision.Name, deletion.Reason, err)
+		return fmt.Errorf("delete revision %s, which is %s: %w",
+			revision.Name, deletion.Reason, guarded(err))
 	}
 	a.result.Deleted = append(a.result.Deleted, revision)
 	return nil
+}
+
+// guarded adds [ErrStale] to the error of a guarded write if the guard has
+// failed. kube-apiserver answers Conflict to another resourceVersion or a
+// deletion of another UID, Invalid to a patch of another UID or a failed test,
+// and NotFound for an object that is gone.
+func guarded(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: %w", ErrStale, err)
+	}
+	return err
 }

@@ -102,6 +102,7 @@ func TestARollbackThatFailsLeavesTheHash(t *testing.T) {
 	result, err := newGuardedAPI(set, live, second).apply(t, set,
 		[]*appsv1.ControllerRevision{first, second})
 	require.True(t, apierrors.IsConflict(err), err)
+	require.ErrorIs(t, err, revision.ErrStale)
 	require.Equal(t, "one", result.Hash())
 	require.Empty(t, result.Updated)
 }
@@ -281,6 +282,7 @@ func TestADuplicateStaysAsLongAsAPodHasItsHash(t *testing.T) {
 	api := newGuardedAPI(set, a, b, c, recreated)
 	result, err := api.apply(t, set, []*appsv1.ControllerRevision{a, b, c}, shipper("pa", "a"), gone)
 	require.True(t, apierrors.IsInvalid(err), err)
+	require.ErrorIs(t, err, revision.ErrStale)
 	require.Len(t, unjoin(err), 1, "that a pod is gone is no error")
 	require.Equal(t, []*appsv1.ControllerRevision{b}, result.Deleted)
 	require.Equal(t, []string{"shipper-a", "shipper-c"}, api.revisionNames(t))
@@ -303,6 +305,9 @@ func TestDeletionsCarryWhatTheyWereDecidedFrom(t *testing.T) {
 	api := newGuardedAPI(set, renumbered, recreated, revisions[2], current) // d is gone
 	result, err := api.apply(t, set, append(revisions, current))
 	require.Len(t, unjoin(err), 2)
+	for _, problem := range unjoin(err) {
+		require.ErrorIs(t, problem, revision.ErrStale)
+	}
 	require.Equal(t, []*appsv1.ControllerRevision{revisions[2], revisions[3]}, result.Deleted)
 	require.Equal(t, []string{"shipper-a", "shipper-b", "shipper-e"}, api.revisionNames(t))
 }

@@ -23,7 +23,8 @@ type Source struct {
 	// new revision.
 	Collisions *int32
 	// Limit is how many revisions besides the current one are kept: the owner's
-	// spec.revisionHistoryLimit. Nil means 10, the default of a DaemonSet.
+	// spec.revisionHistoryLimit. Nil means 10, the default of a DaemonSet. A
+	// negative number counts as zero.
 	Limit *int32
 }
 

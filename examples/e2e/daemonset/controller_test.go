@@ -2,9 +2,10 @@ package daemonset
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,10 +22,13 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
 	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
 // controller is a controller of one DaemonSet, made of package daemon: the least that
-// there has to be around it. All that it decides and does is the package's.
+// there has to be around it. A dispatcher performs the planner's tasks. A loop claims,
+// keeps the history, and writes the status.
 type controller struct {
 	client   kubernetes.Interface
 	name     string
@@ -34,54 +38,79 @@ type controller struct {
 	// hears says whether news of a pod arrive. Nil: all do.
 	hears func(pod *corev1.Pod) bool
 
+	factory    informers.SharedInformerFactory
+	core       core
+	dispatcher *timedqueue.Dispatcher[daemon.Task, daemon.Result]
+	feed       *feed.Handler[*corev1.Pod]
+	set        atomic.Pointer[appsv1.DaemonSet] // the newest one
+	wake       chan struct{}
+
 	// Only the loop has these: what it has written and the caches may lack.
 	revisions *ownership.Overlay[*appsv1.ControllerRevision]
 	pods      *ownership.Overlay[*corev1.Pod]
 
-	factory informers.SharedInformerFactory
-	wake    chan struct{}
-
-	mu       sync.Mutex // guards what is below
-	planner  *daemon.Planner
-	set      *appsv1.DaemonSet // as last seen or written
+	syncs    atomic.Int64
+	mu       sync.Mutex // guards problems
 	problems []error
-	syncs    int
+}
+
+// core is a planner that hands out nothing while a claim is due, which may adopt a pod.
+// One is due at the start, after one that has failed, for a set that is going, and when
+// an orphan was seen.
+type core struct {
+	*daemon.Planner
+
+	claimsDue int
+}
+
+func (c *core) Start(now time.Time) (task daemon.Task, ok bool) {
+	if c.claimsDue > 0 {
+		return task, false
+	}
+	return c.Planner.Start(now)
+}
+
+func (c *core) Next(now time.Time) (next time.Time, ok bool) {
+	if c.claimsDue > 0 {
+		return next, false
+	}
+	return c.Planner.Next(now)
 }
 
 // start starts a controller, which stops when the test ends, or what it returns is called.
 func start(t *testing.T, client kubernetes.Interface, name string, change ...func(*controller)) (*controller, func()) {
-	executor, manager, err := actors(client)
-	require.NoError(t, err)
-	revisions, err := ownership.NewOverlay[*appsv1.ControllerRevision](ownership.OverlayConfig{}, time.Now())
-	require.NoError(t, err)
-	pods, err := ownership.NewOverlay[*corev1.Pod](ownership.OverlayConfig{}, time.Now())
-	require.NoError(t, err)
-	c := &controller{client: client, name: name, executor: executor, manager: manager, wake: make(chan struct{}, 1),
-		revisions: revisions, pods: pods}
+	c := &controller{
+		client: client, name: name, wake: make(chan struct{}, 1), core: core{claimsDue: 1},
+		factory: informers.NewSharedInformerFactory(client, 0),
+	}
+	var errs [4]error
+	c.executor, c.manager, errs[0] = actors(client)
+	c.revisions, errs[1] = ownership.NewOverlay[*appsv1.ControllerRevision](ownership.OverlayConfig{}, time.Now())
+	c.pods, errs[2] = ownership.NewOverlay[*corev1.Pod](ownership.OverlayConfig{}, time.Now())
+	c.dispatcher, errs[3] = timedqueue.NewDispatcher(&c.core, c.act, timedqueue.DispatcherConfig{Workers: 32})
+	require.NoError(t, errors.Join(errs[:]...))
 	for _, f := range change {
 		f(c)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c.factory = informers.NewSharedInformerFactory(client, 0)
-	apps, core := c.factory.Apps().V1(), c.factory.Core().V1()
-	for _, informer := range []cache.SharedIndexInformer{
-		apps.DaemonSets().Informer(), apps.ControllerRevisions().Informer(), core.Nodes().Informer(), core.Pods().Informer(),
-	} {
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(object any) { c.observe(object, false) },
-			UpdateFunc: func(_, object any) { c.observe(object, false) },
-			DeleteFunc: func(object any) { c.observe(object, true) },
+	apps := c.factory.Apps().V1()
+	for _, informer := range []cache.SharedIndexInformer{apps.DaemonSets().Informer(), apps.ControllerRevisions().Informer()} {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+			AddFunc:    func(any, bool) { c.changed() },
+			UpdateFunc: func(any, any) { c.changed() },
+			DeleteFunc: func(any) { c.changed() },
 		})
 		require.NoError(t, err)
 	}
+	core := c.factory.Core().V1()
+	nodes, pods := core.Nodes().Informer(), core.Pods().Informer()
 	c.factory.Start(ctx.Done())
 	c.factory.WaitForCacheSync(ctx.Done())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.run(ctx)
-	}()
-	stop := sync.OnceFunc(func() { cancel(); <-done; c.factory.Shutdown() })
+	require.NoError(t, c.plan(ctx, nodes, pods))
+	var running sync.WaitGroup
+	running.Go(func() { c.run(ctx) })
+	running.Go(func() { c.note(context.Background(), c.dispatcher.Run(ctx)) })
+	stop := sync.OnceFunc(func() { cancel(); running.Wait(); c.factory.Shutdown() })
 	t.Cleanup(stop)
 	return c, stop
 }
@@ -107,232 +136,198 @@ func actors(client kubernetes.Interface) (*daemon.Executor, *revision.Manager, e
 	return executor, manager, err
 }
 
-func (c *controller) run(ctx context.Context) {
-	for {
-		next, err := c.sync(ctx)
-		c.mu.Lock()
-		c.syncs++
-		if err != nil && ctx.Err() == nil {
-			c.problems = append(c.problems, err)
-			next = time.Now().Add(100 * time.Millisecond)
-		}
-		c.mu.Unlock()
-		var timer <-chan time.Time
-		if !next.IsZero() {
-			timer = time.After(time.Until(next))
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.wake:
-		case <-timer:
+// plan makes the planner of the current revision, which observes all nodes and pods.
+func (c *controller) plan(ctx context.Context, nodes, pods cache.SharedIndexInformer) error {
+	set, err := c.current()
+	if err != nil {
+		return err
+	}
+	c.set.Store(set)
+	hash, claimed, err := c.revise(ctx, set)
+	if err != nil {
+		return err
+	}
+	c.config.Owner, c.config.Spec = set.UID, daemon.SpecOf(set, hash)
+	if c.core.Planner, err = daemon.NewPlanner(c.config, time.Now()); err != nil {
+		return err
+	}
+	observe := func(turn func(now time.Time)) {
+		c.dispatcher.Update(func() { turn(time.Now()) })
+		c.changed()
+	}
+	ofNodes, err := feed.NewHandler(feed.Config[*corev1.Node]{
+		Observe: observe, Store: nodes.GetStore(), Seen: c.core.ObserveNode,
+		Gone: func(now time.Time, node *corev1.Node) { c.core.ForgetNode(now, node.Name) },
+	})
+	var other error
+	c.feed, other = feed.NewHandler(feed.Config[*corev1.Pod]{
+		Observe: observe, Store: pods.GetStore(), Seen: c.seen, Gone: c.core.ForgetPod,
+	})
+	if err := errors.Join(err, other); err != nil {
+		return err
+	}
+	c.tell(claimed)
+	nodesFed, err := nodes.AddEventHandler(ofNodes)
+	podsFed, other := pods.AddEventHandler(c.feed)
+	if err := errors.Join(err, other); err != nil {
+		return err
+	}
+	cache.WaitForCacheSync(ctx.Done(), nodesFed.HasSynced, podsFed.HasSynced)
+	return nil
+}
+
+func (c *controller) seen(now time.Time, pod *corev1.Pod) {
+	switch {
+	case c.hears != nil && !c.hears(pod):
+	case metav1.IsControlledBy(pod, c.set.Load()):
+		c.core.ObservePod(now, pod)
+	default:
+		c.core.ForgetPod(now, pod)
+		if metav1.GetControllerOfNoCopy(pod) == nil {
+			c.core.claimsDue++
 		}
 	}
 }
 
-// observe tells the planner, and wakes the loop.
-func (c *controller) observe(object any, gone bool) {
-	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = unknown.Obj
+// tell passes on what the loop has written, before the watch shows it.
+func (c *controller) tell(claimed ownership.Claimed[*corev1.Pod]) {
+	for _, pod := range slices.Concat(claimed.Adopted, claimed.Released) {
+		c.feed.Wrote(pod)
 	}
-	c.mu.Lock()
-	if c.planner != nil {
-		switch object := object.(type) {
-		case *corev1.Node:
-			c.observeNode(object, gone)
-		case *corev1.Pod:
-			c.observePod(object, gone)
+	c.dispatcher.Update(func() {
+		for _, pod := range claimed.Adopted {
+			c.core.ObservePod(time.Now(), pod)
 		}
+		for _, pod := range claimed.Released {
+			c.core.ForgetPod(time.Now(), pod)
+		}
+	})
+}
+
+// act performs a task. The planner tries again what has failed.
+func (c *controller) act(ctx context.Context, task daemon.Task) daemon.Result {
+	result := c.executor.Act(ctx, daemon.OwnerOf(c.set.Load()), task)
+	if task.Create != nil && result.Outcome == daemon.OutcomeDone {
+		c.feed.Wrote(result.Pod)
 	}
-	c.mu.Unlock()
+	c.note(ctx, result.Err)
+	return result
+}
+
+// changed wakes the loop.
+func (c *controller) changed() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (c *controller) observeNode(node *corev1.Node, gone bool) {
-	if gone {
-		c.planner.ForgetNode(time.Now(), node.Name)
-		return
-	}
-	c.planner.ObserveNode(time.Now(), node)
-}
-
-func (c *controller) observePod(pod *corev1.Pod, gone bool) {
-	switch {
-	case c.hears != nil && !c.hears(pod):
-	case gone || !metav1.IsControlledBy(pod, c.set):
-		c.planner.ForgetPod(time.Now(), pod)
-	default:
-		c.planner.ObservePod(time.Now(), pod)
+func (c *controller) run(ctx context.Context) {
+	for {
+		next, err := c.sync(ctx)
+		c.note(ctx, err)
+		c.syncs.Add(1)
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+		case <-time.After(max(time.Until(next), 100*time.Millisecond)):
+		}
 	}
 }
 
-// sync does all that can be done now, and returns when to look again.
-func (c *controller) sync(ctx context.Context) (time.Time, error) {
-	set, err := c.factory.Apps().V1().DaemonSets().Lister().DaemonSets(metav1.NamespaceDefault).Get(c.name)
+func (c *controller) current() (*appsv1.DaemonSet, error) {
+	return c.factory.Apps().V1().DaemonSets().Lister().DaemonSets(metav1.NamespaceDefault).Get(c.name)
+}
+
+// sync has the planner plan for what is wanted now, and returns when to look again.
+func (c *controller) sync(ctx context.Context) (next time.Time, err error) {
+	due, change := 0, 1
+	c.dispatcher.View(func() { due = c.core.claimsDue })
+	defer c.dispatcher.Update(func() { c.core.claimsDue += change })
+	set, err := c.current()
 	switch {
-	case apierrors.IsNotFound(err):
-		return time.Time{}, nil // it is not there yet
+	case apierrors.IsNotFound(err), err == nil && set.DeletionTimestamp != nil:
+		return time.Now().Add(time.Hour), nil // an event comes before
 	case err != nil:
-		return time.Time{}, err
-	case set.DeletionTimestamp != nil:
-		return time.Time{}, nil // nor for long
+		return next, err
 	}
+	c.set.Store(set)
 	hash, pods, err := c.revise(ctx, set)
-	if err != nil {
-		return time.Time{}, err
-	}
-	if err := c.adjust(set, hash, pods); err != nil {
-		return time.Time{}, err
-	}
-	next, err := c.act(ctx, set)
+	c.tell(pods)
 	if err != nil {
 		return next, err
 	}
-	return next, c.report(ctx, set)
+	change = -due
+	var status daemon.Status
+	var whole, waits bool
+	c.dispatcher.Update(func() {
+		now := time.Now()
+		err = c.core.SetSpec(now, daemon.SpecOf(set, hash))
+		status, whole = c.core.Status()
+		next, waits = c.core.Planner.Next(now)
+		if !waits {
+			next = now.Add(time.Hour)
+		}
+		whole = whole && next.After(now) // else tasks are still to be handed out
+	})
+	if err != nil || !whole {
+		return next, err
+	}
+	patch, err := daemon.DaemonSetStatusPatch(set, status, set.Generation)
+	if err == nil && patch != nil {
+		_, err = c.client.AppsV1().DaemonSets(set.Namespace).Patch(ctx, set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
+	}
+	return next, err
 }
 
 // revise claims pods and revisions, and returns the hash of the current revision and the
 // pods.
-func (c *controller) revise(ctx context.Context, set *appsv1.DaemonSet) (string, []*corev1.Pod, error) {
+func (c *controller) revise(ctx context.Context, set *appsv1.DaemonSet) (hash string, pods ownership.Claimed[*corev1.Pod], err error) {
 	claimer, err := ownership.NewClaimer(daemon.OwnerOf(set), c.client.AppsV1().DaemonSets(set.Namespace))
 	if err != nil {
-		return "", nil, err
+		return "", pods, err
 	}
 	revisions, err := c.factory.Apps().V1().ControllerRevisions().Lister().ControllerRevisions(set.Namespace).List(labels.Everything())
 	if err != nil {
-		return "", nil, err
+		return "", pods, err
 	}
 	history, err := ownership.ClaimAll(ctx, claimer, c.client.AppsV1().ControllerRevisions(set.Namespace), c.revisions.Merge(time.Now(), revisions))
-	c.revisions.Patched(time.Now(), append(history.Adopted, history.Released...)...)
+	c.revisions.Patched(time.Now(), slices.Concat(history.Adopted, history.Released)...)
 	if err != nil {
-		return "", nil, err
+		return "", pods, err
 	}
 	cached, err := c.factory.Core().V1().Pods().Lister().Pods(set.Namespace).List(labels.Everything())
 	if err != nil {
-		return "", nil, err
+		return "", pods, err
 	}
-	pods, err := ownership.ClaimAll(ctx, claimer, c.client.CoreV1().Pods(set.Namespace), c.pods.Merge(time.Now(), cached))
-	c.pods.Patched(time.Now(), append(pods.Adopted, pods.Released...)...)
+	pods, err = ownership.ClaimAll(ctx, claimer, c.client.CoreV1().Pods(set.Namespace), c.pods.Merge(time.Now(), cached))
+	c.pods.Patched(time.Now(), slices.Concat(pods.Adopted, pods.Released)...)
 	if err != nil {
-		return "", nil, err
+		return "", pods, err
 	}
-	c.mu.Lock()
-	if c.planner != nil {
-		for _, pod := range pods.Adopted {
-			c.planner.ObservePod(time.Now(), pod)
-		}
-		for _, pod := range pods.Released {
-			c.planner.ForgetPod(time.Now(), pod)
-		}
-	}
-	c.mu.Unlock()
 	plan, err := revision.Compute(daemon.SourceOf(set), history.Owned, slices.Values(pods.Owned))
 	if err != nil {
-		return "", nil, err
+		return "", pods, err
 	}
 	result, err := c.manager.Apply(ctx, plan)
 	result.Record(time.Now(), c.revisions, c.pods)
-	return result.Hash(), pods.Owned, err
+	return result.Hash(), pods, err
 }
 
-// adjust makes the planner plan for what is wanted now.
-func (c *controller) adjust(set *appsv1.DaemonSet, hash string, pods []*corev1.Pod) error {
+// note keeps what has gone wrong, unless the controller is to stop.
+func (c *controller) note(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.problems = append(c.problems, err)
+	}
+}
+
+// has returns how often the loop went round, and what went wrong or is wrong with the set.
+func (c *controller) has() (syncs int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.set = set
-	spec := daemon.SpecOf(set, hash)
-	if c.planner == nil {
-		return c.plan(spec, pods)
-	}
-	return c.planner.SetSpec(time.Now(), spec)
-}
-
-// plan makes the planner and tells it all that is known. The pods are those that were
-// claimed: in the cache, what was adopted is still an orphan.
-func (c *controller) plan(spec daemon.Spec, pods []*corev1.Pod) error {
-	c.config.Spec = spec
-	planner, err := daemon.NewPlanner(c.config, time.Now())
-	if err != nil {
-		return err
-	}
-	c.planner = planner
-	nodes, err := c.factory.Core().V1().Nodes().Lister().List(labels.Everything())
-	if err != nil {
-		return err
-	}
-	for _, node := range nodes {
-		c.observeNode(node, false)
-	}
-	for _, pod := range pods {
-		c.observePod(pod, false)
-	}
-	return nil
-}
-
-// act performs tasks until there are none left, those that are handed out together
-// at the same time.
-func (c *controller) act(ctx context.Context, set *appsv1.DaemonSet) (time.Time, error) {
-	for {
-		tasks, next := c.tasks()
-		if len(tasks) == 0 {
-			return next, nil
-		}
-		var underWay sync.WaitGroup
-		for _, task := range tasks {
-			underWay.Go(func() { c.perform(ctx, set, task) })
-		}
-		underWay.Wait()
-		if ctx.Err() != nil {
-			return time.Time{}, ctx.Err()
-		}
-	}
-}
-
-func (c *controller) tasks() (tasks []daemon.Task, next time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for task, ok := c.planner.Start(time.Now()); ok; task, ok = c.planner.Start(time.Now()) {
-		tasks = append(tasks, task)
-	}
-	next, _ = c.planner.Next(time.Now())
-	return tasks, next
-}
-
-func (c *controller) perform(ctx context.Context, set *appsv1.DaemonSet, task daemon.Task) {
-	result := c.executor.Act(ctx, daemon.OwnerOf(set), task)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.planner.Finish(time.Now(), task, result)
-	if result.Err != nil {
-		c.problems = append(c.problems, result.Err) // the planner tries again
-	}
-}
-
-// report writes the status if it has changed.
-func (c *controller) report(ctx context.Context, set *appsv1.DaemonSet) error {
-	c.mu.Lock()
-	status, whole := c.planner.Status()
-	c.mu.Unlock()
-	if !whole {
-		return nil // the planner is not done with all nodes
-	}
-	patch, err := daemon.DaemonSetStatusPatch(set, status, set.Generation)
-	if err != nil || patch == nil {
-		return err
-	}
-	_, err = c.client.AppsV1().DaemonSets(set.Namespace).Patch(ctx, set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
-	if err != nil {
-		return fmt.Errorf("write status: %w", err)
-	}
-	return nil
-}
-
-// has returns how often the loop went round, and what went wrong.
-func (c *controller) has() (syncs int, problems []error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.syncs, slices.Clone(c.problems)
+	c.dispatcher.View(func() { err = c.core.Problems() })
+	return c.syncs.Load(), errors.Join(append(c.problems, err)...)
 }

@@ -30,8 +30,8 @@ func TestTakingOverAndHandingBackRestartsNoPod(t *testing.T) {
 	// Ours has nothing to do. That it works shows on a node that is new.
 	ours, stopOurs := start(t, c.user("ours", nil), name)
 	c.eventually("ours is at rest", func() error {
-		if syncs, problems := ours.has(); syncs == 0 || len(problems) > 0 {
-			return fmt.Errorf("%d syncs, problems %v", syncs, problems)
+		if syncs, err := ours.has(); syncs == 0 || err != nil {
+			return fmt.Errorf("%d syncs, %v", syncs, err)
 		}
 		return nil
 	})
@@ -58,8 +58,8 @@ func TestTakingOverAndHandingBackRestartsNoPod(t *testing.T) {
 	c.setImage(name, "example.invalid/agent:3")
 	c.rolledOut(name, nodes+1)
 	stopOurs()
-	_, problems := ours.has()
-	require.Empty(t, problems)
+	_, err := ours.has()
+	require.NoError(t, err)
 	mine, before := c.uids(), c.revisions()
 
 	c.startUpstream()
