@@ -59,7 +59,7 @@ func (p *Planner) evaluate(n *nodeState) {
 	if kept {
 		a := p.assess(n)
 		n.situation = a.situation
-		n.taken = n.taken && a.lacks
+		n.taken = n.taken && n.decision.shouldContinue && !p.serves(n)
 		kept = !p.forgettable(n) // a doubt may have ended
 	}
 	if kept && n.idle() && !n.decision.shouldRun {
@@ -139,7 +139,6 @@ type assessment struct {
 	staying   int       // pods that are not being deleted, failed ones too
 	undecided bool      // a pod may stay after all: its deletion is not agreed to
 	failing   bool      // a failed one may
-	lacks     bool      // no available pod stays
 	fresh     *podState // of the current revision, the one that stays
 	outdated  *podState // of a former revision, the one that stays
 	excess    bool      // there are more of either
@@ -205,7 +204,10 @@ func (a *assessment) sort() {
 // fail records a failed pod. One is replaced at a time, so that the wait after
 // it holds for the others.
 func (a *assessment) fail(s *podState) {
-	if a.failed == nil || before(s, a.failed) {
+	switch {
+	case a.failed == nil, s.counted && !a.failed.counted:
+		a.failed = s
+	case s.counted == a.failed.counted && before(s, a.failed):
 		a.failed = s
 	}
 }
@@ -284,7 +286,8 @@ func (a *assessment) manage() {
 // node. Otherwise a kubelet that rejects its pods, or whose pods have nothing
 // to do, would get pods without end.
 func (a *assessment) replaceEnded(s *podState, why StepReason) {
-	if until := a.node.failed.replaceFrom(a.planner.now); a.planner.now.Before(until) {
+	until := a.node.failed.replaceFrom(a.planner.now)
+	if a.planner.now.Before(until) && !s.counted {
 		a.await(WaitBackoff, s, until)
 		return
 	}
@@ -397,7 +400,6 @@ func (a *assessment) lacking(s *podState, as marks) {
 	if s != nil && a.stranded(s) {
 		return
 	}
-	a.lacks = true
 	if a.node.taken || !a.ignores(s) {
 		a.marks |= as
 	}

@@ -60,6 +60,17 @@ func TestD3ExcusedNodesComeLastInARollout(t *testing.T) {
 	s.want("delete a-1: Outdated") // the new pod of the dead node still does not count
 }
 
+// D3: a node from which the rollout has taken the available pod counts although
+// there was a rollout with maxSurge in between.
+func TestD3TakenNodeCountsAfterASurgeInBetween(t *testing.T) {
+	s := newSet(t, excusing).notReady("a", "b").running("a", "b").template("new")
+	s.want("delete a-1: Outdated").want("create on a: Missing").change("a-new-2", unready)
+	s.rollout(func(r *daemon.Rollout) { r.MaxSurge = intstr.FromInt32(1) }).template("newer")
+	s.want("create on a: Surging").want("delete a-new-2: Replaced")
+	s.rollout(func(r *daemon.Rollout) { r.MaxSurge = intstr.FromInt32(0) })
+	s.want("").wantWait("b", daemon.WaitLimited)
+}
+
 // D3: what the rollout has taken from a node counts until the node has an
 // available pod again, or is another.
 func TestD3TakenNodeCountsUntilItHasAnAvailablePodOrIsGone(t *testing.T) {

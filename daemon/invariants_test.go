@@ -310,7 +310,8 @@ func (j *judge) budget(w *wants, outdated []string) {
 		return (w.runsOn(node) || slices.Contains(outdated, node)) && !w.serves(node) && between && (!w.excused(node) || j.taken[node] != "")
 	}
 	if n := w.count(lacks); n > w.maxUnavailable() && slices.ContainsFunc(outdated, lacks) {
-		j.violate(Budget, "%d nodes lack an available pod after those of %v are deleted, want %d at most", n, outdated, w.maxUnavailable())
+		nodes := slices.DeleteFunc(sortedKeys(w.nodes), func(node string) bool { return !lacks(node) })
+		j.violate(Budget, "%v lack an available pod after those of %v are deleted, want %d at most", nodes, outdated, w.maxUnavailable())
 	}
 }
 

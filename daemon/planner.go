@@ -139,7 +139,6 @@ type Planner struct {
 	counts     counts
 	queues     [numberOfQueues]nodeHeap
 	draining   *nodeState // in toDelete, of whose pods some are handed out
-	replacing  bool       // one of these has failed, which is counted
 	timers     *timedqueue.Queue[string, *nodeState]
 	unseen     expectations
 	tombstones tombstones

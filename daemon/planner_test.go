@@ -272,27 +272,71 @@ func TestSucceededPodIsReplaced(t *testing.T) {
 	s.want("delete x: PodSucceeded").want("create on a: Missing").want("")
 }
 
-// D2: pods of a node that have ended go together, although each task is handed out
-// at a time of its own, and count as one failure.
-func TestD2PodsThatHaveEndedGoTogether(t *testing.T) {
-	s := newSet(t).nodes("a", "b").running("b")
-	for _, name := range []string{"x", "y", "z"} {
-		s.pod(name, "a", "old", phase(corev1.PodSucceeded))
+// D2: what happens to the terminal pods of a node does not depend on how many tasks
+// run at a time. Succeeded pods and one failed pod go together and count as one
+// failure. Another failed pod, and a pod that terminates later, wait.
+func TestD2TerminalPodsGoTogetherForAnyNumberOfWorkers(t *testing.T) {
+	for name, workers := range map[string]int{"one worker": 1, "three": 3, "enough": 10} {
+		t.Run(name, func(t *testing.T) {
+			s := newSet(t).nodes("a", "b").running("b")
+			s.terminal("a", corev1.PodSucceeded, "x", "y", "z")
+			s.terminal("a", corev1.PodFailed, "f", "g")
+			want := map[string]daemon.StepReason{
+				"x": daemon.StepPodSucceeded, "y": daemon.StepPodSucceeded, "z": daemon.StepPodSucceeded,
+				"f": daemon.StepPodFailed,
+			}
+			require.Equal(t, want, s.deletions(workers))
+			began := s.now
+			s.wantWait("a", daemon.WaitBackoff).terminal("a", corev1.PodSucceeded, "v")
+			require.Equal(t, began.Add(time.Second), s.WaitOf("a").Until, "the first failure")
+			s.after(time.Second)
+			want = map[string]daemon.StepReason{"v": daemon.StepPodSucceeded, "g": daemon.StepPodFailed}
+			require.Equal(t, want, s.deletions(workers))
+			began = s.now
+			s.terminal("a", corev1.PodSucceeded, "u")
+			require.Equal(t, began.Add(2*time.Second), s.WaitOf("a").Until, "the second failure")
+		})
 	}
-	task, ok := s.Start(s.now)
-	require.True(t, ok)
-	s.Report(s.now, ended{Delete: task.Delete, Gone: true}) // evaluated again, the others wait
-	s.pod("v", "a", "old", phase(corev1.PodSucceeded)).pod("w", "a", "old", phase(corev1.PodSucceeded))
-	s.want("").after(time.Second)
-	handed := 0
-	for task, ok := s.Start(s.now); ok; task, ok = s.after(time.Millisecond).Start(s.now) {
-		require.Equal(t, daemon.StepPodSucceeded, task.Delete.Reason)
-		handed++
+}
+
+// terminal gives a node pods that have terminated.
+func (s *set) terminal(node string, as corev1.PodPhase, pods ...string) *set {
+	for _, pod := range pods {
+		s.pod(pod, node, s.spec.Revision, phase(as))
 	}
-	require.Equal(t, 4, handed)
-	s.wantWait("a", daemon.WaitTerminating)
-	s.gone("v").gone("w").gone("y").gone("z").pod("u", "a", "old", phase(corev1.PodSucceeded))
-	require.InDelta(t, 2*time.Second, s.WaitOf("a").Until.Sub(s.now), float64(10*time.Millisecond), "the second failure")
+	return s
+}
+
+// deletions performs all deletions that may be started, so many at a time, until
+// there is none, and returns their reasons by the names of the pods. They start a
+// millisecond apart. In the end it is the time at which the last one started. A
+// creation finds its name taken.
+func (s *set) deletions(workers int) map[string]daemon.StepReason {
+	reasons := map[string]daemon.StepReason{}
+	var last time.Time
+	for {
+		var started []*daemon.Deletion
+		for len(started) < workers {
+			task, ok := s.Start(s.now)
+			if ok && task.Create != nil {
+				s.Report(s.now, ended{Create: task.Create, Taken: true})
+				continue
+			}
+			if !ok {
+				break
+			}
+			started = append(started, task.Delete)
+			reasons[task.Delete.Pod], last = task.Delete.Reason, s.now
+			s.after(time.Millisecond)
+		}
+		if len(started) == 0 {
+			s.now = last
+			return reasons
+		}
+		for _, deletion := range started {
+			s.Report(s.now, ended{Delete: deletion, Gone: true})
+		}
+	}
 }
 
 func TestNextPodWaitsForTheFormerOneToBeGone(t *testing.T) {

@@ -28,6 +28,9 @@ type podState struct {
 	// answered says that the pod is as the API server has answered it. It is about
 	// the object's version: older news of the watch does not count then.
 	answered bool
+	// counted says that the pod has terminated and its replacement is counted with
+	// that of another pod of the node. It is deleted without a wait of its own.
+	counted bool
 }
 
 // podPhase is the life of a pod's record:

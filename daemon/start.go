@@ -93,7 +93,7 @@ func (p *Planner) hasRoom(n *nodeState) bool {
 func (p *Planner) begin(from queueName) (Task, bool) {
 	switch from {
 	case toDelete:
-		p.draining, p.replacing = p.pick(from, &p.deletions, nil), false
+		p.draining = p.pick(from, &p.deletions, nil)
 		return p.drain()
 	case toCreate:
 		n := p.pick(from, &p.creations, nil)
@@ -107,8 +107,7 @@ func (p *Planner) begin(from queueName) (Task, bool) {
 }
 
 // drain hands out one pod of the node from which pods are being deleted. All
-// that are due go before the node is evaluated again: several failed pods count
-// as one failure.
+// that are due go before the node is evaluated again, unless it changes.
 func (p *Planner) drain() (Task, bool) {
 	n := p.draining
 	if n == nil {
@@ -142,9 +141,8 @@ func (p *Planner) handOutReplacement(n *nodeState) (Task, bool) {
 }
 
 func (p *Planner) handOutDeletion(s *podState, why StepReason) Task {
-	if !p.replacing && (why == StepPodFailed || why == StepPodSucceeded) {
-		s.node.failed.replaced(p.now)
-		p.replacing = true
+	if why.ofTerminal() {
+		s.node.replace(s, p.now)
 	}
 	p.enter(s, podDeleting, s.former)
 	s.epoch = p.deletions.epoch

@@ -155,6 +155,23 @@ func (n *nodeState) forgive() {
 	n.refused, n.failed = failures{}, failures{}
 }
 
+// replace records that the deletion of a terminal pod is handed out. The pods
+// that may be replaced now are counted with it: how many tasks run at a time
+// makes no difference. The next wait begins with the last of them.
+func (n *nodeState) replace(s *podState, now time.Time) {
+	if s.counted {
+		s.counted, n.failed.last = false, now
+		return
+	}
+	n.failed.replaced(now)
+	for other := n.pods; other != nil; other = other.next {
+		due := !now.Before(other.refused.retry())
+		if other != s && other.leave.ofTerminal() && due {
+			other.counted = true
+		}
+	}
+}
+
 // rememberedUntil returns until when the failures of a node matter where no pod
 // should run. It may come to need one again.
 func (n *nodeState) rememberedUntil() time.Time {

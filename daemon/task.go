@@ -90,6 +90,9 @@ const (
 	StepNodeGone StepReason = "NodeGone"
 )
 
+// ofTerminal reports whether a pod is deleted because it has terminated.
+func (r StepReason) ofTerminal() bool { return r == StepPodFailed || r == StepPodSucceeded }
+
 // Outcome is how a [Task] ended, in one word. The zero value is none of them
 // and counts as OutcomeFailed, as does any other string.
 type Outcome string
