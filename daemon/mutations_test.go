@@ -68,9 +68,9 @@ var mutations = []mutation{
 	},
 	{
 		name:     "the backoff after failed pods is forgotten",
-		file:     "start.go",
-		old:      `		s.node.failed.replaced(p.now)`,
-		with:     `		s.node.failed = failures{}`,
+		file:     "state.go",
+		old:      `	n.failed.replaced(now)`,
+		with:     `	n.failed = failures{}`,
 		caughtBy: NotTooSoon,
 	},
 	{

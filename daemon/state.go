@@ -153,6 +153,9 @@ func (n *nodeState) place(placement *Placement) {
 // another revision or machine.
 func (n *nodeState) forgive() {
 	n.refused, n.failed = failures{}, failures{}
+	for s := n.pods; s != nil; s = s.next {
+		s.counted = false
+	}
 }
 
 // replace records that the deletion of a terminal pod is handed out. The pods
