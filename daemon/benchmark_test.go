@@ -47,7 +47,9 @@ func agent(revision string) daemon.Spec {
 }
 
 func fullPlan(tb testing.TB, nodes []*corev1.Node, pods []*corev1.Pod, revision string) (*daemon.Planner, plan) {
-	planner, err := daemon.NewPlanner(daemon.Config{Spec: agent(revision)}, start)
+	store := new(daemon.Nodes)
+	store.Grow(len(nodes))
+	planner, err := daemon.NewPlanner(daemon.Config{Spec: agent(revision), Nodes: store}, start)
 	require.NoError(tb, err)
 	for _, node := range nodes {
 		planner.ObserveNode(start, node)

@@ -9,9 +9,9 @@ import (
 // situation is what there is to say of one node, whatever the others are like.
 type situation struct {
 	marks     marks
-	create    StepReason // a pod is to be created; empty: none
-	deletes   bool       // pods of it are to be deleted: those with a reason to leave
-	ignored   bool       // its available pod goes after those of nodes that count
+	create    bool // a pod is to be created, because it is missing
+	deletes   bool // pods of it are to be deleted: those with a reason to leave
+	ignored   bool // its available pod goes after those of nodes that count
 	candidate candidacy
 	until     time.Time // when it changes by itself; zero: never
 }
@@ -54,6 +54,7 @@ func (p *Planner) evaluate(n *nodeState) {
 		return
 	}
 	p.counts.remove(n.situation.marks)
+	timed := !n.situation.until.IsZero()
 	n.situation = situation{}
 	kept := !p.forgettable(n)
 	if kept {
@@ -67,7 +68,7 @@ func (p *Planner) evaluate(n *nodeState) {
 	}
 	p.counts.add(n.situation.marks)
 	p.enqueue(n)
-	p.setTimer(n)
+	p.setTimer(n, timed)
 	if !kept {
 		p.drop(n)
 	}
@@ -102,7 +103,9 @@ func (p *Planner) assess(n *nodeState) (a assessment) {
 	if n.inDoubt() && !p.now.Before(n.unclear.until) {
 		n.endDoubt()
 	}
-	a.until = n.unclear.until // also of a node that is gone: both may come back
+	if n.inDoubt() {
+		a.until = n.unclear.until // also of a node that is gone: both may come back
+	}
 	for s := n.pods; s != nil; s = s.next {
 		s.leave = ""
 	}
@@ -278,7 +281,7 @@ func (a *assessment) manage() {
 	case a.planner.now.Before(a.node.refused.retry()):
 		a.await(WaitCreationRefused, nil, a.node.refused.retry())
 	default:
-		a.create = StepMissing
+		a.create = true
 	}
 }
 

@@ -43,7 +43,7 @@ func (p *Planner) Agrees() string {
 			return "the records of nodes are not those by name"
 		case (n.stored == nil) != (p.gone[n.name] == n):
 			return "a node is gone and is not"
-		case n.inDoubt() == n.unclear.until.IsZero():
+		case n.inDoubt() != (n.unclear != nil):
 			return "what is unclear is not what the phase says"
 		}
 		if n.creating() {

@@ -26,6 +26,9 @@ type Nodes struct {
 	all      []*storedNode
 	planners []*Planner
 	joined   int // how many planners ever were
+
+	spare []storedNode  // memory for nodes that come
+	free  []*storedNode // that of nodes that are gone
 }
 
 // storedNode is a node and the records that planners keep of it.
@@ -34,6 +37,36 @@ type storedNode struct {
 	index  int           // in Nodes.all
 	states []*nodeState  // in the order of their planners' ids
 	one    [1]*nodeState // memory for states; most stores have one planner
+}
+
+// Grow makes room for so many more nodes. A caller that knows how many will
+// come saves time with it.
+func (s *Nodes) Grow(nodes int) {
+	nodes = max(nodes, 0)
+	s.all = slices.Grow(s.all, nodes)
+	s.spare = make([]storedNode, nodes)
+	grown := make(map[string]*storedNode, len(s.byName)+nodes)
+	maps.Copy(grown, s.byName)
+	s.byName = grown
+}
+
+// largestSlab is how many nodes one allocation is for, at most.
+const largestSlab = 10
+
+// allocate returns memory for a node. One allocation is for several nodes, and
+// memory that was given back is used first, so that none is kept for nothing.
+func (s *Nodes) allocate() *storedNode {
+	if last := len(s.free) - 1; last >= 0 {
+		stored := s.free[last]
+		s.free[last], s.free = nil, s.free[:last]
+		return stored
+	}
+	if len(s.spare) == 0 {
+		s.spare = make([]storedNode, min(largestSlab, 1+len(s.all)))
+	}
+	stored := &s.spare[0]
+	s.spare = s.spare[1:]
+	return stored
 }
 
 // Observe records a node as it is now and informs the planners. It keeps the
@@ -48,8 +81,8 @@ func (s *Nodes) Observe(now time.Time, node *corev1.Node) {
 		return
 	}
 	if stored == nil {
-		stored = &storedNode{index: len(s.all)}
-		stored.states = stored.one[:0]
+		stored = s.allocate()
+		stored.index, stored.states = len(s.all), stored.one[:0]
 		s.all = append(s.all, stored)
 		if s.byName == nil {
 			s.byName = make(map[string]*storedNode)
@@ -77,6 +110,8 @@ func (s *Nodes) Forget(now time.Time, name string) {
 	for _, n := range stored.states {
 		n.planner.forgetNode(now, n)
 	}
+	*stored = storedNode{}
+	s.free = append(s.free, stored)
 }
 
 // Len returns how many nodes there are.

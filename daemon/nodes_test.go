@@ -205,3 +205,27 @@ func BenchmarkManySets(b *testing.B) {
 	}
 	runtime.KeepAlive(slices.Clone(planners))
 }
+
+// D5: a store that is grown, and one whose nodes come and go, is as any other.
+func TestD5GrownStoreIsAsAnyOther(t *testing.T) {
+	store := new(daemon.Nodes)
+	node := func(name string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+	}
+	store.Observe(start, node("a"))
+	store.Grow(1)
+	store.Grow(-1)
+	s := newSet(t, func(c *daemon.Config) { c.Nodes = store })
+	for _, name := range []string{"b", "c"} {
+		store.Observe(start, node(name))
+	}
+	require.Equal(t, 3, store.Len())
+	s.running("a", "b", "c").want("")
+	store.Forget(start, "b")
+	store.Observe(start, node("d")) // it has the memory of b
+	require.Equal(t, 3, store.Len())
+	s.want("create on d: Missing").wantWait("b", "")
+	store.Observe(start, node("b"))
+	require.Equal(t, 4, store.Len())
+	s.want("").gone("b-1").want("create on b: Missing")
+}

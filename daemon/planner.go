@@ -173,7 +173,6 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 		now:    now,
 		store:  config.Nodes,
 		gone:   make(map[string]*nodeState),
-		pods:   make(map[string]*podState),
 		timers: timers,
 		unseen: expectations{confirm: config.Confirm},
 

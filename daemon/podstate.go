@@ -132,6 +132,9 @@ func (s *podState) readySince() (time.Time, bool) {
 // add records a pod that was not known.
 func (p *Planner) add(pod *corev1.Pod, phase podPhase) *podState {
 	s := &podState{pod: pod}
+	if p.pods == nil {
+		p.pods = make(map[string]*podState, len(p.states)) // mostly one for each
+	}
 	p.pods[pod.Name] = s
 	p.enter(s, phase, phase)
 	p.join(s)

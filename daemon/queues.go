@@ -99,7 +99,7 @@ type order struct {
 	object  *corev1.Node
 	extra   bool // no pod should run there
 	ignored bool
-	refused int
+	refused int32
 }
 
 func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (comes, differs bool) {
@@ -159,17 +159,18 @@ func (p *Planner) enqueue(n *nodeState) {
 	if n.ranking != p.ranking {
 		n.ranking, n.slots = p.ranking, [numberOfQueues]int32{} // of queues that are no more
 	}
-	if s.create == "" && !s.deletes && s.candidate == noCandidate &&
+	if !s.create && !s.deletes && s.candidate == noCandidate &&
 		n.slots == ([numberOfQueues]int32{}) {
 		return // as are most nodes
 	}
 	n.order = order{
-		object: n.object(), extra: !n.decision.shouldRun, ignored: s.ignored, refused: n.refused.times,
+		object: n.object(), extra: !n.decision.shouldRun, ignored: s.ignored,
+		refused: int32(n.refused.times),
 	}
 	for pod := n.pods; pod != nil; pod = pod.next {
-		n.order.refused += pod.refused.times
+		n.order.refused += int32(pod.refused.times)
 	}
-	p.queues[toCreate].set(n, s.create != "")
+	p.queues[toCreate].set(n, s.create)
 	p.queues[toDelete].set(n, s.deletes)
 	p.queues[outdatedUnavailable].set(n, s.candidate == replaceUnavailable)
 	p.queues[outdatedAvailable].set(n, s.candidate == replaceAvailable)
@@ -184,10 +185,12 @@ func newTimers(now time.Time) (*timedqueue.Queue[string, *nodeState], error) {
 	}, now)
 }
 
-// setTimer makes a node due when it changes with time.
-func (p *Planner) setTimer(n *nodeState) {
+// setTimer makes a node due when it changes with time. Timed says that it may be
+// in the queue.
+func (p *Planner) setTimer(n *nodeState, timed bool) {
 	until := n.situation.until
 	switch {
+	case until.IsZero() && !timed: // as are most nodes
 	case until.IsZero():
 		p.timers.Remove(n.name)
 	case !p.timers.Add(n.name, n, until):

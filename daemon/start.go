@@ -97,7 +97,7 @@ func (p *Planner) begin(from queueName) (Task, bool) {
 		return p.drain()
 	case toCreate:
 		n := p.pick(from, &p.creations, nil)
-		return p.handOutCreation(n, n.situation.create), true
+		return p.handOutCreation(n, StepMissing), true
 	case toInsist, outdatedUnavailable, outdatedAvailable, toRetire:
 	}
 	if p.createsFirst(p.queues[from].first()) {

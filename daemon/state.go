@@ -17,10 +17,10 @@ type nodeState struct {
 	machine types.UID   // of the node, or of the last one with the name
 	pods    *podState   // the first one for this node
 
-	attempt int // part of the name of the next pod
-	unclear unclearCreation
-	refused failures // creations
-	failed  failures // pods that had failed and were deleted
+	attempt int              // part of the name of the next pod
+	unclear *unclearCreation // nil unless the phase is unclear or retried
+	refused failures         // creations
+	failed  failures         // pods that had failed and were deleted
 
 	situation situation
 	order     order
@@ -69,8 +69,7 @@ func (c creationPhase) String() string {
 	return [...]string{"idle", "underWay", "unclear", "retried"}[c]
 }
 
-// unclearCreation is the creation that is unclear. Only the phases unclear and
-// retried have one.
+// unclearCreation is the creation that is unclear.
 type unclearCreation struct {
 	until    time.Time // a watch would have shown it by then
 	revision string
@@ -103,7 +102,7 @@ func (n *nodeState) inDoubt() bool {
 func (n *nodeState) enterCreation(to creationPhase) {
 	n.creation = to
 	if !n.inDoubt() {
-		n.unclear = unclearCreation{}
+		n.unclear = nil
 	}
 }
 
@@ -132,7 +131,7 @@ func (n *nodeState) endDoubt() {
 func (n *nodeState) endCreation(step *Creation, outcome Outcome, lost time.Time) {
 	switch {
 	case outcome == OutcomeFailed:
-		n.unclear = unclearCreation{lost, step.Revision, step.Attempt}
+		n.unclear = &unclearCreation{lost, step.Revision, step.Attempt}
 		n.enterCreation(creationUnclear)
 	case n.creation == creationRetried && (outcome == OutcomeRefused || !n.doubts(step.Revision)):
 		n.enterCreation(creationUnclear) // the answer says nothing of the earlier try
@@ -193,6 +192,11 @@ func (n *nodeState) idle() bool { return n.pods == nil && n.creation == creation
 // attach links a record with its node.
 func (n *nodeState) attach(stored *storedNode) {
 	n.stored = stored
+	last := len(stored.states) - 1
+	if last < 0 || stored.states[last].planner.id < n.planner.id { // as with one planner
+		stored.states = append(stored.states, n)
+		return
+	}
 	at, _ := stored.search(n.planner)
 	stored.states = slices.Insert(stored.states, at, n)
 }

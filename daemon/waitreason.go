@@ -99,13 +99,13 @@ func (p *Planner) WaitOf(node string) Wait {
 func (p *Planner) waitOf(n *nodeState, whole bool) Wait {
 	a := p.assess(n)
 	a.wait.Node = n.name
-	planned := a.wait.Reason == "" && (a.create != "" || a.deletes) || a.wait.Reason == WaitLimited
+	planned := a.wait.Reason == "" && (a.create || a.deletes) || a.wait.Reason == WaitLimited
 	switch {
 	case p.refusal != nil && planned:
 		a.wait.Reason = WaitSpecRefused
 	case planned && !whole:
 		a.wait.Reason = WaitEvaluation
-	case a.wait.Reason == "" && a.create != "":
+	case a.wait.Reason == "" && a.create:
 		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
 	case a.wait.Reason == "" && a.deletes:
 		a.wait.heldBy(p.mayDelete(), p.now, p.deletions.refused.hold())
