@@ -1,48 +1,8 @@
 package daemon
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 )
-
-// situation is what there is to say of one node, whatever the others are like.
-type situation struct {
-	marks     marks
-	create    bool // a pod is to be created, because it is missing
-	deletes   bool // pods of it are to be deleted: those with a reason to leave
-	ignored   bool // its available pod goes after those of nodes that count
-	candidate candidacy
-	until     time.Time // when it changes by itself; zero: never
-}
-
-// candidacy is what a rollout may do with a node.
-type candidacy uint8
-
-const (
-	noCandidate candidacy = iota
-	// replaceUnavailable: its old pod is not available.
-	replaceUnavailable
-	// replaceAvailable: its old pod is available.
-	replaceAvailable
-	// retire: its old pod is available, but none should run there. It goes once
-	// there are enough others. Only where new pods come before old ones go.
-	retire
-	// insist: its new pod may exist, and has its place until that is known.
-	insist
-)
-
-// reason returns why the old pod of a candidate is deleted.
-func (c candidacy) reason() StepReason {
-	switch c {
-	case replaceAvailable:
-		return StepOutdated
-	case retire:
-		return StepMisscheduled
-	case noCandidate, replaceUnavailable, insist:
-	}
-	return StepOutdatedUnavailable
-}
 
 // evaluate looks at one node and updates counts and queues. It drops the record
 // of a node of which nothing is left to know.
@@ -127,26 +87,6 @@ func (p *Planner) assess(n *nodeState) (a assessment) {
 		}
 	}
 	return a
-}
-
-// assessment is the evaluation of one node.
-type assessment struct {
-	situation
-	wait Wait // why nothing is done, if something is missing
-
-	planner *Planner
-	node    *nodeState
-
-	any       bool      // there are pods, even if all are leaving
-	oldest    *podState // the one that the status is about
-	staying   int       // pods that are not being deleted, failed ones too
-	undecided bool      // a pod may stay after all: its deletion is not agreed to
-	failing   bool      // a failed one may
-	fresh     *podState // of the current revision, the one that stays
-	outdated  *podState // of a former revision, the one that stays
-	excess    bool      // there are more of either
-	failed    *podState
-	succeeded *podState
 }
 
 // nodeGone leaves what was scheduled to the pod garbage collector. Nothing else
@@ -455,27 +395,5 @@ func (a *assessment) due(s *podState) {
 		a.await(WaitDeletionRefused, s, s.refused.retry())
 	default:
 		a.deletes = true
-	}
-}
-
-// await records until when a node waits. The first reason is the one that is
-// shown; the earliest end is when the node is evaluated again.
-func (a *assessment) await(reason WaitReason, s *podState, until time.Time) {
-	if a.wait.Reason == "" {
-		a.unlessWaiting(reason, s)
-		a.wait.Until = until
-	}
-	a.again(until)
-}
-
-func (a *assessment) again(at time.Time) { a.until = earlier(a.until, at) }
-
-func (a *assessment) unlessWaiting(reason WaitReason, s *podState) {
-	if a.wait.Reason != "" {
-		return
-	}
-	a.wait.Reason = reason
-	if s != nil {
-		a.wait.Pod = s.pod.Name
 	}
 }

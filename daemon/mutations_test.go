@@ -182,7 +182,7 @@ var mutations = []mutation{
 	},
 	{
 		name:     "a pod that went before its creation was answered comes back",
-		file:     "planner.go",
+		file:     "observe.go",
 		old:      `		p.tombstones.add(pod.UID, departureForgotten, p.now)`,
 		with:     `		p.tombstones.expire(p.now)`,
 		caughtBy: StatusTrue,
@@ -203,7 +203,7 @@ var mutations = []mutation{
 	},
 	{
 		name:     "a rollout that was to surge once surges for ever",
-		file:     "planner.go",
+		file:     "configure.go",
 		old:      `	p.surges = !p.invalid && spec.Rollout.surges()`,
 		with:     `	p.surges = p.surges || spec.Rollout.surges()`,
 		caughtBy: OnePerNode,
@@ -252,14 +252,14 @@ var mutations = []mutation{
 	},
 	{
 		name:     "another order keeps the former queues",
-		file:     "planner.go",
+		file:     "configure.go",
 		old:      "	p.rank()\n	p.scan.states = len(p.states)",
 		with:     "	p.rank()",
 		caughtBy: Converges,
 	},
 	{
 		name:     "another canary is not looked at",
-		file:     "planner.go",
+		file:     "configure.go",
 		old:      "	p.config.Eligible = eligible\n	p.scan.states = len(p.states)",
 		with:     "	p.config.Eligible = eligible",
 		caughtBy: Kept,

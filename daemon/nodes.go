@@ -1,43 +1,12 @@
 package daemon
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
-
-// Nodes holds the nodes of a cluster for any number of planners, so that each
-// node is stored once and observed once. [Config] names it. The zero value is a
-// store without nodes. It must not be copied.
-//
-// A planner keeps a record only of a node where its pod should run or where
-// something of it is left. A change of a node costs those planners one
-// evaluation. The others see it only if the labels or taints have changed, and
-// then evaluate the placement once.
-//
-// Nodes is not safe for concurrent use. It and all its planners belong under
-// one lock: that of one [timedqueue.Dispatcher], whose core composes the
-// planners, for example with [timedqueue.RoundRobin].
-type Nodes struct {
-	byName   map[string]*storedNode
-	all      []*storedNode
-	planners []*Planner
-	joined   int // how many planners ever were
-
-	spare []storedNode  // memory for nodes that come
-	free  []*storedNode // that of nodes that are gone
-}
-
-// storedNode is a node and the records that planners keep of it.
-type storedNode struct {
-	object *corev1.Node
-	index  int           // in Nodes.all
-	states []*nodeState  // in the order of their planners' ids
-	one    [1]*nodeState // memory for states; most stores have one planner
-}
 
 // Grow makes room for so many more nodes. A caller that knows how many will
 // come saves time with it.
@@ -116,23 +85,6 @@ func (s *Nodes) Forget(now time.Time, name string) {
 
 // Len returns how many nodes there are.
 func (s *Nodes) Len() int { return len(s.all) }
-
-// stateOf returns the record that a planner keeps of a node, or nil.
-func (n *storedNode) stateOf(p *Planner) *nodeState {
-	if len(n.states) == 1 && n.states[0].planner == p { // as with one planner
-		return n.states[0]
-	}
-	if at, found := n.search(p); found {
-		return n.states[at]
-	}
-	return nil
-}
-
-func (n *storedNode) search(p *Planner) (int, bool) {
-	return slices.BinarySearchFunc(n.states, p.id, func(n *nodeState, id int) int {
-		return cmp.Compare(n.planner.id, id)
-	})
-}
 
 func (s *Nodes) join(p *Planner) {
 	s.joined++

@@ -9,17 +9,9 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// nodeHeap is a heap of nodes that record their own index, so that any of them
-// can leave it in O(log n). What before compares must change only right before
-// set: one node may be out of place, but not several.
-type nodeHeap struct {
-	nodes  []*nodeState
-	before func(a, b *nodeState) bool
-	slot   func(*nodeState) *int32 // the index, from one on; zero: it is not in it
-}
-
 // Len, Less, Swap, Push and Pop are for package heap.
-func (h *nodeHeap) Len() int           { return len(h.nodes) }
+func (h *nodeHeap) Len() int { return len(h.nodes) }
+
 func (h *nodeHeap) Less(i, j int) bool { return h.before(h.nodes[i], h.nodes[j]) }
 
 func (h *nodeHeap) Swap(i, j int) {
@@ -63,19 +55,6 @@ func (h *nodeHeap) set(n *nodeState, in bool) {
 	}
 }
 
-// queueName is what a node in a queue needs.
-type queueName uint8
-
-const (
-	toCreate            queueName = iota // a pod is missing
-	toDelete                             // pods are to go, whatever the rollout does
-	outdatedUnavailable                  // candidates of the rollout, by candidacy
-	outdatedAvailable
-	toRetire
-	toInsist
-	numberOfQueues
-)
-
 // newQueue returns a queue that orders nodes by less and then by name. Three
 // things come before that. A node that should have a pod precedes the others,
 // which a partition keeps to the end. One that counts precedes the ignored
@@ -91,33 +70,6 @@ func newQueue(which queueName, less func(a, b *corev1.Node) bool) nodeHeap {
 			return a.name < b.name
 		},
 	}
-}
-
-// order is what queues compare. It is a copy, which changes only when the node
-// is moved.
-type order struct {
-	object  *corev1.Node
-	extra   bool // no pod should run there
-	ignored bool
-	refused int32
-}
-
-func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (comes, differs bool) {
-	switch {
-	case o.extra != other.extra:
-		return other.extra, true
-	case o.ignored != other.ignored:
-		return other.ignored, true
-	case o.refused != other.refused:
-		return o.refused < other.refused, true
-	case (o.object == nil) != (other.object == nil): // one that is gone comes last
-		return o.object != nil, true
-	case less == nil, o.object == nil:
-		return false, false
-	case less(o.object, other.object):
-		return true, true
-	}
-	return false, less(other.object, o.object)
 }
 
 // pick returns the node of a queue whose turn it is. While calls are refused it

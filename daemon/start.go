@@ -1,6 +1,12 @@
 package daemon
 
-import "time"
+import (
+	"time"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+var _ timedqueue.Core[Task, Result] = (*Planner)(nil)
 
 // Start hands out a task that may begin now. The task counts as under way until
 // [Planner.Finish] gets its result. It costs what has changed since the last
@@ -172,4 +178,9 @@ func (p *Planner) mayCreate() bool { return p.creations.room(p.now, p.unseen.cre
 
 func (p *Planner) mayDelete() bool {
 	return p.deletions.room(p.now, p.unsettled-p.deletions.underWay)
+}
+
+func (p *Planner) handOutRefresh(s *podState) Task {
+	s.reading = s.phase
+	return p.task(Task{Refresh: &Refresh{Pod: s.pod.Name, UID: s.pod.UID}})
 }

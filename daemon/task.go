@@ -5,11 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kubelife/lifecycle/timedqueue"
 )
-
-var _ timedqueue.Core[Task, Result] = (*Planner)(nil)
 
 // A Task is one step: a pod to create, to delete or to read. [Planner.Start]
 // hands it out, [Executor.Act] performs it, and [Planner.Finish] takes the

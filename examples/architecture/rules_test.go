@@ -72,9 +72,7 @@ var typedPrograms = []string{"examples/nodelifecycle/controller"}
 
 // undrawnPackages do not draw their layers yet. This list shrinks: an entry
 // whose package draws them and keeps to them is a failure.
-var undrawnPackages = []string{
-	"daemon",
-}
+var undrawnPackages = []string{}
 
 // queueUsers are the packages in which whatever waits for a time waits in a
 // timedqueue.Queue. Two rooms are excepted: zone imports nothing of ours and its
