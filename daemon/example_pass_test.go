@@ -58,7 +58,7 @@ func pass(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonSe
 	}
 
 	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{
-		Pods: func(namespace string) daemon.Pods { return client.CoreV1().Pods(namespace) },
+		Pods: func(namespace string) daemon.PodClient { return client.CoreV1().Pods(namespace) },
 	})
 	if err != nil {
 		return err

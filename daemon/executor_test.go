@@ -23,7 +23,7 @@ import (
 	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
-var _ daemon.Pods = typedcorev1.PodInterface(nil)
+var _ daemon.PodClient = typedcorev1.PodInterface(nil)
 
 var podsResource = schema.GroupResource{Resource: "pods"}
 
@@ -130,9 +130,9 @@ func podWith(name string, uid types.UID) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}
 }
 
-func newExecutor(t *testing.T, pods daemon.Pods, change ...func(*daemon.ExecutorConfig)) *daemon.Executor {
+func newExecutor(t *testing.T, pods daemon.PodClient, change ...func(*daemon.ExecutorConfig)) *daemon.Executor {
 	t.Helper()
-	config := daemon.ExecutorConfig{Pods: func(namespace string) daemon.Pods {
+	config := daemon.ExecutorConfig{Pods: func(namespace string) daemon.PodClient {
 		require.Equal(t, agents().Object.GetNamespace(), namespace)
 		return pods
 	}}

@@ -19,7 +19,7 @@ const (
 	OnePerNode     invariant = "OnePerNode"     // without surge never a second pod of any, and one creation at a time
 	Budget         invariant = "Budget"         // maxUnavailable, by our doing
 	Surge          invariant = "Surge"          // maxSurge, and the old pod stays until the new one is available
-	RightPlace     invariant = "RightPlace"     // pods are made where they belong, and are not misplaced where they may stay
+	RightPlace     invariant = "RightPlace"     // pods are made where they belong, and are not misscheduled where they may stay
 	NotTooSoon     invariant = "NotTooSoon"     // failed pods are replaced after the backoff, refused calls after the hold
 	NeverRunsAhead invariant = "NeverRunsAhead" // Burst and the slow start
 	UIDGuard       invariant = "UIDGuard"       // what is deleted was told of, and stays until then
@@ -307,7 +307,7 @@ func (j *judge) budget(w *wants, outdated []string) {
 	}
 	lacks := func(node string) bool {
 		between := len(w.living(node, false)) == 0 || !w.Rollout.Strict
-		return (w.runsOn(node) || slices.Contains(outdated, node)) && !w.serves(node) && between && (!w.excused(node) || j.taken[node] != "")
+		return (w.runsOn(node) || slices.Contains(outdated, node)) && !w.serves(node) && between && (!w.ignored(node) || j.taken[node] != "")
 	}
 	if n := w.count(lacks); n > w.maxUnavailable() && slices.ContainsFunc(outdated, lacks) {
 		nodes := slices.DeleteFunc(sortedKeys(w.nodes), func(node string) bool { return !lacks(node) })
@@ -326,7 +326,7 @@ func (j *judge) surge(w *wants, plan *plan, served int) {
 		another := making || w.doubts(node) || slices.ContainsFunc(w.living(node, true), func(p *toldPod) bool {
 			return w.runsOn(node) || p.object.Spec.NodeName != "" // it will never run
 		})
-		return w.keepsOn(node) && len(w.living(node, false)) > 0 && another && !w.excused(node)
+		return w.keepsOn(node) && len(w.living(node, false)) > 0 && another && !w.ignored(node)
 	}
 	for _, c := range plan.Create {
 		old := w.living(c.Node, false)
@@ -370,8 +370,8 @@ func (j *judge) kept(w *wants, plan *plan, behind int) {
 		}
 	}
 	for _, d := range plan.Delete {
-		misplaced := d.Reason == daemon.StepMisscheduled && w.keepsOn(d.Node) && !w.updated(w.pod(d.UID))
-		if d.Reason == daemon.StepOutdated || d.Reason == daemon.StepOutdatedUnavailable || misplaced {
+		misscheduled := d.Reason == daemon.StepMisscheduled && w.keepsOn(d.Node) && !w.updated(w.pod(d.UID))
+		if d.Reason == daemon.StepOutdated || d.Reason == daemon.StepOutdatedUnavailable || misscheduled {
 			begin(d.Node)
 		}
 	}

@@ -118,7 +118,7 @@ func TestSurgeMakesTheNewPodFirst(t *testing.T) {
 	s.change("a-new-2", available).want("delete a-1: Replaced").want("create on b: Surging")
 }
 
-func TestSurgeRetiresAMisplacedPodOnlyWhenThereAreEnough(t *testing.T) {
+func TestSurgeRetiresAMisscheduledPodOnlyWhenThereAreEnough(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").rollout(func(r *daemon.Rollout) {
 		r.MaxSurge, r.MaxUnavailable = intstr.FromInt32(1), intstr.FromInt32(0)
 	})

@@ -124,7 +124,7 @@ func TestStrangerANodeThatWasJustToldOfDoesNotWaitForABurst(t *testing.T) {
 
 // rewriting is an API server with a webhook that changes what pods say.
 type rewriting struct {
-	daemon.Pods
+	daemon.PodClient
 	change func(*corev1.Pod)
 }
 
@@ -149,7 +149,7 @@ func TestStrangerAPodThatAWebhookHasTakenAwayIsAFailure(t *testing.T) {
 		"revision":   func(pod *corev1.Pod) { pod.Labels["controller-revision-hash"] = "another" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			executor, err := daemon.NewExecutor(daemon.ExecutorConfig{Pods: func(string) daemon.Pods { return rewriting{change: change} }})
+			executor, err := daemon.NewExecutor(daemon.ExecutorConfig{Pods: func(string) daemon.PodClient { return rewriting{change: change} }})
 			require.NoError(t, err)
 			planner, err := daemon.NewPlanner(daemon.Config{Spec: *specWith(template)}, start)
 			require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestStrangerAPodThatAWebhookHasTakenAwayIsAFailure(t *testing.T) {
 					finish(planner, at, result)
 					if result.Create != nil {
 						made++
-						require.ErrorIs(t, result.Err, daemon.ErrRewritten)
+						require.ErrorIs(t, result.Err, daemon.ErrMutated)
 					}
 					if result.Pod != nil {
 						planner.ForgetPod(at, result.Pod) // released, or deleted as outdated

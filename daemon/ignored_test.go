@@ -14,7 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 )
 
-func excusing(c *daemon.Config) { c.ClassifyUnavailable = daemon.IgnoreNotReadyNodes }
+func ignoring(c *daemon.Config) { c.ClassifyUnavailable = daemon.IgnoreNotReadyNodes }
 
 // machine observes a node with a UID, ready or not.
 func (s *set) machine(name, uid string, status corev1.ConditionStatus) *set {
@@ -33,9 +33,9 @@ func (s *set) notReady(names ...string) *set {
 }
 
 // D3: maxUnavailable bounds the available pods that a rollout takes, also on
-// nodes whose unavailability is excused.
-func TestD3RolloutTakesNoMoreAvailablePodsOfExcusedNodesThanItMay(t *testing.T) {
-	s := newSet(t, excusing)
+// nodes whose unavailability is ignored.
+func TestD3RolloutTakesNoMoreAvailablePodsOfIgnoredNodesThanItMay(t *testing.T) {
+	s := newSet(t, ignoring)
 	for i := range 100 {
 		name := fmt.Sprintf("n%02d", i)
 		s.notReady(name).running(name)
@@ -49,8 +49,8 @@ func TestD3RolloutTakesNoMoreAvailablePodsOfExcusedNodesThanItMay(t *testing.T) 
 
 // D3: a node that is down is no obstacle: it comes after those that are not, and
 // counts only if the rollout has taken its available pod.
-func TestD3ExcusedNodesComeLastInARollout(t *testing.T) {
-	s := newSet(t, excusing).notReady("a", "dead")
+func TestD3IgnoredNodesComeLastInARollout(t *testing.T) {
+	s := newSet(t, ignoring).notReady("a", "dead")
 	s.machine("b", "b", corev1.ConditionTrue).machine("c", "c", corev1.ConditionTrue)
 	s.running("a", "b", "c").pod("dead-1", "dead", "old", unready).template("new")
 	s.want("delete dead-1: OutdatedUnavailable", "delete b-1: Outdated")
@@ -63,7 +63,7 @@ func TestD3ExcusedNodesComeLastInARollout(t *testing.T) {
 // D3: a node from which the rollout has taken the available pod counts although
 // there was a rollout with maxSurge in between.
 func TestD3TakenNodeCountsAfterASurgeInBetween(t *testing.T) {
-	s := newSet(t, excusing).notReady("a", "b").running("a", "b").template("new")
+	s := newSet(t, ignoring).notReady("a", "b").running("a", "b").template("new")
 	s.want("delete a-1: Outdated").want("create on a: Missing").change("a-new-2", unready)
 	s.rollout(func(r *daemon.Rollout) { r.MaxSurge = intstr.FromInt32(1) }).template("newer")
 	s.want("create on a: Surging").want("delete a-new-2: Replaced")
@@ -82,7 +82,7 @@ func TestD3TakenNodeCountsUntilItHasAnAvailablePodOrIsGone(t *testing.T) {
 		"deletion is undone": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSet(t, excusing).notReady("a", "b").running("a", "b").template("new")
+			s := newSet(t, ignoring).notReady("a", "b").running("a", "b").template("new")
 			if end == nil {
 				plan := s.Plan(s.now)
 				require.Equal(t, "delete a-1: Outdated", listed(plan))
