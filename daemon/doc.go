@@ -130,8 +130,8 @@
 //   - With maxSurge a template that has host ports is not rolled out, and
 //     [Planner.Problems] says so. There the new pods wait for ever (#106417).
 //
-// Those of revisions and of ownership are in the comments of packages revision and
-// ownership.
+// Those of revisions and of ownership are in the comments of packages revision
+// and ownership.
 //
 // # Differences from OpenKruise
 //

@@ -103,8 +103,8 @@ func NewExecutor(config ExecutorConfig) (*Executor, error) {
 //
 // A task is not performed when ctx has ended, for another owner than the one
 // that it names ([ErrOtherOwner]), or for an owner that is being deleted
-// ([ownership.ErrOwnerGone]): it is refused. A panic of the client is not recovered; a
-// [timedqueue.Dispatcher] does that.
+// ([ownership.ErrOwnerGone]): it is refused. A panic of the client is not
+// recovered; a [timedqueue.Dispatcher] does that.
 func (e *Executor) Act(ctx context.Context, owner ownership.Owner, task Task) Result {
 	if err := errors.Join(mayAct(owner, &task), ctx.Err()); err != nil {
 		return Result{Outcome: OutcomeRefused, Err: fmt.Errorf("not tried: %w", err)}

@@ -20,8 +20,8 @@ func (p *Planner) CreationPhases() map[string]string {
 	return all
 }
 
-// Agrees returns what does not agree in a planner: counts, queues and lists with
-// the phases and situations of the records.
+// Agrees returns what does not agree in a planner: counts, queues and lists
+// with the phases and situations of the records.
 func (p *Planner) Agrees() string {
 	created, unsettled, deleting, creating := 0, 0, 0, 0
 	for _, s := range p.pods {

@@ -20,7 +20,9 @@ func ignoring(c *daemon.Config) { c.ClassifyUnavailable = daemon.IgnoreNotReadyN
 func (s *set) machine(name, uid string, status corev1.ConditionStatus) *set {
 	s.ObserveNode(s.now, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid)},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}},
+		Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}},
+		},
 	})
 	return s
 }
@@ -41,14 +43,17 @@ func TestD3RolloutTakesNoMoreAvailablePodsOfIgnoredNodesThanItMay(t *testing.T) 
 		s.notReady(name).running(name)
 	}
 	s.template("new").want("delete n00-1: Outdated")
-	s.want("create on n00: Missing").change("n00-new-2", unready).want("").wantWait("n01", daemon.WaitLimited)
+	s.want("create on n00: Missing").
+		change("n00-new-2", unready).
+		want("").
+		wantWait("n01", daemon.WaitLimited)
 	s.change("n00-new-2", available).want("delete n01-1: Outdated")
 	s.rollout(func(r *daemon.Rollout) { r.MaxUnavailable = intstr.FromInt32(3) })
 	s.want("create on n01: Missing", "delete n02-1: Outdated", "delete n03-1: Outdated")
 }
 
-// D3: a node that is down is no obstacle: it comes after those that are not, and
-// counts only if the rollout has taken its available pod.
+// D3: a node that is down is no obstacle: it comes after those that are not,
+// and counts only if the rollout has taken its available pod.
 func TestD3IgnoredNodesComeLastInARollout(t *testing.T) {
 	s := newSet(t, ignoring).notReady("a", "dead")
 	s.machine("b", "b", corev1.ConditionTrue).machine("c", "c", corev1.ConditionTrue)

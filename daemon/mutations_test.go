@@ -2,8 +2,8 @@
 
 package daemon_test
 
-// mutation is a deliberate fault of the library: in a file, what stands there and what
-// is put in its place.
+// mutation is a deliberate fault of the library: in a file, what stands there
+// and what is put in its place.
 type mutation struct {
 	name      string
 	file      string
@@ -12,8 +12,8 @@ type mutation struct {
 	caughtBy invariant
 }
 
-// mutations are faults that controllers of this kind have had, or that somebody in a
-// hurry would make. Each has to be caught.
+// mutations are faults that controllers of this kind have had, or that a change
+// in a hurry would make. Each has to be caught.
 var mutations = []mutation{
 	{
 		name:     "news that are older than an answer count",

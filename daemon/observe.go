@@ -97,8 +97,8 @@ func (p *Planner) ForgetPod(now time.Time, pod *corev1.Pod) {
 	}
 }
 
-// bury remembers that a pod is gone while a creation for its node is under way. The
-// answer to that may be about this pod.
+// bury remembers that a pod is gone while a creation for its node is under way.
+// The answer to that may be about this pod.
 func (p *Planner) bury(pod *corev1.Pod) {
 	if n := p.lookup(TargetNode(pod)); n != nil && n.creating() {
 		p.tombstones.add(pod.UID, departureForgotten, p.now)

@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// enter changes the phase of a pod and the phase that it returns to, and keeps the
-// counts. Nothing else writes them. Both are the same unless phase is a deletion.
+// enter changes the phase of a pod and the phase that it returns to, and keeps
+// the counts. Nothing else writes them. Both are the same unless phase is a
+// deletion.
 func (p *Planner) enter(s *podState, phase, former podPhase) {
 	p.countPhase(s, -1)
 	s.phase, s.former = phase, former

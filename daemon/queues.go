@@ -137,8 +137,8 @@ func newTimers(now time.Time) (*timedqueue.Queue[string, *nodeState], error) {
 	}, now)
 }
 
-// setTimer makes a node due when it changes with time. Timed says that it may be
-// in the queue.
+// setTimer makes a node due when it changes with time. Timed says that it may
+// be in the queue.
 func (p *Planner) setTimer(n *nodeState, timed bool) {
 	until := n.situation.until
 	switch {

@@ -115,7 +115,7 @@ var unlikeConstructors = map[string]string{
 
 // plainPackages keep the rules of prose, tests included. This list grows.
 var plainPackages = []string{
-	"daemon/ownership", "daemon/revision", "nodehealth", "nodehealth/heartbeat", "taints",
+	"daemon", "daemon/ownership", "daemon/revision", "nodehealth", "nodehealth/heartbeat", "taints",
 	"timedqueue", "timedqueue/feed", "zone",
 }
 
