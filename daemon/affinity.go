@@ -119,5 +119,9 @@ func compileField(raw corev1.NodeSelectorRequirement) (fieldRequirement, error) 
 	case len(raw.Values) != 1:
 		return fieldRequirement{}, fmt.Errorf("%d values, want one", len(raw.Values))
 	}
-	return fieldRequirement{ofName: raw.Key == metav1.ObjectNameField, value: raw.Values[0], equals: in}, nil
+	return fieldRequirement{
+		ofName: raw.Key == metav1.ObjectNameField,
+		value:  raw.Values[0],
+		equals: in,
+	}, nil
 }

@@ -17,6 +17,17 @@ func (a *assessment) available(s *podState) bool {
 	return isReady
 }
 
+// serves reports whether a node has an available pod that stays.
+func (p *Planner) serves(n *nodeState) bool {
+	for s := n.pods; s != nil; s = s.next {
+		from, isReady := p.spec.availableFrom(s)
+		if isReady && !p.now.Before(from) && !s.leaving() {
+			return true
+		}
+	}
+	return false
+}
+
 // before is the order in which kube-controller-manager counts the pods of a
 // node: scheduled ones, then older ones.
 func before(a, b *podState) bool {

@@ -19,7 +19,8 @@ func fleet(size int) (nodes []*corev1.Node, pods []*corev1.Pod) {
 	for i := range size {
 		name := fmt.Sprintf("node-%06d", i)
 		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: map[string]string{"kubernetes.io/os": "linux", "kubernetes.io/hostname": name, "pool": "default"},
+			Name: name, Labels: map[string]string{"kubernetes.io/os": "linux",
+				"kubernetes.io/hostname": name, "pool": "default"},
 		}})
 		pods = append(pods, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
@@ -30,7 +31,11 @@ func fleet(size int) (nodes []*corev1.Node, pods []*corev1.Pod) {
 			Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 				{Type: corev1.PodInitialized, Status: corev1.ConditionTrue},
-				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(start.Add(-time.Hour))},
+				{
+					Type:               corev1.PodReady,
+					Status:             corev1.ConditionTrue,
+					LastTransitionTime: metav1.NewTime(start.Add(-time.Hour)),
+				},
 			}},
 		})
 	}
@@ -39,15 +44,24 @@ func fleet(size int) (nodes []*corev1.Node, pods []*corev1.Pod) {
 
 func agent(revision string) daemon.Spec {
 	return daemon.Spec{
-		Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"kubernetes.io/os": "linux"}}},
+		Template: &corev1.PodTemplateSpec{
+			Spec: corev1.PodSpec{NodeSelector: map[string]string{"kubernetes.io/os": "linux"}},
+		},
 		Revision: revision,
 		MinReady: 10 * time.Second,
 		Rollout:  daemon.Rollout{MaxUnavailable: intstr.FromString("2%")},
 	}
 }
 
-func fullPlan(tb testing.TB, nodes []*corev1.Node, pods []*corev1.Pod, revision string) (*daemon.Planner, plan) {
-	planner, err := daemon.NewPlanner(daemon.Config{Spec: agent(revision)}, start)
+func fullPlan(
+	tb testing.TB,
+	nodes []*corev1.Node,
+	pods []*corev1.Pod,
+	revision string,
+) (*daemon.Planner, plan) {
+	store := new(daemon.Nodes)
+	store.Grow(len(nodes))
+	planner, err := daemon.NewPlanner(daemon.Config{Spec: agent(revision), Nodes: store}, start)
 	require.NoError(tb, err)
 	for _, node := range nodes {
 		planner.ObserveNode(start, node)
@@ -58,8 +72,8 @@ func fullPlan(tb testing.TB, nodes []*corev1.Node, pods []*corev1.Pod, revision 
 	return planner, planOf(planner, start)
 }
 
-// BenchmarkFullPlan is what a controller does at its start: it learns of all nodes and
-// pods and plans.
+// BenchmarkFullPlan is what a controller does at its start: it learns of all
+// nodes and pods and plans.
 func BenchmarkFullPlanOf10000Nodes(b *testing.B) {
 	nodes, pods := fleet(10_000)
 	for name, test := range map[string]struct {
@@ -91,7 +105,9 @@ func BenchmarkOneChangeAmong100000Nodes(b *testing.B) {
 			plan = planOf(planner, start)
 		}
 		cordoned := nodes[77_777].DeepCopy()
-		cordoned.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
+		cordoned.Spec.Taints = []corev1.Taint{
+			{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
+		}
 		b.Run(name+"/node", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

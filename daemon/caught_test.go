@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMutationsAreCaught puts each of the deliberate faults into the library, one at a
-// time, and wants the random histories to show it, by the invariant that is there for it.
-// It says after how many seeds.
+// TestMutationsAreCaught puts each of the deliberate faults into the library,
+// one at a time, and wants the random histories to show it, by the invariant
+// that is there for it. It says after how many seeds.
 //
-// The sources stay as they are: the go command is told to read another file in the place
-// of the one that has the fault (-overlay).
+// The sources stay as they are: the go command is told to read another file in
+// the place of the one that has the fault (-overlay).
 func TestMutationsAreCaught(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the package once for each fault")
@@ -27,7 +27,16 @@ func TestMutationsAreCaught(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			program := buildWith(t, m)
-			command := exec.CommandContext(t.Context(), program, "-test.run", "^TestRandomHistories$", "-until", string(m.caughtBy), "-seeds", "2000")
+			command := exec.CommandContext(
+				t.Context(),
+				program,
+				"-test.run",
+				"^TestRandomHistories$",
+				"-until",
+				string(m.caughtBy),
+				"-seeds",
+				"2000",
+			)
 			output, err := command.CombinedOutput()
 			require.NoError(t, err, "%s did not catch it:\n%s", m.caughtBy, output)
 			_, seed, found := strings.Cut(string(output), "FOUND ")
@@ -38,10 +47,11 @@ func TestMutationsAreCaught(t *testing.T) {
 	}
 }
 
-// sources are the histories without the other tests of the package, which would take
-// most of the time to link.
+// sources are the histories without the other tests of the package, which would
+// take most of the time to link.
 var sources = []string{
-	"histories_test.go", "invariants_test.go", "occurrences_test.go", "plan_test.go", "process_test.go", "random_test.go",
+	"histories_test.go", "invariants_test.go", "occurrences_test.go", "plan_test.go",
+	"process_test.go", "random_test.go", "reported_test.go",
 	"seeds_test.go", "settled_test.go", "told_test.go", "world_test.go",
 }
 
@@ -51,18 +61,30 @@ func buildWith(t *testing.T, m mutation) string {
 	require.NoError(t, err)
 	source, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(source), m.old), "%s must hold once what the mutation replaces:\n%s", m.file, m.old)
+	require.Equal(
+		t,
+		1,
+		strings.Count(string(source), m.old),
+		"%s must hold once what the mutation replaces:\n%s",
+		m.file,
+		m.old,
+	)
 
 	folder := t.TempDir()
 	mutated := filepath.Join(folder, "mutated.go")
-	require.NoError(t, os.WriteFile(mutated, []byte(strings.Replace(string(source), m.old, m.with, 1)), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(mutated, []byte(strings.Replace(string(source), m.old, m.with, 1)), 0o600),
+	)
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: mutated}})
 	require.NoError(t, err)
 	overlayFile := filepath.Join(folder, "overlay.json")
 	require.NoError(t, os.WriteFile(overlayFile, overlay, 0o600))
 
 	program := filepath.Join(folder, "daemon.test")
-	arguments := append([]string{"test", "-c", "-ldflags=-s -w", "-overlay", overlayFile, "-o", program}, sources...)
+	arguments := append(
+		[]string{"test", "-c", "-ldflags=-s -w", "-overlay", overlayFile, "-o", program},
+		sources...)
 	build := exec.CommandContext(t.Context(), "go", arguments...)
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "build with the fault:\n%s", output)

@@ -27,7 +27,8 @@ const (
 // counts is how many nodes have each mark.
 type counts [numberOfCounts]int
 
-func (c *counts) add(m marks)    { c.change(m, 1) }
+func (c *counts) add(m marks) { c.change(m, 1) }
+
 func (c *counts) remove(m marks) { c.change(m, -1) }
 
 func (c *counts) change(m marks, by int) {
@@ -37,34 +38,3 @@ func (c *counts) change(m marks, by int) {
 }
 
 func (c *counts) of(m marks) int { return c[bits.TrailingZeros16(uint16(m))] }
-
-// Status counts nodes, as the status of a DaemonSet does.
-type Status struct {
-	Desired      int // nodes that should have a pod
-	Current      int // of them, those that have one
-	Ready        int // whose pod is ready
-	Available    int // and has been for MinReady
-	Unavailable  int // the other desired ones
-	Updated      int // whose pod is of the current revision
-	Misscheduled int // nodes that have a pod and should not
-}
-
-// Status returns the counts as of the latest time and of all that was observed,
-// our own writes included, and reports whether they are of all nodes. They are
-// not while more nodes are to be evaluated than one turn does; see
-// [Planner.Start]. Each call is a turn. Write no status that is not whole.
-//
-// Of several pods on a node the first one counts.
-func (p *Planner) Status() (status Status, whole bool) {
-	whole = p.settle()
-	c := &p.counts
-	return Status{
-		Desired:      c.of(desired),
-		Current:      c.of(current),
-		Ready:        c.of(ready),
-		Available:    c.of(available),
-		Unavailable:  c.of(desired) - c.of(available),
-		Updated:      c.of(updated),
-		Misscheduled: c.of(misscheduled),
-	}, whole
-}

@@ -20,13 +20,18 @@ func TestD3PartitionInPercentRoundsUp(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, limits.Partition)
 	s := newSet(t).nodes("a", "b", "c").running("a", "b", "c").template("new")
-	s.rollout(func(r *daemon.Rollout) { r.Partition, r.MaxUnavailable = intstr.FromString("34%"), intstr.FromInt32(3) })
+	s.rollout(
+		func(r *daemon.Rollout) {
+			r.Partition, r.MaxUnavailable = intstr.FromString("34%"),
+				intstr.FromInt32(3)
+		},
+	)
 	s.want("delete a-1: Outdated").want("create on a: Missing").change("a-new-2", available)
 	s.want("").wantWait("b", daemon.WaitPartitioned)
 }
 
-// D2: the waits after failures begin again with a revision, and with nothing else
-// that raises the generation of a set.
+// D2: the waits after failures begin again with a revision, and with nothing
+// else that raises the generation of a set.
 func TestD2WaitsAfterFailuresBeginAgainWithARevisionOnly(t *testing.T) {
 	s := newSet(t).nodes("a").pod("x", "a", "old", phase(corev1.PodFailed)).want("delete x: PodFailed")
 	s.pod("y", "a", "old", phase(corev1.PodFailed)).want("").wantWait("a", daemon.WaitBackoff)

@@ -130,8 +130,8 @@
 //   - With maxSurge a template that has host ports is not rolled out, and
 //     [Planner.Problems] says so. There the new pods wait for ever (#106417).
 //
-// Those of revisions and of ownership are in the comments of packages revision and
-// ownership.
+// Those of revisions and of ownership are in the comments of packages revision
+// and ownership.
 //
 // # Differences from OpenKruise
 //
@@ -141,4 +141,22 @@
 //     rounds down.
 //   - The nodes that a partition keeps are the last by name. There they are the
 //     first.
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	statuspatch
+//	start  finish  status  waits  configure
+//	turn  nodes
+//	observe  expectations  evaluate
+//	podstate  limits  availability
+//	state  assessment  queues
+//	executor
+//	planner  pod
+//	phases  situation  backoff  tombstones  waitreason
+//	task  counts  owner
+//	spec
+//	placement
+//	affinity  tolerations  labels
 package daemon

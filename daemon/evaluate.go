@@ -1,48 +1,8 @@
 package daemon
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 )
-
-// situation is what there is to say of one node, whatever the others are like.
-type situation struct {
-	marks     marks
-	create    StepReason // a pod is to be created; empty: none
-	deletes   bool       // pods of it are to be deleted: those with a reason to leave
-	ignored   bool       // its available pod goes after those of nodes that count
-	candidate candidacy
-	until     time.Time // when it changes by itself; zero: never
-}
-
-// candidacy is what a rollout may do with a node.
-type candidacy uint8
-
-const (
-	noCandidate candidacy = iota
-	// replaceUnavailable: its old pod is not available.
-	replaceUnavailable
-	// replaceAvailable: its old pod is available.
-	replaceAvailable
-	// retire: its old pod is available, but none should run there. It goes once
-	// there are enough others. Only where new pods come before old ones go.
-	retire
-	// insist: its new pod may exist, and has its place until that is known.
-	insist
-)
-
-// reason returns why the old pod of a candidate is deleted.
-func (c candidacy) reason() StepReason {
-	switch c {
-	case replaceAvailable:
-		return StepOutdated
-	case retire:
-		return StepMisscheduled
-	case noCandidate, replaceUnavailable, insist:
-	}
-	return StepOutdatedUnavailable
-}
 
 // evaluate looks at one node and updates counts and queues. It drops the record
 // of a node of which nothing is left to know.
@@ -54,12 +14,13 @@ func (p *Planner) evaluate(n *nodeState) {
 		return
 	}
 	p.counts.remove(n.situation.marks)
+	timed := !n.situation.until.IsZero()
 	n.situation = situation{}
 	kept := !p.forgettable(n)
 	if kept {
 		a := p.assess(n)
 		n.situation = a.situation
-		n.taken = n.taken && a.lacks
+		n.taken = n.taken && n.decision.shouldContinue && !p.serves(n)
 		kept = !p.forgettable(n) // a doubt may have ended
 	}
 	if kept && n.idle() && !n.decision.shouldRun {
@@ -67,7 +28,7 @@ func (p *Planner) evaluate(n *nodeState) {
 	}
 	p.counts.add(n.situation.marks)
 	p.enqueue(n)
-	p.setTimer(n)
+	p.setTimer(n, timed)
 	if !kept {
 		p.drop(n)
 	}
@@ -102,7 +63,9 @@ func (p *Planner) assess(n *nodeState) (a assessment) {
 	if n.inDoubt() && !p.now.Before(n.unclear.until) {
 		n.endDoubt()
 	}
-	a.until = n.unclear.until // also of a node that is gone: both may come back
+	if n.inDoubt() {
+		a.until = n.unclear.until // also of a node that is gone: both may come back
+	}
 	for s := n.pods; s != nil; s = s.next {
 		s.leave = ""
 	}
@@ -124,27 +87,6 @@ func (p *Planner) assess(n *nodeState) (a assessment) {
 		}
 	}
 	return a
-}
-
-// assessment is the evaluation of one node.
-type assessment struct {
-	situation
-	wait Wait // why nothing is done, if something is missing
-
-	planner *Planner
-	node    *nodeState
-
-	any       bool      // there are pods, even if all are leaving
-	oldest    *podState // the one that the status is about
-	staying   int       // pods that are not being deleted, failed ones too
-	undecided bool      // a pod may stay after all: its deletion is not agreed to
-	failing   bool      // a failed one may
-	lacks     bool      // no available pod stays
-	fresh     *podState // of the current revision, the one that stays
-	outdated  *podState // of a former revision, the one that stays
-	excess    bool      // there are more of either
-	failed    *podState
-	succeeded *podState
 }
 
 // nodeGone leaves what was scheduled to the pod garbage collector. Nothing else
@@ -205,7 +147,10 @@ func (a *assessment) sort() {
 // fail records a failed pod. One is replaced at a time, so that the wait after
 // it holds for the others.
 func (a *assessment) fail(s *podState) {
-	if a.failed == nil || before(s, a.failed) {
+	switch {
+	case a.failed == nil, s.counted && !a.failed.counted:
+		a.failed = s
+	case s.counted == a.failed.counted && before(s, a.failed):
 		a.failed = s
 	}
 }
@@ -276,7 +221,7 @@ func (a *assessment) manage() {
 	case a.planner.now.Before(a.node.refused.retry()):
 		a.await(WaitCreationRefused, nil, a.node.refused.retry())
 	default:
-		a.create = StepMissing
+		a.create = true
 	}
 }
 
@@ -284,7 +229,8 @@ func (a *assessment) manage() {
 // node. Otherwise a kubelet that rejects its pods, or whose pods have nothing
 // to do, would get pods without end.
 func (a *assessment) replaceEnded(s *podState, why StepReason) {
-	if until := a.node.failed.replaceFrom(a.planner.now); a.planner.now.Before(until) {
+	until := a.node.failed.replaceFrom(a.planner.now)
+	if a.planner.now.Before(until) && !s.counted {
 		a.await(WaitBackoff, s, until)
 		return
 	}
@@ -397,7 +343,6 @@ func (a *assessment) lacking(s *podState, as marks) {
 	if s != nil && a.stranded(s) {
 		return
 	}
-	a.lacks = true
 	if a.node.taken || !a.ignores(s) {
 		a.marks |= as
 	}
@@ -450,27 +395,5 @@ func (a *assessment) due(s *podState) {
 		a.await(WaitDeletionRefused, s, s.refused.retry())
 	default:
 		a.deletes = true
-	}
-}
-
-// await records until when a node waits. The first reason is the one that is
-// shown; the earliest end is when the node is evaluated again.
-func (a *assessment) await(reason WaitReason, s *podState, until time.Time) {
-	if a.wait.Reason == "" {
-		a.unlessWaiting(reason, s)
-		a.wait.Until = until
-	}
-	a.again(until)
-}
-
-func (a *assessment) again(at time.Time) { a.until = earlier(a.until, at) }
-
-func (a *assessment) unlessWaiting(reason WaitReason, s *podState) {
-	if a.wait.Reason != "" {
-		return
-	}
-	a.wait.Reason = reason
-	if s != nil {
-		a.wait.Pod = s.pod.Name
 	}
 }

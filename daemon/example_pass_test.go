@@ -17,16 +17,23 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-// One pass over a DaemonSet: revisions and pods are claimed, the history is kept, a plan
-// is made and carried out, and the status is written. A controller keeps the
-// planner, has a timedqueue.Dispatcher drive it, and tells it what informers
-// report.
+// One pass over a DaemonSet: revisions and pods are claimed, the history is
+// kept, a plan is made and carried out, and the status is written. A controller
+// keeps the planner, has a timedqueue.Dispatcher drive it, and tells it what
+// informers report.
 func Example() {
-	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "monitoring", UID: "7d1", Generation: 1}}
+	set := &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "monitoring", UID: "7d1", Generation: 1},
+	}
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
 	set.Spec.Template.Labels = set.Spec.Selector.MatchLabels
-	client := fake.NewClientset(set,
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ant"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bee"}})
+	client := fake.NewClientset(
+		set,
+		&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "ant"},
+		},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bee"}},
+	)
 	if err := pass(context.Background(), client, set); err != nil {
 		fmt.Println(err)
 	}
@@ -58,7 +65,7 @@ func pass(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonSe
 	}
 
 	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{
-		Pods: func(namespace string) daemon.Pods { return client.CoreV1().Pods(namespace) },
+		Pods: func(namespace string) daemon.PodClient { return client.CoreV1().Pods(namespace) },
 	})
 	if err != nil {
 		return err
@@ -83,9 +90,13 @@ func pass(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonSe
 	return err
 }
 
-// claim returns the hash of the current revision, which is made if there is none, and the
-// pods of the set.
-func claim(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonSet) (string, []*corev1.Pod, error) {
+// claim returns the hash of the current revision, which is made if there is
+// none, and the pods of the set.
+func claim(
+	ctx context.Context,
+	client kubernetes.Interface,
+	set *appsv1.DaemonSet,
+) (string, []*corev1.Pod, error) {
 	namespace := set.Namespace
 	claimer, err := ownership.NewClaimer(daemon.OwnerOf(set), client.AppsV1().DaemonSets(namespace))
 	if err != nil {
@@ -95,7 +106,12 @@ func claim(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonS
 	if err != nil {
 		return "", nil, err
 	}
-	history, err := ownership.ClaimAll(ctx, claimer, client.AppsV1().ControllerRevisions(namespace), pointers(revisions.Items))
+	history, err := ownership.ClaimAll(
+		ctx,
+		claimer,
+		client.AppsV1().ControllerRevisions(namespace),
+		pointers(revisions.Items),
+	)
 	if err != nil {
 		return "", nil, err
 	}
@@ -103,7 +119,12 @@ func claim(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonS
 	if err != nil {
 		return "", nil, err
 	}
-	claimed, err := ownership.ClaimAll(ctx, claimer, client.CoreV1().Pods(namespace), pointers(pods.Items))
+	claimed, err := ownership.ClaimAll(
+		ctx,
+		claimer,
+		client.CoreV1().Pods(namespace),
+		pointers(pods.Items),
+	)
 	if err != nil {
 		return "", nil, err
 	}
@@ -116,7 +137,9 @@ func claim(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonS
 		Revisions: func(namespace string) revision.Client {
 			return client.AppsV1().ControllerRevisions(namespace)
 		},
-		Pods: func(namespace string) ownership.Patcher[*corev1.Pod] { return client.CoreV1().Pods(namespace) },
+		Pods: func(namespace string) ownership.Patcher[*corev1.Pod] {
+			return client.CoreV1().Pods(namespace)
+		},
 		Owners: func(namespace string) revision.OwnerClient[*appsv1.DaemonSet] {
 			return client.AppsV1().DaemonSets(namespace)
 		},

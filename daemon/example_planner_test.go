@@ -11,8 +11,9 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 )
 
-// A rollout in a cluster of four nodes. One is new, and one is not ready. The pod
-// of that one would use up what MaxUnavailable allows if it were not ignored.
+// A rollout in a cluster of four nodes. One is new, and one is not ready. The
+// pod of that one would use up what MaxUnavailable allows if it were not
+// ignored.
 func ExamplePlanner() {
 	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
 	planner, err := daemon.NewPlanner(daemon.Config{
@@ -28,18 +29,26 @@ func ExamplePlanner() {
 		return
 	}
 
-	for name, ready := range map[string]corev1.ConditionStatus{"ant": "True", "bee": "True", "cow": "Unknown", "dog": "True"} {
+	for name, ready := range map[string]corev1.ConditionStatus{"ant": "True", "bee": "True",
+		"cow": "Unknown", "dog": "True"} {
 		planner.ObserveNode(now, &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}},
+			Status: corev1.NodeStatus{
+				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}},
+			},
 		})
 		if name == "dog" {
 			continue // which has no pod yet
 		}
 		planner.ObservePod(now, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "agent-" + name, Labels: map[string]string{"controller-revision-hash": "55f4"}},
-			Spec:       corev1.PodSpec{NodeName: name},
-			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
+			ObjectMeta: metav1.ObjectMeta{
+				Name:   "agent-" + name,
+				Labels: map[string]string{"controller-revision-hash": "55f4"},
+			},
+			Spec: corev1.PodSpec{NodeName: name},
+			Status: corev1.PodStatus{
+				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}},
+			},
 		})
 	}
 

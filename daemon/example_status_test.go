@@ -25,11 +25,13 @@ func ExampleStatusPatch() {
 	status := daemon.Status{Desired: 3, Ready: 2}
 	wanted := agentStatus{StatusCounts: status.Counts(5), Canary: "ant"}
 	patch, err := daemon.StatusPatch(set, stored, wanted)
-	fmt.Println(string(patch), err)
+	fmt.Println(string(patch))
+	fmt.Println(err)
 
 	patch, err = daemon.StatusPatch(set, wanted, wanted)
 	fmt.Println(patch == nil, err)
 	// Output:
-	// {"metadata":{"uid":"7d1"},"status":{"canary":"ant","currentNumberScheduled":0,"desiredNumberScheduled":3,"numberAvailable":0,"numberMisscheduled":0,"numberReady":2,"numberUnavailable":0,"observedGeneration":5,"updatedNumberScheduled":0}} <nil>
+	// {"metadata":{"uid":"7d1"},"status":{"canary":"ant","currentNumberScheduled":0,"desiredNumberScheduled":3,"numberAvailable":0,"numberMisscheduled":0,"numberReady":2,"numberUnavailable":0,"observedGeneration":5,"updatedNumberScheduled":0}}
+	// <nil>
 	// true <nil>
 }

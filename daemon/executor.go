@@ -15,9 +15,9 @@ import (
 	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
-// Pods is what an [Executor] needs of a pod client of one namespace. The typed
-// client of client-go, clientset.CoreV1().Pods(namespace), is one.
-type Pods interface {
+// A PodClient is the pod client of one namespace that an [Executor] calls. The
+// typed client of client-go, clientset.CoreV1().Pods(namespace), implements it.
+type PodClient interface {
 	Create(ctx context.Context, pod *corev1.Pod, opts metav1.CreateOptions) (*corev1.Pod, error)
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Pod, error)
 	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
@@ -26,7 +26,7 @@ type Pods interface {
 // ExecutorConfig is what an [Executor] needs.
 type ExecutorConfig struct {
 	// Pods returns the client of a namespace. Required.
-	Pods func(namespace string) Pods
+	Pods func(namespace string) PodClient
 	// Timeout bounds one task. A creation that is cut off can be retried without
 	// harm. Zero means a minute, after which kube-apiserver gives up a request by
 	// default.
@@ -56,10 +56,10 @@ var ErrNoTask = errors.New("the task says nothing to do")
 // it was to be performed for.
 var ErrOtherOwner = errors.New("the task is another owner's")
 
-// ErrRewritten means that a pod was created, and is not the owner's, or not for
-// the node, or not of the revision: a webhook or a policy changes what is
+// ErrMutated means that a pod was created, and is not the owner's, or not for
+// the node, or not of the revision: a webhook or a policy mutates what is
 // created. The pod was deleted.
-var ErrRewritten = errors.New("the pod was not created as asked for: something rewrites it")
+var ErrMutated = errors.New("the pod was not created as asked for: something mutates it")
 
 // An Executor performs the tasks of any number of planners. It is safe for
 // concurrent use.
@@ -103,8 +103,8 @@ func NewExecutor(config ExecutorConfig) (*Executor, error) {
 //
 // A task is not performed when ctx has ended, for another owner than the one
 // that it names ([ErrOtherOwner]), or for an owner that is being deleted
-// ([ownership.ErrOwnerGone]): it is refused. A panic of the client is not recovered; a
-// [timedqueue.Dispatcher] does that.
+// ([ownership.ErrOwnerGone]): it is refused. A panic of the client is not
+// recovered; a [timedqueue.Dispatcher] does that.
 func (e *Executor) Act(ctx context.Context, owner ownership.Owner, task Task) Result {
 	if err := errors.Join(mayAct(owner, &task), ctx.Err()); err != nil {
 		return Result{Outcome: OutcomeRefused, Err: fmt.Errorf("not tried: %w", err)}
@@ -141,7 +141,7 @@ func mayAct(o ownership.Owner, task *Task) error {
 
 // call is what the steps of one task need.
 type call struct {
-	pods  Pods
+	pods  PodClient
 	owner ownership.Owner
 }
 
@@ -171,7 +171,7 @@ func (c *call) create(ctx context.Context, spec *Spec, step *Creation) Result {
 	return failed(fmt.Errorf("create pod %s for node %s: %w", pod.Name, step.Node, err))
 }
 
-// undo deletes a pod that is not as asked for, because something rewrites what
+// undo deletes a pod that is not as asked for, because something mutates what
 // is created. It counts for no node, and the next one would be created at once,
 // and the next.
 func (c *call) undo(ctx context.Context, created *corev1.Pod, step *Creation) Result {
@@ -182,7 +182,7 @@ func (c *call) undo(ctx context.Context, created *corev1.Pod, step *Creation) Re
 		result.Outcome = OutcomeRefused
 	}
 	result.Err = errors.Join(
-		fmt.Errorf("%w: pod %s for node %s", ErrRewritten, created.Name, step.Node), err)
+		fmt.Errorf("%w: pod %s for node %s", ErrMutated, created.Name, step.Node), err)
 	return result
 }
 

@@ -22,7 +22,8 @@ import (
 
 func TestD4APodOfTheNameThatCannotBeReadIsNeither(t *testing.T) {
 	plan := creations(1)
-	for name, before := range map[string]error{"gone meanwhile": nil, "no answer": errors.New("no answer")} {
+	for name, before := range map[string]error{"gone meanwhile": nil,
+		"no answer": errors.New("no answer")} {
 		t.Run(name, func(t *testing.T) {
 			pod := newPod(t, specWith(everything()), plan.Create[0])
 			server := newPodServer(pod)
@@ -48,21 +49,35 @@ func TestD4APodOfTheNameThatCannotBeReadIsNeither(t *testing.T) {
 	}
 }
 
-// badAnswers are what the API server, or what is before it, may answer to a write.
+// badAnswers are what the API server, or what is before it, may answer to a
+// write.
 func badAnswers() map[string]error {
 	quota := apierrors.NewForbidden(podsResource, "x", errors.New("exceeded quota: few"))
-	terminating := apierrors.NewForbidden(podsResource, "x", errors.New("the namespace is being terminated"))
-	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	terminating := apierrors.NewForbidden(
+		podsResource,
+		"x",
+		errors.New("the namespace is being terminated"),
+	)
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{
+		{Type: corev1.NamespaceTerminatingCause},
+	}
 	return map[string]error{
 		"forbidden": quota, "namespace terminating": terminating,
-		"invalid":        apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x", nil),
-		"no namespace":   apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "monitoring"),
+		"invalid": apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x", nil),
+		"no namespace": apierrors.NewNotFound(
+			schema.GroupResource{Resource: "namespaces"},
+			"monitoring",
+		),
 		"server timeout": apierrors.NewServerTimeout(podsResource, "x", 1),
 		"gateway":        apierrors.NewGenericServerResponse(504, "x", podsResource, "x", "", 0, true),
 		"overloaded":     apierrors.NewTooManyRequests("later", 1),
 		"internal":       apierrors.NewInternalError(errors.New("etcd")),
-		"conflict":       apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "few", errors.New("changed")),
-		"broken":         io.ErrUnexpectedEOF, "deadline": context.DeadlineExceeded,
+		"conflict": apierrors.NewConflict(
+			schema.GroupResource{Resource: "resourcequotas"},
+			"few",
+			errors.New("changed"),
+		),
+		"broken": io.ErrUnexpectedEOF, "deadline": context.DeadlineExceeded,
 	}
 }
 
@@ -81,7 +96,12 @@ func TestD4NoErrorIsSwallowedOrTakenForAnAnswer(t *testing.T) {
 			if name == "conflict" {
 				plan.Refresh = nil
 			}
-			results, err := execute(t.Context(), newExecutor(t, server), agents(), planned(*specWith(everything()), plan))
+			results, err := execute(
+				t.Context(),
+				newExecutor(t, server),
+				agents(),
+				planned(*specWith(everything()), plan),
+			)
 			for _, result := range results {
 				require.ErrorIs(t, result.Err, failure)
 				require.ErrorIs(t, err, result.Err)
@@ -90,7 +110,11 @@ func TestD4NoErrorIsSwallowedOrTakenForAnAnswer(t *testing.T) {
 			require.ErrorContains(t, results[0].Err, "create pod agents-")
 			require.ErrorContains(t, results[0].Err, "for node node-0: ")
 			require.ErrorContains(t, results[2].Err, `delete pod old with UID u-old from node "node-3": `)
-			require.Equal(t, name == "namespace terminating", apierrors.HasStatusCause(results[0].Err, corev1.NamespaceTerminatingCause))
+			require.Equal(
+				t,
+				name == "namespace terminating",
+				apierrors.HasStatusCause(results[0].Err, corev1.NamespaceTerminatingCause),
+			)
 		})
 	}
 }
@@ -107,7 +131,8 @@ func TestD4AConflictIsAboutAnotherPodOnlyIfThatIsThere(t *testing.T) {
 		{"none", nil, nil, true},
 		{"the same", podWith("old", "u-old"), nil, false},
 		{"no answer", podWith("old", "new"), io.ErrUnexpectedEOF, false},
-		{"no answer but a 404", podWith("old", "new"), apierrors.NewGenericServerResponse(404, "get", podsResource, "old", "", 0, true), false},
+		{"no answer but a 404", podWith("old", "new"), apierrors.NewGenericServerResponse(404, "get",
+			podsResource, "old", "", 0, true), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := newPodServer()
@@ -121,7 +146,12 @@ func TestD4AConflictIsAboutAnotherPodOnlyIfThatIsThere(t *testing.T) {
 				return c.read
 			}
 			plan := plan{Delete: mixedPlan().Delete[:1]}
-			results, err := execute(t.Context(), newExecutor(t, server), agents(), planned(*specWith(everything()), plan))
+			results, err := execute(
+				t.Context(),
+				newExecutor(t, server),
+				agents(),
+				planned(*specWith(everything()), plan),
+			)
 			require.Equal(t, c.gone, results[0].Gone)
 			require.Equal(t, []string{"delete old", "get old"}, server.calls)
 			if c.gone {
@@ -139,7 +169,8 @@ func TestD4AConflictIsAboutAnotherPodOnlyIfThatIsThere(t *testing.T) {
 // What client-go makes of a 404 depends on what comes with it.
 func TestD4OnlyTheAPIServerSaysThatAPodIsGone(t *testing.T) {
 	status := func(details string) string {
-		return `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"not found","reason":"NotFound","details":` + details + `,"code":404}`
+		return `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"not found",` +
+			`"reason":"NotFound","details":` + details + `,"code":404}`
 	}
 	for _, c := range []struct {
 		name, body string
@@ -151,11 +182,15 @@ func TestD4OnlyTheAPIServerSaysThatAPodIsGone(t *testing.T) {
 		{"nothing", "", false},
 		{"about another pod", status(`{"name":"other","kind":"pods"}`), false},
 		{"about a namespace", status(`{"name":"old","kind":"namespaces"}`), false},
-		{"about something of a webhook", status(`{"name":"old","group":"example.com","kind":"locks"}`), false},
+		{"about something of a webhook", status(`{"name":"old","group":"example.com","kind":"locks"}`),
+			false},
 		{"about nothing", status(`null`), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan := plan{Delete: mixedPlan().Delete[:1], Refresh: []daemon.Refresh{{Pod: "old", UID: "u-old"}}}
+			plan := plan{
+				Delete:  mixedPlan().Delete[:1],
+				Refresh: []daemon.Refresh{{Pod: "old", UID: "u-old"}},
+			}
 			results, err := executeOverHTTP(t, plan, http.StatusNotFound, c.body)
 			require.Equal(t, !c.gone, err != nil, "%v", err)
 			for _, result := range results {
@@ -173,8 +208,8 @@ func TestD4A404ToACreationIsAnError(t *testing.T) {
 	require.False(t, results[0].Taken || results[0].Gone)
 }
 
-// executeOverHTTP carries out a plan with client-go against a server that gives one
-// answer to everything.
+// executeOverHTTP carries out a plan with client-go against a server that gives
+// one answer to everything.
 func executeOverHTTP(t *testing.T, plan plan, code int, body string) ([]ended, error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -187,5 +222,10 @@ func executeOverHTTP(t *testing.T, plan plan, code int, body string) ([]ended, e
 	defer server.Close()
 	client, err := typedcorev1.NewForConfig(&rest.Config{Host: server.URL})
 	require.NoError(t, err)
-	return execute(t.Context(), newExecutor(t, client.Pods("monitoring")), agents(), planned(*specWith(everything()), plan))
+	return execute(
+		t.Context(),
+		newExecutor(t, client.Pods("monitoring")),
+		agents(),
+		planned(*specWith(everything()), plan),
+	)
 }

@@ -66,9 +66,13 @@ func TestD5ADispatcherDrivesAPlanner(t *testing.T) {
 			planner, err := daemon.NewPlanner(daemon.Config{Spec: *spec}, time.Now())
 			require.NoError(t, err)
 			executor := newExecutor(t, server)
-			dispatcher, err := timedqueue.NewDispatcher(planner, func(ctx context.Context, task daemon.Task) daemon.Result {
-				return executor.Act(ctx, agents(), task)
-			}, timedqueue.DispatcherConfig{Workers: workers})
+			dispatcher, err := timedqueue.NewDispatcher(
+				planner,
+				func(ctx context.Context, task daemon.Task) daemon.Result {
+					return executor.Act(ctx, agents(), task)
+				},
+				timedqueue.DispatcherConfig{Workers: workers},
+			)
 			require.NoError(t, err)
 			dispatcher.Update(func() {
 				for i := range 200 {
@@ -99,11 +103,13 @@ func TestD5ADispatcherDrivesAPlanner(t *testing.T) {
 	}
 }
 
-// Q11: the zero Result, which an action that panics has, is a failure after which
-// the step may have been done. So is an error, and an outcome that does not exist.
+// Q11: the zero Result, which an action that panics has, is a failure after
+// which the step may have been done. So is an error, and an outcome that does
+// not exist.
 func TestQ11ZeroResultIsAFailureOfUnknownEffect(t *testing.T) {
 	for name, result := range map[string]daemon.Result{
-		"zero": {}, "unheard of": {Outcome: "Unheard"}, "done, with an error": {Outcome: daemon.OutcomeDone, Err: errRefused},
+		"zero": {}, "unheard of": {Outcome: "Unheard"},
+		"done, with an error": {Outcome: daemon.OutcomeDone, Err: errRefused},
 		"gone, with an error": {Outcome: daemon.OutcomeGone, Err: errRefused},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -20,14 +19,14 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kubelife/lifecycle/daemon"
-	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
-var _ daemon.Pods = typedcorev1.PodInterface(nil)
+var _ daemon.PodClient = typedcorev1.PodInterface(nil)
 
 var podsResource = schema.GroupResource{Resource: "pods"}
 
-// A podServer answers as kube-apiserver v1.37 does, for the pods of one namespace.
+// A podServer answers as kube-apiserver v1.37 does, for the pods of one
+// namespace.
 type podServer struct {
 	mu     sync.Mutex
 	stored map[string]*corev1.Pod
@@ -35,8 +34,8 @@ type podServer struct {
 	calls  []string // verb and name
 	// underWay is how many calls are, and most how many were at once.
 	underWay, most int
-	// before and after are called without the lock. An error of before is the answer
-	// to a call that was not done, one of after to one that was.
+	// before and after are called without the lock. An error of before is the
+	// answer to a call that was not done, one of after to one that was.
 	before, after func(ctx context.Context, verb, name string) error
 }
 
@@ -73,7 +72,12 @@ func (s *podServer) call(ctx context.Context, verb, name string, do func() error
 	return err
 }
 
-func (s *podServer) Create(ctx context.Context, pod *corev1.Pod, _ metav1.CreateOptions) (*corev1.Pod, error) {
+func (s *podServer) Create(
+	ctx context.Context,
+	pod *corev1.Pod,
+	_ metav1.CreateOptions,
+) (*corev1.Pod, error) {
+
 	var created *corev1.Pod
 	err := s.call(ctx, "create", pod.Name, func() error {
 		if s.stored[pod.Name] != nil {
@@ -92,7 +96,12 @@ func (s *podServer) Create(ctx context.Context, pod *corev1.Pod, _ metav1.Create
 	return created, nil
 }
 
-func (s *podServer) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
+func (s *podServer) Get(
+	ctx context.Context,
+	name string,
+	options metav1.GetOptions,
+) (*corev1.Pod, error) {
+
 	if options != (metav1.GetOptions{}) {
 		return nil, errors.New("a read that a cache may answer")
 	}
@@ -119,7 +128,11 @@ func (s *podServer) Delete(ctx context.Context, name string, options metav1.Dele
 		case options.Preconditions == nil || options.Preconditions.UID == nil:
 			return errors.New("a delete without the UID")
 		case *options.Preconditions.UID != stored.UID:
-			return apierrors.NewConflict(podsResource, name, errors.New("the UID in the precondition does not match"))
+			return apierrors.NewConflict(
+				podsResource,
+				name,
+				errors.New("the UID in the precondition does not match"),
+			)
 		}
 		stored.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 		return nil
@@ -130,9 +143,14 @@ func podWith(name string, uid types.UID) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}
 }
 
-func newExecutor(t *testing.T, pods daemon.Pods, change ...func(*daemon.ExecutorConfig)) *daemon.Executor {
+func newExecutor(
+	t *testing.T,
+	pods daemon.PodClient,
+	change ...func(*daemon.ExecutorConfig),
+) *daemon.Executor {
+
 	t.Helper()
-	config := daemon.ExecutorConfig{Pods: func(namespace string) daemon.Pods {
+	config := daemon.ExecutorConfig{Pods: func(namespace string) daemon.PodClient {
 		require.Equal(t, agents().Object.GetNamespace(), namespace)
 		return pods
 	}}
@@ -159,18 +177,32 @@ func creations(count int) plan {
 
 func mixedPlan() plan {
 	plan := creations(2)
-	plan.Delete = []daemon.Deletion{{Pod: "old", UID: "u-old", Node: "node-3"}, {Pod: "never", UID: "u"}}
-	plan.Refresh = []daemon.Refresh{{Pod: "there", UID: "u-there"}, {Pod: "old", UID: "former"}, {Pod: "lost", UID: "u"}}
+	plan.Delete = []daemon.Deletion{
+		{Pod: "old", UID: "u-old", Node: "node-3"},
+		{Pod: "never", UID: "u"},
+	}
+	plan.Refresh = []daemon.Refresh{
+		{Pod: "there", UID: "u-there"},
+		{Pod: "old", UID: "former"},
+		{Pod: "lost", UID: "u"},
+	}
 	return plan
 }
 
 func TestD4EachStepIsCarriedOutAndHasItsResult(t *testing.T) {
 	there := podWith("there", "u-there")
-	there.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(agents().Object, agents().Kind)}
+	there.OwnerReferences = []metav1.OwnerReference{
+		*metav1.NewControllerRef(agents().Object, agents().Kind),
+	}
 	server := newPodServer(podWith("old", "u-old"), there, podWith("released", "u-released"))
 	plan := mixedPlan()
 	plan.Refresh = append(plan.Refresh, daemon.Refresh{Pod: "released", UID: "u-released"})
-	results, err := execute(t.Context(), newExecutor(t, server), agents(), planned(*specWith(everything()), plan))
+	results, err := execute(
+		t.Context(),
+		newExecutor(t, server),
+		agents(),
+		planned(*specWith(everything()), plan),
+	)
 	require.NoError(t, err)
 	require.Len(t, results, 8)
 	for i, node := range []string{"node-0", "node-1"} {
@@ -186,12 +218,21 @@ func TestD4EachStepIsCarriedOutAndHasItsResult(t *testing.T) {
 	require.Equal(t, ended{Refresh: &plan.Refresh[0], Pod: server.stored["there"]}, results[4])
 	require.Equal(t, ended{Refresh: &plan.Refresh[1], Gone: true}, results[5])
 	require.Equal(t, ended{Refresh: &plan.Refresh[2], Gone: true}, results[6])
-	require.Equal(t, ended{Refresh: &plan.Refresh[3], Pod: server.stored["released"], Released: true}, results[7])
+	require.Equal(
+		t,
+		ended{Refresh: &plan.Refresh[3], Pod: server.stored["released"], Released: true},
+		results[7],
+	)
 	require.Len(t, server.calls, 8, "one call a step")
 }
 
 func TestD4AnEmptyPlanIsNothing(t *testing.T) {
-	results, err := execute(t.Context(), newExecutor(t, newPodServer()), agents(), planned(*specWith(everything()), plan{}))
+	results, err := execute(
+		t.Context(),
+		newExecutor(t, newPodServer()),
+		agents(),
+		planned(*specWith(everything()), plan{}),
+	)
 	require.NoError(t, err)
 	require.Empty(t, results)
 }
@@ -216,7 +257,12 @@ func TestD4TasksAreNotPerformedWhenTheContextHasEnded(t *testing.T) {
 		time.AfterFunc(2500*time.Millisecond, cancel)
 		plan := mixedPlan()
 		plan.Create = creations(10).Create
-		results, err := execute(ctx, newExecutor(t, server), agents(), planned(*specWith(everything()), plan))
+		results, err := execute(
+			ctx,
+			newExecutor(t, server),
+			agents(),
+			planned(*specWith(everything()), plan),
+		)
 		require.Len(t, results, 15)
 		require.ErrorIs(t, err, context.Canceled)
 		for i, result := range results {
@@ -234,13 +280,23 @@ func TestD4TasksAreNotPerformedWhenTheContextHasEnded(t *testing.T) {
 }
 
 func TestD4AStepThatHangsIsCutOff(t *testing.T) {
-	for _, c := range []struct{ set, takes time.Duration }{{0, time.Minute}, {time.Second, time.Second}} {
+	for _, c := range []struct{ set, takes time.Duration }{{0, time.Minute}, {time.Second,
+		time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
 			server := newPodServer(podWith("old", "u-old"), podWith("there", "u-there"))
 			server.before = pause(time.Hour)
 			began := time.Now()
-			executor := newExecutor(t, server, func(config *daemon.ExecutorConfig) { config.Timeout = c.set })
-			results, err := execute(t.Context(), executor, agents(), planned(*specWith(everything()), mixedPlan()))
+			executor := newExecutor(
+				t,
+				server,
+				func(config *daemon.ExecutorConfig) { config.Timeout = c.set },
+			)
+			results, err := execute(
+				t.Context(),
+				executor,
+				agents(),
+				planned(*specWith(everything()), mixedPlan()),
+			)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.Equal(t, 7*c.takes, time.Since(began), "one step after the other")
 			for _, result := range results {
@@ -286,22 +342,33 @@ func TestD4APodOfTheNameIsOursOrTheNameIsTaken(t *testing.T) {
 		taken  bool
 	}{
 		{"as made", func(*corev1.Pod) {}, false},
-		{"running by now", func(pod *corev1.Pod) { pod.Spec.NodeName, pod.Status.Phase = "node-0", corev1.PodRunning }, false},
+		{"running by now", func(pod *corev1.Pod) {
+			pod.Spec.NodeName, pod.Status.Phase = "node-0",
+				corev1.PodRunning
+		}, false},
 		{"failed by now", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }, false},
 		{"labelled by somebody", func(pod *corev1.Pod) { pod.Labels["more"] = "x" }, false},
-		{"of another revision", func(pod *corev1.Pod) { pod.Labels["controller-revision-hash"] = "other" }, true},
+		{"of another revision",
+			func(pod *corev1.Pod) { pod.Labels["controller-revision-hash"] = "other" }, true},
 		{"being deleted", func(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{} }, true},
 		{"of another node", func(pod *corev1.Pod) { pod.Spec.NodeName = "node-1" }, true},
 		{"of no node", func(pod *corev1.Pod) { pod.Spec.Affinity = nil }, true},
-		{"of a former set of the name", func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "former" }, true},
-		{"owned, not controlled", func(pod *corev1.Pod) { pod.OwnerReferences[0].Controller = nil }, true},
+		{"of a former set of the name", func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "former" },
+			true},
+		{"owned, not controlled", func(pod *corev1.Pod) { pod.OwnerReferences[0].Controller = nil },
+			true},
 		{"of nobody", func(pod *corev1.Pod) { pod.OwnerReferences = nil }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			there := newPod(t, specWith(everything()), creationOn("node-0"))
 			there.UID = "there"
 			c.change(there)
-			results, err := execute(t.Context(), newExecutor(t, newPodServer(there)), agents(), planned(*specWith(everything()), creations(1)))
+			results, err := execute(
+				t.Context(),
+				newExecutor(t, newPodServer(there)),
+				agents(),
+				planned(*specWith(everything()), creations(1)),
+			)
 			require.NoError(t, err)
 			require.NoError(t, results[0].Err)
 			require.Equal(t, c.taken, results[0].Taken)
@@ -334,108 +401,19 @@ func TestD4APlanForAnotherSpecMakesNoPods(t *testing.T) {
 	server := newPodServer()
 	spec := specWith(everything())
 	spec.Revision = "newer"
-	results, err := execute(t.Context(), newExecutor(t, server), agents(), planned(*spec, creations(2)))
-	require.ErrorContains(t, err, `make pod of DaemonSet monitoring/agents for node "node-1": the creation was planned for revision "5f6d8c7b9"`)
+	results, err := execute(
+		t.Context(),
+		newExecutor(t, server),
+		agents(),
+		planned(*spec, creations(2)),
+	)
+	require.ErrorContains(
+		t,
+		err,
+		`make pod of DaemonSet monitoring/agents for node "node-1": `+
+			`the creation was planned for revision "5f6d8c7b9"`,
+	)
 	require.Len(t, results, 2)
 	require.Error(t, results[0].Err)
 	require.Empty(t, server.calls)
-}
-
-func TestD4PlansAreCarriedOutConcurrently(t *testing.T) {
-	server := newPodServer()
-	executor := newExecutor(t, server)
-	spec, plan := *specWith(everything()), creations(50)
-	names := make([][]string, 4)
-	var executions sync.WaitGroup
-	for i := range names {
-		executions.Go(func() {
-			results, err := execute(t.Context(), executor, agents(), planned(spec, plan))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for _, result := range results {
-				names[i] = append(names[i], result.Pod.Name+" "+string(result.Pod.UID))
-			}
-		})
-	}
-	executions.Wait()
-	require.Equal(t, 50, server.made, "two processes that carry out the same plan make no pod twice")
-	for i := range names {
-		require.Len(t, names[i], 50)
-		require.Equal(t, names[0], names[i])
-		require.True(t, slices.ContainsFunc(names[i], func(name string) bool { return name[:7] == "agents-" }))
-	}
-}
-
-func TestD4APanicOfTheClientIsNotRecovered(t *testing.T) {
-	server := newPodServer()
-	server.before = func(context.Context, string, string) error { panic("broken client") }
-	require.PanicsWithValue(t, "broken client", func() {
-		_, _ = execute(t.Context(), newExecutor(t, server), agents(), planned(*specWith(everything()), creations(1)))
-	})
-}
-
-// Q11: what says nothing to do is refused, and asks the API server nothing.
-func TestQ11ATaskWithoutAStepIsRefused(t *testing.T) {
-	server := newPodServer()
-	creation := creationOn("node-0")
-	for _, task := range []daemon.Task{{}, {Create: &creation}} {
-		result := newExecutor(t, server).Act(t.Context(), agents(), task)
-		require.Equal(t, daemon.OutcomeRefused, result.Outcome)
-		require.ErrorIs(t, result.Err, daemon.ErrNoTask)
-	}
-	require.Empty(t, server.calls)
-}
-
-func TestD4ExecutorSaysWhatItLacks(t *testing.T) {
-	_, err := daemon.NewExecutor(daemon.ExecutorConfig{Timeout: -time.Second})
-	require.ErrorIs(t, err, daemon.ErrInvalidConfig)
-	for _, complaint := range []string{"Pods is nil", "Timeout is -1s, want zero or more"} {
-		require.ErrorContains(t, err, complaint)
-	}
-	server := newPodServer()
-	results, err := execute(t.Context(), newExecutor(t, server), ownership.Owner{}, mixedPlan())
-	require.ErrorContains(t, err, "the owner has no Object")
-	require.Empty(t, server.calls)
-	for _, result := range results {
-		require.Error(t, result.Err)
-		require.True(t, result.Refused)
-	}
-}
-
-// A refusal is an answer that says that nothing was done. Without one the planner holds
-// the place of the pod.
-func TestD4RefusalsAreToldFromLostAnswers(t *testing.T) {
-	pods := schema.GroupResource{Resource: "pods"}
-	for _, test := range []struct {
-		err     error
-		refused bool
-	}{
-		{apierrors.NewForbidden(pods, "x", errors.New("exceeded quota")), true},
-		{apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x", nil), true},
-		{apierrors.NewTooManyRequests("later", 1), true},
-		{apierrors.NewConflict(pods, "x", errors.New("another UID")), true},
-		{apierrors.NewBadRequest("webhook says no"), true},
-		{apierrors.NewTimeoutError("webhook is slow", 1), false},
-		{apierrors.NewServerTimeout(pods, "create", 1), false},
-		{apierrors.NewInternalError(errors.New("etcd has lost its leader")), false},
-		{apierrors.NewServiceUnavailable("starting"), false},
-		{context.DeadlineExceeded, false},
-		{errors.New("connection reset by peer"), false},
-	} {
-		server := newPodServer()
-		server.before = func(context.Context, string, string) error { return test.err }
-		results, err := execute(t.Context(), newExecutor(t, server), agents(), planned(*specWith(everything()), mixedPlan()))
-		require.ErrorIs(t, err, test.err)
-		for _, result := range results {
-			if result.Refresh == nil {
-				require.Equal(t, test.refused, result.Refused, "%v: %v", test.err, result)
-			}
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	results, _ := execute(ctx, newExecutor(t, newPodServer()), agents(), planned(*specWith(everything()), creations(1)))
-	require.True(t, results[0].Refused, "it was not tried")
 }

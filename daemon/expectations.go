@@ -5,26 +5,6 @@ import (
 	"time"
 )
 
-// expectations are our writes that the watch has not shown. A watch delivers
-// our own writes late and occasionally drops an event. Until a write is shown,
-// the answer of the API server counts; after a while the pod is read.
-//
-// kube-controller-manager counts the creations and deletions of a set that are
-// not shown, and stops the set for five minutes when one is lost. Here a lost
-// event delays only its own node.
-type expectations struct {
-	confirm time.Duration
-	created int         // pods in podCreated, or with that as their former phase
-	writes  []write     // in their order; some may be settled
-	unclear []*podState // to be read at once; some may be settled
-}
-
-// write is when we wrote something of a pod.
-type write struct {
-	pod *podState
-	at  time.Time
-}
-
 // expect waits for a write to be shown. Mostly it is the latest one.
 func (e *expectations) expect(s *podState, at time.Time) {
 	s.written = at
@@ -95,11 +75,6 @@ func (p *Planner) toRefresh() *podState {
 		return s
 	}
 	return nil
-}
-
-func (p *Planner) handOutRefresh(s *podState) Task {
-	s.reading = s.phase
-	return p.task(Task{Refresh: &Refresh{Pod: s.pod.Name, UID: s.pod.UID}})
 }
 
 func (p *Planner) finishRefresh(step *Refresh, result *Result) {

@@ -20,8 +20,8 @@ func (p *Planner) CreationPhases() map[string]string {
 	return all
 }
 
-// Agrees returns what does not agree in a planner: counts, queues and lists with
-// the phases and situations of the records.
+// Agrees returns what does not agree in a planner: counts, queues and lists
+// with the phases and situations of the records.
 func (p *Planner) Agrees() string {
 	created, unsettled, deleting, creating := 0, 0, 0, 0
 	for _, s := range p.pods {
@@ -43,7 +43,7 @@ func (p *Planner) Agrees() string {
 			return "the records of nodes are not those by name"
 		case (n.stored == nil) != (p.gone[n.name] == n):
 			return "a node is gone and is not"
-		case n.inDoubt() == n.unclear.until.IsZero():
+		case n.inDoubt() != (n.unclear != nil):
 			return "what is unclear is not what the phase says"
 		}
 		if n.creating() {

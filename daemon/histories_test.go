@@ -24,7 +24,11 @@ import (
 var (
 	seeds  = flag.Uint64("seeds", defaultSeeds, "how many random histories to run")
 	first  = flag.Uint64("first", 1, "the seed of the first one")
-	wanted = flag.String("until", "", "stop at the first seed that violates this invariant, and say only which it is")
+	wanted = flag.String(
+		"until",
+		"",
+		"stop at the first seed that violates this invariant, and say only which it is",
+	)
 )
 
 // history is a small cluster with a controller, and what happens to it.
@@ -40,14 +44,23 @@ type history struct {
 	happened  map[string]int
 }
 
-// play runs the history of a seed until it is over, or an invariant is violated.
+// play runs the history of a seed until it is over, or an invariant is
+// violated.
 func play(seed uint64, trace func(format string, args ...any)) *history {
 	var w *world
 	stamped := func(string, ...any) {}
 	if trace != nil {
-		stamped = func(format string, args ...any) { trace("%12s  %s", w.now.Sub(epoch), fmt.Sprintf(format, args...)) }
+		stamped = func(format string, args ...any) {
+			trace("%12s  %s", w.now.Sub(epoch),
+				fmt.Sprintf(format, args...))
+		}
 	}
-	w = &world{dice: dice{rand.New(rand.NewPCG(seed, 5))}, now: epoch, targets: map[types.UID]string{}, trace: stamped}
+	w = &world{
+		dice:    dice{rand.New(rand.NewPCG(seed, 5))},
+		now:     epoch,
+		targets: map[types.UID]string{},
+		trace:   stamped,
+	}
 	h := &history{world: w, judge: &judge{world: w}, happened: map[string]int{}}
 	w.watcher = func(event) {}
 	h.setUp()
@@ -117,12 +130,18 @@ func (h *history) setUp() {
 			template.Spec.NodeSelector = map[string]string{"role": "worker"}
 		}
 		if h.chance(20) {
-			template.Spec.Tolerations = []corev1.Toleration{{Key: dedicated, Operator: corev1.TolerationOpExists}}
+			template.Spec.Tolerations = []corev1.Toleration{
+				{Key: dedicated, Operator: corev1.TolerationOpExists},
+			}
 		}
-		h.revisions = append(h.revisions, daemon.Spec{Template: template, Revision: fmt.Sprintf("rev%d", i)})
+		h.revisions = append(
+			h.revisions,
+			daemon.Spec{Template: template, Revision: fmt.Sprintf("rev%d", i)},
+		)
 	}
 	h.config = daemon.Config{
-		Spec: h.revisions[0], Burst: pick(h.dice, 1, 2, 4, 250), Confirm: pick(h.dice, 5*time.Second, 30*time.Second),
+		Spec: h.revisions[0], Burst: pick(h.dice, 1, 2, 4, 250), Confirm: pick(h.dice, 5*time.Second,
+			30*time.Second),
 	}
 	h.config.Spec.Rollout = h.rollout()
 	if h.chance(25) {
@@ -142,7 +161,14 @@ func (h *history) setUp() {
 	case 2:
 		h.faults = faults{calls: 15, slow: 20}
 	}
-	h.judge.trace("faults in percent: %+v; burst %d, confirm %s, updates %v, classify %v", h.faults, h.config.Burst, h.config.Confirm, h.config.Eligible != nil, h.config.ClassifyUnavailable != nil)
+	h.judge.trace(
+		"faults in percent: %+v; burst %d, confirm %s, updates %v, classify %v",
+		h.faults,
+		h.config.Burst,
+		h.config.Confirm,
+		h.config.Eligible != nil,
+		h.config.ClassifyUnavailable != nil,
+	)
 }
 
 // start starts another process, whose lists miss the latest events.
@@ -161,12 +187,24 @@ func (h *history) start(missing int) {
 		world: h.world, judge: h.judge, number: h.processes, planner: planner, config: h.config,
 		told: newTold(), faults: &h.faults, calls: &h.calls,
 	}
-	h.trace("-------- process %d starts, %d events behind, with %s", h.processes, missing, describe(&h.config.Spec))
+	h.trace(
+		"-------- process %d starts, %d events behind, with %s",
+		h.processes,
+		missing,
+		describe(&h.config.Spec),
+	)
 	h.process.begin(missing)
 }
 
 func describe(s *daemon.Spec) string {
-	return fmt.Sprintf("%s, %+v, minReady %s, selector %v, tolerates %v", s.Revision, s.Rollout, s.MinReady, s.Template.Spec.NodeSelector, len(s.Template.Spec.Tolerations) > 0)
+	return fmt.Sprintf(
+		"%s, %+v, minReady %s, selector %v, tolerates %v",
+		s.Revision,
+		s.Rollout,
+		s.MinReady,
+		s.Template.Spec.NodeSelector,
+		len(s.Template.Spec.Tolerations) > 0,
+	)
 }
 
 // finding is a seed that fails.
@@ -177,8 +215,8 @@ type finding struct {
 	length   int // appointments
 }
 
-// explore runs seeds on all cores, and returns those that fail. It stops when done says
-// that a finding is enough.
+// explore runs seeds on all cores, and returns those that fail. It stops when
+// done says that a finding is enough.
 func explore(first, seeds uint64, done func(finding) bool) []finding {
 	var next atomic.Uint64
 	var stop atomic.Bool
@@ -187,7 +225,8 @@ func explore(first, seeds uint64, done func(finding) bool) []finding {
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			for seed := first + next.Add(1) - 1; seed < first+seeds && !stop.Load(); seed = first + next.Add(1) - 1 {
+			for seed := first + next.Add(1) - 1; seed < first+seeds &&
+				!stop.Load(); seed = first + next.Add(1) - 1 {
 				found, failed := try(seed)
 				if !failed {
 					continue
@@ -211,14 +250,24 @@ func try(seed uint64) (finding, bool) {
 	h := play(seed, nil)
 	if again := seed%20 == 0; again && h.judge.going() {
 		if other := play(seed, nil); other.judge.hash != h.judge.hash {
-			h.judge.violate(Deterministic, "two hashes of the steps: %x and %x", h.judge.hash, other.judge.hash)
+			h.judge.violate(
+				Deterministic,
+				"two hashes of the steps: %x and %x",
+				h.judge.hash,
+				other.judge.hash,
+			)
 		}
 	}
-	return finding{seed: seed, violated: h.judge.violated, why: h.judge.why, length: h.judge.made}, h.judge.violated != ""
+	return finding{
+		seed:     seed,
+		violated: h.judge.violated,
+		why:      h.judge.why,
+		length:   h.judge.made,
+	}, h.judge.violated != ""
 }
 
-// TestRandomHistories runs histories in which everything goes wrong that can, and wants
-// every invariant to hold at each step.
+// TestRandomHistories runs histories in which everything goes wrong that can,
+// and wants every invariant to hold at each step.
 func TestRandomHistories(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // much is made, and little kept
 	if *wanted != "" {
@@ -235,16 +284,30 @@ func TestRandomHistories(t *testing.T) {
 			t.Errorf("seed %d: %s: %s", found.seed, found.violated, found.why)
 		}
 	}
-	shortest := slices.MinFunc(findings, func(a, b finding) int { return cmp.Compare(a.length, b.length) })
-	t.Errorf("%d of %d histories violate %v. The shortest is seed %d:\n%s\nRun it again with: go test ./daemon -run TestRandomHistories -args -first %d -seeds 1",
-		len(findings), *seeds, counts, shortest.seed, retell(shortest.seed), shortest.seed)
+	shortest := slices.MinFunc(
+		findings,
+		func(a, b finding) int { return cmp.Compare(a.length, b.length) },
+	)
+	t.Errorf(
+		"%d of %d histories violate %v. The shortest is seed %d:\n%s\n"+
+			"Run it again with: go test ./daemon -run TestRandomHistories -args -first %d -seeds 1",
+		len(findings),
+		*seeds,
+		counts,
+		shortest.seed,
+		retell(shortest.seed),
+		shortest.seed,
+	)
 }
 
 // retell returns the end of a history.
 func retell(seed uint64) string {
 	const most = 40
 	var lines []string
-	play(seed, func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) })
+	play(
+		seed,
+		func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) },
+	)
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 

@@ -15,28 +15,38 @@ import (
 type invariant string
 
 const (
-	OnePerRevision invariant = "OnePerRevision" // never two live pods of a revision on a node by our doing
-	OnePerNode     invariant = "OnePerNode"     // without surge never a second pod of any, and one creation at a time
-	Budget         invariant = "Budget"         // maxUnavailable, by our doing
-	Surge          invariant = "Surge"          // maxSurge, and the old pod stays until the new one is available
-	RightPlace     invariant = "RightPlace"     // pods are made where they belong, and are not misplaced where they may stay
-	NotTooSoon     invariant = "NotTooSoon"     // failed pods are replaced after the backoff, refused calls after the hold
+	// never two live pods of a revision on a node by our doing
+	OnePerRevision invariant = "OnePerRevision"
+	// without surge never a second pod of any, and one creation at a time
+	OnePerNode invariant = "OnePerNode"
+	Budget     invariant = "Budget" // maxUnavailable, by our doing
+	// maxSurge, and the old pod stays until the new one is available
+	Surge invariant = "Surge"
+	// pods are made where they belong, and are not misscheduled where they may
+	// stay
+	RightPlace invariant = "RightPlace"
+	// failed pods are replaced after the backoff, refused calls after the hold
+	NotTooSoon     invariant = "NotTooSoon"
 	NeverRunsAhead invariant = "NeverRunsAhead" // Burst and the slow start
 	UIDGuard       invariant = "UIDGuard"       // what is deleted was told of, and stays until then
 	Reasoned       invariant = "Reasoned"       // the cause of a step is true
 	BetterStays    invariant = "BetterStays"    // of two pods the available one stays
-	Kept           invariant = "Kept"           // OnDelete, Paused, Partition and Updates keep old pods
-	Converges      invariant = "Converges"      // when the world stops changing all is as it should be, soon
-	NoSpin         invariant = "NoSpin"         // asked again at once or too early there is nothing to do
-	Thrifty        invariant = "Thrifty"        // the number of calls is bounded
-	StatusTrue     invariant = "StatusTrue"     // the counts are those of what was told
-	SameAsFull     invariant = "SameAsFull"     // a planner that is told all at once says the same
-	WaitsTell      invariant = "WaitsTell"      // who is not as it should be, and not being helped, waits for something
-	Deterministic  invariant = "Deterministic"  // the same history has the same steps
+	// OnDelete, Paused, Partition and Updates keep old pods
+	Kept invariant = "Kept"
+	// when the world stops changing all is as it should be, soon
+	Converges invariant = "Converges"
+	// asked again at once or too early there is nothing to do
+	NoSpin     invariant = "NoSpin"
+	Thrifty    invariant = "Thrifty"    // the number of calls is bounded
+	StatusTrue invariant = "StatusTrue" // the counts are those of what was told
+	SameAsFull invariant = "SameAsFull" // a planner that is told all at once says the same
+	// a node that is not as it should be, and for which nothing is done, waits
+	WaitsTell     invariant = "WaitsTell"
+	Deterministic invariant = "Deterministic" // the same history has the same steps
 )
 
-// judge watches one history. It decides nothing itself, and shares no code with what it
-// judges.
+// judge watches one history. It decides nothing itself, and shares no code with
+// what it judges.
 type judge struct {
 	*world
 	violated invariant // the first
@@ -53,7 +63,8 @@ type judge struct {
 	taken    map[string]types.UID // nodes without the available pod that the rollout has deleted
 }
 
-// refusals is what is known of failed creations since the last one that succeeded.
+// refusals is what is known of failed creations since the last one that
+// succeeded.
 type refusals struct {
 	inRow     int
 	last      time.Time
@@ -88,7 +99,8 @@ func (j *judge) forgive(revision string) {
 	j.denied = map[string]refusals{}
 }
 
-// plan judges a plan that was just handed out, and takes note of what is under way.
+// plan judges a plan that was just handed out, and takes note of what is under
+// way.
 func (j *judge) plan(p *process, plan *plan) {
 	w := j.wants(p)
 	w.resolve()
@@ -109,8 +121,8 @@ func (j *judge) plan(p *process, plan *plan) {
 	}
 }
 
-// handOut judges what is handed out, each step by what was known before and all of them
-// by what is left.
+// handOut judges what is handed out, each step by what was known before and all
+// of them by what is left.
 func (j *judge) handOut(w *wants, plan *plan) {
 	for i := range plan.Delete {
 		j.deletion(w, &plan.Delete[i])
@@ -146,7 +158,8 @@ func (j *judge) handOut(w *wants, plan *plan) {
 }
 
 func (j *judge) note(plan *plan) {
-	for _, step := range []string{fmt.Sprint(plan.Create), fmt.Sprint(plan.Delete), fmt.Sprint(plan.Refresh)} {
+	for _, step := range []string{fmt.Sprint(plan.Create), fmt.Sprint(plan.Delete),
+		fmt.Sprint(plan.Refresh)} {
 		for _, b := range []byte(step) {
 			j.hash = (j.hash ^ uint64(b)) * 1099511628211
 		}
@@ -175,7 +188,8 @@ func (j *judge) deletion(w *wants, d *daemon.Deletion) {
 	case daemon.StepNodeGone:
 		ok = node == nil && p.object.Spec.NodeName == ""
 	case daemon.StepMisscheduled:
-		if node == nil || w.keepsOn(d.Node) && (w.runsOn(d.Node) || !w.surges() || w.updated(p) && !w.stranded(p)) {
+		if node == nil ||
+			w.keepsOn(d.Node) && (w.runsOn(d.Node) || !w.surges() || w.updated(p) && !w.stranded(p)) {
 			j.violate(RightPlace, "%v may stay", *d)
 		}
 	case daemon.StepDuplicate:
@@ -198,16 +212,31 @@ func (j *judge) deletion(w *wants, d *daemon.Deletion) {
 
 // better wants one that is available to be left if one that is available goes.
 func (j *judge) better(w *wants, p *toldPod) {
-	if w.available(p) && !slices.ContainsFunc(w.on(p.target), func(o *toldPod) bool { return o != p && w.lives(o) && w.available(o) }) {
-		j.violate(BetterStays, "%s on %s is available, and goes as a duplicate of one that is not", p.object.Name, p.target)
+	if w.available(p) &&
+		!slices.ContainsFunc(
+			w.on(p.target),
+			func(o *toldPod) bool { return o != p && w.lives(o) && w.available(o) },
+		) {
+		j.violate(
+			BetterStays,
+			"%s on %s is available, and goes as a duplicate of one that is not",
+			p.object.Name,
+			p.target,
+		)
 	}
 }
 
-// relieved wants the new pod to be available before the old one goes, unless that is of
-// no use.
+// relieved wants the new pod to be available before the old one goes, unless
+// that is of no use.
 func (j *judge) relieved(w *wants, p *toldPod) {
-	if _, ready := readySince(p.object); ready && !slices.ContainsFunc(w.living(p.target, true), w.available) {
-		j.violate(Surge, "%s on %s is ready, and goes before the new one is available", p.object.Name, p.target)
+	if _, ready := readySince(p.object); ready &&
+		!slices.ContainsFunc(w.living(p.target, true), w.available) {
+		j.violate(
+			Surge,
+			"%s on %s is ready, and goes before the new one is available",
+			p.object.Name,
+			p.target,
+		)
 	}
 }
 
@@ -232,7 +261,14 @@ func (j *judge) tooSoon(w *wants, node string) {
 		last = at
 	}
 	if since := j.now.Sub(last); !last.IsZero() && since < wait {
-		j.violate(NotTooSoon, "a failed pod of %s is replaced %s after the last, want %s after %d", node, since, wait, len(j.failures[node]))
+		j.violate(
+			NotTooSoon,
+			"a failed pod of %s is replaced %s after the last, want %s after %d",
+			node,
+			since,
+			wait,
+			len(j.failures[node]),
+		)
 	}
 }
 
@@ -264,7 +300,9 @@ func (j *judge) creation(w *wants, c *daemon.Creation) {
 		j.violate(OnePerRevision, "%s has a pod of the revision already", c.Node)
 	case !w.surges() && len(w.on(c.Node)) > 0:
 		j.violate(OnePerNode, "%s has a pod already", c.Node)
-	case old > 0 && c.Reason != daemon.StepSurging, old == 0 && c.Reason != daemon.StepMissing, c.Reason == daemon.StepSurging && !w.surges():
+	case old > 0 && c.Reason != daemon.StepSurging,
+		old == 0 && c.Reason != daemon.StepMissing,
+		c.Reason == daemon.StepSurging && !w.surges():
 		j.violate(Reasoned, "%v is not true: there are %d old pods", *c, old)
 	}
 }
@@ -272,71 +310,111 @@ func (j *judge) creation(w *wants, c *daemon.Creation) {
 // held wants what was refused to wait, which is ever longer.
 func (j *judge) held(node string, r *refusals, hold time.Duration) {
 	if since := j.now.Sub(r.last); r.alone && since < hold {
-		j.violate(NotTooSoon, "a pod is made for %s %s after a failure, want %s after %d", node, since, hold, r.inRow)
+		j.violate(
+			NotTooSoon,
+			"a pod is made for %s %s after a failure, want %s after %d",
+			node,
+			since,
+			hold,
+			r.inRow,
+		)
 	}
 }
 
 // created judges a creation that arrives, and makes a pod.
 func (j *judge) created(p *process, pod *corev1.Pod, c *daemon.Creation) {
 	for _, r := range j.pods {
-		if r.target == c.Node && r.maker == p.number && isOwned(r.object) && revisionOf(r.object) == revisionOf(pod) &&
-			r.object.DeletionTimestamp == nil && !isTerminal(r.object) {
-			j.violate(OnePerRevision, "%s gets %s beside %s, which the same process has made", c.Node, pod.Name, r.object.Name)
+		if r.target == c.Node && r.maker == p.number && isOwned(r.object) &&
+			revisionOf(r.object) == revisionOf(pod) &&
+			r.object.DeletionTimestamp == nil &&
+			!isTerminal(r.object) {
+			j.violate(
+				OnePerRevision,
+				"%s gets %s next to %s, which the same process has made",
+				c.Node,
+				pod.Name,
+				r.object.Name,
+			)
 		}
 	}
 }
 
-// replaced returns the nodes whose available old pod a plan takes for the rollout's
-// sake. It looks before the deletions are under way.
+// replaced returns the nodes whose available old pod a plan takes for the
+// rollout's sake. It looks before the deletions are under way.
 func (j *judge) replaced(w *wants, plan *plan) []string {
 	var nodes []string
 	for i := range plan.Delete {
 		p := w.pod(plan.Delete[i].UID)
-		if reason := plan.Delete[i].Reason; p != nil && reason == daemon.StepOutdated || reason == daemon.StepOutdatedUnavailable && w.Rollout.Strict {
+		if reason := plan.Delete[i].Reason; p != nil && reason == daemon.StepOutdated ||
+			reason == daemon.StepOutdatedUnavailable && w.Rollout.Strict {
 			nodes = append(nodes, plan.Delete[i].Node)
 		}
 	}
 	return nodes
 }
 
-// budget wants the nodes without an available pod to be no more than they may be after a
-// deletion that adds to them.
+// budget wants the nodes without an available pod to be no more than they may
+// be after a deletion that adds to them.
 func (j *judge) budget(w *wants, outdated []string) {
 	if len(outdated) == 0 || w.surges() {
 		return
 	}
 	lacks := func(node string) bool {
 		between := len(w.living(node, false)) == 0 || !w.Rollout.Strict
-		return (w.runsOn(node) || slices.Contains(outdated, node)) && !w.serves(node) && between && (!w.excused(node) || j.taken[node] != "")
+		return (w.runsOn(node) || slices.Contains(outdated, node)) && !w.serves(node) && between &&
+			(!w.ignored(node) || j.taken[node] != "")
 	}
 	if n := w.count(lacks); n > w.maxUnavailable() && slices.ContainsFunc(outdated, lacks) {
-		j.violate(Budget, "%d nodes lack an available pod after those of %v are deleted, want %d at most", n, outdated, w.maxUnavailable())
+		nodes := slices.DeleteFunc(sortedKeys(w.nodes), func(node string) bool { return !lacks(node) })
+		j.violate(
+			Budget,
+			"%v lack an available pod after those of %v are deleted, want %d at most",
+			nodes,
+			outdated,
+			w.maxUnavailable(),
+		)
 	}
 }
 
-// surge wants the nodes with two pods to be no more than they may be after a creation
-// that adds to them, and no available pod to go where too few are left.
+// surge wants the nodes with two pods to be no more than they may be after a
+// creation that adds to them, and no available pod to go where too few are
+// left.
 func (j *judge) surge(w *wants, plan *plan, served int) {
 	if !w.surges() {
 		return
 	}
 	two := func(node string) bool {
 		_, making := w.creating[node]
-		another := making || w.doubts(node) || slices.ContainsFunc(w.living(node, true), func(p *toldPod) bool {
-			return w.runsOn(node) || p.object.Spec.NodeName != "" // it will never run
-		})
-		return w.keepsOn(node) && len(w.living(node, false)) > 0 && another && !w.excused(node)
+		another := making || w.doubts(node) ||
+			slices.ContainsFunc(w.living(node, true), func(p *toldPod) bool {
+				return w.runsOn(node) || p.object.Spec.NodeName != "" // it will never run
+			})
+		return w.keepsOn(node) && len(w.living(node, false)) > 0 && another && !w.ignored(node)
 	}
 	for _, c := range plan.Create {
 		old := w.living(c.Node, false)
-		if c.Reason == daemon.StepSurging && len(old) > 0 && w.available(old[0]) && !w.doubts(c.Node) && w.count(two) > w.maxSurge() {
+		if c.Reason == daemon.StepSurging && len(old) > 0 && w.available(old[0]) && !w.doubts(c.Node) &&
+			w.count(two) > w.maxSurge() {
 			nodes := slices.DeleteFunc(sortedKeys(w.nodes), func(node string) bool { return !two(node) })
-			j.violate(Surge, "%v have two pods after a creation for %s, want %d at most", nodes, c.Node, w.maxSurge())
+			j.violate(
+				Surge,
+				"%v have two pods after a creation for %s, want %d at most",
+				nodes,
+				c.Node,
+				w.maxSurge(),
+			)
 		}
 	}
 	for _, d := range plan.Delete {
-		if d.Reason == daemon.StepMisscheduled && w.keepsOn(d.Node) && w.available(w.pod(d.UID)) && w.count(w.serves) < min(served, w.desired()) {
-			j.violate(Surge, "%d nodes have an available pod after %v, want %d", w.count(w.serves), d, w.desired())
+		if d.Reason == daemon.StepMisscheduled && w.keepsOn(d.Node) && w.available(w.pod(d.UID)) &&
+			w.count(w.serves) < min(served, w.desired()) {
+			j.violate(
+				Surge,
+				"%d nodes have an available pod after %v, want %d",
+				w.count(w.serves),
+				d,
+				w.desired(),
+			)
 		}
 	}
 }
@@ -365,12 +443,19 @@ func (j *judge) kept(w *wants, plan *plan, behind int) {
 		case w.Eligible != nil && !selected(w.nodes[node]):
 			j.violate(Kept, "the pod of %s is replaced although the node is not selected", node)
 		case w.runsOn(node) && left <= w.partition():
-			j.violate(Kept, "the pod of %s is replaced, and there are %d old ones, want to keep %d", node, left, w.partition())
+			j.violate(
+				Kept,
+				"the pod of %s is replaced, and there are %d old ones, want to keep %d",
+				node,
+				left,
+				w.partition(),
+			)
 		}
 	}
 	for _, d := range plan.Delete {
-		misplaced := d.Reason == daemon.StepMisscheduled && w.keepsOn(d.Node) && !w.updated(w.pod(d.UID))
-		if d.Reason == daemon.StepOutdated || d.Reason == daemon.StepOutdatedUnavailable || misplaced {
+		misscheduled := d.Reason == daemon.StepMisscheduled && w.keepsOn(d.Node) &&
+			!w.updated(w.pod(d.UID))
+		if d.Reason == daemon.StepOutdated || d.Reason == daemon.StepOutdatedUnavailable || misscheduled {
 			begin(d.Node)
 		}
 	}
@@ -379,115 +464,4 @@ func (j *judge) kept(w *wants, plan *plan, behind int) {
 			begin(c.Node)
 		}
 	}
-}
-
-// selected is what the histories' Updates says.
-func selected(node *corev1.Node) bool { return node.Labels["canary"] == "yes" }
-
-// ahead wants what is under way or not observed to be bounded, and creations to start
-// slowly after a failure.
-func (j *judge) ahead(w *wants, plan *plan) {
-	unseen, asked := 0, 0
-	for _, p := range w.pods {
-		if p.made && !p.observed {
-			unseen++
-		}
-		if p.asked || w.deleting[p.object.UID] {
-			asked++
-		}
-	}
-	switch {
-	case len(plan.Create) > 0 && len(w.creating)+unseen > w.Burst:
-		j.violate(NeverRunsAhead, "%d creations are under way and %d not observed, want %d at most", len(w.creating), unseen, w.Burst)
-	case len(plan.Delete) > 0 && asked > w.Burst:
-		j.violate(NeverRunsAhead, "%d deletions are under way or not observed, want %d at most", asked, w.Burst)
-	case len(plan.Create) > 0 && len(w.creating) > 1+j.refused.succeeded:
-		j.violate(NeverRunsAhead, "%d creations are under way, and %d have succeeded since one has failed", len(w.creating), j.refused.succeeded)
-	}
-}
-
-// report takes note of how a step ended.
-func (j *judge) report(p *process, r *ended) {
-	t := p.told
-	switch {
-	case r.Create != nil:
-		delete(t.creating, r.Create.Node)
-		j.trace("report: creation for %s: pod %v, taken %v, %v", r.Create.Node, nameOf(r.Pod), r.Taken, r.Err)
-		j.reportCreation(t, r)
-	case r.Delete != nil:
-		delete(t.deleting, r.Delete.UID)
-		j.trace("report: deletion of %s: gone %v, %v", r.Delete.Pod, r.Gone, r.Err)
-		known := t.pod(r.Delete.UID)
-		if r.Refused || known == nil {
-			return
-		}
-		known.asked, known.doubts = known.object.DeletionTimestamp == nil, 1
-		if r.Err != nil {
-			known.doubts = 2
-		}
-		if r.Gone {
-			t.forget(r.Delete.UID)
-		}
-	case r.Refresh != nil:
-		j.trace("report: look at %s: %v, gone %v, %v", r.Refresh.Pod, nameOf(r.Pod), r.Gone, r.Err)
-		j.reportLook(t, r)
-	}
-}
-
-func (j *judge) reportLook(t *told, r *ended) {
-	switch {
-	case r.Gone:
-		t.forget(r.Refresh.UID)
-	case r.Released:
-		t.drop(r.Refresh.UID)
-	case r.Pod != nil:
-		t.see(r.Pod, j.targets[r.Pod.UID], true)
-		if known := t.pod(r.Refresh.UID); known != nil && known.looking {
-			known.doubts--
-			known.asked = known.asked && known.doubts > 0 && known.object.DeletionTimestamp == nil
-			known.looking = false
-		}
-	}
-}
-
-func (j *judge) reportCreation(t *told, r *ended) {
-	node := r.Create.Node
-	if r.Err == nil && t.doubtful[node].revision == r.Create.Revision { // a refusal says nothing of the try before
-		delete(t.doubtful, node)
-	}
-	switch {
-	case r.Pod != nil:
-		if t.pod(r.Pod.UID) == nil {
-			t.see(r.Pod, j.targets[r.Pod.UID], false)
-		}
-		j.refused.succeeded++
-		j.refused.inRow, j.refused.alone = 0, false
-		delete(j.denied, node)
-	case r.Err != nil, r.Taken:
-		if r.Err != nil && !r.Refused {
-			t.doubtful[node] = doubt{j.now, r.Create.Revision}
-		}
-		if object := t.nodes[node]; object != nil && j.handed[node].After(j.refused.forgiven) {
-			denied := j.denied[node]
-			if denied.machine != object.UID {
-				denied = refusals{machine: object.UID}
-			}
-			denied.inRow, denied.last, denied.alone = denied.inRow+1, j.now, true
-			j.denied[node] = denied
-		}
-		j.refused.succeeded = 0
-		if handed := j.handed[node]; !handed.After(j.refused.forgiven) || !handed.After(j.refused.last) {
-			return // it counts with an earlier one
-		}
-		j.refused.inRow++
-		j.refused.last = j.now
-		j.refused.alone = true
-	}
-}
-
-func nameOf(pod *corev1.Pod) string {
-	if pod == nil {
-		return "none"
-	}
-	return pod.Name
 }

@@ -3,15 +3,6 @@ package daemon
 // rolloutOrder is the order in which a rollout takes candidates.
 var rolloutOrder = [...]queueName{toInsist, outdatedUnavailable, outdatedAvailable, toRetire}
 
-// limits are the limits of the rollout for a number of nodes that should have a
-// pod. To read percentages costs more than a decision.
-type limits struct {
-	known bool
-	nodes int
-	of    Limits
-	err   error
-}
-
 // limitsNow returns the limits for the present counts, and false if the rollout
 // has none that are valid.
 func (p *Planner) limitsNow() (Limits, bool) {

@@ -2,8 +2,8 @@
 
 package daemon_test
 
-// mutation is a deliberate fault of the library: in a file, what stands there and what
-// is put in its place.
+// mutation is a deliberate fault of the library: in a file, what stands there
+// and what is put in its place.
 type mutation struct {
 	name      string
 	file      string
@@ -12,8 +12,8 @@ type mutation struct {
 	caughtBy invariant
 }
 
-// mutations are faults that controllers of this kind have had, or that somebody in a
-// hurry would make. Each has to be caught.
+// mutations are faults that controllers of this kind have had, or that a change
+// in a hurry would make. Each has to be caught.
 var mutations = []mutation{
 	{
 		name:     "news that are older than an answer count",
@@ -68,9 +68,9 @@ var mutations = []mutation{
 	},
 	{
 		name:     "the backoff after failed pods is forgotten",
-		file:     "start.go",
-		old:      `		s.node.failed.replaced(p.now)`,
-		with:     `		s.node.failed = failures{}`,
+		file:     "state.go",
+		old:      `	n.failed.replaced(now)`,
+		with:     `	n.failed = failures{}`,
 		caughtBy: NotTooSoon,
 	},
 	{
@@ -182,7 +182,7 @@ var mutations = []mutation{
 	},
 	{
 		name:     "a pod that went before its creation was answered comes back",
-		file:     "planner.go",
+		file:     "observe.go",
 		old:      `		p.tombstones.add(pod.UID, departureForgotten, p.now)`,
 		with:     `		p.tombstones.expire(p.now)`,
 		caughtBy: StatusTrue,
@@ -203,7 +203,7 @@ var mutations = []mutation{
 	},
 	{
 		name:     "a rollout that was to surge once surges for ever",
-		file:     "planner.go",
+		file:     "configure.go",
 		old:      `	p.surges = !p.invalid && spec.Rollout.surges()`,
 		with:     `	p.surges = p.surges || spec.Rollout.surges()`,
 		caughtBy: OnePerNode,
@@ -252,14 +252,14 @@ var mutations = []mutation{
 	},
 	{
 		name:     "another order keeps the former queues",
-		file:     "planner.go",
+		file:     "configure.go",
 		old:      "	p.rank()\n	p.scan.states = len(p.states)",
 		with:     "	p.rank()",
 		caughtBy: Converges,
 	},
 	{
 		name:     "another canary is not looked at",
-		file:     "planner.go",
+		file:     "configure.go",
 		old:      "	p.config.Eligible = eligible\n	p.scan.states = len(p.states)",
 		with:     "	p.config.Eligible = eligible",
 		caughtBy: Kept,

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -9,31 +8,34 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Nodes holds the nodes of a cluster for any number of planners, so that each
-// node is stored once and observed once. [Config] names it. The zero value is a
-// store without nodes. It must not be copied.
-//
-// A planner keeps a record only of a node where its pod should run or where
-// something of it is left. A change of a node costs those planners one
-// evaluation. The others see it only if the labels or taints have changed, and
-// then evaluate the placement once.
-//
-// Nodes is not safe for concurrent use. It and all its planners belong under
-// one lock: that of one [timedqueue.Dispatcher], whose core composes the
-// planners, for example with [timedqueue.RoundRobin].
-type Nodes struct {
-	byName   map[string]*storedNode
-	all      []*storedNode
-	planners []*Planner
-	joined   int // how many planners ever were
+// Grow makes room for so many more nodes. A caller that knows how many will
+// come saves time with it.
+func (s *Nodes) Grow(nodes int) {
+	nodes = max(nodes, 0)
+	s.all = slices.Grow(s.all, nodes)
+	s.spare = make([]storedNode, nodes)
+	grown := make(map[string]*storedNode, len(s.byName)+nodes)
+	maps.Copy(grown, s.byName)
+	s.byName = grown
 }
 
-// storedNode is a node and the records that planners keep of it.
-type storedNode struct {
-	object *corev1.Node
-	index  int           // in Nodes.all
-	states []*nodeState  // in the order of their planners' ids
-	one    [1]*nodeState // memory for states; most stores have one planner
+// largestSlab is how many nodes one allocation is for, at most.
+const largestSlab = 10
+
+// allocate returns memory for a node. One allocation is for several nodes, and
+// memory that was given back is used first, so that none is kept for nothing.
+func (s *Nodes) allocate() *storedNode {
+	if last := len(s.free) - 1; last >= 0 {
+		stored := s.free[last]
+		s.free[last], s.free = nil, s.free[:last]
+		return stored
+	}
+	if len(s.spare) == 0 {
+		s.spare = make([]storedNode, min(largestSlab, 1+len(s.all)))
+	}
+	stored := &s.spare[0]
+	s.spare = s.spare[1:]
+	return stored
 }
 
 // Observe records a node as it is now and informs the planners. It keeps the
@@ -48,8 +50,8 @@ func (s *Nodes) Observe(now time.Time, node *corev1.Node) {
 		return
 	}
 	if stored == nil {
-		stored = &storedNode{index: len(s.all)}
-		stored.states = stored.one[:0]
+		stored = s.allocate()
+		stored.index, stored.states = len(s.all), stored.one[:0]
 		s.all = append(s.all, stored)
 		if s.byName == nil {
 			s.byName = make(map[string]*storedNode)
@@ -77,27 +79,12 @@ func (s *Nodes) Forget(now time.Time, name string) {
 	for _, n := range stored.states {
 		n.planner.forgetNode(now, n)
 	}
+	*stored = storedNode{}
+	s.free = append(s.free, stored)
 }
 
 // Len returns how many nodes there are.
 func (s *Nodes) Len() int { return len(s.all) }
-
-// stateOf returns the record that a planner keeps of a node, or nil.
-func (n *storedNode) stateOf(p *Planner) *nodeState {
-	if len(n.states) == 1 && n.states[0].planner == p { // as with one planner
-		return n.states[0]
-	}
-	if at, found := n.search(p); found {
-		return n.states[at]
-	}
-	return nil
-}
-
-func (n *storedNode) search(p *Planner) (int, bool) {
-	return slices.BinarySearchFunc(n.states, p.id, func(n *nodeState, id int) int {
-		return cmp.Compare(n.planner.id, id)
-	})
-}
 
 func (s *Nodes) join(p *Planner) {
 	s.joined++

@@ -17,21 +17,30 @@ import (
 
 // pooled returns a node of a pool.
 func pooled(name, pool string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{"pool": pool}}}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   name,
+			UID:    types.UID(name),
+			Labels: map[string]string{"pool": pool},
+		},
+	}
 }
 
 // poolSet returns a planner for the nodes of a pool.
 func poolSet(tb testing.TB, nodes *daemon.Nodes, pool string) *daemon.Planner {
-	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": pool}}}
+	template := &corev1.PodTemplateSpec{
+		Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": pool}},
+	}
 	planner, err := daemon.NewPlanner(daemon.Config{
-		Nodes: nodes, Owner: types.UID("set-of-" + pool), Spec: daemon.Spec{Template: template, Revision: "r"},
+		Nodes: nodes, Owner: types.UID("set-of-" + pool), Spec: daemon.Spec{Template: template,
+			Revision: "r"},
 	}, start)
 	require.NoError(tb, err)
 	return planner
 }
 
-// D5: planners share one store of nodes. A node is observed once, before or after
-// a planner is made, and each planner sees what concerns it.
+// D5: planners share one store of nodes. A node is observed once, before or
+// after a planner is made, and each planner sees what concerns it.
 func TestD5PlannersShareOneStoreOfNodes(t *testing.T) {
 	var nodes daemon.Nodes
 	nodes.Observe(start, pooled("early", "red"))
@@ -60,8 +69,8 @@ func TestD5PlannersShareOneStoreOfNodes(t *testing.T) {
 	require.Zero(t, planOf(red, start).Next)
 }
 
-// D5: a node that a planner does not select is evaluated again when it has a pod,
-// its labels change or another one takes its name.
+// D5: a node that a planner does not select is evaluated again when it has a
+// pod, its labels change or another one takes its name.
 func TestD5NodeWithoutARecordIsAsOneWithARecord(t *testing.T) {
 	var nodes daemon.Nodes
 	for i := range 20 {
@@ -69,7 +78,9 @@ func TestD5NodeWithoutARecordIsAsOneWithARecord(t *testing.T) {
 	}
 	s := newSet(t, func(c *daemon.Config) {
 		c.Nodes = &nodes
-		c.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": "red"}}}
+		c.Spec.Template = &corev1.PodTemplateSpec{
+			Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": "red"}},
+		}
 	})
 	s.want("").running("n03").want("delete n03-1: Misscheduled").want("")
 	nodes.Forget(s.now, "n07") // others take its place in the store
@@ -77,17 +88,21 @@ func TestD5NodeWithoutARecordIsAsOneWithARecord(t *testing.T) {
 	nodes.Observe(s.now, pooled("n04", "red"))
 	s.want("create on n04: Missing").want("")
 	s.pod("x", "n07", "old", unscheduled).want("delete x: NodeGone")
-	s.spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": "blue"}}}
+	s.spec.Template = &corev1.PodTemplateSpec{
+		Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": "blue"}},
+	}
 	s.template("new")
 	require.Equal(t, 17, s.Status().Desired)
 	s.want("create on n00: Missing", "delete n04-old-2: Misscheduled")
 }
 
-// D5: what has failed on a node outlasts a time in which no pod should run there,
-// for half an hour. Then nothing is left of the node.
+// D5: what has failed on a node outlasts a time in which no pod should run
+// there, for half an hour. Then nothing is left of the node.
 func TestD5FailuresOutlastATimeInWhichNoPodShouldRun(t *testing.T) {
 	s := newSet(t, func(c *daemon.Config) {
-		c.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": "red"}}}
+		c.Spec.Template = &corev1.PodTemplateSpec{
+			Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": "red"}},
+		}
 	})
 	s.ObserveNode(s.now, pooled("a", "red"))
 	s.want("create on a: Missing")
@@ -115,7 +130,11 @@ func TestD5UnselectedNodeCostsASetNoMemory(t *testing.T) {
 	few := liveSets(sets, 100, 1)
 	many := liveSets(sets, 2000, 20)
 	perNode := float64(many-few) / (sets * 1900)
-	t.Logf("%.1f bytes a set and unselected node, and %.0f a selected one", perNode, float64(few)/(sets*100))
+	t.Logf(
+		"%.1f bytes a set and unselected node, and %.0f a selected one",
+		perNode,
+		float64(few)/(sets*100),
+	)
 	require.Less(t, perNode, 4.0)
 }
 
@@ -146,8 +165,13 @@ func liveHeap() int64 {
 func manySets(nodes *daemon.Nodes, sets, pools int) []*daemon.Planner {
 	var planners []*daemon.Planner
 	for i := range sets {
-		template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": fmt.Sprint(i % pools)}}}
-		planner, err := daemon.NewPlanner(daemon.Config{Nodes: nodes, Spec: daemon.Spec{Template: template, Revision: "r"}}, start)
+		template := &corev1.PodTemplateSpec{
+			Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": fmt.Sprint(i % pools)}},
+		}
+		planner, err := daemon.NewPlanner(
+			daemon.Config{Nodes: nodes, Spec: daemon.Spec{Template: template, Revision: "r"}},
+			start,
+		)
 		if err != nil {
 			panic(err)
 		}
@@ -204,4 +228,28 @@ func BenchmarkManySets(b *testing.B) {
 		})
 	}
 	runtime.KeepAlive(slices.Clone(planners))
+}
+
+// D5: a store that is grown, and one whose nodes come and go, is as any other.
+func TestD5GrownStoreIsAsAnyOther(t *testing.T) {
+	store := new(daemon.Nodes)
+	node := func(name string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+	}
+	store.Observe(start, node("a"))
+	store.Grow(1)
+	store.Grow(-1)
+	s := newSet(t, func(c *daemon.Config) { c.Nodes = store })
+	for _, name := range []string{"b", "c"} {
+		store.Observe(start, node(name))
+	}
+	require.Equal(t, 3, store.Len())
+	s.running("a", "b", "c").want("")
+	store.Forget(start, "b")
+	store.Observe(start, node("d")) // it has the memory of b
+	require.Equal(t, 3, store.Len())
+	s.want("create on d: Missing").wantWait("b", "")
+	store.Observe(start, node("b"))
+	require.Equal(t, 4, store.Len())
+	s.want("").gone("b-1").want("create on b: Missing")
 }

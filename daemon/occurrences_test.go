@@ -10,8 +10,8 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 )
 
-// occurrence is something that happens, and how often as compared with the others. It
-// says whether it could.
+// occurrence is something that happens, and how often as compared with the
+// others. It says whether it could.
 type occurrence struct {
 	name   string
 	weight int
@@ -37,7 +37,16 @@ var occurrences = []occurrence{
 	{"another rollout", 5, (*history).anotherRollout},
 	{"another order", 2, (*history).anotherOrder},
 	{"another canary", 3, (*history).anotherCanary},
-	{"quota", 3, func(h *history) bool { h.quota = !h.quota; h.trace("world: quota exhausted %v", h.quota); return true }},
+	{
+		"quota",
+		3,
+		func(h *history) bool {
+			h.quota = !h.quota
+			h.trace("world: quota exhausted %v",
+				h.quota)
+			return true
+		},
+	},
 	{"webhook", 4, (*history).webhook},
 	{"watch stalls", 3, (*history).watchStalls},
 	{"relist", 2, func(h *history) bool { h.process.relist(); return true }},
@@ -108,7 +117,10 @@ func (h *history) nodeComes() bool {
 }
 
 func (h *history) labels() map[string]string {
-	return map[string]string{"role": pick(h.dice, "worker", "worker", "control"), "canary": pick(h.dice, "yes", "no")}
+	return map[string]string{
+		"role":   pick(h.dice, "worker", "worker", "control"),
+		"canary": pick(h.dice, "yes", "no"),
+	}
 }
 
 func (h *history) nodeGoes() bool {
@@ -143,7 +155,10 @@ func (h *history) nodeTainted() bool {
 	if m == nil {
 		return false
 	}
-	taint := corev1.Taint{Key: dedicated, Effect: pick(h.dice, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute)}
+	taint := corev1.Taint{
+		Key:    dedicated,
+		Effect: pick(h.dice, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute),
+	}
 	if h.chance(30) {
 		taint = corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	}
@@ -163,7 +178,11 @@ func (h *history) nodeRelabelled() bool {
 		return false
 	}
 	labels := h.labels()
-	h.changeNode(m, fmt.Sprintf("is relabelled %v", labels), func(n *corev1.Node) { n.Labels = labels })
+	h.changeNode(
+		m,
+		fmt.Sprintf("is relabelled %v", labels),
+		func(n *corev1.Node) { n.Labels = labels },
+	)
 	return true
 }
 
@@ -221,7 +240,15 @@ func (h *history) anotherRollout() bool {
 
 func (h *history) rollout() daemon.Rollout {
 	amount := func() intstr.IntOrString {
-		return pick(h.dice, intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromInt32(3), intstr.FromString("10%"), intstr.FromString("35%"), intstr.FromString("100%"))
+		return pick(
+			h.dice,
+			intstr.FromInt32(1),
+			intstr.FromInt32(2),
+			intstr.FromInt32(3),
+			intstr.FromString("10%"),
+			intstr.FromString("35%"),
+			intstr.FromString("100%"),
+		)
 	}
 	r := daemon.Rollout{OnDelete: h.chance(10), Paused: h.chance(10), Strict: h.chance(30)}
 	if h.chance(80) {

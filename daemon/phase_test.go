@@ -26,12 +26,18 @@ var podTransitions = map[string][]string{
 	"unconfirmed": {"observed", "read", "gone"},
 }
 
-// rarePods are transitions that few histories show. Seldom is a pod deleted by us
-// before the watch shows it, and the answer lost, and it is gone or read then.
-var rarePods = map[string]bool{"unclear to read": true, "unconfirmed to read": true, "deleting to read": true, "deleting to created": true}
+// rarePods are transitions that few histories show. Seldom is a pod deleted by
+// us before the watch shows it, and the answer lost, and it is gone or read
+// then.
+var rarePods = map[string]bool{
+	"unclear to read":     true,
+	"unconfirmed to read": true,
+	"deleting to read":    true,
+	"deleting to created": true,
+}
 
-// creationTransitions are those of the diagram of creationPhase. A plan may first
-// end what is too old and then hand out.
+// creationTransitions are those of the diagram of creationPhase. A plan may
+// first end what is too old and then hand out.
 var creationTransitions = map[string][]string{
 	"idle":     {"underWay"},
 	"underWay": {"idle", "unclear"},
@@ -76,8 +82,9 @@ func (tr *transitions[K]) count(t *testing.T, from, to string) {
 	tr.reached[from+" to "+to]++
 }
 
-// C6: in each call of random histories the phases change as their diagrams say, all
-// transitions of the diagrams are reached, and counts and lists agree with them.
+// C6: in each call of random histories the phases change as their diagrams say,
+// all transitions of the diagrams are reached, and counts and lists agree with
+// them.
 func TestC6PhasesChangeAsTheirDiagramsSay(t *testing.T) {
 	pods := transitions[types.UID]{none: "gone", allowed: podTransitions, reached: map[string]int{}}
 	nodes := transitions[string]{none: "idle", allowed: creationTransitions, reached: map[string]int{}}
@@ -133,7 +140,11 @@ func TestC6OnlyTheTransitionFunctionsWriteAPhase(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, map[string][]string{"phase": {"enter"}, "former": {"enter"}, "creation": {"enterCreation"}}, writers)
+	require.Equal(
+		t,
+		map[string][]string{"phase": {"enter"}, "former": {"enter"}, "creation": {"enterCreation"}},
+		writers,
+	)
 }
 
 // writtenBy returns the fields that hold a phase and that a statement writes.

@@ -27,7 +27,11 @@ func affinity(terms ...corev1.NodeSelectorTerm) func(*corev1.PodSpec) {
 	}
 }
 
-func labelled(key string, operator corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorRequirement {
+func labelled(
+	key string,
+	operator corev1.NodeSelectorOperator,
+	values ...string,
+) corev1.NodeSelectorRequirement {
 	return corev1.NodeSelectorRequirement{Key: key, Operator: operator, Values: values}
 }
 
@@ -46,16 +50,33 @@ func noSchedule(key string) corev1.Taint {
 	return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule}
 }
 
-// D1: nodes that are ill, under pressure or cordoned keep and get their daemon pods.
+// D1: nodes that are ill, under pressure or cordoned keep and get their daemon
+// pods.
 func TestD1DaemonPodsTolerateWhatHappensToNodes(t *testing.T) {
 	placement := daemon.Compile(template(), taints.Matcher{})
-	ill := node("n1", noExecute(corev1.TaintNodeNotReady), noExecute(corev1.TaintNodeUnreachable), noSchedule(corev1.TaintNodeDiskPressure),
-		noSchedule(corev1.TaintNodeMemoryPressure), noSchedule(corev1.TaintNodePIDPressure), noSchedule(corev1.TaintNodeUnschedulable))
-	require.Equal(t, daemon.Decision{ShouldRun: true, ShouldContinue: true, Reason: daemon.ReasonFits}, placement.Place(ill))
+	ill := node(
+		"n1",
+		noExecute(corev1.TaintNodeNotReady),
+		noExecute(corev1.TaintNodeUnreachable),
+		noSchedule(corev1.TaintNodeDiskPressure),
+		noSchedule(
+			corev1.TaintNodeMemoryPressure,
+		),
+		noSchedule(corev1.TaintNodePIDPressure),
+		noSchedule(corev1.TaintNodeUnschedulable),
+	)
+	require.Equal(
+		t,
+		daemon.Decision{ShouldRun: true, ShouldContinue: true, Reason: daemon.ReasonFits},
+		placement.Place(ill),
+	)
 
 	without := node("n1", noSchedule(corev1.TaintNodeNetworkUnavailable))
 	require.False(t, placement.Place(without).ShouldRun)
-	host := daemon.Compile(template(func(s *corev1.PodSpec) { s.HostNetwork = true }), taints.Matcher{})
+	host := daemon.Compile(
+		template(func(s *corev1.PodSpec) { s.HostNetwork = true }),
+		taints.Matcher{},
+	)
 	require.True(t, host.Place(without).ShouldRun, "they may be what sets it up")
 }
 
@@ -70,7 +91,12 @@ func TestD1NoScheduleKeepsWhatIsThere(t *testing.T) {
 	drained := placement.Place(node("n1", noSchedule("maintenance"), noExecute("gone")))
 	require.Equal(t, "maintenance", drained.Taint.Key, "the first reason against")
 	require.False(t, drained.ShouldRun || drained.ShouldContinue)
-	require.True(t, placement.Place(node("n1", corev1.Taint{Key: "busy", Effect: corev1.TaintEffectPreferNoSchedule})).ShouldRun)
+	require.True(
+		t,
+		placement.Place(
+			node("n1", corev1.Taint{Key: "busy", Effect: corev1.TaintEffectPreferNoSchedule}),
+		).ShouldRun,
+	)
 }
 
 // A toleration that ends gives way to the one that daemon pods get.
@@ -79,7 +105,12 @@ func TestD1AddedTolerationsWin(t *testing.T) {
 	spec := template(func(s *corev1.PodSpec) {
 		s.Tolerations = []corev1.Toleration{
 			{Key: "mine", Operator: corev1.TolerationOpExists},
-			{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds},
+			{
+				Key:               corev1.TaintNodeNotReady,
+				Operator:          corev1.TolerationOpExists,
+				Effect:            corev1.TaintEffectNoExecute,
+				TolerationSeconds: &seconds,
+			},
 		}
 	}).Spec
 	all := daemon.Tolerations(&spec)
@@ -89,29 +120,60 @@ func TestD1AddedTolerationsWin(t *testing.T) {
 	require.Equal(t, &seconds, spec.Tolerations[1].TolerationSeconds, "the template is not changed")
 }
 
-// D1: a node that an autoscaler would make has labels and taints, but no name yet.
+// D1: a node that an autoscaler would make has labels and taints, but no name
+// yet.
 func TestD1NodeToComeHasNoName(t *testing.T) {
 	placement := daemon.Compile(template(affinity(corev1.NodeSelectorTerm{
-		MatchExpressions: []corev1.NodeSelectorRequirement{labelled("zone", corev1.NodeSelectorOpIn, "a")},
-		MatchFields:      []corev1.NodeSelectorRequirement{labelled("metadata.name", corev1.NodeSelectorOpIn, "n1")},
+		MatchExpressions: []corev1.NodeSelectorRequirement{
+			labelled("zone", corev1.NodeSelectorOpIn, "a"),
+		},
+		MatchFields: []corev1.NodeSelectorRequirement{
+			labelled("metadata.name", corev1.NodeSelectorOpIn, "n1"),
+		},
 	})), taints.Matcher{})
 	require.True(t, placement.Place(node("n1")).ShouldRun)
 	require.False(t, placement.Place(node("n2")).ShouldRun)
 	require.True(t, placement.Place(node("")).ShouldRun, "as in kube-controller-manager")
 }
 
-// A term that is wrong matches nothing, the others count, and what is wrong is said
-// with its place.
+// A term that is wrong matches nothing, the others count, and what is wrong is
+// said with its place.
 func TestD1TermThatIsWrongIsNamed(t *testing.T) {
 	placement := daemon.Compile(template(affinity(
-		corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{labelled("cores", corev1.NodeSelectorOpGt, "many")}},
-		corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{labelled("metadata.name", corev1.NodeSelectorOpExists)}},
-		corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{labelled("cores", "Near", "8")}},
-		corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{labelled("cores", corev1.NodeSelectorOpGt, "4")}},
+		corev1.NodeSelectorTerm{
+			MatchExpressions: []corev1.NodeSelectorRequirement{
+				labelled("cores", corev1.NodeSelectorOpGt, "many"),
+			},
+		},
+		corev1.NodeSelectorTerm{
+			MatchFields: []corev1.NodeSelectorRequirement{
+				labelled("metadata.name", corev1.NodeSelectorOpExists),
+			},
+		},
+		corev1.NodeSelectorTerm{
+			MatchExpressions: []corev1.NodeSelectorRequirement{labelled("cores", "Near", "8")},
+		},
+		corev1.NodeSelectorTerm{
+			MatchExpressions: []corev1.NodeSelectorRequirement{
+				labelled("cores", corev1.NodeSelectorOpGt, "4"),
+			},
+		},
 	)), taints.Matcher{})
-	require.ErrorContains(t, placement.Problems(), "nodeSelectorTerms[0] matches no node: matchExpressions[0]")
-	require.ErrorContains(t, placement.Problems(), `nodeSelectorTerms[1] matches no node: matchFields[0]: operator "Exists", want In or NotIn`)
-	require.ErrorContains(t, placement.Problems(), `nodeSelectorTerms[2] matches no node: matchExpressions[0]: unknown operator "Near"`)
+	require.ErrorContains(
+		t,
+		placement.Problems(),
+		"nodeSelectorTerms[0] matches no node: matchExpressions[0]",
+	)
+	require.ErrorContains(
+		t,
+		placement.Problems(),
+		`nodeSelectorTerms[1] matches no node: matchFields[0]: operator "Exists", want In or NotIn`,
+	)
+	require.ErrorContains(
+		t,
+		placement.Problems(),
+		`nodeSelectorTerms[2] matches no node: matchExpressions[0]: unknown operator "Near"`,
+	)
 	require.True(t, placement.Place(node("n1")).ShouldRun)
 	require.NoError(t, daemon.Compile(template(), taints.Matcher{}).Problems())
 }
@@ -124,7 +186,11 @@ func crowd() (*daemon.Placement, []*corev1.Node) {
 			s.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
 		},
 		affinity(
-			corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{labelled("metadata.name", corev1.NodeSelectorOpIn, "n-0")}},
+			corev1.NodeSelectorTerm{
+				MatchFields: []corev1.NodeSelectorRequirement{
+					labelled("metadata.name", corev1.NodeSelectorOpIn, "n-0"),
+				},
+			},
 			corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
 				labelled("zone", corev1.NodeSelectorOpIn, "b", "a"),
 				labelled("cores", corev1.NodeSelectorOpGt, "4"),

@@ -22,7 +22,10 @@ type plan struct {
 	Next    time.Time // zero: only an event makes a difference
 }
 
-func (p *plan) Empty() bool { return len(p.Create) == 0 && len(p.Delete) == 0 && len(p.Refresh) == 0 }
+func (p *plan) Empty() bool {
+	return len(p.Create) == 0 && len(p.Delete) == 0 &&
+		len(p.Refresh) == 0
+}
 
 // mostTurns bounds the turns without a task in which a planner says that there
 // is more to do at once. A planner that says so without end is at fault.
@@ -98,7 +101,12 @@ func finish(planner *daemon.Planner, now time.Time, e ended) {
 }
 
 // perform has a step performed and says how it ended.
-func perform(ctx context.Context, executor *daemon.Executor, owner ownership.Owner, task daemon.Task) ended {
+func perform(
+	ctx context.Context,
+	executor *daemon.Executor,
+	owner ownership.Owner,
+	task daemon.Task,
+) ended {
 	result := executor.Act(ctx, owner, task)
 	return ended{
 		Create: task.Create, Delete: task.Delete, Refresh: task.Refresh, Pod: result.Pod, Err: result.Err,
@@ -109,9 +117,14 @@ func perform(ctx context.Context, executor *daemon.Executor, owner ownership.Own
 	}
 }
 
-// execute has all steps of a plan performed, one after the other: creations first,
-// then deletions, then refreshes. The error joins theirs.
-func execute(ctx context.Context, executor *daemon.Executor, owner ownership.Owner, p plan) ([]ended, error) {
+// execute has all steps of a plan performed, one after the other: creations
+// first, then deletions, then refreshes. The error joins theirs.
+func execute(
+	ctx context.Context,
+	executor *daemon.Executor,
+	owner ownership.Owner,
+	p plan,
+) ([]ended, error) {
 	var results []ended
 	var problems []error
 	for _, task := range p.tasks() {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/taints"
@@ -139,7 +138,6 @@ type Planner struct {
 	counts     counts
 	queues     [numberOfQueues]nodeHeap
 	draining   *nodeState // in toDelete, of whose pods some are handed out
-	replacing  bool       // one of these has failed, which is counted
 	timers     *timedqueue.Queue[string, *nodeState]
 	unseen     expectations
 	tombstones tombstones
@@ -150,226 +148,132 @@ type Planner struct {
 	creations, deletions calls
 }
 
-// NewPlanner returns a planner that knows no pods yet, and of nodes those of
-// Config.Nodes. Now must not be the zero time.
-func NewPlanner(config Config, now time.Time) (*Planner, error) {
-	if err := config.Validate(); err != nil {
-		return nil, err
-	}
-	if config.Burst == 0 {
-		config.Burst = defaultBurst
-	}
-	if config.Confirm == 0 {
-		config.Confirm = defaultConfirm
-	}
-	if config.Nodes == nil {
-		config.Nodes = new(Nodes)
-	}
-	timers, err := newTimers(now)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
-	}
-	p := &Planner{
-		config: config,
-		now:    now,
-		store:  config.Nodes,
-		gone:   make(map[string]*nodeState),
-		pods:   make(map[string]*podState),
-		timers: timers,
-		unseen: expectations{confirm: config.Confirm},
+// nodeState is a planner's record of a node where its pod should run, or of
+// which something is left: pods, a creation, failures. The node may be gone.
+type nodeState struct {
+	name    string
+	planner *Planner
+	stored  *storedNode // nil: the node is gone
+	machine types.UID   // of the node, or of the last one with the name
+	pods    *podState   // the first one for this node
 
-		creations: calls{burst: config.Burst, window: 1, epoch: 1},
-		deletions: calls{burst: config.Burst, window: config.Burst, epoch: 1},
-	}
-	p.rank()
-	p.use(config.Spec)
-	p.store.join(p)
-	p.scan.nodes = p.store.Len()
-	return p, nil
+	attempt int              // part of the name of the next pod
+	unclear *unclearCreation // nil unless the phase is unclear or retried
+	refused failures         // creations
+	failed  failures         // pods that had failed and were deleted
+
+	situation situation
+	order     order
+	slots     [numberOfQueues]int32 // where it is in the queues; zero: not in it
+	index     int32                 // in Planner.states; dropped: it left them
+	revision  int32                 // Planner.revision that its failures are of
+	ranking   int32                 // Planner.ranking that its slots are of
+	epoch     int32                 // calls.epoch of the creation under way
+
+	creation creationPhase
+	decision placed
+	stale    bool // it is in Planner.stale
+	// taken says that the rollout has deleted its available pod and it has had no
+	// other one since.
+	taken bool
 }
 
-// Close takes the planner out of its store of nodes, which it may share. The
-// planner must not be used afterwards.
-func (p *Planner) Close() { p.store.leave(p) }
+// podState is a planner's record of a pod.
+type podState struct {
+	pod  *corev1.Pod
+	node *nodeState // nil: nothing says for which node it is
+	next *podState  // of the same node
 
-// SetSpec changes what is wanted. All nodes are evaluated again, in the turns
-// of [Planner.Start], and what has failed with another revision no longer
-// counts. The same spec again changes nothing and costs a comparison.
+	leave   StepReason // why it is to be deleted; empty: it stays
+	refused failures   // deletions
+	written time.Time  // of the latest write that is to be confirmed
+	epoch   int32      // calls.epoch of its deletion
+
+	phase podPhase
+	// former is the phase that it returns to when its deletion was not done. It is
+	// phase itself unless a deletion is under way.
+	former podPhase
+	// reading is the phase in which the refresh that is under way began; podGone:
+	// none is.
+	reading podPhase
+	// answered says that the pod is as the API server has answered it. It is about
+	// the object's version: older news of the watch does not count then.
+	answered bool
+	// counted says that the pod has terminated and its replacement is counted with
+	// that of another pod of the node. It is deleted without a wait of its own.
+	counted bool
+}
+
+// Nodes holds the nodes of a cluster for any number of planners, so that each
+// node is stored once and observed once. [Config] names it. The zero value is a
+// store without nodes. It must not be copied.
 //
-// The error is that of [Spec.Validate]. The planner then keeps the former spec,
-// but hands out nothing except refreshes until a valid spec is set: pods of an
-// unwanted revision would only be replaced. A rollout that is not valid is no
-// error here. It stops, and the pods are managed. [Planner.Problems] returns
-// both.
+// A planner keeps a record only of a node where its pod should run or where
+// something of it is left. A change of a node costs those planners one
+// evaluation. The others see it only if the labels or taints have changed, and
+// then evaluate the placement once.
 //
-// A longer MinReady can make many pods unavailable at once. If the revision
-// changes with it, they are replaced at once, unless the rollout is Strict, as
-// in kube-controller-manager.
-func (p *Planner) SetSpec(now time.Time, spec Spec) error {
-	p.advance(now)
-	if equality.Semantic.DeepEqual(p.spec, &spec) {
-		p.refusal = nil
-		return nil // each write of a set's status comes back as an event of the set
-	}
-	if p.refusal = spec.Validate(); p.refusal != nil {
-		return p.refusal
-	}
-	if spec.Revision != p.spec.Revision {
-		p.creations.forgive()
-		p.revision++
-	}
-	p.use(spec)
-	p.scan = scan{states: len(p.states), nodes: p.store.Len()}
-	return nil
+// Nodes is not safe for concurrent use. It and all its planners belong under
+// one lock: that of one [timedqueue.Dispatcher], whose core composes the
+// planners, for example with [timedqueue.RoundRobin].
+type Nodes struct {
+	byName   map[string]*storedNode
+	all      []*storedNode
+	planners []*Planner
+	joined   int // how many planners ever were
+
+	spare []storedNode  // memory for nodes that come
+	free  []*storedNode // that of nodes that are gone
 }
 
-func (p *Planner) use(spec Spec) {
-	p.spec = &spec
-	p.invalid = spec.rolloutProblems() != nil
-	p.surges = !p.invalid && spec.Rollout.surges()
-	p.placement = Compile(spec.Template, p.config.Matcher)
-	p.limits = limits{}
+// storedNode is a node and the records that planners keep of it.
+type storedNode struct {
+	object *corev1.Node
+	index  int           // in Nodes.all
+	states []*nodeState  // in the order of their planners' ids
+	one    [1]*nodeState // memory for states; most stores have one planner
 }
 
-// SetLess changes the order of nodes, Config.Less. All nodes are evaluated
-// again, in the turns of [Planner.Start]. Attempts and back-offs stay.
-func (p *Planner) SetLess(now time.Time, less func(a, b *corev1.Node) bool) {
-	p.advance(now)
-	p.config.Less = less
-	p.ranking++ // what is in the former queues is in none
-	p.rank()
-	p.scan.states = len(p.states)
+// nodeHeap is a heap of nodes that record their own index, so that any of them
+// can leave it in O(log n). What before compares must change only right before
+// set: one node may be out of place, but not several.
+type nodeHeap struct {
+	nodes  []*nodeState
+	before func(a, b *nodeState) bool
+	slot   func(*nodeState) *int32 // the index, from one on; zero: it is not in it
 }
 
-// rank begins with empty queues.
-func (p *Planner) rank() {
-	for i := range p.queues {
-		p.queues[i] = newQueue(queueName(i), p.config.Less)
-	}
+// expectations are our writes that the watch has not shown. A watch delivers
+// our own writes late and occasionally drops an event. Until a write is shown,
+// the answer of the API server counts; after a while the pod is read.
+//
+// kube-controller-manager counts the creations and deletions of a set that are
+// not shown, and stops the set for five minutes when one is lost. Here a lost
+// event delays only its own node.
+type expectations struct {
+	confirm time.Duration
+	created int         // pods in podCreated, or with that as their former phase
+	writes  []write     // in their order; some may be settled
+	unclear []*podState // to be read at once; some may be settled
 }
 
-// SetEligible changes which nodes a rollout may update, Config.Eligible. All
-// nodes are evaluated again, in the turns of [Planner.Start]. Attempts and
-// back-offs stay.
-func (p *Planner) SetEligible(now time.Time, eligible func(node *corev1.Node) bool) {
-	p.advance(now)
-	p.config.Eligible = eligible
-	p.scan.states = len(p.states)
+// write is when we wrote something of a pod.
+type write struct {
+	pod *podState
+	at  time.Time
 }
 
-// Problems returns what is wrong with what is wanted, or nil: why the latest
-// spec was refused, and the [Spec.Problems] of the spec in use.
-func (p *Planner) Problems() error { return errors.Join(p.refusal, p.spec.Problems()) }
-
-// ObserveNode records a node as it is now, in the store and so for all planners
-// of it. It keeps the pointer; the node must not be changed afterwards.
-func (p *Planner) ObserveNode(now time.Time, node *corev1.Node) { p.store.Observe(now, node) }
-
-// ForgetNode records that a node is gone, for all planners of the store.
-func (p *Planner) ForgetNode(now time.Time, name string) { p.store.Forget(now, name) }
-
-// observeNode records a node that is new, or that a placement may decide
-// differently about.
-func (p *Planner) observeNode(now time.Time, stored *storedNode) {
-	p.advance(now)
-	decision := p.placement.Place(stored.object)
-	n := stored.stateOf(p)
-	if n == nil {
-		n = p.comeBack(stored)
-	}
-	if n == nil && !decision.ShouldRun {
-		return
-	}
-	if n == nil {
-		n = p.keep(stored.object.Name, stored)
-	}
-	n.decision = placed{decision.ShouldRun, decision.ShouldContinue}
-	p.identify(n)
-	p.markStale(n)
+// scan is what is left of a change that concerns all nodes. Both lists are gone
+// through from their ends, so that what leaves one meanwhile, and has the last
+// one take its place, keeps none from being visited. What joins one meanwhile
+// is evaluated by then.
+type scan struct {
+	states int // of Planner.states, from the first one on
+	nodes  int // of Nodes.all, from the first one on
 }
 
-// comeBack returns the record of a node that was gone, or nil.
-func (p *Planner) comeBack(stored *storedNode) *nodeState {
-	if len(p.gone) == 0 {
-		return nil
-	}
-	n := p.gone[stored.object.Name]
-	if n != nil {
-		delete(p.gone, n.name)
-		n.attach(stored)
-	}
-	return n
-}
-
-// observeState records a change of a node that no placement reads.
-func (p *Planner) observeState(now time.Time, n *nodeState) {
-	p.advance(now)
-	p.identify(n)
-	p.markStale(n)
-}
-
-// identify forgives another machine under the name what the former one did.
-func (p *Planner) identify(n *nodeState) {
-	machine := n.stored.object.UID
-	if n.machine != "" && n.machine != machine {
-		n.forgive()
-		n.taken = false
-	}
-	n.machine = machine
-}
-
-func (p *Planner) forgetNode(now time.Time, n *nodeState) {
-	p.advance(now)
-	n.stored, n.decision = nil, placed{}
-	p.gone[n.name] = n
-	p.markStale(n)
-}
-
-// ObservePod records a pod as it is now. Only pods that the set owns belong
-// here, all of one namespace; a pod that the set no longer owns is to be
-// forgotten. News of a pod must come in order but may be late: what is older
-// than an answer that was reported changes nothing. It keeps the pointer; the
-// pod must not be changed afterwards.
-func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
-	p.advance(now)
-	known := p.pods[pod.Name]
-	switch {
-	case p.tombstones.how[pod.UID] == departureAnswered: // the watch is behind
-	case known == nil:
-		p.add(pod, podObserved)
-	case known.newerThan(pod):
-	case known.pod.UID != pod.UID: // that one is gone, and this one has its name
-		p.bury(known.pod)
-		p.remove(known)
-		p.add(pod, podObserved)
-	default:
-		p.update(known, pod)
-		known.answered = false
-		p.see(known)
-	}
-}
-
-// ForgetPod records that a pod is gone, or that the set no longer owns it. The
-// pod is found by name and UID: another one with its name stays.
-func (p *Planner) ForgetPod(now time.Time, pod *corev1.Pod) {
-	p.advance(now)
-	p.bury(pod)
-	if known := p.pods[pod.Name]; known != nil && known.pod.UID == pod.UID {
-		p.remove(known)
-	}
-}
-
-// bury remembers that a pod is gone while a creation for its node is under way. The
-// answer to that may be about this pod.
-func (p *Planner) bury(pod *corev1.Pod) {
-	if n := p.lookup(TargetNode(pod)); n != nil && n.creating() {
-		p.tombstones.add(pod.UID, departureForgotten, p.now)
-	}
-}
-
-func (p *Planner) advance(now time.Time) {
-	if now.After(p.now) {
-		p.now = now
-	}
-	p.tombstones.expire(p.now)
+// fifo is nodes in the order in which they came.
+type fifo struct {
+	nodes []*nodeState
+	first int
 }

@@ -17,8 +17,8 @@ import (
 
 var start = time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
 
-// set plans for a DaemonSet whose pods come and go as a test says. Results are reported
-// at once, as good ones, unless a test does it itself.
+// set plans for a DaemonSet whose pods come and go as a test says. Results are
+// reported at once, as good ones, unless a test does it itself.
 type set struct {
 	*testing.T
 	*daemon.Planner
@@ -40,7 +40,13 @@ func newSet(t *testing.T, change ...func(*daemon.Config)) *set {
 	}
 	planner, err := daemon.NewPlanner(config, start)
 	require.NoError(t, err)
-	return &set{T: t, Planner: planner, spec: config.Spec, now: start, pods: make(map[string]*corev1.Pod)}
+	return &set{
+		T:       t,
+		Planner: planner,
+		spec:    config.Spec,
+		now:     start,
+		pods:    make(map[string]*corev1.Pod),
+	}
 }
 
 // Plan returns all that may be done now.
@@ -49,7 +55,8 @@ func (s *set) Plan(now time.Time) plan { return planOf(s.Planner, now) }
 // Report says how a step ended.
 func (s *set) Report(now time.Time, e ended) { finish(s.Planner, now, e) }
 
-// Status returns the status, which is whole: no test of a set has that many nodes.
+// Status returns the status, which is whole: no test of a set has that many
+// nodes.
 func (s *set) Status() daemon.Status {
 	status, whole := s.Planner.Status()
 	require.True(s, whole)
@@ -95,11 +102,14 @@ func terminating(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: s
 
 func unscheduled(pod *corev1.Pod) {
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{{
-				Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{pod.Spec.NodeName},
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchFields: []corev1.NodeSelectorRequirement{{
+					Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn,
+					Values: []string{pod.Spec.NodeName},
+				}},
 			}},
-		}}},
+		},
 	}}
 	pod.Spec.NodeName = ""
 }
@@ -109,8 +119,9 @@ func (s *set) pod(name, node, revision string, change ...func(*corev1.Pod)) *set
 	s.made++
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, UID: types.UID(fmt.Sprintf("uid-%d", s.made)), CreationTimestamp: metav1.NewTime(start),
-			Labels: map[string]string{"controller-revision-hash": revision},
+			Name: name, UID: types.UID(fmt.Sprintf("uid-%d", s.made)),
+			CreationTimestamp: metav1.NewTime(start),
+			Labels:            map[string]string{"controller-revision-hash": revision},
 		},
 		Spec: corev1.PodSpec{NodeName: node},
 	}
@@ -154,8 +165,8 @@ func (s *set) after(d time.Duration) *set {
 	return s
 }
 
-// steps asks for a plan and reports that all was done: what is made appears, what is
-// deleted is gone at once.
+// steps asks for a plan and reports that all was done: what is made appears,
+// what is deleted is gone at once.
 func (s *set) steps() string {
 	plan := s.Plan(s.now)
 	for i := range plan.Create {
@@ -163,7 +174,12 @@ func (s *set) steps() string {
 		step := &plan.Create[i]
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: fmt.Sprintf("%s-%s-%d", step.Node, step.Revision, step.Attempt+2), UID: types.UID(fmt.Sprintf("uid-%d", s.made)),
+				Name: fmt.Sprintf(
+					"%s-%s-%d",
+					step.Node,
+					step.Revision,
+					step.Attempt+2,
+				), UID: types.UID(fmt.Sprintf("uid-%d", s.made)),
 				CreationTimestamp: metav1.NewTime(s.now), ResourceVersion: fmt.Sprint(1000 + s.made),
 				Labels: map[string]string{"controller-revision-hash": step.Revision},
 			},
@@ -211,16 +227,24 @@ func TestEachNodeGetsAPodAndSlowly(t *testing.T) {
 	s := newSet(t).nodes("a", "b", "c", "d", "e", "f", "g", "h")
 	s.want("create on a: Missing")
 	s.want("create on b: Missing", "create on c: Missing")
-	s.want("create on d: Missing", "create on e: Missing", "create on f: Missing", "create on g: Missing")
+	s.want(
+		"create on d: Missing",
+		"create on e: Missing",
+		"create on f: Missing",
+		"create on g: Missing",
+	)
 	s.want("create on h: Missing")
 	s.want("")
-	s.nodes("i", "j").want("create on i: Missing") // and begins anew after a rest
+	s.nodes("i", "j").want("create on i: Missing") // and begins slowly after a rest
 }
 
 func TestPodLeavesANodeWhereItMayNotStay(t *testing.T) {
 	s := newSet(t).nodes("a").running("a")
 	repair := corev1.Taint{Key: "repair", Effect: corev1.TaintEffectNoSchedule}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{repair}}}
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "a"},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{repair}},
+	}
 	s.ObserveNode(s.now, node)
 	s.want("") // none would be made, but the one that is there stays
 	require.Equal(t, daemon.Status{Misscheduled: 1}, s.Status())
@@ -272,44 +296,95 @@ func TestSucceededPodIsReplaced(t *testing.T) {
 	s.want("delete x: PodSucceeded").want("create on a: Missing").want("")
 }
 
-// D2: pods of a node that have ended go together, although each task is handed out
-// at a time of its own, and count as one failure.
-func TestD2PodsThatHaveEndedGoTogether(t *testing.T) {
-	s := newSet(t).nodes("a", "b").running("b")
-	for _, name := range []string{"x", "y", "z"} {
-		s.pod(name, "a", "old", phase(corev1.PodSucceeded))
+// D2: what happens to the terminal pods of a node does not depend on how many
+// tasks run at a time. Succeeded pods and one failed pod go together and count
+// as one failure. Another failed pod, and a pod that terminates later, wait.
+func TestD2TerminalPodsGoTogetherForAnyNumberOfWorkers(t *testing.T) {
+	for name, workers := range map[string]int{"one worker": 1, "three": 3, "enough": 10} {
+		t.Run(name, func(t *testing.T) {
+			s := newSet(t).nodes("a", "b").running("b")
+			s.terminal("a", corev1.PodSucceeded, "x", "y", "z")
+			s.terminal("a", corev1.PodFailed, "f", "g")
+			want := map[string]daemon.StepReason{
+				"x": daemon.StepPodSucceeded, "y": daemon.StepPodSucceeded, "z": daemon.StepPodSucceeded,
+				"f": daemon.StepPodFailed,
+			}
+			require.Equal(t, want, s.deletions(workers))
+			began := s.now
+			s.wantWait("a", daemon.WaitBackoff).terminal("a", corev1.PodSucceeded, "v")
+			require.Equal(t, began.Add(time.Second), s.WaitOf("a").Until, "the first failure")
+			s.after(time.Second)
+			want = map[string]daemon.StepReason{"v": daemon.StepPodSucceeded, "g": daemon.StepPodFailed}
+			require.Equal(t, want, s.deletions(workers))
+			began = s.now
+			s.terminal("a", corev1.PodSucceeded, "u")
+			require.Equal(t, began.Add(2*time.Second), s.WaitOf("a").Until, "the second failure")
+		})
 	}
-	task, ok := s.Start(s.now)
-	require.True(t, ok)
-	s.Report(s.now, ended{Delete: task.Delete, Gone: true}) // evaluated again, the others wait
-	s.pod("v", "a", "old", phase(corev1.PodSucceeded)).pod("w", "a", "old", phase(corev1.PodSucceeded))
-	s.want("").after(time.Second)
-	handed := 0
-	for task, ok := s.Start(s.now); ok; task, ok = s.after(time.Millisecond).Start(s.now) {
-		require.Equal(t, daemon.StepPodSucceeded, task.Delete.Reason)
-		handed++
+}
+
+// terminal gives a node pods that have terminated.
+func (s *set) terminal(node string, as corev1.PodPhase, pods ...string) *set {
+	for _, pod := range pods {
+		s.pod(pod, node, s.spec.Revision, phase(as))
 	}
-	require.Equal(t, 4, handed)
-	s.wantWait("a", daemon.WaitTerminating)
-	s.gone("v").gone("w").gone("y").gone("z").pod("u", "a", "old", phase(corev1.PodSucceeded))
-	require.InDelta(t, 2*time.Second, s.WaitOf("a").Until.Sub(s.now), float64(10*time.Millisecond), "the second failure")
+	return s
+}
+
+// deletions performs all deletions that may be started, so many at a time,
+// until there is none, and returns their reasons by the names of the pods. They
+// start a millisecond apart. In the end it is the time at which the last one
+// started. A creation finds its name taken.
+func (s *set) deletions(workers int) map[string]daemon.StepReason {
+	reasons := map[string]daemon.StepReason{}
+	var last time.Time
+	for {
+		var started []*daemon.Deletion
+		for len(started) < workers {
+			task, ok := s.Start(s.now)
+			if ok && task.Create != nil {
+				s.Report(s.now, ended{Create: task.Create, Taken: true})
+				continue
+			}
+			if !ok {
+				break
+			}
+			started = append(started, task.Delete)
+			reasons[task.Delete.Pod], last = task.Delete.Reason, s.now
+			s.after(time.Millisecond)
+		}
+		if len(started) == 0 {
+			s.now = last
+			return reasons
+		}
+		for _, deletion := range started {
+			s.Report(s.now, ended{Delete: deletion, Gone: true})
+		}
+	}
 }
 
 func TestNextPodWaitsForTheFormerOneToBeGone(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").change("a-1", terminating)
 	s.want("").wantWait("a", daemon.WaitTerminating)
-	s.change("a-1", phase(corev1.PodFailed)).want("create on a: Missing") // nothing of it runs any more
+	s.change("a-1", phase(corev1.PodFailed)).
+		want("create on a: Missing")
+	// nothing of it runs any more
 }
 
 func TestOfDuplicatesTheScheduledReadyOlderOneStays(t *testing.T) {
 	old, young := created(start.Add(-time.Hour)), created(start)
 	for name, test := range map[string]struct{ stays, leaves []func(*corev1.Pod) }{
-		"scheduled": {[]func(*corev1.Pod){young, unready}, []func(*corev1.Pod){old, available, unscheduled}},
-		"ready":     {[]func(*corev1.Pod){young, available}, []func(*corev1.Pod){old, unready}},
-		"older":     {[]func(*corev1.Pod){old, available}, []func(*corev1.Pod){young, available}},
+		"scheduled": {[]func(*corev1.Pod){young, unready}, []func(*corev1.Pod){old, available,
+			unscheduled}},
+		"ready": {[]func(*corev1.Pod){young, available}, []func(*corev1.Pod){old, unready}},
+		"older": {[]func(*corev1.Pod){old, available}, []func(*corev1.Pod){young, available}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSet(t).nodes("a").pod("leaves", "a", "old", test.leaves...).pod("stays", "a", "old", test.stays...)
+			s := newSet(
+				t,
+			).nodes("a").
+				pod("leaves", "a", "old", test.leaves...).
+				pod("stays", "a", "old", test.stays...)
 			s.want("delete leaves: Duplicate").want("")
 		})
 	}

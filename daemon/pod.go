@@ -65,7 +65,10 @@ func checkCreation(owner ownership.Owner, spec *Spec, creation Creation) []error
 			"the spec has no Revision: it is the hash of the template's ControllerRevision"))
 	case spec.Revision != creation.Revision:
 		problems = append(problems, fmt.Errorf(
-			"the creation was planned for revision %q, and the spec is %q", creation.Revision, spec.Revision))
+			"the creation was planned for revision %q, and the spec is %q",
+			creation.Revision,
+			spec.Revision,
+		))
 	}
 	switch {
 	case spec.Template == nil:

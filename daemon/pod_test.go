@@ -30,15 +30,23 @@ func creationOn(node string) daemon.Creation {
 	return daemon.Creation{Node: node, Revision: "5f6d8c7b9", Reason: daemon.StepMissing}
 }
 
-// everything is a template with a value in each field that NewPod touches, and in those
-// beside them.
+// everything is a template with a value in each field that NewPod touches, and
+// in those next to them.
 func everything() *corev1.PodTemplateSpec {
 	seconds := int64(30)
-	zone := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpExists}}}
+	zone := corev1.NodeSelectorTerm{
+		MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: "zone", Operator: corev1.NodeSelectorOpExists},
+		},
+	}
 	return &corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "ignored", GenerateName: "ignored-",
-			Labels:      map[string]string{"app": "agent", "controller-revision-hash": "older", "pod-template-generation": "3"},
+			Labels: map[string]string{
+				"app":                      "agent",
+				"controller-revision-hash": "older",
+				"pod-template-generation":  "3",
+			},
 			Annotations: map[string]string{"note": "x"},
 			Finalizers:  []string{"example.com/hold"},
 		},
@@ -46,16 +54,32 @@ func everything() *corev1.PodTemplateSpec {
 			Containers:   []corev1.Container{{Name: "agent", Image: "agent:1", Args: []string{"-v"}}},
 			NodeSelector: map[string]string{"os": "linux"},
 			Tolerations: []corev1.Toleration{
-				{Key: "own", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds},
-				{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds},
+				{
+					Key:               "own",
+					Operator:          corev1.TolerationOpExists,
+					Effect:            corev1.TaintEffectNoExecute,
+					TolerationSeconds: &seconds,
+				},
+				{
+					Key:               corev1.TaintNodeNotReady,
+					Operator:          corev1.TolerationOpExists,
+					Effect:            corev1.TaintEffectNoExecute,
+					TolerationSeconds: &seconds,
+				},
 			},
 			Affinity: &corev1.Affinity{
 				NodeAffinity: &corev1.NodeAffinity{
-					RequiredDuringSchedulingIgnoredDuringExecution:  &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{zone, zone}},
-					PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: zone}},
+					RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+						NodeSelectorTerms: []corev1.NodeSelectorTerm{zone, zone},
+					},
+					PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+						{Weight: 1, Preference: zone},
+					},
 				},
 				PodAntiAffinity: &corev1.PodAntiAffinity{
-					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "rack"}},
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+						{TopologyKey: "rack"},
+					},
 				},
 			},
 		},
@@ -68,7 +92,9 @@ func specWith(template *corev1.PodTemplateSpec) *daemon.Spec {
 
 func onlyNode(name string) *corev1.NodeSelector {
 	return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{name}}},
+		MatchFields: []corev1.NodeSelectorRequirement{
+			{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{name}},
+		},
 	}}}
 }
 
@@ -88,7 +114,11 @@ func TestD4APodIsWhatTheTemplateSaysForOneNode(t *testing.T) {
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: pod.Name, Namespace: "monitoring",
-			Labels:      map[string]string{"app": "agent", "controller-revision-hash": "5f6d8c7b9", "pod-template-generation": "7"},
+			Labels: map[string]string{
+				"app":                      "agent",
+				"controller-revision-hash": "5f6d8c7b9",
+				"pod-template-generation":  "7",
+			},
 			Annotations: map[string]string{"note": "x"},
 			Finalizers:  []string{"example.com/hold"},
 			OwnerReferences: []metav1.OwnerReference{{
@@ -101,7 +131,11 @@ func TestD4APodIsWhatTheTemplateSaysForOneNode(t *testing.T) {
 	want.Spec.Tolerations = daemon.Tolerations(&want.Spec)
 	want.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = onlyNode("n1")
 	require.Equal(t, want, pod)
-	require.Nil(t, pod.Spec.Tolerations[1].TolerationSeconds, "a daemon pod stays on a node that is not ready")
+	require.Nil(
+		t,
+		pod.Spec.Tolerations[1].TolerationSeconds,
+		"a daemon pod stays on a node that is not ready",
+	)
 	require.Equal(t, "n1", daemon.TargetNode(pod))
 }
 
@@ -111,13 +145,21 @@ func TestD4ABareTemplateIsBoundToItsNode(t *testing.T) {
 		name           string
 		affinity, want *corev1.Affinity
 	}{
-		{"no affinity", nil, &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: onlyNode("n")}}},
+		{"no affinity", nil,
+			&corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: onlyNode("n"),
+			}}},
 		{"no node affinity", &corev1.Affinity{PodAffinity: &corev1.PodAffinity{}},
 			&corev1.Affinity{
-				PodAffinity:  &corev1.PodAffinity{},
-				NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: onlyNode("n")},
+				PodAffinity: &corev1.PodAffinity{},
+				NodeAffinity: &corev1.NodeAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: onlyNode("n"),
+				},
 			}},
-		{"nothing required", &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: weight}},
+		{"nothing required",
+			&corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: weight,
+			}},
 			&corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 				PreferredDuringSchedulingIgnoredDuringExecution: weight,
 				RequiredDuringSchedulingIgnoredDuringExecution:  onlyNode("n"),
@@ -149,15 +191,42 @@ func TestD4WhatAPodLacksIsSaid(t *testing.T) {
 		says  string
 		spoil func(*ownership.Owner, *daemon.Spec, *daemon.Creation)
 	}{
-		{"the owner has no Object", func(o *ownership.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Object = nil }},
-		{`name "" and UID "u"`, func(o *ownership.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Object = &metav1.ObjectMeta{UID: "u"} }},
-		{`name "a" and UID ""`, func(o *ownership.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Object = &metav1.ObjectMeta{Name: "a"} }},
-		{"want version and kind", func(o *ownership.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Kind.Version = "" }},
-		{"want version and kind", func(o *ownership.Owner, _ *daemon.Spec, _ *daemon.Creation) { o.Kind.Kind = "" }},
-		{"no Template", func(_ *ownership.Owner, s *daemon.Spec, _ *daemon.Creation) { s.Template = nil }},
-		{"for node other only", func(_ *ownership.Owner, s *daemon.Spec, _ *daemon.Creation) { s.Template.Spec.NodeName = "other" }},
-		{"no Revision", func(_ *ownership.Owner, s *daemon.Spec, c *daemon.Creation) { s.Revision, c.Revision = "", "" }},
-		{`planned for revision "old", and the spec is "5f6d8c7b9"`, func(_ *ownership.Owner, _ *daemon.Spec, c *daemon.Creation) { c.Revision = "old" }},
+		{"the owner has no Object", func(o *ownership.Owner, _ *daemon.Spec,
+			_ *daemon.Creation) {
+			o.Object = nil
+		}},
+		{`name "" and UID "u"`, func(o *ownership.Owner, _ *daemon.Spec,
+			_ *daemon.Creation) {
+			o.Object = &metav1.ObjectMeta{UID: "u"}
+		}},
+		{`name "a" and UID ""`, func(o *ownership.Owner, _ *daemon.Spec,
+			_ *daemon.Creation) {
+			o.Object = &metav1.ObjectMeta{Name: "a"}
+		}},
+		{"want version and kind", func(o *ownership.Owner, _ *daemon.Spec,
+			_ *daemon.Creation) {
+			o.Kind.Version = ""
+		}},
+		{"want version and kind", func(o *ownership.Owner, _ *daemon.Spec,
+			_ *daemon.Creation) {
+			o.Kind.Kind = ""
+		}},
+		{"no Template", func(_ *ownership.Owner, s *daemon.Spec,
+			_ *daemon.Creation) {
+			s.Template = nil
+		}},
+		{"for node other only", func(_ *ownership.Owner, s *daemon.Spec,
+			_ *daemon.Creation) {
+			s.Template.Spec.NodeName = "other"
+		}},
+		{"no Revision", func(_ *ownership.Owner, s *daemon.Spec, c *daemon.Creation) {
+			s.Revision,
+				c.Revision = "", ""
+		}},
+		{`planned for revision "old", and the spec is "5f6d8c7b9"`, func(_ *ownership.Owner,
+			_ *daemon.Spec, c *daemon.Creation) {
+			c.Revision = "old"
+		}},
 		{"no Node", func(_ *ownership.Owner, _ *daemon.Spec, c *daemon.Creation) { c.Node = "" }},
 	} {
 		t.Run(c.says, func(t *testing.T) {
@@ -183,7 +252,8 @@ func TestD4PodsShareNothingWithTheTemplate(t *testing.T) {
 		*pod.Spec.Tolerations[0].TolerationSeconds = 1
 		pod.Spec.Tolerations[0].Key = "x"
 		pod.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].Weight = 9
-		pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey = "x"
+		apart := pod.Spec.Affinity.PodAntiAffinity
+		apart.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey = "x"
 		require.Equal(t, everything(), spec.Template, "and so does changing the pod")
 	}
 }
@@ -209,7 +279,8 @@ func TestD4PodsOfOneTemplateAreMadeConcurrently(t *testing.T) {
 	require.Equal(t, everything(), spec.Template)
 }
 
-// These names are on clusters. Another scheme would make second pods beside them.
+// These names are on clusters. Another scheme would make second pods next to
+// them.
 func TestD4NamesOfPodsStayWhatTheyAre(t *testing.T) {
 	name := func(set string, creation daemon.Creation) string {
 		owner := agents()
@@ -240,13 +311,19 @@ func TestD4EachPartOfTheIdentityChangesTheName(t *testing.T) {
 	seen := map[string]identity{}
 	// Among them some that run together without something between their parts.
 	for _, id := range []identity{
-		{"u", "n", "r", 0}, {"u", "n", "r", 1}, {"u", "n", "r1", 0}, {"u", "n", "r1", 1}, {"u", "n1", "r", 0},
-		{"u", "nr", "r", 0}, {"un", "n", "r", 0}, {"v", "n", "r", 0}, {"u", "n", "rr", 0}, {"u", "n", "r", 11}, {"u", "n", "r1", 11}, {"u", "n", "r11", 1},
+		{"u", "n", "r", 0}, {"u", "n", "r", 1}, {"u", "n", "r1", 0}, {"u", "n", "r1", 1}, {"u", "n1", "r",
+			0},
+		{"u", "nr", "r", 0}, {"un", "n", "r", 0}, {"v", "n", "r", 0}, {"u", "n", "rr", 0}, {"u", "n", "r",
+			11}, {"u", "n", "r1", 11}, {"u", "n", "r11", 1},
 	} {
 		owner := agents()
 		owner.Object = &metav1.ObjectMeta{Name: "set", UID: types.UID(id.uid)}
 		spec := &daemon.Spec{Template: everything(), Revision: id.revision}
-		pod, err := daemon.NewPod(owner, spec, daemon.Creation{Node: id.node, Revision: id.revision, Attempt: id.attempt})
+		pod, err := daemon.NewPod(
+			owner,
+			spec,
+			daemon.Creation{Node: id.node, Revision: id.revision, Attempt: id.attempt},
+		)
 		require.NoError(t, err)
 		require.NotContains(t, seen, pod.Name, "%v", id)
 		seen[pod.Name] = id
@@ -268,12 +345,28 @@ func TestD4NamesAreValidAndSpread(t *testing.T) {
 	for i := range pods {
 		if i%1000 == 0 {
 			owner = agents()
-			owner.Object = &metav1.ObjectMeta{Name: randomSetName(random), UID: types.UID(fmt.Sprintf("%08x-5d4f", random.Uint32()))}
+			owner.Object = &metav1.ObjectMeta{
+				Name: randomSetName(random),
+				UID:  types.UID(fmt.Sprintf("%08x-5d4f", random.Uint32())),
+			}
 		}
-		pod, err := daemon.NewPod(owner, spec, daemon.Creation{Node: fmt.Sprintf("node-%d", i%500), Attempt: i % 1000 / 500, Revision: spec.Revision})
+		pod, err := daemon.NewPod(
+			owner,
+			spec,
+			daemon.Creation{
+				Node:     fmt.Sprintf("node-%d", i%500),
+				Attempt:  i % 1000 / 500,
+				Revision: spec.Revision,
+			},
+		)
 		require.NoError(t, err)
 		if len(pod.Name) > 63 || len(validation.IsDNS1123Subdomain(pod.Name)) > 0 {
-			t.Fatalf("set %q: pod %q: %v", owner.Object.GetName(), pod.Name, validation.IsDNS1123Subdomain(pod.Name))
+			t.Fatalf(
+				"set %q: pod %q: %v",
+				owner.Object.GetName(),
+				pod.Name,
+				validation.IsDNS1123Subdomain(pod.Name),
+			)
 		}
 		at := strings.LastIndexByte(pod.Name, '-')
 		require.True(t, strings.HasPrefix(owner.Object.GetName(), pod.Name[:at]))
@@ -283,7 +376,8 @@ func TestD4NamesAreValidAndSpread(t *testing.T) {
 			letters[j][suffix[j]]++
 		}
 	}
-	// 27^8 / pods^2 is 7: one collision in fourteen runs. Four or more: one in a million.
+	// 27^8 / pods^2 is 7: one collision in fourteen runs. Four or more: one in a
+	// million.
 	require.LessOrEqual(t, pods-len(suffixes), 3)
 	for i := range letters {
 		require.Len(t, letters[i], 27)
@@ -293,15 +387,16 @@ func TestD4NamesAreValidAndSpread(t *testing.T) {
 	}
 }
 
-// randomSetName returns what the API server takes for a name, with dots and hyphens, and
-// of all lengths.
+// randomSetName returns what the API server takes for a name, with dots and
+// hyphens, and of all lengths.
 func randomSetName(random *rand.Rand) string {
 	for {
 		name := make([]byte, 1+random.IntN(1+random.IntN(253)))
 		for i := range name {
 			name[i] = "abcdefghijklmnopqrstuvwxyz0123456789---..."[random.IntN(42)]
 		}
-		tidy := strings.NewReplacer("..", ".a", ".-", ".a", "-.", "a.").Replace(strings.Trim(string(name), "-."))
+		tidy := strings.NewReplacer("..", ".a", ".-", ".a", "-.", "a.").
+			Replace(strings.Trim(string(name), "-."))
 		if len(validation.IsDNS1123Subdomain(tidy)) == 0 {
 			return tidy
 		}
@@ -309,8 +404,11 @@ func randomSetName(random *rand.Rand) string {
 }
 
 func TestTargetNodeIsWhereAPodIsOrIsToBe(t *testing.T) {
-	field := func(key string, operator corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
-		return corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
+	field := func(key string, operator corev1.NodeSelectorOperator,
+		values ...string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{
+			MatchFields: []corev1.NodeSelectorRequirement{{Key: key, Operator: operator, Values: values}},
+		}
 	}
 	label := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
 		{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"label"}},
@@ -325,15 +423,20 @@ func TestTargetNodeIsWhereAPodIsOrIsToBe(t *testing.T) {
 		{"scheduled", "here", nil, "here"},
 		{"scheduled elsewhere", "here", []corev1.NodeSelectorTerm{named}, "here"},
 		{"to be scheduled", "", []corev1.NodeSelectorTerm{named}, "n"},
-		{"not in", "", []corev1.NodeSelectorTerm{field("metadata.name", corev1.NodeSelectorOpNotIn, "n")}, ""},
-		{"another field", "", []corev1.NodeSelectorTerm{field("metadata.namespace", corev1.NodeSelectorOpIn, "n")}, ""},
-		{"two nodes", "", []corev1.NodeSelectorTerm{field("metadata.name", corev1.NodeSelectorOpIn, "n", "m")}, ""},
+		{"not in", "", []corev1.NodeSelectorTerm{field("metadata.name", corev1.NodeSelectorOpNotIn, "n")},
+			""},
+		{"another field", "", []corev1.NodeSelectorTerm{field("metadata.namespace",
+			corev1.NodeSelectorOpIn, "n")}, ""},
+		{"two nodes", "", []corev1.NodeSelectorTerm{field("metadata.name", corev1.NodeSelectorOpIn, "n",
+			"m")}, ""},
 		{"no value", "", []corev1.NodeSelectorTerm{field("metadata.name", corev1.NodeSelectorOpIn)}, ""},
-		{"two nodes, then one", "", []corev1.NodeSelectorTerm{field("metadata.name", corev1.NodeSelectorOpIn, "n", "m"), named}, ""},
+		{"two nodes, then one", "", []corev1.NodeSelectorTerm{field("metadata.name",
+			corev1.NodeSelectorOpIn, "n", "m"), named}, ""},
 		{"a label of that name", "", []corev1.NodeSelectorTerm{label}, ""},
 		{"in a later term", "", []corev1.NodeSelectorTerm{label, named}, "n"},
-		{"beside another field", "", []corev1.NodeSelectorTerm{{MatchFields: append(
-			field("metadata.name", corev1.NodeSelectorOpNotIn, "m").MatchFields, named.MatchFields...)}}, "n"},
+		{"next to another field", "", []corev1.NodeSelectorTerm{{MatchFields: append(
+			field("metadata.name", corev1.NodeSelectorOpNotIn, "m").MatchFields, named.MatchFields...)}},
+			"n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: c.scheduled}}
@@ -342,7 +445,10 @@ func TestTargetNodeIsWhereAPodIsOrIsToBe(t *testing.T) {
 			require.Equal(t, c.scheduled, daemon.TargetNode(pod))
 			pod.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
 			require.Equal(t, c.scheduled, daemon.TargetNode(pod))
-			pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: c.terms}
+			of := pod.Spec.Affinity.NodeAffinity
+			of.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{
+				NodeSelectorTerms: c.terms,
+			}
 			require.Equal(t, c.want, daemon.TargetNode(pod))
 			require.Zero(t, testing.AllocsPerRun(100, func() { daemon.TargetNode(pod) }))
 		})
@@ -351,7 +457,9 @@ func TestTargetNodeIsWhereAPodIsOrIsToBe(t *testing.T) {
 
 func TestNewPodIsMadeOnlyIfItsOwnerWouldKeepIt(t *testing.T) {
 	owner := agents()
-	owner.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": everything().Labels["app"]}}
+	owner.Selector = &metav1.LabelSelector{
+		MatchLabels: map[string]string{"app": everything().Labels["app"]},
+	}
 	pod, err := daemon.NewPod(owner, specWith(everything()), creationOn("n"))
 	require.NoError(t, err)
 	require.NotNil(t, pod)

@@ -7,79 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// podState is a planner's record of a pod.
-type podState struct {
-	pod  *corev1.Pod
-	node *nodeState // nil: nothing says for which node it is
-	next *podState  // of the same node
-
-	leave   StepReason // why it is to be deleted; empty: it stays
-	refused failures   // deletions
-	written time.Time  // of the latest write that is to be confirmed
-	epoch   int32      // calls.epoch of its deletion
-
-	phase podPhase
-	// former is the phase that it returns to when its deletion was not done. It is
-	// phase itself unless a deletion is under way.
-	former podPhase
-	// reading is the phase in which the refresh that is under way began; podGone:
-	// none is.
-	reading podPhase
-	// answered says that the pod is as the API server has answered it. It is about
-	// the object's version: older news of the watch does not count then.
-	answered bool
-}
-
-// podPhase is the life of a pod's record:
-//
-//	gone ──shown by the watch──► observed
-//	gone ──answer to our creation──► created ──read──► read
-//	                                 created, read ──shown──► observed
-//
-//	observed, created, read ──task handed out──► deleting
-//	deleting ──refused, or shown being deleted──► the former phase
-//	deleting ──agreed──► accepted
-//	deleting ──no answer──► unclear ──read, and stays──► unconfirmed
-//
-//	accepted, unclear, unconfirmed ──being deleted──► the former phase
-//	accepted, unconfirmed ──read, and stays──► the former phase
-//
-// A pod whose deletion is under way may be shown or read meanwhile. Then the
-// former phase becomes observed or read. Each phase ends in gone.
-type podPhase uint8
-
-const (
-	// podGone: there is no such record.
-	podGone podPhase = iota
-	// podObserved: the watch has shown it.
-	podObserved
-	// podCreated: we created it, and neither watch nor a read has shown it. It
-	// counts against the burst of creations.
-	podCreated
-	// podRead: we created and read it, and the watch has not shown it.
-	podRead
-	// podDeleting: its deletion is handed out.
-	podDeleting
-	// podDeletionAccepted: the API server has agreed, and nothing was shown yet.
-	podDeletionAccepted
-	// podDeletionUnclear: the answer was lost. The pod is read at once.
-	podDeletionUnclear
-	// podDeletionUnconfirmed: it was read since and is not being deleted. The call
-	// may still arrive, so it is read once more.
-	podDeletionUnconfirmed
-)
-
-func (p podPhase) String() string {
-	return [...]string{
-		"gone", "observed", "created", "read", "deleting", "accepted", "unclear", "unconfirmed",
-	}[p]
-}
-
-// isDeletion reports whether a deletion of ours is not settled.
-func (p podPhase) isDeletion() bool { return p >= podDeleting }
-
-// enter changes the phase of a pod and the phase that it returns to, and keeps the
-// counts. Nothing else writes them. Both are the same unless phase is a deletion.
+// enter changes the phase of a pod and the phase that it returns to, and keeps
+// the counts. Nothing else writes them. Both are the same unless phase is a
+// deletion.
 func (p *Planner) enter(s *podState, phase, former podPhase) {
 	p.countPhase(s, -1)
 	s.phase, s.former = phase, former
@@ -129,6 +59,9 @@ func (s *podState) readySince() (time.Time, bool) {
 // add records a pod that was not known.
 func (p *Planner) add(pod *corev1.Pod, phase podPhase) *podState {
 	s := &podState{pod: pod}
+	if p.pods == nil {
+		p.pods = make(map[string]*podState, len(p.states)) // mostly one for each
+	}
 	p.pods[pod.Name] = s
 	p.enter(s, phase, phase)
 	p.join(s)

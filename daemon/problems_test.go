@@ -34,7 +34,11 @@ func TestD1TermThatCannotBeUnderstoodLeavesTheOthers(t *testing.T) {
 	s := newSet(t, func(c *daemon.Config) { c.Spec.Template = anyOf(bad, good) })
 	s.labelled("in", map[string]string{"zone": "a"}).labelled("out", map[string]string{"cores": "8"})
 	s.want("create on in: Missing").want("")
-	require.ErrorContains(t, s.Problems(), "Template: nodeSelectorTerms[0] matches no node: matchExpressions[0]")
+	require.ErrorContains(
+		t,
+		s.Problems(),
+		"Template: nodeSelectorTerms[0] matches no node: matchExpressions[0]",
+	)
 	require.ErrorIs(t, s.Problems(), daemon.ErrInvalidSpec)
 	require.NoError(t, s.spec.Validate())
 
@@ -43,18 +47,23 @@ func TestD1TermThatCannotBeUnderstoodLeavesTheOthers(t *testing.T) {
 	require.NoError(t, s.Problems())
 }
 
-// D1: when no term can be understood, where pods belong is not known. Upstream takes
-// it for nowhere, and deletes all pods.
+// D1: when no term can be understood, where pods belong is not known. Upstream
+// takes it for nowhere, and deletes all pods.
 func TestD1TemplateOfWhichNoTermCanBeUnderstoodIsRefused(t *testing.T) {
 	spec := newSet(t).spec
-	spec.Template = anyOf(labelled("cores", corev1.NodeSelectorOpGt, "many"), labelled("cores", "Near", "8"))
+	spec.Template = anyOf(
+		labelled("cores", corev1.NodeSelectorOpGt, "many"),
+		labelled("cores", "Near", "8"),
+	)
 	err := spec.Validate()
 	require.ErrorIs(t, err, daemon.ErrInvalidSpec)
 	require.ErrorContains(t, err, "Template: nodeSelectorTerms[0] matches no node")
 	require.ErrorContains(t, err, "nodeSelectorTerms[1] matches no node")
 	require.False(t, daemon.Compile(spec.Template, taints.Matcher{}).Place(node("n1")).ShouldContinue)
 
-	spec.Template = template(affinity(corev1.NodeSelectorTerm{})) // which is understood, and matches none
+	spec.Template = template(
+		affinity(corev1.NodeSelectorTerm{}),
+	) // which is understood, and matches none
 	require.NoError(t, spec.Validate())
 	require.NoError(t, spec.Problems())
 }
@@ -62,7 +71,11 @@ func TestD1TemplateOfWhichNoTermCanBeUnderstoodIsRefused(t *testing.T) {
 // withPort is a template that asks for a port of its node.
 func withPort() *corev1.PodTemplateSpec {
 	port := corev1.ContainerPort{HostPort: 80}
-	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Ports: []corev1.ContainerPort{port}}}}}
+	return &corev1.PodTemplateSpec{
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "web", Ports: []corev1.ContainerPort{port}}},
+		},
+	}
 }
 
 // D5: an invalid rollout stops the rollout, and never the management of pods.
@@ -71,25 +84,38 @@ func TestD5InvalidRolloutStopsNothingButTheRollout(t *testing.T) {
 		"container web asks for port 80": func(s *daemon.Spec) {
 			s.Template, s.Rollout.MaxSurge = withPort(), intstr.FromString("1%")
 		},
-		`Rollout.MaxUnavailable is "half"`:           func(s *daemon.Spec) { s.Rollout.MaxUnavailable = intstr.FromString("half") },
-		`Rollout.MaxUnavailable is "-5%"`:            func(s *daemon.Spec) { s.Rollout.MaxUnavailable = intstr.FromString("-5%") },
-		`Rollout.MaxSurge is "-1", want zero`:        func(s *daemon.Spec) { s.Rollout.MaxSurge = intstr.FromInt32(-1) },
-		`Rollout.Partition is "3.5%", want a number`: func(s *daemon.Spec) { s.Rollout.Partition = intstr.FromString("3.5%") },
+		`Rollout.MaxUnavailable is "half"`: func(s *daemon.Spec) {
+			s.Rollout.MaxUnavailable = intstr.FromString("half")
+		},
+		`Rollout.MaxUnavailable is "-5%"`: func(s *daemon.Spec) {
+			s.Rollout.MaxUnavailable = intstr.FromString("-5%")
+		},
+		`Rollout.MaxSurge is "-1", want zero`: func(s *daemon.Spec) {
+			s.Rollout.MaxSurge = intstr.FromInt32(-1)
+		},
+		`Rollout.Partition is "3.5%", want a number`: func(s *daemon.Spec) {
+			s.Rollout.Partition = intstr.FromString("3.5%")
+		},
 	} {
 		t.Run(want, func(t *testing.T) {
 			s := newSet(t).nodes("failed", "missing", "old", "unready").running("old").tainted("out")
-			s.pod("failed-1", "failed", "old", phase(corev1.PodFailed)).pod("unready-1", "unready", "old", unready)
+			s.pod("failed-1", "failed", "old", phase(corev1.PodFailed)).
+				pod("unready-1", "unready", "old", unready)
 			s.evicted("out").running("out")
 			change(&s.spec)
 			s.template("new")
 			s.want("create on missing: Missing", "delete failed-1: PodFailed", "delete out-1: Misscheduled")
-			s.want("create on failed: Missing").want("").wantWait("old", daemon.WaitRolloutInvalid).wantWait("unready", daemon.WaitRolloutInvalid)
+			s.want("create on failed: Missing").
+				want("").
+				wantWait("old", daemon.WaitRolloutInvalid).
+				wantWait("unready", daemon.WaitRolloutInvalid)
 			require.ErrorIs(t, s.Problems(), daemon.ErrInvalidSpec)
 			require.ErrorContains(t, s.Problems(), want)
 			_, err := daemon.NewPlanner(daemon.Config{Spec: s.spec}, start)
 			require.NoError(t, err)
 
-			s.rollout(func(r *daemon.Rollout) { *r = daemon.Rollout{OnDelete: true} }).wantWait("old", daemon.WaitOnDelete)
+			s.rollout(func(r *daemon.Rollout) { *r = daemon.Rollout{OnDelete: true} }).
+				wantWait("old", daemon.WaitOnDelete)
 			s.rollout(func(r *daemon.Rollout) { *r = daemon.Rollout{MaxUnavailable: intstr.FromInt32(9)} })
 			require.NoError(t, s.Problems())
 			s.want("delete unready-1: OutdatedUnavailable", "delete old-1: Outdated")
@@ -97,7 +123,8 @@ func TestD5InvalidRolloutStopsNothingButTheRollout(t *testing.T) {
 	}
 }
 
-// D5: a rollout that becomes invalid while two pods are on a node keeps the one that works.
+// D5: a rollout that becomes invalid while two pods are on a node keeps the one
+// that works.
 func TestD5InvalidRolloutKeepsThePodThatWorks(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").rollout(surge(1)).template("new")
 	s.want("create on a: Surging").change("a-new-2", unscheduled)
@@ -105,9 +132,14 @@ func TestD5InvalidRolloutKeepsThePodThatWorks(t *testing.T) {
 	s.want("delete a-new-2: Duplicate").want("").wantWait("a", daemon.WaitRolloutInvalid)
 }
 
-// D5: after a spec that was refused nothing is made of the former one, or deleted for it.
+// D5: after a spec that was refused nothing is made of the former one, or
+// deleted for it.
 func TestD5AfterARefusedSpecNothingIsMadeOfTheFormerOne(t *testing.T) {
-	s := newSet(t).nodes("missing", "failed", "old").running("old").pod("failed-1", "failed", "old", phase(corev1.PodFailed))
+	s := newSet(
+		t,
+	).nodes("missing", "failed", "old").
+		running("old").
+		pod("failed-1", "failed", "old", phase(corev1.PodFailed))
 	s.evicted("out").running("out").template("new")
 	refused := s.spec
 	refused.Template = anyOf(labelled("cores", corev1.NodeSelectorOpGt, "many"))

@@ -13,8 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/daemon/ownership"
 )
 
-// process is one life of a controller: a planner, a watch that feeds it, and the calls
-// that it makes. It plays the part of the edge.
+// process is one life of a controller: a planner, a watch that feeds it, and
+// the calls that it makes. It plays the part of the edge.
 type process struct {
 	*world
 	judge   *judge
@@ -34,8 +34,8 @@ type process struct {
 	calls       *int
 }
 
-// feed is one watch. What it tells comes in the order in which it happened, late, and
-// not in any order with what the other one tells.
+// feed is one watch. What it tells comes in the order in which it happened,
+// late, and not in any order with what the other one tells.
 type feed struct {
 	last       time.Time // what came last, came then
 	stalled    time.Time // nothing comes before
@@ -65,8 +65,8 @@ var theSet = ownership.Owner{
 	Kind:   schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"},
 }
 
-// begin starts a process with lists that miss the latest events, which its watches then
-// tell.
+// begin starts a process with lists that miss the latest events, which its
+// watches then tell.
 func (p *process) begin(missing int) {
 	p.cachedNodes, p.cachedPods = map[string]*corev1.Node{}, map[string]*corev1.Pod{}
 	upTo := len(p.events) - min(missing, len(p.events))
@@ -180,7 +180,8 @@ func (p *process) tellGone(cached *corev1.Pod) {
 	p.inspected()
 }
 
-// relist begins both watches anew. What the old ones had not told yet is in the lists.
+// relist begins both watches again. What the old ones had not told yet is in
+// the lists.
 func (p *process) relist() {
 	p.nodes.generation++
 	p.pods.generation++
@@ -280,8 +281,9 @@ func (p *process) await(next time.Time) {
 
 var errLost = errors.New("the answer was lost")
 
-// call sends a call, and reports how it ended: as it did, or, if the answer is lost,
-// that it failed. Then it may have been done, or not, or be done later still.
+// call sends a call, and reports how it ended: as it did, or, if the answer is
+// lost, that it failed. Then it may have been done, or not, or be done later
+// still.
 func (p *process) call(do func(inTime bool) ended, step ended) {
 	*p.calls++
 	there, back := p.between(0, 30*time.Millisecond), p.between(0, 30*time.Millisecond)
@@ -343,13 +345,14 @@ func (p *process) create(spec *daemon.Spec, c *daemon.Creation, inTime bool) end
 	case met == nil && p.quota:
 		result.Err, result.Refused = errQuota, true
 	case met == nil:
-		maker := 0 // nobody can know that a call that has failed is done much later
+		maker := 0 // that a call that has failed is done much later cannot be known
 		if inTime {
 			maker = p.number
 			p.judge.created(p, pod, c)
 		}
 		result.Pod = p.world.create(pod, c.Node, maker).object
-	case isOwned(met.object) && met.object.DeletionTimestamp == nil && revisionOf(met.object) == spec.Revision && met.target == c.Node:
+	case isOwned(met.object) && met.object.DeletionTimestamp == nil &&
+		revisionOf(met.object) == spec.Revision && met.target == c.Node:
 		result.Pod = met.object
 	default:
 		result.Taken = true

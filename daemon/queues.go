@@ -9,17 +9,9 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// nodeHeap is a heap of nodes that record their own index, so that any of them
-// can leave it in O(log n). What before compares must change only right before
-// set: one node may be out of place, but not several.
-type nodeHeap struct {
-	nodes  []*nodeState
-	before func(a, b *nodeState) bool
-	slot   func(*nodeState) *int32 // the index, from one on; zero: it is not in it
-}
-
 // Len, Less, Swap, Push and Pop are for package heap.
-func (h *nodeHeap) Len() int           { return len(h.nodes) }
+func (h *nodeHeap) Len() int { return len(h.nodes) }
+
 func (h *nodeHeap) Less(i, j int) bool { return h.before(h.nodes[i], h.nodes[j]) }
 
 func (h *nodeHeap) Swap(i, j int) {
@@ -63,19 +55,6 @@ func (h *nodeHeap) set(n *nodeState, in bool) {
 	}
 }
 
-// queueName is what a node in a queue needs.
-type queueName uint8
-
-const (
-	toCreate            queueName = iota // a pod is missing
-	toDelete                             // pods are to go, whatever the rollout does
-	outdatedUnavailable                  // candidates of the rollout, by candidacy
-	outdatedAvailable
-	toRetire
-	toInsist
-	numberOfQueues
-)
-
 // newQueue returns a queue that orders nodes by less and then by name. Three
 // things come before that. A node that should have a pod precedes the others,
 // which a partition keeps to the end. One that counts precedes the ignored
@@ -91,33 +70,6 @@ func newQueue(which queueName, less func(a, b *corev1.Node) bool) nodeHeap {
 			return a.name < b.name
 		},
 	}
-}
-
-// order is what queues compare. It is a copy, which changes only when the node
-// is moved.
-type order struct {
-	object  *corev1.Node
-	extra   bool // no pod should run there
-	ignored bool
-	refused int
-}
-
-func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (comes, differs bool) {
-	switch {
-	case o.extra != other.extra:
-		return other.extra, true
-	case o.ignored != other.ignored:
-		return other.ignored, true
-	case o.refused != other.refused:
-		return o.refused < other.refused, true
-	case (o.object == nil) != (other.object == nil): // one that is gone comes last
-		return o.object != nil, true
-	case less == nil, o.object == nil:
-		return false, false
-	case less(o.object, other.object):
-		return true, true
-	}
-	return false, less(other.object, o.object)
 }
 
 // pick returns the node of a queue whose turn it is. While calls are refused it
@@ -159,17 +111,18 @@ func (p *Planner) enqueue(n *nodeState) {
 	if n.ranking != p.ranking {
 		n.ranking, n.slots = p.ranking, [numberOfQueues]int32{} // of queues that are no more
 	}
-	if s.create == "" && !s.deletes && s.candidate == noCandidate &&
+	if !s.create && !s.deletes && s.candidate == noCandidate &&
 		n.slots == ([numberOfQueues]int32{}) {
 		return // as are most nodes
 	}
 	n.order = order{
-		object: n.object(), extra: !n.decision.shouldRun, ignored: s.ignored, refused: n.refused.times,
+		object: n.object(), extra: !n.decision.shouldRun, ignored: s.ignored,
+		refused: int32(n.refused.times),
 	}
 	for pod := n.pods; pod != nil; pod = pod.next {
-		n.order.refused += pod.refused.times
+		n.order.refused += int32(pod.refused.times)
 	}
-	p.queues[toCreate].set(n, s.create != "")
+	p.queues[toCreate].set(n, s.create)
 	p.queues[toDelete].set(n, s.deletes)
 	p.queues[outdatedUnavailable].set(n, s.candidate == replaceUnavailable)
 	p.queues[outdatedAvailable].set(n, s.candidate == replaceAvailable)
@@ -184,10 +137,12 @@ func newTimers(now time.Time) (*timedqueue.Queue[string, *nodeState], error) {
 	}, now)
 }
 
-// setTimer makes a node due when it changes with time.
-func (p *Planner) setTimer(n *nodeState) {
+// setTimer makes a node due when it changes with time. Timed says that it may
+// be in the queue.
+func (p *Planner) setTimer(n *nodeState, timed bool) {
 	until := n.situation.until
 	switch {
+	case until.IsZero() && !timed: // as are most nodes
 	case until.IsZero():
 		p.timers.Remove(n.name)
 	case !p.timers.Add(n.name, n, until):

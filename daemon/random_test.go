@@ -44,9 +44,21 @@ func (d dice) node() *corev1.Node {
 	}
 	node.Spec.Taints = some(d, 3, func() corev1.Taint {
 		return corev1.Taint{
-			Key:    pick(d, "zone", "disk", corev1.TaintNodeNotReady, corev1.TaintNodeUnschedulable, corev1.TaintNodeNetworkUnavailable),
-			Value:  d.value(),
-			Effect: pick(d, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule),
+			Key: pick(
+				d,
+				"zone",
+				"disk",
+				corev1.TaintNodeNotReady,
+				corev1.TaintNodeUnschedulable,
+				corev1.TaintNodeNetworkUnavailable,
+			),
+			Value: d.value(),
+			Effect: pick(
+				d,
+				corev1.TaintEffectNoSchedule,
+				corev1.TaintEffectNoExecute,
+				corev1.TaintEffectPreferNoSchedule,
+			),
 		}
 	})
 	return node
@@ -57,8 +69,17 @@ func (d dice) values() []string { return some(d, 3, d.value) }
 func (d dice) expression() corev1.NodeSelectorRequirement {
 	r := corev1.NodeSelectorRequirement{
 		Key: d.key(),
-		Operator: pick(d, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists,
-			corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt, "Like"),
+		Operator: pick(
+			d,
+			corev1.NodeSelectorOpIn,
+			corev1.NodeSelectorOpIn,
+			corev1.NodeSelectorOpNotIn,
+			corev1.NodeSelectorOpExists,
+			corev1.NodeSelectorOpDoesNotExist,
+			corev1.NodeSelectorOpGt,
+			corev1.NodeSelectorOpLt,
+			"Like",
+		),
 		Values: d.values(),
 	}
 	switch r.Operator {
@@ -79,9 +100,15 @@ func (d dice) expression() corev1.NodeSelectorRequirement {
 
 func (d dice) field() corev1.NodeSelectorRequirement {
 	return corev1.NodeSelectorRequirement{
-		Key:      pick(d, "metadata.name", "metadata.name", "metadata.name", "spec.providerID"),
-		Operator: pick(d, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists),
-		Values:   pick(d, []string{"n1"}, []string{"n2"}, []string{""}, []string{"n1", "n2"}, nil),
+		Key: pick(d, "metadata.name", "metadata.name", "metadata.name", "spec.providerID"),
+		Operator: pick(
+			d,
+			corev1.NodeSelectorOpIn,
+			corev1.NodeSelectorOpIn,
+			corev1.NodeSelectorOpNotIn,
+			corev1.NodeSelectorOpExists,
+		),
+		Values: pick(d, []string{"n1"}, []string{"n2"}, []string{""}, []string{"n1", "n2"}, nil),
 	}
 }
 
@@ -103,12 +130,19 @@ func (d dice) template() *corev1.PodTemplateSpec {
 	switch d.IntN(4) {
 	case 0:
 	case 1:
-		t.Spec.Affinity = pick(d, &corev1.Affinity{}, &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}})
+		t.Spec.Affinity = pick(
+			d,
+			&corev1.Affinity{},
+			&corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}},
+		)
 	default:
 		t.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 				NodeSelectorTerms: some(d, 3, func() corev1.NodeSelectorTerm {
-					return corev1.NodeSelectorTerm{MatchExpressions: some(d, 2, d.expression), MatchFields: some(d, 1, d.field)}
+					return corev1.NodeSelectorTerm{
+						MatchExpressions: some(d, 2, d.expression),
+						MatchFields:      some(d, 1, d.field),
+					}
 				}),
 			},
 		}}
@@ -116,8 +150,8 @@ func (d dice) template() *corev1.PodTemplateSpec {
 	return t
 }
 
-// slow says with component-helpers what kube-controller-manager would say, reason and
-// all.
+// slow says with component-helpers what kube-controller-manager would say,
+// reason and all.
 func slow(template *corev1.PodTemplateSpec, node *corev1.Node) daemon.Decision {
 	spec := &template.Spec
 	if spec.NodeName != "" && spec.NodeName != node.Name {
@@ -130,22 +164,32 @@ func slow(template *corev1.PodTemplateSpec, node *corev1.Node) daemon.Decision {
 		return daemon.Decision{Reason: daemon.ReasonNodeAffinity}
 	}
 	untolerated := func(effects ...corev1.TaintEffect) *corev1.Taint {
-		taint, found := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, daemon.Tolerations(spec), func(t *corev1.Taint) bool {
-			return slices.Contains(effects, t.Effect)
-		}, false)
+		taint, found := corev1helpers.FindMatchingUntoleratedTaint(
+			klog.Background(),
+			node.Spec.Taints,
+			daemon.Tolerations(spec),
+			func(t *corev1.Taint) bool {
+				return slices.Contains(effects, t.Effect)
+			},
+			false,
+		)
 		if !found {
 			return nil
 		}
 		return &taint
 	}
 	if taint := untolerated(corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule); taint != nil {
-		return daemon.Decision{ShouldContinue: untolerated(corev1.TaintEffectNoExecute) == nil, Reason: daemon.ReasonTainted, Taint: taint}
+		return daemon.Decision{
+			ShouldContinue: untolerated(corev1.TaintEffectNoExecute) == nil,
+			Reason:         daemon.ReasonTainted,
+			Taint:          taint,
+		}
 	}
 	return daemon.Decision{ShouldRun: true, ShouldContinue: true, Reason: daemon.ReasonFits}
 }
 
-// D1: the verdicts are those of component-helpers, over all operators and fields, also
-// for what no API server lets in.
+// D1: the verdicts are those of component-helpers, over all operators and
+// fields, also for what no API server lets in.
 func TestD1PlacementAgainstComponentHelpers(t *testing.T) {
 	reached := map[string]int{}
 	for seed := range uint64(20_000) {
@@ -155,7 +199,17 @@ func TestD1PlacementAgainstComponentHelpers(t *testing.T) {
 		for range 5 {
 			node := d.node()
 			want, got := slow(template, node), placement.Place(node)
-			require.Equal(t, want, got, "seed %d: template %+v, node %s %v %v", seed, template.Spec, node.Name, node.Labels, node.Spec.Taints)
+			require.Equal(
+				t,
+				want,
+				got,
+				"seed %d: template %+v, node %s %v %v",
+				seed,
+				template.Spec,
+				node.Name,
+				node.Labels,
+				node.Spec.Taints,
+			)
 			reached[fmt.Sprintf("%s, keep=%v", got.Reason, got.ShouldContinue)]++
 		}
 		if placement.Problems() != nil {

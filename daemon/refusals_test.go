@@ -12,14 +12,16 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 )
 
-// outcome is how often something was refused, and when the others got their turn.
+// outcome is how often something was refused, and when the others got their
+// turn.
 type outcome struct {
 	refused     int
 	first, last time.Duration
 	done        int
 }
 
-// carryOut has the calls for some nodes refused and does the others, for a time.
+// carryOut has the calls for some nodes refused and does the others, for a
+// time.
 func (s *set) carryOut(bad func(node string) bool, most time.Duration) outcome {
 	var o outcome
 	began := s.now
@@ -67,7 +69,9 @@ func (s *set) carryOut(bad func(node string) bool, most time.Duration) outcome {
 func (s *set) evicted(name string) *set {
 	s.ObserveNode(s.now, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "out", Effect: corev1.TaintEffectNoExecute}}},
+		Spec: corev1.NodeSpec{
+			Taints: []corev1.Taint{{Key: "out", Effect: corev1.TaintEffectNoExecute}},
+		},
 	})
 	return s
 }
@@ -118,7 +122,8 @@ func TestD5RefusedNodesDelayOthersByTwoSeconds(t *testing.T) {
 
 // D5: so is a rollout, which keeps to the order of Less.
 func TestD5RefusedNodesDelayARolloutByTwoSeconds(t *testing.T) {
-	for name, mode := range map[string]func(*daemon.Rollout){"deletions": func(*daemon.Rollout) {}, "creations": surge(1)} {
+	for name, mode := range map[string]func(*daemon.Rollout){"deletions": func(*daemon.Rollout) {},
+		"creations": surge(1)} {
 		t.Run(name, func(t *testing.T) {
 			s := newSet(t, byRank)
 			for i := range 400 {
@@ -159,7 +164,8 @@ func TestD5RefusalsCostABoundedNumberOfCallsForTheSet(t *testing.T) {
 	}
 }
 
-// D5: a name that another owner has taken is a refusal like others; it costs an attempt, too.
+// D5: a name that another owner has taken is a refusal like others; it costs an
+// attempt, too.
 func TestD5NamesThatOthersHaveTakenAreRetriedWithBackoff(t *testing.T) {
 	s := newSet(t)
 	for i := range 100 {
@@ -183,8 +189,8 @@ func TestD5NamesThatOthersHaveTakenAreRetriedWithBackoff(t *testing.T) {
 	}
 }
 
-// D2: a name that a pod of the set itself has, which is going, is no refusal: the next
-// pod is made when that one is gone.
+// D2: a name that a pod of the set itself has, which is going, is no refusal:
+// the next pod is made when that one is gone.
 func TestD2NameOfATerminatingPodIsNoRefusal(t *testing.T) {
 	s := newSet(t).nodes("a")
 	step := s.Plan(s.now).Create[0]

@@ -15,7 +15,8 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 )
 
-// doubt has a creation whose answer is lost, on the first node, with maxSurge 1.
+// doubt has a creation whose answer is lost, on the first node, with maxSurge
+// 1.
 func (s *set) doubt() *set {
 	plan := s.rollout(surge(1)).template("new").Plan(s.now)
 	require.Equal(s, "create on a: Surging", listed(plan))
@@ -25,7 +26,10 @@ func (s *set) doubt() *set {
 
 func TestReviewDoubtfulCreationIsNotTriedAgainWhereNoneShouldBe(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a").pod("b-1", "b", "new").doubt()
-	s.tainted("a").after(time.Minute).want("") // a-1 stays as long as it is the only one that is available
+	s.tainted("a").
+		after(time.Minute).
+		want("")
+		// a-1 stays as long as it is the only one that is available
 	s.change("b-1", available).want("delete a-1: Misscheduled")
 }
 
@@ -36,8 +40,8 @@ func TestReviewDoubtfulCreationThatIsNotTriedAgainHoldsUpNobodyForEver(t *testin
 	s.ranked("a", "not selected").after(time.Hour).want("create on b: Surging")
 }
 
-// #18 of the histories' faults, seed 113150: the pod that may have been made is a second
-// one of its node also where none should be any more.
+// #18 of the histories' faults, seed 113150: the pod that may have been made is
+// a second one of its node also where none should be any more.
 func TestDoubtfulCreationKeepsItsPlaceWhereNoneShouldBeAnyMore(t *testing.T) {
 	s := newSet(t).nodes("a", "b", "d").running("a", "b").pod("d-1", "d", "new").doubt()
 	s.tainted("a").after(time.Minute).want("") // a-1 cannot be spared as long as d-1 is not available
@@ -59,7 +63,8 @@ func (s *set) makes(node string) *corev1.Pod {
 	require.Len(s, plan.Create, 1)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: node + "-1", UID: types.UID(node), ResourceVersion: "10", Labels: map[string]string{"controller-revision-hash": plan.Create[0].Revision},
+			Name: node + "-1", UID: types.UID(node), ResourceVersion: "10",
+			Labels: map[string]string{"controller-revision-hash": plan.Create[0].Revision},
 		},
 		Spec: corev1.PodSpec{NodeName: node},
 	}
@@ -83,7 +88,8 @@ func TestReviewLookDuringADeletionDoesNotUndoIt(t *testing.T) {
 }
 
 func TestReviewUnseenPodIsReadAlsoAfterARefusedDeletion(t *testing.T) {
-	for _, confirm := range []time.Duration{30 * time.Second, 5 * time.Minute} { // refused deletions are tried again after a minute
+	// refused deletions are tried again after a minute
+	for _, confirm := range []time.Duration{30 * time.Second, 5 * time.Minute} {
 		t.Run(confirm.String(), func(t *testing.T) {
 			s := newSet(t, func(c *daemon.Config) { c.Burst, c.Confirm = 1, confirm }).nodes("a")
 			pod := s.makes("a")
@@ -109,8 +115,9 @@ func TestReviewUnseenPodIsReadAlsoAfterARefusedDeletion(t *testing.T) {
 	}
 }
 
-// What is told of nodes and pods in any order, and what came of it before, must not
-// matter: a planner that is told how things are now counts and plans the same.
+// What is told of nodes and pods in any order, and what came of it before, must
+// not matter: a planner that is told how things are now counts and plans the
+// same.
 func TestReviewAPlannerThatWasThereKnowsWhatANewOneIsTold(t *testing.T) {
 	modes := map[string]func(*daemon.Rollout){
 		"rolling": func(*daemon.Rollout) {},
@@ -119,7 +126,12 @@ func TestReviewAPlannerThatWasThereKnowsWhatANewOneIsTold(t *testing.T) {
 	}
 	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) {
-			was := newSet(t).nodes("a", "b", "c", "d").running("a", "b", "c", "d").rollout(mode).template("new")
+			was := newSet(
+				t,
+			).nodes("a", "b", "c", "d").
+				running("a", "b", "c", "d").
+				rollout(mode).
+				template("new")
 			was.Status() // looks at what has changed, and lets it be afterwards
 			nodes, tainted := []string{"d", "c", "b", "a"}, ""
 			for _, change := range []func(){
@@ -134,7 +146,9 @@ func TestReviewAPlannerThatWasThereKnowsWhatANewOneIsTold(t *testing.T) {
 				func() { was.pod("b-2", "b", "new", available, created(start.Add(-time.Hour))) },
 				func() { was.template("newer") },
 				func() {
-					was.rollout(func(r *daemon.Rollout) { *r = daemon.Rollout{MaxUnavailable: intstr.FromInt32(1)} })
+					was.rollout(func(r *daemon.Rollout) {
+						*r = daemon.Rollout{MaxUnavailable: intstr.FromInt32(1)}
+					})
 				},
 				func() { was.rollout(mode) },
 				func() { was.change("a-1", terminating) },

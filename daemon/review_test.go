@@ -16,12 +16,18 @@ import (
 )
 
 func surge(by int32) func(*daemon.Rollout) {
-	return func(r *daemon.Rollout) { r.MaxSurge, r.MaxUnavailable = intstr.FromInt32(by), intstr.FromInt32(0) }
+	return func(r *daemon.Rollout) {
+		r.MaxSurge, r.MaxUnavailable = intstr.FromInt32(by),
+			intstr.FromInt32(0)
+	}
 }
 
 // ranked observes a node whose place in the order of byRank is the rank.
 func (s *set) ranked(name, rank string) *set {
-	s.ObserveNode(s.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"rank": rank}}})
+	s.ObserveNode(
+		s.now,
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"rank": rank}}},
+	)
 	return s
 }
 
@@ -33,12 +39,14 @@ func byRank(c *daemon.Config) {
 func (s *set) tainted(name string) *set {
 	s.ObserveNode(s.now, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "repair", Effect: corev1.TaintEffectNoSchedule}}},
+		Spec: corev1.NodeSpec{
+			Taints: []corev1.Taint{{Key: "repair", Effect: corev1.TaintEffectNoSchedule}},
+		},
 	})
 	return s
 }
 
-// #65309, #124388: a kubelet that rejects the new pod beside the old one.
+// #65309, #124388: a kubelet that rejects the new pod next to the old one.
 func TestReviewSurgeMakesNoFurtherPodWhileAFailedOneWaits(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").rollout(surge(1)).template("new")
 	made := 0
@@ -65,7 +73,8 @@ func TestReviewSurgeSlotIsHeldByAFailedPod(t *testing.T) {
 	s.want("").wantWait("a", daemon.WaitBackoff) // and neither a nor b gets another
 }
 
-// #65309: the watch may be faster than the report, and is if the pod goes at once.
+// #65309: the watch may be faster than the report, and is if the pod goes at
+// once.
 func TestReviewFailureCountsWhenThePodIsGoneBeforeTheReport(t *testing.T) {
 	s := newSet(t).nodes("a").pod("x", "a", "old", phase(corev1.PodFailed))
 	plan := s.Plan(s.now)
@@ -77,7 +86,11 @@ func TestReviewFailureCountsWhenThePodIsGoneBeforeTheReport(t *testing.T) {
 }
 
 func TestReviewFailedPodsAreReplacedOneAtATimeAlsoBeforeTheReport(t *testing.T) {
-	s := newSet(t).nodes("a").pod("x", "a", "old", phase(corev1.PodFailed)).pod("y", "a", "old", phase(corev1.PodFailed))
+	s := newSet(
+		t,
+	).nodes("a").
+		pod("x", "a", "old", phase(corev1.PodFailed)).
+		pod("y", "a", "old", phase(corev1.PodFailed))
 	require.Equal(t, "delete x: PodFailed", listed(s.Plan(s.now)))
 }
 
@@ -85,15 +98,24 @@ func TestReviewDeletionOfUnknownOutcomeHoldsItsPlaceInTheBudget(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a", "b").template("new")
 	plan := s.Plan(s.now)
 	require.Equal(t, "delete a-1: Outdated", listed(plan))
-	s.Report(s.now, ended{Delete: &plan.Delete[0], Err: context.DeadlineExceeded}) // the API server has done it
-	require.Empty(t, s.Plan(s.now).Delete)                                         // a-1 may be terminating already
+	s.Report(
+		s.now,
+		ended{Delete: &plan.Delete[0], Err: context.DeadlineExceeded},
+	) // the API server has done it
+	require.Empty(
+		t,
+		s.Plan(s.now).Delete,
+	) // a-1 may be terminating already
 }
 
 func TestReviewCreationOfUnknownOutcomeHoldsItsPlaceInTheSurge(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a", "b").rollout(surge(1)).template("new")
 	plan := s.Plan(s.now)
 	require.Equal(t, "create on a: Surging", listed(plan))
-	s.Report(s.now, ended{Create: &plan.Create[0], Err: context.DeadlineExceeded}) // the API server has done it
+	s.Report(
+		s.now,
+		ended{Create: &plan.Create[0], Err: context.DeadlineExceeded},
+	) // the API server has done it
 	s.after(249 * time.Millisecond).want("")
 	s.after(time.Millisecond).want("create on a: Surging")
 }
@@ -128,8 +150,8 @@ func TestReviewOrderOfLessHoldsAfterANewRevision(t *testing.T) {
 	}
 }
 
-// refuse has creations on some nodes refused and lets others succeed, until a node has
-// its pod or some time has passed.
+// refuse has creations on some nodes refused and lets others succeed, until a
+// node has its pod or some time has passed.
 func (s *set) refuse(bad func(node string) bool, until string, most time.Duration) *set {
 	end := s.now.Add(most)
 	for s.now.Before(end) {
@@ -199,9 +221,14 @@ func TestReviewStrictHoldsWithSurgeToo(t *testing.T) {
 	require.Equal(t, 1, news) // it is not available, and the next one waits for that
 }
 
-// Both pods are ready when surge is switched off; only the new one is available.
+// Both pods are ready when surge is switched off; only the new one is
+// available.
 func TestReviewAvailablePodIsNotTheDuplicateOfOneThatIsNot(t *testing.T) {
-	s := newSet(t, func(c *daemon.Config) { c.Spec.MinReady = time.Minute }).nodes("a", "b", "c").running("a", "b", "c")
+	s := newSet(
+		t,
+		func(c *daemon.Config) { c.Spec.MinReady = time.Minute },
+	).nodes("a", "b", "c").
+		running("a", "b", "c")
 	s.rollout(surge(3)).template("new")
 	for _, node := range []string{"a", "b", "c"} {
 		s.change(node+"-1", readyFrom(start.Add(-time.Second))) // it was restarted
@@ -220,7 +247,9 @@ func TestReviewAvailablePodIsNotTheDuplicateOfOneThatIsNot(t *testing.T) {
 
 func TestReviewPartitionOfAllKeepsAll(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a", "b").tainted("z").running("z")
-	s.rollout(func(r *daemon.Rollout) { r.Partition = intstr.FromString("100%") }).template("new").want("")
+	s.rollout(func(r *daemon.Rollout) { r.Partition = intstr.FromString("100%") }).
+		template("new").
+		want("")
 }
 
 // A policy that rewrites the affinity of all pods, as many do.
@@ -231,7 +260,9 @@ func TestReviewMadePodThatIsForNoNodeIsNotMadeAgainAtOnce(t *testing.T) {
 		plan := s.Plan(s.now)
 		for i := range plan.Create {
 			made++
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(made), UID: types.UID(fmt.Sprint(made))}}
+			pod := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(made), UID: types.UID(fmt.Sprint(made))},
+			}
 			s.Report(s.now, ended{Create: &plan.Create[i], Pod: pod})
 			s.ObservePod(s.now, pod)
 		}
@@ -249,7 +280,16 @@ func TestReviewSurgeKeepsToItsLimitWhenDeletionsAreRefused(t *testing.T) {
 			step := &plan.Create[i]
 			created++
 			name := step.Node + "-2"
-			s.Report(s.now, ended{Create: step, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "made"}, Spec: corev1.PodSpec{NodeName: step.Node}}})
+			s.Report(
+				s.now,
+				ended{
+					Create: step,
+					Pod: &corev1.Pod{
+						ObjectMeta: metav1.ObjectMeta{Name: name, UID: "made"},
+						Spec:       corev1.PodSpec{NodeName: step.Node},
+					},
+				},
+			)
 			s.pod(name, step.Node, "new", available)
 		}
 		for i := range plan.Delete {
@@ -264,7 +304,7 @@ func TestReviewSurgeKeepsToItsLimitWhenDeletionsAreRefused(t *testing.T) {
 func TestReviewLateNewsOfAPodThatIsGoneDoNotBringItBack(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").template("new")
 	plan := s.Plan(s.now)
-	s.Report(s.now, ended{Delete: &plan.Delete[0], Gone: true}) // somebody else was faster
+	s.Report(s.now, ended{Delete: &plan.Delete[0], Gone: true}) // another client was faster
 	s.want("create on a: Missing")
 	s.change("a-1", available) // of before it went
 	s.want("")                 // and not: delete a-new-2: Duplicate
@@ -284,13 +324,19 @@ func TestReviewAnotherMachineUnderTheNameIsForgiven(t *testing.T) {
 	s.want("delete y: PodFailed")
 }
 
-// The look was for the creation. Its answer was read before the pod was deleted.
+// The look was for the creation. Its answer was read before the pod was
+// deleted.
 func TestReviewLookThatWasUnderWayBeforeTheDeletionDoesNotUndoIt(t *testing.T) {
 	s := newSet(t, byRank).ranked("a", "1")
 	step := s.Plan(s.now).Create[0]
 	made := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "a-1", UID: "a-1", ResourceVersion: "10", Labels: map[string]string{"controller-revision-hash": "old"}},
-		Spec:       corev1.PodSpec{NodeName: "a"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            "a-1",
+			UID:             "a-1",
+			ResourceVersion: "10",
+			Labels:          map[string]string{"controller-revision-hash": "old"},
+		},
+		Spec: corev1.PodSpec{NodeName: "a"},
 	}
 	available(made)
 	s.Report(s.now, ended{Create: &step, Pod: made})
@@ -324,7 +370,8 @@ func TestReviewWaitsStandsChangesWhileItIsRead(t *testing.T) {
 	})
 }
 
-// The pod was made, seen, and deleted by somebody before Execute returned.
+// The pod was made, seen, and deleted by another client before Execute
+// returned.
 func TestReviewPodThatWentBeforeTheReportIsNotWaitedFor(t *testing.T) {
 	s := newSet(t).nodes("a")
 	plan := s.Plan(s.now)
@@ -357,12 +404,19 @@ func TestReviewVersionsThatBeginAnewAreBelievedAfterALiveRead(t *testing.T) {
 	restored := s.pods["a-1"].DeepCopy()
 	restored.ResourceVersion = "7"
 	unready(restored)
-	s.Report(s.now, ended{Refresh: &look.Refresh[0], Pod: restored}) // which may be older than the news
-	s.ObservePod(s.now, restored)                                    // no: the informers have listed again
+	s.Report(
+		s.now,
+		ended{Refresh: &look.Refresh[0], Pod: restored},
+	) // which may be older than the news
+	s.ObservePod(
+		s.now,
+		restored,
+	) // no: the informers have listed again
 	s.want("delete a-1: OutdatedUnavailable")
 }
 
-// The other side of unknown outcomes: one pod that may never be deleted stops nobody else.
+// The other side of unknown outcomes: one pod that may never be deleted stops
+// no other.
 func TestReviewDeletionThatIsAlwaysRefusedHoldsUpNoOtherNode(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a", "b").template("new")
 	for s.now.Before(start.Add(2 * time.Minute)) {
@@ -381,110 +435,4 @@ func TestReviewDeletionThatIsAlwaysRefusedHoldsUpNoOtherNode(t *testing.T) {
 		}
 	}
 	t.Error("b-1 was not replaced within two minutes")
-}
-
-// What vanishes in the middle takes no room with it for ever: Burst is 1.
-func TestReviewNothingThatVanishesInTheMiddleKeepsItsRoom(t *testing.T) {
-	made := func(name, node string) *corev1.Pod {
-		revision := map[string]string{"controller-revision-hash": "old"}
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: revision}, Spec: corev1.PodSpec{NodeName: node}}
-	}
-	for name, vanish := range map[string]func(s *set){
-		"node, creation is refused": func(s *set) {
-			step := s.nodes("x").Plan(s.now).Create[0]
-			s.ForgetNode(s.now, "x")
-			s.Report(s.now, ended{Create: &step, Err: errRefused})
-			s.Report(s.now, ended{Create: &step, Err: errRefused})
-		},
-		"node, creation succeeds, pod goes": func(s *set) {
-			step := s.nodes("x").Plan(s.now).Create[0]
-			s.ForgetNode(s.now, "x")
-			s.Status()
-			s.Report(s.now, ended{Create: &step, Pod: made("x-1", "x")})
-			s.Status()
-			s.ForgetPod(s.now, made("x-1", "x"))
-		},
-		"node comes again": func(s *set) {
-			step := s.nodes("x").Plan(s.now).Create[0]
-			s.ForgetNode(s.now, "x")
-			s.Status()
-			s.nodes("x")
-			s.Report(s.now, ended{Create: &step, Pod: made("x-1", "x")})
-			s.ObservePod(s.now, made("x-1", "x"))
-		},
-		"pod, before the deletion is reported": func(s *set) {
-			s.pod("y", "gone", "old", unscheduled)
-			step := s.Plan(s.now).Delete[0]
-			s.gone("y")
-			s.Report(s.now, ended{Delete: &step})
-		},
-		"pod, after the deletion was reported": func(s *set) {
-			s.pod("y", "gone", "old", unscheduled)
-			step := s.Plan(s.now).Delete[0]
-			s.Report(s.now, ended{Delete: &step})
-			s.gone("y")
-		},
-		"pod is another": func(s *set) {
-			s.pod("y", "gone", "old", unscheduled)
-			step := s.Plan(s.now).Delete[0]
-			s.pod("y", "gone", "old", unscheduled, terminating)
-			s.Report(s.now, ended{Delete: &step, Gone: true})
-		},
-		"pod comes again": func(s *set) {
-			s.pod("y", "gone", "old", unscheduled)
-			step, pod := s.Plan(s.now).Delete[0], s.pods["y"]
-			s.ForgetPod(s.now, pod)
-			s.ObservePod(s.now, pod)
-			s.Report(s.now, ended{Delete: &step, Gone: true})
-			s.ForgetPod(s.now, pod)
-		},
-		"spec": func(s *set) {
-			step := s.nodes("x").Plan(s.now).Create[0]
-			s.template("other")
-			s.Report(s.now, ended{Create: &step, Err: errRefused})
-			s.ForgetNode(s.now, "x")
-		},
-		"steps of others": func(s *set) {
-			s.Report(s.now, ended{Create: &daemon.Creation{Node: "nowhere"}})
-			s.Report(s.now, ended{Delete: &daemon.Deletion{Pod: "none"}})
-			s.Report(s.now, ended{Refresh: &daemon.Refresh{Pod: "none"}})
-			s.Report(s.now, ended{})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSet(t, func(c *daemon.Config) { c.Burst = 1 })
-			vanish(s)
-			s.after(time.Hour)
-			s.nodes("fine").pod("unwanted", "nobody", "old", unscheduled)
-			s.want("create on fine: Missing", "delete unwanted: NodeGone").want("")
-			s.gone("fine-" + s.spec.Revision + "-2").want("create on fine: Missing")
-			require.Zero(t, s.Plan(s.now).Next)
-		})
-	}
-}
-
-// The right to delete pods is missing. The sister of TestRefusedCreationsAreNotTriedInThousands.
-func TestReviewRefusedDeletionsAreNotTriedInThousands(t *testing.T) {
-	s := newSet(t)
-	for i := range 500 {
-		name := fmt.Sprintf("n%03d", i)
-		s.nodes(name).running(name)
-	}
-	s.template("new")
-	calls := 0
-	for s.now.Before(start.Add(10 * time.Minute)) {
-		plan := s.Plan(s.now)
-		for i := range plan.Refresh {
-			s.Report(s.now, ended{Refresh: &plan.Refresh[i], Pod: s.pods[plan.Refresh[i].Pod]})
-		}
-		for i := range plan.Delete {
-			calls++
-			s.Report(s.now, ended{Delete: &plan.Delete[i], Err: errRefused})
-		}
-		if plan.Empty() {
-			require.True(t, plan.Next.After(s.now))
-			s.now = plan.Next
-		}
-	}
-	require.Less(t, calls, 310) // with maxUnavailable 1; kube-controller-manager: 17
 }

@@ -25,13 +25,17 @@ func (j *judge) early(plan *plan) {
 	}
 }
 
-// waits wants a reason for each node that is not as it should be, and for which nothing
-// is under way.
+// waits wants a reason for each node that is not as it should be, and for which
+// nothing is under way.
 func (j *judge) waits(w *wants, planner *daemon.Planner) {
 	for _, node := range sortedKeys(w.nodes) {
 		_, making := w.creating[node]
-		deleting := slices.ContainsFunc(w.on(node), func(p *toldPod) bool { return w.deleting[p.object.UID] })
-		if what := w.amiss(node); what != "" && !making && !deleting && planner.WaitOf(node).Reason == "" {
+		deleting := slices.ContainsFunc(
+			w.on(node),
+			func(p *toldPod) bool { return w.deleting[p.object.UID] },
+		)
+		if what := w.amiss(node); what != "" && !making && !deleting &&
+			planner.WaitOf(node).Reason == "" {
 			j.violate(WaitsTell, "%s: %s, and it waits for nothing", node, what)
 		}
 	}
@@ -65,7 +69,10 @@ func (j *judge) converged(p *process) {
 	w := j.wants(p)
 	old, keeping, stuck := 0, 0, false
 	for _, m := range j.machines {
-		pods := slices.DeleteFunc(slices.Clone(j.pods), func(r *record) bool { return r.target != m.name || !isOwned(r.object) })
+		pods := slices.DeleteFunc(
+			slices.Clone(j.pods),
+			func(r *record) bool { return r.target != m.name || !isOwned(r.object) },
+		)
 		if m.object == nil {
 			if len(pods) > 0 {
 				j.violate(Converges, "%s is gone, and there are pods for it: %s", m.name, pods[0].object.Name)
@@ -78,13 +85,29 @@ func (j *judge) converged(p *process) {
 			j.violate(Converges, "%s is on %s, where none may be", pods[0].object.Name, m.name)
 		case runs && len(pods) == 0:
 			j.violate(Converges, "%s has no pod; it waits for %+v", m.name, p.planner.WaitOf(m.name))
-		case len(slices.DeleteFunc(slices.Clone(pods), func(r *record) bool { return waitsForever(r, m) })) > 1:
-			j.violate(Converges, "%s has %d pods: %s and %s", m.name, len(pods), pods[0].object.Name, pods[1].object.Name)
+		case len(slices.DeleteFunc(slices.Clone(pods), func(r *record) bool {
+			return waitsForever(r,
+				m)
+		})) > 1:
+			j.violate(
+				Converges,
+				"%s has %d pods: %s and %s",
+				m.name,
+				len(pods),
+				pods[0].object.Name,
+				pods[1].object.Name,
+			)
 		}
 		for _, r := range pods {
 			stuck = stuck || waitsForever(r, m)
 			if _, ready := readySince(r.object); !ready && !waitsForever(r, m) {
-				j.violate(Converges, "%s on %s is not ready; it waits for %+v", r.object.Name, m.name, p.planner.WaitOf(m.name))
+				j.violate(
+					Converges,
+					"%s on %s is not ready; it waits for %+v",
+					r.object.Name,
+					m.name,
+					p.planner.WaitOf(m.name),
+				)
 			}
 			if revisionOf(r.object) == w.Revision || !runs && w.partition() > 0 {
 				continue
@@ -96,12 +119,23 @@ func (j *judge) converged(p *process) {
 		}
 	}
 	// What no node lets in uses up the budget, and without nodes there is none.
-	if !w.Rollout.OnDelete && !w.Rollout.Paused && w.desired() > 0 && !stuck && old > max(keeping, w.partition()) {
-		j.violate(Converges, "%d nodes have old pods, %d are not selected, and the partition is %d", old, keeping, w.partition())
+	if !w.Rollout.OnDelete && !w.Rollout.Paused && w.desired() > 0 && !stuck &&
+		old > max(keeping, w.partition()) {
+		j.violate(
+			Converges,
+			"%d nodes have old pods, %d are not selected, and the partition is %d",
+			old,
+			keeping,
+			w.partition(),
+		)
 	}
 	j.knows(p)
 	if j.violated == Converges {
-		j.why += fmt.Sprintf("; all wait for %v, %s", slices.Collect(p.planner.Waits()), describe(&w.Spec))
+		j.why += fmt.Sprintf(
+			"; all wait for %v, %s",
+			slices.Collect(p.planner.Waits()),
+			describe(&w.Spec),
+		)
 	}
 }
 
@@ -110,26 +144,44 @@ func waitsForever(r *record, m *machine) bool {
 	return r.object.Spec.NodeName == "" && !admits(&r.object.Spec, m.object, true)
 }
 
-// knows wants the planner to know what is true, and to have nothing left under way.
+// knows wants the planner to know what is true, and to have nothing left under
+// way.
 func (j *judge) knows(p *process) {
 	for _, known := range p.told.pods {
 		if r := j.find(known.object.Name); r == nil || r.object.UID != known.object.UID {
-			j.violate(Converges, "the planner does not know that %s (%s) for %s is gone", known.object.Name, known.object.UID, known.target)
+			j.violate(
+				Converges,
+				"the planner does not know that %s (%s) for %s is gone",
+				known.object.Name,
+				known.object.UID,
+				known.target,
+			)
 		}
 	}
 	for _, r := range j.pods {
 		if isOwned(r.object) && p.told.pod(r.object.UID) == nil && !p.mayNeverHearOf(r) {
-			j.violate(Converges, "the planner was never told of %s (%s) for %s", r.object.Name, r.object.UID, r.target)
+			j.violate(
+				Converges,
+				"the planner was never told of %s (%s) for %s",
+				r.object.Name,
+				r.object.UID,
+				r.target,
+			)
 		}
 	}
 	if len(p.told.creating)+len(p.told.deleting) > 0 {
-		j.violate(Converges, "%d creations and %d deletions are under way still", len(p.told.creating), len(p.told.deleting))
+		j.violate(
+			Converges,
+			"%d creations and %d deletions are under way still",
+			len(p.told.creating),
+			len(p.told.deleting),
+		)
 	}
 }
 
-// sameAsFull compares a planner with one that is told everything at once. What one
-// remembers and the other does not shows in the status never, and in what there is to do
-// only while it matters: calls, backoffs.
+// sameAsFull compares a planner with one that is told everything at once. What
+// one remembers and the other does not shows in the status never, and in what
+// there is to do only while it matters: calls, backoffs.
 func (j *judge) sameAsFull(p *process, quiet bool) {
 	w := j.wants(p)
 	fresh, err := daemon.NewPlanner(p.config, j.now)
@@ -160,21 +212,22 @@ func (j *judge) sameAsFull(p *process, quiet bool) {
 	}
 }
 
-// idle wants nothing to be done as long as nothing happens. Only pods that no watch has
-// told of are looked at, again and again.
+// idle wants nothing to be done as long as nothing happens. Only pods that no
+// watch has told of are looked at, again and again.
 func (j *judge) idle(p *process) {
 	unheard := slices.ContainsFunc(p.told.pods, func(known *toldPod) bool { return !known.heard })
 	for range 5 {
 		j.now = j.now.Add(40 * time.Minute)
 		plan := planOf(p.planner, j.now)
-		if len(plan.Create)+len(plan.Delete) > 0 || !unheard && (len(plan.Refresh) > 0 || !plan.Next.IsZero()) {
+		if len(plan.Create)+len(plan.Delete) > 0 ||
+			!unheard && (len(plan.Refresh) > 0 || !plan.Next.IsZero()) {
 			j.violate(NoSpin, "nothing has happened for long, and the planner says %+v", plan)
 		}
 	}
 }
 
-// giveBack ends what counts of the nodes that the rollout has taken a pod from: they
-// have an available one again, or none belongs there.
+// giveBack ends what counts of the nodes that the rollout has taken a pod from:
+// they have an available one again, or none belongs there.
 func (j *judge) giveBack(w *wants) {
 	maps.DeleteFunc(j.taken, func(node string, uid types.UID) bool {
 		object := w.nodes[node]
@@ -182,17 +235,19 @@ func (j *judge) giveBack(w *wants) {
 	})
 }
 
-// outdate ends what counts of refusals for nodes where no pod should be and none
-// is, half an hour after the last one.
+// outdate ends what counts of refusals for nodes where no pod should be and
+// none is, half an hour after the last one.
 func (j *judge) outdate(w *wants) {
 	maps.DeleteFunc(j.denied, func(node string, denied refusals) bool {
 		_, making := w.creating[node]
-		return !w.runsOn(node) && len(w.byNode[node]) == 0 && !making && j.now.Sub(denied.last) >= 30*time.Minute
+		return !w.runsOn(node) && len(w.byNode[node]) == 0 && !making &&
+			j.now.Sub(denied.last) >= 30*time.Minute
 	})
 }
 
-// mayNeverHearOf reports whether both the answer to a creation and the event of it
-// may be lost. The retry finds the pod, and is made only where a pod should run.
+// mayNeverHearOf reports whether both the answer to a creation and the event of
+// it may be lost. The retry finds the pod, and is made only where a pod should
+// run.
 func (p *process) mayNeverHearOf(r *record) bool {
 	return p.faults.calls > 0 && p.faults.loseOurs > 0 && !p.judge.wants(p).runsOn(r.target)
 }

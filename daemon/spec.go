@@ -237,3 +237,12 @@ func hostPortOf(spec *corev1.PodSpec, container *corev1.Container) error {
 	}
 	return nil
 }
+
+// limits are the limits of the rollout for a number of nodes that should have a
+// pod. To read percentages costs more than a decision.
+type limits struct {
+	known bool
+	nodes int
+	of    Limits
+	err   error
+}

@@ -26,10 +26,13 @@ func TestSpecOfADaemonSet(t *testing.T) {
 		Rollout: daemon.Rollout{MaxUnavailable: two, MaxSurge: third},
 	}, daemon.SpecOf(set, "h"))
 
-	set.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
+	set.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{
+		Type: appsv1.OnDeleteDaemonSetStrategyType,
+	}
 	set.Annotations[appsv1.DeprecatedTemplateGeneration] = "seven"
 	require.Equal(t, daemon.Spec{
-		Template: &set.Spec.Template, Revision: "h", MinReady: 5 * time.Second, Rollout: daemon.Rollout{OnDelete: true},
+		Template: &set.Spec.Template, Revision: "h", MinReady: 5 * time.Second,
+		Rollout: daemon.Rollout{OnDelete: true},
 	}, daemon.SpecOf(set, "h"))
 }
 
@@ -37,7 +40,9 @@ func TestPodOfTheDeprecatedGenerationIsUpToDate(t *testing.T) {
 	s := newSet(t).nodes("a").running("a")
 	s.spec.TemplateGeneration = "7"
 	s.template("new").want("delete a-1: Outdated").want("create on a: Missing").gone("a-new-2")
-	s.pod("x", "a", "old", available, func(pod *corev1.Pod) { pod.Labels["pod-template-generation"] = "7" }).want("")
+	s.pod("x", "a", "old", available,
+		func(pod *corev1.Pod) { pod.Labels["pod-template-generation"] = "7" }).
+		want("")
 	require.Equal(t, 1, s.Status().Updated)
 }
 
@@ -58,7 +63,10 @@ func TestSpecWithFaultsIsRefusedAndChangesNothing(t *testing.T) {
 		_, err = daemon.NewPlanner(daemon.Config{Spec: spec}, start)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := daemon.NewPlanner(daemon.Config{Spec: newSet(t).spec, Burst: -1, Confirm: -time.Second}, start)
+	_, err := daemon.NewPlanner(
+		daemon.Config{Spec: newSet(t).spec, Burst: -1, Confirm: -time.Second},
+		start,
+	)
 	require.ErrorIs(t, err, daemon.ErrInvalidConfig)
 	require.ErrorContains(t, err, "Burst is -1, want zero or more")
 	require.ErrorContains(t, err, "Confirm is -1s, want zero or more")
@@ -71,10 +79,13 @@ func TestSurgeWithAPortOfTheNodeIsAProblemWhereverItComesFrom(t *testing.T) {
 		spec    corev1.PodSpec
 		problem bool
 	}{
-		"none":                          {corev1.PodSpec{Containers: []corev1.Container{web}}, false},
-		"all ports are the node's":      {corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{web}}, true},
-		"sidecar":                       {corev1.PodSpec{HostNetwork: true, InitContainers: []corev1.Container{{RestartPolicy: &always, Ports: web.Ports}}}, true},
-		"init container, gone by then":  {corev1.PodSpec{HostNetwork: true, InitContainers: []corev1.Container{web}}, false},
+		"none": {corev1.PodSpec{Containers: []corev1.Container{web}}, false},
+		"all ports are the node's": {corev1.PodSpec{HostNetwork: true,
+			Containers: []corev1.Container{web}}, true},
+		"sidecar": {corev1.PodSpec{HostNetwork: true,
+			InitContainers: []corev1.Container{{RestartPolicy: &always, Ports: web.Ports}}}, true},
+		"init container, gone by then": {corev1.PodSpec{HostNetwork: true,
+			InitContainers: []corev1.Container{web}}, false},
 		"host network without any port": {corev1.PodSpec{HostNetwork: true}, false},
 	} {
 		spec := newSet(t).spec

@@ -1,6 +1,12 @@
 package daemon
 
-import "time"
+import (
+	"time"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+var _ timedqueue.Core[Task, Result] = (*Planner)(nil)
 
 // Start hands out a task that may begin now. The task counts as under way until
 // [Planner.Finish] gets its result. It costs what has changed since the last
@@ -93,11 +99,11 @@ func (p *Planner) hasRoom(n *nodeState) bool {
 func (p *Planner) begin(from queueName) (Task, bool) {
 	switch from {
 	case toDelete:
-		p.draining, p.replacing = p.pick(from, &p.deletions, nil), false
+		p.draining = p.pick(from, &p.deletions, nil)
 		return p.drain()
 	case toCreate:
 		n := p.pick(from, &p.creations, nil)
-		return p.handOutCreation(n, n.situation.create), true
+		return p.handOutCreation(n, StepMissing), true
 	case toInsist, outdatedUnavailable, outdatedAvailable, toRetire:
 	}
 	if p.createsFirst(p.queues[from].first()) {
@@ -107,8 +113,7 @@ func (p *Planner) begin(from queueName) (Task, bool) {
 }
 
 // drain hands out one pod of the node from which pods are being deleted. All
-// that are due go before the node is evaluated again: several failed pods count
-// as one failure.
+// that are due go before the node is evaluated again, unless it changes.
 func (p *Planner) drain() (Task, bool) {
 	n := p.draining
 	if n == nil {
@@ -142,9 +147,8 @@ func (p *Planner) handOutReplacement(n *nodeState) (Task, bool) {
 }
 
 func (p *Planner) handOutDeletion(s *podState, why StepReason) Task {
-	if !p.replacing && (why == StepPodFailed || why == StepPodSucceeded) {
-		s.node.failed.replaced(p.now)
-		p.replacing = true
+	if why.ofTerminal() {
+		s.node.replace(s, p.now)
 	}
 	p.enter(s, podDeleting, s.former)
 	s.epoch = p.deletions.epoch
@@ -174,4 +178,9 @@ func (p *Planner) mayCreate() bool { return p.creations.room(p.now, p.unseen.cre
 
 func (p *Planner) mayDelete() bool {
 	return p.deletions.room(p.now, p.unsettled-p.deletions.underWay)
+}
+
+func (p *Planner) handOutRefresh(s *podState) Task {
+	s.reading = s.phase
+	return p.task(Task{Refresh: &Refresh{Pod: s.pod.Name, UID: s.pod.UID}})
 }

@@ -1,81 +1,15 @@
 package daemon
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
-
-// nodeState is a planner's record of a node where its pod should run, or of
-// which something is left: pods, a creation, failures. The node may be gone.
-type nodeState struct {
-	name    string
-	planner *Planner
-	stored  *storedNode // nil: the node is gone
-	machine types.UID   // of the node, or of the last one with the name
-	pods    *podState   // the first one for this node
-
-	attempt int // part of the name of the next pod
-	unclear unclearCreation
-	refused failures // creations
-	failed  failures // pods that had failed and were deleted
-
-	situation situation
-	order     order
-	slots     [numberOfQueues]int32 // where it is in the queues; zero: not in it
-	index     int32                 // in Planner.states; dropped: it left them
-	revision  int32                 // Planner.revision that its failures are of
-	ranking   int32                 // Planner.ranking that its slots are of
-	epoch     int32                 // calls.epoch of the creation under way
-
-	creation creationPhase
-	decision placed
-	stale    bool // it is in Planner.stale
-	// taken says that the rollout has deleted its available pod and it has had no
-	// other one since.
-	taken bool
-}
 
 // dropped is the index of a record that may still be in Planner.stale.
 const dropped = -1
-
-// placed is the part of a [Decision] that a record keeps.
-type placed struct{ shouldRun, shouldContinue bool }
-
-// creationPhase is the life of the creations for a node:
-//
-//	idle ──handed out──► underWay ──answered──► idle
-//	                     underWay ──no answer─► unclear
-//	unclear ──handed out──► retried ──answered, the same one──► idle
-//	                        retried ──otherwise───────────────► unclear
-//	unclear ──shown, or too old──► idle
-//	retried ──shown, or too old──► underWay
-type creationPhase uint8
-
-const (
-	creationIdle creationPhase = iota
-	// creationUnderWay: a task is handed out.
-	creationUnderWay
-	// creationUnclear: the answer was lost, and the pod may exist. The next
-	// creation of its revision has the same name.
-	creationUnclear
-	// creationRetried: a task is handed out, and an earlier one is unclear.
-	creationRetried
-)
-
-func (c creationPhase) String() string {
-	return [...]string{"idle", "underWay", "unclear", "retried"}[c]
-}
-
-// unclearCreation is the creation that is unclear. Only the phases unclear and
-// retried have one.
-type unclearCreation struct {
-	until    time.Time // a watch would have shown it by then
-	revision string
-	attempt  int
-}
 
 func (n *nodeState) object() *corev1.Node {
 	if n.stored == nil {
@@ -103,7 +37,7 @@ func (n *nodeState) inDoubt() bool {
 func (n *nodeState) enterCreation(to creationPhase) {
 	n.creation = to
 	if !n.inDoubt() {
-		n.unclear = unclearCreation{}
+		n.unclear = nil
 	}
 }
 
@@ -132,7 +66,7 @@ func (n *nodeState) endDoubt() {
 func (n *nodeState) endCreation(step *Creation, outcome Outcome, lost time.Time) {
 	switch {
 	case outcome == OutcomeFailed:
-		n.unclear = unclearCreation{lost, step.Revision, step.Attempt}
+		n.unclear = &unclearCreation{lost, step.Revision, step.Attempt}
 		n.enterCreation(creationUnclear)
 	case n.creation == creationRetried && (outcome == OutcomeRefused || !n.doubts(step.Revision)):
 		n.enterCreation(creationUnclear) // the answer says nothing of the earlier try
@@ -153,6 +87,26 @@ func (n *nodeState) place(placement *Placement) {
 // another revision or machine.
 func (n *nodeState) forgive() {
 	n.refused, n.failed = failures{}, failures{}
+	for s := n.pods; s != nil; s = s.next {
+		s.counted = false
+	}
+}
+
+// replace records that the deletion of a terminal pod is handed out. The pods
+// that may be replaced now are counted with it: how many tasks run at a time
+// makes no difference. The next wait begins with the last of them.
+func (n *nodeState) replace(s *podState, now time.Time) {
+	if s.counted {
+		s.counted, n.failed.last = false, now
+		return
+	}
+	n.failed.replaced(now)
+	for other := n.pods; other != nil; other = other.next {
+		due := !now.Before(other.refused.retry())
+		if other != s && other.leave.ofTerminal() && due {
+			other.counted = true
+		}
+	}
 }
 
 // rememberedUntil returns until when the failures of a node matter where no pod
@@ -173,6 +127,11 @@ func (n *nodeState) idle() bool { return n.pods == nil && n.creation == creation
 // attach links a record with its node.
 func (n *nodeState) attach(stored *storedNode) {
 	n.stored = stored
+	last := len(stored.states) - 1
+	if last < 0 || stored.states[last].planner.id < n.planner.id { // as with one planner
+		stored.states = append(stored.states, n)
+		return
+	}
 	at, _ := stored.search(n.planner)
 	stored.states = slices.Insert(stored.states, at, n)
 }
@@ -235,4 +194,32 @@ func (p *Planner) state(name string) *nodeState {
 		n.place(p.placement)
 	}
 	return n
+}
+
+// stateOf returns the record that a planner keeps of a node, or nil.
+func (n *storedNode) stateOf(p *Planner) *nodeState {
+	if len(n.states) == 1 && n.states[0].planner == p { // as with one planner
+		return n.states[0]
+	}
+	if at, found := n.search(p); found {
+		return n.states[at]
+	}
+	return nil
+}
+
+func (n *storedNode) search(p *Planner) (int, bool) {
+	return slices.BinarySearchFunc(n.states, p.id, func(n *nodeState, id int) int {
+		return cmp.Compare(n.planner.id, id)
+	})
+}
+
+func (f *fifo) push(n *nodeState) { f.nodes = append(f.nodes, n) }
+
+// markStale has a node evaluated before anything is decided. Many changes of
+// one node make one evaluation, when a decision is asked for.
+func (p *Planner) markStale(n *nodeState) {
+	if !n.stale {
+		n.stale = true
+		p.stale.push(n)
+	}
 }

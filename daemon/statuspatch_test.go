@@ -24,7 +24,8 @@ func setWithStatus(status appsv1.DaemonSetStatus) *appsv1.DaemonSet {
 func TestD3StatusIsBroughtUpToDateByOnePatch(t *testing.T) {
 	require.Equal(t, types.MergePatchType, daemon.StatusPatchType)
 	stored := appsv1.DaemonSetStatus{
-		DesiredNumberScheduled: 1, CurrentNumberScheduled: 2, NumberReady: 3, NumberAvailable: 4, NumberUnavailable: 5,
+		DesiredNumberScheduled: 1, CurrentNumberScheduled: 2, NumberReady: 3, NumberAvailable: 4,
+		NumberUnavailable:      5,
 		UpdatedNumberScheduled: 6, NumberMisscheduled: 7, ObservedGeneration: 8,
 	}
 	same := daemon.Status{Desired: 1, Current: 2, Ready: 3, Available: 4, Unavailable: 5, Updated: 6,
@@ -38,14 +39,20 @@ func TestD3StatusIsBroughtUpToDateByOnePatch(t *testing.T) {
 		{"nothing", func(*daemon.Status) {}, 8, ""},
 		{"no generation acted on", func(*daemon.Status) {}, 0, ""},
 		{"an older generation", func(*daemon.Status) {}, 7, ""},
-		{"the generation alone", func(*daemon.Status) {}, 9, `{"metadata":{"uid":"the-uid"},"status":{"desiredNumberScheduled":1,
-			"currentNumberScheduled":2,"numberReady":3,"numberAvailable":4,"numberUnavailable":5,"updatedNumberScheduled":6,
+		{"the generation alone", func(*daemon.Status) {}, 9,
+			`{"metadata":{"uid":"the-uid"},"status":{"desiredNumberScheduled":1,
+			"currentNumberScheduled":2,"numberReady":3,
+			"numberAvailable":4,"numberUnavailable":5,"updatedNumberScheduled":6,
 			"numberMisscheduled":7,"observedGeneration":9}}`},
-		{"a count and an older generation", func(s *daemon.Status) { s.Ready = 30 }, 7, `{"metadata":{"uid":"the-uid"},"status":{
-			"desiredNumberScheduled":1,"currentNumberScheduled":2,"numberReady":30,"numberAvailable":4,"numberUnavailable":5,
+		{"a count and an older generation", func(s *daemon.Status) { s.Ready = 30 }, 7,
+			`{"metadata":{"uid":"the-uid"},"status":{
+			"desiredNumberScheduled":1,"currentNumberScheduled":2,"numberReady":30,
+			"numberAvailable":4,"numberUnavailable":5,
 			"updatedNumberScheduled":6,"numberMisscheduled":7}}`},
-		{"all to zero", func(s *daemon.Status) { *s = daemon.Status{} }, 8, `{"metadata":{"uid":"the-uid"},"status":{
-			"desiredNumberScheduled":0,"currentNumberScheduled":0,"numberReady":0,"numberAvailable":0,"numberUnavailable":0,
+		{"all to zero", func(s *daemon.Status) { *s = daemon.Status{} }, 8,
+			`{"metadata":{"uid":"the-uid"},"status":{
+			"desiredNumberScheduled":0,"currentNumberScheduled":0,"numberReady":0,
+			"numberAvailable":0,"numberUnavailable":0,
 			"updatedNumberScheduled":0,"numberMisscheduled":0}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,7 +69,8 @@ func TestD3StatusIsBroughtUpToDateByOnePatch(t *testing.T) {
 	}
 }
 
-// What a patch does not mention stays, and so does what decoding over a struct does not.
+// What a patch does not mention stays, and so does what decoding over a struct
+// does not.
 func TestD3ThePatchedStatusIsTheOneThatWasWanted(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -71,18 +79,37 @@ func TestD3ThePatchedStatusIsTheOneThatWasWanted(t *testing.T) {
 	collisions, patches := int32(4), 0
 	for range 5000 {
 		set := setWithStatus(appsv1.DaemonSetStatus{
-			DesiredNumberScheduled: int32(few()), CurrentNumberScheduled: int32(few()), NumberReady: int32(few()), NumberAvailable: int32(few()),
-			NumberUnavailable: int32(few()), UpdatedNumberScheduled: int32(few()), NumberMisscheduled: int32(few()), ObservedGeneration: int64(few()),
-			CollisionCount: &collisions, Conditions: []appsv1.DaemonSetCondition{{Type: "Own"}},
+			DesiredNumberScheduled: int32(
+				few(),
+			), CurrentNumberScheduled: int32(few()), NumberReady: int32(few()),
+			NumberAvailable: int32(few()),
+			NumberUnavailable: int32(
+				few(),
+			), UpdatedNumberScheduled: int32(few()), NumberMisscheduled: int32(few()),
+			ObservedGeneration: int64(few()),
+			CollisionCount:     &collisions, Conditions: []appsv1.DaemonSetCondition{{Type: "Own"}},
 		})
 		status := daemon.Status{
-			Desired: few(), Current: few(), Ready: few(), Available: few(), Unavailable: few(), Updated: few(), Misscheduled: few(),
+			Desired: few(), Current: few(), Ready: few(), Available: few(), Unavailable: few(),
+			Updated: few(), Misscheduled: few(),
 		}
 		observed := int64(few())
 		want := set.DeepCopy()
-		want.Status.DesiredNumberScheduled, want.Status.CurrentNumberScheduled = int32(status.Desired), int32(status.Current)
-		want.Status.NumberReady, want.Status.NumberAvailable = int32(status.Ready), int32(status.Available)
-		want.Status.NumberUnavailable, want.Status.UpdatedNumberScheduled = int32(status.Unavailable), int32(status.Updated)
+		want.Status.DesiredNumberScheduled, want.Status.CurrentNumberScheduled = int32(
+			status.Desired,
+		), int32(
+			status.Current,
+		)
+		want.Status.NumberReady, want.Status.NumberAvailable = int32(
+			status.Ready,
+		), int32(
+			status.Available,
+		)
+		want.Status.NumberUnavailable, want.Status.UpdatedNumberScheduled = int32(
+			status.Unavailable,
+		), int32(
+			status.Updated,
+		)
 		want.Status.NumberMisscheduled = int32(status.Misscheduled)
 		want.Status.ObservedGeneration = max(observed, set.Status.ObservedGeneration)
 
@@ -110,7 +137,8 @@ func TestD3EachCountAloneIsAChange(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, patch)
 		*[]*int{
-			&status.Desired, &status.Current, &status.Ready, &status.Available, &status.Unavailable, &status.Updated, &status.Misscheduled,
+			&status.Desired, &status.Current, &status.Ready, &status.Available, &status.Unavailable,
+			&status.Updated, &status.Misscheduled,
 		}[field] = 1
 		patch, err = daemon.DaemonSetStatusPatch(set, status, 0)
 		require.NoError(t, err)

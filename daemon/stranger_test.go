@@ -17,11 +17,13 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-// The API server refuses a DaemonSet that does not select its own pods. It does not
-// check an own kind, whose pods would be released as soon as they are made.
+// The API server refuses a DaemonSet that does not select its own pods. It does
+// not check an own kind, whose pods would be released as soon as they are made.
 func TestStrangerAnOwnerThatDoesNotSelectItsOwnPodsIsRefused(t *testing.T) {
 	owner := agents()
-	template := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "typo"}}}
+	template := &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "typo"}},
+	}
 	owner.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
 	_, err := revision.Compute(revision.Source{Owner: owner, Template: template}, nil, nil)
 	require.ErrorIs(t, err, ownership.ErrInvalidOwner)
@@ -29,7 +31,8 @@ func TestStrangerAnOwnerThatDoesNotSelectItsOwnPodsIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ownership.ErrInvalidOwner)
 }
 
-// No selector selects nothing, and what is not selected is released: all pods at once.
+// No selector selects nothing, and what is not selected is released: all pods
+// at once.
 func TestStrangerAnOwnerWithoutASelectorIsRefused(t *testing.T) {
 	owner := agents()
 	owner.Selector = nil
@@ -38,11 +41,17 @@ func TestStrangerAnOwnerWithoutASelectorIsRefused(t *testing.T) {
 }
 
 func required(operator corev1.NodeSelectorOperator) *corev1.PodTemplateSpec {
-	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "os", Operator: operator, Values: []string{"linux"}}},
+	return &corev1.PodTemplateSpec{
+		Spec: corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchExpressions: []corev1.NodeSelectorRequirement{
+						{Key: "os", Operator: operator, Values: []string{"linux"}},
+					},
+				}},
+			},
 		}}},
-	}}}}
+	}
 }
 
 func TestStrangerATemplateThatCannotBeUnderstoodDeletesNoPod(t *testing.T) {
@@ -53,18 +62,26 @@ func TestStrangerATemplateThatCannotBeUnderstoodDeletesNoPod(t *testing.T) {
 	require.Empty(t, s.Plan(s.now).Delete)
 }
 
-// What is in YAML that no API server has read has no strategy, and the default is a rolling update.
+// What is in YAML that no API server has read has no strategy, and the default
+// is a rolling update.
 func TestStrangerASetWithoutAStrategyIsRolledOut(t *testing.T) {
 	require.False(t, daemon.SpecOf(&appsv1.DaemonSet{}, "r").Rollout.OnDelete)
 }
 
 // A wait that ends by itself says when.
 func TestStrangerAWaitForTheHoldAfterARefusedDeletionHasAnEnd(t *testing.T) {
-	s := newSet(t, func(c *daemon.Config) { c.Burst = 1 }).running("a", "b") // on nodes where they may not stay
+	s := newSet(
+		t,
+		func(c *daemon.Config) { c.Burst = 1 },
+	).running("a", "b")
+	// on nodes where they may not stay
 	for _, name := range []string{"a", "b"} {
-		s.ObserveNode(s.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{
-			Taints: []corev1.Taint{{Key: "out", Effect: corev1.TaintEffectNoExecute}},
-		}})
+		s.ObserveNode(
+			s.now,
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{
+				Taints: []corev1.Taint{{Key: "out", Effect: corev1.TaintEffectNoExecute}},
+			}},
+		)
 	}
 	plan := s.Plan(s.now)
 	require.Len(t, plan.Delete, 1)
@@ -108,7 +125,9 @@ func TestStrangerPodsThatEndAtOnceAreMadeWithBackoffToo(t *testing.T) {
 func TestStrangerPodsOfAnOwnerWithASelectorAreMade(t *testing.T) {
 	owner := agents()
 	owner.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
-	template := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "agent"}}}
+	template := &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "agent"}},
+	}
 	pod, err := daemon.NewPod(owner, specWith(template), creationOn("a"))
 	require.NoError(t, err)
 	require.NotNil(t, pod)
@@ -124,11 +143,15 @@ func TestStrangerANodeThatWasJustToldOfDoesNotWaitForABurst(t *testing.T) {
 
 // rewriting is an API server with a webhook that changes what pods say.
 type rewriting struct {
-	daemon.Pods
+	daemon.PodClient
 	change func(*corev1.Pod)
 }
 
-func (r rewriting) Create(_ context.Context, pod *corev1.Pod, _ metav1.CreateOptions) (*corev1.Pod, error) {
+func (r rewriting) Create(
+	_ context.Context,
+	pod *corev1.Pod,
+	_ metav1.CreateOptions,
+) (*corev1.Pod, error) {
 	made := pod.DeepCopy()
 	made.UID = "made"
 	r.change(made)
@@ -137,19 +160,23 @@ func (r rewriting) Create(_ context.Context, pod *corev1.Pod, _ metav1.CreateOpt
 
 func (r rewriting) Delete(context.Context, string, metav1.DeleteOptions) error { return nil }
 
-// A pod that is not the owner's after all is no pod of the node, and the next one is made
-// at once, without end: none of them is ever deleted.
+// A pod that is not the owner's after all is no pod of the node, and the next
+// one is made at once, without end: none of them is ever deleted.
 func TestStrangerAPodThatAWebhookHasTakenAwayIsAFailure(t *testing.T) {
 	owner := agents()
 	owner.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
-	template := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "agent"}}}
+	template := &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "agent"}},
+	}
 	for name, change := range map[string]func(*corev1.Pod){
 		"controller": func(pod *corev1.Pod) { pod.OwnerReferences = nil },
 		"label":      func(pod *corev1.Pod) { pod.Labels["app"] = "another" },
 		"revision":   func(pod *corev1.Pod) { pod.Labels["controller-revision-hash"] = "another" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			executor, err := daemon.NewExecutor(daemon.ExecutorConfig{Pods: func(string) daemon.Pods { return rewriting{change: change} }})
+			executor, err := daemon.NewExecutor(
+				daemon.ExecutorConfig{Pods: func(string) daemon.PodClient { return rewriting{change: change} }},
+			)
 			require.NoError(t, err)
 			planner, err := daemon.NewPlanner(daemon.Config{Spec: *specWith(template)}, start)
 			require.NoError(t, err)
@@ -161,7 +188,7 @@ func TestStrangerAPodThatAWebhookHasTakenAwayIsAFailure(t *testing.T) {
 					finish(planner, at, result)
 					if result.Create != nil {
 						made++
-						require.ErrorIs(t, result.Err, daemon.ErrRewritten)
+						require.ErrorIs(t, result.Err, daemon.ErrMutated)
 					}
 					if result.Pod != nil {
 						planner.ForgetPod(at, result.Pod) // released, or deleted as outdated

@@ -5,11 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kubelife/lifecycle/timedqueue"
 )
-
-var _ timedqueue.Core[Task, Result] = (*Planner)(nil)
 
 // A Task is one step: a pod to create, to delete or to read. [Planner.Start]
 // hands it out, [Executor.Act] performs it, and [Planner.Finish] takes the
@@ -89,6 +85,9 @@ const (
 	// would wait forever.
 	StepNodeGone StepReason = "NodeGone"
 )
+
+// ofTerminal reports whether a pod is deleted because it has terminated.
+func (r StepReason) ofTerminal() bool { return r == StepPodFailed || r == StepPodSucceeded }
 
 // Outcome is how a [Task] ended, in one word. The zero value is none of them
 // and counts as OutcomeFailed, as does any other string.

@@ -11,10 +11,10 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 )
 
-// told is all that one process was told by its watch and by the answers to its calls,
-// and what it has under way. A planner answers for this and for nothing else: what no
-// watch has shown it cannot know. Nothing here is kept up to date by parts; whoever
-// wants a number counts.
+// told is all that one process was told by its watch and by the answers to its
+// calls, and what it has under way. A planner answers for this and for nothing
+// else: what no watch has shown it cannot know. Nothing here is kept up to date
+// by parts; a caller that wants a number counts.
 type told struct {
 	nodes  map[string]*corev1.Node
 	pods   []*toldPod
@@ -24,8 +24,8 @@ type told struct {
 	creating map[string]daemon.Creation // under way, by node
 	deleting map[types.UID]bool         // under way
 	doubtful map[string]doubt           // of which nodes the last creation was not answered
-	// secretly are pods that a call of the process has deleted although its answer said
-	// that it had failed.
+	// secretly are pods that a call of the process has deleted although its answer
+	// said that it had failed.
 	secretly map[types.UID]bool
 }
 
@@ -49,7 +49,8 @@ type toldPod struct {
 func newTold() *told {
 	return &told{
 		nodes: map[string]*corev1.Node{}, byNode: map[string][]*toldPod{}, gone: map[types.UID]bool{},
-		creating: map[string]daemon.Creation{}, deleting: map[types.UID]bool{}, doubtful: map[string]doubt{}, secretly: map[types.UID]bool{},
+		creating: map[string]daemon.Creation{}, deleting: map[types.UID]bool{},
+		doubtful: map[string]doubt{}, secretly: map[types.UID]bool{},
 	}
 }
 
@@ -115,7 +116,7 @@ func (t *told) pod(uid types.UID) *toldPod {
 	return nil
 }
 
-// stays says whether nobody is deleting a pod.
+// stays says whether no client is deleting a pod.
 func (t *told) stays(p *toldPod) bool {
 	return p.object.DeletionTimestamp == nil && !p.asked && !t.deleting[p.object.UID]
 }
@@ -123,7 +124,8 @@ func (t *told) stays(p *toldPod) bool {
 // lives says whether a pod stays, and has not come to an end.
 func (t *told) lives(p *toldPod) bool { return t.stays(p) && !isTerminal(p.object) }
 
-// on returns the pods for a node, but not those of which only the object is left.
+// on returns the pods for a node, but not those of which only the object is
+// left.
 func (t *told) on(node string) []*toldPod {
 	ended := func(p *toldPod) bool { return p.object.DeletionTimestamp != nil && isTerminal(p.object) }
 	pods := t.byNode[node]
@@ -159,8 +161,8 @@ func (w *wants) keepsOn(node string) bool {
 	return object != nil && admits(&w.Template.Spec, object, false)
 }
 
-// doubts says whether the last creation for a node may have been done although it was
-// not answered.
+// doubts says whether the last creation for a node may have been done although
+// it was not answered.
 func (w *wants) doubts(node string) bool { return w.doubtful[node].revision == w.Revision }
 
 // resolve ends the doubts that are over: after five minutes.
@@ -190,12 +192,14 @@ func (w *wants) serves(node string) bool {
 	})
 }
 
-func (w *wants) excused(node string) bool {
+func (w *wants) ignored(node string) bool {
 	object := w.nodes[node]
-	return w.ClassifyUnavailable != nil && object != nil && object.Status.Conditions[0].Status != corev1.ConditionTrue
+	return w.ClassifyUnavailable != nil && object != nil &&
+		object.Status.Conditions[0].Status != corev1.ConditionTrue
 }
 
-// stranded says whether a pod waits for a node that lets none in, beside an old one.
+// stranded says whether a pod waits for a node that lets none in, next to an
+// old one.
 func (w *wants) stranded(p *toldPod) bool {
 	return p.object.Spec.NodeName == "" && !w.runsOn(p.target) && len(w.living(p.target, false)) > 0
 }
@@ -240,9 +244,12 @@ func (w *wants) partition() int {
 	return w.amount(w.Rollout.Partition.IntVal, w.Rollout.Partition.StrVal)
 }
 
-// surges says whether new pods come first. A percentage says so for no nodes, too.
+// surges says whether new pods come first. A percentage says so for no nodes,
+// too.
 func (w *wants) surges() bool {
-	return !w.Rollout.OnDelete && (w.Rollout.MaxSurge.IntVal > 0 || w.Rollout.MaxSurge.StrVal != "" && w.Rollout.MaxSurge.StrVal != "0%")
+	return !w.Rollout.OnDelete &&
+		(w.Rollout.MaxSurge.IntVal > 0 || w.Rollout.MaxSurge.StrVal != "" &&
+			w.Rollout.MaxSurge.StrVal != "0%")
 }
 
 // status counts nodes as a DaemonSet's status does.
@@ -275,7 +282,8 @@ func (w *wants) status() daemon.Status {
 	return s
 }
 
-// wasThereFirst is upstream's order: those that are scheduled, then the older ones.
+// wasThereFirst is upstream's order: those that are scheduled, then the older
+// ones.
 func wasThereFirst(a, b *toldPod) int {
 	x, y := a.object, b.object
 	switch {

@@ -11,18 +11,43 @@ import (
 // or cordoned gets them. Source: AddOrUpdateDaemonPodTolerations of Kubernetes
 // v1.37.
 var added = [...]corev1.Toleration{
-	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
-	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
-	{Key: corev1.TaintNodeDiskPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-	{Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-	{Key: corev1.TaintNodePIDPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-	{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+	{
+		Key:      corev1.TaintNodeNotReady,
+		Operator: corev1.TolerationOpExists,
+		Effect:   corev1.TaintEffectNoExecute,
+	},
+	{
+		Key:      corev1.TaintNodeUnreachable,
+		Operator: corev1.TolerationOpExists,
+		Effect:   corev1.TaintEffectNoExecute,
+	},
+	{
+		Key:      corev1.TaintNodeDiskPressure,
+		Operator: corev1.TolerationOpExists,
+		Effect:   corev1.TaintEffectNoSchedule,
+	},
+	{
+		Key:      corev1.TaintNodeMemoryPressure,
+		Operator: corev1.TolerationOpExists,
+		Effect:   corev1.TaintEffectNoSchedule,
+	},
+	{
+		Key:      corev1.TaintNodePIDPressure,
+		Operator: corev1.TolerationOpExists,
+		Effect:   corev1.TaintEffectNoSchedule,
+	},
+	{
+		Key:      corev1.TaintNodeUnschedulable,
+		Operator: corev1.TolerationOpExists,
+		Effect:   corev1.TaintEffectNoSchedule,
+	},
 }
 
 // addedOnHostNetwork is for pods that use the network of their node: the pods
 // that set a node's network up are of this kind.
 var addedOnHostNetwork = corev1.Toleration{
-	Key: corev1.TaintNodeNetworkUnavailable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
+	Key: corev1.TaintNodeNetworkUnavailable, Operator: corev1.TolerationOpExists,
+	Effect: corev1.TaintEffectNoSchedule,
 }
 
 // Tolerations returns what the daemon pods of a template tolerate: what it

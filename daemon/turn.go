@@ -4,23 +4,6 @@ package daemon
 // WaitOf. A visit takes about a microsecond.
 const slice = 1000
 
-// scan is what is left of a change that concerns all nodes. Both lists are gone
-// through from their ends, so that what leaves one meanwhile, and has the last
-// one take its place, keeps none from being visited. What joins one meanwhile
-// is evaluated by then.
-type scan struct {
-	states int // of Planner.states, from the first one on
-	nodes  int // of Nodes.all, from the first one on
-}
-
-// fifo is nodes in the order in which they came.
-type fifo struct {
-	nodes []*nodeState
-	first int
-}
-
-func (f *fifo) push(n *nodeState) { f.nodes = append(f.nodes, n) }
-
 // pop returns the first node, or nil.
 func (f *fifo) pop() *nodeState {
 	if f.first == len(f.nodes) {
@@ -33,15 +16,6 @@ func (f *fifo) pop() *nodeState {
 		f.nodes, f.first = f.nodes[:0], 0
 	}
 	return n
-}
-
-// markStale has a node evaluated before anything is decided. Many changes of
-// one node make one evaluation, when a decision is asked for.
-func (p *Planner) markStale(n *nodeState) {
-	if !n.stale {
-		n.stale = true
-		p.stale.push(n)
-	}
 }
 
 // settle evaluates what has changed, if only by the time, but no more nodes

@@ -19,8 +19,8 @@ const (
 	manyNodes  = 5500
 )
 
-// visited is a planner that counts the nodes that it evaluates: each of them has
-// no pod and is classified once.
+// visited is a planner that counts the nodes that it evaluates: each of them
+// has no pod and is classified once.
 type visited struct {
 	*daemon.Planner
 	visits int
@@ -56,8 +56,8 @@ func (v *visited) turns(t *testing.T) int {
 	}
 }
 
-// D5: a change that concerns all nodes is evaluated in turns, and no task is handed
-// out before all are.
+// D5: a change that concerns all nodes is evaluated in turns, and no task is
+// handed out before all are.
 func TestD5TurnVisitsAThousandNodesAtMost(t *testing.T) {
 	fill := func(nodes *daemon.Nodes) {
 		for i := range manyNodes {
@@ -77,8 +77,16 @@ func TestD5TurnVisitsAThousandNodesAtMost(t *testing.T) {
 		require.Equal(t, turns, visitedSet(t, &nodes).turns(t))
 	})
 	for name, change := range map[string]func(v *visited){
-		"SetLess":     func(v *visited) { v.SetLess(start, func(a, b *corev1.Node) bool { return a.Name > b.Name }) },
-		"SetEligible": func(v *visited) { v.SetEligible(start, func(*corev1.Node) bool { return false }) },
+		"SetLess": func(v *visited) {
+			v.SetLess(start, func(a,
+				b *corev1.Node) bool {
+				return a.Name > b.Name
+			})
+		},
+		"SetEligible": func(v *visited) {
+			v.SetEligible(start,
+				func(*corev1.Node) bool { return false })
+		},
 		"SetSpec": func(v *visited) {
 			_ = v.SetSpec(start, daemon.Spec{Template: &corev1.PodTemplateSpec{}, Revision: "new"})
 		},
@@ -129,7 +137,12 @@ func TestD5ChangesDuringTurnsAreNotLost(t *testing.T) {
 	}
 	require.Equal(t, manyNodes/4, statusOf(planner).Desired)
 	spec := func(pool string) daemon.Spec {
-		return daemon.Spec{Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": pool}}}, Revision: pool}
+		return daemon.Spec{
+			Template: &corev1.PodTemplateSpec{
+				Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": pool}},
+			},
+			Revision: pool,
+		}
 	}
 	for turn := range 60 {
 		planner.Start(start)
@@ -179,11 +192,15 @@ func TestD5DispatcherGivesUpItsLockBetweenTurns(t *testing.T) {
 		}
 		began := time.Now()
 		acted := make(chan time.Duration, 1)
-		dispatcher, err := timedqueue.NewDispatcher(v.Planner, func(ctx context.Context, _ daemon.Task) daemon.Result {
-			acted <- time.Since(began)
-			<-ctx.Done()
-			return daemon.Result{}
-		}, timedqueue.DispatcherConfig{})
+		dispatcher, err := timedqueue.NewDispatcher(
+			v.Planner,
+			func(ctx context.Context, _ daemon.Task) daemon.Result {
+				acted <- time.Since(began)
+				<-ctx.Done()
+				return daemon.Result{}
+			},
+			timedqueue.DispatcherConfig{},
+		)
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -213,9 +230,20 @@ func TestD5SetLessKeepsAttemptsAndBackOffs(t *testing.T) {
 	require.Equal(t, until, s.WaitOf("a").Until)
 	s.want("").after(250*time.Millisecond).running("b", "c", "d")
 	step = s.Plan(s.now).Create[0]
-	require.Equal(t, daemon.Creation{Node: "a", Reason: daemon.StepMissing, Attempt: 1, Revision: "old"}, step)
+	require.Equal(
+		t,
+		daemon.Creation{Node: "a", Reason: daemon.StepMissing, Attempt: 1, Revision: "old"},
+		step,
+	)
 
-	s = newSet(t, byRank).ranked("a", "1").ranked("b", "2").ranked("c", "3").running("a", "b", "c").template("new")
+	s = newSet(
+		t,
+		byRank,
+	).ranked("a", "1").
+		ranked("b", "2").
+		ranked("c", "3").
+		running("a", "b", "c").
+		template("new")
 	s.Status() // they are in the queues of the former order
 	s.SetLess(s.now, func(a, b *corev1.Node) bool { return a.Labels["rank"] > b.Labels["rank"] })
 	s.want("delete c-1: Outdated").want("create on c: Missing").change("c-new-2", available)

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// world is a small cluster in virtual time: an API server, a scheduler, kubelets and
-// the collector of orphaned pods. Objects are never changed, only replaced.
+// world is a small cluster in virtual time: an API server, a scheduler,
+// kubelets and the collector of orphaned pods. Objects are never changed, only
+// replaced.
 type world struct {
 	dice
 	now     time.Time
@@ -23,7 +24,7 @@ type world struct {
 
 	machines []*machine
 	pods     []*record // those that are stored, oldest first
-	events   []event   // all that ever happened, for those who list what is stale
+	events   []event   // all that ever happened, for lists of what is stale
 	watcher  func(event)
 	targets  map[types.UID]string // the node that each pod is or was for
 
@@ -60,7 +61,7 @@ const (
 type record struct {
 	object *corev1.Pod
 	target string // the node that it is for
-	maker  int    // the process that made it; zero: somebody else
+	maker  int    // the process that made it; zero: another client
 	stored bool
 }
 
@@ -74,8 +75,8 @@ type event struct {
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// after does something later. What is due at the same time is done in the order in
-// which it was asked for.
+// after does something later. What is due at the same time is done in the order
+// in which it was asked for.
 func (w *world) after(d time.Duration, do func()) {
 	w.made++
 	a := appointment{at: w.now.Add(d), order: w.made, do: do}
@@ -88,7 +89,8 @@ func (w *world) after(d time.Duration, do func()) {
 	w.agenda = slices.Insert(w.agenda, at, a)
 }
 
-// run lets the time pass, and what happens in it happen, as long as going says so.
+// run lets the time pass, and what happens in it happen, as long as going says
+// so.
 func (w *world) run(until time.Time, going func() bool) {
 	for len(w.agenda) > 0 && !w.agenda[0].at.After(until) && going() {
 		a := w.agenda[0]
@@ -152,7 +154,14 @@ func (w *world) create(pod *corev1.Pod, target string, maker int) *record {
 	r := &record{object: pod, target: target, maker: maker, stored: true}
 	w.pods = append(w.pods, r)
 	w.targets[pod.UID] = target
-	w.trace("API: pod %s for %s of %s created (%s) by %d", pod.Name, target, revisionOf(pod), pod.UID, maker)
+	w.trace(
+		"API: pod %s for %s of %s created (%s) by %d",
+		pod.Name,
+		target,
+		revisionOf(pod),
+		pod.UID,
+		maker,
+	)
 	w.emit(event{pod: pod, by: maker})
 	w.after(w.between(10*time.Millisecond, 500*time.Millisecond), func() { w.schedule(r) })
 	return r
@@ -185,7 +194,8 @@ func (w *world) remove(r *record, by int) {
 	w.emit(event{pod: &last, gone: true, by: by})
 }
 
-// delete does what a DELETE with a UID does, and says whether there was such a pod.
+// delete does what a DELETE with a UID does, and says whether there was such a
+// pod.
 func (w *world) delete(name string, uid types.UID, by int) bool {
 	r := w.find(name)
 	switch {
@@ -215,7 +225,11 @@ func (w *world) stop(r *record) {
 	if w.chance(30) {
 		w.after(grace/2, func() {
 			if r.stored && m.alive && m.object != nil && !isTerminal(r.object) {
-				w.write(r, "has stopped", func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodSucceeded} })
+				w.write(
+					r,
+					"has stopped",
+					func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodSucceeded} },
+				)
 			}
 		})
 	}
@@ -226,10 +240,13 @@ func (w *world) stop(r *record) {
 	})
 }
 
-// schedule binds a pod if its node lets it in. It is tried again when the node changes.
+// schedule binds a pod if its node lets it in. It is tried again when the node
+// changes.
 func (w *world) schedule(r *record) {
 	m := w.machine(r.target)
-	if !r.stored || r.object.Spec.NodeName != "" || r.object.DeletionTimestamp != nil || m.object == nil || !admits(&r.object.Spec, m.object, true) {
+	if !r.stored || r.object.Spec.NodeName != "" || r.object.DeletionTimestamp != nil ||
+		m.object == nil ||
+		!admits(&r.object.Spec, m.object, true) {
 		return
 	}
 	w.write(r, "is bound", func(p *corev1.Pod) { p.Spec.NodeName = r.target })
@@ -245,11 +262,16 @@ func (w *world) start(r *record) {
 	}
 	w.after(slow, func() {
 		switch {
-		case !r.stored || isTerminal(r.object) || r.object.DeletionTimestamp != nil || m.object == nil || !m.alive:
+		case !r.stored || isTerminal(r.object) || r.object.DeletionTimestamp != nil || m.object == nil ||
+			!m.alive:
 		case m.mood == rejects && !w.calm:
 			w.fail(r)
 		case m.mood == hangs && !w.calm:
-			w.write(r, "hangs", func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodRunning} })
+			w.write(
+				r,
+				"hangs",
+				func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodRunning} },
+			)
 		default:
 			w.setReady(r, true)
 		}
@@ -264,7 +286,11 @@ func (w *world) setReady(r *record, ready bool) {
 }
 
 func (w *world) running(ready bool) corev1.PodStatus {
-	condition := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: w.second()}
+	condition := corev1.PodCondition{
+		Type:               corev1.PodReady,
+		Status:             corev1.ConditionFalse,
+		LastTransitionTime: w.second(),
+	}
 	if ready {
 		condition.Status = corev1.ConditionTrue
 	}
@@ -276,7 +302,11 @@ func (w *world) fail(r *record) {
 }
 
 func (w *world) succeed(r *record) {
-	w.write(r, "succeeds", func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodSucceeded} })
+	w.write(
+		r,
+		"succeeds",
+		func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodSucceeded} },
+	)
 }
 
 // changeNode stores a changed copy of a node.
@@ -297,7 +327,9 @@ func (w *world) changeNode(m *machine, what string, change func(*corev1.Node)) {
 // join makes a node.
 func (w *world) join(m *machine, labels map[string]string) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name, UID: w.uid(), Labels: labels}}
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	node.Status.Conditions = []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
+	}
 	m.object, m.alive = node, true
 	w.changeNode(m, fmt.Sprintf("comes %v", labels), func(*corev1.Node) {})
 }
@@ -325,7 +357,11 @@ func (w *world) die(m *machine) {
 		if m.object == nil || m.alive || m.object.UID != uid {
 			return
 		}
-		w.changeNode(m, "is not ready", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown })
+		w.changeNode(
+			m,
+			"is not ready",
+			func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown },
+		)
 		for _, r := range slices.Clone(w.pods) {
 			if _, ready := readySince(r.object); ready && r.target == m.name {
 				w.setReady(r, false)
@@ -334,12 +370,17 @@ func (w *world) die(m *machine) {
 	})
 }
 
-// recover starts the kubelet again. It ends what is to end, and starts the rest.
+// recover starts the kubelet again. It ends what is to end, and starts the
+// rest.
 func (w *world) recover(m *machine) {
 	m.alive = true
 	w.trace("world: %s recovers", m.name)
 	if m.object.Status.Conditions[0].Status != corev1.ConditionTrue {
-		w.changeNode(m, "is ready", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue })
+		w.changeNode(
+			m,
+			"is ready",
+			func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue },
+		)
 	}
 	for _, r := range slices.Clone(w.pods) {
 		switch {
@@ -386,8 +427,9 @@ func readySince(pod *corev1.Pod) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// admits says whether a node lets a pod in, or, if not coming, lets it stay. The worlds
-// know one label, one taint that matters and one that all daemon pods tolerate.
+// admits says whether a node lets a pod in, or, if not coming, lets it stay.
+// The worlds know one label, one taint that matters and one that all daemon
+// pods tolerate.
 func admits(spec *corev1.PodSpec, node *corev1.Node, coming bool) bool {
 	for key, value := range spec.NodeSelector {
 		if node.Labels[key] != value {
@@ -395,10 +437,15 @@ func admits(spec *corev1.PodSpec, node *corev1.Node, coming bool) bool {
 		}
 	}
 	for _, taint := range node.Spec.Taints {
-		if taint.Key != dedicated || slices.ContainsFunc(spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == dedicated }) {
+		if taint.Key != dedicated ||
+			slices.ContainsFunc(
+				spec.Tolerations,
+				func(t corev1.Toleration) bool { return t.Key == dedicated },
+			) {
 			continue
 		}
-		if taint.Effect == corev1.TaintEffectNoExecute || coming && taint.Effect == corev1.TaintEffectNoSchedule {
+		if taint.Effect == corev1.TaintEffectNoExecute ||
+			coming && taint.Effect == corev1.TaintEffectNoSchedule {
 			return false
 		}
 	}

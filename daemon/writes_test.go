@@ -60,7 +60,16 @@ func TestOneNodeThatRefusesDoesNotHoldUpOthers(t *testing.T) {
 				continue
 			}
 			done[step.Node] = true
-			s.Report(s.now, ended{Create: step, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: step.Node}, Spec: corev1.PodSpec{NodeName: step.Node}}})
+			s.Report(
+				s.now,
+				ended{
+					Create: step,
+					Pod: &corev1.Pod{
+						ObjectMeta: metav1.ObjectMeta{Name: step.Node},
+						Spec:       corev1.PodSpec{NodeName: step.Node},
+					},
+				},
+			)
 		}
 		if plan.Empty() {
 			s.now = plan.Next
@@ -82,13 +91,19 @@ func TestCreationWhoseAnswerWasLostIsTriedUnderTheSameName(t *testing.T) {
 	require.Equal(t, first.Attempt+1, s.Plan(s.now).Create[0].Attempt)
 }
 
-// #72155, #136932: kube-controller-manager waits five minutes, for the whole set.
+// #72155, #136932: kube-controller-manager waits five minutes, for the whole
+// set.
 func TestLostWatchEventStallsNothing(t *testing.T) {
 	s := newSet(t).nodes("a")
 	step := s.Plan(s.now).Create[0]
 	made := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "x", ResourceVersion: "10", Labels: map[string]string{"controller-revision-hash": "old"}},
-		Spec:       corev1.PodSpec{NodeName: "a"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            "x",
+			UID:             "x",
+			ResourceVersion: "10",
+			Labels:          map[string]string{"controller-revision-hash": "old"},
+		},
+		Spec: corev1.PodSpec{NodeName: "a"},
 	}
 	s.Report(s.now, ended{Create: &step, Pod: made})
 	plan := s.Plan(s.now)
@@ -106,11 +121,15 @@ func TestLostWatchEventStallsNothing(t *testing.T) {
 	s.want("create on a: Missing")
 }
 
-// Released before the watch has told of it, it is no news of the set's any more.
+// Released before the watch has told of it, it is no news of the set's any
+// more.
 func TestPodThatWasReleasedUnseenIsReplaced(t *testing.T) {
 	s := newSet(t).nodes("a")
 	step := s.Plan(s.now).Create[0]
-	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "x"}, Spec: corev1.PodSpec{NodeName: "a"}}
+	made := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "x"},
+		Spec:       corev1.PodSpec{NodeName: "a"},
+	}
 	s.Report(s.now, ended{Create: &step, Pod: made})
 	look := s.after(30 * time.Second).Plan(s.now).Refresh[0]
 	s.Report(s.now, ended{Refresh: &look, Pod: made, Released: true})
@@ -158,17 +177,32 @@ func TestBurstLimitsWhatWasNotSeenYet(t *testing.T) {
 		for i := range plan.Create {
 			made++
 			step := &plan.Create[i]
-			s.Report(s.now, ended{Create: step, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: step.Node, UID: types.UID(step.Node)}, Spec: corev1.PodSpec{NodeName: step.Node}}})
+			s.Report(
+				s.now,
+				ended{
+					Create: step,
+					Pod: &corev1.Pod{
+						ObjectMeta: metav1.ObjectMeta{Name: step.Node, UID: types.UID(step.Node)},
+						Spec:       corev1.PodSpec{NodeName: step.Node},
+					},
+				},
+			)
 		}
 	}
 	require.Equal(t, 3, made)
 	s.wantWait("7", daemon.WaitBurst)
-	s.ObservePod(s.now, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "0", UID: "0"}, Spec: corev1.PodSpec{NodeName: "0"}})
+	s.ObservePod(
+		s.now,
+		&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "0", UID: "0"},
+			Spec:       corev1.PodSpec{NodeName: "0"},
+		},
+	)
 	s.want("create on 3: Missing")
 }
 
-// #63465: terminating pods that nobody ends held up all others.
-// #124388: with maxSurge the next pod came at once, though the failed one was held back.
+// #63465: terminating pods that no kubelet ends held up all others. #124388:
+// with maxSurge the next pod came at once, though the failed one was held back.
 func TestPodThatIsGoneDoesNotComeBackWithLateNews(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").template("new")
 	ghost := s.pods["a-1"]
@@ -186,7 +220,10 @@ func TestPodThatWentBeforeTheAnswerCameIsNotExpected(t *testing.T) {
 	s := newSet(t).nodes("a")
 	step := s.Plan(s.now).Create[0]
 	s.pod("x", "a", "old").gone("x")
-	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "uid-1"}, Spec: corev1.PodSpec{NodeName: "a"}}
+	made := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "uid-1"},
+		Spec:       corev1.PodSpec{NodeName: "a"},
+	}
 	s.Report(s.now, ended{Create: &step, Pod: made})
 	s.want("create on a: Missing")
 }

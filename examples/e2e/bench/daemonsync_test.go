@@ -84,7 +84,7 @@ func newDaemonSets(tb testing.TB, c *daemonCluster) *daemonSets {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{Pods: func(string) daemon.Pods { return agreeing{} }})
+	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{Pods: func(string) daemon.PodClient { return agreeing{} }})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func start(t *testing.T, client kubernetes.Interface, name string, change ...fun
 // actors returns what makes the calls.
 func actors(client kubernetes.Interface) (*daemon.Executor, *revision.Manager, error) {
 	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{
-		Pods: func(namespace string) daemon.Pods { return client.CoreV1().Pods(namespace) },
+		Pods: func(namespace string) daemon.PodClient { return client.CoreV1().Pods(namespace) },
 	})
 	if err != nil {
 		return nil, nil, err

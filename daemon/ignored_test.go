@@ -14,13 +14,15 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 )
 
-func excusing(c *daemon.Config) { c.ClassifyUnavailable = daemon.IgnoreNotReadyNodes }
+func ignoring(c *daemon.Config) { c.ClassifyUnavailable = daemon.IgnoreNotReadyNodes }
 
 // machine observes a node with a UID, ready or not.
 func (s *set) machine(name, uid string, status corev1.ConditionStatus) *set {
 	s.ObserveNode(s.now, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid)},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}},
+		Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}},
+		},
 	})
 	return s
 }
@@ -33,24 +35,27 @@ func (s *set) notReady(names ...string) *set {
 }
 
 // D3: maxUnavailable bounds the available pods that a rollout takes, also on
-// nodes whose unavailability is excused.
-func TestD3RolloutTakesNoMoreAvailablePodsOfExcusedNodesThanItMay(t *testing.T) {
-	s := newSet(t, excusing)
+// nodes whose unavailability is ignored.
+func TestD3RolloutTakesNoMoreAvailablePodsOfIgnoredNodesThanItMay(t *testing.T) {
+	s := newSet(t, ignoring)
 	for i := range 100 {
 		name := fmt.Sprintf("n%02d", i)
 		s.notReady(name).running(name)
 	}
 	s.template("new").want("delete n00-1: Outdated")
-	s.want("create on n00: Missing").change("n00-new-2", unready).want("").wantWait("n01", daemon.WaitLimited)
+	s.want("create on n00: Missing").
+		change("n00-new-2", unready).
+		want("").
+		wantWait("n01", daemon.WaitLimited)
 	s.change("n00-new-2", available).want("delete n01-1: Outdated")
 	s.rollout(func(r *daemon.Rollout) { r.MaxUnavailable = intstr.FromInt32(3) })
 	s.want("create on n01: Missing", "delete n02-1: Outdated", "delete n03-1: Outdated")
 }
 
-// D3: a node that is down is no obstacle: it comes after those that are not, and
-// counts only if the rollout has taken its available pod.
-func TestD3ExcusedNodesComeLastInARollout(t *testing.T) {
-	s := newSet(t, excusing).notReady("a", "dead")
+// D3: a node that is down is no obstacle: it comes after those that are not,
+// and counts only if the rollout has taken its available pod.
+func TestD3IgnoredNodesComeLastInARollout(t *testing.T) {
+	s := newSet(t, ignoring).notReady("a", "dead")
 	s.machine("b", "b", corev1.ConditionTrue).machine("c", "c", corev1.ConditionTrue)
 	s.running("a", "b", "c").pod("dead-1", "dead", "old", unready).template("new")
 	s.want("delete dead-1: OutdatedUnavailable", "delete b-1: Outdated")
@@ -58,6 +63,17 @@ func TestD3ExcusedNodesComeLastInARollout(t *testing.T) {
 	s.change("b-new-2", available).want("delete c-1: Outdated")
 	s.want("create on c: Missing").change("c-new-2", available)
 	s.want("delete a-1: Outdated") // the new pod of the dead node still does not count
+}
+
+// D3: a node from which the rollout has taken the available pod counts although
+// there was a rollout with maxSurge in between.
+func TestD3TakenNodeCountsAfterASurgeInBetween(t *testing.T) {
+	s := newSet(t, ignoring).notReady("a", "b").running("a", "b").template("new")
+	s.want("delete a-1: Outdated").want("create on a: Missing").change("a-new-2", unready)
+	s.rollout(func(r *daemon.Rollout) { r.MaxSurge = intstr.FromInt32(1) }).template("newer")
+	s.want("create on a: Surging").want("delete a-new-2: Replaced")
+	s.rollout(func(r *daemon.Rollout) { r.MaxSurge = intstr.FromInt32(0) })
+	s.want("").wantWait("b", daemon.WaitLimited)
 }
 
 // D3: what the rollout has taken from a node counts until the node has an
@@ -71,7 +87,7 @@ func TestD3TakenNodeCountsUntilItHasAnAvailablePodOrIsGone(t *testing.T) {
 		"deletion is undone": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSet(t, excusing).notReady("a", "b").running("a", "b").template("new")
+			s := newSet(t, ignoring).notReady("a", "b").running("a", "b").template("new")
 			if end == nil {
 				plan := s.Plan(s.now)
 				require.Equal(t, "delete a-1: Outdated", listed(plan))

@@ -1,0 +1,45 @@
+package daemon
+
+import "time"
+
+// assessment is the evaluation of one node.
+type assessment struct {
+	situation
+	wait Wait // why nothing is done, if something is missing
+
+	planner *Planner
+	node    *nodeState
+
+	any       bool      // there are pods, even if all are leaving
+	oldest    *podState // the one that the status is about
+	staying   int       // pods that are not being deleted, failed ones too
+	undecided bool      // a pod may stay after all: its deletion is not agreed to
+	failing   bool      // a failed one may
+	fresh     *podState // of the current revision, the one that stays
+	outdated  *podState // of a former revision, the one that stays
+	excess    bool      // there are more of either
+	failed    *podState
+	succeeded *podState
+}
+
+// await records until when a node waits. The first reason is the one that is
+// shown; the earliest end is when the node is evaluated again.
+func (a *assessment) await(reason WaitReason, s *podState, until time.Time) {
+	if a.wait.Reason == "" {
+		a.unlessWaiting(reason, s)
+		a.wait.Until = until
+	}
+	a.again(until)
+}
+
+func (a *assessment) again(at time.Time) { a.until = earlier(a.until, at) }
+
+func (a *assessment) unlessWaiting(reason WaitReason, s *podState) {
+	if a.wait.Reason != "" {
+		return
+	}
+	a.wait.Reason = reason
+	if s != nil {
+		a.wait.Pod = s.pod.Name
+	}
+}

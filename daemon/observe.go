@@ -1,0 +1,113 @@
+package daemon
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// observeNode records a node that is new, or that a placement may decide
+// differently about.
+func (p *Planner) observeNode(now time.Time, stored *storedNode) {
+	p.advance(now)
+	decision := p.placement.Place(stored.object)
+	n := stored.stateOf(p)
+	if n == nil {
+		n = p.comeBack(stored)
+	}
+	if n == nil && !decision.ShouldRun {
+		return
+	}
+	if n == nil {
+		n = p.keep(stored.object.Name, stored)
+	}
+	n.decision = placed{decision.ShouldRun, decision.ShouldContinue}
+	p.identify(n)
+	p.markStale(n)
+}
+
+// comeBack returns the record of a node that was gone, or nil.
+func (p *Planner) comeBack(stored *storedNode) *nodeState {
+	if len(p.gone) == 0 {
+		return nil
+	}
+	n := p.gone[stored.object.Name]
+	if n != nil {
+		delete(p.gone, n.name)
+		n.attach(stored)
+	}
+	return n
+}
+
+// observeState records a change of a node that no placement reads.
+func (p *Planner) observeState(now time.Time, n *nodeState) {
+	p.advance(now)
+	p.identify(n)
+	p.markStale(n)
+}
+
+// identify forgives another machine under the name what the former one did.
+func (p *Planner) identify(n *nodeState) {
+	machine := n.stored.object.UID
+	if n.machine != "" && n.machine != machine {
+		n.forgive()
+		n.taken = false
+	}
+	n.machine = machine
+}
+
+func (p *Planner) forgetNode(now time.Time, n *nodeState) {
+	p.advance(now)
+	n.stored, n.decision = nil, placed{}
+	p.gone[n.name] = n
+	p.markStale(n)
+}
+
+// ObservePod records a pod as it is now. Only pods that the set owns belong
+// here, all of one namespace; a pod that the set no longer owns is to be
+// forgotten. News of a pod must come in order but may be late: what is older
+// than an answer that was reported changes nothing. It keeps the pointer; the
+// pod must not be changed afterwards.
+func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
+	p.advance(now)
+	known := p.pods[pod.Name]
+	switch {
+	case p.tombstones.how[pod.UID] == departureAnswered: // the watch is behind
+	case known == nil:
+		p.add(pod, podObserved)
+	case known.newerThan(pod):
+	case known.pod.UID != pod.UID: // that one is gone, and this one has its name
+		p.bury(known.pod)
+		p.remove(known)
+		p.add(pod, podObserved)
+	default:
+		p.update(known, pod)
+		known.answered = false
+		p.see(known)
+	}
+}
+
+// ForgetPod records that a pod is gone, or that the set no longer owns it. The
+// pod is found by name and UID: another one with its name stays.
+func (p *Planner) ForgetPod(now time.Time, pod *corev1.Pod) {
+	p.advance(now)
+	p.bury(pod)
+	if known := p.pods[pod.Name]; known != nil && known.pod.UID == pod.UID {
+		p.remove(known)
+	}
+}
+
+// bury remembers that a pod is gone while a creation for its node is under way.
+// The answer to that may be about this pod.
+func (p *Planner) bury(pod *corev1.Pod) {
+	if n := p.lookup(TargetNode(pod)); n != nil && n.creating() {
+		p.tombstones.add(pod.UID, departureForgotten, p.now)
+	}
+}
+
+func (p *Planner) advance(now time.Time) {
+	if now.After(p.now) {
+		p.now = now
+	}
+	p.tombstones.expire(p.now)
+}

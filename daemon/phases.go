@@ -1,0 +1,86 @@
+package daemon
+
+import "time"
+
+// placed is the part of a [Decision] that a record keeps.
+type placed struct{ shouldRun, shouldContinue bool }
+
+// creationPhase is the life of the creations for a node:
+//
+//	idle ──handed out──► underWay ──answered──► idle
+//	                     underWay ──no answer─► unclear
+//	unclear ──handed out──► retried ──answered, the same one──► idle
+//	                        retried ──otherwise───────────────► unclear
+//	unclear ──shown, or too old──► idle
+//	retried ──shown, or too old──► underWay
+type creationPhase uint8
+
+const (
+	creationIdle creationPhase = iota
+	// creationUnderWay: a task is handed out.
+	creationUnderWay
+	// creationUnclear: the answer was lost, and the pod may exist. The next
+	// creation of its revision has the same name.
+	creationUnclear
+	// creationRetried: a task is handed out, and an earlier one is unclear.
+	creationRetried
+)
+
+func (c creationPhase) String() string {
+	return [...]string{"idle", "underWay", "unclear", "retried"}[c]
+}
+
+// unclearCreation is the creation that is unclear.
+type unclearCreation struct {
+	until    time.Time // a watch would have shown it by then
+	revision string
+	attempt  int
+}
+
+// podPhase is the life of a pod's record:
+//
+//	gone ──shown by the watch──► observed
+//	gone ──answer to our creation──► created ──read──► read
+//	                                 created, read ──shown──► observed
+//
+//	observed, created, read ──task handed out──► deleting
+//	deleting ──refused, or shown being deleted──► the former phase
+//	deleting ──agreed──► accepted
+//	deleting ──no answer──► unclear ──read, and stays──► unconfirmed
+//
+//	accepted, unclear, unconfirmed ──being deleted──► the former phase
+//	accepted, unconfirmed ──read, and stays──► the former phase
+//
+// A pod whose deletion is under way may be shown or read meanwhile. Then the
+// former phase becomes observed or read. Each phase ends in gone.
+type podPhase uint8
+
+const (
+	// podGone: there is no such record.
+	podGone podPhase = iota
+	// podObserved: the watch has shown it.
+	podObserved
+	// podCreated: we created it, and neither watch nor a read has shown it. It
+	// counts against the burst of creations.
+	podCreated
+	// podRead: we created and read it, and the watch has not shown it.
+	podRead
+	// podDeleting: its deletion is handed out.
+	podDeleting
+	// podDeletionAccepted: the API server has agreed, and nothing was shown yet.
+	podDeletionAccepted
+	// podDeletionUnclear: the answer was lost. The pod is read at once.
+	podDeletionUnclear
+	// podDeletionUnconfirmed: it was read since and is not being deleted. The call
+	// may still arrive, so it is read once more.
+	podDeletionUnconfirmed
+)
+
+func (p podPhase) String() string {
+	return [...]string{
+		"gone", "observed", "created", "read", "deleting", "accepted", "unclear", "unconfirmed",
+	}[p]
+}
+
+// isDeletion reports whether a deletion of ours is not settled.
+func (p podPhase) isDeletion() bool { return p >= podDeleting }

@@ -1,0 +1,139 @@
+package daemon_test
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// selected is what the histories' Updates says.
+func selected(node *corev1.Node) bool { return node.Labels["canary"] == "yes" }
+
+// ahead wants what is under way or not observed to be bounded, and creations to
+// start slowly after a failure.
+func (j *judge) ahead(w *wants, plan *plan) {
+	unseen, asked := 0, 0
+	for _, p := range w.pods {
+		if p.made && !p.observed {
+			unseen++
+		}
+		if p.asked || w.deleting[p.object.UID] {
+			asked++
+		}
+	}
+	switch {
+	case len(plan.Create) > 0 && len(w.creating)+unseen > w.Burst:
+		j.violate(
+			NeverRunsAhead,
+			"%d creations are under way and %d not observed, want %d at most",
+			len(w.creating),
+			unseen,
+			w.Burst,
+		)
+	case len(plan.Delete) > 0 && asked > w.Burst:
+		j.violate(
+			NeverRunsAhead,
+			"%d deletions are under way or not observed, want %d at most",
+			asked,
+			w.Burst,
+		)
+	case len(plan.Create) > 0 && len(w.creating) > 1+j.refused.succeeded:
+		j.violate(
+			NeverRunsAhead,
+			"%d creations are under way, and %d have succeeded since one has failed",
+			len(w.creating),
+			j.refused.succeeded,
+		)
+	}
+}
+
+// report takes note of how a step ended.
+func (j *judge) report(p *process, r *ended) {
+	t := p.told
+	switch {
+	case r.Create != nil:
+		delete(t.creating, r.Create.Node)
+		j.trace(
+			"report: creation for %s: pod %v, taken %v, %v",
+			r.Create.Node,
+			nameOf(r.Pod),
+			r.Taken,
+			r.Err,
+		)
+		j.reportCreation(t, r)
+	case r.Delete != nil:
+		delete(t.deleting, r.Delete.UID)
+		j.trace("report: deletion of %s: gone %v, %v", r.Delete.Pod, r.Gone, r.Err)
+		known := t.pod(r.Delete.UID)
+		if r.Refused || known == nil {
+			return
+		}
+		known.asked, known.doubts = known.object.DeletionTimestamp == nil, 1
+		if r.Err != nil {
+			known.doubts = 2
+		}
+		if r.Gone {
+			t.forget(r.Delete.UID)
+		}
+	case r.Refresh != nil:
+		j.trace("report: look at %s: %v, gone %v, %v", r.Refresh.Pod, nameOf(r.Pod), r.Gone, r.Err)
+		j.reportLook(t, r)
+	}
+}
+
+func (j *judge) reportLook(t *told, r *ended) {
+	switch {
+	case r.Gone:
+		t.forget(r.Refresh.UID)
+	case r.Released:
+		t.drop(r.Refresh.UID)
+	case r.Pod != nil:
+		t.see(r.Pod, j.targets[r.Pod.UID], true)
+		if known := t.pod(r.Refresh.UID); known != nil && known.looking {
+			known.doubts--
+			known.asked = known.asked && known.doubts > 0 && known.object.DeletionTimestamp == nil
+			known.looking = false
+		}
+	}
+}
+
+func (j *judge) reportCreation(t *told, r *ended) {
+	node := r.Create.Node
+	if r.Err == nil &&
+		t.doubtful[node].revision == r.Create.Revision { // a refusal says nothing of the try before
+		delete(t.doubtful, node)
+	}
+	switch {
+	case r.Pod != nil:
+		if t.pod(r.Pod.UID) == nil {
+			t.see(r.Pod, j.targets[r.Pod.UID], false)
+		}
+		j.refused.succeeded++
+		j.refused.inRow, j.refused.alone = 0, false
+		delete(j.denied, node)
+	case r.Err != nil, r.Taken:
+		if r.Err != nil && !r.Refused {
+			t.doubtful[node] = doubt{j.now, r.Create.Revision}
+		}
+		if object := t.nodes[node]; object != nil && j.handed[node].After(j.refused.forgiven) {
+			denied := j.denied[node]
+			if denied.machine != object.UID {
+				denied = refusals{machine: object.UID}
+			}
+			denied.inRow, denied.last, denied.alone = denied.inRow+1, j.now, true
+			j.denied[node] = denied
+		}
+		j.refused.succeeded = 0
+		if handed := j.handed[node]; !handed.After(j.refused.forgiven) || !handed.After(j.refused.last) {
+			return // it counts with an earlier one
+		}
+		j.refused.inRow++
+		j.refused.last = j.now
+		j.refused.alone = true
+	}
+}
+
+func nameOf(pod *corev1.Pod) string {
+	if pod == nil {
+		return "none"
+	}
+	return pod.Name
+}

@@ -1,0 +1,124 @@
+package daemon_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+// What vanishes in the middle takes no room with it for ever: Burst is 1.
+func TestReviewNothingThatVanishesInTheMiddleKeepsItsRoom(t *testing.T) {
+	made := func(name, node string) *corev1.Pod {
+		revision := map[string]string{"controller-revision-hash": "old"}
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: revision},
+			Spec:       corev1.PodSpec{NodeName: node},
+		}
+	}
+	for name, vanish := range map[string]func(s *set){
+		"node, creation is refused": func(s *set) {
+			step := s.nodes("x").Plan(s.now).Create[0]
+			s.ForgetNode(s.now, "x")
+			s.Report(s.now, ended{Create: &step, Err: errRefused})
+			s.Report(s.now, ended{Create: &step, Err: errRefused})
+		},
+		"node, creation succeeds, pod goes": func(s *set) {
+			step := s.nodes("x").Plan(s.now).Create[0]
+			s.ForgetNode(s.now, "x")
+			s.Status()
+			s.Report(s.now, ended{Create: &step, Pod: made("x-1", "x")})
+			s.Status()
+			s.ForgetPod(s.now, made("x-1", "x"))
+		},
+		"node comes again": func(s *set) {
+			step := s.nodes("x").Plan(s.now).Create[0]
+			s.ForgetNode(s.now, "x")
+			s.Status()
+			s.nodes("x")
+			s.Report(s.now, ended{Create: &step, Pod: made("x-1", "x")})
+			s.ObservePod(s.now, made("x-1", "x"))
+		},
+		"pod, before the deletion is reported": func(s *set) {
+			s.pod("y", "gone", "old", unscheduled)
+			step := s.Plan(s.now).Delete[0]
+			s.gone("y")
+			s.Report(s.now, ended{Delete: &step})
+		},
+		"pod, after the deletion was reported": func(s *set) {
+			s.pod("y", "gone", "old", unscheduled)
+			step := s.Plan(s.now).Delete[0]
+			s.Report(s.now, ended{Delete: &step})
+			s.gone("y")
+		},
+		"pod is another": func(s *set) {
+			s.pod("y", "gone", "old", unscheduled)
+			step := s.Plan(s.now).Delete[0]
+			s.pod("y", "gone", "old", unscheduled, terminating)
+			s.Report(s.now, ended{Delete: &step, Gone: true})
+		},
+		"pod comes again": func(s *set) {
+			s.pod("y", "gone", "old", unscheduled)
+			step, pod := s.Plan(s.now).Delete[0], s.pods["y"]
+			s.ForgetPod(s.now, pod)
+			s.ObservePod(s.now, pod)
+			s.Report(s.now, ended{Delete: &step, Gone: true})
+			s.ForgetPod(s.now, pod)
+		},
+		"spec": func(s *set) {
+			step := s.nodes("x").Plan(s.now).Create[0]
+			s.template("other")
+			s.Report(s.now, ended{Create: &step, Err: errRefused})
+			s.ForgetNode(s.now, "x")
+		},
+		"steps of others": func(s *set) {
+			s.Report(s.now, ended{Create: &daemon.Creation{Node: "nowhere"}})
+			s.Report(s.now, ended{Delete: &daemon.Deletion{Pod: "none"}})
+			s.Report(s.now, ended{Refresh: &daemon.Refresh{Pod: "none"}})
+			s.Report(s.now, ended{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSet(t, func(c *daemon.Config) { c.Burst = 1 })
+			vanish(s)
+			s.after(time.Hour)
+			s.nodes("fine").pod("unwanted", "nobody", "old", unscheduled)
+			s.want("create on fine: Missing", "delete unwanted: NodeGone").want("")
+			s.gone("fine-" + s.spec.Revision + "-2").want("create on fine: Missing")
+			require.Zero(t, s.Plan(s.now).Next)
+		})
+	}
+}
+
+// The right to delete pods is missing. The sister of
+// TestRefusedCreationsAreNotTriedInThousands.
+func TestReviewRefusedDeletionsAreNotTriedInThousands(t *testing.T) {
+	s := newSet(t)
+	for i := range 500 {
+		name := fmt.Sprintf("n%03d", i)
+		s.nodes(name).running(name)
+	}
+	s.template("new")
+	calls := 0
+	for s.now.Before(start.Add(10 * time.Minute)) {
+		plan := s.Plan(s.now)
+		for i := range plan.Refresh {
+			s.Report(s.now, ended{Refresh: &plan.Refresh[i], Pod: s.pods[plan.Refresh[i].Pod]})
+		}
+		for i := range plan.Delete {
+			calls++
+			s.Report(s.now, ended{Delete: &plan.Delete[i], Err: errRefused})
+		}
+		if plan.Empty() {
+			require.True(t, plan.Next.After(s.now))
+			s.now = plan.Next
+		}
+	}
+	require.Less(t, calls, 310) // with maxUnavailable 1; kube-controller-manager: 17
+}

@@ -1,0 +1,90 @@
+package daemon
+
+import (
+	"iter"
+	"slices"
+	"time"
+)
+
+// Waits returns all nodes that wait, by name, as of the latest time that was
+// observed; a node for which a task was just handed out waits for that. It
+// explains why nothing happens, and visits all nodes with a pod, or where one
+// should run, while it is ranged over.
+func (p *Planner) Waits() iter.Seq[Wait] {
+	whole := p.settle()
+	return func(yield func(Wait) bool) {
+		names := make([]string, 0, len(p.states))
+		for _, n := range p.states {
+			names = append(names, n.name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			n := p.lookup(name)
+			if n == nil {
+				continue // forgotten since the first was returned
+			}
+			if wait := p.waitOf(n, whole); wait.Reason != "" && !yield(wait) {
+				return
+			}
+		}
+	}
+}
+
+// WaitOf returns what one node waits for. The reason is empty if it waits for
+// nothing.
+func (p *Planner) WaitOf(node string) Wait {
+	whole := p.settle()
+	if n := p.lookup(node); n != nil {
+		return p.waitOf(n, whole)
+	}
+	return Wait{Node: node}
+}
+
+// waitOf assesses the node once more. To keep an answer that is seldom asked
+// for would cost each node memory.
+func (p *Planner) waitOf(n *nodeState, whole bool) Wait {
+	a := p.assess(n)
+	a.wait.Node = n.name
+	planned := a.wait.Reason == "" && (a.create || a.deletes) || a.wait.Reason == WaitLimited
+	switch {
+	case p.refusal != nil && planned:
+		a.wait.Reason = WaitSpecRefused
+	case planned && !whole:
+		a.wait.Reason = WaitEvaluation
+	case a.wait.Reason == "" && a.create:
+		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
+	case a.wait.Reason == "" && a.deletes:
+		a.wait.heldBy(p.mayDelete(), p.now, p.deletions.refused.hold())
+	case a.wait.Reason == WaitLimited:
+		p.limited(n, &a)
+	}
+	return a.wait
+}
+
+// heldBy finds out why what is to be done is not, if it may be done or only
+// after a hold.
+func (w *Wait) heldBy(may bool, now, hold time.Time) {
+	switch {
+	case may:
+		w.Reason = WaitPlanned
+	case now.Before(hold):
+		w.Reason, w.Until = WaitHeld, hold
+	default:
+		w.Reason = WaitBurst
+	}
+}
+
+// limited finds out what limits a candidate of the rollout.
+func (p *Planner) limited(n *nodeState, a *assessment) {
+	limits, ok := p.limitsNow()
+	switch {
+	case !ok:
+	case !p.partitionLets(n, limits):
+		a.wait.Reason = WaitPartitioned
+	case !p.mayTake(n):
+	case p.createsFirst(n):
+		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
+	default:
+		a.wait.heldBy(p.mayDelete(), p.now, p.deletions.refused.hold())
+	}
+}
