@@ -98,7 +98,7 @@ func newAgentController(set *AgentSet) (*agentController, error) {
 	c := &agentController{set: set, source: revision.Source{Owner: owner, Template: &set.Template}}
 	spec, noSpec := c.spec()
 	client := fake.NewClientset().CoreV1()
-	pods := func(namespace string) daemon.Pods { return client.Pods(namespace) }
+	pods := func(namespace string) daemon.PodClient { return client.Pods(namespace) }
 	executor, noExecutor := daemon.NewExecutor(daemon.ExecutorConfig{Pods: pods})
 	act := func(ctx context.Context, task daemon.Task) daemon.Result {
 		return executor.Act(ctx, c.source.Owner, task)

@@ -85,7 +85,7 @@ func pass(ctx context.Context, client kubernetes.Interface, set *appsv1.DaemonSe
 	if !whole {
 		return nil // more nodes than one turn evaluates; a controller asks again
 	}
-	patch, err := daemon.DaemonSetStatusPatch(set, status, set.Generation)
+	patch, err := daemon.StatusPatchOf(set, status, set.Generation)
 	fmt.Println(string(patch))
 	return err
 }

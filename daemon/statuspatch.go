@@ -146,9 +146,9 @@ func (s Status) Counts(observed int64) StatusCounts {
 	}
 }
 
-// DaemonSetStatusPatch returns the [StatusPatch] of a DaemonSet, with the
+// StatusPatchOf returns the [StatusPatch] of a DaemonSet, with the
 // generation of it that was acted on.
-func DaemonSetStatusPatch(set *appsv1.DaemonSet, status Status, observed int64) ([]byte, error) {
+func StatusPatchOf(set *appsv1.DaemonSet, status Status, observed int64) ([]byte, error) {
 	return StatusPatch(set, countsOf(&set.Status), status.Counts(observed))
 }
 

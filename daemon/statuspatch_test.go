@@ -58,7 +58,7 @@ func TestD3StatusIsBroughtUpToDateByOnePatch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			status := same
 			c.change(&status)
-			patch, err := daemon.DaemonSetStatusPatch(setWithStatus(stored), status, c.observed)
+			patch, err := daemon.StatusPatchOf(setWithStatus(stored), status, c.observed)
 			require.NoError(t, err)
 			if c.want == "" {
 				require.Nil(t, patch)
@@ -114,7 +114,7 @@ func TestD3ThePatchedStatusIsTheOneThatWasWanted(t *testing.T) {
 		want.Status.ObservedGeneration = max(observed, set.Status.ObservedGeneration)
 
 		before := set.DeepCopy()
-		patch, err := daemon.DaemonSetStatusPatch(set, status, observed)
+		patch, err := daemon.StatusPatchOf(set, status, observed)
 		require.NoError(t, err)
 		require.Equal(t, before, set, "computing it changes nothing")
 		if patch != nil {
@@ -122,7 +122,7 @@ func TestD3ThePatchedStatusIsTheOneThatWasWanted(t *testing.T) {
 			require.NoError(t, json.Unmarshal(patch, set))
 		}
 		require.Equal(t, want, set)
-		patch, err = daemon.DaemonSetStatusPatch(set, status, observed)
+		patch, err = daemon.StatusPatchOf(set, status, observed)
 		require.NoError(t, err)
 		require.Nil(t, patch, "once is enough")
 	}
@@ -133,14 +133,14 @@ func TestD3EachCountAloneIsAChange(t *testing.T) {
 	for field := range 7 {
 		set := setWithStatus(appsv1.DaemonSetStatus{})
 		var status daemon.Status
-		patch, err := daemon.DaemonSetStatusPatch(set, status, 0)
+		patch, err := daemon.StatusPatchOf(set, status, 0)
 		require.NoError(t, err)
 		require.Nil(t, patch)
 		*[]*int{
 			&status.Desired, &status.Current, &status.Ready, &status.Available, &status.Unavailable,
 			&status.Updated, &status.Misscheduled,
 		}[field] = 1
-		patch, err = daemon.DaemonSetStatusPatch(set, status, 0)
+		patch, err = daemon.StatusPatchOf(set, status, 0)
 		require.NoError(t, err)
 		require.NotNil(t, patch, "field %d alone", field)
 	}
@@ -149,7 +149,7 @@ func TestD3EachCountAloneIsAChange(t *testing.T) {
 func TestD3ASetWithoutUIDIsAnErrorAtTheDoor(t *testing.T) {
 	set := setWithStatus(appsv1.DaemonSetStatus{})
 	set.UID = ""
-	patch, err := daemon.DaemonSetStatusPatch(set, daemon.Status{Ready: 1}, 1)
+	patch, err := daemon.StatusPatchOf(set, daemon.Status{Ready: 1}, 1)
 	require.ErrorContains(t, err, "monitoring/agents: the owner has no UID")
 	require.Nil(t, patch)
 }

@@ -146,8 +146,7 @@ func TestD5ChangesDuringTurnsAreNotLost(t *testing.T) {
 	}
 	for turn := range 60 {
 		planner.Start(start)
-		switch {
-		case turn < 40:
+		if turn < 40 {
 			nodes.Forget(start, fmt.Sprintf("n%04d", turn*131))
 			nodes.Observe(start, pooled(fmt.Sprintf("n%04d", turn*97), fmt.Sprint(turn%4)))
 			nodes.Observe(start, pooled(fmt.Sprintf("new-%d", turn), "1"))

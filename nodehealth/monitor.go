@@ -149,7 +149,7 @@ func (m *Monitor[K]) HasHeartbeat(key K) bool {
 // or one that was and is heard again. It hands out nothing while it is blind,
 // nor before sight was unbroken for Config.UnbrokenPeriod after that.
 func (m *Monitor[K]) Start(now time.Time) (Task[K], bool) {
-	if m.sight.isBlind(now) || now.Before(m.sight.clear()) {
+	if m.sight.isBlind(now) || now.Before(m.sight.countsFrom()) {
 		return Task[K]{}, false
 	}
 	now = m.advance(now)
@@ -198,8 +198,8 @@ func (m *Monitor[K]) Next(now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	next = m.sight.real(next)
-	if clear := m.sight.clear(); next.Before(clear) {
-		next = clear
+	if from := m.sight.countsFrom(); next.Before(from) {
+		next = from
 	}
 	return next, true
 }

@@ -53,9 +53,9 @@ func (s *sight) isBlind(now time.Time) bool {
 	return s.timeout > 0 && now.Sub(s.proved) > s.timeout
 }
 
-// clear returns from when on silence counts: once sight was unbroken for long
-// enough.
-func (s *sight) clear() time.Time {
+// countsFrom returns from when on silence counts: once sight was unbroken for
+// long enough.
+func (s *sight) countsFrom() time.Time {
 	if s.since.IsZero() {
 		return time.Time{}
 	}

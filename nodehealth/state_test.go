@@ -27,7 +27,7 @@ func drawn(t *testing.T) map[string][]string {
 	transitions := map[string][]string{}
 	table := regexp.MustCompile(`(?m)^//\t(Observe|Heartbeat|Start|Finish) +(.*)$`)
 	for _, line := range table.FindAllStringSubmatch(string(source), -1) {
-		for _, one := range strings.Split(line[2], "; ") {
+		for one := range strings.SplitSeq(line[2], "; ") {
 			from, to, found := strings.Cut(one, ": ")
 			require.True(t, found, one)
 			transitions[line[1]+" "+from] = strings.Split(to, ", ")

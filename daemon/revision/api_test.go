@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,8 +102,6 @@ func (a *guardedAPI) calls() []string {
 	}
 	return calls
 }
-
-func orphan(pod *corev1.Pod) { pod.OwnerReferences = nil }
 
 func edit[T any](object *T, change func(*T)) *T {
 	change(object)

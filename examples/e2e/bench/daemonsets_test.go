@@ -80,9 +80,9 @@ func manySetsOurs(tb testing.TB, size int) work {
 		i++
 		lock.Lock()
 		nodes.Observe(epoch, node)
-		_, any := all.Start(epoch)
+		_, some := all.Start(epoch)
 		lock.Unlock()
-		if any {
+		if some {
 			tb.Fatal("nothing is to be done")
 		}
 	}}

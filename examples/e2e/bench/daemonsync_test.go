@@ -188,9 +188,9 @@ func nodeChangeOurs(tb testing.TB, size int) work {
 		i++
 		lock.Lock()
 		planner.ObserveNode(epoch, node)
-		_, any := planner.Start(epoch)
+		_, some := planner.Start(epoch)
 		lock.Unlock()
-		if any {
+		if some {
 			tb.Fatal("nothing is to be done")
 		}
 	}}
@@ -214,10 +214,10 @@ func podChangeOurs(tb testing.TB, size int) work {
 		i++
 		lock.Lock()
 		planner.ObservePod(epoch, pod)
-		_, any := planner.Start(epoch)
+		_, some := planner.Start(epoch)
 		status, _ := planner.Status()
 		lock.Unlock()
-		if any || status.Desired != size {
+		if some || status.Desired != size {
 			tb.Fatal("nothing is to be done")
 		}
 	}}

@@ -274,7 +274,7 @@ func (c *controller) sync(ctx context.Context) (next time.Time, err error) {
 	if err != nil || !whole {
 		return next, err
 	}
-	patch, err := daemon.DaemonSetStatusPatch(set, status, set.Generation)
+	patch, err := daemon.StatusPatchOf(set, status, set.Generation)
 	if err == nil && patch != nil {
 		_, err = c.client.AppsV1().DaemonSets(set.Namespace).Patch(ctx, set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
 	}

@@ -65,7 +65,7 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 	t.Run("the status of a set that was recreated stays", func(t *testing.T) {
 		former := set.DeepCopy()
 		former.UID = "another"
-		patch, err := daemon.DaemonSetStatusPatch(former, daemon.Status{Desired: 7}, 1)
+		patch, err := daemon.StatusPatchOf(former, daemon.Status{Desired: 7}, 1)
 		require.NoError(t, err)
 		_, err = c.client.AppsV1().DaemonSets(set.Namespace).Patch(t.Context(), set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
 		require.True(t, apierrors.IsInvalid(err) || apierrors.IsConflict(err), "%v", err)

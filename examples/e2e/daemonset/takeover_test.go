@@ -2,7 +2,7 @@ package daemonset
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,8 +30,12 @@ func TestTakingOverAndHandingBackRestartsNoPod(t *testing.T) {
 	// Ours has nothing to do. That it works shows on a node that is new.
 	ours, stopOurs := start(t, c.user("ours", nil), name)
 	c.eventually("ours is at rest", func() error {
-		if syncs, err := ours.has(); syncs == 0 || err != nil {
-			return fmt.Errorf("%d syncs, %v", syncs, err)
+		syncs, err := ours.has()
+		if err != nil {
+			return err
+		}
+		if syncs == 0 {
+			return errors.New("it has not synced yet")
 		}
 		return nil
 	})
