@@ -24,7 +24,7 @@ type DeleterConfig struct {
 	Confirm NodeClient
 	// MostRequests is how many calls Deleter makes for one task at most, for a
 	// caller that has a budget of requests. A task that needs more fails and is
-	// retried after a second. Without Confirm it needs 3. With Confirm it needs 5,
+	// retried after a second at most. Without Confirm it needs 3. With Confirm it needs 5,
 	// and 2 more for each time that the pod changes between the read and the
 	// delete. Zero means 3, and 25 with Confirm.
 	MostRequests int
@@ -97,10 +97,8 @@ func NewDeleter(config DeleterConfig) (*Deleter, error) {
 // Act does the task, at the time Task.StartedAt.
 func (d *Deleter) Act(ctx context.Context, task Task) Result {
 	pods := d.config.Pods(task.Pod.Namespace)
-	r := run{
-		pods: pods, nodes: d.config.Confirm, task: task,
-		rereads: rereads(d.config.MostRequests, d.config.fewestRequests()),
-	}
+	r := newRun(pods, d.config.Confirm, task,
+		rereads(d.config.MostRequests, d.config.fewestRequests()))
 	if task.ClearCondition {
 		return r.do(ctx, r.check, r.clearCondition)
 	}
@@ -166,10 +164,8 @@ func NewEvictor(config EvictorConfig) (*Evictor, error) {
 // Act does the task, at the time Task.StartedAt.
 func (e *Evictor) Act(ctx context.Context, task Task) Result {
 	pods := e.config.Pods(task.Pod.Namespace)
-	r := run{
-		pods: pods, nodes: e.config.Confirm, task: task,
-		rereads: rereads(e.config.MostRequests, e.config.fewestRequests()),
-	}
+	r := newRun(pods, e.config.Confirm, task,
+		rereads(e.config.MostRequests, e.config.fewestRequests()))
 	if task.ClearCondition {
 		return r.do(ctx, r.check, r.clearCondition)
 	}
@@ -189,11 +185,18 @@ type run struct {
 	nodes NodeClient // nil means no confirmation
 	task  Task
 
-	rereads int          // that are left
-	calls   int          // made
-	pod     *corev1.Pod  // as last read; nil if it was not
-	node    *corev1.Node // nil if it was not read, or does not exist
-	patched *corev1.Pod  // as the API server had it after our patch
+	rereads int           // that are left
+	pause   time.Duration // after the last of them
+	calls   int           // made
+	pod     *corev1.Pod   // as last read; nil if it was not
+	node    *corev1.Node  // nil if it was not read, or does not exist
+	patched *corev1.Pod   // as the API server had it after our patch
+}
+
+func newRun(pods PodClient, nodes NodeClient, task Task, rereads int) *run {
+	return &run{
+		pods: pods, nodes: nodes, task: task, rereads: rereads, pause: pauseAfter(rereads),
+	}
 }
 
 // A step returns true and the result of the attempt if that ends with it.
@@ -337,7 +340,7 @@ func (r *run) remove(with func(context.Context, *metav1.Preconditions) error) st
 				return r.classify(ctx, err)
 			case r.rereads == 0:
 				result, _ := r.classify(ctx, err)
-				result.RetryAfter = pauseAfterReads
+				result.RetryAfter = r.pause
 				return result, true
 			}
 			if result, ended := r.readPod(ctx); ended {
@@ -350,12 +353,20 @@ func (r *run) remove(with func(context.Context, *metav1.Preconditions) error) st
 	}
 }
 
-// defaultRereads limits the repeated reads of an attempt, and pauseAfterReads is
-// the wait after them, during which other pods are evicted.
+// defaultRereads limits the repeated reads of an attempt, and pauseAfterReread
+// is the wait after each of them that was made, during which other pods are
+// evicted. So an attempt with fewer rereads is made again sooner: a pod that
+// changes all the time takes some tries, and a long wait makes none of them more
+// likely to succeed.
 const (
-	defaultRereads  = 10
-	pauseAfterReads = time.Second
+	defaultRereads   = 10
+	pauseAfterReread = 100 * time.Millisecond
 )
+
+// pauseAfter returns the wait after an attempt with so many rereads.
+func pauseAfter(rereads int) time.Duration {
+	return time.Duration(max(rereads, 1)) * pauseAfterReread
+}
 
 // preconditions returns those that bind an eviction to its decision.
 func (r *run) preconditions() *metav1.Preconditions {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,6 +50,10 @@ func TestC1AnAttemptMakesNoMoreCallsThanConfigured(t *testing.T) {
 				require.Equal(s, eviction.OutcomeFailed, result.Outcome)
 				require.Len(s, s.verbs(), test.calls, "%v", s.verbs())
 				require.Equal(s, test.calls, result.Requests)
+				if test.confirm { // the pod changes all the time: it is tried again soon
+					rereads := (test.calls - 4) / 2
+					require.Equal(s, time.Duration(max(rereads, 1))*100*time.Millisecond, result.RetryAfter)
+				}
 			})
 		})
 	}
