@@ -95,6 +95,8 @@ type Throttle[T any] struct {
 	bucket bucket
 	parts  *parts
 	kinds  []savings[T]
+	// sources are those of the kinds, of which only Next is asked.
+	sources Source[T]
 }
 
 // savings are the tokens that a kind has saved up for its next task, by number.
@@ -129,7 +131,11 @@ func NewThrottle[T any](config ThrottleConfig[T], now time.Time) (*Throttle[T], 
 		t.kinds = append(t.kinds, savings[T]{Kind: kind})
 		part[i] = kind.Reserved
 	}
-	t.parts = newParts(part)
+	sources := make([]Source[T], len(config.Kinds))
+	for i := range config.Kinds {
+		sources[i] = config.Kinds[i].Source
+	}
+	t.parts, t.sources = newParts(part), InOrder(sources...)
 	return t, nil
 }
 
@@ -169,20 +175,14 @@ func (t *Throttle[T]) Next(now time.Time) (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	earliest, found := time.Time{}, false
-	for i := range t.kinds {
-		next, ok := t.kinds[i].Source.Next(now)
-		if ok && (!found || next.Before(earliest)) {
-			earliest, found = next, true
-		}
-	}
-	if !found {
+	next, ok := t.sources.Next(now)
+	if !ok {
 		return time.Time{}, false
 	}
-	if token := now.Add(wait); token.After(earliest) {
+	if token := now.Add(wait); token.After(next) {
 		return token, true
 	}
-	return earliest, true
+	return next, true
 }
 
 // look finds the kinds that have a task. A kind that has none returns what it

@@ -66,8 +66,8 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 	return m, err
 }
 
-// sightMetrics tell when silent nodes are not declared because nobody could have
-// heard of them.
+// sightMetrics tell when silent nodes are not declared because they could not
+// have been heard.
 func sightMetrics(state reader) []prometheus.Collector {
 	sight := func() (blind time.Duration, now bool) {
 		state.read(func(c *controller.Controller) { blind, now = c.Blind(time.Now()) })

@@ -26,12 +26,15 @@ func New(config Config, now time.Time) (*Controller, error) {
 		Burst: config.Requests.Burst,
 		Kinds: c.kinds(config.Requests),
 	}, now)
+	if err != nil {
+		return nil, err
+	}
 	c.sources = timedqueue.InOrder(
 		timedqueue.SourceOf(c.evaluate, c.nextEvaluation),
 		timedqueue.SourceOf(c.nextEvent, c.eventsWait),
-		timedqueue.SourceOf(c.request, c.nextRequest),
+		timedqueue.SourceOf(c.request, c.requests.Next),
 	)
-	return c, err
+	return c, nil
 }
 
 // kinds are the kinds of work that share the budget of requests. What says that
@@ -117,8 +120,6 @@ func (c *Controller) request(now time.Time) (Task, bool) {
 	action, grant, ok := c.requests.Start(now)
 	return Task{action, grant}, ok
 }
-
-func (c *Controller) nextRequest(now time.Time) (time.Time, bool) { return c.requests.Next(now) }
 
 func (c *Controller) evictPod(now time.Time) (Action, bool) {
 	task, ok := c.evictions.Start(now)
