@@ -4,8 +4,9 @@
 // A controller that evicts the pods of dead nodes must slow down when many
 // nodes of a zone die together. It must stop when all zones seem dead, because
 // then the controller itself is most likely cut off. This package makes that
-// decision and returns it as data. It sees a node as a key, a zone and a Ready
-// bit. What the controller does to a node is not its concern.
+// decision and returns it as data. It sees a node as a key, a zone and whether
+// it is ready, which may be unconfirmed. What the controller does to a node is
+// not its concern.
 //
 // # The pieces
 //
@@ -28,11 +29,22 @@
 //	                        ▲
 //	                      start
 //
-// In [PhaseActive] each zone has the rate of its state. In [PhaseSuspended] and
-// [PhaseRecovering] every rate is zero; a full disruption of all zones leads
-// from Recovering back to Suspended. A tracker starts in Recovering, because it
+// In [PhaseActive] each zone has the rate of its state. In all other phases
+// every rate is zero. A full disruption of all zones leads from Recovering back
+// to Suspended. A tracker starts in Recovering, because it
 // cannot know whether a suspension ended just before it started.
 // [Tracker.Stabilize] leads back there from Active.
+//
+// # What is not confirmed
+//
+// A controller finds a node silent before it knows whether the node is at fault
+// or what passes on its heartbeats. Such a node is [Node].Unconfirmed: it holds
+// what would be wrong if it is not ready, and does nothing else. A zone whose
+// state depends on it has the rate zero. A cluster whose suspension depends on
+// it is in [PhaseHolding], whatever its phase was, and goes on from there when
+// it is known:
+//
+//	Active, Recovering ──► Holding ──► Suspended, or back
 //
 // # Layers
 //
@@ -52,9 +64,10 @@
 // complete, however long it took, and when a standby begins to act. Apply each
 // Change's rate to the zone's queue.
 //
-// When an Evaluation changes the phase to Suspended, remove the NoExecute
-// taints that you set for nodes that are not ready. Set no new ones, and hold
-// the evictions that such taints have started.
+// When an Evaluation changes the phase to Holding, hold the evictions that the
+// NoExecute taints have started which you set for nodes that are not ready.
+// Remove no taint and set no new one. When it changes to Suspended, remove
+// those taints too.
 //
 // In PhaseActive, do not act against a node before [Tracker.NotBefore]. The
 // heartbeats of a zone are spread over an interval, so the first nodes of a

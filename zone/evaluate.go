@@ -51,8 +51,8 @@ func (t *Tracker[K]) Evaluate(now time.Time) Evaluation {
 }
 
 // Stabilize begins a stabilization window now: PhaseActive becomes
-// PhaseRecovering, and a window that has begun begins again. PhaseSuspended
-// stays. It is for a moment from which the caller sees the cluster better than
+// PhaseRecovering, and a window that has begun begins again. PhaseSuspended and
+// PhaseHolding stay. It is for a moment from which the caller sees the cluster better than
 // before, as when its caches are filled or it begins to act. Evaluate must
 // follow.
 func (t *Tracker[K]) Stabilize(now time.Time) {
@@ -74,38 +74,45 @@ func (t *Tracker[K]) Phase() Phase { return t.phase }
 // among them; evaluating them is harmless.
 func (t *Tracker[K]) evaluateStates() {
 	for _, z := range t.dirty {
-		z.state = t.config.State(z.counts)
+		z.state = t.config.State(z.counts.atBest())
+		if z.worst = z.state; z.counts.Unconfirmed > 0 {
+			z.worst = t.config.State(z.counts.atWorst())
+		}
 	}
 }
 
 func (t *Tracker[K]) nextPhase() Phase {
-	if t.allFullyDisrupted() {
+	disrupted, atWorst := t.allFullyDisrupted()
+	if disrupted {
 		return PhaseSuspended
 	}
 	if t.phase == PhaseSuspended {
 		t.resume = t.now.Add(t.config.StabilizationWindow)
-		return PhaseRecovering
 	}
-	if (t.phase == PhaseRecovering || t.stabilizes) && t.now.Before(t.resume) {
+	if atWorst {
+		return PhaseHolding
+	}
+	if t.now.Before(t.resume) { // it is past in PhaseActive, if no window has begun
 		return PhaseRecovering
 	}
 	return PhaseActive
 }
 
 // allFullyDisrupted reports whether each zone in which nodes count is fully
-// disrupted. A cluster without such a zone is not disrupted.
-func (t *Tracker[K]) allFullyDisrupted() bool {
-	counted := false
+// disrupted, and whether each may be. A cluster without such a zone is not
+// disrupted.
+func (t *Tracker[K]) allFullyDisrupted() (disrupted, atWorst bool) {
+	disrupted = true
 	for _, z := range t.zones {
 		if z.counts.Size() == 0 {
 			continue
 		}
-		if z.state != FullDisruption {
-			return false
+		if z.worst != FullDisruption {
+			return false, false
 		}
-		counted = true
+		disrupted, atWorst = disrupted && z.state == FullDisruption, true
 	}
-	return counted
+	return disrupted && atWorst, atWorst
 }
 
 // evaluateRates sets the rates of the dirty zones, or of all when the phase has
@@ -130,19 +137,29 @@ func (t *Tracker[K]) evaluateRates(all bool) []Change {
 
 // evaluateRate sets a zone's rate and appends to changes what is new about it.
 func (t *Tracker[K]) evaluateRate(z *zone, changes []Change) []Change {
-	rate := 0.0
-	if t.phase == PhaseActive {
-		rate = t.config.Rate(z.state, z.counts)
-	}
-	if !(rate >= 0) { // nor NaN, which differs from itself in each evaluation
-		rate = 0
-	}
+	rate := t.rateOf(z)
 	if z.told && z.before == z.state && rate == z.rate {
 		return changes
 	}
 	changes = append(changes, Change{z.name, z.before, z.state, z.counts, rate})
 	z.rate, z.before, z.told = rate, z.state, true
 	return changes
+}
+
+// rateOf returns the rate of a zone. While its state depends on unconfirmed
+// nodes it has none.
+func (t *Tracker[K]) rateOf(z *zone) float64 {
+	if t.phase != PhaseActive || z.worst != z.state {
+		return 0
+	}
+	rate := t.config.Rate(z.state, z.counts.atBest())
+	if z.counts.Unconfirmed > 0 {
+		rate = min(rate, t.config.Rate(z.state, z.counts.atWorst()))
+	}
+	if !(rate >= 0) { // nor NaN, which differs from itself in each evaluation
+		return 0
+	}
+	return rate
 }
 
 // takeGone returns the zones that vanished and have not returned since.

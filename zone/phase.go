@@ -7,6 +7,10 @@ const (
 	// PhaseActive allows a controller to act against nodes, at the rate of their
 	// zone.
 	PhaseActive Phase = "Active"
+	// PhaseHolding means that every zone may be fully disrupted: whether one is
+	// not depends on nodes that are unconfirmed. A controller acts against no
+	// node until that is known, and takes nothing back.
+	PhaseHolding Phase = "Holding"
 	// PhaseSuspended means that every zone is fully disrupted. A controller acts
 	// against no node, and takes back what it did.
 	PhaseSuspended Phase = "Suspended"

@@ -31,13 +31,14 @@ func play(t *testing.T, script []byte) map[[2]zone.Phase]int {
 		switch op[0] % 16 {
 		case 0, 1, 2, 3, 4, 5, 6:
 			is := zone.Node{Zone: []string{"", "a", "b", "c"}[detail%4], Ready: detail&4 != 0,
-				Excluded: detail>>5 == 0}
+				Unconfirmed: detail&8 != 0, Excluded: detail>>5 == 0}
 			tracker.Observe(now, key, is)
 			ref.observe(now, key, is)
 		case 7: // the cluster is cut off, or comes back
 			for i, n := range ref.nodes {
 				is := n.is
 				is.Ready = detail&1 != 0 && i%2 == 0
+				is.Unconfirmed = detail&2 != 0 && i%3 == 0
 				tracker.Observe(now, n.key, is)
 				ref.observe(now, n.key, is)
 			}
@@ -141,6 +142,10 @@ func TestRandomOperationsAgreeWithTheReference(t *testing.T) {
 		{zone.PhaseActive, zone.PhaseActive}, {zone.PhaseActive, zone.PhaseSuspended},
 		{zone.PhaseActive, zone.PhaseRecovering},
 		{zone.PhaseSuspended, zone.PhaseSuspended}, {zone.PhaseSuspended, zone.PhaseRecovering},
+		{zone.PhaseRecovering, zone.PhaseHolding}, {zone.PhaseActive, zone.PhaseHolding},
+		{zone.PhaseSuspended, zone.PhaseHolding}, {zone.PhaseHolding, zone.PhaseHolding},
+		{zone.PhaseHolding, zone.PhaseRecovering}, {zone.PhaseHolding, zone.PhaseActive},
+		{zone.PhaseHolding, zone.PhaseSuspended},
 	} {
 		if moves[move] < 20 {
 			t.Errorf("only %d times from %s to %s: the operations prove too little", moves[move],

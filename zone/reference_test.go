@@ -142,11 +142,22 @@ func (r *reference) counts(name string) zone.Counts {
 		}
 		if n.is.Ready {
 			counts.Ready++
+		} else if n.is.Unconfirmed {
+			counts.Unconfirmed++
 		} else {
 			counts.NotReady++
 		}
 	}
 	return counts
+}
+
+// possible returns the counts for each way in which the unconfirmed nodes may
+// turn out, from all ready to none.
+func possible(c zone.Counts) []zone.Counts {
+	return []zone.Counts{
+		{Ready: c.Ready + c.Unconfirmed, NotReady: c.NotReady},
+		{Ready: c.Ready, NotReady: c.NotReady + c.Unconfirmed},
+	}
 }
 
 func (r *reference) state(c zone.Counts) zone.State {
@@ -161,11 +172,15 @@ func (r *reference) state(c zone.Counts) zone.State {
 	return "Normal"
 }
 
-func (r *reference) rate(state zone.State, c zone.Counts) float64 {
-	size := c.Ready + c.NotReady
-	if r.phase != "Active" {
+func (r *reference) rate(c zone.Counts) float64 {
+	if r.phase != "Active" || r.state(possible(c)[0]) != r.state(possible(c)[1]) {
 		return 0
 	}
+	return min(r.knownRate(possible(c)[0]), r.knownRate(possible(c)[1]))
+}
+
+func (r *reference) knownRate(c zone.Counts) float64 {
+	state, size := r.state(c), c.Ready+c.NotReady
 	if state == "PartialDisruption" && size <= r.rules.large {
 		return 0
 	}
@@ -178,10 +193,15 @@ func (r *reference) rate(state zone.State, c zone.Counts) float64 {
 	return r.rules.normal
 }
 
-func (r *reference) suspends() bool {
+// suspends reports whether no zone has a ready node, if unconfirmed nodes are
+// ready or if they are not.
+func (r *reference) suspends(unconfirmedAreReady bool) bool {
 	dead := 0
 	for _, name := range r.existing {
-		counts := r.counts(name)
+		counts := possible(r.counts(name))[1]
+		if unconfirmedAreReady {
+			counts = possible(r.counts(name))[0]
+		}
 		if counts.Ready > 0 {
 			return false
 		}
@@ -200,24 +220,27 @@ func (r *reference) stabilize(now time.Time) {
 
 func (r *reference) evaluate(now time.Time) zone.Evaluation {
 	r.see(now)
-	before := r.phase
+	before, wasActiveAt := r.phase, r.activeAt
 	pauses := r.pauses && r.latest.Before(r.activeAt)
 	r.pauses = false
-	if r.suspends() {
-		r.phase = "Suspended"
-	} else if before == "Suspended" {
+	if before == "Suspended" {
 		r.phase, r.activeAt = "Recovering", r.latest.Add(r.rules.grace)
-	} else if before == "Recovering" && !r.latest.Before(r.activeAt) {
-		r.phase = "Active"
-	} else if pauses {
+	} else if before == "Holding" || pauses {
 		r.phase = "Recovering"
+	}
+	if r.phase == "Recovering" && !r.latest.Before(r.activeAt) {
+		r.phase = "Active"
+	}
+	if r.suspends(true) {
+		r.phase, r.activeAt = "Suspended", wasActiveAt
+	} else if r.suspends(false) {
+		r.phase = "Holding"
 	}
 	evaluation := zone.Evaluation{Phase: zone.Phase(r.phase), From: zone.Phase(before)}
 	told := map[string]referenceTold{}
 	for _, name := range r.existing {
 		counts := r.counts(name)
-		is := referenceTold{r.lives[name], r.state(counts), 0}
-		is.rate = r.rate(is.state, counts)
+		is := referenceTold{r.lives[name], r.state(possible(counts)[0]), r.rate(counts)}
 		told[name] = is
 		was := r.told[name]
 		if was.life != is.life {

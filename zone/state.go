@@ -28,10 +28,17 @@ const (
 // Counts holds how many nodes of a zone are ready and how many are not.
 type Counts struct {
 	Ready, NotReady int
+	// Unconfirmed are those of which it is not known; see [Node].
+	Unconfirmed int
 }
 
 // Size is the number of nodes that count.
-func (c Counts) Size() int { return c.Ready + c.NotReady }
+func (c Counts) Size() int { return c.Ready + c.NotReady + c.Unconfirmed }
+
+// atBest and atWorst are the counts if the unconfirmed nodes are ready, and if
+// none of them is.
+func (c Counts) atBest() Counts  { return Counts{Ready: c.Ready + c.Unconfirmed, NotReady: c.NotReady} }
+func (c Counts) atWorst() Counts { return Counts{Ready: c.Ready, NotReady: c.NotReady + c.Unconfirmed} }
 
 // Thresholds evaluates a zone by its share of nodes that are not ready. Zero
 // means zero: start from [DefaultThresholds].

@@ -10,11 +10,13 @@ import (
 
 // Config holds the settings of a [Tracker]. The zero value is complete.
 type Config struct {
-	// State returns the state of a zone. Nil means DefaultThresholds().State.
+	// State returns the state of a zone. Nil means DefaultThresholds().State. It
+	// is asked with unconfirmed nodes counted as ready, and again with them
+	// counted as not ready, never with Counts.Unconfirmed.
 	State func(Counts) State
 	// Rate returns how many nodes a second may be acted against in a zone in
 	// PhaseActive. Nil means DefaultRates().Rate. What is negative or not a number
-	// counts as zero.
+	// counts as zero. It is asked as State is, and the lower rate counts.
 	Rate func(State, Counts) float64
 	// StabilizationWindow is how long PhaseRecovering lasts. Zero means 50 s, the
 	// default of --node-monitor-grace-period. It should equal that period.
@@ -45,8 +47,13 @@ func (c Config) Validate() error {
 type Node struct {
 	// Zone is the name of its zone; see [ByTopology]. The empty name is valid.
 	Zone string
-	// Ready reports whether its Ready condition is True.
+	// Ready reports whether the node is ready: its Ready condition is True, and
+	// it is not silent.
 	Ready bool
+	// Unconfirmed says that it is not known yet whether the node is not ready:
+	// it is silent, but only a look at the API server tells whether the node is
+	// or what passes on its heartbeats. It counts for nothing if Ready is true.
+	Unconfirmed bool
 	// Excluded nodes belong to their zone but do not count; see [Excluded].
 	Excluded bool
 }
@@ -79,6 +86,7 @@ type Tracker[K comparable] struct {
 type member struct {
 	zone            *zone
 	ready, excluded bool
+	unconfirmed     bool
 	held            bool // notBefore is set
 	notBefore       time.Duration
 }
@@ -87,7 +95,8 @@ type zone struct {
 	name    string
 	members int
 	counts  Counts
-	state   State
+	state   State // with the unconfirmed nodes ready
+	worst   State // with them not ready
 	before  State // as the last Evaluation reported it
 	dirty   bool
 	rate    float64
@@ -138,14 +147,16 @@ func (t *Tracker[K]) Observe(now time.Time, key K, node Node) {
 		t.nodes[key] = m
 	}
 	moved := !known || m.zone.name != node.Zone
-	if !moved && m.ready == node.Ready && m.excluded == node.Excluded {
+	unconfirmed := node.Unconfirmed && !node.Ready
+	if !moved && m.ready == node.Ready && m.excluded == node.Excluded &&
+		m.unconfirmed == unconfirmed {
 		return
 	}
 	fell := !node.Ready && (!known || m.ready)
 	if known {
 		t.leave(m, moved)
 	}
-	m.ready, m.excluded = node.Ready, node.Excluded
+	m.ready, m.excluded, m.unconfirmed = node.Ready, node.Excluded, unconfirmed
 	t.enter(m, node.Zone, moved)
 	switch {
 	case node.Ready:
@@ -179,7 +190,8 @@ func (t *Tracker[K]) NotBefore(key K) time.Time {
 
 // Status is a zone as it was last evaluated, with its current counts.
 type Status struct {
-	Zone   string
+	Zone string
+	// State is that with unconfirmed nodes counted as ready.
 	State  State
 	Counts Counts
 	// Rate is in nodes a second.
@@ -210,7 +222,7 @@ func (t *Tracker[K]) enter(m *member, name string, joins bool) {
 func (t *Tracker[K]) zone(name string) *zone {
 	z, ok := t.zones[name]
 	if !ok {
-		z = &zone{name: name, state: Initial, before: Initial}
+		z = &zone{name: name, state: Initial, worst: Initial, before: Initial}
 		t.zones[name] = z
 	}
 	return z
@@ -246,6 +258,8 @@ func (c *Counts) add(m *member, delta int) {
 	case m.excluded:
 	case m.ready:
 		c.Ready += delta
+	case m.unconfirmed:
+		c.Unconfirmed += delta
 	default:
 		c.NotReady += delta
 	}

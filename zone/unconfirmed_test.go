@@ -1,0 +1,114 @@
+package zone_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/zone"
+)
+
+func unconfirmed(in string) zone.Node { return zone.Node{Zone: in, Unconfirmed: true} }
+
+func TestZ6AnUnconfirmedNodeThatMakesNoDifferenceHoldsNothing(t *testing.T) {
+	c := newActiveCluster(t, zone.Config{})
+	c.ready("a", names("a", 10)...)
+	c.evaluate()
+	c.Observe(c.now, "a0", unconfirmed("a"))
+	require.False(t, c.evaluate().Changed())
+	require.Equal(t, []zone.Status{{
+		Zone: "a", State: zone.Normal, Counts: zone.Counts{Ready: 9, Unconfirmed: 1}, Rate: 0.1,
+	}}, c.Zones())
+}
+
+func TestZ6AZoneWhoseStateDependsOnUnconfirmedNodesHasNoRate(t *testing.T) {
+	for name, settled := range map[string]struct {
+		node zone.Node
+		want zone.Status
+	}{
+		"not ready": {zone.Node{Zone: "a"}, zone.Status{
+			Zone: "a", State: zone.PartialDisruption, Counts: zone.Counts{Ready: 40, NotReady: 60},
+			Rate: 0.01,
+		}},
+		"ready": {zone.Node{Zone: "a", Ready: true}, zone.Status{
+			Zone: "a", State: zone.Normal, Counts: zone.Counts{Ready: 50, NotReady: 50}, Rate: 0.1,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newActiveCluster(t, zone.Config{})
+			c.ready("a", names("a", 100)...)
+			c.notReady("a", names("a", 50)...)
+			c.evaluate()
+			for _, node := range names("a", 60)[50:] {
+				c.Observe(c.now, node, unconfirmed("a"))
+			}
+			require.Equal(t, []zone.Change{{
+				Zone: "a", From: zone.Normal, To: zone.Normal,
+				Counts: zone.Counts{Ready: 40, NotReady: 50, Unconfirmed: 10},
+			}}, c.evaluate().Changes, "60 of 100 would be a partial disruption")
+
+			for _, node := range names("a", 60)[50:] {
+				c.Observe(c.now, node, settled.node)
+			}
+			c.evaluate()
+			require.Equal(t, []zone.Status{settled.want}, c.Zones())
+		})
+	}
+}
+
+func TestZ6UnconfirmedNodesHoldTheClusterAndDoNotSuspendIt(t *testing.T) {
+	c := newActiveCluster(t, zone.Config{})
+	c.ready("a", "a0", "a1")
+	c.ready("b", "b0")
+	c.evaluate()
+
+	c.notReady("b", "b0")
+	c.notReady("a", "a1")
+	c.Observe(c.now, "a0", unconfirmed("a"))
+	require.Equal(t, zone.PhaseHolding, c.evaluate().Phase)
+	for _, status := range c.Zones() {
+		require.Zero(t, status.Rate, status.Zone)
+	}
+
+	c.ready("a", "a0")
+	require.Equal(t, zone.PhaseActive, c.evaluate().Phase, "a false alarm costs no window")
+
+	c.Observe(c.now, "a0", unconfirmed("a"))
+	c.evaluate()
+	c.notReady("a", "a0")
+	require.Equal(t, zone.PhaseSuspended, c.evaluate().Phase)
+}
+
+func TestZ6AHoldDoesNotShortenAWindow(t *testing.T) {
+	c := newActiveCluster(t, zone.Config{StabilizationWindow: time.Minute})
+	c.ready("a", "a0")
+	c.evaluate()
+	c.notReady("a", "a0")
+	require.Equal(t, zone.PhaseSuspended, c.evaluate().Phase)
+	c.ready("a", "a0")
+	require.Equal(t, zone.PhaseRecovering, c.evaluate().Phase)
+	end, _ := c.Next()
+
+	c.Observe(c.now, "a0", unconfirmed("a"))
+	require.Equal(t, zone.PhaseHolding, c.evaluate().Phase)
+	_, waits := c.Next()
+	require.False(t, waits, "only what is observed ends a hold")
+	c.ready("a", "a0")
+	require.Equal(t, zone.PhaseRecovering, c.evaluate().Phase)
+	next, _ := c.Next()
+	require.Equal(t, end, next)
+}
+
+// From its expiry on a node is not ready: that it is confirmed is no second
+// fall.
+func TestZ6ANodeWaitsFromItsExpiryOn(t *testing.T) {
+	c := newActiveCluster(t, zone.Config{})
+	c.ready("a", "a0", "a1")
+	c.Observe(c.now, "a0", unconfirmed("a"))
+	before := c.NotBefore("a0")
+	require.Equal(t, c.now.Add(11*time.Second), before)
+	c.now = c.now.Add(time.Minute)
+	c.notReady("a", "a0")
+	require.Equal(t, before, c.NotBefore("a0"))
+}
