@@ -128,6 +128,21 @@ func (m *Monitor[K]) Silent(key K) bool {
 	return known && r.state.countsAsSilent()
 }
 
+// Expired reports whether the grace period of a key is over, by all that is
+// known now. Start goes by that too, but a later call of Sighted may show that
+// the last moments before were blind. So a caller that acts on a task later asks
+// again. It is false while the monitor is blind, and for UnbrokenPeriod after
+// that.
+func (m *Monitor[K]) Expired(now time.Time, key K) bool {
+	r, known := m.record(key)
+	return known && m.expired(now, r)
+}
+
+func (m *Monitor[K]) expired(now time.Time, r *record[K]) bool {
+	return !m.sight.isBlind(now) && !now.Before(m.sight.countsFrom()) &&
+		!m.sight.seen(now).Before(m.end(r))
+}
+
 // LastHeartbeat returns when a key was heard last, by the observer's clock, or
 // when it was first seen if it was not heard since.
 func (m *Monitor[K]) LastHeartbeat(key K) (time.Time, bool) {

@@ -159,6 +159,13 @@ func (m *NodeMonitor) Silent(name string) bool {
 	return ok && n.state.countsAsSilent()
 }
 
+// Expired reports whether the grace period of a node is over; see
+// [Monitor.Expired].
+func (m *NodeMonitor) Expired(now time.Time, name string) bool {
+	n, ok := m.watched(name)
+	return ok && m.monitor.expired(now, &n.record)
+}
+
 // LastHeartbeat returns when a node was heard last, by the observer's clock, or
 // when it was first seen, or when its lease was first seen if that was later.
 func (m *NodeMonitor) LastHeartbeat(name string) (time.Time, bool) {

@@ -250,3 +250,28 @@ func seenTime(proofs []float64, heard, now float64) (seen, gaps, broken float64)
 	}
 	return seen, gaps, broken
 }
+
+// A key that is found silent just before the API server falls silent was not
+// unheard for a grace period after all.
+func TestH4ASilenceThatEndedInBlindnessIsNotOver(t *testing.T) {
+	m := sighted(t)
+	require.Negative(t, look(m, 0, 48))
+	task, ok := m.Start(inSeconds(51))
+	require.True(t, ok)
+	require.True(t, m.Expired(inSeconds(51), "k"))
+	require.False(t, m.Expired(inSeconds(60), "k"), "blind")
+
+	m.Sighted(inSeconds(100)) // the time since 48 was blind
+	require.False(t, m.Expired(inSeconds(100), "k"))
+	require.False(t, m.Expired(inSeconds(101), "k"))
+	for at := 102.0; at <= 118; at += 2 {
+		m.Sighted(inSeconds(at))
+	}
+	require.False(t, m.Expired(inSeconds(119), "k"), "sight has to be unbroken for 20 s")
+	require.True(t, m.Expired(inSeconds(120), "k"))
+	m.Finish(inSeconds(120), task, nodehealth.Result{Outcome: nodehealth.OutcomeDone})
+	require.True(t, m.Expired(inSeconds(120), "k"))
+	m.Heartbeat(inSeconds(121), "k")
+	require.False(t, m.Expired(inSeconds(121), "k"))
+	require.False(t, m.Expired(inSeconds(121), "unknown"))
+}

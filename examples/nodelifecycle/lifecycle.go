@@ -102,6 +102,6 @@ func (l *lifecycle) Idle(ctx context.Context) {
 
 func (l *lifecycle) reevaluate() {
 	started := time.Now()
-	l.dispatcher.Update(func() { l.core.Reevaluate(time.Now()) })
+	l.dispatcher.Update(func() { l.core.Reevaluate() })
 	l.metrics.passSeconds.Observe(time.Since(started).Seconds())
 }

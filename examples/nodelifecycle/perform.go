@@ -69,8 +69,6 @@ func (p *performer) tell(logger klog.Logger, action controller.Action, result co
 		logger.V(2).Info("Object is gone", "action", what, "object", object)
 	case result.Err != nil:
 		logger.Error(result.Err, "Action failed, will try again", "action", what, "object", object)
-	case result.Alive:
-		logger.Info("Node is not silent after all: the API server has a newer lease than the cache", "object", object)
 	default:
 		logger.V(2).Info("Done", "action", what, "object", object)
 	}
@@ -80,6 +78,10 @@ func (p *performer) tell(logger klog.Logger, action controller.Action, result co
 // metrics of their own.
 func describe(action controller.Action) (string, any) {
 	switch action := action.(type) {
+	case controller.ReadLease:
+		return "read lease", klog.KObj(action.Node)
+	case controller.ListLeases:
+		return "list leases", klog.KRef(corev1.NamespaceNodeLease, "")
 	case controller.DeclareUnknown:
 		return "declare unknown", klog.KObj(action.Node)
 	case controller.PatchTaints:

@@ -163,7 +163,7 @@ func quietController(tb testing.TB, size int) work {
 		op: func() {
 			give(tb, b, controllerCore{whole}, dispatcher)
 			dispatcher.Update(func() {
-				whole.Reevaluate(b.now)
+				whole.Reevaluate()
 				controllerCore{whole}.look(tb, b.now)
 			})
 		},

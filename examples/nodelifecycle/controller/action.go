@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -23,8 +22,9 @@ type Task struct {
 func (t Task) MostRequests() int { return t.grant.Tokens() }
 
 // An Action is one thing to do, complete with what to write. It is one of
-// [DeclareUnknown], [PatchTaints], [PatchLabels], [MarkPodNotReady], [Evict]
-// and [Record].
+// [ReadLease], [ListLeases], [DeclareUnknown], [PatchTaints], [PatchLabels],
+// [MarkPodNotReady], [Evict] and [Record]. Each but Evict and Record sends one
+// request.
 type Action interface{ action() }
 
 // Patch is a write to the API server.
@@ -35,11 +35,26 @@ type Patch struct {
 	Subresource string
 }
 
+// ReadLease reads the lease of a silent node from the API server, not from a
+// cache.
+type ReadLease struct {
+	Node *corev1.Node
+
+	silence *silence
+}
+
+// ListLeases reads all leases of the namespace kube-node-lease, which are those
+// of nodes, from the API server and not from a cache. The list is not older
+// than the request: it is asked for without a resourceVersion.
+type ListLeases struct{}
+
 // DeclareUnknown says that a node is silent.
 type DeclareUnknown struct {
-	Node   *corev1.Node
-	Silent nodehealth.NodeTask
-	Patch  Patch
+	Node  *corev1.Node
+	Patch Patch
+
+	silence *silence
+	item    timedqueue.Item[string, *node]
 }
 
 // PatchTaints gives a node other taints.
@@ -96,6 +111,8 @@ type Record struct {
 	Type, Reason, Message string
 }
 
+func (ReadLease) action()       {}
+func (ListLeases) action()      {}
 func (DeclareUnknown) action()  {}
 func (PatchTaints) action()     {}
 func (PatchLabels) action()     {}
@@ -111,9 +128,9 @@ var errNoResult = errors.New("the action has no result")
 type Result struct {
 	// Err is why it failed. NotFound means that the object is gone.
 	Err error
-	// Alive says of DeclareUnknown that a closer look found a heartbeat, and
-	// nothing was written.
-	Alive bool
+	// Leases are the resourceVersions by name of the leases that ReadLease or
+	// ListLeases has found. Not nil, unless it failed.
+	Leases map[string]string
 	// Node or Pod is the object as the API server has it after the write.
 	Node *corev1.Node
 	Pod  *corev1.Pod
@@ -137,7 +154,7 @@ func (r Result) orUndone(undone bool) error {
 
 // orFailed returns the result of a write, with an error if it holds nothing.
 func (r Result) orFailed() Result {
-	if r.Err == nil && !r.Alive && r.Node == nil && r.Pod == nil {
+	if r.Err == nil && r.Leases == nil && r.Node == nil && r.Pod == nil {
 		r.Err = errNoResult
 	}
 	return r

@@ -30,7 +30,6 @@ func New(config Config, now time.Time) (*Controller, error) {
 		return nil, err
 	}
 	c.sources = timedqueue.InOrder(
-		timedqueue.SourceOf(c.evaluate, c.nextEvaluation),
 		timedqueue.SourceOf(c.nextEvent, c.eventsWait),
 		timedqueue.SourceOf(c.request, c.requests.Next),
 	)
@@ -41,8 +40,11 @@ func New(config Config, now time.Time) (*Controller, error) {
 // a node is not ready comes before what follows from it.
 func (c *Controller) kinds(requests RequestBudget) []timedqueue.Kind[Action] {
 	return []timedqueue.Kind[Action]{{
-		Name: "declarations", Reserved: 0.25, Cost: 2, // a read of the lease, and a patch
-		Source: timedqueue.SourceOf(c.declareNode, c.health.Next),
+		Name: "declarations", Reserved: 0.25,
+		Source: timedqueue.InOrder(
+			timedqueue.SourceOf(c.readLeases, c.nextRead),
+			timedqueue.SourceOf(c.declareNode, c.declarations.Next),
+		),
 	}, {
 		Name: "recoveries", Reserved: 0.25,
 		Source: timedqueue.SourceOf(c.recoverNode, c.recoveries.Next),
@@ -82,7 +84,7 @@ func (c *Controller) Blind(now time.Time) (time.Duration, bool) { return c.healt
 
 // Start hands out one action to perform now.
 func (c *Controller) Start(now time.Time) (Task, bool) {
-	if !c.synced {
+	if !c.synced || c.prepare(now) {
 		return Task{}, false
 	}
 	return c.sources.Start(now)
@@ -93,17 +95,33 @@ func (c *Controller) Next(now time.Time) (time.Time, bool) {
 	if !c.synced {
 		return time.Time{}, false
 	}
-	return c.sources.Next(now)
+	next, ok := c.sources.Next(now)
+	for _, wait := range []func(time.Time) (time.Time, bool){c.nextPreparation, c.health.Next} {
+		if at, waits := wait(now); waits && (!ok || at.Before(next)) {
+			next, ok = at, true
+		}
+	}
+	return next, ok
 }
 
-// evaluate evaluates the zones before anything is handed out. It is a source
-// without a task of its own.
-func (c *Controller) evaluate(now time.Time) (Task, bool) {
+// prepare applies what time and answers have changed, before anything is handed
+// out. It reports whether it has left something for the next Start: until that
+// is done nothing is handed out, because that may depend on it.
+func (c *Controller) prepare(now time.Time) (more bool) {
+	if c.collect(now) || c.compare(now) {
+		return true
+	}
 	c.evaluateZones(now)
-	return Task{}, false
+	c.sweep(now)
+	return false
 }
 
-func (c *Controller) nextEvaluation(time.Time) (time.Time, bool) { return c.zones.Next() }
+func (c *Controller) nextPreparation(now time.Time) (time.Time, bool) {
+	if c.reads.list == listed || c.unswept > 0 {
+		return now, true
+	}
+	return c.zones.Next()
+}
 
 func (c *Controller) nextEvent(time.Time) (Task, bool) {
 	if len(c.events) == 0 {
@@ -122,11 +140,27 @@ func (c *Controller) request(now time.Time) (Task, bool) {
 }
 
 func (c *Controller) evictPod(now time.Time) (Action, bool) {
-	task, ok := c.evictions.Start(now)
-	if !ok {
-		return nil, false
+	for range mostVisited {
+		task, ok := c.evictions.Start(now)
+		if !ok {
+			return nil, false
+		}
+		if task.Decision.Reason != eviction.ReasonNodeEvicted || c.hold == holdNone {
+			return Evict{task}, true
+		}
+		c.holdEviction(now, task)
 	}
-	return Evict{task}, true
+	return nil, false
+}
+
+// holdEviction keeps a pod whose whole node is evicted while our taints do not
+// act. SuspendTaints does that for pods that leave for a taint.
+func (c *Controller) holdEviction(now time.Time, task eviction.Task) {
+	if n := c.nodes[task.Node]; n != nil && c.hold == holdOutage {
+		c.cancelEmptying(now, n)
+	}
+	result := eviction.Result{Outcome: eviction.OutcomeNotDue, RetryAfter: time.Second}
+	c.evictions.Finish(now, task, result)
 }
 
 // Idle is for a replica that does not lead. It evaluates the zones, so as to

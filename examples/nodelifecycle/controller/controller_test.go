@@ -68,7 +68,8 @@ func TestQ11AnActionWithoutAResultHasFailed(t *testing.T) {
 	w.advance(2 * time.Minute)
 	require.Len(t, deeds[DeclareUnknown](w), 4)
 	require.Len(t, deeds[MarkPodNotReady](w), 4)
-	require.Len(t, deeds[PatchTaints](w), 2+3)
+	require.Len(t, deeds[ReadLease](w), 4)
+	require.Len(t, deeds[PatchTaints](w), 1+3, "its zone is known by then: both taints at once")
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-003"))
 }
 
@@ -112,7 +113,7 @@ func TestMarksAndEvictionsTakeTurns(t *testing.T) {
 func TestQuietClusterMakesNoCall(t *testing.T) {
 	w := settled(t, "a", "b", "c")
 	w.advance(time.Hour)
-	w.c.Reevaluate(w.now)
+	w.c.Reevaluate()
 	w.advance(time.Second)
 	require.Empty(t, w.done)
 }

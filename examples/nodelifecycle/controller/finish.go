@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
-	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/taints"
 )
 
@@ -15,6 +14,10 @@ func (c *Controller) Finish(now time.Time, task Task, result Result) {
 	c.requests.Settle(now, task.grant, result.Unused)
 	c.evaluateLasting(now)
 	switch action := task.Action.(type) {
+	case ReadLease:
+		c.leaseRead(now, action, result.orFailed())
+	case ListLeases:
+		c.leasesListed(now, result.orFailed())
 	case DeclareUnknown:
 		c.declared(now, action, result.orFailed())
 	case PatchTaints:
@@ -38,23 +41,6 @@ func (c *Controller) Finish(now time.Time, task Task, result Result) {
 func lacks(object *corev1.Node, written []corev1.Taint, now time.Time) bool {
 	_, change := taints.Reconcile(object.Spec.Taints, written, owned, now)
 	return change
-}
-
-func (c *Controller) declared(now time.Time, action DeclareUnknown, result Result) {
-	outcome := nodehealth.OutcomeDone
-	if result.Alive {
-		outcome = nodehealth.OutcomeAlive
-	}
-	// An error asks for a retry, also 404: only the watch says that a node is gone.
-	c.health.Finish(now, action.Silent, nodehealth.Result{Outcome: outcome, Err: result.Err})
-	c.adoptNode(now, result.Node)
-	if n, known := c.nodes[action.Node.Name]; known && result.Alive {
-		c.plan(now, n) // it is heard of now, which vouches for its conditions
-	}
-	if result.Node != nil && nodehealth.ReadyStatus(action.Node) == corev1.ConditionTrue {
-		c.announce(nodeReference(action.Node), corev1.EventTypeNormal, "NodeNotReady",
-			"Node %s status is now: NodeNotReady", action.Node.Name)
-	}
 }
 
 func (c *Controller) marked(now time.Time, action MarkPodNotReady, result Result) {

@@ -20,6 +20,8 @@ type node struct {
 	ready  corev1.ConditionStatus // empty while nothing was reported
 	// counts is how its zone counts it, nil until then.
 	counts *zone.Node
+	// silence is that of a node that is silent and was not declared, else nil.
+	silence *silence
 	// episode is a number that the node has had since Ready changed last, and that
 	// no other node has. Pods are marked not ready once in each episode.
 	episode int
@@ -31,7 +33,9 @@ type node struct {
 
 	state writeState
 	// wanted is the list of taints to write in state due; nil if taints are right.
-	wanted []corev1.Taint
+	// It was computed in the generation planned of the controller.
+	wanted  []corev1.Taint
+	planned int
 	// turn is when the node may be released at the earliest, while it is in
 	// releases.
 	turn time.Time
@@ -91,6 +95,17 @@ func (s writeState) holdsToken() bool { return s == released || s == releasing }
 // notReady reports whether a node was reported not to be ready, by its kubelet
 // or by us. A node of which nothing was reported is starting.
 func (n *node) notReady() bool { return n.ready != "" && n.ready != corev1.ConditionTrue }
+
+// countsInZone returns how the node counts in its zone. A silent node does not
+// count as ready, whatever its conditions say. Until that is confirmed it only
+// holds what depends on it.
+func (n *node) countsInZone() zone.Node {
+	ready, silent := n.ready == corev1.ConditionTrue, n.silence.lasts()
+	return zone.Node{
+		Zone: n.zone, Ready: ready && !silent, Excluded: zone.Excluded(n.object),
+		Unconfirmed: ready && silent && !n.silence.isConfirmed(),
+	}
+}
 
 // countedReady is 1 for a node that counts in its zone and is ready, else 0.
 func (n *node) countedReady() int {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/timedqueue"
-	"github.com/kubelife/lifecycle/zone"
 )
 
 // ObserveNode takes a node as the cache has it.
@@ -43,6 +42,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 	delete(c.nodes, name)
 	c.removeOrdered(n)
 	c.health.ForgetNode(now, name)
+	c.forgetSilence(now, n)
 	c.zones.Forget(name)
 	c.zoneChanged(now, -n.countedReady())
 	c.evictions.ForgetNode(now, name)
@@ -67,10 +67,12 @@ func (c *Controller) removeOrdered(n *node) {
 func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
 	heard := c.health.HasHeartbeat(lease.Name)
 	c.health.ObserveLease(now, lease)
-	if heard {
+	n, known := c.nodes[lease.Name]
+	if !known {
 		return
 	}
-	if n, known := c.nodes[lease.Name]; known {
+	c.noticeHeartbeat(now, n)
+	if !heard {
 		c.plan(now, n) // a first heartbeat vouches for its conditions
 	}
 }
@@ -162,14 +164,8 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.setReady(now, n)
 	c.health.ObserveNode(now, object)
 	c.evictions.ObserveNode(now, object)
-	ready := n.ready == corev1.ConditionTrue
-	counts := zone.Node{Zone: n.zone, Ready: ready, Excluded: zone.Excluded(object)}
-	if n.counts == nil || counts != *n.counts {
-		before := n.countedReady()
-		n.counts = &counts
-		c.zones.Observe(now, object.Name, counts)
-		c.zoneChanged(now, n.countedReady()-before)
-	}
+	c.noticeHeartbeat(now, n)
+	c.count(now, n)
 	c.planChanged(now, n)
 }
 

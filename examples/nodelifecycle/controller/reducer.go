@@ -40,6 +40,12 @@ type Controller struct {
 	// marks holds the pods that are to be marked not ready.
 	marks *timedqueue.Queue[types.UID, *pod]
 
+	// suspects are the silent nodes that wait for a live read, and declarations
+	// those whose silence was confirmed.
+	suspects     []*node
+	reads        reads
+	declarations *timedqueue.Queue[string, *node]
+
 	// recoveries and otherWrites are the two kinds of writes.
 	recoveries, otherWrites writes
 
@@ -56,6 +62,11 @@ type Controller struct {
 	hold  hold
 	// resumedAt is when the hold of an outage of all zones ended.
 	resumedAt time.Time
+	// generation counts the changes of hold that change which taints are wanted.
+	generation int
+	// unswept is how many nodes, the first ones in ordered, have yet to be planned
+	// again.
+	unswept int
 }
 
 // writes are the writes of one kind.
@@ -99,6 +110,10 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 		Backoff: config.Backoff, KindOf: kindOfWrite, Kinds: []string{recovery},
 	}
 	if c.writes, err = timedqueue.NewQueue(due, now); err != nil {
+		return nil, err
+	}
+	declarations := timedqueue.QueueConfig[string, *node]{Backoff: config.Backoff}
+	if c.declarations, err = timedqueue.NewQueue(declarations, now); err != nil {
 		return nil, err
 	}
 	c.recoveries, c.otherWrites = c.writes.OfKind(recovery), c.writes.OfKind(otherWrite)

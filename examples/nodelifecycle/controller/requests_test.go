@@ -13,8 +13,6 @@ import (
 // cost returns how many requests the world's performer sends for an action.
 func cost(action Action) int {
 	switch action.(type) {
-	case DeclareUnknown:
-		return 2
 	case Evict:
 		return 3
 	case Record:

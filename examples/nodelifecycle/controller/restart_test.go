@@ -140,7 +140,7 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		w.advance(grace + time.Second)
 		pod := deeds[MarkPodNotReady](w)[0].Pod.DeepCopy() // says that it is ready
 		w.setPod(pod)
-		w.c.Reevaluate(w.now)
+		w.c.Reevaluate()
 		w.advance(time.Second)
 		require.Len(t, deeds[MarkPodNotReady](w), 1, "who disagrees is not fought")
 	})
@@ -244,17 +244,19 @@ func TestNodeFoundAliveLosesItsTaint(t *testing.T) {
 	w.act()
 	require.Equal(t, []string{unreachableNoSchedule}, w.taintsOf("a-000"), "it may have died after it said that it was ready")
 	w.now = w.now.Add(grace)
-	for declared := 0; declared < 3; { // all have been silent for so long
+	for read := 0; read < 3; { // all have been silent for so long
 		task, ok := w.c.Start(w.now)
 		require.True(t, ok)
-		if _, is := task.Action.(DeclareUnknown); is {
-			declared++
-			w.c.Finish(w.now, task, Result{Alive: true})
+		action, is := task.Action.(ReadLease)
+		if !is {
+			w.c.Finish(w.now, task, w.perform(task.Action)) // the first is taken back
 			continue
 		}
-		w.c.Finish(w.now, task, w.perform(task.Action)) // the first is taken back
+		read++
+		w.c.Finish(w.now, task, Result{Leases: map[string]string{action.Node.Name: "newer"}})
 	}
 	w.act()
+	require.Empty(t, deeds[DeclareUnknown](w))
 	require.Empty(t, w.taintsOf("a-000"))
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"testing"
@@ -197,6 +198,7 @@ func (w *world) deletePod(uid types.UID) {
 func (w *world) beat(name string) {
 	renewed := metav1.NewMicroTime(w.now)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: coordinationv1.LeaseSpec{RenewTime: &renewed}}
+	w.stamp(&lease.ObjectMeta)
 	w.leases[name] = lease
 	if w.c != nil && !w.blind {
 		w.c.ObserveLease(w.now, lease)
@@ -268,6 +270,10 @@ func (w *world) perform(action Action) Result {
 		}
 	}
 	switch action := action.(type) {
+	case ReadLease:
+		return Result{Leases: w.versions(action.Node.Name)}
+	case ListLeases:
+		return Result{Leases: w.versions(slices.Collect(maps.Keys(w.leases))...)}
 	case DeclareUnknown:
 		return w.patchNode(action.Node.Name, action.Patch)
 	case PatchTaints:
@@ -280,6 +286,17 @@ func (w *world) perform(action Action) Result {
 		return w.evict(action.Task)
 	}
 	return Result{}
+}
+
+// versions are the versions of leases as the API server has them.
+func (w *world) versions(names ...string) map[string]string {
+	versions := map[string]string{}
+	for _, name := range names {
+		if lease := w.leases[name]; lease != nil {
+			versions[name] = lease.ResourceVersion
+		}
+	}
+	return versions
 }
 
 func (w *world) patchNode(name string, patch Patch) Result {

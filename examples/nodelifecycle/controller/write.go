@@ -19,7 +19,7 @@ func (c *Controller) plan(now time.Time, n *node) {
 	if n.state == steady {
 		return
 	}
-	if !n.notReady() && !c.recovering(n) {
+	if !n.notReady() && !c.recovering(n) || c.hold == holdOutage {
 		c.cancelEmptying(now, n)
 	}
 	c.planRelease(n)
@@ -27,7 +27,7 @@ func (c *Controller) plan(now time.Time, n *node) {
 		return
 	}
 	wanted, change := c.wantedTaints(n, now, false)
-	n.wanted = nil
+	n.wanted, n.planned = nil, c.generation
 	if change {
 		n.wanted = wanted
 	}
@@ -113,6 +113,10 @@ func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node])
 		if err != nil {
 			return nil, err
 		}
+	}
+	if n.planned != c.generation {
+		c.enter(n, resting) // no sweep has come to it yet
+		c.plan(now, n)
 	}
 	if n.wanted != nil {
 		data, err := taints.Patch(n.object, n.wanted)

@@ -23,7 +23,23 @@ func (c *Controller) setHold(now time.Time, next hold) {
 	if c.hold == holdOutage {
 		c.resumedAt = now
 	}
+	if c.hold == holdOutage || next == holdOutage {
+		c.generation++ // other taints are wanted now
+		c.Reevaluate()
+	}
 	c.hold = next
+}
+
+// count tells a node's zone how the node counts.
+func (c *Controller) count(now time.Time, n *node) {
+	counts := n.countsInZone()
+	if n.counts != nil && counts == *n.counts {
+		return
+	}
+	before := n.countedReady()
+	n.counts = &counts
+	c.zones.Observe(now, n.object.Name, counts)
+	c.zoneChanged(now, n.countedReady()-before)
 }
 
 // zoneChanged records that a zone has changed, and how many more of the nodes
@@ -57,32 +73,32 @@ func (c *Controller) evaluateZones(now time.Time) {
 	for _, change := range evaluation.Changes {
 		c.releases.SetLimit(now, zoneBudget, change.Zone, rate.Limit(change.Rate))
 	}
-	if c.hold == holdProvisional && evaluation.Phase != zone.PhaseSuspended {
-		c.setHold(now, holdNone)
-	}
-	if evaluation.Phase == evaluation.From {
-		return
-	}
-	switch evaluation.Phase {
-	case zone.PhaseSuspended:
+	switch {
+	case evaluation.Phase == zone.PhaseSuspended:
 		c.setHold(now, holdOutage)
-		for _, n := range c.ordered {
-			c.cancelEmptying(now, n)
-		}
-		c.Reevaluate(now)
-	case zone.PhaseActive:
+	case c.hold == holdOutage && evaluation.Phase != zone.PhaseActive:
+		// Until nodes may be acted against again.
+	case evaluation.Phase == zone.PhaseHolding:
+		c.setHold(now, holdProvisional)
+	default:
 		c.setHold(now, holdNone)
-		c.Reevaluate(now)
-	case zone.PhaseRecovering:
 	}
 }
 
-// Reevaluate plans all nodes again, as if all had changed, except those that
-// are steady. It repairs what a fault of this package has left wrong; nothing
-// else depends on it.
-func (c *Controller) Reevaluate(now time.Time) {
-	for _, n := range c.ordered {
+// Reevaluate has all nodes planned again by the next calls of Start, as if all
+// had changed, except those that are steady. It repairs what a fault of this
+// package has left wrong; nothing else depends on it.
+func (c *Controller) Reevaluate() { c.unswept = len(c.ordered) }
+
+// sweep goes on to plan all nodes again. It goes from the last node to the
+// first: if one is forgotten, only the last one moves.
+func (c *Controller) sweep(now time.Time) {
+	c.unswept = min(c.unswept, len(c.ordered))
+	for visited := 0; c.unswept > 0 && visited < mostVisited; {
+		c.unswept--
+		n := c.ordered[c.unswept]
 		c.plan(now, n)
 		c.markPods(now, n)
+		visited += 1 + len(c.podsOn[n.object.Name])
 	}
 }

@@ -110,8 +110,8 @@ func TestReportsReachTheControllerAtTheTimeOfObserve(t *testing.T) {
 	f.now = f.now.Add(30 * time.Second)
 	f.Leases.OnUpdate(nodeLease("l", f.now.Add(-30*time.Second)), nodeLease("l", f.now))
 	require.Equal(t, 4, f.observed, "one a report")
-	require.Empty(t, of[controller.DeclareUnknown](f.pass(grace-time.Second)), "it has beaten")
-	require.NotEmpty(t, of[controller.DeclareUnknown](f.pass(time.Second)), "it has not beaten since")
+	require.Empty(t, of[controller.ReadLease](f.pass(grace-time.Second)), "it has beaten")
+	require.NotEmpty(t, of[controller.ReadLease](f.pass(time.Second)), "it has not beaten since")
 
 	tainted := readyNode("n", forbidden)
 	f.Nodes.OnUpdate(readyNode("n"), tainted)
@@ -163,8 +163,8 @@ func TestNodeRecreatedInOneUpdateIsAnotherNode(t *testing.T) {
 	require.Len(t, of[controller.Record](asked), 2)
 	require.Equal(t, "RemovingNode", of[controller.Record](asked)[0].Reason)
 	require.Equal(t, "RegisteredNode", of[controller.Record](asked)[1].Reason)
-	require.Empty(t, of[controller.DeclareUnknown](f.pass(grace-time.Second)))
-	silent := of[controller.DeclareUnknown](f.pass(time.Second))
+	require.Empty(t, of[controller.ReadLease](f.pass(grace-time.Second)))
+	silent := of[controller.ReadLease](f.pass(time.Second))
 	require.NotEmpty(t, silent)
 	require.Equal(t, types.UID("new"), silent[0].Node.UID)
 }
@@ -179,8 +179,8 @@ func TestLeaseRecreatedInOneUpdateIsABeat(t *testing.T) {
 	f.MarkSynced(f.now)
 	f.pass(30 * time.Second)
 	f.Leases.OnUpdate(nodeLease("old", renewed), nodeLease("new", renewed))
-	require.Empty(t, of[controller.DeclareUnknown](f.pass(grace-time.Second)))
-	require.NotEmpty(t, of[controller.DeclareUnknown](f.pass(time.Second)))
+	require.Empty(t, of[controller.ReadLease](f.pass(grace-time.Second)))
+	require.NotEmpty(t, of[controller.ReadLease](f.pass(time.Second)))
 }
 
 // A deletion that the informer has missed comes wrapped.

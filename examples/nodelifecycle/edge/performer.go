@@ -35,6 +35,7 @@ type Pods interface {
 // client-go, clientset.CoordinationV1().Leases(corev1.NamespaceNodeLease), is one.
 type Leases interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (*coordinationv1.Lease, error)
+	List(ctx context.Context, opts metav1.ListOptions) (*coordinationv1.LeaseList, error)
 }
 
 // PerformerConfig is what a [Performer] needs. Everything but Record is required.
@@ -71,8 +72,8 @@ func (c PerformerConfig) Validate() error {
 }
 
 // A Performer does what the controller asks for: one API call an action, and for
-// two of them a closer look before it. It tries nothing twice, because the
-// controller does: it decides again first. It is safe for concurrent use if what
+// an eviction as many as eviction.Action sends. It tries nothing twice, because
+// the controller does: it decides again first. It is safe for concurrent use if what
 // it was configured with is.
 type Performer struct {
 	config PerformerConfig
@@ -91,8 +92,12 @@ func NewPerformer(config PerformerConfig) (*Performer, error) {
 // for ctx to say. Objects in the result are trimmed, as by [Trim].
 func (p *Performer) Perform(ctx context.Context, task controller.Task) controller.Result {
 	switch action := task.Action.(type) {
+	case controller.ReadLease:
+		return p.readLease(ctx, action.Node.Name)
+	case controller.ListLeases:
+		return p.listLeases(ctx)
 	case controller.DeclareUnknown:
-		return p.declareUnknown(ctx, action)
+		return p.patchNode(ctx, action.Node, action.Patch)
 	case controller.PatchTaints:
 		return p.patchNode(ctx, action.Node, action.Patch)
 	case controller.PatchLabels:
@@ -113,23 +118,30 @@ func (p *Performer) Perform(ctx context.Context, task controller.Task) controlle
 	return controller.Result{}
 }
 
-// declareUnknown reads the node's lease first. If the API server has another
-// version of it than the controller had seen when it decided, it is what the
-// controller sees that is behind, and not the node. It does not help to ask our cache
-// here: a heartbeat can reach it before the controller, or while the read is under
-// way. A lease that the controller had not seen at all is the plainest case: the node
-// has just been heard of for the first time. That the API server has none is no sign
-// of life. What the read would have said when it fails nobody knows, so nothing is
-// declared, and the controller asks again.
-func (p *Performer) declareUnknown(ctx context.Context, action controller.DeclareUnknown) controller.Result {
-	live, err := p.config.Leases.Get(ctx, action.Node.Name, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return controller.Result{Err: fmt.Errorf("read lease of silent node: %w", err), Unused: 1}
+// readLease reads a lease from the API server. That there is none is an answer.
+func (p *Performer) readLease(ctx context.Context, name string) controller.Result {
+	lease, err := p.config.Leases.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return controller.Result{Leases: map[string]string{}}
+	case err != nil:
+		return controller.Result{Err: fmt.Errorf("read lease of silent node: %w", err)}
 	}
-	if err == nil && action.Silent.LeaseVersion != live.ResourceVersion {
-		return controller.Result{Alive: true, Unused: 1}
+	return controller.Result{Leases: map[string]string{name: lease.ResourceVersion}}
+}
+
+// listLeases reads all leases with one request. Without a resourceVersion in the
+// options the list is as new as the request.
+func (p *Performer) listLeases(ctx context.Context) controller.Result {
+	list, err := p.config.Leases.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return controller.Result{Err: fmt.Errorf("list leases of silent nodes: %w", err)}
 	}
-	return p.patchNode(ctx, action.Node, action.Patch)
+	versions := make(map[string]string, len(list.Items))
+	for i := range list.Items {
+		versions[list.Items[i].Name] = list.Items[i].ResourceVersion
+	}
+	return controller.Result{Leases: versions}
 }
 
 func (p *Performer) patchNode(ctx context.Context, node *corev1.Node, patch controller.Patch) controller.Result {

@@ -17,7 +17,6 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
-	"github.com/kubelife/lifecycle/nodehealth"
 )
 
 // The typed clients of client-go fit as they are.
@@ -32,9 +31,9 @@ var _ = func(client kubernetes.Interface) edge.PerformerConfig {
 // api answers a performer and notes what it was asked.
 type api struct {
 	calls  []call
-	failed error                 // of every patch
-	lease  *coordinationv1.Lease // what the API server has
-	unread error                 // of the read of the lease
+	failed error                   // of every patch
+	leases []*coordinationv1.Lease // what the API server has
+	unread error                   // of a read of leases
 	evict  []eviction.Task
 	told   []controller.Record
 }
@@ -89,7 +88,21 @@ type leases struct{ *api }
 
 func (l leases) Get(_ context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
 	l.calls = append(l.calls, call{verb: "get lease", name: name})
-	return l.lease, l.unread
+	for _, lease := range l.api.leases {
+		if lease.Name == name && l.unread == nil {
+			return lease, nil
+		}
+	}
+	return nil, l.unread
+}
+
+func (l leases) List(context.Context, metav1.ListOptions) (*coordinationv1.LeaseList, error) {
+	l.calls = append(l.calls, call{verb: "list leases"})
+	list := &coordinationv1.LeaseList{}
+	for _, lease := range l.api.leases {
+		list.Items = append(list.Items, *lease)
+	}
+	return list, l.unread
 }
 
 var (
@@ -97,63 +110,48 @@ var (
 	statusPatch = controller.Patch{Type: types.StrategicMergePatchType, Data: []byte("{status}"), Subresource: "status"}
 	taintsPatch = controller.Patch{Type: types.JSONPatchType, Data: []byte("[taints]")}
 	readLease   = call{verb: "get lease", name: "n1"}
+	listLeases  = call{verb: "list leases"}
 	declared    = call{"patch node", "", "n1", statusPatch.Type, "{status}", []string{"status"}}
-	declare     = declareWith("7")
+	declare     = controller.DeclareUnknown{Node: node, Patch: statusPatch}
 	errServer   = errors.New("the API server is not available")
 )
 
-// declareWith is the action when the controller has seen that version of the lease.
-func declareWith(version string) controller.DeclareUnknown {
-	return controller.DeclareUnknown{Node: node, Silent: nodehealth.NodeTask{LeaseVersion: version}, Patch: statusPatch}
+func leaseOfVersion(name, version string) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
 }
 
-func leaseOfVersion(version string) *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "n1", ResourceVersion: version}}
+// H4: whether a node is silent is decided by what the API server has, with one
+// request for one lease or for all.
+func TestLeasesAreReadFromTheAPIServer(t *testing.T) {
+	a := &api{leases: []*coordinationv1.Lease{leaseOfVersion("n1", "7"), leaseOfVersion("n2", "9")}}
+	p := a.performer(t)
+	require.Equal(t, controller.Result{Leases: map[string]string{"n1": "7"}},
+		p.Perform(t.Context(), controller.Task{Action: controller.ReadLease{Node: node}}))
+	require.Equal(t, controller.Result{Leases: map[string]string{"n1": "7", "n2": "9"}},
+		p.Perform(t.Context(), controller.Task{Action: controller.ListLeases{}}))
+	require.Equal(t, []call{readLease, listLeases}, a.calls)
 }
 
-// A silent node is declared if the API server knows no more of it than the cache.
-func TestSilentNodeIsDeclaredWhenItsLeaseIsTheOneThatWasSeen(t *testing.T) {
-	a := &api{lease: leaseOfVersion("7")}
-	result := a.performer(t).Perform(t.Context(), controller.Task{Action: declare})
-	require.NoError(t, result.Err)
-	require.False(t, result.Alive)
-	require.Equal(t, "8", result.Node.ResourceVersion)
-	require.Equal(t, []call{readLease, declared}, a.calls)
+// No lease is an answer: it is no sign of life.
+func TestThatThereIsNoLeaseIsAnAnswer(t *testing.T) {
+	a := &api{unread: apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "n1")}
+	p := a.performer(t)
+	require.Equal(t, controller.Result{Leases: map[string]string{}},
+		p.Perform(t.Context(), controller.Task{Action: controller.ReadLease{Node: node}}))
+	a.unread = nil
+	require.Equal(t, controller.Result{Leases: map[string]string{}},
+		p.Perform(t.Context(), controller.Task{Action: controller.ListLeases{}}))
 }
 
-// H4: it is the cache that is behind.
-func TestNodeWithANewerLeaseThanTheOneThatWasSeenIsAlive(t *testing.T) {
-	a := &api{lease: leaseOfVersion("9")}
-	require.Equal(t, controller.Result{Alive: true, Unused: 1}, a.performer(t).Perform(t.Context(), controller.Task{Action: declare}))
-	require.Equal(t, []call{readLease}, a.calls, "nothing is written")
-}
-
-// The node has beaten for the first time, and our watch has not told us yet.
-func TestNodeWhoseLeaseWasNotSeenYetIsAlive(t *testing.T) {
-	a := &api{lease: leaseOfVersion("9")}
-	require.Equal(t, controller.Result{Alive: true, Unused: 1}, a.performer(t).Perform(t.Context(), controller.Task{Action: declare}))
-	require.Equal(t, []call{readLease}, a.calls, "nothing is written")
-}
-
-// No lease is no sign of life, whether or not the cache still has one.
-func TestSilentNodeWithoutALeaseIsDeclared(t *testing.T) {
-	for _, seen := range []string{"", "7"} {
-		a := &api{unread: apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "n1")}
-		result := a.performer(t).Perform(t.Context(), controller.Task{Action: declareWith(seen)})
-		require.NoError(t, result.Err)
-		require.NotNil(t, result.Node)
-		require.Equal(t, []call{readLease, declared}, a.calls)
+// H4: a failed read decides nothing.
+func TestAReadThatFailsIsAnError(t *testing.T) {
+	a := &api{unread: errServer}
+	for _, action := range []controller.Action{controller.ReadLease{Node: node}, controller.ListLeases{}} {
+		result := a.performer(t).Perform(t.Context(), controller.Task{Action: action})
+		require.ErrorIs(t, result.Err, errServer)
+		require.ErrorContains(t, result.Err, "of silent node")
+		require.Nil(t, result.Leases)
 	}
-}
-
-// H4: a failed read means not declared, and tried again.
-func TestNodeWhoseLeaseCannotBeReadIsNotDeclared(t *testing.T) {
-	a := &api{unread: errServer, lease: leaseOfVersion("7")}
-	result := a.performer(t).Perform(t.Context(), controller.Task{Action: declare})
-	require.ErrorIs(t, result.Err, errServer)
-	require.ErrorContains(t, result.Err, "read lease of silent node")
-	require.False(t, result.Alive)
-	require.Equal(t, []call{readLease}, a.calls, "nothing is written")
 }
 
 func TestEachWriteIsOneCall(t *testing.T) {
@@ -164,6 +162,7 @@ func TestEachWriteIsOneCall(t *testing.T) {
 		action controller.Action
 		call   call
 	}{
+		"declaration":   {declare, declared},
 		"taints":        {controller.PatchTaints{Node: node, Patch: taintsPatch}, onNode},
 		"labels":        {controller.PatchLabels{Node: node, Patch: taintsPatch}, onNode},
 		"pod not ready": {controller.MarkPodNotReady{Pod: pod, Patch: statusPatch}, onPod},
@@ -189,11 +188,6 @@ func TestEachWriteIsOneCall(t *testing.T) {
 			require.Len(t, a.calls, 1, "trying again is the controller's business")
 		})
 	}
-}
-
-func TestFailedDeclarationReturnsNoNode(t *testing.T) {
-	a := &api{failed: errServer, lease: leaseOfVersion("7")}
-	require.Equal(t, controller.Result{Err: errServer}, a.performer(t).Perform(t.Context(), controller.Task{Action: declare}))
 }
 
 func TestEvictionIsReportedAsItCameOut(t *testing.T) {

@@ -176,11 +176,13 @@ type Call struct {
 	ProcessedAt time.Duration
 	Reached     bool
 
-	// Node, Lease or Pod is the answer, unless it is Err.
-	Node  *corev1.Node
-	Lease *coordinationv1.Lease
-	Pod   *corev1.Pod
-	Err   error
+	// Node, Lease, Pod or, for a list of leases, LeaseList is the answer, unless it
+	// is Err.
+	Node      *corev1.Node
+	Lease     *coordinationv1.Lease
+	Pod       *corev1.Pod
+	LeaseList []coordinationv1.Lease
+	Err       error
 
 	// Lock is what to write to the leader's lease, or what is in it.
 	Lock Lock
@@ -226,7 +228,7 @@ func (w *World) process(call *Call) {
 	case Get:
 		w.get(call)
 	case List:
-		call.processed()
+		w.list(call)
 	case Patch:
 		w.patch(call)
 	case Delete:
@@ -238,6 +240,23 @@ func (w *World) process(call *Call) {
 	}
 	for _, witness := range w.witnesses {
 		witness.Processed(call)
+	}
+}
+
+// list answers a list: one with which a watch begins, or one of all leases.
+func (w *World) list(call *Call) {
+	if call.processed != nil {
+		call.processed()
+		return
+	}
+	if call.Kind != Leases {
+		call.Err = fmt.Errorf("the model has no list of %s without a watch", call.Kind)
+		return
+	}
+	for _, m := range w.machines {
+		if m.lease != nil {
+			call.LeaseList = append(call.LeaseList, *m.lease)
+		}
 	}
 }
 

@@ -123,6 +123,14 @@ func (leases) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coord
 	return c.Lease, err
 }
 
+func (leases) List(ctx context.Context, _ metav1.ListOptions) (*coordinationv1.LeaseList, error) {
+	c := model.Call{Verb: model.List, Kind: model.Leases}
+	if err := call(ctx, &c); err != nil {
+		return nil, err
+	}
+	return &coordinationv1.LeaseList{Items: c.LeaseList}, nil
+}
+
 func first(all []string) string {
 	if len(all) == 0 {
 		return ""

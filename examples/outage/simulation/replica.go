@@ -191,7 +191,7 @@ func (r *Replica) every(period time.Duration, do func()) {
 
 func (r *Replica) reevaluate() {
 	if r.synced && r.leads() {
-		r.core.Reevaluate(r.now())
+		r.core.Reevaluate()
 		r.wake()
 	}
 }

@@ -1,0 +1,164 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/kubelife/lifecycle/nodehealth"
+)
+
+// silence is what is known of a silent node, from the end of its grace period
+// until that is recorded or the node is heard.
+type silence struct {
+	state silenceState
+	task  nodehealth.NodeTask
+	// since is when the node was found silent.
+	since time.Time
+	// confirmedAt is when a live read last showed no heartbeat, zero if none has.
+	confirmedAt time.Time
+	// retryAt is when the node may be read again, after so many failures.
+	retryAt  time.Time
+	failures int
+	slot     int // in Controller.suspects, while suspected
+}
+
+// silenceState is where a silence is in its life:
+//
+//	  grace over         a live read shows no heartbeat
+//	─────────────► suspected ─────────────► confirmed ◄──────────┐
+//	                │  ▲  ▲ ▲                │     │ Start       │
+//	          Start ▼  │  │ └─ too long ago ─┘     ▼             │
+//	              reading ┘                    declaring ── Finish, failed
+//	                                               │
+//	                                               ▼ heard
+//	                                           overtaken
+//
+// A reading that fails leads back to suspected. Each state ends when the node is
+// heard or forgotten, and declaring when the write succeeds; of the last two the
+// end is that of the write. Controller.enterSilence is the one function that
+// writes it.
+type silenceState uint8
+
+const (
+	// suspected: the node waits for a live read of its lease.
+	suspected silenceState = iota
+	// reading: its lease is being read, alone.
+	reading
+	// confirmed: it waits until its conditions are written.
+	confirmed
+	// declaring: its conditions are being written.
+	declaring
+	// overtaken: it was heard while its conditions are being written.
+	overtaken
+)
+
+func (s silenceState) String() string {
+	return [...]string{"suspected", "reading", "confirmed", "declaring", "overtaken"}[s]
+}
+
+// lasts reports whether a node is silent by all that is known. A node that is
+// not has no silence.
+func (s *silence) lasts() bool { return s != nil && s.state != overtaken }
+
+// isConfirmed reports whether a live read has confirmed the silence. That it is
+// read again changes nothing about that.
+func (s *silence) isConfirmed() bool { return !s.confirmedAt.IsZero() }
+
+// enterSilence puts a silence into a state, and into the collection that goes
+// with it. It is the only function that does.
+func (c *Controller) enterSilence(n *node, next silenceState) {
+	s := n.silence
+	if s.state == suspected {
+		c.removeSuspect(s)
+	}
+	if s.state = next; next == suspected {
+		c.addSuspect(n)
+	}
+}
+
+// beginSilence records that a node has fallen silent.
+func (c *Controller) beginSilence(now time.Time, n *node, task nodehealth.NodeTask) {
+	n.silence = &silence{task: task, since: now}
+	c.addSuspect(n)
+	c.count(now, n)
+}
+
+// endSilence records what became of a silence that was not handed to a write, or
+// whose write has ended.
+func (c *Controller) endSilence(now time.Time, n *node, outcome nodehealth.Outcome) {
+	s := n.silence
+	c.dropSilence(now, n, outcome)
+	c.count(now, n)
+	if outcome == nodehealth.OutcomeAlive || s.state == overtaken {
+		c.plan(now, n) // a heartbeat vouches for its conditions
+	}
+}
+
+func (c *Controller) dropSilence(now time.Time, n *node, outcome nodehealth.Outcome) {
+	s := n.silence
+	if s.state == suspected {
+		c.removeSuspect(s)
+	}
+	c.declarations.Remove(n.object.Name)
+	n.silence = nil
+	c.health.Finish(now, s.task, nodehealth.Result{Outcome: outcome})
+}
+
+// noticeHeartbeat ends the silence of a node if it was heard since.
+func (c *Controller) noticeHeartbeat(now time.Time, n *node) {
+	s := n.silence
+	if s == nil {
+		return
+	}
+	if last, _ := c.health.LastHeartbeat(n.object.Name); last.Equal(s.task.Since) {
+		return
+	}
+	switch s.state {
+	case declaring:
+		c.enterSilence(n, overtaken)
+		c.count(now, n)
+	case overtaken:
+	case suspected, reading, confirmed:
+		// The monitor has heard it, and counts that more than the outcome.
+		c.endSilence(now, n, nodehealth.OutcomeRetry)
+	}
+}
+
+// forgetSilence drops what is known of the silence of a node that is deleted. A
+// write that is under way ends it.
+func (c *Controller) forgetSilence(now time.Time, n *node) {
+	switch s := n.silence; {
+	case s == nil:
+	case s.state == declaring || s.state == overtaken:
+		c.declarations.Remove(n.object.Name)
+		n.silence = nil
+	default:
+		c.dropSilence(now, n, nodehealth.OutcomeRetry)
+	}
+}
+
+// collect takes the nodes whose grace period has ended since, and reports
+// whether it has left some for the next Start. That they are silent counts from
+// now on.
+func (c *Controller) collect(now time.Time) (more bool) {
+	for range mostVisited {
+		task, ok := c.health.Start(now)
+		if !ok {
+			return false
+		}
+		n := c.nodes[task.Key]
+		if task.State == nodehealth.StateSilent {
+			c.beginSilence(now, n, task)
+			continue
+		}
+		// Alive: its kubelet writes that down, or has done so.
+		c.health.Finish(now, task, nodehealth.Result{Outcome: nodehealth.OutcomeDone})
+		if c.config.Health.RecoveryPeriod > 0 {
+			c.plan(now, n)
+		}
+	}
+	return true
+}
+
+// mostVisited bounds the nodes that one Start visits for one purpose, so that
+// no Start takes long.
+const mostVisited = 1000

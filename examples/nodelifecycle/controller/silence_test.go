@@ -1,0 +1,284 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// slow returns a world of zones of so many nodes that has settled, with two
+// requests a second: as for ten times as many nodes with 20.
+func slow(t *testing.T, size int, zones ...string) *world {
+	w := newWorld(t, Config{Requests: RequestBudget{PerSecond: 2, Burst: 3}})
+	for _, name := range zones {
+		for _, node := range w.addNodes(size, name) {
+			w.addPod("web-"+node, node)
+		}
+	}
+	w.start()
+	w.advance(grace + interval)
+	w.done = nil
+	return w
+}
+
+func (w *world) silence(zone string) {
+	for _, name := range w.names() {
+		if zone == "" || name[:len(zone)] == zone {
+			w.silent[name] = true
+		}
+	}
+}
+
+// until lets time pass until an action is handed out, which it does not perform.
+// All nodes that are not silent beat all the time.
+func (w *world) until(stop func(Action) bool) Task {
+	for range 10_000 {
+		task, ok := w.c.Start(w.now)
+		switch {
+		case ok && stop(task.Action):
+			return task
+		case ok:
+			w.c.Finish(w.now, task, w.perform(task.Action))
+			continue
+		}
+		if next, ok := w.c.Next(w.now); ok && next.After(w.now) {
+			w.now = next
+		}
+		for _, name := range w.names() {
+			if !w.silent[name] {
+				w.beat(name)
+			}
+		}
+	}
+	w.t.Fatal("it is not handed out")
+	return Task{}
+}
+
+// untainted reports whether no node has our NoExecute taint.
+func (w *world) untainted() bool {
+	for _, node := range w.nodes {
+		if hasNoExecute(node.Spec.Taints) {
+			return false
+		}
+	}
+	return true
+}
+
+// Z6: that all zones are down is known when the last node has expired, however
+// long it takes to write that.
+func TestZ6AClusterIsSuspendedBeforeItsNodesAreDeclared(t *testing.T) {
+	w := slow(t, 100, "a", "b", "c")
+	w.silence("")
+	w.advance(grace + interval + time.Second)
+	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
+	require.Less(t, len(deeds[DeclareUnknown](w)), 30, "the writes go on")
+	w.advance(10 * time.Minute)
+	require.Len(t, deeds[DeclareUnknown](w), 300)
+	require.Empty(t, deeds[Evict](w))
+	require.True(t, w.untainted())
+	for _, patch := range deeds[PatchTaints](w) {
+		require.False(t, patch.Released)
+	}
+}
+
+// Z6: a lost zone is known to be lost at once, and evictions elsewhere do not
+// wait for its declarations.
+func TestZ6ALostZoneIsKnownBeforeItsNodesAreDeclared(t *testing.T) {
+	w := slow(t, 100, "a", "b")
+	w.silence("a")
+	w.advance(grace + interval + time.Second)
+	require.Equal(t, zone.Status{
+		Zone: ":\x00:a", State: zone.FullDisruption, Counts: zone.Counts{NotReady: 100}, Rate: 0.1,
+	}, w.c.Zones()[0])
+	require.Equal(t, zone.PhaseActive, w.c.Phase())
+}
+
+// H4: one request tells that it is the watch that is silent, not the nodes.
+func TestH4ASilentWatchCostsOneListAndDeclaresNobody(t *testing.T) {
+	w := slow(t, 100, "a", "b", "c")
+	w.blind = true
+	w.advance(grace + interval)
+	require.Empty(t, deeds[DeclareUnknown](w))
+	require.True(t, w.untainted())
+	require.Equal(t, zone.PhaseActive, w.c.Phase())
+	reads := len(deeds[ReadLease](w)) + len(deeds[ListLeases](w))
+	require.LessOrEqual(t, reads, 4*int(interval/time.Second)+4, "at most three reads and a list a second")
+	require.NotEmpty(t, deeds[ListLeases](w))
+}
+
+// Z6: while the leases cannot be read, all that depends on them is held, and
+// nothing else.
+func TestZ6AnUnconfirmedOutageHolds(t *testing.T) {
+	w := newWorld(t, Config{})
+	for _, node := range w.addNodes(3, "a") {
+		w.addPod("web-"+node, node, tolerate(30))
+	}
+	w.start()
+	w.advance(grace + interval)
+	w.silent["a-000"] = true
+	w.advance(grace + interval + 12*time.Second)
+	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
+	require.Contains(t, w.pods, w.c.podsOn["a-000"][0].object.UID, "it tolerates that for 30 s")
+
+	unreadable := true
+	w.fail = func(action Action) error {
+		switch action.(type) {
+		case ReadLease, ListLeases:
+			if unreadable {
+				return errServer
+			}
+		}
+		return nil
+	}
+	w.silence("")
+	w.now = w.now.Add(grace) // in one moment: nothing was handed out since
+	w.done = nil
+	w.advance(10 * time.Minute)
+	require.Equal(t, zone.PhaseHolding, w.c.Phase())
+	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute, "no taint is removed")
+	require.Empty(t, deeds[Evict](w), "no eviction for ours")
+	require.Empty(t, deeds[DeclareUnknown](w))
+	require.Empty(t, deeds[PatchTaints](w))
+
+	unreadable = false
+	w.advance(2 * time.Minute) // the longest backoff
+	require.Equal(t, zone.PhaseSuspended, w.c.Phase())
+	require.True(t, w.untainted())
+	require.Len(t, deeds[DeclareUnknown](w), 2)
+	require.Empty(t, deeds[Evict](w))
+}
+
+// H4: a confirmation does not count for ever. A node that has come back since,
+// while the watch is behind, is not declared.
+func TestH4AConfirmationThatIsTooOldIsConfirmedAgain(t *testing.T) {
+	w := slow(t, 100, "a", "b")
+	w.silence("a")
+	w.advance(grace + interval + time.Second)
+	declared := len(deeds[DeclareUnknown](w))
+	require.Less(t, declared, 50)
+	w.blind = true
+	for _, name := range w.names() {
+		w.silent[name] = false
+		w.next[name] = w.now.Add(time.Second)
+	}
+	w.advance(confirmationLasts)
+	late := len(deeds[DeclareUnknown](w))
+	w.done = nil
+	w.advance(2 * grace)
+	require.Empty(t, deeds[DeclareUnknown](w), "of %d declared before, %d since they were back", declared, late-declared)
+}
+
+// A heartbeat that comes while the declaration is under way counts.
+func TestH5ANodeIsHeardWhileItIsBeingDeclared(t *testing.T) {
+	w := settled(t, "a", "b")
+	w.silent["a-000"] = true
+	task := w.until(func(a Action) bool { _, is := a.(DeclareUnknown); return is })
+	require.IsType(t, DeclareUnknown{}, task.Action)
+	require.Equal(t, zone.Counts{Ready: 9, NotReady: 1}, w.c.Zones()[0].Counts)
+	w.silent["a-000"] = false
+	w.beat("a-000")
+	require.Equal(t, zone.Counts{Ready: 10}, w.c.Zones()[0].Counts, "it counts at once")
+	result := w.perform(task.Action)
+	w.c.Finish(w.now, task, result)
+	require.Equal(t, corev1.ConditionUnknown, w.nodes["a-000"].Status.Conditions[0].Status,
+		"the write could not know")
+	require.Nil(t, w.c.nodes["a-000"].silence)
+	w.next["a-000"] = w.now.Add(time.Second)
+	w.advance(time.Minute)
+	require.Empty(t, w.taintsOf("a-000"))
+}
+
+// H5: what is under way for a node that is deleted says nothing of the node
+// that has its name next.
+func TestH5ARecreatedNodeHasNoSilenceOfItsPredecessor(t *testing.T) {
+	for name, stop := range map[string]func(Action) bool{
+		"while it is read":     func(a Action) bool { _, is := a.(ReadLease); return is },
+		"while it is declared": func(a Action) bool { _, is := a.(DeclareUnknown); return is },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := settled(t, "a", "b")
+			w.silent["a-000"] = true
+			underWay := w.until(stop)
+			w.deleteNode("a-000")
+			w.silent["a-000"] = false
+			w.addNode("a-000", "a")
+			w.c.Finish(w.now, underWay, w.perform(underWay.Action))
+			require.Nil(t, w.c.nodes["a-000"].silence)
+			require.True(t, w.c.nodes["a-000"].counts.Ready)
+			w.silent["a-000"] = true
+			w.done = nil
+			w.advance(grace + 2*interval)
+			require.Len(t, deeds[DeclareUnknown](w), 1, "it is silent itself")
+		})
+	}
+}
+
+// C3: no Start visits more than mostVisited nodes, however many fall silent in
+// one moment.
+func TestC3NodesThatFallSilentAreTakenInSlices(t *testing.T) {
+	const size = 5000
+	w := newWorld(t, Config{})
+	for i := range size + 1 {
+		node := w.addNode(zoneNode(i), "a")
+		if i == size {
+			node.Labels[corev1.LabelTopologyZone] = "b"
+			w.setNode(node)
+		}
+	}
+	w.start()
+	w.c.events = nil
+	w.now = w.now.Add(grace - time.Second)
+	w.beat(zoneNode(size)) // the other zone lives
+	w.now = w.now.Add(time.Second)
+	for taken := mostVisited; taken < size; taken += mostVisited {
+		_, ok := w.c.Start(w.now)
+		require.False(t, ok, "nothing is handed out before all are known")
+		require.Len(t, w.c.suspects, taken)
+		next, _ := w.c.Next(w.now)
+		require.False(t, next.After(w.now))
+	}
+	var list Task
+	for ok := false; !ok; {
+		list, ok = w.c.Start(w.now)
+	}
+	require.IsType(t, ListLeases{}, list.Action)
+	require.Equal(t, zone.Counts{Unconfirmed: size}, w.c.Zones()[0].Counts)
+	w.c.Finish(w.now, list, w.perform(list.Action))
+	for left := size - mostVisited; left > 0; left -= mostVisited {
+		_, ok := w.c.Start(w.now)
+		require.False(t, ok)
+		require.Len(t, w.c.suspects, left)
+	}
+	task, ok := w.c.Start(w.now)
+	for ; !ok; task, ok = w.c.Start(w.now) {
+	}
+	require.IsType(t, DeclareUnknown{}, task.Action)
+	require.Equal(t, zone.Counts{NotReady: size}, w.c.Zones()[0].Counts)
+}
+
+func zoneNode(i int) string { return "n" + time.Duration(i).String() }
+
+// C3: all nodes are planned again in slices, and what was planned for another
+// phase is not written meanwhile.
+func TestC3NodesArePlannedAgainInSlices(t *testing.T) {
+	const size = 3 * mostVisited
+	w := newWorld(t, Config{})
+	for i := range size {
+		w.addNode(zoneNode(i), "a")
+	}
+	w.start()
+	w.act()
+	for _, name := range w.names() {
+		w.report(name, corev1.ConditionFalse)
+	}
+	w.c.setHold(w.now, holdOutage)
+	for left := size; left > 0; left -= mostVisited {
+		require.Equal(t, left, w.c.unswept)
+		w.c.sweep(w.now)
+	}
+	require.Zero(t, w.c.unswept)
+}
