@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -281,4 +282,106 @@ func TestC3NodesArePlannedAgainInSlices(t *testing.T) {
 		w.c.sweep(w.now)
 	}
 	require.Zero(t, w.c.unswept)
+}
+
+// Z6: a list says nothing of a node that falls silent after the list was asked
+// for.
+func TestZ6AListConfirmsOnlyWhatWasSilentBefore(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.addNodes(20, "a")
+	w.start()
+	w.advance(grace + interval)
+	w.now = w.now.Add(grace - time.Second)
+	w.beat("a-007")
+	w.silence("")
+	w.now = w.now.Add(time.Second)
+	list := w.until(func(a Action) bool { _, is := a.(ListLeases); return is })
+	answer := w.perform(list.Action)
+	w.now = w.now.Add(grace)
+	w.c.collect(w.now)
+	w.c.Finish(w.now, list, answer)
+	w.c.compare(w.now)
+	require.Equal(t, suspected, w.c.nodes["a-007"].silence.state)
+	require.Equal(t, confirmed, w.c.nodes["a-019"].silence.state)
+}
+
+// Z3: what was planned before the suspension is not written after it, even if
+// the node was not planned again yet.
+func TestC3AWritePlannedBeforeASuspensionIsPlannedAgain(t *testing.T) {
+	w := suspended(t) // a-000 has our NoExecute taint
+	w.fail = func(action Action) error {
+		if _, is := action.(PatchTaints); is {
+			return errServer
+		}
+		return nil
+	}
+	w.report("a-000", corev1.ConditionFalse)
+	w.act()
+	require.Equal(t, due, w.c.nodes["a-000"].state, "the other key of the lineage")
+	w.c.setHold(w.now, holdOutage)
+	w.c.unswept = 0 // the sweep has not come to it
+	w.fail = nil
+	w.c.writes.Reschedule("a-000", w.now)
+	task, ok := w.c.writeNode(w.now)
+	require.True(t, ok)
+	require.False(t, hasNoExecute(task.(PatchTaints).Taints))
+}
+
+// H4: a silence that was found in the first moments of blindness is not
+// confirmed by a read that comes after it: the node could not beat.
+func TestH4ASilenceThatEndedInBlindnessIsNotConfirmed(t *testing.T) {
+	w := newWorld(t, Config{Health: nodehealth.Config{SightTimeout: 5 * time.Second}})
+	w.addNodes(3, "a")
+	w.start()
+	w.c.Sighted(w.now)
+	w.beat("a-000")
+	for range 19 {
+		w.now = w.now.Add(2 * time.Second)
+		w.c.Sighted(w.now)
+		w.beat("a-001")
+		w.beat("a-002")
+		w.act()
+	}
+	w.now = w.now.Add(3 * time.Second) // without an answer
+	read, ok := w.c.Start(w.now)
+	require.True(t, ok)
+	require.IsType(t, ReadLease{}, read.Action)
+	w.now = w.now.Add(10 * time.Second)
+	w.c.Sighted(w.now)
+	w.c.Finish(w.now, read, w.perform(read.Action))
+	require.Equal(t, suspected, w.c.nodes["a-000"].silence.state)
+	w.act()
+	require.Empty(t, deeds[DeclareUnknown](w))
+	w.beat("a-000")
+	require.Nil(t, w.c.nodes["a-000"].silence)
+}
+
+// Z6: the pods of a node that is being emptied stay while all zones may be
+// down.
+func TestZ6AnUnconfirmedOutageHoldsTheEvictionOfNodes(t *testing.T) {
+	w := byNode(t, "a", "b")
+	evictions := 0
+	w.fail = func(action Action) error {
+		switch action.(type) {
+		case Evict:
+			evictions++
+			return errServer
+		case ReadLease, ListLeases:
+			return errServer
+		}
+		return nil
+	}
+	w.report("a-000", corev1.ConditionFalse)
+	w.next["a-000"] = w.now.Add(time.Hour)
+	for range 10 {
+		w.advance(time.Minute)
+	}
+	require.True(t, w.c.nodes["a-000"].emptied)
+	require.NotZero(t, evictions)
+	w.silence("")
+	w.now = w.now.Add(grace)
+	evictions = 0
+	w.advance(10 * time.Minute)
+	require.Equal(t, zone.PhaseHolding, w.c.Phase())
+	require.Zero(t, evictions)
 }
