@@ -56,8 +56,8 @@ func (v *view) beginning(now time.Duration, ready *corev1.NodeCondition) (from, 
 func (v *view) releasable(n *seenNode) time.Duration {
 	timeout := v.judge.settings.Timeout
 	from := n.illness.from + timeout
-	if v.heldTo >= 0 {
-		from = max(from, v.heldTo+timeout)
+	if v.forbids.heldTo >= 0 {
+		from = max(from, v.forbids.heldTo+timeout)
 	}
 	return from
 }
@@ -77,9 +77,9 @@ func (j *Judge) judgeNodeEviction(s *sent, p *pod) time.Duration {
 		return never
 	case !n.illness.ongoing:
 		return -never
-	case v.lastActed(s.at) < s.after:
+	case v.forbids.lastActed(s.at) < s.after:
 		j.violated(SparedInOutage, string(p.uid), "%s makes pod %s (%s) leave node %s though nothing may be done from %v on until %v (phase %d)",
-			who, p.name, p.uid, n.name, v.actedTo, v.until, v.phase)
+			who, p.name, p.uid, n.name, v.forbids.actedTo, v.forbids.until, v.forbids.phase)
 		return never
 	}
 	from := v.releasable(n)
@@ -104,18 +104,18 @@ func (j *Judge) judgeRelease(s *sent, p *pod, n *seenNode, from time.Duration) {
 			who, n.name, n.zone.key, n.fell, n.known)
 	}
 	j.judgeOutage(s, n)
-	n.zone.used, n.zone.last = true, n.zone.sum(s.at)
+	n.zone.used, n.zone.last = true, n.zone.low.sum(s.at)
 	if n.movedAt >= from || s.view.arrivals[p.uid] >= n.illness.at {
 		return
 	}
 	counts := s.view.census.zones[n.citizen.zone]
 	switch {
-	case !n.zone.open(from, s.at):
+	case !n.zone.high.open(from, s.at):
 		j.violated(WithinRate, n.name, "%s empties node %s of zone %s, whose rate is 0 since %v (%d ready, %d not)",
-			who, n.name, n.zone.key, n.zone.rates[len(n.zone.rates)-1].from, counts.ready, counts.notReady)
+			who, n.name, n.zone.key, n.zone.high[len(n.zone.high)-1].from, counts.ready, counts.notReady)
 	case !n.zone.empties(from, s.at):
 		j.violated(WithinRate, n.name, "%s empties node %s of zone %s faster than %v a second allow (%d ready, %d not)",
-			who, n.name, n.zone.key, n.zone.rates[len(n.zone.rates)-1].rate, counts.ready, counts.notReady)
+			who, n.name, n.zone.key, n.zone.high.now(), counts.ready, counts.notReady)
 	}
 }
 
@@ -124,7 +124,7 @@ func (j *Judge) judgeRelease(s *sent, p *pod, n *seenNode, from time.Duration) {
 // tokens were used, since pods wait for more than them: so this does not say when each
 // was used, but counts those that must have been since each moment.
 func (z *seenZone) empties(from, to time.Duration) bool {
-	first, last := z.sum(from), z.sum(to)
+	first, last := z.high.sum(from), z.high.sum(to)
 	i, _ := slices.BinarySearch(z.emptied, first)
 	z.emptied = slices.Insert(z.emptied, i, first)
 	for i, since := range z.emptied {
@@ -163,10 +163,10 @@ func (c *checking) idleNodes() {
 			continue
 		}
 		asked := max(seen.illness.to+c.settings.Timeout, seen.known)
-		if c.view.heldTo >= 0 {
-			asked = max(asked, c.view.heldTo+c.settings.Timeout)
+		if c.view.excuses.heldTo >= 0 {
+			asked = max(asked, c.view.excuses.heldTo+c.settings.Timeout)
 		}
-		if asked > before || !c.late(asked) || !seen.zone.idleSince(before, c.calm) || !c.hasPodsToLeave(n, before) {
+		if asked > before || c.view.excuses.held || !c.late(asked, evictions) || !seen.zone.idleSince(before, c.calm) || !c.hasPodsToLeave(n, before) {
 			continue
 		}
 		c.violated(NoIdleToken, n.name, "node %s of zone %s, which is ill since %v, is not emptied, though its zone has had a token for %v or more",

@@ -18,6 +18,8 @@ type sent struct {
 	node  *seenNode
 	// beat is the last heartbeat that it should have counted, of a call about a node.
 	beat time.Duration
+	// beats are the last heartbeats that a list of all leases can show.
+	beats map[string]time.Duration
 	// decision is that of a call about a pod.
 	decision decision
 	// pod is what a call about a pod is about; byNode says that it is made to leave though
@@ -39,7 +41,7 @@ type decision struct {
 }
 
 // judged reports whether a call is one that the invariants are about.
-func judged(call *model.Call) bool { return call.Kind != model.LeaderLease && call.Verb != model.List }
+func judged(call *model.Call) bool { return call.Kind != model.LeaderLease && !call.BeginsWatch() }
 
 // Sent judges a call that leaves a client.
 func (j *Judge) Sent(call *model.Call) {
@@ -49,7 +51,7 @@ func (j *Judge) Sent(call *model.Call) {
 	now := j.world.Now()
 	v := j.view(call.Client)
 	v.judgeZones(now)
-	v.count(now)
+	v.count(now, call)
 	if j.quiet && now >= j.quietFrom && !j.refused(call, now) {
 		j.violated(Quiet, string(call.Verb)+call.Kind.String()+call.Name,
 			"%s sends %s of %s %s%s though nothing has changed since %v",
@@ -72,21 +74,6 @@ func ofSubresource(call *model.Call) string {
 		return ""
 	}
 	return "/" + call.Subresource
-}
-
-// count takes a token of the client's own rate, and notes if it has no call to spare.
-func (v *view) count(now time.Duration) {
-	s := &v.judge.settings
-	v.underWay++
-	v.lookBusy(now)
-	if s.QPS <= 0 {
-		return
-	}
-	v.tokens = min(v.tokens+(now-v.tokensAt).Seconds()*s.QPS, float64(s.Burst)) - 1
-	v.tokensAt = now
-	if v.tokens < 1 {
-		v.busy = now
-	}
 }
 
 // full reports whether the client has as many calls under way as it may.
@@ -130,9 +117,7 @@ func (j *Judge) lastBeat(s *sent, n *seenNode) time.Duration {
 	if m == nil {
 		return -1
 	}
-	read := n.lease
-	n.lease = leaseRead{}
-	if read.ok && read.at >= s.after {
+	if read := n.lease; read.ok && read.at >= s.after-confirmationLasts && !s.view.client.KnowsLease(n.name) {
 		return read.beat
 	}
 	return m.LastBeat
@@ -211,7 +196,7 @@ func (v *view) readForPods(now time.Duration, call *model.Call) {
 
 // decide returns what a client knows of a pod and its node.
 func (v *view) decide(after time.Duration, p *pod) decision {
-	d := decision{after: after, node: p.on.newest, oursCount: !v.held || v.heldFrom > after}
+	d := decision{after: after, node: p.on.newest, oursCount: !v.forbids.held || v.forbids.heldFrom > after}
 	if n := v.nodes[p.on.name]; n != nil && n.latest != nil {
 		d.node = n.seenAt(after)
 	}
@@ -230,6 +215,13 @@ func (v *view) decide(after time.Duration, p *pod) decision {
 func (j *Judge) Processed(call *model.Call) {
 	s := j.calls[call]
 	if s == nil || call.Kind != model.Leases || call.Err != nil {
+		return
+	}
+	if call.Verb == model.List {
+		s.beats = make(map[string]time.Duration)
+		for _, m := range j.world.Machines() {
+			s.beats[m.Name] = m.LastBeat
+		}
 		return
 	}
 	if m := j.world.Machine(call.Name); m != nil {
@@ -263,7 +255,9 @@ func (j *Judge) Answered(call *model.Call) {
 		v.patched(call)
 	case model.Delete, model.Evict:
 		v.deletedPod(call)
-	case model.List, model.Update:
+	case model.List:
+		v.listed(now, s)
+	case model.Update:
 	}
 }
 
@@ -275,6 +269,15 @@ func (v *view) read(now time.Duration, s *sent, call *model.Call) {
 	}
 	if n := v.nodes[call.Name]; n != nil && call.Lease != nil {
 		n.lease = leaseRead{now, s.beat, true}
+	}
+}
+
+// listed takes the answer to a list of all leases.
+func (v *view) listed(now time.Duration, s *sent) {
+	for name, beat := range s.beats {
+		if n := v.nodes[name]; n != nil {
+			n.lease = leaseRead{now, beat, true}
+		}
 	}
 }
 

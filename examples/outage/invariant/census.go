@@ -24,25 +24,47 @@ func excluded(node *corev1.Node) bool {
 	return there
 }
 
+// standing is whether a node counts as ready in its zone.
+type standing int
+
+const (
+	// standsReady: it says that it is ready, and was heard within its grace period.
+	standsReady standing = iota
+	// standsDoubtful: it says so, but was not heard, and it is too early to say that
+	// everybody must know.
+	standsDoubtful
+	// standsNotReady: it is said not to be ready, or everybody must know that it is
+	// silent.
+	standsNotReady
+)
+
 // citizen is what counts of a node in its zone.
 type citizen struct {
 	zone     zoneKey
-	ready    bool
+	stands   standing
 	excluded bool
 }
 
+// citizenOf returns what the conditions of a node say of it.
 func citizenOf(node *corev1.Node) citizen {
-	return citizen{zoneOf(node), readyStatus(node) == corev1.ConditionTrue, excluded(node)}
+	one := citizen{zone: zoneOf(node), excluded: excluded(node)}
+	if readyStatus(node) != corev1.ConditionTrue {
+		one.stands = standsNotReady
+	}
+	return one
 }
 
 // census counts the nodes of each zone.
 type census struct {
 	zones map[zoneKey]*counts
-	// inhabited zones have nodes that count, dead ones none of these ready.
-	inhabited, dead int
+	// inhabited zones have nodes that count, dead ones none of these ready, and doomed
+	// ones none of these ready without a doubt.
+	inhabited, dead, doomed int
 }
 
-type counts struct{ members, ready, notReady int }
+type counts struct{ members, ready, doubtful, notReady int }
+
+func (z *counts) size() int { return z.ready + z.doubtful + z.notReady }
 
 func newCensus() census { return census{zones: make(map[zoneKey]*counts)} }
 
@@ -59,8 +81,10 @@ func (c *census) count(one citizen, delta int) (cameOrWent bool) {
 	z.members += delta
 	switch {
 	case one.excluded:
-	case one.ready:
+	case one.stands == standsReady:
 		z.ready += delta
+	case one.stands == standsDoubtful:
+		z.doubtful += delta
 	default:
 		z.notReady += delta
 	}
@@ -73,29 +97,50 @@ func (c *census) count(one citizen, delta int) (cameOrWent bool) {
 }
 
 func (c *census) sum(z *counts, delta int) {
-	switch {
-	case z.ready+z.notReady == 0:
-	case z.ready == 0:
+	if z.size() == 0 {
+		return
+	}
+	c.inhabited += delta
+	if z.ready == 0 {
+		c.doomed += delta
+	}
+	if z.ready+z.doubtful == 0 {
 		c.dead += delta
-		fallthrough
-	default:
-		c.inhabited += delta
 	}
 }
 
 // allDown reports whether every zone is fully disrupted. None at all is not that.
 func (c *census) allDown() bool { return c.inhabited > 0 && c.dead == c.inhabited }
 
-// rate is how many nodes a second may be tainted in a zone, while anything may.
-func (s *Settings) rate(z *counts) float64 {
-	size := z.ready + z.notReady
+// allMayBeDown reports whether every zone is, or may be.
+func (c *census) allMayBeDown() bool { return c.inhabited > 0 && c.doomed == c.inhabited }
+
+// rate is how many nodes a second may be tainted in a zone with so many ready and
+// not, while anything may.
+func (s *Settings) rate(ready, notReady int) float64 {
+	size := ready + notReady
 	switch {
-	case z.ready == 0, z.notReady < someNotReady, float64(z.notReady)/float64(size) < s.Unhealthy:
+	case ready == 0, notReady < someNotReady, float64(notReady)/float64(size) < s.Unhealthy:
 		return s.Rate
 	case size > s.LargeZone:
 		return s.SecondaryRate
 	}
 	return 0
+}
+
+// rates returns the highest and the lowest rate that a zone may have: each of its
+// doubtful nodes may be ready or not. While its state depends on them it may have none.
+func (s *Settings) rates(z *counts) (highest, lowest float64) {
+	highest = s.rate(z.ready+z.doubtful, z.notReady)
+	lowest = highest
+	for silent := 1; silent <= z.doubtful; silent++ {
+		rate := s.rate(z.ready+z.doubtful-silent, z.notReady+silent)
+		highest, lowest = max(highest, rate), min(lowest, rate)
+	}
+	if z.doubtful > 0 && (highest != lowest || z.ready == 0) {
+		lowest = 0
+	}
+	return highest, lowest
 }
 
 // readyStatus returns what a node's Ready condition says; empty if it has none.

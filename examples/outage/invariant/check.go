@@ -46,7 +46,7 @@ func (c *checking) declared() {
 		if c.now <= heard+grace+c.settings.bound() {
 			continue
 		}
-		if c.late(max(heard, c.calm) + grace) {
+		if c.late(max(heard, c.calm)+grace, declarations) {
 			c.violated(DeclaredInTime, n.name, "node %s has last beaten at %v, or come at %v, and is not Unknown", n.name, m.LastBeat, n.created)
 		}
 	}
@@ -61,7 +61,7 @@ func (c *checking) taintsOfNodes() {
 		if n.wrong {
 			c.wrongTaints(n)
 		}
-		if c.outage.ongoing && c.late(c.outage.from) && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
+		if c.outage.ongoing && c.late(c.outage.from, recoveries) && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
 			c.violated(SparedInOutage, n.name+"/kept", "node %s has a NoExecute taint of ours though all zones are down since %v", n.name, c.outage.from)
 		}
 	}
@@ -79,11 +79,11 @@ func (c *checking) wrongTaints(n *node) {
 	if illness(key) {
 		asked = max(asked, n.readySince+c.settings.Recovery)
 	}
-	if key != "" && c.late(asked) {
+	if key != "" && c.late(asked, otherWrites) {
 		c.violated(TaintsFollow, n.name, "node %s has taint %s:NoSchedule though its state does not ask for it, or the other way around, since %v",
 			n.name, key, asked)
 	}
-	if !n.citizen.ready || !seen.heard || !c.late(max(n.wrongSince, n.readySince+c.settings.Recovery, seen.heardAt)) {
+	if n.citizen.stands != standsReady || !seen.heard || !c.late(max(n.wrongSince, n.readySince+c.settings.Recovery, seen.heardAt), recoveries) {
 		return
 	}
 	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
@@ -137,10 +137,9 @@ func (c *checking) leaving(n *node) {
 			continue
 		}
 		ours, due := p.latestDue(c.view, &c.settings)
-		if !c.view.held {
-			due = min(due, max(ours, c.view.heldTo))
+		if held := &c.view.excuses; !held.held {
+			due = min(due, max(ours, held.heldTo), max(c.view.emptiedSince(p), held.heldTo))
 		}
-		due = min(due, c.view.emptiedSince(p))
 		if due == never {
 			n.leave.noLaterThan(c.now + time.Minute) // for what the client has yet to see
 			continue
@@ -150,12 +149,12 @@ func (c *checking) leaving(n *node) {
 			n.leave.noLaterThan(c.now + 5*time.Second) // for what its budget will allow
 			continue
 		}
-		if !c.late(asked) {
+		if !c.late(asked, evictions) {
 			n.leave.noLaterThan(max(asked, c.now) + time.Second)
 			continue
 		}
 		c.violated(InTime, string(p.uid), "pod %s (%s) on node %s has not left, though it was due at %v at the latest: %s",
-			p.name, p.uid, n.name, due, p.describe(&decision{node: n.newest, oursCount: !c.view.held}))
+			p.name, p.uid, n.name, due, p.describe(&decision{node: n.newest, oursCount: !c.view.excuses.held}))
 	}
 }
 
@@ -198,7 +197,7 @@ func (c *checking) notReady(n *node) {
 			continue
 		}
 		asked := max(n.readySince, p.bound)
-		if !c.late(asked) {
+		if !c.late(asked, podMarks) {
 			n.mark.noLaterThan(max(asked, c.now) + time.Second)
 			continue
 		}
@@ -230,7 +229,7 @@ func (c *checking) marks() {
 		if seen != nil {
 			asked = max(asked, seen.illness.over)
 		}
-		if due > c.now+c.settings.Skew && c.late(asked) {
+		if due > c.now+c.settings.Skew && c.late(asked, evictions) {
 			c.violated(MarkTakenBack, string(p.uid), "pod %s (%s) on node %s is marked as about to be evicted since %v, but is not due", p.name, p.uid, n.name, p.markedAt)
 		}
 	}
@@ -240,7 +239,7 @@ func (c *checking) marks() {
 
 // idleTokens looks for nodes that wait though they need not.
 func (c *checking) idleTokens() {
-	if c.view.phase != acting || c.view.waiting() == 0 {
+	if c.view.excuses.phase != acting || c.view.waiting() == 0 {
 		return
 	}
 	before := c.now - c.settings.bound()
@@ -249,7 +248,7 @@ func (c *checking) idleTokens() {
 		if seen == nil || !seen.waits || seen.fell+c.settings.wave() > before || max(seen.waitsFrom, seen.movedAt) > before {
 			continue
 		}
-		if seen.calls > 0 || seen.doneAt > before || !c.late(seen.waitsFrom) || !seen.zone.idleSince(before, c.calm) {
+		if seen.calls > 0 || seen.doneAt > before || !c.late(seen.waitsFrom, otherWrites) || !seen.zone.idleSince(before, c.calm) {
 			continue
 		}
 		c.violated(NoIdleToken, n.name, "node %s of zone %s waits for its NoExecute taint since %v, though the zone has had a token for %v or more",

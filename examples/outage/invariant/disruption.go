@@ -14,10 +14,10 @@ const (
 	suspended
 )
 
-// disruption is how disrupted the zones are, as a client sees them.
+// disruption is what the disruption of all zones means for a client. There are two
+// of them: what it must know forbids, what it may believe excuses.
 type disruption struct {
-	census census
-	phase  phase
+	phase phase
 	// until is when settling ends, downFrom when the suspension began, actedTo when
 	// acting ended.
 	until, downFrom, actedTo time.Duration
@@ -27,14 +27,6 @@ type disruption struct {
 	heldFrom, heldTo time.Duration
 	// before is what was before the suspension.
 	before *disruption
-	// lower says that some zone's rate is to be lower as soon as the client is free:
-	// when a call is answered, at freeAt, and no other follows in the same moment. One
-	// who reads before he writes is not free in between.
-	lower  bool
-	freeAt time.Duration
-	// dirty says that nodes have changed since the zones were judged, at dirtyAt.
-	dirty   bool
-	dirtyAt time.Duration
 }
 
 func (d *disruption) settle(now, grace time.Duration) {
@@ -45,15 +37,23 @@ func (d *disruption) settle(now, grace time.Duration) {
 // or the process begins to act.
 func (v *view) stabilize(now time.Duration) {
 	v.catchUp(now)
-	if v.phase == suspended {
-		return
+	for _, d := range v.disruptions() {
+		d.stabilize(now, v.judge.settings.Grace)
 	}
-	if v.phase == acting {
-		v.actedTo = now
-	}
-	v.phase, v.until = settling, now+v.judge.settings.Grace
 	v.setRates(now)
 }
+
+func (d *disruption) stabilize(now, grace time.Duration) {
+	if d.phase == suspended {
+		return
+	}
+	if d.phase == acting {
+		d.actedTo = now
+	}
+	d.phase, d.until = settling, now+grace
+}
+
+func (v *view) disruptions() []*disruption { return []*disruption{&v.forbids, &v.excuses} }
 
 // lastActed returns the last time at which nodes could be tainted.
 func (d *disruption) lastActed(now time.Duration) time.Duration {
@@ -86,12 +86,15 @@ func (v *view) judgeZones(now time.Duration) {
 }
 
 func (v *view) endSettling(now time.Duration) {
-	if v.synced && v.phase == settling && v.until <= now {
-		v.phase = acting
-		if v.held {
-			v.held, v.heldTo = false, v.until
+	for _, d := range v.disruptions() {
+		if !v.synced || d.phase != settling || d.until > now {
+			continue
 		}
-		v.setRates(max(v.until, v.syncedAt))
+		d.phase = acting
+		if d.held {
+			d.held, d.heldTo = false, d.until
+		}
+		v.setRates(max(d.until, v.syncedAt))
 	}
 }
 
@@ -100,40 +103,49 @@ func (v *view) judgeStates(at time.Duration) {
 		return
 	}
 	v.dirty = false
-	switch down := v.census.allDown(); {
-	case down && v.phase != suspended:
-		v.suspend(at)
-	case !down && v.phase == suspended:
-		v.resume(at)
+	if v.forbids.follow(v, at, v.census.allDown()) {
+		for _, n := range v.nodes {
+			n.illness.emptied = false
+		}
 	}
+	v.excuses.follow(v, at, v.census.allMayBeDown())
 	v.setRates(at)
 }
 
-func (v *view) suspend(at time.Duration) {
-	before := v.disruption
+// follow begins or ends a suspension, and reports whether it has begun one.
+func (d *disruption) follow(v *view, at time.Duration, down bool) bool {
+	switch {
+	case down && d.phase != suspended:
+		d.suspend(at)
+		return true
+	case !down && d.phase == suspended:
+		d.resume(v, at)
+	}
+	return false
+}
+
+func (d *disruption) suspend(at time.Duration) {
+	before := *d
 	before.before = nil
-	v.before = &before
-	if v.phase == acting {
-		v.actedTo = at
+	d.before = &before
+	if d.phase == acting {
+		d.actedTo = at
 	}
-	v.phase, v.downFrom = suspended, at
-	if !v.held {
-		v.held, v.heldFrom = true, at
-	}
-	for _, n := range v.nodes {
-		n.illness.emptied = false
+	d.phase, d.downFrom = suspended, at
+	if !d.held {
+		d.held, d.heldFrom = true, at
 	}
 }
 
 // resume ends a suspension. A process that does not lead looks only now and then,
 // and may not have noticed a short one.
-func (v *view) resume(at time.Duration) {
-	if !v.leads && at-v.downFrom <= idlePeriod {
-		b := v.before
-		v.phase, v.until, v.actedTo, v.held, v.heldFrom = b.phase, b.until, b.actedTo, b.held, b.heldFrom
+func (d *disruption) resume(v *view, at time.Duration) {
+	if !v.leads && at-d.downFrom <= idlePeriod {
+		b := d.before
+		d.phase, d.until, d.actedTo, d.held, d.heldFrom = b.phase, b.until, b.actedTo, b.held, b.heldFrom
 		return
 	}
-	v.phase, v.until = settling, at+v.judge.settings.Grace
+	d.phase, d.until = settling, at+v.judge.settings.Grace
 }
 
 // seenZone is a zone as a client sees it.
@@ -141,27 +153,38 @@ type seenZone struct {
 	key zoneKey
 	// waiting are the nodes that are to get our NoExecute taint, by when they fell.
 	waiting []*seenNode
-	// known is when the extent of its last wave of expiries is known.
-	known time.Duration
-	rates []period
+	// waves are when waves of expiries may have begun that may go on.
+	waves []time.Duration
+	// high and low are the highest and the lowest rate that it may have had.
+	high, low rates
 	// used says that a token was used, spent when the last one was, at the earliest, as
-	// the sum of the rate over time until then. Last is what that sum was when the call
-	// was sent.
+	// the sum of the high rate over time until then. Last is what that of the low rate was
+	// when the call was sent.
 	used        bool
 	spent, last float64
-	// emptied is what that sum was, at the earliest, when nodes were released to be
-	// emptied, with Settings.ByNode.
+	// emptied is what the sum of the high rate was, at the earliest, when nodes were
+	// released to be emptied, with Settings.ByNode.
 	emptied []float64
 }
 
-// fall takes note of a node that has fallen, and returns when the extent of what it
-// has fallen with is known: one wave after the first of them.
-func (z *seenZone) fall(now, wave time.Duration) time.Duration {
-	if now >= z.known {
-		z.known = now + wave
-	}
-	return z.known
+func newSeenZone(key zoneKey, now time.Duration) *seenZone {
+	return &seenZone{key: key, high: rates{{from: now}}, low: rates{{from: now}}}
 }
+
+// fall takes note of a node that has fallen, and returns the earliest time at which
+// the extent of what it has fallen with may be known: one wave after the first of
+// them. The next one after a wave begins another. A client hears of each fall up to
+// a delay later, so of one at a wave's end it cannot be said to which it belongs.
+func (z *seenZone) fall(at, wave, delay time.Duration) time.Duration {
+	z.waves = slices.DeleteFunc(z.waves, func(began time.Duration) bool { return at >= began+wave+delay })
+	if len(z.waves) == 0 || at >= slices.Min(z.waves)+wave-delay {
+		z.waves = append(z.waves, at)
+	}
+	return slices.Min(z.waves) + wave
+}
+
+// rates are the rates of a zone over time.
+type rates []period
 
 // period is a time with one rate, up to the next one. Sum is that of the rate over
 // time until its beginning.
@@ -178,50 +201,57 @@ const remember = time.Hour
 
 // setRates gives the zones the rates of their states. While a process has no call to
 // spare it hands out nothing, and need not slow down what it does not do: then a
-// lower rate may wait until it is free.
+// lower rate may wait until it is free. A rate that rises may have risen since the
+// judge looked last.
 func (v *view) setRates(at time.Duration) {
 	v.lower = false
 	for key, z := range v.zones {
-		rate := 0.0
-		if v.phase == acting {
-			rate = v.judge.settings.rate(v.census.zones[key])
+		highest, lowest := v.judge.settings.rates(v.census.zones[key])
+		if v.forbids.phase != acting {
+			highest = 0
 		}
-		if v.full() && rate < z.rates[len(z.rates)-1].rate {
+		if v.excuses.phase != acting {
+			lowest = 0
+		}
+		z.low.set(at, lowest)
+		if v.full() && highest < z.high.now() {
 			v.lower = true
 			continue
 		}
-		z.setRate(at, rate)
+		z.high.set(at, highest)
 	}
 }
 
-func (z *seenZone) setRate(at time.Duration, rate float64) {
-	if last := &z.rates[len(z.rates)-1]; last.rate != rate {
-		z.rates = append(z.rates, period{at, z.sum(at), rate})
+func (r rates) now() float64 { return r[len(r)-1].rate }
+
+func (r *rates) set(at time.Duration, rate float64) {
+	if r.now() != rate {
+		*r = append(*r, period{at, r.sum(at), rate})
 	}
-	for len(z.rates) > 1 && z.rates[1].from < at-remember {
-		z.rates = z.rates[1:]
+	for len(*r) > 1 && (*r)[1].from < at-remember {
+		*r = (*r)[1:]
 	}
 }
 
 // sum returns the sum of the rate over time until then.
-func (z *seenZone) sum(at time.Duration) float64 {
-	i := len(z.rates) - 1
-	for i > 0 && z.rates[i].from > at {
+func (r rates) sum(at time.Duration) float64 {
+	i := len(r) - 1
+	for i > 0 && r[i].from > at {
 		i--
 	}
-	p := &z.rates[i]
+	p := &r[i]
 	return p.sum + p.rate*max(at-p.from, 0).Seconds()
 }
 
 // open reports whether the rate was above zero at some time from one moment to
 // another.
-func (z *seenZone) open(from, to time.Duration) bool {
-	for i := range z.rates {
+func (r rates) open(from, to time.Duration) bool {
+	for i := range r {
 		ends := never
-		if i+1 < len(z.rates) {
-			ends = z.rates[i+1].from
+		if i+1 < len(r) {
+			ends = r[i+1].from
 		}
-		if z.rates[i].rate > 0 && z.rates[i].from <= to && ends >= from {
+		if r[i].rate > 0 && r[i].from <= to && ends >= from {
 			return true
 		}
 	}
@@ -234,34 +264,35 @@ const almost = 1e-3
 // spend uses a token at some time from one moment to another, and reports whether
 // there was one: tokens are used at least one apart, in the order of the calls.
 func (z *seenZone) spend(from, to time.Duration) bool {
-	at := z.sum(from)
+	at := z.high.sum(from)
 	if z.used {
 		at = max(at, z.spent+1)
 	}
-	z.used, z.spent, z.last = true, at, z.sum(to)
-	return at <= z.last+almost
+	z.used, z.spent, z.last = true, at, z.low.sum(to)
+	return at <= z.high.sum(to)+almost
 }
 
 // idleSince reports whether a token was there all the time since a moment, at the
 // same rate. Before the calm one may have been used without a call: who fears that it
 // does not lead any more sends none.
 func (z *seenZone) idleSince(from, calm time.Duration) bool {
-	last := &z.rates[len(z.rates)-1]
+	last := &z.low[len(z.low)-1]
 	if last.rate <= 0 || last.from > from {
 		return false
 	}
-	used := z.sum(calm)
+	used := z.low.sum(calm)
 	if z.used {
 		used = max(used, z.last)
 	}
-	return z.sum(from)-used >= 1
+	return z.low.sum(from)-used >= 1
 }
 
-// observeZone keeps the zones' counts.
-func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bool) {
-	falls := !one.ready && (fresh || n.citizen.ready)
-	if falls {
-		n.fell = now
+// observeZone keeps the zones' counts. Fell is when the node has fallen, -1 if it may
+// be ready.
+func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bool, fell time.Duration) {
+	falls := fell >= 0 && (fresh || !n.fallen)
+	if n.fallen = fell >= 0; falls {
+		n.fell = fell
 	}
 	if !fresh && n.citizen == one {
 		return
@@ -272,14 +303,14 @@ func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bo
 		v.stopWaiting(n)
 	}
 	if v.census.count(one, +1) {
-		v.zones[one.zone] = &seenZone{key: one.zone, rates: []period{{from: now}}}
+		v.zones[one.zone] = newSeenZone(one.zone, now)
 	}
 	if !fresh {
 		v.leaveZone(n)
 	}
 	n.citizen, n.zone = one, v.zones[one.zone]
 	if falls {
-		n.known = n.zone.fall(now, v.judge.settings.wave())
+		n.known = n.zone.fall(fell, v.judge.settings.wave(), v.judge.settings.Delay)
 	}
 	if !fresh && moves {
 		n.movedAt, n.formerZone = now, former

@@ -90,6 +90,9 @@ func New(world *model.World, settings Settings, subject Subject) *Judge {
 func (j *Judge) Check() {
 	now := j.world.Now()
 	j.forgetCalls(now)
+	for _, v := range j.views {
+		v.listen(now)
+	}
 	since, calm := j.subject.Calm()
 	client := j.subject.Acting()
 	if !calm || client == nil {
@@ -144,9 +147,10 @@ type checking struct {
 }
 
 // late reports whether something that was asked for at some time should have been
-// done by now.
-func (c *checking) late(asked time.Duration) bool {
-	return c.now > max(asked, c.calm+c.settings.CalmBound, c.view.busy)+c.settings.bound()
+// done by now. That the client was busy with other work is no excuse.
+func (c *checking) late(asked time.Duration, kind work) bool {
+	asked = max(asked, c.calm+c.settings.CalmBound, c.view.busy)
+	return c.now > asked+c.settings.bound() && c.now > c.view.deadline(asked, kind)
 }
 
 // WroteNode judges a client's write of a node, and takes note of it.

@@ -48,7 +48,7 @@ func (j *Judge) leaving(v *view) int {
 			}
 			due := never
 			if n.object != nil {
-				due = p.earliestDue(n.newest.taints, p.tolerations(), !v.held, v.nodes[n.name])
+				due = p.earliestDue(n.newest.taints, p.tolerations(), !v.forbids.held, v.nodes[n.name])
 			}
 			seen := v.nodes[n.name]
 			byNode := v.judge.settings.ByNode && seen != nil && seen.illness.ongoing && !isDaemon(p.object)

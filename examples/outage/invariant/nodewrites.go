@@ -102,7 +102,7 @@ func (j *Judge) mayUntaint(s *sent, w model.NodeWrite, effect corev1.TaintEffect
 		return true
 	}
 	v := s.view
-	return effect == corev1.TaintEffectNoExecute && (v.held || v.heldTo >= s.after)
+	return effect == corev1.TaintEffectNoExecute && (v.excuses.held || v.excuses.heldTo >= s.after)
 }
 
 // foreignChange returns what a client has changed that is not its own.
@@ -273,7 +273,7 @@ func hasTaint(node *corev1.Node, key string, effect corev1.TaintEffect) bool {
 
 // compared keeps whether a node's taints of ours are what they should be.
 func (j *Judge) compared(now time.Duration, n *node) {
-	wrong := wrongTaint(n.object, false) != "" || n.citizen.ready && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil
+	wrong := wrongTaint(n.object, false) != "" || n.citizen.stands == standsReady && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil
 	if wrong && !n.wrong {
 		n.wrongSince = now
 	}

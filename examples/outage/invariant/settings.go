@@ -48,6 +48,9 @@ type Settings struct {
 	Burst      int
 	Concurrent int
 
+	// EvictionCost is how many calls are set aside for one eviction. Default: 1.
+	EvictionCost int
+
 	// Delay is how long news may take to a client's watch, and a call there and back,
 	// while all is well.
 	Delay time.Duration
@@ -88,6 +91,9 @@ const (
 	ownWriteCounts = time.Minute
 	// trusted is how long before its sight the time written in an object is believed.
 	trusted = 10 * time.Second
+	// confirmationLasts is how old what a client has read of a node's heartbeats may be
+	// when it declares it.
+	confirmationLasts = 10 * time.Second
 	// idlePeriod is how often a process that does not lead looks at the zones.
 	idlePeriod = time.Second
 )

@@ -65,13 +65,13 @@ func (j *Judge) judgeTainting(s *sent, n *seenNode) {
 		j.violated(AsConfigured, n.name, "%s gives node %s our NoExecute taint, but its nodes are emptied without", who, n.name)
 		return
 	}
-	switch acted := v.lastActed(s.at); {
+	switch acted := v.forbids.lastActed(s.at); {
 	case acted >= s.after:
-	case v.phase == suspended:
-		j.violated(SparedInOutage, n.name, "%s taints node %s though it has seen all zones down since %v", who, n.name, v.downFrom)
+	case v.forbids.phase == suspended:
+		j.violated(SparedInOutage, n.name, "%s taints node %s though it has seen all zones down since %v", who, n.name, v.forbids.downFrom)
 	default:
 		j.violated(SparedInOutage, n.name, "%s taints node %s before %v, when a grace period after its start or after it saw all zones down ends",
-			who, n.name, v.until)
+			who, n.name, v.forbids.until)
 	}
 	if s.at < n.known {
 		j.violated(KnownFirst, n.name, "%s taints node %s of zone %s, which it saw fall at %v, before %v, when a wave of expiries has passed since the first",
@@ -114,20 +114,20 @@ func (j *Judge) judgeOutage(s *sent, n *seenNode) {
 
 func (j *Judge) judgeRate(s *sent, n *seenNode) {
 	z := n.zone
-	if n.movedAt >= s.after && n.formerZone != nil && !z.open(s.after, s.at) {
+	if n.movedAt >= s.after && n.formerZone != nil && !z.high.open(s.after, s.at) {
 		z = n.formerZone // it was released there
 	}
 	counts := s.view.census.zones[n.citizen.zone]
-	if !z.open(s.after, s.at) {
-		if s.view.lastActed(s.at) >= s.after {
+	if !z.high.open(s.after, s.at) {
+		if s.view.forbids.lastActed(s.at) >= s.after {
 			j.violated(WithinRate, n.name, "%s taints node %s of zone %s, whose rate is 0 since %v (%d ready, %d not)",
-				s.view.client.Name, n.name, z.key, z.rates[len(z.rates)-1].from, counts.ready, counts.notReady)
+				s.view.client.Name, n.name, z.key, z.high[len(z.high)-1].from, counts.ready, counts.notReady)
 		}
 		return
 	}
 	if !z.spend(s.after, s.at) {
 		j.violated(WithinRate, n.name, "%s taints node %s of zone %s faster than %v a second allow (%d ready, %d not)",
-			s.view.client.Name, n.name, z.key, z.rates[len(z.rates)-1].rate, counts.ready, counts.notReady)
+			s.view.client.Name, n.name, z.key, z.high.now(), counts.ready, counts.notReady)
 	}
 }
 

@@ -22,7 +22,18 @@ type view struct {
 
 	nodes map[string]*seenNode
 	zones map[zoneKey]*seenZone
-	disruption
+	// census counts the nodes by zone. What all of them being down means is in
+	// forbids and excuses.
+	census           census
+	forbids, excuses disruption
+	// lower says that some zone's rate is to be lower as soon as the client is free:
+	// when a call is answered, at freeAt, and no other follows in the same moment. One
+	// who reads before he writes is not free in between.
+	lower  bool
+	freeAt time.Duration
+	// dirty says that nodes have changed since the zones were judged, at dirtyAt.
+	dirty   bool
+	dirtyAt time.Duration
 
 	// boundPods counts those that it sees on nodes.
 	boundPods int
@@ -43,9 +54,9 @@ type view struct {
 	attempts map[types.UID]*open
 	emptyAt  time.Duration
 
-	// tokens of its own rate for calls; busy is when it last could send no more.
-	tokens   float64
-	tokensAt time.Duration
+	// calls are its calls, by what they are for. UnderWay counts those that are, and busy is when
+	// it last had as many as it may.
+	calls    [kindsOfWork]spending
 	underWay int
 	busy     time.Duration
 }
@@ -62,6 +73,7 @@ type seenNode struct {
 	ownAt   time.Duration
 	citizen citizen
 	zone    *seenZone
+	hearing hearing
 	// movedAt is when it came to its zone, from formerZone.
 	movedAt    time.Duration
 	formerZone *seenZone
@@ -72,7 +84,7 @@ type seenNode struct {
 	// fell is since when it is not ready, known when the extent of that is known. Waits says that it is to get our NoExecute
 	// taint, since waitsFrom.
 	fell, known, waitsFrom time.Duration
-	waits                  bool
+	fallen, waits          bool
 	// latest is the version that it sees, since latestAt; former is the one before.
 	latest, former *nodeVersion
 	latestAt       time.Duration
@@ -137,15 +149,13 @@ func (j *Judge) view(client *model.Client) *view {
 		retolerated:  make(map[types.UID]time.Duration),
 		ownPods:      make(map[string]uint64),
 		deleted:      make(map[types.UID]bool),
-		tokens:       float64(j.settings.Burst),
-		tokensAt:     j.world.Now(),
 		confirmed:    make(map[types.UID]*confirmation),
 		arrivals:     make(map[types.UID]time.Duration),
 		shares:       make(map[shareKey]*share),
 		attempts:     make(map[types.UID]*open),
 		busy:         -1,
 	}
-	v.disruption.census = newCensus()
+	v.census = newCensus()
 	v.start(j.world.Now())
 	j.views = append(j.views, v)
 	return v
@@ -158,7 +168,9 @@ func (j *Judge) dropView(client *model.Client) {
 // start begins the client's time.
 func (v *view) start(now time.Duration) {
 	v.started = now
-	v.settle(now, v.judge.settings.Grace)
+	for _, d := range v.disruptions() {
+		d.settle(now, v.judge.settings.Grace)
+	}
 }
 
 // sync is when its first lists are in: it judges from now on, and what it has not
@@ -224,13 +236,15 @@ func (v *view) update(now time.Duration, n *seenNode, object *corev1.Node) {
 		v.forget(now, n)
 		n.heard, n.beats = false, v.beats(n.name)
 		n.lease = leaseRead{}
+		n.hearing, n.fallen = v.newHearing(now, n.name), false
 	}
 	if reported(object) && (fresh || !reported(n.object)) {
 		n.reportedAt = now
 	}
 	n.object, n.version = object, version(object.ResourceVersion)
 	v.observeVersion(now, n, fresh)
-	v.observeZone(now, n, citizenOf(object), fresh)
+	one, fell := v.citizenOf(now, n)
+	v.observeZone(now, n, one, fresh, fell)
 	v.observeWaiting(now, n)
 	v.observeIllness(now, n)
 }

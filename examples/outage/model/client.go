@@ -65,6 +65,17 @@ func (c *Client) CachedCount() (nodes, pods int) {
 	return len(c.watches[Nodes].cached), len(c.watches[Pods].cached)
 }
 
+// KnowsLease reports whether the client has been shown the latest version of the
+// lease of a machine, or there is none.
+func (c *Client) KnowsLease(machine string) bool {
+	m, watch := c.world.machine[machine], c.watches[Leases]
+	if m == nil || m.lease == nil || watch == nil {
+		return true
+	}
+	cached, shown := watch.cached[machine]
+	return shown && cached.GetResourceVersion() == m.lease.ResourceVersion
+}
+
 // Stop ends the process. Calls that are under way take effect or not, nobody
 // hears of them.
 func (c *Client) Stop() {
@@ -190,6 +201,9 @@ type Call struct {
 	processed func()
 	lost      bool // its answer
 }
+
+// BeginsWatch reports whether the call is the list with which a watch begins.
+func (c *Call) BeginsWatch() bool { return c.processed != nil }
 
 // Call sends a call. Answered is called in the process when the answer is there,
 // unless it has ended before.

@@ -35,6 +35,7 @@ func (s *Simulation) Judge() *invariant.Judge {
 		QPS:           float64(o.APIQPS),
 		Burst:         o.APIBurst,
 		Concurrent:    o.ConcurrentSyncs,
+		EvictionCost:  o.Controller().Requests.Eviction,
 		Delay:         cluster.APILatency.Max.D() + cluster.WatchDelay.Max.D(),
 		Skew:          s.skew(),
 	}, subject{s})

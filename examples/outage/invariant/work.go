@@ -1,0 +1,130 @@
+package invariant
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+)
+
+// work is a kind of work. Each has a part of the calls that a client may send. That
+// others are busy is no excuse for it.
+type work int
+
+const (
+	// declarations read leases and make nodes Unknown.
+	declarations work = iota
+	// recoveries take back a taint that says that a node is ill.
+	recoveries
+	// evictions make pods leave, and take back that they were about to.
+	evictions
+	// otherWrites are all other writes of nodes.
+	otherWrites
+	// podMarks say that pods are not ready.
+	podMarks
+	kindsOfWork
+)
+
+// part is that of each kind. The last two share a quarter.
+func (w work) part() float64 {
+	if w == otherWrites || w == podMarks {
+		return 0.125
+	}
+	return 0.25
+}
+
+// spending is what a client has spent of its rate for calls of a kind: how much up to
+// which moment.
+type spending []spent
+
+type spent struct {
+	at  time.Duration
+	sum float64
+}
+
+// manySpent bounds how many calls are remembered.
+const manySpent = 200_000
+
+func (s *spending) add(at time.Duration, cost float64) {
+	sum := cost
+	if n := len(*s); n > 0 {
+		sum += (*s)[n-1].sum
+	}
+	if len(*s) == manySpent {
+		*s = slices.Clone((*s)[manySpent/2:])
+	}
+	*s = append(*s, spent{at, sum})
+}
+
+// since returns what was spent after a moment.
+func (s spending) since(at time.Duration) float64 {
+	if len(s) == 0 {
+		return 0
+	}
+	i, _ := slices.BinarySearchFunc(s, at, func(one spent, at time.Duration) int { return cmp.Compare(one.at, at) })
+	before := 0.0
+	if i > 0 {
+		before = s[i-1].sum
+	}
+	return s[len(s)-1].sum - before
+}
+
+// count counts a call.
+func (v *view) count(now time.Duration, call *model.Call) {
+	v.underWay++
+	v.lookBusy(now)
+	kind := workOf(call)
+	cost := 1.0
+	if kind == evictions {
+		// Its tokens are taken together, and those that it returns count as used.
+		cost = 0
+		if call.Verb == model.Delete || call.Verb == model.Evict || call.Verb == model.Patch && !marksTrue(call) {
+			cost = float64(max(v.judge.settings.EvictionCost, 1))
+		}
+	}
+	v.calls[kind].add(now, cost)
+}
+
+// deadline returns by when a client must have done what was asked for at some time,
+// by now: since then it has sent calls of the kind, and its part of the rate may have
+// gone into them.
+func (v *view) deadline(asked time.Duration, kind work) time.Duration {
+	s := &v.judge.settings
+	by := asked + s.bound()
+	if s.QPS > 0 {
+		by += time.Duration(v.calls[kind].since(asked) / (s.QPS * kind.part()) * float64(time.Second))
+	}
+	return by
+}
+
+// workOf returns of what kind a call is.
+func workOf(call *model.Call) work {
+	switch {
+	case call.Kind == model.Leases, call.Kind == model.Nodes && call.Subresource == "status":
+		return declarations
+	case call.Kind == model.Nodes && call.Verb == model.Get:
+		return evictions // with a live look before them
+	case call.Kind == model.Nodes && untaints(call):
+		return recoveries
+	case call.Kind == model.Nodes:
+		return otherWrites
+	case call.Verb == model.Patch && !marking(call):
+		return podMarks
+	}
+	return evictions
+}
+
+// untaints reports whether a patch leaves a node without a taint that says that it is
+// ill. What it had before is in the test of the patch.
+func untaints(call *model.Call) bool {
+	had := bytes.Count(call.Data, []byte("node.kubernetes.io/unreachable")) + bytes.Count(call.Data, []byte("node.kubernetes.io/not-ready"))
+	has := 0
+	for _, t := range patchedTaints(call) {
+		if illness(t.Key) {
+			has++
+		}
+	}
+	return had-has > has
+}
