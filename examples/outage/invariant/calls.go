@@ -50,6 +50,9 @@ func (j *Judge) Sent(call *model.Call) {
 	}
 	now := j.world.Now()
 	v := j.view(call.Client)
+	if j.dependsOnZones(call) {
+		v.listen(now)
+	}
 	v.judgeZones(now)
 	v.count(now, call)
 	if j.quiet && now >= j.quietFrom && !j.refused(call, now) {
@@ -67,6 +70,18 @@ func (j *Judge) Sent(call *model.Call) {
 	case call.Kind == model.Pods:
 		j.sentPodWrite(s, call)
 	}
+}
+
+// dependsOnZones reports whether a call may be one that a zone's rate has released.
+func (j *Judge) dependsOnZones(call *model.Call) bool {
+	switch call.Verb {
+	case model.Patch:
+		return call.Kind == model.Nodes && call.Subresource == "" || j.settings.ByNode && call.Kind == model.Pods
+	case model.Delete, model.Evict:
+		return j.settings.ByNode
+	case model.Get, model.List, model.Update:
+	}
+	return false
 }
 
 func ofSubresource(call *model.Call) string {
@@ -256,7 +271,7 @@ func (j *Judge) Answered(call *model.Call) {
 	case model.Delete, model.Evict:
 		v.deletedPod(call)
 	case model.List:
-		v.listed(now, s)
+		v.listed(now, s, call)
 	case model.Update:
 	}
 }
@@ -268,12 +283,16 @@ func (v *view) read(now time.Duration, s *sent, call *model.Call) {
 		return
 	}
 	if n := v.nodes[call.Name]; n != nil && call.Lease != nil {
+		v.readLease(now, call.Lease)
 		n.lease = leaseRead{now, s.beat, true}
 	}
 }
 
 // listed takes the answer to a list of all leases.
-func (v *view) listed(now time.Duration, s *sent) {
+func (v *view) listed(now time.Duration, s *sent, call *model.Call) {
+	for i := range call.LeaseList {
+		v.readLease(now, &call.LeaseList[i])
+	}
 	for name, beat := range s.beats {
 		if n := v.nodes[name]; n != nil {
 			n.lease = leaseRead{now, beat, true}

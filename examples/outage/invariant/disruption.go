@@ -173,15 +173,18 @@ func newSeenZone(key zoneKey, now time.Duration) *seenZone {
 
 // fall takes note of a node that has fallen, and returns the earliest time at which
 // the extent of what it has fallen with may be known: one wave after the first of
-// them. The next one after a wave begins another. A client hears of each fall up to
-// a delay later, so of one at a wave's end it cannot be said to which it belongs.
-func (z *seenZone) fall(at, wave, delay time.Duration) time.Duration {
-	z.waves = slices.DeleteFunc(z.waves, func(began time.Duration) bool { return at >= began+wave+delay })
-	if len(z.waves) == 0 || at >= slices.Min(z.waves)+wave-delay {
+// them. The next one after a wave begins another. A client that is busy notices a
+// fall a moment later, so of one at a wave's end it cannot be said to which it belongs.
+func (z *seenZone) fall(at, wave time.Duration) time.Duration {
+	z.waves = slices.DeleteFunc(z.waves, func(began time.Duration) bool { return at >= began+wave+moment })
+	if len(z.waves) == 0 || at >= slices.Min(z.waves)+wave-moment {
 		z.waves = append(z.waves, at)
 	}
 	return slices.Min(z.waves) + wave
 }
+
+// moment is how long a client takes to notice what it was shown.
+const moment = 100 * time.Millisecond
 
 // rates are the rates of a zone over time.
 type rates []period
@@ -226,6 +229,7 @@ func (r rates) now() float64 { return r[len(r)-1].rate }
 
 func (r *rates) set(at time.Duration, rate float64) {
 	if r.now() != rate {
+		at = max(at, (*r)[len(*r)-1].from)
 		*r = append(*r, period{at, r.sum(at), rate})
 	}
 	for len(*r) > 1 && (*r)[1].from < at-remember {
@@ -310,7 +314,10 @@ func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bo
 	}
 	n.citizen, n.zone = one, v.zones[one.zone]
 	if falls {
-		n.known = n.zone.fall(fell, v.judge.settings.wave(), v.judge.settings.Delay)
+		n.known = n.zone.fall(fell, v.judge.settings.wave())
+		if v.deaf(fell-v.judge.settings.Grace, now) > 0 {
+			n.known = fell // when it and others were found silent cannot be said
+		}
 	}
 	if !fresh && moves {
 		n.movedAt, n.formerZone = now, former

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
@@ -177,6 +178,11 @@ func (j *Judge) SawNode(client *model.Client, before, after *corev1.Node) {
 		return
 	}
 	v.sawNode(after)
+}
+
+// SawLease takes note of what a client hears.
+func (j *Judge) SawLease(client *model.Client, before, after *coordinationv1.Lease) {
+	j.view(client).sawLease(before, after)
 }
 
 // SawPod takes note of what a client sees.

@@ -5,29 +5,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubelife/lifecycle/examples/outage/model"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // A node counts as not ready from the moment its grace period ends, whether or not
 // that was written. When a client knows is not seen from outside: it asks the API
 // server first. So a silent node is in doubt, and counts as ready or not, whichever
 // accuses less. The doubt ends when everybody must know.
-
-// hearing is what a client can have heard of a node.
-type hearing struct {
-	machine *model.Machine
-	// first is when the client saw the node first.
-	first time.Duration
-	// shown is when the client was last found to have been shown the node's latest
-	// heartbeat.
-	shown time.Duration
-	// back is when the node was found to beat again after a silence, -1 if it was not.
-	back time.Duration
-}
-
-func (v *view) newHearing(now time.Duration, name string) hearing {
-	return hearing{machine: v.judge.world.Machine(name), first: now, shown: now, back: -1}
-}
 
 // heard is how a node is found to count.
 type heard struct {
@@ -51,61 +36,93 @@ func (v *view) listen(now time.Duration) {
 		return cmp.Or(cmp.Compare(a.fell, b.fell), cmp.Compare(a.node.name, b.node.name))
 	})
 	for _, c := range changed {
-		v.catchUp(now)
-		v.observeZone(now, c.node, c.is, false, c.fell)
+		at := now
+		if c.fell >= 0 && !c.node.fallen {
+			at = min(now, max(c.fell, v.listenedAt)) // it has fallen since the last look
+		}
+		v.catchUp(at)
+		v.observeZone(at, c.node, c.is, false, c.fell)
 	}
+	v.listenedAt = now
 }
 
 // citizenOf returns how a node counts for a client, and since when it has fallen, -1
 // if it may be ready.
 func (v *view) citizenOf(now time.Duration, n *seenNode) (one citizen, fell time.Duration) {
 	one = citizenOf(n.object)
-	h := &n.hearing
+	silent := n.heardLast + v.judge.settings.Grace
 	switch {
-	case one.stands == standsNotReady && n.fallen:
-		return one, n.fell
-	case h.machine == nil && one.stands == standsNotReady:
-		return one, now
-	case h.machine == nil:
+	case now < silent && one.stands == standsReady:
 		return one, -1
-	}
-	silent := h.machine.LastBeat + v.judge.settings.Grace
-	switch {
 	case one.stands == standsNotReady:
-		return one, min(now, silent)
-	case now >= silent:
-		h.back = -1
-		one.stands = standsDoubtful
-		if v.mustKnow(now, n) {
-			one.stands = standsNotReady
-		}
-		if n.fallen {
-			silent = n.fell // it was said not to be ready before
-		}
-		return one, silent
-	case v.unshown(now, n):
-		one.stands = standsDoubtful
-	case n.citizen.stands != standsReady && n.zone != nil && h.back < 0:
-		h.back = now
-		fallthrough
-	case h.back >= 0 && now < h.back+v.judge.settings.bound():
+		silent = min(now, silent)
+	case v.mustKnow(now, n):
+		one.stands = standsNotReady
+	default:
 		one.stands = standsDoubtful
 	}
-	return one, -1
+	if n.fallen {
+		return one, n.fell
+	}
+	return one, silent
 }
 
-// unshown reports whether a client may not have been shown a heartbeat of a node for
-// a grace period, because its watch is behind.
-func (v *view) unshown(now time.Duration, n *seenNode) bool {
-	h, grace := &n.hearing, v.judge.settings.Grace
-	if now-h.shown < grace/2 {
-		return false
+// hear takes note that a client has heard a node, or might have: it sees it first.
+func (v *view) hear(now time.Duration, n *seenNode) {
+	v.reconsider(now, n) // it may have fallen for a moment
+	n.heardLast = now
+	v.reconsider(now, n)
+}
+
+// reconsider has a node counted as it is now.
+func (v *view) reconsider(now time.Duration, n *seenNode) {
+	if n.object == nil {
+		return
 	}
-	if v.client.KnowsLease(n.name) {
-		h.shown = now
-		return false
+	if one, fell := v.citizenOf(now, n); one != n.citizen {
+		v.catchUp(now)
+		v.observeZone(now, n, one, false, fell)
 	}
-	return now-h.shown >= grace-time.Second
+}
+
+// sawLease takes what a watch has shown.
+func (v *view) sawLease(before, after *coordinationv1.Lease) {
+	if after == nil || before != nil && sameRenewal(before, after) {
+		return
+	}
+	if n := v.nodes[after.Name]; n != nil {
+		v.hear(v.judge.world.Now(), n)
+	}
+}
+
+func sameRenewal(a, b *coordinationv1.Lease) bool {
+	var had, has string
+	if a.Spec.HolderIdentity != nil {
+		had = *a.Spec.HolderIdentity
+	}
+	if b.Spec.HolderIdentity != nil {
+		has = *b.Spec.HolderIdentity
+	}
+	return a.Spec.RenewTime.Equal(b.Spec.RenewTime) && had == has
+}
+
+// readLease takes what a live read has shown of a lease. To a client that holds the
+// node to be silent a version that its watch has not shown is a sign of life.
+func (v *view) readLease(now time.Duration, lease *coordinationv1.Lease) {
+	n, cached := v.nodes[lease.Name], v.client.CachedLease(lease.Name)
+	if n == nil || now < n.heardLast+v.judge.settings.Grace {
+		return
+	}
+	if cached == nil || cached.ResourceVersion != lease.ResourceVersion {
+		v.hear(now, n)
+	}
+}
+
+// beatShown reports whether a version of a node shows another heartbeat than the one
+// before.
+func beatShown(before, after *corev1.Node) bool {
+	had, has := condition(before, corev1.NodeReady), condition(after, corev1.NodeReady)
+	return has != nil && (had == nil || !had.LastHeartbeatTime.Equal(&has.LastHeartbeatTime))
 }
 
 // mustKnow reports whether a client that acts must know that a node is silent.
@@ -115,12 +132,17 @@ func (v *view) mustKnow(now time.Duration, n *seenNode) bool {
 	if !calm || v.judge.subject.Acting() != v.client {
 		return false
 	}
-	heard := max(n.hearing.machine.LastBeat, n.hearing.first, v.syncedAt)
-	asked := heard + s.Grace
-	if s.BlindAfter > 0 {
-		if deaf := v.client.Deaf(heard, now, s.BlindAfter); deaf > 0 {
-			asked += deaf + s.CalmBound
-		}
+	asked := max(n.heardLast, v.syncedAt) + s.Grace
+	if deaf := v.deaf(n.heardLast, now); deaf > 0 {
+		asked += deaf + s.CalmBound
 	}
 	return now > max(asked, since+s.CalmBound, v.busy)+s.bound()
+}
+
+// deaf returns for how much of the time between two moments a client could not hear.
+func (v *view) deaf(from, to time.Duration) time.Duration {
+	if v.judge.settings.BlindAfter == 0 {
+		return 0
+	}
+	return v.client.Deaf(from, to, v.judge.settings.BlindAfter)
 }

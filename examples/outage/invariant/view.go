@@ -31,6 +31,8 @@ type view struct {
 	// who reads before he writes is not free in between.
 	lower  bool
 	freeAt time.Duration
+	// listenedAt is when all nodes were looked at last.
+	listenedAt time.Duration
 	// dirty says that nodes have changed since the zones were judged, at dirtyAt.
 	dirty   bool
 	dirtyAt time.Duration
@@ -73,7 +75,8 @@ type seenNode struct {
 	ownAt   time.Duration
 	citizen citizen
 	zone    *seenZone
-	hearing hearing
+	// heardLast is when the client has heard it last, or seen it first.
+	heardLast time.Duration
 	// movedAt is when it came to its zone, from formerZone.
 	movedAt    time.Duration
 	formerZone *seenZone
@@ -236,7 +239,10 @@ func (v *view) update(now time.Duration, n *seenNode, object *corev1.Node) {
 		v.forget(now, n)
 		n.heard, n.beats = false, v.beats(n.name)
 		n.lease = leaseRead{}
-		n.hearing, n.fallen = v.newHearing(now, n.name), false
+		n.heardLast, n.fallen = now, false
+	}
+	if !fresh && beatShown(n.object, object) {
+		v.hear(now, n)
 	}
 	if reported(object) && (fresh || !reported(n.object)) {
 		n.reportedAt = now

@@ -65,15 +65,20 @@ func (c *Client) CachedCount() (nodes, pods int) {
 	return len(c.watches[Nodes].cached), len(c.watches[Pods].cached)
 }
 
+// CachedLease returns a lease as the client has seen it last, or nil.
+func (c *Client) CachedLease(name string) *coordinationv1.Lease {
+	return asLease(c.watches[Leases].cached[name])
+}
+
 // KnowsLease reports whether the client has been shown the latest version of the
 // lease of a machine, or there is none.
 func (c *Client) KnowsLease(machine string) bool {
-	m, watch := c.world.machine[machine], c.watches[Leases]
-	if m == nil || m.lease == nil || watch == nil {
+	m := c.world.machine[machine]
+	if m == nil || m.lease == nil || c.watches[Leases] == nil {
 		return true
 	}
-	cached, shown := watch.cached[machine]
-	return shown && cached.GetResourceVersion() == m.lease.ResourceVersion
+	cached := c.CachedLease(machine)
+	return cached != nil && cached.ResourceVersion == m.lease.ResourceVersion
 }
 
 // Stop ends the process. Calls that are under way take effect or not, nobody

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 )
@@ -267,8 +268,17 @@ func (w *watch) saw(before, after object) {
 		for _, witness := range w.client.world.witnesses {
 			witness.SawPod(w.client, asPod(before), asPod(after))
 		}
-	case Leases, LeaderLease:
+	case Leases:
+		for _, witness := range w.client.world.witnesses {
+			witness.SawLease(w.client, asLease(before), asLease(after))
+		}
+	case LeaderLease:
 	}
+}
+
+func asLease(o object) *coordinationv1.Lease {
+	lease, _ := o.(*coordinationv1.Lease)
+	return lease
 }
 
 func asNode(o object) *corev1.Node {

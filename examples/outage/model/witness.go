@@ -1,6 +1,7 @@
 package model
 
 import (
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -17,9 +18,10 @@ type Witness interface {
 	Sent(*Call)
 	Processed(*Call)
 	Answered(*Call)
-	// SawNode and SawPod: a watch has shown a version to a client. After is nil when
-	// it has shown that the object is gone.
+	// SawNode, SawLease and SawPod: a watch has shown a version to a client. After is
+	// nil when it has shown that the object is gone.
 	SawNode(client *Client, before, after *corev1.Node)
+	SawLease(client *Client, before, after *coordinationv1.Lease)
 	SawPod(client *Client, before, after *corev1.Pod)
 	// Noted: something that is told and not seen.
 	Noted(Note)
@@ -89,6 +91,9 @@ func (Unimpressed) Answered(*Call) {}
 
 // SawNode does nothing.
 func (Unimpressed) SawNode(*Client, *corev1.Node, *corev1.Node) {}
+
+// SawLease does nothing.
+func (Unimpressed) SawLease(*Client, *coordinationv1.Lease, *coordinationv1.Lease) {}
 
 // SawPod does nothing.
 func (Unimpressed) SawPod(*Client, *corev1.Pod, *corev1.Pod) {}

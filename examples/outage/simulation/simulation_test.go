@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
@@ -239,6 +240,9 @@ func (e *everything) SawNode(c *model.Client, _, node *corev1.Node) {
 }
 func (e *everything) SawPod(c *model.Client, _, pod *corev1.Pod) {
 	e.tell("%s saw %s", c.Name, encode(pod))
+}
+func (e *everything) SawLease(c *model.Client, _, lease *coordinationv1.Lease) {
+	e.tell("%s saw %s", c.Name, encode(lease))
 }
 func (e *everything) Noted(n model.Note) { e.tell("%s %s", n.Kind, n.Text) }
 
