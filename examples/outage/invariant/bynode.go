@@ -88,7 +88,7 @@ func (j *Judge) judgeNodeEviction(s *sent, p *pod) time.Duration {
 			who, p.name, p.uid, n.name, s.at, n.illness.from, from)
 	}
 	if !n.illness.emptied {
-		j.judgeRelease(s, p, n, min(max(from, n.known), s.at))
+		j.judgeRelease(s, p, n, min(max(from, s.view.known(n)), s.at))
 		n.illness.emptied, n.illness.emptiedAt = true, s.at
 		p.on.leave.cancel()
 	}
@@ -99,9 +99,9 @@ func (j *Judge) judgeNodeEviction(s *sent, p *pod) time.Duration {
 // no token: of one to which the pod came later it cannot be said when it was released.
 func (j *Judge) judgeRelease(s *sent, p *pod, n *seenNode, from time.Duration) {
 	who := s.view.client.Name
-	if s.at < n.known {
+	if known := s.view.known(n); s.at < known {
 		j.violated(KnownFirst, n.name, "%s empties node %s of zone %s, which it saw fall at %v, before %v, when a wave of expiries has passed since the first",
-			who, n.name, n.zone.key, n.fell, n.known)
+			who, n.name, n.zone.key, n.fell, known)
 	}
 	j.judgeOutage(s, n)
 	n.zone.used, n.zone.last = true, n.zone.low.sum(s.at)
@@ -162,7 +162,7 @@ func (c *checking) idleNodes() {
 		if seen == nil || !seen.illness.ongoing || seen.illness.emptied || seen.movedAt > before {
 			continue
 		}
-		asked := max(seen.illness.to+c.settings.Timeout, seen.known)
+		asked := max(seen.illness.to+c.settings.Timeout, c.view.known(seen))
 		if c.view.excuses.heldTo >= 0 {
 			asked = max(asked, c.view.excuses.heldTo+c.settings.Timeout)
 		}

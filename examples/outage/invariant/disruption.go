@@ -153,8 +153,8 @@ type seenZone struct {
 	key zoneKey
 	// waiting are the nodes that are to get our NoExecute taint, by when they fell.
 	waiting []*seenNode
-	// waves are when waves of expiries may have begun that may go on.
-	waves []time.Duration
+	// falls are when its nodes fell, the first one with a wave of its own.
+	falls []time.Duration
 	// high and low are the highest and the lowest rate that it may have had.
 	high, low rates
 	// used says that a token was used, spent when the last one was, at the earliest, as
@@ -171,16 +171,46 @@ func newSeenZone(key zoneKey, now time.Duration) *seenZone {
 	return &seenZone{key: key, high: rates{{from: now}}, low: rates{{from: now}}}
 }
 
-// fall takes note of a node that has fallen, and returns the earliest time at which
-// the extent of what it has fallen with may be known: one wave after the first of
-// them. The next one after a wave begins another. A client that is busy notices a
-// fall a moment later, so of one at a wave's end it cannot be said to which it belongs.
-func (z *seenZone) fall(at, wave time.Duration) time.Duration {
-	z.waves = slices.DeleteFunc(z.waves, func(began time.Duration) bool { return at >= began+wave+moment })
-	if len(z.waves) == 0 || at >= slices.Min(z.waves)+wave-moment {
-		z.waves = append(z.waves, at)
+// fall takes note of a node that has fallen. It may be told of a later one first.
+func (z *seenZone) fall(at, wave time.Duration) {
+	if n := len(z.falls); n > 0 && at >= z.falls[n-1]+2*wave || n > manyFalls {
+		z.falls = z.falls[:0]
 	}
-	return slices.Min(z.waves) + wave
+	i, _ := slices.BinarySearch(z.falls, at)
+	z.falls = slices.Insert(z.falls, i, at)
+}
+
+// manyFalls bounds how many are remembered. Without one of them more is allowed.
+const manyFalls = 10_000
+
+// known returns the earliest time at which the extent of what a node has fallen with
+// may be known: one wave after the first of them. The next one after a wave begins
+// another. A client that is busy notices a fall a moment later, so of one at a wave's
+// end it cannot be said to which it belongs.
+func (z *seenZone) known(fell, wave time.Duration) time.Duration {
+	var waves []time.Duration // that may go on
+	for _, at := range z.falls {
+		if at > fell {
+			break
+		}
+		waves = slices.DeleteFunc(waves, func(began time.Duration) bool { return at >= began+wave+moment })
+		if len(waves) == 0 || at >= slices.Min(waves)+wave-moment {
+			waves = append(waves, at)
+		}
+	}
+	if len(waves) == 0 {
+		return fell
+	}
+	return slices.Min(waves) + wave
+}
+
+// known returns the earliest time at which a client may act against a node that has
+// fallen.
+func (v *view) known(n *seenNode) time.Duration {
+	if n.unsure || n.zone == nil {
+		return n.fell
+	}
+	return n.zone.known(n.fell, v.judge.settings.wave())
 }
 
 // moment is how long a client takes to notice what it was shown.
@@ -295,6 +325,10 @@ func (z *seenZone) idleSince(from, calm time.Duration) bool {
 // be ready.
 func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bool, fell time.Duration) {
 	falls := fell >= 0 && (fresh || !n.fallen)
+	if falls {
+		now = min(now, max(fell, v.listenedAt)) // since then a client may know
+	}
+	v.catchUp(now)
 	if n.fallen = fell >= 0; falls {
 		n.fell = fell
 	}
@@ -314,10 +348,9 @@ func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bo
 	}
 	n.citizen, n.zone = one, v.zones[one.zone]
 	if falls {
-		n.known = n.zone.fall(fell, v.judge.settings.wave())
-		if v.deaf(fell-v.judge.settings.Grace, now) > 0 {
-			n.known = fell // when it and others were found silent cannot be said
-		}
+		n.zone.fall(fell, v.judge.settings.wave())
+		// After deafness it cannot be said when it and others were found silent.
+		n.unsure = v.deaf(fell-v.judge.settings.Grace, now) > 0
 	}
 	if !fresh && moves {
 		n.movedAt, n.formerZone = now, former

@@ -36,12 +36,7 @@ func (v *view) listen(now time.Duration) {
 		return cmp.Or(cmp.Compare(a.fell, b.fell), cmp.Compare(a.node.name, b.node.name))
 	})
 	for _, c := range changed {
-		at := now
-		if c.fell >= 0 && !c.node.fallen {
-			at = min(now, max(c.fell, v.listenedAt)) // it has fallen since the last look
-		}
-		v.catchUp(at)
-		v.observeZone(at, c.node, c.is, false, c.fell)
+		v.observeZone(now, c.node, c.is, false, c.fell)
 	}
 	v.listenedAt = now
 }
@@ -80,7 +75,6 @@ func (v *view) reconsider(now time.Duration, n *seenNode) {
 		return
 	}
 	if one, fell := v.citizenOf(now, n); one != n.citizen {
-		v.catchUp(now)
 		v.observeZone(now, n, one, false, fell)
 	}
 }

@@ -73,9 +73,9 @@ func (j *Judge) judgeTainting(s *sent, n *seenNode) {
 		j.violated(SparedInOutage, n.name, "%s taints node %s before %v, when a grace period after its start or after it saw all zones down ends",
 			who, n.name, v.forbids.until)
 	}
-	if s.at < n.known {
+	if known := s.view.known(n); s.at < known {
 		j.violated(KnownFirst, n.name, "%s taints node %s of zone %s, which it saw fall at %v, before %v, when a wave of expiries has passed since the first",
-			who, n.name, n.zone.key, n.fell, n.known)
+			who, n.name, n.zone.key, n.fell, known)
 	}
 	j.judgeNewcomer(s, n)
 	j.judgeOutage(s, n)

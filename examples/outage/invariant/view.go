@@ -84,10 +84,11 @@ type seenNode struct {
 	// nobody did at first, counts as not ready from its creation on, but waits for
 	// nothing.
 	reportedAt time.Duration
-	// fell is since when it is not ready, known when the extent of that is known. Waits says that it is to get our NoExecute
-	// taint, since waitsFrom.
-	fell, known, waitsFrom time.Duration
-	fallen, waits          bool
+	// fell is since when it is not ready, if it has fallen; unsure says that a client may
+	// have noticed that at another time. Waits says that it is to get our NoExecute taint,
+	// since waitsFrom.
+	fell, waitsFrom       time.Duration
+	fallen, unsure, waits bool
 	// latest is the version that it sees, since latestAt; former is the one before.
 	latest, former *nodeVersion
 	latestAt       time.Duration
