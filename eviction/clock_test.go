@@ -215,7 +215,7 @@ func TestE2DateAgreesWithinTwoSecondsAndTheCall(t *testing.T) {
 		{"after a long call", 20, 3703, false},
 		{"an hour behind", 0.01, 100, false},
 		{"an hour ahead", 0.01, 7300, false},
-		{"sent in the future", -20, 3720, false},
+		{"sent in the future", -20, 3700, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := boot(t, newPod("p", tolerates("a:5000")))
@@ -250,6 +250,35 @@ func TestE2WithoutADateTheTimeOfDayIsThatOfTheObservation(t *testing.T) {
 	m.ahead = 3700
 	m.date(31, 3731)
 	m.leavesAt("p", 221)
+}
+
+// The lineage of not-ready and unreachable has one start, which moves as one.
+func TestE2LineageMovesWithTheClock(t *testing.T) {
+	for name, second := range map[string][]string{
+		"one after the other": {"UN@100"},
+		"both":                {"UN@5", "NR@10"},
+		"both, in order":      {"NR@10", "UN@5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := 6.0
+			m := boot(t, newPod("p", tolerates("NR", "UN:1000")), newPod("q", tolerates("NR:1000", "UN")))
+			if len(second) == 1 {
+				start = 11
+				m.ObserveNode(m.at(10.25), newNode("n1", "NR@10"))
+				m.ObserveNode(m.at(100.25), newNode("n1", second...))
+			} else {
+				m.ObserveNode(m.at(10.25), newNode("n1", second...))
+				m.leavesAt("q", start+1000)
+			}
+			m.leavesAt("p", start+1000)
+			m.ahead = 200
+			m.date(110, 310)
+			m.leavesAt("p", start+800)
+			m.ObserveNode(m.at(111), newNode("n1", append(second, "other:NoSchedule")...))
+			m.leavesAt("p", start+800)
+			m.next(111, start+800)
+		})
+	}
 }
 
 // Waits, requests and first sights are of the tracker's own time.
