@@ -274,6 +274,9 @@ func TestE2LineageMovesWithTheClock(t *testing.T) {
 			m.ahead = 200
 			m.date(110, 310)
 			m.leavesAt("p", start+800)
+			if len(second) > 1 {
+				m.leavesAt("q", start+800)
+			}
 			m.ObserveNode(m.at(111), newNode("n1", append(second, "other:NoSchedule")...))
 			m.leavesAt("p", start+800)
 			m.next(111, start+800)
