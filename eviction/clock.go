@@ -22,12 +22,12 @@ type clock struct {
 	// shift is by how much offset has changed since it was first confirmed: what
 	// happened at a time of day was that much longer ago than it seemed at first.
 	shift time.Duration
-	// reading is the last one whose time of day was found to be another one. Times
-	// that are derived from it show the time of day that counts.
-	reading time.Time
+	// base is epoch with the time of day that it would have had by now. Times that
+	// are derived from it show the time of day that counts.
+	base time.Time
 }
 
-func newClock(epoch time.Time) clock { return clock{epoch: epoch, reading: epoch} }
+func newClock(epoch time.Time) clock { return clock{epoch: epoch, base: epoch} }
 
 // parted is how far time of day and monotonic time may part, together, before
 // it matters.
@@ -46,14 +46,14 @@ func (c *clock) confirm(now, sent, date time.Time) bool {
 	}
 	offset := ofDay(now).Sub(ofDay(c.epoch)) - now.Sub(c.epoch)
 	if !c.confirmed {
-		c.confirmed, c.offset, c.reading = true, offset, now
+		c.confirmed, c.offset, c.base = true, offset, now.Add(c.epoch.Sub(now))
 		return false
 	}
 	moved := offset - c.offset
 	if moved.Abs() <= parted {
 		return false
 	}
-	c.offset, c.shift, c.reading = offset, c.shift+moved, now
+	c.offset, c.shift, c.base = offset, c.shift+moved, now.Add(c.epoch.Sub(now))
 	return true
 }
 
@@ -72,9 +72,7 @@ func (c *clock) day(now time.Time) time.Time {
 }
 
 // time returns the time at a distance from the epoch.
-func (c *clock) time(d time.Duration) time.Time {
-	return c.reading.Add(d).Add(c.epoch.Sub(c.reading))
-}
+func (c *clock) time(d time.Duration) time.Time { return c.base.Add(d) }
 
 // distance returns how long after the epoch a time is.
 func (c *clock) distance(at time.Time) time.Duration { return at.Sub(c.epoch) }
