@@ -16,6 +16,8 @@ type Taint struct {
 	Seen time.Time
 	// Start is the time from which the taint counts; see [StartTime].
 	Start time.Time
+
+	origin origin // of Start
 }
 
 // A Pod is the part of a pod on a node that [Decide] needs.
@@ -191,54 +193,49 @@ const longestToleration = 100 * 365 * 24 * 60 * 60
 // client has stored: a taint with its TimeAdded, a pod's binding with the
 // transition of PodScheduled.
 //
-// seen is when the change was first observed. appeared means that it happened
-// while its object was watched, and did not exist at the start.
+// seen is when the change was first observed. current is when the watch that
+// showed it was current last: when it is never interrupted, that is seen. The
+// zero time means that the change may have happened at any time, because it
+// existed at the start.
 //
 // The stored time counts if it exists and is not after seen. One second is
 // added, because it is stored in whole seconds. So a deadline is never early,
-// and at most two seconds late after a restart. If the change appeared, a
-// stored time more than ten seconds before seen is not trusted, because its
-// writer's clock must be slow. In all other cases seen counts, which after a
-// restart is the time of the restart.
+// and at most two seconds late after a restart. A stored time more than ten
+// seconds before current is not trusted, because its writer's clock must be
+// slow. In all other cases seen counts, which after a restart is the time of
+// the restart.
 //
-// One error remains: for a change that existed at the start, a stored time of a
-// slow clock makes the deadline early by the clock's error.
-func StartTime(stored *metav1.Time, seen time.Time, appeared bool) time.Time {
-	if stored.IsZero() || stored.After(seen) {
-		return seen
-	}
-	if appeared && stored.Time.Before(seen.Add(-trustedDelay)) {
-		return seen
-	}
-	return seen.Add(stored.Sub(seen) + time.Second) // keeps the monotonic reading of seen
+// One error remains. A stored time of a slow clock makes the deadline early by
+// the clock's error. If the watch was current, that is at most ten seconds. If
+// it was interrupted, it is at most as long as that, and ten seconds. A change
+// that existed at the start has no such bound.
+func StartTime(stored *metav1.Time, seen, current time.Time) time.Time {
+	s := sighting{now: seen, day: ofDay(seen), current: ofDay(current)}
+	return s.origin(stored).start(0)
 }
 
-// trustedDelay is the time that a change may take to be observed. An older
-// stored time is attributed to a slow clock.
-const trustedDelay = 10 * time.Second
-
-// arrival returns the time from which a pod's stay on its node counts.
-func arrival(pod *corev1.Pod, seen time.Time, appeared bool) time.Time {
+// arrival returns what the time from which a pod's stay on its node counts
+// follows from.
+func arrival(pod *corev1.Pod, s sighting) origin {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
-			return StartTime(&c.LastTransitionTime, seen, appeared)
+			return s.origin(&c.LastTransitionTime)
 		}
 	}
-	return seen
+	return origin{seen: s.now}
 }
 
 // noExecute returns the NoExecute taints of a node that is observed now and
 // that concern the tracker (nil: all do), with their starts. before are its
-// taints at the last observation. appeared means that new taints were set while
-// the node was watched; see [StartTime].
+// taints at the last observation, for a clock of the same shift.
 //
 // A known taint keeps its start, unless its TimeAdded shows that it was removed
 // and set again between two observations. Taints of one lineage (see
 // taints.Equivalent) have one start: the earliest among the present and the
 // former ones.
 func noExecute(
-	node *corev1.Node, concerns func(*corev1.Taint) bool, before []Taint, appeared bool, now time.Time,
+	node *corev1.Node, concerns func(*corev1.Taint) bool, before []Taint, s sighting,
 ) []Taint {
 	var after []Taint
 	for i := range node.Spec.Taints {
@@ -246,15 +243,15 @@ func noExecute(
 		if taint.Effect != corev1.TaintEffectNoExecute || concerns != nil && !concerns(taint) {
 			continue
 		}
-		next := Taint{Taint: *taint, Seen: now, Start: StartTime(taint.TimeAdded, now, appeared)}
+		next := Taint{Taint: *taint, Seen: s.now, origin: s.origin(taint.TimeAdded)}
+		next.Start = next.origin.start(s.shift)
 		next.carryOn(before)
 		after = append(after, next)
 	}
 	for i := range after {
 		for j := range i {
 			if taints.Equivalent(&after[i].Taint, &after[j].Taint) {
-				start := earlier(after[i].Start, after[j].Start)
-				after[i].Start, after[j].Start = start, start
+				after[i].share(&after[j])
 			}
 		}
 	}
@@ -289,9 +286,17 @@ func (t *Taint) carryOn(before []Taint) {
 			t.Seen = b.Seen
 		}
 		if !carried || b.Start.Before(t.Start) {
-			t.Start, carried = b.Start, true
+			t.Start, t.origin, carried = b.Start, b.origin, true
 		}
 	}
+}
+
+// share gives two taints of one lineage the earlier start.
+func (t *Taint) share(other *Taint) {
+	if other.Start.Before(t.Start) {
+		t, other = other, t
+	}
+	other.Start, other.origin = t.Start, t.origin
 }
 
 // setAgain reports whether a taint was removed and set again. Its TimeAdded is

@@ -111,6 +111,7 @@ func (t *Tracker) rule(e *entry) ruling {
 	case p.exempt:
 		return ruling{reason: ReasonExempt}
 	}
+	t.date(p.placement.node)
 	view, on := t.view(p), p.placement.node.effective
 	return decideOn(on, p.nodeEviction(), t.requestFor(e), &view, t.rules.matcher)
 }
@@ -134,5 +135,9 @@ func (t *Tracker) decision(e *entry) Decision {
 
 // view is a pod as [Decide] takes it.
 func (t *Tracker) view(p *pod) Pod {
-	return Pod{Tolerations: p.tolerations, Seen: t.time(p.seen), Arrived: t.time(p.arrived)}
+	from := origin{seen: t.clock.time(p.seen)}
+	if p.dated {
+		from.stored = t.clock.time(p.bound)
+	}
+	return Pod{Tolerations: p.tolerations, Seen: from.seen, Arrived: from.start(t.clock.shift)}
 }

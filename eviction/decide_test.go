@@ -212,15 +212,37 @@ func TestE2StartTime(t *testing.T) {
 			if test.stored == missing {
 				stored = nil
 			}
-			began := eviction.StartTime(stored, at(test.seen), test.appeared)
+			began := eviction.StartTime(stored, at(test.seen), current(at(test.seen), test.appeared))
 			require.Equal(t, test.want, began.Sub(at(0)).Seconds())
 			if stored != nil {
 				return
 			}
 			stored = stamp(0)
 			stored.Time = time.Time{} // how protobuf decodes an empty field
-			require.Equal(t, began, eviction.StartTime(stored, at(test.seen), test.appeared))
+			require.Equal(t, began, eviction.StartTime(stored, at(test.seen), current(at(test.seen), test.appeared)))
 		})
+	}
+}
+
+// current is when a watch that is never interrupted was current last.
+func current(seen time.Time, appeared bool) time.Time {
+	if !appeared {
+		return time.Time{}
+	}
+	return seen
+}
+
+// The ten seconds count back from when the watch was current last.
+func TestE2StartTimeAfterAGapOfTheWatch(t *testing.T) {
+	for _, test := range []struct{ stored, seen, current, want float64 }{
+		{stored: 60, seen: 100, current: 40, want: 61},
+		{stored: 30, seen: 100, current: 40, want: 31},
+		{stored: 29, seen: 100, current: 40, want: 100},
+		{stored: 100, seen: 100, current: 40, want: 101},
+		{stored: 101, seen: 100, current: 40, want: 100},
+	} {
+		began := eviction.StartTime(stamp(test.stored), at(test.seen), at(test.current))
+		require.Equal(t, test.want, began.Sub(at(0)).Seconds(), "%+v", test)
 	}
 }
 
@@ -229,8 +251,8 @@ func TestE2StartTimeOfTheFirstYearsIsLongAgo(t *testing.T) {
 	for _, year := range []int{-100, 0, 1, 2, 1000, 1733} {
 		stored := stamp(0)
 		stored.Time = time.Date(year, 12, 31, 23, 59, 59, 0, time.UTC)
-		require.Equal(t, at(0), eviction.StartTime(stored, at(0), true), "%d", year)
-		began := eviction.StartTime(stored, at(0), false)
+		require.Equal(t, at(0), eviction.StartTime(stored, at(0), at(0)), "%d", year)
+		began := eviction.StartTime(stored, at(0), time.Time{})
 		require.False(t, began.IsZero(), "%d", year)
 		require.True(t, began.Before(at(-86400*365*200)), "%d", year)
 	}
@@ -242,7 +264,7 @@ func TestE2StartTimeKeepsTheMonotonicReading(t *testing.T) {
 	seen := time.Now()
 	stored := stamp(0)
 	stored.Time = seen.Round(0).Add(-5 * time.Second)
-	began := eviction.StartTime(stored, seen, true)
+	began := eviction.StartTime(stored, seen, seen)
 	require.Equal(t, -4*time.Second, began.Sub(seen))
 	require.Contains(t, began.String(), " m=")
 }

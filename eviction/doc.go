@@ -43,6 +43,36 @@
 // failure. No answer of a server makes a pod wait longer than the longest wait
 // of Config.Backoff. [CauseOf] classifies an error.
 //
+// # Clocks
+//
+// TimeAdded and the time of a binding are times of day, which other machines
+// have written. All else is measured by the monotonic readings of now: waits,
+// budgets, first sights. The two part when the machine was suspended, which
+// monotonic time does not count, and when its clock is set. So the caller tells
+// [Tracker.ObserveDate] the Date header of the API server's answers. The time of
+// day is believed once the two agree, and deadlines that follow from API
+// objects move with it. Without that call they are fixed when the object is
+// observed, by the time of day of that moment.
+//
+// [Tracker.NodesCurrent] and [Tracker.PodsCurrent] say that a watch is alive.
+// So a taint that was written while the watch was interrupted counts from its
+// TimeAdded.
+//
+// What a wrong clock can still do:
+//
+//   - A writer whose clock is behind makes a deadline early, by at most ten
+//     seconds and the time for which the watch delivered nothing, and by any
+//     time for what existed at the start. One whose clock is ahead makes it
+//     late, by no more than the delay of the watch.
+//   - A watch that is late all the time, without a silence, looks like a slow
+//     clock. What it shows more than ten seconds late counts from then.
+//   - Without a TimeAdded, a taint counts from first sight, in which the time of
+//     a suspension does not count.
+//   - A clock that always differs from that of the API server by more than two
+//     seconds is never confirmed.
+//   - What is observed before the API server has confirmed the clock for the
+//     first time counts by the clock as it was, and stays.
+//
 // # Requests
 //
 // [Tracker.EvictPod] makes one pod leave at a time, whatever it tolerates.
@@ -91,6 +121,7 @@
 //
 //   - Observe every node and every pod with a node name, whenever they change,
 //     and Forget them when they are deleted.
+//   - Call ObserveDate, NodesCurrent and PodsCurrent as described above.
 //   - Call MarkSynced once the first lists are observed.
 //   - Never observe an older version of an object after a newer one. An object
 //     that the caller has written is newer than the cache until the cache has
@@ -132,12 +163,14 @@
 //
 //	act  action
 //	observe  request  start  pending
+//	date
 //	decide  shares
+//	sight
 //	tracker
 //	patch
 //	task
 //	attempt
 //	record
 //	pod  condition  deadline  budget  signal  filter  cause  client  transport
-//	errors
+//	errors  clock
 package eviction

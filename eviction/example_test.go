@@ -58,14 +58,16 @@ func ExampleStartTime() {
 	}
 	stored := metav1.NewTime(clock(0))
 	show := func(began time.Time) { fmt.Println(began.Format("15:04:05.000")) }
-	show(eviction.StartTime(&stored, clock(0.9), true))
-	show(eviction.StartTime(&stored, clock(7200), false)) // found after a restart
-	show(eviction.StartTime(&stored, clock(60), true))    // by a clock that is a minute behind
-	show(eviction.StartTime(nil, clock(0.9), true))
+	show(eviction.StartTime(&stored, clock(0.9), clock(0.9)))
+	show(eviction.StartTime(&stored, clock(7200), time.Time{})) // found after a restart
+	show(eviction.StartTime(&stored, clock(60), clock(60)))     // by a clock that is a minute behind
+	show(eviction.StartTime(&stored, clock(60), clock(0)))      // the watch was interrupted for a minute
+	show(eviction.StartTime(nil, clock(0.9), clock(0.9)))
 	// Output:
 	// 12:00:01.000
 	// 12:00:01.000
 	// 12:01:00.000
+	// 12:00:01.000
 	// 12:00:00.900
 }
 

@@ -280,8 +280,8 @@ func FuzzStartTime(f *testing.F) {
 		if !there {
 			stored = nil
 		}
-		began := eviction.StartTime(stored, seen, appeared)
-		require.Equal(t, began, eviction.StartTime(stored, seen, appeared))
+		began := eviction.StartTime(stored, seen, current(seen, appeared))
+		require.Equal(t, began, eviction.StartTime(stored, seen, current(seen, appeared)))
 		require.False(t, began.After(seen.Add(time.Second)), "more than the rounding after it was seen")
 		if !there || stored.IsZero() || stored.After(seen) {
 			require.Equal(t, seen, began)

@@ -19,7 +19,9 @@ func (t *Tracker) ObserveNode(now time.Time, observed *corev1.Node) {
 	if !same {
 		n.reset(present, observed.UID)
 	}
-	next := noExecute(observed, t.rules.concerns, n.taints, same || t.synced, now)
+	t.date(n)
+	next := noExecute(observed, t.rules.concerns, n.taints,
+		t.sighting(now, same || t.synced, &t.nodeWatch))
 	if same && equalTaints(n.taints, next) {
 		return
 	}
@@ -103,6 +105,7 @@ func (t *Tracker) node(name string) *node {
 		n = &node{name: name, shares: make([]string, len(t.byNode))}
 		n.placement.node = n
 		t.nodes[name] = n
+		t.enlist(n)
 	}
 	return n
 }
@@ -119,12 +122,14 @@ func (t *Tracker) pod(now time.Time, observed *corev1.Pod) *entry {
 		e, _ = t.evictions.Keep(id, pod{})
 	}
 	n := t.node(observed.Spec.NodeName)
+	from := arrival(observed, t.sighting(now, t.synced, &t.podWatch))
 	*e.Value() = pod{
 		namespace: unique.Make(observed.Namespace),
 		name:      observed.Name,
 		placement: &n.placement,
-		seen:      t.distance(now),
-		arrived:   t.distance(arrival(observed, now, t.synced)),
+		seen:      t.clock.distance(now),
+		bound:     t.clock.distance(from.stored),
+		dated:     !from.stored.IsZero(),
 	}
 	n.addPod(e)
 	if a := t.running[id]; a != nil {
@@ -152,5 +157,6 @@ func (t *Tracker) forget(now time.Time, e *entry) {
 func (t *Tracker) dropUnused(n *node) {
 	if n.state == unseen && len(n.pods) == 0 {
 		delete(t.nodes, n.name)
+		t.delist(n)
 	}
 }

@@ -96,12 +96,14 @@ func (t *Tracker) describe(e *entry) Pending {
 		d.Attempts, d.Err = h.failed(p.state == marked || p.state == clearing), h.err
 	}
 	if p.state.scheduled() {
-		d.NextAttempt, _ = t.evictions.Due(e)
+		if due, ok := t.evictions.Due(e); ok {
+			d.NextAttempt = t.clock.time(t.clock.distance(due))
+		}
 		d.Budget, _ = t.evictions.Blocking(e)
 	}
 	if p.state.toClear() && d.Budget == "" { // else it is due by now
 		item, _ := t.clears.Get(e.Key())
-		d.NextAttempt = item.Due
+		d.NextAttempt = t.clock.time(t.clock.distance(item.Due))
 	}
 	return d
 }

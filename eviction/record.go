@@ -17,20 +17,22 @@ type entry = timedqueue.Entry[types.UID, pod]
 // distances from the tracker's epoch, and what few configs need is in
 // placement.
 type pod struct {
-	namespace     unique.Handle[string]
-	name          string
-	placement     *placement
-	tolerations   []corev1.Toleration
-	seen, arrived time.Duration // as in Pod
-	generation    int32         // the API's has 64 bits but counts edits of a spec
-	slot          uint32        // in node.pods
-	state         podState
+	namespace   unique.Handle[string]
+	name        string
+	placement   *placement
+	tolerations []corev1.Toleration
+	seen        time.Duration // as in Pod
+	bound       time.Duration // as origin.stored, if dated
+	generation  int32         // the API's has 64 bits but counts edits of a spec
+	slot        uint32        // in node.pods
+	state       podState
 
 	// What the object and the config say:
 	exempt    bool // by Config.Exempt
 	daemon    bool // a DaemonSet controls it
 	marked    bool // carries our condition DisruptionTarget
 	requested bool // EvictPod asked for it; see Tracker.requests
+	dated     bool // has a time of its binding that is trusted
 }
 
 // placement is a pod's node and the attributes that budgets and priority need.
@@ -74,6 +76,8 @@ type node struct {
 	shares    []string // of the budgets by node; kept when the node is deleted
 	placement placement
 	pods      []*entry
+	slot      int           // in Tracker.ordered
+	shift     time.Duration // of the clock for which taints have their starts
 }
 
 // nodeState says what is known of a node:

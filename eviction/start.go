@@ -9,12 +9,16 @@ import (
 // Start hands out one task to do now, decided from the newest view that the
 // tracker has. Due evictions come before conditions to be cleared. As with
 // [timedqueue.Queue.Start], it may return none while thousands of pods are put
-// where they wait for a budget.
+// where they wait for a budget, or get another deadline; see
+// [Tracker.ObserveDate].
 func (t *Tracker) Start(now time.Time) (Task, bool) {
 	if !t.synced {
 		return Task{}, false
 	}
 	now = t.advance(now)
+	if !t.revisit(now) {
+		return Task{}, false // the next Start goes on
+	}
 	if item, ok := t.evictions.Start(now); ok {
 		return t.begin(now, &attempt{entry: item.Value.entry(), item: item}), true
 	}
@@ -59,6 +63,7 @@ func (t *Tracker) begin(now time.Time, a *attempt) Task {
 			eviction: n.eviction,
 			request:  t.requestFor(e),
 			pod:      t.view(p),
+			sighting: t.sighting(now, true, &t.nodeWatch),
 			rules:    t.rules, suspended: t.suspended,
 		},
 	}
@@ -208,6 +213,9 @@ func (t *Tracker) Next(now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	now = t.advance(now)
+	if t.unvisited > 0 {
+		return now, true
+	}
 	at, ok := t.evictions.Next(now)
 	if clearAt, has := t.clears.Next(now); has && (!ok || clearAt.Before(at)) {
 		return clearAt, true

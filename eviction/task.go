@@ -43,6 +43,7 @@ type view struct {
 	eviction  *request // of the node
 	request   *request // of the pod
 	pod       Pod
+	sighting  sighting // of what is new on the node
 	rules     *rules
 	suspended func(*corev1.Taint) bool
 }
@@ -92,7 +93,7 @@ func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Dec
 	}
 	seen := t.pod
 	seen.Tolerations = live.Spec.Tolerations
-	on := effective(noExecute(node, t.rules.concerns, before, true, now), t.suspended)
+	on := effective(noExecute(node, t.rules.concerns, before, t.sighting.at(now)), t.suspended)
 	return decideOn(on, evicted, t.request, &seen, t.rules.matcher).decision(on)
 }
 

@@ -108,8 +108,13 @@ func (c Config) rules() *rules {
 type Tracker struct {
 	config Config
 	rules  *rules
-	epoch  time.Time // times of pods are distances from here
+	clock  clock // times of pods are distances from its epoch
 	nodes  map[string]*node
+	// ordered holds all nodes, to visit them in slices.
+	ordered []*node
+	// unvisited is how many of ordered, from its start, have pods whose deadlines
+	// are of a clock that counts no more.
+	unvisited int
 	// evictions holds every pod, with its deadline if it has one.
 	evictions *timedqueue.Queue[types.UID, pod]
 	// clears holds the pods whose condition is to be cleared.
@@ -122,6 +127,8 @@ type Tracker struct {
 	suspended func(*corev1.Taint) bool
 	waiting   int // pods about which something is to be done
 	synced    bool
+	// nodeWatch and podWatch are those of the objects that are observed.
+	nodeWatch, podWatch watch
 }
 
 // NewTracker returns a tracker that knows no node and no pod. Now must not be
@@ -137,7 +144,7 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 	t := &Tracker{
 		config:    config,
 		rules:     config.rules(),
-		epoch:     now,
+		clock:     newClock(now),
 		nodes:     make(map[string]*node),
 		running:   make(map[types.UID]*attempt),
 		histories: make(map[types.UID]*history),
@@ -226,10 +233,6 @@ func (t *Tracker) Len() (nodes, pods int) { return len(t.nodes), t.evictions.Len
 // advance returns now, or the latest time that was passed in before if that is
 // later.
 func (t *Tracker) advance(now time.Time) time.Time { return t.evictions.Advance(now) }
-
-func (t *Tracker) distance(at time.Time) time.Duration { return at.Sub(t.epoch) }
-
-func (t *Tracker) time(d time.Duration) time.Time { return t.epoch.Add(d) }
 
 // history returns the record of former attempts on a pod, a new one if there is
 // none.

@@ -35,6 +35,7 @@ func program(s *settings) *process.Program {
 				Leadership: l.events.nodes,
 				Answer:     func() { l.dispatcher.View(func() {}) },
 				Answered:   l.sighted,
+				Dated:      l.dated,
 				Stop:       l.events.stop,
 			}, nil
 		},

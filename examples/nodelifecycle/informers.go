@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
+	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -49,6 +50,18 @@ func (s *informerSet) connect(d *dispatcher, c *controller.Controller) error {
 	}
 	s.synced = []cache.InformerSynced{nodes.HasSynced, leases.HasSynced, pods.HasSynced}
 	return nil
+}
+
+// pulses tell the controller that the watches whose delay it has to know are
+// alive.
+func (s *informerSet) pulses(d *dispatcher, c *controller.Controller) []process.Pulse {
+	beat := func(current func(now time.Time)) func() {
+		return func() { d.Update(func() { current(time.Now()) }) }
+	}
+	return []process.Pulse{
+		{Informer: s.cluster.Core().V1().Nodes().Informer(), Beat: beat(c.NodesCurrent)},
+		{Informer: s.cluster.Core().V1().Pods().Informer(), Beat: beat(c.PodsCurrent)},
+	}
 }
 
 // start starts the informers and waits until all that existed has been handed to

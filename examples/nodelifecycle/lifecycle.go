@@ -71,6 +71,11 @@ func (l *lifecycle) sighted() {
 	l.dispatcher.Update(func() { l.core.Sighted(time.Now()) })
 }
 
+// dated tells the controller the API server's time of day.
+func (l *lifecycle) dated(sent, date time.Time) {
+	l.dispatcher.Update(func() { l.core.ObserveDate(time.Now(), sent, date) })
+}
+
 // Observe fills the controller from the cluster and goes on until ctx ends. It
 // calls ready once all that existed has been seen.
 func (l *lifecycle) Observe(ctx context.Context, ready func()) {
@@ -80,7 +85,7 @@ func (l *lifecycle) Observe(ctx context.Context, ready func()) {
 	}
 	l.dispatcher.Update(func() { l.core.MarkSynced(time.Now()) })
 	ready()
-	<-ctx.Done()
+	process.Pulses(ctx, l.informers.pulses(l.dispatcher, l.core)...)
 }
 
 // Act performs what the controller asks for, until ctx ends or an action panics,

@@ -60,8 +60,12 @@ type Clients struct {
 }
 
 // newClients connects to the cluster. Every transport of wrap is put around the
-// requests of the acting client.
-func newClients(config *rest.Config, s *commandline.Sharing, wrap []func(http.RoundTripper) http.RoundTripper) (Clients, error) {
+// requests of the acting client. The electing client, which sends some all the
+// time, tells the API server's time of day to clock.
+func newClients(
+	config *rest.Config, s *commandline.Sharing,
+	wrap []func(http.RoundTripper) http.RoundTripper, clock *dates,
+) (Clients, error) {
 	acting := rest.CopyConfig(config)
 	acting.QPS = -1 // no limit
 	for _, w := range wrap {
@@ -70,6 +74,7 @@ func newClients(config *rest.Config, s *commandline.Sharing, wrap []func(http.Ro
 	// A timeout, so that a stuck connection does not cost the lease.
 	electing := rest.CopyConfig(config)
 	electing.Timeout = s.LeaderElection.RenewDeadline / 2
+	electing.Wrap(clock.transport)
 	var clients Clients
 	for _, way := range []struct {
 		client *kubernetes.Interface

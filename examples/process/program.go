@@ -50,6 +50,11 @@ type Service struct {
 	// period of the leader election, whether or not this replica leads. So the
 	// controller knows that it would hear of a heartbeat. Nil does nothing.
 	Answered func()
+	// Dated is called with the API server's time of day, about as often, and with
+	// when the request was sent that it has answered. So the controller knows
+	// whether the machine's clock is right. Nil does nothing, and so does a client
+	// without HTTP.
+	Dated func(sent, date time.Time)
 	// Stop is called in the end. Nil does nothing.
 	Stop func()
 }
@@ -88,22 +93,26 @@ func (p *Program) Run(ctx context.Context, config *rest.Config) error {
 	if p.Wrap != nil {
 		wrap = append(wrap, p.Wrap)
 	}
-	clients, err := newClients(config, p.Sharing, wrap)
+	server := &dates{}
+	clients, err := newClients(config, p.Sharing, wrap, server)
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, clients, guard, shown)
+	return p.run(ctx, clients, guard, server, shown)
 }
 
 // RunOn is Run with clients that are there already, of a cluster in memory say.
 // No transport of theirs is wrapped: nothing but the end of Act's context keeps a
 // leader from writing that was not awake when its lease ended.
 func (p *Program) RunOn(ctx context.Context, clients Clients) error {
-	return p.run(ctx, clients, &fence{duration: p.Sharing.LeaderElection.LeaseDuration}, processMetrics())
+	guard := &fence{duration: p.Sharing.LeaderElection.LeaseDuration}
+	return p.run(ctx, clients, guard, &dates{}, processMetrics())
 }
 
 // run serves what is shown besides the metrics of the controller.
-func (p *Program) run(ctx context.Context, clients Clients, guard *fence, shown prometheus.Gatherer) error {
+func (p *Program) run(
+	ctx context.Context, clients Clients, guard *fence, clock *dates, shown prometheus.Gatherer,
+) error {
 	service, err := p.Connect(ctx, clients)
 	if err != nil {
 		return err
@@ -120,7 +129,7 @@ func (p *Program) run(ctx context.Context, clients Clients, guard *fence, shown 
 	if err != nil {
 		return err
 	}
-	guard.answered = service.Answered
+	guard.answered, clock.told = service.Answered, service.Dated
 	elect := &election{
 		namespace: p.Process.LeaseNamespace, name: p.Process.LeaseName,
 		timing: p.Sharing.LeaderElection, client: clients.Electing, recorder: service.Leadership,

@@ -123,15 +123,25 @@ func (e *evictor) connect() error {
 	nodes, pods := e.informers.Core().V1().Nodes().Informer(), e.informers.Core().V1().Pods().Informer()
 	nodeFeed, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
 		Observe: observe,
-		Seen:    e.tracker.ObserveNode,
-		Gone:    func(now time.Time, node *corev1.Node) { e.tracker.ForgetNode(now, node.Name) },
-		Store:   nodes.GetStore(),
+		Seen: func(now time.Time, node *corev1.Node) {
+			e.tracker.ObserveNode(now, node)
+			e.tracker.NodesCurrent(now)
+		},
+		Gone: func(now time.Time, node *corev1.Node) {
+			e.tracker.ForgetNode(now, node.Name)
+			e.tracker.NodesCurrent(now)
+		},
+		Store: nodes.GetStore(),
 	})
 	podFeed, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
 		Observe: observe,
-		Seen:    e.tracker.ObservePod,
+		Seen: func(now time.Time, pod *corev1.Pod) {
+			e.tracker.ObservePod(now, pod)
+			e.tracker.PodsCurrent(now)
+		},
 		Gone: func(now time.Time, pod *corev1.Pod) {
 			e.tracker.ForgetPod(now, eviction.KeyOf(pod).ID())
+			e.tracker.PodsCurrent(now)
 		},
 		Store: pods.GetStore(),
 	})
@@ -163,7 +173,20 @@ func (e *evictor) Observe(ctx context.Context, ready func()) {
 	}
 	e.dispatcher.Update(e.tracker.MarkSynced)
 	ready()
-	<-ctx.Done()
+	core := e.informers.Core().V1()
+	process.Pulses(ctx,
+		process.Pulse{Informer: core.Nodes().Informer(), Beat: e.current(e.tracker.NodesCurrent)},
+		process.Pulse{Informer: core.Pods().Informer(), Beat: e.current(e.tracker.PodsCurrent)})
+}
+
+// current tells the tracker that a watch is alive.
+func (e *evictor) current(say func(now time.Time)) func() {
+	return func() { e.dispatcher.Update(func() { say(time.Now()) }) }
+}
+
+// dated tells the tracker the API server's time of day.
+func (e *evictor) dated(sent, date time.Time) {
+	e.dispatcher.Update(func() { e.tracker.ObserveDate(time.Now(), sent, date) })
 }
 
 // Act evicts until ctx ends or an action panics, and what was under way is done.

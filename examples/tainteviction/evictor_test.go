@@ -65,6 +65,24 @@ func TestPodStaysWhenTheTaintGoes(t *testing.T) {
 	})
 }
 
+// E2: a taint that was written while the watch was silent counts from when it was
+// written, and not from when it is seen.
+func TestE2TaintOfAGapActsInTime(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("patient", tolerates(ptr.To[int64](60)))
+		w.start()
+		started := time.Now()
+		w.at(started, 50*time.Second)
+		late := maintenance
+		late.TimeAdded = ptr.To(metav1.NewTime(started.Add(10 * time.Second)))
+		w.taint(late)
+		w.at(started, 70*time.Second)
+		require.Empty(t, w.left())
+		w.at(started, 72*time.Second)
+		require.Equal(t, []string{"patient"}, w.left())
+	})
+}
+
 // A node that is deleted takes its taints with it, and a pod that is deleted its
 // deadline.
 func TestWhatIsGoneIsForgotten(t *testing.T) {

@@ -33,6 +33,7 @@ func program(s *settings) *process.Program {
 				Pages:      map[string]http.Handler{"GET /pending": evictionreport.NewPage(e.read)},
 				Leadership: recorder,
 				Answer:     func() { e.dispatcher.View(func() {}) },
+				Dated:      e.dated,
 				Stop:       events.Stop,
 			}, nil
 		},

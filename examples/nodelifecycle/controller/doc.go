@@ -60,7 +60,7 @@
 //
 // A file uses only declarations of its own line and of the lines below.
 //
-//	controller
+//	controller  clock
 //	finish
 //	observe
 //	zones

@@ -77,7 +77,11 @@ func (c *Controller) notReadySince(now time.Time, object *corev1.Node) time.Time
 			changed = &ready.LastTransitionTime
 		}
 	}
-	return eviction.StartTime(changed, now, c.synced)
+	var current time.Time
+	if c.synced {
+		current = now
+	}
+	return eviction.StartTime(changed, now, current)
 }
 
 // takeRelease lets one node that its zone's rate allows have its NoExecute

@@ -32,8 +32,14 @@ type Handlers struct {
 func NewHandlers(c *controller.Controller, observe func(func(now time.Time))) (Handlers, error) {
 	nodes, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
 		Observe: observe,
-		Seen:    c.ObserveNode,
-		Gone:    func(now time.Time, node *corev1.Node) { c.ForgetNode(now, node.Name) },
+		Seen: func(now time.Time, node *corev1.Node) {
+			c.ObserveNode(now, node)
+			c.NodesCurrent(now)
+		},
+		Gone: func(now time.Time, node *corev1.Node) {
+			c.ForgetNode(now, node.Name)
+			c.NodesCurrent(now)
+		},
 	})
 	leases, leaseErr := feed.NewHandler(feed.Config[*coordinationv1.Lease]{
 		Observe: observe,
@@ -42,8 +48,14 @@ func NewHandlers(c *controller.Controller, observe func(func(now time.Time))) (H
 	})
 	pods, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
 		Observe: observe,
-		Seen:    c.ObservePod,
-		Gone:    func(now time.Time, pod *corev1.Pod) { c.ForgetPod(now, controller.PodID(pod)) },
+		Seen: func(now time.Time, pod *corev1.Pod) {
+			c.ObservePod(now, pod)
+			c.PodsCurrent(now)
+		},
+		Gone: func(now time.Time, pod *corev1.Pod) {
+			c.ForgetPod(now, controller.PodID(pod))
+			c.PodsCurrent(now)
+		},
 	})
 	if err := errors.Join(nodeErr, leaseErr, podErr); err != nil {
 		return Handlers{}, err

@@ -50,9 +50,9 @@ var mutations = []mutation{
 	},
 	{
 		name:     "a restart starts tolerations anew",
-		file:     "eviction/deadline.go",
-		old:      `	if stored.IsZero() || stored.After(seen) {`,
-		with:     `	if stored.IsZero() || stored.After(seen) || !appeared {`,
+		file:     "eviction/clock.go",
+		old:      `	case stored.IsZero():`,
+		with:     `	case stored.IsZero() || s.current.IsZero():`,
 		caughtBy: invariant.InTime,
 	},
 	{

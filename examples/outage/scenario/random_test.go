@@ -253,7 +253,7 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 	if r.IntN(2) == 0 {
 		s.For = r.time()
 	}
-	switch r.IntN(12) {
+	switch r.IntN(13) {
 	case 0:
 		s.For = 0
 		s.DeletePods = new(r.pods())
@@ -282,6 +282,8 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 		s.ControllerClock = &scenario.ControllerClock{Process: process, By: r.by()}
 	case 11:
 		s.SplitBrain = &scenario.SplitBrain{}
+	case 12:
+		s.Suspend = &process
 	}
 	return s
 }

@@ -152,6 +152,9 @@ type Step struct {
 	Crash *Process `json:"crash,omitempty"`
 	// Pause stops a process as if its machine had frozen.
 	Pause *Process `json:"pause,omitempty"`
+	// Suspend stops a process whose machine is suspended. The time of day goes on
+	// meanwhile, and what measures durations in the process does not.
+	Suspend *Process `json:"suspend,omitempty"`
 	// ControllerClock steps the clock of a process, and at the end back.
 	ControllerClock *ControllerClock `json:"controllerClock,omitempty"`
 	// SplitBrain makes every process act as if it led.

@@ -117,10 +117,16 @@ func (r *Replica) probe() {
 	r.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease}, r.sighted)
 }
 
-// sighted tells the core that the API server has answered, if it has.
+// sighted tells the core that the API server has answered, if it has, and what
+// time of day the answer tells, in whole seconds.
 func (r *Replica) sighted(answer *model.Call) {
 	if answer.Err == nil {
 		r.core.Sighted(r.now())
+		if now := r.sim.world.Now(); answer.SentAt >= r.resumedAt {
+			sent := r.now().Add(answer.SentAt - now)
+			date := r.sim.world.Wall().Add(answer.ProcessedAt - now).Truncate(time.Second)
+			r.core.ObserveDate(r.now(), sent, date)
+		}
 		r.wake()
 	}
 }

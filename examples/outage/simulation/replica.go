@@ -21,6 +21,8 @@ type Replica struct {
 	sim       *Simulation
 	life      int
 	skew      time.Duration
+	suspended time.Duration // for how long its machine was
+	resumedAt time.Duration // when that ended last
 	client    *model.Client // nil while it does not run
 	core      *controller.Controller
 	performer *edge.Performer
@@ -40,7 +42,7 @@ func (r *Replica) identity() string { return fmt.Sprintf("%s/%d", r.name(), r.li
 // now is what the process's clock shows.
 func (r *Replica) now() time.Time {
 	w := r.sim.world
-	return reading(w.Wall().Add(r.skew), w.Now())
+	return reading(w.Wall().Add(r.skew), w.Now()-r.suspended)
 }
 
 // Client returns the process as the API server knows it, or nil while it does not

@@ -64,6 +64,8 @@ func (s *Simulation) planForPodsAndControllers(step *scenario.Step, random *rand
 		s.toReplica(step, step.Crash, s.crash(step))
 	case step.Pause != nil:
 		s.toReplica(step, step.Pause, pause)
+	case step.Suspend != nil:
+		s.toReplica(step, step.Suspend, suspend)
 	case step.ControllerClock != nil:
 		s.toReplica(step, &step.ControllerClock.Process, func(r *Replica) func() {
 			r.skew += step.ControllerClock.By.D()
@@ -257,6 +259,16 @@ func pause(r *Replica) (resume func()) {
 	client := r.client
 	client.Pause()
 	return client.Resume
+}
+
+// suspend stops a process and what its machine measures durations with.
+func suspend(r *Replica) (resume func()) {
+	began, goOn := r.sim.world.Now(), pause(r)
+	return func() {
+		r.resumedAt = r.sim.world.Now()
+		r.suspended += r.resumedAt - began
+		goOn()
+	}
 }
 
 // split makes every process act as if it led.

@@ -1,0 +1,175 @@
+package eviction
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A clock relates the two times that a tracker has to do with. Its own time
+// follows the monotonic readings of what it is told. They stand still while the
+// machine is suspended, and nothing sets them. API objects have times of day,
+// and the time of day of a machine can be set wrong. So when the two part, the
+// new time of day counts only once the API server has confirmed it.
+type clock struct {
+	epoch time.Time // the tracker's time is a distance from here
+	// confirmed: the API server had the same time of day at least once. Before
+	// that the time of day of each reading counts.
+	confirmed bool
+	// offset is how far the time of day that counts is ahead of that of epoch and
+	// the time since then.
+	offset time.Duration
+	// shift is by how much offset has changed since it was first confirmed: what
+	// happened at a time of day was that much longer ago than it seemed at first.
+	shift time.Duration
+	// base is epoch with the time of day that it would have had by now. Times that
+	// are derived from it show the time of day that counts.
+	base time.Time
+}
+
+func newClock(epoch time.Time) clock { return clock{epoch: epoch, base: epoch} }
+
+// parted is how far time of day and monotonic time may part, together, before
+// it matters.
+const parted = time.Second
+
+// agreement is how far the machine's time of day may differ from that of the
+// API server, which tells it in whole seconds.
+const agreement = 2 * time.Second
+
+// confirm takes the time of day that the API server told in its answer to a
+// request that was sent at a time. It reports whether another time of day
+// counts from now on.
+func (c *clock) confirm(now, sent, date time.Time) bool {
+	if !agree(now, sent, date) {
+		return false
+	}
+	offset := ofDay(now).Sub(ofDay(c.epoch)) - now.Sub(c.epoch)
+	if !c.confirmed {
+		c.confirmed, c.offset, c.base = true, offset, now.Add(c.epoch.Sub(now))
+		return false
+	}
+	moved := offset - c.offset
+	if moved.Abs() <= parted {
+		return false
+	}
+	c.offset, c.shift, c.base = offset, c.shift+moved, now.Add(c.epoch.Sub(now))
+	return true
+}
+
+// agree reports whether the time of day of now is the API server's.
+func agree(now, sent, date time.Time) bool {
+	day, took := ofDay(now), max(now.Sub(sent), 0)
+	return !date.After(day.Add(agreement)) && !date.Before(day.Add(-took-agreement))
+}
+
+// day returns the time of day that counts.
+func (c *clock) day(now time.Time) time.Time {
+	if !c.confirmed {
+		return ofDay(now)
+	}
+	return ofDay(c.epoch).Add(now.Sub(c.epoch)).Add(c.offset)
+}
+
+// time returns the time at a distance from the epoch.
+func (c *clock) time(d time.Duration) time.Time { return c.base.Add(d) }
+
+// distance returns how long after the epoch a time is.
+func (c *clock) distance(at time.Time) time.Duration { return at.Sub(c.epoch) }
+
+// ofDay returns a time without its monotonic reading.
+func ofDay(t time.Time) time.Time { return t.Round(0) }
+
+// A watch is what is known of when a watch was current. Its zero value knows
+// nothing, and counts as current at any time.
+type watch struct {
+	heard time.Time // when it delivered something last
+	day   time.Time // the same, as a time of day
+	// resumed is when it delivered something after a silence, and before is the
+	// time of day at which it had delivered something before that.
+	resumed, before time.Time
+}
+
+// hear records that the watch has delivered something.
+func (w *watch) hear(now, day time.Time) {
+	switch {
+	case w.heard.IsZero():
+		w.before = day
+	case now.Sub(w.heard) > trustedDelay:
+		w.resume(now)
+	}
+	w.heard, w.day = now, day
+}
+
+// resume records that the watch was silent, and delivers from now on what it
+// has missed.
+func (w *watch) resume(now time.Time) { w.resumed, w.before = now, w.day }
+
+// current returns the time of day at which the watch was current last.
+func (w *watch) current(now, day time.Time) time.Time {
+	switch {
+	case w.heard.IsZero():
+		return day
+	case now.Sub(w.heard) > trustedDelay:
+		return w.day
+	case !w.resumed.IsZero() && now.Sub(w.resumed) < trustedDelay:
+		return w.before
+	}
+	return day
+}
+
+// trustedDelay is the time that a change may take to be observed while its
+// watch is current. An older stored time is attributed to a slow clock. It is
+// also the silence after which a watch counts as interrupted, and the time that
+// it has then to deliver what was missed.
+const trustedDelay = 10 * time.Second
+
+// A sighting is the circumstances under which a change is first observed.
+type sighting struct {
+	now time.Time
+	day time.Time // the time of day that counts
+	// current is the time of day at which the watch was current last, zero if the
+	// change may have happened before the start.
+	current time.Time
+	shift   time.Duration // of the clock
+}
+
+// at returns the sighting of what is observed at another time.
+func (s sighting) at(now time.Time) sighting {
+	s.now, s.day = now, s.day.Add(now.Sub(s.now))
+	return s
+}
+
+// An origin is what a start follows from.
+type origin struct {
+	seen time.Time
+	// stored is the stored time on the tracker's clock at a shift of zero. It is
+	// the zero time if there is none that is trusted.
+	stored time.Time
+}
+
+// origin returns what the start of a change follows from whose time another
+// client has stored.
+func (s sighting) origin(stored *metav1.Time) origin {
+	o := origin{seen: s.now}
+	switch {
+	case stored.IsZero():
+	case !s.current.IsZero() && stored.Time.Before(s.current.Add(-trustedDelay)):
+	default:
+		// In two steps: the first may saturate.
+		o.stored = s.now.Add(stored.Sub(s.day)).Add(s.shift)
+	}
+	return o
+}
+
+// start returns from when a change counts, on a clock with that shift.
+func (o origin) start(shift time.Duration) time.Time {
+	if o.stored.IsZero() {
+		return o.seen
+	}
+	at := o.stored.Add(-shift)
+	if at.After(o.seen) {
+		return o.seen
+	}
+	return at.Add(time.Second)
+}

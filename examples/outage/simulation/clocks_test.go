@@ -1,0 +1,62 @@
+package simulation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+)
+
+// alone is one process without an election, and three nodes that are silent from
+// two minutes on. Their pods tolerate that for five minutes.
+func alone(steps ...scenario.Step) *scenario.Scenario {
+	s := small(append([]scenario.Step{{
+		At: duration(2 * time.Minute), Silence: &scenario.Nodes{Zone: "a"},
+	}}, steps...)...)
+	tolerated := int64(300)
+	s.Cluster.Workloads[0].TolerationSeconds = &tolerated
+	s.Controller = scenario.Controller{Replicas: 1, Flags: map[string]scenario.FlagValue{"leader-elect": "false"}}
+	return s
+}
+
+// Issue 13: a machine that was suspended for an hour evicted an hour late. The
+// nodes are tainted after 40 s and some, so their pods are due soon after 7:40.
+// The machine sleeps from 4:00 to 14:00.
+func TestE2SuspendedProcessEvictsWhenItWakes(t *testing.T) {
+	s, err := New(alone(scenario.Step{
+		At: duration(4 * time.Minute), For: duration(10 * time.Minute), Suspend: &scenario.Process{},
+	}))
+	require.NoError(t, err)
+	judge, d := s.Judge(), newDiary(s)
+	s.Run()
+	require.NotEmpty(t, d.evicted)
+	for pod, at := range d.evicted {
+		require.GreaterOrEqual(t, at, 14*time.Minute, pod)
+		require.LessOrEqual(t, at, 14*time.Minute+5*time.Second, pod)
+	}
+	require.Empty(t, judge.Violations())
+}
+
+// A clock that is set wrong and right again makes nothing early or late: the API
+// server does not agree with it.
+func TestE2StepOfTheClockOfAProcessMovesNoEviction(t *testing.T) {
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		s, err := New(alone(scenario.Step{
+			At: duration(4 * time.Minute), For: duration(time.Minute),
+			ControllerClock: &scenario.ControllerClock{By: duration(by)},
+		}, scenario.Step{
+			At: duration(6 * time.Minute), ControllerClock: &scenario.ControllerClock{By: duration(by)},
+		}))
+		require.NoError(t, err)
+		d := newDiary(s)
+		s.Run()
+		require.NotEmpty(t, d.evicted)
+		for pod, at := range d.evicted {
+			require.GreaterOrEqual(t, at, 7*time.Minute+40*time.Second, pod)
+			// Beats are 10 s apart, and the zone's rate taints a node each 10 s.
+			require.LessOrEqual(t, at, 8*time.Minute+20*time.Second, pod)
+		}
+	}
+}
