@@ -28,7 +28,7 @@ func (c badFile) run(t *testing.T) {
 	})
 }
 
-const scenarioFields = "name, description, duration, seed, cluster, controller, script"
+const scenarioFields = "name, description, duration, seed, cluster, controller, script, expect"
 
 func TestAFileIsOneScenario(t *testing.T) {
 	const empty = `1:1: the file is empty; a scenario has at least name, duration and cluster`

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -126,8 +125,16 @@ func deepen(v reflect.Value) {
 		}
 		v.Set(fresh)
 	case reflect.Map:
-		if flags, ok := reflect.TypeAssert[map[string]FlagValue](v); ok { // the only map that there is
-			v.Set(reflect.ValueOf(maps.Clone(flags)))
+		if v.IsNil() {
+			return
 		}
+		fresh := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for key, value := range v.Seq2() {
+			copied := reflect.New(v.Type().Elem()).Elem()
+			copied.Set(value)
+			deepen(copied)
+			fresh.SetMapIndex(key, copied)
+		}
+		v.Set(fresh)
 	}
 }

@@ -88,7 +88,36 @@ func randomScenario(seed uint64) *scenario.Scenario {
 	for range r.IntN(12) {
 		s.Script = append(s.Script, r.step())
 	}
+	s.Expect = maybe(r, r.expect(s))
 	return s
+}
+
+func (r random) count() *scenario.Count {
+	low := r.IntN(10)
+	return pick(r, nil, new(scenario.Exactly(low)), &scenario.Count{AtLeast: &low}, &scenario.Count{AtMost: &low},
+		&scenario.Count{AtLeast: new(low), AtMost: new(low + r.IntN(3))})
+}
+
+func (r random) expect(s *scenario.Scenario) scenario.Expect {
+	e := scenario.Expect{
+		Declared: maybe(r, scenario.ExpectDeclared{Living: new(scenario.Exactly(0)), Dead: r.count()}),
+		Tainted:  maybe(r, scenario.ExpectTainted{Nodes: r.count(), Times: new(scenario.Exactly(1))}),
+		Evicted: maybe(r, scenario.ExpectEvicted{
+			Pods: r.count(), Workloads: map[string]scenario.Count{"web": scenario.Exactly(0), "db": {AtMost: new(7)}},
+		}),
+		Suspended: maybe(r, r.IntN(2) == 0),
+		Calls:     &scenario.Count{AtMost: new(r.IntN(1000))},
+	}
+	for i := range s.Script {
+		if s.Script[i].Silence != nil {
+			e.Departures = append(e.Departures, scenario.ExpectDepartures{
+				Step: i, Workload: pick(r, "", "web", "agent"), Pods: r.count(),
+				Earliest: &scenario.Time{AtLeast: new(scenario.Duration(r.Int64N(1e10)))},
+				Latest:   pick(r, nil, &scenario.Time{AtMost: new(scenario.Duration(time.Minute))}, new(scenario.Exactly(scenario.Duration(20*time.Second)))),
+			})
+		}
+	}
+	return e
 }
 
 func pick[T any](r random, of ...T) T { return of[r.IntN(len(of))] }

@@ -15,6 +15,8 @@ type Scenario struct {
 	Cluster    Cluster    `json:"cluster"`
 	Controller Controller `json:"controller,omitzero"`
 	Script     []Step     `json:"script,omitempty"`
+	// Expect is what must come out of it, for every seed.
+	Expect *Expect `json:"expect,omitempty"`
 }
 
 // Cluster is what is there before the script begins.
