@@ -31,7 +31,10 @@ type Machine struct {
 	// LastBeat is when its lease was renewed last, Beats how often.
 	LastBeat time.Duration
 	Beats    int
-	beat     func()
+	// LastTry is when its kubelet, not cut off, last tried to renew the lease, whether
+	// the API server was there or not.
+	LastTry time.Duration
+	beat    func()
 
 	// node and lease are what the API server has of it. With agreed the kubelet has
 	// found its status to be right.
@@ -64,7 +67,7 @@ var conditions = [...]corev1.NodeConditionType{
 // AddMachine adds a machine that has been there for long: its node is ready and has
 // no taints. Its first heartbeat falls somewhere in its first interval.
 func (w *World) AddMachine(name, zone, rack string) *Machine {
-	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, random: w.random("machine/" + name), LastBeat: w.now}
+	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, random: w.random("machine/" + name), LastBeat: w.now, LastTry: w.now}
 	m.beat = m.nextBeat
 	w.machines = append(w.machines, m)
 	w.machine[name] = m
@@ -121,7 +124,11 @@ func (m *Machine) nextBeat() {
 }
 
 func (m *Machine) speak() {
-	if m.registered == "" || !m.Reaches() {
+	if m.registered == "" || m.silent > 0 {
+		return
+	}
+	m.LastTry = m.world.now
+	if !m.Reaches() {
 		return
 	}
 	m.LastBeat = m.world.now

@@ -125,11 +125,24 @@ func (s *Simulation) toMachines(step *scenario.Step, which *scenario.Nodes, rand
 	for i, m := range hits {
 		begin := step.At.D() + part(step.Over.D(), i, len(hits))
 		s.world.At(begin, func() {
+			s.strike(step, m)
 			restore := hit(m)
 			if step.For > 0 {
 				s.world.At(step.At.D()+step.For.D()+part(step.RecoverOver.D(), i, len(hits)), restore)
 			}
 		})
+	}
+}
+
+// strike records that a step begins to hit a machine.
+func (s *Simulation) strike(step *scenario.Step, m *model.Machine) {
+	nodes := s.struck[step]
+	if nodes == nil {
+		nodes = make(map[string]time.Duration)
+		s.struck[step] = nodes
+	}
+	if _, again := nodes[m.Name]; !again {
+		nodes[m.Name] = s.world.Now()
 	}
 }
 
@@ -185,6 +198,7 @@ func (s *Simulation) flap(step *scenario.Step, random *rand.Rand) {
 			if s.world.Now() >= end {
 				return
 			}
+			s.strike(step, m)
 			restore := m.Silence()
 			s.world.At(min(s.world.Now()+down, end), func() {
 				restore()
