@@ -12,6 +12,12 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
 			`17:3: script[0].flap: needs for, which says until when`,
 			`17:34: script[0].flap.down: is 0s; want at least 100ms`,
 			`17:42: script[0].flap.up: is -1m; want at least 100ms`}},
+		{"flapReady", `
+- at: 1m
+  flapReady: {nodes: {zone: c}, notReady: 0s, ready: 3s}`, []string{
+			`16:3: script[0].flapReady: needs for, which says until when`,
+			`16:29: script[0].flapReady.nodes.zone: there is no zone c; zones are a, b, east`,
+			`16:43: script[0].flapReady.notReady: is 0s; want at least 100ms`}},
 		{"flap without its fields", `
 - at: 1m
   for: 1m

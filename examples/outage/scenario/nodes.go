@@ -178,8 +178,19 @@ func (f *Flap) check(c *checker, path string, s *Step) {
 	f.Nodes.check(c, path+".nodes", s)
 	c.interval(path+".down", f.Down, false)
 	c.interval(path+".up", f.Up, false)
-	step := parent(path)
-	c.addUnless(s.For > 0, []string{step + ".for"}, path, "needs for, which says until when")
+	c.untilWhen(path, s)
+}
+
+func (f *FlapReady) check(c *checker, path string, s *Step) {
+	f.Nodes.check(c, path+".nodes", s)
+	c.interval(path+".notReady", f.NotReady, false)
+	c.interval(path+".ready", f.Ready, false)
+	c.untilWhen(path, s)
+}
+
+// untilWhen wants for of a step that repeats something.
+func (c *checker) untilWhen(path string, s *Step) {
+	c.addUnless(s.For > 0, []string{parent(path) + ".for"}, path, "needs for, which says until when")
 }
 
 func (m *Move) check(c *checker, path string, s *Step) {

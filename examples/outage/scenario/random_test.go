@@ -248,6 +248,10 @@ func (r random) step() scenario.Step {
 		s.For = r.time() + 1
 		s.Flap = &scenario.Flap{Nodes: r.nodes(), Down: r.interval(), Up: r.interval()}
 		return s
+	case 10:
+		s.For = r.time() + 1
+		s.FlapReady = &scenario.FlapReady{Nodes: r.nodes(), NotReady: r.interval(), Ready: r.interval()}
+		return s
 	case 3:
 		s.Pressure = new(r.nodes())
 	case 4:

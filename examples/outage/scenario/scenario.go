@@ -107,6 +107,9 @@ type Step struct {
 	NotReady *Nodes `json:"notReady,omitempty"`
 	// Flap makes nodes fall silent and come back, again and again.
 	Flap *Flap `json:"flap,omitempty"`
+	// FlapReady makes kubelets report that their node is not ready, and that it is,
+	// again and again.
+	FlapReady *FlapReady `json:"flapReady,omitempty"`
 	// Pressure makes kubelets report memory pressure.
 	Pressure *Nodes `json:"pressure,omitempty"`
 	// Delete deletes node objects. At the end they register again, as new ones.
@@ -180,6 +183,14 @@ type Flap struct {
 	Nodes Nodes    `json:"nodes"`
 	Down  Duration `json:"down"`
 	Up    Duration `json:"up"`
+}
+
+// FlapReady is nodes whose kubelets report not ready and ready in turns. Each
+// begins at a time of its own in the first NotReady plus Ready.
+type FlapReady struct {
+	Nodes    Nodes    `json:"nodes"`
+	NotReady Duration `json:"notReady"`
+	Ready    Duration `json:"ready"`
 }
 
 // Move is nodes and the zone that they come to.

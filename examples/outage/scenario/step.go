@@ -49,6 +49,8 @@ func (s *Step) targets() *Nodes {
 			return f
 		case *Flap:
 			return &f.Nodes
+		case *FlapReady:
+			return &f.Nodes
 		case *Move:
 			return &f.Nodes
 		case *Taint:
@@ -111,7 +113,7 @@ func (c *checker) times(path string, s *Step, fault string) {
 func (c *checker) spread(path string, s *Step, fault string) bool {
 	var why string
 	switch {
-	case s.Flap != nil:
+	case s.Flap != nil || s.FlapReady != nil:
 		why = "nodes that flap begin and end each at a time of its own"
 	case s.targets() == nil:
 		why = fault + " does not hit nodes, over which it could be spread"

@@ -34,7 +34,9 @@ func (s *Simulation) plan(number int, step *scenario.Step) {
 	case step.Delete != nil:
 		s.toMachines(step, step.Delete, random, (*model.Machine).Unregister)
 	case step.Flap != nil:
-		s.flap(step, random)
+		s.flap(step, &step.Flap.Nodes, step.Flap.Down, step.Flap.Up, random, (*model.Machine).Silence)
+	case step.FlapReady != nil:
+		s.flap(step, &step.FlapReady.Nodes, step.FlapReady.NotReady, step.FlapReady.Ready, random, (*model.Machine).Fail)
 	case step.NodeClocks != nil:
 		s.toMachines(step, &step.NodeClocks.Nodes, random, func(m *model.Machine) func() { return m.StepClock(step.NodeClocks.By.D()) })
 	case step.Move != nil:
@@ -189,17 +191,18 @@ func (s *Simulation) pods(which *scenario.Pods, random *rand.Rand) []*corev1.Pod
 	return sample(s.world.Workload(which.Workload).Pods(), which.Count, which.Share, random)
 }
 
-// flap makes nodes come and go until the end of the step.
-func (s *Simulation) flap(step *scenario.Step, random *rand.Rand) {
-	end, down, up := step.At.D()+step.For.D(), step.Flap.Down.D(), step.Flap.Up.D()
-	for _, m := range s.machines(&step.Flap.Nodes, random) {
+// flap hits nodes and restores them in turns, each for its time, until the end of
+// the step.
+func (s *Simulation) flap(step *scenario.Step, which *scenario.Nodes, hitFor, restoredFor scenario.Duration, random *rand.Rand, hit func(*model.Machine) (restore func())) {
+	end, down, up := step.At.D()+step.For.D(), hitFor.D(), restoredFor.D()
+	for _, m := range s.machines(which, random) {
 		var fall func()
 		fall = func() {
 			if s.world.Now() >= end {
 				return
 			}
 			s.strike(step, m)
-			restore := m.Silence()
+			restore := hit(m)
 			s.world.At(min(s.world.Now()+down, end), func() {
 				restore()
 				s.world.After(up, fall)
