@@ -24,6 +24,8 @@ type Machine struct {
 	// notReady and pressured count what makes its kubelet say so.
 	notReady, pressured int
 	skew                time.Duration // of its clock
+	// renewals are what it writes into its lease instead of the time; the last counts.
+	renewals []*renewal
 	// registered is the UID of the node object that it stands for, empty while it is
 	// not registered.
 	registered types.UID
@@ -236,6 +238,23 @@ func (m *Machine) StepClock(by time.Duration) (restore func()) {
 	return func() { m.skew -= by }
 }
 
+// renewal returns what is written into a lease as its time, when it is now and the
+// lease was renewed so often.
+type renewal func(now time.Time, beats int) time.Time
+
+// Renew makes the kubelet write another time into its lease.
+func (m *Machine) Renew(as func(now time.Time, beats int) time.Time) (restore func()) {
+	return during(&m.renewals, new(renewal(as)))
+}
+
+// renewTime is what the kubelet writes into its lease.
+func (m *Machine) renewTime() time.Time {
+	if n := len(m.renewals); n > 0 {
+		return (*m.renewals[n-1])(m.clock(), m.Beats)
+	}
+	return m.clock()
+}
+
 // Unregister deletes the machine's node. Register makes another one, with the
 // name of the first.
 func (m *Machine) Unregister() (register func()) {
@@ -263,6 +282,13 @@ func (m *Machine) Edit(change func(*corev1.Node)) {
 	after := *before
 	change(&after)
 	m.world.putNode(nil, &after)
+}
+
+// EditIf changes the machine's node unless the node is as it should be.
+func (m *Machine) EditIf(wrong func(*corev1.Node) bool, change func(*corev1.Node)) {
+	if node := m.world.server.nodes[m.Name]; node != nil && wrong(node) {
+		m.Edit(change)
+	}
 }
 
 // reconnected does what could not be done while the machine was cut off.

@@ -18,6 +18,27 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
 			`16:3: script[0].flapReady: needs for, which says until when`,
 			`16:29: script[0].flapReady.nodes.zone: there is no zone c; zones are a, b, east`,
 			`16:43: script[0].flapReady.notReady: is 0s; want at least 100ms`}},
+		{"hostile", `
+- at: 1m
+  for: 1m
+  hostile: {nodes: {zone: a}, every: 0s}
+- at: 1m
+  for: 1m
+  hostile: {nodes: {zone: a}, every: 3s, zones: [x, X], taints: off, leases: futur}`, []string{
+			`17:3: script[0].hostile: does nothing; give it zones, taints or leases`,
+			`17:38: script[0].hostile.every: is 0s; want at least 100ms`,
+			`20:53: script[1].hostile.zones[1]: X is no DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last`,
+			`20:65: script[1].hostile.taints: there is no way off; ways are takeOff, putOn`,
+			`20:78: script[1].hostile.leases: there is no way futur; did you mean future?`}},
+		{"clockDrift", `
+- at: 1m
+  clockDrift: {nodes: {zone: a}, by: 0s, every: 1s}
+- at: 1m
+  for: 10m
+  clockDrift: {nodes: {zone: a}, by: 8760h, every: 1s}`, []string{
+			`16:3: script[0].clockDrift: needs for, which says until when`,
+			`16:38: script[0].clockDrift.by: is 0s; say by how much the clock steps, as in 5m or -5m`,
+			`19:38: script[1].clockDrift.by: is 8760h, 600 times; at most 876000h together`}},
 		{"flap without its fields", `
 - at: 1m
   for: 1m

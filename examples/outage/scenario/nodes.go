@@ -231,3 +231,32 @@ func (n *NodeClocks) check(c *checker, path string, s *Step) {
 	n.Nodes.check(c, path+".nodes", s)
 	c.clockStep(path+".by", n.By)
 }
+
+func (d *ClockDrift) check(c *checker, path string, s *Step) {
+	d.Nodes.check(c, path+".nodes", s)
+	c.clockStep(path+".by", d.By)
+	c.interval(path+".every", d.Every, false)
+	c.untilWhen(path, s)
+	if d.Every >= minInterval && d.By.D().Abs() <= maxClockStep.D() {
+		steps := int64(s.For / d.Every)
+		c.addUnless(steps == 0 || d.By.D().Abs() <= maxClockStep.D()/time.Duration(steps), []string{parent(path) + ".for"}, path+".by",
+			"is %v, %d times; at most %v together", d.By, steps, maxClockStep)
+	}
+}
+
+func (h *Hostile) check(c *checker, path string, s *Step) {
+	h.Nodes.check(c, path+".nodes", s)
+	c.interval(path+".every", h.Every, false)
+	c.untilWhen(path, s)
+	c.addUnless(len(h.Zones) > 0 || h.Taints != "" || h.Leases != "", []string{path}, path, "does nothing; give it zones, taints or leases")
+	for i, zone := range h.Zones {
+		c.label(item(path+".zones", i), zone) // one that does not exist comes into being
+	}
+	once(c, path+".zones", h.Zones)
+	if h.Taints != "" {
+		c.oneOf(path+".taints", "way", h.Taints, TakeOffTaints, PutOnTaints)
+	}
+	if h.Leases != "" {
+		c.oneOf(path+".leases", "way", h.Leases, FutureLeases, ZeroLeases, BackwardsLeases)
+	}
+}

@@ -239,7 +239,7 @@ func (r random) step() scenario.Step {
 	s := scenario.Step{At: r.time()}
 	process := scenario.Process{Replica: maybe(r, r.IntN(2))}
 	endless := false
-	switch r.IntN(22) {
+	switch r.IntN(25) {
 	case 0:
 		s.Silence = new(r.nodes())
 	case 1:
@@ -270,6 +270,18 @@ func (r random) step() scenario.Step {
 		s.Touch = new(r.nodes())
 	case 9:
 		s.NodeClocks = &scenario.NodeClocks{Nodes: r.nodes(), By: r.by()}
+	case 11:
+		s.For = r.time() + 1
+		s.ClockDrift = &scenario.ClockDrift{Nodes: r.nodes(), By: pick(r, -1, 1, r.time()+1), Every: r.interval()}
+		return s
+	case 12:
+		s.For = r.time() + 1
+		s.Hostile = &scenario.Hostile{
+			Nodes: r.nodes(), Every: r.interval(), Zones: pick(r, nil, []string{"x", "5"}),
+			Taints: pick(r, "", scenario.TakeOffTaints, scenario.PutOnTaints),
+			Leases: pick(r, scenario.FutureLeases, scenario.ZeroLeases, scenario.BackwardsLeases),
+		}
+		return s
 	default:
 		return r.stepOfOthers(s, process)
 	}

@@ -124,6 +124,11 @@ type Step struct {
 	Touch *Nodes `json:"touch,omitempty"`
 	// NodeClocks steps the clocks of nodes, and at the end back.
 	NodeClocks *NodeClocks `json:"nodeClocks,omitempty"`
+	// ClockDrift makes the clocks of nodes wrong by more and more, and right at the end.
+	ClockDrift *ClockDrift `json:"clockDrift,omitempty"`
+	// Hostile makes kubelets write what they should not into their own nodes and
+	// leases.
+	Hostile *Hostile `json:"hostile,omitempty"`
 
 	// To pods.
 
@@ -214,6 +219,45 @@ type Taint struct {
 type NodeClocks struct {
 	Nodes Nodes    `json:"nodes"`
 	By    Duration `json:"by"`
+}
+
+// ClockDrift is nodes whose clocks step by so much each time.
+type ClockDrift struct {
+	Nodes Nodes    `json:"nodes"`
+	By    Duration `json:"by"`
+	Every Duration `json:"every"`
+}
+
+// What hostile kubelets do with the not-ready and unreachable NoExecute taints of
+// their nodes.
+const (
+	// TakeOffTaints: they take off those that they find.
+	TakeOffTaints = "takeOff"
+	// PutOnTaints: they put not-ready on, with the time of now.
+	PutOnTaints = "putOn"
+)
+
+// What hostile kubelets write as the renewTime of their leases. Each value differs
+// from the one before, so that each is a heartbeat.
+const (
+	FutureLeases    = "future"    // a day ahead
+	ZeroLeases      = "zero"      // every other time no time at all
+	BackwardsLeases = "backwards" // earlier each time
+)
+
+// Hostile is nodes and what their kubelets do, while they reach the API server: at
+// least one of Zones, Taints and Leases.
+type Hostile struct {
+	Nodes Nodes `json:"nodes"`
+	// Every is how often they write labels and taints.
+	Every Duration `json:"every"`
+	// Zones are zone labels that they give themselves in turn. At the end they have
+	// their own again.
+	Zones []string `json:"zones,omitempty"`
+	// Taints is takeOff or putOn.
+	Taints string `json:"taints,omitempty"`
+	// Leases is future, zero or backwards.
+	Leases string `json:"leases,omitempty"`
 }
 
 // Pods says which pods: Count or Share of a workload's, at random, or all of them.

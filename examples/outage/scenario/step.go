@@ -57,6 +57,10 @@ func (s *Step) targets() *Nodes {
 			return &f.Nodes
 		case *NodeClocks:
 			return &f.Nodes
+		case *ClockDrift:
+			return &f.Nodes
+		case *Hostile:
+			return &f.Nodes
 		}
 	}
 	return nil

@@ -57,3 +57,68 @@ func ready(node *corev1.Node) corev1.ConditionStatus {
 	}
 	return ""
 }
+
+func TestClocksOfNodesDrift(t *testing.T) {
+	s := started(t, scenario.Step{
+		At: duration(2 * time.Minute), For: duration(10 * time.Minute),
+		ClockDrift: &scenario.ClockDrift{Nodes: scenario.Nodes{Names: []string{"a-1"}}, By: duration(-time.Second), Every: duration(10 * time.Second)},
+	})
+	renewed := func() time.Duration { // how far the lease is off, just after a beat
+		beats := s.World().Machine("a-1").Beats
+		for s.World().Machine("a-1").Beats == beats {
+			require.True(t, s.Step())
+		}
+		call := &model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-1"}
+		var off time.Duration
+		at := s.World().Wall()
+		s.Replicas()[0].Client().Call(call, func(answer *model.Call) { off = answer.Lease.Spec.RenewTime.Sub(at) })
+		until(s, s.World().Now()+time.Second)
+		return off
+	}
+	require.Zero(t, renewed())
+	until(s, 7*time.Minute)
+	require.InDelta(t, -31*time.Second, renewed(), float64(2*time.Second))
+	until(s, 13*time.Minute)
+	require.Zero(t, renewed())
+}
+
+func TestHostileKubeletsWriteTheirOwnNodesAndLeases(t *testing.T) {
+	nodes := scenario.Nodes{Names: []string{"a-1"}}
+	step := func(h scenario.Hostile) scenario.Step {
+		h.Nodes, h.Every = nodes, duration(5*time.Second)
+		return scenario.Step{At: duration(2 * time.Minute), For: duration(5 * time.Minute), Hostile: &h}
+	}
+	zones := map[string]bool{}
+	s := started(t, step(scenario.Hostile{Zones: []string{"x", "y"}, Taints: scenario.PutOnTaints}))
+	planted := 0
+	s.World().Watch(&follow{node: "a-1", seen: func(node *corev1.Node) {
+		zones[node.Labels[corev1.LabelTopologyZone]] = true
+		if noExecute(node) {
+			planted++
+		}
+	}})
+	s.Run()
+	require.Equal(t, map[string]bool{"a": true, "x": true, "y": true}, zones)
+	require.Equal(t, "a", s.World().Node("a-1").Labels[corev1.LabelTopologyZone], "as it was")
+	require.Greater(t, planted, 20, "whenever it had been taken off")
+	require.False(t, noExecute(s.World().Node("a-1")), "the controller has the last word")
+
+	s = started(t, step(scenario.Hostile{Taints: scenario.TakeOffTaints}),
+		scenario.Step{At: duration(2 * time.Minute), NotReady: &nodes})
+	tainted := 0
+	s.World().Watch(&follow{node: "a-1", seen: func(node *corev1.Node) {
+		if noExecute(node) {
+			tainted++
+		}
+	}})
+	s.Run()
+	require.Greater(t, tainted, 2)
+	require.True(t, noExecute(s.World().Node("a-1")), "the controller has the last word")
+
+	// Whatever the times in its leases are, it is alive: nothing is done to it.
+	for _, how := range []string{scenario.FutureLeases, scenario.ZeroLeases, scenario.BackwardsLeases} {
+		s, d := watched(t, step(scenario.Hostile{Leases: how}))
+		s.Run()
+		require.Empty(t, d.writes, how)
+	}
+}

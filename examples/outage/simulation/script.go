@@ -39,6 +39,10 @@ func (s *Simulation) plan(number int, step *scenario.Step) {
 		s.flap(step, &step.FlapReady.Nodes, step.FlapReady.NotReady, step.FlapReady.Ready, random, (*model.Machine).Fail)
 	case step.NodeClocks != nil:
 		s.toMachines(step, &step.NodeClocks.Nodes, random, func(m *model.Machine) func() { return m.StepClock(step.NodeClocks.By.D()) })
+	case step.ClockDrift != nil:
+		s.toMachines(step, &step.ClockDrift.Nodes, random, func(m *model.Machine) func() { return s.drift(step.ClockDrift, m) })
+	case step.Hostile != nil:
+		s.toMachines(step, &step.Hostile.Nodes, random, func(m *model.Machine) func() { return s.hostile(step.Hostile, m) })
 	case step.Move != nil:
 		s.toMachines(step, &step.Move.Nodes, random, func(m *model.Machine) func() { return s.edits.move(m, step.Move.Zone) })
 	case step.Cordon != nil:
