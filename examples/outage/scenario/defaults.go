@@ -62,6 +62,9 @@ func (s *Step) fill() {
 	if s.APIDown != nil {
 		setDefault(&s.APIDown.For, Everybody)
 	}
+	if s.APIBlink != nil {
+		setDefault(&s.APIBlink.For, Everybody)
+	}
 	if s.APIErrors != nil {
 		s.APIErrors.fill()
 	}

@@ -39,6 +39,16 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
 			`16:3: script[0].clockDrift: needs for, which says until when`,
 			`16:38: script[0].clockDrift.by: is 0s; say by how much the clock steps, as in 5m or -5m`,
 			`19:38: script[1].clockDrift.by: is 8760h, 600 times; at most 876000h together`}},
+		{"apiBlink", `
+- at: 1m
+  apiBlink: {down: 5s, up: 0s, for: me}`, []string{
+			`16:3: script[0].apiBlink: needs for, which says until when`,
+			`16:28: script[0].apiBlink.up: is 0s; want at least 100ms`,
+			`16:37: script[0].apiBlink.for: there is no caller me; callers are everybody, controllers, kubelets`}},
+		{"slowLists", `
+- at: 0s
+  slowLists: {min: 2m, max: 1m}`, []string{
+			`16:3: script[0].slowLists: min is 2m and max is 1m; the lesser comes first`}},
 		{"flap without its fields", `
 - at: 1m
   for: 1m
@@ -112,11 +122,11 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
 			`18:18: script[1].apiDown.for: there is no caller me; callers are everybody, controllers, kubelets`}},
 		{"apiErrors", `
 - at: 1m
-  apiErrors: {share: 0, codes: [404, 500, 500]}
+  apiErrors: {share: 0, codes: [418, 500, 500]}
 - at: 1m
   apiErrors: {share: 2, codes: []}`, []string{
 			`16:22: script[0].apiErrors.share: is 0; want more than 0 and at most 1`,
-			`16:33: script[0].apiErrors.codes[0]: 404 is no error that can be had; codes are 403, 409, 422, 429, 500, 503, 504`,
+			`16:33: script[0].apiErrors.codes[0]: 418 is no error that can be had; codes are 403, 404, 409, 422, 429, 500, 503, 504`,
 			`16:43: script[0].apiErrors.codes[2]: 500 is in the list already, as script[0].apiErrors.codes[1]`,
 			`18:22: script[1].apiErrors.share: is 2; want more than 0 and at most 1`,
 			`18:32: script[1].apiErrors.codes: an empty list is the same as leaving it out, which means 409, 429, 500 and 503; leave it out or give it another value`}},

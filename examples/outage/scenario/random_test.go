@@ -298,7 +298,12 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 	if r.IntN(2) == 0 {
 		s.For = r.time()
 	}
-	switch r.IntN(12) {
+	switch r.IntN(14) {
+	case 12:
+		s.For = r.time() + 1
+		s.APIBlink = &scenario.APIBlink{For: pick(r, "", scenario.Kubelets), Down: r.interval(), Up: r.interval()}
+	case 13:
+		s.SlowLists = new(r.span())
 	case 0:
 		s.For = 0
 		s.DeletePods = new(r.pods())
@@ -308,7 +313,7 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 	case 2:
 		s.APIDown = &scenario.APIDown{For: pick(r, "", scenario.Everybody, scenario.Controllers, scenario.Kubelets)}
 	case 3:
-		s.APIErrors = &scenario.APIErrors{Share: r.share(), Codes: pick(r, nil, []int{403, 409, 422}, []int{429, 500, 503, 504}), Verbs: pick(r, nil, []string{"delete", "evict"}, []string{"get", "patch", "update"})}
+		s.APIErrors = &scenario.APIErrors{Share: r.share(), Codes: pick(r, nil, []int{403, 404, 409, 422}, []int{429, 500, 503, 504}), Verbs: pick(r, nil, []string{"delete", "evict"}, []string{"get", "patch", "update"})}
 	case 4:
 		s.APILatency = new(r.span())
 	case 5:

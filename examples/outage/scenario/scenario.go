@@ -141,6 +141,8 @@ type Step struct {
 
 	// APIDown makes the API server refuse connections.
 	APIDown *APIDown `json:"apiDown,omitempty"`
+	// APIBlink makes it refuse connections and answer again, in turns.
+	APIBlink *APIBlink `json:"apiBlink,omitempty"`
 	// APIErrors makes it answer some calls of the controllers with errors.
 	APIErrors *APIErrors `json:"apiErrors,omitempty"`
 	// APILatency makes calls of the controllers take another time.
@@ -148,6 +150,10 @@ type Step struct {
 	// LostAnswers makes it do what controllers ask for and lose some of the answers:
 	// the caller sees a timeout.
 	LostAnswers *LostAnswers `json:"lostAnswers,omitempty"`
+
+	// SlowLists makes lists take another time, without the timeout that other calls
+	// have. At 0s it holds for the first lists of all.
+	SlowLists *Range `json:"slowLists,omitempty"`
 
 	// To what the controllers see.
 
@@ -286,12 +292,21 @@ type APIDown struct {
 	For string `json:"for,omitempty"`
 }
 
+// APIBlink says for whom the API server is away, as in [APIDown], and for how long
+// in turn: 5s of every minute is down: 5s, up: 55s.
+type APIBlink struct {
+	For  string   `json:"for,omitempty"`
+	Down Duration `json:"down"`
+	Up   Duration `json:"up"`
+}
+
 // APIErrors says how many calls fail, and how.
 type APIErrors struct {
 	// Share of the calls, from 0 to 1.
 	Share float64 `json:"share"`
 	// Codes are HTTP status codes, of which each failing call gets one; the default
-	// is all of 409, 429, 500 and 503.
+	// is all of 409, 429, 500 and 503. A proxy that has lost its server answers 404,
+	// though the object is there.
 	Codes []int `json:"codes,omitempty"`
 	// Verbs are the calls that can fail, of get, patch, delete, evict and update, which
 	// is what a leader does to its lease; the default is all of them. Like a webhook that

@@ -122,3 +122,43 @@ func TestHostileKubeletsWriteTheirOwnNodesAndLeases(t *testing.T) {
 		require.Empty(t, d.writes, how)
 	}
 }
+
+func TestTheAPIServerBlinks(t *testing.T) {
+	s := started(t, scenario.Step{
+		At: duration(2 * time.Minute), For: duration(3*time.Minute + 2*time.Second),
+		APIBlink: &scenario.APIBlink{Down: duration(5 * time.Second), Up: duration(55 * time.Second)},
+	})
+	for _, c := range []struct {
+		at      time.Duration
+		reaches bool
+	}{
+		{2*time.Minute - time.Second, true},
+		{2*time.Minute + time.Second, false}, {2*time.Minute + 6*time.Second, true},
+		{3*time.Minute + 4*time.Second, false}, {3*time.Minute + 6*time.Second, true},
+		{5*time.Minute + time.Second, false}, {5*time.Minute + 3*time.Second, true},
+		{6*time.Minute + time.Second, true},
+	} {
+		until(s, c.at)
+		require.Equal(t, c.reaches, s.World().Machine("a-1").Reaches(), c.at)
+	}
+}
+
+func TestListsAreSlowFromTheStart(t *testing.T) {
+	two := scenario.Range{Min: duration(2 * time.Minute), Max: duration(2 * time.Minute)}
+	s := started(t, scenario.Step{For: duration(10 * time.Minute), SlowLists: &two})
+	until(s, 119*time.Second)
+	require.False(t, s.Replicas()[0].Client().Synced())
+	until(s, 121*time.Second)
+	require.True(t, s.Replicas()[0].Client().Synced())
+}
+
+// A proxy that answers 404 to all writes for a while: nodes that are there are
+// dealt with once it is gone.
+func TestAProxyAnswersThatWhatIsThereIsNot(t *testing.T) {
+	s, d := watched(t,
+		scenario.Step{At: duration(3 * time.Minute), For: duration(10 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1"}}},
+		scenario.Step{At: duration(3 * time.Minute), For: duration(3 * time.Minute), APIErrors: &scenario.APIErrors{Share: 1, Codes: []int{404}, Verbs: []string{"patch"}}})
+	s.Run()
+	require.Greater(t, d.tainted["a-1"], 6*time.Minute)
+	require.Less(t, d.tainted["a-1"], 9*time.Minute)
+}

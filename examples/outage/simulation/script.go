@@ -88,6 +88,11 @@ func (s *Simulation) toControllers(step *scenario.Step) {
 	case step.APIDown != nil:
 		clients, kubelets := step.APIDown.For != scenario.Kubelets, step.APIDown.For != scenario.Controllers
 		begin = func() func() { return s.world.Down(clients, kubelets) }
+	case step.APIBlink != nil:
+		begin = func() func() { return s.blink(step.APIBlink) }
+	case step.SlowLists != nil:
+		settle = step.SlowLists.Max.D() + settleAfter
+		begin = func() func() { return s.world.SlowLists(span(*step.SlowLists)) }
 	case step.APIErrors != nil:
 		begin = func() func() {
 			return s.world.FailCalls(step.APIErrors.Share, step.APIErrors.Codes, verbs(step.APIErrors.Verbs)...)
@@ -108,9 +113,9 @@ func (s *Simulation) toControllers(step *scenario.Step) {
 	case step.SplitBrain != nil:
 		begin = s.split
 	}
-	s.world.At(step.At.D(), func() {
+	happen := func() {
 		settled := func() {}
-		if step.APIDown == nil || step.APIDown.For != scenario.Kubelets {
+		if !onlyKubelets(step) {
 			settled = s.calm.disturb() // controllers can act while kubelets are cut off
 		}
 		end := begin()
@@ -118,7 +123,51 @@ func (s *Simulation) toControllers(step *scenario.Step) {
 			s.world.After(step.For.D(), end)
 			s.world.After(step.For.D()+settle, settled)
 		}
-	})
+	}
+	if beforeAll(step) {
+		happen()
+		return
+	}
+	s.world.At(step.At.D(), happen)
+}
+
+// onlyKubelets reports whether a step cuts off the kubelets alone.
+func onlyKubelets(step *scenario.Step) bool {
+	return step.APIDown != nil && step.APIDown.For == scenario.Kubelets ||
+		step.APIBlink != nil && step.APIBlink.For == scenario.Kubelets
+}
+
+// beforeAll reports whether a step must hold before the processes start: they list
+// at once.
+func beforeAll(step *scenario.Step) bool { return step.SlowLists != nil && step.At == 0 }
+
+// blink makes the API server go away and come back in turns.
+func (s *Simulation) blink(blink *scenario.APIBlink) (end func()) {
+	clients, kubelets := blink.For != scenario.Kubelets, blink.For != scenario.Controllers
+	ended, isDown, up := false, false, func() {}
+	var down func()
+	down = func() {
+		if ended {
+			return
+		}
+		isDown, up = true, s.world.Down(clients, kubelets)
+		s.world.After(blink.Down.D(), func() {
+			if !isDown {
+				return
+			}
+			isDown = false
+			up()
+			s.world.After(blink.Up.D(), down)
+		})
+	}
+	down()
+	return func() {
+		ended = true
+		if isDown {
+			isDown = false
+			up()
+		}
+	}
 }
 
 func (s *Simulation) note(at time.Duration, kind model.NoteKind, step *scenario.Step) {

@@ -48,6 +48,7 @@ func New(description *scenario.Scenario) (*Simulation, error) {
 	s.world.Watch(&s.calm)
 	s.calm.simulation = s
 	s.build(cluster)
+	s.planAll(beforeAll)
 	for number := range s.scenario.Controller.Replicas {
 		r := &Replica{Number: number, sim: s}
 		s.replicas = append(s.replicas, r)
@@ -55,10 +56,17 @@ func New(description *scenario.Scenario) (*Simulation, error) {
 			return nil, fmt.Errorf("set up scenario %s: %w", s.scenario.Name, err)
 		}
 	}
-	for i := range s.scenario.Script {
-		s.plan(i, &s.scenario.Script[i])
-	}
+	s.planAll(func(step *scenario.Step) bool { return !beforeAll(step) })
 	return s, nil
+}
+
+// planAll plans some steps of the script.
+func (s *Simulation) planAll(which func(*scenario.Step) bool) {
+	for i := range s.scenario.Script {
+		if step := &s.scenario.Script[i]; which(step) {
+			s.plan(i, step)
+		}
+	}
 }
 
 // World returns the cluster. Watch it before the first step.
