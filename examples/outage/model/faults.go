@@ -83,7 +83,7 @@ func (f *faults) fails(c *Client, call *Call) bool {
 	for _, fault := range f.errors {
 		if slices.Contains(fault.verbs, call.Verb) && hit(c.random, fault.share) {
 			code := fault.codes[c.random.IntN(len(fault.codes))]
-			call.Err = failure(call, code, "the scenario says so")
+			call.Err = scripted(call, code)
 			return true
 		}
 	}

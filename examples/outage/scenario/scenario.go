@@ -305,8 +305,8 @@ type APIErrors struct {
 	// Share of the calls, from 0 to 1.
 	Share float64 `json:"share"`
 	// Codes are HTTP status codes, of which each failing call gets one; the default
-	// is all of 409, 429, 500 and 503. A proxy that has lost its server answers 404,
-	// though the object is there.
+	// is all of 409, 429, 500 and 503. A 404 is that of a proxy which has lost its
+	// server: the object is there, and the body of the answer is no Status.
 	Codes []int `json:"codes,omitempty"`
 	// Verbs are the calls that can fail, of get, patch, delete, evict and update, which
 	// is what a leader does to its lease; the default is all of them. Like a webhook that
