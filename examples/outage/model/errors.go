@@ -2,7 +2,6 @@ package model
 
 import (
 	"errors"
-	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,11 +32,13 @@ func invalid(call *Call, why string) error {
 	return failure(call, 422, why)
 }
 
+const notFoundCode = 404
+
 // scripted is the error that a scenario asks for. A 404 comes from a proxy: its body
 // is no Status, and client-go marks it as an unexpected response.
 func scripted(call *Call, code int) error {
 	const why = "the scenario says so"
-	if code == http.StatusNotFound {
+	if code == notFoundCode {
 		return apierrors.NewGenericServerResponse(code, string(call.Verb), resource(call), call.Name, why, 0, true)
 	}
 	return failure(call, code, why)

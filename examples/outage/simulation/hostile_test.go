@@ -161,4 +161,17 @@ func TestAProxyAnswersThatWhatIsThereIsNot(t *testing.T) {
 	s.Run()
 	require.Greater(t, d.tainted["a-1"], 6*time.Minute)
 	require.Less(t, d.tainted["a-1"], 9*time.Minute)
+
+	// An eviction that got such an answer is not lost.
+	s, d = watched(t,
+		scenario.Step{At: duration(3 * time.Minute), For: duration(10 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1"}}},
+		scenario.Step{At: duration(3 * time.Minute), For: duration(5 * time.Minute), APIErrors: &scenario.APIErrors{Share: 1, Codes: []int{404}, Verbs: []string{"delete"}}})
+	leaving := len(s.World().PodsOn("a-1"))
+	require.Positive(t, leaving)
+	s.Run()
+	require.Len(t, d.evicted, leaving)
+	for pod, at := range d.evicted {
+		require.Greater(t, at, 8*time.Minute, pod)
+		require.Less(t, at, 11*time.Minute, pod)
+	}
 }
