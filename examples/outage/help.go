@@ -41,13 +41,17 @@ start of the scenario, and where. A silent node is declared Unknown when its gra
 period ends, tainted NoExecute when the rate of its zone lets it, and then its pods
 leave when they no longer tolerate that. The table sums it up for each zone.
 
+A scenario can also say what must come out of it (expect), whatever the seed; the
+nine do. The report shows that next to what came out, and --check fails if it
+differs. With --set and --compare it is left out: other flags, other numbers.
+
 Flags:
 `)
 	fmt.Fprint(out, flags.FlagUsages())
 	fmt.Fprint(out, `
-Exit codes: 0 done, 1 failed, interrupted, or --check found a broken promise,
-2 called wrongly or the scenario is invalid. Ctrl-C ends a run with what is known
-so far.
+Exit codes: 0 done, 1 failed, interrupted, or --check found a broken promise or
+another result than the scenario expects, 2 called wrongly or the scenario is
+invalid. Ctrl-C ends a run with what is known so far.
 `)
 }
 

@@ -22,7 +22,7 @@ func (s *settings) load(in io.Reader) (*scenario.Scenario, error) {
 	if s.seedSet {
 		loaded.Seed = s.seed
 	}
-	return changed(loaded, "--set", s.set)
+	return s.changed(loaded, "--set", s.set)
 }
 
 // read reads the scenario: one that ships by its bare name, else a file.
@@ -57,15 +57,27 @@ func valid(s *scenario.Scenario, err error) (*scenario.Scenario, error) {
 }
 
 // changed returns a copy of a scenario with other settings, which come from a flag.
-func changed(given *scenario.Scenario, flag string, assignments []string) (*scenario.Scenario, error) {
+// What the scenario expects follows from the settings that it has: with others it
+// is left out.
+func (s *settings) changed(given *scenario.Scenario, flag string, assignments []string) (*scenario.Scenario, error) {
 	result := given.Clone()
 	for _, assignment := range assignments {
 		if err := scenario.Set(result, assignment); err != nil {
 			return nil, usageError{fmt.Errorf("%s %w", flag, err)}
 		}
 	}
+	if result.Expect != nil && slices.ContainsFunc(assignments, changesTheOutcome) {
+		result.Expect, s.unexpected = nil, true
+	}
 	if err := result.Validate(); err != nil {
 		return nil, usageError{fmt.Errorf("the scenario is invalid with %s %s:\n%w", flag, strings.Join(assignments, ", "), err)}
 	}
 	return result, nil
+}
+
+// changesTheOutcome reports whether an assignment changes what must come out.
+func changesTheOutcome(assignment string) bool {
+	name, _, _ := strings.Cut(assignment, "=")
+	name, _, _ = strings.Cut(strings.TrimSpace(name), ".")
+	return !slices.Contains([]string{"name", "description", "seed", "expect"}, name)
 }

@@ -323,3 +323,49 @@ func TestProgressIsShownOnceARunTakesLong(t *testing.T) {
 
 	require.Nil(t, newProgress(&out, "", time.Hour).out, "a buffer is no terminal")
 }
+
+// expecting is tiny with what must come out of it: two nodes, and a taint for each.
+const expecting = tiny + `expect:
+  declared: {living: 0, dead: 2}
+  tainted: {nodes: 2, times: 2}
+  evicted: {workloads: {web: {atLeast: 1}}}
+  suspended: false
+`
+
+func TestCheckComparesWhatTheScenarioExpects(t *testing.T) {
+	code, out, diagnostics := call(t, expecting, "-", "--check")
+	require.Zero(t, code, diagnostics)
+	require.Contains(t, squeezed(out), "expect.tainted.times 2 2 ")
+
+	wrong := strings.NewReplacer("dead: 2", "dead: {atLeast: 3}", "suspended: false", "suspended: true").Replace(expecting)
+	code, out, diagnostics = call(t, wrong, "-", "--check", "--seed=9")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, diagnostics, "what came out is not what the scenario expects (tiny, seed 9):\n"+
+		"  expect.declared.dead: expected at least 3, came out 2\n  expect.suspended: expected true, came out false\n")
+	require.Contains(t, squeezed(out), "expect.declared.dead at least 3 2 NO ")
+	require.Contains(t, out, "Every invariant held.")
+
+	code, out, _ = call(t, wrong, "-")
+	require.Zero(t, code, "only --check fails")
+	require.Contains(t, squeezed(out), "expect.declared.dead at least 3 2 NO ")
+
+	code, out, _ = call(t, wrong, "-", "--check", "--set", "node-eviction-rate=1")
+	require.Zero(t, code, "it was derived for other flags")
+	require.Contains(t, out, "was not compared: the settings change what must come out")
+	code, _, _ = call(t, wrong, "-", "--check", "--set", "seed=4", "--set", "expect.declared.dead=2")
+	require.Equal(t, exitFailed, code)
+
+	code, out, diagnostics = call(t, wrong, "-", "--check", "--compare", "node-eviction-rate=1")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, squeezed(out), "expect.declared.dead at least 3 2 NO ")
+	require.Equal(t, 1, strings.Count(diagnostics, "expect.suspended"), "as given, not as changed")
+
+	code, out, _ = call(t, wrong, "-", "--json")
+	require.Zero(t, code)
+	var document report.Document
+	require.NoError(t, json.Unmarshal([]byte(out), &document))
+	require.Equal(t, report.Expectation{Path: "expect.declared.dead", Want: "at least 3", Got: "2"}, document.Expectations[1])
+}
+
+// squeezed makes all space between words one blank.
+func squeezed(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -23,6 +23,7 @@ const stepsBetweenLooks = 256
 var (
 	errInterrupted = errors.New("interrupted")
 	errBroken      = errors.New("the controller did not keep its promises")
+	errUnexpected  = errors.New("what came out is not what the scenario expects")
 )
 
 // perform does what the command line asks for.
@@ -59,14 +60,14 @@ func (s *settings) write(out io.Writer, document *report.Document) error {
 		return encode(out, document)
 	}
 	fmt.Fprintln(out)
-	return errors.Join(document.Summary.Write(out), document.WriteViolations(out))
+	return errors.Join(document.Summary.Write(out), document.WriteExpectations(out), document.WriteViolations(out))
 }
 
 // performBoth runs a scenario as given and with the settings to compare it with.
 // Two timelines cannot be read side by side, so text shows only the summaries. If a
 // run is interrupted there is nothing to compare: the first is reported.
 func (s *settings) performBoth(ctx context.Context, given *scenario.Scenario, out, diagnostics io.Writer) error {
-	other, err := changed(given, "--compare", s.compare)
+	other, err := s.changed(given, "--compare", s.compare)
 	if err != nil {
 		return err
 	}
@@ -90,14 +91,16 @@ func (s *settings) performBoth(ctx context.Context, given *scenario.Scenario, ou
 }
 
 // complete reports whether a run came to its end, whatever was found in it.
-func complete(err error) bool { return err == nil || errors.Is(err, errBroken) }
+func complete(err error) bool {
+	return err == nil || errors.Is(err, errBroken) || errors.Is(err, errUnexpected)
+}
 
 func (s *settings) writeComparison(out io.Writer, c *report.Comparison) error {
 	if s.json {
 		return encode(out, c)
 	}
 	fmt.Fprintf(out, "Changed: %s\n\n", strings.Join(c.Settings, ", "))
-	if err := c.Write(out); err != nil || !s.check {
+	if err := errors.Join(c.Write(out), c.Given.WriteExpectations(out)); err != nil || !s.check {
 		return err
 	}
 	fmt.Fprint(out, "\nAs given: ")
@@ -179,13 +182,31 @@ func (p *player) play(ctx context.Context) (*report.Document, error) {
 	if violations != nil {
 		document.Checked, document.Violations = true, violations(finished)
 	}
-	switch {
-	case !finished:
+	if !finished {
 		return document, fmt.Errorf("%w at %s of %s", errInterrupted, document.Reached.Clock(), document.Duration.Clock())
-	case len(document.Violations) > 0:
-		return document, errBroken
 	}
-	return document, nil
+	document.Expectations = report.Expectations(p.scenario.Expect, &document.Summary)
+	document.ExpectationsSkipped = p.settings.unexpected && p.scenario.Expect == nil
+	return document, p.verdict(document)
+}
+
+// verdict is what --check says of a whole run.
+func (p *player) verdict(document *report.Document) error {
+	if !p.settings.check {
+		return nil
+	}
+	var errs []error
+	if len(document.Violations) > 0 {
+		errs = append(errs, errBroken)
+	}
+	if unmet := document.Unmet(); len(unmet) > 0 {
+		text := ""
+		for _, e := range unmet {
+			text += fmt.Sprintf("\n  %s: expected %s, came out %s", e.Path, e.Want, e.Got)
+		}
+		errs = append(errs, fmt.Errorf("%w (%s, seed %d):%s", errUnexpected, document.Scenario, document.Seed, text))
+	}
+	return errors.Join(errs...)
 }
 
 // run lets the scenario happen and reports whether it came to its end.

@@ -4,6 +4,11 @@
 //
 //	go -C examples test ./outage/explore -run TestRandomWorlds -args -seeds 100000
 //
+// A hostile world ([GenerateHostile]) has kubelets that flap or lie, clocks that
+// drift, and an API server that fails for all lengths of time; a starved one
+// ([GenerateStarved]) thousands of nodes and 20 calls a second. Their tests have
+// the flags -hostile and -starved.
+//
 // A seed that fails is printed with its scenario as YAML. Both replay it: the seed
 // with -first, the file with the program outage.
 //

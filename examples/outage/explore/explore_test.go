@@ -32,7 +32,7 @@ type finding struct {
 
 // explore runs seeds on all cores and returns those that fail, by seed. It stops
 // when done says that a finding is enough.
-func explore(first, seeds uint64, done func(finding) bool) []finding {
+func explore(generate func(uint64) *scenario.Scenario, first, seeds uint64, done func(finding) bool) []finding {
 	var next atomic.Uint64
 	var stop atomic.Bool
 	var mutex sync.Mutex
@@ -43,7 +43,7 @@ func explore(first, seeds uint64, done func(finding) bool) []finding {
 			// Seeds are begun in their order and those that are begun are finished: so
 			// the lowest that fails is found, whoever is faster.
 			for seed := first + next.Add(1) - 1; seed < first+seeds && !stop.Load(); seed = first + next.Add(1) - 1 {
-				violations, err := Run(Generate(seed))
+				violations, err := Run(generate(seed))
 				if len(violations) == 0 && err == nil {
 					continue
 				}
@@ -74,22 +74,13 @@ func TestRandomWorlds(t *testing.T) {
 		untilViolated(t, invariant.Invariant(*wanted))
 		return
 	}
-	findings := explore(*first, *seeds, func(f finding) bool { return f.err != nil })
-	for i, found := range findings {
-		require.NoError(t, found.err, "seed %d", found.seed)
-		if i == 0 {
-			show(t, found)
-			continue
-		}
-		t.Errorf("seed %d: %v", found.seed, found.violations[0])
-	}
-	t.Logf("%d worlds from seed %d on, %d failed", *seeds, *first, len(findings))
+	wantsAllToHold(t, Generate, *seeds)
 }
 
 // untilViolated looks for the first seed that violates an invariant.
 func untilViolated(t *testing.T, what invariant.Invariant) {
 	others := map[invariant.Invariant]int{}
-	for _, found := range explore(*first, *seeds, func(f finding) bool { return f.violates(what) }) {
+	for _, found := range explore(Generate, *first, *seeds, func(f finding) bool { return f.violates(what) }) {
 		if found.violates(what) {
 			fmt.Printf("FOUND %d\n", found.seed)
 			return
@@ -102,13 +93,14 @@ func untilViolated(t *testing.T, what invariant.Invariant) {
 }
 
 // show shows a failing seed as small as it can be made.
-func show(t *testing.T, found finding) {
-	small := Shrink(Generate(found.seed), violates(found.violations[0].Invariant), 500)
+func show(t *testing.T, failing *scenario.Scenario, found finding) {
+	t.Helper()
+	small := Shrink(failing, violates(found.violations[0].Invariant), 500)
 	violations, err := Run(small)
 	require.NoError(t, err)
 	text, err := scenario.Write(small)
 	require.NoError(t, err)
-	t.Errorf("seed %d: %v\n\nAs small as it can be made:\n\n%s\n%s\nRun it again with -args -first %d -seeds 1", found.seed, found.violations[0], text, list(violations), found.seed)
+	t.Errorf("seed %d: %v\n\nAs small as it can be made:\n\n%s\n%s\nRun it again with -args -first %d, for one seed", found.seed, found.violations[0], text, list(violations), found.seed)
 }
 
 func list(violations []invariant.Violation) string {

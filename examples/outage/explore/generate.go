@@ -13,6 +13,12 @@ import (
 // script of faults, nearly all of which end. After the last one there is time for
 // everything to settle, and then for nothing to happen.
 func Generate(seed uint64) *scenario.Scenario {
+	g := generate(seed)
+	return g.finished()
+}
+
+// generate makes all of a scenario but its duration.
+func generate(seed uint64) *generator {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x6c696665))}
 	g.scenario = &scenario.Scenario{Name: fmt.Sprintf("seed-%d", seed), Seed: seed}
 	g.cluster()
@@ -22,6 +28,11 @@ func Generate(seed uint64) *scenario.Scenario {
 	g.evicting()
 	g.Rand = worlds
 	g.script()
+	return g
+}
+
+// finished returns the scenario, with time for everything to settle.
+func (g *generator) finished() *scenario.Scenario {
 	g.scenario.Duration = duration(g.end + SettleTime(g.scenario) + quietTime)
 	return g.scenario
 }
@@ -120,15 +131,20 @@ func (g *generator) script() {
 		steps += g.IntN(7)
 	}
 	for range steps {
-		at := g.moment()
-		step := scenario.Step{At: duration(at)}
-		lasts := g.fault(&step)
-		if lasts > 0 {
-			step.For = duration(lasts)
-		}
-		g.end = max(g.end, at+lasts+step.Over.D()+step.RecoverOver.D())
-		g.scenario.Script = append(g.scenario.Script, step)
+		g.step(g.moment(), g.fault)
 	}
+}
+
+// step adds a step to the script. Fault fills in what it does, and returns how
+// long.
+func (g *generator) step(at time.Duration, fault func(*scenario.Step) time.Duration) {
+	step := scenario.Step{At: duration(at)}
+	lasts := fault(&step)
+	if lasts > 0 {
+		step.For = duration(lasts)
+	}
+	g.end = max(g.end, at+lasts+step.Over.D()+step.RecoverOver.D())
+	g.scenario.Script = append(g.scenario.Script, step)
 }
 
 // moment chooses when a step begins: anywhere, or while the first nodes that have

@@ -32,6 +32,18 @@ func invalid(call *Call, why string) error {
 	return failure(call, 422, why)
 }
 
+const notFoundCode = 404
+
+// scripted is the error that a scenario asks for. A 404 comes from a proxy: its body
+// is no Status, and client-go marks it as an unexpected response.
+func scripted(call *Call, code int) error {
+	const why = "the scenario says so"
+	if code == notFoundCode {
+		return apierrors.NewGenericServerResponse(code, string(call.Verb), resource(call), call.Name, why, 0, true)
+	}
+	return failure(call, code, why)
+}
+
 // failure is an error with a status code.
 func failure(call *Call, code int, why string) error {
 	return apierrors.NewGenericServerResponse(code, string(call.Verb), resource(call), call.Name, why, 0, false)

@@ -14,6 +14,7 @@ type faults struct {
 	outages         []stretch // in which clients were refused
 	downForKubelets int
 	latencies       []*Span       // the last one counts
+	listLatencies   []*Span       // likewise, of lists
 	errors          []*errorFault // each may fail a call
 	lostShares      []*float64
 	staleWatches    []*staleFault
@@ -57,6 +58,9 @@ func (f *faults) journey(c *Client, call *Call) (there, back time.Duration) {
 	if call.Err = f.refusal(); call.Err != nil {
 		return refusedAfter, 0
 	}
+	if n := len(f.listLatencies); n > 0 && call.Verb == List {
+		return f.listLatencies[n-1].pick(c.random), 0 // a watch has it once it is dealt with
+	}
 	latency := c.world.config.Latency
 	if n := len(f.latencies); n > 0 {
 		latency = *f.latencies[n-1]
@@ -79,7 +83,7 @@ func (f *faults) fails(c *Client, call *Call) bool {
 	for _, fault := range f.errors {
 		if slices.Contains(fault.verbs, call.Verb) && hit(c.random, fault.share) {
 			code := fault.codes[c.random.IntN(len(fault.codes))]
-			call.Err = failure(call, code, "the scenario says so")
+			call.Err = scripted(call, code)
 			return true
 		}
 	}
@@ -162,6 +166,11 @@ func (w *World) FailCalls(share float64, codes []int, verbs ...Verb) (end func()
 // does what it asks for, and its caller sees a timeout.
 func (w *World) SlowCalls(latency Span) (end func()) {
 	return during(&w.faults.latencies, &latency)
+}
+
+// SlowLists makes lists take another time, however long. They are not lost.
+func (w *World) SlowLists(latency Span) (end func()) {
+	return during(&w.faults.listLatencies, &latency)
 }
 
 // LoseAnswers makes a share of the calls do what they ask for, and their callers

@@ -24,6 +24,8 @@ type Machine struct {
 	// notReady and pressured count what makes its kubelet say so.
 	notReady, pressured int
 	skew                time.Duration // of its clock
+	// renewals are what it writes into its lease instead of the time; the last counts.
+	renewals []*renewal
 	// registered is the UID of the node object that it stands for, empty while it is
 	// not registered.
 	registered types.UID
@@ -31,7 +33,10 @@ type Machine struct {
 	// LastBeat is when its lease was renewed last, Beats how often.
 	LastBeat time.Duration
 	Beats    int
-	beat     func()
+	// LastTry is when its kubelet, not cut off, last tried to renew the lease, whether
+	// the API server was there or not.
+	LastTry time.Duration
+	beat    func()
 
 	// node and lease are what the API server has of it. With agreed the kubelet has
 	// found its status to be right.
@@ -64,7 +69,7 @@ var conditions = [...]corev1.NodeConditionType{
 // AddMachine adds a machine that has been there for long: its node is ready and has
 // no taints. Its first heartbeat falls somewhere in its first interval.
 func (w *World) AddMachine(name, zone, rack string) *Machine {
-	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, random: w.random("machine/" + name), LastBeat: w.now}
+	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, random: w.random("machine/" + name), LastBeat: w.now, LastTry: w.now}
 	m.beat = m.nextBeat
 	w.machines = append(w.machines, m)
 	w.machine[name] = m
@@ -121,7 +126,11 @@ func (m *Machine) nextBeat() {
 }
 
 func (m *Machine) speak() {
-	if m.registered == "" || !m.Reaches() {
+	if m.registered == "" || m.silent > 0 {
+		return
+	}
+	m.LastTry = m.world.now
+	if !m.Reaches() {
 		return
 	}
 	m.LastBeat = m.world.now
@@ -229,6 +238,23 @@ func (m *Machine) StepClock(by time.Duration) (restore func()) {
 	return func() { m.skew -= by }
 }
 
+// renewal returns what is written into a lease as its time, when it is now and the
+// lease was renewed so often.
+type renewal func(now time.Time, beats int) time.Time
+
+// Renew makes the kubelet write another time into its lease.
+func (m *Machine) Renew(as func(now time.Time, beats int) time.Time) (restore func()) {
+	return during(&m.renewals, new(renewal(as)))
+}
+
+// renewTime is what the kubelet writes into its lease.
+func (m *Machine) renewTime() time.Time {
+	if n := len(m.renewals); n > 0 {
+		return (*m.renewals[n-1])(m.clock(), m.Beats)
+	}
+	return m.clock()
+}
+
 // Unregister deletes the machine's node. Register makes another one, with the
 // name of the first.
 func (m *Machine) Unregister() (register func()) {
@@ -256,6 +282,13 @@ func (m *Machine) Edit(change func(*corev1.Node)) {
 	after := *before
 	change(&after)
 	m.world.putNode(nil, &after)
+}
+
+// EditIf changes the machine's node unless the node is as it should be.
+func (m *Machine) EditIf(wrong func(*corev1.Node) bool, change func(*corev1.Node)) {
+	if node := m.world.server.nodes[m.Name]; node != nil && wrong(node) {
+		m.Edit(change)
+	}
 }
 
 // reconnected does what could not be done while the machine was cut off.

@@ -146,7 +146,7 @@ func (w *World) putLease(m *Machine) {
 			ObjectMeta: metav1.ObjectMeta{Name: m.Name, Namespace: corev1.NamespaceNodeLease, ResourceVersion: w.server.nextVersion()},
 			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &m.Name},
 		},
-		renewed: metav1.NewMicroTime(m.clock()),
+		renewed: metav1.NewMicroTime(m.renewTime()),
 	}
 	record.Spec.RenewTime = &record.renewed
 	m.lease = &record.Lease

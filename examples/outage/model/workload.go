@@ -90,6 +90,9 @@ func (o *Workload) Place(node string) {
 	o.world.putPod(nil, pod)
 }
 
+// WorkloadOf returns the name of the workload that owns a pod.
+func WorkloadOf(pod *corev1.Pod) string { return pod.Labels[ownerLabel] }
+
 func (o *Workload) nextName() string {
 	o.made++
 	return fmt.Sprintf("%s-%d", o.Name, o.made-1)

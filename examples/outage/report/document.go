@@ -18,6 +18,11 @@ type Document struct {
 	// not hold.
 	Checked    bool        `json:"checked"`
 	Violations []Violation `json:"violations"`
+	// Expectations are what the scenario expects and what came out, once the whole
+	// scenario was run. ExpectationsSkipped says that they were not compared because
+	// the settings change what must come out.
+	Expectations        []Expectation `json:"expectations"`
+	ExpectationsSkipped bool          `json:"expectationsSkipped,omitempty"`
 }
 
 // Line is something that happened, at one time or over some.
@@ -92,6 +97,30 @@ type Summary struct {
 	// Cluster is all zones together: sums of what was counted, and what came first,
 	// last or was worst. It has no name and no Peak, because rates are a zone's.
 	Cluster Zone `json:"cluster"`
+	// Workloads are those of the scenario, Departures the pods that were told to leave
+	// nodes that a step had hit, by step and workload.
+	Workloads  []Workload  `json:"workloads"`
+	Departures []Departure `json:"departures"`
+	// Suspended says that the controller found every zone down, at least once.
+	Suspended bool `json:"suspended"`
+}
+
+// Workload says how many of its pods the controller told to leave.
+type Workload struct {
+	Name    string `json:"workload"`
+	Evicted int    `json:"evicted"`
+}
+
+// Departure says how many pods of a workload the controller told to leave nodes
+// that a step of the script had hit by then, and when the first and the last of
+// them, counted from when the step began.
+type Departure struct {
+	// Step is its number in the script, from 0.
+	Step     int     `json:"step"`
+	Workload string  `json:"workload"`
+	Pods     int     `json:"pods"`
+	Earliest Seconds `json:"earliest"`
+	Latest   Seconds `json:"latest"`
 }
 
 // Zone is what a run came to in a zone.
@@ -102,8 +131,13 @@ type Zone struct {
 	// Declared and Tainted are the nodes that the controller has declared Unknown,
 	// and those to which it gave a NoExecute taint.
 	Declared Hits `json:"declared"`
-	Tainted  Hits `json:"tainted"`
-	Pods     Pods `json:"pods"`
+	// DeclaredLiving are those whose kubelet had been up within a grace period before
+	// the Unknown was stored, whether the API server answered it or not, DeclaredDead
+	// the others.
+	DeclaredLiving Hits `json:"declaredLiving"`
+	DeclaredDead   Hits `json:"declaredDead"`
+	Tainted        Hits `json:"tainted"`
+	Pods           Pods `json:"pods"`
 	// Drain says how long evictions took, Late how late they were, and Peak how close
 	// they came to the rate; nil if there was none.
 	Drain *Drain `json:"drain,omitempty"`

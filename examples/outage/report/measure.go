@@ -23,6 +23,7 @@ func measures() []measure {
 		always(count("nodes", "nodes", func(z *Zone) int { return z.Nodes })),
 		always(count("nodes declared Unknown", "declared.nodes", func(z *Zone) int { return z.Declared.Nodes })),
 		times("declared.times", func(z *Zone) Hits { return z.Declared }),
+		count("  of them living", "declaredLiving.nodes", func(z *Zone) int { return z.DeclaredLiving.Nodes }),
 		always(count("nodes tainted NoExecute", "tainted.nodes", func(z *Zone) int { return z.Tainted.Nodes })),
 		times("tainted.times", func(z *Zone) Hits { return z.Tainted }),
 		part("  in the busiest minute", "peak.tainted", plain, func(z *Zone) *Peak { return z.Peak }, func(p *Peak) float64 { return float64(p.Tainted) }),
@@ -91,13 +92,7 @@ func callMeasures(zones []*Zone) []measure {
 		}
 	}
 	slices.Sort(kinds)
-	all := []measure{count("API calls", "", func(z *Zone) int {
-		sum := 0
-		for _, c := range z.Calls {
-			sum += c.Sent
-		}
-		return sum
-	})}
+	all := []measure{count("API calls", "", (*Zone).sent)}
 	for _, kind := range slices.Compact(kinds) {
 		of := func(z *Zone) Calls {
 			if i := slices.IndexFunc(z.Calls, func(c Calls) bool { return c.Kind == kind }); i >= 0 {
@@ -110,6 +105,15 @@ func callMeasures(zones []*Zone) []measure {
 			count("    failed", fmt.Sprintf("calls[%s].failed", kind), func(z *Zone) int { return of(z).Failed }))
 	}
 	return all
+}
+
+// sent returns how many calls there were, of all kinds.
+func (z *Zone) sent() int {
+	sum := 0
+	for _, c := range z.Calls {
+		sum += c.Sent
+	}
+	return sum
 }
 
 // worthy returns the measures that are worth a line for one of the zones.

@@ -169,12 +169,22 @@ func (r *Recorder) readinessChanged(n *node, call *model.Call, was, is corev1.Co
 	case is == corev1.ConditionUnknown && call != nil:
 		n.declared = true
 		n.district.declared.hit(n.name)
+		if r.lives(n) {
+			n.district.living.hit(n.name)
+		} else {
+			n.district.dead.hit(n.name)
+		}
 		r.happened(Declared, n)
 	case is == corev1.ConditionFalse:
 		r.happened(ReportedNotReady, n)
 	case is == corev1.ConditionTrue && was != "":
 		r.happened(Recovered, n)
 	}
+}
+
+// lives reports whether a node's kubelet has been up within a grace period.
+func (r *Recorder) lives(n *node) bool {
+	return r.world.Now()-r.world.Machine(n.name).LastTry < r.simulation.Options().MonitorGracePeriod
 }
 
 // takeTaints takes over the NoExecute taints of a node. What was there before keeps

@@ -1,6 +1,10 @@
 package report
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,7 +29,40 @@ func (r *Recorder) WrotePod(write model.PodWrite) {
 		n.district.late = append(n.district.late, now-deadline)
 	}
 	delete(r.spared, pod.UID)
+	r.departed(now, n, pod)
 	r.happened(PodsEvicted, n)
+}
+
+// departed counts a pod that leaves for each step that has hit its node.
+func (r *Recorder) departed(now time.Duration, n *node, pod *corev1.Pod) {
+	workload := model.WorkloadOf(pod)
+	r.evicted[workload]++
+	script := r.simulation.Scenario().Script
+	for i := range script {
+		if _, struck := r.simulation.Struck(i, n.name); !struck {
+			continue
+		}
+		after := SecondsOf(now - script[i].At.D())
+		key := departing{i, workload}
+		sum := r.departures[key]
+		sum.add(Departure{i, workload, 1, after, after})
+		r.departures[key] = sum
+	}
+}
+
+// departing is what departures are counted by.
+type departing struct {
+	step     int
+	workload string
+}
+
+// departuresInOrder returns what was counted, by step and workload.
+func (r *Recorder) departuresInOrder() []Departure {
+	list := slices.AppendSeq([]Departure{}, maps.Values(r.departures))
+	slices.SortFunc(list, func(a, b Departure) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), strings.Compare(a.Workload, b.Workload))
+	})
+	return list
 }
 
 // mustLeave reports whether a write tells a pod to leave that was not told before.

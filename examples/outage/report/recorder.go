@@ -29,7 +29,11 @@ type Recorder struct {
 	byKey     map[string]*district // by the name that the controller has for it
 	spared    map[types.UID]*district
 
+	evicted    map[string]int // by workload
+	departures map[departing]Departure
+
 	phase       zone.Phase
+	suspended   bool // ever
 	lookPlanned bool
 
 	calls    calls
@@ -58,6 +62,8 @@ func Watch(s *simulation.Simulation, tell func(Line)) *Recorder {
 		byZone:     make(map[string]*district),
 		byKey:      make(map[string]*district),
 		spared:     make(map[types.UID]*district),
+		evicted:    make(map[string]int),
+		departures: make(map[departing]Departure),
 		calls:      make(calls),
 		underWay:   make(map[*model.Call]*district),
 	}
@@ -188,7 +194,7 @@ func (r *Recorder) Document() *Document {
 	document := &Document{
 		Scenario: s.Name, Seed: s.Seed, Settings: []string{},
 		Duration: SecondsOf(s.Duration.D()), Reached: SecondsOf(r.world.Now()),
-		Timeline: r.timeline.told, Summary: r.summary(), Violations: []Violation{},
+		Timeline: r.timeline.told, Summary: r.summary(), Violations: []Violation{}, Expectations: []Expectation{},
 	}
 	if document.Timeline == nil {
 		document.Timeline = []Line{}

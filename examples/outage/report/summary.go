@@ -11,7 +11,7 @@ import (
 func (r *Recorder) summary() Summary {
 	pods := r.podsByZone()
 	cluster := Zone{Nodes: r.mostNodes(), Calls: r.calls.list()}
-	var summary Summary
+	summary := Summary{Workloads: []Workload{}}
 	var late []time.Duration
 	for _, d := range r.districts {
 		z := d.report()
@@ -23,6 +23,11 @@ func (r *Recorder) summary() Summary {
 	}
 	cluster.Late = lateness(late)
 	summary.Cluster = cluster
+	summary.Suspended = r.suspended
+	for _, w := range r.simulation.Scenario().Cluster.Workloads {
+		summary.Workloads = append(summary.Workloads, Workload{w.Name, r.evicted[w.Name]})
+	}
+	summary.Departures = r.departuresInOrder()
 	return summary
 }
 
@@ -33,6 +38,7 @@ func (d *district) report() Zone {
 	z := Zone{
 		Name: d.name, Nodes: d.most,
 		Declared: d.declared.report(), Tainted: d.tainted.report(),
+		DeclaredLiving: d.living.report(), DeclaredDead: d.dead.report(),
 		Late: lateness(d.late), Peak: d.peak(), Calls: d.calls.list(),
 	}
 	if d.drained {
@@ -48,6 +54,10 @@ func (h *hits) report() Hits { return Hits{len(h.nodes), h.times} }
 func (z *Zone) include(part *Zone) {
 	z.Declared.Nodes += part.Declared.Nodes
 	z.Declared.Times += part.Declared.Times
+	z.DeclaredLiving.Nodes += part.DeclaredLiving.Nodes
+	z.DeclaredLiving.Times += part.DeclaredLiving.Times
+	z.DeclaredDead.Nodes += part.DeclaredDead.Nodes
+	z.DeclaredDead.Times += part.DeclaredDead.Times
 	z.Tainted.Nodes += part.Tainted.Nodes
 	z.Tainted.Times += part.Tainted.Times
 	z.Pods.Evicted += part.Pods.Evicted

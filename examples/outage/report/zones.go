@@ -15,9 +15,11 @@ type district struct {
 	nodes, most int
 
 	declared, tainted hits
-	taintings         []time.Duration // when the calls for them were sent
-	rates             []rateSince
-	state             zone.State
+	// living are those of declared whose kubelets were up, dead the others.
+	living, dead hits
+	taintings    []time.Duration // when the calls for them were sent
+	rates        []rateSince
+	state        zone.State
 
 	// inTrouble is how many of its nodes are, since outage at least one of them.
 	inTrouble   int
@@ -130,6 +132,7 @@ func (r *Recorder) phaseChanged(phase zone.Phase) {
 		Kind: PhaseChanged, From: string(r.phase), To: string(phase), Text: fmt.Sprintf("%s: %s", phase, text),
 	})
 	r.phase = phase
+	r.suspended = r.suspended || phase == zone.PhaseSuspended
 }
 
 // judged takes over what the controller thinks of a zone. That it is Normal is no

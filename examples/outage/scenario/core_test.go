@@ -125,6 +125,7 @@ func TestCopiesShareNothing(t *testing.T) {
 		Cluster:    Cluster{Zones: []Zone{{Name: "a"}}, Workloads: []Workload{{TolerationSeconds: new(int64(1))}}},
 		Controller: Controller{Flags: map[string]FlagValue{"x": "1"}},
 		Script:     []Step{{Silence: &Nodes{Names: []string{"a"}, Rack: new(1)}}, {BrokenWatch: &Watch{Kinds: []string{"a"}}}},
+		Expect:     &Expect{Evicted: &ExpectEvicted{Workloads: map[string]Count{"a": Exactly(1)}}},
 	}
 	c := s.Clone()
 	require.Equal(t, s, c)
@@ -134,10 +135,12 @@ func TestCopiesShareNothing(t *testing.T) {
 	c.Script[0].Silence.Names[0] = "b"
 	*c.Script[0].Silence.Rack = 2
 	c.Script[1].BrokenWatch.Kinds[0] = "b"
+	*c.Expect.Evicted.Workloads["a"].AtLeast = 2
 	require.Equal(t, &Scenario{
 		Cluster:    Cluster{Zones: []Zone{{Name: "a"}}, Workloads: []Workload{{TolerationSeconds: new(int64(1))}}},
 		Controller: Controller{Flags: map[string]FlagValue{"x": "1"}},
 		Script:     []Step{{Silence: &Nodes{Names: []string{"a"}, Rack: new(1)}}, {BrokenWatch: &Watch{Kinds: []string{"a"}}}},
+		Expect:     &Expect{Evicted: &ExpectEvicted{Workloads: map[string]Count{"a": Exactly(1)}}},
 	}, s)
 }
 

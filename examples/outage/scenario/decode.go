@@ -50,6 +50,8 @@ func (d *decoder) value(path string, node *yaml.Node, v reflect.Value) {
 		d.fail(node, path, "tags are not part of the language; leave out %s", node.Tag)
 	case isScalar(v.Type()):
 		d.scalar(path, node, v)
+	case isBounds(v.Type()) && node.Kind == yaml.ScalarNode && node.ShortTag() != "!!null":
+		d.exact(path, node, v)
 	case node.ShortTag() == "!!null":
 		d.fail(node, path, "%s", nothingThere(path, v.Type()))
 	case v.Kind() == reflect.Slice:
@@ -64,7 +66,7 @@ func (d *decoder) value(path string, node *yaml.Node, v reflect.Value) {
 // nothingThere says what to write instead of nothing at all.
 func nothingThere(path string, t reflect.Type) string {
 	const nothing = "has no value; give it one or leave it out"
-	if t.Kind() != reflect.Struct || t == reflect.TypeFor[Nodes]() {
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[Nodes]() || below(path, expectPath) {
 		return nothing
 	}
 	required := func(f field) bool { return !f.optional }
@@ -85,6 +87,20 @@ func (d *decoder) scalar(path string, node *yaml.Node, v reflect.Value) {
 	}
 	if err := setScalar(v, node.Value); err != nil {
 		d.fail(node, path, "%v", err)
+	}
+}
+
+// exact reads one value for both of two bounds. What is wrong with it is told
+// once.
+func (d *decoder) exact(path string, node *yaml.Node, v reflect.Value) {
+	before := len(d.failed)
+	for i := range v.NumField() {
+		if len(d.failed) > before {
+			return
+		}
+		value := reflect.New(v.Field(i).Type().Elem())
+		d.scalar(path, node, value.Elem())
+		v.Field(i).Set(value)
 	}
 }
 

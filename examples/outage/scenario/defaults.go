@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -62,6 +61,9 @@ func (s *Step) fill() {
 	}
 	if s.APIDown != nil {
 		setDefault(&s.APIDown.For, Everybody)
+	}
+	if s.APIBlink != nil {
+		setDefault(&s.APIBlink.For, Everybody)
 	}
 	if s.APIErrors != nil {
 		s.APIErrors.fill()
@@ -126,8 +128,16 @@ func deepen(v reflect.Value) {
 		}
 		v.Set(fresh)
 	case reflect.Map:
-		if flags, ok := reflect.TypeAssert[map[string]FlagValue](v); ok { // the only map that there is
-			v.Set(reflect.ValueOf(maps.Clone(flags)))
+		if v.IsNil() {
+			return
 		}
+		fresh := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for key, value := range v.Seq2() {
+			copied := reflect.New(v.Type().Elem()).Elem()
+			copied.Set(value)
+			deepen(copied)
+			fresh.SetMapIndex(key, copied)
+		}
+		v.Set(fresh)
 	}
 }

@@ -26,12 +26,25 @@
 //	  silence: {zone: a, share: 0.5}
 //	- at: 6m
 //	  crash: {}
+//	expect:
+//	  declared: {living: 0, dead: 30}
+//	  tainted: {nodes: {atLeast: 25, atMost: 30}}
+//	  evicted: {workloads: {db: {atMost: 15}, agent: 0}}
+//	  departures:
+//	  - {step: 0, workload: db, earliest: {atLeast: 1m50s}}
+//	  suspended: false
 //
 // Each step of the script says when it begins and exactly one fault; [Step] lists
 // them. Nodes are called after their zone, a-0 to a-59, and node i stands in rack
 // i modulo racks. Durations are written as in Go, 1h30m. Flags are those of
 // nodelifecycle, whose defaults are those of kube-controller-manager v1.37.
 // Whatever is left out has the default that the comment of its field names.
+//
+// Expect says what must come out, whatever the seed: each number is one value or a
+// range, {atLeast: 3, atMost: 5}; [Expect] lists them. Derive them from the flags
+// and the script, with the arithmetic in a comment, before the first run. The
+// program outage shows what came out next to them, and with --check fails if one
+// does not hold.
 //
 // [Read] is strict. A field that does not exist, one that is given twice, a value
 // of the wrong type, one that cannot be and two that contradict each other are

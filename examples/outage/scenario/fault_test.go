@@ -12,6 +12,43 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
 			`17:3: script[0].flap: needs for, which says until when`,
 			`17:34: script[0].flap.down: is 0s; want at least 100ms`,
 			`17:42: script[0].flap.up: is -1m; want at least 100ms`}},
+		{"flapReady", `
+- at: 1m
+  flapReady: {nodes: {zone: c}, notReady: 0s, ready: 3s}`, []string{
+			`16:3: script[0].flapReady: needs for, which says until when`,
+			`16:29: script[0].flapReady.nodes.zone: there is no zone c; zones are a, b, east`,
+			`16:43: script[0].flapReady.notReady: is 0s; want at least 100ms`}},
+		{"hostile", `
+- at: 1m
+  for: 1m
+  hostile: {nodes: {zone: a}, every: 0s}
+- at: 1m
+  for: 1m
+  hostile: {nodes: {zone: a}, every: 3s, zones: [x, X], taints: off, leases: futur}`, []string{
+			`17:3: script[0].hostile: does nothing; give it zones, taints or leases`,
+			`17:38: script[0].hostile.every: is 0s; want at least 100ms`,
+			`20:53: script[1].hostile.zones[1]: X is no DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last`,
+			`20:65: script[1].hostile.taints: there is no way off; ways are takeOff, putOn`,
+			`20:78: script[1].hostile.leases: there is no way futur; did you mean future?`}},
+		{"clockDrift", `
+- at: 1m
+  clockDrift: {nodes: {zone: a}, by: 0s, every: 1s}
+- at: 1m
+  for: 10m
+  clockDrift: {nodes: {zone: a}, by: 8760h, every: 1s}`, []string{
+			`16:3: script[0].clockDrift: needs for, which says until when`,
+			`16:38: script[0].clockDrift.by: is 0s; say by how much the clock steps, as in 5m or -5m`,
+			`19:38: script[1].clockDrift.by: is 8760h, 600 times; at most 876000h together`}},
+		{"apiBlink", `
+- at: 1m
+  apiBlink: {down: 5s, up: 0s, for: me}`, []string{
+			`16:3: script[0].apiBlink: needs for, which says until when`,
+			`16:28: script[0].apiBlink.up: is 0s; want at least 100ms`,
+			`16:37: script[0].apiBlink.for: there is no caller me; callers are everybody, controllers, kubelets`}},
+		{"slowLists", `
+- at: 0s
+  slowLists: {min: 2m, max: 1m}`, []string{
+			`16:3: script[0].slowLists: min is 2m and max is 1m; the lesser comes first`}},
 		{"flap without its fields", `
 - at: 1m
   for: 1m
@@ -85,11 +122,11 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
 			`18:18: script[1].apiDown.for: there is no caller me; callers are everybody, controllers, kubelets`}},
 		{"apiErrors", `
 - at: 1m
-  apiErrors: {share: 0, codes: [404, 500, 500]}
+  apiErrors: {share: 0, codes: [418, 500, 500]}
 - at: 1m
   apiErrors: {share: 2, codes: []}`, []string{
 			`16:22: script[0].apiErrors.share: is 0; want more than 0 and at most 1`,
-			`16:33: script[0].apiErrors.codes[0]: 404 is no error that can be had; codes are 403, 409, 422, 429, 500, 503, 504`,
+			`16:33: script[0].apiErrors.codes[0]: 418 is no error that can be had; codes are 403, 404, 409, 422, 429, 500, 503, 504`,
 			`16:43: script[0].apiErrors.codes[2]: 500 is in the list already, as script[0].apiErrors.codes[1]`,
 			`18:22: script[1].apiErrors.share: is 2; want more than 0 and at most 1`,
 			`18:32: script[1].apiErrors.codes: an empty list is the same as leaving it out, which means 409, 429, 500 and 503; leave it out or give it another value`}},

@@ -40,7 +40,7 @@ func shown(name string) string {
 
 // listed enumerates names, not more than somebody would read.
 func listed(names []string) string {
-	const most = 30
+	const most = 40
 	if len(names) <= most {
 		return strings.Join(names, ", ")
 	}

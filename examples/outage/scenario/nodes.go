@@ -178,8 +178,19 @@ func (f *Flap) check(c *checker, path string, s *Step) {
 	f.Nodes.check(c, path+".nodes", s)
 	c.interval(path+".down", f.Down, false)
 	c.interval(path+".up", f.Up, false)
-	step := parent(path)
-	c.addUnless(s.For > 0, []string{step + ".for"}, path, "needs for, which says until when")
+	c.untilWhen(path, s)
+}
+
+func (f *FlapReady) check(c *checker, path string, s *Step) {
+	f.Nodes.check(c, path+".nodes", s)
+	c.interval(path+".notReady", f.NotReady, false)
+	c.interval(path+".ready", f.Ready, false)
+	c.untilWhen(path, s)
+}
+
+// untilWhen wants for of a step that repeats something.
+func (c *checker) untilWhen(path string, s *Step) {
+	c.addUnless(s.For > 0, []string{parent(path) + ".for"}, path, "needs for, which says until when")
 }
 
 func (m *Move) check(c *checker, path string, s *Step) {
@@ -219,4 +230,33 @@ func (c *checker) timeAdded(path, added string) {
 func (n *NodeClocks) check(c *checker, path string, s *Step) {
 	n.Nodes.check(c, path+".nodes", s)
 	c.clockStep(path+".by", n.By)
+}
+
+func (d *ClockDrift) check(c *checker, path string, s *Step) {
+	d.Nodes.check(c, path+".nodes", s)
+	c.clockStep(path+".by", d.By)
+	c.interval(path+".every", d.Every, false)
+	c.untilWhen(path, s)
+	if d.Every >= minInterval && d.By.D().Abs() <= maxClockStep.D() {
+		steps := int64(s.For / d.Every)
+		c.addUnless(steps == 0 || d.By.D().Abs() <= maxClockStep.D()/time.Duration(steps), []string{parent(path) + ".for"}, path+".by",
+			"is %v, %d times; at most %v together", d.By, steps, maxClockStep)
+	}
+}
+
+func (h *Hostile) check(c *checker, path string, s *Step) {
+	h.Nodes.check(c, path+".nodes", s)
+	c.interval(path+".every", h.Every, false)
+	c.untilWhen(path, s)
+	c.addUnless(len(h.Zones) > 0 || h.Taints != "" || h.Leases != "", []string{path}, path, "does nothing; give it zones, taints or leases")
+	for i, zone := range h.Zones {
+		c.label(item(path+".zones", i), zone) // one that does not exist comes into being
+	}
+	once(c, path+".zones", h.Zones)
+	if h.Taints != "" {
+		c.oneOf(path+".taints", "way", h.Taints, TakeOffTaints, PutOnTaints)
+	}
+	if h.Leases != "" {
+		c.oneOf(path+".leases", "way", h.Leases, FutureLeases, ZeroLeases, BackwardsLeases)
+	}
 }

@@ -88,7 +88,36 @@ func randomScenario(seed uint64) *scenario.Scenario {
 	for range r.IntN(12) {
 		s.Script = append(s.Script, r.step())
 	}
+	s.Expect = maybe(r, r.expect(s))
 	return s
+}
+
+func (r random) count() *scenario.Count {
+	low := r.IntN(10)
+	return pick(r, nil, new(scenario.Exactly(low)), &scenario.Count{AtLeast: &low}, &scenario.Count{AtMost: &low},
+		&scenario.Count{AtLeast: new(low), AtMost: new(low + r.IntN(3))})
+}
+
+func (r random) expect(s *scenario.Scenario) scenario.Expect {
+	e := scenario.Expect{
+		Declared: maybe(r, scenario.ExpectDeclared{Living: new(scenario.Exactly(0)), Dead: r.count()}),
+		Tainted:  maybe(r, scenario.ExpectTainted{Nodes: r.count(), Times: new(scenario.Exactly(1))}),
+		Evicted: maybe(r, scenario.ExpectEvicted{
+			Pods: r.count(), Workloads: map[string]scenario.Count{"web": scenario.Exactly(0), "db": {AtMost: new(7)}},
+		}),
+		Suspended: maybe(r, r.IntN(2) == 0),
+		Calls:     &scenario.Count{AtMost: new(r.IntN(1000))},
+	}
+	for i := range s.Script {
+		if s.Script[i].Silence != nil {
+			e.Departures = append(e.Departures, scenario.ExpectDepartures{
+				Step: i, Workload: pick(r, "", "web", "agent"), Pods: r.count(),
+				Earliest: &scenario.Time{AtLeast: new(scenario.Duration(r.Int64N(1e10)))},
+				Latest:   pick(r, nil, &scenario.Time{AtMost: new(scenario.Duration(time.Minute))}, new(scenario.Exactly(scenario.Duration(20*time.Second)))),
+			})
+		}
+	}
+	return e
 }
 
 func pick[T any](r random, of ...T) T { return of[r.IntN(len(of))] }
@@ -210,7 +239,7 @@ func (r random) step() scenario.Step {
 	s := scenario.Step{At: r.time()}
 	process := scenario.Process{Replica: maybe(r, r.IntN(2))}
 	endless := false
-	switch r.IntN(22) {
+	switch r.IntN(25) {
 	case 0:
 		s.Silence = new(r.nodes())
 	case 1:
@@ -218,6 +247,10 @@ func (r random) step() scenario.Step {
 	case 2:
 		s.For = r.time() + 1
 		s.Flap = &scenario.Flap{Nodes: r.nodes(), Down: r.interval(), Up: r.interval()}
+		return s
+	case 10:
+		s.For = r.time() + 1
+		s.FlapReady = &scenario.FlapReady{Nodes: r.nodes(), NotReady: r.interval(), Ready: r.interval()}
 		return s
 	case 3:
 		s.Pressure = new(r.nodes())
@@ -237,6 +270,18 @@ func (r random) step() scenario.Step {
 		s.Touch = new(r.nodes())
 	case 9:
 		s.NodeClocks = &scenario.NodeClocks{Nodes: r.nodes(), By: r.by()}
+	case 11:
+		s.For = r.time() + 1
+		s.ClockDrift = &scenario.ClockDrift{Nodes: r.nodes(), By: pick(r, -1, 1, r.time()+1), Every: r.interval()}
+		return s
+	case 12:
+		s.For = r.time() + 1
+		s.Hostile = &scenario.Hostile{
+			Nodes: r.nodes(), Every: r.interval(), Zones: pick(r, nil, []string{"x", "5"}),
+			Taints: pick(r, "", scenario.TakeOffTaints, scenario.PutOnTaints),
+			Leases: pick(r, scenario.FutureLeases, scenario.ZeroLeases, scenario.BackwardsLeases),
+		}
+		return s
 	default:
 		return r.stepOfOthers(s, process)
 	}
@@ -253,7 +298,12 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 	if r.IntN(2) == 0 {
 		s.For = r.time()
 	}
-	switch r.IntN(13) {
+	switch r.IntN(15) {
+	case 13:
+		s.For = r.time() + 1
+		s.APIBlink = &scenario.APIBlink{For: pick(r, "", scenario.Kubelets), Down: r.interval(), Up: r.interval()}
+	case 14:
+		s.SlowLists = new(r.span())
 	case 0:
 		s.For = 0
 		s.DeletePods = new(r.pods())
@@ -263,7 +313,7 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 	case 2:
 		s.APIDown = &scenario.APIDown{For: pick(r, "", scenario.Everybody, scenario.Controllers, scenario.Kubelets)}
 	case 3:
-		s.APIErrors = &scenario.APIErrors{Share: r.share(), Codes: pick(r, nil, []int{403, 409, 422}, []int{429, 500, 503, 504}), Verbs: pick(r, nil, []string{"delete", "evict"}, []string{"get", "patch", "update"})}
+		s.APIErrors = &scenario.APIErrors{Share: r.share(), Codes: pick(r, nil, []int{403, 404, 409, 422}, []int{429, 500, 503, 504}), Verbs: pick(r, nil, []string{"delete", "evict"}, []string{"get", "patch", "update"})}
 	case 4:
 		s.APILatency = new(r.span())
 	case 5:

@@ -64,7 +64,7 @@ func (c badStep) run(t *testing.T) {
 }
 
 const (
-	everyFault = "silence, notReady, flap, pressure, delete, move, cordon, taint, touch, nodeClocks, deletePods, tolerate, apiDown, apiErrors, apiLatency, lostAnswers, staleWatch, brokenWatch, crash, pause, suspend, controllerClock, splitBrain"
+	everyFault = "silence, notReady, flap, flapReady, pressure, delete, move, cordon, taint, touch, nodeClocks, clockDrift, hostile, deletePods, tolerate, apiDown, apiBlink, apiErrors, apiLatency, lostAnswers, slowLists, staleWatch, brokenWatch, crash, pause, suspend, controllerClock, splitBrain"
 	stepFields = "at, for, over, recoverOver, " + everyFault
 )
 

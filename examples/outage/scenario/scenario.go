@@ -15,6 +15,8 @@ type Scenario struct {
 	Cluster    Cluster    `json:"cluster"`
 	Controller Controller `json:"controller,omitzero"`
 	Script     []Step     `json:"script,omitempty"`
+	// Expect is what must come out of it, for every seed.
+	Expect *Expect `json:"expect,omitempty"`
 }
 
 // Cluster is what is there before the script begins.
@@ -105,6 +107,9 @@ type Step struct {
 	NotReady *Nodes `json:"notReady,omitempty"`
 	// Flap makes nodes fall silent and come back, again and again.
 	Flap *Flap `json:"flap,omitempty"`
+	// FlapReady makes kubelets report that their node is not ready, and that it is,
+	// again and again.
+	FlapReady *FlapReady `json:"flapReady,omitempty"`
 	// Pressure makes kubelets report memory pressure.
 	Pressure *Nodes `json:"pressure,omitempty"`
 	// Delete deletes node objects. At the end they register again, as new ones.
@@ -119,6 +124,11 @@ type Step struct {
 	Touch *Nodes `json:"touch,omitempty"`
 	// NodeClocks steps the clocks of nodes, and at the end back.
 	NodeClocks *NodeClocks `json:"nodeClocks,omitempty"`
+	// ClockDrift makes the clocks of nodes wrong by more and more, and right at the end.
+	ClockDrift *ClockDrift `json:"clockDrift,omitempty"`
+	// Hostile makes kubelets write what they should not into their own nodes and
+	// leases.
+	Hostile *Hostile `json:"hostile,omitempty"`
 
 	// To pods.
 
@@ -131,6 +141,8 @@ type Step struct {
 
 	// APIDown makes the API server refuse connections.
 	APIDown *APIDown `json:"apiDown,omitempty"`
+	// APIBlink makes it refuse connections and answer again, in turns.
+	APIBlink *APIBlink `json:"apiBlink,omitempty"`
 	// APIErrors makes it answer some calls of the controllers with errors.
 	APIErrors *APIErrors `json:"apiErrors,omitempty"`
 	// APILatency makes calls of the controllers take another time.
@@ -138,6 +150,10 @@ type Step struct {
 	// LostAnswers makes it do what controllers ask for and lose some of the answers:
 	// the caller sees a timeout.
 	LostAnswers *LostAnswers `json:"lostAnswers,omitempty"`
+
+	// SlowLists makes lists take another time, without the timeout that other calls
+	// have. At 0s it holds for the first lists of all.
+	SlowLists *Range `json:"slowLists,omitempty"`
 
 	// To what the controllers see.
 
@@ -183,6 +199,14 @@ type Flap struct {
 	Up    Duration `json:"up"`
 }
 
+// FlapReady is nodes whose kubelets report not ready and ready in turns. Each
+// begins at a time of its own in the first NotReady plus Ready.
+type FlapReady struct {
+	Nodes    Nodes    `json:"nodes"`
+	NotReady Duration `json:"notReady"`
+	Ready    Duration `json:"ready"`
+}
+
 // Move is nodes and the zone that they come to.
 type Move struct {
 	Nodes Nodes  `json:"nodes"`
@@ -204,6 +228,45 @@ type Taint struct {
 type NodeClocks struct {
 	Nodes Nodes    `json:"nodes"`
 	By    Duration `json:"by"`
+}
+
+// ClockDrift is nodes whose clocks step by so much each time.
+type ClockDrift struct {
+	Nodes Nodes    `json:"nodes"`
+	By    Duration `json:"by"`
+	Every Duration `json:"every"`
+}
+
+// What hostile kubelets do with the not-ready and unreachable NoExecute taints of
+// their nodes.
+const (
+	// TakeOffTaints: they take off those that they find.
+	TakeOffTaints = "takeOff"
+	// PutOnTaints: they put not-ready on, with the time of now.
+	PutOnTaints = "putOn"
+)
+
+// What hostile kubelets write as the renewTime of their leases. Each value differs
+// from the one before, so that each is a heartbeat.
+const (
+	FutureLeases    = "future"    // a day ahead
+	ZeroLeases      = "zero"      // every other time no time at all
+	BackwardsLeases = "backwards" // earlier each time
+)
+
+// Hostile is nodes and what their kubelets do, while they reach the API server: at
+// least one of Zones, Taints and Leases.
+type Hostile struct {
+	Nodes Nodes `json:"nodes"`
+	// Every is how often they write labels and taints.
+	Every Duration `json:"every"`
+	// Zones are zone labels that they give themselves in turn. At the end they have
+	// their own again.
+	Zones []string `json:"zones,omitempty"`
+	// Taints is takeOff or putOn.
+	Taints string `json:"taints,omitempty"`
+	// Leases is future, zero or backwards.
+	Leases string `json:"leases,omitempty"`
 }
 
 // Pods says which pods: Count or Share of a workload's, at random, or all of them.
@@ -232,12 +295,21 @@ type APIDown struct {
 	For string `json:"for,omitempty"`
 }
 
+// APIBlink says for whom the API server is away, as in [APIDown], and for how long
+// in turn: 5s of every minute is down: 5s, up: 55s.
+type APIBlink struct {
+	For  string   `json:"for,omitempty"`
+	Down Duration `json:"down"`
+	Up   Duration `json:"up"`
+}
+
 // APIErrors says how many calls fail, and how.
 type APIErrors struct {
 	// Share of the calls, from 0 to 1.
 	Share float64 `json:"share"`
 	// Codes are HTTP status codes, of which each failing call gets one; the default
-	// is all of 409, 429, 500 and 503.
+	// is all of 409, 429, 500 and 503. A 404 is that of a proxy which has lost its
+	// server: the object is there, and the body of the answer is no Status.
 	Codes []int `json:"codes,omitempty"`
 	// Verbs are the calls that can fail, of get, patch, delete, evict and update, which
 	// is what a leader does to its lease; the default is all of them. Like a webhook that

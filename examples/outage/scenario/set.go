@@ -86,6 +86,14 @@ func setPath(v reflect.Value, done, rest, value string) error {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
+	if v.Kind() == reflect.Pointer && isBounds(v.Type().Elem()) {
+		fresh := reflect.New(v.Type().Elem())
+		if err := setExact(fresh.Elem(), func(bound reflect.Value) error { return setScalar(bound, value) }); err != nil {
+			return err
+		}
+		v.Set(fresh)
+		return nil
+	}
 	if !isScalar(v.Type()) {
 		return errors.New(notSingle(v, done))
 	}
@@ -172,7 +180,10 @@ func inside(v reflect.Value, path string) string {
 		}
 		return fmt.Sprintf("%s has %s to %s", path, item(path, 0), item(path, v.Len()-1))
 	case reflect.Map:
-		return "give the name of a flag"
+		if path == flagsPath {
+			return "give the name of a flag"
+		}
+		return "its values are given in the file"
 	}
 	return path + " is a single value"
 }

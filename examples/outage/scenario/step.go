@@ -49,11 +49,17 @@ func (s *Step) targets() *Nodes {
 			return f
 		case *Flap:
 			return &f.Nodes
+		case *FlapReady:
+			return &f.Nodes
 		case *Move:
 			return &f.Nodes
 		case *Taint:
 			return &f.Nodes
 		case *NodeClocks:
+			return &f.Nodes
+		case *ClockDrift:
+			return &f.Nodes
+		case *Hostile:
 			return &f.Nodes
 		}
 	}
@@ -111,7 +117,7 @@ func (c *checker) times(path string, s *Step, fault string) {
 func (c *checker) spread(path string, s *Step, fault string) bool {
 	var why string
 	switch {
-	case s.Flap != nil:
+	case s.Flap != nil || s.FlapReady != nil:
 		why = "nodes that flap begin and end each at a time of its own"
 	case s.targets() == nil:
 		why = fault + " does not hit nodes, over which it could be spread"
@@ -175,13 +181,20 @@ func (a *APIDown) check(c *checker, path string, _ *Step) {
 	}
 }
 
+func (a *APIBlink) check(c *checker, path string, s *Step) {
+	(&APIDown{For: a.For}).check(c, path, s)
+	c.interval(path+".down", a.Down, false)
+	c.interval(path+".up", a.Up, false)
+	c.untilWhen(path, s)
+}
+
 func (a *APIErrors) check(c *checker, path string, _ *Step) {
 	c.share(path+".share", a.Share)
-	// What an API server answers to requests that are well formed. 404 is not among
-	// them: it says that the object is gone, which is no error to lie about.
-	codes := []int{403, 409, 422, 429, 500, 503, 504}
+	// What an API server, or a proxy before it, answers to requests that are well
+	// formed.
+	codes := []int{403, 404, 409, 422, 429, 500, 503, 504}
 	for i, code := range a.Codes {
-		c.check(slices.Contains(codes, code), item(path+".codes", i), "%d is no error that can be had; codes are 403, 409, 422, 429, 500, 503, 504", code)
+		c.check(slices.Contains(codes, code), item(path+".codes", i), "%d is no error that can be had; codes are 403, 404, 409, 422, 429, 500, 503, 504", code)
 	}
 	once(c, path+".codes", a.Codes)
 	for i, verb := range a.Verbs {

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -60,6 +61,7 @@ func (s *Scenario) findings() []finding {
 	for i := range s.Script {
 		c.step(item("script", i), &s.Script[i])
 	}
+	c.expect()
 	return c.findings
 }
 
@@ -213,6 +215,9 @@ func (c *checker) controller() {
 		c.add(nil, p.Path, "%s", p.Message)
 	}
 }
+
+// sortedKeys returns the keys of a map in an order that stays the same.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // share checks a part of a whole.
 func (c *checker) share(path string, share float64) bool {

@@ -34,9 +34,15 @@ func (s *Simulation) plan(number int, step *scenario.Step) {
 	case step.Delete != nil:
 		s.toMachines(step, step.Delete, random, (*model.Machine).Unregister)
 	case step.Flap != nil:
-		s.flap(step, random)
+		s.flap(step, &step.Flap.Nodes, step.Flap.Down, step.Flap.Up, random, (*model.Machine).Silence)
+	case step.FlapReady != nil:
+		s.flap(step, &step.FlapReady.Nodes, step.FlapReady.NotReady, step.FlapReady.Ready, random, (*model.Machine).Fail)
 	case step.NodeClocks != nil:
 		s.toMachines(step, &step.NodeClocks.Nodes, random, func(m *model.Machine) func() { return m.StepClock(step.NodeClocks.By.D()) })
+	case step.ClockDrift != nil:
+		s.toMachines(step, &step.ClockDrift.Nodes, random, func(m *model.Machine) func() { return s.drift(step.ClockDrift, m) })
+	case step.Hostile != nil:
+		s.toMachines(step, &step.Hostile.Nodes, random, func(m *model.Machine) func() { return s.hostile(step.Hostile, m) })
 	case step.Move != nil:
 		s.toMachines(step, &step.Move.Nodes, random, func(m *model.Machine) func() { return s.edits.move(m, step.Move.Zone) })
 	case step.Cordon != nil:
@@ -84,6 +90,11 @@ func (s *Simulation) toControllers(step *scenario.Step) {
 	case step.APIDown != nil:
 		clients, kubelets := step.APIDown.For != scenario.Kubelets, step.APIDown.For != scenario.Controllers
 		begin = func() func() { return s.world.Down(clients, kubelets) }
+	case step.APIBlink != nil:
+		begin = func() func() { return s.blink(step.APIBlink) }
+	case step.SlowLists != nil:
+		settle = step.SlowLists.Max.D() + settleAfter
+		begin = func() func() { return s.world.SlowLists(span(*step.SlowLists)) }
 	case step.APIErrors != nil:
 		begin = func() func() {
 			return s.world.FailCalls(step.APIErrors.Share, step.APIErrors.Codes, verbs(step.APIErrors.Verbs)...)
@@ -104,9 +115,9 @@ func (s *Simulation) toControllers(step *scenario.Step) {
 	case step.SplitBrain != nil:
 		begin = s.split
 	}
-	s.world.At(step.At.D(), func() {
+	happen := func() {
 		settled := func() {}
-		if step.APIDown == nil || step.APIDown.For != scenario.Kubelets {
+		if !onlyKubelets(step) {
 			settled = s.calm.disturb() // controllers can act while kubelets are cut off
 		}
 		end := begin()
@@ -114,7 +125,51 @@ func (s *Simulation) toControllers(step *scenario.Step) {
 			s.world.After(step.For.D(), end)
 			s.world.After(step.For.D()+settle, settled)
 		}
-	})
+	}
+	if beforeAll(step) {
+		happen()
+		return
+	}
+	s.world.At(step.At.D(), happen)
+}
+
+// onlyKubelets reports whether a step cuts off the kubelets alone.
+func onlyKubelets(step *scenario.Step) bool {
+	return step.APIDown != nil && step.APIDown.For == scenario.Kubelets ||
+		step.APIBlink != nil && step.APIBlink.For == scenario.Kubelets
+}
+
+// beforeAll reports whether a step must hold before the processes start: they list
+// at once.
+func beforeAll(step *scenario.Step) bool { return step.SlowLists != nil && step.At == 0 }
+
+// blink makes the API server go away and come back in turns.
+func (s *Simulation) blink(blink *scenario.APIBlink) (end func()) {
+	clients, kubelets := blink.For != scenario.Kubelets, blink.For != scenario.Controllers
+	ended, isDown, up := false, false, func() {}
+	var down func()
+	down = func() {
+		if ended {
+			return
+		}
+		isDown, up = true, s.world.Down(clients, kubelets)
+		s.world.After(blink.Down.D(), func() {
+			if !isDown {
+				return
+			}
+			isDown = false
+			up()
+			s.world.After(blink.Up.D(), down)
+		})
+	}
+	down()
+	return func() {
+		ended = true
+		if isDown {
+			isDown = false
+			up()
+		}
+	}
 }
 
 func (s *Simulation) note(at time.Duration, kind model.NoteKind, step *scenario.Step) {
@@ -127,11 +182,24 @@ func (s *Simulation) toMachines(step *scenario.Step, which *scenario.Nodes, rand
 	for i, m := range hits {
 		begin := step.At.D() + part(step.Over.D(), i, len(hits))
 		s.world.At(begin, func() {
+			s.strike(step, m)
 			restore := hit(m)
 			if step.For > 0 {
 				s.world.At(step.At.D()+step.For.D()+part(step.RecoverOver.D(), i, len(hits)), restore)
 			}
 		})
+	}
+}
+
+// strike records that a step begins to hit a machine.
+func (s *Simulation) strike(step *scenario.Step, m *model.Machine) {
+	nodes := s.struck[step]
+	if nodes == nil {
+		nodes = make(map[string]time.Duration)
+		s.struck[step] = nodes
+	}
+	if _, again := nodes[m.Name]; !again {
+		nodes[m.Name] = s.world.Now()
 	}
 }
 
@@ -178,16 +246,18 @@ func (s *Simulation) pods(which *scenario.Pods, random *rand.Rand) []*corev1.Pod
 	return sample(s.world.Workload(which.Workload).Pods(), which.Count, which.Share, random)
 }
 
-// flap makes nodes come and go until the end of the step.
-func (s *Simulation) flap(step *scenario.Step, random *rand.Rand) {
-	end, down, up := step.At.D()+step.For.D(), step.Flap.Down.D(), step.Flap.Up.D()
-	for _, m := range s.machines(&step.Flap.Nodes, random) {
+// flap hits nodes and restores them in turns, each for its time, until the end of
+// the step.
+func (s *Simulation) flap(step *scenario.Step, which *scenario.Nodes, hitFor, restoredFor scenario.Duration, random *rand.Rand, hit func(*model.Machine) (restore func())) {
+	end, down, up := step.At.D()+step.For.D(), hitFor.D(), restoredFor.D()
+	for _, m := range s.machines(which, random) {
 		var fall func()
 		fall = func() {
 			if s.world.Now() >= end {
 				return
 			}
-			restore := m.Silence()
+			s.strike(step, m)
+			restore := hit(m)
 			s.world.At(min(s.world.Now()+down, end), func() {
 				restore()
 				s.world.After(up, fall)

@@ -18,6 +18,8 @@ type Simulation struct {
 	calm       calm
 	splitBrain int
 	edits      edits
+	// struck is when each step began to hit each of its nodes.
+	struck map[*scenario.Step]map[string]time.Duration
 }
 
 // start is the time of day at which every scenario begins.
@@ -29,7 +31,7 @@ func New(description *scenario.Scenario) (*Simulation, error) {
 	if err := description.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Simulation{scenario: *description.Defaulted(), edits: newEdits()}
+	s := &Simulation{scenario: *description.Defaulted(), edits: newEdits(), struck: make(map[*scenario.Step]map[string]time.Duration)}
 	var err error
 	if s.options, err = s.scenario.Controller.Options(); err != nil {
 		return nil, err
@@ -46,6 +48,7 @@ func New(description *scenario.Scenario) (*Simulation, error) {
 	s.world.Watch(&s.calm)
 	s.calm.simulation = s
 	s.build(cluster)
+	s.planAll(beforeAll)
 	for number := range s.scenario.Controller.Replicas {
 		r := &Replica{Number: number, sim: s}
 		s.replicas = append(s.replicas, r)
@@ -53,10 +56,17 @@ func New(description *scenario.Scenario) (*Simulation, error) {
 			return nil, fmt.Errorf("set up scenario %s: %w", s.scenario.Name, err)
 		}
 	}
-	for i := range s.scenario.Script {
-		s.plan(i, &s.scenario.Script[i])
-	}
+	s.planAll(func(step *scenario.Step) bool { return !beforeAll(step) })
 	return s, nil
+}
+
+// planAll plans some steps of the script.
+func (s *Simulation) planAll(which func(*scenario.Step) bool) {
+	for i := range s.scenario.Script {
+		if step := &s.scenario.Script[i]; which(step) {
+			s.plan(i, step)
+		}
+	}
 }
 
 // World returns the cluster. Watch it before the first step.
@@ -67,6 +77,13 @@ func (s *Simulation) Replicas() []*Replica { return s.replicas }
 
 // Scenario returns what is simulated, with its defaults filled in.
 func (s *Simulation) Scenario() *scenario.Scenario { return &s.scenario }
+
+// Struck reports whether a step of the script, by its number, has begun to hit a
+// node, and since when.
+func (s *Simulation) Struck(step int, node string) (since time.Duration, struck bool) {
+	since, struck = s.struck[&s.scenario.Script[step]][node]
+	return since, struck
+}
 
 // Options returns the flags of the controller.
 func (s *Simulation) Options() *options.Options { return s.options }

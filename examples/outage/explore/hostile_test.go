@@ -1,0 +1,71 @@
+package explore
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+)
+
+var (
+	hostileSeeds = flag.Uint64("hostile", defaultSeeds/20, "how many hostile worlds to run")
+	starvedSeeds = flag.Uint64("starved", 0, "how many worlds with thousands of nodes and few calls to run")
+)
+
+// TestHostileWorlds runs random worlds whose kubelets flap and lie and whose API
+// server fails for all lengths of time, and wants every invariant to hold in each.
+func TestHostileWorlds(t *testing.T) { wantsAllToHold(t, GenerateHostile, *hostileSeeds) }
+
+// TestStarvedWorlds runs random worlds with thousands of nodes and 20 calls a
+// second. Each takes up to half a minute, so it runs only with -starved.
+func TestStarvedWorlds(t *testing.T) {
+	if *starvedSeeds == 0 {
+		t.Skip("runs with -args -starved 10")
+	}
+	wantsAllToHold(t, GenerateStarved, *starvedSeeds)
+}
+
+func wantsAllToHold(t *testing.T, generate func(uint64) *scenario.Scenario, seeds uint64) {
+	t.Helper()
+	findings := explore(generate, *first, seeds, func(f finding) bool { return f.err != nil })
+	for i, found := range findings {
+		require.NoError(t, found.err, "seed %d", found.seed)
+		if i == 0 {
+			show(t, generate(found.seed), found)
+			continue
+		}
+		t.Errorf("seed %d: %v", found.seed, found.violations[0])
+	}
+	t.Logf("%d worlds from seed %d on, %d failed", seeds, *first, len(findings))
+}
+
+func TestEveryHostileScenarioIsValidAndHasItsShareOfEverything(t *testing.T) {
+	const worlds = 2000
+	found := map[string]int{}
+	for seed := range uint64(worlds) {
+		s := GenerateHostile(seed)
+		require.NoError(t, s.Validate(), "seed %d", seed)
+		require.Equal(t, s, GenerateHostile(seed))
+		for i := range s.Script {
+			step := &s.Script[i]
+			for what, has := range map[string]bool{
+				"flapReady": step.FlapReady != nil, "hostile": step.Hostile != nil, "clockDrift": step.ClockDrift != nil,
+				"apiBlink": step.APIBlink != nil, "slowLists": step.SlowLists != nil, "apiDown": step.APIDown != nil,
+				"proxy": step.APIErrors != nil && len(step.APIErrors.Codes) == 1,
+			} {
+				if has {
+					found[what]++
+				}
+			}
+		}
+	}
+	for _, what := range []string{"flapReady", "hostile", "clockDrift", "apiBlink", "slowLists", "apiDown", "proxy"} {
+		assert.Greater(t, found[what], worlds/20, what)
+	}
+	for seed := range uint64(200) {
+		require.NoError(t, GenerateStarved(seed).Validate(), "seed %d", seed)
+	}
+}
