@@ -130,9 +130,9 @@ func (m *Monitor[K]) Silent(key K) bool {
 
 // Expired reports whether the grace period of a key is over, by all that is
 // known now. Start goes by that too, but a later call of Sighted may show that
-// the last moments before were blind. So a caller that acts on a task later asks
-// again. It is false while the monitor is blind, and for UnbrokenPeriod after
-// that.
+// the last moments before were blind. So a caller that acts on a task later
+// asks again. It is false while the monitor is blind, and for UnbrokenPeriod
+// after that.
 func (m *Monitor[K]) Expired(now time.Time, key K) bool {
 	r, known := m.record(key)
 	return known && m.expired(now, r)
@@ -140,7 +140,7 @@ func (m *Monitor[K]) Expired(now time.Time, key K) bool {
 
 func (m *Monitor[K]) expired(now time.Time, r *record[K]) bool {
 	return !m.sight.isBlind(now) && !now.Before(m.sight.countsFrom()) &&
-		!m.sight.seen(now).Before(m.end(r))
+		m.sight.seen(now).Sub(r.since) >= m.gracePeriod(r)
 }
 
 // LastHeartbeat returns when a key was heard last, by the observer's clock, or

@@ -351,3 +351,25 @@ func TestADispatcherDeclaresSilentNodesOnTime(t *testing.T) {
 		)
 	})
 }
+
+// H4: a live read is a sign of life if it shows a version that was neither
+// observed nor read before. So a node that dies behind a silent watch is found.
+func TestH4ALiveReadIsASignOfLifeOnce(t *testing.T) {
+	m, err := nodehealth.NewNodeMonitor(nodehealth.Config{}, observerEpoch)
+	require.NoError(t, err)
+	require.False(t, m.ReadLease("n", "1"), "not watched")
+	m.ObserveNode(observerEpoch, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
+	require.False(t, m.ReadLease("n", ""), "no lease is no sign of life")
+	require.True(t, m.ReadLease("n", "1"), "its first")
+	require.False(t, m.ReadLease("n", "1"))
+
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "3"}}
+	m.ObserveLease(observerEpoch, lease)
+	require.False(t, m.ReadLease("n", "3"), "observed")
+	require.True(t, m.ReadLease("n", "4"))
+	lease = lease.DeepCopy()
+	lease.ResourceVersion = "5"
+	m.ObserveLease(observerEpoch, lease)
+	require.False(t, m.ReadLease("n", "4"), "read before, and still remembered")
+	require.False(t, m.ReadLease("n", "5"))
+}

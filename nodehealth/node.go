@@ -18,7 +18,7 @@ import (
 // though it is silent, is handed out again: another client has set it back.
 //
 // A node with another UID than before is a new one. A NodeMonitor holds about
-// 330 bytes a node.
+// 350 bytes a node.
 type NodeMonitor struct {
 	monitor *Monitor[string]
 	nodes   map[string]*node
@@ -41,6 +41,7 @@ type lease struct {
 	renewed metav1.MicroTime
 	holder  string
 	version string
+	read    string // the version that a live read has shown last
 }
 
 // NewNodeMonitor returns a monitor that knows no node. Now must not be the zero
@@ -89,7 +90,7 @@ func (m *NodeMonitor) ObserveNode(now time.Time, object *corev1.Node) {
 func (m *NodeMonitor) ObserveLease(now time.Time, object *coordinationv1.Lease) {
 	now = m.monitor.advance(now)
 	n := m.node(object.Name)
-	seen := lease{exists: true, version: object.ResourceVersion}
+	seen := lease{exists: true, version: object.ResourceVersion, read: n.lease.read}
 	if object.Spec.RenewTime != nil {
 		seen.renewed = *object.Spec.RenewTime
 	}
@@ -187,10 +188,6 @@ func (m *NodeMonitor) HasHeartbeat(name string) bool {
 type NodeTask struct {
 	Task[string]
 	UID types.UID
-	// LeaseVersion is the resourceVersion of its lease as it was observed last,
-	// empty if it has none. If a live read shows another one, the node is not
-	// silent: the caller's cache is behind, or what passes on its events.
-	LeaseVersion string
 }
 
 // Start hands out a node that has been silent for longer than its grace period,
@@ -201,7 +198,23 @@ func (m *NodeMonitor) Start(now time.Time) (NodeTask, bool) {
 		return NodeTask{}, false
 	}
 	n := m.nodes[task.Key]
-	return NodeTask{Task: task, UID: n.uid, LeaseVersion: n.lease.version}, true
+	return NodeTask{Task: task, UID: n.uid}, true
+}
+
+// ReadLease takes the resourceVersion of a node's lease that a live read has
+// shown, empty if there is no lease. It reports whether that is a sign of life:
+// a version that was neither observed nor read before. Then the node is not
+// silent, but the caller's cache is behind, or what passes on its events. The
+// caller finishes the task with [OutcomeAlive]. With the cache behind for ever
+// each later heartbeat is found by such a read, and a node that dies has no
+// later one.
+func (m *NodeMonitor) ReadLease(name, version string) bool {
+	n, ok := m.watched(name)
+	if !ok || version == "" || version == n.lease.version || version == n.lease.read {
+		return false
+	}
+	n.lease.read = version
+	return true
 }
 
 // Finish takes the result of a task that Start handed out. If the node was

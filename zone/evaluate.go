@@ -52,9 +52,9 @@ func (t *Tracker[K]) Evaluate(now time.Time) Evaluation {
 
 // Stabilize begins a stabilization window now: PhaseActive becomes
 // PhaseRecovering, and a window that has begun begins again. PhaseSuspended and
-// PhaseHolding stay. It is for a moment from which the caller sees the cluster better than
-// before, as when its caches are filled or it begins to act. Evaluate must
-// follow.
+// PhaseHolding stay. It is for a moment from which the caller sees the cluster
+// better than before, as when its caches are filled or it begins to act.
+// Evaluate must follow.
 func (t *Tracker[K]) Stabilize(now time.Time) {
 	t.advance(now)
 	t.resume = t.now.Add(t.config.StabilizationWindow)

@@ -37,8 +37,13 @@ func (c Counts) Size() int { return c.Ready + c.NotReady + c.Unconfirmed }
 
 // atBest and atWorst are the counts if the unconfirmed nodes are ready, and if
 // none of them is.
-func (c Counts) atBest() Counts  { return Counts{Ready: c.Ready + c.Unconfirmed, NotReady: c.NotReady} }
-func (c Counts) atWorst() Counts { return Counts{Ready: c.Ready, NotReady: c.NotReady + c.Unconfirmed} }
+func (c Counts) atBest() Counts {
+	return Counts{Ready: c.Ready + c.Unconfirmed, NotReady: c.NotReady}
+}
+
+func (c Counts) atWorst() Counts {
+	return Counts{Ready: c.Ready, NotReady: c.NotReady + c.Unconfirmed}
+}
 
 // Thresholds evaluates a zone by its share of nodes that are not ready. Zero
 // means zero: start from [DefaultThresholds].

@@ -6,69 +6,6 @@ import (
 	"github.com/kubelife/lifecycle/nodehealth"
 )
 
-// A live read of its lease decides whether a silent node is silent, or what
-// passes on its heartbeats. A few nodes are read one by one. More are read with
-// one list of all leases: it costs one request however many there are.
-const (
-	// mostSingleReads is how many leases are read one by one in a readPeriod. With
-	// more suspects than that all leases are listed.
-	mostSingleReads = 3
-	// readPeriod is also the time between the starts of two lists.
-	readPeriod = time.Second
-	// confirmationLasts is how old a confirmation may be when its node is
-	// declared. A node that comes back in that time is heard through the watch,
-	// unless the watch is behind.
-	confirmationLasts = 10 * time.Second
-)
-
-// reads are the live reads of leases.
-type reads struct {
-	// single is how many leases were read one by one in the period that ends then.
-	single int
-	period time.Time
-	list   listState
-	// listAt is when the next list may start at the earliest, after so many
-	// failures.
-	listAt   time.Time
-	failures int
-	// from is when the list was started that is under way or being evaluated.
-	from time.Time
-	// versions are the resourceVersions of the leases of that list, by name, and
-	// left how many of the suspects it has yet to be compared with.
-	versions map[string]string
-	left     int
-}
-
-// listState is where a list of all leases is. It is written by listLeases,
-// listed and compare alone.
-type listState uint8
-
-const (
-	// listIdle: none is under way.
-	listIdle listState = iota
-	// listing: it was handed out.
-	listing
-	// listed: its answer is being compared with what was observed.
-	listed
-)
-
-func (s listState) String() string { return [...]string{"idle", "listing", "listed"}[s] }
-
-func (c *Controller) addSuspect(n *node) {
-	n.silence.slot = len(c.suspects)
-	c.suspects = append(c.suspects, n)
-}
-
-// removeSuspect may change the order of those that are left. None is forgotten
-// by that: compare goes from the last to the first, and only the last moves.
-func (c *Controller) removeSuspect(s *silence) {
-	last := len(c.suspects) - 1
-	moved := c.suspects[last]
-	c.suspects[s.slot], moved.silence.slot = moved, s.slot
-	c.suspects[last] = nil
-	c.suspects = c.suspects[:last]
-}
-
 // readLeases hands out the next live read.
 func (c *Controller) readLeases(now time.Time) (Action, bool) {
 	for {
@@ -185,14 +122,11 @@ func (c *Controller) compare(now time.Time) (more bool) {
 }
 
 // judge decides whether a suspect is silent, by the versions of leases that a
-// live read has shown. Another version than the one observed shows that what the
-// controller observes is behind. That the API server has no lease is no sign of
-// life.
+// live read has shown. That the API server has no lease is no sign of life.
 func (c *Controller) judge(now time.Time, n *node, versions map[string]string) {
 	s, name := n.silence, n.object.Name
-	version, exists := versions[name]
 	switch {
-	case exists && version != s.task.LeaseVersion:
+	case c.health.ReadLease(name, versions[name]):
 		c.endSilence(now, n, nodehealth.OutcomeAlive)
 	case !c.health.Expired(now, name): // a heartbeat could not be heard after all
 		s.retryAt = now.Add(readPeriod)

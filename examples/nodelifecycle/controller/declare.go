@@ -3,8 +3,6 @@ package controller
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
@@ -38,26 +36,4 @@ func (c *Controller) declareNode(now time.Time) (Action, bool) {
 		return DeclareUnknown{n.object, patch, n.silence, item}, true
 	}
 	return nil, false
-}
-
-// declared takes the result of DeclareUnknown. What failed is tried again, also
-// after an answer 404: only the watch says that a node is gone.
-func (c *Controller) declared(now time.Time, action DeclareUnknown, result Result) {
-	if result.Node != nil && nodehealth.ReadyStatus(action.Node) == corev1.ConditionTrue {
-		c.announce(nodeReference(action.Node), corev1.EventTypeNormal, "NodeNotReady",
-			"Node %s status is now: NodeNotReady", action.Node.Name)
-	}
-	c.declarations.Finish(now, action.item, resultOf(result.Err))
-	c.adoptNode(now, result.Node)
-	n := c.nodes[action.Node.Name]
-	switch {
-	case n == nil || n.silence != action.silence: // deleted meanwhile
-		c.health.Finish(now, action.silence.task, nodehealth.Result{})
-	case n.silence.state == overtaken:
-		c.endSilence(now, n, nodehealth.OutcomeRetry)
-	case result.Err != nil:
-		c.enterSilence(n, confirmed)
-	default:
-		c.endSilence(now, n, nodehealth.OutcomeDone)
-	}
 }

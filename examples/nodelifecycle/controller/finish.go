@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/taints"
 )
 
@@ -41,6 +42,28 @@ func (c *Controller) Finish(now time.Time, task Task, result Result) {
 func lacks(object *corev1.Node, written []corev1.Taint, now time.Time) bool {
 	_, change := taints.Reconcile(object.Spec.Taints, written, owned, now)
 	return change
+}
+
+// declared takes the result of DeclareUnknown. What failed is tried again, also
+// after an answer 404: only the watch says that a node is gone.
+func (c *Controller) declared(now time.Time, action DeclareUnknown, result Result) {
+	if result.Node != nil && nodehealth.ReadyStatus(action.Node) == corev1.ConditionTrue {
+		c.announce(nodeReference(action.Node), corev1.EventTypeNormal, "NodeNotReady",
+			"Node %s status is now: NodeNotReady", action.Node.Name)
+	}
+	c.declarations.Finish(now, action.item, resultOf(result.Err))
+	c.adoptNode(now, result.Node)
+	n := c.nodes[action.Node.Name]
+	switch {
+	case n == nil || n.silence != action.silence: // deleted meanwhile
+		c.health.Finish(now, action.silence.task, nodehealth.Result{})
+	case n.silence.state == overtaken:
+		c.endSilence(now, n, nodehealth.OutcomeRetry)
+	case result.Err != nil:
+		c.enterSilence(n, confirmed)
+	default:
+		c.endSilence(now, n, nodehealth.OutcomeDone)
+	}
 }
 
 func (c *Controller) marked(now time.Time, action MarkPodNotReady, result Result) {

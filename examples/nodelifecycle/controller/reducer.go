@@ -75,6 +75,10 @@ type writes = timedqueue.Source[timedqueue.Item[string, *node]]
 // zoneBudget is the name of the budget of releases.
 const zoneBudget = "zone"
 
+// mostVisited bounds the nodes that one Start visits for one purpose, so that
+// no Start takes long.
+const mostVisited = 1000
+
 // newReducer returns a controller without sources.
 func newReducer(config Config, now time.Time) (*Controller, error) {
 	c := &Controller{

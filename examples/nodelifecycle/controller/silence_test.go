@@ -111,6 +111,21 @@ func TestH4ASilentWatchCostsOneListAndDeclaresNobody(t *testing.T) {
 	require.NotEmpty(t, deeds[ListLeases](w))
 }
 
+// H4: a node that dies while the watch is silent is declared nevertheless: a
+// version that a live read has shown once is no sign of life the next time.
+func TestH4ANodeThatDiesBehindASilentWatchIsDeclared(t *testing.T) {
+	w := settled(t, "a", "b")
+	w.blind = true
+	w.advance(interval)
+	w.silent["a-003"] = true
+	w.advance(3 * grace)
+	var declared []string
+	for _, action := range deeds[DeclareUnknown](w) {
+		declared = append(declared, action.Node.Name)
+	}
+	require.Equal(t, []string{"a-003"}, declared)
+}
+
 // Z6: while the leases cannot be read, all that depends on them is held, and
 // nothing else.
 func TestZ6AnUnconfirmedOutageHolds(t *testing.T) {

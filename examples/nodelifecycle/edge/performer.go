@@ -118,11 +118,12 @@ func (p *Performer) Perform(ctx context.Context, task controller.Task) controlle
 	return controller.Result{}
 }
 
-// readLease reads a lease from the API server. That there is none is an answer.
+// readLease reads a lease from the API server. That there is none is an answer,
+// but only the API server's: a proxy may say 404 of what it does not know.
 func (p *Performer) readLease(ctx context.Context, name string) controller.Result {
 	lease, err := p.config.Leases.Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		return controller.Result{Leases: map[string]string{}}
 	case err != nil:
 		return controller.Result{Err: fmt.Errorf("read lease of silent node: %w", err)}

@@ -3,6 +3,7 @@ package edge_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -141,6 +142,15 @@ func TestThatThereIsNoLeaseIsAnAnswer(t *testing.T) {
 	a.unread = nil
 	require.Equal(t, controller.Result{Leases: map[string]string{}},
 		p.Perform(t.Context(), controller.Task{Action: controller.ListLeases{}}))
+}
+
+// H4, hostile seed 630: a proxy's 404 decides nothing.
+func TestThatAProxyKnowsNoLeaseIsAnError(t *testing.T) {
+	foreign := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Resource: "leases"}, "n1", "page not found", 0, true)
+	a := &api{unread: foreign}
+	result := a.performer(t).Perform(t.Context(), controller.Task{Action: controller.ReadLease{Node: node}})
+	require.ErrorIs(t, result.Err, foreign)
+	require.Nil(t, result.Leases)
 }
 
 // H4: a failed read decides nothing.

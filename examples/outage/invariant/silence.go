@@ -101,15 +101,18 @@ func sameRenewal(a, b *coordinationv1.Lease) bool {
 }
 
 // readLease takes what a live read has shown of a lease. To a client that holds the
-// node to be silent a version that its watch has not shown is a sign of life.
+// node to be silent a version that neither its watch nor a read has shown is a sign
+// of life.
 func (v *view) readLease(now time.Duration, lease *coordinationv1.Lease) {
 	n, cached := v.nodes[lease.Name], v.client.CachedLease(lease.Name)
 	if n == nil || now < n.heardLast+v.judge.settings.Grace {
 		return
 	}
-	if cached == nil || cached.ResourceVersion != lease.ResourceVersion {
-		v.hear(now, n)
+	if n.readLease == lease.ResourceVersion || cached != nil && cached.ResourceVersion == lease.ResourceVersion {
+		return
 	}
+	n.readLease = lease.ResourceVersion
+	v.hear(now, n)
 }
 
 // beatShown reports whether a version of a node shows another heartbeat than the one

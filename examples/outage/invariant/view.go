@@ -77,6 +77,8 @@ type seenNode struct {
 	zone    *seenZone
 	// heardLast is when the client has heard it last, or seen it first.
 	heardLast time.Duration
+	// readLease is the version of its lease that a live read has shown last.
+	readLease string
 	// movedAt is when it came to its zone, from formerZone.
 	movedAt    time.Duration
 	formerZone *seenZone

@@ -1,0 +1,51 @@
+package controller
+
+import "time"
+
+// A live read of its lease decides whether a silent node is silent, or what
+// passes on its heartbeats. A few nodes are read one by one. More are read with
+// one list of all leases: it costs one request however many there are.
+const (
+	// mostSingleReads is how many leases are read one by one in a readPeriod. With
+	// more suspects than that all leases are listed.
+	mostSingleReads = 3
+	// readPeriod is also the time between the starts of two lists.
+	readPeriod = time.Second
+	// confirmationLasts is how old a confirmation may be when its node is
+	// declared. A node that comes back in that time is heard through the watch,
+	// unless the watch is behind.
+	confirmationLasts = 10 * time.Second
+)
+
+// reads are the live reads of leases.
+type reads struct {
+	// single is how many leases were read one by one in the period that ends then.
+	single int
+	period time.Time
+	list   listState
+	// listAt is when the next list may start at the earliest, after so many
+	// failures.
+	listAt   time.Time
+	failures int
+	// from is when the list was started that is under way or being evaluated.
+	from time.Time
+	// versions are the resourceVersions of the leases of that list, by name, and
+	// left how many of the suspects it has yet to be compared with.
+	versions map[string]string
+	left     int
+}
+
+// listState is where a list of all leases is. It is written by listLeases,
+// listed and compare alone.
+type listState uint8
+
+const (
+	// listIdle: none is under way.
+	listIdle listState = iota
+	// listing: it was handed out.
+	listing
+	// listed: its answer is being compared with what was observed.
+	listed
+)
+
+func (s listState) String() string { return [...]string{"idle", "listing", "listed"}[s] }
