@@ -29,6 +29,12 @@ type Config struct {
 	Zones map[string]int
 	// Interval is how far apart the heartbeats of a node are.
 	Interval time.Duration
+	// Stored is called for each heartbeat whose storing the API server has
+	// acknowledged, by several goroutines at a time. Nil means that it is not.
+	Stored func(Beat)
+	// SeesOverwrites makes nodes report again within Interval what another
+	// client has overwritten in their status, as kubelets do. It costs a watch.
+	SeesOverwrites bool
 }
 
 // A Fleet is nodes that live until they are cut off. Its methods may be called
@@ -38,6 +44,8 @@ type Fleet struct {
 	client kubernetes.Interface
 	beats  *heartbeat.Sender
 	nodes  map[string][]string // by zone
+	// informers are started by Run.
+	informers informers.SharedInformerFactory
 
 	mu  sync.Mutex
 	cut map[string]bool
@@ -60,10 +68,18 @@ func New(ctx context.Context, config Config) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{config: config, client: client, nodes: map[string][]string{}, cut: map[string]bool{}}
+	f := &Fleet{
+		config: config, client: client, nodes: map[string][]string{}, cut: map[string]bool{},
+		informers: informers.NewSharedInformerFactory(client, 0),
+	}
+	var seen heartbeat.NodeCache
+	if config.SeesOverwrites {
+		seen = f.informers.Core().V1().Nodes().Lister()
+	}
 	f.beats, err = heartbeat.NewSender(heartbeat.Config{
-		Leases:         heartbeats.CoordinationV1().Leases(corev1.NamespaceNodeLease),
-		Nodes:          client.CoreV1().Nodes(),
+		Leases:         storedLeases{heartbeats.CoordinationV1().Leases(corev1.NamespaceNodeLease), config.Stored},
+		Nodes:          storedStatuses{client.CoreV1().Nodes(), config.Stored},
+		Cache:          seen,
 		LeaseDuration:  4 * config.Interval,
 		RenewInterval:  config.Interval,
 		StatusInterval: config.Interval,
@@ -132,10 +148,9 @@ func (f *Fleet) Run(ctx context.Context) error {
 // finishPods removes the terminating pods of nodes that are alive, as their
 // kubelets do when the containers have ended.
 func (f *Fleet) finishPods(ctx context.Context) error {
-	factory := informers.NewSharedInformerFactory(f.client, 0)
-	pods := factory.Core().V1().Pods().Lister()
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
+	pods := f.informers.Core().V1().Pods().Lister()
+	f.informers.Start(ctx.Done())
+	defer f.informers.Shutdown()
 	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()
 	for {

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubelife/lifecycle/examples/e2e/blindness/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/fleet"
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
+)
+
+// times are the periods of a play.
+type times struct {
+	// beat is how far apart the heartbeats of a node are.
+	beat time.Duration
+	// grace is how long a node may be silent.
+	grace time.Duration
+}
+
+// pod is the kind of pod of which every node has one: it leaves with the taint.
+const pod = "web"
+
+// A world is a control plane with a fleet of nodes that beat, and what really
+// happened to them.
+type world struct {
+	plane   *controlplane.ControlPlane
+	fleet   *fleet.Fleet
+	witness *witness
+	times   times
+
+	stop  context.CancelFunc
+	group *errgroup.Group
+
+	mu    sync.Mutex
+	beats map[string][]judge.Beat
+	died  map[string]time.Time
+	down  []judge.Span
+}
+
+// newWorld returns a world in which every node reports and has its pod. Its caller
+// calls end.
+func newWorld(ctx context.Context, plane *controlplane.ControlPlane, zones map[string]int, times times) (*world, error) {
+	client, err := versus.ProtobufClient(plane.RESTConfig(), "witness")
+	if err != nil {
+		return nil, err
+	}
+	w := &world{
+		plane: plane, witness: newWitness(client), times: times,
+		beats: map[string][]judge.Beat{}, died: map[string]time.Time{},
+	}
+	settings := plane.RESTConfig()
+	settings.ContentType = "application/vnd.kubernetes.protobuf"
+	settings.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	w.fleet, err = fleet.New(ctx, fleet.Config{
+		REST: settings, Zones: zones, Interval: times.beat, Stored: w.store, SeesOverwrites: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, w.stop = context.WithCancel(ctx)
+	w.group, ctx = errgroup.WithContext(ctx)
+	w.group.Go(func() error { return w.fleet.Run(ctx) })
+	w.group.Go(func() error {
+		w.witness.run(ctx)
+		return nil
+	})
+	nodes := w.fleet.AllNodes()
+	err = w.fleet.AddPods(ctx, nodes, fleet.Pod{Name: pod, Tolerations: fleet.Tolerate(new(int64(0)))})
+	if err != nil {
+		return nil, errors.Join(err, w.end())
+	}
+	if err := w.await(ctx, "every node to report", nodes, (*nodeSeen).wantReady); err != nil {
+		return nil, errors.Join(err, w.end())
+	}
+	return w, nil
+}
+
+// end ends the fleet and the witness.
+func (w *world) end() error {
+	w.stop()
+	return w.group.Wait()
+}
+
+func (w *world) store(beat fleet.Beat) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.beats[beat.Node] = append(w.beats[beat.Node], judge.Beat{Sent: beat.Sent, Acknowledged: beat.Acknowledged})
+}
+
+// await waits until the witness has no complaint about nodes.
+func (w *world) await(ctx context.Context, what string, nodes []string, complain func(*nodeSeen) error) error {
+	return versus.Await(ctx, what, func(context.Context) (bool, error) {
+		err := w.witness.all(nodes, complain)
+		return err == nil, err
+	})
+}
+
+// doomed are those of some nodes that die in a scenario: the last of each zone. A
+// zone is the first letter of a name.
+func doomed(nodes []string) []string {
+	last := map[byte]string{}
+	for _, name := range nodes {
+		last[name[0]] = max(last[name[0]], name)
+	}
+	return slices.Sorted(maps.Values(last))
+}
+
+// lasting are the other nodes, each next to those of other zones.
+func lasting(nodes []string) []string {
+	die := doomed(nodes)
+	live := slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return slices.Contains(die, name) })
+	slices.SortFunc(live, func(a, b string) int {
+		return cmp.Or(cmp.Compare(a[1:], b[1:]), cmp.Compare(a, b))
+	})
+	return live
+}
+
+// kill cuts the doomed off for good.
+func (w *world) kill() {
+	dead := doomed(w.fleet.AllNodes())
+	w.fleet.Cut(dead...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range dead {
+		w.died[name] = time.Now()
+	}
+}
+
+// outage kills the API server, calls during, and starts it again a time after it
+// was killed.
+func (w *world) outage(ctx context.Context, length time.Duration, during func() error) error {
+	from := time.Now()
+	if err := w.plane.KillAPIServer(); err != nil {
+		return err
+	}
+	if err := during(); err != nil {
+		return err
+	}
+	if err := versus.PauseUntil(ctx, from.Add(length)); err != nil {
+		return err
+	}
+	if err := w.plane.RestartAPIServer(ctx); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.down = append(w.down, judge.Span{From: from, Until: time.Now()})
+	return nil
+}
+
+// awaitEnd waits until the dead are Unknown or missed, and long enough for late
+// declarations of the living.
+func (w *world) awaitEnd(ctx context.Context, over time.Time) error {
+	if err := versus.PauseUntil(ctx, over.Add(2*w.times.grace)); err != nil {
+		return err
+	}
+	for w.witness.all(doomed(w.fleet.AllNodes()), (*nodeSeen).wantUnknown) != nil {
+		if time.Since(over) > missed*w.times.grace+time.Second {
+			return nil
+		}
+		if err := versus.Pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missed is after how many grace periods from the end of the fault a dead node that
+// is not declared is missed.
+const missed = 3
+
+// history is what the API server's audit log, the fleet and the witness say of
+// each node.
+func (w *world) history(ctx context.Context) ([]judge.Node, error) {
+	writes, err := w.received(ctx, controlplane.Filter{User: user, Resource: "nodes/status"})
+	if err != nil {
+		return nil, err
+	}
+	deletions, err := w.received(ctx, controlplane.Filter{User: user, Resource: "pods", Verb: "delete"})
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var nodes []judge.Node
+	for _, name := range w.fleet.AllNodes() {
+		seen := w.witness.of(name)
+		nodes = append(nodes, judge.Node{
+			Name: name, Beats: w.beats[name], Died: w.died[name],
+			Declared: declared(writes[name], seen.unknown),
+			Unknown:  seen.wantUnknown() == nil,
+			Tainted:  seen.tainted,
+			Evicted:  len(deletions[fleet.PodName(pod, name)]),
+		})
+	}
+	return nodes, nil
+}
+
+// received returns when the API server received the writes that it carried out, by
+// the name of the object.
+func (w *world) received(ctx context.Context, filter controlplane.Filter) (map[string][]time.Time, error) {
+	requests, err := w.plane.Requests(ctx, filter)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit log: %w", err)
+	}
+	times := map[string][]time.Time{}
+	for _, r := range requests {
+		isWrite := slices.Contains([]string{"update", "patch", "delete"}, r.Verb)
+		if isWrite && r.Code >= 200 && r.Code < 300 {
+			times[r.Name] = append(times[r.Name], r.Received)
+		}
+	}
+	return times, nil
+}
+
+// declared joins the writes of the audit log with what was seen. A write whose
+// answer the audit log lacks, because the API server was killed, is known only
+// because it was seen.
+func declared(writes []time.Time, seen []sighting) []time.Time {
+	all := slices.Clone(writes)
+	slices.SortFunc(all, time.Time.Compare)
+	unexplained := slices.Clone(all)
+	for _, s := range seen {
+		earlier := slices.IndexFunc(unexplained, s.at.After)
+		if earlier < 0 {
+			all = append(all, s.at)
+			continue
+		}
+		// One sighting may stand for all writes before it.
+		unexplained = slices.DeleteFunc(unexplained, s.at.After)
+	}
+	return all
+}
+
+// rules are what the history is judged by.
+func (w *world) rules(over time.Time) judge.Rules {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return judge.Rules{
+		Grace: w.times.grace, Down: slices.Clone(w.down),
+		Clear: over, Missed: missed * w.times.grace, End: time.Now(),
+	}
+}
+
+// deaths are the nodes that have died.
+func (w *world) deaths() map[string]time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.died)
+}
