@@ -22,8 +22,6 @@ type witness struct {
 
 	mu    sync.Mutex
 	nodes map[string]*nodeSeen
-	// gaps are the times in which there was no watch.
-	gaps []time.Duration
 }
 
 // nodeSeen is what was seen of a node.
@@ -53,8 +51,7 @@ func newWitness(client kubernetes.Interface) *witness {
 // run watches until ctx ends.
 func (w *witness) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		ended := time.Now()
-		w.watch(ctx, ended)
+		w.watch(ctx)
 		timer := time.NewTimer(retryPeriod)
 		select {
 		case <-ctx.Done():
@@ -64,9 +61,8 @@ func (w *witness) run(ctx context.Context) {
 	}
 }
 
-// watch lists and watches the nodes until the watch ends, for any reason. There
-// was none since blind.
-func (w *witness) watch(ctx context.Context, blind time.Time) {
+// watch lists and watches the nodes until the watch ends, for any reason.
+func (w *witness) watch(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
 	list, err := w.client.CoreV1().Nodes().List(limited, metav1.ListOptions{})
 	cancel()
@@ -81,9 +77,6 @@ func (w *witness) watch(ctx context.Context, blind time.Time) {
 		return
 	}
 	defer watched.Stop()
-	w.mu.Lock()
-	w.gaps = append(w.gaps, time.Since(blind))
-	w.mu.Unlock()
 	for event := range watched.ResultChan() {
 		switch event.Type {
 		case watch.Added, watch.Modified:
