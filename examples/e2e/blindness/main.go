@@ -1,42 +1,45 @@
-// Command blindness plays what keeps a controller from hearing nodes that beat, on
-// a real etcd and kube-apiserver, and counts which nodes two programs declare dead:
-// ours (examples/nodelifecycle) and kube-controller-manager's
+// Command blindness plays what keeps a controller from hearing nodes that beat,
+// on a real etcd and kube-apiserver, and counts which nodes two programs
+// declare dead: ours (examples/nodelifecycle) and kube-controller-manager's
 // node-lifecycle-controller.
 //
 //	go -C examples/e2e run ./blindness
 //	go -C examples/e2e run ./blindness --scenario stop,rolling --subject ours
 //
-// The controller is stopped, the API server is killed, watches are delayed and cut,
-// or some of many nodes are silent for a while. A few nodes die meanwhile, so that
-// a program that declares no node at all is not flawless.
+// The controller is stopped, the API server is killed, watches are delayed and
+// cut, or some of many nodes are silent for a while. A few nodes die meanwhile,
+// so that a program that declares no node at all is not flawless.
 //
-// The command prints a table in Markdown, and its progress on standard error. With
-// --scenario and --subject it plays some of it only. All of it takes about half an
-// hour. A cell that cannot be judged says why. The exit code is 1 when ours has
-// declared a living node, missed a dead one, or could not be judged; the table comes
-// first.
+// The command prints a table in Markdown, and its progress on standard error.
+// With --scenario and --subject it plays some of it only. All of it takes about
+// half an hour. A cell that cannot be judged says why. The exit code is 1 when
+// ours has declared a living node, missed a dead one, or could not be judged;
+// the table comes first.
 //
 // # How it judges
 //
-// Three sources say what happened, and none of them is the subject or its caches:
+// Three sources say what happened, and none of them is the subject or its
+// caches:
 //
 //   - The fleet of nodes records each heartbeat that the API server has
 //     acknowledged, and when a node was cut off for good.
-//   - The audit log of the API server says when it received each write of a status
-//     and each deletion of a pod, and from which user. Each subject is a user of its
-//     own.
-//   - A watch on a connection of its own, which no proxy delays, says when Ready
-//     became Unknown, which conditions with it, and which taints nodes have.
+//   - The audit log of the API server says when it received each write of a
+//     status and each deletion of a pod, and from which user. Each subject is a
+//     user of its own.
+//   - A watch on a connection of its own, which no proxy delays, says when
+//     Ready became Unknown, which conditions with it, and which taints nodes
+//     have.
 //
 // Package judge compares them. Its doc comment has the criterion.
 //
 // # What both programs get
 //
-// Each scenario has a fresh control plane. The subjects get the same nodes, the same
-// limits for their requests and the same periods. These are shorter than the
-// defaults: a grace period of 20 s, beats every 5 s. Ours gets --node-heartbeat-interval
-// with the interval of the beats; upstream has no such flag. With one replica leader
-// election is off, because a leader ends when it cannot renew its lease.
+// Each scenario has a fresh control plane. The subjects get the same nodes, the
+// same limits for their requests and the same periods. These are shorter than
+// the defaults: a grace period of 20 s, beats every 5 s. Ours gets
+// --node-heartbeat-interval with the interval of the beats; upstream has no
+// such flag. With one replica leader election is off, because a leader ends
+// when it cannot renew its lease.
 package main
 
 import (
@@ -50,7 +53,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
@@ -85,11 +87,15 @@ type options struct {
 func parse(args []string, diagnostics io.Writer) (options, error) {
 	flags := flag.NewFlagSet("blindness", flag.ContinueOnError)
 	flags.SetOutput(diagnostics)
-	o := options{scenarios: scenarios(), subjects: subjects(), times: times{beat: 5 * time.Second, grace: 20 * time.Second}}
-	scenarioNames := flags.String("scenario", "", "comma-separated `scenarios` (default: all): "+versus.Names(o.scenarios))
-	subjectNames := flags.String("subject", "", "comma-separated `subjects` (default: all): "+versus.Names(o.subjects))
-	flags.IntVar(&o.parallel, "parallel", 2, "how `many` scenarios are played at a time, each on a control plane of its own")
-	flags.StringVar(&o.dir, "dir", "", "`folder` for data and logs, which stay (default: temporary ones)")
+	o := options{scenarios: scenarios(), subjects: subjects(), times: usual}
+	scenarioNames := flags.String("scenario", "",
+		"comma-separated `scenarios` (default: all): "+versus.Names(o.scenarios))
+	subjectNames := flags.String("subject", "",
+		"comma-separated `subjects` (default: all): "+versus.Names(o.subjects))
+	flags.IntVar(&o.parallel, "parallel", 2,
+		"how `many` scenarios are played at a time, each on a control plane of its own")
+	flags.StringVar(&o.dir, "dir", "",
+		"`folder` for data and logs, which stay (default: temporary ones)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -130,7 +136,8 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	return nil
 }
 
-// playAll plays every scenario with every subject. What goes wrong is a verdict.
+// playAll plays every scenario with every subject. What goes wrong is a
+// verdict.
 func (o options) playAll(ctx context.Context, programs string, progress io.Writer) *table {
 	t := newTable(o.scenarios, o.subjects, o.times)
 	paths, problems := map[string]string{}, map[string]error{}

@@ -38,26 +38,34 @@ func TestFlagsSelectScenariosAndSubjects(t *testing.T) {
 
 func TestTheTableShowsEachCountAndWhyThereIsNone(t *testing.T) {
 	both := newTable(
-		[]scenario{{Name: "a", Title: "nothing happens"}, {Name: "b", Title: "a fault"}, {Name: "c", Title: "another"}},
+		[]scenario{
+			{Name: "a", Title: "nothing happens"}, {Name: "b", Title: "a fault"},
+			{Name: "c", Title: "another"},
+		},
 		[]subject{{Name: "ours", Title: "ours"}, {Name: "upstream", Title: "theirs"}},
 		times{beat: 5 * time.Second, grace: 20 * time.Second},
 	)
-	both.verdicts[cell{"a", "ours"}] = verdict{counts: judge.Counts{Living: 97, Dead: 3, Latest: 24120 * time.Millisecond}}
-	both.verdicts[cell{"a", "upstream"}] = verdict{counts: judge.Counts{
-		Living: 97, Dead: 3, Wrong: 4, Silent: 1, Tainted: 3, Evicted: 2, Missed: 1, Latest: 80 * time.Second, LatestDown: time.Minute,
+	both.verdicts[cell{"a", "ours"}] = verdict{counts: judge.Counts{
+		Living: 97, Dead: 3, Latest: 24120 * time.Millisecond,
 	}}
-	both.verdicts[cell{"b", "ours"}] = verdict{err: errors.New("the subject | has ended\nlast lines of its log")}
+	both.verdicts[cell{"a", "upstream"}] = verdict{counts: judge.Counts{
+		Living: 97, Dead: 3, Wrong: 4, Silent: 1, Tainted: 3, Evicted: 2, Missed: 1,
+		Latest: 80 * time.Second, LatestDown: time.Minute,
+	}}
+	both.verdicts[cell{"b", "ours"}] = verdict{err: errors.New("it | has ended\nlast lines")}
 	var out strings.Builder
 	require.NoError(t, both.write(&out))
 	head, tail, _ := strings.Cut(out.String(), "\n\n")
 	require.Equal(t, `| while nodes beat | ours | theirs |
 | --- | --- | --- |
-| nothing happens | declared 0 of 97 living, 0 tainted, 0 pods evicted; missed 0 of 3 dead, the last after 24.1 s | `+
-		`declared **4** of 97 living (and 1 that were silent for as long), **3** tainted, **2** pods evicted; `+
-		`missed **1** of 3 dead, the last after 80.0 s, 60.0 s of them without the API server |
-| a fault | not judged: the subject / has ended | not played |
+| nothing happens | declared 0 of 97 living, 0 tainted, 0 pods evicted; `+
+		`missed 0 of 3 dead, the last after 24.1 s | `+
+		`declared **4** of 97 living (and 1 that were silent for as long), `+
+		`**3** tainted, **2** pods evicted; missed **1** of 3 dead, the last after 80.0 s, `+
+		`60.0 s of them without the API server |
+| a fault | not judged: it / has ended | not played |
 | another | not played | not played |`, head)
-	require.Contains(t, tail, "Grace period 20 s, beats every\n5 s,")
+	require.Contains(t, tail, "a grace period of 20 s, beats every 5 s,")
 
 	require.Equal(t, []string{"b"}, both.failed("ours"), "what cannot be judged is no success")
 	require.Equal(t, []string{"a"}, both.failed("upstream"))
@@ -65,12 +73,11 @@ func TestTheTableShowsEachCountAndWhyThereIsNone(t *testing.T) {
 
 func TestAPlayThatFailsIsACellAndNotTheEndOfTheTable(t *testing.T) {
 	broken := errors.New("no such compiler")
+	build := func(context.Context, string, io.Writer) (string, error) { return "", broken }
 	o := options{
 		scenarios: []scenario{{Name: "a", Title: "nothing happens"}},
-		subjects: []subject{{Name: "ours", Title: "ours", Build: func(context.Context, string, io.Writer) (string, error) {
-			return "", broken
-		}}},
-		parallel: 1,
+		subjects:  []subject{{Name: "ours", Title: "ours", Build: build}},
+		parallel:  1,
 	}
 	played := o.playAll(t.Context(), t.TempDir(), io.Discard)
 	require.ErrorIs(t, played.verdicts[cell{"a", "ours"}].err, broken)
@@ -81,6 +88,13 @@ func TestAPlayThatFailsIsACellAndNotTheEndOfTheTable(t *testing.T) {
 
 func TestDeclarationsAreTheAuditLogsAndThoseThatOnlyTheWitnessSaw(t *testing.T) {
 	at := func(seconds int) time.Time { return time.Date(2026, 6, 1, 12, 0, seconds, 0, time.UTC) }
+	times := func(seconds ...int) []time.Time {
+		var all []time.Time
+		for _, s := range seconds {
+			all = append(all, at(s))
+		}
+		return all
+	}
 	saw := func(seconds ...int) []sighting {
 		var all []sighting
 		for _, s := range seconds {
@@ -93,13 +107,13 @@ func TestDeclarationsAreTheAuditLogsAndThoseThatOnlyTheWitnessSaw(t *testing.T) 
 		seen   []sighting
 		want   []time.Time
 	}{
-		"nothing":                             {},
-		"each write was seen":                 {[]time.Time{at(1), at(10)}, saw(2, 11), []time.Time{at(1), at(10)}},
-		"a write that was not seen counts":    {[]time.Time{at(10), at(1)}, nil, []time.Time{at(1), at(10)}},
-		"one sighting of two writes":          {[]time.Time{at(1), at(2)}, saw(3), []time.Time{at(1), at(2)}},
-		"a sighting without a write counts":   {nil, saw(3), []time.Time{at(3)}},
-		"a second sighting without its write": {[]time.Time{at(1)}, saw(2, 9), []time.Time{at(1), at(9)}},
-		"a sighting before the write":         {[]time.Time{at(5)}, saw(2), []time.Time{at(5), at(2)}},
+		"nothing":                  {},
+		"each was seen":            {times(1, 10), saw(2, 11), times(1, 10)},
+		"an unseen write counts":   {times(10, 1), nil, times(1, 10)},
+		"one sighting of two":      {times(1, 2), saw(3), times(1, 2)},
+		"no write":                 {nil, saw(3), times(3)},
+		"a second without a write": {times(1), saw(2, 9), times(1, 9)},
+		"seen before the write":    {times(5), saw(2), times(5, 2)},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, declared(test.writes, test.seen)) })
 	}

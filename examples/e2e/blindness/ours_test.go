@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOursDeclaresTheDeadAndNoneOfTheLivingAfterAnOutage kills the API server for
-// two grace periods. Silence counts only while it could have been heard (H4).
+// TestOursDeclaresTheDeadAndNoneOfTheLivingAfterAnOutage kills the API server
+// for two grace periods. Silence counts only while it could have been heard
+// (H4).
 func TestOursDeclaresTheDeadAndNoneOfTheLivingAfterAnOutage(t *testing.T) {
 	if os.Getenv("LIFECYCLE_E2E") != "full" {
 		t.Skip("long tier: set LIFECYCLE_E2E=full")

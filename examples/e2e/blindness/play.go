@@ -108,11 +108,13 @@ func (p play) tell(counts judge.Counts, w *world) {
 				break
 			}
 		}
-		p.printf("%s declared at %s after a silence of %.1fs (not counting %.1fs without the API server); %s",
-			fault.Node, fault.At.Format("15:04:05.000"), fault.Silence.Seconds(), fault.Down.Seconds(), conditions)
+		p.printf("%s declared at %s after a silence of %.1fs and %.1fs without the API server; %s",
+			fault.Node, fault.At.Format("15:04:05.000"),
+			fault.Silence.Seconds(), fault.Down.Seconds(), conditions)
 	}
 }
 
 func (p play) printf(format string, args ...any) {
-	fmt.Fprintf(p.progress, "%s, %s: %s\n", p.scenario.Name, p.subject.Name, fmt.Sprintf(format, args...))
+	said := fmt.Sprintf(format, args...)
+	fmt.Fprintf(p.progress, "%s, %s: %s\n", p.scenario.Name, p.subject.Name, said)
 }

@@ -19,8 +19,8 @@ import (
 )
 
 // A proxy stands between a subject and the API server. What watches answer can
-// come late and be cut; every other call passes. It speaks TLS and HTTP/2 on both
-// sides, and asks with the credentials of the subject.
+// come late and be cut; every other call passes. It speaks TLS and HTTP/2 on
+// both sides, and asks with the credentials of the subject.
 type proxy struct {
 	server   *http.Server
 	listener net.Listener
@@ -62,11 +62,14 @@ func startProxy(config *rest.Config) (*proxy, error) {
 			ModifyResponse: p.delayWatch,
 			ErrorLog:       silence,
 		},
-		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		TLSConfig: &tls.Config{
+			Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+		},
 		ReadHeaderTimeout: time.Minute,
 		ErrorLog:          silence,
 	}
-	if p.listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0"); err != nil {
+	p.listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
 		return nil, err
 	}
 	go func() { _ = p.server.ServeTLS(p.listener, "", "") }() // it ends with stop
@@ -86,16 +89,16 @@ func (p *proxy) stop() {
 	_ = p.server.Close() // nothing is left to be told about
 }
 
-// setDelay makes what watches answer from now on come so late. What is under way
-// keeps its place.
+// setDelay makes what watches answer from now on come so late. What is under
+// way keeps its place.
 func (p *proxy) setDelay(delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = delay
 }
 
-// cut ends all watches in the middle, and drops what is under way. It returns how
-// many there were.
+// cut ends all watches in the middle, and drops what is under way. It returns
+// how many there were.
 func (p *proxy) cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,8 +134,8 @@ func (p *proxy) currentDelay() time.Duration {
 	return p.delay
 }
 
-// lateBody is the body of an answer, each part of which comes late. It is read as
-// fast as it comes, so that the sender does not wait.
+// lateBody is the body of an answer, each part of which comes late. It is read
+// as fast as it comes, so that the sender does not wait.
 type lateBody struct {
 	source io.ReadCloser
 	delay  func() time.Duration

@@ -40,7 +40,8 @@ func proxied(t *testing.T, lines <-chan string) (*proxy, *http.Client, string) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	config := &rest.Config{Host: server.URL, BearerToken: "subject", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	config := &rest.Config{Host: server.URL, BearerToken: "subject"}
+	config.Insecure = true
 	p, err := startProxy(config)
 	require.NoError(t, err)
 	t.Cleanup(p.stop)

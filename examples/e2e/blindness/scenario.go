@@ -7,13 +7,13 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// A scenario is a time in which a subject sees little, while nodes beat and some
-// die.
+// A scenario is a time in which a subject sees little, while nodes beat and
+// some die.
 type scenario struct {
 	// Name is what --scenario calls it, Title its row of the table.
 	Name, Title string
-	// Zones has a number of nodes for each zone, whose name is one letter. The last
-	// node of each zone dies.
+	// Zones has a number of nodes for each zone, whose name is one letter. The
+	// last node of each zone dies.
 	Zones map[string]int
 	// Replicas is how many processes of the subject there are. More than one elect
 	// a leader.
@@ -30,8 +30,8 @@ func (s scenario) FlagName() string { return s.Name }
 // hundred are a hundred nodes.
 func hundred() map[string]int { return map[string]int{"a": 40, "b": 30, "c": 30} }
 
-// scenarios are those of the table. The longest come first, so that all together
-// take less time when several are played at a time.
+// scenarios are those of the table. The longest come first, so that all
+// together take less time when several are played at a time.
 func scenarios() []scenario {
 	return []scenario{
 		outage("outage-5m", "kube-apiserver killed for five minutes", 5*time.Minute, 1),
@@ -40,14 +40,15 @@ func scenarios() []scenario {
 		outage("outage-1m", "kube-apiserver killed for a minute", time.Minute, 1),
 		outage("outage-1m-takeover", "the same, and the leader killed meanwhile", time.Minute, 2),
 		late(),
-		silenced(),
-		stopped("stop-takeover", "the leader of two stopped (SIGSTOP) for two grace periods, then continued", 2),
+		silent(),
+		stopped("stop-takeover",
+			"the leader of two stopped (SIGSTOP) for two grace periods, then continued", 2),
 		stopped("stop", "SIGSTOP for two grace periods, then SIGCONT", 1),
 	}
 }
 
-// stopped: the process of the leader stands still for two grace periods. Nodes die
-// after half of the first.
+// stopped: the process of the leader stands still for two grace periods. Nodes
+// die after half of the first.
 func stopped(name, title string, n int) scenario {
 	return scenario{
 		Name: name, Title: title, Zones: hundred(), Replicas: n,
@@ -68,8 +69,8 @@ func stopped(name, title string, n int) scenario {
 	}
 }
 
-// outage: kube-apiserver is killed and comes back after a time, with the same data.
-// Nodes die while it is down and, of two replicas, the one that leads.
+// outage: kube-apiserver is killed and comes back after a time, with the same
+// data. Nodes die while it is down and, of two replicas, the one that leads.
 func outage(name, title string, length time.Duration, n int) scenario {
 	return scenario{
 		Name: name, Title: title, Zones: hundred(), Replicas: n,
@@ -88,8 +89,8 @@ func outage(name, title string, length time.Duration, n int) scenario {
 	}
 }
 
-// late: what watches answer comes half a grace period late, and each of them is cut
-// every 15 s.
+// late: what watches answer comes half a grace period late, and each of them is
+// cut every 15 s.
 func late() scenario {
 	return scenario{
 		Name: "watch-late", Title: "watches 10 s late for a minute, and cut every 15 s",
@@ -98,31 +99,33 @@ func late() scenario {
 	}
 }
 
-// silenced: watches are cut before what they answer has come.
-func silenced() scenario {
+// silent: watches stay open and nothing comes through them.
+func silent() scenario {
 	return scenario{
-		Name: "watch-silent", Title: "watches 10 s late for a minute, and cut every 5 s, so that nothing comes through",
+		Name: "watch-silent", Title: "nothing comes through watches for a minute, and none is cut",
 		Zones: hundred(), Replicas: 1, Proxied: true,
-		Act: watches(10*time.Second, 5*time.Second, time.Minute),
+		Act: watches(time.Hour, time.Hour, time.Minute),
 	}
 }
 
-// watches delays watches for a time, and cuts them again and again. Nodes die
-// after the first cut.
+// watches delays watches for a time, and cuts them again and again. Nodes die after
+// ten seconds.
 func watches(delay, period, length time.Duration) func(context.Context, *world, *replicas) error {
 	return func(ctx context.Context, w *world, r *replicas) error {
 		begun := time.Now()
+		end := begun.Add(length)
 		r.proxy.setDelay(delay)
-		for cut := begun.Add(period); cut.Before(begun.Add(length)); cut = cut.Add(period) {
+		if err := versus.Pause(ctx, 10*time.Second); err != nil {
+			return err
+		}
+		w.kill()
+		for cut := begun.Add(period); cut.Before(end); cut = cut.Add(period) {
 			if err := versus.PauseUntil(ctx, cut); err != nil {
 				return err
 			}
 			r.proxy.cut()
-			if len(w.deaths()) == 0 {
-				w.kill()
-			}
 		}
-		if err := versus.PauseUntil(ctx, begun.Add(length)); err != nil {
+		if err := versus.PauseUntil(ctx, end); err != nil {
 			return err
 		}
 		r.proxy.setDelay(0)

@@ -36,26 +36,34 @@ func subjects() []subject {
 				return versus.BuildOurs(ctx, dir, "nodelifecycle")
 			},
 			Args: func(t times) []string {
-				return []string{"--metrics-bind-address=127.0.0.1:0", "--node-heartbeat-interval=" + t.beat.String()}
+				return []string{
+					"--metrics-bind-address=127.0.0.1:0",
+					"--node-heartbeat-interval=" + t.beat.String(),
+				}
 			},
 		},
 		{
 			Name:  "upstream",
 			Title: "kube-controller-manager v1.37.1",
 			Build: func(ctx context.Context, _ string, progress io.Writer) (string, error) {
-				paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress}, controlplane.KubeControllerManager)
-				return paths[controlplane.KubeControllerManager], err
+				const program = controlplane.KubeControllerManager
+				config := controlplane.BuildConfig{Progress: progress}
+				paths, err := controlplane.Build(ctx, config, program)
+				return paths[program], err
 			},
 			Args: func(times) []string {
-				return []string{"--controllers=node-lifecycle-controller,taint-eviction-controller", "--secure-port=0"}
+				return []string{
+					"--controllers=node-lifecycle-controller,taint-eviction-controller",
+					"--secure-port=0",
+				}
 			},
 		},
 	}
 }
 
 // common are the arguments of all subjects. The rate of taints is ten times the
-// default, so that a wrong declaration shows in the pods within the minutes of a
-// play.
+// default, so that a wrong declaration shows in the pods within the minutes of
+// a play.
 func (t times) common(elect bool) []string {
 	return []string{
 		"--node-monitor-grace-period=" + t.grace.String(),
@@ -99,30 +107,36 @@ func newReplicas(w *world, program string, args []string, behindProxy bool) (*re
 		r.stop()
 		return nil, err
 	}
-	r.command = controlplane.Command{Path: program, Args: append([]string{"--kubeconfig=" + kubeconfig}, args...)}
+	r.command = controlplane.Command{
+		Path: program,
+		Args: append([]string{"--kubeconfig=" + kubeconfig}, args...),
+	}
 	return r, nil
 }
 
-// start starts the replicas, and waits until the first works: the API server gives
-// each new node a taint that the subject takes away.
+// start starts the replicas, and waits until the first works: the API server
+// gives each new node a taint that the subject takes away.
 func (r *replicas) start(ctx context.Context, n int) error {
 	for i := range n {
 		command := r.command
-		command.LogFile = filepath.Join(r.world.plane.Dir(), fmt.Sprintf("%s-%d.log", filepath.Base(command.Path), i))
+		log := fmt.Sprintf("%s-%d.log", filepath.Base(command.Path), i)
+		command.LogFile = filepath.Join(r.world.plane.Dir(), log)
 		process, err := controlplane.StartProcess(command)
 		if err != nil {
 			return err
 		}
 		r.all = append(r.all, process)
-		err = versus.Await(ctx, "the subject to take the first taints away", func(context.Context) (bool, error) {
-			err := r.world.witness.all(r.world.fleet.AllNodes(), (*nodeSeen).wantUntainted)
-			return err == nil, errors.Join(err, r.alive())
-		})
-		if err != nil {
+		if err := versus.Await(ctx, "the subject to take taints away", r.works); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// works reports whether no node has a taint any longer.
+func (r *replicas) works(context.Context) (bool, error) {
+	err := r.world.witness.all(r.world.fleet.AllNodes(), (*nodeSeen).wantUntainted)
+	return err == nil, errors.Join(err, r.alive())
 }
 
 // pause stops the leader in its tracks.

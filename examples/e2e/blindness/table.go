@@ -29,8 +29,8 @@ func newTable(scenarios []scenario, subjects []subject, times times) *table {
 	return &table{scenarios, subjects, times, map[cell]verdict{}}
 }
 
-// failed returns the scenarios in which a subject was not flawless, or could not
-// be judged.
+// failed returns the scenarios in which a subject was not flawless, or could
+// not be judged.
 func (t *table) failed(subject string) []string {
 	var failed []string
 	for _, s := range t.scenarios {
@@ -77,7 +77,8 @@ func show(v verdict) string {
 	if n.Silent > 0 {
 		text += fmt.Sprintf(" (and %d that were silent for as long)", n.Silent)
 	}
-	text += fmt.Sprintf(", %s tainted, %s pods evicted; missed %s of %d dead", bold(n.Tainted), bold(n.Evicted), bold(n.Missed), n.Dead)
+	text += fmt.Sprintf(", %s tainted, %s pods evicted; missed %s of %d dead",
+		bold(n.Tainted), bold(n.Evicted), bold(n.Missed), n.Dead)
 	if n.Latest > 0 {
 		text += fmt.Sprintf(", the last after %.1f s", n.Latest.Seconds())
 	}
@@ -105,8 +106,12 @@ func oneLine(text string) string {
 	return text
 }
 
-const legend = `Declared: nodes whose Ready became Unknown although they had been silent for less than the grace period. Silence begins with
-the last beat that the API server stored; for a living node it goes on only while the API server answers. Tainted: living nodes with
-a NoExecute taint for it; pods evicted: of living nodes. Missed: nodes that died during the fault and are not Unknown three grace
-periods after its end; the last of the others was declared so long after its last stored beat. Grace period %.0f s, beats every
-%.0f s, --node-monitor-period=5s, --kube-api-qps=200, --kube-api-burst=200 and --node-eviction-rate=1 for both.`
+const legend = `Declared: nodes whose Ready became Unknown although they had been silent for
+less than the grace period. Silence begins with the last beat that the API
+server stored. For a living node it goes on only while the API server answers.
+Tainted: living nodes with a NoExecute taint for it; pods evicted: of living
+nodes. Missed: nodes that died during the fault and are not Unknown three grace
+periods after its end. The last of the others was declared so long after its
+last stored beat. Both have a grace period of %.0f s, beats every %.0f s,
+--node-monitor-period=5s, --kube-api-qps=200, --kube-api-burst=200 and
+--node-eviction-rate=1.`

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// witness sees the nodes that the API server shows, on a connection of its own. It
-// is no informer: an informer comes back up to a minute after an outage, and would
-// miss what is over by then.
+// witness sees the nodes that the API server shows, on a connection of its own.
+// It is no informer: an informer comes back up to a minute after an outage, and
+// would miss what is over by then.
 type witness struct {
 	client kubernetes.Interface
 
@@ -72,7 +72,8 @@ func (w *witness) watch(ctx context.Context) {
 	for i := range list.Items {
 		w.see(&list.Items[i], time.Now())
 	}
-	watched, err := w.client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	options := metav1.ListOptions{ResourceVersion: list.ResourceVersion}
+	watched, err := w.client.CoreV1().Nodes().Watch(ctx, options)
 	if err != nil {
 		return
 	}

@@ -26,6 +26,9 @@ type times struct {
 	grace time.Duration
 }
 
+// usual are the periods of the table.
+var usual = times{beat: 5 * time.Second, grace: 20 * time.Second}
+
 // pod is the kind of pod of which every node has one: it leaves with the taint.
 const pod = "web"
 
@@ -46,9 +49,11 @@ type world struct {
 	down  []judge.Span
 }
 
-// newWorld returns a world in which every node reports and has its pod. Its caller
-// calls end.
-func newWorld(ctx context.Context, plane *controlplane.ControlPlane, zones map[string]int, times times) (*world, error) {
+// newWorld returns a world in which every node reports and has its pod. Its
+// caller calls end.
+func newWorld(
+	ctx context.Context, plane *controlplane.ControlPlane, zones map[string]int, times times,
+) (*world, error) {
 	client, err := versus.ProtobufClient(plane.RESTConfig(), "witness")
 	if err != nil {
 		return nil, err
@@ -93,19 +98,22 @@ func (w *world) end() error {
 func (w *world) store(beat fleet.Beat) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.beats[beat.Node] = append(w.beats[beat.Node], judge.Beat{Sent: beat.Sent, Acknowledged: beat.Acknowledged})
+	stored := judge.Beat{Sent: beat.Sent, Acknowledged: beat.Acknowledged}
+	w.beats[beat.Node] = append(w.beats[beat.Node], stored)
 }
 
 // await waits until the witness has no complaint about nodes.
-func (w *world) await(ctx context.Context, what string, nodes []string, complain func(*nodeSeen) error) error {
+func (w *world) await(
+	ctx context.Context, what string, nodes []string, complain func(*nodeSeen) error,
+) error {
 	return versus.Await(ctx, what, func(context.Context) (bool, error) {
 		err := w.witness.all(nodes, complain)
 		return err == nil, err
 	})
 }
 
-// doomed are those of some nodes that die in a scenario: the last of each zone. A
-// zone is the first letter of a name.
+// doomed are those of some nodes that die in a scenario: the last of each zone.
+// A zone is the first letter of a name.
 func doomed(nodes []string) []string {
 	last := map[byte]string{}
 	for _, name := range nodes {
@@ -117,7 +125,9 @@ func doomed(nodes []string) []string {
 // lasting are the other nodes, each next to those of other zones.
 func lasting(nodes []string) []string {
 	die := doomed(nodes)
-	live := slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return slices.Contains(die, name) })
+	live := slices.DeleteFunc(slices.Clone(nodes), func(name string) bool {
+		return slices.Contains(die, name)
+	})
 	slices.SortFunc(live, func(a, b string) int {
 		return cmp.Or(cmp.Compare(a[1:], b[1:]), cmp.Compare(a, b))
 	})
@@ -135,8 +145,8 @@ func (w *world) kill() {
 	}
 }
 
-// outage kills the API server, calls during, and starts it again a time after it
-// was killed.
+// outage kills the API server, calls during, and starts it again a time after
+// it was killed.
 func (w *world) outage(ctx context.Context, length time.Duration, during func() error) error {
 	from := time.Now()
 	if err := w.plane.KillAPIServer(); err != nil {
@@ -174,8 +184,8 @@ func (w *world) awaitEnd(ctx context.Context, over time.Time) error {
 	return nil
 }
 
-// missed is after how many grace periods from the end of the fault a dead node that
-// is not declared is missed.
+// missed is after how many grace periods from the end of the fault a dead node
+// that is not declared is missed.
 const missed = 3
 
 // history is what the API server's audit log, the fleet and the witness say of
@@ -185,7 +195,8 @@ func (w *world) history(ctx context.Context) ([]judge.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	deletions, err := w.received(ctx, controlplane.Filter{User: user, Resource: "pods", Verb: "delete"})
+	deletion := controlplane.Filter{User: user, Resource: "pods", Verb: "delete"}
+	deletions, err := w.received(ctx, deletion)
 	if err != nil {
 		return nil, err
 	}
@@ -205,9 +216,11 @@ func (w *world) history(ctx context.Context) ([]judge.Node, error) {
 	return nodes, nil
 }
 
-// received returns when the API server received the writes that it carried out, by
-// the name of the object.
-func (w *world) received(ctx context.Context, filter controlplane.Filter) (map[string][]time.Time, error) {
+// received returns when the API server received the writes that it carried out,
+// by the name of the object.
+func (w *world) received(
+	ctx context.Context, filter controlplane.Filter,
+) (map[string][]time.Time, error) {
 	requests, err := w.plane.Requests(ctx, filter)
 	if err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
@@ -249,11 +262,4 @@ func (w *world) rules(over time.Time) judge.Rules {
 		Grace: w.times.grace, Down: slices.Clone(w.down),
 		Clear: over, Missed: missed * w.times.grace, End: time.Now(),
 	}
-}
-
-// deaths are the nodes that have died.
-func (w *world) deaths() map[string]time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return maps.Clone(w.died)
 }

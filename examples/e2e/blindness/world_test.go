@@ -13,7 +13,7 @@ func TestTheLastNodeOfEachZoneDiesAndTheOthersMixZones(t *testing.T) {
 	nodes := []string{"b-1", "a-2", "a-0", "b-0", "a-1"}
 	require.Equal(t, []string{"a-2", "b-1"}, doomed(nodes))
 	require.Equal(t, []string{"a-0", "b-0", "a-1"}, lasting(nodes))
-	require.Equal(t, []string{"b-1", "a-2", "a-0", "b-0", "a-1"}, nodes, "the caller's stay as they were")
+	require.Equal(t, []string{"b-1", "a-2", "a-0", "b-0", "a-1"}, nodes, "unchanged")
 }
 
 func TestTheWitnessRemembersEachTimeThatANodeBecameUnknownAndAnyTaint(t *testing.T) {
@@ -32,7 +32,8 @@ func TestTheWitnessRemembersEachTimeThatANodeBecameUnknownAndAnyTaint(t *testing
 	noExecute := corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}
 	see(0, corev1.ConditionTrue, corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute})
 	require.False(t, w.of("a-0").tainted, "an administrator's taint is not for silence")
-	see(1, corev1.ConditionUnknown, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule})
+	noSchedule := corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}
+	see(1, corev1.ConditionUnknown, noSchedule)
 	see(2, corev1.ConditionUnknown)
 	require.False(t, w.of("a-0").tainted)
 	require.NoError(t, w.all([]string{"a-0"}, (*nodeSeen).wantUnknown))

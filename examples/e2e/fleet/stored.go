@@ -12,8 +12,8 @@ import (
 	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
 )
 
-// A Beat is a heartbeat that the API server has stored: a renewal of a lease, or
-// a status. It was stored after Sent and before Acknowledged.
+// A Beat is a heartbeat that the API server has stored: a renewal of a lease,
+// or a status. It was stored after Sent and before Acknowledged.
 type Beat struct {
 	Node               string
 	Sent, Acknowledged time.Time

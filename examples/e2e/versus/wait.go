@@ -14,14 +14,15 @@ const (
 	lookPeriod = 200 * time.Millisecond
 )
 
-// ErrEnded says that a subject has ended by itself. Await does not go on after it.
+// ErrEnded says that a subject has ended by itself. Await does not go on after
+// it.
 var ErrEnded = errors.New("the subject has ended by itself")
 
 var errNotYet = errors.New("not yet")
 
 // Await asks until the answer is yes, for as long as Patience. Errors are
-// remembered and the question is asked again, because the API server may be down
-// on purpose.
+// remembered and the question is asked again, because the API server may be
+// down on purpose.
 func Await(ctx context.Context, what string, ask func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()

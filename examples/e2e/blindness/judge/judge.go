@@ -3,14 +3,14 @@
 //
 // # The criterion
 //
-// A declaration is wrong when the node was silent for less than its grace period.
-// The silence begins when the last beat was sent that the API server acknowledged
-// before it received the declaration. A beat that was never acknowledged is no
-// beat.
+// A declaration is wrong when the node was silent for less than its grace
+// period. The silence begins when the last beat was sent that the API server
+// acknowledged before it received the declaration. A beat that was never
+// acknowledged is no beat.
 //
-// A living node is not silent while the API server is down, because it cannot be
-// heard then. So the silence of a living node is counted without that time. The
-// silence of a dead node is counted with it: it would not have beaten.
+// A living node is not silent while the API server is down, because it cannot
+// be heard then. So the silence of a living node is counted without that time.
+// The silence of a dead node is counted with it: it would not have beaten.
 //
 // The clock of the beats, of the declarations and of the outages is the same.
 package judge
@@ -136,7 +136,8 @@ func (n *Counts) add(node Node, rules Rules) error {
 	return nil
 }
 
-// faults returns the wrong declarations of a node, and whether it has right ones.
+// faults returns the wrong declarations of a node, and whether it has right
+// ones.
 func (n Node) faults(rules Rules) (faults []Fault, justified bool, err error) {
 	for _, at := range n.Declared {
 		last, found := n.lastBeat(at)
@@ -196,7 +197,8 @@ func (n *Counts) addDead(node Node, rules Rules) error {
 	return nil
 }
 
-// overlap is how much of a span lies in others, which do not overlap each other.
+// overlap is how much of a span lies in others, which do not overlap each
+// other.
 func overlap(others []Span, span Span) time.Duration {
 	var sum time.Duration
 	for _, other := range others {
@@ -212,8 +214,8 @@ func overlap(others []Span, span Span) time.Duration {
 	return sum
 }
 
-// Clean reports whether no living node was declared, tainted or emptied, and every
-// dead one was found. A history without both kinds proves nothing.
+// Clean reports whether no living node was declared, tainted or emptied, and
+// every dead one was found. A history without both kinds proves nothing.
 func (n Counts) Clean() bool {
-	return n.Living > 0 && n.Dead > 0 && n.Wrong == 0 && n.Tainted == 0 && n.Evicted == 0 && n.Missed == 0
+	return n.Living > 0 && n.Dead > 0 && n.Wrong+n.Tainted+n.Evicted+n.Missed == 0
 }

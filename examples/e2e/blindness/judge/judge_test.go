@@ -9,7 +9,15 @@ import (
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
+func at(seconds float64) time.Time {
+	return noon.Add(time.Duration(seconds * float64(time.Second)))
+}
+
+// wrong is a living node with one wrong declaration.
+func wrong(at time.Time, silence, down time.Duration) Counts {
+	faults := []Fault{{At: at, Silence: silence, Down: down}}
+	return Counts{Living: 1, Wrong: 1, Faults: faults}
+}
 
 // beats are stored 100 ms after they were sent.
 func beats(seconds ...float64) []Beat {
@@ -37,7 +45,7 @@ func TestADeclarationIsWrongWithinTheGracePeriodOfAStoredBeat(t *testing.T) {
 		},
 		"declared 19.9 s after a beat": {
 			node: Node{Beats: beats(0, 5), Declared: []time.Time{at(24.9)}, Unknown: true},
-			want: Counts{Living: 1, Wrong: 1, Faults: []Fault{{At: at(24.9), Silence: 19900 * time.Millisecond}}},
+			want: wrong(at(24.9), 19900*time.Millisecond, 0),
 		},
 		"declared 20 s after a beat": {
 			node: Node{Beats: beats(0, 5), Declared: []time.Time{at(25)}},
@@ -49,12 +57,12 @@ func TestADeclarationIsWrongWithinTheGracePeriodOfAStoredBeat(t *testing.T) {
 		},
 		"beats in any order": {
 			node: Node{Beats: beats(20, 0, 5), Declared: []time.Time{at(30)}},
-			want: Counts{Living: 1, Wrong: 1, Faults: []Fault{{At: at(30), Silence: 10 * time.Second}}},
+			want: wrong(at(30), 10*time.Second, 0),
 		},
 		"the time of an outage is no silence of a living node": {
 			node: Node{Beats: beats(5), Declared: []time.Time{at(75)}},
 			down: []Span{{at(10), at(70)}},
-			want: Counts{Living: 1, Wrong: 1, Faults: []Fault{{At: at(75), Silence: 10 * time.Second, Down: time.Minute}}},
+			want: wrong(at(75), 10*time.Second, time.Minute),
 		},
 		"after an outage a living node that stays silent may be declared": {
 			node: Node{Beats: beats(5), Declared: []time.Time{at(85)}},
@@ -85,7 +93,10 @@ func TestADeclarationIsWrongWithinTheGracePeriodOfAStoredBeat(t *testing.T) {
 			want: Counts{Living: 1, Tainted: 1},
 		},
 		"a dead node's taint and pods are no damage": {
-			node: Node{Beats: beats(5), Died: at(12), Declared: []time.Time{at(26)}, Unknown: true, Tainted: true, Evicted: 3},
+			node: Node{
+				Beats: beats(5), Died: at(12), Declared: []time.Time{at(26)},
+				Unknown: true, Tainted: true, Evicted: 3,
+			},
 			want: Counts{Dead: 1, Latest: 21 * time.Second},
 		},
 		"a living node that was really silent is no damage": {
@@ -144,7 +155,8 @@ func TestCleanNeedsBothKindsAndNoFault(t *testing.T) {
 	require.True(t, clean.Clean())
 	for _, spoil := range []func(*Counts){
 		func(c *Counts) { c.Living = 0 }, func(c *Counts) { c.Dead = 0 }, func(c *Counts) { c.Wrong = 1 },
-		func(c *Counts) { c.Tainted = 1 }, func(c *Counts) { c.Evicted = 1 }, func(c *Counts) { c.Missed = 1 },
+		func(c *Counts) { c.Tainted = 1 }, func(c *Counts) { c.Evicted = 1 },
+		func(c *Counts) { c.Missed = 1 },
 	} {
 		spoiled := clean
 		spoil(&spoiled)
