@@ -86,6 +86,9 @@ func (p play) judge(ctx context.Context, w *world, r *replicas) (judge.Counts, e
 		return judge.Counts{}, err
 	}
 	rules := w.rules(over)
+	if p.scenario.Findable {
+		rules.Clear = w.death()
+	}
 	nodes, err := w.history(ctx)
 	if err != nil {
 		return judge.Counts{}, err

@@ -20,6 +20,9 @@ type scenario struct {
 	Replicas int
 	// Proxied says that the subject reaches the API server through a proxy.
 	Proxied bool
+	// Findable says that the subject runs and the API server answers it all the
+	// time. So the dead are to be found during the fault, and not only after it.
+	Findable bool
 	// Act plays the fault, and returns when it is over.
 	Act func(context.Context, *world, *replicas) error
 }
@@ -94,7 +97,7 @@ func outage(name, title string, length time.Duration, n int) scenario {
 func late() scenario {
 	return scenario{
 		Name: "watch-late", Title: "watches 10 s late for a minute, and cut every 15 s",
-		Zones: hundred(), Replicas: 1, Proxied: true,
+		Zones: hundred(), Replicas: 1, Proxied: true, Findable: true,
 		Act: watches(10*time.Second, 15*time.Second, time.Minute),
 	}
 }
@@ -103,13 +106,13 @@ func late() scenario {
 func silent() scenario {
 	return scenario{
 		Name: "watch-silent", Title: "nothing comes through watches for a minute, and none is cut",
-		Zones: hundred(), Replicas: 1, Proxied: true,
+		Zones: hundred(), Replicas: 1, Proxied: true, Findable: true,
 		Act: watches(time.Hour, time.Hour, time.Minute),
 	}
 }
 
-// watches delays watches for a time, and cuts them again and again. Nodes die after
-// ten seconds.
+// watches delays watches for a time, and cuts them again and again. Nodes die
+// after ten seconds.
 func watches(delay, period, length time.Duration) func(context.Context, *world, *replicas) error {
 	return func(ctx context.Context, w *world, r *replicas) error {
 		begun := time.Now()
@@ -140,7 +143,7 @@ func rolling() scenario {
 	const batch = 25
 	return scenario{
 		Name: "rolling", Title: "500 nodes, of which 25 at a time are silent for 12 s, all in turn",
-		Zones: map[string]int{"a": 200, "b": 150, "c": 150}, Replicas: 1,
+		Zones: map[string]int{"a": 200, "b": 150, "c": 150}, Replicas: 1, Findable: true,
 		Act: func(ctx context.Context, w *world, _ *replicas) error {
 			// With the beat before and the one after it is silent for less than grace.
 			silence := w.times.grace * 3 / 5

@@ -66,7 +66,7 @@ func newWorld(
 	settings.ContentType = "application/vnd.kubernetes.protobuf"
 	settings.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	w.fleet, err = fleet.New(ctx, fleet.Config{
-		REST: settings, Zones: zones, Interval: times.beat, Stored: w.store, SeesOverwrites: true,
+		REST: settings, Zones: zones, Interval: times.beat, Stored: w.store, LikeKubelets: true,
 	})
 	if err != nil {
 		return nil, err
@@ -145,6 +145,18 @@ func (w *world) kill() {
 	}
 }
 
+// death is when the first node died, zero if none has.
+func (w *world) death() (first time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, died := range w.died {
+		if first.IsZero() || died.Before(first) {
+			first = died
+		}
+	}
+	return first
+}
+
 // outage kills the API server, calls during, and starts it again a time after
 // it was killed.
 func (w *world) outage(ctx context.Context, length time.Duration, during func() error) error {
@@ -152,6 +164,7 @@ func (w *world) outage(ctx context.Context, length time.Duration, during func() 
 	if err := w.plane.KillAPIServer(); err != nil {
 		return err
 	}
+	gone := time.Now()
 	if err := during(); err != nil {
 		return err
 	}
@@ -163,8 +176,21 @@ func (w *world) outage(ctx context.Context, length time.Duration, during func() 
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.down = append(w.down, judge.Span{From: from, Until: time.Now()})
+	w.down = append(w.down, judge.Span{From: from, Until: w.firstBeat(gone, time.Now())})
 	return nil
+}
+
+// firstBeat is when the first beat was acknowledged that was sent after a time,
+// or latest. An API server stores beats before it says that it is ready.
+func (w *world) firstBeat(after, latest time.Time) time.Time {
+	for _, beats := range w.beats {
+		for _, beat := range beats {
+			if beat.Sent.After(after) && beat.Acknowledged.Before(latest) {
+				latest = beat.Acknowledged
+			}
+		}
+	}
+	return latest
 }
 
 // awaitEnd waits until the dead are Unknown or missed, and long enough for late
@@ -184,7 +210,7 @@ func (w *world) awaitEnd(ctx context.Context, over time.Time) error {
 	return nil
 }
 
-// missed is after how many grace periods from the end of the fault a dead node
+// missed is after how many grace periods from when it could be found a dead node
 // that is not declared is missed.
 const missed = 3
 

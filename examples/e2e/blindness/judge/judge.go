@@ -12,6 +12,9 @@
 // be heard then. So the silence of a living node is counted without that time.
 // The silence of a dead node is counted with it: it would not have beaten.
 //
+// A dead node is missed when it is not declared a stated time after its last
+// beat and after the moment from which on it can be found.
+//
 // The clock of the beats, of the declarations and of the outages is the same.
 package judge
 
@@ -52,10 +55,11 @@ type Rules struct {
 	Grace time.Duration
 	// Down is when the API server did not answer.
 	Down []Span
-	// Clear is when the fault was over. No dead node must be declared earlier.
+	// Clear is from when on dead nodes can be found: the end of a fault that hides
+	// them, or their death.
 	Clear time.Time
-	// Missed is how long after Clear, and after its last beat, a dead node that is
-	// not Unknown is missed.
+	// Missed is how long after Clear, and after its last beat, a dead node is
+	// missed that is not declared.
 	Missed time.Duration
 	// End is when the history ends.
 	End time.Time
@@ -81,7 +85,8 @@ type Counts struct {
 	// Tainted is how many living nodes had a NoExecute taint, and Evicted how many
 	// pods of living nodes were deleted. Those of Silent are not in it.
 	Tainted, Evicted int
-	// Missed is how many dead nodes were not Unknown at the end.
+	// Missed is how many dead nodes were not declared in time or not Unknown at
+	// the end.
 	Missed int
 	// Latest is how long after its last beat the last dead node was declared.
 	// The API server was down for LatestDown of it.
@@ -93,7 +98,7 @@ type Counts struct {
 var (
 	errNoBeat  = errors.New("it was declared, and no beat of it is known")
 	errTooSoon = errors.New("the history ends too soon to tell whether it is missed")
-	errNoFault = errors.New("the end of the fault is not known")
+	errNoFault = errors.New("it is not known when the dead could be found")
 )
 
 // Count judges a history. It fails when the history does not allow a verdict.
@@ -173,12 +178,13 @@ func (n *Counts) addDead(node Node, rules Rules) error {
 	if !found {
 		return errNoBeat
 	}
+	deadline := rules.Clear
+	if last.Acknowledged.After(deadline) {
+		deadline = last.Acknowledged
+	}
+	deadline = deadline.Add(rules.Missed)
 	if !node.Unknown {
-		from := rules.Clear
-		if last.Acknowledged.After(from) {
-			from = last.Acknowledged
-		}
-		if rules.End.Before(from.Add(rules.Missed)) {
+		if rules.End.Before(deadline) {
 			return errTooSoon
 		}
 		n.Missed++
@@ -190,6 +196,9 @@ func (n *Counts) addDead(node Node, rules Rules) error {
 		return nil // it was Unknown already when it died
 	}
 	first := slices.MinFunc(declared, time.Time.Compare)
+	if first.After(deadline) {
+		n.Missed++
+	}
 	if late := first.Sub(last.Sent); late > n.Latest {
 		n.Latest = late
 		n.LatestDown = overlap(rules.Down, Span{last.Sent, first})

@@ -112,11 +112,21 @@ func TestADeclarationIsWrongWithinTheGracePeriodOfAStoredBeat(t *testing.T) {
 	}
 }
 
-func TestADeadNodeIsMissedWhenItIsNotUnknownAtTheEnd(t *testing.T) {
+func TestADeadNodeIsMissedWhenItIsNotDeclaredInTime(t *testing.T) {
 	never := Node{Name: "a", Beats: beats(5), Died: at(12)}
 	got, err := Count([]Node{never}, rules())
 	require.NoError(t, err)
 	require.Equal(t, Counts{Dead: 1, Missed: 1}, got)
+
+	late := never
+	late.Declared, late.Unknown = []time.Time{at(130.1)}, true
+	got, err = Count([]Node{late}, rules())
+	require.NoError(t, err)
+	require.Equal(t, Counts{Dead: 1, Missed: 1, Latest: 125100 * time.Millisecond}, got)
+	late.Declared = []time.Time{at(130)}
+	got, err = Count([]Node{late}, rules())
+	require.NoError(t, err)
+	require.Zero(t, got.Missed)
 
 	early := rules()
 	early.End = at(129.9)
