@@ -193,14 +193,14 @@ func (w *world) firstBeat(after, latest time.Time) time.Time {
 	return latest
 }
 
-// awaitEnd waits until the dead are Unknown or missed, and long enough for late
-// declarations of the living.
+// awaitEnd waits until the dead are Unknown or given up, and long enough for
+// late declarations of the living.
 func (w *world) awaitEnd(ctx context.Context, over time.Time) error {
 	if err := versus.PauseUntil(ctx, over.Add(2*w.times.grace)); err != nil {
 		return err
 	}
 	for w.witness.all(doomed(w.fleet.AllNodes()), (*nodeSeen).wantUnknown) != nil {
-		if time.Since(over) > missed*w.times.grace+time.Second {
+		if time.Since(over) > given*w.times.grace {
 			return nil
 		}
 		if err := versus.Pause(ctx, time.Second); err != nil {
@@ -210,9 +210,14 @@ func (w *world) awaitEnd(ctx context.Context, over time.Time) error {
 	return nil
 }
 
-// missed is after how many grace periods from when it could be found a dead node
-// that is not declared is missed.
-const missed = 3
+const (
+	// missed is after how many grace periods from when it could be found a dead
+	// node that is not declared is missed.
+	missed = 3
+	// given is how many grace periods a play waits for it, so that the table has
+	// the time of one that is declared late.
+	given = 6
+)
 
 // history is what the API server's audit log, the fleet and the witness say of
 // each node.
