@@ -111,8 +111,9 @@ less than the grace period. Silence begins with the last beat that the API
 server stored. For a living node it goes on only while the API server answers.
 Tainted: living nodes with a NoExecute taint for it; pods evicted: of living
 nodes. Missed: nodes that died during the fault and were not declared within
-three grace periods, of their death where the subject runs and the API server
-answers it (rolling, watches), else of the end of the fault. The last of them was
-declared so long after its last stored beat. Both have a grace period of %.0f s, beats every %.0f s,
+three grace periods. These begin with the end of the fault. Where the subject
+runs and the API server answers it all the time (rolling, watches), they begin
+with the death. The last of the dead was declared so long after its last stored
+beat. Both subjects have a grace period of %.0f s, beats every %.0f s,
 --node-monitor-period=5s, --kube-api-qps=200, --kube-api-burst=200 and
 --node-eviction-rate=1.`
