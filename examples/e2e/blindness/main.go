@@ -1,14 +1,14 @@
 // Command blindness plays what keeps a controller from hearing nodes that beat,
-// on a real etcd and kube-apiserver, and counts which nodes two programs
+// on a real etcd and kube-apiserver. It counts the nodes that two programs
 // declare dead: ours (examples/nodelifecycle) and kube-controller-manager's
 // node-lifecycle-controller.
 //
 //	go -C examples/e2e run ./blindness
 //	go -C examples/e2e run ./blindness --scenario stop,rolling --subject ours
 //
-// The controller is stopped, the API server is killed, watches are delayed and
-// cut, or some of many nodes are silent for a while. A few nodes die meanwhile,
-// so that a program that declares no node at all is not flawless.
+// It stops the controller, kills the API server, delays and cuts watches, or
+// silences some of many nodes for a while. A few nodes die meanwhile, so a
+// program that declares no node at all is not flawless.
 //
 // The command prints a table in Markdown, and its progress on standard error.
 // With --scenario and --subject it plays some of it only. All of it takes about
@@ -23,12 +23,11 @@
 //
 //   - The fleet of nodes records each heartbeat that the API server has
 //     acknowledged, and when a node was cut off for good.
-//   - The audit log of the API server says when it received each write of a
-//     status and each deletion of a pod, and from which user. Each subject is a
-//     user of its own.
-//   - A watch on a connection of its own, which no proxy delays, says when
-//     Ready became Unknown, which conditions with it, and which taints nodes
-//     have.
+//   - The audit log of the API server has the time and the user of each write
+//     of a status and of each deletion of a pod. Each subject is a user of its
+//     own.
+//   - A watch on a direct connection says when Ready became Unknown, which
+//     conditions with it, and which taints nodes have.
 //
 // Package judge compares them. Its doc comment has the criterion.
 //

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// proxied returns a proxy before a server on which watches send a line for each
-// string of the channel, and a client that goes through it.
+// proxied returns a proxy, and a client that goes through it. On the server
+// behind it watches send a line for each string of the channel.
 func proxied(t *testing.T, lines <-chan string) (*proxy, *http.Client, string) {
 	t.Helper()
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

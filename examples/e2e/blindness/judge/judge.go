@@ -12,8 +12,8 @@
 // be heard then. So the silence of a living node is counted without that time.
 // The silence of a dead node is counted with it: it would not have beaten.
 //
-// A dead node is missed when it is not declared a stated time after its last
-// beat and after the moment from which on it can be found.
+// A dead node is missed when it is not declared within a stated time. The time
+// begins with its last beat, or when it can be found if that is later.
 //
 // The clock of the beats, of the declarations and of the outages is the same.
 package judge
@@ -80,7 +80,7 @@ type Counts struct {
 	// Wrong is how many nodes were declared wrongly, living or before they died.
 	Wrong int
 	// Silent is how many living nodes were declared after a silence that was as
-	// long as the grace period, so that no controller could know better.
+	// long as the grace period. No controller could know better.
 	Silent int
 	// Tainted is how many living nodes had a NoExecute taint, and Evicted how many
 	// pods of living nodes were deleted. Those of Silent are not in it.
