@@ -10,6 +10,10 @@
 //
 //	go -C examples/e2e run ./evictions
 //
+// So is the folder blindness: which nodes are declared dead while beats cannot be heard.
+//
+//	go -C examples/e2e run ./blindness
+//
 // The first run builds etcd and kube-apiserver from the Go module proxy, which
 // takes about five minutes on two cores. They are kept in the user's cache.
 package e2e

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 // budget: a PodDisruptionBudget allows no disruption at first, then all; another never
@@ -53,7 +55,7 @@ func budget() scenario {
 			if err := c.taint(ctx, nodes...); err != nil {
 				return err
 			}
-			if err := pause(ctx, blocked); err != nil {
+			if err := versus.Pause(ctx, blocked); err != nil {
 				return err
 			}
 			return c.allowDisruptions(ctx, "web", web)

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 // The names that scenarios use. The key of the taint is nobody's, so that nothing but
@@ -62,19 +62,11 @@ type pod struct {
 const forever time.Duration = -1
 
 func newCluster(plane *controlplane.ControlPlane) (*cluster, error) {
-	client, err := protobufClient(plane.RESTConfig(), "scenario")
+	client, err := versus.ProtobufClient(plane.RESTConfig(), "scenario")
 	if err != nil {
 		return nil, err
 	}
 	return &cluster{plane: plane, client: client, tainted: map[string]time.Time{}}, nil
-}
-
-// protobufClient is a client that costs two crowded cores less than one with JSON.
-func protobufClient(config *rest.Config, agent string) (kubernetes.Interface, error) {
-	config.UserAgent = agent
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	return kubernetes.NewForConfig(config)
 }
 
 // addNodes creates nodes and returns their names.
@@ -218,7 +210,7 @@ func (c *cluster) awaitFirst(ctx context.Context) error {
 		return err
 	}
 	defer watched.Stop()
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(versus.Patience)
 	defer timeout.Stop()
 	for {
 		select {

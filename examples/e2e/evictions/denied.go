@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 // denied: an admission policy denies the deletion of pods for a while. Some pods are due when
@@ -39,7 +41,7 @@ func denied() scenario {
 			if err := c.taint(ctx, nodes...); err != nil {
 				return err
 			}
-			if err := pause(ctx, denial); err != nil {
+			if err := versus.Pause(ctx, denial); err != nil {
 				return err
 			}
 			if err := c.allow(ctx); err != nil {
@@ -86,7 +88,7 @@ func (c *cluster) deny(ctx context.Context) error {
 	if _, err := c.addPod(ctx, probe, probe, forever, "nowhere"); err != nil {
 		return err
 	}
-	return await(ctx, "the policy to deny", c.isDenied)
+	return versus.Await(ctx, "the policy to deny", c.isDenied)
 }
 
 // allow takes the policy away, and returns when the API server has noticed.
@@ -95,7 +97,7 @@ func (c *cluster) allow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("unbind the policy: %w", err)
 	}
-	return await(ctx, "the policy to be gone", func(ctx context.Context) (bool, error) {
+	return versus.Await(ctx, "the policy to be gone", func(ctx context.Context) (bool, error) {
 		denied, err := c.isDenied(ctx)
 		return !denied, err
 	})

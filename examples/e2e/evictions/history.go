@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 // duty is what should become of a pod, by the rules of the API and without a look at
@@ -118,12 +119,12 @@ func end(requests []controlplane.Request, made, next time.Time) (time.Time, stri
 // those that leave without having to.
 func (c *cluster) awaitEnd(ctx context.Context) error {
 	const tail = 3 * time.Second
-	err := await(ctx, "the end", func(ctx context.Context) (bool, error) {
+	err := versus.Await(ctx, "the end", func(ctx context.Context) (bool, error) {
 		left, deadline, err := c.outstanding(ctx)
 		return err == nil && (left == 0 || time.Now().After(deadline)), err
 	})
 	if err != nil {
 		return err
 	}
-	return pause(ctx, tail)
+	return versus.Pause(ctx, tail)
 }

@@ -30,12 +30,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 func main() {
@@ -63,8 +64,8 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 	flags := flag.NewFlagSet("evictions", flag.ContinueOnError)
 	flags.SetOutput(diagnostics)
 	o := options{scenarios: scenarios(), subjects: subjects()}
-	scenarioNames := flags.String("scenario", "", "comma-separated `scenarios` (default: all): "+names(o.scenarios, scenario.name))
-	subjectNames := flags.String("subject", "", "comma-separated `subjects` (default: all): "+names(o.subjects, subject.name))
+	scenarioNames := flags.String("scenario", "", "comma-separated `scenarios` (default: all): "+versus.Names(o.scenarios))
+	subjectNames := flags.String("subject", "", "comma-separated `subjects` (default: all): "+versus.Names(o.subjects))
 	ours := flags.String("ours", "", "space-separated `flags` for our program, on top of those of the scenario")
 	flags.IntVar(&o.parallel, "parallel", 2, "how `many` scenarios are played at a time, each on a control plane of its own")
 	flags.StringVar(&o.dir, "dir", "", "`folder` for data and logs, which stay (default: temporary ones)")
@@ -78,43 +79,23 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 		return o, fmt.Errorf("--parallel is %d, want at least 1", o.parallel)
 	}
 	var err error
-	if o.scenarios, err = selected(o.scenarios, scenario.name, *scenarioNames); err != nil {
+	if o.scenarios, err = versus.Select(o.scenarios, *scenarioNames); err != nil {
 		return o, fmt.Errorf("--scenario: %w", err)
 	}
 	for i := range o.scenarios {
 		o.scenarios[i].Ours = append(o.scenarios[i].Ours, strings.Fields(*ours)...)
 	}
-	if o.subjects, err = selected(o.subjects, subject.name, *subjectNames); err != nil {
+	if o.subjects, err = versus.Select(o.subjects, *subjectNames); err != nil {
 		return o, fmt.Errorf("--subject: %w", err)
 	}
 	return o, nil
 }
 
-func (s scenario) name() string { return s.Name }
+// FlagName is what --scenario calls it.
+func (s scenario) FlagName() string { return s.Name }
 
-func (s subject) name() string { return s.Name }
-
-func names[T any](all []T, name func(T) string) string {
-	var names []string
-	for _, one := range all {
-		names = append(names, name(one))
-	}
-	return strings.Join(names, ", ")
-}
-
-// selected returns those that a comma-separated list names, in their own order, or all.
-func selected[T any](all []T, name func(T) string, list string) ([]T, error) {
-	if list == "" {
-		return all, nil
-	}
-	wanted := strings.Split(list, ",")
-	for _, w := range wanted {
-		if !slices.ContainsFunc(all, func(one T) bool { return name(one) == w }) {
-			return nil, fmt.Errorf("there is no %q, only %s", w, names(all, name))
-		}
-	}
-	return slices.DeleteFunc(all, func(one T) bool { return !slices.Contains(wanted, name(one)) }), nil
-}
+// FlagName is what --subject calls it.
+func (s subject) FlagName() string { return s.Name }
 
 var errOursFailed = errors.New("ours has failed")
 
@@ -125,7 +106,7 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	}
 	var t *table
 	err = withPrograms(func(dir string) error {
-		t, err = o.playAll(ctx, dir, &lockedWriter{out: diagnostics})
+		t, err = o.playAll(ctx, dir, versus.NewLines(diagnostics))
 		return err
 	})
 	if err != nil {
@@ -169,16 +150,4 @@ func (o options) playAll(ctx context.Context, programs string, progress io.Write
 		}
 	}
 	return t, group.Wait()
-}
-
-// lockedWriter lets plays that run at a time write whole lines.
-type lockedWriter struct {
-	mu  sync.Mutex
-	out io.Writer
-}
-
-func (w *lockedWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.out.Write(p)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 func TestFlagsSelectScenariosAndSubjects(t *testing.T) {
@@ -20,8 +21,8 @@ func TestFlagsSelectScenariosAndSubjects(t *testing.T) {
 	o, err = parse([]string{"--scenario=budget,denied", "--subject=upstream", "--ours=--confirm --v=4"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, []string{"--action=evict", "--confirm", "--v=4"}, o.scenarios[1].Ours)
-	require.Equal(t, "denied, budget", names(o.scenarios, scenario.name))
-	require.Equal(t, "upstream", names(o.subjects, subject.name))
+	require.Equal(t, "denied, budget", versus.Names(o.scenarios))
+	require.Equal(t, "upstream", versus.Names(o.subjects))
 
 	for name, args := range map[string][]string{
 		`there is no "flood"`:             {"--scenario=flood"},

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"time"
+
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 // outage: kube-apiserver is killed when the first of 50 pods is seen to leave, so that
@@ -41,7 +43,7 @@ func outage() scenario {
 			if err := c.plane.KillAPIServer(); err != nil {
 				return err
 			}
-			if err := pause(ctx, down); err != nil {
+			if err := versus.Pause(ctx, down); err != nil {
 				return err
 			}
 			if err := c.plane.RestartAPIServer(ctx); err != nil {

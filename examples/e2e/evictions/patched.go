@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 // patched: another client patches labels, annotations and the status of the same pods
@@ -47,7 +49,7 @@ func patched() scenario {
 				if err := c.taint(ctx, nodes...); err != nil {
 					return err
 				}
-				return await(ctx, "the patched pods to leave", func(ctx context.Context) (bool, error) {
+				return versus.Await(ctx, "the patched pods to leave", func(ctx context.Context) (bool, error) {
 					left, deadline, err := c.outstanding(ctx)
 					return err == nil && (left == 0 || time.Now().After(deadline)), err
 				})
@@ -63,7 +65,7 @@ type rival struct {
 }
 
 func newRival(c *cluster, pods ...[]*pod) (*rival, error) {
-	client, err := protobufClient(c.plane.RESTConfig(), "rival")
+	client, err := versus.ProtobufClient(c.plane.RESTConfig(), "rival")
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 // waves of pods that are recreated one after the other, between two times after the
@@ -77,7 +79,7 @@ func recreated() scenario {
 
 // recreateAt deletes a pod at a time, if nobody has done so, and creates it again at once.
 func (c *cluster) recreateAt(ctx context.Context, moment time.Time, old *pod, node string) error {
-	if err := pauseUntil(ctx, moment); err != nil {
+	if err := versus.PauseUntil(ctx, moment); err != nil {
 		return err
 	}
 	err := c.client.CoreV1().Pods(namespace).Delete(ctx, old.name, metav1.DeleteOptions{

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"time"
+
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 // restarted: the controller is killed and started again half-way through tolerations.
@@ -26,7 +28,7 @@ func restarted() scenario {
 			if err := c.taint(ctx, nodes...); err != nil {
 				return err
 			}
-			if err := pause(ctx, toleration/2); err != nil {
+			if err := versus.Pause(ctx, toleration/2); err != nil {
 				return err
 			}
 			return running.restart(ctx)

@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 // A subject is a program that evicts pods because of taints.
@@ -42,7 +39,9 @@ func subjects() []subject {
 		{
 			Name:  "ours",
 			Title: "examples/tainteviction",
-			Build: buildOurs,
+			Build: func(ctx context.Context, dir string, _ io.Writer) (string, error) {
+				return versus.BuildOurs(ctx, dir, "tainteviction")
+			},
 			Args: func(s scenario) []string {
 				return append([]string{"--leader-elect=false", "--metrics-bind-address=127.0.0.1:0", "--v=2"}, s.Ours...)
 			},
@@ -59,22 +58,6 @@ func subjects() []subject {
 			},
 		},
 	}
-}
-
-// buildOurs builds the program, which is in another module.
-func buildOurs(ctx context.Context, dir string, _ io.Writer) (string, error) {
-	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/kubelife/lifecycle/examples")
-	module, err := list.Output()
-	if err != nil {
-		return "", fmt.Errorf("find the module of the examples: %w", err)
-	}
-	path := filepath.Join(dir, "tainteviction")
-	build := exec.CommandContext(ctx, "go", "-C", strings.TrimSpace(string(module)), "build", "-o", path, "./tainteviction")
-	build.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build tainteviction: %w\n%s", err, out)
-	}
-	return path, nil
 }
 
 // user is who the subject is for the API server. The audit log knows it by that.
@@ -118,7 +101,7 @@ func (r *controller) start(ctx context.Context) error {
 	if err := r.cluster.addCanary(ctx, canary); err != nil {
 		return err
 	}
-	return await(ctx, "the subject to evict "+canary, func(ctx context.Context) (bool, error) {
+	return versus.Await(ctx, "the subject to evict "+canary, func(ctx context.Context) (bool, error) {
 		if err := r.alive(); err != nil {
 			return false, err
 		}
@@ -130,14 +113,12 @@ func (r *controller) start(ctx context.Context) error {
 	})
 }
 
-var errEnded = errors.New("the subject has ended by itself")
-
 // alive returns an error with the end of the log when the process has ended.
 func (r *controller) alive() error {
 	if r.process.Running() {
 		return nil
 	}
-	return fmt.Errorf("%w\n%s", errEnded, r.process.LogTail(20))
+	return fmt.Errorf("%w\n%s", versus.ErrEnded, r.process.LogTail(20))
 }
 
 // stop ends the process at the end of a scenario.

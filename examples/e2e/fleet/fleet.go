@@ -29,6 +29,14 @@ type Config struct {
 	Zones map[string]int
 	// Interval is how far apart the heartbeats of a node are.
 	Interval time.Duration
+	// Stored is called for each heartbeat whose storing the API server has
+	// acknowledged, by several goroutines at a time. Nil means that it is not.
+	Stored func(Beat)
+	// LikeKubelets makes nodes report as kubelets do. What another client has
+	// overwritten in their status they report within Interval, which costs a
+	// watch. An outage in which their leases expire is no reason to report, as it
+	// is for a heartbeat.Sender that has both halves.
+	LikeKubelets bool
 }
 
 // A Fleet is nodes that live until they are cut off. Its methods may be called
@@ -36,8 +44,11 @@ type Config struct {
 type Fleet struct {
 	config Config
 	client kubernetes.Interface
-	beats  *heartbeat.Sender
-	nodes  map[string][]string // by zone
+	// renewals and reports are the same sender, except with LikeKubelets.
+	renewals, reports *heartbeat.Sender
+	nodes             map[string][]string // by zone
+	// informers are started by Run.
+	informers informers.SharedInformerFactory
 
 	mu  sync.Mutex
 	cut map[string]bool
@@ -60,16 +71,18 @@ func New(ctx context.Context, config Config) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{config: config, client: client, nodes: map[string][]string{}, cut: map[string]bool{}}
-	f.beats, err = heartbeat.NewSender(heartbeat.Config{
-		Leases:         heartbeats.CoordinationV1().Leases(corev1.NamespaceNodeLease),
-		Nodes:          client.CoreV1().Nodes(),
+	f := &Fleet{
+		config: config, client: client, nodes: map[string][]string{}, cut: map[string]bool{},
+		informers: informers.NewSharedInformerFactory(client, 0),
+	}
+	if err := f.addSenders(heartbeat.Config{
+		Leases:         storedLeases{heartbeats.CoordinationV1().Leases(corev1.NamespaceNodeLease), config.Stored},
+		Nodes:          storedStatuses{client.CoreV1().Nodes(), config.Stored},
 		LeaseDuration:  4 * config.Interval,
 		RenewInterval:  config.Interval,
 		StatusInterval: config.Interval,
 		ReportInterval: 30 * config.Interval,
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
 	for zone, n := range config.Zones {
@@ -87,6 +100,23 @@ func New(ctx context.Context, config Config) (*Fleet, error) {
 	return f, group.Wait()
 }
 
+// addSenders makes one sender of both halves, or one of each.
+func (f *Fleet) addSenders(both heartbeat.Config) (err error) {
+	if !f.config.LikeKubelets {
+		f.renewals, err = heartbeat.NewSender(both)
+		f.reports = f.renewals
+		return err
+	}
+	leases, statuses := both, both
+	leases.Nodes, statuses.Leases = nil, nil
+	statuses.Cache = f.informers.Core().V1().Nodes().Lister()
+	if f.renewals, err = heartbeat.NewSender(leases); err != nil {
+		return err
+	}
+	f.reports, err = heartbeat.NewSender(statuses)
+	return err
+}
+
 func (f *Fleet) register(ctx context.Context, zone, name string) error {
 	node, err := f.client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: name,
@@ -101,12 +131,17 @@ func (f *Fleet) register(ctx context.Context, zone, name string) error {
 	if err != nil {
 		return fmt.Errorf("register node %s: %w", name, err)
 	}
-	return f.beats.Add(heartbeat.Node{
+	beating := heartbeat.Node{
 		Name:   name,
 		UID:    node.UID,
 		Alive:  func(context.Context) error { return f.alive(name) },
 		Status: healthy,
-	})
+	}
+	if err := f.reports.Add(beating); err != nil || f.renewals == f.reports {
+		return err
+	}
+	beating.Status = nil
+	return f.renewals.Add(beating)
 }
 
 func healthy(context.Context) (corev1.NodeStatus, error) {
@@ -124,7 +159,10 @@ func healthy(context.Context) (corev1.NodeStatus, error) {
 // Run sends heartbeats and lets deleted pods of living nodes go, until ctx ends.
 func (f *Fleet) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return f.beats.Run(ctx) })
+	group.Go(func() error { return f.reports.Run(ctx) })
+	if f.renewals != f.reports {
+		group.Go(func() error { return f.renewals.Run(ctx) })
+	}
 	group.Go(func() error { return f.finishPods(ctx) })
 	return group.Wait()
 }
@@ -132,10 +170,9 @@ func (f *Fleet) Run(ctx context.Context) error {
 // finishPods removes the terminating pods of nodes that are alive, as their
 // kubelets do when the containers have ended.
 func (f *Fleet) finishPods(ctx context.Context) error {
-	factory := informers.NewSharedInformerFactory(f.client, 0)
-	pods := factory.Core().V1().Pods().Lister()
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
+	pods := f.informers.Core().V1().Pods().Lister()
+	f.informers.Start(ctx.Done())
+	defer f.informers.Shutdown()
 	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -184,7 +221,10 @@ func (f *Fleet) Cut(names ...string) { f.set(true, names) }
 func (f *Fleet) Restore(names ...string) {
 	f.set(false, names)
 	for _, name := range names {
-		f.beats.Changed(name)
+		f.reports.Changed(name)
+		if f.renewals != f.reports {
+			f.renewals.Changed(name)
+		}
 	}
 }
 
