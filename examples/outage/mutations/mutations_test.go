@@ -141,8 +141,8 @@ var mutations = []mutation{
 		name: "nodes are acted against as soon as one zone is back",
 		file: "zone/evaluate.go",
 		old: `		t.resume = t.now.Add(t.config.StabilizationWindow)
-		return PhaseRecovering`,
-		with:     `		return PhaseActive`,
+`,
+		with:     ``,
 		caughtBy: invariant.SparedInOutage,
 	},
 	{
@@ -155,9 +155,9 @@ var mutations = []mutation{
 	},
 	{
 		name:     "what the live read of a lease says is ignored",
-		file:     "examples/nodelifecycle/edge/performer.go",
-		old:      `	if err == nil && action.Silent.LeaseVersion != live.ResourceVersion {`,
-		with:     `	if err == nil && action.Silent.LeaseVersion == live.ResourceVersion+" and more" {`,
+		file:     "nodehealth/node.go",
+		old:      `	if !ok || version == "" || version == n.lease.version`,
+		with:     `	if !ok || version != "" || version == n.lease.version`,
 		caughtBy: invariant.NotDeclaredAlive,
 	},
 	{
