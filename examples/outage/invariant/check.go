@@ -61,7 +61,7 @@ func (c *checking) taintsOfNodes() {
 		if n.wrong {
 			c.wrongTaints(n)
 		}
-		if c.outage.ongoing && c.late(c.outage.from, recoveries) && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
+		if c.outage.ongoing && c.late(max(c.outage.from, n.newest.at), recoveries) && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
 			c.violated(SparedInOutage, n.name+"/kept", "node %s has a NoExecute taint of ours though all zones are down since %v", n.name, c.outage.from)
 		}
 	}

@@ -155,6 +155,10 @@ type seenZone struct {
 	waiting []*seenNode
 	// falls are when its nodes fell, the first one with a wave of its own.
 	falls []time.Duration
+	// vague counts the nodes of which it cannot be said when they are found silent, and
+	// unsure is until when that means something for others.
+	vague  int
+	unsure time.Duration
 	// high and low are the highest and the lowest rate that it may have had.
 	high, low rates
 	// used says that a token was used, spent when the last one was, at the earliest, as
@@ -188,29 +192,31 @@ const manyFalls = 10_000
 // another. A client that is busy notices a fall a moment later, so of one at a wave's
 // end it cannot be said to which it belongs.
 func (z *seenZone) known(fell, wave time.Duration) time.Duration {
-	var waves []time.Duration // that may go on
+	var waves []time.Duration // that may go on, by their beginning
 	for _, at := range z.falls {
 		if at > fell {
 			break
 		}
+		// It begins one if it may be the first after one that may have gone on so far.
+		begins := len(waves) == 0 || at >= waves[0]+wave-moment || at < z.unsure
 		waves = slices.DeleteFunc(waves, func(began time.Duration) bool { return at >= began+wave+moment })
-		if len(waves) == 0 || at >= slices.Min(waves)+wave-moment {
+		if begins {
 			waves = append(waves, at)
 		}
 	}
 	if len(waves) == 0 {
 		return fell
 	}
-	return slices.Min(waves) + wave
+	return waves[0] + wave
 }
 
 // known returns the earliest time at which a client may act against a node that has
 // fallen.
 func (v *view) known(n *seenNode) time.Duration {
-	if n.unsure || n.zone == nil {
+	if n.fellIn == nil || n.fellIn.vague > 0 || n.fell < n.fellIn.unsure {
 		return n.fell
 	}
-	return n.zone.known(n.fell, v.judge.settings.wave())
+	return n.fellIn.known(n.fell, v.judge.settings.wave())
 }
 
 // moment is how long a client takes to notice what it was shown.
@@ -329,6 +335,7 @@ func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bo
 		now = min(now, max(fell, v.listenedAt)) // since then a client may know
 	}
 	v.catchUp(now)
+	v.clarify(now, n, one)
 	if n.fallen = fell >= 0; falls {
 		n.fell = fell
 	}
@@ -348,14 +355,28 @@ func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bo
 	}
 	n.citizen, n.zone = one, v.zones[one.zone]
 	if falls {
-		n.zone.fall(fell, v.judge.settings.wave())
-		// After deafness it cannot be said when it and others were found silent.
-		n.unsure = v.deaf(fell-v.judge.settings.Grace, now) > 0
+		n.fellIn = n.zone
+		n.fellIn.fall(fell, v.judge.settings.wave())
+		if v.full() || v.busy >= fell || v.deaf(fell-v.judge.settings.Grace, now) > 0 {
+			n.vague = true
+			n.zone.vague++
+		}
 	}
 	if !fresh && moves {
 		n.movedAt, n.formerZone = now, former
 	}
 	v.soil(now)
+}
+
+// clarify ends that it cannot be said when a node is found silent: after deafness, or
+// while the client is busy. It was, or was heard.
+func (v *view) clarify(now time.Duration, n *seenNode, one citizen) {
+	if !n.vague || one.stands == standsDoubtful {
+		return
+	}
+	n.vague = false
+	n.fellIn.vague--
+	n.fellIn.unsure = max(n.fellIn.unsure, now+v.judge.settings.wave())
 }
 
 // leaveZone takes a node out of its zone's counts.

@@ -86,11 +86,11 @@ type seenNode struct {
 	// nobody did at first, counts as not ready from its creation on, but waits for
 	// nothing.
 	reportedAt time.Duration
-	// fell is since when it is not ready, if it has fallen; unsure says that a client may
-	// have noticed that at another time. Waits says that it is to get our NoExecute taint,
-	// since waitsFrom.
-	fell, waitsFrom       time.Duration
-	fallen, unsure, waits bool
+	// fell is since when it is not ready, if it has fallen, in the zone fellIn. Waits says
+	// that it is to get our NoExecute taint, since waitsFrom.
+	fell, waitsFrom      time.Duration
+	fellIn               *seenZone
+	fallen, vague, waits bool
 	// latest is the version that it sees, since latestAt; former is the one before.
 	latest, former *nodeVersion
 	latestAt       time.Duration
@@ -282,6 +282,7 @@ func (v *view) forget(now time.Duration, n *seenNode) {
 		return
 	}
 	v.stopWaiting(n)
+	v.clarify(now, n, citizen{})
 	v.leaveZone(n)
 	v.soil(now)
 	n.taints, n.zone = nil, nil
