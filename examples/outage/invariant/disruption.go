@@ -240,8 +240,7 @@ const remember = time.Hour
 
 // setRates gives the zones the rates of their states. While a process has no call to
 // spare it hands out nothing, and need not slow down what it does not do: then a
-// lower rate may wait until it is free. A rate that rises may have risen since the
-// judge looked last.
+// lower rate may wait until it is free.
 func (v *view) setRates(at time.Duration) {
 	v.lower = false
 	for key, z := range v.zones {
@@ -257,8 +256,22 @@ func (v *view) setRates(at time.Duration) {
 			v.lower = true
 			continue
 		}
+		if highest < z.high.now() {
+			z.high.set(v.lowers(at), highest)
+			continue
+		}
 		z.high.set(at, highest)
 	}
+}
+
+// lowers returns when a client lowers a rate that is to be lower from some time on: when
+// it is free, or looks at the zones because it does not lead.
+func (v *view) lowers(at time.Duration) time.Duration {
+	at = max(at, v.busy)
+	if !v.leads {
+		at += idlePeriod
+	}
+	return at
 }
 
 func (r rates) now() float64 { return r[len(r)-1].rate }
