@@ -348,6 +348,9 @@ func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bo
 		now = min(now, max(fell, v.listenedAt)) // since then a client may know
 	}
 	v.catchUp(now)
+	if v.dirty && v.dirtyAt > now {
+		v.judgeStates(v.dirtyAt) // what has changed then is not to count from now on
+	}
 	v.clarify(now, n, one)
 	if n.fallen = fell >= 0; falls {
 		n.fell = fell
