@@ -373,7 +373,7 @@ func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bo
 	if falls {
 		n.fellIn = n.zone
 		n.fellIn.fall(fell, v.judge.settings.wave())
-		if v.full() || v.busy >= fell || v.deaf(fell-v.judge.settings.Grace, now) > 0 {
+		if v.full() || v.busy >= fell || v.deaf(fell-v.judge.settings.Grace-2*v.judge.settings.BlindAfter, now) > 0 {
 			n.vague = true
 			n.zone.vague++
 		}
