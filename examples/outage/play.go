@@ -200,11 +200,11 @@ func (p *player) verdict(document *report.Document) error {
 		errs = append(errs, errBroken)
 	}
 	if unmet := document.Unmet(); len(unmet) > 0 {
-		text := ""
+		var text strings.Builder
 		for _, e := range unmet {
-			text += fmt.Sprintf("\n  %s: expected %s, came out %s", e.Path, e.Want, e.Got)
+			fmt.Fprintf(&text, "\n  %s: expected %s, came out %s", e.Path, e.Want, e.Got)
 		}
-		errs = append(errs, fmt.Errorf("%w (%s, seed %d):%s", errUnexpected, document.Scenario, document.Seed, text))
+		errs = append(errs, fmt.Errorf("%w (%s, seed %d):%s", errUnexpected, document.Scenario, document.Seed, text.String()))
 	}
 	return errors.Join(errs...)
 }

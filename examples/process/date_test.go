@@ -102,7 +102,7 @@ func TestE2RunTellsTheDateOfTheAPIServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			stop()
-			<-ended
+			require.NoError(t, <-ended)
 		})
 	}
 }

@@ -74,7 +74,7 @@ func TestE2TaintOfAGapActsInTime(t *testing.T) {
 		started := time.Now()
 		w.at(started, 50*time.Second)
 		late := maintenance
-		late.TimeAdded = ptr.To(metav1.NewTime(started.Add(10 * time.Second)))
+		late.TimeAdded = new(metav1.NewTime(started.Add(10 * time.Second)))
 		w.taint(late)
 		w.at(started, 70*time.Second)
 		require.Empty(t, w.left())

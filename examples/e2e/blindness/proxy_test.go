@@ -51,29 +51,29 @@ func proxied(t *testing.T, lines <-chan string) (*proxy, *http.Client, string) {
 	return p, client, through.Host
 }
 
-func get(t *testing.T, client *http.Client, url string) *http.Response {
+func get(t *testing.T, client *http.Client, url string) io.Reader {
 	t.Helper()
 	response, err := client.Get(url)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	require.Equal(t, 2, response.ProtoMajor)
-	return response
+	return response.Body
 }
 
 func TestTheProxyDelaysWatchesAndNothingElse(t *testing.T) {
-	const delay = 300 * time.Millisecond
+	const delay = 2 * time.Second
 	lines := make(chan string)
 	p, client, host := proxied(t, lines)
 	p.setDelay(delay)
 
 	begun := time.Now()
-	body, err := io.ReadAll(get(t, client, host+"/api/v1/nodes").Body)
+	body, err := io.ReadAll(get(t, client, host+"/api/v1/nodes"))
 	require.NoError(t, err)
 	require.Equal(t, "/api/v1/nodes for Bearer subject", string(body))
 	require.Less(t, time.Since(begun), delay)
 
-	events := bufio.NewReader(get(t, client, host+"/api/v1/nodes?watch=true").Body)
+	events := bufio.NewReader(get(t, client, host+"/api/v1/nodes?watch=true"))
 	sent := time.Now()
 	lines <- "first"
 	lines <- "second"
@@ -88,7 +88,7 @@ func TestTheProxyDelaysWatchesAndNothingElse(t *testing.T) {
 func TestTheProxyCutsWatchesAndTheNextOnePasses(t *testing.T) {
 	lines := make(chan string)
 	p, client, host := proxied(t, lines)
-	events := bufio.NewReader(get(t, client, host+"/api/v1/nodes?watch=1").Body)
+	events := bufio.NewReader(get(t, client, host+"/api/v1/nodes?watch=1"))
 	lines <- "one"
 	_, err := events.ReadString('\n')
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestTheProxyCutsWatchesAndTheNextOnePasses(t *testing.T) {
 	require.NotErrorIs(t, err, io.EOF, "a cut is no regular end")
 
 	p.setDelay(0)
-	events = bufio.NewReader(get(t, client, host+"/api/v1/nodes?watch=1").Body)
+	events = bufio.NewReader(get(t, client, host+"/api/v1/nodes?watch=1"))
 	lines <- "two"
 	line, err := events.ReadString('\n')
 	require.NoError(t, err)

@@ -163,7 +163,7 @@ func (w *witness) of(name string) nodeSeen {
 // wantReady complains about a node that has not reported, or is tainted.
 func (n *nodeSeen) wantReady() error {
 	if n.ready != corev1.ConditionTrue {
-		return fmt.Errorf("Ready is %q", n.ready)
+		return fmt.Errorf("condition Ready is %q", n.ready)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (n *nodeSeen) wantUntainted() error {
 
 func (n *nodeSeen) wantUnknown() error {
 	if n.ready != corev1.ConditionUnknown {
-		return fmt.Errorf("Ready is %q", n.ready)
+		return fmt.Errorf("condition Ready is %q", n.ready)
 	}
 	return nil
 }

@@ -270,7 +270,8 @@ func TestC3NodesThatFallSilentAreTakenInSlices(t *testing.T) {
 		require.Len(t, w.c.suspects, left)
 	}
 	task, ok := w.c.Start(w.now)
-	for ; !ok; task, ok = w.c.Start(w.now) {
+	for !ok {
+		task, ok = w.c.Start(w.now)
 	}
 	require.IsType(t, DeclareUnknown{}, task.Action)
 	require.Equal(t, zone.Counts{NotReady: size}, w.c.Zones()[0].Counts)

@@ -358,6 +358,15 @@ func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bo
 	if !fresh && n.citizen == one {
 		return
 	}
+	v.joinZone(now, n, one, fresh)
+	if falls {
+		v.noteFall(now, n)
+	}
+	v.soil(now)
+}
+
+// joinZone counts a node in the zone that it is in now.
+func (v *view) joinZone(now time.Duration, n *seenNode, one citizen, fresh bool) {
 	former := n.zone
 	moves := fresh || n.citizen.zone != one.zone
 	if moves {
@@ -370,18 +379,20 @@ func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bo
 		v.leaveZone(n)
 	}
 	n.citizen, n.zone = one, v.zones[one.zone]
-	if falls {
-		n.fellIn = n.zone
-		n.fellIn.fall(fell, v.judge.settings.wave())
-		if v.full() || v.busy >= fell || v.deaf(fell-v.judge.settings.Grace-2*v.judge.settings.BlindAfter, now) > 0 {
-			n.vague = true
-			n.zone.vague++
-		}
-	}
 	if !fresh && moves {
 		n.movedAt, n.formerZone = now, former
 	}
-	v.soil(now)
+}
+
+// noteFall counts a node that has fallen among those of its zone.
+func (v *view) noteFall(now time.Duration, n *seenNode) {
+	s := &v.judge.settings
+	n.fellIn = n.zone
+	n.fellIn.fall(n.fell, s.wave())
+	if v.full() || v.busy >= n.fell || v.deaf(n.fell-s.Grace-2*s.BlindAfter, now) > 0 {
+		n.vague = true
+		n.zone.vague++
+	}
 }
 
 // clarify ends that it cannot be said when a node is found silent: after deafness, or

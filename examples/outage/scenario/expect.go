@@ -259,15 +259,15 @@ func (c *checker) departures(i int, all []ExpectDepartures) {
 	if faults := step.faults(); step.targets() == nil && len(faults) > 0 {
 		c.add([]string{item("script", d.Step)}, path+".step", "%s does not hit nodes, which pods could leave", faults[0].name)
 	}
-	rest := c.scenario.Duration - step.At
-	for _, one := range []struct {
-		name  string
-		ok    bool
-		bound *Time
-	}{{".earliest", early, d.Earliest}, {".latest", late, d.Latest}} {
-		if one.ok && one.bound.AtLeast != nil {
-			c.addUnless(*one.bound.AtLeast <= rest, []string{"duration", item("script", d.Step)}, path+one.name,
-				"is %v, but the scenario ends %v after the step", one.bound, rest)
-		}
+	c.withinDuration(d.Step, path+".earliest", early, d.Earliest)
+	c.withinDuration(d.Step, path+".latest", late, d.Latest)
+}
+
+// withinDuration complains about a bound, if there is one, that lies beyond the
+// scenario's end.
+func (c *checker) withinDuration(step int, path string, there bool, bound *Time) {
+	if rest := c.scenario.Duration - c.scenario.Script[step].At; there && bound.AtLeast != nil {
+		c.addUnless(*bound.AtLeast <= rest, []string{"duration", item("script", step)}, path,
+			"is %v, but the scenario ends %v after the step", bound, rest)
 	}
 }
