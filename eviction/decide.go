@@ -6,16 +6,26 @@ import (
 
 // decideNode decides about all pods of a node.
 func (t *Tracker) decideNode(now time.Time, n *node) {
-	n.effective = effective(n.taints, t.suspended)
+	n.effective, n.effectiveOf = effective(n.taints, t.suspended), t.generation
 	for _, e := range n.pods {
 		t.decide(now, e)
 	}
+	n.decided = t.generation
+}
+
+// effective returns the taints of a node that count now.
+func (t *Tracker) effective(n *node) []Taint {
+	if n.effectiveOf != t.generation {
+		n.effective, n.effectiveOf = effective(n.taints, t.suspended), t.generation
+	}
+	return n.effective
 }
 
 // decide puts a pod into the state that its decision asks for. While an action
 // is under way, the pod stays as it is until Finish, and the action learns
 // whether its task is moot.
 func (t *Tracker) decide(now time.Time, e *entry) {
+	t.visited++
 	switch from := e.Value().state; {
 	case from.handedOut():
 		a := t.running[e.Key()]
@@ -111,7 +121,7 @@ func (t *Tracker) rule(e *entry) ruling {
 	case p.exempt:
 		return ruling{reason: ReasonExempt}
 	}
-	view, on := t.view(p), p.placement.node.effective
+	view, on := t.view(p), t.effective(p.placement.node)
 	return decideOn(on, p.nodeEviction(), t.requestFor(e), &view, t.rules.matcher)
 }
 
@@ -129,7 +139,7 @@ func (t *Tracker) requestFor(e *entry) *request {
 }
 
 func (t *Tracker) decision(e *entry) Decision {
-	return t.rule(e).decision(e.Value().placement.node.effective)
+	return t.rule(e).decision(t.effective(e.Value().placement.node))
 }
 
 // view is a pod as [Decide] takes it.

@@ -132,6 +132,7 @@
 //
 //	act  action
 //	observe  request  start  pending
+//	suspend
 //	decide  shares
 //	tracker
 //	patch

@@ -20,6 +20,10 @@ func (s *schedule) check() {
 			require.Fail(s, "another decision", "%s is %v at %v, want %v at %v", uid, decision.Reason, decision.Due, why, due)
 		}
 
+		if s.tracker.Stale(uid) && !s.touched[uid] {
+			s.reached["stale"]++
+			continue // what the tracker does about it follows
+		}
 		before, reported := s.history.reported[uid]
 		if reported && (before.why != why || !before.due.Equal(due)) {
 			delete(s.history.reported, uid)
@@ -57,6 +61,13 @@ func (s *schedule) check() {
 				first, some = at, true
 			}
 		}
+	}
+	clear(s.touched)
+	if s.tracker.Reevaluating() {
+		next, ok := s.tracker.Next(s.told())
+		require.Equal(s, s.history.synced, ok, "the next slice")
+		require.True(s, !ok || next.Equal(s.now), "the next slice is at %v", next)
+		return
 	}
 	if s.chance(30) {
 		s.checkPending(pending, overdue, oldest)
@@ -125,6 +136,9 @@ func (s *schedule) end() {
 	}
 	nodes, pods := s.tracker.Len()
 	require.Equal(s, []int{0, 0, 0}, []int{nodes, pods, s.tracker.Waiting()})
+	for s.tracker.Reevaluate(s.now) {
+		continue
+	}
 	_, ok := s.tracker.Next(s.now.Add(1e6 * time.Hour))
 	require.False(s, ok)
 }

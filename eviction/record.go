@@ -65,11 +65,17 @@ func (p *pod) nodeEviction() *request {
 
 // node is the record of a node.
 type node struct {
-	name      string
-	state     nodeState
-	uid       types.UID
-	taints    []Taint  // replaced as a whole, never changed: tasks refer to it
-	effective []Taint  // those of them that are not suspended
+	name   string
+	slot   int // in Tracker.ordered
+	state  nodeState
+	uid    types.UID
+	taints []Taint // replaced as a whole, never changed: tasks refer to it
+	// effective are those of the taints that were not suspended in a generation
+	// of the tracker; see Tracker.effective.
+	effective   []Taint
+	effectiveOf int
+	// decided is the generation in which all pods were last decided.
+	decided   int
 	eviction  *request // of all its pods, nil for none
 	shares    []string // of the budgets by node; kept when the node is deleted
 	placement placement

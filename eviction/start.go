@@ -7,14 +7,18 @@ import (
 )
 
 // Start hands out one task to do now, decided from the newest view that the
-// tracker has. Due evictions come before conditions to be cleared. As with
-// [timedqueue.Queue.Start], it may return none while thousands of pods are put
-// where they wait for a budget.
+// tracker has. Due evictions come before conditions to be cleared. It may
+// return none, and Next says now, while thousands of pods are put where they
+// wait for a budget, as with [timedqueue.Queue.Start], or are decided again
+// after [Tracker.SuspendTaints].
 func (t *Tracker) Start(now time.Time) (Task, bool) {
 	if !t.synced {
 		return Task{}, false
 	}
 	now = t.advance(now)
+	if t.Reevaluate(now) {
+		return Task{}, false
+	}
 	if item, ok := t.evictions.Start(now); ok {
 		return t.begin(now, &attempt{entry: item.Value.entry(), item: item}), true
 	}
@@ -208,6 +212,9 @@ func (t *Tracker) Next(now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	now = t.advance(now)
+	if t.Reevaluating() {
+		return now, true
+	}
 	at, ok := t.evictions.Next(now)
 	if clearAt, has := t.clears.Next(now); has && (!ok || clearAt.Before(at)) {
 		return clearAt, true

@@ -48,9 +48,9 @@ func TestC6PodStatesHaveNames(t *testing.T) {
 // actions under way and the counts say the same; and the state has changed as
 // the table says.
 func TestC6StateAndQueuesAgree(t *testing.T) {
-	seeds := 150
+	seeds := 200
 	if testing.Short() {
-		seeds = 60
+		seeds = 100
 	}
 	reached := map[string]int{}
 	for seed := range uint64(seeds) {
@@ -132,6 +132,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	var err error
 	w.Tracker, err = NewTracker(config, w.now)
 	require.NoError(t, err)
+	w.slice = 1 + int(seed%4)
 	w.MarkSynced()
 	return w
 }
@@ -144,7 +145,13 @@ func (w *walk) id() types.UID { return types.UID(fmt.Sprint("p", w.random.IntN(6
 
 // step does one call and returns its name.
 func (w *walk) step() string {
-	switch w.random.IntN(16) {
+	switch w.random.IntN(18) {
+	case 16:
+		w.suspend()
+		return "SuspendTaints"
+	case 17:
+		w.Reevaluate(w.now)
+		return "Reevaluate"
 	case 0:
 		w.now = w.now.Add(time.Duration(w.random.IntN(6)) * time.Second)
 		return "nothing"
@@ -184,6 +191,10 @@ func (w *walk) step() string {
 		}
 		return "nothing"
 	case 12, 13:
+		if w.Reevaluating() { // Start would make two steps of one
+			w.Reevaluate(w.now)
+			return "Reevaluate"
+		}
 		if task, ok := w.Start(w.now); ok {
 			w.flying = append(w.flying, task)
 		}
@@ -191,6 +202,15 @@ func (w *walk) step() string {
 	}
 	w.finish()
 	return "Finish"
+}
+
+// suspend suspends one of the two taints, or none.
+func (w *walk) suspend() {
+	if w.chance(60) {
+		return
+	}
+	key := []string{"a", "b", ""}[w.random.IntN(3)]
+	w.SuspendTaints(w.now, func(taint *corev1.Taint) bool { return taint.Key == key })
 }
 
 func (w *walk) someNode() *corev1.Node {
@@ -290,6 +310,11 @@ func (w *walk) check(call string, reached map[string]int) {
 				reached[fmt.Sprintf("%v to %v", from, p.state)]++
 			}
 		}
+	}
+	require.Len(w, w.nodes, len(w.ordered), w.failed)
+	for slot, n := range w.ordered {
+		require.Equal(w, slot, n.slot, "%s: slot of %s after %s", w.failed, n.name, call)
+		require.Same(w, n, w.nodes[n.name], "%s: %s after %s", w.failed, n.name, call)
 	}
 	require.Equal(w, waiting, w.Waiting(), "%s: waiting after %s", w.failed, call)
 	require.Equal(w, pods, w.evictions.Len(), "%s: pods after %s", w.failed, call)

@@ -31,6 +31,7 @@ func New(config Config, now time.Time) (*Controller, error) {
 	}
 	c.sources = timedqueue.InOrder(
 		timedqueue.SourceOf(c.evaluate, c.nextEvaluation),
+		timedqueue.SourceOf(c.reevaluatePods, c.podsToReevaluate),
 		timedqueue.SourceOf(c.nextEvent, c.eventsWait),
 		timedqueue.SourceOf(c.request, c.requests.Next),
 	)
@@ -48,7 +49,7 @@ func (c *Controller) kinds(requests RequestBudget) []timedqueue.Kind[Action] {
 		Source: timedqueue.SourceOf(c.recoverNode, c.recoveries.Next),
 	}, {
 		Name: "evictions", Reserved: 0.25, Cost: requests.Eviction,
-		Source: timedqueue.SourceOf(c.evictPod, c.evictions.Next),
+		Source: timedqueue.SourceOf(c.evictPod, c.nextEviction),
 	}, {
 		Name: "other writes", Reserved: 0.25,
 		// The one of the two that handles many pods must not starve the other.
@@ -105,6 +106,17 @@ func (c *Controller) evaluate(now time.Time) (Task, bool) {
 
 func (c *Controller) nextEvaluation(time.Time) (time.Time, bool) { return c.zones.Next() }
 
+// reevaluatePods decides a slice of the pods again after a change of the hold.
+// It needs no tokens, so it is a source of its own, without a task.
+func (c *Controller) reevaluatePods(now time.Time) (Task, bool) {
+	c.evictions.Reevaluate(now)
+	return Task{}, false
+}
+
+func (c *Controller) podsToReevaluate(now time.Time) (time.Time, bool) {
+	return now, c.evictions.Reevaluating()
+}
+
 func (c *Controller) nextEvent(time.Time) (Task, bool) {
 	if len(c.events) == 0 {
 		return Task{}, false
@@ -129,13 +141,25 @@ func (c *Controller) evictPod(now time.Time) (Action, bool) {
 	return Evict{task}, true
 }
 
-// Idle is for a replica that does not lead. It evaluates the zones, so as to
-// know their history when it leads, and keeps no Events.
-func (c *Controller) Idle(now time.Time) {
-	if c.synced {
-		c.evaluateZones(now)
+// nextEviction promises none while Start would only decide pods again: tokens
+// would be saved up for nothing.
+func (c *Controller) nextEviction(now time.Time) (time.Time, bool) {
+	if c.evictions.Reevaluating() {
+		return time.Time{}, false
 	}
+	return c.evictions.Next(now)
+}
+
+// Idle is for a replica that does not lead. It evaluates the zones, so as to
+// know their history when it leads, and keeps no Events. It reports whether
+// there is more to do at once: pods are decided again a slice at a time.
+func (c *Controller) Idle(now time.Time) (more bool) {
 	c.events = nil
+	if !c.synced {
+		return false
+	}
+	c.evaluateZones(now)
+	return c.evictions.Reevaluate(now)
 }
 
 // Zones returns the zones as they were last evaluated, by name.
