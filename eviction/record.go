@@ -113,3 +113,17 @@ func (n *node) removePod(e *entry) {
 	n.pods[last] = nil
 	n.pods = n.pods[:last]
 }
+
+// mostReevaluated bounds the nodes and pods of one Reevaluate: the caller holds
+// a lock.
+const mostReevaluated = 1000
+
+// stale is what is to be decided again. It goes from the last to the first,
+// because nodes and pods that leave are replaced by the last: one that moves
+// may be decided twice, and none is left out. What comes is decided when it is
+// observed.
+type stale struct {
+	nodes int   // those before this index of Tracker.ordered
+	on    *node // and on this one, nil for none,
+	pods  int   // the pods before this slot
+}

@@ -49,20 +49,6 @@ func (t *Tracker) Reevaluate(now time.Time) bool {
 // Reevaluating reports whether [Tracker.Reevaluate] has something to do.
 func (t *Tracker) Reevaluating() bool { return t.stale.nodes > 0 || t.stale.on != nil }
 
-// mostReevaluated bounds the nodes and pods of one Reevaluate: the caller holds
-// a lock.
-const mostReevaluated = 1000
-
-// stale is what is to be decided again. It goes from the last to the first,
-// because nodes and pods that leave are replaced by the last: one that moves
-// may be decided twice, and none is left out. What comes is decided when it is
-// observed.
-type stale struct {
-	nodes int   // those before this index of Tracker.ordered
-	on    *node // and on this one, nil for none,
-	pods  int   // the pods before this slot
-}
-
 // reevaluateNext decides a pod again, or goes on to the next node. It reports
 // whether there was one.
 func (t *Tracker) reevaluateNext(now time.Time) bool {
