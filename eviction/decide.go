@@ -28,8 +28,9 @@ func (t *Tracker) decide(now time.Time, e *entry) {
 	t.visited++
 	switch from := e.Value().state; {
 	case from.handedOut():
-		a := t.running[e.Key()]
-		a.signal.Store(a.terminating || t.rule(e).dueAt(now) == a.clears())
+		a, r := t.running[e.Key()], t.rule(e)
+		a.signal.Store(a.terminating || r.dueAt(now) == a.clears())
+		t.countDue(now, e, r)
 	case from != leaving:
 		t.settle(now, e, from)
 	}
@@ -40,6 +41,28 @@ func (t *Tracker) decide(now time.Time, e *entry) {
 func (t *Tracker) settle(now time.Time, e *entry, from podState) {
 	r := t.rule(e)
 	t.enter(now, e, t.stateFor(now, e, r, from), r.due)
+	if e.Value().state.waits() {
+		t.countDue(now, e, r)
+	}
+}
+
+// countDue counts when a pod must leave, for Overdue.
+func (t *Tracker) countDue(now time.Time, e *entry, r ruling) {
+	p := e.Value()
+	next := second(0)
+	if r.leaves() {
+		next = t.overdue.secondOf(r.due)
+	}
+	if next == p.counted {
+		return
+	}
+	if p.counted != 0 {
+		t.overdue.remove(p.counted)
+	}
+	if next != 0 {
+		t.overdue.add(now, r.due)
+	}
+	p.counted = next
 }
 
 func (t *Tracker) stateFor(now time.Time, e *entry, r ruling, from podState) podState {
@@ -63,9 +86,14 @@ func (t *Tracker) enter(now time.Time, e *entry, next podState, due time.Time) {
 	p := e.Value()
 	was := p.state
 	p.state = next
+	if at, has := t.evictions.Due(e); has {
+		t.attempts.remove(t.attempts.secondOf(at))
+	}
 	switch {
 	case next.scheduled():
-		t.evictions.Schedule(e, t.notBefore(e, due))
+		at := t.notBefore(e, due)
+		t.evictions.Schedule(e, at)
+		t.attempts.add(now, at)
 	case was.scheduled():
 		t.evictions.Unschedule(e)
 	}
@@ -78,7 +106,12 @@ func (t *Tracker) enter(now time.Time, e *entry, next podState, due time.Time) {
 	if next == staying || next == marked && was != marked && was != clearing {
 		t.forgive(e)
 	}
-	t.waiting += count(next.waits()) - count(was.waits())
+	more := count(next.waits()) - count(was.waits())
+	t.waiting += more
+	p.placement.node.waiting += more
+	if !next.waits() {
+		t.countDue(now, e, ruling{})
+	}
 }
 
 func count(is bool) int {
@@ -118,7 +151,7 @@ func (t *Tracker) rule(e *entry) ruling {
 	switch {
 	case p.state == leaving, p.state.handedOut() && t.terminating(e):
 		return ruling{reason: ReasonGone}
-	case p.exempt:
+	case p.kind == exempt:
 		return ruling{reason: ReasonExempt}
 	}
 	view, on := t.view(p), t.effective(p.placement.node)

@@ -139,6 +139,7 @@
 //	task
 //	attempt
 //	record
+//	tally
 //	pod  condition  deadline  budget  signal  filter  cause  client  transport
 //	errors
 package eviction

@@ -27,3 +27,15 @@ func (t *Tracker) Stale(id types.UID) bool {
 	}
 	return n.slot < t.stale.nodes
 }
+
+// all returns how many things are counted, by second.
+func (c *tally) all() map[second]int {
+	all := map[second]int{}
+	for e := range c.past.All() {
+		all[e.Key()] += (*e.Value()).things
+	}
+	for e := range c.future.All() {
+		all[e.Key()] += (*e.Value()).things
+	}
+	return all
+}

@@ -51,8 +51,7 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 	p := e.Value()
 	p.tolerations = observed.Spec.Tolerations
 	p.generation = int32(observed.Generation)
-	p.exempt = t.rules.exempts(observed)
-	p.daemon = IsDaemonSetPod(observed)
+	p.kind = t.rules.kindOf(observed)
 	p.marked = t.rules.own.condition(observed) != nil
 	t.place(e, observed)
 	terminating := observed.DeletionTimestamp != nil

@@ -29,7 +29,7 @@ func (s *schedule) check() {
 			delete(s.history.reported, uid)
 			reported = false
 		}
-		if leaves(why) && !due.After(s.now) && !reported {
+		if leaves(why) && !s.counts(due).After(s.now) && !reported {
 			if overdue++; oldest.IsZero() || due.Before(oldest) {
 				oldest = due
 			}
@@ -91,11 +91,22 @@ func (s *schedule) check() {
 	}
 }
 
+// counts returns from when on a pod counts as overdue: the next of the seconds
+// that began with the tracker.
+func (s *schedule) counts(due time.Time) time.Time {
+	after := due.Sub(s.history.epoch) % time.Second
+	if after <= 0 {
+		return due
+	}
+	return due.Add(time.Second - after)
+}
+
 // checkPending compares what the tracker tells of those that wait.
 func (s *schedule) checkPending(pending, overdue int, oldest time.Time) {
 	pods, since := s.tracker.Overdue(s.told())
 	require.Equal(s, overdue, pods, "overdue")
-	require.True(s, oldest.Equal(since), "overdue since %v, want %v", since, oldest)
+	require.Equal(s, oldest.IsZero(), since.IsZero())
+	require.Less(s, since.Sub(oldest).Abs(), time.Second, "overdue since %v, want %v", since, oldest)
 	listed := 0
 	for p := range s.tracker.Pending() {
 		listed++

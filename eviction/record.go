@@ -24,13 +24,29 @@ type pod struct {
 	seen, arrived time.Duration // as in Pod
 	generation    int32         // the API's has 64 bits but counts edits of a spec
 	slot          uint32        // in node.pods
+	counted       second        // in Tracker.overdue, or none
 	state         podState
 
 	// What the object and the config say:
-	exempt    bool // by Config.Exempt
-	daemon    bool // a DaemonSet controls it
+	kind      podKind
 	marked    bool // carries our condition DisruptionTarget
 	requested bool // EvictPod asked for it; see Tracker.requests
+}
+
+// podKind is what matters of a pod besides its tolerations.
+type podKind uint8
+
+const (
+	// ordinary: it leaves when it must.
+	ordinary podKind = iota
+	// ofDaemonSet: a DaemonSet controls it. It stays when its node is emptied.
+	ofDaemonSet
+	// exempt: Config.Exempt exempts it.
+	exempt
+)
+
+func (k podKind) String() string {
+	return [...]string{"ordinary", "ofDaemonSet", "exempt"}[k]
 }
 
 // placement is a pod's node and the attributes that budgets and priority need.
@@ -57,7 +73,7 @@ func (p *pod) key(id types.UID) Key {
 // nodeEviction returns the eviction of the pod's whole node that concerns it. A
 // pod of a DaemonSet would come back and stays.
 func (p *pod) nodeEviction() *request {
-	if p.daemon {
+	if p.kind == ofDaemonSet {
 		return nil
 	}
 	return p.placement.node.eviction
@@ -80,6 +96,7 @@ type node struct {
 	shares    []string // of the budgets by node; kept when the node is deleted
 	placement placement
 	pods      []*entry
+	waiting   int // pods of it that Tracker.waiting counts
 }
 
 // nodeState says what is known of a node:

@@ -20,6 +20,7 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 		return Task{}, false
 	}
 	if item, ok := t.evictions.Start(now); ok {
+		t.attempts.remove(t.attempts.secondOf(item.Due))
 		return t.begin(now, &attempt{entry: item.Value.entry(), item: item}), true
 	}
 	if at, ok := t.evictions.Next(now); ok && !at.After(now) {

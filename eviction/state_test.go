@@ -284,6 +284,7 @@ func (w *walk) check(call string, reached map[string]int) {
 		return fmt.Sprintf("%s: %s of %s, %v, after %s", w.failed, what, e.Key(), e.Value().state, call)
 	}
 	waiting, scheduled, toClear, pods := 0, 0, 0, 0
+	overdue, attempts := map[second]int{}, map[second]int{}
 	for _, n := range w.nodes {
 		for slot, e := range n.pods {
 			p := e.Value()
@@ -294,7 +295,20 @@ func (w *walk) check(call string, reached map[string]int) {
 			require.Equal(w, slot, int(p.slot), say("slot", e))
 			require.Same(w, n, p.placement.node, say("node", e))
 
-			_, hasDue := w.evictions.Due(e)
+			at, hasDue := w.evictions.Due(e)
+			if hasDue {
+				attempts[w.attempts.secondOf(at)]++
+			}
+			if p.counted != 0 {
+				overdue[p.counted]++
+			}
+			if !w.Stale(e.Key()) {
+				want := second(0)
+				if r := w.rule(e); p.state.waits() && r.leaves() {
+					want = w.overdue.secondOf(r.due)
+				}
+				require.Equal(w, want, p.counted, say("counted", e))
+			}
 			require.Equal(w, p.state.scheduled(), hasDue, say("due time", e))
 			_, inClears := w.clears.Get(e.Key())
 			require.Equal(w, p.state.toClear(), inClears, say("clear", e))
@@ -311,8 +325,15 @@ func (w *walk) check(call string, reached map[string]int) {
 			}
 		}
 	}
+	require.Equal(w, overdue, w.overdue.all(), "%s: counted as overdue after %s", w.failed, call)
+	require.Equal(w, attempts, w.attempts.all(), "%s: counted as attempts after %s", w.failed, call)
 	require.Len(w, w.nodes, len(w.ordered), w.failed)
 	for slot, n := range w.ordered {
+		waits := 0
+		for _, e := range n.pods {
+			waits += count(e.Value().state.waits())
+		}
+		require.Equal(w, waits, n.waiting, "%s: waiting on %s after %s", w.failed, n.name, call)
 		require.Equal(w, slot, n.slot, "%s: slot of %s after %s", w.failed, n.name, call)
 		require.Same(w, n, w.nodes[n.name], "%s: %s after %s", w.failed, n.name, call)
 	}

@@ -126,8 +126,10 @@ type Tracker struct {
 	// generation counts the calls of SuspendTaints; see node.decided.
 	generation int
 	stale      stale
-	slice      int // the most records that one Reevaluate visits
-	waiting    int // pods about which something is to be done
+	slice      int    // the most records that one Reevaluate visits
+	waiting    int    // pods about which something is to be done
+	overdue    *tally // those of them that must leave, by when
+	attempts   *tally // what is in evictions, by when it is attempted
 	synced     bool
 	visited    int // records, which tests want to know
 }
@@ -154,6 +156,12 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 	}
 	if t.evictions, err = timedqueue.NewQueue(t.queueConfig(), now); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	if t.overdue, err = newTally(now); err != nil {
+		return nil, err
+	}
+	if t.attempts, err = newTally(now); err != nil {
+		return nil, err
 	}
 	if t.clears, err = timedqueue.NewQueue(clearsConfig(), now); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)

@@ -158,6 +158,7 @@ func (q *Queue[K, V]) enterLane(e *Entry[K, V], l *lane[K, V]) {
 	e.state, e.link = ready, l.id
 	l.heap.push(int64(e.due), e)
 	l.share.items++
+	l.share.budget.delayed++
 	q.file(l.share)
 }
 
@@ -169,6 +170,7 @@ func (q *Queue[K, V]) leaveLane(e *Entry[K, V]) {
 	l := q.lanes[e.link]
 	l.heap.remove(int(e.index))
 	l.share.items--
+	l.share.budget.delayed--
 	if len(l.heap.places) == 0 && cap(l.heap.places) > keptWhenLaneEmpty {
 		l.heap.places = nil // most shares never have as many again
 	}

@@ -178,9 +178,12 @@ func soundness[K comparable, V any](q *Queue[K, V]) error {
 	}
 	for _, budgets := range [][]*budget[K, V]{q.gates, q.keyed} {
 		for _, b := range budgets {
+			delayed := 0
 			for _, s := range b.shares {
 				err = errors.Join(err, soundShare(q, s))
+				delayed += s.items
 			}
+			err = errors.Join(err, same("the items that wait for "+b.Name, q.Delayed(b.Name), delayed))
 		}
 	}
 	return errors.Join(err, same("the count of pending entries", q.pending, pending))
