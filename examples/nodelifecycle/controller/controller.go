@@ -174,8 +174,23 @@ func (c *Controller) Queued(zone string) int { return c.queued[zone] }
 // Waiting returns how many pods wait to be evicted, now or later.
 func (c *Controller) Waiting() int { return c.evictions.Waiting() }
 
-// Pending goes through them; see eviction.Tracker.
-func (c *Controller) Pending() iter.Seq[eviction.Pending] { return c.evictions.Pending() }
+// Acting returns how many of them are being evicted; see eviction.Tracker.
+func (c *Controller) Acting() int { return c.evictions.Acting() }
+
+// Overdue returns how many pods should have left; see eviction.Tracker.
+func (c *Controller) Overdue(now time.Time) (pods int, oldest time.Time) {
+	return c.evictions.Overdue(now)
+}
+
+// Delayed returns how many pods wait for a budget; see eviction.Tracker.
+func (c *Controller) Delayed(now time.Time, budget string) int {
+	return c.evictions.Delayed(now, budget)
+}
+
+// PendingFrom goes through a part of those that wait; see eviction.Tracker.
+func (c *Controller) PendingFrom(cursor *eviction.Cursor, most int) iter.Seq[eviction.Pending] {
+	return c.evictions.PendingFrom(cursor, most)
+}
 
 // Len returns how many nodes and pods the controller knows.
 func (c *Controller) Len() (nodes, pods int) { return len(c.nodes), len(c.pods) }
