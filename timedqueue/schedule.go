@@ -130,8 +130,8 @@ func (q *Queue[K, V]) shrink() {
 	q.spare, q.grants = spare[K, V]{}, nil
 	q.acting = slices.Clone(q.acting)
 	for i := range q.kinds {
-		if waiting := &q.kinds[i].waiting; len(waiting.places) == 0 {
-			waiting.places = nil
+		if waiting := &q.kinds[i].waiting; waiting.len() == 0 {
+			waiting.release()
 		}
 	}
 }
@@ -171,8 +171,8 @@ func (q *Queue[K, V]) leaveLane(e *Entry[K, V]) {
 	l.heap.remove(int(e.index))
 	l.share.items--
 	l.share.budget.delayed--
-	if len(l.heap.places) == 0 && cap(l.heap.places) > keptWhenLaneEmpty {
-		l.heap.places = nil // most shares never have as many again
+	if l.heap.len() == 0 && cap(l.heap.places) > keptWhenLaneEmpty {
+		l.heap.release() // most shares never have as many again
 	}
 	q.file(l.share)
 	q.dropRemoved(l.share)

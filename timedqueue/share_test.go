@@ -368,11 +368,11 @@ func TestQ10ManySharesAreOpenedInSteps(t *testing.T) {
 	for range shares/mostMoves + 1 {
 		mustHold(t, q, seconds(0.5))
 	}
-	require.Len(t, q.closed.places, shares)
+	require.Equal(t, shares, q.closed.len())
 	for range 3 {
-		before := len(q.closed.places)
+		before := q.closed.len()
 		mustHold(t, q, seconds(1))
-		require.Len(t, q.closed.places, before-mostMoves)
+		require.Equal(t, before-mostMoves, q.closed.len())
 		next, ok := q.Next(seconds(1))
 		require.True(t, ok)
 		require.False(t, next.After(seconds(1)), "there is more to open")
