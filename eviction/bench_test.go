@@ -210,3 +210,65 @@ func drain(b *testing.B, tracker *eviction.Tracker) {
 		b.Fatal(tracker.Waiting())
 	}
 }
+
+// C3: the longest turns at 100,000 nodes and 1,000,000 pods while all nodes are
+// not ready: the taints are suspended, the suspension ends, metrics and a page
+// are read in between. What is told is the longest single call of each, which
+// is how long a lock is held.
+func BenchmarkC3LongestTurns(b *testing.B) {
+	const nodes, each = 100_000, 10
+	tracker, err := eviction.NewTracker(budgets(perNode(1, 1)), at(0))
+	if err != nil {
+		b.Fatal(err)
+	}
+	pod := newPod("p")
+	pod.Spec.Tolerations = defaultTolerations()
+	for n := range nodes {
+		name := fmt.Sprint("node-", n)
+		tracker.ObserveNode(at(10), newNode(name, fmt.Sprintf("UN@%d", n%10)))
+		for p := range each {
+			pod.Spec.NodeName, pod.Name = name, fmt.Sprintf("pod-%d-%d", n, p)
+			pod.UID = types.UID(pod.Name)
+			tracker.ObservePod(at(10), pod)
+		}
+	}
+	tracker.MarkSynced()
+	longest := map[string]time.Duration{}
+	turn := func(name string, call func()) {
+		began := time.Now()
+		call()
+		longest[name] = max(longest[name], time.Since(began))
+	}
+	slices := func(name string) {
+		for more := true; more; {
+			turn(name+"-slice", func() { more = tracker.Reevaluate(at(20)) })
+		}
+	}
+	for b.Loop() {
+		turn("suspend", func() { tracker.SuspendTaints(at(20), taints.OwnsNoExecute) })
+		slices("suspend")
+		if tracker.Waiting() != 0 {
+			b.Fatal(tracker.Waiting())
+		}
+		turn("resume", func() { tracker.SuspendTaints(at(20), nil) })
+		slices("resume")
+		if tracker.Waiting() != nodes*each {
+			b.Fatal(tracker.Waiting())
+		}
+		turn("metrics", func() {
+			tracker.Overdue(at(20))
+			tracker.Delayed(at(20), "node")
+			tracker.Acting()
+		})
+		for c := new(eviction.Cursor); !c.Ended(); {
+			turn("page", func() {
+				for range tracker.PendingFrom(c, 2000) {
+					continue
+				}
+			})
+		}
+	}
+	for name, took := range longest {
+		b.ReportMetric(float64(took.Microseconds())/1000, "ms/"+name)
+	}
+}

@@ -6,20 +6,33 @@ import (
 
 // decideNode decides about all pods of a node.
 func (t *Tracker) decideNode(now time.Time, n *node) {
-	n.effective = effective(n.taints, t.suspended)
+	t.date(n)
+	n.effective, n.effectiveOf = effective(n.taints, t.suspended), t.generation
 	for _, e := range n.pods {
 		t.decide(now, e)
 	}
+	n.decided = t.generation
+}
+
+// effective returns the taints of a node that count now.
+func (t *Tracker) effective(n *node) []Taint {
+	t.date(n)
+	if n.effectiveOf != t.generation {
+		n.effective, n.effectiveOf = effective(n.taints, t.suspended), t.generation
+	}
+	return n.effective
 }
 
 // decide puts a pod into the state that its decision asks for. While an action
 // is under way, the pod stays as it is until Finish, and the action learns
 // whether its task is moot.
 func (t *Tracker) decide(now time.Time, e *entry) {
+	t.visited++
 	switch from := e.Value().state; {
 	case from.handedOut():
-		a := t.running[e.Key()]
-		a.signal.Store(a.terminating || t.rule(e).dueAt(now) == a.clears())
+		a, r := t.running[e.Key()], t.rule(e)
+		a.signal.Store(a.terminating || r.dueAt(now) == a.clears())
+		t.countDue(now, e, r)
 	case from != leaving:
 		t.settle(now, e, from)
 	}
@@ -30,6 +43,28 @@ func (t *Tracker) decide(now time.Time, e *entry) {
 func (t *Tracker) settle(now time.Time, e *entry, from podState) {
 	r := t.rule(e)
 	t.enter(now, e, t.stateFor(now, e, r, from), r.due)
+	if e.Value().state.waits() {
+		t.countDue(now, e, r)
+	}
+}
+
+// countDue counts when a pod must leave, for Overdue.
+func (t *Tracker) countDue(now time.Time, e *entry, r ruling) {
+	p := e.Value()
+	next := second(0)
+	if r.leaves() {
+		next = t.overdue.secondOf(r.due)
+	}
+	if next == p.counted {
+		return
+	}
+	if p.counted != 0 {
+		t.overdue.remove(p.counted)
+	}
+	if next != 0 {
+		t.overdue.add(now, r.due)
+	}
+	p.counted = next
 }
 
 func (t *Tracker) stateFor(now time.Time, e *entry, r ruling, from podState) podState {
@@ -53,9 +88,14 @@ func (t *Tracker) enter(now time.Time, e *entry, next podState, due time.Time) {
 	p := e.Value()
 	was := p.state
 	p.state = next
+	if at, has := t.evictions.Due(e); has {
+		t.attempts.remove(t.attempts.secondOf(at))
+	}
 	switch {
 	case next.scheduled():
-		t.evictions.Schedule(e, t.notBefore(e, due))
+		at := t.notBefore(e, due)
+		t.evictions.Schedule(e, at)
+		t.attempts.add(now, at)
 	case was.scheduled():
 		t.evictions.Unschedule(e)
 	}
@@ -68,7 +108,12 @@ func (t *Tracker) enter(now time.Time, e *entry, next podState, due time.Time) {
 	if next == staying || next == marked && was != marked && was != clearing {
 		t.forgive(e)
 	}
-	t.waiting += count(next.waits()) - count(was.waits())
+	more := count(next.waits()) - count(was.waits())
+	t.waiting += more
+	p.placement.node.waiting += more
+	if !next.waits() {
+		t.countDue(now, e, ruling{})
+	}
 }
 
 func count(is bool) int {
@@ -108,11 +153,10 @@ func (t *Tracker) rule(e *entry) ruling {
 	switch {
 	case p.state == leaving, p.state.handedOut() && t.terminating(e):
 		return ruling{reason: ReasonGone}
-	case p.exempt:
+	case p.kind == exempt:
 		return ruling{reason: ReasonExempt}
 	}
-	t.date(p.placement.node)
-	view, on := t.view(p), p.placement.node.effective
+	view, on := t.view(p), t.effective(p.placement.node)
 	return decideOn(on, p.nodeEviction(), t.requestFor(e), &view, t.rules.matcher)
 }
 
@@ -130,7 +174,7 @@ func (t *Tracker) requestFor(e *entry) *request {
 }
 
 func (t *Tracker) decision(e *entry) Decision {
-	return t.rule(e).decision(e.Value().placement.node.effective)
+	return t.rule(e).decision(t.effective(e.Value().placement.node))
 }
 
 // view is a pod as [Decide] takes it.

@@ -114,7 +114,9 @@
 // [Tracker.Pending] lists each pod's deadline, its reason, its failed attempts
 // and the budget that delays it. [Tracker.PodsOn] lists all pods of a node.
 // [Tracker.Overdue] counts the pods that should have left, and returns the
-// earliest of their deadlines. The delay of an eviction is Task.StartedAt minus
+// earliest of their deadlines, and [Tracker.Delayed] those that wait for a
+// budget; both read running counts. [Tracker.PendingFrom] lists in parts, so
+// that a caller can release its lock in between. The delay of an eviction is Task.StartedAt minus
 // Task.Decision.Due.
 //
 // # The caller's duties
@@ -164,6 +166,7 @@
 //	act  action
 //	observe  request  start  pending
 //	date
+//	suspend
 //	decide  shares
 //	sight
 //	tracker
@@ -171,6 +174,7 @@
 //	task
 //	attempt
 //	record
+//	tally
 //	pod  condition  deadline  budget  signal  filter  cause  client  transport
 //	errors  clock
 package eviction

@@ -199,6 +199,14 @@ func (c cluster) node(seconds float64, name string, taints ...string) {
 
 func (c cluster) pod(seconds float64, pod *corev1.Pod) { c.ObservePod(at(seconds), pod) }
 
+// SuspendTaints is that of the tracker, and all that it concerns is decided.
+func (c cluster) SuspendTaints(now time.Time, suspended func(*corev1.Taint) bool) {
+	c.Tracker.SuspendTaints(now, suspended)
+	for c.Reevaluate(now) {
+		continue
+	}
+}
+
 // leavesAt checks when the pod with that UID is said to leave.
 func (c cluster) leavesAt(uid types.UID, seconds float64) {
 	c.Helper()

@@ -1,7 +1,6 @@
 package eviction
 
 import (
-	"slices"
 	"time"
 	"unique"
 
@@ -54,8 +53,7 @@ func (t *Tracker) ObservePod(now time.Time, observed *corev1.Pod) {
 	p := e.Value()
 	p.tolerations = observed.Spec.Tolerations
 	p.generation = int32(observed.Generation)
-	p.exempt = t.rules.exempts(observed)
-	p.daemon = IsDaemonSetPod(observed)
+	p.kind = t.rules.kindOf(observed)
 	p.marked = t.rules.own.condition(observed) != nil
 	t.place(e, observed)
 	terminating := observed.DeletionTimestamp != nil
@@ -77,35 +75,15 @@ func (t *Tracker) ForgetPod(now time.Time, id types.UID) {
 	}
 }
 
-// SuspendTaints makes the taints for which suspended is true count for nothing,
-// until the next call. Nil suspends none. It is for the time in which taints
-// that the caller set are still there but must not act, because every zone is
-// disrupted. It costs all pods on tainted nodes. Suspended must be a pure
-// function of the taint; Task.Reevaluate calls it too, on the goroutine of the
-// action.
-func (t *Tracker) SuspendTaints(now time.Time, suspended func(*corev1.Taint) bool) {
-	now = t.advance(now)
-	t.suspended = suspended
-	var tainted []string
-	for name, n := range t.nodes {
-		if len(n.taints) > 0 {
-			tainted = append(tainted, name)
-		}
-	}
-	slices.Sort(tainted) // what becomes due together leaves in the same order each time
-	for _, name := range tainted {
-		t.decideNode(now, t.nodes[name])
-	}
-}
-
 // node returns the record of a node, a new one if there is none.
 func (t *Tracker) node(name string) *node {
 	n, known := t.nodes[name]
 	if !known {
-		n = &node{name: name, shares: make([]string, len(t.byNode))}
+		n = &node{name: name, slot: len(t.ordered), shares: make([]string, len(t.byNode))}
 		n.placement.node = n
 		t.nodes[name] = n
-		t.enlist(n)
+		n.shift = t.clock.shift // what it gets is decided by the clock that counts
+		t.ordered = append(t.ordered, n)
 	}
 	return n
 }
@@ -155,8 +133,13 @@ func (t *Tracker) forget(now time.Time, e *entry) {
 }
 
 func (t *Tracker) dropUnused(n *node) {
-	if n.state == unseen && len(n.pods) == 0 {
-		delete(t.nodes, n.name)
-		t.delist(n)
+	if n.state != unseen || len(n.pods) > 0 {
+		return
 	}
+	delete(t.nodes, n.name)
+	last := len(t.ordered) - 1
+	moved := t.ordered[last]
+	t.ordered[n.slot], moved.slot = moved, n.slot
+	t.ordered[last] = nil
+	t.ordered = t.ordered[:last]
 }

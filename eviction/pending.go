@@ -35,7 +35,8 @@ type Pending struct {
 func (t *Tracker) Waiting() int { return t.waiting }
 
 // Pending goes through the pods that Waiting counts, in no order. It costs as
-// much as there are, and the tracker must not be used before it ends.
+// much as there are, and the tracker must not be used before it ends; see
+// [Tracker.PendingFrom].
 func (t *Tracker) Pending() iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
 		for e := range t.all() {
@@ -44,6 +45,63 @@ func (t *Tracker) Pending() iter.Seq[Pending] {
 			}
 		}
 	}
+}
+
+// A Cursor is how far a walk with [Tracker.PendingFrom] has come. The zero value
+// is its beginning.
+type Cursor struct {
+	walking bool
+	nodes   int // that are left
+	pods    int // that are left on the node after those
+}
+
+// PendingFrom goes on with a walk through the pods that Waiting counts, and
+// visits at most so many nodes and pods; at least one. The walk is over when
+// [Cursor.Ended] says so. The tracker may change between two parts of it, so
+// that a caller can release its lock. A pod that waits from the first part to
+// the last is listed, as it was when its part was walked through, and twice if
+// others that left have moved it. One that waits for a part of that time may be
+// listed.
+func (t *Tracker) PendingFrom(c *Cursor, most int) iter.Seq[Pending] {
+	return func(yield func(Pending) bool) {
+		for range max(most, 1) {
+			e := t.walk(c)
+			if e != nil && e.Value().state.waits() && !yield(t.describe(e)) || c.Ended() {
+				return
+			}
+		}
+	}
+}
+
+// Ended reports whether a walk is over.
+func (c *Cursor) Ended() bool { return c.walking && c.nodes == 0 && c.pods == 0 }
+
+// walk goes on to the next pod and returns it, or to the next node and returns
+// nil. It goes from the last to the first, as stale does and for the same
+// reason.
+func (t *Tracker) walk(c *Cursor) *entry {
+	if !c.walking {
+		c.walking, c.nodes = true, len(t.ordered)
+	}
+	t.visited++
+	c.nodes = min(c.nodes, len(t.ordered))
+	switch {
+	case c.pods > 0 && c.nodes < len(t.ordered):
+		on := t.ordered[c.nodes].pods
+		if c.pods = min(c.pods, len(on)); c.pods == 0 {
+			return nil
+		}
+		c.pods--
+		return on[c.pods]
+	case c.nodes > 0:
+		c.nodes--
+		if n := t.ordered[c.nodes]; n.waiting > 0 {
+			c.pods = len(n.pods)
+			return nil
+		}
+	}
+	c.pods = 0
+	return nil
 }
 
 // all goes through the pods that Waiting counts.
@@ -110,20 +168,37 @@ func (t *Tracker) describe(e *entry) Pending {
 
 // Overdue returns how many pods should have left, and since when the one that
 // is overdue the longest; the time is zero if there is none. Pods that a dry
-// run has reported do not count. It costs as much as Pending.
+// run has reported do not count. It reads running counts, which are exact to a
+// second: a pod counts within the second after its deadline. The oldest
+// deadline may be that of a pod that has left in the same second.
 func (t *Tracker) Overdue(now time.Time) (pods int, oldest time.Time) {
-	now = t.advance(now)
-	for e := range t.all() {
-		ruling := t.rule(e)
-		if !ruling.dueAt(now) {
-			continue
-		}
-		pods++
-		if oldest.IsZero() || ruling.due.Before(oldest) {
-			oldest = ruling.due
-		}
+	return t.overdue.due(t.advance(now))
+}
+
+// Acting returns how many of the pods that Waiting counts have an action under
+// way.
+func (t *Tracker) Acting() int {
+	acting := 0
+	for _, a := range t.running {
+		acting += count(a.entry != nil)
 	}
-	return pods, oldest
+	return acting
+}
+
+// Delayed returns how many due pods wait for a budget. One that waits for a
+// share of a budget counts for that one, as far as Start has found it; all
+// others that are due count for a budget of all pods while that has no token.
+// It reads running counts, which are exact to a second.
+func (t *Tracker) Delayed(now time.Time, budget string) int {
+	now = t.advance(now)
+	if !t.evictions.Exhausted(now, budget) {
+		return t.evictions.Delayed(budget)
+	}
+	due, _ := t.attempts.due(now)
+	for _, b := range t.config.Budgets {
+		due -= t.evictions.Delayed(b.Name)
+	}
+	return max(due, 0)
 }
 
 // Decision returns when a pod must leave, as far as is known now.

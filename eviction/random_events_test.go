@@ -54,6 +54,7 @@ func (s *schedule) observePod(uid types.UID) {
 	if _, acting := s.inFlight[uid]; acting && pod.DeletionTimestamp != nil {
 		s.reached["terminating during its action"]++
 	}
+	s.touched[uid] = true
 	s.tracker.ObservePod(s.told(), pod)
 	writeDown(s.history, s.history.pods, uid, pod, s.now, false)
 }
@@ -322,6 +323,7 @@ func (s *schedule) askForPod() {
 			uid = other
 		}
 	}
+	s.touched[uid] = true
 	if s.chance(40) {
 		s.say("ask no more for %s", uid)
 		if asked := !s.history.askedAt(uid).IsZero(); asked {
@@ -373,6 +375,7 @@ func (s *schedule) retry() {
 
 func (s *schedule) retryPod(uid types.UID) {
 	s.say("retry %s", uid)
+	s.touched[uid] = true
 	s.reached["retried"]++
 	require.True(s, s.tracker.Retry(s.told(), uid))
 	s.history.count++

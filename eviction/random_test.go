@@ -46,7 +46,7 @@ func TestTrackerAgainstReference(t *testing.T) {
 		"Untolerated", "TolerationEnds", "Requested", "clears", "marked", "retry", "due together", "late result",
 		"second finish", "restart", "clock set back", "hold", "lineage goes on", "set again",
 		"NodeEvicted", "Blocked", "DryRun", "shut", "opened", "no token", "token given back", "window",
-		"asked", "request taken back", "retried", "no success", "no token to clear", "without a UID", "written",
+		"slice", "stale", "asked", "request taken back", "retried", "no success", "no token to clear", "without a UID", "written",
 	} {
 		require.Greater(t, reached[what], seeds/10, what)
 	}
@@ -69,6 +69,7 @@ type schedule struct {
 	inFlight map[types.UID]flight
 	done     []eviction.Task // finished, to be finished again
 	uids     int
+	touched  map[types.UID]bool // pods that were decided since the last check
 	log      []string
 	reached  map[string]int
 	lowFirst bool
@@ -96,6 +97,7 @@ func newSchedule(t *testing.T, seed uint64, reached map[string]int) *schedule {
 		now:     at(0.25),
 		nodes:   map[string]*corev1.Node{},
 		pods:    map[types.UID]*corev1.Pod{},
+		touched: map[types.UID]bool{},
 		reached: reached,
 	}
 	t.Cleanup(func() {
@@ -122,6 +124,10 @@ func (s *schedule) chance(percent int) bool { return s.random.IntN(100) < percen
 func pick[T any](s *schedule, from ...T) T { return from[s.random.IntN(len(from))] }
 
 func (s *schedule) step() {
+	if s.chance(30) {
+		s.tracker.Reevaluate(s.told())
+		s.check()
+	}
 	switch n := s.random.IntN(100); {
 	case n < 25:
 		s.pass()
@@ -190,6 +196,10 @@ func (s *schedule) start() {
 	for range some {
 		sure := slices.DeleteFunc(slices.Clone(expected), func(e step) bool { return !s.history.has(e, s.now, 1+tolerance) })
 		task, ok := s.tracker.Start(s.told())
+		if !ok && s.tracker.Reevaluating() {
+			s.reached["slice"]++
+			return // it goes on another time
+		}
 		if !ok {
 			require.Empty(s, sure, "nothing was started")
 			for _, held := range expected {
@@ -301,6 +311,7 @@ func (s *schedule) finish() {
 	if s.chance(20) {
 		result.Pod = s.written(uid)
 	}
+	s.touched[uid] = true
 	s.say("finish %s: %v, %v, written=%v", uid, result.Outcome, result.RetryAfter, result.Pod != nil)
 	s.tracker.Finish(s.told(), f.work, result)
 	s.done = append(s.done, f.work)
@@ -411,6 +422,7 @@ func (s *schedule) restart() {
 	tracker, err := eviction.NewTracker(config, s.now)
 	require.NoError(s, err)
 	s.tracker = tracker
+	s.tracker.SetSlice(pick(s, 1, 2, 5, 1000))
 	for _, budget := range s.history.budgets { // none of the shares is new when a node moves to it
 		for _, key := range []string{"east", "west", ""} {
 			require.True(s, tracker.SetLimit(s.now, budget.name, key, budget.limit))

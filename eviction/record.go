@@ -25,14 +25,30 @@ type pod struct {
 	bound       time.Duration // as origin.stored, if dated
 	generation  int32         // the API's has 64 bits but counts edits of a spec
 	slot        uint32        // in node.pods
+	counted     second        // in Tracker.overdue, or none
 	state       podState
 
 	// What the object and the config say:
-	exempt    bool // by Config.Exempt
-	daemon    bool // a DaemonSet controls it
+	kind      podKind
 	marked    bool // carries our condition DisruptionTarget
 	requested bool // EvictPod asked for it; see Tracker.requests
 	dated     bool // has a time of its binding that is trusted
+}
+
+// podKind is what matters of a pod besides its tolerations.
+type podKind uint8
+
+const (
+	// ordinary: it leaves when it must.
+	ordinary podKind = iota
+	// ofDaemonSet: a DaemonSet controls it. It stays when its node is emptied.
+	ofDaemonSet
+	// exempt: Config.Exempt exempts it.
+	exempt
+)
+
+func (k podKind) String() string {
+	return [...]string{"ordinary", "ofDaemonSet", "exempt"}[k]
 }
 
 // placement is a pod's node and the attributes that budgets and priority need.
@@ -59,7 +75,7 @@ func (p *pod) key(id types.UID) Key {
 // nodeEviction returns the eviction of the pod's whole node that concerns it. A
 // pod of a DaemonSet would come back and stays.
 func (p *pod) nodeEviction() *request {
-	if p.daemon {
+	if p.kind == ofDaemonSet {
 		return nil
 	}
 	return p.placement.node.eviction
@@ -67,17 +83,23 @@ func (p *pod) nodeEviction() *request {
 
 // node is the record of a node.
 type node struct {
-	name      string
-	state     nodeState
-	uid       types.UID
-	taints    []Taint  // replaced as a whole, never changed: tasks refer to it
-	effective []Taint  // those of them that are not suspended
+	name   string
+	slot   int // in Tracker.ordered
+	state  nodeState
+	uid    types.UID
+	taints []Taint // replaced as a whole, never changed: tasks refer to it
+	// effective are those of the taints that were not suspended in a generation
+	// of the tracker; see Tracker.effective.
+	effective   []Taint
+	effectiveOf int
+	// decided is the generation in which all pods were last decided.
+	decided   int
 	eviction  *request // of all its pods, nil for none
 	shares    []string // of the budgets by node; kept when the node is deleted
 	placement placement
 	pods      []*entry
-	slot      int           // in Tracker.ordered
 	shift     time.Duration // of the clock for which taints have their starts
+	waiting   int           // pods of it that Tracker.waiting counts
 }
 
 // nodeState says what is known of a node:
@@ -110,4 +132,18 @@ func (n *node) removePod(e *entry) {
 	n.pods[slot].Value().slot = slot
 	n.pods[last] = nil
 	n.pods = n.pods[:last]
+}
+
+// mostReevaluated bounds the nodes and pods of one Reevaluate: the caller holds
+// a lock.
+const mostReevaluated = 1000
+
+// stale is what is to be decided again. It goes from the last to the first,
+// because nodes and pods that leave are replaced by the last: one that moves
+// may be decided twice, and none is left out. What comes is decided when it is
+// observed.
+type stale struct {
+	nodes int   // those before this index of Tracker.ordered
+	on    *node // and on this one, nil for none,
+	pods  int   // the pods before this slot
 }

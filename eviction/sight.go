@@ -47,5 +47,5 @@ func (t *Tracker) date(n *node) {
 		taint.Start = t.clock.time(t.clock.distance(taint.origin.start(n.shift)))
 		dated[i] = taint
 	}
-	n.taints, n.effective = dated, effective(dated, t.suspended)
+	n.taints, n.effective, n.effectiveOf = dated, effective(dated, t.suspended), t.generation
 }

@@ -7,19 +7,20 @@ import (
 )
 
 // Start hands out one task to do now, decided from the newest view that the
-// tracker has. Due evictions come before conditions to be cleared. As with
-// [timedqueue.Queue.Start], it may return none while thousands of pods are put
-// where they wait for a budget, or get another deadline; see
-// [Tracker.ObserveDate].
+// tracker has. Due evictions come before conditions to be cleared. It may
+// return none, and Next says now, while thousands of pods are put where they
+// wait for a budget, as with [timedqueue.Queue.Start], or are decided again
+// after [Tracker.SuspendTaints] or [Tracker.ObserveDate].
 func (t *Tracker) Start(now time.Time) (Task, bool) {
 	if !t.synced {
 		return Task{}, false
 	}
 	now = t.advance(now)
-	if !t.revisit(now) {
-		return Task{}, false // the next Start goes on
+	if t.Reevaluate(now) {
+		return Task{}, false
 	}
 	if item, ok := t.evictions.Start(now); ok {
+		t.attempts.remove(t.attempts.secondOf(item.Due))
 		return t.begin(now, &attempt{entry: item.Value.entry(), item: item}), true
 	}
 	if at, ok := t.evictions.Next(now); ok && !at.After(now) {
@@ -213,7 +214,7 @@ func (t *Tracker) Next(now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	now = t.advance(now)
-	if t.unvisited > 0 {
+	if t.Reevaluating() {
 		return now, true
 	}
 	at, ok := t.evictions.Next(now)

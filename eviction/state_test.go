@@ -48,9 +48,9 @@ func TestC6PodStatesHaveNames(t *testing.T) {
 // actions under way and the counts say the same; and the state has changed as
 // the table says.
 func TestC6StateAndQueuesAgree(t *testing.T) {
-	seeds := 150
+	seeds := 200
 	if testing.Short() {
-		seeds = 60
+		seeds = 100
 	}
 	reached := map[string]int{}
 	for seed := range uint64(seeds) {
@@ -132,6 +132,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	var err error
 	w.Tracker, err = NewTracker(config, w.now)
 	require.NoError(t, err)
+	w.slice = 1 + int(seed%4)
 	w.MarkSynced()
 	return w
 }
@@ -144,7 +145,13 @@ func (w *walk) id() types.UID { return types.UID(fmt.Sprint("p", w.random.IntN(6
 
 // step does one call and returns its name.
 func (w *walk) step() string {
-	switch w.random.IntN(16) {
+	switch w.random.IntN(18) {
+	case 16:
+		w.suspend()
+		return "SuspendTaints"
+	case 17:
+		w.Reevaluate(w.now)
+		return "Reevaluate"
 	case 0:
 		w.now = w.now.Add(time.Duration(w.random.IntN(6)) * time.Second)
 		return "nothing"
@@ -184,6 +191,10 @@ func (w *walk) step() string {
 		}
 		return "nothing"
 	case 12, 13:
+		if w.Reevaluating() { // Start would make two steps of one
+			w.Reevaluate(w.now)
+			return "Reevaluate"
+		}
 		if task, ok := w.Start(w.now); ok {
 			w.flying = append(w.flying, task)
 		}
@@ -191,6 +202,15 @@ func (w *walk) step() string {
 	}
 	w.finish()
 	return "Finish"
+}
+
+// suspend suspends one of the two taints, or none.
+func (w *walk) suspend() {
+	if w.chance(60) {
+		return
+	}
+	key := []string{"a", "b", ""}[w.random.IntN(3)]
+	w.SuspendTaints(w.now, func(taint *corev1.Taint) bool { return taint.Key == key })
 }
 
 func (w *walk) someNode() *corev1.Node {
@@ -264,6 +284,7 @@ func (w *walk) check(call string, reached map[string]int) {
 		return fmt.Sprintf("%s: %s of %s, %v, after %s", w.failed, what, e.Key(), e.Value().state, call)
 	}
 	waiting, scheduled, toClear, pods := 0, 0, 0, 0
+	overdue, attempts := map[second]int{}, map[second]int{}
 	for _, n := range w.nodes {
 		for slot, e := range n.pods {
 			p := e.Value()
@@ -274,7 +295,20 @@ func (w *walk) check(call string, reached map[string]int) {
 			require.Equal(w, slot, int(p.slot), say("slot", e))
 			require.Same(w, n, p.placement.node, say("node", e))
 
-			_, hasDue := w.evictions.Due(e)
+			at, hasDue := w.evictions.Due(e)
+			if hasDue {
+				attempts[w.attempts.secondOf(at)]++
+			}
+			if p.counted != 0 {
+				overdue[p.counted]++
+			}
+			if !w.Stale(e.Key()) {
+				want := second(0)
+				if r := w.rule(e); p.state.waits() && r.leaves() {
+					want = w.overdue.secondOf(r.due)
+				}
+				require.Equal(w, want, p.counted, say("counted", e))
+			}
 			require.Equal(w, p.state.scheduled(), hasDue, say("due time", e))
 			_, inClears := w.clears.Get(e.Key())
 			require.Equal(w, p.state.toClear(), inClears, say("clear", e))
@@ -290,6 +324,18 @@ func (w *walk) check(call string, reached map[string]int) {
 				reached[fmt.Sprintf("%v to %v", from, p.state)]++
 			}
 		}
+	}
+	require.Equal(w, overdue, w.overdue.all(), "%s: counted as overdue after %s", w.failed, call)
+	require.Equal(w, attempts, w.attempts.all(), "%s: counted as attempts after %s", w.failed, call)
+	require.Len(w, w.nodes, len(w.ordered), w.failed)
+	for slot, n := range w.ordered {
+		waits := 0
+		for _, e := range n.pods {
+			waits += count(e.Value().state.waits())
+		}
+		require.Equal(w, waits, n.waiting, "%s: waiting on %s after %s", w.failed, n.name, call)
+		require.Equal(w, slot, n.slot, "%s: slot of %s after %s", w.failed, n.name, call)
+		require.Same(w, n, w.nodes[n.name], "%s: %s after %s", w.failed, n.name, call)
 	}
 	require.Equal(w, waiting, w.Waiting(), "%s: waiting after %s", w.failed, call)
 	require.Equal(w, pods, w.evictions.Len(), "%s: pods after %s", w.failed, call)

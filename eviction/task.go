@@ -60,6 +60,16 @@ type rules struct {
 // exempts reports whether a pod is exempt.
 func (r *rules) exempts(pod *corev1.Pod) bool { return r.exempt != nil && r.exempt(pod) }
 
+func (r *rules) kindOf(pod *corev1.Pod) podKind {
+	switch {
+	case r.exempts(pod):
+		return exempt
+	case IsDaemonSetPod(pod):
+		return ofDaemonSet
+	}
+	return ordinary
+}
+
 // valid reports whether a tracker has made the task.
 func (t *Task) valid() bool { return t.attempt != nil }
 

@@ -100,7 +100,8 @@ func (c Config) rules() *rules {
 // what is suspended decides again when the pods that it concerns must leave. A
 // [timedqueue.Dispatcher] can drive it.
 //
-// A change of a node costs its pods, a change of a pod O(log n), and Start too;
+// A change of a node costs its pods, a change of a pod O(log n), and Start too,
+// which also decides a slice of the pods again after [Tracker.SuspendTaints];
 // see [timedqueue.Queue] for what budgets cost. A pod costs about 220 bytes
 // besides the strings and tolerations of its object, whether it has a deadline
 // or not; there is no timer and no goroutine. A Tracker is not safe for
@@ -110,11 +111,8 @@ type Tracker struct {
 	rules  *rules
 	clock  clock // times of pods are distances from its epoch
 	nodes  map[string]*node
-	// ordered holds all nodes, to visit them in slices.
+	// ordered holds the nodes, for what goes through them in slices.
 	ordered []*node
-	// unvisited is how many of ordered, from its start, have pods whose deadlines
-	// are of a clock that counts no more.
-	unvisited int
 	// evictions holds every pod, with its deadline if it has one.
 	evictions *timedqueue.Queue[types.UID, pod]
 	// clears holds the pods whose condition is to be cleared.
@@ -125,10 +123,17 @@ type Tracker struct {
 	byNode    []Budget
 	byPod     []Budget
 	suspended func(*corev1.Taint) bool
-	waiting   int // pods about which something is to be done
-	synced    bool
+	// generation counts the calls of SuspendTaints; see node.decided.
+	generation int
+	stale      stale
+	slice      int    // the most records that one Reevaluate visits
+	waiting    int    // pods about which something is to be done
+	overdue    *tally // those of them that must leave, by when
+	attempts   *tally // what is in evictions, by when it is attempted
+	synced     bool
 	// nodeWatch and podWatch are those of the objects that are observed.
 	nodeWatch, podWatch watch
+	visited             int // records, which tests want to know
 }
 
 // NewTracker returns a tracker that knows no node and no pod. Now must not be
@@ -149,9 +154,16 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 		running:   make(map[types.UID]*attempt),
 		histories: make(map[types.UID]*history),
 		requests:  make(map[types.UID]*request),
+		slice:     mostReevaluated,
 	}
 	if t.evictions, err = timedqueue.NewQueue(t.queueConfig(), now); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	if t.overdue, err = newTally(now); err != nil {
+		return nil, err
+	}
+	if t.attempts, err = newTally(now); err != nil {
+		return nil, err
 	}
 	if t.clears, err = timedqueue.NewQueue(clearsConfig(), now); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)

@@ -119,8 +119,9 @@ type kind[K comparable, V any] struct {
 // it.
 type budget[K comparable, V any] struct {
 	Budget[K, V]
-	shares map[string]*share[K, V]
-	peak   int // the most shares since the map was last made
+	shares  map[string]*share[K, V]
+	peak    int // the most shares since the map was last made
+	delayed int // items in the lanes of its shares
 }
 
 // A share is what the items of one name have of a budget. The ready items that

@@ -5,8 +5,13 @@ package timedqueue
 // height of a binary heap. The due time stands next to the pointer, so most
 // comparisons touch no element. container/heap calls back through an interface
 // for each comparison and boxes each element that it pushes.
+//
+// It grows and shrinks a chunk at a time. To move a million places to a larger
+// slice at once would take tens of milliseconds, under a caller's lock.
 type heap[E placed] struct {
-	places []place[E]
+	places []place[E]   // the first chunk, which is as large as need be
+	more   [][]place[E] // the other chunks, of which the last may be empty
+	size   int
 	// before orders elements with the same due time.
 	before func(a, b E) bool
 }
@@ -36,33 +41,72 @@ func (h *heap[E]) precedes(p, o *place[E]) bool {
 	return h.before(p.element, o.element)
 }
 
+// chunk is how many places are moved at once.
+const chunk = 1 << 13
+
+func (h *heap[E]) len() int { return h.size }
+
+func (h *heap[E]) at(i int) *place[E] {
+	if i < chunk {
+		return &h.places[i]
+	}
+	return &h.more[i/chunk-1][i%chunk]
+}
+
 // first returns the first place, or nil.
 func (h *heap[E]) first() *place[E] {
-	if len(h.places) == 0 {
+	if h.size == 0 {
 		return nil
 	}
 	return &h.places[0]
 }
 
 func (h *heap[E]) push(due int64, element E) {
-	h.places = append(h.places, place[E]{due, element})
-	h.up(len(h.places) - 1)
+	p := place[E]{due, element}
+	if c := h.size/chunk - 1; c < 0 {
+		h.places = append(h.places, p)
+	} else {
+		if c == len(h.more) {
+			h.more = append(h.more, make([]place[E], 0, chunk))
+		}
+		h.more[c] = append(h.more[c], p)
+	}
+	h.size++
+	h.up(h.size - 1)
 }
+
+// pop takes out the last place.
+func (h *heap[E]) pop() place[E] {
+	last := *h.at(h.size - 1)
+	*h.at(h.size - 1) = place[E]{}
+	h.size--
+	c := h.size/chunk - 1
+	if c >= 0 {
+		h.more[c] = h.more[c][:h.size%chunk]
+	} else {
+		h.places = h.places[:h.size]
+	}
+	if len(h.more) > c+2 { // one that is empty is kept
+		h.more[len(h.more)-1] = nil
+		h.more = h.more[:len(h.more)-1]
+	}
+	if cap(h.places) > keptWhenEmpty && h.size < cap(h.places)/8 {
+		h.places = append(make([]place[E], 0, 2*h.size), h.places...)
+		h.more = nil
+	}
+	return last
+}
+
+// release gives back the memory of an empty heap.
+func (h *heap[E]) release() { h.places, h.more = nil, nil }
 
 // remove takes out the element at index i.
 func (h *heap[E]) remove(i int) {
-	var none place[E]
-	last := len(h.places) - 1
-	moved := h.places[last]
-	h.places[last] = none
-	h.places = h.places[:last]
-	if cap(h.places) > keptWhenEmpty && last < cap(h.places)/8 {
-		h.places = append(make([]place[E], 0, 2*last), h.places...)
-	}
-	if i == last {
+	moved := h.pop()
+	if i == h.size {
 		return
 	}
-	h.places[i] = moved
+	*h.at(i) = moved
 	if i == 0 {
 		h.down(0)
 		return
@@ -72,7 +116,7 @@ func (h *heap[E]) remove(i int) {
 
 // move gives the element at index i another time.
 func (h *heap[E]) move(i int, due int64) {
-	h.places[i].due = due
+	h.at(i).due = due
 	h.settle(i)
 }
 
@@ -85,13 +129,13 @@ func (h *heap[E]) settle(i int) {
 // up moves the element at index i towards the root and reports whether it
 // moved.
 func (h *heap[E]) up(i int) bool {
-	rising, start := h.places[i], i
+	rising, start := *h.at(i), i
 	for i > 0 {
 		parent := (i - 1) / children
-		if !h.precedes(&rising, &h.places[parent]) {
+		if !h.precedes(&rising, h.at(parent)) {
 			break
 		}
-		h.put(i, h.places[parent])
+		h.put(i, *h.at(parent))
 		i = parent
 	}
 	h.put(i, rising)
@@ -100,25 +144,25 @@ func (h *heap[E]) up(i int) bool {
 
 // down moves the element at index i towards the leaves.
 func (h *heap[E]) down(i int) {
-	sinking := h.places[i]
+	sinking := *h.at(i)
 	for {
 		first := children*i + 1
-		end := min(first+children, len(h.places))
+		end := min(first+children, h.size)
 		for c := first + 1; c < end; c++ {
-			if h.precedes(&h.places[c], &h.places[first]) {
+			if h.precedes(h.at(c), h.at(first)) {
 				first = c
 			}
 		}
-		if first >= end || !h.precedes(&h.places[first], &sinking) {
+		if first >= end || !h.precedes(h.at(first), &sinking) {
 			break
 		}
-		h.put(i, h.places[first])
+		h.put(i, *h.at(first))
 		i = first
 	}
 	h.put(i, sinking)
 }
 
 func (h *heap[E]) put(i int, p place[E]) {
-	h.places[i] = p
+	*h.at(i) = p
 	p.element.setIndex(int32(i))
 }

@@ -48,6 +48,30 @@ func (q *Queue[K, V]) Limit(budget, share string) (rate.Limit, bool) {
 	return sane(b.Limit), true
 }
 
+// Delayed returns how many due items wait for a share of a budget, as far as
+// Start has found that. Items wait for a budget that all of them share in no
+// particular place: for such a budget it is zero; see [Queue.Exhausted]. It
+// reads a running count.
+func (q *Queue[K, V]) Delayed(budget string) int {
+	b := q.budget(budget)
+	if b == nil {
+		return 0
+	}
+	return b.delayed
+}
+
+// Exhausted reports whether a budget that all items share has no token, so that
+// it delays each item that is due.
+func (q *Queue[K, V]) Exhausted(now time.Time, budget string) bool {
+	q.Advance(now)
+	b := q.budget(budget)
+	if b == nil || b.ShareOf != nil {
+		return false
+	}
+	wait, ok := b.shares[""].bucket.until(q.now)
+	return !ok || wait > 0
+}
+
 // RemoveShare lets the queue forget a share, for example when its zone is gone.
 // It is for names of which no more items are expected, and it takes back the
 // limit that [Queue.SetLimit] gave to the share. Items that are in the share go

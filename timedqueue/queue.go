@@ -224,8 +224,8 @@ func (q *Queue[K, V]) All() iter.Seq[*Entry[K, V]] {
 			}
 		}
 		for _, h := range heaps {
-			for i := range h.places {
-				if !yield(h.places[i].element) {
+			for i := range h.len() {
+				if !yield(h.at(i).element) {
 					return
 				}
 			}

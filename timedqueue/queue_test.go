@@ -94,10 +94,10 @@ func requireNothingLeft[V any](t *testing.T, q *Queue[string, V]) {
 	require.Zero(t, q.Pending())
 	require.Empty(t, q.entries)
 	for _, k := range q.kinds {
-		require.Empty(t, k.waiting.places)
-		require.Empty(t, k.open.places)
+		require.Zero(t, k.waiting.len())
+		require.Zero(t, k.open.len())
 	}
-	require.Empty(t, q.closed.places)
+	require.Zero(t, q.closed.len())
 	require.Empty(t, q.acting)
 }
 

@@ -130,8 +130,8 @@ func (q *Queue[K, V]) shrink() {
 	q.spare, q.grants = spare[K, V]{}, nil
 	q.acting = slices.Clone(q.acting)
 	for i := range q.kinds {
-		if waiting := &q.kinds[i].waiting; len(waiting.places) == 0 {
-			waiting.places = nil
+		if waiting := &q.kinds[i].waiting; waiting.len() == 0 {
+			waiting.release()
 		}
 	}
 }
@@ -158,6 +158,7 @@ func (q *Queue[K, V]) enterLane(e *Entry[K, V], l *lane[K, V]) {
 	e.state, e.link = ready, l.id
 	l.heap.push(int64(e.due), e)
 	l.share.items++
+	l.share.budget.delayed++
 	q.file(l.share)
 }
 
@@ -169,8 +170,9 @@ func (q *Queue[K, V]) leaveLane(e *Entry[K, V]) {
 	l := q.lanes[e.link]
 	l.heap.remove(int(e.index))
 	l.share.items--
-	if len(l.heap.places) == 0 && cap(l.heap.places) > keptWhenLaneEmpty {
-		l.heap.places = nil // most shares never have as many again
+	l.share.budget.delayed--
+	if l.heap.len() == 0 && cap(l.heap.places) > keptWhenLaneEmpty {
+		l.heap.release() // most shares never have as many again
 	}
 	q.file(l.share)
 	q.dropRemoved(l.share)

@@ -88,8 +88,8 @@ func (q *Queue[K, V]) renumberLanes(live int) {
 			continue
 		}
 		l.id = uint32(len(lanes))
-		for i := range l.heap.places {
-			l.heap.places[i].element.link = l.id
+		for i := range l.heap.len() {
+			l.heap.at(i).element.link = l.id
 		}
 		lanes = append(lanes, l)
 	}

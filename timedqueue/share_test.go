@@ -368,14 +368,48 @@ func TestQ10ManySharesAreOpenedInSteps(t *testing.T) {
 	for range shares/mostMoves + 1 {
 		mustHold(t, q, seconds(0.5))
 	}
-	require.Len(t, q.closed.places, shares)
+	require.Equal(t, shares, q.closed.len())
 	for range 3 {
-		before := len(q.closed.places)
+		before := q.closed.len()
 		mustHold(t, q, seconds(1))
-		require.Len(t, q.closed.places, before-mostMoves)
+		require.Equal(t, before-mostMoves, q.closed.len())
 		next, ok := q.Next(seconds(1))
 		require.True(t, ok)
 		require.False(t, next.After(seconds(1)), "there is more to open")
 	}
 	mustStart(t, q, seconds(1), fmt.Sprint("second of z", shares-1))
+}
+
+// What all items share delays each of them while it has no token; a share
+// delays those that wait in it.
+func TestC3DelayedAndExhaustedSayWhatDelays(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	q, err := NewQueue(QueueConfig[string, string]{
+		Budgets: []Budget[string, string]{
+			{Name: "all", Limit: 1, Burst: 3},
+			{Name: "color", ShareOf: func(_, color string) string { return color }, Limit: 0.1},
+		},
+	}, now)
+	require.NoError(t, err)
+	for _, key := range []string{"a", "b", "c", "d"} {
+		q.Add(key, "red", now)
+	}
+	q.Add("e", "blue", now)
+	_, ok := q.Start(now)
+	require.True(t, ok)
+	_, ok = q.Start(now)
+	require.True(t, ok, "the blue one")
+	require.Equal(t, 3, q.Delayed("color"))
+	require.False(t, q.Exhausted(now, "all"))
+	q.Add("f", "green", now)
+	_, ok = q.Start(now)
+	require.True(t, ok)
+	require.True(t, q.Exhausted(now, "all"))
+	require.False(t, q.Exhausted(now.Add(time.Second), "all"))
+	require.False(t, q.Exhausted(now, "color"))
+	require.False(t, q.Exhausted(now, "none"))
+	require.Zero(t, q.Delayed("all"))
+	require.Zero(t, q.Delayed("none"))
+	q.Remove("b")
+	require.Equal(t, 2, q.Delayed("color"))
 }

@@ -289,7 +289,7 @@ func (q *Queue[K, V]) next(from, to int) (time.Duration, bool) {
 		if p := q.kinds[i].waiting.first(); p != nil {
 			at = min(at, time.Duration(p.due))
 		}
-		if len(q.kinds[i].open.places) > 0 {
+		if q.kinds[i].open.len() > 0 {
 			at = min(at, q.now)
 		}
 	}
@@ -333,7 +333,7 @@ func (q *Queue[K, V]) openShares(moves *int) {
 	}
 	for range mostDropped {
 		p := q.idle.first()
-		if len(q.idle.places) <= keptIdle || time.Duration(p.due) > q.now {
+		if q.idle.len() <= keptIdle || time.Duration(p.due) > q.now {
 			return
 		}
 		q.dropShare(p.element)

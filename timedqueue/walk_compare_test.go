@@ -141,9 +141,9 @@ func (w *walk) empty() error {
 		shares += len(b.shares)
 	}
 	left := len(w.queue.entries) + len(w.queue.acting)
-	left += len(w.queue.closed.places) + len(w.queue.idle.places) + w.queue.Len() + w.queue.Pending()
+	left += w.queue.closed.len() + w.queue.idle.len() + w.queue.Len() + w.queue.Pending()
 	for _, k := range w.queue.kinds {
-		left += len(k.waiting.places) + len(k.open.places)
+		left += k.waiting.len() + k.open.len()
 	}
 	return errors.Join(
 		same("the number of shares left", shares, 0),
@@ -178,9 +178,12 @@ func soundness[K comparable, V any](q *Queue[K, V]) error {
 	}
 	for _, budgets := range [][]*budget[K, V]{q.gates, q.keyed} {
 		for _, b := range budgets {
+			delayed := 0
 			for _, s := range b.shares {
 				err = errors.Join(err, soundShare(q, s))
+				delayed += s.items
 			}
+			err = errors.Join(err, same("the items that wait for "+b.Name, q.Delayed(b.Name), delayed))
 		}
 	}
 	return errors.Join(err, same("the count of pending entries", q.pending, pending))
@@ -191,25 +194,26 @@ func soundShare[K comparable, V any](q *Queue[K, V], s *share[K, V]) error {
 	items, open := 0, false
 	for _, l := range s.lanes {
 		open = open || l.open
-		items += len(l.heap.places)
+		items += l.heap.len()
 		err = errors.Join(err, ordered("a lane of "+s.name, &l.heap, func(e *Entry[K,
 			V]) int32 {
 			return e.index
 		}))
-		if l.open && q.kinds[l.kind].open.places[l.index].element != l {
+		if l.open && q.kinds[l.kind].open.at(int(l.index)).element != l {
 			err = errors.Join(err, fmt.Errorf("lane %d of %s is not where it says", l.id, s.name))
 		}
 		if q.lanes[l.id] != l {
 			err = errors.Join(err, fmt.Errorf("lane %d of %s has another's number", l.id, s.name))
 		}
-		for _, p := range l.heap.places {
+		for i := range l.heap.len() {
+			p := l.heap.at(i)
 			if p.element.state != ready || p.element.link != l.id {
 				err = errors.Join(err, fmt.Errorf("an entry of %s is %v in %d", s.name, p.element.state,
 					p.element.link))
 			}
 		}
 	}
-	if s.in != nil && s.in.places[s.index].element != s {
+	if s.in != nil && s.in.at(int(s.index)).element != s {
 		err = errors.Join(err, fmt.Errorf("share %s is not where it says", s.name))
 	}
 	return errors.Join(err,
@@ -220,10 +224,10 @@ func soundShare[K comparable, V any](q *Queue[K, V], s *share[K, V]) error {
 
 // ordered reports an element that precedes its parent or has a wrong index.
 func ordered[E placed](name string, h *heap[E], index func(E) int32) error {
-	for i := range h.places {
-		p := &h.places[i]
-		if index(p.element) != int32(i) || i > 0 && h.precedes(p, &h.places[(i-1)/children]) {
-			return fmt.Errorf("place %d of %d of %s is wrong", i, len(h.places), name)
+	for i := range h.len() {
+		p := h.at(i)
+		if index(p.element) != int32(i) || i > 0 && h.precedes(p, h.at((i-1)/children)) {
+			return fmt.Errorf("place %d of %d of %s is wrong", i, h.len(), name)
 		}
 	}
 	return nil

@@ -101,7 +101,9 @@ func (l *lifecycle) Act(ctx context.Context) error {
 // Idle keeps a controller that does not act from falling behind.
 func (l *lifecycle) Idle(ctx context.Context) {
 	process.Every(ctx, time.Second, func() {
-		l.dispatcher.Update(func() { l.core.Idle(time.Now()) })
+		for more := true; more && ctx.Err() == nil; {
+			l.dispatcher.Update(func() { more = l.core.Idle(time.Now()) })
+		}
 	})
 }
 

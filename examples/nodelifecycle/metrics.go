@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,7 +34,7 @@ func showing(state reader) evictionreport.Read {
 
 func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*metrics, error) {
 	m := &metrics{
-		nodesTainted: &zoneCounter{counts: map[string]float64{}},
+		nodesTainted: newZoneCounter(),
 		declareSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "node_collector_update_node_health_duration_seconds",
 			Help:    "Duration in seconds of declaring one silent node: the read of its lease and the patch of its conditions. Nodes that are not silent cost nothing here.",
@@ -110,33 +108,6 @@ func (m *metrics) performed(action controller.Action, result controller.Result, 
 	}
 }
 
-// A zoneCounter counts by zone.
-type zoneCounter struct {
-	mu     sync.Mutex
-	counts map[string]float64
-}
-
-func (c *zoneCounter) inc(zone string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.counts[zone]++
-}
-
-// of returns the counts. That of a zone in which nothing was counted yet is 0, as in
-// kube-controller-manager: a rate over it sees the first one. Such a zone is shown
-// while it exists, so that a node that changes its zone again and again leaves
-// nothing behind.
-func (c *zoneCounter) of(zones []zone.Status) map[string]float64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := make(map[string]float64, len(zones))
-	for _, z := range zones {
-		all[z.Zone] = 0
-	}
-	maps.Copy(all, c.counts)
-	return all
-}
-
 // zoneMetrics reads the zones when it is asked, so that a zone that is gone is
 // gone from the gauges too.
 type zoneMetrics struct {
@@ -153,7 +124,7 @@ func newZoneMetrics(state reader, tainted *zoneCounter) *zoneMetrics {
 	return &zoneMetrics{
 		state:     state,
 		tainted:   tainted,
-		evictions: byZone("node_collector_evictions_total", "Number of Node evictions that happened since current instance of NodeController started: nodes that were tainted NoExecute."),
+		evictions: byZone("node_collector_evictions_total", "Number of Node evictions that happened since current instance of NodeController started: nodes that were tainted NoExecute. Of the zones that have no node any more, the 64 that counted last are shown."),
 		health:    byZone("node_collector_zone_health", "Gauge measuring percentage of healthy nodes per zone."),
 		size:      byZone("node_collector_zone_size", "Gauge measuring number of registered Nodes per zones."),
 		unhealthy: byZone("node_collector_unhealthy_nodes_in_zone", "Gauge measuring number of not Ready Nodes per zones."),

@@ -14,8 +14,8 @@ import (
 type Config struct {
 	// Registry is required.
 	Registry prometheus.Registerer
-	// Read is used for what is counted when somebody asks. That takes as long as there
-	// are pods that wait: some 0.2 s for a million. With nil it is not counted.
+	// Read is used for the gauges when they are asked for. They read running counts,
+	// however many pods wait. With nil there are no gauges.
 	Read Read
 	// Budgets are those of which it is told how many pods wait for each.
 	Budgets []eviction.Budget
@@ -112,24 +112,28 @@ func (g *gauges) Describe(descs chan<- *prometheus.Desc) {
 }
 
 func (g *gauges) Collect(found chan<- prometheus.Metric) {
-	var seen tally
-	var now time.Time
-	g.read(func(state State) {
-		now = time.Now()
-		seen = count(state, now)
-	})
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		found <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
-	gauge(g.pending, float64(seen.pending))
-	gauge(g.acting, float64(seen.acting))
-	gauge(g.overdue, float64(seen.overdue))
-	oldest := 0.0
-	if seen.overdue > 0 {
-		oldest = now.Sub(seen.oldest).Seconds()
-	}
-	gauge(g.oldest, oldest)
-	for _, b := range g.budgets {
-		gauge(g.budget, float64(seen.waits[b.Name]), b.Name)
+	var pending, acting, overdue int
+	var age time.Duration
+	delayed := make([]int, len(g.budgets))
+	g.read(func(state State) {
+		now := time.Now()
+		pending, acting = state.Waiting(), state.Acting()
+		var oldest time.Time
+		if overdue, oldest = state.Overdue(now); overdue > 0 {
+			age = now.Sub(oldest)
+		}
+		for i, b := range g.budgets {
+			delayed[i] = state.Delayed(now, b.Name)
+		}
+	})
+	gauge(g.pending, float64(pending))
+	gauge(g.acting, float64(acting))
+	gauge(g.overdue, float64(overdue))
+	gauge(g.oldest, age.Seconds())
+	for i, b := range g.budgets {
+		gauge(g.budget, float64(delayed[i]), b.Name)
 	}
 }

@@ -22,6 +22,11 @@ const Limit = 1000
 // to leave and why, and what holds it up. Those that should have left the longest
 // ago come first. It is text, or JSON with format=json; limit=N lists the first N,
 // limit=0 all of them.
+//
+// The state is read a part at a time, so that a million pods hold nothing up. Each
+// pod is listed as it was when its part was read, and one that began to wait, or went,
+// in the midst of that may be missing or may be listed. The counts are those of the
+// beginning.
 func NewPage(read Read) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		q, err := parse(request)
@@ -29,8 +34,7 @@ func NewPage(read Read) http.Handler {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		var l listing
-		read(func(state State) { l = list(state, q.limit, time.Now()) })
+		l := list(read, q.limit)
 		if q.json {
 			w.Header().Set("Content-Type", "application/json")
 			writeJSON(w, l)
@@ -73,27 +77,52 @@ type listing struct {
 	pods             []eviction.Pending
 }
 
-// list takes the first pods of the state. It keeps no more than it returns, since
-// the state is locked while it looks, and there may be a million.
-func list(state State, limit int, now time.Time) listing {
-	l := listing{now: now}
-	var first lastOnTop
-	for p := range state.Pending() {
-		l.pending++
-		if p.Decision.DueAt(now) {
-			l.overdue++
-		}
-		switch {
-		case limit == 0 || len(first) < limit:
-			heap.Push(&first, p)
-		case compare(&p, &first[0]) < 0:
-			first[0] = p
-			heap.Fix(&first, 0)
-		}
+// list takes the first pods of the state. It keeps no more than it returns: there may
+// be a million.
+func list(read Read, limit int) listing {
+	var l listing
+	first := first{limit: limit, has: make(map[eviction.Key]bool)}
+	for c := new(eviction.Cursor); !c.Ended(); {
+		read(func(state State) {
+			if l.now.IsZero() {
+				l.now, l.pending = time.Now(), state.Waiting()
+				l.overdue, _ = state.Overdue(l.now)
+			}
+			for p := range state.PendingFrom(c, atOnce) {
+				first.take(p)
+			}
+		})
 	}
-	l.pods = first
+	l.pods = first.pods
 	slices.SortFunc(l.pods, func(a, b eviction.Pending) int { return compare(&a, &b) })
 	return l
+}
+
+// atOnce is how many nodes and pods are looked at while nothing else uses the state.
+const atOnce = 2000
+
+// first is the first pods of those taken, each once: a walk in parts may show a pod
+// twice.
+type first struct {
+	limit int // zero for none
+	pods  lastOnTop
+	has   map[eviction.Key]bool
+}
+
+func (f *first) take(p eviction.Pending) {
+	switch {
+	case f.has[p.Pod]:
+		return
+	case f.limit == 0 || len(f.pods) < f.limit:
+		heap.Push(&f.pods, p)
+	case compare(&p, &f.pods[0]) < 0:
+		delete(f.has, f.pods[0].Pod)
+		f.pods[0] = p
+		heap.Fix(&f.pods, 0)
+	default:
+		return
+	}
+	f.has[p.Pod] = true
 }
 
 // compare orders pods by when they have to leave; a mark that is taken back has

@@ -10,43 +10,23 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// State is what there is to show. An eviction.Tracker is one.
+// State is what there is to show. An eviction.Tracker is one, and its methods say
+// more. All but PendingFrom read running counts.
 type State interface {
-	// Pending goes through all pods that wait to be evicted, in no order.
-	Pending() iter.Seq[eviction.Pending]
+	// Waiting returns how many pods wait to be evicted, now or later, or are being
+	// evicted, and Acting how many of them are.
+	Waiting() int
+	Acting() int
+	// Overdue returns how many should have left, and since when the first should.
+	Overdue(now time.Time) (pods int, oldest time.Time)
+	// Delayed returns how many are due and wait for a budget.
+	Delayed(now time.Time, budget string) int
+	// PendingFrom goes through a part of the pods that wait, in no order.
+	PendingFrom(cursor *eviction.Cursor, most int) iter.Seq[eviction.Pending]
 }
 
 var _ State = (*eviction.Tracker)(nil)
 
-// A Read lets its argument look at the state while nobody else uses it, and returns
+// A Read lets its argument look at the state while nothing else uses it, and returns
 // when that is done. A program takes the lock of its dispatcher for it.
 type Read func(look func(State))
-
-// tally is what a look at the state counts.
-type tally struct {
-	pending, acting, overdue int
-	oldest                   time.Time // when what is overdue the longest was due
-	waits                    map[string]int
-}
-
-// count looks at all that is pending, once.
-func count(state State, now time.Time) tally {
-	t := tally{waits: map[string]int{}}
-	for p := range state.Pending() {
-		t.pending++
-		if p.Acting {
-			t.acting++
-		}
-		if p.Budget != "" {
-			t.waits[p.Budget]++
-		}
-		if !p.Decision.DueAt(now) {
-			continue
-		}
-		t.overdue++
-		if t.oldest.IsZero() || p.Decision.Due.Before(t.oldest) {
-			t.oldest = p.Decision.Due
-		}
-	}
-	return t
-}

@@ -30,6 +30,7 @@ func New(config Config, now time.Time) (*Controller, error) {
 		return nil, err
 	}
 	c.sources = timedqueue.InOrder(
+		timedqueue.SourceOf(c.reevaluatePods, c.podsToReevaluate),
 		timedqueue.SourceOf(c.nextEvent, c.eventsWait),
 		timedqueue.SourceOf(c.request, c.requests.Next),
 	)
@@ -50,7 +51,7 @@ func (c *Controller) kinds(requests RequestBudget) []timedqueue.Kind[Action] {
 		Source: timedqueue.SourceOf(c.recoverNode, c.recoveries.Next),
 	}, {
 		Name: "evictions", Reserved: 0.25, Cost: requests.Eviction,
-		Source: timedqueue.SourceOf(c.evictPod, c.evictions.Next),
+		Source: timedqueue.SourceOf(c.evictPod, c.nextEviction),
 	}, {
 		Name: "other writes", Reserved: 0.25,
 		// The one of the two that handles many pods must not starve the other.
@@ -123,6 +124,17 @@ func (c *Controller) nextPreparation(now time.Time) (time.Time, bool) {
 	return c.zones.Next()
 }
 
+// reevaluatePods decides a slice of the pods again after a change of the hold.
+// It needs no tokens, so it is a source of its own, without a task.
+func (c *Controller) reevaluatePods(now time.Time) (Task, bool) {
+	c.evictions.Reevaluate(now)
+	return Task{}, false
+}
+
+func (c *Controller) podsToReevaluate(now time.Time) (time.Time, bool) {
+	return now, c.evictions.Reevaluating()
+}
+
 func (c *Controller) nextEvent(time.Time) (Task, bool) {
 	if len(c.events) == 0 {
 		return Task{}, false
@@ -163,13 +175,27 @@ func (c *Controller) holdEviction(now time.Time, task eviction.Task) {
 	c.evictions.Finish(now, task, result)
 }
 
-// Idle is for a replica that does not lead. It evaluates the zones, so as to
-// know their history when it leads, and keeps no Events.
-func (c *Controller) Idle(now time.Time) {
-	if c.synced {
-		c.evaluateZones(now)
+// nextEviction promises none while Start would only decide pods again: tokens
+// would be saved up for nothing.
+func (c *Controller) nextEviction(now time.Time) (time.Time, bool) {
+	if c.evictions.Reevaluating() {
+		return time.Time{}, false
 	}
+	return c.evictions.Next(now)
+}
+
+// Idle is for a replica that does not lead. It evaluates the zones, so as to
+// know their history when it leads, and keeps no Events. It reports whether
+// there is more to do at once: nodes and pods are decided again a slice at a
+// time.
+func (c *Controller) Idle(now time.Time) (more bool) {
 	c.events = nil
+	if !c.synced {
+		return false
+	}
+	c.evaluateZones(now)
+	c.sweep(now)
+	return c.evictions.Reevaluate(now) || c.unswept > 0
 }
 
 // Zones returns the zones as they were last evaluated, by name.
@@ -184,8 +210,23 @@ func (c *Controller) Queued(zone string) int { return c.queued[zone] }
 // Waiting returns how many pods wait to be evicted, now or later.
 func (c *Controller) Waiting() int { return c.evictions.Waiting() }
 
-// Pending goes through them; see eviction.Tracker.
-func (c *Controller) Pending() iter.Seq[eviction.Pending] { return c.evictions.Pending() }
+// Acting returns how many of them are being evicted; see eviction.Tracker.
+func (c *Controller) Acting() int { return c.evictions.Acting() }
+
+// Overdue returns how many pods should have left; see eviction.Tracker.
+func (c *Controller) Overdue(now time.Time) (pods int, oldest time.Time) {
+	return c.evictions.Overdue(now)
+}
+
+// Delayed returns how many pods wait for a budget; see eviction.Tracker.
+func (c *Controller) Delayed(now time.Time, budget string) int {
+	return c.evictions.Delayed(now, budget)
+}
+
+// PendingFrom goes through a part of those that wait; see eviction.Tracker.
+func (c *Controller) PendingFrom(cursor *eviction.Cursor, most int) iter.Seq[eviction.Pending] {
+	return c.evictions.PendingFrom(cursor, most)
+}
 
 // Len returns how many nodes and pods the controller knows.
 func (c *Controller) Len() (nodes, pods int) { return len(c.nodes), len(c.pods) }

@@ -1,0 +1,82 @@
+package eviction
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// SuspendTaints makes the taints for which suspended is true count for nothing,
+// until the next call. Nil suspends none. It is for the time in which taints
+// that the caller set are still there but must not act, because every zone is
+// disrupted. Suspended must be a pure function of the taint; Task.Reevaluate
+// calls it too, on the goroutine of the action.
+//
+// It costs O(1) and the actions under way, and what matters holds at once:
+// Decision says what counts now, an action under way learns whether its task is
+// moot, and Start hands out no pod that was decided before. The pods on tainted
+// nodes are decided again a slice at a time, by Start or by [Tracker.Reevaluate].
+// Start hands out nothing until all are, so pods that became due meanwhile leave
+// in the order of their deadlines. Until then Waiting, Pending and Overdue count
+// the remaining pods as they were decided before.
+func (t *Tracker) SuspendTaints(now time.Time, suspended func(*corev1.Taint) bool) {
+	now = t.advance(now)
+	t.suspended = suspended
+	t.outdate(now)
+}
+
+// outdate says that the pods on tainted nodes were decided by what counts no
+// more. Those that are handed out are decided at once.
+func (t *Tracker) outdate(now time.Time) {
+	t.generation++
+	t.stale = stale{nodes: len(t.ordered)}
+	for _, a := range t.running {
+		if a.entry != nil {
+			t.decide(now, a.entry)
+		}
+	}
+}
+
+// Reevaluate decides some of the pods again that SuspendTaints or ObserveDate
+// concerns, at most 1,000 nodes and pods in one call. It reports whether there are more.
+// Start does it too. It is for a caller that asks Start only at times, for
+// example when there are tokens for a task: such a caller calls Reevaluate
+// again and again, with the lock released in between, until it returns false.
+func (t *Tracker) Reevaluate(now time.Time) bool {
+	now = t.advance(now)
+	for range t.slice {
+		if !t.reevaluateNext(now) {
+			return false
+		}
+	}
+	return t.Reevaluating()
+}
+
+// Reevaluating reports whether [Tracker.Reevaluate] has something to do.
+func (t *Tracker) Reevaluating() bool { return t.stale.nodes > 0 || t.stale.on != nil }
+
+// reevaluateNext decides a pod again, or goes on to the next node. It reports
+// whether there was one.
+func (t *Tracker) reevaluateNext(now time.Time) bool {
+	s := &t.stale
+	if n := s.on; n != nil && n.decided != t.generation {
+		s.pods = min(s.pods, len(n.pods))
+		if s.pods > 0 {
+			s.pods--
+			t.decide(now, n.pods[s.pods])
+			return true
+		}
+		n.decided = t.generation
+	}
+	s.on = nil
+	s.nodes = min(s.nodes, len(t.ordered))
+	if s.nodes == 0 {
+		return false
+	}
+	s.nodes--
+	t.visited++
+	if n := t.ordered[s.nodes]; len(n.taints) > 0 && n.decided != t.generation {
+		s.on, s.pods = n, len(n.pods)
+	}
+	return true
+}

@@ -1,0 +1,59 @@
+package timedqueue
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A ball knows its index in a heap.
+type ball struct{ index int32 }
+
+func (b *ball) setIndex(i int32) { b.index = i }
+
+// C3: a heap of many grows and shrinks a chunk at a time, and stays a heap.
+func TestC3HeapGrowsAndShrinksAChunkAtATime(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 0))
+	h := heap[*ball]{before: func(_, _ *ball) bool { return false }}
+	check := func() {
+		require.NoError(t, ordered("the heap", &h, func(b *ball) int32 { return b.index }))
+		require.LessOrEqual(t, cap(h.places), 2*chunk)
+		require.LessOrEqual(t, len(h.more), max(h.len()-1, 0)/chunk+2)
+		for _, c := range h.more {
+			require.Equal(t, chunk, cap(c))
+		}
+	}
+	var balls []*ball
+	for range 3 {
+		for h.len() < 3*chunk+5 {
+			b := new(ball)
+			h.push(random.Int64N(1000), b)
+			balls = append(balls, b)
+		}
+		check()
+		for h.len() > chunk-random.IntN(10) {
+			i := random.IntN(len(balls))
+			h.remove(int(balls[i].index))
+			balls = slices.Delete(balls, i, i+1)
+			if j := random.IntN(len(balls)); h.len()%7 == 0 {
+				h.move(int(balls[j].index), random.Int64N(1000))
+			}
+			if h.len()%chunk < 3 {
+				check()
+			}
+		}
+		check()
+	}
+	for last := int64(0); h.len() > 0; {
+		due := h.first().due
+		require.GreaterOrEqual(t, due, last)
+		last = due
+		h.remove(0)
+	}
+	check()
+	require.Nil(t, h.first())
+	require.Empty(t, h.more)
+	require.LessOrEqual(t, cap(h.places), keptWhenEmpty)
+}
