@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubelife/lifecycle/examples/outage/invariant"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
@@ -30,6 +31,10 @@ func TestStarvedWorlds(t *testing.T) {
 
 func wantsAllToHold(t *testing.T, generate func(uint64) *scenario.Scenario, seeds uint64) {
 	t.Helper()
+	if *wanted != "" {
+		untilViolated(t, generate, seeds, invariant.Invariant(*wanted))
+		return
+	}
 	findings := explore(generate, *first, seeds, func(f finding) bool { return f.err != nil })
 	for i, found := range findings {
 		require.NoError(t, found.err, "seed %d", found.seed)

@@ -16,13 +16,15 @@ const (
 	// make no pod due while the client sees all zones down. A delete names a UID.
 	NeverEarly Invariant = "never early"
 	// WithinRate: the calls by which a client gives nodes of a zone our NoExecute
-	// taint fit a token bucket of burst one, at the rate that the zone's state allows
-	// by what the client has seen. A call may have been decided a moment before it was
-	// sent: Settings.queueing, or before the client stood still. That another call about
+	// taint fit a token bucket of burst one, at the rate that the zone's state allows.
+	// A node is not ready if the client sees that, or has not heard it for a grace
+	// period: whether that was written does not matter. Until everybody must know that a
+	// node is silent it may count as either, and the highest rate that this allows
+	// counts. A call may have been decided a moment before it was sent: Settings.queueing, or before the client stood still. That another call about
 	// the node was under way, or that the client had none to spare, is no excuse.
 	WithinRate Invariant = "within the rate"
-	// KnownFirst: after the first node of a zone has fallen, by what the client sees, no
-	// node that falls within a wave of expiries (Settings.BeatInterval and a tenth) is
+	// KnownFirst: after the first node of a zone has fallen, by what the client sees or
+	// no longer hears, no node that falls within a wave of expiries (Settings.BeatInterval and a tenth) is
 	// given our NoExecute taint before that wave has passed: only then it is known
 	// what has happened to the zone. The next one to fall after it begins another wave.
 	KnownFirst Invariant = "known before it is acted on"
@@ -31,8 +33,8 @@ const (
 	// its writes has failed: none that was sent, and there was calm since it fell or
 	// is for Settings.CalmBound.
 	InOrder Invariant = "in order"
-	// SparedInOutage: no client gives a node our NoExecute taint while it sees all
-	// zones down, nor within a grace period after that or after its start; nor, if
+	// SparedInOutage: no client gives a node our NoExecute taint while it must know that
+	// all zones are down, nor within a grace period after that or after its start; nor, if
 	// it could see it, while the cluster's zones truly are down or were a grace period
 	// ago. And while they are, for longer than the bound, no node keeps such a taint.
 	SparedInOutage Invariant = "spared in an outage"
@@ -89,7 +91,10 @@ const (
 
 // What must happen in time. Each has Settings.Bound after the last of: what asks
 // for it, Settings.CalmBound after the calm began, and the last moment at which the
-// acting client had no call to spare; see [Settings]. Where tokens count, there is none
+// acting client had as many calls under way as it may; see [Settings]. A client with a
+// limited rate has a quarter of it for declarations, for recoveries, for evictions, and
+// for all other writes; it may take as much longer as its part needs for the calls of
+// the same kind that it has sent since. That it was busy with other work is no excuse. Where tokens count, there is none
 // when the calm begins: a client that fears that it does not lead any more uses them
 // without a call.
 const (
@@ -104,8 +109,8 @@ const (
 	// until it has allowed one for as long as a retry may take. With EvictThenDelete it is
 	// none from Settings.EvictFor after the deadline on.
 	InTime Invariant = "in time"
-	// NoIdleToken: while the bucket of WithinRate has a token, no node waits that fell
-	// more than one wave of expiries ago. With Settings.ByNode: none with pods that has
+	// NoIdleToken: while the bucket of WithinRate has a token, at the lowest rate that the
+	// zone may have, no node waits that fell more than one wave of expiries ago. With Settings.ByNode: none with pods that has
 	// been ill for Settings.Timeout.
 	NoIdleToken Invariant = "no idle token"
 	// DeclaredInTime: a node whose last heartbeat was stored longer than its grace

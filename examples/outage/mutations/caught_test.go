@@ -21,11 +21,12 @@ import (
 // The sources stay as they are: the go command is told to read another file in the
 // place of the one that has the fault (-overlay).
 func TestMutationsAreCaught(t *testing.T) {
-	for _, m := range slices.Concat(mutations, ofEvictions) {
+	for _, m := range slices.Concat(mutations, ofEvictions, ofMassFailure) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			program := buildWith(t, m)
-			command := exec.CommandContext(t.Context(), program, "-test.run", "^TestRandomWorlds$", "-until", string(m.caughtBy), "-seeds", seeds)
+			arguments := append([]string{"-until", string(m.caughtBy)}, m.in.arguments()...)
+			command := exec.CommandContext(t.Context(), program, arguments...)
 			output, err := command.CombinedOutput()
 			require.NoError(t, err, "%q did not catch it:\n%s", m.caughtBy, output)
 			_, seed, found := strings.Cut(string(output), "FOUND ")
@@ -36,8 +37,30 @@ func TestMutationsAreCaught(t *testing.T) {
 	}
 }
 
-// seeds is how many worlds a fault may take: as many as each run of the tests has.
-const seeds = "2000"
+// worlds are the random worlds that show a fault.
+type worlds string
+
+const (
+	// ordinary worlds are those of explore.Generate.
+	ordinary worlds = ""
+	// hostile worlds have kubelets and proxies that lie.
+	hostile worlds = "hostile"
+	// starved worlds have thousands of nodes and few calls.
+	starved worlds = "starved"
+)
+
+// arguments have package explore run such worlds: of ordinary ones as many as each
+// run of the tests has.
+func (w worlds) arguments() []string {
+	switch w {
+	case hostile:
+		return []string{"-test.run", "^TestHostileWorlds$", "-hostile", "1000"}
+	case starved:
+		return []string{"-test.run", "^TestStarvedWorlds$", "-starved", "20"}
+	case ordinary:
+	}
+	return []string{"-test.run", "^TestRandomWorlds$", "-seeds", "2000"}
+}
 
 // buildWith builds the tests of package explore with a fault.
 func buildWith(t *testing.T, m mutation) string {

@@ -12,6 +12,8 @@ type mutation struct {
 	old, with string
 	// caughtBy is the invariant that has to catch it.
 	caughtBy invariant.Invariant
+	// in is the worlds that show it.
+	in worlds
 }
 
 // mutations are faults that controllers of this kind have had, among them those of
@@ -103,7 +105,7 @@ var mutations = []mutation{
 	},
 	{
 		name: "a full disruption forgets the timers",
-		file: "eviction/observe.go",
+		file: "eviction/suspend.go",
 		old: `	t.suspended = suspended
 `,
 		with: `	t.suspended = suspended

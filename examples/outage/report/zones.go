@@ -125,6 +125,7 @@ func (r *Recorder) look() {
 func (r *Recorder) phaseChanged(phase zone.Phase) {
 	text := map[zone.Phase]string{
 		zone.PhaseActive:     "nodes are acted against at the rates of their zones",
+		zone.PhaseHolding:    "every zone may be down, no node is acted against until that is known",
 		zone.PhaseSuspended:  "every zone is down, no node is acted against",
 		zone.PhaseRecovering: fmt.Sprintf("no node is acted against for %s", SecondsOf(r.simulation.Options().MonitorGracePeriod)),
 	}[phase]

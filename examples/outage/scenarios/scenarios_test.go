@@ -11,9 +11,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
 )
 
-func TestTheNineAreThere(t *testing.T) {
+func TestAllAreThere(t *testing.T) {
 	require.Equal(t, []string{
-		"control-plane-pause", "flapping-pool", "rack-loss", "restart-in-mid-storm",
+		"control-plane-pause", "flapping-pool", "mass-silence", "rack-loss", "restart-in-mid-storm",
 		"slow-recovery", "stale-watch", "whole-cluster-silence", "zone-drain", "zone-loss",
 	}, scenarios.Names())
 }
@@ -71,6 +71,6 @@ func TestEachCanBeWritten(t *testing.T) {
 func TestAnUnknownOneIsAnErrorThatNamesThose(t *testing.T) {
 	for _, name := range []string{"storm", "", "..", "../scenario/doc", "zone-loss.yaml"} {
 		_, err := scenarios.Read(name)
-		require.ErrorContains(t, err, "scenarios are control-plane-pause, flapping-pool, rack-loss, ")
+		require.ErrorContains(t, err, "scenarios are control-plane-pause, flapping-pool, mass-silence, rack-loss, ")
 	}
 }
