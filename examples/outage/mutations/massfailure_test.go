@@ -74,19 +74,4 @@ var ofMassFailure = []mutation{
 		with:     ``,
 		caughtBy: invariant.DeclaredInTime,
 	},
-	{
-		name: "a list of leases that failed is not made again",
-		file: "examples/nodelifecycle/controller/confirm.go",
-		old: `		r.list = listIdle
-		r.listAt`,
-		with:     `		r.listAt`,
-		caughtBy: invariant.DeclaredInTime,
-	},
-	{
-		name:     "a list of leases speaks for nodes that fall silent after it",
-		file:     "examples/nodelifecycle/controller/confirm.go",
-		old:      `!n.silence.since.After(r.from) {`,
-		with:     `n != nil {`,
-		caughtBy: invariant.NotDeclaredAlive,
-	},
 }
