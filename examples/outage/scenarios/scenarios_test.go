@@ -11,10 +11,11 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
 )
 
-func TestTheNineAreThere(t *testing.T) {
+func TestTheTwelveAreThere(t *testing.T) {
 	require.Equal(t, []string{
 		"control-plane-pause", "flapping-pool", "rack-loss", "restart-in-mid-storm",
-		"slow-recovery", "stale-watch", "whole-cluster-silence", "zone-drain", "zone-loss",
+		"slow-recovery", "stale-watch", "storm-recovery", "whole-cluster-silence", "zone-down-pause",
+		"zone-drain", "zone-loss", "zone-share",
 	}, scenarios.Names())
 }
 
