@@ -15,6 +15,8 @@
 //   - [Thresholds] turns a zone's [Counts] into a [State], and [Rates] turns
 //     both into a rate. [DefaultThresholds] and [DefaultRates] are those of
 //     kube-controller-manager v1.37. [Config] takes any other function too.
+//   - [DefaultPhase] turns the sum of all zones, a [Cluster], into the [Phase]
+//     that it calls for. A function in its place may also ask for a pause.
 //   - [ByTopology] and [ByLabels] name the zone of a node. [Excluded] reports
 //     which nodes do not count.
 //
@@ -31,20 +33,23 @@
 //
 // In [PhaseActive] each zone has the rate of its state. In all other phases
 // every rate is zero. A full disruption of all zones leads from Recovering back
-// to Suspended. A tracker starts in Recovering, because it
-// cannot know whether a suspension ended just before it started.
-// [Tracker.Stabilize] leads back there from Active.
+// to Suspended. A tracker starts in Recovering, because it cannot know whether
+// a suspension ended just before it started. [Tracker.Stabilize] leads back
+// there from Active.
+//
+// Another Config.Phase can suspend for other reasons, or pause: [PhasePaused]
+// stands where Suspended stands, and one can follow the other.
 //
 // # What is not confirmed
 //
 // A controller finds a node silent before it knows whether the node is at fault
 // or what passes on its heartbeats. Such a node is [Node].Unconfirmed: it holds
 // what would be wrong if it is not ready, and does nothing else. A zone whose
-// state depends on it has the rate zero. A cluster whose suspension depends on
-// it is in [PhaseHolding], whatever its phase was, and goes on from there when
-// it is known:
+// state depends on it has the rate zero. A cluster whose pause or suspension
+// depends on it is in [PhaseHolding], whatever its phase was, and goes on from
+// there when it is known:
 //
-//	Active, Recovering ──► Holding ──► Suspended, or back
+//	Active, Recovering ──► Holding ──► Suspended or Paused, or back
 //
 // # Layers
 //
@@ -66,8 +71,9 @@
 //
 // When an Evaluation changes the phase to Holding, hold the evictions that the
 // NoExecute taints have started which you set for nodes that are not ready.
-// Remove no taint and set no new one. When it changes to Suspended, remove
-// those taints too.
+// Remove no taint and set no new one. Do the same when it changes to Paused.
+// When it changes to Suspended, remove those taints too. What was Paused or
+// Suspended is held until it is Active.
 //
 // In PhaseActive, do not act against a node before [Tracker.NotBefore]. The
 // heartbeats of a zone are spread over an interval, so the first nodes of a

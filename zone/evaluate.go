@@ -51,10 +51,10 @@ func (t *Tracker[K]) Evaluate(now time.Time) Evaluation {
 }
 
 // Stabilize begins a stabilization window now: PhaseActive becomes
-// PhaseRecovering, and a window that has begun begins again. PhaseSuspended and
-// PhaseHolding stay. It is for a moment from which the caller sees the cluster
-// better than before, as when its caches are filled or it begins to act.
-// Evaluate must follow.
+// PhaseRecovering, and a window that has begun begins again. PhaseSuspended,
+// PhasePaused and PhaseHolding stay. It is for a moment from which the caller
+// sees the cluster better than before, as when its caches are filled or it
+// begins to act. Evaluate must follow.
 func (t *Tracker[K]) Stabilize(now time.Time) {
 	t.advance(now)
 	t.resume = t.now.Add(t.config.StabilizationWindow)
@@ -70,49 +70,57 @@ func (t *Tracker[K]) Next() (time.Time, bool) {
 // Phase returns the cluster's phase as it was last evaluated.
 func (t *Tracker[K]) Phase() Phase { return t.phase }
 
-// evaluateStates sets the states of the dirty zones. Deleted zones may still be
-// among them; evaluating them is harmless.
+// evaluateStates sets the states of the dirty zones and sums them up. Deleted
+// zones may still be among them; they leave the sums.
 func (t *Tracker[K]) evaluateStates() {
 	for _, z := range t.dirty {
+		t.best.add(z.summed.atBest(), z.state, -1)
+		t.worst.add(z.summed.atWorst(), z.worst, -1)
+		z.summed = z.counts
 		z.state = t.config.State(z.counts.atBest())
 		if z.worst = z.state; z.counts.Unconfirmed > 0 {
 			z.worst = t.config.State(z.counts.atWorst())
 		}
+		t.best.add(z.summed.atBest(), z.state, +1)
+		t.worst.add(z.summed.atWorst(), z.worst, +1)
 	}
 }
 
 func (t *Tracker[K]) nextPhase() Phase {
-	disrupted, atWorst := t.allFullyDisrupted()
-	if disrupted {
-		return PhaseSuspended
+	phase := t.calledFor()
+	if phase == PhaseSuspended || phase == PhasePaused {
+		t.stopped = true
+		return phase
 	}
-	if t.phase == PhaseSuspended {
+	if t.phase == PhaseSuspended || t.phase == PhasePaused {
 		t.resume = t.now.Add(t.config.StabilizationWindow)
 	}
-	if atWorst {
+	if phase == PhaseHolding {
 		return PhaseHolding
 	}
 	if t.now.Before(t.resume) { // it is past in PhaseActive, if no window has begun
 		return PhaseRecovering
 	}
+	t.stopped = false
 	return PhaseActive
 }
 
-// allFullyDisrupted reports whether each zone in which nodes count is fully
-// disrupted, and whether each may be. A cluster without such a zone is not
-// disrupted.
-func (t *Tracker[K]) allFullyDisrupted() (disrupted, atWorst bool) {
-	disrupted = true
-	for _, z := range t.zones {
-		if z.counts.Size() == 0 {
-			continue
-		}
-		if z.worst != FullDisruption {
-			return false, false
-		}
-		disrupted, atWorst = disrupted && z.state == FullDisruption, true
+// calledFor returns the phase that the zones call for, whatever was before.
+func (t *Tracker[K]) calledFor() Phase {
+	atBest := t.askPhase(t.best)
+	if t.best == t.worst || atBest == PhasePaused || atBest == t.askPhase(t.worst) {
+		return atBest
 	}
-	return disrupted && atWorst, atWorst
+	return PhaseHolding
+}
+
+func (t *Tracker[K]) askPhase(c Cluster) Phase {
+	c.Stopped = t.stopped
+	switch phase := t.config.Phase(c); phase {
+	case PhaseActive, PhaseSuspended:
+		return phase
+	}
+	return PhasePaused
 }
 
 // evaluateRates sets the rates of the dirty zones, or of all when the phase has

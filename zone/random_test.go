@@ -146,6 +146,10 @@ func TestRandomOperationsAgreeWithTheReference(t *testing.T) {
 		{zone.PhaseSuspended, zone.PhaseHolding}, {zone.PhaseHolding, zone.PhaseHolding},
 		{zone.PhaseHolding, zone.PhaseRecovering}, {zone.PhaseHolding, zone.PhaseActive},
 		{zone.PhaseHolding, zone.PhaseSuspended},
+		{zone.PhaseActive, zone.PhasePaused}, {zone.PhaseRecovering, zone.PhasePaused},
+		{zone.PhaseHolding, zone.PhasePaused}, {zone.PhaseSuspended, zone.PhasePaused},
+		{zone.PhasePaused, zone.PhasePaused}, {zone.PhasePaused, zone.PhaseSuspended},
+		{zone.PhasePaused, zone.PhaseRecovering}, {zone.PhasePaused, zone.PhaseHolding},
 	} {
 		if moves[move] < 20 {
 			t.Errorf("only %d times from %s to %s: the operations prove too little", moves[move],

@@ -22,6 +22,7 @@ type reference struct {
 	existing []string
 
 	phase    string
+	stopped  bool // it was not active since the start, a pause or a suspension
 	activeAt time.Time
 	pauses   bool                     // a window has begun while it was active
 	told     map[string]referenceTold // by zone, as last evaluated
@@ -54,32 +55,67 @@ type rules struct {
 	numerator, denominator  int // the threshold
 	normal, secondary, each float64
 	large                   int
+	pauses                  pauses
 }
 
+// pauses are what the cluster is paused for: a zone without a ready node, or
+// too few that are ready, with another limit while it is stopped.
+type pauses struct {
+	zoneDown       bool
+	least, resumes int // percent
+}
+
+func (p pauses) phase(c zone.Cluster) zone.Phase {
+	if phase := zone.DefaultPhase(c); phase != zone.PhaseActive {
+		return phase
+	}
+	least := p.least
+	if c.Stopped {
+		least = p.resumes
+	}
+	if p.zoneDown && c.FullyDisrupted > 0 || c.Counts.ReadyShare() < float64(least)/100 {
+		return "anything else"
+	}
+	return zone.PhaseActive
+}
+
+var (
+	zonePauses  = pauses{zoneDown: true}
+	stormPauses = pauses{least: 50, resumes: 80}
+)
+
 var allRules = []rules{
-	{zone.Config{}, 50 * time.Second, 11 * time.Second, 3, 11, 20, 0.1, 0.01, 0, 50},
+	{zone.Config{}, 50 * time.Second, 11 * time.Second, 3, 11, 20, 0.1, 0.01, 0, 50, pauses{}},
 	{zone.Config{
 		State:               zone.Thresholds{Unhealthy: 0.25, MinNotReady: 1}.State,
 		Rate:                zone.Rates{Normal: 2, Secondary: 1, LargeZone: 3}.Rate,
 		StabilizationWindow: 3 * time.Second,
 		ObservationWindow:   ptr.To(time.Second),
-	}, 3 * time.Second, time.Second, 1, 1, 4, 2, 1, 0, 3},
+	}, 3 * time.Second, time.Second, 1, 1, 4, 2, 1, 0, 3, pauses{}},
 	{zone.Config{
 		State:               zone.Thresholds{Unhealthy: 0.5, MinNotReady: 2}.State,
 		Rate:                zone.Rates{Normal: 0.5, Secondary: 0.01, Share: 0.25, LargeZone: 4}.Rate,
 		StabilizationWindow: 10 * time.Second,
 		ObservationWindow:   ptr.To(time.Duration(0)),
-	}, 10 * time.Second, 0, 2, 1, 2, 0.5, 0.01, 0.25, 4},
+	}, 10 * time.Second, 0, 2, 1, 2, 0.5, 0.01, 0.25, 4, pauses{}},
 	{
 		zone.Config{ObservationWindow: ptr.To(40 * time.Second)},
-		50 * time.Second, 40 * time.Second, 3, 11, 20, 0.1, 0.01, 0, 50,
+		50 * time.Second, 40 * time.Second, 3, 11, 20, 0.1, 0.01, 0, 50, pauses{},
+	},
+	{
+		zone.Config{Phase: zonePauses.phase, StabilizationWindow: 8 * time.Second},
+		8 * time.Second, 11 * time.Second, 3, 11, 20, 0.1, 0.01, 0, 50, zonePauses,
+	},
+	{
+		zone.Config{Phase: stormPauses.phase, StabilizationWindow: 8 * time.Second},
+		8 * time.Second, 11 * time.Second, 3, 11, 20, 0.1, 0.01, 0, 50, stormPauses,
 	},
 }
 
 func newReference(r rules, now time.Time) *reference {
 	return &reference{
 		rules: r, latest: now, lives: map[string]int{},
-		phase: "Recovering", activeAt: now.Add(r.grace), told: map[string]referenceTold{},
+		phase: "Recovering", stopped: true, activeAt: now.Add(r.grace), told: map[string]referenceTold{},
 	}
 }
 
@@ -193,26 +229,34 @@ func (r *reference) knownRate(c zone.Counts) float64 {
 	return r.rules.normal
 }
 
-// suspends reports whether no zone has a ready node, if unconfirmed nodes are
-// ready or if they are not.
-func (r *reference) suspends(unconfirmedAreReady bool) bool {
-	dead := 0
+// calledFor returns what the zones call for, if unconfirmed nodes are ready or
+// if they are not.
+func (r *reference) calledFor(unconfirmedAreReady bool) string {
+	ready, notReady, down := 0, 0, false
 	for _, name := range r.existing {
 		counts := possible(r.counts(name))[1]
 		if unconfirmedAreReady {
 			counts = possible(r.counts(name))[0]
 		}
-		if counts.Ready > 0 {
-			return false
-		}
-		dead += counts.NotReady
+		ready, notReady = ready+counts.Ready, notReady+counts.NotReady
+		down = down || counts.Ready == 0 && counts.NotReady > 0
 	}
-	return dead > 0
+	least := r.rules.pauses.least
+	if r.stopped {
+		least = r.rules.pauses.resumes
+	}
+	if down && ready == 0 {
+		return "Suspended"
+	}
+	if down && r.rules.pauses.zoneDown || 100*ready < least*(ready+notReady) {
+		return "Paused"
+	}
+	return "Active"
 }
 
 func (r *reference) stabilize(now time.Time) {
 	r.see(now)
-	if r.phase != "Suspended" {
+	if r.phase != "Suspended" && r.phase != "Paused" {
 		r.activeAt = r.latest.Add(r.rules.grace)
 		r.pauses = r.phase == "Active"
 	}
@@ -220,22 +264,25 @@ func (r *reference) stabilize(now time.Time) {
 
 func (r *reference) evaluate(now time.Time) zone.Evaluation {
 	r.see(now)
-	before, wasActiveAt := r.phase, r.activeAt
+	before := r.phase
 	pauses := r.pauses && r.latest.Before(r.activeAt)
 	r.pauses = false
-	if before == "Suspended" {
+	best, worst := r.calledFor(true), r.calledFor(false)
+	switch {
+	case best == "Suspended" && worst == "Suspended", best == "Paused":
+		r.phase, r.stopped = best, true
+	case before == "Suspended", before == "Paused":
 		r.phase, r.activeAt = "Recovering", r.latest.Add(r.rules.grace)
-	} else if before == "Holding" || pauses {
+	case before == "Holding", pauses:
 		r.phase = "Recovering"
 	}
 	if r.phase == "Recovering" && !r.latest.Before(r.activeAt) {
 		r.phase = "Active"
 	}
-	if r.suspends(true) {
-		r.phase, r.activeAt = "Suspended", wasActiveAt
-	} else if r.suspends(false) {
+	if best == "Active" && worst != "Active" {
 		r.phase = "Holding"
 	}
+	r.stopped = r.stopped && r.phase != "Active"
 	evaluation := zone.Evaluation{Phase: zone.Phase(r.phase), From: zone.Phase(before)}
 	told := map[string]referenceTold{}
 	for _, name := range r.existing {

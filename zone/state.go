@@ -35,6 +35,15 @@ type Counts struct {
 // Size is the number of nodes that count.
 func (c Counts) Size() int { return c.Ready + c.NotReady + c.Unconfirmed }
 
+// ReadyShare is the share of nodes that are ready, from 0 to 1. It is 1 if none
+// counts.
+func (c Counts) ReadyShare() float64 {
+	if c.Size() == 0 {
+		return 1
+	}
+	return float64(c.Ready) / float64(c.Size())
+}
+
 // atBest and atWorst are the counts if the unconfirmed nodes are ready, and if
 // none of them is.
 func (c Counts) atBest() Counts {

@@ -18,8 +18,15 @@ type Config struct {
 	// PhaseActive. Nil means DefaultRates().Rate. What is negative or not a number
 	// counts as zero. It is asked as State is, and the lower rate counts.
 	Rate func(State, Counts) float64
-	// StabilizationWindow is how long PhaseRecovering lasts. Zero means 50 s, the
-	// default of --node-monitor-grace-period. It should equal that period.
+	// Phase returns what the cluster as a whole calls for: PhaseActive,
+	// PhasePaused or PhaseSuspended; anything else counts as PhasePaused. Nil
+	// means DefaultPhase. It is asked as State is, so its answer must depend on
+	// its argument alone.
+	Phase func(Cluster) Phase
+	// StabilizationWindow is how long PhaseRecovering lasts: after the start, and
+	// after the last moment that called for a pause or a suspension. Zero means
+	// 50 s, the default of --node-monitor-grace-period. It should not be shorter
+	// than that period.
 	StabilizationWindow time.Duration
 	// ObservationWindow is how long after the first expiry in a zone the state
 	// of the zone is known, and of those that fail with it. It is the interval
@@ -60,8 +67,8 @@ type Node struct {
 
 // A Tracker records the nodes of a cluster by zone and evaluates the zones. It
 // keeps counts, so observing a node costs a map lookup. Evaluating visits the
-// zones that have changed, and the others until it finds one that is not dead.
-// Results do not depend on map order. It is not safe for concurrent use.
+// zones that have changed, and all zones when the phase changes. Results do not
+// depend on map order. It is not safe for concurrent use.
 //
 // K identifies a node: by its name, or by a cluster's where members are
 // clusters.
@@ -73,8 +80,13 @@ type Tracker[K comparable] struct {
 	dirty       []*zone // to evaluate; some may be gone
 	gone        []string
 
-	phase  Phase
-	resume time.Time // when PhaseRecovering ends
+	// best and worst sum up the zones as they were last evaluated, with the
+	// unconfirmed nodes ready and with them not ready.
+	best, worst Cluster
+
+	phase   Phase
+	stopped bool      // see Cluster
+	resume  time.Time // when PhaseRecovering ends
 	// stabilizes: a window has begun since the last evaluation.
 	stabilizes bool
 	epoch      time.Time // times of members are distances from here
@@ -95,9 +107,10 @@ type zone struct {
 	name    string
 	members int
 	counts  Counts
-	state   State // with the unconfirmed nodes ready
-	worst   State // with them not ready
-	before  State // as the last Evaluation reported it
+	summed  Counts // the counts in Tracker.best and Tracker.worst
+	state   State  // with the unconfirmed nodes ready
+	worst   State  // with them not ready
+	before  State  // as the last Evaluation reported it
 	dirty   bool
 	rate    float64
 	told    bool      // an Evaluation has reported it
@@ -119,6 +132,9 @@ func NewTracker[K comparable](config Config, now time.Time) (*Tracker[K], error)
 	if config.Rate == nil {
 		config.Rate = DefaultRates().Rate
 	}
+	if config.Phase == nil {
+		config.Phase = DefaultPhase
+	}
 	if config.StabilizationWindow == 0 {
 		config.StabilizationWindow = 50 * time.Second
 	}
@@ -128,12 +144,13 @@ func NewTracker[K comparable](config Config, now time.Time) (*Tracker[K], error)
 	}
 	return &Tracker[K]{
 		config: config, observation: observation,
-		nodes:  make(map[K]*member),
-		zones:  make(map[string]*zone),
-		phase:  PhaseRecovering,
-		resume: now.Add(config.StabilizationWindow),
-		epoch:  now,
-		now:    now,
+		nodes:   make(map[K]*member),
+		zones:   make(map[string]*zone),
+		phase:   PhaseRecovering,
+		stopped: true,
+		resume:  now.Add(config.StabilizationWindow),
+		epoch:   now,
+		now:     now,
 	}, nil
 }
 

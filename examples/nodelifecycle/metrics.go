@@ -130,7 +130,7 @@ func newZoneMetrics(state reader, tainted *zoneCounter) *zoneMetrics {
 		unhealthy: byZone("node_collector_unhealthy_nodes_in_zone", "Gauge measuring number of not Ready Nodes per zones."),
 		rate:      byZone("nodelifecycle_zone_rate", "Nodes a second that may be tainted NoExecute in the zone now."),
 		queued:    byZone("nodelifecycle_zone_queued_nodes", "Nodes that wait for their NoExecute taint."),
-		at:        prometheus.NewDesc("nodelifecycle_cluster_phase", "1 for the phase that the cluster is in: Active, Suspended or Recovering.", []string{"phase"}, nil),
+		at:        prometheus.NewDesc("nodelifecycle_cluster_phase", "1 for the phase that the cluster is in: Active, Holding, Paused, Suspended or Recovering.", []string{"phase"}, nil),
 	}
 }
 

@@ -42,7 +42,7 @@ period ends, tainted NoExecute when the rate of its zone lets it, and then its p
 leave when they no longer tolerate that. The table sums it up for each zone.
 
 A scenario can also say what must come out of it (expect), whatever the seed; the
-nine do. The report shows that next to what came out, and --check fails if it
+twelve do. The report shows that next to what came out, and --check fails if it
 differs. With --set and --compare it is left out: other flags, other numbers.
 
 Flags:

@@ -12,7 +12,7 @@
 // cluster of a few hundred nodes takes a second or two, and goes the same way each
 // time. The controller is the real one; package simulation says what is not. A
 // scenario is a file of a page: package scenario describes the language, and the
-// folder scenarios has nine to begin with. Package report has the shape of --json.
+// folder scenarios has twelve to begin with. Package report has the shape of --json.
 package main
 
 import (

@@ -30,8 +30,9 @@
 // Unknown, by a write that need not be fast. The changed conditions, like those that a kubelet reports itself, ask for
 // NoSchedule taints at once and make the node wait for its zone. The zone
 // releases it at the rate that its state allows, not before that state is
-// known, and not at all while every zone is down; then it gets its NoExecute
-// taint. That taint gives each of its pods a deadline.
+// known, and not at all while every zone is down or a policy of the caller
+// pauses the cluster; then it gets its NoExecute taint. That taint gives each of
+// its pods a deadline.
 //
 // # The budget of requests
 //

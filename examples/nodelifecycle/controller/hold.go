@@ -4,12 +4,13 @@ package controller
 //
 //	      the last ready node falls            all zones are disrupted
 //	holdNone ─────────────────────► holdProvisional ───────────► holdOutage
-//	  ▲  ▲                                │                          │
-//	  │  └── they are not, once evaluated ┘                          │
-//	  └──────────────── nodes may be acted against again ────────────┘
+//	  ▲  ▲                                │  │                       ▲  │
+//	  │  └── they are not, once evaluated ┘  └──► holdPaused ────────┘  │
+//	  │                                                │                │
+//	  └───────── nodes may be acted against again ─────┴────────────────┘
 //
-// holdNone also goes to holdOutage directly. Controller.setHold is the one
-// function that writes it.
+// holdNone also goes to holdPaused and holdOutage directly. Controller.setHold
+// is the one function that writes it.
 type hold uint8
 
 const (
@@ -19,10 +20,13 @@ const (
 	// The taints are suspended: all workers may be busy with evictions, and while
 	// they are, nothing asks for the next action and the zones are not evaluated.
 	holdProvisional
+	// holdPaused: the policy of the cluster asks for a pause. The taints are
+	// suspended and stay.
+	holdPaused
 	// holdOutage: every zone is disrupted. The taints are suspended and removed.
 	holdOutage
 )
 
 func (h hold) String() string {
-	return [...]string{"none", "provisional", "outage"}[h]
+	return [...]string{"none", "provisional", "paused", "outage"}[h]
 }

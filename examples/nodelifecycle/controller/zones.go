@@ -78,6 +78,10 @@ func (c *Controller) evaluateZones(now time.Time) {
 		c.setHold(now, holdOutage)
 	case c.hold == holdOutage && evaluation.Phase != zone.PhaseActive:
 		// Until nodes may be acted against again.
+	case evaluation.Phase == zone.PhasePaused:
+		c.setHold(now, holdPaused)
+	case c.hold == holdPaused && evaluation.Phase != zone.PhaseActive:
+		// Until then as well: what was held must not act in one burst.
 	case evaluation.Phase == zone.PhaseHolding:
 		c.setHold(now, holdProvisional)
 	default:

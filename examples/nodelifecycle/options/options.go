@@ -40,8 +40,18 @@ type Options struct {
 	EvictionRate, SecondaryEvictionRate float64
 	// LargeClusterSize is compared with the nodes of each zone.
 	LargeClusterSize int
+	// EvictionZoneShare raises EvictionRate to a share of a zone's nodes a second.
+	EvictionZoneShare float64
 	// UnhealthyZoneThreshold is a share, more than 0 and at most 1.
 	UnhealthyZoneThreshold float64
+	// PauseWhileZoneDown pauses while a zone has no ready node, MinHealthyShare while a
+	// smaller share of all nodes is ready. Then ResumeHealthyShare must be; zero means
+	// MinHealthyShare.
+	PauseWhileZoneDown                  bool
+	MinHealthyShare, ResumeHealthyShare float64
+	// ResumeDelay is for how long no node is acted against after a pause, a suspension
+	// and the start. It lasts MonitorGracePeriod at least.
+	ResumeDelay time.Duration
 	// HeartbeatInterval is how far apart the heartbeats of a node are. Zero means not
 	// to wait until the state of a zone is known.
 	HeartbeatInterval time.Duration
@@ -65,7 +75,12 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.Float64Var(&o.EvictionRate, "node-eviction-rate", 0.1, "Nodes a second whose pods are evicted in a zone that is healthy (see --unhealthy-zone-threshold).")
 	flags.Float64Var(&o.SecondaryEvictionRate, "secondary-node-eviction-rate", 0.01, "Nodes a second whose pods are evicted in a zone that is unhealthy and has more nodes than --large-cluster-size-threshold. In smaller ones it is 0.")
 	flags.IntVar(&o.LargeClusterSize, "large-cluster-size-threshold", 50, "See --secondary-node-eviction-rate. It is compared with the nodes of each zone.")
+	flags.Float64Var(&o.EvictionZoneShare, "node-eviction-zone-share", 0, "Raises --node-eviction-rate in large zones to this share of the zone's nodes a second: 0.001 is 3 nodes a second in a zone of 3000.")
 	flags.Float64Var(&o.UnhealthyZoneThreshold, "unhealthy-zone-threshold", 0.55, "The share of nodes not ready, at least 3, from which on a zone is unhealthy.")
+	flags.BoolVar(&o.PauseWhileZoneDown, "pause-while-zone-down", false, "Act against no node while any zone has nodes and none is ready. Evictions for the taints that are set wait.")
+	flags.Float64Var(&o.MinHealthyShare, "min-healthy-share", 0, "Act against no node while a smaller share of the cluster's nodes is ready. Evictions for the taints that are set wait.")
+	flags.Float64Var(&o.ResumeHealthyShare, "resume-healthy-share", 0, "The share of nodes that must be ready to act again after a pause or the start, at least --min-healthy-share. 0 means --min-healthy-share.")
+	flags.DurationVar(&o.ResumeDelay, "resume-delay", 0, "How long what asks for a pause or a suspension must be over, without another, before nodes are acted against again. It counts at the start too, and is at least --node-monitor-grace-period.")
 	flags.DurationVar(&o.HeartbeatInterval, "node-heartbeat-interval", 10*time.Second, "How far apart the heartbeats of a node are. After the first expiry in a zone no node of it is tainted NoExecute for so long and a tenth more, because only then the state of the zone is known.")
 	flags.StringVar(&o.EvictionMode, "eviction-mode", string(controller.EvictionModeTaint), "What makes pods leave a node that is not ready: taint (a NoExecute taint, which pods can tolerate), or node (all its pods leave after --pod-eviction-timeout, but those of DaemonSets). --node-eviction-rate holds for both.")
 	flags.DurationVar(&o.PodEvictionTimeout, "pod-eviction-timeout", 5*time.Minute, "How long a node is not ready before its pods leave with --eviction-mode=node.")
@@ -92,7 +107,11 @@ func (o *Options) Check(c *commandline.Checks) {
 	c.That(o.EvictionRate >= 0, "--node-eviction-rate is %v, want zero or more", o.EvictionRate)
 	c.That(o.SecondaryEvictionRate >= 0, "--secondary-node-eviction-rate is %v, want zero or more", o.SecondaryEvictionRate)
 	c.That(o.LargeClusterSize >= 0, "--large-cluster-size-threshold is %d, want zero or more", o.LargeClusterSize)
+	c.That(o.EvictionZoneShare >= 0 && o.EvictionZoneShare <= 1, "--node-eviction-zone-share is %v, want 0 to 1", o.EvictionZoneShare)
 	c.That(o.UnhealthyZoneThreshold > 0 && o.UnhealthyZoneThreshold <= 1, "--unhealthy-zone-threshold is %v, want more than 0 and at most 1", o.UnhealthyZoneThreshold)
+	c.That(o.MinHealthyShare >= 0 && o.MinHealthyShare <= 1, "--min-healthy-share is %v, want 0 to 1", o.MinHealthyShare)
+	c.That(o.ResumeHealthyShare == 0 || o.ResumeHealthyShare >= max(o.MinHealthyShare, 0) && o.ResumeHealthyShare <= 1, "--resume-healthy-share is %v, want 0, or --min-healthy-share to 1", o.ResumeHealthyShare)
+	c.That(o.ResumeDelay >= 0, "--resume-delay is %v, want zero or more", o.ResumeDelay)
 	c.That(o.HeartbeatInterval >= 0, "--node-heartbeat-interval is %v, want zero or more", o.HeartbeatInterval)
 	c.That(o.EvictionMode == string(controller.EvictionModeTaint) || o.EvictionMode == string(controller.EvictionModeNode), "--eviction-mode is %q, want %s or %s", o.EvictionMode, controller.EvictionModeTaint, controller.EvictionModeNode)
 	c.Positive("pod-eviction-timeout", o.PodEvictionTimeout)
@@ -108,11 +127,29 @@ func (o *Options) sightTimeout() time.Duration {
 	return max(o.BlindAfter, 2*o.LeaderElection.RetryPeriod+time.Second)
 }
 
+// StabilizationWindow is ResumeDelay, or what it takes at least.
+func (o *Options) StabilizationWindow() time.Duration {
+	return max(o.MonitorGracePeriod, o.ResumeDelay)
+}
+
+// phase returns what the cluster as a whole calls for.
+func (o *Options) phase() func(zone.Cluster) zone.Phase {
+	zoneDown, least, resume := o.PauseWhileZoneDown, o.MinHealthyShare, o.ResumeHealthyShare
+	return func(c zone.Cluster) zone.Phase {
+		phase, share := zone.DefaultPhase(c), c.Counts.ReadyShare()
+		if phase == zone.PhaseActive &&
+			(zoneDown && c.FullyDisrupted > 0 || share < least || c.Stopped && share < resume) {
+			return zone.PhasePaused
+		}
+		return phase
+	}
+}
+
 // Controller returns what the options mean for the reducer.
 func (o *Options) Controller() controller.Config {
 	thresholds := zone.DefaultThresholds()
 	thresholds.Unhealthy = o.UnhealthyZoneThreshold
-	rates := zone.Rates{Normal: o.EvictionRate, Secondary: o.SecondaryEvictionRate, LargeZone: o.LargeClusterSize}
+	rates := zone.Rates{Normal: o.EvictionRate, Secondary: o.SecondaryEvictionRate, LargeZone: o.LargeClusterSize, Share: o.EvictionZoneShare}
 	window := o.HeartbeatInterval + o.HeartbeatInterval/10 // see zone.Config
 	return controller.Config{
 		Health: nodehealth.Config{
@@ -120,8 +157,8 @@ func (o *Options) Controller() controller.Config {
 			SightTimeout: o.sightTimeout(), UnbrokenPeriod: 2 * o.HeartbeatInterval,
 		},
 		Zone: zone.Config{
-			State: thresholds.State, Rate: rates.Rate,
-			StabilizationWindow: o.MonitorGracePeriod, ObservationWindow: &window,
+			State: thresholds.State, Rate: rates.Rate, Phase: o.phase(),
+			StabilizationWindow: o.StabilizationWindow(), ObservationWindow: &window,
 		},
 		Eviction: o.Evicting.Config(),
 

@@ -41,7 +41,9 @@ func TestDefaults(t *testing.T) {
 		"leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s", "leader-elect-retry-period": "2s",
 		// Ours.
 		"eviction-mode": "taint", "pod-eviction-timeout": "5m0s",
-		"node-recovery-period": "0s", "node-blind-after": "6s", "node-heartbeat-interval": "10s", "concurrent-node-syncs": "16", "action": "delete", "evict-for": "30m0s", "confirm": "false",
+		"node-recovery-period": "0s", "node-blind-after": "6s", "node-heartbeat-interval": "10s", "concurrent-node-syncs": "16",
+		"node-eviction-zone-share": "0", "pause-while-zone-down": "false", "min-healthy-share": "0", "resume-healthy-share": "0", "resume-delay": "0s",
+		"action": "delete", "evict-for": "30m0s", "confirm": "false",
 		"budget-overall": "0", "budget-per-node": "0", "budget-per-namespace": "0", "budget-burst": "1", "low-priority-first": "false",
 		"spare-mirror-pods": "false", "spare-finished-pods": "false", "spare-daemonset-pods": "false",
 	}
@@ -79,7 +81,12 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		EvictionRate:           10,
 		SecondaryEvictionRate:  11,
 		LargeClusterSize:       12,
+		EvictionZoneShare:      0.23,
 		UnhealthyZoneThreshold: 0.13,
+		PauseWhileZoneDown:     true,
+		MinHealthyShare:        0.24,
+		ResumeHealthyShare:     0.25,
+		ResumeDelay:            26 * time.Second,
 		HeartbeatInterval:      14 * time.Second,
 		EvictionMode:           "node",
 		PodEvictionTimeout:     20 * time.Second,
@@ -93,6 +100,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		"--leader-elect=false", "--leader-elect-retry-period=4s", "--leader-elect-renew-deadline=5s", "--leader-elect-lease-duration=6s",
 		"--node-monitor-period=7s", "--node-monitor-grace-period=8s", "--node-startup-grace-period=9s",
 		"--node-recovery-period=21s", "--node-blind-after=22s", "--node-eviction-rate=10", "--secondary-node-eviction-rate=11", "--large-cluster-size-threshold=12",
+		"--node-eviction-zone-share=0.23", "--pause-while-zone-down", "--min-healthy-share=0.24", "--resume-healthy-share=0.25", "--resume-delay=26s",
 		"--unhealthy-zone-threshold=0.13", "--node-heartbeat-interval=14s",
 		"--eviction-mode=node", "--pod-eviction-timeout=20s",
 		"--action=evict", "--evict-for=15s", "--confirm", "--budget-overall=16", "--budget-per-node=17", "--budget-per-namespace=18",
@@ -138,6 +146,31 @@ func TestControllerMeansWhatTheFlagsSay(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// The flags of a pause do not take the place of the suspension.
+func TestThePausesOfTheFlags(t *testing.T) {
+	phase := func(c zone.Cluster, args ...string) zone.Phase { return parsed(t, args...).Controller().Zone.Phase(c) }
+	down := zone.Cluster{Counts: zone.Counts{Ready: 6, NotReady: 4}, Zones: 3, FullyDisrupted: 1}
+	require.Equal(t, zone.PhaseActive, phase(down))
+	require.Equal(t, zone.PhasePaused, phase(down, "--pause-while-zone-down"))
+	require.Equal(t, zone.PhaseActive, phase(down, "--min-healthy-share=0.6"))
+	require.Equal(t, zone.PhasePaused, phase(down, "--min-healthy-share=0.61"))
+	require.Equal(t, zone.PhaseActive, phase(down, "--min-healthy-share=0.6", "--resume-healthy-share=0.8"))
+	down.Stopped = true
+	require.Equal(t, zone.PhaseActive, phase(down, "--min-healthy-share=0.6"))
+	require.Equal(t, zone.PhasePaused, phase(down, "--min-healthy-share=0.6", "--resume-healthy-share=0.8"))
+	all := zone.Cluster{Counts: zone.Counts{NotReady: 9}, Zones: 1, FullyDisrupted: 1}
+	require.Equal(t, zone.PhaseSuspended, phase(all, "--pause-while-zone-down", "--min-healthy-share=1"))
+	require.Equal(t, zone.PhaseActive, phase(zone.Cluster{}, "--pause-while-zone-down", "--min-healthy-share=1"))
+
+	require.Equal(t, 50*time.Second, parsed(t, "--resume-delay=49s").Controller().Zone.StabilizationWindow)
+	require.Equal(t, time.Minute, parsed(t, "--resume-delay=1m").Controller().Zone.StabilizationWindow)
+	config := parsed(t, "--node-eviction-zone-share=0.01").Controller()
+	require.InDelta(t, 3, config.Zone.Rate(zone.Normal, zone.Counts{Ready: 300}), 1e-9)
+	require.InDelta(t, 0.1, config.Zone.Rate(zone.Normal, zone.Counts{Ready: 3}), 1e-9)
+	require.EqualError(t, parsed(t, "--min-healthy-share=0.6", "--resume-healthy-share=0.5").Validate(),
+		"--resume-healthy-share is 0.5, want 0, or --min-healthy-share to 1")
+}
+
 func TestWrongValues(t *testing.T) {
 	for args, says := range map[string]string{
 		"--concurrent-node-syncs=0":         "--concurrent-node-syncs is 0, want at least 1",
@@ -155,6 +188,10 @@ func TestWrongValues(t *testing.T) {
 		"--large-cluster-size-threshold=-1": "--large-cluster-size-threshold is -1, want zero or more",
 		"--unhealthy-zone-threshold=0":      "--unhealthy-zone-threshold is 0, want more than 0 and at most 1",
 		"--unhealthy-zone-threshold=55":     "--unhealthy-zone-threshold is 55, want more than 0 and at most 1",
+		"--node-eviction-zone-share=-1":     "--node-eviction-zone-share is -1, want 0 to 1",
+		"--min-healthy-share=60":            "--min-healthy-share is 60, want 0 to 1",
+		"--resume-healthy-share=1.1":        "--resume-healthy-share is 1.1, want 0, or --min-healthy-share to 1",
+		"--resume-delay=-1s":                "--resume-delay is -1s, want zero or more",
 		"--node-recovery-period=-1s":        "--node-recovery-period is -1s, want zero or more",
 		"--node-blind-after=-1s":            "--node-blind-after is -1s, want zero or more",
 		"--node-heartbeat-interval=-1s":     "--node-heartbeat-interval is -1s, want zero or more",
@@ -177,7 +214,8 @@ func TestWrongValues(t *testing.T) {
 func TestErrorsComeInTheOrderOfTheFlags(t *testing.T) {
 	var wrong options.Options // zero, of which some values are allowed
 	wrong.EvictionRate, wrong.SecondaryEvictionRate, wrong.LargeClusterSize, wrong.HeartbeatInterval = -1, -1, -1, -1
-	wrong.RecoveryPeriod, wrong.BlindAfter = -1, -1
+	wrong.RecoveryPeriod, wrong.BlindAfter, wrong.ResumeDelay = -1, -1, -1
+	wrong.EvictionZoneShare, wrong.MinHealthyShare, wrong.ResumeHealthyShare = -1, -1, -1
 	wrong.Evicting.BudgetOverall, wrong.Evicting.BudgetPerNode, wrong.Evicting.BudgetPerNamespace = -1, -1, -1
 	var want []string
 	flagsOf(&options.Options{}).VisitAll(func(flag *pflag.Flag) {

@@ -6,8 +6,9 @@
 //
 // A hostile world ([GenerateHostile]) has kubelets that flap or lie, clocks that
 // drift, and an API server that fails for all lengths of time; a starved one
-// ([GenerateStarved]) thousands of nodes and 20 calls a second. Their tests have
-// the flags -hostile and -starved.
+// ([GenerateStarved]) thousands of nodes and 20 calls a second; a pausing one
+// ([GeneratePausing]) has flags that pause the cluster. Their tests have the flags
+// -hostile, -starved and -pausing.
 //
 // A seed that fails is printed with its scenario as YAML. Both replay it: the seed
 // with -first, the file with the program outage.

@@ -26,7 +26,7 @@ func SettleTime(s *scenario.Scenario) time.Duration {
 	if err != nil {
 		grace = 50 * time.Second
 	}
-	return 3*grace + queue + longestToleration(s) + evictions(s) + retries
+	return 3*grace + timeOf(s, "resume-delay") + queue + longestToleration(s) + evictions(s) + retries
 }
 
 // evictions is how long budgets can keep all pods, and what else makes them leave

@@ -56,7 +56,7 @@ func (v *view) beginning(now time.Duration, ready *corev1.NodeCondition) (from, 
 func (v *view) releasable(n *seenNode) time.Duration {
 	timeout := v.judge.settings.Timeout
 	from := n.illness.from + timeout
-	if v.forbids.heldTo >= 0 {
+	if v.forbids.heldTo >= 0 && v.forbids.outage {
 		from = max(from, v.forbids.heldTo+timeout)
 	}
 	return from

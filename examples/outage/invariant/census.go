@@ -60,6 +60,8 @@ type census struct {
 	// inhabited zones have nodes that count, dead ones none of these ready, and doomed
 	// ones none of these ready without a doubt.
 	inhabited, dead, doomed int
+	// of all zones.
+	ready, doubtful, notReady int
 }
 
 type counts struct{ members, ready, doubtful, notReady int }
@@ -100,6 +102,7 @@ func (c *census) sum(z *counts, delta int) {
 	if z.size() == 0 {
 		return
 	}
+	c.ready, c.doubtful, c.notReady = c.ready+delta*z.ready, c.doubtful+delta*z.doubtful, c.notReady+delta*z.notReady
 	c.inhabited += delta
 	if z.ready == 0 {
 		c.doomed += delta
@@ -115,13 +118,24 @@ func (c *census) allDown() bool { return c.inhabited > 0 && c.dead == c.inhabite
 // allMayBeDown reports whether every zone is, or may be.
 func (c *census) allMayBeDown() bool { return c.inhabited > 0 && c.doomed == c.inhabited }
 
+// pauses reports whether the cluster is to be paused if so many zones have no ready
+// node and so many nodes are ready.
+func (s *Settings) pauses(c *census, down, ready int, stopped bool) bool {
+	least := s.MinHealthy
+	if stopped {
+		least = max(least, s.ResumeHealthy)
+	}
+	size := float64(c.ready + c.doubtful + c.notReady)
+	return s.ZoneDown && down > 0 || float64(ready) < least*size-almost
+}
+
 // rate is how many nodes a second may be tainted in a zone with so many ready and
 // not, while anything may.
 func (s *Settings) rate(ready, notReady int) float64 {
 	size := ready + notReady
 	switch {
 	case ready == 0, notReady < someNotReady, float64(notReady)/float64(size) < s.Unhealthy:
-		return s.Rate
+		return max(s.Rate, s.ZoneShare*float64(size))
 	case size > s.LargeZone:
 		return s.SecondaryRate
 	}

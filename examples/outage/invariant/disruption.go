@@ -11,7 +11,7 @@ type phase int
 const (
 	settling phase = iota
 	acting
-	suspended
+	suspended // or paused
 )
 
 // disruption is what the disruption of all zones means for a client. There are two
@@ -25,32 +25,36 @@ type disruption struct {
 	// from the beginning of a suspension until it acts again.
 	held             bool
 	heldFrom, heldTo time.Duration
+	// down says that all zones are down, outage that they were in the hold.
+	down, outage bool
+	// stopped says that it has not acted since the start or a suspension.
+	stopped bool
 	// before is what was before the suspension.
 	before *disruption
 }
 
-func (d *disruption) settle(now, grace time.Duration) {
-	d.phase, d.until, d.actedTo, d.heldTo = settling, now+grace, -1, -1
+func (d *disruption) settle(now, window time.Duration) {
+	d.phase, d.until, d.actedTo, d.heldTo, d.stopped = settling, now+window, -1, -1, true
 }
 
-// stabilize begins a grace period in which no node is tainted: the lists are in,
+// stabilize begins a window in which no node is tainted: the lists are in,
 // or the process begins to act.
 func (v *view) stabilize(now time.Duration) {
 	v.catchUp(now)
 	for _, d := range v.disruptions() {
-		d.stabilize(now, v.judge.settings.Grace)
+		d.stabilize(now, v.judge.settings.Window)
 	}
 	v.setRates(now)
 }
 
-func (d *disruption) stabilize(now, grace time.Duration) {
+func (d *disruption) stabilize(now, window time.Duration) {
 	if d.phase == suspended {
 		return
 	}
 	if d.phase == acting {
 		d.actedTo = now
 	}
-	d.phase, d.until = settling, now+grace
+	d.phase, d.until = settling, now+window
 }
 
 func (v *view) disruptions() []*disruption { return []*disruption{&v.forbids, &v.excuses} }
@@ -90,7 +94,7 @@ func (v *view) endSettling(now time.Duration) {
 		if !v.synced || d.phase != settling || d.until > now {
 			continue
 		}
-		d.phase = acting
+		d.phase, d.stopped = acting, false
 		if d.held {
 			d.held, d.heldTo = false, d.until
 		}
@@ -103,25 +107,28 @@ func (v *view) judgeStates(at time.Duration) {
 		return
 	}
 	v.dirty = false
-	if v.forbids.follow(v, at, v.census.allDown()) {
+	c, s := &v.census, &v.judge.settings
+	if v.forbids.follow(v, at, c.allDown(), s.pauses(c, c.dead, c.ready+c.doubtful, v.forbids.stopped)) {
 		for _, n := range v.nodes {
 			n.illness.emptied = false
 		}
 	}
-	v.excuses.follow(v, at, v.census.allMayBeDown())
+	v.excuses.follow(v, at, c.allMayBeDown(), s.pauses(c, c.doomed, c.ready, v.excuses.stopped))
 	v.setRates(at)
 }
 
-// follow begins or ends a suspension, and reports whether it has begun one.
-func (d *disruption) follow(v *view, at time.Duration, down bool) bool {
-	switch {
-	case down && d.phase != suspended:
+// follow begins or ends a suspension or a pause, and reports whether an outage of
+// all zones has begun.
+func (d *disruption) follow(v *view, at time.Duration, down, paused bool) bool {
+	begins := down && !d.down
+	switch stops := down || paused; {
+	case stops && d.phase != suspended:
 		d.suspend(at)
-		return true
-	case !down && d.phase == suspended:
+	case !stops && d.phase == suspended:
 		d.resume(v, at)
 	}
-	return false
+	d.down, d.outage = down, d.outage || down
+	return begins
 }
 
 func (d *disruption) suspend(at time.Duration) {
@@ -132,8 +139,9 @@ func (d *disruption) suspend(at time.Duration) {
 		d.actedTo = at
 	}
 	d.phase, d.downFrom = suspended, at
+	d.stopped = true
 	if !d.held {
-		d.held, d.heldFrom = true, at
+		d.held, d.heldFrom, d.outage = true, at, false
 	}
 }
 
@@ -143,9 +151,10 @@ func (d *disruption) resume(v *view, at time.Duration) {
 	if !v.leads && at-d.downFrom <= idlePeriod {
 		b := d.before
 		d.phase, d.until, d.actedTo, d.held, d.heldFrom = b.phase, b.until, b.actedTo, b.held, b.heldFrom
+		d.stopped = b.stopped
 		return
 	}
-	d.phase, d.until = settling, at+v.judge.settings.Grace
+	d.phase, d.until = settling, at+v.judge.settings.Window
 }
 
 // seenZone is a zone as a client sees it.

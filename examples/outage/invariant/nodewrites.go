@@ -102,7 +102,7 @@ func (j *Judge) mayUntaint(s *sent, w model.NodeWrite, effect corev1.TaintEffect
 		return true
 	}
 	v := s.view
-	return effect == corev1.TaintEffectNoExecute && (v.excuses.held || v.excuses.heldTo >= s.after)
+	return effect == corev1.TaintEffectNoExecute && v.excuses.outage && (v.excuses.held || v.excuses.heldTo >= s.after)
 }
 
 // foreignChange returns what a client has changed that is not its own.

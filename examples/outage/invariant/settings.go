@@ -26,6 +26,17 @@ type Settings struct {
 	Rate, SecondaryRate float64
 	Unhealthy           float64
 	LargeZone           int
+	// ZoneShare raises Rate to a share of the zone's nodes a second.
+	ZoneShare float64
+
+	// ZoneDown says that the cluster is paused while any zone has no ready node,
+	// MinHealthy that it is while a smaller share of the nodes is ready. To resume takes
+	// ResumeHealthy, or else MinHealthy.
+	ZoneDown                  bool
+	MinHealthy, ResumeHealthy float64
+	// Window is how long nothing is done after a pause, a suspension and the start.
+	// Default: Grace.
+	Window time.Duration
 
 	// Action is how pods are made to leave, empty for Delete; EvictFor is how long
 	// EvictThenDelete evicts.
@@ -104,6 +115,9 @@ func (s Settings) withDefaults() Settings {
 	}
 	if s.Bound == 0 {
 		s.Bound = 5 * time.Second
+	}
+	if s.Window == 0 {
+		s.Window = s.Grace
 	}
 	if s.CalmBound == 0 {
 		s.CalmBound = 70 * time.Second

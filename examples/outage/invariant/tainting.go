@@ -68,9 +68,9 @@ func (j *Judge) judgeTainting(s *sent, n *seenNode) {
 	switch acted := v.forbids.lastActed(s.at); {
 	case acted >= s.after:
 	case v.forbids.phase == suspended:
-		j.violated(SparedInOutage, n.name, "%s taints node %s though it has seen all zones down since %v", who, n.name, v.forbids.downFrom)
+		j.violated(SparedInOutage, n.name, "%s taints node %s though it has seen all zones down, or what asks for a pause, since %v", who, n.name, v.forbids.downFrom)
 	default:
-		j.violated(SparedInOutage, n.name, "%s taints node %s before %v, when a grace period after its start or after it saw all zones down ends",
+		j.violated(SparedInOutage, n.name, "%s taints node %s before %v, when the window after its start, or after it saw all zones down or what asks for a pause, ends",
 			who, n.name, v.forbids.until)
 	}
 	if known := s.view.known(n); s.at < known {

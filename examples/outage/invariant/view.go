@@ -175,7 +175,7 @@ func (j *Judge) dropView(client *model.Client) {
 func (v *view) start(now time.Duration) {
 	v.started = now
 	for _, d := range v.disruptions() {
-		d.settle(now, v.judge.settings.Grace)
+		d.settle(now, v.judge.settings.Window)
 	}
 }
 

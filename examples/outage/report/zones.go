@@ -125,9 +125,10 @@ func (r *Recorder) look() {
 func (r *Recorder) phaseChanged(phase zone.Phase) {
 	text := map[zone.Phase]string{
 		zone.PhaseActive:     "nodes are acted against at the rates of their zones",
-		zone.PhaseHolding:    "every zone may be down, no node is acted against until that is known",
+		zone.PhaseHolding:    "every zone may be down, or too many nodes; no node is acted against until that is known",
+		zone.PhasePaused:     "a zone is down, or too many nodes; no node is acted against",
 		zone.PhaseSuspended:  "every zone is down, no node is acted against",
-		zone.PhaseRecovering: fmt.Sprintf("no node is acted against for %s", SecondsOf(r.simulation.Options().MonitorGracePeriod)),
+		zone.PhaseRecovering: fmt.Sprintf("no node is acted against for %s", SecondsOf(r.simulation.Options().StabilizationWindow())),
 	}[phase]
 	r.timeline.add(r.world.Now(), Line{
 		Kind: PhaseChanged, From: string(r.phase), To: string(phase), Text: fmt.Sprintf("%s: %s", phase, text),

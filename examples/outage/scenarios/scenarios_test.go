@@ -13,8 +13,9 @@ import (
 
 func TestAllAreThere(t *testing.T) {
 	require.Equal(t, []string{
-		"control-plane-pause", "flapping-pool", "mass-silence", "rack-loss", "restart-in-mid-storm",
-		"slow-recovery", "stale-watch", "whole-cluster-silence", "zone-drain", "zone-loss",
+		"control-plane-pause", "flapping-pool", "mass-silence", "rack-loss",
+		"restart-in-mid-storm", "slow-recovery", "stale-watch", "storm-recovery",
+		"whole-cluster-silence", "zone-down-pause", "zone-drain", "zone-loss", "zone-share",
 	}, scenarios.Names())
 }
 
