@@ -81,6 +81,6 @@
 //	reducer
 //	action
 //	hold  node  pod
-//	silence  reads
+//	silence  reads  pace
 //	config
 package controller
