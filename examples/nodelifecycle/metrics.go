@@ -50,7 +50,7 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 			Help: "Writes to the API server that failed and were put back, by what they were to do.",
 		}, []string{"action"}),
 	}
-	for _, c := range append(sightMetrics(state), m.declareSeconds, m.passSeconds, m.failures, newZoneMetrics(state, m.nodesTainted)) {
+	for _, c := range append(sightMetrics(state), dampedWrites(state), m.declareSeconds, m.passSeconds, m.failures, newZoneMetrics(state, m.nodesTainted)) {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
@@ -89,6 +89,19 @@ func sightMetrics(state reader) []prometheus.Collector {
 			return 0
 		}),
 	}
+}
+
+// dampedWrites tells of nodes that change so often that writing each change would
+// keep others waiting.
+func dampedWrites(state reader) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "nodelifecycle_damped_writes_total",
+		Help: "Writes of taints, labels and pods' readiness that had to wait because their node had changed often shortly before. Not all were written: some changes were taken back meanwhile.",
+	}, func() float64 {
+		var damped int
+		state.read(func(c *controller.Controller) { damped = c.Damped() })
+		return float64(damped)
+	})
 }
 
 func (m *metrics) performed(action controller.Action, result controller.Result, started, ended time.Time) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -45,6 +46,45 @@ func TestBlindnessIsShown(t *testing.T) {
 	core.Sighted(began.Add(59 * time.Minute).Add(59 * time.Second))
 	require.Zero(t, values()["nodelifecycle_blind"])
 	require.InDelta(t, 3599, values()["nodelifecycle_blind_seconds_total"], 0.1)
+}
+
+// C2: that writes to a node that changes all the time are damped is shown.
+func TestC2DampedWritesAreShown(t *testing.T) {
+	now := time.Now()
+	core, err := controller.New(controller.Config{}, now)
+	require.NoError(t, err)
+	core.MarkSynced(now)
+	var s settings
+	command(&s).FlagSet()
+	registry := prometheus.NewRegistry()
+	_, err = newMetrics(&s, registry, state{core})
+	require.NoError(t, err)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}
+	for version := 1; version <= 6; version++ {
+		node = node.DeepCopy()
+		node.ResourceVersion = strconv.Itoa(2 * version)
+		node.Labels = map[string]string{corev1.LabelOSStable: strconv.Itoa(version)}
+		core.ObserveNode(now, node)
+		for task, ok := core.Start(now); ok; task, ok = core.Start(now) {
+			var result controller.Result
+			if _, is := task.Action.(controller.PatchLabels); is {
+				node = node.DeepCopy()
+				node.ResourceVersion = strconv.Itoa(2*version + 1)
+				node.Labels["beta.kubernetes.io/os"] = strconv.Itoa(version)
+				result.Node = node
+			}
+			core.Finish(now, task, result)
+		}
+	}
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		if family.GetName() == "nodelifecycle_damped_writes_total" {
+			require.InDelta(t, 1, family.GetMetric()[0].GetCounter().GetValue(), 0)
+			return
+		}
+	}
+	t.Error("there is no such metric")
 }
 
 // kube-controller-manager shows evictions_total of each zone from its first node on.

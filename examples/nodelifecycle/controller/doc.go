@@ -44,6 +44,16 @@
 // nodes recover and pods leave while thousands of nodes are declared. The
 // client that performs the actions must not have a limit of its own.
 //
+// A node that changes all the time costs the others nothing. Its first four
+// writes of taints and labels go at once. Further ones wait for 1 s to 30 s after
+// the one before, and behind those of nodes that change less. The newest wish is
+// written then; one that was taken back costs no write. A write that protects
+// pods waits for 5 s at most: the first NoSchedule taint of a node that cannot
+// run pods, and the end of a NoExecute taint. So a node that flaps is closed
+// soon and opened late. Pods of a node that becomes not ready again and again
+// are marked as rarely. A minute without a write ends it. The NoExecute taint has
+// its zone's rate alone.
+//
 // # Differences from kube-controller-manager
 //
 // The packages list theirs. Compared with v1.37.1, the composition adds:
@@ -63,6 +73,8 @@
 //     the lease of each silent node is read in each pass.
 //   - Evictions and recoveries have a part of --kube-api-qps of their own. There
 //     each controller's requests stand in one line.
+//   - A node that changes all the time is written to less and less often, at the
+//     least each 30 s. There each change is written.
 //   - The Event "Cancelling deletion" is recorded for a pod whose condition is
 //     cleared, and for no other.
 //
@@ -82,6 +94,6 @@
 //	reducer
 //	action
 //	hold  node  pod
-//	silence  reads
+//	silence  reads  pace
 //	config
 package controller

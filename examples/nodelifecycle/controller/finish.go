@@ -75,7 +75,12 @@ func (c *Controller) marked(now time.Time, action MarkPodNotReady, result Result
 	}
 	c.adoptPod(now, result.Pod)
 	c.marks.Finish(now, action.item, resultOf(result.Err))
-	if n := c.nodes[action.Pod.Spec.NodeName]; known && n != nil {
+	n := c.nodes[action.Pod.Spec.NodeName]
+	if n != nil && result.Pod != nil && n.markedEpisode != action.episode {
+		n.markedEpisode = action.episode
+		n.marking.count(now)
+	}
+	if known && n != nil {
 		c.planMark(now, n, p) // the node may have recovered and fallen again
 	}
 }

@@ -20,9 +20,19 @@ func (c *Controller) markPods(now time.Time, n *node) {
 	}
 }
 
+// planMark has a pod marked not ready if it needs that. In an episode in which a
+// pod was marked no other waits.
 func (c *Controller) planMark(now time.Time, n *node, p *pod) {
-	if needsMark(n, p) {
-		c.marks.Add(PodID(p.object), p, now)
+	if !needsMark(n, p) {
+		return
+	}
+	next := now
+	if n.markedEpisode != n.episode {
+		n.marking.settle(now)
+		next = latest(now, n.marking.next(false))
+	}
+	if c.marks.Add(PodID(p.object), p, next) && next.After(now) {
+		c.damped++
 	}
 }
 

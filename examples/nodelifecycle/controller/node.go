@@ -36,6 +36,10 @@ type node struct {
 	// It was computed in the generation planned of the controller.
 	wanted  []corev1.Taint
 	planned int
+	// pace damps the writes to the node, marking those to its pods: there an
+	// episode counts in which pods were marked. The last was markedEpisode.
+	pace, marking pace
+	markedEpisode int
 	// turn is when the node may be released at the earliest, while it is in
 	// releases.
 	turn time.Time
@@ -117,16 +121,26 @@ func (n *node) countedReady() int {
 
 // Kinds of writes to nodes.
 const (
-	recovery   = "recovery"
-	otherWrite = "other"
+	recovery       = "recovery"
+	dampedRecovery = "damped recovery"
+	otherWrite     = "other"
+	dampedWrite    = "damped other"
 )
 
 // kindOfWrite returns what kind a write to a node is. A recovery takes back a
-// taint of a node that is not ready, or is not said to be any more.
+// taint of a node that is not ready, or is not said to be any more. A write with
+// a token of its zone is never damped.
 func kindOfWrite(_ string, n *node) string {
-	if n.wanted != nil && !n.state.holdsToken() &&
-		countNotReady(n.wanted) < countNotReady(n.object.Spec.Taints) {
+	recovers := n.wanted != nil && !n.state.holdsToken() &&
+		countNotReady(n.wanted) < countNotReady(n.object.Spec.Taints)
+	damped := n.pace.damped() && !n.state.holdsToken()
+	switch {
+	case recovers && damped:
+		return dampedRecovery
+	case recovers:
 		return recovery
+	case damped:
+		return dampedWrite
 	}
 	return otherWrite
 }

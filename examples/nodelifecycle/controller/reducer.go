@@ -46,8 +46,11 @@ type Controller struct {
 	reads        reads
 	declarations *timedqueue.Queue[string, *node]
 
-	// recoveries and otherWrites are the two kinds of writes.
+	// recoveries and otherWrites are the two kinds of writes. In each those of
+	// damped nodes come last.
 	recoveries, otherWrites writes
+	// damped counts the writes that had to wait for the pace of their nodes.
+	damped int
 
 	watch    watch
 	requests *timedqueue.Throttle[Action]
@@ -111,7 +114,7 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 		return nil, err
 	}
 	due := timedqueue.QueueConfig[string, *node]{
-		Backoff: config.Backoff, KindOf: kindOfWrite, Kinds: []string{recovery},
+		Backoff: config.Backoff, KindOf: kindOfWrite, Kinds: []string{recovery, dampedRecovery, dampedWrite},
 	}
 	if c.writes, err = timedqueue.NewQueue(due, now); err != nil {
 		return nil, err
@@ -120,7 +123,8 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 	if c.declarations, err = timedqueue.NewQueue(declarations, now); err != nil {
 		return nil, err
 	}
-	c.recoveries, c.otherWrites = c.writes.OfKind(recovery), c.writes.OfKind(otherWrite)
+	c.recoveries = timedqueue.InOrder(c.writes.OfKind(recovery), c.writes.OfKind(dampedRecovery))
+	c.otherWrites = timedqueue.InOrder(c.writes.OfKind(otherWrite), c.writes.OfKind(dampedWrite))
 	marks := timedqueue.QueueConfig[types.UID, *pod]{Backoff: config.Backoff}
 	if c.marks, err = timedqueue.NewQueue(marks, now); err != nil {
 		return nil, err

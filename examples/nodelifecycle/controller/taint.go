@@ -57,6 +57,39 @@ func hasNoExecute(all []corev1.Taint) bool {
 	return false
 }
 
+// mayWriteAt returns when what a node wants may be written, and the zero time if
+// that needs no wait.
+func (n *node) mayWriteAt() time.Time {
+	return n.pace.next(n.pace.damped() && n.protects())
+}
+
+// protects reports whether the taints that a node wants protect pods: from being
+// scheduled to a node that cannot run them, or from leaving one that can. So a
+// node that flaps is closed soon and opened late, and stays closed in between.
+// Swapping a taint that closes the node for another one may wait; so may labels
+// and pressure, which most pods tolerate, and spec.unschedulable, which the
+// scheduler reads itself.
+func (n *node) protects() bool {
+	has := n.object.Spec.Taints
+	return n.wanted != nil && (!closed(has) && closed(n.wanted) ||
+		hasNoExecute(has) && !hasNoExecute(n.wanted))
+}
+
+// closed reports whether a node takes no new pods because it cannot run them.
+func closed(all []corev1.Taint) bool {
+	for i := range all {
+		if !taints.OwnsNoSchedule(&all[i]) {
+			continue
+		}
+		switch all[i].Key {
+		case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable,
+			corev1.TaintNodeNetworkUnavailable:
+			return true
+		}
+	}
+	return false
+}
+
 // labelPairs are the labels of which the second has to equal the first. Source:
 // labelReconcileInfo of kube-controller-manager v1.37.
 var labelPairs = [...]struct{ from, to string }{

@@ -26,6 +26,8 @@ func (c *Controller) plan(now time.Time, n *node) {
 	if n.state.underWay() || n.state.holdsToken() {
 		return
 	}
+	n.pace.settle(now)
+	wasDue := n.state == due
 	wanted, change := c.wantedTaints(n, now, false)
 	n.wanted, n.planned = nil, c.generation
 	if change {
@@ -39,9 +41,36 @@ func (c *Controller) plan(now time.Time, n *node) {
 	default:
 		c.enter(n, resting)
 	}
+	c.fileWrite(now, n, wasDue)
+}
+
+// fileWrite puts what a node wants now into writes.
+func (c *Controller) fileWrite(now time.Time, n *node, wasDue bool) {
+	name := n.object.Name
 	// One that waits after a failure goes on to wait, maybe as another kind.
-	if !c.writes.SetValue(n.object.Name, n) && n.state == due {
-		c.writes.Add(n.object.Name, n, now)
+	waits := c.writes.SetValue(name, n)
+	if n.state != due {
+		return
+	}
+	next := n.mayWriteAt()
+	if !wasDue && next.After(now) {
+		c.damped++
+	}
+	switch {
+	case !waits:
+		c.writes.Add(name, n, latest(now, next))
+	case n.pace.damped():
+		c.hasten(name, next)
+	}
+}
+
+// hasten makes a damped node that waits due earlier: it may protect pods now,
+// which it did not before. If it is due too early, writeOf notices.
+func (c *Controller) hasten(name string, next time.Time) {
+	e, _ := c.writes.Find(name)
+	item, _ := c.writes.Get(name)
+	if !c.writes.Acting(e) && item.Attempts == 0 && next.Before(item.Due) {
+		c.writes.Schedule(e, next)
 	}
 }
 
@@ -81,10 +110,17 @@ func (c *Controller) startWrite(now time.Time, kind writes) (Action, bool) {
 	}
 	action, err := c.writeOf(now, item)
 	if action == nil {
-		outcome := outcomeOf(err, timedqueue.OutcomeSkipped)
-		c.writes.Finish(now, item, timedqueue.Result{Outcome: outcome})
+		c.writes.Finish(now, item, resultOfNone(now, item.Value, err))
 	}
 	return action, true
+}
+
+// resultOfNone is the result of a write that was not handed out.
+func resultOfNone(now time.Time, n *node, err error) timedqueue.Result {
+	if at := n.mayWriteAt(); err == nil && n.state == due && at.After(now) {
+		return timedqueue.Result{Outcome: timedqueue.OutcomePostponed, At: at}
+	}
+	return timedqueue.Result{Outcome: outcomeOf(err, timedqueue.OutcomeSkipped)}
 }
 
 // nextWrite counts releases as well: each makes its node the first to be
@@ -117,6 +153,9 @@ func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node])
 	if n.planned != c.generation {
 		c.enter(n, resting) // no sweep has come to it yet
 		c.plan(now, n)
+	}
+	if n.state == due && n.mayWriteAt().After(now) {
+		return nil, nil // it wants something else than when it began to wait
 	}
 	if n.wanted != nil {
 		data, err := taints.Patch(n.object, n.wanted)
@@ -175,6 +214,9 @@ func (c *Controller) finishWrite(now time.Time, item timedqueue.Item[string, *no
 		c.finishRelease(now, written, outcomeOf(err, timedqueue.OutcomeDone))
 	}
 	c.enter(written, resting)
+	if err == nil {
+		written.pace.count(now)
+	}
 	c.writes.Finish(now, item, resultOf(err))
 	n, known := c.nodes[item.Key]
 	if !known {

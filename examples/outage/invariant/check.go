@@ -61,7 +61,7 @@ func (c *checking) taintsOfNodes() {
 		if n.wrong {
 			c.wrongTaints(n)
 		}
-		if c.outage.ongoing && c.late(max(c.outage.from, n.newest.at), recoveries) && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
+		if c.outage.ongoing && c.late(n.written.asked(max(c.outage.from, n.newest.at), longestProtectiveWait), recoveries) && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
 			c.violated(SparedInOutage, n.name+"/kept", "node %s has a NoExecute taint of ours though all zones are down since %v", n.name, c.outage.from)
 		}
 	}
@@ -79,11 +79,22 @@ func (c *checking) wrongTaints(n *node) {
 	if illness(key) {
 		asked = max(asked, n.readySince+c.settings.Recovery)
 	}
-	if key != "" && c.late(asked, otherWrites) {
+	wait := longestWait
+	if closes(n.object, key) {
+		wait = longestProtectiveWait
+	}
+	if asked = n.written.asked(asked, wait); key != "" && c.late(asked, otherWrites) {
 		c.violated(TaintsFollow, n.name, "node %s has taint %s:NoSchedule though its state does not ask for it, or the other way around, since %v",
 			n.name, key, asked)
 	}
-	if n.citizen.stands != standsReady || !seen.heard || !c.late(max(n.wrongSince, n.readySince+c.settings.Recovery, seen.heardAt), recoveries) {
+	if n.citizen.stands != standsReady || !seen.heard {
+		return
+	}
+	if wait = longestWait; illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
+		wait = longestProtectiveWait
+	}
+	asked = n.written.asked(max(n.wrongSince, n.readySince+c.settings.Recovery, seen.heardAt), wait)
+	if !c.late(asked, recoveries) {
 		return
 	}
 	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
@@ -196,7 +207,7 @@ func (c *checking) notReady(n *node) {
 		if p.object == nil || !isReady(p.object) || p.readySince > n.readySince {
 			continue
 		}
-		asked := max(n.readySince, p.bound)
+		asked := n.fell.asked(max(n.readySince, p.bound), longestWait)
 		if !c.late(asked, podMarks) {
 			n.mark.noLaterThan(max(asked, c.now) + time.Second)
 			continue

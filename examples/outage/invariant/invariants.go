@@ -119,13 +119,18 @@ const (
 	DeclaredInTime Invariant = "declared in time"
 	// Recovered: a node that is Ready and has beaten since the acting client knows it
 	// has none of the taints not-ready and unreachable, once its recovery period is over.
+	// A node that was written to four times, less than two minutes apart, may keep them
+	// for 30 s after the last write, or 5 s if one of them is NoExecute.
 	Recovered Invariant = "recovered"
 	// TaintsFollow: a node has exactly those of our NoSchedule taints that its
-	// conditions and spec.unschedulable ask for.
+	// conditions and spec.unschedulable ask for. For one that was written to as often it
+	// may take as long, but 5 s if it has none that keeps pods from a node that cannot
+	// run them, and needs one.
 	TaintsFollow Invariant = "taints follow the conditions"
 	// PodsNotReady: no pod on a node that is Unknown is Ready, also none that is
 	// terminating, unless it became so after the node had become Unknown: a client that
-	// disagrees is not fought.
+	// disagrees is not fought. A node that has become Unknown four times, less than two
+	// minutes apart, may take 30 s more.
 	PodsNotReady Invariant = "pods of unknown nodes are not ready"
 	// MarkTakenBack: no pod that is not due carries the condition DisruptionTarget
 	// with the reason DeletionByTaintManager or DeletionByNodeLifecycle.

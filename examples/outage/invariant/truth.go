@@ -28,8 +28,11 @@ type node struct {
 	// wrongKey is one that is wrong, if there is one, since keySince.
 	wrongKey string
 	keySince time.Duration
-	citizen  citizen
-	pods     []*pod
+	// written is how often clients have written its taints or labels, fell how often it
+	// has become Unknown.
+	written, fell pace
+	citizen       citizen
+	pods          []*pod
 	// leaveAt and markAt are when to look at its pods again, see checking.
 	leave, mark appointment
 }
@@ -90,10 +93,17 @@ func (j *Judge) storeNode(w model.NodeWrite) {
 	fresh := n.object == nil
 	if fresh {
 		n.created = now
+		n.written = pace{}
 	}
 	if ready := readyStatus(w.After); fresh || ready != n.ready {
 		n.ready, n.readySince = ready, now
 		n.mark.cancel()
+		if ready == corev1.ConditionUnknown {
+			n.fell.count(now)
+		}
+	}
+	if s := j.calls[w.Call]; s != nil && w.Call.Subresource == "" {
+		n.written.count(now)
 	}
 	same := !fresh && sameTaints(n.object.Spec.Taints, w.After.Spec.Taints)
 	n.object = w.After

@@ -225,4 +225,18 @@ var mutations = []mutation{
 `,
 		caughtBy: invariant.InTime,
 	},
+	{
+		name:     "a node that changes often waits without end",
+		file:     "examples/nodelifecycle/controller/pace.go",
+		old:      `Max: longestWait}`,
+		with:     `Max: 4 * longestWait}`,
+		caughtBy: invariant.Recovered,
+	},
+	{
+		name:     "what protects pods waits as long as all else",
+		file:     "examples/nodelifecycle/controller/pace.go",
+		old:      `		wait = min(wait, longestProtectiveWait)`,
+		with:     `		_ = longestProtectiveWait`,
+		caughtBy: invariant.Recovered,
+	},
 }
