@@ -40,7 +40,7 @@ func New(config Config, now time.Time) (*Controller, error) {
 // a node is not ready comes before what follows from it.
 func (c *Controller) kinds(requests RequestBudget) []timedqueue.Kind[Action] {
 	return []timedqueue.Kind[Action]{{
-		Name: "declarations", Reserved: 0.25,
+		Name: "declarations", Reserved: declarationsPart,
 		Source: timedqueue.InOrder(
 			timedqueue.SourceOf(c.readLeases, c.nextRead),
 			timedqueue.SourceOf(c.declareNode, c.declarations.Next),
@@ -113,6 +113,7 @@ func (c *Controller) prepare(now time.Time) (more bool) {
 	}
 	c.evaluateZones(now)
 	c.sweep(now)
+	c.noteDoubts(now)
 	return false
 }
 
@@ -120,7 +121,11 @@ func (c *Controller) nextPreparation(now time.Time) (time.Time, bool) {
 	if c.reads.list == listed || c.unswept > 0 {
 		return now, true
 	}
-	return c.zones.Next()
+	next, ok := c.zones.Next()
+	if at, tells := c.doubts.next(c.health.Config().GracePeriod); tells && (!ok || at.Before(next)) {
+		next, ok = at, true
+	}
+	return next, ok
 }
 
 func (c *Controller) nextEvent(time.Time) (Task, bool) {
@@ -168,8 +173,10 @@ func (c *Controller) holdEviction(now time.Time, task eviction.Task) {
 func (c *Controller) Idle(now time.Time) {
 	if c.synced {
 		c.evaluateZones(now)
+		c.noteDoubts(now)
 	}
 	c.events = nil
+	c.doubts.untell() // it is told when this replica leads
 }
 
 // Zones returns the zones as they were last evaluated, by name.
