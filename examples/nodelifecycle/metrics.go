@@ -52,7 +52,7 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 			Help: "Writes to the API server that failed and were put back, by what they were to do.",
 		}, []string{"action"}),
 	}
-	for _, c := range append(sightMetrics(state), m.declareSeconds, m.passSeconds, m.failures, newZoneMetrics(state, m.nodesTainted)) {
+	for _, c := range append(sightMetrics(state), m.declareSeconds, m.passSeconds, m.failures, newZoneMetrics(state, m.nodesTainted), newDoubtMetrics(state)) {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
@@ -159,7 +159,7 @@ func newZoneMetrics(state reader, tainted *zoneCounter) *zoneMetrics {
 		unhealthy: byZone("node_collector_unhealthy_nodes_in_zone", "Gauge measuring number of not Ready Nodes per zones."),
 		rate:      byZone("nodelifecycle_zone_rate", "Nodes a second that may be tainted NoExecute in the zone now."),
 		queued:    byZone("nodelifecycle_zone_queued_nodes", "Nodes that wait for their NoExecute taint."),
-		at:        prometheus.NewDesc("nodelifecycle_cluster_phase", "1 for the phase that the cluster is in: Active, Suspended or Recovering.", []string{"phase"}, nil),
+		at:        prometheus.NewDesc("nodelifecycle_cluster_phase", "1 for the phase that the cluster is in: Active, Holding, Suspended or Recovering.", []string{"phase"}, nil),
 	}
 }
 

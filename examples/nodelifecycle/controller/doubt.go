@@ -80,9 +80,9 @@ func (d Doubt) HoldsTaints() bool { return d.Kind == DoubtSuspended || d.Kind ==
 func (d Doubt) String() string {
 	what := map[DoubtKind]string{
 		DoubtBlind:       "no node is declared silent: the API server does not answer, or not without gaps",
-		DoubtWatch:       fmt.Sprintf("the watch of leases is behind: live reads show heartbeats of %d silent nodes", d.Nodes),
-		DoubtUnread:      fmt.Sprintf("live reads of leases fail: %d silent nodes are not declared", d.Nodes),
-		DoubtUnconfirmed: fmt.Sprintf("%d silent nodes wait for a live read of their leases", d.Nodes),
+		DoubtWatch:       fmt.Sprintf("the watch of leases is behind: live reads show heartbeats of %s", d.silent()),
+		DoubtUnread:      fmt.Sprintf("live reads of leases fail, and leave %s undeclared", d.silent()),
+		DoubtUnconfirmed: fmt.Sprintf("a live read of leases has yet to confirm %s", d.silent()),
 		DoubtHolding:     "all zones may be down, which is not confirmed: no taint is set or removed and no pod evicted for one of ours",
 		DoubtSuspended:   "all zones are down: nodes are declared, and none is tainted NoExecute",
 		DoubtRecovering:  "a stabilization window is under way: nodes are declared, and none is tainted NoExecute",
@@ -97,6 +97,13 @@ func (d Doubt) String() string {
 	}
 	return fmt.Sprintf("Since %s %s. A dead node is %s at the latest %v after %s.",
 		utc(d.Since), what, verb, d.Within.Round(time.Second), d.After)
+}
+
+func (d Doubt) silent() string {
+	if d.Nodes == 1 {
+		return "1 silent node"
+	}
+	return fmt.Sprintf("%d silent nodes", d.Nodes)
 }
 
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -58,7 +58,7 @@ func TestH4DoubtsFollowFromTheFacts(t *testing.T) {
 			doubts: []Doubt{{
 				Kind: DoubtUnconfirmed, Since: at(99), Nodes: 10, Latest: at(149), // 20 requests take 40 s, and a list each 10 s
 			}},
-			says: "Since 2026-11-22T12:01:39Z 10 silent nodes wait for a live read of their leases. A dead node is declared at 2026-11-22T12:02:29Z at the latest.",
+			says: "Since 2026-11-22T12:01:39Z a live read of leases has yet to confirm 10 silent nodes. A dead node is declared at 2026-11-22T12:02:29Z at the latest.",
 		},
 		"all zones may be down, and reads fail": {
 			facts: facts(func(f *doubtFacts) {
@@ -69,7 +69,7 @@ func TestH4DoubtsFollowFromTheFacts(t *testing.T) {
 				{Kind: DoubtUnread, Since: at(61), Nodes: 10, After: MomentRead, Within: 61 * time.Second},
 				{Kind: DoubtHolding, Since: at(50), Nodes: 10, After: MomentRead, Within: 61 * time.Second},
 			},
-			says: "Since 2026-11-22T12:01:01Z live reads of leases fail: 10 silent nodes are not declared. A dead node is declared at the latest 1m1s after live reads succeed.",
+			says: "Since 2026-11-22T12:01:01Z live reads of leases fail, and leave 10 silent nodes undeclared. A dead node is declared at the latest 1m1s after live reads succeed.",
 		},
 		"suspended": {
 			facts: facts(func(f *doubtFacts) { f.phase = zone.PhaseSuspended }),

@@ -41,7 +41,7 @@ func TestDefaults(t *testing.T) {
 		"leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s", "leader-elect-retry-period": "2s",
 		// Ours.
 		"eviction-mode": "taint", "pod-eviction-timeout": "5m0s",
-		"node-recovery-period": "0s", "node-blind-after": "6s", "node-heartbeat-interval": "10s", "concurrent-node-syncs": "16", "action": "delete", "evict-for": "30m0s", "confirm": "false",
+		"node-recovery-period": "0s", "node-blind-after": "6s", "node-declare-unconfirmed": "false", "node-heartbeat-interval": "10s", "concurrent-node-syncs": "16", "action": "delete", "evict-for": "30m0s", "confirm": "false",
 		"budget-overall": "0", "budget-per-node": "0", "budget-per-namespace": "0", "budget-burst": "1", "low-priority-first": "false",
 		"spare-mirror-pods": "false", "spare-finished-pods": "false", "spare-daemonset-pods": "false",
 	}
@@ -76,6 +76,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		StartupGracePeriod:     9 * time.Second,
 		RecoveryPeriod:         21 * time.Second,
 		BlindAfter:             22 * time.Second,
+		DeclareUnconfirmed:     true,
 		EvictionRate:           10,
 		SecondaryEvictionRate:  11,
 		LargeClusterSize:       12,
@@ -92,7 +93,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		"--concurrent-node-syncs=1", "--kube-api-qps=2", "--kube-api-burst=3",
 		"--leader-elect=false", "--leader-elect-retry-period=4s", "--leader-elect-renew-deadline=5s", "--leader-elect-lease-duration=6s",
 		"--node-monitor-period=7s", "--node-monitor-grace-period=8s", "--node-startup-grace-period=9s",
-		"--node-recovery-period=21s", "--node-blind-after=22s", "--node-eviction-rate=10", "--secondary-node-eviction-rate=11", "--large-cluster-size-threshold=12",
+		"--node-recovery-period=21s", "--node-blind-after=22s", "--node-declare-unconfirmed", "--node-eviction-rate=10", "--secondary-node-eviction-rate=11", "--large-cluster-size-threshold=12",
 		"--unhealthy-zone-threshold=0.13", "--node-heartbeat-interval=14s",
 		"--eviction-mode=node", "--pod-eviction-timeout=20s",
 		"--action=evict", "--evict-for=15s", "--confirm", "--budget-overall=16", "--budget-per-node=17", "--budget-per-namespace=18",

@@ -13,7 +13,7 @@ import (
 const everyFlag = "action, budget-burst, budget-overall, budget-per-namespace, budget-per-node, concurrent-node-syncs, confirm, " +
 	"evict-for, eviction-mode, kube-api-burst, kube-api-qps, large-cluster-size-threshold, " +
 	"leader-elect, leader-elect-lease-duration, leader-elect-renew-deadline, leader-elect-retry-period, low-priority-first, " +
-	"node-blind-after, node-eviction-rate, node-heartbeat-interval, node-monitor-grace-period, " +
+	"node-blind-after, node-declare-unconfirmed, node-eviction-rate, node-heartbeat-interval, node-monitor-grace-period, " +
 	"node-monitor-period, node-recovery-period, " +
 	"node-startup-grace-period, pod-eviction-timeout, secondary-node-eviction-rate, " +
 	"spare-daemonset-pods, spare-finished-pods, spare-mirror-pods, unhealthy-zone-threshold"
