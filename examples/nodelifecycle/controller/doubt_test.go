@@ -143,6 +143,16 @@ func (w *world) told() (reasons []string) {
 	return reasons
 }
 
+// toldAfter returns when Events about doubts were handed out.
+func (w *world) toldAfter(since time.Time) (all []time.Duration) {
+	for _, d := range w.done {
+		if record, _ := d.action.(Record); record.Reason == ReasonDoubt || record.Reason == ReasonDoubtEnded {
+			all = append(all, d.at.Sub(since))
+		}
+	}
+	return all
+}
+
 const sightTimeout = 6 * time.Second
 
 // withSight returns a world that has settled, whose API server answers while it
@@ -201,6 +211,7 @@ func TestH4LatestMomentAfterBlindness(t *testing.T) {
 	_, doubted := w.doubt(DoubtBlind)
 	require.False(t, doubted)
 	require.InDelta(t, (5*time.Minute + 20*time.Second).Seconds(), w.c.Doubted(w.now, DoubtBlind).Seconds(), 1)
+	require.Equal(t, []time.Duration{grace}, w.toldAfter(since)[:1], "nothing else happened then")
 	require.Equal(t, []string{ReasonDoubt, ReasonDoubtEnded}, w.told())
 }
 
@@ -323,6 +334,46 @@ func TestH4LatestMomentAfterReadsFail(t *testing.T) {
 	}
 }
 
+// Failures of reads do not outlast what they were about.
+func TestH4ReadsThatFailedAreForgotten(t *testing.T) {
+	w := settled(t, "a", "b")
+	reads, writes := errServer, error(nil)
+	w.fail = func(action Action) error {
+		switch action.(type) {
+		case ReadLease, ListLeases:
+			return reads
+		case DeclareUnknown:
+			return writes
+		}
+		return nil
+	}
+	isRead := func(a Action) bool { _, is := a.(ReadLease); return is }
+	revive := func() {
+		for _, name := range w.names() {
+			w.silent[name] = false
+			w.beat(name)
+			w.next[name] = w.now.Add(interval)
+		}
+	}
+	for _, size := range []int{1, 5} { // alone, and with a list
+		for _, name := range w.names()[:size] {
+			w.silent[name] = true
+		}
+		w.advance(grace + time.Minute)
+		require.Equal(t, size, w.mustDoubt(DoubtUnread).Nodes)
+		revive()
+		require.Empty(t, w.c.Doubts(w.now))
+		require.False(t, w.c.reads.fail(1), "with the next suspect")
+	}
+	w.silent["a-000"] = true
+	w.c.Finish(w.now, w.until(isRead), Result{Err: errServer})
+	w.mustDoubt(DoubtUnread)
+	reads, writes = nil, errServer
+	w.advance(time.Minute)
+	require.Equal(t, 1, w.c.Undeclared())
+	require.False(t, w.c.reads.fail(1))
+}
+
 // A budget that is small beside the silent nodes.
 func TestH4LatestMomentWithASmallBudget(t *testing.T) {
 	w := slow(t, 100, "a", "b")
@@ -374,7 +425,7 @@ func TestH4LatestMomentOfAHeldAndOfASuspendedCluster(t *testing.T) {
 	require.Equal(t, []DoubtKind{DoubtSuspended}, kinds(w.c.Doubts(w.now)))
 	doubt = w.mustDoubt(DoubtSuspended)
 	require.Equal(t, MomentReady, doubt.After)
-	require.Zero(t, w.c.doubts[5].lasted)
+	require.False(t, doubt.Since.Before(mended))
 
 	w.silent["b-000"] = false
 	w.next["b-000"] = w.now.Add(time.Second)
