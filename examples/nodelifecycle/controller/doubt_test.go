@@ -520,6 +520,16 @@ func TestH4EachDoubtCanBeSwitchedOff(t *testing.T) {
 		require.LessOrEqual(t, w.declaredAt()["b-000"].Sub(answered), blind.Within)
 		require.Len(t, w.declaredAt(), 1)
 	})
+	t.Run("holding", func(t *testing.T) {
+		w := newWorld(t, Config{DeclareUnconfirmed: true})
+		w.addNodes(5, "a")
+		w.start()
+		w.advance(2 * grace)
+		w.silence("")
+		w.now = w.now.Add(grace)
+		w.c.Start(w.now)
+		require.Equal(t, []DoubtKind{DoubtSuspended}, kinds(w.c.Doubts(w.now)))
+	})
 	t.Run("holding and suspension", func(t *testing.T) {
 		thresholds := zone.DefaultThresholds()
 		w := newWorld(t, Config{Zone: zone.Config{State: func(c zone.Counts) zone.State {
