@@ -21,6 +21,7 @@ func New(config Config, now time.Time) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.doubtBase = c.newDoubtBase()
 	c.requests, err = timedqueue.NewThrottle(timedqueue.ThrottleConfig[Action]{
 		Limit: config.Requests.PerSecond,
 		Burst: config.Requests.Burst,
@@ -122,7 +123,7 @@ func (c *Controller) nextPreparation(now time.Time) (time.Time, bool) {
 		return now, true
 	}
 	next, ok := c.zones.Next()
-	if at, tells := c.doubts.next(c.health.Config().GracePeriod); tells && (!ok || at.Before(next)) {
+	if at, tells := c.doubts.next(c.doubtBase.grace); tells && (!ok || at.Before(next)) {
 		next, ok = at, true
 	}
 	return next, ok

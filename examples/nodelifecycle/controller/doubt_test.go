@@ -470,6 +470,14 @@ func TestH4LatestMomentAfterATakeover(t *testing.T) {
 	require.Empty(t, w.c.Doubts(w.now))
 }
 
+func TestH4LatestMomentsGoByTheDefaults(t *testing.T) {
+	c, err := New(Config{}, time.Unix(1, 0))
+	require.NoError(t, err)
+	require.Equal(t, doubtFacts{
+		grace: 50 * time.Second, unbroken: 20 * time.Second, backoff: time.Minute, window: 50 * time.Second,
+	}, c.doubtBase)
+}
+
 // A replica that waits counts doubts and tells none; it does when it leads.
 func TestH4AStandbyTellsNoDoubt(t *testing.T) {
 	w := withSight(t)

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -39,32 +40,33 @@ func (c *Controller) Undeclared() int { return c.declarations.Len() }
 // noteDoubts records the doubts that there are now, and what is to be told.
 func (c *Controller) noteDoubts(now time.Time) {
 	c.doubtsNow = appendDoubts(c.doubtsNow[:0], c.doubtFacts(now))
-	c.events = c.doubts.note(now, c.doubtsNow, c.health.Config().GracePeriod, c.events)
+	c.events = c.doubts.note(now, c.doubtsNow, c.doubtBase.grace, c.events)
 }
 
 func (c *Controller) doubtFacts(now time.Time) doubtFacts {
-	health, reads := c.health.Config(), &c.reads
-	f := doubtFacts{
-		now:         now,
-		sight:       c.health.Sight(now),
-		behind:      reads.behind,
-		refutedAt:   reads.refutedAt,
-		unconfirmed: reads.unconfirmed,
-		suspectedAt: reads.suspectedAt,
-		unread:      reads.fail(len(c.suspects)),
-		failedAt:    reads.failedAt,
-		phase:       c.zones.Phase(),
-		phaseAt:     c.phaseAt,
-		grace:       health.GracePeriod,
-		unbroken:    health.UnbrokenPeriod,
-		timeout:     health.SightTimeout,
-		backoff:     c.config.Backoff.Longest(),
-		window:      c.config.Zone.StabilizationWindow,
-		undeclared:  c.declarations.Len(),
-	}
+	f, reads := c.doubtBase, &c.reads
+	f.now, f.sight = now, c.health.Sight(now)
+	f.behind, f.refutedAt = reads.behind, reads.refutedAt
+	f.unconfirmed, f.suspectedAt = reads.unconfirmed, reads.suspectedAt
+	f.unread, f.failedAt = reads.fail(len(c.suspects)), reads.failedAt
+	f.phase, f.phaseAt = c.zones.Phase(), c.phaseAt
 	f.resumeAt, _ = c.zones.Next()
-	if limit := c.config.Requests.PerSecond; limit != rate.Inf {
-		f.perSecond = float64(limit) * declarationsPart
-	}
+	f.undeclared = c.declarations.Len()
 	return f
+}
+
+// newDoubtBase returns the facts that never change.
+func (c *Controller) newDoubtBase() doubtFacts {
+	health := c.health.Config()
+	base := doubtFacts{
+		grace:    health.GracePeriod,
+		unbroken: health.UnbrokenPeriod,
+		timeout:  health.SightTimeout,
+		backoff:  c.config.Backoff.Longest(),
+		window:   cmp.Or(c.config.Zone.StabilizationWindow, health.GracePeriod),
+	}
+	if limit := c.config.Requests.PerSecond; limit != rate.Inf {
+		base.perSecond = float64(limit) * declarationsPart
+	}
+	return base
 }

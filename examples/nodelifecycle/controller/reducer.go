@@ -69,6 +69,8 @@ type Controller struct {
 	// doubts are those that were noted, and doubtsNow those of the last look.
 	doubts    doubtLog
 	doubtsNow []Doubt
+	// doubtBase are the facts that never change.
+	doubtBase doubtFacts
 	// unswept is how many nodes, the first ones in ordered, have yet to be planned
 	// again.
 	unswept int
