@@ -117,6 +117,9 @@ func (m *Monitor[K]) Blind(now time.Time) (time.Duration, bool) {
 	return m.sight.blind, m.sight.isBlind(now)
 }
 
+// Sight returns whether keys can be found silent now, and since when not.
+func (m *Monitor[K]) Sight(now time.Time) Sight { return m.sight.at(now) }
+
 // Len returns how many keys are watched.
 func (m *Monitor[K]) Len() int { return m.expiry.Len() }
 

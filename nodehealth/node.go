@@ -151,6 +151,12 @@ func (m *NodeMonitor) Sighted(now time.Time) { m.monitor.Sighted(now) }
 // Blind returns how much time was blind; see [Monitor.Blind].
 func (m *NodeMonitor) Blind(now time.Time) (time.Duration, bool) { return m.monitor.Blind(now) }
 
+// Config returns the config with its defaults.
+func (m *NodeMonitor) Config() Config { return m.monitor.config }
+
+// Sight returns whether nodes can be found silent now; see [Monitor.Sight].
+func (m *NodeMonitor) Sight(now time.Time) Sight { return m.monitor.Sight(now) }
+
 // Len returns how many names the monitor knows, of nodes or of leases.
 func (m *NodeMonitor) Len() int { return len(m.nodes) }
 

@@ -2,6 +2,24 @@ package nodehealth
 
 import "time"
 
+// Sight is whether silence counts at a moment.
+type Sight struct {
+	// Blind reports whether Sighted was last called longer ago than
+	// Config.SightTimeout.
+	Blind bool
+	// LostAt is when sight was last proved before no key could be found silent.
+	// It stays the same until sight was unbroken for Config.UnbrokenPeriod. It is
+	// the zero time while silence counts.
+	LostAt time.Time
+	// RegainedAt is when the last blindness ended, and CountsFrom when silence
+	// counts again if no other follows. Both are the zero time while Blind is true
+	// or silence counts.
+	RegainedAt, CountsFrom time.Time
+}
+
+// Counts reports whether keys can be found silent.
+func (s Sight) Counts() bool { return s.LostAt.IsZero() }
+
 // sight knows the time in which heartbeats could be heard. Seen time is real
 // time without the blind time. A monitor keeps its times as seen times, so that
 // blindness holds all its grace periods at once.
@@ -14,6 +32,9 @@ type sight struct {
 	blind time.Duration
 	// since is when the last blindness ended, zero if there was none.
 	since time.Time
+	// lostAt is the last proof before the first of the blindnesses that were
+	// followed by another within the unbroken period.
+	lostAt time.Time
 }
 
 func newSight(config Config, now time.Time) sight {
@@ -42,6 +63,7 @@ func (s *sight) prove(now time.Time) {
 		return
 	}
 	if gap := now.Sub(s.proved); gap > s.timeout {
+		s.lostAt = s.lost()
 		s.blind += gap
 		s.since = now
 	}
@@ -60,4 +82,24 @@ func (s *sight) countsFrom() time.Time {
 		return time.Time{}
 	}
 	return s.since.Add(s.unbroken)
+}
+
+// lost returns when sight was lost, if the last proof is followed by blindness.
+func (s *sight) lost() time.Time {
+	if s.proved.Before(s.countsFrom()) {
+		return s.lostAt
+	}
+	return s.proved
+}
+
+// at returns whether silence counts.
+func (s *sight) at(now time.Time) Sight {
+	from := s.countsFrom()
+	switch {
+	case s.isBlind(now):
+		return Sight{Blind: true, LostAt: s.lost()}
+	case now.Before(from):
+		return Sight{LostAt: s.lostAt, RegainedAt: s.since, CountsFrom: from}
+	}
+	return Sight{}
 }

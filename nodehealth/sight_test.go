@@ -92,6 +92,35 @@ func TestH4NothingIsSilentWhileTheMonitorIsBlind(t *testing.T) {
 	require.False(t, ok)
 }
 
+// Since when and until when no key is found silent can be asked.
+func TestH4SightTellsSinceWhenSilenceDoesNotCount(t *testing.T) {
+	nodes, err := nodehealth.NewNodeMonitor(
+		nodehealth.Config{SightTimeout: sightTimeout}, observerEpoch)
+	require.NoError(t, err)
+	at := func(s float64) nodehealth.Sight { return nodes.Sight(inSeconds(s)) }
+	for s := 0.0; s <= 10; s += 2 {
+		nodes.Sighted(inSeconds(s))
+	}
+	require.True(t, at(15).Counts())
+	require.Equal(t, nodehealth.Sight{Blind: true, LostAt: inSeconds(10)}, at(15.1))
+	regained := nodehealth.Sight{
+		LostAt: inSeconds(10), RegainedAt: inSeconds(30), CountsFrom: inSeconds(50),
+	}
+	nodes.Sighted(inSeconds(30))
+	require.Equal(t, regained, at(32))
+	nodes.Sighted(inSeconds(34))
+	require.Equal(t, nodehealth.Sight{Blind: true, LostAt: inSeconds(10)}, at(40), "again")
+	nodes.Sighted(inSeconds(40))
+	regained.RegainedAt, regained.CountsFrom = inSeconds(40), inSeconds(60)
+	require.Equal(t, regained, at(44))
+	for s := 44.0; s <= 60; s += 4 {
+		require.False(t, at(s-0.1).Counts())
+		nodes.Sighted(inSeconds(s))
+	}
+	require.Equal(t, nodehealth.Sight{}, at(60))
+	require.Equal(t, nodehealth.Sight{Blind: true, LostAt: inSeconds(60)}, at(70))
+}
+
 // Times that are shown are real.
 func TestH4TimesAfterBlindnessAreReal(t *testing.T) {
 	m := sighted(t)

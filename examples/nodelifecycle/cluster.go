@@ -31,7 +31,10 @@ func program(s *settings) *process.Program {
 			return &process.Service{
 				Controller: l,
 				Metrics:    l.registry,
-				Pages:      map[string]http.Handler{"GET /pending": evictionreport.NewPage(showing(l))},
+				Pages: map[string]http.Handler{
+					"GET /pending": evictionreport.NewPage(showing(l)),
+					"GET /doubt":   newDoubtPage(l),
+				},
 				Leadership: l.events.nodes,
 				Answer:     func() { l.dispatcher.View(func() {}) },
 				Answered:   l.sighted,

@@ -37,7 +37,7 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 		settings:  s,
 		core:      core,
 		informers: newInformerSet(clients.Watching, &rival{logger: klog.FromContext(ctx), since: time.Now()}),
-		events:    newEvents(ctx, clients.Recording),
+		events:    newEvents(ctx, clients.Recording, &s.process),
 		registry:  prometheus.NewRegistry(),
 	}
 	if l.metrics, err = newMetrics(s, l.registry, l); err != nil {

@@ -50,7 +50,7 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 			Help: "Writes to the API server that failed and were put back, by what they were to do.",
 		}, []string{"action"}),
 	}
-	for _, c := range append(sightMetrics(state), dampedWrites(state), m.declareSeconds, m.passSeconds, m.failures, newZoneMetrics(state, m.nodesTainted)) {
+	for _, c := range append(sightMetrics(state), dampedWrites(state), m.declareSeconds, m.passSeconds, m.failures, newZoneMetrics(state, m.nodesTainted), newDoubtMetrics(state)) {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

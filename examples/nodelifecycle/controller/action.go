@@ -106,6 +106,8 @@ const ReasonNodeEviction = "NodeControllerEviction"
 
 // Record tells about an object in an Event.
 type Record struct {
+	// Object is what it is about. It is empty for the controller itself, for which
+	// a program names an object, for example the leader's lease.
 	Object corev1.ObjectReference
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type, Reason, Message string

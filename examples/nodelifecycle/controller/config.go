@@ -58,7 +58,13 @@ type Config struct {
 	Backoff timedqueue.Backoff
 	// Requests is the budget of requests to the API server.
 	Requests RequestBudget
+	// DeclareUnconfirmed declares a silent node without a live read of its lease. Then a
+	// watch that is behind makes living nodes look silent.
+	DeclareUnconfirmed bool
 }
+
+// declarationsPart is the part of the requests that declarations have at least.
+const declarationsPart = 0.25
 
 // RequestBudget limits the requests that all actions together send to the API
 // server: reads and writes, and those that fail. Declarations of silent nodes,

@@ -81,8 +81,9 @@ func (c *Controller) leaseRead(now time.Time, action ReadLease, result Result) {
 	}
 	c.enterSilence(n, suspected)
 	if result.Err != nil {
+		c.reads.noteFailure(now, len(c.suspects))
 		n.silence.retryAt = now.Add(c.config.Backoff.Delay(n.silence.failures))
-		n.silence.failures++
+		n.silence.setFailures(&c.reads, n.silence.failures+1)
 		return
 	}
 	c.judge(now, n, result.Leases)
@@ -93,6 +94,7 @@ func (c *Controller) leasesListed(now time.Time, result Result) {
 	r := &c.reads
 	if result.Err != nil {
 		r.list = listIdle
+		r.noteFailure(now, len(c.suspects))
 		r.listAt = latest(r.listAt, now.Add(c.config.Backoff.Delay(r.failures)))
 		r.failures++
 		return
@@ -125,15 +127,15 @@ func (c *Controller) compare(now time.Time) (more bool) {
 // live read has shown. That the API server has no lease is no sign of life.
 func (c *Controller) judge(now time.Time, n *node, versions map[string]string) {
 	s, name := n.silence, n.object.Name
+	s.setFailures(&c.reads, 0)
 	switch {
 	case c.health.ReadLease(name, versions[name]):
+		c.reads.refuted++
+		c.setBehind(now, n, true)
 		c.endSilence(now, n, nodehealth.OutcomeAlive)
 	case !c.health.Expired(now, name): // a heartbeat could not be heard after all
 		s.retryAt = now.Add(readPeriod)
 	default:
-		s.confirmedAt = now
-		c.enterSilence(n, confirmed)
-		c.declarations.Add(name, n, s.since)
-		c.count(now, n)
+		c.confirm(now, n)
 	}
 }

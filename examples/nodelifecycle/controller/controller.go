@@ -21,6 +21,7 @@ func New(config Config, now time.Time) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.doubtBase = c.newDoubtBase()
 	c.requests, err = timedqueue.NewThrottle(timedqueue.ThrottleConfig[Action]{
 		Limit: config.Requests.PerSecond,
 		Burst: config.Requests.Burst,
@@ -41,7 +42,7 @@ func New(config Config, now time.Time) (*Controller, error) {
 // a node is not ready comes before what follows from it.
 func (c *Controller) kinds(requests RequestBudget) []timedqueue.Kind[Action] {
 	return []timedqueue.Kind[Action]{{
-		Name: "declarations", Reserved: 0.25,
+		Name: "declarations", Reserved: declarationsPart,
 		Source: timedqueue.InOrder(
 			timedqueue.SourceOf(c.readLeases, c.nextRead),
 			timedqueue.SourceOf(c.declareNode, c.declarations.Next),
@@ -114,6 +115,7 @@ func (c *Controller) prepare(now time.Time) (more bool) {
 	}
 	c.evaluateZones(now)
 	c.sweep(now)
+	c.noteDoubts(now)
 	return false
 }
 
@@ -121,7 +123,11 @@ func (c *Controller) nextPreparation(now time.Time) (time.Time, bool) {
 	if c.reads.list == listed || c.unswept > 0 {
 		return now, true
 	}
-	return c.zones.Next()
+	next, ok := c.zones.Next()
+	if at, tells := c.doubts.next(c.doubtBase.grace); tells && (!ok || at.Before(next)) {
+		next, ok = at, true
+	}
+	return next, ok
 }
 
 // reevaluatePods decides a slice of the pods again after a change of the hold.
@@ -189,13 +195,15 @@ func (c *Controller) nextEviction(now time.Time) (time.Time, bool) {
 // there is more to do at once: nodes and pods are decided again a slice at a
 // time.
 func (c *Controller) Idle(now time.Time) (more bool) {
-	c.events = nil
-	if !c.synced {
-		return false
+	if c.synced {
+		c.evaluateZones(now)
+		c.noteDoubts(now)
+		c.sweep(now)
+		more = c.evictions.Reevaluate(now) || c.unswept > 0
 	}
-	c.evaluateZones(now)
-	c.sweep(now)
-	return c.evictions.Reevaluate(now) || c.unswept > 0
+	c.events = nil
+	c.doubts.untell() // it is told when this replica leads
+	return more
 }
 
 // Zones returns the zones as they were last evaluated, by name.

@@ -16,7 +16,13 @@ func (c *Controller) declareNode(now time.Time) (Action, bool) {
 			return nil, false
 		}
 		n := item.Value
-		if now.Sub(n.silence.confirmedAt) > confirmationLasts {
+		if c.config.DeclareUnconfirmed && !c.health.Expired(now, item.Key) {
+			c.declarations.Finish(now, item, timedqueue.Result{
+				Outcome: timedqueue.OutcomePostponed, At: now.Add(readPeriod),
+			})
+			continue
+		}
+		if now.Sub(n.silence.confirmedAt) > confirmationLasts && !c.config.DeclareUnconfirmed {
 			c.declarations.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
 			c.enterSilence(n, suspected)
 			continue

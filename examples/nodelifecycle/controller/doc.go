@@ -54,6 +54,42 @@
 // are marked as rarely. A minute without a write ends it. The NoExecute taint has
 // its zone's rate alone.
 //
+// # Doubt
+//
+// Silence is doubted while it may be the observer's fault. Each kind of doubt is
+// a [Doubt] with its beginning and the latest moment at which a node that is
+// dead is declared, counted by [Controller.Doubted], and told in an Event when
+// it lasts. So it can be seen when nothing is declared, and each part can be
+// switched off:
+//
+//   - [DoubtBlind]: the API server does not answer, or not without gaps for
+//     Health.UnbrokenPeriod. Latest: after the first answer that no gap follows,
+//     the later of Health.GracePeriod + Health.SightTimeout and
+//     Health.UnbrokenPeriod. While gaps go on there is no latest moment, which
+//     the Event tells. Off: Health.SightTimeout zero.
+//   - [DoubtWatch]: live reads show heartbeats that the watch has not. Latest: two
+//     grace periods after the last heartbeat. Off: DeclareUnconfirmed, which
+//     declares living nodes when the watch is behind.
+//   - [DoubtUnconfirmed]: silent nodes wait for a live read. Latest: when the part
+//     of Requests that declarations have is enough for all of them. Off:
+//     DeclareUnconfirmed.
+//   - [DoubtUnread]: live reads fail. Latest: the longest Backoff after they
+//     succeed. Off: DeclareUnconfirmed.
+//   - [DoubtHolding]: all zones may be down, if unconfirmed nodes are. It delays no
+//     declaration by itself, so the latest moment is that of the reads. A zone
+//     whose state depends on unconfirmed nodes is held in the same way. Off:
+//     DeclareUnconfirmed.
+//   - [DoubtSuspended]: all zones are down. Nodes are declared all the same, and
+//     get no NoExecute taint. Latest for that: Zone.StabilizationWindow after one
+//     node is ready, at the rate of the zone. Off: a Zone.State that never
+//     returns zone.FullDisruption, which switches DoubtHolding off, too.
+//   - [DoubtRecovering]: the stabilization window after a start, a takeover or a
+//     suspension. Nodes are declared, and get no NoExecute taint before it ends.
+//     Off: a Zone.StabilizationWindow of a nanosecond.
+//
+// The answers of the API server and the jitter of Backoff come in addition, and
+// a kind that comes after another adds its own time.
+//
 // # Differences from kube-controller-manager
 //
 // The packages list theirs. Compared with v1.37.1, the composition adds:
@@ -83,6 +119,7 @@
 // A file uses only declarations of its own line and of the lines below.
 //
 //	controller  clock
+//	doubts
 //	finish
 //	observe
 //	confirm  declare
@@ -92,8 +129,9 @@
 //	release
 //	taint
 //	reducer
+//	tell
 //	action
-//	hold  node  pod
+//	doubt  hold  node  pod
 //	silence  reads  pace
 //	config
 package controller

@@ -22,6 +22,9 @@ type node struct {
 	counts *zone.Node
 	// silence is that of a node that is silent and was not declared, else nil.
 	silence *silence
+	// behind: its last sign of life is a live read, not the watch. It is written
+	// by setBehind alone.
+	behind bool
 	// episode is a number that the node has had since Ready changed last, and that
 	// no other node has. Pods are marked not ready once in each episode.
 	episode int

@@ -43,6 +43,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 	c.removeOrdered(n)
 	c.health.ForgetNode(now, name)
 	c.forgetSilence(now, n)
+	c.setBehind(now, n, false)
 	c.zones.Forget(name)
 	c.zoneChanged(now, -n.countedReady())
 	c.evictions.ForgetNode(now, name)
@@ -71,6 +72,7 @@ func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
 	if !known {
 		return
 	}
+	c.setBehind(now, n, false)
 	c.noticeHeartbeat(now, n)
 	if !heard {
 		c.plan(now, n) // a first heartbeat vouches for its conditions

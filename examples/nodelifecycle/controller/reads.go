@@ -33,6 +33,33 @@ type reads struct {
 	// left how many of the suspects it has yet to be compared with.
 	versions map[string]string
 	left     int
+
+	// unconfirmed is how many silences are not confirmed. There have been some
+	// since suspectedAt.
+	unconfirmed int
+	suspectedAt time.Time
+	// failing is how many silences could not be read alone when that was tried
+	// last. Reads have failed since failedAt.
+	failing  int
+	failedAt time.Time
+	// behind is how many nodes have shown life to a live read, and not to the watch
+	// since. There have been some since refutedAt.
+	behind    int
+	refutedAt time.Time
+	// refuted counts the silences that a live read has refuted, and unread the
+	// live reads that have failed.
+	refuted, unread int
+}
+
+// fail reports whether live reads fail, with so many suspects.
+func (r *reads) fail(suspects int) bool { return r.failing > 0 || r.failures > 0 && suspects > 0 }
+
+// noteFailure is called before a failure is counted.
+func (r *reads) noteFailure(now time.Time, suspects int) {
+	if !r.fail(suspects) {
+		r.failedAt = now
+	}
+	r.unread++
 }
 
 // listState is where a list of all leases is. It is written by listLeases,

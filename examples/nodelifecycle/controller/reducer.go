@@ -67,6 +67,13 @@ type Controller struct {
 	resumedAt time.Time
 	// generation counts the changes of hold that change which taints are wanted.
 	generation int
+	// phaseAt is when the phase of the zones changed last.
+	phaseAt time.Time
+	// doubts are those that were noted, and doubtsNow those of the last look.
+	doubts    doubtLog
+	doubtsNow []Doubt
+	// doubtBase are the facts that never change.
+	doubtBase doubtFacts
 	// unswept is how many nodes, the first ones in ordered, have yet to be planned
 	// again.
 	unswept int
@@ -92,6 +99,7 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 		queued: make(map[string]int),
 
 		members: make(map[string]int),
+		phaseAt: now,
 	}
 	var err error
 	if c.health, err = nodehealth.NewNodeMonitor(config.Health, now); err != nil {

@@ -62,3 +62,13 @@ func (s *silence) lasts() bool { return s != nil && s.state != overtaken }
 // isConfirmed reports whether a live read has confirmed the silence. That it is
 // read again changes nothing about that.
 func (s *silence) isConfirmed() bool { return !s.confirmedAt.IsZero() }
+
+// setFailures counts the failed reads of a silence, and the silences with some.
+func (s *silence) setFailures(r *reads, failures int) {
+	if s.failures > 0 {
+		r.failing--
+	}
+	if s.failures = failures; failures > 0 {
+		r.failing++
+	}
+}

@@ -19,6 +19,9 @@ func (c *Controller) removeSuspect(s *silence) {
 	c.suspects[s.slot], moved.silence.slot = moved, s.slot
 	c.suspects[last] = nil
 	c.suspects = c.suspects[:last]
+	if last == 0 {
+		c.reads.failures = 0 // of other nodes than those that come next
+	}
 }
 
 // enterSilence puts a silence into a state, and into the collection that goes
@@ -36,8 +39,44 @@ func (c *Controller) enterSilence(n *node, next silenceState) {
 // beginSilence records that a node has fallen silent.
 func (c *Controller) beginSilence(now time.Time, n *node, task nodehealth.NodeTask) {
 	n.silence = &silence{task: task, since: now}
+	if c.reads.unconfirmed == 0 {
+		c.reads.suspectedAt = now
+	}
+	c.reads.unconfirmed++
 	c.addSuspect(n)
+	if c.config.DeclareUnconfirmed {
+		c.confirm(now, n)
+		return
+	}
 	c.count(now, n)
+}
+
+// confirm records that a node is silent by all that can be known.
+func (c *Controller) confirm(now time.Time, n *node) {
+	s := n.silence
+	if !s.isConfirmed() {
+		c.reads.unconfirmed--
+	}
+	s.confirmedAt = now
+	c.setBehind(now, n, false)
+	c.enterSilence(n, confirmed)
+	c.declarations.Add(n.object.Name, n, s.since)
+	c.count(now, n)
+}
+
+// setBehind records whether the last sign of life of a node is a live read.
+func (c *Controller) setBehind(now time.Time, n *node, behind bool) {
+	if n.behind == behind {
+		return
+	}
+	if n.behind = behind; !behind {
+		c.reads.behind--
+		return
+	}
+	if c.reads.behind == 0 {
+		c.reads.refutedAt = now
+	}
+	c.reads.behind++
 }
 
 // endSilence records what became of a silence that was not handed to a write, or
@@ -55,6 +94,10 @@ func (c *Controller) dropSilence(now time.Time, n *node, outcome nodehealth.Outc
 	s := n.silence
 	if s.state == suspected {
 		c.removeSuspect(s)
+	}
+	s.setFailures(&c.reads, 0)
+	if !s.isConfirmed() {
+		c.reads.unconfirmed--
 	}
 	c.declarations.Remove(n.object.Name)
 	n.silence = nil

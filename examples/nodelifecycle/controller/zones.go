@@ -70,6 +70,9 @@ const lastingState = time.Second
 func (c *Controller) evaluateZones(now time.Time) {
 	c.changedAt = time.Time{}
 	evaluation := c.zones.Evaluate(now)
+	if evaluation.Phase != evaluation.From {
+		c.phaseAt = now
+	}
 	for _, change := range evaluation.Changes {
 		c.releases.SetLimit(now, zoneBudget, change.Zone, rate.Limit(change.Rate))
 	}

@@ -33,6 +33,8 @@ type Options struct {
 	// BlindAfter is how long after an answer of the API server silence still counts.
 	// Zero means that all silence does.
 	BlindAfter time.Duration
+	// DeclareUnconfirmed declares a silent node without a live read of its lease.
+	DeclareUnconfirmed bool
 	// RecoveryPeriod is how long a node that was silent is heard before its taints are
 	// removed. Zero means that its first heartbeat is enough.
 	RecoveryPeriod time.Duration
@@ -72,6 +74,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.StartupGracePeriod, "node-startup-grace-period", 60*time.Second, "How long a starting node may be silent before it is marked unhealthy.")
 	flags.DurationVar(&o.RecoveryPeriod, "node-recovery-period", 0, "How long a node that was silent must be heard again, without another silence, before its not-ready and unreachable taints are removed. With 0 its first heartbeat is enough.")
 	flags.DurationVar(&o.BlindAfter, "node-blind-after", 6*time.Second, "How long after an answer of the API server the silence of nodes still counts. While there is none, as in an outage of the API server, a node could not be heard, and the time does not count in its grace period. It is at least twice --leader-elect-retry-period and a second. 0 counts all time, as kube-controller-manager does.")
+	flags.BoolVar(&o.DeclareUnconfirmed, "node-declare-unconfirmed", false, "Declare a silent node without reading its lease from the API server first. Living nodes are declared then while the watch of leases is behind.")
 	flags.Float64Var(&o.EvictionRate, "node-eviction-rate", 0.1, "Nodes a second whose pods are evicted in a zone that is healthy (see --unhealthy-zone-threshold).")
 	flags.Float64Var(&o.SecondaryEvictionRate, "secondary-node-eviction-rate", 0.01, "Nodes a second whose pods are evicted in a zone that is unhealthy and has more nodes than --large-cluster-size-threshold. In smaller ones it is 0.")
 	flags.IntVar(&o.LargeClusterSize, "large-cluster-size-threshold", 50, "See --secondary-node-eviction-rate. It is compared with the nodes of each zone.")
@@ -165,6 +168,8 @@ func (o *Options) Controller() controller.Config {
 		Requests: controller.RequestBudget{
 			PerSecond: rate.Limit(o.APIQPS), Burst: o.APIBurst, Eviction: o.Evicting.Requests(),
 		},
+
+		DeclareUnconfirmed: o.DeclareUnconfirmed,
 
 		EvictionMode:       controller.EvictionMode(o.EvictionMode),
 		PodEvictionTimeout: o.PodEvictionTimeout,

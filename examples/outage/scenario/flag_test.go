@@ -13,7 +13,7 @@ import (
 const everyFlag = "action, budget-burst, budget-overall, budget-per-namespace, budget-per-node, concurrent-node-syncs, confirm, " +
 	"evict-for, eviction-mode, kube-api-burst, kube-api-qps, large-cluster-size-threshold, " +
 	"leader-elect, leader-elect-lease-duration, leader-elect-renew-deadline, leader-elect-retry-period, low-priority-first, " +
-	"min-healthy-share, node-blind-after, node-eviction-rate, node-eviction-zone-share, node-heartbeat-interval, node-monitor-grace-period, " +
+	"min-healthy-share, node-blind-after, node-declare-unconfirmed, node-eviction-rate, node-eviction-zone-share, node-heartbeat-interval, node-monitor-grace-period, " +
 	"node-monitor-period, node-recovery-period, " +
 	"node-startup-grace-period, pause-while-zone-down, pod-eviction-timeout, " +
 	"resume-delay, resume-healthy-share, secondary-node-eviction-rate, " +

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/examples/process/commandline"
+	"github.com/kubelife/lifecycle/nodehealth"
+)
+
+// doubting returns a controller that has doubts of two kinds: a node of a zone
+// is silent and could not be read for ten minutes, and the API server has not
+// answered for one.
+func doubting(t *testing.T) *controller.Controller {
+	t.Helper()
+	began := time.Now()
+	core, err := controller.New(controller.Config{
+		Health: nodehealth.Config{SightTimeout: 6 * time.Second},
+	}, began)
+	require.NoError(t, err)
+	core.ObserveNode(began, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
+		}},
+	})
+	core.MarkSynced(began)
+	for range 600 {
+		time.Sleep(time.Second)
+		core.Sighted(time.Now())
+		act(core)
+	}
+	time.Sleep(time.Minute)
+	act(core)
+	return core
+}
+
+// act performs all that a controller asks for. Each read fails.
+func act(core *controller.Controller) {
+	for task, ok := core.Start(time.Now()); ok; task, ok = core.Start(time.Now()) {
+		core.Finish(time.Now(), task, controller.Result{})
+	}
+}
+
+// H4: a metric shows each doubt, and for how long there was one.
+func TestH4DoubtsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		require.NoError(t, registry.Register(newDoubtMetrics(state{doubting(t)})))
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		values := map[string]float64{}
+		for _, family := range families {
+			for _, metric := range family.GetMetric() {
+				name := family.GetName()
+				for _, label := range metric.GetLabel() {
+					name += " " + label.GetValue()
+				}
+				values[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+			}
+		}
+		reads := values["nodelifecycle_failed_live_reads_total"]
+		require.Greater(t, reads, 10.0)
+		require.Equal(t, map[string]float64{
+			"nodelifecycle_doubt blind": 1, "nodelifecycle_doubt_seconds_total blind": 60,
+			"nodelifecycle_doubt watch": 0, "nodelifecycle_doubt_seconds_total watch": 0,
+			"nodelifecycle_doubt unread": 1, "nodelifecycle_doubt_seconds_total unread": 610,
+			"nodelifecycle_doubt unconfirmed": 0, "nodelifecycle_doubt_seconds_total unconfirmed": 0,
+			"nodelifecycle_doubt holding": 1, "nodelifecycle_doubt_seconds_total holding": 610,
+			"nodelifecycle_doubt suspended": 0, "nodelifecycle_doubt_seconds_total suspended": 0,
+			"nodelifecycle_doubt recovering": 0, "nodelifecycle_doubt_seconds_total recovering": 50,
+			"nodelifecycle_refuted_silences_total": 0, "nodelifecycle_failed_live_reads_total": reads,
+			"nodelifecycle_unconfirmed_nodes": 1, "nodelifecycle_undeclared_nodes": 0,
+		}, values)
+	})
+}
+
+func page(t *testing.T, core *controller.Controller, query string) *httptest.ResponseRecorder {
+	t.Helper()
+	response := httptest.NewRecorder()
+	newDoubtPage(state{core}).ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/doubt"+query, nil))
+	return response
+}
+
+// H4: a page says what is doubted, since when, and until when a node that is
+// dead is declared at the latest.
+func TestH4DoubtsAreOnAPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // it is 2000-01-01
+		core := doubting(t)
+		require.Equal(t, `blind: Since 2000-01-01T00:10:00Z no node is declared silent: the API server does not answer, or not without gaps. A dead node is declared at the latest 57s after the API server answers.
+unread: Since 2000-01-01T00:00:50Z live reads of leases fail, and leave 1 silent node undeclared. A dead node is declared at the latest 1m1s after live reads succeed.
+holding: Since 2000-01-01T00:00:50Z all zones may be down, which is not confirmed: no taint is set or removed and no pod evicted for one of ours. A dead node is declared at the latest 1m1s after live reads succeed.
+Silent nodes that are not confirmed: 1. Confirmed ones that have yet to be declared: 0.
+Zone "" has no rate while its unconfirmed nodes are not read.
+`, page(t, core, "").Body.String())
+
+		core.Sighted(time.Now())
+		var shown doubtsJSON
+		require.NoError(t, json.Unmarshal(page(t, core, "?format=json").Body.Bytes(), &shown))
+		require.Len(t, shown.Doubts, 3)
+		require.Equal(t, "blind", shown.Doubts[0].Kind)
+		require.Equal(t, time.Now().Add(57*time.Second).UTC(), shown.Doubts[0].Latest.UTC())
+		require.Nil(t, shown.Doubts[1].Latest)
+		require.InDelta(t, 61, shown.Doubts[1].WithinSeconds, 0)
+		require.Equal(t, http.StatusBadRequest, page(t, core, "?format=xml").Code)
+
+		fresh, err := controller.New(controller.Config{}, time.Now())
+		require.NoError(t, err)
+		fresh.MarkSynced(time.Now())
+		time.Sleep(time.Minute)
+		act(fresh)
+		require.Equal(t, `Nothing is doubted, 2000-01-01T00:12:00Z.
+Silent nodes that are not confirmed: 0. Confirmed ones that have yet to be declared: 0.
+`, page(t, fresh, "").Body.String())
+	})
+}
+
+// H4: an Event about doubt is about the leader's lease.
+func TestH4DoubtIsAnEventAboutTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := memory.NewCluster()
+		e := newEvents(t.Context(), cluster, &commandline.Process{LeaseName: "l", LeaseNamespace: "kube-system"})
+		e.record(controller.Record{
+			Type: corev1.EventTypeWarning, Reason: controller.ReasonDoubt, Message: "in doubt",
+		})
+		time.Sleep(time.Second)
+		e.stop()
+		list, err := cluster.CoreV1().Events("kube-system").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		require.Len(t, list.Items, 1)
+		require.Equal(t, corev1.ObjectReference{
+			APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: "kube-system", Name: "l",
+		}, list.Items[0].InvolvedObject)
+		require.Equal(t, "in doubt", list.Items[0].Message)
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// newDoubtPage returns a page that says what delays the declaration of dead
+// nodes and their NoExecute taints, since when, and until when at the latest.
+// It is text, or JSON with format=json.
+func newDoubtPage(state reader) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		format := request.URL.Query().Get("format")
+		switch format {
+		case "", "text", "json":
+		default:
+			http.Error(w, fmt.Sprintf("format is %q, want text or json", format), http.StatusBadRequest)
+			return
+		}
+		v := viewDoubts(state, time.Now())
+		if format == "json" {
+			w.Header().Set("Content-Type", "application/json")
+			v.writeJSON(w)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		v.writeText(w)
+	})
+}
+
+// doubtView is what the page shows.
+type doubtView struct {
+	now                     time.Time
+	doubts                  []controller.Doubt
+	unconfirmed, undeclared int
+	held                    []string // zones
+}
+
+func viewDoubts(state reader, now time.Time) doubtView {
+	v := doubtView{now: now}
+	var zones []zone.Status
+	state.read(func(c *controller.Controller) {
+		v.doubts, zones = c.Doubts(now), c.Zones()
+		v.unconfirmed, v.undeclared = c.Unconfirmed(), c.Undeclared()
+	})
+	for _, z := range zones {
+		if z.Counts.Unconfirmed > 0 && z.Rate == 0 {
+			v.held = append(v.held, z.Zone)
+		}
+	}
+	return v
+}
+
+func (v *doubtView) writeText(out io.Writer) {
+	if len(v.doubts) == 0 {
+		fmt.Fprintf(out, "Nothing is doubted, %s.\n", v.now.UTC().Format(time.RFC3339))
+	}
+	for _, d := range v.doubts {
+		fmt.Fprintf(out, "%s: %s\n", d.Kind, d)
+	}
+	fmt.Fprintf(out, "Silent nodes that are not confirmed: %d. Confirmed ones that have yet to be declared: %d.\n",
+		v.unconfirmed, v.undeclared)
+	for _, name := range v.held {
+		fmt.Fprintf(out, "Zone %q has no rate while its unconfirmed nodes are not read.\n", name)
+	}
+}
+
+// The JSON form of the page. Times are RFC 3339.
+type doubtsJSON struct {
+	Now         time.Time   `json:"now"`
+	Doubts      []doubtJSON `json:"doubts"`
+	Unconfirmed int         `json:"unconfirmed"`
+	Undeclared  int         `json:"undeclared"`
+	HeldZones   []string    `json:"heldZones,omitempty"`
+}
+
+type doubtJSON struct {
+	Kind  string    `json:"kind"`
+	Since time.Time `json:"since"`
+	Nodes int       `json:"nodes,omitempty"`
+	// Latest is left out when it is WithinSeconds after something that has yet to
+	// happen.
+	Latest        *time.Time `json:"latest,omitempty"`
+	After         string     `json:"after,omitempty"`
+	WithinSeconds float64    `json:"withinSeconds,omitempty"`
+	Text          string     `json:"text"`
+}
+
+func (v *doubtView) writeJSON(out io.Writer) {
+	page := doubtsJSON{
+		Now: v.now, Doubts: make([]doubtJSON, 0, len(v.doubts)),
+		Unconfirmed: v.unconfirmed, Undeclared: v.undeclared, HeldZones: v.held,
+	}
+	for _, d := range v.doubts {
+		shown := doubtJSON{
+			Kind: string(d.Kind), Since: d.Since, Nodes: d.Nodes,
+			After: string(d.After), WithinSeconds: d.Within.Seconds(), Text: d.String(),
+		}
+		if d.After == "" {
+			shown.Latest = &d.Latest
+		}
+		page.Doubts = append(page.Doubts, shown)
+	}
+	if err := json.NewEncoder(out).Encode(page); err != nil {
+		return // the reader has gone
+	}
+}
