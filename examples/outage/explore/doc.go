@@ -10,6 +10,10 @@
 // ([GeneratePausing]) has flags that pause the cluster. Their tests have the flags
 // -hostile, -starved and -pausing.
 //
+// Sieve's patterns are tried at the writes of the shipped scenarios: the process dies
+// before or after one, starts again from an old view, or misses a change. What comes
+// out must be the same, within a stated time.
+//
 // A seed that fails is printed with its scenario as YAML. Both replay it: the seed
 // with -first, the file with the program outage.
 //

@@ -85,7 +85,10 @@ const (
 	SparedWhenReady Invariant = "spared when ready"
 	// Quiet: when nothing outside of the controller has changed for long, clients send
 	// no calls but those about the leader's lease, and about pods that a
-	// PodDisruptionBudget has refused to let go; see Judge.Quiet.
+	// PodDisruptionBudget has refused to let go; see Judge.Quiet. Package explore says
+	// after how long: SettleTime after the last fault of a random world, three grace
+	// periods, a turn for each node and each pod, the longest toleration and 4 min of
+	// retries; 7 min after that of a shipped scenario with few nodes, or a perturbation.
 	Quiet Invariant = "quiet"
 )
 

@@ -233,6 +233,11 @@ func (c *Client) Call(call *Call, answered func(*Call)) {
 		if call.Err == nil {
 			call.Err = w.faults.refusal()
 		}
+		if call.Err == nil && w.faults.swallows(call) {
+			call.lost = true
+			w.After(max(back, CallTimeout-there), finish)
+			return
+		}
 		if call.Err == nil {
 			w.process(call)
 		}

@@ -18,6 +18,9 @@ type faults struct {
 	errors          []*errorFault // each may fail a call
 	lostShares      []*float64
 	staleWatches    []*staleFault
+	lostCalls       []*func(*Call) bool // each may lose a call on its way
+	pasts           []*Past             // that are recorded
+	shown           []*shownPast        // the last one that matches a client counts
 }
 
 type errorFault struct {
@@ -116,8 +119,21 @@ func (f *faults) lose(call *Call) {
 	call.Node, call.Lease, call.Pod = nil, nil, nil
 }
 
+// swallows decides whether a call is to be lost on its way.
+func (f *faults) swallows(call *Call) bool {
+	for _, lost := range f.lostCalls {
+		if (*lost)(call) {
+			return true
+		}
+	}
+	return false
+}
+
 // stale returns how late a watch is, or nil if it is not.
 func (f *faults) stale(w *watch) *Span {
+	if w.lag > 0 {
+		return &Span{w.lag, w.lag}
+	}
 	for _, fault := range f.staleWatches {
 		if fault.match(w.client, w.kind) {
 			return &fault.delay
@@ -177,6 +193,12 @@ func (w *World) SlowLists(latency Span) (end func()) {
 // see a timeout.
 func (w *World) LoseAnswers(share float64) (end func()) {
 	return during(&w.faults.lostShares, &share)
+}
+
+// LoseCalls loses the calls for which lost reports true, when they would take effect.
+// They do nothing, and their callers see a timeout.
+func (w *World) LoseCalls(lost func(*Call) bool) (end func()) {
+	return during(&w.faults.lostCalls, &lost)
 }
 
 // during adds a fault to others of its kind, until end is called.

@@ -214,6 +214,15 @@ func (m *Machine) Silence() (restore func()) {
 	}
 }
 
+// Surface lets the kubelet of a machine that is cut off be heard once: it renews its
+// lease and reports its status, and is as silent as before.
+func (m *Machine) Surface() {
+	silent := m.silent
+	m.silent = 0
+	m.speak()
+	m.silent = silent
+}
+
 // Fail makes the kubelet report that its node is not ready, until restore is
 // called. It tells at once.
 func (m *Machine) Fail() (restore func()) { return m.toggle(&m.notReady) }

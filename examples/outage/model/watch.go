@@ -26,6 +26,9 @@ type object interface{ GetResourceVersion() string }
 
 // announce sends a change to all watches of its kind.
 func (w *World) announce(c change) {
+	for _, past := range w.faults.pasts {
+		past.since[c.kind] = append(past.since[c.kind], dated{w.now, c})
+	}
 	for _, watch := range w.server.watches[c.kind] {
 		watch.send(c)
 	}
@@ -45,6 +48,8 @@ type watch struct {
 	// counts the faults by which they are.
 	lost   bool
 	broken int
+	// lag is how old what a watch shows is that began in the past.
+	lag time.Duration
 	// lists counts the times that it has listed: what was on its way before then and
 	// could arrive after it is void.
 	lists int
@@ -90,6 +95,10 @@ func (w *watch) list() {
 		w.lost = false
 		w.lists++
 		clear(w.late)
+		if past := world.faults.pastFor(w); past != nil {
+			w.begin(past)
+			return
+		}
 		all := world.all(w.kind)
 		w.deliverAt(change{kind: w.kind, list: &all}, world.now)
 	}}, func(call *Call) {

@@ -110,4 +110,8 @@ func (s *Simulation) Run() {
 // now.
 func (s *Simulation) Calm() (since time.Duration, ok bool) { return s.calm.since, s.calm.now() }
 
+// Disturb notes a fault that the script does not tell of, and that keeps controllers
+// from acting until settled is called.
+func (s *Simulation) Disturb() (settled func()) { return s.calm.disturb() }
+
 func span(r scenario.Range) model.Span { return model.Span{Min: r.Min.D(), Max: r.Max.D()} }

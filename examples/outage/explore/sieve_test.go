@@ -1,0 +1,209 @@
+package explore
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/outage/invariant"
+	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/outage/scenarios"
+)
+
+// The patterns of Sieve (Sun et al., "Automatic Reliability Testing for Cluster
+// Management Controllers", OSDI '22): each perturbs what a controller sees or
+// finishes, at one of its own writes, and what comes out must be the same.
+//
+//	go -C examples test ./outage/explore -run Sieve -v
+//	LIFECYCLE_SIEVE=200 go -C examples test ./outage/explore -run Sieve -v
+//
+// The variable is the number of calls of each scenario, over eight seeds, or "all" for
+// those of two seeds.
+
+// pattern is what happens at a call.
+type pattern string
+
+const (
+	// crashBefore: the process dies when the call would take effect, and it does not.
+	crashBefore pattern = "intermediate state, before"
+	// crashAfter: it has taken effect, and the process dies before the answer.
+	crashAfter pattern = "intermediate state, after"
+	// staleView: all processes die, and the next ones are shown the cluster as it was up
+	// to half a minute before the call, and for a minute all that happens as late.
+	staleView pattern = "stale view"
+	// unobserved: while the watches of the process are broken the object of the call
+	// changes and changes back.
+	unobserved pattern = "unobserved change"
+)
+
+var patterns = []pattern{crashBefore, crashAfter, staleView, unobserved}
+
+const (
+	// sieveSeeds is over how many seeds of a scenario its calls are spread: one run of
+	// rack-loss has 34.
+	sieveSeeds = 8
+	// completeSeeds is of how many seeds all calls are.
+	completeSeeds = 2
+)
+
+// callsEach returns how many calls of each scenario to perturb, zero for all.
+func callsEach(t *testing.T) int {
+	switch text := os.Getenv("LIFECYCLE_SIEVE"); text {
+	case "":
+		return fewSieveCalls
+	case "all":
+		return 0
+	default:
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err, "LIFECYCLE_SIEVE is a number or all")
+		require.Positive(t, n)
+		return n
+	}
+}
+
+// trial is one call of one run that is to be perturbed.
+type trial struct {
+	seed    uint64
+	call    int // of the run's writes
+	pattern pattern
+	random  uint64
+}
+
+func (c trial) String() string { return fmt.Sprintf("seed %d, call %d, %s", c.seed, c.call, c.pattern) }
+
+// At whatever write of the controller its process dies, starts from an old view or
+// misses a change: the invariants hold, the outcome is that of the undisturbed run,
+// and after a stated time there is quiet.
+func TestSieveFindsNothing(t *testing.T) {
+	each := callsEach(t)
+	for _, name := range scenarios.Names() {
+		t.Run(name, func(t *testing.T) {
+			plain := make(map[uint64]*ran)
+			for seed := uint64(1); seed <= sieveSeeds; seed++ {
+				if share(each, seed) == 0 {
+					continue
+				}
+				plain[seed] = sieve(name, seed, nil)
+				require.NoError(t, plain[seed].err)
+				require.Empty(t, plain[seed].violations, "seed %d without a perturbation", seed)
+				require.NotEmpty(t, plain[seed].calls)
+				t.Logf("seed %d: %d calls, the last %v after the last fault; %d nodes declared, %d tainted, %d pods evicted", seed, len(plain[seed].calls), plain[seed].lastCall,
+					len(plain[seed].outcome["nodes declared"]), len(plain[seed].outcome["nodes tainted"]), len(plain[seed].outcome["pods evicted"]))
+			}
+			tried, reached := make(map[pattern]int), make(map[pattern]int)
+			var latest time.Duration
+			for _, done := range tryAll(name, plain, choose(plain, each)) {
+				tried[done.trial.pattern]++
+				latest = max(latest, done.lastCall)
+				if done.reached {
+					reached[done.trial.pattern]++
+				}
+				if text := done.unlike(plain[done.trial.seed]); text != "" {
+					t.Errorf("%s, %v (%v): %s", name, done.trial, done.what, text)
+				}
+			}
+			t.Logf("the last call %v after the last fault", latest)
+			for _, p := range patterns {
+				t.Logf("%-28s %4d calls tried, %4d reached", p, tried[p], reached[p])
+				if p == staleView { // nothing may have changed since
+					require.Greater(t, 2*reached[p], tried[p], p)
+					continue
+				}
+				require.Equal(t, tried[p], reached[p], p)
+			}
+		})
+	}
+}
+
+// A test that cannot fail proves nothing: a controller that does not come back taints
+// nothing, and one that comes back late acts when there should be quiet.
+func TestSieveSeesWhatComesOutOtherwise(t *testing.T) {
+	plain := sieve("rack-loss", 1, nil)
+	require.NoError(t, plain.err)
+	first := &perturbation{trial: trial{seed: 1, pattern: crashAfter}, call: plain.calls[0]}
+	after := func(d time.Duration) func(*scenario.Scenario) {
+		return func(s *scenario.Scenario) { s.Controller.RestartAfter = scenario.Duration(d) }
+	}
+	never := sieve("rack-loss", 1, first, after(10*time.Hour))
+	require.True(t, never.reached)
+	text := never.unlike(plain)
+	require.Contains(t, text, "at the end: nodes tainted: besides those of the undisturbed run [], missing [a-")
+	require.Contains(t, text, "pods evicted: besides those of the undisturbed run [], missing [")
+
+	again := *first
+	again.reached, again.struck, again.target = false, false, nil
+	late := sieve("rack-loss", 1, &again, after(25*time.Minute))
+	require.Contains(t, late.unlike(plain), string(invariant.Quiet))
+}
+
+// share returns how many calls of a seed to perturb, of so many of all seeds.
+func share(each int, seed uint64) int {
+	if each > 0 {
+		return (each + int(seed) - 1) / sieveSeeds
+	}
+	if seed > completeSeeds {
+		return 0
+	}
+	return math.MaxInt
+}
+
+// choose returns so many calls, all if it is zero, with each pattern. What writes
+// nothing but the leader's lease is perturbed there.
+func choose(plain map[uint64]*ran, each int) []trial {
+	var all []trial
+	for _, seed := range slices.Sorted(maps.Keys(plain)) {
+		random := rand.New(rand.NewPCG(seed, 13))
+		calls := random.Perm(len(plain[seed].calls))
+		calls = calls[:min(len(calls), share(each, seed))]
+		for _, call := range calls {
+			for _, p := range patterns {
+				all = append(all, trial{seed, call, p, random.Uint64()})
+			}
+		}
+	}
+	return all
+}
+
+// tryAll makes all trials on all cores.
+func tryAll(name string, plain map[uint64]*ran, trials []trial) []*ran {
+	runs := make([]*ran, len(trials))
+	work := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range work {
+				at := trials[i]
+				runs[i] = sieve(name, at.seed, &perturbation{trial: at, call: plain[at.seed].calls[at.call]})
+			}
+		})
+	}
+	for i := range trials {
+		work <- i
+	}
+	close(work)
+	workers.Wait()
+	return runs
+}
+
+// written is a write that a controller has sent.
+type written struct {
+	verb model.Verb
+	kind model.Kind
+	name string
+	at   time.Duration
+}
+
+func (w written) String() string {
+	return fmt.Sprintf("%s of %s %s at %v", w.verb, w.kind, w.name, w.at)
+}

@@ -1,0 +1,126 @@
+package model
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// A process that starts from an old view is shown what was there, then what happened
+// since, as late as the view was old, and, once that is over, what happens at once.
+func TestProcessBeginsInThePast(t *testing.T) {
+	w, s := world(t)
+	cordon := func() { w.Machine("a").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = !n.Spec.Unschedulable }) }
+	old := w.Node("a").ResourceVersion
+	past := w.Remember()
+	run(w, 4*time.Second)
+	cordon()
+	between := w.Node("a").ResourceVersion
+	w.Machine("b").Unregister()
+	run(w, 11*time.Second)
+	s.client.Stop()
+	cordon()
+	last := w.Node("a").ResourceVersion
+
+	catchUp := w.ShowPast(past, func(c *Client) bool { return c.Life == 2 })
+	next := w.NewClient("controller", 2, func() {})
+	for kind := range kinds {
+		next.Inform(kind, cache.ResourceEventHandlerFuncs{})
+	}
+	version := func() string { return next.CachedNode("a").ResourceVersion }
+	run(w, 12*time.Second)
+	require.True(t, next.Synced())
+	require.Equal(t, old, version())
+	require.NotNil(t, next.CachedNode("b"), "which is gone")
+	read := &Call{Verb: Get, Kind: Nodes, Name: "a"}
+	next.Call(read, func(*Call) {})
+
+	// The list is from 1 s and was asked for at 11 s: all is 10 s and some late.
+	run(w, 13900*time.Millisecond)
+	require.Equal(t, last, read.Node.ResourceVersion, "a read meets the present")
+	require.Equal(t, old, version())
+	run(w, 14100*time.Millisecond)
+	require.Equal(t, between, version())
+	require.Nil(t, next.CachedNode("b"))
+	cordon()
+	run(w, 20900*time.Millisecond)
+	require.Equal(t, between, version())
+	run(w, 21100*time.Millisecond)
+	require.Equal(t, last, version())
+	run(w, 24*time.Second)
+	require.Equal(t, last, version())
+	run(w, 25*time.Second)
+	require.Equal(t, w.Node("a").ResourceVersion, version())
+
+	past.Forget()
+	catchUp()
+	cordon()
+	run(w, 25*time.Second+30*time.Millisecond)
+	require.Equal(t, w.Node("a").ResourceVersion, version(), "it has caught up")
+	size := len(past.since[Nodes])
+	cordon()
+	require.Len(t, past.since[Nodes], size, "what is forgotten does not grow")
+}
+
+// Who does not match, and who lists again, sees the present.
+func TestPastIsForTheFirstListsOfSomeClients(t *testing.T) {
+	w, s := world(t)
+	past := w.Remember()
+	w.Machine("b").Unregister()
+	run(w, 2*time.Second)
+	w.ShowPast(past, func(c *Client) bool { return c.Name == "controller" })
+	w.BreakWatches(func(*Client, Kind) bool { return true })()
+	other := w.NewClient("other", 1, func() {})
+	other.Inform(Nodes, cache.ResourceEventHandlerFuncs{})
+	run(w, 3*time.Second)
+	require.Nil(t, s.client.CachedNode("b"))
+	require.NotNil(t, other.CachedNode("a"))
+	require.Nil(t, other.CachedNode("b"))
+}
+
+func TestLostCallDoesNothing(t *testing.T) {
+	w, s := world(t)
+	w.Workload("web").Place("a")
+	pod := w.PodsOn("a")[0]
+	var lost *Call
+	end := w.LoseCalls(func(call *Call) bool { lost = call; return true })
+	began := w.Now()
+	var answered time.Duration
+	call := &Call{Verb: Delete, Kind: Pods, Name: pod.Name}
+	s.client.Call(call, func(*Call) { answered = w.Now() })
+	run(w, began+time.Minute)
+	require.Same(t, call, lost)
+	require.False(t, call.Reached)
+	require.Nil(t, w.Pod(pod.Name).DeletionTimestamp)
+	require.ErrorIs(t, call.Err, errTimeout)
+	require.Equal(t, began+CallTimeout, answered)
+
+	end()
+	again := &Call{Verb: Delete, Kind: Pods, Name: pod.Name}
+	s.client.Call(again, func(*Call) {})
+	run(w, w.Now()+time.Minute)
+	require.NoError(t, again.Err)
+	require.Nil(t, w.Pod(pod.Name))
+}
+
+func TestSilentMachineSurfacesOnce(t *testing.T) {
+	w, _ := world(t)
+	m := w.Machine("a")
+	restore := m.Silence()
+	run(w, time.Minute)
+	m.Edit(func(node *corev1.Node) { node.Status.Conditions = nil }) // as who has declared it dead
+	beats := m.Beats
+	m.Surface()
+	require.Equal(t, beats+1, m.Beats)
+	require.Equal(t, w.Now(), m.LastBeat)
+	require.Len(t, w.Node("a").Status.Conditions, len(conditions), "it reports")
+	require.False(t, m.Reaches())
+	run(w, 2*time.Minute)
+	require.Equal(t, beats+1, m.Beats)
+	restore()
+	run(w, 3*time.Minute)
+	require.Greater(t, m.Beats, beats+1)
+}
