@@ -68,11 +68,12 @@ func (c *tally) add(now, due time.Time) second {
 	c.advance(now)
 	at := c.secondOf(due)
 	in, item := c.find(at)
-	if in == nil {
+	switch in {
+	case nil:
 		item.Value = c.newTallied(due)
 		c.future.Add(at, item.Value, c.timeOf(at))
 		defer c.advance(now)
-	} else if in == c.past {
+	case c.past:
 		c.overdue++
 	}
 	item.Value.things++

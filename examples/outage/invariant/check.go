@@ -75,6 +75,27 @@ func (c *checking) wrongTaints(n *node) {
 	if !seen.heard && c.view.beats(n.name) > seen.beats {
 		seen.heard, seen.heardAt = true, c.now
 	}
+	c.wrongKey(n)
+	if n.citizen.stands != standsReady || !seen.heard {
+		return
+	}
+	wait := longestWait
+	if illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
+		wait = longestProtectiveWait
+	}
+	asked := n.written.asked(max(n.wrongSince, n.readySince+c.settings.Recovery, seen.heardAt), wait)
+	if !c.late(asked, recoveries) {
+		return
+	}
+	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
+		if t := illnessOf(n.object, effect); t != nil {
+			c.violated(Recovered, n.name, "node %s is ready since %v and has beaten, and still has taint %s:%s", n.name, n.readySince, t.Key, effect)
+		}
+	}
+}
+
+// wrongKey judges a NoSchedule taint that does not follow the conditions.
+func (c *checking) wrongKey(n *node) {
 	key, asked := n.wrongKey, n.keySince
 	if illness(key) {
 		asked = max(asked, n.readySince+c.settings.Recovery)
@@ -86,21 +107,6 @@ func (c *checking) wrongTaints(n *node) {
 	if asked = n.written.asked(asked, wait); key != "" && c.late(asked, otherWrites) {
 		c.violated(TaintsFollow, n.name, "node %s has taint %s:NoSchedule though its state does not ask for it, or the other way around, since %v",
 			n.name, key, asked)
-	}
-	if n.citizen.stands != standsReady || !seen.heard {
-		return
-	}
-	if wait = longestWait; illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
-		wait = longestProtectiveWait
-	}
-	asked = n.written.asked(max(n.wrongSince, n.readySince+c.settings.Recovery, seen.heardAt), wait)
-	if !c.late(asked, recoveries) {
-		return
-	}
-	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
-		if t := illnessOf(n.object, effect); t != nil {
-			c.violated(Recovered, n.name, "node %s is ready since %v and has beaten, and still has taint %s:%s", n.name, n.readySince, t.Key, effect)
-		}
 	}
 }
 

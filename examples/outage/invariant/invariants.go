@@ -36,13 +36,14 @@ const (
 	// SparedInOutage: no client gives a node our NoExecute taint while it must know that
 	// all zones are down, nor within a grace period after that or after its start; nor, if
 	// it could see it, while the cluster's zones truly are down or were a grace period
-	// ago. And while they are, for longer than the bound, no node keeps such a taint.
+	// ago. And while they are, for longer than the bound, no node keeps such a taint; one
+	// that clients have written to all the time may for 5 s more.
 	SparedInOutage Invariant = "spared in an outage"
 	// NotDeclaredAlive: a node becomes Unknown only if none of its heartbeats was
 	// stored within its grace period before the call was sent, and only after a grace
 	// period in which the client could have heard of one: it ran, and the API server
 	// did not refuse it for longer than Settings.BlindAfter. A heartbeat that came
-	// after the client had read the lease may be missed. A node that has never reported has
+	// after the client had read the lease may be missed for ten seconds. A node that has never reported has
 	// the startup grace period from its creation on, and is not tainted NoExecute as ill
 	// before.
 	NotDeclaredAlive Invariant = "not declared while alive"
