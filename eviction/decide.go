@@ -180,7 +180,7 @@ func (t *Tracker) decision(e *entry) Decision {
 // view is a pod as [Decide] takes it.
 func (t *Tracker) view(p *pod) Pod {
 	from := origin{seen: t.clock.time(p.seen)}
-	if p.dated {
+	if p.bound != undated {
 		from.stored = t.clock.time(p.bound)
 	}
 	return Pod{Tolerations: p.tolerations, Seen: from.seen, Arrived: from.start(t.clock.shift)}

@@ -106,8 +106,10 @@ func (t *Tracker) pod(now time.Time, observed *corev1.Pod) *entry {
 		name:      observed.Name,
 		placement: &n.placement,
 		seen:      t.clock.distance(now),
-		bound:     t.clock.distance(from.stored),
-		dated:     !from.stored.IsZero(),
+		bound:     undated,
+	}
+	if !from.stored.IsZero() {
+		e.Value().bound = t.clock.distance(from.stored)
 	}
 	n.addPod(e)
 	if a := t.running[id]; a != nil {

@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"math"
 	"time"
 	"unique"
 
@@ -22,7 +23,7 @@ type pod struct {
 	placement   *placement
 	tolerations []corev1.Toleration
 	seen        time.Duration // as in Pod
-	bound       time.Duration // as origin.stored, if dated
+	bound       time.Duration // as origin.stored, or undated
 	generation  int32         // the API's has 64 bits but counts edits of a spec
 	slot        uint32        // in node.pods
 	counted     second        // in Tracker.overdue, or none
@@ -32,8 +33,10 @@ type pod struct {
 	kind      podKind
 	marked    bool // carries our condition DisruptionTarget
 	requested bool // EvictPod asked for it; see Tracker.requests
-	dated     bool // has a time of its binding that is trusted
 }
+
+// undated is the time of a binding that has none that is trusted.
+const undated time.Duration = math.MinInt64
 
 // podKind is what matters of a pod besides its tolerations.
 type podKind uint8
