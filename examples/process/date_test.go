@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,17 +117,17 @@ func TestE2PulsesTellThatAWatchIsAlive(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			Pulses(ctx, Pulse{nodes, func() { nodes.beats++ }}, Pulse{pods, func() { pods.beats++ }})
+			Pulses(ctx, Pulse{nodes, func() { nodes.beats.Add(1) }}, Pulse{pods, func() { pods.beats.Add(1) }})
 		}()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.Zero(t, nodes.beats, "it has no list yet")
-		for version, want := range []int{1, 2, 3} {
-			nodes.version = fmt.Sprint(version)
+		require.Zero(t, nodes.beats.Load(), "it has no list yet")
+		for version, want := range []int32{1, 2, 3} {
+			nodes.version.Store(new(fmt.Sprint(version)))
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			require.Equal(t, want, nodes.beats)
-			require.Zero(t, pods.beats)
+			require.Equal(t, want, nodes.beats.Load())
+			require.Zero(t, pods.beats.Load())
 		}
 		stop()
 		<-done
@@ -135,8 +136,13 @@ func TestE2PulsesTellThatAWatchIsAlive(t *testing.T) {
 
 // informer is the part of an informer that Pulses looks at.
 type informer struct {
-	version string
-	beats   int
+	version atomic.Pointer[string]
+	beats   atomic.Int32
 }
 
-func (i *informer) LastSyncResourceVersion() string { return i.version }
+func (i *informer) LastSyncResourceVersion() string {
+	if version := i.version.Load(); version != nil {
+		return *version
+	}
+	return ""
+}
