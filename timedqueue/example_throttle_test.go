@@ -47,6 +47,7 @@ func ExampleThrottle() {
 	// 01.0 taint node-1
 	// 01.5 evict pod-0
 	// 01.5 taint node-2
+	// 02.0 evict pod-1
 	// 02.5 taint node-3
-	// 03.0 evict pod-1
+	// 03.5 evict pod-2
 }

@@ -77,14 +77,15 @@ func (c ThrottleConfig[T]) Validate() error {
 //
 // Each task takes the Cost of its kind, and [Throttle.Settle] returns what it
 // did not spend. A kind saves up the tokens of an expensive task one by one, so
-// that cheap tasks of other kinds do not keep it waiting.
+// that cheap tasks of other kinds do not keep it waiting. What a task returns is
+// saved up for the next one of its kind, if that has one to start.
 //
 // It shares like [Budget].Reserved. From the time at which a kind has a task
 // that can start, and for as long as it has one, its tasks start with at least
 // its part of the tokens granted, less its Cost. Counted from a later moment it
 // is less one more. No token waits while a kind has a task that can start,
-// except those that are saved up for such a task. Tokens that are returned
-// count as granted.
+// except those that are saved up for such a task. Returned tokens that are not
+// saved up count as granted.
 //
 // Start asks each source for its Next. A Throttle is a core without Finish, has
 // no clock, and is not safe for concurrent use. Now never goes backwards inside
@@ -110,7 +111,10 @@ type savings[T any] struct {
 
 // A Grant is the tokens that a task was started with. The zero value is that of
 // a task without any.
-type Grant struct{ tokens []uint64 }
+type Grant struct {
+	kind   int
+	tokens []uint64
+}
 
 // Tokens returns how many tokens the task may spend.
 func (g Grant) Tokens() int { return len(g.tokens) }
@@ -162,8 +166,24 @@ func (t *Throttle[T]) Start(now time.Time) (T, Grant, bool) {
 // Settle ends a grant: so many of its tokens were not used and come back, and
 // the others are spent.
 func (t *Throttle[T]) Settle(now time.Time, grant Grant, unused int) {
-	t.advance(now)
-	t.settle(grant.tokens, unused)
+	now = t.advance(now)
+	spent := len(grant.tokens) - min(max(unused, 0), len(grant.tokens))
+	t.settle(grant.tokens[:spent], 0)
+	t.returned(now, grant.kind, grant.tokens[spent:])
+}
+
+// returned saves up tokens that a task did not spend for the next one of its
+// kind. Otherwise tasks that spend less than their Cost would lose as much of
+// what is reserved for them. Its last token comes from choose, like that of
+// any task.
+func (t *Throttle[T]) returned(now time.Time, kind int, tokens []uint64) {
+	saved := 0
+	if len(tokens) > 0 && t.kinds[kind].canStart(now) {
+		k := &t.kinds[kind]
+		saved = min(len(tokens), k.Cost-1-len(k.tokens))
+		k.tokens = append(k.tokens, tokens[:saved]...)
+	}
+	t.settle(tokens[saved:], len(tokens))
 }
 
 // Next returns when to call Start: no later than it can next hand something
@@ -190,11 +210,16 @@ func (t *Throttle[T]) Next(now time.Time) (time.Time, bool) {
 func (t *Throttle[T]) look(now time.Time) {
 	for i := range t.kinds {
 		k := &t.kinds[i]
-		next, ok := k.Source.Next(now)
-		if k.has = ok && !next.After(now) && !k.vain; !k.has {
+		if k.has = k.canStart(now) && !k.vain; !k.has {
 			t.giveUp(i)
 		}
 	}
+}
+
+// canStart reports whether the source says that it has a task for now.
+func (s *savings[T]) canStart(now time.Time) bool {
+	next, ok := s.Source.Next(now)
+	return ok && !next.After(now)
 }
 
 // choose takes a token and returns the kind that it is for. It returns false
@@ -231,7 +256,7 @@ func (t *Throttle[T]) save(now time.Time, kind int) (T, Grant, bool) {
 		t.look(now)
 		return task, Grant{}, false
 	}
-	grant := Grant{k.tokens}
+	grant := Grant{kind, k.tokens}
 	k.tokens = nil
 	return task, grant, true
 }

@@ -247,6 +247,38 @@ func TestThrottleConfigErrors(t *testing.T) {
 	require.False(t, ok)
 }
 
+// Q12: a kind whose tasks spend less than their Cost has its part all the same:
+// of what is spent, not of what is taken.
+func TestQ12ReturnedTokensStayWithTheirKind(t *testing.T) {
+	dear, cheap := &tasks{kind: 0, left: 1000}, &tasks{kind: 1, left: 1000}
+	throttle, err := NewThrottle(ThrottleConfig[int]{Limit: 10, Kinds: []Kind[int]{
+		{Name: "dear", Source: dear, Reserved: 0.5, Cost: 3},
+		{Name: "cheap", Source: cheap, Reserved: 0.5},
+	}}, seconds(0))
+	require.NoError(t, err)
+	for tenth := range 300 {
+		now := seconds(0).Add(time.Duration(tenth) * 100 * time.Millisecond)
+		task, grant, ok := throttle.Start(now)
+		if ok && task == 0 {
+			throttle.Settle(now, grant, 1)
+		} else {
+			throttle.Settle(now, grant, 0)
+		}
+	}
+	require.InDelta(t, 150/2, 1000-dear.left, 2, "half of the tokens, two for each")
+	require.InDelta(t, 150, 1000-cheap.left, 2)
+
+	dear.left = 1
+	var grant Grant
+	for i, task := 0, 1; task != 0; i++ {
+		task, grant, _ = throttle.Start(seconds(float64(31 + i)))
+	}
+	throttle.Settle(seconds(1000), grant, 1)
+	require.Empty(t, throttle.kinds[0].tokens, "it has no task for which to save")
+	_, _, ok := throttle.Start(seconds(1001))
+	require.True(t, ok)
+}
+
 // A stretch is the time in which a kind has had a task all along.
 type stretch struct {
 	granted float64 // tokens since it began, to all kinds

@@ -186,14 +186,19 @@ func newSeenZone(key zoneKey, now time.Duration) *seenZone {
 
 // fall takes note of a node that has fallen. It may be told of a later one first.
 func (z *seenZone) fall(at, wave time.Duration) {
-	if n := len(z.falls); n > 0 && at >= z.falls[n-1]+2*wave || n > manyFalls {
+	switch n := len(z.falls); {
+	case n > 0 && at >= z.falls[n-1]+2*wave:
 		z.falls = z.falls[:0]
+	case n == manyFalls:
+		z.falls = slices.Delete(z.falls, 0, n/2)
+		z.unsure = max(z.unsure, z.falls[0]+wave)
 	}
 	i, _ := slices.BinarySearch(z.falls, at)
 	z.falls = slices.Insert(z.falls, i, at)
 }
 
-// manyFalls bounds how many are remembered. Without one of them more is allowed.
+// manyFalls bounds how many are remembered. Where those that are forgotten began their
+// waves is unknown, so for one wave after them each fall may begin one.
 const manyFalls = 10_000
 
 // known returns the earliest time at which the extent of what a node has fallen with

@@ -75,16 +75,7 @@ func (s spending) since(at time.Duration) float64 {
 func (v *view) count(now time.Duration, call *model.Call) {
 	v.underWay++
 	v.lookBusy(now)
-	kind := workOf(call)
-	cost := 1.0
-	if kind == evictions {
-		// Its tokens are taken together, and those that it returns count as used.
-		cost = 0
-		if call.Verb == model.Delete || call.Verb == model.Evict || call.Verb == model.Patch && !marksTrue(call) {
-			cost = float64(max(v.judge.settings.EvictionCost, 1))
-		}
-	}
-	v.calls[kind].add(now, cost)
+	v.calls[workOf(call)].add(now, 1)
 }
 
 // deadline returns by when a client must have done what was asked for at some time,
@@ -94,7 +85,11 @@ func (v *view) deadline(asked time.Duration, kind work) time.Duration {
 	s := &v.judge.settings
 	by := asked + s.bound()
 	if s.QPS > 0 {
-		by += time.Duration(v.calls[kind].since(asked) / (s.QPS * kind.part()) * float64(time.Second))
+		sent := v.calls[kind].since(asked)
+		if kind == evictions {
+			sent += float64(max(s.EvictionCost, 1)) // what the next one sets aside
+		}
+		by += time.Duration(sent / (s.QPS * kind.part()) * float64(time.Second))
 	}
 	return by
 }
