@@ -77,8 +77,8 @@ func (c ThrottleConfig[T]) Validate() error {
 //
 // Each task takes the Cost of its kind, and [Throttle.Settle] returns what it
 // did not spend. A kind saves up the tokens of an expensive task one by one, so
-// that cheap tasks of other kinds do not keep it waiting. What a task returns is
-// saved up for the next one of its kind, if that has one to start.
+// that cheap tasks of other kinds do not keep it waiting. What a task returns
+// is saved up for the next one of its kind, if that can start.
 //
 // It shares like [Budget].Reserved. From the time at which a kind has a task
 // that can start, and for as long as it has one, its tasks start with at least
