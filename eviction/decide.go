@@ -31,7 +31,8 @@ func (t *Tracker) decide(now time.Time, e *entry) {
 	switch from := e.Value().state; {
 	case from.handedOut():
 		a, r := t.running[e.Key()], t.rule(e)
-		a.signal.Store(a.terminating || r.dueAt(now) == a.clears())
+		held := t.halted && !a.clears()
+		a.signal.Store(held || a.terminating || r.dueAt(now) == a.clears())
 		t.countDue(now, e, r)
 	case from != leaving:
 		t.settle(now, e, from)

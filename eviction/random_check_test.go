@@ -45,12 +45,15 @@ func (s *schedule) check() {
 			pending++
 			continue
 		}
+		// Its condition was to be cleared until its deadline came. Start finds that.
+		overtaken := leaves(why) && !due.After(s.now) && s.history.isMarked(uid)
+		scarce = scarce || overtaken
 		steps := s.history.steps(uid, s.now)
 		if len(steps) > 0 {
 			pending++
 		}
 		for _, next := range steps {
-			at, held := latest(next.at, s.now), false
+			at, held := latest(next.at, s.now), s.history.halted && !next.clears
 			for _, share := range s.history.shares(next) {
 				wait := share.wait(s.now)
 				held = held || wait < 0
@@ -80,7 +83,7 @@ func (s *schedule) check() {
 
 	next, ok := s.tracker.Next(s.told())
 	some = some && s.history.synced
-	if scarce || len(s.history.budgets) > 0 { // it may come sooner, and look for a token
+	if scarce || s.history.halted || len(s.history.budgets) > 0 { // it may come sooner, and look for a token
 		if some && (!ok || next.After(first.Add(time.Microsecond))) {
 			require.Fail(s, "it sleeps too long", "next is at %v, want %v", next, first)
 		}

@@ -410,6 +410,24 @@ func (s *schedule) setLimit() {
 	require.True(s, s.tracker.SetLimit(s.told(), budget.name, key, limit))
 }
 
+// halt holds all evictions, or ends that.
+func (s *schedule) halt() {
+	s.reached["halt"]++
+	s.history.halted = !s.history.halted
+	s.say("halted %v", s.history.halted)
+	if s.history.halted {
+		s.tracker.Halt(s.told())
+	} else {
+		s.tracker.Resume(s.told())
+	}
+	require.Equal(s, s.history.halted, s.tracker.Halted())
+	for uid, f := range s.inFlight {
+		if s.history.halted && !f.work.ClearCondition && s.history.podStay(uid) != nil {
+			require.True(s, f.work.Canceled(), "%v goes on", f.work.Pod)
+		}
+	}
+}
+
 func (s *schedule) hold() {
 	held := pick(s, nil, nil, map[string]bool{notReady: true, unreachable: true}, map[string]bool{"a": true})
 	s.say("hold %v", held)

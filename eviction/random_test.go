@@ -44,7 +44,7 @@ func TestTrackerAgainstReference(t *testing.T) {
 	}
 	for _, what := range []string{
 		"Untolerated", "TolerationEnds", "Requested", "clears", "marked", "retry", "due together", "late result",
-		"second finish", "restart", "clock set back", "hold", "lineage goes on", "set again",
+		"second finish", "restart", "clock set back", "hold", "halt", "lineage goes on", "set again",
 		"NodeEvicted", "Blocked", "DryRun", "shut", "opened", "no token", "token given back", "window",
 		"slice", "stale", "asked", "request taken back", "retried", "no success", "no token to clear", "without a UID", "written",
 	} {
@@ -142,6 +142,10 @@ func (s *schedule) step() {
 	case n < 68:
 		s.removeNode()
 	case n < 70:
+		if s.chance(30) {
+			s.halt()
+			break
+		}
 		s.hold()
 	case n < 71:
 		s.markAgain()

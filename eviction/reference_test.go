@@ -21,7 +21,8 @@ type history struct {
 	nodes    map[string][]look[*corev1.Node]
 	pods     map[types.UID][]look[*corev1.Pod]
 	attempts map[types.UID][]attempt
-	held     map[string]bool                 // by key
+	held     map[string]bool // by key
+	halted   bool
 	evicted  map[string][]look[bool]         // what was said of whole nodes
 	asked    map[types.UID][]look[time.Time] // what was said of single pods; zero: taken back
 	reported map[types.UID]ruling            // by a dry run, and the same ever since
@@ -442,7 +443,7 @@ func (h *history) steps(uid types.UID, now time.Time) (out []step) {
 // stepAt returns what is to be done about a pod at a time.
 func (h *history) stepAt(uid types.UID, now time.Time) (step, bool) {
 	for _, s := range h.steps(uid, now) {
-		if !s.at.After(now) {
+		if !s.at.After(now) && (s.clears || !h.halted) {
 			return s, true
 		}
 	}

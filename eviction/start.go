@@ -19,6 +19,9 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 	if t.Reevaluate(now) {
 		return Task{}, false
 	}
+	if t.halted {
+		return t.startClear(now)
+	}
 	if item, ok := t.evictions.Start(now); ok {
 		t.attempts.remove(t.attempts.secondOf(item.Due))
 		return t.begin(now, &attempt{entry: item.Value.entry(), item: item}), true
@@ -26,6 +29,11 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 	if at, ok := t.evictions.Next(now); ok && !at.After(now) {
 		return Task{}, false // the next Start goes on
 	}
+	return t.startClear(now)
+}
+
+// startClear hands out a condition to be cleared.
+func (t *Tracker) startClear(now time.Time) (Task, bool) {
 	for range mostPassedOver {
 		item, ok := t.clears.Start(now)
 		if !ok {
@@ -216,6 +224,9 @@ func (t *Tracker) Next(now time.Time) (time.Time, bool) {
 	now = t.advance(now)
 	if t.Reevaluating() {
 		return now, true
+	}
+	if t.halted {
+		return t.clears.Next(now)
 	}
 	at, ok := t.evictions.Next(now)
 	if clearAt, has := t.clears.Next(now); has && (!ok || clearAt.Before(at)) {

@@ -30,11 +30,7 @@ func (t *Tracker) SuspendTaints(now time.Time, suspended func(*corev1.Taint) boo
 func (t *Tracker) outdate(now time.Time) {
 	t.generation++
 	t.stale = stale{nodes: len(t.ordered)}
-	for _, a := range t.running {
-		if a.entry != nil {
-			t.decide(now, a.entry)
-		}
-	}
+	t.decideRunning(now)
 }
 
 // Reevaluate decides some of the pods again that SuspendTaints or ObserveDate

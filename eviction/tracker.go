@@ -123,6 +123,7 @@ type Tracker struct {
 	byNode    []Budget
 	byPod     []Budget
 	suspended func(*corev1.Taint) bool
+	halted    bool
 	// generation counts the calls of SuspendTaints; see node.decided.
 	generation int
 	stale      stale
