@@ -91,6 +91,9 @@ func (c *Controller) notReadySince(now time.Time, object *corev1.Node) time.Time
 // for which the bucket has filled up meanwhile. With an API server that does
 // not answer that is half a minute.
 func (c *Controller) takeRelease(now time.Time) {
+	if c.Halted() {
+		return
+	}
 	if c.config.EvictionMode == EvictionModeNode {
 		c.emptyNodes(now)
 		return

@@ -127,7 +127,7 @@ func resultOfNone(now time.Time, n *node, err error) timedqueue.Result {
 // written.
 func (c *Controller) nextWrite(now time.Time) (time.Time, bool) {
 	write, writes := c.otherWrites.Next(now)
-	release, releases := c.releases.Next(now)
+	release, releases := c.nextRelease(now)
 	if !writes || releases && release.Before(write) {
 		return release, releases
 	}

@@ -1,0 +1,27 @@
+package controller
+
+import "time"
+
+// Halt holds all evictions and all NoExecute taints at once, until Resume. It is
+// for an operator who stops the controller without ending it. A call that is
+// under way is not taken back, and nothing follows it. All else goes on: nodes
+// are declared Unknown and tainted NoSchedule, their pods are marked not ready,
+// what recovers loses its taints, and deadlines pass. A second Halt changes
+// nothing.
+func (c *Controller) Halt(now time.Time) { c.evictions.Halt(now) }
+
+// Resume ends what Halt began. Nodes that wait are tainted at the rates of their
+// zones, and pods that became due meanwhile leave in the order of their
+// deadlines. Nothing was lost, so no deadline begins again.
+func (c *Controller) Resume(now time.Time) { c.evictions.Resume(now) }
+
+// Halted reports whether all evictions and NoExecute taints are held.
+func (c *Controller) Halted() bool { return c.evictions.Halted() }
+
+// nextRelease returns when the rate of a zone next allows a node to be tainted.
+func (c *Controller) nextRelease(now time.Time) (time.Time, bool) {
+	if c.Halted() {
+		return time.Time{}, false
+	}
+	return c.releases.Next(now)
+}
