@@ -168,6 +168,7 @@
 //	observe  request  start  pending
 //	date
 //	suspend
+//	halt
 //	decide  shares
 //	sight
 //	tracker

@@ -38,6 +38,8 @@ func program(s *settings) *process.Program {
 				Leadership: l.events.nodes,
 				Answer:     func() { l.dispatcher.View(func() {}) },
 				Answered:   l.sighted,
+				Halt:       l.halt,
+				Resume:     l.resume,
 				Dated:      l.dated,
 				Stop:       l.events.stop,
 			}, nil

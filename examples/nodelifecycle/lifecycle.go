@@ -76,6 +76,16 @@ func (l *lifecycle) dated(sent, date time.Time) {
 	l.dispatcher.Update(func() { l.core.ObserveDate(time.Now(), sent, date) })
 }
 
+// halt holds all evictions and NoExecute taints.
+func (l *lifecycle) halt() {
+	l.dispatcher.Update(func() { l.core.Halt(time.Now()) })
+}
+
+// resume lets what halt held go on.
+func (l *lifecycle) resume() {
+	l.dispatcher.Update(func() { l.core.Resume(time.Now()) })
+}
+
 // Observe fills the controller from the cluster and goes on until ctx ends. It
 // calls ready once all that existed has been seen.
 func (l *lifecycle) Observe(ctx context.Context, ready func()) {

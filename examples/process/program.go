@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -55,6 +56,9 @@ type Service struct {
 	// whether the machine's clock is right. Nil does nothing, and so does a client
 	// without HTTP.
 	Dated func(sent, date time.Time)
+	// Halt holds what the controller does to make pods leave, and Resume lets it go
+	// on: see [HaltAnnotation]. Required.
+	Halt, Resume func()
 	// Stop is called in the end. Nil does nothing.
 	Stop func()
 }
@@ -111,7 +115,7 @@ func (p *Program) RunOn(ctx context.Context, clients Clients) error {
 
 // run serves what is shown besides the metrics of the controller.
 func (p *Program) run(
-	ctx context.Context, clients Clients, guard *fence, clock *dates, shown prometheus.Gatherer,
+	ctx context.Context, clients Clients, guard *fence, clock *dates, shown *prometheus.Registry,
 ) error {
 	service, err := p.Connect(ctx, clients)
 	if err != nil {
@@ -121,6 +125,15 @@ func (p *Program) run(
 		defer service.Stop()
 	}
 	health := leaderelection.NewLeaderHealthzAdaptor(p.Sharing.LeaderElection.LeaseDuration)
+	halting := &halter{
+		namespace: p.Process.LeaseNamespace, name: p.Process.LeaseName,
+		client: clients.Watching, recorder: service.Leadership,
+		leads: func() bool { return !p.Sharing.LeaderElection.Elect || guard.valid(time.Now()) },
+		halt:  service.Halt, resume: service.Resume,
+	}
+	if err = shown.Register(halting.collector()); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
 	all := prometheus.Gatherers{service.Metrics, shown}
 	dog := &watchdog{}
 	server, err := newServer(p.Process.BindAddress, all, service.Pages, func(request *http.Request) error {
@@ -137,7 +150,7 @@ func (p *Program) run(
 		resigned: make(chan struct{}), released: make(chan struct{}),
 	}
 	return unlessStuck(ctx, dog, service.Answer, elect, func(ctx context.Context) error {
-		ready := make(chan struct{})
+		ready, told := make(chan struct{}), make(chan struct{})
 		return Together(ctx,
 			server.run,
 			func(ctx context.Context) error {
@@ -148,11 +161,17 @@ func (p *Program) run(
 				return nil
 			},
 			func(ctx context.Context) error {
-				// A replica whose caches never fill would lead for ever.
-				select {
-				case <-ready:
-				case <-ctx.Done():
-					return nil
+				return halting.run(ctx, func() { close(told) })
+			},
+			func(ctx context.Context) error {
+				// A replica whose caches never fill would lead for ever, and one that does
+				// not know whether it is halted must not act.
+				for _, known := range []chan struct{}{ready, told} {
+					select {
+					case <-known:
+					case <-ctx.Done():
+						return nil
+					}
 				}
 				if p.Sharing.LeaderElection.Elect {
 					return elect.run(ctx, service.Act, service.Idle)

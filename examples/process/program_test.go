@@ -32,6 +32,7 @@ type worker struct {
 	fails   chan error    // an error ends its acting
 	turn    sync.Mutex    // a controller that is stuck keeps it
 	stopped atomic.Bool
+	halted  atomic.Bool
 }
 
 func newWorker() *worker {
@@ -75,6 +76,8 @@ func (w *worker) service() *Service {
 		})},
 		Leadership: &record.FakeRecorder{},
 		Answer:     w.answer,
+		Halt:       func() { w.halted.Store(true) },
+		Resume:     func() { w.halted.Store(false) },
 		Stop:       func() { w.stopped.Store(true) },
 	}
 }

@@ -189,6 +189,16 @@ func (e *evictor) dated(sent, date time.Time) {
 	e.dispatcher.Update(func() { e.tracker.ObserveDate(time.Now(), sent, date) })
 }
 
+// halt holds all evictions.
+func (e *evictor) halt() {
+	e.dispatcher.Update(func() { e.tracker.Halt(time.Now()) })
+}
+
+// resume lets what halt held go on.
+func (e *evictor) resume() {
+	e.dispatcher.Update(func() { e.tracker.Resume(time.Now()) })
+}
+
 // Act evicts until ctx ends or an action panics, and what was under way is done.
 func (e *evictor) Act(ctx context.Context) error { return e.dispatcher.Run(ctx) }
 

@@ -34,6 +34,8 @@ func program(s *settings) *process.Program {
 				Leadership: recorder,
 				Answer:     func() { e.dispatcher.View(func() {}) },
 				Dated:      e.dated,
+				Halt:       e.halt,
+				Resume:     e.resume,
 				Stop:       events.Stop,
 			}, nil
 		},

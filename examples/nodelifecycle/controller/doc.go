@@ -127,7 +127,7 @@
 //	zones
 //	write  mark
 //	release
-//	taint
+//	taint  halt
 //	reducer
 //	tell
 //	action
