@@ -164,6 +164,17 @@ func (n *nodeSeen) wantIll() error {
 	return nil
 }
 
+// wantHeld wants a node that is Unknown and gets no new pods, whose pods stay.
+func (n *nodeSeen) wantHeld() error {
+	if err := n.wantReady(corev1.ConditionUnknown); err != nil {
+		return err
+	}
+	if len(n.taints) != 1 || n.taints[0].Key != corev1.TaintNodeUnreachable || n.taints[0].Effect != corev1.TaintEffectNoSchedule {
+		return fmt.Errorf("taints are %v, want unreachable:NoSchedule alone", n.taints)
+	}
+	return nil
+}
+
 // wantHealthy wants a node that is ready and has no taint.
 func (n *nodeSeen) wantHealthy() error {
 	if err := n.wantReady(corev1.ConditionTrue); err != nil {
