@@ -169,9 +169,10 @@ func (c *court) declare(node string) {
 }
 
 func (c *court) setReady(node string) {
+	unknown := map[string]any{"type": "Ready", "status": "Unknown", "lastTransitionTime": metav1.NewTime(c.world.Wall())}
 	c.call(&model.Call{
 		Verb: model.Patch, Kind: model.Nodes, Name: node, PatchType: types.StrategicMergePatchType, Subresource: "status",
-		Data: encode(c.t, map[string]any{"status": map[string]any{"conditions": []map[string]any{{"type": "Ready", "status": "Unknown"}}}}),
+		Data: encode(c.t, map[string]any{"status": map[string]any{"conditions": []map[string]any{unknown}}}),
 	})
 }
 
