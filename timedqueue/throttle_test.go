@@ -52,8 +52,8 @@ func TestThrottleLimitsWhatItsSourcesSpendTogether(t *testing.T) {
 	require.Equal(t, "bb", names)
 }
 
-// Issue 13: after a suspension sources were told the time of day without it, and
-// wrote that to objects. A time zone stands for what arithmetic loses.
+// Issue 13: after a suspension sources were told a time of day that was late,
+// and wrote it to objects. A time zone stands for what arithmetic loses.
 func TestThrottleTellsItsSourcesTheTimeThatItIsTold(t *testing.T) {
 	zone := time.FixedZone("elsewhere", 3600)
 	var told []string
