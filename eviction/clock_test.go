@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
@@ -360,6 +361,26 @@ func TestE2TaintThatWasSetDuringASuspension(t *testing.T) {
 			m.next(103, 2001)
 		})
 	}
+}
+
+// What a caller counts itself moves like a taint.
+func TestE2StartOfAChangeThatACallerCounts(t *testing.T) {
+	m := boot(t)
+	stored := metav1.NewTime(at(95))
+	stores, sees := m.NodeChanged(m.at(100), &stored), m.NodeChanged(m.at(100), nil)
+	starts := func(o eviction.Origin) float64 { return m.StartOf(o).Sub(reading(0, 0)).Seconds() }
+	require.InDelta(t, 96, starts(stores), 1e-6)
+	require.InDelta(t, 100, starts(sees), 1e-6)
+	m.ahead = 3600
+	require.True(t, m.ObserveDate(m.at(101), m.at(101), at(3701)))
+	require.InDelta(t, 96-3600, starts(stores), 1e-6)
+	require.InDelta(t, 100, starts(sees), 1e-6, "a suspension does not count in a first sight")
+	require.False(t, m.ObserveDate(m.at(102), m.at(102), at(3702)))
+	slow := metav1.NewTime(at(3660))
+	m.NodesCurrent(m.at(150))
+	m.NodesCurrent(m.at(159))
+	m.NodesCurrent(m.at(168))
+	require.InDelta(t, 169, starts(m.NodeChanged(m.at(169), &slow)), 1e-6, "of a slow clock")
 }
 
 // Issue 13: a taint that was written during a gap of the watch acts in time,

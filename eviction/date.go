@@ -19,13 +19,15 @@ import "time"
 // without one, the time of day at which each object is observed.
 //
 // A call is O(1), unless the time of day has parted. Then the pods on tainted
-// nodes are decided again as after [Tracker.SuspendTaints].
-func (t *Tracker) ObserveDate(now, sent, date time.Time) {
+// nodes are decided again as after [Tracker.SuspendTaints], and ObserveDate
+// reports true: what [Tracker.StartOf] has returned has changed, too.
+func (t *Tracker) ObserveDate(now, sent, date time.Time) (parted bool) {
 	if !t.clock.confirm(now, sent, date) {
-		return
+		return false
 	}
 	now = t.advance(now)
 	t.nodeWatch.resume(now)
 	t.podWatch.resume(now)
 	t.outdate(now)
+	return true
 }

@@ -56,7 +56,8 @@
 //
 // [Tracker.NodesCurrent] and [Tracker.PodsCurrent] say that a watch is alive.
 // So a taint that was written while the watch was interrupted counts from its
-// TimeAdded.
+// TimeAdded. [Tracker.NodeChanged] and [Tracker.StartOf] do the same for a change
+// of a node that the caller counts itself, such as that of a condition.
 //
 // What a wrong clock can still do:
 //

@@ -1,6 +1,10 @@
 package eviction
 
-import "time"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // NodesCurrent says that the watch of nodes has delivered something: an event,
 // a bookmark, or a list. A taint whose TimeAdded is more than ten seconds older
@@ -31,6 +35,22 @@ func (t *Tracker) sighting(now time.Time, appeared bool, w *watch) sighting {
 	}
 	return s
 }
+
+// An Origin is what the start of a change of a node follows from. It is for
+// changes that a caller counts itself, such as that of a condition.
+type Origin struct{ origin origin }
+
+// NodeChanged returns the origin of a change of a node that is first observed
+// now, and whose time another client has stored; see [StartTime]. A change that
+// is observed before MarkSynced existed at the start.
+func (t *Tracker) NodeChanged(now time.Time, stored *metav1.Time) Origin {
+	now = t.advance(now)
+	return Origin{t.sighting(now, t.synced, &t.nodeWatch).origin(stored)}
+}
+
+// StartOf returns the time from which a change counts. It moves when
+// [Tracker.ObserveDate] reports that the clocks have parted.
+func (t *Tracker) StartOf(o Origin) time.Time { return o.origin.start(t.clock.shift) }
 
 // date gives the taints of a node the starts that they have by the clock that
 // counts.

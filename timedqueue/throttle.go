@@ -280,8 +280,14 @@ func (t *Throttle[T]) settle(tokens []uint64, unused int) {
 }
 
 // advance returns now, or the latest time that the throttle was told if that is
-// later.
+// later. A time that is counted from the epoch would have another time of day
+// than now after the machine was suspended or its clock was set, and sources
+// write times of day to objects.
 func (t *Throttle[T]) advance(now time.Time) time.Time {
+	if at := now.Sub(t.epoch); at >= t.now && at < maxNow {
+		t.now = at
+		return now
+	}
 	t.now = max(t.now, min(now.Sub(t.epoch), maxNow))
 	return t.epoch.Add(t.now)
 }

@@ -52,6 +52,24 @@ func TestThrottleLimitsWhatItsSourcesSpendTogether(t *testing.T) {
 	require.Equal(t, "bb", names)
 }
 
+// Issue 13: after a suspension sources were told a time of day that was late,
+// and wrote it to objects. A time zone stands for what arithmetic loses.
+func TestThrottleTellsItsSourcesTheTimeThatItIsTold(t *testing.T) {
+	zone := time.FixedZone("elsewhere", 3600)
+	var told []string
+	source := SourceOf(func(now time.Time) (string, bool) {
+		told = append(told, now.String())
+		return "task", true
+	}, func(now time.Time) (time.Time, bool) { return now, true })
+	throttle := newTestThrottle(t, 1, 10, Kind[string]{Name: "a", Source: source})
+	now := seconds(5).In(zone)
+	for _, at := range []time.Time{now, now, seconds(4).In(zone)} {
+		_, _, ok := throttle.Start(at)
+		require.True(t, ok)
+	}
+	require.Equal(t, []string{now.String(), now.String(), seconds(5).String()}, told)
+}
+
 func TestQ12ThrottleKeepsReservedParts(t *testing.T) {
 	flood, _ := kindOf("f", 0, 0, 1000, seconds(0))
 	small, _ := kindOf("s", 0.1, 0, 1000, seconds(0))

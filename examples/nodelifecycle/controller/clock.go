@@ -4,9 +4,12 @@ import "time"
 
 // ObserveDate takes the API server's time of day from its answer to a request
 // that was sent at a time; see eviction.Tracker.ObserveDate. Grace periods,
-// rates and backoffs do not depend on the time of day.
+// rates and backoffs do not depend on the time of day. The timeout of
+// EvictionModeNode does: the nodes are planned again when it has moved.
 func (c *Controller) ObserveDate(now, sent, date time.Time) {
-	c.evictions.ObserveDate(now, sent, date)
+	if c.evictions.ObserveDate(now, sent, date) {
+		c.Reevaluate()
+	}
 }
 
 // NodesCurrent says that the watch of nodes has delivered something; see

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
 )
@@ -28,9 +29,9 @@ type node struct {
 	// episode is a number that the node has had since Ready changed last, and that
 	// no other node has. Pods are marked not ready once in each episode.
 	episode int
-	// notReadySince is when the node was first reported not ready, in
-	// EvictionModeNode.
-	notReadySince time.Time
+	// notReadySince is what the time follows from at which the node was first
+	// reported not ready, for EvictionModeNode.
+	notReadySince eviction.Origin
 	// emptied: all its pods were told to leave, in EvictionModeNode.
 	emptied bool
 

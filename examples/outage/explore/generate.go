@@ -33,8 +33,22 @@ func generate(seed uint64) *generator {
 
 // finished returns the scenario, with time for everything to settle.
 func (g *generator) finished() *scenario.Scenario {
+	g.suspend()
 	g.scenario.Duration = duration(g.end + SettleTime(g.scenario) + quietTime)
 	return g.scenario
+}
+
+// suspend has the machine of a process suspended in a few worlds. It comes last and
+// draws from a source of its own, so that the rest of a world does not depend on it.
+func (g *generator) suspend() {
+	g.Rand = rand.New(rand.NewPCG(g.scenario.Seed, 0x73757370))
+	if !g.chance(0.1) {
+		return
+	}
+	g.step(g.moment(), func(step *scenario.Step) time.Duration {
+		step.Suspend = &scenario.Process{}
+		return g.anyLength(time.Second, time.Hour)
+	})
 }
 
 // quietTime is how long a run goes on when everything has settled.

@@ -38,18 +38,10 @@ func (v *view) observeIllness(now time.Duration, n *seenNode) {
 	}
 }
 
-// beginning returns from when a client counts an illness that it sees now: the stored
-// time and a second, but not one in the future, nor one of long ago if it saw it begin.
+// beginning returns from when a client counts an illness that it sees now.
 func (v *view) beginning(now time.Duration, ready *corev1.NodeCondition) (from, to time.Duration) {
-	stored, skew := v.judge.sinceStart(ready.LastTransitionTime.Time), v.judge.settings.Skew
-	from = now
-	if stored <= now+skew && (!v.synced || stored >= now-trusted-skew) {
-		from = stored + time.Second
-	}
-	if skew > 0 {
-		return min(from, now) - skew, max(from, now) + skew
-	}
-	return from, from
+	begins := v.countsFrom(now, &v.nodesShown, v.judge.sinceStart(ready.LastTransitionTime.Time))
+	return begins.earliest, begins.latest + v.judge.settings.Skew
 }
 
 // releasable returns the earliest time at which a client may evict a node.

@@ -168,11 +168,15 @@ func (c *court) declare(node string) {
 	c.setReady(node)
 }
 
-func (c *court) setReady(node string) {
-	c.call(&model.Call{
+func (c *court) setReady(node string) { c.call(c.unknown(node, c.world.Wall())) }
+
+// unknown is the call that makes a node Unknown since some time.
+func (c *court) unknown(node string, since time.Time) *model.Call {
+	unknown := map[string]any{"type": "Ready", "status": "Unknown", "lastTransitionTime": metav1.NewTime(since)}
+	return &model.Call{
 		Verb: model.Patch, Kind: model.Nodes, Name: node, PatchType: types.StrategicMergePatchType, Subresource: "status",
-		Data: encode(c.t, map[string]any{"status": map[string]any{"conditions": []map[string]any{{"type": "Ready", "status": "Unknown"}}}}),
-	})
+		Data: encode(c.t, map[string]any{"status": map[string]any{"conditions": []map[string]any{unknown}}}),
+	}
 }
 
 func encode(t *testing.T, what any) []byte {

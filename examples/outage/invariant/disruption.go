@@ -403,14 +403,20 @@ func (v *view) noteFall(now time.Duration, n *seenNode) {
 	s := &v.judge.settings
 	n.fellIn = n.zone
 	n.fellIn.fall(n.fell, s.wave())
-	if v.full() || v.busy >= n.fell || v.deaf(n.fell-s.Grace-2*s.BlindAfter, now) > 0 {
+	if v.full() || v.busy >= n.fell || v.stoodStill(n.fell-s.Grace) || v.deaf(n.fell-s.Grace-2*s.BlindAfter, now) > 0 {
 		n.vague = true
 		n.zone.vague++
 	}
 }
 
+// stoodStill reports whether the client stood still at some time since a moment. What
+// measures its durations may have, too, so it may find a node silent later.
+func (v *view) stoodStill(since time.Duration) bool {
+	return v.client.Paused() || v.resumedAt > 0 && v.resumedAt >= since
+}
+
 // clarify ends that it cannot be said when a node is found silent: after deafness, or
-// while the client is busy. It was, or was heard.
+// while the client is busy or stood still. It was, or was heard.
 func (v *view) clarify(now time.Duration, n *seenNode, one citizen) {
 	if !n.vague || one.stands == standsDoubtful {
 		return

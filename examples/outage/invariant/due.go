@@ -50,8 +50,7 @@ func plus(at, lasts time.Duration) time.Duration {
 }
 
 // earliestDue returns the earliest time at which a pod may be deleted for taints,
-// ours only if they count. FirstSeen is what the client knows of a taint without
-// TimeAdded: it may have been taken away and set again while nobody told it.
+// ours only if they count.
 func (p *pod) earliestDue(taints []taint, tolerations []corev1.Toleration, oursCount bool, v *seenNode) time.Duration {
 	due := never
 	for i := range taints {
@@ -64,14 +63,20 @@ func (p *pod) earliestDue(taints []taint, tolerations []corev1.Toleration, oursC
 		case !tolerated:
 			due = min(due, max(t.stored, p.bound))
 		case lasts != never:
-			started := t.started
-			if seen := v.taint(t.key); seen != nil && !t.dated {
-				started = min(started, seen.started)
-			}
-			due = min(due, plus(max(started, p.arrived), lasts))
+			due = min(due, plus(max(v.earliestStart(t), p.arrived), lasts))
 		}
 	}
 	return due
+}
+
+// earliestStart returns the earliest time from which a client may count a taint. One
+// without TimeAdded may have been taken away and set again while the client was shown
+// nothing.
+func (n *seenNode) earliestStart(t *taint) time.Duration {
+	if seen := n.taint(t.key); seen != nil && !t.dated {
+		return min(t.started, seen.started)
+	}
+	return t.started
 }
 
 // earliestSince is earliestDue for how long a pod was asked to go: one that does not
@@ -83,11 +88,7 @@ func (p *pod) earliestSince(taints []taint, tolerations []corev1.Toleration, our
 		if _, tolerated := patience(tolerations, t); tolerated || t.ours() && !oursCount {
 			continue
 		}
-		started := t.started
-		if seen := v.taint(t.key); seen != nil && !t.dated {
-			started = min(started, seen.started)
-		}
-		since = min(since, max(started, p.arrived))
+		since = min(since, max(v.earliestStart(t), p.arrived))
 	}
 	return since
 }
@@ -103,10 +104,11 @@ func (p *pod) latestDue(v *view, s *Settings) (ours, others time.Duration) {
 		at := max(t.stored, p.bound)
 		if tolerated {
 			sight := seen.taint(t.key)
-			if lasts == never || sight == nil {
+			stay, sees := v.stay(p)
+			if lasts == never || sight == nil || !sees {
 				continue
 			}
-			at = plus(max(sight.started, v.arrival(p))+s.Skew, lasts)
+			at = plus(max(sight.started, stay)+s.Skew, lasts)
 		}
 		if t.ours() {
 			ours = min(ours, at)

@@ -47,10 +47,7 @@ func TestNotDeclaredAliveExceptByABeatAfterTheRead(t *testing.T) {
 		c.client.Call(&read, func(*model.Call) {
 			// Sent at once, as the controller does.
 			answered = true
-			c.client.Call(&model.Call{
-				Verb: model.Patch, Kind: model.Nodes, Name: "a-0", PatchType: "application/strategic-merge-patch+json", Subresource: "status",
-				Data: encode(t, map[string]any{"status": map[string]any{"conditions": []map[string]any{{"type": "Ready", "status": "Unknown"}}}}),
-			}, func(*model.Call) {})
+			c.client.Call(c.unknown("a-0", c.world.Wall()), func(*model.Call) {})
 			if !beatsFirst {
 				c.world.After(0, func() { c.restore["a-0"]() })
 			}
@@ -63,6 +60,33 @@ func TestNotDeclaredAliveExceptByABeatAfterTheRead(t *testing.T) {
 	}
 	late(false).clean()
 	late(true).guilty(invariant.NotDeclaredAlive)
+}
+
+func TestTimesAreThoseOfTheDecision(t *testing.T) {
+	declare := func(ago time.Duration) *court {
+		c := newCourt(t, 4)
+		c.silence("a-0")
+		c.expire("a-0")
+		c.call(&model.Call{Verb: model.Get, Kind: model.Leases, Name: "a-0"})
+		c.call(c.unknown("a-0", c.world.Wall().Add(-ago)))
+		return c
+	}
+	declare(0).clean()
+	declare(500 * time.Millisecond).clean()
+	declare(10 * time.Second).guilty(invariant.TimesTold)
+	declare(-10 * time.Second).guilty(invariant.TimesTold)
+
+	taint := func(ago time.Duration) *court {
+		c := newCourt(t, 4)
+		c.fall("a-0")
+		c.run(wave)
+		late := c.noExecute(corev1.TaintNodeUnreachable)
+		late.TimeAdded.Time = late.TimeAdded.Add(-ago)
+		c.setTaints("a-0", noSchedule(corev1.TaintNodeUnreachable), late)
+		return c
+	}
+	taint(0).clean()
+	taint(10 * time.Second).guilty(invariant.TimesTold)
 }
 
 func TestNotDeclaredAliveBeforeTheStartupGraceEnds(t *testing.T) {

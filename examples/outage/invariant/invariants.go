@@ -59,6 +59,9 @@ const (
 	// LineageKept: a NoExecute taint of ours has TimeAdded, and when a client swaps
 	// not-ready for unreachable or back TimeAdded stays the earlier one.
 	LineageKept Invariant = "lineage kept"
+	// TimesTold: the time of day that a client writes when it declares a node, or gives
+	// it our NoExecute taint, is that of the decision.
+	TimesTold Invariant = "times as they are"
 	// NotTwice: a client that was answered that it has deleted a pod sends no second
 	// delete for it, and one that was answered that it has written something does not
 	// write the same again to an object that has not changed since.
@@ -105,7 +108,9 @@ const (
 	// InTime: a pod that must leave has a deletionTimestamp, or is gone. Its deadline
 	// is that of NeverEarly, with what the acting client knows of the start: TimeAdded
 	// and a second, or its first sight where TimeAdded is missing, in the future, or
-	// more than ten seconds before a change that it saw. Our own taints do not count
+	// more than ten seconds before the watch was current last. So it is no excuse that the
+	// watch has shown nothing for long, or that the client stood still. It is one that the
+	// watch shows a change late though it shows others meanwhile. Our own taints do not count
 	// while the client sees all zones down, nor until it acts again. With
 	// Settings.ByNode all pods of a node but those of DaemonSets are due when the first
 	// of them was told to leave, or when they come later. A budget that has no token is an

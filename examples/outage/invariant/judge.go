@@ -175,9 +175,10 @@ func (j *Judge) SawNode(client *model.Client, before, after *corev1.Node) {
 	v := j.view(client)
 	if after == nil {
 		v.nodeGone(before)
-		return
+	} else {
+		v.sawNode(after)
 	}
-	v.sawNode(after)
+	v.nodesShown.note(j.world.Now())
 }
 
 // SawLease takes note of what a client hears.
@@ -187,7 +188,9 @@ func (j *Judge) SawLease(client *model.Client, before, after *coordinationv1.Lea
 
 // SawPod takes note of what a client sees.
 func (j *Judge) SawPod(client *model.Client, before, after *corev1.Pod) {
-	j.view(client).sawPod(before, after)
+	v := j.view(client)
+	v.sawPod(before, after)
+	v.podsShown.note(j.world.Now())
 }
 
 // Noted follows the life of processes.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
@@ -33,6 +34,7 @@ func (j *Judge) judgeDeclaration(s *sent, w model.NodeWrite) {
 		return
 	}
 	n := j.nodes[w.After.Name]
+	j.judgeTime(s, n.name, "the condition Ready", has.LastTransitionTime)
 	m := j.world.Machine(n.name)
 	if m == nil {
 		return
@@ -45,6 +47,15 @@ func (j *Judge) judgeDeclaration(s *sent, w model.NodeWrite) {
 	}
 	if had == nil && m.LastBeat < n.created && s.at < n.created+j.settings.StartupGrace {
 		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but it was created only at %v", s.view.client.Name, n.name, s.at, n.created)
+	}
+}
+
+// judgeTime judges the time of day that a client writes for what it does. It has whole
+// seconds.
+func (j *Judge) judgeTime(s *sent, node, of string, written metav1.Time) {
+	at, skew := j.sinceStart(written.Time), j.settings.Skew
+	if at < s.after-time.Second-skew || at > s.at+skew {
+		j.violated(TimesTold, node+of, "%s writes by a call of %v that the time of %s of node %s is %v", s.view.client.Name, s.at, of, node, at)
 	}
 }
 
@@ -75,7 +86,9 @@ func (j *Judge) judgeTaints(s *sent, w model.NodeWrite) {
 		switch {
 		case has.TimeAdded.IsZero() && (had == nil || had.Key != has.Key):
 			j.violated(LineageKept, name, "%s gives node %s taint %s without TimeAdded", who, name, has.Key)
-		case had != nil && !had.TimeAdded.IsZero() && has.TimeAdded.After(had.TimeAdded.Time):
+		case had == nil:
+			j.judgeTime(s, name, "taint "+has.Key, *has.TimeAdded)
+		case !had.TimeAdded.IsZero() && has.TimeAdded.After(had.TimeAdded.Time):
 			j.violated(LineageKept, name, "%s changes TimeAdded of node %s from %v (%s) to %v (%s)", who, name, had.TimeAdded, had.Key, has.TimeAdded, has.Key)
 		}
 	}

@@ -39,9 +39,11 @@ type view struct {
 
 	// boundPods counts those that it sees on nodes.
 	boundPods int
-	// lateArrivals are pods that it saw on their node so late that it does not believe
-	// the time in them. retolerated are those whose tolerations it saw change, and when.
-	lateArrivals, retolerated map[types.UID]time.Duration
+	// stays is from when it counts the stays of pods that it saw come. retolerated are
+	// those whose tolerations it saw change, and when.
+	stays, retolerated map[types.UID]time.Duration
+	// nodesShown and podsShown are when its watches have shown it something.
+	nodesShown, podsShown shown
 	// ownPods are the versions of pods that it was answered.
 	ownPods map[string]uint64
 	// deleted are those that it was answered to have deleted, confirmed those that it has
@@ -116,7 +118,7 @@ type leaseRead struct {
 	ok   bool
 }
 
-// seenTaint is a NoExecute taint and the time from which a client counts it.
+// seenTaint is a NoExecute taint and the latest time from which a client counts it.
 type seenTaint struct {
 	key     string
 	dated   bool
@@ -147,19 +149,19 @@ func (j *Judge) view(client *model.Client) *view {
 		}
 	}
 	v := &view{
-		judge:        j,
-		client:       client,
-		nodes:        make(map[string]*seenNode),
-		zones:        make(map[zoneKey]*seenZone),
-		lateArrivals: make(map[types.UID]time.Duration),
-		retolerated:  make(map[types.UID]time.Duration),
-		ownPods:      make(map[string]uint64),
-		deleted:      make(map[types.UID]bool),
-		confirmed:    make(map[types.UID]*confirmation),
-		arrivals:     make(map[types.UID]time.Duration),
-		shares:       make(map[shareKey]*share),
-		attempts:     make(map[types.UID]*open),
-		busy:         -1,
+		judge:       j,
+		client:      client,
+		nodes:       make(map[string]*seenNode),
+		zones:       make(map[zoneKey]*seenZone),
+		stays:       make(map[types.UID]time.Duration),
+		retolerated: make(map[types.UID]time.Duration),
+		ownPods:     make(map[string]uint64),
+		deleted:     make(map[types.UID]bool),
+		confirmed:   make(map[types.UID]*confirmation),
+		arrivals:    make(map[types.UID]time.Duration),
+		shares:      make(map[shareKey]*share),
+		attempts:    make(map[types.UID]*open),
+		busy:        -1,
 	}
 	v.census = newCensus()
 	v.start(j.world.Now())
@@ -324,12 +326,7 @@ func (v *view) newTaint(now time.Duration, object *corev1.Taint, before []seenTa
 	t := seenTaint{key: object.Key, started: now}
 	if !object.TimeAdded.IsZero() {
 		t.dated, t.added = true, v.judge.sinceStart(object.TimeAdded.Time)
-		if t.added <= now && (!v.synced || t.added >= now-trusted) {
-			t.started = t.added + time.Second
-		}
-		if v.judge.settings.Skew > 0 { // its clock may see it otherwise
-			t.started = max(t.added+time.Second, now)
-		}
+		t.started = v.countsFrom(now, &v.nodesShown, t.added).latest
 	}
 	for i := range before {
 		old := &before[i]
@@ -369,10 +366,6 @@ func (v *view) sawPod(before, after *corev1.Pod) {
 	v.boundPods++
 	if before == nil || before.Spec.NodeName == "" {
 		v.podArrived(now, after)
-		if c := podCondition(after, corev1.PodScheduled); v.synced && c != nil &&
-			v.judge.sinceStart(c.LastTransitionTime.Time) < now-trusted {
-			v.lateArrivals[after.UID] = now
-		}
 		return
 	}
 	if !sameTolerations(before.Spec.Tolerations, after.Spec.Tolerations) {
@@ -380,8 +373,13 @@ func (v *view) sawPod(before, after *corev1.Pod) {
 	}
 }
 
-// podArrived notes when it saw a pod on its node. Those of the first lists were there.
+// podArrived notes when it saw a pod on its node, and from when it counts its stay.
+// Those of the first lists were there.
 func (v *view) podArrived(now time.Duration, object *corev1.Pod) {
+	v.stays[object.UID] = now
+	if c := podCondition(object, corev1.PodScheduled); c != nil {
+		v.stays[object.UID] = v.countsFrom(now, &v.podsShown, v.judge.sinceStart(c.LastTransitionTime.Time)).latest
+	}
 	if !v.judge.settings.ByNode {
 		return
 	}
@@ -394,17 +392,16 @@ func (v *view) podArrived(now time.Duration, object *corev1.Pod) {
 func (v *view) forgetPod(object *corev1.Pod) {
 	delete(v.arrivals, object.UID)
 	delete(v.attempts, object.UID)
-	delete(v.lateArrivals, object.UID)
+	delete(v.stays, object.UID)
 	delete(v.retolerated, object.UID)
 	delete(v.ownPods, object.Name)
 	delete(v.deleted, object.UID)
 	delete(v.confirmed, object.UID)
 }
 
-// arrival returns from when the client counts a pod's stay on its node.
-func (v *view) arrival(p *pod) time.Duration {
-	if at, late := v.lateArrivals[p.uid]; late {
-		return at
-	}
-	return p.scheduled + time.Second
+// stay returns from when the client counts a pod's stay on its node at the latest,
+// and whether it sees it there.
+func (v *view) stay(p *pod) (from time.Duration, sees bool) {
+	from, sees = v.stays[p.uid]
+	return from, sees
 }

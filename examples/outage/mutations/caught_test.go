@@ -4,10 +4,14 @@ package mutations
 
 import (
 	"encoding/json"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,16 +20,29 @@ import (
 
 // TestMutationsAreCaught puts each of the deliberate faults into the library, one
 // at a time, and wants the random worlds to show it, by the invariant that is there
-// for it. It says after how many seeds.
+// for it. It says after how many seeds. All takes minutes: it puts in every eighth,
+// or all if the variable LIFECYCLE_MUTATIONS says so.
 //
 // The sources stay as they are: the go command is told to read another file in the
 // place of the one that has the fault (-overlay).
 func TestMutationsAreCaught(t *testing.T) {
-	for _, m := range slices.Concat(mutations, ofEvictions, ofMassFailure) {
+	every := 8
+	switch text := os.Getenv("LIFECYCLE_MUTATIONS"); text {
+	case "":
+	case "all":
+		every = 1
+	default:
+		t.Fatalf("LIFECYCLE_MUTATIONS is %q, want all or nothing", text)
+	}
+	for i, m := range all() {
+		if i%every != 0 {
+			continue
+		}
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			program := buildWith(t, m)
-			arguments := append([]string{"-until", string(m.caughtBy)}, m.in.arguments()...)
+			first := strconv.FormatUint(max(m.first, 1), 10)
+			arguments := append([]string{"-until", string(m.caughtBy), "-first", first}, m.in.arguments()...)
 			command := exec.CommandContext(t.Context(), program, arguments...)
 			output, err := command.CombinedOutput()
 			require.NoError(t, err, "%q did not catch it:\n%s", m.caughtBy, output)
@@ -34,6 +51,30 @@ func TestMutationsAreCaught(t *testing.T) {
 			seed, _, _ = strings.Cut(seed, "\n")
 			t.Logf("caught by %q with seed %s", m.caughtBy, seed)
 		})
+	}
+}
+
+func all() []mutation {
+	return slices.Concat(mutations, ofEvictions, ofMassFailure, ofClocks, ofPolicies)
+}
+
+// Each of the faults can be put in, also those that are not tried, and README says how
+// many there are.
+func TestMutationsFitTheSources(t *testing.T) {
+	names := make(map[string]bool)
+	for _, m := range all() {
+		require.False(t, names[m.name], m.name)
+		names[m.name] = true
+		_, mutated := m.mutate(t)
+		_, err := parser.ParseFile(token.NewFileSet(), m.file, mutated, parser.SkipObjectResolution)
+		require.NoError(t, err, m.name)
+	}
+	readme, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
+	require.NoError(t, err)
+	counts := regexp.MustCompile(`all (\d+)\s+injected\s+faults`).FindAllStringSubmatch(string(readme), -1)
+	require.NotEmpty(t, counts)
+	for _, count := range counts {
+		require.Equal(t, strconv.Itoa(len(all())), count[1], "README says %q", count[0])
 	}
 }
 
@@ -47,6 +88,8 @@ const (
 	hostile worlds = "hostile"
 	// starved worlds have thousands of nodes and few calls.
 	starved worlds = "starved"
+	// pausing worlds have flags that pause the cluster.
+	pausing worlds = "pausing"
 )
 
 // arguments have package explore run such worlds: of ordinary ones as many as each
@@ -57,23 +100,30 @@ func (w worlds) arguments() []string {
 		return []string{"-test.run", "^TestHostileWorlds$", "-hostile", "1000"}
 	case starved:
 		return []string{"-test.run", "^TestStarvedWorlds$", "-starved", "20"}
+	case pausing:
+		return []string{"-test.run", "^TestPausingWorlds$", "-pausing", "1000"}
 	case ordinary:
 	}
 	return []string{"-test.run", "^TestRandomWorlds$", "-seeds", "2000"}
 }
 
-// buildWith builds the tests of package explore with a fault.
-func buildWith(t *testing.T, m mutation) string {
+// mutate returns the path and the source of the file with the fault.
+func (m *mutation) mutate(t *testing.T) (path, mutated string) {
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	require.NoError(t, err)
-	path := filepath.Join(root, m.file)
+	path = filepath.Join(root, m.file)
 	source, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(source), m.old), "%s must hold once what the mutation replaces:\n%s", m.file, m.old)
+	require.Equal(t, 1, strings.Count(string(source), m.old), "%s must hold once what %q replaces:\n%s", m.file, m.name, m.old)
+	return path, strings.Replace(string(source), m.old, m.with, 1)
+}
 
+// buildWith builds the tests of package explore with a fault.
+func buildWith(t *testing.T, m mutation) string {
+	path, source := m.mutate(t)
 	folder := t.TempDir()
 	mutated := filepath.Join(folder, "mutated.go")
-	require.NoError(t, os.WriteFile(mutated, []byte(strings.Replace(string(source), m.old, m.with, 1)), 0o600))
+	require.NoError(t, os.WriteFile(mutated, []byte(source), 0o600))
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: mutated}})
 	require.NoError(t, err)
 	overlayFile := filepath.Join(folder, "overlay.json")

@@ -77,8 +77,8 @@ var ofEvictions = []mutation{
 	{
 		name:     "nodes are emptied without a timeout",
 		file:     "examples/nodelifecycle/controller/release.go",
-		old:      `		n.notReadySince.Add(c.config.PodEvictionTimeout),`,
-		with:     `		n.notReadySince,`,
+		old:      `		c.evictions.StartOf(n.notReadySince).Add(c.config.PodEvictionTimeout),`,
+		with:     `		c.evictions.StartOf(n.notReadySince),`,
 		caughtBy: invariant.TimeoutKept,
 	},
 	{

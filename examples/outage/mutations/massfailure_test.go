@@ -1,3 +1,5 @@
+//go:build !race
+
 package mutations
 
 import "github.com/kubelife/lifecycle/examples/outage/invariant"
@@ -12,6 +14,7 @@ var ofMassFailure = []mutation{
 		with:     `n.ready == corev1.ConditionTrue, false && n.silence.lasts()`,
 		caughtBy: invariant.SparedInOutage,
 		in:       starved,
+		first:    6,
 	},
 	{
 		name:     "recoveries have no part of the requests",
@@ -20,6 +23,7 @@ var ofMassFailure = []mutation{
 		with:     `Name: "recoveries",`,
 		caughtBy: invariant.Recovered,
 		in:       starved,
+		first:    12,
 	},
 	{
 		name:     "evictions have no part of the requests",
@@ -46,6 +50,7 @@ var ofMassFailure = []mutation{
 			return`,
 		caughtBy: invariant.NoIdleToken,
 		in:       starved,
+		first:    20,
 	},
 	{
 		name: "nodes are tainted as soon as the caches are filled",

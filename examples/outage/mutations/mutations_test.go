@@ -12,8 +12,10 @@ type mutation struct {
 	old, with string
 	// caughtBy is the invariant that has to catch it.
 	caughtBy invariant.Invariant
-	// in is the worlds that show it.
-	in worlds
+	// in is the worlds that show it, from seed first on. It is 1 unless those before are
+	// known not to show it and cost much.
+	in    worlds
+	first uint64
 }
 
 // mutations are faults that controllers of this kind have had, among them those of

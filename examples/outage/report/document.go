@@ -103,6 +103,8 @@ type Summary struct {
 	Departures []Departure `json:"departures"`
 	// Suspended says that the controller found every zone down, at least once.
 	Suspended bool `json:"suspended"`
+	// Paused says that a policy paused the cluster, at least once.
+	Paused bool `json:"paused"`
 }
 
 // Workload says how many of its pods the controller told to leave.

@@ -46,9 +46,8 @@ func Expectations(e *scenario.Expect, s *Summary) []Expectation {
 	for i := range e.Departures {
 		all.departures(fmt.Sprintf("departures[%d]", i), &e.Departures[i], s.Departures)
 	}
-	if want := e.Suspended; want != nil {
-		all.add("suspended", strconv.FormatBool(*want), strconv.FormatBool(s.Suspended), *want == s.Suspended)
-	}
+	all.flag("suspended", e.Suspended, s.Suspended)
+	all.flag("paused", e.Paused, s.Paused)
 	all.count("calls", e.Calls, cluster.sent())
 	return all
 }
@@ -62,6 +61,12 @@ func (all *expectations) add(path, want, got string, met bool) {
 func (all *expectations) count(path string, want *scenario.Count, got int) {
 	if want != nil {
 		all.add(path, want.String(), strconv.Itoa(got), want.Hold(got))
+	}
+}
+
+func (all *expectations) flag(path string, want *bool, got bool) {
+	if want != nil {
+		all.add(path, strconv.FormatBool(*want), strconv.FormatBool(got), *want == got)
 	}
 }
 

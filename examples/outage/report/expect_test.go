@@ -29,6 +29,7 @@ func TestExpectationsAreComparedWithTheSummary(t *testing.T) {
 			{Step: 1, Workload: "web", Pods: 28, Earliest: 61.5, Latest: 90},
 		},
 		Suspended: true,
+		Paused:    true,
 	}
 	exactly := func(n int) *scenario.Count { return new(scenario.Exactly(n)) }
 	got := report.Expectations(&scenario.Expect{
@@ -41,6 +42,7 @@ func TestExpectationsAreComparedWithTheSummary(t *testing.T) {
 			{Step: 0, Pods: exactly(0), Earliest: &scenario.Time{AtLeast: new(seconds(5))}},
 		},
 		Suspended: new(true),
+		Paused:    new(false),
 		Calls:     &scenario.Count{AtMost: new(9)},
 	}, summary)
 	require.Equal(t, []report.Expectation{
@@ -58,12 +60,13 @@ func TestExpectationsAreComparedWithTheSummary(t *testing.T) {
 		{"expect.departures[2].pods", "0", "0", true},
 		{"expect.departures[2].earliest", "at least 5s", "-", true},
 		{"expect.suspended", "true", "true", true},
+		{"expect.paused", "false", "true", false},
 		{"expect.calls", "at most 9", "10", false},
 	}, got)
 	require.Empty(t, report.Expectations(nil, summary))
 
 	document := &report.Document{Expectations: got}
-	require.Len(t, document.Unmet(), 5)
+	require.Len(t, document.Unmet(), 6)
 	var out bytes.Buffer
 	require.NoError(t, document.WriteExpectations(&out))
 	require.Contains(t, out.String(), "expect.declared.living                        0         1  NO\n")

@@ -34,6 +34,7 @@ type Recorder struct {
 
 	phase       zone.Phase
 	suspended   bool // ever
+	paused      bool // ever
 	lookPlanned bool
 
 	calls    calls

@@ -23,7 +23,7 @@ func (r *Recorder) summary() Summary {
 	}
 	cluster.Late = lateness(late)
 	summary.Cluster = cluster
-	summary.Suspended = r.suspended
+	summary.Suspended, summary.Paused = r.suspended, r.paused
 	for _, w := range r.simulation.Scenario().Cluster.Workloads {
 		summary.Workloads = append(summary.Workloads, Workload{w.Name, r.evicted[w.Name]})
 	}

@@ -135,6 +135,7 @@ func (r *Recorder) phaseChanged(phase zone.Phase) {
 	})
 	r.phase = phase
 	r.suspended = r.suspended || phase == zone.PhaseSuspended
+	r.paused = r.paused || phase == zone.PhasePaused
 }
 
 // judged takes over what the controller thinks of a zone. That it is Normal is no

@@ -20,6 +20,8 @@ type Expect struct {
 	Departures []ExpectDepartures `json:"departures,omitempty"`
 	// Suspended says whether the controller ever finds every zone down.
 	Suspended *bool `json:"suspended,omitempty"`
+	// Paused says whether a policy ever pauses the cluster.
+	Paused *bool `json:"paused,omitempty"`
 	// Calls bounds the API calls of all processes together.
 	Calls *Count `json:"calls,omitempty"`
 }
@@ -149,8 +151,8 @@ func (c *checker) expect() {
 	if e == nil {
 		return
 	}
-	nothing := e.Declared == nil && e.Tainted == nil && e.Evicted == nil && len(e.Departures) == 0 && e.Suspended == nil && e.Calls == nil
-	c.says(expectPath, !nothing, "declared, tainted, evicted, departures, suspended or calls")
+	nothing := e.Declared == nil && e.Tainted == nil && e.Evicted == nil && len(e.Departures) == 0 && e.Suspended == nil && e.Paused == nil && e.Calls == nil
+	c.says(expectPath, !nothing, "declared, tainted, evicted, departures, suspended, paused or calls")
 	if d := e.Declared; d != nil {
 		const path = expectPath + ".declared"
 		c.says(path, d.Living != nil || d.Dead != nil, "living or dead")

@@ -63,7 +63,7 @@ func TestWhatCannotBeExpectedIsSaidWithItsPlace(t *testing.T) {
 		want []string
 	}{
 		"nothing": {"  {}\n", []string{
-			`18:1: expect: says nothing; give it declared, tainted, evicted, departures, suspended or calls`}},
+			`18:1: expect: says nothing; give it declared, tainted, evicted, departures, suspended, paused or calls`}},
 		"nothing of a part": {"  tainted: {}\n", []string{
 			`19:3: expect.tainted: says nothing; give it nodes or times`}},
 		"an empty range": {"  calls: {}\n", []string{

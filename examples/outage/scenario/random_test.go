@@ -106,6 +106,7 @@ func (r random) expect(s *scenario.Scenario) scenario.Expect {
 			Pods: r.count(), Workloads: map[string]scenario.Count{"web": scenario.Exactly(0), "db": {AtMost: new(7)}},
 		}),
 		Suspended: maybe(r, r.IntN(2) == 0),
+		Paused:    maybe(r, r.IntN(2) == 0),
 		Calls:     &scenario.Count{AtMost: new(r.IntN(1000))},
 	}
 	for i := range s.Script {

@@ -39,6 +39,27 @@ func TestE2SuspendedProcessEvictsWhenItWakes(t *testing.T) {
 	require.Empty(t, judge.Violations())
 }
 
+// The timeout of a node that is emptied goes on while the machine sleeps: the nodes
+// are not ready after 2:40 and some, and their pods are due 5 minutes later. The
+// machine sleeps from 4:00 to 9:00. The zone's rate empties a node each second.
+func TestE2SuspendedProcessEmptiesNodesWhenItWakes(t *testing.T) {
+	description := alone(scenario.Step{
+		At: duration(4 * time.Minute), For: duration(5 * time.Minute), Suspend: &scenario.Process{},
+	})
+	flags := description.Controller.Flags
+	flags["eviction-mode"], flags["pod-eviction-timeout"], flags["node-eviction-rate"] = "node", "5m", "1"
+	s, err := New(description)
+	require.NoError(t, err)
+	judge, d := s.Judge(), newDiary(s)
+	s.Run()
+	require.NotEmpty(t, d.evicted)
+	for pod, at := range d.evicted {
+		require.GreaterOrEqual(t, at, 9*time.Minute, pod)
+		require.LessOrEqual(t, at, 9*time.Minute+3*time.Second, pod)
+	}
+	require.Empty(t, judge.Violations())
+}
+
 // A clock that is set wrong and right again makes nothing early or late: the API
 // server does not agree with it.
 func TestE2StepOfTheClockOfAProcessMovesNoEviction(t *testing.T) {

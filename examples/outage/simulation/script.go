@@ -331,12 +331,15 @@ func pause(r *Replica) (resume func()) {
 	return client.Resume
 }
 
-// suspend stops a process and what its machine measures durations with.
+// suspend stops a process and what its machine measures durations with. A process
+// that starts meanwhile is on another machine.
 func suspend(r *Replica) (resume func()) {
-	began, goOn := r.sim.world.Now(), pause(r)
+	client, began, goOn := r.client, r.sim.world.Now(), pause(r)
 	return func() {
-		r.resumedAt = r.sim.world.Now()
-		r.suspended += r.resumedAt - began
+		if now := r.sim.world.Now(); client != nil && client == r.client {
+			r.suspended += now - max(began, r.resumedAt)
+			r.resumedAt = now
+		}
 		goOn()
 	}
 }

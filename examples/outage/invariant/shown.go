@@ -1,0 +1,59 @@
+package invariant
+
+import "time"
+
+// shown is when a watch has shown a client something of one kind.
+type shown struct {
+	ever bool
+	last time.Duration
+	// ended is when it has shown something after a silence, and before is when it had
+	// shown something before that.
+	ended, before time.Duration
+}
+
+// note takes note that the watch has shown something.
+func (s *shown) note(now time.Duration) {
+	switch {
+	case !s.ever:
+		s.ended, s.before = now, now
+	case now-s.last > trusted:
+		s.ended, s.before = now, s.last
+	}
+	s.ever, s.last = true, now
+}
+
+// current returns when the watch was current last: at any time, but in a silence, and
+// while it may show what it has missed in one, before that.
+func (s *shown) current(now time.Duration) time.Duration {
+	switch {
+	case !s.ever:
+		return now
+	case now-s.last > trusted:
+		return s.last
+	case now-s.ended < trusted:
+		return s.before
+	}
+	return now
+}
+
+// starts is the earliest and the latest time from which a client counts a change. The
+// latest is by a clock that is right.
+type starts struct{ earliest, latest time.Duration }
+
+// countsFrom returns from when a client counts a change that it sees now, and whose
+// time another client has stored: from that time and a second, if it is believable.
+// It is if it is at most ten seconds older than the time at which the watch was
+// current last, and always if the change was there when the client started. What
+// a watch shows later than that, though it shows other things meanwhile, counts from
+// now.
+func (v *view) countsFrom(now time.Duration, of *shown, stored time.Duration) starts {
+	skew := v.judge.settings.Skew
+	from := starts{now, now}
+	if stored <= now && (!v.synced || stored >= of.current(now)-trusted) {
+		from = starts{stored + time.Second, stored + time.Second}
+	}
+	if skew > 0 { // its clock may see it otherwise
+		from = starts{min(stored+time.Second, now) - skew, max(stored+time.Second, now)}
+	}
+	return from
+}
