@@ -3,6 +3,7 @@ package timedqueue
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,4 +57,19 @@ func TestC3HeapGrowsAndShrinksAChunkAtATime(t *testing.T) {
 	require.Nil(t, h.first())
 	require.Empty(t, h.more)
 	require.LessOrEqual(t, cap(h.places), keptWhenEmpty)
+}
+
+// C3: a queue copies few keys at once when it gives memory back.
+func TestC3QueueShrinksWhenFewAreLeft(t *testing.T) {
+	const most = 10 * mostCopied
+	q := newTestQueue(t, unlimited)
+	for i := range most {
+		q.Add(strconv.Itoa(i), i, at(0))
+	}
+	for i := range most - mostCopied {
+		q.Remove(strconv.Itoa(i))
+	}
+	require.Equal(t, most, q.peak, "nothing was copied")
+	q.Remove(strconv.Itoa(most - 1))
+	require.Equal(t, mostCopied-1, q.peak)
 }

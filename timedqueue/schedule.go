@@ -116,10 +116,14 @@ func (q *Queue[K, V]) remove(e *Entry[K, V]) {
 func (q *Queue[K, V]) forget(e *Entry[K, V]) {
 	delete(q.entries, e.key)
 	q.spare.giveBack(e, len(q.entries))
-	if q.peak > keptWhenEmpty && len(q.entries) < q.peak/8 {
+	if q.peak > keptWhenEmpty && len(q.entries) < min(q.peak/8, mostCopied) {
 		q.shrink()
 	}
 }
+
+// mostCopied bounds the keys that are copied at once to give memory back: the
+// caller holds a lock.
+const mostCopied = 1 << 14
 
 // shrink gives back the memory of the entries that are gone: a map does not
 // shrink.
