@@ -6,6 +6,7 @@ import "time"
 // that was sent at a time; see eviction.Tracker.ObserveDate. Grace periods,
 // rates and backoffs do not depend on the time of day.
 func (c *Controller) ObserveDate(now, sent, date time.Time) {
+	c.rest.end()
 	c.evictions.ObserveDate(now, sent, date)
 }
 

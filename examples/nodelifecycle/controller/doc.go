@@ -132,6 +132,6 @@
 //	tell
 //	action
 //	doubt  hold  node  pod
-//	silence  reads  pace
+//	silence  reads  pace  rest
 //	config
 package controller

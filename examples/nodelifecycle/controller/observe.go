@@ -13,6 +13,7 @@ import (
 
 // ObserveNode takes a node as the cache has it.
 func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
+	c.rest.end()
 	c.evaluateLasting(now)
 	n, known := c.nodes[object.Name]
 	if known && n.object.UID != object.UID {
@@ -34,6 +35,7 @@ func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
 
 // ForgetNode drops a node that was deleted.
 func (c *Controller) ForgetNode(now time.Time, name string) {
+	c.rest.end()
 	c.evaluateLasting(now)
 	n, known := c.nodes[name]
 	if !known {
@@ -66,9 +68,14 @@ func (c *Controller) removeOrdered(n *node) {
 
 // ObserveLease takes a lease of the namespace kube-node-lease.
 func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
+	n, known := c.nodes[lease.Name]
+	if known && c.onlyBeats(n) {
+		c.health.ObserveLease(now, lease)
+		return
+	}
+	c.rest.end()
 	heard := c.health.HasHeartbeat(lease.Name)
 	c.health.ObserveLease(now, lease)
-	n, known := c.nodes[lease.Name]
 	if !known {
 		return
 	}
@@ -79,14 +86,25 @@ func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
 	}
 }
 
+// onlyBeats reports whether a heartbeat of a node changes nothing but when it
+// was heard last. Nearly all heartbeats are such.
+func (c *Controller) onlyBeats(n *node) bool {
+	return n.state == steady && n.silence == nil && !n.behind &&
+		c.fixedGrace && !c.health.Silent(n.object.Name)
+}
+
 // ForgetLease drops a lease that was deleted.
-func (c *Controller) ForgetLease(now time.Time, name string) { c.health.ForgetLease(now, name) }
+func (c *Controller) ForgetLease(now time.Time, name string) {
+	c.rest.end()
+	c.health.ForgetLease(now, name)
+}
 
 // ObservePod takes a pod as the cache has it. A pod without a node is ignored.
 func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {
 	if object.Spec.NodeName == "" {
 		return
 	}
+	c.rest.end()
 	p, known := c.pods[PodID(object)]
 	if known && p.object.Spec.NodeName != object.Spec.NodeName {
 		c.ForgetPod(now, PodID(object)) // without a UID: it is another pod
@@ -103,6 +121,7 @@ func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {
 
 // ForgetPod drops a pod that was deleted. The id is that of [PodID].
 func (c *Controller) ForgetPod(now time.Time, id types.UID) {
+	c.rest.end()
 	p, known := c.pods[id]
 	if !known {
 		return

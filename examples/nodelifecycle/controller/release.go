@@ -91,10 +91,6 @@ func (c *Controller) notReadySince(now time.Time, object *corev1.Node) time.Time
 // for which the bucket has filled up meanwhile. With an API server that does
 // not answer that is half a minute.
 func (c *Controller) takeRelease(now time.Time) {
-	if c.config.EvictionMode == EvictionModeNode {
-		c.emptyNodes(now)
-		return
-	}
 	for {
 		item, ok := c.releases.Start(now)
 		if !ok {
@@ -142,12 +138,13 @@ func (c *Controller) finishRelease(now time.Time, n *node, outcome timedqueue.Ou
 // leave. A node without pods that leave for that costs no token: the next one
 // need not wait.
 func (c *Controller) emptyNodes(now time.Time) {
-	for {
+	for visited := 0; visited < mostVisited; {
 		item, ok := c.releases.Start(now)
 		if !ok {
 			return
 		}
 		n := item.Value
+		visited += 1 + len(c.podsOn[item.Key])
 		n.emptied = true
 		c.evictions.EvictNode(now, item.Key, eviction.StatusReasonNodeLost)
 		outcome := timedqueue.OutcomeSkipped
