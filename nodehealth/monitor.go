@@ -165,9 +165,11 @@ func (m *Monitor[K]) HasHeartbeat(key K) bool {
 
 // Start hands out a key that has been silent for longer than its grace period,
 // or one that was and is heard again. It hands out nothing while it is blind,
-// nor before sight was unbroken for Config.UnbrokenPeriod after that. When the
-// grace periods of thousands of keys come up that were heard, Start may hand
-// out nothing although it could. Next says now then, and the next Start goes on.
+// nor before sight was unbroken for Config.UnbrokenPeriod after that.
+//
+// When the grace periods of thousands of keys come up that were heard, Start
+// may hand out nothing although it could. Next says now then, and the next
+// Start goes on.
 func (m *Monitor[K]) Start(now time.Time) (Task[K], bool) {
 	visits := mostVisited
 	return m.StartWithin(now, &visits)
@@ -177,8 +179,8 @@ func (m *Monitor[K]) Start(now time.Time) (Task[K], bool) {
 const mostVisited = 3_000
 
 // StartWithin is Start for a caller that holds a lock for several calls. It
-// looks at no more keys than visits says, and subtracts those that it has looked
-// at. If none are left, it may have handed out nothing although it could.
+// looks at no more keys than visits says, and subtracts those that it has
+// looked at. With none left, it may have handed out nothing although it could.
 func (m *Monitor[K]) StartWithin(now time.Time, visits *int) (Task[K], bool) {
 	if m.sight.isBlind(now) || now.Before(m.sight.countsFrom()) {
 		return Task[K]{}, false
