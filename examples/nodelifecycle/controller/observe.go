@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/zone"
 )
 
 // ObserveNode takes a node as the cache has it.
@@ -180,7 +181,7 @@ func (c *Controller) adoptPod(now time.Time, object *corev1.Pod) {
 
 // setNode applies a node's newest version.
 func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
-	n.object = object
+	n.object, n.excluded = object, zone.Excluded(object)
 	c.setZone(now, n)
 	c.setReady(now, n)
 	c.health.ObserveNode(now, object)
@@ -213,12 +214,12 @@ func (c *Controller) setZone(now time.Time, n *node) {
 
 // leaveZone takes a node out of a zone. With its last node the zone is gone,
 // also when it was never evaluated.
-func (c *Controller) leaveZone(now time.Time, zone string) {
-	if c.members[zone]--; c.members[zone] > 0 {
+func (c *Controller) leaveZone(now time.Time, left string) {
+	if c.members[left]--; c.members[left] > 0 {
 		return
 	}
-	delete(c.members, zone)
-	c.releases.RemoveShare(now, zoneBudget, zone)
+	delete(c.members, left)
+	c.releases.RemoveShare(now, zoneBudget, left)
 }
 
 // setReady begins another episode when the readiness of a node has changed.
