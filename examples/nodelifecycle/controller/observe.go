@@ -88,10 +88,10 @@ func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
 }
 
 // onlyBeats reports whether a heartbeat of a node changes nothing but when it
-// was heard last. Nearly all heartbeats are such.
+// was heard last. Nearly all heartbeats are such. That the end of a silence is
+// recorded, which a client has set back, can wait for the longest rest.
 func (c *Controller) onlyBeats(n *node) bool {
-	return n.state == steady && n.silence == nil && !n.behind &&
-		c.fixedGrace && !c.health.Silent(n.object.Name)
+	return n.state == steady && n.silence == nil && !n.behind && c.fixedGrace
 }
 
 // ForgetLease drops a lease that was deleted.
