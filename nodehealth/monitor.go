@@ -166,12 +166,27 @@ func (m *Monitor[K]) HasHeartbeat(key K) bool {
 // Start hands out a key that has been silent for longer than its grace period,
 // or one that was and is heard again. It hands out nothing while it is blind,
 // nor before sight was unbroken for Config.UnbrokenPeriod after that.
+//
+// When the grace periods of thousands of keys come up that were heard, Start
+// may hand out nothing although it could. Next says now then, and the next
+// Start goes on.
 func (m *Monitor[K]) Start(now time.Time) (Task[K], bool) {
+	visits := mostVisited
+	return m.StartWithin(now, &visits)
+}
+
+// mostVisited bounds the keys that one Start looks at: the caller holds a lock.
+const mostVisited = 3_000
+
+// StartWithin is Start for a caller that holds a lock for several calls. It
+// looks at no more keys than visits says, and subtracts those that it has
+// looked at. With none left, it may have handed out nothing although it could.
+func (m *Monitor[K]) StartWithin(now time.Time, visits *int) (Task[K], bool) {
 	if m.sight.isBlind(now) || now.Before(m.sight.countsFrom()) {
 		return Task[K]{}, false
 	}
 	now = m.advance(now)
-	for {
+	for ; *visits > 0; *visits-- {
 		item, ok := m.expiry.Start(now)
 		if !ok {
 			return Task[K]{}, false
@@ -179,9 +194,11 @@ func (m *Monitor[K]) Start(now time.Time) (Task[K], bool) {
 		r := item.Value
 		switch end := m.end(r); {
 		case !now.Before(end):
+			*visits--
 			r.enter(expired)
 			return m.task(item, StateSilent), true
 		case r.state == returning && !now.Before(r.recovered):
+			*visits--
 			r.enter(announced)
 			return m.task(item, StateAlive), true
 		default: // it was heard since its expiry was set
@@ -190,6 +207,7 @@ func (m *Monitor[K]) Start(now time.Time) (Task[K], bool) {
 			})
 		}
 	}
+	return Task[K]{}, false
 }
 
 // Finish takes the result of a task that Start handed out. If the key was heard

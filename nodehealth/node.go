@@ -199,7 +199,14 @@ type NodeTask struct {
 // Start hands out a node that has been silent for longer than its grace period,
 // or one that was and is heard again.
 func (m *NodeMonitor) Start(now time.Time) (NodeTask, bool) {
-	task, ok := m.monitor.Start(now)
+	visits := mostVisited
+	return m.StartWithin(now, &visits)
+}
+
+// StartWithin is Start for a caller that holds a lock for several calls; see
+// [Monitor.StartWithin].
+func (m *NodeMonitor) StartWithin(now time.Time, visits *int) (NodeTask, bool) {
+	task, ok := m.monitor.StartWithin(now, visits)
 	if !ok {
 		return NodeTask{}, false
 	}

@@ -3,6 +3,7 @@ package timedqueue
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,4 +57,57 @@ func TestC3HeapGrowsAndShrinksAChunkAtATime(t *testing.T) {
 	require.Nil(t, h.first())
 	require.Empty(t, h.more)
 	require.LessOrEqual(t, cap(h.places), keptWhenEmpty)
+}
+
+// C3: a queue copies few keys at once when it gives memory back.
+func TestC3QueueShrinksWhenFewAreLeft(t *testing.T) {
+	const most = 10 * mostCopied
+	q := newTestQueue(t, unlimited)
+	for i := range most {
+		q.Add(strconv.Itoa(i), i, at(0))
+	}
+	for i := range most - mostCopied {
+		q.Remove(strconv.Itoa(i))
+	}
+	require.Equal(t, most, q.peak, "nothing was copied")
+	q.Remove(strconv.Itoa(most - 1))
+	require.Equal(t, mostCopied-1, q.peak)
+}
+
+// Q7: what waits, rests, is acted on or was removed meanwhile is still known
+// after a queue has given memory back.
+func TestQ7QueueKeepsAllEntriesWhenItShrinks(t *testing.T) {
+	for name, resting := range map[string]bool{"none rests": false, "one rests": true} {
+		t.Run(name, func(t *testing.T) {
+			q := newTestQueue(t, unlimited)
+			const gone = 10_000
+			for _, key := range []string{"removed", "acting"} {
+				q.Add(key, 0, at(0))
+			}
+			removed, _ := q.Start(at(0))
+			acting, _ := q.Start(at(0))
+			q.Remove(removed.Key)
+			q.Add("waiting", 0, at(1))
+			if resting {
+				q.Keep("resting", 0)
+			}
+			for i := range gone {
+				q.Add(strconv.Itoa(i), i, at(2))
+			}
+			for i := range gone {
+				q.Remove(strconv.Itoa(i))
+			}
+			require.Less(t, q.peak, gone)
+			require.Equal(t, 3+map[bool]int{true: 1}[resting], len(q.entries))
+			for key, e := range q.entries {
+				require.Equal(t, key, e.key)
+			}
+			q.Add("removed", 1, at(3))
+			q.Finish(at(0), removed, Result{Outcome: OutcomeDone})
+			q.Finish(at(0), acting, Result{Outcome: OutcomeDone})
+			item, waits := q.Get("removed")
+			require.True(t, waits)
+			require.Equal(t, 1, item.Value)
+		})
+	}
 }

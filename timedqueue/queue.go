@@ -212,28 +212,4 @@ func (q *Queue[K, V]) Blocking(e *Entry[K, V]) (string, bool) {
 
 // All goes through the entries that Pending counts, in no order. The queue must
 // not be changed before it ends.
-func (q *Queue[K, V]) All() iter.Seq[*Entry[K, V]] {
-	return func(yield func(*Entry[K, V]) bool) {
-		var heaps []*heap[*Entry[K, V]]
-		for i := range q.kinds {
-			heaps = append(heaps, &q.kinds[i].waiting)
-		}
-		for _, l := range q.lanes {
-			if l != nil {
-				heaps = append(heaps, &l.heap)
-			}
-		}
-		for _, h := range heaps {
-			for i := range h.len() {
-				if !yield(h.at(i).element) {
-					return
-				}
-			}
-		}
-		for _, e := range q.acting {
-			if e.state.member() && !yield(e) {
-				return
-			}
-		}
-	}
-}
+func (q *Queue[K, V]) All() iter.Seq[*Entry[K, V]] { return q.all() }

@@ -1,6 +1,7 @@
 package timedqueue
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -116,22 +117,63 @@ func (q *Queue[K, V]) remove(e *Entry[K, V]) {
 func (q *Queue[K, V]) forget(e *Entry[K, V]) {
 	delete(q.entries, e.key)
 	q.spare.giveBack(e, len(q.entries))
-	if q.peak > keptWhenEmpty && len(q.entries) < q.peak/8 {
+	if q.peak > keptWhenEmpty && len(q.entries) < min(q.peak/8, mostCopied) {
 		q.shrink()
 	}
 }
 
+// mostCopied bounds the keys that are copied at once to give memory back: the
+// caller holds a lock.
+const mostCopied = 1 << 14
+
 // shrink gives back the memory of the entries that are gone: a map does not
-// shrink.
+// shrink. To go through a map costs as much as it once held, so the heaps are
+// gone through, unless there are entries that are in none.
 func (q *Queue[K, V]) shrink() {
 	entries := make(map[K]*Entry[K, V], len(q.entries))
-	maps.Copy(entries, q.entries)
+	if q.members != q.pending {
+		maps.Copy(entries, q.entries)
+	} else {
+		for e := range q.all() {
+			entries[e.key] = e
+		}
+		for _, e := range q.acting { // also those that were removed
+			entries[e.key] = e
+		}
+	}
 	q.entries, q.peak = entries, len(entries)
 	q.spare, q.grants = spare[K, V]{}, nil
 	q.acting = slices.Clone(q.acting)
 	for i := range q.kinds {
 		if waiting := &q.kinds[i].waiting; waiting.len() == 0 {
 			waiting.release()
+		}
+	}
+}
+
+// all goes through the pending entries.
+func (q *Queue[K, V]) all() iter.Seq[*Entry[K, V]] {
+	return func(yield func(*Entry[K, V]) bool) {
+		var heaps []*heap[*Entry[K, V]]
+		for i := range q.kinds {
+			heaps = append(heaps, &q.kinds[i].waiting)
+		}
+		for _, l := range q.lanes {
+			if l != nil {
+				heaps = append(heaps, &l.heap)
+			}
+		}
+		for _, h := range heaps {
+			for i := range h.len() {
+				if !yield(h.at(i).element) {
+					return
+				}
+			}
+		}
+		for _, e := range q.acting {
+			if e.state.member() && !yield(e) {
+				return
+			}
 		}
 	}
 }

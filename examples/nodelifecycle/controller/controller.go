@@ -67,6 +67,7 @@ func (c *Controller) kinds(requests RequestBudget) []timedqueue.Kind[Action] {
 // have been observed. Nothing is evaluated and nothing handed out before. No
 // node gets a NoExecute taint in the stabilization window that begins now.
 func (c *Controller) MarkSynced(now time.Time) {
+	c.rest.end()
 	c.synced = true
 	c.health.MarkSynced()
 	c.evictions.MarkSynced()
@@ -75,21 +76,33 @@ func (c *Controller) MarkSynced(now time.Time) {
 
 // Lead says that this replica begins to act, maybe after another. As after
 // MarkSynced, a stabilization window begins.
-func (c *Controller) Lead(now time.Time) { c.zones.Stabilize(now) }
+func (c *Controller) Lead(now time.Time) {
+	c.rest.end()
+	c.zones.Stabilize(now)
+}
 
 // Sighted says that the API server has just answered, so that heartbeats of
 // nodes would be heard; see nodehealth.Monitor.
-func (c *Controller) Sighted(now time.Time) { c.health.Sighted(now) }
+func (c *Controller) Sighted(now time.Time) {
+	c.rest.end()
+	c.health.Sighted(now)
+}
 
 // Blind returns how much time was blind; see nodehealth.Monitor.
 func (c *Controller) Blind(now time.Time) (time.Duration, bool) { return c.health.Blind(now) }
 
 // Start hands out one action to perform now.
 func (c *Controller) Start(now time.Time) (Task, bool) {
-	if !c.synced || c.prepare(now) {
+	if !c.synced || c.rest.lasts(now) {
 		return Task{}, false
 	}
-	return c.sources.Start(now)
+	c.rest.end()
+	if c.prepare(now) {
+		return Task{}, false
+	}
+	task, ok := c.sources.Start(now)
+	c.rest.looked(ok)
+	return task, ok
 }
 
 // Next returns when Start can next hand something out.
@@ -97,12 +110,16 @@ func (c *Controller) Next(now time.Time) (time.Time, bool) {
 	if !c.synced {
 		return time.Time{}, false
 	}
+	if c.rest.lasts(now) {
+		return c.rest.next, c.rest.some
+	}
 	next, ok := c.sources.Next(now)
 	for _, wait := range []func(time.Time) (time.Time, bool){c.nextPreparation, c.health.Next} {
 		if at, waits := wait(now); waits && (!ok || at.Before(next)) {
 			next, ok = at, true
 		}
 	}
+	c.rest.begin(now, next, ok)
 	return next, ok
 }
 
@@ -146,8 +163,9 @@ func (c *Controller) nextEvent(time.Time) (Task, bool) {
 		return Task{}, false
 	}
 	first := c.events[0]
+	c.events[0] = nil
 	c.events = c.events[1:]
-	return Task{Action: first}, true
+	return Task{Action: *first}, true
 }
 
 func (c *Controller) eventsWait(now time.Time) (time.Time, bool) { return now, len(c.events) > 0 }
@@ -195,6 +213,7 @@ func (c *Controller) nextEviction(now time.Time) (time.Time, bool) {
 // there is more to do at once: nodes and pods are decided again a slice at a
 // time.
 func (c *Controller) Idle(now time.Time) (more bool) {
+	c.rest.end()
 	if c.synced {
 		c.evaluateZones(now)
 		c.noteDoubts(now)

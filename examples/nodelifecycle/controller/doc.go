@@ -114,6 +114,16 @@
 //   - The Event "Cancelling deletion" is recorded for a pod whose condition is
 //     cleared, and for no other.
 //
+// # Size
+//
+// With 100,000 nodes and 1,000,000 pods no turn, in which a program holds its
+// lock, takes more than 10 ms. Starts, losses and recoveries of all nodes go
+// through in slices. Heartbeats of nodes that are well cause no look at what is
+// to be done. BenchmarkWhole measures turns, memory, a second in which nothing
+// happens, and a third of the nodes lost at once, in under 3 minutes:
+//
+//	go -C examples test -run=- -bench=Whole -benchtime=1x ./nodelifecycle/controller
+//
 // # Layers
 //
 // A file uses only declarations of its own line and of the lines below.
@@ -132,6 +142,6 @@
 //	tell
 //	action
 //	doubt  hold  node  pod
-//	silence  reads  pace
+//	silence  reads  pace  rest
 //	config
 package controller

@@ -1,6 +1,10 @@
 package controller
 
-import "time"
+import (
+	"time"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
 
 // Halt holds all evictions and all NoExecute taints at once, until Resume. It is
 // for an operator who stops the controller without ending it. A call that is
@@ -8,12 +12,12 @@ import "time"
 // are declared Unknown and tainted NoSchedule, their pods are marked not ready,
 // what recovers loses its taints, and deadlines pass. A second Halt changes
 // nothing.
-func (c *Controller) Halt(now time.Time) { c.evictions.Halt(now) }
+func (c *Controller) Halt(now time.Time) { c.rest.end(); c.evictions.Halt(now) }
 
 // Resume ends what Halt began. Nodes that wait are tainted at the rates of their
 // zones, and pods that became due meanwhile leave in the order of their
 // deadlines. Nothing was lost, so no deadline begins again.
-func (c *Controller) Resume(now time.Time) { c.evictions.Resume(now) }
+func (c *Controller) Resume(now time.Time) { c.rest.end(); c.evictions.Resume(now) }
 
 // Halted reports whether all evictions and NoExecute taints are held.
 func (c *Controller) Halted() bool { return c.evictions.Halted() }
@@ -24,4 +28,13 @@ func (c *Controller) nextRelease(now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return c.releases.Next(now)
+}
+
+// startRelease hands out a node that the rate of its zone allows to be tainted,
+// or to be emptied.
+func (c *Controller) startRelease(now time.Time) (timedqueue.Item[string, *node], bool) {
+	if c.Halted() {
+		return timedqueue.Item[string, *node]{}, false
+	}
+	return c.releases.Start(now)
 }

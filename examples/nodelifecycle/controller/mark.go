@@ -10,14 +10,16 @@ import (
 )
 
 // markPods plans the marks of all pods of a node whose readiness may have
-// changed.
-func (c *Controller) markPods(now time.Time, n *node) {
+// changed. It returns how many pods it has looked at.
+func (c *Controller) markPods(now time.Time, n *node) int {
 	if !n.notReady() {
-		return
+		return 0
 	}
-	for _, p := range c.podsOn[n.object.Name] {
+	pods := c.podsOn[n.object.Name]
+	for _, p := range pods {
 		c.planMark(now, n, p)
 	}
+	return len(pods)
 }
 
 // planMark has a pod marked not ready if it needs that. In an episode in which a
@@ -36,9 +38,10 @@ func (c *Controller) planMark(now time.Time, n *node, p *pod) {
 	}
 }
 
-// markPod hands out the next pod that has to be marked not ready.
+// markPod hands out the next pod that has to be marked not ready. It may hand
+// out none while thousands of pods need no mark any more.
 func (c *Controller) markPod(now time.Time) (Action, bool) {
-	for {
+	for range mostVisited {
 		item, ok := c.marks.Start(now)
 		if !ok {
 			return nil, false
@@ -48,6 +51,7 @@ func (c *Controller) markPod(now time.Time) (Action, bool) {
 		}
 		c.marks.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped})
 	}
+	return nil, false
 }
 
 func (c *Controller) markOf(now time.Time, item timedqueue.Item[types.UID, *pod]) (Action, bool) {

@@ -9,10 +9,12 @@ import (
 
 	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/zone"
 )
 
 // ObserveNode takes a node as the cache has it.
 func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
+	c.rest.end()
 	c.evaluateLasting(now)
 	n, known := c.nodes[object.Name]
 	if known && n.object.UID != object.UID {
@@ -34,6 +36,7 @@ func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
 
 // ForgetNode drops a node that was deleted.
 func (c *Controller) ForgetNode(now time.Time, name string) {
+	c.rest.end()
 	c.evaluateLasting(now)
 	n, known := c.nodes[name]
 	if !known {
@@ -66,9 +69,14 @@ func (c *Controller) removeOrdered(n *node) {
 
 // ObserveLease takes a lease of the namespace kube-node-lease.
 func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
+	n, known := c.nodes[lease.Name]
+	if known && c.onlyBeats(n) {
+		c.health.ObserveLease(now, lease)
+		return
+	}
+	c.rest.end()
 	heard := c.health.HasHeartbeat(lease.Name)
 	c.health.ObserveLease(now, lease)
-	n, known := c.nodes[lease.Name]
 	if !known {
 		return
 	}
@@ -79,14 +87,25 @@ func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
 	}
 }
 
+// onlyBeats reports whether a heartbeat of a node changes nothing but when it
+// was heard last. Nearly all heartbeats are such. That the end of a silence is
+// recorded, which a client has set back, can wait for the longest rest.
+func (c *Controller) onlyBeats(n *node) bool {
+	return n.state == steady && n.silence == nil && !n.behind && c.fixedGrace
+}
+
 // ForgetLease drops a lease that was deleted.
-func (c *Controller) ForgetLease(now time.Time, name string) { c.health.ForgetLease(now, name) }
+func (c *Controller) ForgetLease(now time.Time, name string) {
+	c.rest.end()
+	c.health.ForgetLease(now, name)
+}
 
 // ObservePod takes a pod as the cache has it. A pod without a node is ignored.
 func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {
 	if object.Spec.NodeName == "" {
 		return
 	}
+	c.rest.end()
 	p, known := c.pods[PodID(object)]
 	if known && p.object.Spec.NodeName != object.Spec.NodeName {
 		c.ForgetPod(now, PodID(object)) // without a UID: it is another pod
@@ -103,6 +122,7 @@ func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {
 
 // ForgetPod drops a pod that was deleted. The id is that of [PodID].
 func (c *Controller) ForgetPod(now time.Time, id types.UID) {
+	c.rest.end()
 	p, known := c.pods[id]
 	if !known {
 		return
@@ -161,7 +181,7 @@ func (c *Controller) adoptPod(now time.Time, object *corev1.Pod) {
 
 // setNode applies a node's newest version.
 func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
-	n.object = object
+	n.object, n.excluded = object, zone.Excluded(object)
 	c.setZone(now, n)
 	c.setReady(now, n)
 	c.health.ObserveNode(now, object)
@@ -194,12 +214,12 @@ func (c *Controller) setZone(now time.Time, n *node) {
 
 // leaveZone takes a node out of a zone. With its last node the zone is gone,
 // also when it was never evaluated.
-func (c *Controller) leaveZone(now time.Time, zone string) {
-	if c.members[zone]--; c.members[zone] > 0 {
+func (c *Controller) leaveZone(now time.Time, left string) {
+	if c.members[left]--; c.members[left] > 0 {
 		return
 	}
-	delete(c.members, zone)
-	c.releases.RemoveShare(now, zoneBudget, zone)
+	delete(c.members, left)
+	c.releases.RemoveShare(now, zoneBudget, left)
 }
 
 // setReady begins another episode when the readiness of a node has changed.

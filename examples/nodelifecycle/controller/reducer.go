@@ -55,8 +55,11 @@ type Controller struct {
 	watch    watch
 	requests *timedqueue.Throttle[Action]
 	sources  timedqueue.Source[Task]
-	events   []Record // to be handed out
+	events   []*Record // to be handed out; pointers, because there may be 100,000
 	synced   bool
+	rest     rest
+	// fixedGrace: no heartbeat makes a grace period end earlier.
+	fixedGrace bool
 
 	// changedAt is when a zone changed that was not evaluated since; zero if none.
 	changedAt time.Time
@@ -100,6 +103,8 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 
 		members: make(map[string]int),
 		phaseAt: now,
+
+		fixedGrace: config.Health.Detector == nil && config.Health.Combine == nil,
 	}
 	var err error
 	if c.health, err = nodehealth.NewNodeMonitor(config.Health, now); err != nil {
@@ -144,7 +149,7 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 func (c *Controller) announce(
 	object corev1.ObjectReference, kind, reason, format string, args ...any,
 ) {
-	c.events = append(c.events, Record{object, kind, reason, fmt.Sprintf(format, args...)})
+	c.events = append(c.events, &Record{object, kind, reason, fmt.Sprintf(format, args...)})
 }
 
 func nodeReference(object *corev1.Node) corev1.ObjectReference {

@@ -87,15 +87,8 @@ func (c *Controller) notReadySince(now time.Time, object *corev1.Node) eviction.
 // for which the bucket has filled up meanwhile. With an API server that does
 // not answer that is half a minute.
 func (c *Controller) takeRelease(now time.Time) {
-	if c.Halted() {
-		return
-	}
-	if c.config.EvictionMode == EvictionModeNode {
-		c.emptyNodes(now)
-		return
-	}
 	for {
-		item, ok := c.releases.Start(now)
+		item, ok := c.startRelease(now)
 		if !ok {
 			return
 		}
@@ -141,12 +134,13 @@ func (c *Controller) finishRelease(now time.Time, n *node, outcome timedqueue.Ou
 // leave. A node without pods that leave for that costs no token: the next one
 // need not wait.
 func (c *Controller) emptyNodes(now time.Time) {
-	for {
-		item, ok := c.releases.Start(now)
+	for visited := 0; visited < mostVisited; {
+		item, ok := c.startRelease(now)
 		if !ok {
 			return
 		}
 		n := item.Value
+		visited += 1 + len(c.podsOn[item.Key])
 		n.emptied = true
 		c.evictions.EvictNode(now, item.Key, eviction.StatusReasonNodeLost)
 		outcome := timedqueue.OutcomeSkipped

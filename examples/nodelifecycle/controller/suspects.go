@@ -141,10 +141,10 @@ func (c *Controller) forgetSilence(now time.Time, n *node) {
 // whether it has left some for the next Start. That they are silent counts from
 // now on.
 func (c *Controller) collect(now time.Time) (more bool) {
-	for range mostVisited {
-		task, ok := c.health.Start(now)
+	for visits := mostVisited; visits > 0; {
+		task, ok := c.health.StartWithin(now, &visits)
 		if !ok {
-			return false
+			return visits == 0
 		}
 		n := c.nodes[task.Key]
 		if task.State == nodehealth.StateSilent {

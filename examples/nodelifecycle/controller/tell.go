@@ -33,7 +33,7 @@ type doubtRecord struct {
 
 // note records the doubts that there are now. The Events to record are appended
 // to events.
-func (l *doubtLog) note(now time.Time, doubts []Doubt, grace time.Duration, events []Record) []Record {
+func (l *doubtLog) note(now time.Time, doubts []Doubt, grace time.Duration, events []*Record) []*Record {
 	for i, kind := range doubtKinds {
 		r := &l[i]
 		if len(doubts) == 0 || doubts[0].Kind != kind {
@@ -47,7 +47,7 @@ func (l *doubtLog) note(now time.Time, doubts []Doubt, grace time.Duration, even
 		}
 		if at, tells := r.tells(kind, grace); tells && !now.Before(at) {
 			r.told, r.toldAt = true, now
-			events = append(events, Record{
+			events = append(events, &Record{
 				Type: corev1.EventTypeWarning, Reason: ReasonDoubt, Message: d.String(),
 			})
 		}
@@ -79,12 +79,12 @@ func (l *doubtLog) untell() {
 	}
 }
 
-func (r *doubtRecord) end(now time.Time, kind DoubtKind, events []Record) []Record {
+func (r *doubtRecord) end(now time.Time, kind DoubtKind, events []*Record) []*Record {
 	if r.since.IsZero() {
 		return events
 	}
 	if r.told {
-		events = append(events, Record{
+		events = append(events, &Record{
 			Type: corev1.EventTypeNormal, Reason: ReasonDoubtEnded,
 			Message: "Doubt of the kind " + string(kind) + " has ended. It began at " + utc(r.since) + ".",
 		})

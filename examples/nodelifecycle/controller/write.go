@@ -82,23 +82,31 @@ func (c *Controller) planChanged(now time.Time, n *node) {
 	c.plan(now, n)
 }
 
-// recoverNode hands out the next write that takes back a taint.
+// recoverNode hands out the next write that takes back a taint. Like writeNode
+// it may hand out none while thousands of nodes need no write any more.
 func (c *Controller) recoverNode(now time.Time) (Action, bool) {
-	for {
+	for range mostVisited {
 		if action, some := c.startWrite(now, c.recoveries); action != nil || !some {
 			return action, some
 		}
 	}
+	return nil, false
 }
 
 // writeNode hands out the next other write that a node needs.
 func (c *Controller) writeNode(now time.Time) (Action, bool) {
-	for {
-		c.takeRelease(now)
+	if c.config.EvictionMode == EvictionModeNode {
+		c.emptyNodes(now)
+	}
+	for range mostVisited {
+		if c.config.EvictionMode != EvictionModeNode {
+			c.takeRelease(now)
+		}
 		if action, some := c.startWrite(now, c.otherWrites); action != nil || !some {
 			return action, some
 		}
 	}
+	return nil, false
 }
 
 // startWrite starts a write of a kind. The action is nil if it turns out not to

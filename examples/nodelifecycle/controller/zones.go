@@ -95,7 +95,10 @@ func (c *Controller) evaluateZones(now time.Time) {
 // Reevaluate has all nodes planned again by the next calls of Start, as if all
 // had changed, except those that are steady. It repairs what a fault of this
 // package has left wrong; nothing else depends on it.
-func (c *Controller) Reevaluate() { c.unswept = len(c.ordered) }
+func (c *Controller) Reevaluate() {
+	c.rest.end()
+	c.unswept = len(c.ordered)
+}
 
 // sweep goes on to plan all nodes again. It goes from the last node to the
 // first: if one is forgotten, only the last one moves.
@@ -105,7 +108,6 @@ func (c *Controller) sweep(now time.Time) {
 		c.unswept--
 		n := c.ordered[c.unswept]
 		c.plan(now, n)
-		c.markPods(now, n)
-		visited += 1 + len(c.podsOn[n.object.Name])
+		visited += 1 + c.markPods(now, n)
 	}
 }

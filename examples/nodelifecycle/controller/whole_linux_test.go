@@ -1,0 +1,360 @@
+package controller_test
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+	"golang.org/x/time/rate"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
+	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// The cluster of BenchmarkWhole.
+var wholeNodes = 100_000
+
+const (
+	podsOfNode = 10
+	wholeZones = 3
+	beatEvery  = 10 * time.Second
+	graceOf    = 50 * time.Second
+	// requestsOf is far more than the 20 a second that are the default, so that all
+	// that follows from a loss comes to pass in a short time.
+	requestsOf = 5000
+)
+
+// whole is the controller of a large cluster with all that the program holds:
+// the objects as its transform leaves them, in the stores of its informers, and
+// the handlers that feed it. Time is virtual. Each call of the controller is a
+// turn: in the program a lock is held for it.
+type whole struct {
+	b     *testing.B
+	now   time.Time
+	c     *controller.Controller
+	feeds edge.Handlers
+
+	nodes, leases, pods cache.Indexer
+	nodeOf              []*corev1.Node
+	leaseOf             []*coordinationv1.Lease
+	podOf               []*corev1.Pod // nil when it is gone
+	version             int
+	lost                []bool // by node: it is silent
+	beat                int    // the node that beats next
+	reported            int    // the node that reports its status next
+
+	// Of the turns of a phase, by name, and of all phases.
+	spent       time.Duration
+	longest     map[string]time.Duration
+	counts      map[string]int
+	everLongest map[string]time.Duration
+}
+
+func wholeConfig() controller.Config {
+	thresholds := zone.DefaultThresholds()
+	rates := zone.DefaultRates()
+	rates.Share = 0.001
+	return controller.Config{
+		Health: nodehealth.Config{
+			GracePeriod: graceOf, StartupGracePeriod: time.Minute,
+			SightTimeout: 6 * time.Second, UnbrokenPeriod: 2 * beatEvery,
+		},
+		Zone: zone.Config{
+			State: thresholds.State, Rate: rates.Rate, StabilizationWindow: graceOf,
+			ObservationWindow: new(beatEvery + beatEvery/10),
+		},
+		Requests: controller.RequestBudget{PerSecond: rate.Limit(requestsOf), Burst: 30},
+	}
+}
+
+func newWhole(b *testing.B) *whole {
+	w := &whole{
+		b:           b,
+		now:         time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		lost:        make([]bool, wholeNodes),
+		longest:     map[string]time.Duration{},
+		counts:      map[string]int{},
+		everLongest: map[string]time.Duration{},
+	}
+	w.nodes, w.leases, w.pods = newStore(), newStore(), newStore()
+	w.restart()
+	return w
+}
+
+// newStore returns the store of an informer, with the index that informers of a
+// factory have.
+func newStore() cache.Indexer {
+	return cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+}
+
+// restart begins with a controller that knows nothing.
+func (w *whole) restart() {
+	var err error
+	w.c, err = controller.New(wholeConfig(), w.now)
+	require.NoError(w.b, err)
+	w.feeds, err = edge.NewHandlers(w.c, func(observe func(time.Time)) { observe(w.now) })
+	require.NoError(w.b, err)
+}
+
+// threadTime is the CPU time of this thread, to which the benchmark is locked. A
+// shared machine does not distort it, and what the garbage collector makes the
+// thread do counts.
+func threadTime(b *testing.B) time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(ts.Nano())
+}
+
+// turn measures one call.
+func (w *whole) turn(name string, call func()) {
+	began := threadTime(w.b)
+	call()
+	took := threadTime(w.b) - began
+	w.spent += took
+	w.counts[name]++
+	w.longest[name] = max(w.longest[name], took)
+}
+
+// look asks the controller as a Dispatcher does after a change, until it hands
+// out nothing, and performs what it hands out.
+func (w *whole) look() {
+	for {
+		var task controller.Task
+		var ok bool
+		w.turn("Start", func() { task, ok = w.c.Start(w.now) })
+		if !ok {
+			break
+		}
+		w.perform(task)
+	}
+	w.turn("Next", func() { w.c.Next(w.now) })
+}
+
+// perform does what the controller asks for. Its result is in the cache at once.
+func (w *whole) perform(task controller.Task) {
+	var result controller.Result
+	what := fmt.Sprintf("%T", task.Action)[len("controller."):]
+	switch action := task.Action.(type) {
+	case controller.ReadLease:
+		i := indexOf(action.Node.UID)
+		result.Leases = map[string]string{action.Node.Name: w.leaseOf[i].ResourceVersion}
+	case controller.ListLeases:
+		result.Leases = make(map[string]string, wholeNodes)
+		for _, lease := range w.leaseOf {
+			result.Leases[lease.Name] = lease.ResourceVersion
+		}
+	case controller.DeclareUnknown:
+		i := indexOf(action.Node.UID)
+		result.Node = w.changeNode(i, func(node *corev1.Node) {
+			setCondition(node, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
+		})
+	case controller.PatchTaints:
+		i := indexOf(action.Node.UID)
+		result.Node = w.changeNode(i, func(node *corev1.Node) { node.Spec.Taints = action.Taints })
+	case controller.MarkPodNotReady:
+		i := indexOf(action.Pod.UID)
+		result.Pod = w.changePod(i)
+	case controller.Evict:
+		i := indexOf(action.Task.Pod.UID)
+		result.Eviction = eviction.Result{Outcome: eviction.OutcomeEvicted, Requests: 2}
+		result.Unused = 1
+		if pod := w.podOf[i]; pod != nil {
+			w.podOf[i] = nil
+			require.NoError(w.b, w.pods.Delete(pod))
+			w.turn("pod gone", func() { w.feeds.Pods.OnDelete(pod) })
+		}
+	}
+	w.turn("Finish "+what, func() { w.c.Finish(w.now, task, result) })
+}
+
+func (w *whole) stamp(meta *metav1.ObjectMeta) {
+	w.version++
+	meta.ResourceVersion = strconv.Itoa(w.version)
+}
+
+// changeNode writes a node and shows it to the controller.
+func (w *whole) changeNode(i int, change func(*corev1.Node)) *corev1.Node {
+	before := w.nodeOf[i]
+	node := *before
+	node.Status.Conditions = append([]corev1.NodeCondition(nil), node.Status.Conditions...)
+	change(&node)
+	w.stamp(&node.ObjectMeta)
+	w.nodeOf[i] = &node
+	require.NoError(w.b, w.nodes.Update(&node))
+	w.turn("node", func() { w.feeds.Nodes.OnUpdate(before, &node) })
+	return &node
+}
+
+func setCondition(node *corev1.Node, status corev1.ConditionStatus, reason, message string) {
+	ready := readyOf(node)
+	ready.Status, ready.Reason, ready.Message = status, reason, message
+}
+
+// changePod says that a pod is not ready.
+func (w *whole) changePod(i int) *corev1.Pod {
+	before := w.podOf[i]
+	if before == nil {
+		return nil
+	}
+	pod := *before
+	pod.Status.Conditions = append([]corev1.PodCondition(nil), pod.Status.Conditions...)
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
+			c.Status = corev1.ConditionFalse
+		}
+	}
+	w.stamp(&pod.ObjectMeta)
+	w.podOf[i] = &pod
+	require.NoError(w.b, w.pods.Update(&pod))
+	w.turn("pod", func() { w.feeds.Pods.OnUpdate(before, &pod) })
+	return &pod
+}
+
+// renewed returns the lease of a node as it is after a heartbeat now.
+func (w *whole) renewed(i int) *coordinationv1.Lease {
+	lease := *w.leaseOf[i]
+	at := metav1.NewMicroTime(w.now)
+	lease.Spec.RenewTime = &at
+	w.stamp(&lease.ObjectMeta)
+	return &lease
+}
+
+// beats makes the next nodes beat, each as one turn.
+func (w *whole) beats(nodes int) {
+	for range nodes {
+		if i := w.beat; !w.lost[i] {
+			w.renew(i)
+		}
+		w.beat = (w.beat + 1) % wholeNodes
+	}
+}
+
+func (w *whole) renew(i int) {
+	before, lease := w.leaseOf[i], w.renewed(i)
+	w.leaseOf[i] = lease
+	require.NoError(w.b, w.leases.Update(lease))
+	w.turn("lease", func() { w.feeds.Leases.OnUpdate(before, lease) })
+	// A node that was declared reports that it is ready.
+	if ready := readyOf(w.nodeOf[i]); ready.Status != corev1.ConditionTrue {
+		w.report(i)
+	}
+}
+
+// report is the kubelet's report of a node's status.
+func (w *whole) report(i int) {
+	w.changeNode(i, func(node *corev1.Node) {
+		setCondition(node, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
+		readyOf(node).LastHeartbeatTime = metav1.NewTime(w.now)
+	})
+}
+
+// reports makes the next nodes report their status.
+func (w *whole) reports(nodes int) {
+	for range nodes {
+		if !w.lost[w.reported] {
+			w.report(w.reported)
+		}
+		w.reported = (w.reported + 1) % wholeNodes
+	}
+}
+
+func readyOf(node *corev1.Node) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c
+		}
+	}
+	return nil
+}
+
+// pass lets time pass, a millisecond at a time. In each the leases that are due
+// are renewed and the dispatcher looks once.
+func (w *whole) pass(d time.Duration) {
+	const step = time.Millisecond
+	for passed := time.Duration(0); passed < d; passed += step {
+		w.now = w.now.Add(step)
+		if passed%time.Second == 0 {
+			w.second(int(passed / time.Second))
+		}
+		w.beats(wholeNodes * int(step) / int(beatEvery))
+		w.look()
+	}
+}
+
+// second does what the program does each second, each five and each fifteen.
+func (w *whole) second(number int) {
+	w.turn("current", func() { w.c.NodesCurrent(w.now) })
+	w.turn("current", func() { w.c.PodsCurrent(w.now) })
+	w.turn("sighted", func() { w.c.Sighted(w.now) })
+	w.turn("date", func() { w.c.ObserveDate(w.now, w.now.Add(-time.Millisecond), w.now) })
+	if number%5 == 0 {
+		w.turn("reevaluate", w.c.Reevaluate)
+	}
+	if number%15 == 0 {
+		w.metrics()
+	}
+}
+
+// metrics reads what the program's metrics and pages read, with the lock held.
+func (w *whole) metrics() {
+	w.turn("metrics", func() {
+		for _, kind := range controller.DoubtKinds() {
+			w.c.Doubted(w.now, kind)
+		}
+		w.c.Doubts(w.now)
+		_ = w.c.Refuted() + w.c.Unread() + w.c.Unconfirmed() + w.c.Undeclared() + w.c.Damped()
+		w.c.Blind(w.now)
+	})
+	w.turn("metrics", func() {
+		for _, z := range w.c.Zones() {
+			w.c.Queued(z.Zone)
+		}
+	})
+	w.turn("metrics", func() {
+		_ = w.c.Waiting() + w.c.Acting()
+		w.c.Overdue(w.now)
+	})
+}
+
+// page goes through /pending.
+func (w *whole) page() {
+	for cursor := new(eviction.Cursor); !cursor.Ended(); {
+		w.turn("page", func() {
+			for range w.c.PendingFrom(cursor, 2000) {
+				continue
+			}
+		})
+	}
+}
+
+// indexOf returns the place of an object, which its UID begins with.
+func indexOf(uid types.UID) int {
+	i, err := strconv.ParseInt(string(uid[:8]), 16, 64)
+	if err != nil {
+		panic(err)
+	}
+	return int(i)
+}
+
+func heapInUse() int {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.GC() // the first only finds what finalizers and pools still hold
+	runtime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
+}
