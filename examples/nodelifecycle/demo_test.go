@@ -20,6 +20,6 @@ func TestDemonstrationHolds(t *testing.T) {
 		var out bytes.Buffer
 		require.NoError(t, demonstrate(t.Context(), &s, &out), "%s", &out)
 		require.Less(t, time.Since(started), 45*time.Second)
-		t.Logf("%s", out.String()[bytes.Index(out.Bytes(), []byte("What a witness saw")):])
+		t.Logf("%s", out.String()[bytes.Index(out.Bytes(), []byte("What the API server stored")):])
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -63,7 +64,8 @@ func newWorld(ctx context.Context, cluster *memory.Cluster) (*world, error) {
 		LeaseDuration:  4 * time.Second,
 		RenewInterval:  time.Second,
 		StatusInterval: time.Second,
-		ReportInterval: 2 * time.Second,
+		// An unchanged status is no news, as with kubelets. The lease beats.
+		ReportInterval: 10 * time.Second,
 	})
 	if err != nil {
 		return nil, err
@@ -174,7 +176,7 @@ func (w *world) run(ctx context.Context) error {
 }
 
 // play follows the script and tells the view about it.
-func (w *world) play(ctx context.Context, outages []outage, show *view) error {
+func (w *world) play(ctx context.Context, outages []outage, show *view) {
 	w.started = time.Now()
 	type change struct {
 		at   time.Duration
@@ -201,14 +203,13 @@ func (w *world) play(ctx context.Context, outages []outage, show *view) error {
 		show.draw()
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C:
 		}
 	}
 	w.mu.Lock()
 	w.done = true
 	w.mu.Unlock()
-	return nil
 }
 
 func (w *world) set(nodes []string, down bool) {
@@ -220,6 +221,13 @@ func (w *world) set(nodes []string, down bool) {
 		}
 	}
 	w.mu.Unlock()
+}
+
+// falls returns when each node fell silent.
+func (w *world) falls() map[string][]time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.fell)
 }
 
 func (w *world) alive(name string) error {
