@@ -35,7 +35,7 @@ type verdict struct {
 	wrong, missing, early []string
 	toUnknown, toTaint    []time.Duration
 	alive                 []string // declared less than a grace period after a heartbeat
-	ready                 []string // tainted while the stored condition said ready
+	ready                 []string // tainted though reported ready for a grace period
 	whileDown             []string // tainted while no zone had a node that beat, or just after
 }
 
@@ -171,9 +171,10 @@ func (v *verdict) judgeDeclarations(name string, n *nodeHistory, r rules) {
 }
 
 // judgeTaint says whether a node was tainted that was ready, or while all zones
-// were down.
+// were down. The controller reads a report from its watch. On a busy machine that
+// takes time, for which a report has as long as a heartbeat.
 func (v *verdict) judgeTaint(name string, n *nodeHistory, s taintSpan, outages []span, r rules) {
-	if n.isReady(s.added.Add(-resolution)) && n.isReady(s.stored) {
+	if n.isReady(s.added.Add(-r.grace)) && n.isReady(s.stored) {
 		v.ready = append(v.ready, name)
 	}
 	for _, outage := range outages {
@@ -232,7 +233,7 @@ func (v *verdict) print(out io.Writer, calls map[memory.Request]int) error {
 		check(v.zones[zone].peak <= 1, "zone %s stayed within its rate", zone)
 	}
 	check(len(v.alive) == 0, "%d nodes declared Unknown that had a heartbeat in the grace period %v", len(v.alive), v.alive)
-	check(len(v.ready) == 0, "%d nodes tainted while they were ready %v", len(v.ready), v.ready)
+	check(len(v.ready) == 0, "%d nodes tainted that had been ready for a grace period %v", len(v.ready), v.ready)
 	check(len(v.whileDown) == 0, "%d nodes tainted while every zone was down, and a grace period after %v", len(v.whileDown), v.whileDown)
 	if !held {
 		return errNotHeld

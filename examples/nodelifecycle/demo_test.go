@@ -2,11 +2,16 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 )
 
 // The demonstration, in virtual time: the whole program with its informers,
@@ -21,5 +26,22 @@ func TestDemonstrationHolds(t *testing.T) {
 		require.NoError(t, demonstrate(t.Context(), &s, &out), "%s", &out)
 		require.Less(t, time.Since(started), 45*time.Second)
 		t.Logf("%s", out.String()[bytes.Index(out.Bytes(), []byte("What the API server stored")):])
+	})
+}
+
+// A busy machine has little time for the demonstration, so its nodes write
+// little: a lease a second, and no status that has not changed.
+func TestWorldReportsOnlyNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := memory.NewCluster()
+		w, err := newWorld(t.Context(), cluster)
+		require.NoError(t, err)
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		defer stop()
+		require.NoError(t, w.run(ctx))
+		nodes := len(w.nodes)
+		require.LessOrEqual(t, len(cluster.Changes(corev1.SchemeGroupVersion.WithResource("nodes"))), 4*nodes)
+		leases := len(cluster.Changes(coordinationv1.SchemeGroupVersion.WithResource("leases")))
+		require.InDelta(t, 20*nodes, leases, float64(3*nodes))
 	})
 }

@@ -170,6 +170,8 @@ func (w *world) compare(
 			Args: []string{
 				"--kubeconfig=" + w.plane.Kubeconfig(), "--metrics-bind-address=127.0.0.1:0",
 				"--leader-elect-resource-name=" + filepath.Base(program),
+				// So that the taints of new nodes go soon. At rest it has no effect.
+				"--kube-api-qps=500", "--kube-api-burst=500",
 			},
 			LogFile: filepath.Join(w.plane.Dir(), filepath.Base(program)+".log"),
 		})
