@@ -76,9 +76,12 @@ func setDemoDefaults(flags *pflag.FlagSet) error {
 // demonstrate plays the script and returns an error if the summary does not
 // hold.
 func demonstrate(ctx context.Context, s *settings, out io.Writer) error {
+	return demonstrateOn(ctx, memory.NewCluster(), s, out)
+}
+
+func demonstrateOn(ctx context.Context, cluster *memory.Cluster, s *settings, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	cluster := memory.NewCluster()
 	w, err := newWorld(ctx, cluster)
 	if err != nil {
 		return fmt.Errorf("set up the cluster: %w", err)
