@@ -70,6 +70,12 @@ func patienceOf(pod *corev1.Pod) patience {
 // span is a stretch of time.
 type span struct{ from, to time.Time }
 
+// overlaps reports whether two stretches have a time in common. An end of zero
+// is open.
+func (s span) overlaps(other span) bool {
+	return (other.to.IsZero() || s.from.Before(other.to)) && (s.to.IsZero() || other.from.Before(s.to))
+}
+
 // newHistory reads the history of a cluster.
 func newHistory(cluster *memory.Cluster, now time.Time) *history {
 	h := &history{nodes: map[string]*nodeHistory{}, pods: map[string]*podHistory{}, end: now}

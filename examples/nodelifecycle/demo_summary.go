@@ -52,9 +52,10 @@ type rules struct {
 
 func rulesOf(o *options.Options) rules { return rules{o.MonitorGracePeriod, o.EvictionRate} }
 
-// judge compares the history with what is allowed. fell says when nodes were
-// made silent; it is for the times in the summary, and no part of the judgement.
-func (h *history) judge(r rules, fell map[string][]time.Time) *verdict {
+// judge compares the history with what is allowed. All zones are down when the
+// script wants it and no heartbeat was stored for a grace period. When a busy
+// machine runs neither nodes nor API server nor controller, no node is down.
+func (h *history) judge(r rules, script played) *verdict {
 	v := &verdict{zones: map[string]*zoneVerdict{}}
 	for _, name := range slices.Sorted(maps.Keys(h.pods)) {
 		v.judgePod(name, h.pods[name], h.node(h.pods[name].node), h.end)
@@ -62,7 +63,10 @@ func (h *history) judge(r rules, fell map[string][]time.Time) *verdict {
 	for _, zone := range demoZones {
 		v.judgeZone(string(zone), h, r)
 	}
-	outages := h.outages(r.grace)
+	fell := script.fell
+	outages := slices.DeleteFunc(h.outages(r.grace), func(outage span) bool {
+		return !slices.ContainsFunc(script.cut, outage.overlaps)
+	})
 	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
 		v.judgeDeclarations(name, h.nodes[name], r)
 		for _, s := range h.nodes[name].tainted {

@@ -42,13 +42,13 @@ func historyOf(tainted ...taintSpan) *history {
 // reach the API server together, and in another order.
 func TestSummaryRateIsOfDecisions(t *testing.T) {
 	late := historyOf(taintedAt(3, 10.9, 12.5), taintedAt(2, 11.9, 12.5), taintedAt(1, 12.9, 12.95))
-	require.LessOrEqual(t, late.judge(demoRules, nil).zones["a"].peak, 1.0)
+	require.LessOrEqual(t, late.judge(demoRules, played{}).zones["a"].peak, 1.0)
 
 	fast := historyOf(taintedAt(1, 10.1, 10.1), taintedAt(2, 10.5, 10.5), taintedAt(3, 10.9, 10.9))
-	require.Greater(t, fast.judge(demoRules, nil).zones["a"].peak, 1.0)
+	require.Greater(t, fast.judge(demoRules, played{}).zones["a"].peak, 1.0)
 	sum := historyOf(taintedAt(1, 10, 10), taintedAt(2, 10.7, 10.7), taintedAt(3, 11.4, 11.4),
 		taintedAt(4, 12.1, 12.1), taintedAt(5, 12.8, 12.8), taintedAt(6, 12.9, 12.9))
-	require.Greater(t, sum.judge(demoRules, nil).zones["a"].peak, 1.0)
+	require.Greater(t, sum.judge(demoRules, played{}).zones["a"].peak, 1.0)
 }
 
 // A pod leaves at the right time if its eviction was decided then. What the API
@@ -85,7 +85,7 @@ func TestSummaryTimeOfAnEviction(t *testing.T) {
 				node: "node-a00", patience: c.patience, version: c.version, gone: c.version > 0,
 				decided: at(c.decided).Truncate(time.Second), stored: at(c.decided + 3),
 			}
-			v := h.judge(demoRules, nil)
+			v := h.judge(demoRules, played{})
 			require.Equal(t, c.wrong, len(v.wrong) > 0, "wrong")
 			require.Equal(t, c.early, len(v.early) > 0, "early")
 			require.Equal(t, c.missed, len(v.missing) > 0, "missing")
@@ -96,17 +96,20 @@ func TestSummaryTimeOfAnEviction(t *testing.T) {
 // All zones are down from when no node has had a heartbeat for a grace period:
 // what counts is what the API server stored, not what the script wanted.
 func TestSummaryOutageIsOfStoredHeartbeats(t *testing.T) {
+	cut := span{at(12), at(20)}
 	outage := func(tainted taintSpan) *verdict {
 		h := historyOf(tainted, taintSpan{})
 		h.node("node-a00").beats = []time.Time{at(1), at(5), at(26)}
 		h.node("node-a01").beats = []time.Time{at(2), at(6), at(9), at(12.3), at(20.2), at(24), at(28), at(32)}
 		h.end = at(34)
-		return h.judge(demoRules, nil)
+		return h.judge(demoRules, played{cut: []span{cut}})
 	}
 	require.Empty(t, outage(taintedAt(1, 15.5, 17)).whileDown, "one node still counts as alive")
 	require.NotEmpty(t, outage(taintedAt(1, 17.1, 17.2)).whileDown)
 	require.NotEmpty(t, outage(taintedAt(1, 22.1, 22.2)).whileDown, "the grace period after it")
 	require.Empty(t, outage(taintedAt(1, 24.3, 24.3)).whileDown)
+	cut = span{at(30), at(33)}
+	require.Empty(t, outage(taintedAt(1, 17.1, 17.2)).whileDown, "only the machine was busy")
 }
 
 // A node may be declared once its lease was not renewed for the grace period,
@@ -120,7 +123,7 @@ func TestSummaryDeclarationNeedsSilence(t *testing.T) {
 			{corev1.ConditionTrue, at(1), at(1)},
 			{corev1.ConditionUnknown, at(decided).Truncate(time.Second), at(decided + 1)},
 		}
-		return h.judge(demoRules, nil)
+		return h.judge(demoRules, played{})
 	}
 	require.NotEmpty(t, declared(8.2).alive)
 	require.Empty(t, declared(9.6).alive)
@@ -135,7 +138,7 @@ func TestSummaryTaintNeedsANodeThatIsNotReady(t *testing.T) {
 			{corev1.ConditionUnknown, at(5), at(5.5)},
 			{corev1.ConditionTrue, at(10), at(10.5)},
 		}
-		return h.judge(demoRules, nil)
+		return h.judge(demoRules, played{})
 	}
 	require.Empty(t, tainted(6).ready)
 	require.Empty(t, tainted(9).ready)

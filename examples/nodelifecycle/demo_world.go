@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,6 +51,7 @@ type world struct {
 	mu   sync.Mutex
 	down map[string]bool
 	fell map[string][]time.Time // when a node fell silent
+	cut  []span                 // when all nodes were down
 	done bool
 }
 
@@ -214,20 +216,37 @@ func (w *world) play(ctx context.Context, outages []outage, show *view) {
 
 func (w *world) set(nodes []string, down bool) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
 	for _, name := range nodes {
 		w.down[name] = down
 		if down {
-			w.fell[name] = append(w.fell[name], time.Now())
+			w.fell[name] = append(w.fell[name], now)
 		}
 	}
-	w.mu.Unlock()
+	last := len(w.cut) - 1
+	switch isCut := last >= 0 && w.cut[last].to.IsZero(); {
+	case !isCut && w.allDown():
+		w.cut = append(w.cut, span{from: now})
+	case isCut && !w.allDown():
+		w.cut[last].to = now
+	}
 }
 
-// falls returns when each node fell silent.
-func (w *world) falls() map[string][]time.Time {
+func (w *world) allDown() bool {
+	return !slices.ContainsFunc(w.nodes, func(name string) bool { return !w.down[name] })
+}
+
+// played is what the script has done.
+type played struct {
+	fell map[string][]time.Time // when each node fell silent
+	cut  []span                 // when all nodes were down; an open end is zero
+}
+
+func (w *world) history() played {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return maps.Clone(w.fell)
+	return played{maps.Clone(w.fell), slices.Clone(w.cut)}
 }
 
 func (w *world) alive(name string) error {

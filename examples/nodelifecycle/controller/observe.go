@@ -64,19 +64,24 @@ func (c *Controller) removeOrdered(n *node) {
 	c.ordered = c.ordered[:last]
 }
 
-// ObserveLease takes a lease of the namespace kube-node-lease.
-func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
-	heard := c.health.HasHeartbeat(lease.Name)
-	c.health.ObserveLease(now, lease)
+// ObserveLease takes a lease of the namespace kube-node-lease. It reports
+// whether Start or Next may have changed: the heartbeat of a node to which
+// nothing happens makes nothing due earlier, and nearly all leases are that.
+func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (look bool) {
 	n, known := c.nodes[lease.Name]
+	heard := c.health.HasHeartbeat(lease.Name)
+	calm := known && heard && n.state == steady && n.silence == nil && !n.behind &&
+		!c.health.Silent(lease.Name)
+	c.health.ObserveLease(now, lease)
 	if !known {
-		return
+		return true
 	}
 	c.setBehind(now, n, false)
 	c.noticeHeartbeat(now, n)
 	if !heard {
 		c.plan(now, n) // a first heartbeat vouches for its conditions
 	}
+	return !calm
 }
 
 // ForgetLease drops a lease that was deleted.
