@@ -109,6 +109,18 @@ func (d *Dispatcher[T, R]) Update(change func()) {
 	d.View(change)
 }
 
+// UpdateIf is Update, except that the dispatcher looks at the core again only
+// if change returns true. It is for changes that come often and seldom let a
+// task start earlier, for example heartbeats: a look costs a switch to the
+// goroutine of Run. A change that returns false must not make Next earlier.
+func (d *Dispatcher[T, R]) UpdateIf(change func() (look bool)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if change() {
+		d.wake()
+	}
+}
+
 // View runs look with the core locked. It is for what only reads the core, and
 // does not wake the dispatcher.
 func (d *Dispatcher[T, R]) View(look func()) {

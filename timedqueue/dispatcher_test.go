@@ -440,3 +440,26 @@ func TestQ10EachShareKeepsItsRateUnderADispatcher(t *testing.T) {
 		require.Equal(t, map[string]int{"s": 11, "f": 71, "o": 200}, acted)
 	})
 }
+
+// UpdateIf wakes the dispatcher only when the change asks for that.
+func TestUpdateIfWakesWhenAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core := &countingCore{Core: queueNow(t, unlimited)}
+		d := run(t, core, 1, func(context.Context, Item[string, int]) Result { return actionDone })
+		synctest.Wait()
+		looks := core.nexts.Load()
+		changed := 0
+		for range 100 {
+			d.UpdateIf(func() bool {
+				changed++
+				return false
+			})
+			synctest.Wait()
+		}
+		require.Equal(t, 100, changed)
+		require.Equal(t, looks, core.nexts.Load())
+		d.UpdateIf(func() bool { return true })
+		synctest.Wait()
+		require.Equal(t, looks+1, core.nexts.Load())
+	})
+}

@@ -14,6 +14,10 @@
 //
 //	go -C examples/e2e run ./blindness
 //
+// And the folder rest: what our program costs while nothing happens but heartbeats.
+//
+//	go -C examples/e2e run ./rest
+//
 // The first run builds etcd and kube-apiserver from the Go module proxy, which
 // takes about five minutes on two cores. They are kept in the user's cache.
 package e2e

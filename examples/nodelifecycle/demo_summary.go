@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
 )
@@ -17,21 +20,23 @@ import (
 // errNotHeld says that the demonstration did something that it should not have.
 var errNotHeld = errors.New("the summary does not hold")
 
-// slack is what the witness may be behind the API, and a deletion behind its
-// time, on a busy machine. A toleration is counted from a time in whole seconds,
-// so its end may be a second late by design; see eviction.StartTime.
-const (
-	slackSeen = 150 * time.Millisecond
-	slackLate = 2500 * time.Millisecond
-)
+// slackLate is how late a pod may leave: its node may recover within that time,
+// and the pod need not leave then.
+const slackLate = 5 * time.Second
 
-// verdict is what the witness makes of what it has seen.
+// resolution is that of TimeAdded and of the times of conditions: what has such
+// a time was decided at that time, or less than a second after it.
+const resolution = time.Second
+
+// verdict is what the history says about the controller.
 type verdict struct {
 	zones                 map[string]*zoneVerdict
 	mustLeave, left       int
 	wrong, missing, early []string
 	toUnknown, toTaint    []time.Duration
-	whileDown             int // taints set while all zones were down or had just been
+	alive                 []string // declared less than a grace period after a heartbeat
+	ready                 []string // tainted though reported ready for a grace period
+	whileDown             []string // tainted while no zone had a node that beat, or just after
 }
 
 type zoneVerdict struct {
@@ -39,111 +44,161 @@ type zoneVerdict struct {
 	peak             float64 // of taints set, over the rate that is allowed
 }
 
-// judge compares what was seen with what the script allows, from the API's side
-// alone.
-func (w *witness) judge(world *world, o *options.Options) *verdict {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// rules are what the controller is judged by.
+type rules struct {
+	grace time.Duration
+	rate  float64 // of NoExecute taints in a zone, a second
+}
+
+func rulesOf(o *options.Options) rules { return rules{o.MonitorGracePeriod, o.EvictionRate} }
+
+// judge compares the history with what is allowed. All zones are down when the
+// script wants it and no heartbeat was stored for a grace period. When a busy
+// machine runs neither nodes nor API server nor controller, no node is down.
+func (h *history) judge(r rules, script played) *verdict {
 	v := &verdict{zones: map[string]*zoneVerdict{}}
-	now := time.Now()
-	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-		v.judgePod(name, w.pods[name], w.nodes[w.pods[name].node], now)
+	for _, name := range slices.Sorted(maps.Keys(h.pods)) {
+		v.judgePod(name, h.pods[name], h.node(h.pods[name].node), h.end)
 	}
 	for _, zone := range demoZones {
-		v.judgeZone(string(zone), world.inZone(string(zone)), w, o)
+		v.judgeZone(string(zone), h, r)
 	}
-	world.mu.Lock()
-	defer world.mu.Unlock()
-	for name, falls := range world.fell {
-		for i, fell := range falls {
-			until := now
-			if i+1 < len(falls) {
-				until = falls[i+1]
-			}
-			v.times(w.nodes[name], span{fell, until})
+	fell := script.fell
+	outages := slices.DeleteFunc(h.outages(r.grace), func(outage span) bool {
+		return !slices.ContainsFunc(script.cut, outage.overlaps)
+	})
+	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
+		v.judgeDeclarations(name, h.nodes[name], r)
+		for _, s := range h.nodes[name].tainted {
+			v.judgeTaint(name, h.nodes[name], s, outages, r)
 		}
-	}
-	outages := script(world)
-	cut := outages[len(outages)-1]
-	from, to := world.started.Add(cut.at), world.started.Add(cut.until+o.MonitorGracePeriod)
-	for _, n := range w.nodes {
-		for _, s := range n.tainted {
-			if s.from.After(from) && s.from.Before(to) {
-				v.whileDown++
+		for i, at := range fell[name] {
+			until := h.end
+			if i+1 < len(fell[name]) {
+				until = fell[name][i+1]
 			}
+			v.times(h.nodes[name], span{at, until})
 		}
 	}
 	return v
 }
 
 // judgePod says whether a pod had to leave, and whether it did.
-func (v *verdict) judgePod(name string, p *podSeen, n *nodeSeen, now time.Time) {
-	tolerated := map[patience]time.Duration{impatient: 0, patient: demoToleration * time.Second}
-	must, may, early := false, false, !p.evicted.IsZero()
+func (v *verdict) judgePod(name string, p *podHistory, n *nodeHistory, end time.Time) {
+	wait, leaves := map[patience]time.Duration{impatient: 0, patient: demoToleration * time.Second}[p.patience]
+	must, may, due := false, false, false
 	for _, s := range n.tainted {
-		wait, leaves := tolerated[p.patience]
 		if !leaves {
 			continue
 		}
-		may = may || s.length(now)+slackSeen >= wait
-		must = must || s.length(now) >= wait+slackLate
-		if due := s.from.Add(wait - slackSeen); !p.evicted.Before(due) {
-			early = false
+		// A toleration counts from when the taint was set for certain, see
+		// eviction.StartTime.
+		begun := s.added
+		if wait > 0 {
+			begun = begun.Add(resolution)
+		}
+		until := s.end
+		if until.IsZero() {
+			until = end
+		}
+		must = must || !until.Before(latest(begun.Add(wait), s.stored).Add(slackLate))
+		if p.gone && s.from < p.version && !s.removedBefore(p.decided) {
+			may = true
+			due = due || !p.decided.Before(begun.Add(wait))
 		}
 	}
-	switch evicted := !p.evicted.IsZero(); {
-	case evicted && !may:
+	switch {
+	case p.gone && !may:
 		v.wrong = append(v.wrong, name)
-	case evicted && early:
+	case p.gone && !due:
 		v.early = append(v.early, name)
-	case must && !evicted:
+	case must && !p.gone:
 		v.missing = append(v.missing, name)
 	}
 	if must {
 		v.mustLeave++
 	}
-	if !p.evicted.IsZero() {
+	if p.gone {
 		v.left++
 	}
 }
 
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // judgeZone compares the taints set in a zone with what its rate allows. It is
 // the normal rate at most, whatever the zone's state.
-func (v *verdict) judgeZone(zone string, nodes []string, w *witness, o *options.Options) {
+func (v *verdict) judgeZone(zone string, h *history, r rules) {
 	z := &zoneVerdict{}
 	v.zones[zone] = z
-	var set []time.Time
-	for _, name := range nodes {
-		for _, s := range w.nodes[name].tainted {
-			set = append(set, s.from)
+	var set []taintSpan
+	for name, n := range h.nodes {
+		if isInZone(name, zone) {
+			set = append(set, n.tainted...)
 		}
 	}
-	slices.SortFunc(set, time.Time.Compare)
+	slices.SortFunc(set, func(a, b taintSpan) int {
+		return cmp.Or(a.added.Compare(b.added), cmp.Compare(a.from, b.from))
+	})
 	z.tainted = len(set)
 	for i := range set {
 		for j := i + 1; j < len(set); j++ {
-			allowed := 1 + o.EvictionRate*(set[j].Sub(set[i])+slackSeen).Seconds()
-			z.peak = max(z.peak, float64(j-i+1)/allowed)
+			// The most time that can be between the two decisions: how long a write
+			// was under way does not change the rate.
+			between := min(set[j].added.Add(resolution).Sub(set[i].added), set[j].stored.Sub(set[i].added))
+			z.peak = max(z.peak, float64(j-i+1)/(1+r.rate*between.Seconds()))
 		}
 	}
-	for name, p := range w.pods {
-		if strings.HasPrefix(name, "node-"+zone) && !p.evicted.IsZero() {
+	for name, p := range h.pods {
+		if isInZone(name, zone) && p.gone {
 			z.evicted++
 		}
 	}
 }
 
-// times takes how long it took after a node fell silent, until it next did.
-func (v *verdict) times(n *nodeSeen, silence span) {
-	for _, at := range n.unknown {
-		if at.After(silence.from) && at.Before(silence.to) {
-			v.toUnknown = append(v.toUnknown, at.Sub(silence.from))
+func isInZone(name, zone string) bool { return strings.HasPrefix(name, "node-"+zone) }
+
+// judgeDeclarations says whether a node was declared Unknown that had a
+// heartbeat within the grace period.
+func (v *verdict) judgeDeclarations(name string, n *nodeHistory, r rules) {
+	for _, report := range n.reports {
+		last, ok := n.lastBeat(report.changed)
+		if ok && report.status == corev1.ConditionUnknown &&
+			report.changed.Add(resolution).Before(last.Add(r.grace)) {
+			v.alive = append(v.alive, name)
+		}
+	}
+}
+
+// judgeTaint says whether a node was tainted that was ready, or while all zones
+// were down. The controller reads a report from its watch. On a busy machine that
+// takes time, for which a report has as long as a heartbeat.
+func (v *verdict) judgeTaint(name string, n *nodeHistory, s taintSpan, outages []span, r rules) {
+	if n.isReady(s.added.Add(-r.grace)) && n.isReady(s.stored) {
+		v.ready = append(v.ready, name)
+	}
+	for _, outage := range outages {
+		if !s.added.Before(outage.from) && s.added.Add(resolution).Before(outage.to.Add(r.grace)) {
+			v.whileDown = append(v.whileDown, name)
+		}
+	}
+}
+
+// times notes how long it took after a node fell silent, until it next did.
+func (v *verdict) times(n *nodeHistory, silence span) {
+	for _, r := range n.reports {
+		if r.status == corev1.ConditionUnknown && r.stored.After(silence.from) && r.stored.Before(silence.to) {
+			v.toUnknown = append(v.toUnknown, r.stored.Sub(silence.from))
 			break
 		}
 	}
 	for _, s := range n.tainted {
-		if s.from.After(silence.from) && s.from.Before(silence.to) {
-			v.toTaint = append(v.toTaint, s.from.Sub(silence.from))
+		if s.stored.After(silence.from) && s.stored.Before(silence.to) {
+			v.toTaint = append(v.toTaint, s.stored.Sub(silence.from))
 			break
 		}
 	}
@@ -160,7 +215,7 @@ func (v *verdict) print(out io.Writer, calls map[memory.Request]int) error {
 		}
 		fmt.Fprintf(out, "%s  %s\n", mark, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintln(out, "\nWhat a witness saw through the API:")
+	fmt.Fprintln(out, "\nWhat the API server stored:")
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "zone\ttainted\tpods evicted\tof the rate allowed, at most")
 	for _, zone := range slices.Sorted(maps.Keys(v.zones)) {
@@ -181,7 +236,9 @@ func (v *verdict) print(out io.Writer, calls map[memory.Request]int) error {
 	for _, zone := range slices.Sorted(maps.Keys(v.zones)) {
 		check(v.zones[zone].peak <= 1, "zone %s stayed within its rate", zone)
 	}
-	check(v.whileDown == 0, "%d nodes tainted while every zone was down, and a grace period after", v.whileDown)
+	check(len(v.alive) == 0, "%d nodes declared Unknown that had a heartbeat in the grace period %v", len(v.alive), v.alive)
+	check(len(v.ready) == 0, "%d nodes tainted that had been ready for a grace period %v", len(v.ready), v.ready)
+	check(len(v.whileDown) == 0, "%d nodes tainted while every zone was down, and a grace period after %v", len(v.whileDown), v.whileDown)
 	if !held {
 		return errNotHeld
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
-// witness sees what the API shows of nodes and pods, and when.
+// witness sees what the API shows of nodes and pods now, for the view. When it
+// runs late, so does the view; the summary is of the history.
 type witness struct {
 	client kubernetes.Interface
 
@@ -26,26 +27,12 @@ type witness struct {
 
 type nodeSeen struct {
 	ready   corev1.ConditionStatus
-	unknown []time.Time // when it became Unknown
-	tainted []span      // with NoExecute
+	tainted bool // with NoExecute
 }
 
 type podSeen struct {
-	node     string
-	patience patience
-	evicted  time.Time
-}
-
-// span is a time from and to; an open one has no end yet.
-type span struct{ from, to time.Time }
-
-func (s span) open() bool { return s.to.IsZero() }
-
-func (s span) length(now time.Time) time.Duration {
-	if s.open() {
-		return now.Sub(s.from)
-	}
-	return s.to.Sub(s.from)
+	node    string
+	evicted bool
 }
 
 func newWitness(client kubernetes.Interface) *witness {
@@ -63,8 +50,8 @@ func (w *witness) run(ctx context.Context) error {
 	})
 	seePods, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
 		Observe: w.observe,
-		Seen:    func(now time.Time, pod *corev1.Pod) { w.seePod(now, pod, false) },
-		Gone:    func(now time.Time, pod *corev1.Pod) { w.seePod(now, pod, true) },
+		Seen:    func(_ time.Time, pod *corev1.Pod) { w.seePod(pod, false) },
+		Gone:    func(_ time.Time, pod *corev1.Pod) { w.seePod(pod, true) },
 	})
 	if err := errors.Join(nodeErr, podErr); err != nil {
 		return err
@@ -85,54 +72,27 @@ func (w *witness) observe(see func(now time.Time)) {
 	see(time.Now())
 }
 
-func (w *witness) seeNode(now time.Time, node *corev1.Node) {
-	n, known := w.nodes[node.Name]
-	if !known {
-		n = &nodeSeen{}
-		w.nodes[node.Name] = n
-	}
-	ready := corev1.ConditionStatus("")
+func (w *witness) seeNode(_ time.Time, node *corev1.Node) {
+	n := &nodeSeen{}
+	w.nodes[node.Name] = n
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
-			ready = c.Status
+			n.ready = c.Status
 		}
 	}
-	if ready == corev1.ConditionUnknown && n.ready != ready {
-		n.unknown = append(n.unknown, now)
-	}
-	n.ready = ready
-	tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
-	last := len(n.tainted) - 1
-	switch {
-	case tainted && (last < 0 || !n.tainted[last].open()):
-		n.tainted = append(n.tainted, span{from: now})
-	case !tainted && last >= 0 && n.tainted[last].open():
-		n.tainted[last].to = now
-	}
+	n.tainted = slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
 }
 
-func (w *witness) seePod(now time.Time, pod *corev1.Pod, gone bool) {
+func (w *witness) seePod(pod *corev1.Pod, gone bool) {
 	if pod.Spec.NodeName == "" {
 		return
 	}
 	p, known := w.pods[pod.Name]
 	if !known {
-		p = &podSeen{node: pod.Spec.NodeName, patience: patienceOf(pod)}
+		p = &podSeen{node: pod.Spec.NodeName}
 		w.pods[pod.Name] = p
 	}
-	if p.evicted.IsZero() && (gone || pod.DeletionTimestamp != nil) {
-		p.evicted = now
-	}
-}
-
-func patienceOf(pod *corev1.Pod) patience {
-	switch {
-	case len(pod.Spec.Tolerations) == 0:
-		return impatient
-	case pod.Spec.Tolerations[0].TolerationSeconds != nil:
-		return patient
-	}
-	return faithful
+	p.evicted = p.evicted || gone || pod.DeletionTimestamp != nil
 }
 
 // zoneSeen is what the view shows of a zone.
@@ -153,12 +113,12 @@ func (w *witness) zone(name string) zoneSeen {
 		case corev1.ConditionUnknown:
 			z.unknown++
 		}
-		if last := len(n.tainted) - 1; last >= 0 && n.tainted[last].open() {
+		if n.tainted {
 			z.tainted++
 		}
 	}
 	for _, p := range w.pods {
-		if strings.HasPrefix(p.node, prefix) && !p.evicted.IsZero() {
+		if strings.HasPrefix(p.node, prefix) && p.evicted {
 			z.evicted++
 		}
 	}

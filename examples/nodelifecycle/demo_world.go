@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +51,7 @@ type world struct {
 	mu   sync.Mutex
 	down map[string]bool
 	fell map[string][]time.Time // when a node fell silent
+	cut  []span                 // when all nodes were down
 	done bool
 }
 
@@ -63,7 +66,8 @@ func newWorld(ctx context.Context, cluster *memory.Cluster) (*world, error) {
 		LeaseDuration:  4 * time.Second,
 		RenewInterval:  time.Second,
 		StatusInterval: time.Second,
-		ReportInterval: 2 * time.Second,
+		// An unchanged status is no news, as with kubelets. The lease beats.
+		ReportInterval: 10 * time.Second,
 	})
 	if err != nil {
 		return nil, err
@@ -174,7 +178,7 @@ func (w *world) run(ctx context.Context) error {
 }
 
 // play follows the script and tells the view about it.
-func (w *world) play(ctx context.Context, outages []outage, show *view) error {
+func (w *world) play(ctx context.Context, outages []outage, show *view) {
 	w.started = time.Now()
 	type change struct {
 		at   time.Duration
@@ -201,25 +205,48 @@ func (w *world) play(ctx context.Context, outages []outage, show *view) error {
 		show.draw()
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C:
 		}
 	}
 	w.mu.Lock()
 	w.done = true
 	w.mu.Unlock()
-	return nil
 }
 
 func (w *world) set(nodes []string, down bool) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
 	for _, name := range nodes {
 		w.down[name] = down
 		if down {
-			w.fell[name] = append(w.fell[name], time.Now())
+			w.fell[name] = append(w.fell[name], now)
 		}
 	}
-	w.mu.Unlock()
+	last := len(w.cut) - 1
+	switch isCut := last >= 0 && w.cut[last].to.IsZero(); {
+	case !isCut && w.allDown():
+		w.cut = append(w.cut, span{from: now})
+	case isCut && !w.allDown():
+		w.cut[last].to = now
+	}
+}
+
+func (w *world) allDown() bool {
+	return !slices.ContainsFunc(w.nodes, func(name string) bool { return !w.down[name] })
+}
+
+// played is what the script has done.
+type played struct {
+	fell map[string][]time.Time // when each node fell silent
+	cut  []span                 // when all nodes were down; an open end is zero
+}
+
+func (w *world) history() played {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return played{maps.Clone(w.fell), slices.Clone(w.cut)}
 }
 
 func (w *world) alive(name string) error {

@@ -36,8 +36,8 @@ func newInformerSet(client kubernetes.Interface, rival *rival) *informerSet {
 
 // connect makes every change that the informers see reach the controller.
 func (s *informerSet) connect(d *dispatcher, c *controller.Controller) error {
-	handlers, err := edge.NewHandlers(c, func(observe func(now time.Time)) {
-		d.Update(func() { observe(time.Now()) })
+	handlers, err := edge.NewHandlers(c, func(turn func(now time.Time) bool) {
+		d.UpdateIf(func() bool { return turn(time.Now()) })
 	})
 	if err != nil {
 		return err

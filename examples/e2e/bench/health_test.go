@@ -75,6 +75,10 @@ func (m monitorCore) look(tb testing.TB, now time.Time) {
 
 type controllerCore struct{ *controller.Controller }
 
+func (c controllerCore) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
+	c.Controller.ObserveLease(now, lease)
+}
+
 func (c controllerCore) look(tb testing.TB, now time.Time) {
 	if action, found := c.Start(now); found {
 		tb.Fatalf("nothing had to be done, but %T was", action)

@@ -7,7 +7,6 @@ import "time"
 // rates and backoffs do not depend on the time of day. The timeout of
 // EvictionModeNode does: the nodes are planned again when it has moved.
 func (c *Controller) ObserveDate(now, sent, date time.Time) {
-	c.rest.end()
 	if c.evictions.ObserveDate(now, sent, date) {
 		c.Reevaluate()
 	}

@@ -67,7 +67,6 @@ func (c *Controller) kinds(requests RequestBudget) []timedqueue.Kind[Action] {
 // have been observed. Nothing is evaluated and nothing handed out before. No
 // node gets a NoExecute taint in the stabilization window that begins now.
 func (c *Controller) MarkSynced(now time.Time) {
-	c.rest.end()
 	c.synced = true
 	c.health.MarkSynced()
 	c.evictions.MarkSynced()
@@ -77,14 +76,12 @@ func (c *Controller) MarkSynced(now time.Time) {
 // Lead says that this replica begins to act, maybe after another. As after
 // MarkSynced, a stabilization window begins.
 func (c *Controller) Lead(now time.Time) {
-	c.rest.end()
 	c.zones.Stabilize(now)
 }
 
 // Sighted says that the API server has just answered, so that heartbeats of
 // nodes would be heard; see nodehealth.Monitor.
 func (c *Controller) Sighted(now time.Time) {
-	c.rest.end()
 	c.health.Sighted(now)
 }
 
@@ -93,16 +90,10 @@ func (c *Controller) Blind(now time.Time) (time.Duration, bool) { return c.healt
 
 // Start hands out one action to perform now.
 func (c *Controller) Start(now time.Time) (Task, bool) {
-	if !c.synced || c.rest.lasts(now) {
+	if !c.synced || c.prepare(now) {
 		return Task{}, false
 	}
-	c.rest.end()
-	if c.prepare(now) {
-		return Task{}, false
-	}
-	task, ok := c.sources.Start(now)
-	c.rest.looked(ok)
-	return task, ok
+	return c.sources.Start(now)
 }
 
 // Next returns when Start can next hand something out.
@@ -110,16 +101,12 @@ func (c *Controller) Next(now time.Time) (time.Time, bool) {
 	if !c.synced {
 		return time.Time{}, false
 	}
-	if c.rest.lasts(now) {
-		return c.rest.next, c.rest.some
-	}
 	next, ok := c.sources.Next(now)
 	for _, wait := range []func(time.Time) (time.Time, bool){c.nextPreparation, c.health.Next} {
 		if at, waits := wait(now); waits && (!ok || at.Before(next)) {
 			next, ok = at, true
 		}
 	}
-	c.rest.begin(now, next, ok)
 	return next, ok
 }
 
@@ -213,7 +200,6 @@ func (c *Controller) nextEviction(now time.Time) (time.Time, bool) {
 // there is more to do at once: nodes and pods are decided again a slice at a
 // time.
 func (c *Controller) Idle(now time.Time) (more bool) {
-	c.rest.end()
 	if c.synced {
 		c.evaluateZones(now)
 		c.noteDoubts(now)

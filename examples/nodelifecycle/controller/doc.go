@@ -142,6 +142,6 @@
 //	tell
 //	action
 //	doubt  hold  node  pod
-//	silence  reads  pace  rest
+//	silence  reads  pace
 //	config
 package controller

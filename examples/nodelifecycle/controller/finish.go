@@ -12,7 +12,6 @@ import (
 
 // Finish takes the result of a task.
 func (c *Controller) Finish(now time.Time, task Task, result Result) {
-	c.rest.end()
 	c.requests.Settle(now, task.grant, result.Unused)
 	c.evaluateLasting(now)
 	switch action := task.Action.(type) {

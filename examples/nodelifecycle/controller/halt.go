@@ -12,12 +12,12 @@ import (
 // are declared Unknown and tainted NoSchedule, their pods are marked not ready,
 // what recovers loses its taints, and deadlines pass. A second Halt changes
 // nothing.
-func (c *Controller) Halt(now time.Time) { c.rest.end(); c.evictions.Halt(now) }
+func (c *Controller) Halt(now time.Time) { c.evictions.Halt(now) }
 
 // Resume ends what Halt began. Nodes that wait are tainted at the rates of their
 // zones, and pods that became due meanwhile leave in the order of their
 // deadlines. Nothing was lost, so no deadline begins again.
-func (c *Controller) Resume(now time.Time) { c.rest.end(); c.evictions.Resume(now) }
+func (c *Controller) Resume(now time.Time) { c.evictions.Resume(now) }
 
 // Halted reports whether all evictions and NoExecute taints are held.
 func (c *Controller) Halted() bool { return c.evictions.Halted() }

@@ -14,7 +14,6 @@ import (
 
 // ObserveNode takes a node as the cache has it.
 func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
-	c.rest.end()
 	c.evaluateLasting(now)
 	n, known := c.nodes[object.Name]
 	if known && n.object.UID != object.UID {
@@ -36,7 +35,6 @@ func (c *Controller) ObserveNode(now time.Time, object *corev1.Node) {
 
 // ForgetNode drops a node that was deleted.
 func (c *Controller) ForgetNode(now time.Time, name string) {
-	c.rest.end()
 	c.evaluateLasting(now)
 	n, known := c.nodes[name]
 	if !known {
@@ -67,36 +65,37 @@ func (c *Controller) removeOrdered(n *node) {
 	c.ordered = c.ordered[:last]
 }
 
-// ObserveLease takes a lease of the namespace kube-node-lease.
-func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) {
+// ObserveLease takes a lease of the namespace kube-node-lease. It reports
+// whether Start or Next may have changed: the heartbeat of a node to which
+// nothing happens makes nothing due earlier, and nearly all leases are that.
+func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (look bool) {
 	n, known := c.nodes[lease.Name]
 	if known && c.onlyBeats(n) {
 		c.health.ObserveLease(now, lease)
-		return
+		return false
 	}
-	c.rest.end()
 	heard := c.health.HasHeartbeat(lease.Name)
 	c.health.ObserveLease(now, lease)
 	if !known {
-		return
+		return true
 	}
 	c.setBehind(now, n, false)
 	c.noticeHeartbeat(now, n)
 	if !heard {
 		c.plan(now, n) // a first heartbeat vouches for its conditions
 	}
+	return true
 }
 
 // onlyBeats reports whether a heartbeat of a node changes nothing but when it
-// was heard last. Nearly all heartbeats are such. That the end of a silence is
-// recorded, which a client has set back, can wait for the longest rest.
+// was heard last. With a detector it may also end a grace period earlier.
 func (c *Controller) onlyBeats(n *node) bool {
-	return n.state == steady && n.silence == nil && !n.behind && c.fixedGrace
+	return n.state == steady && n.silence == nil && !n.behind && c.fixedGrace &&
+		!c.health.Silent(n.object.Name)
 }
 
 // ForgetLease drops a lease that was deleted.
 func (c *Controller) ForgetLease(now time.Time, name string) {
-	c.rest.end()
 	c.health.ForgetLease(now, name)
 }
 
@@ -105,7 +104,6 @@ func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {
 	if object.Spec.NodeName == "" {
 		return
 	}
-	c.rest.end()
 	p, known := c.pods[PodID(object)]
 	if known && p.object.Spec.NodeName != object.Spec.NodeName {
 		c.ForgetPod(now, PodID(object)) // without a UID: it is another pod
@@ -122,7 +120,6 @@ func (c *Controller) ObservePod(now time.Time, object *corev1.Pod) {
 
 // ForgetPod drops a pod that was deleted. The id is that of [PodID].
 func (c *Controller) ForgetPod(now time.Time, id types.UID) {
-	c.rest.end()
 	p, known := c.pods[id]
 	if !known {
 		return

@@ -57,7 +57,6 @@ type Controller struct {
 	sources  timedqueue.Source[Task]
 	events   []*Record // to be handed out; pointers, because there may be 100,000
 	synced   bool
-	rest     rest
 	// fixedGrace: no heartbeat makes a grace period end earlier.
 	fixedGrace bool
 

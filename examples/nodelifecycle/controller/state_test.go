@@ -220,5 +220,5 @@ func TestC6OneFunctionWritesEachState(t *testing.T) {
 			found = append(found, file+write)
 		}
 	}
-	require.Equal(t, []string{"reducer.go.state = ", "rest.go.state = ", "suspects.go.state = ", "zones.go.hold = "}, found)
+	require.Equal(t, []string{"reducer.go.state = ", "suspects.go.state = ", "zones.go.hold = "}, found)
 }

@@ -54,6 +54,7 @@ type whole struct {
 	lost                []bool // by node: it is silent
 	beat                int    // the node that beats next
 	reported            int    // the node that reports its status next
+	asked               bool   // the last report asks for a look
 
 	// Of the turns of a phase, by name, and of all phases.
 	spent       time.Duration
@@ -105,7 +106,9 @@ func (w *whole) restart() {
 	var err error
 	w.c, err = controller.New(wholeConfig(), w.now)
 	require.NoError(w.b, err)
-	w.feeds, err = edge.NewHandlers(w.c, func(observe func(time.Time)) { observe(w.now) })
+	w.feeds, err = edge.NewHandlers(w.c, func(observe func(time.Time) bool) {
+		w.asked = observe(w.now)
+	})
 	require.NoError(w.b, err)
 }
 

@@ -96,7 +96,6 @@ func (c *Controller) evaluateZones(now time.Time) {
 // had changed, except those that are steady. It repairs what a fault of this
 // package has left wrong; nothing else depends on it.
 func (c *Controller) Reevaluate() {
-	c.rest.end()
 	c.unswept = len(c.ordered)
 }
 

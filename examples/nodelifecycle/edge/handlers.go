@@ -25,13 +25,23 @@ type Handlers struct {
 // NewHandlers returns the handlers that feed c. They touch c only inside what they
 // pass to observe. It must run that at once, while nothing else uses c, and pass it
 // the time: a program takes the lock of its dispatcher and reads the clock under
-// it, a simulator passes its own time. One report is one call of observe.
+// it, a simulator passes its own time. One report is one call of observe. What
+// they pass returns whether c has to be looked at again, as
+// timedqueue.Dispatcher.UpdateIf wants to know.
 //
 // The controller knows the versions that it has written. So the handlers are not
 // told of writes, and withhold nothing.
-func NewHandlers(c *controller.Controller, observe func(func(now time.Time))) (Handlers, error) {
+func NewHandlers(
+	c *controller.Controller, observe func(turn func(now time.Time) (look bool)),
+) (Handlers, error) {
+	always := func(turn func(now time.Time)) {
+		observe(func(now time.Time) bool {
+			turn(now)
+			return true
+		})
+	}
 	nodes, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
-		Observe: observe,
+		Observe: always,
 		Seen: func(now time.Time, node *corev1.Node) {
 			c.ObserveNode(now, node)
 			c.NodesCurrent(now)
@@ -41,13 +51,25 @@ func NewHandlers(c *controller.Controller, observe func(func(now time.Time))) (H
 			c.NodesCurrent(now)
 		},
 	})
+	look := false // of the report that is being observed
 	leases, leaseErr := feed.NewHandler(feed.Config[*coordinationv1.Lease]{
-		Observe: observe,
-		Seen:    c.ObserveLease,
-		Gone:    func(now time.Time, lease *coordinationv1.Lease) { c.ForgetLease(now, lease.Name) },
+		Observe: func(turn func(now time.Time)) {
+			observe(func(now time.Time) bool {
+				look = false
+				turn(now)
+				return look
+			})
+		},
+		Seen: func(now time.Time, lease *coordinationv1.Lease) {
+			look = c.ObserveLease(now, lease) || look
+		},
+		Gone: func(now time.Time, lease *coordinationv1.Lease) {
+			c.ForgetLease(now, lease.Name)
+			look = true
+		},
 	})
 	pods, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
-		Observe: observe,
+		Observe: always,
 		Seen: func(now time.Time, pod *corev1.Pod) {
 			c.ObservePod(now, pod)
 			c.PodsCurrent(now)

@@ -38,7 +38,7 @@ func newFed(t *testing.T) *fed {
 	var err error
 	f.Controller, err = controller.New(controller.Config{Health: nodehealth.Config{GracePeriod: grace, StartupGracePeriod: grace}}, f.now)
 	require.NoError(t, err)
-	f.Handlers, err = edge.NewHandlers(f.Controller, func(observe func(time.Time)) {
+	f.Handlers, err = edge.NewHandlers(f.Controller, func(observe func(time.Time) bool) {
 		f.observed++
 		observe(f.now)
 	})
@@ -256,7 +256,7 @@ func TestRealInformersReportRecreationAsOneUpdate(t *testing.T) {
 		f := newFed(t)
 		var mu sync.Mutex
 		updates := 0
-		handlers, err := edge.NewHandlers(f.Controller, func(observe func(time.Time)) {
+		handlers, err := edge.NewHandlers(f.Controller, func(observe func(time.Time) bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			observe(time.Now())

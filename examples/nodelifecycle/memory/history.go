@@ -2,6 +2,7 @@ package memory
 
 import (
 	"sort"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -9,6 +10,7 @@ import (
 // record is one change as watchers are told of it.
 type record struct {
 	version  uint64
+	at       time.Time      // when it was stored
 	object   runtime.Object // the state after the change; of a deletion the last state
 	previous runtime.Object // the state before it; nil for a creation
 	deleted  bool

@@ -22,8 +22,12 @@ import (
 const defaultTerminationGracePeriodSeconds = 30
 
 // normalized returns the object as the API would keep it: a copy through JSON,
-// which cuts times to the precision that is stored.
+// which cuts times to the precision that is stored. A lease, the object that is
+// written most, is copied without JSON.
 func normalized(object runtime.Object) (runtime.Object, error) {
+	if lease, ok := object.(*coordinationv1.Lease); ok {
+		return normalizedLease(lease), nil
+	}
 	document, err := json.Marshal(object)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
@@ -33,6 +37,21 @@ func normalized(object runtime.Object) (runtime.Object, error) {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return next, nil
+}
+
+func normalizedLease(lease *coordinationv1.Lease) *coordinationv1.Lease {
+	next := lease.DeepCopy()
+	next.TypeMeta = metav1.TypeMeta{}
+	next.CreationTimestamp = metav1.Time{Time: next.CreationTimestamp.Truncate(time.Second)}
+	if at := next.DeletionTimestamp; at != nil {
+		at.Time = at.Truncate(time.Second)
+	}
+	for _, at := range []*metav1.MicroTime{next.Spec.AcquireTime, next.Spec.RenewTime} {
+		if at != nil {
+			at.Time = at.Truncate(time.Microsecond)
+		}
+	}
+	return next
 }
 
 // decode reads a document into a new object of the type of like. Typed clients

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -167,7 +168,7 @@ func (s *store) commit(c change) bool {
 func (s *store) put(r *resource, c change) {
 	s.stamp(c.next)
 	r.objects[c.key] = c.next
-	r.history.append(record{version: s.version, object: c.next, previous: c.old})
+	r.history.append(record{version: s.version, at: time.Now(), object: c.next, previous: c.old})
 	if c.old == nil && r.newest != nil {
 		s.expire(r, r.newest.push(c.key, metaOf(c.next).GetUID()))
 	}
@@ -177,7 +178,7 @@ func (s *store) drop(r *resource, k key, last runtime.Object) {
 	previous := r.objects[k]
 	delete(r.objects, k)
 	s.stamp(last)
-	r.history.append(record{version: s.version, object: last, previous: previous, deleted: true})
+	r.history.append(record{version: s.version, at: time.Now(), object: last, previous: previous, deleted: true})
 }
 
 // expire drops the object that has left a bounded resource's ring, unless it
@@ -202,6 +203,13 @@ func formatVersion(version uint64) string {
 type entry struct {
 	key    key
 	object runtime.Object
+}
+
+// changes returns the changes of a resource that are still kept.
+func (s *store) changes(gvr schema.GroupVersionResource) []record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.resource(gvr).history.records)
 }
 
 // snapshot returns what is stored in a namespace, in no order: sorting can wait

@@ -98,7 +98,7 @@ func (r *Replica) start() error {
 		return err
 	}
 	r.sim.world.Note(model.Note{Kind: model.Started, Client: r.client})
-	handlers, err := edge.NewHandlers(core, func(observe func(time.Time)) { observe(r.now()) })
+	handlers, err := edge.NewHandlers(core, func(turn func(time.Time) bool) { turn(r.now()) })
 	if err != nil {
 		return fmt.Errorf("start %s: %w", r.name(), err)
 	}

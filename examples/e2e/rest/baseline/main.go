@@ -1,0 +1,121 @@
+// Command baseline has the informers, transforms, encoding and leader election
+// of examples/nodelifecycle, and nothing else. What it costs at rest, every
+// controller with these caches costs.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
+	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/process/commandline"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "baseline:", err)
+		os.Exit(1)
+	}
+}
+
+var errNoCluster = errors.New("there is no cluster, want --kubeconfig")
+
+func run(ctx context.Context, args []string) error {
+	p, sharing := commandline.Process{Name: "baseline"}, commandline.Sharing{}
+	flags := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
+	p.AddFlags(flags)
+	sharing.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	config, found, err := process.RESTConfig(&p, &sharing)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errNoCluster
+	}
+	if err := watch(ctx, config); err != nil {
+		return err
+	}
+	return elect(ctx, config, &p, sharing.LeaderElection)
+}
+
+// watch starts the informers, whose handlers do nothing, and waits until they
+// have seen all that existed.
+func watch(ctx context.Context, config *rest.Config) error {
+	client, err := kubernetes.NewForConfig(rest.CopyConfig(config))
+	if err != nil {
+		return err
+	}
+	trimmed := informers.WithTransform(edge.Trim)
+	cluster := informers.NewSharedInformerFactoryWithOptions(client, 0, trimmed)
+	leases := informers.NewSharedInformerFactoryWithOptions(client, 0, trimmed,
+		informers.WithNamespace(corev1.NamespaceNodeLease))
+	var synced []cache.InformerSynced
+	for _, informer := range []cache.SharedIndexInformer{
+		cluster.Core().V1().Nodes().Informer(),
+		cluster.Core().V1().Pods().Informer(),
+		leases.Coordination().V1().Leases().Informer(),
+	} {
+		handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+		if err != nil {
+			return err
+		}
+		synced = append(synced, handler.HasSynced)
+	}
+	cluster.Start(ctx.Done())
+	leases.Start(ctx.Done())
+	cache.WaitForCacheSync(ctx.Done(), synced...)
+	return nil
+}
+
+// elect takes part in the leader election until ctx ends.
+func elect(
+	ctx context.Context, config *rest.Config, p *commandline.Process, timing commandline.LeaderElection,
+) error {
+	electing := rest.CopyConfig(config)
+	electing.Timeout = timing.RenewDeadline / 2
+	client, err := kubernetes.NewForConfig(electing)
+	if err != nil {
+		return err
+	}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: p.LeaseNamespace, Name: p.LeaseName},
+			Client:     client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: p.Name},
+		},
+		LeaseDuration: timing.LeaseDuration,
+		RenewDeadline: timing.RenewDeadline,
+		RetryPeriod:   timing.RetryPeriod,
+		Name:          p.LeaseName,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) {},
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	elector.Run(ctx)
+	return nil
+}

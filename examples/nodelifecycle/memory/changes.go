@@ -1,0 +1,34 @@
+package memory
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Change is one change of an object, as an audit log has it.
+type Change struct {
+	// Version is the resourceVersion that the change was given. Versions order
+	// the changes of all resources.
+	Version uint64
+	// StoredAt is when the change was stored.
+	StoredAt time.Time
+	// Object is the state after the change, and the last state if it was a
+	// deletion.
+	Object runtime.Object
+	// Deleted says that the change removed the object.
+	Deleted bool
+}
+
+// Changes returns the changes of a resource that are still kept, oldest first.
+// They count as requests of no client. Their times are those of the server:
+// unlike those of a watch they do not depend on when its client runs.
+func (c *Cluster) Changes(resource schema.GroupVersionResource) []Change {
+	records := c.server.store.changes(resource)
+	changes := make([]Change, len(records))
+	for i, r := range records {
+		changes[i] = Change{r.version, r.at, r.object.DeepCopyObject(), r.deleted}
+	}
+	return changes
+}
