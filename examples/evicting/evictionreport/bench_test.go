@@ -58,7 +58,8 @@ func BenchmarkLook(b *testing.B) {
 	b.Run("page", func(b *testing.B) {
 		longest = 0
 		for b.Loop() {
-			list(read, Limit)
+			_, err := list(b.Context(), read, MaxLimit)
+			require.NoError(b, err)
 		}
 		b.ReportMetric(float64(longest.Microseconds())/1000, "ms/longest-turn")
 	})

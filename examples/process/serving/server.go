@@ -5,11 +5,16 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
@@ -23,6 +28,7 @@ const (
 	idleTimeout       = time.Minute
 	maxHeaderBytes    = 64 << 10
 	closingTime       = time.Second
+	logInterval       = time.Second
 )
 
 // ServerConfig says what is served, and how.
@@ -56,6 +62,9 @@ func NewServer(ctx context.Context, config ServerConfig) (*Server, error) {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog: log.New(&errorLog{
+			logger: klog.FromContext(ctx), handshakes: rate.Sometimes{Interval: logInterval},
+		}, "", 0),
 	}}
 	if config.Serving.SecurePort == 0 {
 		return s, nil
@@ -112,10 +121,28 @@ func (s *Server) secure(ctx context.Context, config *ServerConfig) error {
 	}
 	s.http.Handler = &guard{
 		open: rights.open, identify: callers.identify, permit: rights.permit, page: config.Handler,
+		logging: rate.Sometimes{Interval: logInterval},
 	}
 	s.listener = tls.NewListener(s.listener, keys.config)
 	s.following = append(callers.following, keys.following...)
 	return nil
+}
+
+// errorLog takes what package http logs, a line at a time. Callers decide how many
+// handshakes fail, so of those there is a line a second.
+type errorLog struct {
+	logger     klog.Logger
+	handshakes rate.Sometimes
+}
+
+func (l *errorLog) Write(line []byte) (int, error) {
+	text := strings.TrimSpace(string(line))
+	if strings.HasPrefix(text, "http: TLS handshake error") {
+		l.handshakes.Do(func() { l.logger.V(2).Info("Refused a connection", "err", text) })
+	} else {
+		l.logger.Error(nil, "Cannot serve", "err", text)
+	}
+	return len(line), nil
 }
 
 // Addr returns where the server listens, nil for nowhere.
