@@ -126,6 +126,9 @@ func dependencies(t *testing.T, importPath string) []string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", importPath)
 	list.Dir = repositoryRoot(t)
+	if below(importPath, modulePath+"/examples") {
+		list.Dir += "/examples" // a module of its own
+	}
 	out, err := list.Output()
 	if err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {

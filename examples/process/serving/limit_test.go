@@ -103,7 +103,7 @@ func TestC5ConnectionsThatEndMakeRoom(t *testing.T) {
 	}
 	extra, err := net.Dial("tcp", address)
 	require.NoError(t, err)
-	require.NoError(t, extra.SetReadDeadline(time.Now().Add(20*time.Second)))
+	require.NoError(t, extra.SetReadDeadline(time.Now().Add(readHeaderTimeout/2)))
 	_, err = extra.Read(make([]byte, 1))
 	require.Error(t, err)
 	require.NotErrorIs(t, err, net.ErrClosed)

@@ -128,6 +128,35 @@ func TestC5CertificatesNameCallers(t *testing.T) {
 	}
 }
 
+// C5: when the cluster changes which authorities to trust, so do the answers.
+func TestC5AuthoritiesRotate(t *testing.T) {
+	old, next := newAuthority(t), newAuthority(t)
+	c := newCluster(t)
+	say := func(a *authority, header string) map[string]string {
+		return map[string]string{
+			"client-ca-file": a.pem, "requestheader-client-ca-file": a.pem,
+			"requestheader-username-headers": `["` + header + `"]`, "requestheader-allowed-names": `["front"]`,
+		}
+	}
+	c.authorities = say(old, "X-Old")
+	url := start(t, c.asking(t), false, pages())
+	answers := func(a *authority, name, header string, want int) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			status, _ := ask(t, a.caller(name), url+"/page", header, "reader")
+			return status == want
+		}, 20*time.Second, 10*time.Millisecond)
+	}
+	answers(old, "reader", "X-None", 200)
+	answers(old, "front", "X-Old", 200)
+	answers(next, "reader", "X-None", 401)
+	c.change(say(next, "X-Next"))
+	answers(next, "reader", "X-None", 200)
+	answers(next, "front", "X-Next", 200)
+	answers(next, "front", "X-Old", 403)
+	answers(old, "reader", "X-None", 401)
+}
+
 // C5: the group that may do everything is not asked about.
 func TestC5AdministratorsMayReadAll(t *testing.T) {
 	proxies := newAuthority(t)

@@ -108,13 +108,15 @@ type cluster struct {
 	*httptest.Server
 	mu      sync.Mutex
 	reviews map[string]int
-	// authorities is the data of the ConfigMap, nil when it may not be read.
+	// authorities is the data of the ConfigMap, nil when it may not be read. changed
+	// is closed when it has changed for the watches that there are.
 	authorities map[string]string
+	changed     chan struct{}
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{reviews: map[string]int{}, authorities: map[string]string{}}
+	c := &cluster{reviews: map[string]int{}, authorities: map[string]string{}, changed: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /apis/authentication.k8s.io/v1/tokenreviews", c.reviewToken)
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/subjectaccessreviews", c.reviewAccess)
@@ -199,13 +201,37 @@ func (c *cluster) listAuthorities(w http.ResponseWriter, request *http.Request) 
 	case request.URL.Query().Get("watch") != "" && request.URL.Query().Get("sendInitialEvents") != "":
 		http.Error(w, "no streaming lists", http.StatusUnprocessableEntity)
 	case request.URL.Query().Get("watch") != "":
-		<-request.Context().Done()
+		c.watchAuthorities(w, request)
 	default:
 		answerJSON(w, corev1.ConfigMapList{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"},
 			ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.ConfigMap{*found},
 		})
 	}
+}
+
+// watchAuthorities tells of one change.
+func (c *cluster) watchAuthorities(w http.ResponseWriter, request *http.Request) {
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		return
+	}
+	select {
+	case <-c.changed:
+		found := c.configMap()
+		found.ResourceVersion = "2"
+		answerJSON(w, map[string]any{"type": "MODIFIED", "object": found})
+		_ = http.NewResponseController(w).Flush()
+	case <-request.Context().Done():
+	}
+	<-request.Context().Done()
+}
+
+// change changes what the cluster says.
+func (c *cluster) change(authorities map[string]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.authorities = authorities
+	close(c.changed)
 }
 
 // kubeconfig writes how to reach the cluster.
