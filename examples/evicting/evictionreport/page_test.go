@@ -273,5 +273,20 @@ func TestC5PageIsBoundedInTime(t *testing.T) {
 		require.Equal(t, "not all pods could be looked at in time\n", answer.Body.String())
 		require.Equal(t, 8, parts)
 		require.Equal(t, 8*time.Second, locked)
+
+		for range 20 { // parts that take no time end as well
+			parts = 0
+			_, err := list(ctx, reading(idle{endless{parts: &parts}}), 1)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, 1, parts)
+		}
 	})
+}
+
+// idle is an endless state whose parts take no time.
+type idle struct{ endless }
+
+func (i idle) PendingFrom(*eviction.Cursor, int) iter.Seq[eviction.Pending] {
+	*i.parts++
+	return slices.Values(i.waiting)
 }

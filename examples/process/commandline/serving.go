@@ -89,7 +89,7 @@ func CipherSuite(name string) (id uint16, ok bool) {
 
 // AddFlags adds the flags and sets their fields to the defaults.
 func (s *Serving) AddFlags(flags *pflag.FlagSet, port int) {
-	flags.IntVar(&s.SecurePort, "secure-port", port, "The port on which HTTPS is served with authentication and authorization. 0 serves nothing. Without a cluster it is plain HTTP on a loopback address.")
+	flags.IntVar(&s.SecurePort, "secure-port", port, "The port on which HTTPS is served with authentication and authorization. 0 serves nothing.")
 	flags.IPVar(&s.BindAddress, "bind-address", net.IPv4zero, "The IP address on which to listen for --secure-port. An unspecified one (0.0.0.0 or ::) stands for all interfaces and IP families.")
 	flags.StringVar(&s.TLSCertFile, "tls-cert-file", "", "File with the x509 certificate for HTTPS, those of its authorities after it. It is read again when it changes. Without it there is a self-signed certificate in memory.")
 	flags.StringVar(&s.TLSPrivateKeyFile, "tls-private-key-file", "", "File with the private key of --tls-cert-file.")

@@ -262,7 +262,7 @@ func TestFlagsDecideTLS(t *testing.T) {
 	require.Equal(t, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, state.CipherSuite)
 	_, err = dial(url, &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}})
 	require.Error(t, err)
-	_, err = dial(url, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}) //nolint:gosec // to be refused
+	_, err = dial(url, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 	require.Error(t, err, "the default is TLS 1.2")
 
 	f = flags(t)

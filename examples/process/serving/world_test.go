@@ -290,7 +290,7 @@ func start(t *testing.T, f *commandline.Serving, plain bool, handler http.Handle
 	t.Helper()
 	s, err := NewServer(t.Context(), ServerConfig{Serving: f, Handler: handler, Plain: plain, UserAgent: "tester"})
 	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	t.Cleanup(func() {
