@@ -21,7 +21,8 @@ type server struct {
 }
 
 // newServer listens at once, so that an address in use is found before anything
-// else is done. A plain one asks no caller for anything, and is for this machine.
+// else is done. A plain one asks no caller for anything, and is for this
+// machine.
 func newServer(
 	ctx context.Context, p *commandline.Process, plain bool,
 	metrics prometheus.Gatherer, pages map[string]http.Handler, healthy func(*http.Request) error,

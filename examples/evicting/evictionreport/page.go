@@ -26,7 +26,7 @@ const (
 // NewPage returns a page that lists the pods that wait to be evicted: when each has
 // to leave and why, and what holds it up. Those that should have left the longest
 // ago come first. It is text, or JSON with format=json; limit=N lists the first N,
-// which is 1 to [MaxLimit]. More is no page but a dump, of gigabytes.
+// which is 1 to [MaxLimit]: a million rows would be gigabytes of memory.
 //
 // The state is read a part at a time, and left alone for three times as long as
 // that took, so that a million pods hold nothing up and a page takes at most a

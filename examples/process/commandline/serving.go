@@ -10,17 +10,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Serving says how a process is reached, and by which callers. Names, defaults and
-// meanings of the flags are those of kube-controller-manager v1.37, the port apart.
-// Package serving acts on them.
+// Serving says how a process is reached, and by which callers. Names, defaults
+// and meanings of the flags are those of kube-controller-manager v1.37, the
+// port apart. Package serving acts on them.
 type Serving struct {
 	// SecurePort is where HTTPS is served, 0 for nowhere.
 	SecurePort int
 	// BindAddress is the address of the port. An unspecified one stands for all.
 	BindAddress net.IP
 
-	// TLSCertFile and TLSPrivateKeyFile hold the certificate and its key. Empty is a
-	// self-signed certificate in memory.
+	// TLSCertFile and TLSPrivateKeyFile hold the certificate and its key. Empty is
+	// a self-signed certificate in memory.
 	TLSCertFile, TLSPrivateKeyFile string
 	// TLSMinVersion is one of the keys of TLSVersions, empty for TLS 1.2.
 	TLSMinVersion string
@@ -33,8 +33,8 @@ type Serving struct {
 
 // Authentication says how a caller shows its identity.
 type Authentication struct {
-	// Kubeconfig reaches the API server that reviews tokens. Empty is the cluster that
-	// the process runs in.
+	// Kubeconfig reaches the API server that reviews tokens. Empty is the cluster
+	// that the process runs in.
 	Kubeconfig string
 	// CacheTTL is how long the answer about a token holds.
 	CacheTTL time.Duration
@@ -52,18 +52,18 @@ type RequestHeader struct {
 	ExtraHeaderPrefixes                       []string
 	// ClientCAFile holds the authorities of the proxies' certificates.
 	ClientCAFile string
-	// AllowedNames are the common names of the proxies. None allows each certificate
-	// of the authorities.
+	// AllowedNames are the common names of the proxies. None allows each
+	// certificate of the authorities.
 	AllowedNames []string
 }
 
 // Authorization says which callers may read which page.
 type Authorization struct {
-	// Kubeconfig reaches the API server that is asked. Empty is the cluster that the
-	// process runs in.
+	// Kubeconfig reaches the API server that is asked. Empty is the cluster that
+	// the process runs in.
 	Kubeconfig string
-	// AlwaysAllowPaths are answered without a question about the caller. A path may
-	// end in *.
+	// AlwaysAllowPaths are answered without a question about the caller. A path
+	// may end in *.
 	AlwaysAllowPaths []string
 	// AllowTTL and DenyTTL are how long the two answers hold.
 	AllowTTL, DenyTTL time.Duration

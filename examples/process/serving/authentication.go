@@ -176,7 +176,8 @@ func (a *authentication) follow(authorities followed) dynamiccertificates.CACont
 	return authorities
 }
 
-// reviewClient returns a client for reviews, nil when there is no cluster to ask.
+// reviewClient returns a client for reviews, nil when there is no cluster to
+// ask.
 func reviewClient(kubeconfig, agent string) (kubernetes.Interface, error) {
 	var config *rest.Config
 	var err error

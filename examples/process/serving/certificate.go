@@ -18,8 +18,8 @@ type certificates struct {
 	following []func(context.Context)
 }
 
-// newCertificates reads the certificate and its key, or makes a pair. A change of
-// the files, or of the authorities, which may be nil, changes what the next
+// newCertificates reads the certificate and its key, or makes a pair. A change
+// of the files, or of the authorities, which may be nil, changes what the next
 // connection gets.
 func newCertificates(s *commandline.Serving, authorities dynamiccertificates.CAContentProvider) (*certificates, error) {
 	base := &tls.Config{

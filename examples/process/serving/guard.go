@@ -60,7 +60,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// caller returns nil for one that is not known, with an error if there is a reason.
+// caller returns nil for one that is not known, with an error if there is a
+// reason.
 func (g *guard) caller(request *http.Request) (user.Info, error) {
 	if g.identify == nil {
 		return nil, nil

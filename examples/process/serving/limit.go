@@ -7,8 +7,8 @@ import (
 )
 
 // A connection costs some 50 KiB and a goroutine, before it is known from which
-// caller. So one address, for example of a pod, cannot keep kubelet's probes and
-// Prometheus out.
+// caller. So one address, for example of a pod, cannot keep kubelet's probes
+// and Prometheus out.
 const (
 	connections          = 512
 	connectionsOfAddress = 32
@@ -60,8 +60,8 @@ func (l *limited) leave(from netip.Prefix) {
 	}
 }
 
-// source returns an IPv4 address, or the /64 of an IPv6 one, of which a machine has
-// as many as it likes.
+// source returns an IPv4 address, or the /64 of an IPv6 one, of which a machine
+// has as many as it likes.
 func source(address net.Addr) netip.Prefix {
 	parsed, err := netip.ParseAddrPort(address.String())
 	if err != nil {

@@ -56,8 +56,8 @@ func accept(t *testing.T, l *limited) []net.Conn {
 	}
 }
 
-// C5: one address has some connections, all have some more, and one that is closed
-// makes room for another.
+// C5: one address has some connections, all have some more, and one that is
+// closed makes room for another.
 func TestC5ConnectionsAreBounded(t *testing.T) {
 	for _, format := range []string{"10.0.0.1:%d", "[2001:db8::%x]:1", "socket %d"} {
 		q := &queue{}
@@ -90,8 +90,8 @@ func TestC5ConnectionsAreBounded(t *testing.T) {
 	require.Empty(t, l.byAddress)
 }
 
-// C5: over real connections, one too many is closed before a byte is read, and a
-// server that answered many times has room.
+// C5: over real connections, one too many is closed before a byte is read, and
+// a server that answered many times has room.
 func TestC5ConnectionsThatEndMakeRoom(t *testing.T) {
 	url := start(t, flags(t), true, pages())
 	address := url[len("http://"):]

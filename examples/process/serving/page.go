@@ -12,21 +12,24 @@ import (
 
 // What a page may cost, however many callers ask for it.
 const (
-	// pageTime is for waiting and collecting. The context of the request ends then.
+	// pageTime is for waiting and collecting. The context of the request ends
+	// then.
 	pageTime = 30 * time.Second
 	// pageBytes is the most that a page may be.
 	pageBytes = 8 << 20
-	// pageCallers are those that wait for the page, and those that it is written to.
+	// pageCallers are those that wait for the page, and those that it is written
+	// to.
 	pageCallers = 4
 	// retryAfter is when a caller that was refused may come back, in seconds.
 	retryAfter = 5
 )
 
-// NewPage returns a page that is collected for one caller at a time, while a few
-// wait for their turn. It is collected in memory, so that a slow caller holds up
-// no other. More callers, and those whose turn does not come, are answered 503 with
-// Retry-After; so are all when the page, which has to watch the request's context
-// for that, is not collected in time. One that is too large is answered 500.
+// NewPage returns a page that is collected for one caller at a time, while a
+// few wait for their turn. It is collected in memory, so that a slow caller
+// holds up no other. More callers, and those whose turn does not come, are
+// answered 503 with Retry-After; so are all when the page, which has to watch
+// the request's context for that, is not collected in time. One that is too
+// large is answered 500.
 func NewPage(page http.Handler) http.Handler {
 	return &onePage{page: page, callers: make(chan struct{}, pageCallers), turn: make(chan struct{}, 1)}
 }

@@ -128,8 +128,8 @@ func (s *Server) secure(ctx context.Context, config *ServerConfig) error {
 	return nil
 }
 
-// errorLog takes what package http logs, a line at a time. Callers decide how many
-// handshakes fail, so of those there is a line a second.
+// errorLog takes what package http logs, a line at a time. Callers decide how
+// many handshakes fail, so of those there is a line a second.
 type errorLog struct {
 	logger     klog.Logger
 	handshakes rate.Sometimes

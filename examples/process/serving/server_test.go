@@ -80,8 +80,9 @@ func TestC5HealthDoesNotNeedTheAPIServer(t *testing.T) {
 	require.Equal(t, 401, status)
 }
 
-// C5: a client certificate names a user when its authority is the one of the file
-// or of the cluster, and headers do when a proxy's certificate comes with them.
+// C5: a client certificate names a user when its authority is the one of the
+// file or of the cluster, and headers do when a proxy's certificate comes with
+// them.
 func TestC5CertificatesNameCallers(t *testing.T) {
 	users, proxies, others := newAuthority(t), newAuthority(t), newAuthority(t)
 	told := newCluster(t)
@@ -178,8 +179,8 @@ func TestC5WithoutReviewsOnlyHealthIsAnswered(t *testing.T) {
 	require.Equal(t, 200, status)
 }
 
-// C5: a cluster that does not say which authorities to trust is a failure, unless
-// the flags do without.
+// C5: a cluster that does not say which authorities to trust is a failure,
+// unless the flags do without.
 func TestC5FailedLookup(t *testing.T) {
 	c := newCluster(t)
 	c.authorities = nil
@@ -307,7 +308,8 @@ func TestC5RequestsAreBounded(t *testing.T) {
 	large, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/page", nil)
 	require.NoError(t, err)
 	large.Header.Set("X", strings.Repeat("x", 2*maxHeaderBytes))
-	// The connection may be closed before all is sent, and the answer lost by that.
+	// The connection may be closed before all is sent, and the answer lost by
+	// that.
 	if response, err := newCaller().Do(large); err == nil {
 		require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, response.StatusCode)
 		require.NoError(t, response.Body.Close())

@@ -92,8 +92,8 @@ func (a *authority) caller(name string) *http.Client {
 	return newCaller(pair)
 }
 
-// newCaller returns a client that takes any certificate of the server, and shows
-// its own although the server names other authorities.
+// newCaller returns a client that takes any certificate of the server, and
+// shows its own although the server names other authorities.
 func newCaller(pairs ...tls.Certificate) *http.Client {
 	security := &tls.Config{InsecureSkipVerify: true}
 	if len(pairs) > 0 {
@@ -102,14 +102,14 @@ func newCaller(pairs ...tls.Certificate) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: security, DisableKeepAlives: true}}
 }
 
-// cluster is an API server that reviews. The token NAME-token is of user NAME, and
-// the user "reader" may get /page.
+// cluster is an API server that reviews. The token NAME-token is of user NAME,
+// and the user "reader" may get /page.
 type cluster struct {
 	*httptest.Server
 	mu      sync.Mutex
 	reviews map[string]int
-	// authorities is the data of the ConfigMap, nil when it may not be read. changed
-	// is closed when it has changed for the watches that there are.
+	// authorities is the data of the ConfigMap, nil when it may not be read.
+	// changed is closed when it has changed for the watches that there are.
 	authorities map[string]string
 	changed     chan struct{}
 }
@@ -304,7 +304,8 @@ func start(t *testing.T, f *commandline.Serving, plain bool, handler http.Handle
 	return scheme + s.Addr().String()
 }
 
-// ask returns the status and the text of an answer. Headers are names and values.
+// ask returns the status and the text of an answer. Headers are names and
+// values.
 func ask(t *testing.T, caller *http.Client, url string, headers ...string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
