@@ -98,7 +98,7 @@ func TestQ7QueueKeepsAllEntriesWhenItShrinks(t *testing.T) {
 				q.Remove(strconv.Itoa(i))
 			}
 			require.Less(t, q.peak, gone)
-			require.Equal(t, 3+map[bool]int{true: 1}[resting], len(q.entries))
+			require.Len(t, q.entries, 3+map[bool]int{true: 1}[resting])
 			for key, e := range q.entries {
 				require.Equal(t, key, e.key)
 			}

@@ -43,6 +43,19 @@ func TestRoomsLinkNothingThatImportersDoNotWant(t *testing.T) {
 	}
 }
 
+// The programs take authentication and authorization from k8s.io/apiserver, none
+// of its storage. The simulator, which shares their flags, takes neither.
+func TestProgramsLinkNoStorage(t *testing.T) {
+	for folder, unwanted := range map[string][]string{
+		"examples/nodelifecycle":       {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
+		"examples/tainteviction":       {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
+		"examples/process/commandline": {"go.etcd.io", "k8s.io/apiserver", "k8s.io/client-go"},
+		"examples/outage":              {"go.etcd.io", "k8s.io/apiserver"},
+	} {
+		report(t, checkLinked(folder, dependencies(t, modulePath+"/"+folder), unwanted))
+	}
+}
+
 // checkImports reports imports against the arrows between rooms, and imports
 // from modules that importers of the library shall not get.
 func checkImports(src source) []string {
@@ -113,6 +126,9 @@ func dependencies(t *testing.T, importPath string) []string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", importPath)
 	list.Dir = repositoryRoot(t)
+	if below(importPath, modulePath+"/examples") {
+		list.Dir += "/examples" // a module of its own
+	}
 	out, err := list.Output()
 	if err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {

@@ -95,7 +95,7 @@ var engineExceptions = map[string]string{
 	"eviction/deadline.go ruling.dueAt":   "decides whether a condition is set or cleared",
 
 	"nodehealth/heartbeat/schedule.go record.reportCause": "chooses the reason of a report that goes out now",
-	"nodehealth/monitor.go Monitor.StartWithin":                 "puts a key that was heard back into its queue",
+	"nodehealth/monitor.go Monitor.StartWithin":           "puts a key that was heard back into its queue",
 	"nodehealth/sight.go sight.seen":                      "bounds the clock of a queue, and nothing waits for it",
 }
 

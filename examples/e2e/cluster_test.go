@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,22 +87,23 @@ func (c *cluster) within(limit time.Duration, what string, ask func(*witness) er
 	}
 }
 
-// controller is a running nodelifecycle.
+// controller is a running program.
 type controller struct {
 	*controlplane.Process
-	address string
+	port   string
+	caller *http.Client // the administrator
 }
 
-// program builds the controller once for all tests.
-func program(t *testing.T) string {
+// program builds a program once for all tests.
+func program(t *testing.T, name string) string {
 	t.Helper()
-	path := filepath.Join(programs, "nodelifecycle")
+	path := filepath.Join(programs, name)
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	build := exec.Command("go", "-C", "..", "build", "-o", path, "./nodelifecycle") // a module of its own
+	build := exec.Command("go", "-C", "..", "build", "-o", path, "./"+name) // a module of its own
 	build.Stderr = os.Stderr
-	require.NoError(t, build.Run(), "build nodelifecycle")
+	require.NoError(t, build.Run(), "build "+name)
 	return path
 }
 
@@ -137,29 +139,37 @@ func (c *cluster) startController(flags ...string) *controller {
 
 func (c *cluster) launch(kubeconfig string, flags ...string) *controller {
 	c.t.Helper()
-	address := freeAddress(c.t)
+	return c.launchProgram("nodelifecycle", kubeconfig, append([]string{
+		"--node-monitor-grace-period=" + grace.String(),
+		"--node-startup-grace-period=" + grace.String(),
+		"--node-heartbeat-interval=" + interval.String(),
+		"--kube-api-qps=500", "--kube-api-burst=500",
+		"--node-eviction-rate=2",
+	}, flags...)...)
+}
+
+// launchProgram starts a program that also asks the cluster about its callers.
+func (c *cluster) launchProgram(name, kubeconfig string, flags ...string) *controller {
+	c.t.Helper()
+	port := freePort(c.t)
 	process, err := controlplane.StartProcess(controlplane.Command{
-		Path: program(c.t),
+		Path: program(c.t, name),
 		Args: append([]string{
 			"--kubeconfig=" + kubeconfig,
-			"--metrics-bind-address=" + address,
-			"--node-monitor-grace-period=" + grace.String(),
-			"--node-startup-grace-period=" + grace.String(),
-			"--node-heartbeat-interval=" + interval.String(),
-			"--kube-api-qps=500", "--kube-api-burst=500",
-			"--node-eviction-rate=2",
+			"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+			"--bind-address=127.0.0.1", "--secure-port=" + port,
 			"--v=2",
 		}, flags...),
-		LogFile: filepath.Join(c.t.TempDir(), "nodelifecycle.log"),
+		LogFile: filepath.Join(c.t.TempDir(), name+".log"),
 	})
 	require.NoError(c.t, err)
 	c.t.Cleanup(func() {
 		process.Stop(10 * time.Second)
 		if c.t.Failed() {
-			c.t.Logf("log of nodelifecycle:\n%s", process.LogTail(60))
+			c.t.Logf("log of %s:\n%s", name, process.LogTail(60))
 		}
 	})
-	return &controller{process, address}
+	return &controller{process, port, c.callerWith(c.plane.RESTConfig())}
 }
 
 // stop ends a controller as an operator would and wants it to go well.
@@ -171,12 +181,14 @@ func (c *cluster) stop(running *controller) {
 	require.NoError(c.t, running.Wait(ctx), "exit status after SIGTERM")
 }
 
-func freeAddress(t *testing.T) string {
+func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
-	return listener.Addr().String()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	return port
 }
 
 // long skips a test that belongs to the long tier, unless that was asked for.

@@ -2,12 +2,8 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -212,25 +208,4 @@ func wantEvicted(names ...string) func(*witness) error {
 
 func without(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(some, name) })
-}
-
-// answers returns nil when the controller answers 200 on a path.
-func (c *controller) answers(path string) error {
-	_, err := c.get(path)
-	return err
-}
-
-func (c *controller) get(path string) (string, error) {
-	response, err := http.Get("http://" + c.address + path)
-	if err != nil {
-		return "", err
-	}
-	body, err := io.ReadAll(response.Body)
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return "", err
-	}
-	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(string(body)))
-	}
-	return string(body), nil
 }

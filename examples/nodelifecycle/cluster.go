@@ -32,8 +32,8 @@ func program(s *settings) *process.Program {
 				Controller: l,
 				Metrics:    l.registry,
 				Pages: map[string]http.Handler{
-					"GET /pending": evictionreport.NewPage(showing(l)),
-					"GET /doubt":   newDoubtPage(l),
+					"/pending": evictionreport.NewPage(showing(l)),
+					"/doubt":   newDoubtPage(l),
 				},
 				Leadership: l.events.nodes,
 				Answer:     func() { l.dispatcher.View(func() {}) },

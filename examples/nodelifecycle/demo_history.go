@@ -46,6 +46,14 @@ type taintSpan struct {
 // removedBefore reports whether the taint was gone at a time.
 func (s taintSpan) removedBefore(t time.Time) bool { return !s.end.IsZero() && !t.Before(s.end) }
 
+// until returns when the taint was removed, or the end of the history.
+func (s taintSpan) until(end time.Time) time.Time {
+	if s.end.IsZero() {
+		return end
+	}
+	return s.end
+}
+
 type podHistory struct {
 	node     string
 	patience patience

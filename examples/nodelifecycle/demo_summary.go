@@ -86,41 +86,39 @@ func (h *history) judge(r rules, script played) *verdict {
 // judgePod says whether a pod had to leave, and whether it did.
 func (v *verdict) judgePod(name string, p *podHistory, n *nodeHistory, end time.Time) {
 	wait, leaves := map[patience]time.Duration{impatient: 0, patient: demoToleration * time.Second}[p.patience]
+	tainted := n.tainted
+	if !leaves {
+		tainted = nil
+	}
 	must, may, due := false, false, false
-	for _, s := range n.tainted {
-		if !leaves {
-			continue
-		}
+	for _, s := range tainted {
 		// A toleration counts from when the taint was set for certain, see
 		// eviction.StartTime.
 		begun := s.added
 		if wait > 0 {
 			begun = begun.Add(resolution)
 		}
-		until := s.end
-		if until.IsZero() {
-			until = end
-		}
-		must = must || !until.Before(latest(begun.Add(wait), s.stored).Add(slackLate))
+		must = must || !s.until(end).Before(latest(begun.Add(wait), s.stored).Add(slackLate))
 		if p.gone && s.from < p.version && !s.removedBefore(p.decided) {
 			may = true
 			due = due || !p.decided.Before(begun.Add(wait))
 		}
 	}
-	switch {
-	case p.gone && !may:
-		v.wrong = append(v.wrong, name)
-	case p.gone && !due:
-		v.early = append(v.early, name)
-	case must && !p.gone:
-		v.missing = append(v.missing, name)
-	}
 	if must {
 		v.mustLeave++
 	}
-	if p.gone {
-		v.left++
+	switch {
+	case !p.gone && must:
+		v.missing = append(v.missing, name)
+		return
+	case !p.gone:
+		return
+	case !may:
+		v.wrong = append(v.wrong, name)
+	case !due:
+		v.early = append(v.early, name)
 	}
+	v.left++
 }
 
 func latest(a, b time.Time) time.Time {

@@ -31,19 +31,20 @@ func TestWrongCalls(t *testing.T) {
 		code int
 		says string
 	}{
-		"unknown flag":           {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
-		"not a duration":         {[]string{"--node-monitor-grace-period=soon"}, process.ExitUsage, "--node-monitor-grace-period"},
-		"no grace":               {[]string{"--node-monitor-grace-period=0s"}, process.ExitUsage, "--node-monitor-grace-period is 0s, want a positive duration"},
-		"negative rate":          {[]string{"--node-eviction-rate=-1"}, process.ExitUsage, "--node-eviction-rate is -1, want zero or more"},
-		"threshold above one":    {[]string{"--unhealthy-zone-threshold=55"}, process.ExitUsage, "--unhealthy-zone-threshold is 55, want more than 0 and at most 1"},
-		"no such action":         {[]string{"--action=shoot"}, process.ExitUsage, `--action is "shoot", want delete`},
-		"no QPS":                 {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
-		"deadline beyond lease":  {[]string{"--leader-elect-renew-deadline=20s"}, process.ExitUsage, "must be less than --leader-elect-lease-duration"},
-		"address without a port": {[]string{"--metrics-bind-address=localhost"}, process.ExitUsage, "--metrics-bind-address"},
-		"an argument":            {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
-		"no such kubeconfig":     {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
-		"broken kubeconfig":      {[]string{"--kubeconfig=" + broken}, process.ExitFailed, "load client configuration"},
-		"nobody there":           {[]string{"--master=" + unreachable}, process.ExitFailed, "reach the API server at " + unreachable},
+		"unknown flag":          {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
+		"not a duration":        {[]string{"--node-monitor-grace-period=soon"}, process.ExitUsage, "--node-monitor-grace-period"},
+		"no grace":              {[]string{"--node-monitor-grace-period=0s"}, process.ExitUsage, "--node-monitor-grace-period is 0s, want a positive duration"},
+		"negative rate":         {[]string{"--node-eviction-rate=-1"}, process.ExitUsage, "--node-eviction-rate is -1, want zero or more"},
+		"threshold above one":   {[]string{"--unhealthy-zone-threshold=55"}, process.ExitUsage, "--unhealthy-zone-threshold is 55, want more than 0 and at most 1"},
+		"no such action":        {[]string{"--action=shoot"}, process.ExitUsage, `--action is "shoot", want delete`},
+		"no QPS":                {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
+		"deadline beyond lease": {[]string{"--leader-elect-renew-deadline=20s"}, process.ExitUsage, "must be less than --leader-elect-lease-duration"},
+		"no such port":          {[]string{"--secure-port=70000"}, process.ExitUsage, "--secure-port is 70000, want 0 to 65535"},
+		"address with a port":   {[]string{"--bind-address=localhost:1"}, process.ExitUsage, "--bind-address"},
+		"an argument":           {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
+		"no such kubeconfig":    {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
+		"broken kubeconfig":     {[]string{"--kubeconfig=" + broken}, process.ExitFailed, "load client configuration"},
+		"nobody there":          {[]string{"--master=" + unreachable}, process.ExitFailed, "reach the API server at " + unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -71,7 +72,7 @@ func TestHelpTeaches(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	flags := command(new(settings)).FlagSet()
 	for flag, value := range map[string]string{
-		"kubeconfig": "", "metrics-bind-address": ":10270", "leader-elect-resource-name": "nodelifecycle",
+		"kubeconfig": "", "secure-port": "10270", "leader-elect-resource-name": "nodelifecycle",
 		"node-monitor-grace-period": "50s", "action": "delete",
 	} {
 		require.NotNil(t, flags.Lookup(flag), flag)

@@ -106,7 +106,7 @@ func TestWrongCalls(t *testing.T) {
 		{"unknown flag: --nope", []string{"--nope"}},
 		{"takes no arguments, got [\"house\"]", []string{"house"}},
 		{"--colour is empty", []string{"--colour="}},
-		{"--metrics-bind-address: address x: missing port in address\n--colour is empty", []string{"--metrics-bind-address=x", "--colour="}},
+		{"--secure-port is -1, want 0 to 65535\n--colour is empty", []string{"--secure-port=-1", "--colour="}},
 	} {
 		code, ran, out, diagnostics := execute(t, nil, test.args...)
 		require.Equal(t, ExitUsage, code, test.args)

@@ -103,13 +103,12 @@ func (h *halter) tell(logger klog.Logger, lease *coordinationv1.Lease, kind, rea
 	}
 }
 
-// state returns what /healthz?verbose says.
+// state returns what /healthz?verbose says. Not the reason: anybody may ask.
 func (h *halter) state() string {
-	reason := h.reason.Load()
-	if reason == nil {
+	if h.reason.Load() == nil {
 		return "not halted"
 	}
-	return "halted by " + HaltAnnotation + ": " + *reason
+	return "halted by " + HaltAnnotation
 }
 
 // collector is the metric of a halter.

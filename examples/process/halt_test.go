@@ -107,13 +107,13 @@ func TestC7AnAnnotationHalts(t *testing.T) {
 
 		h.annotate(`"wrong labels"`)
 		require.Equal(t, []string{"halt"}, h.told)
-		require.Equal(t, "halted by lifecycle.kubelife.io/halt: wrong labels", h.state())
+		require.Equal(t, "halted by lifecycle.kubelife.io/halt", h.state())
 		require.Equal(t, "Warning Halted Halted by its annotation lifecycle.kubelife.io/halt: wrong labels", h.event())
 		require.InDelta(t, 1, h.metric(), 0)
 
 		h.annotate(`""`)
 		require.Equal(t, []string{"halt"}, h.told, "whatever its value")
-		require.Equal(t, "halted by lifecycle.kubelife.io/halt: ", h.state())
+		require.Equal(t, "halted by lifecycle.kubelife.io/halt", h.state())
 
 		h.leader = false
 		h.annotate(`null`)

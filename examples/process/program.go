@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -39,7 +38,8 @@ type Service struct {
 	Controller
 	// Metrics are served at /metrics, with those of the process and its clients.
 	Metrics prometheus.Gatherer
-	// Pages are served at their paths beside it. Nil is none.
+	// Pages are served at their paths, to one caller at a time and for at most 30 s,
+	// after which the request's context ends. Nil is none.
 	Pages map[string]http.Handler
 	// Leadership records Events about who leads.
 	Leadership record.EventRecorder
@@ -102,20 +102,21 @@ func (p *Program) Run(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, clients, guard, server, shown)
+	return p.run(ctx, clients, false, guard, server, shown)
 }
 
-// RunOn is Run with clients that are there already, of a cluster in memory say.
+// RunOn is Run with clients that are there already, of a cluster in memory say. As
+// there is no API server to ask about callers, it serves plain HTTP on loopback.
 // No transport of theirs is wrapped: nothing but the end of Act's context keeps a
 // leader from writing that was not awake when its lease ended.
 func (p *Program) RunOn(ctx context.Context, clients Clients) error {
 	guard := &fence{duration: p.Sharing.LeaderElection.LeaseDuration}
-	return p.run(ctx, clients, guard, &dates{}, processMetrics())
+	return p.run(ctx, clients, true, guard, &dates{}, processMetrics())
 }
 
 // run serves what is shown besides the metrics of the controller.
 func (p *Program) run(
-	ctx context.Context, clients Clients, guard *fence, clock *dates, shown *prometheus.Registry,
+	ctx context.Context, clients Clients, plain bool, guard *fence, clock *dates, shown *prometheus.Registry,
 ) error {
 	service, err := p.Connect(ctx, clients)
 	if err != nil {
@@ -124,7 +125,7 @@ func (p *Program) run(
 	if service.Stop != nil {
 		defer service.Stop()
 	}
-	health := leaderelection.NewLeaderHealthzAdaptor(p.Sharing.LeaderElection.LeaseDuration)
+	adaptor := leaderelection.NewLeaderHealthzAdaptor(p.Sharing.LeaderElection.LeaseDuration)
 	halting := &halter{
 		namespace: p.Process.LeaseNamespace, name: p.Process.LeaseName,
 		client: clients.Watching, recorder: service.Leadership,
@@ -136,8 +137,12 @@ func (p *Program) run(
 	}
 	all := prometheus.Gatherers{service.Metrics, shown}
 	dog := &watchdog{}
-	server, err := newServer(p.Process.BindAddress, all, service.Pages, func(request *http.Request) error {
-		return errors.Join(health.Check(request), dog.check())
+	server, err := newServer(ctx, p.Process, plain, all, service.Pages, &health{
+		checks: []check{
+			{"leaderElection", adaptor.Check},
+			{"controller", func(*http.Request) error { return dog.check() }},
+		},
+		halted: halting.state,
 	})
 	if err != nil {
 		return err
@@ -146,13 +151,13 @@ func (p *Program) run(
 	elect := &election{
 		namespace: p.Process.LeaseNamespace, name: p.Process.LeaseName,
 		timing: p.Sharing.LeaderElection, client: clients.Electing, recorder: service.Leadership,
-		fence: guard, health: health,
+		fence: guard, health: adaptor,
 		resigned: make(chan struct{}), released: make(chan struct{}),
 	}
 	return unlessStuck(ctx, dog, service.Answer, elect, func(ctx context.Context) error {
 		ready, told := make(chan struct{}), make(chan struct{})
 		return Together(ctx,
-			server.run,
+			server.Run,
 			func(ctx context.Context) error {
 				service.Observe(ctx, func() {
 					server.ready.Store(true)

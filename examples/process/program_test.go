@@ -15,9 +15,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
@@ -84,7 +86,10 @@ func (w *worker) service() *Service {
 
 func (w *worker) program(t *testing.T, elect bool) *Program {
 	return &Program{
-		Process: &commandline.Process{Name: "worker", BindAddress: freeAddress(t), LeaseName: "worker", LeaseNamespace: "kube-system"},
+		Process: &commandline.Process{
+			Name: "worker", LeaseName: "worker", LeaseNamespace: "kube-system",
+			Serving: commandline.Serving{SecurePort: freePort(t)},
+		},
 		Sharing: &commandline.Sharing{APIQPS: 100, APIBurst: 100, LeaderElection: commandline.LeaderElection{
 			Elect: elect, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
 		}},
@@ -92,17 +97,25 @@ func (w *worker) program(t *testing.T, elect bool) *Program {
 	}
 }
 
-func freeAddress(t *testing.T) string {
+func freePort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
-	return listener.Addr().String()
+	return portOf(t, listener)
 }
 
-func get(t *testing.T, address, path string) (int, string) {
+func portOf(t *testing.T, listener net.Listener) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
+	address, ok := listener.Addr().(*net.TCPAddr)
+	require.True(t, ok)
+	return address.Port
+}
+
+func get(t *testing.T, p *Program, path string) (int, string) {
+	t.Helper()
+	address := fmt.Sprintf("http://127.0.0.1:%d", p.Process.Serving.SecurePort)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+path, nil)
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -130,17 +143,17 @@ func TestProgramServesActsAndStops(t *testing.T) {
 		ended, clients := make(chan error), inMemory()
 		go func() { ended <- p.RunOn(ctx, clients) }()
 		require.Eventually(t, func() bool {
-			code, _ := get(t, p.Process.BindAddress, "/healthz")
+			code, _ := get(t, p, "/healthz")
 			return code == http.StatusOK
 		}, 10*time.Second, 5*time.Millisecond)
-		code, text := get(t, p.Process.BindAddress, "/readyz")
+		code, text := get(t, p, "/readyz")
 		require.Equal(t, http.StatusInternalServerError, code)
 		require.Equal(t, "caches have not synced yet\n", text)
-		code, text = get(t, p.Process.BindAddress, "/healthz")
+		code, text = get(t, p, "/healthz")
 		require.Equal(t, http.StatusOK, code, text)
-		_, text = get(t, p.Process.BindAddress, "/page")
+		_, text = get(t, p, "/page")
 		require.Equal(t, "a page", text)
-		_, text = get(t, p.Process.BindAddress, "/metrics")
+		_, text = get(t, p, "/metrics")
 		require.Contains(t, text, "worker_things_total 0")
 		require.Contains(t, text, "\ngo_goroutines ")
 		require.Contains(t, text, "\nprocess_resident_memory_bytes ")
@@ -155,16 +168,41 @@ func TestProgramServesActsAndStops(t *testing.T) {
 		close(w.ready)
 		<-w.acts
 		require.Eventually(t, func() bool {
-			code, _ := get(t, p.Process.BindAddress, "/readyz")
+			code, _ := get(t, p, "/readyz")
 			return code == http.StatusOK
 		}, 10*time.Second, 5*time.Millisecond)
+		_, text = get(t, p, "/healthz?verbose")
+		require.Contains(t, text, "[+]leaderElection ok\n[+]controller ok\n[+]halt: not halted\n")
+		annotate(t, clients.Electing, elect)
+		require.Eventually(t, w.halted.Load, 10*time.Second, 5*time.Millisecond)
+		code, text = get(t, p, "/healthz?verbose")
+		require.Equal(t, http.StatusOK, code)
+		require.Contains(t, text, "[+]halt: halted by lifecycle.kubelife.io/halt\nhealthz check passed\n")
+		_, text = get(t, p, "/metrics")
+		require.Contains(t, text, "\ncontroller_halted 1\n")
 		require.False(t, w.stopped.Load())
 		stop()
 		require.NoError(t, <-ended, "a signal is no failure")
 		require.True(t, w.stopped.Load())
-		code, _ = get(t, p.Process.BindAddress, "/healthz")
+		code, _ = get(t, p, "/healthz")
 		require.Zero(t, code, "nobody listens any more")
 	}
+}
+
+// annotate halts the program. Without an election an administrator makes the Lease.
+func annotate(t *testing.T, client kubernetes.Interface, elected bool) {
+	t.Helper()
+	leases := client.CoordinationV1().Leases("kube-system")
+	if !elected {
+		_, err := leases.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Name: "worker", Annotations: map[string]string{HaltAnnotation: "a test"},
+		}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		return
+	}
+	patch := `{"metadata":{"annotations":{"` + HaltAnnotation + `":"a test"}}}`
+	_, err := leases.Patch(t.Context(), "worker", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(t, err)
 }
 
 // What Act returns ends the program, and no other replica waits for the lease.
@@ -192,8 +230,8 @@ func TestAddressInUseIsToldBeforeAnythingIsDone(t *testing.T) {
 	defer func() { require.NoError(t, listener.Close()) }()
 	w := newWorker()
 	p := w.program(t, false)
-	p.Process.BindAddress = listener.Addr().String()
-	require.ErrorContains(t, p.RunOn(t.Context(), inMemory()), "--metrics-bind-address: listen tcp "+p.Process.BindAddress)
+	p.Process.Serving.SecurePort = portOf(t, listener)
+	require.ErrorContains(t, p.RunOn(t.Context(), inMemory()), "--secure-port: listen tcp "+listener.Addr().String())
 	require.True(t, w.stopped.Load())
 	select {
 	case <-w.acts:
@@ -257,7 +295,7 @@ func TestOnlyALeaderWrites(t *testing.T) {
 
 func TestUnreachableClusterIsToldAtOnce(t *testing.T) {
 	p := newWorker().program(t, true)
-	config := &rest.Config{Host: "http://" + freeAddress(t)}
+	config := &rest.Config{Host: fmt.Sprintf("http://127.0.0.1:%d", freePort(t))}
 	require.ErrorContains(t, p.Run(t.Context(), config), "reach the API server at "+config.Host)
 }
 

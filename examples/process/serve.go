@@ -4,47 +4,90 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/kubelife/lifecycle/examples/process/commandline"
+	"github.com/kubelife/lifecycle/examples/process/serving"
 )
 
 // server answers /metrics, /healthz, /readyz and the pages of the program.
 type server struct {
-	listener net.Listener
-	http     *http.Server
-	ready    atomic.Bool
+	*serving.Server
+	ready atomic.Bool
 }
 
 // newServer listens at once, so that an address in use is found before anything
-// else is done.
-func newServer(address string, metrics prometheus.Gatherer, pages map[string]http.Handler, healthy func(*http.Request) error) (*server, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("--metrics-bind-address: %w", err)
-	}
-	s := &server{listener: listener}
+// else is done. A plain one asks no caller for anything, and is for this
+// machine.
+func newServer(
+	ctx context.Context, p *commandline.Process, plain bool,
+	metrics prometheus.Gatherer, pages map[string]http.Handler, health *health,
+) (*server, error) {
+	s := &server{}
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, request *http.Request) {
-		answer(w, healthy(request))
-	})
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /healthz", health)
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		var err error
 		if !s.ready.Load() {
 			err = errors.New("caches have not synced yet")
 		}
 		answer(w, err)
 	})
+	mux.Handle("GET /metrics", serving.NewPage(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})))
 	for path, page := range pages {
-		mux.Handle(path, page)
+		mux.Handle("GET "+path, serving.NewPage(page))
 	}
-	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	var err error
+	s.Server, err = serving.NewServer(ctx, serving.ServerConfig{
+		Serving: &p.Serving, Handler: mux, Plain: plain, UserAgent: p.Name,
+	})
+	if err != nil {
+		return nil, err
+	}
 	return s, nil
+}
+
+// health answers /healthz. With ?verbose it names what it has looked at, as
+// kube-controller-manager does, and whether the controller is halted: that is no
+// fault of its health.
+type health struct {
+	checks []check
+	halted func() string
+}
+
+// A check is one thing that has to be well.
+type check struct {
+	name string
+	run  func(*http.Request) error
+}
+
+func (h *health) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	var lines strings.Builder
+	var faults error
+	for _, c := range h.checks {
+		err := c.run(request)
+		faults = errors.Join(faults, err)
+		if err != nil {
+			fmt.Fprintf(&lines, "[-]%s failed: %v\n", c.name, err)
+		} else {
+			fmt.Fprintf(&lines, "[+]%s ok\n", c.name)
+		}
+	}
+	if !request.URL.Query().Has("verbose") {
+		answer(w, faults)
+		return
+	}
+	fmt.Fprintf(&lines, "[+]halt: %s\n", h.halted())
+	if faults != nil {
+		http.Error(w, lines.String()+"healthz check failed", http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprintln(w, lines.String()+"healthz check passed")
 }
 
 func answer(w http.ResponseWriter, err error) {
@@ -53,25 +96,4 @@ func answer(w http.ResponseWriter, err error) {
 		return
 	}
 	fmt.Fprint(w, "ok")
-}
-
-// run answers until ctx ends.
-func (s *server) run(ctx context.Context) error {
-	failed := make(chan error, 1)
-	go func() { failed <- s.http.Serve(s.listener) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve metrics: %w", err)
-	case <-ctx.Done():
-	}
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	err := s.http.Shutdown(closing)
-	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	if err != nil {
-		return fmt.Errorf("stop serving metrics: %w", err)
-	}
-	return nil
 }

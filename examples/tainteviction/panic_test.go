@@ -66,7 +66,7 @@ func TestQ11ProgramExitsAfterAPanic(t *testing.T) {
 		})
 	}
 	var out, diagnostics bytes.Buffer
-	code := c.Execute(ctx, []string{"--metrics-bind-address=127.0.0.1:0"}, &out, &diagnostics)
+	code := c.Execute(ctx, []string{"--secure-port=0"}, &out, &diagnostics)
 	require.NoError(t, ctx.Err(), "it goes on")
 	require.Equal(t, process.ExitFailed, code)
 	require.Contains(t, diagnostics.String(), "action panicked: boom")

@@ -30,7 +30,7 @@ func program(s *settings) *process.Program {
 			return &process.Service{
 				Controller: e,
 				Metrics:    registry,
-				Pages:      map[string]http.Handler{"GET /pending": evictionreport.NewPage(e.read)},
+				Pages:      map[string]http.Handler{"/pending": evictionreport.NewPage(e.read)},
 				Leadership: recorder,
 				Answer:     func() { e.dispatcher.View(func() {}) },
 				Dated:      e.dated,

@@ -93,7 +93,7 @@ func TestProgramEvictsUntilItIsTerminated(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	var diagnostics bytes.Buffer
-	child := exec.CommandContext(ctx, os.Args[0], "--metrics-bind-address="+freeAddress(t), "--v=2")
+	child := exec.CommandContext(ctx, os.Args[0], "--secure-port="+freePort(t), "--v=2")
 	child.Env = append(os.Environ(), "TAINTEVICTION_TEST_PROGRAM=yes")
 	child.Stderr = &diagnostics
 	out, err := child.StdoutPipe()
@@ -110,27 +110,29 @@ func TestProgramEvictsUntilItIsTerminated(t *testing.T) {
 	require.Contains(t, diagnostics.String(), `"Evicted pod" pod="shop/second"`)
 }
 
-func freeAddress(t *testing.T) string {
+func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
-	return listener.Addr().String()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	return port
 }
 
 // replica is one of several programs on a cluster.
 type replica struct {
-	client  *memory.Client
-	address string
-	stop    func()
-	ended   chan error
+	client *memory.Client
+	port   string
+	stop   func()
+	ended  chan error
 }
 
 func startReplica(t *testing.T, cluster *memory.Cluster, flags ...string) *replica {
 	t.Helper()
-	r := &replica{client: cluster.NewClient(), address: freeAddress(t), ended: make(chan error, 1)}
+	r := &replica{client: cluster.NewClient(), port: freePort(t), ended: make(chan error, 1)}
 	var s settings
-	require.NoError(t, command(&s).FlagSet().Parse(append(flags, "--metrics-bind-address="+r.address)))
+	require.NoError(t, command(&s).FlagSet().Parse(append(flags, "--secure-port="+r.port)))
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(t.Context())
 	go func() {
@@ -143,7 +145,7 @@ func startReplica(t *testing.T, cluster *memory.Cluster, flags ...string) *repli
 
 func (r *replica) get(t *testing.T, path string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+r.address+path, nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+r.port+path, nil)
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -200,7 +202,7 @@ func TestReplicasTakeTurns(t *testing.T) {
 
 // A wrong call ends at once with one clear line and the right exit code.
 func TestWrongCalls(t *testing.T) {
-	unreachable := "http://" + freeAddress(t)
+	unreachable := "http://127.0.0.1:" + freePort(t)
 	for name, test := range map[string]struct {
 		args []string
 		code int
@@ -245,7 +247,7 @@ func TestFlags(t *testing.T) {
 	require.NoError(t, flags.Parse(nil))
 	require.Equal(t, 16, s.concurrentEvictions)
 	require.Equal(t, evicting.Delete, s.evicting.Action)
-	require.Equal(t, ":10271", s.process.BindAddress)
+	require.Equal(t, 10271, s.process.Serving.SecurePort)
 	require.Equal(t, "tainteviction", s.process.LeaseName)
 	require.True(t, s.LeaderElection.Elect)
 	require.NoError(t, flags.Parse([]string{"--concurrent-evictions=3", "--confirm", "--kube-api-qps=7"}))
@@ -267,7 +269,7 @@ func TestManifestFitsTheProgram(t *testing.T) {
 		}
 	}
 	require.NoError(t, flags.Parse(args))
-	require.Equal(t, ":10271", s.process.BindAddress)
+	require.Equal(t, 10271, s.process.Serving.SecurePort)
 	require.True(t, slices.Contains(strings.Split(string(text), "\n"), "  resourceNames: [tainteviction]"))
 	require.Contains(t, string(text), "containerPort: 10271}")
 }

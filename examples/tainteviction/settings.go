@@ -27,11 +27,11 @@ It replaces a controller of kube-controller-manager, which has to run with
 --controllers=*,-taint-eviction-controller. Without flags it does what that one
 does. Failed evictions are tried again until the pod is gone or need not leave.
 
-While it runs, the address of --metrics-bind-address answers
+While it runs, --secure-port answers callers that may get these paths
   /pending            which pods have to leave when, why, and what holds them up
                       (?format=json for programs, ?limit=N for the first N)
   /metrics            Prometheus metrics; watch pod_evictions_oldest_overdue_seconds
-  /healthz /readyz    for probes
+  /healthz /readyz    for probes, to every caller
 `
 
 // AddFlags adds the program's own flags.

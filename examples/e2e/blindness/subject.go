@@ -37,7 +37,7 @@ func subjects() []subject {
 			},
 			Args: func(t times) []string {
 				return []string{
-					"--metrics-bind-address=127.0.0.1:0",
+					"--secure-port=0",
 					"--node-heartbeat-interval=" + t.beat.String(),
 				}
 			},

@@ -43,7 +43,7 @@ func subjects() []subject {
 				return versus.BuildOurs(ctx, dir, "tainteviction")
 			},
 			Args: func(s scenario) []string {
-				return append([]string{"--leader-elect=false", "--metrics-bind-address=127.0.0.1:0", "--v=2"}, s.Ours...)
+				return append([]string{"--leader-elect=false", "--secure-port=0", "--v=2"}, s.Ours...)
 			},
 		},
 		{

@@ -1,7 +1,11 @@
 package evictionreport
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/process/serving"
 )
 
 // A look at a million pods that wait. The longest turn is the longest time for which
@@ -58,8 +63,54 @@ func BenchmarkLook(b *testing.B) {
 	b.Run("page", func(b *testing.B) {
 		longest = 0
 		for b.Loop() {
-			list(read, Limit)
+			_, err := list(b.Context(), read, MaxLimit)
+			require.NoError(b, err)
 		}
 		b.ReportMetric(float64(longest.Microseconds())/1000, "ms/longest-turn")
 	})
+	for _, callers := range []int{0, 8} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) { besideCallers(b, tracker, callers) })
+	}
+}
+
+// besideCallers measures turns of others with the tracker, of which there is one at
+// a time, while so many callers ask for the page all the time.
+func besideCallers(b *testing.B, tracker *eviction.Tracker, callers int) {
+	var turn sync.Mutex
+	page := serving.NewPage(NewPage(func(look func(State)) {
+		turn.Lock()
+		defer turn.Unlock()
+		look(tracker)
+	}))
+	ctx, stop := context.WithCancel(b.Context())
+	var asking sync.WaitGroup
+	for range callers {
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				answer := httptest.NewRecorder()
+				page.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/pending?limit=10000", nil))
+				if answer.Code == http.StatusServiceUnavailable {
+					time.Sleep(100 * time.Millisecond)
+				}
+			}
+		})
+	}
+	waited, longest := time.Duration(0), time.Duration(0)
+	turns := 0
+	for b.Loop() {
+		began := time.Now()
+		turn.Lock()
+		waited += time.Since(began)
+		longest = max(longest, time.Since(began))
+		for range 100 { // about what an eviction costs the tracker
+			tracker.Waiting()
+		}
+		turn.Unlock()
+		turns++
+		time.Sleep(100 * time.Microsecond)
+	}
+	b.ReportMetric(float64(longest.Microseconds())/1000, "ms/longest-wait")
+	b.ReportMetric(float64(waited.Microseconds())/float64(turns), "µs/wait")
+	stop()
+	asking.Wait()
 }

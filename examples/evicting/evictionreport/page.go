@@ -2,6 +2,7 @@ package evictionreport
 
 import (
 	"container/heap"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,18 +16,25 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// Limit is how many pods a page lists unless the request says limit=N.
-const Limit = 1000
+// Limit is how many pods a page lists unless the request says limit=N, and
+// MaxLimit is the largest N.
+const (
+	Limit    = 1000
+	MaxLimit = 10_000
+)
 
 // NewPage returns a page that lists the pods that wait to be evicted: when each has
 // to leave and why, and what holds it up. Those that should have left the longest
 // ago come first. It is text, or JSON with format=json; limit=N lists the first N,
-// limit=0 all of them.
+// which is 1 to [MaxLimit]: a million rows would be gigabytes of memory.
 //
-// The state is read a part at a time, so that a million pods hold nothing up. Each
-// pod is listed as it was when its part was read, and one that began to wait, or went,
-// in the midst of that may be missing or may be listed. The counts are those of the
-// beginning.
+// The state is read a part at a time, and left alone for three times as long as
+// that took, so that a million pods hold nothing up and a page takes at most a
+// quarter of the state's time. Each pod is listed as it was when its part was read,
+// and one that began to wait, or went, in the midst of that may be missing or may be
+// listed. The counts are those of the beginning. When the request's context ends
+// first, the answer is 503. Serve it through serving.NewPage, for one caller at a
+// time.
 func NewPage(read Read) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		q, err := parse(request)
@@ -34,7 +42,11 @@ func NewPage(read Read) http.Handler {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		l := list(read, q.limit)
+		l, err := list(request.Context(), read, q.limit)
+		if err != nil {
+			http.Error(w, "not all pods could be looked at in time", http.StatusServiceUnavailable)
+			return
+		}
 		if q.json {
 			w.Header().Set("Content-Type", "application/json")
 			writeJSON(w, l)
@@ -62,8 +74,8 @@ func parse(request *http.Request) (query, error) {
 	}
 	if text := values.Get("limit"); text != "" {
 		limit, err := strconv.Atoi(text)
-		if err != nil || limit < 0 {
-			return q, fmt.Errorf("limit is %q, want a whole number, zero or more", text)
+		if err != nil || limit < 1 || limit > MaxLimit {
+			return q, fmt.Errorf("limit is %q, want a whole number from 1 to %d", text, MaxLimit)
 		}
 		q.limit = limit
 	}
@@ -78,33 +90,57 @@ type listing struct {
 }
 
 // list takes the first pods of the state. It keeps no more than it returns: there may
-// be a million.
-func list(read Read, limit int) listing {
+// be a million. It returns ctx's error when that ends first.
+func list(ctx context.Context, read Read, limit int) (listing, error) {
 	var l listing
 	first := first{limit: limit, has: make(map[eviction.Key]bool)}
+	part := make([]eviction.Pending, 0, atOnce)
 	for c := new(eviction.Cursor); !c.Ended(); {
+		var took time.Duration
 		read(func(state State) {
+			began := time.Now()
 			if l.now.IsZero() {
-				l.now, l.pending = time.Now(), state.Waiting()
+				l.now, l.pending = began, state.Waiting()
 				l.overdue, _ = state.Overdue(l.now)
 			}
-			for p := range state.PendingFrom(c, atOnce) {
-				first.take(p)
-			}
+			part = slices.AppendSeq(part[:0], state.PendingFrom(c, atOnce))
+			took = time.Since(began)
 		})
+		for _, p := range part {
+			first.take(p)
+		}
+		if err := pause(ctx, pauses*took); err != nil {
+			return listing{}, err
+		}
 	}
 	l.pods = first.pods
 	slices.SortFunc(l.pods, func(a, b eviction.Pending) int { return compare(&a, &b) })
-	return l
+	return l, nil
 }
 
-// atOnce is how many nodes and pods are looked at while nothing else uses the state.
-const atOnce = 2000
+const (
+	// atOnce is how many nodes and pods are looked at while nothing else uses the
+	// state.
+	atOnce = 2000
+	// pauses is for how many times as long others have the state to themselves.
+	pauses = 3
+)
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return ctx.Err()
+	}
+}
 
 // first is the first pods of those taken, each once: a walk in parts may show a pod
 // twice.
 type first struct {
-	limit int // zero for none
+	limit int
 	pods  lastOnTop
 	has   map[eviction.Key]bool
 }
@@ -113,7 +149,7 @@ func (f *first) take(p eviction.Pending) {
 	switch {
 	case f.has[p.Pod]:
 		return
-	case f.limit == 0 || len(f.pods) < f.limit:
+	case len(f.pods) < f.limit:
 		heap.Push(&f.pods, p)
 	case compare(&p, &f.pods[0]) < 0:
 		delete(f.has, f.pods[0].Pod)
@@ -158,7 +194,7 @@ func (h *lastOnTop) Pop() any {
 func writeText(out io.Writer, l listing) {
 	fmt.Fprintf(out, "%d pods wait to be evicted, %d of them should have left by now, %s.\n", l.pending, l.overdue, l.now.UTC().Format(time.RFC3339))
 	if len(l.pods) < l.pending {
-		fmt.Fprintf(out, "These are the first %d; limit=0 shows all.\n", len(l.pods))
+		fmt.Fprintf(out, "These are the first %d; limit=N shows N, up to %d.\n", len(l.pods), MaxLimit)
 	}
 	if len(l.pods) == 0 {
 		return

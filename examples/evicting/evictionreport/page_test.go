@@ -1,6 +1,7 @@
 package evictionreport
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,8 +175,10 @@ func TestPageWithoutPods(t *testing.T) {
 func TestPageRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	for query, says := range map[string]string{
 		"?format=yaml": `format is "yaml", want text or json`,
-		"?limit=-1":    `limit is "-1", want a whole number, zero or more`,
-		"?limit=all":   `limit is "all", want a whole number, zero or more`,
+		"?limit=-1":    `limit is "-1", want a whole number from 1 to 10000`,
+		"?limit=0":     `limit is "0", want a whole number from 1 to 10000`,
+		"?limit=10001": `limit is "10001", want a whole number from 1 to 10000`,
+		"?limit=all":   `limit is "all", want a whole number from 1 to 10000`,
 	} {
 		code, text := ask(t, waiting(nil).read, query)
 		require.Equal(t, http.StatusBadRequest, code)
@@ -210,14 +213,12 @@ func TestListIsTheBeginningOfAllInOrder(t *testing.T) {
 			}
 			return strings.Compare(a.Pod.Namespace+"/"+a.Pod.Name, b.Pod.Namespace+"/"+b.Pod.Name)
 		})
-		limit := random.IntN(45)
-		l := list(all.read, limit)
+		limit := 1 + random.IntN(45)
+		l, err := list(t.Context(), all.read, limit)
+		require.NoError(t, err)
 		require.Equal(t, len(all), l.pending)
 		require.Equal(t, overdue, l.overdue)
-		if limit > 0 {
-			whole = whole[:min(limit, len(whole))]
-		}
-		require.Equal(t, names(whole), names(l.pods))
+		require.Equal(t, names(whole[:min(limit, len(whole))]), names(l.pods))
 	}
 }
 
@@ -232,10 +233,60 @@ func names(pods []eviction.Pending) []string {
 func TestPageSaysThatThereAreMore(t *testing.T) {
 	pods := waiting{{Pod: eviction.Key{Name: "a"}}, {Pod: eviction.Key{Name: "b"}}}
 	_, text := ask(t, pods.read, "?limit=1")
-	require.Contains(t, text, "These are the first 1; limit=0 shows all.")
+	require.Contains(t, text, "These are the first 1; limit=N shows N, up to 10000.")
 	require.Contains(t, text, "stays")
 	require.Contains(t, text, "its mark is taken back")
-	_, text = ask(t, pods.read, "?limit=0")
+	_, text = ask(t, pods.read, "?limit=2")
 	require.NotContains(t, text, "the first")
 	require.Contains(t, text, "/b")
+}
+
+// endless is a state whose every part takes a second, and in which there is always
+// another.
+type endless struct {
+	waiting
+	parts *int
+}
+
+func (e endless) PendingFrom(*eviction.Cursor, int) iter.Seq[eviction.Pending] {
+	*e.parts++
+	time.Sleep(time.Second)
+	return slices.Values(e.waiting)
+}
+
+// C5: the page takes a quarter of the state's time, and ends with the request.
+func TestC5PageIsBoundedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		parts, locked := 0, time.Duration(0)
+		state := endless{waiting{{Pod: eviction.Key{Name: "a"}}}, &parts}
+		read := func(look func(State)) {
+			began := time.Now()
+			look(state)
+			locked += time.Since(began)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		began, answer := time.Now(), httptest.NewRecorder()
+		NewPage(read).ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/pending", nil))
+		require.Equal(t, 30*time.Second, time.Since(began))
+		require.Equal(t, http.StatusServiceUnavailable, answer.Code)
+		require.Equal(t, "not all pods could be looked at in time\n", answer.Body.String())
+		require.Equal(t, 8, parts)
+		require.Equal(t, 8*time.Second, locked)
+
+		for range 20 { // parts that take no time end as well
+			parts = 0
+			_, err := list(ctx, reading(idle{endless{parts: &parts}}), 1)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, 1, parts)
+		}
+	})
+}
+
+// idle is an endless state whose parts take no time.
+type idle struct{ endless }
+
+func (i idle) PendingFrom(*eviction.Cursor, int) iter.Seq[eviction.Pending] {
+	*i.parts++
+	return slices.Values(i.waiting)
 }

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/utils/ptr"
 )
 
 // Changes have the order and the times of the server, whoever reads them when.
@@ -58,12 +57,12 @@ func TestLeaseIsNormalizedAsByJSON(t *testing.T) {
 		TypeMeta: metav1.TypeMeta{Kind: "Lease", APIVersion: "coordination.k8s.io/v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "n", Name: "a", UID: "u", ResourceVersion: "7", Labels: map[string]string{"k": "v"},
-			CreationTimestamp: metav1.NewTime(odd), DeletionTimestamp: ptr.To(metav1.NewTime(odd)),
+			CreationTimestamp: metav1.NewTime(odd), DeletionTimestamp: new(metav1.NewTime(odd)),
 			OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: "a"}},
 		},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: ptr.To("a"), LeaseDurationSeconds: ptr.To[int32](4),
-			RenewTime: ptr.To(metav1.NewMicroTime(odd)), AcquireTime: ptr.To(metav1.NewMicroTime(odd)),
+			HolderIdentity: new("a"), LeaseDurationSeconds: new(int32(4)),
+			RenewTime: new(metav1.NewMicroTime(odd)), AcquireTime: new(metav1.NewMicroTime(odd)),
 		},
 	}
 	for name, lease := range map[string]*coordinationv1.Lease{"all": lease, "none": {}} {

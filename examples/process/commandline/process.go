@@ -3,12 +3,7 @@
 // say so. It runs nothing and links no client, so that a simulator can read them.
 package commandline
 
-import (
-	"fmt"
-	"net"
-
-	"github.com/spf13/pflag"
-)
+import "github.com/spf13/pflag"
 
 // Process says how a process reaches a cluster and is reached. A program sets
 // Name and Port; all else are flags.
@@ -16,11 +11,11 @@ type Process struct {
 	// Name is the program's: the user agent of its requests and, unless a flag says
 	// otherwise, the name of its leader's lease.
 	Name string
-	// Port is where it serves metrics unless a flag says otherwise.
+	// Port is where it serves its pages unless a flag says otherwise.
 	Port int
 
 	Kubeconfig, Master string
-	BindAddress        string
+	Serving            Serving
 	Verbosity          int
 	// LeaseName and LeaseNamespace name the lease of the leader.
 	LeaseName, LeaseNamespace string
@@ -30,7 +25,7 @@ type Process struct {
 func (p *Process) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.Kubeconfig, "kubeconfig", "", "Path to a kubeconfig file with authorization and API server location. With neither it nor --master it is the cluster that the program runs in.")
 	flags.StringVar(&p.Master, "master", "", "The address of the Kubernetes API server. It overrides the one in the kubeconfig.")
-	flags.StringVar(&p.BindAddress, "metrics-bind-address", fmt.Sprintf(":%d", p.Port), "The address on which /metrics, /healthz and /readyz are served.")
+	p.Serving.AddFlags(flags, p.Port)
 	flags.IntVarP(&p.Verbosity, "v", "v", 0, "Log verbosity: 2 tells about each write, 4 about each decision.")
 	flags.StringVar(&p.LeaseName, "leader-elect-resource-name", p.Name, "The name of the lease.")
 	flags.StringVar(&p.LeaseNamespace, "leader-elect-resource-namespace", "kube-system", "The namespace of the lease.")
@@ -38,8 +33,7 @@ func (p *Process) AddFlags(flags *pflag.FlagSet) {
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
 func (p *Process) Check(c *Checks) {
-	_, _, err := net.SplitHostPort(p.BindAddress)
-	c.That(err == nil, "--metrics-bind-address: %w", err)
+	p.Serving.Check(c)
 	c.That(p.LeaseName != "", "--leader-elect-resource-name is empty, want a name")
 	c.That(p.LeaseNamespace != "", "--leader-elect-resource-namespace is empty, want a name")
 }
