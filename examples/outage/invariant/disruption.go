@@ -403,7 +403,9 @@ func (v *view) noteFall(now time.Duration, n *seenNode) {
 	s := &v.judge.settings
 	n.fellIn = n.zone
 	n.fellIn.fall(n.fell, s.wave())
-	if !v.leads || v.full() || v.busy >= n.fell || v.stoodStill(n.fell-s.Grace) || v.deaf(n.fell-s.Grace-2*s.BlindAfter, now) > 0 {
+	n.guessed = !v.leads || v.full() || v.busy >= n.fell || v.stoodStill(n.fell-s.Grace) ||
+		v.deaf(n.fell-s.Grace-2*s.BlindAfter, now) > 0
+	if n.guessed {
 		n.vague = true
 		n.zone.vague++
 	}

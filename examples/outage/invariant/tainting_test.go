@@ -213,6 +213,31 @@ func TestInOrder(t *testing.T) {
 	c.clean("the first one has failed, and waits for its next try")
 }
 
+// A process that stood still finds a node silent later, so it may come after one that
+// fell meanwhile.
+func TestInOrderAfterAPause(t *testing.T) {
+	paused := func(pauses bool) *court {
+		c := newCourt(t, 8)
+		c.checks = false
+		c.silence("a-0")
+		if pauses {
+			c.client.Pause()
+			c.run(time.Second)
+			c.client.Resume()
+		}
+		c.expire("a-0")
+		c.judge.Check()
+		c.declare("a-0")
+		c.run(2 * wave)
+		c.fall("a-1")
+		c.run(2 * wave)
+		c.execute("a-1")
+		return c
+	}
+	paused(false).guilty(invariant.InOrder)
+	paused(true).clean()
+}
+
 func TestSparedInOutageWhileAllZonesAreDown(t *testing.T) {
 	c := newCourt(t, 1)
 	c.checks = false
