@@ -13,14 +13,9 @@ import (
 // new time of day counts only once the API server has confirmed it.
 type clock struct {
 	epoch time.Time // the tracker's time is a distance from here
-	// confirmed: the API server had the same time of day at least once. Before
-	// that the time of day of each reading counts.
-	confirmed bool
-	// offset is how far the time of day that counts is ahead of that of epoch and
-	// the time since then.
-	offset time.Duration
-	// shift is by how much offset has changed since it was first confirmed: what
-	// happened at a time of day was that much longer ago than it seemed at first.
+	// shift is how far the time of day that counts is ahead of that of epoch and
+	// the time since then. What happened at a time of day was that much longer
+	// ago than it seemed at epoch.
 	shift time.Duration
 	// base is epoch with the time of day that it would have had by now. Times that
 	// are derived from it show the time of day that counts.
@@ -44,16 +39,11 @@ func (c *clock) confirm(now, sent, date time.Time) bool {
 	if !agree(now, sent, date) {
 		return false
 	}
-	offset := ofDay(now).Sub(ofDay(c.epoch)) - now.Sub(c.epoch)
-	if !c.confirmed {
-		c.confirmed, c.offset, c.base = true, offset, now.Add(c.epoch.Sub(now))
+	shift := ofDay(now).Sub(ofDay(c.epoch)) - now.Sub(c.epoch)
+	if (shift - c.shift).Abs() <= parted {
 		return false
 	}
-	moved := offset - c.offset
-	if moved.Abs() <= parted {
-		return false
-	}
-	c.offset, c.shift, c.base = offset, c.shift+moved, now.Add(c.epoch.Sub(now))
+	c.shift, c.base = shift, now.Add(c.epoch.Sub(now))
 	return true
 }
 
@@ -65,10 +55,7 @@ func agree(now, sent, date time.Time) bool {
 
 // day returns the time of day that counts.
 func (c *clock) day(now time.Time) time.Time {
-	if !c.confirmed {
-		return ofDay(now)
-	}
-	return ofDay(c.epoch).Add(now.Sub(c.epoch)).Add(c.offset)
+	return ofDay(c.epoch).Add(now.Sub(c.epoch)).Add(c.shift)
 }
 
 // time returns the time at a distance from the epoch.

@@ -48,9 +48,7 @@ type machine struct {
 // and has been told the API server's time of day.
 func boot(t *testing.T, pods ...*corev1.Pod) *machine {
 	t.Helper()
-	tracker, err := eviction.NewTracker(twoSeconds, reading(0, 0))
-	require.NoError(t, err)
-	m := &machine{t, tracker, 0}
+	m := unanswered(t)
 	m.ObserveNode(m.at(0), newNode("n1"))
 	for _, pod := range pods {
 		m.ObservePod(m.at(0), pod)
@@ -58,6 +56,14 @@ func boot(t *testing.T, pods ...*corev1.Pod) *machine {
 	m.MarkSynced()
 	m.date(0, 0)
 	return m
+}
+
+// unanswered returns a machine that knows nothing, not even the time of day.
+func unanswered(t *testing.T) *machine {
+	t.Helper()
+	tracker, err := eviction.NewTracker(twoSeconds, reading(0, 0))
+	require.NoError(t, err)
+	return &machine{t, tracker, 0}
 }
 
 func (m *machine) at(elapsed float64) time.Time { return reading(elapsed, m.ahead) }
@@ -232,12 +238,33 @@ func TestE2DateAgreesWithinTwoSecondsAndTheCall(t *testing.T) {
 	}
 }
 
-// Without ObserveDate the time of day of each observation counts, and a deadline
-// does not move.
-func TestE2WithoutADateTheTimeOfDayIsThatOfTheObservation(t *testing.T) {
-	tracker, err := eviction.NewTracker(eviction.Config{}, reading(0, 0))
-	require.NoError(t, err)
-	m := &machine{t, tracker, 0}
+// A machine is suspended, or its clock set right, before the API server has
+// answered for the first time. What it had listed until then counts right, too.
+func TestE2FirstAnswerMovesWhatWasObservedBefore(t *testing.T) {
+	for _, hour := range []float64{3600, -3600} {
+		t.Run(fmt.Sprint(hour), func(t *testing.T) {
+			m := unanswered(t)
+			m.ObserveNode(m.at(0), newNode("n1", "a@-100"))
+			m.ObservePod(m.at(0), newPod("p", bound(-200), tolerates("a:7200")))
+			m.MarkSynced()
+			m.leavesAt("p", 7200-99)
+			m.ahead = hour
+			m.leavesAt("p", 7200-99)
+			m.date(10, 10+hour)
+			due := 7200 - max(99+hour, 0)
+			if hour < 0 {
+				due = 7200 // the taint is of the future, by the clock that counts
+			}
+			m.leavesAt("p", due)
+			m.next(10, due)
+		})
+	}
+}
+
+// Without ObserveDate the time of day of the start counts, and a deadline does
+// not move. A time that is of the future by it counts from first sight.
+func TestE2WithoutADateTheTimeOfDayIsThatOfTheStart(t *testing.T) {
+	m := unanswered(t)
 	m.ObserveNode(m.at(0), newNode("n1"))
 	m.ObservePod(m.at(0), newPod("p", tolerates("a:300", "b:300")))
 	m.MarkSynced()
@@ -245,8 +272,8 @@ func TestE2WithoutADateTheTimeOfDayIsThatOfTheObservation(t *testing.T) {
 	m.ahead = 3600
 	m.leavesAt("p", 311)
 	m.ObserveNode(m.at(20.25), newNode("n1", "b@3620"))
-	m.leavesAt("p", 321)
-	m.date(30, 3630) // the first one: from now on it counts from here
+	m.leavesAt("p", 320.25)
+	m.date(30, 3630)
 	m.leavesAt("p", 321)
 	m.ahead = 3700
 	m.date(31, 3731)

@@ -8,15 +8,14 @@ import "time"
 //
 // When the time of day of now agrees with it, that time of day is believed from
 // then on: the deadlines that follow from times of API objects move by as much
-// as it has parted from monotonic time since the last agreement, if that is
-// more than a second. They agree within two seconds, and the time that the
-// answer has taken. All else follows monotonic time: first sights, the waits
+// as it has parted from monotonic time since the last agreement, or since the
+// start, if that is more than a second. They agree within two seconds, and the
+// time that the answer has taken. All else follows monotonic time: first sights, the waits
 // after attempts, budgets and requests.
 //
 // So a machine that was suspended evicts on time as soon as the API server has
-// answered, and one whose clock is set wrong evicts nothing early. From the
-// first agreement on, only what the API server has confirmed is believed;
-// without one, the time of day at which each object is observed.
+// answered, and one whose clock is set wrong evicts nothing early. Before the
+// first agreement the time of day of the start counts.
 //
 // A call is O(1), unless the time of day has parted. Then the pods on tainted
 // nodes are decided again as after [Tracker.SuspendTaints], and ObserveDate

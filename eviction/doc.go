@@ -51,8 +51,8 @@
 // monotonic time does not count, and when its clock is set. So the caller tells
 // [Tracker.ObserveDate] the Date header of the API server's answers. The time of
 // day is believed once the two agree, and deadlines that follow from API
-// objects move with it. Without that call they are fixed when the object is
-// observed, by the time of day of that moment.
+// objects move with it. Until then the time of day of the start counts, and the
+// monotonic time since.
 //
 // [Tracker.NodesCurrent] and [Tracker.PodsCurrent] say that a watch is alive.
 // So a taint that was written while the watch was interrupted counts from its
@@ -71,8 +71,6 @@
 //     a suspension does not count.
 //   - A clock that always differs from that of the API server by more than two
 //     seconds is never confirmed.
-//   - What is observed before the API server has confirmed the clock for the
-//     first time counts by the clock as it was, and stays.
 //
 // # Requests
 //

@@ -38,11 +38,11 @@ func (g *generator) finished() *scenario.Scenario {
 	return g.scenario
 }
 
-// suspend has the machine of a process suspended in a few worlds. It comes last and
-// draws from a source of its own, so that the rest of a world does not depend on it.
+// suspend has the machine of a process suspended in a quarter of the worlds. It comes
+// last and draws from a source of its own, so that the rest does not depend on it.
 func (g *generator) suspend() {
 	g.Rand = rand.New(rand.NewPCG(g.scenario.Seed, 0x73757370))
-	if !g.chance(0.1) {
+	if !g.chance(0.25) {
 		return
 	}
 	g.step(g.moment(), func(step *scenario.Step) time.Duration {

@@ -101,8 +101,14 @@ func (c *court) Memory() invariant.Memory {
 	return invariant.Memory{Nodes: nodes, Pods: pods, Zones: 2}
 }
 
-// startClient begins a life of the controller.
+// startClient begins a life of the controller, which leads.
 func (c *court) startClient() {
+	c.startFollower()
+	c.world.Note(model.Note{Kind: model.Leads, Client: c.client})
+}
+
+// startFollower begins a life of the controller, which does not lead yet.
+func (c *court) startFollower() {
 	if c.client != nil {
 		c.client.Stop()
 		c.world.Note(model.Note{Kind: model.Stopped, Client: c.client})
@@ -116,7 +122,6 @@ func (c *court) startClient() {
 	c.pass(100 * time.Millisecond)
 	require.True(c.t, c.client.Synced())
 	c.world.Note(model.Note{Kind: model.Synced, Client: c.client})
-	c.world.Note(model.Note{Kind: model.Leads, Client: c.client})
 }
 
 // pass lets time pass.

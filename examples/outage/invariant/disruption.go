@@ -403,7 +403,9 @@ func (v *view) noteFall(now time.Duration, n *seenNode) {
 	s := &v.judge.settings
 	n.fellIn = n.zone
 	n.fellIn.fall(n.fell, s.wave())
-	if v.full() || v.busy >= n.fell || v.stoodStill(n.fell-s.Grace) || v.deaf(n.fell-s.Grace-2*s.BlindAfter, now) > 0 {
+	n.guessed = !v.leads || v.full() || v.busy >= n.fell || v.stoodStill(n.fell-s.Grace) ||
+		v.deaf(n.fell-s.Grace-2*s.BlindAfter, now) > 0
+	if n.guessed {
 		n.vague = true
 		n.zone.vague++
 	}
@@ -415,15 +417,17 @@ func (v *view) stoodStill(since time.Duration) bool {
 	return v.client.Paused() || v.resumedAt > 0 && v.resumedAt >= since
 }
 
-// clarify ends that it cannot be said when a node is found silent: after deafness, or
-// while the client is busy or stood still. It was, or was heard.
+// clarify ends that it cannot be said when a node is found silent: after deafness,
+// while the client is busy or stood still, or before it leads. It was, or was heard.
 func (v *view) clarify(now time.Duration, n *seenNode, one citizen) {
 	if !n.vague || one.stands == standsDoubtful {
 		return
 	}
 	n.vague = false
 	n.fellIn.vague--
-	n.fellIn.unsure = max(n.fellIn.unsure, now+v.judge.settings.wave())
+	wave := v.judge.settings.wave()
+	n.fellIn.unsure = max(n.fellIn.unsure, now+wave)
+	n.fellIn.fall(now, wave) // a wave may begin as late as that
 }
 
 // leaveZone takes a node out of its zone's counts.

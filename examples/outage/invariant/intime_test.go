@@ -62,6 +62,23 @@ func TestInTimeDoesNotBelieveAWrongClock(t *testing.T) {
 	}
 }
 
+// A process that begins with an old list sees all late. That looks like the slow clock
+// of another, from the first event on.
+func TestInTimeAfterAnOldList(t *testing.T) {
+	c := newCourt(t, 4)
+	past := c.world.Remember()
+	c.run(5 * time.Second)
+	c.taintedByAdmin("a-0", c.at(c.world.Now()))
+	c.run(8 * time.Second)
+	c.world.ShowPast(past, func(client *model.Client) bool { return client.Life == 2 })
+	c.startClient()
+	sees := c.world.Now() + 5*time.Second
+	c.runUntil(sees + patience + 4*time.Second)
+	c.clean()
+	c.run(4 * time.Second)
+	c.guilty(invariant.InTime)
+}
+
 func TestInTimeAfterAChangeOfTolerations(t *testing.T) {
 	c := newCourt(t, 4)
 	c.taintedByAdmin("a-0", c.at(c.world.Now()))

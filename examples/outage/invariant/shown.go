@@ -14,8 +14,8 @@ type shown struct {
 // note takes note that the watch has shown something.
 func (s *shown) note(now time.Duration) {
 	switch {
-	case !s.ever:
-		s.ended, s.before = now, now
+	case !s.ever: // the first list ends no silence
+		s.ended = now - trusted
 	case now-s.last > trusted:
 		s.ended, s.before = now, s.last
 	}

@@ -131,9 +131,9 @@ func (j *Judge) judgeRate(s *sent, n *seenNode) {
 	}
 }
 
-// judgeOrder looks for a node that should have come first. Of newcomers it cannot be
-// said since when they wait. A write may have failed
-// without a call: who fears that it does not lead any more sends none. In a calm
+// judgeOrder looks for a node that should have come first. Of newcomers, and of nodes
+// that were found silent later, it cannot be said since when they wait. A write may
+// have failed without a call: who fears that it does not lead any more sends none. In a calm
 // that does not happen.
 func (j *Judge) judgeOrder(s *sent, n *seenNode) {
 	since, calm := j.subject.Calm()
@@ -148,7 +148,7 @@ func (j *Judge) judgeOrder(s *sent, n *seenNode) {
 		}
 		switch {
 		case other == n, other.waitsFrom > s.after-slack, other.movedAt > s.after-slack:
-		case other.newcomer(), !settled && other.fell < since:
+		case other.newcomer(), other.guessed, !settled && other.fell < since:
 		case other.calls > 0, other.doneAt > s.after-slack, other.failedAt >= other.fell:
 		default:
 			j.violated(InOrder, n.name, "%s taints node %s, which it saw fall at %v, before node %s of the same zone, which it saw fall at %v",

@@ -142,6 +142,48 @@ func TestKnownFirst(t *testing.T) {
 	c.guilty(invariant.KnownFirst, "another wave has begun with it")
 }
 
+// A process asks for the lease of a silent node when it leads. So if the grace period
+// has ended before that, it cannot be said when the node's wave begins.
+func TestKnownFirstAfterATakeover(t *testing.T) {
+	takeover := func(lateBy time.Duration) *court {
+		c := emptyCourt(t, 8)
+		c.checks = false
+		c.startFollower()
+		c.run(time.Minute)
+		lead := func() { c.world.Note(model.Note{Kind: model.Leads, Client: c.client}) }
+		if lateBy == 0 {
+			lead()
+		}
+		c.silence("a-0")
+		c.expire("a-0")
+		fell := c.world.Now()
+		c.judge.Check()
+		c.run(lateBy)
+		if lateBy > 0 {
+			lead()
+		}
+		leads := c.world.Now()
+		c.declare("a-0")
+		c.restore["a-0"]()
+		for _, next := range []struct {
+			node string
+			at   time.Duration
+		}{{"a-1", 19 * time.Second}, {"a-2", 28 * time.Second}} {
+			c.runUntil(fell + next.at)
+			restore := c.world.Machine(next.node).Fail()
+			c.run(time.Second)
+			restore()
+		}
+		c.runUntil(fell + 32*time.Second)
+		t.Cleanup(c.world.Machine("a-3").Fail())
+		c.runUntil(max(leads+grace, fell+39*time.Second) + time.Second)
+		c.execute("a-3")
+		return c
+	}
+	takeover(0).guilty(invariant.KnownFirst)
+	takeover(10 * time.Second).clean()
+}
+
 func TestInOrder(t *testing.T) {
 	queue := func() *court {
 		c := newCourt(t, 8)
@@ -169,6 +211,31 @@ func TestInOrder(t *testing.T) {
 	c.run(11 * time.Second)
 	c.execute("a-1")
 	c.clean("the first one has failed, and waits for its next try")
+}
+
+// A process that stood still finds a node silent later, so it may come after one that
+// fell meanwhile.
+func TestInOrderAfterAPause(t *testing.T) {
+	paused := func(pauses bool) *court {
+		c := newCourt(t, 8)
+		c.checks = false
+		c.silence("a-0")
+		if pauses {
+			c.client.Pause()
+			c.run(time.Second)
+			c.client.Resume()
+		}
+		c.expire("a-0")
+		c.judge.Check()
+		c.declare("a-0")
+		c.run(2 * wave)
+		c.fall("a-1")
+		c.run(2 * wave)
+		c.execute("a-1")
+		return c
+	}
+	paused(false).guilty(invariant.InOrder)
+	paused(true).clean()
 }
 
 func TestSparedInOutageWhileAllZonesAreDown(t *testing.T) {

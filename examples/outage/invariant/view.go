@@ -93,6 +93,8 @@ type seenNode struct {
 	fell, waitsFrom      time.Duration
 	fellIn               *seenZone
 	fallen, vague, waits bool
+	// guessed says that the client may have found it silent later than it fell.
+	guessed bool
 	// latest is the version that it sees, since latestAt; former is the one before.
 	latest, former *nodeVersion
 	latestAt       time.Duration

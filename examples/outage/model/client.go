@@ -24,7 +24,9 @@ type Client struct {
 	watches [kinds]*watch
 	paused  int
 	pauses  []stretch
-	stopped bool
+	// suspensions are the parts of pauses in which its machine stood still.
+	suspensions []stretch
+	stopped     bool
 	// held is what has to be done as soon as the process goes on.
 	held []func()
 	// woken is called after the client has been told anything.

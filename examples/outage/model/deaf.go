@@ -26,12 +26,41 @@ func end(all []stretch, now time.Duration) {
 	}
 }
 
+// Suspended says that the process stood still until now with what it measures
+// durations with.
+func (c *Client) Suspended(from time.Duration) {
+	c.suspensions = append(c.suspensions, stretch{from, c.world.now, true})
+}
+
+// awake are the pauses without what was a suspension.
+func (c *Client) awake() []stretch {
+	all := slices.Clone(c.pauses)
+	for _, suspended := range c.suspensions {
+		var rest []stretch
+		for _, s := range all {
+			if s.ended && s.to <= suspended.from || s.from >= suspended.to {
+				rest = append(rest, s)
+				continue
+			}
+			if s.from < suspended.from {
+				rest = append(rest, stretch{s.from, suspended.from, true})
+			}
+			if !s.ended || s.to > suspended.to {
+				rest = append(rest, stretch{suspended.to, s.to, s.ended})
+			}
+		}
+		all = rest
+	}
+	return all
+}
+
 // Deaf returns how much of the time between two moments a process could not
-// have heard of a heartbeat: it stood still, or the API server refused it, for
-// longer than a bound.
+// have heard of a heartbeat: it stood still, was suspended, or the API server
+// refused it, for longer than a bound. A pause into which a suspension falls is
+// as long as the process can measure it.
 func (c *Client) Deaf(from, to, bound time.Duration) time.Duration {
 	var all []stretch
-	for _, s := range slices.Concat(c.pauses, c.world.faults.outages) {
+	for _, s := range slices.Concat(c.awake(), c.suspensions, c.world.faults.outages) {
 		if !s.ended {
 			s.to = max(to, s.from)
 		}

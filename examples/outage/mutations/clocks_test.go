@@ -23,8 +23,8 @@ var ofClocks = []mutation{
 	{
 		name:     "a machine that was suspended evicts so much later",
 		file:     "eviction/clock.go",
-		old:      `	if moved.Abs() <= parted {`,
-		with:     `	if moved.Abs() >= 0 {`,
+		old:      `	if (shift - c.shift).Abs() <= parted {`,
+		with:     `	if shift.Abs() >= 0 {`,
 		caughtBy: invariant.InTime,
 	},
 	{

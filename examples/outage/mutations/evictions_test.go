@@ -104,13 +104,18 @@ var ofEvictions = []mutation{
 	},
 	{
 		name: "nodes are tainted in both modes",
-		file: "examples/nodelifecycle/controller/release.go",
+		file: "examples/nodelifecycle/controller/write.go",
 		old: `	if c.config.EvictionMode == EvictionModeNode {
 		c.emptyNodes(now)
-		return
 	}
+	for range mostVisited {
+		if c.config.EvictionMode != EvictionModeNode {
+			c.takeRelease(now)
+		}
 `,
-		with:     ``,
+		with: `	for range mostVisited {
+		c.takeRelease(now)
+`,
 		caughtBy: invariant.AsConfigured,
 	},
 }

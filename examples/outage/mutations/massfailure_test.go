@@ -64,10 +64,14 @@ var ofMassFailure = []mutation{
 		in:       hostile,
 	},
 	{
-		name:     "nodes are tainted as soon as another replica acts",
-		file:     "examples/nodelifecycle/controller/controller.go",
-		old:      `func (c *Controller) Lead(now time.Time) { c.zones.Stabilize(now) }`,
-		with:     `func (c *Controller) Lead(now time.Time) { c.zones.Next() }`,
+		name: "nodes are tainted as soon as another replica acts",
+		file: "examples/nodelifecycle/controller/controller.go",
+		old: `func (c *Controller) Lead(now time.Time) {
+	c.zones.Stabilize(now)
+`,
+		with: `func (c *Controller) Lead(now time.Time) {
+	c.zones.Next()
+`,
 		caughtBy: invariant.SparedInOutage,
 	},
 	{

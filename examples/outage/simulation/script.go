@@ -337,6 +337,7 @@ func suspend(r *Replica) (resume func()) {
 	client, began, goOn := r.client, r.sim.world.Now(), pause(r)
 	return func() {
 		if now := r.sim.world.Now(); client != nil && client == r.client {
+			client.Suspended(max(began, r.resumedAt))
 			r.suspended += now - max(began, r.resumedAt)
 			r.resumedAt = now
 		}
