@@ -53,8 +53,8 @@ func TestH7AThousandNodesBeatOnTimeWithFewWorkers(t *testing.T) {
 		}
 		require.LessOrEqual(t, api.atOnce("lease"), workers)
 		require.LessOrEqual(t, api.atOnce("node"), workers)
-		// Run, its dispatcher's caller, and the workers of both kinds; and for a moment
-		// one for each timer that has just fired.
+		// Run, its dispatcher's caller, and the workers of both kinds; and for a
+		// moment one for each timer that has just fired.
 		require.LessOrEqual(t, goroutines.Load(), int64(before+2*(2*workers+2)))
 	})
 }
