@@ -246,6 +246,9 @@ func (j *Judge) Processed(call *model.Call) {
 
 // Answered takes note of what a client learns.
 func (j *Judge) Answered(call *model.Call) {
+	if call.Err == nil {
+		j.view(call.Client).heardAPI(j.world.Now())
+	}
 	s := j.calls[call]
 	if s == nil {
 		return

@@ -404,11 +404,21 @@ func (v *view) noteFall(now time.Duration, n *seenNode) {
 	n.fellIn = n.zone
 	n.fellIn.fall(n.fell, s.wave())
 	n.guessed = !v.leads || v.full() || v.busy >= n.fell || v.stoodStill(n.fell-s.Grace) ||
-		v.deaf(n.fell-s.Grace-2*s.BlindAfter, now) > 0
+		v.deaf(n.fell-s.Grace-2*s.BlindAfter, now) > 0 ||
+		v.unansweredUntil > n.fell-s.Grace-2*s.BlindAfter
 	if n.guessed {
 		n.vague = true
 		n.zone.vague++
 	}
+}
+
+// heardAPI notes that the API server has answered. A client that it answers too
+// slowly cannot tell that from an outage: what it finds silent, it finds later.
+func (v *view) heardAPI(now time.Duration) {
+	if limit := v.judge.settings.BlindAfter; limit > 0 && now-v.answeredAt > limit {
+		v.unansweredUntil = now
+	}
+	v.answeredAt = now
 }
 
 // stoodStill reports whether the client stood still at some time since a moment. What

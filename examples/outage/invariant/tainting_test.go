@@ -184,6 +184,40 @@ func TestKnownFirstAfterATakeover(t *testing.T) {
 	takeover(10 * time.Second).clean()
 }
 
+// A process that the API server answers too slowly takes that for an outage, in
+// which no silence counts. So it cannot be said when a node's wave begins whose
+// grace period that falls into.
+func TestKnownFirstWhileTheAPIServerIsSlow(t *testing.T) {
+	slow := func(unanswered time.Duration) *court {
+		c := newCourt(t, 8, func(s *invariant.Settings) { s.BlindAfter = 6 * time.Second })
+		c.checks = false
+		asked := func(until time.Duration) {
+			for c.world.Now() < until {
+				c.call(&model.Call{Verb: model.Get, Kind: model.LeaderLease})
+				c.run(2 * time.Second)
+			}
+		}
+		asked(c.world.Now() + 2*grace)
+		c.silence("a-0")
+		fell := c.world.Machine("a-0").LastBeat + grace
+		asked(fell - 10*time.Second)
+		c.run(unanswered)
+		asked(fell - 3*time.Second)
+		c.expire("a-0")
+		c.judge.Check()
+		asked(fell + 8*time.Second)
+		c.declare("a-0")
+		c.restore["a-0"]()
+		asked(fell + 12*time.Second)
+		t.Cleanup(c.world.Machine("a-1").Fail())
+		c.runUntil(fell + 21*time.Second)
+		c.execute("a-1")
+		return c
+	}
+	slow(0).guilty(invariant.KnownFirst)
+	slow(7 * time.Second).clean()
+}
+
 func TestInOrder(t *testing.T) {
 	queue := func() *court {
 		c := newCourt(t, 8)

@@ -31,6 +31,9 @@ type view struct {
 	// who reads before he writes is not free in between.
 	lower  bool
 	freeAt time.Duration
+	// answeredAt is when the API server has answered last, and unansweredUntil when
+	// it had not for as long as makes a client blind.
+	answeredAt, unansweredUntil time.Duration
 	// listenedAt is when all nodes were looked at last.
 	listenedAt time.Duration
 	// dirty says that nodes have changed since the zones were judged, at dirtyAt.
