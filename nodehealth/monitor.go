@@ -308,7 +308,8 @@ func (m *Monitor[K]) record(key K) (*record[K], bool) {
 func (m *Monitor[K]) watch(now time.Time, key K, r *record[K], seen Observation) {
 	entry, _ := m.expiry.Keep(key, r)
 	*r = record[K]{
-		entry: entry, since: now, blind: m.sight.blind, round: r.round, reported: seen.Reported,
+		entry: entry, since: now, blind: m.sight.blind, reported: seen.Reported,
+		uid: r.uid, round: r.round,
 	}
 	if m.config.Detector != nil {
 		r.detector = m.config.Detector()

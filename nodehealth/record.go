@@ -3,6 +3,8 @@ package nodehealth
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -16,6 +18,7 @@ type record[K comparable] struct {
 	// recovered is when a key that is returning counts as alive.
 	recovered time.Time
 	detector  Detector // nil for the fixed grace period
+	uid       types.UID // of a node; empty for a key that is none
 	round     uint32   // counts the tasks of this record
 	setBacks  uint8    // counts the records of its silence that were set back
 	state     life

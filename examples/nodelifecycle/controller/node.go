@@ -22,8 +22,9 @@ type node struct {
 	// excluded: it does not count in its zone. When thousands fall silent, to look
 	// at their labels takes half of the time.
 	excluded bool
-	// counts is how its zone counts it, nil until then.
-	counts *zone.Node
+	// counts is how its zone counts it, once it is counted.
+	counts  zone.Node
+	counted bool
 	// silence is that of a node that is silent and was not declared, else nil.
 	silence *silence
 	// behind: its last sign of life is a live read, not the watch. It is written
@@ -120,7 +121,7 @@ func (n *node) countsInZone() zone.Node {
 
 // countedReady is 1 for a node that counts in its zone and is ready, else 0.
 func (n *node) countedReady() int {
-	if n.counts != nil && n.counts.Ready && !n.counts.Excluded {
+	if n.counted && n.counts.Ready && !n.counts.Excluded {
 		return 1
 	}
 	return 0

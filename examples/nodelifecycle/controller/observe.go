@@ -45,7 +45,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 	c.health.ForgetNode(now, name)
 	c.forgetSilence(now, n)
 	c.setBehind(now, n, false)
-	c.zones.Forget(name)
+	c.zones.Forget(n)
 	c.zoneChanged(now, -n.countedReady())
 	c.evictions.ForgetNode(now, name)
 	c.finishRelease(now, n, timedqueue.OutcomeDone) // the write with the taint is under way
@@ -191,7 +191,7 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 // setZone moves a node to another zone, which inherits the tokens of the one
 // left if it is new.
 func (c *Controller) setZone(now time.Time, n *node) {
-	isNew, left, next := n.counts == nil, n.zone, c.config.ZoneOf(n.object)
+	isNew, left, next := !n.counted, n.zone, c.config.ZoneOf(n.object)
 	if !isNew && next == left {
 		return
 	}

@@ -26,7 +26,7 @@ type Controller struct {
 	episodes int
 
 	health    *nodehealth.NodeMonitor
-	zones     *zone.Tracker[string]
+	zones     *zone.Tracker[*node]
 	evictions *eviction.Tracker
 
 	// releases holds the nodes that wait for a NoExecute taint, or to be emptied,
@@ -109,7 +109,7 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 	if c.health, err = nodehealth.NewNodeMonitor(config.Health, now); err != nil {
 		return nil, err
 	}
-	if c.zones, err = zone.NewTracker[string](config.Zone, now); err != nil {
+	if c.zones, err = zone.NewTracker[*node](config.Zone, now); err != nil {
 		return nil, err
 	}
 	if c.evictions, err = eviction.NewTracker(config.Eviction, now); err != nil {

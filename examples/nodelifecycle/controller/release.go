@@ -57,7 +57,7 @@ func (c *Controller) countQueued(zone string, more int) {
 // of all zones the timeout of EvictionModeNode begins again: how long a node was
 // really not ready is not known.
 func (c *Controller) turnOf(n *node) time.Time {
-	turn := c.zones.NotBefore(n.object.Name)
+	turn := c.zones.NotBefore(n)
 	if c.config.EvictionMode != EvictionModeNode {
 		return turn
 	}

@@ -193,7 +193,7 @@ func TestC6WantedTaintsAreComputedOnce(t *testing.T) {
 	w.advance(interval)
 	costs(1, "a node that falls", func() { w.report("a-001", corev1.ConditionFalse) })
 	w.act()
-	w.now = w.c.zones.NotBefore("a-001")
+	w.now = w.c.zones.NotBefore(w.c.nodes["a-001"])
 	costs(1, "its token", func() { write = start() })
 	require.True(t, write.Action.(PatchTaints).Released)
 	w.blind = true

@@ -33,12 +33,12 @@ func (c *Controller) setHold(now time.Time, next hold) {
 // count tells a node's zone how the node counts.
 func (c *Controller) count(now time.Time, n *node) {
 	counts := n.countsInZone()
-	if n.counts != nil && counts == *n.counts {
+	if n.counted && counts == n.counts {
 		return
 	}
 	before := n.countedReady()
-	n.counts = &counts
-	c.zones.Observe(now, n.object.Name, counts)
+	n.counts, n.counted = counts, true
+	c.zones.Observe(now, n, counts)
 	c.zoneChanged(now, n.countedReady()-before)
 }
 
