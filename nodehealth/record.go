@@ -17,10 +17,10 @@ type record[K comparable] struct {
 	blind time.Duration
 	// recovered is when a key that is returning counts as alive.
 	recovered time.Time
-	detector  Detector // nil for the fixed grace period
+	detector  Detector  // nil for the fixed grace period
 	uid       types.UID // of a node; empty for a key that is none
-	round     uint32   // counts the tasks of this record
-	setBacks  uint8    // counts the records of its silence that were set back
+	round     uint32    // counts the tasks of this record
+	setBacks  uint8     // counts the records of its silence that were set back
 	state     life
 	reported  bool // the grace period counts, and no longer that of the startup
 	heard     bool // a heartbeat was observed
