@@ -119,9 +119,9 @@
 // With 100,000 nodes and 1,000,000 pods no turn, in which a program holds its
 // lock, has more than 10 ms of work; new memory, which the system clears, can
 // add to that. Starts, losses and recoveries of all nodes go through in slices.
-// Heartbeats of nodes that are well cause no look at what is
-// to be done. BenchmarkWhole measures turns, memory, a second in which nothing
-// happens, and a third of the nodes lost at once, in under 3 minutes:
+// Heartbeats of nodes that are well cause no look at what is to be done.
+// BenchmarkWhole measures turns, memory, a second in which nothing happens, and
+// a third of the nodes lost at once, in under 3 minutes:
 //
 //	go -C examples test -run=- -bench=Whole -benchtime=1x ./nodelifecycle/controller
 //
