@@ -97,7 +97,7 @@ func demonstrateOn(ctx context.Context, cluster *memory.Cluster, s *settings, ou
 	}
 	defer l.events.stop()
 	seen := newWitness(cluster.NewClient())
-	show := &view{out: out, live: terminal(out), world: w, witness: seen, lifecycle: l}
+	show := &view{out: out, live: terminal(out), world: w, witness: seen, lifecycle: l, last: map[string]string{}}
 	judge := func() *verdict { return newHistory(cluster, time.Now()).judge(rulesOf(&s.Options), w.history()) }
 
 	err = process.Together(ctx,

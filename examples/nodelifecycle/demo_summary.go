@@ -2,23 +2,15 @@ package main
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
 )
-
-// errNotHeld says that the demonstration did something that it should not have.
-var errNotHeld = errors.New("the summary does not hold")
 
 // slackLate is how late a pod may leave: its node may recover within that time,
 // and the pod need not leave then.
@@ -200,66 +192,4 @@ func (v *verdict) times(n *nodeHistory, silence span) {
 			break
 		}
 	}
-}
-
-// print writes the summary and returns errNotHeld if a line of it is not as it
-// should be.
-func (v *verdict) print(out io.Writer, calls map[memory.Request]int) error {
-	held := true
-	check := func(ok bool, format string, args ...any) {
-		mark := "ok  "
-		if !ok {
-			mark, held = "FAIL", false
-		}
-		fmt.Fprintf(out, "%s  %s\n", mark, fmt.Sprintf(format, args...))
-	}
-	fmt.Fprintln(out, "\nWhat the API server stored:")
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "zone\ttainted\tpods evicted\tof the rate allowed, at most")
-	for _, zone := range slices.Sorted(maps.Keys(v.zones)) {
-		z := v.zones[zone]
-		fmt.Fprintf(table, "%s\t%d\t%d\t%.0f%%\n", zone, z.tainted, z.evicted, 100*z.peak)
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "from silence to Unknown: %s\n", spread(v.toUnknown))
-	fmt.Fprintf(out, "from silence to taint:   %s\n", spread(v.toTaint))
-	fmt.Fprintf(out, "calls of the controller: %s\n\n", countWrites(calls))
-
-	check(len(v.missing) == 0, "%d pods had to leave, %d of them did not %v", v.mustLeave, len(v.missing), v.missing)
-	check(len(v.wrong) == 0, "%d pods left, %d of them wrongly %v", v.left, len(v.wrong), v.wrong)
-	check(len(v.early) == 0, "%d pods left before their toleration ended %v", len(v.early), v.early)
-	check(v.mustLeave > 0 && v.left > 0, "pods did leave")
-	for _, zone := range slices.Sorted(maps.Keys(v.zones)) {
-		check(v.zones[zone].peak <= 1, "zone %s stayed within its rate", zone)
-	}
-	check(len(v.alive) == 0, "%d nodes declared Unknown that had a heartbeat in the grace period %v", len(v.alive), v.alive)
-	check(len(v.ready) == 0, "%d nodes tainted that had been ready for a grace period %v", len(v.ready), v.ready)
-	check(len(v.whileDown) == 0, "%d nodes tainted while every zone was down, and a grace period after %v", len(v.whileDown), v.whileDown)
-	if !held {
-		return errNotHeld
-	}
-	return nil
-}
-
-// spread shows the least, the middle and the greatest of some durations.
-func spread(d []time.Duration) string {
-	if len(d) == 0 {
-		return "none"
-	}
-	slices.Sort(d)
-	return fmt.Sprintf("%.1fs first, %.1fs median, %.1fs last (%d times)",
-		d[0].Seconds(), d[len(d)/2].Seconds(), d[len(d)-1].Seconds(), len(d))
-}
-
-func countWrites(calls map[memory.Request]int) string {
-	var parts []string
-	for request, n := range calls {
-		if request.Verb != "watch" && request.Verb != "list" {
-			parts = append(parts, fmt.Sprintf("%d %s", n, request))
-		}
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, ", ")
 }

@@ -34,6 +34,7 @@ func TestDemonstrationHolds(t *testing.T) {
 				require.False(t, after > 28*time.Second && after < 38*time.Second, "%s after %v", name, after)
 			}
 		}
+		requireFits(t, out.String())
 		t.Logf("%s", out.String()[bytes.Index(out.Bytes(), []byte("What the API server stored")):])
 	})
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // view shows the demonstration: on a terminal as a picture that is redrawn,
-// elsewhere as a line a change.
+// elsewhere as a line a change. Neither is wider than 80 columns.
 type view struct {
 	out       io.Writer
 	live      bool
@@ -21,7 +21,9 @@ type view struct {
 
 	told  []string // what has happened, last first
 	drawn int      // lines to go back
-	last  string
+	// last is what was printed last about each zone, and about the cluster under the
+	// empty name.
+	last map[string]string
 }
 
 // say tells about the script.
@@ -49,22 +51,25 @@ func (v *view) draw() {
 		v.picture(zones, phase, pending)
 		return
 	}
-	v.line(zones, phase, pending)
+	v.changes(zones, phase)
 }
 
-// line prints one line when it differs from the last.
-func (v *view) line(zones []zone.Status, phase zone.Phase, pending int) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-9s", phase)
+// changes prints a line for the cluster and for each zone that has changed.
+func (v *view) changes(zones []zone.Status, phase zone.Phase) {
+	v.change("", fmt.Sprintf("cluster  %s", phase))
 	for _, z := range zones {
 		name, seen := v.seen(z)
-		fmt.Fprintf(&b, " | %s %s ready %d unknown %d tainted %d evicted %d", name, z.State, seen.ready, seen.unknown, seen.tainted, seen.evicted)
+		v.change(name, fmt.Sprintf("zone %s  %-17s %3d ready %3d unknown %3d tainted %4d evicted",
+			name, z.State, seen.ready, seen.unknown, seen.tainted, seen.evicted))
 	}
-	fmt.Fprintf(&b, " | pending %d", pending)
-	if line := b.String(); line != v.last {
-		v.last = line
-		fmt.Fprintf(v.out, "%5.1fs  %s\n", time.Since(v.world.started).Seconds(), line)
+}
+
+func (v *view) change(about, line string) {
+	if v.last[about] == line {
+		return
 	}
+	v.last[about] = line
+	fmt.Fprintf(v.out, "%5.1fs  %s\n", time.Since(v.world.started).Seconds(), line)
 }
 
 func (v *view) picture(zones []zone.Status, phase zone.Phase, pending int) {
