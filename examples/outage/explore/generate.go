@@ -34,6 +34,7 @@ func generate(seed uint64) *generator {
 // finished returns the scenario, with time for everything to settle.
 func (g *generator) finished() *scenario.Scenario {
 	g.suspend()
+	g.halt()
 	g.scenario.Duration = duration(g.end + SettleTime(g.scenario) + quietTime)
 	return g.scenario
 }
@@ -48,6 +49,19 @@ func (g *generator) suspend() {
 	g.step(g.moment(), func(step *scenario.Step) time.Duration {
 		step.Suspend = &scenario.Process{}
 		return g.anyLength(time.Second, time.Hour)
+	})
+}
+
+// halt has an operator halt the leader in a fifth of the worlds, from a source of its
+// own like suspend.
+func (g *generator) halt() {
+	g.Rand = rand.New(rand.NewPCG(g.scenario.Seed, 0x68616c74))
+	if !g.chance(0.2) {
+		return
+	}
+	g.step(g.moment(), func(step *scenario.Step) time.Duration {
+		step.Halt = &scenario.Halt{}
+		return g.between(time.Second, 10*time.Minute)
 	})
 }
 

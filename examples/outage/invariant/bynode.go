@@ -158,6 +158,7 @@ func (c *checking) idleNodes() {
 		if c.view.excuses.heldTo >= 0 {
 			asked = max(asked, c.view.excuses.heldTo+c.settings.Timeout)
 		}
+		asked = c.goesOn(asked)
 		if asked > before || c.view.excuses.held || !c.late(asked, evictions) || !seen.zone.idleSince(before, c.calm) || !c.hasPodsToLeave(n, before) {
 			continue
 		}

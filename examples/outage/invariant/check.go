@@ -161,7 +161,7 @@ func (c *checking) leaving(n *node) {
 			n.leave.noLaterThan(c.now + time.Minute) // for what the client has yet to see
 			continue
 		}
-		asked := c.leavesBy(p, max(due, n.newest.at, p.versions[len(p.versions)-1].at))
+		asked := c.goesOn(c.leavesBy(p, max(due, n.newest.at, p.versions[len(p.versions)-1].at)))
 		if asked == never {
 			n.leave.noLaterThan(c.now + 5*time.Second) // for what its budget will allow
 			continue
@@ -260,6 +260,9 @@ func (c *checking) idleTokens() {
 		return
 	}
 	before := c.now - c.settings.bound()
+	if c.goesOn(0) > before {
+		return
+	}
 	for _, n := range c.inOrder {
 		seen := c.view.nodes[n.name]
 		if seen == nil || !seen.waits || seen.fell+c.settings.wave() > before || max(seen.waitsFrom, seen.movedAt) > before {

@@ -78,6 +78,11 @@ const (
 	// found nothing to do, or was refused by a PodDisruptionBudget, has given it back;
 	// that an error has no other meaning is not said of 404, 409 and 422.
 	WithinBudget Invariant = "within the budget"
+	// Halted: while the leader's lease carries the annotation that halts its leader, no
+	// client that has been shown that sends a call that makes a pod leave, or that gives
+	// a node our NoExecute taint. In a calm each client has been shown it after
+	// Settings.Bound.
+	Halted Invariant = "halted"
 	// TimeoutKept, with Settings.ByNode: no pod leaves a node, if not for a taint, before
 	// the node was ill for Settings.Timeout by what the client has seen, nor before the
 	// client has acted again for so long after it saw all zones down. Pods of DaemonSets
@@ -114,7 +119,7 @@ const (
 	// while the client sees all zones down, nor until it acts again. With
 	// Settings.ByNode all pods of a node but those of DaemonSets are due when the first
 	// of them was told to leave, or when they come later. A budget that has no token is an
-	// excuse, and so is a PodDisruptionBudget that allows no disruption, to who evicts,
+	// excuse, so is that the leader is halted, and a PodDisruptionBudget that allows no disruption, to who evicts,
 	// until it has allowed one for as long as a retry may take. With EvictThenDelete it is
 	// none from Settings.EvictFor after the deadline on.
 	InTime Invariant = "in time"

@@ -44,6 +44,7 @@ type Judge struct {
 	outage  stretch // the last one in which all zones were down
 	marked  []*pod  // that carry our mark
 	changed time.Duration
+	halt    halt // of the leader
 	// checkedFor and checkedCalm are what the last Check was for.
 	checkedFor  *view
 	checkedCalm time.Duration
@@ -91,6 +92,7 @@ func New(world *model.World, settings Settings, subject Subject) *Judge {
 func (j *Judge) Check() {
 	now := j.world.Now()
 	j.forgetCalls(now)
+	j.lookHalted(now)
 	for _, v := range j.views {
 		v.listen(now)
 	}

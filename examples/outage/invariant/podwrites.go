@@ -76,6 +76,7 @@ func (s *sent) earliestFor(p *pod) (due, since time.Duration) {
 // the client has been given.
 func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
 	config := &j.settings
+	j.judgeHalt(s, string(call.Verb)+" of pod "+p.name, string(p.uid))
 	due, since := s.earliestFor(p)
 	if config.ByNode && s.at+config.Skew < due {
 		s.byNode = true

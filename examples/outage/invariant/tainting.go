@@ -61,6 +61,7 @@ func patchedTaints(call *model.Call) []corev1.Taint {
 // taint.
 func (j *Judge) judgeTainting(s *sent, n *seenNode) {
 	v, who := s.view, s.view.client.Name
+	j.judgeHalt(s, "our NoExecute taint of node "+n.name, n.name)
 	if j.settings.ByNode {
 		j.violated(AsConfigured, n.name, "%s gives node %s our NoExecute taint, but its nodes are emptied without", who, n.name)
 		return

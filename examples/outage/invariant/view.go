@@ -61,6 +61,9 @@ type view struct {
 	attempts map[types.UID]*open
 	emptyAt  time.Duration
 
+	// halt is what the leader's lease says by what it was shown.
+	halt halt
+
 	// calls are its calls, by what they are for. UnderWay counts those that are, and busy is when
 	// it last had as many as it may.
 	calls    [kindsOfWork]spending

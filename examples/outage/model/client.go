@@ -46,10 +46,11 @@ func (c *Client) identity() string { return fmt.Sprintf("%s/%d", c.Name, c.Life)
 
 func (c *Client) wake() { c.woken() }
 
-// Synced reports whether the first lists of all kinds are in.
+// Synced reports whether the first lists of all kinds are in. The leader's lease
+// counts if it is watched.
 func (c *Client) Synced() bool {
-	for _, watch := range c.watches {
-		if watch == nil || !watch.synced {
+	for kind, watch := range c.watches {
+		if watch == nil && Kind(kind) != LeaderLease || watch != nil && !watch.synced {
 			return false
 		}
 	}

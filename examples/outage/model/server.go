@@ -18,8 +18,8 @@ const (
 	Nodes Kind = iota
 	Leases
 	Pods
-	kinds       // that can be watched
-	LeaderLease = kinds
+	LeaderLease
+	kinds
 )
 
 func (k Kind) String() string { return [...]string{"nodes", "leases", "pods", "leader's lease"}[k] }

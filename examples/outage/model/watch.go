@@ -21,7 +21,7 @@ type change struct {
 	gone   bool
 }
 
-// object is a node, a lease or a pod.
+// object is a node, a lease, a pod or the leader's lease.
 type object interface{ GetResourceVersion() string }
 
 // announce sends a change to all watches of its kind.
@@ -129,6 +129,8 @@ func (w *World) all(kind Kind) []change {
 		for _, pod := range w.Pods() {
 			list = append(list, change{kind: kind, name: pod.Name, object: pod})
 		}
+	case LeaderLease:
+		list = append(list, change{kind: kind, object: w.server.lock})
 	}
 	return list
 }
@@ -282,7 +284,19 @@ func (w *watch) saw(before, after object) {
 			witness.SawLease(w.client, asLease(before), asLease(after))
 		}
 	case LeaderLease:
+		before, after := asLock(before), asLock(after)
+		if before.Halted == after.Halted {
+			return
+		}
+		for _, witness := range w.client.world.witnesses {
+			witness.SawHalt(w.client, after.Halted)
+		}
 	}
+}
+
+func asLock(o object) Lock {
+	lock, _ := o.(Lock)
+	return lock
 }
 
 func asLease(o object) *coordinationv1.Lease {

@@ -23,6 +23,8 @@ type Witness interface {
 	SawNode(client *Client, before, after *corev1.Node)
 	SawLease(client *Client, before, after *coordinationv1.Lease)
 	SawPod(client *Client, before, after *corev1.Pod)
+	// SawHalt: a watch has shown a client that its leader is halted, or is not any more.
+	SawHalt(client *Client, halted bool)
 	// Noted: something that is told and not seen.
 	Noted(Note)
 }
@@ -97,6 +99,9 @@ func (Unimpressed) SawLease(*Client, *coordinationv1.Lease, *coordinationv1.Leas
 
 // SawPod does nothing.
 func (Unimpressed) SawPod(*Client, *corev1.Pod, *corev1.Pod) {}
+
+// SawHalt does nothing.
+func (Unimpressed) SawHalt(*Client, bool) {}
 
 // Noted does nothing.
 func (Unimpressed) Noted(Note) {}

@@ -47,6 +47,7 @@ type World struct {
 	workload  map[string]*Workload
 	pending   pending
 	faults    faults
+	halts     int    // those who keep the leader halted
 	serial    uint64 // of names and UIDs
 }
 

@@ -55,7 +55,7 @@ func TestMutationsAreCaught(t *testing.T) {
 }
 
 func all() []mutation {
-	return slices.Concat(mutations, ofEvictions, ofMassFailure, ofClocks, ofPolicies)
+	return slices.Concat(mutations, ofEvictions, ofMassFailure, ofClocks, ofPolicies, ofHalts)
 }
 
 // Each of the faults can be put in, also those that are not tried, and README says how

@@ -299,7 +299,7 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 	if r.IntN(2) == 0 {
 		s.For = r.time()
 	}
-	switch r.IntN(15) {
+	switch r.IntN(16) {
 	case 13:
 		s.For = r.time() + 1
 		s.APIBlink = &scenario.APIBlink{For: pick(r, "", scenario.Kubelets), Down: r.interval(), Up: r.interval()}
@@ -335,6 +335,8 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 		s.SplitBrain = &scenario.SplitBrain{}
 	case 12:
 		s.Suspend = &process
+	case 15:
+		s.Halt = &scenario.Halt{}
 	}
 	return s
 }

@@ -64,7 +64,7 @@ func (c badStep) run(t *testing.T) {
 }
 
 const (
-	everyFault = "silence, notReady, flap, flapReady, pressure, delete, move, cordon, taint, touch, nodeClocks, clockDrift, hostile, deletePods, tolerate, apiDown, apiBlink, apiErrors, apiLatency, lostAnswers, slowLists, staleWatch, brokenWatch, crash, pause, suspend, controllerClock, splitBrain"
+	everyFault = "silence, notReady, flap, flapReady, pressure, delete, move, cordon, taint, touch, nodeClocks, clockDrift, hostile, deletePods, tolerate, apiDown, apiBlink, apiErrors, apiLatency, lostAnswers, slowLists, staleWatch, brokenWatch, crash, pause, suspend, controllerClock, splitBrain, halt"
 	stepFields = "at, for, over, recoverOver, " + everyFault
 )
 

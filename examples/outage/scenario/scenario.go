@@ -175,6 +175,9 @@ type Step struct {
 	ControllerClock *ControllerClock `json:"controllerClock,omitempty"`
 	// SplitBrain makes every process act as if it led.
 	SplitBrain *SplitBrain `json:"splitBrain,omitempty"`
+	// Halt puts the annotation on the leader's Lease that holds all evictions and
+	// NoExecute taints, as an operator does, and takes it off at the end.
+	Halt *Halt `json:"halt,omitempty"`
 }
 
 // Nodes says which nodes. What is left out does not restrict; something has to
@@ -355,6 +358,9 @@ type ControllerClock struct {
 
 // SplitBrain has nothing to say.
 type SplitBrain struct{}
+
+// Halt has nothing to say.
+type Halt struct{}
 
 // Range is a shortest and a longest time.
 type Range struct {

@@ -175,6 +175,8 @@ func (*SplitBrain) check(c *checker, path string, _ *Step) {
 	c.addUnless(replicas >= 2, []string{"controller.replicas"}, path, "there is one replica; set controller.replicas to 2 or more")
 }
 
+func (*Halt) check(*checker, string, *Step) {}
+
 func (a *APIDown) check(c *checker, path string, _ *Step) {
 	if a.For != "" {
 		c.oneOf(path+".for", "caller", a.For, Everybody, Controllers, Kubelets)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
@@ -105,10 +107,31 @@ func (r *Replica) start() error {
 	r.client.Inform(model.Nodes, handlers.Nodes)
 	r.client.Inform(model.Leases, handlers.Leases)
 	r.client.Inform(model.Pods, handlers.Pods)
+	if r.sim.halts() {
+		r.client.Inform(model.LeaderLease, r.haltHandler())
+	}
 	r.elect()
 	r.every(r.sim.options.MonitorPeriod, r.reevaluate)
 	r.every(time.Second, r.idle)
 	return nil
+}
+
+// haltHandler halts the process while the leader's lease says so, as the program's
+// own does.
+func (r *Replica) haltHandler() cache.ResourceEventHandler {
+	follow := func(object any) {
+		switch lock, ok := object.(model.Lock); {
+		case !ok:
+		case lock.Halted && !r.core.Halted():
+			r.core.Halt(r.now())
+		case !lock.Halted && r.core.Halted():
+			r.core.Resume(r.now())
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    follow,
+		UpdateFunc: func(_, object any) { follow(object) },
+	}
 }
 
 func (r *Replica) newPerformer() (*edge.Performer, error) {

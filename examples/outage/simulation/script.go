@@ -72,6 +72,12 @@ func (s *Simulation) planForPodsAndControllers(step *scenario.Step, random *rand
 		s.toReplica(step, step.Pause, pause)
 	case step.Suspend != nil:
 		s.toReplica(step, step.Suspend, suspend)
+	case step.Halt != nil:
+		s.world.At(step.At.D(), func() {
+			if end := s.world.Halt(); step.For > 0 {
+				s.world.After(step.For.D(), end)
+			}
+		})
 	case step.ControllerClock != nil:
 		s.toReplica(step, &step.ControllerClock.Process, func(r *Replica) func() {
 			r.skew += step.ControllerClock.By.D()
@@ -343,6 +349,12 @@ func suspend(r *Replica) (resume func()) {
 		}
 		goOn()
 	}
+}
+
+// halts reports whether the leader is ever halted. If it is not, no process watches
+// its lease: the watch would show nothing, and take part in the random delays.
+func (s *Simulation) halts() bool {
+	return slices.ContainsFunc(s.scenario.Script, func(step scenario.Step) bool { return step.Halt != nil })
 }
 
 // split makes every process act as if it led.

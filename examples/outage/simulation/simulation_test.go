@@ -244,6 +244,9 @@ func (e *everything) SawPod(c *model.Client, _, pod *corev1.Pod) {
 func (e *everything) SawLease(c *model.Client, _, lease *coordinationv1.Lease) {
 	e.tell("%s saw %s", c.Name, encode(lease))
 }
+func (e *everything) SawHalt(c *model.Client, halted bool) {
+	e.tell("%s saw halted %v", c.Name, halted)
+}
 func (e *everything) Noted(n model.Note) { e.tell("%s %s", n.Kind, n.Text) }
 
 func encode(object any) []byte {
