@@ -246,7 +246,7 @@ func (j *Judge) Processed(call *model.Call) {
 
 // Answered takes note of what a client learns.
 func (j *Judge) Answered(call *model.Call) {
-	if call.Err == nil {
+	if call.Err == nil && call.Kind == model.LeaderLease {
 		j.view(call.Client).heardAPI(j.world.Now())
 	}
 	s := j.calls[call]

@@ -412,8 +412,9 @@ func (v *view) noteFall(now time.Duration, n *seenNode) {
 	}
 }
 
-// heardAPI notes that the API server has answered. A client that it answers too
-// slowly cannot tell that from an outage: what it finds silent, it finds later.
+// heardAPI notes that the API server has answered a call about the leader's lease,
+// by which a client knows that it does. A client that is answered too rarely cannot
+// tell that from an outage: what it finds silent, it finds later.
 func (v *view) heardAPI(now time.Duration) {
 	if limit := v.judge.settings.BlindAfter; limit > 0 && now-v.answeredAt > limit {
 		v.unansweredUntil = now

@@ -109,6 +109,9 @@ func (p *pod) latestDue(v *view, s *Settings) (ours, others time.Duration) {
 				continue
 			}
 			at = plus(max(sight.started, stay)+s.Skew, lasts)
+			if !sight.dated {
+				at = plus(at, v.client.SuspendedFor(sight.started, v.judge.world.Now()))
+			}
 		}
 		if t.ours() {
 			ours = min(ours, at)

@@ -114,7 +114,8 @@ const (
 	// is that of NeverEarly, with what the acting client knows of the start: TimeAdded
 	// and a second, or its first sight where TimeAdded is missing, in the future, or
 	// more than ten seconds before the watch was current last. So it is no excuse that the
-	// watch has shown nothing for long, or that the client stood still. It is one that the
+	// watch has shown nothing for long, or that the client stood still; but where TimeAdded
+	// is missing its machine's suspension counts in no toleration. It is one that the
 	// watch shows a change late though it shows others meanwhile. Our own taints do not count
 	// while the client sees all zones down, nor until it acts again. With
 	// Settings.ByNode all pods of a node but those of DaemonSets are due when the first

@@ -50,7 +50,9 @@ func (v *view) countsFrom(now time.Duration, of *shown, stored time.Duration) st
 	skew := v.judge.settings.Skew
 	from := starts{now, now}
 	if stored <= now && (!v.synced || stored >= of.current(now)-trusted) {
-		from = starts{stored + time.Second, stored + time.Second}
+		// From its sight on is never early, and its clock may be behind by less than what
+		// makes it ask for the time.
+		from = starts{min(stored+time.Second, now), stored + time.Second}
 	}
 	if skew > 0 { // its clock may see it otherwise
 		from = starts{min(stored+time.Second, now) - skew, max(stored+time.Second, now)}

@@ -248,7 +248,9 @@ func (v *view) wroteNode(object *corev1.Node) {
 func (v *view) update(now time.Duration, n *seenNode, object *corev1.Node) {
 	v.catchUp(now)
 	fresh := n.object == nil || n.object.UID != object.UID
-	if fresh {
+	if !fresh {
+		v.reconsider(now, n) // it may have fallen in the zone that it is leaving
+	} else {
 		v.forget(now, n)
 		n.heard, n.beats = false, v.beats(n.name)
 		n.lease = leaseRead{}

@@ -32,6 +32,15 @@ func (c *Client) Suspended(from time.Duration) {
 	c.suspensions = append(c.suspensions, stretch{from, c.world.now, true})
 }
 
+// SuspendedFor returns for how much of the time between two moments what the process
+// measures durations with stood still.
+func (c *Client) SuspendedFor(from, to time.Duration) (suspended time.Duration) {
+	for _, s := range c.suspensions {
+		suspended += max(0, min(s.to, to)-max(s.from, from))
+	}
+	return suspended
+}
+
 // awake are the pauses without what was a suspension.
 func (c *Client) awake() []stretch {
 	all := slices.Clone(c.pauses)
