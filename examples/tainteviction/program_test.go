@@ -27,6 +27,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/process/alerts"
 )
 
 // TestMain lets the test binary be the program, on a cluster in memory.
@@ -183,6 +184,16 @@ func (r *replica) get(t *testing.T, path string) string {
 // deletes is how many pods the replica has deleted.
 func (r *replica) deletes() int {
 	return r.client.Requests()[memory.Request{Verb: "delete", Resource: "pods"}]
+}
+
+// An alert rule for a metric that has another name never fires.
+func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
+	selectors, err := alerts.Selectors("programs")
+	require.NoError(t, err)
+	page := startReplica(t, memory.NewCluster()).get(t, "/metrics")
+	for _, s := range selectors {
+		require.Contains(t, page, "\n# TYPE "+s.Metric+" ")
+	}
 }
 
 // One replica evicts. The other knows as much, shows it, and takes over.
