@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,12 +19,45 @@ import (
 	"github.com/kubelife/lifecycle/examples/process"
 )
 
-// A wrong call ends at once with one clear line and the right exit code.
-func TestWrongCalls(t *testing.T) {
+// TestMain lets the test binary be the program.
+func TestMain(m *testing.M) {
+	if os.Getenv("NODELIFECYCLE_TEST_PROGRAM") == "" {
+		os.Exit(m.Run())
+	}
+	process.Main(run)
+}
+
+// Each line of the log is a JSON object, that of the failure included.
+func TestProgramLogsInJSON(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	child := exec.CommandContext(ctx, os.Args[0], "--logging-format=json", "-v=8", "--master=http://"+closedAddress(t))
+	child.Env = append(os.Environ(), "NODELIFECYCLE_TEST_PROGRAM=yes")
+	var diagnostics bytes.Buffer
+	child.Stderr = &diagnostics
+	require.Error(t, child.Run())
+	require.Equal(t, process.ExitFailed, child.ProcessState.ExitCode())
+	var last map[string]any
+	for line := range strings.Lines(diagnostics.String()) {
+		last = nil
+		require.NoError(t, json.Unmarshal([]byte(line), &last), line)
+	}
+	require.Equal(t, "Program failed", last["msg"])
+	require.Equal(t, "nodelifecycle", last["program"])
+	require.Contains(t, last["err"], "reach the API server at http://127.0.0.1:")
+}
+
+func closedAddress(t *testing.T) string {
+	t.Helper()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	unreachable := "http://" + closed.Addr().String()
 	require.NoError(t, closed.Close())
+	return closed.Addr().String()
+}
+
+// A wrong call ends at once with one clear line and the right exit code.
+func TestWrongCalls(t *testing.T) {
+	unreachable := "http://" + closedAddress(t)
 	broken := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(broken, []byte("clusters: ["), 0o600))
 
@@ -41,6 +76,8 @@ func TestWrongCalls(t *testing.T) {
 		"deadline beyond lease": {[]string{"--leader-elect-renew-deadline=20s"}, process.ExitUsage, "must be less than --leader-elect-lease-duration"},
 		"no such port":          {[]string{"--secure-port=70000"}, process.ExitUsage, "--secure-port is 70000, want 0 to 65535"},
 		"address with a port":   {[]string{"--bind-address=localhost:1"}, process.ExitUsage, "--bind-address"},
+		"a feature gate":        {[]string{"--feature-gates=Foo=true"}, process.ExitUsage, `--feature-gates is "Foo=true", want none: this program has no feature gates`},
+		"no such log format":    {[]string{"--logging-format=xml"}, process.ExitUsage, `--logging-format is "xml", want text or json`},
 		"an argument":           {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
 		"no such kubeconfig":    {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
 		"broken kubeconfig":     {[]string{"--kubeconfig=" + broken}, process.ExitFailed, "load client configuration"},

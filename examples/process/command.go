@@ -3,12 +3,10 @@ package process
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strconv"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -63,7 +61,7 @@ func (c *Command) FlagSet() *pflag.FlagSet {
 
 // Execute parses the arguments and runs the command. It returns the exit code: 0,
 // [ExitFailed] or [ExitUsage]. What went wrong it tells on diagnostics, in a line
-// each.
+// each. A log in JSON goes there too, and keeps its format until the process ends.
 func (c *Command) Execute(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 	flags := c.FlagSet()
 	flags.SetOutput(diagnostics)
@@ -79,10 +77,10 @@ func (c *Command) Execute(ctx context.Context, args []string, out, diagnostics i
 		fmt.Fprintf(diagnostics, "%s: %v\nRun with --help for the flags.\n", c.Process.Name, err)
 		return ExitUsage
 	}
-	setVerbosity(c.Process.Verbosity)
+	setLogging(c.Process, diagnostics)
 	defer klog.Flush()
 	if err := c.Run(ctx, flags, out); err != nil {
-		fmt.Fprintf(diagnostics, "%s: %v\n", c.Process.Name, err)
+		c.tellFailure(err, diagnostics)
 		return ExitFailed
 	}
 	return 0
@@ -98,17 +96,18 @@ func (c *Command) check(flags *pflag.FlagSet) error {
 	return checks.Err()
 }
 
+// tellFailure writes a line in the format of the log.
+func (c *Command) tellFailure(err error, diagnostics io.Writer) {
+	if c.Process.LoggingFormat == commandline.LoggingJSON {
+		klog.Background().Error(err, "Program failed", "program", c.Process.Name)
+		return
+	}
+	fmt.Fprintf(diagnostics, "%s: %v\n", c.Process.Name, err)
+}
+
 func (c *Command) usage(out io.Writer, flags *pflag.FlagSet) {
 	fmt.Fprint(out, c.Intro, "\nFlags:\n", flags.FlagUsages(), `
 Exit codes: 0 done or stopped by a signal, 1 failed or lost the leader's lease,
 2 called wrongly.
 `)
-}
-
-func setVerbosity(v int) {
-	var flags flag.FlagSet
-	klog.InitFlags(&flags)
-	if err := flags.Set("v", strconv.Itoa(v)); err != nil {
-		klog.Background().Error(err, "Set log verbosity")
-	}
 }

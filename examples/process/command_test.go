@@ -20,10 +20,14 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
-// TestMain lets the test binary be a program that waits for a signal.
+// TestMain lets the test binary be a program that waits for a signal, or one that
+// logs.
 func TestMain(m *testing.M) {
-	if os.Getenv("PROCESS_TEST_PROGRAM") == "" {
+	switch os.Getenv("PROCESS_TEST_PROGRAM") {
+	case "":
 		os.Exit(m.Run())
+	case "logs":
+		Main(scribe)
 	}
 	Main(func(ctx context.Context, args []string, out, _ io.Writer) int {
 		fmt.Fprintln(out, "waits", args)

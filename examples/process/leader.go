@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -154,6 +155,20 @@ func Probe(ctx context.Context, client kubernetes.Interface, period time.Duratio
 		if err == nil || apierrors.IsNotFound(err) {
 			answered()
 		}
+	})
+}
+
+// collector is the metric of an election.
+func (e *election) collector() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name:        "leader_election_master_status",
+		Help:        "1 while this replica leads, else 0. The name is that of the lease.",
+		ConstLabels: prometheus.Labels{"name": e.name},
+	}, func() float64 {
+		if e.fence.valid(time.Now()) {
+			return 1
+		}
+		return 0
 	})
 }
 

@@ -154,6 +154,11 @@ func (p *Program) run(
 		fence: guard, health: adaptor,
 		resigned: make(chan struct{}), released: make(chan struct{}),
 	}
+	if p.Sharing.LeaderElection.Elect {
+		if err = shown.Register(elect.collector()); err != nil {
+			return fmt.Errorf("register metrics: %w", err)
+		}
+	}
 	return unlessStuck(ctx, dog, service.Answer, elect, func(ctx context.Context) error {
 		ready, told := make(chan struct{}), make(chan struct{})
 		return Together(ctx,

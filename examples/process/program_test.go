@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -155,6 +156,7 @@ func TestProgramServesActsAndStops(t *testing.T) {
 		require.Equal(t, "a page", text)
 		_, text = get(t, p, "/metrics")
 		require.Contains(t, text, "worker_things_total 0")
+		require.Equal(t, elect, strings.Contains(text, "\nleader_election_master_status{name=\"worker\"} 0\n"))
 		require.Contains(t, text, "\ngo_goroutines ")
 		require.Contains(t, text, "\nprocess_resident_memory_bytes ")
 
@@ -180,6 +182,7 @@ func TestProgramServesActsAndStops(t *testing.T) {
 		require.Contains(t, text, "[+]halt: halted by lifecycle.kubelife.io/halt\nhealthz check passed\n")
 		_, text = get(t, p, "/metrics")
 		require.Contains(t, text, "\ncontroller_halted 1\n")
+		require.Equal(t, elect, strings.Contains(text, "\nleader_election_master_status{name=\"worker\"} 1\n"))
 		require.False(t, w.stopped.Load())
 		stop()
 		require.NoError(t, <-ended, "a signal is no failure")

@@ -27,6 +27,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/process/alerts"
 )
 
 // TestMain lets the test binary be the program, on a cluster in memory.
@@ -90,10 +91,33 @@ func tellDeletions(ctx context.Context, cluster *memory.Cluster, out io.Writer) 
 // The whole program as a process: pods leave in order, SIGTERM ends it well, and
 // what has time left stays.
 func TestProgramEvictsUntilItIsTerminated(t *testing.T) {
+	require.Contains(t, runUntilTerminated(t), `"Evicted pod" pod="shop/second"`)
+}
+
+// Each line of the log is a JSON object, and what was a pair is a key.
+func TestProgramLogsInJSON(t *testing.T) {
+	var evicted []any
+	for line := range strings.Lines(runUntilTerminated(t, "--logging-format=json")) {
+		var entry map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &entry), line)
+		if entry["msg"] == "Evicted pod" {
+			require.Equal(t, "n1", entry["node"], line)
+			evicted = append(evicted, entry["pod"])
+		}
+	}
+	require.Equal(t, []any{
+		map[string]any{"namespace": "shop", "name": "first"}, map[string]any{"namespace": "shop", "name": "second"},
+	}, evicted)
+}
+
+// runUntilTerminated runs the program until two pods have left, and returns what it
+// wrote to standard error.
+func runUntilTerminated(t *testing.T, flags ...string) string {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	var diagnostics bytes.Buffer
-	child := exec.CommandContext(ctx, os.Args[0], "--secure-port="+freePort(t), "--v=2")
+	child := exec.CommandContext(ctx, os.Args[0], append(flags, "--secure-port="+freePort(t), "--v=2")...)
 	child.Env = append(os.Environ(), "TAINTEVICTION_TEST_PROGRAM=yes")
 	child.Stderr = &diagnostics
 	out, err := child.StdoutPipe()
@@ -107,7 +131,7 @@ func TestProgramEvictsUntilItIsTerminated(t *testing.T) {
 	require.NoError(t, child.Process.Signal(syscall.SIGTERM))
 	require.False(t, lines.Scan(), lines.Text())
 	require.NoError(t, child.Wait(), "%s", &diagnostics)
-	require.Contains(t, diagnostics.String(), `"Evicted pod" pod="shop/second"`)
+	return diagnostics.String()
 }
 
 func freePort(t *testing.T) string {
@@ -160,6 +184,16 @@ func (r *replica) get(t *testing.T, path string) string {
 // deletes is how many pods the replica has deleted.
 func (r *replica) deletes() int {
 	return r.client.Requests()[memory.Request{Verb: "delete", Resource: "pods"}]
+}
+
+// An alert rule for a metric that has another name never fires.
+func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
+	selectors, err := alerts.Selectors("programs")
+	require.NoError(t, err)
+	page := startReplica(t, memory.NewCluster()).get(t, "/metrics")
+	for _, s := range selectors {
+		require.Contains(t, page, "\n# TYPE "+s.Metric+" ")
+	}
 }
 
 // One replica evicts. The other knows as much, shows it, and takes over.

@@ -39,7 +39,7 @@ func TestDefaults(t *testing.T) {
 	var s settings
 	flags := s.flags()
 	want := map[string]string{
-		"kubeconfig": "", "master": "", "v": "0",
+		"kubeconfig": "", "master": "", "v": "0", "logging-format": "text", "feature-gates": "[]",
 		"secure-port": "10999", "bind-address": "0.0.0.0",
 		"tls-cert-file": "", "tls-private-key-file": "", "tls-min-version": "", "tls-cipher-suites": "[]",
 		"authentication-kubeconfig": "", "authentication-token-webhook-cache-ttl": "10s", "client-ca-file": "",
@@ -66,7 +66,7 @@ func TestDefaults(t *testing.T) {
 func TestEachFlagSetsItsField(t *testing.T) {
 	var s settings
 	require.NoError(t, s.flags().Parse([]string{
-		"--kubeconfig=a", "--master=b", "-v=4",
+		"--kubeconfig=a", "--master=b", "-v=4", "--logging-format=json", "--feature-gates=",
 		"--secure-port=1", "--bind-address=10.0.0.7", "--tls-cert-file=f", "--tls-private-key-file=g",
 		"--tls-min-version=VersionTLS13", "--tls-cipher-suites=TLS_AES_128_GCM_SHA256,TLS_RSA_WITH_RC4_128_SHA",
 		"--authentication-kubeconfig=h", "--authentication-token-webhook-cache-ttl=7s", "--client-ca-file=i",
@@ -82,7 +82,8 @@ func TestEachFlagSetsItsField(t *testing.T) {
 	require.Equal(t, settings{
 		process: commandline.Process{
 			Name: "tester", Port: 10999,
-			Kubeconfig: "a", Master: "b", Verbosity: 4, LeaseName: "d", LeaseNamespace: "e",
+			Kubeconfig: "a", Master: "b", Verbosity: 4, LoggingFormat: "json", FeatureGates: []string{},
+			LeaseName: "d", LeaseNamespace: "e",
 			Serving: commandline.Serving{
 				SecurePort: 1, BindAddress: net.ParseIP("10.0.0.7"), TLSCertFile: "f", TLSPrivateKeyFile: "g",
 				TLSMinVersion:   "VersionTLS13",
@@ -126,19 +127,30 @@ func TestWrongValues(t *testing.T) {
 		"--authorization-webhook-cache-unauthorized-ttl=-1s": "--authorization-webhook-cache-unauthorized-ttl is -1s, want zero or more",
 		"--authorization-always-allow-paths=healthz":         `--authorization-always-allow-paths has "healthz", want a path that begins with /`,
 		"--authorization-always-allow-paths=/a*b":            `--authorization-always-allow-paths has "/a*b", want a * at the end only`,
-		"--leader-elect-resource-name=":                      "--leader-elect-resource-name is empty, want a name",
-		"--leader-elect-resource-namespace=":                 "--leader-elect-resource-namespace is empty, want a name",
-		"--kube-api-qps=0":                                   "--kube-api-qps is 0, want more than 0",
-		"--kube-api-qps=NaN":                                 "--kube-api-qps is NaN, want more than 0",
-		"--kube-api-burst=0":                                 "--kube-api-burst is 0, want at least 1",
-		"--leader-elect-renew-deadline=15s":                  "--leader-elect-renew-deadline 15s must be less than --leader-elect-lease-duration 15s",
-		"--leader-elect-renew-deadline=2s":                   "--leader-elect-renew-deadline 2s must be more than 1.2 times --leader-elect-retry-period 2s",
-		"--leader-elect-retry-period=0s":                     "--leader-elect-retry-period is 0s, want a positive duration",
+		"-v=-1":                              "--v is -1, want zero or more",
+		"--logging-format=JSON":              `--logging-format is "JSON", want text or json`,
+		"--logging-format=":                  `--logging-format is "", want text or json`,
+		"--feature-gates=Foo=true,Bar=false": `--feature-gates is "Foo=true,Bar=false", want none: this program has no feature gates`,
+		"--leader-elect-resource-name=":      "--leader-elect-resource-name is empty, want a name",
+		"--leader-elect-resource-namespace=": "--leader-elect-resource-namespace is empty, want a name",
+		"--kube-api-qps=0":                   "--kube-api-qps is 0, want more than 0",
+		"--kube-api-qps=NaN":                 "--kube-api-qps is NaN, want more than 0",
+		"--kube-api-burst=0":                 "--kube-api-burst is 0, want at least 1",
+		"--leader-elect-renew-deadline=15s":  "--leader-elect-renew-deadline 15s must be less than --leader-elect-lease-duration 15s",
+		"--leader-elect-renew-deadline=2s":   "--leader-elect-renew-deadline 2s must be more than 1.2 times --leader-elect-retry-period 2s",
+		"--leader-elect-retry-period=0s":     "--leader-elect-retry-period is 0s, want a positive duration",
 	} {
 		var s settings
 		require.NoError(t, s.flags().Parse([]string{args}))
 		require.EqualError(t, s.check(), says)
 	}
+}
+
+// A second flag takes back nothing that the first asked for.
+func TestFeatureGatesAreNeverIgnored(t *testing.T) {
+	var s settings
+	require.NoError(t, s.flags().Parse([]string{"--feature-gates=Foo=true", "--feature-gates="}))
+	require.ErrorContains(t, s.check(), `--feature-gates is "Foo=true", want none`)
 }
 
 // All that is wrong is said at once, in the order of the flags, and can be taken
@@ -154,7 +166,7 @@ func TestErrorsAreOneListInTheOrderOfTheFlags(t *testing.T) {
 		said = append(said, strings.TrimRight(flag, ":"))
 	}
 	require.Equal(t, []string{
-		"--secure-port", "--tls-min-version", "--authorization-always-allow-paths", "--leader-elect-resource-name", "--leader-elect-resource-namespace",
+		"--secure-port", "--tls-min-version", "--authorization-always-allow-paths", "--logging-format", "--leader-elect-resource-name", "--leader-elect-resource-namespace",
 		"--kube-api-qps", "--kube-api-burst", "--leader-elect-lease-duration", "--leader-elect-renew-deadline",
 		"--leader-elect-renew-deadline", "--leader-elect-renew-deadline", "--leader-elect-retry-period",
 	}, said)

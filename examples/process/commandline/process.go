@@ -3,7 +3,11 @@
 // say so. It runs nothing and links no client, so that a simulator can read them.
 package commandline
 
-import "github.com/spf13/pflag"
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+)
 
 // Process says how a process reaches a cluster and is reached. A program sets
 // Name and Port; all else are flags.
@@ -17,9 +21,20 @@ type Process struct {
 	Kubeconfig, Master string
 	Serving            Serving
 	Verbosity          int
+	// LoggingFormat is [LoggingText] or [LoggingJSON].
+	LoggingFormat string
+	// FeatureGates is what was asked of gates. A program here has none, so that
+	// any is refused.
+	FeatureGates []string
 	// LeaseName and LeaseNamespace name the lease of the leader.
 	LeaseName, LeaseNamespace string
 }
+
+// The values of --logging-format.
+const (
+	LoggingText = "text"
+	LoggingJSON = "json"
+)
 
 // AddFlags adds the flags and sets their fields to the defaults.
 func (p *Process) AddFlags(flags *pflag.FlagSet) {
@@ -27,6 +42,8 @@ func (p *Process) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.Master, "master", "", "The address of the Kubernetes API server. It overrides the one in the kubeconfig.")
 	p.Serving.AddFlags(flags, p.Port)
 	flags.IntVarP(&p.Verbosity, "v", "v", 0, "Log verbosity: 2 tells about each write, 4 about each decision.")
+	flags.StringVar(&p.LoggingFormat, "logging-format", LoggingText, "The format of the log: text, or json for one JSON object in each line.")
+	flags.StringSliceVar(&p.FeatureGates, "feature-gates", nil, "Refused with any value: this program has no feature gates. Those of client-go are environment variables, KUBE_FEATURE_WatchListClient=false for example.")
 	flags.StringVar(&p.LeaseName, "leader-elect-resource-name", p.Name, "The name of the lease.")
 	flags.StringVar(&p.LeaseNamespace, "leader-elect-resource-namespace", "kube-system", "The namespace of the lease.")
 }
@@ -34,6 +51,11 @@ func (p *Process) AddFlags(flags *pflag.FlagSet) {
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
 func (p *Process) Check(c *Checks) {
 	p.Serving.Check(c)
+	c.That(p.Verbosity >= 0, "--v is %d, want zero or more", p.Verbosity)
+	c.That(p.LoggingFormat == LoggingText || p.LoggingFormat == LoggingJSON,
+		"--logging-format is %q, want %s or %s", p.LoggingFormat, LoggingText, LoggingJSON)
+	c.That(len(p.FeatureGates) == 0, "--feature-gates is %q, want none: this program has no feature gates",
+		strings.Join(p.FeatureGates, ","))
 	c.That(p.LeaseName != "", "--leader-elect-resource-name is empty, want a name")
 	c.That(p.LeaseNamespace != "", "--leader-elect-resource-namespace is empty, want a name")
 }
