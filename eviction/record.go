@@ -91,6 +91,8 @@ type node struct {
 	state  nodeState
 	uid    types.UID
 	taints []Taint // replaced as a whole, never changed: tasks refer to it
+	// suspended are those that count for nothing on this node; nil: none.
+	suspended func(*corev1.Taint) bool
 	// effective are those of the taints that were not suspended in a generation
 	// of the tracker; see Tracker.effective.
 	effective   []Taint
@@ -121,7 +123,7 @@ const (
 
 // reset makes a node unseen, or one that nothing is known of yet.
 func (n *node) reset(state nodeState, uid types.UID) {
-	n.state, n.uid, n.taints, n.eviction = state, uid, nil, nil
+	n.state, n.uid, n.taints, n.suspended, n.eviction = state, uid, nil, nil, nil
 }
 
 func (n *node) addPod(e *entry) {
