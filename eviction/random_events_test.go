@@ -430,13 +430,23 @@ func (s *schedule) halt() {
 
 func (s *schedule) hold() {
 	held := pick(s, nil, nil, map[string]bool{notReady: true, unreachable: true}, map[string]bool{"a": true})
+	suspended := func(taint *corev1.Taint) bool { return held[taint.Key] }
+	if held == nil {
+		suspended = nil
+	}
+	if name := pick(s, append([]string{"", "", ""}, nodeNames...)...); name != "" {
+		s.say("hold %v on %s", held, name)
+		s.tracker.SuspendTaintsOn(s.told(), name, suspended)
+		s.history.count++
+		if stay := s.history.nodeStay(name); len(stay) > 0 {
+			s.reached["hold of a node"]++
+			s.history.heldOn[name] = heldNode{held, stay[0].object}
+		}
+		return
+	}
 	s.say("hold %v", held)
 	s.reached["hold"]++
 	s.history.held = held
 	s.history.count++
-	if held == nil {
-		s.tracker.SuspendTaints(s.told(), nil)
-		return
-	}
-	s.tracker.SuspendTaints(s.told(), func(taint *corev1.Taint) bool { return held[taint.Key] })
+	s.tracker.SuspendTaints(s.told(), suspended)
 }

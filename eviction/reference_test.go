@@ -22,6 +22,7 @@ type history struct {
 	pods     map[types.UID][]look[*corev1.Pod]
 	attempts map[types.UID][]attempt
 	held     map[string]bool // by key
+	heldOn   map[string]heldNode
 	halted   bool
 	evicted  map[string][]look[bool]         // what was said of whole nodes
 	asked    map[types.UID][]look[time.Time] // what was said of single pods; zero: taken back
@@ -35,6 +36,19 @@ type history struct {
 	charges  bool // refusals of PodDisruptionBudgets spend tokens
 	count    int  // of all that was written down
 	waits    map[types.UID]int
+}
+
+// heldNode is the keys that are held on a node, from its first look on.
+type heldNode struct {
+	keys map[string]bool
+	node *corev1.Node
+}
+
+// holds reports whether a taint of a node is held.
+func (h *history) holds(name, key string) bool {
+	on := h.heldOn[name]
+	stay := h.nodeStay(name)
+	return h.held[key] || len(stay) > 0 && stay[0].object == on.node && on.keys[key]
 }
 
 // A ruling is a decision in short.
@@ -69,6 +83,7 @@ const retried eviction.Outcome = "Retried"
 
 func newHistory() *history {
 	return &history{
+		heldOn:   map[string]heldNode{},
 		nodes:    map[string][]look[*corev1.Node]{},
 		pods:     map[types.UID][]look[*corev1.Pod]{},
 		attempts: map[types.UID][]attempt{},
@@ -302,7 +317,7 @@ func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
 	}
 	why = eviction.ReasonNoTaints
 	for _, s := range h.spells(pod.Spec.NodeName) {
-		if h.held[s.taint.Key] {
+		if h.holds(pod.Spec.NodeName, s.taint.Key) {
 			continue
 		}
 		if why == eviction.ReasonNoTaints {
