@@ -126,6 +126,19 @@ func (n *node) reset(state nodeState, uid types.UID) {
 	n.state, n.uid, n.taints, n.suspended, n.eviction = state, uid, nil, nil, nil
 }
 
+// suspends returns which taints count for nothing on the node, besides those
+// that do so everywhere; nil for none.
+func (n *node) suspends(everywhere func(*corev1.Taint) bool) func(*corev1.Taint) bool {
+	here := n.suspended
+	switch {
+	case here == nil:
+		return everywhere
+	case everywhere == nil:
+		return here
+	}
+	return func(taint *corev1.Taint) bool { return everywhere(taint) || here(taint) }
+}
+
 func (n *node) addPod(e *entry) {
 	e.Value().slot = uint32(len(n.pods))
 	n.pods = append(n.pods, e)

@@ -38,19 +38,6 @@ type history struct {
 	waits    map[types.UID]int
 }
 
-// heldNode is the keys that are held on a node, from its first look on.
-type heldNode struct {
-	keys map[string]bool
-	node *corev1.Node
-}
-
-// holds reports whether a taint of a node is held.
-func (h *history) holds(name, key string) bool {
-	on := h.heldOn[name]
-	stay := h.nodeStay(name)
-	return h.held[key] || len(stay) > 0 && stay[0].object == on.node && on.keys[key]
-}
-
 // A ruling is a decision in short.
 type ruling struct {
 	why eviction.Reason

@@ -40,18 +40,6 @@ func (t *Tracker) SuspendTaintsOn(now time.Time, name string, suspended func(*co
 	t.decideNode(now, n)
 }
 
-// suspendedOn returns which taints count for nothing on a node; nil for none.
-func (t *Tracker) suspendedOn(n *node) func(*corev1.Taint) bool {
-	everywhere, here := t.suspended, n.suspended
-	switch {
-	case here == nil:
-		return everywhere
-	case everywhere == nil:
-		return here
-	}
-	return func(taint *corev1.Taint) bool { return everywhere(taint) || here(taint) }
-}
-
 // outdate says that the pods on tainted nodes were decided by what counts no
 // more. Those that are handed out are decided at once.
 func (t *Tracker) outdate(now time.Time) {
