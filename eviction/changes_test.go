@@ -210,6 +210,45 @@ func TestE3HeldTaintsDoNotAct(t *testing.T) {
 	c.start(2000, "ours", "new")
 }
 
+// What is suspended on one node acts on the others, and keeps its deadline.
+func TestE3HeldTaintsOfANodeDoNotAct(t *testing.T) {
+	c := running(t, newPod("p", tolerates("NR:60", "a:90")), newPod("q", tolerates("NR:60", "a")),
+		newPod("elsewhere", on("n2"), tolerates("NR:60")))
+	c.node(10, "n1", "NR@10", "a@10")
+	c.node(10, "n2", "NR@10")
+	c.SuspendTaintsOn(at(20), "n1", taints.OwnsNoExecute)
+	c.SuspendTaintsOn(at(20), "unknown", taints.OwnsNoExecute)
+	c.leavesAt("p", 101)
+	c.stays("q", eviction.ReasonTolerated)
+	c.startOne(71, "elsewhere")
+
+	c.SuspendTaints(at(80), func(taint *corev1.Taint) bool { return taint.Key == "a" })
+	c.stays("p", eviction.ReasonNoTaints)
+	c.SuspendTaintsOn(at(81), "n1", nil)
+	c.leavesAt("q", 71) // not later than without the hold
+	c.start(81, "p", "q")
+}
+
+// Another node of that name has nothing suspended.
+func TestE3HeldTaintsOfADeletedNodeAreForgotten(t *testing.T) {
+	c := running(t, newPod("p", tolerates("NR:60")))
+	c.node(10, "n1", "NR@10")
+	c.SuspendTaintsOn(at(20), "n1", taints.OwnsNoExecute)
+	c.ForgetNode(at(30), "n1")
+	c.node(40, "n1", "NR@40")
+	c.leavesAt("p", 101)
+}
+
+// An action that is under way when its taint is suspended learns that.
+func TestE3HoldOfANodeCancelsWhatIsUnderWay(t *testing.T) {
+	c := running(t, newPod("p", tolerates("NR:60")))
+	c.node(10, "n1", "NR@10")
+	task := c.startOne(71, "p")
+	require.False(t, task.Canceled())
+	c.SuspendTaintsOn(at(72), "n1", taints.OwnsNoExecute)
+	require.True(t, task.Canceled())
+}
+
 func TestE3HoldOfTaintsThatGoBeforeTheReleaseEvictsNobody(t *testing.T) {
 	c := running(t, newPod("p", tolerates("NR:60")))
 	c.node(10, "n1", "NR@10")

@@ -7,7 +7,7 @@ import (
 // decideNode decides about all pods of a node.
 func (t *Tracker) decideNode(now time.Time, n *node) {
 	t.date(n)
-	n.effective, n.effectiveOf = effective(n.taints, t.suspended), t.generation
+	n.effective, n.effectiveOf = effective(n.taints, n.suspends(t.suspended)), t.generation
 	for _, e := range n.pods {
 		t.decide(now, e)
 	}
@@ -18,7 +18,7 @@ func (t *Tracker) decideNode(now time.Time, n *node) {
 func (t *Tracker) effective(n *node) []Taint {
 	t.date(n)
 	if n.effectiveOf != t.generation {
-		n.effective, n.effectiveOf = effective(n.taints, t.suspended), t.generation
+		n.effective, n.effectiveOf = effective(n.taints, n.suspends(t.suspended)), t.generation
 	}
 	return n.effective
 }

@@ -106,8 +106,9 @@
 // of one share at any time, so a budget by zone can follow the state of its
 // zones. A limit of zero stops a share; when it is raised again, the due pods
 // leave at the rate and not at once. In contrast, [Tracker.SuspendTaints]
-// suspends taints and not pods, and [Tracker.Halt] holds all evictions at once,
-// for an operator who stops the controller.
+// suspends taints and not pods, [Tracker.SuspendTaintsOn] does that on one node,
+// and [Tracker.Halt] holds all evictions at once, for an operator who stops the
+// controller.
 //
 // # Observing it
 //

@@ -429,14 +429,38 @@ func (s *schedule) halt() {
 }
 
 func (s *schedule) hold() {
+	name := pick(s, append([]string{"", "", ""}, nodeNames...)...)
 	held := pick(s, nil, nil, map[string]bool{notReady: true, unreachable: true}, map[string]bool{"a": true})
+	suspended := func(taint *corev1.Taint) bool { return held[taint.Key] }
+	if held == nil {
+		suspended = nil
+	}
+	if name != "" {
+		s.say("hold %v on %s", held, name)
+		s.tracker.SuspendTaintsOn(s.told(), name, suspended)
+		s.history.count++
+		if stay := s.history.nodeStay(name); len(stay) > 0 {
+			s.reached["hold of a node"]++
+			s.history.heldOn[name] = heldNode{held, stay[0].object}
+		}
+		return
+	}
 	s.say("hold %v", held)
 	s.reached["hold"]++
 	s.history.held = held
 	s.history.count++
-	if held == nil {
-		s.tracker.SuspendTaints(s.told(), nil)
-		return
-	}
-	s.tracker.SuspendTaints(s.told(), func(taint *corev1.Taint) bool { return held[taint.Key] })
+	s.tracker.SuspendTaints(s.told(), suspended)
+}
+
+// heldNode is the keys that are held on a node, from its first look on.
+type heldNode struct {
+	keys map[string]bool
+	node *corev1.Node
+}
+
+// holds reports whether a taint of a node is held.
+func (h *history) holds(name, key string) bool {
+	on := h.heldOn[name]
+	stay := h.nodeStay(name)
+	return h.held[key] || len(stay) > 0 && stay[0].object == on.node && on.keys[key]
 }

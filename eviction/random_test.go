@@ -44,7 +44,7 @@ func TestTrackerAgainstReference(t *testing.T) {
 	}
 	for _, what := range []string{
 		"Untolerated", "TolerationEnds", "Requested", "clears", "marked", "retry", "due together", "late result",
-		"second finish", "restart", "clock set back", "hold", "halt", "lineage goes on", "set again",
+		"second finish", "restart", "clock set back", "hold", "hold of a node", "halt", "lineage goes on", "set again",
 		"NodeEvicted", "Blocked", "DryRun", "shut", "opened", "no token", "token given back", "window",
 		"slice", "stale", "asked", "request taken back", "retried", "no success", "no token to clear", "without a UID", "written",
 	} {

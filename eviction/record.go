@@ -91,6 +91,8 @@ type node struct {
 	state  nodeState
 	uid    types.UID
 	taints []Taint // replaced as a whole, never changed: tasks refer to it
+	// suspended are those that count for nothing on this node; nil: none.
+	suspended func(*corev1.Taint) bool
 	// effective are those of the taints that were not suspended in a generation
 	// of the tracker; see Tracker.effective.
 	effective   []Taint
@@ -121,7 +123,20 @@ const (
 
 // reset makes a node unseen, or one that nothing is known of yet.
 func (n *node) reset(state nodeState, uid types.UID) {
-	n.state, n.uid, n.taints, n.eviction = state, uid, nil, nil
+	n.state, n.uid, n.taints, n.suspended, n.eviction = state, uid, nil, nil, nil
+}
+
+// suspends returns which taints count for nothing on the node, besides those
+// that do so everywhere; nil for none.
+func (n *node) suspends(everywhere func(*corev1.Taint) bool) func(*corev1.Taint) bool {
+	here := n.suspended
+	switch {
+	case here == nil:
+		return everywhere
+	case everywhere == nil:
+		return here
+	}
+	return func(taint *corev1.Taint) bool { return everywhere(taint) || here(taint) }
 }
 
 func (n *node) addPod(e *entry) {

@@ -22,6 +22,7 @@ type history struct {
 	pods     map[types.UID][]look[*corev1.Pod]
 	attempts map[types.UID][]attempt
 	held     map[string]bool // by key
+	heldOn   map[string]heldNode
 	halted   bool
 	evicted  map[string][]look[bool]         // what was said of whole nodes
 	asked    map[types.UID][]look[time.Time] // what was said of single pods; zero: taken back
@@ -69,6 +70,7 @@ const retried eviction.Outcome = "Retried"
 
 func newHistory() *history {
 	return &history{
+		heldOn:   map[string]heldNode{},
 		nodes:    map[string][]look[*corev1.Node]{},
 		pods:     map[types.UID][]look[*corev1.Pod]{},
 		attempts: map[types.UID][]attempt{},
@@ -302,7 +304,7 @@ func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
 	}
 	why = eviction.ReasonNoTaints
 	for _, s := range h.spells(pod.Spec.NodeName) {
-		if h.held[s.taint.Key] {
+		if h.holds(pod.Spec.NodeName, s.taint.Key) {
 			continue
 		}
 		if why == eviction.ReasonNoTaints {

@@ -73,7 +73,7 @@ func (t *Tracker) begin(now time.Time, a *attempt) Task {
 			request:  t.requestFor(e),
 			pod:      t.view(p),
 			sighting: t.sighting(now, true, &t.nodeWatch),
-			rules:    t.rules, suspended: t.suspended,
+			rules:    t.rules, suspended: n.suspends(t.suspended),
 		},
 	}
 	if h, known := t.histories[e.Key()]; known {

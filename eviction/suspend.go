@@ -25,6 +25,21 @@ func (t *Tracker) SuspendTaints(now time.Time, suspended func(*corev1.Taint) boo
 	t.outdate(now)
 }
 
+// SuspendTaintsOn makes the taints for which suspended is true count for nothing
+// on one node, besides those that SuspendTaints names, until the next call for
+// that node or its deletion. Nil suspends none. It is for taints that the caller
+// has set and is about to take back, because the node is well again. A node that
+// was not observed stays as it is. It costs O(pods on the node).
+func (t *Tracker) SuspendTaintsOn(now time.Time, name string, suspended func(*corev1.Taint) bool) {
+	now = t.advance(now)
+	n, known := t.nodes[name]
+	if !known || n.state != present || n.suspended == nil && suspended == nil {
+		return
+	}
+	n.suspended = suspended
+	t.decideNode(now, n)
+}
+
 // outdate says that the pods on tainted nodes were decided by what counts no
 // more. Those that are handed out are decided at once.
 func (t *Tracker) outdate(now time.Time) {

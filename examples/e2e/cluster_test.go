@@ -40,7 +40,22 @@ type cluster struct {
 // kind. It is torn down when the test ends.
 func newCluster(t *testing.T, zones map[string]int, kinds ...fleet.Pod) *cluster {
 	t.Helper()
-	plane := controlplane.ForTest(t, controlplane.Config{})
+	c := newClusterWith(t, controlplane.Config{}, interval, zones)
+	nodes := c.fleet.AllNodes()
+	require.NoError(t, c.fleet.AddPods(t.Context(), nodes, kinds...))
+	c.eventually("all nodes report", func(w *witness) error {
+		return w.each(nodes, func(n *nodeSeen) error { return n.wantReady("True") })
+	})
+	return c
+}
+
+// newClusterWith starts a cluster without pods whose nodes beat at an interval.
+// It is torn down when the test ends.
+func newClusterWith(
+	t *testing.T, config controlplane.Config, interval time.Duration, zones map[string]int,
+) *cluster {
+	t.Helper()
+	plane := controlplane.ForTest(t, config)
 	ctx, stop := context.WithCancel(context.Background())
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
 	require.NoError(t, err)
@@ -57,10 +72,6 @@ func newCluster(t *testing.T, zones map[string]int, kinds ...fleet.Pod) *cluster
 				t.Error(err)
 			}
 		}
-	})
-	require.NoError(t, nodes.AddPods(ctx, nodes.AllNodes(), kinds...))
-	c.eventually("all nodes report", func(w *witness) error {
-		return w.each(nodes.AllNodes(), func(n *nodeSeen) error { return n.wantReady("True") })
 	})
 	return c
 }

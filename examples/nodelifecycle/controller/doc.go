@@ -99,6 +99,11 @@
 //     have reported that before it died. There the condition alone decides. The
 //     API server gives each new node such a taint. It goes at once when the
 //     watch shows the node's first report after its creation.
+//   - No pod leaves a node that reports that it is ready for our taints, except in
+//     its recovery period: they are about to go. So a node that came back while no
+//     replica led keeps the pods whose deadlines have passed. If it died after that
+//     report they leave when it is found silent, a grace period later at most. There
+//     a start begins tolerations again.
 //   - A pod that comes to a silent node is marked not ready, and marks that
 //     failed are sent again, also after a crash. There pods are marked when the
 //     node falls, and a crash loses what was left.

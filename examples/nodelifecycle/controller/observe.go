@@ -183,6 +183,7 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.setReady(now, n)
 	c.health.ObserveNode(now, object)
 	c.evictions.ObserveNode(now, object)
+	c.spareReady(now, n)
 	c.noticeHeartbeat(now, n)
 	c.count(now, n)
 	c.planChanged(now, n)

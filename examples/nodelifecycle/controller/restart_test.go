@@ -56,6 +56,39 @@ func TestTaintedNodeIsUntaintedByABeatOnly(t *testing.T) {
 	require.Equal(t, corev1.ConditionUnknown, w.nodes["a-001"].Status.Conditions[0].Status)
 }
 
+// A node that came back while no replica led keeps its pods: their deadlines have
+// passed, and it is untainted by its first heartbeat. One that died again after
+// its report loses them when it is found silent.
+func TestPodsOfANodeThatCameBackBeforeTheStartStay(t *testing.T) {
+	for _, died := range []bool{false, true} {
+		w := settled(t, "a", "b")
+		w.silent["a-000"] = true
+		w.advance(grace + interval + 5*time.Second)
+		added := timeAdded(t, w.nodes["a-000"])
+		node := w.nodes["a-000"].DeepCopy() // it reports, and no replica leads
+		node.Status.Conditions[0].Status = corev1.ConditionTrue
+		w.nodes["a-000"] = node
+		w.now = added.Add(time.Minute) // its pods were due after 30 s
+		w.silent["a-000"] = died
+		w.done = nil
+		start := w.now
+		w.start()
+		w.advance(grace - interval)
+		require.Empty(t, deeds[Evict](w), "it is said to be ready")
+		w.advance(3 * interval)
+		if !died {
+			require.Empty(t, deeds[Evict](w))
+			require.Empty(t, w.taintsOf("a-000"))
+			continue
+		}
+		require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
+		require.Equal(t, added, timeAdded(t, w.nodes["a-000"]), "it is the same lineage")
+		evicted := times[Evict](w, start)
+		require.Len(t, evicted, 1)
+		require.LessOrEqual(t, evicted[0], grace+interval, "its deadline does not begin again")
+	}
+}
+
 // Nodes that were found not ready and untainted wait a grace period: we may
 // have started just after every zone was down.
 func TestStartSettlesBeforeNewTaints(t *testing.T) {

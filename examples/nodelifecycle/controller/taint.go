@@ -46,6 +46,22 @@ func (c *Controller) ownedUnheard(t *corev1.Taint) bool {
 	return owned(t) && t.Key != corev1.TaintNodeNotReady && t.Key != corev1.TaintNodeUnreachable
 }
 
+// spareReady keeps the pods of a node that reports that it is ready from leaving
+// for our taints. Those are about to go: with the next write, or after a start
+// with the first heartbeat. A deadline that passes before that must not make pods
+// leave a living node, for example one that came back while no replica led. One
+// that died after its report is found silent, and its pods leave then. In its
+// recovery period a node has its taints on purpose, and they act.
+func (c *Controller) spareReady(now time.Time, n *node) {
+	switch {
+	case !hasNoExecute(n.object.Spec.Taints):
+	case n.ready == corev1.ConditionTrue && !c.recovering(n):
+		c.evictions.SuspendTaintsOn(now, n.object.Name, taints.OwnsNoExecute)
+	default:
+		c.evictions.SuspendTaintsOn(now, n.object.Name, nil)
+	}
+}
+
 func owned(t *corev1.Taint) bool { return taints.OwnsNoSchedule(t) || taints.OwnsNoExecute(t) }
 
 func hasNoExecute(all []corev1.Taint) bool {

@@ -61,6 +61,19 @@ func TestNodesThatAreReadyAgainAreSpared(t *testing.T) {
 	c.guilty(invariant.SparedWhenReady)
 }
 
+// A node that is ready and keeps our taint, because no client led when it came
+// back, loses no pod for that, and in time none has to leave.
+func TestPodsOfTaintedNodesThatAreReadyAreSpared(t *testing.T) {
+	c := newCourt(t, 4)
+	pod := c.ill("a-0")
+	c.restore["a-0"]()
+	c.run(patience + time.Minute)
+	c.judge.Check()
+	require.NotContains(t, c.found(), invariant.InTime)
+	c.evict(pod)
+	require.Contains(t, c.found(), invariant.SparedWhenReady)
+}
+
 func TestPodsOfDaemonSetsStay(t *testing.T) {
 	c := newCourt(t, 4, byNode)
 	agent := c.world.AddWorkload("agent", model.InPlace, nil)

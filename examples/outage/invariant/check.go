@@ -154,6 +154,7 @@ func (c *checking) leaving(n *node) {
 			continue
 		}
 		ours, due := p.latestDue(c.view, &c.settings)
+		ours = n.whileIll(ours)
 		if held := &c.view.excuses; !held.held {
 			due = min(due, max(ours, held.heldTo), max(c.view.emptiedSince(p), held.heldTo))
 		}

@@ -173,6 +173,16 @@ func (c *court) declare(node string) {
 	c.setReady(node)
 }
 
+// fails makes a node's Ready False.
+func fails(node *corev1.Node) {
+	node.Status.Conditions = slices.Clone(node.Status.Conditions)
+	for i := range node.Status.Conditions {
+		if one := &node.Status.Conditions[i]; one.Type == corev1.NodeReady {
+			one.Status = corev1.ConditionFalse
+		}
+	}
+}
+
 func (c *court) setReady(node string) { c.call(c.unknown(node, c.world.Wall())) }
 
 // unknown is the call that makes a node Unknown since some time.

@@ -93,6 +93,15 @@ func (p *pod) earliestSince(taints []taint, tolerations []corev1.Toleration, our
 	return since
 }
 
+// whileIll returns when taints of ours make a pod due that would do so at a time:
+// not while the node is said to be ready.
+func (n *node) whileIll(due time.Duration) time.Duration {
+	if n.ready == corev1.ConditionTrue {
+		return never
+	}
+	return max(due, n.lastReady)
+}
+
 // latestDue returns by when a client must have begun to delete a pod, as the API
 // server has pod and node now: for our own taints, and for all others.
 func (p *pod) latestDue(v *view, s *Settings) (ours, others time.Duration) {

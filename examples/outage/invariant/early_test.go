@@ -99,7 +99,11 @@ func TestNeverEarlyBelievesTimeAdded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCourt(t, 4)
 			c.checks = false
-			c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{admins(test.ago)} })
+			c.silence("a-0")
+			c.world.Machine("a-0").Edit(func(n *corev1.Node) {
+				fails(n)
+				n.Spec.Taints = []corev1.Taint{admins(test.ago)}
+			})
 			c.run(2 * time.Second)
 			c.evict(c.podOn("a-0"))
 			if !test.early {
@@ -184,7 +188,9 @@ func TestNeverEarlyCountsFromThePodsArrival(t *testing.T) {
 	arrive := func(stays time.Duration) *court {
 		c := newCourt(t, 4)
 		c.checks = false
+		c.silence("a-0")
 		c.world.Machine("a-0").Edit(func(n *corev1.Node) {
+			fails(n)
 			n.Spec.Taints = []corev1.Taint{c.noExecute(corev1.TaintNodeNotReady)}
 		})
 		c.run(10 * time.Minute)

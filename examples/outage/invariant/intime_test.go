@@ -205,9 +205,11 @@ func TestInTimeFollowsTheLineage(t *testing.T) {
 	c.checks = false
 	set := func(key string) {
 		c.world.Machine("a-0").Edit(func(n *corev1.Node) {
+			fails(n)
 			n.Spec.Taints = []corev1.Taint{{Key: key, Effect: corev1.TaintEffectNoExecute}}
 		})
 	}
+	c.silence("a-0")
 	set(corev1.TaintNodeNotReady)
 	c.run(patience - 10*time.Second)
 	set(corev1.TaintNodeUnreachable)

@@ -89,8 +89,8 @@ const (
 	// stay. The first pod of each node is held to KnownFirst, SparedInOutage and
 	// WithinRate as a NoExecute taint is.
 	TimeoutKept Invariant = "after the node's timeout"
-	// SparedWhenReady, with Settings.ByNode: no pod is made to leave a node, if not for a
-	// taint, that the client sees ready.
+	// SparedWhenReady: no pod is made to leave a node that the client sees ready, if not
+	// for a taint of others. In a recovery period our taints act, too.
 	SparedWhenReady Invariant = "spared when ready"
 	// Quiet: when nothing outside of the controller has changed for long, clients send
 	// no calls but those about the leader's lease, and about pods that a
@@ -117,7 +117,8 @@ const (
 	// watch has shown nothing for long, or that the client stood still; but where TimeAdded
 	// is missing its machine's suspension counts in no toleration. It is one that the
 	// watch shows a change late though it shows others meanwhile. Our own taints do not count
-	// while the client sees all zones down, nor until it acts again. With
+	// while the client sees all zones down, nor until it acts again, nor while the API
+	// server shows the node ready. With
 	// Settings.ByNode all pods of a node but those of DaemonSets are due when the first
 	// of them was told to leave, or when they come later. A budget that has no token is an
 	// excuse, so is that the leader is halted, and a PodDisruptionBudget that allows no disruption, to who evicts,

@@ -72,15 +72,41 @@ func (s *sent) earliestFor(p *pod) (due, since time.Duration) {
 	return due, since
 }
 
+// dueForOthers is the earliest time at which a pod may leave for taints of others.
+func (s *sent) dueForOthers(p *pod) time.Duration {
+	due := never
+	for on := s.decision.node; on != nil; on = on.next {
+		for _, version := range p.versions[s.decision.pod:] {
+			due = min(due, p.earliestDue(on.taints, version.tolerations, false, s.view.nodes[p.on.name]))
+		}
+	}
+	return due
+}
+
+// judgeSpared judges a call that makes a pod leave for a taint of ours.
+func (j *Judge) judgeSpared(s *sent, p *pod) {
+	n := s.view.nodes[p.on.name]
+	if n == nil || n.object == nil || n.illness.ongoing || n.illness.over >= s.after {
+		return
+	}
+	if readyStatus(n.object) == corev1.ConditionTrue {
+		j.violated(SparedWhenReady, string(p.uid), "%s makes pod %s (%s) leave node %s by a call of %v, though it sees the node ready since %v",
+			s.view.client.Name, p.name, p.uid, n.name, s.at, n.illness.over)
+	}
+}
+
 // judgeLeaving judges a call that is to make a pod leave: by what, and by a means that
 // the client has been given.
 func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
 	config := &j.settings
 	j.judgeHalt(s, string(call.Verb)+" of pod "+p.name, string(p.uid))
 	due, since := s.earliestFor(p)
-	if config.ByNode && s.at+config.Skew < due {
+	switch {
+	case config.ByNode && s.at+config.Skew < due:
 		s.byNode = true
 		since = j.judgeNodeEviction(s, p)
+	case config.Recovery == 0 && s.at >= due && s.at+config.Skew < s.dueForOthers(p):
+		j.judgeSpared(s, p)
 	}
 	who := s.view.client.Name
 	switch {

@@ -22,6 +22,8 @@ type node struct {
 	// ready is what Ready says, since readySince.
 	ready      corev1.ConditionStatus
 	readySince time.Duration
+	// lastReady is until when Ready was True last.
+	lastReady time.Duration
 	// wrongSince is since when its taints of ours are not what its conditions ask for.
 	wrong      bool
 	wrongSince time.Duration
@@ -96,6 +98,9 @@ func (j *Judge) storeNode(w model.NodeWrite) {
 		n.written = pace{}
 	}
 	if ready := readyStatus(w.After); fresh || ready != n.ready {
+		if n.ready == corev1.ConditionTrue {
+			n.lastReady = now
+		}
 		n.ready, n.readySince = ready, now
 		n.mark.cancel()
 		if ready == corev1.ConditionUnknown {

@@ -75,6 +75,22 @@ var ofEvictions = []mutation{
 		caughtBy: invariant.SparedWhenReady,
 	},
 	{
+		name:     "a tainted node that is ready again loses its pods all the same",
+		file:     "examples/nodelifecycle/controller/taint.go",
+		old:      `		c.evictions.SuspendTaintsOn(now, n.object.Name, taints.OwnsNoExecute)`,
+		with:     ``,
+		caughtBy: invariant.SparedWhenReady,
+		first:    480,
+	},
+	{
+		name:     "pods of a tainted node that was ready again stay when it falls",
+		file:     "examples/nodelifecycle/controller/taint.go",
+		old:      `		c.evictions.SuspendTaintsOn(now, n.object.Name, nil)`,
+		with:     ``,
+		caughtBy: invariant.InTime,
+		first:    190,
+	},
+	{
 		name:     "nodes are emptied without a timeout",
 		file:     "examples/nodelifecycle/controller/release.go",
 		old:      `		c.evictions.StartOf(n.notReadySince).Add(c.config.PodEvictionTimeout),`,
