@@ -34,6 +34,8 @@ type cluster struct {
 	client  kubernetes.Interface
 	fleet   *fleet.Fleet
 	witness *witness
+	// env is added to the environment of programs that are launched.
+	env []string
 }
 
 // newCluster starts a cluster whose nodes all are ready and carry a pod of each
@@ -139,13 +141,18 @@ func (c *cluster) startController(flags ...string) *controller {
 
 func (c *cluster) launch(kubeconfig string, flags ...string) *controller {
 	c.t.Helper()
-	return c.launchProgram("nodelifecycle", kubeconfig, append([]string{
+	return c.launchProgram("nodelifecycle", kubeconfig, lifecycleFlags(flags...)...)
+}
+
+// lifecycleFlags make nodelifecycle as fast as the fleet.
+func lifecycleFlags(flags ...string) []string {
+	return append([]string{
 		"--node-monitor-grace-period=" + grace.String(),
 		"--node-startup-grace-period=" + grace.String(),
 		"--node-heartbeat-interval=" + interval.String(),
 		"--kube-api-qps=500", "--kube-api-burst=500",
 		"--node-eviction-rate=2",
-	}, flags...)...)
+	}, flags...)
 }
 
 // launchProgram starts a program that also asks the cluster about its callers.
@@ -160,6 +167,7 @@ func (c *cluster) launchProgram(name, kubeconfig string, flags ...string) *contr
 			"--bind-address=127.0.0.1", "--secure-port=" + port,
 			"--v=2",
 		}, flags...),
+		Env:     c.env,
 		LogFile: filepath.Join(c.t.TempDir(), name+".log"),
 	})
 	require.NoError(c.t, err)
