@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,8 +22,8 @@ import (
 
 // TestManifestsStartAClusterThatIsJustBorn: every node is born with a taint that
 // only nodelifecycle removes, and kube-scheduler binds its replicas nevertheless,
-// to different nodes. An update on as many nodes as replicas ends, one on a single
-// node replaces all replicas, and a replica leaves a node that fails.
+// the second to the second node. An update on as many nodes as replicas ends, one on
+// a single node replaces all replicas, and a replica leaves a node that fails.
 func TestManifestsStartAClusterThatIsJustBorn(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 3})
 	nodes := c.fleet.Nodes("a")
@@ -38,7 +39,9 @@ func TestManifestsStartAClusterThatIsJustBorn(t *testing.T) {
 		c.wantMemoryFits(program, pages)
 	}
 	for _, program := range programs {
-		c.eventually("the only node gets one replica of "+program, func(*witness) error { return c.wantSpread(program, "", first[0]) })
+		c.eventually("the only node gets one replica of "+program, func(*witness) error {
+			return errors.Join(c.wantSpread(program, "", first[0]), c.wantKeptApart(program))
+		})
 	}
 	c.cordon(first[1], false)
 	for _, program := range programs {
@@ -147,12 +150,31 @@ func (c *cluster) wantBound(name string) error {
 	if err != nil || pod.Spec.NodeName != "" {
 		return err
 	}
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled {
-			return fmt.Errorf("pod %s is not bound: %s", name, condition.Message)
+	return fmt.Errorf("pod %s is not bound: %s", name, whyUnscheduled(pod))
+}
+
+// wantKeptApart wants a replica that waits because a node has the other.
+func (c *cluster) wantKeptApart(program string) error {
+	pods, err := c.podsOf(program)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		if why := whyUnscheduled(&pods[i]); strings.Contains(why, "anti-affinity") {
+			return nil
 		}
 	}
-	return fmt.Errorf("pod %s is not bound yet", name)
+	return fmt.Errorf("no replica of %s waits for another node", program)
+}
+
+// whyUnscheduled returns what kube-scheduler says of a pod that it cannot bind.
+func whyUnscheduled(pod *corev1.Pod) string {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return condition.Message
+		}
+	}
+	return ""
 }
 
 // update changes the template of a program's pods.
