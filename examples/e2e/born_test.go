@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -60,6 +61,8 @@ func TestManifestsStartAClusterThatIsJustBorn(t *testing.T) {
 		c.eventually("the update of "+program+" ends", func(*witness) error { return c.wantAvailable(program) })
 		require.NoError(t, c.wantSpread(program, first...))
 		c.cordon(first[1], true)
+		c.drain(first[1], program)
+		c.eventually("a drain leaves one", func(*witness) error { return c.wantSpread(program, "", first[0]) })
 		c.update(program, 3)
 		c.eventually("one on a single node replaces all", func(*witness) error {
 			return errors.Join(c.wantUpdated(program, 1), c.wantSpread(program, "", first[0]))
@@ -131,6 +134,19 @@ func (c *cluster) cordon(node string, cordoned bool) {
 	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, cordoned)
 	_, err := c.client.CoreV1().Nodes().Patch(c.t.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{})
 	require.NoError(c.t, err)
+}
+
+// drain evicts the program's pods of a node, which its budget has to allow.
+func (c *cluster) drain(node, program string) {
+	c.t.Helper()
+	pods, err := c.podsOf(program)
+	require.NoError(c.t, err)
+	for i := range pods {
+		if pods[i].Spec.NodeName == node && pods[i].DeletionTimestamp == nil {
+			require.NoError(c.t, c.client.CoreV1().Pods(pods[i].Namespace).
+				EvictV1(c.t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pods[i].Name}}))
+		}
+	}
 }
 
 // newStranger creates a pod that tolerates nothing and returns its name.

@@ -96,14 +96,15 @@ type controller struct {
 	caller *http.Client // the administrator
 }
 
-// program builds a program once for all tests.
+// program builds a program once for all tests, as its image has it.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(programs, name)
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	build := exec.Command("go", "-C", "..", "build", "-o", path, "./"+name) // a module of its own
+	build := exec.Command("go", "-C", "..", "build", "-trimpath", "-o", path, "./"+name) // a module of its own
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	require.NoError(t, build.Run(), "build "+name)
 	return path
