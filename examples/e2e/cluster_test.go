@@ -34,6 +34,8 @@ type cluster struct {
 	client  kubernetes.Interface
 	fleet   *fleet.Fleet
 	witness *witness
+	// env is added to the environment of programs that are launched.
+	env []string
 }
 
 // newCluster starts a cluster whose nodes all are ready and carry a pod of each
@@ -105,14 +107,15 @@ type controller struct {
 	caller *http.Client // the administrator
 }
 
-// program builds a program once for all tests.
+// program builds a program once for all tests, as its image has it.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(programs, name)
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	build := exec.Command("go", "-C", "..", "build", "-o", path, "./"+name) // a module of its own
+	build := exec.Command("go", "-C", "..", "build", "-trimpath", "-o", path, "./"+name) // a module of its own
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	require.NoError(t, build.Run(), "build "+name)
 	return path
@@ -150,13 +153,18 @@ func (c *cluster) startController(flags ...string) *controller {
 
 func (c *cluster) launch(kubeconfig string, flags ...string) *controller {
 	c.t.Helper()
-	return c.launchProgram("nodelifecycle", kubeconfig, append([]string{
+	return c.launchProgram("nodelifecycle", kubeconfig, lifecycleFlags(flags...)...)
+}
+
+// lifecycleFlags make nodelifecycle as fast as the fleet.
+func lifecycleFlags(flags ...string) []string {
+	return append([]string{
 		"--node-monitor-grace-period=" + grace.String(),
 		"--node-startup-grace-period=" + grace.String(),
 		"--node-heartbeat-interval=" + interval.String(),
 		"--kube-api-qps=500", "--kube-api-burst=500",
 		"--node-eviction-rate=2",
-	}, flags...)...)
+	}, flags...)
 }
 
 // launchProgram starts a program that also asks the cluster about its callers.
@@ -171,6 +179,7 @@ func (c *cluster) launchProgram(name, kubeconfig string, flags ...string) *contr
 			"--bind-address=127.0.0.1", "--secure-port=" + port,
 			"--v=2",
 		}, flags...),
+		Env:     c.env,
 		LogFile: filepath.Join(c.t.TempDir(), name+".log"),
 	})
 	require.NoError(c.t, err)

@@ -19,5 +19,6 @@
 //	go -C examples/e2e run ./rest
 //
 // The first run builds etcd and kube-apiserver from the Go module proxy, which
-// takes about five minutes on two cores. They are kept in the user's cache.
+// takes about five minutes on two cores. They are kept in the user's cache. So are
+// kube-scheduler and kube-controller-manager, which make the manifests' pods.
 package e2e

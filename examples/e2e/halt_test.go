@@ -24,7 +24,7 @@ func TestC7AHaltHoldsAndLosesNothing(t *testing.T) {
 	failed := c.fleet.Nodes("a")[:4]
 	c.fleet.Cut(failed[:2]...)
 	c.eventually("two are Unknown and tainted", func(w *witness) error { return w.each(failed[:2], (*nodeSeen).wantIll) })
-	c.annotateLease(`"a test"`)
+	c.annotateLease("nodelifecycle", `"a test"`)
 	c.fleet.Cut(failed[2:]...)
 	time.Sleep(2 * grace)
 	require.NoError(t, c.witness.ask(wantEvicted()), "held, though their tolerations have ended")
@@ -37,7 +37,7 @@ func TestC7AHaltHoldsAndLosesNothing(t *testing.T) {
 	require.NoError(t, c.witness.ask(wantEvicted()), "the next leader is halted as well")
 	require.NoError(t, c.witness.ask(func(w *witness) error { return w.each(failed[2:], (*nodeSeen).wantHeld) }))
 
-	c.annotateLease("null")
+	c.annotateLease("nodelifecycle", "null")
 	c.within(5*time.Second, "the pods of the first two leave",
 		wantEvicted(fleet.PodName("web", failed[0]), fleet.PodName("web", failed[1])))
 	c.eventually("the others are tainted", func(w *witness) error { return w.each(failed[2:], (*nodeSeen).wantIll) })
@@ -53,12 +53,12 @@ func TestC7AHaltHoldsAndLosesNothing(t *testing.T) {
 	require.True(t, reasons["Resumed"], "%v", reasons)
 }
 
-// annotateLease sets the annotation of the leader's Lease that halts, to a value
-// in JSON, as an administrator does.
-func (c *cluster) annotateLease(value string) {
+// annotateLease sets the annotation of a leader's Lease that halts, to a value in
+// JSON, as an administrator does.
+func (c *cluster) annotateLease(name, value string) {
 	c.t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"lifecycle.kubelife.io/halt":%s}}}`, value)
 	_, err := c.client.CoordinationV1().Leases(metav1.NamespaceSystem).
-		Patch(c.t.Context(), "nodelifecycle", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		Patch(c.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(c.t, err)
 }

@@ -9,18 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 )
-
-func mustDeployment(object runtime.Object) *appsv1.Deployment {
-	return object.(*appsv1.Deployment)
-}
 
 // TestOneZoneDown: the zone's nodes are tainted at its rate, its pods leave, the
 // other zone is not touched.

@@ -82,10 +82,24 @@ func (t withToken) RoundTrip(request *http.Request) (*http.Response, error) {
 func (c *cluster) account(name string) *http.Client {
 	c.t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	require.NoError(c.t, c.create(account))
+	_, err := c.client.CoreV1().ServiceAccounts("default").Create(c.t.Context(), account, metav1.CreateOptions{})
+	require.NoError(c.t, err)
 	config, err := c.plane.ServiceAccountConfig(c.t.Context(), "default", name)
 	require.NoError(c.t, err)
 	return c.callerWith(config)
+}
+
+// reader returns a caller that has the role of a program's manifest for its pages.
+func (c *cluster) reader(name string) *http.Client {
+	c.t.Helper()
+	caller := c.account(name + "-reader")
+	_, err := c.client.RbacV1().ClusterRoleBindings().Create(c.t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name + ":reader"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name + ":pages"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: name + "-reader"}},
+	}, metav1.CreateOptions{})
+	require.NoError(c.t, err)
+	return caller
 }
 
 // C5: each program, with the rights of its manifest, answers its pages to callers
@@ -96,7 +110,7 @@ func TestC5PagesAreAnsweredToCallersThatMayReadThem(t *testing.T) {
 		"nodelifecycle": {"/metrics", "/pending", "/doubt"},
 		"tainteviction": {"/metrics", "/pending"},
 	} {
-		c.applyManifest("../" + name + "/manifest.yaml")
+		c.applyManifest(name)
 		own, err := c.plane.ServiceAccountConfig(t.Context(), metav1.NamespaceSystem, name)
 		require.NoError(t, err)
 		kubeconfig, err := c.plane.WriteKubeconfig(own)
@@ -111,12 +125,7 @@ func TestC5PagesAreAnsweredToCallersThatMayReadThem(t *testing.T) {
 			return err
 		})
 		wrong := c.callerWith(&rest.Config{BearerToken: "wrong"})
-		reader, stranger := c.account(name+"-reader"), c.account(name+"-stranger")
-		require.NoError(t, c.create(&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: name + ":reader"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name + ":pages"},
-			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: name + "-reader"}},
-		}))
+		reader, stranger := c.reader(name), c.account(name+"-stranger")
 		jane, err := c.plane.UserConfig("jane")
 		require.NoError(t, err)
 		for _, page := range pages {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -122,6 +123,7 @@ func (f *Fleet) register(ctx context.Context, zone, name string) error {
 		Name: name,
 		Labels: map[string]string{
 			corev1.LabelTopologyZone:  zone,
+			corev1.LabelHostname:      name,
 			corev1.LabelOSStable:      "linux",
 			"beta.kubernetes.io/os":   "linux",
 			corev1.LabelArchStable:    "amd64",
@@ -145,7 +147,12 @@ func (f *Fleet) register(ctx context.Context, zone, name string) error {
 }
 
 func healthy(context.Context) (corev1.NodeStatus, error) {
-	status := corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+	room := corev1.ResourceList{ // what a scheduler asks for
+		corev1.ResourceCPU:    *resource.NewQuantity(4, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(8<<30, resource.BinarySI),
+		corev1.ResourcePods:   *resource.NewQuantity(110, resource.DecimalSI),
+	}
+	status := corev1.NodeStatus{Capacity: room, Allocatable: room, Conditions: []corev1.NodeCondition{
 		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "fleet node is alive"},
 	}}
 	for _, pressure := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {

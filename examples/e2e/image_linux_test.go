@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestImageHoldsAllThatAProgramNeeds runs each program as its container would: from
+// a root folder that has the binary and what Kubernetes mounts for the
+// ServiceAccount, as the user and with the arguments and environment of the
+// manifest. It stands in for a container engine.
+func TestImageHoldsAllThatAProgramNeeds(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may change a process's root folder")
+	}
+	runtime.LockOSThread() // the thread's end is what kills a program that is left over
+	defer runtime.UnlockOSThread()
+	c := newCluster(t, map[string]int{"a": 1})
+	for _, name := range []string{"nodelifecycle", "tainteviction"} {
+		c.applyManifest(name)
+		root := t.TempDir()
+		binary, err := os.ReadFile(program(t, name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(root, "program"), binary, 0o755))
+		c.mountAccount(root, name)
+		require.NoError(t, os.Chmod(root, 0o755))
+
+		deployment, container := c.deployed(name)
+		port := freePort(t)
+		server, err := url.Parse(c.plane.RESTConfig().Host)
+		require.NoError(t, err)
+		command := exec.Command("/program", append(container.Args, "--bind-address=127.0.0.1", "--secure-port="+port)...)
+		command.Dir = "/"
+		command.Env = []string{"KUBERNETES_SERVICE_HOST=" + server.Hostname(), "KUBERNETES_SERVICE_PORT=" + server.Port()}
+		for _, v := range container.Env {
+			command.Env = append(command.Env, v.Name+"="+v.Value)
+		}
+		security := deployment.Spec.Template.Spec.SecurityContext
+		command.SysProcAttr = &syscall.SysProcAttr{
+			Chroot:     root,
+			Credential: &syscall.Credential{Uid: uint32(*security.RunAsUser), Gid: uint32(*security.RunAsGroup)},
+			Pdeathsig:  syscall.SIGKILL,
+		}
+		var log bytes.Buffer
+		command.Stdout, command.Stderr = &log, &log
+		require.NoError(t, command.Start())
+		running := &controller{port: port, caller: c.callerWith(c.plane.RESTConfig())}
+		started := time.Now()
+		for err = running.answers("/readyz"); err != nil && time.Since(started) < patience; err = running.answers("/readyz") {
+			time.Sleep(100 * time.Millisecond)
+		}
+		status, _, asked := running.ask(c.reader(name), "/metrics")
+		signaled := command.Process.Signal(syscall.SIGTERM)
+		kill := time.AfterFunc(15*time.Second, func() { _ = command.Process.Kill() })
+		ended := command.Wait()
+		kill.Stop()
+		require.NoError(t, errors.Join(err, asked, signaled, ended), log.String())
+		require.Equal(t, http.StatusOK, status, "a token was reviewed")
+	}
+}
+
+// mountAccount writes what Kubernetes mounts into the containers of a pod.
+func (c *cluster) mountAccount(root, account string) {
+	c.t.Helper()
+	config, err := c.plane.ServiceAccountConfig(c.t.Context(), metav1.NamespaceSystem, account)
+	require.NoError(c.t, err)
+	folder := filepath.Join(root, "var/run/secrets/kubernetes.io/serviceaccount")
+	require.NoError(c.t, os.MkdirAll(folder, 0o755))
+	for name, content := range map[string][]byte{
+		"token": []byte(config.BearerToken), "ca.crt": config.CAData, "namespace": []byte(metav1.NamespaceSystem),
+	} {
+		require.NoError(c.t, os.WriteFile(filepath.Join(folder, name), content, 0o644))
+	}
+}
