@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -42,6 +43,8 @@ func TestWrongCalls(t *testing.T) {
 		"no such port":          {[]string{"--secure-port=70000"}, process.ExitUsage, "--secure-port is 70000, want 0 to 65535"},
 		"address with a port":   {[]string{"--bind-address=localhost:1"}, process.ExitUsage, "--bind-address"},
 		"an argument":           {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
+		"dry shadow":            {[]string{"--shadow", "--action=dry-run"}, process.ExitFailed, "--shadow with --action=dry-run would compare nothing"},
+		"shadow of nothing":     {[]string{"--shadow"}, process.ExitFailed, "no cluster for --shadow"},
 		"no such kubeconfig":    {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
 		"broken kubeconfig":     {[]string{"--kubeconfig=" + broken}, process.ExitFailed, "load client configuration"},
 		"nobody there":          {[]string{"--master=" + unreachable}, process.ExitFailed, "reach the API server at " + unreachable},
@@ -87,7 +90,7 @@ func TestRetryAfterReachesNoWorker(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: program(new(settings)).Wrap(http.DefaultTransport)}
+	client := &http.Client{Transport: program(new(settings), io.Discard).Wrap(http.DefaultTransport)}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
 	require.NoError(t, err)
 	response, err := client.Do(request)
