@@ -92,6 +92,7 @@ type controller struct {
 	*controlplane.Process
 	port   string
 	caller *http.Client // the administrator
+	log    string       // the file with all that it prints
 }
 
 // program builds a program once for all tests.
@@ -151,7 +152,7 @@ func (c *cluster) launch(kubeconfig string, flags ...string) *controller {
 // launchProgram starts a program that also asks the cluster about its callers.
 func (c *cluster) launchProgram(name, kubeconfig string, flags ...string) *controller {
 	c.t.Helper()
-	port := freePort(c.t)
+	port, log := freePort(c.t), filepath.Join(c.t.TempDir(), name+".log")
 	process, err := controlplane.StartProcess(controlplane.Command{
 		Path: program(c.t, name),
 		Args: append([]string{
@@ -160,7 +161,7 @@ func (c *cluster) launchProgram(name, kubeconfig string, flags ...string) *contr
 			"--bind-address=127.0.0.1", "--secure-port=" + port,
 			"--v=2",
 		}, flags...),
-		LogFile: filepath.Join(c.t.TempDir(), name+".log"),
+		LogFile: log,
 	})
 	require.NoError(c.t, err)
 	c.t.Cleanup(func() {
@@ -169,7 +170,7 @@ func (c *cluster) launchProgram(name, kubeconfig string, flags ...string) *contr
 			c.t.Logf("log of %s:\n%s", name, process.LogTail(60))
 		}
 	})
-	return &controller{process, port, c.callerWith(c.plane.RESTConfig())}
+	return &controller{process, port, c.callerWith(c.plane.RESTConfig()), log}
 }
 
 // stop ends a controller as an operator would and wants it to go well.
