@@ -118,8 +118,10 @@ func TestC7AShadowNextToItsLikeDiffersInNothing(t *testing.T) {
 					"--shadow=" + strconv.FormatBool(client == shadowed), "--shadow-tolerance=1500ms",
 					"--secure-port=0", "--node-monitor-grace-period=20s", "--node-startup-grace-period=20s",
 					"--node-heartbeat-interval=1s", "--node-eviction-rate=10",
+					"--kube-api-qps=1000", "--kube-api-burst=1000", // so that no order of writes matters
 				}, to, &diagnostics)
 			}()
+			time.Sleep(time.Millisecond) // what they set up of the process, as klog, is global
 		}
 		time.Sleep(time.Minute)
 		failed := w.inZone("a")[:8]

@@ -62,6 +62,10 @@
 //   - AddNoExecute and EvictPod OnlyCluster: in the stabilization window after the
 //     shadow has started, at least --node-monitor-grace-period, it adds no NoExecute
 //     taint. Likewise while it doubts its own sight, see package controller.
+//   - Each action Earlier or Later by the time that --kube-api-qps makes it wait: of
+//     many that are due at once, the two controllers choose different ones first. A
+//     pod that is evicted before its turn comes is not marked, so MarkPodNotReady can
+//     be OnlyShadow or OnlyCluster.
 //   - DeclareUnknown and what follows from it OnlyShadow: a node that is heard again
 //     between the end of its grace period and the next pass there.
 package shadow
