@@ -62,6 +62,7 @@ var timelessEdges = []string{
 var programCores = []string{
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
 	"examples/evicting", "examples/process/commandline/checks.go", "examples/process/commandline/sharing.go",
+	"examples/shadow/facts.go", "examples/shadow/merge.go", "examples/shadow/record.go", "examples/shadow/world.go",
 	"examples/outage/explore", "examples/outage/invariant", "examples/outage/report",
 	"examples/outage/scenario",
 }

@@ -105,6 +105,7 @@ type controller struct {
 	*controlplane.Process
 	port   string
 	caller *http.Client // the administrator
+	log    string       // the file with all that it prints
 }
 
 // program builds a program once for all tests, as its image has it.
@@ -170,7 +171,7 @@ func lifecycleFlags(flags ...string) []string {
 // launchProgram starts a program that also asks the cluster about its callers.
 func (c *cluster) launchProgram(name, kubeconfig string, flags ...string) *controller {
 	c.t.Helper()
-	port := freePort(c.t)
+	port, log := freePort(c.t), filepath.Join(c.t.TempDir(), name+".log")
 	process, err := controlplane.StartProcess(controlplane.Command{
 		Path: program(c.t, name),
 		Args: append([]string{
@@ -180,7 +181,7 @@ func (c *cluster) launchProgram(name, kubeconfig string, flags ...string) *contr
 			"--v=2",
 		}, flags...),
 		Env:     c.env,
-		LogFile: filepath.Join(c.t.TempDir(), name+".log"),
+		LogFile: log,
 	})
 	require.NoError(c.t, err)
 	c.t.Cleanup(func() {
@@ -189,7 +190,7 @@ func (c *cluster) launchProgram(name, kubeconfig string, flags ...string) *contr
 			c.t.Logf("log of %s:\n%s", name, process.LogTail(60))
 		}
 	})
-	return &controller{process, port, c.callerWith(c.plane.RESTConfig())}
+	return &controller{process, port, c.callerWith(c.plane.RESTConfig()), log}
 }
 
 // stop ends a controller as an operator would and wants it to go well.

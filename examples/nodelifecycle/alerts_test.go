@@ -65,7 +65,7 @@ func metricsOfTheProgram(t *testing.T) string {
 	ctx, stop := context.WithCancel(t.Context())
 	ended, cluster := make(chan error), memory.NewCluster()
 	go func() {
-		ended <- program(&s).RunOn(ctx, process.Clients{
+		ended <- program(&s, io.Discard).RunOn(ctx, process.Clients{
 			Acting: cluster.NewClient(), Watching: cluster.NewClient(),
 			Recording: cluster.NewClient(), Electing: cluster.NewClient(),
 		})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"time"
 
@@ -12,36 +13,48 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/shadow"
 )
 
 // program does the work of kube-controller-manager's node lifecycle and taint
-// eviction controllers.
-func program(s *settings) *process.Program {
+// eviction controllers. A shadow tells out in the end what it would have done.
+func program(s *settings, out io.Writer) *process.Program {
 	return &process.Program{
 		Process: &s.process,
 		Sharing: &s.Sharing,
 		// The controller decides when something is tried again, and lets others go first.
 		Wrap: eviction.WithoutRetryAfter,
 		Connect: func(ctx context.Context, clients process.Clients) (*process.Service, error) {
-			warnOfController(ctx, clients.Electing)
+			if !s.process.Shadow {
+				warnOfController(ctx, clients.Electing)
+			}
 			l, err := newLifecycle(ctx, s, clients)
 			if err != nil {
 				return nil, err
 			}
+			pages := map[string]http.Handler{
+				"/pending": evictionreport.NewPage(showing(l)),
+				"/doubt":   newDoubtPage(l),
+			}
+			stop := l.events.stop
+			if l.shadow != nil {
+				pages["/shadow"] = shadow.NewPage(l.shadow)
+				stop = func() {
+					l.events.stop()
+					l.shadow.WriteTable(out)
+				}
+			}
 			return &process.Service{
 				Controller: l,
 				Metrics:    l.registry,
-				Pages: map[string]http.Handler{
-					"/pending": evictionreport.NewPage(showing(l)),
-					"/doubt":   newDoubtPage(l),
-				},
+				Pages:      pages,
 				Leadership: l.events.nodes,
 				Answer:     func() { l.dispatcher.View(func() {}) },
 				Answered:   l.sighted,
 				Halt:       l.halt,
 				Resume:     l.resume,
 				Dated:      l.dated,
-				Stop:       l.events.stop,
+				Stop:       stop,
 			}, nil
 		},
 	}

@@ -25,13 +25,13 @@ type events struct {
 // newEvents starts to record. Events about the controller itself are about the
 // leader's lease, as those of leader election are.
 func newEvents(ctx context.Context, client kubernetes.Interface, p *commandline.Process) *events {
-	all := process.NewEvents(ctx, client)
+	all := process.NewEventsOf(ctx, p, client)
 	return &events{
 		nodes:  all.Recorder("node-controller"),
 		taints: all.Recorder("taint-eviction-controller"),
 		self: corev1.ObjectReference{
 			APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease",
-			Namespace: p.LeaseNamespace, Name: p.LeaseName,
+			Namespace: p.LeaseNamespace, Name: p.Lease(),
 		},
 		stop: all.Stop,
 	}

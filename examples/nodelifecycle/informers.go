@@ -13,6 +13,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/shadow"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -34,11 +35,16 @@ func newInformerSet(client kubernetes.Interface, rival *rival) *informerSet {
 	}
 }
 
-// connect makes every change that the informers see reach the controller.
-func (s *informerSet) connect(d *dispatcher, c *controller.Controller) error {
-	handlers, err := edge.NewHandlers(c, func(turn func(now time.Time) bool) {
+// connect makes every change that the informers see reach the controller, as the
+// shadow shows it if there is one.
+func (s *informerSet) connect(d *dispatcher, c *controller.Controller, shadowing *shadow.Shadow) error {
+	observe := func(turn func(now time.Time) bool) {
 		d.UpdateIf(func() bool { return turn(time.Now()) })
-	})
+	}
+	handlers, err := edge.NewHandlers(c, observe)
+	if shadowing != nil {
+		handlers, err = edge.NewViewedHandlers(c, shadowing, observe)
+	}
 	if err != nil {
 		return err
 	}

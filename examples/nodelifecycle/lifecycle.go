@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/shadow"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -21,6 +22,7 @@ type lifecycle struct {
 	events     *events
 	registry   *prometheus.Registry
 	metrics    *metrics
+	shadow     *shadow.Shadow // nil if the controller acts
 }
 
 var _ process.Controller = (*lifecycle)(nil)
@@ -34,16 +36,23 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 		return nil, err
 	}
 	l := &lifecycle{
-		settings:  s,
-		core:      core,
-		informers: newInformerSet(clients.Watching, &rival{logger: klog.FromContext(ctx), since: time.Now()}),
-		events:    newEvents(ctx, clients.Recording, &s.process),
-		registry:  prometheus.NewRegistry(),
+		settings: s,
+		core:     core,
+		events:   newEvents(ctx, clients.Recording, &s.process),
+		registry: prometheus.NewRegistry(),
 	}
+	if err := l.addShadow(); err != nil {
+		return nil, err
+	}
+	var warns *rival
+	if l.shadow == nil {
+		warns = &rival{logger: klog.FromContext(ctx), since: time.Now()}
+	}
+	l.informers = newInformerSet(clients.Watching, warns)
 	if l.metrics, err = newMetrics(s, l.registry, l); err != nil {
 		return nil, err
 	}
-	performer, err := newPerformer(s, clients.Acting, l.events, l.metrics)
+	performer, err := newPerformer(s, meansOf(clients.Acting, l.shadow), l.events, l.metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +67,19 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 	if err != nil {
 		return nil, err
 	}
-	return l, l.informers.connect(l.dispatcher, core)
+	return l, l.informers.connect(l.dispatcher, core, l.shadow)
+}
+
+// addShadow makes the controller a shadow, if the flags say so.
+func (l *lifecycle) addShadow() (err error) {
+	if !l.settings.process.Shadow {
+		return nil
+	}
+	l.shadow, err = shadow.New(shadow.RecordConfig{Tolerance: l.settings.process.ShadowTolerance})
+	if err != nil {
+		return err
+	}
+	return l.shadow.Register(l.registry)
 }
 
 // read shows the controller's state.
@@ -101,6 +122,9 @@ func (l *lifecycle) Observe(ctx context.Context, ready func()) {
 // Act performs what the controller asks for, until ctx ends or an action panics,
 // and what was under way is done.
 func (l *lifecycle) Act(ctx context.Context) error {
+	if l.shadow != nil {
+		l.shadow.Begin()
+	}
 	l.dispatcher.Update(func() { l.core.Lead(time.Now()) })
 	return process.Together(ctx, l.dispatcher.Run, func(ctx context.Context) error {
 		process.Every(ctx, l.settings.MonitorPeriod, l.reevaluate)

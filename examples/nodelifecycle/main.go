@@ -10,11 +10,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/spf13/pflag"
 
+	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/shadow"
 )
 
 func main() { process.Main(run) }
@@ -23,14 +26,23 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 	return command(new(settings)).Execute(ctx, args, out, diagnostics)
 }
 
+// errNoCluster says that there is nothing for a shadow to stand next to.
+var errNoCluster = errors.New("no cluster for --shadow: give --kubeconfig or --master, or run in a cluster")
+
 // start runs the controller on a cluster if there is one, else the demonstration.
 func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer) error {
 	config, found, err := process.RESTConfig(&s.process, &s.Sharing)
 	if err != nil {
 		return err
 	}
+	if s.process.Shadow && s.Evicting.Action == evicting.DryRun {
+		return shadow.ErrDryRun
+	}
 	if found {
-		return program(s).Run(ctx, config)
+		return program(s, out).Run(ctx, config)
+	}
+	if s.process.Shadow {
+		return errNoCluster
 	}
 	if err := setDemoDefaults(flags); err != nil {
 		return err

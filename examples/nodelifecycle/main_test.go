@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -79,6 +80,8 @@ func TestWrongCalls(t *testing.T) {
 		"a feature gate":        {[]string{"--feature-gates=Foo=true"}, process.ExitUsage, `--feature-gates is "Foo=true", want none: this program has no feature gates`},
 		"no such log format":    {[]string{"--logging-format=xml"}, process.ExitUsage, `--logging-format is "xml", want text or json`},
 		"an argument":           {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
+		"dry shadow":            {[]string{"--shadow", "--action=dry-run"}, process.ExitFailed, "--shadow with --action=dry-run would compare nothing"},
+		"shadow of nothing":     {[]string{"--shadow"}, process.ExitFailed, "no cluster for --shadow"},
 		"no such kubeconfig":    {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
 		"broken kubeconfig":     {[]string{"--kubeconfig=" + broken}, process.ExitFailed, "load client configuration"},
 		"nobody there":          {[]string{"--master=" + unreachable}, process.ExitFailed, "reach the API server at " + unreachable},
@@ -124,7 +127,7 @@ func TestRetryAfterReachesNoWorker(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: program(new(settings)).Wrap(http.DefaultTransport)}
+	client := &http.Client{Transport: program(new(settings), io.Discard).Wrap(http.DefaultTransport)}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
 	require.NoError(t, err)
 	response, err := client.Do(request)

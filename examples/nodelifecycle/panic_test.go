@@ -54,7 +54,7 @@ func TestQ11ProgramExitsAfterAPanic(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		p := program(&s)
+		p := program(&s, io.Discard)
 		connect := p.Connect
 		p.Connect = func(ctx context.Context, clients process.Clients) (*process.Service, error) {
 			service, err := connect(ctx, clients)

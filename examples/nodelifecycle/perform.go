@@ -15,6 +15,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/shadow"
 )
 
 // performer does what the controller asks for, in bounded time, and tells about
@@ -24,19 +25,45 @@ type performer struct {
 	metrics *metrics
 }
 
-// newPerformer returns what acts on a cluster through client.
-func newPerformer(s *settings, client kubernetes.Interface, events *events, metrics *metrics) (*performer, error) {
-	evict, err := s.Evicting.NewAction(evicting.Clients{
-		Pods:  func(namespace string) eviction.EvictionClient { return client.CoreV1().Pods(namespace) },
-		Nodes: client.CoreV1().Nodes(),
-	})
+// means is what a performer acts with.
+type means struct {
+	nodes interface {
+		edge.Nodes
+		eviction.NodeClient
+	}
+	pods   func(namespace string) eviction.EvictionClient
+	leases edge.Leases
+}
+
+// meansOf returns what acts on a cluster through client or, if there is a shadow,
+// on the shadow alone: then only leases are read through client, and no method
+// that writes is reached.
+func meansOf(client kubernetes.Interface, shadowing *shadow.Shadow) means {
+	leases := client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	if shadowing != nil {
+		return means{
+			nodes:  shadowing.Nodes(),
+			pods:   func(namespace string) eviction.EvictionClient { return shadowing.Pods(namespace) },
+			leases: leases,
+		}
+	}
+	return means{
+		nodes:  client.CoreV1().Nodes(),
+		pods:   func(namespace string) eviction.EvictionClient { return client.CoreV1().Pods(namespace) },
+		leases: leases,
+	}
+}
+
+// newPerformer returns what acts with what it is given.
+func newPerformer(s *settings, with means, events *events, metrics *metrics) (*performer, error) {
+	evict, err := s.Evicting.NewAction(evicting.Clients{Pods: with.pods, Nodes: with.nodes})
 	if err != nil {
 		return nil, err
 	}
 	acts, err := edge.NewPerformer(edge.PerformerConfig{
-		Nodes:  client.CoreV1().Nodes(),
-		Pods:   func(namespace string) edge.Pods { return client.CoreV1().Pods(namespace) },
-		Leases: client.CoordinationV1().Leases(corev1.NamespaceNodeLease),
+		Nodes:  with.nodes,
+		Pods:   func(namespace string) edge.Pods { return with.pods(namespace) },
+		Leases: with.leases,
 		Evict:  evict,
 		Record: events.record,
 	})

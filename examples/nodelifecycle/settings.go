@@ -23,9 +23,13 @@ the state of their zone allows, and evicts the pods that do not tolerate that.
 
   nodelifecycle                         a demonstration on a cluster in memory
   nodelifecycle --kubeconfig FILE       the real thing, on a cluster
+  nodelifecycle --kubeconfig FILE --shadow
+                                        write nothing, and compare with what
+                                        kube-controller-manager does
 
 On a cluster it replaces two controllers of kube-controller-manager, which has to
 run with --controllers=*,-node-lifecycle-controller,-taint-eviction-controller.
+With --shadow it runs next to them.
 `
 
 // name is the program's, in its requests and its lease.

@@ -61,9 +61,10 @@ type Clients struct {
 
 // newClients connects to the cluster. Every transport of wrap is put around the
 // requests of the acting client. The electing client, which sends some all the
-// time, tells the API server's time of day to clock.
+// time, tells the API server's time of day to clock. In a shadow it is the only one
+// that writes: the others' requests that change something are not sent.
 func newClients(
-	config *rest.Config, s *commandline.Sharing,
+	config *rest.Config, s *commandline.Sharing, shadow bool,
 	wrap []func(http.RoundTripper) http.RoundTripper, clock *dates,
 ) (Clients, error) {
 	acting := rest.CopyConfig(config)
@@ -75,14 +76,20 @@ func newClients(
 	electing := rest.CopyConfig(config)
 	electing.Timeout = s.LeaderElection.RenewDeadline / 2
 	electing.Wrap(clock.transport)
+	watching, recording := rest.CopyConfig(config), rest.CopyConfig(config)
+	if shadow {
+		for _, reading := range []*rest.Config{acting, watching, recording} {
+			reading.Wrap(readOnly)
+		}
+	}
 	var clients Clients
 	for _, way := range []struct {
 		client *kubernetes.Interface
 		config *rest.Config
 	}{
 		{&clients.Acting, acting},
-		{&clients.Watching, rest.CopyConfig(config)},
-		{&clients.Recording, rest.CopyConfig(config)},
+		{&clients.Watching, watching},
+		{&clients.Recording, recording},
 		{&clients.Electing, electing},
 	} {
 		client, err := kubernetes.NewForConfig(way.config)
@@ -107,4 +114,18 @@ func reach(ctx context.Context, config *rest.Config) error {
 		return fmt.Errorf("reach the API server at %s: %w", config.Host, err)
 	}
 	return ctx.Err()
+}
+
+// errShadow is what a write of a shadow gets.
+var errShadow = errors.New("not sent: a shadow writes nothing")
+
+// readOnly wraps a client's transport: requests that change something are not
+// sent.
+func readOnly(inner http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		if request.Method == http.MethodGet || request.Method == http.MethodHead {
+			return inner.RoundTrip(request)
+		}
+		return nil, fmt.Errorf("%s %s: %w", request.Method, request.URL.Path, errShadow)
+	})
 }

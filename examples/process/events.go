@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
 // Events records Events on a cluster, under the names of one or more components.
@@ -21,6 +23,14 @@ type Events struct {
 	stopped bool
 }
 
+// NewEventsOf is NewEvents, or NewSilentEvents for a shadow.
+func NewEventsOf(ctx context.Context, p *commandline.Process, client kubernetes.Interface) *Events {
+	if p.Shadow {
+		return NewSilentEvents(ctx)
+	}
+	return NewEvents(ctx, client)
+}
+
 // NewEvents starts to record, until Stop is called. The end of ctx does not stop
 // it: when a program ends, its leader election still records that it has stopped
 // leading.
@@ -29,6 +39,13 @@ func NewEvents(ctx context.Context, client kubernetes.Interface) *Events {
 	broadcaster.StartStructuredLogging(4)
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	return &Events{broadcaster: broadcaster}
+}
+
+// NewSilentEvents returns Events that are all dropped. It has no client.
+func NewSilentEvents(ctx context.Context) *Events {
+	return &Events{
+		broadcaster: record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx))), stopped: true,
+	}
 }
 
 // Recorder returns what records Events as a component.

@@ -98,7 +98,7 @@ func (p *Program) Run(ctx context.Context, config *rest.Config) error {
 		wrap = append(wrap, p.Wrap)
 	}
 	server := &dates{}
-	clients, err := newClients(config, p.Sharing, wrap, server)
+	clients, err := newClients(config, p.Sharing, p.Process.Shadow, wrap, server)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (p *Program) run(
 	}
 	adaptor := leaderelection.NewLeaderHealthzAdaptor(p.Sharing.LeaderElection.LeaseDuration)
 	halting := &halter{
-		namespace: p.Process.LeaseNamespace, name: p.Process.LeaseName,
+		namespace: p.Process.LeaseNamespace, name: p.Process.Lease(),
 		client: clients.Watching, recorder: service.Leadership,
 		leads: func() bool { return !p.Sharing.LeaderElection.Elect || guard.valid(time.Now()) },
 		halt:  service.Halt, resume: service.Resume,
@@ -149,7 +149,7 @@ func (p *Program) run(
 	}
 	guard.answered, clock.told = service.Answered, service.Dated
 	elect := &election{
-		namespace: p.Process.LeaseNamespace, name: p.Process.LeaseName,
+		namespace: p.Process.LeaseNamespace, name: p.Process.Lease(),
 		timing: p.Sharing.LeaderElection, client: clients.Electing, recorder: service.Leadership,
 		fence: guard, health: adaptor,
 		resigned: make(chan struct{}), released: make(chan struct{}),

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
@@ -18,6 +19,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/shadow"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
@@ -76,6 +78,7 @@ type evictor struct {
 	act      eviction.Action
 	recorder record.EventRecorder
 	metrics  *evictionreport.Metrics
+	shadow   *shadow.Shadow // nil if the evictor acts
 }
 
 var _ process.Controller = (*evictor)(nil)
@@ -91,10 +94,10 @@ func newEvictor(s *settings, clients process.Clients, recorder record.EventRecor
 		informers: informers.NewSharedInformerFactoryWithOptions(clients.Watching, 0, informers.WithTransform(edge.Trim)),
 		recorder:  recorder,
 	}
-	if e.act, err = s.evicting.NewAction(evicting.Clients{
-		Pods:  func(namespace string) eviction.EvictionClient { return clients.Acting.CoreV1().Pods(namespace) },
-		Nodes: clients.Acting.CoreV1().Nodes(),
-	}); err != nil {
+	if err = e.addShadow(s, registry); err != nil {
+		return nil, err
+	}
+	if e.act, err = s.evicting.NewAction(e.means(clients.Acting)); err != nil {
 		return nil, err
 	}
 	counting, err := process.NewDispatcherMetrics(registry)
@@ -113,6 +116,41 @@ func newEvictor(s *settings, clients process.Clients, recorder record.EventRecor
 		return nil, err
 	}
 	return e, e.connect()
+}
+
+// addShadow makes the evictor a shadow, if the flags say so.
+func (e *evictor) addShadow(s *settings, registry prometheus.Registerer) (err error) {
+	if !s.process.Shadow {
+		return nil
+	}
+	e.shadow, err = shadow.New(shadow.RecordConfig{Tolerance: s.process.ShadowTolerance})
+	if err != nil {
+		return err
+	}
+	return e.shadow.Register(registry)
+}
+
+// means returns what the evictor acts with: client or, in a shadow, its pods in
+// memory and a client of nodes that only reads.
+func (e *evictor) means(client kubernetes.Interface) evicting.Clients {
+	if e.shadow != nil {
+		return evicting.Clients{
+			Pods:  func(namespace string) eviction.EvictionClient { return e.shadow.Pods(namespace) },
+			Nodes: client.CoreV1().Nodes(),
+		}
+	}
+	return evicting.Clients{
+		Pods:  func(namespace string) eviction.EvictionClient { return client.CoreV1().Pods(namespace) },
+		Nodes: client.CoreV1().Nodes(),
+	}
+}
+
+// view returns the pod as the shadow shows it, if there is one.
+func (e *evictor) view(now time.Time, pod *corev1.Pod) *corev1.Pod {
+	if e.shadow != nil {
+		return e.shadow.ObservePod(now, pod)
+	}
+	return pod
 }
 
 // connect makes every change that the informers see reach the tracker.
@@ -136,10 +174,13 @@ func (e *evictor) connect() error {
 	podFeed, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
 		Observe: observe,
 		Seen: func(now time.Time, pod *corev1.Pod) {
-			e.tracker.ObservePod(now, pod)
+			e.tracker.ObservePod(now, e.view(now, pod))
 			e.tracker.PodsCurrent(now)
 		},
 		Gone: func(now time.Time, pod *corev1.Pod) {
+			if e.shadow != nil {
+				e.shadow.ForgetPod(now, pod)
+			}
 			e.tracker.ForgetPod(now, eviction.KeyOf(pod).ID())
 			e.tracker.PodsCurrent(now)
 		},
@@ -200,7 +241,12 @@ func (e *evictor) resume() {
 }
 
 // Act evicts until ctx ends or an action panics, and what was under way is done.
-func (e *evictor) Act(ctx context.Context) error { return e.dispatcher.Run(ctx) }
+func (e *evictor) Act(ctx context.Context) error {
+	if e.shadow != nil {
+		e.shadow.Begin()
+	}
+	return e.dispatcher.Run(ctx)
+}
 
 // Idle does nothing: what the leader has evicted the informers tell.
 func (e *evictor) Idle(ctx context.Context) { <-ctx.Done() }

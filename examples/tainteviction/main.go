@@ -14,7 +14,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/shadow"
 )
 
 func main() { process.Main(run) }
@@ -33,15 +35,18 @@ func command(s *settings) *process.Command {
 		Process:  &s.process,
 		Settings: s,
 		Intro:    intro,
-		Run: func(ctx context.Context, _ *pflag.FlagSet, _ io.Writer) error {
+		Run: func(ctx context.Context, _ *pflag.FlagSet, out io.Writer) error {
 			config, found, err := process.RESTConfig(&s.process, &s.Sharing)
 			if err != nil {
 				return err
 			}
+			if s.process.Shadow && s.evicting.Action == evicting.DryRun {
+				return shadow.ErrDryRun
+			}
 			if !found {
 				return errNowhere
 			}
-			return program(s).Run(ctx, config)
+			return program(s, out).Run(ctx, config)
 		},
 	}
 }

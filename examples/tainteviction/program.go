@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,17 +10,19 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/shadow"
 )
 
-// program does the work of kube-controller-manager's taint eviction controller.
-func program(s *settings) *process.Program {
+// program does the work of kube-controller-manager's taint eviction controller. A
+// shadow tells out in the end what it would have done.
+func program(s *settings, out io.Writer) *process.Program {
 	return &process.Program{
 		Process: &s.process,
 		Sharing: &s.Sharing,
 		// The tracker decides when a pod is tried again, and lets others go first.
 		Wrap: eviction.WithoutRetryAfter,
 		Connect: func(ctx context.Context, clients process.Clients) (*process.Service, error) {
-			events := process.NewEvents(ctx, clients.Recording)
+			events := process.NewEventsOf(ctx, &s.process, clients.Recording)
 			recorder := events.Recorder(component)
 			registry := prometheus.NewRegistry()
 			e, err := newEvictor(s, clients, recorder, registry)
@@ -27,16 +30,25 @@ func program(s *settings) *process.Program {
 				events.Stop()
 				return nil, err
 			}
+			pages := map[string]http.Handler{"/pending": evictionreport.NewPage(e.read)}
+			stop := events.Stop
+			if e.shadow != nil {
+				pages["/shadow"] = shadow.NewPage(e.shadow)
+				stop = func() {
+					events.Stop()
+					e.shadow.WriteTable(out)
+				}
+			}
 			return &process.Service{
 				Controller: e,
 				Metrics:    registry,
-				Pages:      map[string]http.Handler{"/pending": evictionreport.NewPage(e.read)},
+				Pages:      pages,
 				Leadership: recorder,
 				Answer:     func() { e.dispatcher.View(func() {}) },
 				Dated:      e.dated,
 				Halt:       e.halt,
 				Resume:     e.resume,
-				Stop:       events.Stop,
+				Stop:       stop,
 			}, nil
 		},
 	}

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 				return err
 			}
 			go tellDeletions(ctx, cluster, out)
-			return program(&s).RunOn(ctx, clientsOf(cluster.NewClient(), cluster))
+			return program(&s, io.Discard).RunOn(ctx, clientsOf(cluster.NewClient(), cluster))
 		}
 		return c.Execute(ctx, args, out, diagnostics)
 	})
@@ -160,7 +160,7 @@ func startReplica(t *testing.T, cluster *memory.Cluster, flags ...string) *repli
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(t.Context())
 	go func() {
-		r.ended <- program(&s).RunOn(ctx, clientsOf(r.client, cluster))
+		r.ended <- program(&s, io.Discard).RunOn(ctx, clientsOf(r.client, cluster))
 	}()
 	t.Cleanup(r.stop)
 	require.Eventually(t, func() bool { return r.get(t, "/readyz") == "ok" }, 10*time.Second, 5*time.Millisecond)
@@ -249,6 +249,7 @@ func TestWrongCalls(t *testing.T) {
 		"no QPS":             {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
 		"an argument":        {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
 		"no cluster":         {nil, process.ExitFailed, "no cluster: give --kubeconfig or --master, or run in a cluster"},
+		"dry shadow":         {[]string{"--shadow", "--action=dry-run"}, process.ExitFailed, "--shadow with --action=dry-run would compare nothing"},
 		"no such kubeconfig": {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
 		"nobody there":       {[]string{"--master=" + unreachable}, process.ExitFailed, "reach the API server at " + unreachable},
 	} {
@@ -315,7 +316,7 @@ func TestRetryAfterReachesNoWorker(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: program(new(settings)).Wrap(http.DefaultTransport)}
+	client := &http.Client{Transport: program(new(settings), io.Discard).Wrap(http.DefaultTransport)}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
 	require.NoError(t, err)
 	response, err := client.Do(request)

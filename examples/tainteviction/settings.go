@@ -22,6 +22,8 @@ not tolerate a taint, the others when the seconds of their toleration are over.
   tainteviction --kubeconfig FILE                    like kube-controller-manager
   tainteviction --kubeconfig FILE --action=dry-run   only tell, in the log
   tainteviction --kubeconfig FILE --action=evict-then-delete --budget-per-namespace=0.5
+  tainteviction --kubeconfig FILE --shadow           write nothing, and compare with
+                                                     what kube-controller-manager does
 
 It replaces a controller of kube-controller-manager, which has to run with
 --controllers=*,-taint-eviction-controller. Without flags it does what that one
@@ -30,6 +32,8 @@ does. Failed evictions are tried again until the pod is gone or need not leave.
 While it runs, --secure-port answers callers that may get these paths
   /pending            which pods have to leave when, why, and what holds them up
                       (?format=json for programs, ?limit=N for the first N)
+  /shadow             with --shadow: what it would have done, and what happened
+                      (?format=json, ?limit=N)
   /metrics            Prometheus metrics; watch pod_evictions_oldest_overdue_seconds
   /healthz /readyz    for probes, to every caller
 `

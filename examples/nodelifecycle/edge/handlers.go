@@ -34,6 +34,34 @@ type Handlers struct {
 func NewHandlers(
 	c *controller.Controller, observe func(turn func(now time.Time) (look bool)),
 ) (Handlers, error) {
+	return NewViewedHandlers(c, plainView{}, observe)
+}
+
+// A View shows the controller other nodes and pods than the cluster has. Its
+// methods are called inside what handlers pass to observe. With a node may change
+// how some pods are shown, which ObserveNode returns as well.
+type View interface {
+	ObserveNode(now time.Time, node *corev1.Node) (*corev1.Node, []*corev1.Pod)
+	ForgetNode(now time.Time, node *corev1.Node)
+	ObservePod(now time.Time, pod *corev1.Pod) *corev1.Pod
+	ForgetPod(now time.Time, pod *corev1.Pod)
+}
+
+// plainView shows them as they are.
+type plainView struct{}
+
+func (plainView) ObserveNode(_ time.Time, node *corev1.Node) (*corev1.Node, []*corev1.Pod) {
+	return node, nil
+}
+func (plainView) ForgetNode(time.Time, *corev1.Node)                  {}
+func (plainView) ObservePod(_ time.Time, pod *corev1.Pod) *corev1.Pod { return pod }
+func (plainView) ForgetPod(time.Time, *corev1.Pod)                    {}
+
+// NewViewedHandlers returns handlers like those of NewHandlers, which feed c with
+// nodes and pods as a view shows them.
+func NewViewedHandlers(
+	c *controller.Controller, view View, observe func(turn func(now time.Time) (look bool)),
+) (Handlers, error) {
 	always := func(turn func(now time.Time)) {
 		observe(func(now time.Time) bool {
 			turn(now)
@@ -43,10 +71,15 @@ func NewHandlers(
 	nodes, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
 		Observe: always,
 		Seen: func(now time.Time, node *corev1.Node) {
-			c.ObserveNode(now, node)
+			shown, pods := view.ObserveNode(now, node)
+			c.ObserveNode(now, shown)
+			for _, pod := range pods {
+				c.ObservePod(now, pod)
+			}
 			c.NodesCurrent(now)
 		},
 		Gone: func(now time.Time, node *corev1.Node) {
+			view.ForgetNode(now, node)
 			c.ForgetNode(now, node.Name)
 			c.NodesCurrent(now)
 		},
@@ -71,10 +104,11 @@ func NewHandlers(
 	pods, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
 		Observe: always,
 		Seen: func(now time.Time, pod *corev1.Pod) {
-			c.ObservePod(now, pod)
+			c.ObservePod(now, view.ObservePod(now, pod))
 			c.PodsCurrent(now)
 		},
 		Gone: func(now time.Time, pod *corev1.Pod) {
+			view.ForgetPod(now, pod)
 			c.ForgetPod(now, controller.PodID(pod))
 			c.PodsCurrent(now)
 		},

@@ -294,3 +294,43 @@ func TestRealInformersReportRecreationAsOneUpdate(t *testing.T) {
 		require.Equal(t, 1, updates, "the case that is tested did not come up")
 	})
 }
+
+// viewer shows each node as cordoned, and records what it is told.
+type viewer struct{ told []string }
+
+func (v *viewer) ObserveNode(_ time.Time, node *corev1.Node) (*corev1.Node, []*corev1.Pod) {
+	v.told = append(v.told, "node "+node.Name)
+	shown := node.DeepCopy()
+	shown.Spec.Unschedulable = true
+	return shown, nil
+}
+
+func (v *viewer) ForgetNode(_ time.Time, node *corev1.Node) {
+	v.told = append(v.told, "no node "+node.Name)
+}
+
+func (v *viewer) ObservePod(_ time.Time, pod *corev1.Pod) *corev1.Pod {
+	v.told = append(v.told, "pod "+pod.Name)
+	return pod
+}
+
+func (v *viewer) ForgetPod(_ time.Time, pod *corev1.Pod) {
+	v.told = append(v.told, "no pod "+pod.Name)
+}
+
+func TestC7TheControllerSeesWhatAViewShows(t *testing.T) {
+	f, v := newFed(t), &viewer{}
+	handlers, err := edge.NewViewedHandlers(f.Controller, v, func(observe func(time.Time) bool) { observe(f.now) })
+	require.NoError(t, err)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "v"}, Spec: corev1.PodSpec{NodeName: "n"}}
+	handlers.Nodes.OnAdd(node, true)
+	handlers.Pods.OnAdd(pod, true)
+	f.MarkSynced(f.now)
+	patches := of[controller.PatchTaints](f.pass(0))
+	require.Len(t, patches, 1)
+	require.Equal(t, corev1.TaintNodeUnschedulable, patches[0].Taints[0].Key)
+	handlers.Pods.OnDelete(pod)
+	handlers.Nodes.OnDelete(node)
+	require.Equal(t, []string{"node n", "pod p", "no pod p", "no node n"}, v.told)
+}

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubelife/lifecycle/examples/apipatch"
 )
 
 // bind puts a pod on a node, as a scheduler asks for it: spec.nodeName, the
@@ -44,7 +46,7 @@ func (s *server) bind(namespace string, object runtime.Object) error {
 func bound(current runtime.Object, binding *corev1.Binding, at metav1.Time) (*corev1.Pod, error) {
 	pod, ok := current.DeepCopyObject().(*corev1.Pod)
 	if !ok {
-		return nil, apierrors.NewInternalError(errNotObject)
+		return nil, apierrors.NewInternalError(apipatch.ErrNotObject)
 	}
 	if binding.UID != "" && binding.UID != pod.UID {
 		return nil, conflictingUID(pods, binding, pod)

@@ -13,9 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	kjson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubelife/lifecycle/examples/apipatch"
 )
 
 // The API's default, which decides how long a deleted pod stays.
@@ -32,7 +33,7 @@ func normalized(object runtime.Object) (runtime.Object, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	next, err := decode(document, object)
+	next, err := apipatch.Decode(document, object)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -52,20 +53,6 @@ func normalizedLease(lease *coordinationv1.Lease) *coordinationv1.Lease {
 		}
 	}
 	return next
-}
-
-// decode reads a document into a new object of the type of like. Typed clients
-// leave kind and apiVersion empty, so it does too.
-func decode(document []byte, like runtime.Object) (runtime.Object, error) {
-	object, ok := reflect.TypeAssert[runtime.Object](reflect.New(reflect.TypeOf(like).Elem()))
-	if !ok {
-		return nil, errNotObject
-	}
-	if err := kjson.Unmarshal(document, object); err != nil {
-		return nil, err
-	}
-	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	return object, nil
 }
 
 // beforeCreate fills in what the server decides about a new object.

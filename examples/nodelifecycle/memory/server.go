@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubelife/lifecycle/examples/apipatch"
 )
 
 var pods = corev1.SchemeGroupVersion.WithResource("pods")
@@ -154,7 +156,7 @@ func (s *server) createByUpdate(gvr schema.GroupVersionResource, wanted runtime.
 
 func (s *server) patch(gvr schema.GroupVersionResource, k key, kind types.PatchType, patch []byte, w write) (runtime.Object, error) {
 	return s.modify(gvr, k, w, func(current runtime.Object) (runtime.Object, error) {
-		next, err := applyPatch(current, kind, patch)
+		next, err := apipatch.Apply(current, kind, patch)
 		if err != nil {
 			return nil, err
 		}

@@ -50,6 +50,7 @@ func TestDefaults(t *testing.T) {
 		"authorization-kubeconfig": "", "authorization-always-allow-paths": "[/healthz,/readyz,/livez]",
 		"authorization-webhook-cache-authorized-ttl": "10s", "authorization-webhook-cache-unauthorized-ttl": "10s",
 		"leader-elect-resource-name": "tester", "leader-elect-resource-namespace": "kube-system",
+		"shadow": "false", "shadow-tolerance": "5s",
 		"kube-api-qps": "20", "kube-api-burst": "30", "leader-elect": "true",
 		"leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s", "leader-elect-retry-period": "2s",
 	}
@@ -76,6 +77,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		"--authorization-kubeconfig=q", "--authorization-always-allow-paths=/r,/s/*",
 		"--authorization-webhook-cache-authorized-ttl=8s", "--authorization-webhook-cache-unauthorized-ttl=9s",
 		"--leader-elect-resource-name=d", "--leader-elect-resource-namespace=e",
+		"--shadow", "--shadow-tolerance=2s",
 		"--kube-api-qps=2", "--kube-api-burst=3", "--leader-elect=false",
 		"--leader-elect-retry-period=4s", "--leader-elect-renew-deadline=5s", "--leader-elect-lease-duration=6s",
 	}))
@@ -84,6 +86,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 			Name: "tester", Port: 10999,
 			Kubeconfig: "a", Master: "b", Verbosity: 4, LoggingFormat: "json", FeatureGates: []string{},
 			LeaseName: "d", LeaseNamespace: "e",
+			Shadow: true, ShadowTolerance: 2 * time.Second,
 			Serving: commandline.Serving{
 				SecurePort: 1, BindAddress: net.ParseIP("10.0.0.7"), TLSCertFile: "f", TLSPrivateKeyFile: "g",
 				TLSMinVersion:   "VersionTLS13",
@@ -139,6 +142,7 @@ func TestWrongValues(t *testing.T) {
 		"--leader-elect-renew-deadline=15s":  "--leader-elect-renew-deadline 15s must be less than --leader-elect-lease-duration 15s",
 		"--leader-elect-renew-deadline=2s":   "--leader-elect-renew-deadline 2s must be more than 1.2 times --leader-elect-retry-period 2s",
 		"--leader-elect-retry-period=0s":     "--leader-elect-retry-period is 0s, want a positive duration",
+		"--shadow-tolerance=-1s":             "--shadow-tolerance is -1s, want zero or more",
 	} {
 		var s settings
 		require.NoError(t, s.flags().Parse([]string{args}))
@@ -173,4 +177,16 @@ func TestErrorsAreOneListInTheOrderOfTheFlags(t *testing.T) {
 	joined, ok := err.(interface{ Unwrap() []error })
 	require.True(t, ok)
 	require.Len(t, joined.Unwrap(), len(said))
+}
+
+func TestC7AShadowHasALeaseOfItsOwn(t *testing.T) {
+	for args, lease := range map[string]string{
+		"":         "tester",
+		"--shadow": "tester-shadow",
+		"--leader-elect-resource-name=x --shadow": "x-shadow",
+	} {
+		var s settings
+		require.NoError(t, s.flags().Parse(strings.Fields(args)))
+		require.Equal(t, lease, s.process.Lease(), args)
+	}
 }

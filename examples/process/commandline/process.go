@@ -5,6 +5,7 @@ package commandline
 
 import (
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -28,6 +29,20 @@ type Process struct {
 	FeatureGates []string
 	// LeaseName and LeaseNamespace name the lease of the leader.
 	LeaseName, LeaseNamespace string
+	// Shadow writes nothing but a lease, and compares what the program would have
+	// done with what happens. ShadowTolerance is by how much the two may differ in
+	// time and still count as the same.
+	Shadow          bool
+	ShadowTolerance time.Duration
+}
+
+// Lease returns the name of the leader's lease. A shadow has one of its own, so
+// that it never keeps a replica that acts from leading.
+func (p *Process) Lease() string {
+	if p.Shadow {
+		return p.LeaseName + "-shadow"
+	}
+	return p.LeaseName
 }
 
 // The values of --logging-format.
@@ -46,6 +61,8 @@ func (p *Process) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&p.FeatureGates, "feature-gates", nil, "Refused with any value: this program has no feature gates. Those of client-go are environment variables, KUBE_FEATURE_WatchListClient=false for example.")
 	flags.StringVar(&p.LeaseName, "leader-elect-resource-name", p.Name, "The name of the lease.")
 	flags.StringVar(&p.LeaseNamespace, "leader-elect-resource-namespace", "kube-system", "The namespace of the lease.")
+	flags.BoolVar(&p.Shadow, "shadow", false, "Write nothing except a lease, whose name is --leader-elect-resource-name with -shadow at its end, so that a shadow never keeps another replica from leading. No Event is recorded. What would have been done is compared with what happens in the cluster, at /shadow, in the metrics shadow_*, and in a table on standard output at the end.")
+	flags.DurationVar(&p.ShadowTolerance, "shadow-tolerance", 5*time.Second, "By how much what a shadow would have done and what happens may differ in time and still count as the same.")
 }
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
@@ -58,4 +75,5 @@ func (p *Process) Check(c *Checks) {
 		strings.Join(p.FeatureGates, ","))
 	c.That(p.LeaseName != "", "--leader-elect-resource-name is empty, want a name")
 	c.That(p.LeaseNamespace != "", "--leader-elect-resource-namespace is empty, want a name")
+	c.That(p.ShadowTolerance >= 0, "--shadow-tolerance is %v, want zero or more", p.ShadowTolerance)
 }

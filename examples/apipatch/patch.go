@@ -1,27 +1,34 @@
-package memory
+// Package apipatch applies patches to objects in memory as an API server does:
+// the same kinds of patches, the same library for JSON Patches, and the same
+// answers when one does not apply. It stores nothing and checks no guard in the
+// object's metadata; what holds the objects does that.
+package apipatch
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	kjson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-var errNotObject = errors.New("the type of the object is not an API type")
+// ErrNotObject says that something is no object of the API.
+var ErrNotObject = errors.New("the type of the object is not an API type")
 
-// applyPatch returns the patched copy of an object. The documents are those
-// that a real server patches, with the same library for JSON Patches, so that a
-// missing list is what it is there: equal to null in a test.
-func applyPatch(current runtime.Object, kind types.PatchType, patch []byte) (runtime.Object, error) {
+// Apply returns the patched copy of an object. The documents are those that a
+// real server patches, with the same library for JSON Patches, so that a missing
+// list is what it is there: equal to null in a test.
+func Apply(current runtime.Object, kind types.PatchType, patch []byte) (runtime.Object, error) {
 	document, err := json.Marshal(current)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -30,7 +37,7 @@ func applyPatch(current runtime.Object, kind types.PatchType, patch []byte) (run
 	if err != nil {
 		return nil, err
 	}
-	next, err := decode(patched, current)
+	next, err := Decode(patched, current)
 	if err != nil {
 		fault := field.Invalid(field.NewPath("patch"), string(patch), err.Error())
 		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{fault})
@@ -82,4 +89,18 @@ func strategicPatchError(err error) error {
 // apply: 422 with the reason Invalid and nothing in the details.
 func unprocessable(err error) error {
 	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+}
+
+// Decode reads a document into a new object of the type of like. Typed clients
+// leave kind and apiVersion empty, so it does too.
+func Decode(document []byte, like runtime.Object) (runtime.Object, error) {
+	object, ok := reflect.TypeAssert[runtime.Object](reflect.New(reflect.TypeOf(like).Elem()))
+	if !ok {
+		return nil, ErrNotObject
+	}
+	if err := kjson.Unmarshal(document, object); err != nil {
+		return nil, err
+	}
+	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return object, nil
 }
