@@ -165,7 +165,7 @@ func (c *cluster) forbidEvictions() {
 	c.t.Helper()
 	_, err := c.client.PolicyV1().PodDisruptionBudgets(fleet.Namespace).Create(c.t.Context(), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "none"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{}},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{}},
 	}, metav1.CreateOptions{})
 	require.NoError(c.t, err)
 }

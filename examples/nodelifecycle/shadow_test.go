@@ -64,7 +64,7 @@ func TestC7AShadowDecidesAllAndSendsNothing(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		require.Zero(t, <-ended, "%s", &diagnostics)
-		<-beating
+		require.NoError(t, <-beating)
 
 		for _, want := range []string{
 			`node-a00 +DeclareUnknown +Open`, `node-a00 +AddNoSchedule +node.kubernetes.io/unreachable +Open`,
@@ -141,7 +141,7 @@ func TestC7AShadowNextToItsLikeDiffersInNothing(t *testing.T) {
 		stop()
 		require.Zero(t, <-ended, "%s", &diagnostics)
 		require.Zero(t, <-ended, "%s", &diagnostics)
-		<-beating
+		require.NoError(t, <-beating)
 		require.Empty(t, none.String())
 		require.Contains(t, out.String(), "No differences.")
 		require.Regexp(t, `DeclareUnknown +Same +16 `, out.String())

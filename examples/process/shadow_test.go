@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +33,7 @@ func TestC7AShadowsClientsOnlyRead(t *testing.T) {
 			}
 			w.Header().Set("Content-Type", "application/json")
 			_, err := w.Write([]byte(`{"apiVersion":"v1","kind":"Pod"}`))
-			require.NoError(t, err)
+			assert.NoError(t, err)
 		}))
 		clients, err := newClients(&rest.Config{Host: server.URL}, &commandline.Sharing{
 			LeaderElection: commandline.LeaderElection{RenewDeadline: 10 * time.Second},

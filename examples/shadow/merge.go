@@ -9,14 +9,14 @@ import (
 )
 
 // mergeNode returns the shadow's view of a node of which it had a view when the
-// watch showed was, and now shows real.
-func mergeNode(was, had, real *corev1.Node) *corev1.Node {
-	conditions, taints := nodeConditions(was, had, real), nodeTaints(had, real)
-	labels := nodeLabels(had, real)
+// watch showed was, and now shows actual.
+func mergeNode(was, had, actual *corev1.Node) *corev1.Node {
+	conditions, taints := nodeConditions(was, had, actual), nodeTaints(had, actual)
+	labels := nodeLabels(had, actual)
 	if conditions == nil && taints == nil && labels == nil {
-		return real
+		return actual
 	}
-	view := *real
+	view := *actual
 	if conditions != nil {
 		view.Status.Conditions = conditions
 	}
@@ -33,11 +33,11 @@ func mergeNode(was, had, real *corev1.Node) *corev1.Node {
 // ones. A condition that did not change is what it was in the view. One that
 // another observer has made Unknown is left as it was, and one that the kubelet
 // or another agent has written is taken.
-func nodeConditions(was, had, real *corev1.Node) []corev1.NodeCondition {
-	list := make([]corev1.NodeCondition, 0, len(real.Status.Conditions))
+func nodeConditions(was, had, actual *corev1.Node) []corev1.NodeCondition {
+	list := make([]corev1.NodeCondition, 0, len(actual.Status.Conditions))
 	differs := false
-	for i := range real.Status.Conditions {
-		c := &real.Status.Conditions[i]
+	for i := range actual.Status.Conditions {
+		c := &actual.Status.Conditions[i]
 		before, seen := nodeCondition(was, c.Type), nodeCondition(had, c.Type)
 		switch {
 		case !byObserver(c) && !equality.Semantic.DeepEqual(before, c):
@@ -51,7 +51,7 @@ func nodeConditions(was, had, real *corev1.Node) []corev1.NodeCondition {
 	}
 	for i := range had.Status.Conditions {
 		c := &had.Status.Conditions[i]
-		if nodeCondition(real, c.Type) == nil && nodeCondition(was, c.Type) == nil {
+		if nodeCondition(actual, c.Type) == nil && nodeCondition(was, c.Type) == nil {
 			list, differs = append(list, *c), true // the shadow has added it
 		}
 	}
@@ -72,15 +72,15 @@ func nodeCondition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.Nod
 
 // nodeTaints returns the taints of the view, nil if they are the real ones: those
 // that are not the controllers' to write, and of those that are the shadow's.
-func nodeTaints(had, real *corev1.Node) []corev1.Taint {
+func nodeTaints(had, actual *corev1.Node) []corev1.Taint {
 	controlled := func(t corev1.Taint) bool {
-		_, ok := taintFact(real, &t)
+		_, ok := taintFact(actual, &t)
 		return ok
 	}
-	if slices.EqualFunc(filter(had.Spec.Taints, controlled), filter(real.Spec.Taints, controlled), sameTaint) {
+	if slices.EqualFunc(filter(had.Spec.Taints, controlled), filter(actual.Spec.Taints, controlled), sameTaint) {
 		return nil
 	}
-	list := filter(real.Spec.Taints, func(t corev1.Taint) bool { return !controlled(t) })
+	list := filter(actual.Spec.Taints, func(t corev1.Taint) bool { return !controlled(t) })
 	return append(list, filter(had.Spec.Taints, controlled)...)
 }
 
@@ -98,16 +98,16 @@ func sameTaint(a, b corev1.Taint) bool { return equality.Semantic.DeepEqual(a, b
 
 // nodeLabels returns the labels of the view, nil if they are the real ones. The
 // older labels are the controllers' to write, so they are the shadow's.
-func nodeLabels(had, real *corev1.Node) map[string]string {
+func nodeLabels(had, actual *corev1.Node) map[string]string {
 	var labels map[string]string
 	for _, key := range olderLabels {
 		own, has := had.Labels[key]
-		if is, there := real.Labels[key]; has == there && own == is {
+		if is, there := actual.Labels[key]; has == there && own == is {
 			continue
 		}
 		if labels == nil {
-			labels = make(map[string]string, len(real.Labels)+1)
-			maps.Copy(labels, real.Labels)
+			labels = make(map[string]string, len(actual.Labels)+1)
+			maps.Copy(labels, actual.Labels)
 		}
 		if delete(labels, key); has {
 			labels[key] = own
@@ -119,17 +119,17 @@ func nodeLabels(had, real *corev1.Node) map[string]string {
 // mergePod returns the shadow's view of a pod. silent says that the pod's kubelet
 // is, so that what has changed about the pod's readiness is another controller's
 // write.
-func mergePod(was, had, real *corev1.Pod, silent bool) *corev1.Pod {
-	conditions := podConditions(was, had, real, silent)
-	deletion := real.DeletionTimestamp
-	if had.DeletionTimestamp != nil || was.DeletionTimestamp == nil && evictedByOther(real) ||
+func mergePod(was, had, actual *corev1.Pod, silent bool) *corev1.Pod {
+	conditions := podConditions(was, had, actual, silent)
+	deletion := actual.DeletionTimestamp
+	if had.DeletionTimestamp != nil || was.DeletionTimestamp == nil && evictedByOther(actual) ||
 		was.DeletionTimestamp != nil && had.DeletionTimestamp == nil {
 		deletion = had.DeletionTimestamp
 	}
-	if conditions == nil && deletion == real.DeletionTimestamp {
-		return real
+	if conditions == nil && deletion == actual.DeletionTimestamp {
+		return actual
 	}
-	view := *real
+	view := *actual
 	view.DeletionTimestamp = deletion
 	if conditions != nil {
 		view.Status.Conditions = conditions
@@ -139,11 +139,11 @@ func mergePod(was, had, real *corev1.Pod, silent bool) *corev1.Pod {
 
 // podConditions returns the conditions of the view, nil if they are the real
 // ones. Only those that controllers write can differ.
-func podConditions(was, had, real *corev1.Pod, silent bool) []corev1.PodCondition {
+func podConditions(was, had, actual *corev1.Pod, silent bool) []corev1.PodCondition {
 	differs := false
-	list := slices.Clone(real.Status.Conditions)
+	list := slices.Clone(actual.Status.Conditions)
 	for _, kind := range []corev1.PodConditionType{corev1.PodReady, corev1.DisruptionTarget} {
-		before, now, seen := podCondition(was, kind), podCondition(real, kind), podCondition(had, kind)
+		before, now, seen := podCondition(was, kind), podCondition(actual, kind), podCondition(had, kind)
 		unchanged := equality.Semantic.DeepEqual(before, now)
 		byOther := kind == corev1.PodReady && silent && now != nil && now.Status == corev1.ConditionFalse ||
 			kind == corev1.DisruptionTarget && markedByOther(now)

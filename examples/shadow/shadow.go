@@ -61,29 +61,29 @@ func (s *Shadow) Begin() {
 }
 
 // ObserveNode and the next three are those of [World].
-func (s *Shadow) ObserveNode(now time.Time, real *corev1.Node) (*corev1.Node, []*corev1.Pod) {
+func (s *Shadow) ObserveNode(now time.Time, actual *corev1.Node) (*corev1.Node, []*corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.world.ObserveNode(now, real)
+	return s.world.ObserveNode(now, actual)
 }
 
 // ForgetNode drops a node that was deleted.
-func (s *Shadow) ForgetNode(now time.Time, real *corev1.Node) {
+func (s *Shadow) ForgetNode(now time.Time, actual *corev1.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.world.ForgetNode(now, real.Name)
+	s.world.ForgetNode(now, actual.Name)
 }
 
 // ObservePod returns the shadow's view of a pod.
-func (s *Shadow) ObservePod(now time.Time, real *corev1.Pod) *corev1.Pod {
-	return locked(s, func(_ time.Time, w *World) *corev1.Pod { return w.ObservePod(now, real) })
+func (s *Shadow) ObservePod(now time.Time, actual *corev1.Pod) *corev1.Pod {
+	return locked(s, func(_ time.Time, w *World) *corev1.Pod { return w.ObservePod(now, actual) })
 }
 
 // ForgetPod drops a pod that was deleted.
-func (s *Shadow) ForgetPod(now time.Time, real *corev1.Pod) {
+func (s *Shadow) ForgetPod(now time.Time, actual *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.world.ForgetPod(now, real)
+	s.world.ForgetPod(now, actual)
 }
 
 // Nodes returns a node client that answers from memory.

@@ -34,14 +34,14 @@ type World struct {
 
 // nodeState is a node as the watch showed it last, and as the shadow sees it.
 type nodeState struct {
-	real, view *corev1.Node
+	actual, view *corev1.Node
 	// marked are the pods that the shadow has marked not ready since the node was
 	// ready. Some may be gone.
 	marked []types.NamespacedName
 }
 
 // podState is the same of a pod.
-type podState struct{ real, view *corev1.Pod }
+type podState struct{ actual, view *corev1.Pod }
 
 // NewWorld returns a world without objects.
 func NewWorld(config RecordConfig) (*World, error) {
@@ -65,21 +65,21 @@ func (w *World) Record() *Record { return w.record }
 // ObserveNode takes a node as the watch shows it, and returns the shadow's view,
 // and the views of pods that have changed with it: the kubelet of a node that is
 // ready again reports the readiness of its pods. None may be modified.
-func (w *World) ObserveNode(now time.Time, real *corev1.Node) (*corev1.Node, []*corev1.Pod) {
-	s := w.nodes[real.Name]
-	if s != nil && s.real.UID != real.UID {
-		w.ForgetNode(now, real.Name)
+func (w *World) ObserveNode(now time.Time, actual *corev1.Node) (*corev1.Node, []*corev1.Pod) {
+	s := w.nodes[actual.Name]
+	if s != nil && s.actual.UID != actual.UID {
+		w.ForgetNode(now, actual.Name)
 		s = nil
 	}
 	if s == nil || !w.began {
-		w.nodes[real.Name] = &nodeState{real: real, view: real}
-		return real, nil
+		w.nodes[actual.Name] = &nodeState{actual: actual, view: actual}
+		return actual, nil
 	}
-	was, had := s.real, s.view
-	s.real, s.view = real, mergeNode(was, had, real)
-	w.noteNode(now, was, real, w.record.Cluster)
-	if declared(was) && !declared(real) || declared(had) && !declared(s.view) {
-		w.record.End(now, unknownFact(real)) // the node was heard
+	was, had := s.actual, s.view
+	s.actual, s.view = actual, mergeNode(was, had, actual)
+	w.noteNode(now, was, actual, w.record.Cluster)
+	if declared(was) && !declared(actual) || declared(had) && !declared(s.view) {
+		w.record.End(now, unknownFact(actual)) // the node was heard
 	}
 	if nodehealth.ReadyStatus(s.view) == corev1.ConditionTrue {
 		return s.view, w.unmark(now, s)
@@ -92,14 +92,14 @@ func (w *World) ObserveNode(now time.Time, real *corev1.Node) (*corev1.Node, []*
 func (w *World) unmark(now time.Time, s *nodeState) (changed []*corev1.Pod) {
 	for _, key := range s.marked {
 		p := w.pods[key]
-		if p == nil || !w.record.shadowIsAhead(podFact(p.real, FactKindPodNotReady)) {
+		if p == nil || !w.record.shadowIsAhead(podFact(p.actual, FactKindPodNotReady)) {
 			continue
 		}
-		w.record.End(now, podFact(p.real, FactKindPodNotReady))
+		w.record.End(now, podFact(p.actual, FactKindPodNotReady))
 		view := *p.view
 		view.Status.Conditions = slices.Clone(view.Status.Conditions)
 		if ready := podCondition(&view, corev1.PodReady); ready != nil {
-			*ready = *podCondition(p.real, corev1.PodReady)
+			*ready = *podCondition(p.actual, corev1.PodReady)
 		}
 		p.view = &view
 		changed = append(changed, p.view)
@@ -115,14 +115,14 @@ func (w *World) ForgetNode(now time.Time, name string) {
 		return
 	}
 	delete(w.nodes, name)
-	w.record.End(now, unknownFact(s.real))
-	for _, object := range []*corev1.Node{s.real, s.view} {
+	w.record.End(now, unknownFact(s.actual))
+	for _, object := range []*corev1.Node{s.actual, s.view} {
 		w.endTaints(now, object)
 	}
 	// A taint that one side has removed is on the other's object. Labels are not
 	// taken away.
 	for _, key := range olderLabels {
-		w.record.End(now, labelFact(s.real, key))
+		w.record.End(now, labelFact(s.actual, key))
 	}
 }
 
@@ -136,60 +136,60 @@ func (w *World) endTaints(now time.Time, object *corev1.Node) {
 
 // ObservePod takes a pod as the watch shows it, and returns the shadow's view.
 // Neither may be modified.
-func (w *World) ObservePod(now time.Time, real *corev1.Pod) *corev1.Pod {
-	if real.Spec.NodeName == "" {
-		return real
+func (w *World) ObservePod(now time.Time, actual *corev1.Pod) *corev1.Pod {
+	if actual.Spec.NodeName == "" {
+		return actual
 	}
-	key := keyOf(real)
+	key := keyOf(actual)
 	s := w.pods[key]
-	if s != nil && s.real.UID != real.UID {
-		w.ForgetPod(now, s.real)
+	if s != nil && s.actual.UID != actual.UID {
+		w.ForgetPod(now, s.actual)
 		s = nil
 	}
 	if s == nil || !w.began {
-		w.pods[key] = &podState{real, real}
-		return real
+		w.pods[key] = &podState{actual, actual}
+		return actual
 	}
-	was := s.real
-	s.real = real
-	evicted, marked := podFact(real, FactKindEvicted), podFact(real, FactKindPodNotReady)
-	if was.DeletionTimestamp == nil && real.DeletionTimestamp != nil &&
-		(evictedByOther(real) || w.record.shadowIsAhead(evicted)) {
+	was := s.actual
+	s.actual = actual
+	evicted, marked := podFact(actual, FactKindEvicted), podFact(actual, FactKindPodNotReady)
+	if was.DeletionTimestamp == nil && actual.DeletionTimestamp != nil &&
+		(evictedByOther(actual) || w.record.shadowIsAhead(evicted)) {
 		w.record.Cluster(now, evicted, true)
 	}
-	byOther := w.nodeIsDeclared(real.Spec.NodeName)
-	switch before, after := podReady(was), podReady(real); {
+	byOther := w.nodeIsDeclared(actual.Spec.NodeName)
+	switch before, after := podReady(was), podReady(actual); {
 	case before == after:
 	case after == corev1.ConditionFalse && (byOther || w.record.shadowIsAhead(marked)):
 		w.record.Cluster(now, marked, true)
 	case after == corev1.ConditionTrue:
 		w.record.End(now, marked) // its kubelet is back
 	}
-	s.view = mergePod(was, s.view, real, byOther)
+	s.view = mergePod(was, s.view, actual, byOther)
 	return s.view
 }
 
 // ForgetPod drops a pod that was deleted. A pod that the shadow has evicted has
 // left in the cluster, too.
-func (w *World) ForgetPod(now time.Time, real *corev1.Pod) {
-	s, known := w.pods[keyOf(real)]
-	if !known || s.real.UID != real.UID {
+func (w *World) ForgetPod(now time.Time, actual *corev1.Pod) {
+	s, known := w.pods[keyOf(actual)]
+	if !known || s.actual.UID != actual.UID {
 		return
 	}
-	delete(w.pods, keyOf(real))
-	evicted := podFact(real, FactKindEvicted)
+	delete(w.pods, keyOf(actual))
+	evicted := podFact(actual, FactKindEvicted)
 	if w.record.shadowIsAhead(evicted) {
 		w.record.Cluster(now, evicted, true)
 	}
 	w.record.End(now, evicted)
-	w.record.End(now, podFact(real, FactKindPodNotReady))
+	w.record.End(now, podFact(actual, FactKindPodNotReady))
 }
 
 // nodeIsDeclared reports whether a node is Unknown in the cluster because a
 // controller has said so. Its kubelet writes nothing about its pods then.
 func (w *World) nodeIsDeclared(name string) bool {
 	s := w.nodes[name]
-	return s != nil && declared(s.real)
+	return s != nil && declared(s.actual)
 }
 
 // Node returns the shadow's view of a node, or NotFound.
