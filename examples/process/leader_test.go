@@ -96,7 +96,8 @@ func TestOneReplicaActsAndTheOthersIdle(t *testing.T) {
 		require.True(t, first.fence.valid(time.Now()), "what is under way may still be sent")
 		require.False(t, second.acts.Load())
 		require.Empty(t, first.ended)
-		wait(5 * time.Second)
+		// client-go tries again after up to 2.2 retry periods.
+		wait(6 * time.Second)
 		require.NoError(t, <-first.ended)
 		require.False(t, first.fence.valid(time.Now()))
 		require.True(t, second.acts.Load(), "at the next try, not after the lease's duration")
