@@ -33,7 +33,7 @@ func (g *generator) evicting() {
 		flags["spare-daemonset-pods"] = "true"
 	}
 	if g.chance(0.4) {
-		timeout := pick(g, 15*time.Second, time.Minute, 2*time.Minute)
+		timeout := pick(g, 15*time.Second, time.Minute, 2*time.Minute, 5*time.Minute)
 		flags["eviction-mode"], flags["pod-eviction-timeout"] = "node", flagOf(timeout)
 		g.untilEvicted += timeout
 	}

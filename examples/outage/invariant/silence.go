@@ -45,7 +45,8 @@ func (v *view) listen(now time.Duration) {
 // if it may be ready.
 func (v *view) citizenOf(now time.Duration, n *seenNode) (one citizen, fell time.Duration) {
 	one = citizenOf(n.object)
-	silent := n.heardLast + v.judge.settings.Grace
+	// The clock of a machine that is suspended stands still.
+	silent := n.heardLast + v.judge.settings.Grace + v.client.SuspendedFor(n.heardLast, now)
 	switch {
 	case now < silent && one.stands == standsReady:
 		return one, -1

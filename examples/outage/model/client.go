@@ -26,6 +26,7 @@ type Client struct {
 	pauses  []stretch
 	// suspensions are the parts of pauses in which its machine stood still.
 	suspensions []stretch
+	asleep      int // suspensions that go on
 	stopped     bool
 	// held is what has to be done as soon as the process goes on.
 	held []func()

@@ -26,17 +26,38 @@ func end(all []stretch, now time.Duration) {
 	}
 }
 
-// Suspended says that the process stood still until now with what it measures
-// durations with.
-func (c *Client) Suspended(from time.Duration) {
-	c.suspensions = append(c.suspensions, stretch{from, c.world.now, true})
+// until returns when it ends, or a time until which it goes on.
+func (s stretch) until(now time.Duration) time.Duration {
+	if s.ended {
+		return s.to
+	}
+	return max(now, s.from)
+}
+
+// Suspend has what the process measures durations with stand still. Suspensions may
+// overlap.
+func (c *Client) Suspend() {
+	c.asleep++
+	c.suspensions = begin(c.suspensions, c.world.now)
+}
+
+// Wake ends one suspension, and returns for how long it has lasted apart from what
+// others had of it before.
+func (c *Client) Wake() (suspended time.Duration) {
+	end(c.suspensions, c.world.now)
+	last := &c.suspensions[len(c.suspensions)-1]
+	suspended = last.to - last.from
+	if c.asleep--; c.asleep > 0 {
+		c.suspensions = begin(c.suspensions, c.world.now)
+	}
+	return suspended
 }
 
 // SuspendedFor returns for how much of the time between two moments what the process
 // measures durations with stood still.
 func (c *Client) SuspendedFor(from, to time.Duration) (suspended time.Duration) {
 	for _, s := range c.suspensions {
-		suspended += max(0, min(s.to, to)-max(s.from, from))
+		suspended += max(0, min(s.until(to), to)-max(s.from, from))
 	}
 	return suspended
 }
@@ -45,17 +66,18 @@ func (c *Client) SuspendedFor(from, to time.Duration) (suspended time.Duration) 
 func (c *Client) awake() []stretch {
 	all := slices.Clone(c.pauses)
 	for _, suspended := range c.suspensions {
+		wakes := suspended.until(c.world.now)
 		var rest []stretch
 		for _, s := range all {
-			if s.ended && s.to <= suspended.from || s.from >= suspended.to {
+			if s.ended && s.to <= suspended.from || s.from >= wakes {
 				rest = append(rest, s)
 				continue
 			}
 			if s.from < suspended.from {
 				rest = append(rest, stretch{s.from, suspended.from, true})
 			}
-			if !s.ended || s.to > suspended.to {
-				rest = append(rest, stretch{suspended.to, s.to, s.ended})
+			if suspended.ended && (!s.ended || s.to > wakes) {
+				rest = append(rest, stretch{wakes, s.to, s.ended})
 			}
 		}
 		all = rest
@@ -70,9 +92,7 @@ func (c *Client) awake() []stretch {
 func (c *Client) Deaf(from, to, bound time.Duration) time.Duration {
 	var all []stretch
 	for _, s := range slices.Concat(c.awake(), c.suspensions, c.world.faults.outages) {
-		if !s.ended {
-			s.to = max(to, s.from)
-		}
+		s.to = s.until(to)
 		if s.to-s.from > bound {
 			all = append(all, s)
 		}

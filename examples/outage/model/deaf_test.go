@@ -27,9 +27,14 @@ func TestDeaf(t *testing.T) {
 			w := model.New(model.Config{Seed: 1, Start: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)})
 			c := w.NewClient("controller", 1, func() {})
 			w.At(test.pause, c.Pause)
+			w.At(test.suspend, func() {
+				if test.suspend < test.resume {
+					c.Suspend()
+				}
+			})
 			w.At(test.resume, func() {
 				if test.suspend < test.resume {
-					c.Suspended(test.suspend)
+					require.Equal(t, test.resume-test.suspend, c.Wake())
 				}
 				c.Resume()
 			})

@@ -32,7 +32,8 @@ var ofClocks = []mutation{
 		file:     "eviction/sight.go",
 		old:      `return o.origin.start(t.clock.shift)`,
 		with:     `return o.origin.start(0)`,
-		caughtBy: invariant.TimeoutKept,
+		caughtBy: invariant.NoIdleToken,
+		first:    2001, // it takes a suspension in a long timeout, and one replica
 	},
 	{
 		name:     "a machine that was suspended writes the time of day without that",

@@ -340,12 +340,15 @@ func pause(r *Replica) (resume func()) {
 // suspend stops a process and what its machine measures durations with. A process
 // that starts meanwhile is on another machine.
 func suspend(r *Replica) (resume func()) {
-	client, began, goOn := r.client, r.sim.world.Now(), pause(r)
+	if r.gone() {
+		return func() {}
+	}
+	client, goOn := r.client, pause(r)
+	client.Suspend()
 	return func() {
-		if now := r.sim.world.Now(); client != nil && client == r.client {
-			client.Suspended(max(began, r.resumedAt))
-			r.suspended += now - max(began, r.resumedAt)
-			r.resumedAt = now
+		if slept := client.Wake(); client == r.client {
+			r.suspended += slept
+			r.resumedAt = r.sim.world.Now()
 		}
 		goOn()
 	}
