@@ -169,3 +169,49 @@ var _ eviction.NodeClient = corev1client.NodeInterface(nil)
 var _ eviction.Action = func(ctx context.Context, task eviction.Task) eviction.Result {
 	return (&eviction.Deleter{}).Act(ctx, task)
 }
+
+// E2: what an answer tells of the API server's time of day, and when its request
+// was sent.
+func TestE2DateOfAResponseIsReported(t *testing.T) {
+	const date = "Mon, 03 Feb 2031 04:05:06 GMT"
+	for _, test := range []struct {
+		name   string
+		header http.Header
+		status int
+		err    error
+		told   bool
+	}{
+		{"an answer", http.Header{"Date": {date}}, http.StatusOK, nil, true},
+		{"it is not there", http.Header{"Date": {date}}, http.StatusNotFound, nil, true},
+		{"no date", http.Header{}, http.StatusOK, nil, false},
+		{"another format", http.Header{"Date": {"2031-02-03"}}, http.StatusOK, nil, false},
+		{"out of a cache", http.Header{"Date": {date}, "Age": {"3"}}, http.StatusOK, nil, false},
+		{"of a proxy", http.Header{"Date": {date}}, http.StatusBadGateway, nil, false},
+		{"no answer", nil, 0, errors.New("connection refused"), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began, calls := time.Now(), 0
+				observe := func(sent, told time.Time) {
+					calls++
+					require.Equal(t, 3*time.Second, time.Since(sent))
+					require.Equal(t, began, sent)
+					require.True(t, time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC).Equal(told), "%v", told)
+				}
+				answer := &http.Response{Header: test.header, StatusCode: test.status, Body: http.NoBody}
+				client := eviction.WithDates(roundTripper(func(*http.Request) (*http.Response, error) {
+					time.Sleep(3 * time.Second)
+					return answer, test.err
+				}), observe)
+				request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+				response, err := client.RoundTrip(request)
+				require.Equal(t, test.err, err)
+				require.Same(t, answer, response)
+				if response != nil {
+					require.NoError(t, response.Body.Close())
+				}
+				require.Equal(t, test.told, calls == 1)
+			})
+		})
+	}
+}

@@ -87,17 +87,17 @@ func importComplaint(src source, imported string) string {
 		!slices.Contains(withClientGo, src.folder()) {
 		return fmt.Sprintf("%s imports %s: define an interface that client-go's typed client satisfies", src.room(), imported)
 	}
-	return arrowComplaint(src.room(), imported)
+	return arrowComplaint(src.folder(), src.room(), imported)
 }
 
-func arrowComplaint(room, imported string) string {
+func arrowComplaint(from, room, imported string) string {
 	if !below(imported, modulePath) {
 		return ""
 	}
 	folder := strings.TrimPrefix(strings.TrimPrefix(imported, modulePath), "/")
 	target, _, _ := strings.Cut(folder, "/")
 	if importers, drawn := subfolders[folder]; drawn {
-		if slices.Contains(importers, room) {
+		if slices.Contains(importers, room) || slices.Contains(importers, from) {
 			return ""
 		}
 		return fmt.Sprintf("%s imports %s: design.md has no arrow from %s to %s", room, imported, room, folder)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
-	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/shadow"
 	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
 type dispatcher = timedqueue.Dispatcher[controller.Task, controller.Result]
@@ -60,11 +60,11 @@ func (s *informerSet) connect(d *dispatcher, c *controller.Controller, shadowing
 
 // pulses tell the controller that the watches whose delay it has to know are
 // alive.
-func (s *informerSet) pulses(d *dispatcher, c *controller.Controller) []process.Pulse {
+func (s *informerSet) pulses(d *dispatcher, c *controller.Controller) []feed.Pulse {
 	beat := func(current func(now time.Time)) func() {
 		return func() { d.Update(func() { current(time.Now()) }) }
 	}
-	return []process.Pulse{
+	return []feed.Pulse{
 		{Informer: s.cluster.Core().V1().Nodes().Informer(), Beat: beat(c.NodesCurrent)},
 		{Informer: s.cluster.Core().V1().Pods().Informer(), Beat: beat(c.PodsCurrent)},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/shadow"
 	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
 // A lifecycle is the controller with everything that connects it to a cluster.
@@ -116,7 +117,7 @@ func (l *lifecycle) Observe(ctx context.Context, ready func()) {
 	}
 	l.dispatcher.Update(func() { l.core.MarkSynced(time.Now()) })
 	ready()
-	process.Pulses(ctx, l.informers.pulses(l.dispatcher, l.core)...)
+	feed.Pulses(ctx, l.informers.pulses(l.dispatcher, l.core)...)
 }
 
 // Act performs what the controller asks for, until ctx ends or an action panics,

@@ -2,26 +2,25 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/eviction/controller"
 	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/evicting/evictionreport"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/shadow"
 	"github.com/kubelife/lifecycle/timedqueue"
-	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
 // A core is a tracker under the budget of requests to the API server.
@@ -71,9 +70,7 @@ func (c *core) Next(now time.Time) (time.Time, bool) { return c.requests.Next(no
 type evictor struct {
 	tracker    *eviction.Tracker
 	dispatcher *timedqueue.Dispatcher[task, eviction.Result]
-	informers  informers.SharedInformerFactory
-	synced     []cache.InformerSynced
-	pods       *feed.Handler[*corev1.Pod]
+	informer   *controller.Informer
 
 	act      eviction.Action
 	recorder record.EventRecorder
@@ -90,9 +87,8 @@ func newEvictor(s *settings, clients process.Clients, recorder record.EventRecor
 		return nil, err
 	}
 	e := &evictor{
-		tracker:   c.tracker,
-		informers: informers.NewSharedInformerFactoryWithOptions(clients.Watching, 0, informers.WithTransform(edge.Trim)),
-		recorder:  recorder,
+		tracker:  c.tracker,
+		recorder: recorder,
 	}
 	if err = e.addShadow(s, registry); err != nil {
 		return nil, err
@@ -115,7 +111,12 @@ func newEvictor(s *settings, clients process.Clients, recorder record.EventRecor
 	}); err != nil {
 		return nil, err
 	}
-	return e, e.connect()
+	e.informer, err = controller.NewInformer(controller.InformerConfig{
+		Factory: informers.NewSharedInformerFactoryWithOptions(clients.Watching, 0, informers.WithTransform(edge.Trim)),
+		Tracker: e.observer(),
+		Update:  e.dispatcher.Update,
+	})
+	return e, err
 }
 
 // addShadow makes the evictor a shadow, if the flags say so.
@@ -145,58 +146,34 @@ func (e *evictor) means(client kubernetes.Interface) evicting.Clients {
 	}
 }
 
-// view returns the pod as the shadow shows it, if there is one.
-func (e *evictor) view(now time.Time, pod *corev1.Pod) *corev1.Pod {
-	if e.shadow != nil {
-		return e.shadow.ObservePod(now, pod)
+// observer is what the informer tells: the tracker or, in a shadow, the tracker with
+// the pods as the shadow shows them.
+func (e *evictor) observer() controller.Observer {
+	if e.shadow == nil {
+		return e.tracker
 	}
-	return pod
+	return &viewedTracker{Tracker: e.tracker, shadow: e.shadow, pods: make(map[types.UID]*corev1.Pod)}
 }
 
-// connect makes every change that the informers see reach the tracker.
-func (e *evictor) connect() error {
-	observe := func(see func(now time.Time)) {
-		e.dispatcher.Update(func() { see(time.Now()) })
+// A viewedTracker is told of pods as a shadow shows them.
+type viewedTracker struct {
+	*eviction.Tracker
+
+	shadow *shadow.Shadow
+	pods   map[types.UID]*corev1.Pod // the last that was observed of each
+}
+
+func (v *viewedTracker) ObservePod(now time.Time, pod *corev1.Pod) {
+	v.pods[eviction.KeyOf(pod).ID()] = pod
+	v.Tracker.ObservePod(now, v.shadow.ObservePod(now, pod))
+}
+
+func (v *viewedTracker) ForgetPod(now time.Time, id types.UID) {
+	if pod := v.pods[id]; pod != nil {
+		v.shadow.ForgetPod(now, pod)
 	}
-	nodes, pods := e.informers.Core().V1().Nodes().Informer(), e.informers.Core().V1().Pods().Informer()
-	nodeFeed, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
-		Observe: observe,
-		Seen: func(now time.Time, node *corev1.Node) {
-			e.tracker.ObserveNode(now, node)
-			e.tracker.NodesCurrent(now)
-		},
-		Gone: func(now time.Time, node *corev1.Node) {
-			e.tracker.ForgetNode(now, node.Name)
-			e.tracker.NodesCurrent(now)
-		},
-		Store: nodes.GetStore(),
-	})
-	podFeed, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
-		Observe: observe,
-		Seen: func(now time.Time, pod *corev1.Pod) {
-			e.tracker.ObservePod(now, e.view(now, pod))
-			e.tracker.PodsCurrent(now)
-		},
-		Gone: func(now time.Time, pod *corev1.Pod) {
-			if e.shadow != nil {
-				e.shadow.ForgetPod(now, pod)
-			}
-			e.tracker.ForgetPod(now, eviction.KeyOf(pod).ID())
-			e.tracker.PodsCurrent(now)
-		},
-		Store: pods.GetStore(),
-	})
-	if err := errors.Join(nodeErr, podErr); err != nil {
-		return err
-	}
-	e.pods = podFeed
-	fedNodes, nodeErr := nodes.AddEventHandler(nodeFeed)
-	fedPods, podErr := pods.AddEventHandler(podFeed)
-	if err := errors.Join(nodeErr, podErr); err != nil {
-		return err
-	}
-	e.synced = []cache.InformerSynced{fedNodes.HasSynced, fedPods.HasSynced}
-	return nil
+	delete(v.pods, id)
+	v.Tracker.ForgetPod(now, id)
 }
 
 // read shows the tracker.
@@ -206,24 +183,7 @@ func (e *evictor) read(look func(evictionreport.State)) {
 
 // Observe fills the tracker from the cluster and goes on until ctx ends. It calls
 // ready once all that existed has been seen.
-func (e *evictor) Observe(ctx context.Context, ready func()) {
-	e.informers.Start(ctx.Done())
-	defer e.informers.Shutdown()
-	if !cache.WaitForCacheSync(ctx.Done(), e.synced...) {
-		return
-	}
-	e.dispatcher.Update(e.tracker.MarkSynced)
-	ready()
-	core := e.informers.Core().V1()
-	process.Pulses(ctx,
-		process.Pulse{Informer: core.Nodes().Informer(), Beat: e.current(e.tracker.NodesCurrent)},
-		process.Pulse{Informer: core.Pods().Informer(), Beat: e.current(e.tracker.PodsCurrent)})
-}
-
-// current tells the tracker that a watch is alive.
-func (e *evictor) current(say func(now time.Time)) func() {
-	return func() { e.dispatcher.Update(func() { say(time.Now()) }) }
-}
+func (e *evictor) Observe(ctx context.Context, ready func()) { e.informer.Run(ctx, ready) }
 
 // dated tells the tracker the API server's time of day.
 func (e *evictor) dated(sent, date time.Time) {
@@ -257,7 +217,7 @@ func (e *evictor) perform(ctx context.Context, t task) eviction.Result {
 	defer cancel()
 	result := e.act(ctx, t.Task)
 	if result.Pod != nil {
-		e.pods.Wrote(result.Pod) // or an older report could take the mark back
+		e.informer.Wrote(result.Pod) // or an older report could take the mark back
 	}
 	e.metrics.Acted(t.Task, result, time.Now())
 	evictionreport.Log(klog.FromContext(ctx), t.Task, result)

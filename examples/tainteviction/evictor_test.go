@@ -12,10 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubelife/lifecycle/examples/process"
 )
 
 // From the taint to the deletion, through informers, tracker, workers and client.
@@ -295,36 +293,5 @@ func TestConfirmReadsPodAndNode(t *testing.T) {
 			}
 		}
 		require.ElementsMatch(t, []string{"pods", "nodes"}, reads)
-	})
-}
-
-// A report from before the mark arrives after it. A tracker that believed it
-// would leave the mark on a pod that stays.
-func TestOlderReportDoesNotHideTheMark(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("web")
-		before, err := w.cluster.CoreV1().Pods("shop").Get(w.ctx, "web", metav1.GetOptions{})
-		require.NoError(t, err)
-		client := forbidding{w.client, time.Now().Add(time.Hour)}
-		e, err := newEvictor(new(settings), process.Clients{Acting: client, Watching: client}, record.NewFakeRecorder(10), w.registry)
-		require.NoError(t, err)
-		e.pods.OnAdd(before, true)
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
-		node.Spec.Taints = []corev1.Taint{maintenance}
-		e.tracker.ObserveNode(time.Now(), node)
-		e.tracker.MarkSynced()
-
-		first, ok := e.tracker.Start(time.Now())
-		require.True(t, ok)
-		result := e.perform(w.ctx, task{Task: first})
-		require.NotNil(t, result.Pod, "it was marked, and could not be deleted")
-		e.tracker.Finish(time.Now(), first, result)
-		e.pods.OnUpdate(before, before)
-		node = node.DeepCopy()
-		node.Spec.Taints = nil
-		e.tracker.ObserveNode(time.Now(), node)
-		time.Sleep(10 * time.Minute)
-		next, ok := e.tracker.Start(time.Now())
-		require.True(t, ok && next.ClearCondition)
 	})
 }

@@ -62,10 +62,15 @@
 // Objects belong to the informer's store, and neither Seen nor Gone may change
 // them. A transform must keep name, namespace, UID and resource version.
 //
+// # Watches that are alive
+//
+// [Pulses] reports which informers have received something. A core that must
+// know how late a change may arrive is told so once a second.
+//
 // # Layers
 //
 // A file uses only declarations of its own line and of the lines below.
 //
-//	handler
+//	handler  pulse
 //	config  ownwrites
 package feed

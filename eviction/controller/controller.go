@@ -1,0 +1,216 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// Config is what a [Controller] needs.
+type Config struct {
+	// Cluster says how to reach the API server. Required. It is copied. Its QPS
+	// and Burst limit the requests of watches and evictions together.
+	Cluster *rest.Config
+	// Tracker says which pods leave, when, and how fast.
+	Tracker eviction.Config
+	// Action makes what evicts a pod, of a client without a limit for Retry-After.
+	// Nil means an eviction.Evictor.
+	Action func(client kubernetes.Interface) (eviction.Action, error)
+	// Workers is how many pods are evicted at a time. Zero means 16.
+	Workers int
+	// Timeout bounds one attempt to evict a pod. Zero means 30 seconds.
+	Timeout time.Duration
+}
+
+const (
+	defaultWorkers = 16
+	defaultTimeout = 30 * time.Second
+)
+
+// Validate joins all that is wrong with the config.
+func (c Config) Validate() error {
+	problems := []error{c.Tracker.Validate()}
+	if c.Cluster == nil {
+		problems = append(problems,
+			fmt.Errorf("%w: Cluster is nil, want how to reach the API server", ErrInvalidConfig))
+	}
+	if c.Workers < 0 {
+		problems = append(problems,
+			fmt.Errorf("%w: Workers is %d, want zero or more", ErrInvalidConfig, c.Workers))
+	}
+	if c.Timeout < 0 {
+		problems = append(problems,
+			fmt.Errorf("%w: Timeout is %v, want zero or more", ErrInvalidConfig, c.Timeout))
+	}
+	return errors.Join(problems...)
+}
+
+// A Controller evicts the pods of a cluster that must leave their nodes. Its
+// methods are safe for concurrent use.
+type Controller struct {
+	timeout    time.Duration
+	act        eviction.Action
+	tracker    *eviction.Tracker
+	dispatcher *timedqueue.Dispatcher[eviction.Task, eviction.Result]
+	informer   *Informer
+}
+
+// NewController returns a Controller of a cluster. It sends nothing before Run.
+func NewController(config Config) (*Controller, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Controller{}
+	client, err := newClient(config.Cluster, c.observeDate)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.connect(config, client)
+}
+
+// connect makes what a Controller consists of.
+func (c *Controller) connect(config Config, client kubernetes.Interface) (err error) {
+	if c.timeout = config.Timeout; c.timeout == 0 {
+		c.timeout = defaultTimeout
+	}
+	if config.Workers == 0 {
+		config.Workers = defaultWorkers
+	}
+	if c.act, err = newAction(config.Action, client); err != nil {
+		return err
+	}
+	if c.tracker, err = eviction.NewTracker(config.Tracker, time.Now()); err != nil {
+		return err
+	}
+	c.dispatcher, err = timedqueue.NewDispatcher(
+		c.tracker, c.evict, timedqueue.DispatcherConfig{Workers: config.Workers})
+	if err != nil {
+		return err
+	}
+	c.informer, err = NewInformer(InformerConfig{
+		Factory: informers.NewSharedInformerFactoryWithOptions(
+			client, 0, informers.WithTransform(withoutManagedFields)),
+		Tracker: c.tracker,
+		Update:  c.dispatcher.Update,
+	})
+	return err
+}
+
+// newClient returns a client that speaks protobuf, leaves retries to the
+// tracker, and reports the API server's time of day.
+func newClient(
+	cluster *rest.Config, observeDate func(sent, date time.Time),
+) (kubernetes.Interface, error) {
+	config := rest.CopyConfig(cluster)
+	if config.ContentType == "" {
+		config.ContentType = runtime.ContentTypeProtobuf
+		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	}
+	// Compression costs more CPU than network, so kube-controller-manager has it
+	// off.
+	config.DisableCompression = true
+	config.Wrap(eviction.WithoutRetryAfter)
+	config.Wrap(func(transport http.RoundTripper) http.RoundTripper {
+		return eviction.WithDates(transport, observeDate)
+	})
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up a client: %w", err)
+	}
+	return client, nil
+}
+
+func (c *Controller) observeDate(sent, date time.Time) {
+	c.dispatcher.Update(func() { c.tracker.ObserveDate(time.Now(), sent, date) })
+}
+
+// withoutManagedFields keeps the managed fields of objects out of the caches,
+// where they are a large part of what is kept, and never read.
+func withoutManagedFields(object any) (any, error) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+func newAction(
+	action func(kubernetes.Interface) (eviction.Action, error), client kubernetes.Interface,
+) (eviction.Action, error) {
+	if action != nil {
+		return action(client)
+	}
+	evictor, err := eviction.NewEvictor(eviction.EvictorConfig{
+		Pods: func(namespace string) eviction.EvictionClient { return client.CoreV1().Pods(namespace) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return evictor.Act, nil
+}
+
+// Run evicts until ctx ends, and returns nil when that has ended. It returns an
+// error that wraps timedqueue.ErrPanic when an action panics. It must be called
+// once.
+func (c *Controller) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	listed, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.informer.Run(ctx, func() { close(listed) })
+	}()
+	defer func() {
+		stop()
+		<-ended
+	}()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-listed:
+	}
+	return c.dispatcher.Run(ctx)
+}
+
+// Update runs a change of the tracker, such as an EvictNode, alone. It must not
+// be called inside of itself or View, and change must not wait.
+func (c *Controller) Update(change func(tracker *eviction.Tracker, now time.Time)) {
+	c.dispatcher.Update(func() { change(c.tracker, time.Now()) })
+}
+
+// View runs a look at the tracker, such as at Pending, alone. It must not be
+// called inside of itself or Update, and look must not wait.
+func (c *Controller) View(look func(tracker *eviction.Tracker)) {
+	c.dispatcher.View(func() { look(c.tracker) })
+}
+
+// evict performs one task in bounded time, and logs its result.
+func (c *Controller) evict(ctx context.Context, task eviction.Task) eviction.Result {
+	logger := klog.FromContext(ctx)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	result := c.act(ctx, task)
+	if result.Pod != nil {
+		c.informer.Wrote(result.Pod)
+	}
+	logger = logger.WithValues("pod", task.Pod, "node", task.Node, "outcome", result.Outcome)
+	switch result.Outcome {
+	case eviction.OutcomeFailed:
+		logger.Error(result.Err, "Eviction failed, will be tried again", "attempts", task.Attempts+1)
+	case eviction.OutcomeEvicted:
+		logger.Info("Evicted pod", "reason", task.Decision.Reason, "due", task.Decision.Due)
+	default:
+		logger.V(2).Info("Tried to evict pod", "answer", result.Err)
+	}
+	return result
+}
