@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -35,6 +34,9 @@ func scenarios() []scenario {
 // lost is how long after it must and can leave a pod is given up.
 const lost = time.Minute
 
+// longest bounds a play. The longest scenario takes two minutes.
+const longest = 10 * time.Minute
+
 // A play is a scenario with a subject in it.
 type play struct {
 	scenario scenario
@@ -47,6 +49,8 @@ type play struct {
 
 // run plays it on a control plane of its own and returns the verdict.
 func (p play) run(ctx context.Context) (counts judge.Counts, err error) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	begun := time.Now()
 	config := controlplane.Config{}
 	if p.dir != "" {
@@ -99,13 +103,4 @@ func (p play) judge(ctx context.Context, c *cluster, running *controller) (judge
 
 func (p play) printf(format string, args ...any) {
 	fmt.Fprintf(p.progress, "%s, %s: %s\n", p.scenario.Name, p.subject.Name, fmt.Sprintf(format, args...))
-}
-
-// withPrograms calls use with a folder for programs, which it removes afterwards.
-func withPrograms(use func(dir string) error) error {
-	dir, err := os.MkdirTemp("", "evictions-")
-	if err != nil {
-		return err
-	}
-	return errors.Join(use(dir), os.RemoveAll(dir))
 }
