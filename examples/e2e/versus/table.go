@@ -112,21 +112,20 @@ func (t *Table[Counts]) Write(out io.Writer) error {
 		fmt.Fprintf(&text, " %s |", subject.Title)
 	}
 	text.WriteString("\n|" + strings.Repeat(" --- |", len(t.Subjects)+1) + "\n")
-	var notes notes
+	var notes Notes
 	for i, scenario := range t.Scenarios {
 		fmt.Fprintf(&text, "| %s |", scenario.Title)
 		for k := range t.Subjects {
 			v := t.at(i, k)
 			if v.err != nil {
-				fmt.Fprintf(&text, " %s |", notes.show(v.err))
+				fmt.Fprintf(&text, " %s |", show(v.err, &notes))
 				continue
 			}
 			fmt.Fprintf(&text, " %s |", t.Show(v.counts))
 		}
 		text.WriteString("\n")
 	}
-	notes.write(&text)
-	text.WriteString("\n" + t.Legend + "\n")
+	text.WriteString(notes.String() + "\n" + t.Legend + "\n")
 	_, err := io.WriteString(out, text.String())
 	return err
 }
@@ -157,25 +156,34 @@ func named(err error, names []string) error {
 	return fmt.Errorf("%w: %s", err, strings.Join(names, ", "))
 }
 
-// notes are the reasons below a table, each once.
-type notes []string
-
 // show returns what a cell without counts says.
-func (n *notes) show(err error) string {
+func show(err error, notes *Notes) string {
 	if errors.Is(err, errNotPlayed) || errors.Is(err, errInterrupted) {
 		return err.Error()
 	}
-	reason, _, _ := strings.Cut(err.Error(), "\n") // the log of a process may follow
+	return "not judged " + notes.Add(err)
+}
+
+// Notes are the reasons below a table for cells without values, each once.
+type Notes []string
+
+// Add returns the mark of a reason. Of an error that the log of a process
+// follows it keeps the first line.
+func (n *Notes) Add(err error) string {
+	reason, _, _ := strings.Cut(err.Error(), "\n")
 	at := slices.Index(*n, reason)
 	if at < 0 {
 		at = len(*n)
 		*n = append(*n, reason)
 	}
-	return fmt.Sprintf("not judged [%d]", at+1)
+	return fmt.Sprintf("[%d]", at+1)
 }
 
-func (n *notes) write(text *strings.Builder) {
-	for i, reason := range *n {
-		fmt.Fprintf(text, "\n[%d] %s\n", i+1, reason)
+// String returns a paragraph for each reason, after an empty line.
+func (n Notes) String() string {
+	var text strings.Builder
+	for i, reason := range n {
+		fmt.Fprintf(&text, "\n[%d] %s\n", i+1, reason)
 	}
+	return text.String()
 }
