@@ -121,7 +121,7 @@ func TestADeletionByNameThatEndsTheNextPodIsTheSubjects(t *testing.T) {
 	require.Equal(t, judge.Counts{Must: 1, Early: 1}, counts)
 }
 
-func TestAPodWhoseEndNoRequestExplainsLeftWithoutACulprit(t *testing.T) {
+func TestAnEndThatNoRequestExplainsAllowsNoVerdict(t *testing.T) {
 	c := &cluster{pods: []*pod{{name: "web", node: "calm", made: at(1)}}}
 	cases := c.cases(nil, nil)
 	require.Equal(t, judge.Life{Pod: "default/web", Left: at(1)}, cases[0].Life)

@@ -20,6 +20,11 @@
 // log of the API server; each subject is a user of its own. Nothing that a
 // subject says about itself is asked for. Package judge compares the two.
 //
+// A DELETE by name may be received before a pod is made and remove it all the
+// same: the API server reads the pod later. Upstream sends no UID, so such pods
+// count as evicted by it. A pod that left without a request of this or another
+// kind makes its cell one that cannot be judged.
+//
 // Both subjects get the same control plane, fresh for each scenario, the same
 // pods, and the same limits for their requests.
 package main
