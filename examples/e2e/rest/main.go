@@ -21,6 +21,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -162,12 +163,7 @@ func (w *world) compare(
 	for i, program := range programs {
 		process, err := controlplane.StartProcess(controlplane.Command{
 			Path: program,
-			Args: []string{
-				"--kubeconfig=" + w.plane.Kubeconfig(), "--metrics-bind-address=127.0.0.1:0",
-				"--leader-elect-resource-name=" + filepath.Base(program),
-				// So that the taints of new nodes go soon. At rest it has no effect.
-				"--kube-api-qps=500", "--kube-api-burst=500",
-			},
+			Args: arguments(w.plane.Kubeconfig(), filepath.Base(program)),
 			LogFile: filepath.Join(w.plane.Dir(), filepath.Base(program)+".log"),
 		})
 		if err != nil {
@@ -190,6 +186,15 @@ func (w *world) compare(
 	return w.measureAll(ctx, processes), nil
 }
 
+// arguments are those of either program.
+func arguments(kubeconfig, name string) []string {
+	return []string{
+		"--kubeconfig=" + kubeconfig, "--secure-port=0", "--leader-elect-resource-name=" + name,
+		// So that the taints of new nodes go soon. At rest it has no effect.
+		"--kube-api-qps=500", "--kube-api-burst=500",
+	}
+}
+
 // measureAll samples both processes at the same times, as far as it gets.
 func (w *world) measureAll(
 	ctx context.Context, processes [subjects]*controlplane.Process,
@@ -204,7 +209,10 @@ func (w *world) measureAll(
 		}
 		var readings [subjects]reading
 		for k, process := range processes {
-			readings[k] = w.read(process)
+			readings[k] = read(process)
+			if readings[k].err != nil && !slices.ContainsFunc(f.readings, failed(k)) {
+				w.say("%s: %v\n%s", names[k], readings[k].err, process.LogTail(20))
+			}
 		}
 		if !f.add(readings, time.Since(started), w.beats.Load()-beats) {
 			f.err = readings[ours].err
@@ -215,13 +223,17 @@ func (w *world) measureAll(
 }
 
 // read returns the CPU time of a process that has not ended.
-func (w *world) read(process *controlplane.Process) reading {
+func read(process *controlplane.Process) reading {
 	if !process.Running() {
-		w.say("%v\n%s", versus.ErrEnded, process.LogTail(20))
 		return reading{err: versus.ErrEnded}
 	}
 	used, err := cpuTime(process.PID())
 	return reading{used, err}
+}
+
+// failed returns whether a subject has no reading.
+func failed(subject int) func([subjects]reading) bool {
+	return func(r [subjects]reading) bool { return r[subject].err != nil }
 }
 
 // awaitLeader waits until a program has filled its caches and leads.

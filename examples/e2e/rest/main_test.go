@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
 func TestCPUTimeOfAProcess(t *testing.T) {
@@ -112,4 +114,11 @@ func TestOptions(t *testing.T) {
 		_, err := parse(args, io.Discard)
 		require.Error(t, err, args)
 	}
+}
+
+func TestTheProgramsKnowTheirFlags(t *testing.T) {
+	flags := pflag.NewFlagSet("baseline", pflag.ContinueOnError)
+	new(commandline.Process).AddFlags(flags)
+	new(commandline.Sharing).AddFlags(flags)
+	require.NoError(t, flags.Parse(arguments("kubeconfig", "baseline")))
 }
