@@ -162,8 +162,8 @@ func (w *world) compare(
 	var processes [subjects]*controlplane.Process
 	for i, program := range programs {
 		process, err := controlplane.StartProcess(controlplane.Command{
-			Path: program,
-			Args: arguments(w.plane.Kubeconfig(), filepath.Base(program)),
+			Path:    program,
+			Args:    arguments(w.plane.Kubeconfig(), filepath.Base(program)),
 			LogFile: filepath.Join(w.plane.Dir(), filepath.Base(program)+".log"),
 		})
 		if err != nil {
