@@ -13,8 +13,10 @@
 // The command prints a table in Markdown, and its progress on standard error.
 // With --scenario and --subject it plays some of it only. All of it takes about
 // half an hour, and seventeen minutes with --parallel 4. A cell that cannot be
-// judged says why. The exit code is 1 when ours has declared a living node,
-// missed a dead one, or could not be judged; the table comes first.
+// judged says so, and the reason stands below the table. The exit code is 1 when
+// ours has declared a living node or missed a dead one, or when the table is
+// incomplete; the message says which. After SIGINT or SIGTERM the table has what
+// is known.
 //
 // # How it judges
 //
@@ -48,30 +50,17 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"strings"
-	"sync"
-	"syscall"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
+	"github.com/kubelife/lifecycle/examples/e2e/blindness/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 func main() {
 	// The fleet logs each beat that fails, and informers each outage.
 	klog.SetLogger(klog.Logger{})
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "blindness:", err)
-		os.Exit(1)
-	}
+	versus.Main("blindness", run)
 }
 
 // options are the flags.
@@ -114,8 +103,6 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 	return o, nil
 }
 
-var errOursFailed = errors.New("ours has failed")
-
 func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	o, err := parse(args, diagnostics)
 	if err != nil {
@@ -126,43 +113,21 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 		return err
 	}
 	t := o.playAll(ctx, dir, versus.NewLines(diagnostics))
-	if err := errors.Join(t.write(out), os.RemoveAll(dir)); err != nil {
-		return err
-	}
-	if failed := t.failed("ours"); len(failed) > 0 {
-		return fmt.Errorf("%w: %s", errOursFailed, strings.Join(failed, ", "))
-	}
-	return nil
+	return errors.Join(t.Write(out), os.RemoveAll(dir), t.Err())
 }
 
-// playAll plays every scenario with every subject. What goes wrong is a
-// verdict.
+// playAll plays every scenario with every subject.
 func (o options) playAll(ctx context.Context, programs string, progress io.Writer) *table {
+	paths, problems := make([]string, len(o.subjects)), make([]error, len(o.subjects))
+	for i, s := range o.subjects {
+		paths[i], problems[i] = s.Build(ctx, programs, progress)
+	}
 	t := newTable(o.scenarios, o.subjects, o.times)
-	paths, problems := map[string]string{}, map[string]error{}
-	for _, s := range o.subjects {
-		paths[s.Name], problems[s.Name] = s.Build(ctx, programs, progress)
-	}
-	var group errgroup.Group
-	group.SetLimit(o.parallel)
-	var mu sync.Mutex
-	for _, sc := range o.scenarios {
-		for _, sub := range o.subjects {
-			group.Go(func() error {
-				v := verdict{err: problems[sub.Name]}
-				if v.err == nil {
-					v.counts, v.err = play{sc, sub, paths[sub.Name], o.times, o.dir, progress}.run(ctx)
-				}
-				if v.err != nil {
-					fmt.Fprintf(progress, "%s, %s: %v\n", sc.Name, sub.Name, v.err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				t.verdicts[cell{sc.Name, sub.Name}] = v
-				return nil
-			})
+	t.Play(ctx, o.parallel, progress, func(ctx context.Context, i, k int) (judge.Counts, error) {
+		if problems[k] != nil {
+			return judge.Counts{}, problems[k]
 		}
-	}
-	_ = group.Wait() // no play returns an error
+		return play{o.scenarios[i], o.subjects[k], paths[k], o.times, o.dir, progress}.run(ctx)
+	})
 	return t
 }

@@ -98,7 +98,7 @@ func (p play) judge(ctx context.Context, w *world, r *replicas) (judge.Counts, e
 
 // tell prints the verdict, and the first of the wrong declarations.
 func (p play) tell(counts judge.Counts, w *world) {
-	p.printf("%s", show(verdict{counts: counts}))
+	p.printf("%s", show(counts))
 	for i, fault := range counts.Faults {
 		if i == shown {
 			p.printf("and %d more wrong declarations", len(counts.Faults)-shown)

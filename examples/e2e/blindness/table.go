@@ -2,77 +2,30 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/kubelife/lifecycle/examples/e2e/blindness/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// cell names a field of the table.
-type cell struct{ scenario, subject string }
-
-// verdict is what a play has come to: counts, or why there are none.
-type verdict struct {
-	counts judge.Counts
-	err    error
-}
-
-// table is what the plays have come to.
-type table struct {
-	scenarios []scenario
-	subjects  []subject
-	times     times
-	verdicts  map[cell]verdict
-}
+// table has what the plays have come to.
+type table = versus.Table[judge.Counts]
 
 func newTable(scenarios []scenario, subjects []subject, times times) *table {
-	return &table{scenarios, subjects, times, map[cell]verdict{}}
-}
-
-// failed returns the scenarios in which a subject was not flawless, or could
-// not be judged.
-func (t *table) failed(subject string) []string {
-	var failed []string
-	for _, s := range t.scenarios {
-		v, played := t.verdicts[cell{s.Name, subject}]
-		if played && (v.err != nil || !v.counts.Clean()) {
-			failed = append(failed, s.Name)
-		}
+	t := &table{
+		Corner: "while nodes beat", Show: show,
+		Legend: fmt.Sprintf(legend, times.grace.Seconds(), times.beat.Seconds()),
 	}
-	return failed
-}
-
-// write writes the table in Markdown, with what has to be known to read it.
-func (t *table) write(out io.Writer) error {
-	var text strings.Builder
-	text.WriteString("| while nodes beat |")
-	for _, s := range t.subjects {
-		fmt.Fprintf(&text, " %s |", s.Title)
+	for _, s := range scenarios {
+		t.Scenarios = append(t.Scenarios, versus.Heading{Name: s.Name, Title: s.Title})
 	}
-	text.WriteString("\n|" + strings.Repeat(" --- |", len(t.subjects)+1) + "\n")
-	for _, sc := range t.scenarios {
-		fmt.Fprintf(&text, "| %s |", sc.Title)
-		for _, sub := range t.subjects {
-			v, played := t.verdicts[cell{sc.Name, sub.Name}]
-			if !played {
-				text.WriteString(" not played |")
-				continue
-			}
-			fmt.Fprintf(&text, " %s |", show(v))
-		}
-		text.WriteString("\n")
+	for _, s := range subjects {
+		t.Subjects = append(t.Subjects, versus.Heading{Name: s.Name, Title: s.Title})
 	}
-	fmt.Fprintf(&text, "\n"+legend+"\n", t.times.grace.Seconds(), t.times.beat.Seconds())
-	_, err := io.WriteString(out, text.String())
-	return err
+	return t
 }
 
 // show is a verdict in a few words: what is not flawless in bold.
-func show(v verdict) string {
-	if v.err != nil {
-		return "not judged: " + oneLine(v.err.Error())
-	}
-	n := v.counts
+func show(n judge.Counts) string {
 	text := fmt.Sprintf("declared %s of %d living", bold(n.Wrong), n.Living)
 	if n.Silent > 0 {
 		text += fmt.Sprintf(" (and %d that were silent for as long)", n.Silent)
@@ -93,17 +46,6 @@ func bold(n int) string {
 		return "0"
 	}
 	return fmt.Sprintf("**%d**", n)
-}
-
-// oneLine is the beginning of a text, so that it fits into a cell.
-func oneLine(text string) string {
-	const most = 200
-	text, _, _ = strings.Cut(text, "\n")
-	text = strings.ReplaceAll(text, "|", "/")
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "..."
-	}
-	return text
 }
 
 const legend = `Declared: nodes whose Ready became Unknown although they had been silent for

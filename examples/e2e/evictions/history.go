@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
@@ -62,17 +64,29 @@ func (c *cluster) history(ctx context.Context) ([]judge.Case, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.cases(present, ends), nil
+}
+
+// cases assigns to each pod that is gone the request that ended it. The newest
+// pod of a name comes first: it has the fewest requests that explain its end.
+func (c *cluster) cases(
+	present map[types.UID]bool, ends map[string][]controlplane.Request,
+) []judge.Case {
 	next := map[string]time.Time{} // when the next pod of the name was created
 	var cases []judge.Case
 	for _, p := range slices.Backward(c.known()) {
 		life := judge.Life{Pod: namespace + "/" + p.name}
 		if !present[p.uid] {
-			life.Left, life.By = end(ends[p.name], p.made, next[p.name])
+			life.Left = p.made // if no request explains it
+			if r, found := end(ends[p.name], p.made, next[p.name]); found {
+				life.Left, life.By = later(p.made, r.Received), r.User
+				ends[p.name] = without(ends[p.name], r)
+			}
 		}
 		next[p.name] = p.made
 		cases = append(cases, judge.Case{Life: life, Duty: c.duty(p)})
 	}
-	return cases, nil
+	return cases
 }
 
 // ends returns the requests that ended pods, or may have, by the name of the pod.
@@ -96,23 +110,46 @@ func (c *cluster) ends(ctx context.Context) (map[string][]controlplane.Request, 
 	return ends, nil
 }
 
-// end returns when a pod ended, and by whom. It was made at a time, and the next one of
-// its name, if there is one, after this one was gone. A request whose answer is
-// known explains more than one without.
-func end(requests []controlplane.Request, made, next time.Time) (time.Time, string) {
-	var found controlplane.Request
+// end returns the request that ended a pod. It was made at a time, and the next
+// pod of its name, if there is one, after this one was gone. A request whose
+// answer is known explains more than one without.
+//
+// A deletion by name alone can end a pod that is newer than the request: the API
+// server reads the pod after it has received the request, and reads it again when
+// it has changed. So without a request in the pod's life, one of the subject that
+// was under way when the pod was made explains its end. The deletions of the
+// scenario carry a UID.
+func end(requests []controlplane.Request, made, next time.Time) (controlplane.Request, bool) {
+	var within, before controlplane.Request
 	for _, r := range requests {
-		if r.Received.Before(made) || !next.IsZero() && r.Received.After(next) {
-			continue
-		}
-		if found.ID == "" || r.Code >= found.Code {
-			found = r
+		switch {
+		case !next.IsZero() && r.Received.After(next):
+		case !r.Received.Before(made):
+			if within.ID == "" || r.Code >= within.Code {
+				within = r
+			}
+		case r.User == user && r.Answered.After(made):
+			before = r
 		}
 	}
-	if found.ID == "" {
-		return made, "" // it is gone, and nobody knows why
+	if within.ID == "" {
+		return before, before.ID != ""
 	}
-	return found.Received, found.User
+	return within, true
+}
+
+// without returns the requests except one. A request ends one pod of a name.
+func without(requests []controlplane.Request, spent controlplane.Request) []controlplane.Request {
+	return slices.DeleteFunc(slices.Clone(requests), func(r controlplane.Request) bool {
+		return r.ID == spent.ID
+	})
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // awaitEnd waits until every pod that must leave has left or is lost, and then for

@@ -35,8 +35,20 @@ func TestDutyFollowsFromTaintArrivalAndToleration(t *testing.T) {
 	}
 }
 
+// request is one that was answered at once, if it was answered.
 func request(id, user string, code, received int) controlplane.Request {
-	return controlplane.Request{ID: id, User: user, Code: code, Received: at(received)}
+	r := controlplane.Request{ID: id, User: user, Code: code, Received: at(received)}
+	if code > 0 {
+		r.Answered = r.Received
+	}
+	return r
+}
+
+// slow is a request that was answered later.
+func slow(id, user string, received, answered int) controlplane.Request {
+	r := request(id, user, http.StatusOK, received)
+	r.Answered = at(answered)
+	return r
 }
 
 func TestTheEndIsTheRequestWithinAPodsLife(t *testing.T) {
@@ -47,19 +59,72 @@ func TestTheEndIsTheRequestWithinAPodsLife(t *testing.T) {
 	for name, test := range map[string]struct {
 		requests   []controlplane.Request
 		made, next time.Time
-		left       time.Time
-		by         string
+		want       string
 	}{
-		"of the first of its name":        {both, at(1), at(11), at(10), "scenario"},
-		"of the second of its name":       {both, at(11), time.Time{}, at(20), user},
-		"answered rather than unanswered": {[]controlplane.Request{request("1", "scenario", http.StatusCreated, 10), request("2", user, 0, 20)}, at(1), time.Time{}, at(10), "scenario"},
-		"unanswered if there is no other": {[]controlplane.Request{request("1", user, 0, 10)}, at(1), time.Time{}, at(10), user},
-		"nobody's":                        {both[:1], at(11), time.Time{}, at(11), ""},
+		"of the first of its name":  {both, at(1), at(11), "1"},
+		"of the second of its name": {both, at(11), time.Time{}, "2"},
+		"answered rather than unanswered": {
+			[]controlplane.Request{
+				request("1", "scenario", http.StatusCreated, 10), request("2", user, 0, 20),
+			}, at(1), time.Time{}, "1",
+		},
+		"unanswered if there is no other": {
+			[]controlplane.Request{request("1", user, 0, 10)}, at(1), time.Time{}, "1",
+		},
+		"none": {both[:1], at(11), time.Time{}, ""},
+		"under way when the pod was made": {
+			[]controlplane.Request{slow("1", user, 10, 12)}, at(11), time.Time{}, "1",
+		},
+		"within rather than before": {
+			[]controlplane.Request{slow("1", user, 10, 12), request("2", "scenario", 200, 13)},
+			at(11), time.Time{}, "2",
+		},
+		"the scenario's carries a UID": {
+			[]controlplane.Request{slow("1", "scenario", 10, 12)}, at(11), time.Time{}, "",
+		},
+		"received before and never answered": {
+			[]controlplane.Request{request("1", user, 0, 10)}, at(11), time.Time{}, "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			left, by := end(test.requests, test.made, test.next)
-			require.Equal(t, test.by, by)
-			require.Equal(t, test.left, left)
+			found, ok := end(test.requests, test.made, test.next)
+			require.Equal(t, test.want, found.ID)
+			require.Equal(t, test.want != "", ok)
 		})
 	}
+}
+
+// TestADeletionByNameThatEndsTheNextPodIsTheSubjects has the times of a run in
+// which kube-controller-manager deleted a pod that it had never seen.
+func TestADeletionByNameThatEndsTheNextPodIsTheSubjects(t *testing.T) {
+	const name = "due-70"
+	c := &cluster{tainted: map[string]time.Time{"ill": at(10)}, pods: []*pod{
+		{name: name, node: "ill", uid: "old", tolerates: 10 * time.Second, made: at(1), arrived: at(1)},
+		{name: name, node: "ill", uid: "new", tolerates: 10 * time.Second, made: at(23), arrived: at(23)},
+	}}
+	cases := c.cases(nil, map[string][]controlplane.Request{name: {
+		request("1", "scenario", http.StatusOK, 21),
+		slow("2", user, 22, 25),
+	}})
+	require.Equal(t, []judge.Case{
+		{
+			Life: judge.Life{Pod: "default/" + name, Left: at(23), By: user},
+			Duty: judge.Duty{Due: at(33)},
+		},
+		{
+			Life: judge.Life{Pod: "default/" + name, Left: at(21), By: "scenario"},
+			Duty: judge.Duty{Due: at(20)},
+		},
+	}, cases)
+	counts, err := judge.Count(cases, judge.Rules{Subject: user, Late: 3 * time.Second})
+	require.NoError(t, err)
+	require.Equal(t, judge.Counts{Must: 1, Early: 1}, counts)
+}
+
+func TestAnEndThatNoRequestExplainsAllowsNoVerdict(t *testing.T) {
+	c := &cluster{pods: []*pod{{name: "web", node: "calm", made: at(1)}}}
+	cases := c.cases(nil, nil)
+	require.Equal(t, judge.Life{Pod: "default/web", Left: at(1)}, cases[0].Life)
+	_, err := judge.Count(cases, judge.Rules{Subject: user})
+	require.ErrorContains(t, err, "pod default/web: no request explains")
 }

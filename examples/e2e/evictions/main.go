@@ -5,10 +5,12 @@
 //	go -C examples/e2e run ./evictions
 //
 // It prints a table in Markdown, and its progress on standard error. With
-// --scenario and --subject it plays some of it only. It exits with 1 when ours
-// has evicted a pod early, late, wrongly or not at all; what upstream does has no
-// influence on that. With --ours it gives our program more flags, for instance
-// --ours=--confirm.
+// --scenario and --subject it plays some of it only. A cell that cannot be judged
+// says so, and the reason stands below the table. The exit code is 1 when ours
+// has evicted a pod early, late, wrongly or not at all, or when the table is
+// incomplete; the message says which. Upstream's faults have no influence on it.
+// After SIGINT or SIGTERM the table has what is known. With --ours it gives our
+// program more flags, for instance --ours=--confirm.
 //
 // # How it judges
 //
@@ -17,6 +19,11 @@
 // of one line in history.go. When it left, and because of whose request, is in the audit
 // log of the API server; each subject is a user of its own. Nothing that a
 // subject says about itself is asked for. Package judge compares the two.
+//
+// A DELETE by name may be received before a pod is made and remove it all the
+// same: the API server reads the pod later. Upstream sends no UID, so such pods
+// count as evicted by it. A pod that left without a request of this or another
+// kind makes its cell one that cannot be judged.
 //
 // Both subjects get the same control plane, fresh for each scenario, the same
 // pods, and the same limits for their requests.
@@ -29,28 +36,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"sync"
-	"syscall"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "evictions:", err)
-		os.Exit(1)
-	}
-}
+func main() { versus.Main("evictions", run) }
 
 // options are the flags.
 type options struct {
@@ -97,57 +89,31 @@ func (s scenario) FlagName() string { return s.Name }
 // FlagName is what --subject calls it.
 func (s subject) FlagName() string { return s.Name }
 
-var errOursFailed = errors.New("ours has failed")
-
 func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	o, err := parse(args, diagnostics)
 	if err != nil {
 		return err
 	}
-	var t *table
-	err = withPrograms(func(dir string) error {
-		t, err = o.playAll(ctx, dir, versus.NewLines(diagnostics))
-		return err
-	})
+	dir, err := os.MkdirTemp("", "evictions-")
 	if err != nil {
 		return err
 	}
-	if err := t.write(out); err != nil {
-		return err
-	}
-	if failed := t.failed("ours"); len(failed) > 0 {
-		return fmt.Errorf("%w: %s", errOursFailed, strings.Join(failed, ", "))
-	}
-	return nil
+	t := o.playAll(ctx, dir, versus.NewLines(diagnostics))
+	return errors.Join(t.Write(out), os.RemoveAll(dir), t.Err())
 }
 
 // playAll plays every scenario with every subject.
-func (o options) playAll(ctx context.Context, programs string, progress io.Writer) (*table, error) {
-	paths := map[string]string{}
-	for _, s := range o.subjects {
-		path, err := s.Build(ctx, programs, progress)
-		if err != nil {
-			return nil, err
-		}
-		paths[s.Name] = path
+func (o options) playAll(ctx context.Context, programs string, progress io.Writer) *table {
+	paths, problems := make([]string, len(o.subjects)), make([]error, len(o.subjects))
+	for i, s := range o.subjects {
+		paths[i], problems[i] = s.Build(ctx, programs, progress)
 	}
 	t := newTable(o.scenarios, o.subjects)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(o.parallel)
-	var mu sync.Mutex
-	for _, sub := range o.subjects {
-		for _, sc := range o.scenarios {
-			group.Go(func() error {
-				counts, err := play{sc, sub, paths[sub.Name], o.dir, progress}.run(ctx)
-				if err != nil {
-					return fmt.Errorf("%s, %s: %w", sc.Name, sub.Name, err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				t.counts[cell{sc.Name, sub.Name}] = counts
-				return nil
-			})
+	t.Play(ctx, o.parallel, progress, func(ctx context.Context, i, k int) (judge.Counts, error) {
+		if problems[k] != nil {
+			return judge.Counts{}, problems[k]
 		}
-	}
-	return t, group.Wait()
+		return play{o.scenarios[i], o.subjects[k], paths[k], o.dir, progress}.run(ctx)
+	})
+	return t
 }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
 // A scenario is something that goes wrong while pods are evicted.
@@ -35,6 +35,9 @@ func scenarios() []scenario {
 // lost is how long after it must and can leave a pod is given up.
 const lost = time.Minute
 
+// longest bounds a play. The longest scenario takes two minutes.
+const longest = 10 * time.Minute
+
 // A play is a scenario with a subject in it.
 type play struct {
 	scenario scenario
@@ -47,6 +50,8 @@ type play struct {
 
 // run plays it on a control plane of its own and returns the verdict.
 func (p play) run(ctx context.Context) (counts judge.Counts, err error) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	begun := time.Now()
 	config := controlplane.Config{}
 	if p.dir != "" {
@@ -71,6 +76,9 @@ func (p play) run(ctx context.Context) (counts judge.Counts, err error) {
 	}
 	p.printf("%s evicts after %.1fs", filepath.Base(p.program), time.Since(begun).Seconds())
 	if counts, err = p.judge(ctx, c, running); err != nil {
+		if errors.Is(err, versus.ErrEnded) {
+			return counts, err // the log's end is in it
+		}
 		return counts, fmt.Errorf("%w\n%s", err, running.process.LogTail(20))
 	}
 	p.printf("%+v after %.1fs", counts, time.Since(begun).Seconds())
@@ -99,13 +107,4 @@ func (p play) judge(ctx context.Context, c *cluster, running *controller) (judge
 
 func (p play) printf(format string, args ...any) {
 	fmt.Fprintf(p.progress, "%s, %s: %s\n", p.scenario.Name, p.subject.Name, fmt.Sprintf(format, args...))
-}
-
-// withPrograms calls use with a folder for programs, which it removes afterwards.
-func withPrograms(use func(dir string) error) error {
-	dir, err := os.MkdirTemp("", "evictions-")
-	if err != nil {
-		return err
-	}
-	return errors.Join(use(dir), os.RemoveAll(dir))
 }

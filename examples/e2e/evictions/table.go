@@ -2,56 +2,25 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/e2e/evictions/judge"
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// cell names a field of the table.
-type cell struct{ scenario, subject string }
-
-// table is what the plays have come to.
-type table struct {
-	scenarios []scenario
-	subjects  []subject
-	counts    map[cell]judge.Counts
-}
+// table has what the plays have come to.
+type table = versus.Table[judge.Counts]
 
 func newTable(scenarios []scenario, subjects []subject) *table {
-	return &table{scenarios, subjects, map[cell]judge.Counts{}}
-}
-
-// failed returns the scenarios in which a subject was not flawless.
-func (t *table) failed(subject string) []string {
-	var failed []string
-	for _, s := range t.scenarios {
-		if counts, played := t.counts[cell{s.Name, subject}]; played && !counts.Clean() {
-			failed = append(failed, s.Name)
-		}
+	t := &table{Corner: "while pods are evicted", Show: show, Legend: legend}
+	for _, s := range scenarios {
+		t.Scenarios = append(t.Scenarios, versus.Heading{Name: s.Name, Title: s.title()})
 	}
-	return failed
-}
-
-// write writes the table in Markdown, with what has to be known to read it.
-func (t *table) write(out io.Writer) error {
-	var text strings.Builder
-	text.WriteString("| while pods are evicted |")
-	for _, s := range t.subjects {
-		fmt.Fprintf(&text, " %s |", s.Title)
+	for _, s := range subjects {
+		t.Subjects = append(t.Subjects, versus.Heading{Name: s.Name, Title: s.Title})
 	}
-	text.WriteString("\n|" + strings.Repeat(" --- |", len(t.subjects)+1) + "\n")
-	for _, sc := range t.scenarios {
-		fmt.Fprintf(&text, "| %s |", sc.title())
-		for _, sub := range t.subjects {
-			fmt.Fprintf(&text, " %s |", show(t.counts[cell{sc.Name, sub.Name}]))
-		}
-		text.WriteString("\n")
-	}
-	text.WriteString("\n" + legend + "\n")
-	_, err := io.WriteString(out, text.String())
-	return err
+	return t
 }
 
 // title is the scenario's, with our flags and when a pod is late.

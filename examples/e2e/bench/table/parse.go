@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +13,9 @@ import (
 )
 
 var (
-	errNoResults = errors.New("no benchmark results in the input")
-	errFailed    = errors.New("a benchmark failed")
+	errNoResults   = errors.New("no benchmark results in the input")
+	errIncomplete  = errors.New("the table is incomplete")
+	errInterrupted = errors.New("the reading was interrupted")
 )
 
 // results is what the output of a run of benchmarks says.
@@ -22,12 +24,15 @@ type results struct {
 	settings map[string]string
 	// works are the rows, in the order in which they were run.
 	works []*row
+	// failures are lines about failed tests, and why a line is no result.
+	failures []string
 }
 
 // row is one piece of work at one size. A side that does not have it is empty.
 type row struct {
 	work           string
 	ours, upstream samples
+	failed         map[string]bool // by side
 }
 
 // samples are the values of each unit.
@@ -46,38 +51,73 @@ func (s samples) median(unit string) (float64, bool) {
 	}
 }
 
-// parse reads results in the format of Go's benchmarks. What it does not know it
-// skips: a program under test may log between them.
-func parse(in io.Reader) (*results, error) {
+// parse reads results in the format of Go's benchmarks, until the end of the input
+// or of ctx. What it does not know it skips: a program under test may log between
+// them.
+func parse(ctx context.Context, in io.Reader) *results {
 	r := &results{settings: map[string]string{}}
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20)
-	failed := ""
-	for lines.Scan() {
-		line := lines.Text()
-		switch {
-		case strings.HasPrefix(line, "FAIL"), strings.HasPrefix(line, "--- FAIL"), strings.HasPrefix(line, "panic:"):
-			if failed == "" {
-				failed = line
+	lines, ended := make(chan string), make(chan error, 1)
+	go func() {
+		scanner := bufio.NewScanner(in)
+		scanner.Buffer(nil, 1<<20)
+		for scanner.Scan() {
+			select {
+			case lines <- scanner.Text():
+			case <-ctx.Done():
+				return
 			}
-		case strings.HasPrefix(line, "Benchmark"):
-			if err := r.result(line); err != nil {
-				return nil, err
+		}
+		ended <- scanner.Err()
+	}()
+	for {
+		select {
+		case line := <-lines:
+			r.line(line)
+		case err := <-ended:
+			if err != nil {
+				r.fail(fmt.Sprintf("read: %v", err))
 			}
-		default:
-			r.setting(line)
+			return r
+		case <-ctx.Done():
+			r.fail(errInterrupted.Error())
+			return r
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read: %w", err)
+}
+
+func (r *results) line(line string) {
+	name, failed := strings.CutPrefix(line, "--- FAIL: ")
+	switch {
+	case failed:
+		r.fail(line)
+		name, _, _ = strings.Cut(name, " ")
+		// A benchmark with parts has no side, and a test has none either.
+		if work, side, err := r.split(name); err == nil {
+			r.row(work).failed[side] = true
+		}
+	case strings.HasPrefix(line, "FAIL\t"), strings.HasPrefix(line, "panic:"):
+		r.fail(line)
+	case strings.HasPrefix(line, "Benchmark"):
+		if err := r.result(line); err != nil {
+			r.fail(err.Error())
+		}
+	default:
+		r.setting(line)
 	}
-	if failed != "" {
-		return nil, fmt.Errorf("%w: %s", errFailed, failed)
-	}
+}
+
+func (r *results) fail(failure string) { r.failures = append(r.failures, failure) }
+
+// err returns why there is no table, or no complete one.
+func (r *results) err() error {
+	var none, incomplete error
 	if len(r.works) == 0 {
-		return nil, errNoResults
+		none = errNoResults
 	}
-	return r, nil
+	if len(r.failures) > 0 {
+		incomplete = fmt.Errorf("%w: %s", errIncomplete, r.failures[0])
+	}
+	return errors.Join(none, incomplete)
 }
 
 var settingLine = regexp.MustCompile(`^([a-z][a-z-]*): (.+)$`)
@@ -151,7 +191,9 @@ func (r *results) row(work string) *row {
 			return known
 		}
 	}
-	r.works = append(r.works, &row{work: work, ours: samples{}, upstream: samples{}})
+	r.works = append(r.works, &row{
+		work: work, ours: samples{}, upstream: samples{}, failed: map[string]bool{},
+	})
 	return r.works[len(r.works)-1]
 }
 

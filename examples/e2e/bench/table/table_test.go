@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"strings"
 	"testing"
 
@@ -29,7 +31,7 @@ ok  	some/bench	12.3s
 func tableOf(t *testing.T, input string) string {
 	t.Helper()
 	var out strings.Builder
-	require.NoError(t, run(strings.NewReader(input), &out))
+	require.NoError(t, run(t.Context(), strings.NewReader(input), &out))
 	return out.String()
 }
 
@@ -73,27 +75,68 @@ func TestAWorkThatOnlyUpstreamHasIsShown(t *testing.T) {
 	require.Equal(t, "| A: b, n=1 | – | 20 ns wall | – |", rowOf(t, input, "A: b"))
 }
 
-func TestBadInputIsAnError(t *testing.T) {
-	good := "BenchmarkA/b/ours/n=1-2 10 20 ns/op\n"
+const good = "BenchmarkA/b/ours/n=1-2 10 20 ns/op\n"
+
+func TestBadInputIsAnErrorAndWhatIsKnownIsShown(t *testing.T) {
 	for name, c := range map[string]struct {
 		input string
 		want  string
 	}{
-		"empty":         {"", errNoResults.Error()},
-		"no results":    {"PASS\nok some/bench 1s\n", errNoResults.Error()},
-		"failed":        {good + "--- FAIL: BenchmarkA/b/upstream/n=1\n", "--- FAIL: BenchmarkA/b/upstream/n=1"},
-		"did not build": {"FAIL\tsome/bench [build failed]\n", "build failed"},
-		"panic":         {good + "panic: oh\n", "panic: oh"},
-		"no side":       {"BenchmarkA/b-2 10 20 ns/op\n", "neither"},
-		"no unit":       {"BenchmarkA/b/ours-2 10 20 ns/op 3\n", "without a unit"},
-		"no number":     {"BenchmarkA/b/ours-2 10 many ns/op\n", "not a number"},
+		"failed":                {"--- FAIL: BenchmarkA/b/upstream/n=1-2\n", "--- FAIL: BenchmarkA/b/upstream/n=1"},
+		"test failed":           {"--- FAIL: TestA (0.00s)\n", "--- FAIL: TestA"},
+		"did not build":         {"FAIL\tsome/bench [build failed]\n", "build failed"},
+		"interrupted":           {"signal: interrupt\nFAIL\tsome/bench\t1.2s\nFAIL\n", "FAIL\tsome/bench"},
+		"panic":                 {"panic: oh\n", "panic: oh"},
+		"no side":               {"BenchmarkA/b-2 10 20 ns/op\n", "neither"},
+		"no unit":               {"BenchmarkA/b/ours-2 10 20 ns/op 3\n", "without a unit"},
+		"no number":             {"BenchmarkA/b/ours-2 10 many ns/op\n", "not a number"},
+		"a line without an end": {strings.Repeat("x", 2<<20), "read: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			require.ErrorContains(t, run(strings.NewReader(c.input), &out), c.want)
-			require.Empty(t, out.String(), "no half table")
+			err := run(t.Context(), strings.NewReader(good+c.input), &out)
+			require.ErrorIs(t, err, errIncomplete)
+			require.ErrorContains(t, err, c.want)
+			require.Contains(t, out.String(), "| A: b, n=1 | 20 ns wall | ")
+			require.Contains(t, out.String(), "\n[1] ")
+			require.Contains(t, out.String(), c.want)
+			require.NotContains(t, out.String(), "[2]")
 		})
 	}
+}
+
+func TestAFailedBenchmarkSaysSo(t *testing.T) {
+	var out strings.Builder
+	require.Error(t, run(t.Context(), strings.NewReader(
+		good+"--- FAIL: BenchmarkA/b/upstream/n=1-2\n    it did not\n--- FAIL: BenchmarkA-2\n"), &out))
+	require.Contains(t, out.String(), `
+| A: b, n=1 | 20 ns wall | failed | – |
+
+[1] --- FAIL: BenchmarkA/b/upstream/n=1-2
+
+[2] --- FAIL: BenchmarkA-2
+`)
+}
+
+func TestInputWithoutResultsIsAnError(t *testing.T) {
+	for _, input := range []string{"", "PASS\nok some/bench 1s\n", "panic: oh\n"} {
+		var out strings.Builder
+		require.ErrorIs(t, run(t.Context(), strings.NewReader(input), &out), errNoResults)
+		require.Empty(t, out.String())
+	}
+}
+
+func TestAnInterruptionLeavesWhatWasRead(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	read, write := io.Pipe() // stays open, as that of a benchmark that runs
+	go func() {
+		_, _ = io.WriteString(write, good)
+		_, _ = io.WriteString(write, "a line after it, which is read when the other is parsed\n")
+		interrupt()
+	}()
+	var out strings.Builder
+	require.ErrorContains(t, run(ctx, read, &out), errInterrupted.Error())
+	require.Contains(t, out.String(), "| A: b, n=1 | 20 ns wall | – | – |")
 }
 
 func TestRatios(t *testing.T) {

@@ -19,7 +19,11 @@ func (r *results) write(out io.Writer) error {
 		strings.TrimSpace("upstream "+strings.TrimPrefix(r.settings["upstream"], "unknown")))
 	for _, row := range r.works {
 		units := row.units()
-		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", row.work, cell(row.ours, units), cell(row.upstream, units), row.ratios(units))
+		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n",
+			row.work, row.cell(ours, units), row.cell(upstream, units), row.ratios(units))
+	}
+	for i, failure := range r.failures {
+		fmt.Fprintf(&text, "\n[%d] %s\n", i+1, failure)
 	}
 	text.WriteString("\n" + legend + "\n")
 	_, err := io.WriteString(out, text.String())
@@ -95,10 +99,13 @@ func (r *row) has(u unit) bool {
 
 const nothing = "–"
 
-func cell(s samples, units []unit) string {
+func (r *row) cell(side string, units []unit) string {
+	if r.failed[side] {
+		return "failed"
+	}
 	var parts []string
 	for _, u := range units {
-		if value, ok := s.median(u.name); ok {
+		if value, ok := r.side(side).median(u.name); ok {
 			parts = append(parts, u.show(value))
 		}
 	}
@@ -106,6 +113,9 @@ func cell(s samples, units []unit) string {
 }
 
 func (r *row) ratios(units []unit) string {
+	if len(r.failed) > 0 {
+		return nothing
+	}
 	var parts []string
 	for _, u := range units {
 		mine, ok := r.ours.median(u.name)

@@ -82,7 +82,7 @@ type Counts struct {
 }
 
 var (
-	errUnexplained = errors.New("nobody's request explains that it left")
+	errUnexplained = errors.New("no request explains that it left")
 	errTooSoon     = errors.New("the history ends too soon to tell whether it is lost")
 )
 

@@ -96,7 +96,7 @@ func TestOnlyAFlawlessHistoryIsClean(t *testing.T) {
 
 func TestAHistoryThatAllowsNoVerdictIsAnError(t *testing.T) {
 	_, err := judge.Count([]judge.Case{{Life: judge.Life{Pod: "default/web", Left: at(61)}, Duty: judge.Duty{Due: at(60)}}}, rules)
-	require.ErrorContains(t, err, "pod default/web: nobody's request explains")
+	require.ErrorContains(t, err, "pod default/web: no request explains")
 
 	soon := rules
 	soon.At = at(89.9)
