@@ -156,6 +156,8 @@
 //     flaps still leave.
 //   - Tolerations stop while taints are suspended. There they go on when all
 //     zones are disrupted.
+//   - With [Evictor] a PodDisruptionBudget can refuse an eviction, which then
+//     waits. There pods are deleted, as by [Deleter].
 //   - A canceled eviction is reported only when its condition was cleared, with
 //     OutcomeConditionCleared. There each pod whose timer is canceled gets an
 //     event "Cancelling deletion", which is a call a pod.

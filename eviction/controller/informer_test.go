@@ -30,7 +30,7 @@ func (o *observer) ObserveNode(_ time.Time, node *corev1.Node) { o.tell("see nod
 func (o *observer) ForgetNode(_ time.Time, name string)        { o.tell("forget node " + name) }
 func (o *observer) NodesCurrent(time.Time)                     { o.nodesCurrent++ }
 func (o *observer) ObservePod(_ time.Time, pod *corev1.Pod)    { o.tell("see pod " + pod.Name) }
-func (o *observer) ForgetPod(_ time.Time, id types.UID)        { o.tell("forget pod " + string(id)) }
+func (o *observer) ForgetPod(_ time.Time, id types.UID)        { o.tell("forget " + string(id)) }
 func (o *observer) PodsCurrent(time.Time)                      { o.podsCurrent++ }
 func (o *observer) MarkSynced()                                { o.tell("synced") }
 
@@ -79,7 +79,7 @@ func TestE2InformerDoesTheCallersDuties(t *testing.T) {
 			{"nodes", watch.Added, versioned(nodeOf("b"), "50"), []string{"see node b"}, 2, 0},
 			{"nodes", watch.Deleted, versioned(nodeOf("a"), "51"), []string{"forget node a"}, 2, 0},
 			{"pods", watch.Added, versioned(podOn("b", "late"), "52"), []string{"see pod late"}, 0, 2},
-			{"pods", watch.Deleted, versioned(podOn("a", "web"), "53"), []string{"forget pod web-uid"}, 0, 2},
+			{"pods", watch.Deleted, versioned(podOn("a", "web"), "53"), []string{"forget web-uid"}, 0, 2},
 			{"nodes", watch.Bookmark, versioned(nodeOf(""), "54"), nil, 1, 0},
 			{"pods", watch.Bookmark, versioned(podOn("", ""), "55"), nil, 0, 1},
 		} {

@@ -2,88 +2,129 @@ package architecture
 
 import (
 	"io/fs"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// What README shows as code is taken from the Examples, which are compiled and
-// whose output is checked, so that it cannot go stale.
-func TestReadmeShowsExamples(t *testing.T) {
+const (
+	// longestReadme is the most lines of README, and longestProgram of the complete
+	// program in it.
+	longestReadme  = 150
+	longestProgram = 30
+	// readmeProgram is the file that has the program, which a test of examples/e2e
+	// runs on a real API server.
+	readmeProgram = "examples/quickstart/main.go"
+)
+
+// README is short, and the one program that it shows is the one that is tested.
+func TestReadmeShowsTheTestedProgram(t *testing.T) {
 	root := repository(t)
-	readme, err := fs.ReadFile(root, "README.md")
-	if err != nil {
-		t.Fatal(err)
+	readme, program := text(t, root, "README.md"), text(t, root, readmeProgram)
+	if lines := strings.Count(readme, "\n"); lines > longestReadme {
+		t.Errorf("README has %d lines, want at most %d", lines, longestReadme)
 	}
-	var examples strings.Builder
-	shown := map[string]bool{}
-	for _, name := range exampleFiles(t, root) {
-		room, _, _ := strings.Cut(name, "/")
-		shown[room] = true
-		text, err := fs.ReadFile(root, name)
-		if err != nil {
-			t.Fatal(err)
+	samples := goSamples(readme)
+	if len(samples) != 1 {
+		t.Fatalf("README has %d samples of Go, want the program alone", len(samples))
+	}
+	if lines := strings.Count(samples[0], "\n"); lines > longestProgram {
+		t.Errorf("README's program has %d lines, want at most %d", lines, longestProgram)
+	}
+	if _, code, _ := strings.Cut(program, "\npackage main\n"); "package main\n"+code != samples[0] {
+		t.Errorf("README's program is not that of %s", readmeProgram)
+	}
+}
+
+// What the documents link to exists, and so do the packages that they run.
+func TestDocumentsPointToWhatExists(t *testing.T) {
+	root := repository(t)
+	for _, name := range documents(t, root) {
+		document := text(t, root, name)
+		for _, link := range links(document) {
+			target := path.Join(path.Dir(name), link)
+			if _, err := fs.Stat(root, target); err != nil {
+				t.Errorf("%s links to %s, which does not exist", name, link)
+			}
 		}
-		examples.Write(text)
-	}
-	samples := goSamples(string(readme))
-	if len(samples) < len(shown) {
-		t.Errorf("README has %d samples for %d rooms", len(samples), len(shown))
-	}
-	for _, sample := range samples {
-		if !shows(examples.String(), sample) {
-			t.Errorf("no Example holds this sample of README:\n%s", sample)
+		for _, folder := range runs(document) {
+			if _, err := fs.Stat(root, folder); err != nil {
+				t.Errorf("%s runs %s, which does not exist", name, folder)
+			}
 		}
 	}
 }
 
-// exampleFiles are the files of Examples of the rooms and of their folders.
-func exampleFiles(t *testing.T, root fs.FS) []string {
+func TestDocumentChecksSeeDifferences(t *testing.T) {
+	const document = "[a](b/c.go#L1) [d](https://example.com)\n```sh\ngo -C examples run ./x --y\n" +
+		"go -C examples/e2e test ./bench -run z\n```\n```go\na()\n```\n"
+	if got := links(document); len(got) != 1 || got[0] != "b/c.go" {
+		t.Errorf("found links %q", got)
+	}
+	if got := runs(document); len(got) != 2 || got[0] != "examples/x" || got[1] != "examples/e2e/bench" {
+		t.Errorf("found folders %q", got)
+	}
+	if got := goSamples(document); len(got) != 1 || got[0] != "a()\n" {
+		t.Errorf("found samples %q", got)
+	}
+}
+
+// documents are the Markdown files of the repository.
+func documents(t *testing.T, root fs.FS) []string {
 	t.Helper()
 	var names []string
-	for _, pattern := range []string{"*/example*_test.go", "*/*/example*_test.go"} {
-		found, err := fs.Glob(root, pattern)
-		if err != nil {
-			t.Fatal(err)
+	err := fs.WalkDir(root, ".", func(name string, _ fs.DirEntry, err error) error {
+		if path.Ext(name) == ".md" {
+			names = append(names, name)
 		}
-		names = append(names, found...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) < 5 {
+		t.Fatalf("found %q, which cannot be all", names)
 	}
 	return names
 }
 
-func TestReadmeCheckSeesADifference(t *testing.T) {
-	samples := goSamples("text\n```go\na()\nb()\n```\n```sh\nls\n```\n")
-	if len(samples) != 1 {
-		t.Fatalf("found %d samples, want 1", len(samples))
+func text(t *testing.T, root fs.FS, name string) string {
+	t.Helper()
+	content, err := fs.ReadFile(root, name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !shows("func f() {\n\ta()\n\tb()\n}", samples[0]) {
-		t.Error("indentation should not matter")
-	}
-	if shows("func f() {\n\ta()\n\tc()\n\tb()\n}", samples[0]) {
-		t.Error("a line is missing in the sample")
-	}
+	return string(content)
 }
 
-var goSample = regexp.MustCompile("(?s)```go\n(.*?)```")
+var (
+	goSample = regexp.MustCompile("(?s)```go\n(.*?)```")
+	link     = regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
+	ran      = regexp.MustCompile(`go -C (\S+) (?:run|test) (?:-\S+ )*\./([\w/-]+)`)
+)
 
-func goSamples(markdown string) []string {
-	var samples []string
+func goSamples(markdown string) (samples []string) {
 	for _, match := range goSample.FindAllStringSubmatch(markdown, -1) {
 		samples = append(samples, match[1])
 	}
 	return samples
 }
 
-// shows reports whether code holds the lines of the sample one after the other,
-// whatever their indentation.
-func shows(code, sample string) bool {
-	return strings.Contains(unindented(code), unindented(sample))
+// links are the relative links of a document.
+func links(markdown string) (targets []string) {
+	for _, match := range link.FindAllStringSubmatch(markdown, -1) {
+		if !strings.Contains(match[1], "://") {
+			targets = append(targets, match[1])
+		}
+	}
+	return targets
 }
 
-func unindented(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
+// runs are the folders of the packages that a document's commands run or test.
+func runs(markdown string) (folders []string) {
+	for _, match := range ran.FindAllStringSubmatch(markdown, -1) {
+		folders = append(folders, path.Join(match[1], match[2]))
 	}
-	return strings.Join(lines, "\n")
+	return folders
 }

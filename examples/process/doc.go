@@ -12,8 +12,16 @@
 // to do and what to do while another replica leads. The flags are in package
 // commandline; package serving says which callers are answered.
 //
-// Besides the controller's metrics each program serves go_*, process_* and
-// rest_client_*, named as those of kube-controller-manager. Of the last it leaves out
-// the ones of exec plugins and certificates. There is no workqueue_*: these programs
-// have no workqueue of client-go, and their dispatchers show their queues themselves.
+// # Differences from kube-controller-manager
+//
+//   - A leader that is stuck, or whose caches never fill, ends, and /healthz says
+//     so. There it leads on.
+//   - Writes are not sent any more once the leader's lease may be lost. There what
+//     is under way is finished.
+//   - Replicas that wait watch the cluster, so that they know which nodes are
+//     silent when they take over. There they know nothing.
+//   - Next to the controller's metrics each program serves go_*, process_* and
+//     rest_client_*. Of the last it leaves out those of exec plugins and
+//     certificates. There is no workqueue_*: the programs have no workqueue of
+//     client-go, and their dispatchers show their queues.
 package process

@@ -118,6 +118,27 @@
 //     least each 30 s. There each change is written.
 //   - The Event "Cancelling deletion" is recorded for a pod whose condition is
 //     cleared, and for no other.
+//   - Nodes of a zone that is dying wait one heartbeat interval for their
+//     NoExecute taint, until the state of the zone is known. There they are
+//     tainted as they expire.
+//   - When all zones are disrupted, running tolerations are held until our taints
+//     are gone (enhancements #5263). There they go on.
+//   - After that, after a start and after a takeover no node gets a NoExecute
+//     taint for a grace period, which begins when the caches are filled. There
+//     nodes that are still Unknown are tainted at once.
+//   - Nodes that are tainted at the start keep their taints until they are heard.
+//     There they are untainted, and tainted again later.
+//   - With Config.Zone.Phase a zone that is down, or too few nodes that are ready,
+//     pauses all zones. There each zone has its rate and nothing else.
+//   - Only taints that are set, or failed to be, cost a token of a zone's rate.
+//     There a look at a queue with nothing due costs one, and so does a node that
+//     has recovered.
+//   - Nodes are tainted in the order in which they fell. There each pass puts
+//     those that wait at the end.
+//   - A node that changes its zone moves to the other zone's queue. There it can
+//     crash the controller (#47791).
+//   - Taints that could not be written are retried. There they wait for the next
+//     change of the node.
 //
 // # Size
 //

@@ -58,7 +58,7 @@ func all() []mutation {
 	return slices.Concat(mutations, ofEvictions, ofMassFailure, ofClocks, ofPolicies, ofHalts)
 }
 
-// Each of the faults can be put in, also those that are not tried, and README says how
+// Each of the faults can be put in, also those that are not tried, and the README says how
 // many there are.
 func TestMutationsFitTheSources(t *testing.T) {
 	names := make(map[string]bool)
@@ -69,7 +69,7 @@ func TestMutationsFitTheSources(t *testing.T) {
 		_, err := parser.ParseFile(token.NewFileSet(), m.file, mutated, parser.SkipObjectResolution)
 		require.NoError(t, err, m.name)
 	}
-	readme, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
 	require.NoError(t, err)
 	counts := regexp.MustCompile(`all (\d+)\s+injected\s+faults`).FindAllStringSubmatch(string(readme), -1)
 	require.NotEmpty(t, counts)

@@ -19,7 +19,7 @@ type mutation struct {
 }
 
 // mutations are faults that controllers of this kind have had, among them those of
-// kube-controller-manager that README names. Each has to be caught.
+// kube-controller-manager that the packages list. Each has to be caught.
 var mutations = []mutation{
 	{
 		name: "a token is spent while nothing is due",
