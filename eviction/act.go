@@ -24,9 +24,9 @@ type DeleterConfig struct {
 	Confirm NodeClient
 	// MostRequests is how many calls Deleter makes for one task at most, for a
 	// caller that has a budget of requests. A task that needs more fails and is
-	// retried after a second at most. Without Confirm it needs 3. With Confirm it needs 5,
-	// and 2 more for each time that the pod changes between the read and the
-	// delete. Zero means 3, and 25 with Confirm.
+	// retried after a second at most. Without Confirm it needs 3. With Confirm it
+	// needs 5, and 2 more for each time that the pod changes between the read and
+	// the delete. Zero means 3, and 25 with Confirm.
 	MostRequests int
 }
 
@@ -356,8 +356,8 @@ func (r *run) remove(with func(context.Context, *metav1.Preconditions) error) st
 // defaultRereads limits the repeated reads of an attempt, and pauseAfterReread
 // is the wait after each of them that was made, during which other pods are
 // evicted. So an attempt with fewer rereads is made again sooner: a pod that
-// changes all the time takes some tries, and a long wait makes none of them more
-// likely to succeed.
+// changes all the time takes some tries, and a long wait makes none of them
+// more likely to succeed.
 const (
 	defaultRereads   = 10
 	pauseAfterReread = 100 * time.Millisecond

@@ -291,8 +291,8 @@ func TestE8WhatWaitsForATokenCanChange(t *testing.T) {
 	})
 }
 
-// Many shares come and go. A share that no pod needs is forgotten once its tokens
-// are back. Earlier, it would have a whole burst again.
+// Many shares come and go. A share that no pod needs is forgotten once its
+// tokens are back. Earlier, it would have a whole burst again.
 func TestE8ShareThatHasSpentItsTokensIsNotForgotten(t *testing.T) {
 	c := runningWith(t, budgets(perNamespace(0.001, 2)))
 	c.node(1, "n1", "x@1")
@@ -327,7 +327,7 @@ func TestE8SharesThatNoPodNeedsUseNoMemory(t *testing.T) {
 	c.start(1e6)
 }
 
-// Seeing it: who leaves when, why, and what holds it up.
+// Pending lists each pod's deadline, its reason, and what delays it.
 func TestPendingTellsWhoLeavesWhenAndWhy(t *testing.T) {
 	c := runningWith(t, eviction.Config{Backoff: twoSeconds.Backoff, Budgets: []eviction.Budget{overall(0.01, 2), perNamespace(0.001, 1)}},
 		newPod("acting", inNamespace("a")), newPod("no token", inNamespace("a")), newPod("none at all", inNamespace("b")),
@@ -376,8 +376,8 @@ func TestPendingTellsWhoLeavesWhenAndWhy(t *testing.T) {
 	require.Equal(t, 5, pods)
 }
 
-// A zone of a million pods is due at once, and its budget lets one go. No caller
-// may wait for the tracker's lock until all others have been put aside.
+// A zone of a million pods is due at once, and its budget lets one go. No
+// caller may wait for the tracker's lock until all others have been put aside.
 func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
 	const pods = 25_000
 	c := runningWith(t, budgets(perNamespace(0.001, 1)))

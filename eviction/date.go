@@ -10,8 +10,8 @@ import "time"
 // then on: the deadlines that follow from times of API objects move by as much
 // as it has parted from monotonic time since the last agreement, or since the
 // start, if that is more than a second. They agree within two seconds, and the
-// time that the answer has taken. All else follows monotonic time: first sights, the waits
-// after attempts, budgets and requests.
+// time that the answer has taken. All else follows monotonic time: first
+// sights, the waits after attempts, budgets and requests.
 //
 // So a machine that was suspended evicts on time as soon as the API server has
 // answered, and one whose clock is set wrong evicts nothing early. Before the

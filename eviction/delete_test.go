@@ -364,8 +364,8 @@ func TestE5TerminatingPodIsAlreadyGone(t *testing.T) {
 	}
 }
 
-// Somebody has made it terminate since we marked it: the delete conflicts, and
-// that is no failure.
+// Another client has deleted the pod since we marked it: the delete conflicts,
+// which is not a failure.
 func TestE5PodThatTerminatesBeforeTheDeleteIsAlreadyGone(t *testing.T) {
 	play(t, sceneOptions{confirm: true}, func(s *scene) {
 		s.before = once("delete", func() error { s.put(newPod("p", terminating, marked)); return nil })

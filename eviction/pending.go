@@ -47,8 +47,8 @@ func (t *Tracker) Pending() iter.Seq[Pending] {
 	}
 }
 
-// A Cursor is how far a walk with [Tracker.PendingFrom] has come. The zero value
-// is its beginning.
+// A Cursor is how far a walk with [Tracker.PendingFrom] has come. The zero
+// value is its beginning.
 type Cursor struct {
 	walking bool
 	nodes   int // that are left

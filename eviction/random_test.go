@@ -75,8 +75,8 @@ type schedule struct {
 	lowFirst bool
 }
 
-// idOf is by what the schedule knows a pod: its UID, or the name of one that has
-// none.
+// idOf is by what the schedule knows a pod: its UID, or the name of one that
+// has none.
 func idOf(pod eviction.Key) types.UID {
 	if pod.UID == "" {
 		return types.UID(pod.Namespace + "/" + pod.Name)

@@ -195,7 +195,8 @@ func TestE6ConditionOfAPodThatNeedNotLeaveIsCleared(t *testing.T) {
 	}
 }
 
-// The attempt failed before a restart. Nobody else knows that the mark is moot.
+// The attempt failed before a restart. No other process knows that the mark is
+// moot.
 func TestE6MarkFoundAtARestartIsTakenBack(t *testing.T) {
 	c := startUp(t, 100)
 	c.pod(100, newPod("moot", marked))

@@ -169,7 +169,7 @@ func TestE2TaintThatWasSetAgainUnseenWithATimeNowStartsAnew(t *testing.T) {
 	c.leavesAt("p", 111)
 }
 
-// Nobody takes time back from a pod by writing an earlier one.
+// An earlier TimeAdded that is written later takes no time from a pod.
 func TestE2EarlierTimeAddedIsNotBelieved(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10.25, "n1", "a@10")

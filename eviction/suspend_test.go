@@ -85,8 +85,7 @@ func TestC3SuspensionReachesWhatIsUnderWayAtOnce(t *testing.T) {
 	}
 }
 
-// C3: what is suspended holds before the slices do: for Start and for those who
-// ask.
+// C3: what is suspended holds before the slices do: for Start and for queries.
 func TestC3SuspensionHoldsBeforeItsSlices(t *testing.T) {
 	for name, slice := range map[string]int{"a slice for all": 1000, "slices of one": 1} {
 		t.Run(name, func(t *testing.T) {

@@ -173,7 +173,8 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 }
 
 // queueConfig has no Backoff: an attempt never ends as failed in the queue. The
-// deadline can move while a pod waits, so the tracker schedules the wait itself.
+// deadline can move while a pod waits, so the tracker schedules the wait
+// itself.
 func (t *Tracker) queueConfig() timedqueue.QueueConfig[types.UID, pod] {
 	var config timedqueue.QueueConfig[types.UID, pod]
 	if t.config.LowPriorityFirst {

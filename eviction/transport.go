@@ -34,9 +34,9 @@ func (t withoutRetryAfter) RoundTrip(request *http.Request) (*http.Response, err
 	return response, err
 }
 
-// WithDates returns a transport that passes the time of day which the API server
-// tells in the responses of another transport to observe, with the time at
-// which their requests were sent. Observe is called on the goroutine of the
+// WithDates returns a transport that passes the time of day which the API
+// server tells in the responses of another transport to observe, with the time
+// at which their requests were sent. Observe is called on the goroutine of the
 // request; see [Tracker.ObserveDate] for what to do with it.
 //
 // A response out of a cache, with an Age, tells nothing, nor does one of status
