@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// errFenced is what a write gets that comes when we may no longer be the leader.
+// errFenced is what a write gets that comes when we may no longer be the
+// leader.
 var errFenced = errors.New("not sent: the leader's lease is not valid any more")
 
 // A fence lets writes through only while our leader's lease is valid. Leader

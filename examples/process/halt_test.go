@@ -95,7 +95,8 @@ func (h *halting) metric() float64 {
 	return families[0].GetMetric()[0].GetGauge().GetValue()
 }
 
-// C7: an annotation of the leader's Lease halts the controller until it is gone.
+// C7: an annotation of the leader's Lease halts the controller until it is
+// gone.
 func TestC7AnAnnotationHalts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHalting(t, nil)
@@ -123,8 +124,8 @@ func TestC7AnAnnotationHalts(t *testing.T) {
 	})
 }
 
-// C7: a process that starts while the annotation is there knows it before it may
-// act.
+// C7: a process that starts while the annotation is there knows it before it
+// may act.
 func TestC7AHaltIsKnownFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHalting(t, map[string]string{HaltAnnotation: ""})

@@ -180,9 +180,9 @@ func (r refusingLeases) Update(ctx context.Context, lease *coordinationv1.Lease,
 	return r.LeaseInterface.Update(ctx, lease, options)
 }
 
-// A leader that cannot renew stops to act before others may begin, and ends with
-// an error. If what acts does not return, the process says that it is ill, so that
-// somebody ends it.
+// A leader that cannot renew stops to act before others may begin, and ends
+// with an error. If what acts does not return, the process says that it is ill,
+// so that the kubelet ends it.
 func TestLeaderThatCannotRenewEndsOrSaysThatItIsIll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var broken atomic.Bool
@@ -225,7 +225,7 @@ func TestLeaderWhoseLeaseIsTakenEnds(t *testing.T) {
 		wait(10 * time.Second)
 		require.True(t, first.acts.Load())
 
-		// Somebody takes the lease away.
+		// Another process takes the lease.
 		leases := cluster.CoordinationV1().Leases("kube-system")
 		lease, err := leases.Get(t.Context(), "tester", metav1.GetOptions{})
 		require.NoError(t, err)

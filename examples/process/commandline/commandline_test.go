@@ -157,8 +157,8 @@ func TestFeatureGatesAreNeverIgnored(t *testing.T) {
 	require.ErrorContains(t, s.check(), `--feature-gates is "Foo=true", want none`)
 }
 
-// All that is wrong is said at once, in the order of the flags, and can be taken
-// apart.
+// All that is wrong is said at once, in the order of the flags, and can be
+// taken apart.
 func TestErrorsAreOneListInTheOrderOfTheFlags(t *testing.T) {
 	var s settings
 	s.process.Serving.SecurePort, s.process.Serving.TLSMinVersion = -1, "1"

@@ -1,6 +1,7 @@
 // Package commandline holds the flags that every controller program here has,
-// with the same names, defaults and words for what is wrong, and what it takes to
-// say so. It runs nothing and links no client, so that a simulator can read them.
+// with the same names, defaults and words for what is wrong, and what it takes
+// to say so. It runs nothing and links no client, so that a simulator can read
+// them.
 package commandline
 
 import (
@@ -13,8 +14,8 @@ import (
 // Process says how a process reaches a cluster and is reached. A program sets
 // Name and Port; all else are flags.
 type Process struct {
-	// Name is the program's: the user agent of its requests and, unless a flag says
-	// otherwise, the name of its leader's lease.
+	// Name is the program's: the user agent of its requests and, unless a flag
+	// says otherwise, the name of its leader's lease.
 	Name string
 	// Port is where it serves its pages unless a flag says otherwise.
 	Port int

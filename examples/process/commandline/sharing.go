@@ -21,8 +21,8 @@ type LeaderElection struct {
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// AddFlags adds the flags and sets their fields to the defaults, which are those
-// of kube-controller-manager v1.37.
+// AddFlags adds the flags and sets their fields to the defaults, which are
+// those of kube-controller-manager v1.37.
 func (s *Sharing) AddFlags(flags *pflag.FlagSet) {
 	flags.Float32Var(&s.APIQPS, "kube-api-qps", 20, "Requests a second to the API server, besides the leader's lease, events, watches and questions about callers of the pages. Each kind of work has a part of them: a flood of one does not delay the others.")
 	flags.IntVar(&s.APIBurst, "kube-api-burst", 30, "Requests to the API server that may come at once.")
