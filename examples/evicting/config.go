@@ -14,8 +14,8 @@ const (
 	PerNamespace = "namespace"
 )
 
-// Config returns what the options mean for an eviction.Tracker: its budgets, which
-// pods are exempt, and who goes first. All else is left zero.
+// Config returns what the options mean for an eviction.Tracker: its budgets,
+// which pods are exempt, and which leave first. All else is left zero.
 func (o *Options) Config() eviction.Config {
 	return eviction.Config{
 		Budgets:          o.budgets(),

@@ -1,10 +1,10 @@
-// Package evicting holds what programs that evict pods have in common: flags that
-// say how pods are made to leave, how fast, and which are spared, and what these
-// flags mean for package eviction. It has no clock and no client of its own, so
-// that a simulator can use the same flags.
+// Package evicting holds what programs that evict pods have in common: flags
+// that say how pods are made to leave, how fast, and which are spared, and what
+// these flags mean for package eviction. It has no clock and no client of its
+// own, so that a simulator can use the same flags.
 //
-// Package show, below it, is what such programs show of their evictions: metrics,
-// a page about the pods that wait, and the log.
+// Package show, below it, is what such programs show of their evictions:
+// metrics, a page about the pods that wait, and the log.
 package evicting
 
 import (
@@ -33,8 +33,8 @@ const (
 // actions are all of them.
 func actions() []string { return []string{Delete, Evict, EvictThenDelete, DryRun} }
 
-// Options are the flags. The zero value is not valid: AddFlags sets the defaults,
-// which are what kube-controller-manager v1.37 does.
+// Options are the flags. The zero value is not valid: AddFlags sets the
+// defaults, which are what kube-controller-manager v1.37 does.
 type Options struct {
 	// Action is one of Delete, Evict, EvictThenDelete and DryRun.
 	Action string
@@ -43,8 +43,8 @@ type Options struct {
 	// Confirm asks for a second look: pod and node are read just before an action.
 	Confirm bool
 
-	// BudgetOverall, BudgetPerNode and BudgetPerNamespace are in evictions a second.
-	// Zero is no budget.
+	// BudgetOverall, BudgetPerNode and BudgetPerNamespace are in evictions a
+	// second. Zero is no budget.
 	BudgetOverall, BudgetPerNode, BudgetPerNamespace float64
 	// BudgetBurst is how many evictions may come at once, of each budget.
 	BudgetBurst int

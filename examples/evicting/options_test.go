@@ -26,8 +26,8 @@ func check(o *evicting.Options) error {
 	return c.Err()
 }
 
-// Without flags pods are evicted as kube-controller-manager v1.37 does: deleted,
-// as fast as the API server answers, whoever they are.
+// Without flags pods are evicted as kube-controller-manager v1.37 does:
+// deleted, as fast as the API server answers, and without exemptions.
 func TestDefaults(t *testing.T) {
 	o := parsed(t)
 	require.NoError(t, check(o))

@@ -20,8 +20,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/serving"
 )
 
-// A look at a million pods that wait. The longest turn is the longest time for which
-// the tracker is locked.
+// A look at a million pods that wait. The longest turn is the longest time for
+// which the tracker is locked.
 func BenchmarkLook(b *testing.B) {
 	const nodes, each = 10_000, 100
 	start := time.Now()
@@ -73,8 +73,8 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// besideCallers measures turns of others with the tracker, of which there is one at
-// a time, while so many callers ask for the page all the time.
+// besideCallers measures turns of others with the tracker, of which there is
+// one at a time, while so many callers ask for the page all the time.
 func besideCallers(b *testing.B, tracker *eviction.Tracker, callers int) {
 	var turn sync.Mutex
 	page := serving.NewPage(NewPage(func(look func(State)) {

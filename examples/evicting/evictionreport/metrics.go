@@ -14,16 +14,16 @@ import (
 type Config struct {
 	// Registry is required.
 	Registry prometheus.Registerer
-	// Read is used for the gauges when they are asked for. They read running counts,
-	// however many pods wait. With nil there are no gauges.
+	// Read is used for the gauges when they are asked for. They read running
+	// counts, however many pods wait. With nil there are no gauges.
 	Read Read
 	// Budgets are those of which it is told how many pods wait for each.
 	Budgets []eviction.Budget
 }
 
-// Metrics has the names of kube-controller-manager v1.37, so that dashboards and
-// alerts go on working, and a few of its own. Durations are in seconds, also the
-// one that upstream multiplies by 1e9
+// Metrics has the names of kube-controller-manager v1.37, so that dashboards
+// and alerts go on working, and a few of its own. Durations are in seconds,
+// also the one that upstream multiplies by 1e9
 // (https://github.com/kubernetes/kubernetes/pull/141311, 141742).
 type Metrics struct {
 	deletions prometheus.Counter
@@ -70,8 +70,8 @@ func (m *Metrics) Acted(task eviction.Task, result eviction.Result, ended time.T
 	}
 }
 
-// cause is why work did not succeed, or why nothing had to be done. It is empty if it
-// did.
+// cause is why work did not succeed, or why nothing had to be done. It is empty
+// if it did.
 func cause(result eviction.Result) string {
 	switch {
 	case result.Err != nil:
@@ -83,10 +83,11 @@ func cause(result eviction.Result) string {
 }
 
 // canceled is the cause of OutcomeNotDue when the watches have made an eviction
-// moot meanwhile. Otherwise the cause is the reason of the action's own decision.
+// moot meanwhile. Otherwise the cause is the reason of the action's own
+// decision.
 const canceled = "Canceled"
 
-// gauges look at the state when somebody asks for them.
+// gauges read the state when they are scraped.
 type gauges struct {
 	read                                     Read
 	budgets                                  []eviction.Budget

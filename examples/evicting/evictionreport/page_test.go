@@ -42,7 +42,8 @@ func (w waiting) Overdue(now time.Time) (pods int, oldest time.Time) {
 	return pods, oldest
 }
 
-// PendingFrom shows all in one part, and the first few again, as a walk in parts may.
+// PendingFrom shows all in one part, and the first few again, as a walk in
+// parts may.
 func (w waiting) PendingFrom(cursor *eviction.Cursor, _ int) iter.Seq[eviction.Pending] {
 	nothing, err := eviction.NewTracker(eviction.Config{}, time.Now())
 	if err != nil {
@@ -57,8 +58,8 @@ func (w waiting) PendingFrom(cursor *eviction.Cursor, _ int) iter.Seq[eviction.P
 func (w waiting) read(look func(State)) { look(w) }
 
 // inTracker is the state of a real tracker, in a bubble whose clock begins at
-// 2000-01-01T00:00:00Z: a pod that waits, one under way, one that has failed, one
-// that waits for a budget.
+// 2000-01-01T00:00:00Z: a pod that waits, one under way, one that has failed,
+// one that waits for a budget.
 func inTracker(t *testing.T) *eviction.Tracker {
 	t.Helper()
 	start := time.Now()
@@ -186,8 +187,8 @@ func TestPageRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	}
 }
 
-// Whatever the limit and the order in which they come, the first are listed, and all
-// are counted.
+// Whatever the limit and the order in which they come, the first are listed,
+// and all are counted.
 func TestListIsTheBeginningOfAllInOrder(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -241,8 +242,8 @@ func TestPageSaysThatThereAreMore(t *testing.T) {
 	require.Contains(t, text, "/b")
 }
 
-// endless is a state whose every part takes a second, and in which there is always
-// another.
+// endless is a state whose every part takes a second, and in which there is
+// always another.
 type endless struct {
 	waiting
 	parts *int
