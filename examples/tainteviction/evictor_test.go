@@ -16,7 +16,8 @@ import (
 
 )
 
-// From the taint to the deletion, through informers, tracker, workers and client.
+// From the taint to the deletion, through informers, tracker, workers and
+// client.
 func TestPodsLeaveAtTheirDeadlines(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("at-once")
@@ -63,8 +64,8 @@ func TestPodStaysWhenTheTaintGoes(t *testing.T) {
 	})
 }
 
-// E2: a taint that was written while the watch was silent counts from when it was
-// written, and not from when it is seen.
+// E2: a taint that was written while the watch was silent counts from when it
+// was written, and not from when it is seen.
 func TestE2TaintOfAGapActsInTime(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("patient", tolerates(ptr.To[int64](60)))
@@ -81,8 +82,8 @@ func TestE2TaintOfAGapActsInTime(t *testing.T) {
 	})
 }
 
-// A node that is deleted takes its taints with it, and a pod that is deleted its
-// deadline.
+// A node that is deleted takes its taints with it, and a pod that is deleted
+// its deadline.
 func TestWhatIsGoneIsForgotten(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("patient", tolerates(ptr.To[int64](60)))

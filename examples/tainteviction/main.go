@@ -1,10 +1,11 @@
 // Command tainteviction is a taint eviction controller made of the lifecycle
-// library: it makes pods leave nodes whose NoExecute taints they do not tolerate,
-// or tolerate no longer, and does nothing else.
+// library: it makes pods leave nodes whose NoExecute taints they do not
+// tolerate, or tolerate no longer, and does nothing else.
 //
-// It does the work of kube-controller-manager's taint-eviction-controller, which
-// has to be switched off there. Who sets the taints does not matter: an
-// administrator, kube-controller-manager's node-lifecycle-controller, or another.
+// It does the work of kube-controller-manager's taint-eviction-controller,
+// which has to be switched off there. What sets the taints does not matter: an
+// administrator, kube-controller-manager's node-lifecycle-controller, or
+// another.
 package main
 
 import (

@@ -50,9 +50,9 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// populate makes a tainted node with a pod that leaves at once and one that leaves
-// after two seconds.
-// clientsOf are a client to act and watch with, and others.
+// populate makes a tainted node with a pod that leaves at once and one that
+// leaves after two seconds. clientsOf are a client to act and watch with, and
+// others.
 func clientsOf(client kubernetes.Interface, cluster *memory.Cluster) process.Clients {
 	return process.Clients{
 		Acting: client, Watching: client, Recording: cluster.NewClient(), Electing: cluster.NewClient(),
@@ -88,8 +88,8 @@ func tellDeletions(ctx context.Context, cluster *memory.Cluster, out io.Writer) 
 	}
 }
 
-// The whole program as a process: pods leave in order, SIGTERM ends it well, and
-// what has time left stays.
+// The whole program as a process: pods leave in order, SIGTERM ends it well,
+// and what has time left stays.
 func TestProgramEvictsUntilItIsTerminated(t *testing.T) {
 	require.Contains(t, runUntilTerminated(t), `"Evicted pod" pod="shop/second"`)
 }
@@ -110,8 +110,8 @@ func TestProgramLogsInJSON(t *testing.T) {
 	}, evicted)
 }
 
-// runUntilTerminated runs the program until two pods have left, and returns what it
-// wrote to standard error.
+// runUntilTerminated runs the program until two pods have left, and returns
+// what it wrote to standard error.
 func runUntilTerminated(t *testing.T, flags ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -274,8 +274,8 @@ func TestHelpTeaches(t *testing.T) {
 	}
 }
 
-// Without flags it is kube-controller-manager's controller, and each flag sets one
-// field.
+// Without flags it is kube-controller-manager's controller, and each flag sets
+// one field.
 func TestFlags(t *testing.T) {
 	var s settings
 	flags := command(&s).FlagSet()
