@@ -26,8 +26,8 @@ import (
 var ErrNotObject = errors.New("the type of the object is not an API type")
 
 // Apply returns the patched copy of an object. The documents are those that a
-// real server patches, with the same library for JSON Patches, so that a missing
-// list is what it is there: equal to null in a test.
+// real server patches, with the same library for JSON Patches, so that a
+// missing list is what it is there: equal to null in a test.
 func Apply(current runtime.Object, kind types.PatchType, patch []byte) (runtime.Object, error) {
 	document, err := json.Marshal(current)
 	if err != nil {
