@@ -21,8 +21,8 @@ type view struct {
 
 	told  []string // what has happened, last first
 	drawn int      // lines to go back
-	// last is what was printed last about each zone, and about the cluster under the
-	// empty name.
+	// last is what was printed last about each zone, and about the cluster under
+	// the empty name.
 	last map[string]string
 }
 

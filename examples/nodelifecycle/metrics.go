@@ -12,8 +12,8 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// metrics has the names of kube-controller-manager v1.37, so that dashboards and
-// alerts go on working, and a few of its own.
+// metrics has the names of kube-controller-manager v1.37, so that dashboards
+// and alerts go on working, and a few of its own.
 type metrics struct {
 	nodesTainted   *zoneCounter
 	declareSeconds prometheus.Histogram
@@ -91,8 +91,8 @@ func sightMetrics(state reader) []prometheus.Collector {
 	}
 }
 
-// dampedWrites tells of nodes that change so often that writing each change would
-// keep others waiting.
+// dampedWrites tells of nodes that change so often that writing each change
+// would keep others waiting.
 func dampedWrites(state reader) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "nodelifecycle_damped_writes_total",

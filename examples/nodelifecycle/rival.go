@@ -12,8 +12,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 )
 
-// A rival is kube-controller-manager doing the same work beside us. The managed
-// fields of nodes tell: it is the manager of their taints.
+// A rival is kube-controller-manager doing the same work next to this
+// controller. The managed fields of nodes tell: it is the manager of their
+// taints.
 type rival struct {
 	logger klog.Logger
 	since  time.Time

@@ -23,8 +23,8 @@ type EvictionMode string
 
 const (
 	// EvictionModeTaint: the node gets a NoExecute taint when its zone's rate
-	// allows, and each pod leaves when it does not tolerate that any longer. Taints
-	// of other clients act in both modes.
+	// allows, and each pod leaves when it does not tolerate that any longer.
+	// Taints of other clients act in both modes.
 	EvictionModeTaint EvictionMode = "taint"
 	// EvictionModeNode: when the node has not been ready for
 	// Config.PodEvictionTimeout and its zone's rate allows, all its pods leave,
@@ -58,8 +58,8 @@ type Config struct {
 	Backoff timedqueue.Backoff
 	// Requests is the budget of requests to the API server.
 	Requests RequestBudget
-	// DeclareUnconfirmed declares a silent node without a live read of its lease. Then a
-	// watch that is behind makes living nodes look silent.
+	// DeclareUnconfirmed declares a silent node without a live read of its lease.
+	// Then a watch that is behind makes living nodes look silent.
 	DeclareUnconfirmed bool
 }
 

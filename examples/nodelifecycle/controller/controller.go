@@ -221,8 +221,8 @@ func (c *Controller) Phase() zone.Phase { return c.zones.Phase() }
 func (c *Controller) Queued(zone string) int { return c.queued[zone] }
 
 // Damped returns how many writes to nodes and pods had to wait because their
-// node had changed often shortly before. Those that a later change made needless
-// are counted, too.
+// node had changed often shortly before. Those that a later change made
+// needless are counted, too.
 func (c *Controller) Damped() int { return c.damped }
 
 // Waiting returns how many pods wait to be evicted, now or later.

@@ -125,7 +125,8 @@ type doubtFacts struct {
 	phaseAt, resumeAt     time.Time
 
 	grace, unbroken, timeout, backoff, window time.Duration
-	// perSecond is how many requests declarations have at least, zero for no limit.
+	// perSecond is how many requests declarations have at least, zero for no
+	// limit.
 	perSecond float64
 	// undeclared are the confirmed nodes that wait to be written.
 	undeclared int

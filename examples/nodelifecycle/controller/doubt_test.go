@@ -236,8 +236,8 @@ func TestH4SightThatIsNeverUnbrokenIsTold(t *testing.T) {
 	require.Equal(t, []string{ReasonDoubt, ReasonDoubtEnded}, w.told())
 }
 
-// A doubt that is short is no news, and one of a kind that comes again and again
-// is told once in tellPeriod.
+// A doubt that is short is no news, and one of a kind that comes again and
+// again is told once in tellPeriod.
 func TestH4DoubtIsToldNowAndThen(t *testing.T) {
 	w := withSight(t)
 	w.outage(grace/2-5*time.Second, "a-000") // no node is declared for 20 s more
@@ -374,7 +374,7 @@ func TestH4ReadsThatFailedAreForgotten(t *testing.T) {
 	require.False(t, w.c.reads.fail(1))
 }
 
-// A budget that is small beside the silent nodes.
+// A budget that is small compared with the number of silent nodes.
 func TestH4LatestMomentWithASmallBudget(t *testing.T) {
 	w := slow(t, 100, "a", "b")
 	for _, name := range w.names() {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Doubts returns what delays declarations and NoExecute taints now, and how long
-// at most, in the order of DoubtKinds.
+// Doubts returns what delays declarations and NoExecute taints now, and how
+// long at most, in the order of DoubtKinds.
 func (c *Controller) Doubts(now time.Time) []Doubt { return appendDoubts(nil, c.doubtFacts(now)) }
 
 // Doubted returns how long there were doubts of a kind, all together.

@@ -136,8 +136,8 @@ const (
 )
 
 // kindOfWrite returns what kind a write to a node is. A recovery takes back a
-// taint of a node that is not ready, or is not said to be any more. A write with
-// a token of its zone is never damped.
+// taint of a node that is not ready, or is not said to be any more. A write
+// with a token of its zone is never damped.
 func kindOfWrite(_ string, n *node) string {
 	recovers := n.wanted != nil && !n.state.holdsToken() &&
 		countNotReady(n.wanted) < countNotReady(n.object.Spec.Taints)

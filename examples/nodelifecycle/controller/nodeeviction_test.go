@@ -129,7 +129,7 @@ func TestE9NodeThatIsReadyAgainIsSpared(t *testing.T) {
 	require.Empty(t, w.evicted(ill), "what had not gone stays")
 	w.addPod("late", "a-003")
 	w.advance(time.Minute)
-	require.Empty(t, w.evicted(ill), "and so does who comes")
+	require.Empty(t, w.evicted(ill), "and so does a pod that comes")
 }
 
 // E9: nodes go at their zone's rate, and one without pods does not keep the

@@ -46,8 +46,8 @@ func (w *world) back(names ...string) {
 	w.act()
 }
 
-// Z1: in a pause no node is tainted, no taint is removed and no pod leaves. What
-// was begun waits until nodes may be acted against again.
+// Z1: in a pause no node is tainted, no taint is removed and no pod leaves.
+// What was begun waits until nodes may be acted against again.
 func TestZ1APauseHoldsAllAndTakesNothingBack(t *testing.T) {
 	w := pausing(t)
 	began := w.now

@@ -56,9 +56,9 @@ func TestTaintedNodeIsUntaintedByABeatOnly(t *testing.T) {
 	require.Equal(t, corev1.ConditionUnknown, w.nodes["a-001"].Status.Conditions[0].Status)
 }
 
-// A node that came back while no replica led keeps its pods: their deadlines have
-// passed, and it is untainted by its first heartbeat. One that died again after
-// its report loses them when it is found silent.
+// A node that came back while no replica led keeps its pods: their deadlines
+// have passed, and it is untainted by its first heartbeat. One that died again
+// after its report loses them when it is found silent.
 func TestPodsOfANodeThatCameBackBeforeTheStartStay(t *testing.T) {
 	for _, died := range []bool{false, true} {
 		w := settled(t, "a", "b")
@@ -175,7 +175,7 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		w.setPod(pod)
 		w.c.Reevaluate()
 		w.advance(time.Second)
-		require.Len(t, deeds[MarkPodNotReady](w), 1, "who disagrees is not fought")
+		require.Len(t, deeds[MarkPodNotReady](w), 1, "a client that disagrees is not fought")
 	})
 }
 

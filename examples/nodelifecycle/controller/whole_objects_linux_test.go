@@ -95,8 +95,9 @@ func (w *whole) newLease(i int) *coordinationv1.Lease {
 	return decoded(w, lease, &coordinationv1.Lease{})
 }
 
-// newPod returns a pod. Of ten on a node two are those of DaemonSets, which stay
-// whatever happens, and the others have the tolerations that admission adds, if shorter.
+// newPod returns a pod. Of ten on a node two are those of DaemonSets, which
+// stay whatever happens, and the others have the tolerations that admission
+// adds, if shorter.
 func (w *whole) newPod(i int) *corev1.Pod {
 	at := metav1.NewTime(w.now.Add(-time.Hour))
 	pod := &corev1.Pod{

@@ -14,7 +14,8 @@ import (
 )
 
 // Each iteration patches one of 1,000 nodes with the status that a kubelet
-// writes, 50 images among it, from all processors while one watcher reads along.
+// writes, 50 images among it, from all processors while one watcher reads
+// along.
 func BenchmarkPatch(b *testing.B) {
 	b.Run("status, strategic merge", func(b *testing.B) {
 		benchmarkPatch(b, strategicPatch, func(_ *corev1.Node, i int) []byte {

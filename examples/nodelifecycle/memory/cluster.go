@@ -44,8 +44,8 @@ func (c *Cluster) NewClient() *Client {
 
 // FinalizePods removes the terminating pods of every node that alive reports,
 // as the nodes' kubelets do once the containers have stopped, and returns how
-// many it removed. Pods of other nodes stay Terminating: nobody on a dead node
-// can say that they have stopped.
+// many it removed. Pods of other nodes stay Terminating: a dead node has no
+// kubelet to report that they have stopped.
 //
 // The containers of this cluster stop at once, so the rest of the grace period
 // is not waited for. alive is called without a lock held, once per node that

@@ -131,7 +131,7 @@ func TestRecorderWritesEvents(t *testing.T) {
 	}
 }
 
-// Read, add one, write if nobody else has: no increment may be lost.
+// Read, add one, write if no other client has: no increment may be lost.
 func TestConcurrentGuardedWritesLoseNothing(t *testing.T) {
 	guards := map[string]func(pod *corev1.Pod, n int) (types.PatchType, string){
 		"resourceVersion": func(pod *corev1.Pod, n int) (types.PatchType, string) {
@@ -164,7 +164,8 @@ func TestConcurrentGuardedWritesLoseNothing(t *testing.T) {
 	}
 }
 
-// An update without a resourceVersion is meant to win against whatever it meets.
+// An update without a resourceVersion is meant to win against whatever it
+// meets.
 func TestConcurrentUnconditionalUpdatesNeverConflict(t *testing.T) {
 	s := newSubject(t, NewCluster())
 	s.createPod("p", "")

@@ -14,20 +14,22 @@
 //     metadata.uid is 422 Invalid with a cause for the field metadata.uid; a
 //     JSON Patch that does not apply, a failed test among them, is 422 Invalid
 //     with empty details.
-//   - A write that changes nothing keeps the resourceVersion and sends no event.
+//   - A write that changes nothing keeps the resourceVersion and sends no
+//     event.
 //   - The status subresource leaves spec alone, and the main resource status.
 //   - A watch continues from any resourceVersion whose changes are still kept,
 //     is told 410 Gone otherwise, and never slows a writer down. Lists, watches
 //     and streaming lists see one order of events, and nothing falls between a
 //     list and the watch that follows it.
-//   - A deleted pod that is bound to a node stays Terminating until its kubelet,
-//     here [Cluster.FinalizePods], or a delete with grace period zero removes it.
+//   - A deleted pod that is bound to a node stays Terminating until its
+//     kubelet, here [Cluster.FinalizePods], or a delete with grace period zero
+//     removes it.
 //
 // What it is not: there is no authentication, admission, garbage collection,
 // namespace lifecycle or server-side apply, and next to no validation or
 // defaulting. It keeps no managedFields. Subresources other than status and
-// pods/binding are refused with 405. Some limits come from client-go's fake: the
-// context of a call is not looked at, and Bind takes the namespace of the
+// pods/binding are refused with 405. Some limits come from client-go's fake:
+// the context of a call is not looked at, and Bind takes the namespace of the
 // Binding, not of the client, and no options, so that a dry run would bind.
 //
 // The same tests run against a real kube-apiserver when

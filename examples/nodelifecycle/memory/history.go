@@ -17,7 +17,7 @@ type record struct {
 }
 
 // history is the newest changes of one resource, in order. Every watcher reads
-// it at its own pace from its own position, so that writers wait for nobody and
+// it at its own pace from its own position, so that writers never wait and
 // a burst is stored once, not once per watcher. The alternative, a queue per
 // watcher, has no bound; a bounded channel would block the writer or lose.
 //
@@ -31,7 +31,7 @@ type history struct {
 	// forgotten is the version of the newest change that is no longer kept: a
 	// watch that has seen less cannot be continued.
 	forgotten uint64
-	// changed is closed by the next append. It is nil when nobody waits.
+	// changed is closed by the next append. It is nil when no watcher waits.
 	changed chan struct{}
 }
 

@@ -182,7 +182,7 @@ func TestNothingFallsBetweenListAndWatch(t *testing.T) {
 	}
 }
 
-// A reflector whose watch ends waits a little and lists anew, so that it may
+// A reflector whose watch ends waits a little and lists again, so that it may
 // skip states, but ends with the last.
 func TestInformersSurviveDroppedWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestInformersSurviveDroppedWatches(t *testing.T) {
 	})
 }
 
-// An informer that falls behind what is kept is told so and lists anew.
+// An informer that falls behind what is kept is told so and lists again.
 func TestInformersSurviveForgottenChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newCluster(limits{history: 50, events: 10})

@@ -25,7 +25,8 @@ const status = "status"
 
 // server answers requests from a store. It holds no lock of its own: a write is
 // computed from what was read and committed only if that is still stored, else
-// it is computed again. Somebody's write succeeds every time, so that this ends.
+// it is computed again. One of the competing writes succeeds every time, so
+// that this ends.
 type server struct {
 	store *store
 	kinds kinds
@@ -193,7 +194,8 @@ func (s *server) modify(gvr schema.GroupVersionResource, k key, w write, compute
 }
 
 // prepare checks and completes the new state of an object, in the order in
-// which a real server does, so that a write with several faults gets its answer.
+// which a real server does, so that a write with several faults gets its
+// answer.
 func (w write) prepare(gvr schema.GroupVersionResource, next, current runtime.Object) error {
 	if w.subresource == status && !hasStatus(current) {
 		resource := schema.GroupResource{Group: gvr.Group, Resource: gvr.Resource + "/" + status}

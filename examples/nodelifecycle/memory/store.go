@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// limits bounds what a store keeps beside the objects.
+// limits bounds what a store keeps besides the objects.
 type limits struct {
 	history int // changes of one resource
 	events  int // objects of the resource events
@@ -142,8 +142,9 @@ type change struct {
 	key      key
 	old      runtime.Object // what is stored now; nil: nothing
 	next     runtime.Object // what to store; nil: remove old
-	// last, when not nil, removes the object in the same step, after next if there is one. It is a copy of the
-	// last state for the watchers, owned by the store from now on.
+	// last, when not nil, removes the object in the same step, after next if there
+	// is one. It is a copy of the last state for the watchers, owned by the store
+	// from now on.
 	last runtime.Object
 }
 

@@ -244,7 +244,7 @@ func parseVersion(version string) (uint64, error) {
 }
 
 // tooLarge answers a client that has seen the future, another cluster's for
-// example. Reflectors know the cause and list anew.
+// example. Reflectors know the cause and list again.
 func tooLarge(version, now uint64) error {
 	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", version, now), 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{

@@ -17,9 +17,9 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// Options are the flags. Names and defaults are those of kube-controller-manager
-// v1.37, where it has the flag. The zero value is not valid: AddFlags sets the
-// defaults.
+// Options are the flags. Names and defaults are those of
+// kube-controller-manager v1.37, where it has the flag. The zero value is not
+// valid: AddFlags sets the defaults.
 type Options struct {
 	// ConcurrentSyncs is how many actions are under way at a time.
 	ConcurrentSyncs int
@@ -30,13 +30,13 @@ type Options struct {
 	MonitorPeriod time.Duration
 	// MonitorGracePeriod and StartupGracePeriod are how long a node may be silent.
 	MonitorGracePeriod, StartupGracePeriod time.Duration
-	// BlindAfter is how long after an answer of the API server silence still counts.
-	// Zero means that all silence does.
+	// BlindAfter is how long after an answer of the API server silence still
+	// counts. Zero means that all silence does.
 	BlindAfter time.Duration
 	// DeclareUnconfirmed declares a silent node without a live read of its lease.
 	DeclareUnconfirmed bool
-	// RecoveryPeriod is how long a node that was silent is heard before its taints are
-	// removed. Zero means that its first heartbeat is enough.
+	// RecoveryPeriod is how long a node that was silent is heard before its taints
+	// are removed. Zero means that its first heartbeat is enough.
 	RecoveryPeriod time.Duration
 	// EvictionRate and SecondaryEvictionRate are in nodes a second.
 	EvictionRate, SecondaryEvictionRate float64
@@ -46,19 +46,19 @@ type Options struct {
 	EvictionZoneShare float64
 	// UnhealthyZoneThreshold is a share, more than 0 and at most 1.
 	UnhealthyZoneThreshold float64
-	// PauseWhileZoneDown pauses while a zone has no ready node, MinHealthyShare while a
-	// smaller share of all nodes is ready. Then ResumeHealthyShare must be; zero means
-	// MinHealthyShare.
+	// PauseWhileZoneDown pauses while a zone has no ready node, MinHealthyShare
+	// while a smaller share of all nodes is ready. Then ResumeHealthyShare must
+	// be; zero means MinHealthyShare.
 	PauseWhileZoneDown                  bool
 	MinHealthyShare, ResumeHealthyShare float64
-	// ResumeDelay is for how long no node is acted against after a pause, a suspension
-	// and the start. It lasts MonitorGracePeriod at least.
+	// ResumeDelay is for how long no node is acted against after a pause, a
+	// suspension and the start. It lasts MonitorGracePeriod at least.
 	ResumeDelay time.Duration
-	// HeartbeatInterval is how far apart the heartbeats of a node are. Zero means not
-	// to wait until the state of a zone is known.
+	// HeartbeatInterval is how far apart the heartbeats of a node are. Zero means
+	// not to wait until the state of a zone is known.
 	HeartbeatInterval time.Duration
-	// EvictionMode is "taint" or "node", PodEvictionTimeout how long a node is not ready
-	// before its pods leave in the second.
+	// EvictionMode is "taint" or "node", PodEvictionTimeout how long a node is not
+	// ready before its pods leave in the second.
 	EvictionMode       string
 	PodEvictionTimeout time.Duration
 	// Evicting says how pods are made to leave.
@@ -90,8 +90,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.Evicting.AddFlags(flags)
 }
 
-// Validate reports everything that is wrong with the options, a line each, in the
-// order in which AddFlags adds the flags.
+// Validate reports everything that is wrong with the options, a line each, in
+// the order in which AddFlags adds the flags.
 func (o *Options) Validate() error {
 	var c commandline.Checks
 	o.Check(&c)
@@ -121,8 +121,8 @@ func (o *Options) Check(c *commandline.Checks) {
 	o.Evicting.Check(c)
 }
 
-// sightTimeout is BlindAfter, or what it takes at least: the API server is asked
-// once in a retry period, which leader election lengthens by a fifth.
+// sightTimeout is BlindAfter, or what it takes at least: the API server is
+// asked once in a retry period, which leader election lengthens by a fifth.
 func (o *Options) sightTimeout() time.Duration {
 	if o.BlindAfter == 0 {
 		return 0

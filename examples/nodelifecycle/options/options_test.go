@@ -30,7 +30,8 @@ func parsed(t *testing.T, args ...string) *options.Options {
 	return &o
 }
 
-// The defaults are those of kube-controller-manager v1.37, where it has the flag.
+// The defaults are those of kube-controller-manager v1.37, where it has the
+// flag.
 func TestDefaults(t *testing.T) {
 	var o options.Options
 	flags := flagsOf(&o)
