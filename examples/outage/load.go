@@ -47,8 +47,8 @@ func (s *settings) read(in io.Reader) (*scenario.Scenario, error) {
 	return valid(scenario.Read(s.scenario, data))
 }
 
-// valid says of the problems with a scenario what they are. They keep lines of their
-// own, which begin with the place.
+// valid says of the problems with a scenario what they are. They keep lines of
+// their own, which begin with the place.
 func valid(s *scenario.Scenario, err error) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the scenario is invalid:\n%w", err)
@@ -56,9 +56,9 @@ func valid(s *scenario.Scenario, err error) (*scenario.Scenario, error) {
 	return s, nil
 }
 
-// changed returns a copy of a scenario with other settings, which come from a flag.
-// What the scenario expects follows from the settings that it has: with others it
-// is left out.
+// changed returns a copy of a scenario with other settings, which come from a
+// flag. What the scenario expects follows from the settings that it has: with
+// others it is left out.
 func (s *settings) changed(given *scenario.Scenario, flag string, assignments []string) (*scenario.Scenario, error) {
 	result := given.Clone()
 	for _, assignment := range assignments {

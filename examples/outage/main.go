@@ -1,18 +1,19 @@
-// Command outage plays outages of a cluster against the node lifecycle controller
-// of nodelifecycle, in virtual time, and reports what the controller does: when it
-// finds the nodes dead, how it judges their zones, how fast it taints them, which
-// pods it evicts and which it spares.
+// Command outage plays outages of a cluster against the node lifecycle
+// controller of nodelifecycle, in virtual time, and reports what the controller
+// does: when it finds the nodes dead, how it judges their zones, how fast it
+// taints them, which pods it evicts and which it spares.
 //
 //	go -C examples run ./outage --list
 //	go -C examples run ./outage zone-loss
 //	go -C examples run ./outage zone-loss --compare node-eviction-rate=1
 //	go -C examples run ./outage outage/scenarios/rack-loss.yaml --set unhealthy-zone-threshold=0.3 --check
 //
-// It answers what a flag would do before a cluster has to find out: an hour of a
-// cluster of a few hundred nodes takes a second or two, and goes the same way each
-// time. The controller is the real one; package simulation says what is not. A
-// scenario is a file of a page: package scenario describes the language, and the
-// folder scenarios has twelve to begin with. Package report has the shape of --json.
+// It answers what a flag would do before a cluster has to find out: an hour of
+// a cluster of a few hundred nodes takes a second or two, and goes the same way
+// each time. The controller is the real one; package simulation says what is
+// not. A scenario is a file of a page: package scenario describes the language,
+// and the folder scenarios has twelve to begin with. Package report has the
+// shape of --json.
 package main
 
 import (
@@ -57,8 +58,8 @@ type settings struct {
 	json     bool
 	check    bool
 	list     bool
-	// unexpected says that the settings change what must come out, so that what the
-	// scenario expects is left out.
+	// unexpected says that the settings change what must come out, so that what
+	// the scenario expects is left out.
 	unexpected bool
 	// judge watches the simulation for --check.
 	judge checker

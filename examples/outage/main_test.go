@@ -51,8 +51,8 @@ func file(t *testing.T, content string) string {
 	return name
 }
 
-// A wrong call or scenario ends at once, with what is wrong and where, and nothing
-// on standard output.
+// A wrong call or scenario ends at once, with what is wrong and where, and
+// nothing on standard output.
 func TestWrongCalls(t *testing.T) {
 	invalid := file(t, strings.Replace(tiny, "nodes: 10", "nodez: 10", 1)+"- {at: 1h, crash: {}}\n")
 	for name, test := range map[string]struct {
@@ -218,7 +218,7 @@ func TestCheckWithARecoveryPeriod(t *testing.T) {
 	require.Zero(t, code, "%s\n%s", out, diagnostics)
 }
 
-// strict is a judge to whom nothing is good enough.
+// strict is a judge that reports a violation in every run.
 func strict(*simulation.Simulation) func(bool) []report.Violation {
 	return func(bool) []report.Violation {
 		return []report.Violation{{At: 61, Invariant: "never early", Text: "pod web-3"}}
@@ -324,7 +324,8 @@ func TestProgressIsShownOnceARunTakesLong(t *testing.T) {
 	require.Nil(t, newProgress(&out, "", time.Hour).out, "a buffer is no terminal")
 }
 
-// expecting is tiny with what must come out of it: two nodes, and a taint for each.
+// expecting is tiny with what must come out of it: two nodes, and a taint for
+// each.
 const expecting = tiny + `expect:
   declared: {living: 0, dead: 2}
   tainted: {nodes: 2, times: 2}

@@ -12,8 +12,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/report"
 )
 
-// progress shows on a terminal how far a run is, once it takes long. The zero value
-// shows nothing.
+// progress shows on a terminal how far a run is, once it takes long. The zero
+// value shows nothing.
 type progress struct {
 	out   io.Writer // nil shows nothing
 	title string

@@ -13,8 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
-// manyNodes are more than a developer waits for: those cases take seconds, and run
-// with LIFECYCLE_EXPECT=all, as in .ci/run. The others run manySeeds then.
+// manyNodes are more than a developer waits for: those cases take seconds, and
+// run with LIFECYCLE_EXPECT=all, as in .ci/run. The others run manySeeds then.
 const (
 	manyNodes = 500
 	manySeeds = 20

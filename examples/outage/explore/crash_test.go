@@ -13,8 +13,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
-// crasher kills the process that sends the n-th call about nodes and pods: when the
-// call has left, when the API server has dealt with it, or when the answer is in.
+// crasher kills the process that sends the n-th call about nodes and pods: when
+// the call has left, when the API server has dealt with it, or when the answer
+// is in.
 type crasher struct {
 	model.Unimpressed
 	simulation *simulation.Simulation
@@ -68,9 +69,9 @@ var (
 	}
 )
 
-// A crash between any two steps, with a restart, breaks nothing: for each call of a
-// run there is one in which the process dies just before it arrives, one just after it
-// was dealt with, and one just after the answer.
+// A crash between any two steps, with a restart, breaks nothing: for each call
+// of a run there is one in which the process dies just before it arrives, one
+// just after it was dealt with, and one just after the answer.
 func TestCrashAtAnyStepBreaksNothing(t *testing.T) {
 	evicting := map[string]scenario.FlagValue{"action": "evict-then-delete", "evict-for": "1m", "budget-overall": "0.5"}
 	byNode := map[string]scenario.FlagValue{"eviction-mode": "node", "pod-eviction-timeout": "1m"}
@@ -101,8 +102,8 @@ func TestCrashAtAnyStepBreaksNothing(t *testing.T) {
 
 func minutes(n int) scenario.Duration { return scenario.Duration(time.Duration(n) * time.Minute) }
 
-// crashAt runs a script with a crash at the n-th call, none if n is zero, and returns
-// how many calls there were.
+// crashAt runs a script with a crash at the n-th call, none if n is zero, and
+// returns how many calls there were.
 func crashAt(t *testing.T, flags map[string]scenario.FlagValue, script []scenario.Step, moment string, n int) int {
 	seconds := int64(30)
 	all := map[string]scenario.FlagValue{"leader-elect": "false"}

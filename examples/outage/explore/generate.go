@@ -9,9 +9,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// Generate returns the random scenario of a seed: a small cluster, settings, and a
-// script of faults, nearly all of which end. After the last one there is time for
-// everything to settle, and then for nothing to happen.
+// Generate returns the random scenario of a seed: a small cluster, settings,
+// and a script of faults, nearly all of which end. After the last one there is
+// time for everything to settle, and then for nothing to happen.
 func Generate(seed uint64) *scenario.Scenario {
 	g := generate(seed)
 	return g.finished()
@@ -39,8 +39,9 @@ func (g *generator) finished() *scenario.Scenario {
 	return g.scenario
 }
 
-// suspend has the machine of a process suspended in a quarter of the worlds. It comes
-// last and draws from a source of its own, so that the rest does not depend on it.
+// suspend has the machine of a process suspended in a quarter of the worlds. It
+// comes last and draws from a source of its own, so that the rest does not
+// depend on it.
 func (g *generator) suspend() {
 	g.Rand = rand.New(rand.NewPCG(g.scenario.Seed, 0x73757370))
 	if !g.chance(0.25) {
@@ -52,8 +53,8 @@ func (g *generator) suspend() {
 	})
 }
 
-// halt has an operator halt the leader in a fifth of the worlds, from a source of its
-// own like suspend.
+// halt has an operator halt the leader in a fifth of the worlds, from a source
+// of its own like suspend.
 func (g *generator) halt() {
 	g.Rand = rand.New(rand.NewPCG(g.scenario.Seed, 0x68616c74))
 	if !g.chance(0.2) {
@@ -73,8 +74,8 @@ type generator struct {
 	scenario *scenario.Scenario
 	nodes    int
 	end      time.Duration // of the last fault
-	// untilEvicted is about how long after its last heartbeat a node loses its first
-	// pods.
+	// untilEvicted is about how long after its last heartbeat a node loses its
+	// first pods.
 	untilEvicted time.Duration
 }
 
@@ -151,8 +152,8 @@ func (g *generator) controller() {
 
 func flagOf(d time.Duration) scenario.FlagValue { return scenario.FlagValue(d.String()) }
 
-// script makes one to ten steps. Most worlds have few: a fault that needs only one
-// is seen more clearly there.
+// script makes one to ten steps. Most worlds have few: a fault that needs only
+// one is seen more clearly there.
 func (g *generator) script() {
 	steps := 1 + g.IntN(4)
 	if g.chance(0.3) {
@@ -175,9 +176,9 @@ func (g *generator) step(at time.Duration, fault func(*scenario.Step) time.Durat
 	g.scenario.Script = append(g.scenario.Script, step)
 }
 
-// moment chooses when a step begins: anywhere, or while the first nodes that have
-// fallen silent expire, are tainted and lose their pods. What goes wrong then shows
-// more than what goes wrong at rest.
+// moment chooses when a step begins: anywhere, or while the first nodes that
+// have fallen silent expire, are tainted and lose their pods. What goes wrong
+// then shows more than what goes wrong at rest.
 func (g *generator) moment() time.Duration {
 	for i := range g.scenario.Script {
 		if step := &g.scenario.Script[i]; step.Silence != nil && g.chance(0.7) {
@@ -187,8 +188,8 @@ func (g *generator) moment() time.Duration {
 	return g.between(90*time.Second, 10*time.Minute)
 }
 
-// fault fills in what a step does, and returns how long; zero is for good, or for
-// what has no end.
+// fault fills in what a step does, and returns how long; zero is for good, or
+// for what has no end.
 func (g *generator) fault(step *scenario.Step) time.Duration {
 	short, long := g.between(time.Second, time.Minute), g.between(30*time.Second, 8*time.Minute)
 	switch n := g.IntN(100); {
@@ -273,7 +274,7 @@ func (g *generator) toPods(step *scenario.Step) time.Duration {
 func (g *generator) toAPI(step *scenario.Step, short, long time.Duration) time.Duration {
 	switch g.IntN(7) {
 	case 0:
-		step.APIDown = &scenario.APIDown{For: pick(g, scenario.Everybody, scenario.Controllers, scenario.Kubelets)}
+		step.APIDown = &scenario.APIDown{For: pick(g, scenario.AllCallers, scenario.Controllers, scenario.Kubelets)}
 		return pick(g, short, long)
 	case 1, 2, 3:
 		step.APIErrors = &scenario.APIErrors{Share: pick(g, 0.1, 0.5, 1, 1), Verbs: pick(g, nil, nil, []string{"delete"}, []string{"patch"}, []string{"get"})}

@@ -8,9 +8,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// GenerateHostile returns a random scenario of a seed in which kubelets flap or lie,
-// clocks drift, and the API server and what is before it fail for all lengths of
-// time. Half of them have the faults of [Generate] besides.
+// GenerateHostile returns a random scenario of a seed in which kubelets flap or
+// lie, clocks drift, and the API server and what is before it fail for all
+// lengths of time. Half of them have the faults of [Generate] besides.
 func GenerateHostile(seed uint64) *scenario.Scenario {
 	g := generate(seed)
 	g.Rand = rand.New(rand.NewPCG(seed, 0x686f7374))
@@ -57,11 +57,11 @@ func (g *generator) hostility(step *scenario.Step) time.Duration {
 		step.ClockDrift = &scenario.ClockDrift{Nodes: *g.some(), By: g.clockStep(5 * time.Second), Every: duration(g.anyLength(time.Second, 20*time.Second))}
 		return long
 	case n < 65:
-		step.APIDown = &scenario.APIDown{For: pick(g, scenario.Everybody, scenario.Everybody, scenario.Controllers, scenario.Kubelets)}
+		step.APIDown = &scenario.APIDown{For: pick(g, scenario.AllCallers, scenario.AllCallers, scenario.Controllers, scenario.Kubelets)}
 		return g.anyLength(time.Second, 10*time.Minute)
 	case n < 78:
 		step.APIBlink = &scenario.APIBlink{
-			For:  pick(g, scenario.Everybody, scenario.Everybody, scenario.Controllers),
+			For:  pick(g, scenario.AllCallers, scenario.AllCallers, scenario.Controllers),
 			Down: duration(g.anyLength(time.Second, 20*time.Second)), Up: duration(g.anyLength(5*time.Second, time.Minute)),
 		}
 		return long

@@ -9,8 +9,8 @@ import (
 
 var pausingSeeds = flag.Uint64("pausing", defaultSeeds/20, "how many worlds to run whose flags pause the cluster")
 
-// TestPausingWorlds runs random worlds whose flags pause the cluster, and wants every
-// invariant to hold in each.
+// TestPausingWorlds runs random worlds whose flags pause the cluster, and wants
+// every invariant to hold in each.
 func TestPausingWorlds(t *testing.T) { wantsAllToHold(t, GeneratePausing, *pausingSeeds) }
 
 func TestEveryPausingScenarioIsValid(t *testing.T) {

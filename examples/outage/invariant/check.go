@@ -110,8 +110,8 @@ func (c *checking) wrongKey(n *node) {
 	}
 }
 
-// newAppointments has all pods looked at again when another client acts, or since
-// another time: what it has to do by when depends on that.
+// newAppointments has all pods looked at again when another client acts, or
+// since another time: what it has to do by when depends on that.
 func (c *checking) newAppointments() {
 	if c.checkedFor == c.view && c.checkedCalm == c.calm {
 		return
@@ -176,8 +176,8 @@ func (c *checking) leaving(n *node) {
 	}
 }
 
-// leavesBy returns from when a pod that is due may be expected to leave, with the
-// tokens that it needs, and by the action that there is.
+// leavesBy returns from when a pod that is due may be expected to leave, with
+// the tokens that it needs, and by the action that there is.
 func (c *checking) leavesBy(p *pod, due time.Duration) time.Duration {
 	due = max(due, c.view.tokenFor(p))
 	if !c.settings.evicts() {
@@ -193,8 +193,8 @@ func (c *checking) leavesBy(p *pod, due time.Duration) time.Duration {
 	return min(evicted, max(due, c.view.syncedAt)+c.settings.EvictFor+c.settings.CalmBound)
 }
 
-// allowedSince returns since when a pod's budget has allowed its eviction; without one
-// for ever.
+// allowedSince returns since when a pod's budget has allowed its eviction;
+// without one for ever.
 func allowedSince(b *model.DisruptionBudget, p *pod) time.Duration {
 	if b == nil {
 		return -never

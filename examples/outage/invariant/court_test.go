@@ -25,8 +25,8 @@ const (
 	concurrent   = 16
 )
 
-// court is a small world with a judge, in which the test itself is the controller:
-// it sends the calls, right ones and wrong ones.
+// court is a small world with a judge, in which the test itself is the
+// controller: it sends the calls, right ones and wrong ones.
 type court struct {
 	t      *testing.T
 	world  *model.World
@@ -43,8 +43,8 @@ type court struct {
 
 var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// newCourt returns a court in which zones a and b have so many nodes each, a pod on
-// every one, and in which a client has been leading for a while.
+// newCourt returns a court in which zones a and b have so many nodes each, a
+// pod on every one, and in which a client has been leading for a while.
 func newCourt(t *testing.T, nodes int, changes ...func(*invariant.Settings)) *court {
 	c := emptyCourt(t, nodes, changes...)
 	c.startClient()
@@ -237,8 +237,8 @@ func (c *court) execute(node string) {
 	c.setTaints(node, noSchedule(corev1.TaintNodeUnreachable), c.noExecute(corev1.TaintNodeUnreachable))
 }
 
-// failSlowly makes the client write to a node, and be told after some time that this
-// has failed.
+// failSlowly makes the client write to a node, and be told after some time that
+// this has failed.
 func (c *court) failSlowly(node string, after time.Duration) {
 	slow, fail := c.world.SlowCalls(model.Span{Min: after, Max: after}), c.world.FailCalls(1, []int{500}, model.Patch)
 	c.setTaints(node, noSchedule(corev1.TaintNodeUnreachable))

@@ -41,8 +41,8 @@ func (j *Judge) judgeHalt(s *sent, what, about string) {
 	}
 }
 
-// goesOn returns from when on what a halt holds may be expected, of what was asked
-// for at some time. It is never while the halt lasts.
+// goesOn returns from when on what a halt holds may be expected, of what was
+// asked for at some time. It is never while the halt lasts.
 func (c *checking) goesOn(asked time.Duration) time.Duration {
 	if c.halt.halted {
 		return never

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// foreign returns the imports of a Go file that a judge must not have: it shares no
-// code with what it judges. The root of the module path has a dot, the standard
-// library's packages have none.
+// foreign returns the imports of a Go file that a judge must not have: it
+// shares no code with what it judges. The root of the module path has a dot,
+// the standard library's packages have none.
 func foreign(t *testing.T, path string, source any) []string {
 	file, err := parser.ParseFile(token.NewFileSet(), path, source, parser.ImportsOnly)
 	require.NoError(t, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// taintedByAdmin makes an administrator taint a node with what its pod tolerates
-// for a while.
+// taintedByAdmin makes an administrator taint a node with what its pod
+// tolerates for a while.
 func (c *court) taintedByAdmin(node string, added *metav1.Time) {
 	c.world.Machine(node).Edit(func(n *corev1.Node) {
 		n.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute, TimeAdded: added}}
@@ -36,7 +36,7 @@ func TestInTime(t *testing.T) {
 	c.guilty(invariant.InTime)
 }
 
-// A restart starts nothing anew if TimeAdded is there, and everything if not.
+// A restart starts no wait again if TimeAdded is there, and every wait if not.
 func TestInTimeAcrossARestart(t *testing.T) {
 	restarted := func(added *metav1.Time) *court {
 		c := newCourt(t, 4)
@@ -50,7 +50,8 @@ func TestInTimeAcrossARestart(t *testing.T) {
 	restarted((&court{}).at(calmBound + 20*time.Second)).guilty(invariant.InTime)
 }
 
-// An administrator's clock that is wrong gives a pod its time from the first sight on.
+// An administrator's clock that is wrong gives a pod its time from the first
+// sight on.
 func TestInTimeDoesNotBelieveAWrongClock(t *testing.T) {
 	for _, off := range []time.Duration{-time.Hour, time.Hour} {
 		c := newCourt(t, 4)
@@ -62,8 +63,8 @@ func TestInTimeDoesNotBelieveAWrongClock(t *testing.T) {
 	}
 }
 
-// A process that begins with an old list sees all late. That looks like the slow clock
-// of another, from the first event on.
+// A process that begins with an old list sees all late. That looks like the
+// slow clock of another, from the first event on.
 func TestInTimeAfterAnOldList(t *testing.T) {
 	c := newCourt(t, 4)
 	past := c.world.Remember()
@@ -92,7 +93,7 @@ func TestInTimeAfterAChangeOfTolerations(t *testing.T) {
 	c.guilty(invariant.InTime, "it tolerates the taint no more")
 }
 
-// Who has as many calls under way as it may cannot do more.
+// A client that has as many calls under way as it may cannot do more.
 func TestInTimeWaitsForABusyClient(t *testing.T) {
 	c := newCourt(t, 4)
 	c.taintedByAdmin("a-0", c.at(c.world.Now()))

@@ -30,19 +30,19 @@ func (j *Judge) judgePodWrite(w model.PodWrite) {
 		j.violated(OthersUntouched, p.name+what, "%s changes %s of pod %s", s.view.client.Name, what, p.name)
 	}
 	if s.answered != 0 && s.answered == version(w.Before.ResourceVersion) && samePod(w.Before, w.After) {
-		j.violated(NotTwice, p.name, "%s writes to pod %s what it has been answered to have written, and nobody has changed since",
+		j.violated(NotTwice, p.name, "%s writes to pod %s what it has been answered to have written, and no client has changed since",
 			s.view.client.Name, p.name)
 	}
 }
 
 // judgeDeletion judges a delete that makes a pod leave.
 func (j *Judge) judgeDeletion(s *sent, p *pod, w model.PodWrite) {
-	who := s.view.client.Name
+	client := s.view.client.Name
 	if uidOf(w.Call) == "" {
-		j.violated(NeverEarly, p.name+"/uid", "%s deletes pod %s without saying which UID", who, p.name)
+		j.violated(NeverEarly, p.name+"/uid", "%s deletes pod %s without saying which UID", client, p.name)
 	}
 	if p.on == nil || s.decision.node == nil {
-		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s), which was on no node when the call was sent", who, p.name, p.uid)
+		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s), which was on no node when the call was sent", client, p.name, p.uid)
 		return
 	}
 	if s.byNode {
@@ -52,15 +52,15 @@ func (j *Judge) judgeDeletion(s *sent, p *pod, w model.PodWrite) {
 	earliest, _ := s.earliestFor(p)
 	if earliest == never {
 		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s) on node %s by a call of %v, but it need not leave: %s",
-			who, p.name, p.uid, p.on.name, s.at, p.describe(&d))
+			client, p.name, p.uid, p.on.name, s.at, p.describe(&d))
 	} else if s.at+j.settings.Skew < earliest {
 		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s) on node %s by a call of %v, but it is due at %v: %s",
-			who, p.name, p.uid, p.on.name, s.at, earliest, p.describe(&d))
+			client, p.name, p.uid, p.on.name, s.at, earliest, p.describe(&d))
 	}
 }
 
-// earliestFor returns the earliest time at which a pod may leave for taints, and from
-// when on it may be said that it does not go.
+// earliestFor returns the earliest time at which a pod may leave for taints,
+// and from when on it may be said that it does not go.
 func (s *sent) earliestFor(p *pod) (due, since time.Duration) {
 	due, since = never, never
 	for on := s.decision.node; on != nil; on = on.next {
@@ -72,7 +72,8 @@ func (s *sent) earliestFor(p *pod) (due, since time.Duration) {
 	return due, since
 }
 
-// dueForOthers is the earliest time at which a pod may leave for taints of others.
+// dueForOthers is the earliest time at which a pod may leave for taints of
+// others.
 func (s *sent) dueForOthers(p *pod) time.Duration {
 	due := never
 	for on := s.decision.node; on != nil; on = on.next {
@@ -95,8 +96,8 @@ func (j *Judge) judgeSpared(s *sent, p *pod) {
 	}
 }
 
-// judgeLeaving judges a call that is to make a pod leave: by what, and by a means that
-// the client has been given.
+// judgeLeaving judges a call that is to make a pod leave: by what, and by a
+// means that the client has been given.
 func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
 	config := &j.settings
 	j.judgeHalt(s, string(call.Verb)+" of pod "+p.name, string(p.uid))
@@ -108,17 +109,17 @@ func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
 	case config.Recovery == 0 && s.at >= due && s.at+config.Skew < s.dueForOthers(p):
 		j.judgeSpared(s, p)
 	}
-	who := s.view.client.Name
+	client := s.view.client.Name
 	switch {
 	case config.SpareDaemons && isDaemon(p.object):
-		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), which a DaemonSet owns", who, call.Verb, p.name, p.uid)
+		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), which a DaemonSet owns", client, call.Verb, p.name, p.uid)
 	case config.Action == DryRun,
 		call.Verb == model.Evict && !config.evicts(),
 		call.Verb == model.Delete && config.Action == Evict:
-		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), but its action is %s", who, call.Verb, p.name, p.uid, config.Action)
+		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), but its action is %s", client, call.Verb, p.name, p.uid, config.Action)
 	case call.Verb == model.Delete && config.evicts() && since != never && s.at+config.Skew < since+config.EvictFor:
 		j.violated(AsConfigured, string(p.uid), "%s deletes pod %s (%s) by a call of %v, but it is due since %v and to be evicted until %v",
-			who, p.name, p.uid, s.at, since, since+config.EvictFor)
+			client, p.name, p.uid, s.at, since, since+config.EvictFor)
 	}
 }
 
@@ -145,7 +146,8 @@ func (p *pod) describe(d *decision) string {
 // nodeLost is the reason of a pod's status whose node is emptied.
 const nodeLost = "NodeLost"
 
-// foreignPodChange returns what a client has changed of a pod that is not its own.
+// foreignPodChange returns what a client has changed of a pod that is not its
+// own.
 func foreignPodChange(before, after *corev1.Pod) string {
 	switch {
 	case before.UID != after.UID || before.Spec.NodeName != after.Spec.NodeName:
@@ -162,8 +164,8 @@ func foreignPodChange(before, after *corev1.Pod) string {
 	return foreignPodCondition(before, after)
 }
 
-// foreignPodCondition returns which condition was changed that may not be, or to what
-// it may not be.
+// foreignPodCondition returns which condition was changed that may not be, or
+// to what it may not be.
 func foreignPodCondition(before, after *corev1.Pod) string {
 	for i := range after.Status.Conditions {
 		has := &after.Status.Conditions[i]

@@ -24,7 +24,7 @@ func TestACareOfTheDeadAndTheLivingViolatesNothing(t *testing.T) {
 	c.clean()
 }
 
-// Nobody does anything although a node dies.
+// No client does anything although a node dies.
 func TestEverythingLeftUndoneIsFound(t *testing.T) {
 	c := newCourt(t, 4)
 	c.silence("a-0")
@@ -41,7 +41,7 @@ func TestEverythingLeftUndoneIsFound(t *testing.T) {
 	}
 }
 
-// While nobody can act nothing is expected.
+// While no client can act nothing is expected.
 func TestNothingIsExpectedWithoutCalm(t *testing.T) {
 	c := newCourt(t, 4)
 	client := c.client

@@ -24,14 +24,15 @@ type node struct {
 	readySince time.Duration
 	// lastReady is until when Ready was True last.
 	lastReady time.Duration
-	// wrongSince is since when its taints of ours are not what its conditions ask for.
+	// wrongSince is since when its taints of ours are not what its conditions ask
+	// for.
 	wrong      bool
 	wrongSince time.Duration
 	// wrongKey is one that is wrong, if there is one, since keySince.
 	wrongKey string
 	keySince time.Duration
-	// written is how often clients have written its taints or labels, fell how often it
-	// has become Unknown.
+	// written is how often clients have written its taints or labels, fell how
+	// often it has become Unknown.
 	written, fell pace
 	citizen       citizen
 	pods          []*pod
@@ -39,8 +40,9 @@ type node struct {
 	leave, mark appointment
 }
 
-// nodeVersion is a node from one change of its NoExecute taints to the next. Who
-// holds one reaches all that came after it; what nobody holds is forgotten.
+// nodeVersion is a node from one change of its NoExecute taints to the next. A
+// holder of one reaches all that came after it; the garbage collector takes
+// those that have no holder.
 type nodeVersion struct {
 	version uint64
 	at      time.Duration
@@ -49,8 +51,8 @@ type nodeVersion struct {
 	next    *nodeVersion
 }
 
-// versionsKept is how many versions of a node are kept for clients that have yet
-// to see it.
+// versionsKept is how many versions of a node are kept for clients that have
+// yet to see it.
 const versionsKept = 32
 
 // taint is a NoExecute taint that is stored.
@@ -188,8 +190,8 @@ func (v *nodeVersion) as(of uint64) *nodeVersion {
 	return v
 }
 
-// sameTaints reports whether two lists are the same in all that counts here. The
-// model shares what has not changed.
+// sameTaints reports whether two lists are the same in all that counts here.
+// The model shares what has not changed.
 func sameTaints(a, b []corev1.Taint) bool {
 	if len(a) != len(b) {
 		return false
@@ -246,8 +248,8 @@ type pod struct {
 	name   string
 	uid    types.UID
 	object *corev1.Pod // nil when it is gone
-	// bound is when it came to its node; arrived the earliest time that its stay may
-	// be counted from.
+	// bound is when it came to its node; arrived the earliest time that its stay
+	// may be counted from.
 	on             *node
 	slot           int
 	bound, arrived time.Duration
@@ -261,7 +263,8 @@ type pod struct {
 	refusedAt time.Duration
 }
 
-// podVersion is a pod from one change of its tolerations to the next. A pod has few.
+// podVersion is a pod from one change of its tolerations to the next. A pod has
+// few.
 type podVersion struct {
 	version     uint64
 	at          time.Duration
@@ -362,7 +365,8 @@ func (j *Judge) setMark(now time.Duration, p *pod) {
 	}
 }
 
-// marks reports whether a pod is marked as one that is about to be evicted by us.
+// marks reports whether a pod is marked as one that is about to be evicted by
+// us.
 func marks(object *corev1.Pod) bool {
 	c := podCondition(object, corev1.DisruptionTarget)
 	return c != nil && c.Status == corev1.ConditionTrue && (c.Reason == "DeletionByTaintManager" || c.Reason == "DeletionByNodeLifecycle")

@@ -110,7 +110,7 @@ func TestNotTwice(t *testing.T) {
 	c.guilty(invariant.NotTwice)
 }
 
-// Who has no answer has to try again.
+// A client without an answer has to try again.
 func TestNotTwiceForgivesALostAnswer(t *testing.T) {
 	c := newCourt(t, 4)
 	pod := c.ill("a-0")

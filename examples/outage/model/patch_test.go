@@ -119,15 +119,15 @@ func randomPod(random *rand.Rand) *corev1.Pod {
 	return pod
 }
 
-// randomPatch makes patches like those of the controllers: mostly right, sometimes
-// for another object or state.
+// randomPatch makes patches like those of the controllers: mostly right,
+// sometimes for another object or state.
 func randomPatch(random *rand.Rand, node *corev1.Node, uid types.UID, taints []corev1.Taint, n int) *Call {
 	var operations []map[string]any
 	add := func(op, path string, value any) {
 		operations = append(operations, map[string]any{"op": op, "path": path, "value": value})
 	}
 	if random.IntN(8) == 0 {
-		uid = "somebody else"
+		uid = "another UID"
 	}
 	add("test", "/metadata/uid", uid)
 	call := &Call{Verb: Patch, Kind: Nodes, Name: "n", PatchType: types.JSONPatchType}

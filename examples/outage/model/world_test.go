@@ -37,8 +37,8 @@ func (s *seen) handler(kind Kind) cache.ResourceEventHandler {
 	}
 }
 
-// world returns a world of two machines whose calls and watches take fixed times,
-// and a process that watches nodes and pods.
+// world returns a world of two machines whose calls and watches take fixed
+// times, and a process that watches nodes and pods.
 func world(t *testing.T) (*World, *seen) {
 	w := New(Config{
 		Seed: 1, Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -103,8 +103,8 @@ func TestBrokenWatchMissesWhatHappensUntilItLists(t *testing.T) {
 		"a recreated object is one update, one that is gone is a tombstone")
 }
 
-// Of two faults that overlap the end of one is not the end of the other. A list that was
-// asked for in between does not end the second either.
+// Of two faults that overlap the end of one is not the end of the other. A list
+// that was asked for in between does not end the second either.
 func TestWatchThatIsBrokenTwiceIsMendedTwice(t *testing.T) {
 	nodes := func(_ *Client, kind Kind) bool { return kind == Nodes }
 	w, s := world(t)
@@ -266,7 +266,7 @@ func TestSilentMachineNeitherBeatsNorStopsPods(t *testing.T) {
 	w.DeletePod("db-0")
 	run(w, 2*time.Minute)
 	require.Equal(t, beats, m.Beats)
-	require.NotNil(t, w.Pod("db-0"), "nobody says that it has stopped")
+	require.NotNil(t, w.Pod("db-0"), "no kubelet says that it has stopped")
 	restore()
 	run(w, 3*time.Minute)
 	require.Greater(t, m.Beats, beats)
@@ -320,7 +320,7 @@ func TestNewNodeHasTheTaintOfAdmission(t *testing.T) {
 		owner.create(owner.nextName())
 	}
 	run(w, 10*time.Second)
-	require.Len(t, w.PodsOn("b"), 20, "nothing comes to it until somebody takes the taint away")
+	require.Len(t, w.PodsOn("b"), 20, "nothing comes to it until the taint is taken away")
 }
 
 func TestSchedulerUsesNodesThatAreReadyAndClean(t *testing.T) {
@@ -341,7 +341,7 @@ func TestSchedulerUsesNodesThatAreReadyAndClean(t *testing.T) {
 		w.Workload("patient").create(w.Workload("patient").nextName())
 	}
 	run(w, 20*time.Second)
-	require.NotEmpty(t, w.PodsOn("a"), "who tolerates a taint for a while comes to a tainted node too")
+	require.NotEmpty(t, w.PodsOn("a"), "a pod that tolerates a taint for a while comes to a tainted node too")
 
 	w.Machine("a").Fail()
 	w.Machine("b").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = true })

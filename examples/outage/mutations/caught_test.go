@@ -18,13 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMutationsAreCaught puts each of the deliberate faults into the library, one
-// at a time, and wants the random worlds to show it, by the invariant that is there
-// for it. It says after how many seeds. All takes minutes: it puts in every eighth,
-// or all if the variable LIFECYCLE_MUTATIONS says so.
+// TestMutationsAreCaught puts each of the deliberate faults into the library,
+// one at a time, and wants the random worlds to show it, by the invariant that
+// is there for it. It says after how many seeds. All takes minutes: it puts in
+// every eighth, or all if the variable LIFECYCLE_MUTATIONS says so.
 //
-// The sources stay as they are: the go command is told to read another file in the
-// place of the one that has the fault (-overlay).
+// The sources stay as they are: the go command is told to read another file in
+// the place of the one that has the fault (-overlay).
 func TestMutationsAreCaught(t *testing.T) {
 	every := 8
 	switch text := os.Getenv("LIFECYCLE_MUTATIONS"); text {
@@ -58,8 +58,8 @@ func all() []mutation {
 	return slices.Concat(mutations, ofEvictions, ofMassFailure, ofClocks, ofPolicies, ofHalts)
 }
 
-// Each of the faults can be put in, also those that are not tried, and the README says how
-// many there are.
+// Each of the faults can be put in, also those that are not tried, and the
+// README says how many there are.
 func TestMutationsFitTheSources(t *testing.T) {
 	names := make(map[string]bool)
 	for _, m := range all() {
@@ -92,8 +92,8 @@ const (
 	pausing worlds = "pausing"
 )
 
-// arguments have package explore run such worlds: of ordinary ones as many as each
-// run of the tests has.
+// arguments have package explore run such worlds: of ordinary ones as many as
+// each run of the tests has.
 func (w worlds) arguments() []string {
 	switch w {
 	case hostile:

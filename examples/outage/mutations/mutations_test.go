@@ -4,22 +4,22 @@ package mutations
 
 import "github.com/kubelife/lifecycle/examples/outage/invariant"
 
-// mutation is a deliberate fault of the library: in a file, what stands there and
-// what is put in its place.
+// mutation is a deliberate fault of the library: in a file, what stands there
+// and what is put in its place.
 type mutation struct {
 	name      string
 	file      string // from the repository's root
 	old, with string
 	// caughtBy is the invariant that has to catch it.
 	caughtBy invariant.Invariant
-	// in is the worlds that show it, from seed first on. It is 1 unless those before are
-	// known not to show it and cost much.
+	// in is the worlds that show it, from seed first on. It is 1 unless those
+	// before are known not to show it and cost much.
 	in    worlds
 	first uint64
 }
 
-// mutations are faults that controllers of this kind have had, among them those of
-// kube-controller-manager that the packages list. Each has to be caught.
+// mutations are faults that controllers of this kind have had, among them those
+// of kube-controller-manager that the packages list. Each has to be caught.
 var mutations = []mutation{
 	{
 		name: "a token is spent while nothing is due",
@@ -53,7 +53,7 @@ var mutations = []mutation{
 		caughtBy: invariant.InOrder,
 	},
 	{
-		name:     "a restart starts tolerations anew",
+		name:     "a restart starts tolerations again",
 		file:     "eviction/clock.go",
 		old:      `	case stored.IsZero():`,
 		with:     `	case stored.IsZero() || s.current.IsZero():`,

@@ -34,7 +34,8 @@ func large() *scenario.Scenario {
 	return s
 }
 
-// What a recorder costs of a large run: 15 % at most is the aim. Compare the two.
+// What a recorder costs of a large run: 15 % at most is the aim. Compare the
+// two.
 func BenchmarkHourOf5000Nodes(b *testing.B) {
 	run := func(watch func(*simulation.Simulation)) func(*testing.B) {
 		return func(b *testing.B) {

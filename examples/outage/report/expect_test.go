@@ -79,8 +79,9 @@ func TestExpectationsAreComparedWithTheSummary(t *testing.T) {
 	require.Empty(t, out.String())
 }
 
-// An API server that refuses the kubelets alone makes all nodes look dead, whose
-// kubelets were up all the time. Those of a rack that was cut off were not.
+// An API server that refuses the kubelets alone makes all nodes look dead,
+// whose kubelets were up all the time. Those of a rack that was cut off were
+// not.
 func TestNodesAreLivingByTheTruthNotByWhatTheControllerKnew(t *testing.T) {
 	down := scenario.Step{At: minutes(3), For: minutes(3), APIDown: &scenario.APIDown{For: scenario.Kubelets}}
 	silence := scenario.Step{At: minutes(10), For: minutes(4), Silence: rack(0)}
@@ -97,8 +98,8 @@ func TestNodesAreLivingByTheTruthNotByWhatTheControllerKnew(t *testing.T) {
 	require.False(t, document.Summary.Suspended)
 }
 
-// Departures count for the steps that have hit the node by then, and are measured
-// from when the step begins.
+// Departures count for the steps that have hit the node by then, and are
+// measured from when the step begins.
 func TestDeparturesBelongToTheStepsThatHitTheNode(t *testing.T) {
 	s := small(
 		scenario.Step{At: minutes(3), For: minutes(6), Silence: rack(0)},

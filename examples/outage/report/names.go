@@ -49,7 +49,8 @@ func inOrder(names []string) []string {
 const (
 	// mostSpans is how many names and spans of names are shown.
 	mostSpans = 4
-	// shortestSpan is how many names become a span. Two are no longer when written out.
+	// shortestSpan is how many names become a span. Two are no longer when written
+	// out.
 	shortestSpan = 3
 )
 

@@ -26,8 +26,8 @@ func TestThePeakIsTheBusiestMinuteAndWhatItsRateAllowed(t *testing.T) {
 	require.Nil(t, (&district{}).peak())
 }
 
-// A zone that is told to stop and does not is busier than it may be, however busy
-// it was before.
+// A zone that is told to stop and does not is busier than it may be, however
+// busy it was before.
 func TestThePeakIsTheMinuteThatExceededMost(t *testing.T) {
 	d := district{
 		rates:     []rateSince{{0, 1}, {10 * time.Minute, 0}},

@@ -22,8 +22,8 @@ import (
 
 func minutes(n float64) scenario.Duration { return scenario.Duration(n * float64(time.Minute)) }
 
-// small is twelve nodes in each of two zones, in racks of three, with 48 pods that
-// tolerate for a minute that their node is ill, and a DaemonSet.
+// small is twelve nodes in each of two zones, in racks of three, with 48 pods
+// that tolerate for a minute that their node is ill, and a DaemonSet.
 func small(steps ...scenario.Step) *scenario.Scenario {
 	seconds := int64(60)
 	return &scenario.Scenario{
@@ -41,8 +41,8 @@ func small(steps ...scenario.Step) *scenario.Scenario {
 
 func rack(number int) *scenario.Nodes { return &scenario.Nodes{Zone: "a", Rack: &number} }
 
-// play runs a scenario and returns its report and what an independent witness has
-// counted.
+// play runs a scenario and returns its report and what an independent witness
+// has counted.
 func play(t testing.TB, description *scenario.Scenario) (*report.Document, *census) {
 	t.Helper()
 	s, err := simulation.New(description)
@@ -119,10 +119,10 @@ func kind(call *model.Call) string {
 	return strings.TrimSuffix(fmt.Sprintf("%s %s/%s", call.Verb, call.Kind, call.Subresource), "/")
 }
 
-// A rack of three nodes falls silent for six minutes. What an operator expects to
-// read, in order, with times that the settings give: 50 s of grace since the last
-// of heartbeats 10 s apart, an interval and a tenth until the extent is known, one
-// node each 10 s, a minute of toleration.
+// A rack of three nodes falls silent for six minutes. What an operator expects
+// to read, in order, with times that the settings give: 50 s of grace since the
+// last of heartbeats 10 s apart, an interval and a tenth until the extent is
+// known, one node each 10 s, a minute of toleration.
 func TestTheTimelineOfARackLoss(t *testing.T) {
 	document, counted := play(t, small(scenario.Step{At: minutes(3), For: minutes(6), Silence: rack(1)}))
 	nodes := []string{"a-1", "a-5", "a-9"}
@@ -303,7 +303,8 @@ func TestARunGoesTheSameWayWithAndWithoutARecorder(t *testing.T) {
 	require.Equal(t, alone, run(true))
 }
 
-// A tenth of a second after the first line is complete it is told, not at the end.
+// A tenth of a second after the first line is complete it is told, not at the
+// end.
 func TestLinesAreToldWhileTheSimulationRuns(t *testing.T) {
 	s, err := simulation.New(small(scenario.Step{At: minutes(3), For: minutes(6), Silence: rack(1)}))
 	require.NoError(t, err)

@@ -15,8 +15,8 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// All zones silent: no pod leaves, and all 48 that would have had to are spared.
-// Those of the DaemonSet tolerate it for ever and count nowhere.
+// All zones silent: no pod leaves, and all 48 that would have had to are
+// spared. Those of the DaemonSet tolerate it for ever and count nowhere.
 func TestPodsAreSparedWhenTheClusterIsSuspended(t *testing.T) {
 	silence := scenario.Step{At: minutes(3), For: minutes(6), Silence: &scenario.Nodes{All: true}}
 	document, _ := play(t, small(silence))
@@ -53,8 +53,8 @@ func TestPodsThatAreAboutToLeaveAtTheEndWait(t *testing.T) {
 	require.Equal(t, report.Pods{Evicted: a.Pods.Waiting}, later.Summary.Zones[0].Pods)
 }
 
-// One node comes and goes: its pods are spared each time, and count once. In the
-// end it stays away and they leave.
+// One node comes and goes: its pods are spared each time, and count once. In
+// the end it stays away and they leave.
 func TestAPodIsSparedOrEvictedButNotBoth(t *testing.T) {
 	one := scenario.Nodes{Names: []string{"a-0"}}
 	flap := scenario.Step{At: minutes(3), For: minutes(8), Flap: &scenario.Flap{Nodes: one, Down: minutes(1.5), Up: minutes(1)}}
@@ -82,8 +82,8 @@ func TestPodsOfADeletedNodeAreNotSpared(t *testing.T) {
 	require.Zero(t, document.Summary.Zones[0].Pods)
 }
 
-// A node that is not ready and then silent has one taint after the other, and its
-// pods are due as if it had been one.
+// A node that is not ready and then silent has one taint after the other, and
+// its pods are due as if it had been one.
 func TestADeadlineSurvivesTheSwapOfATaint(t *testing.T) {
 	one := scenario.Nodes{Names: []string{"a-0"}}
 	document, _ := play(t, small(scenario.Step{At: minutes(3), NotReady: &one}, scenario.Step{At: minutes(3.1), Silence: &one}))
@@ -109,8 +109,8 @@ func TestTroubleMovesWithItsNode(t *testing.T) {
 	require.Less(t, b.Drain.Last, report.Seconds(3*60), "counted from the silence")
 }
 
-// When settling ends, nodes wait already: what they are given is counted from the
-// moment at which they are.
+// When settling ends, nodes wait already: what they are given is counted from
+// the moment at which they are.
 func TestARateCountsFromTheFirstCallThatItAllows(t *testing.T) {
 	waiting := scenario.Nodes{Names: []string{"a-0", "a-1", "a-2", "a-3", "a-4", "a-5"}}
 	document, _ := play(t, small(
@@ -123,7 +123,8 @@ func TestARateCountsFromTheFirstCallThatItAllows(t *testing.T) {
 	require.Equal(t, report.Tainted, causes[len(causes)-1].Kind, "what allows it is told before it")
 }
 
-// Time is counted from the beginning of each outage, not from that of the first.
+// Time is counted from the beginning of each outage, not from that of the
+// first.
 func TestDrainIsCountedFromTheOutageThatItBelongsTo(t *testing.T) {
 	once, _ := play(t, small(scenario.Step{At: minutes(3), For: minutes(4), Silence: rack(1)}))
 	twice, _ := play(t, small(
@@ -140,7 +141,8 @@ func TestAnAdministratorsTaintIsTroubleToo(t *testing.T) {
 		Nodes: scenario.Nodes{Names: []string{"a-3"}}, Key: "maintenance", Effect: string(corev1.TaintEffectNoExecute),
 	}}
 	described := small(taint)
-	// The owner of daemons would make new ones for ever, which do not tolerate it either.
+	// The owner of daemons would make new ones for ever, which do not tolerate it
+	// either.
 	described.Cluster.Workloads = described.Cluster.Workloads[:1]
 	document, counted := play(t, described)
 	a := document.Summary.Zones[0]
@@ -152,7 +154,7 @@ func TestAnAdministratorsTaintIsTroubleToo(t *testing.T) {
 
 	taint.Taint.TimeAdded = "-1h"
 	document, _ = play(t, described)
-	require.Nil(t, document.Summary.Zones[0].Late, "when they were due depends on who you ask")
+	require.Nil(t, document.Summary.Zones[0].Late, "when they were due depends on the client")
 }
 
 func TestNodesThatComeGoAndMove(t *testing.T) {
@@ -186,7 +188,8 @@ func TestNodesThatComeGoAndMove(t *testing.T) {
 	}
 }
 
-// A process that is paused for so long that it loses its lease, beside another.
+// A process that is paused for so long that it loses its lease, next to
+// another.
 func TestTheTimelineTellsWhatBecomesOfProcesses(t *testing.T) {
 	s := small(
 		scenario.Step{At: minutes(3), For: minutes(1), Pause: &scenario.Process{}},

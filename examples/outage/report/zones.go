@@ -65,7 +65,8 @@ func (r *Recorder) district(name string) *district {
 	return d
 }
 
-// districtOf returns the zone of a node, and learns what the controller calls it.
+// districtOf returns the zone of a node, and learns what the controller calls
+// it.
 func (r *Recorder) districtOf(object *corev1.Node) *district {
 	d := r.district(zoneOf(object))
 	r.byKey[zone.ByTopology(object)] = d
@@ -103,8 +104,8 @@ func (d *district) rate() float64 {
 	return d.rates[len(d.rates)-1].rate
 }
 
-// look takes over what the process that acts thinks of the cluster and its zones.
-// While none acts, the thoughts of the last one stand.
+// look takes over what the process that acts thinks of the cluster and its
+// zones. While none acts, the thoughts of the last one stand.
 func (r *Recorder) look() {
 	replica := r.simulation.Acting()
 	if replica == nil {
@@ -138,8 +139,9 @@ func (r *Recorder) phaseChanged(phase zone.Phase) {
 	r.paused = r.paused || phase == zone.PhasePaused
 }
 
-// judged takes over what the controller thinks of a zone. That it is Normal is no
-// news of a zone that was not known, nor are the rates that follow from a phase.
+// judged takes over what the controller thinks of a zone. That it is Normal is
+// no news of a zone that was not known, nor are the rates that follow from a
+// phase.
 func (r *Recorder) judged(d *district, status zone.Status, phaseChanged bool) {
 	was := d.rate()
 	if status.Rate != was {

@@ -113,7 +113,7 @@ func TestDefaultsAreThoseThatAreNamed(t *testing.T) {
 	require.Equal(t, 1, d.Controller.Replicas)
 	require.Equal(t, "5s", d.Controller.RestartAfter.String())
 	require.Equal(t, "now", d.Script[0].Taint.TimeAdded)
-	require.Equal(t, "everybody", d.Script[1].APIDown.For)
+	require.Equal(t, "all", d.Script[1].APIDown.For)
 	require.Equal(t, []int{409, 429, 500, 503}, d.Script[2].APIErrors.Codes)
 	require.Equal(t, []string{"get", "patch", "delete", "evict", "update"}, d.Script[2].APIErrors.Verbs)
 	require.Equal(t, []string{"nodes", "leases", "pods"}, d.Script[3].StaleWatch.Kinds)

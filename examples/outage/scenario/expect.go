@@ -26,17 +26,17 @@ type Expect struct {
 	Calls *Count `json:"calls,omitempty"`
 }
 
-// ExpectDeclared counts nodes. A node is living if its kubelet was up, whether the
-// API server answered it or not, within a grace period before the API server
-// stored the Unknown; else it is dead. A node that is declared in both states
-// counts as both.
+// ExpectDeclared counts nodes. A node is living if its kubelet was up, whether
+// the API server answered it or not, within a grace period before the API
+// server stored the Unknown; else it is dead. A node that is declared in both
+// states counts as both.
 type ExpectDeclared struct {
 	Living *Count `json:"living,omitempty"`
 	Dead   *Count `json:"dead,omitempty"`
 }
 
-// ExpectTainted counts nodes that get a not-ready or unreachable NoExecute taint
-// from the controller, and how often nodes get one.
+// ExpectTainted counts nodes that get a not-ready or unreachable NoExecute
+// taint from the controller, and how often nodes get one.
 type ExpectTainted struct {
 	Nodes *Count `json:"nodes,omitempty"`
 	Times *Count `json:"times,omitempty"`
@@ -49,9 +49,9 @@ type ExpectEvicted struct {
 }
 
 // ExpectDepartures is about the pods that the controller tells to leave a node
-// after a step of the script has hit that node. Pods says how many; Earliest and
-// Latest bound when the first and the last of them leave, counted from the step's
-// At, and hold if none does.
+// after a step of the script has hit that node. Pods says how many; Earliest
+// and Latest bound when the first and the last of them leave, counted from the
+// step's At, and hold if none does.
 type ExpectDepartures struct {
 	// Step is the number of the step in the script, from 0. It must hit nodes.
 	Step int `json:"step"`

@@ -44,7 +44,7 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
   apiBlink: {down: 5s, up: 0s, for: me}`, []string{
 			`16:3: script[0].apiBlink: needs for, which says until when`,
 			`16:28: script[0].apiBlink.up: is 0s; want at least 100ms`,
-			`16:37: script[0].apiBlink.for: there is no caller me; callers are everybody, controllers, kubelets`}},
+			`16:37: script[0].apiBlink.for: there is no caller me; callers are all, controllers, kubelets`}},
 		{"slowLists", `
 - at: 0s
   slowLists: {min: 2m, max: 1m}`, []string{
@@ -119,7 +119,7 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
 - at: 1m
   apiDown: {for: me}`, []string{
 			`16:18: script[0].apiDown.for: there is no caller kubelet; did you mean kubelets?`,
-			`18:18: script[1].apiDown.for: there is no caller me; callers are everybody, controllers, kubelets`}},
+			`18:18: script[1].apiDown.for: there is no caller me; callers are all, controllers, kubelets`}},
 		{"apiErrors", `
 - at: 1m
   apiErrors: {share: 0, codes: [418, 500, 500]}

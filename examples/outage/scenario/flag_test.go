@@ -55,10 +55,10 @@ controller:
     node-monitor-grace-period: 0s`, []string{
 			`6:25: controller.flags.node-eviction-rate: --node-eviction-rate is -1, want zero or more`,
 			`7:32: controller.flags.node-monitor-grace-period: --node-monitor-grace-period is 0s, want a positive duration`}},
-		{"impossible beside a default", head + `
+		{"impossible next to a default", head + `
     leader-elect-lease-duration: 5s`, []string{
 			`6:34: controller.flags.leader-elect-lease-duration: --leader-elect-renew-deadline 10s must be less than --leader-elect-lease-duration 5s`}},
-		{"impossible beside one that cannot be read", head + `
+		{"impossible next to one that cannot be read", head + `
     leader-elect-lease-duration: 5s
     leader-elect-renew-deadline: short`, []string{
 			`7:34: controller.flags.leader-elect-renew-deadline: "short" is no value for this flag; want a duration like 90s`}},

@@ -114,7 +114,8 @@ func (c *checker) rack(path string, n *Nodes, zones []Zone) bool {
 			"there is no rack %d in %s; the last is %d", *n.Rack, where, most-1)
 }
 
-// zoneOf returns the zone of the node of that name, nil if there is no such node.
+// zoneOf returns the zone of the node of that name, nil if there is no such
+// node.
 func (c *Cluster) zoneOf(name string) *Zone {
 	dash := strings.LastIndexByte(name, '-')
 	if dash < 0 {
@@ -143,8 +144,8 @@ func (c *checker) noNode(name string) string {
 	return fmt.Sprintf("there is no node %s; nodes are %s", shown(name), listed(ranges))
 }
 
-// matching counts the nodes that names, zone and rack describe, without looking at
-// each node of the cluster.
+// matching counts the nodes that names, zone and rack describe, without looking
+// at each node of the cluster.
 func (c *Cluster) matching(n *Nodes) int {
 	total := 0
 	for i := range c.Zones {
@@ -210,7 +211,7 @@ func (t *Taint) check(c *checker, path string, s *Step) {
 	c.timeAdded(path+".timeAdded", t.TimeAdded)
 }
 
-// What a taint may say of when it was added, beside a duration.
+// What a taint may say of when it was added, besides a duration.
 const (
 	TimeAddedNow     = "now"
 	TimeAddedMissing = "missing"

@@ -33,7 +33,8 @@ func TestWhatIsWrittenReadsTheSame(t *testing.T) {
 	}
 }
 
-// The usual reader of Kubernetes' YAML is a second opinion on what the text means.
+// The usual reader of Kubernetes' YAML is a second opinion on what the text
+// means.
 func TestWhatIsWrittenIsOrdinaryYAML(t *testing.T) {
 	for seed := range uint64(randomScenarios) {
 		s := randomScenario(seed)
@@ -72,7 +73,8 @@ func inJSON(t *testing.T, s *scenario.Scenario) string {
 	return string(text)
 }
 
-// Steps refer to the first zones and workloads, which every random scenario has.
+// Steps refer to the first zones and workloads, which every random scenario
+// has.
 type random struct{ *rand.Rand }
 
 func randomScenario(seed uint64) *scenario.Scenario {
@@ -130,7 +132,7 @@ func maybe[T any](r random, value T) *T {
 	return &value
 }
 
-// text is what somebody, or something, might write as a description.
+// text is what a user or a program might write as a description.
 func (r random) text() string {
 	parts := []string{
 		"", "a", " ", "  ", "\n", "\n\n", "\t", "word", ": ", "- ", "#", " #", "'", `"`, "\\", "|", ">", "%", "@", "`", "{", "}", "[", "]",
@@ -312,7 +314,7 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 		s.For = 0
 		s.Tolerate = &scenario.Tolerate{Pods: scenario.Pods{Workload: "web", Share: 0.5}, Seconds: r.Int64N(1000)}
 	case 2:
-		s.APIDown = &scenario.APIDown{For: pick(r, "", scenario.Everybody, scenario.Controllers, scenario.Kubelets)}
+		s.APIDown = &scenario.APIDown{For: pick(r, "", scenario.AllCallers, scenario.Controllers, scenario.Kubelets)}
 	case 3:
 		s.APIErrors = &scenario.APIErrors{Share: r.share(), Codes: pick(r, nil, []int{403, 404, 409, 422}, []int{429, 500, 503, 504}), Verbs: pick(r, nil, []string{"delete", "evict"}, []string{"get", "patch", "update"})}
 	case 4:

@@ -9,8 +9,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// settled is a cluster to which the steps below happen. The first line of a step
-// is line 15.
+// settled is a cluster to which the steps below happen. The first line of a
+// step is line 15.
 const settled = `name: test
 duration: 30m
 cluster:

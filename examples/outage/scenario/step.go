@@ -41,7 +41,8 @@ func faultNames() []string {
 	return names
 }
 
-// targets returns the nodes that the step's fault hits, nil if it hits no nodes.
+// targets returns the nodes that the step's fault hits, nil if it hits no
+// nodes.
 func (s *Step) targets() *Nodes {
 	for _, named := range s.faults() {
 		switch f := named.fault.(type) {
@@ -179,7 +180,7 @@ func (*Halt) check(*checker, string, *Step) {}
 
 func (a *APIDown) check(c *checker, path string, _ *Step) {
 	if a.For != "" {
-		c.oneOf(path+".for", "caller", a.For, Everybody, Controllers, Kubelets)
+		c.oneOf(path+".for", "caller", a.For, AllCallers, Controllers, Kubelets)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxNodes and maxPods bound what one machine can simulate. 5,000 nodes are what
-	// Kubernetes supports, 100,000 what this library is meant for.
+	// maxNodes and maxPods bound what one machine can simulate. 5,000 nodes are
+	// what Kubernetes supports, 100,000 what this library is meant for.
 	maxNodes = 100_000
 	maxPods  = 2_000_000
 	// maxPriority is the highest that users can give. Source:
@@ -24,8 +24,8 @@ const (
 )
 
 // Validate reports everything that is wrong with the scenario: each value for
-// itself, and what contradicts each other. The error joins a [Problem] for each,
-// in the order of the fields.
+// itself, and what contradicts each other. The error joins a [Problem] for
+// each, in the order of the fields.
 func (s *Scenario) Validate() error {
 	findings := s.findings()
 	problems := make([]Problem, len(findings))
@@ -111,8 +111,8 @@ func (c *checker) zones() {
 	c.check(total <= maxNodes, path, "have more than %d nodes together", maxNodes)
 }
 
-// unique checks the name of an item of the list, of which those that came before
-// are in names.
+// unique checks the name of an item of the list, of which those that came
+// before are in names.
 func (c *checker) unique(list string, i int, name string, names map[string]int) {
 	at := item(list, i) + ".name"
 	if !c.label(at, name) {

@@ -17,8 +17,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
-// allSeeds is what .ci/run runs. They take two minutes of CPU, and fewSeeds what a
-// developer waits for.
+// allSeeds is what .ci/run runs. They take two minutes of CPU, and fewSeeds
+// what a developer waits for.
 const allSeeds = 50
 
 var (
@@ -50,8 +50,8 @@ func TestWhatEachScenarioExpectsComesOut(t *testing.T) {
 	}
 }
 
-// A test that cannot fail proves nothing: with a controller that taints one node a
-// second, rack-loss is not what it expects.
+// A test that cannot fail proves nothing: with a controller that taints one
+// node a second, rack-loss is not what it expects.
 func TestAnotherControllerIsNotWhatIsExpected(t *testing.T) {
 	s := read(t, "rack-loss")
 	require.NoError(t, scenario.Set(s, "node-eviction-rate=1"))

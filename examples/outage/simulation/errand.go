@@ -15,11 +15,11 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// An errand is an action that a process performs. It runs the edge that the real
-// program runs, which waits for the answers of its calls; so that time can pass
-// meanwhile it is a coroutine, which stands still in each call. At most one of
-// them runs at a time, and none without somebody who waits for it, so a run stays
-// the same each time.
+// An errand is an action that a process performs. It runs the edge that the
+// real program runs, which waits for the answers of its calls; so that time can
+// pass meanwhile it is a coroutine, which stands still in each call. At most
+// one of them runs at a time, and none without a caller that waits for it, so a
+// run stays the same each time.
 type errand struct {
 	replica *Replica
 	next    func() (*model.Call, bool)

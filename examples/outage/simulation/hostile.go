@@ -70,8 +70,8 @@ func (s *Simulation) hostile(hostile *scenario.Hostile, m *model.Machine) (resto
 	}
 }
 
-// renewals are what hostile kubelets write as the times of their leases. Beats is
-// how often they have.
+// renewals are what hostile kubelets write as the times of their leases. Beats
+// is how often they have.
 var renewals = map[string]func(now time.Time, beats int) time.Time{
 	scenario.FutureLeases: func(now time.Time, _ int) time.Time { return now.Add(24 * time.Hour) },
 	scenario.ZeroLeases: func(now time.Time, beats int) time.Time {
@@ -85,8 +85,8 @@ var renewals = map[string]func(now time.Time, beats int) time.Time{
 	},
 }
 
-// ofIllness reports whether a taint is one of those that the controller sets for
-// NoExecute.
+// ofIllness reports whether a taint is one of those that the controller sets
+// for NoExecute.
 func ofIllness(taint corev1.Taint) bool {
 	return taint.Effect == corev1.TaintEffectNoExecute &&
 		(taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable)

@@ -19,8 +19,8 @@ import (
 
 func duration(d time.Duration) scenario.Duration { return scenario.Duration(d) }
 
-// small is six nodes in two zones, with pods that tolerate for a minute that their
-// node is ill, and two processes.
+// small is six nodes in two zones, with pods that tolerate for a minute that
+// their node is ill, and two processes.
 func small(steps ...scenario.Step) *scenario.Scenario {
 	seconds := int64(60)
 	return &scenario.Scenario{
@@ -119,7 +119,8 @@ func withoutZones(k Knowledge) Knowledge {
 	return k
 }
 
-// A new node is tainted by admission, and can be used when it has been heard of.
+// A new node is tainted by admission, and can be used when it has been heard
+// of.
 func TestNodeThatRegistersLosesTheTaintOfAdmission(t *testing.T) {
 	s, _ := watched(t, scenario.Step{At: duration(3 * time.Minute), For: duration(time.Minute), Delete: &scenario.Nodes{Names: []string{"a-1"}}})
 	until(s, 4*time.Minute)
@@ -212,7 +213,7 @@ func TestCalmSaysSinceWhenAControllerCanAct(t *testing.T) {
 	require.Equal(t, 3*time.Minute+settleAfter, since)
 	until(s, 5*time.Minute+time.Second)
 	_, ok = s.Calm()
-	require.False(t, ok, "nobody leads")
+	require.False(t, ok, "no process leads")
 	until(s, 6*time.Minute)
 	since, ok = s.Calm()
 	require.True(t, ok)
