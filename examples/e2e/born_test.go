@@ -21,10 +21,11 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 )
 
-// TestManifestsStartAClusterThatIsJustBorn: every node is born with a taint that
-// only nodelifecycle removes, and kube-scheduler binds its replicas nevertheless,
-// the second to the second node. An update on as many nodes as replicas ends, one on
-// a single node replaces all replicas, and a replica leaves a node that fails.
+// TestManifestsStartAClusterThatIsJustBorn: every node is born with a taint
+// that only nodelifecycle removes, and kube-scheduler binds its replicas
+// nevertheless, the second to the second node. An update on as many nodes as
+// replicas ends, one on a single node replaces all replicas, and a replica
+// leaves a node that fails.
 func TestManifestsStartAClusterThatIsJustBorn(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 3})
 	nodes := c.fleet.Nodes("a")
@@ -202,8 +203,8 @@ func (c *cluster) update(program string, revision int) {
 	require.NoError(c.t, err)
 }
 
-// wantSpread wants that each of the nodes has one of the program's pods that are
-// not being deleted, and no other node has any.
+// wantSpread wants that each of the nodes has one of the program's pods that
+// are not being deleted, and no other node has any.
 func (c *cluster) wantSpread(program string, nodes ...string) error {
 	pods, err := c.podsOf(program)
 	if err != nil {
@@ -222,8 +223,8 @@ func (c *cluster) wantSpread(program string, nodes ...string) error {
 	return nil
 }
 
-// wantAvailable wants that both replicas are of the newest revision and ready, and
-// that one of them may be evicted.
+// wantAvailable wants that both replicas are of the newest revision and ready,
+// and that one of them may be evicted.
 func (c *cluster) wantAvailable(program string) error {
 	if err := c.wantUpdated(program, 2); err != nil {
 		return err
@@ -235,8 +236,8 @@ func (c *cluster) wantAvailable(program string) error {
 	return err
 }
 
-// wantUpdated wants two replicas of the newest revision, of which some are ready.
-// It reports bound pods ready, as kubelets do.
+// wantUpdated wants two replicas of the newest revision, of which some are
+// ready. It reports bound pods ready, as kubelets do.
 func (c *cluster) wantUpdated(program string, available int32) error {
 	if err := c.reportReady(program); err != nil {
 		return err

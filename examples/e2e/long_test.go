@@ -16,8 +16,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 )
 
-// TestOneZoneDown: the zone's nodes are tainted at its rate, its pods leave, the
-// other zone is not touched.
+// TestOneZoneDown: the zone's nodes are tainted at its rate, its pods leave,
+// the other zone is not touched.
 func TestOneZoneDown(t *testing.T) {
 	long(t)
 	c := newCluster(t, map[string]int{"a": 20, "b": 20}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](2))})
@@ -58,7 +58,7 @@ func (c *cluster) wantRate(nodes []string, rate float64) {
 	c.t.Logf("%d nodes tainted in %.1fs at %v nodes a second", len(set), set[len(set)-1].Sub(set[0]).Seconds(), rate)
 }
 
-// TestEveryZoneDown: what we have tainted is untainted, nobody is evicted, and
+// TestEveryZoneDown: what we have tainted is untainted, no pod is evicted, and
 // after it is over nothing happens for a grace period.
 func TestEveryZoneDown(t *testing.T) {
 	long(t)
@@ -95,8 +95,8 @@ func TestEveryZoneDown(t *testing.T) {
 	c.eventually("and lose their pods", wantEvicted(fleet.PodName("web", first[0]), fleet.PodName("web", first[1])))
 }
 
-// TestPartialDisruptionOfASmallZone: most nodes of a small zone are ill, so none
-// is tainted.
+// TestPartialDisruptionOfASmallZone: most nodes of a small zone are ill, so
+// none is tainted.
 func TestPartialDisruptionOfASmallZone(t *testing.T) {
 	long(t)
 	c := newCluster(t, map[string]int{"a": 10, "b": 10}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](0))})
@@ -124,7 +124,8 @@ func TestPartialDisruptionOfASmallZone(t *testing.T) {
 }
 
 // TestLeaderKilled: of two replicas the second takes over, and keeps the
-// deadlines. A leader that was stopped in its tracks writes nothing when it wakes.
+// deadlines. A leader that was stopped in its tracks writes nothing when it
+// wakes.
 func TestLeaderKilled(t *testing.T) {
 	long(t)
 	const tolerated = 40 * time.Second

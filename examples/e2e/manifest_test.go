@@ -28,9 +28,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 )
 
-// applyManifest applies the manifest of a program as it stands, as
-// kubectl apply --server-side --validate=strict does: the API server decodes the
-// text, and refuses a field that it does not know.
+// applyManifest applies the manifest of a program as it stands, as kubectl
+// apply --server-side --validate=strict does: the API server decodes the text,
+// and refuses a field that it does not know.
 func (c *cluster) applyManifest(program string) {
 	c.t.Helper()
 	text, err := os.ReadFile("../" + program + "/manifest.yaml")
@@ -102,8 +102,8 @@ func everyRight() []string {
 	return []string{"--confirm", "--action=evict-then-delete", "--evict-for=2s"}
 }
 
-// launchStandby starts a second replica whose informers list, as they do with an
-// API server that streams no lists. The first one's only watch.
+// launchStandby starts a second replica whose informers list, as they do with
+// an API server that streams no lists. The first one's only watch.
 func (c *cluster) launchStandby(program string) *controller {
 	c.t.Helper()
 	c.env = []string{"KUBE_FEATURE_WatchListClient=false"}
@@ -111,8 +111,8 @@ func (c *cluster) launchStandby(program string) *controller {
 	return c.launchDeployed(program)
 }
 
-// What nodelifecycle asks the API server for in its life its manifest permits, and
-// the manifest permits nothing else.
+// What nodelifecycle asks the API server for in its life its manifest permits,
+// and the manifest permits nothing else.
 func TestManifestOfNodelifecycleGivesTheLeastRights(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 6}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](1))})
 	c.applyManifest("nodelifecycle")
@@ -183,8 +183,8 @@ func (c *cluster) taint(node string) {
 	require.NoError(c.t, err)
 }
 
-// haltTwice halts a program two times for the same reason. The second Event about
-// that is a patch of the first.
+// haltTwice halts a program two times for the same reason. The second Event
+// about that is a patch of the first.
 func (c *cluster) haltTwice(program string) {
 	c.t.Helper()
 	for times := range int32(2) {
@@ -228,9 +228,9 @@ func (c *cluster) readPages(running *controller, program string, pages ...string
 	}
 }
 
-// wantMemoryFits wants that the container's limit holds the limit of Go's runtime,
-// and that the heap of the cluster that the manifest names, next to all pages at
-// worst.
+// wantMemoryFits wants that the container's limit holds the limit of Go's
+// runtime, and that the heap of the cluster that the manifest names, next to
+// all pages at worst.
 func (c *cluster) wantMemoryFits(program string, pages int) {
 	c.t.Helper()
 	const (

@@ -126,8 +126,8 @@ func (c *cluster) wantCalls(failed []string) {
 	}
 	// Two changes of taints on the way down, since NoExecute comes later than
 	// NoSchedule, and one on the way up. One more at the very start took away the
-	// not-ready taint that the API server gives to a new node. On a machine so slow
-	// that the two on the way down are due together they are one.
+	// not-ready taint that the API server gives to a new node. On a machine so
+	// slow that the two on the way down are due together they are one.
 	taints := count("patch", "nodes")
 	for _, node := range failed {
 		require.Contains(c.t, []int{3, 4}, taints[node], "patches of node %s", node)

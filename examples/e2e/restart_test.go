@@ -67,8 +67,8 @@ func TestRestartKeepsDeadlines(t *testing.T) {
 	}
 }
 
-// taintedAt returns when the request that tainted a node NoExecute was received:
-// the last of its taint patches.
+// taintedAt returns when the request that tainted a node NoExecute was
+// received: the last of its taint patches.
 func (c *cluster) taintedAt(node string) time.Time {
 	c.t.Helper()
 	requests, err := c.plane.Requests(context.Background(), controlplane.Filter{UserAgent: "nodelifecycle", Verb: "patch", Resource: "nodes", Name: node})

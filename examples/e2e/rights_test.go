@@ -33,8 +33,8 @@ func (r right) permits(request controlplane.Request) bool {
 		(r.namespace == "" || r.namespace == request.Namespace) && (r.name == "" || r.name == request.Name)
 }
 
-// wantLeastRights wants that no request of a program was forbidden, and that the
-// program used each right that its account has.
+// wantLeastRights wants that no request of a program was forbidden, and that
+// the program used each right that its account has.
 func (c *cluster) wantLeastRights(program string) {
 	c.t.Helper()
 	user := "system:serviceaccount:" + metav1.NamespaceSystem + ":" + program

@@ -89,7 +89,8 @@ func (c *cluster) account(name string) *http.Client {
 	return c.callerWith(config)
 }
 
-// reader returns a caller that has the role of a program's manifest for its pages.
+// reader returns a caller that has the role of a program's manifest for its
+// pages.
 func (c *cluster) reader(name string) *http.Client {
 	c.t.Helper()
 	caller := c.account(name + "-reader")
@@ -102,8 +103,8 @@ func (c *cluster) reader(name string) *http.Client {
 	return caller
 }
 
-// C5: each program, with the rights of its manifest, answers its pages to callers
-// that may read them, and probes to all, over HTTPS.
+// C5: each program, with the rights of its manifest, answers its pages to
+// callers that may read them, and probes to all, over HTTPS.
 func TestC5PagesAreAnsweredToCallersThatMayReadThem(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 3})
 	for name, pages := range map[string][]string{
@@ -182,7 +183,8 @@ func TestC5WithoutReviewsPagesAreClosed(t *testing.T) {
 	}
 }
 
-// C5: a program that may not look up which authorities to trust says so and ends.
+// C5: a program that may not look up which authorities to trust says so and
+// ends.
 func TestC5FailedLookupEndsTheProgram(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 3})
 	config, err := c.plane.UserConfig("jane")

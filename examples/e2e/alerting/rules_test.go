@@ -57,7 +57,7 @@ var trouble = map[string]struct {
 	// silent and firing are two evaluations, the first not long enough after the
 	// trouble has begun in minute 10.
 	silent, firing time.Duration
-	// labels are those of the alarms, beside name and severity.
+	// labels are those of the alarms, besides name and severity.
 	labels []string
 	says   string
 }{
@@ -208,7 +208,8 @@ func TestNoAlarmInAHealthyCluster(t *testing.T) {
 	}
 }
 
-// history holds the firing alarms of each evaluation, by the name of their rule.
+// history holds the firing alarms of each evaluation, by the name of their
+// rule.
 type history struct{ evaluations []map[string][]rules.Alert }
 
 func (h history) at(alert string, after time.Duration) []rules.Alert {

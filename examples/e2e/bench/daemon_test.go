@@ -43,8 +43,8 @@ func daemonComparisons() []comparison {
 	}
 }
 
-// labelledNode has as many labels as a cloud gives a node, and two taints, which daemon
-// pods tolerate.
+// labelledNode has as many labels as a cloud gives a node, and two taints,
+// which daemon pods tolerate.
 func labelledNode() *corev1.Node {
 	node := readyNode("node-1")
 	for _, label := range []string{
@@ -59,8 +59,8 @@ func labelledNode() *corev1.Node {
 	return node
 }
 
-// agentSet is a DaemonSet as people write them: for Linux, in some zones or where there
-// is some disk, also on dedicated nodes.
+// agentSet is a DaemonSet as people write them: for Linux, in some zones or
+// where there is some disk, also on dedicated nodes.
 func agentSet() *appsv1.DaemonSet {
 	in := func(key string, values ...string) corev1.NodeSelectorRequirement {
 		return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
@@ -109,9 +109,9 @@ func placeOurs(tb testing.TB, _ int) work {
 	}}
 }
 
-// Upstream: NodeShouldRunDaemonPod of pkg/controller/daemon, which is all that it
-// exports. It parses the template for each node. Its own loops parse it once, which the
-// rows on whole syncs show.
+// Upstream: NodeShouldRunDaemonPod of pkg/controller/daemon, which is all that
+// it exports. It parses the template for each node. Its own loops parse it
+// once, which the rows on whole syncs show.
 func placeUpstream(tb testing.TB, _ int) work {
 	set, node, logger := agentSet(), labelledNode(), klog.Background()
 	return work{op: func() {

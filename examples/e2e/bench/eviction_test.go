@@ -51,8 +51,8 @@ func podsOn(nodes []*corev1.Node, n int) []*corev1.Pod {
 	return pods
 }
 
-// unreachable makes nodes with the taint of a node that is silent, enough of them
-// for pods.
+// unreachable makes nodes with the taint of a node that is silent, enough of
+// them for pods.
 func unreachable(pods int) []*corev1.Node {
 	nodes := make([]*corev1.Node, (pods+podsPerNode-1)/podsPerNode)
 	for i, name := range names("node-", len(nodes)) {
@@ -82,8 +82,8 @@ func newTracker(
 // extra is how many pods the loops take turns with.
 const extra = 1024
 
-// A pod is bound to a tainted node and deleted: its tolerations are matched, its
-// deadline is decided, its timer is set and cancelled.
+// A pod is bound to a tainted node and deleted: its tolerations are matched,
+// its deadline is decided, its timer is set and cancelled.
 func podComesOurs(tb testing.TB, pending int) work {
 	nodes := unreachable(pending + extra)
 	tracker, dispatcher := newTracker(tb, nodes)
@@ -152,8 +152,8 @@ func keyOf(pod *corev1.Pod) string {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}.String()
 }
 
-// Upstream: TimedWorkerQueue.AddWork and CancelWork of pkg/controller/tainteviction.
-// The deadline is given to it for nothing.
+// Upstream: TimedWorkerQueue.AddWork and CancelWork of
+// pkg/controller/tainteviction. The deadline is given to it for nothing.
 func timerUpstream(tb testing.TB, pending int) work {
 	timers := newTimers(tb)
 	pods := podsOn(unreachable(pending+extra), pending+extra)
@@ -172,8 +172,8 @@ func timerUpstream(tb testing.TB, pending int) work {
 	}}
 }
 
-// Upstream: TimedWorkerQueue.CancelWork and AddWork. The deadline is given to it
-// for nothing.
+// Upstream: TimedWorkerQueue.CancelWork and AddWork. The deadline is given to
+// it for nothing.
 func timerAgainUpstream(tb testing.TB, pending int) work {
 	timers := newTimers(tb)
 	pods := podsOn(unreachable(pending), pending)
@@ -219,10 +219,10 @@ func nodeOurs(tb testing.TB, n int) work {
 	}}
 }
 
-// Upstream: for each pod GetMatchingTolerations of pkg/apis/core/v1/helper, then
-// GetWorkerUnsafe and AddWork of TimedWorkerQueue, as its handler of nodes calls
-// them, which is not exported; and CancelWork for each when the taint is gone.
-// The events that it records about cancelled timers are left out.
+// Upstream: for each pod GetMatchingTolerations of pkg/apis/core/v1/helper,
+// then GetWorkerUnsafe and AddWork of TimedWorkerQueue, as its handler of nodes
+// calls them, which is not exported; and CancelWork for each when the taint is
+// gone. The events that it records about cancelled timers are left out.
 func nodeUpstream(tb testing.TB, n int) work {
 	timers := newTimers(tb)
 	nodes := unreachable(n)
@@ -287,8 +287,8 @@ func memoryOurs(tb testing.TB, pending int) work {
 	return held(pending, fill, func(any) { runtime.KeepAlive(pods) })
 }
 
-// Upstream: TimedWorkerQueue.AddWork. Its timers alone; what the controller knows
-// of taints is not exported.
+// Upstream: TimedWorkerQueue.AddWork. Its timers alone; what the controller
+// knows of taints is not exported.
 func memoryUpstream(tb testing.TB, pending int) work {
 	pods := podsOn(unreachable(pending), pending)
 	fill := func() any {

@@ -13,10 +13,10 @@
 // The command prints a table in Markdown, and its progress on standard error.
 // With --scenario and --subject it plays some of it only. All of it takes about
 // half an hour, and seventeen minutes with --parallel 4. A cell that cannot be
-// judged says so, and the reason stands below the table. The exit code is 1 when
-// ours has declared a living node or missed a dead one, or when the table is
-// incomplete; the message says which. After SIGINT or SIGTERM the table has what
-// is known.
+// judged says so, and the reason stands below the table. The exit code is 1
+// when ours has declared a living node or missed a dead one, or when the table
+// is incomplete; the message says which. After SIGINT or SIGTERM the table has
+// what is known.
 //
 // # How it judges
 //

@@ -26,7 +26,8 @@ func agentTemplate() *corev1.PodTemplateSpec {
 	}
 }
 
-// revisionCorpus is templates as people write them, and odd ones, by what is odd.
+// revisionCorpus is templates as people write them, and odd ones, by what is
+// odd.
 func revisionCorpus() map[string]*corev1.PodTemplateSpec {
 	all := map[string]*corev1.PodTemplateSpec{}
 	for _, part := range []map[string]func(*corev1.PodTemplateSpec){

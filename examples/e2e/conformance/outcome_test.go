@@ -18,9 +18,10 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/conformance/upstream"
 )
 
-// An outcome is what one side does in a world in which nobody else does anything: pods
-// that it creates stay pending, those that it deletes go on terminating where a kubelet
-// would have to end them, and time stands still. It ends when there is nothing left to do.
+// An outcome is what one side does in a world in which no other client does
+// anything: pods that it creates stay pending, those that it deletes go on
+// terminating where a kubelet would have to end them, and time stands still. It
+// ends when there is nothing left to do.
 type outcome struct {
 	Created []string // nodes, sorted
 	Deleted []string // pods, sorted
@@ -38,8 +39,8 @@ func (o *outcome) sort() {
 // mostRounds is more than anything takes.
 const mostRounds = 40
 
-// terminating returns the pod as it is once it was deleted, or nil: the API server waits
-// for no kubelet if none has the pod, or if it has come to an end.
+// terminating returns the pod as it is once it was deleted, or nil: the API
+// server waits for no kubelet if none has the pod, or if it has come to an end.
 func terminating(pod *corev1.Pod) *corev1.Pod {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return nil
@@ -50,8 +51,8 @@ func terminating(pod *corev1.Pod) *corev1.Pod {
 	return going
 }
 
-// theirs runs upstream's controller. Each run has a DaemonSet of its own, because the
-// controller remembers what it expects, and which pods have failed.
+// theirs runs upstream's controller. Each run has a DaemonSet of its own,
+// because the controller remembers what it expects, and which pods have failed.
 type theirs struct {
 	*testing.T
 	controller *upstream.DaemonSets
@@ -131,8 +132,9 @@ func statusOf(status *appsv1.DaemonSetStatus) daemon.Status {
 	}
 }
 
-// labelOf is what both sides call a pod. Of failed pods of a node upstream deletes one, no
-// matter which, and those that are made here have names of their own.
+// labelOf is what both sides call a pod. Of failed pods of a node upstream
+// deletes one, no matter which, and those that are made here have names of
+// their own.
 func labelOf(pod *corev1.Pod) string {
 	switch {
 	case pod.CreationTimestamp.Time.Equal(epoch):
@@ -143,8 +145,8 @@ func labelOf(pod *corev1.Pod) string {
 	return pod.Name
 }
 
-// ours runs our planner, which prefers the nodes that are given: of nodes that are
-// equal upstream takes some in the order of a map.
+// ours runs our planner, which prefers the nodes that are given: of nodes that
+// are equal upstream takes some in the order of a map.
 func ours(t *testing.T, w *world, preferred map[string]bool) outcome {
 	t.Helper()
 	planner, err := daemon.NewPlanner(daemon.Config{

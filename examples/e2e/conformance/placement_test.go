@@ -89,8 +89,8 @@ type placementComparison struct {
 	matcher taints.Matcher
 }
 
-// compareSeed compares a template on some nodes, and then parts of them alone, which
-// shows what became of each operator.
+// compareSeed compares a template on some nodes, and then parts of them alone,
+// which shows what became of each operator.
 func (c *placementComparison) compareSeed(seed uint64) {
 	d := throw(seed)
 	template := d.template()
@@ -171,8 +171,8 @@ func (c *placementComparison) compareTerm(seed uint64, what string, operator cor
 	c.reached.count("%s %s, match=%v", what, operator, verdict.ShouldRun)
 }
 
-// compare asks both sides about one pair. It does not use require.Equal on the good
-// path, which is slow.
+// compare asks both sides about one pair. It does not use require.Equal on the
+// good path, which is slow.
 func (c *placementComparison) compare(seed uint64, placement *daemon.Placement, template *corev1.PodTemplateSpec, node *corev1.Node) daemon.Decision {
 	verdict := placement.Place(node)
 	run, keep := upstreamdaemon.NodeShouldRunDaemonPod(klog.New(nil), node, &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: *template}})

@@ -106,8 +106,9 @@ func podCorpus() changes {
 	}
 }
 
-// volumeCorpus has one template for each kind of volume that the API knows, found by
-// reflection, so that none is forgotten: its source empty, and a few filled in.
+// volumeCorpus has one template for each kind of volume that the API knows,
+// found by reflection, so that none is forgotten: its source empty, and a few
+// filled in.
 func volumeCorpus() changes {
 	all := changes{}
 	kinds := reflect.TypeFor[corev1.VolumeSource]()

@@ -33,8 +33,8 @@ func startUpstream(t testing.TB) *upstream.DaemonSets {
 	return controller
 }
 
-// setOf is a DaemonSet that upstream does something for: it has a selector, and labels
-// in its template.
+// setOf is a DaemonSet that upstream does something for: it has a selector, and
+// labels in its template.
 func setOf(template *corev1.PodTemplateSpec) *appsv1.DaemonSet {
 	set := &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{
@@ -57,8 +57,8 @@ type revisionComparison struct {
 	what     string
 }
 
-// compare lets upstream's controller make a revision of the template, and wants ours to
-// be the same, and upstream to take ours for its own.
+// compare lets upstream's controller make a revision of the template, and wants
+// ours to be the same, and upstream to take ours for its own.
 func (c *revisionComparison) compare(template *corev1.PodTemplateSpec, collisions *int32) {
 	c.Helper()
 	set := setOf(template)
@@ -113,8 +113,8 @@ func TestRevisionsOfACorpusAreThoseOfUpstream(t *testing.T) {
 	}
 }
 
-// fuzzedTemplates is how many random templates there are, with every field set in some
-// of them.
+// fuzzedTemplates is how many random templates there are, with every field set
+// in some of them.
 const fuzzedTemplates = 1500
 
 func TestRevisionsOfRandomTemplatesAreThoseOfUpstream(t *testing.T) {

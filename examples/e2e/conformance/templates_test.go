@@ -73,7 +73,8 @@ func (d dice) toleration() corev1.Toleration {
 	return toleration
 }
 
-// expression is one of a term, now and then one that no API server would let in.
+// expression is one of a term, now and then one that no API server would let
+// in.
 func (d dice) expression() corev1.NodeSelectorRequirement {
 	r := corev1.NodeSelectorRequirement{
 		Key: d.key(),

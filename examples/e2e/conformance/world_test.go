@@ -15,7 +15,8 @@ import (
 	upstreamutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 )
 
-// A world is a small cluster with a DaemonSet at the time epoch. Both sides get copies.
+// A world is a small cluster with a DaemonSet at the time epoch. Both sides get
+// copies.
 type world struct {
 	set   *appsv1.DaemonSet
 	hash  string // of the current revision
@@ -80,8 +81,8 @@ func (d dice) fail(w *world) {
 	}
 }
 
-// settled gives each node a pod that is ready, most of them old, so that a rollout has
-// something to choose from, and now and then spoils one.
+// settled gives each node a pod that is ready, most of them old, so that a
+// rollout has something to choose from, and now and then spoils one.
 func (d dice) settled(w *world) {
 	for _, node := range w.nodes {
 		pod := d.pod(w, node.Name)
@@ -97,8 +98,8 @@ func (d dice) settled(w *world) {
 	}
 }
 
-// makeFailedAlike gives the failed pods of a node one revision: upstream replaces any of
-// them first, in the order of a map.
+// makeFailedAlike gives the failed pods of a node one revision: upstream
+// replaces any of them first, in the order of a map.
 func (w *world) makeFailedAlike() {
 	first := map[string]*corev1.Pod{}
 	for _, pod := range w.pods {
@@ -209,7 +210,7 @@ func (d dice) status(pod *corev1.Pod) {
 	switch d.IntN(6) {
 	case 0:
 		return // no condition yet
-	case 1: // ready since nobody knows when
+	case 1: // ready since an unknown time
 	case 2:
 		ready.LastTransitionTime = metav1.NewTime(epoch.Add(-time.Duration(8+d.IntN(4)) * time.Second))
 	default:

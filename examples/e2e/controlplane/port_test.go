@@ -26,7 +26,8 @@ func TestReservedPortsDifferAndAreFree(t *testing.T) {
 	}
 }
 
-// A program that knows nothing of the locks takes the port between the look and the start.
+// A program that knows nothing of the locks takes the port between the look and
+// the start.
 func TestATakenPortIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	var given []int

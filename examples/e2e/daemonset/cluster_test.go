@@ -44,7 +44,7 @@ func newCluster(t *testing.T, nodes int) *cluster {
 	return c
 }
 
-// user returns a client of one who may do everything.
+// user returns the client of a user that may do everything.
 func (c *cluster) user(name string, change func(*rest.Config)) kubernetes.Interface {
 	config, err := c.plane.UserConfig(name, "system:masters")
 	require.NoError(c, err)
@@ -64,7 +64,8 @@ func (c *cluster) addNode(ctx context.Context, name string) error {
 	if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create node %s: %w", name, err)
 	}
-	// Admission taints what is new as not ready. Nobody here would take that away.
+	// Admission taints what is new as not ready. No controller here would take
+	// that away.
 	untainted := []byte(`{"spec":{"taints":null}}`)
 	if _, err := c.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, untainted, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("untaint node %s: %w", name, err)
@@ -72,8 +73,8 @@ func (c *cluster) addNode(ctx context.Context, name string) error {
 	return nil
 }
 
-// addSet creates a DaemonSet. What its template holds is such that the bytes of its
-// revision are not those of the simplest one.
+// addSet creates a DaemonSet. What its template holds is such that the bytes of
+// its revision are not those of the simplest one.
 func (c *cluster) addSet(name string, maxUnavailable int) {
 	unavailable := intstr.FromInt(maxUnavailable)
 	chosen := map[string]string{"app": name}
@@ -120,8 +121,8 @@ func (c *cluster) revisions() []appsv1.ControllerRevision {
 	return list.Items
 }
 
-// rolledOut waits until the status says what kubectl rollout status waits for, of so many
-// nodes.
+// rolledOut waits until the status says what kubectl rollout status waits for,
+// of so many nodes.
 func (c *cluster) rolledOut(name string, nodes int) {
 	c.Helper()
 	c.eventually("rolled out", func() error {
@@ -183,7 +184,8 @@ func (c *cluster) startUpstream() (stop func()) {
 	return process.Kill
 }
 
-// writes returns how many calls a user has made that change anything, by verb and resource.
+// writes returns how many calls a user has made that change anything, by verb
+// and resource.
 func (c *cluster) writes(user string) map[string]int {
 	requests, err := c.plane.Requests(c.Context(), controlplane.Filter{User: user})
 	require.NoError(c, err)

@@ -17,9 +17,9 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-// TestWritesAreGuardedOnTheAPIServer: what package daemon relies on that a fake clientset
-// does not do. Each write is meant for one object, and finds another in its place, or one
-// that has changed.
+// TestWritesAreGuardedOnTheAPIServer: what package daemon relies on that a fake
+// clientset does not do. Each write is meant for one object, and finds another
+// in its place, or one that has changed.
 func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 	c := newCluster(t, 0)
 	c.addSet("agent", 1)

@@ -19,9 +19,9 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 )
 
-// kubelets is the scheduler and all kubelets of the cluster: it binds pods to the nodes
-// that they are for, reports them ready, and lets deleted ones go. It also is the witness
-// of every pod that there ever was.
+// kubelets is the scheduler and all kubelets of the cluster: it binds pods to
+// the nodes that they are for, reports them ready, and lets deleted ones go. It
+// also is the witness of every pod that there ever was.
 type kubelets struct {
 	client kubernetes.Interface
 

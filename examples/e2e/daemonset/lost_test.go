@@ -16,7 +16,8 @@ import (
 
 var errLost = errors.New("connection reset by the test, after the API server has answered")
 
-// lossy loses the answers to every third creation and deletion of a pod. They were done.
+// lossy loses the answers to every third creation and deletion of a pod. They
+// were done.
 type lossy struct {
 	http.RoundTripper
 	calls *atomic.Int64
@@ -34,8 +35,9 @@ func (l lossy) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, errLost
 }
 
-// TestLostAnswersMakeNoSecondPod: kube-controller-manager lets the API server choose the
-// names, so that a creation whose answer was lost is done again under another.
+// TestLostAnswersMakeNoSecondPod: kube-controller-manager lets the API server
+// choose the names, so that a creation whose answer was lost is done again
+// under another.
 func TestLostAnswersMakeNoSecondPod(t *testing.T) {
 	const nodes, name = 40, "agent"
 	c := newCluster(t, nodes)
@@ -59,9 +61,10 @@ func TestLostAnswersMakeNoSecondPod(t *testing.T) {
 	require.GreaterOrEqual(t, calls.Load(), int64(3*nodes))
 }
 
-// TestLostNewsStallNothing: the watch tells nothing of the pods that we make ourselves, and
-// answers are lost as well. Pods are made again under their names, which makes no second
-// one, and read after a while. kube-controller-manager waits for five minutes then.
+// TestLostNewsStallNothing: the watch tells nothing of the pods that we make
+// ourselves, and answers are lost as well. Pods are made again under their
+// names, which makes no second one, and read after a while.
+// kube-controller-manager waits for five minutes then.
 func TestLostNewsStallNothing(t *testing.T) {
 	const nodes, name = 10, "agent"
 	c := newCluster(t, nodes)

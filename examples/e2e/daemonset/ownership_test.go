@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestOrphansAreAdoptedAndStrangersReleased: pods and revisions that have lost their owner
-// get it back, and a pod that somebody takes out of the selector, to look into it, is let
-// go and replaced.
+// TestOrphansAreAdoptedAndStrangersReleased: pods and revisions that have lost
+// their owner get it back, and a pod that a user takes out of the selector, to
+// look into it, is let go and replaced.
 func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 	const nodes, name = 5, "agent"
 	c := newCluster(t, nodes)

@@ -19,8 +19,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// The names that scenarios use. The key of the taint is nobody's, so that nothing but
-// the subject cares for it.
+// The names that scenarios use. No other component uses the key of the taint,
+// so only the subject acts on it.
 const (
 	namespace = metav1.NamespaceDefault
 	taintKey  = "example.com/maintenance"
@@ -30,9 +30,10 @@ const (
 // concurrency is how many requests set a scenario up at a time.
 const concurrency = 16
 
-// A cluster is a control plane with nodes and pods as plain objects. It remembers what it
-// has put there, and when, since that is what decides which pod is due when.
-// Nothing runs: a deleted pod has no grace period and is gone at once.
+// A cluster is a control plane with nodes and pods as plain objects. It
+// remembers what it has put there, and when, since that is what decides which
+// pod is due when. Nothing runs: a deleted pod has no grace period and is gone
+// at once.
 type cluster struct {
 	plane  *controlplane.ControlPlane
 	client kubernetes.Interface
@@ -49,8 +50,8 @@ type pod struct {
 	// tolerates is for how long it tolerates the taint; see forever.
 	tolerates time.Duration
 	uid       types.UID
-	// made is before the request that created it was sent, arrived before the one that
-	// bound it to its node. So it may have happened later, and never earlier.
+	// made is before the request that created it was sent, arrived before the one
+	// that bound it to its node. So it may have happened later, and never earlier.
 	made, arrived time.Time
 	// allowed is when its budget allowed its eviction.
 	allowed time.Time
@@ -98,8 +99,8 @@ func (c *cluster) taint(ctx context.Context, nodes ...string) error {
 	return nil
 }
 
-// addPods spreads n pods over the nodes and returns them. The label app is the prefix
-// of their names.
+// addPods spreads n pods over the nodes and returns them. The label app is the
+// prefix of their names.
 func (c *cluster) addPods(ctx context.Context, prefix string, n int, tolerates time.Duration, nodes ...string) ([]*pod, error) {
 	pods := make([]*pod, n)
 	group, ctx := errgroup.WithContext(ctx)
@@ -113,7 +114,8 @@ func (c *cluster) addPods(ctx context.Context, prefix string, n int, tolerates t
 	return pods, group.Wait()
 }
 
-// addPod creates a pod, binds it as a scheduler does, and reports it ready as a kubelet does.
+// addPod creates a pod, binds it as a scheduler does, and reports it ready as a
+// kubelet does.
 func (c *cluster) addPod(ctx context.Context, name, label string, tolerates time.Duration, node string) (*pod, error) {
 	p := &pod{name: name, node: node, tolerates: tolerates, made: time.Now()}
 	client := c.client.CoreV1().Pods(namespace)
@@ -158,8 +160,9 @@ func tolerations(tolerates time.Duration) []corev1.Toleration {
 	return []corev1.Toleration{toleration}
 }
 
-// addBystanders adds pods that must not be evicted whatever happens: some that tolerate
-// the taint for ever, and some without any toleration on a node that is not tainted.
+// addBystanders adds pods that must not be evicted whatever happens: some that
+// tolerate the taint for ever, and some without any toleration on a node that
+// is not tainted.
 func (c *cluster) addBystanders(ctx context.Context, tainted []string) error {
 	calm, err := c.addNodes(ctx, "calm", 1)
 	if err != nil {
@@ -179,9 +182,9 @@ func (c *cluster) isFree() {
 	c.free = time.Now()
 }
 
-// present returns the UIDs of the pods that are there. One that is
-// terminating counts as gone: a deletion is two writes even without a grace period, and
-// an API server that is killed between them leaves the rest to the kubelet.
+// present returns the UIDs of the pods that are there. One that is terminating
+// counts as gone: a deletion is two writes even without a grace period, and an
+// API server that is killed between them leaves the rest to the kubelet.
 func (c *cluster) present(ctx context.Context) (map[types.UID]bool, error) {
 	list, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -203,7 +206,8 @@ func (c *cluster) known() []*pod {
 	return slices.Clone(c.pods)
 }
 
-// awaitFirst returns when the first pod is gone, at once and not at the next look.
+// awaitFirst returns when the first pod is gone, at once and not at the next
+// look.
 func (c *cluster) awaitFirst(ctx context.Context) error {
 	watched, err := c.client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// denied: an admission policy denies the deletion of pods for a while. Some pods are due when
-// it begins, some in the midst of it.
+// denied: an admission policy denies the deletion of pods for a while. Some
+// pods are due when it begins, some in the midst of it.
 func denied() scenario {
 	const denial = 20 * time.Second
 	return scenario{

@@ -163,7 +163,8 @@ func healthy(context.Context) (corev1.NodeStatus, error) {
 	return status, nil
 }
 
-// Run sends heartbeats and lets deleted pods of living nodes go, until ctx ends.
+// Run sends heartbeats and lets deleted pods of living nodes go, until ctx
+// ends.
 func (f *Fleet) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return f.reports.Run(ctx) })

@@ -1,7 +1,7 @@
 // Package versus holds what the programs share that play scenarios with our
 // controllers and with upstream's, and print a table: the table and the plays
-// that fill it, flags that select scenarios and subjects, waits, clients, and the
-// build of our programs.
+// that fill it, flags that select scenarios and subjects, waits, clients, and
+// the build of our programs.
 package versus
 
 import (

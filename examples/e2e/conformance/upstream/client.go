@@ -22,13 +22,13 @@ type Writes struct {
 	Status *appsv1.DaemonSetStatus
 	// Revisions are those that were made.
 	Revisions []*appsv1.ControllerRevision
-	// Others are all other writes, for whoever expects none.
+	// Others are all other writes, for tests that expect none.
 	Others []string
 }
 
-// client is an API server that agrees to everything and remembers what was written,
-// without the work that client-go's fake clientset makes of it. What the controller
-// does not call in a test has no implementation, and panics.
+// client is an API server that agrees to everything and remembers what was
+// written, without the work that client-go's fake clientset makes of it. What
+// the controller does not call in a test has no implementation, and panics.
 type client struct {
 	kubernetes.Interface // nil
 
@@ -135,9 +135,10 @@ func (c revisionClient) Delete(_ context.Context, name string, _ metav1.DeleteOp
 	return nil
 }
 
-// eventClient is an API server that never answers. The first event to be recorded waits
-// there until the controller is closed, and all others behind it, so that the recording
-// of events, which goes on after a sync, is not part of what is compared or measured.
+// eventClient is an API server that never answers. The first event to be
+// recorded waits there until the controller is closed, and all others behind
+// it, so that the recording of events, which goes on after a sync, is not part
+// of what is compared or measured.
 type eventClient struct {
 	typedcorev1.EventInterface // nil
 	closed                     <-chan struct{}

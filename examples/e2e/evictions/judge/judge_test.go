@@ -27,7 +27,7 @@ func evicted(seconds float64) judge.Life {
 }
 
 func deleted(seconds float64) judge.Life {
-	return judge.Life{Pod: "default/web", Left: at(seconds), By: "somebody"}
+	return judge.Life{Pod: "default/web", Left: at(seconds), By: "another"}
 }
 
 var stays = judge.Life{Pod: "default/web"}
