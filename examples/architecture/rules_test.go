@@ -14,9 +14,9 @@ var rooms = map[string][]string{
 	"daemon":     {"taints", "timedqueue"},
 }
 
-// subfolders maps a package below a room to the rooms, or packages below them, that
-// may import it, where not every room may that has an arrow to the room above.
-// Programs and tests may.
+// subfolders maps a package below a room to the rooms, or packages below them,
+// that may import it, where not every room may that has an arrow to the room
+// above. Programs and tests may.
 var subfolders = map[string][]string{
 	"daemon/ownership":     {"daemon"},
 	"daemon/revision":      {"daemon"},
@@ -26,8 +26,8 @@ var subfolders = map[string][]string{
 }
 
 // edgeFiles lists the files that act, and why each must. Everything else in a
-// room, its tests apart, is core. .golangci.yml repeats the names, but for those
-// of timelessEdges.
+// room, its tests apart, is core. .golangci.yml repeats the names, but for
+// those of timelessEdges.
 var edgeFiles = map[string]string{
 	"timedqueue/dispatcher.go":          "sleeps until the core has a task and has it performed",
 	"timedqueue/feed/handler.go":        "is told by an informer, and reads the informer's store",
@@ -72,8 +72,8 @@ var programCores = []string{
 	"examples/outage/scenario",
 }
 
-// typedPrograms are packages of programs that keep the rooms' rules about layers
-// and about the one engine.
+// typedPrograms are packages of programs that keep the rooms' rules about
+// layers and about the one engine.
 var typedPrograms = []string{"examples/nodelifecycle/controller"}
 
 // undrawnPackages do not draw their layers yet. This list shrinks: an entry
@@ -81,9 +81,9 @@ var typedPrograms = []string{"examples/nodelifecycle/controller"}
 var undrawnPackages = []string{}
 
 // queueUsers are the packages in which whatever waits for a time waits in a
-// timedqueue.Queue. Two rooms are excepted: zone imports nothing of ours and its
-// times are a caller's to wait for, and daemon's planner may rank candidates in
-// a heap, because they wait for no time.
+// timedqueue.Queue. Two rooms are excepted: zone imports nothing of ours and
+// its times are a caller's to wait for, and daemon's planner may rank
+// candidates in a heap, because they wait for no time.
 var queueUsers = []string{
 	"eviction", "examples/nodelifecycle/controller", "nodehealth", "nodehealth/heartbeat",
 }
@@ -94,8 +94,8 @@ var dueWords = []string{"deadline", "due", "end", "expires", "expiry", "wake"}
 // duePhrases are such names of several words, written together.
 var duePhrases = []string{"nextattempt", "notbefore", "retryat"}
 
-// engineExceptions are the declarations that do what only timedqueue should, and
-// why. An entry for one that no longer does is a failure.
+// engineExceptions are the declarations that do what only timedqueue should,
+// and why. An entry for one that no longer does is a failure.
 var engineExceptions = map[string]string{
 	"eviction/deadline.go Decision.DueAt": "answers a caller, and nothing waits for it",
 	"eviction/deadline.go ruling.dueAt":   "decides whether a condition is set or cleared",
@@ -113,7 +113,8 @@ var unprefixedEnums = map[string]string{
 
 // unlikeConstructors are exported functions New... of cores that are not as the
 // others: some will be, some make no core. An entry that is no longer needed is
-// a failure. NewDispatcher, which takes what it infers types from, is in an edge.
+// a failure. NewDispatcher, which takes what it infers types from, is in an
+// edge.
 var unlikeConstructors = map[string]string{
 	"daemon NewPod":                 "makes an object of the API, no core",
 	"daemon/ownership NewOwnership": "has one setting, the owner",
@@ -132,7 +133,8 @@ var personalWords = []string{
 	"somebody", "who", "whoever", "whom",
 }
 
-// topLevel is what the repository's root may hold, names with a leading dot apart.
+// topLevel is what the repository's root may hold, names with a leading dot
+// apart.
 var topLevel = []string{
 	"timedqueue", "taints", "zone", "eviction", "nodehealth", "daemon",
 	"examples", "go.mod", "go.sum", "README.md", "LICENSE",
@@ -145,14 +147,16 @@ var vagueFolders = []string{
 	"internal", "pkg", "util", "utils", "common", "helper", "helpers", "misc",
 }
 
-// withoutClientGo are the rooms that must not link client-go, however indirectly.
+// withoutClientGo are the rooms that must not link client-go, however
+// indirectly.
 var withoutClientGo = []string{"timedqueue", "taints", "zone"}
 
 // withClientGo are subfolders of those rooms that exist to link it.
 var withClientGo = []string{"timedqueue/feed"}
 
 // allowedModules are the prefixes of import paths outside the standard library
-// that a room may use. Importers of the library get these modules and no others.
+// that a room may use. Importers of the library get these modules and no
+// others.
 var allowedModules = []string{
 	modulePath,
 	"golang.org/x/time",
@@ -179,8 +183,8 @@ const (
 	shortestPackageDoc = 10
 )
 
-// bannedImport is an import path, with everything below it, and what it would let
-// into a file.
+// bannedImport is an import path, with everything below it, and what it would
+// let into a file.
 type bannedImport struct{ path, brings string }
 
 // coreImports are what a core file may not import.
@@ -257,8 +261,8 @@ var coreNames = map[string]struct {
 
 // limiterMethods are those of rate.Limiter that read the clock or wait, by the
 // number of arguments that tells them from methods which take the time: Allow()
-// and AllowN(now, n), SetLimit(l) and SetLimitAt(now, l). They are looked for in
-// files that import golang.org/x/time/rate.
+// and AllowN(now, n), SetLimit(l) and SetLimitAt(now, l). They are looked for
+// in files that import golang.org/x/time/rate.
 var limiterMethods = map[string]int{
 	"Allow":    0,
 	"Reserve":  0,

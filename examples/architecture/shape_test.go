@@ -118,8 +118,8 @@ func checkPackageDoc(folder string, sources []source) []string {
 	return nil
 }
 
-// checkExamples wants an Example that go test runs, which it does only for those
-// that say what they print.
+// checkExamples wants an Example that go test runs, which it does only for
+// those that say what they print.
 func checkExamples(folder string, sources []source) []string {
 	var tests []*ast.File
 	for _, src := range sources {
