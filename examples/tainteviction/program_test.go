@@ -50,15 +50,15 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// populate makes a tainted node with a pod that leaves at once and one that
-// leaves after two seconds. clientsOf are a client to act and watch with, and
-// others.
+// clientsOf are a client to act and watch with, and others.
 func clientsOf(client kubernetes.Interface, cluster *memory.Cluster) process.Clients {
 	return process.Clients{
 		Acting: client, Watching: client, Recording: cluster.NewClient(), Electing: cluster.NewClient(),
 	}
 }
 
+// populate makes a tainted node with a pod that leaves at once and one that
+// leaves after two seconds.
 func populate(ctx context.Context, cluster *memory.Cluster) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{maintenance}}}
 	if _, err := cluster.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
