@@ -63,7 +63,8 @@ func (l *fencedLock) Update(ctx context.Context, record resourcelock.LeaderElect
 	return l.write(ctx, record, l.Interface.Update)
 }
 
-func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
+func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord,
+	send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	sent := time.Now()
 	if err := send(ctx, record); err != nil {
 		return err

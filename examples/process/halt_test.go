@@ -142,7 +142,8 @@ func TestC7AHaltEndsWithANewLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHalting(t, map[string]string{HaltAnnotation: ""})
 		h.follow()
-		require.NoError(t, h.client.CoordinationV1().Leases("kube-system").Delete(t.Context(), "tester", metav1.DeleteOptions{}))
+		require.NoError(t, h.client.CoordinationV1().Leases("kube-system").
+			Delete(t.Context(), "tester", metav1.DeleteOptions{}))
 		h.settle()
 		require.Equal(t, []string{"halt"}, h.told)
 		h.create("tester", nil)

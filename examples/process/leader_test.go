@@ -32,7 +32,8 @@ type replica struct {
 }
 
 func newReplica(client kubernetes.Interface) *replica {
-	timing := commandline.LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
+	timing := commandline.LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
+		RetryPeriod: 2 * time.Second}
 	return &replica{
 		election: election{
 			namespace: "kube-system", name: "tester", timing: timing, client: client, recorder: &record.FakeRecorder{},
@@ -173,7 +174,8 @@ func (r refusingGroup) Leases(namespace string) coordinationclient.LeaseInterfac
 	return refusingLeases{r.CoordinationV1Interface.Leases(namespace), r.now}
 }
 
-func (r refusingLeases) Update(ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+func (r refusingLeases) Update(ctx context.Context, lease *coordinationv1.Lease,
+	options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
 	if r.now.Load() {
 		return nil, errors.New("refused")
 	}

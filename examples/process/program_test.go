@@ -276,7 +276,8 @@ func TestOnlyALeaderWrites(t *testing.T) {
 		}
 		var writing error
 		p.Connect = func(ctx context.Context, clients Clients) (*Service, error) {
-			_, writing = clients.Acting.CoreV1().Nodes().Patch(ctx, "n", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+			_, writing = clients.Acting.CoreV1().Nodes().
+				Patch(ctx, "n", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 			if err := clients.Electing.CoreV1().Nodes().Delete(ctx, "lease", metav1.DeleteOptions{}); err != nil {
 				return nil, err
 			}
