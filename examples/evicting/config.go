@@ -32,7 +32,8 @@ func (o *Options) budgets() []eviction.Budget {
 	}{
 		{o.BudgetOverall, eviction.Budget{Name: Overall}},
 		{o.BudgetPerNode, eviction.Budget{Name: PerNode, ByNode: func(node *corev1.Node) string { return node.Name }}},
-		{o.BudgetPerNamespace, eviction.Budget{Name: PerNamespace, ByPod: func(pod *corev1.Pod) string { return pod.Namespace }}},
+		{o.BudgetPerNamespace,
+			eviction.Budget{Name: PerNamespace, ByPod: func(pod *corev1.Pod) string { return pod.Namespace }}},
 	} {
 		if budget.limit == 0 {
 			continue // to the library it is a budget that holds all

@@ -56,24 +56,35 @@ type Options struct {
 
 // AddFlags adds the flags and sets the options to their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Action, "action", Delete, "How pods are made to leave: delete (mark and delete, as kube-controller-manager), evict (through the Eviction API: a PodDisruptionBudget may make it wait), evict-then-delete (see --evict-for), or dry-run (only tell).")
-	flags.DurationVar(&o.EvictFor, "evict-for", 30*time.Minute, "How long after a pod had to leave --action=evict-then-delete goes on asking for its eviction before it deletes the pod.")
-	flags.BoolVar(&o.Confirm, "confirm", false, "Read pod and node from the API server and decide again just before a pod is evicted. It costs two reads a pod and helps when caches are behind.")
+	flags.StringVar(&o.Action, "action", Delete, "How pods are made to leave: delete (mark and delete, as "+
+		"kube-controller-manager), evict (through the Eviction API: a PodDisruptionBudget may make it wait), "+
+		"evict-then-delete (see --evict-for), or dry-run (only tell).")
+	flags.DurationVar(&o.EvictFor, "evict-for", 30*time.Minute, "How long after a pod had to leave "+
+		"--action=evict-then-delete goes on asking for its eviction before it deletes the pod.")
+	flags.BoolVar(&o.Confirm, "confirm", false, "Read pod and node from the API server and decide again just before a "+
+		"pod is evicted. It costs two reads a pod and helps when caches are behind.")
 	flags.Float64Var(&o.BudgetOverall, "budget-overall", 0, "Evictions a second, of all pods together. 0 is no limit.")
 	flags.Float64Var(&o.BudgetPerNode, "budget-per-node", 0, "Evictions a second from each node. 0 is no limit.")
-	flags.Float64Var(&o.BudgetPerNamespace, "budget-per-namespace", 0, "Evictions a second in each namespace. 0 is no limit.")
-	flags.IntVar(&o.BudgetBurst, "budget-burst", 1, "How many evictions may come at once after a time without any, for each of the budgets.")
-	flags.BoolVar(&o.LowPriorityFirst, "low-priority-first", false, "Of pods that have to leave at the same time, evict those of lower priority first. Else the order is that in which they were seen.")
-	flags.BoolVar(&o.SpareMirrorPods, "spare-mirror-pods", false, "Do not evict mirror pods. To delete one stops nothing: its kubelet makes another.")
+	flags.Float64Var(&o.BudgetPerNamespace, "budget-per-namespace", 0,
+		"Evictions a second in each namespace. 0 is no limit.")
+	flags.IntVar(&o.BudgetBurst, "budget-burst", 1,
+		"How many evictions may come at once after a time without any, for each of the budgets.")
+	flags.BoolVar(&o.LowPriorityFirst, "low-priority-first", false,
+		"Of pods that have to leave at the same time, evict those of lower priority first. Else the order is that in which "+
+			"they were seen.")
+	flags.BoolVar(&o.SpareMirrorPods, "spare-mirror-pods", false,
+		"Do not evict mirror pods. To delete one stops nothing: its kubelet makes another.")
 	flags.BoolVar(&o.SpareFinishedPods, "spare-finished-pods", false, "Do not evict pods that have succeeded or failed.")
-	flags.BoolVar(&o.SpareDaemonSetPods, "spare-daemonset-pods", false, "Do not evict pods of DaemonSets, whatever they tolerate.")
+	flags.BoolVar(&o.SpareDaemonSetPods, "spare-daemonset-pods", false,
+		"Do not evict pods of DaemonSets, whatever they tolerate.")
 }
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
 func (o *Options) Check(c *commandline.Checks) {
 	all := actions()
 	last := len(all) - 1
-	c.That(slices.Contains(all, o.Action), "--action is %q, want %s or %s", o.Action, strings.Join(all[:last], ", "), all[last])
+	c.That(slices.Contains(all, o.Action), "--action is %q, want %s or %s", o.Action, strings.Join(all[:last], ", "),
+		all[last])
 	c.Positive("evict-for", o.EvictFor)
 	for _, budget := range []struct {
 		flag string
@@ -83,7 +94,8 @@ func (o *Options) Check(c *commandline.Checks) {
 		{"budget-per-node", o.BudgetPerNode},
 		{"budget-per-namespace", o.BudgetPerNamespace},
 	} {
-		c.That(budget.rate >= 0 && !math.IsInf(budget.rate, 1), "--%s is %v, want a number that is zero or more", budget.flag, budget.rate)
+		c.That(budget.rate >= 0 && !math.IsInf(budget.rate, 1), "--%s is %v, want a number that is zero or more", budget.flag,
+			budget.rate)
 	}
 	c.That(o.BudgetBurst > 0, "--budget-burst is %d, want at least 1", o.BudgetBurst)
 }

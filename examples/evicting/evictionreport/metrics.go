@@ -45,7 +45,8 @@ func NewMetrics(config Config) (*Metrics, error) {
 		}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pod_eviction_attempts_total",
-			Help: "Attempts to evict a pod, by what came of them and, where they did not succeed or nothing had to be done, why.",
+			Help: "Attempts to evict a pod, by what came of them and, where they did not succeed or nothing had to be done, " +
+				"why.",
 		}, []string{"outcome", "cause"}),
 	}
 	collectors := []prometheus.Collector{m.deletions, m.seconds, m.attempts}
@@ -98,11 +99,14 @@ func newGauges(config Config) *gauges {
 	return &gauges{
 		read:    config.Read,
 		budgets: config.Budgets,
-		pending: prometheus.NewDesc("pod_evictions_pending", "Pods that wait to be evicted, now or later, or are being evicted.", nil, nil),
+		pending: prometheus.NewDesc("pod_evictions_pending",
+			"Pods that wait to be evicted, now or later, or are being evicted.", nil, nil),
 		acting:  prometheus.NewDesc("pod_evictions_acting", "Pods that are being evicted.", nil, nil),
 		overdue: prometheus.NewDesc("pod_evictions_overdue", "Pods that should have left their node and have not.", nil, nil),
-		oldest:  prometheus.NewDesc("pod_evictions_oldest_overdue_seconds", "For how long the pod that is overdue the longest should have left, 0 if none is.", nil, nil),
-		budget:  prometheus.NewDesc("pod_evictions_waiting_for_budget", "Pods that are due and wait for a budget.", []string{"budget"}, nil),
+		oldest: prometheus.NewDesc("pod_evictions_oldest_overdue_seconds",
+			"For how long the pod that is overdue the longest should have left, 0 if none is.", nil, nil),
+		budget: prometheus.NewDesc("pod_evictions_waiting_for_budget", "Pods that are due and wait for a budget.",
+			[]string{"budget"}, nil),
 	}
 }
 

@@ -193,7 +193,8 @@ func (h *lastOnTop) Pop() any {
 }
 
 func writeText(out io.Writer, l listing) {
-	fmt.Fprintf(out, "%d pods wait to be evicted, %d of them should have left by now, %s.\n", l.pending, l.overdue, l.now.UTC().Format(time.RFC3339))
+	fmt.Fprintf(out, "%d pods wait to be evicted, %d of them should have left by now, %s.\n", l.pending, l.overdue,
+		l.now.UTC().Format(time.RFC3339))
 	if len(l.pods) < l.pending {
 		fmt.Fprintf(out, "These are the first %d; limit=N shows N, up to %d.\n", len(l.pods), MaxLimit)
 	}

@@ -64,12 +64,14 @@ func inTracker(t *testing.T) *eviction.Tracker {
 	t.Helper()
 	start := time.Now()
 	tracker, err := eviction.NewTracker(eviction.Config{
-		Budgets: []eviction.Budget{{Name: "namespace", ByPod: func(pod *corev1.Pod) string { return pod.Namespace }, Limit: rate.Every(time.Hour)}},
+		Budgets: []eviction.Budget{{Name: "namespace", ByPod: func(pod *corev1.Pod) string { return pod.Namespace },
+			Limit: rate.Every(time.Hour)}},
 	}, start)
 	require.NoError(t, err)
 	tracker.ObserveNode(start, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "n"},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "maintenance", Value: "disk", Effect: corev1.TaintEffectNoExecute}}},
+		Spec: corev1.NodeSpec{
+			Taints: []corev1.Taint{{Key: "maintenance", Value: "disk", Effect: corev1.TaintEffectNoExecute}}},
 	})
 	for _, pod := range []struct {
 		namespace, name string
@@ -88,7 +90,8 @@ func inTracker(t *testing.T) *eviction.Tracker {
 	task, ok := tracker.Start(start)
 	require.True(t, ok)
 	require.Equal(t, "failed", task.Pod.Name)
-	tracker.Finish(start, task, eviction.Result{Outcome: eviction.OutcomeFailed, RetryAfter: time.Minute, Err: errors.New("no\n\tway")})
+	tracker.Finish(start, task,
+		eviction.Result{Outcome: eviction.OutcomeFailed, RetryAfter: time.Minute, Err: errors.New("no\n\tway")})
 	task, ok = tracker.Start(start)
 	require.True(t, ok)
 	require.Equal(t, "acting", task.Pod.Name)
@@ -121,7 +124,8 @@ func TestPageTellsWhoLeavesWhenAndWhy(t *testing.T) {
 			"",
 			"LEAVES                IN      POD           NODE  WHY                                                  STATE",
 			"2000-01-01T00:00:00Z  -1.5s   bank/acting   n1    " + why + "0s    under way",
-			"2000-01-01T00:00:00Z  -1.5s   shop/failed   n1    " + why + "0s    is tried again in 58.5s, failed attempts: 1, last error: no way",
+			"2000-01-01T00:00:00Z  -1.5s   shop/failed   n1    " + why +
+				"0s    is tried again in 58.5s, failed attempts: 1, last error: no way",
 			"2000-01-01T00:00:01Z  -500ms  shop/next     n1    " + why + "1s    waits for budget namespace",
 			"2000-01-01T00:01:00Z  58.5s   shop/patient  n1    " + why + "1m0s",
 		}, lines)
@@ -142,7 +146,8 @@ func TestPageForPrograms(t *testing.T) {
 		why := "tolerates taint maintenance=disk:NoExecute for "
 		pod := func(namespace, name string, seconds int64) podJSON {
 			return podJSON{
-				Namespace: namespace, Name: name, UID: name, Node: "n1", Due: new(started.Add(time.Duration(seconds) * time.Second).Round(0)),
+				Namespace: namespace, Name: name, UID: name, Node: "n1",
+				Due:    new(started.Add(time.Duration(seconds) * time.Second).Round(0)),
 				Reason: "TolerationEnds", Taint: "maintenance=disk:NoExecute", TolerationSeconds: new(seconds),
 				Why: why + (time.Duration(seconds) * time.Second).String(),
 			}
@@ -200,7 +205,8 @@ func TestListIsTheBeginningOfAllInOrder(t *testing.T) {
 		for i := range random.IntN(40) {
 			p := eviction.Pending{Pod: eviction.Key{Namespace: fmt.Sprint(random.IntN(3)), Name: fmt.Sprint(i)}}
 			if random.IntN(5) > 0 {
-				p.Decision = eviction.Decision{Reason: eviction.ReasonUntolerated, Due: now.Add(time.Duration(random.IntN(20)-10)*time.Second - time.Millisecond)}
+				p.Decision = eviction.Decision{Reason: eviction.ReasonUntolerated,
+					Due: now.Add(time.Duration(random.IntN(20)-10)*time.Second - time.Millisecond)}
 				if !p.Decision.Due.After(now) {
 					overdue++
 				}
