@@ -81,7 +81,8 @@ type evictor struct {
 var _ process.Controller = (*evictor)(nil)
 
 // newEvictor connects an evictor to a cluster.
-func newEvictor(s *settings, clients process.Clients, recorder record.EventRecorder, registry prometheus.Registerer) (*evictor, error) {
+func newEvictor(s *settings, clients process.Clients, recorder record.EventRecorder,
+	registry prometheus.Registerer) (*evictor, error) {
 	c, err := newCore(s, time.Now())
 	if err != nil {
 		return nil, err

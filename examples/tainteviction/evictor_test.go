@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
-
 )
 
 // From the taint to the deletion, through informers, tracker, workers and
@@ -113,7 +112,8 @@ func TestSparedPodsStay(t *testing.T) {
 		})
 		w.add("finished", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed })
 		w.add("agent", func(pod *corev1.Pod) {
-			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "d", Controller: new(true)}}
+			pod.OwnerReferences = []metav1.OwnerReference{
+				{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "d", Controller: new(true)}}
 		})
 		w.add("web")
 		w.taint(maintenance)

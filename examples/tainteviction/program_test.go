@@ -60,7 +60,8 @@ func clientsOf(client kubernetes.Interface, cluster *memory.Cluster) process.Cli
 // populate makes a tainted node with a pod that leaves at once and one that
 // leaves after two seconds.
 func populate(ctx context.Context, cluster *memory.Cluster) error {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{maintenance}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{maintenance}}}
 	if _, err := cluster.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return err
 	}
@@ -226,7 +227,8 @@ func TestReplicasTakeTurns(t *testing.T) {
 	first.stop()
 	require.NoError(t, <-first.ended)
 	require.NoError(t, cluster.CoreV1().Pods("shop").Delete(t.Context(), "last", *metav1.NewDeleteOptions(0)))
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "next"}, Spec: corev1.PodSpec{NodeName: "n1"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "next"},
+		Spec: corev1.PodSpec{NodeName: "n1"}}
 	_, err := cluster.CoreV1().Pods("shop").Create(t.Context(), pod, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return second.deletes() == 1 }, 10*time.Second, time.Millisecond)
@@ -242,16 +244,21 @@ func TestWrongCalls(t *testing.T) {
 		code int
 		says string
 	}{
-		"unknown flag":       {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
-		"no worker":          {[]string{"--concurrent-evictions=0"}, process.ExitUsage, "--concurrent-evictions is 0, want at least 1"},
-		"no such action":     {[]string{"--action=drain"}, process.ExitUsage, `--action is "drain", want delete, evict, evict-then-delete or dry-run`},
-		"negative budget":    {[]string{"--budget-per-node=-1"}, process.ExitUsage, "--budget-per-node is -1, want a number that is zero or more"},
-		"no QPS":             {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
-		"an argument":        {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
-		"no cluster":         {nil, process.ExitFailed, "no cluster: give --kubeconfig or --master, or run in a cluster"},
-		"dry shadow":         {[]string{"--shadow", "--action=dry-run"}, process.ExitFailed, "--shadow with --action=dry-run would compare nothing"},
+		"unknown flag": {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
+		"no worker": {[]string{"--concurrent-evictions=0"}, process.ExitUsage,
+			"--concurrent-evictions is 0, want at least 1"},
+		"no such action": {[]string{"--action=drain"}, process.ExitUsage,
+			`--action is "drain", want delete, evict, evict-then-delete or dry-run`},
+		"negative budget": {[]string{"--budget-per-node=-1"}, process.ExitUsage,
+			"--budget-per-node is -1, want a number that is zero or more"},
+		"no QPS":      {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
+		"an argument": {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
+		"no cluster":  {nil, process.ExitFailed, "no cluster: give --kubeconfig or --master, or run in a cluster"},
+		"dry shadow": {[]string{"--shadow", "--action=dry-run"}, process.ExitFailed,
+			"--shadow with --action=dry-run would compare nothing"},
 		"no such kubeconfig": {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
-		"nobody there":       {[]string{"--master=" + unreachable}, process.ExitFailed, "reach the API server at " + unreachable},
+		"nobody there": {[]string{"--master=" + unreachable}, process.ExitFailed,
+			"reach the API server at " + unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -261,7 +268,8 @@ func TestWrongCalls(t *testing.T) {
 			require.NoError(t, ctx.Err(), "it took too long")
 			require.Empty(t, out.String())
 			require.Contains(t, diagnostics.String(), test.says)
-			require.LessOrEqual(t, strings.Count(diagnostics.String(), "\n"), 2, "one line, and where to find help:\n%s", diagnostics.String())
+			require.LessOrEqual(t, strings.Count(diagnostics.String(), "\n"), 2, "one line, and where to find help:\n%s",
+				diagnostics.String())
 		})
 	}
 }
@@ -269,7 +277,8 @@ func TestWrongCalls(t *testing.T) {
 func TestHelpTeaches(t *testing.T) {
 	var diagnostics bytes.Buffer
 	require.Zero(t, run(t.Context(), []string{"--help"}, &bytes.Buffer{}, &diagnostics))
-	for _, want := range []string{"--kubeconfig", "-taint-eviction-controller", "--action", "--budget-per-node", "/pending", "Exit codes"} {
+	for _, want := range []string{"--kubeconfig", "-taint-eviction-controller", "--action", "--budget-per-node",
+		"/pending", "Exit codes"} {
 		require.Contains(t, diagnostics.String(), want)
 	}
 }

@@ -71,7 +71,8 @@ func inWorld(t *testing.T, play func(t *testing.T, w *world)) {
 }
 
 func (w *world) addNode(name string) {
-	_, err := w.cluster.CoreV1().Nodes().Create(w.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := w.cluster.CoreV1().Nodes().Create(w.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	require.NoError(w.t, err)
 }
 
