@@ -182,7 +182,8 @@ type collector struct{ shadow *Shadow }
 
 var (
 	comparedDesc = prometheus.NewDesc("shadow_compared_actions_total",
-		"Actions that the shadow or the cluster has done and that were compared, by verdict: Same, Earlier and Later say when the shadow would have done it, OnlyShadow and OnlyCluster that only one did.",
+		"Actions that the shadow or the cluster has done and that were compared, by verdict: Same, Earlier and Later say "+
+			"when the shadow would have done it, OnlyShadow and OnlyCluster that only one did.",
 		[]string{"action", "verdict"}, nil)
 	openDesc = prometheus.NewDesc("shadow_open_actions",
 		"Actions that only the shadow or only the cluster has done so far.", []string{"action", "by"}, nil)
@@ -222,7 +223,9 @@ func (c collector) Collect(found chan<- prometheus.Metric) {
 		found <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(t.Dropped), labels...)
 	}
 	for i, action := range actions {
-		found <- prometheus.MustNewConstMetric(openDesc, prometheus.GaugeValue, float64(all.shadow[i]), string(action), "shadow")
-		found <- prometheus.MustNewConstMetric(openDesc, prometheus.GaugeValue, float64(all.cluster[i]), string(action), "cluster")
+		found <- prometheus.MustNewConstMetric(openDesc, prometheus.GaugeValue, float64(all.shadow[i]), string(action),
+			"shadow")
+		found <- prometheus.MustNewConstMetric(openDesc, prometheus.GaugeValue, float64(all.cluster[i]), string(action),
+			"cluster")
 	}
 }
