@@ -69,5 +69,6 @@ func warnOfController(ctx context.Context, client kubernetes.Interface) {
 	if err != nil || lease.Spec.RenewTime == nil || time.Since(lease.Spec.RenewTime.Time) > time.Minute {
 		return
 	}
-	klog.FromContext(ctx).Info("kube-controller-manager is running. Make sure that it does so with --controllers=*,-node-lifecycle-controller,-taint-eviction-controller")
+	klog.FromContext(ctx).Info("kube-controller-manager is running. Make sure that it does so with " +
+		"--controllers=*,-node-lifecycle-controller,-taint-eviction-controller")
 }

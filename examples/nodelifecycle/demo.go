@@ -53,7 +53,8 @@ func script(w *world) []outage {
 		{"a rack of zone a burns down: 3 nodes, for good", 6 * time.Second, 0, a[:3]},
 		{"2 nodes of zone b reboot, and are back just in time", 7 * time.Second, 14 * time.Second, b[:2]},
 		{"zone c loses power: all its 20 nodes", 15 * time.Second, 24 * time.Second, c},
-		{"the network between all nodes and the API server fails", 28 * time.Second, 34 * time.Second, slices.Concat(a[3:], b, c)},
+		{"the network between all nodes and the API server fails", 28 * time.Second, 34 * time.Second,
+			slices.Concat(a[3:], b, c)},
 	}
 }
 

@@ -78,7 +78,8 @@ func TestC7AShadowDecidesAllAndSendsNothing(t *testing.T) {
 		wantReadsOnly(t, acting, false)
 		wantReadsOnly(t, electing, true)
 		background := context.Background()
-		_, err = cluster.CoordinationV1().Leases(metav1.NamespaceSystem).Get(background, "nodelifecycle-shadow", metav1.GetOptions{})
+		_, err = cluster.CoordinationV1().Leases(metav1.NamespaceSystem).
+			Get(background, "nodelifecycle-shadow", metav1.GetOptions{})
 		require.NoError(t, err)
 		_, err = cluster.CoordinationV1().Leases(metav1.NamespaceSystem).Get(background, "nodelifecycle", metav1.GetOptions{})
 		require.Error(t, err, "the lease of the controllers that act")

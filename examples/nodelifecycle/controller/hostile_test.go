@@ -220,7 +220,8 @@ func TestC2MirrorPodsDelayOtherEvictionsUnlessAFlagBoundsThem(t *testing.T) {
 	require.Greater(t, mirrored(t, eviction.Config{}), 2*time.Minute, "longer than it has gone on")
 	require.LessOrEqual(t, mirrored(t, eviction.Config{Exempt: eviction.IsMirrorPod}), time.Second, "--spare-mirror-pods")
 	perNode := eviction.Budget{Name: "node", Limit: 1, ByNode: func(node *corev1.Node) string { return node.Name }}
-	require.LessOrEqual(t, mirrored(t, eviction.Config{Budgets: []eviction.Budget{perNode}}), 2*time.Second, "--budget-per-node=1")
+	require.LessOrEqual(t, mirrored(t, eviction.Config{Budgets: []eviction.Budget{perNode}}), 2*time.Second,
+		"--budget-per-node=1")
 }
 
 // largestRequest is etcd's default of --max-request-bytes.

@@ -36,7 +36,9 @@ type fed struct {
 func newFed(t *testing.T) *fed {
 	f := &fed{t: t, now: time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)}
 	var err error
-	f.Controller, err = controller.New(controller.Config{Health: nodehealth.Config{GracePeriod: grace, StartupGracePeriod: grace}}, f.now)
+	f.Controller,
+		err = controller.New(controller.Config{Health: nodehealth.Config{GracePeriod: grace, StartupGracePeriod: grace}},
+		f.now)
 	require.NoError(t, err)
 	f.Handlers, err = edge.NewHandlers(f.Controller, func(observe func(time.Time) bool) {
 		f.observed++
@@ -77,7 +79,8 @@ func readyNode(uid types.UID, taints ...corev1.Taint) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: uid},
 		Spec:       corev1.NodeSpec{Taints: taints},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}
 }
 

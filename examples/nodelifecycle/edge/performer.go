@@ -22,13 +22,15 @@ var ErrInvalidConfig = errors.New("invalid edge config")
 // Nodes is what a [Performer] needs of a node client. The typed client of
 // client-go, clientset.CoreV1().Nodes(), is one.
 type Nodes interface {
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*corev1.Node, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions,
+		subresources ...string) (*corev1.Node, error)
 }
 
 // Pods is what a [Performer] needs of a pod client of one namespace. The typed
 // client of client-go, clientset.CoreV1().Pods(namespace), is one.
 type Pods interface {
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*corev1.Pod, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions,
+		subresources ...string) (*corev1.Pod, error)
 }
 
 // Leases is what a [Performer] needs of a lease client. The typed client of
@@ -148,7 +150,8 @@ func (p *Performer) listLeases(ctx context.Context) controller.Result {
 }
 
 func (p *Performer) patchNode(ctx context.Context, node *corev1.Node, patch controller.Patch) controller.Result {
-	patched, err := p.config.Nodes.Patch(ctx, node.Name, patch.Type, patch.Data, metav1.PatchOptions{}, subresources(patch)...)
+	patched, err := p.config.Nodes.Patch(ctx, node.Name, patch.Type, patch.Data, metav1.PatchOptions{},
+		subresources(patch)...)
 	if err != nil {
 		return controller.Result{Err: err}
 	}
@@ -156,7 +159,8 @@ func (p *Performer) patchNode(ctx context.Context, node *corev1.Node, patch cont
 }
 
 func (p *Performer) patchPod(ctx context.Context, pod *corev1.Pod, patch controller.Patch) controller.Result {
-	patched, err := p.config.Pods(pod.Namespace).Patch(ctx, pod.Name, patch.Type, patch.Data, metav1.PatchOptions{}, subresources(patch)...)
+	patched, err := p.config.Pods(pod.Namespace).
+		Patch(ctx, pod.Name, patch.Type, patch.Data, metav1.PatchOptions{}, subresources(patch)...)
 	if err != nil {
 		return controller.Result{Err: err}
 	}

@@ -50,8 +50,9 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 	}
 	return &corev1.Pod{
 		ObjectMeta: meta,
-		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, Tolerations: pod.Spec.Tolerations, Priority: pod.Spec.Priority},
-		Status:     corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Tolerations: pod.Spec.Tolerations,
+			Priority: pod.Spec.Priority},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions},
 	}
 }
 

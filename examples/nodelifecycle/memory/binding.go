@@ -25,7 +25,8 @@ func (s *server) bind(namespace string, object runtime.Object) error {
 		return invalid(binding, field.Required(field.NewPath("target", "name"), ""))
 	}
 	if binding.Target.Kind != "" && binding.Target.Kind != "Node" {
-		return invalid(binding, field.NotSupported(field.NewPath("target", "kind"), binding.Target.Kind, []string{"Node", "<empty>"}))
+		return invalid(binding,
+			field.NotSupported(field.NewPath("target", "kind"), binding.Target.Kind, []string{"Node", "<empty>"}))
 	}
 	k := key{namespace, binding.Name}
 	for {

@@ -62,7 +62,8 @@ func (s *seen) wait(ctx context.Context, t *testing.T) {
 
 // startInformers runs shared informers for what the controllers watch until the
 // test ends.
-func startInformers(ctx context.Context, t *testing.T, client kubernetes.Interface, nodes cache.ResourceEventHandler) informers.SharedInformerFactory {
+func startInformers(ctx context.Context, t *testing.T, client kubernetes.Interface,
+	nodes cache.ResourceEventHandler) informers.SharedInformerFactory {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	_, err := factory.Core().V1().Nodes().Informer().AddEventHandler(nodes)
@@ -218,12 +219,13 @@ func TestInformersSurviveForgottenChanges(t *testing.T) {
 		s.ctx = t.Context()
 		names := createNodes(s, 10)
 		slow := make(chan struct{})
-		factory := informers.NewSharedInformerFactoryWithOptions(cluster, 0, informers.WithTransform(func(object any) (any, error) {
-			if node, ok := object.(*corev1.Node); ok && node.Annotations["n"] != "" {
-				<-slow // the first change of the burst stops the reflector
-			}
-			return object, nil
-		}))
+		factory := informers.NewSharedInformerFactoryWithOptions(cluster, 0,
+			informers.WithTransform(func(object any) (any, error) {
+				if node, ok := object.(*corev1.Node); ok && node.Annotations["n"] != "" {
+					<-slow // the first change of the burst stops the reflector
+				}
+				return object, nil
+			}))
 		nodes := factory.Core().V1().Nodes().Lister()
 		run(s.ctx, t, factory)
 		before := cluster.Requests()[Request{Verb: "watch", Resource: "nodes"}]

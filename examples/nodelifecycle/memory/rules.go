@@ -149,17 +149,20 @@ func validate(object runtime.Object) error {
 func validateUpdate(next, current runtime.Object) error {
 	n, c := metaOf(next), metaOf(current)
 	if !n.GetDeletionTimestamp().Equal(c.GetDeletionTimestamp()) {
-		return invalid(current, field.Invalid(field.NewPath("metadata", "deletionTimestamp"), n.GetDeletionTimestamp(), "field is immutable"))
+		return invalid(current,
+			field.Invalid(field.NewPath("metadata", "deletionTimestamp"), n.GetDeletionTimestamp(), "field is immutable"))
 	}
 	if !equality.Semantic.DeepEqual(n.GetDeletionGracePeriodSeconds(), c.GetDeletionGracePeriodSeconds()) {
-		return invalid(current, field.Invalid(field.NewPath("metadata", "deletionGracePeriodSeconds"), n.GetDeletionGracePeriodSeconds(), "field is immutable"))
+		return invalid(current, field.Invalid(field.NewPath("metadata", "deletionGracePeriodSeconds"),
+			n.GetDeletionGracePeriodSeconds(), "field is immutable"))
 	}
 	pod, ok := next.(*corev1.Pod)
 	if !ok {
 		return nil
 	}
 	if old, ok := current.(*corev1.Pod); ok && old.Spec.NodeName != pod.Spec.NodeName {
-		return invalid(current, field.Forbidden(field.NewPath("spec"), "pod updates may not change the node, which only a binding sets"))
+		return invalid(current,
+			field.Forbidden(field.NewPath("spec"), "pod updates may not change the node, which only a binding sets"))
 	}
 	return nil
 }

@@ -51,7 +51,8 @@ func (s *server) get(gvr schema.GroupVersionResource, k key) (runtime.Object, er
 
 // list answers with everything at once: the API leaves it to the server whether
 // to honour a limit.
-func (s *server) list(gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+func (s *server) list(gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, namespace string,
+	options metav1.ListOptions) (runtime.Object, error) {
 	f, err := s.filter(gvr, options)
 	if err != nil {
 		return nil, err
@@ -97,7 +98,8 @@ func listOf(gvk schema.GroupVersionKind, items []runtime.Object, version uint64)
 
 // create stores a new object. UID, creation time and version are the server's,
 // whatever the client has set; so is the status, except for nodes.
-func (s *server) create(gvr schema.GroupVersionResource, namespace string, object runtime.Object, dry bool) (runtime.Object, error) {
+func (s *server) create(gvr schema.GroupVersionResource, namespace string, object runtime.Object,
+	dry bool) (runtime.Object, error) {
 	next, err := normalized(object)
 	if err != nil {
 		return nil, err
@@ -128,7 +130,8 @@ func (s *server) create(gvr schema.GroupVersionResource, namespace string, objec
 
 // update replaces an object. Leases, alone of the kinds that matter here, are
 // created when there is none, and cannot be updated without a resourceVersion.
-func (s *server) update(gvr schema.GroupVersionResource, namespace string, object runtime.Object, w write) (runtime.Object, error) {
+func (s *server) update(gvr schema.GroupVersionResource, namespace string, object runtime.Object,
+	w write) (runtime.Object, error) {
 	wanted, err := normalized(object)
 	if err != nil {
 		return nil, err
@@ -146,7 +149,8 @@ func (s *server) update(gvr schema.GroupVersionResource, namespace string, objec
 	})
 }
 
-func (s *server) createByUpdate(gvr schema.GroupVersionResource, wanted runtime.Object, w write) (runtime.Object, error) {
+func (s *server) createByUpdate(gvr schema.GroupVersionResource, wanted runtime.Object, w write) (runtime.Object,
+	error) {
 	m := metaOf(wanted)
 	if m.GetUID() != "" {
 		return nil, conflictingUID(gvr, m, &metav1.ObjectMeta{})
@@ -155,7 +159,8 @@ func (s *server) createByUpdate(gvr schema.GroupVersionResource, wanted runtime.
 	return s.create(gvr, m.GetNamespace(), wanted, w.dry)
 }
 
-func (s *server) patch(gvr schema.GroupVersionResource, k key, kind types.PatchType, patch []byte, w write) (runtime.Object, error) {
+func (s *server) patch(gvr schema.GroupVersionResource, k key, kind types.PatchType, patch []byte,
+	w write) (runtime.Object, error) {
 	return s.modify(gvr, k, w, func(current runtime.Object) (runtime.Object, error) {
 		next, err := apipatch.Apply(current, kind, patch)
 		if err != nil {
@@ -167,7 +172,8 @@ func (s *server) patch(gvr schema.GroupVersionResource, k key, kind types.PatchT
 
 // modify stores what compute makes of the current object, which it must not
 // change. compute may be called more than once.
-func (s *server) modify(gvr schema.GroupVersionResource, k key, w write, compute func(current runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
+func (s *server) modify(gvr schema.GroupVersionResource, k key, w write,
+	compute func(current runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
 	for {
 		current, ok := s.store.get(gvr, k)
 		if !ok {
@@ -228,7 +234,8 @@ func checkVersion(gvr schema.GroupVersionResource, next, current runtime.Object)
 		return nil
 	case "":
 		if isLease(current) {
-			return invalid(current, field.Invalid(field.NewPath("metadata", "resourceVersion"), "", "must be specified for an update"))
+			return invalid(current,
+				field.Invalid(field.NewPath("metadata", "resourceVersion"), "", "must be specified for an update"))
 		}
 		n.SetResourceVersion(c.GetResourceVersion())
 		return nil
@@ -247,7 +254,8 @@ func matchNamespace(m metav1.Object, namespace string) error {
 		m.SetNamespace(namespace)
 	}
 	if m.GetNamespace() != namespace {
-		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		return apierrors.NewBadRequest(
+			"the namespace of the provided object does not match the namespace sent on the request")
 	}
 	return nil
 }

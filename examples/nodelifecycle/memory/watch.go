@@ -24,7 +24,8 @@ type start struct {
 // watch opens a watch with the meaning that the API gives to ListOptions: no
 // resourceVersion or "0" begins with what there is, any other with the changes
 // after it, sendInitialEvents with what there is and a bookmark behind it.
-func (s *server) watch(gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions) (watch.Interface, error) {
+func (s *server) watch(gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions) (watch.Interface,
+	error) {
 	f, err := s.filter(gvr, options)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,8 @@ func lifetime(seconds *int64) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), time.Duration(*seconds)*time.Second)
 }
 
-func (s *server) begin(gvr schema.GroupVersionResource, namespace string, version uint64, options metav1.ListOptions) (start, error) {
+func (s *server) begin(gvr schema.GroupVersionResource, namespace string, version uint64,
+	options metav1.ListOptions) (start, error) {
 	initial := version == 0
 	if options.SendInitialEvents != nil {
 		initial = *options.SendInitialEvents
@@ -83,7 +85,8 @@ func (s *server) begin(gvr schema.GroupVersionResource, namespace string, versio
 
 // begin reads where a watch begins, and what there is when that is asked for,
 // in one step, so that no change is missed or told twice.
-func (s *store) begin(gvr schema.GroupVersionResource, namespace string, version uint64, initial bool) ([]entry, start, uint64) {
+func (s *store) begin(gvr schema.GroupVersionResource, namespace string, version uint64, initial bool) ([]entry, start,
+	uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.resource(gvr)

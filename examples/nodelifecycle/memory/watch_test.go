@@ -217,7 +217,8 @@ func TestWatchEndsByStopOrTimeout(t *testing.T) {
 		must(t, err)
 		seconds := int64(20)
 		begun := time.Now()
-		timed, err := api.Watch(s.ctx, metav1.ListOptions{TimeoutSeconds: &seconds, ResourceVersion: s.getPod("p99").ResourceVersion})
+		timed, err := api.Watch(s.ctx,
+			metav1.ListOptions{TimeoutSeconds: &seconds, ResourceVersion: s.getPod("p99").ResourceVersion})
 		must(t, err)
 		synctest.Wait()
 		for _, w := range []watch.Interface{unread, quiet} {

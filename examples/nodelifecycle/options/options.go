@@ -67,26 +67,58 @@ type Options struct {
 
 // AddFlags adds the flags and sets the options to their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&o.ConcurrentSyncs, "concurrent-node-syncs", 16, "How many writes to the API server are under way at a time.")
+	flags.IntVar(&o.ConcurrentSyncs, "concurrent-node-syncs", 16,
+		"How many writes to the API server are under way at a time.")
 	o.Sharing.AddFlags(flags)
-	flags.DurationVar(&o.MonitorPeriod, "node-monitor-period", 5*time.Second, "How often every node is looked at again, for safety. Nothing waits for it: nodes that fall silent are found when their grace period ends.")
-	flags.DurationVar(&o.MonitorGracePeriod, "node-monitor-grace-period", 50*time.Second, "How long a running node may be silent before it is marked unhealthy. It must be several times the interval of its heartbeats.")
-	flags.DurationVar(&o.StartupGracePeriod, "node-startup-grace-period", 60*time.Second, "How long a starting node may be silent before it is marked unhealthy.")
-	flags.DurationVar(&o.RecoveryPeriod, "node-recovery-period", 0, "How long a node that was silent must be heard again, without another silence, before its not-ready and unreachable taints are removed. With 0 its first heartbeat is enough.")
-	flags.DurationVar(&o.BlindAfter, "node-blind-after", 6*time.Second, "How long after an answer of the API server the silence of nodes still counts. While there is none, as in an outage of the API server, a node could not be heard, and the time does not count in its grace period. It is at least twice --leader-elect-retry-period and a second. 0 counts all time, as kube-controller-manager does.")
-	flags.BoolVar(&o.DeclareUnconfirmed, "node-declare-unconfirmed", false, "Declare a silent node without reading its lease from the API server first. Living nodes are declared then while the watch of leases is behind.")
-	flags.Float64Var(&o.EvictionRate, "node-eviction-rate", 0.1, "Nodes a second whose pods are evicted in a zone that is healthy (see --unhealthy-zone-threshold).")
-	flags.Float64Var(&o.SecondaryEvictionRate, "secondary-node-eviction-rate", 0.01, "Nodes a second whose pods are evicted in a zone that is unhealthy and has more nodes than --large-cluster-size-threshold. In smaller ones it is 0.")
-	flags.IntVar(&o.LargeClusterSize, "large-cluster-size-threshold", 50, "See --secondary-node-eviction-rate. It is compared with the nodes of each zone.")
-	flags.Float64Var(&o.EvictionZoneShare, "node-eviction-zone-share", 0, "Raises --node-eviction-rate in large zones to this share of the zone's nodes a second: 0.001 is 3 nodes a second in a zone of 3000.")
-	flags.Float64Var(&o.UnhealthyZoneThreshold, "unhealthy-zone-threshold", 0.55, "The share of nodes not ready, at least 3, from which on a zone is unhealthy.")
-	flags.BoolVar(&o.PauseWhileZoneDown, "pause-while-zone-down", false, "Act against no node while any zone has nodes and none is ready. Evictions for the taints that are set wait.")
-	flags.Float64Var(&o.MinHealthyShare, "min-healthy-share", 0, "Act against no node while a smaller share of the cluster's nodes is ready. Evictions for the taints that are set wait.")
-	flags.Float64Var(&o.ResumeHealthyShare, "resume-healthy-share", 0, "The share of nodes that must be ready to act again after a pause or the start, at least --min-healthy-share. 0 means --min-healthy-share.")
-	flags.DurationVar(&o.ResumeDelay, "resume-delay", 0, "How long what asks for a pause or a suspension must be over, without another, before nodes are acted against again. It counts at the start too, and is at least --node-monitor-grace-period.")
-	flags.DurationVar(&o.HeartbeatInterval, "node-heartbeat-interval", 10*time.Second, "How far apart the heartbeats of a node are. After the first expiry in a zone no node of it is tainted NoExecute for so long and a tenth more, because only then the state of the zone is known.")
-	flags.StringVar(&o.EvictionMode, "eviction-mode", string(controller.EvictionModeTaint), "What makes pods leave a node that is not ready: taint (a NoExecute taint, which pods can tolerate), or node (all its pods leave after --pod-eviction-timeout, but those of DaemonSets). --node-eviction-rate holds for both.")
-	flags.DurationVar(&o.PodEvictionTimeout, "pod-eviction-timeout", 5*time.Minute, "How long a node is not ready before its pods leave with --eviction-mode=node.")
+	flags.DurationVar(&o.MonitorPeriod, "node-monitor-period", 5*time.Second,
+		"How often every node is looked at again, for safety. Nothing waits for it: nodes that fall silent are found when "+
+			"their grace period ends.")
+	flags.DurationVar(&o.MonitorGracePeriod, "node-monitor-grace-period", 50*time.Second,
+		"How long a running node may be silent before it is marked unhealthy. It must be several times the interval of its "+
+			"heartbeats.")
+	flags.DurationVar(&o.StartupGracePeriod, "node-startup-grace-period", 60*time.Second,
+		"How long a starting node may be silent before it is marked unhealthy.")
+	flags.DurationVar(&o.RecoveryPeriod, "node-recovery-period", 0,
+		"How long a node that was silent must be heard again, without another silence, before its not-ready and "+
+			"unreachable taints are removed. With 0 its first heartbeat is enough.")
+	flags.DurationVar(&o.BlindAfter, "node-blind-after", 6*time.Second,
+		"How long after an answer of the API server the silence of nodes still counts. While there is none, as in an "+
+			"outage of the API server, a node could not be heard, and the time does not count in its grace period. It is at "+
+			"least twice --leader-elect-retry-period and a second. 0 counts all time, as kube-controller-manager does.")
+	flags.BoolVar(&o.DeclareUnconfirmed, "node-declare-unconfirmed", false,
+		"Declare a silent node without reading its lease from the API server first. Living nodes are declared then while "+
+			"the watch of leases is behind.")
+	flags.Float64Var(&o.EvictionRate, "node-eviction-rate", 0.1,
+		"Nodes a second whose pods are evicted in a zone that is healthy (see --unhealthy-zone-threshold).")
+	flags.Float64Var(&o.SecondaryEvictionRate, "secondary-node-eviction-rate", 0.01,
+		"Nodes a second whose pods are evicted in a zone that is unhealthy and has more nodes than "+
+			"--large-cluster-size-threshold. In smaller ones it is 0.")
+	flags.IntVar(&o.LargeClusterSize, "large-cluster-size-threshold", 50,
+		"See --secondary-node-eviction-rate. It is compared with the nodes of each zone.")
+	flags.Float64Var(&o.EvictionZoneShare, "node-eviction-zone-share", 0,
+		"Raises --node-eviction-rate in large zones to this share of the zone's nodes a second: 0.001 is 3 nodes a second "+
+			"in a zone of 3000.")
+	flags.Float64Var(&o.UnhealthyZoneThreshold, "unhealthy-zone-threshold", 0.55,
+		"The share of nodes not ready, at least 3, from which on a zone is unhealthy.")
+	flags.BoolVar(&o.PauseWhileZoneDown, "pause-while-zone-down", false,
+		"Act against no node while any zone has nodes and none is ready. Evictions for the taints that are set wait.")
+	flags.Float64Var(&o.MinHealthyShare, "min-healthy-share", 0,
+		"Act against no node while a smaller share of the cluster's nodes is ready. Evictions for the taints that are set "+
+			"wait.")
+	flags.Float64Var(&o.ResumeHealthyShare, "resume-healthy-share", 0,
+		"The share of nodes that must be ready to act again after a pause or the start, at least --min-healthy-share. 0 "+
+			"means --min-healthy-share.")
+	flags.DurationVar(&o.ResumeDelay, "resume-delay", 0, "How long what asks for a pause or a suspension must be over, "+
+		"without another, before nodes are acted against again. It counts at the start too, and is at least "+
+		"--node-monitor-grace-period.")
+	flags.DurationVar(&o.HeartbeatInterval, "node-heartbeat-interval", 10*time.Second,
+		"How far apart the heartbeats of a node are. After the first expiry in a zone no node of it is tainted NoExecute "+
+			"for so long and a tenth more, because only then the state of the zone is known.")
+	flags.StringVar(&o.EvictionMode, "eviction-mode", string(controller.EvictionModeTaint),
+		"What makes pods leave a node that is not ready: taint (a NoExecute taint, which pods can tolerate), or node (all "+
+			"its pods leave after --pod-eviction-timeout, but those of DaemonSets). --node-eviction-rate holds for both.")
+	flags.DurationVar(&o.PodEvictionTimeout, "pod-eviction-timeout", 5*time.Minute,
+		"How long a node is not ready before its pods leave with --eviction-mode=node.")
 	o.Evicting.AddFlags(flags)
 }
 
@@ -108,15 +140,20 @@ func (o *Options) Check(c *commandline.Checks) {
 	c.That(o.RecoveryPeriod >= 0, "--node-recovery-period is %v, want zero or more", o.RecoveryPeriod)
 	c.That(o.BlindAfter >= 0, "--node-blind-after is %v, want zero or more", o.BlindAfter)
 	c.That(o.EvictionRate >= 0, "--node-eviction-rate is %v, want zero or more", o.EvictionRate)
-	c.That(o.SecondaryEvictionRate >= 0, "--secondary-node-eviction-rate is %v, want zero or more", o.SecondaryEvictionRate)
+	c.That(o.SecondaryEvictionRate >= 0, "--secondary-node-eviction-rate is %v, want zero or more",
+		o.SecondaryEvictionRate)
 	c.That(o.LargeClusterSize >= 0, "--large-cluster-size-threshold is %d, want zero or more", o.LargeClusterSize)
-	c.That(o.EvictionZoneShare >= 0 && o.EvictionZoneShare <= 1, "--node-eviction-zone-share is %v, want 0 to 1", o.EvictionZoneShare)
-	c.That(o.UnhealthyZoneThreshold > 0 && o.UnhealthyZoneThreshold <= 1, "--unhealthy-zone-threshold is %v, want more than 0 and at most 1", o.UnhealthyZoneThreshold)
+	c.That(o.EvictionZoneShare >= 0 && o.EvictionZoneShare <= 1, "--node-eviction-zone-share is %v, want 0 to 1",
+		o.EvictionZoneShare)
+	c.That(o.UnhealthyZoneThreshold > 0 && o.UnhealthyZoneThreshold <= 1,
+		"--unhealthy-zone-threshold is %v, want more than 0 and at most 1", o.UnhealthyZoneThreshold)
 	c.That(o.MinHealthyShare >= 0 && o.MinHealthyShare <= 1, "--min-healthy-share is %v, want 0 to 1", o.MinHealthyShare)
-	c.That(o.ResumeHealthyShare == 0 || o.ResumeHealthyShare >= max(o.MinHealthyShare, 0) && o.ResumeHealthyShare <= 1, "--resume-healthy-share is %v, want 0, or --min-healthy-share to 1", o.ResumeHealthyShare)
+	c.That(o.ResumeHealthyShare == 0 || o.ResumeHealthyShare >= max(o.MinHealthyShare, 0) && o.ResumeHealthyShare <= 1,
+		"--resume-healthy-share is %v, want 0, or --min-healthy-share to 1", o.ResumeHealthyShare)
 	c.That(o.ResumeDelay >= 0, "--resume-delay is %v, want zero or more", o.ResumeDelay)
 	c.That(o.HeartbeatInterval >= 0, "--node-heartbeat-interval is %v, want zero or more", o.HeartbeatInterval)
-	c.That(o.EvictionMode == string(controller.EvictionModeTaint) || o.EvictionMode == string(controller.EvictionModeNode), "--eviction-mode is %q, want %s or %s", o.EvictionMode, controller.EvictionModeTaint, controller.EvictionModeNode)
+	c.That(o.EvictionMode == string(controller.EvictionModeTaint) || o.EvictionMode == string(controller.EvictionModeNode),
+		"--eviction-mode is %q, want %s or %s", o.EvictionMode, controller.EvictionModeTaint, controller.EvictionModeNode)
 	c.Positive("pod-eviction-timeout", o.PodEvictionTimeout)
 	o.Evicting.Check(c)
 }
@@ -152,7 +189,8 @@ func (o *Options) phase() func(zone.Cluster) zone.Phase {
 func (o *Options) Controller() controller.Config {
 	thresholds := zone.DefaultThresholds()
 	thresholds.Unhealthy = o.UnhealthyZoneThreshold
-	rates := zone.Rates{Normal: o.EvictionRate, Secondary: o.SecondaryEvictionRate, LargeZone: o.LargeClusterSize, Share: o.EvictionZoneShare}
+	rates := zone.Rates{Normal: o.EvictionRate, Secondary: o.SecondaryEvictionRate, LargeZone: o.LargeClusterSize,
+		Share: o.EvictionZoneShare}
 	window := o.HeartbeatInterval + o.HeartbeatInterval/10 // see zone.Config
 	return controller.Config{
 		Health: nodehealth.Config{
