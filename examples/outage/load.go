@@ -39,7 +39,8 @@ func (s *settings) read(in io.Reader) (*scenario.Scenario, error) {
 	}
 	data, err := os.ReadFile(s.scenario)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is neither a file nor a scenario that ships; those are %s", s.scenario, strings.Join(scenarios.Names(), ", "))
+		return nil, fmt.Errorf("%s is neither a file nor a scenario that ships; those are %s", s.scenario,
+			strings.Join(scenarios.Names(), ", "))
 	}
 	if err != nil {
 		return nil, err
@@ -70,7 +71,8 @@ func (s *settings) changed(given *scenario.Scenario, flag string, assignments []
 		result.Expect, s.unexpected = nil, true
 	}
 	if err := result.Validate(); err != nil {
-		return nil, usageError{fmt.Errorf("the scenario is invalid with %s %s:\n%w", flag, strings.Join(assignments, ", "), err)}
+		return nil,
+			usageError{fmt.Errorf("the scenario is invalid with %s %s:\n%w", flag, strings.Join(assignments, ", "), err)}
 	}
 	return result, nil
 }

@@ -91,10 +91,14 @@ func parse(args []string, diagnostics io.Writer) (*settings, error) {
 	flags.SetOutput(diagnostics)
 	flags.SortFlags = false
 	var compare string
-	flags.StringArrayVar(&s.set, "set", nil, "Change the scenario: a flag of the controller, `name=value`, or the path of a value, duration=2h. May be given several times.")
-	flags.StringVar(&compare, "compare", "", "Run the scenario twice, as given and with `these settings`, a=b,c=d, and show both side by side.")
-	flags.Uint64Var(&s.seed, "seed", 0, "Play another course of the same scenario: other times of heartbeats and calls, other nodes where the script leaves that open.")
-	flags.BoolVar(&s.check, "check", false, "Check all the time that the controller does what it promises, and at the end that what the scenario expects came out. Exit with 1 if not.")
+	flags.StringArrayVar(&s.set, "set", nil, "Change the scenario: a flag of the controller, `name=value`, or the path "+
+		"of a value, duration=2h. May be given several times.")
+	flags.StringVar(&compare, "compare", "",
+		"Run the scenario twice, as given and with `these settings`, a=b,c=d, and show both side by side.")
+	flags.Uint64Var(&s.seed, "seed", 0, "Play another course of the same scenario: other times of heartbeats and calls, "+
+		"other nodes where the script leaves that open.")
+	flags.BoolVar(&s.check, "check", false, "Check all the time that the controller does what it promises, and at the "+
+		"end that what the scenario expects came out. Exit with 1 if not.")
 	flags.BoolVar(&s.json, "json", false, "Print one JSON document instead of text.")
 	flags.BoolVar(&s.list, "list", false, "List the scenarios that ship.")
 	flags.Usage = func() { help(diagnostics, flags) }

@@ -75,7 +75,8 @@ func (s *settings) performBoth(ctx context.Context, given *scenario.Scenario, ou
 	if !s.json {
 		introduce(out, given)
 	}
-	first := &player{settings: s, scenario: given, applied: s.set, progress: newProgress(diagnostics, "as given", given.Duration.D())}
+	first := &player{settings: s, scenario: given, applied: s.set,
+		progress: newProgress(diagnostics, "as given", given.Duration.D())}
 	asGiven, err := first.play(ctx)
 	if !complete(err) {
 		return errors.Join(s.write(out, asGiven), err)
@@ -118,7 +119,8 @@ func introduce(out io.Writer, s *scenario.Scenario) {
 	for _, zone := range s.Cluster.Zones {
 		nodes += zone.Nodes
 	}
-	fmt.Fprintf(out, "%s, seed %d: %s of a cluster with %d nodes in %d zones.\n", s.Name, s.Seed, s.Duration, nodes, len(s.Cluster.Zones))
+	fmt.Fprintf(out, "%s, seed %d: %s of a cluster with %d nodes in %d zones.\n", s.Name, s.Seed, s.Duration, nodes,
+		len(s.Cluster.Zones))
 	if s.Description != "" {
 		fmt.Fprintf(out, "%s\n", strings.TrimSpace(s.Description))
 	}

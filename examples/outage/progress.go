@@ -55,7 +55,8 @@ func (p *progress) at(now time.Time, done time.Duration) {
 	}
 	p.drawn, p.visible = now, true
 	full := int(barWidth * done / max(p.total, 1))
-	fmt.Fprintf(p.out, "\r[%s%s] %s of %s %s", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), report.SecondsOf(done).Clock(), report.SecondsOf(p.total).Clock(), p.title)
+	fmt.Fprintf(p.out, "\r[%s%s] %s of %s %s", strings.Repeat("#", full), strings.Repeat(".", barWidth-full),
+		report.SecondsOf(done).Clock(), report.SecondsOf(p.total).Clock(), p.title)
 }
 
 // clear takes it away, so that something else can be written.

@@ -64,7 +64,8 @@ var (
 	// drain empties a node while another is not ready.
 	drain = []scenario.Step{
 		{At: minutes(2), For: minutes(5), NotReady: &scenario.Nodes{Names: []string{"a-1"}}},
-		{At: minutes(3), For: minutes(4), Taint: &scenario.Taint{Nodes: scenario.Nodes{Names: []string{"b-0"}}, Key: "maintenance", Effect: "NoExecute"}},
+		{At: minutes(3), For: minutes(4),
+			Taint: &scenario.Taint{Nodes: scenario.Nodes{Names: []string{"b-0"}}, Key: "maintenance", Effect: "NoExecute"}},
 		{At: minutes(3), For: minutes(4), Cordon: &scenario.Nodes{Names: []string{"b-0"}}},
 	}
 )

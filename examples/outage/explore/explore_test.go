@@ -96,7 +96,8 @@ func show(t *testing.T, failing *scenario.Scenario, found finding) {
 	require.NoError(t, err)
 	text, err := scenario.Write(small)
 	require.NoError(t, err)
-	t.Errorf("seed %d: %v\n\nAs small as it can be made:\n\n%s\n%s\nRun it again with -args -first %d, for one seed", found.seed, found.violations[0], text, list(violations), found.seed)
+	t.Errorf("seed %d: %v\n\nAs small as it can be made:\n\n%s\n%s\nRun it again with -args -first %d, for one seed",
+		found.seed, found.violations[0], text, list(violations), found.seed)
 }
 
 func list(violations []invariant.Violation) string {
@@ -147,14 +148,16 @@ func TestWorldsHaveTheirShareOfEverything(t *testing.T) {
 				some = true
 			}
 		}
-		for _, flag := range []string{"action", "budget-overall", "budget-per-node", "budget-per-namespace", "low-priority-first", "eviction-mode", "spare-daemonset-pods"} {
+		for _, flag := range []string{"action", "budget-overall", "budget-per-node", "budget-per-namespace",
+			"low-priority-first", "eviction-mode", "spare-daemonset-pods"} {
 			value, set := s.Controller.Flags[flag]
 			note(flag, set)
 			if flag == "action" {
 				note("action="+string(value), set)
 			}
 		}
-		note("minAvailable", slices.ContainsFunc(s.Cluster.Workloads, func(w scenario.Workload) bool { return w.MinAvailable > 0 }))
+		note("minAvailable",
+			slices.ContainsFunc(s.Cluster.Workloads, func(w scenario.Workload) bool { return w.MinAvailable > 0 }))
 		if !some {
 			found["nothing"]++
 		}

@@ -104,13 +104,16 @@ func (g *generator) cluster() {
 		c.Zones = append(c.Zones, zone)
 	}
 	c.Workloads = append(c.Workloads,
-		scenario.Workload{Name: "web", Kind: scenario.Deployment, Replicas: 1 + g.IntN(2*g.nodes), TolerationSeconds: g.toleration(), EveryTaint: g.chance(0.3)},
-		scenario.Workload{Name: "database", Kind: scenario.StatefulSet, Replicas: 1 + g.IntN(g.nodes), TolerationSeconds: g.toleration(), EveryTaint: g.chance(0.5)})
+		scenario.Workload{Name: "web", Kind: scenario.Deployment, Replicas: 1 + g.IntN(2*g.nodes),
+			TolerationSeconds: g.toleration(), EveryTaint: g.chance(0.3)},
+		scenario.Workload{Name: "database", Kind: scenario.StatefulSet, Replicas: 1 + g.IntN(g.nodes),
+			TolerationSeconds: g.toleration(), EveryTaint: g.chance(0.5)})
 	if g.chance(0.5) {
 		c.Workloads = append(c.Workloads, scenario.Workload{Name: "agent", Kind: scenario.DaemonSet})
 	}
 	if g.chance(0.2) {
-		c.Workloads = append(c.Workloads, scenario.Workload{Name: "rock", Kind: scenario.Deployment, Replicas: 1 + g.IntN(5), TolerateForever: true})
+		c.Workloads = append(c.Workloads,
+			scenario.Workload{Name: "rock", Kind: scenario.Deployment, Replicas: 1 + g.IntN(5), TolerateForever: true})
 	}
 	c.BeatInterval = duration(pick(g, 10*time.Second, 10*time.Second, 5*time.Second))
 	c.StatusInterval = duration(pick(g, 5*time.Minute, time.Minute, 30*time.Second))
@@ -199,7 +202,8 @@ func (g *generator) fault(step *scenario.Step) time.Duration {
 		step.NotReady = g.some()
 		return long
 	case n < 37:
-		step.Flap = &scenario.Flap{Nodes: *g.some(), Down: duration(g.between(10*time.Second, 2*time.Minute)), Up: duration(g.between(time.Second, time.Minute))}
+		step.Flap = &scenario.Flap{Nodes: *g.some(), Down: duration(g.between(10*time.Second, 2*time.Minute)),
+			Up: duration(g.between(time.Second, time.Minute))}
 		return long
 	case n < 57:
 		return g.toNodes(step, long)
@@ -277,10 +281,12 @@ func (g *generator) toAPI(step *scenario.Step, short, long time.Duration) time.D
 		step.APIDown = &scenario.APIDown{For: pick(g, scenario.AllCallers, scenario.Controllers, scenario.Kubelets)}
 		return pick(g, short, long)
 	case 1, 2, 3:
-		step.APIErrors = &scenario.APIErrors{Share: pick(g, 0.1, 0.5, 1, 1), Verbs: pick(g, nil, nil, []string{"delete"}, []string{"patch"}, []string{"get"})}
+		step.APIErrors = &scenario.APIErrors{Share: pick(g, 0.1, 0.5, 1, 1),
+			Verbs: pick(g, nil, nil, []string{"delete"}, []string{"patch"}, []string{"get"})}
 		return g.between(10*time.Second, 2*time.Minute)
 	case 4, 5:
-		step.APILatency = &scenario.Range{Min: duration(100 * time.Millisecond), Max: duration(g.between(time.Second, 40*time.Second))}
+		step.APILatency = &scenario.Range{Min: duration(100 * time.Millisecond),
+			Max: duration(g.between(time.Second, 40*time.Second))}
 		return long
 	}
 	step.LostAnswers = &scenario.LostAnswers{Share: pick(g, 0.1, 0.5)}
@@ -296,7 +302,8 @@ func (g *generator) toWatches(step *scenario.Step, short, long time.Duration) ti
 		step.BrokenWatch = &which
 		return pick(g, short, long)
 	}
-	step.StaleWatch = &scenario.StaleWatch{Watch: which, Delay: scenario.Range{Max: duration(g.between(time.Second, time.Minute))}}
+	step.StaleWatch = &scenario.StaleWatch{Watch: which,
+		Delay: scenario.Range{Max: duration(g.between(time.Second, time.Minute))}}
 	return pick(g, short, long)
 }
 

@@ -47,17 +47,20 @@ func (g *generator) hostility(step *scenario.Step) time.Duration {
 	switch n := g.IntN(100); {
 	case n < 18:
 		step.FlapReady = &scenario.FlapReady{
-			Nodes: *g.some(), NotReady: duration(g.anyLength(time.Second, 20*time.Second)), Ready: duration(g.anyLength(time.Second, 20*time.Second)),
+			Nodes: *g.some(), NotReady: duration(g.anyLength(time.Second, 20*time.Second)),
+			Ready: duration(g.anyLength(time.Second, 20*time.Second)),
 		}
 		return long
 	case n < 42:
 		step.Hostile = g.hostileKubelets()
 		return long
 	case n < 50:
-		step.ClockDrift = &scenario.ClockDrift{Nodes: *g.some(), By: g.clockStep(5 * time.Second), Every: duration(g.anyLength(time.Second, 20*time.Second))}
+		step.ClockDrift = &scenario.ClockDrift{Nodes: *g.some(), By: g.clockStep(5 * time.Second),
+			Every: duration(g.anyLength(time.Second, 20*time.Second))}
 		return long
 	case n < 65:
-		step.APIDown = &scenario.APIDown{For: pick(g, scenario.AllCallers, scenario.AllCallers, scenario.Controllers, scenario.Kubelets)}
+		step.APIDown = &scenario.APIDown{For: pick(g, scenario.AllCallers, scenario.AllCallers, scenario.Controllers,
+			scenario.Kubelets)}
 		return g.anyLength(time.Second, 10*time.Minute)
 	case n < 78:
 		step.APIBlink = &scenario.APIBlink{
@@ -119,9 +122,11 @@ func GenerateStarved(seed uint64) *scenario.Scenario {
 	for range 1 + g.IntN(2) {
 		g.step(g.between(2*time.Minute, 5*time.Minute), func(step *scenario.Step) time.Duration {
 			if g.chance(0.3) {
-				step.FlapReady = &scenario.FlapReady{Nodes: scenario.Nodes{Share: pick(g, 0.05, 0.3)}, NotReady: duration(6 * time.Second), Ready: duration(6 * time.Second)}
+				step.FlapReady = &scenario.FlapReady{Nodes: scenario.Nodes{Share: pick(g, 0.05, 0.3)},
+					NotReady: duration(6 * time.Second), Ready: duration(6 * time.Second)}
 			} else {
-				step.Silence = pick(g, &scenario.Nodes{All: true}, &scenario.Nodes{Zone: "a"}, &scenario.Nodes{Share: 0.3}, &scenario.Nodes{Zone: "a", Rack: new(0)})
+				step.Silence = pick(g, &scenario.Nodes{All: true}, &scenario.Nodes{Zone: "a"}, &scenario.Nodes{Share: 0.3},
+					&scenario.Nodes{Zone: "a", Rack: new(0)})
 			}
 			return g.between(2*time.Minute, 8*time.Minute)
 		})

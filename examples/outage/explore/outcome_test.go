@@ -187,7 +187,8 @@ func (c *chronicle) WroteNode(w model.NodeWrite) {
 
 // WrotePod records which pods a controller makes leave.
 func (c *chronicle) WrotePod(w model.PodWrite) {
-	if w.Call == nil || w.Before == nil || w.Before.DeletionTimestamp != nil || w.After != nil && w.After.DeletionTimestamp == nil {
+	if w.Call == nil || w.Before == nil || w.Before.DeletionTimestamp != nil ||
+		w.After != nil && w.After.DeletionTimestamp == nil {
 		return
 	}
 	if c.first[string(w.Before.UID)] {
@@ -220,7 +221,8 @@ func (c *chronicle) outcome(s *simulation.Simulation) outcome {
 			all = append(all, fmt.Sprintf("%s:%s", taint.Key, taint.Effect))
 		}
 		slices.Sort(all)
-		o["nodes"] = append(o["nodes"], fmt.Sprintf("%s is ready: %s, cordoned: %t, tainted: %v", node.Name, readyOf(node), node.Spec.Unschedulable, all))
+		o["nodes"] = append(o["nodes"],
+			fmt.Sprintf("%s is ready: %s, cordoned: %t, tainted: %v", node.Name, readyOf(node), node.Spec.Unschedulable, all))
 	}
 	running, terminating := make(map[string]int), make(map[string]int)
 	for _, pod := range s.World().Pods() {

@@ -106,8 +106,10 @@ func TestSieveFindsNothing(t *testing.T) {
 				require.NoError(t, plain[seed].err)
 				require.Empty(t, plain[seed].violations, "seed %d without a perturbation", seed)
 				require.NotEmpty(t, plain[seed].calls)
-				t.Logf("seed %d: %d calls, the last %v after the last fault; %d nodes declared, %d tainted, %d pods evicted", seed, len(plain[seed].calls), plain[seed].lastCall,
-					len(plain[seed].outcome["nodes declared"]), len(plain[seed].outcome["nodes tainted"]), len(plain[seed].outcome["pods evicted"]))
+				t.Logf("seed %d: %d calls, the last %v after the last fault; %d nodes declared, %d tainted, %d pods evicted", seed,
+					len(plain[seed].calls), plain[seed].lastCall,
+					len(plain[seed].outcome["nodes declared"]), len(plain[seed].outcome["nodes tainted"]),
+					len(plain[seed].outcome["pods evicted"]))
 			}
 			tried, reached := make(map[pattern]int), make(map[pattern]int)
 			var latest time.Duration

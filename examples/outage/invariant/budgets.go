@@ -154,7 +154,8 @@ func (v *view) ends(s *sent, call *model.Call, p *pod) {
 	for i := range v.judge.budgets {
 		b := &v.judge.budgets[i]
 		if share := v.share(b, p); !share.use(attempt{o.from, s.at}) {
-			v.judge.violated(WithinBudget, b.name+b.of(p), "%s makes pods leave faster than the budget %s allows, %v a second and %v at once: now pod %s (%s) on node %s",
+			v.judge.violated(WithinBudget, b.name+b.of(p),
+				"%s makes pods leave faster than the budget %s allows, %v a second and %v at once: now pod %s (%s) on node %s",
 				v.client.Name, b.name, share.rate, share.burst, p.name, p.uid, p.on.name)
 		}
 	}
@@ -162,14 +163,16 @@ func (v *view) ends(s *sent, call *model.Call, p *pod) {
 
 // foundNothing reports whether an attempt may have ended with nothing to do.
 func foundNothing(call *model.Call) bool {
-	return model.Refused(call) || apierrors.IsNotFound(call.Err) || apierrors.IsConflict(call.Err) || apierrors.IsInvalid(call.Err)
+	return model.Refused(call) || apierrors.IsNotFound(call.Err) || apierrors.IsConflict(call.Err) ||
+		apierrors.IsInvalid(call.Err)
 }
 
 // use notes an attempt that has used up a token, and reports whether there can
 // have been one: since each moment no more were used than there were and came
 // in.
 func (s *share) use(one attempt) bool {
-	i, _ := slices.BinarySearchFunc(s.attempts, one.from, func(a attempt, from time.Duration) int { return int(a.from - from) })
+	i, _ := slices.BinarySearchFunc(s.attempts, one.from,
+		func(a attempt, from time.Duration) int { return int(a.from - from) })
 	s.attempts = slices.Insert(s.attempts, i, one)
 	s.last = max(s.last, one.to)
 	for i := range s.attempts {

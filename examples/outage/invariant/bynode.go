@@ -61,22 +61,26 @@ func (j *Judge) judgeNodeEviction(s *sent, p *pod) time.Duration {
 	n := v.nodes[p.on.name]
 	switch {
 	case n == nil || isDaemon(p.object):
-		j.violated(TimeoutKept, string(p.uid), "%s makes pod %s (%s) leave node %s, which nothing asks for", client, p.name, p.uid, p.on.name)
+		j.violated(TimeoutKept, string(p.uid), "%s makes pod %s (%s) leave node %s, which nothing asks for", client, p.name,
+			p.uid, p.on.name)
 		return never
 	case !n.illness.ongoing && n.illness.over < s.after:
-		j.violated(SparedWhenReady, string(p.uid), "%s makes pod %s (%s) leave node %s by a call of %v, though it sees the node ready since %v",
+		j.violated(SparedWhenReady, string(p.uid),
+			"%s makes pod %s (%s) leave node %s by a call of %v, though it sees the node ready since %v",
 			client, p.name, p.uid, n.name, s.at, n.illness.over)
 		return never
 	case !n.illness.ongoing:
 		return -never
 	case v.forbids.lastActed(s.at) < s.after:
-		j.violated(SparedInOutage, string(p.uid), "%s makes pod %s (%s) leave node %s though nothing may be done from %v on until %v (phase %d)",
+		j.violated(SparedInOutage, string(p.uid),
+			"%s makes pod %s (%s) leave node %s though nothing may be done from %v on until %v (phase %d)",
 			client, p.name, p.uid, n.name, v.forbids.actedTo, v.forbids.until, v.forbids.phase)
 		return never
 	}
 	from := v.releasable(n)
 	if s.at < from {
-		j.violated(TimeoutKept, string(p.uid), "%s makes pod %s (%s) leave node %s by a call of %v, which is ill since %v and not to be emptied before %v",
+		j.violated(TimeoutKept, string(p.uid),
+			"%s makes pod %s (%s) leave node %s by a call of %v, which is ill since %v and not to be emptied before %v",
 			client, p.name, p.uid, n.name, s.at, n.illness.from, from)
 	}
 	if !n.illness.emptied {
@@ -93,7 +97,8 @@ func (j *Judge) judgeNodeEviction(s *sent, p *pod) time.Duration {
 func (j *Judge) judgeRelease(s *sent, p *pod, n *seenNode, from time.Duration) {
 	client := s.view.client.Name
 	if known := s.view.known(n); s.at < known {
-		j.violated(KnownFirst, n.name, "%s empties node %s of zone %s, which it saw fall at %v, before %v, when a wave of expiries has passed since the first",
+		j.violated(KnownFirst, n.name, "%s empties node %s of zone %s, which it saw fall at %v, before %v, when a wave of "+
+			"expiries has passed since the first",
 			client, n.name, n.zone.key, n.fell, known)
 	}
 	j.judgeOutage(s, n)
@@ -162,10 +167,12 @@ func (c *checking) idleNodes() {
 			asked = max(asked, c.view.excuses.heldTo+c.settings.Timeout)
 		}
 		asked = c.goesOn(asked)
-		if asked > before || c.view.excuses.held || !c.late(asked, evictions) || !seen.zone.idleSince(before, c.calm) || !c.hasPodsToLeave(n, before) {
+		if asked > before || c.view.excuses.held || !c.late(asked, evictions) || !seen.zone.idleSince(before, c.calm) ||
+			!c.hasPodsToLeave(n, before) {
 			continue
 		}
-		c.violated(NoIdleToken, n.name, "node %s of zone %s, which is ill since %v, is not emptied, though its zone has had a token for %v or more",
+		c.violated(NoIdleToken, n.name,
+			"node %s of zone %s, which is ill since %v, is not emptied, though its zone has had a token for %v or more",
 			n.name, seen.zone.key, seen.illness.to, c.settings.bound())
 	}
 }
@@ -175,7 +182,8 @@ func (c *checking) idleNodes() {
 // long over, and that do not leave for a taint anyway.
 func (c *checking) hasPodsToLeave(n *node, before time.Duration) bool {
 	return slices.ContainsFunc(n.pods, func(p *pod) bool {
-		return !p.leaves() && !isDaemon(p.object) && max(p.bound, p.refusedAt+c.settings.CalmBound, c.view.tokenFor(p)) < before &&
+		return !p.leaves() && !isDaemon(p.object) &&
+			max(p.bound, p.refusedAt+c.settings.CalmBound, c.view.tokenFor(p)) < before &&
 			p.earliestDue(n.newest.taints, p.tolerations(), true, c.view.nodes[n.name]) > c.now
 	})
 }

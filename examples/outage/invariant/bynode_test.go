@@ -192,7 +192,8 @@ func TestNodesThatShowNothingAreNotIdle(t *testing.T) {
 	c, _ := protectedCourt(t, invariant.Evict, short)
 	pod := c.lost("a-0")
 	c.world.Machine("a-0").Edit(func(n *corev1.Node) {
-		n.Spec.Taints = append(slices.Clone(n.Spec.Taints), corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute})
+		n.Spec.Taints = append(slices.Clone(n.Spec.Taints),
+			corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute})
 	})
 	c.run(time.Second) // the disruption controller needs some time to see which pods are not ready
 	require.True(t, model.Refused(c.askToEvict(pod)))

@@ -171,7 +171,8 @@ func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
 		uid = *q.UID
 	}
 	if v.deleted[uid] {
-		j.violated(NotTwice, "delete"+string(uid), "%s sends a second %s of pod %s (%s), which it has been answered to have made leave",
+		j.violated(NotTwice, "delete"+string(uid),
+			"%s sends a second %s of pod %s (%s), which it has been answered to have made leave",
 			v.client.Name, call.Verb, call.Name, uid)
 	}
 	if uid == p.uid && s.decision.node != nil {

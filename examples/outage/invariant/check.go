@@ -47,7 +47,8 @@ func (c *checking) declared() {
 			continue
 		}
 		if c.late(max(heard, c.calm)+grace, declarations) {
-			c.violated(DeclaredInTime, n.name, "node %s has last beaten at %v, or come at %v, and is not Unknown", n.name, m.LastBeat, n.created)
+			c.violated(DeclaredInTime, n.name, "node %s has last beaten at %v, or come at %v, and is not Unknown", n.name,
+				m.LastBeat, n.created)
 		}
 	}
 }
@@ -61,8 +62,10 @@ func (c *checking) taintsOfNodes() {
 		if n.wrong {
 			c.wrongTaints(n)
 		}
-		if c.outage.ongoing && c.late(n.written.asked(max(c.outage.from, n.newest.at), longestProtectiveWait), recoveries) && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
-			c.violated(SparedInOutage, n.name+"/kept", "node %s has a NoExecute taint of ours though all zones are down since %v", n.name, c.outage.from)
+		if c.outage.ongoing && c.late(n.written.asked(max(c.outage.from, n.newest.at), longestProtectiveWait), recoveries) &&
+			illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
+			c.violated(SparedInOutage, n.name+"/kept",
+				"node %s has a NoExecute taint of ours though all zones are down since %v", n.name, c.outage.from)
 		}
 	}
 }
@@ -89,7 +92,8 @@ func (c *checking) wrongTaints(n *node) {
 	}
 	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
 		if t := illnessOf(n.object, effect); t != nil {
-			c.violated(Recovered, n.name, "node %s is ready since %v and has beaten, and still has taint %s:%s", n.name, n.readySince, t.Key, effect)
+			c.violated(Recovered, n.name, "node %s is ready since %v and has beaten, and still has taint %s:%s", n.name,
+				n.readySince, t.Key, effect)
 		}
 	}
 }
@@ -105,7 +109,8 @@ func (c *checking) wrongKey(n *node) {
 		wait = longestProtectiveWait
 	}
 	if asked = n.written.asked(asked, wait); key != "" && c.late(asked, otherWrites) {
-		c.violated(TaintsFollow, n.name, "node %s has taint %s:NoSchedule though its state does not ask for it, or the other way around, since %v",
+		c.violated(TaintsFollow, n.name,
+			"node %s has taint %s:NoSchedule though its state does not ask for it, or the other way around, since %v",
 			n.name, key, asked)
 	}
 }
@@ -219,7 +224,8 @@ func (c *checking) notReady(n *node) {
 			n.mark.noLaterThan(max(asked, c.now) + time.Second)
 			continue
 		}
-		c.violated(PodsNotReady, string(p.uid), "pod %s (%s) is Ready though node %s is Unknown since %v", p.name, p.uid, n.name, n.readySince)
+		c.violated(PodsNotReady, string(p.uid), "pod %s (%s) is Ready though node %s is Unknown since %v", p.name, p.uid,
+			n.name, n.readySince)
 	}
 }
 
@@ -248,7 +254,9 @@ func (c *checking) marks() {
 			asked = max(asked, seen.illness.over)
 		}
 		if due > c.now+c.settings.Skew && c.late(asked, evictions) {
-			c.violated(MarkTakenBack, string(p.uid), "pod %s (%s) on node %s is marked as about to be evicted since %v, but is not due", p.name, p.uid, n.name, p.markedAt)
+			c.violated(MarkTakenBack, string(p.uid),
+				"pod %s (%s) on node %s is marked as about to be evicted since %v, but is not due", p.name, p.uid, n.name,
+				p.markedAt)
 		}
 	}
 	clear(c.marked[len(kept):])
@@ -269,10 +277,12 @@ func (c *checking) idleTokens() {
 		if seen == nil || !seen.waits || seen.fell+c.settings.wave() > before || max(seen.waitsFrom, seen.movedAt) > before {
 			continue
 		}
-		if seen.calls > 0 || seen.doneAt > before || !c.late(seen.waitsFrom, otherWrites) || !seen.zone.idleSince(before, c.calm) {
+		if seen.calls > 0 || seen.doneAt > before || !c.late(seen.waitsFrom, otherWrites) ||
+			!seen.zone.idleSince(before, c.calm) {
 			continue
 		}
-		c.violated(NoIdleToken, n.name, "node %s of zone %s waits for its NoExecute taint since %v, though the zone has had a token for %v or more",
+		c.violated(NoIdleToken, n.name,
+			"node %s of zone %s waits for its NoExecute taint since %v, though the zone has had a token for %v or more",
 			n.name, seen.zone.key, seen.fell, c.settings.bound())
 	}
 }

@@ -56,7 +56,8 @@ func emptyCourt(t *testing.T, nodes int, changes ...func(*invariant.Settings)) *
 	c := &court{t: t, restore: make(map[string]func()), checks: true}
 	c.world = model.New(model.Config{
 		Seed: 7, Start: start, BeatInterval: 10 * time.Second, StatusInterval: 5 * time.Minute,
-		Latency: model.Span{Min: time.Millisecond, Max: 2 * time.Millisecond}, WatchDelay: model.Span{Min: time.Millisecond, Max: 2 * time.Millisecond},
+		Latency:    model.Span{Min: time.Millisecond, Max: 2 * time.Millisecond},
+		WatchDelay: model.Span{Min: time.Millisecond, Max: 2 * time.Millisecond},
 	})
 	owner := c.world.AddWorkload("web", model.OnceGone, tolerations(patience))
 	for i := range nodes {
@@ -249,7 +250,9 @@ func (c *court) failSlowly(node string, after time.Duration) {
 func (c *court) setPodCondition(pod string, kind corev1.PodConditionType, status, reason string) {
 	c.call(&model.Call{
 		Verb: model.Patch, Kind: model.Pods, Name: pod, PatchType: types.StrategicMergePatchType, Subresource: "status",
-		Data: encode(c.t, map[string]any{"status": map[string]any{"conditions": []map[string]any{{"type": kind, "status": status, "reason": reason}}}}),
+		Data: encode(c.t,
+			map[string]any{
+				"status": map[string]any{"conditions": []map[string]any{{"type": kind, "status": status, "reason": reason}}}}),
 	})
 }
 
@@ -266,13 +269,15 @@ func (c *court) unmark(pod string) {
 // evict deletes a pod.
 func (c *court) evict(pod string) *model.Call {
 	uid := c.world.Pod(pod).UID
-	return c.call(&model.Call{Verb: model.Delete, Kind: model.Pods, Name: pod, Preconditions: &metav1.Preconditions{UID: &uid}})
+	return c.call(&model.Call{Verb: model.Delete, Kind: model.Pods, Name: pod,
+		Preconditions: &metav1.Preconditions{UID: &uid}})
 }
 
 // askToEvict asks for a pod's eviction.
 func (c *court) askToEvict(pod string) *model.Call {
 	uid := c.world.Pod(pod).UID
-	return c.call(&model.Call{Verb: model.Evict, Kind: model.Pods, Name: pod, Preconditions: &metav1.Preconditions{UID: &uid}})
+	return c.call(&model.Call{Verb: model.Evict, Kind: model.Pods, Name: pod,
+		Preconditions: &metav1.Preconditions{UID: &uid}})
 }
 
 // podOn returns the pod on a node.

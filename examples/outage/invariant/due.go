@@ -82,7 +82,8 @@ func (n *seenNode) earliestStart(t *taint) time.Duration {
 // earliestSince is earliestDue for how long a pod was asked to go: one that
 // does not tolerate a taint since the taint and the pod were there, whenever a
 // client has seen them.
-func (p *pod) earliestSince(taints []taint, tolerations []corev1.Toleration, oursCount bool, v *seenNode) time.Duration {
+func (p *pod) earliestSince(taints []taint, tolerations []corev1.Toleration, oursCount bool,
+	v *seenNode) time.Duration {
 	since := p.earliestDue(taints, tolerations, oursCount, v)
 	for i := range taints {
 		t := &taints[i]

@@ -86,7 +86,8 @@ func TestNeverEarlyKnowsForEver(t *testing.T) {
 func TestNeverEarlyBelievesTimeAdded(t *testing.T) {
 	admins := func(ago time.Duration) corev1.Taint {
 		added := metav1.NewTime(start.Add(calmBound - ago))
-		return corev1.Taint{Key: corev1.TaintNodeNotReady, Value: "admin", Effect: corev1.TaintEffectNoExecute, TimeAdded: &added}
+		return corev1.Taint{Key: corev1.TaintNodeNotReady, Value: "admin", Effect: corev1.TaintEffectNoExecute,
+			TimeAdded: &added}
 	}
 	for name, test := range map[string]struct {
 		ago   time.Duration
@@ -238,7 +239,8 @@ func TestNeverEarlyKeepsTheClockOfALineage(t *testing.T) {
 	c := newCourt(t, 4)
 	pod := c.ill("a-0")
 	c.run(patience - time.Second)
-	c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{c.noExecute(corev1.TaintNodeNotReady)} })
+	c.world.Machine("a-0").
+		Edit(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{c.noExecute(corev1.TaintNodeNotReady)} })
 	c.run(2 * time.Second)
 	c.evict(pod)
 	c.clean()

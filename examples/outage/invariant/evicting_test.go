@@ -88,7 +88,8 @@ func TestNotTwiceHoldsForEvictions(t *testing.T) {
 }
 
 // protectedCourt has a PodDisruptionBudget that keeps all pods.
-func protectedCourt(t *testing.T, a invariant.Action, changes ...func(*invariant.Settings)) (*court, *model.DisruptionBudget) {
+func protectedCourt(t *testing.T, a invariant.Action, changes ...func(*invariant.Settings)) (*court,
+	*model.DisruptionBudget) {
 	c := emptyCourt(t, 0, append(changes, action(a))...)
 	owner := c.world.Workload("web")
 	budget := owner.Protect(4)

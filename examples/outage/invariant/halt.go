@@ -31,7 +31,8 @@ func (j *Judge) lookHalted(now time.Duration) { j.halt.set(j.world.Lock().Halted
 func (j *Judge) judgeHalt(s *sent, what, about string) {
 	j.lookHalted(s.at)
 	if shown := s.view.halt; shown.halted && s.after >= shown.since {
-		j.violated(Halted, about, "%s sends %s though it was shown at %v that it is halted", s.view.client.Name, what, shown.since)
+		j.violated(Halted, about, "%s sends %s though it was shown at %v that it is halted", s.view.client.Name, what,
+			shown.since)
 		return
 	}
 	since, calm := j.subject.Calm()

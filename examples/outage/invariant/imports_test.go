@@ -41,7 +41,8 @@ func TestTheJudgeSharesNoCodeWithTheLibrary(t *testing.T) {
 		require.Empty(t, foreign(t, path, nil), path)
 	}
 	require.Equal(t, []string{"github.com/kubelife/lifecycle/zone", "k8s.io/client-go/rest"}, foreign(t, "bad.go",
-		`package invariant; import ("time"; "github.com/kubelife/lifecycle/zone"; "k8s.io/client-go/rest"; "k8s.io/api/core/v1")`))
+		`package invariant; import ("time"; "github.com/kubelife/lifecycle/zone"; "k8s.io/client-go/rest"; `+
+			`"k8s.io/api/core/v1")`))
 }
 
 // So the model that it trusts must not either.

@@ -19,7 +19,8 @@ func (c *court) taintedByAdmin(node string, added *metav1.Time) {
 		n.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute, TimeAdded: added}}
 	})
 	seconds := int64(patience / time.Second)
-	c.world.Tolerate(c.podOn(node), []corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}})
+	c.world.Tolerate(c.podOn(node),
+		[]corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}})
 }
 
 func (c *court) at(wall time.Duration) *metav1.Time {
@@ -185,7 +186,8 @@ func TestNothingLeft(t *testing.T) {
 			c.world.Machine("a-1").Edit(func(n *corev1.Node) {
 				n.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
 			})
-			c.world.Tolerate(c.podOn("a-1"), []corev1.Toleration{{Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}})
+			c.world.Tolerate(c.podOn("a-1"),
+				[]corev1.Toleration{{Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}})
 			c.run(10 * time.Second)
 			memory := right
 			test.wrong(&memory)

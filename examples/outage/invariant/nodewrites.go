@@ -22,7 +22,8 @@ func (j *Judge) judgeNodeWrite(w model.NodeWrite) {
 		j.violated(OthersUntouched, w.After.Name+what, "%s changes %s of node %s", s.view.client.Name, what, w.After.Name)
 	}
 	if s.answered != 0 && s.answered == version(w.Before.ResourceVersion) && sameNode(w.Before, w.After) {
-		j.violated(NotTwice, w.After.Name, "%s writes to node %s%s what it has been answered to have written, and no client has changed since",
+		j.violated(NotTwice, w.After.Name,
+			"%s writes to node %s%s what it has been answered to have written, and no client has changed since",
 			s.view.client.Name, w.After.Name, ofSubresource(w.Call))
 	}
 }
@@ -40,13 +41,16 @@ func (j *Judge) judgeDeclaration(s *sent, w model.NodeWrite) {
 		return
 	}
 	if s.beat >= n.created && s.at < s.beat+j.settings.Grace {
-		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but it has beaten at %v", s.view.client.Name, n.name, s.at, s.beat)
+		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but it has beaten at %v",
+			s.view.client.Name, n.name, s.at, s.beat)
 	}
 	if deaf := j.deaf(s, s.beat); s.beat >= n.created && s.at < s.beat+deaf+j.settings.Grace {
-		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but could not have heard of it for %v since %v", s.view.client.Name, n.name, s.at, deaf, s.beat)
+		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but could not have heard of it for %v "+
+			"since %v", s.view.client.Name, n.name, s.at, deaf, s.beat)
 	}
 	if had == nil && m.LastBeat < n.created && s.at < n.created+j.settings.StartupGrace {
-		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but it was created only at %v", s.view.client.Name, n.name, s.at, n.created)
+		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but it was created only at %v",
+			s.view.client.Name, n.name, s.at, n.created)
 	}
 }
 
@@ -55,7 +59,8 @@ func (j *Judge) judgeDeclaration(s *sent, w model.NodeWrite) {
 func (j *Judge) judgeTime(s *sent, node, of string, written metav1.Time) {
 	at, skew := j.sinceStart(written.Time), j.settings.Skew
 	if at < s.after-time.Second-skew || at > s.at+skew {
-		j.violated(TimesTold, node+of, "%s writes by a call of %v that the time of %s of node %s is %v", s.view.client.Name, s.at, of, node, at)
+		j.violated(TimesTold, node+of, "%s writes by a call of %v that the time of %s of node %s is %v", s.view.client.Name,
+			s.at, of, node, at)
 	}
 }
 
@@ -77,7 +82,8 @@ func (j *Judge) judgeTaints(s *sent, w model.NodeWrite) {
 	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
 		had, has := illnessOf(w.Before, effect), illnessOf(w.After, effect)
 		if had != nil && has == nil && !j.mayUntaint(s, w, effect) {
-			j.violated(UntaintedByABeat, name+string(effect), "%s, which has started at %v, takes taint %s:%s from node %s, which has not beaten since",
+			j.violated(UntaintedByABeat, name+string(effect),
+				"%s, which has started at %v, takes taint %s:%s from node %s, which has not beaten since",
 				client, s.view.started, had.Key, effect, name)
 		}
 		if effect != corev1.TaintEffectNoExecute || has == nil {
@@ -89,7 +95,8 @@ func (j *Judge) judgeTaints(s *sent, w model.NodeWrite) {
 		case had == nil:
 			j.judgeTime(s, name, "taint "+has.Key, *has.TimeAdded)
 		case !had.TimeAdded.IsZero() && has.TimeAdded.After(had.TimeAdded.Time):
-			j.violated(LineageKept, name, "%s changes TimeAdded of node %s from %v (%s) to %v (%s)", client, name, had.TimeAdded, had.Key, has.TimeAdded, has.Key)
+			j.violated(LineageKept, name, "%s changes TimeAdded of node %s from %v (%s) to %v (%s)", client, name, had.TimeAdded,
+				had.Key, has.TimeAdded, has.Key)
 		}
 	}
 }
@@ -286,7 +293,8 @@ func hasTaint(node *corev1.Node, key string, effect corev1.TaintEffect) bool {
 
 // compared keeps whether a node's taints of ours are what they should be.
 func (j *Judge) compared(now time.Duration, n *node) {
-	wrong := wrongTaint(n.object, false) != "" || n.citizen.stands == standsReady && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil
+	wrong := wrongTaint(n.object, false) != "" ||
+		n.citizen.stands == standsReady && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil
 	if wrong && !n.wrong {
 		n.wrongSince = now
 	}

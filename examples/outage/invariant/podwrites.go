@@ -30,7 +30,8 @@ func (j *Judge) judgePodWrite(w model.PodWrite) {
 		j.violated(OthersUntouched, p.name+what, "%s changes %s of pod %s", s.view.client.Name, what, p.name)
 	}
 	if s.answered != 0 && s.answered == version(w.Before.ResourceVersion) && samePod(w.Before, w.After) {
-		j.violated(NotTwice, p.name, "%s writes to pod %s what it has been answered to have written, and no client has changed since",
+		j.violated(NotTwice, p.name,
+			"%s writes to pod %s what it has been answered to have written, and no client has changed since",
 			s.view.client.Name, p.name)
 	}
 }
@@ -42,7 +43,8 @@ func (j *Judge) judgeDeletion(s *sent, p *pod, w model.PodWrite) {
 		j.violated(NeverEarly, p.name+"/uid", "%s deletes pod %s without saying which UID", client, p.name)
 	}
 	if p.on == nil || s.decision.node == nil {
-		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s), which was on no node when the call was sent", client, p.name, p.uid)
+		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s), which was on no node when the call was sent", client,
+			p.name, p.uid)
 		return
 	}
 	if s.byNode {
@@ -91,7 +93,8 @@ func (j *Judge) judgeSpared(s *sent, p *pod) {
 		return
 	}
 	if readyStatus(n.object) == corev1.ConditionTrue {
-		j.violated(SparedWhenReady, string(p.uid), "%s makes pod %s (%s) leave node %s by a call of %v, though it sees the node ready since %v",
+		j.violated(SparedWhenReady, string(p.uid),
+			"%s makes pod %s (%s) leave node %s by a call of %v, though it sees the node ready since %v",
 			s.view.client.Name, p.name, p.uid, n.name, s.at, n.illness.over)
 	}
 }
@@ -112,13 +115,16 @@ func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
 	client := s.view.client.Name
 	switch {
 	case config.SpareDaemons && isDaemon(p.object):
-		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), which a DaemonSet owns", client, call.Verb, p.name, p.uid)
+		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), which a DaemonSet owns", client, call.Verb,
+			p.name, p.uid)
 	case config.Action == DryRun,
 		call.Verb == model.Evict && !config.evicts(),
 		call.Verb == model.Delete && config.Action == Evict:
-		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), but its action is %s", client, call.Verb, p.name, p.uid, config.Action)
+		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), but its action is %s", client, call.Verb, p.name,
+			p.uid, config.Action)
 	case call.Verb == model.Delete && config.evicts() && since != never && s.at+config.Skew < since+config.EvictFor:
-		j.violated(AsConfigured, string(p.uid), "%s deletes pod %s (%s) by a call of %v, but it is due since %v and to be evicted until %v",
+		j.violated(AsConfigured, string(p.uid),
+			"%s deletes pod %s (%s) by a call of %v, but it is due since %v and to be evicted until %v",
 			client, p.name, p.uid, s.at, since, since+config.EvictFor)
 	}
 }
@@ -158,7 +164,8 @@ func foreignPodChange(before, after *corev1.Pod) string {
 		return "deletionTimestamp"
 	case len(before.Labels) != len(after.Labels):
 		return "labels"
-	case before.Status.Reason != after.Status.Reason && after.Status.Reason != nodeLost && before.Status.Reason != nodeLost:
+	case before.Status.Reason != after.Status.Reason && after.Status.Reason != nodeLost &&
+		before.Status.Reason != nodeLost:
 		return "status.reason"
 	}
 	return foreignPodCondition(before, after)
@@ -173,11 +180,13 @@ func foreignPodCondition(before, after *corev1.Pod) string {
 		if had != nil && samePodCondition(had, has) {
 			continue
 		}
-		if has.Type != corev1.DisruptionTarget && (has.Type != corev1.PodReady || had == nil || has.Status != corev1.ConditionFalse) {
+		if has.Type != corev1.DisruptionTarget &&
+			(has.Type != corev1.PodReady || had == nil || has.Status != corev1.ConditionFalse) {
 			return "condition " + string(has.Type)
 		}
 	}
-	gone := slices.IndexFunc(before.Status.Conditions, func(c corev1.PodCondition) bool { return podCondition(after, c.Type) == nil })
+	gone := slices.IndexFunc(before.Status.Conditions,
+		func(c corev1.PodCondition) bool { return podCondition(after, c.Type) == nil })
 	if gone >= 0 {
 		return "condition " + string(before.Status.Conditions[gone].Type)
 	}
@@ -185,7 +194,8 @@ func foreignPodCondition(before, after *corev1.Pod) string {
 }
 
 func samePodCondition(a, b *corev1.PodCondition) bool {
-	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.LastTransitionTime.Equal(&b.LastTransitionTime)
+	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
+		a.LastTransitionTime.Equal(&b.LastTransitionTime)
 }
 
 // samePod reports whether a write has changed nothing that says something.

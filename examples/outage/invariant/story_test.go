@@ -34,7 +34,8 @@ func TestEverythingLeftUndoneIsFound(t *testing.T) {
 	c.run(time.Minute)
 	c.setTaints("a-0", noSchedule(corev1.TaintNodeUnreachable), c.noExecute(corev1.TaintNodeUnreachable))
 	c.run(5 * time.Minute)
-	for i, want := range []string{"declared in time", "taints follow the conditions", "no idle token", "pods of unknown nodes are not ready", "in time"} {
+	for i, want := range []string{"declared in time", "taints follow the conditions", "no idle token",
+		"pods of unknown nodes are not ready", "in time"} {
 		if got := c.judge.Violations()[i].Invariant; string(got) != want {
 			t.Errorf("violation %d is %q, want %q", i, got, want)
 		}

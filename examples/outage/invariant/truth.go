@@ -369,7 +369,8 @@ func (j *Judge) setMark(now time.Duration, p *pod) {
 // us.
 func marks(object *corev1.Pod) bool {
 	c := podCondition(object, corev1.DisruptionTarget)
-	return c != nil && c.Status == corev1.ConditionTrue && (c.Reason == "DeletionByTaintManager" || c.Reason == "DeletionByNodeLifecycle")
+	return c != nil && c.Status == corev1.ConditionTrue &&
+		(c.Reason == "DeletionByTaintManager" || c.Reason == "DeletionByNodeLifecycle")
 }
 
 func isReady(object *corev1.Pod) bool {

@@ -114,7 +114,8 @@ func workOf(call *model.Call) work {
 // untaints reports whether a patch leaves a node without a taint that says that
 // it is ill. What it had before is in the test of the patch.
 func untaints(call *model.Call) bool {
-	had := bytes.Count(call.Data, []byte("node.kubernetes.io/unreachable")) + bytes.Count(call.Data, []byte("node.kubernetes.io/not-ready"))
+	had := bytes.Count(call.Data, []byte("node.kubernetes.io/unreachable")) +
+		bytes.Count(call.Data, []byte("node.kubernetes.io/not-ready"))
 	has := 0
 	for _, t := range patchedTaints(call) {
 		if illness(t.Key) {

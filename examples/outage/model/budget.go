@@ -142,5 +142,6 @@ func (w *World) Budget(pod *corev1.Pod) *DisruptionBudget {
 // begun reports whether a pod was ever started: else it is pending. The model
 // keeps no phases; a kubelet's first report has the condition Ready.
 func begun(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+	return slices.ContainsFunc(pod.Status.Conditions,
+		func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
 }

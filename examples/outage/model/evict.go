@@ -20,7 +20,8 @@ func (w *World) evict(call *Call) {
 		call.Err = notFound(call)
 		return
 	}
-	if budget := w.Budget(before); budget != nil && begun(before) && before.DeletionTimestamp == nil && !budget.allows(before) {
+	if budget := w.Budget(before); budget != nil && begun(before) && before.DeletionTimestamp == nil &&
+		!budget.allows(before) {
 		call.Err = exhausted(budget)
 		return
 	}

@@ -70,7 +70,8 @@ var conditions = [...]corev1.NodeConditionType{
 // AddMachine adds a machine that has been there for long: its node is ready and
 // has no taints. Its first heartbeat falls somewhere in its first interval.
 func (w *World) AddMachine(name, zone, rack string) *Machine {
-	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, random: w.random("machine/" + name), LastBeat: w.now, LastTry: w.now}
+	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, random: w.random("machine/" + name), LastBeat: w.now,
+		LastTry: w.now}
 	m.beat = m.nextBeat
 	w.machines = append(w.machines, m)
 	w.machine[name] = m
@@ -184,7 +185,8 @@ func (m *Machine) report() {
 	now := metav1.NewTime(m.clock().Truncate(time.Second))
 	after.Status.Conditions = make([]corev1.NodeCondition, len(conditions))
 	for i, kind := range conditions {
-		c := corev1.NodeCondition{Type: kind, Status: m.status(kind), Reason: "Kubelet", LastHeartbeatTime: now, LastTransitionTime: now}
+		c := corev1.NodeCondition{Type: kind, Status: m.status(kind), Reason: "Kubelet", LastHeartbeatTime: now,
+			LastTransitionTime: now}
 		if old := condition(before, kind); old != nil && old.Status == c.Status {
 			c.LastTransitionTime = old.LastTransitionTime
 		}

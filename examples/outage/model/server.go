@@ -144,8 +144,9 @@ func (w *World) putLease(m *Machine) {
 		renewed metav1.MicroTime
 	}{
 		Lease: coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Name: m.Name, Namespace: corev1.NamespaceNodeLease, ResourceVersion: w.server.nextVersion()},
-			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &m.Name},
+			ObjectMeta: metav1.ObjectMeta{Name: m.Name, Namespace: corev1.NamespaceNodeLease,
+				ResourceVersion: w.server.nextVersion()},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &m.Name},
 		},
 		renewed: metav1.NewMicroTime(m.renewTime()),
 	}

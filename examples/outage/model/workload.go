@@ -119,7 +119,8 @@ func (o *Workload) pod(name string) *corev1.Pod {
 func (o *Workload) bind(pod *corev1.Pod, node string) {
 	pod.Spec.NodeName = node
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(o.world.Wall().Truncate(time.Second)),
+		Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+		LastTransitionTime: metav1.NewTime(o.world.Wall().Truncate(time.Second)),
 	})
 }
 

@@ -182,7 +182,8 @@ func TestWhatReachesAPausedProcessWaits(t *testing.T) {
 
 func TestCrashedProcessHearsNothing(t *testing.T) {
 	w, s := world(t)
-	s.client.Call(&Call{Verb: Delete, Kind: Pods, Name: "x"}, func(*Call) { t.Error("a process that is gone was answered") })
+	s.client.Call(&Call{Verb: Delete, Kind: Pods, Name: "x"},
+		func(*Call) { t.Error("a process that is gone was answered") })
 	s.client.Stop()
 	told := len(s.told)
 	w.Machine("a").Fail()
@@ -248,7 +249,8 @@ func TestDeleteKeepsItsPreconditions(t *testing.T) {
 		{uid: pod.UID, version: "1", conflict: true},
 		{uid: pod.UID, version: pod.ResourceVersion},
 	} {
-		call := &Call{Verb: Delete, Kind: Pods, Name: pod.Name, Preconditions: &metav1.Preconditions{UID: &c.uid, ResourceVersion: &c.version}}
+		call := &Call{Verb: Delete, Kind: Pods, Name: pod.Name,
+			Preconditions: &metav1.Preconditions{UID: &c.uid, ResourceVersion: &c.version}}
 		s.client.Call(call, func(*Call) {})
 		run(w, w.Now()+10*time.Millisecond)
 		require.Equal(t, c.conflict, apierrors.IsConflict(call.Err), "%v", call.Err)
@@ -270,7 +272,8 @@ func TestSilentMachineNeitherBeatsNorStopsPods(t *testing.T) {
 	restore()
 	run(w, 3*time.Minute)
 	require.Greater(t, m.Beats, beats)
-	require.Equal(t, "b", w.Pod("db-0").Spec.NodeName, "replaced under its name once it was gone, on the emptier of two nodes")
+	require.Equal(t, "b", w.Pod("db-0").Spec.NodeName,
+		"replaced under its name once it was gone, on the emptier of two nodes")
 }
 
 func TestOwnersReplaceTheirPods(t *testing.T) {
@@ -336,7 +339,9 @@ func TestSchedulerUsesNodesThatAreReadyAndClean(t *testing.T) {
 	require.Len(t, w.PodsOn("b"), 20)
 
 	seconds := int64(60)
-	w.AddWorkload("patient", AtOnce, []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds}})
+	w.AddWorkload("patient", AtOnce,
+		[]corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+			TolerationSeconds: &seconds}})
 	for range 20 {
 		w.Workload("patient").create(w.Workload("patient").nextName())
 	}

@@ -114,7 +114,8 @@ func (m *mutation) mutate(t *testing.T) (path, mutated string) {
 	path = filepath.Join(root, m.file)
 	source, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(source), m.old), "%s must hold once what %q replaces:\n%s", m.file, m.name, m.old)
+	require.Equal(t, 1, strings.Count(string(source), m.old), "%s must hold once what %q replaces:\n%s", m.file, m.name,
+		m.old)
 	return path, strings.Replace(string(source), m.old, m.with, 1)
 }
 

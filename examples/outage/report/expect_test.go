@@ -35,9 +35,11 @@ func TestExpectationsAreComparedWithTheSummary(t *testing.T) {
 	got := report.Expectations(&scenario.Expect{
 		Declared: &scenario.ExpectDeclared{Living: exactly(0), Dead: exactly(10)},
 		Tainted:  &scenario.ExpectTainted{Nodes: &scenario.Count{AtMost: new(7)}, Times: &scenario.Count{AtLeast: new(9)}},
-		Evicted:  &scenario.ExpectEvicted{Pods: exactly(30), Workloads: map[string]scenario.Count{"agent": scenario.Exactly(0), "db": {AtLeast: new(3), AtMost: new(4)}}},
+		Evicted: &scenario.ExpectEvicted{Pods: exactly(30),
+			Workloads: map[string]scenario.Count{"agent": scenario.Exactly(0), "db": {AtLeast: new(3), AtMost: new(4)}}},
 		Departures: []scenario.ExpectDepartures{
-			{Step: 1, Pods: exactly(30), Earliest: &scenario.Time{AtLeast: new(seconds(60))}, Latest: &scenario.Time{AtMost: new(seconds(89.9))}},
+			{Step: 1, Pods: exactly(30), Earliest: &scenario.Time{AtLeast: new(seconds(60))},
+				Latest: &scenario.Time{AtMost: new(seconds(89.9))}},
 			{Step: 1, Workload: "web", Earliest: new(scenario.Exactly(seconds(61.5)))},
 			{Step: 0, Pods: exactly(0), Earliest: &scenario.Time{AtLeast: new(seconds(5))}},
 		},
@@ -104,7 +106,8 @@ func TestDeparturesBelongToTheStepsThatHitTheNode(t *testing.T) {
 	s := small(
 		scenario.Step{At: minutes(3), For: minutes(6), Silence: rack(0)},
 		scenario.Step{At: minutes(4), For: minutes(5), Silence: rack(1)},
-		scenario.Step{At: minutes(12), For: minutes(3), Taint: &scenario.Taint{Nodes: scenario.Nodes{Zone: "b"}, Key: "x", Effect: "NoSchedule"}},
+		scenario.Step{At: minutes(12), For: minutes(3),
+			Taint: &scenario.Taint{Nodes: scenario.Nodes{Zone: "b"}, Key: "x", Effect: "NoSchedule"}},
 		scenario.Step{At: minutes(10), Crash: &scenario.Process{}},
 	)
 	document, c := play(t, s)

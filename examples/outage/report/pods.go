@@ -68,7 +68,8 @@ func (r *Recorder) departuresInOrder() []Departure {
 // mustLeave reports whether a write tells a pod to leave that was not told
 // before.
 func mustLeave(write model.PodWrite) bool {
-	return write.Before != nil && write.Before.DeletionTimestamp == nil && (write.After == nil || write.After.DeletionTimestamp != nil)
+	return write.Before != nil && write.Before.DeletionTimestamp == nil &&
+		(write.After == nil || write.After.DeletionTimestamp != nil)
 }
 
 // trustedAge is by how much a taint may say that it is older than it has been

@@ -93,7 +93,8 @@ func (c *census) WroteNode(w model.NodeWrite) {
 			unknown = unknown || condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionUnknown
 		}
 		for _, taint := range node.Spec.Taints {
-			tainted = tainted || taint.Effect == corev1.TaintEffectNoExecute && strings.HasPrefix(taint.Key, "node.kubernetes.io/")
+			tainted = tainted || taint.Effect == corev1.TaintEffectNoExecute &&
+				strings.HasPrefix(taint.Key, "node.kubernetes.io/")
 		}
 		return unknown, tainted
 	}
@@ -143,7 +144,8 @@ func TestTheTimelineOfARackLoss(t *testing.T) {
 		{report.Silent, at(3, 0), at(3, 0), "a", "3 nodes silent (a-1, a-5, a-9)", 3, 0, true},
 		{report.Declared, at(3, 39), at(3, 51), "a", "3 nodes declared Unknown", 3, 11, true},
 		{report.Tainted, at(3, 50), at(4, 3), "a", "3 nodes tainted NoExecute over 20s", 3, 21, true},
-		{report.PodsEvicted, at(4, 50), at(5, 4), "a", fmt.Sprintf("%d pods evicted from 3 nodes", counted.evicted[""]), counted.evicted[""], 22, true},
+		{report.PodsEvicted, at(4, 50), at(5, 4), "a", fmt.Sprintf("%d pods evicted from 3 nodes", counted.evicted[""]),
+			counted.evicted[""], 22, true},
 		{report.FaultEnded, at(9, 0), at(9, 0), "", "ends: silence zone: a, rack: 1, for 6m", 0, 0, false},
 		{report.Recovered, at(9, 0), at(9, 1), "a", "3 nodes ready again", 3, 1, true},
 		{report.Untainted, at(9, 0), at(9, 1.5), "a", "3 nodes untainted NoExecute", 3, 1.5, true},
@@ -195,7 +197,8 @@ func texts(document *report.Document) string {
 
 // kinds returns the lines of some kinds.
 func lines(document *report.Document, kinds ...report.Kind) []report.Line {
-	return slices.DeleteFunc(slices.Clone(document.Timeline), func(line report.Line) bool { return !slices.Contains(kinds, line.Kind) })
+	return slices.DeleteFunc(slices.Clone(document.Timeline),
+		func(line report.Line) bool { return !slices.Contains(kinds, line.Kind) })
 }
 
 // Every scenario that ships, against a witness that counts by itself.
@@ -249,7 +252,8 @@ func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 	described := func(seed uint64) *scenario.Scenario {
 		s := small(
 			scenario.Step{At: minutes(3), For: minutes(6), Silence: rack(1)},
-			scenario.Step{At: minutes(4), For: minutes(10), Flap: &scenario.Flap{Nodes: scenario.Nodes{Zone: "b", Count: 5}, Down: minutes(1), Up: minutes(1)}},
+			scenario.Step{At: minutes(4), For: minutes(10),
+				Flap: &scenario.Flap{Nodes: scenario.Nodes{Zone: "b", Count: 5}, Down: minutes(1), Up: minutes(1)}},
 			scenario.Step{At: minutes(5), Crash: &scenario.Process{}},
 		)
 		s.Controller.Replicas, s.Seed = 2, seed

@@ -29,7 +29,8 @@ func TestPodsAreSparedWhenTheClusterIsSuspended(t *testing.T) {
 	for _, line := range lines(document, report.PhaseChanged) {
 		phases = append(phases, line.To)
 	}
-	require.Equal(t, []string{string(zone.PhaseRecovering), string(zone.PhaseActive), string(zone.PhaseSuspended), string(zone.PhaseRecovering), string(zone.PhaseActive)}, phases)
+	require.Equal(t, []string{string(zone.PhaseRecovering), string(zone.PhaseActive), string(zone.PhaseSuspended),
+		string(zone.PhaseRecovering), string(zone.PhaseActive)}, phases)
 	changes := lines(document, report.ZoneChanged)
 	require.Equal(t, string(zone.Normal), changes[0].From)
 	require.Equal(t, string(zone.PartialDisruption), changes[0].To)
@@ -57,7 +58,8 @@ func TestPodsThatAreAboutToLeaveAtTheEndWait(t *testing.T) {
 // the end it stays away and they leave.
 func TestAPodIsSparedOrEvictedButNotBoth(t *testing.T) {
 	one := scenario.Nodes{Names: []string{"a-0"}}
-	flap := scenario.Step{At: minutes(3), For: minutes(8), Flap: &scenario.Flap{Nodes: one, Down: minutes(1.5), Up: minutes(1)}}
+	flap := scenario.Step{At: minutes(3), For: minutes(8),
+		Flap: &scenario.Flap{Nodes: one, Down: minutes(1.5), Up: minutes(1)}}
 	document, _ := play(t, small(flap))
 	a := document.Summary.Zones[0]
 	require.Greater(t, a.Declared.Times, a.Declared.Nodes)
@@ -77,7 +79,8 @@ func TestAPodIsSparedOrEvictedButNotBoth(t *testing.T) {
 // A node that is deleted while it is silent takes its pods with it.
 func TestPodsOfADeletedNodeAreNotSpared(t *testing.T) {
 	one := scenario.Nodes{Names: []string{"a-0"}}
-	document, _ := play(t, small(scenario.Step{At: minutes(3), Silence: &one}, scenario.Step{At: minutes(4.5), Delete: &one}))
+	document,
+		_ := play(t, small(scenario.Step{At: minutes(3), Silence: &one}, scenario.Step{At: minutes(4.5), Delete: &one}))
 	require.Equal(t, 1, document.Summary.Zones[0].Tainted.Nodes)
 	require.Zero(t, document.Summary.Zones[0].Pods)
 }
@@ -86,7 +89,8 @@ func TestPodsOfADeletedNodeAreNotSpared(t *testing.T) {
 // its pods are due as if it had been one.
 func TestADeadlineSurvivesTheSwapOfATaint(t *testing.T) {
 	one := scenario.Nodes{Names: []string{"a-0"}}
-	document, _ := play(t, small(scenario.Step{At: minutes(3), NotReady: &one}, scenario.Step{At: minutes(3.1), Silence: &one}))
+	document,
+		_ := play(t, small(scenario.Step{At: minutes(3), NotReady: &one}, scenario.Step{At: minutes(3.1), Silence: &one}))
 	a := document.Summary.Zones[0]
 	require.Equal(t, report.Hits{Nodes: 1, Times: 1}, a.Tainted, "swapping one for the other is no news")
 	require.Equal(t, 1, a.Declared.Nodes)
@@ -198,11 +202,13 @@ func TestTheTimelineTellsWhatBecomesOfProcesses(t *testing.T) {
 	s.Controller.Replicas = 2
 	document, _ := play(t, s)
 	var told []string
-	for _, line := range lines(document, report.ProcessPaused, report.ProcessResumed, report.ProcessStopped, report.ProcessStarted, report.ProcessLeads) {
+	for _, line := range lines(document, report.ProcessPaused, report.ProcessResumed, report.ProcessStopped,
+		report.ProcessStarted, report.ProcessLeads) {
 		require.Contains(t, []string{"controller-0", "controller-1"}, line.Process)
 		told = append(told, strings.TrimPrefix(string(line.Kind), "process "))
 	}
-	require.Equal(t, []string{"started", "started", "leads", "paused", "leads", "resumed", "stopped", "started", "stopped", "started", "leads"}, told, texts(document))
+	require.Equal(t, []string{"started", "started", "leads", "paused", "leads", "resumed", "stopped", "started", "stopped",
+		"started", "leads"}, told, texts(document))
 	require.Contains(t, texts(document), "starts again, life 2")
 	require.Contains(t, texts(document), "stops: another process leads")
 }
@@ -243,12 +249,14 @@ func TestTheTableShowsWhatIsWorthIt(t *testing.T) {
 func TestTooManyZonesForATable(t *testing.T) {
 	var s report.Summary
 	for i := range 20 {
-		s.Zones = append(s.Zones, report.Zone{Name: fmt.Sprint(i), Nodes: 1, Declared: report.Hits{Nodes: i % 2, Times: i % 2}})
+		s.Zones = append(s.Zones,
+			report.Zone{Name: fmt.Sprint(i), Nodes: 1, Declared: report.Hits{Nodes: i % 2, Times: i % 2}})
 	}
 	var out bytes.Buffer
 	require.NoError(t, s.Write(&out))
 	header, _, _ := strings.Cut(out.String(), "\n")
-	require.Equal(t, "zone 1  zone 3  zone 5  zone 7  zone 9  zone 11  zone 13  zone 15  cluster", strings.TrimSpace(header))
+	require.Equal(t, "zone 1  zone 3  zone 5  zone 7  zone 9  zone 11  zone 13  zone 15  cluster",
+		strings.TrimSpace(header))
 	require.Contains(t, out.String(), "12 zones not shown; --json has all.")
 }
 
@@ -298,7 +306,8 @@ func TestCompareShowsWhatASettingChanges(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		given.Summary.Zones[0].Drain.Last.String(), changed.Summary.Zones[0].Drain.Last.String(), report.Seconds(*last.Change).String(),
+		given.Summary.Zones[0].Drain.Last.String(), changed.Summary.Zones[0].Drain.Last.String(),
+		report.Seconds(*last.Change).String(),
 	}, strings.Fields(row)[3:])
 }
 

@@ -148,7 +148,8 @@ func (t *timeline) tellWaiting() {
 	slices.SortFunc(t.waiting, func(a, b placed) int { return cmp.Or(cmp.Compare(a.at, b.at), a.place-b.place) })
 	i := 0
 	for ; i < len(t.waiting); i++ {
-		if next := &t.waiting[i]; len(t.open) > 0 && (t.open[0].first < next.at || t.open[0].first == next.at && t.open[0].place < next.place) {
+		if next := &t.waiting[i]; len(t.open) > 0 &&
+			(t.open[0].first < next.at || t.open[0].first == next.at && t.open[0].place < next.place) {
 			break
 		}
 		t.told = append(t.told, t.waiting[i].line)

@@ -125,11 +125,12 @@ func (r *Recorder) look() {
 
 func (r *Recorder) phaseChanged(phase zone.Phase) {
 	text := map[zone.Phase]string{
-		zone.PhaseActive:     "nodes are acted against at the rates of their zones",
-		zone.PhaseHolding:    "every zone may be down, or too many nodes; no node is acted against until that is known",
-		zone.PhasePaused:     "a zone is down, or too many nodes; no node is acted against",
-		zone.PhaseSuspended:  "every zone is down, no node is acted against",
-		zone.PhaseRecovering: fmt.Sprintf("no node is acted against for %s", SecondsOf(r.simulation.Options().StabilizationWindow())),
+		zone.PhaseActive:    "nodes are acted against at the rates of their zones",
+		zone.PhaseHolding:   "every zone may be down, or too many nodes; no node is acted against until that is known",
+		zone.PhasePaused:    "a zone is down, or too many nodes; no node is acted against",
+		zone.PhaseSuspended: "every zone is down, no node is acted against",
+		zone.PhaseRecovering: fmt.Sprintf("no node is acted against for %s",
+			SecondsOf(r.simulation.Options().StabilizationWindow())),
 	}[phase]
 	r.timeline.add(r.world.Now(), Line{
 		Kind: PhaseChanged, From: string(r.phase), To: string(phase), Text: fmt.Sprintf("%s: %s", phase, text),
@@ -161,7 +162,8 @@ func (r *Recorder) judged(d *district, status zone.Status, phaseChanged bool) {
 }
 
 func (r *Recorder) zoneChanged(d *district, from zone.State, status zone.Status, text string) {
-	text += fmt.Sprintf("%d of %d nodes not ready, rate %s/s", status.Counts.NotReady, status.Counts.Size(), rate(status.Rate))
+	text += fmt.Sprintf("%d of %d nodes not ready, rate %s/s", status.Counts.NotReady, status.Counts.Size(),
+		rate(status.Rate))
 	r.timeline.add(r.world.Now(), Line{
 		Kind: ZoneChanged, Zone: d.name, From: string(from), To: string(status.State), Rate: &status.Rate, Text: text,
 	})

@@ -217,7 +217,8 @@ func (d *decoder) zero(at string, value *yaml.Node, v reflect.Value, f field) {
 	if f.zero == "" || !v.IsZero() || d.hasFailed(at) {
 		return
 	}
-	d.fail(value, at, "%s is the same as leaving it out, which means %s; leave it out or give it another value", zeroOf(value), f.zero)
+	d.fail(value, at, "%s is the same as leaving it out, which means %s; leave it out or give it another value",
+		zeroOf(value), f.zero)
 }
 
 func zeroOf(value *yaml.Node) string {

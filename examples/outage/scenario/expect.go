@@ -151,7 +151,8 @@ func (c *checker) expect() {
 	if e == nil {
 		return
 	}
-	nothing := e.Declared == nil && e.Tainted == nil && e.Evicted == nil && len(e.Departures) == 0 && e.Suspended == nil && e.Paused == nil && e.Calls == nil
+	nothing := e.Declared == nil && e.Tainted == nil && e.Evicted == nil && len(e.Departures) == 0 && e.Suspended == nil &&
+		e.Paused == nil && e.Calls == nil
 	c.says(expectPath, !nothing, "declared, tainted, evicted, departures, suspended, paused or calls")
 	if d := e.Declared; d != nil {
 		const path = expectPath + ".declared"
@@ -184,7 +185,8 @@ func count[T int | Duration](c *checker, path string, b *Bounds[T]) bool {
 	if b == nil {
 		return false
 	}
-	if !c.addUnless(b.AtLeast != nil || b.AtMost != nil, []string{path}, path, "says nothing; give it a value, or atLeast or atMost") {
+	if !c.addUnless(b.AtLeast != nil || b.AtMost != nil, []string{path}, path,
+		"says nothing; give it a value, or atLeast or atMost") {
 		return false
 	}
 	if b.exact() {
@@ -244,7 +246,8 @@ func (c *checker) departures(i int, all []ExpectDepartures) {
 		c.workloadExists(path+".workload", d.Workload)
 	}
 	for j := range i {
-		c.check(all[j].Step != d.Step || all[j].Workload != d.Workload, path, "is about the same pods as %s", item(expectPath+".departures", j))
+		c.check(all[j].Step != d.Step || all[j].Workload != d.Workload, path, "is about the same pods as %s",
+			item(expectPath+".departures", j))
 	}
 	count(c, path+".pods", d.Pods)
 	early, late := count(c, path+".earliest", d.Earliest), count(c, path+".latest", d.Latest)

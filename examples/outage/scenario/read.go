@@ -92,7 +92,8 @@ func parse(data []byte) (*yaml.Node, *Problem) {
 	}
 	switch err := decoder.Decode(&second); {
 	case err == nil:
-		return nil, &Problem{Line: second.Line, Column: second.Column, Message: "there is a second document; a file holds one scenario"}
+		return nil,
+			&Problem{Line: second.Line, Column: second.Column, Message: "there is a second document; a file holds one scenario"}
 	case !errors.Is(err, io.EOF):
 		return nil, syntaxProblem(data, err)
 	}

@@ -51,7 +51,8 @@ func (s *Scenario) set(name, value string) error {
 	if meant, ok := nearest(name, slices.Concat(fields, flags)); ok {
 		return fmt.Errorf("there is no flag or field %s; did you mean %s?", shown(name), meant)
 	}
-	return fmt.Errorf("there is no flag or field %s; fields are %s; flags are %s", shown(name), listed(fields), listed(flags))
+	return fmt.Errorf("there is no flag or field %s; fields are %s; flags are %s", shown(name), listed(fields),
+		listed(flags))
 }
 
 func (c *Controller) set(flag, value string) error {

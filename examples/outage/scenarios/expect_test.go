@@ -113,7 +113,8 @@ func differences(description *scenario.Scenario) ([]string, error) {
 	document.Expectations = report.Expectations(description.Expect, &document.Summary)
 	var texts []string
 	for _, e := range document.Unmet() {
-		texts = append(texts, fmt.Sprintf("%s, seed %d: %s: expected %s, came out %s", description.Name, description.Seed, e.Path, e.Want, e.Got))
+		texts = append(texts,
+			fmt.Sprintf("%s, seed %d: %s: expected %s, came out %s", description.Name, description.Seed, e.Path, e.Want, e.Got))
 	}
 	return texts, nil
 }

@@ -96,7 +96,8 @@ func without(taints []corev1.Taint, taint *corev1.Taint) []corev1.Taint {
 // taint returns the taint that a step is about, as it would be added now.
 func (s *Simulation) taint(description *scenario.Taint) *corev1.Taint {
 	return &corev1.Taint{
-		Key: description.Key, Value: description.Value, Effect: corev1.TaintEffect(description.Effect), TimeAdded: s.timeAdded(description),
+		Key: description.Key, Value: description.Value, Effect: corev1.TaintEffect(description.Effect),
+		TimeAdded: s.timeAdded(description),
 	}
 }
 

@@ -83,7 +83,8 @@ func (r *Replica) free(lock model.Lock, duration time.Duration) bool {
 // renew writes the lease, and leads if that succeeds.
 func (r *Replica) renew(version uint64, then func()) {
 	until := r.now().Add(r.sim.options.LeaderElection.LeaseDuration)
-	write := &model.Call{Verb: model.Update, Kind: model.LeaderLease, Lock: model.Lock{Holder: r.identity(), Version: version}}
+	write := &model.Call{Verb: model.Update, Kind: model.LeaderLease,
+		Lock: model.Lock{Holder: r.identity(), Version: version}}
 	r.call(write, func(answer *model.Call) {
 		r.sighted(answer)
 		switch {

@@ -87,8 +87,10 @@ func (nodes) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1
 	return c.Node, err
 }
 
-func (nodes) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*corev1.Node, error) {
-	c := model.Call{Verb: model.Patch, Kind: model.Nodes, Name: name, PatchType: pt, Data: data, Subresource: first(subresources)}
+func (nodes) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions,
+	subresources ...string) (*corev1.Node, error) {
+	c := model.Call{Verb: model.Patch, Kind: model.Nodes, Name: name, PatchType: pt, Data: data,
+		Subresource: first(subresources)}
 	err := call(ctx, &c)
 	return c.Node, err
 }
@@ -99,8 +101,10 @@ func (pods) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.
 	return c.Pod, err
 }
 
-func (pods) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*corev1.Pod, error) {
-	c := model.Call{Verb: model.Patch, Kind: model.Pods, Name: name, PatchType: pt, Data: data, Subresource: first(subresources)}
+func (pods) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions,
+	subresources ...string) (*corev1.Pod, error) {
+	c := model.Call{Verb: model.Patch, Kind: model.Pods, Name: name, PatchType: pt, Data: data,
+		Subresource: first(subresources)}
 	err := call(ctx, &c)
 	return c.Pod, err
 }

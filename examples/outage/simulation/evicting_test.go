@@ -71,7 +71,8 @@ func TestEvictThenDeleteAsksForAsLongAsItShould(t *testing.T) {
 func TestNodesAreEmptiedByNode(t *testing.T) {
 	description := small()
 	description.Controller.Flags = map[string]scenario.FlagValue{"eviction-mode": "node", "pod-eviction-timeout": "90s"}
-	description.Script = []scenario.Step{{At: duration(3 * time.Minute), NotReady: &scenario.Nodes{Names: []string{"a-1"}}}}
+	description.Script = []scenario.Step{{At: duration(3 * time.Minute),
+		NotReady: &scenario.Nodes{Names: []string{"a-1"}}}}
 	s, err := New(description)
 	require.NoError(t, err)
 	d := newDiary(s)

@@ -93,16 +93,18 @@ func ofIllness(taint corev1.Taint) bool {
 }
 
 func takeOff(m *model.Machine) {
-	m.EditIf(func(node *corev1.Node) bool { return slices.ContainsFunc(node.Spec.Taints, ofIllness) }, func(node *corev1.Node) {
-		node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), ofIllness)
-	})
+	m.EditIf(func(node *corev1.Node) bool { return slices.ContainsFunc(node.Spec.Taints, ofIllness) },
+		func(node *corev1.Node) {
+			node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), ofIllness)
+		})
 }
 
 func (s *Simulation) putOn(m *model.Machine) {
-	m.EditIf(func(node *corev1.Node) bool { return !slices.ContainsFunc(node.Spec.Taints, ofIllness) }, func(node *corev1.Node) {
-		node.Spec.Taints = append(slices.Clone(node.Spec.Taints), corev1.Taint{
-			Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute,
-			TimeAdded: &metav1.Time{Time: s.world.Wall().Truncate(time.Second)},
+	m.EditIf(func(node *corev1.Node) bool { return !slices.ContainsFunc(node.Spec.Taints, ofIllness) },
+		func(node *corev1.Node) {
+			node.Spec.Taints = append(slices.Clone(node.Spec.Taints), corev1.Taint{
+				Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute,
+				TimeAdded: &metav1.Time{Time: s.world.Wall().Truncate(time.Second)},
+			})
 		})
-	})
 }

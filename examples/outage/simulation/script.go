@@ -38,9 +38,11 @@ func (s *Simulation) plan(number int, step *scenario.Step) {
 	case step.FlapReady != nil:
 		s.flap(step, &step.FlapReady.Nodes, step.FlapReady.NotReady, step.FlapReady.Ready, random, (*model.Machine).Fail)
 	case step.NodeClocks != nil:
-		s.toMachines(step, &step.NodeClocks.Nodes, random, func(m *model.Machine) func() { return m.StepClock(step.NodeClocks.By.D()) })
+		s.toMachines(step, &step.NodeClocks.Nodes, random,
+			func(m *model.Machine) func() { return m.StepClock(step.NodeClocks.By.D()) })
 	case step.ClockDrift != nil:
-		s.toMachines(step, &step.ClockDrift.Nodes, random, func(m *model.Machine) func() { return s.drift(step.ClockDrift, m) })
+		s.toMachines(step, &step.ClockDrift.Nodes, random,
+			func(m *model.Machine) func() { return s.drift(step.ClockDrift, m) })
 	case step.Hostile != nil:
 		s.toMachines(step, &step.Hostile.Nodes, random, func(m *model.Machine) func() { return s.hostile(step.Hostile, m) })
 	case step.Move != nil:
@@ -48,7 +50,8 @@ func (s *Simulation) plan(number int, step *scenario.Step) {
 	case step.Cordon != nil:
 		s.toMachines(step, step.Cordon, random, s.edits.cordon)
 	case step.Taint != nil:
-		s.toMachines(step, &step.Taint.Nodes, random, func(m *model.Machine) func() { return s.edits.taint(m, s.taint(step.Taint)) })
+		s.toMachines(step, &step.Taint.Nodes, random,
+			func(m *model.Machine) func() { return s.edits.taint(m, s.taint(step.Taint)) })
 	case step.Touch != nil:
 		s.toMachines(step, step.Touch, random, s.touch)
 	default:
@@ -184,7 +187,8 @@ func (s *Simulation) note(at time.Duration, kind model.NoteKind, step *scenario.
 }
 
 // toMachines hits the nodes of a step, one after the other if it says so.
-func (s *Simulation) toMachines(step *scenario.Step, which *scenario.Nodes, random *rand.Rand, hit func(*model.Machine) (restore func())) {
+func (s *Simulation) toMachines(step *scenario.Step, which *scenario.Nodes, random *rand.Rand,
+	hit func(*model.Machine) (restore func())) {
 	hits := s.machines(which, random)
 	for i, m := range hits {
 		begin := step.At.D() + part(step.Over.D(), i, len(hits))
@@ -255,7 +259,8 @@ func (s *Simulation) pods(which *scenario.Pods, random *rand.Rand) []*corev1.Pod
 
 // flap hits nodes and restores them in turns, each for its time, until the end
 // of the step.
-func (s *Simulation) flap(step *scenario.Step, which *scenario.Nodes, hitFor, restoredFor scenario.Duration, random *rand.Rand, hit func(*model.Machine) (restore func())) {
+func (s *Simulation) flap(step *scenario.Step, which *scenario.Nodes, hitFor, restoredFor scenario.Duration,
+	random *rand.Rand, hit func(*model.Machine) (restore func())) {
 	end, down, up := step.At.D()+step.For.D(), hitFor.D(), restoredFor.D()
 	for _, m := range s.machines(which, random) {
 		var fall func()

@@ -31,7 +31,8 @@ func New(description *scenario.Scenario) (*Simulation, error) {
 	if err := description.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Simulation{scenario: *description.Defaulted(), edits: newEdits(), struck: make(map[*scenario.Step]map[string]time.Duration)}
+	s := &Simulation{scenario: *description.Defaulted(), edits: newEdits(),
+		struck: make(map[*scenario.Step]map[string]time.Duration)}
 	var err error
 	if s.options, err = s.scenario.Controller.Options(); err != nil {
 		return nil, err
