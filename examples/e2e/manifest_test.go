@@ -63,7 +63,8 @@ func (c *cluster) applyManifest(program string) {
 // deployed returns the Deployment of a program, and its container.
 func (c *cluster) deployed(program string) (*appsv1.Deployment, *corev1.Container) {
 	c.t.Helper()
-	deployment, err := c.client.AppsV1().Deployments(metav1.NamespaceSystem).Get(c.t.Context(), program, metav1.GetOptions{})
+	deployment, err := c.client.AppsV1().Deployments(metav1.NamespaceSystem).
+		Get(c.t.Context(), program, metav1.GetOptions{})
 	require.NoError(c.t, err)
 	require.Len(c.t, deployment.Spec.Template.Spec.Containers, 1)
 	return deployment, &deployment.Spec.Template.Spec.Containers[0]
@@ -74,7 +75,8 @@ func (c *cluster) deployed(program string) (*appsv1.Deployment, *corev1.Containe
 func (c *cluster) launchDeployed(program string, flags ...string) *controller {
 	c.t.Helper()
 	deployment, container := c.deployed(program)
-	account, err := c.plane.ServiceAccountConfig(c.t.Context(), metav1.NamespaceSystem, deployment.Spec.Template.Spec.ServiceAccountName)
+	account, err := c.plane.ServiceAccountConfig(c.t.Context(), metav1.NamespaceSystem,
+		deployment.Spec.Template.Spec.ServiceAccountName)
 	require.NoError(c.t, err)
 	kubeconfig, err := c.plane.WriteKubeconfig(account)
 	require.NoError(c.t, err)
@@ -88,7 +90,9 @@ func (c *cluster) launchDeployed(program string, flags ...string) *controller {
 	}
 	running := c.launchProgram(program, kubeconfig, append(args, flags...)...)
 	c.env = before
-	for path, probe := range map[string]*corev1.Probe{"/healthz": container.LivenessProbe, "/readyz": container.ReadinessProbe} {
+	for path, probe := range map[string]*corev1.Probe{
+		"/healthz": container.LivenessProbe, "/readyz": container.ReadinessProbe,
+	} {
 		require.Equal(c.t, path, probe.HTTPGet.Path)
 		require.Equal(c.t, corev1.URISchemeHTTPS, probe.HTTPGet.Scheme)
 		require.Equal(c.t, container.Ports[0].Name, probe.HTTPGet.Port.String())
@@ -163,23 +167,27 @@ func TestManifestOfTaintevictionGivesTheLeastRights(t *testing.T) {
 // forbidEvictions makes the Eviction API refuse every pod of the fleet.
 func (c *cluster) forbidEvictions() {
 	c.t.Helper()
-	_, err := c.client.PolicyV1().PodDisruptionBudgets(fleet.Namespace).Create(c.t.Context(), &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "none"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{}},
-	}, metav1.CreateOptions{})
+	_, err := c.client.PolicyV1().PodDisruptionBudgets(fleet.Namespace).
+		Create(c.t.Context(), &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Name: "none"},
+			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(0)),
+				Selector: &metav1.LabelSelector{}},
+		}, metav1.CreateOptions{})
 	require.NoError(c.t, err)
 }
 
 func (c *cluster) allowEvictions() {
 	c.t.Helper()
-	require.NoError(c.t, c.client.PolicyV1().PodDisruptionBudgets(fleet.Namespace).Delete(c.t.Context(), "none", metav1.DeleteOptions{}))
+	require.NoError(c.t, c.client.PolicyV1().PodDisruptionBudgets(fleet.Namespace).
+		Delete(c.t.Context(), "none", metav1.DeleteOptions{}))
 }
 
 // taint makes the pods of a node leave, as an administrator does.
 func (c *cluster) taint(node string) {
 	c.t.Helper()
 	patch := []byte(`{"spec":{"taints":[{"key":"example.com/maintenance","effect":"NoExecute"}]}}`)
-	_, err := c.client.CoreV1().Nodes().Patch(c.t.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	_, err := c.client.CoreV1().Nodes().Patch(c.t.Context(), node, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{})
 	require.NoError(c.t, err)
 }
 
@@ -241,7 +249,8 @@ func (c *cluster) wantMemoryFits(program string, pages int) {
 	)
 	_, container := c.deployed(program)
 	limit := container.Resources.Limits.Memory().Value()
-	require.Equal(c.t, container.Resources.Requests.Memory().Value(), limit, "the kubelet evicts what uses more than it has requested")
+	require.Equal(c.t, container.Resources.Requests.Memory().Value(), limit,
+		"the kubelet evicts what uses more than it has requested")
 	require.Equal(c.t, "GOMEMLIMIT", container.Env[0].Name)
 	var mebibytes int64
 	_, err := fmt.Sscanf(container.Env[0].Value, "%dMiB", &mebibytes)

@@ -120,7 +120,8 @@ func (c *cluster) report(cut time.Time, failed []string) {
 func (c *cluster) wantCalls(failed []string) {
 	c.t.Helper()
 	count := func(verb, resource string) map[string]int {
-		requests, err := c.plane.Requests(context.Background(), controlplane.Filter{UserAgent: "nodelifecycle", Verb: verb, Resource: resource})
+		requests, err := c.plane.Requests(context.Background(),
+			controlplane.Filter{UserAgent: "nodelifecycle", Verb: verb, Resource: resource})
 		require.NoError(c.t, err)
 		return controlplane.CountByObject(requests)
 	}
@@ -177,7 +178,8 @@ func (c *cluster) wantEvents() {
 	for _, e := range events.Items {
 		reasons[e.InvolvedObject.Kind+" "+e.Reason]++
 	}
-	for _, want := range []string{"Node RegisteredNode", "Node NodeNotReady", "Pod NodeNotReady", "Pod TaintManagerEviction"} {
+	for _, want := range []string{"Node RegisteredNode", "Node NodeNotReady", "Pod NodeNotReady",
+		"Pod TaintManagerEviction"} {
 		require.Positive(c.t, reasons[want], "events %q among %v", want, reasons)
 	}
 }

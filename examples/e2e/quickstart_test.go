@@ -49,10 +49,12 @@ func TestTheProgramOfREADME(t *testing.T) {
 	require.Greater(t, time.Since(began), 8*time.Second, "two of one node within ten seconds")
 	require.True(t, process.Running())
 
-	evictions, err := c.plane.Requests(t.Context(), controlplane.Filter{UserAgent: "quickstart", Resource: "pods/eviction"})
+	evictions,
+		err := c.plane.Requests(t.Context(), controlplane.Filter{UserAgent: "quickstart", Resource: "pods/eviction"})
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(evictions), 4)
-	deletions, err := c.plane.Requests(t.Context(), controlplane.Filter{UserAgent: "quickstart", Verb: "delete", Resource: "*"})
+	deletions,
+		err := c.plane.Requests(t.Context(), controlplane.Filter{UserAgent: "quickstart", Verb: "delete", Resource: "*"})
 	require.NoError(t, err)
 	require.Empty(t, deletions)
 }

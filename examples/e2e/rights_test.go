@@ -60,7 +60,8 @@ func (c *cluster) rights(program string) []right {
 	c.t.Helper()
 	ctx, client := c.t.Context(), c.client.RbacV1()
 	bound := func(subjects []rbacv1.Subject) bool {
-		return slices.Contains(subjects, rbacv1.Subject{Kind: "ServiceAccount", Name: program, Namespace: metav1.NamespaceSystem})
+		return slices.Contains(subjects,
+			rbacv1.Subject{Kind: "ServiceAccount", Name: program, Namespace: metav1.NamespaceSystem})
 	}
 	var rights []right
 	cluster, err := client.ClusterRoleBindings().List(ctx, metav1.ListOptions{})

@@ -157,12 +157,14 @@ func TestC5PagesAreAnsweredToCallersThatMayReadThem(t *testing.T) {
 			require.Equal(t, http.StatusOK, status, body)
 		}
 		c.stop(running)
-		requests, err := c.plane.Requests(context.Background(), controlplane.Filter{User: "system:serviceaccount:kube-system:" + name})
+		requests, err := c.plane.Requests(context.Background(),
+			controlplane.Filter{User: "system:serviceaccount:kube-system:" + name})
 		require.NoError(t, err)
 		reviews := map[string]bool{}
 		for _, r := range requests {
 			reviews[r.Resource] = true
-			require.NotEqual(t, http.StatusForbidden, r.Code, "forbidden: %s %s/%s %s", r.Verb, r.Resource, r.Subresource, r.Object())
+			require.NotEqual(t, http.StatusForbidden, r.Code, "forbidden: %s %s/%s %s", r.Verb, r.Resource, r.Subresource,
+				r.Object())
 		}
 		for _, resource := range []string{"tokenreviews", "subjectaccessreviews", "configmaps"} {
 			require.True(t, reviews[resource], "the API server has seen %s of %s", resource, name)
@@ -197,7 +199,8 @@ func TestC5FailedLookupEndsTheProgram(t *testing.T) {
 	require.Error(t, ended.Wait(ctx))
 	require.NoError(t, ctx.Err(), "it goes on")
 	require.Contains(t, ended.LogTail(20), "extension-apiserver-authentication-reader")
-	running := c.launch(c.plane.Kubeconfig(), "--authentication-kubeconfig="+kubeconfig, "--authentication-tolerate-lookup-failure")
+	running := c.launch(c.plane.Kubeconfig(), "--authentication-kubeconfig="+kubeconfig,
+		"--authentication-tolerate-lookup-failure")
 	c.eventually("the controller is ready", func(*witness) error { return running.answers("/readyz") })
 }
 

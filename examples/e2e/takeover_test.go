@@ -118,7 +118,8 @@ func TestTakeoverAndBack(t *testing.T) {
 	time.Sleep(20 * time.Second)
 	o.hand(second, 1)
 	third := o.start(upstream, o.upstreamProgram())
-	o.c.within(2*takeoverGrace+patience, "those that fell in the second gap are tainted", o.wantTainted(o.fallen[1], len(o.fallen[1])))
+	o.c.within(2*takeoverGrace+patience, "those that fell in the second gap are tainted",
+		o.wantTainted(o.fallen[1], len(o.fallen[1])))
 	time.Sleep(time.Until(third.leads.Add(70 * time.Second))) // tolerations begin again
 	o.stop(third)
 

@@ -236,7 +236,8 @@ func (o *takeover) wantNoFlaps() {
 	o.t.Helper()
 	back := o.tenures[2].started
 	var after [2]int
-	for _, node := range without(slices.Concat(o.down, o.fallen[0], o.fallen[1]), slices.Concat(o.returned[0], o.returned[1])) {
+	for _, node := range without(slices.Concat(o.down, o.fallen[0], o.fallen[1]),
+		slices.Concat(o.returned[0], o.returned[1])) {
 		versions := o.history.node(node)
 		conditions, taints := flaps(versions, o.cut, back)
 		require.Zero(o.t, conditions, "node %s: %+v", node, versions)
@@ -245,7 +246,8 @@ func (o *takeover) wantNoFlaps() {
 		after[0] += conditions
 		after[1] += taints
 	}
-	o.t.Logf("flaps of silent nodes: none, and since %s is back %d of Ready and %d of taints", upstream, after[0], after[1])
+	o.t.Logf("flaps of silent nodes: none, and since %s is back %d of Ready and %d of taints", upstream, after[0],
+		after[1])
 }
 
 // wantLivingAlone wants that no living node is ever ill, and that nodelifecycle

@@ -123,7 +123,8 @@ nodelifecycle_doubt{job="nodelifecycle",instance="a",kind="blind"}      0x19 1x6
 nodelifecycle_doubt{job="nodelifecycle",instance="b",kind="unread"}     0x19 1x60
 nodelifecycle_doubt{job="nodelifecycle",instance="b",kind="recovering"} 1x80`,
 		silent: 14*time.Minute + interval, firing: 15 * time.Minute,
-		labels: []string{`{job="nodelifecycle", kind="blind"}`, `{job="nodelifecycle", kind="unread"}`}, says: "for five minutes: ",
+		labels: []string{`{job="nodelifecycle", kind="blind"}`, `{job="nodelifecycle", kind="unread"}`},
+		says:   "for five minutes: ",
 	},
 	"StaleCaches": {
 		series: `

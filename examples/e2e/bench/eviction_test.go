@@ -20,18 +20,24 @@ import (
 
 func evictionComparisons() []comparison {
 	return []comparison{
-		{name: "timer, set and cancel", of: "pending", sizes: []int{100_000, 1_000_000}, ours: podComesOurs, upstream: timerUpstream},
-		{name: "timer of a known pod, cancel and set", of: "pending", sizes: []int{100_000, 1_000_000}, ours: podChangesOurs, upstream: timerAgainUpstream},
+		{name: "timer, set and cancel", of: "pending", sizes: []int{100_000, 1_000_000}, ours: podComesOurs,
+			upstream: timerUpstream},
+		{name: "timer of a known pod, cancel and set", of: "pending", sizes: []int{100_000, 1_000_000}, ours: podChangesOurs,
+			upstream: timerAgainUpstream},
 		{name: "taint a node and untaint it", of: "pods", sizes: []int{110}, ours: nodeOurs, upstream: nodeUpstream},
-		{name: "memory of a timer", of: "pending", sizes: []int{100_000, 1_000_000}, ours: memoryOurs, upstream: memoryUpstream},
-		{name: "goroutines when all are due at once", of: "pending", sizes: []int{1_000_000}, ours: herdOurs, upstream: herdUpstream},
+		{name: "memory of a timer", of: "pending", sizes: []int{100_000, 1_000_000}, ours: memoryOurs,
+			upstream: memoryUpstream},
+		{name: "goroutines when all are due at once", of: "pending", sizes: []int{1_000_000}, ours: herdOurs,
+			upstream: herdUpstream},
 	}
 }
 
 // defaultTolerations are those that every pod gets at admission.
 var defaultTolerations = []corev1.Toleration{
-	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
-	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
+	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+		TolerationSeconds: new(int64(300))},
+	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+		TolerationSeconds: new(int64(300))},
 }
 
 const podsPerNode = 110
@@ -41,10 +47,12 @@ func podsOn(nodes []*corev1.Node, n int) []*corev1.Pod {
 	pods := make([]*corev1.Pod, n)
 	for i, name := range names("some-deployment-5d8f7c6b9-", n) {
 		pods[i] = &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(fmt.Sprintf("c56a4180-65aa-42ec-a945-%012d", i))},
-			Spec:       corev1.PodSpec{NodeName: nodes[i/podsPerNode].Name, Tolerations: defaultTolerations},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+				UID: types.UID(fmt.Sprintf("c56a4180-65aa-42ec-a945-%012d", i))},
+			Spec: corev1.PodSpec{NodeName: nodes[i/podsPerNode].Name, Tolerations: defaultTolerations},
 			Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
-				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(epoch.Add(-time.Hour))},
+				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+					LastTransitionTime: metav1.NewTime(epoch.Add(-time.Hour))},
 			}},
 		}
 	}

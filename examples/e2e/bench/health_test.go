@@ -16,8 +16,10 @@ func healthComparisons() []comparison {
 	quiet := []int{5_000, 20_000}
 	return []comparison{
 		{name: "observe one renewal of a lease", of: "nodes", sizes: []int{100_000}, ours: renewalOurs},
-		{name: "quiet for one monitor period, monitor alone", of: "nodes", sizes: quiet, ours: quietMonitor, upstream: quietUpstream},
-		{name: "quiet for one monitor period, whole controller", of: "nodes", sizes: quiet, ours: quietController, upstream: quietUpstream},
+		{name: "quiet for one monitor period, monitor alone", of: "nodes", sizes: quiet, ours: quietMonitor,
+			upstream: quietUpstream},
+		{name: "quiet for one monitor period, whole controller", of: "nodes", sizes: quiet, ours: quietController,
+			upstream: quietUpstream},
 	}
 }
 

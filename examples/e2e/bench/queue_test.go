@@ -19,7 +19,8 @@ func queueComparisons() []comparison {
 			ours: reAddOurs, upstream: reAddUpstream,
 		},
 		{name: "drain items that are due", of: "items", sizes: []int{10_000}, ours: drainOurs, upstream: drainUpstream},
-		{name: "add items and drain them", of: "items", sizes: []int{10_000}, ours: fillAndDrain(drainOurs), upstream: fillAndDrain(drainUpstream)},
+		{name: "add items and drain them", of: "items", sizes: []int{10_000}, ours: fillAndDrain(drainOurs),
+			upstream: fillAndDrain(drainUpstream)},
 	}
 }
 

@@ -23,10 +23,14 @@ func taintComparisons() []comparison {
 			name: "changes of a quiet node, desired taints given", of: "taints", sizes: []int{len(ill.Spec.Taints)},
 			ours: reconcileOurs(ill), upstream: reconcileUpstream(ill),
 		},
-		{name: "changes of a quiet node, desired taints worked out", of: "taints", sizes: []int{len(healthy.Spec.Taints)}, ours: desiredOurs(healthy)},
-		{name: "changes of a quiet node, desired taints worked out", of: "taints", sizes: []int{len(ill.Spec.Taints)}, ours: desiredOurs(ill)},
-		{name: "diff of equal lists", of: "taints", sizes: []int{len(ill.Spec.Taints)}, ours: diffOurs, upstream: diffUpstream},
-		{name: "toleration for each NoExecute taint", of: "taints", sizes: []int{2}, ours: matchOurs, upstream: matchUpstream},
+		{name: "changes of a quiet node, desired taints worked out", of: "taints", sizes: []int{len(healthy.Spec.Taints)},
+			ours: desiredOurs(healthy)},
+		{name: "changes of a quiet node, desired taints worked out", of: "taints", sizes: []int{len(ill.Spec.Taints)},
+			ours: desiredOurs(ill)},
+		{name: "diff of equal lists", of: "taints", sizes: []int{len(ill.Spec.Taints)}, ours: diffOurs,
+			upstream: diffUpstream},
+		{name: "toleration for each NoExecute taint", of: "taints", sizes: []int{2}, ours: matchOurs,
+			upstream: matchUpstream},
 	}
 }
 

@@ -161,7 +161,8 @@ func (c coreClient) RESTClient() rest.Interface { return c.rest }
 func newClient(ctx context.Context, tb testing.TB) fakeClient {
 	tb.Helper()
 	client := fake.NewClientset()
-	typed, err := typedcorev1.NewForConfigAndClient(&rest.Config{Host: "http://nowhere.invalid"}, &http.Client{Transport: silence{ctx}})
+	typed, err := typedcorev1.NewForConfigAndClient(&rest.Config{Host: "http://nowhere.invalid"},
+		&http.Client{Transport: silence{ctx}})
 	if err != nil {
 		tb.Fatal(err)
 	}

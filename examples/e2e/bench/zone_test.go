@@ -14,7 +14,8 @@ import (
 
 func zoneComparisons() []comparison {
 	return []comparison{
-		{name: "states after one node has changed", of: "nodes", sizes: []int{10_000}, ours: changeOurs, upstream: changeUpstream},
+		{name: "states after one node has changed", of: "nodes", sizes: []int{10_000}, ours: changeOurs,
+			upstream: changeUpstream},
 		{name: "states from nothing", of: "nodes", sizes: []int{10_000}, ours: scratchOurs, upstream: scratchUpstream},
 	}
 }

@@ -47,7 +47,8 @@ func TestAmountsOfARolloutAreThoseOfUpstream(t *testing.T) {
 		}
 	}
 	r.require(t, floors{
-		"compared": len(all) * len(all) * (mostNodes + 1), "both zero": 100, "rounded up": 100_000, "surge": 1_000_000, "no surge": 10_000,
+		"compared": len(all) * len(all) * (mostNodes + 1), "both zero": 100, "rounded up": 100_000, "surge": 1_000_000,
+		"no surge": 10_000,
 	})
 }
 
@@ -98,10 +99,12 @@ func upstreamLimits(t *testing.T, set *appsv1.DaemonSet, nodes int) daemon.Limit
 // TestStrategiesWithoutAmounts: whether new pods come before old ones go, where
 // amounts are left out, and where they do not count.
 func TestStrategiesWithoutAmounts(t *testing.T) {
-	require.False(t, daemon.SpecOf(&appsv1.DaemonSet{}, "revision").Rollout.OnDelete, "upstream never sees a strategy without a type: the API server sets it")
+	require.False(t, daemon.SpecOf(&appsv1.DaemonSet{}, "revision").Rollout.OnDelete,
+		"upstream never sees a strategy without a type: the API server sets it")
 	two, half := intstr.FromInt32(2), intstr.FromString("50%")
 	amounts := []*intstr.IntOrString{nil, &two, &half}
-	for _, kind := range []appsv1.DaemonSetUpdateStrategyType{appsv1.OnDeleteDaemonSetStrategyType, appsv1.RollingUpdateDaemonSetStrategyType} {
+	for _, kind := range []appsv1.DaemonSetUpdateStrategyType{appsv1.OnDeleteDaemonSetStrategyType,
+		appsv1.RollingUpdateDaemonSetStrategyType} {
 		for _, unavailable := range amounts {
 			for _, surge := range amounts {
 				set := &appsv1.DaemonSet{}

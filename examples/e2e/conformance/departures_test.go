@@ -152,7 +152,8 @@ func scheduledOrNot(w *world) (*world, []string) {
 	other := w.changed(func(pod *corev1.Pod) *corev1.Pod {
 		node := w.node(targetOf(pod))
 		switch {
-		case node == nil || placement.Place(node).ShouldRun || !w.current(pod) || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil:
+		case node == nil || placement.Place(node).ShouldRun || !w.current(pod) || pod.Spec.NodeName != "" ||
+			pod.DeletionTimestamp != nil:
 			return pod
 		case upstreamutil.AllowsSurge(w.set):
 			if _, others := w.staying(node.Name); slices.ContainsFunc(others, w.isOldAndReady) {

@@ -93,7 +93,8 @@ func (s *theirs) load(w *world, set *appsv1.DaemonSet) {
 	}
 	for _, pod := range w.pods {
 		owned := pod.DeepCopy()
-		owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+		owned.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
 		pods = append(pods, owned)
 	}
 	s.controller.Nodes.Replace(nodes)
@@ -179,7 +180,8 @@ func ours(t *testing.T, w *world, preferred map[string]bool) outcome {
 	return o
 }
 
-func carryOut(t *testing.T, w *world, planner *daemon.Planner, tasks []daemon.Task, pods map[string]*corev1.Pod, o *outcome) {
+func carryOut(t *testing.T, w *world, planner *daemon.Planner, tasks []daemon.Task, pods map[string]*corev1.Pod,
+	o *outcome) {
 	t.Helper()
 	for _, task := range tasks {
 		require.Nil(t, task.Refresh)
@@ -237,13 +239,15 @@ func wholeStatus(t *testing.T, planner *daemon.Planner) daemon.Status {
 // String shows a world to people.
 func (w *world) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "strategy %+v, minReadySeconds %d, selector %v, tolerations %v, annotations %v\n", describe(w.set), w.set.Spec.MinReadySeconds,
+	fmt.Fprintf(&text, "strategy %+v, minReadySeconds %d, selector %v, tolerations %v, annotations %v\n", describe(w.set),
+		w.set.Spec.MinReadySeconds,
 		w.set.Spec.Template.Spec.NodeSelector, w.set.Spec.Template.Spec.Tolerations, w.set.Annotations)
 	for _, node := range w.nodes {
 		fmt.Fprintf(&text, "node %s %v %v\n", node.Name, node.Labels, node.Spec.Taints)
 	}
 	for _, pod := range w.pods {
-		fmt.Fprintf(&text, "pod %s for %s (scheduled %v) created %s, current %v, generation %q, %s, conditions", pod.Name, targetOf(pod), pod.Spec.NodeName != "",
+		fmt.Fprintf(&text, "pod %s for %s (scheduled %v) created %s, current %v, generation %q, %s, conditions", pod.Name,
+			targetOf(pod), pod.Spec.NodeName != "",
 			pod.CreationTimestamp.Format("15:04"), w.current(pod), pod.Labels[generationLabel], pod.Status.Phase)
 		for _, c := range pod.Status.Conditions {
 			if c.Type == corev1.PodReady {

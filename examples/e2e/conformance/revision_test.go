@@ -127,13 +127,15 @@ func TestRevisionsOfRandomTemplatesAreThoseOfUpstream(t *testing.T) {
 		count(r, template)
 	}
 	r.require(t, floors{
-		"templates": fuzzedTemplates, "HTML characters": 1000, "not ASCII": 1000, "ephemeral containers": 300, "init containers": 300,
-		"affinity": 500, "volumes": 300, "resources": 500, "creationTimestamp": 700,
+		"templates": fuzzedTemplates, "HTML characters": 1000, "not ASCII": 1000, "ephemeral containers": 300,
+		"init containers": 300,
+		"affinity":        500, "volumes": 300, "resources": 500, "creationTimestamp": 700,
 	})
 }
 
 func fuzzedTemplate(seed uint64) *corev1.PodTemplateSpec {
-	filler := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(int64(seed)), scheme.Codecs).NilChance(0.3).NumElements(0, 2).
+	filler := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(int64(seed)), scheme.Codecs).NilChance(0.3).
+		NumElements(0, 2).
 		Funcs(func(s *string, c randfill.Continue) {
 			*s = c.String(12)
 			if c.Intn(4) == 0 {

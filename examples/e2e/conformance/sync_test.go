@@ -24,12 +24,14 @@ func TestSyncsAreThoseOfUpstream(t *testing.T) {
 	for seed := range seeds(worlds) {
 		c.compare(seed, throw(seed).world())
 	}
-	f := floors{"equal": worlds * 7 / 10, "OnDelete": 300, "maxUnavailable": 1500, "maxSurge": 1000, "choice of upstream's": 200, surgeTogether: 5, keptLater: 5}
+	f := floors{"equal": worlds * 7 / 10, "OnDelete": 300, "maxUnavailable": 1500, "maxSurge": 1000,
+		"choice of upstream's": 200, surgeTogether: 5, keptLater: 5}
 	for _, d := range departures {
 		f["departure: "+d.name] = 5
 	}
 	for _, cause := range []daemon.StepReason{
-		daemon.StepMissing, daemon.StepSurging, daemon.StepOutdated, daemon.StepOutdatedUnavailable, daemon.StepReplaced, daemon.StepPodFailed,
+		daemon.StepMissing, daemon.StepSurging, daemon.StepOutdated, daemon.StepOutdatedUnavailable, daemon.StepReplaced,
+		daemon.StepPodFailed,
 		daemon.StepPodSucceeded, daemon.StepDuplicate, daemon.StepMisscheduled, daemon.StepNodeGone,
 	} {
 		f["equal with "+string(cause)] = 20
@@ -168,7 +170,8 @@ func keptLast(w *world, want, got *outcome) bool {
 // with fewer nodes, because those with which we began are as many as may be.
 func surgesTogether(w *world, want, got *outcome) bool {
 	limits, err := limitsOf(w, got.First.Desired)
-	if err != nil || limits.Surge == 0 || !slices.Equal(want.Deleted, got.Deleted) || len(got.Created) >= len(want.Created) {
+	if err != nil || limits.Surge == 0 || !slices.Equal(want.Deleted, got.Deleted) ||
+		len(got.Created) >= len(want.Created) {
 		return false
 	}
 	for _, node := range got.Created {

@@ -56,7 +56,8 @@ func testCount(t *testing.T, cp *ControlPlane) {
 			})
 		}
 		group.Wait()
-		requests, err := cp.Requests(t.Context(), Filter{UserAgent: "nodelifecycle", Verb: "patch", Resource: "nodes", Since: since})
+		requests,
+			err := cp.Requests(t.Context(), Filter{UserAgent: "nodelifecycle", Verb: "patch", Resource: "nodes", Since: since})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +79,8 @@ func testCountKinds(t *testing.T, cp *ControlPlane, client kubernetes.Interface)
 	since := time.Now()
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
 	createPod(t, client, "counted-pod")
-	if _, err := pods.Patch(t.Context(), "counted-pod", types.MergePatchType, []byte(`{"status":{"reason":"Evicted"}}`), metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := pods.Patch(t.Context(), "counted-pod", types.MergePatchType, []byte(`{"status":{"reason":"Evicted"}}`),
+		metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	now := int64(0)
@@ -145,7 +147,8 @@ func testKill(t *testing.T, cp *ControlPlane) {
 	if err := listNodes(t, client); err == nil {
 		t.Error("a killed server answered")
 	}
-	for name, call := range map[string]func() error{"kill": cp.KillAPIServer, "pause": cp.PauseAPIServer, "resume": cp.ResumeAPIServer} {
+	for name, call := range map[string]func() error{"kill": cp.KillAPIServer, "pause": cp.PauseAPIServer,
+		"resume": cp.ResumeAPIServer} {
 		if err := call(); !errors.Is(err, ErrNotRunning) {
 			t.Errorf("%s of a killed server: %v, want ErrNotRunning", name, err)
 		}

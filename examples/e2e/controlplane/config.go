@@ -43,7 +43,8 @@ func (c Config) Validate() error {
 // isReserved says whether the flag carries something that this package relies
 // on.
 func isReserved(flag string) bool {
-	for _, prefix := range []string{"etcd-servers", "audit-", "tls-cert-file", "tls-private-key-file", "client-ca-file", "service-account-", "secure-port", "bind-address"} {
+	for _, prefix := range []string{"etcd-servers", "audit-", "tls-cert-file", "tls-private-key-file", "client-ca-file",
+		"service-account-", "secure-port", "bind-address"} {
 		if strings.HasPrefix(flag, prefix) {
 			return true
 		}

@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 
 // beParent starts a process and prints its id.
 func beParent(dir string) error {
-	process, err := StartProcess(Command{Path: "/bin/sleep", Args: []string{"1000"}, LogFile: filepath.Join(dir, "child.log")})
+	process, err := StartProcess(Command{Path: "/bin/sleep", Args: []string{"1000"},
+		LogFile: filepath.Join(dir, "child.log")})
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,8 @@ func TestProcessOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	for i := range processes {
 		group.Go(func() {
 			runtime.LockOSThread()
-			process, err := StartProcess(Command{Path: "/bin/sleep", Args: []string{"1000"}, LogFile: filepath.Join(dir, strconv.Itoa(i))})
+			process, err := StartProcess(Command{Path: "/bin/sleep", Args: []string{"1000"},
+				LogFile: filepath.Join(dir, strconv.Itoa(i))})
 			if err != nil {
 				t.Error(err)
 				return

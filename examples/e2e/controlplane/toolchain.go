@@ -44,7 +44,8 @@ func findToolchain(ctx context.Context, dir string) (*toolchain, error) {
 
 	version, err := goCommand(ctx, dir, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 	if err != nil {
-		return nil, fmt.Errorf("the module at %q does not pin k8s.io/kubernetes; run inside examples/e2e or set BuildConfig.ModuleDir: %w", module, err)
+		return nil, fmt.Errorf("the module at %q does not pin k8s.io/kubernetes; run inside examples/e2e or set "+
+			"BuildConfig.ModuleDir: %w", module, err)
 	}
 	pins, err := readPins(ctx, module)
 	if err != nil {

@@ -60,14 +60,16 @@ func (c *cluster) user(name string, change func(*rest.Config)) kubernetes.Interf
 }
 
 func (c *cluster) addNode(ctx context.Context, name string) error {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
 	if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create node %s: %w", name, err)
 	}
 	// Admission taints what is new as not ready. No controller here would take
 	// that away.
 	untainted := []byte(`{"spec":{"taints":null}}`)
-	if _, err := c.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, untainted, metav1.PatchOptions{}); err != nil {
+	if _, err := c.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, untainted,
+		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("untaint node %s: %w", name, err)
 	}
 	return nil
@@ -88,7 +90,9 @@ func (c *cluster) addSet(name string, maxUnavailable int) {
 					NodeSelector: map[string]string{corev1.LabelOSStable: "linux"},
 					Containers: []corev1.Container{{
 						Name: "agent", Image: "example.invalid/agent:1",
-						Env:   []corev1.EnvVar{{Name: "NODE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}},
+						Env: []corev1.EnvVar{
+							{Name: "NODE",
+								ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}},
 						Ports: []corev1.ContainerPort{{ContainerPort: 9100}},
 					}},
 				},
@@ -105,7 +109,8 @@ func (c *cluster) addSet(name string, maxUnavailable int) {
 
 func (c *cluster) setImage(name, image string) {
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"agent","image":%q}]}}}}`, image)
-	_, err := c.client.AppsV1().DaemonSets(metav1.NamespaceDefault).Patch(c.Context(), name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	_, err := c.client.AppsV1().DaemonSets(metav1.NamespaceDefault).
+		Patch(c.Context(), name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	require.NoError(c, err)
 }
 
@@ -129,7 +134,8 @@ func (c *cluster) rolledOut(name string, nodes int) {
 		set := c.daemonSet(name)
 		s := set.Status
 		n := int32(nodes)
-		if s.ObservedGeneration < set.Generation || s.DesiredNumberScheduled != n || s.UpdatedNumberScheduled != n || s.NumberAvailable != n {
+		if s.ObservedGeneration < set.Generation || s.DesiredNumberScheduled != n || s.UpdatedNumberScheduled != n ||
+			s.NumberAvailable != n {
 			return fmt.Errorf("generation %d, status %+v", set.Generation, s)
 		}
 		return nil
@@ -165,7 +171,8 @@ func (c *cluster) uids() map[string]types.UID {
 
 // startUpstream starts kube-controller-manager's DaemonSet controller.
 func (c *cluster) startUpstream() (stop func()) {
-	built, err := controlplane.Build(c.Context(), controlplane.BuildConfig{Progress: c.Output()}, controlplane.KubeControllerManager)
+	built, err := controlplane.Build(c.Context(), controlplane.BuildConfig{Progress: c.Output()},
+		controlplane.KubeControllerManager)
 	require.NoError(c, err)
 	config, err := c.plane.UserConfig("upstream", "system:masters")
 	require.NoError(c, err)

@@ -95,7 +95,8 @@ func start(t *testing.T, client kubernetes.Interface, name string, change ...fun
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	apps := c.factory.Apps().V1()
-	for _, informer := range []cache.SharedIndexInformer{apps.DaemonSets().Informer(), apps.ControllerRevisions().Informer()} {
+	for _, informer := range []cache.SharedIndexInformer{apps.DaemonSets().Informer(),
+		apps.ControllerRevisions().Informer()} {
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc:    func(any, bool) { c.changed() },
 			UpdateFunc: func(any, any) { c.changed() },
@@ -279,23 +280,27 @@ func (c *controller) sync(ctx context.Context) (next time.Time, err error) {
 	}
 	patch, err := daemon.StatusPatchOf(set, status, set.Generation)
 	if err == nil && patch != nil {
-		_, err = c.client.AppsV1().DaemonSets(set.Namespace).Patch(ctx, set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
+		_, err = c.client.AppsV1().DaemonSets(set.Namespace).
+			Patch(ctx, set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
 	}
 	return next, err
 }
 
 // revise claims pods and revisions, and returns the hash of the current
 // revision and the pods.
-func (c *controller) revise(ctx context.Context, set *appsv1.DaemonSet) (hash string, pods ownership.Claimed[*corev1.Pod], err error) {
+func (c *controller) revise(ctx context.Context, set *appsv1.DaemonSet) (hash string,
+	pods ownership.Claimed[*corev1.Pod], err error) {
 	claimer, err := ownership.NewClaimer(daemon.OwnerOf(set), c.client.AppsV1().DaemonSets(set.Namespace))
 	if err != nil {
 		return "", pods, err
 	}
-	revisions, err := c.factory.Apps().V1().ControllerRevisions().Lister().ControllerRevisions(set.Namespace).List(labels.Everything())
+	revisions, err := c.factory.Apps().V1().ControllerRevisions().Lister().ControllerRevisions(set.Namespace).
+		List(labels.Everything())
 	if err != nil {
 		return "", pods, err
 	}
-	history, err := ownership.ClaimAll(ctx, claimer, c.client.AppsV1().ControllerRevisions(set.Namespace), c.revisions.Merge(time.Now(), revisions))
+	history, err := ownership.ClaimAll(ctx, claimer, c.client.AppsV1().ControllerRevisions(set.Namespace),
+		c.revisions.Merge(time.Now(), revisions))
 	c.revisions.Patched(time.Now(), slices.Concat(history.Adopted, history.Released)...)
 	if err != nil {
 		return "", pods, err

@@ -38,7 +38,8 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 
 		owned := former.DeepCopy()
 		owned.Labels = nil
-		owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+		owned.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
 		claimed, err = ownership.ClaimAll(t.Context(), c.claimer(set), pods, []*corev1.Pod{owned})
 		require.NoError(t, err, "there is nothing left to release")
 		require.Empty(t, claimed.Released)
@@ -67,7 +68,8 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 		former.UID = "another"
 		patch, err := daemon.StatusPatchOf(former, daemon.Status{Desired: 7}, 1)
 		require.NoError(t, err)
-		_, err = c.client.AppsV1().DaemonSets(set.Namespace).Patch(t.Context(), set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
+		_, err = c.client.AppsV1().DaemonSets(set.Namespace).
+			Patch(t.Context(), set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
 		require.True(t, apierrors.IsInvalid(err) || apierrors.IsConflict(err), "%v", err)
 		require.Zero(t, c.daemonSet("agent").Status.DesiredNumberScheduled)
 	})
@@ -131,13 +133,15 @@ func (c *cluster) addPod(name string, labels map[string]string, owners []metav1.
 
 func (c *cluster) removePod(pod *corev1.Pod) {
 	at := int64(0)
-	require.NoError(c, c.client.CoreV1().Pods(pod.Namespace).Delete(c.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &at}))
+	require.NoError(c, c.client.CoreV1().Pods(pod.Namespace).
+		Delete(c.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &at}))
 }
 
 func (c *cluster) addRevision(name string) {
-	_, err := c.client.AppsV1().ControllerRevisions(metav1.NamespaceDefault).Create(c.Context(), &appsv1.ControllerRevision{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Data:       runtime.RawExtension{Raw: []byte(`{"spec":{}}`)},
-	}, metav1.CreateOptions{})
+	_, err := c.client.AppsV1().ControllerRevisions(metav1.NamespaceDefault).
+		Create(c.Context(), &appsv1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Data:       runtime.RawExtension{Raw: []byte(`{"spec":{}}`)},
+		}, metav1.CreateOptions{})
 	require.NoError(c, err)
 }

@@ -25,7 +25,8 @@ type lossy struct {
 
 func (l lossy) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := l.RoundTripper.RoundTrip(request)
-	ofPods := strings.Contains(request.URL.Path, "/pods") && (request.Method == http.MethodPost || request.Method == http.MethodDelete)
+	ofPods := strings.Contains(request.URL.Path, "/pods") &&
+		(request.Method == http.MethodPost || request.Method == http.MethodDelete)
 	if err != nil || !ofPods || l.calls.Add(1)%3 != 0 {
 		return response, err
 	}

@@ -88,8 +88,10 @@ func (c *cluster) addNodes(ctx context.Context, prefix string, n int) ([]string,
 func (c *cluster) taint(ctx context.Context, nodes ...string) error {
 	for _, name := range nodes {
 		now := time.Now()
-		patch := fmt.Appendf(nil, `{"spec":{"taints":[{"key":%q,"effect":"NoExecute","timeAdded":%q}]}}`, taintKey, now.UTC().Format(time.RFC3339))
-		if _, err := c.client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		patch := fmt.Appendf(nil, `{"spec":{"taints":[{"key":%q,"effect":"NoExecute","timeAdded":%q}]}}`, taintKey,
+			now.UTC().Format(time.RFC3339))
+		if _, err := c.client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			return fmt.Errorf("taint node %s: %w", name, err)
 		}
 		c.mu.Lock()
@@ -101,7 +103,8 @@ func (c *cluster) taint(ctx context.Context, nodes ...string) error {
 
 // addPods spreads n pods over the nodes and returns them. The label app is the
 // prefix of their names.
-func (c *cluster) addPods(ctx context.Context, prefix string, n int, tolerates time.Duration, nodes ...string) ([]*pod, error) {
+func (c *cluster) addPods(ctx context.Context, prefix string, n int, tolerates time.Duration, nodes ...string) ([]*pod,
+	error) {
 	pods := make([]*pod, n)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(concurrency)
@@ -141,15 +144,18 @@ func (c *cluster) addPod(ctx context.Context, name, label string, tolerates time
 	if err != nil {
 		return nil, fmt.Errorf("bind pod %s: %w", name, err)
 	}
-	ready := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`, created.UID)
-	if _, err := client.Patch(ctx, name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status"); err != nil {
+	ready := fmt.Appendf(nil,
+		`{"metadata":{"uid":%q},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`, created.UID)
+	if _, err := client.Patch(ctx, name, types.StrategicMergePatchType, ready, metav1.PatchOptions{},
+		"status"); err != nil {
 		return nil, fmt.Errorf("report pod %s ready: %w", name, err)
 	}
 	return p, nil
 }
 
 func tolerations(tolerates time.Duration) []corev1.Toleration {
-	toleration := corev1.Toleration{Key: taintKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}
+	toleration := corev1.Toleration{Key: taintKey, Operator: corev1.TolerationOpExists,
+		Effect: corev1.TaintEffectNoExecute}
 	switch tolerates {
 	case 0:
 		return nil

@@ -61,7 +61,8 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 	scenarioNames := flags.String("scenario", "", "comma-separated `scenarios` (default: all): "+versus.Names(o.scenarios))
 	subjectNames := flags.String("subject", "", "comma-separated `subjects` (default: all): "+versus.Names(o.subjects))
 	ours := flags.String("ours", "", "space-separated `flags` for our program, on top of those of the scenario")
-	flags.IntVar(&o.parallel, "parallel", 2, "how `many` scenarios are played at a time, each on a control plane of its own")
+	flags.IntVar(&o.parallel, "parallel", 2,
+		"how `many` scenarios are played at a time, each on a control plane of its own")
 	flags.StringVar(&o.dir, "dir", "", "`folder` for data and logs, which stay (default: temporary ones)")
 	if err := flags.Parse(args); err != nil {
 		return o, err

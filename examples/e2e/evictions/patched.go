@@ -118,6 +118,7 @@ func change(round int) (string, []string) {
 	case 1:
 		return fmt.Sprintf(`{"metadata":{"annotations":{"example.com/round":"%d"}}}`, round), nil
 	default:
-		return fmt.Sprintf(`{"status":{"conditions":[{"type":"example.com/Round","status":"True","message":"%d"}]}}`, round), []string{"status"}
+		return fmt.Sprintf(`{"status":{"conditions":[{"type":"example.com/Round","status":"True","message":"%d"}]}}`, round),
+			[]string{"status"}
 	}
 }

@@ -52,7 +52,8 @@ func subjects() []subject {
 			Name:  "upstream",
 			Title: "kube-controller-manager v1.37.1",
 			Build: func(ctx context.Context, _ string, progress io.Writer) (string, error) {
-				paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress}, controlplane.KubeControllerManager)
+				paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress},
+					controlplane.KubeControllerManager)
 				return paths[controlplane.KubeControllerManager], err
 			},
 			Args: func(scenario) []string {
@@ -94,7 +95,8 @@ func newController(ctx context.Context, c *cluster, program string, args []strin
 // the one sign of being ready that means the same for every subject.
 func (r *controller) start(ctx context.Context) error {
 	r.started++
-	r.command.LogFile = filepath.Join(r.cluster.plane.Dir(), fmt.Sprintf("%s-%d.log", filepath.Base(r.command.Path), r.started))
+	r.command.LogFile = filepath.Join(r.cluster.plane.Dir(),
+		fmt.Sprintf("%s-%d.log", filepath.Base(r.command.Path), r.started))
 	var err error
 	if r.process, err = controlplane.StartProcess(r.command); err != nil {
 		return err

@@ -155,9 +155,11 @@ func healthy(context.Context) (corev1.NodeStatus, error) {
 	status := corev1.NodeStatus{Capacity: room, Allocatable: room, Conditions: []corev1.NodeCondition{
 		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "fleet node is alive"},
 	}}
-	for _, pressure := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
+	for _, pressure := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure,
+		corev1.NodePIDPressure} {
 		status.Conditions = append(status.Conditions, corev1.NodeCondition{
-			Type: pressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientResources", Message: "fleet node has enough",
+			Type: pressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientResources",
+			Message: "fleet node has enough",
 		})
 	}
 	return status, nil

@@ -58,7 +58,8 @@ func (f *Fleet) addPod(ctx context.Context, node string, kind Pod) error {
 	if err != nil {
 		return fmt.Errorf("bind pod %s: %w", name, err)
 	}
-	ready := fmt.Appendf(nil, `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`,
+	ready := fmt.Appendf(nil,
+		`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`,
 		metav1.Now().UTC().Format("2006-01-02T15:04:05Z"))
 	if _, err := pods.Patch(ctx, name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status"); err != nil {
 		return fmt.Errorf("report pod %s ready: %w", name, err)

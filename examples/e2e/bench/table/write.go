@@ -30,7 +30,8 @@ func (r *results) write(out io.Writer) error {
 	return err
 }
 
-const legend = `Each operation in CPU time of all threads (wall-clock time where "wall" says so), allocations and bytes allocated; the ratios in the same order.`
+const legend = `Each operation in CPU time of all threads (wall-clock time where "wall" says so), allocations and ` +
+	`bytes allocated; the ratios in the same order.`
 
 func (r *results) circumstances() string {
 	var parts []string

@@ -92,7 +92,8 @@ func (c podClient) Delete(_ context.Context, name string, _ metav1.DeleteOptions
 	return nil
 }
 
-func (c podClient) Patch(_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*corev1.Pod, error) {
+func (c podClient) Patch(_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions,
+	_ ...string) (*corev1.Pod, error) {
 	c.client.note(func(w *Writes) { w.Others = append(w.Others, fmt.Sprintf("patch pod %s: %s", name, data)) })
 	return &corev1.Pod{}, nil
 }
@@ -115,7 +116,8 @@ type daemonSetClient struct {
 	client                         *client
 }
 
-func (c daemonSetClient) UpdateStatus(_ context.Context, set *appsv1.DaemonSet, _ metav1.UpdateOptions) (*appsv1.DaemonSet, error) {
+func (c daemonSetClient) UpdateStatus(_ context.Context, set *appsv1.DaemonSet,
+	_ metav1.UpdateOptions) (*appsv1.DaemonSet, error) {
 	c.client.note(func(w *Writes) { w.Status = &set.Status })
 	return set, nil
 }
@@ -125,7 +127,8 @@ type revisionClient struct {
 	client                                  *client
 }
 
-func (c revisionClient) Create(_ context.Context, revision *appsv1.ControllerRevision, _ metav1.CreateOptions) (*appsv1.ControllerRevision, error) {
+func (c revisionClient) Create(_ context.Context, revision *appsv1.ControllerRevision,
+	_ metav1.CreateOptions) (*appsv1.ControllerRevision, error) {
 	c.client.note(func(w *Writes) { w.Revisions = append(w.Revisions, revision) })
 	return revision, nil
 }
@@ -154,12 +157,14 @@ func (c eventClient) PatchWithEventNamespace(event *corev1.Event, _ []byte) (*co
 	return event, nil
 }
 
-func (c eventClient) CreateWithEventNamespaceWithContext(_ context.Context, event *corev1.Event) (*corev1.Event, error) {
+func (c eventClient) CreateWithEventNamespaceWithContext(_ context.Context, event *corev1.Event) (*corev1.Event,
+	error) {
 	<-c.closed
 	return event, nil
 }
 
-func (c eventClient) PatchWithEventNamespaceWithContext(_ context.Context, event *corev1.Event, _ []byte) (*corev1.Event, error) {
+func (c eventClient) PatchWithEventNamespaceWithContext(_ context.Context, event *corev1.Event,
+	_ []byte) (*corev1.Event, error) {
 	<-c.closed
 	return event, nil
 }
