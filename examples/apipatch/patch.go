@@ -88,7 +88,8 @@ func strategicPatchError(err error) error {
 // unprocessable is what a real server answers to a JSON Patch that does not
 // apply: 422 with the reason Invalid and nothing in the details.
 func unprocessable(err error) error {
-	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(),
+		0, false)
 }
 
 // Decode reads a document into a new object of the type of like. Typed clients

@@ -93,7 +93,8 @@ func TestLinterKnowsTheSameEdgeFiles(t *testing.T) {
 		return slices.Contains(timelessEdges, name)
 	})
 	if !slices.Equal(linted, listed) {
-		t.Errorf(".golangci.yml excludes %q from forbidigo's clock rule, edgeFiles without timelessEdges lists %q", linted, listed)
+		t.Errorf(".golangci.yml excludes %q from forbidigo's clock rule, edgeFiles without timelessEdges lists %q", linted,
+			listed)
 	}
 }
 
@@ -233,7 +234,8 @@ func callComplaint(call *ast.CallExpr, names map[string]string) string {
 		}
 		arguments, ok := limiterMethods[fn.Sel.Name]
 		if ok && arguments == len(call.Args) && packageOf(fn, names) == "" {
-			return fmt.Sprintf("a core file calls %s with %d arguments: of a rate.Limiter it reads the clock", fn.Sel.Name, arguments)
+			return fmt.Sprintf("a core file calls %s with %d arguments: of a rate.Limiter it reads the clock", fn.Sel.Name,
+				arguments)
 		}
 	}
 	return ""
@@ -249,7 +251,8 @@ func checkEdges(edges map[string]string, sources []source) []string {
 		case i < 0:
 			findings = append(findings, fmt.Sprintf("stale entry: edgeFiles lists %s, which does not exist", edge))
 		case len(checkCore(sources[i])) == 0:
-			findings = append(findings, fmt.Sprintf("stale entry: edgeFiles lists %s, which does nothing that a core file may not", edge))
+			findings = append(findings,
+				fmt.Sprintf("stale entry: edgeFiles lists %s, which does nothing that a core file may not", edge))
 		}
 		if edges[edge] == "" {
 			findings = append(findings, fmt.Sprintf("edgeFiles gives no reason for %s", edge))

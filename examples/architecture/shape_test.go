@@ -113,7 +113,8 @@ func checkPackageDoc(folder string, sources []source) []string {
 	case documented > 1:
 		return []string{fmt.Sprintf("%s: %d files have a package comment, want one", folder, documented)}
 	case lines < shortestPackageDoc:
-		return []string{fmt.Sprintf("%s: the package comment has %d lines with text, want %d", folder, lines, shortestPackageDoc)}
+		return []string{fmt.Sprintf("%s: the package comment has %d lines with text, want %d", folder, lines,
+			shortestPackageDoc)}
 	}
 	return nil
 }
