@@ -1,9 +1,9 @@
 // Package timedqueue holds unique keys, each due at a time, and releases them
 // under budgets.
 //
-// It is for work that must not happen all at once, for example the taints of a
-// zone's nodes, the evictions of a million pods, or the leases of thousands of
-// nodes. There are two pieces, each usable without the other:
+// It is for work that must not happen all at once: tainting a zone's nodes,
+// evicting a million pods, renewing thousands of leases. There are two pieces,
+// each usable without the other:
 //
 //   - [Queue] is the core: keys ordered by due time, with budgets in front. It
 //     has no goroutine and no clock. Time is an argument.
