@@ -64,12 +64,12 @@ func TestSpecWithFaultsIsRefusedAndChangesNothing(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	_, err := daemon.NewPlanner(
-		daemon.Config{Spec: newSet(t).spec, Burst: -1, Confirm: -time.Second},
+		daemon.Config{Spec: newSet(t).spec, Burst: -1, ExpectationTimeout: -time.Second},
 		start,
 	)
 	require.ErrorIs(t, err, daemon.ErrInvalidConfig)
 	require.ErrorContains(t, err, "Burst is -1, want zero or more")
-	require.ErrorContains(t, err, "Confirm is -1s, want zero or more")
+	require.ErrorContains(t, err, "ExpectationTimeout is -1s, want zero or more")
 }
 
 func TestSurgeWithAPortOfTheNodeIsAProblemWhereverItComesFrom(t *testing.T) {

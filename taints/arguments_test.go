@@ -41,8 +41,8 @@ func untouched(
 			result[len(result)-1] = mark
 		}
 	}
-	require.Equal(t, beforeA, arrayA, "a result shares the first argument's array")
-	require.Equal(t, beforeB, arrayB, "a result shares the second argument's array")
+	require.Equal(t, beforeA, arrayA, "a result has the first argument's array")
+	require.Equal(t, beforeB, arrayB, "a result has the second argument's array")
 }
 
 func TestT1ArgumentsAreNeverModified(t *testing.T) {
