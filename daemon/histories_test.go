@@ -325,7 +325,7 @@ func untilViolated(t *testing.T, what invariant) {
 	t.Fatalf("%s holds in %d histories; violated are %v", what, *seeds, others)
 }
 
-func TestHistoriesHaveTheirShareOfEverything(t *testing.T) {
+func TestHistoriesReachEverything(t *testing.T) {
 	happened := map[string]int{}
 	for seed := range uint64(100) {
 		h := play(seed+1, nil)

@@ -41,7 +41,7 @@ func poolSet(tb testing.TB, nodes *daemon.Nodes, pool string) *daemon.Planner {
 
 // D5: planners use one store of nodes. A node is observed once, before or
 // after a planner is made, and each planner sees what concerns it.
-func TestD5PlannersShareOneStoreOfNodes(t *testing.T) {
+func TestD5PlannersUseOneStoreOfNodes(t *testing.T) {
 	var nodes daemon.Nodes
 	nodes.Observe(start, pooled("early", "red"))
 	red, blue := poolSet(t, &nodes, "red"), poolSet(t, &nodes, "blue")

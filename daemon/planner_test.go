@@ -390,7 +390,7 @@ func TestOfDuplicatesTheScheduledReadyOlderOneStays(t *testing.T) {
 	}
 }
 
-func TestTerminatingPodOnADeadNodeHoldsUpNobodyElse(t *testing.T) {
+func TestTerminatingPodOnADeadNodeDelaysNoOther(t *testing.T) {
 	s := newSet(t).nodes("a", "dead").running("a", "dead").change("dead-1", terminating, unready)
 	s.want("").wantWait("dead", daemon.WaitTerminating)
 	s.nodes("b").want("create on b: Missing")

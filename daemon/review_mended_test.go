@@ -33,7 +33,7 @@ func TestReviewDoubtfulCreationIsNotTriedAgainWhereNoneShouldBe(t *testing.T) {
 	s.change("b-1", available).want("delete a-1: Misscheduled")
 }
 
-func TestReviewDoubtfulCreationThatIsNotTriedAgainHoldsUpNobodyForEver(t *testing.T) {
+func TestReviewUnclearCreationThatIsNotRetriedDelaysNothingForever(t *testing.T) {
 	s := newSet(t, func(c *daemon.Config) {
 		c.Eligible = func(node *corev1.Node) bool { return node.Labels["rank"] == "" }
 	}).nodes("a", "b").running("a", "b").doubt()
@@ -73,7 +73,7 @@ func (s *set) makes(node string) *corev1.Pod {
 }
 
 // The pod was read while it was being deleted, and before that was done.
-func TestReviewLookDuringADeletionDoesNotUndoIt(t *testing.T) {
+func TestReviewRefreshDuringADeletionDoesNotUndoIt(t *testing.T) {
 	s := newSet(t).nodes("a")
 	pod := s.makes("a")
 	deletion := s.template("new").Plan(s.now)

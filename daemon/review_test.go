@@ -395,7 +395,7 @@ func TestD2PodWhoseNameWasTakenBeforeTheReportIsNotWaitedFor(t *testing.T) {
 }
 
 // etcd was restored from a backup: all informers list again.
-func TestReviewVersionsThatBeginAnewAreBelievedAfterALiveRead(t *testing.T) {
+func TestReviewVersionsThatBeginAgainAreBelievedAfterALiveRead(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").template("new")
 	plan := s.Plan(s.now)
 	s.Report(s.now, ended{Delete: &plan.Delete[0]})

@@ -250,7 +250,7 @@ func TestACollisionThatCannotBeCountedIsAnError(t *testing.T) {
 	}
 }
 
-func TestARevisionThatIsGoneWhenItIsLookedAtIsStale(t *testing.T) {
+func TestARevisionThatIsGoneWhenItIsReadIsStale(t *testing.T) {
 	set := shippers("shipper:1")
 	api := newGuardedAPI(set)
 	api.PrependReactor("create", "controllerrevisions", alreadyExists)

@@ -112,7 +112,7 @@ func TestATemplateAppliedAgainGivesTheOldRevisionTheHighestNumber(t *testing.T) 
 	require.EqualValues(t, 1, first.Revision, "the cache's object was changed")
 }
 
-func TestTheCurrentRevisionSharesItsNumberWithNone(t *testing.T) {
+func TestTheNumberOfTheCurrentRevisionIsUnique(t *testing.T) {
 	first := recorded(t, shippers("shipper:1"), 2, "")
 	second := recorded(t, shippers("shipper:2"), 2, "")
 	plan := compute(t, shippers("shipper:1"), []*appsv1.ControllerRevision{first, second})

@@ -173,7 +173,7 @@ func (w *recordedWorld) complete(plan revision.Plan) {
 	}
 }
 
-func TestHistoriesSettle(t *testing.T) {
+func TestHistoriesConverge(t *testing.T) {
 	reached := map[string]int{}
 	for seed := range uint64(600) {
 		w := newRecordedWorld(t, seed)
