@@ -3,5 +3,5 @@
 package daemon_test
 
 // The race detector makes a run many times slower and finds nothing here: a
-// history is one goroutine. It is to see that histories share nothing.
+// history is one goroutine. It checks that histories have nothing in common.
 const defaultSeeds = 100
