@@ -66,7 +66,8 @@ func Example_preemption() {
 
 	// In a program a timedqueue.Dispatcher does this with several workers:
 	//
-	//	timedqueue.NewDispatcher(tracker, evictor.Act, timedqueue.DispatcherConfig{Workers: 4})
+	//	config := timedqueue.DispatcherConfig{Workers: 4}
+	//	timedqueue.NewDispatcher(tracker, evictor.Act, config)
 	for range 20 {
 		task, ok := tracker.Start(clock.now)
 		if ok {

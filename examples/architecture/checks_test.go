@@ -359,9 +359,14 @@ func TestCheckWidthReports(t *testing.T) {
 		"address":               {wide("// https://", 120), nil},
 		"address in a sentence": {wide("// See https://", 120), []string{"120 columns of comment"}},
 		"directive":             {"//go:generate " + strings.Repeat("a ", 60), nil},
+		"directive behind code": {"var x = 1 //nolint:all // " + strings.Repeat("a ", 60), nil},
+		"text":                  {"const x = `\n" + strings.Repeat("a ", 60) + "`", nil},
+		"text in one line": {"const x = `" + strings.Repeat("a ", 60) + "`",
+			[]string{"a.go:2: 132 columns of code, at most 100"}},
+		"output": {"func f() {\n// Output:\n// " + strings.Repeat("a ", 60) + "\n}", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			expect(t, checkWidth(mustParse(t, "zone/a.go", "package zone\n"+test.text+"\n")), test.want...)
+			expect(t, checkWidth(mustParse(t, "zone/a.go", "package zone\n"+test.text+"\n"), widestCode), test.want...)
 		})
 	}
 }

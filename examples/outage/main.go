@@ -6,7 +6,8 @@
 //	go -C examples run ./outage --list
 //	go -C examples run ./outage zone-loss
 //	go -C examples run ./outage zone-loss --compare node-eviction-rate=1
-//	go -C examples run ./outage outage/scenarios/rack-loss.yaml --set unhealthy-zone-threshold=0.3 --check
+//	go -C examples run ./outage outage/scenarios/rack-loss.yaml \
+//	  --set unhealthy-zone-threshold=0.3 --check
 //
 // It answers what a flag would do before a cluster has to find out: an hour of
 // a cluster of a few hundred nodes takes a second or two, and goes the same way

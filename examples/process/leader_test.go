@@ -214,7 +214,8 @@ func TestLeaderThatCannotRenewEndsOrSaysThatItIsIll(t *testing.T) {
 // fenceErr is what a write of the replica gets.
 func (r *replica) fenceErr() error {
 	request := httptest.NewRequest(http.MethodPatch, "/", nil)
-	_, err := r.fence.transport(roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil })).RoundTrip(request) //nolint:bodyclose // there is none
+	inner := roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil })
+	_, err := r.fence.transport(inner).RoundTrip(request) //nolint:bodyclose // there is none
 	return err
 }
 

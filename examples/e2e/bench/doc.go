@@ -5,7 +5,8 @@
 // One command, from the root of the repository, prints the table. It takes a
 // few minutes, most of which go into setting up what is measured:
 //
-//	go -C examples/e2e test ./bench -run '^$' -bench . -benchmem -timeout 1h | go -C examples/e2e run ./bench/table
+//	go -C examples/e2e test ./bench -run '^$' -bench . -benchmem \
+//	  -timeout 1h | go -C examples/e2e run ./bench/table
 //
 // Add -benchtime=0.3s for a quicker look, -count=5 for medians, -bench Queue
 // for one group. Without -bench, the test runs all of it once at a small size.

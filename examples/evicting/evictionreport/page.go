@@ -213,7 +213,7 @@ func writeText(out io.Writer, l listing) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", leaves, in, p.Pod, p.Node, Why(p.Decision), stateOf(p, l.now))
 	}
 	if err := table.Flush(); err != nil {
-		return // whoever asked has gone
+		return // the client has gone
 	}
 }
 
@@ -281,7 +281,7 @@ func writeJSON(out io.Writer, l listing) {
 		page.Pods = append(page.Pods, inJSON(&l.pods[i]))
 	}
 	if err := json.NewEncoder(out).Encode(page); err != nil {
-		return // whoever asked has gone
+		return // the client has gone
 	}
 }
 

@@ -149,7 +149,8 @@
 // BenchmarkWhole measures turns, memory, a second in which nothing happens, and
 // a third of the nodes lost at once, in under 3 minutes:
 //
-//	go -C examples test -run=- -bench=Whole -benchtime=1x ./nodelifecycle/controller
+//	go -C examples test -run=- -bench=Whole -benchtime=1x \
+//	  ./nodelifecycle/controller
 //
 // # Layers
 //

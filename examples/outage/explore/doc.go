@@ -2,7 +2,8 @@
 // covers. It makes random scenarios, each from a seed, checks each run with
 // package invariant, and shrinks those that break something.
 //
-//	go -C examples test ./outage/explore -run TestRandomWorlds -args -seeds 100000
+//	go -C examples test ./outage/explore -run TestRandomWorlds \
+//	  -args -seeds 100000
 //
 // A hostile world ([GenerateHostile]) has kubelets that flap or lie, clocks
 // that drift, and an API server that fails for all lengths of time; a starved

@@ -8,7 +8,8 @@
 // that is there for it to be violated.
 //
 //	go -C examples test ./outage/mutations -v
-//	LIFECYCLE_MUTATIONS=all go -C examples test ./outage/mutations -v -timeout 30m
+//	LIFECYCLE_MUTATIONS=all \
+//	  go -C examples test ./outage/mutations -v -timeout 30m
 //
 // The first tries every eighth of them, the second all, which takes minutes.
 //

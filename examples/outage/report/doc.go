@@ -2,7 +2,9 @@
 // timeline of what happened and a summary of what it came to in each zone.
 //
 //	s, err := simulation.New(description)
-//	recorder := report.Watch(s, func(line report.Line) { fmt.Println(line.Format(12)) })
+//	recorder := report.Watch(s, func(line report.Line) {
+//		fmt.Println(line.Format(12))
+//	})
 //	s.Run()
 //	document := recorder.Document()
 //	document.Summary.Write(os.Stdout)

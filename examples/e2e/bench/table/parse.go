@@ -130,7 +130,7 @@ func (r *results) setting(line string) {
 
 // result takes a line such as
 //
-//	BenchmarkQueue/remove_a_key/ours/waiting=1000-2  30000  510 ns/op  0 B/op  0 allocs/op
+//	BenchmarkQueue/remove/ours/waiting=10-2  30000  510 ns/op  0 B/op
 //
 // A line with a name only is that of a benchmark that has begun, and one
 // without a number of runs is not a result either.
