@@ -114,7 +114,7 @@ func (s *scene) fails(result eviction.Result) time.Duration {
 	return time.Since(before)
 }
 
-// acts checks what comes of the work and which calls it takes.
+// acts checks the result of the work and which calls it takes.
 func (s *scene) acts(outcome eviction.Outcome, verbs ...string) eviction.Result {
 	s.Helper()
 	already := len(s.verbs())

@@ -146,7 +146,8 @@ func TestE5EvictOfAPodThatIsGoneIsAlreadyGone(t *testing.T) {
 	})
 }
 
-// A mark that Delete has set before a restart, say, is taken back by Evict too.
+// A mark that Delete has set, for example before a restart, is taken back by
+// Evict too.
 func TestE6EvictTakesMarksBack(t *testing.T) {
 	play(t, sceneOptions{evict: true, pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
 		s.acts(eviction.OutcomeConditionCleared, "get pod", "patch")

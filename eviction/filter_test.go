@@ -52,8 +52,8 @@ func TestE7PodsThatCanBeLeftAlone(t *testing.T) {
 	}
 }
 
-// A pod that is exempt only as long as it runs to its end, say, leaves when it
-// is exempt no more.
+// A pod that is exempt only for a while, for example as long as it runs, leaves
+// when it is exempt no more.
 func TestE7ExemptionIsDecidedAnewWithEachLook(t *testing.T) {
 	c := runningWith(t, eviction.Config{Exempt: eviction.IsTerminal}, newPod("p", inPhase(corev1.PodSucceeded)))
 	c.node(10, "n1", "a@10")

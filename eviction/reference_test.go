@@ -200,7 +200,7 @@ func (h *history) sizes() (nodes, pods int) {
 	return len(names), len(known)
 }
 
-// dropZones forgets the zones of nodes of which nothing is known any more.
+// dropZones forgets the zones of nodes that are not known any more.
 func (h *history) dropZones() {
 	maps.DeleteFunc(h.zones, func(name, _ string) bool {
 		return h.nodeStay(name) == nil && !slices.ContainsFunc(h.known(), func(uid types.UID) bool {

@@ -147,7 +147,7 @@ func TestAScenarioRuns(t *testing.T) {
 	require.Equal(t, shipped, path)
 }
 
-// decode reads one JSON document, of which nothing is unknown.
+// decode reads one JSON document and refuses unknown fields.
 func decode[T any](t *testing.T, out string) T {
 	t.Helper()
 	var document T

@@ -31,7 +31,7 @@ type fence struct {
 	won atomic.Bool
 }
 
-// renewed takes note of a renewal that succeeded. It counts from when it was
+// renewed records a renewal that succeeded. It counts from when it was
 // sent: others count the lease from then or later.
 func (f *fence) renewed(sent time.Time) { f.until.Store(sent.Add(f.duration).UnixNano()) }
 

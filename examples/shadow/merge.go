@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// mergeNode returns the shadow's view of a node of which it had a view when the
+// mergeNode returns the shadow's view of a node that it had a view of when the
 // watch showed was, and now shows actual.
 func mergeNode(was, had, actual *corev1.Node) *corev1.Node {
 	conditions, taints := nodeConditions(was, had, actual), nodeTaints(had, actual)

@@ -146,9 +146,9 @@ func (c *syncComparison) explainWith(w *world, set uint) (names []string) {
 	return nil
 }
 
-// keptLast says whether we have done what upstream has, but for deleting other
-// pods, as many: those of nodes that should have one instead of those of nodes
-// that need not.
+// keptLast reports whether we have done what upstream has, except deleting
+// other pods, as many: those of nodes that should have one instead of those of
+// nodes that need not.
 func keptLast(w *world, want, got *outcome) bool {
 	if !slices.Equal(want.Created, got.Created) || len(want.Deleted) != len(got.Deleted) {
 		return false
@@ -166,8 +166,9 @@ func keptLast(w *world, want, got *outcome) bool {
 	return true
 }
 
-// surgesTogether says whether we have done what upstream has, but for beginning
-// with fewer nodes, because those with which we began are as many as may be.
+// surgesTogether reports whether we have done what upstream has, except
+// beginning with fewer nodes, because those with which we began are as many as
+// may be.
 func surgesTogether(w *world, want, got *outcome) bool {
 	limits, err := limitsOf(w, got.First.Desired)
 	if err != nil || limits.Surge == 0 || !slices.Equal(want.Deleted, got.Deleted) ||

@@ -13,11 +13,11 @@ import (
 
 var everything = labels.Everything()
 
-// Pod is a kind of pod of which every node gets one.
+// Pod is a kind of pod; every node gets one of it.
 type Pod struct {
 	// Name is the first part of the pods' names; the node's is the second.
 	Name string
-	// Tolerations are exactly those of the pods but for the defaults that the API
+	// Tolerations are exactly those of the pods except the defaults that the API
 	// server adds where one for not-ready or unreachable is missing.
 	Tolerations []corev1.Toleration
 }

@@ -1,5 +1,5 @@
 // Command rest measures what examples/nodelifecycle costs while nothing happens
-// but heartbeats, on a real etcd and kube-apiserver.
+// except heartbeats, on a real etcd and kube-apiserver.
 //
 //	go -C examples/e2e run ./rest
 //

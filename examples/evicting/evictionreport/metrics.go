@@ -17,7 +17,7 @@ type Config struct {
 	// Read is used for the gauges when they are asked for. They read running
 	// counts, however many pods wait. With nil there are no gauges.
 	Read Read
-	// Budgets are those of which it is told how many pods wait for each.
+	// Budgets are those whose waiting pods are counted.
 	Budgets []eviction.Budget
 }
 

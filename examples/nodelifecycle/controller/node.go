@@ -105,7 +105,7 @@ func (s writeState) underWay() bool { return s == writing || s == releasing }
 func (s writeState) holdsToken() bool { return s == released || s == releasing }
 
 // notReady reports whether a node was reported not to be ready, by its kubelet
-// or by us. A node of which nothing was reported is starting.
+// or by us. A node without any report is starting.
 func (n *node) notReady() bool { return n.ready != "" && n.ready != corev1.ConditionTrue }
 
 // countsInZone returns how the node counts in its zone. A silent node does not

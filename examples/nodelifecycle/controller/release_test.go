@@ -72,7 +72,7 @@ func (w *world) ill(names ...string) (known time.Time) {
 	return w.now.Add(interval)
 }
 
-// write begins a write of a node, of which nothing is heard until finish is
+// write begins a write of a node, which has no answer until finish is
 // called.
 func (w *world) write(name string) (finish func()) {
 	cordoned := w.nodes[name].DeepCopy()

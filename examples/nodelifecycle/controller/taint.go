@@ -107,7 +107,7 @@ func closed(all []corev1.Taint) bool {
 	return false
 }
 
-// labelPairs are the labels of which the second has to equal the first. Source:
+// labelPairs are pairs of labels; the second must equal the first. Source:
 // labelReconcileInfo of kube-controller-manager v1.37.
 var labelPairs = [...]struct{ from, to string }{
 	{corev1.LabelOSStable, "beta.kubernetes.io/os"},

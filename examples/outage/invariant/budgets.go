@@ -70,7 +70,7 @@ func (v *view) share(b *budget, p *pod) *share {
 	return found
 }
 
-// begins takes note of a call that may be the first of an attempt.
+// begins records a call that may be the first of an attempt.
 func (v *view) begins(now, after time.Duration, call *model.Call, p *pod) {
 	if len(v.judge.budgets) == 0 || call.Verb == model.Patch && !marking(call) {
 		return

@@ -229,7 +229,7 @@ func (v *view) decide(after time.Duration, p *pod) decision {
 	return d
 }
 
-// Processed takes note of what a live read of a lease can show.
+// Processed records what a live read of a lease can show.
 func (j *Judge) Processed(call *model.Call) {
 	s := j.calls[call]
 	if s == nil || call.Kind != model.Leases || call.Err != nil {
@@ -247,7 +247,7 @@ func (j *Judge) Processed(call *model.Call) {
 	}
 }
 
-// Answered takes note of what a client learns.
+// Answered records what a client learns.
 func (j *Judge) Answered(call *model.Call) {
 	if call.Err == nil && call.Kind == model.LeaderLease {
 		j.view(call.Client).heardAPI(j.world.Now())

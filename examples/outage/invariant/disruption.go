@@ -165,7 +165,7 @@ type seenZone struct {
 	waiting []*seenNode
 	// falls are when its nodes fell, the first one with a wave of its own.
 	falls []time.Duration
-	// vague counts the nodes of which it cannot be said when they are found
+	// vague counts the nodes for which it cannot be said when they are found
 	// silent, and unsure is until when that means something for others.
 	vague  int
 	unsure time.Duration
@@ -185,7 +185,7 @@ func newSeenZone(key zoneKey, now time.Duration) *seenZone {
 	return &seenZone{key: key, high: rates{{from: now}}, low: rates{{from: now}}}
 }
 
-// fall takes note of a node that has fallen. It may be told of a later one
+// fall records a node that has fallen. It may be told of a later one
 // first.
 func (z *seenZone) fall(at, wave time.Duration) {
 	switch n := len(z.falls); {

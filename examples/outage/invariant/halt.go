@@ -18,7 +18,7 @@ func (h *halt) set(halted bool, now time.Duration) {
 	}
 }
 
-// SawHalt takes note of what a client has been told by the operator.
+// SawHalt records what a client has been told by the operator.
 func (j *Judge) SawHalt(client *model.Client, halted bool) {
 	j.view(client).halt.set(halted, j.world.Now())
 }

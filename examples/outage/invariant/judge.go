@@ -157,7 +157,7 @@ func (c *checking) late(asked time.Duration, kind work) bool {
 	return c.now > asked+c.settings.bound() && c.now > c.view.deadline(asked, kind)
 }
 
-// WroteNode judges a client's write of a node, and takes note of it.
+// WroteNode judges a client's write of a node, and records it.
 func (j *Judge) WroteNode(w model.NodeWrite) {
 	if w.Call != nil && w.Before != nil && w.After != nil {
 		j.judgeNodeWrite(w)
@@ -165,7 +165,7 @@ func (j *Judge) WroteNode(w model.NodeWrite) {
 	j.storeNode(w)
 }
 
-// WrotePod judges a client's write of a pod, and takes note of it.
+// WrotePod judges a client's write of a pod, and records it.
 func (j *Judge) WrotePod(w model.PodWrite) {
 	if w.Call != nil && w.Before != nil {
 		j.judgePodWrite(w)
@@ -173,7 +173,7 @@ func (j *Judge) WrotePod(w model.PodWrite) {
 	j.storePod(w)
 }
 
-// SawNode takes note of what a client sees.
+// SawNode records what a client sees of a node.
 func (j *Judge) SawNode(client *model.Client, before, after *corev1.Node) {
 	v := j.view(client)
 	if after == nil {
@@ -184,12 +184,12 @@ func (j *Judge) SawNode(client *model.Client, before, after *corev1.Node) {
 	v.nodesShown.note(j.world.Now())
 }
 
-// SawLease takes note of what a client hears.
+// SawLease records what a client sees of a lease.
 func (j *Judge) SawLease(client *model.Client, before, after *coordinationv1.Lease) {
 	j.view(client).sawLease(before, after)
 }
 
-// SawPod takes note of what a client sees.
+// SawPod records what a client sees of a pod.
 func (j *Judge) SawPod(client *model.Client, before, after *corev1.Pod) {
 	v := j.view(client)
 	v.sawPod(before, after)

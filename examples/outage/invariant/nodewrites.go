@@ -167,7 +167,7 @@ func sameForeignTaints(before, after []corev1.Taint) bool {
 	return true
 }
 
-// copied are the labels of which the second has to say what the first does.
+// copied are pairs of labels; the second must have the value of the first.
 var copied = [...]struct{ from, to string }{
 	{corev1.LabelOSStable, "beta.kubernetes.io/os"},
 	{corev1.LabelArchStable, "beta.kubernetes.io/arch"},

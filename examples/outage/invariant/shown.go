@@ -11,7 +11,7 @@ type shown struct {
 	ended, before time.Duration
 }
 
-// note takes note that the watch has shown something.
+// note records that the watch has shown something.
 func (s *shown) note(now time.Duration) {
 	switch {
 	case !s.ever: // the first list ends no silence

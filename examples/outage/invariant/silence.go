@@ -63,7 +63,7 @@ func (v *view) citizenOf(now time.Duration, n *seenNode) (one citizen, fell time
 	return one, silent
 }
 
-// hear takes note that a client has heard a node, or might have: it sees it
+// hear records that a client has heard a node, or might have: it sees it
 // first.
 func (v *view) hear(now time.Duration, n *seenNode) {
 	v.reconsider(now, n) // it may have fallen for a moment

@@ -78,7 +78,7 @@ func TestWithinRateCountsWhenACallIsSent(t *testing.T) {
 	late(9 * time.Second).guilty(invariant.WithinRate)
 }
 
-// In a small zone of which most is down nothing is done.
+// In a small zone that is mostly down nothing is done.
 func TestWithinRateKnowsDisruptedZones(t *testing.T) {
 	c := newCourt(t, 5)
 	c.checks = false

@@ -79,7 +79,7 @@ func sameLineage(a, b string) bool { return a == b || illness(a) && illness(b) }
 // sinceStart turns a time of day into one of the world's.
 func (j *Judge) sinceStart(at time.Time) time.Duration { return at.Sub(j.world.Config().Start) }
 
-// storeNode takes note of a node's new version.
+// storeNode records a node's new version.
 func (j *Judge) storeNode(w model.NodeWrite) {
 	now := j.world.Now()
 	if w.After == nil {
@@ -233,7 +233,7 @@ type stretch struct {
 	ever     bool
 }
 
-// followOutage takes note of when all zones are down.
+// followOutage records when all zones are down.
 func (j *Judge) followOutage(now time.Duration) {
 	switch down := j.census.allDown(); {
 	case down && !j.outage.ongoing:
@@ -285,7 +285,7 @@ func (p *pod) tolerations() []corev1.Toleration { return p.versions[len(p.versio
 // leaves reports whether the pod is terminating or gone.
 func (p *pod) leaves() bool { return p.object == nil || p.object.DeletionTimestamp != nil }
 
-// storePod takes note of a pod's new version.
+// storePod records a pod's new version.
 func (j *Judge) storePod(w model.PodWrite) {
 	now := j.world.Now()
 	j.changed = now

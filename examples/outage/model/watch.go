@@ -54,7 +54,7 @@ type watch struct {
 	// and could arrive after it is void.
 	lists int
 
-	// Events on their way arrive in their order, but for those that a stale watch
+	// Events on their way arrive in their order, except those that a stale watch
 	// has delayed: of these only those of one object do.
 	inOrder queue
 	arrival time.Duration            // of the last one in inOrder

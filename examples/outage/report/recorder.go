@@ -115,7 +115,7 @@ func (r *Recorder) silenced(n *node) {
 	r.weigh(n)
 }
 
-// heard takes note that a node is silent no more. Of one that was declared it
+// heard records that a node is silent no more. Of one that was declared it
 // is told when it is ready again.
 func (r *Recorder) heard(n *node) {
 	n.silent = false

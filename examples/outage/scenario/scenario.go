@@ -84,7 +84,7 @@ type Workload struct {
 
 // Controller is the processes of the controller and their flags.
 type Controller struct {
-	// Replicas is how many processes there are, of which one leads. The default is
+	// Replicas is how many processes there are; one of them leads. The default is
 	// 1.
 	Replicas int `json:"replicas,omitempty"`
 	// RestartAfter is how long a process that has ended stays away. The default is

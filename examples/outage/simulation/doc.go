@@ -2,7 +2,7 @@
 // lets processes of the node lifecycle controller loose in it, and plays the
 // script.
 //
-// The processes are the real ones but for what waits: the reducer of
+// The processes are the real ones except for what waits: the reducer of
 // nodelifecycle/controller and its edges, which receive events, make calls and
 // read their answers. Time passes only from event to event, on one goroutine,
 // and the same scenario with the same seed goes the same way.
