@@ -328,7 +328,7 @@ func TestE8SharesThatNoPodNeedsUseNoMemory(t *testing.T) {
 }
 
 // Pending lists each pod's deadline, its reason, and what delays it.
-func TestPendingTellsWhoLeavesWhenAndWhy(t *testing.T) {
+func TestPendingListsDeadlinesAndReasons(t *testing.T) {
 	c := runningWith(t, eviction.Config{Backoff: twoSeconds.Backoff, Budgets: []eviction.Budget{overall(0.01, 2), perNamespace(0.001, 1)}},
 		newPod("acting", inNamespace("a")), newPod("no token", inNamespace("a")), newPod("none at all", inNamespace("b")),
 		newPod("failed", inNamespace("c")), newPod("later", tolerates("x:60")), newPod("stays", tolerates("x")),

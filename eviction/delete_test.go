@@ -215,7 +215,7 @@ func TestE6EvictionThatIsDueAgainGoesOn(t *testing.T) {
 // A strategic merge patch replaces what it names. What others have written into
 // the conditions stays.
 func TestE7PatchLeavesOthersConditionsAlone(t *testing.T) {
-	pod := newPod("p", disrupted(corev1.ConditionFalse, "Somebody"))
+	pod := newPod("p", disrupted(corev1.ConditionFalse, "Another"))
 	pod.Status.Conditions[1].LastProbeTime = *stamp(5)
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 	pod.Status.Phase = corev1.PodRunning

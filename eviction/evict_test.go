@@ -211,8 +211,8 @@ func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 		}
 	}
 	play(t, sceneOptions{confirm: true}, func(s *scene) {
-		nobody := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", schema.GroupResource{Resource: "nodes"}, "n1", "404 page not found", 0, true)
-		s.before = once("get node", func() error { return nobody })
+		missing := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", schema.GroupResource{Resource: "nodes"}, "n1", "404 page not found", 0, true)
+		s.before = once("get node", func() error { return missing })
 		s.acts(eviction.OutcomeFailed, "get pod", "get node")
 	})
 	play(t, sceneOptions{}, func(s *scene) { // nor does it prove that the pod of a conflict is gone

@@ -36,6 +36,7 @@ func TestProgramsKeepTheRulesOfProse(t *testing.T) {
 	for _, src := range sources {
 		report(t, checkWidth(src, widestProgram))
 		report(t, checkWords(src))
+		report(t, checkPhrases(src))
 	}
 }
 

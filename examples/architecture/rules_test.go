@@ -26,7 +26,7 @@ var subfolders = map[string][]string{
 }
 
 // edgeFiles lists the files that act, and why each must. Everything else in a
-// room, its tests apart, is core. .golangci.yml repeats the names, but for
+// room, its tests apart, is core. .golangci.yml repeats the names, except
 // those of timelessEdges.
 var edgeFiles = map[string]string{
 	"timedqueue/dispatcher.go":          "sleeps until the core has a task and has it performed",
@@ -131,6 +131,14 @@ var wideRooms = []string{"eviction"}
 var strictPackages = []string{
 	"daemon", "daemon/ownership", "daemon/revision", "nodehealth", "nodehealth/heartbeat", "taints",
 	"timedqueue", "timedqueue/feed", "zone",
+}
+
+// documentedPrograms are packages of programs whose doc comments keep the
+// length of sentences and the plain phrases: those that a stranger reads first.
+// This list grows.
+var documentedPrograms = []string{
+	"examples/evicting", "examples/nodelifecycle/controller", "examples/outage/invariant",
+	"examples/process", "examples/shadow",
 }
 
 // personalWords make a person of what is an object, or are not plain.

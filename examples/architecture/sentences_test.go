@@ -98,9 +98,11 @@ var sentenceEnd = regexp.MustCompile(`[.?!]["')\]]*\s+`)
 
 // checkSentences reports sentences with too many words. Marks without a letter
 // or digit are no words.
-func checkSentences(src source) []string {
+func checkSentences(src source) []string { return sentencesOf(src, paragraphs(src)) }
+
+func sentencesOf(src source, prose []paragraph) []string {
 	var findings []string
-	for _, p := range paragraphs(src) {
+	for _, p := range prose {
 		for _, sentence := range sentenceEnd.Split(p.text, -1) {
 			words := slices.DeleteFunc(strings.Fields(sentence), isMark)
 			if len(words) > longestSentence {
@@ -120,9 +122,11 @@ var roundabout = regexp.MustCompile(`(?i)\b(` + strings.Join(roundaboutPhrases, 
 
 // checkPhrases reports phrases that have a plainer one, also across the lines
 // of a comment.
-func checkPhrases(src source) []string {
+func checkPhrases(src source) []string { return phrasesOf(src, paragraphs(src)) }
+
+func phrasesOf(src source, prose []paragraph) []string {
 	var findings []string
-	for _, p := range paragraphs(src) {
+	for _, p := range prose {
 		for _, phrase := range roundabout.FindAllString(p.text, -1) {
 			findings = append(findings, fmt.Sprintf("%s:%d: the comment says %q", src.path, p.line, phrase))
 		}
@@ -227,3 +231,72 @@ func checkIdentifiers(src source) []string {
 }
 
 var testFunction = regexp.MustCompile(`^(Test|Fuzz|Benchmark|Example)`)
+
+func TestDocCommentsOfProgramsHaveShortSentences(t *testing.T) {
+	repo := repository(t)
+	for _, folder := range documentedPrograms {
+		sources := readPath(t, repo, folder)
+		if len(sources) == 0 {
+			t.Errorf("stale entry: documentedPrograms lists %s, which does not exist", folder)
+		}
+		for _, src := range sources {
+			if !src.isTest() {
+				report(t, sentencesOf(src, docParagraphs(src)))
+				report(t, phrasesOf(src, docParagraphs(src)))
+			}
+		}
+	}
+}
+
+// docParagraphs returns the prose of the comments of a package and of its
+// exported declarations, with those of their fields and methods.
+func docParagraphs(src source) []paragraph {
+	var all []paragraph
+	add := func(groups ...*ast.CommentGroup) {
+		for _, group := range groups {
+			if group != nil {
+				all = append(all, paragraphsOf(src, group)...)
+			}
+		}
+	}
+	add(src.file.Doc)
+	for _, declaration := range src.file.Decls {
+		switch d := declaration.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() {
+				add(d.Doc)
+			}
+		case *ast.GenDecl:
+			add(docOf(d)...)
+		}
+	}
+	return all
+}
+
+// docOf returns the comments of the exported names of a declaration.
+func docOf(d *ast.GenDecl) []*ast.CommentGroup {
+	var groups []*ast.CommentGroup
+	for _, spec := range d.Specs {
+		switch s := spec.(type) {
+		case *ast.TypeSpec:
+			if s.Name.IsExported() {
+				groups = append(groups, s.Doc)
+				ast.Inspect(s.Type, func(node ast.Node) bool {
+					field, ok := node.(*ast.Field)
+					if ok && slices.ContainsFunc(field.Names, (*ast.Ident).IsExported) {
+						groups = append(groups, field.Doc, field.Comment)
+					}
+					return true
+				})
+			}
+		case *ast.ValueSpec:
+			if slices.ContainsFunc(s.Names, (*ast.Ident).IsExported) {
+				groups = append(groups, s.Doc, s.Comment)
+			}
+		}
+	}
+	if len(groups) > 0 {
+		groups = append(groups, d.Doc)
+	}
+	return groups
+}

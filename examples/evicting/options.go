@@ -1,7 +1,7 @@
-// Package evicting holds what programs that evict pods have in common: flags
-// that say how pods are made to leave, how fast, and which are spared, and what
-// these flags mean for package eviction. It has no clock and no client of its
-// own, so that a simulator can use the same flags.
+// Package evicting holds what programs that evict pods have in common. Flags
+// say how pods are made to leave, how fast, and which are exempt;
+// [Options.Config] translates them for package eviction. It has no clock and no
+// client of its own, so that a simulator can use the same flags.
 //
 // Package show, below it, is what such programs show of their evictions:
 // metrics, a page about the pods that wait, and the log.

@@ -93,7 +93,7 @@ func TestWrongCalls(t *testing.T) {
 		"shadow of nothing":  {[]string{"--shadow"}, process.ExitFailed, "no cluster for --shadow"},
 		"no such kubeconfig": {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
 		"broken kubeconfig":  {[]string{"--kubeconfig=" + broken}, process.ExitFailed, "load client configuration"},
-		"nobody there": {[]string{"--master=" + unreachable}, process.ExitFailed,
+		"no server there": {[]string{"--master=" + unreachable}, process.ExitFailed,
 			"reach the API server at " + unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,8 +24,8 @@ const (
 )
 
 // Main calls run with the command line and a context that ends with SIGINT or
-// SIGTERM, and ends the process with the code that run returns. A second signal
-// ends it at once.
+// SIGTERM. It ends the process with run's code. A second signal ends it at
+// once.
 func Main(run func(ctx context.Context, args []string, out, diagnostics io.Writer) int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)

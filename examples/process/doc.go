@@ -1,8 +1,7 @@
 // Package process is what every controller program here needs besides its
-// controller: a command line with exit codes ([Command]), a way to reach a
-// cluster, the leader's election with a fence behind it, a server for metrics,
-// health and pages, and all of that run together until a signal comes
-// ([Program]).
+// controller. A [Command] is a command line with exit codes. A [Program]
+// reaches a cluster, elects a leader with a fence behind it, serves metrics,
+// health and pages, and runs until a signal comes.
 //
 //	main ──► Main ──► Command ──► Program ──► Controller
 //	        signals    flags,      clients,     Observe: always

@@ -107,8 +107,8 @@ func (p *Program) Run(ctx context.Context, config *rest.Config) error {
 
 // RunOn is Run with clients that are there already, of a cluster in memory say.
 // As there is no API server to ask about callers, it serves plain HTTP on
-// loopback. No transport of theirs is wrapped: nothing but the end of Act's
-// context keeps a leader from writing that was not awake when its lease ended.
+// loopback. Their transports are not wrapped. A leader that was not awake when
+// its lease ended is kept from writing only by the end of Act's context.
 func (p *Program) RunOn(ctx context.Context, clients Clients) error {
 	guard := &fence{duration: p.Sharing.LeaderElection.LeaseDuration}
 	return p.run(ctx, clients, true, guard, &dates{}, processMetrics())

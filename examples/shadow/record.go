@@ -137,7 +137,7 @@ type Difference struct {
 	// Shadow is when the shadow decided, and Cluster when its watch showed what
 	// happened. One is zero for a side that did not.
 	Shadow, Cluster time.Time
-	// Ended is when it was over for the verdicts OnlyShadow and OnlyCluster: the
+	// Ended is when it was over for the verdicts OnlyShadow and OnlyCluster. The
 	// side took it back, the node was heard again, or the object was gone.
 	Ended time.Time
 }
@@ -206,7 +206,7 @@ func (c RecordConfig) Validate() error {
 
 // A Record compares what a shadow would have done with what happened. Each side
 // reports when it changes a fact. A change is open until the other side makes
-// it, too, or it is over. What agrees is counted and dropped, so the memory is
+// it, too, or it is over. What agrees is counted and dropped. So the memory is
 // that of the open changes, at most a few for an object, and of the kept
 // differences.
 type Record struct {
@@ -400,8 +400,8 @@ func (r *Record) Waiting(action Action, shadow bool) int {
 	return r.waiting[sideKey{action, shadow}]
 }
 
-// Differences returns up to limit differences, by the time of the first side:
-// those that are over, and then, if there is room, open ones, which may be any.
+// Differences returns up to limit differences, by the time of the first side.
+// Those that are over come first, and then, if there is room, any open ones.
 func (r *Record) Differences(limit int) []Difference { return r.listed(limit).differences(limit) }
 
 // listed is what a list of differences is made of. It costs no copy of those

@@ -19,8 +19,8 @@ import (
 
 // A World is the cluster as it would be if the shadow acted and the controller
 // next to it did not. It takes each object as the watch shows it and returns
-// the view of the shadow: with the shadow's own writes, and without those of
-// the other controllers. What both write goes to the [Record].
+// the view of the shadow. That has the shadow's own writes, and none of the
+// other controllers. What both write goes to the [Record].
 //
 // Before Begin all is as the watch shows it, and nothing is recorded.
 //
@@ -63,7 +63,7 @@ func (w *World) Begin() { w.began = true }
 func (w *World) Record() *Record { return w.record }
 
 // ObserveNode takes a node as the watch shows it, and returns the shadow's
-// view, and the views of pods that have changed with it: the kubelet of a node
+// view, and the views of pods that have changed with it. The kubelet of a node
 // that is ready again reports the readiness of its pods. None may be modified.
 func (w *World) ObserveNode(now time.Time, actual *corev1.Node) (*corev1.Node, []*corev1.Pod) {
 	s := w.nodes[actual.Name]

@@ -257,7 +257,7 @@ func TestWrongCalls(t *testing.T) {
 		"dry shadow": {[]string{"--shadow", "--action=dry-run"}, process.ExitFailed,
 			"--shadow with --action=dry-run would compare nothing"},
 		"no such kubeconfig": {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
-		"nobody there": {[]string{"--master=" + unreachable}, process.ExitFailed,
+		"no server there": {[]string{"--master=" + unreachable}, process.ExitFailed,
 			"reach the API server at " + unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -83,7 +83,7 @@ var departures = []departure{
 		// Upstream takes it for an old pod, or a new one, and with two of either does
 		// nothing about the node.
 		name:    "a failed pod that waits to be replaced is none for the rollout",
-		neutral: waitingBesideOthers,
+		neutral: waitingNextToOthers,
 	},
 	{
 		// Upstream makes one next to it at once with maxSurge, and without deletes it
@@ -174,9 +174,9 @@ func (w *world) isOldAndReady(pod *corev1.Pod) bool {
 	return !w.current(pod) && podutil.IsPodReady(pod)
 }
 
-// waitingBesideOthers makes failed pods but the first of a node that has others
+// waitingNextToOthers makes failed pods but the first of a node that has others
 // terminate: they are in the way of the next pod, but not of the rollout.
-func waitingBesideOthers(w *world) (*world, []string) {
+func waitingNextToOthers(w *world) (*world, []string) {
 	return w.changed(func(pod *corev1.Pod) *corev1.Pod {
 		failed, others := w.staying(targetOf(pod))
 		if len(others) == 0 || !slices.Contains(failed, pod) || pod == failed[0] {

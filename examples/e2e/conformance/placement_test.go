@@ -40,18 +40,18 @@ func TestPlacementIsThatOfUpstream(t *testing.T) {
 // placementFloors are below half of what an ordinary run comes to.
 func placementFloors(compareNumbers bool) floors {
 	f := floors{
-		"pairs":                              placements * nodesOfPlacement,
-		"run":                                20_000,
-		"keep only":                          3_000,
-		"neither":                            50_000,
-		"reason Fits":                        20_000,
-		"reason OtherNode":                   5_000,
-		"reason NodeSelector":                5_000,
-		"reason NodeAffinity":                20_000,
-		"reason Tainted":                     20_000,
-		"node without a name":                20_000,
-		"template with problem":              2_000,
-		"problem beside a term that matches": 500,
+		"pairs":                               placements * nodesOfPlacement,
+		"run":                                 20_000,
+		"keep only":                           3_000,
+		"neither":                             50_000,
+		"reason Fits":                         20_000,
+		"reason OtherNode":                    5_000,
+		"reason NodeSelector":                 5_000,
+		"reason NodeAffinity":                 20_000,
+		"reason Tainted":                      20_000,
+		"node without a name":                 20_000,
+		"template with problem":               2_000,
+		"problem next to a term that matches": 500,
 	}
 	for _, operator := range []corev1.NodeSelectorOperator{
 		corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists,
@@ -107,7 +107,7 @@ func (c *placementComparison) compareSeed(seed uint64) {
 		c.reached.count("pairs")
 		c.countVerdict(verdict, node)
 		if placement.Problems() != nil && (verdict.Reason == daemon.ReasonFits || verdict.Reason == daemon.ReasonTainted) {
-			c.reached.count("problem beside a term that matches")
+			c.reached.count("problem next to a term that matches")
 		}
 	}
 	for range 3 {

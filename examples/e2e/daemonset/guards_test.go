@@ -53,8 +53,8 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 		c.removePod(former)
 		c.addPod("doomed", nil, nil)
 		for _, task := range []daemon.Task{
-			{Delete: &daemon.Deletion{Pod: "doomed", UID: former.UID}}, {Delete: &daemon.Deletion{Pod: "nobody", UID: "u"}},
-			{Refresh: &daemon.Refresh{Pod: "doomed", UID: former.UID}}, {Refresh: &daemon.Refresh{Pod: "nobody", UID: "u"}},
+			{Delete: &daemon.Deletion{Pod: "doomed", UID: former.UID}}, {Delete: &daemon.Deletion{Pod: "missing", UID: "u"}},
+			{Refresh: &daemon.Refresh{Pod: "doomed", UID: former.UID}}, {Refresh: &daemon.Refresh{Pod: "missing", UID: "u"}},
 		} {
 			result := executor.Act(t.Context(), daemon.OwnerOf(set), task)
 			require.Equal(t, daemon.Result{Outcome: daemon.OutcomeGone}, result)
@@ -123,7 +123,7 @@ func (c *cluster) addPod(name string, labels map[string]string, owners []metav1.
 	pod, err := c.client.CoreV1().Pods(metav1.NamespaceDefault).Create(c.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, OwnerReferences: owners},
 		Spec: corev1.PodSpec{
-			SchedulerName: "nobody",
+			SchedulerName: "none",
 			Containers:    []corev1.Container{{Name: "work", Image: "example.invalid/work"}},
 		},
 	}, metav1.CreateOptions{})

@@ -17,7 +17,7 @@
 //
 // Nodes and pods are plain objects: nothing runs, and a deleted pod is gone at
 // once. Which pod is due when follows from what was put there and when, by a
-// formula of one line in history.go. When it left, and because of whose
+// formula of one line in history.go. When it left, and by which
 // request, is in the audit log of the API server; each subject is a user of its
 // own. Nothing that a subject says about itself is asked for. Package judge
 // compares the two.

@@ -69,13 +69,13 @@ func BenchmarkLook(b *testing.B) {
 		b.ReportMetric(float64(longest.Microseconds())/1000, "ms/longest-turn")
 	})
 	for _, callers := range []int{0, 8} {
-		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) { besideCallers(b, tracker, callers) })
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) { amongCallers(b, tracker, callers) })
 	}
 }
 
-// besideCallers measures turns of others with the tracker, of which there is
+// amongCallers measures turns of others with the tracker, of which there is
 // one at a time, while so many callers ask for the page all the time.
-func besideCallers(b *testing.B, tracker *eviction.Tracker, callers int) {
+func amongCallers(b *testing.B, tracker *eviction.Tracker, callers int) {
 	var turn sync.Mutex
 	page := serving.NewPage(NewPage(func(look func(State)) {
 		turn.Lock()

@@ -110,7 +110,7 @@ func ask(t *testing.T, read Read, query string) (int, string) {
 	return answer.Code, answer.Body.String()
 }
 
-func TestPageTellsWhoLeavesWhenAndWhy(t *testing.T) {
+func TestPageListsDeadlinesAndReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		code, text := ask(t, reading(inTracker(t)), "")
 		require.Equal(t, http.StatusOK, code)

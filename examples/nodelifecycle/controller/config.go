@@ -28,7 +28,7 @@ const (
 	EvictionModeTaint EvictionMode = "taint"
 	// EvictionModeNode: when the node has not been ready for
 	// Config.PodEvictionTimeout and its zone's rate allows, all its pods leave,
-	// whatever they tolerate, except those of DaemonSets; and pods that come later
+	// whatever they tolerate. Those of DaemonSets stay, and pods that come later
 	// leave at once. kube-controller-manager did so before it had taints.
 	EvictionModeNode EvictionMode = "node"
 )
@@ -69,7 +69,7 @@ const declarationsPart = 0.25
 // RequestBudget limits the requests that all actions together send to the API
 // server: reads and writes, and those that fail. Declarations of silent nodes,
 // recoveries of nodes, evictions, and all other work have a quarter of the
-// requests each; what one of them does not need goes to the others. So taints
+// requests each. What one of them does not need goes to the others. So taints
 // are taken back, and pods are evicted, however many nodes have to be declared.
 type RequestBudget struct {
 	// PerSecond is how many requests are sent a second, in the long run. Zero

@@ -213,7 +213,7 @@ func TestEvictionIsReportedAsItCameOut(t *testing.T) {
 	require.Empty(t, a.calls)
 }
 
-func TestRecordIsPassedOnIfSomebodyWantsIt(t *testing.T) {
+func TestRecordIsPassedOnIfItIsWanted(t *testing.T) {
 	a := &api{}
 	event := controller.Record{Type: corev1.EventTypeNormal, Reason: "RegisteredNode"}
 	require.Equal(t, controller.Result{}, a.performer(t).Perform(t.Context(), controller.Task{Action: event}))

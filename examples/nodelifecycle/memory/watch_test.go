@@ -178,7 +178,7 @@ func TestFutureVersionIsTooLarge(t *testing.T) {
 
 // A watcher that does not read costs writers nothing, and is told that it has
 // lost the thread once what it should read is forgotten.
-func TestWatcherThatDoesNotReadBlocksNobody(t *testing.T) {
+func TestWatcherThatDoesNotReadBlocksNothing(t *testing.T) {
 	s := newSubject(t, newCluster(limits{history: 100, events: 10}))
 	s.createPod("p", "")
 	idle := s.watchPods(metav1.ListOptions{})

@@ -105,7 +105,7 @@ func protectedCourt(t *testing.T, a invariant.Action, changes ...func(*invariant
 
 // What a PodDisruptionBudget keeps is not late, as long as it does and a retry
 // may take.
-func TestAPodDisruptionBudgetExcusesWhoEvicts(t *testing.T) {
+func TestAPodDisruptionBudgetExcusesEvictions(t *testing.T) {
 	c, budget := protectedCourt(t, invariant.Evict)
 	pod := c.drained("a-0")[0]
 	c.run(10 * time.Minute)
@@ -119,7 +119,7 @@ func TestAPodDisruptionBudgetExcusesWhoEvicts(t *testing.T) {
 	c.guilty(invariant.InTime)
 }
 
-func TestAPodDisruptionBudgetExcusesNobodyWhoDeletesInTheEnd(t *testing.T) {
+func TestAPodDisruptionBudgetDoesNotExcuseTheFinalDelete(t *testing.T) {
 	c, _ := protectedCourt(t, invariant.EvictThenDelete)
 	c.drained("a-0")
 	c.run(evictFor + calmBound)
@@ -226,7 +226,7 @@ func TestWithinBudgetCountsFailures(t *testing.T) {
 
 // A client that fears that it does not lead any more uses tokens without a
 // call, and when it leads again they are missing.
-func TestABudgetExcusesWhoMayHaveUsedTokensBeforeTheCalm(t *testing.T) {
+func TestABudgetExcusesTokensUsedBeforeTheCalm(t *testing.T) {
 	c := newCourt(t, 4, func(s *invariant.Settings) { s.Overall, s.CalmBound = 0.05, time.Second })
 	c.calmSince = c.world.Now()
 	c.drained("a-0")
@@ -237,7 +237,7 @@ func TestABudgetExcusesWhoMayHaveUsedTokensBeforeTheCalm(t *testing.T) {
 }
 
 // A pod that waits for a token is not late; a pod that could have one is.
-func TestABudgetExcusesWhoHasNoToken(t *testing.T) {
+func TestABudgetExcusesAPodWithoutAToken(t *testing.T) {
 	c := newCourt(t, 4, func(s *invariant.Settings) { s.Overall = 0.05 })
 	pods := c.drained("a-0", "a-1")
 	c.evict(pods[0])

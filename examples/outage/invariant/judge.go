@@ -123,9 +123,8 @@ func (j *Judge) End() {
 	j.checkMemory()
 }
 
-// Quiet says that from some moment on nothing happens outside of the
-// controller, heartbeats apart, and that nothing it may wait for is still to
-// come.
+// Quiet says that from some moment on nothing but heartbeats happens outside of
+// the controller, and that nothing it may wait for is to come.
 func (j *Judge) Quiet(from time.Duration) { j.quiet, j.quietFrom = true, from }
 
 // Violations returns the first violations that were found, each of the same

@@ -22,17 +22,17 @@ type Settings struct {
 	// wait.
 	BeatInterval time.Duration
 
-	// Rate and SecondaryRate are nodes a second, the latter for zones of more than
-	// LargeZone nodes in which Unhealthy, a share, of the nodes are not ready.
+	// Rate and SecondaryRate are nodes a second. The latter is for zones of more
+	// than LargeZone nodes in which the fraction Unhealthy is not ready.
 	Rate, SecondaryRate float64
 	Unhealthy           float64
 	LargeZone           int
 	// ZoneShare raises Rate to a share of the zone's nodes a second.
 	ZoneShare float64
 
-	// ZoneDown says that the cluster is paused while any zone has no ready node,
-	// MinHealthy that it is while a smaller share of the nodes is ready. To resume
-	// takes ResumeHealthy, or else MinHealthy.
+	// ZoneDown pauses the cluster while any zone has no ready node. MinHealthy
+	// pauses it while a smaller fraction of the nodes is ready. To resume takes
+	// ResumeHealthy, or else MinHealthy.
 	ZoneDown                  bool
 	MinHealthy, ResumeHealthy float64
 	// Window is how long nothing is done after a pause, a suspension and the

@@ -100,7 +100,7 @@ func TestBudgetIsNotAskedByADelete(t *testing.T) {
 
 // A pod that is not ready goes when enough others are, and costs nothing then;
 // else it counts like one that is. A pending one goes in any case.
-func TestBudgetLetsGoWhoIsNotReadyIfEnoughAre(t *testing.T) {
+func TestBudgetLetsUnreadyPodsGoIfEnoughAreReady(t *testing.T) {
 	unready := func(w *World, name string) {
 		w.machine["a"].Silence() // or it would say again that the pod is ready
 		w.putPod(nil, withCondition(w.Pod(name), corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}))
@@ -148,7 +148,7 @@ func TestEvictionOfATerminatingPodChangesNothingTwice(t *testing.T) {
 	require.Equal(t, version, w.Pod("db-0").ResourceVersion)
 }
 
-func TestPodsSayWhoOwnsThem(t *testing.T) {
+func TestPodsNameTheirOwner(t *testing.T) {
 	w, _ := world(t)
 	w.Workload("agent").Priority = new(int32(7))
 	for name, kind := range map[string]string{"web": "ReplicaSet", "db": "StatefulSet", "agent": "DaemonSet"} {

@@ -53,7 +53,7 @@ func TestNodesAreCountedAsIfEachWereLookedAt(t *testing.T) {
 	}
 }
 
-func TestNearMissesAreThoseThatSomebodyMakes(t *testing.T) {
+func TestNearMissesAreLikelyMistakes(t *testing.T) {
 	names := []string{"node-eviction-rate", "secondary-node-eviction-rate", "node-monitor-period", "silence", "splitBrain",
 		"zone", "a", "b"}
 	for _, c := range []struct{ name, want string }{
