@@ -48,10 +48,7 @@ func TestC6PodStatesHaveNames(t *testing.T) {
 // actions under way and the counts say the same; and the state has changed as
 // the table says.
 func TestC6StateAndQueuesAgree(t *testing.T) {
-	seeds := 200
-	if testing.Short() {
-		seeds = 100
-	}
+	seeds := Sized(100, 200)
 	reached := map[string]int{}
 	for seed := range uint64(seeds) {
 		w := newWalk(t, seed)

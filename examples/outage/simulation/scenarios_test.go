@@ -13,10 +13,7 @@ import (
 // nobody is to blame for that but the API server, and nothing is done to any
 // node or pod.
 func TestH4NothingIsDoneAfterAnOutageOfTheAPIServer(t *testing.T) {
-	seeds := uint64(20)
-	if testing.Short() {
-		seeds = 4
-	}
+	seeds := uint64(sized(4, 20))
 	for seed := range seeds {
 		description, err := scenarios.Read("control-plane-pause")
 		require.NoError(t, err)
