@@ -233,6 +233,10 @@ func (w *walk) somePod() *corev1.Pod {
 			Key: key, Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds,
 		})
 	}
+	if w.chance(10) {
+		heavy := slices.Repeat([]corev1.Toleration{{Key: "none"}}, 256*(1+w.random.IntN(6)))
+		pod.Spec.Tolerations = append(heavy, pod.Spec.Tolerations...)
+	}
 	if w.chance(40) {
 		pod.Status.Conditions = []corev1.PodCondition{{
 			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: ConditionReasonTaint,
