@@ -155,7 +155,7 @@ func TestTemplateRefusesWhatIsNoTemplate(t *testing.T) {
 // The hashes are what ComputeHash of k8s.io/kubernetes/pkg/controller v1.37.1
 // returns.
 // The rows of v0.35 and v0.36 are what this package returned. That of v0.37 is
-// kube-controller-manager's: examples/e2e/conformance compares random templates.
+// kube-controller-manager's: examples/e2e/conformance compares it.
 func TestHashIsThatOfKubeControllerManager(t *testing.T) {
 	zero, one := int32(0), int32(1)
 	require.Equal(t, revision.Hash(&corev1.PodTemplateSpec{}, nil), revision.Hash(nil, nil))
