@@ -108,9 +108,11 @@ type node struct {
 	eviction  *request // of all its pods, nil for none
 	shares    []string // of the budgets by node; kept when the node is deleted
 	placement placement
-	pods      []*entry
-	shift     time.Duration // of the clock for which taints have their starts
-	waiting   int           // pods of it that Tracker.waiting counts
+	// pods are of type entry. The compiler of Go 1.25 cannot resolve that alias
+	// here, in its own cycle.
+	pods    []*timedqueue.Entry[types.UID, pod]
+	shift   time.Duration // of the clock for which taints have their starts
+	waiting int           // pods of it that Tracker.waiting counts
 }
 
 // nodeState says what is known of a node:
