@@ -99,15 +99,17 @@ var ErrInvalidSpec = errors.New("invalid daemon spec")
 func (s Spec) Validate() error {
 	var problems []error
 	if s.Template == nil {
-		problems = append(problems, fmt.Errorf("%w: Template is missing", ErrInvalidSpec))
+		problems = append(problems,
+			fmt.Errorf("%w: Spec.Template is nil, want a template", ErrInvalidSpec))
 	}
 	if s.Revision == "" {
 		problems = append(problems, fmt.Errorf(
-			"%w: Revision is empty: it is the hash of the template's ControllerRevision", ErrInvalidSpec))
+			"%w: Spec.Revision is empty, want the hash of the template's ControllerRevision",
+			ErrInvalidSpec))
 	}
 	if s.MinReady < 0 {
 		problems = append(problems,
-			fmt.Errorf("%w: MinReady is %s, want zero or more", ErrInvalidSpec, s.MinReady))
+			fmt.Errorf("%w: Spec.MinReady is %s, want zero or more", ErrInvalidSpec, s.MinReady))
 	}
 	if s.Template != nil {
 		if placement := Compile(s.Template, taints.Matcher{}); len(placement.terms) == 0 {

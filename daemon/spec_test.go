@@ -48,9 +48,9 @@ func TestPodOfTheDeprecatedGenerationIsUpToDate(t *testing.T) {
 
 func TestSpecWithFaultsIsRefusedAndChangesNothing(t *testing.T) {
 	for want, change := range map[string]func(*daemon.Spec){
-		"Template is missing": func(s *daemon.Spec) { s.Template = nil },
-		"Revision is empty":   func(s *daemon.Spec) { s.Revision = "" },
-		"MinReady is -1s":     func(s *daemon.Spec) { s.MinReady = -time.Second },
+		"Spec.Template is nil":   func(s *daemon.Spec) { s.Template = nil },
+		"Spec.Revision is empty": func(s *daemon.Spec) { s.Revision = "" },
+		"Spec.MinReady is -1s":   func(s *daemon.Spec) { s.MinReady = -time.Second },
 	} {
 		s := newSet(t).nodes("a").running("a")
 		spec := s.spec

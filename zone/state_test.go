@@ -224,10 +224,11 @@ func TestZ1InvalidConfigIsRefused(t *testing.T) {
 		"fraction infinite": {zone.Rates{Fraction: inf}.Validate(), "Rates.Fraction is +Inf"},
 		"large zone":        {zone.Rates{LargeZone: -1}.Validate(), "Rates.LargeZone is -1"},
 		"stabilization": {
-			zone.Config{StabilizationWindow: -time.Second}.Validate(), "StabilizationWindow is -1s",
+			zone.Config{StabilizationWindow: -time.Second}.Validate(), "Config.StabilizationWindow is -1s",
 		},
 		"observation": {
-			zone.Config{ObservationWindow: ptr.To(-time.Second)}.Validate(), "ObservationWindow is -1s",
+			zone.Config{ObservationWindow: ptr.To(-time.Second)}.Validate(),
+			"Config.ObservationWindow is -1s",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -40,11 +40,11 @@ type Config struct {
 func (c Config) Validate() error {
 	var problems []error
 	if c.StabilizationWindow < 0 {
-		problems = append(problems, fmt.Errorf("%w: StabilizationWindow is %v, want zero or more",
+		problems = append(problems, fmt.Errorf("%w: Config.StabilizationWindow is %v, want zero or more",
 			ErrInvalidConfig, c.StabilizationWindow))
 	}
 	if c.ObservationWindow != nil && *c.ObservationWindow < 0 {
-		problems = append(problems, fmt.Errorf("%w: ObservationWindow is %v, want zero or more",
+		problems = append(problems, fmt.Errorf("%w: Config.ObservationWindow is %v, want zero or more",
 			ErrInvalidConfig, *c.ObservationWindow))
 	}
 	return errors.Join(problems...)

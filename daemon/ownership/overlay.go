@@ -106,7 +106,7 @@ func (k writeKind) String() string {
 func NewOverlay[T metav1.Object](config OverlayConfig, now time.Time) (*Overlay[T], error) {
 	err := config.Validate()
 	if now.IsZero() {
-		err = errors.Join(err, fmt.Errorf("%w: now is zero, want a time", ErrInvalidConfig))
+		err = errors.Join(err, fmt.Errorf("%w: now is zero, want the present time", ErrInvalidConfig))
 	}
 	if err != nil {
 		return nil, err
