@@ -191,7 +191,7 @@ func TestANewRevisionIsMadeAsByKubeControllerManager(t *testing.T) {
 	require.True(t, json.Valid(record.Data.Raw))
 
 	record.Labels["mine"], record.Annotations["mine"] = "x", "x"
-	require.NotContains(t, set.Spec.Template.Labels, "mine", "the template is shared with a cache")
+	require.NotContains(t, set.Spec.Template.Labels, "mine", "the template is that of a cache")
 	require.NotContains(t, set.Annotations, "mine")
 }
 

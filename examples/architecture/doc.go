@@ -8,8 +8,12 @@
 // no longer does anything that a core may not do, is a failure too. Some edges are
 // timeless besides: they call out, but neither wait nor read a clock.
 //
-// A convention that a machine can hold is checked as well: names of constants,
-// parameters of constructors, the width of lines, words that comments avoid.
+// Conventions that a machine can hold are checked as well: names of constants,
+// parameters of constructors and of a core's methods, a refused zero now,
+// Validate that joins all problems. In plainPackages lines have a width, and
+// comments avoid personalWords. In strictPackages sentences have a length,
+// messages and names avoid those words too, and a word of severalMeanings has
+// one meaning.
 //
 // Checked besides: which package may import which, what reaches importers
 // through them, that there is no global state, that each package is documented

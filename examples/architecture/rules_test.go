@@ -126,10 +126,39 @@ var plainPackages = []string{
 	"timedqueue", "timedqueue/feed", "zone",
 }
 
+// strictPackages keep the stricter rules of prose as well: the length of
+// sentences, plain phrases, one meaning a word, in messages and names too. This
+// list grows until it holds all packages.
+var strictPackages = []string{
+	"daemon", "daemon/ownership", "daemon/revision", "nodehealth", "nodehealth/heartbeat", "taints",
+	"timedqueue", "timedqueue/feed", "zone",
+}
+
 // personalWords make a person of what is an object, or are not plain.
 var personalWords = []string{
 	"anew", "beside", "everybody", "he", "him", "himself", "his", "nobody",
 	"somebody", "who", "whoever", "whom",
+}
+
+// roundaboutPhrases are regular expressions for what has a plainer word: again,
+// except, records, the result of, whose, for example.
+var roundaboutPhrases = []string{
+	`but for\b`, `tak(es?|ing) note\b`, `took note\b`, `what (came|comes) of\b`, `of whose\b`,
+	`in the stead\b`, `, say[,.]`, `say$`,
+}
+
+// severalMeanings are words that once meant different things in different
+// packages, with the packages that may use each. There it has one meaning. To
+// confirm is to check by a live read. A judge checks the invariants of random
+// histories. A queue settles the tokens of an action, and a share is the part of
+// a budget for one name. A word without a package has no meaning left.
+var severalMeanings = map[string][]string{
+	"confirm": {"eviction", "nodehealth", "zone"},
+	"judge":   {"daemon"},
+	"look":    nil,
+	"settle":  {"timedqueue"},
+	"share":   {"eviction", "nodehealth", "timedqueue"},
+	"spare":   nil,
 }
 
 // topLevel is what the repository's root may hold, names with a leading dot apart.
@@ -175,6 +204,8 @@ const (
 	// moved into a block without being broken again.
 	widestComment = 80
 	widestCode    = 100
+	// longestSentence is the most words of a sentence in a comment.
+	longestSentence = 25
 	// shortestPackageDoc is the fewest lines with text that introduce a package.
 	shortestPackageDoc = 10
 )

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// runLease runs heartbeats of one node that has only a lease: a beat at the
-// start, one 5 s later, and then one every 10.2 s.
+// runLease sends heartbeats of one node that has only a lease. There is a beat
+// at the start, one 5 s later, and then one every 10.2 s.
 func runLease(t *testing.T, api *fleetAPI) {
 	t.Helper()
 	h := runFleet(t, Config{Leases: fleetLeases{api}, Rand: func() float64 { return 0.5 }})

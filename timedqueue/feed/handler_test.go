@@ -150,7 +150,7 @@ func TestReplacedObjectIsGoneBeforeTheNewOneIsSeen(t *testing.T) {
 		w.breakWatch()
 		time.Sleep(time.Minute)
 		require.Equal(t, [][]string{{"gone a@1 first", "seen a@4 second"}}, w.took())
-		require.Empty(t, w.own.of)
+		require.Empty(t, w.own.byObject)
 	})
 }
 
@@ -163,7 +163,7 @@ func TestReportsFromBeforeOurWriteAreWithheld(t *testing.T) {
 		require.Empty(t, w.took(), "version 2 lacks what we have written")
 		w.show(1)
 		require.Equal(t, [][]string{{"seen a@3 first"}}, w.took())
-		require.Empty(t, w.own.of, "reports have reached the write")
+		require.Empty(t, w.own.byObject, "reports have reached the write")
 		w.show(1)
 		require.Equal(t, [][]string{{"seen b@4 second"}}, w.took())
 	})
@@ -181,7 +181,7 @@ func TestStoreThatHasPassedOurWriteIsAsked(t *testing.T) {
 		require.Equal(t,
 			[][]string{{"seen a@4 first"}, {"seen a@4 first"}, {"seen a@4 first"}}, w.took(),
 			"no report takes the core back")
-		require.Empty(t, w.own.of)
+		require.Empty(t, w.own.byObject)
 	})
 }
 
@@ -196,7 +196,7 @@ func TestWithAStoreThatCannotTellReportsReachOurWrite(t *testing.T) {
 		w.release()
 		require.Equal(t, [][]string{{"seen a@3 first"}, {"seen a@4 first"}}, w.took(),
 			"version 2 lacks what we have written")
-		require.Empty(t, w.own.of)
+		require.Empty(t, w.own.byObject)
 	})
 }
 
@@ -223,7 +223,7 @@ func TestLostWriteEndsWhenReportsPassIt(t *testing.T) {
 		w.write("b", "second")
 		w.show(1)
 		require.Equal(t, [][]string{{"seen b@3 second", "seen a@1 first"}}, w.took())
-		require.Empty(t, w.own.of)
+		require.Empty(t, w.own.byObject)
 	})
 }
 
@@ -252,7 +252,7 @@ func TestRelistToALowerVersionWaitsForTheTimeout(t *testing.T) {
 		w.show(1)
 		require.Equal(t, [][]string{{"seen b@4 second", "seen a@2 first"}}, w.took(),
 			"the withheld report is made up for")
-		require.Empty(t, w.own.of)
+		require.Empty(t, w.own.byObject)
 	})
 }
 
@@ -294,7 +294,7 @@ func TestStoreThatCannotTellWaitsForTheTimeout(t *testing.T) {
 				time.Sleep(time.Nanosecond)
 				h.OnUpdate(podOf("7"), podOf("8"))
 				require.Equal(t, [][]string{{"seen a@8 first"}}, core.took())
-				require.Empty(t, h.own.of)
+				require.Empty(t, h.own.byObject)
 			})
 		})
 	}
@@ -307,7 +307,7 @@ func TestStoreThatHasLostOurWriteIsBelieved(t *testing.T) {
 		h.Wrote(podOf("10"))
 		h.OnUpdate(podOf("6"), podOf("7"))
 		require.Equal(t, [][]string{{"seen a@8 first"}}, core.took())
-		require.Empty(t, h.own.of)
+		require.Empty(t, h.own.byObject)
 	})
 }
 
@@ -334,16 +334,16 @@ func TestWritesAreForgottenInBoundedTurns(t *testing.T) {
 			pod.UID = types.UID(rune('a' + i))
 			h.Wrote(pod)
 		}
-		require.Len(t, h.own.of, writes)
+		require.Len(t, h.own.byObject, writes)
 		h.OnAdd(podOf("9"), false)
-		require.Len(t, h.own.of, writes, "version 9 reaches none")
+		require.Len(t, h.own.byObject, writes, "version 9 reaches none")
 		h.OnAdd(podOf("10"), false)
-		require.Len(t, h.own.of, writes-settledAtOnce)
+		require.Len(t, h.own.byObject, writes-endedAtOnce)
 		time.Sleep(time.Minute)
-		for range writes / settledAtOnce {
+		for range writes / endedAtOnce {
 			h.OnAdd(podOf("9"), false)
 		}
-		require.Empty(t, h.own.of)
+		require.Empty(t, h.own.byObject)
 	})
 }
 
@@ -354,7 +354,7 @@ func TestDeletionForgetsTheWrite(t *testing.T) {
 		h.Wrote(podOf("10"))
 		h.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/a", Obj: podOf("8")})
 		require.Equal(t, [][]string{{"gone a@8 first"}}, core.took())
-		require.Empty(t, h.own.of)
+		require.Empty(t, h.own.byObject)
 	})
 }
 
@@ -425,7 +425,7 @@ func TestAnyReportOrWriteEndsWrites(t *testing.T) {
 				h := newHandler(t, newCore().config(nil))
 				h.Wrote(podOf("10"))
 				end(h)
-				require.Empty(t, h.own.of)
+				require.Empty(t, h.own.byObject)
 			})
 		})
 	}

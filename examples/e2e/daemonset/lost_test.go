@@ -71,7 +71,7 @@ func TestLostNewsStallNothing(t *testing.T) {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lossy{next, &calls} })
 	})
 	ours, _ := start(t, client, name, func(c *controller) {
-		c.config.Confirm = time.Second
+		c.config.ExpectationTimeout = time.Second
 		c.config.Burst = 3 // so that what was not seen holds up the next
 		c.hears = func(*corev1.Pod) bool { return false }
 	})

@@ -127,7 +127,7 @@ func (c *Controller) nextPreparation(now time.Time) (time.Time, bool) {
 	if c.reads.list == listed || c.unswept > 0 {
 		return now, true
 	}
-	next, ok := c.zones.Next()
+	next, ok := c.zones.Next(now)
 	if at, tells := c.doubts.next(c.doubtBase.grace); tells && (!ok || at.Before(next)) {
 		next, ok = at, true
 	}

@@ -50,7 +50,7 @@ func (c *Controller) doubtFacts(now time.Time) doubtFacts {
 	f.unconfirmed, f.suspectedAt = reads.unconfirmed, reads.suspectedAt
 	f.unread, f.failedAt = reads.fail(len(c.suspects)), reads.failedAt
 	f.phase, f.phaseAt = c.zones.Phase(), c.phaseAt
-	f.resumeAt, _ = c.zones.Next()
+	f.resumeAt, _ = c.zones.Next(now)
 	f.undeclared = c.declarations.Len()
 	return f
 }

@@ -45,7 +45,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 	c.health.ForgetNode(now, name)
 	c.forgetSilence(now, n)
 	c.setBehind(now, n, false)
-	c.zones.Forget(n)
+	c.zones.Forget(now, n)
 	c.zoneChanged(now, -n.countedReady())
 	c.evictions.ForgetNode(now, name)
 	c.finishRelease(now, n, timedqueue.OutcomeDone) // the write with the taint is under way

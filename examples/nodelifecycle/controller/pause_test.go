@@ -12,7 +12,7 @@ import (
 // pausedBelow pauses while less than that share of all nodes is ready.
 func pausedBelow(share float64) func(zone.Cluster) zone.Phase {
 	return func(c zone.Cluster) zone.Phase {
-		if phase := zone.DefaultPhase(c); phase != zone.PhaseActive || c.Counts.ReadyShare() >= share {
+		if phase := zone.DefaultPhase(c); phase != zone.PhaseActive || c.Counts.ReadyFraction() >= share {
 			return phase
 		}
 		return zone.PhasePaused

@@ -66,7 +66,7 @@ type whole struct {
 func wholeConfig() controller.Config {
 	thresholds := zone.DefaultThresholds()
 	rates := zone.DefaultRates()
-	rates.Share = 0.001
+	rates.Fraction = 0.001
 	return controller.Config{
 		Health: nodehealth.Config{
 			GracePeriod: graceOf, StartupGracePeriod: time.Minute,

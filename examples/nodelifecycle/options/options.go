@@ -139,9 +139,9 @@ func (o *Options) StabilizationWindow() time.Duration {
 func (o *Options) phase() func(zone.Cluster) zone.Phase {
 	zoneDown, least, resume := o.PauseWhileZoneDown, o.MinHealthyShare, o.ResumeHealthyShare
 	return func(c zone.Cluster) zone.Phase {
-		phase, share := zone.DefaultPhase(c), c.Counts.ReadyShare()
+		phase, ready := zone.DefaultPhase(c), c.Counts.ReadyFraction()
 		if phase == zone.PhaseActive &&
-			(zoneDown && c.FullyDisrupted > 0 || share < least || c.Stopped && share < resume) {
+			(zoneDown && c.FullyDisrupted > 0 || ready < least || c.Stopped && ready < resume) {
 			return zone.PhasePaused
 		}
 		return phase
@@ -152,7 +152,7 @@ func (o *Options) phase() func(zone.Cluster) zone.Phase {
 func (o *Options) Controller() controller.Config {
 	thresholds := zone.DefaultThresholds()
 	thresholds.Unhealthy = o.UnhealthyZoneThreshold
-	rates := zone.Rates{Normal: o.EvictionRate, Secondary: o.SecondaryEvictionRate, LargeZone: o.LargeClusterSize, Share: o.EvictionZoneShare}
+	rates := zone.Rates{Normal: o.EvictionRate, Secondary: o.SecondaryEvictionRate, LargeZone: o.LargeClusterSize, Fraction: o.EvictionZoneShare}
 	window := o.HeartbeatInterval + o.HeartbeatInterval/10 // see zone.Config
 	return controller.Config{
 		Health: nodehealth.Config{

@@ -70,7 +70,7 @@ var ofMassFailure = []mutation{
 	c.zones.Stabilize(now)
 `,
 		with: `func (c *Controller) Lead(now time.Time) {
-	c.zones.Next()
+	c.zones.Next(now)
 `,
 		caughtBy: invariant.SparedInOutage,
 	},

@@ -144,7 +144,7 @@ var mutations = []mutation{
 	{
 		name: "nodes are acted against as soon as one zone is back",
 		file: "zone/evaluate.go",
-		old: `		t.resume = t.now.Add(t.config.StabilizationWindow)
+		old: `		t.recoveryEnd = t.now.Add(t.config.StabilizationWindow)
 `,
 		with:     ``,
 		caughtBy: invariant.SparedInOutage,
@@ -212,8 +212,8 @@ var mutations = []mutation{
 	{
 		name:     "one look at the zones is enough",
 		file:     "zone/tracker.go",
-		old:      `m.zone.disrupted(t.now, t.observation).Sub(t.epoch)`,
-		with:     `t.now.Add(0 * m.zone.disrupted(t.now, t.observation).Sub(t.now)).Sub(t.epoch)`,
+		old:      `m.zone.extentKnownAt(t.now, t.observationWindow).Sub(t.epoch)`,
+		with:     `t.now.Add(0 * m.zone.extentKnownAt(t.now, t.observationWindow).Sub(t.now)).Sub(t.epoch)`,
 		caughtBy: invariant.KnownFirst,
 	},
 	{
