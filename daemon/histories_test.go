@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	seeds  = flag.Uint64("seeds", defaultSeeds, "how many random histories to run")
+	seeds  = flag.Uint64("seeds", uint64(sized(100, 2000)), "how many random histories to run")
 	first  = flag.Uint64("first", 1, "the seed of the first one")
 	wanted = flag.String(
 		"until",

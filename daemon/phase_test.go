@@ -98,8 +98,8 @@ func TestC6PhasesChangeAsTheirDiagramsSay(t *testing.T) {
 		nodes.see(t, planner.CreationPhases())
 	}
 	defer func() { inspect = nil }()
-	for seed := range uint64(300) {
-		play(seed+1, nil)
+	for seed := range sized(100, 300) {
+		play(uint64(seed+1), nil)
 	}
 	for from, all := range podTransitions {
 		for _, to := range all {

@@ -99,11 +99,13 @@ var ErrInvalidSpec = errors.New("invalid daemon spec")
 func (s Spec) Validate() error {
 	var problems []error
 	if s.Template == nil {
-		problems = append(problems, fmt.Errorf("%w: Spec.Template is nil, want a template", ErrInvalidSpec))
+		problems = append(problems,
+			fmt.Errorf("%w: Spec.Template is nil, want a template", ErrInvalidSpec))
 	}
 	if s.Revision == "" {
 		problems = append(problems, fmt.Errorf(
-			"%w: Spec.Revision is empty, want the hash of the template's ControllerRevision", ErrInvalidSpec))
+			"%w: Spec.Revision is empty, want the hash of the template's ControllerRevision",
+			ErrInvalidSpec))
 	}
 	if s.MinReady < 0 {
 		problems = append(problems,

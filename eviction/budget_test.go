@@ -381,6 +381,7 @@ func TestPendingListsDeadlinesAndReasons(t *testing.T) {
 func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
 	const pods = 25_000
 	c := runningWith(t, budgets(perNamespace(0.001, 1)))
+	c.SetSlice(2 * pods) // all are decided in one turn, so in their order
 	for i := range pods {
 		c.pod(1, newPod(fmt.Sprint("p", i), inNamespace("crowd")))
 	}

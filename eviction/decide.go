@@ -4,14 +4,76 @@ import (
 	"time"
 )
 
-// decideNode decides about all pods of a node.
+// decideNode decides about the pods of a node: those that one turn can decide,
+// and the others by and by.
 func (t *Tracker) decideNode(now time.Time, n *node) {
 	t.date(n)
 	n.effective, n.effectiveOf = effective(n.taints, n.suspends(t.suspended)), t.generation
-	for _, e := range n.pods {
+	n.decided = t.generation
+	n.outdate()
+	for left := t.slice; left > 0 && n.behind(); {
+		t.catchUp(now, n, &left)
+	}
+	if !n.behind() {
+		return
+	}
+	t.list(n)
+	for _, a := range t.running {
+		if e := a.entry; e != nil && e.Value().placement.node == n && n.stale(e) {
+			t.decideRunning(now, a)
+		}
+	}
+}
+
+// list puts a node that is behind at the end of the list of them.
+func (t *Tracker) list(n *node) {
+	if n.behind() && !n.listed {
+		n.listed = true
+		t.stale.behind = append(t.stale.behind, n)
+	}
+}
+
+// catchUp decides pods of a node that is behind, while there is something left:
+// the last ones first, and in their order those that it decides. It reports
+// whether each has had its turn.
+func (t *Tracker) catchUp(now time.Time, n *node, left *int) bool {
+	to := min(n.undecided, len(n.pods))
+	from := to
+	for ; *left > 0 && from > 0; from-- {
+		*left -= t.weight(n.pods[from-1])
+	}
+	n.undecided = from
+	for _, e := range n.pods[from:to] {
 		t.decide(now, e)
 	}
-	n.decided = t.generation
+	if n.undecided > 0 {
+		return false
+	}
+	if n.outdated {
+		n.outdated, n.undecided = false, len(n.pods)
+	}
+	return true
+}
+
+// decideAllRunning tells each action under way whether its task is moot now.
+func (t *Tracker) decideAllRunning(now time.Time) {
+	for _, a := range t.running {
+		if a.entry != nil {
+			t.decideRunning(now, a)
+		}
+	}
+}
+
+// decideRunning tells an action under way whether its task is moot now. If that
+// costs much, there may be too many of the kind to decide in one turn. The task
+// counts as moot then until its pod is decided: it is attempted again later.
+func (t *Tracker) decideRunning(now time.Time, a *attempt) {
+	if t.weight(a.entry) > mostForRunning {
+		t.visited++
+		a.signal.Store(true)
+		return
+	}
+	t.decide(now, a.entry)
 }
 
 // effective returns the taints of a node that count now.
@@ -27,7 +89,7 @@ func (t *Tracker) effective(n *node) []Taint {
 // is under way, the pod stays as it is until Finish, and the action learns
 // whether its task is moot.
 func (t *Tracker) decide(now time.Time, e *entry) {
-	t.visited++
+	t.visited += t.weight(e)
 	switch from := e.Value().state; {
 	case from.handedOut():
 		a, r := t.running[e.Key()], t.rule(e)
@@ -37,6 +99,15 @@ func (t *Tracker) decide(now time.Time, e *entry) {
 	case from != leaving:
 		t.settle(now, e, from)
 	}
+}
+
+// weight is what it costs to decide about a pod, in records that are visited.
+func (t *Tracker) weight(e *entry) int {
+	p := e.Value()
+	if p.kind == exempt || p.state == leaving {
+		return 1
+	}
+	return 1 + len(p.tolerations)*len(p.placement.node.taints)/matchesOfRecord
 }
 
 // settle puts a pod about which nothing is under way into the state that its

@@ -19,13 +19,10 @@ func (t *Tracker) Stale(id types.UID) bool {
 		return false
 	}
 	n := e.Value().placement.node
-	if n.decided == t.generation || len(n.taints) == 0 {
-		return false
+	if n.stale(e) {
+		return true
 	}
-	if n == t.stale.on {
-		return int(e.Value().slot) < t.stale.pods
-	}
-	return n.slot < t.stale.nodes
+	return n.decided != t.generation && len(n.taints) > 0 && n.slot < t.stale.nodes
 }
 
 // all returns how many things are counted, by second.

@@ -12,7 +12,7 @@ import "time"
 func (t *Tracker) Halt(now time.Time) {
 	now = t.advance(now)
 	t.halted = true
-	t.decideRunning(now)
+	t.decideAllRunning(now)
 }
 
 // Resume ends what Halt began. Pods that became due meanwhile leave in the
@@ -20,17 +20,8 @@ func (t *Tracker) Halt(now time.Time) {
 func (t *Tracker) Resume(now time.Time) {
 	now = t.advance(now)
 	t.halted = false
-	t.decideRunning(now)
+	t.decideAllRunning(now)
 }
 
 // Halted reports whether all evictions are held.
 func (t *Tracker) Halted() bool { return t.halted }
-
-// decideRunning tells each action under way whether its task is moot now.
-func (t *Tracker) decideRunning(now time.Time) {
-	for _, a := range t.running {
-		if a.entry != nil {
-			t.decide(now, a.entry)
-		}
-	}
-}

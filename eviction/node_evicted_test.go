@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/taints"
 )
 
-func ofDaemonSet(p *corev1.Pod) { controlledBy("DaemonSet", new(true))(p) }
+func ofDaemonSet(p *corev1.Pod) { controlledBy("DaemonSet", ptr.To(true))(p) }
 
 // E9: before there were taints a node was emptied as a whole.
 func TestE9AllPodsOfAnEvictedNodeLeaveAtOnce(t *testing.T) {

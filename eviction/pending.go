@@ -56,17 +56,24 @@ type Cursor struct {
 }
 
 // PendingFrom goes on with a walk through the pods that Waiting counts, and
-// visits at most so many nodes and pods; at least one. The walk is over when
-// [Cursor.Ended] says so. The tracker may change between two parts of it, so
-// that a caller can release its lock. A pod that waits from the first part to
-// the last is listed, as it was when its part was walked through, and twice if
-// others that left have moved it. One that waits for a part of that time may be
-// listed.
+// visits at most so many nodes and pods, and at least one. A pod with many
+// tolerations counts for several, as in [Tracker.Reevaluate]. The walk is over
+// when [Cursor.Ended] says so. The tracker may change between two parts of it,
+// so that a caller can release its lock. A pod that waits from the first part
+// to the last is listed, as it was when its part was walked through, and twice
+// if others that left have moved it. One that waits for a part of that time may
+// be listed.
 func (t *Tracker) PendingFrom(c *Cursor, most int) iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
-		for range max(most, 1) {
+		for left := max(most, 1); left > 0; {
 			e := t.walk(c)
-			if e != nil && e.Value().state.waits() && !yield(t.describe(e)) || c.Ended() {
+			listed := e != nil && e.Value().state.waits()
+			if listed {
+				left -= t.weight(e)
+			} else {
+				left--
+			}
+			if listed && !yield(t.describe(e)) || c.Ended() {
 				return
 			}
 		}

@@ -13,6 +13,7 @@ import (
 func (s *schedule) check() {
 	var first, oldest time.Time
 	some, scarce, pending, overdue := false, false, 0, 0
+	s.checkActions()
 	for _, uid := range s.history.known() {
 		decision, known := s.tracker.Decision(uid)
 		why, due := s.history.deadline(uid)
@@ -91,6 +92,28 @@ func (s *schedule) check() {
 	}
 	if some != ok || ok && !latest(next, s.now).Equal(first) {
 		require.Fail(s, "another next", "next is at %v (%v), want %v (%v)", next, ok, first, some)
+	}
+}
+
+// checkActions checks that no action under way goes on whose task is moot, also
+// while its pod is still to be decided again.
+func (s *schedule) checkActions() {
+	for uid, f := range s.inFlight {
+		if s.history.podStay(uid) == nil {
+			require.True(s, f.work.Canceled(), "%s goes on", f.work.Pod)
+			continue
+		}
+		if f.work.ClearCondition {
+			continue // its deadline may just have come
+		}
+		why, due := s.history.deadline(uid)
+		moot := !leaves(why) || due.After(s.now)
+		if moot {
+			require.True(s, f.work.Canceled(), "%s goes on", f.work.Pod)
+		}
+		if !moot && f.work.Canceled() && s.tracker.Stale(uid) {
+			s.reached["canceled at once"]++
+		}
 	}
 }
 

@@ -27,10 +27,14 @@ func (s *schedule) observeNode(name string) {
 	node := s.nodes[name].DeepCopy()
 	s.say("observe %s %s in %s %v", name, node.UID, node.Labels["zone"], describe(node.Spec.Taints))
 	before := s.history.spells(name)
+	idle := !s.tracker.Reevaluating()
 	s.tracker.ObserveNode(s.told(), node)
 	writeDown(s.history, s.history.nodes, name, node, s.now, false)
 	s.history.zones[name] = node.Labels["zone"]
 	s.count(before, s.history.spells(name))
+	if idle && s.tracker.Reevaluating() {
+		s.reached["node in slices"]++
+	}
 }
 
 // count counts what is worth reaching.
@@ -71,7 +75,10 @@ func describe(taints []corev1.Taint) (out []string) {
 }
 
 func describeTolerations(tolerations []corev1.Toleration) (out []string) {
-	for _, toleration := range tolerations {
+	for i, toleration := range tolerations {
+		if i > 0 && toleration == tolerations[i-1] {
+			continue
+		}
 		line := toleration.Key + string(toleration.Operator) + toleration.Value
 		if toleration.TolerationSeconds != nil {
 			line += fmt.Sprintf(":%d", *toleration.TolerationSeconds)
@@ -186,6 +193,10 @@ func (s *schedule) tolerations() []corev1.Toleration {
 	if s.chance(40) { // so that not all is due at once
 		seconds := pick[int64](s, 3, 20, 40)
 		list = append(list, corev1.Toleration{Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds})
+	}
+	if s.chance(15) { // of which one taint costs 2 to 7 records
+		s.reached["heavy"]++
+		list = append(slices.Repeat([]corev1.Toleration{{Key: "none"}}, 256*(1+s.random.IntN(6))), list...)
 	}
 	return list
 }

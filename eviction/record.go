@@ -97,14 +97,22 @@ type node struct {
 	// of the tracker; see Tracker.effective.
 	effective   []Taint
 	effectiveOf int
-	// decided is the generation in which all pods were last decided.
-	decided   int
+	// decided is the generation in which all pods were decided last, or are being
+	// decided.
+	decided int
+	// undecided says which pods are to be decided again: those before this slot
+	// and, if outdated, all pods after them.
+	undecided int
+	outdated  bool
+	listed    bool     // in stale.behind
 	eviction  *request // of all its pods, nil for none
 	shares    []string // of the budgets by node; kept when the node is deleted
 	placement placement
-	pods      []*entry
-	shift     time.Duration // of the clock for which taints have their starts
-	waiting   int           // pods of it that Tracker.waiting counts
+	// pods are of type entry. The compiler of Go 1.25 cannot resolve that alias
+	// here, in its own cycle.
+	pods    []*timedqueue.Entry[types.UID, pod]
+	shift   time.Duration // of the clock for which taints have their starts
+	waiting int           // pods of it that Tracker.waiting counts
 }
 
 // nodeState says what is known of a node:
@@ -152,9 +160,36 @@ func (n *node) removePod(e *entry) {
 	n.pods = n.pods[:last]
 }
 
-// mostReevaluated bounds the nodes and pods of one Reevaluate: the caller holds
-// a lock.
-const mostReevaluated = 1000
+// behind reports whether pods of the node are to be decided again.
+func (n *node) behind() bool { return n.undecided > 0 || n.outdated }
+
+// stale reports whether a pod of the node is to be decided again.
+func (n *node) stale(e *entry) bool {
+	return n.outdated || int(e.Value().slot) < n.undecided
+}
+
+// outdate says that all pods of the node are to be decided again. A round that
+// is under way goes on, so that each pod has its turn however often that is
+// said.
+func (n *node) outdate() {
+	if n.undecided > 0 {
+		n.outdated = true
+		return
+	}
+	n.undecided = len(n.pods)
+}
+
+const (
+	// mostReevaluated bounds the nodes and pods of one Reevaluate: the caller
+	// holds a lock.
+	mostReevaluated = 1000
+	// matchesOfRecord is how many tolerations a taint is compared with in the time
+	// in which a record is visited.
+	matchesOfRecord = 256
+	// mostForRunning bounds what it costs to decide about a pod with an action
+	// under way, where that is done for all such pods in one turn.
+	mostForRunning = 4
+)
 
 // stale is what is to be decided again. It goes from the last to the first,
 // because nodes and pods that leave are replaced by the last: one that moves
@@ -162,6 +197,8 @@ const mostReevaluated = 1000
 // observed.
 type stale struct {
 	nodes int   // those before this index of Tracker.ordered
-	on    *node // and on this one, nil for none,
-	pods  int   // the pods before this slot
+	on    *node // and the pods of this one, nil for none
+
+	// behind are nodes whose pods cost more than a turn. They have a turn each.
+	behind []*node
 }

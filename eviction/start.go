@@ -9,22 +9,34 @@ import (
 // Start hands out one task to do now, decided from the newest view that the
 // tracker has. Due evictions come before conditions to be cleared. It may
 // return none, and Next says now, while thousands of pods are put where they
-// wait for a budget, as with [timedqueue.Queue.Start], or are decided again
-// after [Tracker.SuspendTaints] or [Tracker.ObserveDate].
+// wait for a budget, as with [timedqueue.Queue.Start], or are decided again;
+// see [Tracker.Reevaluate].
 func (t *Tracker) Start(now time.Time) (Task, bool) {
 	if !t.synced {
 		return Task{}, false
 	}
 	now = t.advance(now)
-	if t.Reevaluate(now) {
+	t.Reevaluate(now)
+	if t.reevaluatingAll() {
 		return Task{}, false
 	}
 	if t.halted {
 		return t.startClear(now)
 	}
-	if item, ok := t.evictions.Start(now); ok {
+	for left := t.slice; left > 0; {
+		item, ok := t.evictions.Start(now)
+		if !ok {
+			break
+		}
 		t.attempts.remove(t.attempts.secondOf(item.Due))
-		return t.begin(now, &attempt{entry: item.Value.entry(), item: item}), true
+		e := item.Value.entry()
+		if !e.Value().placement.node.stale(e) || t.rule(e).dueAt(now) {
+			return t.begin(now, &attempt{entry: e, item: item}), true
+		}
+		left -= t.weight(e)
+		t.visited += t.weight(e)
+		t.evictions.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed})
+		t.settle(now, e, e.Value().state)
 	}
 	if at, ok := t.evictions.Next(now); ok && !at.After(now) {
 		return Task{}, false // the next Start goes on
@@ -34,11 +46,12 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 
 // startClear hands out a condition to be cleared.
 func (t *Tracker) startClear(now time.Time) (Task, bool) {
-	for range mostPassedOver {
+	for left := mostPassedOver; left > 0; {
 		item, ok := t.clears.Start(now)
 		if !ok {
 			break
 		}
+		left -= t.weight(item.Value)
 		if !t.rule(item.Value).dueAt(now) {
 			begun := item // item itself would be allocated by each Start
 			return t.begin(now, &attempt{entry: item.Value, clear: &begun}), true
@@ -50,7 +63,8 @@ func (t *Tracker) startClear(now time.Time) (Task, bool) {
 }
 
 // mostPassedOver bounds how many pods one Start finds due that wait for their
-// condition to be cleared. Their conditions stay, and they wait for a budget.
+// condition to be cleared; see Tracker.weight. Their conditions stay, and they
+// wait for a budget.
 const mostPassedOver = 1000
 
 func (t *Tracker) begin(now time.Time, a *attempt) Task {
@@ -225,6 +239,17 @@ func (t *Tracker) Next(now time.Time) (time.Time, bool) {
 	if t.Reevaluating() {
 		return now, true
 	}
+	return t.NextTask(now)
+}
+
+// NextTask is Next for a caller that calls [Tracker.Reevaluate] until nothing
+// is left: it does not say now for that alone. While nothing is handed out
+// because all nodes are reevaluated, it returns false.
+func (t *Tracker) NextTask(now time.Time) (time.Time, bool) {
+	if !t.synced || t.reevaluatingAll() {
+		return time.Time{}, false
+	}
+	now = t.advance(now)
 	if t.halted {
 		return t.clears.Next(now)
 	}

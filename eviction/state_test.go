@@ -48,10 +48,7 @@ func TestC6PodStatesHaveNames(t *testing.T) {
 // actions under way and the counts say the same; and the state has changed as
 // the table says.
 func TestC6StateAndQueuesAgree(t *testing.T) {
-	seeds := 200
-	if testing.Short() {
-		seeds = 100
-	}
+	seeds := Sized(100, 200)
 	reached := map[string]int{}
 	for seed := range uint64(seeds) {
 		w := newWalk(t, seed)
@@ -235,6 +232,10 @@ func (w *walk) somePod() *corev1.Pod {
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
 			Key: key, Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds,
 		})
+	}
+	if w.chance(10) {
+		heavy := slices.Repeat([]corev1.Toleration{{Key: "none"}}, 256*(1+w.random.IntN(6)))
+		pod.Spec.Tolerations = append(heavy, pod.Spec.Tolerations...)
 	}
 	if w.chance(40) {
 		pod.Status.Conditions = []corev1.PodCondition{{

@@ -30,14 +30,19 @@ func (t *Tracker) SuspendTaints(now time.Time, suspended func(*corev1.Taint) boo
 // nothing on one node, besides those that SuspendTaints names, until the next
 // call for that node or its deletion. Nil suspends none. It is for taints that
 // the caller has set and is about to take back, because the node is well again.
-// A node that was not observed stays as it is. It costs O(pods on the node).
+// A node that was not observed stays as it is. It costs O(pods on the node), as
+// [Tracker.ObserveNode] does, if other taints count than before.
 func (t *Tracker) SuspendTaintsOn(now time.Time, name string, suspended func(*corev1.Taint) bool) {
 	now = t.advance(now)
 	n, known := t.nodes[name]
 	if !known || n.state != present || n.suspended == nil && suspended == nil {
 		return
 	}
+	before := t.effective(n)
 	n.suspended = suspended
+	if equalTaints(before, effective(n.taints, n.suspends(t.suspended))) {
+		return // each pod is decided, or will be, by just these
+	}
 	t.decideNode(now, n)
 }
 
@@ -45,51 +50,73 @@ func (t *Tracker) SuspendTaintsOn(now time.Time, name string, suspended func(*co
 // more. Those that are handed out are decided at once.
 func (t *Tracker) outdate(now time.Time) {
 	t.generation++
-	t.stale = stale{nodes: len(t.ordered)}
-	t.decideRunning(now)
+	if t.stale.on != nil {
+		t.list(t.stale.on)
+	}
+	t.stale.nodes, t.stale.on = len(t.ordered), nil
+	t.decideAllRunning(now)
 }
 
 // Reevaluate decides some of the pods again that SuspendTaints or ObserveDate
-// concerns, at most 1,000 nodes and pods in one call. It reports whether there
-// are more. Start does it too. It is for a caller that asks Start only at
-// times, for example when there are tokens for a task: such a caller calls
-// Reevaluate again and again, with the lock released in between, until it
-// returns false.
+// concerns, or that are on a node whose pods are too many for one turn: at most
+// 1,000 nodes and pods in one call. A pod counts as one more for each 256
+// tolerations and taint of its node. It reports whether there are more. Start
+// does it too. It is for a caller that asks Start only at times, for example
+// when there are tokens for a task: such a caller calls Reevaluate again and
+// again, with the lock released in between, until it returns false.
 func (t *Tracker) Reevaluate(now time.Time) bool {
 	now = t.advance(now)
-	for range t.slice {
-		if !t.reevaluateNext(now) {
-			return false
-		}
-	}
+	left := t.slice
+	t.reevaluateAll(now, &left)
+	t.reevaluateBehind(now, &left)
 	return t.Reevaluating()
 }
 
 // Reevaluating reports whether [Tracker.Reevaluate] has something to do.
-func (t *Tracker) Reevaluating() bool { return t.stale.nodes > 0 || t.stale.on != nil }
+func (t *Tracker) Reevaluating() bool { return t.reevaluatingAll() || len(t.stale.behind) > 0 }
 
-// reevaluateNext decides a pod again, or goes on to the next node. It reports
-// whether there was one.
-func (t *Tracker) reevaluateNext(now time.Time) bool {
+// reevaluatingAll reports whether all nodes are being gone through.
+func (t *Tracker) reevaluatingAll() bool { return t.stale.nodes > 0 || t.stale.on != nil }
+
+// reevaluateAll goes on through all nodes, while there is something left.
+func (t *Tracker) reevaluateAll(now time.Time, left *int) {
 	s := &t.stale
-	if n := s.on; n != nil && n.decided != t.generation {
-		s.pods = min(s.pods, len(n.pods))
-		if s.pods > 0 {
-			s.pods--
-			t.decide(now, n.pods[s.pods])
-			return true
+	for *left > 0 {
+		if n := s.on; n != nil {
+			if t.catchUp(now, n, left) {
+				t.list(n)
+				s.on = nil
+			}
+			continue
 		}
-		n.decided = t.generation
+		s.nodes = min(s.nodes, len(t.ordered))
+		if s.nodes == 0 {
+			return
+		}
+		s.nodes--
+		t.visited++
+		*left--
+		if n := t.ordered[s.nodes]; len(n.taints) > 0 && n.decided != t.generation {
+			n.decided = t.generation
+			n.outdate()
+			s.on = n
+		}
 	}
-	s.on = nil
-	s.nodes = min(s.nodes, len(t.ordered))
-	if s.nodes == 0 {
-		return false
+}
+
+// reevaluateBehind goes on with the nodes that are behind, one after the other.
+func (t *Tracker) reevaluateBehind(now time.Time, left *int) {
+	s := &t.stale
+	for *left > 0 && len(s.behind) > 0 {
+		n := s.behind[0]
+		s.behind[0] = nil
+		s.behind = s.behind[1:]
+		n.listed = false
+		before := *left
+		t.catchUp(now, n, left)
+		if *left == before {
+			*left-- // for a node that has nothing left
+		}
+		t.list(n)
 	}
-	s.nodes--
-	t.visited++
-	if n := t.ordered[s.nodes]; len(n.taints) > 0 && n.decided != t.generation {
-		s.on, s.pods = n, len(n.pods)
-	}
-	return true
 }

@@ -102,10 +102,13 @@ func (c Config) rules() *rules {
 //
 // A change of a node costs its pods, a change of a pod O(log n), and Start too,
 // which also decides a slice of the pods again after [Tracker.SuspendTaints];
-// see [timedqueue.Queue] for what budgets cost. A pod costs about 220 bytes
-// besides the strings and tolerations of its object, whether it has a deadline
-// or not; there is no timer and no goroutine. A Tracker is not safe for
-// concurrent use.
+// see [timedqueue.Queue] for what budgets cost. Comparing a taint with 256
+// tolerations counts as another pod. Of a node whose pods cost more than a
+// slice the others are decided by the next calls of Start: none of them is
+// handed out meanwhile unless it is due, and an action under way for one counts
+// as canceled when deciding costs much. A pod costs about 220 bytes besides the
+// strings and tolerations of its object, whether it has a deadline or not;
+// there is no timer and no goroutine. A Tracker is not safe for concurrent use.
 type Tracker struct {
 	config Config
 	rules  *rules
@@ -124,7 +127,7 @@ type Tracker struct {
 	byPod     []Budget
 	suspended func(*corev1.Taint) bool
 	halted    bool
-	// generation counts the calls of SuspendTaints; see node.decided.
+	// generation counts what concerns all nodes; see node.decided.
 	generation int
 	stale      stale
 	slice      int    // the most records that one Reevaluate visits

@@ -352,10 +352,7 @@ func play(t *testing.T, script []byte) map[string]int {
 }
 
 func TestRandomSchedulesAgreeWithTheReference(t *testing.T) {
-	seeds := uint64(4000)
-	if testing.Short() {
-		seeds = 400
-	}
+	const seeds = uint64(4000)
 	var seed uint64
 	t.Cleanup(func() {
 		if t.Failed() {

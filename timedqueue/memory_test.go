@@ -29,10 +29,7 @@ func manyKeys(n int) []string {
 }
 
 func TestQ7MemoryPerEntryIsBounded(t *testing.T) {
-	entries := 1_000_000
-	if testing.Short() {
-		entries = 100_000
-	}
+	entries := sized(100_000, 1_000_000)
 	keys := manyKeys(entries)
 	q := newTestQueue(t, unlimited)
 	before := heapInUse()
@@ -114,10 +111,7 @@ func TestQ7QueueThatShrinksGivesItsMemoryBack(t *testing.T) {
 
 // All items are due and wait for a share: then an entry takes the most memory.
 func TestQ7MemoryPerEntryInAShareIsBounded(t *testing.T) {
-	entries := 1_000_000
-	if testing.Short() {
-		entries = 100_000
-	}
+	entries := sized(100_000, 1_000_000)
 	keys := manyKeys(entries)
 	config := limited(0, 1)
 	config.Budgets[0].ShareOf = func(string, int) string { return "" }

@@ -222,10 +222,7 @@ func TestQ12EachKindStartsItsPart(t *testing.T) { testFairness(t, false) }
 func TestQ12EachKindStartsItsPartUnderOtherBudgets(t *testing.T) { testFairness(t, true) }
 
 func testFairness(t *testing.T, shares bool) {
-	seeds := 2000
-	if testing.Short() {
-		seeds = 300
-	}
+	seeds := sized(300, 2000)
 	first := rand.Uint64N(1 << 40)
 	if *seedFlag != 0 {
 		first, seeds = *seedFlag, 1

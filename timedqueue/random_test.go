@@ -28,12 +28,10 @@ type randomChooser struct {
 
 func (c *randomChooser) Ended() bool { c.steps--; return c.steps < 0 }
 
-// testRandom walks with many seeds. Each thing named must happen in some of
-// them.
+// testRandom walks with many seeds, a seventh of them by default. Each thing
+// named must happen in some of them.
 func testRandom(t *testing.T, kind walkKind, seeds int, reach ...string) {
-	if testing.Short() {
-		seeds /= 7
-	}
+	seeds = sized(seeds/7, seeds)
 	first := rand.Uint64N(1 << 40)
 	if *seedFlag != 0 {
 		first, seeds = *seedFlag, 1

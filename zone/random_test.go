@@ -115,10 +115,7 @@ func compareTrackers(t *testing.T, step int, tracker *zone.Tracker[int], ref *re
 }
 
 func TestRandomOperationsAgreeWithTheReference(t *testing.T) {
-	seeds := uint64(1000)
-	if testing.Short() {
-		seeds = 100
-	}
+	const seeds = uint64(1000)
 	var seed uint64
 	t.Cleanup(func() {
 		if t.Failed() {

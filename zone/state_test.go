@@ -227,7 +227,8 @@ func TestZ1InvalidConfigIsRefused(t *testing.T) {
 			zone.Config{StabilizationWindow: -time.Second}.Validate(), "Config.StabilizationWindow is -1s",
 		},
 		"observation": {
-			zone.Config{ObservationWindow: ptr.To(-time.Second)}.Validate(), "Config.ObservationWindow is -1s",
+			zone.Config{ObservationWindow: ptr.To(-time.Second)}.Validate(),
+			"Config.ObservationWindow is -1s",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

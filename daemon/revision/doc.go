@@ -32,6 +32,8 @@
 //     it, as [ownership.Overlay.Merge] returns them.
 //   - Pass nil for the pods until all of them are known. A revision whose pods
 //     are missing is deleted.
+//   - Build with a k8s.io/api that is not older than the cluster. An older one
+//     drops the fields that it does not know from template and revision.
 //   - After [ErrHashCollision], compute from the owner's new collision count.
 //     After [ErrStale], wait for the caches. Back off in both cases.
 //

@@ -115,6 +115,28 @@ func (c *cluster) launchStandby(program string) *controller {
 	return c.launchDeployed(program)
 }
 
+// launchShadow starts a program as a shadow with the account of the one that
+// acts. No other uses the rights to the Lease of a shadow. Its informers list,
+// so that it uses each of them.
+func (c *cluster) launchShadow(program string) *controller {
+	c.t.Helper()
+	c.env = []string{"KUBE_FEATURE_WatchListClient=false"}
+	defer func() { c.env = nil }()
+	running := c.launchDeployed(program, "--shadow")
+	c.eventually("the shadow leads with its own lease", func(*witness) error {
+		lease, err := c.client.CoordinationV1().Leases(metav1.NamespaceSystem).
+			Get(c.t.Context(), program+"-shadow", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
+			return errors.New("the lease has no holder")
+		}
+		return nil
+	})
+	return running
+}
+
 // What nodelifecycle asks the API server for in its life its manifest permits,
 // and the manifest permits nothing else.
 func TestManifestOfNodelifecycleGivesTheLeastRights(t *testing.T) {
@@ -122,6 +144,7 @@ func TestManifestOfNodelifecycleGivesTheLeastRights(t *testing.T) {
 	c.applyManifest("nodelifecycle")
 	running := c.launchDeployed("nodelifecycle", lifecycleFlags(everyRight()...)...)
 	standby := c.launchStandby("nodelifecycle")
+	shadow := c.launchShadow("nodelifecycle")
 	settle(t)
 
 	nodes := c.fleet.Nodes("a")
@@ -138,6 +161,7 @@ func TestManifestOfNodelifecycleGivesTheLeastRights(t *testing.T) {
 	c.eventually("its node is healthy again", func(w *witness) error { return w.each(nodes, (*nodeSeen).wantHealthy) })
 	c.haltTwice("nodelifecycle")
 	c.readPages(running, "nodelifecycle", "/metrics", "/pending", "/doubt")
+	c.stop(shadow)
 	c.stop(standby)
 	c.stop(running)
 	c.wantLeastRights("nodelifecycle")
@@ -149,6 +173,7 @@ func TestManifestOfTaintevictionGivesTheLeastRights(t *testing.T) {
 	c.applyManifest("tainteviction")
 	running := c.launchDeployed("tainteviction", everyRight()...)
 	standby := c.launchStandby("tainteviction")
+	shadow := c.launchShadow("tainteviction")
 
 	nodes := c.fleet.Nodes("a")
 	c.forbidEvictions()
@@ -159,6 +184,7 @@ func TestManifestOfTaintevictionGivesTheLeastRights(t *testing.T) {
 	c.eventually("a pod is evicted", wantEvicted(fleet.PodName("web", nodes[0]), fleet.PodName("web", nodes[1])))
 	c.haltTwice("tainteviction")
 	c.readPages(running, "tainteviction", "/metrics", "/pending")
+	c.stop(shadow)
 	c.stop(standby)
 	c.stop(running)
 	c.wantLeastRights("tainteviction")

@@ -110,12 +110,13 @@ func TestSparedPodsAreExempt(t *testing.T) {
 	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
 	finished.Status.Phase = corev1.PodSucceeded
 	agent.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: new(true)}}
-	require.Nil(t, parsed(t).Config().Exempt, "as kube-controller-manager")
+	require.Nil(t, parsed(t, "--spare-mirror-pods=false").Config().Exempt, "as kube-controller-manager")
 	for flags, left := range map[[2]string][]string{
-		{}:                        {"agent", "finished", "mirror", "web"},
-		{"--spare-mirror-pods"}:   {"agent", "finished", "web"},
-		{"--spare-finished-pods"}: {"agent", "mirror", "web"},
-		{"--spare-finished-pods", "--spare-daemonset-pods"}: {"mirror", "web"},
+		{}:                            {"agent", "finished", "web"},
+		{"--spare-mirror-pods=false"}: {"agent", "finished", "mirror", "web"},
+		{"--spare-finished-pods"}:     {"agent", "web"},
+		{"--spare-finished-pods", "--spare-mirror-pods=false"}: {"agent", "mirror", "web"},
+		{"--spare-finished-pods", "--spare-daemonset-pods"}:    {"web"},
 	} {
 		var args []string
 		for _, flag := range flags {

@@ -3,8 +3,8 @@
 // [Options.Config] translates them for package eviction. It has no clock and no
 // client of its own, so that a simulator can use the same flags.
 //
-// Package show, below it, is what such programs show of their evictions:
-// metrics, a page about the pods that wait, and the log.
+// Package evictionreport, below it, is what such programs show of their
+// evictions: metrics, a page about the pods that wait, and the log.
 package evicting
 
 import (
@@ -34,7 +34,8 @@ const (
 func actions() []string { return []string{Delete, Evict, EvictThenDelete, DryRun} }
 
 // Options are the flags. The zero value is not valid: AddFlags sets the
-// defaults, which are what kube-controller-manager v1.37 does.
+// defaults, which are what kube-controller-manager v1.37 does, except that
+// mirror pods are spared.
 type Options struct {
 	// Action is one of Delete, Evict, EvictThenDelete and DryRun.
 	Action string
@@ -72,8 +73,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.LowPriorityFirst, "low-priority-first", false,
 		"Of pods that have to leave at the same time, evict those of lower priority first. Else the order is that in which "+
 			"they were seen.")
-	flags.BoolVar(&o.SpareMirrorPods, "spare-mirror-pods", false,
-		"Do not evict mirror pods. To delete one stops nothing: its kubelet makes another.")
+	flags.BoolVar(&o.SpareMirrorPods, "spare-mirror-pods", true,
+		"Do not evict mirror pods. To delete one stops nothing, because its kubelet makes another. kube-controller-manager "+
+			"evicts those that do not tolerate a taint, which only a hostile kubelet makes.")
 	flags.BoolVar(&o.SpareFinishedPods, "spare-finished-pods", false, "Do not evict pods that have succeeded or failed.")
 	flags.BoolVar(&o.SpareDaemonSetPods, "spare-daemonset-pods", false,
 		"Do not evict pods of DaemonSets, whatever they tolerate.")

@@ -27,11 +27,12 @@ func check(o *evicting.Options) error {
 }
 
 // Without flags pods are evicted as kube-controller-manager v1.37 does:
-// deleted, as fast as the API server answers, and without exemptions.
+// deleted, as fast as the API server answers. Only mirror pods are spared.
 func TestDefaults(t *testing.T) {
 	o := parsed(t)
 	require.NoError(t, check(o))
-	require.Equal(t, &evicting.Options{Action: evicting.Delete, EvictFor: 30 * time.Minute, BudgetBurst: 1}, o)
+	require.Equal(t,
+		&evicting.Options{Action: evicting.Delete, EvictFor: 30 * time.Minute, BudgetBurst: 1, SpareMirrorPods: true}, o)
 }
 
 // Each flag sets one field, and no other.
@@ -47,7 +48,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		"--budget-per-namespace=3":   func(o *evicting.Options) { o.BudgetPerNamespace = 3 },
 		"--budget-burst=4":           func(o *evicting.Options) { o.BudgetBurst = 4 },
 		"--low-priority-first":       func(o *evicting.Options) { o.LowPriorityFirst = true },
-		"--spare-mirror-pods":        func(o *evicting.Options) { o.SpareMirrorPods = true },
+		"--spare-mirror-pods=false":  func(o *evicting.Options) { o.SpareMirrorPods = false },
 		"--spare-finished-pods":      func(o *evicting.Options) { o.SpareFinishedPods = true },
 		"--spare-daemonset-pods":     func(o *evicting.Options) { o.SpareDaemonSetPods = true },
 	} {

@@ -86,6 +86,6 @@ func metricsOfTheProgram(t *testing.T) string {
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 		return response.StatusCode == http.StatusOK
-	}, 10*time.Second, 5*time.Millisecond)
+	}, 2*time.Minute, 5*time.Millisecond)
 	return string(page)
 }

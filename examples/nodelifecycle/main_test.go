@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // Each line of the log is a JSON object, that of the failure included.
 func TestProgramLogsInJSON(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	child := exec.CommandContext(ctx, os.Args[0], "--logging-format=json", "-v=8", "--master=http://"+closedAddress(t))
 	child.Env = append(os.Environ(), "NODELIFECYCLE_TEST_PROGRAM=yes")
@@ -97,7 +97,7 @@ func TestWrongCalls(t *testing.T) {
 			"reach the API server at " + unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			var out, diagnostics bytes.Buffer
 			require.Equal(t, test.code, run(ctx, test.args, &out, &diagnostics))

@@ -41,7 +41,7 @@ func (panickingNodes) Patch(
 
 // Q11: the program exits with an error, says why, and has counted it.
 func TestQ11ProgramExitsAfterAPanic(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var s settings
 	var metrics prometheus.Gatherer

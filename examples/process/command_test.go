@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 // SIGTERM ends the context, and what run returns is the exit code.
 func TestMainEndsInOrderOnASignal(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		program := exec.CommandContext(ctx, os.Args[0], "x")
 		program.Env = append(os.Environ(), "PROCESS_TEST_PROGRAM=yes")

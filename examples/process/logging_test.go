@@ -43,7 +43,7 @@ func scribe(ctx context.Context, args []string, out, diagnostics io.Writer) int 
 // logOf runs that program and returns what it writes to standard error.
 func logOf(t *testing.T, args ...string) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	program := exec.CommandContext(ctx, os.Args[0], args...)
 	program.Env = append(os.Environ(), "PROCESS_TEST_PROGRAM=logs")

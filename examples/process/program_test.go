@@ -146,7 +146,7 @@ func TestProgramServesActsAndStops(t *testing.T) {
 		require.Eventually(t, func() bool {
 			code, _ := get(t, p, "/healthz")
 			return code == http.StatusOK
-		}, 10*time.Second, 5*time.Millisecond)
+		}, 2*time.Minute, 5*time.Millisecond)
 		code, text := get(t, p, "/readyz")
 		require.Equal(t, http.StatusInternalServerError, code)
 		require.Equal(t, "caches have not synced yet\n", text)
@@ -172,11 +172,11 @@ func TestProgramServesActsAndStops(t *testing.T) {
 		require.Eventually(t, func() bool {
 			code, _ := get(t, p, "/readyz")
 			return code == http.StatusOK
-		}, 10*time.Second, 5*time.Millisecond)
+		}, 2*time.Minute, 5*time.Millisecond)
 		_, text = get(t, p, "/healthz?verbose")
 		require.Contains(t, text, "[+]leaderElection ok\n[+]controller ok\n[+]halt: not halted\n")
 		annotate(t, clients.Electing, elect)
-		require.Eventually(t, w.halted.Load, 10*time.Second, 5*time.Millisecond)
+		require.Eventually(t, w.halted.Load, 2*time.Minute, 5*time.Millisecond)
 		code, text = get(t, p, "/healthz?verbose")
 		require.Equal(t, http.StatusOK, code)
 		require.Contains(t, text, "[+]halt: halted by lifecycle.kubelife.io/halt\nhealthz check passed\n")

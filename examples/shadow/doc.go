@@ -69,6 +69,8 @@
 //     wait. Of many that are due at once, the two controllers choose different
 //     ones first. A pod that is evicted before its turn comes is not marked, so
 //     MarkPodNotReady can be OnlyShadow or OnlyCluster.
+//   - EvictPod OnlyCluster: a mirror pod that does not tolerate a taint. The
+//     shadow spares it, unless --spare-mirror-pods is false.
 //   - DeclareUnknown and what follows from it OnlyShadow: a node that is heard
 //     again between the end of its grace period and the next pass there.
 package shadow

@@ -119,10 +119,10 @@ func TestSparedPodsStay(t *testing.T) {
 		w.taint(maintenance)
 	}
 	for flag, left := range map[string][]string{
-		"--leader-elect":         {"agent", "finished", "mirror", "web"}, // the default: as kube-controller-manager
-		"--spare-mirror-pods":    {"agent", "finished", "web"},
-		"--spare-finished-pods":  {"agent", "mirror", "web"},
-		"--spare-daemonset-pods": {"finished", "mirror", "web"},
+		"--leader-elect":            {"agent", "finished", "web"},           // the default
+		"--spare-mirror-pods=false": {"agent", "finished", "mirror", "web"}, // as kube-controller-manager
+		"--spare-finished-pods":     {"agent", "web"},
+		"--spare-daemonset-pods":    {"finished", "web"},
 	} {
 		t.Run(flag, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {

@@ -6,6 +6,14 @@
 // which has to be switched off there. What sets the taints does not matter: an
 // administrator, kube-controller-manager's node-lifecycle-controller, or
 // another.
+//
+// # Differences from kube-controller-manager
+//
+// Package eviction lists its own. Compared with v1.37.1, the program adds:
+//
+//   - Mirror pods are spared, unless --spare-mirror-pods is false. There those
+//     that do not tolerate a taint are evicted, and their kubelet makes them
+//     again. Kubelets make static pods tolerate all NoExecute taints.
 package main
 
 import (

@@ -27,7 +27,7 @@ not tolerate a taint, the others when the seconds of their toleration are over.
 
 It replaces a controller of kube-controller-manager, which has to run with
 --controllers=*,-taint-eviction-controller. Without flags it does what that one
-does. Failed evictions are tried again until the pod is gone or need not leave.
+does, but spares mirror pods. Failed evictions are tried again until the pod is gone or need not leave.
 
 While it runs, --secure-port answers callers that may get these paths
   /pending            which pods have to leave when, why, and what holds them up

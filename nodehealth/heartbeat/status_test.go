@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 var reportTime = time.Date(2026, time.May, 1, 10, 0, 0, 0, time.UTC)
@@ -107,7 +108,7 @@ func TestStatusPatchBringsEveryFieldButVolumesAttached(t *testing.T) {
 			want := withTimes(fullStatus("b"))
 			want.VolumesAttached = base.VolumesAttached
 			requireStatus(t, want, got)
-			changed, err := reporter(got, base).changed(new(fullStatus("b")))
+			changed, err := reporter(got, base).changed(ptr.To(fullStatus("b")))
 			require.NoError(t, err)
 			require.False(t, changed, "and is then content")
 		})

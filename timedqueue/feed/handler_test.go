@@ -73,13 +73,47 @@ type world struct {
 	*Handler[*corev1.Pod]
 }
 
+// tellingStore gives a store of client-go v0.35, which cannot tell how far it
+// is, the method of later ones. The informer's version is that of the store
+// when synctest.Wait has returned.
+type tellingStore struct {
+	cache.Store
+	informer cache.SharedIndexInformer
+}
+
+func (s tellingStore) LastStoreSyncResourceVersion() string {
+	return s.informer.LastSyncResourceVersion()
+}
+
+func storeThatTells(informer cache.SharedIndexInformer) Store {
+	var store any = informer.GetStore()
+	if tells, ok := store.(interface {
+		Store
+		LastStoreSyncResourceVersion() string
+	}); ok {
+		return tells
+	}
+	return tellingStore{informer.GetStore(), informer}
+}
+
+func storeThatCannotTell(informer cache.SharedIndexInformer) Store {
+	return silentStore{informer.GetStore()}
+}
+
 // inWorld runs a test in a world of pod a, version 1, which the core has seen.
+// The informer's store tells how far it is.
 func inWorld(t *testing.T, test func(t *testing.T, w world)) {
+	inWorldOf(t, storeThatTells, test)
+}
+
+func inWorldOf(
+	t *testing.T, storeOf func(cache.SharedIndexInformer) Store, test func(t *testing.T, w world),
+) {
 	synctest.Test(t, func(t *testing.T) {
 		server, core := newServer(), newCore()
 		server.write("a", "first")
 		informer := server.informer()
-		w := world{server, core, newHandler(t, core.config(informer.GetStore()))}
+		w := world{server, core, newHandler(t, core.config(storeOf(informer)))}
 		_, err := informer.AddEventHandler(w.Handler)
 		require.NoError(t, err)
 		run(t, informer)
@@ -147,6 +181,21 @@ func TestStoreThatHasPassedOurWriteIsAsked(t *testing.T) {
 		require.Equal(t,
 			[][]string{{"seen a@4 first"}, {"seen a@4 first"}, {"seen a@4 first"}}, w.took(),
 			"no report takes the core back")
+		require.Empty(t, w.own.byObject)
+	})
+}
+
+func TestWithAStoreThatCannotTellReportsReachOurWrite(t *testing.T) {
+	inWorldOf(t, storeThatCannotTell, func(t *testing.T, w world) {
+		w.write("a", "first")
+		w.Wrote(w.write("a", "first"))
+		w.write("a", "first")
+		w.acquire()
+		w.show(3)
+		synctest.Wait()
+		w.release()
+		require.Equal(t, [][]string{{"seen a@3 first"}, {"seen a@4 first"}}, w.took(),
+			"version 2 lacks what we have written")
 		require.Empty(t, w.own.byObject)
 	})
 }

@@ -172,6 +172,9 @@ func (c *Controller) evictPod(now time.Time) (Action, bool) {
 			return Evict{task}, true
 		}
 		c.holdEviction(now, task)
+		if c.evictions.Reevaluating() {
+			break // each Start decides a slice of pods again
+		}
 	}
 	return nil, false
 }
@@ -189,10 +192,7 @@ func (c *Controller) holdEviction(now time.Time, task eviction.Task) {
 // nextEviction promises none while Start would only decide pods again: tokens
 // would be saved up for nothing.
 func (c *Controller) nextEviction(now time.Time) (time.Time, bool) {
-	if c.evictions.Reevaluating() {
-		return time.Time{}, false
-	}
-	return c.evictions.Next(now)
+	return c.evictions.NextTask(now)
 }
 
 // Idle is for a replica that does not lead. It evaluates the zones, so as to

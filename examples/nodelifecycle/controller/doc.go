@@ -115,6 +115,11 @@
 //     There each controller's requests stand in one line.
 //   - A node that changes all the time is written to less and less often, at
 //     the least each 30 s. There each change is written.
+//   - The programs spare mirror pods, with --spare-mirror-pods, which is true
+//     by default. There those that do not tolerate a taint are evicted, and
+//     their kubelet makes them again. Kubelets make static pods tolerate all
+//     NoExecute taints. Config.Eviction.Exempt is nil by default and spares
+//     none.
 //   - The Event "Cancelling deletion" is recorded for a pod whose condition is
 //     cleared, and for no other.
 //   - Nodes of a zone that is dying wait one heartbeat interval for their

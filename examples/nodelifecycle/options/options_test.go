@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
@@ -49,7 +51,7 @@ func TestDefaults(t *testing.T) {
 		"action": "delete", "evict-for": "30m0s", "confirm": "false",
 		"budget-overall": "0", "budget-per-node": "0", "budget-per-namespace": "0", "budget-burst": "1",
 		"low-priority-first": "false",
-		"spare-mirror-pods":  "false", "spare-finished-pods": "false", "spare-daemonset-pods": "false",
+		"spare-mirror-pods":  "true", "spare-finished-pods": "false", "spare-daemonset-pods": "false",
 	}
 	flags.VisitAll(func(flag *pflag.Flag) {
 		require.Equal(t, want[flag.Name], flag.DefValue, flag.Name)
@@ -98,7 +100,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		Evicting: evicting.Options{
 			Action: evicting.Evict, EvictFor: 15 * time.Second, Confirm: true,
 			BudgetOverall: 16, BudgetPerNode: 17, BudgetPerNamespace: 18, BudgetBurst: 19, LowPriorityFirst: true,
-			SpareMirrorPods: true, SpareFinishedPods: false, SpareDaemonSetPods: true,
+			SpareMirrorPods: false, SpareFinishedPods: false, SpareDaemonSetPods: true,
 		},
 	}, parsed(t,
 		"--concurrent-node-syncs=1", "--kube-api-qps=2", "--kube-api-burst=3",
@@ -113,7 +115,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		"--eviction-mode=node", "--pod-eviction-timeout=20s",
 		"--action=evict", "--evict-for=15s", "--confirm", "--budget-overall=16", "--budget-per-node=17",
 		"--budget-per-namespace=18",
-		"--budget-burst=19", "--low-priority-first", "--spare-mirror-pods", "--spare-daemonset-pods",
+		"--budget-burst=19", "--low-priority-first", "--spare-mirror-pods=false", "--spare-daemonset-pods",
 	))
 }
 
@@ -139,9 +141,12 @@ func TestControllerMeansWhatTheFlagsSay(t *testing.T) {
 	require.Equal(t, zone.PartialDisruption, config.Zone.State(zone.Counts{Ready: 1, NotReady: 9}))
 
 	require.Empty(t, config.Eviction.Budgets)
-	require.Nil(t, config.Eviction.Exempt)
+	require.True(t, config.Eviction.Exempt(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "hash"}},
+	}))
+	require.Nil(t, parsed(t, "--spare-mirror-pods=false").Controller().Eviction.Exempt)
 
-	config = parsed(t, "--budget-per-node=5", "--low-priority-first", "--spare-mirror-pods").Controller()
+	config = parsed(t, "--budget-per-node=5", "--low-priority-first").Controller()
 	require.Len(t, config.Eviction.Budgets, 1)
 	require.True(t, config.Eviction.LowPriorityFirst)
 	require.NotNil(t, config.Eviction.Exempt)

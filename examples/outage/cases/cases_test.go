@@ -13,8 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
-// manyNodes are more than a developer waits for: those cases take seconds, and
-// run with LIFECYCLE_EXPECT=all, as in .ci/run. The others run manySeeds then.
+// Cases of more than manyNodes take seconds each, and run if
+// LIFECYCLE_TESTS=all. The others run manySeeds then.
 const (
 	manyNodes = 500
 	manySeeds = 20
@@ -34,15 +34,14 @@ func TestWhatEachCaseExpectsComesOut(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, file, s.Name+".yaml", "the file is named after its case")
 			require.NotNil(t, s.Expect)
-			all, large := os.Getenv("LIFECYCLE_EXPECT") == "all", nodes(s) > manyNodes
-			if large && !all {
-				t.Skipf("%d nodes: LIFECYCLE_EXPECT=all runs it", nodes(s))
+			seeds := sized(1, manySeeds)
+			if nodes(s) > manyNodes {
+				seeds = sized(0, 1)
 			}
-			seeds := uint64(1)
-			if all && !large {
-				seeds = manySeeds
+			if seeds == 0 {
+				t.Skipf("%d nodes: LIFECYCLE_TESTS=all runs it", nodes(s))
 			}
-			for s.Seed = 1; s.Seed <= seeds; s.Seed++ {
+			for s.Seed = 1; s.Seed <= uint64(seeds); s.Seed++ {
 				play(t, s)
 			}
 		})

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	seeds  = flag.Uint64("seeds", defaultSeeds, "how many random worlds to run")
+	seeds  = flag.Uint64("seeds", uint64(sized(100, 2000)), "how many random worlds to run")
 	first  = flag.Uint64("first", 1, "the seed of the first one")
 	wanted = flag.String("until", "", "stop at the first seed that violates this invariant, and say only which it is")
 )
@@ -118,7 +118,7 @@ func violates(what invariant.Invariant) func(*scenario.Scenario) bool {
 }
 
 func TestEveryGeneratedScenarioIsValid(t *testing.T) {
-	for seed := range uint64(5000) {
+	for seed := range uint64(sized(500, 5000)) {
 		require.NoError(t, Generate(seed).Validate(), "seed %d", seed)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var pausingSeeds = flag.Uint64("pausing", defaultSeeds/20, "how many worlds to run whose flags pause the cluster")
+var pausingSeeds = flag.Uint64("pausing", uint64(sized(10, 100)),
+	"how many worlds to run whose flags pause the cluster")
 
 // TestPausingWorlds runs random worlds whose flags pause the cluster, and wants
 // every invariant to hold in each.

@@ -1,14 +1,13 @@
 package explore
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -26,10 +25,11 @@ import (
 // finishes, at one of its own writes, and what comes out must be the same.
 //
 //	go -C examples test ./outage/explore -run Sieve -v
-//	LIFECYCLE_SIEVE=200 go -C examples test ./outage/explore -run Sieve -v
+//	LIFECYCLE_TESTS=all go -C examples test ./outage/explore -run Sieve -v
+//	go -C examples test ./outage/explore -run Sieve -timeout 90m -args -calls 0
 //
-// The variable is the number of calls of each scenario, over eight seeds, or
-// "all" for those of two seeds.
+// The first tries a call of each scenario, the second 200, over eight seeds,
+// the third all calls of two seeds.
 
 // pattern is what happens at a call.
 type pattern string
@@ -59,20 +59,8 @@ const (
 	completeSeeds = 2
 )
 
-// callsEach returns how many calls of each scenario to perturb, zero for all.
-func callsEach(t *testing.T) int {
-	switch text := os.Getenv("LIFECYCLE_SIEVE"); text {
-	case "":
-		return fewSieveCalls
-	case "all":
-		return 0
-	default:
-		n, err := strconv.Atoi(text)
-		require.NoError(t, err, "LIFECYCLE_SIEVE is a number or all")
-		require.Positive(t, n)
-		return n
-	}
-}
+var callsEach = flag.Int("calls", sized(1, 200),
+	"how many calls of each scenario to perturb; 0 perturbs all calls of two seeds")
 
 // trial is one call of one run that is to be perturbed.
 type trial struct {
@@ -94,7 +82,8 @@ func (c trial) String() string { return fmt.Sprintf("seed %d, call %d, %s", c.se
 // too, and of pods that terminate, are not compared: new pods are bound to its
 // node meanwhile.
 func TestSieveFindsNothing(t *testing.T) {
-	each := callsEach(t)
+	each := *callsEach
+	require.GreaterOrEqual(t, each, 0)
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
 			plain := make(map[uint64]*ran)

@@ -8,10 +8,9 @@
 // that is there for it to be violated.
 //
 //	go -C examples test ./outage/mutations -v
-//	LIFECYCLE_MUTATIONS=all \
-//	  go -C examples test ./outage/mutations -v -timeout 30m
+//	LIFECYCLE_TESTS=all go -C examples test ./outage/mutations -v -timeout 30m
 //
-// The first tries every eighth of them, the second all, which takes minutes.
+// The first tries one of them, the second all, which takes minutes.
 //
 // Sources stay as they are; the go command reads another file in the place of
 // the one with the fault (-overlay). When the code that a mutation replaces

@@ -3,7 +3,6 @@ package scenarios_test
 import (
 	"flag"
 	"fmt"
-	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -17,25 +16,10 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
-// allSeeds is what .ci/run runs. They take two minutes of CPU, and fewSeeds
-// what a developer waits for.
-const allSeeds = 50
-
 var (
-	seeds = flag.Uint64("seeds", 0, "how many seeds to run each scenario with")
+	seeds = flag.Uint64("seeds", uint64(sized(1, 50)), "how many seeds to run each scenario with")
 	first = flag.Uint64("first", 1, "the first of them")
 )
-
-// howMany returns how many seeds to run.
-func howMany() uint64 {
-	switch {
-	case *seeds > 0:
-		return *seeds
-	case os.Getenv("LIFECYCLE_EXPECT") == "all":
-		return allSeeds
-	}
-	return fewSeeds
-}
 
 // What each scenario says must come out of it does, for every seed. The numbers
 // follow from its flags and its script: the arithmetic is in its comments.
@@ -43,7 +27,7 @@ func TestWhatEachScenarioExpectsComesOut(t *testing.T) {
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
 			require.NotNil(t, read(t, name).Expect, "every scenario says what must come out of it")
-			for _, text := range unmet(t, name, *first, howMany()) {
+			for _, text := range unmet(t, name, *first, *seeds) {
 				t.Error(text)
 			}
 		})

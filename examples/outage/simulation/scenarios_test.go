@@ -13,10 +13,7 @@ import (
 // only the API server is to blame for that, and nothing is done to any
 // node or pod.
 func TestH4NothingIsDoneAfterAnOutageOfTheAPIServer(t *testing.T) {
-	seeds := uint64(20)
-	if testing.Short() {
-		seeds = 4
-	}
+	seeds := uint64(sized(4, 20))
 	for seed := range seeds {
 		description, err := scenarios.Read("control-plane-pause")
 		require.NoError(t, err)

@@ -118,6 +118,6 @@ func TestC5ConnectionsThatEndMakeRoom(t *testing.T) {
 		require.Eventually(t, func() bool {
 			response, err := caller.Get(url + "/page")
 			return err == nil && response.Body.Close() == nil
-		}, 20*time.Second, 5*time.Millisecond)
+		}, 2*time.Minute, 5*time.Millisecond)
 	}
 }

@@ -105,11 +105,11 @@ func TestC5CertificatesNameCallers(t *testing.T) {
 		require.Eventually(t, func() bool { // what the cluster says is followed
 			status, _ := ask(t, users.caller("reader"), url+"/page")
 			return status == 200
-		}, 20*time.Second, 10*time.Millisecond, name)
+		}, 2*time.Minute, 10*time.Millisecond, name)
 		require.Eventually(t, func() bool {
 			status, _ := ask(t, proxies.caller("front"), url+"/page", "X-Remote-User", "reader")
 			return status == 200
-		}, 20*time.Second, 10*time.Millisecond, name)
+		}, 2*time.Minute, 10*time.Millisecond, name)
 		for _, test := range []struct {
 			caller *http.Client
 			header string
@@ -147,7 +147,7 @@ func TestC5AuthoritiesRotate(t *testing.T) {
 		require.Eventually(t, func() bool {
 			status, _ := ask(t, a.caller(name), url+"/page", header, "reader")
 			return status == want
-		}, 20*time.Second, 10*time.Millisecond)
+		}, 2*time.Minute, 10*time.Millisecond)
 	}
 	answers(old, "reader", "X-None", 200)
 	answers(old, "front", "X-Old", 200)
@@ -247,7 +247,7 @@ func TestC5CertificateRotates(t *testing.T) {
 	certificate, key = a.sign("second")
 	require.NoError(t, os.WriteFile(f.TLSCertFile, certificate, 0o600))
 	require.NoError(t, os.WriteFile(f.TLSPrivateKeyFile, key, 0o600))
-	require.Eventually(t, func() bool { return shown() == "second" }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return shown() == "second" }, 2*time.Minute, 10*time.Millisecond)
 }
 
 // The flags about TLS decide what a connection may use. HTTP/2 is not offered.
