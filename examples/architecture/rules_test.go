@@ -130,8 +130,8 @@ var plainPackages = []string{
 // sentences, plain phrases, one meaning a word, in messages and names too. This
 // list grows until it holds all packages.
 var strictPackages = []string{
-	"daemon", "daemon/ownership", "daemon/revision", "nodehealth", "nodehealth/heartbeat", "taints",
-	"timedqueue", "timedqueue/feed", "zone",
+	"daemon", "daemon/ownership", "daemon/revision", "eviction/controller", "nodehealth",
+	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
 }
 
 // personalWords make a person of what is an object, or are not plain.
