@@ -129,8 +129,8 @@ var wideRooms = []string{"eviction"}
 // sentences, plain phrases, one meaning a word, in messages and names too. This
 // list grows until it holds all packages.
 var strictPackages = []string{
-	"daemon", "daemon/ownership", "daemon/revision", "nodehealth", "nodehealth/heartbeat", "taints",
-	"timedqueue", "timedqueue/feed", "zone",
+	"daemon", "daemon/ownership", "daemon/revision", "eviction/controller", "nodehealth",
+	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
 }
 
 // documentedPrograms are packages of programs whose doc comments keep the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -200,8 +201,8 @@ func checkStrings(src source) []string {
 }
 
 // checkIdentifiers reports names with a word that means something else in
-// another package, or that makes a person of an object. Of the names in a test
-// file only those of test functions count.
+// another package, or that makes a person of an object. Names of other modules
+// do not count, and of the names in a test file only those of test functions do.
 func checkIdentifiers(src source) []string {
 	var findings []string
 	check := func(ident *ast.Ident) {
@@ -213,8 +214,13 @@ func checkIdentifiers(src source) []string {
 			}
 		}
 	}
+	foreign := foreignNames(src)
 	ast.Inspect(src.file, func(node ast.Node) bool {
 		switch n := node.(type) {
+		case *ast.SelectorExpr:
+			if of, ok := n.X.(*ast.Ident); ok && foreign[of.Name] {
+				return false
+			}
 		case *ast.FuncDecl:
 			if src.isTest() && testFunction.MatchString(n.Name.Name) {
 				check(n.Name)
@@ -228,6 +234,22 @@ func checkIdentifiers(src source) []string {
 		return true
 	})
 	return findings
+}
+
+// foreignNames are the names by which a file calls packages of other modules.
+func foreignNames(src source) map[string]bool {
+	names := map[string]bool{}
+	for _, spec := range src.file.Imports {
+		imported := strings.Trim(spec.Path.Value, `"`)
+		if below(imported, modulePath) {
+			continue
+		}
+		names[path.Base(imported)] = true
+		if spec.Name != nil {
+			names[spec.Name.Name] = true
+		}
+	}
+	return names
 }
 
 var testFunction = regexp.MustCompile(`^(Test|Fuzz|Benchmark|Example)`)
