@@ -202,7 +202,8 @@ func checkStrings(src source) []string {
 
 // checkIdentifiers reports names with a word that means something else in
 // another package, or that makes a person of an object. Names of other modules
-// do not count, and of the names in a test file only those of test functions do.
+// do not count, and of the names in a test file only those of test functions
+// do.
 func checkIdentifiers(src source) []string {
 	var findings []string
 	check := func(ident *ast.Ident) {

@@ -53,8 +53,7 @@ func show(n judge.Counts) string {
 	return text + "; **" + strings.Join(faults, ", ") + "**"
 }
 
-const legend = `Pods evicted when they were due or later, of those that had to be,
-	and how long after that the last of them was; what was
+const legend = `Pods evicted when they were due or later, of those that had to be, and how long after that the last of them was; what was
 in the way (a refusal, an outage, a budget) is over before that time counts. Early, late, lost (still there a minute later) and
 wrong (evicted although they must stay, or before their budget allows it) are zero where they are not named. A pod that
 its owner deletes before it is due need not be evicted; so numbers of recreated ones differ. Upstream's controller deletes
