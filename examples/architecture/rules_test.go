@@ -137,8 +137,11 @@ var strictPackages = []string{
 // length of sentences and the plain phrases: those that a stranger reads first.
 // This list grows.
 var documentedPrograms = []string{
-	"examples/evicting", "examples/nodelifecycle/controller", "examples/outage/invariant",
-	"examples/process", "examples/shadow",
+	"examples/e2e/controlplane", "examples/evicting", "examples/evicting/evictionreport",
+	"examples/nodelifecycle", "examples/nodelifecycle/controller", "examples/nodelifecycle/edge",
+	"examples/nodelifecycle/memory", "examples/nodelifecycle/options", "examples/outage/invariant",
+	"examples/outage/scenario", "examples/outage/simulation", "examples/process",
+	"examples/process/commandline", "examples/process/serving", "examples/shadow", "examples/tainteviction",
 }
 
 // personalWords make a person of what is an object, or are not plain.

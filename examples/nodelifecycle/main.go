@@ -1,7 +1,7 @@
 // Command nodelifecycle is a node lifecycle and taint eviction controller made
-// of the lifecycle library: it marks nodes that have fallen silent, taints them
-// at a rate that depends on how disrupted their zone is, and evicts the pods
-// that do not tolerate that.
+// of the lifecycle library. It marks nodes that have fallen silent, and taints
+// them at a rate that depends on how disrupted their zone is. It evicts the
+// pods that do not tolerate that.
 //
 // With --kubeconfig or in a cluster it does the work of
 // kube-controller-manager's node-lifecycle-controller and

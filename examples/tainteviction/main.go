@@ -1,5 +1,5 @@
 // Command tainteviction is a taint eviction controller made of the lifecycle
-// library: it makes pods leave nodes whose NoExecute taints they do not
+// library. It evicts pods from nodes whose NoExecute taints they do not
 // tolerate, or tolerate no longer, and does nothing else.
 //
 // It does the work of kube-controller-manager's taint-eviction-controller,

@@ -19,8 +19,8 @@ import (
 // Requests returns the requests that the filter selects, in the order in which
 // they were received, over all restarts of the API server.
 //
-// It is exact: every request whose answer any client has seen before the call
-// is in it, once, with its code (see [Request] for a server that was killed). A
+// It is exact. Every request whose answer any client has seen before the call
+// is in it, once, with its code. See [Request] for a server that was killed. A
 // request still under way at the call is waited for, until ctx ends with an
 // error; a paused server keeps it waiting. Requests that come in later may be
 // in it or not. It can also be called after Stop, if Config.Dir keeps the data.

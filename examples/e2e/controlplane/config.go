@@ -10,9 +10,10 @@ import (
 type Config struct {
 	// Build says where the binaries come from.
 	Build BuildConfig
-	// Dir is a folder for data, logs and credentials, which is made if need be and
-	// must be empty: audit logs of an earlier run would be counted. It stays after
-	// Stop. The empty string means a new temporary folder that Stop removes.
+	// Dir is a folder for data, logs and credentials, which is made if need be. It
+	// must be empty, because audit logs of an earlier run would be counted. It
+	// stays after Stop. The empty string means a new temporary folder that Stop
+	// removes.
 	Dir string
 	// APIServerFlags are further flags of kube-apiserver, named without dashes.
 	// They replace this package's choice of the same flag, except those that it

@@ -30,12 +30,12 @@ const (
 // memory.
 //
 // The state is read a part at a time, and left alone for three times as long as
-// that took, so that a million pods hold nothing up and a page takes at most a
+// that took. So a million pods hold nothing up, and a page takes at most a
 // quarter of the state's time. Each pod is listed as it was when its part was
-// read, and one that began to wait, or went, in the midst of that may be
-// missing or may be listed. The counts are those of the beginning. When the
-// request's context ends first, the answer is 503. Serve it through
-// serving.NewPage, for one caller at a time.
+// read. One that began to wait, or went, meanwhile may be missing or may be
+// listed. The counts are those of the beginning. When the request's context
+// ends first, the answer is 503. Serve it through serving.NewPage, for one
+// caller at a time.
 func NewPage(read Read) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		q, err := parse(request)

@@ -1,7 +1,7 @@
-// Package evictionreport is what programs that evict pods show of it:
-// Prometheus metrics with the names of kube-controller-manager ([Metrics]), a
-// page about the pods that wait, when they leave and why ([NewPage]), and lines
-// in the log ([Log]).
+// Package evictionreport is what programs that evict pods show of it. [Metrics]
+// are Prometheus metrics with the names of kube-controller-manager. [NewPage]
+// is a page about the pods that wait, when they leave and why, and [Log] writes
+// lines in the log.
 package evictionreport
 
 import (

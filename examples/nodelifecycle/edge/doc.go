@@ -1,6 +1,6 @@
-// Package edge connects the reducer of package controller with a cluster: what
-// informers report goes in through [Handlers], the API calls that an action
-// asks for go out through a [Performer].
+// Package edge connects the reducer of package controller with a cluster. What
+// informers report goes in through [Handlers]; the API calls of an action go
+// out through a [Performer].
 //
 //	informers ──► Handlers ──Observe, Forget──► controller.Controller
 //	API server ◄── Performer ◄──── controller.Action ◄──┘

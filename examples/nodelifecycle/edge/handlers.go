@@ -24,8 +24,8 @@ type Handlers struct {
 
 // NewHandlers returns the handlers that feed c. They touch c only inside what
 // they pass to observe. It must run that at once, while nothing else uses c,
-// and pass it the time: a program takes the lock of its dispatcher and reads
-// the clock under it, a simulator passes its own time. One report is one call
+// and pass it the time. A program takes the lock of its dispatcher and reads
+// the clock under it. A simulator passes its own time. One report is one call
 // of observe. What they pass returns whether c has to be looked at again, as
 // timedqueue.Dispatcher.UpdateIf wants to know.
 //

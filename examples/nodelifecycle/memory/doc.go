@@ -1,5 +1,5 @@
 // Package memory is a Kubernetes API server inside the process, for
-// demonstrations and tests: objects live in maps, and client-go's fake
+// demonstrations and tests. Objects live in maps, and client-go's fake
 // clientset is the typed front. Nothing listens on a port.
 //
 // It answers as kube-apiserver v1.37 does where a controller depends on the
@@ -8,10 +8,10 @@
 //   - One counter gives every write its resourceVersion. UIDs, creation times
 //     and generations are the server's. Times are kept as the API keeps them,
 //     in whole seconds (MicroTime in microseconds).
-//   - A write that was computed from an older object is refused: a stale
+//   - A write that was computed from an older object is refused. A stale
 //     resourceVersion and a delete precondition that does not hold are 409
-//     Conflict; so is an update with a foreign UID. A patch with a foreign
-//     metadata.uid is 422 Invalid with a cause for the field metadata.uid; a
+//     Conflict. So is an update with a foreign UID. A patch with a foreign
+//     metadata.uid is 422 Invalid with a cause for the field metadata.uid. A
 //     JSON Patch that does not apply, a failed test among them, is 422 Invalid
 //     with empty details.
 //   - A write that changes nothing keeps the resourceVersion and sends no
@@ -28,9 +28,9 @@
 // What it is not: there is no authentication, admission, garbage collection,
 // namespace lifecycle or server-side apply, and next to no validation or
 // defaulting. It keeps no managedFields. Subresources other than status and
-// pods/binding are refused with 405. Some limits come from client-go's fake:
-// the context of a call is not looked at, and Bind takes the namespace of the
-// Binding, not of the client, and no options, so that a dry run would bind.
+// pods/binding are refused with 405. Some limits come from client-go's fake.
+// The context of a call is ignored. Bind takes the namespace of the Binding,
+// not of the client, and no options, so that a dry run would bind.
 //
 // The same tests run against a real kube-apiserver when
 // LIFECYCLE_TEST_KUBECONFIG names a kubeconfig for one.

@@ -1,7 +1,7 @@
-// Package options holds the flags that say how the controller behaves, so that
-// every program that runs it, on a cluster or in a simulation, understands the
-// same flags with the same defaults and refuses the same values with the same
-// words. How to reach a cluster is not among them.
+// Package options holds the flags that say how the controller behaves. Every
+// program that runs it, on a cluster or in a simulation, has the same flags and
+// defaults, and refuses the same values. How to reach a cluster is not among
+// them.
 package options
 
 import (

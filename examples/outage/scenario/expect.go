@@ -26,10 +26,10 @@ type Expect struct {
 	Calls *Count `json:"calls,omitempty"`
 }
 
-// ExpectDeclared counts nodes. A node is living if its kubelet was up, whether
-// the API server answered it or not, within a grace period before the API
-// server stored the Unknown; else it is dead. A node that is declared in both
-// states counts as both.
+// ExpectDeclared counts nodes. A node is living if its kubelet was up within a
+// grace period before the API server stored the Unknown, and dead otherwise.
+// Whether the kubelet was answered does not count. A node that is declared in
+// both states counts as both.
 type ExpectDeclared struct {
 	Living *Count `json:"living,omitempty"`
 	Dead   *Count `json:"dead,omitempty"`
@@ -49,7 +49,7 @@ type ExpectEvicted struct {
 }
 
 // ExpectDepartures is about the pods that the controller tells to leave a node
-// after a step of the script has hit that node. Pods says how many; Earliest
+// after a step of the script has hit that node. Pods says how many. Earliest
 // and Latest bound when the first and the last of them leave, counted from the
 // step's At, and hold if none does.
 type ExpectDepartures struct {

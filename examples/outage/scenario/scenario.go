@@ -185,7 +185,7 @@ type Step struct {
 	// SplitBrain makes every process act as if it led.
 	SplitBrain *SplitBrain `json:"splitBrain,omitempty"`
 	// Halt puts the annotation on the leader's Lease that holds all evictions and
-	// NoExecute taints, as an operator does, and takes it off at the end.
+	// NoExecute taints, as an operator does. It is removed at the end.
 	Halt *Halt `json:"halt,omitempty"`
 }
 
@@ -232,7 +232,7 @@ type Taint struct {
 	Value  string `json:"value,omitempty"`
 	Effect string `json:"effect"` // NoSchedule, PreferNoSchedule or NoExecute
 	// TimeAdded is how the taint says when it was added: "now", the default,
-	// "missing", or a duration by which it is off: "-1h" is an hour ago.
+	// "missing", or a duration by which it is off. "-1h" is an hour ago.
 	TimeAdded string `json:"timeAdded,omitempty"`
 }
 
@@ -309,7 +309,7 @@ type APIDown struct {
 }
 
 // APIBlink says for which callers the API server is away, as in [APIDown], and
-// for how long in turn: 5s of every minute is down: 5s, up: 55s.
+// for how long in turn. For example, 5s of every minute is down: 5s, up: 55s.
 type APIBlink struct {
 	For  string   `json:"for,omitempty"`
 	Down Duration `json:"down"`
@@ -326,7 +326,7 @@ type APIErrors struct {
 	// Status.
 	Codes []int `json:"codes,omitempty"`
 	// Verbs are the calls that can fail, of get, patch, delete, evict and update,
-	// which is what a leader does to its lease; the default is all of them. For
+	// which is what a leader does to its lease. The default is all of them. For
 	// example, a webhook refuses every delete.
 	Verbs []string `json:"verbs,omitempty"`
 }

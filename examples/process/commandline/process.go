@@ -1,7 +1,6 @@
 // Package commandline holds the flags that every controller program here has,
-// with the same names, defaults and words for what is wrong, and what it takes
-// to say so. It runs nothing and links no client, so that a simulator can read
-// them.
+// with the same names, defaults and errors. It runs nothing and links no
+// client, so that a simulator can read them.
 package commandline
 
 import (
