@@ -1,7 +1,7 @@
-// Package apipatch applies patches to objects in memory as an API server does:
-// the same kinds of patches, the same library for JSON Patches, and the same
-// answers when one does not apply. It stores nothing and checks no guard in the
-// object's metadata; what holds the objects does that.
+// Package apipatch applies patches to objects in memory as an API server does.
+// It has the same kinds of patches, the same library for JSON Patches, and the
+// same answers when one does not apply. It stores nothing and checks no guard
+// in the object's metadata; what holds the objects does that.
 package apipatch
 
 import (
@@ -26,8 +26,8 @@ import (
 var ErrNotObject = errors.New("the type of the object is not an API type")
 
 // Apply returns the patched copy of an object. The documents are those that a
-// real server patches, with the same library for JSON Patches, so that a
-// missing list is what it is there: equal to null in a test.
+// real server patches, with the same library for JSON Patches. So a missing
+// list is equal to null in a test, as it is there.
 func Apply(current runtime.Object, kind types.PatchType, patch []byte) (runtime.Object, error) {
 	document, err := json.Marshal(current)
 	if err != nil {

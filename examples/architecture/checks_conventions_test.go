@@ -1,6 +1,7 @@
 package architecture
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -160,4 +161,43 @@ func TestCheckMeaningsReports(t *testing.T) {
 	test := mustParse(t, "zone/a_test.go",
 		"package zone\nfunc look() {}\nfunc TestItLooks() {}\nfunc TestNobodyWaits() { look() }\n")
 	expect(t, checkIdentifiers(test), `TestItLooks has the word "looks"`, `the word "nobody"`)
+}
+
+func TestDocParagraphsAreThoseOfExportedNames(t *testing.T) {
+	const text = `// Package zone is a.
+package zone
+
+// F is b.
+func F() {
+	// c
+}
+
+// g is d.
+func g() {}
+
+// All are e.
+const (
+	// X is f.
+	X = 1
+	// y is h.
+	y = 2 // i
+)
+
+// S is j.
+type S struct {
+	// A is k.
+	A int // l
+	// b is m.
+	b int
+}
+`
+	var prose []string
+	for _, p := range docParagraphs(mustParse(t, "zone/a.go", text)) {
+		prose = append(prose, strings.TrimSpace(p.text))
+	}
+	slices.Sort(prose)
+	want := []string{"A is k.", "All are e.", "F is b.", "Package zone is a.", "S is j.", "X is f.", "l"}
+	if !slices.Equal(prose, want) {
+		t.Errorf("the prose is %q, want %q", prose, want)
+	}
 }

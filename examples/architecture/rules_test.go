@@ -133,17 +133,6 @@ var strictPackages = []string{
 	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
 }
 
-// documentedPrograms are packages of programs whose doc comments keep the
-// length of sentences and the plain phrases: those that a stranger reads first.
-// This list grows.
-var documentedPrograms = []string{
-	"examples/e2e/controlplane", "examples/evicting", "examples/evicting/evictionreport",
-	"examples/nodelifecycle", "examples/nodelifecycle/controller", "examples/nodelifecycle/edge",
-	"examples/nodelifecycle/memory", "examples/nodelifecycle/options", "examples/outage/invariant",
-	"examples/outage/scenario", "examples/outage/simulation", "examples/process",
-	"examples/process/commandline", "examples/process/serving", "examples/shadow", "examples/tainteviction",
-}
-
 // personalWords make a person of what is an object, or are not plain.
 var personalWords = []string{
 	"anew", "beside", "everybody", "he", "him", "himself", "his", "nobody",

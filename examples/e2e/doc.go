@@ -5,8 +5,8 @@
 //	go -C examples/e2e test .                      the short tier
 //	LIFECYCLE_E2E=full go -C examples/e2e test .   the long tier too
 //
-// The folder evictions is a program too: what goes wrong while pods are
-// evicted, with our controller and with upstream's, as a table of two columns.
+// The folder evictions is a program too. It prints what goes wrong while pods
+// are evicted, with our controller and with upstream's.
 //
 //	go -C examples/e2e run ./evictions
 //

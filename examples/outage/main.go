@@ -1,7 +1,8 @@
 // Command outage plays outages of a cluster against the node lifecycle
 // controller of nodelifecycle, in virtual time, and reports what the controller
-// does: when it finds the nodes dead, how it judges their zones, how fast it
-// taints them, which pods it evicts and which it spares.
+// does. That is when it finds the nodes dead, how it judges their zones, and
+// how fast it taints them. It also reports which pods are evicted and which
+// stay.
 //
 //	go -C examples run ./outage --list
 //	go -C examples run ./outage zone-loss
@@ -9,12 +10,12 @@
 //	go -C examples run ./outage outage/scenarios/rack-loss.yaml \
 //	  --set unhealthy-zone-threshold=0.3 --check
 //
-// It answers what a flag would do before a cluster has to find out: an hour of
-// a cluster of a few hundred nodes takes a second or two, and goes the same way
-// each time. The controller is the real one; package simulation says what is
-// not. A scenario is a file of a page: package scenario describes the language,
-// and the folder scenarios has twelve to begin with. Package report has the
-// shape of --json.
+// It answers what a flag would do before a cluster has to find out. An hour of
+// a cluster of a few hundred nodes takes a second or two, and is the same each
+// time. The controller is the real one; package simulation says what is not. A
+// scenario is a file of a page: package scenario describes the language, and
+// the folder scenarios has twelve to begin with. Package report has the shape
+// of --json.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Package bench measures the library next to k8s.io/kubernetes: the same work
-// on the same inputs, through our packages and through what upstream exports,
-// one after the other in one run. It holds tests and benchmarks only.
+// Package bench measures the library next to k8s.io/kubernetes. Both do the
+// same work on the same inputs, ours and what upstream exports, one after the
+// other in one run. It holds tests and benchmarks only.
 //
 // One command, from the root of the repository, prints the table. It takes a
 // few minutes, most of which go into setting up what is measured:
@@ -20,13 +20,13 @@
 // the clock runs, and whatever an informer does is on neither side.
 //
 // Where upstream exports only a part of the work, upstream is charged for that
-// part and we for the whole, or our whole has a row of its own; the comment on
-// each benchmark names the functions.
+// part and we for the whole. Or our whole has its own row. The comment on each
+// benchmark names the functions.
 //
 // Allocations and bytes hardly depend on the machine's load, wall-clock times
 // do, by a factor of ten on a busy one. So the table compares the CPU time of
 // the process, all its threads and the garbage collector included. That still
-// depends on what else uses the caches: a row's two sides were taken one after
-// the other, and the load average before and after the run is printed above the
-// table.
+// depends on what else uses the caches. So a row's two sides are taken one
+// after the other, and the load average before and after the run is printed
+// above the table.
 package bench

@@ -14,10 +14,10 @@
 //   - a whole sync: what our planner wants created and deleted in a small
 //     cluster, and the status, with what upstream's controller does there.
 //
-// Equal answers to inputs that reach nothing prove nothing, so each test counts
-// what it has reached, each outcome and each operator on each side, and fails
+// Equal answers to inputs that reach nothing prove nothing. So each test counts
+// each outcome and each operator that it has reached on each side, and fails
 // below a floor. Where we depart from upstream on purpose, the departure has a
-// name in a table, a check that it is no more than that, and a counter.
+// name in a table, a check of its extent, and a counter.
 //
 // The seeds are the same in each run, so that a failure is the same everywhere.
 // Other ones, or more of them:

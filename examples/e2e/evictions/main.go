@@ -1,6 +1,6 @@
 // Command evictions plays what goes wrong while pods are evicted because of
-// taints, on a real etcd and kube-apiserver, and counts what two programs make
-// of it: ours (examples/tainteviction) and kube-controller-manager's
+// taints, on a real etcd and kube-apiserver. It counts the results of two
+// programs: ours (examples/tainteviction) and kube-controller-manager's
 // taint-eviction-controller.
 //
 //	go -C examples/e2e run ./evictions
@@ -9,7 +9,7 @@
 // --scenario and --subject it plays some of it only. A cell that cannot be
 // judged says so, and the reason stands below the table. The exit code is 1
 // when ours has evicted a pod early, late, wrongly or not at all, or when the
-// table is incomplete; the message says which. Upstream's faults have no
+// table is incomplete. The message says which. Upstream's faults have no
 // influence on it. After SIGINT or SIGTERM the table has what is known. With
 // --ours it gives our program more flags, for instance --ours=--confirm.
 //

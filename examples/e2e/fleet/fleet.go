@@ -1,4 +1,4 @@
-// Package fleet is nodes for tests on a real API server: they register, send
+// Package fleet is nodes for tests on a real API server. They register, send
 // heartbeats and let their pods go, each until it is cut off. It is made of
 // nodehealth's reporters, and is itself the proof that thousands of nodes fit
 // into one process.

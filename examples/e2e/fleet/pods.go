@@ -25,8 +25,8 @@ type Pod struct {
 // Namespace is where the pods are.
 const Namespace = metav1.NamespaceDefault
 
-// AddPods creates a pod of each kind on each of the nodes, bound by the API as
-// a scheduler binds, and reported ready as a kubelet does.
+// AddPods creates a pod of each kind on each of the nodes. The API binds it as
+// for a scheduler, and it is reported ready as by a kubelet.
 func (f *Fleet) AddPods(ctx context.Context, nodes []string, kinds ...Pod) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(concurrency)

@@ -6,12 +6,12 @@
 //	  -args -seeds 100000
 //
 // A hostile world ([GenerateHostile]) has kubelets that flap or lie, clocks
-// that drift, and an API server that fails for all lengths of time; a starved
-// one ([GenerateStarved]) thousands of nodes and 20 calls a second; a pausing
-// one ([GeneratePausing]) has flags that pause the cluster. Their tests have
-// the flags -hostile, -starved and -pausing.
+// that drift, and an API server that fails for all lengths of time. A starved
+// one ([GenerateStarved]) has thousands of nodes and 20 calls a second. A
+// pausing one ([GeneratePausing]) has flags that pause the cluster. Their tests
+// have the flags -hostile, -starved and -pausing.
 //
-// Sieve's patterns are tried at the writes of the shipped scenarios: the
+// Sieve's patterns are tried at the writes of the shipped scenarios. The
 // process dies before or after one, starts again from an old view, or misses a
 // change. What comes out must be the same, within a stated time.
 //

@@ -9,7 +9,7 @@ import (
 )
 
 // GenerateHostile returns a random scenario of a seed in which kubelets flap or
-// lie, clocks drift, and the API server and what is before it fail for all
+// lie and clocks drift. The API server and what is before it fail for all
 // lengths of time. Half of them have the faults of [Generate] besides.
 func GenerateHostile(seed uint64) *scenario.Scenario {
 	g := generate(seed)

@@ -8,7 +8,7 @@ import (
 )
 
 // GeneratePausing returns the world of [Generate] with flags that pause the
-// cluster while a zone is down or too few nodes are ready, and with rates
+// cluster while a zone is down or too few nodes are ready. Its rates are
 // relative to the size of a zone.
 func GeneratePausing(seed uint64) *scenario.Scenario {
 	g := generate(seed)

@@ -8,8 +8,8 @@ import (
 )
 
 // SettleTime is how long after the last fault a controller may still have
-// something to do: nodes expire, wait for their zone's rate one after the
-// other, and their pods for the end of their tolerations.
+// something to do. Nodes expire and wait for their zone's rate one after the
+// other, and their pods wait for the end of their tolerations.
 func SettleTime(s *scenario.Scenario) time.Duration {
 	nodes := 0
 	for _, zone := range s.Cluster.Zones {

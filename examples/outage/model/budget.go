@@ -10,7 +10,7 @@ import (
 // DisruptionBudget is a PodDisruptionBudget of a workload's pods, with
 // minAvailable as a number and the default policy for pods that are not ready.
 // Its status is what the disruption controller wrote last, so it is a little
-// behind; in between the API server counts it down as it lets pods go.
+// behind. In between the API server counts it down as it lets pods go.
 type DisruptionBudget struct {
 	MinAvailable int
 	// Allowed is how many pods that are ready may be evicted now, Healthy how many

@@ -112,8 +112,8 @@ func (c *Client) Pause() {
 }
 
 // Resume makes it go on. First comes what its timers and calls wait for, then
-// what its watches have received: the worst order for a controller that counts
-// on its cache.
+// what its watches have received. That is the worst order for a controller that
+// counts on its cache.
 func (c *Client) Resume() {
 	if c.paused == 0 || c.stopped {
 		return

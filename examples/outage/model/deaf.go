@@ -86,7 +86,7 @@ func (c *Client) awake() []stretch {
 }
 
 // Deaf returns how much of the time between two moments a process could not
-// have heard of a heartbeat: it stood still, was suspended, or the API server
+// have heard of a heartbeat. It stood still, was suspended, or the API server
 // refused it, for longer than a bound. A pause into which a suspension falls is
 // as long as the process can measure it.
 func (c *Client) Deaf(from, to, bound time.Duration) time.Duration {

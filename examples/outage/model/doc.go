@@ -2,8 +2,8 @@
 // server with watches, owners that replace pods, a scheduler. It runs on one
 // goroutine, from event to event, and the same seed gives the same run.
 //
-// It knows nothing of the library that is tried out in it, and imports nothing
-// of it: what it holds to be true can be used to judge the library.
+// It shares nothing with the library that is tried out in it, and imports none
+// of it. So its truth can be used to judge the library.
 //
 // # The pieces
 //

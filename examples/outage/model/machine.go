@@ -219,8 +219,8 @@ func (m *Machine) Silence() (restore func()) {
 	}
 }
 
-// Surface lets the kubelet of a machine that is cut off be heard once: it
-// renews its lease and reports its status, and is as silent as before.
+// Surface lets the kubelet of a machine that is cut off be heard once. It
+// renews its lease, reports its status, and is as silent as before.
 func (m *Machine) Surface() {
 	silent := m.silent
 	m.silent = 0

@@ -13,8 +13,8 @@ type Config struct {
 	// Start is the time on the clocks at the beginning.
 	Start time.Time
 	// BeatInterval is how often a kubelet renews its lease, and compares its
-	// status with what the API server has; StatusInterval how often it reports a
-	// status that has not changed.
+	// status with what the API server has. StatusInterval is how often it reports
+	// a status that has not changed.
 	BeatInterval, StatusInterval time.Duration
 	// Latency is how long a client's call takes, there and back.
 	Latency Span

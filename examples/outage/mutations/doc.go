@@ -4,8 +4,8 @@
 // A mutation is a deliberate fault: some characters of the library's source and
 // what stands there instead. There is one for each of the faults that
 // controllers of this kind are known to have had. The test puts them in, one at
-// a time, lets package explore run its random worlds, and wants the invariant
-// that is there for it to be violated.
+// a time, and lets package explore run its random worlds. It wants the
+// invariant that is there for it to be violated.
 //
 //	go -C examples test ./outage/mutations -v
 //	LIFECYCLE_TESTS=all go -C examples test ./outage/mutations -v -timeout 30m

@@ -1,5 +1,5 @@
 // Package report turns a simulated outage into what an operator reads: a
-// timeline of what happened and a summary of what it came to in each zone.
+// timeline of what happened and a summary of each zone.
 //
 //	s, err := simulation.New(description)
 //	recorder := report.Watch(s, func(line report.Line) {
@@ -15,18 +15,18 @@
 //
 // # The timeline
 //
-// What happens to one node after the other in a zone is one [Line] that says
+// What happens to one node after the other in a zone is one [Line]. It says
 // from when to when, how often and to which nodes. Such a line is told when
-// nothing was added to it for some seconds, or after ten minutes; lines that
-// began later wait for it, so that all come in the order in which they began.
+// nothing was added to it for some seconds, or after ten minutes. Lines that
+// began later wait for it, so that all come in the order of their beginnings.
 //
 // # The summary
 //
 // Each [Zone] says what was done to its nodes and pods, how long that took, and
-// how close it came to the zone's rate. A zone's outage lasts from the moment
-// when the first of its nodes is in trouble until none is: silent, not ready,
-// or with a NoExecute taint. Whether the controller did what it has to is no
-// question for this package; see package invariant.
+// how close it came to the zone's rate. A zone's outage lasts from when the
+// first of its nodes is in trouble until none is. In trouble is a node that is
+// silent, not ready, or has a NoExecute taint. Whether the controller did what
+// it has to is no question for this package; see package invariant.
 //
 // # JSON
 //

@@ -116,8 +116,8 @@ type Workload struct {
 }
 
 // Departure says how many pods of a workload the controller told to leave nodes
-// that a step of the script had hit by then, and when the first and the last of
-// them, counted from when the step began.
+// that a step of the script had hit by then. It also says when the first and
+// the last of them were told, counted from when the step began.
 type Departure struct {
 	// Step is its number in the script, from 0.
 	Step     int     `json:"step"`
@@ -136,8 +136,8 @@ type Zone struct {
 	// and those to which it gave a NoExecute taint.
 	Declared Hits `json:"declared"`
 	// DeclaredLiving are those whose kubelet had been up within a grace period
-	// before the Unknown was stored, whether the API server answered it or not,
-	// DeclaredDead the others.
+	// before the Unknown was stored, whether the API server answered it or not.
+	// DeclaredDead are the others.
 	DeclaredLiving Hits `json:"declaredLiving"`
 	DeclaredDead   Hits `json:"declaredDead"`
 	Tainted        Hits `json:"tainted"`
@@ -148,7 +148,7 @@ type Zone struct {
 	Late  *Late  `json:"late,omitempty"`
 	Peak  *Peak  `json:"peak,omitempty"`
 	// Calls are those of all processes about a node, its lease or its pods, by
-	// name; for the cluster also those about nothing in a zone.
+	// name. For the cluster they are also those about nothing in a zone.
 	Calls []Calls `json:"calls"`
 }
 
@@ -163,16 +163,16 @@ type Hits struct {
 type Pods struct {
 	// Evicted were told to leave by the controller.
 	Evicted int `json:"evicted"`
-	// Spared were on a node that was declared, not ready or tainted, and stayed:
-	// their node came back in time, or the cluster was suspended at the end.
+	// Spared were on a node that was declared, not ready or tainted, and stayed.
+	// Their node came back in time, or the cluster was suspended at the end.
 	Spared int `json:"spared"`
 	// Waiting were, at the end, on such a node and about to leave.
 	Waiting int `json:"waiting"`
 }
 
 // Drain says how long after the beginning of an outage of its zone the first
-// pod was told to leave, and the last: of several outages, the shortest and the
-// longest time.
+// pod was told to leave, and the last. Of several outages, it is the shortest
+// and the longest time.
 type Drain struct {
 	First Seconds `json:"first"`
 	Last  Seconds `json:"last"`
@@ -180,8 +180,8 @@ type Drain struct {
 
 // Late says how long after their deadlines pods were told to leave. The
 // deadline is counted from when the API server stored the taint or the pod
-// arrived, so up to a second and a half is by design: a taint's time is in
-// whole seconds, and rounded up.
+// arrived. Up to a second and a half is by design: a taint's time is in whole
+// seconds, and rounded up.
 type Late struct {
 	// Of is how many evictions it is about. It leaves out pods whose deadline
 	// cannot be known: a taint says that it is older than it is, or went
@@ -191,8 +191,9 @@ type Late struct {
 	Worst  Seconds `json:"worst"`
 }
 
-// Peak is the minute in which a zone came closest to its rate: the one with the
-// most taints or, if one exceeded what was allowed, that which did so most.
+// Peak is the minute in which a zone came closest to its rate. It is the one
+// with the most taints or, if one exceeded what was allowed, that which did so
+// most.
 type Peak struct {
 	// End is when the minute ended.
 	End Seconds `json:"end"`

@@ -53,8 +53,8 @@ const lookEvery = time.Second
 const lookAfter = time.Millisecond
 
 // Watch returns a recorder of a simulation, which must not have begun. Tell, if
-// it is not nil, is called for each line of the timeline, in order, some time
-// of the scenario after it has happened; see the package comment.
+// not nil, is called for each line of the timeline, in order, some time of the
+// scenario after it has happened. See the package comment.
 func Watch(s *simulation.Simulation, tell func(Line)) *Recorder {
 	r := &Recorder{
 		simulation: s,

@@ -1,12 +1,12 @@
 // Package upstream runs the DaemonSet controller of k8s.io/kubernetes in caches
-// that are filled by hand, one sync at a time, with a clock that stands still
-// unless it is set. Nothing of the controller is copied or replaced: it is what
-// its exported constructor returns.
+// that are filled by hand, one sync at a time. Its clock stands still unless it
+// is set. Nothing of the controller is copied or replaced: it is what its
+// exported constructor returns.
 //
-// Its sync is not exported. But a sync begins with a look-up of the DaemonSet,
-// so a lister that lets one made-up DaemonSet wait holds up the controller's
-// only worker, and what is queued behind that one is done when the worker comes
-// back to it.
+// Its sync is not exported. But a sync begins with a look-up of the DaemonSet.
+// So a lister that lets one made-up DaemonSet wait holds up the controller's
+// only worker. What is queued behind it is done when the worker comes back to
+// it.
 package upstream
 
 import (
@@ -96,7 +96,7 @@ func (c *DaemonSets) Sync(set *appsv1.DaemonSet) Writes {
 	return c.client.take()
 }
 
-// Forget makes it forget what it expects to see of a DaemonSet after its last
+// Forget drops what the controller expects to see of a DaemonSet after its last
 // sync, as if the set had been deleted and made again.
 func (c *DaemonSets) Forget(set *appsv1.DaemonSet) {
 	c.Sets.Deleted(set)
