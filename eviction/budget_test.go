@@ -45,9 +45,8 @@ func inZone(name, zone string, taints ...string) *corev1.Node {
 	return node
 }
 
-// demand.md, thundering herd: budgets overall, per node and per namespace, each
-// of which is heeded, and none of which holds up a pod that has nothing to do
-// with it.
+// demand.md, thundering herd: budgets overall, per node and per namespace all
+// hold. None of them delays a pod that it is not about.
 func TestE8BudgetsLimitWhatTheyAreAboutAndNothingElse(t *testing.T) {
 	pods := []*corev1.Pod{
 		newPod("a1", inNamespace("a")), newPod("a2", inNamespace("a")), newPod("a3", inNamespace("a"), on("n2")),
@@ -136,8 +135,8 @@ func TestE8OverallBudgetHolds(t *testing.T) {
 	c.startOne(101, "q")
 }
 
-// A pod that waits for a token of a zone goes to another when its node does: it
-// waits for that one then, and not for the first.
+// A pod waits for a token of a zone. When its node moves to another zone, the
+// pod waits for a token of that one instead.
 func TestE8PodFollowsItsNodeToAnotherShare(t *testing.T) {
 	c := startUpWith(t, 0, budgets(perZone(1, 1)))
 	c.ObserveNode(at(0), inZone("n1", "east", "x@0"))
@@ -222,9 +221,8 @@ func TestE8LowPriorityFirst(t *testing.T) {
 	}
 }
 
-// What an attempt costs is what it has done to the API server: one that has
-// found nothing to do, or that was refused by a PodDisruptionBudget, has its
-// token back.
+// An attempt costs what it has done to the API server. One that has found
+// nothing to do, or that a PodDisruptionBudget refused, gets its token back.
 func TestE8OnlyWhatCountsUsesATokenUp(t *testing.T) {
 	for outcome, used := range map[eviction.Outcome]bool{
 		eviction.OutcomeEvicted: true, eviction.OutcomeFailed: true, "": true, "Unknown": true,
@@ -276,7 +274,7 @@ func TestE8WhatWaitsForATokenCanChange(t *testing.T) {
 		require.Equal(t, 3, c.Waiting())
 		c.start(11, "-p")
 	})
-	t.Run("looked at again", func(t *testing.T) {
+	t.Run("observed again", func(t *testing.T) {
 		c := wait(t)
 		c.pod(11, newPod("q"))
 		c.pod(11, newPod("p"))
@@ -399,7 +397,7 @@ func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
 		}
 		next, ok := c.Next(at(10))
 		require.True(t, ok)
-		require.False(t, next.After(at(10)), "there is more to look at")
+		require.False(t, next.After(at(10)), "there are more to move")
 	}
 	require.Equal(t, pods/5000-1, starts, "at most 5000 are moved at a time")
 	c.start(10)

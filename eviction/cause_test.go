@@ -23,8 +23,8 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// A refusal is an error of the API, what it means, and what is reported of an
-// attempt that it ends while the pod is still there.
+// A refusal is an error of the API and its cause. The outcome is that of an
+// attempt which ends with the error while the pod is still there.
 type refusal struct {
 	err     error
 	cause   eviction.Cause

@@ -403,7 +403,7 @@ func TestE5WhatTheAPIRefusesIsAFailureWithItsCause(t *testing.T) {
 		} {
 			name := fmt.Sprintf("%s, %s, confirm=%v, unmark=%v", what, test.verb, test.options.confirm, test.options.pod != nil)
 			if what == "conflict" && test.verb == "delete" && test.options.confirm {
-				continue // it is looked at again at once
+				continue // it is attempted again at once
 			}
 			t.Run(name, func(t *testing.T) {
 				play(t, test.options, func(s *scene) {
@@ -429,9 +429,9 @@ func TestE5WhatTheAPIRefusesIsAFailureWithItsCause(t *testing.T) {
 	}
 }
 
-// The look at what has conflicted fails as well: that is no proof that the pod
-// is gone.
-func TestE5ConflictThatCannotBeLookedIntoIsAFailure(t *testing.T) {
+// The read after a conflict fails as well. That does not prove that the pod is
+// gone.
+func TestE5ConflictThatCannotBeCheckedIsAFailure(t *testing.T) {
 	play(t, sceneOptions{}, func(s *scene) {
 		conflict := apierrors.NewConflict(podResource, "p", errors.New("modified"))
 		s.before = func(c call) error {

@@ -62,11 +62,11 @@
 // What a wrong clock can still do:
 //
 //   - A writer whose clock is behind makes a deadline early, by at most ten
-//     seconds and the time for which the watch delivered nothing, and by any
-//     time for what existed at the start. One whose clock is ahead makes it
-//     late, by no more than the delay of the watch.
-//   - A watch that is late all the time, without a silence, looks like a slow
-//     clock. What it shows more than ten seconds late counts from then.
+//     seconds and the time for which the watch delivered nothing. For what
+//     existed at the start there is no such bound. A writer whose clock is
+//     ahead makes it late, by no more than the delay of the watch.
+//   - A watch that is late all the time, without a silence, cannot be told from
+//     a slow clock. What it shows more than ten seconds late counts from then.
 //   - Without a TimeAdded, a taint counts from first sight, in which the time
 //     of a suspension does not count.
 //   - A clock that always differs from that of the API server by more than two
@@ -104,10 +104,10 @@
 // any other share. A pod leaves when each budget has a token for it, and does
 // not delay pods that need no scarce token. [Tracker.SetLimit] changes the rate
 // of one share at any time, so a budget by zone can follow the state of its
-// zones. A limit of zero stops a share; when it is raised again, the due pods
+// zones. A limit of zero stops a share. When it is raised again, the due pods
 // leave at the rate and not at once. In contrast, [Tracker.SuspendTaints]
-// suspends taints and not pods, [Tracker.SuspendTaintsOn] does that on one
-// node, and [Tracker.Halt] holds all evictions at once, so that an operator can
+// suspends taints and not pods. [Tracker.SuspendTaintsOn] does that on one
+// node. [Tracker.Halt] holds all evictions at once, so that an operator can
 // stop the controller.
 //
 // # Observing it
@@ -115,8 +115,8 @@
 // [Tracker.Pending] lists each pod's deadline, its reason, its failed attempts
 // and the budget that delays it. [Tracker.PodsOn] lists all pods of a node.
 // [Tracker.Overdue] counts the pods that should have left, and returns the
-// earliest of their deadlines, and [Tracker.Delayed] those that wait for a
-// budget; both read running counts. [Tracker.PendingFrom] lists in parts, so
+// earliest of their deadlines. [Tracker.Delayed] counts the pods that wait for
+// a budget. Both read running counts. [Tracker.PendingFrom] lists in parts, so
 // that a caller can release its lock in between. The delay of an eviction is
 // Task.StartedAt minus Task.Decision.Due.
 //
@@ -140,8 +140,8 @@
 //   - A toleration counts from the taint's TimeAdded or the pod's arrival.
 //     There it counts from when the controller saw the taint (#108268).
 //   - It ends up to a second later than there, because TimeAdded is stored in
-//     whole seconds: the taint may have come at the end of its second. A pod
-//     must not leave early, also after a restart.
+//     whole seconds. The taint may have come at the end of its second, and a
+//     pod must not leave early, also after a restart.
 //   - A change of tolerations or taints moves the deadline. There the first
 //     deadline stays (#102993).
 //   - A pod is its UID and not its name (#125332, #107543).

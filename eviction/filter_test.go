@@ -55,7 +55,7 @@ func TestE7PodsThatCanBeLeftAlone(t *testing.T) {
 
 // A pod that is exempt only for a while, for example as long as it runs, leaves
 // when it is exempt no more.
-func TestE7ExemptionIsDecidedAnewWithEachLook(t *testing.T) {
+func TestE7ExemptionIsDecidedWithEachObservation(t *testing.T) {
 	c := runningWith(t, eviction.Config{Exempt: eviction.IsTerminal}, newPod("p", inPhase(corev1.PodSucceeded)))
 	c.node(10, "n1", "a@10")
 	c.idle(20)

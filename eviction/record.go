@@ -187,12 +187,12 @@ const (
 	// in which a record is visited.
 	matchesOfRecord = 256
 	// mostForRunning bounds what it costs to decide about a pod with an action
-	// under way, where that is done for all such pods in one turn.
+	// under way, because one turn may decide all such pods.
 	mostForRunning = 4
 )
 
 // stale is what is to be decided again. It goes from the last to the first,
-// because nodes and pods that leave are replaced by the last: one that moves
+// because nodes and pods that leave are replaced by the last. One that moves
 // may be decided twice, and none is left out. What comes is decided when it is
 // observed.
 type stale struct {

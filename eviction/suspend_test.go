@@ -109,8 +109,8 @@ func TestC3SuspensionHoldsBeforeItsSlices(t *testing.T) {
 	}
 }
 
-// C3: pods that became due while their taints were suspended are not lost, and
-// leave in the order of their deadlines although they are decided in slices.
+// C3: pods that became due while their taints were suspended are not lost. They
+// leave in the order of their deadlines, although they are decided in slices.
 func TestC3EndOfASuspensionLosesNothingAndKeepsTheOrder(t *testing.T) {
 	const nodes, pods = 7, 30
 	tracker := crowdedNodes(t, nodes, pods)

@@ -146,8 +146,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// A caller that looks for the transport beneath, for example to close its idle
-// connections, finds it.
+// A caller that unwraps the transport, for example to close its idle
+// connections, finds the one beneath.
 func TestWithoutRetryAfterCanBeUnwrapped(t *testing.T) {
 	closed := false
 	utilnet.CloseIdleConnectionsFor(eviction.WithoutRetryAfter(closer{closed: &closed}))

@@ -129,7 +129,7 @@ var wideRooms = []string{"eviction"}
 // sentences, plain phrases, one meaning a word, in messages and names too. This
 // list grows until it holds all packages.
 var strictPackages = []string{
-	"daemon", "daemon/ownership", "daemon/revision", "eviction/controller", "nodehealth",
+	"daemon", "daemon/ownership", "daemon/revision", "eviction", "eviction/controller", "nodehealth",
 	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
 }
 
