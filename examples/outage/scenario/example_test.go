@@ -43,11 +43,10 @@ script:
   silence: {zone: b}
 `))
 	fmt.Println(err)
-	// Output: rack-loss.yaml:2:11: duration: 30 has no unit; write 30s if it is in
-	// seconds rack-loss.yaml:7:30: controller.flags.node-evicton-rate: there is no
-	// flag node-evicton-rate; did you mean node-eviction-rate?
-	// rack-loss.yaml:10:19: script[0].silence.zone: there is no zone b; zones are
-	// a
+	// Output:
+	// rack-loss.yaml:2:11: duration: 30 has no unit; write 30s if it is in seconds
+	// rack-loss.yaml:7:30: controller.flags.node-evicton-rate: there is no flag node-evicton-rate; did you mean node-eviction-rate?
+	// rack-loss.yaml:10:19: script[0].silence.zone: there is no zone b; zones are a
 }
 
 func ExampleWrite() {
