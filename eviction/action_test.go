@@ -43,9 +43,11 @@ func TestE7EvictThenDeleteGoesOnOverARestart(t *testing.T) {
 		pod  *corev1.Pod
 		want []string // done at 100 s, 109 s and 112 s
 	}{
-		"tolerated for a while": {newNode("n1", "a@-100"), newPod("p", tolerates("a:150")), []string{"first", "first", "then"}},
-		"not tolerated":         {newNode("n1", "a@50"), newPod("p"), []string{"first", "first", "then"}},
-		"bound after the taint": {newNode("n1", "a@-100"), newPod("p", bound(50)), []string{"first", "first", "then"}},
+		"tolerated for a while": {newNode("n1", "a@-100"), newPod("p", tolerates("a:150")),
+			[]string{"first", "first", "then"}},
+		"not tolerated": {newNode("n1", "a@50"), newPod("p"), []string{"first", "first", "then"}},
+		"bound after the taint": {newNode("n1", "a@-100"), newPod("p", bound(50)),
+			[]string{"first", "first", "then"}},
 		"without a stored time": {newNode("n1", "a"), newPod("p"), []string{"first", "first", "first"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,6 +80,7 @@ func TestE7EvictThenDeleteAfterNoTimeIsTheOtherAction(t *testing.T) {
 	var did []string
 	c := running(t, newPod("p"))
 	c.node(10, "n1", "a@10")
-	eviction.EvictThenDelete(said(&did, "first"), said(&did, "then"), 0)(t.Context(), c.start(10, "p")[0])
+	eviction.EvictThenDelete(said(&did, "first"), said(&did, "then"), 0)(t.Context(),
+		c.start(10, "p")[0])
 	require.Equal(t, []string{"then"}, did)
 }

@@ -133,8 +133,10 @@ func (c podClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*
 	return nil, apierrors.NewNotFound(podResource, name)
 }
 
-func (c podClient) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*corev1.Pod, error) {
-	if err := c.arrive(ctx, call{verb: "patch", name: name, patch: string(data), patchType: kind, subresource: subresources}); err != nil {
+func (c podClient) Patch(ctx context.Context, name string, kind types.PatchType, data []byte,
+	_ metav1.PatchOptions, subresources ...string) (*corev1.Pod, error) {
+	if err := c.arrive(ctx, call{verb: "patch", name: name, patch: string(data), patchType: kind,
+		subresource: subresources}); err != nil {
 		return nil, err
 	}
 	patched, err := c.apply(name, kind, data)
@@ -193,15 +195,18 @@ func (c podClient) Delete(ctx context.Context, name string, options metav1.Delet
 // budgetError is the answer to an eviction that a PodDisruptionBudget does not
 // allow.
 func budgetError() *apierrors.StatusError {
-	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	err := apierrors.NewTooManyRequests(
+		"Cannot evict pod as it would violate the pod's disruption budget.", 0)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
-		Type: policyv1.DisruptionBudgetCause, Message: "The disruption budget web needs 3 healthy pods and has 3 currently",
+		Type:    policyv1.DisruptionBudgetCause,
+		Message: "The disruption budget web needs 3 healthy pods and has 3 currently",
 	}}
 	return err
 }
 
 func (c podClient) EvictV1(ctx context.Context, evict *policyv1.Eviction) error {
-	if err := c.arrive(ctx, call{verb: "evict", name: evict.Name, delete: *evict.DeleteOptions}); err != nil {
+	if err := c.arrive(ctx, call{verb: "evict", name: evict.Name,
+		delete: *evict.DeleteOptions}); err != nil {
 		return err
 	}
 	pod := c.get(c.namespace, evict.Name)
@@ -215,7 +220,8 @@ func (c podClient) EvictV1(ctx context.Context, evict *policyv1.Eviction) error 
 	return err
 }
 
-func (c podClient) terminate(name string, preconditions *metav1.Preconditions) (*corev1.Pod, error) {
+func (c podClient) terminate(name string, preconditions *metav1.Preconditions) (*corev1.Pod,
+	error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stored := c.pods[c.namespace+"/"+name]
@@ -224,10 +230,12 @@ func (c podClient) terminate(name string, preconditions *metav1.Preconditions) (
 	}
 	if p := preconditions; p != nil {
 		if p.UID != nil && *p.UID != stored.UID {
-			return nil, apierrors.NewConflict(podResource, name, errors.New("the UID in the precondition does not match"))
+			return nil, apierrors.NewConflict(podResource, name,
+				errors.New("the UID in the precondition does not match"))
 		}
 		if p.ResourceVersion != nil && *p.ResourceVersion != stored.ResourceVersion {
-			return nil, apierrors.NewConflict(podResource, name, errors.New("the ResourceVersion in the precondition does not match"))
+			return nil, apierrors.NewConflict(podResource, name,
+				errors.New("the ResourceVersion in the precondition does not match"))
 		}
 	}
 	if stored.DeletionTimestamp == nil {
@@ -242,7 +250,8 @@ func (c podClient) terminate(name string, preconditions *metav1.Preconditions) (
 // nodeClient is the API server's client of nodes.
 type nodeClient struct{ *apiServer }
 
-func (c nodeClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Node, error) {
+func (c nodeClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Node,
+	error) {
 	if err := c.arrive(ctx, call{verb: "get node", name: name}); err != nil {
 		return nil, err
 	}

@@ -83,7 +83,8 @@ func BenchmarkAddAndCancelAmongAMillion(b *testing.B) {
 	tracker, _ := crowded(b, eviction.Config{})
 	pods := make([]*corev1.Pod, 1024)
 	for i := range pods {
-		pods[i] = newPod("another", withUID(types.UID(fmt.Sprintf("another-%d", i))), on(nodeName(i*podsPerNode)))
+		pods[i] = newPod("another", withUID(types.UID(fmt.Sprintf("another-%d", i))),
+			on(nodeName(i*podsPerNode)))
 		pods[i].Spec.Tolerations = defaultTolerations()
 	}
 	now, i := at(301), 0

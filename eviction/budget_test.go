@@ -20,20 +20,28 @@ func overall(limit rate.Limit, burst int) eviction.Budget {
 }
 
 func perNamespace(limit rate.Limit, burst int) eviction.Budget {
-	return eviction.Budget{Name: "namespace", ByPod: func(pod *corev1.Pod) string { return pod.Namespace }, Limit: limit, Burst: burst}
+	return eviction.Budget{Name: "namespace",
+		ByPod: func(pod *corev1.Pod) string { return pod.Namespace }, Limit: limit, Burst: burst}
 }
 
 func perNode(limit rate.Limit, burst int) eviction.Budget {
-	return eviction.Budget{Name: "node", ByNode: func(node *corev1.Node) string { return node.Name }, Limit: limit, Burst: burst}
+	return eviction.Budget{Name: "node", ByNode: func(node *corev1.Node) string { return node.Name },
+		Limit: limit, Burst: burst}
 }
 
 func perZone(limit rate.Limit, burst int) eviction.Budget {
-	return eviction.Budget{Name: "zone", ByNode: func(node *corev1.Node) string { return node.Labels["zone"] }, Limit: limit, Burst: burst}
+	return eviction.Budget{Name: "zone",
+		ByNode: func(node *corev1.Node) string { return node.Labels["zone"] }, Limit: limit, Burst: burst}
 }
 
 func budgets(all ...eviction.Budget) eviction.Config { return eviction.Config{Budgets: all} }
 
-func inNamespace(namespace string) podOption { return func(p *corev1.Pod) { p.Namespace = namespace } }
+func inNamespace(namespace string) podOption {
+	return func(
+		p *corev1.Pod) {
+		p.Namespace = namespace
+	}
+}
 
 func withPriority(priority int32) podOption {
 	return func(p *corev1.Pod) { p.Spec.Priority = &priority }
@@ -49,19 +57,25 @@ func inZone(name, zone string, taints ...string) *corev1.Node {
 // hold. None of them delays a pod that it is not about.
 func TestE8BudgetsLimitWhatTheyAreAboutAndNothingElse(t *testing.T) {
 	pods := []*corev1.Pod{
-		newPod("a1", inNamespace("a")), newPod("a2", inNamespace("a")), newPod("a3", inNamespace("a"), on("n2")),
-		newPod("b1", inNamespace("b")), newPod("b2", inNamespace("b"), on("n2")), newPod("c1", inNamespace("c"), on("n2")),
+		newPod("a1", inNamespace("a")), newPod("a2", inNamespace("a")), newPod("a3", inNamespace("a"),
+			on("n2")),
+		newPod("b1", inNamespace("b")), newPod("b2", inNamespace("b"), on("n2")),
+		newPod("c1", inNamespace("c"), on("n2")),
 	}
 	for name, test := range map[string]struct {
 		config eviction.Config
 		want   [][]string // at 10 s, 11 s, ...
 	}{
-		"none":          {eviction.Config{}, [][]string{{"a1", "a2", "b1", "a3", "b2", "c1"}}},
-		"overall":       {budgets(overall(1, 2)), [][]string{{"a1", "a2"}, {"b1"}, {"a3"}, {"b2"}, {"c1"}}},
-		"per namespace": {budgets(perNamespace(1, 1)), [][]string{{"a1", "b1", "c1"}, {"a2", "b2"}, {"a3"}}},
-		"per node":      {budgets(perNode(1, 1)), [][]string{{"a1", "a3"}, {"a2", "b2"}, {"b1", "c1"}}},
-		"both":          {budgets(perNode(1, 1), perNamespace(0.5, 1)), [][]string{{"a1", "b2"}, {"c1"}, {"a2"}, {"b1"}, {"a3"}}},
-		"no limit":      {budgets(perNode(rate.Inf, 1)), [][]string{{"a1", "a2", "b1", "a3", "b2", "c1"}}},
+		"none": {eviction.Config{}, [][]string{{"a1", "a2", "b1", "a3", "b2", "c1"}}},
+		"overall": {budgets(overall(1, 2)), [][]string{{"a1", "a2"}, {"b1"}, {"a3"}, {"b2"},
+			{"c1"}}},
+		"per namespace": {budgets(perNamespace(1, 1)), [][]string{{"a1", "b1", "c1"}, {"a2", "b2"},
+			{"a3"}}},
+		"per node": {budgets(perNode(1, 1)), [][]string{{"a1", "a3"}, {"a2", "b2"}, {"b1", "c1"}}},
+		"both": {budgets(perNode(1, 1), perNamespace(0.5, 1)), [][]string{{"a1", "b2"}, {"c1"},
+			{"a2"}, {"b1"}, {"a3"}}},
+		"no limit": {budgets(perNode(rate.Inf, 1)),
+			[][]string{{"a1", "a2", "b1", "a3", "b2", "c1"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := runningWith(t, test.config, pods...)
@@ -125,7 +139,8 @@ func TestE8LimitOfAShareThatComesLater(t *testing.T) {
 }
 
 func TestE8OverallBudgetHolds(t *testing.T) {
-	c := runningWith(t, budgets(overall(0, 1)), newPod("p"), newPod("q"), newPod("m", marked, on("n2")))
+	c := runningWith(t, budgets(overall(0, 1)), newPod("p"), newPod("q"),
+		newPod("m", marked, on("n2")))
 	c.node(10, "n1", "x@10")
 	c.start(100, "-m") // needs no token
 	_, ok := c.Next(at(100))
@@ -163,7 +178,8 @@ func TestE8PodFollowsItsNodeToAnotherShare(t *testing.T) {
 // So does one whose own share changes. It keeps its place, and what has come of
 // it.
 func TestE8PodThatChangesItsShareKeepsItsPlaceAndItsTries(t *testing.T) {
-	team := eviction.Budget{Name: "team", ByPod: func(pod *corev1.Pod) string { return pod.Labels["team"] }, Limit: 1}
+	team := eviction.Budget{Name: "team",
+		ByPod: func(pod *corev1.Pod) string { return pod.Labels["team"] }, Limit: 1}
 	of := func(name, team string) *corev1.Pod {
 		pod := newPod(name)
 		pod.Labels = map[string]string{"team": team}
@@ -212,7 +228,8 @@ func TestE8LowPriorityFirst(t *testing.T) {
 	c.node(10, "n1", "a@1", "b@10")
 	c.start(10, "earlier", "low", "none", "none2", "high", "high2")
 
-	c = runningWith(t, eviction.Config{LowPriorityFirst: true, Budgets: []eviction.Budget{perNode(1, 1)}}, pods...)
+	c = runningWith(t, eviction.Config{LowPriorityFirst: true,
+		Budgets: []eviction.Budget{perNode(1, 1)}}, pods...)
 	c.node(1, "n1", "a@1")
 	c.node(2, "n1", "a@1", "b@2")
 	c.start(2, "low")
@@ -327,9 +344,12 @@ func TestE8SharesThatNoPodNeedsUseNoMemory(t *testing.T) {
 
 // Pending lists each pod's deadline, its reason, and what delays it.
 func TestPendingListsDeadlinesAndReasons(t *testing.T) {
-	c := runningWith(t, eviction.Config{Backoff: twoSeconds.Backoff, Budgets: []eviction.Budget{overall(0.01, 2), perNamespace(0.001, 1)}},
-		newPod("acting", inNamespace("a")), newPod("no token", inNamespace("a")), newPod("none at all", inNamespace("b")),
-		newPod("failed", inNamespace("c")), newPod("later", tolerates("x:60")), newPod("stays", tolerates("x")),
+	c := runningWith(t, eviction.Config{Backoff: twoSeconds.Backoff,
+		Budgets: []eviction.Budget{overall(0.01, 2), perNamespace(0.001, 1)}},
+		newPod("acting", inNamespace("a")), newPod("no token", inNamespace("a")),
+		newPod("none at all", inNamespace("b")),
+		newPod("failed", inNamespace("c")), newPod("later", tolerates("x:60")),
+		newPod("stays", tolerates("x")),
 		newPod("mark", marked, on("n2")))
 	c.node(10, "n1", "x@10")
 	works := c.start(10, "acting", "none at all", "-mark")
@@ -444,6 +464,7 @@ func TestE4TaskOfAnotherTrackerChangesNothing(t *testing.T) {
 	mine := c.start(11, "p")[0]
 	c.finish(11, task, eviction.OutcomeEvicted)
 	c.start(11)
-	c.Finish(at(11), mine, eviction.Result{Outcome: eviction.OutcomeFailed, Err: errors.New("no"), RetryAfter: time.Second})
+	c.Finish(at(11), mine, eviction.Result{Outcome: eviction.OutcomeFailed, Err: errors.New("no"),
+		RetryAfter: time.Second})
 	c.startOne(12, "p")
 }

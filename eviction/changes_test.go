@@ -200,7 +200,8 @@ func TestE3HeldTaintsDoNotAct(t *testing.T) {
 	c.startOne(101, "both")
 	c.idleBut(1000, 2)
 
-	c.pod(1001, newPod("new", tolerates("NR:5", "a"), bound(1001))) // nor on what comes while they are held
+	c.pod(1001, newPod("new", tolerates("NR:5", "a"),
+		bound(1001))) // nor on what comes while they are held
 	c.node(1002, "n2", "UN@10", "b@1002")
 	c.start(1002, "elsewhere")
 	c.idleBut(2000, 3)

@@ -130,7 +130,8 @@ func TestE11OneNamespaceDoesNotOccupyTheClearing(t *testing.T) {
 	var pods []*corev1.Pod
 	for n := range 100 {
 		for i := range 5 {
-			pods = append(pods, newPod(fmt.Sprintf("busy%d-%d", n, i), on(fmt.Sprint("node", n)), inNamespace("busy"), marked))
+			pods = append(pods, newPod(fmt.Sprintf("busy%d-%d", n, i), on(fmt.Sprint("node", n)),
+				inNamespace("busy"), marked))
 		}
 	}
 	m := newMarker(running(t), pods...)
@@ -170,7 +171,8 @@ func TestE11EachClearOfAPodWaitsLonger(t *testing.T) {
 
 // E11: a clear that fails waits longer each time, too.
 func TestE11FailedClearsWaitLonger(t *testing.T) {
-	for _, outcome := range []eviction.Outcome{eviction.OutcomeFailed, eviction.OutcomeBlocked, eviction.OutcomeNotDue} {
+	for _, outcome := range []eviction.Outcome{eviction.OutcomeFailed, eviction.OutcomeBlocked,
+		eviction.OutcomeNotDue} {
 		c := running(t, newPod("p", marked))
 		task, now := c.start(1, "-p")[0], 1.0
 		for _, wait := range []float64{0.5, 1, 2, 4, 8, 16, 32, 60, 60} {
@@ -207,7 +209,8 @@ func TestE11ManyPodsBecomeDueWhileTheirConditionWaits(t *testing.T) {
 	const pods = 2500
 	c := runningWith(t, budgets(overall(0, 1)))
 	for i := range pods {
-		c.pod(0, newPod(fmt.Sprint("p", i), inNamespace(fmt.Sprint("ns", i/50)), on(fmt.Sprint("n", i/10)), marked, tolerates("a:60")))
+		c.pod(0, newPod(fmt.Sprint("p", i), inNamespace(fmt.Sprint("ns", i/50)),
+			on(fmt.Sprint("n", i/10)), marked, tolerates("a:60")))
 	}
 	for n := range pods / 10 {
 		c.node(10, fmt.Sprint("n", n), "a@10")
@@ -255,7 +258,8 @@ func (c cluster) handOut(clears bool) eviction.Task {
 // A success that asks to wait does not park the pod either.
 func TestE12NoSuccessfulClearParksAPod(t *testing.T) {
 	c := running(t, newPod("p", marked))
-	c.Finish(at(10), c.start(10, "-p")[0], eviction.Result{Outcome: eviction.OutcomeConditionCleared, RetryAfter: 1000 * time.Hour})
+	c.Finish(at(10), c.start(10, "-p")[0], eviction.Result{Outcome: eviction.OutcomeConditionCleared,
+		RetryAfter: 1000 * time.Hour})
 	c.pod(11, newPod("p", marked))
 	c.start(11, "-p")
 }

@@ -25,7 +25,8 @@ func reading(elapsed, ahead float64) time.Time {
 		wall     uint64 // a flag, 33 bits of seconds since 1885, 30 bits of nanoseconds
 		ext      int64  // monotonic nanoseconds
 		location *time.Location
-	}{1<<63 | since1885<<30 | uint64(wall.Nanosecond()), int64(elapsed * float64(time.Second)), time.UTC}
+	}{1<<63 | since1885<<30 | uint64(wall.Nanosecond()), int64(elapsed * float64(time.Second)),
+		time.UTC}
 	return *(*time.Time)(unsafe.Pointer(&read))
 }
 
@@ -125,7 +126,8 @@ func TestE2SuspendedMachineEvictsOnTime(t *testing.T) {
 	m.next(13, 411)
 
 	decision, _ := m.Decision("q")
-	require.True(t, at(4011).Equal(decision.Due.Round(0)), "it shows the time of day: %v", decision.Due)
+	require.True(t, at(4011).Equal(decision.Due.Round(0)), "it shows the time of day: %v",
+		decision.Due)
 	require.True(t, at(11).Equal(decision.Taint.Start.Round(0)), "%v", decision.Taint.Start)
 	for pending := range m.PodsOn("n1") {
 		if pending.Pod.Name == "q" {
@@ -314,7 +316,8 @@ func TestE2LineageMovesWithTheClock(t *testing.T) {
 
 // Waits, requests and first sights are of the tracker's own time.
 func TestE2WhatIsNoTimeOfTheAPIDoesNotMove(t *testing.T) {
-	m := boot(t, newPod("failed"), newPod("asked", on("n2"), tolerates("*")), newPod("seen", tolerates("a:300")))
+	m := boot(t, newPod("failed"), newPod("asked", on("n2"), tolerates("*")),
+		newPod("seen", tolerates("a:300")))
 	m.ObserveNode(m.at(10.25), newNode("n1", "a"))
 	require.True(t, m.EvictPod(m.at(10), "asked", "wanted", m.at(500)))
 	task, ok := m.Start(m.at(11))

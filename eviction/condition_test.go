@@ -38,12 +38,14 @@ func TestE10OwnConditionIsWrittenAndTakenBack(t *testing.T) {
 	}{
 		"the usual type": {eviction.Condition{Reason: "Drained", Message: "m"}, corev1.DisruptionTarget},
 		"a type of its own": {
-			eviction.Condition{Type: "Moves", Reason: "Drained", Message: "m", StatusReason: "DrainedNode", StatusMessage: "s"}, "Moves",
+			eviction.Condition{Type: "Moves", Reason: "Drained", Message: "m", StatusReason: "DrainedNode",
+				StatusMessage: "s"}, "Moves",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, sceneOptions{config: drainer(test.says)}, func(s *scene) {
-				s.before = once("delete", func() error { return apierrors.NewInternalError(errors.New("etcd has no leader")) })
+				s.before = once("delete",
+					func() error { return apierrors.NewInternalError(errors.New("etcd has no leader")) })
 				result := s.acts(eviction.OutcomeFailed, "patch", "delete")
 				live := s.get("ns", "p")
 				condition := conditionOf(live, test.kind)
@@ -73,10 +75,12 @@ func TestE10ConditionThatIsNotOwnIsLeftAlone(t *testing.T) {
 	pod := newPod("p", marked)
 	c := runningWith(t, drainer(eviction.Condition{Reason: "Drained"}), pod)
 	c.idle(10)
-	own := runningWith(t, drainer(eviction.Condition{Reason: "Drained"}), newPod("p", disrupted(corev1.ConditionTrue, "Drained")))
+	own := runningWith(t, drainer(eviction.Condition{Reason: "Drained"}),
+		newPod("p", disrupted(corev1.ConditionTrue, "Drained")))
 	own.start(10, "-p")
 
-	play(t, sceneOptions{config: drainer(eviction.Condition{Reason: "Drained"}), pod: newPod("p", disrupted(corev1.ConditionTrue, "Drained"), tolerates("a"))},
+	play(t, sceneOptions{config: drainer(eviction.Condition{Reason: "Drained"}),
+		pod: newPod("p", disrupted(corev1.ConditionTrue, "Drained"), tolerates("a"))},
 		func(s *scene) { // it has replaced ours meanwhile
 			s.put(pod)
 			s.acts(eviction.OutcomeConditionCleared, "get pod")
@@ -88,7 +92,8 @@ func TestE10ConditionThatIsNotOwnIsLeftAlone(t *testing.T) {
 func TestE10ConditionOfAnotherTypeIsNotOwnByDefault(t *testing.T) {
 	other := newPod("p")
 	other.Status.Conditions = append(other.Status.Conditions, corev1.PodCondition{
-		Type: "example.com/Migration", Status: corev1.ConditionTrue, Reason: eviction.ConditionReasonRequest,
+		Type: "example.com/Migration", Status: corev1.ConditionTrue,
+		Reason: eviction.ConditionReasonRequest,
 	})
 	require.False(t, eviction.HasDisruptionTarget(other))
 	running(t, other).idle(10)
@@ -128,7 +133,8 @@ func TestE10OwnIsChecked(t *testing.T) {
 		require.ErrorContains(t, err, message)
 	}
 	config := eviction.Config{Own: []string{
-		eviction.ConditionReasonTaint, eviction.ConditionReasonNode, eviction.ConditionReasonRequest, eviction.StatusReasonNodeLost, "Former",
+		eviction.ConditionReasonTaint, eviction.ConditionReasonNode, eviction.ConditionReasonRequest,
+		eviction.StatusReasonNodeLost, "Former",
 	}}
 	c := runningWith(t, config, newPod("p", disrupted(corev1.ConditionTrue, "Former")))
 	c.start(1, "-p")
@@ -145,7 +151,8 @@ func TestE10DefaultConditionWithoutAReasonOfTheCaller(t *testing.T) {
 // tracker would clear the conditions of all pods.
 func TestE10OwnHasNoEmptyReason(t *testing.T) {
 	describe := func(eviction.Task) eviction.Condition { return eviction.Condition{Reason: "Drained"} }
-	_, err := eviction.NewTracker(eviction.Config{Describe: describe, Own: []string{"Drained", ""}}, at(0))
+	_, err := eviction.NewTracker(eviction.Config{Describe: describe, Own: []string{"Drained", ""}},
+		at(0))
 	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
 	require.ErrorContains(t, err, `Own is ["Drained" ""], want no empty reason`)
 }

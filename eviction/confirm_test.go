@@ -113,7 +113,8 @@ func TestE6ConfirmedEvictionCarriesTheVersionThatItHasRead(t *testing.T) {
 		require.NotContains(s, s.calls[2].patch, "resourceVersion", "its answer is decided on")
 		require.Contains(s, s.calls[2].patch, `"uid":"p"`)
 		uid, answered := types.UID("p"), "102" // the version that the patch has made
-		require.Equal(s, &metav1.Preconditions{UID: &uid, ResourceVersion: &answered}, s.calls[3].delete.Preconditions)
+		require.Equal(s, &metav1.Preconditions{UID: &uid, ResourceVersion: &answered},
+			s.calls[3].delete.Preconditions)
 	})
 }
 
@@ -122,7 +123,8 @@ func TestE6ConfirmedEvictionOfAMarkedPodCarriesTheVersionThatItHasRead(t *testin
 		read := s.get("ns", "p").ResourceVersion
 		s.acts(eviction.OutcomeEvicted, "get pod", "get node", "delete")
 		uid := types.UID("p")
-		require.Equal(s, &metav1.Preconditions{UID: &uid, ResourceVersion: &read}, s.calls[2].delete.Preconditions)
+		require.Equal(s, &metav1.Preconditions{UID: &uid, ResourceVersion: &read},
+			s.calls[2].delete.Preconditions)
 	})
 }
 
@@ -139,21 +141,23 @@ func TestE6PodThatChangesAfterItWasConfirmedIsNotDeleted(t *testing.T) {
 		{"get node", newPod("p", marked)},
 		{"delete", newPod("p", marked)},
 	} {
-		t.Run(fmt.Sprintf("before %s, marked=%v", test.verb, eviction.HasDisruptionTarget(test.pod)), func(t *testing.T) {
-			play(t, sceneOptions{confirm: true, pod: test.pod}, func(s *scene) {
-				s.before = once(test.verb, func() error {
-					saved := s.get("ns", "p")
-					saved.Spec.Tolerations = tolerationList("a")
-					s.put(saved)
-					return nil
+		t.Run(fmt.Sprintf("before %s, marked=%v", test.verb, eviction.HasDisruptionTarget(test.pod)),
+			func(t *testing.T) {
+				play(t, sceneOptions{confirm: true, pod: test.pod}, func(s *scene) {
+					s.before = once(test.verb, func() error {
+						saved := s.get("ns", "p")
+						saved.Spec.Tolerations = tolerationList("a")
+						s.put(saved)
+						return nil
+					})
+					result := s.delete.Act(s.Context(), s.work)
+					require.Equal(s, eviction.OutcomeNotDue, result.Outcome, "%v", result.Err)
+					require.Nil(s, s.get("ns", "p").DeletionTimestamp)
+					require.True(s, eviction.HasDisruptionTarget(s.get("ns", "p")))
+					require.True(s, eviction.HasDisruptionTarget(test.pod) ||
+						eviction.HasDisruptionTarget(result.Pod), "so that it is cleared")
 				})
-				result := s.delete.Act(s.Context(), s.work)
-				require.Equal(s, eviction.OutcomeNotDue, result.Outcome, "%v", result.Err)
-				require.Nil(s, s.get("ns", "p").DeletionTimestamp)
-				require.True(s, eviction.HasDisruptionTarget(s.get("ns", "p")))
-				require.True(s, eviction.HasDisruptionTarget(test.pod) || eviction.HasDisruptionTarget(result.Pod), "so that it is cleared")
 			})
-		})
 	}
 }
 
@@ -206,7 +210,8 @@ func TestE6ConfirmedEvictionActsOnWhatItHasRead(t *testing.T) {
 func TestE6ConfirmationKnowsWhatIsHeldAndExempt(t *testing.T) {
 	t.Run("held", func(t *testing.T) {
 		play(t, sceneOptions{confirm: true, pod: newPod("p", tolerates("a:60"))}, func(s *scene) {
-			s.tracker.Finish(time.Now(), s.work, eviction.Result{Outcome: eviction.OutcomeFailed, RetryAfter: time.Second})
+			s.tracker.Finish(time.Now(), s.work, eviction.Result{Outcome: eviction.OutcomeFailed,
+				RetryAfter: time.Second})
 			s.tracker.SuspendTaints(time.Now(), taints.OwnsNoExecute)
 			time.Sleep(time.Second)
 			var ok bool
@@ -217,7 +222,8 @@ func TestE6ConfirmationKnowsWhatIsHeldAndExempt(t *testing.T) {
 		})
 	})
 	t.Run("exempt", func(t *testing.T) {
-		config := eviction.Config{Exempt: func(pod *corev1.Pod) bool { return pod.Labels["exempt"] == "yes" }}
+		config := eviction.Config{
+			Exempt: func(pod *corev1.Pod) bool { return pod.Labels["exempt"] == "yes" }}
 		play(t, sceneOptions{confirm: true, config: config}, func(s *scene) {
 			changed := newPod("p")
 			changed.Labels = map[string]string{"exempt": "yes"}
@@ -254,9 +260,10 @@ func TestE6ClearRevertsTheCondition(t *testing.T) {
 
 func TestE6ClearWithoutTheConditionWritesNothing(t *testing.T) {
 	for name, live := range map[string]*corev1.Pod{
-		"no condition":      newPod("p"),
-		"called off before": newPod("p", disrupted(corev1.ConditionFalse, eviction.ConditionReasonCanceled)),
-		"another client's":  newPod("p", disrupted(corev1.ConditionTrue, "PreemptionByScheduler")),
+		"no condition": newPod("p"),
+		"called off before": newPod("p", disrupted(corev1.ConditionFalse,
+			eviction.ConditionReasonCanceled)),
+		"another client's": newPod("p", disrupted(corev1.ConditionTrue, "PreemptionByScheduler")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, sceneOptions{pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
@@ -286,16 +293,21 @@ func TestMarkedIsTheConditionOfThisPackage(t *testing.T) {
 	require.True(t, eviction.HasDisruptionTarget(newPod("p", marked)))
 	require.False(t, eviction.HasDisruptionTarget(newPod("p")))
 	require.False(t, eviction.HasDisruptionTarget(&corev1.Pod{}))
-	for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown, ""} {
-		require.False(t, eviction.HasDisruptionTarget(newPod("p", disrupted(status, eviction.ConditionReasonTaint))))
+	for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown,
+		""} {
+		require.False(t, eviction.HasDisruptionTarget(newPod("p",
+			disrupted(status, eviction.ConditionReasonTaint))))
 	}
-	for _, reason := range []string{eviction.ConditionReasonCanceled, "PreemptionByScheduler", "EvictionByEvictionAPI", "TerminationByKubelet", ""} {
-		require.False(t, eviction.HasDisruptionTarget(newPod("p", disrupted(corev1.ConditionTrue, reason))))
+	for _, reason := range []string{eviction.ConditionReasonCanceled, "PreemptionByScheduler",
+		"EvictionByEvictionAPI", "TerminationByKubelet", ""} {
+		require.False(t, eviction.HasDisruptionTarget(newPod("p", disrupted(corev1.ConditionTrue,
+			reason))))
 	}
 }
 
 func TestE7DryRunMakesNoCall(t *testing.T) {
-	for _, pod := range []*corev1.Pod{newPod("p"), newPod("p", marked), newPod("p", marked, tolerates("a"))} {
+	for _, pod := range []*corev1.Pod{newPod("p"), newPod("p", marked),
+		newPod("p", marked, tolerates("a"))} {
 		play(t, sceneOptions{pod: pod}, func(s *scene) {
 			s.before = func(call) error { return errors.New("no call was expected") }
 			var seen []eviction.Task

@@ -37,7 +37,8 @@ func TestE1OnlyNoExecuteEvicts(t *testing.T) {
 // demand.md, eviction, zero-taints trap: upstream's code for one pod would
 // delete it at once when its node has no taints.
 func TestE1NoTaintsEvictNoPod(t *testing.T) {
-	c := running(t, newPod("bare"), newPod("tolerant", tolerates("a:0", "*:0")), newPod("elsewhere", on("n9")))
+	c := running(t, newPod("bare"), newPod("tolerant", tolerates("a:0", "*:0")),
+		newPod("elsewhere", on("n9")))
 	c.node(10, "n1")
 	c.pod(11, newPod("late"))
 	c.node(12, "n1", "a@12")
@@ -76,7 +77,8 @@ func TestE1ZeroAndNegativeSecondsLeaveAtOnce(t *testing.T) {
 }
 
 func TestE1HugeSecondsLastACentury(t *testing.T) {
-	for _, seconds := range []int64{math.MaxInt64, math.MaxInt64 / int64(time.Second), math.MaxInt64/int64(time.Second) + 1, 36500 * 86400} {
+	for _, seconds := range []int64{math.MaxInt64, math.MaxInt64 / int64(time.Second),
+		math.MaxInt64/int64(time.Second) + 1, 36500 * 86400} {
 		c := running(t, newPod("p", tolerates("a:"+strconv.FormatInt(seconds, 10))))
 		c.node(10, "n1", "a@10")
 		c.leavesAt("p", 11+36500*86400)
@@ -155,7 +157,8 @@ func TestE1ExemptPodsStay(t *testing.T) {
 	label := func(value string) podOption {
 		return func(p *corev1.Pod) { p.Labels = map[string]string{"exempt": value} }
 	}
-	c := runningWith(t, eviction.Config{Exempt: exempt}, newPod("p", label("yes")), newPod("q", label("no")))
+	c := runningWith(t, eviction.Config{Exempt: exempt}, newPod("p", label("yes")),
+		newPod("q", label("no")))
 	c.node(10, "n1", "a")
 	c.stays("p", eviction.ReasonExempt)
 	c.start(10, "q")
@@ -223,11 +226,13 @@ func TestConfigReportsAllProblemsAtOnce(t *testing.T) {
 	}.Validate()
 	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
 	for _, problem := range []string{
-		"Backoff.Initial is -1ns", `budget "a": Limit is -2, want`, `budget "a": Burst is -3, want`, `two budgets have the name "a"`, "Name is empty",
+		"Backoff.Initial is -1ns", `budget "a": Limit is -2, want`, `budget "a": Burst is -3, want`,
+		`two budgets have the name "a"`, "Name is empty",
 	} {
 		require.ErrorContains(t, err, problem)
 	}
-	_, err = eviction.NewTracker(eviction.Config{Backoff: timedqueue.Backoff{Initial: -1}}, time.Time{})
+	_, err = eviction.NewTracker(eviction.Config{Backoff: timedqueue.Backoff{Initial: -1}},
+		time.Time{})
 	require.ErrorContains(t, err, "Backoff.Initial is -1ns")
 	require.ErrorContains(t, err, "now is zero")
 }
@@ -235,9 +240,11 @@ func TestConfigReportsAllProblemsAtOnce(t *testing.T) {
 // Metrics and logs show the outcomes by these names.
 func TestOutcomesHaveNames(t *testing.T) {
 	names := map[eviction.Outcome]string{
-		eviction.OutcomeEvicted: "Evicted", eviction.OutcomeAlreadyGone: "AlreadyGone", eviction.OutcomeNotDue: "NotDue",
-		eviction.OutcomeConditionCleared: "ConditionCleared", eviction.OutcomeFailed: "Failed", eviction.OutcomeBlocked: "Blocked",
-		eviction.OutcomeDryRun: "DryRun",
+		eviction.OutcomeEvicted: "Evicted", eviction.OutcomeAlreadyGone: "AlreadyGone",
+		eviction.OutcomeNotDue:           "NotDue",
+		eviction.OutcomeConditionCleared: "ConditionCleared", eviction.OutcomeFailed: "Failed",
+		eviction.OutcomeBlocked: "Blocked",
+		eviction.OutcomeDryRun:  "DryRun",
 	}
 	for outcome, name := range names {
 		require.Equal(t, name, string(outcome))

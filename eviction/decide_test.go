@@ -21,7 +21,8 @@ func since(spec string, seen, start float64) eviction.Taint {
 
 // resident is a pod that has been on its node for long.
 func resident(tolerations ...string) eviction.Pod {
-	return eviction.Pod{Tolerations: tolerationList(tolerations...), Seen: at(-500), Arrived: at(-1000)}
+	return eviction.Pod{Tolerations: tolerationList(tolerations...), Seen: at(-500),
+		Arrived: at(-1000)}
 }
 
 func TestE1Decide(t *testing.T) {
@@ -40,37 +41,47 @@ func TestE1Decide(t *testing.T) {
 			on: []eviction.Taint{}, pod: resident("a:0"), reason: eviction.ReasonNoTaints, due: stays,
 		},
 		"untolerated": {
-			on: []eviction.Taint{since("a", 10, 3)}, pod: resident("b"), reason: eviction.ReasonUntolerated, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 10, 3)}, pod: resident("b"), reason: eviction.ReasonUntolerated,
+			due: 10, taint: "a",
 		},
 		"untolerated, but the pod was seen later": {
 			on:  []eviction.Taint{since("a", 10, 3)},
-			pod: eviction.Pod{Seen: at(20), Arrived: at(5)}, reason: eviction.ReasonUntolerated, due: 20, taint: "a",
+			pod: eviction.Pod{Seen: at(20), Arrived: at(5)}, reason: eviction.ReasonUntolerated, due: 20,
+			taint: "a",
 		},
 		"tolerated for ever": {
-			on: []eviction.Taint{since("a", 10, 3)}, pod: resident("a"), reason: eviction.ReasonTolerated, due: stays,
+			on: []eviction.Taint{since("a", 10, 3)}, pod: resident("a"), reason: eviction.ReasonTolerated,
+			due: stays,
 		},
 		"tolerated for some time": {
-			on: []eviction.Taint{since("a", 10, 3)}, pod: resident("a:60"), reason: eviction.ReasonTolerationEnds, due: 63, taint: "a",
+			on: []eviction.Taint{since("a", 10, 3)}, pod: resident("a:60"),
+			reason: eviction.ReasonTolerationEnds, due: 63, taint: "a",
 		},
 		"the pod came after the taint": {
-			on:  []eviction.Taint{since("a", 10, 3)},
-			pod: eviction.Pod{Tolerations: tolerationList("a:60"), Seen: at(101), Arrived: at(100)}, reason: eviction.ReasonTolerationEnds, due: 160, taint: "a",
+			on:     []eviction.Taint{since("a", 10, 3)},
+			pod:    eviction.Pod{Tolerations: tolerationList("a:60"), Seen: at(101), Arrived: at(100)},
+			reason: eviction.ReasonTolerationEnds, due: 160, taint: "a",
 		},
 		"zero seconds": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:0"), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:0"),
+			reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
 		},
 		"negative seconds": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:-5"), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:-5"),
+			reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
 		},
 		"the least seconds": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:" + strconv.FormatInt(math.MinInt64, 10)), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:" + strconv.FormatInt(math.MinInt64,
+				10)), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
 		},
 		"the most seconds are a century": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:" + strconv.FormatInt(math.MaxInt64, 10)), reason: eviction.ReasonTolerationEnds, due: 11 + 36500*86400, taint: "a",
+			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:" + strconv.FormatInt(math.MaxInt64,
+				10)), reason: eviction.ReasonTolerationEnds, due: 11 + 36500*86400, taint: "a",
 		},
 		"the earliest of several ends": {
 			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30), since("c", 40, 40)},
-			pod: resident("a:90", "b:20", "c:50"), reason: eviction.ReasonTolerationEnds, due: 50, taint: "b",
+			pod: resident("a:90", "b:20", "c:50"), reason: eviction.ReasonTolerationEnds, due: 50,
+			taint: "b",
 		},
 		"seconds of one, for ever for the other": {
 			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30)},
@@ -89,10 +100,12 @@ func TestE1Decide(t *testing.T) {
 			pod: resident("b:20"), reason: eviction.ReasonTolerationEnds, due: 20, taint: "b",
 		},
 		"another value": {
-			on: []eviction.Taint{since("a=x", 10, 3)}, pod: resident("a=y"), reason: eviction.ReasonUntolerated, due: 10, taint: "a=x",
+			on: []eviction.Taint{since("a=x", 10, 3)}, pod: resident("a=y"),
+			reason: eviction.ReasonUntolerated, due: 10, taint: "a=x",
 		},
 		"the key that is any": {
-			on: []eviction.Taint{since("a=x", 10, 3)}, pod: resident("*:5"), reason: eviction.ReasonTolerationEnds, due: 8, taint: "a=x",
+			on: []eviction.Taint{since("a=x", 10, 3)}, pod: resident("*:5"),
+			reason: eviction.ReasonTolerationEnds, due: 8, taint: "a=x",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +153,8 @@ func TestE1FirstMatchingTolerationCounts(t *testing.T) {
 func TestE1WithoutTaintsNoPodLeaves(t *testing.T) {
 	for _, tolerations := range [][]string{nil, {"a"}, {"a:0"}, {"*:-1"}, {"a:60", "*"}} {
 		for _, on := range [][]eviction.Taint{nil, {}} {
-			require.Equal(t, eviction.Decision{Reason: eviction.ReasonNoTaints}, eviction.Decide(on, resident(tolerations...), taints.Matcher{}))
+			require.Equal(t, eviction.Decision{Reason: eviction.ReasonNoTaints},
+				eviction.Decide(on, resident(tolerations...), taints.Matcher{}))
 		}
 		c := running(t, newPod("p", tolerates(tolerations...)))
 		c.node(5, "n1", "a:NoSchedule", "b:PreferNoSchedule")
@@ -164,7 +178,8 @@ func TestE1NumbersAreComparedBehindTheSwitch(t *testing.T) {
 	pod := resident("load=100:60")
 	pod.Tolerations[0].Operator = corev1.TolerationOpLt
 	require.Equal(t, eviction.ReasonUntolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
-	require.Equal(t, eviction.ReasonTolerationEnds, eviction.Decide(on, pod, taints.Matcher{EnableComparisonOperators: true}).Reason)
+	require.Equal(t, eviction.ReasonTolerationEnds,
+		eviction.Decide(on, pod, taints.Matcher{EnableComparisonOperators: true}).Reason)
 }
 
 // With all times zero Decide still returns a pod that leaves.
@@ -219,7 +234,8 @@ func TestE2StartTime(t *testing.T) {
 			}
 			stored = stamp(0)
 			stored.Time = time.Time{} // how protobuf decodes an empty field
-			require.Equal(t, began, eviction.StartTime(stored, at(test.seen), current(at(test.seen), test.appeared)))
+			require.Equal(t, began, eviction.StartTime(stored, at(test.seen),
+				current(at(test.seen), test.appeared)))
 		})
 	}
 }

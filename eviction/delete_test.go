@@ -155,7 +155,8 @@ func TestE7DeleteIsOnePatchAndOneDelete(t *testing.T) {
 			}]}
 		}`, patch.patch)
 		uid := types.UID("p")
-		require.Equal(s, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}, deletion.delete)
+		require.Equal(s, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
+			deletion.delete)
 		live := s.get("ns", "p")
 		require.NotNil(s, live.DeletionTimestamp)
 		require.True(s, eviction.HasDisruptionTarget(live))
@@ -168,10 +169,14 @@ func TestE7DeleteIsOnePatchAndOneDelete(t *testing.T) {
 func TestE6EvictionThatIsMootOnceItIsMarkedDeletesNothing(t *testing.T) {
 	for name, moot := range map[string]func(s *scene){
 		"the taint is gone": func(s *scene) { s.tracker.ObserveNode(time.Now(), newNode("n1")) },
-		"the taint is held": func(s *scene) { s.tracker.SuspendTaints(time.Now(), func(*corev1.Taint) bool { return true }) },
-		"the node is gone":  func(s *scene) { s.tracker.ForgetNode(time.Now(), "n1") },
+		"the taint is held": func(s *scene) {
+			s.tracker.SuspendTaints(time.Now(),
+				func(*corev1.Taint) bool { return true })
+		},
+		"the node is gone": func(s *scene) { s.tracker.ForgetNode(time.Now(), "n1") },
 		"the pod tolerates it": func(s *scene) {
-			s.tracker.ObservePod(time.Now(), newPod("p", tolerates("a"), disrupted(corev1.ConditionTrue, eviction.ConditionReasonTaint)))
+			s.tracker.ObservePod(time.Now(), newPod("p", tolerates("a"), disrupted(corev1.ConditionTrue,
+				eviction.ConditionReasonTaint)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -217,7 +222,8 @@ func TestE6EvictionThatIsDueAgainGoesOn(t *testing.T) {
 func TestE7PatchLeavesOthersConditionsAlone(t *testing.T) {
 	pod := newPod("p", disrupted(corev1.ConditionFalse, "Another"))
 	pod.Status.Conditions[1].LastProbeTime = *stamp(5)
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady,
+		Status: corev1.ConditionTrue})
 	pod.Status.Phase = corev1.PodRunning
 	play(t, sceneOptions{pod: pod}, func(s *scene) {
 		s.acts(eviction.OutcomeEvicted, "patch", "delete")
@@ -330,12 +336,15 @@ func TestE5PodThatIsGoneIsAlreadyGone(t *testing.T) {
 		verb    string
 		verbs   []string
 	}{
-		"before the patch":         {sceneOptions{}, "patch", []string{"patch"}},
-		"before the delete":        {sceneOptions{}, "delete", []string{"patch", "delete"}},
-		"before it is read":        {sceneOptions{confirm: true}, "get pod", []string{"get pod"}},
-		"before its node is read":  {sceneOptions{confirm: true}, "get node", []string{"get pod", "get node", "patch"}},
-		"before it is unmarked":    {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "patch", []string{"get pod", "patch"}},
-		"before unmarking read it": {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "get pod", []string{"get pod"}},
+		"before the patch":  {sceneOptions{}, "patch", []string{"patch"}},
+		"before the delete": {sceneOptions{}, "delete", []string{"patch", "delete"}},
+		"before it is read": {sceneOptions{confirm: true}, "get pod", []string{"get pod"}},
+		"before its node is read": {sceneOptions{confirm: true}, "get node",
+			[]string{"get pod", "get node", "patch"}},
+		"before it is unmarked": {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "patch",
+			[]string{"get pod", "patch"}},
+		"before unmarking read it": {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "get pod",
+			[]string{"get pod"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, test.options, func(s *scene) {
@@ -353,7 +362,8 @@ func TestE5TerminatingPodIsAlreadyGone(t *testing.T) {
 	}{
 		"seen by the patch":  {sceneOptions{}, []string{"patch"}},
 		"seen by confirming": {sceneOptions{confirm: true}, []string{"get pod"}},
-		"seen by unmarking":  {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, []string{"get pod"}},
+		"seen by unmarking": {sceneOptions{pod: newPod("p", marked, tolerates("a"))},
+			[]string{"get pod"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, test.options, func(s *scene) {
@@ -381,10 +391,11 @@ func TestE5WhatTheAPIRefusesIsAFailureWithItsCause(t *testing.T) {
 		"internal":            apierrors.NewInternalError(errors.New("etcd has no leader")),
 		"timeout":             apierrors.NewTimeoutError("too slow", 1),
 		"too many requests":   apierrors.NewTooManyRequests("later", 1),
-		"no such method":      apierrors.NewMethodNotSupported(schema.GroupResource{Resource: "pods"}, "patch"),
-		"unreachable":         errors.New("connection refused"),
-		"invalid":             apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil),
-		"conflict":            apierrors.NewConflict(podResource, "p", errors.New("modified")),
+		"no such method": apierrors.NewMethodNotSupported(schema.GroupResource{Resource: "pods"},
+			"patch"),
+		"unreachable": errors.New("connection refused"),
+		"invalid":     apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil),
+		"conflict":    apierrors.NewConflict(podResource, "p", errors.New("modified")),
 	}
 	unmarking := newPod("p", marked, tolerates("a"))
 	for what, cause := range causes {
@@ -401,7 +412,8 @@ func TestE5WhatTheAPIRefusesIsAFailureWithItsCause(t *testing.T) {
 			{sceneOptions{pod: unmarking}, "get pod"},
 			{sceneOptions{pod: unmarking}, "patch"},
 		} {
-			name := fmt.Sprintf("%s, %s, confirm=%v, unmark=%v", what, test.verb, test.options.confirm, test.options.pod != nil)
+			name := fmt.Sprintf("%s, %s, confirm=%v, unmark=%v", what, test.verb, test.options.confirm,
+				test.options.pod != nil)
 			if what == "conflict" && test.verb == "delete" && test.options.confirm {
 				continue // it is attempted again at once
 			}
@@ -413,7 +425,8 @@ func TestE5WhatTheAPIRefusesIsAFailureWithItsCause(t *testing.T) {
 					require.ErrorIs(s, result.Err, cause)
 					require.ErrorContains(s, result.Err, "ns/p")
 					seconds, _ := apierrors.SuggestsClientDelay(cause)
-					require.Equal(s, time.Duration(seconds)*time.Second, result.RetryAfter, "as long as the API server asks")
+					require.Equal(s, time.Duration(seconds)*time.Second, result.RetryAfter,
+						"as long as the API server asks")
 					require.Nil(s, s.get("ns", "p").DeletionTimestamp)
 
 					s.before = nil // and the next try succeeds

@@ -39,7 +39,8 @@ func newController(t *testing.T, server *apiServer, workers int, confirm bool) *
 	require.NoError(t, err)
 	c.tracker, err = eviction.NewTracker(eviction.Config{}, time.Now())
 	require.NoError(t, err)
-	c.dispatcher, err = timedqueue.NewDispatcher(c.tracker, deleter.Act, timedqueue.DispatcherConfig{Workers: workers})
+	c.dispatcher, err = timedqueue.NewDispatcher(c.tracker, deleter.Act,
+		timedqueue.DispatcherConfig{Workers: workers})
 	require.NoError(t, err)
 	for _, node := range server.nodes {
 		c.tracker.ObserveNode(time.Now(), node)
@@ -103,13 +104,16 @@ func TestE5EvictionThatIsDeniedForLongHappensOnceInTheEnd(t *testing.T) {
 		require.Positive(t, last, "it is tried again")
 		require.Equal(t, time.Minute, deletes[0], "not before its deadline")
 		require.Less(t, deletes[last-1], 10*time.Minute)
-		require.LessOrEqual(t, deletes[last], 11*time.Minute, "at the latest a minute after it was let go")
+		require.LessOrEqual(t, deletes[last], 11*time.Minute,
+			"at the latest a minute after it was let go")
 		for i := 1; i <= last; i++ {
 			wait := deletes[i] - deletes[i-1]
-			require.Equal(t, min(500*time.Millisecond<<(i-1), time.Minute), wait, "the wait grows, up to a minute")
+			require.Equal(t, min(500*time.Millisecond<<(i-1), time.Minute), wait,
+				"the wait grows, up to a minute")
 		}
 		require.NotNil(t, server.get("ns", "p").DeletionTimestamp)
-		require.LessOrEqual(t, c.counts()["patch"], 2, "marked again at most until the watch has told of the mark")
+		require.LessOrEqual(t, c.counts()["patch"], 2,
+			"marked again at most until the watch has told of the mark")
 		require.Zero(t, c.tracker.Waiting())
 	})
 }

@@ -23,7 +23,8 @@ func TestE7EvictIsOneCallThatCarriesTheUID(t *testing.T) {
 		s.acts(eviction.OutcomeEvicted, "evict")
 		uid := types.UID("p")
 		require.Equal(s, "p", s.calls[0].name)
-		require.Equal(s, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}, s.calls[0].delete)
+		require.Equal(s, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
+			s.calls[0].delete)
 		require.NotNil(s, s.get("ns", "p").DeletionTimestamp)
 	})
 }
@@ -32,7 +33,8 @@ func TestE6ConfirmedEvictCarriesTheVersionThatItHasRead(t *testing.T) {
 	play(t, sceneOptions{evict: true, confirm: true}, func(s *scene) {
 		read, uid := s.get("ns", "p").ResourceVersion, types.UID("p")
 		s.acts(eviction.OutcomeEvicted, "get pod", "get node", "evict")
-		require.Equal(s, &metav1.Preconditions{UID: &uid, ResourceVersion: &read}, s.calls[2].delete.Preconditions)
+		require.Equal(s, &metav1.Preconditions{UID: &uid, ResourceVersion: &read},
+			s.calls[2].delete.Preconditions)
 	})
 }
 
@@ -51,9 +53,11 @@ func TestE5DisruptionBudgetIsWaitingAndNotFailing(t *testing.T) {
 			require.Zero(s, s.work.Attempts)
 			require.Nil(s, s.get("ns", "p").DeletionTimestamp)
 		}
-		require.Equal(s, time.Second, s.fails(eviction.Result{Outcome: eviction.OutcomeFailed}), "a failure counts from the beginning")
+		require.Equal(s, time.Second, s.fails(eviction.Result{Outcome: eviction.OutcomeFailed}),
+			"a failure counts from the beginning")
 		require.Equal(s, 1, s.work.Attempts)
-		require.Equal(s, time.Second, s.fails(s.acts(eviction.OutcomeBlocked, "evict")), "and so does the waiting after it")
+		require.Equal(s, time.Second, s.fails(s.acts(eviction.OutcomeBlocked, "evict")),
+			"and so does the waiting after it")
 		require.Equal(s, 1, s.work.Attempts)
 		s.protected = nil
 		s.acts(eviction.OutcomeEvicted, "evict")
@@ -186,7 +190,8 @@ func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 		cause   eviction.Cause
 		outcome eviction.Outcome
 	}{
-		{apierrors.NewGenericServerResponse(http.StatusNotFound, "DELETE", resource, "p", "404 page not found", 0, true), eviction.CauseOther, eviction.OutcomeFailed},
+		{apierrors.NewGenericServerResponse(http.StatusNotFound, "DELETE", resource, "p",
+			"404 page not found", 0, true), eviction.CauseOther, eviction.OutcomeFailed},
 		{webhook, eviction.CauseDenied, eviction.OutcomeFailed},
 		{apierrors.NewNotFound(resource, "p"), eviction.CauseOther, eviction.OutcomeAlreadyGone},
 	} {
@@ -212,7 +217,8 @@ func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 		}
 	}
 	play(t, sceneOptions{confirm: true}, func(s *scene) {
-		missing := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", schema.GroupResource{Resource: "nodes"}, "n1", "404 page not found", 0, true)
+		missing := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET",
+			schema.GroupResource{Resource: "nodes"}, "n1", "404 page not found", 0, true)
 		s.before = once("get node", func() error { return missing })
 		s.acts(eviction.OutcomeFailed, "get pod", "get node")
 	})
@@ -221,7 +227,8 @@ func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 			if c.verb == "patch" {
 				return apierrors.NewConflict(resource, "p", errors.New("modified"))
 			}
-			return apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", resource, "p", "404 page not found", 0, true)
+			return apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", resource, "p",
+				"404 page not found", 0, true)
 		}
 		s.acts(eviction.OutcomeFailed, "patch", "get pod")
 	})
@@ -247,14 +254,18 @@ func TestE12NoRetryAfterOfAServerParksAPod(t *testing.T) {
 		err     error
 		outcome eviction.Outcome
 	}{
-		"delete":          {sceneOptions{pod: newPod("p", marked)}, "delete", load, eviction.OutcomeFailed},
-		"mark":            {sceneOptions{}, "patch", load, eviction.OutcomeFailed},
-		"evict":           {sceneOptions{evict: true}, "evict", load, eviction.OutcomeFailed},
-		"refused":         {sceneOptions{evict: true}, "evict", busy, eviction.OutcomeBlocked},
-		"confirm":         {sceneOptions{confirm: true}, "get node", load, eviction.OutcomeFailed},
-		"clear":           {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "patch", load, eviction.OutcomeFailed},
-		"read to clear":   {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "get pod", load, eviction.OutcomeFailed},
-		"clear, by Evict": {sceneOptions{evict: true, pod: newPod("p", marked, tolerates("a"))}, "patch", load, eviction.OutcomeFailed},
+		"delete": {sceneOptions{pod: newPod("p", marked)}, "delete", load,
+			eviction.OutcomeFailed},
+		"mark":    {sceneOptions{}, "patch", load, eviction.OutcomeFailed},
+		"evict":   {sceneOptions{evict: true}, "evict", load, eviction.OutcomeFailed},
+		"refused": {sceneOptions{evict: true}, "evict", busy, eviction.OutcomeBlocked},
+		"confirm": {sceneOptions{confirm: true}, "get node", load, eviction.OutcomeFailed},
+		"clear": {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "patch", load,
+			eviction.OutcomeFailed},
+		"read to clear": {sceneOptions{pod: newPod("p", marked, tolerates("a"))}, "get pod", load,
+			eviction.OutcomeFailed},
+		"clear, by Evict": {sceneOptions{evict: true, pod: newPod("p", marked, tolerates("a"))}, "patch",
+			load, eviction.OutcomeFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.options.config.Backoff = timedqueue.Backoff{Initial: time.Second, Max: 20 * time.Second}

@@ -30,12 +30,15 @@ func ExampleBudget() {
 	}
 	for _, zone := range []string{"east", "west"} {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-			Name: "node-" + zone, UID: types.UID(zone), Labels: map[string]string{corev1.LabelTopologyZone: zone},
+			Name: "node-" + zone, UID: types.UID(zone),
+			Labels: map[string]string{corev1.LabelTopologyZone: zone},
 		}}
-		node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
+		node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable,
+			Effect: corev1.TaintEffectNoExecute}}
 		tracker.ObserveNode(noon, node)
 		for i := range 3 {
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("%s-%d", zone, i)}}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+				Name: fmt.Sprintf("%s-%d", zone, i)}}
 			pod.UID, pod.Spec.NodeName = types.UID(pod.Name), node.Name
 			tracker.ObservePod(noon, pod)
 		}
@@ -88,7 +91,8 @@ func ExampleEvictThenDelete() {
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "node-1-uid"}}
 	node.Spec.Taints = []corev1.Taint{{Key: "broken", Effect: corev1.TaintEffectNoExecute}}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0", UID: "web-0-uid"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0",
+		UID: "web-0-uid"}}
 	pod.Spec.NodeName = node.Name
 	tracker.ObserveNode(noon, node)
 	tracker.ObservePod(noon, pod)

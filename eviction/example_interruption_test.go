@@ -38,7 +38,8 @@ func Example_interruption() {
 	}
 
 	for _, machine := range []string{"spot-1", "spot-2"} {
-		tracker.ObserveNode(now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: machine, UID: types.UID(machine)}})
+		tracker.ObserveNode(now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: machine,
+			UID: types.UID(machine)}})
 		for _, pod := range []string{"a", "b", "c"} {
 			tracker.ObservePod(now, &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{
@@ -111,7 +112,8 @@ func interruptionAction(tell func(string)) (eviction.Action, error) {
 // interruptionPods is in the place of clientset.CoreV1().Pods(namespace).
 type interruptionPods struct{ tell func(string) }
 
-func (p interruptionPods) Get(_ context.Context, name string, _ metav1.GetOptions) (*corev1.Pod, error) {
+func (p interruptionPods) Get(_ context.Context, name string, _ metav1.GetOptions) (*corev1.Pod,
+	error) {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}, nil
 }
 

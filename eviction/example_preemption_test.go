@@ -45,7 +45,8 @@ func Example_preemption() {
 	}
 
 	// The scheduler's informers feed the tracker.
-	tracker.ObserveNode(clock.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1", UID: "node"}})
+	tracker.ObserveNode(clock.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gpu-1",
+		UID: "node"}})
 	for _, pod := range []struct{ namespace, name string }{
 		{"batch", "a"}, {"batch", "b"}, {"shop", "db"}, {"shop", "cart"},
 	} {
@@ -103,7 +104,8 @@ func (p *preemptionPods) EvictV1(_ context.Context, e *policyv1.Eviction) error 
 	at := p.clock.now.Format(time.TimeOnly)
 	if p.refused[e.Name] > 0 && at == "09:00:00" {
 		fmt.Printf("%s %s/%s is kept by its budget\n", at, p.namespace, e.Name)
-		refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+		refusal := apierrors.NewTooManyRequests(
+			"Cannot evict pod as it would violate the pod's disruption budget.", 0)
 		refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
 		return refusal
 	}

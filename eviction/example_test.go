@@ -21,14 +21,16 @@ func ExampleDecide() {
 	fiveMinutes, tenSeconds := int64(300), int64(10)
 	pod := eviction.Pod{
 		Tolerations: []corev1.Toleration{
-			{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, TolerationSeconds: &fiveMinutes},
+			{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists,
+				TolerationSeconds: &fiveMinutes},
 			{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: &tenSeconds},
 		},
 		Seen:    noon.Add(-time.Hour),
 		Arrived: noon.Add(-time.Hour),
 	}
 	taint := func(key string, since time.Time) eviction.Taint {
-		return eviction.Taint{Taint: corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute}, Seen: since, Start: since}
+		return eviction.Taint{Taint: corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute},
+			Seen: since, Start: since}
 	}
 	show := func(on ...eviction.Taint) {
 		decision := eviction.Decide(on, pod, taints.Matcher{})
@@ -36,7 +38,8 @@ func ExampleDecide() {
 			fmt.Println("stays:", decision.Reason)
 			return
 		}
-		fmt.Println("leaves at", decision.Due.Format(time.TimeOnly), "for", decision.Taint.Key+":", decision.Reason)
+		fmt.Println("leaves at", decision.Due.Format(time.TimeOnly), "for", decision.Taint.Key+":",
+			decision.Reason)
 	}
 	unreachable := taint(corev1.TaintNodeUnreachable, noon)
 	show()
@@ -54,14 +57,16 @@ func ExampleDecide() {
 // may be almost a second younger than that.
 func ExampleStartTime() {
 	clock := func(seconds float64) time.Time {
-		return time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
+		return time.Date(2026, 7, 1, 12, 0, 0, 0,
+			time.UTC).Add(time.Duration(seconds * float64(time.Second)))
 	}
 	stored := metav1.NewTime(clock(0))
 	show := func(began time.Time) { fmt.Println(began.Format("15:04:05.000")) }
 	show(eviction.StartTime(&stored, clock(0.9), clock(0.9)))
 	show(eviction.StartTime(&stored, clock(7200), time.Time{})) // found after a restart
 	show(eviction.StartTime(&stored, clock(60), clock(60)))     // by a clock that is a minute behind
-	show(eviction.StartTime(&stored, clock(60), clock(0)))      // the watch was interrupted for a minute
+	show(eviction.StartTime(&stored, clock(60),
+		clock(0))) // the watch was interrupted for a minute
 	show(eviction.StartTime(nil, clock(0.9), clock(0.9)))
 	// Output:
 	// 12:00:01.000
@@ -84,7 +89,8 @@ func ExampleTracker() {
 	}
 	thirty := int64(30)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "node-1-uid"}}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0", UID: "web-0-uid"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0",
+		UID: "web-0-uid"}}
 	pod.Spec.NodeName = node.Name
 	pod.Spec.Tolerations = []corev1.Toleration{
 		{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: &thirty},
@@ -95,7 +101,8 @@ func ExampleTracker() {
 
 	added := metav1.NewTime(clock(10))
 	tainted := node.DeepCopy()
-	tainted.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute, TimeAdded: &added}}
+	tainted.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute,
+		TimeAdded: &added}}
 	tracker.ObserveNode(clock(10), tainted)
 
 	next, _ := tracker.Next(clock(11))
@@ -126,7 +133,8 @@ func ExampleDryRun() {
 	node.Spec.Taints = []corev1.Taint{{Key: "broken", Effect: corev1.TaintEffectNoExecute}}
 	tracker.ObserveNode(now, node)
 	for _, name := range []string{"web-0", "web-1"} {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name + "-uid")}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+			UID: types.UID(name + "-uid")}}
 		pod.Spec.NodeName = node.Name
 		tracker.ObservePod(now, pod)
 	}

@@ -22,7 +22,8 @@ func inPhase(phase corev1.PodPhase) func(*corev1.Pod) {
 
 func controlledBy(kind string, controller *bool) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
-		pod.OwnerReferences = append(pod.OwnerReferences, metav1.OwnerReference{Kind: kind, Controller: controller})
+		pod.OwnerReferences = append(pod.OwnerReferences, metav1.OwnerReference{Kind: kind,
+			Controller: controller})
 	}
 }
 
@@ -31,12 +32,14 @@ func TestE7PodsThatCanBeLeftAlone(t *testing.T) {
 		change                      func(*corev1.Pod)
 		isMirror, isFinished, isOfD bool
 	}{
-		"a pod":                                   {change: func(*corev1.Pod) {}},
-		"a mirror pod":                            {change: mirror, isMirror: true},
-		"a pod that runs":                         {change: inPhase(corev1.PodRunning)},
-		"a pod that has succeeded":                {change: inPhase(corev1.PodSucceeded), isFinished: true},
-		"a pod that has failed":                   {change: inPhase(corev1.PodFailed), isFinished: true},
-		"a pod of a DaemonSet":                    {change: controlledBy("DaemonSet", ptr.To(true)), isOfD: true},
+		"a pod":           {change: func(*corev1.Pod) {}},
+		"a mirror pod":    {change: mirror, isMirror: true},
+		"a pod that runs": {change: inPhase(corev1.PodRunning)},
+		"a pod that has succeeded": {change: inPhase(corev1.PodSucceeded),
+			isFinished: true},
+		"a pod that has failed": {change: inPhase(corev1.PodFailed), isFinished: true},
+		"a pod of a DaemonSet": {change: controlledBy("DaemonSet", ptr.To(true)),
+			isOfD: true},
 		"a pod of a ReplicaSet":                   {change: controlledBy("ReplicaSet", ptr.To(true))},
 		"a pod that a DaemonSet lists":            {change: controlledBy("DaemonSet", nil)},
 		"a pod that a DaemonSet does not control": {change: controlledBy("DaemonSet", ptr.To(false))},
@@ -47,7 +50,8 @@ func TestE7PodsThatCanBeLeftAlone(t *testing.T) {
 			require.Equal(t, test.isMirror, eviction.IsMirrorPod(pod))
 			require.Equal(t, test.isFinished, eviction.IsTerminal(pod))
 			require.Equal(t, test.isOfD, eviction.IsDaemonSetPod(pod))
-			require.Equal(t, test.isMirror || test.isFinished, eviction.AnyOf(eviction.IsMirrorPod, eviction.IsTerminal)(pod))
+			require.Equal(t, test.isMirror || test.isFinished, eviction.AnyOf(eviction.IsMirrorPod,
+				eviction.IsTerminal)(pod))
 			require.False(t, eviction.AnyOf()(pod))
 		})
 	}
@@ -56,7 +60,8 @@ func TestE7PodsThatCanBeLeftAlone(t *testing.T) {
 // A pod that is exempt only for a while, for example as long as it runs, leaves
 // when it is exempt no more.
 func TestE7ExemptionIsDecidedWithEachObservation(t *testing.T) {
-	c := runningWith(t, eviction.Config{Exempt: eviction.IsTerminal}, newPod("p", inPhase(corev1.PodSucceeded)))
+	c := runningWith(t, eviction.Config{Exempt: eviction.IsTerminal},
+		newPod("p", inPhase(corev1.PodSucceeded)))
 	c.node(10, "n1", "a@10")
 	c.idle(20)
 	c.ObservePod(at(20), newPod("p", inPhase(corev1.PodRunning)))
@@ -69,11 +74,13 @@ func ExampleAnyOf() {
 	config := eviction.Config{Exempt: eviction.AnyOf(eviction.IsMirrorPod, eviction.IsDaemonSetPod)}
 	controls := true
 	agent := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name:            "agent",
-		OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "agent", Controller: &controls}},
+		Name: "agent",
+		OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "agent",
+			Controller: &controls}},
 	}}
 	fmt.Println("agent is exempt:", config.Exempt(agent))
-	fmt.Println("web is exempt:", config.Exempt(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}))
+	fmt.Println("web is exempt:",
+		config.Exempt(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}))
 	// Output:
 	// agent is exempt: true
 	// web is exempt: false

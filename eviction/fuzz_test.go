@@ -74,7 +74,8 @@ func (t *tape) taint() eviction.Taint {
 func (t *tape) toleration() corev1.Toleration {
 	operators := []corev1.TolerationOperator{"", corev1.TolerationOpExists, corev1.TolerationOpExists,
 		corev1.TolerationOpEqual, corev1.TolerationOpLt, corev1.TolerationOpGt, "nonsense"}
-	effects := []corev1.TaintEffect{"", corev1.TaintEffectNoExecute, corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule}
+	effects := []corev1.TaintEffect{"", corev1.TaintEffectNoExecute, corev1.TaintEffectNoExecute,
+		corev1.TaintEffectNoSchedule}
 	return corev1.Toleration{
 		Key: t.text(), Value: t.text(), TolerationSeconds: t.seconds(),
 		Operator: operators[int(t.next())%len(operators)],
@@ -85,8 +86,10 @@ func (t *tape) toleration() corev1.Toleration {
 func FuzzDecide(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{2, 2, 1, 1, 0, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 1, 4, 3, 1, 1, 1, 1, 5, 6, 1, 1})
-	f.Add([]byte{3, 1, 1, 1, 1, 1, 10, 0, 1, 10, 0, 1, 1, 1, 0, 0, 1, 2, 1, 1, 1, 5, 6, 1, 5, 6, 0, 1, 1, 1})
-	f.Add([]byte("a tainted node and a pod that tolerates some of that for a while, or not at all, it varies"))
+	f.Add([]byte{3, 1, 1, 1, 1, 1, 10, 0, 1, 10, 0, 1, 1, 1, 0, 0, 1, 2, 1, 1, 1, 5, 6, 1, 5, 6, 0, 1,
+		1, 1})
+	f.Add([]byte("a tainted node and a pod that tolerates some of that for a while, " +
+		"or not at all, it varies"))
 	f.Fuzz(requireLaws)
 }
 
@@ -126,15 +129,18 @@ func requireLaws(t *testing.T, bytes []byte) {
 	for i := range pod.Tolerations {
 		longer := pod
 		longer.Tolerations = slices.Clone(pod.Tolerations)
-		longer.Tolerations[i].TolerationSeconds = lengthened(pod.Tolerations[i].TolerationSeconds, tape.seconds())
+		longer.Tolerations[i].TolerationSeconds = lengthened(pod.Tolerations[i].TolerationSeconds,
+			tape.seconds())
 		requireNotLater(t, decision, eviction.Decide(on, longer, matcher), "a longer toleration")
 	}
 }
 
 // requireSound checks one decision against the promises.
-func requireSound(t *testing.T, on []eviction.Taint, pod eviction.Pod, matcher taints.Matcher, decision eviction.Decision) {
+func requireSound(t *testing.T, on []eviction.Taint, pod eviction.Pod, matcher taints.Matcher,
+	decision eviction.Decision) {
 	t.Helper()
-	require.Equal(t, decision.Leaves(), decision.Reason == eviction.ReasonUntolerated || decision.Reason == eviction.ReasonTolerationEnds)
+	require.Equal(t, decision.Leaves(), decision.Reason == eviction.ReasonUntolerated ||
+		decision.Reason == eviction.ReasonTolerationEnds)
 	require.Equal(t, len(on) == 0, decision.Reason == eviction.ReasonNoTaints)
 	switch decision.Reason {
 	case eviction.ReasonNoTaints, eviction.ReasonTolerated:
@@ -246,7 +252,8 @@ func requireNodeEvicted(t *testing.T, bytes []byte) {
 	case eviction.IsDaemonSetPod(pod), before.Leaves() && !before.Due.After(evicted):
 		require.Equal(t, before, during)
 	default:
-		require.Equal(t, eviction.Decision{Reason: eviction.ReasonNodeEvicted, Due: evicted, Request: "drain"}, during)
+		require.Equal(t, eviction.Decision{Reason: eviction.ReasonNodeEvicted, Due: evicted,
+			Request: "drain"}, during)
 	}
 	c.ObservePod(instant(), pod)
 	c.ObserveNode(instant(), node)

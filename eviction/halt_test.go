@@ -17,7 +17,8 @@ func TestC7HaltHoldsAllEvictionsAndLosesNone(t *testing.T) {
 	}, at(0))
 	require.NoError(t, err)
 	tracker.ObserveNode(at(10), newNode("n1", "NR@10"))
-	for pod, tolerated := range map[string]string{"first": "NR:60", "second": "NR:70", "third": "NR:80"} {
+	for pod, tolerated := range map[string]string{"first": "NR:60", "second": "NR:70",
+		"third": "NR:80"} {
 		tracker.ObservePod(at(10), newPod(pod, on("n1"), tolerates(tolerated)))
 	}
 	tracker.MarkSynced()

@@ -32,7 +32,8 @@ func heavyNode(t *testing.T) *eviction.Tracker {
 	tracker.ObserveNode(at(0), newNode("light"))
 	tracker.ObservePod(at(0), newPod("light", on("light")))
 	pod := newPod("", tolerates("a:60", "NR:60"))
-	many := slices.Concat(slices.Repeat([]corev1.Toleration{{Key: "k"}}, heavyTolerations), pod.Spec.Tolerations)
+	many := slices.Concat(slices.Repeat([]corev1.Toleration{{Key: "k"}}, heavyTolerations),
+		pod.Spec.Tolerations)
 	for i := range heavyPods {
 		pod := newPod(fmt.Sprint("heavy-", i), on("heavy"))
 		pod.Spec.Tolerations = many
@@ -65,19 +66,25 @@ func TestC3PodsWithManyTolerationsAreDecidedInSlices(t *testing.T) {
 		waiting int
 		cheap   bool
 	}{
-		{"a taint is added", func() { tracker.ObserveNode(at(10), newNode("heavy", "NR@10")) }, heavyPods, false},
-		{"a second one", func() { tracker.ObserveNode(at(10), newNode("heavy", "NR@10", "a@10")) }, heavyPods, false},
-		{"one is suspended there", func() { tracker.SuspendTaintsOn(at(10), "heavy", taints.OwnsNoExecute) }, heavyPods, false},
-		{"the same", func() { tracker.SuspendTaintsOn(at(10), "heavy", taints.OwnsNoExecute) }, heavyPods, true},
+		{"a taint is added", func() { tracker.ObserveNode(at(10), newNode("heavy", "NR@10")) }, heavyPods,
+			false},
+		{"a second one", func() { tracker.ObserveNode(at(10), newNode("heavy", "NR@10", "a@10")) },
+			heavyPods, false},
+		{"one is suspended there",
+			func() { tracker.SuspendTaintsOn(at(10), "heavy", taints.OwnsNoExecute) }, heavyPods, false},
+		{"the same", func() { tracker.SuspendTaintsOn(at(10), "heavy", taints.OwnsNoExecute) }, heavyPods,
+			true},
 		{"no more", func() { tracker.SuspendTaintsOn(at(10), "heavy", nil) }, heavyPods, false},
-		{"all are suspended", func() { tracker.SuspendTaints(at(10), func(*corev1.Taint) bool { return true }) }, 0, false},
+		{"all are suspended",
+			func() { tracker.SuspendTaints(at(10), func(*corev1.Taint) bool { return true }) }, 0, false},
 		{"the node is evicted", func() { tracker.EvictNode(at(10), "heavy", "drain") }, heavyPods, false},
 		{"evictions are held", func() { tracker.Halt(at(10)) }, heavyPods, true},
 		{"no more", func() { tracker.Resume(at(10)) }, heavyPods, true},
 		{"it is evicted no more", func() { tracker.CancelNodeEviction(at(10), "heavy") }, 0, false},
 		{"none is suspended", func() { tracker.SuspendTaints(at(10), nil) }, heavyPods, false},
 		{"no taint", func() { tracker.ObserveNode(at(10), newNode("heavy")) }, 0, true},
-		{"the taint comes back", func() { tracker.ObserveNode(at(20), newNode("heavy", "NR@20")) }, heavyPods, false},
+		{"the taint comes back", func() { tracker.ObserveNode(at(20), newNode("heavy", "NR@20")) },
+			heavyPods, false},
 		{"the node is deleted", func() { tracker.ForgetNode(at(20), "heavy") }, 0, true},
 	} {
 		change.by()

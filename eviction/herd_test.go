@@ -55,7 +55,8 @@ func herd(t *testing.T, config eviction.Config, pods, workers, few int) {
 		}
 		return eviction.Result{Outcome: eviction.OutcomeEvicted}
 	}
-	dispatcher, err := timedqueue.NewDispatcher(tracker, act, timedqueue.DispatcherConfig{Workers: workers})
+	dispatcher, err := timedqueue.NewDispatcher(tracker, act,
+		timedqueue.DispatcherConfig{Workers: workers})
 	require.NoError(t, err)
 	require.NoError(t, dispatcher.Run(ctx))
 	require.Equal(t, pods, acted)

@@ -12,7 +12,9 @@ import (
 )
 
 var outcomes = []eviction.Outcome{
-	eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone, eviction.OutcomeNotDue, eviction.OutcomeConditionCleared, eviction.OutcomeFailed, eviction.OutcomeBlocked, eviction.OutcomeDryRun, "", "Unknown",
+	eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone, eviction.OutcomeNotDue,
+	eviction.OutcomeConditionCleared, eviction.OutcomeFailed, eviction.OutcomeBlocked,
+	eviction.OutcomeDryRun, "", "Unknown",
 }
 
 // demand.md #125332, #107543: the timer of a pod must not stand in the way of,
@@ -175,7 +177,8 @@ func TestE4FinishOfNoWorkChangesNothing(t *testing.T) {
 	c.node(10, "n1", "a@10")
 	for _, outcome := range outcomes {
 		c.finish(11, eviction.Task{}, outcome)
-		c.finish(11, eviction.Task{Pod: eviction.Key{Namespace: "ns", Name: "p", UID: "p"}, Node: "n1"}, outcome)
+		c.finish(11, eviction.Task{Pod: eviction.Key{Namespace: "ns", Name: "p", UID: "p"}, Node: "n1"},
+			outcome)
 	}
 	c.start(11, "p")
 }

@@ -128,7 +128,8 @@ func TestE13NodeWithoutAUID(t *testing.T) {
 	task := c.start(52, "p", "q")[0]
 	node := newNode("n1", "a")
 	node.UID = ""
-	require.Equal(t, eviction.ReasonNodeEvicted, task.Reevaluate(newPod("p", tolerates("a:60")), node, at(53)).Reason)
+	require.Equal(t, eviction.ReasonNodeEvicted, task.Reevaluate(newPod("p", tolerates("a:60")), node,
+		at(53)).Reason)
 	c.CancelNodeEviction(at(54), "n1")
 	require.True(t, task.Canceled())
 	c.ForgetNode(at(55), "n1")

@@ -21,7 +21,8 @@ func ofDaemonSet(p *corev1.Pod) { controlledBy("DaemonSet", ptr.To(true))(p) }
 func TestE9AllPodsOfAnEvictedNodeLeaveAtOnce(t *testing.T) {
 	c := running(t,
 		newPod("tolerant", tolerates("*")), newPod("later", tolerates("a:300")),
-		newPod("daemon", ofDaemonSet, tolerates("a:60")), newPod("going", terminating), newPod("elsewhere", on("n2")))
+		newPod("daemon", ofDaemonSet, tolerates("a:60")), newPod("going", terminating),
+		newPod("elsewhere", on("n2")))
 	c.node(5, "n1", "a@5", "b:NoSchedule")
 	c.EvictNode(at(10), "n1", "drain")
 	c.EvictNode(at(11), "n1", "drain") // once more: nothing moves
@@ -60,7 +61,8 @@ func TestE9WhatWasDueBeforeStaysDueThen(t *testing.T) {
 }
 
 func TestE9CanceledNodeEvictionKeepsThePods(t *testing.T) {
-	c := runningWith(t, twoSeconds, newPod("waits"), newPod("acts"), newPod("marked"), newPod("tainted", tolerates("a:60")))
+	c := runningWith(t, twoSeconds, newPod("waits"), newPod("acts"), newPod("marked"),
+		newPod("tainted", tolerates("a:60")))
 	c.node(1, "n1")
 	c.EvictNode(at(10), "n1", "drain")
 	c.ForgetPod(at(1), "waits")
@@ -72,7 +74,8 @@ func TestE9CanceledNodeEvictionKeepsThePods(t *testing.T) {
 	c.node(11, "n1", "a@11")
 	c.pod(11, newPod("acts", tolerates("a")))
 	c.pod(11, newPod("waits", tolerates("a")))
-	c.pod(11, newPod("marked", tolerates("a"), disrupted(corev1.ConditionTrue, eviction.ConditionReasonNode)))
+	c.pod(11, newPod("marked", tolerates("a"), disrupted(corev1.ConditionTrue,
+		eviction.ConditionReasonNode)))
 	require.False(t, works[0].Canceled())
 
 	c.CancelNodeEviction(at(12), "n1")
@@ -126,7 +129,8 @@ func TestE9HoldIsAboutTaints(t *testing.T) {
 // Filters count for whole nodes too.
 func TestE9ExemptPodsOfAnEvictedNodeStay(t *testing.T) {
 	config := eviction.Config{Exempt: eviction.AnyOf(eviction.IsMirrorPod, eviction.IsTerminal)}
-	c := runningWith(t, config, newPod("mirror", mirror), newPod("done", inPhase(corev1.PodSucceeded)), newPod("p"))
+	c := runningWith(t, config, newPod("mirror", mirror), newPod("done", inPhase(corev1.PodSucceeded)),
+		newPod("p"))
 	c.EvictNode(at(1), "n1", "drain")
 	c.stays("mirror", eviction.ReasonExempt)
 	c.stays("done", eviction.ReasonExempt)
@@ -167,7 +171,8 @@ func TestE9PodOfAnEvictedNodeSaysThatItsNodeIsLost(t *testing.T) {
 			live := s.get("ns", "p")
 			require.Equal(s, "NodeLost", live.Status.Reason)
 			require.Equal(s, "Node n1 which was running pod p is unresponsive", live.Status.Message)
-			i := slices.IndexFunc(live.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
+			i := slices.IndexFunc(live.Status.Conditions,
+				func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
 			require.GreaterOrEqual(s, i, 0)
 			condition := live.Status.Conditions[i]
 			require.Equal(s, corev1.ConditionTrue, condition.Status)
@@ -186,7 +191,8 @@ func TestE9PodOfAnEvictedNodeSaysThatItsNodeIsLost(t *testing.T) {
 // is lost; but what others have written there stays.
 func TestE9MarkThatIsTakenBackTakesTheReasonBack(t *testing.T) {
 	play(t, sceneOptions{nodeMode: true}, func(s *scene) {
-		s.before = once("delete", func() error { return apierrors.NewInternalError(errors.New("etcd has no leader")) })
+		s.before = once("delete",
+			func() error { return apierrors.NewInternalError(errors.New("etcd has no leader")) })
 		result := s.acts(eviction.OutcomeFailed, "patch", "delete")
 		require.Equal(s, "NodeLost", s.get("ns", "p").Status.Reason)
 		s.tracker.CancelNodeEviction(time.Now(), "n1")
@@ -200,7 +206,8 @@ func TestE9MarkThatIsTakenBackTakesTheReasonBack(t *testing.T) {
 	})
 	theirs := newPod("p", disrupted(corev1.ConditionTrue, eviction.ConditionReasonNode))
 	theirs.Status.Reason, theirs.Status.Message = "Evicted", "The node was low on resource: memory."
-	play(t, sceneOptions{pod: theirs, config: eviction.Config{Exempt: func(*corev1.Pod) bool { return true }}}, func(s *scene) {
+	play(t, sceneOptions{pod: theirs,
+		config: eviction.Config{Exempt: func(*corev1.Pod) bool { return true }}}, func(s *scene) {
 		s.acts(eviction.OutcomeConditionCleared, "get pod", "patch")
 		require.Equal(s, "Evicted", s.get("ns", "p").Status.Reason)
 		require.Equal(s, theirs.Status.Message, s.get("ns", "p").Status.Message)

@@ -60,7 +60,8 @@ func tolerationList(specs ...string) []corev1.Toleration {
 	for _, spec := range specs {
 		rest, seconds, limited := strings.Cut(spec, ":")
 		key, value, equal := strings.Cut(rest, "=")
-		toleration := corev1.Toleration{Key: longKey(key), Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}
+		toleration := corev1.Toleration{Key: longKey(key), Operator: corev1.TolerationOpExists,
+			Effect: corev1.TaintEffectNoExecute}
 		if key == "*" {
 			toleration.Key = ""
 		}
@@ -191,7 +192,8 @@ func runningWith(t *testing.T, config eviction.Config, pods ...*corev1.Pod) clus
 }
 
 // twoSeconds makes every failed attempt wait as long.
-var twoSeconds = eviction.Config{Backoff: timedqueue.Backoff{Initial: 2 * time.Second, Max: 2 * time.Second}}
+var twoSeconds = eviction.Config{Backoff: timedqueue.Backoff{Initial: 2 * time.Second,
+	Max: 2 * time.Second}}
 
 func (c cluster) node(seconds float64, name string, taints ...string) {
 	c.ObserveNode(at(seconds), newNode(name, taints...))

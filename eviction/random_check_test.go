@@ -18,7 +18,8 @@ func (s *schedule) check() {
 		decision, known := s.tracker.Decision(uid)
 		why, due := s.history.deadline(uid)
 		if !known || why != decision.Reason || !due.Equal(decision.Due) { // require.Equal is slow
-			require.Fail(s, "another decision", "%s is %v at %v, want %v at %v", uid, decision.Reason, decision.Due, why, due)
+			require.Fail(s, "another decision", "%s is %v at %v, want %v at %v", uid, decision.Reason,
+				decision.Due, why, due)
 		}
 
 		if s.tracker.Stale(uid) && !s.touched[uid] {
@@ -78,13 +79,15 @@ func (s *schedule) check() {
 	}
 	wantNodes, wantPods := s.history.sizes()
 	nodes, pods := s.tracker.Len()
-	if want, got := [...]int{pending, wantNodes, wantPods}, [...]int{s.tracker.Waiting(), nodes, pods}; want != got {
+	if want, got := [...]int{pending, wantNodes, wantPods}, [...]int{s.tracker.Waiting(), nodes,
+		pods}; want != got {
 		require.Equal(s, want, got, "pending, known nodes and pods")
 	}
 
 	next, ok := s.tracker.Next(s.told())
 	some = some && s.history.synced
-	if scarce || s.history.halted || len(s.history.budgets) > 0 { // it may come sooner, to check for a token
+	if scarce || s.history.halted ||
+		len(s.history.budgets) > 0 { // it may come sooner, to check for a token
 		if some && (!ok || next.After(first.Add(time.Microsecond))) {
 			require.Fail(s, "it sleeps too long", "next is at %v, want %v", next, first)
 		}
@@ -153,7 +156,8 @@ func (s *schedule) windows() {
 	for _, budget := range slices.Concat(s.history.budgets, s.history.ofClears) {
 		for key, share := range budget.shares {
 			checked, excess := share.windows()
-			require.LessOrEqual(s, excess, tolerance, "more starts of %s of %s in a window than its burst and its rate", key, budget.name)
+			require.LessOrEqual(s, excess, tolerance,
+				"more starts of %s of %s in a window than its burst and its rate", key, budget.name)
 			s.reached["window"] += checked
 		}
 	}

@@ -53,8 +53,10 @@ func (s *schedule) count(before, after []spell) {
 
 func (s *schedule) observePod(uid types.UID) {
 	pod := s.pods[uid].DeepCopy()
-	s.say("observe %s %s on %s tolerating %v, conditions %v, labels %v, owners %v, deleted=%v", pod.Name, uid, pod.Spec.NodeName,
-		describeTolerations(pod.Spec.Tolerations), pod.Status.Conditions, pod.Labels, len(pod.OwnerReferences), pod.DeletionTimestamp)
+	s.say("observe %s %s on %s tolerating %v, conditions %v, labels %v, owners %v, deleted=%v",
+		pod.Name, uid, pod.Spec.NodeName,
+		describeTolerations(pod.Spec.Tolerations), pod.Status.Conditions, pod.Labels,
+		len(pod.OwnerReferences), pod.DeletionTimestamp)
 	if _, acting := s.inFlight[uid]; acting && pod.DeletionTimestamp != nil {
 		s.reached["terminating during its action"]++
 	}
@@ -123,7 +125,8 @@ func (s *schedule) retaint(node *corev1.Node) {
 	case i < 0 || n < 4:
 		key := pick(s, taintKeys...)
 		list = slices.DeleteFunc(list, func(t corev1.Taint) bool { return t.Key == key })
-		taint := corev1.Taint{Key: key, Value: pick(s, someValues...), Effect: corev1.TaintEffectNoExecute, TimeAdded: s.timeAdded()}
+		taint := corev1.Taint{Key: key, Value: pick(s, someValues...),
+			Effect: corev1.TaintEffectNoExecute, TimeAdded: s.timeAdded()}
 		if s.chance(10) {
 			taint.Effect = corev1.TaintEffectNoSchedule
 		}
@@ -156,14 +159,18 @@ func (s *schedule) swap(list []corev1.Taint) []corev1.Taint {
 		if s.chance(50) {
 			other.TimeAdded = s.timeAdded()
 		}
-		list = slices.DeleteFunc(list, func(t corev1.Taint) bool { return t.Key == other.Key || s.chance(80) && t.Key != "a" })
+		list = slices.DeleteFunc(list, func(t corev1.Taint) bool {
+			return t.Key == other.Key ||
+				s.chance(80) && t.Key != "a"
+		})
 		return append(list, other)
 	}
 	return list
 }
 
 func (s *schedule) timeAdded() *metav1.Time {
-	ago := pick(s, 0, 0, 0, 0, time.Second, 9*time.Second, 11*time.Second, 60*time.Second, time.Hour, -2*time.Second, -30*time.Second)
+	ago := pick(s, 0, 0, 0, 0, time.Second, 9*time.Second, 11*time.Second, 60*time.Second, time.Hour,
+		-2*time.Second, -30*time.Second)
 	added := metav1.NewTime(s.now.Add(-ago).Truncate(time.Second))
 	switch s.random.IntN(12) {
 	case 0:
@@ -192,11 +199,13 @@ func (s *schedule) tolerations() []corev1.Toleration {
 	}
 	if s.chance(40) { // so that not all is due at once
 		seconds := pick[int64](s, 3, 20, 40)
-		list = append(list, corev1.Toleration{Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds})
+		list = append(list, corev1.Toleration{Operator: corev1.TolerationOpExists,
+			TolerationSeconds: &seconds})
 	}
 	if s.chance(15) { // of which one taint costs 2 to 7 records
 		s.reached["heavy"]++
-		list = append(slices.Repeat([]corev1.Toleration{{Key: "none"}}, 256*(1+s.random.IntN(6))), list...)
+		list = append(slices.Repeat([]corev1.Toleration{{Key: "none"}}, 256*(1+s.random.IntN(6))),
+			list...)
 	}
 	return list
 }
@@ -210,7 +219,8 @@ func (s *schedule) createPod() {
 		uid, pod.UID = other, ""
 	}
 	pod.Spec.Tolerations = s.tolerations()
-	boundAt := metav1.NewTime(s.now.Add(-pick(s, 0, 0, time.Second, 11*time.Second, time.Minute, -3*time.Second)).Truncate(time.Second))
+	boundAt := metav1.NewTime(s.now.Add(-pick(s, 0, 0, time.Second, 11*time.Second, time.Minute,
+		-3*time.Second)).Truncate(time.Second))
 	pod.Status.Conditions[0].LastTransitionTime = boundAt
 	switch s.random.IntN(10) {
 	case 0:
@@ -254,8 +264,11 @@ func (s *schedule) changePod() {
 		pod.Labels = map[string]string{"exempt": pick(s, "yes", "no")}
 	case 12: // nothing else
 	case 2, 3:
-		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
-		disrupted(pick(s, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse), pick(s, eviction.ConditionReasonTaint, eviction.ConditionReasonTaint, eviction.ConditionReasonNode, "Other"))(pod)
+		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions,
+			func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
+		disrupted(pick(s, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse),
+			pick(s, eviction.ConditionReasonTaint, eviction.ConditionReasonTaint,
+				eviction.ConditionReasonNode, "Other"))(pod)
 	case 4:
 		pod.Status.Conditions = nil
 	case 5:
@@ -390,7 +403,8 @@ func (s *schedule) retryPod(uid types.UID) {
 	s.reached["retried"]++
 	require.True(s, s.tracker.Retry(s.told(), uid))
 	s.history.count++
-	s.history.attempts[uid] = append(s.history.attempts[uid], attempt{at: s.now, count: s.history.count, outcome: retried})
+	s.history.attempts[uid] = append(s.history.attempts[uid],
+		attempt{at: s.now, count: s.history.count, outcome: retried})
 	delete(s.history.reported, uid)
 }
 
@@ -441,7 +455,8 @@ func (s *schedule) halt() {
 
 func (s *schedule) hold() {
 	name := pick(s, append([]string{"", "", ""}, nodeNames...)...)
-	held := pick(s, nil, nil, map[string]bool{notReady: true, unreachable: true}, map[string]bool{"a": true})
+	held := pick(s, nil, nil, map[string]bool{notReady: true, unreachable: true},
+		map[string]bool{"a": true})
 	suspended := func(taint *corev1.Taint) bool { return held[taint.Key] }
 	if held == nil {
 		suspended = nil

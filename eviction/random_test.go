@@ -41,9 +41,11 @@ func TestTrackerAgainstReference(t *testing.T) {
 	}
 	for _, what := range []string{
 		"Untolerated", "TolerationEnds", "clears", "marked", "retry", "due together", "late result",
-		"second finish", "restart", "clock set back", "hold", "hold of a node", "halt", "lineage goes on", "set again",
+		"second finish", "restart", "clock set back", "hold", "hold of a node", "halt", "lineage goes on",
+		"set again",
 		"NodeEvicted", "Blocked", "DryRun", "shut", "opened", "no token", "token given back", "window",
-		"slice", "stale", "asked", "request taken back", "retried", "no success", "no token to clear", "without a UID", "written",
+		"slice", "stale", "asked", "request taken back", "retried", "no success", "no token to clear",
+		"without a UID", "written",
 		"others go on", "heavy", "node in slices",
 	} {
 		require.Greater(t, reached[what], eviction.Sized(0, seeds/10), what)
@@ -115,7 +117,8 @@ func newSchedule(t *testing.T, seed uint64, reached map[string]int) *schedule {
 }
 
 func (s *schedule) say(format string, args ...any) {
-	s.log = append(s.log, fmt.Sprintf("%8.3f ", s.now.Sub(at(0)).Seconds())+fmt.Sprintf(format, args...))
+	s.log = append(s.log, fmt.Sprintf("%8.3f ", s.now.Sub(at(0)).Seconds())+fmt.Sprintf(format,
+		args...))
 }
 
 func (s *schedule) chance(percent int) bool { return s.random.IntN(100) < percent }
@@ -167,7 +170,8 @@ func (s *schedule) step() {
 
 // pass lets time go by.
 func (s *schedule) pass() {
-	elapsed := pick(s, 0, 1, time.Millisecond, 300*time.Millisecond, time.Second, 7*time.Second, 20*time.Second)
+	elapsed := pick(s, 0, 1, time.Millisecond, 300*time.Millisecond, time.Second, 7*time.Second,
+		20*time.Second)
 	s.now = s.now.Add(elapsed + time.Duration(s.random.IntN(4))*time.Second)
 }
 
@@ -197,9 +201,13 @@ func (s *schedule) start() {
 	}
 	some := pick(s, 1, 2, 100)
 	for range some {
-		sure := slices.DeleteFunc(slices.Clone(expected), func(e step) bool { return !s.history.has(e, s.now, 1+tolerance) })
+		sure := slices.DeleteFunc(slices.Clone(expected),
+			func(e step) bool { return !s.history.has(e, s.now, 1+tolerance) })
 		// One that is still to be decided again has its former place.
-		decided := slices.DeleteFunc(slices.Clone(expected), func(e step) bool { return e.since == 0 || s.tracker.Stale(e.uid) })
+		decided := slices.DeleteFunc(slices.Clone(expected), func(e step) bool {
+			return e.since == 0 ||
+				s.tracker.Stale(e.uid)
+		})
 		task, ok := s.tracker.Start(s.told())
 		if !ok && s.tracker.Reevaluating() {
 			s.reached["slice"]++
@@ -223,7 +231,8 @@ func (s *schedule) start() {
 		require.GreaterOrEqual(s, i, 0, "%v was handed out, which is not due or in flight", task.Pod)
 		want := expected[i]
 		expected = slices.Delete(expected, i, i+1)
-		require.True(s, s.history.has(want, s.now, 1-tolerance), "%v was handed out without a token", task.Pod)
+		require.True(s, s.history.has(want, s.now, 1-tolerance), "%v was handed out without a token",
+			task.Pod)
 		s.compare(want, task)
 		for _, other := range sure {
 			if slices.Contains(decided, want) && slices.Contains(decided, other) {
@@ -253,7 +262,8 @@ func (s *schedule) compare(want step, task eviction.Task) {
 		s.reached["retry"]++
 	}
 	require.Equal(s, want.why, task.Decision.Reason)
-	require.True(s, want.due.Equal(task.Decision.Due), "due at %v, want %v", task.Decision.Due, want.due)
+	require.True(s, want.due.Equal(task.Decision.Due), "due at %v, want %v", task.Decision.Due,
+		want.due)
 	if !task.ClearCondition {
 		require.False(s, task.Decision.Due.After(s.now), "handed out before its deadline")
 	}
@@ -305,14 +315,16 @@ func (s *schedule) finish() {
 	uid := pick(s, slices.Sorted(maps.Keys(s.inFlight))...)
 	f := s.inFlight[uid]
 	delete(s.inFlight, uid)
-	outcome := pick(s, eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone, eviction.OutcomeNotDue, eviction.OutcomeFailed, eviction.OutcomeFailed, eviction.OutcomeBlocked)
+	outcome := pick(s, eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone, eviction.OutcomeNotDue,
+		eviction.OutcomeFailed, eviction.OutcomeFailed, eviction.OutcomeBlocked)
 	if s.chance(10) {
 		outcome = eviction.OutcomeDryRun
 	}
 	if f.work.ClearCondition && s.chance(70) {
 		outcome = eviction.OutcomeConditionCleared
 	}
-	result := eviction.Result{Outcome: outcome, RetryAfter: pick(s, 0, 0, -time.Second, 500*time.Millisecond, 1500*time.Millisecond, 9*time.Second)}
+	result := eviction.Result{Outcome: outcome, RetryAfter: pick(s, 0, 0, -time.Second,
+		500*time.Millisecond, 1500*time.Millisecond, 9*time.Second)}
 	if s.chance(5) {
 		result.Outcome = pick(s, "", "Unknown", eviction.OutcomeConditionCleared)
 	}
@@ -331,7 +343,8 @@ func (s *schedule) finish() {
 		s.reached["no success"]++
 	}
 	s.reached[string(outcome)]++
-	if outcome == eviction.OutcomeAlreadyGone || outcome == eviction.OutcomeNotDue || outcome == eviction.OutcomeBlocked && !s.history.charges {
+	if outcome == eviction.OutcomeAlreadyGone || outcome == eviction.OutcomeNotDue ||
+		outcome == eviction.OutcomeBlocked && !s.history.charges {
 		for _, token := range f.tokens {
 			token.putBack()
 			s.reached["token given back"]++
@@ -343,7 +356,8 @@ func (s *schedule) finish() {
 		return
 	}
 	s.history.attempts[uid] = append(s.history.attempts[uid], attempt{
-		at: s.now, began: f.count, count: s.history.count, clears: f.work.ClearCondition, outcome: outcome, wait: result.RetryAfter, pod: result.Pod,
+		at: s.now, began: f.count, count: s.history.count, clears: f.work.ClearCondition,
+		outcome: outcome, wait: result.RetryAfter, pod: result.Pod,
 	})
 	if outcome == eviction.OutcomeDryRun && !f.work.ClearCondition {
 		told := ruling{f.work.Decision.Reason, f.work.Decision.Due}
@@ -428,7 +442,8 @@ func (s *schedule) restart() {
 		budget.Limit, budget.Burst = pick[rate.Limit](s, 0.3, 2), 1+s.random.IntN(2)
 		s.say("    budget %s: %v a second, burst %d", budget.Name, budget.Limit, budget.Burst)
 		config.Budgets = append(config.Budgets, budget)
-		s.history.budgets = append(s.history.budgets, newSlowBudget(budget.Name, budget.Limit, budget.Burst))
+		s.history.budgets = append(s.history.budgets, newSlowBudget(budget.Name, budget.Limit,
+			budget.Burst))
 	}
 	tracker, err := eviction.NewTracker(config, s.now)
 	require.NoError(s, err)

@@ -26,19 +26,28 @@ func TestE6ReevaluateDecidesFromWhatWasJustRead(t *testing.T) {
 		reason eviction.Reason
 		due    float64
 	}{
-		"all as it was":       {newPod("p", tolerates("a:60")), newNode("n1", "a@10"), eviction.ReasonTolerationEnds, 71},
-		"taint is gone":       {newPod("p", tolerates("a:60")), newNode("n1"), eviction.ReasonNoTaints, 0},
-		"other effect":        {newPod("p", tolerates("a:60")), newNode("n1", "a:NoSchedule@10"), eviction.ReasonNoTaints, 0},
-		"toleration longer":   {newPod("p", tolerates("a:61")), newNode("n1", "a@10"), eviction.ReasonTolerationEnds, 72},
-		"toleration endless":  {newPod("p", tolerates("a")), newNode("n1", "a@10"), eviction.ReasonTolerated, 0},
-		"toleration is gone":  {newPod("p"), newNode("n1", "a@10"), eviction.ReasonUntolerated, 10},
-		"taint set again":     {newPod("p", tolerates("a:60")), newNode("n1", "a@71"), eviction.ReasonTolerationEnds, 132},
-		"another taint":       {newPod("p", tolerates("b:60")), newNode("n1", "b@71"), eviction.ReasonTolerationEnds, 132},
-		"another pod":         {newPod("p", withUID("new")), newNode("n1", "a@10"), eviction.ReasonGone, 0},
-		"pod terminating":     {newPod("p", terminating), newNode("n1", "a@10"), eviction.ReasonGone, 0},
-		"no pod":              {nil, newNode("n1", "a@10"), eviction.ReasonGone, 0},
-		"no node":             {newPod("p"), nil, eviction.ReasonGone, 0},
-		"the time is carried": {newPod("p", tolerates("a:60")), newNode("n1", "a"), eviction.ReasonTolerationEnds, 71},
+		"all as it was": {newPod("p", tolerates("a:60")), newNode("n1", "a@10"),
+			eviction.ReasonTolerationEnds, 71},
+		"taint is gone": {newPod("p", tolerates("a:60")), newNode("n1"), eviction.ReasonNoTaints,
+			0},
+		"other effect": {newPod("p", tolerates("a:60")), newNode("n1", "a:NoSchedule@10"),
+			eviction.ReasonNoTaints, 0},
+		"toleration longer": {newPod("p", tolerates("a:61")), newNode("n1", "a@10"),
+			eviction.ReasonTolerationEnds, 72},
+		"toleration endless": {newPod("p", tolerates("a")), newNode("n1", "a@10"),
+			eviction.ReasonTolerated, 0},
+		"toleration is gone": {newPod("p"), newNode("n1", "a@10"), eviction.ReasonUntolerated, 10},
+		"taint set again": {newPod("p", tolerates("a:60")), newNode("n1", "a@71"),
+			eviction.ReasonTolerationEnds, 132},
+		"another taint": {newPod("p", tolerates("b:60")), newNode("n1", "b@71"),
+			eviction.ReasonTolerationEnds, 132},
+		"another pod": {newPod("p", withUID("new")), newNode("n1", "a@10"), eviction.ReasonGone,
+			0},
+		"pod terminating": {newPod("p", terminating), newNode("n1", "a@10"), eviction.ReasonGone, 0},
+		"no pod":          {nil, newNode("n1", "a@10"), eviction.ReasonGone, 0},
+		"no node":         {newPod("p"), nil, eviction.ReasonGone, 0},
+		"the time is carried": {newPod("p", tolerates("a:60")), newNode("n1", "a"),
+			eviction.ReasonTolerationEnds, 71},
 	} {
 		t.Run(name, func(t *testing.T) {
 			decision := dueWork(t).Reevaluate(test.live, test.on, at(71.5))
@@ -69,7 +78,8 @@ func TestE6ReevaluateSuspendsWhatTheTrackerSuspends(t *testing.T) {
 	decision := task.Reevaluate(newPod("p", tolerates("a:60")), newNode("n1", "NR@10", "a@10"), at(72))
 	require.Equal(t, eviction.ReasonTolerationEnds, decision.Reason)
 	decision = task.Reevaluate(newPod("p", tolerates("a:60")), newNode("n1", "NR@10"), at(72))
-	require.Equal(t, eviction.ReasonNoTaints, decision.Reason, "the administrator's taint is gone, ours is held")
+	require.Equal(t, eviction.ReasonNoTaints, decision.Reason,
+		"the administrator's taint is gone, ours is held")
 }
 
 func TestE6ReevaluateExemptsWhatTheTrackerExempts(t *testing.T) {
@@ -80,7 +90,8 @@ func TestE6ReevaluateExemptsWhatTheTrackerExempts(t *testing.T) {
 	live := newPod("p")
 	require.True(t, task.Reevaluate(live, newNode("n1", "a@10"), at(11)).Leaves())
 	live.Labels = map[string]string{"exempt": "yes"}
-	require.Equal(t, eviction.Decision{Reason: eviction.ReasonExempt}, task.Reevaluate(live, newNode("n1", "a@10"), at(11)))
+	require.Equal(t, eviction.Decision{Reason: eviction.ReasonExempt},
+		task.Reevaluate(live, newNode("n1", "a@10"), at(11)))
 }
 
 func TestE6ReevaluateComparesNumbersAsTheTrackerDoes(t *testing.T) {
@@ -99,6 +110,7 @@ func TestE6ReevaluateKeepsTheStartOfTheLineage(t *testing.T) {
 	c := running(t, newPod("p", tolerates("NR:60", "UN:60")))
 	c.node(10, "n1", "NR@10")
 	task := c.startOne(71, "p")
-	decision := task.Reevaluate(newPod("p", tolerates("NR:60", "UN:60")), newNode("n1", "UN@70"), at(72))
+	decision := task.Reevaluate(newPod("p", tolerates("NR:60", "UN:60")), newNode("n1", "UN@70"),
+		at(72))
 	require.Equal(t, at(71), decision.Due)
 }

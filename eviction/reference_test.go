@@ -117,7 +117,8 @@ func (h *history) shares(s step) (out []*slowShare) {
 	observations := h.podStay(s.uid)
 	pod := observations[len(observations)-1].object
 	if s.clears {
-		return []*slowShare{h.ofClears[0].share(pod.Spec.NodeName, h.epoch), h.ofClears[1].share(pod.Namespace, h.epoch)}
+		return []*slowShare{h.ofClears[0].share(pod.Spec.NodeName, h.epoch),
+			h.ofClears[1].share(pod.Namespace, h.epoch)}
 	}
 	for _, budget := range h.budgets {
 		key := ""
@@ -151,7 +152,8 @@ func (h *history) failures(uid types.UID, clears bool) (n int) {
 	return n
 }
 
-func writeDown[K comparable, T any](h *history, in map[K][]observation[T], key K, object T, now time.Time, gone bool) {
+func writeDown[K comparable, T any](h *history, in map[K][]observation[T], key K, object T,
+	now time.Time, gone bool) {
 	h.count++
 	in[key] = append(in[key], observation[T]{object, now, h.synced, h.count, gone})
 }
@@ -163,7 +165,8 @@ func stay[T any](observations []observation[T], same func(a, b T) bool) []observ
 		return nil
 	}
 	first := len(observations) - 1
-	for first > 0 && !observations[first-1].gone && same(observations[first-1].object, observations[first].object) {
+	for first > 0 && !observations[first-1].gone && same(observations[first-1].object,
+		observations[first].object) {
 		first--
 	}
 	return observations[first:]
@@ -179,7 +182,8 @@ func (h *history) podStay(uid types.UID) []observation[*corev1.Pod] {
 
 // known returns the UIDs of the pods that are known.
 func (h *history) known() []types.UID {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(h.pods)), func(uid types.UID) bool { return h.podStay(uid) == nil })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(h.pods)),
+		func(uid types.UID) bool { return h.podStay(uid) == nil })
 }
 
 // sizes returns how many nodes and pods a tracker should know of: a node also
@@ -245,10 +249,12 @@ func (h *history) spells(name string) []spell {
 			if taint.Effect != corev1.TaintEffectNoExecute || h.ignored[taint.Key] {
 				continue
 			}
-			next := spell{taint, observed.at, beganAt(taint.TimeAdded, observed.at, i > 0 || observed.synced)}
+			next := spell{taint, observed.at, beganAt(taint.TimeAdded, observed.at, i > 0 ||
+				observed.synced)}
 			goesOn := false
 			for _, old := range before {
-				if family(old.taint.Key) != family(taint.Key) || old.taint.Key == taint.Key && isAnother(old, taint) {
+				if family(old.taint.Key) != family(taint.Key) || old.taint.Key == taint.Key &&
+					isAnother(old, taint) {
 					continue
 				}
 				if old.taint.Key == taint.Key {
@@ -311,7 +317,8 @@ func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
 		}
 		seen, start := latest(s.seen, first.at), latest(s.start, arrived)
 		reason, end := eviction.ReasonUntolerated, seen
-		if i := slices.IndexFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return matches(t, s.taint) }); i >= 0 {
+		if i := slices.IndexFunc(pod.Spec.Tolerations,
+			func(t corev1.Toleration) bool { return matches(t, s.taint) }); i >= 0 {
 			seconds := pod.Spec.Tolerations[i].TolerationSeconds
 			switch {
 			case seconds == nil:
@@ -329,7 +336,8 @@ func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
 		}
 	}
 	since := h.evictedSince(pod.Spec.NodeName)
-	if !since.IsZero() && !(len(pod.OwnerReferences) > 0 && pod.OwnerReferences[0].Kind == "DaemonSet") {
+	if !since.IsZero() && !(len(pod.OwnerReferences) > 0 &&
+		pod.OwnerReferences[0].Kind == "DaemonSet") {
 		if end := latest(since, first.at); !leaves(why) || end.Before(due) {
 			why, due = eviction.ReasonNodeEvicted, end
 		}
@@ -342,7 +350,8 @@ func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
 
 func leaves(why eviction.Reason) bool {
 	return slices.Contains([]eviction.Reason{
-		eviction.ReasonUntolerated, eviction.ReasonTolerationEnds, eviction.ReasonNodeEvicted, eviction.ReasonRequested,
+		eviction.ReasonUntolerated, eviction.ReasonTolerationEnds, eviction.ReasonNodeEvicted,
+		eviction.ReasonRequested,
 	}, why)
 }
 
@@ -370,7 +379,8 @@ func (h *history) isGone(uid types.UID) bool {
 // ended returns the attempts on a pod that have ended since it was first seen.
 func (h *history) ended(uid types.UID) []attempt {
 	first := h.podStay(uid)[0].count
-	return slices.DeleteFunc(slices.Clone(h.attempts[uid]), func(a attempt) bool { return a.count < first })
+	return slices.DeleteFunc(slices.Clone(h.attempts[uid]),
+		func(a attempt) bool { return a.count < first })
 }
 
 // isMarked reports whether a pod carries our condition, as observed last or as
@@ -394,14 +404,16 @@ func (h *history) isMarked(uid types.UID) bool {
 func hasOurs(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget {
-			return c.Status == corev1.ConditionTrue && (c.Reason == "DeletionByTaintManager" || c.Reason == "DeletionByNodeLifecycle")
+			return c.Status == corev1.ConditionTrue && (c.Reason == "DeletionByTaintManager" ||
+				c.Reason == "DeletionByNodeLifecycle")
 		}
 	}
 	return false
 }
 
 func isCleared(a attempt) bool {
-	return a.clears && (a.outcome == eviction.OutcomeConditionCleared || a.outcome == eviction.OutcomeDryRun)
+	return a.clears && (a.outcome == eviction.OutcomeConditionCleared ||
+		a.outcome == eviction.OutcomeDryRun)
 }
 
 // A step is what has to be done about a pod, and when.

@@ -137,7 +137,8 @@ func TestE10AnotherRequestReplacesTheFirst(t *testing.T) {
 }
 
 func TestE10ExemptPodStaysWhateverIsAsked(t *testing.T) {
-	config := eviction.Config{Exempt: func(pod *corev1.Pod) bool { return pod.Labels["exempt"] == "yes" }}
+	config := eviction.Config{
+		Exempt: func(pod *corev1.Pod) bool { return pod.Labels["exempt"] == "yes" }}
 	exempt := newPod("p")
 	exempt.Labels = map[string]string{"exempt": "yes"}
 	c := runningWith(t, config, exempt)
@@ -184,7 +185,8 @@ func TestE10PodOfADaemonSetLeavesWhenItIsAskedFor(t *testing.T) {
 }
 
 func TestE10RetryEndsTheWaitAfterAnAttempt(t *testing.T) {
-	for _, outcome := range []eviction.Outcome{eviction.OutcomeFailed, eviction.OutcomeBlocked, eviction.OutcomeNotDue} {
+	for _, outcome := range []eviction.Outcome{eviction.OutcomeFailed, eviction.OutcomeBlocked,
+		eviction.OutcomeNotDue} {
 		c := runningWith(t, twoSeconds, newPod("p"))
 		c.node(10, "n1", "a@10")
 		c.finish(10, c.start(10, "p")[0], outcome)
@@ -306,10 +308,12 @@ func TestE8RefusalsCanBeCharged(t *testing.T) {
 // is lost, which may be healthy.
 func TestE10EvictedNodeSaysWhatTheCallerSays(t *testing.T) {
 	play(t, sceneOptions{nodeMode: true, reason: "drained for an upgrade"}, func(s *scene) {
-		s.before = once("delete", func() error { return apierrors.NewInternalError(errors.New("etcd has no leader")) })
+		s.before = once("delete",
+			func() error { return apierrors.NewInternalError(errors.New("etcd has no leader")) })
 		result := s.acts(eviction.OutcomeFailed, "patch", "delete")
 		require.Contains(s, s.calls[0].patch, `"reason":"EvictionRequested"`)
-		require.Contains(s, s.calls[0].patch, `"message":"All pods are evicted from node n1: drained for an upgrade."`)
+		require.Contains(s, s.calls[0].patch,
+			`"message":"All pods are evicted from node n1: drained for an upgrade."`)
 		for _, untrue := range []string{"NodeLost", "not ready", "respond", "NodeLifecycle"} {
 			require.NotContains(s, s.calls[0].patch, untrue)
 		}

@@ -34,7 +34,8 @@ func TestE6FailedEvictionIsTriedAgainWithBackoff(t *testing.T) {
 func TestE6FailureThatKnowsWhenToComeBack(t *testing.T) {
 	c := running(t, newPod("p"))
 	c.node(10, "n1", "a@10")
-	c.Finish(at(10), c.start(10, "p")[0], eviction.Result{Outcome: eviction.OutcomeFailed, RetryAfter: 30 * time.Second})
+	c.Finish(at(10), c.start(10, "p")[0], eviction.Result{Outcome: eviction.OutcomeFailed,
+		RetryAfter: 30 * time.Second})
 	c.startOne(40, "p")
 }
 
@@ -44,7 +45,8 @@ func TestE6ResultThatIsNoSuccessIsAFailure(t *testing.T) {
 	require.Empty(t, eviction.Result{}.Outcome)
 	failed := errors.New("failed")
 	for _, result := range []eviction.Result{
-		{}, {Err: failed}, {Outcome: "Unknown"}, {Outcome: eviction.OutcomeEvicted, Err: failed}, {Outcome: eviction.OutcomeAlreadyGone, Err: failed},
+		{}, {Err: failed}, {Outcome: "Unknown"}, {Outcome: eviction.OutcomeEvicted, Err: failed},
+		{Outcome: eviction.OutcomeAlreadyGone, Err: failed},
 		{Outcome: eviction.OutcomeNotDue, Err: failed}, {Outcome: eviction.OutcomeConditionCleared},
 	} {
 		c := runningWith(t, twoSeconds, newPod("p"))
@@ -53,16 +55,19 @@ func TestE6ResultThatIsNoSuccessIsAFailure(t *testing.T) {
 		require.Equal(t, 1, c.startOne(12, "p").Attempts, "%+v", result)
 	}
 	for _, result := range []eviction.Result{
-		{}, {Outcome: eviction.OutcomeConditionCleared, Err: failed}, {Outcome: eviction.OutcomeAlreadyGone, Err: failed},
+		{}, {Outcome: eviction.OutcomeConditionCleared, Err: failed},
+		{Outcome: eviction.OutcomeAlreadyGone, Err: failed},
 	} {
-		c := runningWith(t, twoSeconds, newPod("p", disrupted(corev1.ConditionTrue, eviction.ConditionReasonTaint)))
+		c := runningWith(t, twoSeconds,
+			newPod("p", disrupted(corev1.ConditionTrue, eviction.ConditionReasonTaint)))
 		c.node(10, "n1")
 		c.Finish(at(10), c.start(10, "-p")[0], result)
 		require.Equal(t, 1, c.startOne(12, "-p").Attempts, "%+v", result)
 	}
 	c := runningWith(t, twoSeconds, newPod("p"))
 	c.node(10, "n1", "a@10")
-	c.Finish(at(10), c.start(10, "p")[0], eviction.Result{Outcome: eviction.OutcomeBlocked, Err: failed})
+	c.Finish(at(10), c.start(10, "p")[0], eviction.Result{Outcome: eviction.OutcomeBlocked,
+		Err: failed})
 	require.Zero(t, c.startOne(12, "p").Attempts, "the refusal of a budget is its error")
 }
 
@@ -143,7 +148,8 @@ func TestE6NotDueIsHandedOutAgain(t *testing.T) {
 	c.node(10, "n1", "a@10")
 	c.finish(71, c.startOne(71, "p"), eviction.OutcomeNotDue)
 	task := c.startOne(72, "p")
-	c.Finish(at(72), task, eviction.Result{Outcome: eviction.OutcomeNotDue, RetryAfter: 5 * time.Second})
+	c.Finish(at(72), task, eviction.Result{Outcome: eviction.OutcomeNotDue,
+		RetryAfter: 5 * time.Second})
 	task = c.startOne(77, "p")
 	require.Zero(t, task.Attempts, "it is no failure")
 	c.finish(77, task, eviction.OutcomeFailed)
@@ -176,7 +182,10 @@ func TestE6ConditionOfAPodThatNeedNotLeaveIsCleared(t *testing.T) {
 		"untainted":        func(c cluster) { c.node(11, "n1") },
 		"tolerated":        func(c cluster) { c.pod(11, newPod("p", marked, tolerates("a"))) },
 		"tolerated longer": func(c cluster) { c.pod(11, newPod("p", marked, tolerates("a:300"))) },
-		"held":             func(c cluster) { c.SuspendTaints(at(11), func(*corev1.Taint) bool { return true }) },
+		"held": func(c cluster) {
+			c.SuspendTaints(at(11),
+				func(*corev1.Taint) bool { return true })
+		},
 		"its node is gone": func(c cluster) { c.ForgetNode(at(11), "n1") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +215,8 @@ func TestE6MarkFoundAtARestartIsTakenBack(t *testing.T) {
 	c.pod(100, newPod("lost", on("n3"), marked)) // its node is gone
 	c.pod(100, newPod("preempted", disrupted(corev1.ConditionTrue, "PreemptionByScheduler")))
 	c.pod(100, newPod("unmarked", disrupted(corev1.ConditionFalse, eviction.ConditionReasonTaint)))
-	c.pod(100, newPod("called off", disrupted(corev1.ConditionFalse, eviction.ConditionReasonCanceled)))
+	c.pod(100, newPod("called off", disrupted(corev1.ConditionFalse,
+		eviction.ConditionReasonCanceled)))
 	c.node(100, "n1")
 	c.node(100, "n2", "a")
 	c.MarkSynced()
@@ -289,7 +299,8 @@ func TestE6TwoTrackersAgreeOnWhatOneOfThemHasMarked(t *testing.T) {
 // before the cache had shown the mark, and marked the pod again.
 func TestE5MarkIsNotWrittenAgainWhenOnlyTheDeleteFailed(t *testing.T) {
 	play(t, sceneOptions{}, func(s *scene) {
-		s.before = once("delete", func() error { return apierrors.NewInternalError(errors.New("etcd has no leader")) })
+		s.before = once("delete",
+			func() error { return apierrors.NewInternalError(errors.New("etcd has no leader")) })
 		result := s.acts(eviction.OutcomeFailed, "patch", "delete")
 		require.True(s, eviction.HasDisruptionTarget(result.Pod))
 		s.tracker.Finish(time.Now(), s.work, result)
@@ -310,7 +321,8 @@ func TestE5ReportDoesNotOverruleWhatWasObservedSince(t *testing.T) {
 	c.node(10, "n1", "a@10")
 	task := c.start(10, "p")[0]
 	c.ObservePod(at(11), newPod("p")) // another client has cleared the condition
-	c.Finish(at(12), task, eviction.Result{Outcome: eviction.OutcomeFailed, Err: errors.New("timeout"), Pod: newPod("p", marked)})
+	c.Finish(at(12), task, eviction.Result{Outcome: eviction.OutcomeFailed, Err: errors.New("timeout"),
+		Pod: newPod("p", marked)})
 	require.False(t, c.startOne(14, "p").HasDisruptionTarget)
 }
 

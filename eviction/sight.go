@@ -67,5 +67,6 @@ func (t *Tracker) date(n *node) {
 		taint.Start = t.clock.time(t.clock.distance(taint.origin.start(n.shift)))
 		dated[i] = taint
 	}
-	n.taints, n.effective, n.effectiveOf = dated, effective(dated, n.suspends(t.suspended)), t.generation
+	n.taints, n.effective, n.effectiveOf = dated, effective(dated, n.suspends(t.suspended)),
+		t.generation
 }

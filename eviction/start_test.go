@@ -94,7 +94,8 @@ func TestE2TimeAddedInTheFutureCountsFromFirstSight(t *testing.T) {
 }
 
 func TestE2TaintThatAppearsWithATimeLongPastCountsFromFirstSight(t *testing.T) {
-	for _, spec := range []string{"a@40", "a@-5000", "a@-1800000000"} { // a minute, an hour and a half, 1970
+	for _, spec := range []string{"a@40", "a@-5000",
+		"a@-1800000000"} { // a minute, an hour and a half, 1970
 		c := running(t, newPod("p", tolerates("a:60")))
 		c.node(100, "n1", spec)
 		c.leavesAt("p", 160)

@@ -117,13 +117,15 @@ type walk struct {
 }
 
 func newWalk(t *testing.T, seed uint64) *walk {
-	w := &walk{T: t, random: rand.New(rand.NewPCG(seed, 6)), now: time.Unix(1_800_000_000, 0), failed: fmt.Sprintf("seed %d", seed)}
+	w := &walk{T: t, random: rand.New(rand.NewPCG(seed, 6)), now: time.Unix(1_800_000_000, 0),
+		failed: fmt.Sprintf("seed %d", seed)}
 	config := Config{
 		Exempt:  func(pod *corev1.Pod) bool { return pod.Labels["exempt"] != "" },
 		Backoff: timedqueue.Backoff{Initial: time.Second, Max: 8 * time.Second},
 	}
 	if seed%2 == 0 {
-		config.Budgets = []Budget{{Name: "node", ByNode: func(n *corev1.Node) string { return n.Name }, Limit: 0.5}}
+		config.Budgets = []Budget{{Name: "node", ByNode: func(n *corev1.Node) string { return n.Name },
+			Limit: 0.5}}
 	}
 	var err error
 	w.Tracker, err = NewTracker(config, w.now)
@@ -213,7 +215,8 @@ func (w *walk) someNode() *corev1.Node {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.node()}}
 	for _, key := range []string{"a", "b"} {
 		if w.chance(40) {
-			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute})
+			node.Spec.Taints = append(node.Spec.Taints,
+				corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute})
 		}
 	}
 	return node
@@ -258,7 +261,8 @@ func (w *walk) finish() {
 	task := w.flying[i]
 	w.flying = slices.Delete(w.flying, i, i+1)
 	all := []Outcome{
-		OutcomeEvicted, OutcomeAlreadyGone, OutcomeNotDue, OutcomeConditionCleared, OutcomeFailed, OutcomeFailed,
+		OutcomeEvicted, OutcomeAlreadyGone, OutcomeNotDue, OutcomeConditionCleared, OutcomeFailed,
+		OutcomeFailed,
 		OutcomeBlocked, OutcomeDryRun, OutcomeDryRun,
 	}
 	result := Result{Outcome: all[w.random.IntN(len(all))]}

@@ -161,7 +161,8 @@ func TestC3ChangesBetweenSlicesLeaveNothingOut(t *testing.T) {
 				}
 				tracker.ForgetNode(at(20), fmt.Sprint("node-", n))
 			}
-			tracker.ObservePod(at(20), newPod(fmt.Sprint("new-", step), on(fmt.Sprint("node-", n)), tolerates("NR:60")))
+			tracker.ObservePod(at(20), newPod(fmt.Sprint("new-", step), on(fmt.Sprint("node-", n)),
+				tolerates("NR:60")))
 		}
 		require.Positive(t, gone)
 		require.Zero(t, tracker.Waiting(), "a pod is as it was before the suspension")
@@ -280,7 +281,8 @@ func TestC3PendingLeavesNothingOut(t *testing.T) {
 			}
 			name := fmt.Sprint("another-", random.IntN(5))
 			tracker.ObserveNode(at(20), newNode(name, "NR@10"))
-			tracker.ObservePod(at(20), newPod(fmt.Sprint("new-", random.IntN(50)), on(name), tolerates("NR:60")))
+			tracker.ObservePod(at(20), newPod(fmt.Sprint("new-", random.IntN(50)), on(name),
+				tolerates("NR:60")))
 		}
 		for id := range stay {
 			require.True(t, listed[id], "seed %d: %s", seed, id)
@@ -302,7 +304,8 @@ func TestC3DelayedCountsWhatPendingLists(t *testing.T) {
 			if !ok {
 				break
 			}
-			tracker.Finish(now, task, eviction.Result{Outcome: eviction.OutcomeFailed, RetryAfter: 7 * time.Second})
+			tracker.Finish(now, task, eviction.Result{Outcome: eviction.OutcomeFailed,
+				RetryAfter: 7 * time.Second})
 		}
 		want, got := 0, 0
 		for p := range tracker.Pending() {

@@ -40,9 +40,11 @@ func TestE10HandMadeTaskIsRefused(t *testing.T) {
 				eviction.EvictThenDelete(called, called, time.Hour),
 			}
 			for _, confirm := range []eviction.NodeClient{nil, nodeClient{server}} {
-				deleter, err := eviction.NewDeleter(eviction.DeleterConfig{Pods: server.client, Confirm: confirm})
+				deleter, err := eviction.NewDeleter(eviction.DeleterConfig{Pods: server.client,
+					Confirm: confirm})
 				require.NoError(t, err)
-				evictor, err := eviction.NewEvictor(eviction.EvictorConfig{Pods: server.evictable, Confirm: confirm})
+				evictor, err := eviction.NewEvictor(eviction.EvictorConfig{Pods: server.evictable,
+					Confirm: confirm})
 				require.NoError(t, err)
 				actions = append(actions, deleter.Act, evictor.Act)
 			}
@@ -52,7 +54,8 @@ func TestE10HandMadeTaskIsRefused(t *testing.T) {
 				require.ErrorIs(t, result.Err, eviction.ErrNoTask)
 			}
 			require.Empty(t, server.verbs())
-			require.Equal(t, eviction.Decision{Reason: eviction.ReasonGone}, task.Reevaluate(newPod("p"), newNode("n1", "a"), at(20)))
+			require.Equal(t, eviction.Decision{Reason: eviction.ReasonGone}, task.Reevaluate(newPod("p"),
+				newNode("n1", "a"), at(20)))
 			require.False(t, task.Canceled())
 		})
 	}

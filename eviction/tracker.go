@@ -65,8 +65,9 @@ func (c Config) Validate() error {
 			ErrInvalidConfig))
 	}
 	if slices.Contains(c.Own, "") {
-		problems = append(problems, fmt.Errorf("%w: Own is %q, want no empty reason: conditions of other clients have it",
-			ErrInvalidConfig, c.Own))
+		problems = append(problems,
+			fmt.Errorf("%w: Own is %q, want no empty reason: conditions of other clients have it",
+				ErrInvalidConfig, c.Own))
 	}
 	if c.Describe == nil && c.Own != nil {
 		for _, reason := range defaultOwn().reasons {

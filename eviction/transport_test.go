@@ -49,9 +49,10 @@ func (b *busy) RoundTrip(request *http.Request) (*http.Response, error) {
 	b.requests.Add(1)
 	return &http.Response{
 		StatusCode: http.StatusTooManyRequests,
-		Header:     http.Header{"Content-Type": {"application/json"}, "Retry-After": {"2"}, "Audit-Id": {"x"}},
-		Body:       &reader{text: b.body},
-		Request:    request,
+		Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"2"},
+			"Audit-Id": {"x"}},
+		Body:    &reader{text: b.body},
+		Request: request,
 	}, nil
 }
 
@@ -83,10 +84,13 @@ func TestE5WorkersDoNotSleepInsideOfTheClient(t *testing.T) {
 	c := running(t, newPod("p"))
 	c.node(10, "n1", "a@10")
 	task := c.start(10, "p")[0]
-	act := func(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper) (*busy, eviction.Result, time.Duration) {
+	act := func(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper) (*busy, eviction.Result,
+		time.Duration) {
 		server := &busy{body: budgetStatus}
-		client := clientOf(t, "http://api.example.com", func(http.RoundTripper) http.RoundTripper { return wrap(server) })
-		evict, err := eviction.NewEvictor(eviction.EvictorConfig{Pods: func(string) eviction.EvictionClient { return client }})
+		client := clientOf(t, "http://api.example.com",
+			func(http.RoundTripper) http.RoundTripper { return wrap(server) })
+		evict, err := eviction.NewEvictor(
+			eviction.EvictorConfig{Pods: func(string) eviction.EvictionClient { return client }})
 		require.NoError(t, err)
 		begin := time.Now()
 		result := evict.Act(t.Context(), task)
@@ -127,18 +131,23 @@ func TestE5BudgetOverAConnectionIsOneRequest(t *testing.T) {
 func TestWithoutRetryAfterDropsNothingElse(t *testing.T) {
 	server := &busy{body: "later"}
 	wrapped := eviction.WithoutRetryAfter(server)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api.example.com", http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api.example.com",
+		http.NoBody)
 	require.NoError(t, err)
 	response, err := wrapped.RoundTrip(request)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, response.Body.Close()) }()
-	require.Equal(t, http.Header{"Content-Type": {"application/json"}, "Audit-Id": {"x"}}, response.Header)
+	require.Equal(t, http.Header{"Content-Type": {"application/json"}, "Audit-Id": {"x"}},
+		response.Header)
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	require.Equal(t, "later", string(body))
 
 	broken := errors.New("broken")
-	_, err = eviction.WithoutRetryAfter(roundTripper(func(*http.Request) (*http.Response, error) { return nil, broken })).RoundTrip(request) //nolint:bodyclose // there is no response
+	_, err = eviction.WithoutRetryAfter(roundTripper(func(*http.Request) (*http.Response,
+		error) {
+		return nil, broken
+	})).RoundTrip(request) //nolint:bodyclose // there is no response
 	require.ErrorIs(t, err, broken)
 }
 

@@ -39,7 +39,8 @@ func TestDeleteRunsInVirtualTime(t *testing.T) {
 		s := newAPIServer()
 		s.put(newPod("p", tolerates("a:30")))
 		s.putNode(newNode("n1", "a@0"))
-		deletion, err := eviction.NewDeleter(eviction.DeleterConfig{Pods: s.client, Confirm: nodeClient{s}})
+		deletion, err := eviction.NewDeleter(eviction.DeleterConfig{Pods: s.client,
+			Confirm: nodeClient{s}})
 		require.NoError(t, err)
 		tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
 		require.NoError(t, err)
@@ -50,7 +51,8 @@ func TestDeleteRunsInVirtualTime(t *testing.T) {
 		require.True(t, ok)
 		result := deletion.Act(t.Context(), task)
 		require.Equal(t, eviction.OutcomeEvicted, result.Outcome, "%v", result.Err)
-		require.Contains(t, s.calls[2].patch, `"lastTransitionTime":"`+at(31).UTC().Format(time.RFC3339)+`"`)
+		require.Contains(t, s.calls[2].patch,
+			`"lastTransitionTime":"`+at(31).UTC().Format(time.RFC3339)+`"`)
 		return s.calls
 	}
 	first := run(t)
@@ -100,7 +102,8 @@ func TestWorkSaysWhenItWasHandedOut(t *testing.T) {
 // times 1e9, which overflows after nine seconds. Here late is a time.Duration
 // from the deadline to when the work was handed out, also after hours.
 func TestLatencyIsADuration(t *testing.T) {
-	c := runningWith(t, eviction.Config{Budgets: []eviction.Budget{overall(0, 1)}}, newPod("p", tolerates("a:60")))
+	c := runningWith(t, eviction.Config{Budgets: []eviction.Budget{overall(0, 1)}},
+		newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "a@10")
 	c.start(10_000)
 	c.SetLimit(at(10_871), "overall", "", 1)

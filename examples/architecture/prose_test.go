@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,14 +14,9 @@ import (
 func TestRoomsKeepTheRulesOfProse(t *testing.T) {
 	sources := readRooms(t, repository(t))
 	for _, src := range sources {
-		code := widestCode
-		if slices.Contains(wideRooms, src.folder()) {
-			code = math.MaxInt
-		}
-		report(t, checkWidth(src, code))
+		report(t, checkWidth(src, widestCode))
 		report(t, checkWords(src))
 	}
-	report(t, checkListed("wideRooms", wideRooms, packageFolders(sources)))
 }
 
 func TestProgramsKeepTheRulesOfProse(t *testing.T) {

@@ -121,10 +121,6 @@ var unlikeConstructors = map[string]string{
 	"daemon/revision New":           "makes an object of the API, no core",
 }
 
-// wideRooms are packages whose code is wider than widestCode in places. This
-// list shrinks.
-var wideRooms = []string{"eviction"}
-
 // strictPackages keep the stricter rules of prose as well: the length of
 // sentences, plain phrases, one meaning a word, in messages and names too. This
 // list grows until it holds all packages.
