@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubelife/lifecycle/examples/apipatch"
 )
@@ -22,10 +21,10 @@ func (s *server) bind(namespace string, object runtime.Object) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("not a Binding object: %T", object))
 	}
 	if binding.Target.Name == "" {
-		return invalid(binding, field.Required(field.NewPath("target", "name"), ""))
+		return failure("target.name: Required value")
 	}
 	if binding.Target.Kind != "" && binding.Target.Kind != "Node" {
-		return invalid(binding, field.NotSupported(field.NewPath("target", "kind"), binding.Target.Kind, []string{"Node", "<empty>"}))
+		return failure("target.kind: Unsupported value: " + binding.Target.Kind)
 	}
 	k := key{namespace, binding.Name}
 	for {

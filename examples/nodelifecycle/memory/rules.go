@@ -3,6 +3,7 @@ package memory
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -121,6 +122,8 @@ func beforeStatusUpdate(next, current runtime.Object) {
 }
 
 // validate checks the few rules whose breach by a controller should show.
+//
+// The path of a node's taints is the API's, though they are in its spec.
 func validate(object runtime.Object) error {
 	m := metaOf(object)
 	if m.GetName() == "" {
@@ -138,7 +141,7 @@ func validate(object runtime.Object) error {
 	for i, taint := range node.Spec.Taints {
 		id := identity{taint.Key, taint.Effect}
 		if seen[id] {
-			return invalid(node, field.Duplicate(field.NewPath("spec", "taints").Index(i), taint))
+			return invalid(node, field.Duplicate(field.NewPath("metadata", "taints").Index(i), taint))
 		}
 		seen[id] = true
 	}
@@ -153,6 +156,14 @@ func validateUpdate(next, current runtime.Object) error {
 	}
 	if !equality.Semantic.DeepEqual(n.GetDeletionGracePeriodSeconds(), c.GetDeletionGracePeriodSeconds()) {
 		return invalid(current, field.Invalid(field.NewPath("metadata", "deletionGracePeriodSeconds"), n.GetDeletionGracePeriodSeconds(), "field is immutable"))
+	}
+	if c.GetDeletionTimestamp() != nil {
+		for _, finalizer := range n.GetFinalizers() {
+			if !slices.Contains(c.GetFinalizers(), finalizer) {
+				return invalid(current, field.Forbidden(field.NewPath("metadata", "finalizers"),
+					"no finalizer can be added to an object that is being deleted: "+finalizer))
+			}
+		}
 	}
 	pod, ok := next.(*corev1.Pod)
 	if !ok {

@@ -3,6 +3,7 @@ package memory
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -106,7 +107,7 @@ func (s *server) create(gvr schema.GroupVersionResource, namespace string, objec
 		return nil, err
 	}
 	if m.GetResourceVersion() != "" {
-		return nil, apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created"))
+		return nil, failure("resourceVersion should not be set on objects to be created")
 	}
 	id := s.store.nextIdentity()
 	if m.GetName() == "" && m.GetGenerateName() != "" {
@@ -233,6 +234,14 @@ func checkVersion(gvr schema.GroupVersionResource, next, current runtime.Object)
 	}
 	return apierrors.NewConflict(gvr.GroupResource(), c.GetName(),
 		errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+}
+
+// failure is the answer to a fault for which a real server makes no Status of
+// its own: 500 without a reason.
+func failure(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message,
+	}}
 }
 
 func conflictingUID(gvr schema.GroupVersionResource, next, current metav1.Object) error {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -30,11 +31,13 @@ func (s *server) watch(gvr schema.GroupVersionResource, namespace string, option
 		return nil, err
 	}
 	if options.SendInitialEvents != nil && options.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan {
-		return nil, apierrors.NewBadRequest("sendInitialEvents requires resourceVersionMatch NotOlderThan")
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", field.ErrorList{
+			field.Forbidden(field.NewPath("resourceVersionMatch"), "sendInitialEvents requires NotOlderThan"),
+		})
 	}
 	version, err := parseVersion(options.ResourceVersion)
 	if err != nil {
-		return nil, err
+		return nil, failure(err.Error()) // a list of it is 400
 	}
 	begin, err := s.begin(gvr, namespace, version, options)
 	if err != nil {
