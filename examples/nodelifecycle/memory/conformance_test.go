@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubelife/lifecycle/examples/apiserver"
 	"github.com/kubelife/lifecycle/examples/apiserver/conformance"
 )
 
@@ -13,7 +14,7 @@ import (
 // there.
 func TestAnswersAreThoseOfTheAPIServer(t *testing.T) {
 	const history = 100
-	s := newSubject(t, newCluster(limits{history: history, events: 10}))
+	s := newSubject(t, newCluster(apiserver.Limits{History: history, Events: 10}))
 	first := s.createPod("p", "")
 	for i := range 2 * history {
 		s.label("p", fmt.Sprint(i))
