@@ -10,17 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// A term is one of those of a required node affinity, of which one has to
-// match. The requirements on labels are apimachinery's, which allocate nothing
-// when they match. Those on fields are ours: a selector of package fields wants
-// a map of the node's fields, a new one for each node.
+// A term is a term of a required node affinity, of which one must match. The
+// requirements on labels are apimachinery's, which match without allocation.
+// Those on fields are ours, because a selector of package fields needs a new
+// map for each node.
 type term struct {
 	labels []labels.Requirement
 	fields []fieldRequirement
 }
 
-// A fieldRequirement is about a field of the node. The only field that there
-// is, is its name; any other is empty.
+// A fieldRequirement is about a field of the node. The only field is its name;
+// any other counts as empty.
 type fieldRequirement struct {
 	ofName bool
 	value  string
@@ -33,7 +33,7 @@ func (t *term) matches(node *corev1.Node) bool {
 			return false
 		}
 	}
-	if node.Name == "" { // a node to come, which has no fields yet
+	if node.Name == "" { // a node that does not exist yet has no fields
 		return true
 	}
 	for i := range t.fields {

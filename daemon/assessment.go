@@ -13,17 +13,17 @@ type assessment struct {
 	any       bool      // there are pods, even if all are leaving
 	oldest    *podState // the one that the status is about
 	staying   int       // pods that are not being deleted, failed ones too
-	undecided bool      // a pod may stay after all: its deletion is not agreed to
-	failing   bool      // a failed one may
+	undecided bool      // a pod may stay: its deletion is not accepted yet
+	failing   bool      // a failed pod may stay
 	fresh     *podState // of the current revision, the one that stays
 	outdated  *podState // of a former revision, the one that stays
-	excess    bool      // there are more of either
+	excess    bool      // there are more of the current or of former revisions
 	failed    *podState
 	succeeded *podState
 }
 
-// await records until when a node waits. The first reason is the one that is
-// shown; the earliest end is when the node is evaluated again.
+// await records until when a node waits. The first reason is reported; the
+// earliest end is when the node is evaluated again.
 func (a *assessment) await(reason WaitReason, s *podState, until time.Time) {
 	if a.wait.Reason == "" {
 		a.unlessWaiting(reason, s)

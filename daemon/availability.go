@@ -40,29 +40,28 @@ func before(a, b *podState) bool {
 	return a.pod.Name < b.pod.Name
 }
 
-// worth returns how much would be lost with a pod. Of two with the same worth
-// the one stays that is before the other. kube-controller-manager asks only
-// whether a pod is scheduled, and deletes the one that works if it is the
-// younger one.
-func (a *assessment) worth(s *podState) int {
-	worth := 0
+// value ranks the pods of a node: the one with the highest value stays, or the
+// first of several. kube-controller-manager only checks whether a pod is
+// scheduled, and deletes a working one if it is the younger one.
+func (a *assessment) value(s *podState) int {
+	value := 0
 	if s.pod.Spec.NodeName != "" {
-		worth += 4
+		value += 4
 	}
 	from, isReady := a.planner.spec.availableFrom(s)
 	switch {
 	case !isReady:
 	case a.planner.now.Before(from):
-		worth++
+		value++
 		a.again(from)
 	default:
-		worth += 2
+		value += 2
 	}
-	return worth
+	return value
 }
 
 // availableFrom returns from when on a pod counts as available, if it is ready.
-// One that does not say since when counts as not ready where MinReady matters.
+// With MinReady, a pod without the time of its transition counts as not ready.
 func (s *Spec) availableFrom(pod *podState) (time.Time, bool) {
 	since, isReady := pod.readySince()
 	switch {

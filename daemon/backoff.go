@@ -17,14 +17,14 @@ func (f *failures) add(now time.Time) {
 	f.last = now
 }
 
-// What was refused is tried again after a quarter of a second, then half a
-// second, and so on up to a minute. A refusal also pauses other nodes, but
-// less, because the cause may be specific to one. The pause is a quarter of a
-// second after each of the first eight refusals, so that nine nodes are tried
-// within two seconds, and two seconds after each further one. An exhausted
-// quota or a missing right then costs 30 calls a minute, however many nodes
-// there are. kube-controller-manager begins with 5 ms for the whole set and
-// goes up to 17 minutes, which is far too long once the quota has been raised.
+// A refused call is retried after a quarter of a second, then half a second,
+// and so on up to a minute. A refusal also pauses other nodes, for less
+// time, because the cause may be specific to one node. The pause is a quarter
+// of a second after each of the first eight refusals, and two seconds after
+// each further one. So nine nodes are tried within two seconds. An exhausted
+// quota or a missing right costs 30 calls a minute, however many nodes there
+// are. kube-controller-manager begins with 5 ms for the whole set and goes up
+// to 17 minutes. That is far too long once the quota has been raised.
 const (
 	firstRetry   = 250 * time.Millisecond
 	longestRetry = time.Minute
@@ -33,7 +33,7 @@ const (
 	longHold     = 2 * time.Second
 )
 
-// retry returns when what was refused may be tried again.
+// retry returns when the refused call may be retried.
 func (f *failures) retry() time.Time {
 	if f.times == 0 {
 		return time.Time{}
@@ -41,7 +41,7 @@ func (f *failures) retry() time.Time {
 	return f.last.Add(timedqueue.Backoff{Initial: firstRetry, Max: longestRetry}.Delay(f.times - 1))
 }
 
-// hold returns when something else of its kind may be tried.
+// hold returns when another call of its kind may be made.
 func (f *failures) hold() time.Time {
 	switch {
 	case f.times == 0:
@@ -77,28 +77,28 @@ func (f *failures) replaced(now time.Time) {
 }
 
 // calls bounds the creations, or the deletions, that are under way. Creations
-// start slowly: first one, and with each that succeeds one more, so that their
-// number doubles while all goes well. Deletions do so only after a failure.
-// After a failure the next one is alone again, after a hold: an exhausted quota
-// makes all fail, and one call at a time is enough to find that out.
+// start slowly: first one, and one more with each that succeeds, so that their
+// number doubles while none fails. Deletions do so only after a failure. After
+// a failure and a hold, one call is made alone again. If a quota is exhausted
+// all calls fail, and one at a time is enough to find that.
 type calls struct {
 	burst    int
 	window   int // how many may be under way
 	underWay int
 	refused  failures
-	// epoch ends with each failure that counts. A call that was handed out in an
-	// earlier one says nothing new.
+	// epoch rises with each failure that counts. The result of a call from an
+	// earlier epoch is ignored.
 	epoch int32
 }
 
-// room reports whether one more may be handed out. Unseen are those that have
-// succeeded and were not observed.
+// room reports whether one more may be handed out. Unseen is how many have
+// succeeded and were not observed yet.
 func (c *calls) room(now time.Time, unseen int) bool {
 	return c.underWay < c.window && c.underWay+unseen < c.burst && !now.Before(c.refused.hold())
 }
 
-// rest makes creations start slowly the next time, once none is left.
-func (c *calls) rest() {
+// resetWindow makes creations start slowly the next time, once none is left.
+func (c *calls) resetWindow() {
 	if c.underWay == 0 {
 		c.window = 1
 	}
@@ -113,8 +113,8 @@ func (c *calls) succeeded(epoch int32) {
 	c.window = min(c.window+1, c.burst)
 }
 
-// fails closes the window. The failures of one epoch count once.
-func (c *calls) fails(epoch int32, now time.Time) {
+// failed closes the window. The failures of one epoch count once.
+func (c *calls) failed(epoch int32, now time.Time) {
 	c.window = 1
 	if epoch != c.epoch {
 		return
@@ -123,7 +123,7 @@ func (c *calls) fails(epoch int32, now time.Time) {
 	c.refused.add(now)
 }
 
-func (c *calls) forgive() {
+func (c *calls) reset() {
 	c.refused = failures{}
 	c.epoch++
 }

@@ -81,7 +81,7 @@ func BenchmarkFullPlanOf10000Nodes(b *testing.B) {
 		revision string
 		want     int
 	}{
-		"settled": {pods, "old", 0},
+		"quiet":   {pods, "old", 0},
 		"rollout": {pods, "new", 200},
 		"empty":   {nil, "old", 1},
 	} {
@@ -99,7 +99,7 @@ func BenchmarkFullPlanOf10000Nodes(b *testing.B) {
 // BenchmarkOneChange is what an event costs when all else is known.
 func BenchmarkOneChangeAmong100000Nodes(b *testing.B) {
 	nodes, pods := fleet(100_000)
-	for name, revision := range map[string]string{"settled": "old", "rollout": "new"} {
+	for name, revision := range map[string]string{"quiet": "old", "rollout": "new"} {
 		planner, plan := fullPlan(b, nodes, pods, revision)
 		for !plan.Empty() {
 			plan = planOf(planner, start)

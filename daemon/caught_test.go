@@ -14,12 +14,12 @@ import (
 )
 
 // TestMutationsAreCaught puts each of the deliberate faults into the library,
-// one at a time, and wants the random histories to show it, by the invariant
-// that is there for it. It says after how many seeds. By default it puts in
-// every ninth, because each is a build, and all if LIFECYCLE_TESTS=all.
+// one at a time. The random histories must violate its invariant. The log says
+// after how many seeds. By default it puts in every ninth, because each is a
+// build, and all if LIFECYCLE_TESTS=all.
 //
-// The sources stay as they are: the go command is told to read another file in
-// the place of the one that has the fault (-overlay).
+// The sources are not changed: with -overlay the go command reads another file
+// in place of the mutated one.
 func TestMutationsAreCaught(t *testing.T) {
 	every := sized(9, 1)
 	for i, m := range mutations {
@@ -52,9 +52,9 @@ func TestMutationsAreCaught(t *testing.T) {
 // sources are the histories without the other tests of the package, which would
 // take most of the time to link.
 var sources = []string{
-	"histories_test.go", "invariants_test.go", "occurrences_test.go", "plan_test.go",
-	"process_test.go", "random_test.go", "reported_test.go",
-	"settled_test.go", "sized_test.go", "told_test.go", "world_test.go",
+	"converged_test.go", "histories_test.go", "invariants_test.go", "occurrences_test.go",
+	"plan_test.go", "process_test.go", "random_test.go", "reported_test.go",
+	"sized_test.go", "told_test.go", "world_test.go",
 }
 
 // buildWith builds the histories with a fault.

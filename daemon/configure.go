@@ -18,8 +18,8 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 	if config.Burst == 0 {
 		config.Burst = defaultBurst
 	}
-	if config.Confirm == 0 {
-		config.Confirm = defaultConfirm
+	if config.ExpectationTimeout == 0 {
+		config.ExpectationTimeout = defaultExpectationTimeout
 	}
 	if config.Nodes == nil {
 		config.Nodes = new(Nodes)
@@ -34,7 +34,7 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 		store:  config.Nodes,
 		gone:   make(map[string]*nodeState),
 		timers: timers,
-		unseen: expectations{confirm: config.Confirm},
+		unseen: expectations{timeout: config.ExpectationTimeout},
 
 		creations: calls{burst: config.Burst, window: 1, epoch: 1},
 		deletions: calls{burst: config.Burst, window: config.Burst, epoch: 1},
@@ -46,8 +46,8 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 	return p, nil
 }
 
-// Close takes the planner out of its store of nodes, which it may share. The
-// planner must not be used afterwards.
+// Close removes the planner from its store of nodes, which other planners may
+// use. The planner must not be used afterwards.
 func (p *Planner) Close() { p.store.leave(p) }
 
 // SetSpec changes what is wanted. All nodes are evaluated again, in the turns
@@ -55,10 +55,9 @@ func (p *Planner) Close() { p.store.leave(p) }
 // counts. The same spec again changes nothing and costs a comparison.
 //
 // The error is that of [Spec.Validate]. The planner then keeps the former spec,
-// but hands out nothing except refreshes until a valid spec is set: pods of an
-// unwanted revision would only be replaced. A rollout that is not valid is no
-// error here. It stops, and the pods are managed. [Planner.Problems] returns
-// both.
+// but hands out only refreshes until a valid spec is set. Pods of an unwanted
+// revision would be replaced again. An invalid rollout is no error here. It
+// stops, and the pods are managed. [Planner.Problems] returns both.
 //
 // A longer MinReady can make many pods unavailable at once. If the revision
 // changes with it, they are replaced at once, unless the rollout is Strict, as
@@ -67,13 +66,13 @@ func (p *Planner) SetSpec(now time.Time, spec Spec) error {
 	p.advance(now)
 	if equality.Semantic.DeepEqual(p.spec, &spec) {
 		p.refusal = nil
-		return nil // each write of a set's status comes back as an event of the set
+		return nil // each write of a set's status causes an event of the set
 	}
 	if p.refusal = spec.Validate(); p.refusal != nil {
 		return p.refusal
 	}
 	if spec.Revision != p.spec.Revision {
-		p.creations.forgive()
+		p.creations.reset()
 		p.revision++
 	}
 	p.use(spec)
@@ -94,7 +93,7 @@ func (p *Planner) use(spec Spec) {
 func (p *Planner) SetLess(now time.Time, less func(a, b *corev1.Node) bool) {
 	p.advance(now)
 	p.config.Less = less
-	p.ranking++ // what is in the former queues is in none
+	p.ranking++ // so that positions in the former queues no longer count
 	p.rank()
 	p.scan.states = len(p.states)
 }
@@ -115,8 +114,8 @@ func (p *Planner) SetEligible(now time.Time, eligible func(node *corev1.Node) bo
 	p.scan.states = len(p.states)
 }
 
-// Problems returns what is wrong with what is wanted, or nil: why the latest
-// spec was refused, and the [Spec.Problems] of the spec in use.
+// Problems returns why the latest spec was refused, and the [Spec.Problems] of
+// the spec in use. It returns nil if there are none.
 func (p *Planner) Problems() error { return errors.Join(p.refusal, p.spec.Problems()) }
 
 // ObserveNode records a node as it is now, in the store and so for all planners

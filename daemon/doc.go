@@ -1,21 +1,21 @@
-// Package daemon decides where the pods of a DaemonSet belong, and what is to
-// be done so that they get there. All that it assumes of a set is one pod on
-// each node that fits. So it serves DaemonSets, sets of other kinds that
-// replace them, and nodes that an autoscaler has yet to create. It decides as
+// Package daemon decides where the pods of a DaemonSet belong, and which pods
+// to create and delete. It assumes only that a set has one pod on each node
+// that fits. So it serves DaemonSets, sets of other kinds that replace them,
+// and nodes that an autoscaler has yet to create. It decides as
 // kube-controller-manager v1.37 does, except for the differences below.
 //
 // # Where a pod belongs
 //
 // [Compile] makes a [Placement] from a pod template. [Placement.Place] returns
-// whether a pod should run on a node, whether one that is there may stay, and
-// what speaks against it. The caller compiles again when the template changes.
+// whether a pod should run on a node, whether a pod that is there may stay, and
+// the reason. The caller compiles again when the template changes.
 //
-// # What is to be done
+// # Tasks
 //
-// A [Planner] observes nodes and pods as they change and hands out tasks: a pod
-// to create, to delete or to read, each with its [StepReason]. A change of one
-// node costs one evaluation of that node, however many there are. A planner is
-// a [timedqueue.Core], and an [Executor] performs its tasks, so that a
+// A [Planner] observes nodes and pods as they change and hands out tasks. A
+// task is a pod to create, to delete or to read. A change of one node costs one
+// evaluation of that node, however many there are. A planner is a
+// [timedqueue.Core], and an [Executor] performs its tasks, so that a
 // [timedqueue.Dispatcher] drives both:
 //
 //	planner, err := daemon.NewPlanner(daemon.Config{
@@ -34,61 +34,58 @@
 //
 // A loop of Start, Act and Finish does the same without goroutines.
 //
-// [Planner.Status] counts for the status from the same knowledge, and
-// [Planner.Waits] tells why nothing happens on a node. The planners of many
-// sets share one store of [Nodes]. A set then costs nothing on a node that it
-// does not select.
+// [Planner.Status] returns the counts for the status, and [Planner.Waits]
+// returns why nothing happens on a node. The planners of many sets use one
+// store of [Nodes]. A set then costs nothing on a node that it does not select.
 //
-// # Of which template a pod is
+// # Revisions
 //
 // A ControllerRevision keeps each template, in the bytes that
 // kube-controller-manager writes. Package revision finds or creates the current
 // one, and [revision.Result.Hash] is the revision of the [Spec]. Package
 // ownership adopts and releases pods and revisions. [StatusPatch] writes the
-// status of an owner of any kind. The Example of the package is a pass from a
-// DaemonSet to its status.
+// status of an owner of any kind. The Example of the package performs one pass
+// over a DaemonSet.
 //
 // # Duties of the caller
 //
 //   - Let the planner observe all nodes and pods before it starts a task. It
-//     creates pods where it knows of none, and takes an unknown node for gone.
-//   - Let it observe pods that the set owns, and no others.
-//     [ownership.Ownership.Claim] decides that for a pod that has changed;
-//     [ownership.ClaimAll] adopts and releases. After an error of that, start
-//     nothing: a pod that was not adopted still runs.
-//   - Start nothing for a set that is being deleted, nor for one that selects
-//     all pods.
+//     creates pods where it knows of none, and an unknown node counts as gone.
+//   - Let it observe only pods that the set owns. [ownership.Ownership.Claim]
+//     decides that for a pod that has changed; [ownership.ClaimAll] adopts and
+//     releases. After its error start nothing, because a pod that was not
+//     adopted still runs.
+//   - Start nothing for a set that is being deleted, or that selects all pods.
 //   - Finish each task once, also one that was given up. A Dispatcher does.
-//   - Show [Planner.Problems]: a rollout that is not valid stops, and a node
-//     affinity may be understood in part.
+//   - Show [Planner.Problems]: an invalid rollout stops, and terms of a node
+//     affinity may be ignored.
 //   - Close a planner whose store of nodes other planners use.
 //
 // # Differences from kube-controller-manager
 //
-// Compared with v1.37.1, whose issues are named by their numbers. Where pods
-// belong:
+// Compared with v1.37.1; numbers are those of its issues. Where pods belong:
 //
-//   - A template of which no node affinity term can be understood is refused,
-//     and no pod is deleted. There all are.
+//   - A template whose node affinity has no valid term is refused, and no pod
+//     is deleted. There all are.
 //
 // Creations and deletions:
 //
-//   - A creation whose answer was lost has the same name when it is tried
-//     again. There it has another name, and one pod is deleted later.
+//   - The retry of a creation whose answer was lost has the same name. There it
+//     has another name, and one pod is deleted later.
 //   - Names follow from set, revision, node and attempt. There the API server
 //     makes them.
 //   - A write that is not observed delays its own node, and is read after half
 //     a minute. There it stops the set for up to five minutes (#72155, #63465).
 //   - A change of a node costs one evaluation of that node. There all nodes are
-//     gone through two or three times.
+//     visited two or three times.
 //   - Nodes go by their names, or as the caller says. There they have no order.
 //   - A refused call pauses its node for up to a minute, and others for up to
 //     two seconds. There the set waits for up to 17 minutes.
 //   - Refused deletions cost the set 30 calls a minute, as refused creations
 //     do.
 //   - Of several pods on a node the scheduled, available, ready, older one
-//     stays, and of an old and a new one of the same worth the new one. There
-//     the scheduled, older one stays.
+//     stays. Of an old and a new one that are equal in this, the new one does.
+//     There the scheduled, older one stays.
 //   - A terminating, unscheduled pod of a node that is gone is left alone.
 //     There it is deleted again in each pass.
 //   - A pod that succeeds is replaced after a wait, as one that fails. There it
@@ -97,7 +94,7 @@
 //     so with another generation, which a change of the strategy makes, too.
 //   - A node that returns under its name with another UID waits no longer.
 //     There it keeps its wait.
-//   - Until a refused spec is mended nothing is made or deleted.
+//   - Until a refused spec is corrected no pod is created or deleted.
 //   - Failures on a node where no pod should run any more are forgotten after
 //     half an hour. There refusals are the set's, and failed pods have the same
 //     limit.
@@ -114,9 +111,9 @@
 //   - Pods on nodes that are gone, or where they may not stay, do not count
 //     against maxUnavailable.
 //   - Nor does a new pod that waits to be scheduled on a node where none should
-//     run, since it may wait for ever.
+//     run, because it may wait forever.
 //   - With maxSurge such a pod is deleted if an old one on the node is ready.
-//     There it takes a place in the surge for ever.
+//     There it counts against maxSurge forever.
 //   - Old pods on nodes that should have none are replaced last. There they are
 //     replaced in turn.
 //   - With maxSurge what replaces unavailable pods counts at once. There it
@@ -128,10 +125,10 @@
 //   - A rollout replaces a failed pod that waits only if its revision is new to
 //     the node. There it replaces the pod at once.
 //   - With maxSurge a template that has host ports is not rolled out, and
-//     [Planner.Problems] says so. There the new pods wait for ever (#106417).
+//     [Planner.Problems] says so. There the new pods wait forever (#106417).
 //
-// Those of revisions and of ownership are in the comments of packages revision
-// and ownership.
+// Packages revision and ownership list the differences of revisions and of
+// ownership.
 //
 // # Differences from OpenKruise
 //

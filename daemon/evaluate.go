@@ -4,11 +4,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// evaluate looks at one node and updates counts and queues. It drops the record
-// of a node of which nothing is left to know.
+// evaluate assesses one node and updates counts and queues. It drops the record
+// of a node once that holds nothing.
 func (p *Planner) evaluate(n *nodeState) {
-	if p.draining == n {
-		p.draining = nil
+	if p.deleting == n {
+		p.deleting = nil
 	}
 	if n.index == dropped {
 		return
@@ -21,7 +21,7 @@ func (p *Planner) evaluate(n *nodeState) {
 		a := p.assess(n)
 		n.situation = a.situation
 		n.taken = n.taken && n.decision.shouldContinue && !p.serves(n)
-		kept = !p.forgettable(n) // a doubt may have ended
+		kept = !p.forgettable(n) // an unclear creation may have ended
 	}
 	if kept && n.idle() && !n.decision.shouldRun {
 		n.situation.until = earlier(n.situation.until, n.rememberedUntil())
@@ -34,9 +34,8 @@ func (p *Planner) evaluate(n *nodeState) {
 	}
 }
 
-// forgettable reports whether nothing is left to know of a node: nothing of it
-// is there, and none should be. A node that exists keeps its failures for a
-// time.
+// forgettable reports whether the record of a node holds nothing: it has no
+// pods and should have none. A node that exists keeps its failures for a time.
 func (p *Planner) forgettable(n *nodeState) bool {
 	switch {
 	case !n.idle(), n.decision.shouldRun:
@@ -47,24 +46,24 @@ func (p *Planner) forgettable(n *nodeState) bool {
 	return !p.now.Before(n.rememberedUntil())
 }
 
-// renew forgives a node what has failed with a former revision.
-func (p *Planner) renew(n *nodeState) {
+// startRevision forgets a node's failures of a former revision.
+func (p *Planner) startRevision(n *nodeState) {
 	if n.revision != p.revision {
-		n.forgive()
+		n.forgetFailures()
 		n.revision = p.revision
 	}
 }
 
-// assess decides about a node. It changes nothing but the reasons for which the
-// pods of the node leave, and what has ended with time.
+// assess decides about a node. It changes only the reasons for which the pods
+// of the node leave, and what has ended with time.
 func (p *Planner) assess(n *nodeState) (a assessment) {
 	a.planner, a.node = p, n
-	p.renew(n)
+	p.startRevision(n)
 	if n.inDoubt() && !p.now.Before(n.unclear.until) {
 		n.endDoubt()
 	}
 	if n.inDoubt() {
-		a.until = n.unclear.until // also of a node that is gone: both may come back
+		a.until = n.unclear.until // also of a node that is gone and may return
 	}
 	for s := n.pods; s != nil; s = s.next {
 		s.leave = ""
@@ -75,9 +74,9 @@ func (p *Planner) assess(n *nodeState) (a assessment) {
 	case !n.decision.shouldContinue:
 		a.misscheduled()
 	default:
-		a.sort()
+		a.classifyPods()
 		a.count()
-		a.manage()
+		a.createOrReplace()
 		a.rollOut()
 	}
 	for s := n.pods; s != nil; s = s.next {
@@ -111,8 +110,8 @@ func (a *assessment) misscheduled() {
 	}
 }
 
-// sort finds out which pod is which.
-func (a *assessment) sort() {
+// classifyPods sets which pods are fresh, outdated, failed or duplicates.
+func (a *assessment) classifyPods() {
 	for s := a.node.pods; s != nil; s = s.next {
 		if s.ended() {
 			continue
@@ -161,7 +160,7 @@ func (a *assessment) keep(kept, s *podState) *podState {
 		return s
 	}
 	a.excess = true
-	if worth, other := a.worth(s), a.worth(kept); worth > other || worth == other && before(s, kept) {
+	if worth, other := a.value(s), a.value(kept); worth > other || worth == other && before(s, kept) {
 		s, kept = kept, s
 	}
 	s.leave = StepDuplicate
@@ -175,11 +174,11 @@ func (a *assessment) keepOne() {
 		return
 	}
 	a.excess = true
-	if a.worth(a.outdated) > a.worth(a.fresh) {
+	if a.value(a.outdated) > a.value(a.fresh) {
 		a.fresh.leave, a.fresh = StepDuplicate, nil
 		return
 	}
-	a.outdated.leave, a.outdated = StepDuplicate, nil // it would be replaced anyway
+	a.outdated.leave, a.outdated = StepDuplicate, nil // the rollout would replace it
 }
 
 // count counts a node for the status. The oldest of several pods counts, even
@@ -206,8 +205,8 @@ func (a *assessment) count() {
 	}
 }
 
-// manage has a missing pod created and a failed one replaced.
-func (a *assessment) manage() {
+// createOrReplace has a missing pod created and a failed one replaced.
+func (a *assessment) createOrReplace() {
 	if a.failed != nil {
 		a.replaceEnded(a.failed, StepPodFailed)
 	}
@@ -225,9 +224,8 @@ func (a *assessment) manage() {
 	}
 }
 
-// replaceEnded makes a pod leave that has terminated, after the back-off of the
-// node. Otherwise a kubelet that rejects its pods, or whose pods have nothing
-// to do, would get pods without end.
+// replaceEnded makes a terminated pod leave, after the back-off of the node.
+// Without back-off, a kubelet that rejects its pods would get pods without end.
 func (a *assessment) replaceEnded(s *podState, why StepReason) {
 	until := a.node.failed.replaceFrom(a.planner.now)
 	if a.planner.now.Before(until) && !s.counted {
@@ -237,7 +235,7 @@ func (a *assessment) replaceEnded(s *podState, why StepReason) {
 	s.leave = why
 }
 
-// rollOut decides where a node is between an old pod and a new one.
+// rollOut decides how far a node is from its old pod to its new one.
 func (a *assessment) rollOut() {
 	if a.planner.surges {
 		a.rollOutSurging()
@@ -246,17 +244,17 @@ func (a *assessment) rollOut() {
 	switch {
 	case a.excess, a.fresh == nil && a.outdated == nil:
 		if a.any || a.node.decision.shouldRun {
-			a.lacking(nil, unavailable|between)
+			a.markUnavailable(nil, unavailable|between)
 		}
 	case a.fresh != nil:
 		if !a.available(a.fresh) {
-			a.lacking(a.fresh, unavailable|between)
+			a.markUnavailable(a.fresh, unavailable|between)
 			a.unlessWaiting(WaitNotAvailable, a.fresh)
 		}
 	case a.available(a.outdated):
 		a.nominate(replaceAvailable)
 	default:
-		a.lacking(a.outdated, unavailable)
+		a.markUnavailable(a.outdated, unavailable)
 		a.nominate(replaceUnavailable)
 	}
 }
@@ -273,7 +271,7 @@ func (a *assessment) rollOutSurging() {
 	case a.outdated == nil:
 		a.expectNew()
 	case a.fresh != nil:
-		a.relieve()
+		a.decideBetween()
 	case a.failed != nil, a.succeeded != nil, a.failing: // it has the place of the next one
 		a.marks |= surging
 	default:
@@ -282,7 +280,7 @@ func (a *assessment) rollOutSurging() {
 }
 
 // surge decides how the one pod of a node, which is an old one, may be
-// replaced. A new one that may exist takes a place, wherever that is.
+// replaced. A new one that may exist counts against maxSurge, on any node.
 func (a *assessment) surge() {
 	doubtful := a.node.doubts(a.planner.spec.Revision)
 	if doubtful {
@@ -290,7 +288,7 @@ func (a *assessment) surge() {
 	}
 	switch {
 	case doubtful && a.node.decision.shouldRun:
-		a.nominate(insist)
+		a.nominate(awaitUnclear)
 	case !a.available(a.outdated):
 		a.nominate(replaceUnavailable)
 	case a.node.decision.shouldRun:
@@ -305,28 +303,28 @@ func (a *assessment) expectNew() {
 	switch {
 	case a.fresh == nil:
 		if a.any || a.node.decision.shouldRun {
-			a.lacking(nil, between)
+			a.markUnavailable(nil, between)
 		}
 	case !a.available(a.fresh):
-		a.lacking(a.fresh, between)
+		a.markUnavailable(a.fresh, between)
 		a.unlessWaiting(WaitNotAvailable, a.fresh)
 	}
 }
 
-// relieve lets the old pod of two go if the new one is available or the old one
-// is not ready.
-func (a *assessment) relieve() {
+// decideBetween deletes the old pod of two if the new one is available or the
+// old one is not ready.
+func (a *assessment) decideBetween() {
 	if _, isReady := a.outdated.readySince(); !isReady || a.available(a.fresh) {
 		a.outdated.leave = StepReplaced
 		a.marks |= surging
 		return
 	}
-	if a.stranded(a.fresh) { // by a taint that came after it
+	if a.stranded(a.fresh) { // by a later taint
 		a.fresh.leave = StepMisscheduled
 		a.surge()
 		return
 	}
-	a.lacking(a.fresh, surging)
+	a.markUnavailable(a.fresh, surging)
 	a.unlessWaiting(WaitNotAvailable, a.fresh)
 }
 
@@ -336,10 +334,10 @@ func (a *assessment) stranded(s *podState) bool {
 	return s.pod.Spec.NodeName == "" && !a.node.decision.shouldRun
 }
 
-// lacking marks a node that has no available pod, unless the caller ignores it
-// or the pod is stranded there. A node that the rollout has taken is not
-// ignored.
-func (a *assessment) lacking(s *podState, as marks) {
+// markUnavailable marks a node that has no available pod, unless the caller
+// ignores it or the pod is stranded there. A node that the rollout has taken is
+// never ignored.
+func (a *assessment) markUnavailable(s *podState, as marks) {
 	if s != nil && a.stranded(s) {
 		return
 	}

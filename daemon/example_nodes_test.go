@@ -26,7 +26,7 @@ func (s sets) Finish(now time.Time, task daemon.Task, result daemon.Result) {
 
 var _ timedqueue.Core[daemon.Task, daemon.Result] = sets{}
 
-// Two sets share one store of nodes. Each node is observed once.
+// Two sets use one store of nodes. Each node is observed once.
 func ExampleNodes() {
 	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
 	var nodes daemon.Nodes

@@ -17,10 +17,10 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-// One pass over a DaemonSet: revisions and pods are claimed, the history is
-// kept, a plan is made and carried out, and the status is written. A controller
-// keeps the planner, has a timedqueue.Dispatcher drive it, and tells it what
-// informers report.
+// One pass over a DaemonSet. Revisions and pods are claimed, and the history is
+// updated. A plan is made and performed, and the status is written. A
+// controller keeps the planner and has a timedqueue.Dispatcher drive it. It
+// passes the reports of informers to the planner.
 func Example() {
 	set := &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "monitoring", UID: "7d1", Generation: 1},

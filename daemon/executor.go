@@ -53,12 +53,11 @@ func (c ExecutorConfig) Validate() error {
 var ErrNoTask = errors.New("the task says nothing to do")
 
 // ErrOtherOwner means that a task was made for another owner than the one that
-// it was to be performed for.
+// was passed to Act.
 var ErrOtherOwner = errors.New("the task is another owner's")
 
-// ErrMutated means that a pod was created, and is not the owner's, or not for
-// the node, or not of the revision: a webhook or a policy mutates what is
-// created. The pod was deleted.
+// ErrMutated means that a created pod had another owner, node or revision than
+// asked for, because a webhook or a policy mutates pods. The pod was deleted.
 var ErrMutated = errors.New("the pod was not created as asked for: something mutates it")
 
 // An Executor performs the tasks of any number of planners. It is safe for
@@ -78,9 +77,9 @@ func NewExecutor(config ExecutorConfig) (*Executor, error) {
 	return &Executor{config}, nil
 }
 
-// Act performs a task for the set that owns the pods, and returns how it ended,
-// for [Planner.Finish]. Of the owner it needs Object and Kind, and the Selector
-// if it has one: a pod that the Selector does not match is not created.
+// Act performs a task for the set that owns the pods, and returns the result
+// for [Planner.Finish]. Of the owner it needs Object and Kind. If the owner has
+// a Selector, a pod that the Selector does not match is not created.
 //
 // A task ends in one of these ways:
 //   - A creation is OutcomeDone with the Pod. If there is a pod of its name
@@ -96,15 +95,15 @@ func NewExecutor(config ExecutorConfig) (*Executor, error) {
 //     or deletion may have been done all the same; a retry does it at most
 //     once.
 //
-// Callers can tell errors apart. For example, [apierrors.HasStatusCause] with
-// [corev1.NamespaceTerminatingCause] tells that no more pods can be created.
-// The planner treats such an error as any other: a namespace under deletion
-// soon takes its set with it, and until then the planner's waits are right.
+// Callers can distinguish errors. For example, [apierrors.HasStatusCause] with
+// [corev1.NamespaceTerminatingCause] reports that no more pods can be created.
+// The planner treats such an error as any other, because the set is soon
+// deleted with its namespace.
 //
-// A task is not performed when ctx has ended, for another owner than the one
-// that it names ([ErrOtherOwner]), or for an owner that is being deleted
-// ([ownership.ErrOwnerGone]): it is refused. A panic of the client is not
-// recovered; a [timedqueue.Dispatcher] does that.
+// A task is refused when ctx has ended, or for another owner than the one that
+// it names ([ErrOtherOwner]). So is one for an owner that is being deleted
+// ([ownership.ErrOwnerGone]). A panic of the client is not recovered; a
+// [timedqueue.Dispatcher] does that.
 func (e *Executor) Act(ctx context.Context, owner ownership.Owner, task Task) Result {
 	if err := errors.Join(mayAct(owner, &task), ctx.Err()); err != nil {
 		return Result{Outcome: OutcomeRefused, Err: fmt.Errorf("not tried: %w", err)}
@@ -166,14 +165,13 @@ func (c *call) create(ctx context.Context, spec *Spec, step *Creation) Result {
 	case err == nil:
 		return c.undo(ctx, created, step)
 	case apierrors.IsAlreadyExists(err):
-		return c.meet(ctx, pod, step, err)
+		return c.resolveTakenName(ctx, pod, step, err)
 	}
 	return failed(fmt.Errorf("create pod %s for node %s: %w", pod.Name, step.Node, err))
 }
 
-// undo deletes a pod that is not as asked for, because something mutates what
-// is created. It counts for no node, and the next one would be created at once,
-// and the next.
+// undo deletes a pod that is not as asked for. It counts for no node, so the
+// planner would create the next one at once, and so on.
 func (c *call) undo(ctx context.Context, created *corev1.Pod, step *Creation) Result {
 	uid := &metav1.Preconditions{UID: &created.UID}
 	err := c.pods.Delete(ctx, created.Name, metav1.DeleteOptions{Preconditions: uid})
@@ -186,9 +184,11 @@ func (c *call) undo(ctx context.Context, created *corev1.Pod, step *Creation) Re
 	return result
 }
 
-// meet reads the pod that has the name of one that was to be created. If it is
-// gone meanwhile, the same name will do the next time.
-func (c *call) meet(ctx context.Context, wanted *corev1.Pod, step *Creation, exists error) Result {
+// resolveTakenName reads the pod that has the name of the one to create. If it
+// is gone meanwhile, the next attempt can use the same name.
+func (c *call) resolveTakenName(
+	ctx context.Context, wanted *corev1.Pod, step *Creation, exists error,
+) Result {
 	met, err := c.pods.Get(ctx, wanted.Name, metav1.GetOptions{})
 	switch {
 	case err != nil:
@@ -263,9 +263,9 @@ func (c *call) read(ctx context.Context, pod string, uid types.UID) (*corev1.Pod
 	return nil, fmt.Errorf("read pod %s with UID %s: %w", pod, uid, err)
 }
 
-// refuses reports whether an error is an answer by which nothing was done: one
-// that finds fault with the request, or asks to come back later. An error about
-// time that has run out or a server that has failed is none.
+// refuses reports whether an error is an answer that proves that nothing was
+// done: the request is wrong or too early. A timeout or a server error proves
+// nothing.
 func refuses(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -276,11 +276,11 @@ func refuses(err error) bool {
 		code != http.StatusRequestTimeout
 }
 
-// saysGone reports whether it is the API server that has no such pod. A 404 can
-// come from elsewhere: a proxy that is not ready, a webhook, a path that the
-// server does not serve. A pod taken for gone would get a second one next to
-// it. The API server names what it did not find. client-go, which fills the
-// name in for answers from elsewhere, leaves a cause that says so.
+// saysGone reports whether the API server itself has no such pod. A 404 can
+// also come from a proxy that is not ready, a webhook, or a path that the
+// server does not serve. If it counted, a running pod would get a second one
+// next to it. The API server names what it did not find. client-go fills the
+// name in for other answers, but leaves a cause that says so.
 func saysGone(err error, pod string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

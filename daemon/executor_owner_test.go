@@ -120,10 +120,10 @@ func TestQ11ZeroResultIsAFailureOfUnknownEffect(t *testing.T) {
 			s.Finish(s.now, daemon.Task{Delete: &steps.Delete[0]}, result)
 			s.wantWait("a", daemon.WaitCreationRefused).wantWait("b", daemon.WaitTerminating)
 			again := s.Plan(s.now)
-			require.Equal(t, "look at x", listed(again), "it is read at once")
+			require.Equal(t, "refresh x", listed(again), "it is read at once")
 			s.Finish(s.now, daemon.Task{Refresh: &again.Refresh[0]}, result)
 			again = s.after(30 * time.Second).Plan(s.now)
-			require.Equal(t, "create on a: Missing\nlook at x", listed(again), "x is taken to be there")
+			require.Equal(t, "create on a: Missing\nrefresh x", listed(again), "x is taken to be there")
 			require.Zero(t, again.Create[0].Attempt, "under the same name")
 		})
 	}

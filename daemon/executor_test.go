@@ -347,7 +347,7 @@ func TestD4APodOfTheNameIsOursOrTheNameIsTaken(t *testing.T) {
 				corev1.PodRunning
 		}, false},
 		{"failed by now", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }, false},
-		{"labelled by somebody", func(pod *corev1.Pod) { pod.Labels["more"] = "x" }, false},
+		{"labelled by another client", func(pod *corev1.Pod) { pod.Labels["more"] = "x" }, false},
 		{"of another revision",
 			func(pod *corev1.Pod) { pod.Labels["controller-revision-hash"] = "other" }, true},
 		{"being deleted", func(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{} }, true},
@@ -357,7 +357,7 @@ func TestD4APodOfTheNameIsOursOrTheNameIsTaken(t *testing.T) {
 			true},
 		{"owned, not controlled", func(pod *corev1.Pod) { pod.OwnerReferences[0].Controller = nil },
 			true},
-		{"of nobody", func(pod *corev1.Pod) { pod.OwnerReferences = nil }, true},
+		{"of no owner", func(pod *corev1.Pod) { pod.OwnerReferences = nil }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			there := newPod(t, specWith(everything()), creationOn("node-0"))
@@ -385,7 +385,7 @@ func TestD4ATakenNameCostsAnAttempt(t *testing.T) {
 	server := newPodServer()
 	plan := creations(1)
 	name := newPod(t, specWith(everything()), plan.Create[0]).Name
-	server.stored[name] = podWith(name, "somebody's")
+	server.stored[name] = podWith(name, "another's")
 	executor := newExecutor(t, server)
 	results, err := execute(t.Context(), executor, agents(), planned(*specWith(everything()), plan))
 	require.NoError(t, err)
@@ -394,7 +394,7 @@ func TestD4ATakenNameCostsAnAttempt(t *testing.T) {
 	results, err = execute(t.Context(), executor, agents(), planned(*specWith(everything()), plan))
 	require.NoError(t, err)
 	require.NotNil(t, results[0].Pod)
-	require.Equal(t, types.UID("somebody's"), server.stored[name].UID)
+	require.Equal(t, types.UID("another's"), server.stored[name].UID)
 }
 
 func TestD4APlanForAnotherSpecMakesNoPods(t *testing.T) {

@@ -15,7 +15,7 @@ func (e *expectations) expect(s *podState, at time.Time) {
 	e.writes = slices.Insert(e.writes, i, write{pod: s, at: at})
 }
 
-// expectAnswer has a pod read whose deletion is unclear.
+// expectAnswer has a pod read at once, because its deletion is unclear.
 func (e *expectations) expectAnswer(s *podState) { e.unclear = append(e.unclear, s) }
 
 // first returns the pod of the oldest write that was not shown, or nil.
@@ -46,22 +46,22 @@ func (e *expectations) firstUnclear() *podState {
 	return nil
 }
 
-// next returns when the oldest write is to be confirmed.
+// next returns when the expectation of the oldest write times out.
 func (e *expectations) next() time.Time {
 	s := e.first()
 	if s == nil {
 		return time.Time{}
 	}
-	return s.written.Add(e.confirm)
+	return s.written.Add(e.timeout)
 }
 
-// expected reports whether a write of the pod is still to be shown, and nothing
-// is under way that tells more than a read would.
+// expected reports whether the watch has not shown a write of the pod yet. It
+// is false while a call is under way whose answer would say more than a read.
 func (s *podState) expected() bool {
 	switch s.phase {
 	case podGone, podObserved, podDeleting:
 		return false
-	case podCreated, podRead, podDeletionAccepted, podDeletionUnclear, podDeletionUnconfirmed:
+	case podCreated, podRead, podDeletionAccepted, podDeletionUnclear, podDeletionInFlight:
 	}
 	return s.reading == podGone
 }
@@ -71,7 +71,7 @@ func (p *Planner) toRefresh() *podState {
 	if s := p.unseen.firstUnclear(); s != nil {
 		return s
 	}
-	if s := p.unseen.first(); s != nil && !p.now.Before(s.written.Add(p.unseen.confirm)) {
+	if s := p.unseen.first(); s != nil && !p.now.Before(s.written.Add(p.unseen.timeout)) {
 		return s
 	}
 	return nil
@@ -90,15 +90,15 @@ func (p *Planner) finishRefresh(step *Refresh, result *Result) {
 	case outcome == OutcomeReleased:
 		p.remove(s) // it may be adopted again
 	case outcome == OutcomeDone && result.Pod != nil:
-		p.confirm(s, result, began)
+		p.recordRead(s, result, began)
 	case s.expected():
 		p.unseen.expect(s, p.now)
 	}
 }
 
-// confirm records what was read, unless the watch has shown something newer. A
-// pod that is not being deleted although we asked for it is deleted again.
-func (p *Planner) confirm(s *podState, result *Result, began podPhase) {
+// recordRead records what was read, unless the watch has shown something newer.
+// A pod that is not being deleted although we asked for it is deleted again.
+func (p *Planner) recordRead(s *podState, result *Result, began podPhase) {
 	if s.answered || !olderVersion(result.Pod, s.pod) {
 		p.update(s, result.Pod)
 		s.answered = true
@@ -108,7 +108,7 @@ func (p *Planner) confirm(s *podState, result *Result, began podPhase) {
 		former = podRead
 	}
 	p.enter(s, s.phaseRead(began, former), former)
-	// Until the watch has shown the pod, it may not show its end either.
+	// A watch that has not shown the pod may not show its deletion either.
 	if s.expected() {
 		p.unseen.expect(s, p.now)
 	}
@@ -130,7 +130,7 @@ func (s *podState) phaseRead(began, former podPhase) podPhase {
 	case s.phase != began:
 		return s.phase
 	case s.phase == podDeletionUnclear:
-		return podDeletionUnconfirmed
+		return podDeletionInFlight
 	}
 	return former
 }

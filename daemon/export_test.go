@@ -53,7 +53,7 @@ func (p *Planner) Agrees() string {
 	switch {
 	case created != p.unseen.created:
 		return "created"
-	case unsettled != p.unsettled:
+	case unsettled != p.unresolved:
 		return "unsettled"
 	case deleting != p.deletions.underWay:
 		return "deletions under way"

@@ -35,7 +35,7 @@ func (p *Planner) finishCreation(step *Creation, result *Result) {
 	if n == nil || !n.creating() {
 		return // it was finished before
 	}
-	p.renew(n)
+	p.startRevision(n)
 	p.creations.underWay--
 	p.markStale(n)
 	outcome := result.creationOutcome()
@@ -48,7 +48,7 @@ func (p *Planner) finishCreation(step *Creation, result *Result) {
 	case outcome == OutcomeNameTaken && result.Pod != nil: // mostly one that is being deleted
 		n.attempt++
 		p.write(result.Pod)
-	case outcome == OutcomeNameTaken: // another owner may have the next name, too
+	case outcome == OutcomeNameTaken: // another owner may have the next name too
 		n.attempt++
 		p.refuseCreation(n)
 	default:
@@ -59,11 +59,11 @@ func (p *Planner) finishCreation(step *Creation, result *Result) {
 // refuseCreation counts a creation that was not done.
 func (p *Planner) refuseCreation(n *nodeState) {
 	n.refused.add(p.now)
-	p.creations.fails(n.epoch, p.now)
+	p.creations.failed(n.epoch, p.now)
 }
 
-// created records that a pod was created. If a webhook or a policy rewrites the
-// pod for another node, more pods would not help this one.
+// created records that a pod was created. If a webhook has rewritten the pod
+// for another node, it counts as refused.
 func (n *nodeState) created(pod *corev1.Pod, now time.Time) {
 	n.attempt++
 	if TargetNode(pod) == n.name {
@@ -82,7 +82,7 @@ func (p *Planner) write(pod *corev1.Pod) {
 	}
 	if known != nil {
 		if olderVersion(pod, known.pod) {
-			return // it has come and gone, and another one has its name
+			return // it was deleted meanwhile, and another one has its name
 		}
 		p.remove(known)
 	}
@@ -94,7 +94,7 @@ func (p *Planner) write(pod *corev1.Pod) {
 func (p *Planner) finishDeletion(step *Deletion, result *Result) {
 	s := p.pods[step.Pod]
 	if s == nil || s.pod.UID != step.UID || s.phase != podDeleting {
-		return // it went while it was being deleted, or was finished before
+		return // the watch has shown its end, or the task was finished before
 	}
 	if s.node != nil {
 		p.markStale(s.node)
@@ -104,7 +104,7 @@ func (p *Planner) finishDeletion(step *Deletion, result *Result) {
 		p.deletions.succeeded(s.epoch)
 	} else {
 		s.refused.add(p.now)
-		p.deletions.fails(s.epoch, p.now)
+		p.deletions.failed(s.epoch, p.now)
 	}
 	switch {
 	case outcome == OutcomeGone:

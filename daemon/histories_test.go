@@ -92,9 +92,9 @@ func (h *history) pause() time.Duration {
 
 // end stops all that goes wrong, waits, and wants all to be well.
 func (h *history) end() {
-	h.trace("-------- the world settles")
+	h.trace("-------- all faults end")
 	relist := h.faults.loseAny > 0
-	h.settle()
+	h.endFaults()
 	if relist {
 		h.process.relist()
 	}
@@ -140,8 +140,8 @@ func (h *history) setUp() {
 		)
 	}
 	h.config = daemon.Config{
-		Spec: h.revisions[0], Burst: pick(h.dice, 1, 2, 4, 250), Confirm: pick(h.dice, 5*time.Second,
-			30*time.Second),
+		Spec: h.revisions[0], Burst: pick(h.dice, 1, 2, 4, 250),
+		ExpectationTimeout: pick(h.dice, 5*time.Second, 30*time.Second),
 	}
 	h.config.Spec.Rollout = h.rollout()
 	if h.chance(25) {
@@ -162,10 +162,10 @@ func (h *history) setUp() {
 		h.faults = faults{calls: 15, slow: 20}
 	}
 	h.judge.trace(
-		"faults in percent: %+v; burst %d, confirm %s, updates %v, classify %v",
+		"faults in percent: %+v; burst %d, expectations %s, updates %v, classify %v",
 		h.faults,
 		h.config.Burst,
-		h.config.Confirm,
+		h.config.ExpectationTimeout,
 		h.config.Eligible != nil,
 		h.config.ClassifyUnavailable != nil,
 	)
@@ -311,7 +311,7 @@ func retell(seed uint64) string {
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
-// untilViolated looks for a seed that violates an invariant.
+// untilViolated searches a seed that violates an invariant.
 func untilViolated(t *testing.T, what invariant) {
 	others := map[invariant]int{}
 	for _, found := range explore(*first, *seeds, func(f finding) bool { return f.violated == what }) {
@@ -325,7 +325,7 @@ func untilViolated(t *testing.T, what invariant) {
 	t.Fatalf("%s holds in %d histories; violated are %v", what, *seeds, others)
 }
 
-func TestHistoriesHaveTheirShareOfEverything(t *testing.T) {
+func TestHistoriesReachEverything(t *testing.T) {
 	happened := map[string]int{}
 	for seed := range uint64(100) {
 		h := play(seed+1, nil)

@@ -52,7 +52,7 @@ func TestD3RolloutTakesNoMoreAvailablePodsOfIgnoredNodesThanItMay(t *testing.T) 
 	s.want("create on n01: Missing", "delete n02-1: Outdated", "delete n03-1: Outdated")
 }
 
-// D3: a node that is down is no obstacle: it comes after those that are not,
+// D3: a node that is down does not block a rollout. It comes after the others,
 // and counts only if the rollout has taken its available pod.
 func TestD3IgnoredNodesComeLastInARollout(t *testing.T) {
 	s := newSet(t, ignoring).notReady("a", "dead")

@@ -45,8 +45,8 @@ const (
 	Deterministic invariant = "Deterministic" // the same history has the same steps
 )
 
-// judge watches one history. It decides nothing itself, and shares no code with
-// what it judges.
+// judge checks the invariants of one history. It is independent: it has no code
+// in common with the planner.
 type judge struct {
 	*world
 	violated invariant // the first
@@ -99,8 +99,7 @@ func (j *judge) forgive(revision string) {
 	j.denied = map[string]refusals{}
 }
 
-// plan judges a plan that was just handed out, and takes note of what is under
-// way.
+// plan checks a plan that was just handed out, and records what is under way.
 func (j *judge) plan(p *process, plan *plan) {
 	w := j.wants(p)
 	w.resolve()
@@ -139,12 +138,12 @@ func (j *judge) handOut(w *wants, plan *plan) {
 			j.taken[node] = w.nodes[node].UID
 		}
 		if p := w.pod(plan.Delete[i].UID); p != nil {
-			p.looking = false // what is being read is of before
+			p.reading = false // what is being read is of before
 		}
 	}
 	for i := range plan.Refresh {
 		if p := w.pod(plan.Refresh[i].UID); p != nil {
-			p.looking = true
+			p.reading = true
 		}
 	}
 	for i := range plan.Create {
@@ -340,7 +339,7 @@ func (j *judge) created(p *process, pod *corev1.Pod, c *daemon.Creation) {
 }
 
 // replaced returns the nodes whose available old pod a plan takes for the
-// rollout's sake. It looks before the deletions are under way.
+// rollout's sake, as of before the deletions.
 func (j *judge) replaced(w *wants, plan *plan) []string {
 	var nodes []string
 	for i := range plan.Delete {
@@ -376,9 +375,8 @@ func (j *judge) budget(w *wants, outdated []string) {
 	}
 }
 
-// surge wants the nodes with two pods to be no more than they may be after a
-// creation that adds to them, and no available pod to go where too few are
-// left.
+// surge checks that a creation leaves no more nodes with two pods than allowed.
+// It also checks that no available pod goes where too few are left.
 func (j *judge) surge(w *wants, plan *plan, served int) {
 	if !w.surges() {
 		return

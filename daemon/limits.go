@@ -1,7 +1,7 @@
 package daemon
 
 // rolloutOrder is the order in which a rollout takes candidates.
-var rolloutOrder = [...]queueName{toInsist, outdatedUnavailable, outdatedAvailable, toRetire}
+var rolloutOrder = [...]queueName{toAwaitUnclear, outdatedUnavailable, outdatedAvailable, toRetire}
 
 // limitsNow returns the limits for the present counts, and false if the rollout
 // has none that are valid.
@@ -26,7 +26,7 @@ func (p *Planner) mayTake(n *nodeState) bool {
 		return p.mayTakeAvailable(now)
 	case retire:
 		return p.counts.of(serving) > p.counts.of(desired)
-	case insist: // it is counted among those with a second pod
+	case awaitUnclear: // it is counted among those with a second pod
 		return p.surged() <= now.Surge
 	case noCandidate:
 	}

@@ -40,9 +40,9 @@ var mutations = []mutation{
 		name: "new pods that are not available do not count",
 		file: "evaluate.go",
 		old: `		if !a.available(a.fresh) {
-			a.lacking(a.fresh, unavailable|between)`,
+			a.markUnavailable(a.fresh, unavailable|between)`,
 		with: `		if !a.available(a.fresh) {
-			a.lacking(a.fresh, between)`,
+			a.markUnavailable(a.fresh, between)`,
 		caughtBy: Budget,
 	},
 	{
@@ -118,7 +118,7 @@ var mutations = []mutation{
 		caughtBy: Converges,
 	},
 	{
-		name:     "what the watch has lost is not looked for",
+		name:     "what the watch has lost is not read",
 		file:     "expectations.go",
 		old:      `	return s.reading == podGone`,
 		with:     `	return s.reading != podGone`,
@@ -237,14 +237,14 @@ var mutations = []mutation{
 		caughtBy: StatusTrue,
 	},
 	{
-		name:     "a read that began before the deletion settles it",
+		name:     "a read that began before the deletion resolves it",
 		file:     "expectations.go",
 		old:      `	case s.phase != began:`,
 		with:     `	case s.phase == podGone:`,
 		caughtBy: UIDGuard,
 	},
 	{
-		name:     "any answer settles an earlier creation",
+		name:     "any answer resolves an earlier creation",
 		file:     "state.go",
 		old:      `(outcome == OutcomeRefused || !n.doubts(step.Revision)):`,
 		with:     `outcome == "":`,
@@ -258,7 +258,7 @@ var mutations = []mutation{
 		caughtBy: Converges,
 	},
 	{
-		name:     "another canary is not looked at",
+		name:     "another canary is not evaluated",
 		file:     "configure.go",
 		old:      "	p.config.Eligible = eligible\n	p.scan.states = len(p.states)",
 		with:     "	p.config.Eligible = eligible",

@@ -8,12 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Grow makes room for so many more nodes. A caller that knows how many will
-// come saves time with it.
+// Grow makes room for so many more nodes. It saves time if their number is
+// known.
 func (s *Nodes) Grow(nodes int) {
 	nodes = max(nodes, 0)
 	s.all = slices.Grow(s.all, nodes)
-	s.spare = make([]storedNode, nodes)
+	s.slab = make([]storedNode, nodes)
 	grown := make(map[string]*storedNode, len(s.byName)+nodes)
 	maps.Copy(grown, s.byName)
 	s.byName = grown
@@ -22,19 +22,19 @@ func (s *Nodes) Grow(nodes int) {
 // largestSlab is how many nodes one allocation is for, at most.
 const largestSlab = 10
 
-// allocate returns memory for a node. One allocation is for several nodes, and
-// memory that was given back is used first, so that none is kept for nothing.
+// allocate returns memory for a node. It reuses that of forgotten nodes first.
+// One allocation is for several nodes.
 func (s *Nodes) allocate() *storedNode {
 	if last := len(s.free) - 1; last >= 0 {
 		stored := s.free[last]
 		s.free[last], s.free = nil, s.free[:last]
 		return stored
 	}
-	if len(s.spare) == 0 {
-		s.spare = make([]storedNode, min(largestSlab, 1+len(s.all)))
+	if len(s.slab) == 0 {
+		s.slab = make([]storedNode, min(largestSlab, 1+len(s.all)))
 	}
-	stored := &s.spare[0]
-	s.spare = s.spare[1:]
+	stored := &s.slab[0]
+	s.slab = s.slab[1:]
 	return stored
 }
 
@@ -106,8 +106,8 @@ func (s *Nodes) leave(p *Planner) {
 	}
 }
 
-// placedAlike reports whether no placement tells two versions of a node apart.
-// A placement reads the name, the labels and the taints.
+// placedAlike reports whether each placement decides alike for two versions of
+// a node. A placement reads the name, the labels and the taints.
 func placedAlike(a, b *corev1.Node) bool {
 	return maps.Equal(a.Labels, b.Labels) &&
 		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(a, b corev1.Taint) bool {

@@ -39,9 +39,9 @@ func poolSet(tb testing.TB, nodes *daemon.Nodes, pool string) *daemon.Planner {
 	return planner
 }
 
-// D5: planners share one store of nodes. A node is observed once, before or
+// D5: planners use one store of nodes. A node is observed once, before or
 // after a planner is made, and each planner sees what concerns it.
-func TestD5PlannersShareOneStoreOfNodes(t *testing.T) {
+func TestD5PlannersUseOneStoreOfNodes(t *testing.T) {
 	var nodes daemon.Nodes
 	nodes.Observe(start, pooled("early", "red"))
 	red, blue := poolSet(t, &nodes, "red"), poolSet(t, &nodes, "blue")
@@ -69,7 +69,7 @@ func TestD5PlannersShareOneStoreOfNodes(t *testing.T) {
 	require.Zero(t, planOf(red, start).Next)
 }
 
-// D5: a node that a planner does not select is evaluated again when it has a
+// D5: a planner evaluates a node without a record again when the node gets a
 // pod, its labels change or another one takes its name.
 func TestD5NodeWithoutARecordIsAsOneWithARecord(t *testing.T) {
 	var nodes daemon.Nodes

@@ -6,14 +6,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// observeNode records a node that is new, or that a placement may decide
-// differently about.
+// observeNode records a node that is new, or whose placement may have changed.
 func (p *Planner) observeNode(now time.Time, stored *storedNode) {
 	p.advance(now)
 	decision := p.placement.Place(stored.object)
 	n := stored.stateOf(p)
 	if n == nil {
-		n = p.comeBack(stored)
+		n = p.restore(stored)
 	}
 	if n == nil && !decision.ShouldRun {
 		return
@@ -26,8 +25,8 @@ func (p *Planner) observeNode(now time.Time, stored *storedNode) {
 	p.markStale(n)
 }
 
-// comeBack returns the record of a node that was gone, or nil.
-func (p *Planner) comeBack(stored *storedNode) *nodeState {
+// restore returns the record of a node that was gone and has returned, or nil.
+func (p *Planner) restore(stored *storedNode) *nodeState {
 	if len(p.gone) == 0 {
 		return nil
 	}
@@ -46,11 +45,11 @@ func (p *Planner) observeState(now time.Time, n *nodeState) {
 	p.markStale(n)
 }
 
-// identify forgives another machine under the name what the former one did.
+// identify forgets the failures of a former machine under the name.
 func (p *Planner) identify(n *nodeState) {
 	machine := n.stored.object.UID
 	if n.machine != "" && n.machine != machine {
-		n.forgive()
+		n.forgetFailures()
 		n.taken = false
 	}
 	n.machine = machine
@@ -63,11 +62,11 @@ func (p *Planner) forgetNode(now time.Time, n *nodeState) {
 	p.markStale(n)
 }
 
-// ObservePod records a pod as it is now. Only pods that the set owns belong
-// here, all of one namespace; a pod that the set no longer owns is to be
-// forgotten. News of a pod must come in order but may be late: what is older
-// than an answer that was reported changes nothing. It keeps the pointer; the
-// pod must not be changed afterwards.
+// ObservePod records a pod as it is now. Pass only pods that the set owns, all
+// of one namespace, and call ForgetPod for a pod that it no longer owns.
+// Observations of a pod must come in order but may be late: one that is older
+// than a reported answer changes nothing. It keeps the pointer; the pod must
+// not be changed afterwards.
 func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
 	p.advance(now)
 	known := p.pods[pod.Name]
@@ -76,8 +75,8 @@ func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
 	case known == nil:
 		p.add(pod, podObserved)
 	case known.newerThan(pod):
-	case known.pod.UID != pod.UID: // that one is gone, and this one has its name
-		p.bury(known.pod)
+	case known.pod.UID != pod.UID: // the known pod is gone, and this one has its name
+		p.addTombstone(known.pod)
 		p.remove(known)
 		p.add(pod, podObserved)
 	default:
@@ -91,15 +90,15 @@ func (p *Planner) ObservePod(now time.Time, pod *corev1.Pod) {
 // pod is found by name and UID: another one with its name stays.
 func (p *Planner) ForgetPod(now time.Time, pod *corev1.Pod) {
 	p.advance(now)
-	p.bury(pod)
+	p.addTombstone(pod)
 	if known := p.pods[pod.Name]; known != nil && known.pod.UID == pod.UID {
 		p.remove(known)
 	}
 }
 
-// bury remembers that a pod is gone while a creation for its node is under way.
-// The answer to that may be about this pod.
-func (p *Planner) bury(pod *corev1.Pod) {
+// addTombstone records that a pod is gone while a creation for its node is
+// under way. The answer to that may be about this pod.
+func (p *Planner) addTombstone(pod *corev1.Pod) {
 	if n := p.lookup(TargetNode(pod)); n != nil && n.creating() {
 		p.tombstones.add(pod.UID, departureForgotten, p.now)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-// OwnerOf returns a DaemonSet as the owner of its pods and revisions. The two
-// share what they point to.
+// OwnerOf returns a DaemonSet as the owner of its pods and revisions. It copies
+// pointers only.
 func OwnerOf(set *appsv1.DaemonSet) ownership.Owner {
 	return ownership.Owner{
 		Object:   set,
@@ -17,8 +17,8 @@ func OwnerOf(set *appsv1.DaemonSet) ownership.Owner {
 	}
 }
 
-// SourceOf returns what the revisions of a DaemonSet are made from. The two
-// share what they point to.
+// SourceOf returns what the revisions of a DaemonSet are made from. It copies
+// pointers only.
 func SourceOf(set *appsv1.DaemonSet) revision.Source {
 	return revision.Source{
 		Owner:      OwnerOf(set),

@@ -16,14 +16,14 @@ import (
 
 // podTransitions are those of the diagram of podPhase.
 var podTransitions = map[string][]string{
-	"gone":        {"observed", "created"},
-	"observed":    {"deleting", "gone"},
-	"created":     {"observed", "read", "deleting", "gone"},
-	"read":        {"observed", "deleting", "gone"},
-	"deleting":    {"observed", "created", "read", "accepted", "unclear", "gone"},
-	"accepted":    {"observed", "read", "gone"},
-	"unclear":     {"observed", "read", "unconfirmed", "gone"},
-	"unconfirmed": {"observed", "read", "gone"},
+	"gone":     {"observed", "created"},
+	"observed": {"deleting", "gone"},
+	"created":  {"observed", "read", "deleting", "gone"},
+	"read":     {"observed", "deleting", "gone"},
+	"deleting": {"observed", "created", "read", "accepted", "unclear", "gone"},
+	"accepted": {"observed", "read", "gone"},
+	"unclear":  {"observed", "read", "inFlight", "gone"},
+	"inFlight": {"observed", "read", "gone"},
 }
 
 // rarePods are transitions that few histories show. Seldom is a pod deleted by
@@ -31,7 +31,7 @@ var podTransitions = map[string][]string{
 // then.
 var rarePods = map[string]bool{
 	"unclear to read":     true,
-	"unconfirmed to read": true,
+	"inFlight to read":    true,
 	"deleting to read":    true,
 	"deleting to created": true,
 }
@@ -82,9 +82,9 @@ func (tr *transitions[K]) count(t *testing.T, from, to string) {
 	tr.reached[from+" to "+to]++
 }
 
-// C6: in each call of random histories the phases change as their diagrams say,
-// all transitions of the diagrams are reached, and counts and lists agree with
-// them.
+// C6: in each call of random histories the phases change as their diagrams say.
+// All transitions of the diagrams are reached. Counts and lists agree with the
+// phases.
 func TestC6PhasesChangeAsTheirDiagramsSay(t *testing.T) {
 	pods := transitions[types.UID]{none: "gone", allowed: podTransitions, reached: map[string]int{}}
 	nodes := transitions[string]{none: "idle", allowed: creationTransitions, reached: map[string]int{}}

@@ -30,7 +30,7 @@ func (c creationPhase) String() string {
 	return [...]string{"idle", "underWay", "unclear", "retried"}[c]
 }
 
-// unclearCreation is the creation that is unclear.
+// unclearCreation is a creation whose answer was lost.
 type unclearCreation struct {
 	until    time.Time // a watch would have shown it by then
 	revision string
@@ -46,10 +46,10 @@ type unclearCreation struct {
 //	observed, created, read ──task handed out──► deleting
 //	deleting ──refused, or shown being deleted──► the former phase
 //	deleting ──agreed──► accepted
-//	deleting ──no answer──► unclear ──read, and stays──► unconfirmed
+//	deleting ──no answer──► unclear ──read, and stays──► inFlight
 //
-//	accepted, unclear, unconfirmed ──being deleted──► the former phase
-//	accepted, unconfirmed ──read, and stays──► the former phase
+//	accepted, unclear, inFlight ──being deleted──► the former phase
+//	accepted, inFlight ──read, and stays──► the former phase
 //
 // A pod whose deletion is under way may be shown or read meanwhile. Then the
 // former phase becomes observed or read. Each phase ends in gone.
@@ -71,16 +71,16 @@ const (
 	podDeletionAccepted
 	// podDeletionUnclear: the answer was lost. The pod is read at once.
 	podDeletionUnclear
-	// podDeletionUnconfirmed: it was read since and is not being deleted. The call
+	// podDeletionInFlight: it was read since and is not being deleted. The call
 	// may still arrive, so it is read once more.
-	podDeletionUnconfirmed
+	podDeletionInFlight
 )
 
 func (p podPhase) String() string {
 	return [...]string{
-		"gone", "observed", "created", "read", "deleting", "accepted", "unclear", "unconfirmed",
+		"gone", "observed", "created", "read", "deleting", "accepted", "unclear", "inFlight",
 	}[p]
 }
 
-// isDeletion reports whether a deletion of ours is not settled.
+// isDeletion reports whether a deletion of ours is not resolved yet.
 func (p podPhase) isDeletion() bool { return p >= podDeleting }

@@ -7,15 +7,14 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// A Placement knows on which nodes the pods of one template belong. Compile
-// does once what costs: it parses the selectors and puts the tolerations
-// together. Place allocates nothing. A Placement does not change and is safe
-// for concurrent use.
+// A Placement decides on which nodes the pods of one template belong. Compile
+// parses the selectors and collects the tolerations once. Place allocates
+// nothing. A Placement does not change and is safe for concurrent use.
 type Placement struct {
 	matcher     taints.Matcher
 	nodeName    string
 	selector    labels.Selector // of nodeSelector; nil: any node
-	terms       []term          // of the required node affinity; one has to match
+	terms       []term          // of the required node affinity; one must match
 	anyTerm     bool            // there is no required node affinity
 	tolerations []corev1.Toleration
 	problems    error
@@ -49,17 +48,17 @@ func requiredAffinity(spec *corev1.PodSpec) *corev1.NodeSelector {
 }
 
 // Problems returns what is wrong with the terms of the required node affinity.
-// A term that cannot be understood matches no node; the others count, as in
-// kube-controller-manager. kube-apiserver v1.37.1 refuses most such terms, but
-// accepts a Gt or Lt whose value is no number.
+// As in kube-controller-manager, an invalid term matches no node, and the
+// others count. The API server of v1.37.1 refuses most such terms, but accepts
+// a Gt or Lt whose value is no number.
 func (p *Placement) Problems() error { return p.problems }
 
-// Reason is why a [Decision] is as it is: the first thing that speaks against
-// the node.
+// Reason is the reason of a [Decision]: the first requirement that the node
+// does not meet.
 type Reason string
 
 const (
-	// ReasonFits: nothing speaks against it.
+	// ReasonFits: the node meets all requirements.
 	ReasonFits Reason = "Fits"
 	// ReasonOtherNode: the template names another node.
 	ReasonOtherNode Reason = "OtherNode"
@@ -73,9 +72,9 @@ const (
 
 // A Decision is whether a pod belongs on a node, and why.
 type Decision struct {
-	// ShouldRun: a pod should be there. If there is none, one is to be created.
+	// ShouldRun: a pod should be on the node.
 	ShouldRun bool
-	// ShouldContinue: a pod that is there may stay.
+	// ShouldContinue: a pod that is on the node may stay.
 	ShouldContinue bool
 	Reason         Reason
 	// Taint is the first that is not tolerated, and nil unless Reason is
@@ -88,10 +87,11 @@ type Decision struct {
 // that no node has. A node without a name meets the terms that ask for a name,
 // as in component-helpers.
 //
-// A pod needs the node that the template names, if it names one, all labels of
-// its nodeSelector, one term of its required node affinity, and to tolerate all
-// NoSchedule and NoExecute taints, with the tolerations that all daemon pods
-// get. A pod that is there may stay if only a NoSchedule taint is untolerated.
+// If the template names a node, only that one fits. A node must have all labels
+// of the nodeSelector and match one term of the required node affinity. The pod
+// must tolerate all its NoSchedule and NoExecute taints, with the tolerations
+// that all daemon pods get. A pod that is there may stay if only a NoSchedule
+// taint is untolerated.
 func (p *Placement) Place(node *corev1.Node) Decision {
 	switch {
 	case p.nodeName != "" && p.nodeName != node.Name:

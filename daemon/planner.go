@@ -20,26 +20,27 @@ type Config struct {
 	// for another set, for example one that was created again under the name.
 	// Empty: the tasks are for any owner.
 	Owner types.UID
-	// Nodes is the store of nodes, which planners may share. Nil: one of its own.
+	// Nodes is the store of nodes, which other planners may use too. Nil: one of
+	// its own.
 	Nodes *Nodes
 	// Matcher says which comparisons of tolerations are understood.
 	Matcher taints.Matcher
 	// Burst is how many creations, and how many deletions, may be under way or not
 	// yet observed. Zero means 250, as in kube-controller-manager.
 	Burst int
-	// Confirm is how long to wait for the watch to show one of our writes before
-	// the pod is read. Zero means half a minute; kube-controller-manager waits
-	// five.
-	Confirm time.Duration
+	// ExpectationTimeout is how long to wait for the watch to show one of our
+	// writes before the pod is read. Zero means half a minute;
+	// kube-controller-manager waits five minutes.
+	ExpectationTimeout time.Duration
 	// Less reports whether a node comes before another: which one gets its first
 	// pod, or its new one, first. Equal nodes come by their names, and so do all
 	// if it is nil. [Planner.SetLess] changes it. It must depend on nothing but
 	// the two nodes.
 	//
-	// Nodes for which a call was refused come last. So do those whose available
-	// pod a rollout may take although they are ignored. While calls are refused,
-	// names do not count. What is no part of a rollout then goes without Less,
-	// too, so that the next try is not for a neighbor with the same fault.
+	// Nodes for which a call was refused come last. So do ignored nodes whose
+	// available pod a rollout may take. While calls are refused, names do not
+	// count, and outside of a rollout Less does not either. The next try is then
+	// less likely for a neighbor with the same fault.
 	Less func(a, b *corev1.Node) bool
 	// Eligible reports whether a rollout may replace the pod of a node, for
 	// example of canaries that carry a label. Nil: of any node.
@@ -84,8 +85,8 @@ func IgnoreNotReadyNodes(node *corev1.Node, _ *corev1.Pod) Unavailability {
 }
 
 const (
-	defaultBurst   = 250 // BurstReplicas of kube-controller-manager v1.37
-	defaultConfirm = 30 * time.Second
+	defaultBurst              = 250 // BurstReplicas of kube-controller-manager v1.37
+	defaultExpectationTimeout = 30 * time.Second
 )
 
 // ErrInvalidConfig is what is wrong with a [Config] or an [ExecutorConfig].
@@ -99,29 +100,28 @@ func (c Config) Validate() error {
 		problems = append(problems,
 			fmt.Errorf("%w: Config.Burst is %d, want zero or more", ErrInvalidConfig, c.Burst))
 	}
-	if c.Confirm < 0 {
-		problems = append(problems,
-			fmt.Errorf("%w: Config.Confirm is %s, want zero or more", ErrInvalidConfig, c.Confirm))
+	if c.ExpectationTimeout < 0 {
+		problems = append(problems, fmt.Errorf("%w: Config.ExpectationTimeout is %s, want zero or more",
+			ErrInvalidConfig, c.ExpectationTimeout))
 	}
 	return errors.Join(append(problems, c.Spec.Validate())...)
 }
 
-// A Planner knows the nodes and the pods of one DaemonSet, or of a similar set,
-// and hands out what is to be done, one [Task] at a time. It is a
-// [timedqueue.Core]. A change of a node or pod costs one evaluation of that
-// node; the counts over all nodes are kept.
+// A Planner observes the nodes and the pods of one DaemonSet, or of a similar
+// set. It hands out pods to create, to delete or to read, one [Task] at a time.
+// It is a [timedqueue.Core]. A change of a node or pod costs one evaluation of
+// that node; the counts over all nodes are kept.
 //
 // It only decides, and is not safe for concurrent use. Time never goes
-// backwards in it: an earlier now counts as the latest. It keeps about half a
-// kilobyte for a node with its pod, besides the objects, and nothing for a node
-// where no pod should run and none is. What has failed on a node is remembered
-// for half an hour then.
+// backwards in it: an earlier now counts as the latest. Besides the objects it
+// keeps about half a kilobyte for a node with its pod. It keeps nothing for a
+// node that has no pod and should have none, except failures for half an hour.
 type Planner struct {
 	config    Config
 	spec      *Spec
 	surges    bool
-	invalid   bool  // the spec cannot be rolled out
-	refusal   error // why a later spec was refused, which is the one that is wanted
+	invalid   bool  // the rollout of the spec is invalid
+	refusal   error // why a later spec was refused
 	placement *Placement
 	limits    limits
 
@@ -129,27 +129,27 @@ type Planner struct {
 	store  *Nodes
 	index  int                   // in Nodes.planners
 	id     int                   // in the order in which planners join the store
-	states []*nodeState          // of the nodes of which there is something to know
-	gone   map[string]*nodeState // those of them that are no more
-	pods   map[string]*podState  // by name; they share a namespace
+	states []*nodeState          // of all nodes that have a record
+	gone   map[string]*nodeState // those of nodes that are gone
+	pods   map[string]*podState  // by name, of one namespace
 	stale  fifo                  // to be evaluated before anything is decided
-	scan   scan                  // what is to be evaluated after a change for all nodes
+	scan   scan                  // to be evaluated after a change for all nodes
 
 	counts     counts
 	queues     [numberOfQueues]nodeHeap
-	draining   *nodeState // in toDelete, of whose pods some are handed out
+	deleting   *nodeState // in toDelete, with some of its pods handed out
 	timers     *timedqueue.Queue[string, *nodeState]
 	unseen     expectations
 	tombstones tombstones
-	unsettled  int   // pods whose deletion is not settled
+	unresolved int   // pods whose deletion is not resolved
 	revision   int32 // counts the revisions that were wanted
 	ranking    int32 // counts the orders that were wanted
 
 	creations, deletions calls
 }
 
-// nodeState is a planner's record of a node where its pod should run, or of
-// which something is left: pods, a creation, failures. The node may be gone.
+// nodeState is a planner's record of a node that should have a pod, or has
+// pods, a creation or failures. The node may be gone.
 type nodeState struct {
 	name    string
 	planner *Planner
@@ -186,7 +186,7 @@ type podState struct {
 
 	leave   StepReason // why it is to be deleted; empty: it stays
 	refused failures   // deletions
-	written time.Time  // of the latest write that is to be confirmed
+	written time.Time  // of the latest write that the watch must show
 	epoch   int32      // calls.epoch of its deletion
 
 	phase podPhase
@@ -196,11 +196,11 @@ type podState struct {
 	// reading is the phase in which the refresh that is under way began; podGone:
 	// none is.
 	reading podPhase
-	// answered says that the pod is as the API server has answered it. It is about
-	// the object's version: older news of the watch does not count then.
+	// answered says that the object comes from an answer of the API server. Older
+	// versions from the watch are then ignored.
 	answered bool
 	// counted says that the pod has terminated and its replacement is counted with
-	// that of another pod of the node. It is deleted without a wait of its own.
+	// that of another pod of the node. It is deleted without a further wait.
 	counted bool
 }
 
@@ -208,10 +208,9 @@ type podState struct {
 // node is stored once and observed once. [Config] names it. The zero value is a
 // store without nodes. It must not be copied.
 //
-// A planner keeps a record only of a node where its pod should run or where
-// something of it is left. A change of a node costs those planners one
-// evaluation. The others see it only if the labels or taints have changed, and
-// then evaluate the placement once.
+// A planner keeps a record only of a node that should have its pod or still has
+// one. A change of a node costs those planners one evaluation. The others
+// evaluate only the placement, and only if the labels or taints have changed.
 //
 // Nodes is not safe for concurrent use. It and all its planners belong under
 // one lock: that of one [timedqueue.Dispatcher], whose core composes the
@@ -220,10 +219,10 @@ type Nodes struct {
 	byName   map[string]*storedNode
 	all      []*storedNode
 	planners []*Planner
-	joined   int // how many planners ever were
+	joined   int // how many planners have joined
 
-	spare []storedNode  // memory for nodes that come
-	free  []*storedNode // that of nodes that are gone
+	slab []storedNode  // memory for nodes that come
+	free []*storedNode // that of nodes that are gone
 }
 
 // storedNode is a node and the records that planners keep of it.
@@ -235,8 +234,8 @@ type storedNode struct {
 }
 
 // nodeHeap is a heap of nodes that record their own index, so that any of them
-// can leave it in O(log n). What before compares must change only right before
-// set: one node may be out of place, but not several.
+// can leave it in O(log n). Call set after each change of what before compares:
+// only one node may be out of place at a time.
 type nodeHeap struct {
 	nodes  []*nodeState
 	before func(a, b *nodeState) bool
@@ -245,16 +244,16 @@ type nodeHeap struct {
 
 // expectations are our writes that the watch has not shown. A watch delivers
 // our own writes late and occasionally drops an event. Until a write is shown,
-// the answer of the API server counts; after a while the pod is read.
+// the answer of the API server counts. After the timeout the pod is read.
 //
-// kube-controller-manager counts the creations and deletions of a set that are
-// not shown, and stops the set for five minutes when one is lost. Here a lost
-// event delays only its own node.
+// kube-controller-manager counts the expectations of a set, and stops the set
+// for five minutes when one is lost. Here a lost event delays only its own
+// node.
 type expectations struct {
-	confirm time.Duration
+	timeout time.Duration
 	created int         // pods in podCreated, or with that as their former phase
-	writes  []write     // in their order; some may be settled
-	unclear []*podState // to be read at once; some may be settled
+	writes  []write     // in their order; some may be shown already
+	unclear []*podState // to be read at once; some may be resolved
 }
 
 // write is when we wrote something of a pod.
@@ -263,10 +262,9 @@ type write struct {
 	at  time.Time
 }
 
-// scan is what is left of a change that concerns all nodes. Both lists are gone
-// through from their ends, so that what leaves one meanwhile, and has the last
-// one take its place, keeps none from being visited. What joins one meanwhile
-// is evaluated by then.
+// scan is the rest of an evaluation of all nodes. Both lists are visited from
+// their ends: a removal moves the last element, which has been visited then. A
+// node that is added meanwhile is evaluated on its own.
 type scan struct {
 	states int // of Planner.states, from the first one on
 	nodes  int // of Nodes.all, from the first one on

@@ -206,7 +206,7 @@ func listed(plan plan) string {
 		lines = append(lines, fmt.Sprintf("delete %s: %s", step.Pod, step.Reason))
 	}
 	for _, step := range plan.Refresh {
-		lines = append(lines, fmt.Sprintf("look at %s", step.Pod))
+		lines = append(lines, fmt.Sprintf("refresh %s", step.Pod))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -331,10 +331,10 @@ func (s *set) terminal(node string, as corev1.PodPhase, pods ...string) *set {
 	return s
 }
 
-// deletions performs all deletions that may be started, so many at a time,
-// until there is none, and returns their reasons by the names of the pods. They
-// start a millisecond apart. In the end it is the time at which the last one
-// started. A creation finds its name taken.
+// deletions performs all deletions that may be started, with so many workers.
+// It returns their reasons by the names of the pods. They start a millisecond
+// apart, and the clock stays at the start of the last one. A creation finds its
+// name taken.
 func (s *set) deletions(workers int) map[string]daemon.StepReason {
 	reasons := map[string]daemon.StepReason{}
 	var last time.Time
@@ -390,7 +390,7 @@ func TestOfDuplicatesTheScheduledReadyOlderOneStays(t *testing.T) {
 	}
 }
 
-func TestTerminatingPodOnADeadNodeHoldsUpNobodyElse(t *testing.T) {
+func TestTerminatingPodOnADeadNodeDelaysNoOther(t *testing.T) {
 	s := newSet(t).nodes("a", "dead").running("a", "dead").change("dead-1", terminating, unready)
 	s.want("").wantWait("dead", daemon.WaitTerminating)
 	s.nodes("b").want("create on b: Missing")

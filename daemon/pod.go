@@ -21,18 +21,17 @@ import (
 // kube-controller-manager makes, except that it has a name.
 //
 // The name follows from the set's UID, the revision, the node and the attempt,
-// and starts with as much of the set's name as there is room for. So the retry
-// of a creation whose answer was lost cannot make a second pod: the API server
-// says that there is one already. Nor can another process that has counted the
-// same attempts, which is mostly so for the node's first pod of the revision.
-// The name has at most 63 characters, so that it is the pod's hostname, too.
+// and starts with the set's name. So the retry of a creation whose answer was
+// lost cannot make a second pod: the API server answers that it exists. The
+// same holds for another process that has counted the same attempts. The name
+// has at most 63 characters, so that the pod's hostname is not cut.
 //
-// The namespace is the set's. One that is cluster-wide has none; the client
-// decides then.
+// The namespace is the set's. For a cluster-wide set it is empty, and the
+// client decides.
 //
-// The pod shares nothing with the spec, which is only read: calls for one spec
-// may be concurrent. It is an error if the set or the spec lack what a pod
-// needs, or if the creation was planned for another spec.
+// The spec is only read and copied: calls for one spec may be concurrent. It is
+// an error if the set or the spec lack what a pod needs, or if the creation was
+// planned for another spec.
 func NewPod(owner ownership.Owner, spec *Spec, creation Creation) (*corev1.Pod, error) {
 	problems := append([]error{owner.ValidateReference()}, checkCreation(owner, spec, creation)...)
 	if err := errors.Join(problems...); err != nil {
@@ -95,10 +94,10 @@ func podLabels(spec *Spec) map[string]string {
 	return all
 }
 
-// bindTo replaces what a template requires of nodes by the name of one. The
-// node was chosen by those requirements. If it has changed since, they might
-// not match any more, and the scheduler would leave the pod pending where a
-// running one may stay. It changes the affinity, which is the pod's own.
+// bindTo replaces a template's required node affinity by the name of one node,
+// which was chosen by that affinity. The node may have changed since. The
+// scheduler would then leave the pod pending where a running one may stay.
+// BindTo changes the affinity, which must be the pod's own.
 func bindTo(node string, affinity *corev1.Affinity) *corev1.Affinity {
 	if affinity == nil {
 		affinity = &corev1.Affinity{}
@@ -116,10 +115,10 @@ func bindTo(node string, affinity *corev1.Affinity) *corev1.Affinity {
 	return affinity
 }
 
-// TargetNode returns the node that a pod is for: the one that it was scheduled
-// to or, before that, the one that its required node affinity names, as
-// [NewPod] makes it. It is empty for a pod that is for no node in particular.
-// It allocates nothing.
+// TargetNode returns the node that a pod is for. That is the node that it was
+// scheduled to or, before that, the one in its required node affinity, as
+// [NewPod] sets it. It is empty if the affinity names no node. TargetNode
+// allocates nothing.
 func TargetNode(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName
@@ -144,21 +143,19 @@ func TargetNode(pod *corev1.Pod) string {
 }
 
 const (
-	// longestName is that of a DNS label. Names of pods may be longer, but
-	// hostnames may not, and the kubelet would cut off the end, which is what
-	// tells pods apart.
+	// longestName is that of a DNS label. Names of pods may be longer, but the
+	// kubelet would cut off the end for the hostname, which distinguishes pods.
 	longestName = 63
-	// suffixLength makes two of the pods of 100,000 nodes share a suffix once in
-	// fifty such sets. Then one takes its next attempt.
+	// suffixLength makes two of the pods of 100,000 nodes have the same suffix
+	// once in fifty such sets. Then one takes its next attempt.
 	suffixLength = 8
-	// suffixAlphabet is that of generated names in Kubernetes. Without vowels and
-	// what looks like them, no words come of it.
+	// suffixAlphabet is that of generated names in Kubernetes. It has no vowels
+	// and no similar digits, so that no words result.
 	suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 )
 
-// podName depends on nothing that may differ between two processes, or between
-// now and after a restart. The scheme must stay: a pod of another name would be
-// a second one.
+// podName returns the same name in each process, also after a restart. The
+// scheme must never change: a pod of another name would be a second one.
 func podName(owner metav1.Object, creation Creation) string {
 	prefix := owner.GetName()
 	if room := longestName - suffixLength - 1; len(prefix) > room {

@@ -239,7 +239,7 @@ func TestD4WhatAPodLacksIsSaid(t *testing.T) {
 	}
 }
 
-func TestD4PodsShareNothingWithTheTemplate(t *testing.T) {
+func TestD4PodsAreDeepCopiesOfTheTemplate(t *testing.T) {
 	spec := specWith(everything())
 	for range 2 {
 		pod := newPod(t, spec, creationOn("n"))

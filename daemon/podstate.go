@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// enter changes the phase of a pod and the phase that it returns to, and keeps
-// the counts. Nothing else writes them. Both are the same unless phase is a
-// deletion.
+// enter changes the phase of a pod and the phase that it returns to, and
+// updates the counts. No other function does. The two are the same unless phase
+// is a deletion.
 func (p *Planner) enter(s *podState, phase, former podPhase) {
 	p.countPhase(s, -1)
 	s.phase, s.former = phase, former
@@ -21,7 +21,7 @@ func (p *Planner) countPhase(s *podState, by int) {
 		p.unseen.created += by
 	}
 	if s.phase.isDeletion() {
-		p.unsettled += by
+		p.unresolved += by
 	}
 	if s.phase == podDeleting {
 		p.deletions.underWay += by
@@ -33,7 +33,7 @@ func (s *podState) leaving() bool {
 	return s.pod.DeletionTimestamp != nil || s.phase.isDeletion()
 }
 
-// agreed reports whether a pod is sure to go.
+// agreed reports whether the API server has accepted a pod's deletion.
 func (s *podState) agreed() bool {
 	return s.pod.DeletionTimestamp != nil || s.phase == podDeletionAccepted
 }
@@ -64,9 +64,9 @@ func (p *Planner) add(pod *corev1.Pod, phase podPhase) *podState {
 	}
 	p.pods[pod.Name] = s
 	p.enter(s, phase, phase)
-	p.join(s)
+	p.attachPod(s)
 	if s.node != nil && s.node.doubts(pod.Labels[revisionLabel]) {
-		s.node.endDoubt() // this may be the one
+		s.node.endDoubt() // this may be the pod of the unclear creation
 	}
 	return s
 }
@@ -74,12 +74,12 @@ func (p *Planner) add(pod *corev1.Pod, phase podPhase) *podState {
 // update records a pod that has changed.
 func (p *Planner) update(s *podState, pod *corev1.Pod) {
 	if s.pod.DeletionTimestamp != nil && pod.DeletionTimestamp == nil {
-		return // a deletion is not undone, so this is older, whatever its version
+		return // a deletion is never undone, so this version is older
 	}
 	s.pod = pod
 	if s.node == nil || s.node.name != TargetNode(pod) {
-		p.part(s)
-		p.join(s)
+		p.detachPod(s)
+		p.attachPod(s)
 		return
 	}
 	p.markStale(s.node)
@@ -89,7 +89,7 @@ func (p *Planner) update(s *podState, pod *corev1.Pod) {
 func (p *Planner) remove(s *podState) {
 	p.enter(s, podGone, podGone)
 	delete(p.pods, s.pod.Name)
-	p.part(s)
+	p.detachPod(s)
 }
 
 // vanish forgets a pod that the API server does not have.
@@ -112,8 +112,8 @@ func (s *podState) phaseSeen() podPhase {
 	return s.phase
 }
 
-// join puts a pod to the node that it is for.
-func (p *Planner) join(s *podState) {
+// attachPod adds a pod to the node that it is for.
+func (p *Planner) attachPod(s *podState) {
 	name := TargetNode(s.pod)
 	if name == "" {
 		return
@@ -123,8 +123,8 @@ func (p *Planner) join(s *podState) {
 	p.markStale(s.node)
 }
 
-// part takes a pod from its node.
-func (p *Planner) part(s *podState) {
+// detachPod removes a pod from its node.
+func (p *Planner) detachPod(s *podState) {
 	if s.node == nil {
 		return
 	}
@@ -138,9 +138,9 @@ func (p *Planner) part(s *podState) {
 }
 
 // newerThan reports whether the API server has answered a newer version of a
-// pod than the watch shows. Where versions cannot be compared, what comes later
-// counts as newer. News of the watch alone comes in order, and counts also
-// after a backup with lower versions was restored.
+// pod than the watch shows. If versions do not compare, the later observation
+// counts as newer. Among observations of the watch the order counts, so that a
+// restored backup with lower versions is believed.
 func (s *podState) newerThan(pod *corev1.Pod) bool {
 	return s.answered && olderVersion(pod, s.pod)
 }

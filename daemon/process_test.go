@@ -250,8 +250,8 @@ func (p *process) plan() {
 		p.call(func(inTime bool) ended { return p.create(&spec, &c, inTime) }, ended{Create: &c})
 	}
 	for _, l := range plan.Refresh {
-		p.trace("plan: look at %s (%s)", l.Pod, l.UID)
-		p.call(func(bool) ended { return p.look(&l) }, ended{Refresh: &l})
+		p.trace("plan: refresh %s (%s)", l.Pod, l.UID)
+		p.call(func(bool) ended { return p.refresh(&l) }, ended{Refresh: &l})
 	}
 	p.await(plan.Next)
 }
@@ -371,7 +371,7 @@ func (p *process) delete(d *daemon.Deletion, inTime bool) ended {
 	return ended{Delete: d, Gone: !existed}
 }
 
-func (p *process) look(l *daemon.Refresh) ended {
+func (p *process) refresh(l *daemon.Refresh) ended {
 	r := p.find(l.Pod)
 	if r == nil || r.object.UID != l.UID {
 		return ended{Refresh: l, Gone: true}

@@ -56,10 +56,10 @@ func (h *nodeHeap) set(n *nodeState, in bool) {
 }
 
 // newQueue returns a queue that orders nodes by less and then by name. Three
-// things come before that. A node that should have a pod precedes the others,
-// which a partition keeps to the end. One that counts precedes the ignored
-// ones, which would use up the budget while they are down. And a node with
-// fewer refusals precedes: one for which all is refused would delay the others.
+// criteria come first. A node that should have a pod precedes the others, which
+// a partition keeps to the end. A node that counts precedes the ignored ones,
+// which would use up the budget while they are down. A node with fewer refusals
+// precedes, so that one with permanent refusals does not delay the others.
 func newQueue(which queueName, less func(a, b *corev1.Node) bool) nodeHeap {
 	return nodeHeap{
 		slot: func(n *nodeState) *int32 { return &n.slots[which] },
@@ -72,10 +72,9 @@ func newQueue(which queueName, less func(a, b *corev1.Node) bool) nodeHeap {
 	}
 }
 
-// pick returns the node of a queue whose turn it is. While calls are refused it
-// is any of those that differ only in their names: the nodes with a fault may
-// be neighbors by name, and each of them would cost the others a hold. It then
-// goes through the whole queue, which the holds keep from happening often.
+// pick returns the next node of a queue. While calls are refused it ignores
+// names. Nodes with a fault may be neighbors by name, and each of them would
+// cost the others a hold. It then visits the whole queue, at most once a hold.
 func (p *Planner) pick(from queueName, calls *calls, less func(a, b *corev1.Node) bool) *nodeState {
 	picked := p.queues[from].first()
 	if picked == nil || calls.refused.times == 0 {
@@ -109,7 +108,7 @@ func scatter(name string, seed int32) uint64 {
 func (p *Planner) enqueue(n *nodeState) {
 	s := &n.situation
 	if n.ranking != p.ranking {
-		n.ranking, n.slots = p.ranking, [numberOfQueues]int32{} // of queues that are no more
+		n.ranking, n.slots = p.ranking, [numberOfQueues]int32{} // those were of former queues
 	}
 	if !s.create && !s.deletes && s.candidate == noCandidate &&
 		n.slots == ([numberOfQueues]int32{}) {
@@ -127,7 +126,7 @@ func (p *Planner) enqueue(n *nodeState) {
 	p.queues[outdatedUnavailable].set(n, s.candidate == replaceUnavailable)
 	p.queues[outdatedAvailable].set(n, s.candidate == replaceAvailable)
 	p.queues[toRetire].set(n, s.candidate == retire)
-	p.queues[toInsist].set(n, s.candidate == insist)
+	p.queues[toAwaitUnclear].set(n, s.candidate == awaitUnclear)
 }
 
 // newTimers returns a queue of the nodes that change with time.
@@ -137,8 +136,8 @@ func newTimers(now time.Time) (*timedqueue.Queue[string, *nodeState], error) {
 	}, now)
 }
 
-// setTimer makes a node due when it changes with time. Timed says that it may
-// be in the queue.
+// setTimer makes a node due when its situation changes with time. Timed says
+// that it may be in the queue already.
 func (p *Planner) setTimer(n *nodeState, timed bool) {
 	until := n.situation.until
 	switch {
@@ -150,7 +149,7 @@ func (p *Planner) setTimer(n *nodeState, timed bool) {
 	}
 }
 
-// due takes out a node whose time has come, and returns it or nil.
+// due removes and returns a node that is due, or nil.
 func (p *Planner) due() *nodeState {
 	item, ok := p.timers.Start(p.now)
 	if !ok {

@@ -157,10 +157,14 @@ func slow(template *corev1.PodTemplateSpec, node *corev1.Node) daemon.Decision {
 	if spec.NodeName != "" && spec.NodeName != node.Name {
 		return daemon.Decision{Reason: daemon.ReasonOtherNode}
 	}
-	if fits, _ := nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, nil).Match(node); !fits {
+	fits := func(spec corev1.PodSpec) bool {
+		fits, _ := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: spec}).Match(node)
+		return fits
+	}
+	if !fits(corev1.PodSpec{NodeSelector: spec.NodeSelector}) {
 		return daemon.Decision{Reason: daemon.ReasonNodeSelector}
 	}
-	if fits, _ := nodeaffinity.NewRequiredNodeAffinity(nil, spec.Affinity).Match(node); !fits {
+	if !fits(corev1.PodSpec{Affinity: spec.Affinity}) {
 		return daemon.Decision{Reason: daemon.ReasonNodeAffinity}
 	}
 	untolerated := func(effects ...corev1.TaintEffect) *corev1.Taint {

@@ -87,8 +87,8 @@ func ofThousand(bad func(i int) bool) func(node string) bool {
 }
 
 // D5: nodes for which calls are refused delay the first of the others by two
-// seconds at most, and all of them by less than a quarter of a second for each
-// that is refused, wherever they are by name.
+// seconds at most. Each of them delays all others by less than a quarter of a
+// second, wherever it is by name.
 func TestD5RefusedNodesDelayOthersByTwoSeconds(t *testing.T) {
 	where := map[string]func(i int) bool{
 		"first by name":  func(i int) bool { return i < 100 },
@@ -189,8 +189,8 @@ func TestD5NamesThatOthersHaveTakenAreRetriedWithBackoff(t *testing.T) {
 	}
 }
 
-// D2: a name that a pod of the set itself has, which is going, is no refusal:
-// the next pod is made when that one is gone.
+// D2: if a terminating pod of the set has the name, that is no refusal. The
+// next pod is made when that one is gone.
 func TestD2NameOfATerminatingPodIsNoRefusal(t *testing.T) {
 	s := newSet(t).nodes("a")
 	step := s.Plan(s.now).Create[0]

@@ -45,7 +45,7 @@ func (j *judge) ahead(w *wants, plan *plan) {
 	}
 }
 
-// report takes note of how a step ended.
+// report records how a step ended.
 func (j *judge) report(p *process, r *ended) {
 	t := p.told
 	switch {
@@ -74,12 +74,12 @@ func (j *judge) report(p *process, r *ended) {
 			t.forget(r.Delete.UID)
 		}
 	case r.Refresh != nil:
-		j.trace("report: look at %s: %v, gone %v, %v", r.Refresh.Pod, nameOf(r.Pod), r.Gone, r.Err)
-		j.reportLook(t, r)
+		j.trace("report: refresh %s: %v, gone %v, %v", r.Refresh.Pod, nameOf(r.Pod), r.Gone, r.Err)
+		j.reportRefresh(t, r)
 	}
 }
 
-func (j *judge) reportLook(t *told, r *ended) {
+func (j *judge) reportRefresh(t *told, r *ended) {
 	switch {
 	case r.Gone:
 		t.forget(r.Refresh.UID)
@@ -87,10 +87,10 @@ func (j *judge) reportLook(t *told, r *ended) {
 		t.drop(r.Refresh.UID)
 	case r.Pod != nil:
 		t.see(r.Pod, j.targets[r.Pod.UID], true)
-		if known := t.pod(r.Refresh.UID); known != nil && known.looking {
+		if known := t.pod(r.Refresh.UID); known != nil && known.reading {
 			known.doubts--
 			known.asked = known.asked && known.doubts > 0 && known.object.DeletionTimestamp == nil
-			known.looking = false
+			known.reading = false
 		}
 	}
 }

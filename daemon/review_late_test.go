@@ -88,7 +88,7 @@ func TestReviewNothingThatVanishesInTheMiddleKeepsItsRoom(t *testing.T) {
 			s := newSet(t, func(c *daemon.Config) { c.Burst = 1 })
 			vanish(s)
 			s.after(time.Hour)
-			s.nodes("fine").pod("unwanted", "nobody", "old", unscheduled)
+			s.nodes("fine").pod("unwanted", "absent", "old", unscheduled)
 			s.want("create on fine: Missing", "delete unwanted: NodeGone").want("")
 			s.gone("fine-" + s.spec.Revision + "-2").want("create on fine: Missing")
 			require.Zero(t, s.Plan(s.now).Next)

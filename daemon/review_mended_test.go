@@ -33,18 +33,18 @@ func TestReviewDoubtfulCreationIsNotTriedAgainWhereNoneShouldBe(t *testing.T) {
 	s.change("b-1", available).want("delete a-1: Misscheduled")
 }
 
-func TestReviewDoubtfulCreationThatIsNotTriedAgainHoldsUpNobodyForEver(t *testing.T) {
+func TestReviewUnclearCreationThatIsNotRetriedDelaysNothingForever(t *testing.T) {
 	s := newSet(t, func(c *daemon.Config) {
 		c.Eligible = func(node *corev1.Node) bool { return node.Labels["rank"] == "" }
 	}).nodes("a", "b").running("a", "b").doubt()
 	s.ranked("a", "not selected").after(time.Hour).want("create on b: Surging")
 }
 
-// #18 of the histories' faults, seed 113150: the pod that may have been made is
-// a second one of its node also where none should be any more.
+// #18 of the histories' faults, seed 113150. The pod that may have been created
+// counts as a second one, also on a node that should have none any more.
 func TestDoubtfulCreationKeepsItsPlaceWhereNoneShouldBeAnyMore(t *testing.T) {
 	s := newSet(t).nodes("a", "b", "d").running("a", "b").pod("d-1", "d", "new").doubt()
-	s.tainted("a").after(time.Minute).want("") // a-1 cannot be spared as long as d-1 is not available
+	s.tainted("a").after(time.Minute).want("") // a-1 must stay as long as d-1 is not available
 	s.wantWait("b", daemon.WaitLimited)
 	s.after(5 * time.Minute).want("create on b: Surging") // it would have been seen by now
 }
@@ -73,25 +73,25 @@ func (s *set) makes(node string) *corev1.Pod {
 }
 
 // The pod was read while it was being deleted, and before that was done.
-func TestReviewLookDuringADeletionDoesNotUndoIt(t *testing.T) {
+func TestReviewRefreshDuringADeletionDoesNotUndoIt(t *testing.T) {
 	s := newSet(t).nodes("a")
 	pod := s.makes("a")
 	deletion := s.template("new").Plan(s.now)
 	require.Equal(t, "delete a-1: OutdatedUnavailable", listed(deletion))
-	look := s.after(time.Minute).Plan(s.now)
-	if len(look.Refresh) == 0 {
+	refresh := s.after(time.Minute).Plan(s.now)
+	if len(refresh.Refresh) == 0 {
 		return // it is not even read
 	}
 	s.Report(s.now, ended{Delete: &deletion.Delete[0]})
-	s.Report(s.now, ended{Refresh: &look.Refresh[0], Pod: pod})
+	s.Report(s.now, ended{Refresh: &refresh.Refresh[0], Pod: pod})
 	s.want("") // and not: delete a-1 again
 }
 
 func TestReviewUnseenPodIsReadAlsoAfterARefusedDeletion(t *testing.T) {
 	// refused deletions are tried again after a minute
-	for _, confirm := range []time.Duration{30 * time.Second, 5 * time.Minute} {
-		t.Run(confirm.String(), func(t *testing.T) {
-			s := newSet(t, func(c *daemon.Config) { c.Burst, c.Confirm = 1, confirm }).nodes("a")
+	for _, timeout := range []time.Duration{30 * time.Second, 5 * time.Minute} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			s := newSet(t, func(c *daemon.Config) { c.Burst, c.ExpectationTimeout = 1, timeout }).nodes("a")
 			pod := s.makes("a")
 			s.template("new").nodes("b") // Burst is taken by a-1, which was not seen
 			for s.now.Before(start.Add(time.Hour)) {
@@ -115,10 +115,9 @@ func TestReviewUnseenPodIsReadAlsoAfterARefusedDeletion(t *testing.T) {
 	}
 }
 
-// What is told of nodes and pods in any order, and what came of it before, must
-// not matter: a planner that is told how things are now counts and plans the
-// same.
-func TestReviewAPlannerThatWasThereKnowsWhatANewOneIsTold(t *testing.T) {
+// The order and the history of observations must not matter. A new planner that
+// observes the present state counts and plans the same.
+func TestReviewAnOldPlannerKnowsWhatANewOneObserves(t *testing.T) {
 	modes := map[string]func(*daemon.Rollout){
 		"rolling": func(*daemon.Rollout) {},
 		"surging": surge(2),
@@ -132,7 +131,7 @@ func TestReviewAPlannerThatWasThereKnowsWhatANewOneIsTold(t *testing.T) {
 				running("a", "b", "c", "d").
 				rollout(mode).
 				template("new")
-			was.Status() // looks at what has changed, and lets it be afterwards
+			was.Status() // evaluates the changes so far
 			nodes, tainted := []string{"d", "c", "b", "a"}, ""
 			for _, change := range []func(){
 				func() { was.change("b-1", unready) },

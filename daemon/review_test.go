@@ -324,9 +324,9 @@ func TestReviewAnotherMachineUnderTheNameIsForgiven(t *testing.T) {
 	s.want("delete y: PodFailed")
 }
 
-// The look was for the creation. Its answer was read before the pod was
+// The refresh was for the creation. Its answer was read before the pod was
 // deleted.
-func TestReviewLookThatWasUnderWayBeforeTheDeletionDoesNotUndoIt(t *testing.T) {
+func TestReviewRefreshThatWasUnderWayBeforeTheDeletionDoesNotUndoIt(t *testing.T) {
 	s := newSet(t, byRank).ranked("a", "1")
 	step := s.Plan(s.now).Create[0]
 	made := &corev1.Pod{
@@ -340,14 +340,14 @@ func TestReviewLookThatWasUnderWayBeforeTheDeletionDoesNotUndoIt(t *testing.T) {
 	}
 	available(made)
 	s.Report(s.now, ended{Create: &step, Pod: made})
-	look := s.after(30 * time.Second).Plan(s.now)
-	require.Equal(t, "look at a-1", listed(look))
+	refresh := s.after(30 * time.Second).Plan(s.now)
+	require.Equal(t, "refresh a-1", listed(refresh))
 	s.ranked("b", "2").running("b")
 	s.ObservePod(s.now, made)
 	deletion := s.template("new").Plan(s.now)
 	require.Equal(t, "delete a-1: Outdated", listed(deletion))
 	s.Report(s.now, ended{Delete: &deletion.Delete[0]})
-	s.Report(s.now, ended{Refresh: &look.Refresh[0], Pod: made})
+	s.Report(s.now, ended{Refresh: &refresh.Refresh[0], Pod: made})
 	s.ranked("a", "3")
 	s.want("") // and not b-1, too
 }
@@ -395,18 +395,18 @@ func TestD2PodWhoseNameWasTakenBeforeTheReportIsNotWaitedFor(t *testing.T) {
 }
 
 // etcd was restored from a backup: all informers list again.
-func TestReviewVersionsThatBeginAnewAreBelievedAfterALiveRead(t *testing.T) {
+func TestReviewVersionsThatBeginAgainAreBelievedAfterALiveRead(t *testing.T) {
 	s := newSet(t).nodes("a").running("a").template("new")
 	plan := s.Plan(s.now)
 	s.Report(s.now, ended{Delete: &plan.Delete[0]})
-	look := s.after(30 * time.Second).Plan(s.now)
-	require.Equal(t, "look at a-1", listed(look))
+	refresh := s.after(30 * time.Second).Plan(s.now)
+	require.Equal(t, "refresh a-1", listed(refresh))
 	restored := s.pods["a-1"].DeepCopy()
 	restored.ResourceVersion = "7"
 	unready(restored)
 	s.Report(
 		s.now,
-		ended{Refresh: &look.Refresh[0], Pod: restored},
+		ended{Refresh: &refresh.Refresh[0], Pod: restored},
 	) // which may be older than the news
 	s.ObservePod(
 		s.now,

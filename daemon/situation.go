@@ -6,21 +6,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// queueName is what a node in a queue needs.
+// queueName is a queue of nodes, named after the call that they need.
 type queueName uint8
 
 const (
 	toCreate            queueName = iota // a pod is missing
-	toDelete                             // pods are to go, whatever the rollout does
+	toDelete                             // pods are to be deleted, outside of the rollout
 	outdatedUnavailable                  // candidates of the rollout, by candidacy
 	outdatedAvailable
 	toRetire
-	toInsist
+	toAwaitUnclear
 	numberOfQueues
 )
 
-// order is what queues compare. It is a copy, which changes only when the node
-// is moved.
+// order is what queues compare. It is a copy that changes only when the node is
+// moved.
 type order struct {
 	object  *corev1.Node
 	extra   bool // no pod should run there
@@ -46,7 +46,7 @@ func (o *order) comesBefore(other *order, less func(a, b *corev1.Node) bool) (co
 	return false, less(other.object, o.object)
 }
 
-// situation is what there is to say of one node, whatever the others are like.
+// situation is the part of an evaluation that depends on one node alone.
 type situation struct {
 	marks     marks
 	create    bool // a pod is to be created, because it is missing
@@ -65,11 +65,11 @@ const (
 	replaceUnavailable
 	// replaceAvailable: its old pod is available.
 	replaceAvailable
-	// retire: its old pod is available, but none should run there. It goes once
-	// there are enough others. Only where new pods come before old ones go.
+	// retire: its old pod is available, but none should run there. It is deleted
+	// once enough others serve. Only with MaxSurge.
 	retire
-	// insist: its new pod may exist, and has its place until that is known.
-	insist
+	// awaitUnclear: its new pod may exist, and counts until that is known.
+	awaitUnclear
 )
 
 // reason returns why the old pod of a candidate is deleted.
@@ -79,7 +79,7 @@ func (c candidacy) reason() StepReason {
 		return StepOutdated
 	case retire:
 		return StepMisscheduled
-	case noCandidate, replaceUnavailable, insist:
+	case noCandidate, replaceUnavailable, awaitUnclear:
 	}
 	return StepOutdatedUnavailable
 }

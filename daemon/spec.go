@@ -13,9 +13,10 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// A Spec is what is wanted: a pod of a template on each node where it belongs,
-// and how pods of former templates are replaced. [SpecOf] makes one of a
-// DaemonSet. Callers with a set of another kind fill it in themselves.
+// A Spec is what the set wants: a pod of a template on each node where it
+// belongs. It also says how pods of former templates are replaced. [SpecOf]
+// returns that of a DaemonSet. Callers with a set of another kind fill it in
+// themselves.
 type Spec struct {
 	// Template is what the pods are made from. It must not be changed afterwards.
 	Template *corev1.PodTemplateSpec
@@ -23,8 +24,8 @@ type Spec struct {
 	// controller-revision-hash. Pods with another one are replaced.
 	Revision string
 	// TemplateGeneration is the deprecated name of the template, in the label
-	// pod-template-generation. The generation of the set is another number. Pods
-	// that carry it are not replaced, whatever their revision; empty: none.
+	// pod-template-generation. (The generation of the set is another number.) Pods
+	// that carry it are not replaced, whatever their revision. Empty: none.
 	TemplateGeneration string
 	// MinReady is how long a pod has to be ready before it counts as available.
 	MinReady time.Duration
@@ -32,41 +33,39 @@ type Spec struct {
 	Rollout Rollout
 }
 
-// A Rollout says how pods of former templates are replaced. Where pods belong
-// follows the template at once: a pod that may not stay where it is goes,
-// however far the rollout is.
+// A Rollout says how pods of former templates are replaced. It does not delay
+// placement: a pod that may not stay on its node is deleted at once.
 type Rollout struct {
 	// OnDelete leaves them where they are until another client deletes them.
 	OnDelete bool
-	// MaxUnavailable is how many nodes may be without an available pod for the
-	// sake of the rollout: a number, or a percentage of the nodes that should have
-	// one, rounded up. It is 1 if both are zero.
+	// MaxUnavailable is how many nodes may be without an available pod during the
+	// rollout. It is a number, or a percentage, rounded up, of the nodes that
+	// should have a pod. It is 1 if it and MaxSurge are zero.
 	MaxUnavailable intstr.IntOrString
-	// MaxSurge, unless zero, makes the new pod before the old one is deleted, on
-	// so many nodes at a time, rounded up too. MaxUnavailable does not count then.
+	// MaxSurge, unless zero, creates the new pod before the old one is deleted, on
+	// so many nodes at a time, also rounded up. MaxUnavailable is then ignored.
 	MaxSurge intstr.IntOrString
 	// Paused lets the rollout begin on no further node. What has begun is
 	// finished, and nodes that lack a pod get one.
 	Paused bool
-	// Partition is how many nodes keep their old pods, of those that should have
-	// one: mostly those that would be the last. A node that loses its pod still
-	// gets a new one. To go back to a former template is a rollout as well, and
-	// leaves as many pods of the bad one: lower the Partition with it, and end a
-	// pause.
+	// Partition is how many of the nodes that should have a pod keep their old
+	// one, usually the last in order. A node that loses its pod still gets a new
+	// one. A rollback is a rollout as well: to replace all pods of the bad
+	// template, lower the Partition and end a pause.
 	Partition intstr.IntOrString
-	// Strict makes the limits hold for pods that are unavailable already, too.
+	// Strict makes the limits hold also for pods that are already unavailable.
 	// kube-controller-manager replaces all of those at once.
 	Strict bool
 }
 
-// ErrSurgeHostPort means that a template asks for a port of its node: the new
+// ErrSurgeHostPort means that a template asks for a host port, so that the new
 // pod could never run next to the old one. The rollout does not begin, and pods
 // are managed.
 var ErrSurgeHostPort = errors.New(
 	"maxSurge needs pods without host ports: old and new cannot have the same port of one node")
 
 // SpecOf returns the spec of a DaemonSet whose current revision has that hash.
-// It shares the template with it.
+// It points to the set's template.
 func SpecOf(set *appsv1.DaemonSet, revision string) Spec {
 	spec := Spec{
 		Template:           &set.Spec.Template,
@@ -93,22 +92,24 @@ func SpecOf(set *appsv1.DaemonSet, revision string) Spec {
 // and [Spec.Problems].
 var ErrInvalidSpec = errors.New("invalid daemon spec")
 
-// Validate joins why no pods can be managed by a spec, as [ErrInvalidSpec]: no
-// template, no revision, a MinReady below zero, or a node affinity without a
-// term that can be understood. That would match no node, and all pods would be
-// deleted.
+// Validate joins the reasons for which a planner refuses a spec, each as
+// [ErrInvalidSpec]. They are a missing template or revision, a MinReady below
+// zero, and a node affinity without a valid term. Such an affinity would match
+// no node, and all pods would be deleted.
 func (s Spec) Validate() error {
 	var problems []error
 	if s.Template == nil {
-		problems = append(problems, fmt.Errorf("%w: Template is missing", ErrInvalidSpec))
+		problems = append(problems,
+			fmt.Errorf("%w: Spec.Template is nil, want a template", ErrInvalidSpec))
 	}
 	if s.Revision == "" {
 		problems = append(problems, fmt.Errorf(
-			"%w: Revision is empty: it is the hash of the template's ControllerRevision", ErrInvalidSpec))
+			"%w: Spec.Revision is empty, want the hash of the template's ControllerRevision",
+			ErrInvalidSpec))
 	}
 	if s.MinReady < 0 {
 		problems = append(problems,
-			fmt.Errorf("%w: MinReady is %s, want zero or more", ErrInvalidSpec, s.MinReady))
+			fmt.Errorf("%w: Spec.MinReady is %s, want zero or more", ErrInvalidSpec, s.MinReady))
 	}
 	if s.Template != nil {
 		if placement := Compile(s.Template, taints.Matcher{}); len(placement.terms) == 0 {
@@ -118,11 +119,10 @@ func (s Spec) Validate() error {
 	return errors.Join(problems...)
 }
 
-// Problems returns what is wrong with a spec by which pods are managed
-// nevertheless, as [ErrInvalidSpec]: terms of the node affinity that cannot be
-// understood, while the others count, amounts of the rollout that are none, and
-// [ErrSurgeHostPort]. What is wrong with the rollout stops the rollout and
-// nothing else.
+// Problems joins what is wrong with a spec that a planner accepts, each as
+// [ErrInvalidSpec]. Terms of the node affinity that are invalid match no node.
+// Invalid amounts of the rollout and [ErrSurgeHostPort] stop the rollout, and
+// pods are managed.
 func (s Spec) Problems() error {
 	problems := []error{s.rolloutProblems()}
 	if s.Template != nil {
@@ -187,8 +187,8 @@ func scale(name string, amount *intstr.IntOrString, nodes int, to *int) error {
 	return nil
 }
 
-// surges reports whether new pods come before old ones go. A percentage counts
-// even where there are no nodes.
+// surges reports whether new pods are created before old ones are deleted. A
+// percentage counts even without nodes.
 func (r *Rollout) surges() bool {
 	limits, err := r.Limits(1)
 	return err == nil && !r.OnDelete && limits.Surge > 0
@@ -238,8 +238,8 @@ func hostPortOf(spec *corev1.PodSpec, container *corev1.Container) error {
 	return nil
 }
 
-// limits are the limits of the rollout for a number of nodes that should have a
-// pod. To read percentages costs more than a decision.
+// limits caches the limits of the rollout for a number of desired nodes,
+// because to parse percentages costs more than a decision.
 type limits struct {
 	known bool
 	nodes int

@@ -48,9 +48,9 @@ func TestPodOfTheDeprecatedGenerationIsUpToDate(t *testing.T) {
 
 func TestSpecWithFaultsIsRefusedAndChangesNothing(t *testing.T) {
 	for want, change := range map[string]func(*daemon.Spec){
-		"Template is missing": func(s *daemon.Spec) { s.Template = nil },
-		"Revision is empty":   func(s *daemon.Spec) { s.Revision = "" },
-		"MinReady is -1s":     func(s *daemon.Spec) { s.MinReady = -time.Second },
+		"Spec.Template is nil":   func(s *daemon.Spec) { s.Template = nil },
+		"Spec.Revision is empty": func(s *daemon.Spec) { s.Revision = "" },
+		"Spec.MinReady is -1s":   func(s *daemon.Spec) { s.MinReady = -time.Second },
 	} {
 		s := newSet(t).nodes("a").running("a")
 		spec := s.spec
@@ -64,12 +64,12 @@ func TestSpecWithFaultsIsRefusedAndChangesNothing(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	_, err := daemon.NewPlanner(
-		daemon.Config{Spec: newSet(t).spec, Burst: -1, Confirm: -time.Second},
+		daemon.Config{Spec: newSet(t).spec, Burst: -1, ExpectationTimeout: -time.Second},
 		start,
 	)
 	require.ErrorIs(t, err, daemon.ErrInvalidConfig)
 	require.ErrorContains(t, err, "Burst is -1, want zero or more")
-	require.ErrorContains(t, err, "Confirm is -1s, want zero or more")
+	require.ErrorContains(t, err, "ExpectationTimeout is -1s, want zero or more")
 }
 
 func TestSurgeWithAPortOfTheNodeIsAProblemWhereverItComesFrom(t *testing.T) {

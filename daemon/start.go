@@ -9,27 +9,26 @@ import (
 var _ timedqueue.Core[Task, Result] = (*Planner)(nil)
 
 // Start hands out a task that may begin now. The task counts as under way until
-// [Planner.Finish] gets its result. It costs what has changed since the last
-// time.
+// [Planner.Finish] gets its result. The cost is that of the changes since the
+// last call.
 //
-// Refreshes come first. Deletions that are no part of a rollout follow, then
-// missing pods, then the rollout: nodes whose old pod is not available before
-// others.
+// Refreshes come first. Deletions outside of a rollout follow, then missing
+// pods, then the rollout: nodes whose old pod is not available before others.
 //
 // One call evaluates a thousand nodes at most. If more have changed, for
-// example at the start and after SetSpec, it hands out nothing but refreshes,
-// because the limits need all counts, and [Planner.Next] is now. A
-// [timedqueue.Dispatcher] gives up its lock between such calls.
+// example at the start and after SetSpec, it hands out only refreshes, because
+// the limits need all counts. [Planner.Next] then returns now. A
+// [timedqueue.Dispatcher] releases its lock between such calls.
 func (p *Planner) Start(now time.Time) (Task, bool) {
 	p.advance(now)
-	if task, ok := p.drain(); ok {
+	if task, ok := p.nextDeletion(); ok {
 		return task, true
 	}
-	whole := p.settle()
+	complete := p.evaluateChanges()
 	if s := p.toRefresh(); s != nil {
 		return p.handOutRefresh(s), true
 	}
-	if !whole {
+	if !complete {
 		return Task{}, false
 	}
 	for from, ok := p.choose(); ok; from, ok = p.choose() {
@@ -38,16 +37,16 @@ func (p *Planner) Start(now time.Time) (Task, bool) {
 		}
 	}
 	if p.queues[toCreate].first() == nil {
-		p.creations.rest()
+		p.creations.resetWindow()
 	}
 	return Task{}, false
 }
 
-// Next returns when Start can next hand out a task or has nodes to evaluate,
-// and false when only an observation or a result makes a difference.
+// Next returns when Start can next hand out a task or has nodes to evaluate. It
+// returns false when only an observation or a result makes a difference.
 func (p *Planner) Next(now time.Time) (time.Time, bool) {
 	p.advance(now)
-	if p.draining != nil || !p.settled() || p.toRefresh() != nil {
+	if p.deleting != nil || !p.upToDate() || p.toRefresh() != nil {
 		return now, true
 	}
 	if _, ok := p.choose(); ok {
@@ -63,7 +62,7 @@ func (p *Planner) Next(now time.Time) (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// choose returns the queue whose turn it is.
+// choose returns the queue of the next task.
 func (p *Planner) choose() (queueName, bool) {
 	switch {
 	case p.refusal != nil:
@@ -76,8 +75,8 @@ func (p *Planner) choose() (queueName, bool) {
 	return p.chooseCandidate()
 }
 
-// chooseCandidate returns the queue of the rollout from which the limits let
-// one more node go on. Each one changes the counts that the limits bound.
+// chooseCandidate returns the queue of the rollout from which the limits allow
+// one more node. Each one changes the counts that the limits bound.
 func (p *Planner) chooseCandidate() (queueName, bool) {
 	for _, from := range rolloutOrder {
 		if n := p.queues[from].first(); n != nil && p.mayTake(n) && p.hasRoom(n) {
@@ -87,7 +86,7 @@ func (p *Planner) chooseCandidate() (queueName, bool) {
 	return 0, false
 }
 
-// hasRoom reports whether the call may be made that a candidate needs first.
+// hasRoom reports whether a candidate's first call may be made.
 func (p *Planner) hasRoom(n *nodeState) bool {
 	if p.createsFirst(n) {
 		return p.mayCreate()
@@ -99,12 +98,12 @@ func (p *Planner) hasRoom(n *nodeState) bool {
 func (p *Planner) begin(from queueName) (Task, bool) {
 	switch from {
 	case toDelete:
-		p.draining = p.pick(from, &p.deletions, nil)
-		return p.drain()
+		p.deleting = p.pick(from, &p.deletions, nil)
+		return p.nextDeletion()
 	case toCreate:
 		n := p.pick(from, &p.creations, nil)
 		return p.handOutCreation(n, StepMissing), true
-	case toInsist, outdatedUnavailable, outdatedAvailable, toRetire:
+	case toAwaitUnclear, outdatedUnavailable, outdatedAvailable, toRetire:
 	}
 	if p.createsFirst(p.queues[from].first()) {
 		return p.handOutCreation(p.pick(from, &p.creations, p.config.Less), StepSurging), true
@@ -112,10 +111,11 @@ func (p *Planner) begin(from queueName) (Task, bool) {
 	return p.handOutReplacement(p.pick(from, &p.deletions, p.config.Less))
 }
 
-// drain hands out one pod of the node from which pods are being deleted. All
-// that are due go before the node is evaluated again, unless it changes.
-func (p *Planner) drain() (Task, bool) {
-	n := p.draining
+// nextDeletion hands out one pod of the node whose pods are being deleted. All
+// that are due are handed out before the node is evaluated again, unless it
+// changes.
+func (p *Planner) nextDeletion() (Task, bool) {
+	n := p.deleting
 	if n == nil {
 		return Task{}, false
 	}
@@ -177,7 +177,7 @@ func (p *Planner) task(t Task) Task {
 func (p *Planner) mayCreate() bool { return p.creations.room(p.now, p.unseen.created) }
 
 func (p *Planner) mayDelete() bool {
-	return p.deletions.room(p.now, p.unsettled-p.deletions.underWay)
+	return p.deletions.room(p.now, p.unresolved-p.deletions.underWay)
 }
 
 func (p *Planner) handOutRefresh(s *podState) Task {

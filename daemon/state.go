@@ -23,8 +23,8 @@ func (n *nodeState) creating() bool {
 	return n.creation == creationUnderWay || n.creation == creationRetried
 }
 
-// doubts reports whether a pod of the revision may exist though no answer and
-// no news says so.
+// doubts reports whether a pod of the revision may exist because the answer to
+// its creation was lost.
 func (n *nodeState) doubts(revision string) bool {
 	return n.inDoubt() && n.unclear.revision == revision
 }
@@ -50,7 +50,8 @@ func (n *nodeState) beginCreation() {
 	n.enterCreation(creationUnderWay)
 }
 
-// endDoubt ends what was unclear: the pod was shown, or would have been.
+// endDoubt ends an unclear creation: the watch has shown its pod, or would
+// have.
 func (n *nodeState) endDoubt() {
 	switch n.creation {
 	case creationUnclear:
@@ -61,15 +62,15 @@ func (n *nodeState) endDoubt() {
 	}
 }
 
-// endCreation ends the creation that is under way. Lost says that it had no
-// answer.
+// endCreation ends the creation that is under way. Without an answer it is
+// unclear until lost.
 func (n *nodeState) endCreation(step *Creation, outcome Outcome, lost time.Time) {
 	switch {
 	case outcome == OutcomeFailed:
 		n.unclear = &unclearCreation{lost, step.Revision, step.Attempt}
 		n.enterCreation(creationUnclear)
 	case n.creation == creationRetried && (outcome == OutcomeRefused || !n.doubts(step.Revision)):
-		n.enterCreation(creationUnclear) // the answer says nothing of the earlier try
+		n.enterCreation(creationUnclear) // the answer is not about the earlier try
 	default:
 		n.enterCreation(creationIdle)
 	}
@@ -83,17 +84,17 @@ func (n *nodeState) place(placement *Placement) {
 	}
 }
 
-// forgive forgets what has failed on a node, because the next try is for
+// forgetFailures forgets the failures on a node, because the next try is for
 // another revision or machine.
-func (n *nodeState) forgive() {
+func (n *nodeState) forgetFailures() {
 	n.refused, n.failed = failures{}, failures{}
 	for s := n.pods; s != nil; s = s.next {
 		s.counted = false
 	}
 }
 
-// replace records that the deletion of a terminal pod is handed out. The pods
-// that may be replaced now are counted with it: how many tasks run at a time
+// replace records that the deletion of a terminal pod is handed out. Other pods
+// that may be replaced now are counted with it, so that the number of workers
 // makes no difference. The next wait begins with the last of them.
 func (n *nodeState) replace(s *podState, now time.Time) {
 	if s.counted {
@@ -109,8 +110,8 @@ func (n *nodeState) replace(s *podState, now time.Time) {
 	}
 }
 
-// rememberedUntil returns until when the failures of a node matter where no pod
-// should run. It may come to need one again.
+// rememberedUntil returns until when a node without a pod keeps its failures.
+// It may need a pod again.
 func (n *nodeState) rememberedUntil() time.Time {
 	var until time.Time
 	for _, f := range []*failures{&n.refused, &n.failed} {
@@ -121,7 +122,7 @@ func (n *nodeState) rememberedUntil() time.Time {
 	return until
 }
 
-// idle reports whether nothing of a node is left but its failures.
+// idle reports whether a node's record has no pods and no creation.
 func (n *nodeState) idle() bool { return n.pods == nil && n.creation == creationIdle }
 
 // attach links a record with its node.
@@ -136,7 +137,7 @@ func (n *nodeState) attach(stored *storedNode) {
 	stored.states = slices.Insert(stored.states, at, n)
 }
 
-// detach takes a record from its node, if that is not gone.
+// detach unlinks a record from its node, unless that is gone.
 func (n *nodeState) detach() {
 	if n.stored == nil {
 		return
@@ -215,8 +216,8 @@ func (n *storedNode) search(p *Planner) (int, bool) {
 
 func (f *fifo) push(n *nodeState) { f.nodes = append(f.nodes, n) }
 
-// markStale has a node evaluated before anything is decided. Many changes of
-// one node make one evaluation, when a decision is asked for.
+// markStale has a node evaluated before the next decision. Many changes of one
+// node make one evaluation.
 func (p *Planner) markStale(n *nodeState) {
 	if !n.stale {
 		n.stale = true

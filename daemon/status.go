@@ -11,14 +11,14 @@ type Status struct {
 	Misscheduled int // nodes that have a pod and should not
 }
 
-// Status returns the counts as of the latest time and of all that was observed,
-// our own writes included, and reports whether they are of all nodes. They are
-// not while more nodes are to be evaluated than one turn does; see
-// [Planner.Start]. Each call is a turn. Write no status that is not whole.
+// Status returns the counts after all observations and our own writes. Complete
+// reports whether they are of all nodes. They are not while more nodes have
+// changed than one turn evaluates; see [Planner.Start]. Each call is a turn.
+// Write no status that is not complete.
 //
 // Of several pods on a node the first one counts.
-func (p *Planner) Status() (status Status, whole bool) {
-	whole = p.settle()
+func (p *Planner) Status() (status Status, complete bool) {
+	complete = p.evaluateChanges()
 	c := &p.counts
 	return Status{
 		Desired:      c.of(desired),
@@ -28,5 +28,5 @@ func (p *Planner) Status() (status Status, whole bool) {
 		Unavailable:  c.of(desired) - c.of(available),
 		Updated:      c.of(updated),
 		Misscheduled: c.of(misscheduled),
-	}, whole
+	}, complete
 }

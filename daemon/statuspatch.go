@@ -18,24 +18,24 @@ const StatusPatchType = types.MergePatchType
 // the status of an owner of any kind from before to after. It is nil if the two
 // are equal. The API server refuses it for an owner with another UID.
 //
-// Before and after are structs or maps of those status fields that the caller's
-// controller owns, and of no others. All fields of after are written if any one
-// has changed, so that they belong together whatever the API server has. A
-// field that before has and after lacks is removed. Fields in neither stay as
-// they are: conditions, collisionCount, what other controllers write.
+// Before and after are structs or maps of only those status fields that the
+// caller's controller owns. If one field has changed, all fields of after are
+// written, so that they are consistent whatever the API server has. A field
+// that before has and after lacks is removed. Fields in neither stay as they
+// are, for example conditions and collisionCount.
 //
 // The field observedGeneration is the exception: it is written only if it
 // rises. A client that waits for a rollout trusts the other fields from that
-// moment on, so they have to be of that generation.
+// moment on, so they must be of that generation.
 //
-// Declare counts without omitempty. A merge patch leaves alone what it does not
-// mention, so an omitted zero is not written if before omits it, too.
+// Declare counts without omitempty. Otherwise a merge patch would not change a
+// count to zero.
 //
-// Before is of the newest owner that is known: the answer to the last patch, if
-// the cache has not caught up with it. Against an older one, a count that has
-// risen and fallen again has not changed.
+// Pass the status of the newest owner that is known as before. If the cache is
+// behind, that is the answer to the last patch. Compared with an older status,
+// a count that has risen and fallen again seems unchanged.
 //
-// It is one call, where kube-controller-manager makes an update and, after a
+// It is one call. kube-controller-manager makes an update and, after a
 // conflict, a read and another update.
 func StatusPatch[T any](owner metav1.Object, before, after T) ([]byte, error) {
 	patch, err := statusPatch(owner.GetUID(), before, after)

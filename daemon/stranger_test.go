@@ -102,7 +102,7 @@ func TestStrangerANodeThatIsHeldUpByARefusalIsNotLimited(t *testing.T) {
 	require.Equal(t, daemon.WaitHeld, s.WaitOf("b").Reason)
 }
 
-// A pod that comes to its end at once is one that fails, but for its exit code.
+// A pod that succeeds at once is replaced like one that fails.
 func TestStrangerPodsThatEndAtOnceAreMadeWithBackoffToo(t *testing.T) {
 	s := newSet(t).nodes("a")
 	made := 0
@@ -160,8 +160,8 @@ func (r rewriting) Create(
 
 func (r rewriting) Delete(context.Context, string, metav1.DeleteOptions) error { return nil }
 
-// A pod that is not the owner's after all is no pod of the node, and the next
-// one is made at once, without end: none of them is ever deleted.
+// A created pod that is not the owner's counts for no node. Without an error
+// the next one would be made at once, without end, and none deleted.
 func TestStrangerAPodThatAWebhookHasTakenAwayIsAFailure(t *testing.T) {
 	owner := agents()
 	owner.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}

@@ -74,14 +74,14 @@ const (
 	StepReplaced StepReason = "Replaced"
 	// StepPodFailed: the pod has failed. The next one takes its place.
 	StepPodFailed StepReason = "PodFailed"
-	// StepPodSucceeded: the pod has terminated, which a daemon should not do.
+	// StepPodSucceeded: the pod has terminated. A daemon should not.
 	StepPodSucceeded StepReason = "PodSucceeded"
 	// StepDuplicate: another pod is on the node, and stays.
 	StepDuplicate StepReason = "Duplicate"
 	// StepMisscheduled: the pod does not belong on the node. With MaxSurge this
-	// includes a new pod that a later taint keeps from being scheduled.
+	// includes a new pod that cannot be scheduled because of a later taint.
 	StepMisscheduled StepReason = "Misscheduled"
-	// StepNodeGone: the pod's node is gone before the pod was scheduled. The pod
+	// StepNodeGone: the node was deleted before the pod was scheduled. The pod
 	// would wait forever.
 	StepNodeGone StepReason = "NodeGone"
 )
@@ -89,8 +89,8 @@ const (
 // ofTerminal reports whether a pod is deleted because it has terminated.
 func (r StepReason) ofTerminal() bool { return r == StepPodFailed || r == StepPodSucceeded }
 
-// Outcome is how a [Task] ended, in one word. The zero value is none of them
-// and counts as OutcomeFailed, as does any other string.
+// Outcome is how a [Task] ended. The zero value counts as OutcomeFailed, as
+// does any other string.
 type Outcome string
 
 const (
@@ -107,8 +107,8 @@ const (
 	// one. Result.Pod is that pod if it is the set's. Otherwise another owner has
 	// the name, which counts as a refusal.
 	OutcomeNameTaken Outcome = "NameTaken"
-	// OutcomeRefused: nothing was done, for certain. The API server has said so,
-	// or was not asked.
+	// OutcomeRefused: certainly nothing was done. The API server has said so, or
+	// was not called.
 	OutcomeRefused Outcome = "Refused"
 	// OutcomeFailed: it is unknown whether anything was done. Until that is known
 	// it counts as done.

@@ -39,10 +39,10 @@ type toldPod struct {
 	object   *corev1.Pod
 	target   string
 	made     bool // by a call of the process
-	observed bool // by the watch or a look, not only from our own answer
+	observed bool // by the watch or a read, not only in the answer to a call
 	asked    bool // its deletion was agreed to, or not answered, and not observed
 	heard    bool // of from the watch
-	looking  bool // it is being read, and nothing was done with it since
+	reading  bool // it is being read, and nothing was done with it since
 	doubts   int  // how often it has to be read until a deletion that was not answered was not done
 }
 

@@ -43,17 +43,16 @@ var added = [...]corev1.Toleration{
 	},
 }
 
-// addedOnHostNetwork is for pods that use the network of their node: the pods
-// that set a node's network up are of this kind.
+// addedOnHostNetwork is for pods that use the network of their node. The pods
+// that configure a node's network do.
 var addedOnHostNetwork = corev1.Toleration{
 	Key: corev1.TaintNodeNetworkUnavailable, Operator: corev1.TolerationOpExists,
 	Effect: corev1.TaintEffectNoSchedule,
 }
 
-// Tolerations returns what the daemon pods of a template tolerate: what it
-// says, and what all daemon pods do. One of the template for the same taints,
-// with an end say, gives way to the one that all get. The template is not
-// changed.
+// Tolerations returns the tolerations of a template and those that all daemon
+// pods get. The latter replace those of the template for the same taints, for
+// example one with a limited time. The template is not changed.
 func Tolerations(spec *corev1.PodSpec) []corev1.Toleration {
 	all := slices.Clone(spec.Tolerations)
 	for i := range added {

@@ -6,20 +6,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// tombstones are pods that are known to be gone although news of them may still
-// arrive: from a watch that is behind, or as a late answer to a creation. A UID
-// never comes back, so that news is old.
+// tombstones are pods that are gone. Observations of them may still arrive,
+// from a watch that is behind or as a late answer to a creation. A UID never
+// comes back, so those are old.
 type tombstones struct {
 	how   map[types.UID]departure
-	queue []tombstone // in the order in which the pods went
+	queue []tombstone // the oldest first
 }
 
 // departure is how it is known that a pod is gone.
 type departure int8
 
 const (
-	// departureForgotten: ForgetPod was called. The pod may be observed again: one
-	// that was released can be adopted.
+	// departureForgotten: ForgetPod was called. The pod may be observed again, for
+	// example when it was released and is adopted.
 	departureForgotten departure = 1 + iota
 	// departureAnswered: the API server has no pod with the UID.
 	departureAnswered
@@ -30,8 +30,8 @@ type tombstone struct {
 	at  time.Time
 }
 
-// longestDelay is how old news can be. The API server keeps five minutes of
-// changes, and stops a watch that is further behind.
+// longestDelay is how old an observation can be. The API server keeps five
+// minutes of changes, and stops a watch that is further behind.
 const longestDelay = 5 * time.Minute
 
 func (t *tombstones) add(uid types.UID, how departure, now time.Time) {
@@ -49,7 +49,7 @@ func (t *tombstones) add(uid types.UID, how departure, now time.Time) {
 	t.queue = append(t.queue, tombstone{uid, now})
 }
 
-// expire drops the pods of which no more news can arrive.
+// expire drops the pods of which no more observations can arrive.
 func (t *tombstones) expire(now time.Time) {
 	for len(t.queue) > 0 && now.Sub(t.queue[0].at) > longestDelay {
 		delete(t.how, t.queue[0].uid)

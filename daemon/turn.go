@@ -1,8 +1,8 @@
 package daemon
 
-// slice is how many nodes are visited in one turn: one call of Start, Status or
-// WaitOf. A visit takes about a microsecond.
-const slice = 1000
+// nodesPerTurn is how many nodes are visited in one turn, for example one call
+// of Start or Status. A visit takes about a microsecond.
+const nodesPerTurn = 1000
 
 // pop returns the first node, or nil.
 func (f *fifo) pop() *nodeState {
@@ -18,20 +18,20 @@ func (f *fifo) pop() *nodeState {
 	return n
 }
 
-// settle evaluates what has changed, if only by the time, but no more nodes
-// than a slice. It reports whether that was all. Until then the counts are not
-// whole, and nothing can be decided by them.
-func (p *Planner) settle() bool {
-	for range slice {
+// evaluateChanges evaluates the nodes that have changed or are due, at most
+// nodesPerTurn. It reports whether that was all. Until then the counts are
+// incomplete, and no decision may use them.
+func (p *Planner) evaluateChanges() bool {
+	for range nodesPerTurn {
 		if !p.visit() {
 			return true
 		}
 	}
-	return p.settled()
+	return p.upToDate()
 }
 
-// settled reports whether there is nothing to evaluate.
-func (p *Planner) settled() bool {
+// upToDate reports whether there is nothing to evaluate.
+func (p *Planner) upToDate() bool {
 	if len(p.stale.nodes) > 0 || p.scan != (scan{}) {
 		return false
 	}
@@ -39,7 +39,7 @@ func (p *Planner) settled() bool {
 	return next.IsZero() || next.After(p.now)
 }
 
-// visit goes on with one node, and reports whether there was one.
+// visit evaluates one node, and reports whether there was one.
 func (p *Planner) visit() bool {
 	if n := p.stale.pop(); n != nil {
 		n.stale = false
@@ -65,8 +65,8 @@ func (p *Planner) visitState() bool {
 	return true
 }
 
-// visitNode makes a record of a node if a pod should run there. Those with a
-// record have been visited.
+// visitNode makes a record of a node if a pod should run there. Nodes with a
+// record have been visited by visitState.
 func (p *Planner) visitNode() bool {
 	p.scan.nodes = min(p.scan.nodes, p.store.Len())
 	if p.scan.nodes == 0 {

@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// A Wait is why nothing is done about a node that is not as it should be.
+// A Wait is why nothing is done for a node that is not as it should be.
 type Wait struct {
 	Node   string
-	Pod    string // the one that it is about; empty: none
+	Pod    string // that the reason is about; empty: none
 	Reason WaitReason
 	// Until is when the wait ends by itself; zero: an event ends it.
 	Until time.Time
@@ -17,7 +17,7 @@ type Wait struct {
 type WaitReason string
 
 const (
-	// WaitPlanned: the next task or one of the next will do something about it.
+	// WaitPlanned: one of the next tasks is for the node.
 	WaitPlanned WaitReason = "Planned"
 	// WaitEvaluation: more nodes are to be evaluated before anything is decided.
 	WaitEvaluation WaitReason = "Evaluation"
@@ -25,7 +25,7 @@ const (
 	WaitUnderWay WaitReason = "UnderWay"
 	// WaitTerminating: the former pod has to be gone before the next one comes.
 	WaitTerminating WaitReason = "Terminating"
-	// WaitBackoff: a pod has terminated, and was not the first one to do so.
+	// WaitBackoff: a pod has terminated, after others.
 	WaitBackoff WaitReason = "Backoff"
 	// WaitCreationRefused: the API server did not create the pod, or did not
 	// answer.
@@ -33,9 +33,9 @@ const (
 	// WaitDeletionRefused: the API server did not delete the pod, or did not
 	// answer.
 	WaitDeletionRefused WaitReason = "DeletionRefused"
-	// WaitBurst: as many creations or deletions are under way as may be.
+	// WaitBurst: the most creations or deletions are under way.
 	WaitBurst WaitReason = "Burst"
-	// WaitHeld: a call for another node was refused, which pauses all for a while.
+	// WaitHeld: a call for another node was refused, which pauses all for a time.
 	WaitHeld WaitReason = "Held"
 	// WaitMinReady: a pod is ready, but not for long enough yet.
 	WaitMinReady WaitReason = "MinReady"

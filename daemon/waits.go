@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Waits returns all nodes that wait, by name, as of the latest time that was
-// observed; a node for which a task was just handed out waits for that. It
-// explains why nothing happens, and visits all nodes with a pod, or where one
-// should run, while it is ranged over.
+// Waits returns why nothing happens on nodes: all nodes that wait, by name, as
+// of the latest time that was passed. A node for which a task was just handed
+// out waits for that. While it is ranged over, it visits all nodes that have a
+// pod or should have one.
 func (p *Planner) Waits() iter.Seq[Wait] {
-	whole := p.settle()
+	complete := p.evaluateChanges()
 	return func(yield func(Wait) bool) {
 		names := make([]string, 0, len(p.states))
 		for _, n := range p.states {
@@ -23,7 +23,7 @@ func (p *Planner) Waits() iter.Seq[Wait] {
 			if n == nil {
 				continue // forgotten since the first was returned
 			}
-			if wait := p.waitOf(n, whole); wait.Reason != "" && !yield(wait) {
+			if wait := p.waitOf(n, complete); wait.Reason != "" && !yield(wait) {
 				return
 			}
 		}
@@ -33,23 +33,23 @@ func (p *Planner) Waits() iter.Seq[Wait] {
 // WaitOf returns what one node waits for. The reason is empty if it waits for
 // nothing.
 func (p *Planner) WaitOf(node string) Wait {
-	whole := p.settle()
+	complete := p.evaluateChanges()
 	if n := p.lookup(node); n != nil {
-		return p.waitOf(n, whole)
+		return p.waitOf(n, complete)
 	}
 	return Wait{Node: node}
 }
 
-// waitOf assesses the node once more. To keep an answer that is seldom asked
-// for would cost each node memory.
-func (p *Planner) waitOf(n *nodeState, whole bool) Wait {
+// waitOf assesses the node once more, because to keep the wait would cost each
+// node memory.
+func (p *Planner) waitOf(n *nodeState, complete bool) Wait {
 	a := p.assess(n)
 	a.wait.Node = n.name
 	planned := a.wait.Reason == "" && (a.create || a.deletes) || a.wait.Reason == WaitLimited
 	switch {
 	case p.refusal != nil && planned:
 		a.wait.Reason = WaitSpecRefused
-	case planned && !whole:
+	case planned && !complete:
 		a.wait.Reason = WaitEvaluation
 	case a.wait.Reason == "" && a.create:
 		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
@@ -61,8 +61,8 @@ func (p *Planner) waitOf(n *nodeState, whole bool) Wait {
 	return a.wait
 }
 
-// heldBy finds out why what is to be done is not, if it may be done or only
-// after a hold.
+// heldBy sets why a call is not made yet, given whether it may be made now, and
+// the end of a hold.
 func (w *Wait) heldBy(may bool, now, hold time.Time) {
 	switch {
 	case may:
@@ -74,7 +74,7 @@ func (w *Wait) heldBy(may bool, now, hold time.Time) {
 	}
 }
 
-// limited finds out what limits a candidate of the rollout.
+// limited sets what limits a candidate of the rollout.
 func (p *Planner) limited(n *nodeState, a *assessment) {
 	limits, ok := p.limitsNow()
 	switch {

@@ -393,8 +393,8 @@ func (w *world) recover(m *machine) {
 	}
 }
 
-// settle ends all that goes wrong.
-func (w *world) settle() {
+// endFaults ends all faults.
+func (w *world) endFaults() {
 	w.calm, w.quota = true, false
 	for _, m := range w.machines {
 		m.webhook, m.mood = false, runs

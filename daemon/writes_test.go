@@ -112,11 +112,11 @@ func TestLostWatchEventStallsNothing(t *testing.T) {
 
 	s.after(30 * time.Second)
 	plan = s.Plan(s.now)
-	require.Equal(t, "look at x", listed(plan))
+	require.Equal(t, "refresh x", listed(plan))
 	s.Report(s.now, ended{Refresh: &plan.Refresh[0], Err: errRefused})
 	s.after(29 * time.Second).want("").after(time.Second)
 	plan = s.Plan(s.now)
-	require.Equal(t, "look at x", listed(plan))
+	require.Equal(t, "refresh x", listed(plan))
 	s.Report(s.now, ended{Refresh: &plan.Refresh[0], Gone: true})
 	s.want("create on a: Missing")
 }
@@ -131,8 +131,8 @@ func TestPodThatWasReleasedUnseenIsReplaced(t *testing.T) {
 		Spec:       corev1.PodSpec{NodeName: "a"},
 	}
 	s.Report(s.now, ended{Create: &step, Pod: made})
-	look := s.after(30 * time.Second).Plan(s.now).Refresh[0]
-	s.Report(s.now, ended{Refresh: &look, Pod: made, Released: true})
+	refresh := s.after(30 * time.Second).Plan(s.now).Refresh[0]
+	s.Report(s.now, ended{Refresh: &refresh, Pod: made, Released: true})
 	s.want("create on a: Missing")
 	s.ObservePod(s.now, made) // adopted again
 	require.Equal(t, "delete x: Duplicate", s.steps())
@@ -146,7 +146,7 @@ func TestLostDeletionIsAskedForAgain(t *testing.T) {
 	s.want("").wantWait("a", daemon.WaitTerminating)
 	s.after(30 * time.Second)
 	plan = s.Plan(s.now)
-	require.Equal(t, "look at a-1", listed(plan))
+	require.Equal(t, "refresh a-1", listed(plan))
 	s.Report(s.now, ended{Refresh: &plan.Refresh[0], Pod: s.pods["a-1"]})
 	s.want("delete a-1: OutdatedUnavailable")
 }

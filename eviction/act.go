@@ -24,9 +24,9 @@ type DeleterConfig struct {
 	Confirm NodeClient
 	// MostRequests is how many calls Deleter makes for one task at most, for a
 	// caller that has a budget of requests. A task that needs more fails and is
-	// retried after a second at most. Without Confirm it needs 3. With Confirm it needs 5,
-	// and 2 more for each time that the pod changes between the read and the
-	// delete. Zero means 3, and 25 with Confirm.
+	// retried after a second at most. Without Confirm it needs 3. With Confirm it
+	// needs 5, and 2 more for each time that the pod changes between the read and
+	// the delete. Zero means 3, and 25 with Confirm.
 	MostRequests int
 }
 
@@ -131,9 +131,9 @@ func (c EvictorConfig) Validate() error {
 		validateRequests("EvictorConfig", c.MostRequests, c.fewestRequests()))...)
 }
 
-// fewestRequests is what a task needs. To clear a condition it is a read, a
-// patch, and a read if the answer is ambiguous; to evict it is one call less,
-// and the confirmation.
+// fewestRequests is what a task needs. To clear a condition it reads, patches,
+// and reads again if the answer is ambiguous. To evict it makes one call less,
+// and those of the confirmation.
 func (c EvictorConfig) fewestRequests() int { return max(3, 2+confirmRequests(c.Confirm)) }
 
 // An Evictor evicts pods through the Eviction API, which respects
@@ -286,9 +286,9 @@ func (r *run) decide() (Result, bool) {
 	return Result{}, false
 }
 
-// setCondition says in the pod's status that the pod is about to be evicted,
-// and decides again from the answer: the eviction may have become moot
-// meanwhile.
+// setCondition writes to the pod's status that the pod is about to be evicted.
+// After a confirmation it decides again from the answer, because the eviction
+// may have become moot meanwhile.
 func (r *run) setCondition(ctx context.Context) (Result, bool) {
 	if r.task.HasDisruptionTarget {
 		return Result{}, false
@@ -353,11 +353,11 @@ func (r *run) remove(with func(context.Context, *metav1.Preconditions) error) st
 	}
 }
 
-// defaultRereads limits the repeated reads of an attempt, and pauseAfterReread
-// is the wait after each of them that was made, during which other pods are
-// evicted. So an attempt with fewer rereads is made again sooner: a pod that
-// changes all the time takes some tries, and a long wait makes none of them more
-// likely to succeed.
+// defaultRereads limits the repeated reads of an attempt. The wait after an
+// attempt is pauseAfterReread for each of them, and other pods are evicted
+// meanwhile. So an attempt with fewer rereads is made again sooner. A pod that
+// changes all the time takes some attempts, and a long wait makes none of them
+// more likely to succeed.
 const (
 	defaultRereads   = 10
 	pauseAfterReread = 100 * time.Millisecond

@@ -11,9 +11,9 @@ import (
 type Action func(ctx context.Context, task Task) Result
 
 // DryRun returns an action that writes nothing. It calls see for each pod that
-// would be evicted, and again when the Reason or Due of the pod's decision has
-// changed or after [Tracker.Retry]. It does not call see for a condition that it
-// would clear.
+// would be evicted. It calls see again when the Reason or Due of the pod's
+// decision has changed, and after [Tracker.Retry]. It does not call see for a
+// condition that it would clear.
 func DryRun(see func(Task)) Action {
 	return func(_ context.Context, task Task) Result {
 		switch {

@@ -22,10 +22,10 @@ import (
 
 var podResource = schema.GroupResource{Resource: "pods"}
 
-// An apiServer behaves towards Delete and Evict as kube-apiserver v1.37.1 was
-// seen to: a patch with another resourceVersion is a conflict, one with another
-// UID is invalid, a delete or an eviction whose preconditions do not hold is a
-// conflict, and one of a terminating pod is accepted.
+// An apiServer answers a Deleter and an Evictor as kube-apiserver v1.37.1 was
+// seen to. A patch with another resourceVersion is a conflict, and one with
+// another UID is invalid. A delete or an eviction whose preconditions do not
+// hold is a conflict. One of a terminating pod is accepted.
 type apiServer struct {
 	mu      sync.Mutex
 	version int

@@ -20,7 +20,7 @@ func defaultTolerations() []corev1.Toleration { return tolerationList("NR:300", 
 
 func BenchmarkDecide(b *testing.B) {
 	on := []eviction.Taint{since("UN@0", 0, 1), since("a", 0, 0)}
-	pod := settled("NR:300", "UN:300", "a")
+	pod := resident("NR:300", "UN:300", "a")
 	b.ReportAllocs()
 	for b.Loop() {
 		if !eviction.Decide(on, pod, taints.Matcher{}).Leaves() {
@@ -29,9 +29,9 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// A node of 110 pods gets a taint, and loses it again. What is told is the time
-// of the 110 that are decided when the taint comes, with their timers set, and
-// apart from it that of the 110 whose timers are cancelled when it goes.
+// A node of 110 pods gets a taint, and loses it again. One metric is the time
+// to decide the 110 pods when the taint comes, and to set their timers. The
+// other is the time to cancel these timers when it goes.
 func BenchmarkTaintANodeOf110Pods(b *testing.B) {
 	tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
 	if err != nil {
@@ -160,10 +160,10 @@ func BenchmarkMemoryOfAMillionPending(b *testing.B) {
 	}
 }
 
-// 200,000 pods become due together, and each is handed out and evicted: as fast
-// as it goes, or as fast as budgets allow, where time goes on as they say. What
-// each is told is about all of them, so that the first look, which sees that
-// they have to wait, counts.
+// 200,000 pods become due together, and each is handed out and evicted. With
+// budgets, time goes on to when the next pod has its tokens. The metric is the
+// time of the whole run by pod, so it includes finding out that pods have to
+// wait.
 func BenchmarkDrain(b *testing.B) {
 	const pods = 200_000
 	for _, test := range []struct {
@@ -212,9 +212,9 @@ func drain(b *testing.B, tracker *eviction.Tracker) {
 }
 
 // C3: the longest turns at 100,000 nodes and 1,000,000 pods while all nodes are
-// not ready: the taints are suspended, the suspension ends, metrics and a page
-// are read in between. What is told is the longest single call of each, which
-// is how long a lock is held.
+// not ready. The taints are suspended, the suspension ends, and metrics and a
+// page are read in between. The metric is the longest single call of each kind,
+// which is how long a lock is held.
 func BenchmarkC3LongestTurns(b *testing.B) {
 	const nodes, each = 100_000, 10
 	tracker, err := eviction.NewTracker(budgets(perNode(1, 1)), at(0))

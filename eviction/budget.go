@@ -11,9 +11,8 @@ import (
 
 // A Budget limits how fast pods leave that have something in common: a node, a
 // namespace, an owner, a zone, or all pods together. It is a
-// [timedqueue.Budget] of pods: a pod leaves when each budget has a token for
-// it, and a pod that waits for a scarce share does not delay pods of other
-// shares.
+// [timedqueue.Budget] of pods. A pod leaves when each budget has a token for
+// it. A pod that waits for a scarce share does not delay pods of other shares.
 //
 // An attempt that fails spends its tokens: it costs the API server as much as
 // one that succeeds. The tokens of an attempt that finds nothing to do come

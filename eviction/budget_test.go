@@ -45,9 +45,8 @@ func inZone(name, zone string, taints ...string) *corev1.Node {
 	return node
 }
 
-// demand.md, thundering herd: budgets overall, per node and per namespace, each
-// of which is heeded, and none of which holds up a pod that has nothing to do
-// with it.
+// demand.md, thundering herd: budgets overall, per node and per namespace all
+// hold. None of them delays a pod that it is not about.
 func TestE8BudgetsLimitWhatTheyAreAboutAndNothingElse(t *testing.T) {
 	pods := []*corev1.Pod{
 		newPod("a1", inNamespace("a")), newPod("a2", inNamespace("a")), newPod("a3", inNamespace("a"), on("n2")),
@@ -136,8 +135,8 @@ func TestE8OverallBudgetHolds(t *testing.T) {
 	c.startOne(101, "q")
 }
 
-// A pod that waits for a token of a zone goes to another when its node does: it
-// waits for that one then, and not for the first.
+// A pod waits for a token of a zone. When its node moves to another zone, the
+// pod waits for a token of that one instead.
 func TestE8PodFollowsItsNodeToAnotherShare(t *testing.T) {
 	c := startUpWith(t, 0, budgets(perZone(1, 1)))
 	c.ObserveNode(at(0), inZone("n1", "east", "x@0"))
@@ -222,9 +221,8 @@ func TestE8LowPriorityFirst(t *testing.T) {
 	}
 }
 
-// What an attempt costs is what it has done to the API server: one that has
-// found nothing to do, or that was refused by a PodDisruptionBudget, has its
-// token back.
+// An attempt costs what it has done to the API server. One that has found
+// nothing to do, or that a PodDisruptionBudget refused, gets its token back.
 func TestE8OnlyWhatCountsUsesATokenUp(t *testing.T) {
 	for outcome, used := range map[eviction.Outcome]bool{
 		eviction.OutcomeEvicted: true, eviction.OutcomeFailed: true, "": true, "Unknown": true,
@@ -276,7 +274,7 @@ func TestE8WhatWaitsForATokenCanChange(t *testing.T) {
 		require.Equal(t, 3, c.Waiting())
 		c.start(11, "-p")
 	})
-	t.Run("looked at again", func(t *testing.T) {
+	t.Run("observed again", func(t *testing.T) {
 		c := wait(t)
 		c.pod(11, newPod("q"))
 		c.pod(11, newPod("p"))
@@ -291,8 +289,8 @@ func TestE8WhatWaitsForATokenCanChange(t *testing.T) {
 	})
 }
 
-// Many shares come and go. A share that no pod needs is forgotten once its tokens
-// are back. Earlier, it would have a whole burst again.
+// Many shares come and go. A share that no pod needs is forgotten once its
+// tokens are back. Earlier, it would have a whole burst again.
 func TestE8ShareThatHasSpentItsTokensIsNotForgotten(t *testing.T) {
 	c := runningWith(t, budgets(perNamespace(0.001, 2)))
 	c.node(1, "n1", "x@1")
@@ -327,8 +325,8 @@ func TestE8SharesThatNoPodNeedsUseNoMemory(t *testing.T) {
 	c.start(1e6)
 }
 
-// Seeing it: who leaves when, why, and what holds it up.
-func TestPendingTellsWhoLeavesWhenAndWhy(t *testing.T) {
+// Pending lists each pod's deadline, its reason, and what delays it.
+func TestPendingListsDeadlinesAndReasons(t *testing.T) {
 	c := runningWith(t, eviction.Config{Backoff: twoSeconds.Backoff, Budgets: []eviction.Budget{overall(0.01, 2), perNamespace(0.001, 1)}},
 		newPod("acting", inNamespace("a")), newPod("no token", inNamespace("a")), newPod("none at all", inNamespace("b")),
 		newPod("failed", inNamespace("c")), newPod("later", tolerates("x:60")), newPod("stays", tolerates("x")),
@@ -376,8 +374,8 @@ func TestPendingTellsWhoLeavesWhenAndWhy(t *testing.T) {
 	require.Equal(t, 5, pods)
 }
 
-// A zone of a million pods is due at once, and its budget lets one go. No caller
-// may wait for the tracker's lock until all others have been put aside.
+// A zone of a million pods is due at once, and its budget lets one go. No
+// caller may wait for the tracker's lock until all others have been put aside.
 func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
 	const pods = 25_000
 	c := runningWith(t, budgets(perNamespace(0.001, 1)))
@@ -399,7 +397,7 @@ func TestE8ManyThatWaitForABudgetAreTakenInParts(t *testing.T) {
 		}
 		next, ok := c.Next(at(10))
 		require.True(t, ok)
-		require.False(t, next.After(at(10)), "there is more to look at")
+		require.False(t, next.After(at(10)), "there are more to move")
 	}
 	require.Equal(t, pods/5000-1, starts, "at most 5000 are moved at a time")
 	c.start(10)

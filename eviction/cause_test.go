@@ -23,8 +23,8 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// A refusal is an error of the API, what it means, and what is reported of an
-// attempt that it ends while the pod is still there.
+// A refusal is an error of the API and its cause. The outcome is that of an
+// attempt which ends with the error while the pod is still there.
 type refusal struct {
 	err     error
 	cause   eviction.Cause
@@ -76,7 +76,7 @@ func apiErrors() map[string]refusal {
 		"the end of a context":        {request(context.DeadlineExceeded), eviction.CauseTimeout, failed},
 		"the end of our run":          {request(context.Canceled), eviction.CauseTimeout, failed},
 		"a read that takes too long":  {request(&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}), eviction.CauseTimeout, failed},
-		"nobody who listens":          {request(refused), eviction.CauseUnreachable, failed},
+		"no server listens":           {request(refused), eviction.CauseUnreachable, failed},
 		"a connection that is cut":    {request(io.ErrUnexpectedEOF), eviction.CauseUnreachable, failed},
 		"a name that does not exist":  {request(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "api", IsNotFound: true}}), eviction.CauseUnreachable, failed},
 		"a certificate of a stranger": {request(x509.UnknownAuthorityError{}), eviction.CauseUnreachable, failed},
@@ -128,7 +128,7 @@ func TestCauseOfWhatAClientReturns(t *testing.T) {
 			require.Equal(t, test.cause, eviction.CauseOf(err), "%v", err)
 		})
 	}
-	t.Run("nobody", func(t *testing.T) {
+	t.Run("no server", func(t *testing.T) {
 		server := httptest.NewServer(http.NotFoundHandler())
 		server.Close()
 		err := clientOf(t, server.URL, nil).EvictV1(t.Context(), evictionOf("p"))

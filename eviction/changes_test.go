@@ -102,7 +102,7 @@ func TestE3AllTaintsRemoved(t *testing.T) {
 
 // demand.md #108268's second cause is a taint that is taken away and set again.
 // Seen to go and come, it counts again: the node was well in between.
-func TestE3TaintThatWentAndCameCountsAnew(t *testing.T) {
+func TestE3TaintThatWentAndCameCountsAgain(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "a@10")
 	c.node(40, "n1")
@@ -249,7 +249,7 @@ func TestE3HoldOfANodeCancelsWhatIsUnderWay(t *testing.T) {
 	require.True(t, task.Canceled())
 }
 
-func TestE3HoldOfTaintsThatGoBeforeTheReleaseEvictsNobody(t *testing.T) {
+func TestE3SuspendedTaintsThatGoBeforeTheEndEvictNoPod(t *testing.T) {
 	c := running(t, newPod("p", tolerates("NR:60")))
 	c.node(10, "n1", "NR@10")
 	c.SuspendTaints(at(50), taints.OwnsNoExecute)
@@ -288,7 +288,7 @@ func TestE3ReleaseIsInOrder(t *testing.T) {
 	}
 }
 
-func TestE3DeletedNodeEvictsNobody(t *testing.T) {
+func TestE3DeletedNodeEvictsNoPod(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")), newPod("q"))
 	c.node(10, "n1", "a@10")
 	c.ForgetNode(at(11), "n1")
@@ -305,7 +305,7 @@ func TestE3DeletedNodeEvictsNobody(t *testing.T) {
 	require.Equal(t, "0 nodes, 0 pods, 0 pending", c.String())
 }
 
-func TestE3RecreatedNodeStartsAnew(t *testing.T) {
+func TestE3RecreatedNodeStartsAgain(t *testing.T) {
 	for _, forgotten := range []bool{true, false} {
 		c := running(t, newPod("p", tolerates("a:60")))
 		c.node(10, "n1", "a")
@@ -324,7 +324,7 @@ func TestE3RecreatedNodeStartsAnew(t *testing.T) {
 	}
 }
 
-func TestE3NodeRecreatedWithoutItsTaintsEvictsNobody(t *testing.T) {
+func TestE3NodeRecreatedWithoutItsTaintsEvictsNoPod(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "a")
 	again := newNode("n1")

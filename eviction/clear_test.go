@@ -202,7 +202,7 @@ func TestE11ConditionOfAPodThatIsDueIsNotCleared(t *testing.T) {
 }
 
 // Pods wait for their clear when their deadlines come, and a budget holds all
-// of them: looking at them happens in parts, and ends.
+// of them. Start goes through them in parts, and ends.
 func TestE11ManyPodsBecomeDueWhileTheirConditionWaits(t *testing.T) {
 	const pods = 2500
 	c := runningWith(t, budgets(overall(0, 1)))

@@ -345,7 +345,8 @@ func TestE2MovedDeadlineCancelsTheActionUnderWay(t *testing.T) {
 	m.next(22, 1011)
 }
 
-// A live read is judged by the same clock, which is not that of its time.
+// A live read is decided by the clock that counts, also while the machine shows
+// another time of day.
 func TestE6ReevaluateGoesByTheClockThatCounts(t *testing.T) {
 	m := boot(t, newPod("p"))
 	m.ObserveNode(m.at(10.25), newNode("n1", "b"))
@@ -410,8 +411,8 @@ func TestE2StartOfAChangeThatACallerCounts(t *testing.T) {
 	require.InDelta(t, 169, starts(m.NodeChanged(m.at(169), &slow)), 1e-6, "of a slow clock")
 }
 
-// Issue 13: a taint that was written during a gap of the watch acts in time,
-// and one that a slow clock has written still gets its seconds.
+// Issue 13: a taint that was written during a gap of the watch acts in time.
+// One that a slow clock has written still gets its seconds.
 func TestE2TenSecondsCountBackFromWhenTheWatchWasCurrent(t *testing.T) {
 	for _, test := range []struct {
 		name         string

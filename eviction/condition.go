@@ -19,9 +19,9 @@ const (
 	// ConditionReasonCanceled is its reason after it is cleared.
 	ConditionReasonCanceled = "EvictionCanceled"
 	// StatusReasonNodeLost is the reason in the status of a pod that leaves a node
-	// which does not respond, and the reason to give to Tracker.EvictNode for
-	// such a node. The node lifecycle controller used it before there were
-	// taints. It is cleared with the condition.
+	// which does not respond. Give it to Tracker.EvictNode for such a node. The
+	// node lifecycle controller used it before there were taints. It is cleared
+	// with the condition.
 	StatusReasonNodeLost = "NodeLost"
 )
 

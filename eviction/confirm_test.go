@@ -110,7 +110,7 @@ func TestE6ConfirmedEvictionCarriesTheVersionThatItHasRead(t *testing.T) {
 	play(t, sceneOptions{confirm: true}, func(s *scene) {
 		s.acts(eviction.OutcomeEvicted, "get pod", "get node", "patch", "delete")
 		require.Equal(s, "n1", s.calls[1].name)
-		require.NotContains(s, s.calls[2].patch, "resourceVersion", "what it answers is looked at")
+		require.NotContains(s, s.calls[2].patch, "resourceVersion", "its answer is decided on")
 		require.Contains(s, s.calls[2].patch, `"uid":"p"`)
 		uid, answered := types.UID("p"), "102" // the version that the patch has made
 		require.Equal(s, &metav1.Preconditions{UID: &uid, ResourceVersion: &answered}, s.calls[3].delete.Preconditions)
@@ -126,9 +126,8 @@ func TestE6ConfirmedEvictionOfAMarkedPodCarriesTheVersionThatItHasRead(t *testin
 	})
 }
 
-// The confirmed state has changed before the write: another client has
-// lengthened the toleration in between. The pod is not deleted, and looked at
-// again.
+// Another client lengthens the toleration between the confirmation and the
+// write. The pod is not deleted, and is decided again.
 func TestE6PodThatChangesAfterItWasConfirmedIsNotDeleted(t *testing.T) {
 	for _, test := range []struct {
 		verb string
@@ -159,8 +158,9 @@ func TestE6PodThatChangesAfterItWasConfirmedIsNotDeleted(t *testing.T) {
 }
 
 // Found by the scenario "patched" of examples/e2e/evictions: a client writes to
-// the pod all the time, a sidecar's status say, and what was confirmed has
-// always changed. It is decided again at once, not after a wait that grows.
+// the pod all the time, for example a sidecar's status. What was confirmed has
+// always changed. The eviction is decided again at once, not after a growing
+// wait.
 func TestE6ConfirmedEvictionOfAPodThatChangesAllTheTime(t *testing.T) {
 	for _, evict := range []bool{false, true} {
 		for _, writes := range []int{1, 10, 11} {

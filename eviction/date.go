@@ -6,16 +6,16 @@ import "time"
 // a request that was sent at a time. Sent and now must have the monotonic
 // readings that time.Now gives.
 //
-// When the time of day of now agrees with it, that time of day is believed from
-// then on: the deadlines that follow from times of API objects move by as much
-// as it has parted from monotonic time since the last agreement, or since the
-// start, if that is more than a second. They agree within two seconds, and the
-// time that the answer has taken. All else follows monotonic time: first sights, the waits
-// after attempts, budgets and requests.
+// When the time of day of now agrees with date, it is believed from then on.
+// They agree within two seconds and the time that the answer has taken. Then
+// the deadlines that follow from times of API objects move by as much as the
+// time of day has parted from monotonic time. That counts from the start or
+// from the last move, and a second or less moves nothing. All else follows
+// monotonic time: first sights, the waits after attempts, budgets and requests.
 //
 // So a machine that was suspended evicts on time as soon as the API server has
-// answered, and one whose clock is set wrong evicts nothing early. Before the
-// first agreement the time of day of the start counts.
+// answered. One whose clock is set wrong evicts nothing early. Before the first
+// agreement the time of day of the start counts.
 //
 // A call is O(1), unless the time of day has parted. Then the pods on tainted
 // nodes are decided again as after [Tracker.SuspendTaints], and ObserveDate

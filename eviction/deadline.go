@@ -190,7 +190,7 @@ func end(start, seen time.Time, seconds int64) time.Time {
 const longestToleration = 100 * 365 * 24 * 60 * 60
 
 // StartTime returns the time from which a change counts whose time another
-// client has stored: a taint with its TimeAdded, a pod's binding with the
+// client has stored. A taint has it in TimeAdded, a pod's binding in the
 // transition of PodScheduled.
 //
 // seen is when the change was first observed. current is when the watch that

@@ -36,7 +36,7 @@ func TestE1OnlyNoExecuteEvicts(t *testing.T) {
 
 // demand.md, eviction, zero-taints trap: upstream's code for one pod would
 // delete it at once when its node has no taints.
-func TestE1NoTaintsEvictNobody(t *testing.T) {
+func TestE1NoTaintsEvictNoPod(t *testing.T) {
 	c := running(t, newPod("bare"), newPod("tolerant", tolerates("a:0", "*:0")), newPod("elsewhere", on("n9")))
 	c.node(10, "n1")
 	c.pod(11, newPod("late"))
@@ -174,7 +174,7 @@ func TestE1TerminatingPodsAreLeftAlone(t *testing.T) {
 	c.stays("m", eviction.ReasonGone)
 	c.pod(10, newPod("q", terminating))
 	c.idle(1000)
-	c.pod(1001, newPod("q")) // an older look: what is terminating stays so
+	c.pod(1001, newPod("q")) // an older version: what is terminating stays so
 	c.idle(1002)
 	c.node(1003, "n1") // the condition of a terminating pod stays
 	c.idle(1004)

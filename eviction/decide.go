@@ -33,9 +33,9 @@ func (t *Tracker) list(n *node) {
 	}
 }
 
-// catchUp decides pods of a node that is behind, while there is something left:
-// the last ones first, and in their order those that it decides. It reports
-// whether each has had its turn.
+// catchUp decides pods of a node that is behind, while there is something left.
+// It takes the last ones first, and decides those that it takes in their order.
+// It reports whether each has had its turn.
 func (t *Tracker) catchUp(now time.Time, n *node, left *int) bool {
 	to := min(n.undecided, len(n.pods))
 	from := to
@@ -97,7 +97,7 @@ func (t *Tracker) decide(now time.Time, e *entry) {
 		a.signal.Store(held || a.terminating || r.dueAt(now) == a.clears())
 		t.countDue(now, e, r)
 	case from != leaving:
-		t.settle(now, e, from)
+		t.enterDecided(now, e, from)
 	}
 }
 
@@ -110,9 +110,9 @@ func (t *Tracker) weight(e *entry) int {
 	return 1 + len(p.tolerations)*len(p.placement.node.taints)/matchesOfRecord
 }
 
-// settle puts a pod about which nothing is under way into the state that its
-// decision asks for, coming from a state.
-func (t *Tracker) settle(now time.Time, e *entry, from podState) {
+// enterDecided puts a pod without an action under way into the state that its
+// decision asks for. It was in the state from before.
+func (t *Tracker) enterDecided(now time.Time, e *entry, from podState) {
 	r := t.rule(e)
 	t.enter(now, e, t.stateFor(now, e, r, from), r.due)
 	if e.Value().state.waits() {

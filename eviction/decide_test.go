@@ -19,8 +19,8 @@ func since(spec string, seen, start float64) eviction.Taint {
 	return eviction.Taint{Taint: taintList(spec)[0], Seen: at(seen), Start: at(start)}
 }
 
-// settled is a pod that has been on its node for long.
-func settled(tolerations ...string) eviction.Pod {
+// resident is a pod that has been on its node for long.
+func resident(tolerations ...string) eviction.Pod {
 	return eviction.Pod{Tolerations: tolerationList(tolerations...), Seen: at(-500), Arrived: at(-1000)}
 }
 
@@ -34,65 +34,65 @@ func TestE1Decide(t *testing.T) {
 		taint  string
 	}{
 		"no taints": {
-			pod: settled(), reason: eviction.ReasonNoTaints, due: stays,
+			pod: resident(), reason: eviction.ReasonNoTaints, due: stays,
 		},
 		"no taints, an empty list": {
-			on: []eviction.Taint{}, pod: settled("a:0"), reason: eviction.ReasonNoTaints, due: stays,
+			on: []eviction.Taint{}, pod: resident("a:0"), reason: eviction.ReasonNoTaints, due: stays,
 		},
 		"untolerated": {
-			on: []eviction.Taint{since("a", 10, 3)}, pod: settled("b"), reason: eviction.ReasonUntolerated, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 10, 3)}, pod: resident("b"), reason: eviction.ReasonUntolerated, due: 10, taint: "a",
 		},
 		"untolerated, but the pod was seen later": {
 			on:  []eviction.Taint{since("a", 10, 3)},
 			pod: eviction.Pod{Seen: at(20), Arrived: at(5)}, reason: eviction.ReasonUntolerated, due: 20, taint: "a",
 		},
 		"tolerated for ever": {
-			on: []eviction.Taint{since("a", 10, 3)}, pod: settled("a"), reason: eviction.ReasonTolerated, due: stays,
+			on: []eviction.Taint{since("a", 10, 3)}, pod: resident("a"), reason: eviction.ReasonTolerated, due: stays,
 		},
 		"tolerated for some time": {
-			on: []eviction.Taint{since("a", 10, 3)}, pod: settled("a:60"), reason: eviction.ReasonTolerationEnds, due: 63, taint: "a",
+			on: []eviction.Taint{since("a", 10, 3)}, pod: resident("a:60"), reason: eviction.ReasonTolerationEnds, due: 63, taint: "a",
 		},
 		"the pod came after the taint": {
 			on:  []eviction.Taint{since("a", 10, 3)},
 			pod: eviction.Pod{Tolerations: tolerationList("a:60"), Seen: at(101), Arrived: at(100)}, reason: eviction.ReasonTolerationEnds, due: 160, taint: "a",
 		},
 		"zero seconds": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:0"), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:0"), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
 		},
 		"negative seconds": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:-5"), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:-5"), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
 		},
 		"the least seconds": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:" + strconv.FormatInt(math.MinInt64, 10)), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
+			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:" + strconv.FormatInt(math.MinInt64, 10)), reason: eviction.ReasonTolerationEnds, due: 10, taint: "a",
 		},
 		"the most seconds are a century": {
-			on: []eviction.Taint{since("a", 10, 11)}, pod: settled("a:" + strconv.FormatInt(math.MaxInt64, 10)), reason: eviction.ReasonTolerationEnds, due: 11 + 36500*86400, taint: "a",
+			on: []eviction.Taint{since("a", 10, 11)}, pod: resident("a:" + strconv.FormatInt(math.MaxInt64, 10)), reason: eviction.ReasonTolerationEnds, due: 11 + 36500*86400, taint: "a",
 		},
 		"the earliest of several ends": {
 			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30), since("c", 40, 40)},
-			pod: settled("a:90", "b:20", "c:50"), reason: eviction.ReasonTolerationEnds, due: 50, taint: "b",
+			pod: resident("a:90", "b:20", "c:50"), reason: eviction.ReasonTolerationEnds, due: 50, taint: "b",
 		},
 		"seconds of one, for ever for the other": {
 			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30)},
-			pod: settled("a", "b:20"), reason: eviction.ReasonTolerationEnds, due: 50, taint: "b",
+			pod: resident("a", "b:20"), reason: eviction.ReasonTolerationEnds, due: 50, taint: "b",
 		},
 		"one of several untolerated": {
 			on:  []eviction.Taint{since("a", 0, 0), since("b", 30, 30), since("c", 40, 40)},
-			pod: settled("a:90", "c:50"), reason: eviction.ReasonUntolerated, due: 30, taint: "b",
+			pod: resident("a:90", "c:50"), reason: eviction.ReasonUntolerated, due: 30, taint: "b",
 		},
 		"the earliest of several untolerated": {
 			on:  []eviction.Taint{since("a", 50, 50), since("b", 30, 30)},
-			pod: settled(), reason: eviction.ReasonUntolerated, due: 30, taint: "b",
+			pod: resident(), reason: eviction.ReasonUntolerated, due: 30, taint: "b",
 		},
 		"it had to leave before the untolerated one came": {
 			on:  []eviction.Taint{since("a", 50, 50), since("b", 0, 0)},
-			pod: settled("b:20"), reason: eviction.ReasonTolerationEnds, due: 20, taint: "b",
+			pod: resident("b:20"), reason: eviction.ReasonTolerationEnds, due: 20, taint: "b",
 		},
 		"another value": {
-			on: []eviction.Taint{since("a=x", 10, 3)}, pod: settled("a=y"), reason: eviction.ReasonUntolerated, due: 10, taint: "a=x",
+			on: []eviction.Taint{since("a=x", 10, 3)}, pod: resident("a=y"), reason: eviction.ReasonUntolerated, due: 10, taint: "a=x",
 		},
 		"the key that is any": {
-			on: []eviction.Taint{since("a=x", 10, 3)}, pod: settled("*:5"), reason: eviction.ReasonTolerationEnds, due: 8, taint: "a=x",
+			on: []eviction.Taint{since("a=x", 10, 3)}, pod: resident("*:5"), reason: eviction.ReasonTolerationEnds, due: 8, taint: "a=x",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,20 +127,20 @@ func TestE1FirstMatchingTolerationCounts(t *testing.T) {
 		{[]string{"b:1", "a=y:2", "a:10", "*:60"}, 10},
 		{[]string{"*:60", "a=x:10"}, 60},
 	} {
-		decision := eviction.Decide(on, settled(test.tolerations...), taints.Matcher{})
+		decision := eviction.Decide(on, resident(test.tolerations...), taints.Matcher{})
 		require.Equal(t, test.due, decision.Due.Sub(at(0)).Seconds(), "%v", test.tolerations)
 	}
-	require.False(t, eviction.Decide(on, settled("a", "a:10"), taints.Matcher{}).Leaves())
-	require.True(t, eviction.Decide(on, settled("a:10", "a"), taints.Matcher{}).Leaves())
+	require.False(t, eviction.Decide(on, resident("a", "a:10"), taints.Matcher{}).Leaves())
+	require.True(t, eviction.Decide(on, resident("a:10", "a"), taints.Matcher{}).Leaves())
 }
 
 // demand.md, eviction, zero-taints trap: upstream's function evicts at once if
 // it is called for a node without taints. Whatever a pod tolerates, without
 // them it stays.
-func TestE1WithoutTaintsNobodyLeaves(t *testing.T) {
+func TestE1WithoutTaintsNoPodLeaves(t *testing.T) {
 	for _, tolerations := range [][]string{nil, {"a"}, {"a:0"}, {"*:-1"}, {"a:60", "*"}} {
 		for _, on := range [][]eviction.Taint{nil, {}} {
-			require.Equal(t, eviction.Decision{Reason: eviction.ReasonNoTaints}, eviction.Decide(on, settled(tolerations...), taints.Matcher{}))
+			require.Equal(t, eviction.Decision{Reason: eviction.ReasonNoTaints}, eviction.Decide(on, resident(tolerations...), taints.Matcher{}))
 		}
 		c := running(t, newPod("p", tolerates(tolerations...)))
 		c.node(5, "n1", "a:NoSchedule", "b:PreferNoSchedule")
@@ -152,7 +152,7 @@ func TestE1WithoutTaintsNobodyLeaves(t *testing.T) {
 
 func TestE1TolerationOfAnotherEffectIsNone(t *testing.T) {
 	on := []eviction.Taint{since("a", 0, 0)}
-	pod := settled("a")
+	pod := resident("a")
 	pod.Tolerations[0].Effect = corev1.TaintEffectNoSchedule
 	require.Equal(t, eviction.ReasonUntolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
 	pod.Tolerations[0].Effect = ""
@@ -161,7 +161,7 @@ func TestE1TolerationOfAnotherEffectIsNone(t *testing.T) {
 
 func TestE1NumbersAreComparedBehindTheSwitch(t *testing.T) {
 	on := []eviction.Taint{since("load=90", 0, 0)}
-	pod := settled("load=100:60")
+	pod := resident("load=100:60")
 	pod.Tolerations[0].Operator = corev1.TolerationOpLt
 	require.Equal(t, eviction.ReasonUntolerated, eviction.Decide(on, pod, taints.Matcher{}).Reason)
 	require.Equal(t, eviction.ReasonTolerationEnds, eviction.Decide(on, pod, taints.Matcher{EnableComparisonOperators: true}).Reason)
@@ -178,7 +178,7 @@ func TestE1LeavesDoesNotDependOnTheDate(t *testing.T) {
 
 func TestE1DecideDoesNotModifyItsArguments(t *testing.T) {
 	on := []eviction.Taint{since("a@3", 10, 3), since("b", 10, 3)}
-	pod := settled("a:60", "b:70")
+	pod := resident("a:60", "b:70")
 	taintsBefore, tolerationsBefore := slices.Clone(on), slices.Clone(pod.Tolerations)
 	eviction.Decide(on, pod, taints.Matcher{})
 	require.Equal(t, taintsBefore, on)

@@ -114,7 +114,7 @@ func (s *scene) fails(result eviction.Result) time.Duration {
 	return time.Since(before)
 }
 
-// acts checks what comes of the work and which calls it takes.
+// acts checks the result of the work and which calls it takes.
 func (s *scene) acts(outcome eviction.Outcome, verbs ...string) eviction.Result {
 	s.Helper()
 	already := len(s.verbs())
@@ -215,7 +215,7 @@ func TestE6EvictionThatIsDueAgainGoesOn(t *testing.T) {
 // A strategic merge patch replaces what it names. What others have written into
 // the conditions stays.
 func TestE7PatchLeavesOthersConditionsAlone(t *testing.T) {
-	pod := newPod("p", disrupted(corev1.ConditionFalse, "Somebody"))
+	pod := newPod("p", disrupted(corev1.ConditionFalse, "Another"))
 	pod.Status.Conditions[1].LastProbeTime = *stamp(5)
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 	pod.Status.Phase = corev1.PodRunning
@@ -364,8 +364,8 @@ func TestE5TerminatingPodIsAlreadyGone(t *testing.T) {
 	}
 }
 
-// Somebody has made it terminate since we marked it: the delete conflicts, and
-// that is no failure.
+// Another client has deleted the pod since we marked it: the delete conflicts,
+// which is not a failure.
 func TestE5PodThatTerminatesBeforeTheDeleteIsAlreadyGone(t *testing.T) {
 	play(t, sceneOptions{confirm: true}, func(s *scene) {
 		s.before = once("delete", func() error { s.put(newPod("p", terminating, marked)); return nil })
@@ -403,7 +403,7 @@ func TestE5WhatTheAPIRefusesIsAFailureWithItsCause(t *testing.T) {
 		} {
 			name := fmt.Sprintf("%s, %s, confirm=%v, unmark=%v", what, test.verb, test.options.confirm, test.options.pod != nil)
 			if what == "conflict" && test.verb == "delete" && test.options.confirm {
-				continue // it is looked at again at once
+				continue // it is attempted again at once
 			}
 			t.Run(name, func(t *testing.T) {
 				play(t, test.options, func(s *scene) {
@@ -429,9 +429,9 @@ func TestE5WhatTheAPIRefusesIsAFailureWithItsCause(t *testing.T) {
 	}
 }
 
-// The look at what has conflicted fails as well: that is no proof that the pod
-// is gone.
-func TestE5ConflictThatCannotBeLookedIntoIsAFailure(t *testing.T) {
+// The read after a conflict fails as well. That does not prove that the pod is
+// gone.
+func TestE5ConflictThatCannotBeCheckedIsAFailure(t *testing.T) {
 	play(t, sceneOptions{}, func(s *scene) {
 		conflict := apierrors.NewConflict(podResource, "p", errors.New("modified"))
 		s.before = func(c call) error {

@@ -17,8 +17,8 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// A controller is what a caller makes of the pieces: a tracker that is fed from
-// the API server, and a dispatcher that drives it with Delete.
+// A controller is what a caller composes: a tracker that is fed from the API
+// server, and a dispatcher that drives it with a Deleter.
 type controller struct {
 	*testing.T
 	*apiServer
@@ -168,9 +168,9 @@ func TestE6ConfirmationBridgesAWatchThatIsBehind(t *testing.T) {
 	})
 }
 
-// A thousand pods of forty nodes, due at many times, an API server that fails
-// now and then: each that has to leave is deleted, once, and not before its
-// time.
+// A thousand pods of forty nodes are due at many times, and the API server
+// fails now and then. Each pod that has to leave is deleted once, and not
+// before its time.
 func TestE4AThousandPodsAreEvictedOnceEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer()

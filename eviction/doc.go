@@ -49,26 +49,26 @@
 // have written. All else is measured by the monotonic readings of now: waits,
 // budgets, first sights. The two part when the machine was suspended, which
 // monotonic time does not count, and when its clock is set. So the caller tells
-// [Tracker.ObserveDate] the Date header of the API server's answers. The time of
-// day is believed once the two agree, and deadlines that follow from API
+// [Tracker.ObserveDate] the Date header of the API server's answers. The time
+// of day is believed once the two agree, and deadlines that follow from API
 // objects move with it. Until then the time of day of the start counts, and the
 // monotonic time since.
 //
 // [Tracker.NodesCurrent] and [Tracker.PodsCurrent] say that a watch is alive.
 // So a taint that was written while the watch was interrupted counts from its
-// TimeAdded. [Tracker.NodeChanged] and [Tracker.StartOf] do the same for a change
-// of a node that the caller counts itself, such as that of a condition.
+// TimeAdded. [Tracker.NodeChanged] and [Tracker.StartOf] do the same for a
+// change of a node that the caller counts itself, such as that of a condition.
 //
 // What a wrong clock can still do:
 //
 //   - A writer whose clock is behind makes a deadline early, by at most ten
-//     seconds and the time for which the watch delivered nothing, and by any
-//     time for what existed at the start. One whose clock is ahead makes it
-//     late, by no more than the delay of the watch.
-//   - A watch that is late all the time, without a silence, looks like a slow
-//     clock. What it shows more than ten seconds late counts from then.
-//   - Without a TimeAdded, a taint counts from first sight, in which the time of
-//     a suspension does not count.
+//     seconds and the time for which the watch delivered nothing. For what
+//     existed at the start there is no such bound. A writer whose clock is
+//     ahead makes it late, by no more than the delay of the watch.
+//   - A watch that is late all the time, without a silence, cannot be told from
+//     a slow clock. What it shows more than ten seconds late counts from then.
+//   - Without a TimeAdded, a taint counts from first sight, in which the time
+//     of a suspension does not count.
 //   - A clock that always differs from that of the API server by more than two
 //     seconds is never confirmed.
 //
@@ -104,21 +104,21 @@
 // any other share. A pod leaves when each budget has a token for it, and does
 // not delay pods that need no scarce token. [Tracker.SetLimit] changes the rate
 // of one share at any time, so a budget by zone can follow the state of its
-// zones. A limit of zero stops a share; when it is raised again, the due pods
+// zones. A limit of zero stops a share. When it is raised again, the due pods
 // leave at the rate and not at once. In contrast, [Tracker.SuspendTaints]
-// suspends taints and not pods, [Tracker.SuspendTaintsOn] does that on one node,
-// and [Tracker.Halt] holds all evictions at once, for an operator who stops the
-// controller.
+// suspends taints and not pods. [Tracker.SuspendTaintsOn] does that on one
+// node. [Tracker.Halt] holds all evictions at once, so that an operator can
+// stop the controller.
 //
 // # Observing it
 //
 // [Tracker.Pending] lists each pod's deadline, its reason, its failed attempts
 // and the budget that delays it. [Tracker.PodsOn] lists all pods of a node.
 // [Tracker.Overdue] counts the pods that should have left, and returns the
-// earliest of their deadlines, and [Tracker.Delayed] those that wait for a
-// budget; both read running counts. [Tracker.PendingFrom] lists in parts, so
-// that a caller can release its lock in between. The delay of an eviction is Task.StartedAt minus
-// Task.Decision.Due.
+// earliest of their deadlines. [Tracker.Delayed] counts the pods that wait for
+// a budget. Both read running counts. [Tracker.PendingFrom] lists in parts, so
+// that a caller can release its lock in between. The delay of an eviction is
+// Task.StartedAt minus Task.Decision.Due.
 //
 // # The caller's duties
 //
@@ -140,15 +140,16 @@
 //   - A toleration counts from the taint's TimeAdded or the pod's arrival.
 //     There it counts from when the controller saw the taint (#108268).
 //   - It ends up to a second later than there, because TimeAdded is stored in
-//     whole seconds: the taint may have come at the end of its second. A pod
-//     must not leave early, also after a restart.
+//     whole seconds. The taint may have come at the end of its second, and a
+//     pod must not leave early, also after a restart.
 //   - A change of tolerations or taints moves the deadline. There the first
 //     deadline stays (#102993).
 //   - A pod is its UID and not its name (#125332, #107543).
 //   - A failed eviction is retried until it is moot. There it is dropped after
 //     five attempts within 50 ms (#140639).
 //   - Between the condition and the delete it is decided again.
-//   - The message of the condition is the one from there, followed by the taint.
+//   - The message of the condition is the one from there, followed by the
+//     taint.
 //   - Pods that are due together wait for workers. There each has a goroutine.
 //   - The condition of an eviction that became moot is cleared at once, at a
 //     bounded rate. There another controller clears it after two minutes.

@@ -60,7 +60,8 @@ func TestE5DisruptionBudgetIsWaitingAndNotFailing(t *testing.T) {
 	})
 }
 
-// The API server has not yet looked at the budget, and says when to ask again.
+// The budget is still being processed, and the API server says when to ask
+// again.
 func TestE5DisruptionBudgetThatSaysWhenToAskAgain(t *testing.T) {
 	play(t, sceneOptions{evict: true}, func(s *scene) {
 		busy := budgetError()
@@ -86,7 +87,7 @@ func TestE5WhatTheAPIRefusesToEvictIsAFailureWithItsCause(t *testing.T) {
 	for what, refusal := range apiErrors() {
 		for _, confirm := range []bool{false, true} {
 			if confirm && refusal.cause == eviction.CauseConflict {
-				continue // it is looked at again at once
+				continue // it is attempted again at once
 			}
 			t.Run(what, func(t *testing.T) {
 				play(t, sceneOptions{evict: true, confirm: confirm}, func(s *scene) {
@@ -146,7 +147,8 @@ func TestE5EvictOfAPodThatIsGoneIsAlreadyGone(t *testing.T) {
 	})
 }
 
-// A mark that Delete has set before a restart, say, is taken back by Evict too.
+// A mark that Delete has set, for example before a restart, is taken back by
+// Evict too.
 func TestE6EvictTakesMarksBack(t *testing.T) {
 	play(t, sceneOptions{evict: true, pod: newPod("p", marked, tolerates("a"))}, func(s *scene) {
 		s.acts(eviction.OutcomeConditionCleared, "get pod", "patch")
@@ -170,9 +172,9 @@ func TestE6ConfirmedEvictionThatIsCanceledMeanwhileWritesNothing(t *testing.T) {
 	}
 }
 
-// A 404 is the end of a pod only if it is about the pod. One from a proxy in
-// front of the API server, of a webhook, or from a server that does not know
-// the Eviction API is not: the pod would be lost.
+// A 404 ends the eviction of a pod only if it is about the pod. One from a
+// proxy, a webhook, or a server without the Eviction API is a failure. Else the
+// pod would be lost.
 func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 	resource := schema.GroupResource{Resource: "pods"}
 	webhook := &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -210,8 +212,8 @@ func TestE5NotFoundThatIsNotAboutThePodIsAFailure(t *testing.T) {
 		}
 	}
 	play(t, sceneOptions{confirm: true}, func(s *scene) {
-		nobody := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", schema.GroupResource{Resource: "nodes"}, "n1", "404 page not found", 0, true)
-		s.before = once("get node", func() error { return nobody })
+		missing := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", schema.GroupResource{Resource: "nodes"}, "n1", "404 page not found", 0, true)
+		s.before = once("get node", func() error { return missing })
 		s.acts(eviction.OutcomeFailed, "get pod", "get node")
 	})
 	play(t, sceneOptions{}, func(s *scene) { // nor does it prove that the pod of a conflict is gone
@@ -233,8 +235,8 @@ func TestE7EvictIsChecked(t *testing.T) {
 	require.ErrorIs(t, err, eviction.ErrInvalidConfig)
 }
 
-// E12: a Retry-After in the answer of the API server, which may be wrong by any
-// amount, makes a pod wait no longer than the longest wait.
+// E12: a Retry-After of the API server may be wrong by any amount. It makes a
+// pod wait no longer than the longest wait.
 func TestE12NoRetryAfterOfAServerParksAPod(t *testing.T) {
 	load := apierrors.NewTooManyRequests("later", math.MaxInt32)
 	busy := budgetError()

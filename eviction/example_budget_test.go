@@ -14,7 +14,7 @@ import (
 )
 
 // A zone's gate: two zones with a budget by node. One of them is found to be
-// down, and is shut; when it is opened again its pods leave one every ten
+// down, and is shut. When it is opened again its pods leave one every ten
 // seconds, and not all that became due meanwhile at once.
 func ExampleBudget() {
 	noon := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)

@@ -13,10 +13,10 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// A cloud takes two spot machines back, with two minutes' notice. Their pods are
-// evicted through the Eviction API, one after the other, and deleted in the last
-// minute. Then the cloud takes one notice back: what is left on that machine
-// stays.
+// A cloud takes two spot machines back, with two minutes' notice. Their pods
+// are evicted through the Eviction API, one after the other, and deleted in the
+// last minute. Then the cloud takes one notice back: what is left on that
+// machine stays.
 func Example_interruption() {
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	tracker, err := eviction.NewTracker(eviction.Config{
@@ -90,8 +90,8 @@ func Example_interruption() {
 	// shop/spot-2-c NoTaints
 }
 
-// interruptionAction evicts a pod until it is overdue for 30 seconds, and deletes
-// it after that.
+// interruptionAction evicts a pod until it is overdue for 30 seconds, and
+// deletes it after that.
 func interruptionAction(tell func(string)) (eviction.Action, error) {
 	evictor, err := eviction.NewEvictor(eviction.EvictorConfig{
 		Pods: func(string) eviction.EvictionClient { return interruptionPods{tell: tell} },

@@ -16,8 +16,8 @@ import (
 )
 
 // A scheduler makes room for a large pod. It evicts the pods that it has chosen
-// through the Eviction API, at most one a second of each namespace, and one of
-// them stays while its PodDisruptionBudget says so.
+// through the Eviction API, at most one a second of each namespace. One of them
+// stays as long as its PodDisruptionBudget refuses.
 func Example_preemption() {
 	clock := &preemptionClock{now: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)}
 	tracker, err := eviction.NewTracker(eviction.Config{
@@ -66,7 +66,8 @@ func Example_preemption() {
 
 	// In a program a timedqueue.Dispatcher does this with several workers:
 	//
-	//	timedqueue.NewDispatcher(tracker, evictor.Act, timedqueue.DispatcherConfig{Workers: 4})
+	//	config := timedqueue.DispatcherConfig{Workers: 4}
+	//	timedqueue.NewDispatcher(tracker, evictor.Act, config)
 	for range 20 {
 		task, ok := tracker.Start(clock.now)
 		if ok {

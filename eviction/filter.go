@@ -5,9 +5,9 @@ import (
 )
 
 // The functions below are for [Config].Exempt: pods that some controllers do
-// not evict. kube-controller-manager v1.37 exempts none of them. It spares only
-// pods that tolerate the taint, as those of DaemonSets do, and pods that are
-// terminating. A [Tracker] never evicts these either.
+// not evict. kube-controller-manager v1.37 exempts none of them. There only
+// pods that tolerate the taint stay, as those of DaemonSets do, and pods that
+// are terminating. A [Tracker] never evicts these either.
 
 // AnyOf returns a function that exempts a pod if any of the given functions
 // does.

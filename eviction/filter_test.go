@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
 )
@@ -35,10 +36,10 @@ func TestE7PodsThatCanBeLeftAlone(t *testing.T) {
 		"a pod that runs":                         {change: inPhase(corev1.PodRunning)},
 		"a pod that has succeeded":                {change: inPhase(corev1.PodSucceeded), isFinished: true},
 		"a pod that has failed":                   {change: inPhase(corev1.PodFailed), isFinished: true},
-		"a pod of a DaemonSet":                    {change: controlledBy("DaemonSet", new(true)), isOfD: true},
-		"a pod of a ReplicaSet":                   {change: controlledBy("ReplicaSet", new(true))},
+		"a pod of a DaemonSet":                    {change: controlledBy("DaemonSet", ptr.To(true)), isOfD: true},
+		"a pod of a ReplicaSet":                   {change: controlledBy("ReplicaSet", ptr.To(true))},
 		"a pod that a DaemonSet lists":            {change: controlledBy("DaemonSet", nil)},
-		"a pod that a DaemonSet does not control": {change: controlledBy("DaemonSet", new(false))},
+		"a pod that a DaemonSet does not control": {change: controlledBy("DaemonSet", ptr.To(false))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := newPod("p")
@@ -52,9 +53,9 @@ func TestE7PodsThatCanBeLeftAlone(t *testing.T) {
 	}
 }
 
-// A pod that is exempt only as long as it runs to its end, say, leaves when it
-// is exempt no more.
-func TestE7ExemptionIsDecidedAnewWithEachLook(t *testing.T) {
+// A pod that is exempt only for a while, for example as long as it runs, leaves
+// when it is exempt no more.
+func TestE7ExemptionIsDecidedWithEachObservation(t *testing.T) {
 	c := runningWith(t, eviction.Config{Exempt: eviction.IsTerminal}, newPod("p", inPhase(corev1.PodSucceeded)))
 	c.node(10, "n1", "a@10")
 	c.idle(20)

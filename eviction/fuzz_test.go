@@ -86,7 +86,7 @@ func FuzzDecide(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{2, 2, 1, 1, 0, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 1, 4, 3, 1, 1, 1, 1, 5, 6, 1, 1})
 	f.Add([]byte{3, 1, 1, 1, 1, 1, 10, 0, 1, 10, 0, 1, 1, 1, 0, 0, 1, 2, 1, 1, 1, 5, 6, 1, 5, 6, 0, 1, 1, 1})
-	f.Add([]byte("a tainted node and a pod that tolerates some of that for a while, or not at all, who knows"))
+	f.Add([]byte("a tainted node and a pod that tolerates some of that for a while, or not at all, it varies"))
 	f.Fuzz(requireLaws)
 }
 
@@ -179,9 +179,9 @@ func lengthened(a, b *int64) *int64 {
 }
 
 // The whole of a Tracker's rule, with a node that is evicted as a whole at some
-// time: what it says of a pod is what Decide says, or that the node is evicted
-// if the pod has to leave sooner for that; and to take it back leaves nothing
-// of it.
+// time. The decision about a pod is that of Decide, or ReasonNodeEvicted if the
+// pod leaves sooner by that. Canceling the node's eviction leaves nothing of
+// it.
 func FuzzNodeEvicted(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{1, 3, 9, 1, 1, 1, 40, 2, 1, 1, 1, 3, 4, 5, 6, 7, 8, 9, 20, 30})
@@ -218,9 +218,9 @@ func requireNodeEvicted(t *testing.T, bytes []byte) {
 	if tape.next()%4 == 0 {
 		ofDaemonSet(pod)
 	}
-	// A look takes place some time after the one before, or at the same time.
+	// Each event comes some time after the one before, or at the same time.
 	now := at(0)
-	look := func() time.Time {
+	instant := func() time.Time {
 		now = now.Add(time.Duration(tape.next()) * time.Second)
 		return now
 	}
@@ -228,18 +228,18 @@ func requireNodeEvicted(t *testing.T, bytes []byte) {
 	podFirst := tape.next()%2 == 0
 	var podSeen, evicted time.Time
 	if podFirst {
-		podSeen = look()
+		podSeen = instant()
 		c.ObservePod(podSeen, pod)
 	}
-	c.ObserveNode(look(), node)
+	c.ObserveNode(instant(), node)
 	if !podFirst {
-		podSeen = look()
+		podSeen = instant()
 		c.ObservePod(podSeen, pod)
 	}
 	before, _ := c.Decision("p")
 	require.NotEqual(t, eviction.ReasonNodeEvicted, before.Reason)
 
-	evicted = look()
+	evicted = instant()
 	c.EvictNode(evicted, "n1", "drain")
 	during, _ := c.Decision("p")
 	switch {
@@ -248,11 +248,11 @@ func requireNodeEvicted(t *testing.T, bytes []byte) {
 	default:
 		require.Equal(t, eviction.Decision{Reason: eviction.ReasonNodeEvicted, Due: evicted, Request: "drain"}, during)
 	}
-	c.ObservePod(look(), pod)
-	c.ObserveNode(look(), node)
-	c.EvictNode(look(), "n1", "drain")
+	c.ObservePod(instant(), pod)
+	c.ObserveNode(instant(), node)
+	c.EvictNode(instant(), "n1", "drain")
 	again, _ := c.Decision("p")
-	require.Equal(t, during, again, "looking does not change it")
+	require.Equal(t, during, again, "observing it again changes nothing")
 	c.MarkSynced()
 	task, ok := c.Start(now)
 	require.Equal(t, during.DueAt(now), ok)
@@ -262,7 +262,7 @@ func requireNodeEvicted(t *testing.T, bytes []byte) {
 		require.Equal(t, during.Reason, live.Reason)
 		require.True(t, during.Due.Equal(live.Due))
 	}
-	c.CancelNodeEviction(look(), "n1")
+	c.CancelNodeEviction(instant(), "n1")
 	after, _ := c.Decision("p")
 	require.Equal(t, before, after, "nothing is left of it")
 	require.Equal(t, ok && !before.DueAt(now), task.Canceled())

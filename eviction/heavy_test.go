@@ -22,7 +22,8 @@ const (
 )
 
 // heavyNode is a tracker with a node of such pods, and one with a pod that
-// tolerates nothing. The heavy ones tolerate the taints a and NR for 60 seconds.
+// tolerates nothing. The heavy ones tolerate the taints a and NR for 60
+// seconds.
 func heavyNode(t *testing.T) *eviction.Tracker {
 	t.Helper()
 	tracker, err := eviction.NewTracker(eviction.Config{}, at(0))
@@ -54,8 +55,8 @@ func inTurns(t *testing.T, tracker *eviction.Tracker) int {
 	return turns
 }
 
-// C3: whatever decides all pods of a node again, each turn decides a few of them
-// when they have as many tolerations as fit into an object.
+// C3: pods have as many tolerations as fit into an object. Each turn decides a
+// few of them, whatever decides all pods of a node again.
 func TestC3PodsWithManyTolerationsAreDecidedInSlices(t *testing.T) {
 	tracker := heavyNode(t)
 	for _, change := range []struct {
@@ -105,8 +106,8 @@ func TestC3PodsWithManyTolerationsAreListedInParts(t *testing.T) {
 	require.Equal(t, heavyPods, listed)
 }
 
-// C2, C3: while the pods of a node are decided in slices, those of others leave,
-// also when the node changes so fast that its slices never end.
+// C2, C3: while the pods of a node are decided in slices, those of other nodes
+// leave. They also do when the node changes so fast that its slices never end.
 func TestC2PodsOfOthersLeaveWhileANodeIsDecidedInSlices(t *testing.T) {
 	tracker := heavyNode(t)
 	tracker.SetSlice(600)
@@ -138,9 +139,9 @@ func TestC2ANodeThatChangesAllTheTimeDecidesAllItsPods(t *testing.T) {
 	require.True(t, tracker.Reevaluating())
 }
 
-// E6: a pod that is not due any more is not handed out before its slice comes,
-// and an action under way is canceled at once. It goes on if its pod is found
-// to be due still.
+// E6: a pod that is not due any more is not handed out before its slice comes.
+// An action under way is canceled at once. It goes on if its pod is found to be
+// due still.
 func TestE6ASliceThatComesLateEvictsNothing(t *testing.T) {
 	tracker := heavyNode(t)
 	tracker.ObserveNode(at(10), newNode("heavy", "NR@10"))

@@ -32,8 +32,8 @@ func TestE8HerdIsNoMoreGoroutinesThanWorkers(t *testing.T) {
 	}
 }
 
-// herd evicts so many pods, each of which takes a millisecond. Who does not
-// wait for a worker would have all of them asleep at once.
+// herd evicts so many pods; each eviction takes a millisecond. Without waiting
+// for a worker, all of them would sleep at once.
 func herd(t *testing.T, config eviction.Config, pods, workers, few int) {
 	tracker, err := eviction.NewTracker(config, at(0))
 	require.NoError(t, err)

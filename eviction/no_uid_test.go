@@ -107,23 +107,23 @@ func TestE13PodWithAUIDIsNotThePodWithoutOne(t *testing.T) {
 // E13: a node without a UID is a node like others.
 func TestE13NodeWithoutAUID(t *testing.T) {
 	c := startUp(t, 0)
-	look := func(seconds float64, taints ...string) {
+	observe := func(seconds float64, taints ...string) {
 		node := newNode("n1", taints...)
 		node.UID = ""
 		c.ObserveNode(at(seconds), node)
 	}
-	look(0)
+	observe(0)
 	c.pod(0, newPod("p", tolerates("a:60")))
 	c.pod(0, newPod("q", tolerates("*")))
 	c.MarkSynced()
-	look(10, "a")
+	observe(10, "a")
 	c.leavesAt("p", 70)
-	look(40, "a")
+	observe(40, "a")
 	c.leavesAt("p", 70)
 	c.EvictNode(at(50), "n1", "drain")
 	c.leavesAt("p", 50)
 	c.leavesAt("q", 50)
-	look(51, "a")
+	observe(51, "a")
 	c.leavesAt("q", 50)
 	task := c.start(52, "p", "q")[0]
 	node := newNode("n1", "a")

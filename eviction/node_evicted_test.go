@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
 	"github.com/kubelife/lifecycle/taints"
 )
 
-func ofDaemonSet(p *corev1.Pod) { controlledBy("DaemonSet", new(true))(p) }
+func ofDaemonSet(p *corev1.Pod) { controlledBy("DaemonSet", ptr.To(true))(p) }
 
 // E9: before there were taints a node was emptied as a whole.
 func TestE9AllPodsOfAnEvictedNodeLeaveAtOnce(t *testing.T) {
@@ -58,7 +59,7 @@ func TestE9WhatWasDueBeforeStaysDueThen(t *testing.T) {
 	require.Equal(t, eviction.ReasonTolerationEnds, c.start(50, "p")[0].Decision.Reason)
 }
 
-func TestE9SparedNodeKeepsItsPods(t *testing.T) {
+func TestE9CanceledNodeEvictionKeepsThePods(t *testing.T) {
 	c := runningWith(t, twoSeconds, newPod("waits"), newPod("acts"), newPod("marked"), newPod("tainted", tolerates("a:60")))
 	c.node(1, "n1")
 	c.EvictNode(at(10), "n1", "drain")
@@ -153,8 +154,8 @@ func TestE9ReevaluateKnowsThatTheNodeIsEvicted(t *testing.T) {
 	require.Equal(t, eviction.ReasonNoTaints, task.Reevaluate(newPod("p"), again, at(11)).Reason)
 }
 
-// E9: the reason of the condition is that of kube-controller-manager for nodes,
-// and that in the status is NodeLost, as it was before there were taints.
+// E9: the reason of the condition is that of kube-controller-manager for nodes.
+// The reason in the status is NodeLost, as it was before there were taints.
 func TestE9PodOfAnEvictedNodeSaysThatItsNodeIsLost(t *testing.T) {
 	for _, confirm := range []bool{false, true} {
 		play(t, sceneOptions{nodeMode: true, confirm: confirm}, func(s *scene) {

@@ -47,22 +47,22 @@ func (t *Tracker) Pending() iter.Seq[Pending] {
 	}
 }
 
-// A Cursor is how far a walk with [Tracker.PendingFrom] has come. The zero value
-// is its beginning.
+// A Cursor is how far a walk with [Tracker.PendingFrom] has come. The zero
+// value is its beginning.
 type Cursor struct {
 	walking bool
 	nodes   int // that are left
 	pods    int // that are left on the node after those
 }
 
-// PendingFrom goes on with a walk through the pods that Waiting counts, and
+// PendingFrom goes on with a walk through the pods that Waiting counts. It
 // visits at most so many nodes and pods, and at least one. A pod with many
-// tolerations counts for several, as in [Tracker.Reevaluate]. The walk is over when
-// [Cursor.Ended] says so. The tracker may change between two parts of it, so
-// that a caller can release its lock. A pod that waits from the first part to
-// the last is listed, as it was when its part was walked through, and twice if
-// others that left have moved it. One that waits for a part of that time may be
-// listed.
+// tolerations counts for several, as in [Tracker.Reevaluate]. The walk is over
+// when [Cursor.Ended] says so. The tracker may change between two parts of it,
+// so that a caller can release its lock. A pod that waits from the first part
+// to the last is listed, as it was when its part was walked through. It is
+// listed twice if others that left have moved it. A pod that waits for a part
+// of that time may be listed.
 func (t *Tracker) PendingFrom(c *Cursor, most int) iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
 		for left := max(most, 1); left > 0; {
@@ -173,11 +173,11 @@ func (t *Tracker) describe(e *entry) Pending {
 	return d
 }
 
-// Overdue returns how many pods should have left, and since when the one that
-// is overdue the longest; the time is zero if there is none. Pods that a dry
-// run has reported do not count. It reads running counts, which are exact to a
-// second: a pod counts within the second after its deadline. The oldest
-// deadline may be that of a pod that has left in the same second.
+// Overdue returns how many pods should have left, and the earliest of their
+// deadlines, which is zero if there is none. Pods that a dry run has reported
+// do not count. It reads running counts, which are exact to a second: a pod
+// counts within the second after its deadline. The oldest deadline may be that
+// of a pod that has left in the same second.
 func (t *Tracker) Overdue(now time.Time) (pods int, oldest time.Time) {
 	return t.overdue.due(t.advance(now))
 }
@@ -192,10 +192,10 @@ func (t *Tracker) Acting() int {
 	return acting
 }
 
-// Delayed returns how many due pods wait for a budget. One that waits for a
-// share of a budget counts for that one, as far as Start has found it; all
-// others that are due count for a budget of all pods while that has no token.
-// It reads running counts, which are exact to a second.
+// Delayed returns how many due pods wait for a budget. A pod that waits for a
+// share of a budget counts for that budget once Start has found it. While a
+// budget of all pods has no token, all other due pods count for it. Delayed
+// reads running counts, which are exact to a second.
 func (t *Tracker) Delayed(now time.Time, budget string) int {
 	now = t.advance(now)
 	if !t.evictions.Exhausted(now, budget) {

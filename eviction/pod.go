@@ -18,9 +18,9 @@ func (k Key) String() string { return k.Namespace + "/" + k.Name }
 // KeyOf returns the identity of a pod.
 func KeyOf(pod *corev1.Pod) Key { return Key{pod.Namespace, pod.Name, pod.UID} }
 
-// ID is what a [Tracker] knows the pod by: its UID or, for an object that no
-// API server has stored and that has none, its namespace and name with a slash
-// between them, which no UID contains.
+// ID is what a [Tracker] knows the pod by, which is its UID. An object that no
+// API server has stored may have none. Then ID is the namespace and name with a
+// slash between them, which no UID contains.
 func (k Key) ID() types.UID {
 	if k.UID == "" {
 		return types.UID(k.String())

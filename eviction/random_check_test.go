@@ -84,7 +84,7 @@ func (s *schedule) check() {
 
 	next, ok := s.tracker.Next(s.told())
 	some = some && s.history.synced
-	if scarce || s.history.halted || len(s.history.budgets) > 0 { // it may come sooner, and look for a token
+	if scarce || s.history.halted || len(s.history.budgets) > 0 { // it may come sooner, to check for a token
 		if some && (!ok || next.After(first.Add(time.Microsecond))) {
 			require.Fail(s, "it sleeps too long", "next is at %v, want %v", next, first)
 		}
@@ -180,6 +180,6 @@ func (s *schedule) end() {
 	require.False(s, ok)
 }
 
-// tolerance is how many tokens may be missing, or too many, for a start of
-// which the reference is not sure: fractions do not add up exactly.
+// tolerance is how many tokens may be missing, or too many, where the reference
+// is not sure of a start. Fractions do not add up exactly.
 const tolerance = 1e-6

@@ -463,7 +463,8 @@ func (s *schedule) hold() {
 	s.tracker.SuspendTaints(s.told(), suspended)
 }
 
-// heldNode is the keys that are held on a node, from its first look on.
+// heldNode has the keys that are held on a node, and the node as it was first
+// observed.
 type heldNode struct {
 	keys map[string]bool
 	node *corev1.Node

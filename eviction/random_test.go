@@ -74,8 +74,8 @@ type schedule struct {
 	lowFirst bool
 }
 
-// idOf is by what the schedule knows a pod: its UID, or the name of one that has
-// none.
+// idOf is by what the schedule knows a pod: its UID, or the name of one that
+// has none.
 func idOf(pod eviction.Key) types.UID {
 	if pod.UID == "" {
 		return types.UID(pod.Namespace + "/" + pod.Name)
@@ -266,8 +266,9 @@ func (s *schedule) compare(want step, task eviction.Task) {
 	require.Equal(s, pod.Spec.NodeName, task.Node)
 }
 
-// inOrder checks that one step may be taken before the other: evictions before
-// conditions to be cleared, then by time, then by how long it waits.
+// inOrder checks that one step may be taken before the other. Evictions come
+// before conditions to be cleared. Within each kind time decides, then how long
+// a step waits.
 func (s *schedule) inOrder(first, other step) {
 	if first.clears != other.clears {
 		s.reached["before clearing"]++
@@ -337,7 +338,7 @@ func (s *schedule) finish() {
 		}
 	}
 	s.history.count++
-	if looks := s.history.podStay(uid); looks == nil || looks[0].count > f.count {
+	if observations := s.history.podStay(uid); observations == nil || observations[0].count > f.count {
 		s.reached["late result"]++ // it is not that pod any more
 		return
 	}
@@ -352,8 +353,8 @@ func (s *schedule) finish() {
 	}
 }
 
-// written is what an action says of its last write to a pod: that it is marked,
-// or is not, or that the answer was another pod.
+// written is what an action says of its last write to a pod. The pod is marked,
+// or is not, or the answer was another pod.
 func (s *schedule) written(uid types.UID) *corev1.Pod {
 	pod := s.pods[uid]
 	if pod == nil {
@@ -374,8 +375,8 @@ func (s *schedule) written(uid types.UID) *corev1.Pod {
 
 var errRandom = errors.New("random")
 
-// countsAs is the outcome that a result stands for: a failure, unless it is a
-// success that fits the task and has no error, or a refusal.
+// countsAs is the outcome that a result stands for. A refusal counts, and so
+// does a success that fits the task and has no error. All else is a failure.
 func countsAs(result eviction.Result, clears bool) eviction.Outcome {
 	fits := result.Err == nil
 	switch result.Outcome {
@@ -394,8 +395,8 @@ func countsAs(result eviction.Result, clears bool) eviction.Outcome {
 	return result.Outcome
 }
 
-// restart forgets all that was known, works in flight too, and looks at what
-// the API server has.
+// restart forgets all that was known, actions in flight too, and lists what the
+// API server has.
 func (s *schedule) restart() {
 	s.say("restart")
 	if s.history != nil {

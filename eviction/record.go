@@ -108,9 +108,11 @@ type node struct {
 	eviction  *request // of all its pods, nil for none
 	shares    []string // of the budgets by node; kept when the node is deleted
 	placement placement
-	pods      []*entry
-	shift     time.Duration // of the clock for which taints have their starts
-	waiting   int           // pods of it that Tracker.waiting counts
+	// pods are of type entry. The compiler of Go 1.25 cannot resolve that alias
+	// here, in its own cycle.
+	pods    []*timedqueue.Entry[types.UID, pod]
+	shift   time.Duration // of the clock for which taints have their starts
+	waiting int           // pods of it that Tracker.waiting counts
 }
 
 // nodeState says what is known of a node:
@@ -167,7 +169,8 @@ func (n *node) stale(e *entry) bool {
 }
 
 // outdate says that all pods of the node are to be decided again. A round that
-// is under way goes on, so that each pod has its turn however often that is said.
+// is under way goes on, so that each pod has its turn however often that is
+// said.
 func (n *node) outdate() {
 	if n.undecided > 0 {
 		n.outdated = true
@@ -177,19 +180,19 @@ func (n *node) outdate() {
 }
 
 const (
-	// mostReevaluated bounds the nodes and pods of one Reevaluate: the caller holds
-	// a lock.
+	// mostReevaluated bounds the nodes and pods of one Reevaluate: the caller
+	// holds a lock.
 	mostReevaluated = 1000
 	// matchesOfRecord is how many tolerations a taint is compared with in the time
 	// in which a record is visited.
 	matchesOfRecord = 256
 	// mostForRunning bounds what it costs to decide about a pod with an action
-	// under way, where that is done for all such pods in one turn.
+	// under way, because one turn may decide all such pods.
 	mostForRunning = 4
 )
 
 // stale is what is to be decided again. It goes from the last to the first,
-// because nodes and pods that leave are replaced by the last: one that moves
+// because nodes and pods that leave are replaced by the last. One that moves
 // may be decided twice, and none is left out. What comes is decided when it is
 // observed.
 type stale struct {

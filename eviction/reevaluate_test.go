@@ -51,8 +51,8 @@ func TestE6ReevaluateDecidesFromWhatWasJustRead(t *testing.T) {
 	}
 }
 
-// A node that was created again under its name has other taints, even when they
-// look the same.
+// A node that was created again under its name has other taints, even if they
+// are equal.
 func TestE6ReevaluateKnowsARecreatedNode(t *testing.T) {
 	again := newNode("n1", "a")
 	require.Equal(t, at(71), dueWork(t).Reevaluate(newPod("p", tolerates("a:60")), again, at(80)).Due)

@@ -13,22 +13,21 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// A history is the slow, obvious reference of a Tracker: it only writes down
-// what was observed, and works everything out from the whole of that each time
-// that it is asked. Its rules are those of E1 to E3; it shares no code with the
-// Tracker.
+// A history is the slow, obvious reference of a Tracker. It only records what
+// was observed, and derives each answer from all of it. Its rules are those of
+// E1 to E3. It shares no code with the Tracker.
 type history struct {
-	nodes    map[string][]look[*corev1.Node]
-	pods     map[types.UID][]look[*corev1.Pod]
+	nodes    map[string][]observation[*corev1.Node]
+	pods     map[types.UID][]observation[*corev1.Pod]
 	attempts map[types.UID][]attempt
 	held     map[string]bool // by key
 	heldOn   map[string]heldNode
 	halted   bool
-	evicted  map[string][]look[bool]         // what was said of whole nodes
-	asked    map[types.UID][]look[time.Time] // what was said of single pods; zero: taken back
-	reported map[types.UID]ruling            // by a dry run, and the same ever since
-	ignored  map[string]bool                 // keys of taints that do not concern the tracker
-	zones    map[string]string               // of nodes, also of one that is gone and has pods
+	evicted  map[string][]observation[bool]         // what was said of whole nodes
+	asked    map[types.UID][]observation[time.Time] // what was said of single pods; zero: taken back
+	reported map[types.UID]ruling                   // by a dry run, and the same ever since
+	ignored  map[string]bool                        // keys of taints that do not concern the tracker
+	zones    map[string]string                      // of nodes, also of one that is gone and has pods
 	budgets  []*slowBudget
 	ofClears []*slowBudget // of clearing conditions: of a node, and of a namespace
 	epoch    time.Time
@@ -44,9 +43,9 @@ type ruling struct {
 	due time.Time
 }
 
-// A look is an object as it was observed. No object means that it was
+// An observation is an object as it was observed. No object means that it was
 // forgotten.
-type look[T any] struct {
+type observation[T any] struct {
 	object T
 	at     time.Time
 	synced bool
@@ -71,12 +70,12 @@ const retried eviction.Outcome = "Retried"
 func newHistory() *history {
 	return &history{
 		heldOn:   map[string]heldNode{},
-		nodes:    map[string][]look[*corev1.Node]{},
-		pods:     map[types.UID][]look[*corev1.Pod]{},
+		nodes:    map[string][]observation[*corev1.Node]{},
+		pods:     map[types.UID][]observation[*corev1.Pod]{},
 		attempts: map[types.UID][]attempt{},
 		waits:    map[types.UID]int{},
-		evicted:  map[string][]look[bool]{},
-		asked:    map[types.UID][]look[time.Time]{},
+		evicted:  map[string][]observation[bool]{},
+		asked:    map[types.UID][]observation[time.Time]{},
 		reported: map[types.UID]ruling{},
 		zones:    map[string]string{},
 		ofClears: []*slowBudget{newSlowBudget("node", 1, 10), newSlowBudget("namespace", 10, 100)},
@@ -95,8 +94,7 @@ func (h *history) askedAt(uid types.UID) (due time.Time) {
 }
 
 // evictedSince returns since when all pods have to leave a node, zero if they
-// need not: from the first time that it was said of this node after it was last
-// taken back.
+// need not. It is the first request for this node since the last cancellation.
 func (h *history) evictedSince(name string) (since time.Time) {
 	node := h.nodeStay(name)
 	if node == nil {
@@ -116,8 +114,8 @@ func (h *history) evictedSince(name string) (since time.Time) {
 
 // shares returns the shares of the budgets that a step needs tokens of.
 func (h *history) shares(s step) (out []*slowShare) {
-	looks := h.podStay(s.uid)
-	pod := looks[len(looks)-1].object
+	observations := h.podStay(s.uid)
+	pod := observations[len(observations)-1].object
 	if s.clears {
 		return []*slowShare{h.ofClears[0].share(pod.Spec.NodeName, h.epoch), h.ofClears[1].share(pod.Namespace, h.epoch)}
 	}
@@ -153,28 +151,29 @@ func (h *history) failures(uid types.UID, clears bool) (n int) {
 	return n
 }
 
-func writeDown[K comparable, T any](h *history, in map[K][]look[T], key K, object T, now time.Time, gone bool) {
+func writeDown[K comparable, T any](h *history, in map[K][]observation[T], key K, object T, now time.Time, gone bool) {
 	h.count++
-	in[key] = append(in[key], look[T]{object, now, h.synced, h.count, gone})
+	in[key] = append(in[key], observation[T]{object, now, h.synced, h.count, gone})
 }
 
-// stay is the looks at one object since it was last seen for the first time.
-func stay[T any](looks []look[T], same func(a, b T) bool) []look[T] {
-	if len(looks) == 0 || looks[len(looks)-1].gone {
+// stay is the observations of one object since it was last seen for the first
+// time.
+func stay[T any](observations []observation[T], same func(a, b T) bool) []observation[T] {
+	if len(observations) == 0 || observations[len(observations)-1].gone {
 		return nil
 	}
-	first := len(looks) - 1
-	for first > 0 && !looks[first-1].gone && same(looks[first-1].object, looks[first].object) {
+	first := len(observations) - 1
+	for first > 0 && !observations[first-1].gone && same(observations[first-1].object, observations[first].object) {
 		first--
 	}
-	return looks[first:]
+	return observations[first:]
 }
 
-func (h *history) nodeStay(name string) []look[*corev1.Node] {
+func (h *history) nodeStay(name string) []observation[*corev1.Node] {
 	return stay(h.nodes[name], func(a, b *corev1.Node) bool { return a.UID == b.UID })
 }
 
-func (h *history) podStay(uid types.UID) []look[*corev1.Pod] {
+func (h *history) podStay(uid types.UID) []observation[*corev1.Pod] {
 	return stay(h.pods[uid], func(a, b *corev1.Pod) bool { return a.Spec.NodeName == b.Spec.NodeName })
 }
 
@@ -194,13 +193,13 @@ func (h *history) sizes() (nodes, pods int) {
 	}
 	known := h.known()
 	for _, uid := range known {
-		looks := h.podStay(uid)
-		names[looks[0].object.Spec.NodeName] = true
+		observations := h.podStay(uid)
+		names[observations[0].object.Spec.NodeName] = true
 	}
 	return len(names), len(known)
 }
 
-// dropZones forgets the zones of nodes of which nothing is known any more.
+// dropZones forgets the zones of nodes that are not known any more.
 func (h *history) dropZones() {
 	maps.DeleteFunc(h.zones, func(name, _ string) bool {
 		return h.nodeStay(name) == nil && !slices.ContainsFunc(h.known(), func(uid types.UID) bool {
@@ -231,7 +230,7 @@ type spell struct {
 	seen, start time.Time
 }
 
-// spells returns the NoExecute taints of a node, which goes through all looks.
+// spells returns the NoExecute taints of a node, from all its observations.
 func (h *history) spells(name string) []spell {
 	family := func(key string) string {
 		if key == notReady {
@@ -240,13 +239,13 @@ func (h *history) spells(name string) []spell {
 		return key
 	}
 	var before []spell
-	for i, look := range h.nodeStay(name) {
+	for i, observed := range h.nodeStay(name) {
 		var now []spell
-		for _, taint := range look.object.Spec.Taints {
+		for _, taint := range observed.object.Spec.Taints {
 			if taint.Effect != corev1.TaintEffectNoExecute || h.ignored[taint.Key] {
 				continue
 			}
-			next := spell{taint, look.at, beganAt(taint.TimeAdded, look.at, i > 0 || look.synced)}
+			next := spell{taint, observed.at, beganAt(taint.TimeAdded, observed.at, i > 0 || observed.synced)}
 			goesOn := false
 			for _, old := range before {
 				if family(old.taint.Key) != family(taint.Key) || old.taint.Key == taint.Key && isAnother(old, taint) {
@@ -288,8 +287,8 @@ func isAnother(old spell, taint corev1.Taint) bool {
 
 // deadline is E1.
 func (h *history) deadline(uid types.UID) (why eviction.Reason, due time.Time) {
-	looks := h.podStay(uid)
-	pod, first := looks[len(looks)-1].object, looks[0]
+	observations := h.podStay(uid)
+	pod, first := observations[len(observations)-1].object, observations[0]
 	if h.isGone(uid) {
 		return eviction.ReasonGone, due
 	}
@@ -355,8 +354,8 @@ func matches(toleration corev1.Toleration, taint corev1.Taint) bool {
 }
 
 func (h *history) isGone(uid types.UID) bool {
-	for _, look := range h.podStay(uid) {
-		if look.object.DeletionTimestamp != nil {
+	for _, observed := range h.podStay(uid) {
+		if observed.object.DeletionTimestamp != nil {
 			return true
 		}
 	}
@@ -377,8 +376,8 @@ func (h *history) ended(uid types.UID) []attempt {
 // isMarked reports whether a pod carries our condition, as observed last or as
 // written since.
 func (h *history) isMarked(uid types.UID) bool {
-	looks := h.podStay(uid)
-	last := looks[len(looks)-1]
+	observations := h.podStay(uid)
+	last := observations[len(observations)-1]
 	is := hasOurs(last.object)
 	for _, a := range h.ended(uid) {
 		switch {
@@ -417,16 +416,16 @@ type step struct {
 	since  int // which entry in the history has given it its deadline
 }
 
-// steps returns what has to be done about a pod: to evict it, or to clear its
-// condition as long as it is not due, or both.
+// steps returns what has to be done about a pod: to evict it, to clear its
+// condition while it is not due, or both.
 func (h *history) steps(uid types.UID, now time.Time) (out []step) {
 	why, due := h.deadline(uid)
 	if why == eviction.ReasonGone {
 		return nil
 	}
 	s := step{uid: uid, why: why, due: due, marked: h.isMarked(uid), since: h.waits[uid]}
-	looks := h.podStay(uid)
-	if pod := looks[len(looks)-1].object; pod.Spec.Priority != nil {
+	observations := h.podStay(uid)
+	if pod := observations[len(observations)-1].object; pod.Spec.Priority != nil {
 		s.rank = *pod.Spec.Priority
 	}
 	evictAt, clearAt := h.notBefore(uid)

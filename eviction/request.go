@@ -43,14 +43,16 @@ func (t *Tracker) CancelPodEviction(now time.Time, id types.UID) bool {
 	return true
 }
 
-// EvictNode makes all pods of a node leave now, whatever they tolerate, and
-// those that come to it later as soon as they are observed. Pods of DaemonSets
-// stay, which would come back, and exempt ones. So nodes were emptied before
-// there were taints. The reason is the caller's words for Decision.Request and
-// for the message of the condition; with [StatusReasonNodeLost] the pods'
-// status says that the node does not respond. It lasts until CancelNodeEviction
-// or until the node is deleted: the caller says it again after a restart. It
-// does nothing for a node that was not observed, or that is evicted already.
+// EvictNode makes all pods of a node leave now, whatever they tolerate. Pods
+// that come to it later leave as soon as they are observed. Pods of DaemonSets
+// stay, because they would come back, and so do exempt ones. So older
+// controllers emptied nodes before there were taints. The reason is the
+// caller's words for Decision.Request and for the message of the condition.
+// With [StatusReasonNodeLost] the pods' status says that the node does not
+// respond. The request lasts until CancelNodeEviction or until the node is
+// deleted. It is kept in memory only: after a restart the caller makes it
+// again. EvictNode does nothing for a node that was not observed, or that is
+// evicted already.
 func (t *Tracker) EvictNode(now time.Time, name, reason string) {
 	now = t.advance(now)
 	if n, known := t.nodes[name]; known && n.state == present && n.eviction == nil {
@@ -68,9 +70,9 @@ func (t *Tracker) CancelNodeEviction(now time.Time, name string) {
 	}
 }
 
-// Retry makes a pod that waits after an attempt be attempted as soon as it is
-// due and its budgets allow, and a pod that a dry run has reported be reported
-// again. It reports whether the pod is known.
+// Retry ends the wait of a pod after an attempt. The pod is attempted as soon
+// as it is due and its budgets allow. A pod that a dry run has reported is
+// reported again. Retry reports whether the pod is known.
 func (t *Tracker) Retry(now time.Time, id types.UID) bool {
 	now = t.advance(now)
 	e, known := t.evictions.Find(id)

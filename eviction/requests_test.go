@@ -12,8 +12,8 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// C1: a task makes no more calls than its caller has counted on, also when the
-// pod changes all the time and the last answer is ambiguous.
+// C1: a task makes no more calls than its caller has counted on. That holds
+// also when the pod changes all the time and the last answer is ambiguous.
 func TestC1AnAttemptMakesNoMoreCallsThanConfigured(t *testing.T) {
 	for _, test := range []struct {
 		evict, confirm bool

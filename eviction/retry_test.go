@@ -126,7 +126,7 @@ func TestE6FailedAttemptKeepsItsBackoffWhileDeadlinesChange(t *testing.T) {
 }
 
 // Tries are those of one eviction. When it is moot they end, but not the wait.
-func TestE6TriesCountAnewForAnotherEviction(t *testing.T) {
+func TestE6AttemptsCountFromZeroForAnotherEviction(t *testing.T) {
 	c := runningWith(t, twoSeconds, newPod("p"))
 	c.node(10, "n1", "a@10")
 	c.finish(10, c.start(10, "p")[0], eviction.OutcomeFailed)
@@ -136,9 +136,9 @@ func TestE6TriesCountAnewForAnotherEviction(t *testing.T) {
 	require.Zero(t, c.startOne(14, "p").Attempts)
 }
 
-// A closer look found that the pod need not leave. If that does not reach the
-// tracker, it is looked at again.
-func TestE6NotDueIsLookedAtAgain(t *testing.T) {
+// The action found that the pod need not leave. If that does not reach the
+// tracker, the pod is handed out again.
+func TestE6NotDueIsHandedOutAgain(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10, "n1", "a@10")
 	c.finish(71, c.startOne(71, "p"), eviction.OutcomeNotDue)
@@ -195,7 +195,8 @@ func TestE6ConditionOfAPodThatNeedNotLeaveIsCleared(t *testing.T) {
 	}
 }
 
-// The attempt failed before a restart. Nobody else knows that the mark is moot.
+// The attempt failed before a restart. No other process knows that the mark is
+// moot.
 func TestE6MarkFoundAtARestartIsTakenBack(t *testing.T) {
 	c := startUp(t, 100)
 	c.pod(100, newPod("moot", marked))
@@ -284,8 +285,8 @@ func TestE6TwoTrackersAgreeOnWhatOneOfThemHasMarked(t *testing.T) {
 }
 
 // Found by the simulation (seed 35 of examples/outage/explore, 2026-11-21): a
-// delete failed just after its pod had been marked, and the next attempt,
-// before the cache had shown the mark, marked it again.
+// delete failed just after its pod had been marked. The next attempt came
+// before the cache had shown the mark, and marked the pod again.
 func TestE5MarkIsNotWrittenAgainWhenOnlyTheDeleteFailed(t *testing.T) {
 	play(t, sceneOptions{}, func(s *scene) {
 		s.before = once("delete", func() error { return apierrors.NewInternalError(errors.New("etcd has no leader")) })

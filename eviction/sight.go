@@ -10,10 +10,10 @@ import (
 // a bookmark, or a list. A taint whose TimeAdded is more than ten seconds older
 // than that is attributed to a slow clock; see [StartTime].
 //
-// After a silence of more than ten seconds a watch delivers what it has missed,
-// so in the ten seconds that follow it counts as current before the silence.
-// Each event of nodes should be followed by a call. A caller that does not call
-// it declares the watch to be current whenever it observes a node.
+// After a silence of more than ten seconds a watch delivers what it has missed.
+// So in the ten seconds that follow, it counts as current before the silence.
+// Call NodesCurrent after each event of nodes. A caller that never does
+// declares the watch to be current whenever it observes a node.
 func (t *Tracker) NodesCurrent(now time.Time) {
 	now = t.advance(now)
 	t.nodeWatch.hear(now, t.clock.day(now))

@@ -8,9 +8,9 @@ import (
 
 // Start hands out one task to do now, decided from the newest view that the
 // tracker has. Due evictions come before conditions to be cleared. It may
-// return none, and Next says now, while thousands of pods are put where they
-// wait for a budget, as with [timedqueue.Queue.Start], or are decided again; see
-// [Tracker.Reevaluate].
+// return none, while Next says now. Then thousands of pods are being put where
+// they wait for a budget, as with [timedqueue.Queue.Start], or decided again;
+// see [Tracker.Reevaluate].
 func (t *Tracker) Start(now time.Time) (Task, bool) {
 	if !t.synced {
 		return Task{}, false
@@ -36,7 +36,7 @@ func (t *Tracker) Start(now time.Time) (Task, bool) {
 		left -= t.weight(e)
 		t.visited += t.weight(e)
 		t.evictions.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed})
-		t.settle(now, e, e.Value().state)
+		t.enterDecided(now, e, e.Value().state)
 	}
 	if at, ok := t.evictions.Next(now); ok && !at.After(now) {
 		return Task{}, false // the next Start goes on
@@ -122,11 +122,12 @@ func (t *Tracker) Finish(now time.Time, task Task, result Result) {
 		t.enter(now, e, leaving, time.Time{})
 		return
 	}
-	t.settle(now, e, left)
+	t.enterDecided(now, e, left)
 }
 
-// finishItem settles the tokens of an attempt. The pod stays in the queue of
-// evictions, without a due time until it is decided again.
+// finishItem ends the item of an attempt in its queue, with the tokens spent or
+// returned. The pod stays in the queue of evictions, without a due time until
+// it is decided again.
 func (t *Tracker) finishItem(now time.Time, a *attempt, outcome Outcome) {
 	spent := t.spends(outcome)
 	switch {
@@ -153,8 +154,8 @@ func (t *Tracker) spends(outcome Outcome) bool {
 	return true
 }
 
-// learn records what an attempt says of a pod, and returns the state that it
-// leaves the pod in: leaving, reported, or that of the attempt.
+// learn records what an attempt says of a pod. It returns the state in which
+// the attempt leaves the pod: leaving, reported, or that of the attempt.
 func (t *Tracker) learn(
 	now time.Time, e *entry, task Task, outcome Outcome, result Result,
 ) podState {
@@ -217,8 +218,8 @@ func (t *Tracker) cleared(now time.Time, e *entry, err error, asked time.Duratio
 	h.clears++
 }
 
-// wait returns how long a pod waits after so many failures, or as long as an
-// answer asked for, but not longer than the backoff's longest wait.
+// wait returns how long a pod waits: as long as an answer asked for, else the
+// backoff after so many failures. It is at most the backoff's longest wait.
 func (t *Tracker) wait(asked time.Duration, failures int) time.Duration {
 	if asked <= 0 {
 		return t.config.Backoff.Delay(failures)
@@ -242,9 +243,9 @@ func (t *Tracker) Next(now time.Time) (time.Time, bool) {
 	return t.NextTask(now)
 }
 
-// NextTask is Next for a caller that calls [Tracker.Reevaluate] until nothing is
-// left: it does not say now for that alone. While nothing is handed out because
-// all nodes are reevaluated, it returns false.
+// NextTask is Next for a caller that calls [Tracker.Reevaluate] until nothing
+// is left: it does not say now for that alone. While nothing is handed out
+// because all nodes are reevaluated, it returns false.
 func (t *Tracker) NextTask(now time.Time) (time.Time, bool) {
 	if !t.synced || t.reevaluatingAll() {
 		return time.Time{}, false

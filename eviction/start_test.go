@@ -69,7 +69,7 @@ func TestE2RestartKeepsDeadlinesOfPodsThatCameLate(t *testing.T) {
 	}
 }
 
-func TestE2MissingTimeAddedCountsFromFirstSightAndAnewAfterARestart(t *testing.T) {
+func TestE2MissingTimeAddedCountsFromFirstSightAndAgainAfterARestart(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10.25, "n1", "a")
 	c.leavesAt("p", 70.25)
@@ -122,7 +122,7 @@ func TestE2TaintThatAppearsBeforeAllIsObservedHasAppeared(t *testing.T) {
 }
 
 // A node that joins after our start has been seen coming, and so have its
-// taints: it may have been written from a copy of an older one, by a clock that
+// taints. It may have been written from a copy of an older one, by a clock that
 // is behind.
 func TestE2TaintsOfANodeThatJoinsHaveAppeared(t *testing.T) {
 	c := running(t, newPod("p", on("n3"), tolerates("a:60")))
@@ -147,7 +147,7 @@ func TestE2TimeAddedOfTheZeroTimeIsMissing(t *testing.T) {
 	c.leavesAt("p", 70.25)
 }
 
-func TestE2TaintThatWasSetAgainUnseenStartsAnew(t *testing.T) {
+func TestE2TaintThatWasSetAgainUnseenStartsAgain(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10.25, "n1", "a@10")
 	c.leavesAt("p", 71)
@@ -159,9 +159,9 @@ func TestE2TaintThatWasSetAgainUnseenStartsAnew(t *testing.T) {
 	c.leavesAt("p", 160)
 }
 
-// The taint that was there had no time, the one that is there now has one after
-// that: it is another one, and its 60 seconds have only begun.
-func TestE2TaintThatWasSetAgainUnseenWithATimeNowStartsAnew(t *testing.T) {
+// The taint that was there had no time. The one that is there now has one after
+// that, so it is another one. Its 60 seconds have only begun.
+func TestE2TaintThatWasSetAgainUnseenWithATimeNowStartsAgain(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10.25, "n1", "a")
 	c.leavesAt("p", 70.25)
@@ -169,7 +169,7 @@ func TestE2TaintThatWasSetAgainUnseenWithATimeNowStartsAnew(t *testing.T) {
 	c.leavesAt("p", 111)
 }
 
-// Nobody takes time back from a pod by writing an earlier one.
+// An earlier TimeAdded that is written later takes no time from a pod.
 func TestE2EarlierTimeAddedIsNotBelieved(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")))
 	c.node(10.25, "n1", "a@10")
@@ -198,8 +198,8 @@ func TestE2ValueOfATaintIsNotItsIdentity(t *testing.T) {
 	c.leavesAt("p", 71)
 }
 
-// A clock that is set back must not make us spin, and not hand anything out
-// before its time: the latest time that we were told counts.
+// A clock that is set back must not make us spin, nor hand anything out before
+// its time. The latest time that was passed in counts.
 func TestTimeThatGoesBackwardsIsClamped(t *testing.T) {
 	c := running(t, newPod("p", tolerates("a:60")), newPod("q"))
 	c.node(10, "n1", "a@10")

@@ -44,9 +44,8 @@ func TestC6PodStatesHaveNames(t *testing.T) {
 	require.Len(t, transitions, int(leaving)+1)
 }
 
-// C6: after each call, the state of each pod, the queues in which it is, the
-// actions under way and the counts say the same; and the state has changed as
-// the table says.
+// C6: after each call, the state of each pod agrees with its queues, the
+// actions under way and the counts. It has changed as the table says.
 func TestC6StateAndQueuesAgree(t *testing.T) {
 	seeds := Sized(100, 200)
 	reached := map[string]int{}

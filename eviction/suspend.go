@@ -12,25 +12,25 @@ import (
 // disrupted. Suspended must be a pure function of the taint; Task.Reevaluate
 // calls it too, on the goroutine of the action.
 //
-// It costs O(1) and the actions under way, and what matters holds at once:
-// Decision says what counts now, an action under way learns whether its task is
-// moot, and Start hands out no pod that was decided before. The pods on tainted
-// nodes are decided again a slice at a time, by Start or by [Tracker.Reevaluate].
-// Start hands out nothing until all are, so pods that became due meanwhile leave
-// in the order of their deadlines. Until then Waiting, Pending and Overdue count
-// the remaining pods as they were decided before.
+// It costs O(1) and the actions under way, and what matters holds at once.
+// Decision says what counts now, and an action under way learns whether its
+// task is moot. The pods on tainted nodes are decided again a slice at a time,
+// by Start or by [Tracker.Reevaluate]. Start hands out nothing until all are,
+// so pods that became due meanwhile leave in the order of their deadlines.
+// Until then Waiting, Pending and Overdue count the remaining pods as they were
+// decided before.
 func (t *Tracker) SuspendTaints(now time.Time, suspended func(*corev1.Taint) bool) {
 	now = t.advance(now)
 	t.suspended = suspended
 	t.outdate(now)
 }
 
-// SuspendTaintsOn makes the taints for which suspended is true count for nothing
-// on one node, besides those that SuspendTaints names, until the next call for
-// that node or its deletion. Nil suspends none. It is for taints that the caller
-// has set and is about to take back, because the node is well again. A node that
-// was not observed stays as it is. It costs O(pods on the node), as
-// [Tracker.ObserveNode] does, if other taints count than before.
+// SuspendTaintsOn makes the taints for which suspended is true count for
+// nothing on one node, besides those that SuspendTaints names. It lasts until
+// the next call for that node or its deletion. Nil suspends none. It is for
+// taints that the caller has set and is about to remove, because the node is
+// well again. A node that was not observed stays as it is. It costs O(pods on
+// the node), as [Tracker.ObserveNode] does, if other taints count than before.
 func (t *Tracker) SuspendTaintsOn(now time.Time, name string, suspended func(*corev1.Taint) bool) {
 	now = t.advance(now)
 	n, known := t.nodes[name]
@@ -57,12 +57,12 @@ func (t *Tracker) outdate(now time.Time) {
 }
 
 // Reevaluate decides some of the pods again that SuspendTaints or ObserveDate
-// concerns, or that are on a node whose pods are too many for one turn: at most
-// 1,000 nodes and pods in one call. A pod counts as one more for each 256
-// tolerations and taint of its node. It reports whether there are more. Start
-// does it too. It is for a caller that asks Start only at times, for example
-// when there are tokens for a task: such a caller calls Reevaluate again and
-// again, with the lock released in between, until it returns false.
+// concerns, or whose node has too many pods for one turn. One call visits at
+// most 1,000 nodes and pods. A pod counts as one more for each 256 pairs of a
+// toleration and a taint of its node. Reevaluate reports whether there are
+// more. Start does it too. It is for a caller that asks Start only at times,
+// for example when there are tokens for a task. Such a caller calls Reevaluate
+// until it returns false, and releases its lock in between.
 func (t *Tracker) Reevaluate(now time.Time) bool {
 	now = t.advance(now)
 	left := t.slice

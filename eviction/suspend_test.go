@@ -85,8 +85,7 @@ func TestC3SuspensionReachesWhatIsUnderWayAtOnce(t *testing.T) {
 	}
 }
 
-// C3: what is suspended holds before the slices do: for Start and for those who
-// ask.
+// C3: what is suspended holds before the slices do: for Start and for queries.
 func TestC3SuspensionHoldsBeforeItsSlices(t *testing.T) {
 	for name, slice := range map[string]int{"a slice for all": 1000, "slices of one": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -110,8 +109,8 @@ func TestC3SuspensionHoldsBeforeItsSlices(t *testing.T) {
 	}
 }
 
-// C3: pods that became due while their taints were suspended are not lost, and
-// leave in the order of their deadlines although they are decided in slices.
+// C3: pods that became due while their taints were suspended are not lost. They
+// leave in the order of their deadlines, although they are decided in slices.
 func TestC3EndOfASuspensionLosesNothingAndKeepsTheOrder(t *testing.T) {
 	const nodes, pods = 7, 30
 	tracker := crowdedNodes(t, nodes, pods)

@@ -16,7 +16,7 @@ type tally struct {
 	future  *timedqueue.Queue[second, *tallied]
 	past    *timedqueue.Queue[second, *tallied]
 	overdue int      // in past
-	spare   *tallied // for reuse, so that a second that comes and goes costs none
+	unused  *tallied // for reuse, so that a second that comes and goes costs none
 }
 
 // A second is a time in whole seconds from the epoch, rounded up. Zero stands
@@ -92,7 +92,7 @@ func (c *tally) remove(at second) {
 	}
 	if item.Value.things--; item.Value.things == 0 {
 		in.Remove(at)
-		c.spare = item.Value
+		c.unused = item.Value
 	}
 }
 
@@ -109,8 +109,8 @@ func (c *tally) find(at second) (
 }
 
 func (c *tally) newTallied(first time.Time) *tallied {
-	s := c.spare
-	if c.spare = nil; s == nil {
+	s := c.unused
+	if c.unused = nil; s == nil {
 		s = new(tallied)
 	}
 	*s = tallied{first: first}
@@ -126,8 +126,8 @@ func (c *tally) advance(now time.Time) {
 	}
 }
 
-// due returns how many things are due, and since when the first of them is:
-// exact to a second, because one counts from the next whole second on.
+// due returns how many things are due, and since when the first of them is. It
+// is exact to a second, because a thing counts from the next whole second on.
 func (c *tally) due(now time.Time) (things int, since time.Time) {
 	c.advance(now)
 	next, some := c.past.Next(now)

@@ -27,9 +27,9 @@ type Task struct {
 	// Attempts is how many attempts have failed before, of the same kind: to evict
 	// or to clear the condition.
 	Attempts int
-	// StartedAt is when Start handed the task out. To an action it is the time: an
-	// action reads no clock, so that what it writes depends on nothing but the
-	// task and the API server's answers.
+	// StartedAt is when Start handed the task out. An action takes it as the
+	// present time and reads no clock. So what it writes depends only on the task
+	// and the API server's answers.
 	StartedAt time.Time
 
 	view
@@ -73,18 +73,18 @@ func (r *rules) kindOf(pod *corev1.Pod) podKind {
 // valid reports whether a tracker has made the task.
 func (t *Task) valid() bool { return t.attempt != nil }
 
-// Canceled reports whether the tracker has found since it handed the task out
-// that there is nothing to do any more: the pod need not leave, or is gone. An
-// action that makes several calls asks before each, and reports OutcomeNotDue
-// then. It may be called at any time, from any goroutine, and takes no lock.
+// Canceled reports whether the task has become moot since Start handed it out.
+// For example, the pod need not leave any more, is gone, or [Tracker.Halt]
+// holds it. An action that makes several calls asks before each, and reports
+// OutcomeNotDue then. Canceled may be called at any time, from any goroutine,
+// and takes no lock.
 func (t Task) Canceled() bool { return t.valid() && t.attempt.signal.Load() }
 
-// Reevaluate decides again from a pod and its node that were just read; either
+// Reevaluate decides again from a pod and its node that were just read. Either
 // is nil if it is gone. Without its node a pod leaves only if EvictPod asks for
-// it. What Reevaluate cannot know from the objects it takes from the tracker's
-// view when it handed the task out: when taints and pod were first seen, what
-// is suspended, exempt, and asked for. A Task that no tracker has made is
-// ReasonGone.
+// it. All else is as the tracker knew it when it handed the task out. That is
+// when taints and pod were first seen, and what is suspended, exempt, and asked
+// for. For a Task that no tracker has made the reason is ReasonGone.
 func (t Task) Reevaluate(live *corev1.Pod, node *corev1.Node, now time.Time) Decision {
 	switch {
 	case !t.valid(), live == nil, t.gone(live), node == nil && t.request == nil:
@@ -163,8 +163,8 @@ type Result struct {
 	// Reason is why the pod need not leave, if the action has found that. It is
 	// empty when the task was canceled.
 	Reason Reason
-	// Pod is the pod as the API server had it after the action's last write to
-	// it, nil if nothing was written or the answer had no pod.
+	// Pod is the pod as the API server had it after the action's last write to it.
+	// It is nil if nothing was written or the answer had no pod.
 	Pod *corev1.Pod
 	// Requests is how many calls the action made, zero if it does not count them.
 	// [Deleter] and [Evictor] do.

@@ -96,20 +96,19 @@ func (c Config) rules() *rules {
 
 // A Tracker knows the NoExecute taints of nodes and the pods on them, and hands
 // out each pod when it must leave. It is fed with nodes and pods as an informer
-// delivers them. Each change of a taint or toleration, of a pod's node, and of
-// what is suspended decides again when the pods that it concerns must leave. A
+// delivers them. A change of a taint, a toleration, a pod's node, or of what is
+// suspended decides again when the pods concerned must leave. A
 // [timedqueue.Dispatcher] can drive it.
 //
-// A change of a node costs its pods, a change of a pod O(log n), and Start too,
-// which also decides a slice of the pods again after [Tracker.SuspendTaints];
-// see [timedqueue.Queue] for what budgets cost. Comparing a taint with 256
-// tolerations counts as another pod. Of a node whose pods cost more than a slice
-// the others are decided by the next calls of Start: none of them is handed out
-// meanwhile unless it is due, and an action under way for one counts as canceled
-// when deciding costs much. A pod costs about 220 bytes
-// besides the strings and tolerations of its object, whether it has a deadline
-// or not; there is no timer and no goroutine. A Tracker is not safe for
-// concurrent use.
+// A change of a node costs its pods. A change of a pod costs O(log n), and so
+// does Start. After [Tracker.SuspendTaints] each Start also decides a slice of
+// the pods again. For the cost of budgets see [timedqueue.Queue]. Comparing a
+// taint with 256 tolerations counts as another pod. If the pods of a node cost
+// more than a slice, the next calls of Start decide the others. None of them is
+// handed out meanwhile unless it is due. An action under way for one counts as
+// canceled when deciding costs much. A pod costs about 220 bytes besides the
+// strings and tolerations of its object, whether it has a deadline or not.
+// There is no timer and no goroutine. A Tracker is not safe for concurrent use.
 type Tracker struct {
 	config Config
 	rules  *rules
@@ -177,7 +176,8 @@ func NewTracker(config Config, now time.Time) (*Tracker, error) {
 }
 
 // queueConfig has no Backoff: an attempt never ends as failed in the queue. The
-// deadline can move while a pod waits, so the tracker schedules the wait itself.
+// deadline can move while a pod waits, so the tracker schedules the wait
+// itself.
 func (t *Tracker) queueConfig() timedqueue.QueueConfig[types.UID, pod] {
 	var config timedqueue.QueueConfig[types.UID, pod]
 	if t.config.LowPriorityFirst {
@@ -208,8 +208,8 @@ func (t *Tracker) shareOf(b Budget) func(types.UID, pod) string {
 }
 
 // clearsConfig bounds how often conditions are cleared. A kubelet that sets the
-// condition again and again on each of its pods, or an owner that does so with
-// its own, uses up its own share and no other.
+// condition again and again on each of its pods uses up only its own share. So
+// does an owner that sets it on its own pods.
 func clearsConfig() timedqueue.QueueConfig[types.UID, *entry] {
 	return timedqueue.QueueConfig[types.UID, *entry]{
 		Budgets: []timedqueue.Budget[types.UID, *entry]{{
@@ -226,14 +226,14 @@ func clearsConfig() timedqueue.QueueConfig[types.UID, *entry] {
 
 // MarkSynced says that the nodes and pods that existed at the start have been
 // observed. What is observed first after that has appeared; see [StartTime].
-// Nothing is handed out before: a pod whose node was not observed yet looks as
-// if it need not leave.
+// Nothing is handed out before, because the taints of a pod's node may not be
+// known yet.
 func (t *Tracker) MarkSynced() { t.synced = true }
 
-// SetLimit changes how fast the pods of one share of a budget may leave, and
-// reports whether there is a budget of that name; see
-// [timedqueue.Queue.SetLimit]. Zero holds the pods of a share: so a zone's gate
-// is a budget by node, with zero for a zone that is down.
+// SetLimit changes how fast the pods of one share of a budget may leave; see
+// [timedqueue.Queue.SetLimit]. It reports whether there is a budget of that
+// name. Zero holds the pods of a share. So a zone's gate is a budget by node,
+// with zero for a zone that is down.
 func (t *Tracker) SetLimit(now time.Time, budget, share string, limit rate.Limit) bool {
 	return t.evictions.SetLimit(t.advance(now), budget, share, limit)
 }

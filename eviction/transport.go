@@ -34,13 +34,13 @@ func (t withoutRetryAfter) RoundTrip(request *http.Request) (*http.Response, err
 	return response, err
 }
 
-// WithDates returns a transport that passes the time of day which the API server
-// tells in the responses of another transport to observe, with the time at
-// which their requests were sent. Observe is called on the goroutine of the
-// request; see [Tracker.ObserveDate] for what to do with it.
+// WithDates returns a transport that sends requests by another transport. It
+// passes observe the time of day in each response, and the time at which the
+// request was sent. Observe is called on the goroutine of the request; see
+// [Tracker.ObserveDate] for what to do with it.
 //
-// A response out of a cache, with an Age, tells nothing, nor does one of status
-// 500 or above: it may come from a proxy, which has a clock of its own.
+// A response out of a cache, with an Age, tells nothing. Nor does one of status
+// 500 or above, because it may come from a proxy, which has a clock of its own.
 func WithDates(
 	transport http.RoundTripper, observe func(sent, date time.Time),
 ) http.RoundTripper {

@@ -146,8 +146,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// Who looks for the transport beneath, to close its idle connections say, finds
-// it.
+// A caller that unwraps the transport, for example to close its idle
+// connections, finds the one beneath.
 func TestWithoutRetryAfterCanBeUnwrapped(t *testing.T) {
 	closed := false
 	utilnet.CloseIdleConnectionsFor(eviction.WithoutRetryAfter(closer{closed: &closed}))
@@ -170,8 +170,8 @@ var _ eviction.Action = func(ctx context.Context, task eviction.Task) eviction.R
 	return (&eviction.Deleter{}).Act(ctx, task)
 }
 
-// E2: what an answer tells of the API server's time of day, and when its request
-// was sent.
+// E2: what an answer tells of the API server's time of day, and when its
+// request was sent.
 func TestE2DateOfAResponseIsReported(t *testing.T) {
 	const date = "Mon, 03 Feb 2031 04:05:06 GMT"
 	for _, test := range []struct {

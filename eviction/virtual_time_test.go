@@ -10,12 +10,12 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// An action that comes late, because a client has limited its rate say, writes
-// when it was decided and not when it was sent.
+// An action may come late, for example because a client limits its rate. It
+// writes when it was decided and not when it was sent.
 func TestDeleteTakesItsTimeFromTheWork(t *testing.T) {
 	for name, options := range map[string]sceneOptions{
 		"mark":               {},
-		"mark after a look":  {confirm: true},
+		"mark after a read":  {confirm: true},
 		"taking a mark back": {pod: newPod("p", marked, tolerates("a"))},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,8 +59,8 @@ func TestDeleteRunsInVirtualTime(t *testing.T) {
 	})
 }
 
-// What has become due between Start and the look is late by one more look, and
-// not lost.
+// A pod that becomes due between Start and the read is late by one more
+// attempt, and not lost.
 func TestE6ConfirmationCountsToWhenTheWorkWasHandedOut(t *testing.T) {
 	play(t, sceneOptions{confirm: true}, func(s *scene) {
 		changed := newPod("p", tolerates("a:5"))

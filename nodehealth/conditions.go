@@ -29,21 +29,21 @@ const (
 // return. Both are for the status subresource.
 const PatchType = types.JSONPatchType
 
-// judged are the conditions that only the kubelet can know. NetworkUnavailable
-// is set by the control plane and stays.
-var judged = [...]corev1.NodeConditionType{
+// kubeletConditions are the conditions that only the kubelet can know. The
+// control plane sets NetworkUnavailable, which stays.
+var kubeletConditions = [...]corev1.NodeConditionType{
 	corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure,
 }
 
-// UnknownPatch returns the patch that makes a silent node's conditions Unknown,
-// and false when its Ready condition is so already.
+// UnknownPatch returns the patch that makes a silent node's conditions Unknown.
+// It returns false when the Ready condition is Unknown already.
 //
 // The API server refuses the patch when the node is another one or its Ready
 // condition has changed: a fresh status wins. Everything else about the node
-// may change meanwhile, unless the node has conditions but not this one: then
-// nothing may. kube-apiserver answers 422 Invalid to a patch that it refuses,
-// see taints.IsStale. A node without a UID is an error: the guard would always
-// fail.
+// may change meanwhile. If the node has conditions but no Ready condition,
+// nothing may change. kube-apiserver answers 422 Invalid to a patch that it
+// refuses; see taints.IsStale. A node without a UID is an error, because the
+// guard would always fail.
 func UnknownPatch(node *corev1.Node, now time.Time) ([]byte, bool, error) {
 	ready := readyCondition(node)
 	if ready != nil && ready.Status == corev1.ConditionUnknown {
@@ -59,11 +59,11 @@ func UnknownPatch(node *corev1.Node, now time.Time) ([]byte, bool, error) {
 		patch.test(conditionsPath, nil)
 		patch.add(conditionsPath, []corev1.NodeCondition{})
 	case ready == nil:
-		// There is no test for an element that is not in a list. If the node has
+		// A JSON Patch cannot test that a list lacks an element. If the node has
 		// reported meanwhile, a second Ready condition would be added.
 		patch.test("/metadata/resourceVersion", node.ResourceVersion)
 	}
-	for _, kind := range judged {
+	for _, kind := range kubeletConditions {
 		i := conditionIndex(node, kind)
 		if i < 0 {
 			patch.add(conditionsPath+"/-", neverReported(node, kind, now))
@@ -91,8 +91,8 @@ func UnknownPatch(node *corev1.Node, now time.Time) ([]byte, bool, error) {
 	return data, true, nil
 }
 
-// PodNotReadyPatch returns the patch that records that a pod is not ready. The
-// pods of a node that is not ready get it: their endpoints must not get
+// PodNotReadyPatch returns the patch that records that a pod is not ready. It
+// is for the pods of a node that is not ready, whose endpoints must not get
 // traffic. It returns false when the pod's Ready condition is False or missing.
 // The API server refuses the patch when the pod is another one or that
 // condition has changed. A pod without a UID is an error.
@@ -125,9 +125,8 @@ func PodNotReadyPatch(pod *corev1.Pod, now time.Time) ([]byte, bool, error) {
 }
 
 // ReadyStatus returns the status of the node's Ready condition. It is empty
-// when the node has none: nothing is reported of it yet. That is neither True
-// nor a reason to act; the condition becomes Unknown when the startup grace
-// period ends.
+// when the node has none, because it has not reported yet. That is no reason to
+// act: the condition becomes Unknown when the startup grace period ends.
 func ReadyStatus(node *corev1.Node) corev1.ConditionStatus {
 	if ready := readyCondition(node); ready != nil {
 		return ready.Status
@@ -148,8 +147,8 @@ func neverReported(
 	}
 }
 
-// declaredByObserver reports whether the condition was written by an observer
-// of the node and not by its kubelet.
+// declaredByObserver reports whether an observer of the node wrote the
+// condition, instead of its kubelet.
 func declaredByObserver(c *corev1.NodeCondition) bool {
 	return c.Status == corev1.ConditionUnknown &&
 		(c.Reason == ReasonStopped || c.Reason == ReasonNeverReported)
@@ -175,8 +174,8 @@ const conditionsPath = "/status/conditions"
 
 func conditionPath(i int) string { return conditionsPath + "/" + strconv.Itoa(i) }
 
-// patch is a JSON Patch. It tests and sets single fields, not whole conditions,
-// so that fields that a newer API server knows and we do not neither fail the
+// patch is a JSON Patch. It tests and sets single fields instead of whole
+// conditions. Fields that only a newer API server knows then neither fail the
 // test nor get lost.
 type patch []operation
 
@@ -188,5 +187,5 @@ type operation struct {
 
 func (p *patch) test(path string, value any) { *p = append(*p, operation{"test", path, value}) }
 
-// add sets a field whether it is there or not.
+// add sets a field, whether it is present or not.
 func (p *patch) add(path string, value any) { *p = append(*p, operation{"add", path, value}) }

@@ -67,7 +67,7 @@ func (d *jsonDocument) patch(patch []byte) error {
 		return err
 	}
 	// Encoded and decoded: a patch that fails half-way leaves nothing behind, and
-	// the result shares nothing with the patch.
+	// the result has no memory in common with the patch.
 	var root any
 	if err := json.Unmarshal([]byte(d.String()), &root); err != nil {
 		return err

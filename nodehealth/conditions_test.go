@@ -35,7 +35,8 @@ func kubelets(kind, status string) string {
 	return condition(kind, status, "Kubelet", "2025-01-01T00:00:00Z")
 }
 
-// stopped is what becomes of a condition that the kubelet had reported.
+// stopped returns the result of the patch for a condition that the kubelet had
+// reported.
 func stopped(kind string) string {
 	return strings.Replace(condition(kind, "Unknown", "NodeStatusUnknown", "2026-03-01T12:00:00Z"),
 		"as it was", "Kubelet stopped posting node status.", 1)
@@ -261,7 +262,7 @@ func TestH2AFreshStatusWins(t *testing.T) {
 	}
 }
 
-func TestH5ANodeWithoutUIDIsAnErrorAtTheDoor(t *testing.T) {
+func TestH5ANodeWithoutUIDIsAnError(t *testing.T) {
 	node := reportingNode("nameless", "", nodeClock)
 	patch, ok, err := nodehealth.UnknownPatch(node, observerEpoch)
 	require.ErrorContains(t, err, "nameless has no UID")
@@ -277,7 +278,7 @@ func TestH5ANodeWithoutUIDIsAnErrorAtTheDoor(t *testing.T) {
 }
 
 func TestReadyStatus(t *testing.T) {
-	require.Empty(t, nodehealth.ReadyStatus(&corev1.Node{}), "nobody has said anything")
+	require.Empty(t, nodehealth.ReadyStatus(&corev1.Node{}), "no report yet")
 	for _, status := range []corev1.ConditionStatus{
 		corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown,
 	} {
@@ -319,11 +320,10 @@ func podNotReadyPatch(t *testing.T, pod *corev1.Pod) []byte {
 	return patch
 }
 
-// H6 (#48681, #50067, #135205): what has to be done follows from the pod as it
-// is, not from having seen its node fall. So it is the same after a crash,
-// after a failed call, and for a pod that is bound to the node later; and once
-// it is done, there is nothing to do.
-func TestH6APodThatSaysReadyIsToldOtherwise(t *testing.T) {
+// H6 (#48681, #50067, #135205): the patch follows from the present pod alone.
+// So it is the same after a crash, after a failed call, and for a pod that is
+// bound to the node later. Once it is written, there is no patch.
+func TestH6AReadyPodGetsAPatch(t *testing.T) {
 	for _, c := range []struct{ status, transition string }{
 		{"True", `"2025-01-01T00:00:00Z"`}, {"Unknown", `"2025-01-01T00:00:00Z"`}, {"True", `null`},
 	} {
@@ -346,7 +346,7 @@ func TestH6APodThatSaysReadyIsToldOtherwise(t *testing.T) {
 	}
 }
 
-func TestH6APodThatDoesNotSayReadyGetsNoPatch(t *testing.T) {
+func TestH6APodThatIsNotReadyGetsNoPatch(t *testing.T) {
 	for _, conditions := range [][]string{
 		nil,
 		{podCondition("Initialized", "True", `null`)},

@@ -15,16 +15,16 @@ type Detector interface {
 	// Heartbeat takes a heartbeat that was observed at now.
 	Heartbeat(now time.Time)
 	// GracePeriod returns how long the key may be silent after its last heartbeat.
-	// It depends on nothing but the heartbeats. Zero or less means that the
-	// detector does not know yet: Config.GracePeriod counts.
+	// It must depend on the heartbeats alone. Zero or less means that the detector
+	// does not know yet, and Config.GracePeriod counts.
 	GracePeriod() time.Duration
 }
 
-// Heard is when each source of a node was heard last, or when the node was
+// Heard is when each source of a node was last heard, or when the node was
 // first seen if the source was not heard since.
 type Heard struct {
 	Lease, Status time.Time
-	// Probe is that of [NodeMonitor.Heartbeat], the caller's own probe.
+	// Probe is the source of [NodeMonitor.Heartbeat], the caller's own probe.
 	Probe time.Time
 }
 
@@ -46,8 +46,8 @@ func (h *Heard) set(from Heard) {
 	h.Probe = cmp.Or(from.Probe, h.Probe)
 }
 
-// Config is what a [Monitor] or a [NodeMonitor] needs. The zero value is
-// complete.
+// Config holds the settings of a [Monitor] or a [NodeMonitor]. The zero value
+// is valid.
 type Config struct {
 	// GracePeriod is how long a key that has reported may be silent. Zero means
 	// 50 s, the default of --node-monitor-grace-period.
@@ -56,23 +56,23 @@ type Config struct {
 	// so. Zero means 60 s, the default of --node-startup-grace-period.
 	StartupGracePeriod time.Duration
 	// RecoveryPeriod is how long a silent key must be heard again, without
-	// another silence, before it counts as alive. Zero means that the first
-	// heartbeat is enough.
+	// another silence, before it counts as alive. With zero the first heartbeat is
+	// enough.
 	RecoveryPeriod time.Duration
 	// SightTimeout is how long after a call of Sighted silence still counts. Later
-	// silence, up to the next call, is no sign that a key is dead: it could not be
-	// heard. Zero means that all silence counts and Sighted is not called.
+	// silence, up to the next call, does not count: no key could be heard. Zero
+	// means that all silence counts and Sighted is not called.
 	SightTimeout time.Duration
-	// UnbrokenPeriod is how long after blindness no key is found silent: senders
-	// need a moment to be heard again. Zero means 20 s, two heartbeat intervals
-	// of a kubelet.
+	// UnbrokenPeriod is how long after blindness no key is found silent, because
+	// senders need time to be heard again. Zero means 20 s, two heartbeat
+	// intervals of a kubelet.
 	UnbrokenPeriod time.Duration
-	// Detector returns the detector of a key that is new. Nil means that each key
-	// has the fixed GracePeriod. StartupGracePeriod counts in either case.
+	// Detector returns the detector of a new key. Nil means that each key has the
+	// fixed GracePeriod. StartupGracePeriod counts in either case.
 	Detector func() Detector
-	// Combine returns when a node counts as heard, from when each of its sources
-	// was heard. It must be a pure function. Nil means [Heard.Latest]. Only a
-	// [NodeMonitor] has several sources; a [Monitor] refuses it.
+	// Combine returns when a node counts as heard, from the times of its sources.
+	// It must be a pure function. Nil means [Heard.Latest]. Only a [NodeMonitor]
+	// has several sources; a [Monitor] refuses it.
 	Combine func(Heard) time.Time
 	// Retry is the wait after a task that failed, and after a silence that was
 	// recorded and whose record was set back without a heartbeat.

@@ -10,10 +10,10 @@ import (
 )
 
 // phiAccrual is the failure detector of N. Hayashibara, X. Défago, R. Yared and
-// T. Katayama, "The φ accrual failure detector" (SRDS 2004). It takes the times
-// between heartbeats for normally distributed. Phi is -log10 of the probability
-// that a heartbeat still arrives, so a key is silent from the time on at which
-// phi reaches the threshold.
+// T. Katayama, "The φ accrual failure detector" (SRDS 2004). It assumes
+// that the times between heartbeats are normally distributed. Phi is -log10 of
+// the probability that a heartbeat still arrives. A key is silent once phi
+// reaches the threshold.
 type phiAccrual struct {
 	threshold    float64
 	leastStdDev  float64

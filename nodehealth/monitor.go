@@ -8,18 +8,18 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// A Monitor tells which keys have been silent for longer than their grace
-// period, and which of these are heard again. A key is whatever sends
+// A Monitor finds the keys that have been silent for longer than their grace
+// period, and those of them that are heard again. A key is whatever sends
 // heartbeats: a device, a cluster, an agent; [NodeMonitor] is the instance for
 // nodes. A [timedqueue.Dispatcher] can drive it.
 //
 // Only the time at which a heartbeat is observed counts, never a time that its
 // sender wrote, so clocks of senders do not matter.
 //
-// Observing is O(1) and allocates nothing for a key that is known. A heartbeat
-// of a key that is alive does not move its expiry. When the expiry comes up,
-// a key that was heard is put back, at most once in a grace period. A Monitor
-// holds about 250 bytes a key.
+// Observing is O(1) and allocates nothing for a known key. A heartbeat of a key
+// that is alive does not move its expiry. When the expiry comes, a key that was
+// heard is scheduled again, at most once in a grace period. A Monitor holds
+// about 250 bytes a key.
 //
 // Now never goes backwards inside a Monitor: an earlier now than the last one
 // counts as the last one. It is not safe for concurrent use.
@@ -57,28 +57,27 @@ func newMonitor[K comparable](config Config, now time.Time) (*Monitor[K], error)
 }
 
 // An Observation is what the caller's own record of a key shows. The zero value
-// is that of a key that is new.
+// is that of a new key.
 type Observation struct {
-	// Reported says that the key has reported before, so that its grace period
-	// counts and not that of the startup. It holds until the key is forgotten.
+	// Reported says that the key has reported before, so that GracePeriod counts
+	// instead of StartupGracePeriod. It holds until the key is forgotten.
 	Reported bool
 	// Silent says that the key is recorded as silent.
 	Silent bool
 }
 
-// Observe takes what the caller's record of a key shows, when that changes and
-// as often as the caller likes. It is no heartbeat.
+// Observe takes what the caller's record of a key shows. Call it when that
+// changes; more calls do no harm. It does not count as a heartbeat.
 //
 // A key that is observed for the first time is watched, with its whole grace
 // period from now on. If it is recorded as silent already, it stays silent
-// until it is heard. A key that is silent and whose record shows something
-// else, though it was not heard, is handed out again as silent, after a
-// backoff.
+// until it is heard. If the record of a silent key shows another state, though
+// the key was not heard, the key is handed out again after a backoff.
 func (m *Monitor[K]) Observe(now time.Time, key K, seen Observation) {
 	now = m.advance(now)
 	if r, known := m.record(key); known {
 		m.report(r, seen.Reported)
-		m.show(now, r, seen.Silent)
+		m.applyRecord(now, r, seen.Silent)
 		return
 	}
 	m.watch(now, key, &record[K]{}, seen)
@@ -102,17 +101,17 @@ func (m *Monitor[K]) Forget(now time.Time, key K) {
 	}
 }
 
-// Sighted says that heartbeats can be heard now: for example because the API
-// server, through which they come, has just answered the caller. With
-// Config.SightTimeout it must be called more often than that. Time between two
-// calls that are further apart is blind: it counts in no grace period.
+// Sighted proves that heartbeats can be heard now, for example because the API
+// server has just answered the caller. With Config.SightTimeout it must be
+// called more often than that. Time between two calls that are further apart is
+// blind: it counts in no grace period.
 func (m *Monitor[K]) Sighted(now time.Time) {
 	m.sight.prove(now)
 	m.advance(now)
 }
 
 // Blind returns how much time was blind up to the last call of Sighted, and
-// whether that is longer ago now than Config.SightTimeout.
+// whether that call is longer ago than Config.SightTimeout.
 func (m *Monitor[K]) Blind(now time.Time) (time.Duration, bool) {
 	return m.sight.blind, m.sight.isBlind(now)
 }
@@ -123,19 +122,19 @@ func (m *Monitor[K]) Sight(now time.Time) Sight { return m.sight.at(now) }
 // Len returns how many keys are watched.
 func (m *Monitor[K]) Len() int { return m.expiry.Len() }
 
-// Silent reports whether a key counts as silent: from the moment at which Start
-// finds its grace period over until it is heard again, for the recovery period
-// if there is one. It is false for a key that is not watched.
+// Silent reports whether a key counts as silent. It does so from the moment at
+// which Start finds its grace period over, until it has been heard again for
+// Config.RecoveryPeriod. It is false for a key that is not watched.
 func (m *Monitor[K]) Silent(key K) bool {
 	r, known := m.record(key)
 	return known && r.state.countsAsSilent()
 }
 
 // Expired reports whether the grace period of a key is over, by all that is
-// known now. Start goes by that too, but a later call of Sighted may show that
-// the last moments before were blind. So a caller that acts on a task later
-// asks again. It is false while the monitor is blind, and for UnbrokenPeriod
-// after that.
+// known now. After Start has handed out a key, a call of Sighted may show that
+// the last moments were blind. So a caller that acts on a task later asks
+// again. It is false while the monitor is blind, and for UnbrokenPeriod after
+// that.
 func (m *Monitor[K]) Expired(now time.Time, key K) bool {
 	r, known := m.record(key)
 	return known && m.expired(now, r)
@@ -146,7 +145,7 @@ func (m *Monitor[K]) expired(now time.Time, r *record[K]) bool {
 		m.sight.seen(now).Sub(r.since) >= m.gracePeriod(r)
 }
 
-// LastHeartbeat returns when a key was heard last, by the observer's clock, or
+// LastHeartbeat returns when a key was last heard, by the observer's clock, or
 // when it was first seen if it was not heard since.
 func (m *Monitor[K]) LastHeartbeat(key K) (time.Time, bool) {
 	r, known := m.record(key)
@@ -167,20 +166,20 @@ func (m *Monitor[K]) HasHeartbeat(key K) bool {
 // or one that was and is heard again. It hands out nothing while it is blind,
 // nor before sight was unbroken for Config.UnbrokenPeriod after that.
 //
-// When the grace periods of thousands of keys come up that were heard, Start
-// may hand out nothing although it could. Next says now then, and the next
-// Start goes on.
+// When the expiries of thousands of keys come that were heard, Start may hand
+// out nothing although it could. Next then returns now, and the next Start goes
+// on.
 func (m *Monitor[K]) Start(now time.Time) (Task[K], bool) {
 	visits := mostVisited
 	return m.StartWithin(now, &visits)
 }
 
-// mostVisited bounds the keys that one Start looks at: the caller holds a lock.
+// mostVisited bounds the keys that one Start visits: the caller holds a lock.
 const mostVisited = 3_000
 
 // StartWithin is Start for a caller that holds a lock for several calls. It
-// looks at no more keys than visits says, and subtracts those that it has
-// looked at. With none left, it may have handed out nothing although it could.
+// visits at most visits keys, and subtracts those that it has visited. With
+// none left, it may have handed out nothing although it could.
 func (m *Monitor[K]) StartWithin(now time.Time, visits *int) (Task[K], bool) {
 	if m.sight.isBlind(now) || now.Before(m.sight.countsFrom()) {
 		return Task[K]{}, false
@@ -192,7 +191,7 @@ func (m *Monitor[K]) StartWithin(now time.Time, visits *int) (Task[K], bool) {
 			return Task[K]{}, false
 		}
 		r := item.Value
-		switch end := m.end(r); {
+		switch end := m.graceEnd(r); {
 		case !now.Before(end):
 			*visits--
 			r.enter(expired)
@@ -249,8 +248,8 @@ func (m *Monitor[K]) task(item timedqueue.Item[K, *record[K]], state State) Task
 	}
 }
 
-// finishSilent takes the result of a task StateSilent. The latest news counts
-// most: a heartbeat, then what the record shows, then the result.
+// finishSilent takes the result of a task StateSilent. A heartbeat meanwhile
+// counts more than what the record shows, and that more than the result.
 func (m *Monitor[K]) finishSilent(
 	now time.Time, r *record[K], result Result,
 ) timedqueue.Result {
@@ -275,8 +274,8 @@ func (m *Monitor[K]) finishSilent(
 	}
 }
 
-// finishAlive takes the result of a task StateAlive. Its next attempt comes at
-// the end of the grace period at the latest: the key may be silent then.
+// finishAlive takes the result of a task StateAlive. Its next attempt is at the
+// end of the grace period at the latest, because the key may be silent then.
 func (m *Monitor[K]) finishAlive(
 	now time.Time, task Task[K], result Result,
 ) timedqueue.Result {
@@ -290,7 +289,7 @@ func (m *Monitor[K]) finishAlive(
 	if wait <= 0 {
 		wait = m.config.Retry.Delay(task.Attempts)
 	}
-	wait = max(min(wait, m.end(r).Sub(now)), 1)
+	wait = max(min(wait, m.graceEnd(r).Sub(now)), 1)
 	return timedqueue.Result{Outcome: timedqueue.OutcomeFailed, RetryAfter: wait}
 }
 
@@ -303,8 +302,8 @@ func (m *Monitor[K]) record(key K) (*record[K], bool) {
 	return *entry.Value(), true
 }
 
-// watch starts to watch a key. The record may be one that was forgotten: it
-// goes on counting its rounds.
+// watch starts to watch a key. A record that was forgotten goes on counting its
+// rounds.
 func (m *Monitor[K]) watch(now time.Time, key K, r *record[K], seen Observation) {
 	entry, _ := m.expiry.Keep(key, r)
 	*r = record[K]{
@@ -328,16 +327,16 @@ func (m *Monitor[K]) forget(r *record[K]) {
 }
 
 // beat takes a heartbeat. A key that is alive keeps its expiry, which is too
-// late only if its detector has become more impatient.
+// late only if its detector has shortened the grace period.
 func (m *Monitor[K]) beat(now time.Time, r *record[K]) { m.beatAt(now, r, now) }
 
-// beatAt takes a heartbeat of a time that may have passed. A key that was
-// silent is back only if its grace period from then on has not ended.
+// beatAt takes a heartbeat of a time that may have passed. A silent key returns
+// only if its grace period from then on has not ended.
 func (m *Monitor[K]) beatAt(now time.Time, r *record[K], at time.Time) {
 	r.since, r.blind, r.heard, r.setBacks = at, m.sight.blind, true, 0
 	if r.detector != nil {
 		r.detector.Heartbeat(at)
-		m.hasten(r)
+		m.expedite(r)
 	}
 	if now.Sub(at) >= m.gracePeriod(r) {
 		return
@@ -361,25 +360,24 @@ func (m *Monitor[K]) report(r *record[K], reported bool) {
 		return
 	}
 	r.reported = true
-	m.hasten(r)
+	m.expedite(r)
 }
 
-// hasten makes a key that waits too long wait until the end of its grace
-// period.
-func (m *Monitor[K]) hasten(r *record[K]) {
+// expedite shortens the wait of a key to the end of its grace period.
+func (m *Monitor[K]) expedite(r *record[K]) {
 	if r.state != beating && r.state != returning {
 		return
 	}
 	due, waits := m.expiry.Due(r.entry)
 	if !waits { // an action of its predecessor is under way
 		m.expiry.Schedule(r.entry, m.due(r))
-	} else if end := m.end(r); due.After(end) {
+	} else if end := m.graceEnd(r); due.After(end) {
 		m.expiry.Schedule(r.entry, end)
 	}
 }
 
-// show takes whether the caller's record of a key shows it as silent.
-func (m *Monitor[K]) show(now time.Time, r *record[K], asSilent bool) {
+// applyRecord takes whether the caller's record of a key shows it as silent.
+func (m *Monitor[K]) applyRecord(now time.Time, r *record[K], asSilent bool) {
 	switch r.state {
 	case expired, undone:
 		if asSilent {
@@ -404,30 +402,30 @@ func (m *Monitor[K]) show(now time.Time, r *record[K], asSilent bool) {
 
 // enterSetBack makes a key wait until its silence is recorded again, and
 // returns when. The wait grows, so that a client which sets the record back
-// each time does not set the pace.
+// each time does not determine the rate.
 func (m *Monitor[K]) enterSetBack(now time.Time, r *record[K]) time.Time {
 	r.enter(failed)
 	retry := now.Add(m.config.Retry.Delay(int(r.setBacks)))
 	if r.setBacks < math.MaxUint8 {
 		r.setBacks++
 	}
-	if end := m.end(r); end.After(retry) {
+	if end := m.graceEnd(r); end.After(retry) {
 		return end
 	}
 	return retry
 }
 
-// due returns when a key that is alive or returning has to be looked at.
+// due returns when Start has to visit a key that is alive or returning.
 func (m *Monitor[K]) due(r *record[K]) time.Time {
-	end := m.end(r)
+	end := m.graceEnd(r)
 	if r.state == returning && r.recovered.Before(end) {
 		return r.recovered
 	}
 	return end
 }
 
-// end returns when the grace period of a key ends, unless it is heard.
-func (m *Monitor[K]) end(r *record[K]) time.Time { return r.since.Add(m.gracePeriod(r)) }
+// graceEnd returns when the grace period of a key ends, unless it is heard.
+func (m *Monitor[K]) graceEnd(r *record[K]) time.Time { return r.since.Add(m.gracePeriod(r)) }
 
 func (m *Monitor[K]) gracePeriod(r *record[K]) time.Duration {
 	if !r.reported {
@@ -441,12 +439,10 @@ func (m *Monitor[K]) gracePeriod(r *record[K]) time.Duration {
 	return m.config.GracePeriod
 }
 
-// advance returns now, or the latest time that was passed in before if that is
-// later. Each time that the monitor keeps comes from here, so they compare
-// alike here and in the queue, and Start comes to an end: a caller's times may
-// be late, and with or without a monotonic reading.
-//
-// The times are seen times; see sight.
+// advance returns now as a seen time (see sight), or the latest that was passed
+// in before if that is later. A caller's times may be late, and with or without
+// a monotonic reading. Each time that the monitor keeps comes from here, so
+// that the monitor and its queue compare them alike and Start terminates.
 func (m *Monitor[K]) advance(now time.Time) time.Time {
 	return m.expiry.Advance(m.sight.seen(now))
 }

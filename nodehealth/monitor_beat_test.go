@@ -34,8 +34,8 @@ func TestH1WhatIsABeatAndWhatIsNone(t *testing.T) {
 			lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = nodeClock.Add(time.Microsecond) },
 			beat:  true,
 		},
-		// Upstream looks for a later renewTime only, and a node whose clock was set
-		// back looks dead to it.
+		// In upstream only a later renewTime counts, so a node whose clock was set
+		// back seems dead.
 		"lease renewed, clock set back": {
 			lease: func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = nodeClock.Add(-time.Hour) },
 			beat:  true,
@@ -259,20 +259,20 @@ func TestH1ALeaseThatWasThereBeforeUsIsNoBeat(t *testing.T) {
 	o.pass(time.Second)
 	o.seesLease(renewedLease("well", nodeClock.Add(time.Second)))
 	require.Equal(
-		t, o.now, o.lastBeat(t, "well"), "a second look at it can be one, also before Synced",
+		t, o.now, o.lastBeat(t, "well"), "a second observation can be one, also before MarkSynced",
 	)
 
 	o.MarkSynced()
 	o.seesLease(renewedLease("dead", nodeClock))
-	require.Equal(t, listed, o.lastBeat(t, "dead"), "the same lease again is none, also after Synced")
+	require.Equal(t, listed, o.lastBeat(t, "dead"), "the same lease is none, also after MarkSynced")
 	require.False(t, o.HasHeartbeat("dead"))
 	o.silentExactly(t, o.now.Add(monitorGrace), "well")
 	o.quiet(t, "The other was declared before us.")
 }
 
-// Found by the simulation (seed 102 of examples/outage/explore, 2026-11-21):
-// the list of leases came half a minute after that of nodes, and a node that
-// had beaten in between and then died was declared before its grace period had
+// Found by the simulation (seed 102 of examples/outage/explore, 2026-11-21).
+// The list of leases came half a minute after that of nodes. A node that had
+// beaten in between and then died was declared before its grace period had
 // ended.
 func TestH1GracePeriodBeginsNotBeforeTheLeaseIsListed(t *testing.T) {
 	m, err := nodehealth.NewNodeMonitor(nodehealth.Config{}, observerEpoch)
@@ -360,7 +360,7 @@ func TestH1ANodeIsHeardOnceItHasBeatenSinceWeSawIt(t *testing.T) {
 	o.sees(reportingNode("a", "2", nodeClock))
 	require.False(t, o.HasHeartbeat("a"), "another node")
 	o.finish(o.silentExactly(t, o.now.Add(monitorGrace), "a"), resultAlive)
-	require.True(t, o.HasHeartbeat("a"), "heard by a closer look")
+	require.True(t, o.HasHeartbeat("a"), "heard by a live read")
 	o.ForgetNode(o.now, "a")
 	require.False(t, o.HasHeartbeat("a"))
 	o.sees(reportingNode("a", "2", nodeClock))

@@ -68,9 +68,8 @@ func visits(n int) []int32 {
 }
 
 // One beat of a node chosen at random. At 100,000 nodes there are 10,000 a
-// second. There is one lease for all, renewed and renamed for each beat, since
-// an informer hands out what it has just decoded: 100,000 leases in a row would
-// measure how long fetching them from memory takes.
+// second. There is one lease for all, renewed and renamed for each beat. An
+// informer, too, hands out objects that are in the processor's cache.
 func BenchmarkObserve(b *testing.B) {
 	b.Run(fmt.Sprintf("nodes=%d", manyNodes), func(b *testing.B) {
 		c := newCluster(manyNodes)
@@ -129,16 +128,16 @@ func BenchmarkObserveNode(b *testing.B) {
 }
 
 // What the lazy heap costs a cluster in which no node is silent: each node's
-// expiry comes up once and is put back. A node beats every 40 s, and is looked
-// at 10 s after its beat, a grace period after the one before. Beats are not
-// timed.
+// expiry comes once and is scheduled again. A node beats every 40 s, and is
+// visited 10 s after its beat, a grace period after the one before. Beats are
+// not timed.
 func BenchmarkExpiry(b *testing.B) {
 	for _, spread := range []time.Duration{10 * time.Second, 0} {
 		b.Run(fmt.Sprintf("nodes=%d/spread=%v", manyNodes, spread), func(b *testing.B) {
 			c := newCluster(manyNodes)
 			monitor := c.watched(b)
 			now, version := observerEpoch, 0
-			looks := 0
+			polls := 0
 			for b.Loop() {
 				b.StopTimer()
 				version = 1 - version
@@ -157,12 +156,12 @@ func BenchmarkExpiry(b *testing.B) {
 					if silent, ok := monitor.Start(next); ok {
 						b.Fatalf("%s is silent", silent.Key)
 					}
-					looks++
+					polls++
 				}
 				now = end
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/manyNodes, "ns/node")
-			b.ReportMetric(float64(looks)/float64(b.N), "looks")
+			b.ReportMetric(float64(polls)/float64(b.N), "polls")
 		})
 	}
 }

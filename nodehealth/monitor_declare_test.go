@@ -83,7 +83,7 @@ func TestH2ABeatDuringTheDeclarationWins(t *testing.T) {
 	o.beats("a")
 	o.pass(time.Second)
 	o.finish(silent, resultAlive)
-	o.silentExactly(t, o.now.Add(monitorGrace), "a") // the closer look is the later news
+	o.silentExactly(t, o.now.Add(monitorGrace), "a") // the live read is newer
 }
 
 // H6: a call that fails is made again.
@@ -103,9 +103,8 @@ func TestH6AnUndecidedDeclarationIsRetriedWithBackoff(t *testing.T) {
 	o.waitsForABeat(t)
 }
 
-// The retry that was waited for must not hide what happens after a beat: a node
-// that beats and stops again is silent a grace period later, not when the
-// backoff of the time before ends.
+// A backoff ends with a beat: a node that beats and stops again is silent a
+// grace period later.
 func TestH3ABackoffDoesNotOutliveABeat(t *testing.T) {
 	backoff := timedqueue.Backoff{Initial: 10 * time.Minute, Max: time.Hour}
 	o, silent := newSilentNode(t, nodehealth.Config{Retry: backoff})

@@ -15,7 +15,7 @@ import (
 
 // Upstream keys health by name, and a node recreated within one pass inherits
 // the health of the one before.
-func TestH5ARecreatedNodeStartsAnew(t *testing.T) {
+func TestH5ARecreatedNodeIsANewOne(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
 	o.sees(reportingNode("a", "1", nodeClock))
 	o.seesLease(renewedLease("a", nodeClock))

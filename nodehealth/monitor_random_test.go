@@ -263,10 +263,10 @@ func (w *world) finish(key byte, result nodehealth.Result) {
 	w.events[fmt.Sprintf("%s %s", silent.State, outcome)]++
 }
 
-// look starts whatever can be started and compares it with the reference's
+// poll starts whatever can be started and compares it with the reference's
 // scan.
-func (w *world) look() {
-	want := w.ref.look(w.now)
+func (w *world) poll() {
+	want := w.ref.scan(w.now)
 	for {
 		task, ok := w.monitor.Start(w.now)
 		if !ok {
@@ -314,11 +314,11 @@ func (w *world) compare() {
 	w.ref.see(w.now)
 	want, wanted := w.ref.next()
 	if ok != wanted || next.After(want) {
-		w.fail("next look at %v (%v), want %v (%v)", next, ok, want, wanted)
+		w.fail("next poll at %v (%v), want %v (%v)", next, ok, want, wanted)
 	}
 }
 
-// play carries out a script: a byte for the config, then three for each step.
+// play performs a script: a byte for the config, then three for each step.
 func play(t *testing.T, script []byte) map[string]int {
 	if len(script) == 0 {
 		return nil
@@ -329,9 +329,9 @@ func play(t *testing.T, script []byte) map[string]int {
 		w.do(op[0], op[1], op[2])
 		w.compare()
 		if op[0] < 128 { // not every time: entries may be long due
-			w.look()
+			w.poll()
 			if next, ok := w.monitor.Next(w.now); ok && !next.After(w.ref.latest) {
-				w.fail("nothing can start, and the next look is at %v", next)
+				w.fail("nothing can start, and the next poll is at %v", next)
 			}
 		}
 	}

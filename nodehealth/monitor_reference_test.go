@@ -7,8 +7,8 @@ import (
 )
 
 // reference is what a monitor is compared with: a list of nodes that is scanned
-// at each look. It is told what happens on the nodes' side and decides itself
-// what is a heartbeat. It shares no code with the monitor.
+// at each poll. It takes the events of the nodes and decides itself what is a
+// heartbeat. It has no code in common with the monitor.
 type reference struct {
 	graces   [2]time.Duration // before the first report, and after
 	recovery time.Duration
@@ -26,7 +26,7 @@ type referenceNode struct {
 	exists  bool
 	uid     string
 	lives   int       // counts the times that it was seen first or forgotten
-	since   time.Time // of its last heartbeat, or of the first look
+	since   time.Time // of its last heartbeat, or of the first observation
 	heard   bool
 	reports int // one for each report of its kubelet that was seen
 
@@ -86,8 +86,8 @@ func (r *reference) beat(n *referenceNode) {
 	}
 }
 
-// observeNode is told how many times the node that is looked at has reported,
-// and whether it says now that an observer has declared it.
+// observeNode takes how many times the node has reported, and whether its
+// conditions are declared by an observer now.
 func (r *reference) observeNode(now time.Time, name, uid string, reports int, declared bool) {
 	r.see(now)
 	n := r.node(name)
@@ -177,8 +177,8 @@ func (r *reference) due(n *referenceNode) (time.Time, nodehealth.State, bool) {
 	return due, state, true
 }
 
-// look scans all nodes for those that may be handed out, and returns as what.
-func (r *reference) look(now time.Time) map[string]nodehealth.State {
+// scan returns all nodes that may be handed out, each with its state.
+func (r *reference) scan(now time.Time) map[string]nodehealth.State {
 	r.see(now)
 	found := map[string]nodehealth.State{}
 	for _, n := range r.all {

@@ -89,7 +89,7 @@ func (o *observer) silentExactly(t testing.TB, at time.Time, name string) nodehe
 		o.quiet(t, "Too early.")
 		next, ok := o.Next(o.now)
 		require.True(t, ok)
-		require.False(t, next.After(at), "the next look is %v too late", next.Sub(at))
+		require.False(t, next.After(at), "the next poll is %v too late", next.Sub(at))
 	}
 	o.now = at
 	return o.silent(t, name)
@@ -206,8 +206,8 @@ func TestH2AGracePeriodMayBeForever(t *testing.T) {
 	o.quiet(t)
 }
 
-// The edge sleeps until Next. Driven so, a node that beats costs one look in a
-// grace period, and one that stops is found when its grace period ends.
+// The edge sleeps until Next. A node that beats then costs one poll in a grace
+// period, and one that stops is found when its grace period ends.
 func TestH3SilenceIsFoundExactlyWhenGraceEnds(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
 	const nodes, stops = 20, 7
@@ -215,7 +215,7 @@ func TestH3SilenceIsFoundExactlyWhenGraceEnds(t *testing.T) {
 		o.sees(reportingNode(fmt.Sprint("n", i), fmt.Sprint(i), o.now))
 	}
 	var lastBeat time.Time
-	looks := 0
+	polls := 0
 	end := o.now.Add(10 * time.Minute)
 	for beat := o.now; beat.Before(end); beat = beat.Add(10 * time.Second) {
 		for { // sleep as long as there is nothing to do before the next beat
@@ -225,7 +225,7 @@ func TestH3SilenceIsFoundExactlyWhenGraceEnds(t *testing.T) {
 				break
 			}
 			o.now = next
-			looks++
+			polls++
 			silent, ok := o.Start(o.now)
 			if !ok {
 				continue
@@ -247,8 +247,8 @@ func TestH3SilenceIsFoundExactlyWhenGraceEnds(t *testing.T) {
 	}
 	require.Zero(t, lastBeat, "the node that stopped was not found")
 	require.Less(
-		t, looks, int(10*time.Minute/monitorGrace)+8,
-		"all beat together: a look a grace period, and those for the one",
+		t, polls, int(10*time.Minute/monitorGrace)+8,
+		"all beat together: a poll a grace period, and those for the one",
 	)
 }
 
@@ -287,7 +287,7 @@ func TestH3ObservingAKnownNodeAllocatesNothing(t *testing.T) {
 	}), "nothing new, and a declaration now and then")
 }
 
-func TestMonitorConfigIsCheckedAtTheDoor(t *testing.T) {
+func TestInvalidMonitorConfigIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		config nodehealth.Config
 		want   []string

@@ -39,7 +39,7 @@ func TestC3StartPutsBackSomeKeysAtATime(t *testing.T) {
 }
 
 // C3: a caller that holds a lock for several calls bounds them together.
-func TestC3StartWithinCountsWhatItLooksAt(t *testing.T) {
+func TestC3StartWithinCountsWhatItVisits(t *testing.T) {
 	o := newObserver(t, nodehealth.Config{})
 	for i := range 6 {
 		o.sees(reportingNode(fmt.Sprint("n", i), "uid", o.now))

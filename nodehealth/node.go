@@ -14,8 +14,9 @@ import (
 //
 // A heartbeat is a change, in either direction, of the lease's renewTime or
 // holder, or of the lastHeartbeatTime of the Ready condition. The Unknown that
-// an observer writes is none. A node that shows another Ready than Unknown,
-// though it is silent, is handed out again: another client has set it back.
+// an observer writes is no heartbeat. If the Ready condition of a silent node
+// is not Unknown, another client has set it back, and the node is handed out
+// again.
 //
 // A node with another UID than before is a new one. A NodeMonitor holds about
 // 350 bytes a node.
@@ -25,8 +26,8 @@ type NodeMonitor struct {
 	synced  bool
 }
 
-// node is what is known of the node of one name: of the node if it is watched,
-// and of its lease.
+// node is what is known of one name: of the node if it is watched, and of its
+// lease.
 type node struct {
 	record[string]
 	heartbeat metav1.Time // of the Ready condition
@@ -40,7 +41,7 @@ type lease struct {
 	renewed metav1.MicroTime
 	holder  string
 	version string
-	read    string // the version that a live read has shown last
+	read    string // the version that the last live read has shown
 }
 
 // NewNodeMonitor returns a monitor that knows no node. Now must not be the zero
@@ -53,26 +54,26 @@ func NewNodeMonitor(config Config, now time.Time) (*NodeMonitor, error) {
 	return &NodeMonitor{monitor: monitor, nodes: make(map[string]*node)}, nil
 }
 
-// MarkSynced says that the nodes and leases that existed at the start have been
-// observed. A lease that is seen first after that is a heartbeat. Before, it
-// may be of any age: its node has its grace period from then on, and was not
-// heard.
+// MarkSynced records that the nodes and leases that existed at the start have
+// been observed. A lease that is first seen after that is a heartbeat. A lease
+// that is first seen before may be of any age. It starts the grace period of
+// its node again without a heartbeat.
 func (m *NodeMonitor) MarkSynced() { m.synced = true }
 
 // ObserveNode takes a node. One that is observed for the first time has its
-// whole grace period from now on, unless its Ready condition is Unknown
-// already: such a node is silent, and was declared so, until it is heard.
+// whole grace period from now on. If its Ready condition is Unknown already, it
+// counts as silent until it is heard.
 func (m *NodeMonitor) ObserveNode(now time.Time, object *corev1.Node) {
 	now = m.monitor.advance(now)
 	n := m.node(object.Name)
 	ready := readyCondition(object)
 	if n.state == absent || n.uid != object.UID {
-		m.adopt(now, n, object, ready)
+		m.watchNew(now, n, object, ready)
 		return
 	}
 	unknown := ready != nil && ready.Status == corev1.ConditionUnknown
 	if ready == nil || declaredByObserver(ready) {
-		m.monitor.show(now, &n.record, unknown)
+		m.monitor.applyRecord(now, &n.record, unknown)
 		return
 	}
 	if !n.reported || !ready.LastHeartbeatTime.Equal(&n.heartbeat) {
@@ -81,7 +82,7 @@ func (m *NodeMonitor) ObserveNode(now time.Time, object *corev1.Node) {
 		m.monitor.report(&n.record, true)
 		return
 	}
-	m.monitor.show(now, &n.record, unknown)
+	m.monitor.applyRecord(now, &n.record, unknown)
 }
 
 // ObserveLease takes a lease of the namespace kube-node-lease, which is named
@@ -96,14 +97,13 @@ func (m *NodeMonitor) ObserveLease(now time.Time, object *coordinationv1.Lease) 
 	if object.Spec.HolderIdentity != nil {
 		seen.holder = *object.Spec.HolderIdentity
 	}
-	// In this order: most changes are renewals, and then the strings need not be
-	// read.
+	// Most changes are renewals, for which the holders need not be compared.
 	changed := !n.lease.renewed.Equal(&seen.renewed) || n.lease.holder != seen.holder
 	if !n.lease.exists {
 		changed = m.synced
 		if !changed {
-			// The list of leases may be younger than that of nodes: what has beaten in
-			// between must not be cut short of it. It was not heard for that.
+			// The list of leases may be younger than that of nodes. The heartbeats in
+			// between must count, though the time of the last one is unknown.
 			n.since, n.blind = now, m.monitor.sight.blind
 			if n.sources != nil {
 				n.sources.Lease = now
@@ -144,7 +144,7 @@ func (m *NodeMonitor) ForgetLease(now time.Time, name string) {
 	}
 }
 
-// Sighted says that heartbeats can be heard now; see [Monitor.Sighted].
+// Sighted proves that heartbeats can be heard now; see [Monitor.Sighted].
 func (m *NodeMonitor) Sighted(now time.Time) { m.monitor.Sighted(now) }
 
 // Blind returns how much time was blind; see [Monitor.Blind].
@@ -172,8 +172,9 @@ func (m *NodeMonitor) Expired(now time.Time, name string) bool {
 	return ok && m.monitor.expired(now, &n.record)
 }
 
-// LastHeartbeat returns when a node was heard last, by the observer's clock, or
-// when it was first seen, or when its lease was first seen if that was later.
+// LastHeartbeat returns when a node was last heard, by the observer's clock.
+// For a node that was not heard it returns when the node or its lease was first
+// seen, whichever was later.
 func (m *NodeMonitor) LastHeartbeat(name string) (time.Time, bool) {
 	n, ok := m.watched(name)
 	if !ok {
@@ -209,17 +210,16 @@ func (m *NodeMonitor) StartWithin(now time.Time, visits *int) (NodeTask, bool) {
 	if !ok {
 		return NodeTask{}, false
 	}
-	// Not by the key: when thousands fall silent, look-ups take most of the time.
+	// No map lookup: when thousands fall silent, those would take most of the
+	// time.
 	return NodeTask{Task: task, UID: task.record.uid}, true
 }
 
-// ReadLease takes the resourceVersion of a node's lease that a live read has
-// shown, empty if there is no lease. It reports whether that is a sign of life:
-// a version that was neither observed nor read before. Then the node is not
-// silent, but the caller's cache is behind, or what passes on its events. The
-// caller finishes the task with [OutcomeAlive]. With the cache behind for ever
-// each later heartbeat is found by such a read, and a node that dies has no
-// later one.
+// ReadLease takes the resourceVersion of a node's lease from a live read, empty
+// if there is no lease. It reports whether the node is alive: the version was
+// neither observed nor read before. Then the caller's cache is behind, and the
+// caller finishes the task with [OutcomeAlive]. While the cache stays behind,
+// each later heartbeat is found by such a read.
 func (m *NodeMonitor) ReadLease(name, version string) bool {
 	n, ok := m.watched(name)
 	if !ok || version == "" || version == n.lease.version || version == n.lease.read {
@@ -238,10 +238,10 @@ func (m *NodeMonitor) Finish(now time.Time, task NodeTask, result Result) {
 // Next returns when Start should be called next.
 func (m *NodeMonitor) Next(now time.Time) (time.Time, bool) { return m.monitor.Next(now) }
 
-// adopt starts to watch a node of a UID that is new under this name. What is
-// known of the name's lease stays: a lease that outlived its node is no
+// watchNew starts to watch a node of a UID that is new under this name. What is
+// known of the name's lease is kept: a lease that outlived its node is no
 // heartbeat.
-func (m *NodeMonitor) adopt(
+func (m *NodeMonitor) watchNew(
 	now time.Time, n *node, object *corev1.Node, ready *corev1.NodeCondition,
 ) {
 	if n.state != absent {

@@ -11,7 +11,7 @@ import (
 // record is what a [Monitor] knows of one key.
 type record[K comparable] struct {
 	entry *timedqueue.Entry[K, *record[K]]
-	// since is when the key was heard last, or first seen if it was not heard.
+	// since is when the key was last heard, or first seen if it was not heard.
 	since time.Time
 	// blind is how much time had been blind then.
 	blind time.Duration
@@ -22,7 +22,7 @@ type record[K comparable] struct {
 	round     uint32    // counts the tasks of this record
 	setBacks  uint8     // counts the records of its silence that were set back
 	state     life
-	reported  bool // the grace period counts, and no longer that of the startup
+	reported  bool // GracePeriod counts instead of StartupGracePeriod
 	heard     bool // a heartbeat was observed
 }
 
@@ -59,7 +59,7 @@ type life uint8
 const (
 	// absent: the key is not watched.
 	absent life = iota
-	// beating: heard within its grace period, whose end waits.
+	// beating: heard within its grace period, and due at its end.
 	beating
 	// expired: handed out as silent.
 	expired
@@ -69,12 +69,12 @@ const (
 	undone
 	// returned: handed out as silent, and heard since.
 	returned
-	// failed: recording its silence failed or was set back; it waits for its next
-	// attempt.
+	// failed: the record of its silence failed or was set back; it waits for its
+	// next attempt.
 	failed
 	// silent: recorded as silent; it waits for a heartbeat.
 	silent
-	// returning: heard after a silence; that waits to be announced.
+	// returning: heard after a silence, and due to be announced.
 	returning
 	// announced: handed out as alive again.
 	announced
@@ -87,13 +87,11 @@ func (l life) String() string {
 	}[l]
 }
 
-// countsAsSilent reports whether a key was silent and does not count as alive
-// again.
+// countsAsSilent reports whether a key was silent and is not alive again.
 func (l life) countsAsSilent() bool { return l >= expired && l <= returning }
 
 // handedOutAsSilent reports whether a task StateSilent is under way.
 func (l life) handedOutAsSilent() bool { return l >= expired && l <= returned }
 
-// enter takes a record to another state. It is the only function that writes
-// it.
+// enter changes a record's state. No other function does.
 func (r *record[K]) enter(next life) { r.state = next }

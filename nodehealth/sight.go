@@ -20,20 +20,20 @@ type Sight struct {
 // Counts reports whether keys can be found silent.
 func (s Sight) Counts() bool { return s.LostAt.IsZero() }
 
-// sight knows the time in which heartbeats could be heard. Seen time is real
-// time without the blind time. A monitor keeps its times as seen times, so that
-// blindness holds all its grace periods at once.
+// sight records the time in which heartbeats could be heard. Seen time is real
+// time minus blind time. A monitor keeps its times as seen times, so that
+// blindness extends all grace periods at once.
 type sight struct {
 	timeout  time.Duration // zero: all time is seen
 	unbroken time.Duration
-	// proved is the latest time at which heartbeats could be heard for sure.
+	// proved is the latest time at which heartbeats could certainly be heard.
 	proved time.Time
 	// blind is all the blind time before proved.
 	blind time.Duration
 	// since is when the last blindness ended, zero if there was none.
 	since time.Time
-	// lostAt is the last proof before the first of the blindnesses that were
-	// followed by another within the unbroken period.
+	// lostAt is the last proof before a series of blindnesses, each within the
+	// unbroken period of the one before.
 	lostAt time.Time
 }
 
@@ -56,8 +56,8 @@ func (s *sight) seen(now time.Time) time.Time {
 func (s *sight) real(at time.Time) time.Time { return at.Add(s.blind) }
 
 // prove records that heartbeats can be heard. If the last proof is longer ago
-// than the timeout, all time since then was blind. The seen time may have gone
-// on until the timeout; it stands still then until it is made up for.
+// than the timeout, all time since then was blind. The seen time has already
+// gone on until the timeout; it now stands still for as long.
 func (s *sight) prove(now time.Time) {
 	if s.timeout == 0 || !now.After(s.proved) {
 		return

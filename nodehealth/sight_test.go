@@ -32,10 +32,10 @@ func inSeconds(s float64) time.Time {
 	return observerEpoch.Add(time.Duration(s * float64(time.Second)))
 }
 
-// look looks at a monitor every tenth of a second, and proves sight every two
-// seconds, as the renewals of a leader's lease do. It returns when the key is
-// found silent, or -1.
-func look(m *nodehealth.Monitor[string], from, to float64) float64 {
+// poll calls Start every tenth of a second, and proves sight every two seconds,
+// as the renewals of a leader's lease do. It returns when the key is found
+// silent, or -1.
+func poll(m *nodehealth.Monitor[string], from, to float64) float64 {
 	for tenth := int(from * 10); tenth <= int(to*10); tenth++ {
 		now := float64(tenth) / 10
 		if (tenth-int(from*10))%20 == 0 {
@@ -48,8 +48,8 @@ func look(m *nodehealth.Monitor[string], from, to float64) float64 {
 	return -1
 }
 
-// lookBlindly is look without a proof.
-func lookBlindly(m *nodehealth.Monitor[string], from, to float64) float64 {
+// pollBlindly is poll without a proof.
+func pollBlindly(m *nodehealth.Monitor[string], from, to float64) float64 {
 	for tenth := int(from * 10); tenth <= int(to*10); tenth++ {
 		if _, ok := m.Start(inSeconds(float64(tenth) / 10)); ok {
 			return float64(tenth) / 10
@@ -60,9 +60,9 @@ func lookBlindly(m *nodehealth.Monitor[string], from, to float64) float64 {
 
 func TestH4BlindTimeCountsInNoGracePeriod(t *testing.T) {
 	m := sighted(t)
-	require.Negative(t, look(m, 0, 20))
+	require.Negative(t, poll(m, 0, 20))
 	// For five minutes there is no answer.
-	require.Negative(t, lookBlindly(m, 20, 319))
+	require.Negative(t, pollBlindly(m, 20, 319))
 	_, blind := m.Blind(inSeconds(319))
 	require.True(t, blind)
 	_, some := m.Next(inSeconds(319))
@@ -74,11 +74,11 @@ func TestH4BlindTimeCountsInNoGracePeriod(t *testing.T) {
 	next, some := m.Next(inSeconds(320))
 	require.True(t, some)
 	require.WithinRange(t, next, inSeconds(340), inSeconds(355))
-	require.Negative(t, look(m, 320, 344))
+	require.Negative(t, poll(m, 320, 344))
 	next, _ = m.Next(inSeconds(345))
 	require.WithinRange(t, next, inSeconds(350), inSeconds(355))
 	// 20 s were seen before, 30 s are missing, and up to 5 s more for the doubt.
-	require.InDelta(t, 352.5, look(m, 346, 390), 2.5)
+	require.InDelta(t, 352.5, poll(m, 346, 390), 2.5)
 }
 
 // The end of a grace period that comes up while the monitor is blind waits.
@@ -88,12 +88,12 @@ func TestH4NothingIsSilentWhileTheMonitorIsBlind(t *testing.T) {
 	for at := 4.0; at <= 48; at += 2 {
 		m.Sighted(inSeconds(at))
 	}
-	_, ok := m.Start(inSeconds(60)) // the first look for a while
+	_, ok := m.Start(inSeconds(60)) // the first poll for a while
 	require.False(t, ok)
 }
 
-// Since when and until when no key is found silent can be asked.
-func TestH4SightTellsSinceWhenSilenceDoesNotCount(t *testing.T) {
+// Sight returns since when, and until when, no key is found silent.
+func TestH4SightReturnsSinceWhenSilenceDoesNotCount(t *testing.T) {
 	nodes, err := nodehealth.NewNodeMonitor(
 		nodehealth.Config{SightTimeout: sightTimeout}, observerEpoch)
 	require.NoError(t, err)
@@ -124,8 +124,8 @@ func TestH4SightTellsSinceWhenSilenceDoesNotCount(t *testing.T) {
 // Times that are shown are real.
 func TestH4TimesAfterBlindnessAreReal(t *testing.T) {
 	m := sighted(t)
-	require.Negative(t, look(m, 0, 10))
-	require.Negative(t, look(m, 310, 330))
+	require.Negative(t, poll(m, 0, 10))
+	require.Negative(t, poll(m, 310, 330))
 	m.Heartbeat(inSeconds(330), "k")
 	last, _ := m.LastHeartbeat("k")
 	require.Equal(t, inSeconds(330), last)
@@ -153,39 +153,39 @@ func TestH4TimesAfterBlindnessAreReal(t *testing.T) {
 // A heartbeat counts also while the monitor is blind.
 func TestH4AHeartbeatEndsBlindSilence(t *testing.T) {
 	m := sighted(t)
-	require.Negative(t, look(m, 0, 48))
+	require.Negative(t, poll(m, 0, 48))
 	m.Heartbeat(inSeconds(100), "k")
 	last, _ := m.LastHeartbeat("k")
 	require.WithinRange(t, last, inSeconds(48), inSeconds(100))
-	require.InDelta(t, 162.5, look(m, 110, 200), 2.5)
+	require.InDelta(t, 162.5, poll(m, 110, 200), 2.5)
 }
 
 // Senders need a moment to be heard again after the observer's own trouble.
 func TestH4SilenceCountsOnlyAfterAnUnbrokenPeriod(t *testing.T) {
 	m := sighted(t)
-	require.Negative(t, look(m, 0, 48))
+	require.Negative(t, poll(m, 0, 48))
 	m.Sighted(inSeconds(60))
 	next, some := m.Next(inSeconds(60))
 	require.True(t, some)
 	require.Equal(t, inSeconds(80), next)
-	require.InDelta(t, 80, look(m, 60, 200), 0.2)
+	require.InDelta(t, 80, poll(m, 60, 200), 0.2)
 }
 
 // A machine that is suspended, or a process that is stopped, hears nothing.
-func TestH4AGapBetweenLooksIsBlind(t *testing.T) {
+func TestH4AGapBetweenPollsIsBlind(t *testing.T) {
 	m := sighted(t)
-	require.Negative(t, look(m, 0, 10))
-	// The first thing after an hour is a look.
-	require.Negative(t, lookBlindly(m, 3609, 3609.9))
-	require.InDelta(t, 3652, look(m, 3610, 3700), 3)
+	require.Negative(t, poll(m, 0, 10))
+	// After an hour comes a poll without a proof.
+	require.Negative(t, pollBlindly(m, 3609, 3609.9))
+	require.InDelta(t, 3652, poll(m, 3610, 3700), 3)
 }
 
 // If sight is never unbroken nothing is found silent, and Blind says so.
 func TestH4WithoutUnbrokenSightNothingIsSilent(t *testing.T) {
 	m := sighted(t)
 	for from := 0.0; from < 3600; from += 20 { // it breaks every 20 s
-		require.Negative(t, look(m, from, from+12))
-		require.Negative(t, lookBlindly(m, from+12, from+19.9))
+		require.Negative(t, poll(m, from, from+12))
+		require.Negative(t, pollBlindly(m, from+12, from+19.9))
 	}
 	blind, _ := m.Blind(inSeconds(3600))
 	require.Greater(t, blind, 20*time.Minute)
@@ -201,7 +201,7 @@ func TestH4AnAPIThatFailsNowAndThenDelaysLittle(t *testing.T) {
 			if failing := (second+phase)%60 < 5; !failing && second%2 == 0 {
 				m.Sighted(inSeconds(float64(second)))
 			}
-			at = lookBlindly(m, float64(second), float64(second)+0.9)
+			at = pollBlindly(m, float64(second), float64(second)+0.9)
 		}
 		require.GreaterOrEqual(t, at, 50.0)
 		require.LessOrEqual(t, at, 75.0, "phase %d", phase)
@@ -214,14 +214,14 @@ func TestH4SightIsOffByDefault(t *testing.T) {
 	require.NoError(t, err)
 	m.Observe(observerEpoch, "k", nodehealth.Observation{Reported: true})
 	m.Sighted(inSeconds(49))
-	require.InDelta(t, 50, lookBlindly(m, 0, 100), 0.2)
+	require.InDelta(t, 50, pollBlindly(m, 0, 100), 0.2)
 	blind, now := m.Blind(inSeconds(100))
 	require.Zero(t, blind)
 	require.False(t, now)
 }
 
-// Random proofs, heartbeats and looks: a key is found silent after a grace
-// period of seen time, and soon after that. The seen time is counted from the
+// Random proofs, heartbeats and polls: a key is found silent after a grace
+// period of seen time, and soon after that. The seen time is computed from the
 // proofs alone.
 func TestH4RandomSight(t *testing.T) {
 	seed := rand.Uint64()
@@ -262,8 +262,8 @@ func TestH4RandomSight(t *testing.T) {
 	require.Greater(t, silences, 500)
 }
 
-// seenTime returns how much time was seen since the key was heard, how many
-// gaps ended since, and when the last gap of all ended, or -1.
+// seenTime returns how much time was seen since the key was heard, and how many
+// gaps have ended since. It also returns when the last gap ended, or -1.
 func seenTime(proofs []float64, heard, now float64) (seen, gaps, broken float64) {
 	seen, broken = now-heard, -1
 	for i := 1; i < len(proofs); i++ {
@@ -284,7 +284,7 @@ func seenTime(proofs []float64, heard, now float64) (seen, gaps, broken float64)
 // unheard for a grace period after all.
 func TestH4ASilenceThatEndedInBlindnessIsNotOver(t *testing.T) {
 	m := sighted(t)
-	require.Negative(t, look(m, 0, 48))
+	require.Negative(t, poll(m, 0, 48))
 	task, ok := m.Start(inSeconds(51))
 	require.True(t, ok)
 	require.True(t, m.Expired(inSeconds(51), "k"))

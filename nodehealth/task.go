@@ -17,13 +17,13 @@ const (
 )
 
 // A Task asks the caller to record that a key is silent, or alive again. The
-// tasks of a key alternate. Two tasks StateSilent follow each other only when
-// the key fell silent before its return was recorded, or when the record of its
-// silence was set back.
+// tasks of a key alternate, with two exceptions. After a task StateSilent
+// another follows if the key fell silent before its return was recorded. So it
+// does if the record of its silence was set back.
 type Task[K comparable] struct {
 	Key   K
 	State State
-	// Since is when the key was heard last, by the observer's clock, or when it
+	// Since is when the key was last heard, by the observer's clock, or when it
 	// was first seen if it was not heard since.
 	Since time.Time
 	// GracePeriod is the grace period of the key.
@@ -43,10 +43,10 @@ type Outcome string
 const (
 	// OutcomeDone: the state of the task is recorded now, or was already.
 	OutcomeDone Outcome = "Done"
-	// OutcomeAlive: a closer look found a heartbeat, and nothing was recorded. It
+	// OutcomeAlive: a live read found a heartbeat, and nothing was recorded. It
 	// counts as a heartbeat at the time of Finish.
 	OutcomeAlive Outcome = "Alive"
-	// OutcomeRetry: the look or the write failed. The task is handed out again
+	// OutcomeRetry: the read or the write failed. The task is handed out again
 	// after a backoff, unless the key is heard.
 	OutcomeRetry Outcome = "Retry"
 )
@@ -59,8 +59,8 @@ type Result struct {
 	// means the backoff of Config.Retry.
 	RetryAfter time.Duration
 	// Err is the cause of a failure. With an error no outcome counts as success.
-	// An answer 404 is a failure like others: only the watch says that an object
-	// is gone.
+	// An answer 404 is a failure like others: only the watch reports that an
+	// object is gone.
 	Err error
 }
 

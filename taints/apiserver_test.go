@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// apiServer keeps nodes in memory and answers as kube-apiserver v1.37 does: it
-// applies JSON patches one after the other, refuses a failed test with 422 and
-// no causes, and a taint list that does not validate with 422 and causes.
+// apiServer keeps nodes in memory and answers as kube-apiserver v1.37 does. It
+// applies JSON patches one after the other. It refuses a failed test with 422
+// without causes, and an invalid taint list with 422 and causes.
 type apiServer struct {
 	// latency is how long a request takes to arrive, and its answer to come back.
 	latency time.Duration

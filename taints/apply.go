@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Nodes is the part of a node client that [Apply] calls. The typed client of
-// client-go, clientset.CoreV1().Nodes(), satisfies it.
-type Nodes interface {
+// NodeClient is the part of a node client that [Apply] calls. The typed client
+// of client-go, clientset.CoreV1().Nodes(), satisfies it.
+type NodeClient interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Node, error)
 	Patch(
 		ctx context.Context, name string, pt types.PatchType, data []byte,
@@ -22,8 +22,8 @@ type Nodes interface {
 	) (*corev1.Node, error)
 }
 
-// ErrUIDMismatch means that the node of that name is no longer the one that the
-// change was computed for: it was deleted and created again.
+// ErrUIDMismatch means that the node was deleted and created again under its
+// name since the change was computed.
 var ErrUIDMismatch = errors.New("node was replaced by another of the same name")
 
 // Apply gives a node the taints that want returns for it, and returns the
@@ -31,19 +31,18 @@ var ErrUIDMismatch = errors.New("node was replaced by another of the same name")
 // call and returns the node that it was given. Otherwise it sends one patch.
 //
 // When another client has changed the taints in the meantime, Apply reads the
-// node, calls want again and tries again. It makes up to five attempts, with a
-// growing pause of 10 to 20 ms at first, in less than a second. So want must be
-// a function of the node alone and must not change it.
+// node, calls want again and retries. It makes up to five attempts in less than
+// a second, with a growing pause that begins with 10 to 20 ms. So want must
+// depend on the node alone and must not change it.
 //
 // Errors of the API are returned wrapped. A deleted node is NotFound, and a
-// recreated one is [ErrUIDMismatch]. Five attempts outlast four changes by
-// other clients. After more changes Apply returns the last failure, for which
-// [IsStale] is true.
+// recreated one is [ErrUIDMismatch]. If the fifth attempt meets another change,
+// Apply returns that failure, for which [IsStale] is true.
 func Apply(
-	ctx context.Context, nodes Nodes, node *corev1.Node, want func(*corev1.Node) []corev1.Taint,
+	ctx context.Context, nodes NodeClient, node *corev1.Node, want func(*corev1.Node) []corev1.Taint,
 ) (*corev1.Node, error) {
-	// The wide jitter separates writers that have collided: 40 of them at 5 ms
-	// per request need 380 requests with it, and 650 with a jitter of 0.2.
+	// The wide jitter separates writers that have collided. At 5 ms a request, 40
+	// of them need 380 requests with it, and 650 with a jitter of 0.2.
 	backoff := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 3, Jitter: 1, Steps: 5}
 	name, uid := node.Name, node.UID
 	for {
@@ -67,7 +66,7 @@ func Apply(
 }
 
 func applyOnce(
-	ctx context.Context, nodes Nodes, node *corev1.Node, want func(*corev1.Node) []corev1.Taint,
+	ctx context.Context, nodes NodeClient, node *corev1.Node, want func(*corev1.Node) []corev1.Taint,
 ) (*corev1.Node, error) {
 	next := want(node)
 	if Equal(next, node.Spec.Taints) {

@@ -19,7 +19,7 @@ import (
 )
 
 // The typed client of client-go needs no adapter.
-var _ taints.Nodes = typedcorev1.NodeInterface(nil)
+var _ taints.NodeClient = typedcorev1.NodeInterface(nil)
 
 const aGet, aPatch = "GET n", "PATCH n"
 
@@ -318,9 +318,8 @@ func TestT3CancelledBeforeTheCall(t *testing.T) {
 	require.Empty(t, s.node("n").Spec.Taints)
 }
 
-// writers lets that many writers add a taint each, all at the same moment and
-// from the same stale node, and returns how many calls of Apply each one
-// needed.
+// writers lets that many writers add a taint each, at the same moment and from
+// the same stale node. It returns how many calls of Apply each one needed.
 func writers(t *testing.T, s *apiServer, count int) []int {
 	t.Helper()
 	needed := make([]int, count)
@@ -363,9 +362,8 @@ func TestT3UpToFiveWritersAtOnceNeedNoSecondCall(t *testing.T) {
 }
 
 func TestT3ManyWritersLoseNothing(t *testing.T) {
-	// Without conflicts each of the 40 would need one request. The limits are what
-	// a jitter that keeps them apart is good for; with one of 0.2 the last case
-	// takes 650.
+	// Without conflicts each of the 40 would need one request. The limits hold
+	// with a jitter of 1; with one of 0.2 the last case takes 650.
 	for latency, limit := range map[time.Duration]int{0: 200, time.Millisecond: 330,
 		5 * time.Millisecond: 520} {
 		synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 // mark is what the tests write where no other code may write.
 var mark = taint("mark=mark:NoExecute@77")
 
-// roomy is a list with room behind it, as decoders make them, and the whole
-// array that it lies in.
+// roomy returns a list with unused capacity, as decoders make them, and its
+// whole array.
 func roomy(taints []corev1.Taint) (arg, array []corev1.Taint) {
 	array = make([]corev1.Taint, len(taints)+3)
 	copy(array, copied(taints))
@@ -21,8 +21,8 @@ func roomy(taints []corev1.Taint) (arg, array []corev1.Taint) {
 }
 
 // untouched calls the function with roomy copies of both lists. It fails when
-// the call, an append to the result or a write into a result that is not an
-// argument itself changes one of the two arrays.
+// the call or an append to the result changes one of the two arrays. So does a
+// write into a result that is not an argument itself.
 func untouched(
 	t *testing.T, a, b []corev1.Taint, function func(a, b []corev1.Taint) [][]corev1.Taint,
 ) {
@@ -41,8 +41,8 @@ func untouched(
 			result[len(result)-1] = mark
 		}
 	}
-	require.Equal(t, beforeA, arrayA, "a result shares the first argument's array")
-	require.Equal(t, beforeB, arrayB, "a result shares the second argument's array")
+	require.Equal(t, beforeA, arrayA, "a result has the first argument's array")
+	require.Equal(t, beforeB, arrayB, "a result has the second argument's array")
 }
 
 func TestT1ArgumentsAreNeverModified(t *testing.T) {
@@ -87,7 +87,7 @@ func TestT1ArgumentsAreNeverModified(t *testing.T) {
 			next, _ := taints.Reconcile(a, b, func(*corev1.Taint) bool { return true }, at(99))
 			return one(next)
 		},
-		"Reconcile settled": func(a, _ []corev1.Taint) [][]corev1.Taint {
+		"Reconcile up to date": func(a, _ []corev1.Taint) [][]corev1.Taint {
 			next, _ := taints.Reconcile(a, a, taints.OwnsNoExecute, at(99))
 			return one(next)
 		},

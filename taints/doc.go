@@ -5,9 +5,9 @@
 //
 //   - Sets: [Find], [Add], [Remove], [Filter] and [Diff] work on lists of
 //     taints. A taint's identity is its key and effect. They never modify their
-//     arguments and keep the order of what they keep. When there is nothing to
-//     change they return the argument itself, cut to its length: an append to
-//     the result does not write into a list that a cache owns.
+//     arguments and preserve order. When there is nothing to change they return
+//     the argument itself, with its capacity cut to its length. An append to
+//     the result then never writes into a list that a cache owns.
 //   - [Matcher] decides whether a toleration tolerates a taint, as Kubernetes
 //     v1.37 does.
 //   - [AppendNoSchedule] and [NoExecute] return the taints that a node should
@@ -18,32 +18,32 @@
 //   - [Patch] encodes a change, guarded by what it was computed from. [Apply]
 //     sends it, and computes it again when the guard fails.
 //
-// Everything but Apply is a pure function.
+// All functions except Apply are pure.
 //
 // # Two rules about TimeAdded
 //
 // Pods count their toleration of a NoExecute taint from its TimeAdded.
 // Reconcile sets TimeAdded of each taint that it adds, from the caller's now,
-// and keeps it when the taint is there already. Add, which has no now, keeps it
-// too, and otherwise takes the time of the taint that it is given.
+// and keeps that of a taint that is present. Add keeps it too, and otherwise
+// takes the time of the taint that it is given.
 //
 // node.kubernetes.io/not-ready and node.kubernetes.io/unreachable are one
 // lineage: a node has one of them, and which one depends on whether it still
 // reports. When Reconcile swaps one for the other it carries TimeAdded over.
 // Otherwise each flap between the two would restart the tolerations of the
-// node's pods, and the pods would never leave.
+// node's pods, and the pods would never be evicted.
 //
 // # Taints of other objects
 //
 // A cluster of Karmada has taints of type corev1.Taint, so all pure functions
-// except Patch work on them. For a type of its own, such as the DeviceTaint and
-// DeviceToleration of resource.k8s.io, an importer writes two conversions of a
-// line each; the example DeviceTaints of [Diff] shows them. Generic functions
-// would ask for more: API types have fields and no methods, so each call would
-// carry functions that read and write key, value, effect and time.
+// except Patch work on them. Other types, such as the DeviceTaint and
+// DeviceToleration of resource.k8s.io, need two conversions of a line each. The
+// example DeviceTaints of [Diff] shows them. Generic functions would need more:
+// API types have fields and no methods. Each call would carry functions that
+// read and write key, value, effect and time.
 //
 // Only the effects NoSchedule and NoExecute have a meaning here. Others, such
-// as the devices' None, are part of a taint's identity like these.
+// as the devices' None, are compared as part of a taint's identity.
 //
 // # Differences from kube-controller-manager
 //
@@ -70,7 +70,6 @@
 //
 // The API replaces a node's taint list as a whole. A patch that was computed
 // from an old list would undo what another client has written since. So compute
-// from the newest node that you have, and send the patch that Patch returns
-// unchanged. When it is refused, read the node and compute again. Apply does
-// all that.
+// from the newest node that you have, and send the result of Patch unchanged.
+// When it is refused, read the node and compute again. Apply does both.
 package taints

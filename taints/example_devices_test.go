@@ -11,8 +11,8 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// fromDevice and toDevice are all that this package needs to work on the taints
-// of devices. Both types have the same fields.
+// fromDevice and toDevice make this package work on the taints of devices. Both
+// types have the same fields.
 func fromDevice(t resourcev1.DeviceTaint) corev1.Taint {
 	return corev1.Taint{
 		Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect), TimeAdded: t.TimeAdded,

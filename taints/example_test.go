@@ -23,7 +23,8 @@ func printTaints(title string, list []corev1.Taint) {
 }
 
 // A node stops reporting: its Ready condition turns from False to Unknown. Its
-// taints follow; the administrator's stay, and its pods' clock runs on.
+// taints follow. The administrator's stay, and its pods' tolerations go on
+// counting.
 func ExampleReconcile() {
 	noon := time.Date(2026, time.July, 1, 12, 0, 0, 0, time.UTC)
 	since := metav1.NewTime(noon.Add(-3 * time.Minute))
@@ -100,9 +101,8 @@ func ExampleMatcher() {
 	// untolerated: nil
 }
 
-// The node at hand is a little old: an administrator has tainted it since.
-// Apply finds out when the guard of its patch fails, reads the node and starts
-// over.
+// The caller's node is stale: an administrator has tainted it since. The guard
+// of the patch fails, and Apply reads the node and starts over.
 func ExampleApply() {
 	server := newAPIServer(withConditions(newNode("worker-1", "5f3c"), "Ready=Unknown"))
 	cached := server.node("worker-1") // in real life: from an informer's cache
@@ -116,7 +116,7 @@ func ExampleApply() {
 			taints.OwnsNoSchedule, noon)
 		return next
 	}
-	// In real life: clientset.CoreV1().Nodes() instead of server.
+	// A program passes clientset.CoreV1().Nodes() instead of server.
 	node, err := taints.Apply(context.Background(), server, cached, want)
 	fmt.Println("error:", err)
 	printTaints("taints:", node.Spec.Taints)

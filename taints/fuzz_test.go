@@ -13,7 +13,7 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// decode makes a list of taints of bytes, two for each, duplicates included.
+// decode makes taints from bytes, two for each, duplicates included.
 func decode(data []byte) []corev1.Taint {
 	var out []corev1.Taint
 	for ; len(data) >= 2 && len(out) < 12; data = data[2:] {
@@ -34,8 +34,8 @@ func decode(data []byte) []corev1.Taint {
 	return out
 }
 
-// FuzzT4Reconcile says what holds for any lists, duplicates and desired taints
-// that are not owned included.
+// FuzzT4Reconcile checks what holds for any lists, with duplicates and with
+// desired taints that are not owned.
 func FuzzT4Reconcile(f *testing.F) {
 	f.Add([]byte(nil), []byte(nil), uint8(0), int64(1000))
 	// A swap.
@@ -81,8 +81,7 @@ func FuzzT4Reconcile(f *testing.F) {
 	})
 }
 
-// checkStrangers: what is neither owned nor desired is there as it was, in
-// order.
+// checkStrangers: what is neither owned nor desired is unchanged and in order.
 func checkStrangers(
 	t *testing.T, current, desired, next []corev1.Taint, owned func(*corev1.Taint) bool,
 ) {
@@ -102,8 +101,8 @@ func checkStrangers(
 	require.Equal(t, strangers(current), strangers(next))
 }
 
-// checkKept: nothing comes from nowhere, and of the owned only the desired
-// stay.
+// checkKept: each taint was current or desired, and of the owned only the
+// desired stay.
 func checkKept(
 	t *testing.T, current, desired []corev1.Taint, got *corev1.Taint, owned func(*corev1.Taint) bool,
 ) {
@@ -116,7 +115,8 @@ func checkKept(
 	}
 }
 
-// checkDesired: all that have its identity have its value, and there is one.
+// checkDesired: the desired taint is there, and all of its identity have its
+// value.
 func checkDesired(t *testing.T, desired, next []corev1.Taint, id identity) {
 	t.Helper()
 	first, _ := taints.Find(desired, id.key, id.effect)
@@ -127,8 +127,8 @@ func checkDesired(t *testing.T, desired, next []corev1.Taint, id identity) {
 	}
 }
 
-// checkTime: a desired taint of a changed list is as old as the oldest of its
-// lineage, and a new one at least as old as now, in whole seconds.
+// checkTime: in a changed list a desired taint is as old as the oldest of its
+// lineage. A new one is at least as old as now, in whole seconds.
 func checkTime(t *testing.T, current, next []corev1.Taint, id identity, now time.Time) {
 	t.Helper()
 	got, _ := taints.Find(next, id.key, id.effect)

@@ -8,8 +8,8 @@ import (
 )
 
 // applyJSONPatch applies the operations test and add of RFC 6902 to a JSON
-// object, as the API server's library does: a member that is missing tests
-// equal to null. Paths through lists are not needed here and are refused.
+// object. As in the API server's library, a missing member tests equal to null.
+// Paths through lists are refused.
 func applyJSONPatch(document, patch []byte) ([]byte, error) {
 	var operations []struct {
 		Op    string

@@ -86,7 +86,7 @@ func stamp(seconds int64) *metav1.Time {
 
 func at(seconds int64) time.Time { return time.Unix(seconds, 0) }
 
-// copied is a copy that shares nothing with the taints.
+// copied returns a deep copy of the taints.
 func copied(taints []corev1.Taint) []corev1.Taint {
 	out := make([]corev1.Taint, len(taints))
 	for i := range taints {

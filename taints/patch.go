@@ -17,9 +17,9 @@ const PatchType = types.JSONPatchType
 // server refuses it unless the node still has this UID and these taints; see
 // [IsStale].
 //
-// The guard tests the list itself instead of the resourceVersion, so that it
-// does not conflict with the node's other writers, above all its heartbeats. A
-// node without a UID is an error: the guard would fail for ever.
+// The guard tests the list instead of the resourceVersion, so that it does not
+// conflict with the node's other writers, above all its heartbeats. A node
+// without a UID is an error, because the guard would always fail.
 func Patch(node *corev1.Node, next []corev1.Taint) ([]byte, error) {
 	if node.UID == "" {
 		return nil, fmt.Errorf("node %s has no UID to guard a taint patch with", node.Name)
@@ -49,10 +49,10 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// IsStale reports whether an API error means that a [Patch] no longer fits the
-// node, because the node or its taints have changed. kube-apiserver v1.37
-// answers a failed test with 422 Invalid that names no field. For a taint that
-// does not validate it names the field.
+// IsStale reports whether an API error means that the node or its taints have
+// changed since a [Patch] was computed. kube-apiserver v1.37 answers a failed
+// test with 422 Invalid that names no field. For a taint that does not validate
+// it names the field.
 func IsStale(err error) bool {
 	if apierrors.IsConflict(err) {
 		return true

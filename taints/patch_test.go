@@ -91,8 +91,8 @@ func TestT3ThePatchAppliesOnlyToWhatItWasComputedFrom(t *testing.T) {
 	}
 }
 
-// The API server's patch library is behind client-go's object tracker as well.
-// What it accepts, and what comes out, our own interpreter must agree with.
+// client-go's object tracker uses the API server's patch library. Our own
+// interpreter must agree with it on what applies and on the result.
 func TestTheTestsOwnPatchInterpreterAgreesWithTheLibrary(t *testing.T) {
 	lists := [][]corev1.Taint{nil, list("a:NoSchedule"), list("a:NoExecute@5", "b=2:NoSchedule"),
 		list("b=2:NoSchedule", "a:NoExecute@5")}

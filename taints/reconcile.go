@@ -13,19 +13,18 @@ import (
 // holds keep their place, and missing ones come last. When there is nothing to
 // change, Reconcile returns current itself and false, without allocating.
 //
-// Reconcile ignores the TimeAdded of desired taints. A taint keeps its own,
-// takes over that of its lineage (see the package comment), or gets now in
-// whole seconds, as the API stores it, when it is added. Of several times in
-// its lineage the earliest counts, but a difference of times alone changes
-// nothing.
+// Reconcile ignores the TimeAdded of desired taints. A taint keeps its own or
+// takes over that of its lineage; see the package comment. Otherwise it gets
+// now in whole seconds, as the API stores it. Of several times in a lineage the
+// earliest counts, but a difference of times alone changes nothing.
 //
 // A taint that is desired twice is added once, with the first one's value.
-// Desired taints should be owned. One that is not is added like the others but
-// never removed.
+// Desired taints should be owned. One that is not is added too, but never
+// removed.
 func Reconcile(
 	current, desired []corev1.Taint, owned func(*corev1.Taint) bool, now time.Time,
 ) ([]corev1.Taint, bool) {
-	if settled(current, desired, owned) {
+	if upToDate(current, desired, owned) {
 		return slices.Clip(current), false
 	}
 	next := make([]corev1.Taint, 0, len(current)+len(desired))
@@ -43,7 +42,7 @@ func Reconcile(
 	}
 	for i := range desired {
 		if index(next, desired[i].Key, desired[i].Effect) >= 0 {
-			continue // kept above, or desired twice, which the API refuses
+			continue // present already, or desired twice, which the API refuses
 		}
 		added := desired[i]
 		stamp := metav1.NewTime(now.Truncate(time.Second))
@@ -53,9 +52,9 @@ func Reconcile(
 	return next, true
 }
 
-// settled reports whether current holds all desired taints and no other owned
+// upToDate reports whether current has each desired taint and no other owned
 // one.
-func settled(current, desired []corev1.Taint, owned func(*corev1.Taint) bool) bool {
+func upToDate(current, desired []corev1.Taint, owned func(*corev1.Taint) bool) bool {
 	for i := range current {
 		want := index(desired, current[i].Key, current[i].Effect)
 		if want < 0 && owned(&current[i]) {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// ill says which taints Reconcile makes of current for a node whose Ready
+// ill returns the taints that Reconcile makes of current for a node whose Ready
 // condition has that status.
 func ill(
 	t *testing.T, current []corev1.Taint, ready corev1.ConditionStatus, now time.Time,
@@ -109,11 +109,11 @@ func TestT4AFlappingNodeKeepsItsFirstTime(t *testing.T) {
 	require.True(t, changed)
 	require.Equal(t, []string{"dedicated=db:NoSchedule"}, show(current))
 	require.Equal(t, []string{"dedicated=db:NoSchedule", "UN:NoExecute@6000"},
-		ill(t, current, corev1.ConditionUnknown, at(6000)), "healthy in between starts anew")
+		ill(t, current, corev1.ConditionUnknown, at(6000)), "healthy in between: starts again")
 }
 
 // kube-controller-manager swaps in two patches: it adds the new taint, with a
-// time of its own, then removes the old one. Here is what lies between.
+// time of its own, then removes the old one. This is the state between them.
 func TestT4HalfDoneSwapEndsWithOneTaintAndTheEarlierTime(t *testing.T) {
 	for _, c := range []struct {
 		name    string

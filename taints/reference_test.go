@@ -13,7 +13,7 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// identity is what makes a taint one.
+// identity is what distinguishes taints.
 type identity struct {
 	key    string
 	effect corev1.TaintEffect
@@ -75,9 +75,9 @@ func (r *reference) deleteIf(gone func(identity) bool) {
 	}
 }
 
-// reconcile sees to the desired taints one after the other, if one of them is
-// missing or has another value, or if an owned one has to go. It reports
-// whether that is so.
+// reconcile reports whether a desired taint is missing or has another value, or
+// an owned one has to go. Only then does it set the desired taints, one after
+// the other.
 func (r *reference) reconcile(
 	desired []identity, value map[identity]string, owned func(identity) bool, now int64,
 ) bool {
@@ -190,7 +190,7 @@ func TestT1RandomOperationsAgreeWithAMap(t *testing.T) {
 	}
 }
 
-// operate does the same to the reference and to the list, and names it.
+// operate applies one operation to the reference and to the list, and names it.
 func operate(
 	t *testing.T, random *rand.Rand, r *reference, current []corev1.Taint, now int64,
 ) ([]corev1.Taint, string) {

@@ -15,11 +15,11 @@ func Find(taints []corev1.Taint, key string, effect corev1.TaintEffect) (corev1.
 	return corev1.Taint{}, false
 }
 
-// Add returns taints with taint in it: in the place of the one with the same
-// identity, else at the end. Its TimeAdded follows the rules of [Reconcile]: a
-// time that taints holds for the taint or its lineage stays, and the taint's
-// own counts only when there is none. So adding a taint again does not restart
-// the tolerations that count from it; Remove it first to do that.
+// Add returns taints with taint in the place of the one with the same identity,
+// or else at the end. Its TimeAdded follows the rules of [Reconcile]: a time
+// that taints holds for the taint or its lineage stays. The taint's own counts
+// only when there is none. So adding a taint again does not restart the
+// tolerations that count from it; Remove it first to do that.
 //
 // It returns taints itself when that changes nothing.
 func Add(taints []corev1.Taint, taint corev1.Taint) []corev1.Taint {
@@ -28,12 +28,12 @@ func Add(taints []corev1.Taint, taint corev1.Taint) []corev1.Taint {
 		taint.TimeAdded = timeAdded(taints, &taint, taint.TimeAdded)
 		return append(slices.Clip(taints), taint)
 	}
-	there := &taints[i]
-	if there.Value == taint.Value && (!there.TimeAdded.IsZero() || taint.TimeAdded.IsZero()) {
+	present := &taints[i]
+	if present.Value == taint.Value && (!present.TimeAdded.IsZero() || taint.TimeAdded.IsZero()) {
 		return slices.Clip(taints)
 	}
-	if !there.TimeAdded.IsZero() {
-		taint.TimeAdded = there.TimeAdded
+	if !present.TimeAdded.IsZero() {
+		taint.TimeAdded = present.TimeAdded
 	}
 	taint.TimeAdded = timeAdded(taints, &taint, taint.TimeAdded)
 	changed := slices.Clone(taints)
@@ -90,7 +90,7 @@ func Equal(a, b []corev1.Taint) bool {
 		return false
 	}
 	for i := range a {
-		if !same(&a[i], &b[i]) {
+		if !equal(&a[i], &b[i]) {
 			return false
 		}
 	}
@@ -106,7 +106,7 @@ func index(taints []corev1.Taint, key string, effect corev1.TaintEffect) int {
 	return -1
 }
 
-func same(a, b *corev1.Taint) bool {
+func equal(a, b *corev1.Taint) bool {
 	return a.Key == b.Key && a.Effect == b.Effect && a.Value == b.Value &&
 		a.TimeAdded.Equal(b.TimeAdded)
 }

@@ -95,7 +95,7 @@ func TestT1TolerationsMatchAsInV137(t *testing.T) {
 	}
 }
 
-// tolerated is the rule written down a second time, from the API's reference,
+// tolerated is a second implementation of the rule, from the API's reference,
 // with numbers of any size.
 func tolerated(l corev1.Toleration, t corev1.Taint, compare bool) bool {
 	if l.Key != "" && l.Key != t.Key || l.Effect != "" && l.Effect != t.Effect {

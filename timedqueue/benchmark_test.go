@@ -10,8 +10,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// What a benchmark chooses from is made before it starts, so that the loop
-// measures the queue and neither the generator nor the formatting of keys.
+// Keys and choices are made before a benchmark starts, so that the loop
+// measures only the queue.
 const choices = 1 << 16
 
 type benchChoices struct {
@@ -44,9 +44,9 @@ func filledQueue(b *testing.B, c *benchChoices) *Queue[string, int] {
 	return q
 }
 
-// The keys that wait are removed and added again in turn, due after all others:
-// what a pass of kube-controller-manager over the nodes that are not ready
-// does.
+// The keys that wait are removed and added again in turn, due after all others.
+// A pass of kube-controller-manager over the nodes that are not ready does
+// that.
 func BenchmarkRemoveAndReAdd(b *testing.B) {
 	for _, waiting := range benchSizes {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
@@ -67,9 +67,8 @@ func BenchmarkRemoveAndReAdd(b *testing.B) {
 	}
 }
 
-// Any key is removed and added again, due at any time. With many waiting that
-// touches memory all over the place, and so measures the machine's more than
-// the queue.
+// Any key is removed and added again, due at any time. With many waiting this
+// measures the machine's memory more than the queue.
 func BenchmarkRemoveAndReAddAtRandom(b *testing.B) {
 	for _, waiting := range benchSizes {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
@@ -174,7 +173,7 @@ func BenchmarkAddAndDrain10000Shares(b *testing.B) { benchmarkAddAndDrain(b, ten
 // One operation drains 10,000 items of four kinds, three of which have parts.
 func BenchmarkFair(b *testing.B) { benchmarkDrain(b, fourKinds(1e9, 1e9)) }
 
-// The same, with a budget whose ten shares have one token a second each: a
+// The same, with a budget whose ten shares have one token a second each. A
 // thousand seconds pass, and in each of them every share opens once.
 func BenchmarkDrain10000ScarceShares(b *testing.B) {
 	keys := manyKeys(benchItems)

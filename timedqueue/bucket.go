@@ -8,10 +8,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A bucket earns tokens at a rate, up to a burst. A token that was taken for
-// nothing can be returned, and a limit of zero holds a stored token, too. Times
-// are distances from a moment that is the same for all calls; they must not go
-// back.
+// A bucket earns tokens at a rate, up to a burst. An unused token can be
+// returned, and a limit of zero holds a stored token, too. Times are distances
+// from a moment that is the same for all calls; they must not go back.
 //
 // It is not a rate.Limiter because a rate.Reservation cannot be canceled once
 // its time has come. A credit next to the limiter does not help: while the next
@@ -28,15 +27,15 @@ type bucket struct {
 // outTaken is a token that was taken and may still be returned.
 type outTaken struct {
 	number uint64
-	// peak is the highest level of the bucket right before a take, of the takes
-	// after this one up to the next that is still out.
+	// peak is the highest level of the bucket right before a later take, up to the
+	// take of the next token that is still out.
 	peak float64
 }
 
 // newBucket returns a full bucket of burst tokens, of one if burst is less.
 func newBucket(limit rate.Limit, burst int) bucket {
 	full := float64(max(burst, 1))
-	return bucket{limit: sane(limit), burst: full, tokens: full}
+	return bucket{limit: normalize(limit), burst: full, tokens: full}
 }
 
 // full reports whether the bucket holds all the tokens that it can, or is less
@@ -67,10 +66,10 @@ func (b *bucket) take(now time.Duration) uint64 {
 // settle ends a token that was taken: it is spent, or it comes back.
 //
 // A returned token leaves the bucket as if it had never been taken. That may
-// add less than one token: while the token was out, a bucket at its burst would
-// not have earned what it did earn in the token's place. The highest level
-// since then says how much. The cost grows with the tokens that are out, which
-// are at most the actions under way.
+// add less than one token: with the token, the bucket might have been at its
+// burst and earned less. The highest level since then says how much less. The
+// cost grows with the tokens that are out, which are at most the actions under
+// way.
 func (b *bucket) settle(now time.Duration, number uint64, returned bool) {
 	i, out := slices.BinarySearchFunc(b.out, number, func(o outTaken, number uint64) int {
 		return int(int64(o.number - number))
@@ -100,14 +99,14 @@ func (b *bucket) restore(i int) {
 	}
 }
 
-// setLimit changes the rate. Tokens earned until now stay, none are added.
+// setLimit changes the rate. Tokens earned until now stay.
 func (b *bucket) setLimit(now time.Duration, limit rate.Limit) {
 	b.earn(now)
-	b.limit = sane(limit)
+	b.limit = normalize(limit)
 }
 
 // lower takes over the level of another bucket, if that is lower. A token that
-// is out and comes back does not raise the level above that one, either.
+// is out and comes back does not raise the level above it either.
 func (b *bucket) lower(now time.Duration, other *bucket) {
 	b.earn(now)
 	other.earn(now)
@@ -127,13 +126,12 @@ func (b *bucket) untilFull(now time.Duration) (time.Duration, bool) {
 	case b.limit == 0:
 		return 0, false
 	}
-	return b.toEarn(b.burst-b.tokens) + 1, true // a nanosecond, which was rounded off
+	return b.toEarn(b.burst-b.tokens) + 1, true // toEarn rounds down
 }
 
 // until returns how long after now a token is at hand; false means not before
-// the limit changes. A token less than a nanosecond away is at hand, since time
-// is no finer: this also swallows what adding up fractions loses. It is taken
-// in advance, so the rate holds over time.
+// the limit changes. A token less than a nanosecond away is at hand, which also
+// absorbs rounding errors. It is taken in advance, so the rate holds over time.
 func (b *bucket) until(now time.Duration) (time.Duration, bool) {
 	if b.limit == 0 {
 		return 0, false
@@ -163,9 +161,9 @@ func (b *bucket) earn(now time.Duration) {
 	b.counted = now
 }
 
-// sane makes one value of all limits that mean none, and one of all that hold.
-// An infinity or a NaN in tokens would stay there.
-func sane(limit rate.Limit) rate.Limit {
+// normalize maps all limits that mean none to [rate.Inf], and all that hold to
+// zero. An infinity or a NaN in tokens would stay there.
+func normalize(limit rate.Limit) rate.Limit {
 	switch {
 	case limit > rate.Inf:
 		return rate.Inf

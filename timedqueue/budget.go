@@ -16,8 +16,8 @@ import (
 //
 // An item starts when each budget of the queue has a token for it, and then
 // takes one of each. An item that waits for a token does not delay items of
-// other shares. So one that needs tokens of two scarce shares may be overtaken
-// by items that need one.
+// other shares. So an item that needs tokens of two scarce shares may be
+// overtaken by items that need one.
 type Budget[K comparable, V any] struct {
 	// Name identifies the budget in SetLimit and Blocking. It is unique within a
 	// queue and may be empty.
@@ -40,14 +40,14 @@ type Budget[K comparable, V any] struct {
 	// Reserved gives kinds of work a part of the budget's tokens, so that other
 	// work which comes first does not starve them. With 0.2 for "retry", at least
 	// every fifth token goes to a retry while there is one. Each part is more than
-	// zero, and all together are at most 1. The tokens that are not reserved, or
-	// that a kind has no work for, go by the order of the items.
+	// zero, and all together are at most 1. Tokens that are not reserved, or that
+	// a kind has no work for, go by the order of the items.
 	//
-	// Exactly: from the time at which a kind has an item for which the other
-	// budgets have tokens, and for as long as it has one, the kind gets at least
-	// its part of the tokens granted, less one. Counted from a later moment it is
-	// less two, since the kind may have been ahead. A kind that is without such an
-	// item only between two grants counts as if it had one all the time.
+	// A kind has startable work while it has an item for which the other budgets
+	// have tokens. Over a stretch of startable work it gets at least its part of
+	// the tokens granted, less one. Counted from within the stretch it is less
+	// two, because the kind may have been ahead. A gap between two grants does not
+	// end the stretch.
 	//
 	// Only one budget of a queue can reserve parts, and its ShareOf must be nil.
 	// QueueConfig.KindOf says which kind an item is of. Kinds without a reserved
@@ -71,7 +71,7 @@ func (b Budget[K, V]) Validate() error {
 	sum := 0.0
 	for _, kind := range slices.Sorted(maps.Keys(b.Reserved)) {
 		part := b.Reserved[kind]
-		if !(part > 0) { // nor NaN
+		if !(part > 0) { // also NaN
 			complain("Reserved[%q] is %v, want more than zero", kind, part)
 		}
 		sum += part

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Core hands out tasks and is told how each of them ended. A queue is a core;
-// a controller that composes several cores can be one itself, see [InOrder].
+// A Core hands out tasks and takes their results. A queue is a core. A
+// controller that composes several cores can be one too; see [InOrder].
 type Core[T, R any] interface {
 	// Start hands out a task that may start now.
 	Start(now time.Time) (T, bool)
@@ -29,11 +29,11 @@ type DispatcherConfig struct {
 	// ContinueAfterPanic makes Run go on after an action has panicked. By default
 	// Run stops and returns an error that wraps [ErrPanic].
 	ContinueAfterPanic bool
-	// Metrics counts what the dispatcher's log tells as well. Nil means none.
+	// Metrics counts what the dispatcher also logs. Nil means none.
 	Metrics DispatcherMetrics
 }
 
-// Validate reports everything that is wrong with the config.
+// Validate joins all that is wrong with the config.
 func (c DispatcherConfig) Validate() error {
 	if c.Workers < 0 {
 		return fmt.Errorf("%w: DispatcherConfig.Workers is %d, want zero or more",
@@ -42,13 +42,12 @@ func (c DispatcherConfig) Validate() error {
 	return nil
 }
 
-// A Dispatcher performs what a core hands out. It is the edge around any
-// [Core]. It sleeps until the core can hand out a task and gives each task to a
-// worker.
+// A Dispatcher performs the tasks of any [Core]. It sleeps until the core can
+// hand out a task and gives each task to a worker.
 //
-// While a worker is free, it looks at the core at least every ten seconds. A
-// clock that jumps, or a core whose Next is wrong, delays a task by no more
-// than that.
+// While a worker is free, it polls the core at least every ten seconds. A clock
+// that jumps, or a core whose Next is wrong, delays a task by no more than
+// that.
 //
 // The dispatcher has the core's lock. Every use of the core, once Run may run,
 // is inside a function that Update or View runs:
@@ -74,8 +73,8 @@ type Dispatcher[T, R any] struct {
 // NewDispatcher returns a dispatcher that drives core with act, which performs
 // one task. It starts nothing before Run.
 //
-// The context of act ends with that of Run, and act has to return soon after
-// that. It ends, too, when a panic of another action stops Run.
+// The context of act ends with that of Run, and act must return soon after
+// that. It also ends when a panic of another action stops Run.
 func NewDispatcher[T, R any](
 	core Core[T, R], act func(ctx context.Context, task T) R, config DispatcherConfig,
 ) (*Dispatcher[T, R], error) {
@@ -102,18 +101,18 @@ func NewDispatcher[T, R any](
 	}, nil
 }
 
-// Update runs change with the core locked, and then makes the dispatcher look
-// at the core again. It is for everything that may change the core.
+// Update runs change with the core locked, and then makes the dispatcher poll
+// the core. It is for everything that may change the core.
 func (d *Dispatcher[T, R]) Update(change func()) {
 	defer d.wake()
 	d.View(change)
 }
 
-// UpdateIf is Update, except that the dispatcher looks at the core again only
-// if change returns true. It is for changes that come often and seldom let a
-// task start earlier, for example heartbeats: a look costs a switch to the
-// goroutine of Run. A change that returns false must not make Next earlier.
-func (d *Dispatcher[T, R]) UpdateIf(change func() (look bool)) {
+// UpdateIf is Update, except that the dispatcher polls the core only if change
+// returns true. It is for frequent changes that seldom let a task start
+// earlier, for example heartbeats. A poll costs a switch to the goroutine of
+// Run. A change that returns false must not make Next earlier.
+func (d *Dispatcher[T, R]) UpdateIf(change func() (poll bool)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if change() {
@@ -121,18 +120,18 @@ func (d *Dispatcher[T, R]) UpdateIf(change func() (look bool)) {
 	}
 }
 
-// View runs look with the core locked. It is for what only reads the core, and
+// View runs read with the core locked. It is for what only reads the core, and
 // does not wake the dispatcher.
-func (d *Dispatcher[T, R]) View(look func()) {
+func (d *Dispatcher[T, R]) View(read func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	look()
+	read()
 }
 
 func (d *Dispatcher[T, R]) wake() {
 	select {
 	case d.changed <- struct{}{}:
-	default: // a look is due already
+	default: // a poll is due already
 	}
 }
 
@@ -197,7 +196,7 @@ func (d *Dispatcher[T, R]) start() step[T] {
 		return step[T]{stop: true}
 	}
 	if d.idle == 0 {
-		return step[T]{wait: longest} // the end of an action wakes Run
+		return step[T]{wait: longestPoll} // the end of an action wakes Run
 	}
 	if task, ok := d.core.Start(now); ok {
 		d.idle--
@@ -206,17 +205,17 @@ func (d *Dispatcher[T, R]) start() step[T] {
 	return step[T]{wait: d.wait(now)}
 }
 
-// wait returns how long the core need not be looked at.
+// wait returns how long the core need not be polled.
 func (d *Dispatcher[T, R]) wait(now time.Time) time.Duration {
 	next, ok := d.core.Next(now)
 	if !ok {
-		return longest
+		return longestPoll
 	}
 	wait := next.Sub(now)
 	if wait <= 0 {
-		return pause
+		return shortestSleep
 	}
-	return min(wait, longest)
+	return min(wait, longestPoll)
 }
 
 // perform runs one action and reports how it ended, also when it panics.
@@ -245,11 +244,11 @@ func (d *Dispatcher[T, R]) finish(task T, result R, panicked error) {
 }
 
 const (
-	// longest is the longest time between two looks at a core. It bounds what a
-	// wrong Next or a jump of the wall clock can cost.
-	longest = 10 * time.Second
-	// pause keeps a core that promises a task for now and has none from using up
-	// a processor. A short wait that the core asks for is kept as it is: a queue
-	// with 10,000 tokens a second and a burst of one needs as many looks.
-	pause = time.Millisecond
+	// longestPoll is the longest time between two polls of a core. It bounds the
+	// delay after a wrong Next or a jump of the wall clock.
+	longestPoll = 10 * time.Second
+	// shortestSleep bounds the processor time of a core that promises a task for
+	// now and has none. It does not lengthen a short wait: a queue with 10,000
+	// tokens a second and a burst of one needs as many polls.
+	shortestSleep = time.Millisecond
 )

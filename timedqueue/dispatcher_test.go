@@ -54,7 +54,7 @@ func sleep(d time.Duration) {
 	synctest.Wait()
 }
 
-// countingCore counts how often the dispatcher looks.
+// countingCore counts the dispatcher's polls.
 type countingCore struct {
 	Core[Item[string, int], Result]
 	starts, nexts atomic.Int64
@@ -230,7 +230,7 @@ func TestQ8FailingActionDoesNotDelayOthers(t *testing.T) {
 	})
 }
 
-// demand.md, timedqueue: upstream looks at every zone's queue each 100 ms.
+// demand.md, timedqueue: upstream polls every zone's queue each 100 ms.
 func TestQ9DispatcherSleepsUntilTheNextThing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var acted []time.Duration
@@ -242,22 +242,23 @@ func TestQ9DispatcherSleepsUntilTheNextThing(t *testing.T) {
 			return actionDone
 		})
 		synctest.Wait()
-		require.Equal(t, int64(1), core.starts.Load(), "one look at the empty queue")
+		require.Equal(t, int64(1), core.starts.Load(), "one poll of the empty queue")
 		d.Update(func() {
 			q.Add("a", 0, began.Add(37*time.Minute))
 			q.Add("b", 0, began.Add(37*time.Minute))
 		})
 		sleep(38 * time.Minute)
 		require.Equal(t, []time.Duration{37 * time.Minute, 37*time.Minute + 10*time.Second}, acted)
-		// One look at the start, one after Update, one each ten seconds, and for each
-		// item one when it starts, one right after and one at its end.
+		// One poll at the start, one after Update and one each ten seconds. For each
+		// item there is one when it starts, one right after and one at its end.
 		require.LessOrEqual(t, core.starts.Load(), int64(2+38*6+2*3))
 		require.LessOrEqual(t, core.nexts.Load(), core.starts.Load())
 	})
 }
 
-// A core that promises nothing, and then has a task that no Update has told of.
-func TestQ9LooksEveryTenSecondsWhateverNextSays(t *testing.T) {
+// A core whose Next promises nothing has a task, and no Update wakes the
+// dispatcher.
+func TestQ9PollsEveryTenSecondsWhateverNextSays(t *testing.T) {
 	for name, next := range map[string]func(now time.Time) (time.Time, bool){
 		"never":      func(time.Time) (time.Time, bool) { return time.Time{}, false },
 		"far ahead":  func(now time.Time) (time.Time, bool) { return now.Add(1000 * time.Hour), true },
@@ -303,7 +304,7 @@ func TestQ9SleepsThroughATimeWithoutLimit(t *testing.T) {
 	})
 }
 
-func TestQ9DoesNotLookWhileAllWorkersAct(t *testing.T) {
+func TestQ9DoesNotPollWhileAllWorkersAct(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queueNow(t, unlimited)
 		core := &countingCore{Core: q}
@@ -347,7 +348,7 @@ func TestUpdateWakes(t *testing.T) {
 	})
 }
 
-func TestOnlyUpdateMakesTheDispatcherLook(t *testing.T) {
+func TestOnlyUpdateMakesTheDispatcherPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queueNow(t, unlimited)
 		core := &countingCore{Core: q}
@@ -374,7 +375,7 @@ func TestPanicInUpdateOrViewReleasesTheLock(t *testing.T) {
 			return actionDone
 		})
 		synctest.Wait()
-		require.PanicsWithValue(t, "look", func() { d.View(func() { panic("look") }) })
+		require.PanicsWithValue(t, "read", func() { d.View(func() { panic("read") }) })
 		require.PanicsWithValue(t, "change", func() {
 			d.Update(func() {
 				q.Add("a", 0, time.Now())

@@ -2,13 +2,12 @@ package timedqueue
 
 import "time"
 
-// An Entry is a key's place in a [Queue], for a caller that keeps a record of
-// each key in the queue itself: it is found once and used without a look-up. It
-// belongs to its queue and is as unsafe for concurrent use.
+// An Entry is a key's place in a [Queue]. A caller that keeps its record of a
+// key in the queue finds the entry once and then needs no map. An entry belongs
+// to its queue and is not safe for concurrent use either.
 //
-// After its key has left the queue, the queue ignores it. One exception: a key
-// that is removed and added again during its action has the same entry as
-// before.
+// After its key has left the queue, the queue ignores it. However, a key that
+// is removed and added again during its action has the same entry as before.
 type Entry[K comparable, V any] struct {
 	key      K
 	value    V
@@ -56,15 +55,15 @@ const (
 	idle
 	// waiting: in the heap by due time.
 	waiting
-	// ready: due, and in a lane of a share that has no token, or that shares its
-	// tokens between kinds.
+	// ready: due, and in a lane of a share that has no token, or whose tokens go
+	// to several kinds.
 	ready
-	// acting: handed out. The result of the action says what comes next.
+	// acting: handed out. The result of the action decides what comes next.
 	acting
-	// changed: handed out. What comes next was said meanwhile; the result of the
-	// action only settles its tokens.
+	// changed: handed out. A call has decided meanwhile what comes next; the
+	// result of the action only settles its tokens.
 	changed
-	// removed: handed out, and removed meanwhile. It stays known until the action
+	// removed: handed out, and removed meanwhile. It is kept until the action
 	// ends, so that its key is not acted on twice at a time.
 	removed
 )
@@ -87,15 +86,15 @@ func (e *Entry[K, V]) setIndex(i int32) { e.index = i }
 // never is the due time of an idle entry.
 const never = time.Duration(1<<63 - 1)
 
-// spare keeps entries for reuse, so that a key that is removed and added again
-// allocates nothing. It grows to as many as are in use, and some more.
-type spare[K comparable, V any] struct {
+// freeList keeps entries for reuse, so that a key that is removed and added
+// again allocates nothing. It holds at most extraFree more than are in use.
+type freeList[K comparable, V any] struct {
 	free []*Entry[K, V]
 }
 
-const someSpare = 1024
+const extraFree = 1024
 
-func (s *spare[K, V]) take() *Entry[K, V] {
+func (s *freeList[K, V]) take() *Entry[K, V] {
 	n := len(s.free)
 	if n == 0 {
 		return new(Entry[K, V])
@@ -105,10 +104,10 @@ func (s *spare[K, V]) take() *Entry[K, V] {
 	return e
 }
 
-func (s *spare[K, V]) giveBack(e *Entry[K, V], inUse int) {
+func (s *freeList[K, V]) giveBack(e *Entry[K, V], inUse int) {
 	kept := e.kept
 	*e = Entry[K, V]{kept: kept}
-	if !kept && len(s.free) < inUse+someSpare {
+	if !kept && len(s.free) < inUse+extraFree {
 		s.free = append(s.free, e)
 	}
 }

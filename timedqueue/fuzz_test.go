@@ -21,9 +21,8 @@ func (c *byteChooser) Ended() bool { return len(c.data) == 0 }
 
 // Fuzz it: go test -run '^$' -fuzz FuzzQueue -fuzztime 1m ./timedqueue
 func FuzzQueue(f *testing.F) {
-	// Walks that reach something; the fuzzer goes on from there. The first byte is
-	// the kind of the walk, the next ones its budgets, then come key and operation
-	// with what it needs.
+	// Seeds for the fuzzer. The first byte is the kind of the walk, the next ones
+	// its budgets, then come key and operation with its arguments.
 	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 0, 1, 5, 3, 2, 0, 15, 2, 0, 0, 20, 1, 0, 0, 0, 0})
 	f.Add([]byte{1, 5, 1, 9, 3, 1, 9, 4, 2, 1, 0, 0, 0, 0, 1, 9, 20, 2, 15, 2, 2, 20, 1, 1, 1, 1, 1})
 	f.Add([]byte{2, 1, 0, 9, 1, 1, 9, 1, 1, 9, 1, 1, 9, 1, 1, 1, 0, 0, 0, 0, 1, 2, 15, 2, 1, 7, 1, 1,

@@ -2,14 +2,14 @@ package timedqueue
 
 // A heap is a four-ary min-heap of elements that record their own index, so any
 // of them can be moved or removed in O(log n). Four children a node halve the
-// height of a binary heap. The due time stands next to the pointer, so most
-// comparisons touch no element. container/heap calls back through an interface
-// for each comparison and boxes each element that it pushes.
+// height of a binary heap. The due time is next to the pointer, so most
+// comparisons touch no element. container/heap would call an interface for each
+// comparison and box each element that it pushes.
 //
 // It grows and shrinks a chunk at a time. To move a million places to a larger
 // slice at once would take tens of milliseconds, under a caller's lock.
 type heap[E placed] struct {
-	places []place[E]   // the first chunk, which is as large as need be
+	places []place[E]   // the first chunk, as large as needed
 	more   [][]place[E] // the other chunks, of which the last may be empty
 	size   int
 	// before orders elements with the same due time.
@@ -30,8 +30,8 @@ type placed interface {
 
 const children = 4
 
-// keptWhenEmpty is the size up to which what is empty keeps its memory, so that
-// a queue that empties and fills all the time does not allocate each time.
+// keptWhenEmpty is the size up to which an empty heap keeps its memory. A queue
+// that empties and fills all the time then does not allocate each time.
 const keptWhenEmpty = 1024
 
 func (h *heap[E]) precedes(p, o *place[E]) bool {
@@ -86,7 +86,7 @@ func (h *heap[E]) pop() place[E] {
 	} else {
 		h.places = h.places[:h.size]
 	}
-	if len(h.more) > c+2 { // one that is empty is kept
+	if len(h.more) > c+2 { // one empty chunk is kept
 		h.more[len(h.more)-1] = nil
 		h.more = h.more[:len(h.more)-1]
 	}
@@ -97,7 +97,7 @@ func (h *heap[E]) pop() place[E] {
 	return last
 }
 
-// release gives back the memory of an empty heap.
+// release releases the memory of an empty heap.
 func (h *heap[E]) release() { h.places, h.more = nil, nil }
 
 // remove takes out the element at index i.
@@ -111,16 +111,16 @@ func (h *heap[E]) remove(i int) {
 		h.down(0)
 		return
 	}
-	h.settle(i)
+	h.fix(i)
 }
 
-// move gives the element at index i another time.
+// move changes the time of the element at index i.
 func (h *heap[E]) move(i int, due int64) {
 	h.at(i).due = due
-	h.settle(i)
+	h.fix(i)
 }
 
-func (h *heap[E]) settle(i int) {
+func (h *heap[E]) fix(i int) {
 	if !h.up(i) {
 		h.down(i)
 	}

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// SetLimit changes the rate of one share of a budget, or of the budget itself
-// if all items share it; then share is ignored. It returns false when there is
+// SetLimit changes the rate of one share of a budget. For a budget of all items
+// it changes the budget's, and share is ignored. It returns false when there is
 // no budget of that name.
 //
 // A limit of zero holds the share's items, also while a token is at hand.
@@ -27,7 +27,7 @@ func (q *Queue[K, V]) SetLimit(now time.Time, budget, share string, limit rate.L
 		share = ""
 	}
 	s := q.share(b, share)
-	s.own, s.left = sane(limit) != sane(b.Limit), false
+	s.ownLimit, s.removed = normalize(limit) != normalize(b.Limit), false
 	s.bucket.setLimit(q.now, limit)
 	q.file(s)
 	return true
@@ -45,13 +45,12 @@ func (q *Queue[K, V]) Limit(budget, share string) (rate.Limit, bool) {
 	if s, known := b.shares[share]; known {
 		return s.bucket.limit, true
 	}
-	return sane(b.Limit), true
+	return normalize(b.Limit), true
 }
 
 // Delayed returns how many due items wait for a share of a budget, as far as
-// Start has found that. Items wait for a budget that all of them share in no
-// particular place: for such a budget it is zero; see [Queue.Exhausted]. It
-// reads a running count.
+// Start has found that. It reads a running count. For a budget of all items it
+// is zero; see [Queue.Exhausted].
 func (q *Queue[K, V]) Delayed(budget string) int {
 	b := q.budget(budget)
 	if b == nil {
@@ -60,8 +59,8 @@ func (q *Queue[K, V]) Delayed(budget string) int {
 	return b.delayed
 }
 
-// Exhausted reports whether a budget that all items share has no token, so that
-// it delays each item that is due.
+// Exhausted reports whether a budget of all items has no token, so that it
+// delays each item that is due.
 func (q *Queue[K, V]) Exhausted(now time.Time, budget string) bool {
 	q.Advance(now)
 	b := q.budget(budget)
@@ -72,16 +71,15 @@ func (q *Queue[K, V]) Exhausted(now time.Time, budget string) bool {
 	return !ok || wait > 0
 }
 
-// RemoveShare lets the queue forget a share, for example when its zone is gone.
-// It is for names of which no more items are expected, and it takes back the
-// limit that [Queue.SetLimit] gave to the share. Items that are in the share go
-// on at the budget's limit; one that starts there cancels the removal.
+// RemoveShare lets the queue forget a share that no more items are expected in,
+// for example when its zone is gone. The share's limit becomes the budget's
+// again, and the items in it go on. An item that starts cancels the removal.
 //
-// A share that is empty, and has no action under way, is forgotten when it has
-// all its tokens: until then, a new share of that name would have more. At a
-// limit of zero it never gets them. A share that got its tokens by
-// [Queue.InheritShare] is forgotten at once: the share that they came from
-// keeps no more tokens than it had.
+// An empty share without an action under way is forgotten when it has all its
+// tokens. Until then, a new share of that name would have more. At a limit of
+// zero it never gets them. A share that got its tokens by [Queue.InheritShare]
+// is forgotten at once. The share that they came from then keeps no more tokens
+// than it had.
 //
 // A queue forgets shares without a limit of their own also without RemoveShare,
 // once they are empty and have all their tokens.
@@ -95,22 +93,23 @@ func (q *Queue[K, V]) RemoveShare(now time.Time, budget, share string) {
 		return
 	}
 	q.Advance(now)
-	s.own, s.left = false, true
+	s.ownLimit, s.removed = false, true
 	s.bucket.setLimit(q.now, b.Limit)
 	q.file(s)
 	q.dropRemoved(s)
 }
 
-// InheritShare makes a new share start with the tokens that another has, not
-// with its full burst. It is for work that goes from one share to another, as
-// when a zone gets another name: otherwise each new name would allow a burst. A
-// share that was removed also gets no more tokens than the other has. If the
-// share is in use, or there is no share with the name from, nothing changes.
+// InheritShare makes a new share start with the tokens that another has,
+// instead of its full burst. It is for work that moves from one share to
+// another, for example when a zone is renamed. Otherwise each new name would
+// allow a burst. A share that was removed also gets no more tokens than the
+// other has. If the share is in use, or there is no share with the name from,
+// nothing changes.
 //
 // [Queue.SetValue] does this when its key changes shares. The caller does it
 // for changes that concern no key of the queue, and before [Queue.Refile]. When
-// the share that was left is not used any more, [Queue.RemoveShare] should
-// follow: at a limit of zero the share would stay forever.
+// the former share is no longer used, [Queue.RemoveShare] should follow. At a
+// limit of zero that share would otherwise stay forever.
 func (q *Queue[K, V]) InheritShare(now time.Time, budget, share, from string) {
 	if b := q.budget(budget); b != nil && b.ShareOf != nil {
 		q.Advance(now)
@@ -124,14 +123,14 @@ func (q *Queue[K, V]) inherit(b *budget[K, V], name, from string) {
 		return
 	}
 	s, known := b.shares[name]
-	if s == left || known && !s.left {
+	if s == left || known && !s.removed {
 		return
 	}
 	if !known {
 		s = q.share(b, name)
 		s.from = left
 	}
-	s.left = false
+	s.removed = false
 	s.bucket.lower(q.now, &left.bucket)
 	q.file(s)
 }

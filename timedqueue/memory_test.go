@@ -54,7 +54,7 @@ func TestQ7MemoryPerEntryIsBounded(t *testing.T) {
 	runtime.KeepAlive(keys)
 }
 
-// However a queue empties, it gives its memory back.
+// A queue releases its memory in whichever way it empties.
 func TestQ7EmptiedQueueGivesItsMemoryBack(t *testing.T) {
 	const entries = 40_000
 	keys := manyKeys(entries)
@@ -90,7 +90,7 @@ func TestQ7EmptiedQueueGivesItsMemoryBack(t *testing.T) {
 	runtime.KeepAlive(keys)
 }
 
-// A queue that shrinks to a few keys gives its memory back, too.
+// A queue that shrinks to a few keys releases its memory, too.
 func TestQ7QueueThatShrinksGivesItsMemoryBack(t *testing.T) {
 	const entries, stay = 100_000, 100
 	keys := manyKeys(entries)
@@ -109,8 +109,7 @@ func TestQ7QueueThatShrinksGivesItsMemoryBack(t *testing.T) {
 	runtime.KeepAlive(keys)
 }
 
-// All items are due and wait for a share, which is the most that an entry
-// takes.
+// All items are due and wait for a share: then an entry takes the most memory.
 func TestQ7MemoryPerEntryInAShareIsBounded(t *testing.T) {
 	entries := sized(100_000, 1_000_000)
 	keys := manyKeys(entries)
@@ -135,7 +134,7 @@ func TestQ7MemoryPerEntryInAShareIsBounded(t *testing.T) {
 	runtime.KeepAlive(keys)
 }
 
-// counted counts how often an element is put somewhere in a heap.
+// counted counts how often an element is moved in a heap.
 type counted struct {
 	index int32
 	puts  *int
@@ -143,8 +142,7 @@ type counted struct {
 
 func (c *counted) setIndex(i int32) { c.index = i; *c.puts++ }
 
-// Counting is exact where measuring time is not: an operation touches one place
-// a level.
+// Counts are exact where times are not: an operation touches one place a level.
 func TestQ7HeapMovesNoMoreThanItsHeight(t *testing.T) {
 	for _, size := range []int{1, 5, 100, 10_000, 100_000} {
 		h := heap[*counted]{before: func(_, _ *counted) bool { return false }}

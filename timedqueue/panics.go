@@ -30,8 +30,9 @@ type noMetrics struct{}
 func (noMetrics) ActionPanicked() {}
 func (noMetrics) ActionExited()   {}
 
-// recovered logs and counts an action that has not returned. Its value is that
-// of recover, which is nil after a Goexit. It returns the error of a panic.
+// recovered logs and counts an action that has not returned, and returns the
+// error of a panic. Value is the result of recover, which is nil after a
+// Goexit.
 func recovered(ctx context.Context, metrics DispatcherMetrics, value any) error {
 	logger := klog.FromContext(ctx)
 	if value == nil {

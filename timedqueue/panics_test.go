@@ -43,7 +43,7 @@ func (c *listCore) Next(now time.Time) (time.Time, bool) { return now, len(c.tas
 
 type listResult string
 
-// countingMetrics counts what a dispatcher tells.
+// countingMetrics counts the calls of a dispatcher.
 type countingMetrics struct{ panicked, exited atomic.Int64 }
 
 func (m *countingMetrics) ActionPanicked() { m.panicked.Add(1) }
@@ -90,9 +90,9 @@ func (p *panicking) run(t *testing.T, act func(ctx context.Context, task string)
 	return err
 }
 
-// stacks returns the stacks of all goroutines. runtime.NumGoroutine goes on
-// counting one that has ended for a moment, which synctest.Wait does not wait
-// for.
+// stacks returns the stacks of all goroutines. For a moment,
+// runtime.NumGoroutine still counts one that has ended, and synctest.Wait does
+// not wait for that.
 func stacks() string {
 	text := make([]byte, 1<<20)
 	return string(text[:runtime.Stack(text, true)])

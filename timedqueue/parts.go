@@ -3,14 +3,14 @@ package timedqueue
 import "math"
 
 // parts divides the tokens of a budget between kinds of work. Each kind with a
-// reserved part has a credit: a token that is granted while the kind has work
-// to start adds its part, and a token of its own takes one away.
+// reserved part has a credit. A token that is granted while the kind has work
+// to start adds its part; a token of its own subtracts one.
 //
 // The next token goes to the kind with a positive credit that would otherwise
-// fall short first, as in the Pfair scheduling of Baruah and others (1996).
-// With no positive credit it goes by the order of the items. So each kind
-// starts at least its part of the tokens, less one, from the time at which it
-// has work to start, and no token waits for a kind without work.
+// fall short first, as in Pfair scheduling (Baruah and others, 1996). With no
+// positive credit it goes by the order of the items. While a kind has work to
+// start, it gets at least its part of the tokens, less one. No token waits for
+// a kind without work.
 type parts struct {
 	part   []float64 // by kind; zero: none is reserved
 	credit []float64
@@ -21,15 +21,15 @@ func newParts(part []float64) *parts {
 	return &parts{part, make([]float64, len(part)), make([]bool, len(part))}
 }
 
-// lowestCredit bounds what a kind can owe for tokens that others left it: one.
-// Without a bound, a kind that was alone for an hour would wait for an hour.
-const lowestCredit = -1
+// mostDebt is the lowest credit of a kind that used tokens of others. Without a
+// bound, a kind that was alone for an hour would then wait for an hour.
+const mostDebt = -1
 
-// roundingError is more than what adding up parts loses.
+// roundingError is above the rounding error of a sum of parts.
 const roundingError = 1e-9
 
-// entitled returns the kind that the next token is reserved for, given those
-// that have work to start; false means that it goes by order.
+// entitled returns the kind that the next token is reserved for, given the
+// kinds that have work to start. False means that it goes by order.
 func (p *parts) entitled(has func(kind int) bool) (int, bool) {
 	best, leastSlack := -1, math.Inf(1)
 	for kind, part := range p.part {
@@ -48,7 +48,7 @@ func (p *parts) entitled(has func(kind int) bool) (int, bool) {
 	return best, best >= 0
 }
 
-// creditNow is a kind's credit. Work that begins again begins with none.
+// creditNow is a kind's credit. New work after a pause begins with none.
 func (p *parts) creditNow(kind int) float64 {
 	if !p.had[kind] {
 		return 0
@@ -65,7 +65,7 @@ func (p *parts) granted(to int, has func(kind int) bool) {
 		}
 		p.credit[kind] = p.creditNow(kind) + part
 		if kind == to {
-			p.credit[kind] = max(p.credit[kind]-1, lowestCredit)
+			p.credit[kind] = max(p.credit[kind]-1, mostDebt)
 		}
 		p.had[kind] = true
 	}

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// A fairness is a queue with reserved parts, under random load. It counts what
-// each kind was promised from the tokens granted, without a look at how the
-// queue divides them.
+// A fairness is a queue with reserved parts, under random load. It computes
+// what each kind was promised from the tokens granted alone.
 type fairness struct {
 	*rand.Rand
 	queue *Queue[int, work]
@@ -24,7 +23,7 @@ type fairness struct {
 }
 
 // A fairKind counts the tokens granted while a kind has had startable work.
-// What goes and is back before the next token is granted has not been away.
+// Work that returns before the next token is granted counts as present.
 type fairKind struct {
 	granted, own float64
 	ahead        float64 // the most that it was ahead of its part
@@ -184,8 +183,8 @@ func (f *fairness) count(granted string) {
 	}
 }
 
-// hasWork returns the kinds that have an item which could start but for the
-// budget that reserves the parts.
+// hasWork returns the kinds that have an item for which all budgets except the
+// reserving one have tokens.
 func (f *fairness) hasWork() map[string]bool {
 	has := map[string]bool{}
 	for _, item := range f.want.waiting() {
@@ -214,8 +213,8 @@ func (f *fairness) fault() error {
 	return nil
 }
 
-// From the time at which a kind has startable work, and while it has, it starts
-// its part of the tokens granted less one, and from any later moment less two.
+// While a kind has startable work, it starts its part of the tokens granted
+// less one. Counted from any later moment, it is less two.
 func TestQ12EachKindStartsItsPart(t *testing.T) { testFairness(t, false) }
 
 // Work that waits for a token of another budget is not startable. Once it is,

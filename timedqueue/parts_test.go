@@ -10,8 +10,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// inParts is a config whose budget reserves parts. The kind of a key is what is
-// before its dash.
+// inParts is a config whose budget reserves parts. The kind of a key is its
+// text before the dash.
 func inParts(limit rate.Limit, burst int, reserved map[string]float64) testConfig {
 	config := limited(limit, burst)
 	config.Budgets[0].Reserved = reserved
@@ -126,9 +126,9 @@ func TestQ12ItemsThatWaitedForAShareHaveTheirPart(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 5, "b": 5}, startKinds(q, at(time.Second)))
 }
 
-// Each kind has its part of the tokens at any time, less one. A rule that
-// serves the kind that is furthest behind does not hold that: after 150 of
-// these tokens a would lack 1.1.
+// Each kind has its part of the tokens at any time, less one. With a rule that
+// serves the kind that is furthest behind, a would lack 1.1 after 150 of these
+// tokens.
 func TestQ12NoPartIsEverMoreThanATokenBehind(t *testing.T) {
 	parts := map[string]float64{"a": 0.214, "b": 0.059, "c": 0.721, "d": 0.003, "e": 0.003}
 	q := newTestQueue(t, inParts(rate.Limit(1), 300, parts))

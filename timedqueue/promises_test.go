@@ -106,8 +106,8 @@ func TestQ2SetValueDuringActionCountsFromTheNextAttempt(t *testing.T) {
 	require.Equal(t, 2, mustStart(t, q, at(time.Second), "a").Value)
 }
 
-// demand.md, timedqueue: TryAccept comes before the check of ProcessAt
-// upstream, so a look at a queue with nothing due burns a token.
+// demand.md, timedqueue: upstream calls TryAccept before it checks ProcessAt,
+// so a poll of a queue with nothing due spends a token.
 func TestQ3NothingDueSpendsNoToken(t *testing.T) {
 	q := newTestQueue(t, limited(0.1, 0))
 	for i := range 100 {
@@ -123,7 +123,7 @@ func TestQ3NothingDueSpendsNoToken(t *testing.T) {
 	mustStart(t, q, at(11*time.Second), "b")
 }
 
-// demand.md, timedqueue: upstream a node that is gone or ready again costs a
+// demand.md, timedqueue: in upstream a node that is gone or ready again costs a
 // token, ten seconds at the default rate.
 func TestQ3SkippedReturnsTheToken(t *testing.T) {
 	q := newTestQueue(t, limited(0.1, 0))
@@ -234,7 +234,7 @@ func TestQ3FailureSpends(t *testing.T) {
 	mustStart(t, q, at(20*time.Second), "a")
 }
 
-// The result no longer matters for a key that was removed, but the token does.
+// The result for a removed key no longer matters, except for its tokens.
 func TestQ3SkippedReturnsTheTokenAlsoAfterRemove(t *testing.T) {
 	q := newTestQueue(t, limited(0.1, 0))
 	q.Add("a", 0, at(0))

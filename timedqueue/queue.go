@@ -21,7 +21,7 @@ func NewQueue[K comparable, V any](config QueueConfig[K, V], now time.Time) (*Qu
 		before:  orderOf[K](config.Less),
 		entries: make(map[K]*Entry[K, V]),
 	}
-	q.tellApart(config.kinds(), config.KindOf)
+	q.setKinds(config.kinds(), config.KindOf)
 	for _, b := range config.Budgets {
 		q.addBudget(newBudget(b))
 	}
@@ -36,8 +36,7 @@ func NewQueue[K comparable, V any](config QueueConfig[K, V], now time.Time) (*Qu
 	return q, nil
 }
 
-// tellApart sets the kinds of work.
-func (q *Queue[K, V]) tellApart(names []string, kindOf func(K, V) string) {
+func (q *Queue[K, V]) setKinds(names []string, kindOf func(K, V) string) {
 	q.names, q.kinds = names, make([]kind[K, V], len(names)+1)
 	q.kindOf = func(*Entry[K, V]) int { return 0 }
 	if len(names) > 0 {
@@ -69,10 +68,10 @@ func (q *Queue[K, V]) Add(key K, value V, due time.Time) bool {
 	return true
 }
 
-// SetValue replaces the value of a key that is in the queue; it reports whether
-// the key was there. The key keeps its place. An action that is under way keeps
-// the value that it was started with. If the new value belongs to another share
-// of a budget, that inherits the tokens of the former one; see
+// SetValue replaces the value of a key, and reports whether the key is in the
+// queue. The key keeps its place. An action that is under way keeps the value
+// that it was started with. If the new value belongs to another share of a
+// budget, that share inherits the tokens of the former one; see
 // [Queue.InheritShare].
 func (q *Queue[K, V]) SetValue(key K, value V) bool {
 	e, ok := q.member(key)
@@ -89,10 +88,10 @@ func (q *Queue[K, V]) SetValue(key K, value V) bool {
 	return true
 }
 
-// Reschedule makes a key that is in the queue due at another time, earlier or
-// later. Among keys due at the same time it keeps the order of its insertion.
-// During an action it wins over the action's result: the key stays, due at that
-// time.
+// Reschedule makes a key due at another time, earlier or later, and reports
+// whether the key is in the queue. Among keys due at the same time it keeps the
+// order of its insertion. During an action it wins over the action's result:
+// the key stays, due at that time.
 func (q *Queue[K, V]) Reschedule(key K, due time.Time) bool {
 	e, ok := q.member(key)
 	if ok {
@@ -101,8 +100,8 @@ func (q *Queue[K, V]) Reschedule(key K, due time.Time) bool {
 	return ok
 }
 
-// Remove takes a key out of the queue; it reports whether it was there. The
-// result of an action that is under way no longer matters.
+// Remove removes a key, and reports whether it was in the queue. The result of
+// an action that is under way no longer matters.
 func (q *Queue[K, V]) Remove(key K) bool {
 	e, ok := q.member(key)
 	if ok {
@@ -111,8 +110,8 @@ func (q *Queue[K, V]) Remove(key K) bool {
 	return ok
 }
 
-// Get returns a key that is in the queue, with its value and its due time. Due
-// is the zero time if it has none.
+// Get returns the item of a key that is in the queue. Its Due is zero if it has
+// no due time.
 func (q *Queue[K, V]) Get(key K) (Item[K, V], bool) {
 	e, ok := q.member(key)
 	if !ok {
@@ -152,9 +151,9 @@ func (q *Queue[K, V]) Schedule(e *Entry[K, V], due time.Time) {
 	}
 }
 
-// Unschedule takes an entry's due time away. The entry stays in the queue. It
-// loses its place by insertion and its count of failed attempts; an entry that
-// a result leaves without a due time keeps its place. During an action
+// Unschedule removes an entry's due time. The entry stays in the queue, and
+// loses its place by insertion and its count of failed attempts. (An entry that
+// a result leaves without a due time keeps its place.) During an action
 // Unschedule wins over the action's result, as Schedule does.
 func (q *Queue[K, V]) Unschedule(e *Entry[K, V]) {
 	if e.state.member() {
@@ -194,7 +193,7 @@ func (q *Queue[K, V]) Due(e *Entry[K, V]) (time.Time, bool) {
 func (q *Queue[K, V]) Acting(e *Entry[K, V]) bool { return e.state.handedOut() }
 
 // Blocking returns the name of a budget that delays an entry, as far as that is
-// known: an entry that is due may not have been looked at yet.
+// known. Start may not have examined an entry that has just become due.
 func (q *Queue[K, V]) Blocking(e *Entry[K, V]) (string, bool) {
 	if e.state == ready {
 		s := q.lanes[e.link].share
@@ -210,6 +209,6 @@ func (q *Queue[K, V]) Blocking(e *Entry[K, V]) (string, bool) {
 	return "", false
 }
 
-// All goes through the entries that Pending counts, in no order. The queue must
-// not be changed before it ends.
+// All returns the entries that Pending counts, in no order. The queue must not
+// be changed while they are ranged over.
 func (q *Queue[K, V]) All() iter.Seq[*Entry[K, V]] { return q.all() }

@@ -10,7 +10,7 @@ import (
 
 var epoch = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// at is so long after the test's first moment.
+// at returns the time so long after the test's first moment.
 func at(d time.Duration) time.Time { return epoch.Add(d) }
 
 // seconds is at in seconds.
@@ -32,7 +32,7 @@ func newTestQueue(t testing.TB, config testConfig) *Queue[string, int] {
 // unlimited is a config for tests that are not about rates.
 var unlimited = testConfig{Backoff: Backoff{Initial: time.Second, Max: 8 * time.Second}}
 
-// limited is a config with one budget, which all items share.
+// limited is a config with one budget of all items.
 func limited(limit rate.Limit, burst int) testConfig {
 	return testConfig{Budgets: []testBudget{{Name: "all", Limit: limit, Burst: burst}}}
 }
@@ -42,7 +42,7 @@ func withBackoff(config testConfig, backoff Backoff) testConfig {
 	return config
 }
 
-// setLimit changes the rate of the budget that all items share.
+// setLimit changes the rate of the budget of all items.
 func setLimit(q *Queue[string, int], now time.Time, limit rate.Limit) {
 	q.SetLimit(now, "all", "", limit)
 }
@@ -87,7 +87,7 @@ func startAll[V any](q *Queue[string, V], now time.Time) []string {
 	}
 }
 
-// requireNothingLeft looks inside: an empty queue holds no trace of its keys.
+// requireNothingLeft checks that an empty queue holds no record of its keys.
 func requireNothingLeft[V any](t *testing.T, q *Queue[string, V]) {
 	t.Helper()
 	require.Zero(t, q.Len())
@@ -101,7 +101,7 @@ func requireNothingLeft[V any](t *testing.T, q *Queue[string, V]) {
 	require.Empty(t, q.acting)
 }
 
-// requireShares looks inside: these shares of a budget are there and no others.
+// requireShares checks that a budget has these shares and no others.
 func requireShares[V any](t *testing.T, q *Queue[string, V], budget string, want ...string) {
 	t.Helper()
 	names, lanes := []string{}, 0
@@ -119,7 +119,7 @@ func requireShares[V any](t *testing.T, q *Queue[string, V], budget string, want
 	require.Equal(t, lanes, inUse, "lanes")
 }
 
-// dropIdle drops all shares that are as good as new ones, not only some.
+// dropIdle drops all shares that are like new ones.
 func (q *Queue[K, V]) dropIdle() {
 	for p := q.idle.first(); p != nil && time.Duration(p.due) <= q.now; p = q.idle.first() {
 		q.dropShare(p.element)

@@ -12,8 +12,8 @@ import (
 // Run one seed again: go test -run 'Random' -timedqueue.seed=N
 var seedFlag = flag.Uint64("timedqueue.seed", 0, "run only this seed of the random tests")
 
-// chooser is where a walk takes its choices from: a random generator, or the
-// bytes that a fuzzer made.
+// chooser is the source of a walk's choices: a random generator, or the bytes
+// of a fuzzer.
 type chooser interface {
 	// IntN returns one of 0 to n-1.
 	IntN(n int) int

@@ -6,12 +6,11 @@ import (
 )
 
 // A reference does what a Queue promises, slowly and plainly: one slice of
-// items and one of actions, each searched from its beginning. It shares no code
-// with the package. Its tokens are in reference_tokens_test.go.
+// items and one of actions, each searched from its beginning. It has no code in
+// common with the package. Its tokens are in reference_tokens_test.go.
 //
-// When a queue first looks at a share, and when it drops one that is full, is
-// not promised. There the reference takes the queue's choice and reports
-// whether it was one of those allowed.
+// A queue may choose when it creates a share and when it drops a full one. The
+// reference takes that choice and checks that it was allowed.
 type reference struct {
 	backoff Backoff
 	ranked  bool // Less orders by rank
@@ -147,7 +146,7 @@ func (r *reference) unschedule(key int) {
 	r.overtake(item)
 }
 
-// overtake makes the result of the action on an item matter no longer.
+// overtake makes the result of the action on an item irrelevant.
 func (r *reference) overtake(item *refItem) {
 	if action := r.acting(item.key); action != nil && action.of == item {
 		action.overtaken = true

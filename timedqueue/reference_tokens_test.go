@@ -7,8 +7,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A refBudget counts tokens in whole units by going through all that has
-// happened to a share, each time again.
+// A refBudget counts tokens in whole units by replaying all events of a share
+// each time.
 type refBudget struct {
 	name   string
 	of     func(work) string // nil: all items have one share
@@ -44,8 +44,8 @@ type refSpent struct {
 	event *refEvent // nil if the share was unlimited
 }
 
-// refToken is how many units are one token: a limit of 0.1 earns one unit a
-// nanosecond, and the limits that are used are multiples of that.
+// refToken is how many units are one token. A limit of 0.1 earns one unit a
+// nanosecond, and all limits here are multiples of that.
 const refToken = int64(10 * time.Second)
 
 func (b *refBudget) gate() bool { return b.of == nil }
@@ -66,7 +66,7 @@ func (b *refBudget) find(name string) *refShare {
 	return nil
 }
 
-// share returns a share, which is there from now on.
+// share returns a share, and creates it if there is none.
 func (r *reference) share(b *refBudget, name string) *refShare {
 	s := b.find(name)
 	if s == nil {
@@ -83,7 +83,7 @@ func (r *reference) record(s *refShare, taken, most int64) *refEvent {
 	return event
 }
 
-// tokens goes through all that has happened to a share.
+// tokens replays all events of a share.
 func (r *reference) tokens(s *refShare) int64 {
 	tokens := s.burst
 	for i, event := range s.log {

@@ -12,8 +12,8 @@ const (
 	// OutcomeSkipped: there was nothing to do and nothing was done. The item
 	// leaves the queue, and its tokens are returned.
 	OutcomeSkipped Outcome = "Skipped"
-	// OutcomeFailed: the action has to be tried again. The item stays and waits.
-	// Its tokens are spent: a failure costs the API server as much as a success.
+	// OutcomeFailed: the action must be retried. The item stays and backs off. Its
+	// tokens are spent: a failure costs the API server as much as a success.
 	OutcomeFailed Outcome = "Failed"
 	// OutcomeRequeued: the action did its work, and there is more at Result.At.
 	// The item stays, with no failed attempts, and its tokens are spent.
@@ -28,7 +28,7 @@ type Result struct {
 	Outcome Outcome
 	// RetryAfter is how long an item that failed waits for its next attempt. Zero
 	// means the queue's backoff, which grows with each failure. An action sets it
-	// when it was told when to come back, for example by a Retry-After header.
+	// when the server says when to retry, for example by a Retry-After header.
 	RetryAfter time.Duration
 	// At is when an item that is requeued or postponed is due. The zero time means
 	// that it is not due until it is scheduled.

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The zero value of a result, and what is no outcome, count as a failure: with
-// a backoff, a spent token and one more failed attempt.
+// The zero value of a result, or an unknown outcome, counts as a failure. It
+// has a backoff, a spent token and one more failed attempt.
 func TestQ11WhatIsNoOutcomeIsAFailure(t *testing.T) {
 	for _, result := range []Result{{}, {Outcome: "Unknown"}, {Outcome: "done"}, {At: at(0)}, failed} {
 		q := newTestQueue(t, withBackoff(limited(0.1, 1), unlimited.Backoff))

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A returned token is as if it had never been taken, for any number of them:
-// the tokens at hand are those of a replay without them.
+// Any number of returned tokens are as if never taken: the tokens at hand are
+// those of a replay without them.
 func TestQ3ManyReturnedTokensAreAsIfNeverTaken(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -43,8 +43,7 @@ func TestQ3ManyReturnedTokensAreAsIfNeverTaken(t *testing.T) {
 	}
 }
 
-// Actions that last for long, and end in any order and in any way, among many
-// others that do.
+// Long actions end in any order and in any way.
 func TestQ3TokensThatAreOutForLongAreAsIfNeverTaken(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 4))
@@ -129,8 +128,8 @@ func (r *returns) check() {
 	}
 }
 
-// What an action has taken in a share that was merged into another since is
-// returned to neither.
+// A token from a share that was merged into another since is returned to
+// neither.
 func TestQ3TokenThatComesBackAfterAMergeRaisesNothing(t *testing.T) {
 	q := newZones(t, perZone(0.1, 1))
 	for _, key := range []string{"a1", "a2", "a3"} {

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// insert returns the entry of a key, idle or removed before if it is new.
+// insert returns the entry of a key, and true if the key is new to the queue.
 func (q *Queue[K, V]) insert(key K, value V) (*Entry[K, V], bool) {
 	e, known := q.entries[key]
 	if known && e.state.member() {
 		return e, false
 	}
 	q.members++
-	if known { // removed while it is acted on
+	if known { // removed during an action that has not ended
 		e.value, e.attempts, e.order, e.due = value, 0, 0, never
 		e.state = changed
 		q.pending++
 		return e, true
 	}
-	e = q.spare.take()
+	e = q.freeList.take()
 	e.key, e.value, e.due, e.state = key, value, never, idle
 	q.entries[key] = e
 	q.peak = max(q.peak, len(q.entries))
@@ -41,7 +41,7 @@ func (q *Queue[K, V]) schedule(e *Entry[K, V], due time.Duration) {
 		switch {
 		case due == never:
 			q.heapOf(e).remove(int(e.index))
-			q.rest(e)
+			q.makeIdle(e)
 			e.order = 0
 		case due != e.due:
 			e.due = due
@@ -53,7 +53,7 @@ func (q *Queue[K, V]) schedule(e *Entry[K, V], due time.Duration) {
 		}
 		q.leaveLane(e)
 		if due == never {
-			q.rest(e)
+			q.makeIdle(e)
 			e.order = 0
 			return
 		}
@@ -62,7 +62,7 @@ func (q *Queue[K, V]) schedule(e *Entry[K, V], due time.Duration) {
 		if due == never {
 			e.attempts, e.order = 0, 0
 		} else {
-			q.number(e)
+			q.assignOrder(e)
 		}
 		e.state, e.due = changed, due
 	case out, removed:
@@ -71,7 +71,7 @@ func (q *Queue[K, V]) schedule(e *Entry[K, V], due time.Duration) {
 
 // wait puts an entry into the heap by due time.
 func (q *Queue[K, V]) wait(e *Entry[K, V], due time.Duration) {
-	q.number(e)
+	q.assignOrder(e)
 	e.state, e.due, e.link = waiting, due, uint32(q.kindOf(e))
 	q.heapOf(e).push(int64(due), e)
 }
@@ -79,17 +79,17 @@ func (q *Queue[K, V]) wait(e *Entry[K, V], due time.Duration) {
 // heapOf returns the heap by due time of a waiting entry's kind.
 func (q *Queue[K, V]) heapOf(e *Entry[K, V]) *heap[*Entry[K, V]] { return &q.kinds[e.link].waiting }
 
-// number gives an entry its place among those due at the same time, if it has
-// none: it is new or was unscheduled.
-func (q *Queue[K, V]) number(e *Entry[K, V]) {
+// assignOrder gives an entry its place among those due at the same time, if it
+// has none: it is new or was unscheduled.
+func (q *Queue[K, V]) assignOrder(e *Entry[K, V]) {
 	if e.order == 0 {
 		q.order = max(q.order+1, 1) // zero is none
 		e.order = q.order
 	}
 }
 
-// rest makes an entry idle that is in no heap.
-func (q *Queue[K, V]) rest(e *Entry[K, V]) {
+// makeIdle makes an entry idle that is in no heap.
+func (q *Queue[K, V]) makeIdle(e *Entry[K, V]) {
 	e.state, e.due, e.attempts = idle, never, 0
 	q.pending--
 }
@@ -116,19 +116,19 @@ func (q *Queue[K, V]) remove(e *Entry[K, V]) {
 // forget drops an entry that is in no heap and not acted on.
 func (q *Queue[K, V]) forget(e *Entry[K, V]) {
 	delete(q.entries, e.key)
-	q.spare.giveBack(e, len(q.entries))
+	q.freeList.giveBack(e, len(q.entries))
 	if q.peak > keptWhenEmpty && len(q.entries) < min(q.peak/8, mostCopied) {
 		q.shrink()
 	}
 }
 
-// mostCopied bounds the keys that are copied at once to give memory back: the
+// mostCopied bounds the keys that are copied at once to release memory: the
 // caller holds a lock.
 const mostCopied = 1 << 14
 
-// shrink gives back the memory of the entries that are gone: a map does not
-// shrink. To go through a map costs as much as it once held, so the heaps are
-// gone through, unless there are entries that are in none.
+// shrink releases the memory of removed entries, since a map does not shrink.
+// To range over a map costs as much as its largest size. So it ranges over the
+// heaps, unless there are entries that are in none.
 func (q *Queue[K, V]) shrink() {
 	entries := make(map[K]*Entry[K, V], len(q.entries))
 	if q.members != q.pending {
@@ -137,12 +137,12 @@ func (q *Queue[K, V]) shrink() {
 		for e := range q.all() {
 			entries[e.key] = e
 		}
-		for _, e := range q.acting { // also those that were removed
+		for _, e := range q.acting { // all does not return removed ones
 			entries[e.key] = e
 		}
 	}
 	q.entries, q.peak = entries, len(entries)
-	q.spare, q.grants = spare[K, V]{}, nil
+	q.freeList, q.grants = freeList[K, V]{}, nil
 	q.acting = slices.Clone(q.acting)
 	for i := range q.kinds {
 		if waiting := &q.kinds[i].waiting; waiting.len() == 0 {
@@ -151,7 +151,6 @@ func (q *Queue[K, V]) shrink() {
 	}
 }
 
-// all goes through the pending entries.
 func (q *Queue[K, V]) all() iter.Seq[*Entry[K, V]] {
 	return func(yield func(*Entry[K, V]) bool) {
 		var heaps []*heap[*Entry[K, V]]
@@ -204,8 +203,7 @@ func (q *Queue[K, V]) enterLane(e *Entry[K, V], l *lane[K, V]) {
 	q.file(l.share)
 }
 
-// keptWhenLaneEmpty is the size up to which an empty lane keeps its memory, so
-// that one that empties and fills all the time does not allocate each time.
+// keptWhenLaneEmpty is keptWhenEmpty for a lane.
 const keptWhenLaneEmpty = 64
 
 func (q *Queue[K, V]) leaveLane(e *Entry[K, V]) {

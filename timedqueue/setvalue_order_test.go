@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A key that changes its rank and its share at once leaves no share out of
-// order, also if the other share was removed and goes on.
+// A key that changes its rank and its share at once leaves all shares in order.
+// That holds also if the other share was removed and is used again.
 func TestQ2SetValueToARemovedShareKeepsTheOrderOfShares(t *testing.T) {
 	const shares = 40
 	for seed := range uint64(50) {

@@ -18,16 +18,16 @@ func (q *Queue[K, V]) reserve(b *budget[K, V]) {
 	q.parts = newParts(part)
 }
 
-// origin returns the share that the tokens of a share came from, if it is
-// there.
+// origin returns the share that the tokens of a share came from, unless it is
+// dropped.
 func (s *share[K, V]) origin() *share[K, V] {
-	for s.from != nil && s.from.gone {
+	for s.from != nil && s.from.dropped {
 		s.from = s.from.from
 	}
 	return s.from
 }
 
-// share returns a share of a budget, a new one if there is none.
+// share returns the share of a name, and creates it if there is none.
 func (q *Queue[K, V]) share(b *budget[K, V], name string) *share[K, V] {
 	if s, known := b.shares[name]; known {
 		return s
@@ -59,11 +59,11 @@ func (q *Queue[K, V]) newLane(s *share[K, V], kind int) *lane[K, V] {
 	return l
 }
 
-// dropShare drops a share without items, of which no token is out.
+// dropShare drops a share without items and without tokens that are out.
 func (q *Queue[K, V]) dropShare(s *share[K, V]) {
 	q.takeFromHeap(s)
-	s.gone = true
-	s.from = s.origin() // not the whole chain, for those that came from s
+	s.dropped = true
+	s.from = s.origin() // so that shares that came from s keep no chain
 	for _, l := range s.lanes {
 		q.lanes[l.id] = nil
 		q.freeLanes = append(q.freeLanes, l.id)
@@ -73,7 +73,7 @@ func (q *Queue[K, V]) dropShare(s *share[K, V]) {
 	}
 	b := s.budget
 	delete(b.shares, s.name)
-	if b.peak > keptWhenEmpty && len(b.shares) < b.peak/8 { // a map does not shrink
+	if b.peak > keptWhenEmpty && len(b.shares) < b.peak/8 {
 		shares := make(map[string]*share[K, V], len(b.shares))
 		maps.Copy(shares, b.shares)
 		b.shares, b.peak = shares, len(shares)
@@ -97,9 +97,9 @@ func (q *Queue[K, V]) renumberLanes(live int) {
 }
 
 // dropRemoved drops a share that was removed and is empty. If its tokens came
-// from another share, that has no more tokens than it had.
+// from another share, that share then has no more tokens than this one had.
 func (q *Queue[K, V]) dropRemoved(s *share[K, V]) {
-	if !s.left || s.gone || s.items > 0 || len(s.bucket.out) > 0 {
+	if !s.removed || s.dropped || s.items > 0 || len(s.bucket.out) > 0 {
 		return
 	}
 	if origin := s.origin(); origin != nil {
@@ -113,11 +113,11 @@ func (q *Queue[K, V]) dropRemoved(s *share[K, V]) {
 	}
 }
 
-// file puts a share and its lanes where they belong: the lanes with items among
-// the open ones when there is a token, else the share among the closed ones;
-// and a share that is as good as a new one, or will be, among the idle ones.
+// file puts a share and its lanes into the heaps where they belong. With a
+// token, its lanes with items are open. Without one, a share with items is
+// closed. A share that is, or will be, like a new one is idle.
 func (q *Queue[K, V]) file(s *share[K, V]) {
-	if s.budget.ShareOf == nil || s.gone {
+	if s.budget.ShareOf == nil || s.dropped {
 		return
 	}
 	q.takeFromHeap(s)
@@ -130,14 +130,14 @@ func (q *Queue[K, V]) file(s *share[K, V]) {
 		q.putInHeap(s, &q.closed, never)
 	case s.items > 0 && wait > 0:
 		q.putInHeap(s, &q.closed, q.now+wait)
-	case s.items == 0 && !s.own && len(s.bucket.out) == 0:
+	case s.items == 0 && !s.ownLimit && len(s.bucket.out) == 0:
 		if wait, ok := s.bucket.untilFull(q.now); ok {
 			q.putInHeap(s, &q.idle, q.now+wait)
 		}
 	}
 }
 
-// fileLane puts a lane among the open ones of its kind, or takes it away.
+// fileLane opens or closes a lane, or moves an open one.
 func (q *Queue[K, V]) fileLane(l *lane[K, V], hasToken bool) {
 	open := &q.kinds[l.kind].open
 	first := l.heap.first()
@@ -154,13 +154,13 @@ func (q *Queue[K, V]) fileLane(l *lane[K, V], hasToken bool) {
 }
 
 func (q *Queue[K, V]) putInHeap(s *share[K, V], h *heap[*share[K, V]], at time.Duration) {
-	s.in = h
+	s.heap = h
 	h.push(int64(at), s)
 }
 
 func (q *Queue[K, V]) takeFromHeap(s *share[K, V]) {
-	if s.in != nil {
-		s.in.remove(int(s.index))
-		s.in = nil
+	if s.heap != nil {
+		s.heap.remove(int(s.index))
+		s.heap = nil
 	}
 }

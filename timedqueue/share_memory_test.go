@@ -102,8 +102,8 @@ func TestQ10RemovedShareKeepsItsItems(t *testing.T) {
 	requireNothingLeft(t, q)
 }
 
-// A removed share in which an item starts is one that is used: it does not go
-// back into the share that its tokens came from.
+// A removed share in which an item starts is in use again. It does not merge
+// into the share that its tokens came from.
 func TestQ10StartCancelsTheRemovalOfAShare(t *testing.T) {
 	q := newZones(t, perZone(0.1, 2))
 	q.Add("a1", in("a"), at(0))

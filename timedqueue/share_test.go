@@ -60,8 +60,8 @@ func TestQ2OrderAcrossSharesIsDueThenInsertion(t *testing.T) {
 	}
 }
 
-// Shares that get a token at the same time are asked in the order of the first
-// item that each holds, by due time, Less and insertion.
+// Shares that get a token at the same time start in the order of their first
+// items, by due time, Less and insertion.
 func TestQ10SharesAreAskedInTheOrderOfTheirFirstItems(t *testing.T) {
 	config := zoneConfig{Budgets: []zoneBudget{perZone(1, 1)},
 		Less: func(a, b node) bool { return a.rank < b.rank }}

@@ -3,7 +3,7 @@ package timedqueue
 import "time"
 
 // A Source is the half of a [Core] that hands out tasks. The results go to the
-// Finish of the composing core, which knows by a task whose task it was.
+// Finish of the composing core, which knows the source of each task.
 type Source[T any] interface {
 	// Start hands out a task that may start now.
 	Start(now time.Time) (T, bool)
@@ -12,21 +12,21 @@ type Source[T any] interface {
 	Next(now time.Time) (time.Time, bool)
 }
 
-// SourceOf makes a source of two functions. It gives the tasks of different
-// cores a common type.
+// SourceOf makes a source from two functions, for example to give the tasks of
+// different cores a common type.
 func SourceOf[T any](
 	start func(now time.Time) (T, bool), next func(now time.Time) (time.Time, bool),
 ) Source[T] {
 	return source[T]{start, next}
 }
 
-// InOrder returns a source that asks others in this order. A source that always
-// has a task keeps those after it waiting. Its Next is the earliest of theirs.
+// InOrder returns a source that asks the sources in this order. A source that
+// always has a task starves those after it. Its Next is the earliest of theirs.
 func InOrder[T any](sources ...Source[T]) Source[T] { return &several[T]{sources: sources} }
 
-// RoundRobin returns a source that lets others take turns. After a source has
-// handed out a task, all others are asked before it. Its Next is the earliest
-// of theirs.
+// RoundRobin returns a source that asks the sources in turns. After a source
+// has handed out a task, all others are asked before it. Its Next is the
+// earliest of theirs.
 func RoundRobin[T any](sources ...Source[T]) Source[T] {
 	return &several[T]{sources: sources, turns: true}
 }

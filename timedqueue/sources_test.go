@@ -58,7 +58,7 @@ func TestSourcesRoundRobin(t *testing.T) {
 	require.Equal(t, "bcb", taken(all, at(0)))
 }
 
-// Turns pass only with a task, so that looks in vain favour no source.
+// Turns pass only with a task, so that polls without one favour no source.
 func TestSourcesKeepTheirTurnWhenThereIsNoTask(t *testing.T) {
 	a, b, _ := supplies()
 	all := RoundRobin[string](a, b)

@@ -5,27 +5,25 @@ import (
 	"time"
 )
 
-// mostMoves bounds the shares that one Start opens and the entries that it puts
-// where they wait for tokens: the caller holds a lock, which others want in
-// between.
+// mostMoves bounds the shares that one Start opens and the entries that it
+// moves to lanes: the caller holds a lock.
 const mostMoves = 5_000
 
 // Start hands out an item that is due and for which each budget has a token,
 // and spends those. It is the first such item, or the first of the kind that
 // the token is reserved for. The item is acting until [Queue.Finish].
 //
-// When thousands of items start to wait for tokens, or thousands of shares have
-// a token again, Start may return none although there is one. Next says now
-// then, and the next Start goes on.
+// When thousands of items or shares must be moved first, Start may hand out
+// nothing although it could. Next then returns now, and the next Start goes on.
 func (q *Queue[K, V]) Start(now time.Time) (Item[K, V], bool) {
 	return q.start(now, 0, len(q.kinds))
 }
 
-// OfKind returns the items of one kind of work as a source, so that a
-// [Throttle] or [InOrder] can treat kinds differently although they are in one
-// queue. The kind is one of QueueConfig.Kinds or one with a reserved part; any
-// other name stands for all other kinds. The budgets of the queue hold, except
-// for reserved parts, which only [Queue.Start] divides.
+// OfKind returns the items of one kind of work as a source. A [Throttle] or
+// [InOrder] can then treat the kinds of one queue differently. The kind is one
+// of QueueConfig.Kinds or one with a reserved part; any other name means all
+// other kinds. The budgets of the queue hold, except for reserved parts, which
+// only [Queue.Start] divides.
 func (q *Queue[K, V]) OfKind(name string) Source[Item[K, V]] {
 	kind := q.kindNamed(name)
 	return SourceOf(
@@ -34,7 +32,7 @@ func (q *Queue[K, V]) OfKind(name string) Source[Item[K, V]] {
 	)
 }
 
-// start hands out an item of the kinds from one up to another.
+// start is Start for the kinds from one up to another.
 func (q *Queue[K, V]) start(now time.Time, from, to int) (Item[K, V], bool) {
 	q.Advance(now)
 	if q.closedGate() != nil {
@@ -59,9 +57,8 @@ func (q *Queue[K, V]) start(now time.Time, from, to int) (Item[K, V], bool) {
 	return q.begin(q.kinds[first].next), true
 }
 
-// startable returns the first item of a kind that can start, or nil. Items
-// before it are put where they wait for tokens, at most as many as moves
-// allows.
+// startable returns the first item of a kind that can start, or nil. It moves
+// items before it to lanes, at most as many as moves allows.
 func (q *Queue[K, V]) startable(k *kind[K, V], moves *int) *Entry[K, V] {
 	for ; *moves > 0; *moves-- {
 		e := q.candidate(k)
@@ -77,8 +74,8 @@ func (q *Queue[K, V]) startable(k *kind[K, V], moves *int) *Entry[K, V] {
 	return nil
 }
 
-// candidate returns the due item of a kind that comes first of those that wait
-// and those in open shares, or nil.
+// candidate returns the first of the due items of a kind that wait or are in
+// open lanes, or nil.
 func (q *Queue[K, V]) candidate(k *kind[K, V]) *Entry[K, V] {
 	var first *Entry[K, V]
 	if p := k.waiting.first(); p != nil && time.Duration(p.due) <= q.now {
@@ -94,8 +91,8 @@ func (q *Queue[K, V]) candidate(k *kind[K, V]) *Entry[K, V] {
 	return first
 }
 
-// laneOf returns where a due item has to wait: in its share that has a token
-// last. It returns nil if all have one.
+// laneOf returns the lane in which a due item must wait: of its share that gets
+// a token last. It returns nil if all have one.
 func (q *Queue[K, V]) laneOf(e *Entry[K, V]) *lane[K, V] {
 	var scarcest *share[K, V]
 	longest := time.Duration(0)
@@ -129,7 +126,7 @@ func (q *Queue[K, V]) chooseKind(first int) int {
 
 // begin hands an item out.
 func (q *Queue[K, V]) begin(e *Entry[K, V]) Item[K, V] {
-	tokens := q.spend(e) // first: a share that loses its last item may go
+	tokens := q.spend(e) // before takeOut, which may drop a share
 	q.takeOut(e)
 	q.starts++
 	e.state, e.link = acting, q.starts
@@ -141,7 +138,7 @@ func (q *Queue[K, V]) begin(e *Entry[K, V]) Item[K, V] {
 	return item
 }
 
-// spend takes the tokens that an item needs, all of which are there.
+// spend takes the tokens that an item needs. All of them are at hand.
 func (q *Queue[K, V]) spend(e *Entry[K, V]) *grant[K, V] {
 	if len(q.gates)+len(q.keyed) == 0 {
 		return nil
@@ -157,7 +154,7 @@ func (q *Queue[K, V]) spend(e *Entry[K, V]) *grant[K, V] {
 }
 
 func (q *Queue[K, V]) takeToken(s *share[K, V]) token[K, V] {
-	s.left = false
+	s.removed = false
 	number := s.bucket.take(q.now)
 	q.file(s)
 	return token[K, V]{s, number}
@@ -174,8 +171,8 @@ func (q *Queue[K, V]) newGrant() *grant[K, V] {
 }
 
 // Finish takes the result of the action on an item that Start has handed out.
-// Each started item is finished once; a second Finish, or one for an item of
-// another queue, changes nothing.
+// Finish each started item once. A second Finish, or one for an item of another
+// queue, changes nothing.
 func (q *Queue[K, V]) Finish(now time.Time, item Item[K, V], result Result) {
 	e := item.entry
 	if item.queue != q || !e.state.handedOut() || e.link != item.start {
@@ -183,18 +180,18 @@ func (q *Queue[K, V]) Finish(now time.Time, item Item[K, V], result Result) {
 	}
 	q.Advance(now)
 	q.endActing(e)
-	q.settle(item.grant, result.Outcome.returnsTokens())
+	q.settleGrant(item.grant, result.Outcome.returnsTokens())
 	switch e.state {
 	case removed:
 		q.forget(e)
 	case changed:
-		q.resume(e, e.due)
+		q.waitOrIdle(e, e.due)
 	default:
-		q.conclude(e, result)
+		q.applyResult(e, result)
 	}
 }
 
-// endActing takes an entry off the list of those that are acted on.
+// endActing removes an entry from the list of those that are acted on.
 func (q *Queue[K, V]) endActing(e *Entry[K, V]) {
 	last := len(q.acting) - 1
 	moved := q.acting[last]
@@ -203,8 +200,8 @@ func (q *Queue[K, V]) endActing(e *Entry[K, V]) {
 	q.acting = q.acting[:last]
 }
 
-// settle ends the tokens of an action.
-func (q *Queue[K, V]) settle(g *grant[K, V], returned bool) {
+// settleGrant settles the tokens of an action.
+func (q *Queue[K, V]) settleGrant(g *grant[K, V], returned bool) {
 	if g == nil {
 		return
 	}
@@ -218,8 +215,9 @@ func (q *Queue[K, V]) settle(g *grant[K, V], returned bool) {
 	q.grants = append(q.grants, g)
 }
 
-// conclude applies a result that nothing has overtaken.
-func (q *Queue[K, V]) conclude(e *Entry[K, V], result Result) {
+// applyResult applies the result of an action during which its key has not
+// changed.
+func (q *Queue[K, V]) applyResult(e *Entry[K, V], result Result) {
 	switch result.Outcome {
 	case OutcomeDone, OutcomeSkipped:
 		q.members--
@@ -227,26 +225,26 @@ func (q *Queue[K, V]) conclude(e *Entry[K, V], result Result) {
 		q.forget(e)
 	case OutcomeRequeued:
 		e.attempts = 0
-		q.resume(e, q.dueAt(result.At))
+		q.waitOrIdle(e, q.dueAt(result.At))
 	case OutcomePostponed:
-		attempts := e.attempts // which an entry without a due time loses otherwise
-		q.resume(e, q.dueAt(result.At))
+		attempts := e.attempts // waitOrIdle may reset them
+		q.waitOrIdle(e, q.dueAt(result.At))
 		e.attempts = attempts
 	default:
 		q.retry(e, result.RetryAfter)
 	}
 }
 
-// resume makes an entry wait, or rest, after an action.
-func (q *Queue[K, V]) resume(e *Entry[K, V], due time.Duration) {
+// waitOrIdle makes an entry wait after an action, or idle without a due time.
+func (q *Queue[K, V]) waitOrIdle(e *Entry[K, V], due time.Duration) {
 	if due == never {
-		q.rest(e)
+		q.makeIdle(e)
 		return
 	}
 	q.wait(e, due)
 }
 
-// dueAt is the due time of a result, whose zero time is none.
+// dueAt returns the due time of a result. The zero time means never.
 func (q *Queue[K, V]) dueAt(t time.Time) time.Duration {
 	if t.IsZero() {
 		return never
@@ -266,9 +264,9 @@ func (q *Queue[K, V]) retry(e *Entry[K, V], wait time.Duration) {
 
 // Next returns when to call Start: no later than it can next hand something
 // out, and now or before when it can already. With shares the time may be
-// earlier, since Start first puts due items where they wait for tokens. Next
-// returns false when nothing waits, or what waits is held by a limit of zero:
-// then only a change of the queue makes a difference.
+// earlier, because Start first moves due items to their shares. Next returns
+// false when nothing waits, or a limit of zero holds what waits. Then only a
+// change of the queue makes a difference.
 func (q *Queue[K, V]) Next(now time.Time) (time.Time, bool) {
 	return q.nextOf(now, 0, len(q.kinds))
 }
@@ -322,7 +320,7 @@ func (q *Queue[K, V]) closedGate() *budget[K, V] {
 }
 
 // openShares opens the shares that have a token by now, at most as many as
-// moves allows, and drops some of those that are as good as new.
+// moves allows. It also drops some of those that are like new ones.
 func (q *Queue[K, V]) openShares(moves *int) {
 	for ; *moves > 0; *moves-- {
 		p := q.closed.first()
@@ -343,7 +341,7 @@ func (q *Queue[K, V]) openShares(moves *int) {
 const (
 	// mostDropped bounds the shares that one Start drops.
 	mostDropped = 1000
-	// keptIdle is how many idle shares are kept, so that one that is used now and
-	// then is not made each time.
+	// keptIdle is how many idle shares are kept, so that a share that is seldom
+	// used is not made each time.
 	keptIdle = 64
 )

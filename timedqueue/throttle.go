@@ -56,7 +56,7 @@ func (c ThrottleConfig[T]) Validate() error {
 		if kind.Source == nil {
 			complain("kind %q: Source is nil, want a source", kind.Name)
 		}
-		if !(kind.Reserved >= 0) { // nor NaN
+		if !(kind.Reserved >= 0) { // also NaN
 			complain("kind %q: Reserved is %v, want zero or more", kind.Name, kind.Reserved)
 		}
 		if kind.Cost < 0 {
@@ -70,22 +70,21 @@ func (c ThrottleConfig[T]) Validate() error {
 	return errors.Join(problems...)
 }
 
-// A Throttle limits what the tasks of several sources spend together: for
-// example the requests of a controller to the API server, whatever it sends
-// them for. A source is asked for a task only when the tokens for that task are
-// at hand. [InOrder] and [RoundRobin] compose sources without a limit.
+// A Throttle limits what the tasks of several sources spend together, for
+// example all requests of a controller to the API server. A source is asked for
+// a task only when the tokens for that task are at hand. [InOrder] and
+// [RoundRobin] compose sources without a limit.
 //
 // Each task takes the Cost of its kind, and [Throttle.Settle] returns what it
 // did not spend. A kind saves up the tokens of an expensive task one by one, so
-// that cheap tasks of other kinds do not keep it waiting. What a task returns
-// is saved up for the next one of its kind, if that can start.
+// that cheap tasks of other kinds do not starve it. What a task returns is
+// saved up for the next one of its kind, if that can start.
 //
-// It shares like [Budget].Reserved. From the time at which a kind has a task
-// that can start, and for as long as it has one, its tasks start with at least
-// its part of the tokens granted, less its Cost. Counted from a later moment it
-// is less one more. No token waits while a kind has a task that can start,
-// except those that are saved up for such a task. Returned tokens that are not
-// saved up count as granted.
+// Parts hold as in [Budget].Reserved. While a kind has a task that can start,
+// it gets at least its part of the tokens granted, less its Cost. Counted from
+// any later moment, it is less one more. No token waits while a kind has a task
+// that can start, except those that are saved up for such a task. Returned
+// tokens that are not saved up count as granted.
 //
 // Start asks each source for its Next. A Throttle is a core without Finish, has
 // no clock, and is not safe for concurrent use. Now never goes backwards inside
@@ -96,7 +95,7 @@ type Throttle[T any] struct {
 	bucket bucket
 	parts  *parts
 	kinds  []savings[T]
-	// sources are those of the kinds, of which only Next is asked.
+	// sources are those of the kinds. Only its Next is called.
 	sources Source[T]
 }
 
@@ -104,13 +103,12 @@ type Throttle[T any] struct {
 type savings[T any] struct {
 	Kind[T]
 	tokens []uint64
-	// While Start chooses: there is a task that can start; the source was asked
-	// for one, and had none after all.
-	has, vain bool
+	// While Start chooses: the source says that it has a task; it was asked for
+	// one and had none.
+	startable, empty bool
 }
 
-// A Grant is the tokens that a task was started with. The zero value is that of
-// a task without any.
+// A Grant is the tokens that a task was started with. The zero value has none.
 type Grant struct {
 	kind   int
 	tokens []uint64
@@ -143,14 +141,14 @@ func NewThrottle[T any](config ThrottleConfig[T], now time.Time) (*Throttle[T], 
 	return t, nil
 }
 
-// Start hands out a task for which there are tokens, with the tokens that it
-// may spend. Each grant is settled once.
+// Start hands out a task with the tokens that it may spend. Settle each grant
+// once.
 func (t *Throttle[T]) Start(now time.Time) (T, Grant, bool) {
 	now = t.advance(now)
 	for i := range t.kinds {
-		t.kinds[i].vain = false
+		t.kinds[i].empty = false
 	}
-	t.look(now)
+	t.findStartable(now)
 	for {
 		kind, ok := t.choose()
 		if !ok {
@@ -163,8 +161,8 @@ func (t *Throttle[T]) Start(now time.Time) (T, Grant, bool) {
 	}
 }
 
-// Settle ends a grant: so many of its tokens were not used and come back, and
-// the others are spent.
+// Settle ends a grant: unused of its tokens are returned, and the others are
+// spent.
 func (t *Throttle[T]) Settle(now time.Time, grant Grant, unused int) {
 	now = t.advance(now)
 	spent := len(grant.tokens) - min(max(unused, 0), len(grant.tokens))
@@ -172,10 +170,9 @@ func (t *Throttle[T]) Settle(now time.Time, grant Grant, unused int) {
 	t.returned(now, grant.kind, grant.tokens[spent:])
 }
 
-// returned saves up tokens that a task did not spend for the next one of its
-// kind. Otherwise tasks that spend less than their Cost would lose as much of
-// what is reserved for them. Its last token comes from choose, like that of
-// any task.
+// returned saves up the tokens that a task did not spend for the next one of
+// its kind. Otherwise tasks that spend less than their Cost would lose that
+// much of their reserved part. The next task's last token comes from choose.
 func (t *Throttle[T]) returned(now time.Time, kind int, tokens []uint64) {
 	saved := 0
 	if len(tokens) > 0 && t.kinds[kind].canStart(now) {
@@ -205,12 +202,12 @@ func (t *Throttle[T]) Next(now time.Time) (time.Time, bool) {
 	return next, true
 }
 
-// look finds the kinds that have a task. A kind that has none returns what it
-// has saved up.
-func (t *Throttle[T]) look(now time.Time) {
+// findStartable finds the kinds that have a task. A kind that has none returns
+// its savings.
+func (t *Throttle[T]) findStartable(now time.Time) {
 	for i := range t.kinds {
 		k := &t.kinds[i]
-		if k.has = k.canStart(now) && !k.vain; !k.has {
+		if k.startable = k.canStart(now) && !k.empty; !k.startable {
 			t.giveUp(i)
 		}
 	}
@@ -228,7 +225,7 @@ func (t *Throttle[T]) choose() (int, bool) {
 	if wait, ok := t.bucket.until(t.now); !ok || wait > 0 {
 		return 0, false
 	}
-	has := func(kind int) bool { return t.kinds[kind].has }
+	has := func(kind int) bool { return t.kinds[kind].startable }
 	kind, entitled := t.parts.entitled(has)
 	for i := 0; !entitled && i < len(t.kinds); i++ {
 		if has(i) {
@@ -251,9 +248,9 @@ func (t *Throttle[T]) save(now time.Time, kind int) (T, Grant, bool) {
 		return none, Grant{}, false
 	}
 	task, ok := k.Source.Start(now)
-	if !ok { // its Next was earlier than it need be, or it had work for another
-		k.vain = true
-		t.look(now)
+	if !ok { // its Next was too early, or its Start gave another source a task
+		k.empty = true
+		t.findStartable(now)
 		return task, Grant{}, false
 	}
 	grant := Grant{kind, k.tokens}
@@ -261,8 +258,8 @@ func (t *Throttle[T]) save(now time.Time, kind int) (T, Grant, bool) {
 	return task, grant, true
 }
 
-// giveUp returns what a kind has saved up for a task that is gone. Work that
-// comes later begins again: it must not owe those tokens.
+// giveUp returns the savings of a kind whose task is gone. Its next task starts
+// without a debt for those tokens.
 func (t *Throttle[T]) giveUp(kind int) {
 	k := &t.kinds[kind]
 	if len(k.tokens) == 0 {
@@ -279,10 +276,10 @@ func (t *Throttle[T]) settle(tokens []uint64, unused int) {
 	}
 }
 
-// advance returns now, or the latest time that the throttle was told if that is
-// later. A time that is counted from the epoch would have another time of day
-// than now after the machine was suspended or its clock was set, and sources
-// write times of day to objects.
+// advance returns now, or the latest time that any call has passed if that is
+// later. It returns now itself because sources write wall times to objects. One
+// that is counted from the epoch is wrong after a suspension of the machine or
+// a change of its clock.
 func (t *Throttle[T]) advance(now time.Time) time.Time {
 	if at := now.Sub(t.epoch); at >= t.now && at < maxNow {
 		t.now = at

@@ -17,10 +17,10 @@ type stretch struct {
 	ahead   float64 // the most that it was ahead of its part
 }
 
-// Random kinds, costs, parts and loads: what is spent is bounded by what was
-// earned, each kind starts tasks with its part of the tokens, and no token
-// waits that a task could spend. What it is compared with is counted from
-// outside, one token at a time.
+// Random kinds, costs, parts and loads. What is spent is bounded by what was
+// earned. Each kind starts tasks with its part of the tokens, and no token
+// waits that a task could spend. The expectation is counted from outside, one
+// token at a time.
 func TestQ12RandomTasksUnderAThrottle(t *testing.T) {
 	seeds := sized(300, 3000)
 	first := rand.Uint64N(1 << 40)

@@ -80,8 +80,8 @@ func TestQ12ThrottleKeepsReservedParts(t *testing.T) {
 	require.Equal(t, map[rune]int{'f': 60, 's': 10, 'm': 30}, counts)
 }
 
-// Cheap tasks of another kind take each token as soon as it is earned, unless
-// tokens are saved up for the expensive one: each second token, from the first.
+// Cheap tasks of another kind take each token as soon as it is earned. Each
+// second token, from the first on, is saved up for the expensive task.
 func TestQ12ThrottleSavesUpForAnExpensiveTask(t *testing.T) {
 	cheap, _ := kindOf("c", 0, 0, 1000, seconds(0))
 	expensive, _ := kindOf("E", 0.5, 4, 1000, seconds(0))
@@ -150,7 +150,7 @@ func TestQ12ThrottleBeginsAgainAfterSavingsAreReturned(t *testing.T) {
 	require.Equal(t, fresh, untilStarted(throttle))
 }
 
-// A source's Next may be earlier than need be.
+// A source's Next may be too early.
 func TestThrottleTakesNothingForASourceWithoutATask(t *testing.T) {
 	vain := Kind[string]{Name: "vain", Reserved: 1, Source: SourceOf(
 		func(now time.Time) (string, bool) { return "v", now.After(seconds(1000)) },
@@ -170,9 +170,9 @@ func TestThrottleTakesNothingForASourceWithoutATask(t *testing.T) {
 	require.Equal(t, "v", task, "it is asked again")
 }
 
-// A source without a task may have work for another: a core that finds out what
-// is to be done when it is asked.
-func TestThrottleLooksAgainAfterASourceWithoutATask(t *testing.T) {
+// The Start of a source may give another one a task: a core may compute its
+// tasks only then.
+func TestThrottleAsksAgainAfterASourceWithoutATask(t *testing.T) {
 	cheap, supplied := kindOf("c", 0, 0, 0, seconds(0))
 	asked := 0
 	finder := Kind[string]{Name: "finder", Source: SourceOf(

@@ -100,7 +100,7 @@ func (w *walk) compareNext() error {
 	switch {
 	case !ok || !wantOK && !keyed:
 		return same("whether there is a Next", ok, wantOK)
-	case !wantOK: // it may have to look at an item first
+	case !wantOK: // it may have to move an item first
 		return nil
 	case !got.After(w.want.now) && !want.After(w.want.now):
 		return nil // any time that is not after now says that something can start
@@ -112,7 +112,7 @@ func (w *walk) compareNext() error {
 	return nil
 }
 
-// empty ends all and looks for what is left over.
+// empty ends all actions, removes all keys and checks that nothing is left.
 func (w *walk) empty() error {
 	for _, b := range w.want.budgets {
 		for _, s := range b.shares {
@@ -153,7 +153,7 @@ func (w *walk) empty() error {
 	)
 }
 
-// soundness looks inside a queue: whether all that it stores twice agrees.
+// soundness checks that redundant state inside a queue is consistent.
 func soundness[K comparable, V any](q *Queue[K, V]) error {
 	err := errors.Join(
 		ordered("closed", &q.closed, func(s *share[K, V]) int32 { return s.index }),
@@ -213,13 +213,13 @@ func soundShare[K comparable, V any](q *Queue[K, V], s *share[K, V]) error {
 			}
 		}
 	}
-	if s.in != nil && s.in.at(int(s.index)).element != s {
+	if s.heap != nil && s.heap.at(int(s.index)).element != s {
 		err = errors.Join(err, fmt.Errorf("share %s is not where it says", s.name))
 	}
 	return errors.Join(err,
 		same("the items of "+s.name, s.items, items),
-		same("whether "+s.name+" is in a heap", s.in != nil || items == 0 || open, true),
-		same("whether "+s.name+" is gone", s.gone, false))
+		same("whether "+s.name+" is in a heap", s.heap != nil || items == 0 || open, true),
+		same("whether "+s.name+" is gone", s.dropped, false))
 }
 
 // ordered reports an element that precedes its parent or has a wrong index.

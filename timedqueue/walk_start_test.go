@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// tell tells both the time.
+// tell passes the time to both.
 func (w *walk) tell() {
 	w.want.advance(w.now)
 	w.queue.Advance(w.now)
@@ -172,8 +172,8 @@ func (w *walk) countFinish(result Result) {
 	w.reach("no At", at && result.At.IsZero())
 }
 
-// sleep does as a dispatcher does until something starts: it calls Start again
-// when Next says so. It must neither oversleep nor wake often.
+// sleep acts as a dispatcher until something starts: it calls Start again when
+// Next says so. It must neither oversleep nor wake often.
 func (w *walk) sleep() error {
 	w.now = w.latest
 	for range walkKeys*(len(w.want.budgets)+1) + len(walkZones)*len(walkTeams) {
@@ -200,7 +200,7 @@ func (w *walk) sleep() error {
 	return fmt.Errorf("it wakes again and again, and starts nothing")
 }
 
-// follow takes the queue's choice of when a share is made and dropped.
+// follow takes the queue's choice of when a share is created and dropped.
 func (w *walk) follow() error {
 	if err := w.followShares(); err != nil {
 		return err

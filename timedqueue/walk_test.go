@@ -21,8 +21,8 @@ var (
 	walkTasks = []string{"a", "b", "c"}
 )
 
-// A walk does the same things to a queue and to the reference, and compares all
-// that can be seen after each.
+// A walk applies the same operations to a queue and to the reference. After
+// each it compares all that a caller can observe.
 type walk struct {
 	choose  chooser
 	queue   *Queue[int, work]
@@ -244,7 +244,7 @@ func (w *walk) keep(key int) error {
 	return same("Key", e.Key(), key)
 }
 
-// useEntry does something by an entry, which may be stale.
+// useEntry performs an operation on an entry, which may be stale.
 func (w *walk) useEntry() error {
 	if len(w.handles) == 0 {
 		return nil
@@ -342,7 +342,7 @@ func (w *walk) setLimit(b *refBudget, name string) error {
 	return same("SetLimit", ok, true)
 }
 
-// removedShare follows RemoveShare. A share that an item may wait in stays.
+// removedShare applies RemoveShare. A share in which an item may wait stays.
 func (w *walk) removedShare(b *refBudget, name string) error {
 	s := b.find(name)
 	if s == nil || b.of == nil {

@@ -2,30 +2,30 @@ package timedqueue
 
 import "sync"
 
-// workers is goroutines that each perform one task after the other. A goroutine
-// for each task would be simpler. But one that has reported its result takes a
-// moment to end, and on a busy machine many are in that moment at once.
+// workers are goroutines that each perform one task after the other. With a
+// goroutine for each task, many that have reported their result but not ended
+// would exist at once on a busy machine.
 type workers[T any] struct {
-	most    int
+	limit   int
 	perform func(T)
 	tasks   chan T
 	running int // only give uses it
 	ended   sync.WaitGroup
 }
 
-func newWorkers[T any](most int, perform func(T)) *workers[T] {
-	return &workers[T]{most: most, perform: perform, tasks: make(chan T)}
+func newWorkers[T any](limit int, perform func(T)) *workers[T] {
+	return &workers[T]{limit: limit, perform: perform, tasks: make(chan T)}
 }
 
-// give hands a task to an idle worker, or to a new one. The caller makes sure
-// that fewer than most tasks are under way.
+// give hands a task to an idle worker, or to a new one. The caller ensures that
+// fewer tasks than limit are under way.
 func (w *workers[T]) give(task T) {
 	select {
 	case w.tasks <- task:
 		return
 	default:
 	}
-	if w.running < w.most {
+	if w.running < w.limit {
 		w.running++
 		w.ended.Go(w.run)
 	}
@@ -47,8 +47,7 @@ func (w *workers[T]) run() {
 	done = true
 }
 
-// end waits until all tasks that were given are done and all goroutines have
-// ended.
+// end waits until all tasks are done and all goroutines have ended.
 func (w *workers[T]) end() {
 	close(w.tasks)
 	w.ended.Wait()

@@ -10,7 +10,7 @@ import (
 )
 
 // One node of 10,000 in 10 zones goes down or comes back, and is evaluated. In
-// every zone a few nodes are down, so that nothing is special about the change.
+// every zone a few other nodes are down.
 func BenchmarkObserveAndEvaluate(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -62,8 +62,8 @@ func BenchmarkZoneFromScratch(b *testing.B) {
 	}
 }
 
-// A change where all zones but one are dead, so that finding one that is not
-// takes long.
+// A change where all zones except one are dead. A search for that one would
+// take long.
 func BenchmarkEvaluateAmongDeadZones(b *testing.B) {
 	for _, zones := range []int{10, 1000} {
 		b.Run(fmt.Sprint("zones=", zones), func(b *testing.B) {

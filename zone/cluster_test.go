@@ -12,7 +12,7 @@ import (
 
 var epoch = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// after is so long after the test's first moment.
+// after returns the time so long after the test's first moment.
 func after(d time.Duration) time.Time { return epoch.Add(d) }
 
 // cluster is a tracker with a test's clock.
@@ -21,7 +21,7 @@ type cluster struct {
 	now time.Time
 }
 
-// newCluster returns a cluster that has just started to settle.
+// newCluster returns a cluster that has just started, in PhaseRecovering.
 func newCluster(t testing.TB, config zone.Config) *cluster {
 	t.Helper()
 	tracker, err := zone.NewTracker[string](config, epoch)
@@ -29,11 +29,11 @@ func newCluster(t testing.TB, config zone.Config) *cluster {
 	return &cluster{tracker, epoch}
 }
 
-// newActiveCluster returns a cluster without nodes that has settled.
+// newActiveCluster returns a cluster without nodes in PhaseActive.
 func newActiveCluster(t testing.TB, config zone.Config) *cluster {
 	t.Helper()
 	c := newCluster(t, config)
-	end, _ := c.Next()
+	end, _ := c.Next(c.now)
 	c.now = end
 	require.Equal(t, zone.Evaluation{Phase: zone.PhaseActive, From: zone.PhaseRecovering},
 		c.evaluate())
@@ -56,7 +56,7 @@ func (c *cluster) notReady(zoneName string, nodes ...string) {
 
 func (c *cluster) forget(nodes ...string) {
 	for _, node := range nodes {
-		c.Forget(node)
+		c.Forget(c.now, node)
 	}
 }
 

@@ -4,9 +4,8 @@
 // A controller that evicts the pods of dead nodes must slow down when many
 // nodes of a zone die together. It must stop when all zones seem dead, because
 // then the controller itself is most likely cut off. This package makes that
-// decision and returns it as data. It sees a node as a key, a zone and whether
-// it is ready, which may be unconfirmed. What the controller does to a node is
-// not its concern.
+// decision and returns it as data. For each node it needs a key, a zone and
+// whether the node is ready, which may be unconfirmed.
 //
 // # The pieces
 //
@@ -16,7 +15,7 @@
 //     both into a rate. [DefaultThresholds] and [DefaultRates] are those of
 //     kube-controller-manager v1.37. [Config] takes any other function too.
 //   - [DefaultPhase] turns the sum of all zones, a [Cluster], into the [Phase]
-//     that it calls for. A function in its place may also ask for a pause.
+//     that it calls for. Another function may also ask for a pause.
 //   - [ByTopology] and [ByLabels] name the zone of a node. [Excluded] reports
 //     which nodes do not count.
 //
@@ -38,16 +37,15 @@
 // there from Active.
 //
 // Another Config.Phase can suspend for other reasons, or pause: [PhasePaused]
-// stands where Suspended stands, and one can follow the other.
+// has the transitions of Suspended, and one can follow the other.
 //
-// # What is not confirmed
+// # Unconfirmed nodes
 //
-// A controller finds a node silent before it knows whether the node is at fault
-// or what passes on its heartbeats. Such a node is [Node].Unconfirmed: it holds
-// what would be wrong if it is not ready, and does nothing else. A zone whose
-// state depends on it has the rate zero. A cluster whose pause or suspension
-// depends on it is in [PhaseHolding], whatever its phase was, and goes on from
-// there when it is known:
+// A controller finds a node silent before it knows the cause: the node, or the
+// path of its heartbeats. Such a node is [Node].Unconfirmed. It only holds what
+// would be wrong if it is not ready. A zone whose state depends on it has the
+// rate zero. A cluster whose pause or suspension depends on it is in
+// [PhaseHolding] until the node is confirmed:
 //
 //	Active, Recovering ──► Holding ──► Suspended or Paused, or back
 //
@@ -64,18 +62,17 @@
 // Call Observe for every node, also for those that do not count, whenever its
 // zone or readiness may have changed. Call Forget when a node is deleted. Call
 // Evaluate after that, and at the time that Next returns. Do not call it before
-// the first list of nodes is complete: the dead part of a cluster looks like a
-// dead cluster while the rest is unknown. Call Stabilize when that list is
-// complete, however long it took, and when a standby begins to act. Apply each
-// Change's rate to the zone's queue.
+// the first list of nodes is complete: if only dead nodes are known, the whole
+// cluster seems dead. Call Stabilize when that list is complete, and when a
+// standby begins to act. Apply each Change's rate to the zone's queue.
 //
-// When an Evaluation changes the phase to Holding, hold the evictions that the
-// NoExecute taints have started which you set for nodes that are not ready.
-// Remove no taint and set no new one. Do the same when it changes to Paused.
-// When it changes to Suspended, remove those taints too. What was Paused or
-// Suspended is held until it is Active.
+// When an Evaluation changes the phase to Holding, hold the evictions that your
+// NoExecute taints for nodes that are not ready have started. Remove no taint
+// and set no new one. Do the same when it changes to Paused. When it changes to
+// Suspended, remove those taints too. After Paused or Suspended, go on holding
+// until the phase is Active.
 //
 // In PhaseActive, do not act against a node before [Tracker.NotBefore]. The
-// heartbeats of a zone are spread over an interval, so the first nodes of a
-// dead zone expire before the zone can be seen to be dead.
+// heartbeats of a zone are spread over an interval. So the first nodes of a
+// dead zone expire while others still count as ready.
 package zone

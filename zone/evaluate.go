@@ -13,7 +13,7 @@ type Evaluation struct {
 	Phase, From Phase
 	// Changes are the zones with a new state or rate, by name.
 	Changes []Change
-	// Gone are the zones that have no node any more, by name. A zone that
+	// Gone are the zones that have lost their last node, by name. A zone that
 	// returns starts as Initial.
 	Gone []string
 }
@@ -38,12 +38,12 @@ type Change struct {
 func (t *Tracker[K]) Evaluate(now time.Time) Evaluation {
 	t.advance(now)
 	e := Evaluation{Phase: t.phase, From: t.phase}
-	recovered := t.phase == PhaseRecovering && !t.now.Before(t.resume)
-	if len(t.dirty) == 0 && !recovered && !t.stabilizes {
+	recovered := t.phase == PhaseRecovering && !t.now.Before(t.recoveryEnd)
+	if len(t.dirty) == 0 && !recovered && !t.windowBegan {
 		return e
 	}
 	t.evaluateStates()
-	t.phase, t.stabilizes = t.nextPhase(), false
+	t.phase, t.windowBegan = t.nextPhase(), false
 	e.Phase = t.phase
 	e.Changes = t.evaluateRates(e.Phase != e.From)
 	e.Gone = t.takeGone()
@@ -52,69 +52,69 @@ func (t *Tracker[K]) Evaluate(now time.Time) Evaluation {
 
 // Stabilize begins a stabilization window now: PhaseActive becomes
 // PhaseRecovering, and a window that has begun begins again. PhaseSuspended,
-// PhasePaused and PhaseHolding stay. It is for a moment from which the caller
-// sees the cluster better than before, as when its caches are filled or it
-// begins to act. Evaluate must follow.
+// PhasePaused and PhaseHolding stay. Call it when the caches are filled and
+// when the caller begins to act. Evaluate must follow.
 func (t *Tracker[K]) Stabilize(now time.Time) {
 	t.advance(now)
-	t.resume = t.now.Add(t.config.StabilizationWindow)
-	t.stabilizes = true
+	t.recoveryEnd = t.now.Add(t.config.StabilizationWindow)
+	t.windowBegan = true
 }
 
-// Next returns when Evaluate must be called even if no node is observed to
-// change: at the end of PhaseRecovering.
-func (t *Tracker[K]) Next() (time.Time, bool) {
-	return t.resume, t.phase == PhaseRecovering
+// Next returns when Evaluate must be called even if no node changes: at the end
+// of PhaseRecovering.
+func (t *Tracker[K]) Next(now time.Time) (time.Time, bool) {
+	t.advance(now)
+	return t.recoveryEnd, t.phase == PhaseRecovering
 }
 
 // Phase returns the cluster's phase as it was last evaluated.
 func (t *Tracker[K]) Phase() Phase { return t.phase }
 
-// evaluateStates sets the states of the dirty zones and sums them up. Deleted
-// zones may still be among them; they leave the sums.
+// evaluateStates sets the states of the dirty zones and updates the sums. Dirty
+// zones may be gone; they leave the sums.
 func (t *Tracker[K]) evaluateStates() {
 	for _, z := range t.dirty {
-		t.best.add(z.summed.atBest(), z.state, -1)
-		t.worst.add(z.summed.atWorst(), z.worst, -1)
-		z.summed = z.counts
+		t.best.add(z.summedCounts.atBest(), z.state, -1)
+		t.worst.add(z.summedCounts.atWorst(), z.worst, -1)
+		z.summedCounts = z.counts
 		z.state = t.config.State(z.counts.atBest())
 		if z.worst = z.state; z.counts.Unconfirmed > 0 {
 			z.worst = t.config.State(z.counts.atWorst())
 		}
-		t.best.add(z.summed.atBest(), z.state, +1)
-		t.worst.add(z.summed.atWorst(), z.worst, +1)
+		t.best.add(z.summedCounts.atBest(), z.state, +1)
+		t.worst.add(z.summedCounts.atWorst(), z.worst, +1)
 	}
 }
 
 func (t *Tracker[K]) nextPhase() Phase {
-	phase := t.calledFor()
+	phase := t.wantedPhase()
 	if phase == PhaseSuspended || phase == PhasePaused {
 		t.stopped = true
 		return phase
 	}
 	if t.phase == PhaseSuspended || t.phase == PhasePaused {
-		t.resume = t.now.Add(t.config.StabilizationWindow)
+		t.recoveryEnd = t.now.Add(t.config.StabilizationWindow)
 	}
 	if phase == PhaseHolding {
 		return PhaseHolding
 	}
-	if t.now.Before(t.resume) { // it is past in PhaseActive, if no window has begun
+	if t.now.Before(t.recoveryEnd) { // also in PhaseActive, once a window has begun
 		return PhaseRecovering
 	}
 	t.stopped = false
 	return PhaseActive
 }
 
-// calledFor returns the phase that the zones call for, whatever was before.
-func (t *Tracker[K]) calledFor() Phase {
-	atBest := t.askPhase(t.best)
-	if t.best == t.worst || atBest == PhasePaused || atBest == t.askPhase(t.worst) {
+// wantedPhase returns the phase that the zones call for.
+func (t *Tracker[K]) wantedPhase() Phase {
+	atBest := t.policyPhase(t.best)
+	if t.best == t.worst || atBest == PhasePaused || atBest == t.policyPhase(t.worst) {
 		return atBest
 	}
 	return PhaseHolding
 }
 
-func (t *Tracker[K]) askPhase(c Cluster) Phase {
+func (t *Tracker[K]) policyPhase(c Cluster) Phase {
 	c.Stopped = t.stopped
 	switch phase := t.config.Phase(c); phase {
 	case PhaseActive, PhaseSuspended:
@@ -146,11 +146,11 @@ func (t *Tracker[K]) evaluateRates(all bool) []Change {
 // evaluateRate sets a zone's rate and appends to changes what is new about it.
 func (t *Tracker[K]) evaluateRate(z *zone, changes []Change) []Change {
 	rate := t.rateOf(z)
-	if z.told && z.before == z.state && rate == z.rate {
+	if z.reported && z.reportedState == z.state && rate == z.rate {
 		return changes
 	}
-	changes = append(changes, Change{z.name, z.before, z.state, z.counts, rate})
-	z.rate, z.before, z.told = rate, z.state, true
+	changes = append(changes, Change{z.name, z.reportedState, z.state, z.counts, rate})
+	z.rate, z.reportedState, z.reported = rate, z.state, true
 	return changes
 }
 
@@ -164,7 +164,7 @@ func (t *Tracker[K]) rateOf(z *zone) float64 {
 	if z.counts.Unconfirmed > 0 {
 		rate = min(rate, t.config.Rate(z.state, z.counts.atWorst()))
 	}
-	if !(rate >= 0) { // nor NaN, which differs from itself in each evaluation
+	if !(rate >= 0) { // also NaN, which would be a change in each evaluation
 		return 0
 	}
 	return rate

@@ -10,17 +10,17 @@ import (
 )
 
 // A tracker cannot know whether a suspension ended just before it started.
-func TestZ3TheStartSettlesForAGrace(t *testing.T) {
+func TestZ3TheStartRecoversForAGracePeriod(t *testing.T) {
 	c := newCluster(t, zone.Config{})
 	require.Equal(t, zone.PhaseRecovering, c.Phase())
 	c.ready("a", "a0")
 	c.notReady("b", "b0")
 	evaluation := c.evaluate()
 	require.Equal(t, zone.PhaseRecovering, evaluation.Phase)
-	require.Len(t, evaluation.Changes, 2, "the states are told all the same")
+	require.Len(t, evaluation.Changes, 2, "the states are reported all the same")
 	require.Equal(t, map[string]float64{"a": 0, "b": 0}, c.rates())
 
-	end, ok := c.Next()
+	end, ok := c.Next(c.now)
 	require.True(t, ok)
 	require.Equal(t, after(grace), end)
 	c.now = end.Add(-1)
@@ -32,25 +32,25 @@ func TestZ3TheStartSettlesForAGrace(t *testing.T) {
 			{Zone: "b", From: zone.FullDisruption, To: zone.FullDisruption,
 				Counts: zone.Counts{NotReady: 1}, Rate: 0.1},
 		}}, c.evaluate())
-	_, ok = c.Next()
+	_, ok = c.Next(c.now)
 	require.False(t, ok)
 }
 
-func TestZ3TheGraceIsTheCallers(t *testing.T) {
+func TestZ3TheStabilizationWindowIsTheCallers(t *testing.T) {
 	c := newCluster(t, zone.Config{StabilizationWindow: 7 * time.Second})
-	end, _ := c.Next()
+	end, _ := c.Next(c.now)
 	require.Equal(t, after(7*time.Second), end)
 	c.notReady("a", "a0")
 	c.evaluate()
 	c.pass(time.Minute)
 	c.ready("a", "a0")
 	c.evaluate()
-	end, _ = c.Next()
+	end, _ = c.Next(c.now)
 	require.Equal(t, after(67*time.Second), end)
 }
 
-// #131182, #131314, enhancements #5263: with every zone dead it is most likely
-// the observer that is cut off.
+// #131182, #131314, enhancements #5263: if every zone seems dead, most likely
+// the observer is cut off.
 func TestZ3AllZonesFullyDisruptedSuspend(t *testing.T) {
 	c := newActiveCluster(t, zone.Config{})
 	c.ready("a", names("a", 3)...)
@@ -73,11 +73,11 @@ func TestZ3AllZonesFullyDisruptedSuspend(t *testing.T) {
 				Counts: zone.Counts{NotReady: 3}},
 			{Zone: "b", From: zone.Normal, To: zone.FullDisruption, Counts: zone.Counts{NotReady: 3}},
 		}}, c.evaluate())
-	_, ok := c.Next()
+	_, ok := c.Next(c.now)
 	require.False(t, ok, "only a node can end it")
 
 	c.pass(time.Hour)
-	require.False(t, c.evaluate().Changed(), "it lasts as long as it lasts")
+	require.False(t, c.evaluate().Changed(), "time does not end it")
 	require.Equal(t, map[string]float64{"a": 0, "b": 0}, c.rates())
 }
 
@@ -90,7 +90,7 @@ func TestZ3OneZoneAloneSuspends(t *testing.T) {
 	require.Equal(t, zone.PhaseRecovering, c.evaluate().Phase)
 }
 
-func TestZ3ASuspensionEndsWithAFullGraceAndWithoutABurst(t *testing.T) {
+func TestZ3ASuspensionEndsWithAFullWindowAndWithoutABurst(t *testing.T) {
 	c := newActiveCluster(t, zone.Config{})
 	c.notReady("a", names("a", 60)...)
 	c.notReady("b", names("b", 10)...)
@@ -106,7 +106,7 @@ func TestZ3ASuspensionEndsWithAFullGraceAndWithoutABurst(t *testing.T) {
 	require.Equal(t, zone.PhaseRecovering, evaluation.Phase)
 	require.Equal(t, map[string]float64{"a": 0, "b": 0, "c": 0}, c.rates(),
 		"nothing for a grace period, whatever is stored")
-	end, ok := c.Next()
+	end, ok := c.Next(c.now)
 	require.True(t, ok)
 	require.Equal(t, left.Add(grace), end)
 
@@ -140,7 +140,7 @@ func TestZ3ANewZoneInASuspensionGetsNoRate(t *testing.T) {
 		Counts: zone.Counts{Ready: 1}}}, evaluation.Changes)
 }
 
-func TestZ3SettlingCanFallBackIntoASuspension(t *testing.T) {
+func TestZ3RecoveringCanFallBackIntoASuspension(t *testing.T) {
 	for name, c := range map[string]*cluster{
 		"at the start":       newCluster(t, zone.Config{}),
 		"after a suspension": newActiveCluster(t, zone.Config{}),
@@ -158,14 +158,14 @@ func TestZ3SettlingCanFallBackIntoASuspension(t *testing.T) {
 			require.Equal(t, zone.FullDisruption, evaluation.Changes[0].To)
 			c.pass(grace)
 			require.Equal(t, zone.PhaseSuspended, c.evaluate().Phase,
-				"the end of the settling that was interrupted is no end")
+				"the end of the interrupted window does not count")
 		})
 	}
 }
 
-// A zone that flaps between dead and alive never gets the rest of a grace
-// period that began earlier.
-func TestZ3FlappingStartsTheGraceAnewEachTime(t *testing.T) {
+// A zone that flaps between dead and alive never uses the rest of an earlier
+// window.
+func TestZ3FlappingStartsTheWindowAgainEachTime(t *testing.T) {
 	c := newActiveCluster(t, zone.Config{})
 	c.notReady("a", "a0")
 	c.evaluate()
@@ -174,7 +174,7 @@ func TestZ3FlappingStartsTheGraceAnewEachTime(t *testing.T) {
 		c.pass(time.Second)
 		c.ready("a", "a0")
 		require.Equal(t, zone.PhaseRecovering, c.evaluate().Phase)
-		end, _ := c.Next()
+		end, _ := c.Next(c.now)
 		require.Equal(t, c.now.Add(grace), end)
 		c.pass(alive)
 		require.Equal(t, zone.PhaseRecovering, c.evaluate().Phase)
@@ -183,8 +183,8 @@ func TestZ3FlappingStartsTheGraceAnewEachTime(t *testing.T) {
 	}
 }
 
-// What happens between two looks is evaluated by what is there at the look.
-func TestZ3AFlickerBetweenTwoLooksIsNotSeen(t *testing.T) {
+// An evaluation sees what is there at its time.
+func TestZ3AFlickerBetweenTwoEvaluationsIsNotSeen(t *testing.T) {
 	c := newActiveCluster(t, zone.Config{})
 	c.ready("a", "a0")
 	c.evaluate()
@@ -193,7 +193,7 @@ func TestZ3AFlickerBetweenTwoLooksIsNotSeen(t *testing.T) {
 	require.False(t, c.evaluate().Changed())
 }
 
-func TestZ3ALookLongAfterSettlingEndedActs(t *testing.T) {
+func TestZ3AnEvaluationLongAfterTheWindowActs(t *testing.T) {
 	c := newCluster(t, zone.Config{})
 	c.ready("a", "a0")
 	c.evaluate()
@@ -209,7 +209,7 @@ func TestTimeGoingBackwardsIsClamped(t *testing.T) {
 	require.Equal(t, zone.PhaseActive, c.evaluate().Phase)
 
 	c.now = after(-time.Hour)
-	require.False(t, c.evaluate().Changed(), "it does not settle again")
+	require.False(t, c.evaluate().Changed(), "no second window begins")
 	c.notReady("a", "a0")
 	require.Equal(t, after(grace+interval), c.NotBefore("a0"), "as if now were the latest time seen")
 
@@ -217,7 +217,7 @@ func TestTimeGoingBackwardsIsClamped(t *testing.T) {
 	c.evaluate()
 	c.ready("a", "a0")
 	require.Equal(t, zone.PhaseRecovering, c.evaluate().Phase)
-	end, _ := c.Next()
+	end, _ := c.Next(c.now)
 	require.Equal(t, after(2*grace), end, "a full grace period of the time that has been seen")
 	c.now = after(2*grace - 1)
 	require.Equal(t, zone.PhaseRecovering, c.evaluate().Phase)

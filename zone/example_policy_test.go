@@ -30,7 +30,7 @@ func ExampleConfig_zoneDown() {
 // At least half of all nodes must be ready, and at most 20 may not be.
 func ExampleConfig_minAndMaxHealthy() {
 	config := zone.Config{Phase: func(c zone.Cluster) zone.Phase {
-		if c.Counts.ReadyShare() < 0.5 || c.Counts.NotReady > 20 {
+		if c.Counts.ReadyFraction() < 0.5 || c.Counts.NotReady > 20 {
 			return zone.PhasePaused
 		}
 		return zone.PhaseActive
@@ -47,13 +47,13 @@ func ExampleConfig_minAndMaxHealthy() {
 	// 9 of 20 are ready: Paused
 }
 
-// Below 60 % ready is a storm. It is over when 80 % have been ready for ten
-// minutes.
+// With less than 60 % of the nodes ready, a storm begins. It ends when 80 %
+// have been ready for ten minutes.
 func ExampleConfig_stormRecovery() {
 	config := zone.Config{
 		StabilizationWindow: 10 * time.Minute,
 		Phase: func(c zone.Cluster) zone.Phase {
-			if share := c.Counts.ReadyShare(); share < 0.6 || share < 0.8 && c.Stopped {
+			if ready := c.Counts.ReadyFraction(); ready < 0.6 || ready < 0.8 && c.Stopped {
 				return zone.PhasePaused
 			}
 			return zone.DefaultPhase(c)

@@ -45,7 +45,7 @@ func ExampleTracker() {
 	evaluate(5 * time.Second) // all are: remove our taints, hold their evictions
 	observe("west", true, "w1", "w2", "w3")
 	evaluate(195 * time.Second) // one returns: wait, others may follow
-	end, _ := tracker.Next()
+	end, _ := tracker.Next(now)
 	evaluate(end.Sub(now))
 
 	// Output:
@@ -107,7 +107,7 @@ func ExampleThresholds() {
 func ExampleRates() {
 	dead := zone.Counts{NotReady: 33_000}
 	scaled := zone.DefaultRates()
-	scaled.Share = 0.0001
+	scaled.Fraction = 0.0001
 	for _, rates := range []zone.Rates{zone.DefaultRates(), scaled} {
 		rate := rates.Rate(zone.FullDisruption, dead)
 		hours := float64(dead.Size()) / rate / time.Hour.Seconds()

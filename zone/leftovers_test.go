@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Zones come and go: pools are renamed, racks replaced. Nothing of them may
+// Zones come and go: pools are renamed, racks replaced. No record of them may
 // stay.
 func TestZ2NothingStaysOfNodesAndZonesThatAreForgotten(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
@@ -27,7 +27,7 @@ func TestZ2NothingStaysOfNodesAndZonesThatAreForgotten(t *testing.T) {
 		}
 	}
 	for key := range 50 {
-		tracker.Forget(key)
+		tracker.Forget(now, key)
 	}
 	require.Empty(t, tracker.nodes)
 	require.Empty(t, tracker.zones)

@@ -12,8 +12,8 @@ import (
 const LabelExcludeDisruption = "node.kubernetes.io/exclude-disruption"
 
 // ByTopology names a node's zone by its region and zone labels, as
-// kube-controller-manager does in its metrics too. The name is empty when the
-// node has neither label.
+// kube-controller-manager does. The name is empty when the node has neither
+// label.
 func ByTopology(node *corev1.Node) string { return topology.GetZoneKey(node) }
 
 // ByLabels returns a function that names a node's zone by the values of labels:

@@ -38,8 +38,8 @@ func TestZ5LaterExpiriesInTheWindowWaitForItsEnd(t *testing.T) {
 	require.Equal(t, c.now.Add(interval), c.NotBefore("b0"), "a window is its zone's")
 }
 
-// The point of it: when the first of a zone's nodes may be acted against, the
-// zone has been seen to be dead.
+// When the first of a zone's nodes may be acted against, the zone has been
+// evaluated as dead.
 func TestZ5ADeadZoneIsEvaluatedBeforeItsFirstNodeIsActedOn(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	c := newActiveCluster(t, zone.Config{})
@@ -65,7 +65,7 @@ func TestZ5ADeadZoneIsEvaluatedBeforeItsFirstNodeIsActedOn(t *testing.T) {
 	require.Equal(t, zone.PhaseSuspended, c.Phase())
 }
 
-func TestZ5ANodeThatRecoversWaitsAnewNextTime(t *testing.T) {
+func TestZ5ANodeThatRecoversWaitsAgainNextTime(t *testing.T) {
 	c := newActiveCluster(t, zone.Config{})
 	c.notReady("a", "a0")
 	first := c.NotBefore("a0")
@@ -140,9 +140,8 @@ func TestZ5TheIntervalIsTheCallers(t *testing.T) {
 	}
 }
 
-// Whatever happens around it, no node waits longer than one interval from its
-// own fall, and none is free before one has passed since the first in its
-// window.
+// No node waits longer than one interval from its own fall, whatever happens
+// around it. None is free before one interval after the first in its window.
 func TestZ5NoNodeWaitsLongerThanOneInterval(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -7,21 +7,20 @@ const (
 	// PhaseActive allows a controller to act against nodes, at the rate of their
 	// zone.
 	PhaseActive Phase = "Active"
-	// PhaseHolding means that the cluster may have to be paused or suspended:
-	// whether it has to depends on nodes that are unconfirmed. A controller acts
-	// against no node until that is known, and takes nothing back.
+	// PhaseHolding means that unconfirmed nodes decide whether the cluster has to
+	// be paused or suspended. A controller acts against no node until they are
+	// confirmed, and undoes nothing.
 	PhaseHolding Phase = "Holding"
 	// PhasePaused means that Config.Phase calls for a pause. A controller acts
-	// against no node, holds what it has begun, and takes nothing back.
+	// against no node, holds what it has begun, and undoes nothing.
 	PhasePaused Phase = "Paused"
-	// PhaseSuspended means that every zone is fully disrupted, or what
-	// Config.Phase says instead. A controller acts against no node, and takes back
-	// what it did.
+	// PhaseSuspended means that every zone is fully disrupted, or that
+	// Config.Phase calls for a suspension. A controller acts against no node, and
+	// undoes what it did.
 	PhaseSuspended Phase = "Suspended"
 	// PhaseRecovering means that a pause or a suspension has ended, or the tracker
-	// has started, less than a grace period ago. A controller acts against no
-	// node, whatever its stored condition says: it may not have had the time to
-	// report.
+	// has started, less than a StabilizationWindow ago. A controller acts against
+	// no node, whatever its stored condition says: it may not have reported since.
 	PhaseRecovering Phase = "Recovering"
 )
 
@@ -33,9 +32,9 @@ type Cluster struct {
 	// Zones is how many zones have nodes that count. PartiallyDisrupted and
 	// FullyDisrupted of them are in that state.
 	Zones, PartiallyDisrupted, FullyDisrupted int
-	// Stopped says that the cluster has not been in PhaseActive since it was last
-	// paused or suspended, or since the tracker started. A policy may ask for more
-	// ready nodes to resume than to go on.
+	// Stopped reports whether the cluster has not been in PhaseActive since it was
+	// last paused or suspended, or since the tracker started. A policy may ask for
+	// more ready nodes to resume than to go on.
 	Stopped bool
 }
 
@@ -49,7 +48,7 @@ func DefaultPhase(c Cluster) Phase {
 	return PhaseActive
 }
 
-// add adds a zone, or with -1 takes it away.
+// add adds a zone, or with -1 subtracts it.
 func (c *Cluster) add(counts Counts, state State, delta int) {
 	if counts.Size() == 0 {
 		return

@@ -9,11 +9,11 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// pausedBelow pauses while less than that share of all nodes is ready, and
-// until the other share is.
+// pausedBelow pauses while less than the fraction least of all nodes is ready,
+// and until the fraction resume is.
 func pausedBelow(least, resume float64) func(zone.Cluster) zone.Phase {
 	return func(c zone.Cluster) zone.Phase {
-		if c.Counts.ReadyShare() < least || c.Stopped && c.Counts.ReadyShare() < resume {
+		if c.Counts.ReadyFraction() < least || c.Stopped && c.Counts.ReadyFraction() < resume {
 			return zone.PhasePaused
 		}
 		return zone.DefaultPhase(c)
@@ -91,13 +91,13 @@ func TestZ1AZoneThatIsDownPausesTheCluster(t *testing.T) {
 	require.Equal(t, zone.PhasePaused, e.Phase)
 	require.Equal(t, zone.PhaseActive, e.From)
 	require.Equal(t, map[string]float64{"a": 0, "b": 0}, c.rates())
-	_, waits := c.Next()
+	_, waits := c.Next(c.now)
 	require.False(t, waits)
 
 	c.pass(time.Hour)
 	c.ready("a", "a0")
 	require.Equal(t, zone.PhaseRecovering, c.evaluate().Phase)
-	next, _ := c.Next()
+	next, _ := c.Next(c.now)
 	require.Equal(t, c.now.Add(grace), next)
 	c.now = next
 	require.Equal(t, zone.PhaseActive, c.evaluate().Phase)
@@ -158,8 +158,8 @@ func TestZ1AStormEndsAfterAnExitDelay(t *testing.T) {
 	have(79, zone.PhaseActive)
 }
 
-// A start cannot know whether a storm has just ended. A takeover can: the
-// tracker of a standby has seen what was.
+// A start cannot know whether a storm has just ended. A takeover can, because
+// the tracker of a standby has observed the storm.
 func TestZ1AStartAsksForWhatItTakesToResume(t *testing.T) {
 	c := newCluster(t, zone.Config{Phase: pausedBelow(0.6, 0.8)})
 	c.ready("a", names("a", 7)...)
@@ -208,8 +208,8 @@ func TestZ1WhatIsNoPhaseOfAPolicyPauses(t *testing.T) {
 	}
 }
 
-func TestZ1TheReadyShare(t *testing.T) {
-	require.InDelta(t, 0.75, zone.Counts{Ready: 3, NotReady: 1}.ReadyShare(), 0)
-	require.InDelta(t, 0.25, zone.Counts{Ready: 1, NotReady: 1, Unconfirmed: 2}.ReadyShare(), 0)
-	require.InDelta(t, 1, zone.Counts{}.ReadyShare(), 0, "no node is missing")
+func TestZ1TheReadyFraction(t *testing.T) {
+	require.InDelta(t, 0.75, zone.Counts{Ready: 3, NotReady: 1}.ReadyFraction(), 0)
+	require.InDelta(t, 0.25, zone.Counts{Ready: 1, NotReady: 1, Unconfirmed: 2}.ReadyFraction(), 0)
+	require.InDelta(t, 1, zone.Counts{}.ReadyFraction(), 0, "no node is missing")
 }

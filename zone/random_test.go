@@ -11,9 +11,9 @@ import (
 
 const randomKeys = 10
 
-// play carries out operations on a tracker and on the reference and compares
-// them. The first byte chooses the rules, then each operation takes three. It
-// returns how often the phase went from which to which.
+// play performs operations on a tracker and on the reference and compares them.
+// The first byte chooses the rules, then each operation takes three. It counts
+// the transitions between phases.
 func play(t *testing.T, script []byte) map[[2]zone.Phase]int {
 	moves := map[[2]zone.Phase]int{}
 	if len(script) == 0 {
@@ -43,8 +43,8 @@ func play(t *testing.T, script []byte) map[[2]zone.Phase]int {
 				ref.observe(now, n.key, is)
 			}
 		case 8:
-			tracker.Forget(key)
-			ref.forget(key)
+			tracker.Forget(now, key)
+			ref.forget(now, key)
 		case 12:
 			if detail < 64 {
 				tracker.Stabilize(now)
@@ -67,8 +67,8 @@ func play(t *testing.T, script []byte) map[[2]zone.Phase]int {
 		compareTrackers(t, step, tracker, ref)
 	}
 	for key := range randomKeys {
-		tracker.Forget(key)
-		ref.forget(key)
+		tracker.Forget(now, key)
+		ref.forget(now, key)
 	}
 	compareEvaluations(t, -1, tracker.Evaluate(now), ref.evaluate(now))
 	if zones := tracker.Zones(); len(zones) > 0 {
@@ -108,7 +108,7 @@ func compareTrackers(t *testing.T, step int, tracker *zone.Tracker[int], ref *re
 			t.Fatalf("step %d: node %d not before %v, want %v", step, key, got, want)
 		}
 	}
-	next, ok := tracker.Next()
+	next, ok := tracker.Next(ref.latest)
 	if ok != (ref.phase == "Recovering") || ok && !next.Equal(ref.activeAt) {
 		t.Fatalf("step %d: next at %v (%v), want %v while %s", step, next, ok, ref.activeAt, ref.phase)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// reference is what a tracker is compared with. It keeps what it was told,
-// counts everything again whenever it is asked, and decides in whole numbers.
-// It shares no code with the tracker.
+// reference is what a tracker is compared with. It keeps all observations,
+// counts again for each answer, and decides in whole numbers. It has no code in
+// common with the tracker.
 type reference struct {
 	rules    rules
 	latest   time.Time
@@ -58,8 +58,8 @@ type rules struct {
 	pauses                  pauses
 }
 
-// pauses are what the cluster is paused for: a zone without a ready node, or
-// too few that are ready, with another limit while it is stopped.
+// pauses are the reasons to pause the cluster: a zone without a ready node, or
+// too few ready nodes. The second has another limit while it is stopped.
 type pauses struct {
 	zoneDown       bool
 	least, resumes int // percent
@@ -73,7 +73,7 @@ func (p pauses) phase(c zone.Cluster) zone.Phase {
 	if c.Stopped {
 		least = p.resumes
 	}
-	if p.zoneDown && c.FullyDisrupted > 0 || c.Counts.ReadyShare() < float64(least)/100 {
+	if p.zoneDown && c.FullyDisrupted > 0 || c.Counts.ReadyFraction() < float64(least)/100 {
 		return "anything else"
 	}
 	return zone.PhaseActive
@@ -94,7 +94,7 @@ var allRules = []rules{
 	}, 3 * time.Second, time.Second, 1, 1, 4, 2, 1, 0, 3, pauses{}},
 	{zone.Config{
 		State:               zone.Thresholds{Unhealthy: 0.5, MinNotReady: 2}.State,
-		Rate:                zone.Rates{Normal: 0.5, Secondary: 0.01, Share: 0.25, LargeZone: 4}.Rate,
+		Rate:                zone.Rates{Normal: 0.5, Secondary: 0.01, Fraction: 0.25, LargeZone: 4}.Rate,
 		StabilizationWindow: 10 * time.Second,
 		ObservationWindow:   ptr.To(time.Duration(0)),
 	}, 10 * time.Second, 0, 2, 1, 2, 0.5, 0.01, 0.25, 4, pauses{}},
@@ -149,7 +149,8 @@ func (r *reference) observe(now time.Time, key int, is zone.Node) {
 	}
 }
 
-func (r *reference) forget(key int) {
+func (r *reference) forget(now time.Time, key int) {
+	r.see(now)
 	r.nodes = slices.DeleteFunc(r.nodes, func(n *referenceNode) bool { return n.key == key })
 	r.census()
 }
@@ -309,7 +310,7 @@ func (r *reference) evaluate(now time.Time) zone.Evaluation {
 	return evaluation
 }
 
-// notBefore plays back all falls in the zone's life in which the node fell.
+// notBefore replays all falls in the zone's life in which the node fell.
 func (r *reference) notBefore(key int) time.Time {
 	n := r.find(key)
 	if n == nil || n.is.Ready {

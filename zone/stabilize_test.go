@@ -15,7 +15,7 @@ func TestZ7StabilizeBeginsTheWindowAgain(t *testing.T) {
 	tracker.Observe(after(0), "n", zone.Node{Zone: "a", Ready: true})
 	tracker.Stabilize(after(2 * time.Minute))
 	require.Equal(t, zone.PhaseRecovering, tracker.Evaluate(after(2*time.Minute)).Phase)
-	next, ok := tracker.Next()
+	next, ok := tracker.Next(after(2 * time.Minute))
 	require.True(t, ok)
 	require.Equal(t, after(3*time.Minute), next)
 	require.Equal(t, zone.PhaseRecovering, tracker.Evaluate(after(3*time.Minute-1)).Phase)

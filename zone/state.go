@@ -28,16 +28,16 @@ const (
 // Counts holds how many nodes of a zone are ready and how many are not.
 type Counts struct {
 	Ready, NotReady int
-	// Unconfirmed are those of which it is not known; see [Node].
+	// Unconfirmed are silent nodes whose silence is not confirmed; see [Node].
 	Unconfirmed int
 }
 
 // Size is the number of nodes that count.
 func (c Counts) Size() int { return c.Ready + c.NotReady + c.Unconfirmed }
 
-// ReadyShare is the share of nodes that are ready, from 0 to 1. It is 1 if none
-// counts.
-func (c Counts) ReadyShare() float64 {
+// ReadyFraction is the fraction of nodes that are ready, from 0 to 1. It is 1
+// if no node counts.
+func (c Counts) ReadyFraction() float64 {
 	if c.Size() == 0 {
 		return 1
 	}
@@ -54,13 +54,14 @@ func (c Counts) atWorst() Counts {
 	return Counts{Ready: c.Ready, NotReady: c.NotReady + c.Unconfirmed}
 }
 
-// Thresholds evaluates a zone by its share of nodes that are not ready. Zero
+// Thresholds evaluates a zone by its fraction of nodes that are not ready. Zero
 // means zero: start from [DefaultThresholds].
 type Thresholds struct {
-	// Unhealthy is the smallest share of nodes not ready, from 0 to 1, at which a
-	// zone is partially disrupted.
+	// Unhealthy is the smallest fraction of nodes not ready, from 0 to 1, at which
+	// a zone is partially disrupted.
 	Unhealthy float64
-	// MinNotReady is the smallest number of nodes not ready that it takes.
+	// MinNotReady is the smallest number of nodes not ready at which a zone is
+	// partially disrupted.
 	MinNotReady int
 }
 
@@ -68,16 +69,18 @@ type Thresholds struct {
 // default of --unhealthy-zone-threshold, and 3, which is its "more than two".
 func DefaultThresholds() Thresholds { return Thresholds{Unhealthy: 0.55, MinNotReady: 3} }
 
-// Validate reports the first thing that is wrong with the thresholds.
+// Validate joins all that is wrong with the thresholds.
 func (t Thresholds) Validate() error {
-	if !(t.Unhealthy >= 0 && t.Unhealthy <= 1) {
-		return fmt.Errorf("%w: Thresholds.Unhealthy is %v, want 0 to 1", ErrInvalidConfig, t.Unhealthy)
+	var problems []error
+	if !(t.Unhealthy >= 0 && t.Unhealthy <= 1) { // also NaN
+		problems = append(problems, fmt.Errorf("%w: Thresholds.Unhealthy is %v, want 0 to 1",
+			ErrInvalidConfig, t.Unhealthy))
 	}
 	if t.MinNotReady < 0 {
-		return fmt.Errorf("%w: Thresholds.MinNotReady is %d, want zero or more", ErrInvalidConfig,
-			t.MinNotReady)
+		problems = append(problems, fmt.Errorf("%w: Thresholds.MinNotReady is %d, want zero or more",
+			ErrInvalidConfig, t.MinNotReady))
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // State returns the state of a zone with such counts. An empty zone is Normal.
@@ -87,8 +90,8 @@ func (t Thresholds) State(c Counts) State {
 		return Normal
 	case c.Ready == 0:
 		return FullDisruption
-	// Upstream divides and compares as float32. 0.55 is not exact in either; to
-	// decide alike for 11 of 20 nodes, so does this.
+	// As float32, like upstream: 0.55 is exact in neither type, and 11 of 20 nodes
+	// must be decided alike.
 	case c.NotReady >= t.MinNotReady && float32(c.NotReady)/float32(c.Size()) >= float32(t.Unhealthy):
 		return PartialDisruption
 	}
@@ -96,19 +99,19 @@ func (t Thresholds) State(c Counts) State {
 }
 
 // Rates are how many nodes a second may be acted against in a zone. Zero means
-// zero, which acts against none: start from [DefaultRates].
+// none: start from [DefaultRates].
 type Rates struct {
 	// Normal is the rate in a zone that is not partially disrupted.
 	Normal float64
 	// Secondary is the rate in a partially disrupted zone of more than LargeZone
-	// nodes. Smaller zones have the rate zero then.
+	// nodes. Smaller zones that are partially disrupted have the rate zero.
 	Secondary float64
-	// LargeZone is the most nodes of a zone in which Secondary does not apply.
+	// LargeZone is the largest size of a zone in which Secondary does not apply.
 	LargeZone int
-	// Share raises Normal for large zones to this share of the zone's nodes a
-	// second. At 0.1 nodes a second a zone of 33,000 takes 92 hours; with a Share
-	// of 0.0001 it takes under three. Upstream has no such setting.
-	Share float64
+	// Fraction raises Normal for large zones to this fraction of the zone's nodes
+	// a second. At 0.1 nodes a second a zone of 33,000 takes 92 hours; with a
+	// Fraction of 0.0001 it takes under three. Upstream has no such setting.
+	Fraction float64
 }
 
 // DefaultRates returns those of kube-controller-manager v1.37: the defaults of
@@ -116,29 +119,31 @@ type Rates struct {
 // --large-cluster-size-threshold.
 func DefaultRates() Rates { return Rates{Normal: 0.1, Secondary: 0.01, LargeZone: 50} }
 
-// Validate reports the first thing that is wrong with the rates.
+// Validate joins all that is wrong with the rates.
 func (r Rates) Validate() error {
+	var problems []error
 	for _, f := range []struct {
 		name string
 		rate float64
-	}{{"Normal", r.Normal}, {"Secondary", r.Secondary}, {"Share", r.Share}} {
+	}{{"Normal", r.Normal}, {"Secondary", r.Secondary}, {"Fraction", r.Fraction}} {
 		if !(f.rate >= 0) || math.IsInf(f.rate, 1) { // infinity times zero is NaN
-			return fmt.Errorf("%w: Rates.%s is %v, want zero or more, and finite", ErrInvalidConfig,
-				f.name, f.rate)
+			problems = append(problems, fmt.Errorf("%w: Rates.%s is %v, want zero or more, and finite",
+				ErrInvalidConfig, f.name, f.rate))
 		}
 	}
 	if r.LargeZone < 0 {
-		return fmt.Errorf("%w: Rates.LargeZone is %d, want zero or more", ErrInvalidConfig, r.LargeZone)
+		problems = append(problems, fmt.Errorf("%w: Rates.LargeZone is %d, want zero or more",
+			ErrInvalidConfig, r.LargeZone))
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // Rate returns the rate for a zone in that state. A fully disrupted zone has
-// the normal one: its nodes are dead and other zones can take their pods. The
-// [Tracker] checks whether all zones are in that state.
+// the normal one: its nodes are dead and other zones can take their pods. If
+// all zones are in that state, the [Tracker] suspends the cluster.
 func (r Rates) Rate(s State, c Counts) float64 {
 	if s != PartialDisruption {
-		return max(r.Normal, r.Share*float64(c.Size()))
+		return max(r.Normal, r.Fraction*float64(c.Size()))
 	}
 	if c.Size() > r.LargeZone {
 		return r.Secondary

@@ -44,8 +44,8 @@ func TestZ1StatesAreUpstreamsByDefault(t *testing.T) {
 	}
 }
 
-// 0.55 has no exact floating point value. Deciding alike for every size means
-// deciding as whole numbers would.
+// 0.55 has no exact floating point value. The decision must be that of whole
+// numbers at every size.
 func TestZ1ElevenOfTwentyIsTheBoundaryAtEverySize(t *testing.T) {
 	for size := 1; size <= 600; size++ {
 		for notReady := range size { // never all: that is a full disruption
@@ -61,10 +61,9 @@ func TestZ1ElevenOfTwentyIsTheBoundaryAtEverySize(t *testing.T) {
 	}
 }
 
-// Upstream's flag is a float32. A threshold that rounds up to the share counts
-// as reached, one whose float64 neighbour lies between does not make a
-// difference.
-func TestZ1SharesAreComparedAsFloat32(t *testing.T) {
+// Upstream's flag is a float32. A threshold that rounds up to the fraction
+// counts as reached, though it is larger as a float64.
+func TestZ1FractionsAreComparedAsFloat32(t *testing.T) {
 	third := zone.Counts{Ready: 6, NotReady: 3}
 	require.Equal(t, zone.PartialDisruption,
 		zone.Thresholds{Unhealthy: 0.33333334, MinNotReady: 3}.State(third))
@@ -127,22 +126,22 @@ func TestZ1RatesAreUpstreamsByDefault(t *testing.T) {
 
 // The demand report, scale: losing a zone of 33,000 nodes at the absolute rate
 // takes 92 hours.
-func TestZ1ShareRaisesTheRateOfLargeZones(t *testing.T) {
+func TestZ1FractionRaisesTheRateOfLargeZones(t *testing.T) {
 	hours := func(r zone.Rates, nodes int) float64 {
 		return float64(nodes) / r.Rate(zone.FullDisruption, zone.Counts{NotReady: nodes}) / 3600
 	}
 	require.InDelta(t, 91.7, hours(zone.DefaultRates(), 33_000), 0.1)
-	share := zone.DefaultRates()
-	share.Share = 0.0001
-	require.InDelta(t, 2.8, hours(share, 33_000), 0.1)
-	require.InDelta(t, hours(zone.DefaultRates(), 1000), hours(share, 1000), 1e-9,
+	scaled := zone.DefaultRates()
+	scaled.Fraction = 0.0001
+	require.InDelta(t, 2.8, hours(scaled, 33_000), 0.1)
+	require.InDelta(t, hours(zone.DefaultRates(), 1000), hours(scaled, 1000), 1e-9,
 		"at 1,000 nodes both are 0.1")
 
-	require.InDelta(t, 0.1, share.Rate(zone.Normal, zone.Counts{Ready: 999}), 0)
-	require.InDelta(t, 0.2, share.Rate(zone.Normal, zone.Counts{Ready: 1999, NotReady: 1}), 1e-12)
-	require.InDelta(t, 0.01, share.Rate(zone.PartialDisruption,
+	require.InDelta(t, 0.1, scaled.Rate(zone.Normal, zone.Counts{Ready: 999}), 0)
+	require.InDelta(t, 0.2, scaled.Rate(zone.Normal, zone.Counts{Ready: 1999, NotReady: 1}), 1e-12)
+	require.InDelta(t, 0.01, scaled.Rate(zone.PartialDisruption,
 		zone.Counts{Ready: 1000, NotReady: 32_000}), 0,
-		"a partial disruption is no reason to hurry")
+		"a partial disruption does not raise the rate")
 }
 
 func TestZ1PoliciesArePluggable(t *testing.T) {
@@ -176,11 +175,10 @@ func TestZ1PoliciesArePluggable(t *testing.T) {
 
 	c.notReady("a", "a3")
 	require.Equal(t, zone.PhaseActive, c.evaluate().Phase,
-		"what full disruption is, is the policy's to say")
+		"the policy decides what full disruption is")
 }
 
-// A policy that counts everything as fully disrupted suspends a healthy
-// cluster: the evaluation is the policy's alone.
+// A policy that calls every zone fully disrupted suspends a healthy cluster.
 func TestZ1ThePolicyDecidesWhatSuspends(t *testing.T) {
 	dead := func(zone.Counts) zone.State { return zone.FullDisruption }
 	c := newActiveCluster(t, zone.Config{State: dead})
@@ -188,7 +186,21 @@ func TestZ1ThePolicyDecidesWhatSuspends(t *testing.T) {
 	require.Equal(t, zone.PhaseSuspended, c.evaluate().Phase)
 }
 
-func TestZ1ConfigIsCheckedAtTheDoor(t *testing.T) {
+func TestZ1ValidateJoinsAllProblems(t *testing.T) {
+	thresholds := zone.Thresholds{Unhealthy: 2, MinNotReady: -1}.Validate()
+	require.ErrorContains(t, thresholds, "Thresholds.Unhealthy is 2")
+	require.ErrorContains(t, thresholds, "Thresholds.MinNotReady is -1")
+
+	rates := zone.Rates{Normal: -1, Secondary: -2, Fraction: -3, LargeZone: -4}.Validate()
+	require.ErrorIs(t, rates, zone.ErrInvalidConfig)
+	for _, problem := range []string{
+		"Rates.Normal is -1", "Rates.Secondary is -2", "Rates.Fraction is -3", "Rates.LargeZone is -4",
+	} {
+		require.ErrorContains(t, rates, problem)
+	}
+}
+
+func TestZ1InvalidConfigIsRefused(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for name, c := range map[string]struct {
 		err  error
@@ -207,15 +219,16 @@ func TestZ1ConfigIsCheckedAtTheDoor(t *testing.T) {
 		"normal no number":    {zone.Rates{Normal: nan}.Validate(), "Rates.Normal is NaN"},
 		"secondary rate":      {zone.Rates{Secondary: -1}.Validate(), "Rates.Secondary is -1"},
 		"secondary no number": {zone.Rates{Secondary: nan}.Validate(), "Rates.Secondary is NaN"},
-		"share":               {zone.Rates{Share: -1}.Validate(), "Rates.Share is -1"},
+		"fraction":            {zone.Rates{Fraction: -1}.Validate(), "Rates.Fraction is -1"},
 		// Infinity times no node is not a number.
-		"share infinite": {zone.Rates{Share: inf}.Validate(), "Rates.Share is +Inf"},
-		"large zone":     {zone.Rates{LargeZone: -1}.Validate(), "Rates.LargeZone is -1"},
+		"fraction infinite": {zone.Rates{Fraction: inf}.Validate(), "Rates.Fraction is +Inf"},
+		"large zone":        {zone.Rates{LargeZone: -1}.Validate(), "Rates.LargeZone is -1"},
 		"stabilization": {
-			zone.Config{StabilizationWindow: -time.Second}.Validate(), "StabilizationWindow is -1s",
+			zone.Config{StabilizationWindow: -time.Second}.Validate(), "Config.StabilizationWindow is -1s",
 		},
 		"observation": {
-			zone.Config{ObservationWindow: ptr.To(-time.Second)}.Validate(), "ObservationWindow is -1s",
+			zone.Config{ObservationWindow: ptr.To(-time.Second)}.Validate(),
+			"Config.ObservationWindow is -1s",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -228,7 +241,8 @@ func TestZ1ConfigIsCheckedAtTheDoor(t *testing.T) {
 
 	require.NoError(t, errors.Join(
 		zone.Thresholds{}.Validate(), zone.Thresholds{Unhealthy: 1, MinNotReady: 1}.Validate(),
-		zone.Rates{}.Validate(), zone.Rates{Normal: 1, Secondary: 1, LargeZone: 1, Share: 1}.Validate(),
+		zone.Rates{}.Validate(),
+		zone.Rates{Normal: 1, Secondary: 1, LargeZone: 1, Fraction: 1}.Validate(),
 		zone.Config{}.Validate(), zone.Config{ObservationWindow: ptr.To(time.Duration(0))}.Validate(),
 	))
 }

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Config holds the settings of a [Tracker]. The zero value is complete.
+// Config holds the settings of a [Tracker]. The zero value is valid.
 type Config struct {
 	// State returns the state of a zone. Nil means DefaultThresholds().State. It
-	// is asked with unconfirmed nodes counted as ready, and again with them
-	// counted as not ready, never with Counts.Unconfirmed.
+	// is called with unconfirmed nodes counted as ready, and again with them
+	// counted as not ready. Counts.Unconfirmed is always zero.
 	State func(Counts) State
 	// Rate returns how many nodes a second may be acted against in a zone in
-	// PhaseActive. Nil means DefaultRates().Rate. What is negative or not a number
-	// counts as zero. It is asked as State is, and the lower rate counts.
+	// PhaseActive. Nil means DefaultRates().Rate. A negative rate or NaN counts as
+	// zero. It is called as State is, and the lower rate counts.
 	Rate func(State, Counts) float64
 	// Phase returns what the cluster as a whole calls for: PhaseActive,
 	// PhasePaused or PhaseSuspended; anything else counts as PhasePaused. Nil
-	// means DefaultPhase. It is asked as State is, so its answer must depend on
+	// means DefaultPhase. It is called as State is, so its result must depend on
 	// its argument alone.
 	Phase func(Cluster) Phase
 	// StabilizationWindow is how long PhaseRecovering lasts: after the start, and
@@ -28,11 +28,11 @@ type Config struct {
 	// 50 s, the default of --node-monitor-grace-period. It should not be shorter
 	// than that period.
 	StabilizationWindow time.Duration
-	// ObservationWindow is how long after the first expiry in a zone the state
-	// of the zone is known, and of those that fail with it. It is the interval
-	// between a node's heartbeats and a little more: a kubelet lengthens it by
-	// up to 4 %, and declaring nodes takes a moment. Nil means 11 s, for the
-	// kubelet's 10 s. Zero means no wait.
+	// ObservationWindow is how long after the first expiry in a zone the extent
+	// of the disruption is known. It should be a little longer than the interval
+	// between a node's heartbeats. A kubelet lengthens that by up to 4 %, and to
+	// declare nodes takes a moment. Nil means 11 s, for the kubelet's 10 s. Zero
+	// means no wait.
 	ObservationWindow *time.Duration
 }
 
@@ -40,11 +40,11 @@ type Config struct {
 func (c Config) Validate() error {
 	var problems []error
 	if c.StabilizationWindow < 0 {
-		problems = append(problems, fmt.Errorf("%w: StabilizationWindow is %v, want zero or more",
+		problems = append(problems, fmt.Errorf("%w: Config.StabilizationWindow is %v, want zero or more",
 			ErrInvalidConfig, c.StabilizationWindow))
 	}
 	if c.ObservationWindow != nil && *c.ObservationWindow < 0 {
-		problems = append(problems, fmt.Errorf("%w: ObservationWindow is %v, want zero or more",
+		problems = append(problems, fmt.Errorf("%w: Config.ObservationWindow is %v, want zero or more",
 			ErrInvalidConfig, *c.ObservationWindow))
 	}
 	return errors.Join(problems...)
@@ -57,9 +57,9 @@ type Node struct {
 	// Ready reports whether the node is ready: its Ready condition is True, and
 	// it is not silent.
 	Ready bool
-	// Unconfirmed says that it is not known yet whether the node is not ready:
-	// it is silent, but only a look at the API server tells whether the node is
-	// or what passes on its heartbeats. It counts for nothing if Ready is true.
+	// Unconfirmed means that the node is silent, and no live read of the API
+	// server has shown yet whether its heartbeats are only late. It is ignored if
+	// Ready is true.
 	Unconfirmed bool
 	// Excluded nodes belong to their zone but do not count; see [Excluded].
 	Excluded bool
@@ -70,27 +70,26 @@ type Node struct {
 // zones that have changed, and all zones when the phase changes. Results do not
 // depend on map order. It is not safe for concurrent use.
 //
-// K identifies a node: by its name, or by a cluster's where members are
-// clusters.
+// K identifies a node, for example by its name.
 type Tracker[K comparable] struct {
-	config      Config
-	observation time.Duration // Config.ObservationWindow or its default
-	nodes       map[K]*member
-	zones       map[string]*zone
-	dirty       []*zone // to evaluate; some may be gone
-	gone        []string
+	config            Config
+	observationWindow time.Duration // Config.ObservationWindow or its default
+	nodes             map[K]*member
+	zones             map[string]*zone
+	dirty             []*zone // to evaluate; some may be gone
+	gone              []string
 
 	// best and worst sum up the zones as they were last evaluated, with the
 	// unconfirmed nodes ready and with them not ready.
 	best, worst Cluster
 
-	phase   Phase
-	stopped bool      // see Cluster
-	resume  time.Time // when PhaseRecovering ends
-	// stabilizes: a window has begun since the last evaluation.
-	stabilizes bool
-	epoch      time.Time // times of members are distances from here
-	now        time.Time
+	phase       Phase
+	stopped     bool      // see Cluster
+	recoveryEnd time.Time // when PhaseRecovering ends
+	// windowBegan: a window has begun since the last evaluation.
+	windowBegan bool
+	epoch       time.Time // times of members are distances from here
+	now         time.Time
 }
 
 // member is a node in its zone. A cluster may have 100,000, so its time is a
@@ -99,22 +98,22 @@ type member struct {
 	zone            *zone
 	ready, excluded bool
 	unconfirmed     bool
-	held            bool // notBefore is set
+	hasNotBefore    bool // notBefore is set
 	notBefore       time.Duration
 }
 
 type zone struct {
-	name    string
-	members int
-	counts  Counts
-	summed  Counts // the counts in Tracker.best and Tracker.worst
-	state   State  // with the unconfirmed nodes ready
-	worst   State  // with them not ready
-	before  State  // as the last Evaluation reported it
-	dirty   bool
-	rate    float64
-	told    bool      // an Evaluation has reported it
-	known   time.Time // when the extent of the latest disruption is known
+	name          string
+	members       int
+	counts        Counts
+	summedCounts  Counts // the counts in Tracker.best and Tracker.worst
+	state         State  // with the unconfirmed nodes ready
+	worst         State  // with them not ready
+	reportedState State  // as the last Evaluation reported it
+	dirty         bool
+	rate          float64
+	reported      bool      // in an Evaluation
+	extentKnown   time.Time // when the extent of the latest disruption is known
 }
 
 // NewTracker returns a tracker without nodes, in PhaseRecovering for one
@@ -143,14 +142,14 @@ func NewTracker[K comparable](config Config, now time.Time) (*Tracker[K], error)
 		observation = *config.ObservationWindow
 	}
 	return &Tracker[K]{
-		config: config, observation: observation,
-		nodes:   make(map[K]*member),
-		zones:   make(map[string]*zone),
-		phase:   PhaseRecovering,
-		stopped: true,
-		resume:  now.Add(config.StabilizationWindow),
-		epoch:   now,
-		now:     now,
+		config: config, observationWindow: observation,
+		nodes:       make(map[K]*member),
+		zones:       make(map[string]*zone),
+		phase:       PhaseRecovering,
+		stopped:     true,
+		recoveryEnd: now.Add(config.StabilizationWindow),
+		epoch:       now,
+		now:         now,
 	}, nil
 }
 
@@ -177,14 +176,15 @@ func (t *Tracker[K]) Observe(now time.Time, key K, node Node) {
 	t.enter(m, node.Zone, moved)
 	switch {
 	case node.Ready:
-		m.held, m.notBefore = false, 0
+		m.hasNotBefore, m.notBefore = false, 0
 	case fell:
-		m.held, m.notBefore = true, m.zone.disrupted(t.now, t.observation).Sub(t.epoch)
+		m.hasNotBefore, m.notBefore = true, m.zone.extentKnownAt(t.now, t.observationWindow).Sub(t.epoch)
 	}
 }
 
-// Forget removes a node.
-func (t *Tracker[K]) Forget(key K) {
+// Forget removes a node that was deleted.
+func (t *Tracker[K]) Forget(now time.Time, key K) {
+	t.advance(now)
 	m, known := t.nodes[key]
 	if !known {
 		return
@@ -193,13 +193,13 @@ func (t *Tracker[K]) Forget(key K) {
 	delete(t.nodes, key)
 }
 
-// NotBefore returns the time before which a controller should not act against a
-// node that is not ready: one interval after the first expiry in its zone.
-// Until then the extent of the disruption is unknown. Later expiries within
-// that interval do not move the time, so no node waits longer than one
-// interval. It is the zero time for a node that is ready or unknown.
+// NotBefore returns when a controller may first act against a node that is not
+// ready: one ObservationWindow after the first expiry in its zone. Until then
+// the extent of the disruption is unknown. Later expiries within that window do
+// not move the time, so no node waits longer than one window. It is the zero
+// time for a node that is ready or unknown.
 func (t *Tracker[K]) NotBefore(key K) time.Time {
-	if m, known := t.nodes[key]; known && m.held {
+	if m, known := t.nodes[key]; known && m.hasNotBefore {
 		return t.epoch.Add(m.notBefore)
 	}
 	return time.Time{}
@@ -208,7 +208,7 @@ func (t *Tracker[K]) NotBefore(key K) time.Time {
 // Status is a zone as it was last evaluated, with its current counts.
 type Status struct {
 	Zone string
-	// State is that with unconfirmed nodes counted as ready.
+	// State counts unconfirmed nodes as ready.
 	State  State
 	Counts Counts
 	// Rate is in nodes a second.
@@ -225,8 +225,8 @@ func (t *Tracker[K]) Zones() []Status {
 	return all
 }
 
-// enter counts a member in the zone of a name, which it joins if it was not
-// there.
+// enter counts a member in the zone of a name. Joins says that it was in no
+// zone or in another one.
 func (t *Tracker[K]) enter(m *member, name string, joins bool) {
 	if joins {
 		m.zone = t.zone(name)
@@ -239,13 +239,14 @@ func (t *Tracker[K]) enter(m *member, name string, joins bool) {
 func (t *Tracker[K]) zone(name string) *zone {
 	z, ok := t.zones[name]
 	if !ok {
-		z = &zone{name: name, state: Initial, worst: Initial, before: Initial}
+		z = &zone{name: name, state: Initial, worst: Initial, reportedState: Initial}
 		t.zones[name] = z
 	}
 	return z
 }
 
-// leave takes a member off the counts of its zone, and out of it if it parts.
+// leave subtracts a member from the counts of its zone, and removes it from the
+// zone if it parts.
 func (t *Tracker[K]) leave(m *member, parts bool) {
 	z := m.zone
 	z.counts.add(m, -1)
@@ -256,13 +257,13 @@ func (t *Tracker[K]) leave(m *member, parts bool) {
 	z.members--
 	if z.members == 0 {
 		delete(t.zones, z.name)
-		if z.told {
+		if z.reported {
 			t.gone = append(t.gone, z.name)
 		}
 	}
 }
 
-// markDirty makes sure that the zone is evaluated.
+// markDirty has a zone evaluated next.
 func (t *Tracker[K]) markDirty(z *zone) {
 	if !z.dirty {
 		z.dirty = true
@@ -282,16 +283,16 @@ func (c *Counts) add(m *member, delta int) {
 	}
 }
 
-// disrupted records that a node has just become not ready, and returns when the
-// extent of the disruption is known.
-func (z *zone) disrupted(now time.Time, interval time.Duration) time.Time {
+// extentKnownAt records that a node has just become not ready. It returns when
+// the extent of the disruption is known.
+func (z *zone) extentKnownAt(now time.Time, interval time.Duration) time.Time {
 	if interval == 0 {
 		return now
 	}
-	if !now.Before(z.known) {
-		z.known = now.Add(interval)
+	if !now.Before(z.extentKnown) {
+		z.extentKnown = now.Add(interval)
 	}
-	return z.known
+	return z.extentKnown
 }
 
 func (t *Tracker[K]) advance(now time.Time) {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-func TestZ2TheFirstLookAtAZoneIsFromInitial(t *testing.T) {
+func TestZ2TheFirstEvaluationOfAZoneIsFromInitial(t *testing.T) {
 	c := newActiveCluster(t, zone.Config{})
 	c.ready("b", "b0")
 	c.notReady("a", "a0")
@@ -133,7 +133,7 @@ func TestZ2AZoneThatComesBackStartsAsInitial(t *testing.T) {
 	c.ready("a", "a1")
 	require.Equal(t, zone.Evaluation{Phase: zone.PhaseActive, From: zone.PhaseActive, Changes: back},
 		c.evaluate(),
-		"between two looks: not gone, but new")
+		"between two evaluations: a new zone, and none is gone")
 
 	c.forget("a1")
 	c.ready("a", "a1")
@@ -143,7 +143,7 @@ func TestZ2AZoneThatComesBackStartsAsInitial(t *testing.T) {
 		"it was known before, and is gone in the end")
 }
 
-func TestZ2AZoneThatNobodyHeardOfIsNotGone(t *testing.T) {
+func TestZ2AZoneThatWasNeverReportedIsNotGone(t *testing.T) {
 	c := newActiveCluster(t, zone.Config{})
 	c.ready("a", "a0")
 	c.forget("a0")
@@ -151,7 +151,7 @@ func TestZ2AZoneThatNobodyHeardOfIsNotGone(t *testing.T) {
 }
 
 // A policy may call a zone Initial, for example one that is too small to
-// evaluate. What was reported of such a zone must be taken back all the same.
+// evaluate. What was reported of such a zone must still be undone.
 func TestZ2APolicyThatSaysInitialLeavesNothingBehind(t *testing.T) {
 	c := newActiveCluster(t, zone.Config{State: func(zone.Counts) zone.State { return zone.Initial }})
 	c.ready("a", "a0")
@@ -162,8 +162,8 @@ func TestZ2APolicyThatSaysInitialLeavesNothingBehind(t *testing.T) {
 	c.forget("a0")
 	require.Equal(t, []string{"a"}, c.evaluate().Gone)
 
-	// With a rate of zero it is told of nevertheless: the caller's queue of the
-	// zone's last life may have another one.
+	// A rate of zero is reported too: the caller's queue of the zone's last life
+	// may have another one.
 	c = newActiveCluster(t, zone.Config{
 		State: func(zone.Counts) zone.State { return zone.Initial },
 		Rate:  func(_ zone.State, counts zone.Counts) float64 { return float64(counts.Ready) },
@@ -258,7 +258,7 @@ func TestZ2ObservingTheSameAgainIsNothing(t *testing.T) {
 // another order each time.
 func TestZ2ResultsDoNotDependOnMapOrder(t *testing.T) {
 	run := func() string {
-		c := newCluster(t, zone.Config{Rate: zone.Rates{Normal: 0.1, Share: 0.01}.Rate})
+		c := newCluster(t, zone.Config{Rate: zone.Rates{Normal: 0.1, Fraction: 0.01}.Rate})
 		trace := ""
 		note := func() { trace += fmt.Sprintf("%+v %+v\n", c.evaluate(), c.Zones()) }
 		for i := range 40 {
@@ -315,9 +315,8 @@ func TestObserveAndEvaluateWithoutNewsAllocateNothing(t *testing.T) {
 	}), "a node that goes down in a zone where that makes no difference")
 }
 
-// A rate that is no number differs from itself: it would be a change in each
-// evaluation, and a limit that nothing can compare with.
-func TestZ1ARateThatIsNoRateIsZero(t *testing.T) {
+// NaN differs from itself, so it would be a change in each evaluation.
+func TestZ1AnInvalidRateIsZero(t *testing.T) {
 	for _, rate := range []float64{math.NaN(), -1, math.Inf(-1)} {
 		c := newActiveCluster(t, zone.Config{
 			Rate: func(zone.State, zone.Counts) float64 { return rate },

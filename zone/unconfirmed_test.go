@@ -88,20 +88,19 @@ func TestZ6AHoldDoesNotShortenAWindow(t *testing.T) {
 	require.Equal(t, zone.PhaseSuspended, c.evaluate().Phase)
 	c.ready("a", "a0")
 	require.Equal(t, zone.PhaseRecovering, c.evaluate().Phase)
-	end, _ := c.Next()
+	end, _ := c.Next(c.now)
 
 	c.Observe(c.now, "a0", unconfirmed("a"))
 	require.Equal(t, zone.PhaseHolding, c.evaluate().Phase)
-	_, waits := c.Next()
+	_, waits := c.Next(c.now)
 	require.False(t, waits, "only what is observed ends a hold")
 	c.ready("a", "a0")
 	require.Equal(t, zone.PhaseRecovering, c.evaluate().Phase)
-	next, _ := c.Next()
+	next, _ := c.Next(c.now)
 	require.Equal(t, end, next)
 }
 
-// From its expiry on a node is not ready: that it is confirmed is no second
-// fall.
+// A node is not ready from its expiry on. Its confirmation is no second fall.
 func TestZ6ANodeWaitsFromItsExpiryOn(t *testing.T) {
 	c := newActiveCluster(t, zone.Config{})
 	c.ready("a", "a0", "a1")

@@ -174,8 +174,8 @@ func release[T metav1.Object](
 }
 
 // isGone reports whether a release has failed because the object is deleted or
-// another one has its name. The API server accepts the release of an object
-// that has lost the reference already.
+// another one has its name. (The API server accepts a release of an object
+// without the reference.)
 func isGone(err error) bool {
 	if apierrors.IsNotFound(err) {
 		return true

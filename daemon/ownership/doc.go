@@ -3,9 +3,9 @@
 // custom resource. The objects are pods, ControllerRevisions, or others with
 // labels and owner references.
 //
-// [Ownership.Claim] decides about one object. It adopts what the owner selects
-// and no other controller has, releases what the owner controls and no longer
-// selects, and says why:
+// [Ownership.Claim] decides about one object, with a reason. It adopts what the
+// owner selects and no other controller has. It releases what the owner
+// controls and no longer selects:
 //
 //	own, err := ownership.NewOwnership(ownership.Owner{
 //		Object:   set,
@@ -16,9 +16,9 @@
 //
 // [ClaimAll] does it for a list, with one patch for each object that changes.
 // An [Overlay] shows a cache as it will be once it has those patches. They are
-// strategic merge patches, which the API server takes for built-in kinds only.
-// For objects that are custom resources, the caller acts on Claim in another
-// way.
+// strategic merge patches, which the API server accepts for built-in kinds
+// only. For custom resources, the caller must write the result of Claim in
+// another way.
 //
 // # One pass
 //
@@ -36,8 +36,8 @@
 //   - After an error of [ClaimAll], decide nothing from Owned. It may lack a
 //     running pod whose adoption has failed, and a second one would be created.
 //   - Claim nothing for an owner whose selector is empty: [ErrEmptySelector].
-//   - Record each adoption and release in the [Overlay], and in what else is
-//     kept between passes. The cache shows them late.
+//   - Record each adoption and release in the [Overlay], and in other state
+//     that outlives a pass. The cache shows them late.
 //   - Check with [Owner.ValidateLabels] that the owner keeps what it creates.
 //
 // # Layers

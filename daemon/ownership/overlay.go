@@ -36,8 +36,8 @@ func (c OverlayConfig) Validate() error {
 }
 
 // Overlay shows a cache as it will be once it has our own writes. A watch
-// delivers them late, and a decision from the cache alone repeats them: it
-// adopts a pod a second time, creates a revision again, or counts a deleted
+// delivers them late, and a decision from the cache alone would repeat them. It
+// would adopt a pod a second time, create a revision again, or count a deleted
 // one.
 //
 // Record each write with what the API server has returned: [Overlay.Created],
@@ -55,11 +55,10 @@ func (c OverlayConfig) Validate() error {
 //     have gone back, as after a restored backup.
 //
 // Use one Overlay for each cache: objects of one resource, from one informer.
-// Versions of two resources do not compare. Give Merge all objects of that
-// cache which the writes can be about, in each call: an object that is left out
-// looks deleted.
+// Versions of two resources do not compare. Pass to each Merge all objects of
+// that cache that the writes can be about. A missing object counts as deleted.
 //
-// It remembers own writes only, of one Timeout at most, and has no goroutine,
+// It keeps own writes only, for one Timeout at most, and has no goroutine,
 // timer or clock. It is not safe for concurrent use.
 type Overlay[T metav1.Object] struct {
 	timeout time.Duration
@@ -68,7 +67,7 @@ type Overlay[T metav1.Object] struct {
 	of      map[name]*list.Element // in inOrder
 }
 
-// name is that of one object at a time.
+// name identifies one object at a time.
 type name struct{ namespace, name string }
 
 func nameOf(object metav1.Object) name {
@@ -107,7 +106,7 @@ func (k writeKind) String() string {
 func NewOverlay[T metav1.Object](config OverlayConfig, now time.Time) (*Overlay[T], error) {
 	err := config.Validate()
 	if now.IsZero() {
-		err = errors.Join(err, fmt.Errorf("%w: now is zero, want a time", ErrInvalidConfig))
+		err = errors.Join(err, fmt.Errorf("%w: now is zero, want the present time", ErrInvalidConfig))
 	}
 	if err != nil {
 		return nil, err
@@ -176,8 +175,8 @@ func (w *ownWrite[T]) follows(earlier *ownWrite[T]) bool {
 	return true
 }
 
-// forgottenAtOnce bounds the work of one record. More than one is forgotten for
-// each that is added.
+// forgottenAtOnce bounds the work of one call of record. It is more than the
+// one write that is added.
 const forgottenAtOnce = 16
 
 // expire forgets the oldest writes whose time is over, at most so many.
@@ -192,9 +191,9 @@ func (o *Overlay[T]) expire(most int) {
 }
 
 // Merge returns the objects of the cache with our writes over them: each in the
-// newer version, deleted ones left out, and created ones that the cache lacks
-// at the end, in the order of their writes. It changes neither the slice nor
-// the objects.
+// newer version, and without deleted ones. Created objects that the cache lacks
+// come last, in the order of their writes. It changes neither the slice nor the
+// objects.
 func (o *Overlay[T]) Merge(now time.Time, cached []T) []T {
 	o.clamp(now)
 	o.expire(o.inOrder.Len())
@@ -229,7 +228,7 @@ func (o *Overlay[T]) Merge(now time.Time, cached []T) []T {
 // the write.
 func (w *ownWrite[T]) isReached(cached T) bool {
 	if w.kind == deleted && w.uid() == cached.GetUID() {
-		return false // until the cache has it no more
+		return false // until the cache lacks it
 	}
 	return !isOlder(cached, w.object)
 }

@@ -233,8 +233,8 @@ func (w *overlayWorld) cached() []*metav1.ObjectMeta {
 	return cached
 }
 
-// known is the slow reference: of each name the newest of the events that the
-// cache has and of our own writes of the last minute.
+// known is the slow reference. For each name it returns the newest of the
+// events in the cache and of our own writes of the last minute.
 func (w *overlayWorld) known() []string {
 	known := []string{"tick t@" + strconv.Itoa(w.reached)}
 	newest := w.newest(func(version int, e event) bool {

@@ -22,23 +22,23 @@ var ErrEmptySelector = errors.New("the selector is empty and would select everyt
 // something.
 var ErrInvalidOwner = errors.New("invalid owner")
 
-// Owner is what objects belong to: a DaemonSet, a StatefulSet, a custom
+// Owner is the controller of objects: a DaemonSet, a StatefulSet, a custom
 // resource.
 type Owner struct {
 	// Object is the owner's metadata, as the API server returned it. It is only
 	// read.
 	Object metav1.Object
-	// Kind goes into owner references. An object from a typed client has lost its
-	// own.
+	// Kind is written to owner references. An object from a typed client has no
+	// kind.
 	Kind schema.GroupVersionKind
 	// Selector selects the objects that the owner adopts and keeps. A controlled
 	// object that it does not select is released.
 	Selector *metav1.LabelSelector
 }
 
-// Validate joins everything that is wrong with an owner, each as
-// [ErrInvalidOwner]: what owner references lack, and a selector that is
-// missing, malformed or empty ([ErrEmptySelector]).
+// Validate joins all that is wrong with an owner, each as [ErrInvalidOwner].
+// That is what owner references lack, and a selector that is missing, malformed
+// or empty ([ErrEmptySelector]).
 func (o Owner) Validate() error {
 	_, err := o.compileSelector()
 	return errors.Join(o.ValidateReference(), err)

@@ -23,7 +23,7 @@ const (
 	ActionIgnore Action = "Ignore"
 )
 
-// Reason says why a [Claim] is as it is.
+// Reason is the reason of a [Claim].
 type Reason string
 
 const (
@@ -108,13 +108,12 @@ func (o *Ownership) selects(object metav1.Object) bool {
 }
 
 // AdoptPatch returns the strategic merge patch that makes the owner the
-// controller of an object. The API server refuses it for an object that was
-// recreated under the name, because it holds the UID, and for one that has
-// another controller by then.
+// controller of an object. It is guarded by the UID. The API server also
+// refuses it for an object that has another controller by then.
 //
-// It holds no resourceVersion, though the decision depends on the labels. The
-// kubelet writes to a pod often, and what was adopted wrongly is released
-// again.
+// It holds no resourceVersion, although the decision depends on the labels. The
+// kubelet writes to a pod often, and an object that was adopted wrongly is
+// released again.
 func (o *Ownership) AdoptPatch(object metav1.Object) ([]byte, error) {
 	return ownerPatch(object, *metav1.NewControllerRef(o.owner.Object, o.owner.Kind))
 }

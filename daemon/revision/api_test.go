@@ -14,9 +14,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// A guardedAPI is the fake clientset, and what it lacks: it refuses a patch or
-// a deletion of an object with another UID or resourceVersion, as
-// kube-apiserver does. fails, if it is not nil, may answer first.
+// A guardedAPI is the fake clientset with guards. Like kube-apiserver, it
+// refuses a patch or a deletion of an object with another UID or
+// resourceVersion. The function fails, if it is not nil, may answer first.
 type guardedAPI struct {
 	*fake.Clientset
 	fails func(verb, resource, name string) error

@@ -1,6 +1,7 @@
-// Package revision keeps the history of a pod template in ControllerRevisions:
-// which revision is the current one, which are duplicates or too old, and what
-// a rollback returns to. The owner is of any kind that has a pod template.
+// Package revision keeps the history of a pod template in ControllerRevisions.
+// It decides which revision is the current one, which are duplicates or too
+// old, and what a rollback returns to. The owner is of any kind that has a pod
+// template.
 //
 // A revision keeps a template as the bytes that kube-controller-manager writes,
 // under the name and number that it gives. Taking over from it, or handing
@@ -31,6 +32,8 @@
 //     it, as [ownership.Overlay.Merge] returns them.
 //   - Pass nil for the pods until all of them are known. A revision whose pods
 //     are missing is deleted.
+//   - Build with a k8s.io/api that is not older than the cluster. An older one
+//     drops the fields that it does not know from template and revision.
 //   - After [ErrHashCollision], compute from the owner's new collision count.
 //     After [ErrStale], wait for the caches. Back off in both cases.
 //
@@ -46,7 +49,7 @@
 //
 // # Differences from kube-controller-manager
 //
-// Compared with v1.37.1, whose issues are named by their numbers:
+// Compared with v1.37.1; numbers are those of its issues:
 //
 //   - A revision that another version of Kubernetes has written with other
 //     bytes is the current one, unless one with the same bytes exists. There

@@ -243,8 +243,8 @@ func (a *application) adopt(ctx context.Context, live *appsv1.ControllerRevision
 }
 
 // collide raises the collision count, so that the next plan has another name.
-// It reads the owner first: raised from the cache, which may be behind, the
-// count would rise with each look at the same collision.
+// It reads the owner first. From a cache that is behind, the count would rise
+// repeatedly for one collision.
 func (a *application) collide(ctx context.Context, other *appsv1.ControllerRevision) error {
 	live, collisions, err := a.manager.live(ctx, a.owner)
 	if err != nil {
@@ -342,9 +342,9 @@ func (a *application) delete(ctx context.Context, deletion *Deletion) error {
 }
 
 // guarded adds [ErrStale] to the error of a guarded write if the guard has
-// failed. kube-apiserver answers Conflict to another resourceVersion or a
-// deletion of another UID, Invalid to a patch of another UID or a failed test,
-// and NotFound for an object that is gone.
+// failed. The API server answers Conflict to another resourceVersion or a
+// deletion of another UID. It answers Invalid to a patch of another UID or a
+// failed test, and NotFound for an object that is gone.
 func guarded(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: %w", ErrStale, err)

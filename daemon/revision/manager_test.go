@@ -250,7 +250,7 @@ func TestACollisionThatCannotBeCountedIsAnError(t *testing.T) {
 	}
 }
 
-func TestARevisionThatIsGoneWhenItIsLookedAtIsStale(t *testing.T) {
+func TestARevisionThatIsGoneWhenItIsReadIsStale(t *testing.T) {
 	set := shippers("shipper:1")
 	api := newGuardedAPI(set)
 	api.PrependReactor("create", "controllerrevisions", alreadyExists)
@@ -347,8 +347,8 @@ func TestAManagerNeedsItsClients(t *testing.T) {
 	require.NotContains(t, err.Error(), "Collisions")
 }
 
-// D3: a revision that a former set of the name has left, with the same data, is
-// not taken for the set's own: the garbage collector deletes it soon.
+// D3: a revision with the same data that a former set of the name has left does
+// not count as the set's own. The garbage collector deletes it soon.
 func TestD3RevisionOfAnotherUIDWithTheSameDataIsACollision(t *testing.T) {
 	set := shippers("shipper:1")
 	api, result, err := existing(t, set, func(r *appsv1.ControllerRevision) {

@@ -59,8 +59,8 @@ func TestNothingIsDoneWhenAllIsAsItShouldBe(t *testing.T) {
 	require.Equal(t, current.Labels[hashLabel], plan.Hash)
 }
 
-func TestPodsAreNotLookedAtWhenNothingCanBeDeleted(t *testing.T) {
-	var never iter.Seq[*corev1.Pod] = func(func(*corev1.Pod) bool) { t.Error("looked at pods") }
+func TestPodsAreNotReadWhenNothingCanBeDeleted(t *testing.T) {
+	var never iter.Seq[*corev1.Pod] = func(func(*corev1.Pod) bool) { t.Error("ranged over the pods") }
 	revisions := []*appsv1.ControllerRevision{recorded(t, shippers("shipper:1"), 1, "")}
 	_, err := revision.Compute(sourceOf(shippers("shipper:2")), revisions, never)
 	require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestATemplateAppliedAgainGivesTheOldRevisionTheHighestNumber(t *testing.T) 
 	require.EqualValues(t, 1, first.Revision, "the cache's object was changed")
 }
 
-func TestTheCurrentRevisionSharesItsNumberWithNone(t *testing.T) {
+func TestTheNumberOfTheCurrentRevisionIsUnique(t *testing.T) {
 	first := recorded(t, shippers("shipper:1"), 2, "")
 	second := recorded(t, shippers("shipper:2"), 2, "")
 	plan := compute(t, shippers("shipper:1"), []*appsv1.ControllerRevision{first, second})
@@ -321,7 +321,7 @@ func TestARevisionWrittenInAnotherWayIsTheCurrentOne(t *testing.T) {
 		_, err := revision.ComputeRollback(sourceOf(set), []*appsv1.ControllerRevision{before}, 1)
 		require.ErrorIs(t, err, revision.ErrAlreadyCurrent)
 	})
-	t.Run("but not beside one with the same bytes, nor a duplicate of it", func(t *testing.T) {
+	t.Run("but not next to one with the same bytes, nor a duplicate of it", func(t *testing.T) {
 		exact := recorded(t, set, 2, "")
 		plan := compute(t, set, []*appsv1.ControllerRevision{before, exact}, shipper("p", "before"))
 		require.Same(t, exact, plan.Current)

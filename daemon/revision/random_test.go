@@ -137,8 +137,8 @@ func (w *recordedWorld) apply(plan revision.Plan, faults int) {
 	}
 }
 
-// settled checks what has to be true when there is nothing left to do.
-func (w *recordedWorld) settled(plan revision.Plan) {
+// complete checks what must hold when there is nothing left to do.
+func (w *recordedWorld) complete(plan revision.Plan) {
 	data, err := revision.Data(&w.set.Spec.Template)
 	require.NoError(w.t, err)
 	inUse, limit := map[string]bool{}, int(*w.set.Spec.RevisionHistoryLimit)
@@ -168,12 +168,12 @@ func (w *recordedWorld) settled(plan revision.Plan) {
 	for name, pod := range w.pods {
 		if updated := pod.Labels[hashLabel] == plan.Hash; updated {
 			require.Equal(w.t, w.set.Spec.Template.Spec.Containers[0].Image, w.image[name],
-				"seed %d: an old pod looks updated", w.seed)
+				"seed %d: an old pod seems updated", w.seed)
 		}
 	}
 }
 
-func TestHistoriesSettle(t *testing.T) {
+func TestHistoriesConverge(t *testing.T) {
 	reached := map[string]int{}
 	for seed := range uint64(600) {
 		w := newRecordedWorld(t, seed)
@@ -187,13 +187,13 @@ func TestHistoriesSettle(t *testing.T) {
 		for plan := w.plan(); !plan.Empty(); plan = w.plan() {
 			// One to make the current revision, or to clear up; one for what that
 			// brings.
-			require.Less(t, passes, 2, "seed %d: not settled, left: %+v", seed, plan)
+			require.Less(t, passes, 2, "seed %d: not complete, left: %+v", seed, plan)
 			count(reached, plan)
 			w.apply(plan, 0)
 			passes++
 		}
 		reached[fmt.Sprintf("%d passes", passes)]++
-		w.settled(w.plan())
+		w.complete(w.plan())
 		for name := range before {
 			require.Contains(t, w.pods, name)
 		}

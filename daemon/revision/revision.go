@@ -133,10 +133,10 @@ func Template(revision *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, err
 
 // templateIn returns the template in revision data, as it is encoded there.
 //
-// It refuses any other field. A rollback applies the data to the owner, and a
-// client that may write revisions need not be allowed to change the owner's
-// labels or selector. Without $patch the API server would merge the template
-// with the present one.
+// It refuses any other field. A rollback applies the data to the owner, and not
+// each client that may write revisions may change the owner's labels or
+// selector. Without $patch the API server would merge the template with the
+// present one.
 func templateIn(data []byte) (json.RawMessage, error) {
 	spec, err := onlyField(data, "spec")
 	if err != nil {
@@ -171,8 +171,8 @@ func onlyField(object []byte, name string) (json.RawMessage, error) {
 }
 
 // hashOf returns the hash that the pods of a revision carry. For a revision
-// without the label it is the name, as in kube-controller-manager, so that no
-// two revisions share it.
+// without the label it is the name, as in kube-controller-manager, which is
+// unique.
 func hashOf(revision *appsv1.ControllerRevision) string {
 	if hash := revision.Labels[HashLabel]; hash != "" {
 		return hash
@@ -190,8 +190,8 @@ func sameData(revision *appsv1.ControllerRevision, data []byte) bool {
 // and later versions leave it out. A comparison of bytes alone would restart
 // all pods (kubernetes/kubernetes#134773, mended there for StatefulSets only).
 //
-// A revision with unknown fields is never the same. It may differ from the
-// owner's template in just those.
+// A revision with unknown fields is never the same, because it may differ in
+// those.
 func sameTemplate(revision *appsv1.ControllerRevision, data []byte) bool {
 	if sameData(revision, data) {
 		return true
@@ -213,8 +213,8 @@ func sameTemplate(revision *appsv1.ControllerRevision, data []byte) bool {
 	return err == nil && bytes.Equal(again, data)
 }
 
-// guard returns the metadata of a merge patch that the API server refuses if
-// the object is another one, or has changed since it was read.
+// guard returns the metadata that makes the API server refuse a merge patch if
+// the object is another one or has changed.
 func guard(uid types.UID, resourceVersion string) map[string]any {
 	metadata := map[string]any{"uid": uid}
 	if resourceVersion != "" { // an object from a fake client may have none

@@ -98,7 +98,7 @@ func find(
 		case !sameTemplate(revision, data):
 			return revision, nil
 		default:
-			// Two may share the number until a controller has renumbered them.
+			// Two may have the number until a controller has renumbered them.
 			current = revision
 		}
 	}

@@ -28,8 +28,8 @@ type Source struct {
 	Limit *int32
 }
 
-// Validate joins everything that is wrong with a source, each as
-// [ownership.ErrInvalidOwner]. The owner's selector has to select the labels of
+// Validate joins all that is wrong with a source, each as
+// [ownership.ErrInvalidOwner]. The owner's selector must select the labels of
 // the template.
 func (s Source) Validate() error {
 	problem := s.Owner.ValidateReference()

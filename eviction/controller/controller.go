@@ -182,16 +182,16 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.dispatcher.Run(ctx)
 }
 
-// Update runs a change of the tracker, such as an EvictNode, alone. It must not
-// be called inside of itself or View, and change must not wait.
+// Update runs a change of the tracker, such as EvictNode, alone. It must not be
+// called inside itself or View, and change must not wait.
 func (c *Controller) Update(change func(tracker *eviction.Tracker, now time.Time)) {
 	c.dispatcher.Update(func() { change(c.tracker, time.Now()) })
 }
 
-// View runs a look at the tracker, such as at Pending, alone. It must not be
-// called inside of itself or Update, and look must not wait.
-func (c *Controller) View(look func(tracker *eviction.Tracker)) {
-	c.dispatcher.View(func() { look(c.tracker) })
+// View runs a function that only reads the tracker, such as Pending, alone. It
+// must not be called inside itself or Update, and read must not wait.
+func (c *Controller) View(read func(tracker *eviction.Tracker)) {
+	c.dispatcher.View(func() { read(c.tracker) })
 }
 
 // evict performs one task in bounded time, and logs its result.

@@ -92,13 +92,13 @@ func run(
 	t *testing.T, config Config, client kubernetes.Interface,
 ) (c *Controller, end func() error) {
 	t.Helper()
-	c = &Controller{}
-	require.NoError(t, c.connect(config, client))
+	running := &Controller{}
+	require.NoError(t, running.connect(config, client))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
-	time.Sleep(time.Second) // client-go looks ten times a second whether it has listed all
-	return c, func() error {
+	go func() { ended <- running.Run(ctx) }()
+	time.Sleep(time.Second) // client-go checks its lists ten times a second
+	return running, func() error {
 		stop()
 		return <-ended
 	}

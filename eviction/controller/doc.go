@@ -2,8 +2,8 @@
 //
 //   - [Controller] is all of it: informers, clients, workers. A program is a
 //     [Config] and a call of Run.
-//   - [Informer] does the tracker's share of watching alone, for a caller that
-//     has a timedqueue.Dispatcher of its own.
+//   - [Informer] only observes the cluster for a tracker, for a caller that has
+//     a timedqueue.Dispatcher of its own.
 //
 // What goes where:
 //

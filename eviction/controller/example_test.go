@@ -15,8 +15,8 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// A controller that has a dispatcher and informers of its own lets an Informer
-// do the tracker's share. Here it prints what it would evict.
+// A program with its own dispatcher and informers connects a tracker by an
+// Informer. This one prints what it would evict.
 func ExampleInformer() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

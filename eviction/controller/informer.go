@@ -39,8 +39,8 @@ type InformerConfig struct {
 	Factory informers.SharedInformerFactory
 	// Tracker is told of nodes and pods. Required.
 	Tracker Observer
-	// Update runs a change of the tracker alone, and then looks at what is to be
-	// done. Required. It is Update of a timedqueue.Dispatcher.
+	// Update runs a change of the tracker alone, and then starts what is due.
+	// Required. It is Update of a timedqueue.Dispatcher.
 	Update func(change func())
 }
 

@@ -34,8 +34,8 @@ func (o *observer) ForgetPod(_ time.Time, id types.UID)        { o.tell("forget 
 func (o *observer) PodsCurrent(time.Time)                      { o.podsCurrent++ }
 func (o *observer) MarkSynced()                                { o.tell("synced") }
 
-// E2: an Informer does what is said under "The caller's duties" of eviction:
-// objects, their ends, the end of the first lists, and watches that are alive.
+// E2: an Informer does the caller duties of package eviction. It
+// reports objects, their ends, the end of the first lists, and live watches.
 func TestE2InformerDoesTheCallersDuties(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(nodeOf("a"), podOn("a", "web"))

@@ -1,7 +1,7 @@
-// Package apipatch applies patches to objects in memory as an API server does:
-// the same kinds of patches, the same library for JSON Patches, and the same
-// answers when one does not apply. It stores nothing and checks no guard in the
-// object's metadata; what holds the objects does that.
+// Package apipatch applies patches to objects in memory as an API server does.
+// It has the same kinds of patches, the same library for JSON Patches, and the
+// same answers when one does not apply. It stores nothing and checks no guard
+// in the object's metadata; what holds the objects does that.
 package apipatch
 
 import (
@@ -26,8 +26,8 @@ import (
 var ErrNotObject = errors.New("the type of the object is not an API type")
 
 // Apply returns the patched copy of an object. The documents are those that a
-// real server patches, with the same library for JSON Patches, so that a missing
-// list is what it is there: equal to null in a test.
+// real server patches, with the same library for JSON Patches. So a missing
+// list is equal to null in a test, as it is there.
 func Apply(current runtime.Object, kind types.PatchType, patch []byte) (runtime.Object, error) {
 	document, err := json.Marshal(current)
 	if err != nil {
@@ -88,7 +88,8 @@ func strategicPatchError(err error) error {
 // unprocessable is what a real server answers to a JSON Patch that does not
 // apply: 422 with the reason Invalid and nothing in the details.
 func unprocessable(err error) error {
-	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(),
+		0, false)
 }
 
 // Decode reads a document into a new object of the type of like. Typed clients

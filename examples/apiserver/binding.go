@@ -14,8 +14,8 @@ import (
 
 // Bind puts a pod on a node, as a scheduler asks for it: spec.nodeName, the
 // condition PodScheduled, and the binding's labels and annotations. A pod is
-// bound once; the binding's UID and resourceVersion are preconditions. Nobody
-// asks whether the node exists.
+// bound once; the binding's UID and resourceVersion are preconditions. Whether
+// the node exists is not checked.
 func (s *Server) Bind(now time.Time, namespace string, object runtime.Object) error {
 	binding, ok := object.(*corev1.Binding)
 	if !ok {

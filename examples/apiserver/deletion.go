@@ -68,12 +68,14 @@ func checkPreconditions(current runtime.Object, p *metav1.Preconditions) error {
 	resource := schema.GroupResource{Group: kind.Group, Resource: kind.Kind} // real servers name the kind here
 	if p.UID != nil && *p.UID != m.GetUID() {
 		return apierrors.NewConflict(resource, m.GetName(), fmt.Errorf(
-			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated",
+			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and "+
+				"then recreated",
 			*p.UID, m.GetUID()))
 	}
 	if p.ResourceVersion != nil && *p.ResourceVersion != m.GetResourceVersion() {
 		return apierrors.NewConflict(resource, m.GetName(), fmt.Errorf(
-			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified",
+			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might "+
+				"have been modified",
 			*p.ResourceVersion, m.GetResourceVersion()))
 	}
 	return nil

@@ -22,9 +22,9 @@ type Record struct {
 }
 
 // history is the newest changes of one resource, in order. Every watch reads it
-// at its own pace from its own position, so that writers wait for no watch and a
-// burst is stored once, not once per watch. The alternative, a queue per watch,
-// has no bound, or loses.
+// at its own pace from its own position, so that writers wait for no watch and
+// a burst is stored once, not once per watch. The alternative, a queue per
+// watch, has no bound; a bounded channel would block the writer or lose.
 type history struct {
 	limit   int
 	records []Record

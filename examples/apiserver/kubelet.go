@@ -7,10 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FinalizePods removes the terminating pods of every node that alive reports, as
-// the nodes' kubelets do once the containers have stopped, and returns how many
-// it removed. alive is called once for each node that has terminating pods. The
-// rest of the grace period is not waited for.
+// FinalizePods removes the terminating pods of every node that alive reports,
+// as the nodes' kubelets do once the containers have stopped. It returns how
+// many it removed. alive is called once for each node that has terminating
+// pods. The rest of the grace period is not waited for.
 func (s *Server) FinalizePods(now time.Time, alive func(node string) bool) int {
 	known := map[string]bool{}
 	removed := 0

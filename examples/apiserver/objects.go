@@ -40,14 +40,14 @@ func MetaOf(object runtime.Object) metav1.Object {
 	return m
 }
 
-// Store keeps the objects of a [Server]. [Objects] is one. A caller with several
-// goroutines wraps it in a lock: a Server reads, computes and commits in separate
-// calls, and computes again when another write came between.
+// Store keeps the objects of a [Server]. [Objects] is one. A caller with
+// several goroutines wraps it in a lock. A Server reads, computes and commits
+// in separate calls, and computes again when another write came between.
 type Store interface {
 	// Get returns a stored object, which must not be modified.
 	Get(resource schema.GroupVersionResource, k Key) (runtime.Object, bool)
-	// Snapshot returns the stored objects of a namespace in no order, of all
-	// namespaces when it is empty, and the version at which this is all there is.
+	// Snapshot returns the stored objects of a namespace in no order, and the
+	// version at which this is all there is. An empty namespace stands for all.
 	Snapshot(resource schema.GroupVersionResource, namespace string) ([]Entry, uint64)
 	// NextID returns a number that no object has had.
 	NextID() uint64
@@ -75,8 +75,8 @@ type Change struct {
 	Old      runtime.Object // what is stored now; nil: nothing
 	Next     runtime.Object // what to store; nil: remove Old
 	// Last, when not nil, removes the object in the same step, after Next if there
-	// is one. It is a copy of the last state for watches, and the store's from then
-	// on.
+	// is one. It is a copy of the last state for watches, and the store's from
+	// then on.
 	Last runtime.Object
 }
 
@@ -85,7 +85,7 @@ type Limits struct {
 	// History is how many changes of each resource are kept at least. The default
 	// is 65,536.
 	History uint
-	// Events is how many objects of the resource events are kept; an older one is
+	// Events is how many objects of the resource events are kept. An older one is
 	// deleted, as its time to live does elsewhere. The default is 1,000.
 	Events uint
 }
@@ -96,9 +96,9 @@ const (
 )
 
 // Objects is the etcd of a [Server]: objects, one version counter, and the
-// history of changes of each resource. A stored object is never modified, so
-// that reading one costs no copy, and a pointer tells whether an object has
-// changed since it was read. It is not safe for concurrent use.
+// history of changes of each resource. A stored object is never modified.
+// Reading one costs no copy, and a pointer tells whether it has changed since.
+// It is not safe for concurrent use.
 type Objects struct {
 	limits    Limits
 	version   uint64
@@ -137,8 +137,8 @@ func (o *Objects) resource(gvr schema.GroupVersionResource) *resource {
 	return r
 }
 
-// NextID implements [Store]. Identities are derived from a counter, not drawn, so
-// that the same requests in the same order give the same objects.
+// NextID implements [Store]. Identities are derived from a counter, not drawn,
+// so that the same requests in the same order give the same objects.
 func (o *Objects) NextID() uint64 {
 	o.created++
 	return o.created
@@ -172,8 +172,8 @@ func sorted(entries []Entry) []runtime.Object {
 	return objects
 }
 
-// Commit implements [Store]. It sets the resourceVersion of Next and Last, which
-// must not be shared.
+// Commit implements [Store]. It sets the resourceVersion of Next and Last,
+// which must not be shared.
 func (o *Objects) Commit(c Change) bool {
 	r := o.resource(c.Resource)
 	if r.objects[c.Key] != c.Old {

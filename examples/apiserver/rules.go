@@ -152,10 +152,12 @@ func validate(object runtime.Object) error {
 func validateUpdate(next, current runtime.Object) error {
 	n, c := MetaOf(next), MetaOf(current)
 	if !n.GetDeletionTimestamp().Equal(c.GetDeletionTimestamp()) {
-		return invalid(current, field.Invalid(field.NewPath("metadata", "deletionTimestamp"), n.GetDeletionTimestamp(), "field is immutable"))
+		return invalid(current,
+			field.Invalid(field.NewPath("metadata", "deletionTimestamp"), n.GetDeletionTimestamp(), "field is immutable"))
 	}
 	if !equality.Semantic.DeepEqual(n.GetDeletionGracePeriodSeconds(), c.GetDeletionGracePeriodSeconds()) {
-		return invalid(current, field.Invalid(field.NewPath("metadata", "deletionGracePeriodSeconds"), n.GetDeletionGracePeriodSeconds(), "field is immutable"))
+		return invalid(current, field.Invalid(field.NewPath("metadata", "deletionGracePeriodSeconds"),
+			n.GetDeletionGracePeriodSeconds(), "field is immutable"))
 	}
 	if c.GetDeletionTimestamp() != nil {
 		for _, finalizer := range n.GetFinalizers() {
@@ -170,7 +172,8 @@ func validateUpdate(next, current runtime.Object) error {
 		return nil
 	}
 	if old, ok := current.(*corev1.Pod); ok && old.Spec.NodeName != pod.Spec.NodeName {
-		return invalid(current, field.Forbidden(field.NewPath("spec"), "pod updates may not change the node, which only a binding sets"))
+		return invalid(current,
+			field.Forbidden(field.NewPath("spec"), "pod updates may not change the node, which only a binding sets"))
 	}
 	return nil
 }

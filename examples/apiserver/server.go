@@ -84,7 +84,9 @@ func (s *Server) Get(gvr schema.GroupVersionResource, k Key) (runtime.Object, er
 
 // List answers with everything at once: the API leaves it to the server whether
 // to honour a limit.
-func (s *Server) List(gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+func (s *Server) List(
+	gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, namespace string, options metav1.ListOptions,
+) (runtime.Object, error) {
 	f, err := s.filter(gvr, options)
 	if err != nil {
 		return nil, err
@@ -197,7 +199,9 @@ func (s *Server) Update(
 	})
 }
 
-func (s *Server) createByUpdate(now time.Time, gvr schema.GroupVersionResource, wanted runtime.Object, w write) (runtime.Object, error) {
+func (s *Server) createByUpdate(
+	now time.Time, gvr schema.GroupVersionResource, wanted runtime.Object, w write,
+) (runtime.Object, error) {
 	m := MetaOf(wanted)
 	if m.GetUID() != "" {
 		return nil, conflictingUID(gvr, m, &metav1.ObjectMeta{})
@@ -255,7 +259,8 @@ func (s *Server) modify(
 }
 
 // prepare checks and completes the new state of an object, in the order in
-// which a real server does, so that a write with several faults gets its answer.
+// which a real server does, so that a write with several faults gets its
+// answer.
 func (w write) prepare(gvr schema.GroupVersionResource, next, current runtime.Object) error {
 	if w.subresource == status && !hasStatus(current) {
 		resource := schema.GroupResource{Group: gvr.Group, Resource: gvr.Resource + "/" + status}
@@ -288,7 +293,8 @@ func checkVersion(gvr schema.GroupVersionResource, next, current runtime.Object)
 		return nil
 	case "":
 		if isLease(current) {
-			return invalid(current, field.Invalid(field.NewPath("metadata", "resourceVersion"), "", "must be specified for an update"))
+			return invalid(current,
+				field.Invalid(field.NewPath("metadata", "resourceVersion"), "", "must be specified for an update"))
 		}
 		n.SetResourceVersion(c.GetResourceVersion())
 		return nil
@@ -317,7 +323,8 @@ func matchNamespace(m metav1.Object, namespace string) error {
 		m.SetNamespace(namespace)
 	}
 	if m.GetNamespace() != namespace {
-		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		return apierrors.NewBadRequest(
+			"the namespace of the provided object does not match the namespace sent on the request")
 	}
 	return nil
 }

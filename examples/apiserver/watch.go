@@ -37,17 +37,21 @@ const (
 	EventTypeDeleted  EventType = "DELETED"
 )
 
-// Watch begins a watch with the meaning that the API gives to ListOptions: no
+// Watch begins a watch with the meaning that the API gives to ListOptions. No
 // resourceVersion or "0" begins with what there is, any other with the changes
-// after it, sendInitialEvents with what there is and a bookmark behind it.
-func (s *Server) Watch(gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions) (Watch, error) {
+// after it. sendInitialEvents begins with what there is and a bookmark behind
+// it.
+func (s *Server) Watch(
+	gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions,
+) (Watch, error) {
 	f, err := s.filter(gvr, options)
 	if err != nil {
 		return Watch{}, err
 	}
 	f.namespace = namespace
 	if options.SendInitialEvents != nil && options.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan {
-		return Watch{}, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", field.ErrorList{
+		kind := schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}
+		return Watch{}, apierrors.NewInvalid(kind, "", field.ErrorList{
 			field.Forbidden(field.NewPath("resourceVersionMatch"), "sendInitialEvents requires NotOlderThan"),
 		})
 	}
@@ -63,7 +67,9 @@ func (s *Server) Watch(gvr schema.GroupVersionResource, namespace string, option
 	return w, err
 }
 
-func (s *Server) begin(gvr schema.GroupVersionResource, namespace string, version uint64, options metav1.ListOptions) (Watch, uint64, error) {
+func (s *Server) begin(
+	gvr schema.GroupVersionResource, namespace string, version uint64, options metav1.ListOptions,
+) (Watch, uint64, error) {
 	initial := version == 0
 	if options.SendInitialEvents != nil {
 		initial = *options.SendInitialEvents
@@ -90,8 +96,8 @@ func (s *Server) begin(gvr schema.GroupVersionResource, namespace string, versio
 // Matches reports whether the watch shows an object.
 func (w Watch) Matches(object runtime.Object) bool { return w.filter.matches(object) }
 
-// Event translates a change for this watch, which sees only what it selects: an
-// object that comes to match is added, one that no longer does is deleted, with
+// Event translates a change for this watch, which sees only what it selects. An
+// object that comes to match is added. One that no longer does is deleted, with
 // its last matching state under the new version. The object is a copy. ok is
 // false when the change does not show.
 func (w Watch) Event(r Record) (kind EventType, object runtime.Object, ok bool) {

@@ -22,8 +22,8 @@ func TestCoreFilesOnlyDecide(t *testing.T) {
 	}
 }
 
-// The reducer that composes the rooms, and what its settings mean, are cores too:
-// a simulator drives and reads them.
+// The reducer that composes the rooms, and what its settings mean, are cores
+// too: a simulator drives and reads them.
 func TestProgramCoresOnlyDecide(t *testing.T) {
 	root := repository(t)
 	for _, folder := range programCores {
@@ -93,7 +93,8 @@ func TestLinterKnowsTheSameEdgeFiles(t *testing.T) {
 		return slices.Contains(timelessEdges, name)
 	})
 	if !slices.Equal(linted, listed) {
-		t.Errorf(".golangci.yml excludes %q from forbidigo's clock rule, edgeFiles without timelessEdges lists %q", linted, listed)
+		t.Errorf(".golangci.yml excludes %q from forbidigo's clock rule, edgeFiles without timelessEdges lists %q", linted,
+			listed)
 	}
 }
 
@@ -210,8 +211,8 @@ func selectorComplaint(selector *ast.SelectorExpr, names map[string]string) stri
 	return ""
 }
 
-// isSilentLogger recognizes klog.Logger{}. It never has elements: the fields are
-// not exported.
+// isSilentLogger recognizes klog.Logger{}. It never has elements: the fields
+// are not exported.
 func isSilentLogger(node ast.Node, names map[string]string) bool {
 	literal, ok := node.(*ast.CompositeLit)
 	if !ok {
@@ -233,14 +234,15 @@ func callComplaint(call *ast.CallExpr, names map[string]string) string {
 		}
 		arguments, ok := limiterMethods[fn.Sel.Name]
 		if ok && arguments == len(call.Args) && packageOf(fn, names) == "" {
-			return fmt.Sprintf("a core file calls %s with %d arguments: of a rate.Limiter it reads the clock", fn.Sel.Name, arguments)
+			return fmt.Sprintf("a core file calls %s with %d arguments: of a rate.Limiter it reads the clock", fn.Sel.Name,
+				arguments)
 		}
 	}
 	return ""
 }
 
-// checkEdges reports entries whose file is gone, and those whose file would pass
-// as core, so that the table does not outlive its reasons.
+// checkEdges reports entries whose file is gone, and those whose file would
+// pass as core, so that the table does not outlive its reasons.
 func checkEdges(edges map[string]string, sources []source) []string {
 	var findings []string
 	for _, edge := range slices.Sorted(maps.Keys(edges)) {
@@ -249,7 +251,8 @@ func checkEdges(edges map[string]string, sources []source) []string {
 		case i < 0:
 			findings = append(findings, fmt.Sprintf("stale entry: edgeFiles lists %s, which does not exist", edge))
 		case len(checkCore(sources[i])) == 0:
-			findings = append(findings, fmt.Sprintf("stale entry: edgeFiles lists %s, which does nothing that a core file may not", edge))
+			findings = append(findings,
+				fmt.Sprintf("stale entry: edgeFiles lists %s, which does nothing that a core file may not", edge))
 		}
 		if edges[edge] == "" {
 			findings = append(findings, fmt.Sprintf("edgeFiles gives no reason for %s", edge))
@@ -287,9 +290,9 @@ func importPath(spec *ast.ImportSpec) string {
 var majorVersion = regexp.MustCompile(`^v([2-9]|[1-9][0-9]+)$`)
 
 // importNames maps the names under which a file uses packages to their import
-// paths. Without a name in the import, the package's own name is taken to be the
-// path's last element that is not a major version. That holds for every package
-// that a rule is about.
+// paths. Without a name in the import, the package's own name is taken to be
+// the path's last element that is not a major version. That holds for every
+// package that a rule is about.
 func importNames(file *ast.File) map[string]string {
 	names := map[string]string{}
 	for _, spec := range file.Imports {
@@ -306,8 +309,8 @@ func importNames(file *ast.File) map[string]string {
 	return names
 }
 
-// packageOf is the import path that the selector's left side stands for, "" when
-// it is not a package.
+// packageOf is the import path that the selector's left side stands for, ""
+// when it is not a package.
 func packageOf(selector *ast.SelectorExpr, names map[string]string) string {
 	if left, ok := selector.X.(*ast.Ident); ok {
 		return names[left.Name]

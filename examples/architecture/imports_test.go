@@ -43,8 +43,8 @@ func TestRoomsLinkNothingThatImportersDoNotWant(t *testing.T) {
 	}
 }
 
-// The programs take authentication and authorization from k8s.io/apiserver, none
-// of its storage. The simulator, which shares their flags, takes neither.
+// The programs take authentication and authorization from k8s.io/apiserver,
+// none of its storage. The simulator, which shares their flags, takes neither.
 func TestProgramsLinkNoStorage(t *testing.T) {
 	for folder, unwanted := range map[string][]string{
 		"examples/nodelifecycle":       {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
@@ -120,8 +120,8 @@ func packageFolders(sources []source) []string {
 	return folders
 }
 
-// dependencies lists everything that the package links, itself included. It asks
-// the go command, in the root module, because only that resolves versions.
+// dependencies lists everything that the package links, itself included. It
+// asks the go command, in the root module, because only that resolves versions.
 func dependencies(t *testing.T, importPath string) []string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", importPath)
@@ -139,7 +139,8 @@ func dependencies(t *testing.T, importPath string) []string {
 	return strings.Fields(string(out))
 }
 
-// checkLinked reports which of the unwanted packages are among the dependencies.
+// checkLinked reports which of the unwanted packages are among the
+// dependencies.
 func checkLinked(folder string, deps, unwanted []string) []string {
 	var findings []string
 	for _, dep := range deps {

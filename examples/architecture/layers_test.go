@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A reader who starts at the lowest line of a package's drawing never meets a
+// A reader that starts at the lowest line of a package's drawing never meets a
 // declaration that is explained further up.
 func TestFilesStandInLayers(t *testing.T) {
 	folders := typedFolders(t, typedPrograms)

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// longestReadme is the most lines of README, and longestProgram of the complete
-	// program in it.
+	// longestReadme is the most lines of README, and longestProgram of the
+	// complete program in it.
 	longestReadme  = 150
 	longestProgram = 30
 	// readmeProgram is the file that has the program, which a test of examples/e2e

@@ -55,7 +55,8 @@ var (
 	testName   = regexp.MustCompile(`\w+`)
 )
 
-// checkClaims reports claims without a test, and tests that a folder does not have.
+// checkClaims reports claims without a test, and tests that a folder does not
+// have.
 func checkClaims(claims []string, tests func(folder string) string) []string {
 	var findings []string
 	for _, claim := range claims {

@@ -113,13 +113,14 @@ func checkPackageDoc(folder string, sources []source) []string {
 	case documented > 1:
 		return []string{fmt.Sprintf("%s: %d files have a package comment, want one", folder, documented)}
 	case lines < shortestPackageDoc:
-		return []string{fmt.Sprintf("%s: the package comment has %d lines with text, want %d", folder, lines, shortestPackageDoc)}
+		return []string{fmt.Sprintf("%s: the package comment has %d lines with text, want %d", folder, lines,
+			shortestPackageDoc)}
 	}
 	return nil
 }
 
-// checkExamples wants an Example that go test runs, which it does only for those
-// that say what they print.
+// checkExamples wants an Example that go test runs, which it does only for
+// those that say what they print.
 func checkExamples(folder string, sources []source) []string {
 	var tests []*ast.File
 	for _, src := range sources {

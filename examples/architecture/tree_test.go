@@ -103,30 +103,39 @@ func readRooms(t *testing.T, repo fs.FS) []source {
 		if _, err := fs.Stat(repo, room); err != nil {
 			continue // not written yet
 		}
-		err := fs.WalkDir(repo, room, func(name string, entry fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			if entry.IsDir() && skipped(entry.Name()) {
-				return fs.SkipDir
-			}
-			if entry.IsDir() || !strings.HasSuffix(name, ".go") {
-				return nil
-			}
-			text, err := fs.ReadFile(repo, name)
-			if err != nil {
-				return err
-			}
-			src, err := parse(name, string(text))
-			sources = append(sources, src)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sources = append(sources, readTree(t, repo, room)...)
 	}
 	if len(sources) == 0 {
 		t.Fatal("no Go file found in any room: nothing was checked")
+	}
+	return sources
+}
+
+// readTree parses every Go file of a folder and of those below it, also those
+// of another module.
+func readTree(t *testing.T, repo fs.FS, top string) []source {
+	t.Helper()
+	var sources []source
+	err := fs.WalkDir(repo, top, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && skipped(entry.Name()) {
+			return fs.SkipDir
+		}
+		if entry.IsDir() || !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		text, err := fs.ReadFile(repo, name)
+		if err != nil {
+			return err
+		}
+		src, err := parse(name, string(text))
+		sources = append(sources, src)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return sources
 }

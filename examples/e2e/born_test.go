@@ -21,10 +21,11 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 )
 
-// TestManifestsStartAClusterThatIsJustBorn: every node is born with a taint that
-// only nodelifecycle removes, and kube-scheduler binds its replicas nevertheless,
-// the second to the second node. An update on as many nodes as replicas ends, one on
-// a single node replaces all replicas, and a replica leaves a node that fails.
+// TestManifestsStartAClusterThatIsJustBorn: every node is born with a taint
+// that only nodelifecycle removes, and kube-scheduler binds its replicas
+// nevertheless, the second to the second node. An update on as many nodes as
+// replicas ends, one on a single node replaces all replicas, and a replica
+// leaves a node that fails.
 func TestManifestsStartAClusterThatIsJustBorn(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 3})
 	nodes := c.fleet.Nodes("a")
@@ -46,14 +47,16 @@ func TestManifestsStartAClusterThatIsJustBorn(t *testing.T) {
 	}
 	c.cordon(first[1], false)
 	for _, program := range programs {
-		c.eventually("the replicas of "+program+" are on two nodes", func(*witness) error { return c.wantSpread(program, first...) })
+		c.eventually("the replicas of "+program+" are on two nodes",
+			func(*witness) error { return c.wantSpread(program, first...) })
 		c.eventually("they run", func(*witness) error { return c.wantAvailable(program) })
 	}
 	require.NoError(t, c.witness.ask(func(w *witness) error { return w.each(first, (*nodeSeen).wantNewborn) }))
 	require.ErrorContains(t, c.wantBound(stranger), "untolerated taint")
 
 	c.launchDeployed("nodelifecycle", lifecycleFlags()...)
-	c.eventually("the program removes the taints", func(w *witness) error { return w.each(first, (*nodeSeen).wantHealthy) })
+	c.eventually("the program removes the taints",
+		func(w *witness) error { return w.each(first, (*nodeSeen).wantHealthy) })
 	c.eventually("other pods start", func(*witness) error { return c.wantBound(stranger) })
 
 	for _, program := range programs {
@@ -88,7 +91,8 @@ func (n *nodeSeen) wantNewborn() error {
 	if err := n.wantReady(corev1.ConditionTrue); err != nil {
 		return err
 	}
-	if len(n.taints) != 1 || n.taints[0].Key != corev1.TaintNodeNotReady || n.taints[0].Effect != corev1.TaintEffectNoSchedule {
+	if len(n.taints) != 1 || n.taints[0].Key != corev1.TaintNodeNotReady ||
+		n.taints[0].Effect != corev1.TaintEffectNoSchedule {
 		return fmt.Errorf("taints are %v, want not-ready:NoSchedule alone", n.taints)
 	}
 	return nil
@@ -102,12 +106,15 @@ func (c *cluster) startSchedulerAndDeployments() {
 	paths, err := controlplane.Build(c.t.Context(), config, controlplane.KubeScheduler, controlplane.KubeControllerManager)
 	require.NoError(c.t, err)
 	for binary, flags := range map[controlplane.Binary][]string{
-		controlplane.KubeScheduler:         nil,
-		controlplane.KubeControllerManager: {"--controllers=deployment-controller,replicaset-controller,disruption-controller"},
+		controlplane.KubeScheduler: nil,
+		controlplane.KubeControllerManager: {
+			"--controllers=deployment-controller,replicaset-controller,disruption-controller",
+		},
 	} {
 		process, err := controlplane.StartProcess(controlplane.Command{
-			Path:    paths[binary],
-			Args:    append([]string{"--kubeconfig=" + c.plane.Kubeconfig(), "--secure-port=0", "--leader-elect=false"}, flags...),
+			Path: paths[binary],
+			Args: append([]string{"--kubeconfig=" + c.plane.Kubeconfig(), "--secure-port=0", "--leader-elect=false"},
+				flags...),
 			LogFile: filepath.Join(c.t.TempDir(), binary.Name()+".log"),
 		})
 		require.NoError(c.t, err)
@@ -125,7 +132,8 @@ func (c *cluster) startSchedulerAndDeployments() {
 func (c *cluster) enforceRestricted() {
 	c.t.Helper()
 	patch := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
-	_, err := c.client.CoreV1().Namespaces().Patch(c.t.Context(), metav1.NamespaceSystem, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := c.client.CoreV1().Namespaces().
+		Patch(c.t.Context(), metav1.NamespaceSystem, types.MergePatchType, patch, metav1.PatchOptions{})
 	require.NoError(c.t, err)
 }
 
@@ -202,8 +210,8 @@ func (c *cluster) update(program string, revision int) {
 	require.NoError(c.t, err)
 }
 
-// wantSpread wants that each of the nodes has one of the program's pods that are
-// not being deleted, and no other node has any.
+// wantSpread wants that each of the nodes has one of the program's pods that
+// are not being deleted, and no other node has any.
 func (c *cluster) wantSpread(program string, nodes ...string) error {
 	pods, err := c.podsOf(program)
 	if err != nil {
@@ -222,26 +230,28 @@ func (c *cluster) wantSpread(program string, nodes ...string) error {
 	return nil
 }
 
-// wantAvailable wants that both replicas are of the newest revision and ready, and
-// that one of them may be evicted.
+// wantAvailable wants that both replicas are of the newest revision and ready,
+// and that one of them may be evicted.
 func (c *cluster) wantAvailable(program string) error {
 	if err := c.wantUpdated(program, 2); err != nil {
 		return err
 	}
-	budget, err := c.client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceSystem).Get(c.t.Context(), program, metav1.GetOptions{})
+	budget, err := c.client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceSystem).
+		Get(c.t.Context(), program, metav1.GetOptions{})
 	if err == nil && budget.Status.DisruptionsAllowed != 1 {
 		err = fmt.Errorf("the budget of %s allows %d disruptions, want 1", program, budget.Status.DisruptionsAllowed)
 	}
 	return err
 }
 
-// wantUpdated wants two replicas of the newest revision, of which some are ready.
-// It reports bound pods ready, as kubelets do.
+// wantUpdated wants two replicas of the newest revision, of which some are
+// ready. It reports bound pods ready, as kubelets do.
 func (c *cluster) wantUpdated(program string, available int32) error {
 	if err := c.reportReady(program); err != nil {
 		return err
 	}
-	deployment, err := c.client.AppsV1().Deployments(metav1.NamespaceSystem).Get(c.t.Context(), program, metav1.GetOptions{})
+	deployment, err := c.client.AppsV1().Deployments(metav1.NamespaceSystem).
+		Get(c.t.Context(), program, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -258,7 +268,8 @@ func (c *cluster) reportReady(program string) error {
 	if err != nil {
 		return err
 	}
-	ready := fmt.Appendf(nil, `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`,
+	ready := fmt.Appendf(nil,
+		`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`,
 		time.Now().UTC().Format(time.RFC3339))
 	for i := range pods {
 		pod := &pods[i]
@@ -275,7 +286,8 @@ func (c *cluster) reportReady(program string) error {
 }
 
 func (c *cluster) podsOf(program string) ([]corev1.Pod, error) {
-	list, err := c.client.CoreV1().Pods(metav1.NamespaceSystem).List(c.t.Context(), metav1.ListOptions{LabelSelector: "app=" + program})
+	list, err := c.client.CoreV1().Pods(metav1.NamespaceSystem).
+		List(c.t.Context(), metav1.ListOptions{LabelSelector: "app=" + program})
 	if err != nil {
 		return nil, err
 	}

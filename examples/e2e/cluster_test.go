@@ -27,7 +27,7 @@ const (
 	patience = time.Minute // for anything to come true
 )
 
-// cluster is a control plane with a fleet of nodes and one who watches them.
+// cluster is a control plane with a fleet of nodes and a watch of them.
 type cluster struct {
 	t       *testing.T
 	plane   *controlplane.ControlPlane

@@ -5,20 +5,23 @@
 //	go -C examples/e2e test .                      the short tier
 //	LIFECYCLE_E2E=full go -C examples/e2e test .   the long tier too
 //
-// The folder evictions is a program too: what goes wrong while pods are evicted, with
-// our controller and with upstream's, as a table of two columns.
+// The folder evictions is a program too. It prints what goes wrong while pods
+// are evicted, with our controller and with upstream's.
 //
 //	go -C examples/e2e run ./evictions
 //
-// So is the folder blindness: which nodes are declared dead while beats cannot be heard.
+// So is the folder blindness: which nodes are declared dead while beats cannot
+// be heard.
 //
 //	go -C examples/e2e run ./blindness
 //
-// And the folder rest: what our program costs while nothing happens but heartbeats.
+// And the folder rest: what our program costs while nothing happens but
+// heartbeats.
 //
 //	go -C examples/e2e run ./rest
 //
 // The first run builds etcd and kube-apiserver from the Go module proxy, which
-// takes about five minutes on two cores. They are kept in the user's cache. So are
-// kube-scheduler and kube-controller-manager, which make the manifests' pods.
+// takes about five minutes on two cores. They are kept in the user's cache. So
+// are kube-scheduler and kube-controller-manager, which make the manifests'
+// pods.
 package e2e

@@ -13,8 +13,8 @@ tool (
 )
 
 require (
-	github.com/kubelife/lifecycle v0.0.0
-	github.com/kubelife/lifecycle/examples v0.0.0
+	github.com/kubelife/lifecycle v0.1.0
+	github.com/kubelife/lifecycle/examples v0.1.0
 	github.com/prometheus/common v0.70.0
 	github.com/prometheus/prometheus v0.311.3
 	github.com/spf13/pflag v1.0.10

@@ -13,12 +13,13 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 )
 
-// TestC7AHaltHoldsAndLosesNothing: an annotation of the leader's Lease holds all
-// evictions and NoExecute taints, also of the replica that comes after the
+// TestC7AHaltHoldsAndLosesNothing: an annotation of the leader's Lease holds
+// all evictions and NoExecute taints, also of the replica that comes after the
 // leader, and when it is gone all go on.
 func TestC7AHaltHoldsAndLosesNothing(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 10}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](10))})
-	election := []string{"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}
+	election := []string{"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s",
+		"--leader-elect-retry-period=1s"}
 	first := c.startController(election...)
 	settle(t)
 	failed := c.fleet.Nodes("a")[:4]
@@ -53,8 +54,8 @@ func TestC7AHaltHoldsAndLosesNothing(t *testing.T) {
 	require.True(t, reasons["Resumed"], "%v", reasons)
 }
 
-// annotateLease sets the annotation of a leader's Lease that halts, to a value in
-// JSON, as an administrator does.
+// annotateLease sets the annotation of a leader's Lease that halts, to a value
+// in JSON, as an administrator does.
 func (c *cluster) annotateLease(name, value string) {
 	c.t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"lifecycle.kubelife.io/halt":%s}}}`, value)

@@ -17,8 +17,8 @@ import (
 	toolswatch "k8s.io/client-go/tools/watch"
 )
 
-// history is every version of every node that the API server has stored, and the
-// UIDs that each pod name has had. A witness may miss versions between two
+// history is every version of every node that the API server has stored, and
+// the UIDs that each pod name has had. A witness may miss versions between two
 // lists; a history that misses one ends with an error.
 type history struct {
 	client kubernetes.Interface
@@ -71,8 +71,8 @@ func (f watchFunc) WatchWithContext(
 	return f(ctx, options)
 }
 
-// follow takes all that comes after a version. The watch resumes where it broke,
-// and fails when the API server does not know that version any more.
+// follow takes all that comes after a version. The watch resumes where it
+// broke, and fails when the API server does not know that version any more.
 func (h *history) follow(ctx context.Context, version string, objects watchFunc) {
 	events, err := toolswatch.NewRetryWatcherWithContext(ctx, version, objects)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestImageHoldsAllThatAProgramNeeds runs each program as its container would: from
-// a root folder that has the binary and what Kubernetes mounts for the
+// TestImageHoldsAllThatAProgramNeeds runs each program as its container would:
+// from a root folder that has the binary and what Kubernetes mounts for the
 // ServiceAccount, as the user and with the arguments and environment of the
 // manifest. It stands in for a container engine.
 func TestImageHoldsAllThatAProgramNeeds(t *testing.T) {

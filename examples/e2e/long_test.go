@@ -16,16 +16,18 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 )
 
-// TestOneZoneDown: the zone's nodes are tainted at its rate, its pods leave, the
-// other zone is not touched.
+// TestOneZoneDown: the zone's nodes are tainted at its rate, its pods leave,
+// the other zone is not touched.
 func TestOneZoneDown(t *testing.T) {
 	long(t)
-	c := newCluster(t, map[string]int{"a": 20, "b": 20}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](2))})
+	c := newCluster(t, map[string]int{"a": 20, "b": 20},
+		fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](2))})
 	c.startController("--node-eviction-rate=1")
 	settle(t)
 	failed := c.fleet.Nodes("a")
 	c.fleet.Cut(failed...)
-	c.within(2*patience, "all nodes of the zone are tainted", func(w *witness) error { return w.each(failed, (*nodeSeen).wantIll) })
+	c.within(2*patience, "all nodes of the zone are tainted",
+		func(w *witness) error { return w.each(failed, (*nodeSeen).wantIll) })
 	var pods []string
 	for _, node := range failed {
 		pods = append(pods, fleet.PodName("web", node))
@@ -58,11 +60,12 @@ func (c *cluster) wantRate(nodes []string, rate float64) {
 	c.t.Logf("%d nodes tainted in %.1fs at %v nodes a second", len(set), set[len(set)-1].Sub(set[0]).Seconds(), rate)
 }
 
-// TestEveryZoneDown: what we have tainted is untainted, nobody is evicted, and
+// TestEveryZoneDown: what we have tainted is untainted, no pod is evicted, and
 // after it is over nothing happens for a grace period.
 func TestEveryZoneDown(t *testing.T) {
 	long(t)
-	c := newCluster(t, map[string]int{"a": 10, "b": 10}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](30))})
+	c := newCluster(t, map[string]int{"a": 10, "b": 10},
+		fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](30))})
 	c.startController()
 	settle(t)
 	first := c.fleet.Nodes("a")[:2]
@@ -95,11 +98,12 @@ func TestEveryZoneDown(t *testing.T) {
 	c.eventually("and lose their pods", wantEvicted(fleet.PodName("web", first[0]), fleet.PodName("web", first[1])))
 }
 
-// TestPartialDisruptionOfASmallZone: most nodes of a small zone are ill, so none
-// is tainted.
+// TestPartialDisruptionOfASmallZone: most nodes of a small zone are ill, so
+// none is tainted.
 func TestPartialDisruptionOfASmallZone(t *testing.T) {
 	long(t)
-	c := newCluster(t, map[string]int{"a": 10, "b": 10}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](0))})
+	c := newCluster(t, map[string]int{"a": 10, "b": 10},
+		fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](0))})
 	c.startController()
 	settle(t)
 	failed := c.fleet.Nodes("a")[:6]
@@ -124,12 +128,15 @@ func TestPartialDisruptionOfASmallZone(t *testing.T) {
 }
 
 // TestLeaderKilled: of two replicas the second takes over, and keeps the
-// deadlines. A leader that was stopped in its tracks writes nothing when it wakes.
+// deadlines. A leader that was stopped in its tracks writes nothing when it
+// wakes.
 func TestLeaderKilled(t *testing.T) {
 	long(t)
 	const tolerated = 40 * time.Second
-	c := newCluster(t, map[string]int{"a": 12}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(new(int64(tolerated.Seconds())))})
-	election := []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}
+	c := newCluster(t, map[string]int{"a": 12},
+		fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(new(int64(tolerated.Seconds())))})
+	election := []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s",
+		"--leader-elect-retry-period=1s"}
 	first := c.startController(election...)
 	time.Sleep(2 * time.Second)
 	second := c.startController(election...)
@@ -145,14 +152,16 @@ func TestLeaderKilled(t *testing.T) {
 	defer cancel()
 	require.Error(t, first.Wait(ctx), "a leader that has lost its lease ends with an error")
 	require.True(t, second.Running())
-	c.eventually("the second evicts their pods", wantEvicted(fleet.PodName("web", failed[0]), fleet.PodName("web", failed[1])))
+	c.eventually("the second evicts their pods",
+		wantEvicted(fleet.PodName("web", failed[0]), fleet.PodName("web", failed[1])))
 	for _, node := range failed {
 		late := c.deletedAt(fleet.PodName("web", node)).Sub(c.taintedAt(node)) - tolerated
 		t.Logf("pod on %s left %.3fs after the end of its toleration", node, late.Seconds())
 		require.GreaterOrEqual(t, late, time.Duration(0))
 		require.LessOrEqual(t, late, 2*time.Second)
 	}
-	requests, err := c.plane.Requests(context.Background(), controlplane.Filter{UserAgent: "nodelifecycle", Verb: "delete", Since: woken})
+	requests, err := c.plane.Requests(context.Background(),
+		controlplane.Filter{UserAgent: "nodelifecycle", Verb: "delete", Since: woken})
 	require.NoError(t, err)
 	require.Len(t, requests, 2, "nothing is deleted twice")
 }
@@ -167,11 +176,14 @@ func TestFiveHundredNodes(t *testing.T) {
 	failed := slices.Concat(c.fleet.Nodes("a")[:40], c.fleet.Nodes("b")[:30], c.fleet.Nodes("c")[:30])
 	cut := time.Now()
 	c.fleet.Cut(failed...)
-	c.within(2*patience, "all 100 are Unknown and tainted", func(w *witness) error { return w.each(failed, (*nodeSeen).wantIll) })
-	c.within(2*patience, "exactly their pods that do not tolerate that for ever are evicted", wantEvicted(leaving(failed)...))
+	c.within(2*patience, "all 100 are Unknown and tainted",
+		func(w *witness) error { return w.each(failed, (*nodeSeen).wantIll) })
+	c.within(2*patience, "exactly their pods that do not tolerate that for ever are evicted",
+		wantEvicted(leaving(failed)...))
 	c.report(cut, failed)
 	c.fleet.Restore(failed...)
-	c.eventually("the nodes are back and their taints gone", func(w *witness) error { return w.each(failed, (*nodeSeen).wantHealthy) })
+	c.eventually("the nodes are back and their taints gone",
+		func(w *witness) error { return w.each(failed, (*nodeSeen).wantHealthy) })
 	c.wantCalls(failed)
 	c.stop(running)
 }

@@ -28,9 +28,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 )
 
-// applyManifest applies the manifest of a program as it stands, as
-// kubectl apply --server-side --validate=strict does: the API server decodes the
-// text, and refuses a field that it does not know.
+// applyManifest applies the manifest of a program as it stands, as kubectl
+// apply --server-side --validate=strict does: the API server decodes the text,
+// and refuses a field that it does not know.
 func (c *cluster) applyManifest(program string) {
 	c.t.Helper()
 	text, err := os.ReadFile("../" + program + "/manifest.yaml")
@@ -63,7 +63,8 @@ func (c *cluster) applyManifest(program string) {
 // deployed returns the Deployment of a program, and its container.
 func (c *cluster) deployed(program string) (*appsv1.Deployment, *corev1.Container) {
 	c.t.Helper()
-	deployment, err := c.client.AppsV1().Deployments(metav1.NamespaceSystem).Get(c.t.Context(), program, metav1.GetOptions{})
+	deployment, err := c.client.AppsV1().Deployments(metav1.NamespaceSystem).
+		Get(c.t.Context(), program, metav1.GetOptions{})
 	require.NoError(c.t, err)
 	require.Len(c.t, deployment.Spec.Template.Spec.Containers, 1)
 	return deployment, &deployment.Spec.Template.Spec.Containers[0]
@@ -74,7 +75,8 @@ func (c *cluster) deployed(program string) (*appsv1.Deployment, *corev1.Containe
 func (c *cluster) launchDeployed(program string, flags ...string) *controller {
 	c.t.Helper()
 	deployment, container := c.deployed(program)
-	account, err := c.plane.ServiceAccountConfig(c.t.Context(), metav1.NamespaceSystem, deployment.Spec.Template.Spec.ServiceAccountName)
+	account, err := c.plane.ServiceAccountConfig(c.t.Context(), metav1.NamespaceSystem,
+		deployment.Spec.Template.Spec.ServiceAccountName)
 	require.NoError(c.t, err)
 	kubeconfig, err := c.plane.WriteKubeconfig(account)
 	require.NoError(c.t, err)
@@ -88,7 +90,9 @@ func (c *cluster) launchDeployed(program string, flags ...string) *controller {
 	}
 	running := c.launchProgram(program, kubeconfig, append(args, flags...)...)
 	c.env = before
-	for path, probe := range map[string]*corev1.Probe{"/healthz": container.LivenessProbe, "/readyz": container.ReadinessProbe} {
+	for path, probe := range map[string]*corev1.Probe{
+		"/healthz": container.LivenessProbe, "/readyz": container.ReadinessProbe,
+	} {
 		require.Equal(c.t, path, probe.HTTPGet.Path)
 		require.Equal(c.t, corev1.URISchemeHTTPS, probe.HTTPGet.Scheme)
 		require.Equal(c.t, container.Ports[0].Name, probe.HTTPGet.Port.String())
@@ -102,8 +106,8 @@ func everyRight() []string {
 	return []string{"--confirm", "--action=evict-then-delete", "--evict-for=2s"}
 }
 
-// launchStandby starts a second replica whose informers list, as they do with an
-// API server that streams no lists. The first one's only watch.
+// launchStandby starts a second replica whose informers list, as they do with
+// an API server that streams no lists. The first one's only watch.
 func (c *cluster) launchStandby(program string) *controller {
 	c.t.Helper()
 	c.env = []string{"KUBE_FEATURE_WatchListClient=false"}
@@ -111,16 +115,17 @@ func (c *cluster) launchStandby(program string) *controller {
 	return c.launchDeployed(program)
 }
 
-// launchShadow starts a program as a shadow with the account of the one that acts.
-// No other uses the rights to the Lease of a shadow. Its informers list, so that
-// it uses each of them.
+// launchShadow starts a program as a shadow with the account of the one that
+// acts. No other uses the rights to the Lease of a shadow. Its informers list,
+// so that it uses each of them.
 func (c *cluster) launchShadow(program string) *controller {
 	c.t.Helper()
 	c.env = []string{"KUBE_FEATURE_WatchListClient=false"}
 	defer func() { c.env = nil }()
 	running := c.launchDeployed(program, "--shadow")
 	c.eventually("the shadow leads with its own lease", func(*witness) error {
-		lease, err := c.client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(c.t.Context(), program+"-shadow", metav1.GetOptions{})
+		lease, err := c.client.CoordinationV1().Leases(metav1.NamespaceSystem).
+			Get(c.t.Context(), program+"-shadow", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -132,8 +137,8 @@ func (c *cluster) launchShadow(program string) *controller {
 	return running
 }
 
-// What nodelifecycle asks the API server for in its life its manifest permits, and
-// the manifest permits nothing else.
+// What nodelifecycle asks the API server for in its life its manifest permits,
+// and the manifest permits nothing else.
 func TestManifestOfNodelifecycleGivesTheLeastRights(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 6}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](1))})
 	c.applyManifest("nodelifecycle")
@@ -188,28 +193,32 @@ func TestManifestOfTaintevictionGivesTheLeastRights(t *testing.T) {
 // forbidEvictions makes the Eviction API refuse every pod of the fleet.
 func (c *cluster) forbidEvictions() {
 	c.t.Helper()
-	_, err := c.client.PolicyV1().PodDisruptionBudgets(fleet.Namespace).Create(c.t.Context(), &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "none"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{}},
-	}, metav1.CreateOptions{})
+	_, err := c.client.PolicyV1().PodDisruptionBudgets(fleet.Namespace).
+		Create(c.t.Context(), &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Name: "none"},
+			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(0)),
+				Selector: &metav1.LabelSelector{}},
+		}, metav1.CreateOptions{})
 	require.NoError(c.t, err)
 }
 
 func (c *cluster) allowEvictions() {
 	c.t.Helper()
-	require.NoError(c.t, c.client.PolicyV1().PodDisruptionBudgets(fleet.Namespace).Delete(c.t.Context(), "none", metav1.DeleteOptions{}))
+	require.NoError(c.t, c.client.PolicyV1().PodDisruptionBudgets(fleet.Namespace).
+		Delete(c.t.Context(), "none", metav1.DeleteOptions{}))
 }
 
 // taint makes the pods of a node leave, as an administrator does.
 func (c *cluster) taint(node string) {
 	c.t.Helper()
 	patch := []byte(`{"spec":{"taints":[{"key":"example.com/maintenance","effect":"NoExecute"}]}}`)
-	_, err := c.client.CoreV1().Nodes().Patch(c.t.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	_, err := c.client.CoreV1().Nodes().Patch(c.t.Context(), node, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{})
 	require.NoError(c.t, err)
 }
 
-// haltTwice halts a program two times for the same reason. The second Event about
-// that is a patch of the first.
+// haltTwice halts a program two times for the same reason. The second Event
+// about that is a patch of the first.
 func (c *cluster) haltTwice(program string) {
 	c.t.Helper()
 	for times := range int32(2) {
@@ -253,9 +262,9 @@ func (c *cluster) readPages(running *controller, program string, pages ...string
 	}
 }
 
-// wantMemoryFits wants that the container's limit holds the limit of Go's runtime,
-// and that the heap of the cluster that the manifest names, next to all pages at
-// worst.
+// wantMemoryFits wants that the container's limit holds the limit of Go's
+// runtime, and that the heap of the cluster that the manifest names, next to
+// all pages at worst.
 func (c *cluster) wantMemoryFits(program string, pages int) {
 	c.t.Helper()
 	const (
@@ -266,7 +275,8 @@ func (c *cluster) wantMemoryFits(program string, pages int) {
 	)
 	_, container := c.deployed(program)
 	limit := container.Resources.Limits.Memory().Value()
-	require.Equal(c.t, container.Resources.Requests.Memory().Value(), limit, "the kubelet evicts what uses more than it has requested")
+	require.Equal(c.t, container.Resources.Requests.Memory().Value(), limit,
+		"the kubelet evicts what uses more than it has requested")
 	require.Equal(c.t, "GOMEMLIMIT", container.Env[0].Name)
 	var mebibytes int64
 	_, err := fmt.Sscanf(container.Env[0].Value, "%dMiB", &mebibytes)

@@ -120,14 +120,15 @@ func (c *cluster) report(cut time.Time, failed []string) {
 func (c *cluster) wantCalls(failed []string) {
 	c.t.Helper()
 	count := func(verb, resource string) map[string]int {
-		requests, err := c.plane.Requests(context.Background(), controlplane.Filter{UserAgent: "nodelifecycle", Verb: verb, Resource: resource})
+		requests, err := c.plane.Requests(context.Background(),
+			controlplane.Filter{UserAgent: "nodelifecycle", Verb: verb, Resource: resource})
 		require.NoError(c.t, err)
 		return controlplane.CountByObject(requests)
 	}
 	// Two changes of taints on the way down, since NoExecute comes later than
 	// NoSchedule, and one on the way up. One more at the very start took away the
-	// not-ready taint that the API server gives to a new node. On a machine so slow
-	// that the two on the way down are due together they are one.
+	// not-ready taint that the API server gives to a new node. On a machine so
+	// slow that the two on the way down are due together they are one.
 	taints := count("patch", "nodes")
 	for _, node := range failed {
 		require.Contains(c.t, []int{3, 4}, taints[node], "patches of node %s", node)
@@ -177,7 +178,8 @@ func (c *cluster) wantEvents() {
 	for _, e := range events.Items {
 		reasons[e.InvolvedObject.Kind+" "+e.Reason]++
 	}
-	for _, want := range []string{"Node RegisteredNode", "Node NodeNotReady", "Pod NodeNotReady", "Pod TaintManagerEviction"} {
+	for _, want := range []string{"Node RegisteredNode", "Node NodeNotReady", "Pod NodeNotReady",
+		"Pod TaintManagerEviction"} {
 		require.Positive(c.t, reasons[want], "events %q among %v", want, reasons)
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 )
 
-// TestTheProgramOfREADME: it evicts, by the Eviction API alone, the pods that do not
-// tolerate their nodes' taints, one in ten seconds from each node, and none that a
-// PodDisruptionBudget keeps.
+// TestTheProgramOfREADME: it evicts, by the Eviction API alone, the pods that
+// do not tolerate their nodes' taints, one in ten seconds from each node, and
+// none that a PodDisruptionBudget keeps.
 func TestTheProgramOfREADME(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 3},
 		fleet.Pod{Name: "web"}, fleet.Pod{Name: "api"}, fleet.Pod{Name: "kept"})
@@ -49,10 +49,12 @@ func TestTheProgramOfREADME(t *testing.T) {
 	require.Greater(t, time.Since(began), 8*time.Second, "two of one node within ten seconds")
 	require.True(t, process.Running())
 
-	evictions, err := c.plane.Requests(t.Context(), controlplane.Filter{UserAgent: "quickstart", Resource: "pods/eviction"})
+	evictions,
+		err := c.plane.Requests(t.Context(), controlplane.Filter{UserAgent: "quickstart", Resource: "pods/eviction"})
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(evictions), 4)
-	deletions, err := c.plane.Requests(t.Context(), controlplane.Filter{UserAgent: "quickstart", Verb: "delete", Resource: "*"})
+	deletions,
+		err := c.plane.Requests(t.Context(), controlplane.Filter{UserAgent: "quickstart", Verb: "delete", Resource: "*"})
 	require.NoError(t, err)
 	require.Empty(t, deletions)
 }
@@ -64,8 +66,8 @@ func wantGone(w *witness, n int) error {
 	return nil
 }
 
-// keep gives a pod a PodDisruptionBudget of its own that allows nothing. What it
-// allows is written here, as the disruption controller would.
+// keep gives a pod a PodDisruptionBudget of its own that allows nothing. What
+// it allows is written here, as the disruption controller would.
 func (c *cluster) keep(pod string) {
 	c.t.Helper()
 	label := fmt.Appendf(nil, `{"metadata":{"labels":{"kept":%q}}}`, pod)

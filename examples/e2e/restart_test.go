@@ -38,7 +38,8 @@ func TestRestartKeepsDeadlines(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 20}, fleet.Pod{Name: "web-a", Tolerations: fleet.Tolerate(seconds)},
 		fleet.Pod{Name: "web-b", Tolerations: fleet.Tolerate(seconds)})
 	// The lease of a killed leader has to end before the deadlines do.
-	election := []string{"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}
+	election := []string{"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s",
+		"--leader-elect-retry-period=1s"}
 	first := c.startController(election...)
 	settle(t)
 	failed := c.fleet.Nodes("a")[:3]
@@ -67,11 +68,12 @@ func TestRestartKeepsDeadlines(t *testing.T) {
 	}
 }
 
-// taintedAt returns when the request that tainted a node NoExecute was received:
-// the last of its taint patches.
+// taintedAt returns when the request that tainted a node NoExecute was
+// received: the last of its taint patches.
 func (c *cluster) taintedAt(node string) time.Time {
 	c.t.Helper()
-	requests, err := c.plane.Requests(context.Background(), controlplane.Filter{UserAgent: "nodelifecycle", Verb: "patch", Resource: "nodes", Name: node})
+	requests, err := c.plane.Requests(context.Background(),
+		controlplane.Filter{UserAgent: "nodelifecycle", Verb: "patch", Resource: "nodes", Name: node})
 	require.NoError(c.t, err)
 	require.NotEmpty(c.t, requests)
 	return requests[len(requests)-1].Received
@@ -80,7 +82,8 @@ func (c *cluster) taintedAt(node string) time.Time {
 // deletedAt returns when the only request to delete a pod was received.
 func (c *cluster) deletedAt(pod string) time.Time {
 	c.t.Helper()
-	requests, err := c.plane.Requests(context.Background(), controlplane.Filter{UserAgent: "nodelifecycle", Verb: "delete", Resource: "pods", Name: pod})
+	requests, err := c.plane.Requests(context.Background(),
+		controlplane.Filter{UserAgent: "nodelifecycle", Verb: "delete", Resource: "pods", Name: pod})
 	require.NoError(c.t, err)
 	require.Len(c.t, requests, 1, "deletes of pod %s", pod)
 	return requests[0].Received

@@ -33,8 +33,8 @@ func (r right) permits(request controlplane.Request) bool {
 		(r.namespace == "" || r.namespace == request.Namespace) && (r.name == "" || r.name == request.Name)
 }
 
-// wantLeastRights wants that no request of a program was forbidden, and that the
-// program used each right that its account has.
+// wantLeastRights wants that no request of a program was forbidden, and that
+// the program used each right that its account has.
 func (c *cluster) wantLeastRights(program string) {
 	c.t.Helper()
 	user := "system:serviceaccount:" + metav1.NamespaceSystem + ":" + program
@@ -60,7 +60,8 @@ func (c *cluster) rights(program string) []right {
 	c.t.Helper()
 	ctx, client := c.t.Context(), c.client.RbacV1()
 	bound := func(subjects []rbacv1.Subject) bool {
-		return slices.Contains(subjects, rbacv1.Subject{Kind: "ServiceAccount", Name: program, Namespace: metav1.NamespaceSystem})
+		return slices.Contains(subjects,
+			rbacv1.Subject{Kind: "ServiceAccount", Name: program, Namespace: metav1.NamespaceSystem})
 	}
 	var rights []right
 	cluster, err := client.ClusterRoleBindings().List(ctx, metav1.ListOptions{})

@@ -89,7 +89,8 @@ func (c *cluster) account(name string) *http.Client {
 	return c.callerWith(config)
 }
 
-// reader returns a caller that has the role of a program's manifest for its pages.
+// reader returns a caller that has the role of a program's manifest for its
+// pages.
 func (c *cluster) reader(name string) *http.Client {
 	c.t.Helper()
 	caller := c.account(name + "-reader")
@@ -102,8 +103,8 @@ func (c *cluster) reader(name string) *http.Client {
 	return caller
 }
 
-// C5: each program, with the rights of its manifest, answers its pages to callers
-// that may read them, and probes to all, over HTTPS.
+// C5: each program, with the rights of its manifest, answers its pages to
+// callers that may read them, and probes to all, over HTTPS.
 func TestC5PagesAreAnsweredToCallersThatMayReadThem(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 3})
 	for name, pages := range map[string][]string{
@@ -156,12 +157,14 @@ func TestC5PagesAreAnsweredToCallersThatMayReadThem(t *testing.T) {
 			require.Equal(t, http.StatusOK, status, body)
 		}
 		c.stop(running)
-		requests, err := c.plane.Requests(context.Background(), controlplane.Filter{User: "system:serviceaccount:kube-system:" + name})
+		requests, err := c.plane.Requests(context.Background(),
+			controlplane.Filter{User: "system:serviceaccount:kube-system:" + name})
 		require.NoError(t, err)
 		reviews := map[string]bool{}
 		for _, r := range requests {
 			reviews[r.Resource] = true
-			require.NotEqual(t, http.StatusForbidden, r.Code, "forbidden: %s %s/%s %s", r.Verb, r.Resource, r.Subresource, r.Object())
+			require.NotEqual(t, http.StatusForbidden, r.Code, "forbidden: %s %s/%s %s", r.Verb, r.Resource, r.Subresource,
+				r.Object())
 		}
 		for _, resource := range []string{"tokenreviews", "subjectaccessreviews", "configmaps"} {
 			require.True(t, reviews[resource], "the API server has seen %s of %s", resource, name)
@@ -182,7 +185,8 @@ func TestC5WithoutReviewsPagesAreClosed(t *testing.T) {
 	}
 }
 
-// C5: a program that may not look up which authorities to trust says so and ends.
+// C5: a program that may not look up which authorities to trust says so and
+// ends.
 func TestC5FailedLookupEndsTheProgram(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 3})
 	config, err := c.plane.UserConfig("jane")
@@ -195,7 +199,8 @@ func TestC5FailedLookupEndsTheProgram(t *testing.T) {
 	require.Error(t, ended.Wait(ctx))
 	require.NoError(t, ctx.Err(), "it goes on")
 	require.Contains(t, ended.LogTail(20), "extension-apiserver-authentication-reader")
-	running := c.launch(c.plane.Kubeconfig(), "--authentication-kubeconfig="+kubeconfig, "--authentication-tolerate-lookup-failure")
+	running := c.launch(c.plane.Kubeconfig(), "--authentication-kubeconfig="+kubeconfig,
+		"--authentication-tolerate-lookup-failure")
 	c.eventually("the controller is ready", func(*witness) error { return running.answers("/readyz") })
 }
 

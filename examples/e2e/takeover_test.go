@@ -67,15 +67,15 @@ func seconds(kind string) (time.Duration, bool) {
 	return time.Duration(*n) * time.Second, true
 }
 
-// The programs by the beginning of their user agents, which are also the names of
-// their leases.
+// The programs by the beginning of their user agents, which are also the names
+// of their leases.
 const (
 	upstream = "kube-controller-manager"
 	ours     = "nodelifecycle"
 )
 
-// tenure is the time in which one program was in charge. It ends when SIGTERM is
-// sent.
+// tenure is the time in which one program was in charge. It ends when SIGTERM
+// is sent.
 type tenure struct {
 	program              string
 	started, leads, ends time.Time
@@ -84,8 +84,8 @@ type tenure struct {
 
 // TestTakeoverAndBack: in the middle of an outage the work goes from
 // kube-controller-manager to nodelifecycle and back. Each time a program is
-// stopped with SIGTERM, nodes fall and return while none runs, and the other one
-// is started.
+// stopped with SIGTERM, nodes fall and return while none runs, and the other
+// one is started.
 //
 // 100 of 500 nodes are down, and 24 more fall: in each zone fewer than a third,
 // below the threshold of 55 %. So every zone is in its normal state at any time
@@ -93,7 +93,8 @@ type tenure struct {
 // taints, and a deadline would say nothing about the handover.
 //
 // The promises are asserted of nodelifecycle's tenure and of both gaps. What
-// kube-controller-manager does after its start is logged in a column of its own.
+// kube-controller-manager does after its start is logged in a column of its
+// own.
 func TestTakeoverAndBack(t *testing.T) {
 	long(t)
 	o := newTakeover(t)
@@ -117,7 +118,8 @@ func TestTakeoverAndBack(t *testing.T) {
 	time.Sleep(20 * time.Second)
 	o.hand(second, 1)
 	third := o.start(upstream, o.upstreamProgram())
-	o.c.within(2*takeoverGrace+patience, "those that fell in the second gap are tainted", o.wantTainted(o.fallen[1], len(o.fallen[1])))
+	o.c.within(2*takeoverGrace+patience, "those that fell in the second gap are tainted",
+		o.wantTainted(o.fallen[1], len(o.fallen[1])))
 	time.Sleep(time.Until(third.leads.Add(70 * time.Second))) // tolerations begin again
 	o.stop(third)
 

@@ -175,8 +175,8 @@ func (o *takeover) doomed() iter.Seq2[string, string] {
 	}
 }
 
-// responsible returns in whose tenure a pod has to leave, -1 for none. What is due
-// just before SIGTERM may be left to the next.
+// responsible returns in whose tenure a pod has to leave, -1 for none. What is
+// due just before SIGTERM may be left to the next.
 func (o *takeover) responsible(due time.Time, d *deletion) int {
 	for i, tenure := range o.tenures {
 		left := d != nil && d.by == tenure
@@ -199,8 +199,8 @@ func (o *takeover) backFor(node string, due time.Time) bool {
 }
 
 // wantOneDeletion wants that the API server has accepted one deletion of each
-// pod at most until kube-controller-manager starts again, and none of a pod of a
-// living node.
+// pod at most until kube-controller-manager starts again, and none of a pod of
+// a living node.
 func (o *takeover) wantOneDeletion() {
 	o.t.Helper()
 	again, refused := map[*tenure]int{}, map[*tenure]int{}
@@ -230,13 +230,14 @@ func (o *takeover) living() []string {
 	return without(o.c.fleet.AllNodes(), slices.Concat(o.down, o.fallen[0], o.fallen[1]))
 }
 
-// wantNoFlaps wants that no silent node loses its taints, or its Unknown, before
-// kube-controller-manager starts again.
+// wantNoFlaps wants that no silent node loses its taints, or its Unknown,
+// before kube-controller-manager starts again.
 func (o *takeover) wantNoFlaps() {
 	o.t.Helper()
 	back := o.tenures[2].started
 	var after [2]int
-	for _, node := range without(slices.Concat(o.down, o.fallen[0], o.fallen[1]), slices.Concat(o.returned[0], o.returned[1])) {
+	for _, node := range without(slices.Concat(o.down, o.fallen[0], o.fallen[1]),
+		slices.Concat(o.returned[0], o.returned[1])) {
 		versions := o.history.node(node)
 		conditions, taints := flaps(versions, o.cut, back)
 		require.Zero(o.t, conditions, "node %s: %+v", node, versions)
@@ -245,7 +246,8 @@ func (o *takeover) wantNoFlaps() {
 		after[0] += conditions
 		after[1] += taints
 	}
-	o.t.Logf("flaps of silent nodes: none, and since %s is back %d of Ready and %d of taints", upstream, after[0], after[1])
+	o.t.Logf("flaps of silent nodes: none, and since %s is back %d of Ready and %d of taints", upstream, after[0],
+		after[1])
 }
 
 // wantLivingAlone wants that no living node is ever ill, and that nodelifecycle
@@ -273,9 +275,9 @@ func (o *takeover) wantLivingAlone() {
 	require.Zero(o.t, writes[o.tenures[1]], ours)
 }
 
-// wantGap wants that nodes that fall and return while no program is in charge are
-// treated by the next as if it had been there: one is declared a grace period
-// after it leads, the other untainted by its first heartbeat.
+// wantGap wants that nodes that fall and return while no program is in charge
+// are treated by the next as if it had been there: one is declared a grace
+// period after it leads, the other untainted by its first heartbeat.
 func (o *takeover) wantGap() {
 	o.t.Helper()
 	deletions := o.deletions()
@@ -336,8 +338,8 @@ func (o *takeover) wantGap() {
 	}
 }
 
-// queued is how long the tokens of a zone let the last node wait that is tainted
-// in a tenure.
+// queued is how long the tokens of a zone let the last node wait that is
+// tainted in a tenure.
 func (o *takeover) queued(in *tenure) (longest time.Duration) {
 	byZone := map[string]int{}
 	for _, node := range slices.Concat(o.down, o.fallen[0]) {

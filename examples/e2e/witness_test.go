@@ -165,7 +165,8 @@ func (n *nodeSeen) wantHeld() error {
 	if err := n.wantReady(corev1.ConditionUnknown); err != nil {
 		return err
 	}
-	if len(n.taints) != 1 || n.taints[0].Key != corev1.TaintNodeUnreachable || n.taints[0].Effect != corev1.TaintEffectNoSchedule {
+	if len(n.taints) != 1 || n.taints[0].Key != corev1.TaintNodeUnreachable ||
+		n.taints[0].Effect != corev1.TaintEffectNoSchedule {
 		return fmt.Errorf("taints are %v, want unreachable:NoSchedule alone", n.taints)
 	}
 	return nil
@@ -202,7 +203,8 @@ func wantEvicted(names ...string) func(*witness) error {
 		if slices.Equal(gone, names) {
 			return nil
 		}
-		return fmt.Errorf("%d pods gone, want %d; missing %v, too many %v", len(gone), len(names), without(names, gone), without(gone, names))
+		return fmt.Errorf("%d pods gone, want %d; missing %v, too many %v", len(gone), len(names), without(names, gone),
+			without(gone, names))
 	}
 }
 

@@ -30,9 +30,9 @@ func (c Clients) validate(o *Options) error {
 }
 
 // Requests returns the most requests that the action of NewAction sends for a
-// task. With Confirm it leaves room to read a pod four times more that has changed
-// between the read and the write; a pod that changes more often is tried again
-// later.
+// task. With Confirm it leaves room for four more reads of a pod that has
+// changed between the read and the write. A pod that changes more often is
+// tried again later.
 func (o *Options) Requests() int {
 	if o.Confirm {
 		return 13

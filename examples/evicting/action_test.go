@@ -54,7 +54,8 @@ func (p pods) Get(_ context.Context, name string, _ metav1.GetOptions) (*corev1.
 	return podOn("n1", "shop", name), nil
 }
 
-func (p pods) Patch(_ context.Context, name string, _ types.PatchType, _ []byte, _ metav1.PatchOptions, _ ...string) (*corev1.Pod, error) {
+func (p pods) Patch(_ context.Context, name string, _ types.PatchType, _ []byte, _ metav1.PatchOptions,
+	_ ...string) (*corev1.Pod, error) {
 	p.calls = append(p.calls, "patch")
 	return podOn("n1", "shop", name), nil
 }
@@ -86,14 +87,15 @@ func TestActionIsThatOfTheFlags(t *testing.T) {
 		due   time.Duration
 		calls []string
 	}{
-		"default":            {nil, 0, []string{"patch", "delete"}},
-		"delete":             {[]string{"--action=delete"}, 0, []string{"patch", "delete"}},
-		"delete, confirmed":  {[]string{"--confirm"}, 0, []string{"get pod", "get node", "patch", "delete"}},
-		"evict":              {[]string{"--action=evict"}, 2 * time.Hour, []string{"evict"}},
-		"evict, confirmed":   {[]string{"--action=evict", "--confirm"}, 0, []string{"get pod", "get node", "evict"}},
-		"evict first":        {[]string{"--action=evict-then-delete"}, 29 * time.Minute, []string{"evict"}},
-		"then delete":        {[]string{"--action=evict-then-delete"}, 30 * time.Minute, []string{"patch", "delete"}},
-		"delete sooner":      {[]string{"--action=evict-then-delete", "--evict-for=1m"}, time.Minute, []string{"patch", "delete"}},
+		"default":           {nil, 0, []string{"patch", "delete"}},
+		"delete":            {[]string{"--action=delete"}, 0, []string{"patch", "delete"}},
+		"delete, confirmed": {[]string{"--confirm"}, 0, []string{"get pod", "get node", "patch", "delete"}},
+		"evict":             {[]string{"--action=evict"}, 2 * time.Hour, []string{"evict"}},
+		"evict, confirmed":  {[]string{"--action=evict", "--confirm"}, 0, []string{"get pod", "get node", "evict"}},
+		"evict first":       {[]string{"--action=evict-then-delete"}, 29 * time.Minute, []string{"evict"}},
+		"then delete":       {[]string{"--action=evict-then-delete"}, 30 * time.Minute, []string{"patch", "delete"}},
+		"delete sooner": {[]string{"--action=evict-then-delete", "--evict-for=1m"}, time.Minute,
+			[]string{"patch", "delete"}},
 		"dry run":            {[]string{"--action=dry-run"}, 0, nil},
 		"dry run, confirmed": {[]string{"--action=dry-run", "--confirm"}, 0, nil},
 	} {

@@ -14,8 +14,8 @@ const (
 	PerNamespace = "namespace"
 )
 
-// Config returns what the options mean for an eviction.Tracker: its budgets, which
-// pods are exempt, and who goes first. All else is left zero.
+// Config returns what the options mean for an eviction.Tracker: its budgets,
+// which pods are exempt, and which leave first. All else is left zero.
 func (o *Options) Config() eviction.Config {
 	return eviction.Config{
 		Budgets:          o.budgets(),
@@ -32,7 +32,8 @@ func (o *Options) budgets() []eviction.Budget {
 	}{
 		{o.BudgetOverall, eviction.Budget{Name: Overall}},
 		{o.BudgetPerNode, eviction.Budget{Name: PerNode, ByNode: func(node *corev1.Node) string { return node.Name }}},
-		{o.BudgetPerNamespace, eviction.Budget{Name: PerNamespace, ByPod: func(pod *corev1.Pod) string { return pod.Namespace }}},
+		{o.BudgetPerNamespace,
+			eviction.Budget{Name: PerNamespace, ByPod: func(pod *corev1.Pod) string { return pod.Namespace }}},
 	} {
 		if budget.limit == 0 {
 			continue // to the library it is a budget that holds all

@@ -62,14 +62,17 @@ func TestBudgetsAreThoseOfTheFlags(t *testing.T) {
 		flags              []string
 		atOnce, in2Seconds []string // sorted
 	}{
-		"none":            {nil, []string{"1", "2", "3", "4", "5", "6"}, nil},
-		"zero is none":    {[]string{"--budget-overall=0", "--budget-per-node=0"}, []string{"1", "2", "3", "4", "5", "6"}, nil},
-		"overall":         {[]string{"--budget-overall=0.5"}, []string{"1"}, []string{"2"}},
-		"overall, burst":  {[]string{"--budget-overall=0.5", "--budget-burst=3"}, []string{"1", "2", "3"}, []string{"4"}},
-		"a node":          {[]string{"--budget-per-node=0.5"}, []string{"1", "4"}, []string{"2", "5"}},
-		"a node, burst":   {[]string{"--budget-per-node=0.5", "--budget-burst=2"}, []string{"1", "2", "4", "5"}, []string{"3", "6"}},
-		"a namespace":     {[]string{"--budget-per-namespace=0.5"}, []string{"1", "3", "5"}, []string{"2", "4", "6"}},
-		"node, namespace": {[]string{"--budget-per-node=0.5", "--budget-per-namespace=0.25"}, []string{"1", "4"}, []string{"5"}},
+		"none": {nil, []string{"1", "2", "3", "4", "5", "6"}, nil},
+		"zero is none": {[]string{"--budget-overall=0", "--budget-per-node=0"}, []string{"1", "2", "3", "4", "5", "6"},
+			nil},
+		"overall":        {[]string{"--budget-overall=0.5"}, []string{"1"}, []string{"2"}},
+		"overall, burst": {[]string{"--budget-overall=0.5", "--budget-burst=3"}, []string{"1", "2", "3"}, []string{"4"}},
+		"a node":         {[]string{"--budget-per-node=0.5"}, []string{"1", "4"}, []string{"2", "5"}},
+		"a node, burst": {[]string{"--budget-per-node=0.5", "--budget-burst=2"}, []string{"1", "2", "4", "5"},
+			[]string{"3", "6"}},
+		"a namespace": {[]string{"--budget-per-namespace=0.5"}, []string{"1", "3", "5"}, []string{"2", "4", "6"}},
+		"node, namespace": {[]string{"--budget-per-node=0.5", "--budget-per-namespace=0.25"}, []string{"1", "4"},
+			[]string{"5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracker := tracked(t, parsed(t, test.flags...).Config(), pods()...)
@@ -82,7 +85,8 @@ func TestBudgetsAreThoseOfTheFlags(t *testing.T) {
 
 // The names are what metrics and SetLimit call them by.
 func TestBudgetsHaveNames(t *testing.T) {
-	config := parsed(t, "--budget-overall=1", "--budget-per-node=2", "--budget-per-namespace=3", "--budget-burst=4").Config()
+	config := parsed(t, "--budget-overall=1", "--budget-per-node=2", "--budget-per-namespace=3", "--budget-burst=4").
+		Config()
 	var names []string
 	for i, b := range config.Budgets {
 		names = append(names, b.Name)
@@ -96,11 +100,13 @@ func TestLowPriorityFirst(t *testing.T) {
 	pods := []*corev1.Pod{podOn("n1", "a", "high"), podOn("n1", "a", "low"), podOn("n1", "a", "none")}
 	pods[0].Spec.Priority, pods[1].Spec.Priority = ptr.To[int32](1000), ptr.To[int32](-10)
 	require.Equal(t, []string{"high", "low", "none"}, leaving(tracked(t, parsed(t).Config(), pods...), 0))
-	require.Equal(t, []string{"low", "none", "high"}, leaving(tracked(t, parsed(t, "--low-priority-first").Config(), pods...), 0))
+	require.Equal(t, []string{"low", "none", "high"},
+		leaving(tracked(t, parsed(t, "--low-priority-first").Config(), pods...), 0))
 }
 
 func TestSparedPodsAreExempt(t *testing.T) {
-	mirror, finished, agent, web := podOn("n1", "a", "mirror"), podOn("n1", "a", "finished"), podOn("n1", "a", "agent"), podOn("n1", "a", "web")
+	mirror, finished, agent, web := podOn("n1", "a", "mirror"), podOn("n1", "a", "finished"), podOn("n1", "a", "agent"),
+		podOn("n1", "a", "web")
 	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
 	finished.Status.Phase = corev1.PodSucceeded
 	agent.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: new(true)}}

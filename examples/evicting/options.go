@@ -1,10 +1,10 @@
-// Package evicting holds what programs that evict pods have in common: flags that
-// say how pods are made to leave, how fast, and which are spared, and what these
-// flags mean for package eviction. It has no clock and no client of its own, so
-// that a simulator can use the same flags.
+// Package evicting holds what programs that evict pods have in common. Flags
+// say how pods are made to leave, how fast, and which are exempt;
+// [Options.Config] translates them for package eviction. It has no clock and no
+// client of its own, so that a simulator can use the same flags.
 //
-// Package show, below it, is what such programs show of their evictions: metrics,
-// a page about the pods that wait, and the log.
+// Package evictionreport, below it, is what such programs show of their
+// evictions: metrics, a page about the pods that wait, and the log.
 package evicting
 
 import (
@@ -33,9 +33,9 @@ const (
 // actions are all of them.
 func actions() []string { return []string{Delete, Evict, EvictThenDelete, DryRun} }
 
-// Options are the flags. The zero value is not valid: AddFlags sets the defaults,
-// which are what kube-controller-manager v1.37 does, except that mirror pods are
-// spared.
+// Options are the flags. The zero value is not valid: AddFlags sets the
+// defaults, which are what kube-controller-manager v1.37 does, except that
+// mirror pods are spared.
 type Options struct {
 	// Action is one of Delete, Evict, EvictThenDelete and DryRun.
 	Action string
@@ -44,8 +44,8 @@ type Options struct {
 	// Confirm asks for a second look: pod and node are read just before an action.
 	Confirm bool
 
-	// BudgetOverall, BudgetPerNode and BudgetPerNamespace are in evictions a second.
-	// Zero is no budget.
+	// BudgetOverall, BudgetPerNode and BudgetPerNamespace are in evictions a
+	// second. Zero is no budget.
 	BudgetOverall, BudgetPerNode, BudgetPerNamespace float64
 	// BudgetBurst is how many evictions may come at once, of each budget.
 	BudgetBurst int
@@ -57,24 +57,36 @@ type Options struct {
 
 // AddFlags adds the flags and sets the options to their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Action, "action", Delete, "How pods are made to leave: delete (mark and delete, as kube-controller-manager), evict (through the Eviction API: a PodDisruptionBudget may make it wait), evict-then-delete (see --evict-for), or dry-run (only tell).")
-	flags.DurationVar(&o.EvictFor, "evict-for", 30*time.Minute, "How long after a pod had to leave --action=evict-then-delete goes on asking for its eviction before it deletes the pod.")
-	flags.BoolVar(&o.Confirm, "confirm", false, "Read pod and node from the API server and decide again just before a pod is evicted. It costs two reads a pod and helps when caches are behind.")
+	flags.StringVar(&o.Action, "action", Delete, "How pods are made to leave: delete (mark and delete, as "+
+		"kube-controller-manager), evict (through the Eviction API: a PodDisruptionBudget may make it wait), "+
+		"evict-then-delete (see --evict-for), or dry-run (only tell).")
+	flags.DurationVar(&o.EvictFor, "evict-for", 30*time.Minute, "How long after a pod had to leave "+
+		"--action=evict-then-delete goes on asking for its eviction before it deletes the pod.")
+	flags.BoolVar(&o.Confirm, "confirm", false, "Read pod and node from the API server and decide again just before a "+
+		"pod is evicted. It costs two reads a pod and helps when caches are behind.")
 	flags.Float64Var(&o.BudgetOverall, "budget-overall", 0, "Evictions a second, of all pods together. 0 is no limit.")
 	flags.Float64Var(&o.BudgetPerNode, "budget-per-node", 0, "Evictions a second from each node. 0 is no limit.")
-	flags.Float64Var(&o.BudgetPerNamespace, "budget-per-namespace", 0, "Evictions a second in each namespace. 0 is no limit.")
-	flags.IntVar(&o.BudgetBurst, "budget-burst", 1, "How many evictions may come at once after a time without any, for each of the budgets.")
-	flags.BoolVar(&o.LowPriorityFirst, "low-priority-first", false, "Of pods that have to leave at the same time, evict those of lower priority first. Else the order is that in which they were seen.")
-	flags.BoolVar(&o.SpareMirrorPods, "spare-mirror-pods", true, "Do not evict mirror pods. To delete one stops nothing, because its kubelet makes another. kube-controller-manager evicts those that do not tolerate a taint, which only a hostile kubelet makes.")
+	flags.Float64Var(&o.BudgetPerNamespace, "budget-per-namespace", 0,
+		"Evictions a second in each namespace. 0 is no limit.")
+	flags.IntVar(&o.BudgetBurst, "budget-burst", 1,
+		"How many evictions may come at once after a time without any, for each of the budgets.")
+	flags.BoolVar(&o.LowPriorityFirst, "low-priority-first", false,
+		"Of pods that have to leave at the same time, evict those of lower priority first. Else the order is that in which "+
+			"they were seen.")
+	flags.BoolVar(&o.SpareMirrorPods, "spare-mirror-pods", true,
+		"Do not evict mirror pods. To delete one stops nothing, because its kubelet makes another. kube-controller-manager "+
+			"evicts those that do not tolerate a taint, which only a hostile kubelet makes.")
 	flags.BoolVar(&o.SpareFinishedPods, "spare-finished-pods", false, "Do not evict pods that have succeeded or failed.")
-	flags.BoolVar(&o.SpareDaemonSetPods, "spare-daemonset-pods", false, "Do not evict pods of DaemonSets, whatever they tolerate.")
+	flags.BoolVar(&o.SpareDaemonSetPods, "spare-daemonset-pods", false,
+		"Do not evict pods of DaemonSets, whatever they tolerate.")
 }
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
 func (o *Options) Check(c *commandline.Checks) {
 	all := actions()
 	last := len(all) - 1
-	c.That(slices.Contains(all, o.Action), "--action is %q, want %s or %s", o.Action, strings.Join(all[:last], ", "), all[last])
+	c.That(slices.Contains(all, o.Action), "--action is %q, want %s or %s", o.Action, strings.Join(all[:last], ", "),
+		all[last])
 	c.Positive("evict-for", o.EvictFor)
 	for _, budget := range []struct {
 		flag string
@@ -84,7 +96,8 @@ func (o *Options) Check(c *commandline.Checks) {
 		{"budget-per-node", o.BudgetPerNode},
 		{"budget-per-namespace", o.BudgetPerNamespace},
 	} {
-		c.That(budget.rate >= 0 && !math.IsInf(budget.rate, 1), "--%s is %v, want a number that is zero or more", budget.flag, budget.rate)
+		c.That(budget.rate >= 0 && !math.IsInf(budget.rate, 1), "--%s is %v, want a number that is zero or more", budget.flag,
+			budget.rate)
 	}
 	c.That(o.BudgetBurst > 0, "--budget-burst is %d, want at least 1", o.BudgetBurst)
 }

@@ -26,12 +26,13 @@ func check(o *evicting.Options) error {
 	return c.Err()
 }
 
-// Without flags pods are evicted as kube-controller-manager v1.37 does: deleted,
-// as fast as the API server answers. Only mirror pods are spared.
+// Without flags pods are evicted as kube-controller-manager v1.37 does:
+// deleted, as fast as the API server answers. Only mirror pods are spared.
 func TestDefaults(t *testing.T) {
 	o := parsed(t)
 	require.NoError(t, check(o))
-	require.Equal(t, &evicting.Options{Action: evicting.Delete, EvictFor: 30 * time.Minute, BudgetBurst: 1, SpareMirrorPods: true}, o)
+	require.Equal(t,
+		&evicting.Options{Action: evicting.Delete, EvictFor: 30 * time.Minute, BudgetBurst: 1, SpareMirrorPods: true}, o)
 }
 
 // Each flag sets one field, and no other.

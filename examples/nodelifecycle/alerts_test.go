@@ -40,9 +40,9 @@ func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
 	}
 }
 
-// Each doubt that delays a declaration raises an alarm when it lasts. The others
-// hold taints: a suspended cluster has an alarm of its own, and a stabilization
-// window ends by itself.
+// Each doubt that delays a declaration raises an alarm when it lasts. The
+// others hold taints: a suspended cluster has an alarm of its own, and a
+// stabilization window ends by itself.
 func TestAlertRulesKnowEachDoubt(t *testing.T) {
 	selectors, err := alerts.Selectors("nodelifecycle")
 	require.NoError(t, err)

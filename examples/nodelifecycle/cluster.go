@@ -22,7 +22,8 @@ func program(s *settings, out io.Writer) *process.Program {
 	return &process.Program{
 		Process: &s.process,
 		Sharing: &s.Sharing,
-		// The controller decides when something is tried again, and lets others go first.
+		// The controller decides when something is tried again, and lets others go
+		// first.
 		Wrap: eviction.WithoutRetryAfter,
 		Connect: func(ctx context.Context, clients process.Clients) (*process.Service, error) {
 			if !s.process.Shadow {
@@ -60,13 +61,14 @@ func program(s *settings, out io.Writer) *process.Program {
 	}
 }
 
-// warnOfController tells if kube-controller-manager runs in the cluster. Whether
-// it runs the two controllers that this program replaces cannot be seen before
-// one of them acts; see rival.
+// warnOfController tells if kube-controller-manager runs in the cluster.
+// Whether it runs the two controllers that this program replaces cannot be seen
+// before one of them acts; see rival.
 func warnOfController(ctx context.Context, client kubernetes.Interface) {
 	lease, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, rivalManager, metav1.GetOptions{})
 	if err != nil || lease.Spec.RenewTime == nil || time.Since(lease.Spec.RenewTime.Time) > time.Minute {
 		return
 	}
-	klog.FromContext(ctx).Info("kube-controller-manager is running. Make sure that it does so with --controllers=*,-node-lifecycle-controller,-taint-eviction-controller")
+	klog.FromContext(ctx).Info("kube-controller-manager is running. Make sure that it does so with " +
+		"--controllers=*,-node-lifecycle-controller,-taint-eviction-controller")
 }

@@ -17,9 +17,9 @@ import (
 
 // The demonstration runs the same controller as on a real cluster, with short
 // times, on a cluster in memory. Its world plays the nodes; its witness looks
-// only at what the API shows, and knows nothing of the controller. Its summary is
-// of what the API server stored, by the times and versions of the API server, so
-// a busy machine makes it neither better nor worse.
+// only at what the API shows, and knows nothing of the controller. Its summary
+// is of what the API server stored, by the times and versions of the API
+// server, so a busy machine makes it neither better nor worse.
 
 // demoDefaults are the flags of the demonstration, unless they are given.
 var demoDefaults = map[string]string{
@@ -53,7 +53,8 @@ func script(w *world) []outage {
 		{"a rack of zone a burns down: 3 nodes, for good", 6 * time.Second, 0, a[:3]},
 		{"2 nodes of zone b reboot, and are back just in time", 7 * time.Second, 14 * time.Second, b[:2]},
 		{"zone c loses power: all its 20 nodes", 15 * time.Second, 24 * time.Second, c},
-		{"the network between all nodes and the API server fails", 28 * time.Second, 34 * time.Second, slices.Concat(a[3:], b, c)},
+		{"the network between all nodes and the API server fails", 28 * time.Second, 34 * time.Second,
+			slices.Concat(a[3:], b, c)},
 	}
 }
 
@@ -122,8 +123,8 @@ func demonstrateOn(ctx context.Context, cluster *memory.Cluster, s *settings, ou
 	return judge().print(out, client.Requests())
 }
 
-// awaitLate waits for pods that are late, but not for ever: on a machine that is
-// too busy they are late, and only one that never leaves is lost.
+// awaitLate waits for pods that are late, but not for ever: on a machine that
+// is too busy they are late, and only one that never leaves is lost.
 func awaitLate(ctx context.Context, judge func() *verdict) {
 	ctx, stop := context.WithTimeout(ctx, demoPatience)
 	defer stop()

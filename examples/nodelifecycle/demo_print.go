@@ -88,8 +88,8 @@ const (
 	mostNamed = 20
 )
 
-// print writes a line for the claim, and its exceptions below. It reports whether
-// the claim holds.
+// print writes a line for the claim, and its exceptions below. It reports
+// whether the claim holds.
 func (c claim) print(out io.Writer) bool {
 	if len(c.exceptions) == 0 {
 		fmt.Fprintf(out, "ok    %s\n", c.says)

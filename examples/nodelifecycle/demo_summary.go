@@ -165,8 +165,8 @@ func (v *verdict) judgeDeclarations(name string, n *nodeHistory, r rules) {
 }
 
 // judgeTaint says whether a node was tainted that was ready, or while all zones
-// were down. The controller reads a report from its watch. On a busy machine that
-// takes time, for which a report has as long as a heartbeat.
+// were down. The controller reads a report from its watch. On a busy machine
+// that takes time, for which a report has as long as a heartbeat.
 func (v *verdict) judgeTaint(name string, n *nodeHistory, s taintSpan, outages []span, r rules) {
 	if n.isReady(s.added.Add(-r.grace)) && n.isReady(s.stored) {
 		v.ready = append(v.ready, name)

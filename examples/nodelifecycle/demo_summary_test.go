@@ -153,20 +153,24 @@ func TestHistoryHasTheTimesOfTheAPIServer(t *testing.T) {
 		started := time.Now()
 		pass := func() { time.Sleep(time.Second) }
 		nodes := cluster.CoreV1().Nodes()
-		node, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a00"}}, metav1.CreateOptions{})
+		node, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a00"}},
+			metav1.CreateOptions{})
 		require.NoError(t, err)
 		require.NoError(t, addPod(t.Context(), cluster, "node-a00-0", "node-a00", patient))
 		pass()
 		leases := cluster.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-		_, err = leases.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "node-a00"}}, metav1.CreateOptions{})
+		_, err = leases.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "node-a00"}},
+			metav1.CreateOptions{})
 		require.NoError(t, err)
 		pass()
 		added := metav1.NewTime(started.Add(time.Second))
-		node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &added}}
+		node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute,
+			TimeAdded: &added}}
 		node, err = nodes.Update(t.Context(), node, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		pass()
-		require.NoError(t, cluster.CoreV1().Pods(metav1.NamespaceDefault).Delete(t.Context(), "node-a00-0", metav1.DeleteOptions{}))
+		require.NoError(t, cluster.CoreV1().Pods(metav1.NamespaceDefault).
+			Delete(t.Context(), "node-a00-0", metav1.DeleteOptions{}))
 		pass()
 		node.Spec.Taints = nil
 		_, err = nodes.Update(t.Context(), node, metav1.UpdateOptions{})

@@ -21,8 +21,8 @@ type view struct {
 
 	told  []string // what has happened, last first
 	drawn int      // lines to go back
-	// last is what was printed last about each zone, and about the cluster under the
-	// empty name.
+	// last is what was printed last about each zone, and about the cluster under
+	// the empty name.
 	last map[string]string
 }
 
@@ -83,9 +83,11 @@ func (v *view) picture(zones []zone.Status, phase zone.Phase, pending int) {
 	for _, z := range zones {
 		name, seen := v.seen(z)
 		ill := max(seen.unknown-seen.tainted, 0)
-		bar := strings.Repeat("\x1b[32m■\x1b[0m", seen.ready) + strings.Repeat("\x1b[33m■\x1b[0m", ill) + strings.Repeat("\x1b[31m■\x1b[0m", seen.tainted)
+		bar := strings.Repeat("\x1b[32m■\x1b[0m", seen.ready) + strings.Repeat("\x1b[33m■\x1b[0m", ill) +
+			strings.Repeat("\x1b[31m■\x1b[0m", seen.tainted)
 		rest := max(demoNodesPerZone-seen.ready-ill-seen.tainted, 0)
-		fmt.Fprintf(&b, "%-4s  %s%s  %-17s  %7.2f  %7d\n", name, bar, strings.Repeat("·", rest), z.State, z.Rate, seen.evicted)
+		fmt.Fprintf(&b, "%-4s  %s%s  %-17s  %7.2f  %7d\n", name, bar, strings.Repeat("·", rest), z.State, z.Rate,
+			seen.evicted)
 	}
 	fmt.Fprintf(&b, "\n      \x1b[32m■\x1b[0m ready  \x1b[33m■\x1b[0m unknown  \x1b[31m■\x1b[0m tainted NoExecute\n\n")
 	for _, line := range v.told[:min(len(v.told), 6)] {

@@ -80,7 +80,8 @@ func (w *witness) seeNode(_ time.Time, node *corev1.Node) {
 			n.ready = c.Status
 		}
 	}
-	n.tainted = slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
+	n.tainted = slices.ContainsFunc(node.Spec.Taints,
+		func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
 }
 
 func (w *witness) seePod(pod *corev1.Pod, gone bool) {

@@ -107,7 +107,8 @@ func (w *world) addNode(ctx context.Context, client kubernetes.Interface, zone, 
 		Alive: func(context.Context) error { return w.alive(name) },
 		Status: func(context.Context) (corev1.NodeStatus, error) {
 			return corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-				{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"},
+				{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+					Message: "kubelet is posting ready status"},
 			}}, nil
 		},
 	})

@@ -20,13 +20,18 @@ func newDoubtMetrics(state reader) *doubtMetrics {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	return &doubtMetrics{
-		state:          state,
-		now:            desc("nodelifecycle_doubt", "1 while there is a doubt of the kind, which delays the declaration of dead nodes (blind, watch, unread, unconfirmed, holding) or their NoExecute taints (suspended, recovering). /doubt says until when.", "kind"),
-		seconds:        desc("nodelifecycle_doubt_seconds_total", "Seconds in which there was a doubt of the kind.", "kind"),
-		refuted:        desc("nodelifecycle_refuted_silences_total", "Silent nodes that a live read of their lease has shown to be alive: the watch was behind."),
-		unread:         desc("nodelifecycle_failed_live_reads_total", "Live reads of leases that failed. Silent nodes stay unconfirmed until one succeeds."),
-		unconfirmed:    desc("nodelifecycle_unconfirmed_nodes", "Silent nodes that no live read has confirmed."),
-		yetToBeWritten: desc("nodelifecycle_undeclared_nodes", "Confirmed silent nodes whose conditions have yet to be written."),
+		state: state,
+		now: desc("nodelifecycle_doubt", "1 while there is a doubt of the kind, which delays the declaration of "+
+			"dead nodes (blind, watch, unread, unconfirmed, holding) or their NoExecute taints (suspended, recovering). "+
+			"/doubt says until when.", "kind"),
+		seconds: desc("nodelifecycle_doubt_seconds_total", "Seconds in which there was a doubt of the kind.", "kind"),
+		refuted: desc("nodelifecycle_refuted_silences_total",
+			"Silent nodes that a live read of their lease has shown to be alive: the watch was behind."),
+		unread: desc("nodelifecycle_failed_live_reads_total",
+			"Live reads of leases that failed. Silent nodes stay unconfirmed until one succeeds."),
+		unconfirmed: desc("nodelifecycle_unconfirmed_nodes", "Silent nodes that no live read has confirmed."),
+		yetToBeWritten: desc("nodelifecycle_undeclared_nodes",
+			"Confirmed silent nodes whose conditions have yet to be written."),
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 )
 
-// Whoever looks for the Events of one of the two controllers of
-// kube-controller-manager finds them under its name.
+// The Events of each of the two controllers of kube-controller-manager are
+// found under its name.
 func TestEventsComeFromTheControllerThatWouldRecordThem(t *testing.T) {
 	nodes, taints := record.NewFakeRecorder(2), record.NewFakeRecorder(2)
 	e := &events{nodes: nodes, taints: taints}

@@ -25,8 +25,9 @@ type informerSet struct {
 	synced          []cache.InformerSynced
 }
 
-// newInformerSet sets up informers that keep only what the controller reads. The
-// rival, if there is one, sees nodes before their managed fields are dropped.
+// newInformerSet sets up informers that keep only what the controller reads.
+// The rival, if there is one, sees nodes before their managed fields are
+// dropped.
 func newInformerSet(client kubernetes.Interface, rival *rival) *informerSet {
 	return &informerSet{
 		cluster: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(rival.trim)),
@@ -35,8 +36,8 @@ func newInformerSet(client kubernetes.Interface, rival *rival) *informerSet {
 	}
 }
 
-// connect makes every change that the informers see reach the controller, as the
-// shadow shows it if there is one.
+// connect makes every change that the informers see reach the controller, as
+// the shadow shows it if there is one.
 func (s *informerSet) connect(d *dispatcher, c *controller.Controller, shadowing *shadow.Shadow) error {
 	observe := func(turn func(now time.Time) bool) {
 		d.UpdateIf(func() bool { return turn(time.Now()) })
@@ -70,8 +71,8 @@ func (s *informerSet) pulses(d *dispatcher, c *controller.Controller) []feed.Pul
 	}
 }
 
-// start starts the informers and waits until all that existed has been handed to
-// the controller. It returns false when ctx ends before.
+// start starts the informers and waits until all that existed has been handed
+// to the controller. It returns false when ctx ends before.
 func (s *informerSet) start(ctx context.Context) bool {
 	s.cluster.Start(ctx.Done())
 	s.leases.Start(ctx.Done())

@@ -120,8 +120,8 @@ func (l *lifecycle) Observe(ctx context.Context, ready func()) {
 	feed.Pulses(ctx, l.informers.pulses(l.dispatcher, l.core)...)
 }
 
-// Act performs what the controller asks for, until ctx ends or an action panics,
-// and what was under way is done.
+// Act performs what the controller asks for, until ctx ends or an action
+// panics, and what was under way is done.
 func (l *lifecycle) Act(ctx context.Context) error {
 	if l.shadow != nil {
 		l.shadow.Begin()

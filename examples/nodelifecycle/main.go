@@ -1,11 +1,12 @@
-// Command nodelifecycle is a node lifecycle and taint eviction controller made of
-// the lifecycle library: it marks nodes that have fallen silent, taints them at a
-// rate that depends on how disrupted their zone is, and evicts the pods that do
-// not tolerate that.
+// Command nodelifecycle is a node lifecycle and taint eviction controller made
+// of the lifecycle library. It marks nodes that have fallen silent, and taints
+// them at a rate that depends on how disrupted their zone is. It evicts the
+// pods that do not tolerate that.
 //
-// With --kubeconfig or in a cluster it does the work of kube-controller-manager's
-// node-lifecycle-controller and taint-eviction-controller, which have to be
-// switched off there. With neither it demonstrates that on a cluster in memory.
+// With --kubeconfig or in a cluster it does the work of
+// kube-controller-manager's node-lifecycle-controller and
+// taint-eviction-controller, which have to be switched off there. With neither
+// it demonstrates that on a cluster in memory.
 package main
 
 import (
@@ -29,7 +30,8 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 // errNoCluster says that there is nothing for a shadow to stand next to.
 var errNoCluster = errors.New("no cluster for --shadow: give --kubeconfig or --master, or run in a cluster")
 
-// start runs the controller on a cluster if there is one, else the demonstration.
+// start runs the controller on a cluster if there is one, else the
+// demonstration.
 func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer) error {
 	config, found, err := process.RESTConfig(&s.process, &s.Sharing)
 	if err != nil {

@@ -67,24 +67,34 @@ func TestWrongCalls(t *testing.T) {
 		code int
 		says string
 	}{
-		"unknown flag":          {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
-		"not a duration":        {[]string{"--node-monitor-grace-period=soon"}, process.ExitUsage, "--node-monitor-grace-period"},
-		"no grace":              {[]string{"--node-monitor-grace-period=0s"}, process.ExitUsage, "--node-monitor-grace-period is 0s, want a positive duration"},
-		"negative rate":         {[]string{"--node-eviction-rate=-1"}, process.ExitUsage, "--node-eviction-rate is -1, want zero or more"},
-		"threshold above one":   {[]string{"--unhealthy-zone-threshold=55"}, process.ExitUsage, "--unhealthy-zone-threshold is 55, want more than 0 and at most 1"},
-		"no such action":        {[]string{"--action=shoot"}, process.ExitUsage, `--action is "shoot", want delete`},
-		"no QPS":                {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
-		"deadline beyond lease": {[]string{"--leader-elect-renew-deadline=20s"}, process.ExitUsage, "must be less than --leader-elect-lease-duration"},
-		"no such port":          {[]string{"--secure-port=70000"}, process.ExitUsage, "--secure-port is 70000, want 0 to 65535"},
-		"address with a port":   {[]string{"--bind-address=localhost:1"}, process.ExitUsage, "--bind-address"},
-		"a feature gate":        {[]string{"--feature-gates=Foo=true"}, process.ExitUsage, `--feature-gates is "Foo=true", want none: this program has no feature gates`},
-		"no such log format":    {[]string{"--logging-format=xml"}, process.ExitUsage, `--logging-format is "xml", want text or json`},
-		"an argument":           {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
-		"dry shadow":            {[]string{"--shadow", "--action=dry-run"}, process.ExitFailed, "--shadow with --action=dry-run would compare nothing"},
-		"shadow of nothing":     {[]string{"--shadow"}, process.ExitFailed, "no cluster for --shadow"},
-		"no such kubeconfig":    {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
-		"broken kubeconfig":     {[]string{"--kubeconfig=" + broken}, process.ExitFailed, "load client configuration"},
-		"nobody there":          {[]string{"--master=" + unreachable}, process.ExitFailed, "reach the API server at " + unreachable},
+		"unknown flag": {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
+		"not a duration": {[]string{"--node-monitor-grace-period=soon"}, process.ExitUsage,
+			"--node-monitor-grace-period"},
+		"no grace": {[]string{"--node-monitor-grace-period=0s"}, process.ExitUsage,
+			"--node-monitor-grace-period is 0s, want a positive duration"},
+		"negative rate": {[]string{"--node-eviction-rate=-1"}, process.ExitUsage,
+			"--node-eviction-rate is -1, want zero or more"},
+		"threshold above one": {[]string{"--unhealthy-zone-threshold=55"}, process.ExitUsage,
+			"--unhealthy-zone-threshold is 55, want more than 0 and at most 1"},
+		"no such action": {[]string{"--action=shoot"}, process.ExitUsage, `--action is "shoot", want delete`},
+		"no QPS":         {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
+		"deadline beyond lease": {[]string{"--leader-elect-renew-deadline=20s"}, process.ExitUsage,
+			"must be less than --leader-elect-lease-duration"},
+		"no such port": {[]string{"--secure-port=70000"}, process.ExitUsage,
+			"--secure-port is 70000, want 0 to 65535"},
+		"address with a port": {[]string{"--bind-address=localhost:1"}, process.ExitUsage, "--bind-address"},
+		"a feature gate": {[]string{"--feature-gates=Foo=true"}, process.ExitUsage,
+			`--feature-gates is "Foo=true", want none: this program has no feature gates`},
+		"no such log format": {[]string{"--logging-format=xml"}, process.ExitUsage,
+			`--logging-format is "xml", want text or json`},
+		"an argument": {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
+		"dry shadow": {[]string{"--shadow", "--action=dry-run"}, process.ExitFailed,
+			"--shadow with --action=dry-run would compare nothing"},
+		"shadow of nothing":  {[]string{"--shadow"}, process.ExitFailed, "no cluster for --shadow"},
+		"no such kubeconfig": {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
+		"broken kubeconfig":  {[]string{"--kubeconfig=" + broken}, process.ExitFailed, "load client configuration"},
+		"no server there": {[]string{"--master=" + unreachable}, process.ExitFailed,
+			"reach the API server at " + unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -94,7 +104,8 @@ func TestWrongCalls(t *testing.T) {
 			require.NoError(t, ctx.Err(), "it took too long")
 			require.Empty(t, out.String())
 			require.Contains(t, diagnostics.String(), test.says)
-			require.LessOrEqual(t, strings.Count(diagnostics.String(), "\n"), 2, "one line, and where to find help:\n%s", diagnostics.String())
+			require.LessOrEqual(t, strings.Count(diagnostics.String(), "\n"), 2, "one line, and where to find help:\n%s",
+				diagnostics.String())
 		})
 	}
 }

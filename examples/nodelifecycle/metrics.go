@@ -12,8 +12,8 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// metrics has the names of kube-controller-manager v1.37, so that dashboards and
-// alerts go on working, and a few of its own.
+// metrics has the names of kube-controller-manager v1.37, so that dashboards
+// and alerts go on working, and a few of its own.
 type metrics struct {
 	nodesTainted   *zoneCounter
 	declareSeconds prometheus.Histogram
@@ -36,13 +36,15 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 	m := &metrics{
 		nodesTainted: newZoneCounter(),
 		declareSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "node_collector_update_node_health_duration_seconds",
-			Help:    "Duration in seconds of declaring one silent node: the read of its lease and the patch of its conditions. Nodes that are not silent cost nothing here.",
+			Name: "node_collector_update_node_health_duration_seconds",
+			Help: "Duration in seconds of declaring one silent node: the read of its lease and the patch of its " +
+				"conditions. Nodes that are not silent cost nothing here.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 		}),
 		passSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "node_collector_update_all_nodes_health_duration_seconds",
-			Help:    "Duration in seconds of the look at all nodes that is taken every --node-monitor-period for safety. Detection of silent nodes does not wait for it.",
+			Name: "node_collector_update_all_nodes_health_duration_seconds",
+			Help: "Duration in seconds of the look at all nodes that is taken every --node-monitor-period for safety. " +
+				"Detection of silent nodes does not wait for it.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 4, 8),
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -50,7 +52,8 @@ func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*met
 			Help: "Writes to the API server that failed and were put back, by what they were to do.",
 		}, []string{"action"}),
 	}
-	for _, c := range append(sightMetrics(state), dampedWrites(state), m.declareSeconds, m.passSeconds, m.failures, newZoneMetrics(state, m.nodesTainted), newDoubtMetrics(state)) {
+	for _, c := range append(sightMetrics(state), dampedWrites(state), m.declareSeconds, m.passSeconds, m.failures,
+		newZoneMetrics(state, m.nodesTainted), newDoubtMetrics(state)) {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
@@ -74,14 +77,16 @@ func sightMetrics(state reader) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "nodelifecycle_blind_seconds_total",
-			Help: "Seconds in which the API server did not answer for longer than --node-blind-after. They count in no node's grace period.",
+			Help: "Seconds in which the API server did not answer for longer than --node-blind-after. They count in no node's " +
+				"grace period.",
 		}, func() float64 {
 			blind, _ := sight()
 			return blind.Seconds()
 		}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "nodelifecycle_blind",
-			Help: "1 while the API server has not answered for longer than --node-blind-after, so that no node is declared silent.",
+			Help: "1 while the API server has not answered for longer than --node-blind-after, so that no node is declared " +
+				"silent.",
 		}, func() float64 {
 			if _, now := sight(); now {
 				return 1
@@ -91,12 +96,13 @@ func sightMetrics(state reader) []prometheus.Collector {
 	}
 }
 
-// dampedWrites tells of nodes that change so often that writing each change would
-// keep others waiting.
+// dampedWrites tells of nodes that change so often that writing each change
+// would keep others waiting.
 func dampedWrites(state reader) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "nodelifecycle_damped_writes_total",
-		Help: "Writes of taints, labels and pods' readiness that had to wait because their node had changed often shortly before. Not all were written: some changes were taken back meanwhile.",
+		Help: "Writes of taints, labels and pods' readiness that had to wait because their node had changed often shortly " +
+			"before. Not all were written: some changes were taken back meanwhile.",
 	}, func() float64 {
 		var damped int
 		state.read(func(c *controller.Controller) { damped = c.Damped() })
@@ -135,15 +141,18 @@ func newZoneMetrics(state reader, tainted *zoneCounter) *zoneMetrics {
 		return prometheus.NewDesc(name, help, []string{"zone"}, nil)
 	}
 	return &zoneMetrics{
-		state:     state,
-		tainted:   tainted,
-		evictions: byZone("node_collector_evictions_total", "Number of Node evictions that happened since current instance of NodeController started: nodes that were tainted NoExecute. Of the zones that have no node any more, the 64 that counted last are shown."),
+		state:   state,
+		tainted: tainted,
+		evictions: byZone("node_collector_evictions_total", "Number of Node evictions that happened since current instance "+
+			"of NodeController started: nodes that were tainted NoExecute. Of the zones that have no node any more, the 64 "+
+			"that counted last are shown."),
 		health:    byZone("node_collector_zone_health", "Gauge measuring percentage of healthy nodes per zone."),
 		size:      byZone("node_collector_zone_size", "Gauge measuring number of registered Nodes per zones."),
 		unhealthy: byZone("node_collector_unhealthy_nodes_in_zone", "Gauge measuring number of not Ready Nodes per zones."),
 		rate:      byZone("nodelifecycle_zone_rate", "Nodes a second that may be tainted NoExecute in the zone now."),
 		queued:    byZone("nodelifecycle_zone_queued_nodes", "Nodes that wait for their NoExecute taint."),
-		at:        prometheus.NewDesc("nodelifecycle_cluster_phase", "1 for the phase that the cluster is in: Active, Holding, Paused, Suspended or Recovering.", []string{"phase"}, nil),
+		at: prometheus.NewDesc("nodelifecycle_cluster_phase",
+			"1 for the phase that the cluster is in: Active, Holding, Paused, Suspended or Recovering.", []string{"phase"}, nil),
 	}
 }
 

@@ -20,7 +20,8 @@ type state struct{ *controller.Controller }
 
 func (s state) read(look func(*controller.Controller)) { look(s.Controller) }
 
-// H4: that silent nodes are not declared because nobody could hear them is shown.
+// H4: a metric shows that silent nodes are not declared because no heartbeat
+// could have arrived.
 func TestBlindnessIsShown(t *testing.T) {
 	began := time.Now().Add(-time.Hour)
 	config := controller.Config{Health: nodehealth.Config{SightTimeout: time.Minute}}
@@ -87,7 +88,8 @@ func TestC2DampedWritesAreShown(t *testing.T) {
 	t.Error("there is no such metric")
 }
 
-// kube-controller-manager shows evictions_total of each zone from its first node on.
+// kube-controller-manager shows evictions_total of each zone from its first
+// node on.
 func TestEvictionsOfANewZoneAreZero(t *testing.T) {
 	now := time.Now()
 	core, err := controller.New(controller.Config{}, now)

@@ -12,8 +12,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
 )
 
-// A rival is kube-controller-manager doing the same work beside us. The managed
-// fields of nodes tell: it is the manager of their taints.
+// A rival is kube-controller-manager doing the same work next to this
+// controller. The managed fields of nodes tell: it is the manager of their
+// taints.
 type rival struct {
 	logger klog.Logger
 	since  time.Time
@@ -24,7 +25,8 @@ const rivalManager = "kube-controller-manager"
 
 func (r *rival) trim(object any) (any, error) {
 	if node, ok := object.(*corev1.Node); ok && r != nil && r.wrote(node.ManagedFields) && !r.warned.Swap(true) {
-		r.logger.Info("WARNING: kube-controller-manager has just changed the taints of a node: its controllers are active and will fight with this one. "+
+		r.logger.Info("WARNING: kube-controller-manager has just changed the taints of a node: its controllers are active "+
+			"and will fight with this one. "+
 			"Run it with --controllers=*,-node-lifecycle-controller,-taint-eviction-controller", "node", klog.KObj(node))
 	}
 	return edge.Trim(object)

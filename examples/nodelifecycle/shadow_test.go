@@ -32,8 +32,8 @@ func wantReadsOnly(t *testing.T, client *memory.Client, leases bool) {
 	}
 }
 
-// C7: a shadow alone decides all that a controller does, sends nothing, and tells
-// it in the end. As nothing happens in the cluster, all is open.
+// C7: a shadow alone decides all that a controller does, sends nothing, and
+// tells it in the end. As nothing happens in the cluster, all is open.
 func TestC7AShadowDecidesAllAndSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := memory.NewCluster()
@@ -78,7 +78,8 @@ func TestC7AShadowDecidesAllAndSendsNothing(t *testing.T) {
 		wantReadsOnly(t, acting, false)
 		wantReadsOnly(t, electing, true)
 		background := context.Background()
-		_, err = cluster.CoordinationV1().Leases(metav1.NamespaceSystem).Get(background, "nodelifecycle-shadow", metav1.GetOptions{})
+		_, err = cluster.CoordinationV1().Leases(metav1.NamespaceSystem).
+			Get(background, "nodelifecycle-shadow", metav1.GetOptions{})
 		require.NoError(t, err)
 		_, err = cluster.CoordinationV1().Leases(metav1.NamespaceSystem).Get(background, "nodelifecycle", metav1.GetOptions{})
 		require.Error(t, err, "the lease of the controllers that act")
@@ -91,8 +92,8 @@ func TestC7AShadowDecidesAllAndSendsNothing(t *testing.T) {
 	})
 }
 
-// C7: next to a controller that does the same, a shadow finds no difference that
-// is larger than the times of the two.
+// C7: next to a controller that does the same, a shadow finds no difference
+// that is larger than the times of the two.
 func TestC7AShadowNextToItsLikeDiffersInNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := memory.NewCluster()

@@ -7,13 +7,14 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// A zoneCounter counts by zone, in bounded memory: a node that changes its zone again
-// and again would otherwise add a label value each time.
+// A zoneCounter counts by zone, in bounded memory: a node that changes its zone
+// again and again would otherwise add a label value each time.
 //
-// A zone keeps its count while it exists, so that its series never goes backwards. Of
-// the zones that had no node when they were last read, the 64 that counted last keep
-// theirs. The others are dropped: their series end, and one of them that gets nodes
-// again begins at zero, which Prometheus takes for a restart.
+// A zone keeps its count while it exists, so that its series never goes
+// backwards. Of the zones that had no node when they were last read, the 64
+// that counted last keep theirs. The others are dropped: their series end, and
+// one of them that gets nodes again begins at zero, which Prometheus takes for
+// a restart.
 type zoneCounter struct {
 	mu     sync.Mutex
 	counts map[string]*zoneCount
@@ -68,9 +69,9 @@ func (c *zoneCounter) drop() {
 	c.gone = goneZones
 }
 
-// of returns the counts, given the zones that exist. That of a zone in which nothing
-// was counted yet is 0, as in kube-controller-manager: a rate over it sees the first
-// one. Such a zone is shown while it exists.
+// of returns the counts, given the zones that exist. That of a zone in which
+// nothing was counted yet is 0, as in kube-controller-manager: a rate over it
+// sees the first one. Such a zone is shown while it exists.
 func (c *zoneCounter) of(zones []zone.Status) map[string]float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,8 +17,8 @@ func zonesNamed(names ...string) (all []zone.Status) {
 	return all
 }
 
-// C3, C5: a node that cycles through zones leaves a bounded number of series, also
-// while nothing reads them.
+// C3, C5: a node that cycles through zones leaves a bounded number of series,
+// also while nothing reads them.
 func TestC3ANodeThatCyclesThroughZonesLeavesABoundedNumberOfSeries(t *testing.T) {
 	for name, read := range map[string]bool{"read each time": true, "read at the end": false} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,8 @@ func TestC3ANodeThatCyclesThroughZonesLeavesABoundedNumberOfSeries(t *testing.T)
 	}
 }
 
-// The series of a zone that stays never goes backwards, whatever comes and goes.
+// The series of a zone that stays never goes backwards, whatever comes and
+// goes.
 func TestACountOfAZoneThatStaysNeverGoesBackwards(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))

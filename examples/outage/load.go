@@ -39,7 +39,8 @@ func (s *settings) read(in io.Reader) (*scenario.Scenario, error) {
 	}
 	data, err := os.ReadFile(s.scenario)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is neither a file nor a scenario that ships; those are %s", s.scenario, strings.Join(scenarios.Names(), ", "))
+		return nil, fmt.Errorf("%s is neither a file nor a scenario that ships; those are %s", s.scenario,
+			strings.Join(scenarios.Names(), ", "))
 	}
 	if err != nil {
 		return nil, err
@@ -47,8 +48,8 @@ func (s *settings) read(in io.Reader) (*scenario.Scenario, error) {
 	return valid(scenario.Read(s.scenario, data))
 }
 
-// valid says of the problems with a scenario what they are. They keep lines of their
-// own, which begin with the place.
+// valid says of the problems with a scenario what they are. They keep lines of
+// their own, which begin with the place.
 func valid(s *scenario.Scenario, err error) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the scenario is invalid:\n%w", err)
@@ -56,9 +57,9 @@ func valid(s *scenario.Scenario, err error) (*scenario.Scenario, error) {
 	return s, nil
 }
 
-// changed returns a copy of a scenario with other settings, which come from a flag.
-// What the scenario expects follows from the settings that it has: with others it
-// is left out.
+// changed returns a copy of a scenario with other settings, which come from a
+// flag. What the scenario expects follows from the settings that it has: with
+// others it is left out.
 func (s *settings) changed(given *scenario.Scenario, flag string, assignments []string) (*scenario.Scenario, error) {
 	result := given.Clone()
 	for _, assignment := range assignments {
@@ -70,7 +71,8 @@ func (s *settings) changed(given *scenario.Scenario, flag string, assignments []
 		result.Expect, s.unexpected = nil, true
 	}
 	if err := result.Validate(); err != nil {
-		return nil, usageError{fmt.Errorf("the scenario is invalid with %s %s:\n%w", flag, strings.Join(assignments, ", "), err)}
+		return nil,
+			usageError{fmt.Errorf("the scenario is invalid with %s %s:\n%w", flag, strings.Join(assignments, ", "), err)}
 	}
 	return result, nil
 }

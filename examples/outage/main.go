@@ -1,18 +1,21 @@
-// Command outage plays outages of a cluster against the node lifecycle controller
-// of nodelifecycle, in virtual time, and reports what the controller does: when it
-// finds the nodes dead, how it judges their zones, how fast it taints them, which
-// pods it evicts and which it spares.
+// Command outage plays outages of a cluster against the node lifecycle
+// controller of nodelifecycle, in virtual time, and reports what the controller
+// does. That is when it finds the nodes dead, how it judges their zones, and
+// how fast it taints them. It also reports which pods are evicted and which
+// stay.
 //
 //	go -C examples run ./outage --list
 //	go -C examples run ./outage zone-loss
 //	go -C examples run ./outage zone-loss --compare node-eviction-rate=1
-//	go -C examples run ./outage outage/scenarios/rack-loss.yaml --set unhealthy-zone-threshold=0.3 --check
+//	go -C examples run ./outage outage/scenarios/rack-loss.yaml \
+//	  --set unhealthy-zone-threshold=0.3 --check
 //
-// It answers what a flag would do before a cluster has to find out: an hour of a
-// cluster of a few hundred nodes takes a second or two, and goes the same way each
+// It answers what a flag would do before a cluster has to find out. An hour of
+// a cluster of a few hundred nodes takes a second or two, and is the same each
 // time. The controller is the real one; package simulation says what is not. A
-// scenario is a file of a page: package scenario describes the language, and the
-// folder scenarios has twelve to begin with. Package report has the shape of --json.
+// scenario is a file of a page: package scenario describes the language, and
+// the folder scenarios has twelve to begin with. Package report has the shape
+// of --json.
 package main
 
 import (
@@ -57,8 +60,8 @@ type settings struct {
 	json     bool
 	check    bool
 	list     bool
-	// unexpected says that the settings change what must come out, so that what the
-	// scenario expects is left out.
+	// unexpected says that the settings change what must come out, so that what
+	// the scenario expects is left out.
 	unexpected bool
 	// judge watches the simulation for --check.
 	judge checker
@@ -90,10 +93,14 @@ func parse(args []string, diagnostics io.Writer) (*settings, error) {
 	flags.SetOutput(diagnostics)
 	flags.SortFlags = false
 	var compare string
-	flags.StringArrayVar(&s.set, "set", nil, "Change the scenario: a flag of the controller, `name=value`, or the path of a value, duration=2h. May be given several times.")
-	flags.StringVar(&compare, "compare", "", "Run the scenario twice, as given and with `these settings`, a=b,c=d, and show both side by side.")
-	flags.Uint64Var(&s.seed, "seed", 0, "Play another course of the same scenario: other times of heartbeats and calls, other nodes where the script leaves that open.")
-	flags.BoolVar(&s.check, "check", false, "Check all the time that the controller does what it promises, and at the end that what the scenario expects came out. Exit with 1 if not.")
+	flags.StringArrayVar(&s.set, "set", nil, "Change the scenario: a flag of the controller, `name=value`, or the path "+
+		"of a value, duration=2h. May be given several times.")
+	flags.StringVar(&compare, "compare", "",
+		"Run the scenario twice, as given and with `these settings`, a=b,c=d, and show both side by side.")
+	flags.Uint64Var(&s.seed, "seed", 0, "Play another course of the same scenario: other times of heartbeats and calls, "+
+		"other nodes where the script leaves that open.")
+	flags.BoolVar(&s.check, "check", false, "Check all the time that the controller does what it promises, and at the "+
+		"end that what the scenario expects came out. Exit with 1 if not.")
 	flags.BoolVar(&s.json, "json", false, "Print one JSON document instead of text.")
 	flags.BoolVar(&s.list, "list", false, "List the scenarios that ship.")
 	flags.Usage = func() { help(diagnostics, flags) }

@@ -51,27 +51,33 @@ func file(t *testing.T, content string) string {
 	return name
 }
 
-// A wrong call or scenario ends at once, with what is wrong and where, and nothing
-// on standard output.
+// A wrong call or scenario ends at once, with what is wrong and where, and
+// nothing on standard output.
 func TestWrongCalls(t *testing.T) {
 	invalid := file(t, strings.Replace(tiny, "nodes: 10", "nodez: 10", 1)+"- {at: 1h, crash: {}}\n")
 	for name, test := range map[string]struct {
 		args []string
 		says []string
 	}{
-		"unknown flag":         {[]string{"rack-loss", "--sed=3"}, []string{"unknown flag: --sed", "--help"}},
-		"two scenarios":        {[]string{"rack-loss", "zone-loss"}, []string{`takes one scenario, got ["rack-loss" "zone-loss"]`}},
-		"flags alone":          {[]string{"--json"}, []string{"takes one scenario, got []"}},
-		"list and scenario":    {[]string{"rack-loss", "--list"}, []string{"--list takes no scenario"}},
-		"no number":            {[]string{"rack-loss", "--seed=x"}, []string{"--seed"}},
-		"no such scenario":     {[]string{"rack-los"}, []string{"rack-los is neither a file nor a scenario that ships", "zone-loss"}},
-		"a folder":             {[]string{t.TempDir()}, []string{"is a directory"}},
-		"unknown setting":      {[]string{"rack-loss", "--set", "node-evicton-rate=1"}, []string{"--set node-evicton-rate=1", "did you mean node-eviction-rate?"}},
-		"no assignment":        {[]string{"rack-loss", "--set", "node-eviction-rate"}, []string{"--set", "is no assignment"}},
-		"contradictory":        {[]string{"rack-loss", "--set", "duration=1m"}, []string{"with --set duration=1m", "script[0].at: is 5m, but the scenario ends after 1m"}},
-		"unknown to compare":   {[]string{"rack-loss", "--compare", "duration=1h,x=1"}, []string{"--compare x=1: there is no flag or field x"}},
-		"nothing to compare":   {[]string{"rack-loss", "--compare", ""}, []string{"--compare", "is no assignment"}},
-		"invalid file":         {[]string{invalid}, []string{invalid + ":7:15: cluster.zones[0].nodez: there is no field nodez; did you mean nodes?", invalid + ":15:8: script[1].at: is 1h"}},
+		"unknown flag": {[]string{"rack-loss", "--sed=3"}, []string{"unknown flag: --sed", "--help"}},
+		"two scenarios": {[]string{"rack-loss", "zone-loss"},
+			[]string{`takes one scenario, got ["rack-loss" "zone-loss"]`}},
+		"flags alone":       {[]string{"--json"}, []string{"takes one scenario, got []"}},
+		"list and scenario": {[]string{"rack-loss", "--list"}, []string{"--list takes no scenario"}},
+		"no number":         {[]string{"rack-loss", "--seed=x"}, []string{"--seed"}},
+		"no such scenario": {[]string{"rack-los"},
+			[]string{"rack-los is neither a file nor a scenario that ships", "zone-loss"}},
+		"a folder": {[]string{t.TempDir()}, []string{"is a directory"}},
+		"unknown setting": {[]string{"rack-loss", "--set", "node-evicton-rate=1"},
+			[]string{"--set node-evicton-rate=1", "did you mean node-eviction-rate?"}},
+		"no assignment": {[]string{"rack-loss", "--set", "node-eviction-rate"}, []string{"--set", "is no assignment"}},
+		"contradictory": {[]string{"rack-loss", "--set", "duration=1m"},
+			[]string{"with --set duration=1m", "script[0].at: is 5m, but the scenario ends after 1m"}},
+		"unknown to compare": {[]string{"rack-loss", "--compare", "duration=1h,x=1"},
+			[]string{"--compare x=1: there is no flag or field x"}},
+		"nothing to compare": {[]string{"rack-loss", "--compare", ""}, []string{"--compare", "is no assignment"}},
+		"invalid file": {[]string{invalid}, []string{invalid + ":7:15: cluster.zones[0].nodez: there is no field " +
+			"nodez; did you mean nodes?", invalid + ":15:8: script[1].at: is 1h"}},
 		"invalid on the input": {[]string{"-"}, []string{"standard input:1:1: the file is empty"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +147,7 @@ func TestAScenarioRuns(t *testing.T) {
 	require.Equal(t, shipped, path)
 }
 
-// decode reads one JSON document, of which nothing is unknown.
+// decode reads one JSON document and refuses unknown fields.
 func decode[T any](t *testing.T, out string) T {
 	t.Helper()
 	var document T
@@ -189,10 +195,12 @@ func TestCompareShowsBothSideBySide(t *testing.T) {
 	comparison := decode[report.Comparison](t, out)
 	require.Equal(t, []string{"node-eviction-rate=1", "node-monitor-grace-period=30s"}, comparison.Settings)
 	require.Equal(t, []string{"duration=15m"}, comparison.Given.Settings)
-	require.Equal(t, []string{"duration=15m", "node-eviction-rate=1", "node-monitor-grace-period=30s"}, comparison.Changed.Settings)
+	require.Equal(t, []string{"duration=15m", "node-eviction-rate=1", "node-monitor-grace-period=30s"},
+		comparison.Changed.Settings)
 	require.Less(t, comparison.Changed.Summary.Cluster.Drain.First, comparison.Given.Summary.Cluster.Drain.First)
 	require.NotEmpty(t, comparison.Differences)
-	require.Equal(t, comparison.Given.Timeline, plain(t, "--set", "duration=15m").Timeline, "the first is the run as given")
+	require.Equal(t, comparison.Given.Timeline, plain(t, "--set", "duration=15m").Timeline,
+		"the first is the run as given")
 }
 
 func plain(t *testing.T, args ...string) report.Document {
@@ -205,7 +213,8 @@ func TestCheckAsksAJudge(t *testing.T) {
 	code, out, diagnostics := call(t, tiny, "-", "--check")
 	require.Zero(t, code, "%s\n%s", out, diagnostics)
 	require.True(t, strings.HasSuffix(out, "Every invariant held.\n"), out)
-	require.True(t, decode[report.Document](t, func() string { _, out, _ := call(t, tiny, "-", "--check", "--json"); return out }()).Checked)
+	require.True(t, decode[report.Document](t,
+		func() string { _, out, _ := call(t, tiny, "-", "--check", "--json"); return out }()).Checked)
 
 	code, out, _ = call(t, tiny, "-", "--check", "--compare", "node-eviction-rate=1")
 	require.Zero(t, code)
@@ -218,7 +227,7 @@ func TestCheckWithARecoveryPeriod(t *testing.T) {
 	require.Zero(t, code, "%s\n%s", out, diagnostics)
 }
 
-// strict is a judge to whom nothing is good enough.
+// strict is a judge that reports a violation in every run.
 func strict(*simulation.Simulation) func(bool) []report.Violation {
 	return func(bool) []report.Violation {
 		return []report.Violation{{At: 61, Invariant: "never early", Text: "pod web-3"}}
@@ -227,7 +236,8 @@ func strict(*simulation.Simulation) func(bool) []report.Violation {
 
 // What does not hold is told in full, and as a failure.
 func TestABrokenPromiseIsAFailure(t *testing.T) {
-	for _, args := range [][]string{{"-", "--check"}, {"-", "--check", "--json"}, {"-", "--check", "--compare", "duration=9m"}} {
+	for _, args := range [][]string{{"-", "--check"}, {"-", "--check", "--json"},
+		{"-", "--check", "--compare", "duration=9m"}} {
 		var out, diagnostics bytes.Buffer
 		s, err := parse(args, &diagnostics)
 		require.NoError(t, err)
@@ -324,7 +334,8 @@ func TestProgressIsShownOnceARunTakesLong(t *testing.T) {
 	require.Nil(t, newProgress(&out, "", time.Hour).out, "a buffer is no terminal")
 }
 
-// expecting is tiny with what must come out of it: two nodes, and a taint for each.
+// expecting is tiny with what must come out of it: two nodes, and a taint for
+// each.
 const expecting = tiny + `expect:
   declared: {living: 0, dead: 2}
   tainted: {nodes: 2, times: 2}
@@ -364,7 +375,8 @@ func TestCheckComparesWhatTheScenarioExpects(t *testing.T) {
 	require.Zero(t, code)
 	var document report.Document
 	require.NoError(t, json.Unmarshal([]byte(out), &document))
-	require.Equal(t, report.Expectation{Path: "expect.declared.dead", Want: "at least 3", Got: "2"}, document.Expectations[1])
+	require.Equal(t, report.Expectation{Path: "expect.declared.dead", Want: "at least 3", Got: "2"},
+		document.Expectations[1])
 }
 
 // squeezed makes all space between words one blank.

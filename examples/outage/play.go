@@ -15,9 +15,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
-// stepsBetweenLooks is after how many events a run looks at the clock on the wall
-// and whether it is to end. A look costs as much as some events, a thousand of them
-// take a few milliseconds.
+// stepsBetweenLooks is after how many events a run looks at the clock on the
+// wall and whether it is to end. A look costs as much as some events, a
+// thousand of them take a few milliseconds.
 const stepsBetweenLooks = 256
 
 var (
@@ -63,9 +63,10 @@ func (s *settings) write(out io.Writer, document *report.Document) error {
 	return errors.Join(document.Summary.Write(out), document.WriteExpectations(out), document.WriteViolations(out))
 }
 
-// performBoth runs a scenario as given and with the settings to compare it with.
-// Two timelines cannot be read side by side, so text shows only the summaries. If a
-// run is interrupted there is nothing to compare: the first is reported.
+// performBoth runs a scenario as given and with the settings to compare it
+// with. Two timelines cannot be read side by side, so text shows only the
+// summaries. If a run is interrupted there is nothing to compare: the first is
+// reported.
 func (s *settings) performBoth(ctx context.Context, given *scenario.Scenario, out, diagnostics io.Writer) error {
 	other, err := s.changed(given, "--compare", s.compare)
 	if err != nil {
@@ -74,7 +75,8 @@ func (s *settings) performBoth(ctx context.Context, given *scenario.Scenario, ou
 	if !s.json {
 		introduce(out, given)
 	}
-	first := &player{settings: s, scenario: given, applied: s.set, progress: newProgress(diagnostics, "as given", given.Duration.D())}
+	first := &player{settings: s, scenario: given, applied: s.set,
+		progress: newProgress(diagnostics, "as given", given.Duration.D())}
 	asGiven, err := first.play(ctx)
 	if !complete(err) {
 		return errors.Join(s.write(out, asGiven), err)
@@ -117,7 +119,8 @@ func introduce(out io.Writer, s *scenario.Scenario) {
 	for _, zone := range s.Cluster.Zones {
 		nodes += zone.Nodes
 	}
-	fmt.Fprintf(out, "%s, seed %d: %s of a cluster with %d nodes in %d zones.\n", s.Name, s.Seed, s.Duration, nodes, len(s.Cluster.Zones))
+	fmt.Fprintf(out, "%s, seed %d: %s of a cluster with %d nodes in %d zones.\n", s.Name, s.Seed, s.Duration, nodes,
+		len(s.Cluster.Zones))
 	if s.Description != "" {
 		fmt.Fprintf(out, "%s\n", strings.TrimSpace(s.Description))
 	}
@@ -134,12 +137,12 @@ func encode(out io.Writer, document any) error {
 	return nil
 }
 
-// checker watches a simulation that has not begun. When it is over, whether it came
-// to its end or not, what it returns says what did not hold.
+// checker watches a simulation that has not begun. When it is over, whether it
+// came to its end or not, what it returns says what did not hold.
 type checker func(*simulation.Simulation) func(finished bool) []report.Violation
 
-// check lets a judge of package invariant watch a simulation. What must hold at the
-// end is judged only if the scenario came to its end.
+// check lets a judge of package invariant watch a simulation. What must hold at
+// the end is judged only if the scenario came to its end.
 func check(s *simulation.Simulation) func(finished bool) []report.Violation {
 	judge := s.Judge()
 	return func(finished bool) []report.Violation {
@@ -163,8 +166,8 @@ type player struct {
 	tell     func(report.Line)
 }
 
-// play returns the report, also of a run that was interrupted or in which something
-// did not hold: the error says so.
+// play returns the report, also of a run that was interrupted or in which
+// something did not hold: the error says so.
 func (p *player) play(ctx context.Context) (*report.Document, error) {
 	s, err := simulation.New(p.scenario)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/report"
 )
 
-// progress shows on a terminal how far a run is, once it takes long. The zero value
-// shows nothing.
+// progress shows on a terminal how far a run is, once it takes long. The zero
+// value shows nothing.
 type progress struct {
 	out   io.Writer // nil shows nothing
 	title string
@@ -55,7 +55,8 @@ func (p *progress) at(now time.Time, done time.Duration) {
 	}
 	p.drawn, p.visible = now, true
 	full := int(barWidth * done / max(p.total, 1))
-	fmt.Fprintf(p.out, "\r[%s%s] %s of %s %s", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), report.SecondsOf(done).Clock(), report.SecondsOf(p.total).Clock(), p.title)
+	fmt.Fprintf(p.out, "\r[%s%s] %s of %s %s", strings.Repeat("#", full), strings.Repeat(".", barWidth-full),
+		report.SecondsOf(done).Clock(), report.SecondsOf(p.total).Clock(), p.title)
 }
 
 // clear takes it away, so that something else can be written.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/metrics"
 )
 
-// processMetrics returns a registry with what a process shows of itself whatever
-// it does: go_* and process_*.
+// processMetrics returns a registry with what a process shows of itself
+// whatever it does: go_* and process_*.
 func processMetrics() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
@@ -23,15 +23,16 @@ func processMetrics() *prometheus.Registry {
 }
 
 // Names, labels and buckets are those of k8s.io/component-base v0.37.1, package
-// metrics/prometheus/restclient, so that dashboards of kube-controller-manager go on
-// working.
+// metrics/prometheus/restclient, so that dashboards of kube-controller-manager
+// go on working.
 var (
 	secondsBuckets = []float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}
 	bytesBuckets   = []float64{64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216}
 )
 
-// clientMetrics registers the rest_client_* metrics and returns what client-go fills
-// them through. metrics.Register takes it, and only the first one in a process.
+// clientMetrics registers the rest_client_* metrics and returns what client-go
+// fills them through. metrics.Register takes it, and only the first one in a
+// process.
 func clientMetrics(registry prometheus.Registerer) (metrics.RegisterOpts, error) {
 	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{

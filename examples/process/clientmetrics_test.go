@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/metrics"
 )
 
-// gathered returns the metrics of a registry, histograms as their sums, by name and
-// labels.
+// gathered returns the metrics of a registry, histograms as their sums, by name
+// and labels.
 func gathered(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -35,7 +35,8 @@ func gathered(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
 	return found
 }
 
-// The names and labels are those that dashboards of kube-controller-manager query.
+// The names and labels are those that dashboards of kube-controller-manager
+// query.
 func TestClientMetricsAreNamedAsUpstreams(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	hooks, err := clientMetrics(registry)

@@ -15,8 +15,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
-// CallTimeout bounds what a worker does at a time. A connection that is stuck must
-// not hold it for longer than an API server may take.
+// CallTimeout bounds what a worker does at a time. A connection that is stuck
+// must not hold it for longer than an API server may take.
 const CallTimeout = 30 * time.Second
 
 // RESTConfig returns how to reach the cluster, and false when neither flags nor
@@ -61,8 +61,8 @@ type Clients struct {
 
 // newClients connects to the cluster. Every transport of wrap is put around the
 // requests of the acting client. The electing client, which sends some all the
-// time, tells the API server's time of day to clock. In a shadow it is the only one
-// that writes: the others' requests that change something are not sent.
+// time, tells the API server's time of day to clock. In a shadow it is the only
+// one that writes: the others' requests that change something are not sent.
 func newClients(
 	config *rest.Config, s *commandline.Sharing, shadow bool,
 	wrap []func(http.RoundTripper) http.RoundTripper, clock *dates,

@@ -24,8 +24,8 @@ const (
 )
 
 // Main calls run with the command line and a context that ends with SIGINT or
-// SIGTERM, and ends the process with the code that run returns. A second signal
-// ends it at once.
+// SIGTERM. It ends the process with run's code. A second signal ends it at
+// once.
 func Main(run func(ctx context.Context, args []string, out, diagnostics io.Writer) int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -44,7 +44,8 @@ type Command struct {
 	Process *commandline.Process
 	// Settings are the program's own flags.
 	Settings Settings
-	// Intro begins what --help prints: what the program does, and how it is called.
+	// Intro begins what --help prints: what the program does, and how it is
+	// called.
 	Intro string
 	// Run does the program's work once the flags are parsed and checked.
 	Run func(ctx context.Context, flags *pflag.FlagSet, out io.Writer) error
@@ -59,9 +60,10 @@ func (c *Command) FlagSet() *pflag.FlagSet {
 	return flags
 }
 
-// Execute parses the arguments and runs the command. It returns the exit code: 0,
-// [ExitFailed] or [ExitUsage]. What went wrong it tells on diagnostics, in a line
-// each. A log in JSON goes there too, and keeps its format until the process ends.
+// Execute parses the arguments and runs the command. It returns the exit code:
+// 0, [ExitFailed] or [ExitUsage]. What went wrong it tells on diagnostics, in a
+// line each. A log in JSON goes there too, and keeps its format until the
+// process ends.
 func (c *Command) Execute(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 	flags := c.FlagSet()
 	flags.SetOutput(diagnostics)

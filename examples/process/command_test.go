@@ -20,8 +20,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
-// TestMain lets the test binary be a program that waits for a signal, or one that
-// logs.
+// TestMain lets the test binary be a program that waits for a signal, or one
+// that logs.
 func TestMain(m *testing.M) {
 	switch os.Getenv("PROCESS_TEST_PROGRAM") {
 	case "":

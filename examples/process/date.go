@@ -7,8 +7,8 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// dates passes the time of day on that the API server tells in its answers. What
-// takes it is not there yet when the client is made.
+// dates passes the time of day on that the API server tells in its answers.
+// What takes it is not there yet when the client is made.
 type dates struct {
 	// told is called with the Date header of an answer, and when the request was
 	// sent. Nil does nothing.

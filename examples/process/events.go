@@ -14,7 +14,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
-// Events records Events on a cluster, under the names of one or more components.
+// Events records Events on a cluster, under the names of one or more
+// components.
 type Events struct {
 	broadcaster record.EventBroadcaster
 	// mu is held for reading while an Event is recorded, so that none comes to a
@@ -31,9 +32,9 @@ func NewEventsOf(ctx context.Context, p *commandline.Process, client kubernetes.
 	return NewEvents(ctx, client)
 }
 
-// NewEvents starts to record, until Stop is called. The end of ctx does not stop
-// it: when a program ends, its leader election still records that it has stopped
-// leading.
+// NewEvents starts to record, until Stop is called. The end of ctx does not
+// stop it: when a program ends, its leader election still records that it has
+// stopped leading.
 func NewEvents(ctx context.Context, client kubernetes.Interface) *Events {
 	broadcaster := record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
 	broadcaster.StartStructuredLogging(4)

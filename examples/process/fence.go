@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// errFenced is what a write gets that comes when we may no longer be the leader.
+// errFenced is what a write gets that comes when we may no longer be the
+// leader.
 var errFenced = errors.New("not sent: the leader's lease is not valid any more")
 
 // A fence lets writes through only while our leader's lease is valid. Leader
@@ -30,7 +31,7 @@ type fence struct {
 	won atomic.Bool
 }
 
-// renewed takes note of a renewal that succeeded. It counts from when it was
+// renewed records a renewal that succeeded. It counts from when it was
 // sent: others count the lease from then or later.
 func (f *fence) renewed(sent time.Time) { f.until.Store(sent.Add(f.duration).UnixNano()) }
 
@@ -62,7 +63,8 @@ func (l *fencedLock) Update(ctx context.Context, record resourcelock.LeaderElect
 	return l.write(ctx, record, l.Interface.Update)
 }
 
-func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
+func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord,
+	send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	sent := time.Now()
 	if err := send(ctx, record); err != nil {
 		return err

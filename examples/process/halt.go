@@ -17,11 +17,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// HaltAnnotation halts a program for as long as it is on the leader's Lease: the
-// controller goes on, but makes no pod leave. Its value says why, and may be
-// empty.
+// HaltAnnotation halts a program for as long as it is on the leader's Lease:
+// the controller goes on, but makes no pod leave. Its value says why, and may
+// be empty.
 //
-//	kubectl -n kube-system annotate lease NAME lifecycle.kubelife.io/halt='wrong zone labels'
+//	kubectl -n kube-system annotate lease NAME \
+//	  lifecycle.kubelife.io/halt='wrong zone labels'
 //	kubectl -n kube-system annotate lease NAME lifecycle.kubelife.io/halt-
 //
 // It is on the Lease, so that it outlives the process, holds for each replica,

@@ -95,7 +95,8 @@ func (h *halting) metric() float64 {
 	return families[0].GetMetric()[0].GetGauge().GetValue()
 }
 
-// C7: an annotation of the leader's Lease halts the controller until it is gone.
+// C7: an annotation of the leader's Lease halts the controller until it is
+// gone.
 func TestC7AnAnnotationHalts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHalting(t, nil)
@@ -123,8 +124,8 @@ func TestC7AnAnnotationHalts(t *testing.T) {
 	})
 }
 
-// C7: a process that starts while the annotation is there knows it before it may
-// act.
+// C7: a process that starts while the annotation is there knows it before it
+// may act.
 func TestC7AHaltIsKnownFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHalting(t, map[string]string{HaltAnnotation: ""})
@@ -141,7 +142,8 @@ func TestC7AHaltEndsWithANewLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHalting(t, map[string]string{HaltAnnotation: ""})
 		h.follow()
-		require.NoError(t, h.client.CoordinationV1().Leases("kube-system").Delete(t.Context(), "tester", metav1.DeleteOptions{}))
+		require.NoError(t, h.client.CoordinationV1().Leases("kube-system").
+			Delete(t.Context(), "tester", metav1.DeleteOptions{}))
 		h.settle()
 		require.Equal(t, []string{"halt"}, h.told)
 		h.create("tester", nil)

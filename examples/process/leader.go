@@ -55,8 +55,9 @@ func (e *election) giveUp() {
 }
 
 // run calls act while this replica leads, and idle until then. It returns nil
-// when ctx ends, ErrLost when the lease is lost, and an error of act, after which
-// it releases the lease. It returns only after act and idle have returned.
+// when ctx ends, ErrLost when the lease is lost, and an error of act, after
+// which it releases the lease. It returns only after act and idle have
+// returned.
 func (e *election) run(
 	ctx context.Context, act func(context.Context) error, idle func(context.Context),
 ) error {
@@ -64,8 +65,8 @@ func (e *election) run(
 	if err != nil {
 		return err
 	}
-	// When ctx ends, acting stops first and the lease is released after that. Until
-	// then the election has to go on.
+	// When ctx ends, acting stops first and the lease is released after that.
+	// Until then the election has to go on.
 	electing, resign := context.WithCancel(context.WithoutCancel(ctx))
 	defer resign()
 	waiting, started := context.WithCancel(ctx)
@@ -122,7 +123,8 @@ func (e *election) run(
 	return ErrLost
 }
 
-// elect takes part in the election until electing ends, or this replica gives up.
+// elect takes part in the election until electing ends, or this replica gives
+// up.
 func (e *election) elect(
 	electing context.Context, resign func(), elector *leaderelection.LeaderElector,
 ) {

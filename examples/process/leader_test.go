@@ -32,7 +32,8 @@ type replica struct {
 }
 
 func newReplica(client kubernetes.Interface) *replica {
-	timing := commandline.LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
+	timing := commandline.LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
+		RetryPeriod: 2 * time.Second}
 	return &replica{
 		election: election{
 			namespace: "kube-system", name: "tester", timing: timing, client: client, recorder: &record.FakeRecorder{},
@@ -173,16 +174,17 @@ func (r refusingGroup) Leases(namespace string) coordinationclient.LeaseInterfac
 	return refusingLeases{r.CoordinationV1Interface.Leases(namespace), r.now}
 }
 
-func (r refusingLeases) Update(ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+func (r refusingLeases) Update(ctx context.Context, lease *coordinationv1.Lease,
+	options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
 	if r.now.Load() {
 		return nil, errors.New("refused")
 	}
 	return r.LeaseInterface.Update(ctx, lease, options)
 }
 
-// A leader that cannot renew stops to act before others may begin, and ends with
-// an error. If what acts does not return, the process says that it is ill, so that
-// somebody ends it.
+// A leader that cannot renew stops to act before others may begin, and ends
+// with an error. If what acts does not return, the process says that it is ill,
+// so that the kubelet ends it.
 func TestLeaderThatCannotRenewEndsOrSaysThatItIsIll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var broken atomic.Bool
@@ -212,7 +214,8 @@ func TestLeaderThatCannotRenewEndsOrSaysThatItIsIll(t *testing.T) {
 // fenceErr is what a write of the replica gets.
 func (r *replica) fenceErr() error {
 	request := httptest.NewRequest(http.MethodPatch, "/", nil)
-	_, err := r.fence.transport(roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil })).RoundTrip(request) //nolint:bodyclose // there is none
+	inner := roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil })
+	_, err := r.fence.transport(inner).RoundTrip(request) //nolint:bodyclose // there is none
 	return err
 }
 
@@ -225,7 +228,7 @@ func TestLeaderWhoseLeaseIsTakenEnds(t *testing.T) {
 		wait(10 * time.Second)
 		require.True(t, first.acts.Load())
 
-		// Somebody takes the lease away.
+		// Another process takes the lease.
 		leases := cluster.CoordinationV1().Leases("kube-system")
 		lease, err := leases.Get(t.Context(), "tester", metav1.GetOptions{})
 		require.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
-// setLogging sets how much is logged, and how. Text goes to standard error, JSON
-// to the writer. Like klog's, the setting is one of the whole process.
+// setLogging sets how much is logged, and how. Text goes to standard error,
+// JSON to the writer. Like klog's, the setting is one of the whole process.
 func setLogging(p *commandline.Process, out io.Writer) {
 	setVerbosity(p.Verbosity)
 	if p.LoggingFormat != commandline.LoggingJSON {
@@ -27,7 +27,8 @@ func setLogging(p *commandline.Process, out io.Writer) {
 	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true), klog.FlushLogger(control.Flush))
 }
 
-// setVerbosity sets what calls of klog itself, client-go's for example, look at.
+// setVerbosity sets what calls of klog itself, client-go's for example, look
+// at.
 func setVerbosity(v int) {
 	var flags flag.FlagSet
 	klog.InitFlags(&flags)

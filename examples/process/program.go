@@ -17,11 +17,11 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
-// A Controller is what a program runs on a cluster. Each method returns soon after
-// its context has ended, and only when all that it started has stopped.
+// A Controller is what a program runs on a cluster. Each method returns soon
+// after its context has ended, and only when all that it started has stopped.
 type Controller interface {
-	// Observe fills the controller from the cluster and keeps it up to date. It calls
-	// ready once all that existed has been seen.
+	// Observe fills the controller from the cluster and keeps it up to date. It
+	// calls ready once all that existed has been seen.
 	Observe(ctx context.Context, ready func())
 	// Act does the controller's work. It is called once, after ready and while
 	// Observe runs. An error ends the program after the leader's lease has been
@@ -32,20 +32,20 @@ type Controller interface {
 	Idle(ctx context.Context)
 }
 
-// A Service is a controller that was connected to a cluster, and what the process
-// shows of it.
+// A Service is a controller that was connected to a cluster, and what the
+// process shows of it.
 type Service struct {
 	Controller
 	// Metrics are served at /metrics, with those of the process and its clients.
 	Metrics prometheus.Gatherer
-	// Pages are served at their paths, to one caller at a time and for at most 30 s,
-	// after which the request's context ends. Nil is none.
+	// Pages are served at their paths, to one caller at a time and for at most 30
+	// s, after which the request's context ends. Nil is none.
 	Pages map[string]http.Handler
-	// Leadership records Events about who leads.
+	// Leadership records Events about which replica leads.
 	Leadership record.EventRecorder
 	// Answer returns once the controller has answered, for example once its lock
-	// was free. When it does not return for 20 s, the process gives up the lease and
-	// ends with [ErrStuck]. Required.
+	// was free. When it does not return for 20 s, the process gives up the lease
+	// and ends with [ErrStuck]. Required.
 	Answer func()
 	// Answered is called when the API server has answered, about once in a retry
 	// period of the leader election, whether or not this replica leads. So the
@@ -56,8 +56,8 @@ type Service struct {
 	// whether the machine's clock is right. Nil does nothing, and so does a client
 	// without HTTP.
 	Dated func(sent, date time.Time)
-	// Halt holds what the controller does to make pods leave, and Resume lets it go
-	// on: see [HaltAnnotation]. Required.
+	// Halt holds what the controller does to make pods leave, and Resume lets it
+	// go on: see [HaltAnnotation]. Required.
 	Halt, Resume func()
 	// Stop is called in the end. Nil does nothing.
 	Stop func()
@@ -105,10 +105,10 @@ func (p *Program) Run(ctx context.Context, config *rest.Config) error {
 	return p.run(ctx, clients, false, guard, server, shown)
 }
 
-// RunOn is Run with clients that are there already, of a cluster in memory say. As
-// there is no API server to ask about callers, it serves plain HTTP on loopback.
-// No transport of theirs is wrapped: nothing but the end of Act's context keeps a
-// leader from writing that was not awake when its lease ended.
+// RunOn is Run with clients that are there already, of a cluster in memory say.
+// As there is no API server to ask about callers, it serves plain HTTP on
+// loopback. Their transports are not wrapped. A leader that was not awake when
+// its lease ended is kept from writing only by the end of Act's context.
 func (p *Program) RunOn(ctx context.Context, clients Clients) error {
 	guard := &fence{duration: p.Sharing.LeaderElection.LeaseDuration}
 	return p.run(ctx, clients, true, guard, &dates{}, processMetrics())
@@ -213,8 +213,8 @@ func unlessStuck(
 	}
 }
 
-// Jitter lengthens a wait by up to a fifth, so that what failed together does not come
-// back together. It is for timedqueue.Backoff.
+// Jitter lengthens a wait by up to a fifth, so that what failed together does
+// not come back together. It is for timedqueue.Backoff.
 func Jitter() float64 { return rand.Float64() / 5 }
 
 // Together runs functions until one of them fails or ctx ends, and returns when

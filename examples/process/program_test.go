@@ -188,11 +188,12 @@ func TestProgramServesActsAndStops(t *testing.T) {
 		require.NoError(t, <-ended, "a signal is no failure")
 		require.True(t, w.stopped.Load())
 		code, _ = get(t, p, "/healthz")
-		require.Zero(t, code, "nobody listens any more")
+		require.Zero(t, code, "no server listens any more")
 	}
 }
 
-// annotate halts the program. Without an election an administrator makes the Lease.
+// annotate halts the program. Without an election an administrator makes the
+// Lease.
 func annotate(t *testing.T, client kubernetes.Interface, elected bool) {
 	t.Helper()
 	leases := client.CoordinationV1().Leases("kube-system")
@@ -243,8 +244,9 @@ func TestAddressInUseIsToldBeforeAnythingIsDone(t *testing.T) {
 	}
 }
 
-// Over a real connection: what the controller writes is sent only by the leader,
-// through what the program wraps around it; the lease's client is apart.
+// Over a real connection: what the controller writes is sent only by the
+// leader, through what the program wraps around it; the lease's client is
+// apart.
 func TestOnlyALeaderWrites(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
@@ -274,7 +276,8 @@ func TestOnlyALeaderWrites(t *testing.T) {
 		}
 		var writing error
 		p.Connect = func(ctx context.Context, clients Clients) (*Service, error) {
-			_, writing = clients.Acting.CoreV1().Nodes().Patch(ctx, "n", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+			_, writing = clients.Acting.CoreV1().Nodes().
+				Patch(ctx, "n", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 			if err := clients.Electing.CoreV1().Nodes().Delete(ctx, "lease", metav1.DeleteOptions{}); err != nil {
 				return nil, err
 			}

@@ -53,8 +53,8 @@ func newServer(
 }
 
 // health answers /healthz. With ?verbose it names what it has looked at, as
-// kube-controller-manager does, and whether the controller is halted: that is no
-// fault of its health.
+// kube-controller-manager does, and whether the controller is halted: that is
+// no fault of its health.
 type health struct {
 	checks []check
 	halted func() string

@@ -15,8 +15,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
-// C5: the metrics and each page are collected for one caller at a time, and a fifth
-// caller comes back later. Health waits for neither.
+// C5: the metrics and each page are collected for one caller at a time, and a
+// fifth caller comes back later. Health waits for neither.
 func TestC5MetricsAndPagesAreBounded(t *testing.T) {
 	goOn := make(chan struct{})
 	p := &commandline.Process{Name: "worker", Serving: commandline.Serving{

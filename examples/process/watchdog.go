@@ -12,8 +12,8 @@ import (
 // for may never happen, so the process ends without waiting for it.
 var ErrStuck = errors.New("the controller is stuck")
 
-// A watchdog asks a controller each second whether it still moves. It counts the
-// seconds in which this process ran: after a suspension of the machine a
+// A watchdog asks a controller each second whether it still moves. It counts
+// the seconds in which this process ran: after a suspension of the machine a
 // controller has the time to answer.
 type watchdog struct {
 	// unanswered is for how many seconds an answer has been missing.

@@ -1,5 +1,6 @@
-// Command quickstart evicts pods that do not tolerate the taints of their nodes,
-// one in ten seconds from each node, as far as PodDisruptionBudgets allow.
+// Command quickstart evicts pods that do not tolerate the taints of their
+// nodes, one in ten seconds from each node, as far as PodDisruptionBudgets
+// allow.
 package main
 
 import (

@@ -7,8 +7,8 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// olderLabels are the labels that a controller makes equal to newer ones. Source:
-// labelReconcileInfo of kube-controller-manager v1.37.
+// olderLabels are the labels that a controller makes equal to newer ones.
+// Source: labelReconcileInfo of kube-controller-manager v1.37.
 var olderLabels = [...]string{"beta.kubernetes.io/os", "beta.kubernetes.io/arch"}
 
 func unknownFact(node *corev1.Node) Fact { return Fact{Object: nodeOf(node), Kind: FactKindUnknown} }
@@ -17,8 +17,8 @@ func labelFact(node *corev1.Node, key string) Fact {
 	return Fact{Object: nodeOf(node), Kind: FactKindLabel, Detail: key}
 }
 
-// taintFact returns the fact that a node has a taint, and false for a taint that
-// is not the controllers' to write.
+// taintFact returns the fact that a node has a taint, and false for a taint
+// that is not the controllers' to write.
 func taintFact(node *corev1.Node, t *corev1.Taint) (Fact, bool) {
 	fact := Fact{Object: nodeOf(node), Detail: t.Key}
 	switch {
@@ -55,7 +55,8 @@ func byObserver(c *corev1.NodeCondition) bool {
 		(c.Reason == nodehealth.ReasonStopped || c.Reason == nodehealth.ReasonNeverReported)
 }
 
-// podReady returns the status of the pod's Ready condition, empty if it has none.
+// podReady returns the status of the pod's Ready condition, empty if it has
+// none.
 func podReady(pod *corev1.Pod) corev1.ConditionStatus {
 	if c := podCondition(pod, corev1.PodReady); c != nil {
 		return c.Status
@@ -78,8 +79,8 @@ func evictedByOther(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && markedByOther(podCondition(pod, corev1.DisruptionTarget))
 }
 
-// markedByOther reports whether a condition DisruptionTarget is one that a taint
-// eviction controller sets.
+// markedByOther reports whether a condition DisruptionTarget is one that a
+// taint eviction controller sets.
 func markedByOther(c *corev1.PodCondition) bool {
 	return c != nil && c.Status == corev1.ConditionTrue && c.Reason == "DeletionByTaintManager"
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// mergeNode returns the shadow's view of a node of which it had a view when the
+// mergeNode returns the shadow's view of a node that it had a view of when the
 // watch showed was, and now shows actual.
 func mergeNode(was, had, actual *corev1.Node) *corev1.Node {
 	conditions, taints := nodeConditions(was, had, actual), nodeTaints(had, actual)
@@ -70,8 +70,9 @@ func nodeCondition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.Nod
 	return nil
 }
 
-// nodeTaints returns the taints of the view, nil if they are the real ones: those
-// that are not the controllers' to write, and of those that are the shadow's.
+// nodeTaints returns the taints of the view, nil if they are the real ones:
+// those that are not the controllers' to write, and of those that are the
+// shadow's.
 func nodeTaints(had, actual *corev1.Node) []corev1.Taint {
 	controlled := func(t corev1.Taint) bool {
 		_, ok := taintFact(actual, &t)
@@ -116,9 +117,9 @@ func nodeLabels(had, actual *corev1.Node) map[string]string {
 	return labels
 }
 
-// mergePod returns the shadow's view of a pod. silent says that the pod's kubelet
-// is, so that what has changed about the pod's readiness is another controller's
-// write.
+// mergePod returns the shadow's view of a pod. silent says that the pod's
+// kubelet is, so that what has changed about the pod's readiness is another
+// controller's write.
 func mergePod(was, had, actual *corev1.Pod, silent bool) *corev1.Pod {
 	conditions := podConditions(was, had, actual, silent)
 	deletion := actual.DeletionTimestamp

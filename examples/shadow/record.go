@@ -12,8 +12,8 @@ import (
 )
 
 // A Fact is one thing about an object that a controller can change: it holds or
-// it does not. Both sides, the shadow and what happens in the cluster, change it
-// back and forth.
+// it does not. Both sides, the shadow and what happens in the cluster, change
+// it back and forth.
 type Fact struct {
 	Object Object
 	Kind   FactKind
@@ -137,7 +137,7 @@ type Difference struct {
 	// Shadow is when the shadow decided, and Cluster when its watch showed what
 	// happened. One is zero for a side that did not.
 	Shadow, Cluster time.Time
-	// Ended is when it was over for the verdicts OnlyShadow and OnlyCluster: the
+	// Ended is when it was over for the verdicts OnlyShadow and OnlyCluster. The
 	// side took it back, the node was heard again, or the object was gone.
 	Ended time.Time
 }
@@ -205,9 +205,10 @@ func (c RecordConfig) Validate() error {
 }
 
 // A Record compares what a shadow would have done with what happened. Each side
-// reports when it changes a fact. A change is open until the other side makes it,
-// too, or it is over. What agrees is counted and dropped, so the memory is that of
-// the open changes, at most a few for an object, and of the kept differences.
+// reports when it changes a fact. A change is open until the other side makes
+// it, too, or it is over. What agrees is counted and dropped. So the memory is
+// that of the open changes, at most a few for an object, and of the kept
+// differences.
 type Record struct {
 	config RecordConfig
 	open   map[Fact]opened
@@ -336,7 +337,8 @@ func (r *Record) single(now time.Time, fact Fact, only opened) {
 	r.count(d)
 }
 
-// difference returns what is known while the other side has not made the change.
+// difference returns what is known while the other side has not made the
+// change.
 func (o opened) difference(fact Fact) Difference {
 	d := Difference{
 		Object: fact.Object, Action: actionOf(fact.Kind, o.holds), Detail: fact.Detail,
@@ -392,14 +394,14 @@ func (r *Record) Tallies() []Tally {
 	return tallies
 }
 
-// Waiting returns how many changes of an action one side has made, and the other
-// may still make.
+// Waiting returns how many changes of an action one side has made, and the
+// other may still make.
 func (r *Record) Waiting(action Action, shadow bool) int {
 	return r.waiting[sideKey{action, shadow}]
 }
 
-// Differences returns up to limit differences, by the time of the first side:
-// those that are over, and then, if there is room, open ones, which may be any.
+// Differences returns up to limit differences, by the time of the first side.
+// Those that are over come first, and then, if there is room, any open ones.
 func (r *Record) Differences(limit int) []Difference { return r.listed(limit).differences(limit) }
 
 // listed is what a list of differences is made of. It costs no copy of those

@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Limit is how many differences a page lists unless the request says limit=N, and
-// MaxLimit is the largest N.
+// Limit is how many differences a page lists unless the request says limit=N,
+// and MaxLimit is the largest N.
 const (
 	Limit    = 1000
 	MaxLimit = 10_000
@@ -39,10 +39,11 @@ func (s *Shadow) report(limit int) report {
 // Differences returns up to limit differences; see [Record.Differences].
 func (s *Shadow) Differences(limit int) []Difference { return s.report(limit).differences }
 
-// NewPage returns a page with the counts of all comparisons, and the differences
-// by time. It is text, or JSON with format=json; limit=N lists N differences,
-// which is 1 to [MaxLimit]. Serve it through serving.NewPage, for one caller at a
-// time. What it copies is bounded by the limit and by RecordConfig.MostKept.
+// NewPage returns a page with the counts of all comparisons, and the
+// differences by time. It is text, or JSON with format=json; limit=N lists N
+// differences, which is 1 to [MaxLimit]. Serve it through serving.NewPage, for
+// one caller at a time. What it copies is bounded by the limit and by
+// RecordConfig.MostKept.
 func NewPage(s *Shadow) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		values := request.URL.Query()
@@ -116,7 +117,8 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// The JSON form of a page. Times are RFC 3339; one that is not there is left out.
+// The JSON form of a page. Times are RFC 3339; one that is not there is left
+// out.
 type reportJSON struct {
 	Now         time.Time        `json:"now"`
 	Tallies     []tallyJSON      `json:"tallies"`
@@ -180,7 +182,8 @@ type collector struct{ shadow *Shadow }
 
 var (
 	comparedDesc = prometheus.NewDesc("shadow_compared_actions_total",
-		"Actions that the shadow or the cluster has done and that were compared, by verdict: Same, Earlier and Later say when the shadow would have done it, OnlyShadow and OnlyCluster that only one did.",
+		"Actions that the shadow or the cluster has done and that were compared, by verdict: Same, Earlier and Later say "+
+			"when the shadow would have done it, OnlyShadow and OnlyCluster that only one did.",
 		[]string{"action", "verdict"}, nil)
 	openDesc = prometheus.NewDesc("shadow_open_actions",
 		"Actions that only the shadow or only the cluster has done so far.", []string{"action", "by"}, nil)
@@ -220,7 +223,9 @@ func (c collector) Collect(found chan<- prometheus.Metric) {
 		found <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(t.Dropped), labels...)
 	}
 	for i, action := range actions {
-		found <- prometheus.MustNewConstMetric(openDesc, prometheus.GaugeValue, float64(all.shadow[i]), string(action), "shadow")
-		found <- prometheus.MustNewConstMetric(openDesc, prometheus.GaugeValue, float64(all.cluster[i]), string(action), "cluster")
+		found <- prometheus.MustNewConstMetric(openDesc, prometheus.GaugeValue, float64(all.shadow[i]), string(action),
+			"shadow")
+		found <- prometheus.MustNewConstMetric(openDesc, prometheus.GaugeValue, float64(all.cluster[i]), string(action),
+			"cluster")
 	}
 }

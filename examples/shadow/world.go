@@ -17,10 +17,10 @@ import (
 	"github.com/kubelife/lifecycle/nodehealth"
 )
 
-// A World is the cluster as it would be if the shadow acted and what it stands
-// beside did not. It takes each object as the watch shows it and returns the view
-// of the shadow: with the shadow's own writes, and without those of the other
-// controllers. What both write goes to the [Record].
+// A World is the cluster as it would be if the shadow acted and the controller
+// next to it did not. It takes each object as the watch shows it and returns
+// the view of the shadow. That has the shadow's own writes, and none of the
+// other controllers. What both write goes to the [Record].
 //
 // Before Begin all is as the watch shows it, and nothing is recorded.
 //
@@ -62,9 +62,9 @@ func (w *World) Begin() { w.began = true }
 // Record returns what was compared.
 func (w *World) Record() *Record { return w.record }
 
-// ObserveNode takes a node as the watch shows it, and returns the shadow's view,
-// and the views of pods that have changed with it: the kubelet of a node that is
-// ready again reports the readiness of its pods. None may be modified.
+// ObserveNode takes a node as the watch shows it, and returns the shadow's
+// view, and the views of pods that have changed with it. The kubelet of a node
+// that is ready again reports the readiness of its pods. None may be modified.
 func (w *World) ObserveNode(now time.Time, actual *corev1.Node) (*corev1.Node, []*corev1.Pod) {
 	s := w.nodes[actual.Name]
 	if s != nil && s.actual.UID != actual.UID {

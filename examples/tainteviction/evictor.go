@@ -81,7 +81,8 @@ type evictor struct {
 var _ process.Controller = (*evictor)(nil)
 
 // newEvictor connects an evictor to a cluster.
-func newEvictor(s *settings, clients process.Clients, recorder record.EventRecorder, registry prometheus.Registerer) (*evictor, error) {
+func newEvictor(s *settings, clients process.Clients, recorder record.EventRecorder,
+	registry prometheus.Registerer) (*evictor, error) {
 	c, err := newCore(s, time.Now())
 	if err != nil {
 		return nil, err
@@ -146,8 +147,8 @@ func (e *evictor) means(client kubernetes.Interface) evicting.Clients {
 	}
 }
 
-// observer is what the informer tells: the tracker or, in a shadow, the tracker with
-// the pods as the shadow shows them.
+// observer is what the informer tells: the tracker or, in a shadow, the tracker
+// with the pods as the shadow shows them.
 func (e *evictor) observer() controller.Observer {
 	if e.shadow == nil {
 		return e.tracker
@@ -181,8 +182,8 @@ func (e *evictor) read(look func(evictionreport.State)) {
 	e.dispatcher.View(func() { look(e.tracker) })
 }
 
-// Observe fills the tracker from the cluster and goes on until ctx ends. It calls
-// ready once all that existed has been seen.
+// Observe fills the tracker from the cluster and goes on until ctx ends. It
+// calls ready once all that existed has been seen.
 func (e *evictor) Observe(ctx context.Context, ready func()) { e.informer.Run(ctx, ready) }
 
 // dated tells the tracker the API server's time of day.
@@ -200,7 +201,8 @@ func (e *evictor) resume() {
 	e.dispatcher.Update(func() { e.tracker.Resume(time.Now()) })
 }
 
-// Act evicts until ctx ends or an action panics, and what was under way is done.
+// Act evicts until ctx ends or an action panics, and what was under way is
+// done.
 func (e *evictor) Act(ctx context.Context) error {
 	if e.shadow != nil {
 		e.shadow.Begin()
@@ -225,8 +227,8 @@ func (e *evictor) perform(ctx context.Context, t task) eviction.Result {
 	return result
 }
 
-// record records the Events of upstream's controller, of what was done and not of
-// what was only tried.
+// record records the Events of upstream's controller, of what was done and not
+// of what was only tried.
 func (e *evictor) record(task eviction.Task, result eviction.Result) {
 	pod := &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: task.Pod.Namespace, Name: task.Pod.Name, UID: task.Pod.UID,
@@ -239,7 +241,8 @@ func (e *evictor) record(task eviction.Task, result eviction.Result) {
 	}
 }
 
-// reasonEviction is the reason of upstream's Events, and component their source.
+// reasonEviction is the reason of upstream's Events, and component their
+// source.
 const (
 	reasonEviction = "TaintManagerEviction"
 	component      = "taint-eviction-controller"

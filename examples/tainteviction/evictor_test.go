@@ -15,7 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// From the taint to the deletion, through informers, tracker, workers and client.
+// From the taint to the deletion, through informers, tracker, workers and
+// client.
 func TestPodsLeaveAtTheirDeadlines(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("at-once")
@@ -62,8 +63,8 @@ func TestPodStaysWhenTheTaintGoes(t *testing.T) {
 	})
 }
 
-// E2: a taint that was written while the watch was silent counts from when it was
-// written, and not from when it is seen.
+// E2: a taint that was written while the watch was silent counts from when it
+// was written, and not from when it is seen.
 func TestE2TaintOfAGapActsInTime(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("patient", tolerates(ptr.To[int64](60)))
@@ -80,8 +81,8 @@ func TestE2TaintOfAGapActsInTime(t *testing.T) {
 	})
 }
 
-// A node that is deleted takes its taints with it, and a pod that is deleted its
-// deadline.
+// A node that is deleted takes its taints with it, and a pod that is deleted
+// its deadline.
 func TestWhatIsGoneIsForgotten(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("patient", tolerates(ptr.To[int64](60)))
@@ -111,7 +112,8 @@ func TestSparedPodsStay(t *testing.T) {
 		})
 		w.add("finished", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed })
 		w.add("agent", func(pod *corev1.Pod) {
-			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "d", Controller: new(true)}}
+			pod.OwnerReferences = []metav1.OwnerReference{
+				{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "d", Controller: new(true)}}
 		})
 		w.add("web")
 		w.taint(maintenance)

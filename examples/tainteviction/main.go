@@ -1,18 +1,19 @@
 // Command tainteviction is a taint eviction controller made of the lifecycle
-// library: it makes pods leave nodes whose NoExecute taints they do not tolerate,
-// or tolerate no longer, and does nothing else.
+// library. It evicts pods from nodes whose NoExecute taints they do not
+// tolerate, or tolerate no longer, and does nothing else.
 //
-// It does the work of kube-controller-manager's taint-eviction-controller, which
-// has to be switched off there. Who sets the taints does not matter: an
-// administrator, kube-controller-manager's node-lifecycle-controller, or another.
+// It does the work of kube-controller-manager's taint-eviction-controller,
+// which has to be switched off there. What sets the taints does not matter: an
+// administrator, kube-controller-manager's node-lifecycle-controller, or
+// another.
 //
 // # Differences from kube-controller-manager
 //
 // Package eviction lists its own. Compared with v1.37.1, the program adds:
 //
 //   - Mirror pods are spared, unless --spare-mirror-pods is false. There those
-//     that do not tolerate a taint are evicted, and their kubelet makes them again.
-//     Kubelets make static pods tolerate all NoExecute taints.
+//     that do not tolerate a taint are evicted, and their kubelet makes them
+//     again. Kubelets make static pods tolerate all NoExecute taints.
 package main
 
 import (

@@ -13,8 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/shadow"
 )
 
-// program does the work of kube-controller-manager's taint eviction controller. A
-// shadow tells out in the end what it would have done.
+// program does the work of kube-controller-manager's taint eviction controller.
+// A shadow tells out in the end what it would have done.
 func program(s *settings, out io.Writer) *process.Program {
 	return &process.Program{
 		Process: &s.process,

@@ -49,8 +49,6 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// populate makes a tainted node with a pod that leaves at once and one that leaves
-// after two seconds.
 // clientsOf are a client to act and watch with, and others.
 func clientsOf(client kubernetes.Interface, cluster *memory.Cluster) process.Clients {
 	return process.Clients{
@@ -58,8 +56,11 @@ func clientsOf(client kubernetes.Interface, cluster *memory.Cluster) process.Cli
 	}
 }
 
+// populate makes a tainted node with a pod that leaves at once and one that
+// leaves after two seconds.
 func populate(ctx context.Context, cluster *memory.Cluster) error {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{maintenance}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{maintenance}}}
 	if _, err := cluster.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return err
 	}
@@ -87,8 +88,8 @@ func tellDeletions(ctx context.Context, cluster *memory.Cluster, out io.Writer) 
 	}
 }
 
-// The whole program as a process: pods leave in order, SIGTERM ends it well, and
-// what has time left stays.
+// The whole program as a process: pods leave in order, SIGTERM ends it well,
+// and what has time left stays.
 func TestProgramEvictsUntilItIsTerminated(t *testing.T) {
 	require.Contains(t, runUntilTerminated(t), `"Evicted pod" pod="shop/second"`)
 }
@@ -109,8 +110,8 @@ func TestProgramLogsInJSON(t *testing.T) {
 	}, evicted)
 }
 
-// runUntilTerminated runs the program until two pods have left, and returns what it
-// wrote to standard error.
+// runUntilTerminated runs the program until two pods have left, and returns
+// what it wrote to standard error.
 func runUntilTerminated(t *testing.T, flags ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -225,7 +226,8 @@ func TestReplicasTakeTurns(t *testing.T) {
 	first.stop()
 	require.NoError(t, <-first.ended)
 	require.NoError(t, cluster.CoreV1().Pods("shop").Delete(t.Context(), "last", *metav1.NewDeleteOptions(0)))
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "next"}, Spec: corev1.PodSpec{NodeName: "n1"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "next"},
+		Spec: corev1.PodSpec{NodeName: "n1"}}
 	_, err := cluster.CoreV1().Pods("shop").Create(t.Context(), pod, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return second.deletes() == 1 }, 2*time.Minute, time.Millisecond)
@@ -241,16 +243,21 @@ func TestWrongCalls(t *testing.T) {
 		code int
 		says string
 	}{
-		"unknown flag":       {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
-		"no worker":          {[]string{"--concurrent-evictions=0"}, process.ExitUsage, "--concurrent-evictions is 0, want at least 1"},
-		"no such action":     {[]string{"--action=drain"}, process.ExitUsage, `--action is "drain", want delete, evict, evict-then-delete or dry-run`},
-		"negative budget":    {[]string{"--budget-per-node=-1"}, process.ExitUsage, "--budget-per-node is -1, want a number that is zero or more"},
-		"no QPS":             {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
-		"an argument":        {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
-		"no cluster":         {nil, process.ExitFailed, "no cluster: give --kubeconfig or --master, or run in a cluster"},
-		"dry shadow":         {[]string{"--shadow", "--action=dry-run"}, process.ExitFailed, "--shadow with --action=dry-run would compare nothing"},
+		"unknown flag": {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
+		"no worker": {[]string{"--concurrent-evictions=0"}, process.ExitUsage,
+			"--concurrent-evictions is 0, want at least 1"},
+		"no such action": {[]string{"--action=drain"}, process.ExitUsage,
+			`--action is "drain", want delete, evict, evict-then-delete or dry-run`},
+		"negative budget": {[]string{"--budget-per-node=-1"}, process.ExitUsage,
+			"--budget-per-node is -1, want a number that is zero or more"},
+		"no QPS":      {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
+		"an argument": {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
+		"no cluster":  {nil, process.ExitFailed, "no cluster: give --kubeconfig or --master, or run in a cluster"},
+		"dry shadow": {[]string{"--shadow", "--action=dry-run"}, process.ExitFailed,
+			"--shadow with --action=dry-run would compare nothing"},
 		"no such kubeconfig": {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
-		"nobody there":       {[]string{"--master=" + unreachable}, process.ExitFailed, "reach the API server at " + unreachable},
+		"no server there": {[]string{"--master=" + unreachable}, process.ExitFailed,
+			"reach the API server at " + unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -260,7 +267,8 @@ func TestWrongCalls(t *testing.T) {
 			require.NoError(t, ctx.Err(), "it took too long")
 			require.Empty(t, out.String())
 			require.Contains(t, diagnostics.String(), test.says)
-			require.LessOrEqual(t, strings.Count(diagnostics.String(), "\n"), 2, "one line, and where to find help:\n%s", diagnostics.String())
+			require.LessOrEqual(t, strings.Count(diagnostics.String(), "\n"), 2, "one line, and where to find help:\n%s",
+				diagnostics.String())
 		})
 	}
 }
@@ -268,13 +276,14 @@ func TestWrongCalls(t *testing.T) {
 func TestHelpTeaches(t *testing.T) {
 	var diagnostics bytes.Buffer
 	require.Zero(t, run(t.Context(), []string{"--help"}, &bytes.Buffer{}, &diagnostics))
-	for _, want := range []string{"--kubeconfig", "-taint-eviction-controller", "--action", "--budget-per-node", "/pending", "Exit codes"} {
+	for _, want := range []string{"--kubeconfig", "-taint-eviction-controller", "--action", "--budget-per-node",
+		"/pending", "Exit codes"} {
 		require.Contains(t, diagnostics.String(), want)
 	}
 }
 
-// Without flags it is kube-controller-manager's controller, and each flag sets one
-// field.
+// Without flags it is kube-controller-manager's controller, and each flag sets
+// one field.
 func TestFlags(t *testing.T) {
 	var s settings
 	flags := command(&s).FlagSet()

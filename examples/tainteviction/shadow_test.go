@@ -14,8 +14,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/shadow"
 )
 
-// C7: a shadow decides as an evictor does, sends nothing, and compares with what
-// another does.
+// C7: a shadow decides as an evictor does, sends nothing, and compares with
+// what another does.
 func TestC7AShadowEvictsNoPodAndComparesEvictions(t *testing.T) {
 	for _, action := range []string{"delete", "evict", "evict-then-delete"} {
 		for _, confirm := range []string{"--confirm", "--confirm=false"} {

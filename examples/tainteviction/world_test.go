@@ -21,7 +21,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/process"
 )
 
-// world is a cluster in memory with the node n1 and an evictor, in virtual time.
+// world is a cluster in memory with the node n1 and an evictor, in virtual
+// time.
 type world struct {
 	t        *testing.T
 	ctx      context.Context
@@ -70,7 +71,8 @@ func inWorld(t *testing.T, play func(t *testing.T, w *world)) {
 }
 
 func (w *world) addNode(name string) {
-	_, err := w.cluster.CoreV1().Nodes().Create(w.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := w.cluster.CoreV1().Nodes().Create(w.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	require.NoError(w.t, err)
 }
 
@@ -112,8 +114,8 @@ func addTo(t *testing.T, ctx context.Context, client kubernetes.Interface, pod *
 	require.NoError(t, err)
 }
 
-// at lets time pass until so long after the start, and everything happen that then
-// happens.
+// at lets time pass until so long after the start, and everything happen that
+// then happens.
 func (w *world) at(started time.Time, d time.Duration) {
 	time.Sleep(time.Until(started.Add(d)))
 	synctest.Wait()
@@ -144,8 +146,8 @@ func (w *world) writes() []string {
 	return kinds
 }
 
-// metric returns the value of a counter or gauge, or the count of a histogram. Labels
-// are as in outcome=Failed.
+// metric returns the value of a counter or gauge, or the count of a histogram.
+// Labels are as in outcome=Failed.
 func (w *world) metric(name string, labels ...string) float64 {
 	w.t.Helper()
 	families, err := w.registry.Gather()
@@ -172,8 +174,8 @@ func (w *world) metric(name string, labels ...string) float64 {
 
 var maintenance = corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}
 
-// tolerates gives a pod a toleration of the taint, for some seconds or, with nil,
-// for ever.
+// tolerates gives a pod a toleration of the taint, for some seconds or, with
+// nil, for ever.
 func tolerates(seconds *int64) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{

@@ -70,8 +70,8 @@ func (a actor) beat(ctx context.Context, task beatTask) (beatResult, error) {
 	return result, err
 }
 
-// renew writes the lease. It assumes that the lease is as we last wrote it
-// until the API server refuses that.
+// renew writes the lease. It assumes that the lease is as we last wrote it,
+// unless the API server refuses that.
 func (a actor) renew(ctx context.Context, r *record) error {
 	if r.lease != nil {
 		err := a.updateLease(ctx, r)
@@ -111,7 +111,7 @@ func (a actor) createLease(ctx context.Context, r *record) error {
 	return nil
 }
 
-// report looks at the status and writes it when that is due. It returns why the
+// report checks the status and writes it when that is due. It returns why the
 // status was written, or notDue.
 func (a actor) report(ctx context.Context, task beatTask) (reportCause, error) {
 	r := task.item.Value
@@ -142,7 +142,7 @@ func (a actor) report(ctx context.Context, task beatTask) (reportCause, error) {
 	return cause, a.patchStatus(ctx, r, &desired)
 }
 
-// consultCache records what the cache shows. Before we know our Node, one with
+// consultCache records the Node in the cache. Until we know our Node, one with
 // another UID is ignored, because it may be the former Node of the name.
 func (a actor) consultCache(r *record) error {
 	if a.config.Cache == nil {
@@ -150,7 +150,7 @@ func (a actor) consultCache(r *record) error {
 	}
 	known := r.report.version != ""
 	node, err := a.config.Cache.Get(r.node.Name)
-	if found := err == nil && node != nil; found && !r.report.see(node, r.node.UID) && known {
+	if found := err == nil && node != nil; found && !r.report.observe(node, r.node.UID) && known {
 		return errNodeGone
 	}
 	return nil // a cache that does not know the node may lag
@@ -165,7 +165,7 @@ func (a actor) readNode(ctx context.Context, r *record) error {
 	if err != nil {
 		return fmt.Errorf("read node: %w", err)
 	}
-	if !r.report.see(node, r.node.UID) {
+	if !r.report.observe(node, r.node.UID) {
 		return fmt.Errorf("%w: its UID is %s, not %s", errNodeGone, node.UID, r.node.UID)
 	}
 	return nil
@@ -208,8 +208,8 @@ func (a actor) count(task beatTask, result beatResult) {
 	}
 }
 
-// logBeat logs the first failure in a row always and the rest under -v=4. While
-// the API server is away, every node fails every few seconds.
+// logBeat logs the first failure in a row always and the rest under -v=4.
+// During an outage of the API server, every node fails every few seconds.
 func logBeat(logger klog.Logger, task beatTask, result beatResult, err error) {
 	what := [beatKinds]string{"lease", "status"}[task.kind]
 	first := task.failures == 0

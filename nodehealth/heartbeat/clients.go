@@ -10,7 +10,7 @@ import (
 )
 
 // LeaseClient reads and writes leases of one namespace. client-go's
-// LeaseInterface is one.
+// LeaseInterface satisfies it.
 type LeaseClient interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*coordinationv1.Lease, error)
 	Create(
@@ -21,8 +21,8 @@ type LeaseClient interface {
 	) (*coordinationv1.Lease, error)
 }
 
-// NodeClient reads nodes and patches their status. client-go's NodeInterface is
-// one.
+// NodeClient reads nodes and patches their status. client-go's NodeInterface
+// satisfies it.
 type NodeClient interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Node, error)
 	Patch(
@@ -31,8 +31,8 @@ type NodeClient interface {
 	) (*corev1.Node, error)
 }
 
-// NodeCache returns nodes without a call. What it returns is not changed. An
-// error means that it does not know the node. client-go's NodeLister is one.
+// NodeCache returns nodes without a call. The nodes are not changed. An error
+// means that it does not know the node. client-go's NodeLister satisfies it.
 type NodeCache interface {
 	Get(name string) (*corev1.Node, error)
 }

@@ -31,37 +31,37 @@ const (
 	defaultWorkers = 32
 	// A goroutine that hangs costs some kilobytes.
 	defaultQuarantineWorkers = 1024
-	// 32 workers call 500 gates that begin to hang together within 40 s, the
-	// time for which the answers of all others count.
+	// If 500 gates begin to hang together, 32 workers call all of them within
+	// 40 s. The answers of all other gates count for that long.
 	gateTimeoutFraction = 4
 )
 
-// Config says where a [Sender] sends the beats of its nodes, and when. The zero
-// value of each time is the kubelet's default, except for the times of gates,
-// which are ours.
+// Config holds the settings of a [Sender]. The zero value of each time is the
+// kubelet's default, except for the times of gates, which are ours.
 //
 // The clients must not throttle: client-go's default of 5 calls a second is
-// enough for 50 nodes. Set QPS to -1, as the kubelet does for its heartbeats.
+// enough for 50 nodes only. Set QPS to -1, as the kubelet does for its
+// heartbeats.
 type Config struct {
 	// Leases writes the leases, in namespace kube-node-lease. Nil means that no
 	// node has a lease. In client-go it is
 	// CoordinationV1().Leases(corev1.NamespaceNodeLease).
 	//
 	// Give it a connection of its own, apart from that of Nodes and of the rest
-	// of the program. One stuck TCP connection then stops status reports, or
-	// pods, but not the leases (kubernetes #48638, #63492, #108107).
+	// of the program. A stuck TCP connection elsewhere then does not stop the
+	// leases (kubernetes #48638, #63492, #108107).
 	Leases LeaseClient
 
 	// Nodes writes the nodes' status. Nil means that no node reports one. In
 	// client-go it is CoreV1().Nodes().
 	Nodes NodeClient
 
-	// Cache shows what the API server has of the nodes, for example from an
+	// Cache returns the nodes as the API server has them, for example from an
 	// informer. With it, a status that another client has overwritten is reported
-	// again within StatusInterval. The node lifecycle controller sets Ready to
-	// Unknown when beats are late. Without a cache that lasts until the next
-	// report that is due for another reason. A cache costs no calls, and saves
-	// one for each node. Nil means none. In client-go it is the NodeLister.
+	// again within StatusInterval. For example, the node lifecycle controller sets
+	// Ready to Unknown when heartbeats are late. Without a cache that lasts until
+	// a report is due for another reason. A cache costs no calls, and saves one
+	// for each node. Nil means none. In client-go it is the NodeLister.
 	Cache NodeCache
 
 	// LeaseDuration is how long a lease counts without renewal. It is written
@@ -70,16 +70,16 @@ type Config struct {
 	// RenewInterval is the time from one renewal to the next. Zero means a
 	// quarter of LeaseDuration.
 	RenewInterval time.Duration
-	// StatusInterval is the time from one look at a node's status to the next. A
-	// look makes a call only when a report is due. Zero means 10 s.
+	// StatusInterval is the time from one check of a node's status to the next. A
+	// check makes a call only when a report is due. Zero means 10 s.
 	StatusInterval time.Duration
 	// ReportInterval is the time from one report to the next when the status does
-	// not change. After a report for another reason, the next one comes after a
-	// random 0.5 to 1.5 of it, so that nodes that started together do not report
-	// together (kubernetes #124202). Zero means 5 min.
+	// not change. After a report for another reason it is multiplied by a random
+	// 0.5 to 1.5. So nodes that started together do not report together
+	// (kubernetes #124202). Zero means 5 min.
 	ReportInterval time.Duration
-	// Jitter is the fraction by which RenewInterval and StatusInterval are
-	// lengthened at most, each time by a new random part of it. Zero means 0.04.
+	// Jitter is the largest fraction by which RenewInterval and StatusInterval are
+	// lengthened, at random each time. Zero means 0.04.
 	Jitter float64
 	// Timeout bounds one beat: Status and all calls together. Zero means
 	// RenewInterval. The kubelet's heartbeat client gives each call 10 s
@@ -94,18 +94,18 @@ type Config struct {
 	// time. Zero means a quarter of RenewInterval.
 	GateTimeout time.Duration
 	// GateMaxAge is how long the answer of an open gate counts when no worker is
-	// free to call the gate again. A machine that dies in such a time is kept
-	// alive for as long. A node whose answer is older is silent until its gate
-	// has been called. Zero means LeaseDuration.
+	// free to call the gate again. A machine that dies meanwhile seems alive for
+	// that long. A node whose answer is older is silent until its gate has been
+	// called. Zero means LeaseDuration.
 	GateMaxAge time.Duration
 	// GateWorkers is how many gates are called at a time. Beats have workers of
 	// their own and never wait for these. Zero means 32.
 	GateWorkers int
 	// QuarantineWorkers is how many gates may hang without occupying
 	// GateWorkers. It bounds the goroutines of gates that ignore the end of their
-	// contexts. If more hang, they keep GateWorkers. When all of those hang, no
-	// gate can be called, and all nodes with gates fall silent after GateMaxAge.
-	// Zero means 1024.
+	// contexts. If more gates hang, they occupy GateWorkers too. When those are
+	// exhausted, no gate can be called, and all nodes with gates fall silent after
+	// GateMaxAge. Zero means 1024.
 	QuarantineWorkers int
 
 	// Rand returns numbers in [0, 1). It is called with a lock held, one call at
@@ -149,7 +149,7 @@ func (c Config) Validate() error {
 		complain("LeaseDuration is %v, want at most the %d s that fit a lease",
 			c.LeaseDuration, math.MaxInt32)
 	}
-	if !(c.Jitter >= 0 && c.Jitter <= 1) { // so written, NaN fails too
+	if !(c.Jitter >= 0 && c.Jitter <= 1) { // also NaN
 		complain("Jitter is %v, want 0 to 1", c.Jitter)
 	}
 	for _, field := range []struct {
@@ -167,7 +167,7 @@ func (c Config) Validate() error {
 	return errors.Join(problems...)
 }
 
-// withDefaults leaves Rand alone: a core must not name its default.
+// withDefaults does not set Rand, because a core must not name its default.
 func (c Config) withDefaults() Config {
 	c.LeaseDuration = cmp.Or(c.LeaseDuration, defaultLeaseDuration)
 	c.RenewInterval = cmp.Or(c.RenewInterval, max(c.LeaseDuration/renewIntervalFraction, 1))

@@ -21,10 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// fleetAPI stands for the API server of a fleet: leases and nodes with resource
-// versions, and the answers that v1.37.1 gives when they do not match. Its
-// calls take as long as meddle says and are held by no lock meanwhile, as
-// synctest needs.
+// fleetAPI stands for the API server of a fleet. It has leases and nodes with
+// resource versions, and answers as v1.37.1 when they do not match. Its calls
+// take as long as meddle says. They hold no lock meanwhile, as synctest needs.
 type fleetAPI struct {
 	mu      sync.Mutex
 	version int

@@ -109,7 +109,7 @@ func leaseNode(name string, gate func(context.Context) error) Node {
 func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
 
 // The numbers are those of the issue: 200 hanging gates of 1,600 nodes let
-// every lease expire when gates and renewals shared their workers.
+// every lease expire when gates and renewals had the same workers.
 func TestH7HangingGatesDelayNoOtherRenewal(t *testing.T) {
 	for _, ignoring := range []bool{false, true} {
 		t.Run(fmt.Sprint("ignoring their context: ", ignoring), func(t *testing.T) {

@@ -10,15 +10,15 @@ import (
 // errGateHangs is why a node in quarantine counts as not alive.
 var errGateHangs = errors.New("the gate does not answer in time")
 
-// errGateFailed is why a node counts as not alive whose gate has panicked.
+// errGateFailed is why a node whose gate has panicked counts as not alive.
 var errGateFailed = errors.New("the gate has not returned")
 
 // gates decides when gates are called, and what their answers mean for beats.
 //
-// A call that is not over in time makes its node one in quarantine, until the
-// gate answers in time again. The call gives its worker back as soon as the
-// quarantine has a free one. So gates that answer keep their workers, and at
-// most as many goroutines hang as there are workers in both pools.
+// A call that is not over in time puts its node into quarantine, until the gate
+// answers in time again. The call moves to a worker of the quarantine as soon
+// as one is free. So gates that answer keep their workers, and at most as many
+// goroutines hang as there are workers in both pools.
 type gates struct {
 	pools [gatePools]struct {
 		queue *timedqueue.Queue[*record, struct{}]
@@ -62,27 +62,26 @@ func (g *gates) has(r *record) bool {
 // quarantined returns how many nodes are in quarantine.
 func (g *gates) quarantined() int { return g.pools[poolQuarantine].queue.Len() }
 
-// want has a node's gate called for a beat, at the time at which that is due.
-// It replaces what was wanted for an earlier beat of the kind. A gate in
-// quarantine has its own times.
-func (g *gates) want(r *record, kind beatKind, due time.Time) {
+// request has a node's gate called for a beat, when that is due. It replaces
+// the request for an earlier beat of the kind. A gate in quarantine has its own
+// times.
+func (g *gates) request(r *record, kind beatKind, due time.Time) {
 	if r.node.Alive == nil || !g.has(r) {
 		return
 	}
-	r.gate.wants[kind] = due
+	r.gate.requests[kind] = due
 	if r.gate.call == nil && r.gate.state != gateHung {
 		g.arm(r)
 	}
 }
 
-// arm makes a gate due for the first beat that wants its answer. A due time
-// that is earlier stays: no worker was free then, and the place in the queue
-// counts.
+// arm makes a gate due for the first beat that needs its answer. An earlier due
+// time stays: no worker was free then, and the place in the queue counts.
 func (g *gates) arm(r *record) {
 	queue := g.pools[poolPrompt].queue
 	item, _ := queue.Get(r)
 	first := item.Due
-	for _, want := range r.gate.wants {
+	for _, want := range r.gate.requests {
 		if first.IsZero() || !want.IsZero() && want.Before(first) {
 			first = want
 		}
@@ -115,9 +114,9 @@ func (g *gates) start(now time.Time, random func() float64) *gateCall {
 		}
 		gate := &item.Key.gate
 		gate.call = call
-		for kind, want := range gate.wants {
+		for kind, want := range gate.requests {
 			if !want.After(call.began) {
-				gate.wants[kind] = time.Time{} // this call answers it
+				gate.requests[kind] = time.Time{} // this call answers it
 			}
 		}
 		g.overdue.Add(call, struct{}{}, now.Add(g.timeout))
@@ -157,8 +156,8 @@ func (g *gates) move(call *gateCall) bool {
 	return true
 }
 
-// hang puts a node into quarantine, where it is not called before the call has
-// returned. It returns nil if the node has been removed.
+// hang puts a node into quarantine, where its gate is not called before the
+// call has returned. It returns nil if the node has been removed.
 func (g *gates) hang(call *gateCall) *record {
 	call.hangs = true
 	r := call.record
@@ -172,8 +171,7 @@ func (g *gates) hang(call *gateCall) *record {
 	return r
 }
 
-// finish takes the end of a call. It reports whether the gate is open that was
-// not before.
+// finish takes the result of a call. It reports whether the gate has opened.
 func (g *gates) finish(now time.Time, call *gateCall, result beatResult) (opened bool) {
 	g.pools[call.worker].free++
 	g.overdue.Remove(call)

@@ -9,14 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// renewedLease returns the lease to write: a new one, or the last known one
-// with what a beat changes. It shares the rest with last, and does not change
-// last.
+// renewedLease returns the lease to write: a new one, or a shallow copy of the
+// last known one with what a beat changes. It does not change last.
 //
 // The holder is the node. A lease that names another holder is taken over,
 // because observers of the node read this lease. The kubelet renews such a
-// lease too and leaves the other name in it. The caller must prevent that two
-// processes send heartbeats of one node, for example by leader election.
+// lease too and leaves the other name in it. The caller must ensure that only
+// one process sends heartbeats of a node, for example by leader election.
 func renewedLease(
 	last *coordinationv1.Lease, node Node, duration time.Duration, now time.Time,
 ) *coordinationv1.Lease {
@@ -33,9 +32,9 @@ func renewedLease(
 }
 
 // leaseOwners makes the Node object, with its UID, an owner of the lease, so
-// that the lease is deleted with the node. A reference to a former Node of the
-// name is removed, because for it the garbage collector would delete the lease
-// of a living node.
+// that the lease is deleted with the node. It removes a reference to a former
+// Node of the name. Otherwise the garbage collector would delete the lease of a
+// living node.
 func leaseOwners(owners []metav1.OwnerReference, node Node) []metav1.OwnerReference {
 	ours := func(owner metav1.OwnerReference) bool { return owner.UID == node.UID }
 	namesake := func(owner metav1.OwnerReference) bool {
@@ -52,8 +51,8 @@ func leaseOwners(owners []metav1.OwnerReference, node Node) []metav1.OwnerRefere
 	)
 }
 
-// keptLease returns what the next renewal needs of a lease. Without
-// managed fields, which an update need not repeat, it is about half as large.
+// keptLease returns what the next renewal needs of a lease. Without its managed
+// fields, which an update need not repeat, it is about half as large.
 func keptLease(lease *coordinationv1.Lease) *coordinationv1.Lease {
 	kept := *lease
 	kept.ManagedFields = nil

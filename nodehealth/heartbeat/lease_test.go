@@ -9,10 +9,11 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
-// runLease runs heartbeats of one node that has only a lease: a beat at the
-// start, one 5 s later, and then one every 10.2 s.
+// runLease sends heartbeats of one node that has only a lease. There is a beat
+// at the start, one 5 s later, and then one every 10.2 s.
 func runLease(t *testing.T, api *fleetAPI) {
 	t.Helper()
 	h := runFleet(t, Config{Leases: fleetLeases{api}, Rand: func() float64 { return 0.5 }})
@@ -27,8 +28,8 @@ func TestH7ALeaseThatIsNotThereIsCreated(t *testing.T) {
 		require.Equal(t, map[string]int{"get lease": 1, "create lease": 1}, api.count())
 		lease := api.lease("a")
 		require.Equal(t, "kube-node-lease", lease.Namespace)
-		require.Equal(t, new("a"), lease.Spec.HolderIdentity)
-		require.Equal(t, new(int32(40)), lease.Spec.LeaseDurationSeconds)
+		require.Equal(t, ptr.To("a"), lease.Spec.HolderIdentity)
+		require.Equal(t, ptr.To(int32(40)), lease.Spec.LeaseDurationSeconds)
 		require.Equal(t, time.Now(), lease.Spec.RenewTime.Time)
 		require.Equal(t, []metav1.OwnerReference{
 			{APIVersion: "v1", Kind: "Node", Name: "a", UID: "a-uid"},
@@ -57,7 +58,7 @@ func TestH7ALeaseThatAnotherClientHasCreatedIsRenewedSoon(t *testing.T) {
 		})
 		runLease(t, api)
 		time.Sleep(time.Second)
-		require.Equal(t, new("a"), api.lease("a").Spec.HolderIdentity)
+		require.Equal(t, ptr.To("a"), api.lease("a").Spec.HolderIdentity)
 	})
 }
 
@@ -68,13 +69,13 @@ func TestH7AfterAConflictTheLeaseIsReadAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		api.setLease("a", func(lease *coordinationv1.Lease) {
 			lease.Labels = map[string]string{"by": "another"}
-			lease.Spec.HolderIdentity = new("another")
+			lease.Spec.HolderIdentity = ptr.To("another")
 		})
 		api.forgetCalls()
 		time.Sleep(10 * time.Second)
 		require.Equal(t, map[string]int{"update lease": 2, "get lease": 1}, api.count())
 		lease := api.lease("a")
-		require.Equal(t, new("a"), lease.Spec.HolderIdentity, "the node is the holder")
+		require.Equal(t, ptr.To("a"), lease.Spec.HolderIdentity, "the node is the holder")
 		require.Equal(t, map[string]string{"by": "another"}, lease.Labels, "what is not ours stays")
 		require.NotEmpty(t, lease.Spec.RenewTime)
 
@@ -119,8 +120,8 @@ func TestRenewedLeaseChangesOnlyWhatABeatChanges(t *testing.T) {
 			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "m"}},
 		},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: new("else"), LeaseDurationSeconds: new(int32(7)),
-			LeaseTransitions: new(int32(3)),
+			HolderIdentity: ptr.To("else"), LeaseDurationSeconds: ptr.To(int32(7)),
+			LeaseTransitions: ptr.To(int32(3)),
 			RenewTime:        &metav1.MicroTime{Time: now.Add(time.Hour)}, // a clock that was ahead
 		},
 	}
@@ -130,8 +131,8 @@ func TestRenewedLeaseChangesOnlyWhatABeatChanges(t *testing.T) {
 
 	want := before.DeepCopy()
 	want.OwnerReferences = []metav1.OwnerReference{keeper, ours}
-	want.Spec.HolderIdentity = new("a")
-	want.Spec.LeaseDurationSeconds = new(int32(2)) // rounded up
+	want.Spec.HolderIdentity = ptr.To("a")
+	want.Spec.LeaseDurationSeconds = ptr.To(int32(2)) // rounded up
 	want.Spec.RenewTime = &metav1.MicroTime{Time: now}
 	require.Equal(t, want, renewed)
 

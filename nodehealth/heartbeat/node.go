@@ -19,16 +19,15 @@ type Node struct {
 
 	// Alive is the gate. It is called right before each beat, or a little later
 	// when all gate workers are busy; see [Config.GateMaxAge]. While it returns an
-	// error the node is silent: no lease, no status. Observers then notice it as
-	// they would a machine without power. It is called again after a backoff of up
-	// to the interval, and when it returns nil the status is reported at once. Nil
-	// means always alive.
+	// error the node is silent, like a machine without power: no lease, no status.
+	// It is called again after a backoff of up to the interval. When it returns
+	// nil the status is reported at once. Nil means always alive.
 	//
-	// A node that has not answered within [Config.GateTimeout] is silent, too. Its
-	// gate is not called again before the call has returned, and then after a
-	// backoff of up to RenewInterval. No other node waits for it.
+	// A node whose gate has not answered within [Config.GateTimeout] is silent,
+	// too. The gate is not called again before the call has returned, and then
+	// after a backoff of up to RenewInterval. No other node waits for it.
 	//
-	// A machine that works but has a broken runtime is alive. Let Status return
+	// A working machine with a broken runtime is alive. Let Status return
 	// Ready=False for it, which observers see sooner than silence.
 	//
 	// Alive must return when its context ends. One call runs at a time, except
@@ -40,17 +39,16 @@ type Node struct {
 	// The sender only reads what it returns, and only before the next call.
 	//
 	// Each condition needs Type, Status, Reason and Message. LastHeartbeatTime
-	// becomes the time of the report. LastTransitionTime becomes that too when
-	// the condition's status differs from what the API server has, and else is
-	// kept.
+	// becomes the time of the report. So does LastTransitionTime when the
+	// condition's status differs from what the API server has.
 	//
-	// What Status does not mention stays as it is on the API server: conditions
-	// of other types, resources of other names, fields that are nil or zero. A
-	// condition or resource that was in its last report and is not in this one is
-	// removed, unless the whole list is nil. What a former process reported counts
-	// as another client's. Any other list is replaced, by an empty one if it is
-	// not nil. VolumesAttached belongs to the attach/detach controller and is
-	// never written.
+	// What Status does not mention stays as it is on the API server. That holds
+	// for conditions of other types, resources of other names, and fields that are
+	// nil or zero. A condition or resource that was in its last report and is not
+	// in this one is removed, unless the whole list is nil. The reports of a
+	// former process count as another client's. Any other list is replaced, also
+	// by an empty one, unless it is nil. VolumesAttached belongs to the
+	// attach/detach controller and is never written.
 	Status func(ctx context.Context) (corev1.NodeStatus, error)
 }
 

@@ -13,7 +13,7 @@ type beatKind int
 
 const (
 	leaseBeat  beatKind = iota // renew the lease
-	statusBeat                 // look at the status, and report it when that is due
+	statusBeat                 // check the status, and report it when that is due
 	beatKinds
 )
 
@@ -25,11 +25,11 @@ type record struct {
 	beats [beatKinds]beatRecord
 	gate  gateRecord
 
-	heard     time.Time // when a renewal or report last succeeded; zero: never
-	reportDue time.Time // when the period between reports is over; zero: nothing reported yet
-	reassert  bool      // another client may have changed the status: report next time
-	reporting bool      // a task is under way that will report
-	gone      bool      // see outcomeGone; a report that arrives ends it
+	lastSuccess time.Time // when a renewal or report last succeeded; zero: never
+	reportDue   time.Time // when the period between reports is over; zero: nothing reported yet
+	reassert    bool      // another client may have changed the status: report next
+	reporting   bool      // a task is under way that will report
+	gone        bool      // see outcomeGone; a report that arrives ends it
 
 	lease  *coordinationv1.Lease // as we last wrote or read it
 	report statusReport
@@ -54,12 +54,12 @@ func (p beatPhase) String() string { return [...]string{"scheduled", "gated", "a
 
 // beatRecord is what is known of one node's beats of one kind.
 type beatRecord struct {
-	phase    beatPhase
-	due      time.Time // of a beat that is gated
-	failures int       // in a row
-	withheld bool      // the last one was
-	spread   bool      // the first one is over, and the node has a phase of its own
-	hurried  bool      // since the last one began, another was requested for now
+	phase     beatPhase
+	due       time.Time // of a beat that is gated
+	failures  int       // in a row
+	withheld  bool      // the last one was
+	spread    bool      // the first one is over, and the node has its own offset
+	expedited bool      // since the last one began, another was requested for now
 }
 
 // gateState is the latest answer of a node's gate. From each state a call leads
@@ -84,12 +84,12 @@ func (s gateState) String() string { return [...]string{"unasked", "open", "shut
 
 // gateRecord is what is known of one node's gate.
 type gateRecord struct {
-	state gateState
-	asked time.Time            // when the call began that gave the latest answer
-	err   error                // why it is shut or hung
-	hangs int                  // in a row
-	call  *gateCall            // the one under way, or nil
-	wants [beatKinds]time.Time // for which beats it must be called, and when
+	state    gateState
+	asked    time.Time            // when the call began that gave the latest answer
+	err      error                // why it is shut or hung
+	hangs    int                  // in a row
+	call     *gateCall            // the one under way, or nil
+	requests [beatKinds]time.Time // when it must be called, by the kind of beat
 }
 
 // gatePool is one of the two sets of workers that call gates.

@@ -24,7 +24,7 @@ func (c *changeable) status(context.Context) (corev1.NodeStatus, error) {
 	return readyStatus(corev1.ConditionTrue), nil
 }
 
-func TestH7AChangedStatusIsReportedAtTheNextLook(t *testing.T) {
+func TestH7AChangedStatusIsReportedAtTheNextCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newFleetAPI()
 		h := runFleet(t, api.config())
@@ -148,7 +148,7 @@ func TestH7AnotherNodeOfTheNameIsNotWrittenTo(t *testing.T) {
 		cached bool
 		within time.Duration
 	}{
-		"with a cache, by the next look":      {true, 10400 * time.Millisecond},
+		"with a cache, by the next check":     {true, 10400 * time.Millisecond},
 		"without a cache, by the next report": {false, 8 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -297,7 +297,7 @@ func TestH7TransitionTimesAreRightWhenAnotherClientHasWritten(t *testing.T) {
 	})
 }
 
-func TestH7WhatTheServerRefusesIsNotAskedForAtEachLook(t *testing.T) {
+func TestH7WhatTheServerRefusesIsNotAskedForAtEachCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newFleetAPI()
 		api.admit = func(node *corev1.Node) { node.Status.DeclaredFeatures = nil }

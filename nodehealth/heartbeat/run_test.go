@@ -220,7 +220,7 @@ func TestSenderConfigValidate(t *testing.T) {
 		"no clients":           {},
 		"negative duration":    {Leases: leases, LeaseDuration: -1},
 		"negative interval":    {Leases: leases, RenewInterval: -1},
-		"negative look":        {Leases: leases, StatusInterval: -1},
+		"negative check":       {Leases: leases, StatusInterval: -1},
 		"negative period":      {Leases: leases, ReportInterval: -1},
 		"negative timeout":     {Leases: leases, Timeout: -1},
 		"renewed too seldom":   {Leases: leases, RenewInterval: 40 * time.Second},

@@ -6,13 +6,12 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// schedule decides which beat is sent and which gate is called: the pure core
-// of [Sender]. It has a queue for each kind of beat and those of the gates, and
-// is the core of one dispatcher, which is also its lock. Renewals, status
-// reports and gates each have workers of their own, so that none of them can
-// delay the others.
+// schedule decides which beat is sent and which gate is called: the core of
+// [Sender]. It has a queue for each kind of beat, and those of the gates. The
+// dispatcher that drives it is also its lock. Renewals, status reports and
+// gates have their own workers, so that none of them can delay the others.
 type schedule struct {
-	lanes          [beatKinds]lane
+	kinds          [beatKinds]kindQueue
 	gates          *gates
 	leaseDuration  time.Duration
 	reportInterval time.Duration
@@ -20,7 +19,7 @@ type schedule struct {
 	rand           func() float64
 }
 
-type lane struct {
+type kindQueue struct {
 	queue    *timedqueue.Queue[string, *record]
 	interval time.Duration
 	free     int // workers
@@ -40,7 +39,7 @@ func newSchedule(config Config, now time.Time) (*schedule, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.lanes[kind] = lane{queue: queue, interval: interval, free: config.Workers}
+		s.kinds[kind] = kindQueue{queue: queue, interval: interval, free: config.Workers}
 	}
 	var err error
 	s.gates, err = newGates(config, now)
@@ -66,60 +65,60 @@ func (s *schedule) add(now time.Time, node Node, withLease bool) bool {
 	return true
 }
 
-// addBeat has the gate called before the beat even becomes due: thousands that
-// are added together would be looked at twice each.
+// addBeat has the gate called before the beat becomes due. Otherwise thousands
+// that are added together would be visited twice each.
 func (s *schedule) addBeat(now time.Time, kind beatKind, r *record) {
 	if r.node.Alive == nil {
-		s.lanes[kind].queue.Add(r.node.Name, r, now)
+		s.kinds[kind].queue.Add(r.node.Name, r, now)
 		return
 	}
-	s.lanes[kind].queue.Keep(r.node.Name, r)
+	s.kinds[kind].queue.Keep(r.node.Name, r)
 	r.beats[kind].phase, r.beats[kind].due = beatGated, now
-	s.gates.want(r, kind, now)
+	s.gates.request(r, kind, now)
 }
 
 func (s *schedule) remove(name string) bool {
 	known := s.known(name)
-	for kind := range s.lanes {
-		if item, ok := s.lanes[kind].queue.Get(name); ok {
+	for kind := range s.kinds {
+		if item, ok := s.kinds[kind].queue.Get(name); ok {
 			s.gates.remove(item.Value)
 		}
-		s.lanes[kind].queue.Remove(name)
+		s.kinds[kind].queue.Remove(name)
 	}
 	return known
 }
 
-// changed makes the next look at the node's status due now, and its renewal too
-// if it is being withheld, because the gate may be open again.
+// changed makes the next check of the node's status due now. It does so with a
+// withheld renewal too, because the gate may be open again.
 func (s *schedule) changed(now time.Time, name string) bool {
 	for kind := range beatKinds {
-		item, ok := s.lanes[kind].queue.Get(name)
+		item, ok := s.kinds[kind].queue.Get(name)
 		if !ok || kind == leaseBeat && !item.Value.beats[leaseBeat].withheld {
 			continue
 		}
-		s.hurry(now, kind, item.Value)
-		s.gates.want(item.Value, kind, now)
+		s.expedite(now, kind, item.Value)
+		s.gates.request(item.Value, kind, now)
 		s.gates.retry(item.Value, now)
 	}
 	return s.known(name)
 }
 
 func (s *schedule) known(name string) bool {
-	for kind := range s.lanes {
-		if _, ok := s.lanes[kind].queue.Get(name); ok {
+	for kind := range s.kinds {
+		if _, ok := s.kinds[kind].queue.Get(name); ok {
 			return true
 		}
 	}
 	return false
 }
 
-// hurry makes a node's next beat of a kind due now. One that waits for its gate
-// goes on waiting.
-func (s *schedule) hurry(now time.Time, kind beatKind, r *record) {
+// expedite makes a node's next beat of a kind due now. A beat that waits for
+// its gate goes on waiting.
+func (s *schedule) expedite(now time.Time, kind beatKind, r *record) {
 	beat := &r.beats[kind]
-	beat.hurried = true
+	beat.expedited = true
 	if beat.phase != beatGated {
-		s.lanes[kind].queue.Reschedule(r.node.Name, now)
+		s.kinds[kind].queue.Reschedule(r.node.Name, now)
 	}
 }
 
@@ -147,9 +146,9 @@ func (s *schedule) Start(now time.Time) (beatTask, bool) {
 
 // startBeat hands out the next beat of a kind that need not wait for its gate.
 func (s *schedule) startBeat(now time.Time, kind beatKind) (beatTask, bool) {
-	lane := &s.lanes[kind]
-	for lane.free > 0 {
-		item, ok := lane.queue.Start(now)
+	k := &s.kinds[kind]
+	for k.free > 0 {
+		item, ok := k.queue.Start(now)
 		if !ok {
 			break
 		}
@@ -160,24 +159,24 @@ func (s *schedule) startBeat(now time.Time, kind beatKind) (beatTask, bool) {
 		}
 		permission := s.gates.permit(now, r)
 		if permission != permitWait {
-			lane.free--
+			k.free--
 			return s.task(now, kind, item, permission), true
 		}
 		beat.phase = beatGated
-		lane.queue.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed})
+		k.queue.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomePostponed})
 		if r.gate.call == nil {
-			s.gates.want(r, kind, now)
+			s.gates.request(r, kind, now)
 		}
 	}
 	return beatTask{}, false
 }
 
-// admit lets a node's beats go on that waited for its gate.
+// admit makes the beats that waited for a node's gate due now.
 func (s *schedule) admit(now time.Time, r *record) {
 	for kind := range beatKinds {
 		if r.beats[kind].phase == beatGated {
 			r.beats[kind].phase = beatScheduled
-			s.lanes[kind].queue.Reschedule(r.node.Name, now)
+			s.kinds[kind].queue.Reschedule(r.node.Name, now)
 		}
 	}
 }
@@ -190,7 +189,7 @@ func (s *schedule) task(
 	task := beatTask{
 		kind: kind, item: item, due: beat.due, failures: beat.failures, random: s.rand(),
 	}
-	beat.phase, beat.hurried, beat.due = beatActing, false, time.Time{}
+	beat.phase, beat.expedited, beat.due = beatActing, false, time.Time{}
 	if permission == permitWithhold {
 		task.withheld = r.gate.err
 	}
@@ -223,18 +222,18 @@ func (s *schedule) Finish(now time.Time, task beatTask, result beatResult) {
 		s.finishCall(now, task.call, result)
 		return
 	}
-	lane, name, r := &s.lanes[task.kind], task.item.Key, task.item.Value
-	lane.free++
+	k, name, r := &s.kinds[task.kind], task.item.Key, task.item.Value
+	k.free++
 	ended := timedqueue.Result{Outcome: timedqueue.OutcomeDone}
 	// The result of a node that was removed meanwhile does not matter, even if
 	// another one of its name was added.
-	if item, ok := lane.queue.Get(name); ok && item.Value == r {
-		s.learn(now, task, result)
+	if item, ok := k.queue.Get(name); ok && item.Value == r {
+		s.recordResult(now, task, result)
 		next := s.next(now, task, result)
 		ended = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: next}
-		s.gates.want(r, task.kind, next)
+		s.gates.request(r, task.kind, next)
 	}
-	lane.queue.Finish(now, task.item, ended)
+	k.queue.Finish(now, task.item, ended)
 }
 
 // finishCall takes a gate's answer. Beats that were withheld need not wait for
@@ -248,7 +247,7 @@ func (s *schedule) finishCall(now time.Time, call *gateCall, result beatResult) 
 	s.admit(now, r)
 	for kind := range beatKinds {
 		if beat := r.beats[kind]; opened && beat.withheld && beat.phase == beatScheduled {
-			s.hurry(now, kind, r)
+			s.expedite(now, kind, r)
 		}
 	}
 }
@@ -256,19 +255,19 @@ func (s *schedule) finishCall(now time.Time, call *gateCall, result beatResult) 
 // Next returns when Start can next hand something out.
 func (s *schedule) Next(now time.Time) (time.Time, bool) {
 	next, found := s.gates.next(now)
-	for kind := range s.lanes {
-		if s.lanes[kind].free == 0 {
+	for kind := range s.kinds {
+		if s.kinds[kind].free == 0 {
 			continue // the end of a task makes the difference
 		}
-		if at, ok := s.lanes[kind].queue.Next(now); ok && (!found || at.Before(next)) {
+		if at, ok := s.kinds[kind].queue.Next(now); ok && (!found || at.Before(next)) {
 			next, found = at, true
 		}
 	}
 	return next, found
 }
 
-// learn records what a result says besides when the next beat is.
-func (s *schedule) learn(now time.Time, task beatTask, result beatResult) {
+// recordResult records a result. The caller determines the next beat.
+func (s *schedule) recordResult(now time.Time, task beatTask, result beatResult) {
 	r := task.item.Value
 	beat := &r.beats[task.kind]
 	beat.phase, beat.withheld = beatScheduled, result.outcome == outcomeWithheld
@@ -287,69 +286,68 @@ func (s *schedule) learn(now time.Time, task beatTask, result beatResult) {
 		s.renewed(now, r)
 		return
 	}
-	s.looked(now, task, result)
+	s.statusChecked(now, task, result)
 }
 
-// renewed has the status reported at once when the node was silent: its gate
-// was shut, or no renewal succeeded for so long that its lease may have
-// expired.
+// renewed has the status reported at once when the node was silent. Its gate
+// was shut, or its lease may have expired because no renewal succeeded.
 func (s *schedule) renewed(now time.Time, r *record) {
-	silent := !r.heard.IsZero() && now.Sub(r.heard) > s.leaseDuration
-	r.heard = now
+	silent := !r.lastSuccess.IsZero() && now.Sub(r.lastSuccess) > s.leaseDuration
+	r.lastSuccess = now
 	r.reassert = r.reassert || silent && !r.reporting
 	if r.reassert {
-		s.hurryBeat(now, statusBeat, r)
+		s.expediteIfAdded(now, statusBeat, r)
 	}
 }
 
-// hurryBeat is hurry for a node that may have no beat of the kind.
-func (s *schedule) hurryBeat(now time.Time, kind beatKind, r *record) {
-	if item, ok := s.lanes[kind].queue.Get(r.node.Name); ok && item.Value == r {
-		s.hurry(now, kind, r)
+// expediteIfAdded is expedite for a node that may have no beat of the kind.
+func (s *schedule) expediteIfAdded(now time.Time, kind beatKind, r *record) {
+	if item, ok := s.kinds[kind].queue.Get(r.node.Name); ok && item.Value == r {
+		s.expedite(now, kind, r)
 	}
 }
 
-// looked sets when the next report is due. As with the kubelet, only a report
-// that was due for its period keeps to the period. After any other the next one
-// is 0.5 to 1.5 periods away (calculateDelay in
+// statusChecked sets when the next report is due. It does so as the kubelet:
+// after a report that was due for its period, the next one follows a period
+// later. After any other it follows 0.5 to 1.5 periods later (calculateDelay in
 // pkg/kubelet/kubelet_node_status.go).
-func (s *schedule) looked(now time.Time, task beatTask, result beatResult) {
+func (s *schedule) statusChecked(now time.Time, task beatTask, result beatResult) {
 	r := task.item.Value
 	if lease := r.beats[leaseBeat]; lease.withheld && lease.phase == beatScheduled {
-		s.hurryBeat(now, leaseBeat, r) // the Node is there again
+		s.expediteIfAdded(now, leaseBeat, r) // the Node exists again
 	}
 	if result.reported == notDue {
 		return
 	}
-	r.heard, r.gone = now, false
-	share := 1.0
+	r.lastSuccess, r.gone = now, false
+	factor := 1.0
 	if result.reported != periodReport {
-		share = 0.5 + task.random
+		factor = 0.5 + task.random
 	}
-	r.reportDue = result.started.Add(scale(s.reportInterval, share))
+	r.reportDue = result.started.Add(scale(s.reportInterval, factor))
 }
 
 // next returns when the node's next beat of the kind is due. An interval runs
 // from start to start, so that slow calls do not make the beats rarer.
 //
-// The first interval is cut at a random place. Nodes that were added together
-// have their first beats together, as fast as the workers go, and are spread
-// evenly from then on. The jitter alone would take hours to spread them.
+// The first interval is shortened at random. So nodes that were added together
+// are spread evenly after their first beats. The jitter alone would take hours
+// to spread them.
 func (s *schedule) next(now time.Time, task beatTask, result beatResult) time.Time {
-	r, interval := task.item.Value, s.lanes[task.kind].interval
+	r, interval := task.item.Value, s.kinds[task.kind].interval
 	beat := &r.beats[task.kind]
-	if beat.hurried {
+	if beat.expedited {
 		return now
 	}
 	if beat.failures > 0 {
 		return now.Add(retryWait(interval, beat.failures, task.random))
 	}
-	share := 1 + s.jitter*task.random
+	factor := 1 + s.jitter*task.random
 	if !beat.spread {
 		beat.spread = true
-		share = task.random
+		factor = task.random
 	}
-	next := result.started.Add(scale(interval, share))
+	next := result.started.Add(scale(interval, factor))
 	if task.kind == statusBeat && !r.reportDue.IsZero() && r.reportDue.Before(next) {
 		return r.reportDue
 	}

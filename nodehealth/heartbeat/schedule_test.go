@@ -109,7 +109,7 @@ func TestH7ScheduleOfAFailingBeat(t *testing.T) {
 			at += wait
 		}
 		end(s, at, take(t, s, at, leaseBeat, notDue), outcomeDone, notDue)
-		require.Zero(t, s.lanes[leaseBeat].queue.Len()-1)
+		require.Zero(t, s.kinds[leaseBeat].queue.Len()-1)
 		next, _ := s.Next(scheduleEpoch)
 		task := take(t, s, next.Sub(scheduleEpoch), leaseBeat, notDue)
 		require.Zero(t, task.failures, "forgotten after a beat that came through")
@@ -123,34 +123,34 @@ func TestH7ScheduleOfReports(t *testing.T) {
 		StatusInterval: 10 * time.Second, ReportInterval: time.Minute,
 	})
 	s.add(scheduleEpoch, Node{Name: "a", Status: noStatus}, false)
-	look := func(at time.Duration, cause, reported reportCause) {
+	check := func(at time.Duration, cause, reported reportCause) {
 		t.Helper()
 		end(s, at, take(t, s, at, statusBeat, cause), outcomeDone, reported)
 	}
 	random = 0
-	look(0, firstReport, firstReport) // the next is half a period away
-	look(0, notDue, notDue)
-	look(10*time.Second, notDue, notDue)
-	look(20*time.Second, notDue, notDue)
+	check(0, firstReport, firstReport) // the next is half a period away
+	check(0, notDue, notDue)
+	check(10*time.Second, notDue, notDue)
+	check(20*time.Second, notDue, notDue)
 	requireNext(t, s, 20*time.Second, 30*time.Second)
 	random = 0.5
-	look(30*time.Second, periodReport, periodReport) // now one whole period
+	check(30*time.Second, periodReport, periodReport) // now one whole period
 	random = 0
 	for at := 40200 * time.Millisecond; at < 90*time.Second; at += 10 * time.Second {
-		look(at, notDue, notDue)
+		check(at, notDue, notDue)
 	}
-	requireNext(t, s, 80200*time.Millisecond, 90*time.Second) // not on the next look
+	requireNext(t, s, 80200*time.Millisecond, 90*time.Second) // not at the next check
 	random = 0.75
-	look(90*time.Second, periodReport, periodReport)
-	look(100300*time.Millisecond, notDue, statusChange) // 1.25 periods from here
+	check(90*time.Second, periodReport, periodReport)
+	check(100300*time.Millisecond, notDue, statusChange) // 1.25 periods from here
 	random = 0
 	for at := 110600 * time.Millisecond; at < 175300*time.Millisecond; at += 10 * time.Second {
-		look(at, notDue, notDue)
+		check(at, notDue, notDue)
 	}
 	requireNext(t, s, 170600*time.Millisecond, 175300*time.Millisecond)
 }
 
-func TestH7ScheduleHurriesForAChange(t *testing.T) {
+func TestH7ScheduleExpeditesAChange(t *testing.T) {
 	s := newTestSchedule(t, Config{})
 	s.add(scheduleEpoch, Node{Name: "a", Status: noStatus}, false)
 	require.True(t, s.changed(scheduleEpoch, "a"))
@@ -219,7 +219,7 @@ func TestH7AnOpenGateIsFoundByEitherTurnForBoth(t *testing.T) {
 	requireNext(t, s, 0, 10*time.Second)
 }
 
-// Whatever has changed may have changed after the gate has looked.
+// The change may have come after the gate's answer.
 func TestH7AChangeDuringAGateCallHasTheGateCalledAgain(t *testing.T) {
 	s := newTestSchedule(t, Config{Rand: func() float64 { return 0.5 }})
 	alive := func(context.Context) error { return nil }
@@ -284,9 +284,9 @@ func TestH7SilenceIsFollowedByOneReportNotTwo(t *testing.T) {
 	requireNext(t, s, at, at+10*time.Second)
 }
 
-// Random operations: whatever happens, no node has two tasks of a kind at a
-// time, none is lost or late, none acts after its removal, none beats without
-// its gate's leave, and the workers are kept to.
+// Random operations. No node has two tasks of a kind at a time, and none is
+// lost or late. None acts after its removal, or beats while its gate is shut.
+// The number of workers is kept.
 func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -312,7 +312,7 @@ func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 			}
 			_, known := records[name]
 			require.Equal(t, !known, s.add(now, node, true))
-			item, _ := s.lanes[leaseBeat].queue.Get(name)
+			item, _ := s.kinds[leaseBeat].queue.Get(name)
 			records[name] = item.Value
 		case 1:
 			if random.IntN(3) > 0 {
@@ -375,9 +375,9 @@ func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 			s.gates.pools[poolPrompt].free+s.gates.pools[poolQuarantine].free)
 		for kind := range beatKinds {
 			require.LessOrEqual(t, kinds[kind], workers)
-			require.Equal(t, workers-kinds[kind], s.lanes[kind].free)
+			require.Equal(t, workers-kinds[kind], s.kinds[kind].free)
 			for name, r := range records {
-				item, ok := s.lanes[kind].queue.Get(name)
+				item, ok := s.kinds[kind].queue.Get(name)
 				require.True(t, ok, "lost")
 				require.LessOrEqual(t, item.Due.Sub(now), 10400*time.Millisecond, "late")
 				if r.beats[kind].phase == beatGated && r.gate.call == nil {
@@ -394,7 +394,7 @@ func TestH7ScheduleUnderRandomOperations(t *testing.T) {
 		under = under[1:]
 	}
 	for kind := range beatKinds {
-		require.Equal(t, len(records), s.lanes[kind].queue.Len())
+		require.Equal(t, len(records), s.kinds[kind].queue.Len())
 	}
 	gated := 0
 	for _, r := range records {
@@ -435,8 +435,8 @@ func BenchmarkH7OneBeatAmong10000Nodes(b *testing.B) {
 	}
 }
 
-// The cost of a look at a status that has not changed: it makes no call.
-func BenchmarkH7LookAtAnUnchangedStatus(b *testing.B) {
+// The cost of checking a status that has not changed. It makes no call.
+func BenchmarkH7CheckOfAnUnchangedStatus(b *testing.B) {
 	desired := fullStatus("a")
 	for i := range 50 { // the kubelet reports up to 50 images
 		desired.Images = append(

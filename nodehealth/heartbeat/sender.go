@@ -15,25 +15,25 @@ import (
 // kubelets and for fleets of simulated nodes.
 //
 // A renewal is one call, an Update of the lease as we last wrote it. The lease
-// is read again only when another client has written it. A look at a status
-// that has not changed is no call. A report is one call, a patch that is
+// is read again only when another client has written it. A check of a status
+// that has not changed makes no call. A report is one call, a patch that is
 // guarded by the Node's UID and resource version. When the guard fails, the
 // Node is read again.
 //
 // A beat that fails is retried soon, after a random and growing pause of up to
 // its interval. No other beat waits for it unless all workers of its kind hang,
 // and each beat ends after Timeout. A node costs an entry in each of three
-// heaps and no goroutine or timer. It keeps the lease and the status that the
-// API server last showed.
+// heaps and no goroutine or timer. A Sender keeps its lease and its status as
+// the API server last showed them.
 //
 // When a node was silent, because its gate was shut or its renewals failed for
 // LeaseDuration, its status is reported with the next beat. The node lifecycle
 // controller has set Ready to Unknown by then, and only a report sets it back.
 //
 // When the API server has no Node of the name, or one with another UID, the
-// node's lease is no longer renewed, because it would keep the other node
-// alive. That is noticed when a status is written; a node without Status must
-// be removed by the caller. The Node is looked for again as after a failure.
+// node's lease is no longer renewed. It would keep the other node alive. The
+// Sender finds that when it writes a status, and then reads the Node again as
+// after a failure. The caller must remove a node without Status.
 //
 // Methods are safe for concurrent use.
 type Sender struct {
@@ -69,10 +69,10 @@ func NewSender(config Config) (*Sender, error) {
 }
 
 // Run sends beats until ctx ends, then waits for those under way and returns
-// nil. They are broken off, so that takes as long as the clients and the
-// functions of the nodes need to notice the end of ctx. Leases expire then, as
-// those of a kubelet that stops. Run may be called again after it has returned,
-// but not twice at a time.
+// nil. Their context ends too, so the wait is as long as the clients and the
+// functions of the nodes take to notice that. Leases expire then, as those of a
+// kubelet that stops. Run may be called again after it has returned, but not
+// twice at a time.
 //
 // A panic in a client or in a function of a node ends Run as well. The error
 // then wraps [timedqueue.ErrPanic].
@@ -84,9 +84,9 @@ func (s *Sender) Run(ctx context.Context) error {
 	return s.dispatcher.Run(ctx)
 }
 
-// Add makes a node beat, at once when Run runs and from then on. The caller
-// must have created its Node object. Add may be called before Run and during
-// it. O(log n).
+// Add starts the heartbeats of a node, the first one at once when Run runs. The
+// caller must have created its Node object. Add may be called before Run and
+// during it. O(log n).
 func (s *Sender) Add(node Node) error {
 	if err := s.config.validateNode(node); err != nil {
 		return err
@@ -99,21 +99,21 @@ func (s *Sender) Add(node Node) error {
 	return nil
 }
 
-// Remove makes a node fall silent; it reports whether the node was there. The
-// lease stays and expires. A beat that is under way may still arrive. It ends
-// before the first beat of the kind of another node that is added under the
-// name, so a caller need not wait for it. O(log n).
+// Remove stops the heartbeats of a node, and reports whether it was added. The
+// lease stays and expires. A beat that is under way may still arrive. If
+// another node is added under the name, that beat ends before the first one of
+// its kind. So a caller need not wait for it. O(log n).
 func (s *Sender) Remove(name string) (found bool) {
 	s.dispatcher.Update(func() { found = s.schedule.remove(name) })
 	return found
 }
 
-// Changed makes the next look at a node's status due now. The status is
+// Changed makes the next check of a node's status due now. The status is
 // reported if it differs from what the API server has. Changed is for nodes
 // that know when their status changes; other changes are found within
 // StatusInterval. If the gate was not open, it is called now, and the lease is
-// renewed too. Changed reports whether the node is there, and waits for
-// nothing. O(log n).
+// renewed too. Changed reports whether the node was added, and does not block.
+// O(log n).
 func (s *Sender) Changed(name string) (found bool) {
 	s.dispatcher.Update(func() { found = s.schedule.changed(time.Now(), name) })
 	return found

@@ -42,7 +42,7 @@ func TestH7AThousandNodesBeatOnTimeWithFewWorkers(t *testing.T) {
 		time.Sleep(time.Minute)
 		count := api.count()
 		want := map[string]int{"update lease": count["update lease"]}
-		require.Equal(t, want, count, "one call for a beat, none for a look")
+		require.Equal(t, want, count, "one call for a beat, none for a check")
 		for i := range nodes {
 			beats := api.times("update lease", fmt.Sprint("node-", i))
 			require.GreaterOrEqual(t, len(beats), 5)
@@ -99,8 +99,8 @@ func TestH7NodesAddedTogetherBeatAtOnceAndAreSpreadFromThenOn(t *testing.T) {
 		api := newFleetAPI()
 		config := api.config()
 		config.Rand = rand.New(rand.NewPCG(1, 2)).Float64
-		// Fewer turns, or this test takes long: a renewal every 100 s, no look
-		// between reports.
+		// Fewer turns make this test short: a renewal every 100 s, no check between
+		// reports.
 		config.LeaseDuration, config.StatusInterval = 400*time.Second, time.Hour
 		h := runFleet(t, config)
 		start := time.Now()
@@ -139,7 +139,7 @@ func requireSpread(
 	}
 }
 
-func TestH7AHangingCallTimesOutAndHoldsUpNobody(t *testing.T) {
+func TestH7AHangingCallTimesOutAndDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newFleetAPI()
 		hangs := func(name string) bool { return name < "node-4" } // node-0 to node-3

@@ -16,36 +16,36 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// statusReport decides what one node must write. It knows the newest state of
+// statusReport decides what one node must write. It holds the newest state of
 // the API server that we have seen, and which part of it we have written.
 //
-// Whether a report is due follows from that state and not from what Status
-// returned before. A caller may change its status in place, and other clients
+// Whether a report is due follows from that state, and not from the former
+// result of Status. A caller may change its status in place, and other clients
 // write to the Node too.
 type statusReport struct {
 	// version and status are the newest state that we know. Without a version,
 	// none is known.
 	version string
 	status  corev1.NodeStatus
-	// said is what our reports mentioned. Only that is removed when a report
+	// mentioned is what our reports mentioned. Only that is removed when a report
 	// does not mention it any more.
-	said mentioned
+	mentioned mentioned
 	// refused is what we wrote and the API server did not accept, because a
-	// feature gate is off or a webhook changed it. Writing it again at each look
-	// would be a report each time.
+	// feature gate is off or a webhook changed it. It must not cause a report at
+	// each check.
 	refused []byte
 }
 
-// mentioned is what one status says about lists that have several authors.
+// mentioned is what one status holds of lists that have several authors.
 type mentioned struct {
 	conditions            []corev1.NodeConditionType
 	capacity, allocatable []corev1.ResourceName
 }
 
-// see records the node as a cache or a read shows it, unless it is older than
-// what is known. It reports whether it is this node, and not another one of its
-// name.
-func (r *statusReport) see(node *corev1.Node, uid types.UID) bool {
+// observe records the node as a cache or a read shows it, unless it is older
+// than what is known. It reports whether it is this node, and not another one
+// of its name.
+func (r *statusReport) observe(node *corev1.Node, uid types.UID) bool {
 	if r.version != "" {
 		order, err := resourceversion.CompareResourceVersion(node.ResourceVersion, r.version)
 		if err != nil || order <= 0 {
@@ -59,13 +59,13 @@ func (r *statusReport) see(node *corev1.Node, uid types.UID) bool {
 	return true
 }
 
-// forget makes the next look start from a read: what we know is out of date.
+// forget makes the next check start from a read: what we know is out of date.
 func (r *statusReport) forget() { r.version, r.status = "", corev1.NodeStatus{} }
 
 // changed reports whether the API server's state is other than desired, apart
 // from times and from what it has refused.
 func (r *statusReport) changed(desired *corev1.NodeStatus) (bool, error) {
-	difference, err := statusDifference(&r.status, desired, r.said)
+	difference, err := statusDifference(&r.status, desired, r.mentioned)
 	if err != nil || len(difference) == 0 {
 		return false, err
 	}
@@ -79,24 +79,25 @@ func (r *statusReport) changed(desired *corev1.NodeStatus) (bool, error) {
 	return !bytes.Equal(asked, r.refused), nil
 }
 
-// patch is the strategic merge patch of the status subresource that brings the
-// API server's state to desired, and the times of our conditions to now. It is
+// patch is the strategic merge patch of the status subresource from the API
+// server's state to desired. It sets the times of our conditions to now. It is
 // guarded by the version that it was computed from. In a later version another
 // client may have set a condition, and the transition time would be wrong.
 func (r *statusReport) patch(
 	uid types.UID, desired *corev1.NodeStatus, now time.Time,
 ) ([]byte, error) {
-	status, err := statusDifference(&r.status, desired, r.said)
+	status, err := statusDifference(&r.status, desired, r.mentioned)
 	if err != nil {
 		return nil, err
 	}
-	conditions := conditionPatches(r.status.Conditions, desired.Conditions, r.said.conditions, now)
+	conditions := conditionPatches(
+		r.status.Conditions, desired.Conditions, r.mentioned.conditions, now)
 	if len(conditions) > 0 {
 		status["conditions"] = conditions
 	}
 	// It is recorded before the call, which may succeed although its answer is
 	// lost.
-	r.said = r.said.and(mentionedBy(desired))
+	r.mentioned = r.mentioned.and(mentionedBy(desired))
 	return json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": uid, "resourceVersion": r.version},
 		"status":   status,
@@ -106,8 +107,8 @@ func (r *statusReport) patch(
 // answered records the API server's answer to a patch.
 func (r *statusReport) answered(node *corev1.Node, desired *corev1.NodeStatus) error {
 	r.version, r.status, r.refused = node.ResourceVersion, node.Status, nil
-	r.said = mentionedBy(desired)
-	difference, err := statusDifference(&r.status, desired, r.said)
+	r.mentioned = mentionedBy(desired)
+	difference, err := statusDifference(&r.status, desired, r.mentioned)
 	if err != nil || len(difference) == 0 {
 		return err
 	}
@@ -118,7 +119,7 @@ func (r *statusReport) answered(node *corev1.Node, desired *corev1.NodeStatus) e
 // statusDifference maps the fields that desired mentions, and in which it
 // differs from base, to their values in a strategic merge patch. Reflection
 // over NodeStatus includes the fields that later versions of the API add.
-func statusDifference(base, desired *corev1.NodeStatus, said mentioned) (map[string]any, error) {
+func statusDifference(base, desired *corev1.NodeStatus, former mentioned) (map[string]any, error) {
 	difference := map[string]any{}
 	have, want := reflect.ValueOf(base).Elem(), reflect.ValueOf(desired).Elem()
 	for i := range want.NumField() {
@@ -129,17 +130,17 @@ func statusDifference(base, desired *corev1.NodeStatus, said mentioned) (map[str
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch field.Name {
 		case "Conditions":
-			changes := conditionDifference(base.Conditions, desired.Conditions, said.conditions)
+			changes := conditionDifference(base.Conditions, desired.Conditions, former.conditions)
 			if len(changes) > 0 {
 				difference[name] = changes
 			}
 		case "Capacity":
-			changes := resourceDifference(base.Capacity, desired.Capacity, said.capacity)
+			changes := resourceDifference(base.Capacity, desired.Capacity, former.capacity)
 			if len(changes) > 0 {
 				difference[name] = changes
 			}
 		case "Allocatable":
-			changes := resourceDifference(base.Allocatable, desired.Allocatable, said.allocatable)
+			changes := resourceDifference(base.Allocatable, desired.Allocatable, former.allocatable)
 			if len(changes) > 0 {
 				difference[name] = changes
 			}
@@ -173,7 +174,7 @@ func fieldDifference(have, want any) (change any, differs bool, err error) {
 }
 
 func resourceDifference(
-	have, want corev1.ResourceList, said []corev1.ResourceName,
+	have, want corev1.ResourceList, former []corev1.ResourceName,
 ) map[corev1.ResourceName]any {
 	changes := map[corev1.ResourceName]any{}
 	for name, quantity := range want {
@@ -181,7 +182,7 @@ func resourceDifference(
 			changes[name] = quantity
 		}
 	}
-	for _, name := range said {
+	for _, name := range former {
 		_, wanted := want[name]
 		if _, there := have[name]; there && !wanted {
 			changes[name] = nil // null removes it
@@ -290,7 +291,9 @@ type conditionPatch struct {
 }
 
 // conditionDifference ignores times, which alone are no reason to report.
-func conditionDifference(have, want []corev1.NodeCondition, said []corev1.NodeConditionType) []any {
+func conditionDifference(
+	have, want []corev1.NodeCondition, former []corev1.NodeConditionType,
+) []any {
 	var changes []any
 	for _, condition := range want {
 		has, ok := findCondition(have, condition.Type)
@@ -302,14 +305,14 @@ func conditionDifference(have, want []corev1.NodeCondition, said []corev1.NodeCo
 			})
 		}
 	}
-	return append(changes, conditionRemovals(have, want, said)...)
+	return append(changes, conditionRemovals(have, want, former)...)
 }
 
 // conditionPatches returns all of want, with times. As with the kubelet, only
 // a change of the status is a transition (ReadyCondition in
 // pkg/kubelet/nodestatus/setters.go).
 func conditionPatches(
-	have, want []corev1.NodeCondition, said []corev1.NodeConditionType, now time.Time,
+	have, want []corev1.NodeCondition, former []corev1.NodeConditionType, now time.Time,
 ) []any {
 	if want == nil {
 		return nil
@@ -328,12 +331,12 @@ func conditionPatches(
 			LastHeartbeatTime: &heartbeat, LastTransitionTime: &transition,
 		})
 	}
-	return append(patches, conditionRemovals(have, want, said)...)
+	return append(patches, conditionRemovals(have, want, former)...)
 }
 
-func conditionRemovals(have, want []corev1.NodeCondition, said []corev1.NodeConditionType) []any {
+func conditionRemovals(have, want []corev1.NodeCondition, former []corev1.NodeConditionType) []any {
 	var removals []any
-	for _, kind := range said {
+	for _, kind := range former {
 		_, there := findCondition(have, kind)
 		if _, wanted := findCondition(want, kind); there && !wanted {
 			removals = append(removals, map[string]any{"$patch": "delete", "type": kind})

@@ -13,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 var reportTime = time.Date(2026, time.May, 1, 10, 0, 0, 0, time.UTC)
 
-// fullStatus says something about every field. Its variants share no value.
+// fullStatus sets every field. Its variants have no value in common.
 func fullStatus(variant string) corev1.NodeStatus {
 	yes := variant == "b"
 	quantity := resource.MustParse(map[string]string{"a": "1", "b": "2"}[variant])
@@ -49,8 +50,8 @@ func fullStatus(variant string) corev1.NodeStatus {
 
 // reporter knows a node on the API server, about which it has said that.
 func reporter(status corev1.NodeStatus, said corev1.NodeStatus) *statusReport {
-	r := &statusReport{said: mentionedBy(&said)}
-	r.see(
+	r := &statusReport{mentioned: mentionedBy(&said)}
+	r.observe(
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "7"}, Status: status}, "u",
 	)
 	return r
@@ -73,7 +74,7 @@ func reported(t *testing.T, r *statusReport, desired corev1.NodeStatus) corev1.N
 	return patched.Status
 }
 
-// withTimes is what a status looks like after its first report.
+// withTimes returns a status as it is after its first report.
 func withTimes(status corev1.NodeStatus) corev1.NodeStatus {
 	status = *status.DeepCopy()
 	for i := range status.Conditions {
@@ -107,7 +108,7 @@ func TestStatusPatchBringsEveryFieldButVolumesAttached(t *testing.T) {
 			want := withTimes(fullStatus("b"))
 			want.VolumesAttached = base.VolumesAttached
 			requireStatus(t, want, got)
-			changed, err := reporter(got, base).changed(new(fullStatus("b")))
+			changed, err := reporter(got, base).changed(ptr.To(fullStatus("b")))
 			require.NoError(t, err)
 			require.False(t, changed, "and is then content")
 		})
@@ -239,7 +240,7 @@ func TestStatusPatchWhoseAnswerWasLostIsRemembered(t *testing.T) {
 	// The server has it, we do not know; and then x is not wanted any more.
 	r.forget()
 	node.ResourceVersion = "8"
-	require.True(t, r.see(node, "u"))
+	require.True(t, r.observe(node, "u"))
 	without := corev1.NodeStatus{Capacity: corev1.ResourceList{"cpu": resource.MustParse("1")}}
 	changed, err := r.changed(&without)
 	require.NoError(t, err)
@@ -274,7 +275,7 @@ func TestStatusChangesThatAreReasonsToReport(t *testing.T) {
 	}
 }
 
-func TestStatusOfACallerWhoChangesItInPlaceIsNoticed(t *testing.T) {
+func TestStatusThatTheCallerChangesInPlaceIsNoticed(t *testing.T) {
 	status := fullStatus("a")
 	r := reporter(corev1.NodeStatus{}, corev1.NodeStatus{})
 	node := &corev1.Node{

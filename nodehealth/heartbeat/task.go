@@ -10,10 +10,9 @@ import (
 type outcome int
 
 const (
-	// outcomeFailed: it has to be tried again. It is also the outcome of a panic.
+	// outcomeFailed: it must be retried. It is also the outcome of a panic.
 	outcomeFailed outcome = iota
-	// outcomeDone: the lease is renewed, the status is looked at, the gate is
-	// open.
+	// outcomeDone: the lease is renewed, the status is checked, the gate is open.
 	outcomeDone
 	// outcomeWithheld: the node is not alive and has sent nothing.
 	outcomeWithheld
@@ -55,9 +54,8 @@ type beatTask struct {
 	failures int
 	// cause is why a report is due whatever the status is.
 	cause reportCause
-	// random is drawn at the start, because the dispatcher makes one start at a
-	// time. Ends come in any order, and with an injected Rand no run would be
-	// repeatable.
+	// random is drawn at the start, because starts come one at a time. Ends come
+	// in any order, and no run with an injected Rand would be repeatable.
 	random float64
 }
 

@@ -26,22 +26,22 @@ type Config[T metav1.Object] struct {
 	// Gone takes the last known state of an object that was deleted. Required. It
 	// is called inside Observe, also for objects that the core has not seen.
 	Gone func(now time.Time, object T)
-	// Store is that of the informer, as GetStore returns it. Nil means that it is
-	// not known, and that own writes end with a newer report or the timeout.
+	// Store is that of the informer, as GetStore returns it. With nil, the wait
+	// for an own write ends with a newer report or the timeout.
 	Store Store
 	// OwnWriteTimeout is how long older reports of an object that we have written
 	// are withheld. Zero means one minute.
 	OwnWriteTimeout time.Duration
 }
 
-// Store is what a [Handler] reads of an informer's store. It is asked at run
-// time for LastStoreSyncResourceVersion as well.
+// Store is what a [Handler] reads of an informer's store. A store may also have
+// the method LastStoreSyncResourceVersion.
 type Store interface {
 	// GetByKey returns the object of that namespace and name.
 	GetByKey(key string) (item any, exists bool, err error)
 }
 
-// Validate joins everything that is wrong with the config.
+// Validate joins all that is wrong with the config.
 func (c Config[T]) Validate() error {
 	var problems []error
 	for _, field := range []struct {

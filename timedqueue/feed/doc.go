@@ -1,19 +1,18 @@
 // Package feed passes what an informer reports on to a core.
 //
 // A [Handler] turns the reports of one informer into two events of an object:
-// it is seen, or it is gone. A core then needs no rule for the corners of a
-// watch:
+// it is seen, or it is gone. It handles these cases of a watch for the core:
 //
 //   - A deletion that the watch has missed arrives as a tombstone. The object
 //     is gone, in its last known state.
 //   - An object that was deleted and created again while the watch was broken
 //     arrives as one update. The UIDs differ. The old object is gone, then the
 //     new one is seen, in one turn of the core.
-//   - A watch shows a write of ours late. Until then it reports older versions,
+//   - A watch shows our own writes late. Until then it reports older versions,
 //     which lack what we have written. They are withheld.
 //
-// This package links client-go, and package timedqueue does not. It works with
-// any core, in a timedqueue.Dispatcher or under a lock of the caller's:
+// This package links client-go; package timedqueue does not. It works with any
+// core, in a timedqueue.Dispatcher or under a lock of the caller:
 //
 //	informer ──OnAdd, OnUpdate, OnDelete──► Handler ──Seen, Gone──► core
 //	API server ◄──────── action ──Wrote───────┘
@@ -36,18 +35,16 @@
 // an older version of the object, the write is lost. The core sees the store's
 // object then, because no other report of it need follow.
 //
-// The store tells how far it is by LastStoreSyncResourceVersion (KEP-5647,
-// client-go from v0.36). A store without that method, an empty version, one
-// that does not compare, and a relist to a lower one all mean that it has not
-// passed the write. A report whose own version does not compare with that of
-// the write is never withheld.
+// The store returns its version from LastStoreSyncResourceVersion (KEP-5647,
+// client-go from v0.36). It counts as not having passed the write if it lacks
+// that method, or if its version is empty, lower or does not compare. A report
+// whose own version does not compare with that of the write is never withheld.
 //
 // # What it promises
 //
 // A report is one call of Observe. A Handler has no goroutine, no timer and no
-// clock. It remembers own writes only. A write whose timeout is over
-// is forgotten with one of the next reports or writes, each of which ends the
-// wait of at most 16.
+// clock, and keeps own writes only. Each report or write also forgets up to 16
+// writes whose timeout is over.
 //
 // # The caller's duties
 //
@@ -58,9 +55,9 @@
 // the action's result. The core takes the written object from that result, and
 // Wrote does not show it.
 //
-// Seen takes the same version of an object more than once, as after a resync.
-// Objects belong to the informer's store, and neither Seen nor Gone may change
-// them. A transform must keep name, namespace, UID and resource version.
+// Seen gets the same version of an object more than once, for example after a
+// resync. Objects belong to the informer's store, and neither Seen nor Gone may
+// change them. A transform must keep name, namespace, UID and resource version.
 //
 // # Watches that are alive
 //

@@ -50,8 +50,8 @@ func (h *Handler[T]) OnUpdate(before, after any) {
 	})
 }
 
-// OnDelete takes the report that an object is gone. If not even its last state
-// is known, nothing of it was reported before, and nothing happens.
+// OnDelete takes the report that an object is gone. It ignores a tombstone
+// without an object, because then nothing of it was reported before.
 func (h *Handler[T]) OnDelete(object any) {
 	if last, missed := object.(cache.DeletedFinalStateUnknown); missed {
 		object = last.Obj
@@ -59,7 +59,7 @@ func (h *Handler[T]) OnDelete(object any) {
 	if deleted, ok := object.(T); ok {
 		h.config.Observe(func(now time.Time) {
 			h.gone(now, deleted)
-			h.settle(now, deleted.GetResourceVersion())
+			h.endWaits(now, deleted.GetResourceVersion())
 		})
 	}
 }
@@ -70,7 +70,7 @@ func (h *Handler[T]) OnDelete(object any) {
 func (h *Handler[T]) Wrote(object T) {
 	h.config.Observe(func(now time.Time) {
 		h.own.record(now, identityOf(object), object.GetResourceVersion())
-		h.settle(now, "")
+		h.endWaits(now, "")
 	})
 }
 
@@ -86,10 +86,10 @@ func (h *Handler[T]) seen(now time.Time, object T) {
 	} else {
 		h.config.Seen(now, object)
 	}
-	h.settle(now, version)
+	h.endWaits(now, version)
 }
 
-// catchUp shows the core the store's present object in place of an older
+// catchUp passes the store's present object to the core in place of an older
 // report.
 func (h *Handler[T]) catchUp(now time.Time, own *ownWrite) {
 	if !h.storePassed(own) {
@@ -102,10 +102,10 @@ func (h *Handler[T]) catchUp(now time.Time, own *ownWrite) {
 	}
 }
 
-// settle ends the wait of writes that reports have reached, or whose time is
-// over. If one is lost, the core sees what the store has instead.
-func (h *Handler[T]) settle(now time.Time, reported string) {
-	for range settledAtOnce {
+// endWaits ends the wait for writes that reports have reached, or whose timeout
+// is over. If a write is lost, the core sees what the store has instead.
+func (h *Handler[T]) endWaits(now time.Time, reported string) {
+	for range endedAtOnce {
 		own, over, ok := h.own.next(now, reported)
 		if !ok {
 			return
@@ -139,6 +139,6 @@ func (h *Handler[T]) storePassed(own *ownWrite) bool {
 	return ok && hasReached(store.LastStoreSyncResourceVersion(), own.version)
 }
 
-// settledAtOnce bounds the work of a report. It is more than the one write that
-// a turn can add, so the number of writes that wait falls.
-const settledAtOnce = 16
+// endedAtOnce bounds the work of a report. It is more than the one write that a
+// turn can add, so the number of writes falls.
+const endedAtOnce = 16

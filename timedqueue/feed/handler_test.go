@@ -73,13 +73,47 @@ type world struct {
 	*Handler[*corev1.Pod]
 }
 
+// tellingStore gives a store of client-go v0.35, which cannot tell how far it
+// is, the method of later ones. The informer's version is that of the store
+// when synctest.Wait has returned.
+type tellingStore struct {
+	cache.Store
+	informer cache.SharedIndexInformer
+}
+
+func (s tellingStore) LastStoreSyncResourceVersion() string {
+	return s.informer.LastSyncResourceVersion()
+}
+
+func storeThatTells(informer cache.SharedIndexInformer) Store {
+	var store any = informer.GetStore()
+	if tells, ok := store.(interface {
+		Store
+		LastStoreSyncResourceVersion() string
+	}); ok {
+		return tells
+	}
+	return tellingStore{informer.GetStore(), informer}
+}
+
+func storeThatCannotTell(informer cache.SharedIndexInformer) Store {
+	return silentStore{informer.GetStore()}
+}
+
 // inWorld runs a test in a world of pod a, version 1, which the core has seen.
+// The informer's store tells how far it is.
 func inWorld(t *testing.T, test func(t *testing.T, w world)) {
+	inWorldOf(t, storeThatTells, test)
+}
+
+func inWorldOf(
+	t *testing.T, storeOf func(cache.SharedIndexInformer) Store, test func(t *testing.T, w world),
+) {
 	synctest.Test(t, func(t *testing.T) {
 		server, core := newServer(), newCore()
 		server.write("a", "first")
 		informer := server.informer()
-		w := world{server, core, newHandler(t, core.config(informer.GetStore()))}
+		w := world{server, core, newHandler(t, core.config(storeOf(informer)))}
 		_, err := informer.AddEventHandler(w.Handler)
 		require.NoError(t, err)
 		run(t, informer)
@@ -116,7 +150,7 @@ func TestReplacedObjectIsGoneBeforeTheNewOneIsSeen(t *testing.T) {
 		w.breakWatch()
 		time.Sleep(time.Minute)
 		require.Equal(t, [][]string{{"gone a@1 first", "seen a@4 second"}}, w.took())
-		require.Empty(t, w.own.of)
+		require.Empty(t, w.own.byObject)
 	})
 }
 
@@ -129,7 +163,7 @@ func TestReportsFromBeforeOurWriteAreWithheld(t *testing.T) {
 		require.Empty(t, w.took(), "version 2 lacks what we have written")
 		w.show(1)
 		require.Equal(t, [][]string{{"seen a@3 first"}}, w.took())
-		require.Empty(t, w.own.of, "reports have reached the write")
+		require.Empty(t, w.own.byObject, "reports have reached the write")
 		w.show(1)
 		require.Equal(t, [][]string{{"seen b@4 second"}}, w.took())
 	})
@@ -147,7 +181,22 @@ func TestStoreThatHasPassedOurWriteIsAsked(t *testing.T) {
 		require.Equal(t,
 			[][]string{{"seen a@4 first"}, {"seen a@4 first"}, {"seen a@4 first"}}, w.took(),
 			"no report takes the core back")
-		require.Empty(t, w.own.of)
+		require.Empty(t, w.own.byObject)
+	})
+}
+
+func TestWithAStoreThatCannotTellReportsReachOurWrite(t *testing.T) {
+	inWorldOf(t, storeThatCannotTell, func(t *testing.T, w world) {
+		w.write("a", "first")
+		w.Wrote(w.write("a", "first"))
+		w.write("a", "first")
+		w.acquire()
+		w.show(3)
+		synctest.Wait()
+		w.release()
+		require.Equal(t, [][]string{{"seen a@3 first"}, {"seen a@4 first"}}, w.took(),
+			"version 2 lacks what we have written")
+		require.Empty(t, w.own.byObject)
 	})
 }
 
@@ -174,7 +223,7 @@ func TestLostWriteEndsWhenReportsPassIt(t *testing.T) {
 		w.write("b", "second")
 		w.show(1)
 		require.Equal(t, [][]string{{"seen b@3 second", "seen a@1 first"}}, w.took())
-		require.Empty(t, w.own.of)
+		require.Empty(t, w.own.byObject)
 	})
 }
 
@@ -203,7 +252,7 @@ func TestRelistToALowerVersionWaitsForTheTimeout(t *testing.T) {
 		w.show(1)
 		require.Equal(t, [][]string{{"seen b@4 second", "seen a@2 first"}}, w.took(),
 			"the withheld report is made up for")
-		require.Empty(t, w.own.of)
+		require.Empty(t, w.own.byObject)
 	})
 }
 
@@ -245,7 +294,7 @@ func TestStoreThatCannotTellWaitsForTheTimeout(t *testing.T) {
 				time.Sleep(time.Nanosecond)
 				h.OnUpdate(podOf("7"), podOf("8"))
 				require.Equal(t, [][]string{{"seen a@8 first"}}, core.took())
-				require.Empty(t, h.own.of)
+				require.Empty(t, h.own.byObject)
 			})
 		})
 	}
@@ -258,7 +307,7 @@ func TestStoreThatHasLostOurWriteIsBelieved(t *testing.T) {
 		h.Wrote(podOf("10"))
 		h.OnUpdate(podOf("6"), podOf("7"))
 		require.Equal(t, [][]string{{"seen a@8 first"}}, core.took())
-		require.Empty(t, h.own.of)
+		require.Empty(t, h.own.byObject)
 	})
 }
 
@@ -285,16 +334,16 @@ func TestWritesAreForgottenInBoundedTurns(t *testing.T) {
 			pod.UID = types.UID(rune('a' + i))
 			h.Wrote(pod)
 		}
-		require.Len(t, h.own.of, writes)
+		require.Len(t, h.own.byObject, writes)
 		h.OnAdd(podOf("9"), false)
-		require.Len(t, h.own.of, writes, "version 9 reaches none")
+		require.Len(t, h.own.byObject, writes, "version 9 reaches none")
 		h.OnAdd(podOf("10"), false)
-		require.Len(t, h.own.of, writes-settledAtOnce)
+		require.Len(t, h.own.byObject, writes-endedAtOnce)
 		time.Sleep(time.Minute)
-		for range writes / settledAtOnce {
+		for range writes / endedAtOnce {
 			h.OnAdd(podOf("9"), false)
 		}
-		require.Empty(t, h.own.of)
+		require.Empty(t, h.own.byObject)
 	})
 }
 
@@ -305,7 +354,7 @@ func TestDeletionForgetsTheWrite(t *testing.T) {
 		h.Wrote(podOf("10"))
 		h.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/a", Obj: podOf("8")})
 		require.Equal(t, [][]string{{"gone a@8 first"}}, core.took())
-		require.Empty(t, h.own.of)
+		require.Empty(t, h.own.byObject)
 	})
 }
 
@@ -376,7 +425,7 @@ func TestAnyReportOrWriteEndsWrites(t *testing.T) {
 				h := newHandler(t, newCore().config(nil))
 				h.Wrote(podOf("10"))
 				end(h)
-				require.Empty(t, h.own.of)
+				require.Empty(t, h.own.byObject)
 			})
 		})
 	}

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// identity tells an object from others, also from those that had its name.
+// identity distinguishes an object from others, also from earlier ones of its
+// name.
 type identity struct {
 	namespace, name string
 	uid             types.UID
@@ -26,19 +27,19 @@ type ownWrite struct {
 	at      time.Time
 }
 
-// ownWrites are the writes that reports have not reached yet. All wait equally
-// long, so the order of their times is that in which they were recorded, and a
-// list serves where other waits need a timedqueue.Queue.
+// ownWrites are the writes that reports have not reached yet. All have the same
+// timeout, so they end in the order in which they were recorded. A list is
+// enough where other waits need a timedqueue.Queue.
 type ownWrites struct {
-	timeout time.Duration
-	latest  time.Time                  // a clock that goes back is not trusted
-	inOrder *list.List                 // of *ownWrite, the oldest first
-	of      map[identity]*list.Element // in inOrder
+	timeout  time.Duration
+	latest   time.Time                  // a clock that goes back is not trusted
+	inOrder  *list.List                 // of *ownWrite, the oldest first
+	byObject map[identity]*list.Element // elements of inOrder
 }
 
 func newOwnWrites(timeout time.Duration) *ownWrites {
 	return &ownWrites{
-		timeout: timeout, inOrder: list.New(), of: make(map[identity]*list.Element),
+		timeout: timeout, inOrder: list.New(), byObject: make(map[identity]*list.Element),
 	}
 }
 
@@ -51,35 +52,35 @@ func (w *ownWrites) record(now time.Time, object identity, version string) {
 		version = earlier.version
 	}
 	w.forget(object)
-	w.of[object] = w.inOrder.PushBack(&ownWrite{object, version, w.clamp(now)})
+	w.byObject[object] = w.inOrder.PushBack(&ownWrite{object, version, w.clamp(now)})
 }
 
 // forget drops the write of an object.
 func (w *ownWrites) forget(object identity) {
-	if element, ok := w.of[object]; ok {
+	if element, ok := w.byObject[object]; ok {
 		w.inOrder.Remove(element)
-		delete(w.of, object)
+		delete(w.byObject, object)
 	}
 }
 
-// reported takes the version of an object that was reported. It returns the
-// write that the report is older than, if the report is to be withheld, and
-// drops a write otherwise.
+// reported takes a reported version of an object. It returns the write that the
+// report is older than, if the report must be withheld. Otherwise it drops the
+// write.
 func (w *ownWrites) reported(now time.Time, object identity, version string) (*ownWrite, bool) {
 	own, ok := w.find(object)
 	if !ok {
 		return nil, false
 	}
-	if isOlder(version, own.version) && !w.over(own, w.clamp(now)) {
+	if isOlder(version, own.version) && !w.expired(own, w.clamp(now)) {
 		return own, true
 	}
 	w.forget(object)
 	return nil, false
 }
 
-// stored takes the version of an object that the store has after it has passed
-// the write. Reports have to reach that version, too. An older version means
-// that the write is lost.
+// stored takes the version of an object in a store that has passed the write.
+// Reports must reach that version, too. An older version means that the write
+// is lost.
 func (w *ownWrites) stored(own *ownWrite, version string) {
 	if isOlder(version, own.version) || !compares(version) {
 		w.forget(own.object)
@@ -88,8 +89,8 @@ func (w *ownWrites) stored(own *ownWrite, version string) {
 	own.version = version
 }
 
-// next drops and returns the oldest write if its time is over, or if a report
-// of the given version shows that reports have reached it.
+// next drops and returns the oldest write if its timeout is over, or if a
+// report of the given version has reached it.
 func (w *ownWrites) next(now time.Time, version string) (own *ownWrite, over, ok bool) {
 	now = w.clamp(now)
 	first := w.inOrder.Front()
@@ -97,7 +98,7 @@ func (w *ownWrites) next(now time.Time, version string) (own *ownWrite, over, ok
 		return nil, false, false
 	}
 	own = first.Value.(*ownWrite) //nolint:errcheck // the list holds nothing else
-	over = w.over(own, now)
+	over = w.expired(own, now)
 	if !over && !hasReached(version, own.version) {
 		return nil, false, false
 	}
@@ -106,14 +107,14 @@ func (w *ownWrites) next(now time.Time, version string) (own *ownWrite, over, ok
 }
 
 func (w *ownWrites) find(object identity) (*ownWrite, bool) {
-	element, ok := w.of[object]
+	element, ok := w.byObject[object]
 	if !ok {
 		return nil, false
 	}
 	return element.Value.(*ownWrite), true //nolint:errcheck // as above
 }
 
-func (w *ownWrites) over(own *ownWrite, now time.Time) bool {
+func (w *ownWrites) expired(own *ownWrite, now time.Time) bool {
 	return now.Sub(own.at) >= w.timeout
 }
 

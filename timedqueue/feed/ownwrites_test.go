@@ -79,8 +79,8 @@ func TestVersionsThatDoNotCompareAreNeverWithheld(t *testing.T) {
 	}
 }
 
-// A slow reference, which keeps everything and looks at all of it, agrees on
-// what is withheld and on what is remembered.
+// A slow reference, which keeps and scans everything, agrees on what is
+// withheld and on what is kept.
 func TestRandomWritesAndReportsAgainstReference(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -126,7 +126,7 @@ func TestRandomWritesAndReportsAgainstReference(t *testing.T) {
 				delete(reference, oldest)
 			}
 		}
-		require.Len(t, w.of, len(reference), what)
+		require.Len(t, w.byObject, len(reference), what)
 		require.Equal(t, len(reference), w.inOrder.Len(), what)
 	}
 }

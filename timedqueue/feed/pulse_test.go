@@ -40,7 +40,7 @@ func TestE2PulsesTellThatAWatchIsAlive(t *testing.T) {
 	})
 }
 
-// pulsing is the part of an informer that Pulses looks at.
+// pulsing is the part of an informer that Pulses reads.
 type pulsing struct {
 	version atomic.Pointer[string]
 	beats   atomic.Int32

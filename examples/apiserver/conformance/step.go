@@ -43,8 +43,8 @@ type Call struct {
 	Name string
 	// PatchType is the type of a patch.
 	PatchType types.PatchType
-	// Body is JSON: an object, a patch, a Binding, an Eviction, or the options of a
-	// delete, a list or a watch. Empty stands for {}.
+	// Body is JSON: an object, a patch, a Binding, an Eviction, or the options of
+	// a delete, a list or a watch. Empty stands for {}.
 	Body string
 	// DryRun asks the server to store nothing.
 	DryRun bool

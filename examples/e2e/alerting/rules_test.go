@@ -57,7 +57,7 @@ var trouble = map[string]struct {
 	// silent and firing are two evaluations, the first not long enough after the
 	// trouble has begun in minute 10.
 	silent, firing time.Duration
-	// labels are those of the alarms, beside name and severity.
+	// labels are those of the alarms, besides name and severity.
 	labels []string
 	says   string
 }{
@@ -123,7 +123,8 @@ nodelifecycle_doubt{job="nodelifecycle",instance="a",kind="blind"}      0x19 1x6
 nodelifecycle_doubt{job="nodelifecycle",instance="b",kind="unread"}     0x19 1x60
 nodelifecycle_doubt{job="nodelifecycle",instance="b",kind="recovering"} 1x80`,
 		silent: 14*time.Minute + interval, firing: 15 * time.Minute,
-		labels: []string{`{job="nodelifecycle", kind="blind"}`, `{job="nodelifecycle", kind="unread"}`}, says: "for five minutes: ",
+		labels: []string{`{job="nodelifecycle", kind="blind"}`, `{job="nodelifecycle", kind="unread"}`},
+		says:   "for five minutes: ",
 	},
 	"StaleCaches": {
 		series: `
@@ -208,7 +209,8 @@ func TestNoAlarmInAHealthyCluster(t *testing.T) {
 	}
 }
 
-// history holds the firing alarms of each evaluation, by the name of their rule.
+// history holds the firing alarms of each evaluation, by the name of their
+// rule.
 type history struct{ evaluations []map[string][]rules.Alert }
 
 func (h history) at(alert string, after time.Duration) []rules.Alert {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// imagesPerNode is how many images a kubelet lists by default. They make up most
-// of a node object.
+// imagesPerNode is how many images a kubelet lists by default. They make up
+// most of a node object.
 const imagesPerNode = 50
 
 var images = func() []corev1.ContainerImage {

@@ -25,8 +25,8 @@ type comparison struct {
 	ours, upstream func(tb testing.TB, size int) work
 }
 
-// work is one side's half of a comparison, ready to run. It fails when the result
-// is not the one that both sides must come to.
+// work is one side's half of a comparison, ready to run. It fails when the
+// result is not the one that both sides must come to.
 type work struct {
 	op func()
 	// prepare, if not nil, is called before each op, off the clock.
@@ -35,7 +35,8 @@ type work struct {
 	report func(b *testing.B)
 }
 
-// run measures comparisons. The sides take turns, so that they see the same load.
+// run measures comparisons. The sides take turns, so that they see the same
+// load.
 func run(b *testing.B, comparisons []comparison) {
 	for _, c := range comparisons {
 		for _, size := range c.sizes {
@@ -63,8 +64,8 @@ func (c comparison) sides() []side {
 }
 
 // measure runs work, and adds to time and allocations the CPU time of the whole
-// process: on a machine that is shared it says more than the time that has passed,
-// and it counts all threads and the garbage collector.
+// process: on a machine that is shared it says more than the time that has
+// passed, and it counts all threads and the garbage collector.
 func measure(b *testing.B, w work) {
 	b.ReportAllocs()
 	runtime.GC() // what the setting up has left behind
@@ -113,8 +114,8 @@ func BenchmarkDaemon(b *testing.B)   { run(b, daemonComparisons()) }
 // size that matters.
 const smallest = 70
 
-// TestBothSidesDoTheWork runs each benchmark a few times at a small size. The work
-// checks its own results.
+// TestBothSidesDoTheWork runs each benchmark a few times at a small size. The
+// work checks its own results.
 func TestBothSidesDoTheWork(t *testing.T) {
 	for group, comparisons := range groups {
 		for _, c := range comparisons() {
@@ -133,8 +134,8 @@ func TestBothSidesDoTheWork(t *testing.T) {
 	}
 }
 
-// TestMain says beside the benchmarks what they were compared with and how busy
-// the machine was, in the form that Go's benchmark tools read.
+// TestMain prints, with the benchmarks, what they were compared with and how
+// busy the machine was, in the form that Go's benchmark tools read.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if bench := flag.Lookup("test.bench"); bench == nil || bench.Value.String() == "" {
@@ -147,7 +148,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// upstreamVersion reads go.mod, because a test binary does not know its modules.
+// upstreamVersion reads go.mod, because a test binary does not know its
+// modules.
 func upstreamVersion() string {
 	requirements, err := os.ReadFile(filepath.Join("..", "go.mod"))
 	if err != nil {
@@ -171,9 +173,9 @@ func loadAverage() string {
 	return last
 }
 
-// locked returns what locks one of our cores: a Dispatcher that does not run. Its
-// Update does all that it does in a program, except the switch to the goroutine
-// that it wakes.
+// locked returns what locks one of our cores: a Dispatcher that does not run.
+// Its Update does all that it does in a program, except the switch to the
+// goroutine that it wakes.
 func locked[T, R any](tb testing.TB, core timedqueue.Core[T, R]) *timedqueue.Dispatcher[T, R] {
 	tb.Helper()
 	act := func(context.Context, T) (result R) { return result }

@@ -26,15 +26,22 @@ func daemonComparisons() []comparison {
 			name: "does a pod belong on a node", of: "labels", sizes: []int{len(labelledNode().Labels)},
 			ours: placeOurs, upstream: placeUpstream,
 		},
-		{name: "sync, nothing to do, from nothing", of: "nodes", sizes: []int{sync}, ours: fromNothing(idle), upstream: syncUpstream(idle)},
-		{name: "sync, nothing to do, a node has changed", of: "nodes", sizes: []int{sync}, ours: nodeChangeOurs, upstream: syncUpstream(idle)},
-		{name: "sync, nothing to do, a pod has changed", of: "nodes", sizes: []int{sync}, ours: podChangeOurs, upstream: syncUpstream(idle)},
-		{name: "sync, no pod yet, from nothing", of: "nodes", sizes: []int{sync}, ours: fromNothing(empty), upstream: syncUpstream(empty)},
+		{name: "sync, nothing to do, from nothing", of: "nodes", sizes: []int{sync}, ours: fromNothing(idle),
+			upstream: syncUpstream(idle)},
+		{name: "sync, nothing to do, a node has changed", of: "nodes", sizes: []int{sync}, ours: nodeChangeOurs,
+			upstream: syncUpstream(idle)},
+		{name: "sync, nothing to do, a pod has changed", of: "nodes", sizes: []int{sync}, ours: podChangeOurs,
+			upstream: syncUpstream(idle)},
+		{name: "sync, no pod yet, from nothing", of: "nodes", sizes: []int{sync}, ours: fromNothing(empty),
+			upstream: syncUpstream(empty)},
 		{name: "sync, no pod yet", of: "nodes", sizes: []int{sync}, ours: known(empty), upstream: syncUpstream(empty)},
-		{name: "sync, rolling update, from nothing", of: "nodes", sizes: []int{sync}, ours: fromNothing(rolling), upstream: syncUpstream(rolling)},
-		{name: "sync, rolling update", of: "nodes", sizes: []int{sync}, ours: known(rolling), upstream: syncUpstream(rolling)},
+		{name: "sync, rolling update, from nothing", of: "nodes", sizes: []int{sync}, ours: fromNothing(rolling),
+			upstream: syncUpstream(rolling)},
+		{name: "sync, rolling update", of: "nodes", sizes: []int{sync}, ours: known(rolling),
+			upstream: syncUpstream(rolling)},
 
-		{name: "a node's labels have changed, 500 sets select 5 % each", of: "nodes", sizes: []int{2_000}, ours: manySetsOurs, upstream: manySetsUpstream},
+		{name: "a node's labels have changed, 500 sets select 5 % each", of: "nodes", sizes: []int{2_000}, ours: manySetsOurs,
+			upstream: manySetsUpstream},
 
 		{name: "full plan, nothing to do", of: "nodes", sizes: []int{10_000}, ours: fromNothing(idle)},
 		{name: "full plan, rolling update", of: "nodes", sizes: []int{10_000}, ours: fromNothing(rolling)},
@@ -43,12 +50,13 @@ func daemonComparisons() []comparison {
 	}
 }
 
-// labelledNode has as many labels as a cloud gives a node, and two taints, which daemon
-// pods tolerate.
+// labelledNode has as many labels as a cloud gives a node, and two taints,
+// which daemon pods tolerate.
 func labelledNode() *corev1.Node {
 	node := readyNode("node-1")
 	for _, label := range []string{
-		corev1.LabelInstanceTypeStable, "node.kubernetes.io/pool", "example.com/disk", "example.com/generation", "example.com/team",
+		corev1.LabelInstanceTypeStable, "node.kubernetes.io/pool", "example.com/disk", "example.com/generation",
+		"example.com/team",
 	} {
 		node.Labels[label] = "some"
 	}
@@ -59,8 +67,8 @@ func labelledNode() *corev1.Node {
 	return node
 }
 
-// agentSet is a DaemonSet as people write them: for Linux, in some zones or where there
-// is some disk, also on dedicated nodes.
+// agentSet is a DaemonSet as people write them: for Linux, in some zones or
+// where there is some disk, also on dedicated nodes.
 func agentSet() *appsv1.DaemonSet {
 	in := func(key string, values ...string) corev1.NodeSelectorRequirement {
 		return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
@@ -70,7 +78,8 @@ func agentSet() *appsv1.DaemonSet {
 		NodeSelector: map[string]string{corev1.LabelOSStable: "linux"},
 		Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
-				{MatchExpressions: []corev1.NodeSelectorRequirement{in("example.com/disk", "fast", "faster"), in(corev1.LabelArchStable, "amd64")}},
+				{MatchExpressions: []corev1.NodeSelectorRequirement{in("example.com/disk", "fast", "faster"),
+					in(corev1.LabelArchStable, "amd64")}},
 				{MatchExpressions: []corev1.NodeSelectorRequirement{
 					in(corev1.LabelArchStable, "amd64", "arm64"),
 					{Key: "example.com/virtual", Operator: corev1.NodeSelectorOpDoesNotExist},
@@ -109,9 +118,9 @@ func placeOurs(tb testing.TB, _ int) work {
 	}}
 }
 
-// Upstream: NodeShouldRunDaemonPod of pkg/controller/daemon, which is all that it
-// exports. It parses the template for each node. Its own loops parse it once, which the
-// rows on whole syncs show.
+// Upstream: NodeShouldRunDaemonPod of pkg/controller/daemon, which is all that
+// it exports. It parses the template for each node. Its own loops parse it
+// once, which the rows on whole syncs show.
 func placeUpstream(tb testing.TB, _ int) work {
 	set, node, logger := agentSet(), labelledNode(), klog.Background()
 	return work{op: func() {
@@ -190,10 +199,12 @@ func (c *daemonCluster) pod(node string) *corev1.Pod {
 	pod.Name, pod.UID, pod.ResourceVersion = "agent-"+node, types.UID("uid-of-agent-"+node), "1"
 	pod.CreationTimestamp = metav1.NewTime(epoch.Add(-time.Hour))
 	pod.Labels = map[string]string{"app": "agent", appsv1.ControllerRevisionHashLabelKey: c.hash}
-	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c.set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+	pod.OwnerReferences = []metav1.OwnerReference{
+		*metav1.NewControllerRef(c.set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
 	pod.Spec.Affinity = upstreamutil.ReplaceDaemonSetPodNodeNameNodeAffinity(pod.Spec.Affinity.DeepCopy(), node)
 	pod.Status.Phase = corev1.PodRunning
-	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady, corev1.PodInitialized, corev1.ContainersReady} {
+	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady, corev1.PodInitialized,
+		corev1.ContainersReady} {
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 			Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(epoch.Add(-time.Hour)),
 		})

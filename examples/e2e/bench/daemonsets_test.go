@@ -25,8 +25,8 @@ const (
 	poolName = "node.kubernetes.io/pool"
 )
 
-// pooledNodes returns nodes, each in a pool, and the same after a label has changed that
-// no set asks for.
+// pooledNodes returns nodes, each in a pool, and the same after a label has
+// changed that no set asks for.
 func pooledNodes(size int) (versions [2][]*corev1.Node) {
 	for i := range size {
 		node := readyNode(fmt.Sprintf("node-%06d", i))
@@ -49,8 +49,9 @@ func poolSet(number int) *appsv1.DaemonSet {
 	return set
 }
 
-// The planners share one store of nodes, and each has a pod on each node of its pool. The
-// change is observed, and all planners are asked for a task, as a dispatcher asks them.
+// The planners share one store of nodes, and each has a pod on each node of its
+// pool. The change is observed, and all planners are asked for a task, as a
+// dispatcher asks them.
 func manySetsOurs(tb testing.TB, size int) work {
 	versions := pooledNodes(size)
 	var nodes daemon.Nodes
@@ -88,9 +89,10 @@ func manySetsOurs(tb testing.TB, size int) work {
 	}}
 }
 
-// Upstream: NodeShouldRunDaemonPod for each set, as syncNodeUpdate of the controller calls
-// it for a node whose labels or taints have changed. The rest of that, which finds the
-// pods of the node by set, is left out, and no set is synced.
+// Upstream: NodeShouldRunDaemonPod for each set, as syncNodeUpdate of the
+// controller calls it for a node whose labels or taints have changed. The rest
+// of that, which finds the pods of the node by set, is left out, and no set is
+// synced.
 func manySetsUpstream(tb testing.TB, size int) work {
 	versions, logger := pooledNodes(size), klog.Background()
 	var sets []*appsv1.DaemonSet

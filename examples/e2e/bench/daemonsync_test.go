@@ -18,11 +18,11 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/conformance/upstream"
 )
 
-// Upstream: one sync of the controller that NewDaemonSetsController returns, over caches
-// that hold the cluster already, with an API server that agrees to everything at once.
-// Each sync looks at all nodes and pods, whatever has changed. It creates and deletes as
-// many pods as it does before it wants to see them; what it would record as events is
-// left out.
+// Upstream: one sync of the controller that NewDaemonSetsController returns,
+// over caches that hold the cluster already, with an API server that agrees to
+// everything at once. Each sync looks at all nodes and pods, whatever has
+// changed. It creates and deletes as many pods as it does before it wants to
+// see them; what it would record as events is left out.
 func syncUpstream(s state) func(testing.TB, int) work {
 	return func(tb testing.TB, size int) work {
 		c := newDaemonCluster(s, size)
@@ -124,8 +124,8 @@ func (d *daemonSets) sync(tb testing.TB) (creates, deletes int) {
 	}
 }
 
-// What a controller does once, at its start: it learns of all nodes and pods, plans and
-// carries out what may be done at once.
+// What a controller does once, at its start: it learns of all nodes and pods,
+// plans and carries out what may be done at once.
 func fromNothing(s state) func(testing.TB, int) work {
 	return func(tb testing.TB, size int) work {
 		c := newDaemonCluster(s, size)
@@ -138,7 +138,8 @@ func fromNothing(s state) func(testing.TB, int) work {
 	}
 }
 
-// The same when the nodes and pods are known already, which they are but at the start.
+// The same when the nodes and pods are known already, which they are but at the
+// start.
 func known(s state) func(testing.TB, int) work {
 	return func(tb testing.TB, size int) work {
 		c := newDaemonCluster(s, size)

@@ -20,18 +20,24 @@ import (
 
 func evictionComparisons() []comparison {
 	return []comparison{
-		{name: "timer, set and cancel", of: "pending", sizes: []int{100_000, 1_000_000}, ours: podComesOurs, upstream: timerUpstream},
-		{name: "timer of a known pod, cancel and set", of: "pending", sizes: []int{100_000, 1_000_000}, ours: podChangesOurs, upstream: timerAgainUpstream},
+		{name: "timer, set and cancel", of: "pending", sizes: []int{100_000, 1_000_000}, ours: podComesOurs,
+			upstream: timerUpstream},
+		{name: "timer of a known pod, cancel and set", of: "pending", sizes: []int{100_000, 1_000_000}, ours: podChangesOurs,
+			upstream: timerAgainUpstream},
 		{name: "taint a node and untaint it", of: "pods", sizes: []int{110}, ours: nodeOurs, upstream: nodeUpstream},
-		{name: "memory of a timer", of: "pending", sizes: []int{100_000, 1_000_000}, ours: memoryOurs, upstream: memoryUpstream},
-		{name: "goroutines when all are due at once", of: "pending", sizes: []int{1_000_000}, ours: herdOurs, upstream: herdUpstream},
+		{name: "memory of a timer", of: "pending", sizes: []int{100_000, 1_000_000}, ours: memoryOurs,
+			upstream: memoryUpstream},
+		{name: "goroutines when all are due at once", of: "pending", sizes: []int{1_000_000}, ours: herdOurs,
+			upstream: herdUpstream},
 	}
 }
 
 // defaultTolerations are those that every pod gets at admission.
 var defaultTolerations = []corev1.Toleration{
-	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
-	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
+	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+		TolerationSeconds: new(int64(300))},
+	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+		TolerationSeconds: new(int64(300))},
 }
 
 const podsPerNode = 110
@@ -41,18 +47,20 @@ func podsOn(nodes []*corev1.Node, n int) []*corev1.Pod {
 	pods := make([]*corev1.Pod, n)
 	for i, name := range names("some-deployment-5d8f7c6b9-", n) {
 		pods[i] = &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(fmt.Sprintf("c56a4180-65aa-42ec-a945-%012d", i))},
-			Spec:       corev1.PodSpec{NodeName: nodes[i/podsPerNode].Name, Tolerations: defaultTolerations},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+				UID: types.UID(fmt.Sprintf("c56a4180-65aa-42ec-a945-%012d", i))},
+			Spec: corev1.PodSpec{NodeName: nodes[i/podsPerNode].Name, Tolerations: defaultTolerations},
 			Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
-				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(epoch.Add(-time.Hour))},
+				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+					LastTransitionTime: metav1.NewTime(epoch.Add(-time.Hour))},
 			}},
 		}
 	}
 	return pods
 }
 
-// unreachable makes nodes with the taint of a node that is silent, enough of them
-// for pods.
+// unreachable makes nodes with the taint of a node that is silent, enough of
+// them for pods.
 func unreachable(pods int) []*corev1.Node {
 	nodes := make([]*corev1.Node, (pods+podsPerNode-1)/podsPerNode)
 	for i, name := range names("node-", len(nodes)) {
@@ -82,8 +90,8 @@ func newTracker(
 // extra is how many pods the loops take turns with.
 const extra = 1024
 
-// A pod is bound to a tainted node and deleted: its tolerations are matched, its
-// deadline is decided, its timer is set and cancelled.
+// A pod is bound to a tainted node and deleted: its tolerations are matched,
+// its deadline is decided, its timer is set and cancelled.
 func podComesOurs(tb testing.TB, pending int) work {
 	nodes := unreachable(pending + extra)
 	tracker, dispatcher := newTracker(tb, nodes)
@@ -152,8 +160,8 @@ func keyOf(pod *corev1.Pod) string {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}.String()
 }
 
-// Upstream: TimedWorkerQueue.AddWork and CancelWork of pkg/controller/tainteviction.
-// The deadline is given to it for nothing.
+// Upstream: TimedWorkerQueue.AddWork and CancelWork of
+// pkg/controller/tainteviction. The deadline is given to it for nothing.
 func timerUpstream(tb testing.TB, pending int) work {
 	timers := newTimers(tb)
 	pods := podsOn(unreachable(pending+extra), pending+extra)
@@ -172,8 +180,8 @@ func timerUpstream(tb testing.TB, pending int) work {
 	}}
 }
 
-// Upstream: TimedWorkerQueue.CancelWork and AddWork. The deadline is given to it
-// for nothing.
+// Upstream: TimedWorkerQueue.CancelWork and AddWork. The deadline is given to
+// it for nothing.
 func timerAgainUpstream(tb testing.TB, pending int) work {
 	timers := newTimers(tb)
 	pods := podsOn(unreachable(pending), pending)
@@ -219,10 +227,10 @@ func nodeOurs(tb testing.TB, n int) work {
 	}}
 }
 
-// Upstream: for each pod GetMatchingTolerations of pkg/apis/core/v1/helper, then
-// GetWorkerUnsafe and AddWork of TimedWorkerQueue, as its handler of nodes calls
-// them, which is not exported; and CancelWork for each when the taint is gone.
-// The events that it records about cancelled timers are left out.
+// Upstream: for each pod GetMatchingTolerations of pkg/apis/core/v1/helper,
+// then GetWorkerUnsafe and AddWork of TimedWorkerQueue, as its handler of nodes
+// calls them, which is not exported; and CancelWork for each when the taint is
+// gone. The events that it records about cancelled timers are left out.
 func nodeUpstream(tb testing.TB, n int) work {
 	timers := newTimers(tb)
 	nodes := unreachable(n)
@@ -287,8 +295,8 @@ func memoryOurs(tb testing.TB, pending int) work {
 	return held(pending, fill, func(any) { runtime.KeepAlive(pods) })
 }
 
-// Upstream: TimedWorkerQueue.AddWork. Its timers alone; what the controller knows
-// of taints is not exported.
+// Upstream: TimedWorkerQueue.AddWork. Its timers alone; what the controller
+// knows of taints is not exported.
 func memoryUpstream(tb testing.TB, pending int) work {
 	pods := podsOn(unreachable(pending), pending)
 	fill := func() any {

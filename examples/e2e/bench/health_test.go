@@ -16,8 +16,10 @@ func healthComparisons() []comparison {
 	quiet := []int{5_000, 20_000}
 	return []comparison{
 		{name: "observe one renewal of a lease", of: "nodes", sizes: []int{100_000}, ours: renewalOurs},
-		{name: "quiet for one monitor period, monitor alone", of: "nodes", sizes: quiet, ours: quietMonitor, upstream: quietUpstream},
-		{name: "quiet for one monitor period, whole controller", of: "nodes", sizes: quiet, ours: quietController, upstream: quietUpstream},
+		{name: "quiet for one monitor period, monitor alone", of: "nodes", sizes: quiet, ours: quietMonitor,
+			upstream: quietUpstream},
+		{name: "quiet for one monitor period, whole controller", of: "nodes", sizes: quiet, ours: quietController,
+			upstream: quietUpstream},
 	}
 }
 
@@ -30,8 +32,8 @@ func newMonitor(tb testing.TB) *nodehealth.NodeMonitor {
 	return monitor
 }
 
-// One of many nodes renews its lease. Upstream does nothing at a renewal and has
-// nothing to compare; it looks at all nodes and leases at each pass.
+// One of many nodes renews its lease. Upstream does nothing at a renewal and
+// has nothing to compare; it looks at all nodes and leases at each pass.
 func renewalOurs(tb testing.TB, size int) work {
 	monitor := newMonitor(tb)
 	dispatcher := locked(tb, monitor)
@@ -180,8 +182,8 @@ func quietController(tb testing.TB, size int) work {
 }
 
 // Upstream: one health pass of Controller.Run of pkg/controller/nodelifecycle.
-// The informers' caches have the period's heartbeats before it begins. There are
-// no pods. Its eight workers use every processor; we use one.
+// The informers' caches have the period's heartbeats before it begins. There
+// are no pods. Its eight workers use every processor; we use one.
 func quietUpstream(tb testing.TB, size int) work {
 	l := newLifecycle(tb)
 	c := newCluster(size)

@@ -14,7 +14,8 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// workers is how many evictions are under way at a time, here and in the programs.
+// workers is how many evictions are under way at a time, here and in the
+// programs.
 const workers = 16
 
 // A herd counts goroutines while all pods are evicted at once.

@@ -19,12 +19,13 @@ func queueComparisons() []comparison {
 			ours: reAddOurs, upstream: reAddUpstream,
 		},
 		{name: "drain items that are due", of: "items", sizes: []int{10_000}, ours: drainOurs, upstream: drainUpstream},
-		{name: "add items and drain them", of: "items", sizes: []int{10_000}, ours: fillAndDrain(drainOurs), upstream: fillAndDrain(drainUpstream)},
+		{name: "add items and drain them", of: "items", sizes: []int{10_000}, ours: fillAndDrain(drainOurs),
+			upstream: fillAndDrain(drainUpstream)},
 	}
 }
 
-// nodeUID is what the items carry beside their key. It is an interface, as
-// upstream's is, and made once, so that nobody allocates for it.
+// nodeUID is what the items carry besides their key. It is an interface, as
+// upstream's is, and made once, so that neither side allocates for it.
 var nodeUID any = "c56a4180-65aa-42ec-a945-5fd21dec0538"
 
 type queue = timedqueue.Queue[string, any]
@@ -75,9 +76,9 @@ func reAddOurs(tb testing.TB, waiting int) work {
 	}}
 }
 
-// Upstream: RateLimitedTimedQueue.Remove and Add of pkg/controller/nodelifecycle/scheduler.
-// The node lifecycle controller does this for each node that is not ready, at
-// each of its passes.
+// Upstream: RateLimitedTimedQueue.Remove and Add of
+// pkg/controller/nodelifecycle/scheduler. The node lifecycle controller does
+// this for each node that is not ready, at each of its passes.
 func reAddUpstream(tb testing.TB, waiting int) work {
 	q := scheduler.NewRateLimitedTimedQueue(flowcontrol.NewFakeAlwaysRateLimiter())
 	keys := names("node-", waiting)
@@ -128,7 +129,8 @@ func drainOurs(tb testing.TB, items int) work {
 }
 
 // Upstream: RateLimitedTimedQueue.Try with a limiter that lets everything pass.
-// It gets a new queue each time, because Try leaves its keys in the queue's set.
+// It gets a new queue each time, because Try leaves its keys in the queue's
+// set.
 func drainUpstream(tb testing.TB, items int) work {
 	var q *scheduler.RateLimitedTimedQueue
 	keys := names("node-", items)

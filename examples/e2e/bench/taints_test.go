@@ -23,10 +23,14 @@ func taintComparisons() []comparison {
 			name: "changes of a quiet node, desired taints given", of: "taints", sizes: []int{len(ill.Spec.Taints)},
 			ours: reconcileOurs(ill), upstream: reconcileUpstream(ill),
 		},
-		{name: "changes of a quiet node, desired taints worked out", of: "taints", sizes: []int{len(healthy.Spec.Taints)}, ours: desiredOurs(healthy)},
-		{name: "changes of a quiet node, desired taints worked out", of: "taints", sizes: []int{len(ill.Spec.Taints)}, ours: desiredOurs(ill)},
-		{name: "diff of equal lists", of: "taints", sizes: []int{len(ill.Spec.Taints)}, ours: diffOurs, upstream: diffUpstream},
-		{name: "toleration for each NoExecute taint", of: "taints", sizes: []int{2}, ours: matchOurs, upstream: matchUpstream},
+		{name: "changes of a quiet node, desired taints worked out", of: "taints", sizes: []int{len(healthy.Spec.Taints)},
+			ours: desiredOurs(healthy)},
+		{name: "changes of a quiet node, desired taints worked out", of: "taints", sizes: []int{len(ill.Spec.Taints)},
+			ours: desiredOurs(ill)},
+		{name: "diff of equal lists", of: "taints", sizes: []int{len(ill.Spec.Taints)}, ours: diffOurs,
+			upstream: diffUpstream},
+		{name: "toleration for each NoExecute taint", of: "taints", sizes: []int{2}, ours: matchOurs,
+			upstream: matchUpstream},
 	}
 }
 
@@ -116,8 +120,8 @@ func diffUpstream(tb testing.TB, _ int) work {
 	}}
 }
 
-// matching is a node that is ill in two ways, and a pod that tolerates both: one
-// way for ever, the other for the time that every pod gets by default.
+// matching is a node that is ill in two ways, and a pod that tolerates both:
+// one way for ever, the other for the time that every pod gets by default.
 func matching() ([]corev1.Taint, []corev1.Toleration) {
 	on := []corev1.Taint{
 		{Key: "maintenance", Value: "planned", Effect: corev1.TaintEffectNoExecute},

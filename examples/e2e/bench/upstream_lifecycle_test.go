@@ -20,12 +20,12 @@ import (
 	"k8s.io/kubernetes/pkg/controller/nodelifecycle"
 )
 
-// A lifecycle is upstream's node lifecycle controller over a cluster that exists
-// in its caches only, with the defaults of kube-controller-manager.
+// A lifecycle is upstream's node lifecycle controller over a cluster that
+// exists in its caches only, with the defaults of kube-controller-manager.
 //
-// Its health pass is not exported. But each pass begins by listing the nodes, and
-// nothing else lists them, so a lister that waits lets a benchmark run the passes
-// of Run one by one.
+// Its health pass is not exported. But each pass begins by listing the nodes,
+// and nothing else lists them, so a lister that waits lets a benchmark run the
+// passes of Run one by one.
 type lifecycle struct {
 	controller    *nodelifecycle.Controller
 	nodes, leases cache.Indexer
@@ -161,7 +161,8 @@ func (c coreClient) RESTClient() rest.Interface { return c.rest }
 func newClient(ctx context.Context, tb testing.TB) fakeClient {
 	tb.Helper()
 	client := fake.NewClientset()
-	typed, err := typedcorev1.NewForConfigAndClient(&rest.Config{Host: "http://nowhere.invalid"}, &http.Client{Transport: silence{ctx}})
+	typed, err := typedcorev1.NewForConfigAndClient(&rest.Config{Host: "http://nowhere.invalid"},
+		&http.Client{Transport: silence{ctx}})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 
 func zoneComparisons() []comparison {
 	return []comparison{
-		{name: "states after one node has changed", of: "nodes", sizes: []int{10_000}, ours: changeOurs, upstream: changeUpstream},
+		{name: "states after one node has changed", of: "nodes", sizes: []int{10_000}, ours: changeOurs,
+			upstream: changeUpstream},
 		{name: "states from nothing", of: "nodes", sizes: []int{10_000}, ours: scratchOurs, upstream: scratchUpstream},
 	}
 }
@@ -36,8 +37,8 @@ func newZones(tb testing.TB) *zone.Tracker[string] {
 	return tracker
 }
 
-// someDown makes a few nodes of every zone not ready, so that nothing is special
-// about one more. It returns how many.
+// someDown makes a few nodes of every zone not ready, so that nothing is
+// special about one more. It returns how many.
 func someDown(nodes []*corev1.Node) int {
 	down := min(50, len(nodes)/4)
 	for _, node := range nodes[:down] {
@@ -76,9 +77,10 @@ func changeOurs(tb testing.TB, size int) work {
 	}}
 }
 
-// Upstream: Controller.ComputeZoneState of pkg/controller/nodelifecycle for each
-// zone, which is what its pass does whatever has changed. The lists of conditions
-// by zone, which the pass makes anew each time, are given to it for nothing.
+// Upstream: Controller.ComputeZoneState of pkg/controller/nodelifecycle for
+// each zone, which is what its pass does whatever has changed. The lists of
+// conditions by zone, which the pass makes again each time, are given to it for
+// nothing.
 func changeUpstream(tb testing.TB, size int) work {
 	controller := newLifecycle(tb).controller
 	byZone := make([][]*corev1.NodeCondition, zones)
@@ -123,10 +125,10 @@ func scratchOurs(tb testing.TB, size int) work {
 	}}
 }
 
-// Upstream: GetZoneKey of component-helpers/node/topology and GetNodeCondition of
-// pkg/controller/util/node for each node, then ComputeZoneState. The lists by zone
-// in between are made as its pass makes them, which is not exported. It does
-// that at each pass.
+// Upstream: GetZoneKey of component-helpers/node/topology and GetNodeCondition
+// of pkg/controller/util/node for each node, then ComputeZoneState. The lists
+// by zone in between are made as its pass makes them, which is not exported. It
+// does that at each pass.
 func scratchUpstream(tb testing.TB, size int) work {
 	controller := newLifecycle(tb).controller
 	nodes := newCluster(size).nodes

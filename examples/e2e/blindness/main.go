@@ -13,10 +13,10 @@
 // The command prints a table in Markdown, and its progress on standard error.
 // With --scenario and --subject it plays some of it only. All of it takes about
 // half an hour, and seventeen minutes with --parallel 4. A cell that cannot be
-// judged says so, and the reason stands below the table. The exit code is 1 when
-// ours has declared a living node or missed a dead one, or when the table is
-// incomplete; the message says which. After SIGINT or SIGTERM the table has what
-// is known.
+// judged says so, and the reason stands below the table. The exit code is 1
+// when ours has declared a living node or missed a dead one, or when the table
+// is incomplete. The message says which. After SIGINT or SIGTERM the table has
+// what is known.
 //
 // # How it judges
 //
@@ -25,9 +25,8 @@
 //
 //   - The fleet of nodes records each heartbeat that the API server has
 //     acknowledged, and when a node was cut off for good.
-//   - The audit log of the API server has the time and the user of each write
-//     of a status and of each deletion of a pod. Each subject is a user of its
-//     own.
+//   - The API server's audit log has the time and the user of each write of a
+//     status and each deletion of a pod. Each subject is a user of its own.
 //   - A watch on a direct connection says when Ready became Unknown, which
 //     conditions with it, and which taints nodes have.
 //

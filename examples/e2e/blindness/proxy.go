@@ -134,7 +134,7 @@ func (p *proxy) currentDelay() time.Duration {
 	return p.delay
 }
 
-// lateBody is the body of an answer, each part of which comes late. It is read
+// lateBody is the body of an answer whose parts come late. It is read
 // as fast as it comes, so that the sender does not wait.
 type lateBody struct {
 	source io.ReadCloser

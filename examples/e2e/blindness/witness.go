@@ -15,7 +15,7 @@ import (
 )
 
 // witness sees the nodes that the API server shows, on a connection of its own.
-// It is no informer: an informer comes back up to a minute after an outage, and
+// An informer would not do: it comes back up to a minute after an outage, and
 // would miss what is over by then.
 type witness struct {
 	client kubernetes.Interface

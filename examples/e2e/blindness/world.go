@@ -29,7 +29,7 @@ type times struct {
 // usual are the periods of the table.
 var usual = times{beat: 5 * time.Second, grace: 20 * time.Second}
 
-// pod is the kind of pod of which every node has one: it leaves with the taint.
+// pod is the kind of pod that every node has one of: it leaves with the taint.
 const pod = "web"
 
 // A world is a control plane with a fleet of nodes that beat, and what really

@@ -29,9 +29,10 @@ func amounts() []intstr.IntOrString {
 	return all
 }
 
-// TestAmountsOfARolloutAreThoseOfUpstream goes over all pairs of amounts and numbers of
-// nodes. A rollout that waits for somebody to delete pods has no amounts, so only the
-// others are compared with ours; that ours says so is compared too.
+// TestAmountsOfARolloutAreThoseOfUpstream goes over all pairs of amounts and
+// numbers of nodes. A rollout that waits for a user to delete pods has no
+// amounts, so only the others are compared with ours; that ours says so is
+// compared too.
 func TestAmountsOfARolloutAreThoseOfUpstream(t *testing.T) {
 	r := reached{}
 	all := amounts()
@@ -46,7 +47,8 @@ func TestAmountsOfARolloutAreThoseOfUpstream(t *testing.T) {
 		}
 	}
 	r.require(t, floors{
-		"compared": len(all) * len(all) * (mostNodes + 1), "both zero": 100, "rounded up": 100_000, "surge": 1_000_000, "no surge": 10_000,
+		"compared": len(all) * len(all) * (mostNodes + 1), "both zero": 100, "rounded up": 100_000, "surge": 1_000_000,
+		"no surge": 10_000,
 	})
 }
 
@@ -79,9 +81,9 @@ func compareAmounts(t *testing.T, r reached, set *appsv1.DaemonSet) {
 	}
 }
 
-// upstreamLimits is what upstream's controller makes of the two amounts. The rule that
-// both are not zero is in updatedDesiredNodeCounts, which is not exported; the whole
-// syncs below are held against the controller itself.
+// upstreamLimits is what upstream's controller makes of the two amounts. The
+// rule that both are not zero is in updatedDesiredNodeCounts, which is not
+// exported; the whole syncs below are held against the controller itself.
 func upstreamLimits(t *testing.T, set *appsv1.DaemonSet, nodes int) daemon.Limits {
 	t.Helper()
 	unavailable, err := upstreamutil.UnavailableCount(set, nodes)
@@ -94,13 +96,15 @@ func upstreamLimits(t *testing.T, set *appsv1.DaemonSet, nodes int) daemon.Limit
 	return daemon.Limits{Unavailable: unavailable, Surge: surge}
 }
 
-// TestStrategiesWithoutAmounts: whether new pods come before old ones go, where amounts
-// are left out, and where they do not count.
+// TestStrategiesWithoutAmounts: whether new pods come before old ones go, where
+// amounts are left out, and where they do not count.
 func TestStrategiesWithoutAmounts(t *testing.T) {
-	require.False(t, daemon.SpecOf(&appsv1.DaemonSet{}, "revision").Rollout.OnDelete, "upstream never sees a strategy without a type: the API server sets it")
+	require.False(t, daemon.SpecOf(&appsv1.DaemonSet{}, "revision").Rollout.OnDelete,
+		"upstream never sees a strategy without a type: the API server sets it")
 	two, half := intstr.FromInt32(2), intstr.FromString("50%")
 	amounts := []*intstr.IntOrString{nil, &two, &half}
-	for _, kind := range []appsv1.DaemonSetUpdateStrategyType{appsv1.OnDeleteDaemonSetStrategyType, appsv1.RollingUpdateDaemonSetStrategyType} {
+	for _, kind := range []appsv1.DaemonSetUpdateStrategyType{appsv1.OnDeleteDaemonSetStrategyType,
+		appsv1.RollingUpdateDaemonSetStrategyType} {
 		for _, unavailable := range amounts {
 			for _, surge := range amounts {
 				set := &appsv1.DaemonSet{}

@@ -26,7 +26,8 @@ func agentTemplate() *corev1.PodTemplateSpec {
 	}
 }
 
-// revisionCorpus is templates as people write them, and odd ones, by what is odd.
+// revisionCorpus is templates as people write them, and odd ones, by what is
+// odd.
 func revisionCorpus() map[string]*corev1.PodTemplateSpec {
 	all := map[string]*corev1.PodTemplateSpec{}
 	for _, part := range []map[string]func(*corev1.PodTemplateSpec){
@@ -63,7 +64,8 @@ func metadataCorpus() changes {
 		},
 		"name, owner, finalizers, managed fields": func(t *corev1.PodTemplateSpec) {
 			t.Name, t.GenerateName, t.Namespace, t.ResourceVersion = "name", "prefix-", "elsewhere", "42"
-			t.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Thing", Name: "owner", UID: "uid", Controller: new(false)}}
+			t.OwnerReferences = []metav1.OwnerReference{
+				{APIVersion: "v1", Kind: "Thing", Name: "owner", UID: "uid", Controller: new(false)}}
 			t.Finalizers = []string{"example.com/finalizer"}
 			t.ManagedFields = []metav1.ManagedFieldsEntry{{
 				Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply, Time: &created,
@@ -88,7 +90,8 @@ func textCorpus() changes {
 		"a long text":        text(strings.Repeat("0123456789", 10_000)),
 		"a text of JSON":     text(`{"spec":{"template":{"$patch":"replace"}}}`),
 		"odd keys of a map": func(t *corev1.PodTemplateSpec) {
-			t.Annotations = map[string]string{"$patch": "delete", "<&>": "x", "": "empty", "ü": "1", "A": "2", "a": "3", "é": "4"}
+			t.Annotations = map[string]string{"$patch": "delete", "<&>": "x", "": "empty", "ü": "1", "A": "2", "a": "3",
+				"é": "4"}
 		},
 	}
 }
@@ -104,8 +107,10 @@ func numberCorpus() changes {
 		}
 	}
 	return changes{
-		"quantities":                     limits("0.5", "1e3", "1E3", "500m", "1.5Gi", "0", "-1", "100n", "1u", "12E", "1024Ki", "0.1", "1k"),
-		"huge quantities":                limits("9223372036854775807", "9223372036854775808", "1e30", "0.000000001", "123456789.123456789"),
+		"quantities": limits("0.5", "1e3", "1E3", "500m", "1.5Gi", "0", "-1", "100n", "1u", "12E",
+			"1024Ki", "0.1", "1k"),
+		"huge quantities": limits("9223372036854775807", "9223372036854775808", "1e30", "0.000000001",
+			"123456789.123456789"),
 		"quantity not in canonical form": limits("1000m", "1024", "0.50", "1000000"),
 		"big integers": func(t *corev1.PodTemplateSpec) {
 			t.Spec.TerminationGracePeriodSeconds = new(int64(math.MaxInt64))
@@ -129,13 +134,15 @@ func emptyCorpus() changes {
 			t.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{},
 			}}
-			t.Spec.Volumes = []corev1.Volume{{Name: "empty", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+			t.Spec.Volumes = []corev1.Volume{{Name: "empty",
+				VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 			t.Spec.Tolerations = []corev1.Toleration{{}}
 			t.Spec.DNSConfig = &corev1.PodDNSConfig{}
 		},
 		"terms without anything": func(t *corev1.PodTemplateSpec) {
 			t.Spec.Affinity = requiring(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}, {
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{}}},
+				MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{}}},
 			}}})
 		},
 	}

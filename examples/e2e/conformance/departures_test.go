@@ -15,13 +15,14 @@ import (
 	"github.com/kubelife/lifecycle/taints"
 )
 
-// A departure is a way in which we do something else than upstream on purpose. It says
-// in which other world upstream does what we do in this one, so that it allows for that
-// and for nothing else.
+// A departure is a way in which we do something else than upstream on purpose.
+// It says in which other world upstream does what we do in this one, so that it
+// allows for that and for nothing else.
 type departure struct {
 	name string
-	// neutral returns the other world, or nil if the departure has nothing to do with
-	// this one. What we delete besides is what is no longer in the other world.
+	// neutral returns the other world, or nil if the departure has nothing to do
+	// with this one. What we delete besides is what is no longer in the other
+	// world.
 	neutral func(*world) (other *world, besides []string)
 	// sameStatus says that the status is the same in the end.
 	sameStatus bool
@@ -29,9 +30,10 @@ type departure struct {
 
 var departures = []departure{
 	{
-		// Upstream counts a node that is gone, and whose pods the garbage collector has
-		// yet to delete, against maxUnavailable, and deletes old pods there on its own.
-		// With maxSurge it fails over such a node, and the rollout stands still.
+		// Upstream counts a node that is gone, and whose pods the garbage collector
+		// has yet to delete, against maxUnavailable, and deletes old pods there on
+		// its own. With maxSurge it fails over such a node, and the rollout stands
+		// still.
 		name:       "pods of nodes that are gone do not count",
 		neutral:    withoutPods((*world).onGoneNode),
 		sameStatus: true,
@@ -49,9 +51,9 @@ var departures = []departure{
 		neutral: withoutPods((*world).misplaced),
 	},
 	{
-		// Upstream waits for it to be available, which may be for ever: the scheduler does
-		// not give it the node. With maxSurge ours deletes it if there is an old one beside
-		// it that works.
+		// Upstream waits for it to be available, which may be for ever: the scheduler
+		// does not give it the node. With maxSurge ours deletes it if there is an old
+		// one next to it that works.
 		name:       "a new pod that no node has, for one where none should run, does not count",
 		neutral:    scheduledOrNot,
 		sameStatus: true,
@@ -62,15 +64,17 @@ var departures = []departure{
 		neutral: bestFirst,
 	},
 	{
-		// Upstream goes by the generation when it replaces pods, but with maxSurge not
-		// when it looks for duplicates, and then deletes what the rollout counts on.
+		// Upstream goes by the generation when it replaces pods, but with maxSurge
+		// not when it looks for duplicates, and then deletes what the rollout counts
+		// on.
 		name:       "with maxSurge the deprecated generation makes a pod current everywhere",
 		neutral:    currentByHash,
 		sameStatus: true,
 	},
 	{
-		// Upstream takes the share of no nodes for no maxSurge, and goes by maxUnavailable
-		// then, which is zero as well: old pods stay where none should run any more.
+		// Upstream takes the share of no nodes for no maxSurge, and goes by
+		// maxUnavailable then, which is zero as well: old pods stay where none should
+		// run any more.
 		name:       "maxSurge as a share surges even if no node should have a pod",
 		neutral:    surgeOfNone,
 		sameStatus: true,
@@ -79,12 +83,12 @@ var departures = []departure{
 		// Upstream takes it for an old pod, or a new one, and with two of either does
 		// nothing about the node.
 		name:    "a failed pod that waits to be replaced is none for the rollout",
-		neutral: waitingBesideOthers,
+		neutral: waitingNextToOthers,
 	},
 	{
-		// Upstream makes one beside it at once with maxSurge, and without deletes it as
-		// unavailable if it is old. The next one may fail as well, and so on: its wait after
-		// failures is none then.
+		// Upstream makes one next to it at once with maxSurge, and without deletes it
+		// as unavailable if it is old. The next one may fail as well, and so on: its
+		// wait after failures is none then.
 		name:    "a failed pod that waits to be replaced is in the place of the next",
 		neutral: placeTaken,
 	},
@@ -123,7 +127,8 @@ func (w *world) misplaced(pod *corev1.Pod) bool {
 	return node != nil && !daemon.Compile(&w.set.Spec.Template, taints.Matcher{}).Place(node).ShouldContinue
 }
 
-// staying are the pods of a node that nobody deletes, failed ones first and apart.
+// staying are the pods of a node that no process deletes, failed ones first and
+// apart.
 func (w *world) staying(node string) (failed, others []*corev1.Pod) {
 	for _, pod := range w.pods {
 		switch {
@@ -137,16 +142,18 @@ func (w *world) staying(node string) (failed, others []*corev1.Pod) {
 	return failed, others
 }
 
-// scheduledOrNot makes new pods that no node has, of nodes where none should run,
-// available, or, where new pods come before old ones go, leaves them out. Those of the
-// latter that are beside an old pod that is ready are deleted besides.
+// scheduledOrNot makes new pods that no node has, of nodes where none should
+// run, available, or, where new pods come before old ones go, leaves them out.
+// Those of the latter that are next to an old pod that is ready are deleted as
+// well.
 func scheduledOrNot(w *world) (*world, []string) {
 	placement := daemon.Compile(&w.set.Spec.Template, taints.Matcher{})
 	var besides []string
 	other := w.changed(func(pod *corev1.Pod) *corev1.Pod {
 		node := w.node(targetOf(pod))
 		switch {
-		case node == nil || placement.Place(node).ShouldRun || !w.current(pod) || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil:
+		case node == nil || placement.Place(node).ShouldRun || !w.current(pod) || pod.Spec.NodeName != "" ||
+			pod.DeletionTimestamp != nil:
 			return pod
 		case upstreamutil.AllowsSurge(w.set):
 			if _, others := w.staying(node.Name); slices.ContainsFunc(others, w.isOldAndReady) {
@@ -167,9 +174,9 @@ func (w *world) isOldAndReady(pod *corev1.Pod) bool {
 	return !w.current(pod) && podutil.IsPodReady(pod)
 }
 
-// waitingBesideOthers makes failed pods but the first of a node that has others terminate:
-// they are in the way of the next pod, but not of the rollout.
-func waitingBesideOthers(w *world) (*world, []string) {
+// waitingNextToOthers makes failed pods but the first of a node that has others
+// terminate: they are in the way of the next pod, but not of the rollout.
+func waitingNextToOthers(w *world) (*world, []string) {
 	return w.changed(func(pod *corev1.Pod) *corev1.Pod {
 		failed, others := w.staying(targetOf(pod))
 		if len(others) == 0 || !slices.Contains(failed, pod) || pod == failed[0] {
@@ -182,8 +189,8 @@ func waitingBesideOthers(w *world) (*world, []string) {
 	}), nil
 }
 
-// placeTaken makes one of the failed pods but the first of a node that has no others a new
-// one that is not ready yet, and leaves out the rest.
+// placeTaken makes one of the failed pods but the first of a node that has no
+// others a new one that is not ready yet, and leaves out the rest.
 func placeTaken(w *world) (*world, []string) {
 	return w.changed(func(pod *corev1.Pod) *corev1.Pod {
 		failed, others := w.staying(targetOf(pod))
@@ -200,7 +207,8 @@ func placeTaken(w *world) (*world, []string) {
 	}), nil
 }
 
-// changed returns the world with each pod changed, or left out if it is nil then.
+// changed returns the world with each pod changed, or left out if it is nil
+// then.
 func (w *world) changed(change func(*corev1.Pod) *corev1.Pod) *world {
 	var pods []*corev1.Pod
 	for _, pod := range w.pods {
@@ -211,8 +219,8 @@ func (w *world) changed(change func(*corev1.Pod) *corev1.Pod) *world {
 	return w.with(pods)
 }
 
-// bestFirst makes pods older that are available, or will be once they have been ready for
-// long enough, and then those that are current, in their order.
+// bestFirst makes pods older that are available, or will be once they have been
+// ready for long enough, and then those that are current, in their order.
 func bestFirst(w *world) (*world, []string) {
 	return w.changed(func(pod *corev1.Pod) *corev1.Pod {
 		years := 0

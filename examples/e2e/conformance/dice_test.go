@@ -46,7 +46,8 @@ func (d dice) oneIn(n int) bool { return d.IntN(n) == 0 }
 
 func pick[T any](d dice, from ...T) T { return from[d.IntN(len(from))] }
 
-// some returns up to most of what one makes, and nil or nothing when it is none.
+// some returns up to most of what one makes, and nil or nothing when it is
+// none.
 func some[T any](d dice, most int, one func() T) []T {
 	n := d.IntN(most + 1)
 	if n == 0 && d.oneIn(2) {

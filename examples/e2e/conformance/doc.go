@@ -1,7 +1,7 @@
 // Package conformance gives the same random inputs to our cores and to what
 // k8s.io/kubernetes v1.37.1 exports, and wants the same answers. It holds tests
-// only; the folder upstream holds what runs upstream's DaemonSet controller, for the
-// benchmarks as well.
+// only; the folder upstream holds what runs upstream's DaemonSet controller,
+// for the benchmarks as well.
 //
 // Of package daemon it compares
 //
@@ -11,16 +11,16 @@
 //     ControllerRevision, and their hashes with ComputeHash of pkg/controller;
 //   - the amounts of a rollout: UnavailableCount and SurgeCount of
 //     pkg/controller/daemon/util;
-//   - a whole sync: what our planner wants created and deleted in a small cluster,
-//     and the status, with what upstream's controller does there.
+//   - a whole sync: what our planner wants created and deleted in a small
+//     cluster, and the status, with what upstream's controller does there.
 //
-// Equal answers to inputs that reach nothing prove nothing, so each test counts what
-// it has reached, each outcome and each operator on each side, and fails below a
-// floor. Where we depart from upstream on purpose, the departure has a name in a
-// table, a check that it is no more than that, and a counter.
+// Equal answers to inputs that reach nothing prove nothing. So each test counts
+// each outcome and each operator that it has reached on each side, and fails
+// below a floor. Where we depart from upstream on purpose, the departure has a
+// name in a table, a check of its extent, and a counter.
 //
-// The seeds are the same in each run, so that a failure is the same everywhere. Other
-// ones, or more of them:
+// The seeds are the same in each run, so that a failure is the same everywhere.
+// Other ones, or more of them:
 //
 //	go -C examples/e2e test ./conformance -args -seed=1000000 -scale=20
 package conformance

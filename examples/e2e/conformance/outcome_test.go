@@ -18,9 +18,10 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/conformance/upstream"
 )
 
-// An outcome is what one side does in a world in which nobody else does anything: pods
-// that it creates stay pending, those that it deletes go on terminating where a kubelet
-// would have to end them, and time stands still. It ends when there is nothing left to do.
+// An outcome is what one side does in a world in which no other client does
+// anything: pods that it creates stay pending, those that it deletes go on
+// terminating where a kubelet would have to end them, and time stands still. It
+// ends when there is nothing left to do.
 type outcome struct {
 	Created []string // nodes, sorted
 	Deleted []string // pods, sorted
@@ -38,8 +39,8 @@ func (o *outcome) sort() {
 // mostRounds is more than anything takes.
 const mostRounds = 40
 
-// terminating returns the pod as it is once it was deleted, or nil: the API server waits
-// for no kubelet if none has the pod, or if it has come to an end.
+// terminating returns the pod as it is once it was deleted, or nil: the API
+// server waits for no kubelet if none has the pod, or if it has come to an end.
 func terminating(pod *corev1.Pod) *corev1.Pod {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return nil
@@ -50,8 +51,8 @@ func terminating(pod *corev1.Pod) *corev1.Pod {
 	return going
 }
 
-// theirs runs upstream's controller. Each run has a DaemonSet of its own, because the
-// controller remembers what it expects, and which pods have failed.
+// theirs runs upstream's controller. Each run has a DaemonSet of its own,
+// because the controller remembers what it expects, and which pods have failed.
 type theirs struct {
 	*testing.T
 	controller *upstream.DaemonSets
@@ -92,7 +93,8 @@ func (s *theirs) load(w *world, set *appsv1.DaemonSet) {
 	}
 	for _, pod := range w.pods {
 		owned := pod.DeepCopy()
-		owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+		owned.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
 		pods = append(pods, owned)
 	}
 	s.controller.Nodes.Replace(nodes)
@@ -131,8 +133,9 @@ func statusOf(status *appsv1.DaemonSetStatus) daemon.Status {
 	}
 }
 
-// labelOf is what both sides call a pod. Of failed pods of a node upstream deletes one, no
-// matter which, and those that are made here have names of their own.
+// labelOf is what both sides call a pod. Of failed pods of a node upstream
+// deletes one, no matter which, and those that are made here have names of
+// their own.
 func labelOf(pod *corev1.Pod) string {
 	switch {
 	case pod.CreationTimestamp.Time.Equal(epoch):
@@ -143,8 +146,8 @@ func labelOf(pod *corev1.Pod) string {
 	return pod.Name
 }
 
-// ours runs our planner, which prefers the nodes that are given: of nodes that are
-// equal upstream takes some in the order of a map.
+// ours runs our planner, which prefers the nodes that are given: of nodes that
+// are equal upstream takes some in the order of a map.
 func ours(t *testing.T, w *world, preferred map[string]bool) outcome {
 	t.Helper()
 	planner, err := daemon.NewPlanner(daemon.Config{
@@ -177,7 +180,8 @@ func ours(t *testing.T, w *world, preferred map[string]bool) outcome {
 	return o
 }
 
-func carryOut(t *testing.T, w *world, planner *daemon.Planner, tasks []daemon.Task, pods map[string]*corev1.Pod, o *outcome) {
+func carryOut(t *testing.T, w *world, planner *daemon.Planner, tasks []daemon.Task, pods map[string]*corev1.Pod,
+	o *outcome) {
 	t.Helper()
 	for _, task := range tasks {
 		require.Nil(t, task.Refresh)
@@ -235,13 +239,15 @@ func wholeStatus(t *testing.T, planner *daemon.Planner) daemon.Status {
 // String shows a world to people.
 func (w *world) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "strategy %+v, minReadySeconds %d, selector %v, tolerations %v, annotations %v\n", describe(w.set), w.set.Spec.MinReadySeconds,
+	fmt.Fprintf(&text, "strategy %+v, minReadySeconds %d, selector %v, tolerations %v, annotations %v\n", describe(w.set),
+		w.set.Spec.MinReadySeconds,
 		w.set.Spec.Template.Spec.NodeSelector, w.set.Spec.Template.Spec.Tolerations, w.set.Annotations)
 	for _, node := range w.nodes {
 		fmt.Fprintf(&text, "node %s %v %v\n", node.Name, node.Labels, node.Spec.Taints)
 	}
 	for _, pod := range w.pods {
-		fmt.Fprintf(&text, "pod %s for %s (scheduled %v) created %s, current %v, generation %q, %s, conditions", pod.Name, targetOf(pod), pod.Spec.NodeName != "",
+		fmt.Fprintf(&text, "pod %s for %s (scheduled %v) created %s, current %v, generation %q, %s, conditions", pod.Name,
+			targetOf(pod), pod.Spec.NodeName != "",
 			pod.CreationTimestamp.Format("15:04"), w.current(pod), pod.Labels[generationLabel], pod.Status.Phase)
 		for _, c := range pod.Status.Conditions {
 			if c.Type == corev1.PodReady {

@@ -27,7 +27,8 @@ func TestPlacementIsThatOfUpstream(t *testing.T) {
 		t.Run(fmt.Sprintf("%s=%v", features.TaintTolerationComparisonOperators, compareNumbers), func(t *testing.T) {
 			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate,
 				features.TaintTolerationComparisonOperators, compareNumbers)
-			c := placementComparison{T: t, reached: reached{}, matcher: taints.Matcher{EnableComparisonOperators: compareNumbers}}
+			c := placementComparison{T: t, reached: reached{},
+				matcher: taints.Matcher{EnableComparisonOperators: compareNumbers}}
 			for seed := range seeds(placements) {
 				c.compareSeed(seed)
 			}
@@ -39,18 +40,18 @@ func TestPlacementIsThatOfUpstream(t *testing.T) {
 // placementFloors are below half of what an ordinary run comes to.
 func placementFloors(compareNumbers bool) floors {
 	f := floors{
-		"pairs":                              placements * nodesOfPlacement,
-		"run":                                20_000,
-		"keep only":                          3_000,
-		"neither":                            50_000,
-		"reason Fits":                        20_000,
-		"reason OtherNode":                   5_000,
-		"reason NodeSelector":                5_000,
-		"reason NodeAffinity":                20_000,
-		"reason Tainted":                     20_000,
-		"node without a name":                20_000,
-		"template with problem":              2_000,
-		"problem beside a term that matches": 500,
+		"pairs":                               placements * nodesOfPlacement,
+		"run":                                 20_000,
+		"keep only":                           3_000,
+		"neither":                             50_000,
+		"reason Fits":                         20_000,
+		"reason OtherNode":                    5_000,
+		"reason NodeSelector":                 5_000,
+		"reason NodeAffinity":                 20_000,
+		"reason Tainted":                      20_000,
+		"node without a name":                 20_000,
+		"template with problem":               2_000,
+		"problem next to a term that matches": 500,
 	}
 	for _, operator := range []corev1.NodeSelectorOperator{
 		corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists,
@@ -66,11 +67,13 @@ func placementFloors(compareNumbers bool) floors {
 		f[fmt.Sprintf("field %s, malformed", operator)] = 100
 	}
 	f["expression Like, malformed"], f["field Exists, malformed"] = 100, 100
-	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule} {
+	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute,
+		corev1.TaintEffectPreferNoSchedule} {
 		f[fmt.Sprintf("taint %s, run=true", effect)] = 500
 	}
 	f["taint NoSchedule, run=false"], f["taint NoExecute, run=false"] = 500, 500
-	for _, operator := range []corev1.TolerationOperator{"", corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpLt, corev1.TolerationOpGt} {
+	for _, operator := range []corev1.TolerationOperator{"", corev1.TolerationOpEqual, corev1.TolerationOpExists,
+		corev1.TolerationOpLt, corev1.TolerationOpGt} {
 		f[fmt.Sprintf("toleration %q, tolerates=true", operator)] = 500
 		f[fmt.Sprintf("toleration %q, tolerates=false", operator)] = 500
 	}
@@ -89,8 +92,8 @@ type placementComparison struct {
 	matcher taints.Matcher
 }
 
-// compareSeed compares a template on some nodes, and then parts of them alone, which
-// shows what became of each operator.
+// compareSeed compares a template on some nodes, and then parts of them alone,
+// which shows what became of each operator.
 func (c *placementComparison) compareSeed(seed uint64) {
 	d := throw(seed)
 	template := d.template()
@@ -104,7 +107,7 @@ func (c *placementComparison) compareSeed(seed uint64) {
 		c.reached.count("pairs")
 		c.countVerdict(verdict, node)
 		if placement.Problems() != nil && (verdict.Reason == daemon.ReasonFits || verdict.Reason == daemon.ReasonTainted) {
-			c.reached.count("problem beside a term that matches")
+			c.reached.count("problem next to a term that matches")
 		}
 	}
 	for range 3 {
@@ -136,9 +139,11 @@ func (c *placementComparison) compareTermsAlone(seed uint64, d dice) {
 	if d.oneIn(2) { // they meet
 		node.Labels = map[string]string{expression.Key: pick(d, append(expression.Values, "1", "7")...)}
 	}
-	c.compareTerm(seed, "expression", expression.Operator, node, corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{expression}})
+	c.compareTerm(seed, "expression", expression.Operator, node,
+		corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{expression}})
 	field := d.field()
-	c.compareTerm(seed, "field", field.Operator, node, corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{field}})
+	c.compareTerm(seed, "field", field.Operator, node,
+		corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{field}})
 }
 
 // compareTaintsAlone compares one taint without a toleration, and one with.
@@ -159,7 +164,8 @@ func (c *placementComparison) compareTaintsAlone(seed uint64, d dice) {
 	c.reached.count("toleration %q, tolerates=%v", toleration.Operator, verdict.ShouldRun)
 }
 
-func (c *placementComparison) compareTerm(seed uint64, what string, operator corev1.NodeSelectorOperator, node *corev1.Node, term corev1.NodeSelectorTerm) {
+func (c *placementComparison) compareTerm(seed uint64, what string, operator corev1.NodeSelectorOperator,
+	node *corev1.Node, term corev1.NodeSelectorTerm) {
 	template := &corev1.PodTemplateSpec{}
 	template.Spec.Affinity = requiring(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}})
 	placement := daemon.Compile(template, c.matcher)
@@ -171,13 +177,16 @@ func (c *placementComparison) compareTerm(seed uint64, what string, operator cor
 	c.reached.count("%s %s, match=%v", what, operator, verdict.ShouldRun)
 }
 
-// compare asks both sides about one pair. It does not use require.Equal on the good
-// path, which is slow.
-func (c *placementComparison) compare(seed uint64, placement *daemon.Placement, template *corev1.PodTemplateSpec, node *corev1.Node) daemon.Decision {
+// compare asks both sides about one pair. It does not use require.Equal on the
+// good path, which is slow.
+func (c *placementComparison) compare(seed uint64, placement *daemon.Placement, template *corev1.PodTemplateSpec,
+	node *corev1.Node) daemon.Decision {
 	verdict := placement.Place(node)
-	run, keep := upstreamdaemon.NodeShouldRunDaemonPod(klog.New(nil), node, &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: *template}})
+	run, keep := upstreamdaemon.NodeShouldRunDaemonPod(klog.New(nil), node,
+		&appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: *template}})
 	if verdict.ShouldRun != run || verdict.ShouldContinue != keep {
-		require.FailNowf(c, "different verdicts", "-args -seed=%d\nours %+v\nupstream: run=%v keep=%v\ntemplate %+v\nnode %q, labels %v, taints %v",
+		require.FailNowf(c, "different verdicts",
+			"-args -seed=%d\nours %+v\nupstream: run=%v keep=%v\ntemplate %+v\nnode %q, labels %v, taints %v",
 			seed, verdict, run, keep, template.Spec, node.Name, node.Labels, node.Spec.Taints)
 	}
 	return verdict

@@ -33,8 +33,8 @@ func startUpstream(t testing.TB) *upstream.DaemonSets {
 	return controller
 }
 
-// setOf is a DaemonSet that upstream does something for: it has a selector, and labels
-// in its template.
+// setOf is a DaemonSet that upstream does something for: it has a selector, and
+// labels in its template.
 func setOf(template *corev1.PodTemplateSpec) *appsv1.DaemonSet {
 	set := &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{
@@ -57,8 +57,8 @@ type revisionComparison struct {
 	what     string
 }
 
-// compare lets upstream's controller make a revision of the template, and wants ours to
-// be the same, and upstream to take ours for its own.
+// compare lets upstream's controller make a revision of the template, and wants
+// ours to be the same, and upstream to take ours for its own.
 func (c *revisionComparison) compare(template *corev1.PodTemplateSpec, collisions *int32) {
 	c.Helper()
 	set := setOf(template)
@@ -113,8 +113,8 @@ func TestRevisionsOfACorpusAreThoseOfUpstream(t *testing.T) {
 	}
 }
 
-// fuzzedTemplates is how many random templates there are, with every field set in some
-// of them.
+// fuzzedTemplates is how many random templates there are, with every field set
+// in some of them.
 const fuzzedTemplates = 1500
 
 func TestRevisionsOfRandomTemplatesAreThoseOfUpstream(t *testing.T) {
@@ -127,13 +127,15 @@ func TestRevisionsOfRandomTemplatesAreThoseOfUpstream(t *testing.T) {
 		count(r, template)
 	}
 	r.require(t, floors{
-		"templates": fuzzedTemplates, "HTML characters": 1000, "not ASCII": 1000, "ephemeral containers": 300, "init containers": 300,
-		"affinity": 500, "volumes": 300, "resources": 500, "creationTimestamp": 700,
+		"templates": fuzzedTemplates, "HTML characters": 1000, "not ASCII": 1000, "ephemeral containers": 300,
+		"init containers": 300,
+		"affinity":        500, "volumes": 300, "resources": 500, "creationTimestamp": 700,
 	})
 }
 
 func fuzzedTemplate(seed uint64) *corev1.PodTemplateSpec {
-	filler := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(int64(seed)), scheme.Codecs).NilChance(0.3).NumElements(0, 2).
+	filler := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(int64(seed)), scheme.Codecs).NilChance(0.3).
+		NumElements(0, 2).
 		Funcs(func(s *string, c randfill.Continue) {
 			*s = c.String(12)
 			if c.Intn(4) == 0 {

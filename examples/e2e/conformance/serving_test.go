@@ -10,8 +10,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
-// departedServingFlags are flags of kube-controller-manager that the programs do
-// not have, and why. An entry for one that they have is a failure.
+// departedServingFlags are flags of kube-controller-manager that the programs
+// do not have, and why. An entry for one that they have is a failure.
 var departedServingFlags = map[string]string{
 	"cert-dir":                         "a certificate that is made is in memory",
 	"disable-http2-serving":            "HTTP/1.1 is all there is",

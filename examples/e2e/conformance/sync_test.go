@@ -15,21 +15,23 @@ import (
 
 const worlds = 6000
 
-// TestSyncsAreThoseOfUpstream lets both sides work in the same worlds until nothing is
-// left to do. Where upstream takes some of several nodes, in no order, ours is told to
-// prefer the same: to be able to choose them it has to take them for candidates, too,
-// and as many of them.
+// TestSyncsAreThoseOfUpstream lets both sides work in the same worlds until
+// nothing is left to do. Where upstream takes some of several nodes, in no
+// order, ours is told to prefer the same: to be able to choose them it has to
+// take them for candidates, too, and as many of them.
 func TestSyncsAreThoseOfUpstream(t *testing.T) {
 	c := syncComparison{T: t, upstream: &theirs{T: t, controller: startUpstream(t)}, reached: reached{}}
 	for seed := range seeds(worlds) {
 		c.compare(seed, throw(seed).world())
 	}
-	f := floors{"equal": worlds * 7 / 10, "OnDelete": 300, "maxUnavailable": 1500, "maxSurge": 1000, "choice of upstream's": 200, surgeTogether: 5, keptLater: 5}
+	f := floors{"equal": worlds * 7 / 10, "OnDelete": 300, "maxUnavailable": 1500, "maxSurge": 1000,
+		"choice of upstream's": 200, surgeTogether: 5, keptLater: 5}
 	for _, d := range departures {
 		f["departure: "+d.name] = 5
 	}
 	for _, cause := range []daemon.StepReason{
-		daemon.StepMissing, daemon.StepSurging, daemon.StepOutdated, daemon.StepOutdatedUnavailable, daemon.StepReplaced, daemon.StepPodFailed,
+		daemon.StepMissing, daemon.StepSurging, daemon.StepOutdated, daemon.StepOutdatedUnavailable, daemon.StepReplaced,
+		daemon.StepPodFailed,
 		daemon.StepPodSucceeded, daemon.StepDuplicate, daemon.StepMisscheduled, daemon.StepNodeGone,
 	} {
 		f["equal with "+string(cause)] = 20
@@ -37,9 +39,10 @@ func TestSyncsAreThoseOfUpstream(t *testing.T) {
 	c.reached.require(t, f)
 }
 
-// surgeTogether is a departure that no other world shows. Upstream counts what takes
-// the place of unavailable pods against maxSurge, but not in the sync in which it begins
-// with it, so that more nodes have two pods than maxSurge says. Ours counts it at once.
+// surgeTogether is a departure that no other world shows. Upstream counts what
+// takes the place of unavailable pods against maxSurge, but not in the sync in
+// which it begins with it, so that more nodes have two pods than maxSurge says.
+// Ours counts it at once.
 const surgeTogether = "departure: what takes the place of unavailable pods counts against maxSurge at once"
 
 // keptLater is another one. Upstream's order among old pods is none.
@@ -92,7 +95,8 @@ func (c *syncComparison) countEqual(w *world, got *outcome) {
 	}
 }
 
-// explain returns the fewest departures with which upstream does what we do, or nil.
+// explain returns the fewest departures with which upstream does what we do, or
+// nil.
 func (c *syncComparison) explain(w *world) []string {
 	c.Helper()
 	for size := range len(departures) + 1 {
@@ -142,8 +146,9 @@ func (c *syncComparison) explainWith(w *world, set uint) (names []string) {
 	return nil
 }
 
-// keptLast says whether we have done what upstream has, but for deleting other pods, as
-// many: those of nodes that should have one instead of those of nodes that need not.
+// keptLast reports whether we have done what upstream has, except deleting
+// other pods, as many: those of nodes that should have one instead of those of
+// nodes that need not.
 func keptLast(w *world, want, got *outcome) bool {
 	if !slices.Equal(want.Created, got.Created) || len(want.Deleted) != len(got.Deleted) {
 		return false
@@ -161,11 +166,13 @@ func keptLast(w *world, want, got *outcome) bool {
 	return true
 }
 
-// surgesTogether says whether we have done what upstream has, but for beginning with
-// fewer nodes, because those with which we began are as many as may be.
+// surgesTogether reports whether we have done what upstream has, except
+// beginning with fewer nodes, because those with which we began are as many as
+// may be.
 func surgesTogether(w *world, want, got *outcome) bool {
 	limits, err := limitsOf(w, got.First.Desired)
-	if err != nil || limits.Surge == 0 || !slices.Equal(want.Deleted, got.Deleted) || len(got.Created) >= len(want.Created) {
+	if err != nil || limits.Surge == 0 || !slices.Equal(want.Deleted, got.Deleted) ||
+		len(got.Created) >= len(want.Created) {
 		return false
 	}
 	for _, node := range got.Created {
@@ -181,8 +188,8 @@ func limitsOf(w *world, desired int) (daemon.Limits, error) {
 	return rollout.Limits(desired)
 }
 
-// chosen are the nodes of which, if a choice was made, they are those that were taken:
-// there is a new pod that was made for them, or no old one any more.
+// chosen are the nodes of which, if a choice was made, they are those that were
+// taken: there is a new pod that was made for them, or no old one any more.
 func (o *outcome) chosen(w *world) map[string]bool {
 	all := map[string]bool{}
 	isOld, _ := o.ages(w)

@@ -73,7 +73,8 @@ func (d dice) toleration() corev1.Toleration {
 	return toleration
 }
 
-// expression is one of a term, now and then one that no API server would let in.
+// expression is one of a term, now and then one that no API server would let
+// in.
 func (d dice) expression() corev1.NodeSelectorRequirement {
 	r := corev1.NodeSelectorRequirement{
 		Key: d.key(),
@@ -134,7 +135,8 @@ func (d dice) affinity() *corev1.Affinity {
 		return pick(d, &corev1.Affinity{}, requiring(nil), requiring(&corev1.NodeSelector{}))
 	case 3: // what is only preferred does not count
 		affinity := requiring(nil)
-		affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: d.term()}}
+		affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.PreferredSchedulingTerm{
+			{Weight: 1, Preference: d.term()}}
 		return affinity
 	default:
 		return requiring(&corev1.NodeSelector{NodeSelectorTerms: some(d, 3, d.term)})
@@ -151,7 +153,8 @@ func (d dice) template() *corev1.PodTemplateSpec {
 	if d.oneIn(5) {
 		t.Spec.NodeSelector = map[string]string{d.key(): d.value()}
 		if d.oneIn(5) {
-			t.Spec.NodeSelector = pick(d, map[string]string{}, map[string]string{"not a key": "a"}, map[string]string{"zone": "not a value"})
+			t.Spec.NodeSelector = pick(d, map[string]string{}, map[string]string{"not a key": "a"},
+				map[string]string{"zone": "not a value"})
 		}
 	}
 	t.Spec.Tolerations = some(d, 3, d.toleration)

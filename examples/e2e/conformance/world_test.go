@@ -15,7 +15,8 @@ import (
 	upstreamutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 )
 
-// A world is a small cluster with a DaemonSet at the time epoch. Both sides get copies.
+// A world is a small cluster with a DaemonSet at the time epoch. Both sides get
+// copies.
 type world struct {
 	set   *appsv1.DaemonSet
 	hash  string // of the current revision
@@ -80,25 +81,27 @@ func (d dice) fail(w *world) {
 	}
 }
 
-// settled gives each node a pod that is ready, most of them old, so that a rollout has
-// something to choose from, and now and then spoils one.
+// settled gives each node a pod that is ready, most of them old, so that a
+// rollout has something to choose from, and now and then spoils one.
 func (d dice) settled(w *world) {
 	for _, node := range w.nodes {
 		pod := d.pod(w, node.Name)
 		if !d.oneIn(8) {
-			pod.Labels = map[string]string{"app": "agent", appsv1.ControllerRevisionHashLabelKey: pick(d, w.hash, "former", "former", "former")}
+			pod.Labels = map[string]string{"app": "agent",
+				appsv1.ControllerRevisionHashLabelKey: pick(d, w.hash, "former", "former", "former")}
 			pod.Spec.NodeName, pod.Status.Phase, pod.DeletionTimestamp = node.Name, corev1.PodRunning, nil
 			pod.Status.Conditions = []corev1.PodCondition{{
 				Type: corev1.PodReady, LastTransitionTime: metav1.NewTime(epoch.Add(-time.Hour)),
-				Status: pick(d, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse),
+				Status: pick(d, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionTrue,
+					corev1.ConditionFalse),
 			}}
 		}
 		w.pods = append(w.pods, pod)
 	}
 }
 
-// makeFailedAlike gives the failed pods of a node one revision: upstream replaces any of
-// them first, in the order of a map.
+// makeFailedAlike gives the failed pods of a node one revision: upstream
+// replaces any of them first, in the order of a map.
 func (w *world) makeFailedAlike() {
 	first := map[string]*corev1.Pod{}
 	for _, pod := range w.pods {
@@ -161,10 +164,12 @@ func (d dice) worldNode(name string) *corev1.Node {
 		Name: name, UID: types.UID("uid-of-" + name), Labels: map[string]string{"zone": pick(d, "a", "a", "a", "b")},
 	}}
 	if d.oneIn(5) {
-		node.Spec.Taints = []corev1.Taint{{Key: "dedicated", Effect: pick(d, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute)}}
+		node.Spec.Taints = []corev1.Taint{{Key: "dedicated",
+			Effect: pick(d, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute)}}
 	}
 	if d.oneIn(8) {
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute})
+		node.Spec.Taints = append(node.Spec.Taints,
+			corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute})
 	}
 	return node
 }
@@ -200,7 +205,8 @@ func (d dice) pod(w *world, node string) *corev1.Pod {
 
 // status is that of a pod that was scheduled.
 func (d dice) status(pod *corev1.Pod) {
-	pod.Status.Phase = pick(d, corev1.PodRunning, corev1.PodRunning, corev1.PodRunning, corev1.PodRunning, corev1.PodRunning,
+	pod.Status.Phase = pick(d, corev1.PodRunning, corev1.PodRunning, corev1.PodRunning, corev1.PodRunning,
+		corev1.PodRunning,
 		corev1.PodRunning, corev1.PodPending, corev1.PodFailed, corev1.PodSucceeded)
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}
 	if pod.Status.Phase == corev1.PodRunning && !d.oneIn(4) {
@@ -209,7 +215,7 @@ func (d dice) status(pod *corev1.Pod) {
 	switch d.IntN(6) {
 	case 0:
 		return // no condition yet
-	case 1: // ready since nobody knows when
+	case 1: // ready since an unknown time
 	case 2:
 		ready.LastTransitionTime = metav1.NewTime(epoch.Add(-time.Duration(8+d.IntN(4)) * time.Second))
 	default:

@@ -15,28 +15,31 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// The administrator: the group system:masters may do everything, whatever RBAC says.
+// The administrator: the group system:masters may do everything, whatever RBAC
+// says.
 const (
 	adminUser  = "controlplane-admin"
 	adminGroup = "system:masters"
 )
 
-// RESTConfig returns the administrator's access, as a copy that the caller may change. It has
-// no client-side rate limit (QPS is -1): a test that wants one sets it.
+// RESTConfig returns the administrator's access, as a copy that the caller may
+// change. It has no client-side rate limit (QPS is -1): a test that wants one
+// sets it.
 func (cp *ControlPlane) RESTConfig() *rest.Config {
 	return rest.CopyConfig(cp.admin)
 }
 
-// Kubeconfig is the path of a kubeconfig file with the administrator's access. Such a
-// file carries no rate limit, so its reader gets client-go's default or its own.
+// Kubeconfig is the path of a kubeconfig file with the administrator's access.
+// Such a file carries no rate limit, so its reader gets client-go's default or
+// its own.
 func (cp *ControlPlane) Kubeconfig() string {
 	return filepath.Join(cp.dir, "admin.kubeconfig")
 }
 
-// UserConfig returns access as the named user in the groups, by a client certificate
-// made for it. The user may do what RBAC grants to that name or the groups, at first
-// next to nothing. Any name works, also that of a service account that does not
-// exist: system:serviceaccount:<namespace>:<name>.
+// UserConfig returns access as the named user in the groups, by a client
+// certificate made for it. The user may do what RBAC grants to that name or the
+// groups, at first next to nothing. Any name works, also that of a service
+// account that does not exist: system:serviceaccount:<namespace>:<name>.
 func (cp *ControlPlane) UserConfig(name string, groups ...string) (*rest.Config, error) {
 	if name == "" {
 		return nil, errors.New("a user needs a name")
@@ -50,9 +53,9 @@ func (cp *ControlPlane) UserConfig(name string, groups ...string) (*rest.Config,
 	return config, nil
 }
 
-// ServiceAccountConfig returns access as a service account, by a token that the API
-// server issues for a day. The account must exist: without kube-controller-manager not even
-// "default" does.
+// ServiceAccountConfig returns access as a service account, by a token that the
+// API server issues for a day. The account must exist: without
+// kube-controller-manager not even "default" does.
 func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
 	client, err := kubernetes.NewForConfig(cp.admin)
 	if err != nil {
@@ -69,8 +72,9 @@ func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, nam
 	return config, nil
 }
 
-// WriteKubeconfig writes a kubeconfig file with the access that config has, which must be
-// one of this control plane's, and returns its path. The file goes with the control plane's data.
+// WriteKubeconfig writes a kubeconfig file with the access that config has,
+// which must be one of this control plane's, and returns its path. The file
+// goes with the control plane's data.
 func (cp *ControlPlane) WriteKubeconfig(config *rest.Config) (string, error) {
 	file, err := os.CreateTemp(cp.dir, "user-*.kubeconfig")
 	if err != nil {
@@ -102,7 +106,8 @@ func writeKubeconfig(config *rest.Config, path string) error {
 	return nil
 }
 
-// anonymous is access that proves the server to the client, and no client to the server.
+// anonymous is access that proves the server to the client, and no client to
+// the server.
 func (cp *ControlPlane) anonymous() *rest.Config {
 	return &rest.Config{
 		Host:            cp.host,

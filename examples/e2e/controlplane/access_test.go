@@ -31,7 +31,8 @@ func testServiceAccountRights(t *testing.T, cp *ControlPlane) {
 	if _, err := cp.ServiceAccountConfig(t.Context(), metav1.NamespaceDefault, account.Name); !apierrors.IsNotFound(err) {
 		t.Errorf("an account that does not exist: %v, want not found", err)
 	}
-	if _, err := admin.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+	if _, err := admin.CoreV1().ServiceAccounts(metav1.NamespaceDefault).
+		Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	config, err := cp.ServiceAccountConfig(t.Context(), metav1.NamespaceDefault, account.Name)
@@ -39,7 +40,8 @@ func testServiceAccountRights(t *testing.T, cp *ControlPlane) {
 		t.Fatal(err)
 	}
 	refused(t, config)
-	grantReadingNodes(t, cp, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceDefault, Name: account.Name})
+	grantReadingNodes(t, cp,
+		rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceDefault, Name: account.Name})
 	allowed(t, config)
 
 	// The same through a file, as a program gets it.
@@ -101,7 +103,8 @@ func grantReadingNodes(t *testing.T, cp *ControlPlane, to rbacv1.Subject) {
 	t.Helper()
 	rbac := clientFor(t, cp.RESTConfig()).RbacV1()
 	name := metav1.ObjectMeta{Name: "read-nodes-" + to.Name}
-	role := &rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{{Verbs: []string{"list"}, APIGroups: []string{""}, Resources: []string{"nodes"}}}}
+	role := &rbacv1.ClusterRole{ObjectMeta: name,
+		Rules: []rbacv1.PolicyRule{{Verbs: []string{"list"}, APIGroups: []string{""}, Resources: []string{"nodes"}}}}
 	if _, err := rbac.ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// startAPIServer starts the first API server, on a port that is free, and waits until
-// it is ready.
+// startAPIServer starts the first API server, on a port that is free, and waits
+// until it is ready.
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cp.config.readyTimeout())
 	defer cancel()
@@ -35,8 +35,9 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	return err
 }
 
-// KillAPIServer kills the API server with SIGKILL and waits until it is gone. Connections to
-// it break. It returns ErrNotRunning if there was nothing to kill.
+// KillAPIServer kills the API server with SIGKILL and waits until it is gone.
+// Connections to it break. It returns ErrNotRunning if there was nothing to
+// kill.
 func (cp *ControlPlane) KillAPIServer() error {
 	process := cp.currentAPIServer()
 	if !process.Running() {
@@ -46,9 +47,10 @@ func (cp *ControlPlane) KillAPIServer() error {
 	return nil
 }
 
-// RestartAPIServer starts the API server again, on the same port and data, after killing
-// it if it runs, and returns when it is ready. Kubeconfigs, certificates and tokens stay
-// valid. It returns ErrStopped after Stop. Of two concurrent calls one fails.
+// RestartAPIServer starts the API server again, on the same port and data,
+// after killing it if it runs, and returns when it is ready. Kubeconfigs,
+// certificates and tokens stay valid. It returns ErrStopped after Stop. Of two
+// concurrent calls one fails.
 func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cp.config.readyTimeout())
 	defer cancel()
@@ -61,14 +63,14 @@ func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	return waitReady(ctx, process, cp.probeAPIServer)
 }
 
-// PauseAPIServer stops the API server in its tracks with SIGSTOP: connections stay, new ones
-// are accepted by the kernel, and no request is answered. That is what a
-// network that swallows packets looks like to a client. It returns ErrNotRunning if there
-// is nothing to pause. Pausing twice is pausing once.
+// PauseAPIServer stops the API server in its tracks with SIGSTOP: connections
+// stay, new ones are accepted by the kernel, and no request is answered. That
+// is what a network that swallows packets looks like to a client. It returns
+// ErrNotRunning if there is nothing to pause. Pausing twice is pausing once.
 func (cp *ControlPlane) PauseAPIServer() error { return cp.signalAPIServer(syscall.SIGSTOP) }
 
-// ResumeAPIServer lets a paused API server run on; it then answers what has waited. It
-// returns ErrNotRunning if there is nothing to resume.
+// ResumeAPIServer lets a paused API server run on; it then answers what has
+// waited. It returns ErrNotRunning if there is nothing to resume.
 func (cp *ControlPlane) ResumeAPIServer() error { return cp.signalAPIServer(syscall.SIGCONT) }
 
 func (cp *ControlPlane) signalAPIServer(signal syscall.Signal) error {
@@ -85,8 +87,9 @@ func (cp *ControlPlane) currentAPIServer() *Process {
 	return cp.apiServer
 }
 
-// spawnAPIServer starts a process in the place of old, which must have ended, and does not
-// wait for it. Each has log files of its own, so that what the log says is about it.
+// spawnAPIServer starts a process in the place of old, which must have ended,
+// and does not wait for it. Each has log files of its own, so that what the log
+// says is about it.
 func (cp *ControlPlane) spawnAPIServer(old *Process, number int) (*Process, error) {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
@@ -94,7 +97,7 @@ func (cp *ControlPlane) spawnAPIServer(old *Process, number int) (*Process, erro
 		return nil, ErrStopped
 	}
 	if cp.apiServer != old {
-		return nil, errors.New("somebody else has restarted it")
+		return nil, errors.New("another caller has restarted it")
 	}
 	run := len(cp.audits) + 1
 	auditFile := filepath.Join(cp.dir, fmt.Sprintf("audit-%d.log", run))
@@ -143,8 +146,8 @@ func (cp *ControlPlane) apiServerFlags(number int, auditFile string) []string {
 	return args
 }
 
-// probeAPIServer returns nil when the API server says that it is ready and the namespaces
-// exist that tests use. The server makes those in the background.
+// probeAPIServer returns nil when the API server says that it is ready and the
+// namespaces exist that tests use. The server makes those in the background.
 func (cp *ControlPlane) probeAPIServer(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(cp.admin)
 	if err != nil {

@@ -29,10 +29,11 @@ func label(ctx context.Context, client kubernetes.Interface, node, value string)
 	return err
 }
 
-// Many writers at once, and the count is right the moment that they have their answers.
+// Many writers at once, and the count is right the moment that they have their
+// answers.
 func testCount(t *testing.T, cp *ControlPlane) {
 	const writers, each = 16, 25
-	ours, others := clientAs(t, cp, "nodelifecycle/test"), clientAs(t, cp, "somebody-else")
+	ours, others := clientAs(t, cp, "nodelifecycle/test"), clientAs(t, cp, "another-client")
 	want := map[string]int{}
 	for i := range writers {
 		name := fmt.Sprintf("counted-%d", i)
@@ -55,7 +56,8 @@ func testCount(t *testing.T, cp *ControlPlane) {
 			})
 		}
 		group.Wait()
-		requests, err := cp.Requests(t.Context(), Filter{UserAgent: "nodelifecycle", Verb: "patch", Resource: "nodes", Since: since})
+		requests,
+			err := cp.Requests(t.Context(), Filter{UserAgent: "nodelifecycle", Verb: "patch", Resource: "nodes", Since: since})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,12 +73,14 @@ func testCount(t *testing.T, cp *ControlPlane) {
 	testCountKinds(t, cp, ours)
 }
 
-// Each kind of request that an eviction makes is told from the others, with its code.
+// Each kind of request that an eviction makes is told from the others, with its
+// code.
 func testCountKinds(t *testing.T, cp *ControlPlane, client kubernetes.Interface) {
 	since := time.Now()
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
 	createPod(t, client, "counted-pod")
-	if _, err := pods.Patch(t.Context(), "counted-pod", types.MergePatchType, []byte(`{"status":{"reason":"Evicted"}}`), metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := pods.Patch(t.Context(), "counted-pod", types.MergePatchType, []byte(`{"status":{"reason":"Evicted"}}`),
+		metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	now := int64(0)
@@ -143,7 +147,8 @@ func testKill(t *testing.T, cp *ControlPlane) {
 	if err := listNodes(t, client); err == nil {
 		t.Error("a killed server answered")
 	}
-	for name, call := range map[string]func() error{"kill": cp.KillAPIServer, "pause": cp.PauseAPIServer, "resume": cp.ResumeAPIServer} {
+	for name, call := range map[string]func() error{"kill": cp.KillAPIServer, "pause": cp.PauseAPIServer,
+		"resume": cp.ResumeAPIServer} {
 		if err := call(); !errors.Is(err, ErrNotRunning) {
 			t.Errorf("%s of a killed server: %v, want ErrNotRunning", name, err)
 		}
@@ -166,7 +171,8 @@ func testKill(t *testing.T, cp *ControlPlane) {
 	}
 }
 
-// A server is killed over its work. Every answer that a writer has seen is in the count.
+// A server is killed over its work. Every answer that a writer has seen is in
+// the count.
 func testCountOverRestart(t *testing.T, cp *ControlPlane) {
 	client := clientAs(t, cp, "over-restart")
 	createNode(t, client, "restarted")
@@ -207,8 +213,8 @@ func testCountOverRestart(t *testing.T, cp *ControlPlane) {
 		got[request.Code]++
 	}
 	t.Logf("%d tries, %d answered, by code %v", tried.Load(), answered.Load(), got)
-	// The four writers' requests of the moment of the kill may have lost either their answer
-	// or the record of it.
+	// The four writers' requests of the moment of the kill may have lost either
+	// their answer or the record of it.
 	if got[200]+got[0] < answered.Load() || got[200] < answered.Load()-4 || got[200] > answered.Load()+4 || got[0] > 4 {
 		t.Errorf("%d answers were seen, counted by code: %v", answered.Load(), got)
 	}

@@ -16,14 +16,14 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Requests returns the requests that the filter selects, in the order in which they were
-// received, over all restarts of the API server.
+// Requests returns the requests that the filter selects, in the order in which
+// they were received, over all restarts of the API server.
 //
-// It is exact: every request whose answer somebody has seen before the call is in it, once,
-// with its code (see [Request] for a server that was killed). A request still under way at
-// the call is waited for, until ctx ends with an error; a paused server keeps it waiting.
-// Requests that come in later may be in it or not. It can also be called after Stop, if
-// Config.Dir keeps the data.
+// It is exact. Every request whose answer any client has seen before the call
+// is in it, once, with its code. See [Request] for a server that was killed. A
+// request still under way at the call is waited for, until ctx ends with an
+// error; a paused server keeps it waiting. Requests that come in later may be
+// in it or not. It can also be called after Stop, if Config.Dir keeps the data.
 func (cp *ControlPlane) Requests(ctx context.Context, filter Filter) ([]Request, error) {
 	cp.mu.Lock()
 	audits := slices.Clone(cp.audits)
@@ -42,10 +42,10 @@ func (cp *ControlPlane) Requests(ctx context.Context, filter Filter) ([]Request,
 
 // auditLog reads the audit log of one run of the API server.
 //
-// A client may have its answer before the server has written the audit event of it. But
-// the event of the request's reception is written before anything is done for it. So
-// when all receptions that the file holds now have their answers, the file holds every
-// answer that a client can have seen.
+// A client may have its answer before the server has written the audit event of
+// it. But the event of the request's reception is written before anything is
+// done for it. So when all receptions that the file holds now have their
+// answers, the file holds every answer that a client can have seen.
 type auditLog struct {
 	path  string
 	alive func() bool // says whether the server that writes it runs
@@ -61,10 +61,12 @@ func newAuditLog(path string, alive func() bool) *auditLog {
 	return &auditLog{path: path, alive: alive, byID: map[string]int{}, open: map[string]bool{}}
 }
 
-// auditPeriod is how often the file is looked at for answers that are due any moment.
+// auditPeriod is how often the file is looked at for answers that are due any
+// moment.
 const auditPeriod = 5 * time.Millisecond
 
-// requests returns the selected requests when those under way at the call are answered.
+// requests returns the selected requests when those under way at the call are
+// answered.
 func (l *auditLog) requests(ctx context.Context, filter Filter) ([]Request, error) {
 	awaited, err := l.underWay()
 	if err != nil {
@@ -73,7 +75,8 @@ func (l *auditLog) requests(ctx context.Context, filter Filter) ([]Request, erro
 	ticker := time.NewTicker(auditPeriod)
 	defer ticker.Stop()
 	for {
-		// Asked before reading: what a dead server has not written by then never comes.
+		// Asked before reading: what a dead server has not written by then never
+		// comes.
 		dead := !l.alive()
 		missing, err := l.stillOpen(awaited)
 		if err != nil {
@@ -132,7 +135,8 @@ func (l *auditLog) selected(filter Filter) []Request {
 	return selected
 }
 
-// readOn reads what was written since the last time. It costs as much as there is new.
+// readOn reads what was written since the last time. It costs as much as there
+// is new.
 func (l *auditLog) readOn() error {
 	file, err := os.Open(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -208,8 +212,9 @@ func received(event auditv1.Event) Request {
 	return request
 }
 
-// setObject takes over what the server knows of the object by now: the name of a
-// created one is in the body, which it reads after the request has been logged as received.
+// setObject takes over what the server knows of the object by now: the name of
+// a created one is in the body, which it reads after the request has been
+// logged as received.
 func (r *Request) setObject(object *auditv1.ObjectReference) {
 	if object == nil {
 		return

@@ -49,9 +49,11 @@ const (
 // event is one line of the log.
 func event(id, stage, verb string, code int) string {
 	return fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":%q,"stage":%q,`+
-		`"requestURI":"/api/v1/namespaces/shop/pods/cart/status","verb":%q,"user":{"username":"alice"},"userAgent":"nodelifecycle/v1 (linux)",`+
+		`"requestURI":"/api/v1/namespaces/shop/pods/cart/status","verb":%q,"user":{"username":"alice"},`+
+		`"userAgent":"nodelifecycle/v1 (linux)",`+
 		`"objectRef":{"resource":"pods","namespace":"shop","name":"cart","apiVersion":"v1","subresource":"status"},`+
-		`"responseStatus":{"code":%d},"requestReceivedTimestamp":"2026-01-02T03:04:05.000006Z","stageTimestamp":"2026-01-02T03:04:06.000007Z"}`+"\n",
+		`"responseStatus":{"code":%d},"requestReceivedTimestamp":"2026-01-02T03:04:05.000006Z",`+
+		`"stageTimestamp":"2026-01-02T03:04:06.000007Z"}`+"\n",
 		id, stage, verb, code)
 }
 
@@ -126,7 +128,8 @@ func TestWaitingForAnAnswerEndsWithTheContext(t *testing.T) {
 func TestADeadServerAnswersNoMore(t *testing.T) {
 	log := newWrittenLog(t)
 	log.alive = false
-	log.write(event("a", receivedStage, "patch", 0) + event("b", receivedStage, "delete", 0) + event("b", completeStage, "delete", 200))
+	log.write(event("a", receivedStage, "patch", 0) + event("b", receivedStage, "delete", 0) +
+		event("b", completeStage, "delete", 200))
 	log.want(map[string]int{"a": 0, "b": 200})
 }
 

@@ -12,12 +12,13 @@ import (
 	"time"
 )
 
-// credentialLifetime is far longer than a test, and short enough that a forgotten
-// kubeconfig is worth nothing.
+// credentialLifetime is far longer than a test, and short enough that a
+// forgotten kubeconfig is worth nothing.
 const credentialLifetime = 7 * 24 * time.Hour
 
-// authority is the certificate authority of one control plane: it vouches for the API
-// server to clients, and for users to the API server. Its key never leaves memory.
+// authority is the certificate authority of one control plane: it vouches for
+// the API server to clients, and for users to the API server. Its key never
+// leaves memory.
 type authority struct {
 	key         *ecdsa.PrivateKey
 	certificate *x509.Certificate
@@ -48,8 +49,8 @@ func newAuthority() (*authority, error) {
 	return &authority{key: key, certificate: certificate, pem: pemBlock("CERTIFICATE", der)}, nil
 }
 
-// serving certifies the API server at the loopback address and at the names under which
-// pods would know it.
+// serving certifies the API server at the loopback address and at the names
+// under which pods would know it.
 func (a *authority) serving() (keyPair, error) {
 	template := certificateTemplate(pkix.Name{CommonName: "kube-apiserver"})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
@@ -58,8 +59,8 @@ func (a *authority) serving() (keyPair, error) {
 	return a.sign(template)
 }
 
-// client certifies a user: Kubernetes takes the common name as the user's name and the
-// organizations as the groups.
+// client certifies a user: Kubernetes takes the common name as the user's name
+// and the organizations as the groups.
 func (a *authority) client(user string, groups []string) (keyPair, error) {
 	template := certificateTemplate(pkix.Name{CommonName: user, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -82,7 +83,8 @@ func (a *authority) sign(template *x509.Certificate) (keyPair, error) {
 	return keyPair{certificate: pemBlock("CERTIFICATE", der), key: encoded}, nil
 }
 
-// newKey makes an elliptic key: an RSA key would take a noticeable part of a start.
+// newKey makes an elliptic key: an RSA key would take a noticeable part of a
+// start.
 func newKey() (*ecdsa.PrivateKey, error) {
 	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 }

@@ -34,14 +34,15 @@ const (
 	unusedFor = 14 * 24 * time.Hour
 )
 
-// Build returns the paths of the named programs, and builds those that are not in
-// the cache. Found in the cache, the go command is asked for versions only, which takes a
-// fraction of a second. With cold caches etcd and kube-apiserver take
-// about five minutes on two cores, and the network for the Go modules.
+// Build returns the paths of the named programs, and builds those that are not
+// in the cache. Found in the cache, the go command is asked for versions only,
+// which takes a fraction of a second. With cold caches etcd and kube-apiserver
+// take about five minutes on two cores, and the network for the Go modules.
 //
-// The cache is keyed by the versions in go.mod, the Go toolchain and the flags. (A module that
-// go.mod replaces by a folder counts by the folder's name: its content is not looked at.) Concurrent calls, also
-// of other processes, build once: the others wait.
+// The cache is keyed by the versions in go.mod, the Go toolchain and the flags.
+// (A module that go.mod replaces by a folder counts by the folder's name: its
+// content is not looked at.) Concurrent calls, also of other processes, build
+// once: the others wait.
 func Build(ctx context.Context, config BuildConfig, binaries ...Binary) (map[Binary]string, error) {
 	root, err := config.cacheRoot()
 	if err != nil {
@@ -102,7 +103,8 @@ func (c *binaryCache) get(ctx context.Context, binary Binary) (string, error) {
 	return c.build(ctx, binary)
 }
 
-// find looks into the cache. What it finds is whole, as build renames it into place.
+// find looks into the cache. What it finds is whole, as build renames it into
+// place.
 func (c *binaryCache) find(binary Binary) (string, bool) {
 	path := filepath.Join(c.dir, binary.Name())
 	if _, err := os.Stat(path); err != nil {
@@ -125,7 +127,8 @@ func (c *binaryCache) build(ctx context.Context, binary Binary) (string, error) 
 		c.reportUntil(done, binary, started, &packages)
 	}()
 
-	// The name says who left it, should we be killed; whoever builds next writes over it.
+	// The name says which process left it, should this one be killed; the next
+	// build writes over it.
 	unfinished := filepath.Join(c.dir, "."+binary.Name()+".unfinished")
 	err := c.tools.build(ctx, binary, unfinished, func(string) { packages.Add(1) })
 	close(done)
@@ -144,8 +147,8 @@ func (c *binaryCache) build(ctx context.Context, binary Binary) (string, error) 
 	return path, nil
 }
 
-// reportUntil prints how far the build is, for the person before a terminal and for
-// machines that kill silent jobs.
+// reportUntil prints how far the build is, for the person before a terminal and
+// for machines that kill silent jobs.
 func (c *binaryCache) reportUntil(done <-chan struct{}, binary Binary, started time.Time, packages *atomic.Int64) {
 	ticker := time.NewTicker(progressPeriod)
 	defer ticker.Stop()
@@ -160,8 +163,8 @@ func (c *binaryCache) reportUntil(done <-chan struct{}, binary Binary, started t
 	}
 }
 
-// removeUnused removes the binaries of other keys that nothing has used for long.
-// It is housekeeping: what cannot be removed stays.
+// removeUnused removes the binaries of other keys that nothing has used for
+// long. It is housekeeping: what cannot be removed stays.
 func (c *binaryCache) removeUnused() {
 	entries, err := os.ReadDir(c.root)
 	if err != nil {

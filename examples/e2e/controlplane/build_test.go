@@ -15,11 +15,12 @@ import (
 	"time"
 )
 
-// hello is the program of the module that these tests build, which stands for this one.
+// hello is the program of the module that these tests build, which stands for
+// this one.
 const hello Binary = "example.test/e2e/hello"
 
-// writeModule makes a module that pins k8s.io/kubernetes and has a program which prints
-// the version stamped into it.
+// writeModule makes a module that pins k8s.io/kubernetes and has a program
+// which prints the version stamped into it.
 func writeModule(t *testing.T, version string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -259,7 +260,8 @@ func TestACancelledBuildEnds(t *testing.T) {
 	}
 }
 
-// go mod tidy keeps in go.mod what is among the tools; what is not would lose its version.
+// go mod tidy keeps in go.mod what is among the tools; what is not would lose
+// its version.
 func TestEveryBinaryIsAToolOfThisModule(t *testing.T) {
 	out, err := goCommand(t.Context(), "", "list", "tool")
 	if err != nil {

@@ -16,15 +16,16 @@ import (
 var (
 	// ErrStopped says that the control plane has been stopped.
 	ErrStopped = errors.New("the control plane is stopped")
-	// ErrNotRunning says that the API server is not running: it was killed, or ended
-	// by itself, and has not been restarted.
+	// ErrNotRunning says that the API server is not running: it was killed, or
+	// ended by itself, and has not been restarted.
 	ErrNotRunning = errors.New("the API server is not running")
 )
 
 // stopGrace is how long a process may take to end by itself.
 const stopGrace = 5 * time.Second
 
-// ControlPlane is a running etcd and kube-apiserver. Its methods may be called concurrently.
+// ControlPlane is a running etcd and kube-apiserver. Its methods may be called
+// concurrently.
 type ControlPlane struct {
 	config    Config
 	dir       string // absolute
@@ -45,11 +46,11 @@ type ControlPlane struct {
 	stopped   bool
 }
 
-// Start builds the binaries if need be, starts etcd and kube-apiserver, and returns when the
-// API server reports ready and its namespaces exist. ctx bounds the
-// building and the starting; the control plane then runs until Stop. After an error
-// nothing is left running. The error of a process that failed carries
-// the end of its log.
+// Start builds the binaries if need be, starts etcd and kube-apiserver, and
+// returns when the API server reports ready and its namespaces exist. ctx
+// bounds the building and the starting; the control plane then runs until Stop.
+// After an error nothing is left running. The error of a process that failed
+// carries the end of its log.
 func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("controlplane.Config: %w", err)
@@ -75,7 +76,8 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	return cp, nil
 }
 
-// makeDir returns the absolute path of the data folder, which exists then and is empty.
+// makeDir returns the absolute path of the data folder, which exists then and
+// is empty.
 func (c Config) makeDir() (string, error) {
 	if c.Dir == "" {
 		return os.MkdirTemp("", "controlplane-")
@@ -124,9 +126,10 @@ func (cp *ControlPlane) Logs(lines int) string {
 	return logs.String()
 }
 
-// Stop ends both processes, first kindly and after five seconds each with SIGKILL, and
-// removes the data if its folder was a temporary one. When it returns the processes are
-// gone. It may be called again. Its error is about removing the data.
+// Stop ends both processes, first kindly and after five seconds each with
+// SIGKILL, and removes the data if its folder was a temporary one. When it
+// returns the processes are gone. It may be called again. Its error is about
+// removing the data.
 func (cp *ControlPlane) Stop() error {
 	return cp.stop(func(p *Process) { p.Stop(stopGrace) })
 }

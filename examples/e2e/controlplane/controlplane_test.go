@@ -27,7 +27,8 @@ func clientFor(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 
 func createNode(t *testing.T, client kubernetes.Interface, name string) *corev1.Node {
 	t.Helper()
-	node, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	node, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

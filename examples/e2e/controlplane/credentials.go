@@ -14,8 +14,9 @@ const (
 	auditPolicyFile        = "audit-policy.yaml"
 )
 
-// auditPolicy records every request without its content, both when it comes in, before anything is
-// done, and when it is answered. See auditLog for what the first is good for.
+// auditPolicy records every request without its content, both when it comes in,
+// before anything is done, and when it is answered. See auditLog for what the
+// first is good for.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 rules:

@@ -14,8 +14,8 @@ import (
 // errLocked says that another holder has the lock.
 var errLocked = errors.New("locked by another process")
 
-// fileLock is an exclusive lock between processes, and between goroutines of one.
-// The kernel frees it when its holder dies.
+// fileLock is an exclusive lock between processes, and between goroutines of
+// one. The kernel frees it when its holder dies.
 type fileLock struct {
 	file *os.File
 }
@@ -42,16 +42,17 @@ func lockFile(file *os.File, path string) error {
 	if err != nil {
 		return fmt.Errorf("locking %s: %w", path, err)
 	}
-	// Between our open and our lock the holder may have released the lock, and with
-	// it removed the file: then we have locked a file that nobody else will find.
+	// Between our open and our lock the holder may have released the lock, and
+	// with it removed the file: then we have locked a file that no other process
+	// will find.
 	if !sameFile(file, path) {
 		return errLocked
 	}
 	return nil
 }
 
-// waitFileLock takes the lock at path, waiting for it until ctx ends. It calls onWait
-// once if it has to wait.
+// waitFileLock takes the lock at path, waiting for it until ctx ends. It calls
+// onWait once if it has to wait.
 func waitFileLock(ctx context.Context, path string, onWait func()) (*fileLock, error) {
 	for first := true; ; first = false {
 		lock, err := tryFileLock(path)
@@ -70,7 +71,7 @@ func waitFileLock(ctx context.Context, path string, onWait func()) (*fileLock, e
 }
 
 // release gives the lock back and removes its file. Removing comes first: once
-// unlocked the file may be somebody else's.
+// unlocked the file may be another process's.
 func (l *fileLock) release() {
 	_ = os.Remove(l.file.Name())
 	_ = l.file.Close()

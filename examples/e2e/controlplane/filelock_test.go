@@ -28,8 +28,9 @@ func TestLockIsHeldByOne(t *testing.T) {
 	again.release()
 }
 
-// The holder removes the file with the lock. Who has opened it before that must not take
-// the lock of a file that is not there any more, beside the holder of the new one.
+// The holder removes the file with the lock. A process that has opened it
+// before that must not take the lock of a file that is not there any more, next
+// to the holder of the new one.
 func TestALockOfARemovedFileIsNone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := tryFileLock(path)
@@ -48,7 +49,7 @@ func TestALockOfARemovedFileIsNone(t *testing.T) {
 	}
 	defer second.release()
 	if err := lockFile(opened, path); !errors.Is(err, errLocked) {
-		t.Errorf("a removed file was locked beside the new one: %v", err)
+		t.Errorf("a removed file was locked next to the new one: %v", err)
 	}
 }
 

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// ForTest starts a control plane for a test and stops it when the test ends. It ends the test
-// when it cannot. Data is in the test's temporary folder unless Config.Dir says
-// otherwise, and progress in the test's log unless Config.Build.Progress says otherwise.
-// When the test fails, the ends of the logs go into its log.
+// ForTest starts a control plane for a test and stops it when the test ends. It
+// ends the test when it cannot. Data is in the test's temporary folder unless
+// Config.Dir says otherwise, and progress in the test's log unless
+// Config.Build.Progress says otherwise. When the test fails, the ends of the
+// logs go into its log.
 func ForTest(t testing.TB, config Config) *ControlPlane {
 	t.Helper()
 	if config.Dir == "" {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// moduleVersion is a module as go mod edit -json prints it. In a replacement by a folder
-// Path is the folder, and there is no Version.
+// moduleVersion is a module as go mod edit -json prints it. In a replacement by
+// a folder Path is the folder, and there is no Version.
 type moduleVersion struct{ Path, Version string }
 
 // moduleFile is what a go.mod says about the versions of a build.
@@ -20,9 +20,9 @@ type moduleFile struct {
 	Replace []struct{ Old, New moduleVersion }
 }
 
-// readPins returns the statements of a go.mod that decide what is built with it, sorted.
-// Comments, tools and whether a requirement is indirect are not among them: tests that
-// are added to this module change those all the time.
+// readPins returns the statements of a go.mod that decide what is built with
+// it, sorted. Comments, tools and whether a requirement is indirect are not
+// among them: tests that are added to this module change those all the time.
 func readPins(ctx context.Context, path string) ([]string, error) {
 	out, err := goCommand(ctx, "", "mod", "edit", "-json", path)
 	if err != nil {

@@ -11,12 +11,13 @@ import (
 	"strconv"
 )
 
-// errPortTaken says that a program could not listen on the port that it was given.
+// errPortTaken says that a program could not listen on the port that it was
+// given.
 var errPortTaken = errors.New("address already in use")
 
-// Ports come from below the range that systems hand out by themselves (Linux: from
-// 32768). Asking for "port 0" instead would give one from that range, and while
-// a killed API server is down any outgoing connection could take it.
+// Ports come from below the range that systems hand out by themselves (Linux:
+// from 32768). Asking for "port 0" instead would give one from that range, and
+// while a killed API server is down any outgoing connection could take it.
 const (
 	firstPort  = 20000
 	portCount  = 10000
@@ -24,8 +25,8 @@ const (
 	portTries  = 5
 )
 
-// port is a loopback port that no other control plane of this user gets until it is
-// released, whether or not something listens on it.
+// port is a loopback port that no other control plane of this user gets until
+// it is released, whether or not something listens on it.
 type port struct {
 	number int
 	lock   *fileLock
@@ -71,9 +72,10 @@ func (p *port) release() {
 	}
 }
 
-// onFreePort calls start with a reserved port, and again with another one as long as it
-// fails with errPortTaken: between our look and the program's, somebody who knows
-// nothing of our locks may have come first. The caller releases the port.
+// onFreePort calls start with a reserved port, and again with another one as
+// long as it fails with errPortTaken: between our look and the program's, a
+// process that ignores our locks may have taken it. The caller releases the
+// port.
 func onFreePort(ctx context.Context, reserve func() (*port, error), start func(port int) error) (*port, error) {
 	var err error
 	for range portTries {

@@ -26,7 +26,8 @@ func TestReservedPortsDifferAndAreFree(t *testing.T) {
 	}
 }
 
-// A program that knows nothing of the locks takes the port between the look and the start.
+// A program that knows nothing of the locks takes the port between the look and
+// the start.
 func TestATakenPortIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	var given []int
@@ -66,7 +67,8 @@ func TestTheSystemsWordsForATakenPort(t *testing.T) {
 	}
 	defer func() { _ = listener.Close() }()
 	log := t.TempDir() + "/log"
-	process, err := StartProcess(Command{Path: "/bin/sh", Args: []string{"-c", `echo "$0" >&2; exit 1`, listenError(t, listener)}, LogFile: log})
+	process, err := StartProcess(Command{Path: "/bin/sh",
+		Args: []string{"-c", `echo "$0" >&2; exit 1`, listenError(t, listener)}, LogFile: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,8 +40,8 @@ type Process struct {
 	err     error // what Wait returns; set before exited is closed
 }
 
-// StartProcess starts the command. It returns when the program runs, or an error when
-// it cannot be executed.
+// StartProcess starts the command. It returns when the program runs, or an
+// error when it cannot be executed.
 func StartProcess(command Command) (*Process, error) {
 	if command.Path == "" || command.LogFile == "" {
 		return nil, errors.New("a Command needs Path and LogFile")
@@ -49,7 +49,8 @@ func StartProcess(command Command) (*Process, error) {
 	if command.Name == "" {
 		command.Name = filepath.Base(command.Path)
 	}
-	// A file and not a pipe: what was written survives us, and nothing must copy it.
+	// A file and not a pipe: what was written survives us, and nothing must copy
+	// it.
 	log, err := os.OpenFile(command.LogFile, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -72,9 +73,9 @@ func StartProcess(command Command) (*Process, error) {
 
 // run starts the program and stays until it has exited.
 //
-// Linux counts as the parent, whose death kills the program, the thread that started
-// it, not the process. Go ends threads as it sees fit, so this goroutine keeps its
-// thread to itself for as long as the program runs.
+// Linux counts as the parent, whose death kills the program, the thread that
+// started it, not the process. Go ends threads as it sees fit, so this
+// goroutine keeps its thread to itself for as long as the program runs.
 func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -106,9 +107,9 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Wait waits for the end of the program and returns nil if its exit status is 0, else
-// an [exec.ExitError]. When ctx ends first it returns its cause; the program
-// runs on.
+// Wait waits for the end of the program and returns nil if its exit status is
+// 0, else an [exec.ExitError]. When ctx ends first it returns its cause; the
+// program runs on.
 func (p *Process) Wait(ctx context.Context) error {
 	select {
 	case <-p.exited:
@@ -123,15 +124,16 @@ func (p *Process) Signal(signal os.Signal) error {
 	return p.cmd.Process.Signal(signal)
 }
 
-// Kill ends the program with SIGKILL, also a paused one, and waits until it is gone.
-// It does nothing after the exit.
+// Kill ends the program with SIGKILL, also a paused one, and waits until it is
+// gone. It does nothing after the exit.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // can only fail because it has exited
 	<-p.exited
 }
 
-// Stop asks the program to end with SIGTERM, and kills it when it has not ended within
-// grace. It wakes a paused one, which could not obey. It does nothing after the exit.
+// Stop asks the program to end with SIGTERM, and kills it when it has not ended
+// within grace. It wakes a paused one, which could not obey. It does nothing
+// after the exit.
 func (p *Process) Stop(grace time.Duration) {
 	_ = p.Signal(syscall.SIGTERM)
 	_ = p.Signal(syscall.SIGCONT)

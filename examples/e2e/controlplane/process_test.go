@@ -19,7 +19,8 @@ import (
 	"time"
 )
 
-// The test binary runs itself with this set, to have a parent that can be killed.
+// The test binary runs itself with this set, to have a parent that can be
+// killed.
 const asParent = "CONTROLPLANE_TEST_PARENT_DIR"
 
 func TestMain(m *testing.M) {
@@ -35,7 +36,8 @@ func TestMain(m *testing.M) {
 
 // beParent starts a process and prints its id.
 func beParent(dir string) error {
-	process, err := StartProcess(Command{Path: "/bin/sleep", Args: []string{"1000"}, LogFile: filepath.Join(dir, "child.log")})
+	process, err := StartProcess(Command{Path: "/bin/sleep", Args: []string{"1000"},
+		LogFile: filepath.Join(dir, "child.log")})
 	if err != nil {
 		return err
 	}
@@ -70,9 +72,10 @@ func TestProcessIsKilledWithItsParent(t *testing.T) {
 	eventually(t, "the child is gone", func() bool { return !exists(child) })
 }
 
-// The kernel takes the thread that started a process for its parent. Here those threads
-// end, as Go ends the thread of a locked goroutine that returns. There are several, because the
-// program's first thread, which may be one of them, never ends.
+// The kernel takes the thread that started a process for its parent. Here those
+// threads end, as Go ends the thread of a locked goroutine that returns. There
+// are several, because the program's first thread, which may be one of them,
+// never ends.
 func TestProcessOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	var group sync.WaitGroup
 	var processes [4]*Process
@@ -80,7 +83,8 @@ func TestProcessOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	for i := range processes {
 		group.Go(func() {
 			runtime.LockOSThread()
-			process, err := StartProcess(Command{Path: "/bin/sleep", Args: []string{"1000"}, LogFile: filepath.Join(dir, strconv.Itoa(i))})
+			process, err := StartProcess(Command{Path: "/bin/sleep", Args: []string{"1000"},
+				LogFile: filepath.Join(dir, strconv.Itoa(i))})
 			if err != nil {
 				t.Error(err)
 				return
@@ -172,7 +176,8 @@ func TestLogTailIsTheEndOfALongLog(t *testing.T) {
 	}
 }
 
-// shell runs a script that must print "ready" before anything can be asked of it.
+// shell runs a script that must print "ready" before anything can be asked of
+// it.
 func shell(t *testing.T, script string) *Process {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log")
@@ -188,7 +193,8 @@ func shell(t *testing.T, script string) *Process {
 	return process
 }
 
-// exists says whether a process has the id. A zombie, which only waits for its parent to look, does not count.
+// exists says whether a process has the id. A zombie, which only waits for its
+// parent to look, does not count.
 func exists(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

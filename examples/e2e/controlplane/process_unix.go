@@ -4,8 +4,8 @@ package controlplane
 
 import "syscall"
 
-// processAttributes puts the process into a group of its own, so that Ctrl-C on the terminal
-// reaches us and not it. Only Linux kills it when we die.
+// processAttributes puts the process into a group of its own, so that Ctrl-C on
+// the terminal reaches us and not it. Only Linux kills it when we die.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

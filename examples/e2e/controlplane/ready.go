@@ -14,9 +14,10 @@ const (
 	tailLines    = 20
 )
 
-// waitReady calls probe until it returns nil, and gives it five seconds each time: a server
-// may accept a connection and say nothing. It gives up as soon as the process has
-// exited or ctx has ended; its error then carries the end of the process's log.
+// waitReady calls probe until it returns nil, and gives it five seconds each
+// time: a server may accept a connection and say nothing. It gives up as soon
+// as the process has exited or ctx has ended; its error then carries the end of
+// the process's log.
 func waitReady(ctx context.Context, process *Process, probe func(context.Context) error) error {
 	ticker := time.NewTicker(readyPeriod)
 	defer ticker.Stop()
@@ -46,8 +47,8 @@ func probeOnce(ctx context.Context, probe func(context.Context) error) error {
 	return probe(ctx)
 }
 
-// exitedEarly is the error of a process that ended instead of becoming ready. It wraps
-// errPortTaken if that was the reason, which only the log tells.
+// exitedEarly is the error of a process that ended instead of becoming ready.
+// It wraps errPortTaken if that was the reason, which only the log tells.
 func exitedEarly(process *Process) error {
 	tail := process.LogTail(tailLines)
 	reason := fmt.Errorf("%s ended before it was ready (%v)", process.name, process.cmd.ProcessState)

@@ -13,7 +13,8 @@ import (
 func TestWaitingForReadyEndsWithTheProcess(t *testing.T) {
 	process := shell(t, `echo ready; echo broken for a reason; exit 3`)
 	err := waitReady(t.Context(), process, func(context.Context) error { return errors.New("refused") })
-	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "broken for a reason") {
+	if err == nil || !strings.Contains(err.Error(), "exit status 3") ||
+		!strings.Contains(err.Error(), "broken for a reason") {
 		t.Errorf("got %v, want the exit status and the log", err)
 	}
 	if errors.Is(err, errPortTaken) {

@@ -5,14 +5,17 @@ import (
 	"time"
 )
 
-// Request is one request that the API server received, as its audit log tells it.
+// Request is one request that the API server received, as its audit log tells
+// it.
 type Request struct {
 	// ID is the server's own; a client that repeats a request makes another one.
 	ID string
 	// Verb is Kubernetes' (get, list, watch, create, update, patch, delete,
-	// deletecollection), or the HTTP method in lower case when the request is for no resource.
+	// deletecollection), or the HTTP method in lower case when the request is for
+	// no resource.
 	Verb string
-	// Group is empty for the core group. Subresource is empty for the object itself.
+	// Group is empty for the core group. Subresource is empty for the object
+	// itself.
 	Group, Resource, Subresource string
 	// Namespace and Name are those of the object or, for lists and watches, of the
 	// request's path. A create that failed may have no name.
@@ -20,16 +23,17 @@ type Request struct {
 	// URI is the path and query.
 	URI             string
 	User, UserAgent string
-	// Code is the HTTP status of the answer. It is 0 if the server was killed before it
-	// logged one; its client may still have got it.
+	// Code is the HTTP status of the answer. It is 0 if the server was killed
+	// before it logged one; its client may still have got it.
 	Code int
 	// Received and Answered are by the server's clock, which is the test's, in
-	// microseconds. Answered is the time before the headers of a watch were sent, and the time
-	// after anything else was done. Zero when Code is 0.
+	// microseconds. Answered is the time before the headers of a watch were sent,
+	// and the time after anything else was done. Zero when Code is 0.
 	Received, Answered time.Time
 }
 
-// Object names the object: namespace/name, or the name alone for objects without a namespace.
+// Object names the object: namespace/name, or the name alone for objects
+// without a namespace.
 func (r Request) Object() string {
 	if r.Namespace == "" || (r.Resource == "namespaces" && r.Namespace == r.Name) {
 		return r.Name
@@ -37,7 +41,8 @@ func (r Request) Object() string {
 	return r.Namespace + "/" + r.Name
 }
 
-// Filter selects requests. An empty field selects all, so the zero Filter selects everything.
+// Filter selects requests. An empty field selects all, so the zero Filter
+// selects everything.
 type Filter struct {
 	// UserAgent is how the user agent begins: nodelifecycle selects
 	// "nodelifecycle/v1 (linux/amd64) kubernetes/$Format".
@@ -45,8 +50,8 @@ type Filter struct {
 	User      string
 	Verb      string
 	// Resource is written as in RBAC: "pods" is the objects, "pods/status" their
-	// status, "*" both and everything else of any resource. A request for no resource,
-	// as for /readyz, is selected by the empty string only.
+	// status, "*" both and everything else of any resource. A request for no
+	// resource, as for /readyz, is selected by the empty string only.
 	Resource  string
 	Namespace string
 	Name      string
@@ -78,7 +83,8 @@ func (f Filter) matchesResource(r Request) bool {
 
 func selects(wanted, actual string) bool { return wanted == "" || wanted == actual }
 
-// CountByObject counts the requests for each object, by the name that [Request.Object] gives it.
+// CountByObject counts the requests for each object, by the name that
+// [Request.Object] gives it.
 func CountByObject(requests []Request) map[string]int {
 	counts := map[string]int{}
 	for _, request := range requests {

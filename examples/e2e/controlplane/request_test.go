@@ -58,7 +58,8 @@ func ExampleFilter() {
 	evicted := Filter{UserAgent: "nodelifecycle", Verb: "delete", Resource: "pods"}
 	requests := []Request{
 		{UserAgent: "nodelifecycle/v1.0.0", Verb: "delete", Resource: "pods", Namespace: "shop", Name: "cart"},
-		{UserAgent: "nodelifecycle/v1.0.0", Verb: "patch", Resource: "pods", Subresource: "status", Namespace: "shop", Name: "cart"},
+		{UserAgent: "nodelifecycle/v1.0.0", Verb: "patch", Resource: "pods", Subresource: "status", Namespace: "shop",
+			Name: "cart"},
 		{UserAgent: "kubectl/v1.37.1", Verb: "delete", Resource: "pods", Namespace: "shop", Name: "till"},
 	}
 	for _, request := range requests {

@@ -15,7 +15,8 @@ import (
 	"strings"
 )
 
-// toolchain is the go command in this module's folder, and what it would build with.
+// toolchain is the go command in this module's folder, and what it would build
+// with.
 type toolchain struct {
 	moduleDir  string            // the folder of this module, where go build must run
 	pins       []string          // what go.mod says about versions
@@ -23,12 +24,12 @@ type toolchain struct {
 	settings   map[string]string // the go command's settings that decide what is built
 }
 
-// Settings that change a binary without changing go.mod. CC and the like are left
-// out: they matter to the few cgo files of the standard library only.
+// Settings that change a binary without changing go.mod. CC and the like are
+// left out: they matter to the few cgo files of the standard library only.
 var goSettings = []string{"GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "CGO_ENABLED", "GOEXPERIMENT", "GOFLAGS"}
 
-// findToolchain asks the go command. dir is any folder of this module; empty means
-// the working directory, which for a test is the folder of its package.
+// findToolchain asks the go command. dir is any folder of this module; empty
+// means the working directory, which for a test is the folder of its package.
 func findToolchain(ctx context.Context, dir string) (*toolchain, error) {
 	out, err := goCommand(ctx, dir, "env", append([]string{"-json", "GOMOD"}, goSettings...)...)
 	if err != nil {
@@ -43,7 +44,8 @@ func findToolchain(ctx context.Context, dir string) (*toolchain, error) {
 
 	version, err := goCommand(ctx, dir, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 	if err != nil {
-		return nil, fmt.Errorf("the module at %q does not pin k8s.io/kubernetes; run inside examples/e2e or set BuildConfig.ModuleDir: %w", module, err)
+		return nil, fmt.Errorf("the module at %q does not pin k8s.io/kubernetes; run inside examples/e2e or set "+
+			"BuildConfig.ModuleDir: %w", module, err)
 	}
 	pins, err := readPins(ctx, module)
 	if err != nil {
@@ -63,7 +65,8 @@ func (g *toolchain) ldflags() string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(g.kubernetes, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	flags := []string{"-s -w"} // without the debugger's tables: a third of the size
-	// The first package is what a program reports, the second what it sends as user agent.
+	// The first package is what a program reports, the second what it sends as
+	// user agent.
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 		flags = append(flags,
 			"-X "+pkg+".gitVersion="+g.kubernetes,
@@ -73,11 +76,11 @@ func (g *toolchain) ldflags() string {
 	return strings.Join(flags, " ")
 }
 
-// key names what the toolchain would build: equal keys, equal binaries. It starts with the
-// version, for the person who looks into the cache. All versions of go.mod count, and
-// not only those that a binary links, which take the go command seconds to find out. So an
-// unrelated new requirement builds again; that only links, as the compiled
-// packages are in Go's own cache.
+// key names what the toolchain would build: equal keys, equal binaries. It
+// starts with the version, for the person that looks into the cache. All
+// versions of go.mod count, and not only those that a binary links, which take
+// the go command seconds to find out. So an unrelated new requirement builds
+// again; that only links, as the compiled packages are in Go's own cache.
 func (g *toolchain) key() string {
 	hash := sha256.New()
 	write := func(field string) { fmt.Fprintf(hash, "%d:%s\n", len(field), field) }
@@ -92,8 +95,8 @@ func (g *toolchain) key() string {
 	return fmt.Sprintf("%s-%x", g.kubernetes, hash.Sum(nil)[:6])
 }
 
-// build compiles and links one program into the file target. compiled is called with
-// each package that is not in Go's build cache.
+// build compiles and links one program into the file target. compiled is called
+// with each package that is not in Go's build cache.
 func (g *toolchain) build(ctx context.Context, binary Binary, target string, compiled func(pkg string)) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-o", target, "-ldflags", g.ldflags(), string(binary))
 	cmd.Dir, cmd.Env = g.moduleDir, goEnvironment()
@@ -120,12 +123,14 @@ func goCommand(ctx context.Context, dir, verb string, args ...string) ([]byte, e
 	return out, nil
 }
 
-// goEnvironment keeps a workspace of the developer's out: it would choose other versions.
+// goEnvironment keeps a workspace of the developer's out: it would choose other
+// versions.
 func goEnvironment() []string {
 	return append(os.Environ(), "GOWORK=off")
 }
 
-// lineWriter calls line for each line written to it, and remembers the last few.
+// lineWriter calls line for each line written to it, and remembers the last
+// few.
 type lineWriter struct {
 	line    func(string)
 	partial []byte

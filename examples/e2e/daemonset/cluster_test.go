@@ -44,7 +44,7 @@ func newCluster(t *testing.T, nodes int) *cluster {
 	return c
 }
 
-// user returns a client of one who may do everything.
+// user returns the client of a user that may do everything.
 func (c *cluster) user(name string, change func(*rest.Config)) kubernetes.Interface {
 	config, err := c.plane.UserConfig(name, "system:masters")
 	require.NoError(c, err)
@@ -60,20 +60,23 @@ func (c *cluster) user(name string, change func(*rest.Config)) kubernetes.Interf
 }
 
 func (c *cluster) addNode(ctx context.Context, name string) error {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
 	if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create node %s: %w", name, err)
 	}
-	// Admission taints what is new as not ready. Nobody here would take that away.
+	// Admission taints what is new as not ready. No controller here would take
+	// that away.
 	untainted := []byte(`{"spec":{"taints":null}}`)
-	if _, err := c.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, untainted, metav1.PatchOptions{}); err != nil {
+	if _, err := c.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, untainted,
+		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("untaint node %s: %w", name, err)
 	}
 	return nil
 }
 
-// addSet creates a DaemonSet. What its template holds is such that the bytes of its
-// revision are not those of the simplest one.
+// addSet creates a DaemonSet. What its template holds is such that the bytes of
+// its revision are not those of the simplest one.
 func (c *cluster) addSet(name string, maxUnavailable int) {
 	unavailable := intstr.FromInt(maxUnavailable)
 	chosen := map[string]string{"app": name}
@@ -87,7 +90,9 @@ func (c *cluster) addSet(name string, maxUnavailable int) {
 					NodeSelector: map[string]string{corev1.LabelOSStable: "linux"},
 					Containers: []corev1.Container{{
 						Name: "agent", Image: "example.invalid/agent:1",
-						Env:   []corev1.EnvVar{{Name: "NODE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}},
+						Env: []corev1.EnvVar{
+							{Name: "NODE",
+								ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}},
 						Ports: []corev1.ContainerPort{{ContainerPort: 9100}},
 					}},
 				},
@@ -104,7 +109,8 @@ func (c *cluster) addSet(name string, maxUnavailable int) {
 
 func (c *cluster) setImage(name, image string) {
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"agent","image":%q}]}}}}`, image)
-	_, err := c.client.AppsV1().DaemonSets(metav1.NamespaceDefault).Patch(c.Context(), name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	_, err := c.client.AppsV1().DaemonSets(metav1.NamespaceDefault).
+		Patch(c.Context(), name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	require.NoError(c, err)
 }
 
@@ -120,15 +126,16 @@ func (c *cluster) revisions() []appsv1.ControllerRevision {
 	return list.Items
 }
 
-// rolledOut waits until the status says what kubectl rollout status waits for, of so many
-// nodes.
+// rolledOut waits until the status says what kubectl rollout status waits for,
+// of so many nodes.
 func (c *cluster) rolledOut(name string, nodes int) {
 	c.Helper()
 	c.eventually("rolled out", func() error {
 		set := c.daemonSet(name)
 		s := set.Status
 		n := int32(nodes)
-		if s.ObservedGeneration < set.Generation || s.DesiredNumberScheduled != n || s.UpdatedNumberScheduled != n || s.NumberAvailable != n {
+		if s.ObservedGeneration < set.Generation || s.DesiredNumberScheduled != n || s.UpdatedNumberScheduled != n ||
+			s.NumberAvailable != n {
 			return fmt.Errorf("generation %d, status %+v", set.Generation, s)
 		}
 		return nil
@@ -164,7 +171,8 @@ func (c *cluster) uids() map[string]types.UID {
 
 // startUpstream starts kube-controller-manager's DaemonSet controller.
 func (c *cluster) startUpstream() (stop func()) {
-	built, err := controlplane.Build(c.Context(), controlplane.BuildConfig{Progress: c.Output()}, controlplane.KubeControllerManager)
+	built, err := controlplane.Build(c.Context(), controlplane.BuildConfig{Progress: c.Output()},
+		controlplane.KubeControllerManager)
 	require.NoError(c, err)
 	config, err := c.plane.UserConfig("upstream", "system:masters")
 	require.NoError(c, err)
@@ -183,7 +191,8 @@ func (c *cluster) startUpstream() (stop func()) {
 	return process.Kill
 }
 
-// writes returns how many calls a user has made that change anything, by verb and resource.
+// writes returns how many calls a user has made that change anything, by verb
+// and resource.
 func (c *cluster) writes(user string) map[string]int {
 	requests, err := c.plane.Requests(c.Context(), controlplane.Filter{User: user})
 	require.NoError(c, err)

@@ -26,9 +26,9 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue/feed"
 )
 
-// controller is a controller of one DaemonSet, made of package daemon: the least that
-// there has to be around it. A dispatcher performs the planner's tasks. A loop claims,
-// keeps the history, and writes the status.
+// controller is a controller of one DaemonSet, made of package daemon: the
+// least that there has to be around it. A dispatcher performs the planner's
+// tasks. A loop claims, keeps the history, and writes the status.
 type controller struct {
 	client   kubernetes.Interface
 	name     string
@@ -54,9 +54,9 @@ type controller struct {
 	problems []error
 }
 
-// core is a planner that hands out nothing while a claim is due, which may adopt a pod.
-// One is due at the start, after one that has failed, for a set that is going, and when
-// an orphan was seen.
+// core is a planner that hands out nothing while a claim is due, which may
+// adopt a pod. One is due at the start, after one that has failed, for a set
+// that is going, and when an orphan was seen.
 type core struct {
 	*daemon.Planner
 
@@ -77,7 +77,8 @@ func (c *core) Next(now time.Time) (next time.Time, ok bool) {
 	return c.Planner.Next(now)
 }
 
-// start starts a controller, which stops when the test ends, or what it returns is called.
+// start starts a controller, which stops when the test ends, or what it returns
+// is called.
 func start(t *testing.T, client kubernetes.Interface, name string, change ...func(*controller)) (*controller, func()) {
 	c := &controller{
 		client: client, name: name, wake: make(chan struct{}, 1), core: core{claimsDue: 1},
@@ -94,7 +95,8 @@ func start(t *testing.T, client kubernetes.Interface, name string, change ...fun
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	apps := c.factory.Apps().V1()
-	for _, informer := range []cache.SharedIndexInformer{apps.DaemonSets().Informer(), apps.ControllerRevisions().Informer()} {
+	for _, informer := range []cache.SharedIndexInformer{apps.DaemonSets().Informer(),
+		apps.ControllerRevisions().Informer()} {
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc:    func(any, bool) { c.changed() },
 			UpdateFunc: func(any, any) { c.changed() },
@@ -136,7 +138,8 @@ func actors(client kubernetes.Interface) (*daemon.Executor, *revision.Manager, e
 	return executor, manager, err
 }
 
-// plan makes the planner of the current revision, which observes all nodes and pods.
+// plan makes the planner of the current revision, which observes all nodes and
+// pods.
 func (c *controller) plan(ctx context.Context, nodes, pods cache.SharedIndexInformer) error {
 	set, err := c.current()
 	if err != nil {
@@ -240,7 +243,8 @@ func (c *controller) current() (*appsv1.DaemonSet, error) {
 	return c.factory.Apps().V1().DaemonSets().Lister().DaemonSets(metav1.NamespaceDefault).Get(c.name)
 }
 
-// sync has the planner plan for what is wanted now, and returns when to look again.
+// sync has the planner plan for what is wanted now, and returns when to look
+// again.
 func (c *controller) sync(ctx context.Context) (next time.Time, err error) {
 	due, change := 0, 1
 	c.dispatcher.View(func() { due = c.core.claimsDue })
@@ -276,23 +280,27 @@ func (c *controller) sync(ctx context.Context) (next time.Time, err error) {
 	}
 	patch, err := daemon.StatusPatchOf(set, status, set.Generation)
 	if err == nil && patch != nil {
-		_, err = c.client.AppsV1().DaemonSets(set.Namespace).Patch(ctx, set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
+		_, err = c.client.AppsV1().DaemonSets(set.Namespace).
+			Patch(ctx, set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
 	}
 	return next, err
 }
 
-// revise claims pods and revisions, and returns the hash of the current revision and the
-// pods.
-func (c *controller) revise(ctx context.Context, set *appsv1.DaemonSet) (hash string, pods ownership.Claimed[*corev1.Pod], err error) {
+// revise claims pods and revisions, and returns the hash of the current
+// revision and the pods.
+func (c *controller) revise(ctx context.Context, set *appsv1.DaemonSet) (hash string,
+	pods ownership.Claimed[*corev1.Pod], err error) {
 	claimer, err := ownership.NewClaimer(daemon.OwnerOf(set), c.client.AppsV1().DaemonSets(set.Namespace))
 	if err != nil {
 		return "", pods, err
 	}
-	revisions, err := c.factory.Apps().V1().ControllerRevisions().Lister().ControllerRevisions(set.Namespace).List(labels.Everything())
+	revisions, err := c.factory.Apps().V1().ControllerRevisions().Lister().ControllerRevisions(set.Namespace).
+		List(labels.Everything())
 	if err != nil {
 		return "", pods, err
 	}
-	history, err := ownership.ClaimAll(ctx, claimer, c.client.AppsV1().ControllerRevisions(set.Namespace), c.revisions.Merge(time.Now(), revisions))
+	history, err := ownership.ClaimAll(ctx, claimer, c.client.AppsV1().ControllerRevisions(set.Namespace),
+		c.revisions.Merge(time.Now(), revisions))
 	c.revisions.Patched(time.Now(), slices.Concat(history.Adopted, history.Released)...)
 	if err != nil {
 		return "", pods, err
@@ -324,7 +332,8 @@ func (c *controller) note(ctx context.Context, err error) {
 	}
 }
 
-// has returns how often the loop went round, and what went wrong or is wrong with the set.
+// has returns how often the loop went round, and what went wrong or is wrong
+// with the set.
 func (c *controller) has() (syncs int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,14 +1,17 @@
-// Package daemonset proves package daemon on a real API server. Its tests compose the
-// package's parts into a controller of one DaemonSet, as small as can be, and compare
-// what it does with what kube-controller-manager v1.37.1 does to the same objects:
+// Package daemonset proves package daemon on a real API server. Its tests
+// compose the package's parts into a minimal controller of one DaemonSet. They
+// compare what it does with what kube-controller-manager v1.37.1 does to the
+// same objects:
 //
-//   - Ours takes over from kube-controller-manager, rolls out and back, and hands over
-//     again, and neither of them restarts a pod for it: revisions, hashes, labels and
-//     status mean the same to both.
-//   - Answers of the API server are lost on the way, and no node ever gets a second pod.
+//   - Ours takes over from kube-controller-manager, rolls out and back, and
+//     hands over again, and neither restarts a pod for it. Revisions, hashes,
+//     labels and status mean the same to both.
+//   - Answers of the API server are lost on the way, and no node ever gets a
+//     second pod.
 //   - The watch loses what we write ourselves, and nothing stands still.
-//   - Pods and revisions are adopted and released as by kube-controller-manager.
+//   - Pods and revisions are adopted and released as by
+//     kube-controller-manager.
 //
-// Nodes are objects without machines. A kubelet for all of them, and the scheduler, is
-// in kubelet_test.go.
+// Nodes are objects without machines. A kubelet for all of them, and the
+// scheduler, is in kubelet_test.go.
 package daemonset

@@ -17,9 +17,9 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-// TestWritesAreGuardedOnTheAPIServer: what package daemon relies on that a fake clientset
-// does not do. Each write is meant for one object, and finds another in its place, or one
-// that has changed.
+// TestWritesAreGuardedOnTheAPIServer: what package daemon relies on that a fake
+// clientset does not do. Each write is meant for one object, and finds another
+// in its place, or one that has changed.
 func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 	c := newCluster(t, 0)
 	c.addSet("agent", 1)
@@ -38,7 +38,8 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 
 		owned := former.DeepCopy()
 		owned.Labels = nil
-		owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+		owned.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
 		claimed, err = ownership.ClaimAll(t.Context(), c.claimer(set), pods, []*corev1.Pod{owned})
 		require.NoError(t, err, "there is nothing left to release")
 		require.Empty(t, claimed.Released)
@@ -52,8 +53,8 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 		c.removePod(former)
 		c.addPod("doomed", nil, nil)
 		for _, task := range []daemon.Task{
-			{Delete: &daemon.Deletion{Pod: "doomed", UID: former.UID}}, {Delete: &daemon.Deletion{Pod: "nobody", UID: "u"}},
-			{Refresh: &daemon.Refresh{Pod: "doomed", UID: former.UID}}, {Refresh: &daemon.Refresh{Pod: "nobody", UID: "u"}},
+			{Delete: &daemon.Deletion{Pod: "doomed", UID: former.UID}}, {Delete: &daemon.Deletion{Pod: "missing", UID: "u"}},
+			{Refresh: &daemon.Refresh{Pod: "doomed", UID: former.UID}}, {Refresh: &daemon.Refresh{Pod: "missing", UID: "u"}},
 		} {
 			result := executor.Act(t.Context(), daemon.OwnerOf(set), task)
 			require.Equal(t, daemon.Result{Outcome: daemon.OutcomeGone}, result)
@@ -67,7 +68,8 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 		former.UID = "another"
 		patch, err := daemon.StatusPatchOf(former, daemon.Status{Desired: 7}, 1)
 		require.NoError(t, err)
-		_, err = c.client.AppsV1().DaemonSets(set.Namespace).Patch(t.Context(), set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
+		_, err = c.client.AppsV1().DaemonSets(set.Namespace).
+			Patch(t.Context(), set.Name, daemon.StatusPatchType, patch, metav1.PatchOptions{}, "status")
 		require.True(t, apierrors.IsInvalid(err) || apierrors.IsConflict(err), "%v", err)
 		require.Zero(t, c.daemonSet("agent").Status.DesiredNumberScheduled)
 	})
@@ -121,7 +123,7 @@ func (c *cluster) addPod(name string, labels map[string]string, owners []metav1.
 	pod, err := c.client.CoreV1().Pods(metav1.NamespaceDefault).Create(c.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, OwnerReferences: owners},
 		Spec: corev1.PodSpec{
-			SchedulerName: "nobody",
+			SchedulerName: "none",
 			Containers:    []corev1.Container{{Name: "work", Image: "example.invalid/work"}},
 		},
 	}, metav1.CreateOptions{})
@@ -131,13 +133,15 @@ func (c *cluster) addPod(name string, labels map[string]string, owners []metav1.
 
 func (c *cluster) removePod(pod *corev1.Pod) {
 	at := int64(0)
-	require.NoError(c, c.client.CoreV1().Pods(pod.Namespace).Delete(c.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &at}))
+	require.NoError(c, c.client.CoreV1().Pods(pod.Namespace).
+		Delete(c.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &at}))
 }
 
 func (c *cluster) addRevision(name string) {
-	_, err := c.client.AppsV1().ControllerRevisions(metav1.NamespaceDefault).Create(c.Context(), &appsv1.ControllerRevision{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Data:       runtime.RawExtension{Raw: []byte(`{"spec":{}}`)},
-	}, metav1.CreateOptions{})
+	_, err := c.client.AppsV1().ControllerRevisions(metav1.NamespaceDefault).
+		Create(c.Context(), &appsv1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Data:       runtime.RawExtension{Raw: []byte(`{"spec":{}}`)},
+		}, metav1.CreateOptions{})
 	require.NoError(c, err)
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/kubelife/lifecycle/daemon"
 )
 
-// kubelets is the scheduler and all kubelets of the cluster: it binds pods to the nodes
-// that they are for, reports them ready, and lets deleted ones go. It also is the witness
-// of every pod that there ever was.
+// kubelets is the scheduler and all kubelets of the cluster: it binds pods to
+// the nodes that they are for, reports them ready, and lets deleted ones go. It
+// also is the witness of every pod that there ever was.
 type kubelets struct {
 	client kubernetes.Interface
 
@@ -33,7 +33,8 @@ type kubelets struct {
 
 // runKubelets starts them. They stop when the test ends.
 func runKubelets(t *testing.T, client kubernetes.Interface) *kubelets {
-	k := &kubelets{client: client, seen: map[types.UID]*corev1.Pod{}, gone: map[types.UID]bool{}, work: make(chan *corev1.Pod, 10_000)}
+	k := &kubelets{client: client, seen: map[types.UID]*corev1.Pod{}, gone: map[types.UID]bool{},
+		work: make(chan *corev1.Pod, 10_000)}
 	ctx, stop := context.WithCancel(context.Background())
 	factory := informers.NewSharedInformerFactory(client, 0)
 	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -86,7 +87,8 @@ func (k *kubelets) act(ctx context.Context, pod *corev1.Pod) error {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		at := int64(0)
-		err = pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &at, Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+		err = pods.Delete(ctx, pod.Name,
+			metav1.DeleteOptions{GracePeriodSeconds: &at, Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	case daemon.TargetNode(pod) == "": // for no node: not the business of anybody here
 	case pod.Spec.NodeName == "":
 		err = pods.Bind(ctx, &corev1.Binding{
@@ -94,7 +96,9 @@ func (k *kubelets) act(ctx context.Context, pod *corev1.Pod) error {
 			Target:     corev1.ObjectReference{Kind: "Node", Name: daemon.TargetNode(pod)},
 		}, metav1.CreateOptions{})
 	case !isReady(pod):
-		ready := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`,
+		ready := fmt.Appendf(nil,
+			`{"metadata":{"uid":%q},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True",`+
+				`"lastTransitionTime":%q}]}}`,
 			pod.UID, time.Now().UTC().Format(time.RFC3339))
 		_, err = pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status")
 	}

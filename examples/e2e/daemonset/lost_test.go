@@ -16,7 +16,8 @@ import (
 
 var errLost = errors.New("connection reset by the test, after the API server has answered")
 
-// lossy loses the answers to every third creation and deletion of a pod. They were done.
+// lossy loses the answers to every third creation and deletion of a pod. They
+// were done.
 type lossy struct {
 	http.RoundTripper
 	calls *atomic.Int64
@@ -24,7 +25,8 @@ type lossy struct {
 
 func (l lossy) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := l.RoundTripper.RoundTrip(request)
-	ofPods := strings.Contains(request.URL.Path, "/pods") && (request.Method == http.MethodPost || request.Method == http.MethodDelete)
+	ofPods := strings.Contains(request.URL.Path, "/pods") &&
+		(request.Method == http.MethodPost || request.Method == http.MethodDelete)
 	if err != nil || !ofPods || l.calls.Add(1)%3 != 0 {
 		return response, err
 	}
@@ -34,8 +36,9 @@ func (l lossy) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, errLost
 }
 
-// TestLostAnswersMakeNoSecondPod: kube-controller-manager lets the API server choose the
-// names, so that a creation whose answer was lost is done again under another.
+// TestLostAnswersMakeNoSecondPod: kube-controller-manager lets the API server
+// choose the names, so that a creation whose answer was lost is done again
+// under another.
 func TestLostAnswersMakeNoSecondPod(t *testing.T) {
 	const nodes, name = 40, "agent"
 	c := newCluster(t, nodes)
@@ -59,9 +62,10 @@ func TestLostAnswersMakeNoSecondPod(t *testing.T) {
 	require.GreaterOrEqual(t, calls.Load(), int64(3*nodes))
 }
 
-// TestLostNewsStallNothing: the watch tells nothing of the pods that we make ourselves, and
-// answers are lost as well. Pods are made again under their names, which makes no second
-// one, and read after a while. kube-controller-manager waits for five minutes then.
+// TestLostNewsStallNothing: the watch tells nothing of the pods that we make
+// ourselves, and answers are lost as well. Pods are made again under their
+// names, which makes no second one, and read after a while.
+// kube-controller-manager waits for five minutes then.
 func TestLostNewsStallNothing(t *testing.T) {
 	const nodes, name = 10, "agent"
 	c := newCluster(t, nodes)
@@ -71,7 +75,7 @@ func TestLostNewsStallNothing(t *testing.T) {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lossy{next, &calls} })
 	})
 	ours, _ := start(t, client, name, func(c *controller) {
-		c.config.Confirm = time.Second
+		c.config.ExpectationTimeout = time.Second
 		c.config.Burst = 3 // so that what was not seen holds up the next
 		c.hears = func(*corev1.Pod) bool { return false }
 	})

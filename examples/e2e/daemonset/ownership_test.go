@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestOrphansAreAdoptedAndStrangersReleased: pods and revisions that have lost their owner
-// get it back, and a pod that somebody takes out of the selector, to look into it, is let
-// go and replaced.
+// TestOrphansAreAdoptedAndStrangersReleased: pods and revisions that have lost
+// their owner get it back, and a pod that a user takes out of the selector, to
+// look into it, is let go and replaced.
 func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 	const nodes, name = 5, "agent"
 	c := newCluster(t, nodes)
@@ -25,11 +25,13 @@ func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 	living, err := c.kubelets.living()
 	require.NoError(t, err)
 	for _, pod := range living {
-		_, err := c.client.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, types.JSONPatchType, orphan, metav1.PatchOptions{})
+		_, err := c.client.CoreV1().Pods(pod.Namespace).
+			Patch(t.Context(), pod.Name, types.JSONPatchType, orphan, metav1.PatchOptions{})
 		require.NoError(t, err)
 	}
 	revision := c.revisions()[0]
-	_, err = c.client.AppsV1().ControllerRevisions(revision.Namespace).Patch(t.Context(), revision.Name, types.JSONPatchType, orphan, metav1.PatchOptions{})
+	_, err = c.client.AppsV1().ControllerRevisions(revision.Namespace).
+		Patch(t.Context(), revision.Name, types.JSONPatchType, orphan, metav1.PatchOptions{})
 	require.NoError(t, err)
 
 	start(t, c.user("second", nil), name)

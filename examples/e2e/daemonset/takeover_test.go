@@ -10,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestTakingOverAndHandingBackRestartsNoPod is promise D3, with kube-controller-manager
-// v1.37.1 itself: it rolls two templates out, ours takes over, rolls back to the first
-// one, and hands over again. In between no pod is restarted and no revision is written.
+// TestTakingOverAndHandingBackRestartsNoPod is promise D3, with
+// kube-controller-manager v1.37.1 itself: it rolls two templates out, ours
+// takes over, rolls back to the first one, and hands over again. In between no
+// pod is restarted and no revision is written.
 func TestTakingOverAndHandingBackRestartsNoPod(t *testing.T) {
 	const nodes, name = 30, "agent"
 	c := newCluster(t, nodes)
@@ -45,7 +46,8 @@ func TestTakingOverAndHandingBackRestartsNoPod(t *testing.T) {
 	c.rolledOut(name, nodes+1)
 	c.sameBut(theirs, "new-1")
 
-	// Back to the first template, whose revision is the one that upstream has made.
+	// Back to the first template, whose revision is the one that upstream has
+	// made.
 	c.setImage(name, "example.invalid/agent:1")
 	c.rolledOut(name, nodes+1)
 	require.Equal(t, hash(&first[0]), c.hashOfAllPods())
@@ -74,7 +76,8 @@ func TestTakingOverAndHandingBackRestartsNoPod(t *testing.T) {
 	require.Len(t, before, 3)
 }
 
-// sameBut requires that every node has the pod that it had, and the new one some.
+// sameBut requires that every node has the pod that it had, and the new one
+// some.
 func (c *cluster) sameBut(former map[string]types.UID, added string) {
 	c.Helper()
 	now := c.uids()

@@ -13,12 +13,14 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// budget: a PodDisruptionBudget allows no disruption at first, then all; another never
-// allows one. What it allows is written by hand: the disruption controller would have to
-// be kube-controller-manager, and its own speed is not what is looked at.
+// budget: a PodDisruptionBudget allows no disruption at first, then all;
+// another never allows one. What it allows is written by hand: the disruption
+// controller would have to be kube-controller-manager, and its own speed is not
+// what is looked at.
 //
-// Upstream's controller deletes pods and never asks for a budget, which is how it is
-// documented. So here it evicts pods that must not be evicted, and is not at fault.
+// Upstream's controller deletes pods and never asks for a budget, which is how
+// it is documented. So here it evicts pods that must not be evicted, and is not
+// at fault.
 func budget() scenario {
 	const blocked = 15 * time.Second
 	return scenario{

@@ -19,8 +19,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// The names that scenarios use. The key of the taint is nobody's, so that nothing but
-// the subject cares for it.
+// The names that scenarios use. No other component uses the key of the taint,
+// so only the subject acts on it.
 const (
 	namespace = metav1.NamespaceDefault
 	taintKey  = "example.com/maintenance"
@@ -30,9 +30,10 @@ const (
 // concurrency is how many requests set a scenario up at a time.
 const concurrency = 16
 
-// A cluster is a control plane with nodes and pods as plain objects. It remembers what it
-// has put there, and when, since that is what decides which pod is due when.
-// Nothing runs: a deleted pod has no grace period and is gone at once.
+// A cluster is a control plane with nodes and pods as plain objects. It
+// remembers what it has put there, and when, since that is what decides which
+// pod is due when. Nothing runs: a deleted pod has no grace period and is gone
+// at once.
 type cluster struct {
 	plane  *controlplane.ControlPlane
 	client kubernetes.Interface
@@ -49,8 +50,8 @@ type pod struct {
 	// tolerates is for how long it tolerates the taint; see forever.
 	tolerates time.Duration
 	uid       types.UID
-	// made is before the request that created it was sent, arrived before the one that
-	// bound it to its node. So it may have happened later, and never earlier.
+	// made is before the request that created it was sent, arrived before the one
+	// that bound it to its node. So it may have happened later, and never earlier.
 	made, arrived time.Time
 	// allowed is when its budget allowed its eviction.
 	allowed time.Time
@@ -87,8 +88,10 @@ func (c *cluster) addNodes(ctx context.Context, prefix string, n int) ([]string,
 func (c *cluster) taint(ctx context.Context, nodes ...string) error {
 	for _, name := range nodes {
 		now := time.Now()
-		patch := fmt.Appendf(nil, `{"spec":{"taints":[{"key":%q,"effect":"NoExecute","timeAdded":%q}]}}`, taintKey, now.UTC().Format(time.RFC3339))
-		if _, err := c.client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		patch := fmt.Appendf(nil, `{"spec":{"taints":[{"key":%q,"effect":"NoExecute","timeAdded":%q}]}}`, taintKey,
+			now.UTC().Format(time.RFC3339))
+		if _, err := c.client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			return fmt.Errorf("taint node %s: %w", name, err)
 		}
 		c.mu.Lock()
@@ -98,9 +101,10 @@ func (c *cluster) taint(ctx context.Context, nodes ...string) error {
 	return nil
 }
 
-// addPods spreads n pods over the nodes and returns them. The label app is the prefix
-// of their names.
-func (c *cluster) addPods(ctx context.Context, prefix string, n int, tolerates time.Duration, nodes ...string) ([]*pod, error) {
+// addPods spreads n pods over the nodes and returns them. The label app is the
+// prefix of their names.
+func (c *cluster) addPods(ctx context.Context, prefix string, n int, tolerates time.Duration, nodes ...string) ([]*pod,
+	error) {
 	pods := make([]*pod, n)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(concurrency)
@@ -113,7 +117,8 @@ func (c *cluster) addPods(ctx context.Context, prefix string, n int, tolerates t
 	return pods, group.Wait()
 }
 
-// addPod creates a pod, binds it as a scheduler does, and reports it ready as a kubelet does.
+// addPod creates a pod, binds it as a scheduler does, and reports it ready as a
+// kubelet does.
 func (c *cluster) addPod(ctx context.Context, name, label string, tolerates time.Duration, node string) (*pod, error) {
 	p := &pod{name: name, node: node, tolerates: tolerates, made: time.Now()}
 	client := c.client.CoreV1().Pods(namespace)
@@ -139,15 +144,18 @@ func (c *cluster) addPod(ctx context.Context, name, label string, tolerates time
 	if err != nil {
 		return nil, fmt.Errorf("bind pod %s: %w", name, err)
 	}
-	ready := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`, created.UID)
-	if _, err := client.Patch(ctx, name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status"); err != nil {
+	ready := fmt.Appendf(nil,
+		`{"metadata":{"uid":%q},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`, created.UID)
+	if _, err := client.Patch(ctx, name, types.StrategicMergePatchType, ready, metav1.PatchOptions{},
+		"status"); err != nil {
 		return nil, fmt.Errorf("report pod %s ready: %w", name, err)
 	}
 	return p, nil
 }
 
 func tolerations(tolerates time.Duration) []corev1.Toleration {
-	toleration := corev1.Toleration{Key: taintKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}
+	toleration := corev1.Toleration{Key: taintKey, Operator: corev1.TolerationOpExists,
+		Effect: corev1.TaintEffectNoExecute}
 	switch tolerates {
 	case 0:
 		return nil
@@ -158,8 +166,9 @@ func tolerations(tolerates time.Duration) []corev1.Toleration {
 	return []corev1.Toleration{toleration}
 }
 
-// addBystanders adds pods that must not be evicted whatever happens: some that tolerate
-// the taint for ever, and some without any toleration on a node that is not tainted.
+// addBystanders adds pods that must not be evicted whatever happens: some that
+// tolerate the taint for ever, and some without any toleration on a node that
+// is not tainted.
 func (c *cluster) addBystanders(ctx context.Context, tainted []string) error {
 	calm, err := c.addNodes(ctx, "calm", 1)
 	if err != nil {
@@ -179,9 +188,9 @@ func (c *cluster) isFree() {
 	c.free = time.Now()
 }
 
-// present returns the UIDs of the pods that are there. One that is
-// terminating counts as gone: a deletion is two writes even without a grace period, and
-// an API server that is killed between them leaves the rest to the kubelet.
+// present returns the UIDs of the pods that are there. One that is terminating
+// counts as gone: a deletion is two writes even without a grace period, and an
+// API server that is killed between them leaves the rest to the kubelet.
 func (c *cluster) present(ctx context.Context) (map[types.UID]bool, error) {
 	list, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -203,7 +212,8 @@ func (c *cluster) known() []*pod {
 	return slices.Clone(c.pods)
 }
 
-// awaitFirst returns when the first pod is gone, at once and not at the next look.
+// awaitFirst returns when the first pod is gone, at once and not at the next
+// look.
 func (c *cluster) awaitFirst(ctx context.Context) error {
 	watched, err := c.client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// denied: an admission policy denies the deletion of pods for a while. Some pods are due when
-// it begins, some in the midst of it.
+// denied: an admission policy denies the deletion of pods for a while. Some
+// pods are due when it begins, some in the midst of it.
 func denied() scenario {
 	const denial = 20 * time.Second
 	return scenario{
@@ -65,7 +65,8 @@ func (c *cluster) deny(ctx context.Context) error {
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 				RuleWithOperations: admissionv1.RuleWithOperations{
 					Operations: []admissionv1.OperationType{admissionv1.Delete},
-					Rule:       admissionv1.Rule{APIGroups: []string{corev1.GroupName}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+					Rule: admissionv1.Rule{APIGroups: []string{corev1.GroupName}, APIVersions: []string{"v1"},
+						Resources: []string{"pods"}},
 				},
 			}}},
 			Validations: []admissionv1.Validation{{Expression: "false", Message: "no pod is deleted now"}},
@@ -93,7 +94,8 @@ func (c *cluster) deny(ctx context.Context) error {
 
 // allow takes the policy away, and returns when the API server has noticed.
 func (c *cluster) allow(ctx context.Context) error {
-	err := c.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(ctx, denial, metav1.DeleteOptions{})
+	err := c.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().
+		Delete(ctx, denial, metav1.DeleteOptions{})
 	if err != nil {
 		return fmt.Errorf("unbind the policy: %w", err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// duty is what should become of a pod, by the rules of the API and without a look at
-// anything that a controller says or does.
+// duty is what should become of a pod, by the rules of the API and without a
+// look at anything that a controller says or does.
 func (c *cluster) duty(p *pod) judge.Duty {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -29,8 +29,8 @@ func (c *cluster) duty(p *pod) judge.Duty {
 	return judge.Duty{Due: start.Add(p.tolerates), Allowed: p.allowed, Possible: c.free}
 }
 
-// outstanding returns how many pods are still there that must leave, and by when they
-// count as lost.
+// outstanding returns how many pods are still there that must leave, and by
+// when they count as lost.
 func (c *cluster) outstanding(ctx context.Context) (int, time.Time, error) {
 	present, err := c.present(ctx)
 	if err != nil {
@@ -53,8 +53,8 @@ func (c *cluster) outstanding(ctx context.Context) (int, time.Time, error) {
 	return n, deadline, nil
 }
 
-// history is the API server's: which pods are there, and from its audit log whose
-// request made the others leave, and when.
+// history is the API server's: which pods are there, and from its audit log
+// whose request made the others leave, and when.
 func (c *cluster) history(ctx context.Context) ([]judge.Case, error) {
 	present, err := c.present(ctx)
 	if err != nil {
@@ -89,7 +89,8 @@ func (c *cluster) cases(
 	return cases
 }
 
-// ends returns the requests that ended pods, or may have, by the name of the pod.
+// ends returns the requests that ended pods, or may have, by the name of the
+// pod.
 func (c *cluster) ends(ctx context.Context) (map[string][]controlplane.Request, error) {
 	ends := map[string][]controlplane.Request{}
 	for _, filter := range []controlplane.Filter{
@@ -114,11 +115,11 @@ func (c *cluster) ends(ctx context.Context) (map[string][]controlplane.Request, 
 // pod of its name, if there is one, after this one was gone. A request whose
 // answer is known explains more than one without.
 //
-// A deletion by name alone can end a pod that is newer than the request: the API
-// server reads the pod after it has received the request, and reads it again when
-// it has changed. So without a request in the pod's life, one of the subject that
-// was under way when the pod was made explains its end. The deletions of the
-// scenario carry a UID.
+// A deletion by name alone can end a pod that is newer than the request: the
+// API server reads the pod after it has received the request, and reads it
+// again when it has changed. So without a request in the pod's life, one of the
+// subject that was under way when the pod was made explains its end. The
+// deletions of the scenario carry a UID.
 func end(requests []controlplane.Request, made, next time.Time) (controlplane.Request, bool) {
 	var within, before controlplane.Request
 	for _, r := range requests {
@@ -152,8 +153,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// awaitEnd waits until every pod that must leave has left or is lost, and then for
-// those that leave without having to.
+// awaitEnd waits until every pod that must leave has left or is lost, and then
+// for those that leave without having to.
 func (c *cluster) awaitEnd(ctx context.Context) error {
 	const tail = 3 * time.Second
 	err := versus.Await(ctx, "the end", func(ctx context.Context) (bool, error) {

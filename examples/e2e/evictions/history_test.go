@@ -21,13 +21,16 @@ func TestDutyFollowsFromTaintArrivalAndToleration(t *testing.T) {
 		pod  pod
 		want judge.Duty
 	}{
-		"on another node":           {pod{node: "calm"}, judge.Duty{}},
-		"tolerates for ever":        {pod{node: "ill", tolerates: forever}, judge.Duty{}},
-		"tolerates nothing":         {pod{node: "ill", arrived: at(1)}, judge.Duty{Due: at(10), Possible: at(40)}},
-		"was there before":          {pod{node: "ill", arrived: at(1), tolerates: time.Minute}, judge.Duty{Due: at(70), Possible: at(40)}},
-		"came after the taint":      {pod{node: "ill", arrived: at(15), tolerates: time.Minute}, judge.Duty{Due: at(75), Possible: at(40)}},
-		"its budget never allows":   {pod{node: "ill", guarded: true}, judge.Duty{}},
-		"its budget has allowed it": {pod{node: "ill", guarded: true, allowed: at(30)}, judge.Duty{Due: at(10), Allowed: at(30), Possible: at(40)}},
+		"on another node":    {pod{node: "calm"}, judge.Duty{}},
+		"tolerates for ever": {pod{node: "ill", tolerates: forever}, judge.Duty{}},
+		"tolerates nothing":  {pod{node: "ill", arrived: at(1)}, judge.Duty{Due: at(10), Possible: at(40)}},
+		"was there before": {pod{node: "ill", arrived: at(1), tolerates: time.Minute},
+			judge.Duty{Due: at(70), Possible: at(40)}},
+		"came after the taint": {pod{node: "ill", arrived: at(15), tolerates: time.Minute},
+			judge.Duty{Due: at(75), Possible: at(40)}},
+		"its budget never allows": {pod{node: "ill", guarded: true}, judge.Duty{}},
+		"its budget has allowed it": {pod{node: "ill", guarded: true, allowed: at(30)},
+			judge.Duty{Due: at(10), Allowed: at(30), Possible: at(40)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, test.want, c.duty(&test.pod))

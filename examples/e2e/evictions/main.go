@@ -1,24 +1,26 @@
-// Command evictions plays what goes wrong while pods are evicted because of taints,
-// on a real etcd and kube-apiserver, and counts what two programs make of it: ours
-// (examples/tainteviction) and kube-controller-manager's taint-eviction-controller.
+// Command evictions plays what goes wrong while pods are evicted because of
+// taints, on a real etcd and kube-apiserver. It counts the results of two
+// programs: ours (examples/tainteviction) and kube-controller-manager's
+// taint-eviction-controller.
 //
 //	go -C examples/e2e run ./evictions
 //
 // It prints a table in Markdown, and its progress on standard error. With
-// --scenario and --subject it plays some of it only. A cell that cannot be judged
-// says so, and the reason stands below the table. The exit code is 1 when ours
-// has evicted a pod early, late, wrongly or not at all, or when the table is
-// incomplete; the message says which. Upstream's faults have no influence on it.
-// After SIGINT or SIGTERM the table has what is known. With --ours it gives our
-// program more flags, for instance --ours=--confirm.
+// --scenario and --subject it plays some of it only. A cell that cannot be
+// judged says so, and the reason stands below the table. The exit code is 1
+// when ours has evicted a pod early, late, wrongly or not at all, or when the
+// table is incomplete. The message says which. Upstream's faults have no
+// influence on it. After SIGINT or SIGTERM the table has what is known. With
+// --ours it gives our program more flags, for instance --ours=--confirm.
 //
 // # How it judges
 //
 // Nodes and pods are plain objects: nothing runs, and a deleted pod is gone at
-// once. Which pod is due when follows from what was put there and when, by a formula
-// of one line in history.go. When it left, and because of whose request, is in the audit
-// log of the API server; each subject is a user of its own. Nothing that a
-// subject says about itself is asked for. Package judge compares the two.
+// once. Which pod is due when follows from what was put there and when, by a
+// formula of one line in history.go. When it left, and by which
+// request, is in the audit log of the API server; each subject is a user of its
+// own. Nothing that a subject says about itself is asked for. Package judge
+// compares the two.
 //
 // A DELETE by name may be received before a pod is made and remove it all the
 // same: the API server reads the pod later. Upstream sends no UID, so such pods
@@ -59,7 +61,8 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 	scenarioNames := flags.String("scenario", "", "comma-separated `scenarios` (default: all): "+versus.Names(o.scenarios))
 	subjectNames := flags.String("subject", "", "comma-separated `subjects` (default: all): "+versus.Names(o.subjects))
 	ours := flags.String("ours", "", "space-separated `flags` for our program, on top of those of the scenario")
-	flags.IntVar(&o.parallel, "parallel", 2, "how `many` scenarios are played at a time, each on a control plane of its own")
+	flags.IntVar(&o.parallel, "parallel", 2,
+		"how `many` scenarios are played at a time, each on a control plane of its own")
 	flags.StringVar(&o.dir, "dir", "", "`folder` for data and logs, which stay (default: temporary ones)")
 	if err := flags.Parse(args); err != nil {
 		return o, err

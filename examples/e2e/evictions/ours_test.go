@@ -6,8 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOursEvictsExactlyThePodsThatMustLeave plays every scenario with our program: none
-// early, none late, none lost, none wrong. Two at a time it takes about two minutes.
+// TestOursEvictsExactlyThePodsThatMustLeave plays every scenario with our
+// program: none early, none late, none lost, none wrong. Two at a time it takes
+// about two minutes.
 func TestOursEvictsExactlyThePodsThatMustLeave(t *testing.T) {
 	ours := subjects()[0]
 	require.Equal(t, "ours", ours.Name)

@@ -15,9 +15,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// patched: another client patches labels, annotations and the status of the same pods
-// all the time, each as fast as it can, from before they are tainted until they are
-// gone.
+// patched: another client patches labels, annotations and the status of the
+// same pods all the time, each as fast as it can, from before they are tainted
+// until they are gone.
 func patched() scenario {
 	const toleration = 5 * time.Second
 	return scenario{
@@ -92,8 +92,8 @@ func (r *rival) during(ctx context.Context, act func() error) error {
 	return err
 }
 
-// patch patches a pod in three ways in turn, each time to something new, so that its
-// version changes, until it is gone or ctx ends.
+// patch patches a pod in three ways in turn, each time to something new, so
+// that its version changes, until it is gone or ctx ends.
 func (r *rival) patch(ctx context.Context, name string) error {
 	pods := r.client.CoreV1().Pods(namespace)
 	for round := 0; ctx.Err() == nil; round++ {
@@ -109,7 +109,8 @@ func (r *rival) patch(ctx context.Context, name string) error {
 	return nil
 }
 
-// change is a patch of labels, annotations or status, and the subresource that it is for.
+// change is a patch of labels, annotations or status, and the subresource that
+// it is for.
 func change(round int) (string, []string) {
 	switch round % 3 {
 	case 0:
@@ -117,6 +118,7 @@ func change(round int) (string, []string) {
 	case 1:
 		return fmt.Sprintf(`{"metadata":{"annotations":{"example.com/round":"%d"}}}`, round), nil
 	default:
-		return fmt.Sprintf(`{"status":{"conditions":[{"type":"example.com/Round","status":"True","message":"%d"}]}}`, round), []string{"status"}
+		return fmt.Sprintf(`{"status":{"conditions":[{"type":"example.com/Round","status":"True","message":"%d"}]}}`, round),
+			[]string{"status"}
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// waves of pods that are recreated one after the other, between two times after the
-// taint. The second is when the timers end: TimeAdded is in whole seconds, so one
-// controller finds a pod due up to a second later than another.
+// waves of pods that are recreated one after the other, between two times after
+// the taint. The second is when the timers end: TimeAdded is in whole seconds,
+// so one controller finds a pod due up to a second later than another.
 var waves = []struct {
 	name       string
 	pods       int
@@ -27,10 +27,11 @@ var waves = []struct {
 
 const recreatedToleration = 10 * time.Second
 
-// recreated: pods are deleted and created again under their names, as a StatefulSet
-// does, while the timers of their tolerations run and at the time when they end. Half
-// of the new ones are on the same node and have a full toleration before them, half
-// on a node that is not tainted, where they must stay.
+// recreated: pods are deleted and created again under their names, as a
+// StatefulSet does, while the timers of their tolerations run and at the time
+// when they end. Half of the new ones are on the same node and have a full
+// toleration before them, half on a node that is not tainted, where they must
+// stay.
 func recreated() scenario {
 	return scenario{
 		Name:  "recreated",
@@ -77,7 +78,8 @@ func recreated() scenario {
 	}
 }
 
-// recreateAt deletes a pod at a time, if nobody has done so, and creates it again at once.
+// recreateAt deletes a pod at a time, if no other client has done so, and
+// creates it again at once.
 func (c *cluster) recreateAt(ctx context.Context, moment time.Time, old *pod, node string) error {
 	if err := versus.PauseUntil(ctx, moment); err != nil {
 		return err
@@ -90,7 +92,7 @@ func (c *cluster) recreateAt(ctx context.Context, moment time.Time, old *pod, no
 	}
 	_, err = c.addPod(ctx, old.name, old.name, old.tolerates, node)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // somebody has deleted the new one already, which the judge will see
+		return nil // another client has deleted the new one already, which the judge will see
 	}
 	return err
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// restarted: the controller is killed and started again half-way through tolerations.
+// restarted: the controller is killed and started again half-way through
+// tolerations.
 func restarted() scenario {
 	const toleration = 60 * time.Second
 	return scenario{

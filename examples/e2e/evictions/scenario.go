@@ -19,15 +19,15 @@ type scenario struct {
 	Name, Title string
 	// Ours are flags of our program for it. Upstream's has none that matter here.
 	Ours []string
-	// Late is how long after it must and can leave a pod is still in time. It has to
-	// allow for two crowded cores, and for the wait before another attempt.
+	// Late is how long after it must and can leave a pod is still in time. It has
+	// to allow for two crowded cores, and for the wait before another attempt.
 	Late time.Duration
 	// Act sets the scene and plays it, until nothing more stands in the way.
 	Act func(context.Context, *cluster, *controller) error
 }
 
-// scenarios are those of the table. The longest comes first, so that all together
-// take less time when several are played at a time.
+// scenarios are those of the table. The longest comes first, so that all
+// together take less time when several are played at a time.
 func scenarios() []scenario {
 	return []scenario{restarted(), denied(), outage(), recreated(), budget(), patched()}
 }

@@ -25,13 +25,15 @@ type subject struct {
 	Args func(scenario) []string
 }
 
-// Alone, the taint-eviction-controller of v1.37.1 does not see the pods of a node that
-// is tainted ("Index with name spec.nodeName does not exist"): it lives on an index that
-// the node-lifecycle-controller or the daemonset-controller adds to the informer that they
-// share. The latter does nothing where there is no DaemonSet.
+// Alone, the taint-eviction-controller of v1.37.1 does not see the pods of a
+// node that is tainted ("Index with name spec.nodeName does not exist"): it
+// lives on an index that the node-lifecycle-controller or the
+// daemonset-controller adds to the informer that they share. The latter does
+// nothing where there is no DaemonSet.
 const upstreamControllers = "taint-eviction-controller,daemonset-controller"
 
-// The limits of the client are the same for all, and so high that no scenario meets them.
+// The limits of the client are the same for all, and so high that no scenario
+// meets them.
 var limits = []string{"--kube-api-qps=1000", "--kube-api-burst=1000"}
 
 func subjects() []subject {
@@ -50,7 +52,8 @@ func subjects() []subject {
 			Name:  "upstream",
 			Title: "kube-controller-manager v1.37.1",
 			Build: func(ctx context.Context, _ string, progress io.Writer) (string, error) {
-				paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress}, controlplane.KubeControllerManager)
+				paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress},
+					controlplane.KubeControllerManager)
 				return paths[controlplane.KubeControllerManager], err
 			},
 			Args: func(scenario) []string {
@@ -60,7 +63,7 @@ func subjects() []subject {
 	}
 }
 
-// user is who the subject is for the API server. The audit log knows it by that.
+// user is the name of the subject for the API server, and so in the audit log.
 const user = "subject"
 
 // A controller is a subject that runs on a cluster, as a process of its own.
@@ -88,11 +91,12 @@ func newController(ctx context.Context, c *cluster, program string, args []strin
 	return running, running.start(ctx)
 }
 
-// start starts the process and waits until it evicts: a canary dies. That is the one sign of
-// being ready that means the same for every subject.
+// start starts the process and waits until it evicts: a canary dies. That is
+// the one sign of being ready that means the same for every subject.
 func (r *controller) start(ctx context.Context) error {
 	r.started++
-	r.command.LogFile = filepath.Join(r.cluster.plane.Dir(), fmt.Sprintf("%s-%d.log", filepath.Base(r.command.Path), r.started))
+	r.command.LogFile = filepath.Join(r.cluster.plane.Dir(),
+		fmt.Sprintf("%s-%d.log", filepath.Base(r.command.Path), r.started))
 	var err error
 	if r.process, err = controlplane.StartProcess(r.command); err != nil {
 		return err
@@ -130,8 +134,9 @@ func (r *controller) restart(ctx context.Context) error {
 	return r.start(ctx)
 }
 
-// addCanary adds a pod that is to be evicted at once, and then taints its node: a subject has to
-// see both. It is in another namespace than the scenario, and on a node of its own.
+// addCanary adds a pod that is to be evicted at once, and then taints its node:
+// a subject has to see both. It is in another namespace than the scenario, and
+// on a node of its own.
 func (c *cluster) addCanary(ctx context.Context, name string) error {
 	nodes, err := c.addNodes(ctx, name, 1)
 	if err != nil {

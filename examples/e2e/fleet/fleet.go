@@ -1,4 +1,4 @@
-// Package fleet is nodes for tests on a real API server: they register, send
+// Package fleet is nodes for tests on a real API server. They register, send
 // heartbeats and let their pods go, each until it is cut off. It is made of
 // nodehealth's reporters, and is itself the proof that thousands of nodes fit
 // into one process.
@@ -155,15 +155,18 @@ func healthy(context.Context) (corev1.NodeStatus, error) {
 	status := corev1.NodeStatus{Capacity: room, Allocatable: room, Conditions: []corev1.NodeCondition{
 		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "fleet node is alive"},
 	}}
-	for _, pressure := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
+	for _, pressure := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure,
+		corev1.NodePIDPressure} {
 		status.Conditions = append(status.Conditions, corev1.NodeCondition{
-			Type: pressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientResources", Message: "fleet node has enough",
+			Type: pressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientResources",
+			Message: "fleet node has enough",
 		})
 	}
 	return status, nil
 }
 
-// Run sends heartbeats and lets deleted pods of living nodes go, until ctx ends.
+// Run sends heartbeats and lets deleted pods of living nodes go, until ctx
+// ends.
 func (f *Fleet) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return f.reports.Run(ctx) })

@@ -13,11 +13,11 @@ import (
 
 var everything = labels.Everything()
 
-// Pod is a kind of pod of which every node gets one.
+// Pod is a kind of pod; every node gets one of it.
 type Pod struct {
 	// Name is the first part of the pods' names; the node's is the second.
 	Name string
-	// Tolerations are exactly those of the pods but for the defaults that the API
+	// Tolerations are exactly those of the pods except the defaults that the API
 	// server adds where one for not-ready or unreachable is missing.
 	Tolerations []corev1.Toleration
 }
@@ -25,8 +25,8 @@ type Pod struct {
 // Namespace is where the pods are.
 const Namespace = metav1.NamespaceDefault
 
-// AddPods creates a pod of each kind on each of the nodes, bound by the API as a
-// scheduler binds, and reported ready as a kubelet does.
+// AddPods creates a pod of each kind on each of the nodes. The API binds it as
+// for a scheduler, and it is reported ready as by a kubelet.
 func (f *Fleet) AddPods(ctx context.Context, nodes []string, kinds ...Pod) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(concurrency)
@@ -58,7 +58,8 @@ func (f *Fleet) addPod(ctx context.Context, node string, kind Pod) error {
 	if err != nil {
 		return fmt.Errorf("bind pod %s: %w", name, err)
 	}
-	ready := fmt.Appendf(nil, `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`,
+	ready := fmt.Appendf(nil,
+		`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`,
 		metav1.Now().UTC().Format("2006-01-02T15:04:05Z"))
 	if _, err := pods.Patch(ctx, name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status"); err != nil {
 		return fmt.Errorf("report pod %s ready: %w", name, err)

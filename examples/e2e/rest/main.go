@@ -1,16 +1,16 @@
 // Command rest measures what examples/nodelifecycle costs while nothing happens
-// but heartbeats, on a real etcd and kube-apiserver.
+// except heartbeats, on a real etcd and kube-apiserver.
 //
 //	go -C examples/e2e run ./rest
 //
-// Beside it runs a program with the same informers, transforms, encoding,
+// Next to it runs a program with the same informers, transforms, encoding,
 // compression and leader election, and nothing else. Both watch the same fleet
-// of nodes at the same time, so they bear the same load, of the machine as well.
-// The command prints the CPU time of each, user and system, and their ratio. All
-// of it takes about ten minutes on two cores. A program that ends early, SIGINT
-// and SIGTERM leave parts unmeasured: these say so, and the others are printed.
-// The exit code is 1 when the ratio is above --most, or when the table is
-// incomplete; the message says which.
+// of nodes at the same time, so they bear the same load, of the machine as
+// well. The command prints the CPU time of each, user and system, and their
+// ratio. All of it takes about ten minutes on two cores. A program that ends
+// early, SIGINT and SIGTERM leave parts unmeasured: these say so, and the
+// others are printed. The exit code is 1 when the ratio is above --most, or
+// when the table is incomplete; the message says which.
 package main
 
 import (

@@ -24,7 +24,8 @@ func TestCPUTimeOfAProcess(t *testing.T) {
 	}
 }
 
-// measured returns figures in which ours uses 2.2 s in each part, the baseline 2 s.
+// measured returns figures in which ours uses 2.2 s in each part, the baseline
+// 2 s.
 func measured(readings int) *figures {
 	f := &figures{}
 	for i := range readings {

@@ -63,25 +63,34 @@ func (t *Table[Counts]) Play(
 ) {
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	for i, scenario := range t.Scenarios {
-		for k, subject := range t.Subjects {
+	for i := range t.Scenarios {
+		for k := range t.Subjects {
 			group.Go(func() error {
-				if ctx.Err() != nil {
-					return nil
+				if ctx.Err() == nil {
+					t.set(cell{i, k}, t.judged(ctx, progress, cell{i, k}, play))
 				}
-				counts, err := play(ctx, i, k)
-				if err != nil {
-					fmt.Fprintf(progress, "%s, %s: not judged: %v\n", scenario.Name, subject.Name, err)
-				}
-				if err != nil && ctx.Err() != nil {
-					err = errInterrupted
-				}
-				t.set(cell{i, k}, verdict[Counts]{counts, err})
 				return nil
 			})
 		}
 	}
 	_ = group.Wait() // no play returns its error
+}
+
+// judged plays one cell, and tells the error of one that cannot be judged.
+func (t *Table[Counts]) judged(
+	ctx context.Context, progress io.Writer, c cell,
+	play func(ctx context.Context, scenario, subject int) (Counts, error),
+) verdict[Counts] {
+	counts, err := play(ctx, c.scenario, c.subject)
+	if err == nil {
+		return verdict[Counts]{counts, nil}
+	}
+	fmt.Fprintf(progress, "%s, %s: not judged: %v\n",
+		t.Scenarios[c.scenario].Name, t.Subjects[c.subject].Name, err)
+	if ctx.Err() != nil {
+		err = errInterrupted
+	}
+	return verdict[Counts]{counts, err}
 }
 
 func (t *Table[Counts]) set(at cell, v verdict[Counts]) {

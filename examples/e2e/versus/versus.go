@@ -1,7 +1,7 @@
-// Package versus holds what the programs share that play scenarios with our
-// controllers and with upstream's, and print a table: the table and the plays
-// that fill it, flags that select scenarios and subjects, waits, clients, and the
-// build of our programs.
+// Package versus is shared by the programs that play scenarios with our
+// controllers and with upstream's. It holds the table and the plays that fill
+// it, and flags that select scenarios and subjects. It also holds waits,
+// clients, and the build of our programs.
 package versus
 
 import (

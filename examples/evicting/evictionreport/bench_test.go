@@ -20,8 +20,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/serving"
 )
 
-// A look at a million pods that wait. The longest turn is the longest time for which
-// the tracker is locked.
+// A look at a million pods that wait. The longest turn is the longest time for
+// which the tracker is locked.
 func BenchmarkLook(b *testing.B) {
 	const nodes, each = 10_000, 100
 	start := time.Now()
@@ -69,13 +69,13 @@ func BenchmarkLook(b *testing.B) {
 		b.ReportMetric(float64(longest.Microseconds())/1000, "ms/longest-turn")
 	})
 	for _, callers := range []int{0, 8} {
-		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) { besideCallers(b, tracker, callers) })
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) { amongCallers(b, tracker, callers) })
 	}
 }
 
-// besideCallers measures turns of others with the tracker, of which there is one at
-// a time, while so many callers ask for the page all the time.
-func besideCallers(b *testing.B, tracker *eviction.Tracker, callers int) {
+// amongCallers measures turns of others with the tracker, of which there is
+// one at a time, while so many callers ask for the page all the time.
+func amongCallers(b *testing.B, tracker *eviction.Tracker, callers int) {
 	var turn sync.Mutex
 	page := serving.NewPage(NewPage(func(look func(State)) {
 		turn.Lock()

@@ -9,13 +9,16 @@ import (
 // Log tells the result of a task: failures always, and so what a dry run would
 // evict; the rest at level 2.
 func Log(logger klog.Logger, task eviction.Task, result eviction.Result) {
-	logger = logger.WithValues("pod", klog.KRef(task.Pod.Namespace, task.Pod.Name), "podUID", task.Pod.UID, "node", task.Node)
+	logger = logger.WithValues("pod", klog.KRef(task.Pod.Namespace, task.Pod.Name), "podUID", task.Pod.UID, "node",
+		task.Node)
 	why := Why(task.Decision)
 	switch result.Outcome {
 	case eviction.OutcomeBlocked:
-		logger.V(2).Info("A PodDisruptionBudget does not allow the eviction now, will ask again", "answer", result.Err, "why", why)
+		logger.V(2).Info("A PodDisruptionBudget does not allow the eviction now, will ask again", "answer", result.Err, "why",
+			why)
 	case eviction.OutcomeNotDue:
-		logger.Info("Pod need not leave after all: the API server has something newer than the cache had", "cause", cause(result))
+		logger.Info("Pod need not leave after all: the API server has something newer than the cache had", "cause",
+			cause(result))
 	case eviction.OutcomeAlreadyGone:
 		logger.V(2).Info("Pod is gone already")
 	case eviction.OutcomeConditionCleared:
@@ -25,7 +28,8 @@ func Log(logger klog.Logger, task eviction.Task, result eviction.Result) {
 	case eviction.OutcomeDryRun:
 		logDryRun(logger, task, why)
 	default: // OutcomeFailed, and what counts as it
-		logger.Error(result.Err, "Eviction failed, will try again", "cause", cause(result), "attempts", task.Attempts+1, "why", why)
+		logger.Error(result.Err, "Eviction failed, will try again", "cause", cause(result), "attempts", task.Attempts+1,
+			"why", why)
 	}
 }
 

@@ -14,16 +14,16 @@ import (
 type Config struct {
 	// Registry is required.
 	Registry prometheus.Registerer
-	// Read is used for the gauges when they are asked for. They read running counts,
-	// however many pods wait. With nil there are no gauges.
+	// Read is used for the gauges when they are asked for. They read running
+	// counts, however many pods wait. With nil there are no gauges.
 	Read Read
-	// Budgets are those of which it is told how many pods wait for each.
+	// Budgets are those whose waiting pods are counted.
 	Budgets []eviction.Budget
 }
 
-// Metrics has the names of kube-controller-manager v1.37, so that dashboards and
-// alerts go on working, and a few of its own. Durations are in seconds, also the
-// one that upstream multiplies by 1e9
+// Metrics has the names of kube-controller-manager v1.37, so that dashboards
+// and alerts go on working, and a few of its own. Durations are in seconds,
+// also the one that upstream multiplies by 1e9
 // (https://github.com/kubernetes/kubernetes/pull/141311, 141742).
 type Metrics struct {
 	deletions prometheus.Counter
@@ -45,7 +45,8 @@ func NewMetrics(config Config) (*Metrics, error) {
 		}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pod_eviction_attempts_total",
-			Help: "Attempts to evict a pod, by what came of them and, where they did not succeed or nothing had to be done, why.",
+			Help: "Attempts to evict a pod, by what came of them and, where they did not succeed or nothing had to be done, " +
+				"why.",
 		}, []string{"outcome", "cause"}),
 	}
 	collectors := []prometheus.Collector{m.deletions, m.seconds, m.attempts}
@@ -70,8 +71,8 @@ func (m *Metrics) Acted(task eviction.Task, result eviction.Result, ended time.T
 	}
 }
 
-// cause is why work did not succeed, or why nothing had to be done. It is empty if it
-// did.
+// cause is why work did not succeed, or why nothing had to be done. It is empty
+// if it did.
 func cause(result eviction.Result) string {
 	switch {
 	case result.Err != nil:
@@ -83,10 +84,11 @@ func cause(result eviction.Result) string {
 }
 
 // canceled is the cause of OutcomeNotDue when the watches have made an eviction
-// moot meanwhile. Otherwise the cause is the reason of the action's own decision.
+// moot meanwhile. Otherwise the cause is the reason of the action's own
+// decision.
 const canceled = "Canceled"
 
-// gauges look at the state when somebody asks for them.
+// gauges read the state when they are scraped.
 type gauges struct {
 	read                                     Read
 	budgets                                  []eviction.Budget
@@ -97,11 +99,14 @@ func newGauges(config Config) *gauges {
 	return &gauges{
 		read:    config.Read,
 		budgets: config.Budgets,
-		pending: prometheus.NewDesc("pod_evictions_pending", "Pods that wait to be evicted, now or later, or are being evicted.", nil, nil),
+		pending: prometheus.NewDesc("pod_evictions_pending",
+			"Pods that wait to be evicted, now or later, or are being evicted.", nil, nil),
 		acting:  prometheus.NewDesc("pod_evictions_acting", "Pods that are being evicted.", nil, nil),
 		overdue: prometheus.NewDesc("pod_evictions_overdue", "Pods that should have left their node and have not.", nil, nil),
-		oldest:  prometheus.NewDesc("pod_evictions_oldest_overdue_seconds", "For how long the pod that is overdue the longest should have left, 0 if none is.", nil, nil),
-		budget:  prometheus.NewDesc("pod_evictions_waiting_for_budget", "Pods that are due and wait for a budget.", []string{"budget"}, nil),
+		oldest: prometheus.NewDesc("pod_evictions_oldest_overdue_seconds",
+			"For how long the pod that is overdue the longest should have left, 0 if none is.", nil, nil),
+		budget: prometheus.NewDesc("pod_evictions_waiting_for_budget", "Pods that are due and wait for a budget.",
+			[]string{"budget"}, nil),
 	}
 }
 

@@ -27,7 +27,8 @@ import (
 func served(t *testing.T, registry *prometheus.Registry) string {
 	t.Helper()
 	answer := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).
+		ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	var lines bytes.Buffer
 	for line := range strings.Lines(answer.Body.String()) {
 		if !strings.HasPrefix(line, "#") && !strings.Contains(line, "_bucket{") {
@@ -41,9 +42,10 @@ var (
 	forbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "cart", errors.New("no"))
 	due       = time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
 	task      = eviction.Task{
-		Pod:      eviction.Key{Namespace: "shop", Name: "cart", UID: "u"},
-		Node:     "n1",
-		Decision: eviction.Decision{Reason: eviction.ReasonUntolerated, Due: due, Taint: eviction.Taint{Taint: corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoExecute}}},
+		Pod:  eviction.Key{Namespace: "shop", Name: "cart", UID: "u"},
+		Node: "n1",
+		Decision: eviction.Decision{Reason: eviction.ReasonUntolerated, Due: due,
+			Taint: eviction.Taint{Taint: corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoExecute}}},
 	}
 )
 
@@ -56,7 +58,8 @@ func TestMetricsCountAttemptsByOutcomeAndCause(t *testing.T) {
 	m.Acted(task, eviction.Result{Outcome: eviction.OutcomeEvicted}, due.Add(1500*time.Millisecond))
 	m.Acted(task, eviction.Result{Outcome: eviction.OutcomeEvicted}, due.Add(500*time.Millisecond))
 	m.Acted(task, eviction.Result{Outcome: eviction.OutcomeFailed, Err: forbidden}, due)
-	m.Acted(task, eviction.Result{Outcome: eviction.OutcomeFailed, Err: fmt.Errorf("delete: %w", context.DeadlineExceeded)}, due)
+	m.Acted(task,
+		eviction.Result{Outcome: eviction.OutcomeFailed, Err: fmt.Errorf("delete: %w", context.DeadlineExceeded)}, due)
 	m.Acted(task, eviction.Result{Outcome: eviction.OutcomeNotDue}, due)
 	m.Acted(task, eviction.Result{Outcome: eviction.OutcomeNotDue, Reason: eviction.ReasonTolerated}, due)
 	m.Acted(task, eviction.Result{Outcome: eviction.OutcomeBlocked, Err: apierrors.NewTooManyRequests("wait", 1)}, due)
@@ -92,7 +95,8 @@ func TestGaugesSayWhatWaitsAndForWhat(t *testing.T) {
 		require.NoError(t, err)
 		text := served(t, registry)
 		for _, line := range []string{
-			"pod_evictions_pending 4", "pod_evictions_acting 1", "pod_evictions_overdue 3", "pod_evictions_oldest_overdue_seconds 1.5",
+			"pod_evictions_pending 4", "pod_evictions_acting 1", "pod_evictions_overdue 3",
+			"pod_evictions_oldest_overdue_seconds 1.5",
 			`pod_evictions_waiting_for_budget{budget="namespace"} 1`, `pod_evictions_waiting_for_budget{budget="overall"} 0`,
 		} {
 			require.Contains(t, "\n"+text, "\n"+line+"\n")
@@ -115,9 +119,12 @@ func TestLog(t *testing.T) {
 		level  int // at which it is seen; -1 is an error
 		says   string
 	}{
-		{eviction.Result{Outcome: eviction.OutcomeEvicted}, 2, `"msg"="Evicted pod".*"why"="does not tolerate taint k:NoExecute"`},
-		{eviction.Result{Outcome: eviction.OutcomeFailed, Err: forbidden}, -1, `Eviction failed, will try again.*forbidden.*"cause"="Forbidden" "attempts"=1`},
-		{eviction.Result{Outcome: eviction.OutcomeBlocked, Err: forbidden}, 2, `PodDisruptionBudget does not allow.*forbidden`},
+		{eviction.Result{Outcome: eviction.OutcomeEvicted}, 2,
+			`"msg"="Evicted pod".*"why"="does not tolerate taint k:NoExecute"`},
+		{eviction.Result{Outcome: eviction.OutcomeFailed, Err: forbidden}, -1,
+			`Eviction failed, will try again.*forbidden.*"cause"="Forbidden" "attempts"=1`},
+		{eviction.Result{Outcome: eviction.OutcomeBlocked, Err: forbidden}, 2,
+			`PodDisruptionBudget does not allow.*forbidden`},
 		{eviction.Result{Outcome: eviction.OutcomeNotDue}, 0, `need not leave after all`},
 		{eviction.Result{Outcome: eviction.OutcomeAlreadyGone}, 2, `gone already`},
 		{eviction.Result{Outcome: eviction.OutcomeConditionCleared}, 2, `Cleared the condition`},
@@ -148,7 +155,8 @@ func TestLog(t *testing.T) {
 
 func TestEveryReasonHasWords(t *testing.T) {
 	for _, reason := range []eviction.Reason{
-		eviction.ReasonNoTaints, eviction.ReasonTolerated, eviction.ReasonUntolerated, eviction.ReasonTolerationEnds, eviction.ReasonNodeEvicted, eviction.ReasonExempt, eviction.ReasonGone,
+		eviction.ReasonNoTaints, eviction.ReasonTolerated, eviction.ReasonUntolerated, eviction.ReasonTolerationEnds,
+		eviction.ReasonNodeEvicted, eviction.ReasonExempt, eviction.ReasonGone,
 	} {
 		require.NotEqual(t, string(reason), Why(eviction.Decision{Reason: reason}))
 	}

@@ -23,18 +23,19 @@ const (
 	MaxLimit = 10_000
 )
 
-// NewPage returns a page that lists the pods that wait to be evicted: when each has
-// to leave and why, and what holds it up. Those that should have left the longest
-// ago come first. It is text, or JSON with format=json; limit=N lists the first N,
-// which is 1 to [MaxLimit]: a million rows would be gigabytes of memory.
+// NewPage returns a page that lists the pods that wait to be evicted: when each
+// has to leave and why, and what holds it up. Those that should have left the
+// longest ago come first. It is text, or JSON with format=json; limit=N lists
+// the first N, which is 1 to [MaxLimit]: a million rows would be gigabytes of
+// memory.
 //
 // The state is read a part at a time, and left alone for three times as long as
-// that took, so that a million pods hold nothing up and a page takes at most a
-// quarter of the state's time. Each pod is listed as it was when its part was read,
-// and one that began to wait, or went, in the midst of that may be missing or may be
-// listed. The counts are those of the beginning. When the request's context ends
-// first, the answer is 503. Serve it through serving.NewPage, for one caller at a
-// time.
+// that took. So a million pods hold nothing up, and a page takes at most a
+// quarter of the state's time. Each pod is listed as it was when its part was
+// read. One that began to wait, or went, meanwhile may be missing or may be
+// listed. The counts are those of the beginning. When the request's context
+// ends first, the answer is 503. Serve it through serving.NewPage, for one
+// caller at a time.
 func NewPage(read Read) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		q, err := parse(request)
@@ -89,8 +90,8 @@ type listing struct {
 	pods             []eviction.Pending
 }
 
-// list takes the first pods of the state. It keeps no more than it returns: there may
-// be a million. It returns ctx's error when that ends first.
+// list takes the first pods of the state. It keeps no more than it returns:
+// there may be a million. It returns ctx's error when that ends first.
 func list(ctx context.Context, read Read, limit int) (listing, error) {
 	var l listing
 	first := first{limit: limit, has: make(map[eviction.Key]bool)}
@@ -137,8 +138,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// first is the first pods of those taken, each once: a walk in parts may show a pod
-// twice.
+// first is the first pods of those taken, each once: a walk in parts may show a
+// pod twice.
 type first struct {
 	limit int
 	pods  lastOnTop
@@ -192,7 +193,8 @@ func (h *lastOnTop) Pop() any {
 }
 
 func writeText(out io.Writer, l listing) {
-	fmt.Fprintf(out, "%d pods wait to be evicted, %d of them should have left by now, %s.\n", l.pending, l.overdue, l.now.UTC().Format(time.RFC3339))
+	fmt.Fprintf(out, "%d pods wait to be evicted, %d of them should have left by now, %s.\n", l.pending, l.overdue,
+		l.now.UTC().Format(time.RFC3339))
 	if len(l.pods) < l.pending {
 		fmt.Fprintf(out, "These are the first %d; limit=N shows N, up to %d.\n", len(l.pods), MaxLimit)
 	}
@@ -211,7 +213,7 @@ func writeText(out io.Writer, l listing) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", leaves, in, p.Pod, p.Node, Why(p.Decision), stateOf(p, l.now))
 	}
 	if err := table.Flush(); err != nil {
-		return // whoever asked has gone
+		return // the client has gone
 	}
 }
 
@@ -244,7 +246,8 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 
 func until(at, now time.Time) string { return at.Sub(now).Round(100 * time.Millisecond).String() }
 
-// The JSON form of a page. Times are RFC 3339; one that is not there is left out.
+// The JSON form of a page. Times are RFC 3339; one that is not there is left
+// out.
 type pageJSON struct {
 	Now     time.Time `json:"now"`
 	Pending int       `json:"pending"`
@@ -278,7 +281,7 @@ func writeJSON(out io.Writer, l listing) {
 		page.Pods = append(page.Pods, inJSON(&l.pods[i]))
 	}
 	if err := json.NewEncoder(out).Encode(page); err != nil {
-		return // whoever asked has gone
+		return // the client has gone
 	}
 }
 

@@ -42,7 +42,8 @@ func (w waiting) Overdue(now time.Time) (pods int, oldest time.Time) {
 	return pods, oldest
 }
 
-// PendingFrom shows all in one part, and the first few again, as a walk in parts may.
+// PendingFrom shows all in one part, and the first few again, as a walk in
+// parts may.
 func (w waiting) PendingFrom(cursor *eviction.Cursor, _ int) iter.Seq[eviction.Pending] {
 	nothing, err := eviction.NewTracker(eviction.Config{}, time.Now())
 	if err != nil {
@@ -57,18 +58,20 @@ func (w waiting) PendingFrom(cursor *eviction.Cursor, _ int) iter.Seq[eviction.P
 func (w waiting) read(look func(State)) { look(w) }
 
 // inTracker is the state of a real tracker, in a bubble whose clock begins at
-// 2000-01-01T00:00:00Z: a pod that waits, one under way, one that has failed, one
-// that waits for a budget.
+// 2000-01-01T00:00:00Z: a pod that waits, one under way, one that has failed,
+// one that waits for a budget.
 func inTracker(t *testing.T) *eviction.Tracker {
 	t.Helper()
 	start := time.Now()
 	tracker, err := eviction.NewTracker(eviction.Config{
-		Budgets: []eviction.Budget{{Name: "namespace", ByPod: func(pod *corev1.Pod) string { return pod.Namespace }, Limit: rate.Every(time.Hour)}},
+		Budgets: []eviction.Budget{{Name: "namespace", ByPod: func(pod *corev1.Pod) string { return pod.Namespace },
+			Limit: rate.Every(time.Hour)}},
 	}, start)
 	require.NoError(t, err)
 	tracker.ObserveNode(start, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "n"},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "maintenance", Value: "disk", Effect: corev1.TaintEffectNoExecute}}},
+		Spec: corev1.NodeSpec{
+			Taints: []corev1.Taint{{Key: "maintenance", Value: "disk", Effect: corev1.TaintEffectNoExecute}}},
 	})
 	for _, pod := range []struct {
 		namespace, name string
@@ -87,7 +90,8 @@ func inTracker(t *testing.T) *eviction.Tracker {
 	task, ok := tracker.Start(start)
 	require.True(t, ok)
 	require.Equal(t, "failed", task.Pod.Name)
-	tracker.Finish(start, task, eviction.Result{Outcome: eviction.OutcomeFailed, RetryAfter: time.Minute, Err: errors.New("no\n\tway")})
+	tracker.Finish(start, task,
+		eviction.Result{Outcome: eviction.OutcomeFailed, RetryAfter: time.Minute, Err: errors.New("no\n\tway")})
 	task, ok = tracker.Start(start)
 	require.True(t, ok)
 	require.Equal(t, "acting", task.Pod.Name)
@@ -106,7 +110,7 @@ func ask(t *testing.T, read Read, query string) (int, string) {
 	return answer.Code, answer.Body.String()
 }
 
-func TestPageTellsWhoLeavesWhenAndWhy(t *testing.T) {
+func TestPageListsDeadlinesAndReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		code, text := ask(t, reading(inTracker(t)), "")
 		require.Equal(t, http.StatusOK, code)
@@ -120,7 +124,8 @@ func TestPageTellsWhoLeavesWhenAndWhy(t *testing.T) {
 			"",
 			"LEAVES                IN      POD           NODE  WHY                                                  STATE",
 			"2000-01-01T00:00:00Z  -1.5s   bank/acting   n1    " + why + "0s    under way",
-			"2000-01-01T00:00:00Z  -1.5s   shop/failed   n1    " + why + "0s    is tried again in 58.5s, failed attempts: 1, last error: no way",
+			"2000-01-01T00:00:00Z  -1.5s   shop/failed   n1    " + why +
+				"0s    is tried again in 58.5s, failed attempts: 1, last error: no way",
 			"2000-01-01T00:00:01Z  -500ms  shop/next     n1    " + why + "1s    waits for budget namespace",
 			"2000-01-01T00:01:00Z  58.5s   shop/patient  n1    " + why + "1m0s",
 		}, lines)
@@ -141,7 +146,8 @@ func TestPageForPrograms(t *testing.T) {
 		why := "tolerates taint maintenance=disk:NoExecute for "
 		pod := func(namespace, name string, seconds int64) podJSON {
 			return podJSON{
-				Namespace: namespace, Name: name, UID: name, Node: "n1", Due: new(started.Add(time.Duration(seconds) * time.Second).Round(0)),
+				Namespace: namespace, Name: name, UID: name, Node: "n1",
+				Due:    new(started.Add(time.Duration(seconds) * time.Second).Round(0)),
 				Reason: "TolerationEnds", Taint: "maintenance=disk:NoExecute", TolerationSeconds: new(seconds),
 				Why: why + (time.Duration(seconds) * time.Second).String(),
 			}
@@ -186,8 +192,8 @@ func TestPageRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	}
 }
 
-// Whatever the limit and the order in which they come, the first are listed, and all
-// are counted.
+// Whatever the limit and the order in which they come, the first are listed,
+// and all are counted.
 func TestListIsTheBeginningOfAllInOrder(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -199,7 +205,8 @@ func TestListIsTheBeginningOfAllInOrder(t *testing.T) {
 		for i := range random.IntN(40) {
 			p := eviction.Pending{Pod: eviction.Key{Namespace: fmt.Sprint(random.IntN(3)), Name: fmt.Sprint(i)}}
 			if random.IntN(5) > 0 {
-				p.Decision = eviction.Decision{Reason: eviction.ReasonUntolerated, Due: now.Add(time.Duration(random.IntN(20)-10)*time.Second - time.Millisecond)}
+				p.Decision = eviction.Decision{Reason: eviction.ReasonUntolerated,
+					Due: now.Add(time.Duration(random.IntN(20)-10)*time.Second - time.Millisecond)}
 				if !p.Decision.Due.After(now) {
 					overdue++
 				}
@@ -241,8 +248,8 @@ func TestPageSaysThatThereAreMore(t *testing.T) {
 	require.Contains(t, text, "/b")
 }
 
-// endless is a state whose every part takes a second, and in which there is always
-// another.
+// endless is a state whose every part takes a second, and in which there is
+// always another.
 type endless struct {
 	waiting
 	parts *int

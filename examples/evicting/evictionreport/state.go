@@ -1,6 +1,7 @@
-// Package evictionreport is what programs that evict pods show of it: Prometheus metrics
-// with the names of kube-controller-manager ([Metrics]), a page about the pods that
-// wait, when they leave and why ([NewPage]), and lines in the log ([Log]).
+// Package evictionreport is what programs that evict pods show of it. [Metrics]
+// are Prometheus metrics with the names of kube-controller-manager. [NewPage]
+// is a page about the pods that wait, when they leave and why, and [Log] writes
+// lines in the log.
 package evictionreport
 
 import (
@@ -10,8 +11,8 @@ import (
 	"github.com/kubelife/lifecycle/eviction"
 )
 
-// State is what there is to show. An eviction.Tracker is one, and its methods say
-// more. All but PendingFrom read running counts.
+// State is what there is to show. An eviction.Tracker is one, and its methods
+// say more. All but PendingFrom read running counts.
 type State interface {
 	// Waiting returns how many pods wait to be evicted, now or later, or are being
 	// evicted, and Acting how many of them are.
@@ -27,6 +28,6 @@ type State interface {
 
 var _ State = (*eviction.Tracker)(nil)
 
-// A Read lets its argument look at the state while nothing else uses it, and returns
-// when that is done. A program takes the lock of its dispatcher for it.
+// A Read lets its argument look at the state while nothing else uses it, and
+// returns when that is done. A program takes the lock of its dispatcher for it.
 type Read func(look func(State))

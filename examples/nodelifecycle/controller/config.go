@@ -23,12 +23,12 @@ type EvictionMode string
 
 const (
 	// EvictionModeTaint: the node gets a NoExecute taint when its zone's rate
-	// allows, and each pod leaves when it does not tolerate that any longer. Taints
-	// of other clients act in both modes.
+	// allows, and each pod leaves when it does not tolerate that any longer.
+	// Taints of other clients act in both modes.
 	EvictionModeTaint EvictionMode = "taint"
 	// EvictionModeNode: when the node has not been ready for
 	// Config.PodEvictionTimeout and its zone's rate allows, all its pods leave,
-	// whatever they tolerate, except those of DaemonSets; and pods that come later
+	// whatever they tolerate. Those of DaemonSets stay, and pods that come later
 	// leave at once. kube-controller-manager did so before it had taints.
 	EvictionModeNode EvictionMode = "node"
 )
@@ -58,8 +58,8 @@ type Config struct {
 	Backoff timedqueue.Backoff
 	// Requests is the budget of requests to the API server.
 	Requests RequestBudget
-	// DeclareUnconfirmed declares a silent node without a live read of its lease. Then a
-	// watch that is behind makes living nodes look silent.
+	// DeclareUnconfirmed declares a silent node without a live read of its lease.
+	// Then a watch that is behind makes living nodes look silent.
 	DeclareUnconfirmed bool
 }
 
@@ -69,7 +69,7 @@ const declarationsPart = 0.25
 // RequestBudget limits the requests that all actions together send to the API
 // server: reads and writes, and those that fail. Declarations of silent nodes,
 // recoveries of nodes, evictions, and all other work have a quarter of the
-// requests each; what one of them does not need goes to the others. So taints
+// requests each. What one of them does not need goes to the others. So taints
 // are taken back, and pods are evicted, however many nodes have to be declared.
 type RequestBudget struct {
 	// PerSecond is how many requests are sent a second, in the long run. Zero

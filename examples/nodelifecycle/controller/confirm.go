@@ -103,8 +103,8 @@ func (c *Controller) leasesListed(now time.Time, result Result) {
 }
 
 // compare judges the suspects by the last list, and reports whether it has left
-// some for the next Start. The list says nothing of a node that was found silent
-// after it had started.
+// some for the next Start. The list says nothing of a node that was found
+// silent after it had started.
 func (c *Controller) compare(now time.Time) (more bool) {
 	r := &c.reads
 	if r.list != listed {

@@ -127,7 +127,7 @@ func (c *Controller) nextPreparation(now time.Time) (time.Time, bool) {
 	if c.reads.list == listed || c.unswept > 0 {
 		return now, true
 	}
-	next, ok := c.zones.Next()
+	next, ok := c.zones.Next(now)
 	if at, tells := c.doubts.next(c.doubtBase.grace); tells && (!ok || at.Before(next)) {
 		next, ok = at, true
 	}
@@ -221,8 +221,8 @@ func (c *Controller) Phase() zone.Phase { return c.zones.Phase() }
 func (c *Controller) Queued(zone string) int { return c.queued[zone] }
 
 // Damped returns how many writes to nodes and pods had to wait because their
-// node had changed often shortly before. Those that a later change made needless
-// are counted, too.
+// node had changed often shortly before. Those that a later change made
+// needless are counted, too.
 func (c *Controller) Damped() int { return c.damped }
 
 // Waiting returns how many pods wait to be evicted, now or later.

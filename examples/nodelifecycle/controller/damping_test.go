@@ -53,7 +53,8 @@ func (w *world) drain(node string, pods int) (ids []types.UID) {
 		ids = append(ids, w.addPod(fmt.Sprint("drained-", i), node).UID)
 	}
 	drained := w.nodes[node].DeepCopy()
-	drained.Spec.Taints = append(drained.Spec.Taints, corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute})
+	drained.Spec.Taints = append(drained.Spec.Taints,
+		corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute})
 	w.setNode(drained)
 	return ids
 }

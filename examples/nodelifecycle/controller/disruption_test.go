@@ -223,7 +223,7 @@ func TestZ3OutageSeenOnlyForAMomentIsNone(t *testing.T) {
 	require.Equal(t, zone.PhaseActive, w.c.Phase())
 }
 
-// Z3 holds also for a node that came with our taint and of which nothing was
+// Z3 holds also for a node that came with our taint and for which nothing was
 // said.
 func TestZ3TaintOfANodeThatHasNeverReportedGoesToo(t *testing.T) {
 	w := newWorld(t, Config{})

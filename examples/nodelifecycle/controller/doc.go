@@ -12,9 +12,8 @@
 //
 // A Controller has no clock, no goroutine and no client. A
 // timedqueue.Dispatcher drives it in a program, a simulator can drive it in
-// virtual time. Each Task holds all that is needed to perform its Action; the
-// result goes back through Finish, with the object as the API server has it
-// then.
+// virtual time. Each Task holds all that its Action needs. The result goes back
+// through Finish, with the object as the API server has it then.
 //
 // It is level triggered. It keeps nothing in memory alone except what a restart
 // may lose: since when nodes are silent, and which nodes wait for their zone's
@@ -23,69 +22,69 @@
 // # From silence to eviction
 //
 // A node whose grace period ends is suspected. A live read of its lease tells
-// whether the node is silent, or what passes on its heartbeats: one lease is
-// read, or, with more than three suspects, all of them are listed with one
-// request. A confirmed node counts as not ready in its zone at once; a suspect
-// holds what depends on it. Then the node is declared: its conditions become
-// Unknown, by a write that need not be fast. The changed conditions, like those that a kubelet reports itself, ask for
+// whether the node is silent, or what passes on its heartbeats. With more than
+// three suspects, one request lists all leases. A confirmed node counts as not
+// ready in its zone at once; a suspect holds what depends on it. Then the node
+// is declared: its conditions become Unknown, by a write that need not be fast.
+// The changed conditions, like those that a kubelet reports itself, ask for
 // NoSchedule taints at once and make the node wait for its zone. The zone
-// releases it at the rate that its state allows, not before that state is
-// known, and not at all while every zone is down or a policy of the caller
-// pauses the cluster; then it gets its NoExecute taint. That taint gives each of
-// its pods a deadline.
+// releases it at the rate that its state allows, once that state is known; then
+// it gets its NoExecute taint. While every zone is down, or a policy of the
+// caller pauses the cluster, none is released. The NoExecute taint gives each
+// of its pods a deadline.
 //
 // # The budget of requests
 //
 // Config.Requests limits what all actions send to the API server together. Each
 // task takes as many requests as it may send, and returns those that it did not
 // need. Four kinds of work have a quarter of the budget each: declarations,
-// recoveries (writes that take back a taint not-ready or unreachable),
-// evictions, and all else. What a kind does not need goes to the others. So
-// nodes recover and pods leave while thousands of nodes are declared. The
+// recoveries, evictions, and all else. A recovery is a write that removes a
+// taint not-ready or unreachable. What a kind does not need goes to the others.
+// So nodes recover and pods leave while thousands of nodes are declared. The
 // client that performs the actions must not have a limit of its own.
 //
 // A node that changes all the time costs the others nothing. Its first four
-// writes of taints and labels go at once. Further ones wait for 1 s to 30 s after
-// the one before, and behind those of nodes that change less. The newest wish is
-// written then; one that was taken back costs no write. A write that protects
-// pods waits for 5 s at most: the first NoSchedule taint of a node that cannot
-// run pods, and the end of a NoExecute taint. So a node that flaps is closed
-// soon and opened late. Pods of a node that becomes not ready again and again
-// are marked as rarely. A minute without a write ends it. The NoExecute taint has
-// its zone's rate alone.
+// writes of taints and labels go at once. Further ones wait for 1 s to 30 s
+// after the one before, and behind those of nodes that change less. The newest
+// wish is written then; one that was taken back costs no write. A write that
+// protects pods waits for 5 s at most. These are the first NoSchedule taint of
+// a node that cannot run pods, and the end of a NoExecute taint. So a node that
+// flaps is closed soon and opened late. Pods of a node that becomes not ready
+// again and again are marked as rarely. A minute without a write ends it. The
+// NoExecute taint has its zone's rate alone.
 //
 // # Doubt
 //
-// Silence is doubted while it may be the observer's fault. Each kind of doubt is
-// a [Doubt] with its beginning and the latest moment at which a node that is
-// dead is declared, counted by [Controller.Doubted], and told in an Event when
-// it lasts. So it can be seen when nothing is declared, and each part can be
+// Silence is doubted while it may be the observer's fault. Each kind of doubt
+// is a [Doubt] with its beginning and the latest moment at which a dead node is
+// declared. [Controller.Doubted] counts them, and an Event reports those that
+// last. So it can be seen when nothing is declared, and each part can be
 // switched off:
 //
 //   - [DoubtBlind]: the API server does not answer, or not without gaps for
-//     Health.UnbrokenPeriod. Latest: after the first answer that no gap follows,
-//     the later of Health.GracePeriod + Health.SightTimeout and
+//     Health.UnbrokenPeriod. Latest: after the first answer that no gap
+//     follows, the later of Health.GracePeriod + Health.SightTimeout and
 //     Health.UnbrokenPeriod. While gaps go on there is no latest moment, which
 //     the Event tells. Off: Health.SightTimeout zero.
-//   - [DoubtWatch]: live reads show heartbeats that the watch has not. Latest: two
-//     grace periods after the last heartbeat. Off: DeclareUnconfirmed, which
-//     declares living nodes when the watch is behind.
-//   - [DoubtUnconfirmed]: silent nodes wait for a live read. Latest: when the part
-//     of Requests that declarations have is enough for all of them. Off:
+//   - [DoubtWatch]: live reads show heartbeats that the watch has not. Latest:
+//     two grace periods after the last heartbeat. Off: DeclareUnconfirmed,
+//     which declares living nodes when the watch is behind.
+//   - [DoubtUnconfirmed]: silent nodes wait for a live read. Latest: when the
+//     part of Requests that declarations have is enough for all of them. Off:
 //     DeclareUnconfirmed.
 //   - [DoubtUnread]: live reads fail. Latest: the longest Backoff after they
 //     succeed. Off: DeclareUnconfirmed.
-//   - [DoubtHolding]: all zones may be down, if unconfirmed nodes are. It delays no
-//     declaration by itself, so the latest moment is that of the reads. A zone
-//     whose state depends on unconfirmed nodes is held in the same way. Off:
-//     DeclareUnconfirmed.
-//   - [DoubtSuspended]: all zones are down. Nodes are declared all the same, and
-//     get no NoExecute taint. Latest for that: Zone.StabilizationWindow after one
-//     node is ready, at the rate of the zone. Off: a Zone.State that never
-//     returns zone.FullDisruption, which switches DoubtHolding off, too.
-//   - [DoubtRecovering]: the stabilization window after a start, a takeover or a
-//     suspension. Nodes are declared, and get no NoExecute taint before it ends.
-//     Off: a Zone.StabilizationWindow of a nanosecond.
+//   - [DoubtHolding]: all zones may be down, if unconfirmed nodes are. It
+//     delays no declaration by itself, so the latest moment is that of the
+//     reads. A zone whose state depends on unconfirmed nodes is held in the
+//     same way. Off: DeclareUnconfirmed.
+//   - [DoubtSuspended]: all zones are down. Nodes are declared all the same,
+//     and get no NoExecute taint. Latest for that: Zone.StabilizationWindow
+//     after one node is ready, at the rate of the zone. Off: a Zone.State that
+//     never returns zone.FullDisruption, which switches DoubtHolding off, too.
+//   - [DoubtRecovering]: the stabilization window after a start, a takeover or
+//     a suspension. Nodes are declared, and get no NoExecute taint before it
+//     ends. Off: a Zone.StabilizationWindow of a nanosecond.
 //
 // The answers of the API server and the jitter of Backoff come in addition, and
 // a kind that comes after another adds its own time.
@@ -99,61 +98,63 @@
 //     have reported that before it died. There the condition alone decides. The
 //     API server gives each new node such a taint. It goes at once when the
 //     watch shows the node's first report after its creation.
-//   - No pod leaves a node that reports that it is ready for our taints, except in
-//     its recovery period: they are about to go. So a node that came back while no
-//     replica led keeps the pods whose deadlines have passed. If it died after that
-//     report they leave when it is found silent, a grace period later at most. There
-//     a start begins tolerations again.
+//   - No pod leaves a node that reports that it is ready for our taints, except
+//     in its recovery period: they are about to go. So a node that came back
+//     while no replica led keeps the pods whose deadlines have passed. If it
+//     died after that report they leave when it is found silent, a grace period
+//     later at most. There a start begins tolerations again.
 //   - A pod that comes to a silent node is marked not ready, and marks that
 //     failed are sent again, also after a crash. There pods are marked when the
 //     node falls, and a crash loses what was left.
 //   - A zone counts silent nodes when their grace period has ended. There it
-//     counts conditions, which have to be written first: with 3,000 silent nodes
-//     and 20 requests a second that takes minutes.
+//     counts conditions, which have to be written first: with 3,000 silent
+//     nodes and 20 requests a second that takes minutes.
 //   - A live read confirms each silence once, and one list confirms many. There
 //     the lease of each silent node is read in each pass.
-//   - Evictions and recoveries have a part of --kube-api-qps of their own. There
-//     each controller's requests stand in one line.
-//   - A node that changes all the time is written to less and less often, at the
-//     least each 30 s. There each change is written.
-//   - The programs spare mirror pods, with --spare-mirror-pods, which is true by
-//     default. There those that do not tolerate a taint are evicted, and their
-//     kubelet makes them again. Kubelets make static pods tolerate all NoExecute
-//     taints. Config.Eviction.Exempt is nil by default and spares none.
+//   - Evictions and recoveries have a part of --kube-api-qps of their own.
+//     There each controller's requests stand in one line.
+//   - A node that changes all the time is written to less and less often, at
+//     the least each 30 s. There each change is written.
+//   - The programs spare mirror pods, with --spare-mirror-pods, which is true
+//     by default. There those that do not tolerate a taint are evicted, and
+//     their kubelet makes them again. Kubelets make static pods tolerate all
+//     NoExecute taints. Config.Eviction.Exempt is nil by default and spares
+//     none.
 //   - The Event "Cancelling deletion" is recorded for a pod whose condition is
 //     cleared, and for no other.
 //   - Nodes of a zone that is dying wait one heartbeat interval for their
 //     NoExecute taint, until the state of the zone is known. There they are
 //     tainted as they expire.
-//   - When all zones are disrupted, running tolerations are held until our taints
-//     are gone (enhancements #5263). There they go on.
+//   - When all zones are disrupted, running tolerations are held until our
+//     taints are gone (enhancements #5263). There they go on.
 //   - After that, after a start and after a takeover no node gets a NoExecute
-//     taint for a grace period, which begins when the caches are filled. There
+//     taint for a grace period. It begins when the caches are filled. There
 //     nodes that are still Unknown are tainted at once.
-//   - Nodes that are tainted at the start keep their taints until they are heard.
-//     There they are untainted, and tainted again later.
-//   - With Config.Zone.Phase a zone that is down, or too few nodes that are ready,
-//     pauses all zones. There each zone has its rate and nothing else.
+//   - Nodes that are tainted at the start keep their taints until they are
+//     heard. There they are untainted, and tainted again later.
+//   - With Config.Zone.Phase a zone that is down, or too few nodes that are
+//     ready, pauses all zones. There each zone has its rate and nothing else.
 //   - Only taints that are set, or failed to be, cost a token of a zone's rate.
-//     There a look at a queue with nothing due costs one, and so does a node that
-//     has recovered.
+//     There a look at a queue with nothing due costs one, and so does a node
+//     that has recovered.
 //   - Nodes are tainted in the order in which they fell. There each pass puts
 //     those that wait at the end.
-//   - A node that changes its zone moves to the other zone's queue. There it can
-//     crash the controller (#47791).
-//   - Taints that could not be written are retried. There they wait for the next
-//     change of the node.
+//   - A node that changes its zone moves to the other zone's queue. There it
+//     can crash the controller (#47791).
+//   - Taints that could not be written are retried. There they wait for the
+//     next change of the node.
 //
 // # Size
 //
-// With 100,000 nodes and 1,000,000 pods no turn, in which a program holds its
-// lock, has more than 10 ms of work; new memory, which the system clears, can
-// add to that. Starts, losses and recoveries of all nodes go through in slices.
-// Heartbeats of nodes that are well cause no look at what is to be done.
-// BenchmarkWhole measures turns, memory, a second in which nothing happens, and
-// a third of the nodes lost at once, in under 3 minutes:
+// With 100,000 nodes and 1,000,000 pods a program holds its lock for at most 10
+// ms of work a turn. New memory, which the system clears, can add to that.
+// Starts, losses and recoveries of all nodes go through in slices. Heartbeats
+// of nodes that are well cause no look at what is to be done. BenchmarkWhole
+// measures turns, memory, a second in which nothing happens, and a third of the
+// nodes lost at once, in under 3 minutes:
 //
-//	go -C examples test -run=- -bench=Whole -benchtime=1x ./nodelifecycle/controller
+//	go -C examples test -run=- -bench=Whole -benchtime=1x \
+//	  ./nodelifecycle/controller
 //
 // # Layers
 //

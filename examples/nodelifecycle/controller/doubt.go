@@ -83,9 +83,10 @@ func (d Doubt) String() string {
 		DoubtWatch:       fmt.Sprintf("the watch of leases is behind: live reads show heartbeats of %s", d.silent()),
 		DoubtUnread:      fmt.Sprintf("live reads of leases fail, and leave %s undeclared", d.silent()),
 		DoubtUnconfirmed: fmt.Sprintf("a live read of leases has yet to confirm %s", d.silent()),
-		DoubtHolding:     "all zones may be down, which is not confirmed: no taint is set or removed and no pod evicted for one of ours",
-		DoubtSuspended:   "all zones are down: nodes are declared, and none is tainted NoExecute",
-		DoubtRecovering:  "a stabilization window is under way: nodes are declared, and none is tainted NoExecute",
+		DoubtHolding: "all zones may be down, which is not confirmed: no taint is set or removed and no pod evicted " +
+			"for one of ours",
+		DoubtSuspended:  "all zones are down: nodes are declared, and none is tainted NoExecute",
+		DoubtRecovering: "a stabilization window is under way: nodes are declared, and none is tainted NoExecute",
 	}[d.Kind]
 	verb := "declared"
 	if d.HoldsTaints() {
@@ -125,7 +126,8 @@ type doubtFacts struct {
 	phaseAt, resumeAt     time.Time
 
 	grace, unbroken, timeout, backoff, window time.Duration
-	// perSecond is how many requests declarations have at least, zero for no limit.
+	// perSecond is how many requests declarations have at least, zero for no
+	// limit.
 	perSecond float64
 	// undeclared are the confirmed nodes that wait to be written.
 	undeclared int

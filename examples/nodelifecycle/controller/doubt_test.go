@@ -35,21 +35,24 @@ func TestH4DoubtsFollowFromTheFacts(t *testing.T) {
 			doubts: []Doubt{{
 				Kind: DoubtBlind, Since: at(80), After: MomentAnswer, Within: 57 * time.Second,
 			}},
-			says: "Since 2026-11-22T12:01:20Z no node is declared silent: the API server does not answer, or not without gaps. A dead node is declared at the latest 57s after the API server answers.",
+			says: "Since 2026-11-22T12:01:20Z no node is declared silent: the API server does not answer, or not without " +
+				"gaps. A dead node is declared at the latest 57s after the API server answers.",
 		},
 		"not yet unbroken": {
 			facts: facts(func(f *doubtFacts) {
 				f.sight = nodehealth.Sight{LostAt: at(80), RegainedAt: at(95), CountsFrom: at(115)}
 			}),
 			doubts: []Doubt{{Kind: DoubtBlind, Since: at(80), Latest: at(152)}},
-			says:   "Since 2026-11-22T12:01:20Z no node is declared silent: the API server does not answer, or not without gaps. A dead node is declared at 2026-11-22T12:02:32Z at the latest.",
+			says: "Since 2026-11-22T12:01:20Z no node is declared silent: the API server does not answer, or not without " +
+				"gaps. A dead node is declared at 2026-11-22T12:02:32Z at the latest.",
 		},
 		"a watch that is behind": {
 			facts: facts(func(f *doubtFacts) { f.behind, f.refutedAt = 3, at(90) }),
 			doubts: []Doubt{{
 				Kind: DoubtWatch, Since: at(90), Nodes: 3, After: MomentHeartbeat, Within: 102 * time.Second,
 			}},
-			says: "Since 2026-11-22T12:01:30Z the watch of leases is behind: live reads show heartbeats of 3 silent nodes. A dead node is declared at the latest 1m42s after its last heartbeat.",
+			says: "Since 2026-11-22T12:01:30Z the watch of leases is behind: live reads show heartbeats of 3 silent nodes. A " +
+				"dead node is declared at the latest 1m42s after its last heartbeat.",
 		},
 		"unconfirmed": {
 			facts: facts(func(f *doubtFacts) {
@@ -58,7 +61,8 @@ func TestH4DoubtsFollowFromTheFacts(t *testing.T) {
 			doubts: []Doubt{{
 				Kind: DoubtUnconfirmed, Since: at(99), Nodes: 10, Latest: at(149), // 20 requests take 40 s, and a list each 10 s
 			}},
-			says: "Since 2026-11-22T12:01:39Z a live read of leases has yet to confirm 10 silent nodes. A dead node is declared at 2026-11-22T12:02:29Z at the latest.",
+			says: "Since 2026-11-22T12:01:39Z a live read of leases has yet to confirm 10 silent nodes. A dead node is " +
+				"declared at 2026-11-22T12:02:29Z at the latest.",
 		},
 		"all zones may be down, and reads fail": {
 			facts: facts(func(f *doubtFacts) {
@@ -69,19 +73,22 @@ func TestH4DoubtsFollowFromTheFacts(t *testing.T) {
 				{Kind: DoubtUnread, Since: at(61), Nodes: 10, After: MomentRead, Within: 61 * time.Second},
 				{Kind: DoubtHolding, Since: at(50), Nodes: 10, After: MomentRead, Within: 61 * time.Second},
 			},
-			says: "Since 2026-11-22T12:01:01Z live reads of leases fail, and leave 10 silent nodes undeclared. A dead node is declared at the latest 1m1s after live reads succeed.",
+			says: "Since 2026-11-22T12:01:01Z live reads of leases fail, and leave 10 silent nodes undeclared. A dead node is " +
+				"declared at the latest 1m1s after live reads succeed.",
 		},
 		"suspended": {
 			facts: facts(func(f *doubtFacts) { f.phase = zone.PhaseSuspended }),
 			doubts: []Doubt{{
 				Kind: DoubtSuspended, Since: at(50), After: MomentReady, Within: 45 * time.Second,
 			}},
-			says: "Since 2026-11-22T12:00:50Z all zones are down: nodes are declared, and none is tainted NoExecute. A dead node is released to the rate of its zone at the latest 45s after one node is ready.",
+			says: "Since 2026-11-22T12:00:50Z all zones are down: nodes are declared, and none is tainted NoExecute. A dead " +
+				"node is released to the rate of its zone at the latest 45s after one node is ready.",
 		},
 		"recovering": {
 			facts:  facts(func(f *doubtFacts) { f.phase, f.resumeAt = zone.PhaseRecovering, at(110) }),
 			doubts: []Doubt{{Kind: DoubtRecovering, Since: at(50), Latest: at(110)}},
-			says:   "Since 2026-11-22T12:00:50Z a stabilization window is under way: nodes are declared, and none is tainted NoExecute. A dead node is released to the rate of its zone at 2026-11-22T12:01:50Z at the latest.",
+			says: "Since 2026-11-22T12:00:50Z a stabilization window is under way: nodes are declared, and none is tainted " +
+				"NoExecute. A dead node is released to the rate of its zone at 2026-11-22T12:01:50Z at the latest.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,8 +243,8 @@ func TestH4SightThatIsNeverUnbrokenIsTold(t *testing.T) {
 	require.Equal(t, []string{ReasonDoubt, ReasonDoubtEnded}, w.told())
 }
 
-// A doubt that is short is no news, and one of a kind that comes again and again
-// is told once in tellPeriod.
+// A doubt that is short is no news, and one of a kind that comes again and
+// again is told once in tellPeriod.
 func TestH4DoubtIsToldNowAndThen(t *testing.T) {
 	w := withSight(t)
 	w.outage(grace/2-5*time.Second, "a-000") // no node is declared for 20 s more
@@ -374,7 +381,7 @@ func TestH4ReadsThatFailedAreForgotten(t *testing.T) {
 	require.False(t, w.c.reads.fail(1))
 }
 
-// A budget that is small beside the silent nodes.
+// A budget that is small compared with the number of silent nodes.
 func TestH4LatestMomentWithASmallBudget(t *testing.T) {
 	w := slow(t, 100, "a", "b")
 	for _, name := range w.names() {

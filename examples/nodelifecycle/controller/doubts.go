@@ -8,8 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Doubts returns what delays declarations and NoExecute taints now, and how long
-// at most, in the order of DoubtKinds.
+// Doubts returns what delays declarations and NoExecute taints now, and how
+// long at most, in the order of DoubtKinds.
 func (c *Controller) Doubts(now time.Time) []Doubt { return appendDoubts(nil, c.doubtFacts(now)) }
 
 // Doubted returns how long there were doubts of a kind, all together.
@@ -50,7 +50,7 @@ func (c *Controller) doubtFacts(now time.Time) doubtFacts {
 	f.unconfirmed, f.suspectedAt = reads.unconfirmed, reads.suspectedAt
 	f.unread, f.failedAt = reads.fail(len(c.suspects)), reads.failedAt
 	f.phase, f.phaseAt = c.zones.Phase(), c.phaseAt
-	f.resumeAt, _ = c.zones.Next()
+	f.resumeAt, _ = c.zones.Next(now)
 	f.undeclared = c.declarations.Len()
 	return f
 }

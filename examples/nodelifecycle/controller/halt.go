@@ -6,16 +6,16 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// Halt holds all evictions and all NoExecute taints at once, until Resume. It is
-// for an operator who stops the controller without ending it. A call that is
-// under way is not taken back, and nothing follows it. All else goes on: nodes
-// are declared Unknown and tainted NoSchedule, their pods are marked not ready,
+// Halt holds all evictions and all NoExecute taints at once, until Resume. With
+// it an operator stops the controller without ending it. A call that is under
+// way is not taken back, and nothing follows it. All else goes on: nodes are
+// declared Unknown and tainted NoSchedule, their pods are marked not ready,
 // what recovers loses its taints, and deadlines pass. A second Halt changes
 // nothing.
 func (c *Controller) Halt(now time.Time) { c.evictions.Halt(now) }
 
-// Resume ends what Halt began. Nodes that wait are tainted at the rates of their
-// zones, and pods that became due meanwhile leave in the order of their
+// Resume ends what Halt began. Nodes that wait are tainted at the rates of
+// their zones, and pods that became due meanwhile leave in the order of their
 // deadlines. Nothing was lost, so no deadline begins again.
 func (c *Controller) Resume(now time.Time) { c.evictions.Resume(now) }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// C7: a halt holds every eviction and every NoExecute taint at once, and lets all
-// else go on. Nothing is lost: afterwards nodes are tainted at the rate of their
-// zone, and pods whose time has come leave.
+// C7: a halt holds every eviction and every NoExecute taint at once, and lets
+// all else go on. Nothing is lost: afterwards nodes are tainted at the rate of
+// their zone, and pods whose time has come leave.
 func TestC7AHaltHoldsEvictionsAndNoExecuteTaints(t *testing.T) {
 	w := newWorld(t, Config{})
 	for _, name := range []string{"a", "b"} {

@@ -17,8 +17,8 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// What one kubelet can and cannot do with its own credentials: .github/SECURITY.md
-// names these tests.
+// What one kubelet can and cannot do with its own credentials:
+// .github/SECURITY.md names these tests.
 
 // remark has a kubelet that renews nothing write Ready over each Unknown.
 func (w *world) remark(name string) {
@@ -31,8 +31,9 @@ func (w *world) remark(name string) {
 	w.setNode(node)
 }
 
-// C2: a kubelet that takes each declaration back without a heartbeat is declared
-// again after a wait that grows to a minute, and costs five requests each time.
+// C2: a kubelet that takes each declaration back without a heartbeat is
+// declared again after a wait that grows to a minute, and costs five requests
+// each time.
 func TestC2AKubeletThatRemarksItsConditionsCostsFiveRequestsAMinute(t *testing.T) {
 	w, sick, healthy := starved(t, 60)
 	w.silent[sick[0]] = true
@@ -81,9 +82,9 @@ func TestH1ALeaseFromTheFutureBuysNoTime(t *testing.T) {
 	}
 }
 
-// Q2, Q3: of a node that falls and comes back, also in zones in turns, those that
-// wait for their NoExecute taint feel nothing, and one that falls later waits for
-// one turn of its zone at most.
+// Q2, Q3: of a node that falls and comes back, also in zones in turns, those
+// that wait for their NoExecute taint feel nothing, and one that falls later
+// waits for one turn of its zone at most.
 func TestC2AKubeletThatFlapsTakesOneTurnOfItsZone(t *testing.T) {
 	const step, turn = 100 * time.Millisecond, 10 * time.Second
 	for _, down := range []time.Duration{3 * time.Second, 11 * time.Second, 25 * time.Second} {
@@ -159,8 +160,8 @@ func TestZ3OneNodeThatIsReadyKeepsAClusterActive(t *testing.T) {
 	}
 }
 
-// E2: a kubelet writes the status of its pods. That a pod was bound later than it
-// was gives it no more time.
+// E2: a kubelet writes the status of its pods. That a pod was bound later than
+// it was gives it no more time.
 func TestE2APodThatIsBoundAgainAndAgainGetsNoMoreTime(t *testing.T) {
 	w := settled(t, "a", "b")
 	pod := w.addPod("kept", "a-000", tolerate(60))
@@ -182,8 +183,8 @@ func TestE2APodThatIsBoundAgainAndAgainGetsNoMoreTime(t *testing.T) {
 }
 
 // mirrored has a kubelet that says that it is not ready make 20 mirror pods a
-// second that tolerate nothing, for a minute, and a pod leave another node then.
-// It returns how long that took, at most five minutes.
+// second that tolerate nothing, for a minute, and a pod leave another node
+// then. It returns how long that took, at most five minutes.
 func mirrored(t *testing.T, config eviction.Config) time.Duration {
 	w := newWorld(t, Config{Requests: RequestBudget{PerSecond: 20, Burst: 30}, Eviction: config})
 	hostile, healthy := w.addNodes(30, "a")[0], w.addNodes(30, "b")[0]
@@ -214,12 +215,15 @@ func mirrored(t *testing.T, config eviction.Config) time.Duration {
 }
 
 // C2: the only pods that a kubelet may make delay the evictions of all other
-// nodes, unless they are spared, as they are by default, or a budget bounds them.
+// nodes, unless they are spared, as they are by default, or a budget bounds
+// them.
 func TestC2MirrorPodsDelayOtherEvictionsUnlessAFlagBoundsThem(t *testing.T) {
 	require.Greater(t, mirrored(t, eviction.Config{}), 2*time.Minute, "--spare-mirror-pods=false")
-	require.LessOrEqual(t, mirrored(t, eviction.Config{Exempt: eviction.IsMirrorPod}), time.Second, "--spare-mirror-pods, the default")
+	require.LessOrEqual(t, mirrored(t, eviction.Config{Exempt: eviction.IsMirrorPod}), time.Second,
+		"--spare-mirror-pods, the default")
 	perNode := eviction.Budget{Name: "node", Limit: 1, ByNode: func(node *corev1.Node) string { return node.Name }}
-	require.LessOrEqual(t, mirrored(t, eviction.Config{Budgets: []eviction.Budget{perNode}}), 2*time.Second, "--budget-per-node=1")
+	require.LessOrEqual(t, mirrored(t, eviction.Config{Budgets: []eviction.Budget{perNode}}), 2*time.Second,
+		"--budget-per-node=1")
 }
 
 // largestRequest is etcd's default of --max-request-bytes.
@@ -239,8 +243,8 @@ func TestNoObjectHoldsAMillionTolerations(t *testing.T) {
 	require.EqualValues(t, 72, unsafe.Sizeof(corev1.Toleration{}))
 }
 
-// C2: a pod with as many tolerations as fit is decided like any other, and delays
-// no other.
+// C2: a pod with as many tolerations as fit is decided like any other, and
+// delays no other.
 func TestE1APodWithAsManyTolerationsAsFitLeaves(t *testing.T) {
 	w := settled(t, "a", "b")
 	many := append(manyTolerations(), tolerate(20))
@@ -293,8 +297,8 @@ func turnsWithTolerations(b *testing.B, pods int) (took []time.Duration) {
 }
 
 // BenchmarkLongestTurnWithTolerations is the longest turn under the lock when a
-// node with such pods gets a taint and loses it. Of each turn the fastest of all
-// rounds counts, because the machine may be busy.
+// node with such pods gets a taint and loses it. Of each turn the fastest of
+// all rounds counts, because the machine may be busy.
 func BenchmarkLongestTurnWithTolerations(b *testing.B) {
 	var least []time.Duration
 	for b.Loop() {

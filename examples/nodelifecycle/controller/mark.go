@@ -22,8 +22,8 @@ func (c *Controller) markPods(now time.Time, n *node) int {
 	return len(pods)
 }
 
-// planMark has a pod marked not ready if it needs that. In an episode in which a
-// pod was marked no other waits.
+// planMark has a pod marked not ready if it needs that. In an episode in which
+// a pod was marked no other waits.
 func (c *Controller) planMark(now time.Time, n *node, p *pod) {
 	if !needsMark(n, p) {
 		return

@@ -105,7 +105,7 @@ func (s writeState) underWay() bool { return s == writing || s == releasing }
 func (s writeState) holdsToken() bool { return s == released || s == releasing }
 
 // notReady reports whether a node was reported not to be ready, by its kubelet
-// or by us. A node of which nothing was reported is starting.
+// or by us. A node without any report is starting.
 func (n *node) notReady() bool { return n.ready != "" && n.ready != corev1.ConditionTrue }
 
 // countsInZone returns how the node counts in its zone. A silent node does not
@@ -136,8 +136,8 @@ const (
 )
 
 // kindOfWrite returns what kind a write to a node is. A recovery takes back a
-// taint of a node that is not ready, or is not said to be any more. A write with
-// a token of its zone is never damped.
+// taint of a node that is not ready, or is not said to be any more. A write
+// with a token of its zone is never damped.
 func kindOfWrite(_ string, n *node) string {
 	recovers := n.wanted != nil && !n.state.holdsToken() &&
 		countNotReady(n.wanted) < countNotReady(n.object.Spec.Taints)

@@ -129,7 +129,7 @@ func TestE9NodeThatIsReadyAgainIsSpared(t *testing.T) {
 	require.Empty(t, w.evicted(ill), "what had not gone stays")
 	w.addPod("late", "a-003")
 	w.advance(time.Minute)
-	require.Empty(t, w.evicted(ill), "and so does who comes")
+	require.Empty(t, w.evicted(ill), "and so does a pod that comes")
 }
 
 // E9: nodes go at their zone's rate, and one without pods does not keep the
@@ -160,9 +160,11 @@ func TestE9PodsThatWouldLeaveLaterAnywayUseAToken(t *testing.T) {
 	ill := w.now
 	for _, name := range []string{"a-000", "a-001", "a-002"} {
 		node := w.nodes[name].DeepCopy()
-		node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute, TimeAdded: new(metav1.NewTime(w.now))}}
+		node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute,
+			TimeAdded: new(metav1.NewTime(w.now))}}
 		w.setNode(node)
-		w.addPod("patient-"+name, name, tolerate(600), corev1.Toleration{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(600))})
+		w.addPod("patient-"+name, name, tolerate(600),
+			corev1.Toleration{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(600))})
 		for _, pod := range w.sortedPods() {
 			if pod.Spec.NodeName == name && pod.Name != "patient-"+name {
 				w.deletePod(pod.UID)

@@ -45,7 +45,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 	c.health.ForgetNode(now, name)
 	c.forgetSilence(now, n)
 	c.setBehind(now, n, false)
-	c.zones.Forget(n)
+	c.zones.Forget(now, n)
 	c.zoneChanged(now, -n.countedReady())
 	c.evictions.ForgetNode(now, name)
 	c.finishRelease(now, n, timedqueue.OutcomeDone) // the write with the taint is under way
@@ -66,8 +66,8 @@ func (c *Controller) removeOrdered(n *node) {
 }
 
 // ObserveLease takes a lease of the namespace kube-node-lease. It reports
-// whether Start or Next may have changed: the heartbeat of a node to which
-// nothing happens makes nothing due earlier, and nearly all leases are that.
+// whether Start or Next may have changed. The heartbeat of a healthy node makes
+// nothing due earlier, and nearly all leases are that.
 func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (look bool) {
 	n, known := c.nodes[lease.Name]
 	if known && c.onlyBeats(n) {

@@ -8,9 +8,9 @@ import (
 
 // pace damps the writes to one node or to its pods. The first ones go at once.
 // A node that goes on to need writes waits for longer and longer after each,
-// behind the nodes that do not. What it wants at the end of the wait is written;
-// a change that is taken back meanwhile costs no write. After a quiet period
-// the node is as new.
+// behind the nodes that do not. What it wants at the end of the wait is
+// written; a change that is taken back meanwhile costs no write. After a quiet
+// period the node is as new.
 //
 // Only writes that succeed count. What fails has a backoff of its own.
 type pace struct {

@@ -12,7 +12,7 @@ import (
 // pausedBelow pauses while less than that share of all nodes is ready.
 func pausedBelow(share float64) func(zone.Cluster) zone.Phase {
 	return func(c zone.Cluster) zone.Phase {
-		if phase := zone.DefaultPhase(c); phase != zone.PhaseActive || c.Counts.ReadyShare() >= share {
+		if phase := zone.DefaultPhase(c); phase != zone.PhaseActive || c.Counts.ReadyFraction() >= share {
 			return phase
 		}
 		return zone.PhasePaused
@@ -46,8 +46,8 @@ func (w *world) back(names ...string) {
 	w.act()
 }
 
-// Z1: in a pause no node is tainted, no taint is removed and no pod leaves. What
-// was begun waits until nodes may be acted against again.
+// Z1: in a pause no node is tainted, no taint is removed and no pod leaves.
+// What was begun waits until nodes may be acted against again.
 func TestZ1APauseHoldsAllAndTakesNothingBack(t *testing.T) {
 	w := pausing(t)
 	began := w.now

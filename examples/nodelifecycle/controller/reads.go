@@ -42,8 +42,8 @@ type reads struct {
 	// last. Reads have failed since failedAt.
 	failing  int
 	failedAt time.Time
-	// behind is how many nodes have shown life to a live read, and not to the watch
-	// since. There have been some since refutedAt.
+	// behind is how many nodes have shown life to a live read, and not to the
+	// watch since. There have been some since refutedAt.
 	behind    int
 	refutedAt time.Time
 	// refuted counts the silences that a live read has refuted, and unread the

@@ -54,8 +54,8 @@ func (c *Controller) countQueued(zone string, more int) {
 }
 
 // turnOf returns when a node may be released at the earliest. After an outage
-// of all zones the timeout of EvictionModeNode begins again: how long a node was
-// really not ready is not known.
+// of all zones the timeout of EvictionModeNode begins again: how long a node
+// was really not ready is not known.
 func (c *Controller) turnOf(n *node) time.Time {
 	turn := c.zones.NotBefore(n)
 	if c.config.EvictionMode != EvictionModeNode {

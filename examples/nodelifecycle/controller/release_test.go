@@ -72,7 +72,7 @@ func (w *world) ill(names ...string) (known time.Time) {
 	return w.now.Add(interval)
 }
 
-// write begins a write of a node, of which nothing is heard until finish is
+// write begins a write of a node, which has no answer until finish is
 // called.
 func (w *world) write(name string) (finish func()) {
 	cordoned := w.nodes[name].DeepCopy()
@@ -104,7 +104,8 @@ func TestTokenIsNotUsedForANodeThatIsBeingWritten(t *testing.T) {
 	finish := w.write("a-000")
 	w.advance(interval + 20*time.Second)
 	tainted := w.nodes["a-000"].DeepCopy() // by another client
-	tainted.Spec.Taints = append(tainted.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute})
+	tainted.Spec.Taints = append(tainted.Spec.Taints,
+		corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute})
 	w.setNode(tainted)
 	finish()
 	w.advance(time.Minute)

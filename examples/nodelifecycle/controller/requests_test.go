@@ -60,8 +60,8 @@ func (w *world) cordon(name string) {
 	w.setNode(cordoned)
 }
 
-// C1: a node that is ready again loses its taints, and a pod that is due leaves,
-// however many nodes have to be declared.
+// C1: a node that is ready again loses its taints, and a pod that is due
+// leaves, however many nodes have to be declared.
 func TestC1RecoveriesAndEvictionsDoNotWaitForDeclarations(t *testing.T) {
 	w := storm(t)
 	began := w.now

@@ -50,15 +50,16 @@ func TestTaintedNodeIsUntaintedByABeatOnly(t *testing.T) {
 	require.Empty(t, deeds[PatchTaints](w), "nothing is untainted at the start")
 	w.advance(2 * interval)
 	require.Empty(t, w.taintsOf("a-000"))
-	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-001"), "it has not been heard of")
+	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-001"),
+		"it has not been heard of")
 	w.advance(2 * grace)
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-001"))
 	require.Equal(t, corev1.ConditionUnknown, w.nodes["a-001"].Status.Conditions[0].Status)
 }
 
-// A node that came back while no replica led keeps its pods: their deadlines have
-// passed, and it is untainted by its first heartbeat. One that died again after
-// its report loses them when it is found silent.
+// A node that came back while no replica led keeps its pods: their deadlines
+// have passed, and it is untainted by its first heartbeat. One that died again
+// after its report loses them when it is found silent.
 func TestPodsOfANodeThatCameBackBeforeTheStartStay(t *testing.T) {
 	for _, died := range []bool{false, true} {
 		w := settled(t, "a", "b")
@@ -175,7 +176,7 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		w.setPod(pod)
 		w.c.Reevaluate()
 		w.advance(time.Second)
-		require.Len(t, deeds[MarkPodNotReady](w), 1, "who disagrees is not fought")
+		require.Len(t, deeds[MarkPodNotReady](w), 1, "a client that disagrees is not fought")
 	})
 }
 
@@ -254,7 +255,8 @@ func TestMarkOfAFailedEvictionIsRememberedUntilTheCacheShowsIt(t *testing.T) {
 	marked.Status.Conditions = append(marked.Status.Conditions, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: eviction.ConditionReasonTaint,
 	})
-	w.c.Finish(w.now, first, Result{Eviction: eviction.Result{Outcome: eviction.OutcomeFailed, Err: errServer, Pod: marked}})
+	w.c.Finish(w.now, first,
+		Result{Eviction: eviction.Result{Outcome: eviction.OutcomeFailed, Err: errServer, Pod: marked}})
 	touched := pod.DeepCopy() // an older version that comes late
 	touched.ResourceVersion = strconv.Itoa(w.version + 5)
 	w.c.ObservePod(w.now, touched)
@@ -275,7 +277,8 @@ func TestNodeFoundAliveLosesItsTaint(t *testing.T) {
 	w.silent["a-000"] = true
 	w.start()
 	w.act()
-	require.Equal(t, []string{unreachableNoSchedule}, w.taintsOf("a-000"), "it may have died after it said that it was ready")
+	require.Equal(t, []string{unreachableNoSchedule}, w.taintsOf("a-000"),
+		"it may have died after it said that it was ready")
 	w.now = w.now.Add(grace)
 	for read := 0; read < 3; { // all have been silent for so long
 		task, ok := w.c.Start(w.now)

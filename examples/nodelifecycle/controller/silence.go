@@ -32,10 +32,10 @@ type silence struct {
 //	                                               ▼ heard
 //	                                           overtaken
 //
-// A reading that fails leads back to suspected. Each state ends when the node is
-// heard or forgotten, and declaring when the write succeeds; of the last two the
-// end is that of the write. Controller.enterSilence is the one function that
-// writes it.
+// A reading that fails leads back to suspected. Each state ends when the node
+// is heard or forgotten, and declaring when the write succeeds; of the last two
+// the end is that of the write. Controller.enterSilence is the one function
+// that writes it.
 type silenceState uint8
 
 const (

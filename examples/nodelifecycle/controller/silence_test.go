@@ -34,8 +34,8 @@ func (w *world) silence(zone string) {
 	}
 }
 
-// until lets time pass until an action is handed out, which it does not perform.
-// All nodes that are not silent beat all the time.
+// until lets time pass until an action is handed out, which it does not
+// perform. All nodes that are not silent beat all the time.
 func (w *world) until(stop func(Action) bool) Task {
 	for range 10_000 {
 		task, ok := w.c.Start(w.now)

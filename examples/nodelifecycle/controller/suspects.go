@@ -79,8 +79,8 @@ func (c *Controller) setBehind(now time.Time, n *node, behind bool) {
 	c.reads.behind++
 }
 
-// endSilence records what became of a silence that was not handed to a write, or
-// whose write has ended.
+// endSilence records what became of a silence that was not handed to a write,
+// or whose write has ended.
 func (c *Controller) endSilence(now time.Time, n *node, outcome nodehealth.Outcome) {
 	s := n.silence
 	c.dropSilence(now, n, outcome)

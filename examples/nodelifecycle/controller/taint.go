@@ -46,12 +46,13 @@ func (c *Controller) ownedUnheard(t *corev1.Taint) bool {
 	return owned(t) && t.Key != corev1.TaintNodeNotReady && t.Key != corev1.TaintNodeUnreachable
 }
 
-// spareReady keeps the pods of a node that reports that it is ready from leaving
-// for our taints. Those are about to go: with the next write, or after a start
-// with the first heartbeat. A deadline that passes before that must not make pods
-// leave a living node, for example one that came back while no replica led. One
-// that died after its report is found silent, and its pods leave then. In its
-// recovery period a node has its taints on purpose, and they act.
+// spareReady keeps the pods of a node that reports that it is ready from
+// leaving for our taints. Those are about to go: with the next write, or after
+// a start with the first heartbeat. A deadline that passes before that must not
+// make pods leave a living node, for example one that came back while no
+// replica led. One that died after its report is found silent, and its pods
+// leave then. In its recovery period a node has its taints on purpose, and they
+// act.
 func (c *Controller) spareReady(now time.Time, n *node) {
 	switch {
 	case !hasNoExecute(n.object.Spec.Taints):
@@ -73,18 +74,18 @@ func hasNoExecute(all []corev1.Taint) bool {
 	return false
 }
 
-// mayWriteAt returns when what a node wants may be written, and the zero time if
-// that needs no wait.
+// mayWriteAt returns when what a node wants may be written, and the zero time
+// if that needs no wait.
 func (n *node) mayWriteAt() time.Time {
 	return n.pace.next(n.pace.damped() && n.protects())
 }
 
-// protects reports whether the taints that a node wants protect pods: from being
-// scheduled to a node that cannot run them, or from leaving one that can. So a
-// node that flaps is closed soon and opened late, and stays closed in between.
-// Swapping a taint that closes the node for another one may wait; so may labels
-// and pressure, which most pods tolerate, and spec.unschedulable, which the
-// scheduler reads itself.
+// protects reports whether the taints that a node wants protect pods: from
+// being scheduled to a node that cannot run them, or from leaving one that can.
+// So a node that flaps is closed soon and opened late, and stays closed in
+// between. Swapping a taint that closes the node for another one may wait; so
+// may labels and pressure, which most pods tolerate, and spec.unschedulable,
+// which the scheduler reads itself.
 func (n *node) protects() bool {
 	has := n.object.Spec.Taints
 	return n.wanted != nil && (!closed(has) && closed(n.wanted) ||
@@ -106,7 +107,7 @@ func closed(all []corev1.Taint) bool {
 	return false
 }
 
-// labelPairs are the labels of which the second has to equal the first. Source:
+// labelPairs are pairs of labels; the second must equal the first. Source:
 // labelReconcileInfo of kube-controller-manager v1.37.
 var labelPairs = [...]struct{ from, to string }{
 	{corev1.LabelOSStable, "beta.kubernetes.io/os"},

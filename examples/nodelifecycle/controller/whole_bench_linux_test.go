@@ -15,8 +15,8 @@ import (
 )
 
 // BenchmarkWhole is the whole controller with 100,000 nodes and 1,000,000 pods;
-// see the package comment. With -short it is a tenth of that. Times are CPU time
-// of the turns.
+// see the package comment. With -short it is a tenth of that. Times are CPU
+// time of the turns.
 func BenchmarkWhole(b *testing.B) {
 	if testing.Short() {
 		wholeNodes = 10_000
@@ -93,8 +93,8 @@ func (w *whole) tell(phase string) {
 }
 
 // quiet measures seconds in which all nodes are well: a tenth of the leases is
-// renewed in each, and the dispatcher looks if a renewal asks for it. Only the turns
-// count, for a whole minute: each grace period comes up once in it.
+// renewed in each, and the dispatcher looks if a renewal asks for it. Only the
+// turns count, for a whole minute: each grace period comes up once in it.
 func (w *whole) quiet() {
 	const seconds = 60
 	var all, busiest, decoding time.Duration
@@ -158,9 +158,9 @@ func (w *whole) settled(next time.Time) time.Time {
 	return next
 }
 
-// loseAZone makes a third of the nodes beat once more, within some hundredths of a
-// second, and then never again. Nothing looks in the second in which their grace
-// periods end.
+// loseAZone makes a third of the nodes beat once more, within some hundredths
+// of a second, and then never again. Nothing looks in the second in which their
+// grace periods end.
 func (w *whole) loseAZone() {
 	for i := range w.lost {
 		if w.lost[i] = zoneOf(i) == 0; w.lost[i] {
@@ -186,9 +186,9 @@ func (w *whole) loseAZone() {
 	w.tell("confirmations")
 }
 
-// lookUntil looks until something is so. The dispatcher pauses for a millisecond
-// after each look at a core that has more to do; the number of pauses is
-// returned.
+// lookUntil looks until something is so. The dispatcher pauses for a
+// millisecond after each look at a core that has more to do; the number of
+// pauses is returned.
 func (w *whole) lookUntil(is func() bool) (pauses int) {
 	for !is() {
 		var task controller.Task

@@ -31,8 +31,8 @@ const (
 	wholeZones = 3
 	beatEvery  = 10 * time.Second
 	graceOf    = 50 * time.Second
-	// requestsOf is far more than the 20 a second that are the default, so that all
-	// that follows from a loss comes to pass in a short time.
+	// requestsOf is far more than the 20 a second that are the default, so that
+	// all that follows from a loss comes to pass in a short time.
 	requestsOf = 5000
 )
 
@@ -66,7 +66,7 @@ type whole struct {
 func wholeConfig() controller.Config {
 	thresholds := zone.DefaultThresholds()
 	rates := zone.DefaultRates()
-	rates.Share = 0.001
+	rates.Fraction = 0.001
 	return controller.Config{
 		Health: nodehealth.Config{
 			GracePeriod: graceOf, StartupGracePeriod: time.Minute,
@@ -112,9 +112,9 @@ func (w *whole) restart() {
 	require.NoError(w.b, err)
 }
 
-// threadTime is the CPU time of this thread, to which the benchmark is locked. A
-// shared machine does not distort it, and what the garbage collector makes the
-// thread do counts.
+// threadTime is the CPU time of this thread, to which the benchmark is locked.
+// A shared machine does not distort it, and what the garbage collector makes
+// the thread do counts.
 func threadTime(b *testing.B) time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
@@ -148,7 +148,8 @@ func (w *whole) look() {
 	w.turn("Next", func() { w.c.Next(w.now) })
 }
 
-// perform does what the controller asks for. Its result is in the cache at once.
+// perform does what the controller asks for. Its result is in the cache at
+// once.
 func (w *whole) perform(task controller.Task) {
 	var result controller.Result
 	what := fmt.Sprintf("%T", task.Action)[len("controller."):]

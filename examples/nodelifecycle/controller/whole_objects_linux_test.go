@@ -68,7 +68,8 @@ func (w *whole) newNode(i int) *corev1.Node {
 		reason, message string
 	}{
 		{corev1.NodeNetworkUnavailable, corev1.ConditionFalse, "CalicoIsUp", "Calico is running on this node"},
-		{corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"},
+		{corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory",
+			"kubelet has sufficient memory available"},
 		{corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
 		{corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
 		{corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status"},
@@ -95,8 +96,9 @@ func (w *whole) newLease(i int) *coordinationv1.Lease {
 	return decoded(w, lease, &coordinationv1.Lease{})
 }
 
-// newPod returns a pod. Of ten on a node two are those of DaemonSets, which stay
-// whatever happens, and the others have the tolerations that admission adds, if shorter.
+// newPod returns a pod. Of ten on a node two are those of DaemonSets, which
+// stay whatever happens, and the others have the tolerations that admission
+// adds, if shorter.
 func (w *whole) newPod(i int) *corev1.Pod {
 	at := metav1.NewTime(w.now.Add(-time.Hour))
 	pod := &corev1.Pod{
@@ -120,7 +122,8 @@ func (w *whole) newPod(i int) *corev1.Pod {
 		tolerate(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute, nil)
 		tolerate(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute, nil)
 		for _, key := range [...]string{
-			corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable,
+			corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure,
+			corev1.TaintNodeUnschedulable,
 		} {
 			tolerate(key, corev1.TaintEffectNoSchedule, nil)
 		}

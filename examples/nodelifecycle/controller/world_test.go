@@ -130,7 +130,8 @@ func (w *world) addNode(name, zoneName string) *corev1.Node {
 			Labels: map[string]string{corev1.LabelTopologyZone: zoneName},
 		},
 		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.NewTime(w.now.Truncate(time.Second))},
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+				LastHeartbeatTime: metav1.NewTime(w.now.Truncate(time.Second))},
 		}},
 	}
 	w.next[name] = w.now.Add(time.Duration(len(w.nodes)%10) * interval / 10)
@@ -151,10 +152,12 @@ func (w *world) addNodes(n int, zoneName string) []string {
 func (w *world) addPod(name, on string, tolerations ...corev1.Toleration) *corev1.Pod {
 	w.version++
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(fmt.Sprintf("%s-%d", name, w.version))},
-		Spec:       corev1.PodSpec{NodeName: on, Tolerations: tolerations},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+			UID: types.UID(fmt.Sprintf("%s-%d", name, w.version))},
+		Spec: corev1.PodSpec{NodeName: on, Tolerations: tolerations},
 		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
-			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.now.Truncate(time.Second))},
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+				LastTransitionTime: metav1.NewTime(w.now.Truncate(time.Second))},
 			{Type: corev1.PodReady, Status: corev1.ConditionTrue},
 		}},
 	}
@@ -163,7 +166,8 @@ func (w *world) addPod(name, on string, tolerations ...corev1.Toleration) *corev
 }
 
 func tolerate(seconds int64) corev1.Toleration {
-	return corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds}
+	return corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+		TolerationSeconds: &seconds}
 }
 
 func (w *world) setNode(node *corev1.Node) {
@@ -197,7 +201,8 @@ func (w *world) deletePod(uid types.UID) {
 // beat renews a node's lease, and reports it ready if it does not say so.
 func (w *world) beat(name string) {
 	renewed := metav1.NewMicroTime(w.now)
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: coordinationv1.LeaseSpec{RenewTime: &renewed}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: coordinationv1.LeaseSpec{RenewTime: &renewed}}
 	w.stamp(&lease.ObjectMeta)
 	w.leases[name] = lease
 	if w.c != nil && !w.blind {

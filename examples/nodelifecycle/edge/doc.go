@@ -1,12 +1,13 @@
-// Package edge connects the reducer of package controller with a cluster: what
-// informers report goes in through [Handlers], the API calls that an action asks
-// for go out through a [Performer].
+// Package edge connects the reducer of package controller with a cluster. What
+// informers report goes in through [Handlers]; the API calls of an action go
+// out through a [Performer].
 //
 //	informers ──► Handlers ──Observe, Forget──► controller.Controller
 //	API server ◄── Performer ◄──── controller.Action ◄──┘
 //
-// It has no goroutine, no timer and no clock, it logs nothing and counts nothing.
-// So a program that drives the reducer with a timedqueue.Dispatcher and a
-// simulator that drives it in virtual time run the same code. Timeouts, log lines
-// and metrics are wrapped around [Performer.Perform] by whoever has a clock.
+// It has no goroutine, no timer and no clock, it logs nothing and counts
+// nothing. So a program that drives the reducer with a timedqueue.Dispatcher
+// and a simulator that drives it in virtual time run the same code. Timeouts,
+// log lines and metrics are wrapped around [Performer.Perform] by the caller,
+// which has a clock.
 package edge

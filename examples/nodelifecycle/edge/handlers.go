@@ -22,15 +22,15 @@ type Handlers struct {
 	Pods cache.ResourceEventHandler
 }
 
-// NewHandlers returns the handlers that feed c. They touch c only inside what they
-// pass to observe. It must run that at once, while nothing else uses c, and pass it
-// the time: a program takes the lock of its dispatcher and reads the clock under
-// it, a simulator passes its own time. One report is one call of observe. What
-// they pass returns whether c has to be looked at again, as
+// NewHandlers returns the handlers that feed c. They touch c only inside what
+// they pass to observe. It must run that at once, while nothing else uses c,
+// and pass it the time. A program takes the lock of its dispatcher and reads
+// the clock under it. A simulator passes its own time. One report is one call
+// of observe. What they pass returns whether c has to be looked at again, as
 // timedqueue.Dispatcher.UpdateIf wants to know.
 //
-// The controller knows the versions that it has written. So the handlers are not
-// told of writes, and withhold nothing.
+// The controller knows the versions that it has written. So the handlers are
+// not told of writes, and withhold nothing.
 func NewHandlers(
 	c *controller.Controller, observe func(turn func(now time.Time) (look bool)),
 ) (Handlers, error) {
@@ -38,8 +38,8 @@ func NewHandlers(
 }
 
 // A View shows the controller other nodes and pods than the cluster has. Its
-// methods are called inside what handlers pass to observe. With a node may change
-// how some pods are shown, which ObserveNode returns as well.
+// methods are called inside what handlers pass to observe. With a node may
+// change how some pods are shown, which ObserveNode returns as well.
 type View interface {
 	ObserveNode(now time.Time, node *corev1.Node) (*corev1.Node, []*corev1.Pod)
 	ForgetNode(now time.Time, node *corev1.Node)
@@ -57,8 +57,8 @@ func (plainView) ForgetNode(time.Time, *corev1.Node)                  {}
 func (plainView) ObservePod(_ time.Time, pod *corev1.Pod) *corev1.Pod { return pod }
 func (plainView) ForgetPod(time.Time, *corev1.Pod)                    {}
 
-// NewViewedHandlers returns handlers like those of NewHandlers, which feed c with
-// nodes and pods as a view shows them.
+// NewViewedHandlers returns handlers like those of NewHandlers, which feed c
+// with nodes and pods as a view shows them.
 func NewViewedHandlers(
 	c *controller.Controller, view View, observe func(turn func(now time.Time) (look bool)),
 ) (Handlers, error) {

@@ -36,7 +36,9 @@ type fed struct {
 func newFed(t *testing.T) *fed {
 	f := &fed{t: t, now: time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)}
 	var err error
-	f.Controller, err = controller.New(controller.Config{Health: nodehealth.Config{GracePeriod: grace, StartupGracePeriod: grace}}, f.now)
+	f.Controller,
+		err = controller.New(controller.Config{Health: nodehealth.Config{GracePeriod: grace, StartupGracePeriod: grace}},
+		f.now)
 	require.NoError(t, err)
 	f.Handlers, err = edge.NewHandlers(f.Controller, func(observe func(time.Time) bool) {
 		f.observed++
@@ -77,7 +79,8 @@ func readyNode(uid types.UID, taints ...corev1.Taint) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: uid},
 		Spec:       corev1.NodeSpec{Taints: taints},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}
 }
 
@@ -127,8 +130,8 @@ func TestReportsReachTheControllerAtTheTimeOfObserve(t *testing.T) {
 	require.Zero(t, pods)
 }
 
-// E2: a report of a node or a pod shows that its watch is alive. What was written
-// while no report came counts from when it was written.
+// E2: a report of a node or a pod shows that its watch is alive. What was
+// written while no report came counts from when it was written.
 func TestE2ReportsTellThatAWatchIsAlive(t *testing.T) {
 	for name, gap := range map[string]bool{"after a gap": true, "in time": false} {
 		t.Run(name, func(t *testing.T) {
@@ -156,9 +159,9 @@ func TestE2ReportsTellThatAWatchIsAlive(t *testing.T) {
 	}
 }
 
-// eviction's doc.go, the caller's duties: a pod of a StatefulSet that was deleted
-// and created again while the watch was broken is one update. The old pod would
-// be evicted for ever.
+// eviction's doc.go, the caller's duties: a pod of a StatefulSet that was
+// deleted and created again while the watch was broken is one update. The old
+// pod would be evicted for ever.
 func TestPodRecreatedInOneUpdateIsAnotherPod(t *testing.T) {
 	f := newFed(t)
 	f.Nodes.OnAdd(readyNode("n", forbidden), true)
@@ -180,8 +183,8 @@ func TestPodRecreatedInOneUpdateIsAnotherPod(t *testing.T) {
 	require.Zero(t, pods, "nothing is kept of either")
 }
 
-// The same of a node. It starts anew: with a grace period of its own, and as one
-// that has not been heard of.
+// The same of a node. It starts again: with a grace period of its own, and as a
+// node without a heartbeat.
 func TestNodeRecreatedInOneUpdateIsAnotherNode(t *testing.T) {
 	f := newFed(t)
 	f.Nodes.OnAdd(readyNode("old"), true)
@@ -198,8 +201,8 @@ func TestNodeRecreatedInOneUpdateIsAnotherNode(t *testing.T) {
 	require.Equal(t, types.UID("new"), silent[0].Node.UID)
 }
 
-// And of a lease. Whoever creates it anew is alive, though it may say nothing
-// that the old one did not say.
+// And of a lease. Creating it again is a heartbeat, even when its fields are
+// those of the old one.
 func TestLeaseRecreatedInOneUpdateIsABeat(t *testing.T) {
 	f := newFed(t)
 	renewed := f.now.Add(-time.Second)
@@ -247,8 +250,8 @@ func TestReportsOfNothingChangeNothing(t *testing.T) {
 	require.Equal(t, 2, pods, "an update of nothing is still seen")
 }
 
-// That informers do report it so: while the watch is broken each object is deleted
-// and created again under its name.
+// That informers do report it so: while the watch is broken each object is
+// deleted and created again under its name.
 func TestRealInformersReportRecreationAsOneUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := memory.NewCluster()

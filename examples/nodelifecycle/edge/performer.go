@@ -22,30 +22,34 @@ var ErrInvalidConfig = errors.New("invalid edge config")
 // Nodes is what a [Performer] needs of a node client. The typed client of
 // client-go, clientset.CoreV1().Nodes(), is one.
 type Nodes interface {
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*corev1.Node, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions,
+		subresources ...string) (*corev1.Node, error)
 }
 
 // Pods is what a [Performer] needs of a pod client of one namespace. The typed
 // client of client-go, clientset.CoreV1().Pods(namespace), is one.
 type Pods interface {
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*corev1.Pod, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions,
+		subresources ...string) (*corev1.Pod, error)
 }
 
 // Leases is what a [Performer] needs of a lease client. The typed client of
-// client-go, clientset.CoordinationV1().Leases(corev1.NamespaceNodeLease), is one.
+// client-go, clientset.CoordinationV1().Leases(corev1.NamespaceNodeLease), is
+// one.
 type Leases interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (*coordinationv1.Lease, error)
 	List(ctx context.Context, opts metav1.ListOptions) (*coordinationv1.LeaseList, error)
 }
 
-// PerformerConfig is what a [Performer] needs. Everything but Record is required.
+// PerformerConfig is what a [Performer] needs. Everything but Record is
+// required.
 type PerformerConfig struct {
 	// Nodes writes nodes.
 	Nodes Nodes
 	// Pods returns the pod client of a namespace.
 	Pods func(namespace string) Pods
-	// Leases reads the leases of the namespace kube-node-lease from the API server,
-	// not from a cache.
+	// Leases reads the leases of the namespace kube-node-lease from the API
+	// server, not from a cache.
 	Leases Leases
 	// Evict does what controller.Evict asks for.
 	Evict eviction.Action
@@ -71,10 +75,10 @@ func (c PerformerConfig) Validate() error {
 	return nil
 }
 
-// A Performer does what the controller asks for: one API call an action, and for
-// an eviction as many as eviction.Action sends. It tries nothing twice, because
-// the controller does: it decides again first. It is safe for concurrent use if what
-// it was configured with is.
+// A Performer does what the controller asks for: one API call an action, and
+// for an eviction as many as eviction.Action sends. It tries nothing twice,
+// because the controller does: it decides again first. It is safe for
+// concurrent use if what it was configured with is.
 type Performer struct {
 	config PerformerConfig
 }
@@ -131,8 +135,8 @@ func (p *Performer) readLease(ctx context.Context, name string) controller.Resul
 	return controller.Result{Leases: map[string]string{name: lease.ResourceVersion}}
 }
 
-// listLeases reads all leases with one request. Without a resourceVersion in the
-// options the list is as new as the request.
+// listLeases reads all leases with one request. Without a resourceVersion in
+// the options the list is as new as the request.
 func (p *Performer) listLeases(ctx context.Context) controller.Result {
 	list, err := p.config.Leases.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -146,7 +150,8 @@ func (p *Performer) listLeases(ctx context.Context) controller.Result {
 }
 
 func (p *Performer) patchNode(ctx context.Context, node *corev1.Node, patch controller.Patch) controller.Result {
-	patched, err := p.config.Nodes.Patch(ctx, node.Name, patch.Type, patch.Data, metav1.PatchOptions{}, subresources(patch)...)
+	patched, err := p.config.Nodes.Patch(ctx, node.Name, patch.Type, patch.Data, metav1.PatchOptions{},
+		subresources(patch)...)
 	if err != nil {
 		return controller.Result{Err: err}
 	}
@@ -154,7 +159,8 @@ func (p *Performer) patchNode(ctx context.Context, node *corev1.Node, patch cont
 }
 
 func (p *Performer) patchPod(ctx context.Context, pod *corev1.Pod, patch controller.Patch) controller.Result {
-	patched, err := p.config.Pods(pod.Namespace).Patch(ctx, pod.Name, patch.Type, patch.Data, metav1.PatchOptions{}, subresources(patch)...)
+	patched, err := p.config.Pods(pod.Namespace).
+		Patch(ctx, pod.Name, patch.Type, patch.Data, metav1.PatchOptions{}, subresources(patch)...)
 	if err != nil {
 		return controller.Result{Err: err}
 	}

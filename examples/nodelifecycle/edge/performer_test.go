@@ -68,7 +68,8 @@ func (a *api) config() edge.PerformerConfig {
 
 type nodes struct{ *api }
 
-func (n nodes) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*corev1.Node, error) {
+func (n nodes) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions,
+	subresources ...string) (*corev1.Node, error) {
 	n.calls = append(n.calls, call{"patch node", "", name, kind, string(data), subresources})
 	meta := metav1.ObjectMeta{Name: name, ResourceVersion: "8", Annotations: map[string]string{"large": "text"}}
 	return &corev1.Node{ObjectMeta: meta}, n.failed
@@ -79,9 +80,11 @@ type pods struct {
 	namespace string
 }
 
-func (p pods) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*corev1.Pod, error) {
+func (p pods) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions,
+	subresources ...string) (*corev1.Pod, error) {
 	p.calls = append(p.calls, call{"patch pod", p.namespace, name, kind, string(data), subresources})
-	meta := metav1.ObjectMeta{Namespace: p.namespace, Name: name, ResourceVersion: "8", Annotations: map[string]string{"large": "text"}}
+	meta := metav1.ObjectMeta{Namespace: p.namespace, Name: name, ResourceVersion: "8",
+		Annotations: map[string]string{"large": "text"}}
 	return &corev1.Pod{ObjectMeta: meta}, p.failed
 }
 
@@ -146,7 +149,8 @@ func TestThatThereIsNoLeaseIsAnAnswer(t *testing.T) {
 
 // H4, hostile seed 630: a proxy's 404 decides nothing.
 func TestThatAProxyKnowsNoLeaseIsAnError(t *testing.T) {
-	foreign := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Resource: "leases"}, "n1", "page not found", 0, true)
+	foreign := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Resource: "leases"},
+		"n1", "page not found", 0, true)
 	a := &api{unread: foreign}
 	result := a.performer(t).Perform(t.Context(), controller.Task{Action: controller.ReadLease{Node: node}})
 	require.ErrorIs(t, result.Err, foreign)
@@ -209,7 +213,7 @@ func TestEvictionIsReportedAsItCameOut(t *testing.T) {
 	require.Empty(t, a.calls)
 }
 
-func TestRecordIsPassedOnIfSomebodyWantsIt(t *testing.T) {
+func TestRecordIsPassedOnIfItIsWanted(t *testing.T) {
 	a := &api{}
 	event := controller.Record{Type: corev1.EventTypeNormal, Reason: "RegisteredNode"}
 	require.Equal(t, controller.Result{}, a.performer(t).Perform(t.Context(), controller.Task{Action: event}))

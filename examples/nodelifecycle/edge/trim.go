@@ -10,11 +10,11 @@ import (
 
 // Trim drops what the controller does not read from a node, pod or lease that a
 // cache is about to keep. With 50 images a node and 30 pods a node that is most
-// of it. It is the transform for the informers that [Handlers] are added to. Other
-// objects are returned as they are. The error is always nil.
+// of it. It is the transform for the informers that [Handlers] are added to.
+// Other objects are returned as they are. The error is always nil.
 //
-// What it returns shares memory with the object, and a lease is changed in place:
-// it must not be in anybody's cache yet.
+// What it returns shares memory with the object, and a lease is changed in
+// place: it must not be in anybody's cache yet.
 func Trim(object any) (any, error) {
 	switch object := object.(type) {
 	case *corev1.Node:
@@ -36,9 +36,9 @@ func trimNode(node *corev1.Node) *corev1.Node {
 	}
 }
 
-// trimPod keeps the identity, node, tolerations and conditions of a pod, and what
-// evictions may depend on: its priority, its phase, and of annotations and owners
-// whether it is a mirror pod and whether a DaemonSet controls it.
+// trimPod keeps the identity, node, tolerations and conditions of a pod, and
+// what evictions may depend on: its priority, its phase, and of annotations and
+// owners whether it is a mirror pod and whether a DaemonSet controls it.
 func trimPod(pod *corev1.Pod) *corev1.Pod {
 	meta := trimMeta(&pod.ObjectMeta)
 	meta.Labels = nil
@@ -50,8 +50,9 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 	}
 	return &corev1.Pod{
 		ObjectMeta: meta,
-		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, Tolerations: pod.Spec.Tolerations, Priority: pod.Spec.Priority},
-		Status:     corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Tolerations: pod.Spec.Tolerations,
+			Priority: pod.Spec.Priority},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions},
 	}
 }
 

@@ -24,7 +24,8 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 	node := trimmed(t, &corev1.Node{
 		ObjectMeta: meta,
 		Spec:       corev1.NodeSpec{PodCIDR: "10.0.0.0/24", Unschedulable: true, Taints: []corev1.Taint{{Key: "k"}}},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}}, Images: make([]corev1.ContainerImage, 50)},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}},
+			Images: make([]corev1.ContainerImage, 50)},
 	})
 	require.Empty(t, node.Annotations)
 	require.Empty(t, node.ManagedFields)
@@ -37,8 +38,9 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 
 	pod := trimmed(t, &corev1.Pod{
 		ObjectMeta: meta,
-		Spec:       corev1.PodSpec{NodeName: "n", Containers: make([]corev1.Container, 3), Tolerations: []corev1.Toleration{{Key: "k"}}},
-		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady}}, PodIP: "10.0.0.1"},
+		Spec: corev1.PodSpec{NodeName: "n", Containers: make([]corev1.Container, 3),
+			Tolerations: []corev1.Toleration{{Key: "k"}}},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady}}, PodIP: "10.0.0.1"},
 	})
 	require.Empty(t, pod.Labels)
 	require.Empty(t, pod.Spec.Containers)
@@ -51,7 +53,8 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 	require.Empty(t, pod.Annotations)
 	require.Empty(t, pod.OwnerReferences)
 
-	lease := trimmed(t, &coordinationv1.Lease{ObjectMeta: *meta.DeepCopy(), Spec: coordinationv1.LeaseSpec{HolderIdentity: &meta.Name}})
+	lease := trimmed(t,
+		&coordinationv1.Lease{ObjectMeta: *meta.DeepCopy(), Spec: coordinationv1.LeaseSpec{HolderIdentity: &meta.Name}})
 	require.Empty(t, lease.ManagedFields)
 	require.Equal(t, "7", lease.ResourceVersion)
 	require.Equal(t, &meta.Name, lease.Spec.HolderIdentity)

@@ -14,7 +14,8 @@ import (
 )
 
 // Each iteration patches one of 1,000 nodes with the status that a kubelet
-// writes, 50 images among it, from all processors while one watcher reads along.
+// writes, 50 images among it, from all processors while one watcher reads
+// along.
 func BenchmarkPatch(b *testing.B) {
 	b.Run("status, strategic merge", func(b *testing.B) {
 		benchmarkPatch(b, strategicPatch, func(_ *corev1.Node, i int) []byte {
@@ -34,7 +35,8 @@ func BenchmarkPatch(b *testing.B) {
 	})
 }
 
-func benchmarkPatch(b *testing.B, kind types.PatchType, patch func(node *corev1.Node, i int) []byte, subresources ...string) {
+func benchmarkPatch(b *testing.B, kind types.PatchType, patch func(node *corev1.Node, i int) []byte,
+	subresources ...string) {
 	cluster, ctx := NewCluster(), context.Background()
 	nodes := benchmarkNodes(b, cluster, 1000)
 	readAlong(b, cluster)
@@ -45,7 +47,8 @@ func benchmarkPatch(b *testing.B, kind types.PatchType, patch func(node *corev1.
 		for pb.Next() {
 			i := int(next.Add(1))
 			node := nodes[i%len(nodes)]
-			_, err := cluster.CoreV1().Nodes().Patch(ctx, node.Name, kind, patch(node, i), metav1.PatchOptions{}, subresources...)
+			_, err := cluster.CoreV1().Nodes().Patch(ctx, node.Name, kind, patch(node, i), metav1.PatchOptions{},
+				subresources...)
 			if err != nil {
 				b.Error(err)
 				return
@@ -83,7 +86,8 @@ func benchmarkNodes(b *testing.B, client kubernetes.Interface, n int) []*corev1.
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%05d", i)}}
 		for _, condition := range []corev1.NodeConditionType{"MemoryPressure", "DiskPressure", "PIDPressure", "Ready"} {
 			node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
-				Type: condition, Status: corev1.ConditionFalse, Reason: "Kubelet", Message: "the kubelet has something to say about it",
+				Type: condition, Status: corev1.ConditionFalse, Reason: "Kubelet",
+				Message: "the kubelet has something to say about it",
 			})
 		}
 		for image := range 50 {
@@ -104,7 +108,8 @@ func benchmarkNodes(b *testing.B, client kubernetes.Interface, n int) []*corev1.
 func BenchmarkListPods(b *testing.B) {
 	cluster, ctx := NewCluster(), context.Background()
 	for i := range 10_000 {
-		_, err := cluster.CoreV1().Pods("default").Create(ctx, podNamed(fmt.Sprintf("pod-%05d", i), "n"), metav1.CreateOptions{})
+		_, err := cluster.CoreV1().Pods("default").
+			Create(ctx, podNamed(fmt.Sprintf("pod-%05d", i), "n"), metav1.CreateOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -67,7 +67,8 @@ func TestOtherSubresourcesAreRefused(t *testing.T) {
 	s.createLease("l")
 	_, err := s.patchPod("p", mergePatch, `{}`, "ephemeralcontainers")
 	wantCode(t, "patch of a subresource", err, http.StatusMethodNotAllowed)
-	_, err = s.client.CoordinationV1().Leases(s.ns).Patch(s.ctx, "l", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}, "status")
+	_, err = s.client.CoordinationV1().Leases(s.ns).
+		Patch(s.ctx, "l", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}, "status")
 	wantCode(t, "status of a lease", err, http.StatusMethodNotAllowed)
 	_, err = s.client.CoreV1().Pods(s.ns).UpdateEphemeralContainers(s.ctx, "p", podNamed("p", ""), metav1.UpdateOptions{})
 	wantCode(t, "update of a subresource", err, http.StatusMethodNotAllowed)
@@ -86,7 +87,8 @@ func TestBindingAfterUnschedulable(t *testing.T) {
 	onEachServer(t, func(t *testing.T, s subject) {
 		pod := s.createPod("p", "")
 		_, err := s.patchPod("p", strategicPatch, `{"status":{"conditions":[{"type":"PodScheduled","status":"False",`+
-			`"reason":"Unschedulable","lastTransitionTime":"2001-01-01T00:00:00Z"},{"type":"Other","status":"True"}]}}`, "status")
+			`"reason":"Unschedulable","lastTransitionTime":"2001-01-01T00:00:00Z"},{"type":"Other","status":"True"}]}}`,
+			"status")
 		must(t, err)
 		stale := binding(pod, "n")
 		stale.ResourceVersion = pod.ResourceVersion

@@ -13,7 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/apiserver"
 )
 
-// Changes have the order and the times of the server, whoever reads them when.
+// Changes have the order and the times of the server, whenever a client reads
+// them.
 func TestChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := NewCluster()

@@ -27,7 +27,7 @@ type Cluster struct {
 // NewCluster returns an empty cluster: no node, no namespace.
 //
 // It keeps at least the last 65,536 changes of every resource for watches, and
-// the last 1,000 events; an older event is deleted, as its time to live does
+// the last 1,000 events. An older event is deleted, as its time to live does
 // elsewhere.
 func NewCluster() *Cluster {
 	return newCluster(apiserver.Limits{})
@@ -46,9 +46,9 @@ func (c *Cluster) NewClient() *Client {
 }
 
 // FinalizePods removes the terminating pods of every node that alive reports,
-// as the nodes' kubelets do once the containers have stopped, and returns how
-// many it removed. Pods of other nodes stay Terminating: a dead node
-// cannot say that they have stopped.
+// as the nodes' kubelets do once the containers have stopped. It returns how
+// many it removed. Pods of other nodes stay Terminating: a dead node has no
+// kubelet to report that they have stopped.
 //
 // The containers of this cluster stop at once, so the rest of the grace period
 // is not waited for. alive is called without a lock held, once per node that

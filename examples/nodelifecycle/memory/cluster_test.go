@@ -22,7 +22,8 @@ func TestRequestsAreCountedPerClient(t *testing.T) {
 	cluster := NewCluster()
 	s := newSubject(t, cluster)
 	fleet := cluster.NewClient()
-	node, err := fleet.CoreV1().Nodes().Create(s.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, metav1.CreateOptions{})
+	node, err := fleet.CoreV1().Nodes().Create(s.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
+		metav1.CreateOptions{})
 	must(t, err)
 	_, err = fleet.CoreV1().Nodes().UpdateStatus(s.ctx, node, metav1.UpdateOptions{})
 	must(t, err)
@@ -36,7 +37,8 @@ func TestRequestsAreCountedPerClient(t *testing.T) {
 
 	want := map[string]int{"create nodes": 1, "update nodes/status": 1, "get nodes": 1}
 	equal(t, "the fleet's requests", requests(fleet), fmt.Sprint(want))
-	want = map[string]int{"create namespaces": 1, "create serviceaccounts": 1, "create pods": 1, "create pods/binding": 1, "watch pods": 1}
+	want = map[string]int{"create namespaces": 1, "create serviceaccounts": 1, "create pods": 1, "create pods/binding": 1,
+		"watch pods": 1}
 	equal(t, "the cluster's own requests", requests(cluster.Client), fmt.Sprint(want))
 
 	counts := fleet.Requests()
@@ -115,7 +117,8 @@ func eventNamed(name, namespace string) *corev1.Event {
 
 func TestRecorderWritesEvents(t *testing.T) {
 	s := newSubject(t, NewCluster())
-	w, err := s.client.CoreV1().Events(metav1.NamespaceDefault).Watch(s.ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Node"})
+	w, err := s.client.CoreV1().Events(metav1.NamespaceDefault).
+		Watch(s.ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Node"})
 	must(t, err)
 	defer w.Stop()
 	broadcaster := eventrecord.NewBroadcaster(eventrecord.WithContext(s.ctx))
@@ -133,15 +136,17 @@ func TestRecorderWritesEvents(t *testing.T) {
 	}
 }
 
-// Read, add one, write if nobody else has: no increment may be lost.
+// Read, add one, write if no other client has: no increment may be lost.
 func TestConcurrentGuardedWritesLoseNothing(t *testing.T) {
 	guards := map[string]func(pod *corev1.Pod, n int) (types.PatchType, string){
 		"resourceVersion": func(pod *corev1.Pod, n int) (types.PatchType, string) {
-			return mergePatch, fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{"n":"%d"}}}`, pod.ResourceVersion, n)
+			return mergePatch,
+				fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{"n":"%d"}}}`, pod.ResourceVersion, n)
 		},
 		"JSON patch test": func(pod *corev1.Pod, n int) (types.PatchType, string) {
 			return operationsPatch, fmt.Sprintf(
-				`[{"op":"test","path":"/metadata/annotations/n","value":%q},{"op":"replace","path":"/metadata/annotations/n","value":"%d"}]`,
+				`[{"op":"test","path":"/metadata/annotations/n","value":%q},`+
+					`{"op":"replace","path":"/metadata/annotations/n","value":"%d"}]`,
 				pod.Annotations["n"], n)
 		},
 	}
@@ -166,7 +171,8 @@ func TestConcurrentGuardedWritesLoseNothing(t *testing.T) {
 	}
 }
 
-// An update without a resourceVersion is meant to win against whatever it meets.
+// An update without a resourceVersion is meant to win against whatever it
+// meets.
 func TestConcurrentUnconditionalUpdatesNeverConflict(t *testing.T) {
 	s := newSubject(t, NewCluster())
 	s.createPod("p", "")
@@ -220,7 +226,8 @@ func TestConcurrentPatchesOfDifferentFieldsAllApply(t *testing.T) {
 	for w := range workers {
 		wg.Go(func() {
 			for i := range patches {
-				if _, err := s.patchPod("p", mergePatch, fmt.Sprintf(`{"metadata":{"annotations":{"%d-%d":"x"}}}`, w, i)); err != nil {
+				if _, err := s.patchPod("p", mergePatch,
+					fmt.Sprintf(`{"metadata":{"annotations":{"%d-%d":"x"}}}`, w, i)); err != nil {
 					s.t.Error(err)
 				}
 			}

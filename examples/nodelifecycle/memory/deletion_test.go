@@ -153,7 +153,8 @@ func TestDeleteCollection(t *testing.T) {
 			pod.Labels = map[string]string{"app": label}
 			s.create(pod)
 		}
-		err := s.client.CoreV1().Pods(s.ns).DeleteCollection(s.ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=x"})
+		err := s.client.CoreV1().Pods(s.ns).DeleteCollection(s.ctx, metav1.DeleteOptions{},
+			metav1.ListOptions{LabelSelector: "app=x"})
 		must(t, err)
 		list, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{})
 		must(t, err)

@@ -64,7 +64,8 @@ func (s *seen) wait(ctx context.Context, t *testing.T) {
 
 // startInformers runs shared informers for what the controllers watch until the
 // test ends.
-func startInformers(ctx context.Context, t *testing.T, client kubernetes.Interface, nodes cache.ResourceEventHandler) informers.SharedInformerFactory {
+func startInformers(ctx context.Context, t *testing.T, client kubernetes.Interface,
+	nodes cache.ResourceEventHandler) informers.SharedInformerFactory {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	_, err := factory.Core().V1().Nodes().Informer().AddEventHandler(nodes)
@@ -184,7 +185,7 @@ func TestNothingFallsBetweenListAndWatch(t *testing.T) {
 	}
 }
 
-// A reflector whose watch ends waits a little and lists anew, so that it may
+// A reflector whose watch ends waits a little and lists again, so that it may
 // skip states, but ends with the last.
 func TestInformersSurviveDroppedWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -212,7 +213,7 @@ func TestInformersSurviveDroppedWatches(t *testing.T) {
 	})
 }
 
-// An informer that falls behind what is kept is told so and lists anew.
+// An informer that falls behind what is kept is told so and lists again.
 func TestInformersSurviveForgottenChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newCluster(apiserver.Limits{History: 50, Events: 10})
@@ -220,12 +221,13 @@ func TestInformersSurviveForgottenChanges(t *testing.T) {
 		s.ctx = t.Context()
 		names := createNodes(s, 10)
 		slow := make(chan struct{})
-		factory := informers.NewSharedInformerFactoryWithOptions(cluster, 0, informers.WithTransform(func(object any) (any, error) {
-			if node, ok := object.(*corev1.Node); ok && node.Annotations["n"] != "" {
-				<-slow // the first change of the burst stops the reflector
-			}
-			return object, nil
-		}))
+		factory := informers.NewSharedInformerFactoryWithOptions(cluster, 0,
+			informers.WithTransform(func(object any) (any, error) {
+				if node, ok := object.(*corev1.Node); ok && node.Annotations["n"] != "" {
+					<-slow // the first change of the burst stops the reflector
+				}
+				return object, nil
+			}))
 		nodes := factory.Core().V1().Nodes().Lister()
 		run(s.ctx, t, factory)
 		before := cluster.Requests()[Request{Verb: "watch", Resource: "nodes"}]

@@ -27,21 +27,26 @@ func (s subject) patchNode(name string, kind types.PatchType, patch string, subr
 	return node
 }
 
-func (s subject) patchPod(name string, kind types.PatchType, patch string, subresources ...string) (*corev1.Pod, error) {
+func (s subject) patchPod(name string, kind types.PatchType, patch string, subresources ...string) (*corev1.Pod,
+	error) {
 	return s.client.CoreV1().Pods(s.ns).Patch(s.ctx, name, kind, []byte(patch), metav1.PatchOptions{}, subresources...)
 }
 
 func TestEveryKindOfPatchApplies(t *testing.T) {
 	onEachServer(t, func(t *testing.T, s subject) {
 		node := s.createNode()
-		node = s.patchNode(node.Name, operationsPatch, `[{"op":"add","path":"/spec/taints","value":[{"key":"a","effect":"NoSchedule"}]}]`)
+		node = s.patchNode(node.Name, operationsPatch,
+			`[{"op":"add","path":"/spec/taints","value":[{"key":"a","effect":"NoSchedule"}]}]`)
 		equal(t, "taints after the JSON patch", len(node.Spec.Taints), 1)
-		node = s.patchNode(node.Name, mergePatch, `{"spec":{"taints":[{"key":"b","effect":"NoSchedule"}]},"metadata":{"labels":{"zone":"x"}}}`)
+		node = s.patchNode(node.Name, mergePatch,
+			`{"spec":{"taints":[{"key":"b","effect":"NoSchedule"}]},"metadata":{"labels":{"zone":"x"}}}`)
 		equal(t, "the merge patch replaces the list", fmt.Sprint(node.Spec.Taints), "[{b  NoSchedule <nil>}]")
 		equal(t, "label", node.Labels["zone"], "x")
 
-		s.patchNode(node.Name, strategicPatch, `{"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"MemoryPressure","status":"False"}]}}`, "status")
-		node = s.patchNode(node.Name, strategicPatch, `{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`, "status")
+		s.patchNode(node.Name, strategicPatch,
+			`{"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"MemoryPressure","status":"False"}]}}`, "status")
+		node = s.patchNode(node.Name, strategicPatch, `{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`,
+			"status")
 		got := map[corev1.NodeConditionType]corev1.ConditionStatus{}
 		for _, condition := range node.Status.Conditions {
 			got[condition.Type] = condition.Status
@@ -74,12 +79,14 @@ func TestPatchWithStaleVersionConflicts(t *testing.T) {
 			wantCode(t, string(kind)+" of the status", err, http.StatusConflict)
 		}
 		_, err = s.patchPod("p", operationsPatch, fmt.Sprintf(
-			`[{"op":"replace","path":"/metadata/resourceVersion","value":%q},{"op":"add","path":"/metadata/labels/a","value":"2"}]`, old.ResourceVersion))
+			`[{"op":"replace","path":"/metadata/resourceVersion","value":%q},`+
+				`{"op":"add","path":"/metadata/labels/a","value":"2"}]`, old.ResourceVersion))
 		wantCode(t, "JSON patch", err, http.StatusConflict)
 		equal(t, "label", s.getPod("p").Labels["a"], "1")
 
 		current := s.getPod("p")
-		_, err = s.patchPod("p", mergePatch, fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"labels":{"a":"2"}}}`, current.ResourceVersion))
+		_, err = s.patchPod("p", mergePatch,
+			fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"labels":{"a":"2"}}}`, current.ResourceVersion))
 		must(t, err)
 		equal(t, "label after a patch of the current version", s.getPod("p").Labels["a"], "2")
 	})
@@ -91,7 +98,8 @@ func TestPatchWithForeignUIDIsInvalid(t *testing.T) {
 	onEachServer(t, func(t *testing.T, s subject) {
 		s.createPod("p", "")
 		for _, subresources := range [][]string{nil, {"status"}} {
-			_, err := s.patchPod("p", strategicPatch, `{"metadata":{"uid":"other"},"status":{"phase":"Failed"}}`, subresources...)
+			_, err := s.patchPod("p", strategicPatch, `{"metadata":{"uid":"other"},"status":{"phase":"Failed"}}`,
+				subresources...)
 			wantCode(t, fmt.Sprint("patch ", subresources), err, http.StatusUnprocessableEntity)
 			if !apierrors.IsInvalid(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeFieldValueInvalid) {
 				t.Errorf("got %v, want Invalid with a cause", err)
@@ -104,7 +112,8 @@ func TestPatchWithForeignUIDIsInvalid(t *testing.T) {
 		equal(t, "phase", s.getPod("p").Status.Phase, corev1.PodPending)
 
 		own := s.getPod("p")
-		patched, err := s.patchPod("p", strategicPatch, fmt.Sprintf(`{"metadata":{"uid":%q},"status":{"phase":"Running"}}`, own.UID), "status")
+		patched, err := s.patchPod("p", strategicPatch,
+			fmt.Sprintf(`{"metadata":{"uid":%q},"status":{"phase":"Running"}}`, own.UID), "status")
 		must(t, err)
 		equal(t, "phase after a patch with the pod's UID", patched.Status.Phase, corev1.PodRunning)
 	})
@@ -114,9 +123,11 @@ func TestFailedJSONPatchTestIsInvalidWithoutDetails(t *testing.T) {
 	onEachServer(t, func(t *testing.T, s subject) {
 		pod := s.createPod("p", "")
 		for name, patch := range map[string]string{
-			"other value":  `[{"op":"test","path":"/metadata/uid","value":"other"},{"op":"add","path":"/metadata/labels","value":{"a":"1"}}]`,
+			"other value": `[{"op":"test","path":"/metadata/uid","value":"other"},` +
+				`{"op":"add","path":"/metadata/labels","value":{"a":"1"}}]`,
 			"missing path": `[{"op":"test","path":"/spec/tolerations/9/key","value":"x"}]`,
-			"late failure": `[{"op":"add","path":"/metadata/labels","value":{"a":"1"}},{"op":"test","path":"/metadata/uid","value":"other"}]`,
+			"late failure": `[{"op":"add","path":"/metadata/labels","value":{"a":"1"}},` +
+				`{"op":"test","path":"/metadata/uid","value":"other"}]`,
 		} {
 			_, err := s.patchPod("p", operationsPatch, patch)
 			wantCode(t, name, err, http.StatusUnprocessableEntity)
@@ -131,7 +142,8 @@ func TestFailedJSONPatchTestIsInvalidWithoutDetails(t *testing.T) {
 		equal(t, "version", s.getPod("p").ResourceVersion, pod.ResourceVersion)
 
 		patched, err := s.patchPod("p", operationsPatch, fmt.Sprintf(
-			`[{"op":"test","path":"/metadata/uid","value":%q},{"op":"add","path":"/metadata/labels","value":{"a":"1"}}]`, pod.UID))
+			`[{"op":"test","path":"/metadata/uid","value":%q},{"op":"add","path":"/metadata/labels","value":{"a":"1"}}]`,
+			pod.UID))
 		must(t, err)
 		equal(t, "label when the test holds", patched.Labels["a"], "1")
 	})
@@ -140,7 +152,8 @@ func TestFailedJSONPatchTestIsInvalidWithoutDetails(t *testing.T) {
 func TestMissingListTestsEqualToNull(t *testing.T) {
 	onEachServer(t, func(t *testing.T, s subject) {
 		node := s.createNode()
-		patch := `[{"op":"test","path":"/spec/taints","value":null},{"op":"add","path":"/spec/taints","value":[{"key":"a","effect":"NoSchedule"}]}]`
+		patch := `[{"op":"test","path":"/spec/taints","value":null},` +
+			`{"op":"add","path":"/spec/taints","value":[{"key":"a","effect":"NoSchedule"}]}]`
 		equal(t, "taints", len(s.patchNode(node.Name, operationsPatch, patch).Spec.Taints), 1)
 		_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node.Name, operationsPatch, []byte(patch), metav1.PatchOptions{})
 		wantCode(t, "with a taint in place", err, http.StatusUnprocessableEntity)
@@ -165,7 +178,8 @@ func TestMalformedPatchIsRefused(t *testing.T) {
 		_, err = s.patchPod("none", mergePatch, `{"metadata":{"uid":"x"}}`)
 		wantCode(t, "no such pod", err, http.StatusNotFound)
 		_, err = s.client.CoreV1().Nodes().Patch(s.ctx, s.createNode().Name, mergePatch,
-			[]byte(`{"spec":{"taints":[{"key":"a","effect":"NoSchedule","value":"1"},{"key":"a","effect":"NoSchedule"}]}}`), metav1.PatchOptions{})
+			[]byte(`{"spec":{"taints":[{"key":"a","effect":"NoSchedule","value":"1"},{"key":"a","effect":"NoSchedule"}]}}`),
+			metav1.PatchOptions{})
 		wantCode(t, "the same taint twice", err, http.StatusUnprocessableEntity)
 	})
 }

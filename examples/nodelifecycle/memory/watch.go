@@ -12,7 +12,9 @@ import (
 )
 
 // watch opens a watch.
-func (s *server) watch(resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) (watch.Interface, error) {
+func (s *server) watch(
+	resource schema.GroupVersionResource, namespace string, options metav1.ListOptions,
+) (watch.Interface, error) {
 	begin, err := s.Watch(resource, namespace, options)
 	if err != nil {
 		return nil, err

@@ -180,7 +180,7 @@ func TestFutureVersionIsTooLarge(t *testing.T) {
 
 // A watcher that does not read costs writers nothing, and is told that it has
 // lost the thread once what it should read is forgotten.
-func TestWatcherThatDoesNotReadBlocksNobody(t *testing.T) {
+func TestWatcherThatDoesNotReadBlocksNothing(t *testing.T) {
 	s := newSubject(t, newCluster(apiserver.Limits{History: 100, Events: 10}))
 	s.createPod("p", "")
 	idle := s.watchPods(metav1.ListOptions{})
@@ -219,7 +219,8 @@ func TestWatchEndsByStopOrTimeout(t *testing.T) {
 		must(t, err)
 		seconds := int64(20)
 		begun := time.Now()
-		timed, err := api.Watch(s.ctx, metav1.ListOptions{TimeoutSeconds: &seconds, ResourceVersion: s.getPod("p99").ResourceVersion})
+		timed, err := api.Watch(s.ctx,
+			metav1.ListOptions{TimeoutSeconds: &seconds, ResourceVersion: s.getPod("p99").ResourceVersion})
 		must(t, err)
 		synctest.Wait()
 		for _, w := range []watch.Interface{unread, quiet} {

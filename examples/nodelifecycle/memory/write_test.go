@@ -157,7 +157,8 @@ func TestNodeIsRegisteredWithItsStatus(t *testing.T) {
 	onEachServer(t, func(t *testing.T, s subject) {
 		node, err := s.client.CoreV1().Nodes().Create(s.ctx, &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{GenerateName: "memory-"},
-			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+			Status: corev1.NodeStatus{
+				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 		}, metav1.CreateOptions{})
 		must(t, err)
 		equal(t, "conditions", len(node.Status.Conditions), 1)
@@ -219,7 +220,8 @@ func TestTimesAreKeptInWholeSeconds(t *testing.T) {
 func TestSystemFieldsCannotBeChanged(t *testing.T) {
 	onEachServer(t, func(t *testing.T, s subject) {
 		pod := s.createPod("p", "n")
-		patched, err := s.patchPod("p", mergePatch, `{"metadata":{"creationTimestamp":"2001-01-01T00:00:00Z","labels":{"a":"1"}}}`)
+		patched, err := s.patchPod("p", mergePatch,
+			`{"metadata":{"creationTimestamp":"2001-01-01T00:00:00Z","labels":{"a":"1"}}}`)
 		must(t, err)
 		equal(t, "creation", patched.CreationTimestamp.Unix(), pod.CreationTimestamp.Unix())
 		_, err = s.patchPod("p", mergePatch, `{"metadata":{"deletionTimestamp":"2001-01-01T00:00:00Z"}}`)
@@ -258,7 +260,8 @@ func TestDryRunStoresNothing(t *testing.T) {
 		pod := s.createPod("p", "n")
 		_, err = api.Create(s.ctx, podNamed("p", ""), metav1.CreateOptions{DryRun: dry})
 		wantCode(t, "a dry run that would fail", err, http.StatusConflict)
-		patched, err := api.Patch(s.ctx, "p", mergePatch, []byte(`{"metadata":{"labels":{"a":"1"}}}`), metav1.PatchOptions{DryRun: dry})
+		patched, err := api.Patch(s.ctx, "p", mergePatch, []byte(`{"metadata":{"labels":{"a":"1"}}}`),
+			metav1.PatchOptions{DryRun: dry})
 		must(t, err)
 		equal(t, "label in the answer", patched.Labels["a"], "1")
 		must(t, api.Delete(s.ctx, "p", metav1.DeleteOptions{DryRun: dry}))

@@ -1,7 +1,7 @@
-// Package options holds the flags that say how the controller behaves, so that
-// every program that runs it, on a cluster or in a simulation, understands the
-// same flags with the same defaults and refuses the same values with the same
-// words. How to reach a cluster is not among them.
+// Package options holds the flags that say how the controller behaves. Every
+// program that runs it, on a cluster or in a simulation, has the same flags and
+// defaults, and refuses the same values. How to reach a cluster is not among
+// them.
 package options
 
 import (
@@ -17,9 +17,9 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// Options are the flags. Names and defaults are those of kube-controller-manager
-// v1.37, where it has the flag. The zero value is not valid: AddFlags sets the
-// defaults.
+// Options are the flags. Names and defaults are those of
+// kube-controller-manager v1.37, where it has the flag. The zero value is not
+// valid: AddFlags sets the defaults.
 type Options struct {
 	// ConcurrentSyncs is how many actions are under way at a time.
 	ConcurrentSyncs int
@@ -30,13 +30,13 @@ type Options struct {
 	MonitorPeriod time.Duration
 	// MonitorGracePeriod and StartupGracePeriod are how long a node may be silent.
 	MonitorGracePeriod, StartupGracePeriod time.Duration
-	// BlindAfter is how long after an answer of the API server silence still counts.
-	// Zero means that all silence does.
+	// BlindAfter is how long after an answer of the API server silence still
+	// counts. Zero means that all silence does.
 	BlindAfter time.Duration
 	// DeclareUnconfirmed declares a silent node without a live read of its lease.
 	DeclareUnconfirmed bool
-	// RecoveryPeriod is how long a node that was silent is heard before its taints are
-	// removed. Zero means that its first heartbeat is enough.
+	// RecoveryPeriod is how long a node that was silent is heard before its taints
+	// are removed. Zero means that its first heartbeat is enough.
 	RecoveryPeriod time.Duration
 	// EvictionRate and SecondaryEvictionRate are in nodes a second.
 	EvictionRate, SecondaryEvictionRate float64
@@ -46,19 +46,19 @@ type Options struct {
 	EvictionZoneShare float64
 	// UnhealthyZoneThreshold is a share, more than 0 and at most 1.
 	UnhealthyZoneThreshold float64
-	// PauseWhileZoneDown pauses while a zone has no ready node, MinHealthyShare while a
-	// smaller share of all nodes is ready. Then ResumeHealthyShare must be; zero means
-	// MinHealthyShare.
+	// PauseWhileZoneDown pauses while a zone has no ready node, MinHealthyShare
+	// while a smaller share of all nodes is ready. Then ResumeHealthyShare must
+	// be; zero means MinHealthyShare.
 	PauseWhileZoneDown                  bool
 	MinHealthyShare, ResumeHealthyShare float64
-	// ResumeDelay is for how long no node is acted against after a pause, a suspension
-	// and the start. It lasts MonitorGracePeriod at least.
+	// ResumeDelay is for how long no node is acted against after a pause, a
+	// suspension and the start. It lasts MonitorGracePeriod at least.
 	ResumeDelay time.Duration
-	// HeartbeatInterval is how far apart the heartbeats of a node are. Zero means not
-	// to wait until the state of a zone is known.
+	// HeartbeatInterval is how far apart the heartbeats of a node are. Zero means
+	// not to wait until the state of a zone is known.
 	HeartbeatInterval time.Duration
-	// EvictionMode is "taint" or "node", PodEvictionTimeout how long a node is not ready
-	// before its pods leave in the second.
+	// EvictionMode is "taint" or "node", PodEvictionTimeout how long a node is not
+	// ready before its pods leave in the second.
 	EvictionMode       string
 	PodEvictionTimeout time.Duration
 	// Evicting says how pods are made to leave.
@@ -67,31 +67,63 @@ type Options struct {
 
 // AddFlags adds the flags and sets the options to their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&o.ConcurrentSyncs, "concurrent-node-syncs", 16, "How many writes to the API server are under way at a time.")
+	flags.IntVar(&o.ConcurrentSyncs, "concurrent-node-syncs", 16,
+		"How many writes to the API server are under way at a time.")
 	o.Sharing.AddFlags(flags)
-	flags.DurationVar(&o.MonitorPeriod, "node-monitor-period", 5*time.Second, "How often every node is looked at again, for safety. Nothing waits for it: nodes that fall silent are found when their grace period ends.")
-	flags.DurationVar(&o.MonitorGracePeriod, "node-monitor-grace-period", 50*time.Second, "How long a running node may be silent before it is marked unhealthy. It must be several times the interval of its heartbeats.")
-	flags.DurationVar(&o.StartupGracePeriod, "node-startup-grace-period", 60*time.Second, "How long a starting node may be silent before it is marked unhealthy.")
-	flags.DurationVar(&o.RecoveryPeriod, "node-recovery-period", 0, "How long a node that was silent must be heard again, without another silence, before its not-ready and unreachable taints are removed. With 0 its first heartbeat is enough.")
-	flags.DurationVar(&o.BlindAfter, "node-blind-after", 6*time.Second, "How long after an answer of the API server the silence of nodes still counts. While there is none, as in an outage of the API server, a node could not be heard, and the time does not count in its grace period. It is at least twice --leader-elect-retry-period and a second. 0 counts all time, as kube-controller-manager does.")
-	flags.BoolVar(&o.DeclareUnconfirmed, "node-declare-unconfirmed", false, "Declare a silent node without reading its lease from the API server first. Living nodes are declared then while the watch of leases is behind.")
-	flags.Float64Var(&o.EvictionRate, "node-eviction-rate", 0.1, "Nodes a second whose pods are evicted in a zone that is healthy (see --unhealthy-zone-threshold).")
-	flags.Float64Var(&o.SecondaryEvictionRate, "secondary-node-eviction-rate", 0.01, "Nodes a second whose pods are evicted in a zone that is unhealthy and has more nodes than --large-cluster-size-threshold. In smaller ones it is 0.")
-	flags.IntVar(&o.LargeClusterSize, "large-cluster-size-threshold", 50, "See --secondary-node-eviction-rate. It is compared with the nodes of each zone.")
-	flags.Float64Var(&o.EvictionZoneShare, "node-eviction-zone-share", 0, "Raises --node-eviction-rate in large zones to this share of the zone's nodes a second: 0.001 is 3 nodes a second in a zone of 3000.")
-	flags.Float64Var(&o.UnhealthyZoneThreshold, "unhealthy-zone-threshold", 0.55, "The share of nodes not ready, at least 3, from which on a zone is unhealthy.")
-	flags.BoolVar(&o.PauseWhileZoneDown, "pause-while-zone-down", false, "Act against no node while any zone has nodes and none is ready. Evictions for the taints that are set wait.")
-	flags.Float64Var(&o.MinHealthyShare, "min-healthy-share", 0, "Act against no node while a smaller share of the cluster's nodes is ready. Evictions for the taints that are set wait.")
-	flags.Float64Var(&o.ResumeHealthyShare, "resume-healthy-share", 0, "The share of nodes that must be ready to act again after a pause or the start, at least --min-healthy-share. 0 means --min-healthy-share.")
-	flags.DurationVar(&o.ResumeDelay, "resume-delay", 0, "How long what asks for a pause or a suspension must be over, without another, before nodes are acted against again. It counts at the start too, and is at least --node-monitor-grace-period.")
-	flags.DurationVar(&o.HeartbeatInterval, "node-heartbeat-interval", 10*time.Second, "How far apart the heartbeats of a node are. After the first expiry in a zone no node of it is tainted NoExecute for so long and a tenth more, because only then the state of the zone is known.")
-	flags.StringVar(&o.EvictionMode, "eviction-mode", string(controller.EvictionModeTaint), "What makes pods leave a node that is not ready: taint (a NoExecute taint, which pods can tolerate), or node (all its pods leave after --pod-eviction-timeout, but those of DaemonSets). --node-eviction-rate holds for both.")
-	flags.DurationVar(&o.PodEvictionTimeout, "pod-eviction-timeout", 5*time.Minute, "How long a node is not ready before its pods leave with --eviction-mode=node.")
+	flags.DurationVar(&o.MonitorPeriod, "node-monitor-period", 5*time.Second,
+		"How often every node is looked at again, for safety. Nothing waits for it: nodes that fall silent are found when "+
+			"their grace period ends.")
+	flags.DurationVar(&o.MonitorGracePeriod, "node-monitor-grace-period", 50*time.Second,
+		"How long a running node may be silent before it is marked unhealthy. It must be several times the interval of its "+
+			"heartbeats.")
+	flags.DurationVar(&o.StartupGracePeriod, "node-startup-grace-period", 60*time.Second,
+		"How long a starting node may be silent before it is marked unhealthy.")
+	flags.DurationVar(&o.RecoveryPeriod, "node-recovery-period", 0,
+		"How long a node that was silent must be heard again, without another silence, before its not-ready and "+
+			"unreachable taints are removed. With 0 its first heartbeat is enough.")
+	flags.DurationVar(&o.BlindAfter, "node-blind-after", 6*time.Second,
+		"How long after an answer of the API server the silence of nodes still counts. While there is none, as in an "+
+			"outage of the API server, a node could not be heard, and the time does not count in its grace period. It is at "+
+			"least twice --leader-elect-retry-period and a second. 0 counts all time, as kube-controller-manager does.")
+	flags.BoolVar(&o.DeclareUnconfirmed, "node-declare-unconfirmed", false,
+		"Declare a silent node without reading its lease from the API server first. Living nodes are declared then while "+
+			"the watch of leases is behind.")
+	flags.Float64Var(&o.EvictionRate, "node-eviction-rate", 0.1,
+		"Nodes a second whose pods are evicted in a zone that is healthy (see --unhealthy-zone-threshold).")
+	flags.Float64Var(&o.SecondaryEvictionRate, "secondary-node-eviction-rate", 0.01,
+		"Nodes a second whose pods are evicted in a zone that is unhealthy and has more nodes than "+
+			"--large-cluster-size-threshold. In smaller ones it is 0.")
+	flags.IntVar(&o.LargeClusterSize, "large-cluster-size-threshold", 50,
+		"See --secondary-node-eviction-rate. It is compared with the nodes of each zone.")
+	flags.Float64Var(&o.EvictionZoneShare, "node-eviction-zone-share", 0,
+		"Raises --node-eviction-rate in large zones to this share of the zone's nodes a second: 0.001 is 3 nodes a second "+
+			"in a zone of 3000.")
+	flags.Float64Var(&o.UnhealthyZoneThreshold, "unhealthy-zone-threshold", 0.55,
+		"The share of nodes not ready, at least 3, from which on a zone is unhealthy.")
+	flags.BoolVar(&o.PauseWhileZoneDown, "pause-while-zone-down", false,
+		"Act against no node while any zone has nodes and none is ready. Evictions for the taints that are set wait.")
+	flags.Float64Var(&o.MinHealthyShare, "min-healthy-share", 0,
+		"Act against no node while a smaller share of the cluster's nodes is ready. Evictions for the taints that are set "+
+			"wait.")
+	flags.Float64Var(&o.ResumeHealthyShare, "resume-healthy-share", 0,
+		"The share of nodes that must be ready to act again after a pause or the start, at least --min-healthy-share. 0 "+
+			"means --min-healthy-share.")
+	flags.DurationVar(&o.ResumeDelay, "resume-delay", 0, "How long what asks for a pause or a suspension must be over, "+
+		"without another, before nodes are acted against again. It counts at the start too, and is at least "+
+		"--node-monitor-grace-period.")
+	flags.DurationVar(&o.HeartbeatInterval, "node-heartbeat-interval", 10*time.Second,
+		"How far apart the heartbeats of a node are. After the first expiry in a zone no node of it is tainted NoExecute "+
+			"for so long and a tenth more, because only then the state of the zone is known.")
+	flags.StringVar(&o.EvictionMode, "eviction-mode", string(controller.EvictionModeTaint),
+		"What makes pods leave a node that is not ready: taint (a NoExecute taint, which pods can tolerate), or node (all "+
+			"its pods leave after --pod-eviction-timeout, but those of DaemonSets). --node-eviction-rate holds for both.")
+	flags.DurationVar(&o.PodEvictionTimeout, "pod-eviction-timeout", 5*time.Minute,
+		"How long a node is not ready before its pods leave with --eviction-mode=node.")
 	o.Evicting.AddFlags(flags)
 }
 
-// Validate reports everything that is wrong with the options, a line each, in the
-// order in which AddFlags adds the flags.
+// Validate reports everything that is wrong with the options, a line each, in
+// the order in which AddFlags adds the flags.
 func (o *Options) Validate() error {
 	var c commandline.Checks
 	o.Check(&c)
@@ -108,21 +140,26 @@ func (o *Options) Check(c *commandline.Checks) {
 	c.That(o.RecoveryPeriod >= 0, "--node-recovery-period is %v, want zero or more", o.RecoveryPeriod)
 	c.That(o.BlindAfter >= 0, "--node-blind-after is %v, want zero or more", o.BlindAfter)
 	c.That(o.EvictionRate >= 0, "--node-eviction-rate is %v, want zero or more", o.EvictionRate)
-	c.That(o.SecondaryEvictionRate >= 0, "--secondary-node-eviction-rate is %v, want zero or more", o.SecondaryEvictionRate)
+	c.That(o.SecondaryEvictionRate >= 0, "--secondary-node-eviction-rate is %v, want zero or more",
+		o.SecondaryEvictionRate)
 	c.That(o.LargeClusterSize >= 0, "--large-cluster-size-threshold is %d, want zero or more", o.LargeClusterSize)
-	c.That(o.EvictionZoneShare >= 0 && o.EvictionZoneShare <= 1, "--node-eviction-zone-share is %v, want 0 to 1", o.EvictionZoneShare)
-	c.That(o.UnhealthyZoneThreshold > 0 && o.UnhealthyZoneThreshold <= 1, "--unhealthy-zone-threshold is %v, want more than 0 and at most 1", o.UnhealthyZoneThreshold)
+	c.That(o.EvictionZoneShare >= 0 && o.EvictionZoneShare <= 1, "--node-eviction-zone-share is %v, want 0 to 1",
+		o.EvictionZoneShare)
+	c.That(o.UnhealthyZoneThreshold > 0 && o.UnhealthyZoneThreshold <= 1,
+		"--unhealthy-zone-threshold is %v, want more than 0 and at most 1", o.UnhealthyZoneThreshold)
 	c.That(o.MinHealthyShare >= 0 && o.MinHealthyShare <= 1, "--min-healthy-share is %v, want 0 to 1", o.MinHealthyShare)
-	c.That(o.ResumeHealthyShare == 0 || o.ResumeHealthyShare >= max(o.MinHealthyShare, 0) && o.ResumeHealthyShare <= 1, "--resume-healthy-share is %v, want 0, or --min-healthy-share to 1", o.ResumeHealthyShare)
+	c.That(o.ResumeHealthyShare == 0 || o.ResumeHealthyShare >= max(o.MinHealthyShare, 0) && o.ResumeHealthyShare <= 1,
+		"--resume-healthy-share is %v, want 0, or --min-healthy-share to 1", o.ResumeHealthyShare)
 	c.That(o.ResumeDelay >= 0, "--resume-delay is %v, want zero or more", o.ResumeDelay)
 	c.That(o.HeartbeatInterval >= 0, "--node-heartbeat-interval is %v, want zero or more", o.HeartbeatInterval)
-	c.That(o.EvictionMode == string(controller.EvictionModeTaint) || o.EvictionMode == string(controller.EvictionModeNode), "--eviction-mode is %q, want %s or %s", o.EvictionMode, controller.EvictionModeTaint, controller.EvictionModeNode)
+	c.That(o.EvictionMode == string(controller.EvictionModeTaint) || o.EvictionMode == string(controller.EvictionModeNode),
+		"--eviction-mode is %q, want %s or %s", o.EvictionMode, controller.EvictionModeTaint, controller.EvictionModeNode)
 	c.Positive("pod-eviction-timeout", o.PodEvictionTimeout)
 	o.Evicting.Check(c)
 }
 
-// sightTimeout is BlindAfter, or what it takes at least: the API server is asked
-// once in a retry period, which leader election lengthens by a fifth.
+// sightTimeout is BlindAfter, or what it takes at least: the API server is
+// asked once in a retry period, which leader election lengthens by a fifth.
 func (o *Options) sightTimeout() time.Duration {
 	if o.BlindAfter == 0 {
 		return 0
@@ -139,9 +176,9 @@ func (o *Options) StabilizationWindow() time.Duration {
 func (o *Options) phase() func(zone.Cluster) zone.Phase {
 	zoneDown, least, resume := o.PauseWhileZoneDown, o.MinHealthyShare, o.ResumeHealthyShare
 	return func(c zone.Cluster) zone.Phase {
-		phase, share := zone.DefaultPhase(c), c.Counts.ReadyShare()
+		phase, ready := zone.DefaultPhase(c), c.Counts.ReadyFraction()
 		if phase == zone.PhaseActive &&
-			(zoneDown && c.FullyDisrupted > 0 || share < least || c.Stopped && share < resume) {
+			(zoneDown && c.FullyDisrupted > 0 || ready < least || c.Stopped && ready < resume) {
 			return zone.PhasePaused
 		}
 		return phase
@@ -152,7 +189,8 @@ func (o *Options) phase() func(zone.Cluster) zone.Phase {
 func (o *Options) Controller() controller.Config {
 	thresholds := zone.DefaultThresholds()
 	thresholds.Unhealthy = o.UnhealthyZoneThreshold
-	rates := zone.Rates{Normal: o.EvictionRate, Secondary: o.SecondaryEvictionRate, LargeZone: o.LargeClusterSize, Share: o.EvictionZoneShare}
+	rates := zone.Rates{Normal: o.EvictionRate, Secondary: o.SecondaryEvictionRate, LargeZone: o.LargeClusterSize,
+		Fraction: o.EvictionZoneShare}
 	window := o.HeartbeatInterval + o.HeartbeatInterval/10 // see zone.Config
 	return controller.Config{
 		Health: nodehealth.Config{

@@ -32,7 +32,8 @@ func parsed(t *testing.T, args ...string) *options.Options {
 	return &o
 }
 
-// The defaults are those of kube-controller-manager v1.37, where it has the flag.
+// The defaults are those of kube-controller-manager v1.37, where it has the
+// flag.
 func TestDefaults(t *testing.T) {
 	var o options.Options
 	flags := flagsOf(&o)
@@ -43,11 +44,14 @@ func TestDefaults(t *testing.T) {
 		"leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s", "leader-elect-retry-period": "2s",
 		// Ours.
 		"eviction-mode": "taint", "pod-eviction-timeout": "5m0s",
-		"node-recovery-period": "0s", "node-blind-after": "6s", "node-declare-unconfirmed": "false", "node-heartbeat-interval": "10s", "concurrent-node-syncs": "16",
-		"node-eviction-zone-share": "0", "pause-while-zone-down": "false", "min-healthy-share": "0", "resume-healthy-share": "0", "resume-delay": "0s",
+		"node-recovery-period": "0s", "node-blind-after": "6s", "node-declare-unconfirmed": "false",
+		"node-heartbeat-interval": "10s", "concurrent-node-syncs": "16",
+		"node-eviction-zone-share": "0", "pause-while-zone-down": "false", "min-healthy-share": "0",
+		"resume-healthy-share": "0", "resume-delay": "0s",
 		"action": "delete", "evict-for": "30m0s", "confirm": "false",
-		"budget-overall": "0", "budget-per-node": "0", "budget-per-namespace": "0", "budget-burst": "1", "low-priority-first": "false",
-		"spare-mirror-pods": "true", "spare-finished-pods": "false", "spare-daemonset-pods": "false",
+		"budget-overall": "0", "budget-per-node": "0", "budget-per-namespace": "0", "budget-burst": "1",
+		"low-priority-first": "false",
+		"spare-mirror-pods":  "true", "spare-finished-pods": "false", "spare-daemonset-pods": "false",
 	}
 	flags.VisitAll(func(flag *pflag.Flag) {
 		require.Equal(t, want[flag.Name], flag.DefValue, flag.Name)
@@ -100,20 +104,26 @@ func TestEachFlagSetsItsField(t *testing.T) {
 		},
 	}, parsed(t,
 		"--concurrent-node-syncs=1", "--kube-api-qps=2", "--kube-api-burst=3",
-		"--leader-elect=false", "--leader-elect-retry-period=4s", "--leader-elect-renew-deadline=5s", "--leader-elect-lease-duration=6s",
+		"--leader-elect=false", "--leader-elect-retry-period=4s", "--leader-elect-renew-deadline=5s",
+		"--leader-elect-lease-duration=6s",
 		"--node-monitor-period=7s", "--node-monitor-grace-period=8s", "--node-startup-grace-period=9s",
-		"--node-recovery-period=21s", "--node-blind-after=22s", "--node-declare-unconfirmed", "--node-eviction-rate=10", "--secondary-node-eviction-rate=11", "--large-cluster-size-threshold=12",
-		"--node-eviction-zone-share=0.23", "--pause-while-zone-down", "--min-healthy-share=0.24", "--resume-healthy-share=0.25", "--resume-delay=26s",
+		"--node-recovery-period=21s", "--node-blind-after=22s", "--node-declare-unconfirmed", "--node-eviction-rate=10",
+		"--secondary-node-eviction-rate=11", "--large-cluster-size-threshold=12",
+		"--node-eviction-zone-share=0.23", "--pause-while-zone-down", "--min-healthy-share=0.24",
+		"--resume-healthy-share=0.25", "--resume-delay=26s",
 		"--unhealthy-zone-threshold=0.13", "--node-heartbeat-interval=14s",
 		"--eviction-mode=node", "--pod-eviction-timeout=20s",
-		"--action=evict", "--evict-for=15s", "--confirm", "--budget-overall=16", "--budget-per-node=17", "--budget-per-namespace=18",
+		"--action=evict", "--evict-for=15s", "--confirm", "--budget-overall=16", "--budget-per-node=17",
+		"--budget-per-namespace=18",
 		"--budget-burst=19", "--low-priority-first", "--spare-mirror-pods=false", "--spare-daemonset-pods",
 	))
 }
 
 func TestControllerMeansWhatTheFlagsSay(t *testing.T) {
-	config := parsed(t, "--node-monitor-grace-period=40s", "--node-startup-grace-period=30s", "--node-heartbeat-interval=20s",
-		"--node-eviction-rate=3", "--secondary-node-eviction-rate=2", "--large-cluster-size-threshold=7", "--unhealthy-zone-threshold=0.9").Controller()
+	config := parsed(t, "--node-monitor-grace-period=40s", "--node-startup-grace-period=30s",
+		"--node-heartbeat-interval=20s",
+		"--node-eviction-rate=3", "--secondary-node-eviction-rate=2", "--large-cluster-size-threshold=7",
+		"--unhealthy-zone-threshold=0.9").Controller()
 	require.Equal(t, 40*time.Second, config.Health.GracePeriod)
 	require.Equal(t, 30*time.Second, config.Health.StartupGracePeriod)
 	sight := func(args ...string) time.Duration { return parsed(t, args...).Controller().Health.SightTimeout }
@@ -179,11 +189,13 @@ func TestThePausesOfTheFlags(t *testing.T) {
 
 func TestWrongValues(t *testing.T) {
 	for args, says := range map[string]string{
-		"--concurrent-node-syncs=0":         "--concurrent-node-syncs is 0, want at least 1",
-		"--kube-api-qps=0":                  "--kube-api-qps is 0, want more than 0",
-		"--kube-api-burst=0":                "--kube-api-burst is 0, want at least 1",
-		"--leader-elect-renew-deadline=15s": "--leader-elect-renew-deadline 15s must be less than --leader-elect-lease-duration 15s",
-		"--leader-elect-renew-deadline=2s":  "--leader-elect-renew-deadline 2s must be more than 1.2 times --leader-elect-retry-period 2s",
+		"--concurrent-node-syncs=0": "--concurrent-node-syncs is 0, want at least 1",
+		"--kube-api-qps=0":          "--kube-api-qps is 0, want more than 0",
+		"--kube-api-burst=0":        "--kube-api-burst is 0, want at least 1",
+		"--leader-elect-renew-deadline=15s": "--leader-elect-renew-deadline 15s must be less than " +
+			"--leader-elect-lease-duration 15s",
+		"--leader-elect-renew-deadline=2s": "--leader-elect-renew-deadline 2s must be more than 1.2 times " +
+			"--leader-elect-retry-period 2s",
 		"--leader-elect-retry-period=0s":    "--leader-elect-retry-period is 0s, want a positive duration",
 		"--node-monitor-period=0s":          "--node-monitor-period is 0s, want a positive duration",
 		"--node-monitor-grace-period=0s":    "--node-monitor-grace-period is 0s, want a positive duration",

@@ -13,8 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
-// Cases of more than manyNodes take seconds each, and run if LIFECYCLE_TESTS=all. The
-// others run manySeeds then.
+// Cases of more than manyNodes take seconds each, and run if
+// LIFECYCLE_TESTS=all. The others run manySeeds then.
 const (
 	manyNodes = 500
 	manySeeds = 20

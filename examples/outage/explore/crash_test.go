@@ -13,8 +13,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
-// crasher kills the process that sends the n-th call about nodes and pods: when the
-// call has left, when the API server has dealt with it, or when the answer is in.
+// crasher kills the process that sends the n-th call about nodes and pods: when
+// the call has left, when the API server has dealt with it, or when the answer
+// is in.
 type crasher struct {
 	model.Unimpressed
 	simulation *simulation.Simulation
@@ -63,14 +64,15 @@ var (
 	// drain empties a node while another is not ready.
 	drain = []scenario.Step{
 		{At: minutes(2), For: minutes(5), NotReady: &scenario.Nodes{Names: []string{"a-1"}}},
-		{At: minutes(3), For: minutes(4), Taint: &scenario.Taint{Nodes: scenario.Nodes{Names: []string{"b-0"}}, Key: "maintenance", Effect: "NoExecute"}},
+		{At: minutes(3), For: minutes(4),
+			Taint: &scenario.Taint{Nodes: scenario.Nodes{Names: []string{"b-0"}}, Key: "maintenance", Effect: "NoExecute"}},
 		{At: minutes(3), For: minutes(4), Cordon: &scenario.Nodes{Names: []string{"b-0"}}},
 	}
 )
 
-// A crash between any two steps, with a restart, breaks nothing: for each call of a
-// run there is one in which the process dies just before it arrives, one just after it
-// was dealt with, and one just after the answer.
+// A crash between any two steps, with a restart, breaks nothing: for each call
+// of a run there is one in which the process dies just before it arrives, one
+// just after it was dealt with, and one just after the answer.
 func TestCrashAtAnyStepBreaksNothing(t *testing.T) {
 	evicting := map[string]scenario.FlagValue{"action": "evict-then-delete", "evict-for": "1m", "budget-overall": "0.5"}
 	byNode := map[string]scenario.FlagValue{"eviction-mode": "node", "pod-eviction-timeout": "1m"}
@@ -101,8 +103,8 @@ func TestCrashAtAnyStepBreaksNothing(t *testing.T) {
 
 func minutes(n int) scenario.Duration { return scenario.Duration(time.Duration(n) * time.Minute) }
 
-// crashAt runs a script with a crash at the n-th call, none if n is zero, and returns
-// how many calls there were.
+// crashAt runs a script with a crash at the n-th call, none if n is zero, and
+// returns how many calls there were.
 func crashAt(t *testing.T, flags map[string]scenario.FlagValue, script []scenario.Step, moment string, n int) int {
 	seconds := int64(30)
 	all := map[string]scenario.FlagValue{"leader-elect": "false"}

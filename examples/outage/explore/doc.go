@@ -1,22 +1,23 @@
-// Package explore looks for faults of the controller where nobody has thought of
-// looking: it makes random scenarios, each from a seed, runs them under the eyes of
-// package invariant, and makes those that break something as small as it can.
+// Package explore looks for faults of the controller that no written scenario
+// covers. It makes random scenarios, each from a seed, checks each run with
+// package invariant, and shrinks those that break something.
 //
-//	go -C examples test ./outage/explore -run TestRandomWorlds -args -seeds 100000
+//	go -C examples test ./outage/explore -run TestRandomWorlds \
+//	  -args -seeds 100000
 //
-// A hostile world ([GenerateHostile]) has kubelets that flap or lie, clocks that
-// drift, and an API server that fails for all lengths of time; a starved one
-// ([GenerateStarved]) thousands of nodes and 20 calls a second; a pausing one
-// ([GeneratePausing]) has flags that pause the cluster. Their tests have the flags
-// -hostile, -starved and -pausing.
+// A hostile world ([GenerateHostile]) has kubelets that flap or lie, clocks
+// that drift, and an API server that fails for all lengths of time. A starved
+// one ([GenerateStarved]) has thousands of nodes and 20 calls a second. A
+// pausing one ([GeneratePausing]) has flags that pause the cluster. Their tests
+// have the flags -hostile, -starved and -pausing.
 //
-// Sieve's patterns are tried at the writes of the shipped scenarios: the process dies
-// before or after one, starts again from an old view, or misses a change. What comes
-// out must be the same, within a stated time.
+// Sieve's patterns are tried at the writes of the shipped scenarios. The
+// process dies before or after one, starts again from an old view, or misses a
+// change. What comes out must be the same, within a stated time.
 //
-// A seed that fails is printed with its scenario as YAML. Both replay it: the seed
-// with -first, the file with the program outage.
+// A seed that fails is printed with its scenario as YAML. Both replay it: the
+// seed with -first, the file with the program outage.
 //
-// That it would find something is shown by package mutations: deliberate faults of
-// the library, every one of which the same exploration has to catch.
+// That it would find something is shown by package mutations: deliberate faults
+// of the library, every one of which the same exploration has to catch.
 package explore

@@ -7,9 +7,9 @@ import (
 )
 
 // evicting gives some worlds another way to make pods leave than that of
-// kube-controller-manager: an action, budgets, PodDisruptionBudgets, priorities, whole
-// nodes. Most are left as they are. It draws from a source of its own, so that the rest
-// of a world does not depend on it.
+// kube-controller-manager: an action, budgets, PodDisruptionBudgets,
+// priorities, whole nodes. Most are left as they are. It draws from a source of
+// its own, so that the rest of a world does not depend on it.
 func (g *generator) evicting() {
 	if !g.chance(0.35) {
 		return
@@ -39,8 +39,8 @@ func (g *generator) evicting() {
 	}
 }
 
-// disruptionBudgets gives workloads PodDisruptionBudgets: some allow much, some nothing
-// ever.
+// disruptionBudgets gives workloads PodDisruptionBudgets: some allow much, some
+// nothing ever.
 func (g *generator) disruptionBudgets() {
 	for i := range g.scenario.Cluster.Workloads {
 		if w := &g.scenario.Cluster.Workloads[i]; w.Replicas > 0 && g.chance(0.6) {

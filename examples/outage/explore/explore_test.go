@@ -30,8 +30,8 @@ type finding struct {
 	err        error
 }
 
-// explore runs seeds on all cores and returns those that fail, by seed. It stops
-// when done says that a finding is enough.
+// explore runs seeds on all cores and returns those that fail, by seed. It
+// stops when done says that a finding is enough.
 func explore(generate func(uint64) *scenario.Scenario, first, seeds uint64, done func(finding) bool) []finding {
 	var next atomic.Uint64
 	var stop atomic.Bool
@@ -41,7 +41,7 @@ func explore(generate func(uint64) *scenario.Scenario, first, seeds uint64, done
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			// Seeds are begun in their order and those that are begun are finished: so
-			// the lowest that fails is found, whoever is faster.
+			// the lowest that fails is found, whichever worker is faster.
 			for seed := first + next.Add(1) - 1; seed < first+seeds && !stop.Load(); seed = first + next.Add(1) - 1 {
 				violations, err := Run(generate(seed))
 				if len(violations) == 0 && err == nil {
@@ -62,13 +62,14 @@ func explore(generate func(uint64) *scenario.Scenario, first, seeds uint64, done
 	return findings
 }
 
-// violates reports whether an invariant is among those that the finding violates.
+// violates reports whether an invariant is among those that the finding
+// violates.
 func (f finding) violates(what invariant.Invariant) bool {
 	return slices.ContainsFunc(f.violations, func(v invariant.Violation) bool { return v.Invariant == what })
 }
 
-// TestRandomWorlds runs random worlds in which everything goes wrong that can, and
-// wants every invariant to hold in each.
+// TestRandomWorlds runs random worlds in which everything goes wrong that can,
+// and wants every invariant to hold in each.
 func TestRandomWorlds(t *testing.T) { wantsAllToHold(t, Generate, *seeds) }
 
 // untilViolated looks for the first seed that violates an invariant.
@@ -95,7 +96,8 @@ func show(t *testing.T, failing *scenario.Scenario, found finding) {
 	require.NoError(t, err)
 	text, err := scenario.Write(small)
 	require.NoError(t, err)
-	t.Errorf("seed %d: %v\n\nAs small as it can be made:\n\n%s\n%s\nRun it again with -args -first %d, for one seed", found.seed, found.violations[0], text, list(violations), found.seed)
+	t.Errorf("seed %d: %v\n\nAs small as it can be made:\n\n%s\n%s\nRun it again with -args -first %d, for one seed",
+		found.seed, found.violations[0], text, list(violations), found.seed)
 }
 
 func list(violations []invariant.Violation) string {
@@ -146,14 +148,16 @@ func TestWorldsHaveTheirShareOfEverything(t *testing.T) {
 				some = true
 			}
 		}
-		for _, flag := range []string{"action", "budget-overall", "budget-per-node", "budget-per-namespace", "low-priority-first", "eviction-mode", "spare-daemonset-pods"} {
+		for _, flag := range []string{"action", "budget-overall", "budget-per-node", "budget-per-namespace",
+			"low-priority-first", "eviction-mode", "spare-daemonset-pods"} {
 			value, set := s.Controller.Flags[flag]
 			note(flag, set)
 			if flag == "action" {
 				note("action="+string(value), set)
 			}
 		}
-		note("minAvailable", slices.ContainsFunc(s.Cluster.Workloads, func(w scenario.Workload) bool { return w.MinAvailable > 0 }))
+		note("minAvailable",
+			slices.ContainsFunc(s.Cluster.Workloads, func(w scenario.Workload) bool { return w.MinAvailable > 0 }))
 		if !some {
 			found["nothing"]++
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// Generate returns the random scenario of a seed: a small cluster, settings, and a
-// script of faults, nearly all of which end. After the last one there is time for
-// everything to settle, and then for nothing to happen.
+// Generate returns the random scenario of a seed: a small cluster, settings,
+// and a script of faults, nearly all of which end. After the last one there is
+// time for everything to settle, and then for nothing to happen.
 func Generate(seed uint64) *scenario.Scenario {
 	g := generate(seed)
 	return g.finished()
@@ -39,8 +39,9 @@ func (g *generator) finished() *scenario.Scenario {
 	return g.scenario
 }
 
-// suspend has the machine of a process suspended in a quarter of the worlds. It comes
-// last and draws from a source of its own, so that the rest does not depend on it.
+// suspend has the machine of a process suspended in a quarter of the worlds. It
+// comes last and draws from a source of its own, so that the rest does not
+// depend on it.
 func (g *generator) suspend() {
 	g.Rand = rand.New(rand.NewPCG(g.scenario.Seed, 0x73757370))
 	if !g.chance(0.25) {
@@ -52,8 +53,8 @@ func (g *generator) suspend() {
 	})
 }
 
-// halt has an operator halt the leader in a fifth of the worlds, from a source of its
-// own like suspend.
+// halt has an operator halt the leader in a fifth of the worlds, from a source
+// of its own like suspend.
 func (g *generator) halt() {
 	g.Rand = rand.New(rand.NewPCG(g.scenario.Seed, 0x68616c74))
 	if !g.chance(0.2) {
@@ -73,8 +74,8 @@ type generator struct {
 	scenario *scenario.Scenario
 	nodes    int
 	end      time.Duration // of the last fault
-	// untilEvicted is about how long after its last heartbeat a node loses its first
-	// pods.
+	// untilEvicted is about how long after its last heartbeat a node loses its
+	// first pods.
 	untilEvicted time.Duration
 }
 
@@ -103,13 +104,16 @@ func (g *generator) cluster() {
 		c.Zones = append(c.Zones, zone)
 	}
 	c.Workloads = append(c.Workloads,
-		scenario.Workload{Name: "web", Kind: scenario.Deployment, Replicas: 1 + g.IntN(2*g.nodes), TolerationSeconds: g.toleration(), EveryTaint: g.chance(0.3)},
-		scenario.Workload{Name: "database", Kind: scenario.StatefulSet, Replicas: 1 + g.IntN(g.nodes), TolerationSeconds: g.toleration(), EveryTaint: g.chance(0.5)})
+		scenario.Workload{Name: "web", Kind: scenario.Deployment, Replicas: 1 + g.IntN(2*g.nodes),
+			TolerationSeconds: g.toleration(), EveryTaint: g.chance(0.3)},
+		scenario.Workload{Name: "database", Kind: scenario.StatefulSet, Replicas: 1 + g.IntN(g.nodes),
+			TolerationSeconds: g.toleration(), EveryTaint: g.chance(0.5)})
 	if g.chance(0.5) {
 		c.Workloads = append(c.Workloads, scenario.Workload{Name: "agent", Kind: scenario.DaemonSet})
 	}
 	if g.chance(0.2) {
-		c.Workloads = append(c.Workloads, scenario.Workload{Name: "rock", Kind: scenario.Deployment, Replicas: 1 + g.IntN(5), TolerateForever: true})
+		c.Workloads = append(c.Workloads,
+			scenario.Workload{Name: "rock", Kind: scenario.Deployment, Replicas: 1 + g.IntN(5), TolerateForever: true})
 	}
 	c.BeatInterval = duration(pick(g, 10*time.Second, 10*time.Second, 5*time.Second))
 	c.StatusInterval = duration(pick(g, 5*time.Minute, time.Minute, 30*time.Second))
@@ -151,8 +155,8 @@ func (g *generator) controller() {
 
 func flagOf(d time.Duration) scenario.FlagValue { return scenario.FlagValue(d.String()) }
 
-// script makes one to ten steps. Most worlds have few: a fault that needs only one
-// is seen more clearly there.
+// script makes one to ten steps. Most worlds have few: a fault that needs only
+// one is seen more clearly there.
 func (g *generator) script() {
 	steps := 1 + g.IntN(4)
 	if g.chance(0.3) {
@@ -175,9 +179,9 @@ func (g *generator) step(at time.Duration, fault func(*scenario.Step) time.Durat
 	g.scenario.Script = append(g.scenario.Script, step)
 }
 
-// moment chooses when a step begins: anywhere, or while the first nodes that have
-// fallen silent expire, are tainted and lose their pods. What goes wrong then shows
-// more than what goes wrong at rest.
+// moment chooses when a step begins: anywhere, or while the first nodes that
+// have fallen silent expire, are tainted and lose their pods. What goes wrong
+// then shows more than what goes wrong at rest.
 func (g *generator) moment() time.Duration {
 	for i := range g.scenario.Script {
 		if step := &g.scenario.Script[i]; step.Silence != nil && g.chance(0.7) {
@@ -187,8 +191,8 @@ func (g *generator) moment() time.Duration {
 	return g.between(90*time.Second, 10*time.Minute)
 }
 
-// fault fills in what a step does, and returns how long; zero is for good, or for
-// what has no end.
+// fault fills in what a step does, and returns how long; zero is for good, or
+// for what has no end.
 func (g *generator) fault(step *scenario.Step) time.Duration {
 	short, long := g.between(time.Second, time.Minute), g.between(30*time.Second, 8*time.Minute)
 	switch n := g.IntN(100); {
@@ -198,7 +202,8 @@ func (g *generator) fault(step *scenario.Step) time.Duration {
 		step.NotReady = g.some()
 		return long
 	case n < 37:
-		step.Flap = &scenario.Flap{Nodes: *g.some(), Down: duration(g.between(10*time.Second, 2*time.Minute)), Up: duration(g.between(time.Second, time.Minute))}
+		step.Flap = &scenario.Flap{Nodes: *g.some(), Down: duration(g.between(10*time.Second, 2*time.Minute)),
+			Up: duration(g.between(time.Second, time.Minute))}
 		return long
 	case n < 57:
 		return g.toNodes(step, long)
@@ -273,13 +278,15 @@ func (g *generator) toPods(step *scenario.Step) time.Duration {
 func (g *generator) toAPI(step *scenario.Step, short, long time.Duration) time.Duration {
 	switch g.IntN(7) {
 	case 0:
-		step.APIDown = &scenario.APIDown{For: pick(g, scenario.Everybody, scenario.Controllers, scenario.Kubelets)}
+		step.APIDown = &scenario.APIDown{For: pick(g, scenario.AllCallers, scenario.Controllers, scenario.Kubelets)}
 		return pick(g, short, long)
 	case 1, 2, 3:
-		step.APIErrors = &scenario.APIErrors{Share: pick(g, 0.1, 0.5, 1, 1), Verbs: pick(g, nil, nil, []string{"delete"}, []string{"patch"}, []string{"get"})}
+		step.APIErrors = &scenario.APIErrors{Share: pick(g, 0.1, 0.5, 1, 1),
+			Verbs: pick(g, nil, nil, []string{"delete"}, []string{"patch"}, []string{"get"})}
 		return g.between(10*time.Second, 2*time.Minute)
 	case 4, 5:
-		step.APILatency = &scenario.Range{Min: duration(100 * time.Millisecond), Max: duration(g.between(time.Second, 40*time.Second))}
+		step.APILatency = &scenario.Range{Min: duration(100 * time.Millisecond),
+			Max: duration(g.between(time.Second, 40*time.Second))}
 		return long
 	}
 	step.LostAnswers = &scenario.LostAnswers{Share: pick(g, 0.1, 0.5)}
@@ -295,7 +302,8 @@ func (g *generator) toWatches(step *scenario.Step, short, long time.Duration) ti
 		step.BrokenWatch = &which
 		return pick(g, short, long)
 	}
-	step.StaleWatch = &scenario.StaleWatch{Watch: which, Delay: scenario.Range{Max: duration(g.between(time.Second, time.Minute))}}
+	step.StaleWatch = &scenario.StaleWatch{Watch: which,
+		Delay: scenario.Range{Max: duration(g.between(time.Second, time.Minute))}}
 	return pick(g, short, long)
 }
 

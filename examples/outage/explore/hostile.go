@@ -8,9 +8,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// GenerateHostile returns a random scenario of a seed in which kubelets flap or lie,
-// clocks drift, and the API server and what is before it fail for all lengths of
-// time. Half of them have the faults of [Generate] besides.
+// GenerateHostile returns a random scenario of a seed in which kubelets flap or
+// lie and clocks drift. The API server and what is before it fail for all
+// lengths of time. Half of them have the faults of [Generate] besides.
 func GenerateHostile(seed uint64) *scenario.Scenario {
 	g := generate(seed)
 	g.Rand = rand.New(rand.NewPCG(seed, 0x686f7374))
@@ -47,21 +47,24 @@ func (g *generator) hostility(step *scenario.Step) time.Duration {
 	switch n := g.IntN(100); {
 	case n < 18:
 		step.FlapReady = &scenario.FlapReady{
-			Nodes: *g.some(), NotReady: duration(g.anyLength(time.Second, 20*time.Second)), Ready: duration(g.anyLength(time.Second, 20*time.Second)),
+			Nodes: *g.some(), NotReady: duration(g.anyLength(time.Second, 20*time.Second)),
+			Ready: duration(g.anyLength(time.Second, 20*time.Second)),
 		}
 		return long
 	case n < 42:
 		step.Hostile = g.hostileKubelets()
 		return long
 	case n < 50:
-		step.ClockDrift = &scenario.ClockDrift{Nodes: *g.some(), By: g.clockStep(5 * time.Second), Every: duration(g.anyLength(time.Second, 20*time.Second))}
+		step.ClockDrift = &scenario.ClockDrift{Nodes: *g.some(), By: g.clockStep(5 * time.Second),
+			Every: duration(g.anyLength(time.Second, 20*time.Second))}
 		return long
 	case n < 65:
-		step.APIDown = &scenario.APIDown{For: pick(g, scenario.Everybody, scenario.Everybody, scenario.Controllers, scenario.Kubelets)}
+		step.APIDown = &scenario.APIDown{For: pick(g, scenario.AllCallers, scenario.AllCallers, scenario.Controllers,
+			scenario.Kubelets)}
 		return g.anyLength(time.Second, 10*time.Minute)
 	case n < 78:
 		step.APIBlink = &scenario.APIBlink{
-			For:  pick(g, scenario.Everybody, scenario.Everybody, scenario.Controllers),
+			For:  pick(g, scenario.AllCallers, scenario.AllCallers, scenario.Controllers),
 			Down: duration(g.anyLength(time.Second, 20*time.Second)), Up: duration(g.anyLength(5*time.Second, time.Minute)),
 		}
 		return long
@@ -119,9 +122,11 @@ func GenerateStarved(seed uint64) *scenario.Scenario {
 	for range 1 + g.IntN(2) {
 		g.step(g.between(2*time.Minute, 5*time.Minute), func(step *scenario.Step) time.Duration {
 			if g.chance(0.3) {
-				step.FlapReady = &scenario.FlapReady{Nodes: scenario.Nodes{Share: pick(g, 0.05, 0.3)}, NotReady: duration(6 * time.Second), Ready: duration(6 * time.Second)}
+				step.FlapReady = &scenario.FlapReady{Nodes: scenario.Nodes{Share: pick(g, 0.05, 0.3)},
+					NotReady: duration(6 * time.Second), Ready: duration(6 * time.Second)}
 			} else {
-				step.Silence = pick(g, &scenario.Nodes{All: true}, &scenario.Nodes{Zone: "a"}, &scenario.Nodes{Share: 0.3}, &scenario.Nodes{Zone: "a", Rack: new(0)})
+				step.Silence = pick(g, &scenario.Nodes{All: true}, &scenario.Nodes{Zone: "a"}, &scenario.Nodes{Share: 0.3},
+					&scenario.Nodes{Zone: "a", Rack: new(0)})
 			}
 			return g.between(2*time.Minute, 8*time.Minute)
 		})

@@ -21,14 +21,14 @@ type ran struct {
 	what    written
 	reached bool
 	calls   []written
-	// early is the outcome when the time is over in which it must come out, outcome that
-	// at the end.
+	// early is the outcome when the time is over in which it must come out,
+	// outcome that at the end.
 	early, outcome outcome
 	lastCall       time.Duration
 	violations     []invariant.Violation
 	err            error
-	// surfaced says that a silent kubelet was heard once: new pods may have been bound
-	// to its node, and have to leave it with the others.
+	// surfaced says that a silent kubelet was heard once: new pods may have been
+	// bound to its node, and have to leave it with the others.
 	surfaced bool
 }
 
@@ -99,8 +99,8 @@ func sieve(name string, seed uint64, p *perturbation, changes ...func(*scenario.
 	return result
 }
 
-// writes counts what an acting controller writes: nodes and pods, or the leader's
-// lease of a run in which it writes nothing else.
+// writes counts what an acting controller writes: nodes and pods, or the
+// leader's lease of a run in which it writes nothing else.
 type writes struct {
 	model.Unimpressed
 	simulation *simulation.Simulation
@@ -130,8 +130,8 @@ const (
 	podsTerminating     = "pods terminating"
 )
 
-// outcome is what a user would name of a run, except times: names of what it was
-// about, by what has happened to it.
+// outcome is what a user would name of a run, except times: names of what it
+// was about, by what has happened to it.
 type outcome map[string][]string
 
 // unlike says what differs from another outcome.
@@ -187,7 +187,8 @@ func (c *chronicle) WroteNode(w model.NodeWrite) {
 
 // WrotePod records which pods a controller makes leave.
 func (c *chronicle) WrotePod(w model.PodWrite) {
-	if w.Call == nil || w.Before == nil || w.Before.DeletionTimestamp != nil || w.After != nil && w.After.DeletionTimestamp == nil {
+	if w.Call == nil || w.Before == nil || w.Before.DeletionTimestamp != nil ||
+		w.After != nil && w.After.DeletionTimestamp == nil {
 		return
 	}
 	if c.first[string(w.Before.UID)] {
@@ -220,7 +221,8 @@ func (c *chronicle) outcome(s *simulation.Simulation) outcome {
 			all = append(all, fmt.Sprintf("%s:%s", taint.Key, taint.Effect))
 		}
 		slices.Sort(all)
-		o["nodes"] = append(o["nodes"], fmt.Sprintf("%s is ready: %s, cordoned: %t, tainted: %v", node.Name, readyOf(node), node.Spec.Unschedulable, all))
+		o["nodes"] = append(o["nodes"],
+			fmt.Sprintf("%s is ready: %s, cordoned: %t, tainted: %v", node.Name, readyOf(node), node.Spec.Unschedulable, all))
 	}
 	running, terminating := make(map[string]int), make(map[string]int)
 	for _, pod := range s.World().Pods() {

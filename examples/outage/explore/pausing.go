@@ -7,9 +7,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// GeneratePausing returns the world of [Generate] with flags that pause the cluster
-// while a zone is down or too few nodes are ready, and with rates relative to the size
-// of a zone.
+// GeneratePausing returns the world of [Generate] with flags that pause the
+// cluster while a zone is down or too few nodes are ready. Its rates are
+// relative to the size of a zone.
 func GeneratePausing(seed uint64) *scenario.Scenario {
 	g := generate(seed)
 	g.Rand = rand.New(rand.NewPCG(seed, 0x70617573))

@@ -7,10 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var pausingSeeds = flag.Uint64("pausing", uint64(sized(10, 100)), "how many worlds to run whose flags pause the cluster")
+var pausingSeeds = flag.Uint64("pausing", uint64(sized(10, 100)),
+	"how many worlds to run whose flags pause the cluster")
 
-// TestPausingWorlds runs random worlds whose flags pause the cluster, and wants every
-// invariant to hold in each.
+// TestPausingWorlds runs random worlds whose flags pause the cluster, and wants
+// every invariant to hold in each.
 func TestPausingWorlds(t *testing.T) { wantsAllToHold(t, GeneratePausing, *pausingSeeds) }
 
 func TestEveryPausingScenarioIsValid(t *testing.T) {

@@ -36,8 +36,8 @@ const (
 	brokenFor = 5 * time.Second
 	// oldest is how old a stale view is at most when the process dies.
 	oldest = 30 * time.Second
-	// restarts is how long after a crash another process leads at the latest: it starts
-	// again after at most 10 s, and the leader's lease has to run out.
+	// restarts is how long after a crash another process leads at the latest: it
+	// starts again after at most 10 s, and the leader's lease has to run out.
 	restarts = 30 * time.Second
 )
 
@@ -161,8 +161,8 @@ func (p *perturbation) showPast() {
 	})
 }
 
-// changeUnseen changes the object of the call and changes it back, while the process
-// sees nothing.
+// changeUnseen changes the object of the call and changes it back, while the
+// process sees nothing.
 func (p *perturbation) changeUnseen(client *model.Client) {
 	world := p.simulation.World()
 	settled := p.simulation.Disturb()
@@ -194,9 +194,10 @@ func (p *perturbation) tolerateAll(pod *corev1.Pod) {
 	world.Tolerate(pod.Name, pod.Spec.Tolerations)
 }
 
-// changeNode takes off a node's taints and puts them on again, or lets the kubelet of
-// a silent one be heard once. Not if all are silent: one that is heard then shows that
-// the zones are not down, and others are tainted for good reason.
+// changeNode takes off a node's taints and puts them on again, or lets the
+// kubelet of a silent one be heard once. Not if all are silent: one that is
+// heard then shows that the zones are not down, and others are tainted for good
+// reason.
 func (p *perturbation) changeNode(m *model.Machine) {
 	node := p.simulation.World().Node(m.Name)
 	if node == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
-// Run runs a scenario under the eyes of a judge and returns what was violated. At
-// the end, when the last fault is long over, the judge wants quiet.
+// Run runs a scenario under the eyes of a judge and returns what was violated.
+// At the end, when the last fault is long over, the judge wants quiet.
 func Run(description *scenario.Scenario) ([]invariant.Violation, error) {
 	s, err := simulation.New(description)
 	if err != nil {

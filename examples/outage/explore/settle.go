@@ -8,8 +8,8 @@ import (
 )
 
 // SettleTime is how long after the last fault a controller may still have
-// something to do: nodes expire, wait for their zone's rate one after the other,
-// and their pods for the end of their tolerations.
+// something to do. Nodes expire and wait for their zone's rate one after the
+// other, and their pods wait for the end of their tolerations.
 func SettleTime(s *scenario.Scenario) time.Duration {
 	nodes := 0
 	for _, zone := range s.Cluster.Zones {
@@ -29,8 +29,8 @@ func SettleTime(s *scenario.Scenario) time.Duration {
 	return 3*grace + timeOf(s, "resume-delay") + queue + longestToleration(s) + evictions(s) + retries
 }
 
-// evictions is how long budgets can keep all pods, and what else makes them leave
-// later.
+// evictions is how long budgets can keep all pods, and what else makes them
+// leave later.
 func evictions(s *scenario.Scenario) time.Duration {
 	pods, slowest := 0, 0.0
 	for i := range s.Cluster.Workloads {

@@ -6,9 +6,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// Shrink returns a scenario that still fails and from which nothing can be taken
-// away any more without it passing: no step, no zone, no node, no workload, no
-// process. It tries at most so many scenarios, and what it has by then it returns.
+// Shrink returns a scenario that still fails, and passes if any more step,
+// zone, node, workload or process is taken away. It tries at most so many
+// scenarios, and what it has by then it returns.
 func Shrink(failing *scenario.Scenario, fails func(*scenario.Scenario) bool, tries int) *scenario.Scenario {
 	best := failing
 	for {
@@ -36,8 +36,8 @@ func firstThatFails(all []*scenario.Scenario, fails func(*scenario.Scenario) boo
 	return nil
 }
 
-// candidates returns scenarios that are a little smaller, those first from which
-// most is gone.
+// candidates returns scenarios that are a little smaller, those first from
+// which most is gone.
 func candidates(s *scenario.Scenario) []*scenario.Scenario {
 	var all []*scenario.Scenario
 	without := func(change func(*scenario.Scenario)) {

@@ -26,32 +26,34 @@ import (
 //
 //	go -C examples test ./outage/explore -run Sieve -v
 //	LIFECYCLE_TESTS=all go -C examples test ./outage/explore -run Sieve -v
-//	go -C examples test ./outage/explore -run Sieve -v -timeout 90m -args -calls 0
+//	go -C examples test ./outage/explore -run Sieve -timeout 90m -args -calls 0
 //
-// The first tries a call of each scenario, the second 200, over eight seeds, the third
-// all calls of two seeds.
+// The first tries a call of each scenario, the second 200, over eight seeds,
+// the third all calls of two seeds.
 
 // pattern is what happens at a call.
 type pattern string
 
 const (
-	// crashBefore: the process dies when the call would take effect, and it does not.
+	// crashBefore: the process dies when the call would take effect, and it does
+	// not.
 	crashBefore pattern = "intermediate state, before"
 	// crashAfter: it has taken effect, and the process dies before the answer.
 	crashAfter pattern = "intermediate state, after"
-	// staleView: all processes die, and the next ones are shown the cluster as it was up
-	// to half a minute before the call, and for a minute all that happens as late.
+	// staleView: all processes die, and the next ones are shown the cluster as it
+	// was up to half a minute before the call, and for a minute all that happens
+	// as late.
 	staleView pattern = "stale view"
-	// unobserved: while the watches of the process are broken the object of the call
-	// changes and changes back.
+	// unobserved: while the watches of the process are broken the object of the
+	// call changes and changes back.
 	unobserved pattern = "unobserved change"
 )
 
 var patterns = []pattern{crashBefore, crashAfter, staleView, unobserved}
 
 const (
-	// sieveSeeds is over how many seeds of a scenario its calls are spread: one run of
-	// rack-loss has 34.
+	// sieveSeeds is over how many seeds of a scenario its calls are spread: one
+	// run of rack-loss has 34.
 	sieveSeeds = 8
 	// completeSeeds is of how many seeds all calls are.
 	completeSeeds = 2
@@ -70,14 +72,15 @@ type trial struct {
 
 func (c trial) String() string { return fmt.Sprintf("seed %d, call %d, %s", c.seed, c.call, c.pattern) }
 
-// At whatever write of the controller its process dies, starts from an old view or
-// misses a change: the invariants hold, the outcome is that of the undisturbed run,
-// and after a stated time there is quiet.
+// At whatever write of the controller its process dies, starts from an old view
+// or misses a change: the invariants hold, the outcome is that of the
+// undisturbed run, and after a stated time there is quiet.
 //
-// No times are compared, because a perturbation delays. How fast nodes are tainted is
-// left to the invariants, also in zone-share, which is about a rate. When a silent
-// kubelet was heard once, the numbers of replacements that leave too, and of pods that
-// terminate, are not compared: new pods are bound to its node meanwhile.
+// No times are compared, because a perturbation delays. How fast nodes are
+// tainted is left to the invariants, also in zone-share, which is about a rate.
+// When a silent kubelet was heard once, the numbers of replacements that leave
+// too, and of pods that terminate, are not compared: new pods are bound to its
+// node meanwhile.
 func TestSieveFindsNothing(t *testing.T) {
 	each := *callsEach
 	require.GreaterOrEqual(t, each, 0)
@@ -92,8 +95,10 @@ func TestSieveFindsNothing(t *testing.T) {
 				require.NoError(t, plain[seed].err)
 				require.Empty(t, plain[seed].violations, "seed %d without a perturbation", seed)
 				require.NotEmpty(t, plain[seed].calls)
-				t.Logf("seed %d: %d calls, the last %v after the last fault; %d nodes declared, %d tainted, %d pods evicted", seed, len(plain[seed].calls), plain[seed].lastCall,
-					len(plain[seed].outcome["nodes declared"]), len(plain[seed].outcome["nodes tainted"]), len(plain[seed].outcome["pods evicted"]))
+				t.Logf("seed %d: %d calls, the last %v after the last fault; %d nodes declared, %d tainted, %d pods evicted", seed,
+					len(plain[seed].calls), plain[seed].lastCall,
+					len(plain[seed].outcome["nodes declared"]), len(plain[seed].outcome["nodes tainted"]),
+					len(plain[seed].outcome["pods evicted"]))
 			}
 			tried, reached := make(map[pattern]int), make(map[pattern]int)
 			var latest time.Duration
@@ -120,8 +125,8 @@ func TestSieveFindsNothing(t *testing.T) {
 	}
 }
 
-// A test that cannot fail proves nothing: a controller that does not come back taints
-// nothing, and one that comes back late acts when there should be quiet.
+// A test that cannot fail proves nothing: a controller that does not come back
+// taints nothing, and one that comes back late acts when there should be quiet.
 func TestSieveSeesWhatComesOutOtherwise(t *testing.T) {
 	plain := sieve("rack-loss", 1, nil)
 	require.NoError(t, plain.err)
@@ -141,7 +146,8 @@ func TestSieveSeesWhatComesOutOtherwise(t *testing.T) {
 	require.Contains(t, late.unlike(plain), string(invariant.Quiet))
 }
 
-// What a policy of a scenario prevents is seen in the outcome of what was made of it.
+// What a policy of a scenario prevents is seen in the outcome of what was made
+// of it.
 func TestSievedPoliciesDecide(t *testing.T) {
 	for name, off := range map[string][]string{
 		"storm-recovery":  {"min-healthy-share=0", "resume-healthy-share=0"},
@@ -173,8 +179,8 @@ func share(each int, seed uint64) int {
 	return math.MaxInt
 }
 
-// choose returns so many calls, all if it is zero, with each pattern. What writes
-// nothing but the leader's lease is perturbed there.
+// choose returns so many calls, all if it is zero, with each pattern. What
+// writes nothing but the leader's lease is perturbed there.
 func choose(plain map[uint64]*ran, each int) []trial {
 	var all []trial
 	for _, seed := range slices.Sorted(maps.Keys(plain)) {

@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// quietAfter is within what time after the last fault, and after a perturbation, the
-	// world is what it should be and nothing but lease renewals happens: a grace period of
-	// 50 s, 11 s until it is known what has happened to the zone, the longest toleration of
-	// 300 s, and a minute for retries and for the other nodes of the zone.
+	// quietAfter is within what time after the last fault, and after a
+	// perturbation, the world is what it should be and nothing but lease renewals
+	// happens: a grace period of 50 s, 11 s until it is known what has happened to
+	// the zone, the longest toleration of 300 s, and a minute for retries and for
+	// the other nodes of the zone.
 	quietAfter = 7 * time.Minute
 	// quietFor is how long it must stay so.
 	quietFor = 2 * time.Minute
@@ -22,10 +23,10 @@ const (
 	perRack = 2
 )
 
-// sieved returns a shipped scenario in a small cluster: two nodes of each rack, and
-// as many pods a node as in the file. It is changed where its outcome would else be
-// decided by a race: by how long after a fault the controller acts, which is what a
-// perturbation changes.
+// sieved returns a shipped scenario in a small cluster: two nodes of each rack,
+// and as many pods a node as in the file. It is changed where its outcome would
+// else be decided by a race: by how long after a fault the controller acts,
+// which is what a perturbation changes.
 func sieved(name string, seed uint64) (*scenario.Scenario, error) {
 	s, err := scenarios.Read(name)
 	if err != nil {
@@ -53,22 +54,25 @@ func sieved(name string, seed uint64) (*scenario.Scenario, error) {
 	return s, withoutRaces(s)
 }
 
-// withoutRaces gives what heals the time in which all is done that the fault asks
-// for, also when tolerations begin again in the last moment, and not much more.
+// withoutRaces gives what heals the time in which all is done that the fault
+// asks for, also when tolerations begin again in the last moment, and not much
+// more.
 func withoutRaces(s *scenario.Scenario) error {
 	last := func(step, n int) { s.Script[step].For = minutes(n) }
 	var settings []string
 	switch s.Name {
 	case "slow-recovery":
-		// 16 nodes are a large zone, and 12 of them are tainted in 2 min instead of 20.
+		// 16 nodes are a large zone, and 12 of them are tainted in 2 min instead of
+		// 20.
 		settings = []string{"large-cluster-size-threshold=10", "secondary-node-eviction-rate=0.1"}
 		for step := range s.Script {
 			last(step, 16)
 			s.Script[step].RecoverOver = minutes(5)
 		}
 	case "flapping-pool":
-		// A node of rack 1 is away for 90 s and tainted after 61: with 30 s it is a race
-		// whether pods leave. With 200 they stay, also if its return is seen late.
+		// A node of rack 1 is away for 90 s and tainted after 61: with 30 s it is a
+		// race whether pods leave. With 200 they stay, also if its return is seen
+		// late.
 		s.Cluster.Workloads[1].TolerationSeconds = new(int64(200))
 		for step := range s.Script {
 			last(step, 15)
@@ -80,23 +84,25 @@ func withoutRaces(s *scenario.Scenario) error {
 	case "zone-loss":
 		last(0, 18)
 	case "storm-recovery":
-		// 8 of 18 nodes are away, and 6 are a storm: also if two are found silent late. The
-		// rack is tainted at 14 min, and its pods leave five minutes later. It is away until
-		// then, and until a process that starts has waited as long as after a pause.
+		// 8 of 18 nodes are away, and 6 are a storm: also if two are found silent
+		// late. The rack is tainted at 14 min, and its pods leave five minutes later.
+		// It is away until then, and until a process that starts has waited as long
+		// as after a pause.
 		settings = []string{"min-healthy-share=0.7"}
 		for step := range 2 {
 			s.Script[step].RecoverOver = minutes(2)
 		}
 		last(2, 30)
 	case "zone-share":
-		// 0.03 a second of 12 and of 4 nodes is more than the least rate, 0.1 nodes a second.
+		// 0.03 a second of 12 and of 4 nodes is more than the least rate, 0.1 nodes a
+		// second.
 		settings = []string{"node-eviction-zone-share=0.03"}
 		for step := range s.Script {
 			last(step, 18)
 		}
 	case "zone-down-pause":
-		// Zone a falls silent four minutes after the rack, and all that is late by then
-		// leaves after the pause.
+		// Zone a falls silent four minutes after the rack, and all that is late by
+		// then leaves after the pause.
 	case "rack-loss", "stale-watch", "restart-in-mid-storm", "control-plane-pause", "mass-silence":
 	default:
 		return fmt.Errorf("scenario %s is new: does a race decide what comes out of it?", s.Name)

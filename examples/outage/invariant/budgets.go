@@ -17,19 +17,20 @@ type share struct {
 	// attempts are those that have used up a token, by when they began.
 	attempts []attempt
 	last     time.Duration // at which one of them ended
-	// tokens at countedAt are those that must be there: each attempt that was begun has
-	// used one, and before the calm there may have been others without a call, by a client
-	// that fears that it does not lead any more. FreeAt is when there is one again.
+	// tokens at countedAt are those that must be there: each attempt that was
+	// begun has used one, and before the calm there may have been others without a
+	// call, by a client that fears that it does not lead any more. FreeAt is when
+	// there is one again.
 	tokens            float64
 	countedAt, freeAt time.Duration
 }
 
-// attempt is calls by which a client wants to make a pod leave. Its token was used at
-// some time from one moment to another.
+// attempt is calls by which a client wants to make a pod leave. Its token was
+// used at some time from one moment to another.
 type attempt struct{ from, to time.Duration }
 
-// open is an attempt that may be under way: since when, when the last of its calls was
-// answered, and whether that was its end.
+// open is an attempt that may be under way: since when, when the last of its
+// calls was answered, and whether that was its end.
 type open struct {
 	from, answered time.Duration
 	over           bool
@@ -69,14 +70,14 @@ func (v *view) share(b *budget, p *pod) *share {
 	return found
 }
 
-// begins takes note of a call that may be the first of an attempt.
+// begins records a call that may be the first of an attempt.
 func (v *view) begins(now, after time.Duration, call *model.Call, p *pod) {
 	if len(v.judge.budgets) == 0 || call.Verb == model.Patch && !marking(call) {
 		return
 	}
 	o, known := v.attempts[p.uid]
 	switch goesOn := known && o.answered >= after; {
-	case goesOn && (!o.over || call.Verb == model.Get): // after a conflict it looks who is there
+	case goesOn && (!o.over || call.Verb == model.Get): // after a conflict it reads the pod again
 		return
 	case !known || o.over:
 		v.attempts[p.uid] = &open{from: after}
@@ -106,7 +107,7 @@ func (s *share) empty(at time.Duration) {
 	s.freeAt = at + time.Duration(float64(time.Second)/s.rate)
 }
 
-// emptyBudgets says that nobody knows how many tokens there are.
+// emptyBudgets records that the number of tokens is unknown.
 func (v *view) emptyBudgets(now time.Duration) {
 	v.emptyAt = now
 	for _, s := range v.shares {
@@ -114,7 +115,8 @@ func (v *view) emptyBudgets(now time.Duration) {
 	}
 }
 
-// tokenFor returns since when, or when, there is a token for a pod in every budget.
+// tokenFor returns since when, or when, there is a token for a pod in every
+// budget.
 func (v *view) tokenFor(p *pod) time.Duration {
 	at := time.Duration(-1)
 	for i := range v.judge.budgets {
@@ -152,7 +154,8 @@ func (v *view) ends(s *sent, call *model.Call, p *pod) {
 	for i := range v.judge.budgets {
 		b := &v.judge.budgets[i]
 		if share := v.share(b, p); !share.use(attempt{o.from, s.at}) {
-			v.judge.violated(WithinBudget, b.name+b.of(p), "%s makes pods leave faster than the budget %s allows, %v a second and %v at once: now pod %s (%s) on node %s",
+			v.judge.violated(WithinBudget, b.name+b.of(p),
+				"%s makes pods leave faster than the budget %s allows, %v a second and %v at once: now pod %s (%s) on node %s",
 				v.client.Name, b.name, share.rate, share.burst, p.name, p.uid, p.on.name)
 		}
 	}
@@ -160,13 +163,16 @@ func (v *view) ends(s *sent, call *model.Call, p *pod) {
 
 // foundNothing reports whether an attempt may have ended with nothing to do.
 func foundNothing(call *model.Call) bool {
-	return model.Refused(call) || apierrors.IsNotFound(call.Err) || apierrors.IsConflict(call.Err) || apierrors.IsInvalid(call.Err)
+	return model.Refused(call) || apierrors.IsNotFound(call.Err) || apierrors.IsConflict(call.Err) ||
+		apierrors.IsInvalid(call.Err)
 }
 
-// use notes an attempt that has used up a token, and reports whether there can have
-// been one: since each moment no more were used than there were and came in.
+// use notes an attempt that has used up a token, and reports whether there can
+// have been one: since each moment no more were used than there were and came
+// in.
 func (s *share) use(one attempt) bool {
-	i, _ := slices.BinarySearchFunc(s.attempts, one.from, func(a attempt, from time.Duration) int { return int(a.from - from) })
+	i, _ := slices.BinarySearchFunc(s.attempts, one.from,
+		func(a attempt, from time.Duration) int { return int(a.from - from) })
 	s.attempts = slices.Insert(s.attempts, i, one)
 	s.last = max(s.last, one.to)
 	for i := range s.attempts {

@@ -11,8 +11,8 @@ import (
 // illnessSeen is a stretch in which a client sees a node as not ready.
 type illnessSeen struct {
 	ongoing bool
-	// at is when it was seen to begin, from and to the earliest and the latest time that
-	// it may be counted from.
+	// at is when it was seen to begin, from and to the earliest and the latest
+	// time that it may be counted from.
 	at, from, to time.Duration
 	// over is when it was seen to end.
 	over time.Duration
@@ -54,30 +54,34 @@ func (v *view) releasable(n *seenNode) time.Duration {
 	return from
 }
 
-// judgeNodeEviction judges a call that makes a pod leave because its node is ill. It
-// returns since when the pod could have been due.
+// judgeNodeEviction judges a call that makes a pod leave because its node is
+// ill. It returns since when the pod could have been due.
 func (j *Judge) judgeNodeEviction(s *sent, p *pod) time.Duration {
-	v, who := s.view, s.view.client.Name
+	v, client := s.view, s.view.client.Name
 	n := v.nodes[p.on.name]
 	switch {
 	case n == nil || isDaemon(p.object):
-		j.violated(TimeoutKept, string(p.uid), "%s makes pod %s (%s) leave node %s, which nothing asks for", who, p.name, p.uid, p.on.name)
+		j.violated(TimeoutKept, string(p.uid), "%s makes pod %s (%s) leave node %s, which nothing asks for", client, p.name,
+			p.uid, p.on.name)
 		return never
 	case !n.illness.ongoing && n.illness.over < s.after:
-		j.violated(SparedWhenReady, string(p.uid), "%s makes pod %s (%s) leave node %s by a call of %v, though it sees the node ready since %v",
-			who, p.name, p.uid, n.name, s.at, n.illness.over)
+		j.violated(SparedWhenReady, string(p.uid),
+			"%s makes pod %s (%s) leave node %s by a call of %v, though it sees the node ready since %v",
+			client, p.name, p.uid, n.name, s.at, n.illness.over)
 		return never
 	case !n.illness.ongoing:
 		return -never
 	case v.forbids.lastActed(s.at) < s.after:
-		j.violated(SparedInOutage, string(p.uid), "%s makes pod %s (%s) leave node %s though nothing may be done from %v on until %v (phase %d)",
-			who, p.name, p.uid, n.name, v.forbids.actedTo, v.forbids.until, v.forbids.phase)
+		j.violated(SparedInOutage, string(p.uid),
+			"%s makes pod %s (%s) leave node %s though nothing may be done from %v on until %v (phase %d)",
+			client, p.name, p.uid, n.name, v.forbids.actedTo, v.forbids.until, v.forbids.phase)
 		return never
 	}
 	from := v.releasable(n)
 	if s.at < from {
-		j.violated(TimeoutKept, string(p.uid), "%s makes pod %s (%s) leave node %s by a call of %v, which is ill since %v and not to be emptied before %v",
-			who, p.name, p.uid, n.name, s.at, n.illness.from, from)
+		j.violated(TimeoutKept, string(p.uid),
+			"%s makes pod %s (%s) leave node %s by a call of %v, which is ill since %v and not to be emptied before %v",
+			client, p.name, p.uid, n.name, s.at, n.illness.from, from)
 	}
 	if !n.illness.emptied {
 		j.judgeRelease(s, p, n, min(max(from, s.view.known(n)), s.at))
@@ -87,13 +91,15 @@ func (j *Judge) judgeNodeEviction(s *sent, p *pod) time.Duration {
 	return from
 }
 
-// judgeRelease judges the first eviction from a node. A node that had no pods has used
-// no token: of one to which the pod came later it cannot be said when it was released.
+// judgeRelease judges the first eviction from a node. A node that had no pods
+// has used no token: of one to which the pod came later it cannot be said when
+// it was released.
 func (j *Judge) judgeRelease(s *sent, p *pod, n *seenNode, from time.Duration) {
-	who := s.view.client.Name
+	client := s.view.client.Name
 	if known := s.view.known(n); s.at < known {
-		j.violated(KnownFirst, n.name, "%s empties node %s of zone %s, which it saw fall at %v, before %v, when a wave of expiries has passed since the first",
-			who, n.name, n.zone.key, n.fell, known)
+		j.violated(KnownFirst, n.name, "%s empties node %s of zone %s, which it saw fall at %v, before %v, when a wave of "+
+			"expiries has passed since the first",
+			client, n.name, n.zone.key, n.fell, known)
 	}
 	j.judgeOutage(s, n)
 	n.zone.used, n.zone.last = true, n.zone.low.sum(s.at)
@@ -104,17 +110,18 @@ func (j *Judge) judgeRelease(s *sent, p *pod, n *seenNode, from time.Duration) {
 	switch {
 	case !n.zone.high.open(from, s.at):
 		j.violated(WithinRate, n.name, "%s empties node %s of zone %s, whose rate is 0 since %v (%d ready, %d not)",
-			who, n.name, n.zone.key, n.zone.high[len(n.zone.high)-1].from, counts.ready, counts.notReady)
+			client, n.name, n.zone.key, n.zone.high[len(n.zone.high)-1].from, counts.ready, counts.notReady)
 	case !n.zone.empties(from, s.at):
 		j.violated(WithinRate, n.name, "%s empties node %s of zone %s faster than %v a second allow (%d ready, %d not)",
-			who, n.name, n.zone.key, n.zone.high.now(), counts.ready, counts.notReady)
+			client, n.name, n.zone.key, n.zone.high.now(), counts.ready, counts.notReady)
 	}
 }
 
-// empties uses a token at some time from one moment to another, and reports whether
-// that is possible together with all others. Calls may come in another order than
-// tokens were used, since pods wait for more than them: so this does not say when each
-// was used, but counts those that must have been since each moment.
+// empties uses a token at some time from one moment to another, and reports
+// whether that is possible together with all others. Calls may come in another
+// order than tokens were used, since pods wait for more than them: so this does
+// not say when each was used, but counts those that must have been since each
+// moment.
 func (z *seenZone) empties(from, to time.Duration) bool {
 	first, last := z.high.sum(from), z.high.sum(to)
 	i, _ := slices.BinarySearch(z.emptied, first)
@@ -134,7 +141,8 @@ func isDaemon(pod *corev1.Pod) bool {
 	})
 }
 
-// emptiedSince returns since when a pod has to leave because its node is emptied.
+// emptiedSince returns since when a pod has to leave because its node is
+// emptied.
 func (v *view) emptiedSince(p *pod) time.Duration {
 	n := v.nodes[p.on.name]
 	if n == nil || !n.illness.emptied || isDaemon(p.object) {
@@ -146,7 +154,7 @@ func (v *view) emptiedSince(p *pod) time.Duration {
 // idleNodes looks for nodes that are not emptied though they could be.
 func (c *checking) idleNodes() {
 	if c.settings.Action == DryRun {
-		return // nobody can see it
+		return // no client can see it
 	}
 	before := c.now - c.settings.bound()
 	for _, n := range c.inOrder {
@@ -159,20 +167,23 @@ func (c *checking) idleNodes() {
 			asked = max(asked, c.view.excuses.heldTo+c.settings.Timeout)
 		}
 		asked = c.goesOn(asked)
-		if asked > before || c.view.excuses.held || !c.late(asked, evictions) || !seen.zone.idleSince(before, c.calm) || !c.hasPodsToLeave(n, before) {
+		if asked > before || c.view.excuses.held || !c.late(asked, evictions) || !seen.zone.idleSince(before, c.calm) ||
+			!c.hasPodsToLeave(n, before) {
 			continue
 		}
-		c.violated(NoIdleToken, n.name, "node %s of zone %s, which is ill since %v, is not emptied, though its zone has had a token for %v or more",
+		c.violated(NoIdleToken, n.name,
+			"node %s of zone %s, which is ill since %v, is not emptied, though its zone has had a token for %v or more",
 			n.name, seen.zone.key, seen.illness.to, c.settings.bound())
 	}
 }
 
-// hasPodsToLeave reports whether a node has pods for which there was a token in every
-// budget since some time, whose last refusal by a PodDisruptionBudget is long over, and
-// that do not leave for a taint anyway.
+// hasPodsToLeave reports whether a node has pods for which there was a token in
+// every budget since some time, whose last refusal by a PodDisruptionBudget is
+// long over, and that do not leave for a taint anyway.
 func (c *checking) hasPodsToLeave(n *node, before time.Duration) bool {
 	return slices.ContainsFunc(n.pods, func(p *pod) bool {
-		return !p.leaves() && !isDaemon(p.object) && max(p.bound, p.refusedAt+c.settings.CalmBound, c.view.tokenFor(p)) < before &&
+		return !p.leaves() && !isDaemon(p.object) &&
+			max(p.bound, p.refusedAt+c.settings.CalmBound, c.view.tokenFor(p)) < before &&
 			p.earliestDue(n.newest.taints, p.tolerations(), true, c.view.nodes[n.name]) > c.now
 	})
 }

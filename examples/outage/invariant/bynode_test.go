@@ -139,7 +139,8 @@ func TestNodesAreSparedInAnOutage(t *testing.T) {
 	after(grace - 5*time.Second).guilty(invariant.SparedInOutage)
 }
 
-// A node that could be emptied is, and then all its pods go, also those that come later.
+// A node that could be emptied is, and then all its pods go, also those that
+// come later.
 func TestNodesAreEmptiedInTime(t *testing.T) {
 	c := newCourt(t, 4, byNode)
 	c.lost("a-0")
@@ -184,16 +185,17 @@ func TestMarksOfAnEmptiedNodeAreTakenBack(t *testing.T) {
 	c.guilty(invariant.MarkTakenBack)
 }
 
-// A node whose pods leave for a taint anyway, or were refused a moment ago, shows nobody
-// that it was released.
+// A node whose pods leave for a taint anyway, or were refused a moment ago,
+// does not show that it was released.
 func TestNodesThatShowNothingAreNotIdle(t *testing.T) {
 	short := func(s *invariant.Settings) { s.ByNode, s.Timeout = true, 15*time.Second }
 	c, _ := protectedCourt(t, invariant.Evict, short)
 	pod := c.lost("a-0")
 	c.world.Machine("a-0").Edit(func(n *corev1.Node) {
-		n.Spec.Taints = append(slices.Clone(n.Spec.Taints), corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute})
+		n.Spec.Taints = append(slices.Clone(n.Spec.Taints),
+			corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoExecute})
 	})
-	c.run(time.Second) // the disruption controller needs some time to see who is not ready
+	c.run(time.Second) // the disruption controller needs some time to see which pods are not ready
 	require.True(t, model.Refused(c.askToEvict(pod)))
 	c.run(3 * calmBound)
 	c.clean()

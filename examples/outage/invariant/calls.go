@@ -16,18 +16,19 @@ type sent struct {
 	// after is the earliest time at which it may have been decided.
 	after time.Duration
 	node  *seenNode
-	// beat is the last heartbeat that it should have counted, of a call about a node.
+	// beat is the last heartbeat that it should have counted, of a call about a
+	// node.
 	beat time.Duration
 	// beats are the last heartbeats that a list of all leases can show.
 	beats map[string]time.Duration
 	// decision is that of a call about a pod.
 	decision decision
-	// pod is what a call about a pod is about; byNode says that it is made to leave though
-	// no taint asks for it.
+	// pod is what a call about a pod is about; byNode says that it is made to
+	// leave though no taint asks for it.
 	pod    *pod
 	byNode bool
-	// answered is the version of the client's own last write of the object, if there
-	// is one.
+	// answered is the version of the client's own last write of the object, if
+	// there is one.
 	answered uint64
 }
 
@@ -72,7 +73,8 @@ func (j *Judge) Sent(call *model.Call) {
 	}
 }
 
-// dependsOnZones reports whether a call may be one that a zone's rate has released.
+// dependsOnZones reports whether a call may be one that a zone's rate has
+// released.
 func (j *Judge) dependsOnZones(call *model.Call) bool {
 	switch call.Verb {
 	case model.Patch:
@@ -125,8 +127,8 @@ func (j *Judge) sentNodePatch(s *sent, call *model.Call) {
 	n.calls++
 }
 
-// lastBeat returns the last heartbeat of a node that a client must have known of
-// when it sent a call.
+// lastBeat returns the last heartbeat of a node that a client must have known
+// of when it sent a call.
 func (j *Judge) lastBeat(s *sent, n *seenNode) time.Duration {
 	m := j.world.Machine(n.name)
 	if m == nil {
@@ -169,7 +171,8 @@ func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
 		uid = *q.UID
 	}
 	if v.deleted[uid] {
-		j.violated(NotTwice, "delete"+string(uid), "%s sends a second %s of pod %s (%s), which it has been answered to have made leave",
+		j.violated(NotTwice, "delete"+string(uid),
+			"%s sends a second %s of pod %s (%s), which it has been answered to have made leave",
 			v.client.Name, call.Verb, call.Name, uid)
 	}
 	if uid == p.uid && s.decision.node != nil {
@@ -177,8 +180,8 @@ func (j *Judge) sentPodWrite(s *sent, call *model.Call) {
 	}
 }
 
-// confirmation is a decision about a pod that reads of pod and node may confirm; at
-// is when the last of them was answered.
+// confirmation is a decision about a pod that reads of pod and node may
+// confirm; at is when the last of them was answered.
 type confirmation struct {
 	decision decision
 	node     string
@@ -226,7 +229,7 @@ func (v *view) decide(after time.Duration, p *pod) decision {
 	return d
 }
 
-// Processed takes note of what a live read of a lease can show.
+// Processed records what a live read of a lease can show.
 func (j *Judge) Processed(call *model.Call) {
 	s := j.calls[call]
 	if s == nil || call.Kind != model.Leases || call.Err != nil {
@@ -244,7 +247,7 @@ func (j *Judge) Processed(call *model.Call) {
 	}
 }
 
-// Answered takes note of what a client learns.
+// Answered records what a client learns.
 func (j *Judge) Answered(call *model.Call) {
 	if call.Err == nil && call.Kind == model.LeaderLease {
 		j.view(call.Client).heardAPI(j.world.Now())
@@ -313,8 +316,8 @@ func (v *view) patched(call *model.Call) {
 	}
 }
 
-// refused reports whether a call asks again for an eviction that a PodDisruptionBudget
-// has refused, or looks whether it still has to.
+// refused reports whether a call asks again for an eviction that a
+// PodDisruptionBudget has refused, or looks whether it still has to.
 func (j *Judge) refused(call *model.Call, now time.Duration) bool {
 	of := func(p *pod) bool { return p != nil && now <= p.refusedAt+j.settings.CalmBound }
 	switch {
@@ -326,8 +329,8 @@ func (j *Judge) refused(call *model.Call, now time.Duration) bool {
 	return false
 }
 
-// deletedPod takes the answer to a delete or an eviction. What the client does not see
-// any more it will not delete again.
+// deletedPod takes the answer to a delete or an eviction. What the client does
+// not see any more it will not delete again.
 func (v *view) deletedPod(call *model.Call) {
 	if p := v.judge.pods[call.Name]; p != nil && model.Refused(call) {
 		p.refusedAt = v.judge.world.Now()
@@ -340,7 +343,7 @@ func (v *view) deletedPod(call *model.Call) {
 	}
 }
 
-// forgetCalls drops calls that nobody waits for any more: their clients have ended.
+// forgetCalls drops the calls of clients that have ended.
 func (j *Judge) forgetCalls(now time.Duration) {
 	if len(j.calls) <= manyCalls {
 		return

@@ -28,13 +28,14 @@ func excluded(node *corev1.Node) bool {
 type standing int
 
 const (
-	// standsReady: it says that it is ready, and was heard within its grace period.
+	// standsReady: it says that it is ready, and was heard within its grace
+	// period.
 	standsReady standing = iota
-	// standsDoubtful: it says so, but was not heard, and it is too early to say that
-	// everybody must know.
+	// standsDoubtful: it says so, but was not heard, and it is too early to say
+	// that every client must know.
 	standsDoubtful
-	// standsNotReady: it is said not to be ready, or everybody must know that it is
-	// silent.
+	// standsNotReady: it is said not to be ready, or every client must know that
+	// it is silent.
 	standsNotReady
 )
 
@@ -57,8 +58,8 @@ func citizenOf(node *corev1.Node) citizen {
 // census counts the nodes of each zone.
 type census struct {
 	zones map[zoneKey]*counts
-	// inhabited zones have nodes that count, dead ones none of these ready, and doomed
-	// ones none of these ready without a doubt.
+	// inhabited zones have nodes that count, dead ones none of these ready, and
+	// doomed ones none of these ready without a doubt.
 	inhabited, dead, doomed int
 	// of all zones.
 	ready, doubtful, notReady int
@@ -70,8 +71,8 @@ func (z *counts) size() int { return z.ready + z.doubtful + z.notReady }
 
 func newCensus() census { return census{zones: make(map[zoneKey]*counts)} }
 
-// count adds a node, or with -1 takes it away. It returns whether the zone has come
-// or gone.
+// count adds a node, or with -1 takes it away. It returns whether the zone has
+// come or gone.
 func (c *census) count(one citizen, delta int) (cameOrWent bool) {
 	z := c.zones[one.zone]
 	if z == nil {
@@ -112,14 +113,15 @@ func (c *census) sum(z *counts, delta int) {
 	}
 }
 
-// allDown reports whether every zone is fully disrupted. None at all is not that.
+// allDown reports whether every zone is fully disrupted. None at all is not
+// that.
 func (c *census) allDown() bool { return c.inhabited > 0 && c.dead == c.inhabited }
 
 // allMayBeDown reports whether every zone is, or may be.
 func (c *census) allMayBeDown() bool { return c.inhabited > 0 && c.doomed == c.inhabited }
 
-// pauses reports whether the cluster is to be paused if so many zones have no ready
-// node and so many nodes are ready.
+// pauses reports whether the cluster is to be paused if so many zones have no
+// ready node and so many nodes are ready.
 func (s *Settings) pauses(c *census, down, ready int, stopped bool) bool {
 	least := s.MinHealthy
 	if stopped {
@@ -129,8 +131,8 @@ func (s *Settings) pauses(c *census, down, ready int, stopped bool) bool {
 	return s.ZoneDown && down > 0 || float64(ready) < least*size-almost
 }
 
-// rate is how many nodes a second may be tainted in a zone with so many ready and
-// not, while anything may.
+// rate is how many nodes a second may be tainted in a zone with so many ready
+// and not, while anything may.
 func (s *Settings) rate(ready, notReady int) float64 {
 	size := ready + notReady
 	switch {
@@ -142,8 +144,9 @@ func (s *Settings) rate(ready, notReady int) float64 {
 	return 0
 }
 
-// rates returns the highest and the lowest rate that a zone may have: each of its
-// doubtful nodes may be ready or not. While its state depends on them it may have none.
+// rates returns the highest and the lowest rate that a zone may have: each of
+// its doubtful nodes may be ready or not. While its state depends on them it
+// may have none.
 func (s *Settings) rates(z *counts) (highest, lowest float64) {
 	highest = s.rate(z.ready+z.doubtful, z.notReady)
 	lowest = highest
@@ -165,8 +168,8 @@ func readyStatus(node *corev1.Node) corev1.ConditionStatus {
 	return ""
 }
 
-// reported reports whether anybody has said of a node whether it is ready. Of a new
-// one that may take the startup grace period.
+// reported reports whether anybody has said of a node whether it is ready. Of a
+// new one that may take the startup grace period.
 func reported(node *corev1.Node) bool { return readyStatus(node) != "" }
 
 // saidIll reports whether a node was said not to be ready.

@@ -47,7 +47,8 @@ func (c *checking) declared() {
 			continue
 		}
 		if c.late(max(heard, c.calm)+grace, declarations) {
-			c.violated(DeclaredInTime, n.name, "node %s has last beaten at %v, or come at %v, and is not Unknown", n.name, m.LastBeat, n.created)
+			c.violated(DeclaredInTime, n.name, "node %s has last beaten at %v, or come at %v, and is not Unknown", n.name,
+				m.LastBeat, n.created)
 		}
 	}
 }
@@ -61,8 +62,10 @@ func (c *checking) taintsOfNodes() {
 		if n.wrong {
 			c.wrongTaints(n)
 		}
-		if c.outage.ongoing && c.late(n.written.asked(max(c.outage.from, n.newest.at), longestProtectiveWait), recoveries) && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
-			c.violated(SparedInOutage, n.name+"/kept", "node %s has a NoExecute taint of ours though all zones are down since %v", n.name, c.outage.from)
+		if c.outage.ongoing && c.late(n.written.asked(max(c.outage.from, n.newest.at), longestProtectiveWait), recoveries) &&
+			illnessOf(n.object, corev1.TaintEffectNoExecute) != nil {
+			c.violated(SparedInOutage, n.name+"/kept",
+				"node %s has a NoExecute taint of ours though all zones are down since %v", n.name, c.outage.from)
 		}
 	}
 }
@@ -89,7 +92,8 @@ func (c *checking) wrongTaints(n *node) {
 	}
 	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
 		if t := illnessOf(n.object, effect); t != nil {
-			c.violated(Recovered, n.name, "node %s is ready since %v and has beaten, and still has taint %s:%s", n.name, n.readySince, t.Key, effect)
+			c.violated(Recovered, n.name, "node %s is ready since %v and has beaten, and still has taint %s:%s", n.name,
+				n.readySince, t.Key, effect)
 		}
 	}
 }
@@ -105,13 +109,14 @@ func (c *checking) wrongKey(n *node) {
 		wait = longestProtectiveWait
 	}
 	if asked = n.written.asked(asked, wait); key != "" && c.late(asked, otherWrites) {
-		c.violated(TaintsFollow, n.name, "node %s has taint %s:NoSchedule though its state does not ask for it, or the other way around, since %v",
+		c.violated(TaintsFollow, n.name,
+			"node %s has taint %s:NoSchedule though its state does not ask for it, or the other way around, since %v",
 			n.name, key, asked)
 	}
 }
 
-// newAppointments has all pods looked at again when another client acts, or since
-// another time: what it has to do by when depends on that.
+// newAppointments has all pods looked at again when another client acts, or
+// since another time: what it has to do by when depends on that.
 func (c *checking) newAppointments() {
 	if c.checkedFor == c.view && c.checkedCalm == c.calm {
 		return
@@ -176,8 +181,8 @@ func (c *checking) leaving(n *node) {
 	}
 }
 
-// leavesBy returns from when a pod that is due may be expected to leave, with the
-// tokens that it needs, and by the action that there is.
+// leavesBy returns from when a pod that is due may be expected to leave, with
+// the tokens that it needs, and by the action that there is.
 func (c *checking) leavesBy(p *pod, due time.Duration) time.Duration {
 	due = max(due, c.view.tokenFor(p))
 	if !c.settings.evicts() {
@@ -193,8 +198,8 @@ func (c *checking) leavesBy(p *pod, due time.Duration) time.Duration {
 	return min(evicted, max(due, c.view.syncedAt)+c.settings.EvictFor+c.settings.CalmBound)
 }
 
-// allowedSince returns since when a pod's budget has allowed its eviction; without one
-// for ever.
+// allowedSince returns since when a pod's budget has allowed its eviction;
+// without one for ever.
 func allowedSince(b *model.DisruptionBudget, p *pod) time.Duration {
 	if b == nil {
 		return -never
@@ -219,7 +224,8 @@ func (c *checking) notReady(n *node) {
 			n.mark.noLaterThan(max(asked, c.now) + time.Second)
 			continue
 		}
-		c.violated(PodsNotReady, string(p.uid), "pod %s (%s) is Ready though node %s is Unknown since %v", p.name, p.uid, n.name, n.readySince)
+		c.violated(PodsNotReady, string(p.uid), "pod %s (%s) is Ready though node %s is Unknown since %v", p.name, p.uid,
+			n.name, n.readySince)
 	}
 }
 
@@ -248,7 +254,9 @@ func (c *checking) marks() {
 			asked = max(asked, seen.illness.over)
 		}
 		if due > c.now+c.settings.Skew && c.late(asked, evictions) {
-			c.violated(MarkTakenBack, string(p.uid), "pod %s (%s) on node %s is marked as about to be evicted since %v, but is not due", p.name, p.uid, n.name, p.markedAt)
+			c.violated(MarkTakenBack, string(p.uid),
+				"pod %s (%s) on node %s is marked as about to be evicted since %v, but is not due", p.name, p.uid, n.name,
+				p.markedAt)
 		}
 	}
 	clear(c.marked[len(kept):])
@@ -269,10 +277,12 @@ func (c *checking) idleTokens() {
 		if seen == nil || !seen.waits || seen.fell+c.settings.wave() > before || max(seen.waitsFrom, seen.movedAt) > before {
 			continue
 		}
-		if seen.calls > 0 || seen.doneAt > before || !c.late(seen.waitsFrom, otherWrites) || !seen.zone.idleSince(before, c.calm) {
+		if seen.calls > 0 || seen.doneAt > before || !c.late(seen.waitsFrom, otherWrites) ||
+			!seen.zone.idleSince(before, c.calm) {
 			continue
 		}
-		c.violated(NoIdleToken, n.name, "node %s of zone %s waits for its NoExecute taint since %v, though the zone has had a token for %v or more",
+		c.violated(NoIdleToken, n.name,
+			"node %s of zone %s waits for its NoExecute taint since %v, though the zone has had a token for %v or more",
 			n.name, seen.zone.key, seen.fell, c.settings.bound())
 	}
 }

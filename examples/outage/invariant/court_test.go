@@ -25,8 +25,8 @@ const (
 	concurrent   = 16
 )
 
-// court is a small world with a judge, in which the test itself is the controller:
-// it sends the calls, right ones and wrong ones.
+// court is a small world with a judge, in which the test itself is the
+// controller: it sends the calls, right ones and wrong ones.
 type court struct {
 	t      *testing.T
 	world  *model.World
@@ -43,8 +43,8 @@ type court struct {
 
 var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// newCourt returns a court in which zones a and b have so many nodes each, a pod on
-// every one, and in which a client has been leading for a while.
+// newCourt returns a court in which zones a and b have so many nodes each, a
+// pod on every one, and in which a client has been leading for a while.
 func newCourt(t *testing.T, nodes int, changes ...func(*invariant.Settings)) *court {
 	c := emptyCourt(t, nodes, changes...)
 	c.startClient()
@@ -56,7 +56,8 @@ func emptyCourt(t *testing.T, nodes int, changes ...func(*invariant.Settings)) *
 	c := &court{t: t, restore: make(map[string]func()), checks: true}
 	c.world = model.New(model.Config{
 		Seed: 7, Start: start, BeatInterval: 10 * time.Second, StatusInterval: 5 * time.Minute,
-		Latency: model.Span{Min: time.Millisecond, Max: 2 * time.Millisecond}, WatchDelay: model.Span{Min: time.Millisecond, Max: 2 * time.Millisecond},
+		Latency:    model.Span{Min: time.Millisecond, Max: 2 * time.Millisecond},
+		WatchDelay: model.Span{Min: time.Millisecond, Max: 2 * time.Millisecond},
 	})
 	owner := c.world.AddWorkload("web", model.OnceGone, tolerations(patience))
 	for i := range nodes {
@@ -237,8 +238,8 @@ func (c *court) execute(node string) {
 	c.setTaints(node, noSchedule(corev1.TaintNodeUnreachable), c.noExecute(corev1.TaintNodeUnreachable))
 }
 
-// failSlowly makes the client write to a node, and be told after some time that this
-// has failed.
+// failSlowly makes the client write to a node, and be told after some time that
+// this has failed.
 func (c *court) failSlowly(node string, after time.Duration) {
 	slow, fail := c.world.SlowCalls(model.Span{Min: after, Max: after}), c.world.FailCalls(1, []int{500}, model.Patch)
 	c.setTaints(node, noSchedule(corev1.TaintNodeUnreachable))
@@ -249,7 +250,9 @@ func (c *court) failSlowly(node string, after time.Duration) {
 func (c *court) setPodCondition(pod string, kind corev1.PodConditionType, status, reason string) {
 	c.call(&model.Call{
 		Verb: model.Patch, Kind: model.Pods, Name: pod, PatchType: types.StrategicMergePatchType, Subresource: "status",
-		Data: encode(c.t, map[string]any{"status": map[string]any{"conditions": []map[string]any{{"type": kind, "status": status, "reason": reason}}}}),
+		Data: encode(c.t,
+			map[string]any{
+				"status": map[string]any{"conditions": []map[string]any{{"type": kind, "status": status, "reason": reason}}}}),
 	})
 }
 
@@ -266,13 +269,15 @@ func (c *court) unmark(pod string) {
 // evict deletes a pod.
 func (c *court) evict(pod string) *model.Call {
 	uid := c.world.Pod(pod).UID
-	return c.call(&model.Call{Verb: model.Delete, Kind: model.Pods, Name: pod, Preconditions: &metav1.Preconditions{UID: &uid}})
+	return c.call(&model.Call{Verb: model.Delete, Kind: model.Pods, Name: pod,
+		Preconditions: &metav1.Preconditions{UID: &uid}})
 }
 
 // askToEvict asks for a pod's eviction.
 func (c *court) askToEvict(pod string) *model.Call {
 	uid := c.world.Pod(pod).UID
-	return c.call(&model.Call{Verb: model.Evict, Kind: model.Pods, Name: pod, Preconditions: &metav1.Preconditions{UID: &uid}})
+	return c.call(&model.Call{Verb: model.Evict, Kind: model.Pods, Name: pod,
+		Preconditions: &metav1.Preconditions{UID: &uid}})
 }
 
 // podOn returns the pod on a node.

@@ -14,15 +14,15 @@ const (
 	suspended // or paused
 )
 
-// disruption is what the disruption of all zones means for a client. There are two
-// of them: what it must know forbids, what it may believe excuses.
+// disruption is what the disruption of all zones means for a client. There are
+// two of them: what it must know forbids, what it may believe excuses.
 type disruption struct {
 	phase phase
-	// until is when settling ends, downFrom when the suspension began, actedTo when
-	// acting ended.
+	// until is when settling ends, downFrom when the suspension began, actedTo
+	// when acting ended.
 	until, downFrom, actedTo time.Duration
-	// held says that the timers of our own taints stand still, from heldFrom to heldTo:
-	// from the beginning of a suspension until it acts again.
+	// held says that the timers of our own taints stand still, from heldFrom to
+	// heldTo: from the beginning of a suspension until it acts again.
 	held             bool
 	heldFrom, heldTo time.Duration
 	// down says that all zones are down, outage that they were in the hold.
@@ -69,8 +69,8 @@ func (d *disruption) lastActed(now time.Duration) time.Duration {
 
 func (v *view) soil(now time.Duration) { v.dirty, v.dirtyAt = true, now }
 
-// catchUp judges what was before this moment. Of what happens in one moment only
-// the end counts: a list changes many nodes at once.
+// catchUp judges what was before this moment. Of what happens in one moment
+// only the end counts: a list changes many nodes at once.
 func (v *view) catchUp(now time.Duration) {
 	if v.dirty && v.dirtyAt < now {
 		v.judgeStates(v.dirtyAt)
@@ -117,8 +117,8 @@ func (v *view) judgeStates(at time.Duration) {
 	v.setRates(at)
 }
 
-// follow begins or ends a suspension or a pause, and reports whether an outage of
-// all zones has begun.
+// follow begins or ends a suspension or a pause, and reports whether an outage
+// of all zones has begun.
 func (d *disruption) follow(v *view, at time.Duration, down, paused bool) bool {
 	begins := down && !d.down
 	switch stops := down || paused; {
@@ -145,8 +145,8 @@ func (d *disruption) suspend(at time.Duration) {
 	}
 }
 
-// resume ends a suspension. A process that does not lead looks only now and then,
-// and may not have noticed a short one.
+// resume ends a suspension. A process that does not lead looks only now and
+// then, and may not have noticed a short one.
 func (d *disruption) resume(v *view, at time.Duration) {
 	if !v.leads && at-d.downFrom <= idlePeriod {
 		b := d.before
@@ -160,23 +160,24 @@ func (d *disruption) resume(v *view, at time.Duration) {
 // seenZone is a zone as a client sees it.
 type seenZone struct {
 	key zoneKey
-	// waiting are the nodes that are to get our NoExecute taint, by when they fell.
+	// waiting are the nodes that are to get our NoExecute taint, by when they
+	// fell.
 	waiting []*seenNode
 	// falls are when its nodes fell, the first one with a wave of its own.
 	falls []time.Duration
-	// vague counts the nodes of which it cannot be said when they are found silent, and
-	// unsure is until when that means something for others.
+	// vague counts the nodes for which it cannot be said when they are found
+	// silent, and unsure is until when that means something for others.
 	vague  int
 	unsure time.Duration
 	// high and low are the highest and the lowest rate that it may have had.
 	high, low rates
-	// used says that a token was used, spent when the last one was, at the earliest, as
-	// the sum of the high rate over time until then. Last is what that of the low rate was
-	// when the call was sent.
+	// used says that a token was used, spent when the last one was, at the
+	// earliest, as the sum of the high rate over time until then. Last is what
+	// that of the low rate was when the call was sent.
 	used        bool
 	spent, last float64
-	// emptied is what the sum of the high rate was, at the earliest, when nodes were
-	// released to be emptied, with Settings.ByNode.
+	// emptied is what the sum of the high rate was, at the earliest, when nodes
+	// were released to be emptied, with Settings.ByNode.
 	emptied []float64
 }
 
@@ -184,7 +185,8 @@ func newSeenZone(key zoneKey, now time.Duration) *seenZone {
 	return &seenZone{key: key, high: rates{{from: now}}, low: rates{{from: now}}}
 }
 
-// fall takes note of a node that has fallen. It may be told of a later one first.
+// fall records a node that has fallen. It may be told of a later one
+// first.
 func (z *seenZone) fall(at, wave time.Duration) {
 	switch n := len(z.falls); {
 	case n > 0 && at >= z.falls[n-1]+2*wave:
@@ -197,21 +199,23 @@ func (z *seenZone) fall(at, wave time.Duration) {
 	z.falls = slices.Insert(z.falls, i, at)
 }
 
-// manyFalls bounds how many are remembered. Where those that are forgotten began their
-// waves is unknown, so for one wave after them each fall may begin one.
+// manyFalls bounds how many are remembered. Where those that are forgotten
+// began their waves is unknown, so for one wave after them each fall may begin
+// one.
 const manyFalls = 10_000
 
-// known returns the earliest time at which the extent of what a node has fallen with
-// may be known: one wave after the first of them. The next one after a wave begins
-// another. A client that is busy notices a fall a moment later, so of one at a wave's
-// end it cannot be said to which it belongs.
+// known returns the earliest time at which the extent of what a node has fallen
+// with may be known: one wave after the first of them. The next one after a
+// wave begins another. A client that is busy notices a fall a moment later, so
+// of one at a wave's end it cannot be said to which it belongs.
 func (z *seenZone) known(fell, wave time.Duration) time.Duration {
 	var waves []time.Duration // that may go on, by their beginning
 	for _, at := range z.falls {
 		if at > fell {
 			break
 		}
-		// It begins one if it may be the first after one that may have gone on so far.
+		// It begins one if it may be the first after one that may have gone on so
+		// far.
 		begins := len(waves) == 0 || at >= waves[0]+wave-moment || at < z.unsure
 		waves = slices.DeleteFunc(waves, func(began time.Duration) bool { return at >= began+wave+moment })
 		if begins {
@@ -224,8 +228,8 @@ func (z *seenZone) known(fell, wave time.Duration) time.Duration {
 	return waves[0] + wave
 }
 
-// known returns the earliest time at which a client may act against a node that has
-// fallen.
+// known returns the earliest time at which a client may act against a node that
+// has fallen.
 func (v *view) known(n *seenNode) time.Duration {
 	if n.fellIn == nil || n.fellIn.vague > 0 || n.fell < n.fellIn.unsure {
 		return n.fell
@@ -239,22 +243,22 @@ const moment = 100 * time.Millisecond
 // rates are the rates of a zone over time.
 type rates []period
 
-// period is a time with one rate, up to the next one. Sum is that of the rate over
-// time until its beginning.
+// period is a time with one rate, up to the next one. Sum is that of the rate
+// over time until its beginning.
 type period struct {
 	from time.Duration
 	sum  float64
 	rate float64
 }
 
-// remember is how long rates are kept: longer than a process may stand still between a
-// decision and its call, and than pods may wait for what they need beside a node's
-// release.
+// remember is how long rates are kept: longer than a process may stand still
+// between a decision and its call, and than pods may wait for what they need
+// besides a node's release.
 const remember = time.Hour
 
-// setRates gives the zones the rates of their states. While a process has no call to
-// spare it hands out nothing, and need not slow down what it does not do: then a
-// lower rate may wait until it is free.
+// setRates gives the zones the rates of their states. While a process has no
+// call to spare it hands out nothing, and need not slow down what it does not
+// do: then a lower rate may wait until it is free.
 func (v *view) setRates(at time.Duration) {
 	v.lower = false
 	for key, z := range v.zones {
@@ -278,8 +282,8 @@ func (v *view) setRates(at time.Duration) {
 	}
 }
 
-// lowers returns when a client lowers a rate that is to be lower from some time on: when
-// it is free, or looks at the zones because it does not lead.
+// lowers returns when a client lowers a rate that is to be lower from some time
+// on: when it is free, or looks at the zones because it does not lead.
 func (v *view) lowers(at time.Duration) time.Duration {
 	at = max(at, v.busy)
 	if !v.leads {
@@ -328,8 +332,9 @@ func (r rates) open(from, to time.Duration) bool {
 // almost forgives what is lost by rounding.
 const almost = 1e-3
 
-// spend uses a token at some time from one moment to another, and reports whether
-// there was one: tokens are used at least one apart, in the order of the calls.
+// spend uses a token at some time from one moment to another, and reports
+// whether there was one: tokens are used at least one apart, in the order of
+// the calls.
 func (z *seenZone) spend(from, to time.Duration) bool {
 	at := z.high.sum(from)
 	if z.used {
@@ -339,9 +344,9 @@ func (z *seenZone) spend(from, to time.Duration) bool {
 	return at <= z.high.sum(to)+almost
 }
 
-// idleSince reports whether a token was there all the time since a moment, at the
-// same rate. Before the calm one may have been used without a call: who fears that it
-// does not lead any more sends none.
+// idleSince reports whether a token was there all the time since a moment, at
+// the same rate. Before the calm one may have been used without a call: a
+// client that may have lost its lease sends none.
 func (z *seenZone) idleSince(from, calm time.Duration) bool {
 	last := &z.low[len(z.low)-1]
 	if last.rate <= 0 || last.from > from {
@@ -354,8 +359,8 @@ func (z *seenZone) idleSince(from, calm time.Duration) bool {
 	return z.low.sum(from)-used >= 1
 }
 
-// observeZone keeps the zones' counts. Fell is when the node has fallen, -1 if it may
-// be ready.
+// observeZone keeps the zones' counts. Fell is when the node has fallen, -1 if
+// it may be ready.
 func (v *view) observeZone(now time.Duration, n *seenNode, one citizen, fresh bool, fell time.Duration) {
 	falls := fell >= 0 && (fresh || !n.fallen)
 	if falls {
@@ -412,9 +417,9 @@ func (v *view) noteFall(now time.Duration, n *seenNode) {
 	}
 }
 
-// heardAPI notes that the API server has answered a call about the leader's lease,
-// by which a client knows that it does. A client that is answered too rarely cannot
-// tell that from an outage: what it finds silent, it finds later.
+// heardAPI notes that the API server has answered a call about the leader's
+// lease, by which a client knows that it does. A client that is answered too
+// rarely cannot tell that from an outage: what it finds silent, it finds later.
 func (v *view) heardAPI(now time.Duration) {
 	if limit := v.judge.settings.BlindAfter; limit > 0 && now-v.answeredAt > limit {
 		v.unansweredUntil = now
@@ -422,14 +427,16 @@ func (v *view) heardAPI(now time.Duration) {
 	v.answeredAt = now
 }
 
-// stoodStill reports whether the client stood still at some time since a moment. What
-// measures its durations may have, too, so it may find a node silent later.
+// stoodStill reports whether the client stood still at some time since a
+// moment. What measures its durations may have, too, so it may find a node
+// silent later.
 func (v *view) stoodStill(since time.Duration) bool {
 	return v.client.Paused() || v.resumedAt > 0 && v.resumedAt >= since
 }
 
-// clarify ends that it cannot be said when a node is found silent: after deafness,
-// while the client is busy or stood still, or before it leads. It was, or was heard.
+// clarify ends that it cannot be said when a node is found silent: after
+// deafness, while the client is busy or stood still, or before it leads. It
+// was, or was heard.
 func (v *view) clarify(now time.Duration, n *seenNode, one citizen) {
 	if !n.vague || one.stands == standsDoubtful {
 		return

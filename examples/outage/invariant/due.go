@@ -9,8 +9,8 @@ import (
 
 const never = time.Duration(math.MaxInt64)
 
-// patience returns for how long tolerations tolerate a taint: not at all, for ever,
-// or so long. Of several that match the first counts.
+// patience returns for how long tolerations tolerate a taint: not at all, for
+// ever, or so long. Of several that match the first counts.
 func patience(tolerations []corev1.Toleration, t *taint) (lasts time.Duration, tolerated bool) {
 	for i := range tolerations {
 		one := &tolerations[i]
@@ -25,8 +25,8 @@ func patience(tolerations []corev1.Toleration, t *taint) (lasts time.Duration, t
 	return 0, false
 }
 
-// matches reports whether a toleration tolerates a NoExecute taint. Operators but
-// these two match nothing by default in v1.37.
+// matches reports whether a toleration tolerates a NoExecute taint. Operators
+// but these two match nothing by default in v1.37.
 func matches(t *corev1.Toleration, against *taint) bool {
 	if t.Effect != "" && t.Effect != corev1.TaintEffectNoExecute || t.Key != "" && t.Key != against.key {
 		return false
@@ -49,8 +49,8 @@ func plus(at, lasts time.Duration) time.Duration {
 	return at + lasts
 }
 
-// earliestDue returns the earliest time at which a pod may be deleted for taints,
-// ours only if they count.
+// earliestDue returns the earliest time at which a pod may be deleted for
+// taints, ours only if they count.
 func (p *pod) earliestDue(taints []taint, tolerations []corev1.Toleration, oursCount bool, v *seenNode) time.Duration {
 	due := never
 	for i := range taints {
@@ -69,9 +69,9 @@ func (p *pod) earliestDue(taints []taint, tolerations []corev1.Toleration, oursC
 	return due
 }
 
-// earliestStart returns the earliest time from which a client may count a taint. One
-// without TimeAdded may have been taken away and set again while the client was shown
-// nothing.
+// earliestStart returns the earliest time from which a client may count a
+// taint. One without TimeAdded may have been taken away and set again while the
+// client was shown nothing.
 func (n *seenNode) earliestStart(t *taint) time.Duration {
 	if seen := n.taint(t.key); seen != nil && !t.dated {
 		return min(t.started, seen.started)
@@ -79,9 +79,11 @@ func (n *seenNode) earliestStart(t *taint) time.Duration {
 	return t.started
 }
 
-// earliestSince is earliestDue for how long a pod was asked to go: one that does not
-// tolerate a taint since the taint and the pod were there, whoever has seen them when.
-func (p *pod) earliestSince(taints []taint, tolerations []corev1.Toleration, oursCount bool, v *seenNode) time.Duration {
+// earliestSince is earliestDue for how long a pod was asked to go: one that
+// does not tolerate a taint since the taint and the pod were there, whenever a
+// client has seen them.
+func (p *pod) earliestSince(taints []taint, tolerations []corev1.Toleration, oursCount bool,
+	v *seenNode) time.Duration {
 	since := p.earliestDue(taints, tolerations, oursCount, v)
 	for i := range taints {
 		t := &taints[i]
@@ -93,8 +95,8 @@ func (p *pod) earliestSince(taints []taint, tolerations []corev1.Toleration, our
 	return since
 }
 
-// whileIll returns when taints of ours make a pod due that would do so at a time:
-// not while the node is said to be ready.
+// whileIll returns when taints of ours make a pod due that would do so at a
+// time: not while the node is said to be ready.
 func (n *node) whileIll(due time.Duration) time.Duration {
 	if n.ready == corev1.ConditionTrue {
 		return never
@@ -102,8 +104,8 @@ func (n *node) whileIll(due time.Duration) time.Duration {
 	return max(due, n.lastReady)
 }
 
-// latestDue returns by when a client must have begun to delete a pod, as the API
-// server has pod and node now: for our own taints, and for all others.
+// latestDue returns by when a client must have begun to delete a pod, as the
+// API server has pod and node now: for our own taints, and for all others.
 func (p *pod) latestDue(v *view, s *Settings) (ours, others time.Duration) {
 	ours, others = never, never
 	seen := v.nodes[p.on.name]

@@ -11,8 +11,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// ill makes a node a while ago dead and tainted, and returns its pod. Whoever is
-// tested about deletes needs no checks of what else is left undone.
+// ill makes a node a while ago dead and tainted, and returns its pod. A test
+// about deletes needs no checks of what else is left undone.
 func (c *court) ill(node string) (pod string) {
 	c.checks = false
 	c.fall(node)
@@ -81,12 +81,13 @@ func TestNeverEarlyKnowsForEver(t *testing.T) {
 	c.guilty(invariant.NeverEarly)
 }
 
-// An administrator's taint counts from TimeAdded if that is earlier, and at once
-// for who does not tolerate it.
+// An administrator's taint counts from TimeAdded if that is earlier, and at
+// once for a pod that does not tolerate it.
 func TestNeverEarlyBelievesTimeAdded(t *testing.T) {
 	admins := func(ago time.Duration) corev1.Taint {
 		added := metav1.NewTime(start.Add(calmBound - ago))
-		return corev1.Taint{Key: corev1.TaintNodeNotReady, Value: "admin", Effect: corev1.TaintEffectNoExecute, TimeAdded: &added}
+		return corev1.Taint{Key: corev1.TaintNodeNotReady, Value: "admin", Effect: corev1.TaintEffectNoExecute,
+			TimeAdded: &added}
 	}
 	for name, test := range map[string]struct {
 		ago   time.Duration
@@ -122,8 +123,8 @@ func TestNeverEarlyBelievesTimeAdded(t *testing.T) {
 	c.clean("it tolerates no such taint")
 }
 
-// A node that flaps between the two taints keeps its clock; one that was without a
-// taint for a moment does not, unless the client could not see that.
+// A node that flaps between the two taints keeps its clock; one that was
+// without a taint for a moment does not, unless the client could not see that.
 func TestNeverEarlyFollowsTheLineage(t *testing.T) {
 	c := newCourt(t, 4)
 	pod := c.ill("a-0")
@@ -212,7 +213,8 @@ func TestNeverEarlyWantsTheUID(t *testing.T) {
 	c.guilty(invariant.NeverEarly)
 }
 
-// While it sees all zones down our own taints do not count, an administrator's do.
+// While it sees all zones down our own taints do not count, an administrator's
+// do.
 func TestNeverEarlyHoldsOurTimersInAnOutage(t *testing.T) {
 	c := newCourt(t, 1)
 	pod := c.ill("a-0")
@@ -232,12 +234,13 @@ func TestNeverEarlyHoldsOurTimersInAnOutage(t *testing.T) {
 	c.clean()
 }
 
-// Somebody swaps the taints and writes another time: it is the same illness.
+// A client swaps the taints and writes another time: it is the same illness.
 func TestNeverEarlyKeepsTheClockOfALineage(t *testing.T) {
 	c := newCourt(t, 4)
 	pod := c.ill("a-0")
 	c.run(patience - time.Second)
-	c.world.Machine("a-0").Edit(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{c.noExecute(corev1.TaintNodeNotReady)} })
+	c.world.Machine("a-0").
+		Edit(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{c.noExecute(corev1.TaintNodeNotReady)} })
 	c.run(2 * time.Second)
 	c.evict(pod)
 	c.clean()

@@ -17,7 +17,8 @@ func action(a invariant.Action) func(*invariant.Settings) {
 	return func(s *invariant.Settings) { s.Action, s.EvictFor = a, evictFor }
 }
 
-// drained taints nodes so that their pods have to leave now, and returns the pods.
+// drained taints nodes so that their pods have to leave now, and returns the
+// pods.
 func (c *court) drained(nodes ...string) []string {
 	var pods []string
 	for _, node := range nodes {
@@ -87,7 +88,8 @@ func TestNotTwiceHoldsForEvictions(t *testing.T) {
 }
 
 // protectedCourt has a PodDisruptionBudget that keeps all pods.
-func protectedCourt(t *testing.T, a invariant.Action, changes ...func(*invariant.Settings)) (*court, *model.DisruptionBudget) {
+func protectedCourt(t *testing.T, a invariant.Action, changes ...func(*invariant.Settings)) (*court,
+	*model.DisruptionBudget) {
 	c := emptyCourt(t, 0, append(changes, action(a))...)
 	owner := c.world.Workload("web")
 	budget := owner.Protect(4)
@@ -101,8 +103,9 @@ func protectedCourt(t *testing.T, a invariant.Action, changes ...func(*invariant
 	return c, budget
 }
 
-// What a PodDisruptionBudget keeps is not late, as long as it does and a retry may take.
-func TestAPodDisruptionBudgetExcusesWhoEvicts(t *testing.T) {
+// What a PodDisruptionBudget keeps is not late, as long as it does and a retry
+// may take.
+func TestAPodDisruptionBudgetExcusesEvictions(t *testing.T) {
 	c, budget := protectedCourt(t, invariant.Evict)
 	pod := c.drained("a-0")[0]
 	c.run(10 * time.Minute)
@@ -116,7 +119,7 @@ func TestAPodDisruptionBudgetExcusesWhoEvicts(t *testing.T) {
 	c.guilty(invariant.InTime)
 }
 
-func TestAPodDisruptionBudgetExcusesNobodyWhoDeletesInTheEnd(t *testing.T) {
+func TestAPodDisruptionBudgetDoesNotExcuseTheFinalDelete(t *testing.T) {
 	c, _ := protectedCourt(t, invariant.EvictThenDelete)
 	c.drained("a-0")
 	c.run(evictFor + calmBound)
@@ -130,7 +133,8 @@ func TestAPodDisruptionBudgetExcusesNobodyWhoDeletesInTheEnd(t *testing.T) {
 	c.guilty(invariant.InTime)
 }
 
-// To ask again for what was refused is not noise, for as long as a retry may take.
+// To ask again for what was refused is not noise, for as long as a retry may
+// take.
 func TestQuietLetsAskAgain(t *testing.T) {
 	c, _ := protectedCourt(t, invariant.Evict)
 	pod := c.drained("a-0")[0]
@@ -195,9 +199,9 @@ func TestWithinBudgetCountsFailures(t *testing.T) {
 		code  int
 		right bool
 	}{
-		"the server has failed":   {500, false},
-		"it has too much to do":   {429, false},
-		"somebody else was there": {409, true},
+		"the server has failed": {500, false},
+		"it has too much to do": {429, false},
+		"another pod was there": {409, true},
 	} {
 		c := newCourt(t, 4, func(s *invariant.Settings) { s.Overall = 0.1 })
 		pods := c.drained("a-0", "a-1")
@@ -220,9 +224,9 @@ func TestWithinBudgetCountsFailures(t *testing.T) {
 	c.clean()
 }
 
-// A client that fears that it does not lead any more uses tokens without a call, and
-// when it leads again they are missing.
-func TestABudgetExcusesWhoMayHaveUsedTokensBeforeTheCalm(t *testing.T) {
+// A client that fears that it does not lead any more uses tokens without a
+// call, and when it leads again they are missing.
+func TestABudgetExcusesTokensUsedBeforeTheCalm(t *testing.T) {
 	c := newCourt(t, 4, func(s *invariant.Settings) { s.Overall, s.CalmBound = 0.05, time.Second })
 	c.calmSince = c.world.Now()
 	c.drained("a-0")
@@ -232,8 +236,8 @@ func TestABudgetExcusesWhoMayHaveUsedTokensBeforeTheCalm(t *testing.T) {
 	c.guilty(invariant.InTime)
 }
 
-// Who waits for a token is not late; who has one is.
-func TestABudgetExcusesWhoHasNoToken(t *testing.T) {
+// A pod that waits for a token is not late; a pod that could have one is.
+func TestABudgetExcusesAPodWithoutAToken(t *testing.T) {
 	c := newCourt(t, 4, func(s *invariant.Settings) { s.Overall = 0.05 })
 	pods := c.drained("a-0", "a-1")
 	c.evict(pods[0])
@@ -258,8 +262,9 @@ func TestPodsOfDaemonSetsThatAreSparedStay(t *testing.T) {
 	c.guilty(invariant.AsConfigured)
 }
 
-// How long a pod was asked counts from what the API server says of the taint, also for
-// a process that has just started; only one that does not say it counts from there.
+// How long a pod was asked counts from what the API server says of the taint,
+// also for a process that has just started; only one that does not say it
+// counts from there.
 func TestEvictThenDeleteCountsFromTheTaint(t *testing.T) {
 	restarted := func(dated bool) *court {
 		c := newCourt(t, 4, action(invariant.EvictThenDelete))
@@ -276,7 +281,8 @@ func TestEvictThenDeleteCountsFromTheTaint(t *testing.T) {
 	restarted(false).guilty(invariant.AsConfigured)
 }
 
-// An attempt that finds the pod changed and looks again has had its token before.
+// An attempt that finds the pod changed and looks again has had its token
+// before.
 func TestWithinBudgetGoesOnAfterAConflict(t *testing.T) {
 	c := newCourt(t, 4, func(s *invariant.Settings) { s.Overall = 0.1 })
 	pods := c.drained("a-0", "a-1")

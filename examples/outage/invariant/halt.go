@@ -18,7 +18,7 @@ func (h *halt) set(halted bool, now time.Duration) {
 	}
 }
 
-// SawHalt takes note of what a client has been told by the operator.
+// SawHalt records what a client has been told by the operator.
 func (j *Judge) SawHalt(client *model.Client, halted bool) {
 	j.view(client).halt.set(halted, j.world.Now())
 }
@@ -31,7 +31,8 @@ func (j *Judge) lookHalted(now time.Duration) { j.halt.set(j.world.Lock().Halted
 func (j *Judge) judgeHalt(s *sent, what, about string) {
 	j.lookHalted(s.at)
 	if shown := s.view.halt; shown.halted && s.after >= shown.since {
-		j.violated(Halted, about, "%s sends %s though it was shown at %v that it is halted", s.view.client.Name, what, shown.since)
+		j.violated(Halted, about, "%s sends %s though it was shown at %v that it is halted", s.view.client.Name, what,
+			shown.since)
 		return
 	}
 	since, calm := j.subject.Calm()
@@ -41,8 +42,8 @@ func (j *Judge) judgeHalt(s *sent, what, about string) {
 	}
 }
 
-// goesOn returns from when on what a halt holds may be expected, of what was asked
-// for at some time. It is never while the halt lasts.
+// goesOn returns from when on what a halt holds may be expected, of what was
+// asked for at some time. It is never while the halt lasts.
 func (c *checking) goesOn(asked time.Duration) time.Duration {
 	if c.halt.halted {
 		return never

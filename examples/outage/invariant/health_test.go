@@ -164,7 +164,8 @@ func TestRecoveredAfterTheRecoveryPeriod(t *testing.T) {
 	c.guilty(invariant.Recovered)
 }
 
-// Nobody has heard of a tainted node that says that it is ready, since the start.
+// Since the start there is no heartbeat of a tainted node whose status says
+// ready.
 func TestUntaintedByABeat(t *testing.T) {
 	relic := func(beats bool) *court {
 		c := newCourt(t, 4)
@@ -229,8 +230,8 @@ func TestTaintsFollow(t *testing.T) {
 	c.guilty(invariant.TaintsFollow)
 }
 
-// A node that is ill in one way is not tainted for the other as well.
-// A new node has the taint of one that is ill before anybody says that it is (seed
+// A node that is ill in one way is not tainted for the other as well. A new
+// node has the taint of one that is ill before anybody says that it is (seed
 // 520775). From then on it has to be the right one.
 func TestTaintsFollowOfANewNodeThatNeverReports(t *testing.T) {
 	c := newCourt(t, 4)
@@ -254,8 +255,8 @@ func TestTaintsFollowKnowsThatANodeIsIllInOneWay(t *testing.T) {
 	c.guilty(invariant.TaintsFollow)
 }
 
-// A taint that should be there since a moment ago is not late because of another that
-// should not have been there for long.
+// A taint that should be there since a moment ago is not late because of
+// another that should not have been there for long.
 func TestTaintsFollowEachForItself(t *testing.T) {
 	c := newCourt(t, 4)
 	m := c.world.Machine("a-0")

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// foreign returns the imports of a Go file that a judge must not have: it shares no
-// code with what it judges. The root of the module path has a dot, the standard
-// library's packages have none.
+// foreign returns the imports of a Go file that a judge must not have: it
+// shares no code with what it judges. The root of the module path has a dot,
+// the standard library's packages have none.
 func foreign(t *testing.T, path string, source any) []string {
 	file, err := parser.ParseFile(token.NewFileSet(), path, source, parser.ImportsOnly)
 	require.NoError(t, err)
@@ -41,7 +41,8 @@ func TestTheJudgeSharesNoCodeWithTheLibrary(t *testing.T) {
 		require.Empty(t, foreign(t, path, nil), path)
 	}
 	require.Equal(t, []string{"github.com/kubelife/lifecycle/zone", "k8s.io/client-go/rest"}, foreign(t, "bad.go",
-		`package invariant; import ("time"; "github.com/kubelife/lifecycle/zone"; "k8s.io/client-go/rest"; "k8s.io/api/core/v1")`))
+		`package invariant; import ("time"; "github.com/kubelife/lifecycle/zone"; "k8s.io/client-go/rest"; `+
+			`"k8s.io/api/core/v1")`))
 }
 
 // So the model that it trusts must not either.

@@ -12,14 +12,15 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// taintedByAdmin makes an administrator taint a node with what its pod tolerates
-// for a while.
+// taintedByAdmin makes an administrator taint a node with what its pod
+// tolerates for a while.
 func (c *court) taintedByAdmin(node string, added *metav1.Time) {
 	c.world.Machine(node).Edit(func(n *corev1.Node) {
 		n.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute, TimeAdded: added}}
 	})
 	seconds := int64(patience / time.Second)
-	c.world.Tolerate(c.podOn(node), []corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}})
+	c.world.Tolerate(c.podOn(node),
+		[]corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}})
 }
 
 func (c *court) at(wall time.Duration) *metav1.Time {
@@ -36,7 +37,7 @@ func TestInTime(t *testing.T) {
 	c.guilty(invariant.InTime)
 }
 
-// A restart starts nothing anew if TimeAdded is there, and everything if not.
+// A restart starts no wait again if TimeAdded is there, and every wait if not.
 func TestInTimeAcrossARestart(t *testing.T) {
 	restarted := func(added *metav1.Time) *court {
 		c := newCourt(t, 4)
@@ -50,7 +51,8 @@ func TestInTimeAcrossARestart(t *testing.T) {
 	restarted((&court{}).at(calmBound + 20*time.Second)).guilty(invariant.InTime)
 }
 
-// An administrator's clock that is wrong gives a pod its time from the first sight on.
+// An administrator's clock that is wrong gives a pod its time from the first
+// sight on.
 func TestInTimeDoesNotBelieveAWrongClock(t *testing.T) {
 	for _, off := range []time.Duration{-time.Hour, time.Hour} {
 		c := newCourt(t, 4)
@@ -62,8 +64,8 @@ func TestInTimeDoesNotBelieveAWrongClock(t *testing.T) {
 	}
 }
 
-// A process that begins with an old list sees all late. That looks like the slow clock
-// of another, from the first event on.
+// A process that begins with an old list sees all late. That looks like the
+// slow clock of another, from the first event on.
 func TestInTimeAfterAnOldList(t *testing.T) {
 	c := newCourt(t, 4)
 	past := c.world.Remember()
@@ -92,7 +94,7 @@ func TestInTimeAfterAChangeOfTolerations(t *testing.T) {
 	c.guilty(invariant.InTime, "it tolerates the taint no more")
 }
 
-// Who has as many calls under way as it may cannot do more.
+// A client that has as many calls under way as it may cannot do more.
 func TestInTimeWaitsForABusyClient(t *testing.T) {
 	c := newCourt(t, 4)
 	c.taintedByAdmin("a-0", c.at(c.world.Now()))
@@ -184,7 +186,8 @@ func TestNothingLeft(t *testing.T) {
 			c.world.Machine("a-1").Edit(func(n *corev1.Node) {
 				n.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
 			})
-			c.world.Tolerate(c.podOn("a-1"), []corev1.Toleration{{Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}})
+			c.world.Tolerate(c.podOn("a-1"),
+				[]corev1.Toleration{{Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}})
 			c.run(10 * time.Second)
 			memory := right
 			test.wrong(&memory)

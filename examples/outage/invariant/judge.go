@@ -24,8 +24,8 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%v %s: %s", v.At, v.Invariant, v.Text)
 }
 
-// A Judge is a witness of a world that knows what its controller must and must not
-// do. Like the world it is not safe for concurrent use. It changes nothing.
+// A Judge is a witness of a world that knows what its controller must and must
+// not do. Like the world it is not safe for concurrent use. It changes nothing.
 type Judge struct {
 	model.Unimpressed
 
@@ -61,9 +61,9 @@ type Judge struct {
 
 var _ model.Witness = (*Judge)(nil)
 
-// New returns a judge of a world. What is there already counts as having come now,
-// clients that exist as having started now; so make it before the first step. The
-// caller makes the world tell it everything, with World.Watch.
+// New returns a judge of a world. What is there already counts as having come
+// now, clients that exist as having started now; so make it before the first
+// step. The caller makes the world tell it everything, with World.Watch.
 func New(world *model.World, settings Settings, subject Subject) *Judge {
 	j := &Judge{
 		world:    world,
@@ -86,9 +86,9 @@ func New(world *model.World, settings Settings, subject Subject) *Judge {
 	return j
 }
 
-// Check judges what must have happened by now. To be called every second or so of
-// the world's time; a second more between two calls is a second more that the
-// controller has.
+// Check judges what must have happened by now. To be called every second or so
+// of the world's time; a second more between two calls is a second more that
+// the controller has.
 func (j *Judge) Check() {
 	now := j.world.Now()
 	j.forgetCalls(now)
@@ -123,12 +123,12 @@ func (j *Judge) End() {
 	j.checkMemory()
 }
 
-// Quiet says that from some moment on nothing happens outside of the controller,
-// heartbeats apart, and that nothing it may wait for is still to come.
+// Quiet says that from some moment on nothing but heartbeats happens outside of
+// the controller, and that nothing it may wait for is to come.
 func (j *Judge) Quiet(from time.Duration) { j.quiet, j.quietFrom = true, from }
 
-// Violations returns the first violations that were found, each of the same objects
-// once.
+// Violations returns the first violations that were found, each of the same
+// objects once.
 func (j *Judge) Violations() []Violation { return j.violations }
 
 // violated notes a violation. About is what it is reported once for.
@@ -149,14 +149,14 @@ type checking struct {
 	calm time.Duration
 }
 
-// late reports whether something that was asked for at some time should have been
-// done by now. That the client was busy with other work is no excuse.
+// late reports whether something that was asked for at some time should have
+// been done by now. That the client was busy with other work is no excuse.
 func (c *checking) late(asked time.Duration, kind work) bool {
 	asked = max(asked, c.calm+c.settings.CalmBound, c.view.busy)
 	return c.now > asked+c.settings.bound() && c.now > c.view.deadline(asked, kind)
 }
 
-// WroteNode judges a client's write of a node, and takes note of it.
+// WroteNode judges a client's write of a node, and records it.
 func (j *Judge) WroteNode(w model.NodeWrite) {
 	if w.Call != nil && w.Before != nil && w.After != nil {
 		j.judgeNodeWrite(w)
@@ -164,7 +164,7 @@ func (j *Judge) WroteNode(w model.NodeWrite) {
 	j.storeNode(w)
 }
 
-// WrotePod judges a client's write of a pod, and takes note of it.
+// WrotePod judges a client's write of a pod, and records it.
 func (j *Judge) WrotePod(w model.PodWrite) {
 	if w.Call != nil && w.Before != nil {
 		j.judgePodWrite(w)
@@ -172,7 +172,7 @@ func (j *Judge) WrotePod(w model.PodWrite) {
 	j.storePod(w)
 }
 
-// SawNode takes note of what a client sees.
+// SawNode records what a client sees of a node.
 func (j *Judge) SawNode(client *model.Client, before, after *corev1.Node) {
 	v := j.view(client)
 	if after == nil {
@@ -183,12 +183,12 @@ func (j *Judge) SawNode(client *model.Client, before, after *corev1.Node) {
 	v.nodesShown.note(j.world.Now())
 }
 
-// SawLease takes note of what a client hears.
+// SawLease records what a client sees of a lease.
 func (j *Judge) SawLease(client *model.Client, before, after *coordinationv1.Lease) {
 	j.view(client).sawLease(before, after)
 }
 
-// SawPod takes note of what a client sees.
+// SawPod records what a client sees of a pod.
 func (j *Judge) SawPod(client *model.Client, before, after *corev1.Pod) {
 	v := j.view(client)
 	v.sawPod(before, after)

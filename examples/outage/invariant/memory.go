@@ -37,8 +37,8 @@ func (v *view) waiting() int {
 	return waiting
 }
 
-// leaving counts the pods that have to leave at some time, or carry a mark that has
-// to be taken back.
+// leaving counts the pods that have to leave at some time, or carry a mark that
+// has to be taken back.
 func (j *Judge) leaving(v *view) int {
 	leaving := 0
 	for _, n := range j.inOrder {

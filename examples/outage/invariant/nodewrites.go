@@ -22,7 +22,8 @@ func (j *Judge) judgeNodeWrite(w model.NodeWrite) {
 		j.violated(OthersUntouched, w.After.Name+what, "%s changes %s of node %s", s.view.client.Name, what, w.After.Name)
 	}
 	if s.answered != 0 && s.answered == version(w.Before.ResourceVersion) && sameNode(w.Before, w.After) {
-		j.violated(NotTwice, w.After.Name, "%s writes to node %s%s what it has been answered to have written, and nobody has changed since",
+		j.violated(NotTwice, w.After.Name,
+			"%s writes to node %s%s what it has been answered to have written, and no client has changed since",
 			s.view.client.Name, w.After.Name, ofSubresource(w.Call))
 	}
 }
@@ -40,27 +41,31 @@ func (j *Judge) judgeDeclaration(s *sent, w model.NodeWrite) {
 		return
 	}
 	if s.beat >= n.created && s.at < s.beat+j.settings.Grace {
-		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but it has beaten at %v", s.view.client.Name, n.name, s.at, s.beat)
+		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but it has beaten at %v",
+			s.view.client.Name, n.name, s.at, s.beat)
 	}
 	if deaf := j.deaf(s, s.beat); s.beat >= n.created && s.at < s.beat+deaf+j.settings.Grace {
-		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but could not have heard of it for %v since %v", s.view.client.Name, n.name, s.at, deaf, s.beat)
+		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but could not have heard of it for %v "+
+			"since %v", s.view.client.Name, n.name, s.at, deaf, s.beat)
 	}
 	if had == nil && m.LastBeat < n.created && s.at < n.created+j.settings.StartupGrace {
-		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but it was created only at %v", s.view.client.Name, n.name, s.at, n.created)
+		j.violated(NotDeclaredAlive, n.name, "%s declares node %s by a call of %v, but it was created only at %v",
+			s.view.client.Name, n.name, s.at, n.created)
 	}
 }
 
-// judgeTime judges the time of day that a client writes for what it does. It has whole
-// seconds.
+// judgeTime judges the time of day that a client writes for what it does. It
+// has whole seconds.
 func (j *Judge) judgeTime(s *sent, node, of string, written metav1.Time) {
 	at, skew := j.sinceStart(written.Time), j.settings.Skew
 	if at < s.after-time.Second-skew || at > s.at+skew {
-		j.violated(TimesTold, node+of, "%s writes by a call of %v that the time of %s of node %s is %v", s.view.client.Name, s.at, of, node, at)
+		j.violated(TimesTold, node+of, "%s writes by a call of %v that the time of %s of node %s is %v", s.view.client.Name,
+			s.at, of, node, at)
 	}
 }
 
-// deaf returns how much of the time since a moment a client could not have heard
-// of a node when it sent a call.
+// deaf returns how much of the time since a moment a client could not have
+// heard of a node when it sent a call.
 func (j *Judge) deaf(s *sent, since time.Duration) time.Duration {
 	if j.settings.BlindAfter == 0 {
 		return 0
@@ -73,23 +78,25 @@ func (j *Judge) judgeTaints(s *sent, w model.NodeWrite) {
 	if sameTaints(w.Before.Spec.Taints, w.After.Spec.Taints) {
 		return
 	}
-	name, who := w.After.Name, s.view.client.Name
+	name, client := w.After.Name, s.view.client.Name
 	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
 		had, has := illnessOf(w.Before, effect), illnessOf(w.After, effect)
 		if had != nil && has == nil && !j.mayUntaint(s, w, effect) {
-			j.violated(UntaintedByABeat, name+string(effect), "%s, which has started at %v, takes taint %s:%s from node %s, which has not beaten since",
-				who, s.view.started, had.Key, effect, name)
+			j.violated(UntaintedByABeat, name+string(effect),
+				"%s, which has started at %v, takes taint %s:%s from node %s, which has not beaten since",
+				client, s.view.started, had.Key, effect, name)
 		}
 		if effect != corev1.TaintEffectNoExecute || has == nil {
 			continue
 		}
 		switch {
 		case has.TimeAdded.IsZero() && (had == nil || had.Key != has.Key):
-			j.violated(LineageKept, name, "%s gives node %s taint %s without TimeAdded", who, name, has.Key)
+			j.violated(LineageKept, name, "%s gives node %s taint %s without TimeAdded", client, name, has.Key)
 		case had == nil:
 			j.judgeTime(s, name, "taint "+has.Key, *has.TimeAdded)
 		case !had.TimeAdded.IsZero() && has.TimeAdded.After(had.TimeAdded.Time):
-			j.violated(LineageKept, name, "%s changes TimeAdded of node %s from %v (%s) to %v (%s)", who, name, had.TimeAdded, had.Key, has.TimeAdded, has.Key)
+			j.violated(LineageKept, name, "%s changes TimeAdded of node %s from %v (%s) to %v (%s)", client, name, had.TimeAdded,
+				had.Key, has.TimeAdded, has.Key)
 		}
 	}
 }
@@ -160,7 +167,7 @@ func sameForeignTaints(before, after []corev1.Taint) bool {
 	return true
 }
 
-// copied are the labels of which the second has to say what the first does.
+// copied are pairs of labels; the second must have the value of the first.
 var copied = [...]struct{ from, to string }{
 	{corev1.LabelOSStable, "beta.kubernetes.io/os"},
 	{corev1.LabelArchStable, "beta.kubernetes.io/arch"},
@@ -179,8 +186,8 @@ func sameLabels(before, after map[string]string) bool {
 	return maps.Equal(expected, after)
 }
 
-// foreignCondition returns which condition was changed that may not be, or to what
-// it may not be.
+// foreignCondition returns which condition was changed that may not be, or to
+// what it may not be.
 func foreignCondition(before, after *corev1.Node) string {
 	for i := range after.Status.Conditions {
 		has := &after.Status.Conditions[i]
@@ -286,12 +293,14 @@ func hasTaint(node *corev1.Node, key string, effect corev1.TaintEffect) bool {
 
 // compared keeps whether a node's taints of ours are what they should be.
 func (j *Judge) compared(now time.Duration, n *node) {
-	wrong := wrongTaint(n.object, false) != "" || n.citizen.stands == standsReady && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil
+	wrong := wrongTaint(n.object, false) != "" ||
+		n.citizen.stands == standsReady && illnessOf(n.object, corev1.TaintEffectNoExecute) != nil
 	if wrong && !n.wrong {
 		n.wrongSince = now
 	}
 	n.wrong = wrong
-	// Who is not ill may still be tainted so, until it is heard of: see wrongTaints.
+	// A node that is not ill may keep this taint until its next heartbeat: see
+	// wrongTaints.
 	if key := wrongTaint(n.object, !saidIll(n.object)); key != n.wrongKey {
 		n.wrongKey, n.keySince = key, now
 	}

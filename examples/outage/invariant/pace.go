@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// pace is how often something has happened to a node lately: clients have written its
-// taints or labels, or it has become Unknown. What does so again and again may be
-// written about late, so that it costs other nodes nothing.
+// pace is how often something has happened to a node lately: clients have
+// written its taints or labels, or it has become Unknown. What does so again
+// and again may be written about late, so that it costs other nodes nothing.
 type pace struct {
 	times int
 	last  time.Duration
@@ -17,9 +17,9 @@ type pace struct {
 const (
 	// calmTimes is how often it happens before anything may be late.
 	calmTimes = 4
-	// quietPeriod is how long after the last time it begins again. A controller counts
-	// a minute from the answer to its write to its next decision, and a decision may
-	// wait for a call to spare.
+	// quietPeriod is how long after the last time it begins again. A controller
+	// counts a minute from the answer to its write to its next decision, and a
+	// decision may wait for a call to spare.
 	quietPeriod = 2 * time.Minute
 	// longestWait is how long after the last time a write may wait, and
 	// longestProtectiveWait one that protects pods.
@@ -34,8 +34,8 @@ func (p *pace) count(now time.Duration) {
 	p.times, p.last = p.times+1, now
 }
 
-// asked returns from when on something may be expected that is asked for since a
-// moment.
+// asked returns from when on something may be expected that is asked for since
+// a moment.
 func (p *pace) asked(since, wait time.Duration) time.Duration {
 	if p.times < calmTimes {
 		return since
@@ -43,8 +43,8 @@ func (p *pace) asked(since, wait time.Duration) time.Duration {
 	return max(since, p.last+wait)
 }
 
-// closes reports whether a taint that a node lacks is to keep pods from it that it
-// cannot run, and no other one does.
+// closes reports whether a taint that a node lacks is to keep pods from it that
+// it cannot run, and no other one does.
 func closes(node *corev1.Node, key string) bool {
 	closing := []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeNetworkUnavailable}
 	asks := false

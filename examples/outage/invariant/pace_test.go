@@ -10,8 +10,8 @@ import (
 )
 
 // C2: a node that was written to three times must be opened as soon as any
-// other. One that was written to five times may stay closed for half a minute, or for
-// 5 s if pods leave it.
+// other. One that was written to five times may stay closed for half a minute,
+// or for 5 s if pods leave it.
 func TestRecoveredLateAfterManyWrites(t *testing.T) {
 	flapped := func(times int) *court {
 		c := newCourt(t, 4)

@@ -83,7 +83,7 @@ func TestAPauseHoldsOurTimersAndTakesNothingBack(t *testing.T) {
 	c.clean("then all zones are down")
 }
 
-// Who waits in a pause is not late, and is when it is over.
+// A node that waits in a pause is not late, and is late once the pause is over.
 func TestNoIdleTokenInAPause(t *testing.T) {
 	c := newCourt(t, 2, whileZoneDown)
 	c.fall("a-0", "b-0", "b-1")

@@ -30,19 +30,21 @@ func (j *Judge) judgePodWrite(w model.PodWrite) {
 		j.violated(OthersUntouched, p.name+what, "%s changes %s of pod %s", s.view.client.Name, what, p.name)
 	}
 	if s.answered != 0 && s.answered == version(w.Before.ResourceVersion) && samePod(w.Before, w.After) {
-		j.violated(NotTwice, p.name, "%s writes to pod %s what it has been answered to have written, and nobody has changed since",
+		j.violated(NotTwice, p.name,
+			"%s writes to pod %s what it has been answered to have written, and no client has changed since",
 			s.view.client.Name, p.name)
 	}
 }
 
 // judgeDeletion judges a delete that makes a pod leave.
 func (j *Judge) judgeDeletion(s *sent, p *pod, w model.PodWrite) {
-	who := s.view.client.Name
+	client := s.view.client.Name
 	if uidOf(w.Call) == "" {
-		j.violated(NeverEarly, p.name+"/uid", "%s deletes pod %s without saying which UID", who, p.name)
+		j.violated(NeverEarly, p.name+"/uid", "%s deletes pod %s without saying which UID", client, p.name)
 	}
 	if p.on == nil || s.decision.node == nil {
-		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s), which was on no node when the call was sent", who, p.name, p.uid)
+		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s), which was on no node when the call was sent", client,
+			p.name, p.uid)
 		return
 	}
 	if s.byNode {
@@ -52,15 +54,15 @@ func (j *Judge) judgeDeletion(s *sent, p *pod, w model.PodWrite) {
 	earliest, _ := s.earliestFor(p)
 	if earliest == never {
 		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s) on node %s by a call of %v, but it need not leave: %s",
-			who, p.name, p.uid, p.on.name, s.at, p.describe(&d))
+			client, p.name, p.uid, p.on.name, s.at, p.describe(&d))
 	} else if s.at+j.settings.Skew < earliest {
 		j.violated(NeverEarly, string(p.uid), "%s deletes pod %s (%s) on node %s by a call of %v, but it is due at %v: %s",
-			who, p.name, p.uid, p.on.name, s.at, earliest, p.describe(&d))
+			client, p.name, p.uid, p.on.name, s.at, earliest, p.describe(&d))
 	}
 }
 
-// earliestFor returns the earliest time at which a pod may leave for taints, and from
-// when on it may be said that it does not go.
+// earliestFor returns the earliest time at which a pod may leave for taints,
+// and from when on it may be said that it does not go.
 func (s *sent) earliestFor(p *pod) (due, since time.Duration) {
 	due, since = never, never
 	for on := s.decision.node; on != nil; on = on.next {
@@ -72,7 +74,8 @@ func (s *sent) earliestFor(p *pod) (due, since time.Duration) {
 	return due, since
 }
 
-// dueForOthers is the earliest time at which a pod may leave for taints of others.
+// dueForOthers is the earliest time at which a pod may leave for taints of
+// others.
 func (s *sent) dueForOthers(p *pod) time.Duration {
 	due := never
 	for on := s.decision.node; on != nil; on = on.next {
@@ -90,13 +93,14 @@ func (j *Judge) judgeSpared(s *sent, p *pod) {
 		return
 	}
 	if readyStatus(n.object) == corev1.ConditionTrue {
-		j.violated(SparedWhenReady, string(p.uid), "%s makes pod %s (%s) leave node %s by a call of %v, though it sees the node ready since %v",
+		j.violated(SparedWhenReady, string(p.uid),
+			"%s makes pod %s (%s) leave node %s by a call of %v, though it sees the node ready since %v",
 			s.view.client.Name, p.name, p.uid, n.name, s.at, n.illness.over)
 	}
 }
 
-// judgeLeaving judges a call that is to make a pod leave: by what, and by a means that
-// the client has been given.
+// judgeLeaving judges a call that is to make a pod leave: by what, and by a
+// means that the client has been given.
 func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
 	config := &j.settings
 	j.judgeHalt(s, string(call.Verb)+" of pod "+p.name, string(p.uid))
@@ -108,17 +112,20 @@ func (j *Judge) judgeLeaving(s *sent, call *model.Call, p *pod) {
 	case config.Recovery == 0 && s.at >= due && s.at+config.Skew < s.dueForOthers(p):
 		j.judgeSpared(s, p)
 	}
-	who := s.view.client.Name
+	client := s.view.client.Name
 	switch {
 	case config.SpareDaemons && isDaemon(p.object):
-		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), which a DaemonSet owns", who, call.Verb, p.name, p.uid)
+		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), which a DaemonSet owns", client, call.Verb,
+			p.name, p.uid)
 	case config.Action == DryRun,
 		call.Verb == model.Evict && !config.evicts(),
 		call.Verb == model.Delete && config.Action == Evict:
-		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), but its action is %s", who, call.Verb, p.name, p.uid, config.Action)
+		j.violated(AsConfigured, string(p.uid), "%s sends %s of pod %s (%s), but its action is %s", client, call.Verb, p.name,
+			p.uid, config.Action)
 	case call.Verb == model.Delete && config.evicts() && since != never && s.at+config.Skew < since+config.EvictFor:
-		j.violated(AsConfigured, string(p.uid), "%s deletes pod %s (%s) by a call of %v, but it is due since %v and to be evicted until %v",
-			who, p.name, p.uid, s.at, since, since+config.EvictFor)
+		j.violated(AsConfigured, string(p.uid),
+			"%s deletes pod %s (%s) by a call of %v, but it is due since %v and to be evicted until %v",
+			client, p.name, p.uid, s.at, since, since+config.EvictFor)
 	}
 }
 
@@ -145,7 +152,8 @@ func (p *pod) describe(d *decision) string {
 // nodeLost is the reason of a pod's status whose node is emptied.
 const nodeLost = "NodeLost"
 
-// foreignPodChange returns what a client has changed of a pod that is not its own.
+// foreignPodChange returns what a client has changed of a pod that is not its
+// own.
 func foreignPodChange(before, after *corev1.Pod) string {
 	switch {
 	case before.UID != after.UID || before.Spec.NodeName != after.Spec.NodeName:
@@ -156,14 +164,15 @@ func foreignPodChange(before, after *corev1.Pod) string {
 		return "deletionTimestamp"
 	case len(before.Labels) != len(after.Labels):
 		return "labels"
-	case before.Status.Reason != after.Status.Reason && after.Status.Reason != nodeLost && before.Status.Reason != nodeLost:
+	case before.Status.Reason != after.Status.Reason && after.Status.Reason != nodeLost &&
+		before.Status.Reason != nodeLost:
 		return "status.reason"
 	}
 	return foreignPodCondition(before, after)
 }
 
-// foreignPodCondition returns which condition was changed that may not be, or to what
-// it may not be.
+// foreignPodCondition returns which condition was changed that may not be, or
+// to what it may not be.
 func foreignPodCondition(before, after *corev1.Pod) string {
 	for i := range after.Status.Conditions {
 		has := &after.Status.Conditions[i]
@@ -171,11 +180,13 @@ func foreignPodCondition(before, after *corev1.Pod) string {
 		if had != nil && samePodCondition(had, has) {
 			continue
 		}
-		if has.Type != corev1.DisruptionTarget && (has.Type != corev1.PodReady || had == nil || has.Status != corev1.ConditionFalse) {
+		if has.Type != corev1.DisruptionTarget &&
+			(has.Type != corev1.PodReady || had == nil || has.Status != corev1.ConditionFalse) {
 			return "condition " + string(has.Type)
 		}
 	}
-	gone := slices.IndexFunc(before.Status.Conditions, func(c corev1.PodCondition) bool { return podCondition(after, c.Type) == nil })
+	gone := slices.IndexFunc(before.Status.Conditions,
+		func(c corev1.PodCondition) bool { return podCondition(after, c.Type) == nil })
 	if gone >= 0 {
 		return "condition " + string(before.Status.Conditions[gone].Type)
 	}
@@ -183,7 +194,8 @@ func foreignPodCondition(before, after *corev1.Pod) string {
 }
 
 func samePodCondition(a, b *corev1.PodCondition) bool {
-	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.LastTransitionTime.Equal(&b.LastTransitionTime)
+	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
+		a.LastTransitionTime.Equal(&b.LastTransitionTime)
 }
 
 // samePod reports whether a write has changed nothing that says something.

@@ -6,12 +6,12 @@ import "time"
 type shown struct {
 	ever bool
 	last time.Duration
-	// ended is when it has shown something after a silence, and before is when it had
-	// shown something before that.
+	// ended is when it has shown something after a silence, and before is when it
+	// had shown something before that.
 	ended, before time.Duration
 }
 
-// note takes note that the watch has shown something.
+// note records that the watch has shown something.
 func (s *shown) note(now time.Duration) {
 	switch {
 	case !s.ever: // the first list ends no silence
@@ -22,8 +22,8 @@ func (s *shown) note(now time.Duration) {
 	s.ever, s.last = true, now
 }
 
-// current returns when the watch was current last: at any time, but in a silence, and
-// while it may show what it has missed in one, before that.
+// current returns when the watch was current last: at any time, but in a
+// silence, and while it may show what it has missed in one, before that.
 func (s *shown) current(now time.Duration) time.Duration {
 	switch {
 	case !s.ever:
@@ -36,22 +36,22 @@ func (s *shown) current(now time.Duration) time.Duration {
 	return now
 }
 
-// starts is the earliest and the latest time from which a client counts a change. The
-// latest is by a clock that is right.
+// starts is the earliest and the latest time from which a client counts a
+// change. The latest is by a clock that is right.
 type starts struct{ earliest, latest time.Duration }
 
-// countsFrom returns from when a client counts a change that it sees now, and whose
-// time another client has stored: from that time and a second, if it is believable.
-// It is if it is at most ten seconds older than the time at which the watch was
-// current last, and always if the change was there when the client started. What
-// a watch shows later than that, though it shows other things meanwhile, counts from
-// now.
+// countsFrom returns from when a client counts a change that it sees now, and
+// whose time another client has stored: from that time and a second, if it is
+// believable. It is if it is at most ten seconds older than the time at which
+// the watch was current last, and always if the change was there when the
+// client started. What a watch shows later than that, though it shows other
+// things meanwhile, counts from now.
 func (v *view) countsFrom(now time.Duration, of *shown, stored time.Duration) starts {
 	skew := v.judge.settings.Skew
 	from := starts{now, now}
 	if stored <= now && (!v.synced || stored >= of.current(now)-trusted) {
-		// From its sight on is never early, and its clock may be behind by less than what
-		// makes it ask for the time.
+		// From its sight on is never early, and its clock may be behind by less than
+		// what makes it ask for the time.
 		from = starts{min(stored+time.Second, now), stored + time.Second}
 	}
 	if skew > 0 { // its clock may see it otherwise

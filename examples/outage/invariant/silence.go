@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A node counts as not ready from the moment its grace period ends, whether or not
-// that was written. When a client knows is not seen from outside: it asks the API
-// server first. So a silent node is in doubt, and counts as ready or not, whichever
-// accuses less. The doubt ends when everybody must know.
+// A node counts as not ready from the moment its grace period ends, whether or
+// not that was written. When a client knows is not seen from outside: it asks
+// the API server first. So a silent node is in doubt, and counts as ready or
+// not, whichever accuses less. The doubt ends when every client must know.
 
 // heard is how a node is found to count.
 type heard struct {
@@ -41,8 +41,8 @@ func (v *view) listen(now time.Duration) {
 	v.listenedAt = now
 }
 
-// citizenOf returns how a node counts for a client, and since when it has fallen, -1
-// if it may be ready.
+// citizenOf returns how a node counts for a client, and since when it has
+// fallen, -1 if it may be ready.
 func (v *view) citizenOf(now time.Duration, n *seenNode) (one citizen, fell time.Duration) {
 	one = citizenOf(n.object)
 	// The clock of a machine that is suspended stands still.
@@ -63,7 +63,8 @@ func (v *view) citizenOf(now time.Duration, n *seenNode) (one citizen, fell time
 	return one, silent
 }
 
-// hear takes note that a client has heard a node, or might have: it sees it first.
+// hear records that a client has heard a node, or might have: it sees it
+// first.
 func (v *view) hear(now time.Duration, n *seenNode) {
 	v.reconsider(now, n) // it may have fallen for a moment
 	n.heardLast = now
@@ -101,9 +102,9 @@ func sameRenewal(a, b *coordinationv1.Lease) bool {
 	return a.Spec.RenewTime.Equal(b.Spec.RenewTime) && had == has
 }
 
-// readLease takes what a live read has shown of a lease. To a client that holds the
-// node to be silent a version that neither its watch nor a read has shown is a sign
-// of life.
+// readLease takes what a live read has shown of a lease. To a client that holds
+// the node to be silent a version that neither its watch nor a read has shown
+// is a sign of life.
 func (v *view) readLease(now time.Duration, lease *coordinationv1.Lease) {
 	n, cached := v.nodes[lease.Name], v.client.CachedLease(lease.Name)
 	if n == nil || now < n.heardLast+v.judge.settings.Grace {
@@ -116,8 +117,8 @@ func (v *view) readLease(now time.Duration, lease *coordinationv1.Lease) {
 	v.hear(now, n)
 }
 
-// beatShown reports whether a version of a node shows another heartbeat than the one
-// before.
+// beatShown reports whether a version of a node shows another heartbeat than
+// the one before.
 func beatShown(before, after *corev1.Node) bool {
 	had, has := condition(before, corev1.NodeReady), condition(after, corev1.NodeReady)
 	return has != nil && (had == nil || !had.LastHeartbeatTime.Equal(&has.LastHeartbeatTime))
@@ -137,7 +138,8 @@ func (v *view) mustKnow(now time.Duration, n *seenNode) bool {
 	return now > max(asked, since+s.CalmBound, v.busy)+s.bound()
 }
 
-// deaf returns for how much of the time between two moments a client could not hear.
+// deaf returns for how much of the time between two moments a client could not
+// hear.
 func (v *view) deaf(from, to time.Duration) time.Duration {
 	if v.judge.settings.BlindAfter == 0 {
 		return 0

@@ -24,7 +24,7 @@ func TestACareOfTheDeadAndTheLivingViolatesNothing(t *testing.T) {
 	c.clean()
 }
 
-// Nobody does anything although a node dies.
+// No client does anything although a node dies.
 func TestEverythingLeftUndoneIsFound(t *testing.T) {
 	c := newCourt(t, 4)
 	c.silence("a-0")
@@ -34,14 +34,15 @@ func TestEverythingLeftUndoneIsFound(t *testing.T) {
 	c.run(time.Minute)
 	c.setTaints("a-0", noSchedule(corev1.TaintNodeUnreachable), c.noExecute(corev1.TaintNodeUnreachable))
 	c.run(5 * time.Minute)
-	for i, want := range []string{"declared in time", "taints follow the conditions", "no idle token", "pods of unknown nodes are not ready", "in time"} {
+	for i, want := range []string{"declared in time", "taints follow the conditions", "no idle token",
+		"pods of unknown nodes are not ready", "in time"} {
 		if got := c.judge.Violations()[i].Invariant; string(got) != want {
 			t.Errorf("violation %d is %q, want %q", i, got, want)
 		}
 	}
 }
 
-// While nobody can act nothing is expected.
+// While no client can act nothing is expected.
 func TestNothingIsExpectedWithoutCalm(t *testing.T) {
 	c := newCourt(t, 4)
 	client := c.client

@@ -9,8 +9,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// addsIllness reports whether a patch of a node leaves it with a NoExecute taint of
-// ours.
+// addsIllness reports whether a patch of a node leaves it with a NoExecute
+// taint of ours.
 func addsIllness(call *model.Call) bool {
 	for _, t := range patchedTaints(call) {
 		if t.Effect == corev1.TaintEffectNoExecute && illness(t.Key) {
@@ -57,26 +57,31 @@ func patchedTaints(call *model.Call) []corev1.Taint {
 	return taints
 }
 
-// judgeTainting judges a call that is to give a node that has none our NoExecute
-// taint.
+// judgeTainting judges a call that is to give a node that has none our
+// NoExecute taint.
 func (j *Judge) judgeTainting(s *sent, n *seenNode) {
-	v, who := s.view, s.view.client.Name
+	v, client := s.view, s.view.client.Name
 	j.judgeHalt(s, "our NoExecute taint of node "+n.name, n.name)
 	if j.settings.ByNode {
-		j.violated(AsConfigured, n.name, "%s gives node %s our NoExecute taint, but its nodes are emptied without", who, n.name)
+		j.violated(AsConfigured, n.name, "%s gives node %s our NoExecute taint, but its nodes are emptied without", client,
+			n.name)
 		return
 	}
 	switch acted := v.forbids.lastActed(s.at); {
 	case acted >= s.after:
 	case v.forbids.phase == suspended:
-		j.violated(SparedInOutage, n.name, "%s taints node %s though it has seen all zones down, or what asks for a pause, since %v", who, n.name, v.forbids.downFrom)
+		j.violated(SparedInOutage, n.name, "%s taints node %s though it has seen all zones down, or what asks for a pause, "+
+			"since %v", client, n.name, v.forbids.downFrom)
 	default:
-		j.violated(SparedInOutage, n.name, "%s taints node %s before %v, when the window after its start, or after it saw all zones down or what asks for a pause, ends",
-			who, n.name, v.forbids.until)
+		j.violated(SparedInOutage, n.name, "%s taints node %s before %v, when the window after its start, or after it saw "+
+			"all zones down or what asks for a pause, ends",
+			client, n.name, v.forbids.until)
 	}
 	if known := s.view.known(n); s.at < known {
-		j.violated(KnownFirst, n.name, "%s taints node %s of zone %s, which it saw fall at %v, before %v, when a wave of expiries has passed since the first",
-			who, n.name, n.zone.key, n.fell, known)
+		j.violated(KnownFirst, n.name,
+			"%s taints node %s of zone %s, which it saw fall at %v, before %v, when a wave of expiries has passed since the "+
+				"first",
+			client, n.name, n.zone.key, n.fell, known)
 	}
 	j.judgeNewcomer(s, n)
 	j.judgeOutage(s, n)
@@ -91,7 +96,8 @@ func (j *Judge) judgeNewcomer(s *sent, n *seenNode) {
 		return
 	}
 	if s.at < truth.created+j.settings.StartupGrace {
-		j.violated(NotDeclaredAlive, n.name, "%s taints node %s, which has never reported, at %v, but it was created only at %v",
+		j.violated(NotDeclaredAlive, n.name,
+			"%s taints node %s, which has never reported, at %v, but it was created only at %v",
 			s.view.client.Name, n.name, s.at, truth.created)
 	}
 }
@@ -108,7 +114,8 @@ func (j *Judge) judgeOutage(s *sent, n *seenNode) {
 		return
 	}
 	if o.ongoing || s.at < o.to+j.settings.Grace {
-		j.violated(SparedInOutage, n.name, "%s taints node %s though all zones are down, or were less than %v ago: since %v (ongoing: %v, until %v)",
+		j.violated(SparedInOutage, n.name,
+			"%s taints node %s though all zones are down, or were less than %v ago: since %v (ongoing: %v, until %v)",
 			s.view.client.Name, n.name, j.settings.Grace, o.from, o.ongoing, o.to)
 	}
 }
@@ -132,10 +139,10 @@ func (j *Judge) judgeRate(s *sent, n *seenNode) {
 	}
 }
 
-// judgeOrder looks for a node that should have come first. Of newcomers, and of nodes
-// that were found silent later, it cannot be said since when they wait. A write may
-// have failed without a call: who fears that it does not lead any more sends none. In a calm
-// that does not happen.
+// judgeOrder looks for a node that should have come first. Of newcomers, and of
+// nodes that were found silent later, it cannot be said since when they wait. A
+// write may have failed without a call: a client that may have lost its lease
+// sends none. In a calm that does not happen.
 func (j *Judge) judgeOrder(s *sent, n *seenNode) {
 	since, calm := j.subject.Calm()
 	if !calm || n.newcomer() {
@@ -152,7 +159,8 @@ func (j *Judge) judgeOrder(s *sent, n *seenNode) {
 		case other.newcomer(), other.guessed, !settled && other.fell < since:
 		case other.calls > 0, other.doneAt > s.after-slack, other.failedAt >= other.fell:
 		default:
-			j.violated(InOrder, n.name, "%s taints node %s, which it saw fall at %v, before node %s of the same zone, which it saw fall at %v",
+			j.violated(InOrder, n.name,
+				"%s taints node %s, which it saw fall at %v, before node %s of the same zone, which it saw fall at %v",
 				s.view.client.Name, n.name, n.fell, other.name, other.fell)
 			return
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// fallen returns a court in which two nodes of a large zone fell at about the same
-// time and may be tainted now, by the rate one each ten seconds.
+// fallen returns a court in which two nodes of a large zone fell at about the
+// same time and may be tainted now, by the rate one each ten seconds.
 func fallen(t *testing.T) *court {
 	c := newCourt(t, 8)
 	c.checks = false
@@ -58,8 +58,9 @@ func TestWithinRateCountsFailures(t *testing.T) {
 	c.guilty(invariant.WithinRate)
 }
 
-// While another call about a node is under way it cannot be tainted, and whoever has a
-// token for it all the same and uses it later uses too many then (seed 513424).
+// While another call about a node is under way it cannot be tainted. A client
+// that takes a token for it all the same, and uses it later, uses too many then
+// (seed 513424).
 func TestWithinRateCountsWhenACallIsSent(t *testing.T) {
 	late := func(wait time.Duration) *court {
 		c := newCourt(t, 8)
@@ -77,7 +78,7 @@ func TestWithinRateCountsWhenACallIsSent(t *testing.T) {
 	late(9 * time.Second).guilty(invariant.WithinRate)
 }
 
-// In a small zone of which most is down nothing is done.
+// In a small zone that is mostly down nothing is done.
 func TestWithinRateKnowsDisruptedZones(t *testing.T) {
 	c := newCourt(t, 5)
 	c.checks = false
@@ -142,8 +143,8 @@ func TestKnownFirst(t *testing.T) {
 	c.guilty(invariant.KnownFirst, "another wave has begun with it")
 }
 
-// A process asks for the lease of a silent node when it leads. So if the grace period
-// has ended before that, it cannot be said when the node's wave begins.
+// A process asks for the lease of a silent node when it leads. So if the grace
+// period has ended before that, it cannot be said when the node's wave begins.
 func TestKnownFirstAfterATakeover(t *testing.T) {
 	takeover := func(lateBy time.Duration) *court {
 		c := emptyCourt(t, 8)
@@ -247,8 +248,8 @@ func TestInOrder(t *testing.T) {
 	c.clean("the first one has failed, and waits for its next try")
 }
 
-// A process that stood still finds a node silent later, so it may come after one that
-// fell meanwhile.
+// A process that stood still finds a node silent later, so it may come after
+// one that fell meanwhile.
 func TestInOrderAfterAPause(t *testing.T) {
 	paused := func(pauses bool) *court {
 		c := newCourt(t, 8)
@@ -328,9 +329,9 @@ func TestSparedInOutageForAGraceAfterTheStart(t *testing.T) {
 	after(grace + time.Second).clean()
 }
 
-// The truth counts too, for who could see it: that a client has seen nothing is no
-// excuse when its watches work. A test cannot make a client not see; so this judge
-// is told that all is well while the watches are broken.
+// The truth counts too, for a client that could see it: that a client has seen
+// nothing is no excuse when its watches work. A test cannot make a client not
+// see; so this judge is told that all is well while the watches are broken.
 func TestSparedInOutageByTheTruth(t *testing.T) {
 	c := newCourt(t, 1)
 	c.checks = false
@@ -377,8 +378,8 @@ func TestNoIdleToken(t *testing.T) {
 	c.guilty(invariant.NoIdleToken)
 }
 
-// Who does not lead any more for a moment uses tokens without a call: after that the
-// bucket may have to fill first.
+// A process that does not lead for a moment uses tokens without a call: after
+// that the bucket may have to fill first.
 func TestNoIdleTokenDoesNotCountOnTokensFromBeforeTheCalm(t *testing.T) {
 	after := func(calm time.Duration) *court {
 		c := newCourt(t, 4, func(s *invariant.Settings) { s.Rate, s.CalmBound = 0.02, time.Second })

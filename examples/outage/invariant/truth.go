@@ -24,14 +24,15 @@ type node struct {
 	readySince time.Duration
 	// lastReady is until when Ready was True last.
 	lastReady time.Duration
-	// wrongSince is since when its taints of ours are not what its conditions ask for.
+	// wrongSince is since when its taints of ours are not what its conditions ask
+	// for.
 	wrong      bool
 	wrongSince time.Duration
 	// wrongKey is one that is wrong, if there is one, since keySince.
 	wrongKey string
 	keySince time.Duration
-	// written is how often clients have written its taints or labels, fell how often it
-	// has become Unknown.
+	// written is how often clients have written its taints or labels, fell how
+	// often it has become Unknown.
 	written, fell pace
 	citizen       citizen
 	pods          []*pod
@@ -39,8 +40,9 @@ type node struct {
 	leave, mark appointment
 }
 
-// nodeVersion is a node from one change of its NoExecute taints to the next. Who
-// holds one reaches all that came after it; what nobody holds is forgotten.
+// nodeVersion is a node from one change of its NoExecute taints to the next. A
+// holder of one reaches all that came after it; the garbage collector takes
+// those that have no holder.
 type nodeVersion struct {
 	version uint64
 	at      time.Duration
@@ -49,8 +51,8 @@ type nodeVersion struct {
 	next    *nodeVersion
 }
 
-// versionsKept is how many versions of a node are kept for clients that have yet
-// to see it.
+// versionsKept is how many versions of a node are kept for clients that have
+// yet to see it.
 const versionsKept = 32
 
 // taint is a NoExecute taint that is stored.
@@ -77,7 +79,7 @@ func sameLineage(a, b string) bool { return a == b || illness(a) && illness(b) }
 // sinceStart turns a time of day into one of the world's.
 func (j *Judge) sinceStart(at time.Time) time.Duration { return at.Sub(j.world.Config().Start) }
 
-// storeNode takes note of a node's new version.
+// storeNode records a node's new version.
 func (j *Judge) storeNode(w model.NodeWrite) {
 	now := j.world.Now()
 	if w.After == nil {
@@ -188,8 +190,8 @@ func (v *nodeVersion) as(of uint64) *nodeVersion {
 	return v
 }
 
-// sameTaints reports whether two lists are the same in all that counts here. The
-// model shares what has not changed.
+// sameTaints reports whether two lists are the same in all that counts here.
+// The model shares what has not changed.
 func sameTaints(a, b []corev1.Taint) bool {
 	if len(a) != len(b) {
 		return false
@@ -231,7 +233,7 @@ type stretch struct {
 	ever     bool
 }
 
-// followOutage takes note of when all zones are down.
+// followOutage records when all zones are down.
 func (j *Judge) followOutage(now time.Duration) {
 	switch down := j.census.allDown(); {
 	case down && !j.outage.ongoing:
@@ -246,8 +248,8 @@ type pod struct {
 	name   string
 	uid    types.UID
 	object *corev1.Pod // nil when it is gone
-	// bound is when it came to its node; arrived the earliest time that its stay may
-	// be counted from.
+	// bound is when it came to its node; arrived the earliest time that its stay
+	// may be counted from.
 	on             *node
 	slot           int
 	bound, arrived time.Duration
@@ -261,7 +263,8 @@ type pod struct {
 	refusedAt time.Duration
 }
 
-// podVersion is a pod from one change of its tolerations to the next. A pod has few.
+// podVersion is a pod from one change of its tolerations to the next. A pod has
+// few.
 type podVersion struct {
 	version     uint64
 	at          time.Duration
@@ -282,7 +285,7 @@ func (p *pod) tolerations() []corev1.Toleration { return p.versions[len(p.versio
 // leaves reports whether the pod is terminating or gone.
 func (p *pod) leaves() bool { return p.object == nil || p.object.DeletionTimestamp != nil }
 
-// storePod takes note of a pod's new version.
+// storePod records a pod's new version.
 func (j *Judge) storePod(w model.PodWrite) {
 	now := j.world.Now()
 	j.changed = now
@@ -362,10 +365,12 @@ func (j *Judge) setMark(now time.Duration, p *pod) {
 	}
 }
 
-// marks reports whether a pod is marked as one that is about to be evicted by us.
+// marks reports whether a pod is marked as one that is about to be evicted by
+// us.
 func marks(object *corev1.Pod) bool {
 	c := podCondition(object, corev1.DisruptionTarget)
-	return c != nil && c.Status == corev1.ConditionTrue && (c.Reason == "DeletionByTaintManager" || c.Reason == "DeletionByNodeLifecycle")
+	return c != nil && c.Status == corev1.ConditionTrue &&
+		(c.Reason == "DeletionByTaintManager" || c.Reason == "DeletionByNodeLifecycle")
 }
 
 func isReady(object *corev1.Pod) bool {

@@ -10,8 +10,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// view is what one client has been shown, by its watches and by the answers to its
-// writes: all that it can know.
+// view is what one client has been shown, by its watches and by the answers to
+// its writes: all that it can know.
 type view struct {
 	judge  *Judge
 	client *model.Client
@@ -26,13 +26,13 @@ type view struct {
 	// forbids and excuses.
 	census           census
 	forbids, excuses disruption
-	// lower says that some zone's rate is to be lower as soon as the client is free:
-	// when a call is answered, at freeAt, and no other follows in the same moment. One
-	// who reads before he writes is not free in between.
+	// lower says that some zone's rate is to be lower as soon as the client is
+	// free: when a call is answered, at freeAt, and no other follows in the same
+	// moment. A client that reads before it writes is not free in between.
 	lower  bool
 	freeAt time.Duration
-	// answeredAt is when the API server has answered last, and unansweredUntil when
-	// it had not for as long as makes a client blind.
+	// answeredAt is when the API server has answered last, and unansweredUntil
+	// when it had not for as long as makes a client blind.
 	answeredAt, unansweredUntil time.Duration
 	// listenedAt is when all nodes were looked at last.
 	listenedAt time.Duration
@@ -42,21 +42,21 @@ type view struct {
 
 	// boundPods counts those that it sees on nodes.
 	boundPods int
-	// stays is from when it counts the stays of pods that it saw come. retolerated are
-	// those whose tolerations it saw change, and when.
+	// stays is from when it counts the stays of pods that it saw come. retolerated
+	// are those whose tolerations it saw change, and when.
 	stays, retolerated map[types.UID]time.Duration
 	// nodesShown and podsShown are when its watches have shown it something.
 	nodesShown, podsShown shown
 	// ownPods are the versions of pods that it was answered.
 	ownPods map[string]uint64
-	// deleted are those that it was answered to have deleted, confirmed those that it has
-	// read before it writes: with what it knew when it decided.
+	// deleted are those that it was answered to have deleted, confirmed those that
+	// it has read before it writes: with what it knew when it decided.
 	deleted   map[types.UID]bool
 	confirmed map[types.UID]*confirmation
 	// arrivals is when it saw pods on their nodes, with Settings.ByNode.
 	arrivals map[types.UID]time.Duration
-	// shares are those of the budgets. Attempts to make pods leave that are under way
-	// may have begun then.
+	// shares are those of the budgets. Attempts to make pods leave that are under
+	// way may have begun then.
 	shares   map[shareKey]*share
 	attempts map[types.UID]*open
 	emptyAt  time.Duration
@@ -64,8 +64,8 @@ type view struct {
 	// halt is what the leader's lease says by what it was shown.
 	halt halt
 
-	// calls are its calls, by what they are for. UnderWay counts those that are, and busy is when
-	// it last had as many as it may.
+	// calls are its calls, by what they are for. UnderWay counts those that are,
+	// and busy is when it last had as many as it may.
 	calls    [kindsOfWork]spending
 	underWay int
 	busy     time.Duration
@@ -76,8 +76,8 @@ type seenNode struct {
 	name    string
 	object  *corev1.Node // nil while it sees none
 	version uint64
-	// written is the version of its own last write, at ownAt; own says that it counts
-	// more than an older one from the watch.
+	// written is the version of its own last write, at ownAt; own says that it
+	// counts more than an older one from the watch.
 	written uint64
 	own     bool
 	ownAt   time.Duration
@@ -90,28 +90,29 @@ type seenNode struct {
 	// movedAt is when it came to its zone, from formerZone.
 	movedAt    time.Duration
 	formerZone *seenZone
-	// reportedAt is since when anybody says whether it is ready. A newcomer, of which
-	// nobody did at first, counts as not ready from its creation on, but waits for
-	// nothing.
+	// reportedAt is since when anybody says whether it is ready. A newcomer, for
+	// which no client did at first, counts as not ready from its creation on, but
+	// waits for nothing.
 	reportedAt time.Duration
-	// fell is since when it is not ready, if it has fallen, in the zone fellIn. Waits says
-	// that it is to get our NoExecute taint, since waitsFrom.
+	// fell is since when it is not ready, if it has fallen, in the zone fellIn.
+	// Waits says that it is to get our NoExecute taint, since waitsFrom.
 	fell, waitsFrom      time.Duration
 	fellIn               *seenZone
 	fallen, vague, waits bool
 	// guessed says that the client may have found it silent later than it fell.
 	guessed bool
-	// latest is the version that it sees, since latestAt; former is the one before.
+	// latest is the version that it sees, since latestAt; former is the one
+	// before.
 	latest, former *nodeVersion
 	latestAt       time.Duration
 	taints         []seenTaint
-	// beats is how often its machine had beaten when it was first seen. heardAt is when
-	// it was found to have beaten since.
+	// beats is how often its machine had beaten when it was first seen. heardAt is
+	// when it was found to have beaten since.
 	beats   int
 	heard   bool
 	heardAt time.Duration
-	// calls about the node that are under way; when the last one was over, and the last
-	// one failed.
+	// calls about the node that are under way; when the last one was over, and the
+	// last one failed.
 	calls            int
 	doneAt, failedAt time.Duration
 	// lease is what the last live read of its lease has shown.
@@ -126,7 +127,8 @@ type leaseRead struct {
 	ok   bool
 }
 
-// seenTaint is a NoExecute taint and the latest time from which a client counts it.
+// seenTaint is a NoExecute taint and the latest time from which a client counts
+// it.
 type seenTaint struct {
 	key     string
 	dated   bool
@@ -189,8 +191,8 @@ func (v *view) start(now time.Duration) {
 	}
 }
 
-// sync is when its first lists are in: it judges from now on, and what it has not
-// seen yet is new.
+// sync is when its first lists are in: it judges from now on, and what it has
+// not seen yet is new.
 func (v *view) sync(now time.Duration) {
 	v.synced, v.syncedAt = true, now
 	v.stabilize(now)
@@ -207,8 +209,9 @@ func (v *view) beats(node string) int {
 	return 0
 }
 
-// decidedAfter returns the earliest time at which a call that is sent now may have
-// been decided: calls wait for the client's rate, and while it stands still.
+// decidedAfter returns the earliest time at which a call that is sent now may
+// have been decided: calls wait for the client's rate, and while it stands
+// still.
 func (v *view) decidedAfter(now time.Duration) time.Duration {
 	waits := v.judge.settings.queueing()
 	if v.resumedAt > 0 && v.resumedAt >= now-waits {
@@ -383,8 +386,8 @@ func (v *view) sawPod(before, after *corev1.Pod) {
 	}
 }
 
-// podArrived notes when it saw a pod on its node, and from when it counts its stay.
-// Those of the first lists were there.
+// podArrived notes when it saw a pod on its node, and from when it counts its
+// stay. Those of the first lists were there.
 func (v *view) podArrived(now time.Duration, object *corev1.Pod) {
 	v.stays[object.UID] = now
 	if c := podCondition(object, corev1.PodScheduled); c != nil {
@@ -409,8 +412,8 @@ func (v *view) forgetPod(object *corev1.Pod) {
 	delete(v.confirmed, object.UID)
 }
 
-// stay returns from when the client counts a pod's stay on its node at the latest,
-// and whether it sees it there.
+// stay returns from when the client counts a pod's stay on its node at the
+// latest, and whether it sees it there.
 func (v *view) stay(p *pod) (from time.Duration, sees bool) {
 	from, sees = v.stays[p.uid]
 	return from, sees

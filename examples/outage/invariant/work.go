@@ -9,8 +9,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// work is a kind of work. Each has a part of the calls that a client may send. That
-// others are busy is no excuse for it.
+// work is a kind of work. Each has a part of the calls that a client may send.
+// That others are busy is no excuse for it.
 type work int
 
 const (
@@ -35,8 +35,8 @@ func (w work) part() float64 {
 	return 0.25
 }
 
-// spending is what a client has spent of its rate for calls of a kind: how much up to
-// which moment.
+// spending is what a client has spent of its rate for calls of a kind: how much
+// up to which moment.
 type spending []spent
 
 type spent struct {
@@ -78,9 +78,9 @@ func (v *view) count(now time.Duration, call *model.Call) {
 	v.calls[workOf(call)].add(now, 1)
 }
 
-// deadline returns by when a client must have done what was asked for at some time,
-// by now: since then it has sent calls of the kind, and its part of the rate may have
-// gone into them.
+// deadline returns by when a client must have done what was asked for at some
+// time, by now: since then it has sent calls of the kind, and its part of the
+// rate may have gone into them.
 func (v *view) deadline(asked time.Duration, kind work) time.Duration {
 	s := &v.judge.settings
 	by := asked + s.bound()
@@ -111,10 +111,11 @@ func workOf(call *model.Call) work {
 	return evictions
 }
 
-// untaints reports whether a patch leaves a node without a taint that says that it is
-// ill. What it had before is in the test of the patch.
+// untaints reports whether a patch leaves a node without a taint that says that
+// it is ill. What it had before is in the test of the patch.
 func untaints(call *model.Call) bool {
-	had := bytes.Count(call.Data, []byte("node.kubernetes.io/unreachable")) + bytes.Count(call.Data, []byte("node.kubernetes.io/not-ready"))
+	had := bytes.Count(call.Data, []byte("node.kubernetes.io/unreachable")) +
+		bytes.Count(call.Data, []byte("node.kubernetes.io/not-ready"))
 	has := 0
 	for _, t := range patchedTaints(call) {
 		if illness(t.Key) {

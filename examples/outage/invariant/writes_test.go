@@ -18,20 +18,26 @@ func TestOthersUntouched(t *testing.T) {
 		sub   string
 		want  bool // to be a violation
 	}{
-		"our taint":                 {`{"spec":{"taints":[{"key":"maintenance","effect":"NoSchedule"},{"key":"node.kubernetes.io/unschedulable","effect":"NoSchedule"}]}}`, "", false},
-		"their taint":               {`{"spec":{"taints":[]}}`, "", true},
-		"their taint's value":       {`{"spec":{"taints":[{"key":"maintenance","effect":"NoSchedule","value":"x"}]}}`, "", true},
-		"another taint":             {`{"spec":{"taints":[{"key":"maintenance","effect":"NoSchedule"},{"key":"more","effect":"NoSchedule"}]}}`, "", true},
-		"our key, their effect":     {`{"spec":{"taints":[{"key":"maintenance","effect":"NoSchedule"},{"key":"node.kubernetes.io/memory-pressure","effect":"NoExecute"}]}}`, "", true},
+		"our taint": {`{"spec":{"taints":[{"key":"maintenance","effect":"NoSchedule"},` +
+			`{"key":"node.kubernetes.io/unschedulable","effect":"NoSchedule"}]}}`, "", false},
+		"their taint": {`{"spec":{"taints":[]}}`, "", true},
+		"their taint's value": {`{"spec":{"taints":[{"key":"maintenance","effect":"NoSchedule","value":"x"}]}}`, "",
+			true},
+		"another taint": {`{"spec":{"taints":[{"key":"maintenance","effect":"NoSchedule"},` +
+			`{"key":"more","effect":"NoSchedule"}]}}`, "", true},
+		"our key, their effect": {`{"spec":{"taints":[{"key":"maintenance","effect":"NoSchedule"},` +
+			`{"key":"node.kubernetes.io/memory-pressure","effect":"NoExecute"}]}}`, "", true},
 		"label of the architecture": {`{"metadata":{"labels":{"beta.kubernetes.io/arch":"amd64"}}}`, "", false},
 		"a wrong one":               {`{"metadata":{"labels":{"beta.kubernetes.io/arch":"mips"}}}`, "", true},
 		"another label":             {`{"metadata":{"labels":{"zone":"x"}}}`, "", true},
 		"annotation":                {`{"metadata":{"annotations":{"note":"x"}}}`, "", true},
 		"unschedulable":             {`{"spec":{"unschedulable":true}}`, "", true},
-		"a condition to Unknown":    {`{"status":{"conditions":[{"type":"PIDPressure","status":"Unknown"}]}}`, "status", false},
-		"a condition to True":       {`{"status":{"conditions":[{"type":"PIDPressure","status":"True"}]}}`, "status", true},
-		"another condition":         {`{"status":{"conditions":[{"type":"NetworkUnavailable","status":"Unknown"}]}}`, "status", true},
-		"a condition taken away":    {`{"status":{"conditions":[{"type":"PIDPressure","$patch":"delete"}]}}`, "status", true},
+		"a condition to Unknown": {`{"status":{"conditions":[{"type":"PIDPressure","status":"Unknown"}]}}`, "status",
+			false},
+		"a condition to True": {`{"status":{"conditions":[{"type":"PIDPressure","status":"True"}]}}`, "status", true},
+		"another condition": {`{"status":{"conditions":[{"type":"NetworkUnavailable","status":"Unknown"}]}}`,
+			"status", true},
+		"a condition taken away": {`{"status":{"conditions":[{"type":"PIDPressure","$patch":"delete"}]}}`, "status", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCourt(t, 4)
@@ -42,7 +48,8 @@ func TestOthersUntouched(t *testing.T) {
 			})
 			c.run(time.Second)
 			answer := c.call(&model.Call{
-				Verb: model.Patch, Kind: model.Nodes, Name: "a-0", PatchType: types.StrategicMergePatchType, Subresource: test.sub, Data: []byte(test.patch),
+				Verb: model.Patch, Kind: model.Nodes, Name: "a-0", PatchType: types.StrategicMergePatchType, Subresource: test.sub,
+				Data: []byte(test.patch),
 			})
 			if answer.Err != nil {
 				t.Fatal(answer.Err)
@@ -110,7 +117,7 @@ func TestNotTwice(t *testing.T) {
 	c.guilty(invariant.NotTwice)
 }
 
-// Who has no answer has to try again.
+// A client without an answer has to try again.
 func TestNotTwiceForgivesALostAnswer(t *testing.T) {
 	c := newCourt(t, 4)
 	pod := c.ill("a-0")

@@ -7,24 +7,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// DisruptionBudget is a PodDisruptionBudget of a workload's pods, with minAvailable
-// as a number and the default policy for pods that are not ready. Its status is what
-// the disruption controller wrote last, so it is a little behind; in between the API
-// server counts it down as it lets pods go.
+// DisruptionBudget is a PodDisruptionBudget of a workload's pods, with
+// minAvailable as a number and the default policy for pods that are not ready.
+// Its status is what the disruption controller wrote last, so it is a little
+// behind. In between the API server counts it down as it lets pods go.
 type DisruptionBudget struct {
 	MinAvailable int
-	// Allowed is how many pods that are ready may be evicted now, Healthy how many the
-	// disruption controller has counted.
+	// Allowed is how many pods that are ready may be evicted now, Healthy how many
+	// the disruption controller has counted.
 	Allowed, Healthy int
-	// AllowedSince is since when Allowed has been more than zero without a break, and
-	// EnoughSince since when Healthy is not below MinAvailable. Negative: it is not so.
+	// AllowedSince is since when Allowed has been more than zero without a break,
+	// and EnoughSince since when Healthy is not below MinAvailable. Negative: it
+	// is not so.
 	AllowedSince, EnoughSince time.Duration
 
 	owner *Workload
 	// pods are those of the workload that are not terminating.
 	pods map[string]*corev1.Pod
-	// disrupted are pods that the API server has let go, and when. One that is still
-	// there is not counted as available for a while.
+	// disrupted are pods that the API server has let go, and when. One that is
+	// still there is not counted as available for a while.
 	disrupted map[string]time.Duration
 	planned   bool
 }
@@ -36,11 +37,12 @@ const (
 	disruptedFor = 2 * time.Minute
 )
 
-// budgetDelay is how long the disruption controller takes to see a pod and to write a
-// status.
+// budgetDelay is how long the disruption controller takes to see a pod and to
+// write a status.
 var budgetDelay = Span{20 * time.Millisecond, 200 * time.Millisecond}
 
-// Protect gives a workload a PodDisruptionBudget. To be called before it has pods.
+// Protect gives a workload a PodDisruptionBudget. To be called before it has
+// pods.
 func (o *Workload) Protect(minAvailable int) *DisruptionBudget {
 	o.Budget = &DisruptionBudget{
 		MinAvailable: minAvailable,
@@ -114,8 +116,8 @@ func since(before, now time.Duration, holds bool) time.Duration {
 	return before
 }
 
-// allows decides about an eviction, and counts it. One of a pod that is not ready
-// costs nothing, if there are enough of those that are.
+// allows decides about an eviction, and counts it. One of a pod that is not
+// ready costs nothing, if there are enough of those that are.
 func (b *DisruptionBudget) allows(pod *corev1.Pod) bool {
 	if !podReady(pod) && b.EnoughSince != never {
 		return true
@@ -137,8 +139,9 @@ func (w *World) Budget(pod *corev1.Pod) *DisruptionBudget {
 	return nil
 }
 
-// begun reports whether a pod was ever started: else it is pending. The model keeps no
-// phases; a kubelet's first report has the condition Ready.
+// begun reports whether a pod was ever started: else it is pending. The model
+// keeps no phases; a kubelet's first report has the condition Ready.
 func begun(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+	return slices.ContainsFunc(pod.Status.Conditions,
+		func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// protected returns a world in which workload db has so many pods on machine a, all but
-// so many of which have to be available.
+// protected returns a world in which workload db has so many pods on machine a,
+// all but so many of which have to be available.
 func protected(t *testing.T, pods, minAvailable int) (*World, *seen, *DisruptionBudget) {
 	w, s := world(t)
 	budget := w.Workload("db").Protect(minAvailable)
@@ -63,8 +63,8 @@ func TestEvictionKeepsItsPreconditions(t *testing.T) {
 	require.NoError(t, evicted(w, s, "db-0", &metav1.Preconditions{UID: &uid, ResourceVersion: &version}))
 }
 
-// The budget is counted down at once: two evictions in the same moment do not both see
-// what is allowed.
+// The budget is counted down at once: two evictions in the same moment do not
+// both see what is allowed.
 func TestBudgetAllowsAsManyAsItHasToSpare(t *testing.T) {
 	w, s, budget := protected(t, 3, 2)
 	require.Equal(t, 1, budget.Allowed)
@@ -98,9 +98,9 @@ func TestBudgetIsNotAskedByADelete(t *testing.T) {
 	require.NotNil(t, w.Pod("db-0").DeletionTimestamp)
 }
 
-// A pod that is not ready goes when enough others are, and costs nothing then; else it
-// counts like one that is. A pending one goes in any case.
-func TestBudgetLetsGoWhoIsNotReadyIfEnoughAre(t *testing.T) {
+// A pod that is not ready goes when enough others are, and costs nothing then;
+// else it counts like one that is. A pending one goes in any case.
+func TestBudgetLetsUnreadyPodsGoIfEnoughAreReady(t *testing.T) {
 	unready := func(w *World, name string) {
 		w.machine["a"].Silence() // or it would say again that the pod is ready
 		w.putPod(nil, withCondition(w.Pod(name), corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}))
@@ -123,8 +123,9 @@ func TestBudgetLetsGoWhoIsNotReadyIfEnoughAre(t *testing.T) {
 	require.Nil(t, w.Pod("db-9"), "one on no node is gone at once")
 }
 
-// Who names the wrong UID is let go by the budget and then refused: the disruption is
-// used up until the disruption controller does not wait for that pod any more.
+// An eviction with the wrong UID passes the budget and is then refused: the
+// disruption is used up until the disruption controller does not wait for that
+// pod any more.
 func TestBudgetLosesADisruptionToAConflict(t *testing.T) {
 	w, s, budget := protected(t, 3, 2)
 	wrong := types.UID("other")
@@ -135,7 +136,8 @@ func TestBudgetLosesADisruptionToAConflict(t *testing.T) {
 	require.Equal(t, 1, budget.Allowed)
 }
 
-// A pod that is terminating is evicted without a look at its budget, and only once.
+// A pod that is terminating is evicted without a look at its budget, and only
+// once.
 func TestEvictionOfATerminatingPodChangesNothingTwice(t *testing.T) {
 	w, s, _ := protected(t, 2, 2)
 	w.machine["a"].Silence()
@@ -146,7 +148,7 @@ func TestEvictionOfATerminatingPodChangesNothingTwice(t *testing.T) {
 	require.Equal(t, version, w.Pod("db-0").ResourceVersion)
 }
 
-func TestPodsSayWhoOwnsThem(t *testing.T) {
+func TestPodsNameTheirOwner(t *testing.T) {
 	w, _ := world(t)
 	w.Workload("agent").Priority = new(int32(7))
 	for name, kind := range map[string]string{"web": "ReplicaSet", "db": "StatefulSet", "agent": "DaemonSet"} {

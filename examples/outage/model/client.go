@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Client is one life of a controller's process, as the API server and the network
-// know it. After a crash comes another client of the same name.
+// Client is one life of a controller's process, as the API server and the
+// network know it. After a crash comes another client of the same name.
 type Client struct {
 	// Name is the process's, Life counts its starts from 1.
 	Name string
@@ -34,8 +34,8 @@ type Client struct {
 	woken func()
 }
 
-// NewClient returns the client of a process that has just started. Woken is called
-// whenever it has seen or heard something.
+// NewClient returns the client of a process that has just started. Woken is
+// called whenever it has seen or heard something.
 func (w *World) NewClient(name string, life int, woken func()) *Client {
 	c := &Client{Name: name, Life: life, world: w, woken: woken}
 	c.random = w.random(c.identity())
@@ -47,8 +47,8 @@ func (c *Client) identity() string { return fmt.Sprintf("%s/%d", c.Name, c.Life)
 
 func (c *Client) wake() { c.woken() }
 
-// Synced reports whether the first lists of all kinds are in. The leader's lease
-// counts if it is watched.
+// Synced reports whether the first lists of all kinds are in. The leader's
+// lease counts if it is watched.
 func (c *Client) Synced() bool {
 	for kind, watch := range c.watches {
 		if watch == nil && Kind(kind) != LeaderLease || watch != nil && !watch.synced {
@@ -74,8 +74,8 @@ func (c *Client) CachedLease(name string) *coordinationv1.Lease {
 	return asLease(c.watches[Leases].cached[name])
 }
 
-// KnowsLease reports whether the client has been shown the latest version of the
-// lease of a machine, or there is none.
+// KnowsLease reports whether the client has been shown the latest version of
+// the lease of a machine, or there is none.
 func (c *Client) KnowsLease(machine string) bool {
 	m := c.world.machine[machine]
 	if m == nil || m.lease == nil || c.watches[Leases] == nil {
@@ -85,8 +85,8 @@ func (c *Client) KnowsLease(machine string) bool {
 	return cached != nil && cached.ResourceVersion == m.lease.ResourceVersion
 }
 
-// Stop ends the process. Calls that are under way take effect or not, nobody
-// hears of them.
+// Stop ends the process. Calls that are under way take effect or not, and their
+// answers are lost.
 func (c *Client) Stop() {
 	c.stopped = true
 	c.held = nil
@@ -111,15 +111,15 @@ func (c *Client) Pause() {
 	c.world.Note(Note{Paused, c, ""})
 }
 
-// Resume makes it go on. First comes what its timers and calls wait for, then what
-// its watches have received: the worst order for a controller that counts on its
-// cache.
+// Resume makes it go on. First comes what its timers and calls wait for, then
+// what its watches have received. That is the worst order for a controller that
+// counts on its cache.
 func (c *Client) Resume() {
 	if c.paused == 0 || c.stopped {
 		return
 	}
 	if c.paused--; c.paused > 0 {
-		return // somebody else has paused it too
+		return // another step has paused it too
 	}
 	c.world.Note(Note{Resumed, c, ""})
 	end(c.pauses, c.world.now)
@@ -146,8 +146,8 @@ func (c *Client) release() {
 	c.wake()
 }
 
-// Do does something in the process: now, or when it goes on, or never if it ends
-// before.
+// Do does something in the process: now, or when it goes on, or never if it
+// ends before.
 func (c *Client) Do(do func()) {
 	switch {
 	case c.stopped:
@@ -196,8 +196,8 @@ type Call struct {
 	ProcessedAt time.Duration
 	Reached     bool
 
-	// Node, Lease, Pod or, for a list of leases, LeaseList is the answer, unless it
-	// is Err.
+	// Node, Lease, Pod or, for a list of leases, LeaseList is the answer, unless
+	// it is Err.
 	Node      *corev1.Node
 	Lease     *coordinationv1.Lease
 	Pod       *corev1.Pod
@@ -214,8 +214,8 @@ type Call struct {
 // BeginsWatch reports whether the call is the list with which a watch begins.
 func (c *Call) BeginsWatch() bool { return c.processed != nil }
 
-// Call sends a call. Answered is called in the process when the answer is there,
-// unless it has ended before.
+// Call sends a call. Answered is called in the process when the answer is
+// there, unless it has ended before.
 func (c *Client) Call(call *Call, answered func(*Call)) {
 	w := c.world
 	call.Client, call.SentAt = c, w.now

@@ -34,15 +34,15 @@ func (s stretch) until(now time.Duration) time.Duration {
 	return max(now, s.from)
 }
 
-// Suspend has what the process measures durations with stand still. Suspensions may
-// overlap.
+// Suspend has what the process measures durations with stand still. Suspensions
+// may overlap.
 func (c *Client) Suspend() {
 	c.asleep++
 	c.suspensions = begin(c.suspensions, c.world.now)
 }
 
-// Wake ends one suspension, and returns for how long it has lasted apart from what
-// others had of it before.
+// Wake ends one suspension, and returns for how long it has lasted apart from
+// what others had of it before.
 func (c *Client) Wake() (suspended time.Duration) {
 	end(c.suspensions, c.world.now)
 	last := &c.suspensions[len(c.suspensions)-1]
@@ -53,8 +53,8 @@ func (c *Client) Wake() (suspended time.Duration) {
 	return suspended
 }
 
-// SuspendedFor returns for how much of the time between two moments what the process
-// measures durations with stood still.
+// SuspendedFor returns for how much of the time between two moments what the
+// process measures durations with stood still.
 func (c *Client) SuspendedFor(from, to time.Duration) (suspended time.Duration) {
 	for _, s := range c.suspensions {
 		suspended += max(0, min(s.until(to), to)-max(s.from, from))
@@ -86,7 +86,7 @@ func (c *Client) awake() []stretch {
 }
 
 // Deaf returns how much of the time between two moments a process could not
-// have heard of a heartbeat: it stood still, was suspended, or the API server
+// have heard of a heartbeat. It stood still, was suspended, or the API server
 // refused it, for longer than a bound. A pause into which a suspension falls is
 // as long as the process can measure it.
 func (c *Client) Deaf(from, to, bound time.Duration) time.Duration {

@@ -9,8 +9,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// A pause counts if it is longer than the bound, and of one with a suspension in it
-// what the process can measure of it does.
+// A pause counts if it is longer than the bound, and of one with a suspension
+// in it what the process can measure of it does.
 func TestDeaf(t *testing.T) {
 	const bound = 5 * time.Second
 	for name, test := range map[string]struct {

@@ -2,8 +2,8 @@
 // server with watches, owners that replace pods, a scheduler. It runs on one
 // goroutine, from event to event, and the same seed gives the same run.
 //
-// It knows nothing of the library that is tried out in it, and imports nothing of
-// it: what it holds to be true can be used to judge the library.
+// It shares nothing with the library that is tried out in it, and imports none
+// of it. So its truth can be used to judge the library.
 //
 // # The pieces
 //
@@ -11,16 +11,18 @@
 //     happen, [World.At] plans one.
 //   - [Machine] is a node with its kubelet: it beats, reports, starts and stops
 //     pods, as long as it reaches the API server.
-//   - [Workload] owns pods. The scheduler binds them to machines that are ready. It may
-//     have a [DisruptionBudget], which the Eviction API heeds and a delete does not.
-//   - [Client] is a controller's process as the API server knows it: its calls take
-//     time and can fail, its watches can be late or broken.
+//   - [Workload] owns pods. The scheduler binds them to machines that are
+//     ready. It may have a [DisruptionBudget], which the Eviction API heeds and
+//     a delete does not.
+//   - [Client] is a controller's process as the API server knows it: its calls
+//     take time and can fail, its watches can be late or broken.
 //   - [Witness] is told everything, at the moment in which it happens.
 //
 // # What is left out
 //
 // Only what a controller of node lifecycles can see or cause is here. Kubelets,
-// owners and the scheduler act on the newest state and their writes take no time;
-// only clients have latencies, errors and old caches. There is one namespace.
-// Pods need no resources and have no phase: one that was never ready is pending.
+// owners and the scheduler act on the newest state and their writes take no
+// time; only clients have latencies, errors and old caches. There is one
+// namespace. Pods need no resources and have no phase: one that was never ready
+// is pending.
 package model

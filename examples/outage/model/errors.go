@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// errConnection is what a client gets when nobody listens.
+// errConnection is what a client gets when no server listens.
 var errConnection = errors.New("connection refused")
 
 // errTimeout is what a client gets when an answer does not come.
@@ -26,16 +26,16 @@ func conflict(call *Call, why string) error {
 	return apierrors.NewConflict(resource(call), call.Name, errors.New(why))
 }
 
-// invalid is how kube-apiserver v1.37.1 answers a failed test of a JSON Patch: 422
-// without causes.
+// invalid is how kube-apiserver v1.37.1 answers a failed test of a JSON Patch:
+// 422 without causes.
 func invalid(call *Call, why string) error {
 	return failure(call, 422, why)
 }
 
 const notFoundCode = 404
 
-// scripted is the error that a scenario asks for. A 404 comes from a proxy: its body
-// is no Status, and client-go marks it as an unexpected response.
+// scripted is the error that a scenario asks for. A 404 comes from a proxy: its
+// body is no Status, and client-go marks it as an unexpected response.
 func scripted(call *Call, code int) error {
 	const why = "the scenario says so"
 	if code == notFoundCode {

@@ -10,16 +10,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// evict is the Eviction API, as in kube-apiserver v1.37.1: a pod that is pending or
-// terminating goes without a look at its budget. For others that is asked first, and
-// the preconditions come after it: who names the wrong UID uses up a disruption.
+// evict is the Eviction API, as in kube-apiserver v1.37.1: a pod that is
+// pending or terminating goes without a look at its budget. For others that is
+// asked first, and the preconditions come after it: an eviction with the wrong
+// UID uses up a disruption.
 func (w *World) evict(call *Call) {
 	before := w.Pod(call.Name)
 	if before == nil {
 		call.Err = notFound(call)
 		return
 	}
-	if budget := w.Budget(before); budget != nil && begun(before) && before.DeletionTimestamp == nil && !budget.allows(before) {
+	if budget := w.Budget(before); budget != nil && begun(before) && before.DeletionTimestamp == nil &&
+		!budget.allows(before) {
 		call.Err = exhausted(budget)
 		return
 	}
@@ -36,8 +38,8 @@ func (w *World) evict(call *Call) {
 	call.Pod = before
 }
 
-// ReasonEvicted is the reason of the condition DisruptionTarget of pods that leave
-// through the Eviction API.
+// ReasonEvicted is the reason of the condition DisruptionTarget of pods that
+// leave through the Eviction API.
 const ReasonEvicted = "EvictionByEvictionAPI"
 
 func targeted(pod *corev1.Pod) bool {
@@ -56,7 +58,8 @@ func exhausted(b *DisruptionBudget) error {
 	return err
 }
 
-// Refused reports whether a budget has refused the eviction that a call asked for.
+// Refused reports whether a budget has refused the eviction that a call asked
+// for.
 func Refused(call *Call) bool {
 	return call.Verb == Evict && apierrors.HasStatusCause(call.Err, policyv1.DisruptionBudgetCause)
 }

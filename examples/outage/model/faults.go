@@ -36,7 +36,7 @@ type staleFault struct {
 }
 
 const (
-	// refusedAfter is how long it takes to learn that nobody listens.
+	// refusedAfter is how long it takes to learn that no server listens.
 	refusedAfter = time.Millisecond
 	// CallTimeout is how long a client waits for an answer that does not come.
 	CallTimeout = 30 * time.Second
@@ -142,8 +142,8 @@ func (f *faults) stale(w *watch) *Span {
 	return nil
 }
 
-// Down makes the API server go away, for clients, for kubelets or for both, until
-// up is called.
+// Down makes the API server go away, for clients, for kubelets or for both,
+// until up is called.
 func (w *World) Down(forClients, forKubelets bool) (up func()) {
 	count := func(delta int) {
 		if forClients {
@@ -172,14 +172,14 @@ func (w *World) Down(forClients, forKubelets bool) (up func()) {
 	}
 }
 
-// FailCalls makes a share of the clients' calls with one of the verbs fail with one
-// of the HTTP status codes, before they do anything.
+// FailCalls makes a share of the clients' calls with one of the verbs fail with
+// one of the HTTP status codes, before they do anything.
 func (w *World) FailCalls(share float64, codes []int, verbs ...Verb) (end func()) {
 	return during(&w.faults.errors, &errorFault{share, codes, verbs})
 }
 
-// SlowCalls makes calls take another time. One that takes longer than CallTimeout
-// does what it asks for, and its caller sees a timeout.
+// SlowCalls makes calls take another time. One that takes longer than
+// CallTimeout does what it asks for, and its caller sees a timeout.
 func (w *World) SlowCalls(latency Span) (end func()) {
 	return during(&w.faults.latencies, &latency)
 }
@@ -189,14 +189,14 @@ func (w *World) SlowLists(latency Span) (end func()) {
 	return during(&w.faults.listLatencies, &latency)
 }
 
-// LoseAnswers makes a share of the calls do what they ask for, and their callers
-// see a timeout.
+// LoseAnswers makes a share of the calls do what they ask for, and their
+// callers see a timeout.
 func (w *World) LoseAnswers(share float64) (end func()) {
 	return during(&w.faults.lostShares, &share)
 }
 
-// LoseCalls loses the calls for which lost reports true, when they would take effect.
-// They do nothing, and their callers see a timeout.
+// LoseCalls loses the calls for which lost reports true, when they would take
+// effect. They do nothing, and their callers see a timeout.
 func (w *World) LoseCalls(lost func(*Call) bool) (end func()) {
 	return during(&w.faults.lostCalls, &lost)
 }
@@ -215,8 +215,8 @@ func (w *World) DelayWatches(delay Span, match func(*Client, Kind) bool) (end fu
 	return during(&w.faults.staleWatches, &staleFault{delay, match})
 }
 
-// BreakWatches makes watches drop events, until mend makes them list again. One that
-// was broken several times has to be mended as often.
+// BreakWatches makes watches drop events, until mend makes them list again. One
+// that was broken several times has to be mended as often.
 func (w *World) BreakWatches(match func(*Client, Kind) bool) (mend func()) {
 	var broken []*watch
 	for _, c := range w.faults.clients {

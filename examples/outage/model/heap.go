@@ -14,9 +14,10 @@ func (e *event) before(other *event) bool {
 	return e.at < other.at || e.at == other.at && e.sequence < other.sequence
 }
 
-// agenda is a heap of events. It is not container/heap, which would allocate for
-// each event: a run of an hour has millions. Four children a node make it half as
-// deep as two, which is what counts when most of it is not in the cache.
+// agenda is a heap of events. It is not container/heap, which would allocate
+// for each event: a run of an hour has millions. Four children a node make it
+// half as deep as two, which is what counts when most of it is not in the
+// cache.
 type agenda []event
 
 const children = 4

@@ -4,9 +4,10 @@ import "strconv"
 
 // Lock is the lease for which the processes of a controller compete.
 type Lock struct {
-	// Holder is who leads; empty if the lease was given up.
+	// Holder is the process that leads; empty if the lease was given up.
 	Holder string
-	// Version changes with each update, which has to name the one that it replaces.
+	// Version changes with each update, which has to name the one that it
+	// replaces.
 	Version uint64
 	// Halted says that it carries the annotation that halts its leader.
 	Halted bool
@@ -35,8 +36,8 @@ func (w *World) putLock(lock Lock) {
 }
 
 // Halt puts the annotation on the leader's lease that halts its leader, as an
-// operator does, until the returned function takes it off. Of several at once the
-// last one takes it off.
+// operator does, until the returned function takes it off. Of several at once
+// the last one takes it off.
 func (w *World) Halt() (end func()) {
 	w.halts++
 	w.setHalted()

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Machine is a node with its kubelet. Its pods run on whether it reaches the API
-// server or not.
+// Machine is a node with its kubelet. Its pods run on whether it reaches the
+// API server or not.
 type Machine struct {
 	Name, Zone, Rack string
 
@@ -24,22 +24,23 @@ type Machine struct {
 	// notReady and pressured count what makes its kubelet say so.
 	notReady, pressured int
 	skew                time.Duration // of its clock
-	// renewals are what it writes into its lease instead of the time; the last counts.
+	// renewals are what it writes into its lease instead of the time; the last
+	// counts.
 	renewals []*renewal
-	// registered is the UID of the node object that it stands for, empty while it is
-	// not registered.
+	// registered is the UID of the node object that it stands for, empty while it
+	// is not registered.
 	registered types.UID
 	reported   time.Duration // when its status was reported last, or never
 	// LastBeat is when its lease was renewed last, Beats how often.
 	LastBeat time.Duration
 	Beats    int
-	// LastTry is when its kubelet, not cut off, last tried to renew the lease, whether
-	// the API server was there or not.
+	// LastTry is when its kubelet, not cut off, last tried to renew the lease,
+	// whether the API server was there or not.
 	LastTry time.Duration
 	beat    func()
 
-	// node and lease are what the API server has of it. With agreed the kubelet has
-	// found its status to be right.
+	// node and lease are what the API server has of it. With agreed the kubelet
+	// has found its status to be right.
 	node, agreed *corev1.Node
 	lease        *coordinationv1.Lease
 }
@@ -56,7 +57,7 @@ const (
 	startAfter  = 2 * time.Second
 	// never is no time.
 	never = time.Duration(-1)
-	// syncAfter is how long a kubelet takes to see that somebody else has written
+	// syncAfter is how long a kubelet takes to see that another client has written
 	// its pods' status.
 	syncAfter = time.Second
 )
@@ -66,10 +67,11 @@ var conditions = [...]corev1.NodeConditionType{
 	corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeReady,
 }
 
-// AddMachine adds a machine that has been there for long: its node is ready and has
-// no taints. Its first heartbeat falls somewhere in its first interval.
+// AddMachine adds a machine that has been there for long: its node is ready and
+// has no taints. Its first heartbeat falls somewhere in its first interval.
 func (w *World) AddMachine(name, zone, rack string) *Machine {
-	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, random: w.random("machine/" + name), LastBeat: w.now, LastTry: w.now}
+	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, random: w.random("machine/" + name), LastBeat: w.now,
+		LastTry: w.now}
 	m.beat = m.nextBeat
 	w.machines = append(w.machines, m)
 	w.machine[name] = m
@@ -94,8 +96,9 @@ func (m *Machine) Reaches() bool { return m.silent == 0 && m.world.faults.downFo
 // Registered returns the UID of the machine's node, or nothing if it has none.
 func (m *Machine) Registered() types.UID { return m.registered }
 
-// admission is the taint that the API server's admission gives a new node. Source:
-// plugin TaintNodesByCondition of kube-apiserver v1.37, plugin/pkg/admission/nodetaint.
+// admission is the taint that the API server's admission gives a new node.
+// Source: plugin TaintNodesByCondition of kube-apiserver v1.37,
+// plugin/pkg/admission/nodetaint.
 var admission = corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
 
 // register makes the machine's node.
@@ -156,7 +159,8 @@ func (m *Machine) status(kind corev1.NodeConditionType) corev1.ConditionStatus {
 	return corev1.ConditionFalse
 }
 
-// misreported reports whether the API server has other conditions than the kubelet.
+// misreported reports whether the API server has other conditions than the
+// kubelet.
 func (m *Machine) misreported() bool {
 	if m.node == m.agreed {
 		return false
@@ -181,7 +185,8 @@ func (m *Machine) report() {
 	now := metav1.NewTime(m.clock().Truncate(time.Second))
 	after.Status.Conditions = make([]corev1.NodeCondition, len(conditions))
 	for i, kind := range conditions {
-		c := corev1.NodeCondition{Type: kind, Status: m.status(kind), Reason: "Kubelet", LastHeartbeatTime: now, LastTransitionTime: now}
+		c := corev1.NodeCondition{Type: kind, Status: m.status(kind), Reason: "Kubelet", LastHeartbeatTime: now,
+			LastTransitionTime: now}
 		if old := condition(before, kind); old != nil && old.Status == c.Status {
 			c.LastTransitionTime = old.LastTransitionTime
 		}
@@ -214,8 +219,8 @@ func (m *Machine) Silence() (restore func()) {
 	}
 }
 
-// Surface lets the kubelet of a machine that is cut off be heard once: it renews its
-// lease and reports its status, and is as silent as before.
+// Surface lets the kubelet of a machine that is cut off be heard once. It
+// renews its lease, reports its status, and is as silent as before.
 func (m *Machine) Surface() {
 	silent := m.silent
 	m.silent = 0
@@ -247,8 +252,8 @@ func (m *Machine) StepClock(by time.Duration) (restore func()) {
 	return func() { m.skew -= by }
 }
 
-// renewal returns what is written into a lease as its time, when it is now and the
-// lease was renewed so often.
+// renewal returns what is written into a lease as its time, when it is now and
+// the lease was renewed so often.
 type renewal func(now time.Time, beats int) time.Time
 
 // Renew makes the kubelet write another time into its lease.
@@ -281,8 +286,8 @@ func (m *Machine) Unregister() (register func()) {
 	}
 }
 
-// Edit changes the machine's node as somebody with rights would. The change must
-// replace what it changes, not modify it.
+// Edit changes the machine's node as a client with the rights would. The change
+// must replace what it changes, not modify it.
 func (m *Machine) Edit(change func(*corev1.Node)) {
 	before := m.world.server.nodes[m.Name]
 	if before == nil {
@@ -310,8 +315,8 @@ func (m *Machine) reconnected() {
 	}
 }
 
-// kubeletSawPod makes the kubelet of a pod's machine do what the pod needs: stop
-// it, start it, or say again that it is ready.
+// kubeletSawPod makes the kubelet of a pod's machine do what the pod needs:
+// stop it, start it, or say again that it is ready.
 func (w *World) kubeletSawPod(before, pod *corev1.Pod) {
 	m := w.machine[pod.Spec.NodeName]
 	if m == nil || !m.Reaches() {

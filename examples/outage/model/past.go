@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Past is what the API server had at one moment, and what has changed since. It
-// is what a server shows that lags behind the others.
+// A Past is what the API server had at one moment, and what has changed since.
+// It is what a server shows that lags behind the others.
 type Past struct {
 	world *World
 	at    time.Duration
@@ -43,8 +43,9 @@ func (p *Past) Forget() {
 }
 
 // ShowPast answers the first lists of the clients that match from a past. Their
-// watches then show all changes since, as late as that past was old, until catchUp is
-// called. Reads of single objects, lists without a watch and writes meet the present.
+// watches then show all changes since, as late as that past was old, until
+// catchUp is called. Reads of single objects, lists without a watch and writes
+// meet the present.
 func (w *World) ShowPast(past *Past, match func(*Client) bool) (catchUp func()) {
 	shown := &shownPast{past: past, match: match}
 	end := during(&w.faults.shown, shown)

@@ -9,8 +9,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A process that starts from an old view is shown what was there, then what happened
-// since, as late as the view was old, and, once that is over, what happens at once.
+// A process that starts from an old view is shown what was there, then what
+// happened since, as late as the view was old, and, once that is over, what
+// happens at once.
 func TestProcessBeginsInThePast(t *testing.T) {
 	w, s := world(t)
 	cordon := func() { w.Machine("a").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = !n.Spec.Unschedulable }) }
@@ -65,7 +66,7 @@ func TestProcessBeginsInThePast(t *testing.T) {
 	require.Len(t, past.since[Nodes], size, "what is forgotten does not grow")
 }
 
-// Who does not match, and who lists again, sees the present.
+// A client that does not match, and one that lists again, sees the present.
 func TestPastIsForTheFirstListsOfSomeClients(t *testing.T) {
 	w, s := world(t)
 	past := w.Remember()
@@ -111,7 +112,7 @@ func TestSilentMachineSurfacesOnce(t *testing.T) {
 	m := w.Machine("a")
 	restore := m.Silence()
 	run(w, time.Minute)
-	m.Edit(func(node *corev1.Node) { node.Status.Conditions = nil }) // as who has declared it dead
+	m.Edit(func(node *corev1.Node) { node.Status.Conditions = nil }) // as a client that has declared it dead
 	beats := m.Beats
 	m.Surface()
 	require.Equal(t, beats+1, m.Beats)

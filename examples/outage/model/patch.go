@@ -91,7 +91,7 @@ func patchPod(before *corev1.Pod, call *Call) (*corev1.Pod, error) {
 }
 
 // sameObject refuses what the API server refuses: a patch that would change the
-// UID, which is how a patch says for whom it is, or that was made for another
+// UID, which is how a patch names its object, or that was made for another
 // version.
 func sameObject(call *Call, before, after metadata) error {
 	switch {

@@ -13,9 +13,9 @@ import (
 )
 
 // Most patches are JSON Patches that test and set a few fields. For these an
-// object need not become JSON and back, which is seven times slower and would be a
-// fifth of a long run. What is not such a patch goes the long way; a test compares
-// the two.
+// object need not become JSON and back, which is seven times slower and would
+// be a fifth of a long run. What is not such a patch goes the long way; a test
+// compares the two.
 
 // operation is one of a JSON Patch.
 type operation struct {
@@ -24,8 +24,8 @@ type operation struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// patchNodeFields applies a patch that sets fields of a node, and reports whether
-// it is one.
+// patchNodeFields applies a patch that sets fields of a node, and reports
+// whether it is one.
 func patchNodeFields(before *corev1.Node, call *Call) (*corev1.Node, bool, error) {
 	after := *before
 	after.Status.Conditions = slices.Clone(before.Status.Conditions)
@@ -67,8 +67,8 @@ func patchPodFields(before *corev1.Pod, call *Call) (*corev1.Pod, bool, error) {
 	return &after, ok, err
 }
 
-// metadataField returns what a patch can test of an object's metadata, nil for all
-// else.
+// metadataField returns what a patch can test of an object's metadata, nil for
+// all else.
 func metadataField(path string, meta *metav1.ObjectMeta) any {
 	switch path {
 	case "/metadata/uid":
@@ -79,8 +79,8 @@ func metadataField(path string, meta *metav1.ObjectMeta) any {
 	return nil
 }
 
-// conditionField takes the path of a field of a condition apart. It returns -1 if
-// it is none, or none of n.
+// conditionField takes the path of a field of a condition apart. It returns -1
+// if it is none, or none of n.
 func conditionField(path string, n int) (int, string) {
 	rest, ok := strings.CutPrefix(path, "/status/conditions/")
 	index, name, named := strings.Cut(rest, "/")
@@ -108,8 +108,8 @@ func fieldOf(name string, kind, status, reason, message *string, transition *met
 }
 
 // patchFields applies operations to fields, which find returns as pointers. It
-// reports false, and has then changed what does not matter, if there is anything
-// else in the patch.
+// reports false, and has then changed what does not matter, if there is
+// anything else in the patch.
 func patchFields(call *Call, find func(path string) any) (bool, error) {
 	operations, ok := decode(call)
 	if !ok {
@@ -141,8 +141,8 @@ func patchFields(call *Call, find func(path string) any) (bool, error) {
 	return true, nil
 }
 
-// decode returns the operations of a JSON Patch. What cannot be read is left to the
-// long way, which says what is wrong.
+// decode returns the operations of a JSON Patch. What cannot be read is left to
+// the long way, which says what is wrong.
 func decode(call *Call) (operations []operation, ok bool) {
 	if call.PatchType != types.JSONPatchType {
 		return nil, false
@@ -151,8 +151,8 @@ func decode(call *Call) (operations []operation, ok bool) {
 	return operations, err == nil
 }
 
-// equalTo reports whether a field has the value. Ok is false for what it does not
-// know.
+// equalTo reports whether a field has the value. Ok is false for what it does
+// not know.
 func equalTo(field any, value json.RawMessage) (same, ok bool) {
 	switch field := field.(type) {
 	case *string:

@@ -32,7 +32,8 @@ func TestShortWayOfPatchingNodesIsTheLongWay(t *testing.T) {
 		part.Metadata = metadata{before.Name, before.UID, before.ResourceVersion, before.Labels, before.Annotations}
 		part.Spec.Taints, part.Status.Conditions = before.Spec.Taints, before.Status.Conditions
 		wantErr := apply(call, part, &patched)
-		require.Equal(t, apierrors.ReasonForError(wantErr), apierrors.ReasonForError(err), "case %d: %s\nshort %v\nlong %v", i, call.Data, err, wantErr)
+		require.Equal(t, apierrors.ReasonForError(wantErr), apierrors.ReasonForError(err), "case %d: %s\nshort %v\nlong %v",
+			i, call.Data, err, wantErr)
 		if err != nil {
 			continue
 		}
@@ -63,7 +64,8 @@ func TestShortWayOfPatchingPodsIsTheLongWay(t *testing.T) {
 		part.Metadata = metadata{before.Name, before.UID, before.ResourceVersion, before.Labels, before.Annotations}
 		part.Status.Conditions = before.Status.Conditions
 		wantErr := apply(call, part, &patched)
-		require.Equal(t, apierrors.ReasonForError(wantErr), apierrors.ReasonForError(err), "case %d: %s\nshort %v\nlong %v", i, call.Data, err, wantErr)
+		require.Equal(t, apierrors.ReasonForError(wantErr), apierrors.ReasonForError(err), "case %d: %s\nshort %v\nlong %v",
+			i, call.Data, err, wantErr)
 		if err == nil {
 			want := *before
 			want.Status.Conditions = patched.Status.Conditions
@@ -94,7 +96,8 @@ func randomTime(random *rand.Rand) metav1.Time {
 }
 
 func randomNode(random *rand.Rand) *corev1.Node {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: types.UID(fmt.Sprint("u", random.IntN(2))), ResourceVersion: "5"}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: types.UID(fmt.Sprint("u", random.IntN(2))),
+		ResourceVersion: "5"}}
 	for i := range random.IntN(3) {
 		added := randomTime(random)
 		taint := corev1.Taint{Key: fmt.Sprint("k", i), Effect: corev1.TaintEffectNoExecute, Value: `a "quoted" value`}
@@ -105,29 +108,32 @@ func randomNode(random *rand.Rand) *corev1.Node {
 	}
 	for _, kind := range conditions[:random.IntN(len(conditions)+1)] {
 		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
-			Type: kind, Status: corev1.ConditionTrue, Reason: "R", LastHeartbeatTime: randomTime(random), LastTransitionTime: randomTime(random),
+			Type: kind, Status: corev1.ConditionTrue, Reason: "R", LastHeartbeatTime: randomTime(random),
+			LastTransitionTime: randomTime(random),
 		})
 	}
 	return node
 }
 
 func randomPod(random *rand.Rand) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: types.UID(fmt.Sprint("u", random.IntN(2))), ResourceVersion: "5"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: types.UID(fmt.Sprint("u", random.IntN(2))),
+		ResourceVersion: "5"}}
 	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady}[:random.IntN(3)] {
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: randomTime(random)})
+		pod.Status.Conditions = append(pod.Status.Conditions,
+			corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: randomTime(random)})
 	}
 	return pod
 }
 
-// randomPatch makes patches like those of the controllers: mostly right, sometimes
-// for another object or state.
+// randomPatch makes patches like those of the controllers: mostly right,
+// sometimes for another object or state.
 func randomPatch(random *rand.Rand, node *corev1.Node, uid types.UID, taints []corev1.Taint, n int) *Call {
 	var operations []map[string]any
 	add := func(op, path string, value any) {
 		operations = append(operations, map[string]any{"op": op, "path": path, "value": value})
 	}
 	if random.IntN(8) == 0 {
-		uid = "somebody else"
+		uid = "another UID"
 	}
 	add("test", "/metadata/uid", uid)
 	call := &Call{Verb: Patch, Kind: Nodes, Name: "n", PatchType: types.JSONPatchType}

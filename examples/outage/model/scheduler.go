@@ -37,8 +37,8 @@ func (w *World) wakeScheduler() {
 	}
 }
 
-// scheduleAll gives each pod that waits one of two nodes at random, the one with
-// fewer pods. That spreads them nearly as well as the best of all would.
+// scheduleAll gives each pod that waits one of two nodes at random, the one
+// with fewer pods. That spreads them nearly as well as the best of all would.
 func (w *World) scheduleAll() {
 	w.pending.awake = false
 	clean, tainted := w.eligible()
@@ -103,7 +103,8 @@ func worst(taints []corev1.Taint) corev1.TaintEffect {
 	return effect
 }
 
-// toleratesAny reports whether a pod tolerates every NoExecute taint for a while.
+// toleratesAny reports whether a pod tolerates every NoExecute taint for a
+// while.
 func toleratesAny(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Tolerations {
 		t := &pod.Spec.Tolerations[i]

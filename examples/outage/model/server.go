@@ -27,8 +27,8 @@ func (k Kind) String() string { return [...]string{"nodes", "leases", "pods", "l
 // Namespace is the one that all pods are in.
 const Namespace = "default"
 
-// server is what the API server has. An object in it is never modified: a change
-// is another object.
+// server is what the API server has. An object in it is never modified: a
+// change is another object.
 type server struct {
 	version uint64
 	nodes   map[string]*corev1.Node
@@ -38,7 +38,8 @@ type server struct {
 	lock    Lock
 }
 
-// podRecord is a pod on the API server and what the model wants to know with it.
+// podRecord is a pod on the API server and what the model wants to know with
+// it.
 type podRecord struct {
 	object *corev1.Pod
 	owner  *Workload
@@ -79,8 +80,8 @@ func (w *World) Pods() []*corev1.Pod {
 	return sortedByName(w.server.pods, func(r *podRecord) *corev1.Pod { return r.object })
 }
 
-// PodsOn returns the pods that are bound to a node, in no order of meaning but the
-// same in each run.
+// PodsOn returns the pods that are bound to a node, in no order of meaning but
+// the same in each run.
 func (w *World) PodsOn(node string) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, record := range w.server.podsOn[node] {
@@ -113,8 +114,8 @@ func (w *World) putNode(call *Call, after *corev1.Node) {
 	w.announce(change{kind: Nodes, name: after.Name, object: after})
 }
 
-// dropNode deletes a node and, as the garbage collector would, its lease and later
-// its pods.
+// dropNode deletes a node and, as the garbage collector would, its lease and
+// later its pods.
 func (w *World) dropNode(name string) {
 	before := w.server.nodes[name]
 	if before == nil {
@@ -143,8 +144,9 @@ func (w *World) putLease(m *Machine) {
 		renewed metav1.MicroTime
 	}{
 		Lease: coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Name: m.Name, Namespace: corev1.NamespaceNodeLease, ResourceVersion: w.server.nextVersion()},
-			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &m.Name},
+			ObjectMeta: metav1.ObjectMeta{Name: m.Name, Namespace: corev1.NamespaceNodeLease,
+				ResourceVersion: w.server.nextVersion()},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &m.Name},
 		},
 		renewed: metav1.NewMicroTime(m.renewTime()),
 	}

@@ -35,7 +35,7 @@ func (w *World) announce(c change) {
 }
 
 // watch is an informer: a watch of one kind for one client, the cache that it
-// fills, and whom it tells.
+// fills, and the handler that it tells.
 type watch struct {
 	client  *Client
 	kind    Kind
@@ -44,17 +44,17 @@ type watch struct {
 
 	cached map[string]object
 	synced bool
-	// lost says that events are dropped until everything has been listed again. Broken
-	// counts the faults by which they are.
+	// lost says that events are dropped until everything has been listed again.
+	// Broken counts the faults by which they are.
 	lost   bool
 	broken int
 	// lag is how old what a watch shows is that began in the past.
 	lag time.Duration
-	// lists counts the times that it has listed: what was on its way before then and
-	// could arrive after it is void.
+	// lists counts the times that it has listed: what was on its way before then
+	// and could arrive after it is void.
 	lists int
 
-	// Events on their way arrive in their order, but for those that a stale watch
+	// Events on their way arrive in their order, except those that a stale watch
 	// has delayed: of these only those of one object do.
 	inOrder queue
 	arrival time.Duration            // of the last one in inOrder
@@ -65,8 +65,8 @@ type watch struct {
 	held []change
 }
 
-// Inform lists and watches the objects of a kind. The handler is told of them like
-// by an informer of client-go. To be called once a kind.
+// Inform lists and watches the objects of a kind. The handler is told of them
+// like by an informer of client-go. To be called once a kind.
 func (c *Client) Inform(kind Kind, handler cache.ResourceEventHandler) {
 	w := &watch{
 		client:  c,
@@ -81,7 +81,8 @@ func (c *Client) Inform(kind Kind, handler cache.ResourceEventHandler) {
 	w.list()
 }
 
-// list reads all objects and watches from there on. It is tried until it succeeds.
+// list reads all objects and watches from there on. It is tried until it
+// succeeds.
 func (w *watch) list() {
 	w.lost = true
 	world := w.client.world
@@ -135,7 +136,8 @@ func (w *World) all(kind Kind) []change {
 	return list
 }
 
-// watched returns the place of a watch among those that are told of changes, or -1.
+// watched returns the place of a watch among those that are told of changes, or
+// -1.
 func (w *World) watched(watch *watch) int {
 	for i, other := range w.server.watches[watch.kind] {
 		if other == watch {

@@ -5,32 +5,34 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A Witness is told what happens, while it happens: it must not change anything.
-// Objects must not be modified. Embed [Unimpressed] to leave some of it out.
+// A Witness is told what happens, while it happens: it must not change
+// anything. Objects must not be modified. Embed [Unimpressed] to leave some of
+// it out.
 type Witness interface {
 	// WroteNode and WrotePod: an object has another version on the API server.
 	WroteNode(NodeWrite)
 	WrotePod(PodWrite)
 	// Beat: a machine's lease was renewed.
 	Beat(*Machine)
-	// Sent, Processed and Answered: a client's call has left, has been dealt with by
-	// the API server, and is over for the client. Not every call gets so far.
+	// Sent, Processed and Answered: a client's call has left, has been dealt with
+	// by the API server, and is over for the client. Not every call gets so far.
 	Sent(*Call)
 	Processed(*Call)
 	Answered(*Call)
-	// SawNode, SawLease and SawPod: a watch has shown a version to a client. After is
-	// nil when it has shown that the object is gone.
+	// SawNode, SawLease and SawPod: a watch has shown a version to a client. After
+	// is nil when it has shown that the object is gone.
 	SawNode(client *Client, before, after *corev1.Node)
 	SawLease(client *Client, before, after *coordinationv1.Lease)
 	SawPod(client *Client, before, after *corev1.Pod)
-	// SawHalt: a watch has shown a client that its leader is halted, or is not any more.
+	// SawHalt: a watch has shown a client that its leader is halted, or is not any
+	// more.
 	SawHalt(client *Client, halted bool)
 	// Noted: something that is told and not seen.
 	Noted(Note)
 }
 
-// NodeWrite is a change of a node. Before is nil for a new one, After for one that
-// is gone.
+// NodeWrite is a change of a node. Before is nil for a new one, After for one
+// that is gone.
 type NodeWrite struct {
 	// Call is the client's call that did it, nil if it was no client's.
 	Call          *Call
@@ -46,7 +48,7 @@ type PodWrite struct {
 // Note is something that happened: a fault, or a turn in the life of a client.
 type Note struct {
 	Kind NoteKind
-	// Client is who it is about, nil if it is not about a client.
+	// Client is the client that it is about, nil if it is about none.
 	Client *Client
 	Text   string
 }
@@ -58,8 +60,9 @@ type NoteKind string
 const (
 	FaultBegan NoteKind = "fault began"
 	FaultEnded NoteKind = "fault ended"
-	// Started: a process has started. Synced: its first lists are in. Leads: it acts.
-	// Stopped: it has ended, by itself or not. Paused, Resumed: it stands still.
+	// Started: a process has started. Synced: its first lists are in. Leads: it
+	// acts. Stopped: it has ended, by itself or not. Paused, Resumed: it stands
+	// still.
 	Started NoteKind = "started"
 	Synced  NoteKind = "synced"
 	Leads   NoteKind = "leads"

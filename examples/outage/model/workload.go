@@ -14,7 +14,8 @@ import (
 type Replacement int
 
 const (
-	// AtOnce: when it is told to leave, with another name, on any node. Like a Deployment.
+	// AtOnce: when it is told to leave, with another name, on any node. Like a
+	// Deployment.
 	AtOnce Replacement = iota
 	// OnceGone: when it is gone, with its name, on any node. Like a StatefulSet.
 	OnceGone
@@ -49,8 +50,8 @@ var replaceAfter = Span{50 * time.Millisecond, 500 * time.Millisecond}
 
 const (
 	ownerLabel = "app"
-	// daemonRetry is how long the owner of a DaemonSet's pods waits for a node that
-	// does not exist.
+	// daemonRetry is how long the owner of a DaemonSet's pods waits for a node
+	// that does not exist.
 	daemonRetry = 10 * time.Second
 )
 
@@ -118,7 +119,8 @@ func (o *Workload) pod(name string) *corev1.Pod {
 func (o *Workload) bind(pod *corev1.Pod, node string) {
 	pod.Spec.NodeName = node
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(o.world.Wall().Truncate(time.Second)),
+		Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+		LastTransitionTime: metav1.NewTime(o.world.Wall().Truncate(time.Second)),
 	})
 }
 
@@ -165,7 +167,7 @@ func (o *Workload) createOn(node string) {
 	o.world.putPod(nil, pod)
 }
 
-// DeletePod makes somebody delete a pod.
+// DeletePod makes a user delete a pod.
 func (w *World) DeletePod(name string) {
 	if pod := w.Pod(name); pod != nil {
 		w.removePod(nil, pod)

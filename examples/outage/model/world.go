@@ -12,9 +12,9 @@ type Config struct {
 	Seed uint64
 	// Start is the time on the clocks at the beginning.
 	Start time.Time
-	// BeatInterval is how often a kubelet renews its lease, and compares its status
-	// with what the API server has; StatusInterval how often it reports a status
-	// that has not changed.
+	// BeatInterval is how often a kubelet renews its lease, and compares its
+	// status with what the API server has. StatusInterval is how often it reports
+	// a status that has not changed.
 	BeatInterval, StatusInterval time.Duration
 	// Latency is how long a client's call takes, there and back.
 	Latency Span
@@ -47,7 +47,7 @@ type World struct {
 	workload  map[string]*Workload
 	pending   pending
 	faults    faults
-	halts     int    // those who keep the leader halted
+	halts     int    // the steps that keep the leader halted
 	serial    uint64 // of names and UIDs
 }
 
@@ -97,15 +97,17 @@ func (w *World) Step(until time.Duration) bool {
 	return true
 }
 
-// random returns a source of chance of its own, so that what one thing does with
-// chance changes nothing for another: a smaller scenario stays like the larger.
+// random returns a source of chance of its own, so that what one thing does
+// with chance changes nothing for another: a smaller scenario stays like the
+// larger.
 func (w *World) random(of string) *rand.Rand {
 	hash := fnv.New64a()
 	hash.Write([]byte(of))
 	return rand.New(rand.NewPCG(w.config.Seed, hash.Sum64()))
 }
 
-// Random returns a source of chance for something outside the model, by its name.
+// Random returns a source of chance for something outside the model, by its
+// name.
 func (w *World) Random(of string) *rand.Rand { return w.random("outside/" + of) }
 
 func (w *World) nextSerial() uint64 {

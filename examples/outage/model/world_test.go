@@ -37,8 +37,8 @@ func (s *seen) handler(kind Kind) cache.ResourceEventHandler {
 	}
 }
 
-// world returns a world of two machines whose calls and watches take fixed times,
-// and a process that watches nodes and pods.
+// world returns a world of two machines whose calls and watches take fixed
+// times, and a process that watches nodes and pods.
 func world(t *testing.T) (*World, *seen) {
 	w := New(Config{
 		Seed: 1, Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -103,8 +103,8 @@ func TestBrokenWatchMissesWhatHappensUntilItLists(t *testing.T) {
 		"a recreated object is one update, one that is gone is a tombstone")
 }
 
-// Of two faults that overlap the end of one is not the end of the other. A list that was
-// asked for in between does not end the second either.
+// Of two faults that overlap the end of one is not the end of the other. A list
+// that was asked for in between does not end the second either.
 func TestWatchThatIsBrokenTwiceIsMendedTwice(t *testing.T) {
 	nodes := func(_ *Client, kind Kind) bool { return kind == Nodes }
 	w, s := world(t)
@@ -182,7 +182,8 @@ func TestWhatReachesAPausedProcessWaits(t *testing.T) {
 
 func TestCrashedProcessHearsNothing(t *testing.T) {
 	w, s := world(t)
-	s.client.Call(&Call{Verb: Delete, Kind: Pods, Name: "x"}, func(*Call) { t.Error("a process that is gone was answered") })
+	s.client.Call(&Call{Verb: Delete, Kind: Pods, Name: "x"},
+		func(*Call) { t.Error("a process that is gone was answered") })
 	s.client.Stop()
 	told := len(s.told)
 	w.Machine("a").Fail()
@@ -248,7 +249,8 @@ func TestDeleteKeepsItsPreconditions(t *testing.T) {
 		{uid: pod.UID, version: "1", conflict: true},
 		{uid: pod.UID, version: pod.ResourceVersion},
 	} {
-		call := &Call{Verb: Delete, Kind: Pods, Name: pod.Name, Preconditions: &metav1.Preconditions{UID: &c.uid, ResourceVersion: &c.version}}
+		call := &Call{Verb: Delete, Kind: Pods, Name: pod.Name,
+			Preconditions: &metav1.Preconditions{UID: &c.uid, ResourceVersion: &c.version}}
 		s.client.Call(call, func(*Call) {})
 		run(w, w.Now()+10*time.Millisecond)
 		require.Equal(t, c.conflict, apierrors.IsConflict(call.Err), "%v", call.Err)
@@ -266,11 +268,12 @@ func TestSilentMachineNeitherBeatsNorStopsPods(t *testing.T) {
 	w.DeletePod("db-0")
 	run(w, 2*time.Minute)
 	require.Equal(t, beats, m.Beats)
-	require.NotNil(t, w.Pod("db-0"), "nobody says that it has stopped")
+	require.NotNil(t, w.Pod("db-0"), "no kubelet says that it has stopped")
 	restore()
 	run(w, 3*time.Minute)
 	require.Greater(t, m.Beats, beats)
-	require.Equal(t, "b", w.Pod("db-0").Spec.NodeName, "replaced under its name once it was gone, on the emptier of two nodes")
+	require.Equal(t, "b", w.Pod("db-0").Spec.NodeName,
+		"replaced under its name once it was gone, on the emptier of two nodes")
 }
 
 func TestOwnersReplaceTheirPods(t *testing.T) {
@@ -320,7 +323,7 @@ func TestNewNodeHasTheTaintOfAdmission(t *testing.T) {
 		owner.create(owner.nextName())
 	}
 	run(w, 10*time.Second)
-	require.Len(t, w.PodsOn("b"), 20, "nothing comes to it until somebody takes the taint away")
+	require.Len(t, w.PodsOn("b"), 20, "nothing comes to it until the taint is taken away")
 }
 
 func TestSchedulerUsesNodesThatAreReadyAndClean(t *testing.T) {
@@ -336,12 +339,14 @@ func TestSchedulerUsesNodesThatAreReadyAndClean(t *testing.T) {
 	require.Len(t, w.PodsOn("b"), 20)
 
 	seconds := int64(60)
-	w.AddWorkload("patient", AtOnce, []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds}})
+	w.AddWorkload("patient", AtOnce,
+		[]corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+			TolerationSeconds: &seconds}})
 	for range 20 {
 		w.Workload("patient").create(w.Workload("patient").nextName())
 	}
 	run(w, 20*time.Second)
-	require.NotEmpty(t, w.PodsOn("a"), "who tolerates a taint for a while comes to a tainted node too")
+	require.NotEmpty(t, w.PodsOn("a"), "a pod that tolerates a taint for a while comes to a tainted node too")
 
 	w.Machine("a").Fail()
 	w.Machine("b").Edit(func(n *corev1.Node) { n.Spec.Unschedulable = true })

@@ -18,11 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The go command keeps what it has compiled for five days: with a fault in each, that
-// is gigabytes a run that nothing reads again. So it is given a cache (GOCACHEPROG)
-// that reads from the ordinary one, and writes to a folder of the test. The protocol
-// is in "go doc -u cmd/go/internal/cacheprog". The test binary serves it if the
-// environment names the ordinary cache.
+// The go command keeps what it has compiled for five days: with a fault in
+// each, that is gigabytes a run that nothing reads again. So it is given a
+// cache (GOCACHEPROG) that reads from the ordinary one, and writes to a folder
+// of the test. The protocol is in "go doc -u cmd/go/internal/cacheprog". The
+// test binary serves it if the environment names the ordinary cache.
 const (
 	ordinaryCache = "MUTATIONS_TEST_GOCACHE"
 	newFiles      = "MUTATIONS_TEST_NEW" // the folder for what is compiled
@@ -121,8 +121,9 @@ func (c *cache) get(action []byte) response {
 	return response{Miss: !found, OutputID: e.output, Size: e.size, DiskPath: e.path}
 }
 
-// ofOrdinary reads an entry of the ordinary cache: "v1", the action, the output, its
-// size and a time. If another version of Go has another format, all is compiled.
+// ofOrdinary reads an entry of the ordinary cache: "v1", the action, the
+// output, its size and a time. If another version of Go has another format, all
+// is compiled.
 func (c *cache) ofOrdinary(action []byte) (entry, bool) {
 	path := func(id, kind string) string { return filepath.Join(c.ordinary, id[:2], id+kind) }
 	text, err := os.ReadFile(path(hex.EncodeToString(action), "-a"))

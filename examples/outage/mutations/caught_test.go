@@ -18,13 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMutationsAreCaught puts each of the deliberate faults into the library, one
-// at a time, and wants the random worlds to show it, by the invariant that is there
-// for it. It says after how many seeds. By default it puts in one, because each is a
-// build, and all if LIFECYCLE_TESTS=all.
+// TestMutationsAreCaught puts each of the deliberate faults into the library,
+// one at a time, and wants the random worlds to show it, by the invariant that
+// is there for it. It says after how many seeds. By default it puts in one,
+// because each is a build, and all if LIFECYCLE_TESTS=all.
 //
-// The sources stay as they are: the go command is told to read another file in the
-// place of the one that has the fault (-overlay).
+// The sources stay as they are: the go command is told to read another file in
+// the place of the one that has the fault (-overlay).
 func TestMutationsAreCaught(t *testing.T) {
 	for _, m := range all()[:sized(1, len(all()))] {
 		t.Run(m.name, func(t *testing.T) {
@@ -47,8 +47,8 @@ func all() []mutation {
 	return slices.Concat(ofHalts, mutations, ofEvictions, ofMassFailure, ofClocks, ofPolicies)
 }
 
-// Each of the faults can be put in, also those that are not tried, and the README says how
-// many there are.
+// Each of the faults can be put in, also those that are not tried, and the
+// README says how many there are.
 func TestMutationsFitTheSources(t *testing.T) {
 	names := make(map[string]bool)
 	for _, m := range all() {
@@ -81,8 +81,8 @@ const (
 	pausing worlds = "pausing"
 )
 
-// arguments have package explore run such worlds: of ordinary ones as many as each
-// run of the tests has.
+// arguments have package explore run such worlds: of ordinary ones as many as
+// each run of the tests has.
 func (w worlds) arguments() []string {
 	switch w {
 	case hostile:
@@ -103,7 +103,8 @@ func (m *mutation) mutate(t *testing.T) (path, mutated string) {
 	path = filepath.Join(root, m.file)
 	source, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(source), m.old), "%s must hold once what %q replaces:\n%s", m.file, m.name, m.old)
+	require.Equal(t, 1, strings.Count(string(source), m.old), "%s must hold once what %q replaces:\n%s", m.file, m.name,
+		m.old)
 	return path, strings.Replace(string(source), m.old, m.with, 1)
 }
 
@@ -119,7 +120,8 @@ func buildWith(t *testing.T, m mutation) string {
 	require.NoError(t, os.WriteFile(overlayFile, overlay, 0o600))
 
 	program := filepath.Join(folder, "explore.test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlayFile, "-o", program, "../explore")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlayFile,
+		"-o", program, "../explore")
 	throwaway(t, build, t.TempDir())
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "build with the fault:\n%s", output)

@@ -1,17 +1,18 @@
-// Package mutations shows that the simulator would notice if the library were wrong.
+// Package mutations shows that the simulator would notice if the library were
+// wrong.
 //
-// A mutation is a deliberate fault: some characters of the library's source and what
-// stands there instead. There is one for each of the faults that controllers of this
-// kind are known to have had. The test puts them in, one at a time, lets package
-// explore run its random worlds, and wants the invariant that is there for it to be
-// violated.
+// A mutation is a deliberate fault: some characters of the library's source and
+// what stands there instead. There is one for each of the faults that
+// controllers of this kind are known to have had. The test puts them in, one at
+// a time, and lets package explore run its random worlds. It wants the
+// invariant that is there for it to be violated.
 //
 //	go -C examples test ./outage/mutations -v
 //	LIFECYCLE_TESTS=all go -C examples test ./outage/mutations -v -timeout 30m
 //
 // The first tries one of them, the second all, which takes minutes.
 //
-// Sources stay as they are; the go command reads another file in the place of the one
-// with the fault (-overlay). When the code that a mutation replaces changes, the test
-// says so: the mutation has to follow.
+// Sources stay as they are; the go command reads another file in the place of
+// the one with the fault (-overlay). When the code that a mutation replaces
+// changes, the test says so: the mutation has to follow.
 package mutations

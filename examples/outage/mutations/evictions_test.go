@@ -61,10 +61,11 @@ var ofEvictions = []mutation{
 		caughtBy: invariant.AsConfigured,
 	},
 	{
-		name:     "an eviction does not say which pod it is for",
-		file:     "eviction/act.go",
-		old:      `DeleteOptions: &metav1.DeleteOptions{Preconditions: preconditions},`,
-		with:     `DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: preconditions.ResourceVersion}},`,
+		name: "an eviction does not say which pod it is for",
+		file: "eviction/act.go",
+		old:  `DeleteOptions: &metav1.DeleteOptions{Preconditions: preconditions},`,
+		with: `DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: ` +
+			`preconditions.ResourceVersion}},`,
 		caughtBy: invariant.NeverEarly,
 	},
 	{

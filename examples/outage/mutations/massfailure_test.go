@@ -4,8 +4,8 @@ package mutations
 
 import "github.com/kubelife/lifecycle/examples/outage/invariant"
 
-// ofMassFailure are faults that show when many nodes fail at once, when the API server
-// cannot be heard, or when something lies.
+// ofMassFailure are faults that show when many nodes fail at once, when the API
+// server cannot be heard, or when something lies.
 var ofMassFailure = []mutation{
 	{
 		name:     "a zone counts silent nodes only when that is written",
@@ -70,7 +70,7 @@ var ofMassFailure = []mutation{
 	c.zones.Stabilize(now)
 `,
 		with: `func (c *Controller) Lead(now time.Time) {
-	c.zones.Next()
+	c.zones.Next(now)
 `,
 		caughtBy: invariant.SparedInOutage,
 	},

@@ -4,22 +4,22 @@ package mutations
 
 import "github.com/kubelife/lifecycle/examples/outage/invariant"
 
-// mutation is a deliberate fault of the library: in a file, what stands there and
-// what is put in its place.
+// mutation is a deliberate fault of the library: in a file, what stands there
+// and what is put in its place.
 type mutation struct {
 	name      string
 	file      string // from the repository's root
 	old, with string
 	// caughtBy is the invariant that has to catch it.
 	caughtBy invariant.Invariant
-	// in is the worlds that show it, from seed first on. It is 1 unless those before are
-	// known not to show it and cost much.
+	// in is the worlds that show it, from seed first on. It is 1 unless those
+	// before are known not to show it and cost much.
 	in    worlds
 	first uint64
 }
 
-// mutations are faults that controllers of this kind have had, among them those of
-// kube-controller-manager that the packages list. Each has to be caught.
+// mutations are faults that controllers of this kind have had, among them those
+// of kube-controller-manager that the packages list. Each has to be caught.
 var mutations = []mutation{
 	{
 		name: "a token is spent while nothing is due",
@@ -53,7 +53,7 @@ var mutations = []mutation{
 		caughtBy: invariant.InOrder,
 	},
 	{
-		name:     "a restart starts tolerations anew",
+		name:     "a restart starts tolerations again",
 		file:     "eviction/clock.go",
 		old:      `	case stored.IsZero():`,
 		with:     `	case stored.IsZero() || s.current.IsZero():`,
@@ -144,7 +144,7 @@ var mutations = []mutation{
 	{
 		name: "nodes are acted against as soon as one zone is back",
 		file: "zone/evaluate.go",
-		old: `		t.resume = t.now.Add(t.config.StabilizationWindow)
+		old: `		t.recoveryEnd = t.now.Add(t.config.StabilizationWindow)
 `,
 		with:     ``,
 		caughtBy: invariant.SparedInOutage,
@@ -212,8 +212,8 @@ var mutations = []mutation{
 	{
 		name:     "one look at the zones is enough",
 		file:     "zone/tracker.go",
-		old:      `m.zone.disrupted(t.now, t.observation).Sub(t.epoch)`,
-		with:     `t.now.Add(0 * m.zone.disrupted(t.now, t.observation).Sub(t.now)).Sub(t.epoch)`,
+		old:      `m.zone.extentKnownAt(t.now, t.observationWindow).Sub(t.epoch)`,
+		with:     `t.now.Add(0 * m.zone.extentKnownAt(t.now, t.observationWindow).Sub(t.now)).Sub(t.epoch)`,
 		caughtBy: invariant.KnownFirst,
 	},
 	{

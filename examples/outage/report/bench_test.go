@@ -21,7 +21,8 @@ func large() *scenario.Scenario {
 			{Name: "database", Kind: scenario.StatefulSet, Replicas: 45_000},
 			{Name: "web", Kind: scenario.Deployment, Replicas: 100_000},
 		}},
-		Controller: scenario.Controller{Flags: map[string]scenario.FlagValue{"kube-api-qps": "1000", "kube-api-burst": "1000"}},
+		Controller: scenario.Controller{Flags: map[string]scenario.FlagValue{"kube-api-qps": "1000",
+			"kube-api-burst": "1000"}},
 	}
 	for _, zone := range []string{"a", "b", "c", "d", "e"} {
 		s.Cluster.Zones = append(s.Cluster.Zones, scenario.Zone{Name: zone, Nodes: 1000, Racks: 20})
@@ -29,12 +30,14 @@ func large() *scenario.Scenario {
 	rack := 3
 	s.Script = []scenario.Step{
 		{At: scenario.Duration(5 * time.Minute), Silence: &scenario.Nodes{Zone: "a", Rack: &rack}},
-		{At: scenario.Duration(15 * time.Minute), For: scenario.Duration(20 * time.Minute), Silence: &scenario.Nodes{Zone: "b"}},
+		{At: scenario.Duration(15 * time.Minute), For: scenario.Duration(20 * time.Minute),
+			Silence: &scenario.Nodes{Zone: "b"}},
 	}
 	return s
 }
 
-// What a recorder costs of a large run: 15 % at most is the aim. Compare the two.
+// What a recorder costs of a large run: 15 % at most is the aim. Compare the
+// two.
 func BenchmarkHourOf5000Nodes(b *testing.B) {
 	run := func(watch func(*simulation.Simulation)) func(*testing.B) {
 		return func(b *testing.B) {

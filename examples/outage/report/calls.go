@@ -58,8 +58,8 @@ func (r *Recorder) Sent(sent *model.Call) {
 	}
 }
 
-// Answered counts a call that failed, for the zone that it was about when it was
-// sent.
+// Answered counts a call that failed, for the zone that it was about when it
+// was sent.
 func (r *Recorder) Answered(answered *model.Call) {
 	if answered.Kind == model.Nodes && answered.Verb == model.Patch {
 		r.lookSoon()
@@ -76,8 +76,8 @@ func (r *Recorder) Answered(answered *model.Call) {
 	}
 }
 
-// about returns the zone of the node, or of the node of the lease or pod, that a
-// call is about, nil if it has none.
+// about returns the zone of the node, or of the node of the lease or pod, that
+// a call is about, nil if it has none.
 func (r *Recorder) about(sent *model.Call) *district {
 	name := sent.Name
 	if sent.Kind == model.Pods {

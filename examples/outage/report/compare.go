@@ -55,8 +55,8 @@ func Compare(settings []string, given, changed *Document) *Comparison {
 // pair is a zone, or the cluster, in both runs.
 type pair struct{ given, changed *Zone }
 
-// pairs returns the zones of both runs and the cluster. A zone that exists in one
-// run only is empty in the other.
+// pairs returns the zones of both runs and the cluster. A zone that exists in
+// one run only is empty in the other.
 func (c *Comparison) pairs() []pair {
 	given, changed := &c.Given.Summary, &c.Changed.Summary
 	var pairs []pair

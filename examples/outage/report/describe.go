@@ -63,13 +63,14 @@ func (l Line) subject() string {
 	return "cluster"
 }
 
-// Format returns the line for people: when, who and what. Width is that of who;
-// see [SubjectWidth].
+// Format returns the line for people: when, subject and what. Width is that of
+// the subject; see [SubjectWidth].
 func (l Line) Format(width int) string {
 	return fmt.Sprintf("%s  %-*s  %s", l.At.Clock(), width, l.subject(), l.Text)
 }
 
-// SubjectWidth returns the width that the lines of a scenario need to be aligned.
+// SubjectWidth returns the width that the lines of a scenario need to be
+// aligned.
 func SubjectWidth(s *scenario.Scenario) int {
 	width := len("cluster")
 	for _, zone := range s.Cluster.Zones {

@@ -4,11 +4,11 @@ package report
 type Document struct {
 	Scenario string `json:"scenario"`
 	Seed     uint64 `json:"seed"`
-	// Settings are the assignments that the scenario was changed with, as they were
-	// given.
+	// Settings are the assignments that the scenario was changed with, as they
+	// were given.
 	Settings []string `json:"settings"`
-	// Duration is how long the scenario lasts, Reached how much of it was run: all,
-	// unless somebody has interrupted it.
+	// Duration is how long the scenario lasts, Reached how much of it was run:
+	// all, unless the run was interrupted.
 	Duration Seconds `json:"duration"`
 	Reached  Seconds `json:"reached"`
 	// Timeline is in the order in which its lines begin.
@@ -19,8 +19,8 @@ type Document struct {
 	Checked    bool        `json:"checked"`
 	Violations []Violation `json:"violations"`
 	// Expectations are what the scenario expects and what came out, once the whole
-	// scenario was run. ExpectationsSkipped says that they were not compared because
-	// the settings change what must come out.
+	// scenario was run. ExpectationsSkipped says that they were not compared
+	// because the settings change what must come out.
 	Expectations        []Expectation `json:"expectations"`
 	ExpectationsSkipped bool          `json:"expectationsSkipped,omitempty"`
 }
@@ -34,12 +34,12 @@ type Line struct {
 	// Zone or Process is where it happened; neither if it happened to the cluster.
 	Zone    string `json:"zone,omitempty"`
 	Process string `json:"process,omitempty"`
-	// Count is how often it happened: to Nodes, some of them perhaps several times,
-	// or to pods on Nodes. Nodes are in the order of their numbers.
+	// Count is how often it happened: to Nodes, some of them perhaps several
+	// times, or to pods on Nodes. Nodes are in the order of their numbers.
 	Count int      `json:"count,omitempty"`
 	Nodes []string `json:"nodes,omitempty"`
-	// From and To are states of a zone or phases of the cluster, and Rate is in nodes
-	// a second from now on.
+	// From and To are states of a zone or phases of the cluster, and Rate is in
+	// nodes a second from now on.
 	From string   `json:"from,omitempty"`
 	To   string   `json:"to,omitempty"`
 	Rate *float64 `json:"rate,omitempty"`
@@ -50,8 +50,8 @@ type Line struct {
 // Kind says what a line tells.
 type Kind string
 
-// Kinds of lines. Those from [Silent] to [PodsEvicted] say how often and to which
-// nodes of a zone.
+// Kinds of lines. Those from [Silent] to [PodsEvicted] say how often and to
+// which nodes of a zone.
 const (
 	// FaultBegan and FaultEnded are of the script.
 	FaultBegan Kind = "fault began"
@@ -63,26 +63,27 @@ const (
 	ProcessStopped Kind = "process stopped"
 	ProcessPaused  Kind = "process paused"
 	ProcessResumed Kind = "process resumed"
-	// PhaseChanged and ZoneChanged are as the process that acts sees it: zone.Phase,
-	// and zone.State and rate of a zone.
+	// PhaseChanged and ZoneChanged are as the process that acts sees it:
+	// zone.Phase, and zone.State and rate of a zone.
 	PhaseChanged Kind = "phase changed"
 	ZoneChanged  Kind = "zone changed"
-	// Silent nodes do not reach the API server: the truth, which the controller has to
-	// find out. Heard are those that reach it again before they have been declared. To
-	// the second.
+	// Silent nodes do not reach the API server: the truth, which the controller
+	// has to find out. Heard are those that reach it again before they have been
+	// declared. To the second.
 	Silent Kind = "silent"
 	Heard  Kind = "heard"
 	// ReportedNotReady: a kubelet says so. Declared: the controller has made the
 	// node's Ready condition Unknown.
 	ReportedNotReady Kind = "reported not ready"
 	Declared         Kind = "declared"
-	// Tainted and Untainted are about the NoExecute taints not-ready and unreachable.
+	// Tainted and Untainted are about the NoExecute taints not-ready and
+	// unreachable.
 	Tainted   Kind = "tainted"
 	Untainted Kind = "untainted"
 	// Recovered: the node's Ready condition is True again.
 	Recovered Kind = "recovered"
-	// Deleted and Registered are about node objects, Moved about their zone label; the
-	// line is of the zone that they come to.
+	// Deleted and Registered are about node objects, Moved about their zone label;
+	// the line is of the zone that they come to.
 	Deleted    Kind = "deleted"
 	Registered Kind = "registered"
 	Moved      Kind = "moved"
@@ -94,11 +95,12 @@ const (
 type Summary struct {
 	// Zones are those of the scenario, then those that came into being.
 	Zones []Zone `json:"zones"`
-	// Cluster is all zones together: sums of what was counted, and what came first,
-	// last or was worst. It has no name and no Peak, because rates are a zone's.
+	// Cluster is all zones together: sums of what was counted, and what came
+	// first, last or was worst. It has no name and no Peak, because rates are a
+	// zone's.
 	Cluster Zone `json:"cluster"`
-	// Workloads are those of the scenario, Departures the pods that were told to leave
-	// nodes that a step had hit, by step and workload.
+	// Workloads are those of the scenario, Departures the pods that were told to
+	// leave nodes that a step had hit, by step and workload.
 	Workloads  []Workload  `json:"workloads"`
 	Departures []Departure `json:"departures"`
 	// Suspended says that the controller found every zone down, at least once.
@@ -114,8 +116,8 @@ type Workload struct {
 }
 
 // Departure says how many pods of a workload the controller told to leave nodes
-// that a step of the script had hit by then, and when the first and the last of
-// them, counted from when the step began.
+// that a step of the script had hit by then. It also says when the first and
+// the last of them were told, counted from when the step began.
 type Departure struct {
 	// Step is its number in the script, from 0.
 	Step     int     `json:"step"`
@@ -133,20 +135,20 @@ type Zone struct {
 	// Declared and Tainted are the nodes that the controller has declared Unknown,
 	// and those to which it gave a NoExecute taint.
 	Declared Hits `json:"declared"`
-	// DeclaredLiving are those whose kubelet had been up within a grace period before
-	// the Unknown was stored, whether the API server answered it or not, DeclaredDead
-	// the others.
+	// DeclaredLiving are those whose kubelet had been up within a grace period
+	// before the Unknown was stored, whether the API server answered it or not.
+	// DeclaredDead are the others.
 	DeclaredLiving Hits `json:"declaredLiving"`
 	DeclaredDead   Hits `json:"declaredDead"`
 	Tainted        Hits `json:"tainted"`
 	Pods           Pods `json:"pods"`
-	// Drain says how long evictions took, Late how late they were, and Peak how close
-	// they came to the rate; nil if there was none.
+	// Drain says how long evictions took, Late how late they were, and Peak how
+	// close they came to the rate; nil if there was none.
 	Drain *Drain `json:"drain,omitempty"`
 	Late  *Late  `json:"late,omitempty"`
 	Peak  *Peak  `json:"peak,omitempty"`
-	// Calls are those of all processes about a node, its lease or its pods, by name;
-	// for the cluster also those about nothing in a zone.
+	// Calls are those of all processes about a node, its lease or its pods, by
+	// name. For the cluster they are also those about nothing in a zone.
 	Calls []Calls `json:"calls"`
 }
 
@@ -161,47 +163,49 @@ type Hits struct {
 type Pods struct {
 	// Evicted were told to leave by the controller.
 	Evicted int `json:"evicted"`
-	// Spared were on a node that was declared, not ready or tainted, and stayed: their
-	// node came back in time, or the cluster was suspended at the end.
+	// Spared were on a node that was declared, not ready or tainted, and stayed.
+	// Their node came back in time, or the cluster was suspended at the end.
 	Spared int `json:"spared"`
 	// Waiting were, at the end, on such a node and about to leave.
 	Waiting int `json:"waiting"`
 }
 
-// Drain says how long after the beginning of an outage of its zone the first pod
-// was told to leave, and the last: of several outages, the shortest and the
-// longest time.
+// Drain says how long after the beginning of an outage of its zone the first
+// pod was told to leave, and the last. Of several outages, it is the shortest
+// and the longest time.
 type Drain struct {
 	First Seconds `json:"first"`
 	Last  Seconds `json:"last"`
 }
 
-// Late says how long after their deadlines pods were told to leave. The deadline
-// is counted from when the API server stored the taint or the pod arrived, so up
-// to a second and a half is by design: a taint's time is in whole seconds, and
-// rounded up.
+// Late says how long after their deadlines pods were told to leave. The
+// deadline is counted from when the API server stored the taint or the pod
+// arrived. Up to a second and a half is by design: a taint's time is in whole
+// seconds, and rounded up.
 type Late struct {
-	// Of is how many evictions it is about. It leaves out pods whose deadline cannot
-	// be known: a taint says that it is older than it is, or went meanwhile.
+	// Of is how many evictions it is about. It leaves out pods whose deadline
+	// cannot be known: a taint says that it is older than it is, or went
+	// meanwhile.
 	Of     int     `json:"of"`
 	Median Seconds `json:"median"`
 	Worst  Seconds `json:"worst"`
 }
 
-// Peak is the minute in which a zone came closest to its rate: the one with the
-// most taints or, if one exceeded what was allowed, that which did so most.
+// Peak is the minute in which a zone came closest to its rate. It is the one
+// with the most taints or, if one exceeded what was allowed, that which did so
+// most.
 type Peak struct {
 	// End is when the minute ended.
 	End Seconds `json:"end"`
 	// Tainted is how many nodes got a NoExecute taint in it.
 	Tainted int `json:"tainted"`
-	// Limit is how many were allowed: what the rate gave in that minute, and one that
-	// may have been saved up before.
+	// Limit is how many were allowed: what the rate gave in that minute, and one
+	// that may have been saved up before.
 	Limit float64 `json:"limit"`
 }
 
-// Calls is how many calls of one kind were sent, and how many of those failed for
-// their caller.
+// Calls is how many calls of one kind were sent, and how many of those failed
+// for their caller.
 type Calls struct {
 	// Kind is verb, resource and subresource: "patch nodes/status".
 	Kind   string `json:"kind"`

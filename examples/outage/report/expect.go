@@ -115,7 +115,8 @@ func (d *Document) Unmet() []Expectation {
 	return unmet
 }
 
-// WriteExpectations writes for people what the scenario expects and what came out.
+// WriteExpectations writes for people what the scenario expects and what came
+// out.
 func (d *Document) WriteExpectations(out io.Writer) error {
 	if d.ExpectationsSkipped {
 		_, err := fmt.Fprint(out, "\nWhat the scenario expects was not compared: the settings change what must come out.\n")

@@ -35,9 +35,11 @@ func TestExpectationsAreComparedWithTheSummary(t *testing.T) {
 	got := report.Expectations(&scenario.Expect{
 		Declared: &scenario.ExpectDeclared{Living: exactly(0), Dead: exactly(10)},
 		Tainted:  &scenario.ExpectTainted{Nodes: &scenario.Count{AtMost: new(7)}, Times: &scenario.Count{AtLeast: new(9)}},
-		Evicted:  &scenario.ExpectEvicted{Pods: exactly(30), Workloads: map[string]scenario.Count{"agent": scenario.Exactly(0), "db": {AtLeast: new(3), AtMost: new(4)}}},
+		Evicted: &scenario.ExpectEvicted{Pods: exactly(30),
+			Workloads: map[string]scenario.Count{"agent": scenario.Exactly(0), "db": {AtLeast: new(3), AtMost: new(4)}}},
 		Departures: []scenario.ExpectDepartures{
-			{Step: 1, Pods: exactly(30), Earliest: &scenario.Time{AtLeast: new(seconds(60))}, Latest: &scenario.Time{AtMost: new(seconds(89.9))}},
+			{Step: 1, Pods: exactly(30), Earliest: &scenario.Time{AtLeast: new(seconds(60))},
+				Latest: &scenario.Time{AtMost: new(seconds(89.9))}},
 			{Step: 1, Workload: "web", Earliest: new(scenario.Exactly(seconds(61.5)))},
 			{Step: 0, Pods: exactly(0), Earliest: &scenario.Time{AtLeast: new(seconds(5))}},
 		},
@@ -79,8 +81,9 @@ func TestExpectationsAreComparedWithTheSummary(t *testing.T) {
 	require.Empty(t, out.String())
 }
 
-// An API server that refuses the kubelets alone makes all nodes look dead, whose
-// kubelets were up all the time. Those of a rack that was cut off were not.
+// An API server that refuses the kubelets alone makes all nodes look dead,
+// whose kubelets were up all the time. Those of a rack that was cut off were
+// not.
 func TestNodesAreLivingByTheTruthNotByWhatTheControllerKnew(t *testing.T) {
 	down := scenario.Step{At: minutes(3), For: minutes(3), APIDown: &scenario.APIDown{For: scenario.Kubelets}}
 	silence := scenario.Step{At: minutes(10), For: minutes(4), Silence: rack(0)}
@@ -97,13 +100,14 @@ func TestNodesAreLivingByTheTruthNotByWhatTheControllerKnew(t *testing.T) {
 	require.False(t, document.Summary.Suspended)
 }
 
-// Departures count for the steps that have hit the node by then, and are measured
-// from when the step begins.
+// Departures count for the steps that have hit the node by then, and are
+// measured from when the step begins.
 func TestDeparturesBelongToTheStepsThatHitTheNode(t *testing.T) {
 	s := small(
 		scenario.Step{At: minutes(3), For: minutes(6), Silence: rack(0)},
 		scenario.Step{At: minutes(4), For: minutes(5), Silence: rack(1)},
-		scenario.Step{At: minutes(12), For: minutes(3), Taint: &scenario.Taint{Nodes: scenario.Nodes{Zone: "b"}, Key: "x", Effect: "NoSchedule"}},
+		scenario.Step{At: minutes(12), For: minutes(3),
+			Taint: &scenario.Taint{Nodes: scenario.Nodes{Zone: "b"}, Key: "x", Effect: "NoSchedule"}},
 		scenario.Step{At: minutes(10), Crash: &scenario.Process{}},
 	)
 	document, c := play(t, s)

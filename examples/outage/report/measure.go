@@ -26,8 +26,10 @@ func measures() []measure {
 		count("  of them living", "declaredLiving.nodes", func(z *Zone) int { return z.DeclaredLiving.Nodes }),
 		always(count("nodes tainted NoExecute", "tainted.nodes", func(z *Zone) int { return z.Tainted.Nodes })),
 		times("tainted.times", func(z *Zone) Hits { return z.Tainted }),
-		part("  in the busiest minute", "peak.tainted", plain, func(z *Zone) *Peak { return z.Peak }, func(p *Peak) float64 { return float64(p.Tainted) }),
-		part("  what its rate allowed", "peak.limit", plain, func(z *Zone) *Peak { return z.Peak }, func(p *Peak) float64 { return p.Limit }),
+		part("  in the busiest minute", "peak.tainted", plain, func(z *Zone) *Peak { return z.Peak },
+			func(p *Peak) float64 { return float64(p.Tainted) }),
+		part("  what its rate allowed", "peak.limit", plain, func(z *Zone) *Peak { return z.Peak },
+			func(p *Peak) float64 { return p.Limit }),
 		always(count("pods evicted", "pods.evicted", func(z *Zone) int { return z.Pods.Evicted })),
 		part("  the first after", "drain.first", duration, drainOf, func(d *Drain) float64 { return float64(d.First) }),
 		part("  the last after", "drain.last", duration, drainOf, func(d *Drain) float64 { return float64(d.Last) }),
@@ -82,8 +84,8 @@ func part[P any](name, path string, show func(float64) string, partOf func(*Zone
 	}
 }
 
-// callMeasures returns the sum of all calls, and for each kind of which one of the
-// zones has some how many there were and how many of them failed.
+// callMeasures returns the sum of all calls, and for each kind of which one of
+// the zones has some how many there were and how many of them failed.
 func callMeasures(zones []*Zone) []measure {
 	var kinds []string
 	for _, z := range zones {

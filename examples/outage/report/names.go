@@ -24,7 +24,8 @@ func number(name string) numbered {
 }
 
 func (n numbered) compare(other numbered) int {
-	return cmp.Or(strings.Compare(n.prefix, other.prefix), cmp.Compare(n.number, other.number), strings.Compare(n.name, other.name))
+	return cmp.Or(strings.Compare(n.prefix, other.prefix), cmp.Compare(n.number, other.number),
+		strings.Compare(n.name, other.name))
 }
 
 // follows reports whether the name is the one after the other.
@@ -49,7 +50,8 @@ func inOrder(names []string) []string {
 const (
 	// mostSpans is how many names and spans of names are shown.
 	mostSpans = 4
-	// shortestSpan is how many names become a span. Two are no longer when written out.
+	// shortestSpan is how many names become a span. Two are no longer when written
+	// out.
 	shortestSpan = 3
 )
 

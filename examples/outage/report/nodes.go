@@ -30,8 +30,8 @@ type stored struct {
 	since time.Duration
 }
 
-// ours reports whether a taint is one that the controller sets on nodes that are
-// not ready.
+// ours reports whether a taint is one that the controller sets on nodes that
+// are not ready.
 func ours(taint *corev1.Taint) bool {
 	return taint.Effect == corev1.TaintEffectNoExecute &&
 		(taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable)
@@ -56,8 +56,8 @@ func (n *node) tainted() bool {
 	return slices.ContainsFunc(n.noExecute, func(s stored) bool { return ours(&s.taint) })
 }
 
-// threats returns the taints that make pods leave: those that it has and the one
-// that it is to get for its condition.
+// threats returns the taints that make pods leave: those that it has and the
+// one that it is to get for its condition.
 func (n *node) threats() []corev1.Taint {
 	var all []corev1.Taint
 	for _, s := range n.noExecute {
@@ -72,7 +72,8 @@ func (n *node) threats() []corev1.Taint {
 	return all
 }
 
-// weigh updates whether the node is in trouble, and with it whether its zone is.
+// weigh updates whether the node is in trouble, and with it whether its zone
+// is.
 func (r *Recorder) weigh(n *node) {
 	troubled := n.exists && (n.silent || n.threatened())
 	if troubled == n.troubled {
@@ -112,7 +113,7 @@ func (r *Recorder) enter(n *node, object *corev1.Node) {
 	n.district.join()
 }
 
-// leave takes a node out of its zone. Its pods are nobody's concern any more: the
+// leave takes a node out of its zone. Its pods do not count any more: the
 // garbage collector takes them.
 func (r *Recorder) leave(n *node) {
 	n.exists, n.ready, n.noExecute = false, "", nil
@@ -187,8 +188,9 @@ func (r *Recorder) lives(n *node) bool {
 	return r.world.Now()-r.world.Machine(n.name).LastTry < r.simulation.Options().MonitorGracePeriod
 }
 
-// takeTaints takes over the NoExecute taints of a node. What was there before keeps
-// its time, and so does our taint when the other of the two takes its place.
+// takeTaints takes over the NoExecute taints of a node. What was there before
+// keeps its time, and so does our taint when the other of the two takes its
+// place.
 func (r *Recorder) takeTaints(n *node, taints []corev1.Taint) {
 	var now []stored
 	for i := range taints {

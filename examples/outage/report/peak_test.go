@@ -17,8 +17,9 @@ func each(every time.Duration, from, to time.Duration) []time.Duration {
 
 func TestThePeakIsTheBusiestMinuteAndWhatItsRateAllowed(t *testing.T) {
 	d := district{
-		rates:     []rateSince{{0, 0.1}, {10 * time.Minute, 0.5}, {20 * time.Minute, 0}},
-		taintings: append(each(2*time.Second, 10*time.Minute, 15*time.Minute), each(10*time.Second, 5*time.Minute, 6*time.Minute)...),
+		rates: []rateSince{{0, 0.1}, {10 * time.Minute, 0.5}, {20 * time.Minute, 0}},
+		taintings: append(each(2*time.Second, 10*time.Minute, 15*time.Minute),
+			each(10*time.Second, 5*time.Minute, 6*time.Minute)...),
 	}
 	require.Equal(t, 30, d.peak().Tainted)
 	require.InDelta(t, 31, d.peak().Limit, 1e-9, "30 in a minute and one that was saved up")
@@ -26,12 +27,13 @@ func TestThePeakIsTheBusiestMinuteAndWhatItsRateAllowed(t *testing.T) {
 	require.Nil(t, (&district{}).peak())
 }
 
-// A zone that is told to stop and does not is busier than it may be, however busy
-// it was before.
+// A zone that is told to stop and does not is busier than it may be, however
+// busy it was before.
 func TestThePeakIsTheMinuteThatExceededMost(t *testing.T) {
 	d := district{
-		rates:     []rateSince{{0, 1}, {10 * time.Minute, 0}},
-		taintings: append(each(time.Second, 5*time.Minute, 10*time.Minute), each(20*time.Second, 12*time.Minute, 13*time.Minute)...),
+		rates: []rateSince{{0, 1}, {10 * time.Minute, 0}},
+		taintings: append(each(time.Second, 5*time.Minute, 10*time.Minute),
+			each(20*time.Second, 12*time.Minute, 13*time.Minute)...),
 	}
 	require.Equal(t, &Peak{End: SecondsOf(12*time.Minute + 40*time.Second), Tainted: 3, Limit: 1}, d.peak())
 }

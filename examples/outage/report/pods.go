@@ -65,14 +65,16 @@ func (r *Recorder) departuresInOrder() []Departure {
 	return list
 }
 
-// mustLeave reports whether a write tells a pod to leave that was not told before.
+// mustLeave reports whether a write tells a pod to leave that was not told
+// before.
 func mustLeave(write model.PodWrite) bool {
-	return write.Before != nil && write.Before.DeletionTimestamp == nil && (write.After == nil || write.After.DeletionTimestamp != nil)
+	return write.Before != nil && write.Before.DeletionTimestamp == nil &&
+		(write.After == nil || write.After.DeletionTimestamp != nil)
 }
 
 // trustedAge is by how much a taint may say that it is older than it has been
-// stored. One that says more is trusted by a controller that finds it, not by one
-// that saw it come.
+// stored. One that says more is trusted by a controller that finds it, not by
+// one that saw it come.
 const trustedAge = 10 * time.Second
 
 // deadline returns when a pod had to leave its node, if that can be known.
@@ -106,8 +108,8 @@ func (r *Recorder) arrived(pod *corev1.Pod) time.Duration {
 	return 0
 }
 
-// patience returns how long a pod tolerates a taint. It stays for ever if it does
-// not leave.
+// patience returns how long a pod tolerates a taint. It stays for ever if it
+// does not leave.
 func patience(pod *corev1.Pod, taint *corev1.Taint) (tolerated time.Duration, leaves bool) {
 	for i := range pod.Spec.Tolerations {
 		t := &pod.Spec.Tolerations[i]

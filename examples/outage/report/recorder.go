@@ -43,17 +43,18 @@ type Recorder struct {
 
 var _ model.Witness = (*Recorder)(nil)
 
-// lookEvery is how often it is looked at what no witness is told: whether machines
-// are silent, and what time alone has changed in the controller's memory.
+// lookEvery is how often it is looked at what no witness is told: whether
+// machines are silent, and what time alone has changed in the controller's
+// memory.
 const lookEvery = time.Second
 
 // lookAfter is how long after news the controller's memory is looked at: the
 // process has drawn its conclusions by then.
 const lookAfter = time.Millisecond
 
-// Watch returns a recorder of a simulation, which must not have begun. Tell, if it
-// is not nil, is called for each line of the timeline, in order, some time of the
-// scenario after it has happened; see the package comment.
+// Watch returns a recorder of a simulation, which must not have begun. Tell, if
+// not nil, is called for each line of the timeline, in order, some time of the
+// scenario after it has happened. See the package comment.
 func Watch(s *simulation.Simulation, tell func(Line)) *Recorder {
 	r := &Recorder{
 		simulation: s,
@@ -114,8 +115,8 @@ func (r *Recorder) silenced(n *node) {
 	r.weigh(n)
 }
 
-// heard takes note that a node is silent no more. Of one that was declared it is
-// told when it is ready again.
+// heard records that a node is silent no more. Of one that was declared it
+// is told when it is ready again.
 func (r *Recorder) heard(n *node) {
 	n.silent = false
 	if !n.declared {

@@ -22,8 +22,8 @@ import (
 
 func minutes(n float64) scenario.Duration { return scenario.Duration(n * float64(time.Minute)) }
 
-// small is twelve nodes in each of two zones, in racks of three, with 48 pods that
-// tolerate for a minute that their node is ill, and a DaemonSet.
+// small is twelve nodes in each of two zones, in racks of three, with 48 pods
+// that tolerate for a minute that their node is ill, and a DaemonSet.
 func small(steps ...scenario.Step) *scenario.Scenario {
 	seconds := int64(60)
 	return &scenario.Scenario{
@@ -41,8 +41,8 @@ func small(steps ...scenario.Step) *scenario.Scenario {
 
 func rack(number int) *scenario.Nodes { return &scenario.Nodes{Zone: "a", Rack: &number} }
 
-// play runs a scenario and returns its report and what an independent witness has
-// counted.
+// play runs a scenario and returns its report and what an independent witness
+// has counted.
 func play(t testing.TB, description *scenario.Scenario) (*report.Document, *census) {
 	t.Helper()
 	s, err := simulation.New(description)
@@ -93,7 +93,8 @@ func (c *census) WroteNode(w model.NodeWrite) {
 			unknown = unknown || condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionUnknown
 		}
 		for _, taint := range node.Spec.Taints {
-			tainted = tainted || taint.Effect == corev1.TaintEffectNoExecute && strings.HasPrefix(taint.Key, "node.kubernetes.io/")
+			tainted = tainted || taint.Effect == corev1.TaintEffectNoExecute &&
+				strings.HasPrefix(taint.Key, "node.kubernetes.io/")
 		}
 		return unknown, tainted
 	}
@@ -119,10 +120,10 @@ func kind(call *model.Call) string {
 	return strings.TrimSuffix(fmt.Sprintf("%s %s/%s", call.Verb, call.Kind, call.Subresource), "/")
 }
 
-// A rack of three nodes falls silent for six minutes. What an operator expects to
-// read, in order, with times that the settings give: 50 s of grace since the last
-// of heartbeats 10 s apart, an interval and a tenth until the extent is known, one
-// node each 10 s, a minute of toleration.
+// A rack of three nodes falls silent for six minutes. What an operator expects
+// to read, in order, with times that the settings give: 50 s of grace since the
+// last of heartbeats 10 s apart, an interval and a tenth until the extent is
+// known, one node each 10 s, a minute of toleration.
 func TestTheTimelineOfARackLoss(t *testing.T) {
 	document, counted := play(t, small(scenario.Step{At: minutes(3), For: minutes(6), Silence: rack(1)}))
 	nodes := []string{"a-1", "a-5", "a-9"}
@@ -143,7 +144,8 @@ func TestTheTimelineOfARackLoss(t *testing.T) {
 		{report.Silent, at(3, 0), at(3, 0), "a", "3 nodes silent (a-1, a-5, a-9)", 3, 0, true},
 		{report.Declared, at(3, 39), at(3, 51), "a", "3 nodes declared Unknown", 3, 11, true},
 		{report.Tainted, at(3, 50), at(4, 3), "a", "3 nodes tainted NoExecute over 20s", 3, 21, true},
-		{report.PodsEvicted, at(4, 50), at(5, 4), "a", fmt.Sprintf("%d pods evicted from 3 nodes", counted.evicted[""]), counted.evicted[""], 22, true},
+		{report.PodsEvicted, at(4, 50), at(5, 4), "a", fmt.Sprintf("%d pods evicted from 3 nodes", counted.evicted[""]),
+			counted.evicted[""], 22, true},
 		{report.FaultEnded, at(9, 0), at(9, 0), "", "ends: silence zone: a, rack: 1, for 6m", 0, 0, false},
 		{report.Recovered, at(9, 0), at(9, 1), "a", "3 nodes ready again", 3, 1, true},
 		{report.Untainted, at(9, 0), at(9, 1.5), "a", "3 nodes untainted NoExecute", 3, 1.5, true},
@@ -195,7 +197,8 @@ func texts(document *report.Document) string {
 
 // kinds returns the lines of some kinds.
 func lines(document *report.Document, kinds ...report.Kind) []report.Line {
-	return slices.DeleteFunc(slices.Clone(document.Timeline), func(line report.Line) bool { return !slices.Contains(kinds, line.Kind) })
+	return slices.DeleteFunc(slices.Clone(document.Timeline),
+		func(line report.Line) bool { return !slices.Contains(kinds, line.Kind) })
 }
 
 // Every scenario that ships, against a witness that counts by itself.
@@ -249,7 +252,8 @@ func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 	described := func(seed uint64) *scenario.Scenario {
 		s := small(
 			scenario.Step{At: minutes(3), For: minutes(6), Silence: rack(1)},
-			scenario.Step{At: minutes(4), For: minutes(10), Flap: &scenario.Flap{Nodes: scenario.Nodes{Zone: "b", Count: 5}, Down: minutes(1), Up: minutes(1)}},
+			scenario.Step{At: minutes(4), For: minutes(10),
+				Flap: &scenario.Flap{Nodes: scenario.Nodes{Zone: "b", Count: 5}, Down: minutes(1), Up: minutes(1)}},
 			scenario.Step{At: minutes(5), Crash: &scenario.Process{}},
 		)
 		s.Controller.Replicas, s.Seed = 2, seed
@@ -303,7 +307,8 @@ func TestARunGoesTheSameWayWithAndWithoutARecorder(t *testing.T) {
 	require.Equal(t, alone, run(true))
 }
 
-// A tenth of a second after the first line is complete it is told, not at the end.
+// A tenth of a second after the first line is complete it is told, not at the
+// end.
 func TestLinesAreToldWhileTheSimulationRuns(t *testing.T) {
 	s, err := simulation.New(small(scenario.Step{At: minutes(3), For: minutes(6), Silence: rack(1)}))
 	require.NoError(t, err)

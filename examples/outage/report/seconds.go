@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Seconds is a time since the start of the scenario, or how long something took:
-// a number in JSON, to the millisecond.
+// Seconds is a time since the start of the scenario, or how long something
+// took: a number in JSON, to the millisecond.
 type Seconds float64
 
 // SecondsOf returns a duration to the millisecond.
@@ -25,8 +25,8 @@ func (s Seconds) Clock() string {
 	return fmt.Sprintf("%d:%02d:%02d", whole/3600, whole/60%60, whole%60)
 }
 
-// String returns the seconds as a duration, with tenths below ten seconds, where
-// they matter.
+// String returns the seconds as a duration, with tenths below ten seconds,
+// where they matter.
 func (s Seconds) String() string {
 	if d := s.D(); d <= -10*time.Second || d >= 10*time.Second {
 		return d.Round(time.Second).String()

@@ -49,8 +49,8 @@ func (d *district) report() Zone {
 
 func (h *hits) report() Hits { return Hits{len(h.nodes), h.times} }
 
-// include adds what a zone has to what the cluster has. A node that was declared in
-// one zone and then in another counts in both.
+// include adds what a zone has to what the cluster has. A node that was
+// declared in one zone and then in another counts in both.
 func (z *Zone) include(part *Zone) {
 	z.Declared.Nodes += part.Declared.Nodes
 	z.Declared.Times += part.Declared.Times

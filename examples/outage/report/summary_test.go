@@ -15,8 +15,8 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// All zones silent: no pod leaves, and all 48 that would have had to are spared.
-// Those of the DaemonSet tolerate it for ever and count nowhere.
+// All zones silent: no pod leaves, and all 48 that would have had to are
+// spared. Those of the DaemonSet tolerate it for ever and count nowhere.
 func TestPodsAreSparedWhenTheClusterIsSuspended(t *testing.T) {
 	silence := scenario.Step{At: minutes(3), For: minutes(6), Silence: &scenario.Nodes{All: true}}
 	document, _ := play(t, small(silence))
@@ -29,7 +29,8 @@ func TestPodsAreSparedWhenTheClusterIsSuspended(t *testing.T) {
 	for _, line := range lines(document, report.PhaseChanged) {
 		phases = append(phases, line.To)
 	}
-	require.Equal(t, []string{string(zone.PhaseRecovering), string(zone.PhaseActive), string(zone.PhaseSuspended), string(zone.PhaseRecovering), string(zone.PhaseActive)}, phases)
+	require.Equal(t, []string{string(zone.PhaseRecovering), string(zone.PhaseActive), string(zone.PhaseSuspended),
+		string(zone.PhaseRecovering), string(zone.PhaseActive)}, phases)
 	changes := lines(document, report.ZoneChanged)
 	require.Equal(t, string(zone.Normal), changes[0].From)
 	require.Equal(t, string(zone.PartialDisruption), changes[0].To)
@@ -53,11 +54,12 @@ func TestPodsThatAreAboutToLeaveAtTheEndWait(t *testing.T) {
 	require.Equal(t, report.Pods{Evicted: a.Pods.Waiting}, later.Summary.Zones[0].Pods)
 }
 
-// One node comes and goes: its pods are spared each time, and count once. In the
-// end it stays away and they leave.
+// One node comes and goes: its pods are spared each time, and count once. In
+// the end it stays away and they leave.
 func TestAPodIsSparedOrEvictedButNotBoth(t *testing.T) {
 	one := scenario.Nodes{Names: []string{"a-0"}}
-	flap := scenario.Step{At: minutes(3), For: minutes(8), Flap: &scenario.Flap{Nodes: one, Down: minutes(1.5), Up: minutes(1)}}
+	flap := scenario.Step{At: minutes(3), For: minutes(8),
+		Flap: &scenario.Flap{Nodes: one, Down: minutes(1.5), Up: minutes(1)}}
 	document, _ := play(t, small(flap))
 	a := document.Summary.Zones[0]
 	require.Greater(t, a.Declared.Times, a.Declared.Nodes)
@@ -77,16 +79,18 @@ func TestAPodIsSparedOrEvictedButNotBoth(t *testing.T) {
 // A node that is deleted while it is silent takes its pods with it.
 func TestPodsOfADeletedNodeAreNotSpared(t *testing.T) {
 	one := scenario.Nodes{Names: []string{"a-0"}}
-	document, _ := play(t, small(scenario.Step{At: minutes(3), Silence: &one}, scenario.Step{At: minutes(4.5), Delete: &one}))
+	document,
+		_ := play(t, small(scenario.Step{At: minutes(3), Silence: &one}, scenario.Step{At: minutes(4.5), Delete: &one}))
 	require.Equal(t, 1, document.Summary.Zones[0].Tainted.Nodes)
 	require.Zero(t, document.Summary.Zones[0].Pods)
 }
 
-// A node that is not ready and then silent has one taint after the other, and its
-// pods are due as if it had been one.
+// A node that is not ready and then silent has one taint after the other, and
+// its pods are due as if it had been one.
 func TestADeadlineSurvivesTheSwapOfATaint(t *testing.T) {
 	one := scenario.Nodes{Names: []string{"a-0"}}
-	document, _ := play(t, small(scenario.Step{At: minutes(3), NotReady: &one}, scenario.Step{At: minutes(3.1), Silence: &one}))
+	document,
+		_ := play(t, small(scenario.Step{At: minutes(3), NotReady: &one}, scenario.Step{At: minutes(3.1), Silence: &one}))
 	a := document.Summary.Zones[0]
 	require.Equal(t, report.Hits{Nodes: 1, Times: 1}, a.Tainted, "swapping one for the other is no news")
 	require.Equal(t, 1, a.Declared.Nodes)
@@ -109,8 +113,8 @@ func TestTroubleMovesWithItsNode(t *testing.T) {
 	require.Less(t, b.Drain.Last, report.Seconds(3*60), "counted from the silence")
 }
 
-// When settling ends, nodes wait already: what they are given is counted from the
-// moment at which they are.
+// When settling ends, nodes wait already: what they are given is counted from
+// the moment at which they are.
 func TestARateCountsFromTheFirstCallThatItAllows(t *testing.T) {
 	waiting := scenario.Nodes{Names: []string{"a-0", "a-1", "a-2", "a-3", "a-4", "a-5"}}
 	document, _ := play(t, small(
@@ -123,7 +127,8 @@ func TestARateCountsFromTheFirstCallThatItAllows(t *testing.T) {
 	require.Equal(t, report.Tainted, causes[len(causes)-1].Kind, "what allows it is told before it")
 }
 
-// Time is counted from the beginning of each outage, not from that of the first.
+// Time is counted from the beginning of each outage, not from that of the
+// first.
 func TestDrainIsCountedFromTheOutageThatItBelongsTo(t *testing.T) {
 	once, _ := play(t, small(scenario.Step{At: minutes(3), For: minutes(4), Silence: rack(1)}))
 	twice, _ := play(t, small(
@@ -140,7 +145,8 @@ func TestAnAdministratorsTaintIsTroubleToo(t *testing.T) {
 		Nodes: scenario.Nodes{Names: []string{"a-3"}}, Key: "maintenance", Effect: string(corev1.TaintEffectNoExecute),
 	}}
 	described := small(taint)
-	// The owner of daemons would make new ones for ever, which do not tolerate it either.
+	// The owner of daemons would make new ones for ever, which do not tolerate it
+	// either.
 	described.Cluster.Workloads = described.Cluster.Workloads[:1]
 	document, counted := play(t, described)
 	a := document.Summary.Zones[0]
@@ -152,7 +158,7 @@ func TestAnAdministratorsTaintIsTroubleToo(t *testing.T) {
 
 	taint.Taint.TimeAdded = "-1h"
 	document, _ = play(t, described)
-	require.Nil(t, document.Summary.Zones[0].Late, "when they were due depends on who you ask")
+	require.Nil(t, document.Summary.Zones[0].Late, "when they were due depends on the client")
 }
 
 func TestNodesThatComeGoAndMove(t *testing.T) {
@@ -186,7 +192,8 @@ func TestNodesThatComeGoAndMove(t *testing.T) {
 	}
 }
 
-// A process that is paused for so long that it loses its lease, beside another.
+// A process that is paused for so long that it loses its lease, next to
+// another.
 func TestTheTimelineTellsWhatBecomesOfProcesses(t *testing.T) {
 	s := small(
 		scenario.Step{At: minutes(3), For: minutes(1), Pause: &scenario.Process{}},
@@ -195,11 +202,13 @@ func TestTheTimelineTellsWhatBecomesOfProcesses(t *testing.T) {
 	s.Controller.Replicas = 2
 	document, _ := play(t, s)
 	var told []string
-	for _, line := range lines(document, report.ProcessPaused, report.ProcessResumed, report.ProcessStopped, report.ProcessStarted, report.ProcessLeads) {
+	for _, line := range lines(document, report.ProcessPaused, report.ProcessResumed, report.ProcessStopped,
+		report.ProcessStarted, report.ProcessLeads) {
 		require.Contains(t, []string{"controller-0", "controller-1"}, line.Process)
 		told = append(told, strings.TrimPrefix(string(line.Kind), "process "))
 	}
-	require.Equal(t, []string{"started", "started", "leads", "paused", "leads", "resumed", "stopped", "started", "stopped", "started", "leads"}, told, texts(document))
+	require.Equal(t, []string{"started", "started", "leads", "paused", "leads", "resumed", "stopped", "started", "stopped",
+		"started", "leads"}, told, texts(document))
 	require.Contains(t, texts(document), "starts again, life 2")
 	require.Contains(t, texts(document), "stops: another process leads")
 }
@@ -240,12 +249,14 @@ func TestTheTableShowsWhatIsWorthIt(t *testing.T) {
 func TestTooManyZonesForATable(t *testing.T) {
 	var s report.Summary
 	for i := range 20 {
-		s.Zones = append(s.Zones, report.Zone{Name: fmt.Sprint(i), Nodes: 1, Declared: report.Hits{Nodes: i % 2, Times: i % 2}})
+		s.Zones = append(s.Zones,
+			report.Zone{Name: fmt.Sprint(i), Nodes: 1, Declared: report.Hits{Nodes: i % 2, Times: i % 2}})
 	}
 	var out bytes.Buffer
 	require.NoError(t, s.Write(&out))
 	header, _, _ := strings.Cut(out.String(), "\n")
-	require.Equal(t, "zone 1  zone 3  zone 5  zone 7  zone 9  zone 11  zone 13  zone 15  cluster", strings.TrimSpace(header))
+	require.Equal(t, "zone 1  zone 3  zone 5  zone 7  zone 9  zone 11  zone 13  zone 15  cluster",
+		strings.TrimSpace(header))
 	require.Contains(t, out.String(), "12 zones not shown; --json has all.")
 }
 
@@ -295,7 +306,8 @@ func TestCompareShowsWhatASettingChanges(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		given.Summary.Zones[0].Drain.Last.String(), changed.Summary.Zones[0].Drain.Last.String(), report.Seconds(*last.Change).String(),
+		given.Summary.Zones[0].Drain.Last.String(), changed.Summary.Zones[0].Drain.Last.String(),
+		report.Seconds(*last.Change).String(),
 	}, strings.Fields(row)[3:])
 }
 

@@ -46,9 +46,9 @@ func (t table) write(out io.Writer) error {
 	return err
 }
 
-// Write writes the summary for people: a column a zone and one for the cluster. If
-// there are too many zones for that, only those in which something happened have
-// one, and if these are too many, the first of them.
+// Write writes the summary for people: a column a zone and one for the cluster.
+// If there are too many zones for that, only those in which something happened
+// have one. If these are too many, the first of them have one.
 func (s *Summary) Write(out io.Writer) error {
 	zones, left := s.columns()
 	all := slices.Concat(zones, []*Zone{&s.Cluster})

@@ -9,13 +9,13 @@ import (
 
 const (
 	// shortestPause is how long nothing must happen before something that happens
-	// to node after node is over. It is longer than the 10 s between heartbeats, in
-	// which the nodes of a zone expire one by one.
+	// to node after node is over. It is longer than the 10 s between heartbeats,
+	// in which the nodes of a zone expire one by one.
 	shortestPause = 15 * time.Second
 	// longestPause bounds what slow rates and repetition make of it.
 	longestPause = 5 * time.Minute
-	// longestLine is after how long a line is told even if it goes on: somebody
-	// waits for it.
+	// longestLine is after how long a line is told even if it goes on, because a
+	// reader waits for it.
 	longestLine = 10 * time.Minute
 	// mostAgain is how many doublings lead from the shortest pause to the longest.
 	mostAgain = 5
@@ -29,8 +29,8 @@ type timeline struct {
 	open []*happening
 	// latest holds for each what the last happening was, open or not.
 	latest map[happens]*happening
-	// waiting are lines that must not be told yet, because one that began earlier is
-	// not complete.
+	// waiting are lines that must not be told yet, because one that began earlier
+	// is not complete.
 	waiting []placed
 	placed  int
 }
@@ -46,8 +46,9 @@ type happening struct {
 	place       int
 	first, last time.Duration
 	pause       time.Duration
-	// again is how many times in a row it has begun again soon after it was over: each
-	// doubles the pause, so that nodes that come and go for an hour fill no pages.
+	// again is how many times in a row it has begun again soon after it was over:
+	// each doubles the pause, so that nodes that come and go for an hour fill no
+	// pages.
 	again  int
 	closed bool
 	count  int
@@ -91,7 +92,8 @@ func (t *timeline) happened(now time.Duration, what happens, node string, pause 
 	h.nodes[node] = struct{}{}
 }
 
-// begin opens a happening. Before is the last one of its kind, if there was one.
+// begin opens a happening. Before is the last one of its kind, if there was
+// one.
 func (t *timeline) begin(now time.Duration, what happens, before *happening) *happening {
 	h := &happening{happens: what, place: t.nextPlace(), first: now, nodes: make(map[string]struct{})}
 	if before != nil && now-before.last <= longestPause {
@@ -146,7 +148,8 @@ func (t *timeline) tellWaiting() {
 	slices.SortFunc(t.waiting, func(a, b placed) int { return cmp.Or(cmp.Compare(a.at, b.at), a.place-b.place) })
 	i := 0
 	for ; i < len(t.waiting); i++ {
-		if next := &t.waiting[i]; len(t.open) > 0 && (t.open[0].first < next.at || t.open[0].first == next.at && t.open[0].place < next.place) {
+		if next := &t.waiting[i]; len(t.open) > 0 &&
+			(t.open[0].first < next.at || t.open[0].first == next.at && t.open[0].place < next.place) {
 			break
 		}
 		t.told = append(t.told, t.waiting[i].line)

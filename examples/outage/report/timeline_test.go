@@ -32,7 +32,8 @@ func TestZonesAndKindsHaveLinesOfTheirOwn(t *testing.T) {
 	line.happened(0, happens{Silent, "b"}, "b-0", shortestPause)
 	line.happened(0, happens{Declared, "a"}, "a-0", shortestPause)
 	line.end()
-	require.Equal(t, []string{"0:00:00 1 node silent (a-0)", "0:00:00 1 node silent (b-0)", "0:00:00 1 node declared Unknown (a-0)"}, lines())
+	require.Equal(t, []string{"0:00:00 1 node silent (a-0)", "0:00:00 1 node silent (b-0)",
+		"0:00:00 1 node declared Unknown (a-0)"}, lines())
 }
 
 func TestLinesAreToldInTheOrderInWhichTheyBegan(t *testing.T) {

@@ -65,7 +65,8 @@ func (r *Recorder) district(name string) *district {
 	return d
 }
 
-// districtOf returns the zone of a node, and learns what the controller calls it.
+// districtOf returns the zone of a node, and learns what the controller calls
+// it.
 func (r *Recorder) districtOf(object *corev1.Node) *district {
 	d := r.district(zoneOf(object))
 	r.byKey[zone.ByTopology(object)] = d
@@ -103,8 +104,8 @@ func (d *district) rate() float64 {
 	return d.rates[len(d.rates)-1].rate
 }
 
-// look takes over what the process that acts thinks of the cluster and its zones.
-// While none acts, the thoughts of the last one stand.
+// look takes over what the process that acts thinks of the cluster and its
+// zones. While none acts, the thoughts of the last one stand.
 func (r *Recorder) look() {
 	replica := r.simulation.Acting()
 	if replica == nil {
@@ -124,11 +125,12 @@ func (r *Recorder) look() {
 
 func (r *Recorder) phaseChanged(phase zone.Phase) {
 	text := map[zone.Phase]string{
-		zone.PhaseActive:     "nodes are acted against at the rates of their zones",
-		zone.PhaseHolding:    "every zone may be down, or too many nodes; no node is acted against until that is known",
-		zone.PhasePaused:     "a zone is down, or too many nodes; no node is acted against",
-		zone.PhaseSuspended:  "every zone is down, no node is acted against",
-		zone.PhaseRecovering: fmt.Sprintf("no node is acted against for %s", SecondsOf(r.simulation.Options().StabilizationWindow())),
+		zone.PhaseActive:    "nodes are acted against at the rates of their zones",
+		zone.PhaseHolding:   "every zone may be down, or too many nodes; no node is acted against until that is known",
+		zone.PhasePaused:    "a zone is down, or too many nodes; no node is acted against",
+		zone.PhaseSuspended: "every zone is down, no node is acted against",
+		zone.PhaseRecovering: fmt.Sprintf("no node is acted against for %s",
+			SecondsOf(r.simulation.Options().StabilizationWindow())),
 	}[phase]
 	r.timeline.add(r.world.Now(), Line{
 		Kind: PhaseChanged, From: string(r.phase), To: string(phase), Text: fmt.Sprintf("%s: %s", phase, text),
@@ -138,8 +140,9 @@ func (r *Recorder) phaseChanged(phase zone.Phase) {
 	r.paused = r.paused || phase == zone.PhasePaused
 }
 
-// judged takes over what the controller thinks of a zone. That it is Normal is no
-// news of a zone that was not known, nor are the rates that follow from a phase.
+// judged takes over what the controller thinks of a zone. That it is Normal is
+// no news of a zone that was not known, nor are the rates that follow from a
+// phase.
 func (r *Recorder) judged(d *district, status zone.Status, phaseChanged bool) {
 	was := d.rate()
 	if status.Rate != was {
@@ -159,7 +162,8 @@ func (r *Recorder) judged(d *district, status zone.Status, phaseChanged bool) {
 }
 
 func (r *Recorder) zoneChanged(d *district, from zone.State, status zone.Status, text string) {
-	text += fmt.Sprintf("%d of %d nodes not ready, rate %s/s", status.Counts.NotReady, status.Counts.Size(), rate(status.Rate))
+	text += fmt.Sprintf("%d of %d nodes not ready, rate %s/s", status.Counts.NotReady, status.Counts.Size(),
+		rate(status.Rate))
 	r.timeline.add(r.world.Now(), Line{
 		Kind: ZoneChanged, Zone: d.name, From: string(from), To: string(status.State), Rate: &status.Rate, Text: text,
 	})

@@ -190,11 +190,14 @@ cluster:
 			`5:22: cluster.zones[0].nodes: is 0; a zone has at least one node`,
 			`6:12: cluster.zones[1].name: cluster.zones[0] has this name already`,
 			`6:22: cluster.zones[1].nodes: is -1; a zone has at least one node`,
-			`7:12: cluster.zones[2].name: A is no DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last`,
+			`7:12: cluster.zones[2].name: A is no DNS label: at most 63 lower-case letters, digits and dashes, no dash first ` +
+				`or last`,
 			`8:12: cluster.zones[3].name: is empty; give it a name`,
-			`9:12: cluster.zones[4].name: ` + long + ` is no DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last`,
+			`9:12: cluster.zones[4].name: ` + long +
+				` is no DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last`,
 			`10:32: cluster.zones[5].racks: is 4, but the zone has 3 nodes; some racks would be empty`,
-			`11:32: cluster.zones[6].racks: 0 is the same as leaving it out, which means 1; leave it out or give it another value`,
+			`11:32: cluster.zones[6].racks: 0 is the same as leaving it out, which means 1; leave it out or give it another ` +
+				`value`,
 			`12:32: cluster.zones[7].racks: is -1; want at least 1`,
 			`13:5: cluster.zones[8].name: is missing`,
 			`13:5: cluster.zones[8].nodes: is missing`}},
@@ -225,7 +228,8 @@ cluster:
   - {name: l, replicas: 1, minAvailable: 0}`, []string{
 			`6:5: cluster.workloads[0].replicas: is 0; say how many pods the workload has`,
 			`7:12: cluster.workloads[1].name: cluster.workloads[0] has this name already`,
-			`8:12: cluster.workloads[2].name: "a b" is no DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last`,
+			`8:12: cluster.workloads[2].name: "a b" is no DNS label: at most 63 lower-case letters, digits and dashes, no ` +
+				`dash first or last`,
 			`8:27: cluster.workloads[2].replicas: is -3; say how many pods the workload has`,
 			`9:21: cluster.workloads[3].kind: there is no kind daemonset; did you mean DaemonSet?`,
 			`10:21: cluster.workloads[4].kind: there is no kind Job; kinds are Deployment, StatefulSet, DaemonSet`,
@@ -234,11 +238,13 @@ cluster:
 			`12:47: cluster.workloads[6].tolerationSeconds: contradicts tolerateForever; leave out one of them`,
 			`13:47: cluster.workloads[7].tolerationSeconds: is -1; 0 is at once`,
 			`14:5: cluster.workloads[8].replicas: is 0; say how many pods the workload has`,
-			`15:44: cluster.workloads[9].everyTaint: the pods of a DaemonSet tolerate that their node is ill, and no more; leave it out`,
+			`15:44: cluster.workloads[9].everyTaint: the pods of a DaemonSet tolerate that their node is ill, and no more; ` +
+				`leave it out`,
 			`16:63: cluster.workloads[10].everyTaint: contradicts tolerateForever; leave out one of them`,
 			`17:42: cluster.workloads[11].minAvailable: is -1; say how many pods have to be left`,
 			`17:56: cluster.workloads[11].priority: is 2000000000; at most 1000000000, above zero or below`,
-			`18:42: cluster.workloads[12].minAvailable: 0 is the same as leaving it out, which means no PodDisruptionBudget; leave it out or give it another value`}},
+			`18:42: cluster.workloads[12].minAvailable: 0 is the same as leaving it out, which means no PodDisruptionBudget; ` +
+				`leave it out or give it another value`}},
 		{"too many pods, those of DaemonSets among them", `
 name: x
 duration: 1h
@@ -274,12 +280,17 @@ cluster:
   apiLatency: {min: 0s, max: 0s}
   watchDelay: {min: 0s, max: 0s}
 controller: {replicas: 0, restartAfter: 0s}`, []string{
-			`5:17: cluster.beatInterval: 0s is the same as leaving it out, which means 10s; leave it out or give it another value`,
-			`6:19: cluster.statusInterval: 0s is the same as leaving it out, which means 5m; leave it out or give it another value`,
-			`7:15: cluster.apiLatency: no time at all is the same as leaving it out, which means 2ms to 20ms; leave it out or give it another value`,
-			`8:15: cluster.watchDelay: no time at all is the same as leaving it out, which means 1ms to 50ms; leave it out or give it another value`,
+			`5:17: cluster.beatInterval: 0s is the same as leaving it out, which means 10s; leave it out or give it another ` +
+				`value`,
+			`6:19: cluster.statusInterval: 0s is the same as leaving it out, which means 5m; leave it out or give it another ` +
+				`value`,
+			`7:15: cluster.apiLatency: no time at all is the same as leaving it out, which means 2ms to 20ms; leave it out or ` +
+				`give it another value`,
+			`8:15: cluster.watchDelay: no time at all is the same as leaving it out, which means 1ms to 50ms; leave it out or ` +
+				`give it another value`,
 			`9:24: controller.replicas: 0 is the same as leaving it out, which means 1; leave it out or give it another value`,
-			`9:41: controller.restartAfter: 0s is the same as leaving it out, which means 5s; leave it out or give it another value`}},
+			`9:41: controller.restartAfter: 0s is the same as leaving it out, which means 5s; leave it out or give it another ` +
+				`value`}},
 		{"nothing where fields belong", `
 name: x
 duration: 1h
@@ -339,7 +350,8 @@ func TestValidateSaysWhereInTheScenario(t *testing.T) {
 func TestTextThatCannotBeWrittenIsInvalid(t *testing.T) {
 	s := small()
 	s.Name, s.Description = "a\xff", "b\xff"
-	require.EqualError(t, s.Validate(), `name: "a\xff" holds what cannot be shown in one line`+"\ndescription: is no text in UTF-8")
+	require.EqualError(t, s.Validate(), `name: "a\xff" holds what cannot be shown in one line`+
+		"\ndescription: is no text in UTF-8")
 	_, err := scenario.Write(s)
 	require.ErrorContains(t, err, "the scenario cannot be written: name: ")
 }

@@ -26,7 +26,8 @@ func matches(n *Nodes, z *Zone, i int) bool {
 func TestNodesAreCountedAsIfEachWereLookedAt(t *testing.T) {
 	for seed := range uint64(20_000) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		c := Cluster{Zones: []Zone{{Name: "a", Nodes: 1 + r.IntN(9)}, {Name: "a-1", Nodes: 1 + r.IntN(9)}, {Name: "b", Nodes: 1 + r.IntN(9)}}}
+		c := Cluster{Zones: []Zone{{Name: "a", Nodes: 1 + r.IntN(9)}, {Name: "a-1", Nodes: 1 + r.IntN(9)},
+			{Name: "b", Nodes: 1 + r.IntN(9)}}}
 		for i := range c.Zones {
 			c.Zones[i].Racks = r.IntN(c.Zones[i].Nodes + 1)
 		}
@@ -52,8 +53,9 @@ func TestNodesAreCountedAsIfEachWereLookedAt(t *testing.T) {
 	}
 }
 
-func TestNearMissesAreThoseThatSomebodyMakes(t *testing.T) {
-	names := []string{"node-eviction-rate", "secondary-node-eviction-rate", "node-monitor-period", "silence", "splitBrain", "zone", "a", "b"}
+func TestNearMissesAreLikelyMistakes(t *testing.T) {
+	names := []string{"node-eviction-rate", "secondary-node-eviction-rate", "node-monitor-period", "silence", "splitBrain",
+		"zone", "a", "b"}
 	for _, c := range []struct{ name, want string }{
 		{"node-evicton-rate", "node-eviction-rate"},
 		{"node_eviction_rate", "node-eviction-rate"},
@@ -80,7 +82,8 @@ func TestNearMissesAreThoseThatSomebodyMakes(t *testing.T) {
 
 func TestWhatAZeroMeansIsSaidOfFieldsThatExist(t *testing.T) {
 	types := []reflect.Type{
-		reflect.TypeFor[Cluster](), reflect.TypeFor[Zone](), reflect.TypeFor[Workload](), reflect.TypeFor[Controller](), reflect.TypeFor[Step](),
+		reflect.TypeFor[Cluster](), reflect.TypeFor[Zone](), reflect.TypeFor[Workload](), reflect.TypeFor[Controller](),
+		reflect.TypeFor[Step](),
 		reflect.TypeFor[Nodes](), reflect.TypeFor[Pods](), reflect.TypeFor[APIErrors](), reflect.TypeFor[Watch](),
 	}
 	var found []string
@@ -99,7 +102,8 @@ func TestDefaultsAreThoseThatAreNamed(t *testing.T) {
 	d := (&Scenario{
 		Cluster: Cluster{Zones: []Zone{{}}, Workloads: []Workload{{}, {Kind: DaemonSet}, {TolerateForever: true}}},
 		Script: []Step{
-			{Taint: &Taint{}}, {APIDown: &APIDown{}}, {APIErrors: &APIErrors{}}, {StaleWatch: &StaleWatch{}}, {BrokenWatch: &Watch{}},
+			{Taint: &Taint{}}, {APIDown: &APIDown{}}, {APIErrors: &APIErrors{}}, {StaleWatch: &StaleWatch{}},
+			{BrokenWatch: &Watch{}},
 		},
 	}).Defaulted()
 	require.Equal(t, "10s", d.Cluster.BeatInterval.String())
@@ -113,7 +117,7 @@ func TestDefaultsAreThoseThatAreNamed(t *testing.T) {
 	require.Equal(t, 1, d.Controller.Replicas)
 	require.Equal(t, "5s", d.Controller.RestartAfter.String())
 	require.Equal(t, "now", d.Script[0].Taint.TimeAdded)
-	require.Equal(t, "everybody", d.Script[1].APIDown.For)
+	require.Equal(t, "all", d.Script[1].APIDown.For)
 	require.Equal(t, []int{409, 429, 500, 503}, d.Script[2].APIErrors.Codes)
 	require.Equal(t, []string{"get", "patch", "delete", "evict", "update"}, d.Script[2].APIErrors.Verbs)
 	require.Equal(t, []string{"nodes", "leases", "pods"}, d.Script[3].StaleWatch.Kinds)
@@ -124,8 +128,9 @@ func TestCopiesShareNothing(t *testing.T) {
 	s := &Scenario{
 		Cluster:    Cluster{Zones: []Zone{{Name: "a"}}, Workloads: []Workload{{TolerationSeconds: new(int64(1))}}},
 		Controller: Controller{Flags: map[string]FlagValue{"x": "1"}},
-		Script:     []Step{{Silence: &Nodes{Names: []string{"a"}, Rack: new(1)}}, {BrokenWatch: &Watch{Kinds: []string{"a"}}}},
-		Expect:     &Expect{Evicted: &ExpectEvicted{Workloads: map[string]Count{"a": Exactly(1)}}},
+		Script: []Step{{Silence: &Nodes{Names: []string{"a"}, Rack: new(1)}},
+			{BrokenWatch: &Watch{Kinds: []string{"a"}}}},
+		Expect: &Expect{Evicted: &ExpectEvicted{Workloads: map[string]Count{"a": Exactly(1)}}},
 	}
 	c := s.Clone()
 	require.Equal(t, s, c)
@@ -139,8 +144,9 @@ func TestCopiesShareNothing(t *testing.T) {
 	require.Equal(t, &Scenario{
 		Cluster:    Cluster{Zones: []Zone{{Name: "a"}}, Workloads: []Workload{{TolerationSeconds: new(int64(1))}}},
 		Controller: Controller{Flags: map[string]FlagValue{"x": "1"}},
-		Script:     []Step{{Silence: &Nodes{Names: []string{"a"}, Rack: new(1)}}, {BrokenWatch: &Watch{Kinds: []string{"a"}}}},
-		Expect:     &Expect{Evicted: &ExpectEvicted{Workloads: map[string]Count{"a": Exactly(1)}}},
+		Script: []Step{{Silence: &Nodes{Names: []string{"a"}, Rack: new(1)}},
+			{BrokenWatch: &Watch{Kinds: []string{"a"}}}},
+		Expect: &Expect{Evicted: &ExpectEvicted{Workloads: map[string]Count{"a": Exactly(1)}}},
 	}, s)
 }
 

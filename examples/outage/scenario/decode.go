@@ -15,8 +15,8 @@ type decoder struct {
 	file     string
 	places   map[string]*yaml.Node
 	problems []Problem
-	// failed lists the paths of what could not be read. What is not as it should be
-	// there, or because of that, is not reported once more.
+	// failed lists the paths of what could not be read. What is not as it should
+	// be there, or because of that, is not reported once more.
 	failed []string
 }
 
@@ -32,9 +32,9 @@ func (d *decoder) fail(node *yaml.Node, path, format string, args ...any) {
 	d.failed = append(d.failed, path)
 }
 
-// value reads the node into v. Where v is a pointer, something is there afterwards
-// even if it could not be read: a fault that is wrong is still the fault that the
-// step was to have.
+// value reads the node into v. Where v is a pointer, something is there
+// afterwards even if it could not be read: a fault that is wrong is still the
+// fault that the step was to have.
 func (d *decoder) value(path string, node *yaml.Node, v reflect.Value) {
 	if _, known := d.places[path]; !known {
 		d.places[path] = node
@@ -210,14 +210,15 @@ func (d *decoder) unknown(path string, key *yaml.Node, fields []field) string {
 	return meant
 }
 
-// anyField is the name of a field that could be any: one that nobody knows.
+// anyField is the name of a field that could be any: an unknown one.
 const anyField = "*"
 
 func (d *decoder) zero(at string, value *yaml.Node, v reflect.Value, f field) {
 	if f.zero == "" || !v.IsZero() || d.hasFailed(at) {
 		return
 	}
-	d.fail(value, at, "%s is the same as leaving it out, which means %s; leave it out or give it another value", zeroOf(value), f.zero)
+	d.fail(value, at, "%s is the same as leaving it out, which means %s; leave it out or give it another value",
+		zeroOf(value), f.zero)
 }
 
 func zeroOf(value *yaml.Node) string {

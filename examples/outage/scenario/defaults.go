@@ -18,8 +18,9 @@ const (
 	defaultRestartAfter      = Duration(5 * time.Second)
 )
 
-// Defaulted returns a copy of the scenario that shares no memory with it, in which
-// what was left out has its default. Defaulting that again changes nothing.
+// Defaulted returns a copy of the scenario that shares no memory with it, in
+// which what was left out has its default. Defaulting that again changes
+// nothing.
 func (s *Scenario) Defaulted() *Scenario {
 	d := s.Clone()
 	d.Cluster.fill()
@@ -60,10 +61,10 @@ func (s *Step) fill() {
 		setDefault(&s.Taint.TimeAdded, TimeAddedNow)
 	}
 	if s.APIDown != nil {
-		setDefault(&s.APIDown.For, Everybody)
+		setDefault(&s.APIDown.For, AllCallers)
 	}
 	if s.APIBlink != nil {
-		setDefault(&s.APIBlink.For, Everybody)
+		setDefault(&s.APIBlink.For, AllCallers)
 	}
 	if s.APIErrors != nil {
 		s.APIErrors.fill()
@@ -101,8 +102,8 @@ func (s *Scenario) Clone() *Scenario {
 	return &copied
 }
 
-// deepen replaces what v shares with what it was copied from. Written by hand for
-// each type it would be the place where a new field is forgotten.
+// deepen replaces what v shares with what it was copied from. Written by hand
+// for each type it would be the place where a new field is forgotten.
 func deepen(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// String says in a few words what the step does: silence zone: a, for 10m. It is
-// for people.
+// String says in a few words what the step does: silence zone: a, for 10m. It
+// is for people.
 func (s *Step) String() string {
 	text := "nothing"
 	for _, f := range s.faults() {

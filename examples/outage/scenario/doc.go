@@ -1,6 +1,6 @@
-// Package scenario is the language in which the outage simulator is told what to
-// play: a cluster, the controller's settings, and a script of what goes wrong and
-// when. It is data only; it says nothing of how a scenario is run.
+// Package scenario is the language of the outage simulator. A scenario has a
+// cluster, the controller's settings, and a script of what goes wrong and when.
+// It is data only; it says nothing of how a scenario is run.
 //
 // A scenario is a YAML file:
 //
@@ -34,26 +34,27 @@
 //	  - {step: 0, workload: db, earliest: {atLeast: 1m50s}}
 //	  suspended: false
 //
-// Each step of the script says when it begins and exactly one fault; [Step] lists
-// them. Nodes are called after their zone, a-0 to a-59, and node i stands in rack
-// i modulo racks. Durations are written as in Go, 1h30m. Flags are those of
-// nodelifecycle, whose defaults are those of kube-controller-manager v1.37.
-// Whatever is left out has the default that the comment of its field names.
+// Each step of the script says when it begins and exactly one fault; [Step]
+// lists them. Nodes are called after their zone, a-0 to a-59, and node i stands
+// in rack i modulo racks. Durations are written as in Go, 1h30m. Flags are
+// those of nodelifecycle, whose defaults are those of kube-controller-manager
+// v1.37. Whatever is left out has the default that the comment of its field
+// names.
 //
-// Expect says what must come out, whatever the seed: each number is one value or a
-// range, {atLeast: 3, atMost: 5}; [Expect] lists them. Derive them from the flags
-// and the script, with the arithmetic in a comment, before the first run. The
-// program outage shows what came out next to them, and with --check fails if one
-// does not hold.
+// Expect says what must come out, whatever the seed: each number is one value
+// or a range, {atLeast: 3, atMost: 5}; [Expect] lists them. Derive them from
+// the flags and the script, with the arithmetic in a comment, before the first
+// run. The program outage shows what came out next to them, and with --check
+// fails if one does not hold.
 //
-// [Read] is strict. A field that does not exist, one that is given twice, a value
-// of the wrong type, one that cannot be and two that contradict each other are
-// errors, which say in which line, where in the scenario, and what there is
-// instead. All of them are reported at once. YAML's anchors, aliases and tags are
-// not part of the language.
+// [Read] is strict. A field that does not exist or is given twice is an error.
+// So are a value of the wrong type, an impossible one, and two that contradict
+// each other. Errors say in which line, where in the scenario, and what there
+// is instead. All of them are reported at once. YAML's anchors, aliases and
+// tags are not part of the language.
 //
-// [Write] writes a scenario that was made in Go as a file, [Set] changes one value
-// of it as a command line does, [Scenario.Validate] checks it and
-// [Scenario.Defaulted] fills in what was left out. Nothing here is safe for use by
-// several goroutines if one of them changes the scenario.
+// [Write] writes a scenario that was made in Go as a file, and [Set] changes
+// one value as a command line does. [Scenario.Validate] checks it, and
+// [Scenario.Defaulted] fills in what was left out. Nothing here is safe for use
+// by several goroutines if one of them changes the scenario.
 package scenario

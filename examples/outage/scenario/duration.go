@@ -41,7 +41,8 @@ func (d Duration) String() string {
 // MarshalJSON returns the duration as a JSON string.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
 
-// UnmarshalJSON reads a JSON string. A number is an error, except 0: it has no unit.
+// UnmarshalJSON reads a JSON string. A number is an error, except 0: it has no
+// unit.
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	text := string(data)
 	if strings.HasPrefix(text, `"`) {

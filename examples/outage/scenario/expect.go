@@ -26,17 +26,17 @@ type Expect struct {
 	Calls *Count `json:"calls,omitempty"`
 }
 
-// ExpectDeclared counts nodes. A node is living if its kubelet was up, whether the
-// API server answered it or not, within a grace period before the API server
-// stored the Unknown; else it is dead. A node that is declared in both states
-// counts as both.
+// ExpectDeclared counts nodes. A node is living if its kubelet was up within a
+// grace period before the API server stored the Unknown, and dead otherwise.
+// Whether the kubelet was answered does not count. A node that is declared in
+// both states counts as both.
 type ExpectDeclared struct {
 	Living *Count `json:"living,omitempty"`
 	Dead   *Count `json:"dead,omitempty"`
 }
 
-// ExpectTainted counts nodes that get a not-ready or unreachable NoExecute taint
-// from the controller, and how often nodes get one.
+// ExpectTainted counts nodes that get a not-ready or unreachable NoExecute
+// taint from the controller, and how often nodes get one.
 type ExpectTainted struct {
 	Nodes *Count `json:"nodes,omitempty"`
 	Times *Count `json:"times,omitempty"`
@@ -49,9 +49,9 @@ type ExpectEvicted struct {
 }
 
 // ExpectDepartures is about the pods that the controller tells to leave a node
-// after a step of the script has hit that node. Pods says how many; Earliest and
-// Latest bound when the first and the last of them leave, counted from the step's
-// At, and hold if none does.
+// after a step of the script has hit that node. Pods says how many. Earliest
+// and Latest bound when the first and the last of them leave, counted from the
+// step's At, and hold if none does.
 type ExpectDepartures struct {
 	// Step is the number of the step in the script, from 0. It must hit nodes.
 	Step int `json:"step"`
@@ -151,7 +151,8 @@ func (c *checker) expect() {
 	if e == nil {
 		return
 	}
-	nothing := e.Declared == nil && e.Tainted == nil && e.Evicted == nil && len(e.Departures) == 0 && e.Suspended == nil && e.Paused == nil && e.Calls == nil
+	nothing := e.Declared == nil && e.Tainted == nil && e.Evicted == nil && len(e.Departures) == 0 && e.Suspended == nil &&
+		e.Paused == nil && e.Calls == nil
 	c.says(expectPath, !nothing, "declared, tainted, evicted, departures, suspended, paused or calls")
 	if d := e.Declared; d != nil {
 		const path = expectPath + ".declared"
@@ -184,7 +185,8 @@ func count[T int | Duration](c *checker, path string, b *Bounds[T]) bool {
 	if b == nil {
 		return false
 	}
-	if !c.addUnless(b.AtLeast != nil || b.AtMost != nil, []string{path}, path, "says nothing; give it a value, or atLeast or atMost") {
+	if !c.addUnless(b.AtLeast != nil || b.AtMost != nil, []string{path}, path,
+		"says nothing; give it a value, or atLeast or atMost") {
 		return false
 	}
 	if b.exact() {
@@ -244,7 +246,8 @@ func (c *checker) departures(i int, all []ExpectDepartures) {
 		c.workloadExists(path+".workload", d.Workload)
 	}
 	for j := range i {
-		c.check(all[j].Step != d.Step || all[j].Workload != d.Workload, path, "is about the same pods as %s", item(expectPath+".departures", j))
+		c.check(all[j].Step != d.Step || all[j].Workload != d.Workload, path, "is about the same pods as %s",
+			item(expectPath+".departures", j))
 	}
 	count(c, path+".pods", d.Pods)
 	early, late := count(c, path+".earliest", d.Earliest), count(c, path+".latest", d.Latest)

@@ -100,8 +100,9 @@ func TestWhatCannotBeExpectedIsSaidWithItsPlace(t *testing.T) {
 			`21:5: expect.departures[1]: is about the same pods as expect.departures[0]`}},
 		"a time without a unit": {"  departures:\n  - {step: 0, latest: 5}\n", []string{
 			`20:23: expect.departures[0].latest: 5 has no unit; write 5s if it is in seconds`}},
-		"the last before the first": {"  departures:\n  - {step: 0, earliest: {atLeast: 2m}, latest: {atMost: 1m}}\n", []string{
-			`20:40: expect.departures[0].latest: is at most 1m, but the first pod leaves after at least 2m`}},
+		"the last before the first": {"  departures:\n  - {step: 0, earliest: {atLeast: 2m}, latest: {atMost: 1m}}\n",
+			[]string{
+				`20:40: expect.departures[0].latest: is at most 1m, but the first pod leaves after at least 2m`}},
 		"after the end": {"  departures:\n  - {step: 0, earliest: {atLeast: 26m}}\n", []string{
 			`20:15: expect.departures[0].earliest: is at least 26m, but the scenario ends 25m after the step`}},
 	} {

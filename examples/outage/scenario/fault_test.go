@@ -27,7 +27,8 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
   hostile: {nodes: {zone: a}, every: 3s, zones: [x, X], taints: off, leases: futur}`, []string{
 			`17:3: script[0].hostile: does nothing; give it zones, taints or leases`,
 			`17:38: script[0].hostile.every: is 0s; want at least 100ms`,
-			`20:53: script[1].hostile.zones[1]: X is no DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last`,
+			`20:53: script[1].hostile.zones[1]: X is no DNS label: at most 63 lower-case letters, digits and dashes, no dash ` +
+				`first or last`,
 			`20:65: script[1].hostile.taints: there is no way off; ways are takeOff, putOn`,
 			`20:78: script[1].hostile.leases: there is no way futur; did you mean future?`}},
 		{"clockDrift", `
@@ -44,7 +45,7 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
   apiBlink: {down: 5s, up: 0s, for: me}`, []string{
 			`16:3: script[0].apiBlink: needs for, which says until when`,
 			`16:28: script[0].apiBlink.up: is 0s; want at least 100ms`,
-			`16:37: script[0].apiBlink.for: there is no caller me; callers are everybody, controllers, kubelets`}},
+			`16:37: script[0].apiBlink.for: there is no caller me; callers are all, controllers, kubelets`}},
 		{"slowLists", `
 - at: 0s
   slowLists: {min: 2m, max: 1m}`, []string{
@@ -64,7 +65,8 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
   move: {nodes: {zone: a}, zone: A b}`, []string{
 			`16:34: script[0].move.zone: is empty; give it a name`,
 			`18:34: script[1].move.zone: the nodes are in zone a already`,
-			`20:34: script[2].move.zone: "A b" is no DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last`}},
+			`20:34: script[2].move.zone: "A b" is no DNS label: at most 63 lower-case letters, digits and dashes, no dash ` +
+				`first or last`}},
 		{"taint", `
 - at: 1m
   taint: {nodes: {zone: a}, key: "a b", value: "ä", effect: NoExec, timeAdded: yesterday}
@@ -101,7 +103,8 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
 			`18:38: script[1].deletePods.count: is 51, but workload web has 50 pods`,
 			`20:40: script[2].deletePods.count: is 41, but workload agent has 40 pods`,
 			`22:3: script[3].deletePods: has count and share; leave out one of them`,
-			`24:38: script[4].deletePods.share: 0 is the same as leaving it out, which means all pods of the workload; leave it out or give it another value`,
+			`24:38: script[4].deletePods.share: 0 is the same as leaving it out, which means all pods of the workload; leave ` +
+				`it out or give it another value`,
 			`26:3: script[5].deletePods.workload: is missing`}},
 		{"tolerate", `
 - at: 1m
@@ -119,17 +122,19 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
 - at: 1m
   apiDown: {for: me}`, []string{
 			`16:18: script[0].apiDown.for: there is no caller kubelet; did you mean kubelets?`,
-			`18:18: script[1].apiDown.for: there is no caller me; callers are everybody, controllers, kubelets`}},
+			`18:18: script[1].apiDown.for: there is no caller me; callers are all, controllers, kubelets`}},
 		{"apiErrors", `
 - at: 1m
   apiErrors: {share: 0, codes: [418, 500, 500]}
 - at: 1m
   apiErrors: {share: 2, codes: []}`, []string{
 			`16:22: script[0].apiErrors.share: is 0; want more than 0 and at most 1`,
-			`16:33: script[0].apiErrors.codes[0]: 418 is no error that can be had; codes are 403, 404, 409, 422, 429, 500, 503, 504`,
+			`16:33: script[0].apiErrors.codes[0]: 418 is no error that can be had; codes are 403, 404, 409, 422, 429, 500, ` +
+				`503, 504`,
 			`16:43: script[0].apiErrors.codes[2]: 500 is in the list already, as script[0].apiErrors.codes[1]`,
 			`18:22: script[1].apiErrors.share: is 2; want more than 0 and at most 1`,
-			`18:32: script[1].apiErrors.codes: an empty list is the same as leaving it out, which means 409, 429, 500 and 503; leave it out or give it another value`}},
+			`18:32: script[1].apiErrors.codes: an empty list is the same as leaving it out, which means 409, 429, 500 and ` +
+				`503; leave it out or give it another value`}},
 		{"apiLatency", `
 - at: 1m
   apiLatency: 5ms
@@ -160,7 +165,8 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
 			`16:26: script[0].brokenWatch.replica: is -1; replicas are counted from 0`,
 			`16:38: script[0].brokenWatch.kinds[0]: there is no kind secrets; kinds are nodes, leases, pods`,
 			`16:53: script[0].brokenWatch.kinds[2]: pods is in the list already, as script[0].brokenWatch.kinds[1]`,
-			`18:24: script[1].brokenWatch.kinds: an empty list is the same as leaving it out, which means all kinds; leave it out or give it another value`}},
+			`18:24: script[1].brokenWatch.kinds: an empty list is the same as leaving it out, which means all kinds; leave it ` +
+				`out or give it another value`}},
 		{"crash and pause", `
 - at: 1m
   crash: {replica: 2}

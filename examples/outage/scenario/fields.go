@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// field is a field of a struct as the language sees it. The types of the language
-// are the only list of its fields; everything else asks them.
+// field is a field of a struct as the language sees it. The types of the
+// language are the only list of its fields; everything else asks them.
 type field struct {
 	name  string
 	index []int
 	// optional fields are left out when they are zero.
 	optional bool
-	// zero says what leaving it out means, where somebody who writes a zero may want
-	// something else.
+	// zero says what leaving it out means, where a user that writes a zero may
+	// want something else.
 	zero string
 }
 
-// zeroMeans says what the zero of a field stands for, by type and name. Go cannot
-// tell a zero that is written from one that is not, so a file must not write it.
-// Fields for which it makes no difference are not here.
+// zeroMeans says what the zero of a field stands for, by type and name. Go
+// cannot tell a zero that is written from one that is not, so a file must not
+// write it. Fields for which it makes no difference are not here.
 var zeroMeans = map[string]string{
 	"Cluster.beatInterval":    "10s",
 	"Cluster.statusInterval":  "5m",
@@ -39,7 +39,8 @@ var zeroMeans = map[string]string{
 	"Watch.kinds":             "all kinds",
 }
 
-// fieldsOf returns the fields of a struct type, those of embedded structs among them.
+// fieldsOf returns the fields of a struct type, those of embedded structs among
+// them.
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {

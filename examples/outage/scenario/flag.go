@@ -13,11 +13,12 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
 )
 
-// FlagValue is what is given to a flag, as it was written: 0.1 stays 0.1. In YAML
-// and JSON it is a string, a number or a bool.
+// FlagValue is what is given to a flag, as it was written: 0.1 stays 0.1. In
+// YAML and JSON it is a string, a number or a bool.
 type FlagValue string
 
-// MarshalJSON returns a number or a bool if the value is written as one, else a string.
+// MarshalJSON returns a number or a bool if the value is written as one, else a
+// string.
 func (v FlagValue) MarshalJSON() ([]byte, error) {
 	if isPlain(string(v)) {
 		return []byte(v), nil
@@ -52,9 +53,9 @@ func (v *FlagValue) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Options returns the options of nodelifecycle with these flags set and defaults
-// for the others. The error joins a [Problem] for each flag that does not exist or
-// has a value that it cannot have.
+// Options returns the options of nodelifecycle with these flags set and
+// defaults for the others. The error joins a [Problem] for each flag that does
+// not exist or has a value that it cannot have.
 func (c *Controller) Options() (*options.Options, error) {
 	parsed, problems := c.options()
 	if len(problems) > 0 {

@@ -10,10 +10,13 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-const everyFlag = "action, budget-burst, budget-overall, budget-per-namespace, budget-per-node, concurrent-node-syncs, confirm, " +
+const everyFlag = "action, budget-burst, budget-overall, budget-per-namespace, budget-per-node, " +
+	"concurrent-node-syncs, confirm, " +
 	"evict-for, eviction-mode, kube-api-burst, kube-api-qps, large-cluster-size-threshold, " +
-	"leader-elect, leader-elect-lease-duration, leader-elect-renew-deadline, leader-elect-retry-period, low-priority-first, " +
-	"min-healthy-share, node-blind-after, node-declare-unconfirmed, node-eviction-rate, node-eviction-zone-share, node-heartbeat-interval, node-monitor-grace-period, " +
+	"leader-elect, leader-elect-lease-duration, leader-elect-renew-deadline, leader-elect-retry-period, " +
+	"low-priority-first, " +
+	"min-healthy-share, node-blind-after, node-declare-unconfirmed, node-eviction-rate, node-eviction-zone-share, " +
+	"node-heartbeat-interval, node-monitor-grace-period, " +
 	"node-monitor-period, node-recovery-period, " +
 	"node-startup-grace-period, pause-while-zone-down, pod-eviction-timeout, " +
 	"resume-delay, resume-healthy-share, secondary-node-eviction-rate, " +
@@ -55,10 +58,11 @@ controller:
     node-monitor-grace-period: 0s`, []string{
 			`6:25: controller.flags.node-eviction-rate: --node-eviction-rate is -1, want zero or more`,
 			`7:32: controller.flags.node-monitor-grace-period: --node-monitor-grace-period is 0s, want a positive duration`}},
-		{"impossible beside a default", head + `
+		{"impossible next to a default", head + `
     leader-elect-lease-duration: 5s`, []string{
-			`6:34: controller.flags.leader-elect-lease-duration: --leader-elect-renew-deadline 10s must be less than --leader-elect-lease-duration 5s`}},
-		{"impossible beside one that cannot be read", head + `
+			`6:34: controller.flags.leader-elect-lease-duration: --leader-elect-renew-deadline 10s must be less than ` +
+				`--leader-elect-lease-duration 5s`}},
+		{"impossible next to one that cannot be read", head + `
     leader-elect-lease-duration: 5s
     leader-elect-renew-deadline: short`, []string{
 			`7:34: controller.flags.leader-elect-renew-deadline: "short" is no value for this flag; want a duration like 90s`}},

@@ -28,7 +28,8 @@ func FuzzRead(f *testing.F) {
 		f.Add(text)
 	}
 	for _, text := range []string{
-		"", "---\n", "a: &a [*a]", "? [x]\n: y", "<<: {name: x}", "name: !!binary gg==", "name: x\n---\nname: y", "\xff\xfen\x00", "\t",
+		"", "---\n", "a: &a [*a]", "? [x]\n: y", "<<: {name: x}", "name: !!binary gg==", "name: x\n---\nname: y",
+		"\xff\xfen\x00", "\t",
 		settled + "- {at: 1m, silence: {zone: a, \"\": x}}", settled + "- {at: 1m, crash: }", "%TAG ! x\n---\n!a b",
 	} {
 		f.Add([]byte(text))
@@ -63,7 +64,8 @@ func FuzzRead(f *testing.F) {
 // Set must not panic on anything that is typed at it either.
 func FuzzSet(f *testing.F) {
 	for _, assignment := range []string{
-		"node-eviction-rate=1", "duration=2h", "cluster.zones[0].nodes=3", "script[0].silence.rack=1", "a..b=c", "[=", "controller.flags.=",
+		"node-eviction-rate=1", "duration=2h", "cluster.zones[0].nodes=3", "script[0].silence.rack=1", "a..b=c", "[=",
+		"controller.flags.=",
 		".=", "cluster.zones[0][0]=1", "script[0]=", "script[0].staleWatch.delay.min=1s",
 	} {
 		f.Add(assignment)

@@ -7,7 +7,8 @@ import (
 )
 
 // missing says that there is no such thing, and what there is: the one that was
-// probably meant, or else all of them. The plural of the noun is made with an s.
+// probably meant, or else all of them. The plural of the noun is made with an
+// s.
 func missing(noun, name string, existing []string) string {
 	return missingIn(noun, name, "", existing)
 }
@@ -38,7 +39,7 @@ func shown(name string) string {
 	return fmt.Sprintf("%.80s", name)
 }
 
-// listed enumerates names, not more than somebody would read.
+// listed enumerates names, not more than a user would read.
 func listed(names []string) string {
 	const most = 40
 	if len(names) <= most {
@@ -49,7 +50,8 @@ func listed(names []string) string {
 
 // nearest returns the name that is like the given one, if there is any: a third
 // of the letters may be wrong, case does not count, and a part of at least four
-// letters, the beginning or the end, stands for the whole if only one name has it.
+// letters, the beginning or the end, stands for the whole if only one name has
+// it.
 func nearest(name string, existing []string) (string, bool) {
 	lower := strings.ToLower(name)
 	best, bestDistance := "", len(lower)/3+1
@@ -75,8 +77,8 @@ func nearest(name string, existing []string) (string, bool) {
 }
 
 // distance counts the letters to insert, remove, replace or swap with their
-// neighbour that make b of a: the optimal string alignment distance. It may return
-// any number from enough on for those that are at least so far apart.
+// neighbour that make b of a: the optimal string alignment distance. It may
+// return any number from enough on for those that are at least so far apart.
 func distance(a, b string, enough int) int {
 	if max(len(a)-len(b), len(b)-len(a)) >= enough {
 		return enough

@@ -114,7 +114,8 @@ func (c *checker) rack(path string, n *Nodes, zones []Zone) bool {
 			"there is no rack %d in %s; the last is %d", *n.Rack, where, most-1)
 }
 
-// zoneOf returns the zone of the node of that name, nil if there is no such node.
+// zoneOf returns the zone of the node of that name, nil if there is no such
+// node.
 func (c *Cluster) zoneOf(name string) *Zone {
 	dash := strings.LastIndexByte(name, '-')
 	if dash < 0 {
@@ -143,8 +144,8 @@ func (c *checker) noNode(name string) string {
 	return fmt.Sprintf("there is no node %s; nodes are %s", shown(name), listed(ranges))
 }
 
-// matching counts the nodes that names, zone and rack describe, without looking at
-// each node of the cluster.
+// matching counts the nodes that names, zone and rack describe, without looking
+// at each node of the cluster.
 func (c *Cluster) matching(n *Nodes) int {
 	total := 0
 	for i := range c.Zones {
@@ -197,20 +198,23 @@ func (m *Move) check(c *checker, path string, s *Step) {
 	m.Nodes.check(c, path+".nodes", s)
 	c.label(path+".zone", m.Zone) // one that does not exist comes into being
 	if m.Nodes.Zone != "" {
-		c.addUnless(m.Zone != m.Nodes.Zone, []string{path + ".nodes.zone"}, path+".zone", "the nodes are in zone %s already", m.Zone)
+		c.addUnless(m.Zone != m.Nodes.Zone, []string{path + ".nodes.zone"}, path+".zone", "the nodes are in zone %s already",
+			m.Zone)
 	}
 }
 
 func (t *Taint) check(c *checker, path string, s *Step) {
 	t.Nodes.check(c, path+".nodes", s)
-	c.check(len(validation.IsQualifiedName(t.Key)) == 0, path+".key", "%s is no key of a taint; write it like maintenance or example.com/maintenance", shown(t.Key))
-	c.check(len(validation.IsValidLabelValue(t.Value)) == 0, path+".value", "%s is no value of a taint: at most 63 letters, digits, dashes, underscores and dots", shown(t.Value))
+	c.check(len(validation.IsQualifiedName(t.Key)) == 0, path+".key",
+		"%s is no key of a taint; write it like maintenance or example.com/maintenance", shown(t.Key))
+	c.check(len(validation.IsValidLabelValue(t.Value)) == 0, path+".value",
+		"%s is no value of a taint: at most 63 letters, digits, dashes, underscores and dots", shown(t.Value))
 	c.oneOf(path+".effect", "effect", t.Effect,
 		string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute))
 	c.timeAdded(path+".timeAdded", t.TimeAdded)
 }
 
-// What a taint may say of when it was added, beside a duration.
+// What a taint may say of when it was added, besides a duration.
 const (
 	TimeAddedNow     = "now"
 	TimeAddedMissing = "missing"
@@ -223,7 +227,8 @@ func (c *checker) timeAdded(path, added string) {
 	}
 	off, err := time.ParseDuration(added)
 	if c.check(err == nil, path, "%s is neither now nor missing nor a duration like -1h", shown(added)) {
-		c.check(Duration(off) >= -maxClockStep && Duration(off) <= maxClockStep, path, "is %s; at most %v, forwards or back", added, maxClockStep)
+		c.check(Duration(off) >= -maxClockStep && Duration(off) <= maxClockStep, path, "is %s; at most %v, forwards or back",
+			added, maxClockStep)
 	}
 }
 
@@ -239,7 +244,8 @@ func (d *ClockDrift) check(c *checker, path string, s *Step) {
 	c.untilWhen(path, s)
 	if d.Every >= minInterval && d.By.D().Abs() <= maxClockStep.D() {
 		steps := int64(s.For / d.Every)
-		c.addUnless(steps == 0 || d.By.D().Abs() <= maxClockStep.D()/time.Duration(steps), []string{parent(path) + ".for"}, path+".by",
+		c.addUnless(steps == 0 || d.By.D().Abs() <= maxClockStep.D()/time.Duration(steps), []string{parent(path) + ".for"},
+			path+".by",
 			"is %v, %d times; at most %v together", d.By, steps, maxClockStep)
 	}
 }
@@ -248,7 +254,8 @@ func (h *Hostile) check(c *checker, path string, s *Step) {
 	h.Nodes.check(c, path+".nodes", s)
 	c.interval(path+".every", h.Every, false)
 	c.untilWhen(path, s)
-	c.addUnless(len(h.Zones) > 0 || h.Taints != "" || h.Leases != "", []string{path}, path, "does nothing; give it zones, taints or leases")
+	c.addUnless(len(h.Zones) > 0 || h.Taints != "" || h.Leases != "", []string{path}, path,
+		"does nothing; give it zones, taints or leases")
 	for i, zone := range h.Zones {
 		c.label(item(path+".zones", i), zone) // one that does not exist comes into being
 	}

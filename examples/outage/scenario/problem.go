@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a scenario. Errors of this package are
-// Problems joined by [errors.Join], even if it is only one: errors.AsType finds
-// the first, and Unwrap() []error all of them.
+// Problem is one thing that is wrong with a scenario. Errors of this package
+// are Problems joined by [errors.Join], even if it is only one: errors.AsType
+// finds the first, and Unwrap() []error all of them.
 type Problem struct {
 	// File, Line and Column say where it is, counted from 1, if the scenario was
-	// read from a file. Of a field that is missing it is the place of what lacks it.
+	// read from a file. Of a field that is missing it is the place of what lacks
+	// it.
 	File         string
 	Line, Column int
 	// Path says where it is in the scenario, such as script[3].silence.zone. It is

@@ -33,7 +33,8 @@ func TestWhatIsWrittenReadsTheSame(t *testing.T) {
 	}
 }
 
-// The usual reader of Kubernetes' YAML is a second opinion on what the text means.
+// The usual reader of Kubernetes' YAML is a second opinion on what the text
+// means.
 func TestWhatIsWrittenIsOrdinaryYAML(t *testing.T) {
 	for seed := range uint64(randomScenarios) {
 		s := randomScenario(seed)
@@ -72,13 +73,15 @@ func inJSON(t *testing.T, s *scenario.Scenario) string {
 	return string(text)
 }
 
-// Steps refer to the first zones and workloads, which every random scenario has.
+// Steps refer to the first zones and workloads, which every random scenario
+// has.
 type random struct{ *rand.Rand }
 
 func randomScenario(seed uint64) *scenario.Scenario {
 	r := random{rand.New(rand.NewPCG(seed, 1))}
 	s := &scenario.Scenario{
-		Name:        pick(r, "x", "a storm", "5", "true", "Yes", "off", "n", "12:30", "-1:20.5", "1_000", "0o7", "null", "~", "- a", "a: b", "#x", "2001-01-01", "ünïcödé ✓", "'", `"`),
+		Name: pick(r, "x", "a storm", "5", "true", "Yes", "off", "n", "12:30", "-1:20.5", "1_000", "0o7", "null", "~",
+			"- a", "a: b", "#x", "2001-01-01", "ünïcödé ✓", "'", `"`),
 		Description: r.text(),
 		Duration:    scenario.Duration(time.Hour + time.Duration(r.Int64N(int64(time.Hour)))),
 		Seed:        pick(r, 0, 1, r.Uint64()),
@@ -114,7 +117,8 @@ func (r random) expect(s *scenario.Scenario) scenario.Expect {
 			e.Departures = append(e.Departures, scenario.ExpectDepartures{
 				Step: i, Workload: pick(r, "", "web", "agent"), Pods: r.count(),
 				Earliest: &scenario.Time{AtLeast: new(scenario.Duration(r.Int64N(1e10)))},
-				Latest:   pick(r, nil, &scenario.Time{AtMost: new(scenario.Duration(time.Minute))}, new(scenario.Exactly(scenario.Duration(20*time.Second)))),
+				Latest: pick(r, nil, &scenario.Time{AtMost: new(scenario.Duration(time.Minute))},
+					new(scenario.Exactly(scenario.Duration(20*time.Second)))),
 			})
 		}
 	}
@@ -130,11 +134,13 @@ func maybe[T any](r random, value T) *T {
 	return &value
 }
 
-// text is what somebody, or something, might write as a description.
+// text is what a user or a program might write as a description.
 func (r random) text() string {
 	parts := []string{
-		"", "a", " ", "  ", "\n", "\n\n", "\t", "word", ": ", "- ", "#", " #", "'", `"`, "\\", "|", ">", "%", "@", "`", "{", "}", "[", "]",
-		"&a", "*a", "!x", "---", "...", "\r", "\r\n", "\x00", "\x07", "\x7f", "\u0085", "\u00a0", "\u2028", "\ufeff", "\ufffd", "ä", "日本", "🔥", "<&>",
+		"", "a", " ", "  ", "\n", "\n\n", "\t", "word", ": ", "- ", "#", " #", "'", `"`, "\\", "|", ">", "%", "@", "`", "{",
+		"}", "[", "]",
+		"&a", "*a", "!x", "---", "...", "\r", "\r\n", "\x00", "\x07", "\x7f", "\u0085", "\u00a0", "\u2028", "\ufeff",
+		"\ufffd", "ä", "日本", "🔥", "<&>",
 	}
 	text := ""
 	for range r.IntN(8) {
@@ -186,8 +192,10 @@ func (r random) cluster(c *scenario.Cluster) {
 	}
 	c.Zones[0].Racks = 4
 	c.Workloads = []scenario.Workload{
-		{Name: "web", Kind: pick(r, "", scenario.Deployment), Replicas: 10 + r.IntN(90), TolerationSeconds: maybe(r, r.Int64N(400)), EveryTaint: r.IntN(2) == 0, MinAvailable: r.IntN(9)},
-		{Name: "db", Kind: scenario.StatefulSet, Replicas: 1 + r.IntN(9), TolerateForever: r.IntN(2) == 0, Priority: pick(r, 0, -1, 1000)},
+		{Name: "web", Kind: pick(r, "", scenario.Deployment), Replicas: 10 + r.IntN(90),
+			TolerationSeconds: maybe(r, r.Int64N(400)), EveryTaint: r.IntN(2) == 0, MinAvailable: r.IntN(9)},
+		{Name: "db", Kind: scenario.StatefulSet, Replicas: 1 + r.IntN(9), TolerateForever: r.IntN(2) == 0,
+			Priority: pick(r, 0, -1, 1000)},
 		{Name: "agent", Kind: scenario.DaemonSet},
 	}
 	if r.IntN(2) == 0 {
@@ -264,7 +272,8 @@ func (r random) step() scenario.Step {
 	case 7:
 		s.Taint = &scenario.Taint{
 			Nodes: r.nodes(), Key: pick(r, "maintenance", "example.com/x", "5", "true"), Value: pick(r, "", "yes", "0.1", "v"),
-			Effect: pick(r, "NoSchedule", "PreferNoSchedule", "NoExecute"), TimeAdded: pick(r, "", "now", "missing", "-1h", "0", "5m"),
+			Effect:    pick(r, "NoSchedule", "PreferNoSchedule", "NoExecute"),
+			TimeAdded: pick(r, "", "now", "missing", "-1h", "0", "5m"),
 		}
 	case 8:
 		endless = true
@@ -312,9 +321,11 @@ func (r random) stepOfOthers(s scenario.Step, process scenario.Process) scenario
 		s.For = 0
 		s.Tolerate = &scenario.Tolerate{Pods: scenario.Pods{Workload: "web", Share: 0.5}, Seconds: r.Int64N(1000)}
 	case 2:
-		s.APIDown = &scenario.APIDown{For: pick(r, "", scenario.Everybody, scenario.Controllers, scenario.Kubelets)}
+		s.APIDown = &scenario.APIDown{For: pick(r, "", scenario.AllCallers, scenario.Controllers, scenario.Kubelets)}
 	case 3:
-		s.APIErrors = &scenario.APIErrors{Share: r.share(), Codes: pick(r, nil, []int{403, 404, 409, 422}, []int{429, 500, 503, 504}), Verbs: pick(r, nil, []string{"delete", "evict"}, []string{"get", "patch", "update"})}
+		s.APIErrors = &scenario.APIErrors{Share: r.share(),
+			Codes: pick(r, nil, []int{403, 404, 409, 422}, []int{429, 500, 503, 504}),
+			Verbs: pick(r, nil, []string{"delete", "evict"}, []string{"get", "patch", "update"})}
 	case 4:
 		s.APILatency = new(r.span())
 	case 5:

@@ -52,8 +52,8 @@ func Read(file string, data []byte) (*Scenario, error) {
 	return nil, join(d.problems)
 }
 
-// follows says whether the finding is, or may be, only a consequence of something
-// that could not be read.
+// follows says whether the finding is, or may be, only a consequence of
+// something that could not be read.
 func (d *decoder) follows(f finding) bool {
 	for _, failed := range d.failed {
 		if below(f.Path, failed) {
@@ -92,7 +92,8 @@ func parse(data []byte) (*yaml.Node, *Problem) {
 	}
 	switch err := decoder.Decode(&second); {
 	case err == nil:
-		return nil, &Problem{Line: second.Line, Column: second.Column, Message: "there is a second document; a file holds one scenario"}
+		return nil,
+			&Problem{Line: second.Line, Column: second.Column, Message: "there is a second document; a file holds one scenario"}
 	case !errors.Is(err, io.EOF):
 		return nil, syntaxProblem(data, err)
 	}
@@ -102,8 +103,8 @@ func parse(data []byte) (*yaml.Node, *Problem) {
 	return nil, empty
 }
 
-// notText finds bytes that are not UTF-8, of which the parser would not say where
-// they are.
+// notText finds bytes that are not UTF-8, of which the parser would not say
+// where they are.
 func notText(data []byte) *Problem {
 	if utf8.Valid(data) {
 		return nil
@@ -125,7 +126,8 @@ func notText(data []byte) *Problem {
 
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (?s)(.*)$`)
 
-// syntaxProblem takes the line out of the parser's message, which has no column.
+// syntaxProblem takes the line out of the parser's message, which has no
+// column.
 func syntaxProblem(data []byte, err error) *Problem {
 	line, message := 1, strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {

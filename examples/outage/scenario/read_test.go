@@ -9,8 +9,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// settled is a cluster to which the steps below happen. The first line of a step
-// is line 15.
+// settled is a cluster to which the steps below happen. The first line of a
+// step is line 15.
 const settled = `name: test
 duration: 30m
 cluster:
@@ -64,7 +64,9 @@ func (c badStep) run(t *testing.T) {
 }
 
 const (
-	everyFault = "silence, notReady, flap, flapReady, pressure, delete, move, cordon, taint, touch, nodeClocks, clockDrift, hostile, deletePods, tolerate, apiDown, apiBlink, apiErrors, apiLatency, lostAnswers, slowLists, staleWatch, brokenWatch, crash, pause, suspend, controllerClock, splitBrain, halt"
+	everyFault = "silence, notReady, flap, flapReady, pressure, delete, move, cordon, taint, touch, nodeClocks, " +
+		"clockDrift, hostile, deletePods, tolerate, apiDown, apiBlink, apiErrors, apiLatency, lostAnswers, slowLists, " +
+		"staleWatch, brokenWatch, crash, pause, suspend, controllerClock, splitBrain, halt"
 	stepFields = "at, for, over, recoverOver, " + everyFault
 )
 
@@ -113,7 +115,8 @@ func TestStepsSayWhenAndOneFault(t *testing.T) {
 - at: 1m
   for: 0s
   silence: {all: true}`, []string{
-			`16:8: script[0].for: 0s is the same as leaving it out, which means for good; leave it out or give it another value`}},
+			`16:8: script[0].for: 0s is the same as leaving it out, which means for good; leave it out or give it` +
+				` another value`}},
 		{"for longer than can be", `
 - at: 1m
   for: 721h
@@ -214,7 +217,8 @@ func TestNodesOfAStepExist(t *testing.T) {
 		{"no names", `
 - at: 1m
   silence: {names: []}`, []string{
-			`16:20: script[0].silence.names: an empty list is the same as leaving it out, which means nodes of any name; leave it out or give it another value`}},
+			`16:20: script[0].silence.names: an empty list is the same as leaving it out, which means nodes of any name; ` +
+				`leave it out or give it another value`}},
 		{"nothing said", `
 - at: 1m
   silence: {}`, []string{
@@ -253,8 +257,10 @@ func TestNodesOfAStepExist(t *testing.T) {
   silence: {zone: a, count: 0}
 - at: 1m
   silence: {zone: a, share: 0}`, []string{
-			`16:29: script[0].silence.count: 0 is the same as leaving it out, which means all that are described; leave it out or give it another value`,
-			`18:29: script[1].silence.share: 0 is the same as leaving it out, which means all that are described; leave it out or give it another value`}},
+			`16:29: script[0].silence.count: 0 is the same as leaving it out, which means all that are described; leave it ` +
+				`out or give it another value`,
+			`18:29: script[1].silence.share: 0 is the same as leaving it out, which means all that are described; leave it ` +
+				`out or give it another value`}},
 		{"a field misspelt is not missed as well", `
 - at: 1m
   silence: {zoen: a}`, []string{

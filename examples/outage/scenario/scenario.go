@@ -30,9 +30,11 @@ type Cluster struct {
 	// StatusInterval is how often a kubelet reports a status that has not changed:
 	// the default is the kubelet's, 5 min.
 	StatusInterval Duration `json:"statusInterval,omitempty"`
-	// APILatency is how long a call takes, there and back. The default is 2 ms to 20 ms.
+	// APILatency is how long a call takes, there and back. The default is 2 ms to
+	// 20 ms.
 	APILatency Range `json:"apiLatency,omitzero"`
-	// WatchDelay is how long an event takes to a watch. The default is 1 ms to 50 ms.
+	// WatchDelay is how long an event takes to a watch. The default is 1 ms to 50
+	// ms.
 	WatchDelay Range `json:"watchDelay,omitzero"`
 }
 
@@ -40,14 +42,15 @@ type Cluster struct {
 type Zone struct {
 	Name  string `json:"name"`
 	Nodes int    `json:"nodes"`
-	// Racks is how many racks the nodes are spread over, in turn: rack 0 and so on.
-	// The default is 1.
+	// Racks is how many racks the nodes are spread over, in turn: rack 0 and so
+	// on. The default is 1.
 	Racks int `json:"racks,omitempty"`
 }
 
 // Kinds of workloads.
 const (
-	// Deployment: a pod that is told to leave is replaced at once, by one of another name.
+	// Deployment: a pod that is told to leave is replaced at once, by one of
+	// another name.
 	Deployment = "Deployment"
 	// StatefulSet: a pod is replaced once it is gone, by one of the same name.
 	StatefulSet = "StatefulSet"
@@ -60,18 +63,20 @@ type Workload struct {
 	Name string `json:"name"`
 	// Kind is Deployment, the default, StatefulSet or DaemonSet.
 	Kind string `json:"kind,omitempty"`
-	// Replicas is how many pods there are; a DaemonSet has as many as there are nodes.
+	// Replicas is how many pods there are; a DaemonSet has as many as there are
+	// nodes.
 	Replicas int `json:"replicas,omitempty"`
-	// TolerationSeconds is how long the pods tolerate that their node is not ready or
-	// unreachable. The default is what the API server gives every pod, 300.
+	// TolerationSeconds is how long the pods tolerate that their node is not ready
+	// or unreachable. The default is what the API server gives every pod, 300.
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
-	// EveryTaint makes TolerationSeconds be for every NoExecute taint, not only for
-	// the two that say that a node is ill.
+	// EveryTaint makes TolerationSeconds be for every NoExecute taint, not only
+	// for the two that say that a node is ill.
 	EveryTaint bool `json:"everyTaint,omitempty"`
 	// TolerateForever makes pods tolerate every NoExecute taint, for ever.
 	TolerateForever bool `json:"tolerateForever,omitempty"`
-	// MinAvailable is that of the workload's PodDisruptionBudget: how many pods have to
-	// be left when one is evicted by --action=evict. By default it has none.
+	// MinAvailable is that of the workload's PodDisruptionBudget: how many pods
+	// have to be left when one is evicted by --action=evict. By default it has
+	// none.
 	MinAvailable int `json:"minAvailable,omitempty"`
 	// Priority is that of the pods, which counts with --low-priority-first.
 	Priority int `json:"priority,omitempty"`
@@ -79,9 +84,11 @@ type Workload struct {
 
 // Controller is the processes of the controller and their flags.
 type Controller struct {
-	// Replicas is how many processes there are, of which one leads. The default is 1.
+	// Replicas is how many processes there are; one of them leads. The default is
+	// 1.
 	Replicas int `json:"replicas,omitempty"`
-	// RestartAfter is how long a process that has ended stays away. The default is 5 s.
+	// RestartAfter is how long a process that has ended stays away. The default is
+	// 5 s.
 	RestartAfter Duration `json:"restartAfter,omitempty"`
 	// Flags are those of nodelifecycle, without the dashes.
 	Flags map[string]FlagValue `json:"flags,omitempty"`
@@ -107,8 +114,8 @@ type Step struct {
 	NotReady *Nodes `json:"notReady,omitempty"`
 	// Flap makes nodes fall silent and come back, again and again.
 	Flap *Flap `json:"flap,omitempty"`
-	// FlapReady makes kubelets report that their node is not ready, and that it is,
-	// again and again.
+	// FlapReady makes kubelets report that their node is not ready, and that it
+	// is, again and again.
 	FlapReady *FlapReady `json:"flapReady,omitempty"`
 	// Pressure makes kubelets report memory pressure.
 	Pressure *Nodes `json:"pressure,omitempty"`
@@ -120,11 +127,12 @@ type Step struct {
 	Cordon *Nodes `json:"cordon,omitempty"`
 	// Taint adds an administrator's taint.
 	Taint *Taint `json:"taint,omitempty"`
-	// Touch makes somebody change an annotation of nodes. It has no end.
+	// Touch makes a user change an annotation of nodes. It has no end.
 	Touch *Nodes `json:"touch,omitempty"`
 	// NodeClocks steps the clocks of nodes, and at the end back.
 	NodeClocks *NodeClocks `json:"nodeClocks,omitempty"`
-	// ClockDrift makes the clocks of nodes wrong by more and more, and right at the end.
+	// ClockDrift makes the clocks of nodes wrong by more and more, and right at
+	// the end.
 	ClockDrift *ClockDrift `json:"clockDrift,omitempty"`
 	// Hostile makes kubelets write what they should not into their own nodes and
 	// leases.
@@ -132,9 +140,10 @@ type Step struct {
 
 	// To pods.
 
-	// DeletePods makes somebody delete pods. It has no end.
+	// DeletePods makes a user delete pods. It has no end.
 	DeletePods *Pods `json:"deletePods,omitempty"`
-	// Tolerate changes how long pods tolerate that their node is ill. It has no end.
+	// Tolerate changes how long pods tolerate that their node is ill. It has no
+	// end.
 	Tolerate *Tolerate `json:"tolerate,omitempty"`
 
 	// To the API server.
@@ -147,12 +156,12 @@ type Step struct {
 	APIErrors *APIErrors `json:"apiErrors,omitempty"`
 	// APILatency makes calls of the controllers take another time.
 	APILatency *Range `json:"apiLatency,omitempty"`
-	// LostAnswers makes it do what controllers ask for and lose some of the answers:
-	// the caller sees a timeout.
+	// LostAnswers makes it do what controllers ask for and lose some of the
+	// answers: the caller sees a timeout.
 	LostAnswers *LostAnswers `json:"lostAnswers,omitempty"`
 
-	// SlowLists makes lists take another time, without the timeout that other calls
-	// have. At 0s it holds for the first lists of all.
+	// SlowLists makes lists take another time, without the timeout that other
+	// calls have. At 0s it holds for the first lists of all.
 	SlowLists *Range `json:"slowLists,omitempty"`
 
 	// To what the controllers see.
@@ -176,7 +185,7 @@ type Step struct {
 	// SplitBrain makes every process act as if it led.
 	SplitBrain *SplitBrain `json:"splitBrain,omitempty"`
 	// Halt puts the annotation on the leader's Lease that holds all evictions and
-	// NoExecute taints, as an operator does, and takes it off at the end.
+	// NoExecute taints, as an operator does. It is removed at the end.
 	Halt *Halt `json:"halt,omitempty"`
 }
 
@@ -188,8 +197,8 @@ type Nodes struct {
 	// Zone is the one that a node began in, also after a step has moved it.
 	Zone string `json:"zone,omitempty"`
 	Rack *int   `json:"rack,omitempty"`
-	// Count or Share takes so many, or such a part from 0 to 1, of the nodes that the
-	// rest describes, at random.
+	// Count or Share takes so many, or such a part from 0 to 1, of the nodes that
+	// the rest describes, at random.
 	Count int     `json:"count,omitempty"`
 	Share float64 `json:"share,omitempty"`
 }
@@ -222,8 +231,8 @@ type Taint struct {
 	Key    string `json:"key"`
 	Value  string `json:"value,omitempty"`
 	Effect string `json:"effect"` // NoSchedule, PreferNoSchedule or NoExecute
-	// TimeAdded is how the taint says when it was added: "now", the default, "missing",
-	// or a duration by which it is off: "-1h" is an hour ago.
+	// TimeAdded is how the taint says when it was added: "now", the default,
+	// "missing", or a duration by which it is off. "-1h" is an hour ago.
 	TimeAdded string `json:"timeAdded,omitempty"`
 }
 
@@ -240,8 +249,8 @@ type ClockDrift struct {
 	Every Duration `json:"every"`
 }
 
-// What hostile kubelets do with the not-ready and unreachable NoExecute taints of
-// their nodes.
+// What hostile kubelets do with the not-ready and unreachable NoExecute taints
+// of their nodes.
 const (
 	// TakeOffTaints: they take off those that they find.
 	TakeOffTaints = "takeOff"
@@ -249,22 +258,22 @@ const (
 	PutOnTaints = "putOn"
 )
 
-// What hostile kubelets write as the renewTime of their leases. Each value differs
-// from the one before, so that each is a heartbeat.
+// What hostile kubelets write as the renewTime of their leases. Each value
+// differs from the one before, so that each is a heartbeat.
 const (
 	FutureLeases    = "future"    // a day ahead
 	ZeroLeases      = "zero"      // every other time no time at all
 	BackwardsLeases = "backwards" // earlier each time
 )
 
-// Hostile is nodes and what their kubelets do, while they reach the API server: at
-// least one of Zones, Taints and Leases.
+// Hostile is nodes and what their kubelets do, while they reach the API server:
+// at least one of Zones, Taints and Leases.
 type Hostile struct {
 	Nodes Nodes `json:"nodes"`
 	// Every is how often they write labels and taints.
 	Every Duration `json:"every"`
-	// Zones are zone labels that they give themselves in turn. At the end they have
-	// their own again.
+	// Zones are zone labels that they give themselves in turn. At the end they
+	// have their own again.
 	Zones []string `json:"zones,omitempty"`
 	// Taints is takeOff or putOn.
 	Taints string `json:"taints,omitempty"`
@@ -272,7 +281,8 @@ type Hostile struct {
 	Leases string `json:"leases,omitempty"`
 }
 
-// Pods says which pods: Count or Share of a workload's, at random, or all of them.
+// Pods says which pods: Count or Share of a workload's, at random, or all of
+// them.
 type Pods struct {
 	Workload string  `json:"workload"`
 	Count    int     `json:"count,omitempty"`
@@ -287,19 +297,19 @@ type Tolerate struct {
 
 // Callers of the API server.
 const (
-	Everybody   = "everybody"
+	AllCallers  = "all"
 	Controllers = "controllers"
 	Kubelets    = "kubelets"
 )
 
-// APIDown says for whom the API server is away: everybody, the default,
+// APIDown says for which callers the API server is away: all, the default,
 // controllers or kubelets.
 type APIDown struct {
 	For string `json:"for,omitempty"`
 }
 
-// APIBlink says for whom the API server is away, as in [APIDown], and for how long
-// in turn: 5s of every minute is down: 5s, up: 55s.
+// APIBlink says for which callers the API server is away, as in [APIDown], and
+// for how long in turn. For example, 5s of every minute is down: 5s, up: 55s.
 type APIBlink struct {
 	For  string   `json:"for,omitempty"`
 	Down Duration `json:"down"`
@@ -310,13 +320,14 @@ type APIBlink struct {
 type APIErrors struct {
 	// Share of the calls, from 0 to 1.
 	Share float64 `json:"share"`
-	// Codes are HTTP status codes, of which each failing call gets one; the default
-	// is all of 409, 429, 500 and 503. A 404 is that of a proxy which has lost its
-	// server: the object is there, and the body of the answer is no Status.
+	// Codes are HTTP status codes, of which each failing call gets one; the
+	// default is all of 409, 429, 500 and 503. A 404 is that of a proxy which has
+	// lost its server: the object is there, and the body of the answer is no
+	// Status.
 	Codes []int `json:"codes,omitempty"`
-	// Verbs are the calls that can fail, of get, patch, delete, evict and update, which
-	// is what a leader does to its lease; the default is all of them. Like a webhook that
-	// lets nobody delete.
+	// Verbs are the calls that can fail, of get, patch, delete, evict and update,
+	// which is what a leader does to its lease. The default is all of them. For
+	// example, a webhook refuses every delete.
 	Verbs []string `json:"verbs,omitempty"`
 }
 
@@ -332,8 +343,8 @@ const (
 	PodObjects   = "pods"
 )
 
-// Watch says which watches: of which kinds, all by default, and of which process,
-// all by default.
+// Watch says which watches: of which kinds, all by default, and of which
+// process, all by default.
 type Watch struct {
 	Kinds   []string `json:"kinds,omitempty"`
 	Replica *int     `json:"replica,omitempty"`
@@ -345,7 +356,8 @@ type StaleWatch struct {
 	Delay Range `json:"delay"`
 }
 
-// Process is one of the controller's processes, by number; the leader by default.
+// Process is one of the controller's processes, by number; the leader by
+// default.
 type Process struct {
 	Replica *int `json:"replica,omitempty"`
 }

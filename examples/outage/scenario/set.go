@@ -12,14 +12,14 @@ import (
 )
 
 // Set changes one value of the scenario as name=value says, for a command line.
-// The name is that of a flag of the controller, node-eviction-rate=1, or the path
-// of a single value: duration=2h, controller.replicas=2, cluster.zones[0].nodes=10,
-// script[1].silence.share=0.3. What is a list or has fields cannot be set, nor can
-// items be added to a list.
+// The name is that of a flag of the controller, node-eviction-rate=1, or the
+// path of a single value: duration=2h, controller.replicas=2,
+// cluster.zones[0].nodes=10, script[1].silence.share=0.3. What is a list or has
+// fields cannot be set, nor can items be added to a list.
 //
-// Only the form of the value is checked, because one assignment may need another:
-// call [Scenario.Validate] after the last. On an error the scenario is unchanged.
-// What it shares with copies of it is not changed either.
+// Only the form of the value is checked, because one assignment may need
+// another: call [Scenario.Validate] after the last. On an error the scenario is
+// unchanged. What it shares with copies of it is not changed either.
 func Set(s *Scenario, assignment string) error {
 	name, value, ok := strings.Cut(assignment, "=")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
@@ -51,7 +51,8 @@ func (s *Scenario) set(name, value string) error {
 	if meant, ok := nearest(name, slices.Concat(fields, flags)); ok {
 		return fmt.Errorf("there is no flag or field %s; did you mean %s?", shown(name), meant)
 	}
-	return fmt.Errorf("there is no flag or field %s; fields are %s; flags are %s", shown(name), listed(fields), listed(flags))
+	return fmt.Errorf("there is no flag or field %s; fields are %s; flags are %s", shown(name), listed(fields),
+		listed(flags))
 }
 
 func (c *Controller) set(flag, value string) error {
@@ -113,8 +114,8 @@ func joined(path, element string) string {
 	return child(path, element)
 }
 
-// cutPath cuts off the first element of a path: a name, or an index in brackets.
-// A name may be empty, where dots follow each other.
+// cutPath cuts off the first element of a path: a name, or an index in
+// brackets. A name may be empty, where dots follow each other.
 func cutPath(path string) (element, rest string) {
 	begin := 0
 	if strings.HasPrefix(path, "[") {

@@ -41,7 +41,8 @@ func faultNames() []string {
 	return names
 }
 
-// targets returns the nodes that the step's fault hits, nil if it hits no nodes.
+// targets returns the nodes that the step's fault hits, nil if it hits no
+// nodes.
 func (s *Step) targets() *Nodes {
 	for _, named := range s.faults() {
 		switch f := named.fault.(type) {
@@ -73,7 +74,8 @@ func (s *Step) endless() bool {
 
 func (c *checker) step(path string, s *Step) {
 	if c.time(path+".at", s.At) && c.scenario.Duration > 0 {
-		c.addUnless(s.At < c.scenario.Duration, []string{"duration"}, path+".at", "is %v, but the scenario ends after %v", s.At, c.scenario.Duration)
+		c.addUnless(s.At < c.scenario.Duration, []string{"duration"}, path+".at", "is %v, but the scenario ends after %v",
+			s.At, c.scenario.Duration)
 	}
 	faults := s.faults()
 	switch len(faults) {
@@ -105,7 +107,8 @@ func (c *checker) times(path string, s *Step, fault string) {
 	if !c.spread(path, s, fault) || s.endless() {
 		return
 	}
-	c.addUnless(s.RecoverOver == 0 || s.For > 0, []string{path + ".for"}, path+".recoverOver", "needs for, which says when it ends")
+	c.addUnless(s.RecoverOver == 0 || s.For > 0, []string{path + ".for"}, path+".recoverOver",
+		"needs for, which says when it ends")
 	if s.For > 0 {
 		c.addUnless(s.For+s.RecoverOver >= s.Over, []string{path + ".for", path + ".recoverOver"}, path+".over",
 			"is %v, but the last nodes recover after %v; they would before they are hit", s.Over, s.For+s.RecoverOver)
@@ -136,7 +139,8 @@ func (c *checker) replica(path string, replica *int) {
 	}
 	replicas := c.scenario.Controller.replicas()
 	if c.check(*replica >= 0, path, "is %d; replicas are counted from 0", *replica) {
-		c.addUnless(*replica < replicas, []string{"controller.replicas"}, path, "there is no replica %d; controller.replicas is %d, counted from 0", *replica, replicas)
+		c.addUnless(*replica < replicas, []string{"controller.replicas"}, path,
+			"there is no replica %d; controller.replicas is %d, counted from 0", *replica, replicas)
 	}
 }
 
@@ -172,14 +176,15 @@ func (p *ControllerClock) check(c *checker, path string, s *Step) {
 
 func (*SplitBrain) check(c *checker, path string, _ *Step) {
 	replicas := c.scenario.Controller.replicas()
-	c.addUnless(replicas >= 2, []string{"controller.replicas"}, path, "there is one replica; set controller.replicas to 2 or more")
+	c.addUnless(replicas >= 2, []string{"controller.replicas"}, path,
+		"there is one replica; set controller.replicas to 2 or more")
 }
 
 func (*Halt) check(*checker, string, *Step) {}
 
 func (a *APIDown) check(c *checker, path string, _ *Step) {
 	if a.For != "" {
-		c.oneOf(path+".for", "caller", a.For, Everybody, Controllers, Kubelets)
+		c.oneOf(path+".for", "caller", a.For, AllCallers, Controllers, Kubelets)
 	}
 }
 
@@ -196,7 +201,8 @@ func (a *APIErrors) check(c *checker, path string, _ *Step) {
 	// formed.
 	codes := []int{403, 404, 409, 422, 429, 500, 503, 504}
 	for i, code := range a.Codes {
-		c.check(slices.Contains(codes, code), item(path+".codes", i), "%d is no error that can be had; codes are 403, 404, 409, 422, 429, 500, 503, 504", code)
+		c.check(slices.Contains(codes, code), item(path+".codes", i),
+			"%d is no error that can be had; codes are 403, 404, 409, 422, 429, 500, 503, 504", code)
 	}
 	once(c, path+".codes", a.Codes)
 	for i, verb := range a.Verbs {
@@ -232,7 +238,8 @@ func (t *Tolerate) check(c *checker, path string, s *Step) {
 	for i := range c.cluster.Workloads {
 		w := &c.cluster.Workloads[i]
 		if w.Name == t.Pods.Workload && (w.Kind == DaemonSet || w.TolerateForever) {
-			c.add([]string{"cluster.workloads"}, path+".pods.workload", "the pods of %s tolerate for ever, which cannot be changed", w.Name)
+			c.add([]string{"cluster.workloads"}, path+".pods.workload",
+				"the pods of %s tolerate for ever, which cannot be changed", w.Name)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxNodes and maxPods bound what one machine can simulate. 5,000 nodes are what
-	// Kubernetes supports, 100,000 what this library is meant for.
+	// maxNodes and maxPods bound what one machine can simulate. 5,000 nodes are
+	// what Kubernetes supports, 100,000 what this library is meant for.
 	maxNodes = 100_000
 	maxPods  = 2_000_000
 	// maxPriority is the highest that users can give. Source:
@@ -24,8 +24,8 @@ const (
 )
 
 // Validate reports everything that is wrong with the scenario: each value for
-// itself, and what contradicts each other. The error joins a [Problem] for each,
-// in the order of the fields.
+// itself, and what contradicts each other. The error joins a [Problem] for
+// each, in the order of the fields.
 func (s *Scenario) Validate() error {
 	findings := s.findings()
 	problems := make([]Problem, len(findings))
@@ -104,15 +104,16 @@ func (c *checker) zones() {
 		c.check(z.Nodes >= 1, at+".nodes", "is %d; a zone has at least one node", z.Nodes)
 		c.check(z.Racks >= 0, at+".racks", "is %d; want at least 1", z.Racks)
 		if z.Nodes >= 1 && z.Racks > z.Nodes {
-			c.add([]string{at + ".nodes"}, at+".racks", "is %d, but the zone has %d nodes; some racks would be empty", z.Racks, z.Nodes)
+			c.add([]string{at + ".nodes"}, at+".racks", "is %d, but the zone has %d nodes; some racks would be empty", z.Racks,
+				z.Nodes)
 		}
 		total += min(max(z.Nodes, 0), maxNodes+1)
 	}
 	c.check(total <= maxNodes, path, "have more than %d nodes together", maxNodes)
 }
 
-// unique checks the name of an item of the list, of which those that came before
-// are in names.
+// unique checks the name of an item of the list, of which those that came
+// before are in names.
 func (c *checker) unique(list string, i int, name string, names map[string]int) {
 	at := item(list, i) + ".name"
 	if !c.label(at, name) {
@@ -135,7 +136,8 @@ func (c *checker) workloads() {
 		c.kind(at, w)
 		c.tolerations(at, w)
 		c.check(w.MinAvailable >= 0, at+".minAvailable", "is %d; say how many pods have to be left", w.MinAvailable)
-		c.check(w.Priority >= -maxPriority && w.Priority <= maxPriority, at+".priority", "is %d; at most %d, above zero or below", w.Priority, maxPriority)
+		c.check(w.Priority >= -maxPriority && w.Priority <= maxPriority, at+".priority",
+			"is %d; at most %d, above zero or below", w.Priority, maxPriority)
 		total += min(max(c.cluster.pods(w), 0), maxPods+1)
 	}
 	if total > maxPods {
@@ -149,7 +151,8 @@ func (c *checker) kind(at string, w *Workload) {
 	case DaemonSet:
 		c.check(w.Replicas == 0, at+".replicas", "a DaemonSet has a pod on each node; leave out replicas")
 	case "", Deployment, StatefulSet:
-		c.addUnless(w.Replicas >= 1, []string{at + ".kind"}, at+".replicas", "is %d; say how many pods the workload has", w.Replicas)
+		c.addUnless(w.Replicas >= 1, []string{at + ".kind"}, at+".replicas", "is %d; say how many pods the workload has",
+			w.Replicas)
 	default:
 		c.check(false, at+".kind", "%s", missing("kind", w.Kind, kinds))
 	}
@@ -157,16 +160,20 @@ func (c *checker) kind(at string, w *Workload) {
 
 func (c *checker) tolerations(at string, w *Workload) {
 	if w.EveryTaint {
-		c.addUnless(w.Kind != DaemonSet, []string{at + ".kind"}, at+".everyTaint", "the pods of a DaemonSet tolerate that their node is ill, and no more; leave it out")
-		c.addUnless(!w.TolerateForever, []string{at + ".tolerateForever"}, at+".everyTaint", "contradicts tolerateForever; leave out one of them")
+		c.addUnless(w.Kind != DaemonSet, []string{at + ".kind"}, at+".everyTaint",
+			"the pods of a DaemonSet tolerate that their node is ill, and no more; leave it out")
+		c.addUnless(!w.TolerateForever, []string{at + ".tolerateForever"}, at+".everyTaint",
+			"contradicts tolerateForever; leave out one of them")
 	}
 	if w.TolerationSeconds == nil {
 		return
 	}
 	path := at + ".tolerationSeconds"
 	c.check(*w.TolerationSeconds >= 0, path, "is %d; 0 is at once", *w.TolerationSeconds)
-	c.addUnless(w.Kind != DaemonSet, []string{at + ".kind"}, path, "the pods of a DaemonSet tolerate for ever; leave it out")
-	c.addUnless(!w.TolerateForever, []string{at + ".tolerateForever"}, path, "contradicts tolerateForever; leave out one of them")
+	c.addUnless(w.Kind != DaemonSet, []string{at + ".kind"}, path,
+		"the pods of a DaemonSet tolerate for ever; leave it out")
+	c.addUnless(!w.TolerateForever, []string{at + ".tolerateForever"}, path,
+		"contradicts tolerateForever; leave out one of them")
 }
 
 func (c *checker) addUnless(ok bool, needs []string, path, format string, args ...any) bool {
@@ -201,14 +208,16 @@ func (c *checker) time(path string, d Duration) bool {
 
 func (c *checker) span(path string, r Range) {
 	if c.time(path+".min", r.Min) && c.time(path+".max", r.Max) {
-		c.addUnless(r.Min <= r.Max, []string{path + ".min", path + ".max"}, path, "min is %v and max is %v; the lesser comes first", r.Min, r.Max)
+		c.addUnless(r.Min <= r.Max, []string{path + ".min", path + ".max"}, path,
+			"min is %v and max is %v; the lesser comes first", r.Min, r.Max)
 	}
 }
 
 func (c *checker) controller() {
 	controller := &c.scenario.Controller
 	c.check(controller.Replicas >= 0, "controller.replicas", "is %d; want at least 1", controller.Replicas)
-	c.check(controller.Replicas <= maxReplicas, "controller.replicas", "is %d; at most %d", controller.Replicas, maxReplicas)
+	c.check(controller.Replicas <= maxReplicas, "controller.replicas", "is %d; at most %d", controller.Replicas,
+		maxReplicas)
 	c.time("controller.restartAfter", controller.RestartAfter)
 	_, problems := controller.options()
 	for _, p := range problems {

@@ -12,9 +12,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Write returns the scenario as YAML, its fields in the order of the types, what
-// is zero left out. [Read] reads the same value back, but nil for lists and maps
-// that are empty. A scenario that is not valid is an error: Read would refuse it.
+// Write returns the scenario as YAML, its fields in the order of the types,
+// what is zero left out. [Read] reads the same value back, but nil for lists
+// and maps that are empty. A scenario that is not valid is an error: Read would
+// refuse it.
 func Write(s *Scenario) ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("the scenario cannot be written: %w", err)
@@ -93,8 +94,8 @@ func isShort(node *yaml.Node) bool {
 // YAML 1.1, which the encoder does not quote: bools, and numbers to base 60.
 var oldTypes = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
 
-// stringNode lets a text of several lines stand as it is, unless something in it
-// cannot be seen, of which the encoder would lose some: it writes a carriage
+// stringNode lets a text of several lines stand as it is, unless something in
+// it cannot be seen, of which the encoder would lose some: it writes a carriage
 // return as the end of a line.
 func stringNode(text string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}

@@ -34,8 +34,8 @@ func TestWhatEachScenarioExpectsComesOut(t *testing.T) {
 	}
 }
 
-// A test that cannot fail proves nothing: with a controller that taints one node a
-// second, rack-loss is not what it expects.
+// A test that cannot fail proves nothing: with a controller that taints one
+// node a second, rack-loss is not what it expects.
 func TestAnotherControllerIsNotWhatIsExpected(t *testing.T) {
 	s := read(t, "rack-loss")
 	require.NoError(t, scenario.Set(s, "node-eviction-rate=1"))
@@ -97,7 +97,8 @@ func differences(description *scenario.Scenario) ([]string, error) {
 	document.Expectations = report.Expectations(description.Expect, &document.Summary)
 	var texts []string
 	for _, e := range document.Unmet() {
-		texts = append(texts, fmt.Sprintf("%s, seed %d: %s: expected %s, came out %s", description.Name, description.Seed, e.Path, e.Want, e.Got))
+		texts = append(texts,
+			fmt.Sprintf("%s, seed %d: %s: expected %s, came out %s", description.Name, description.Seed, e.Path, e.Want, e.Got))
 	}
 	return texts, nil
 }

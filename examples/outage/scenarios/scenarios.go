@@ -1,7 +1,7 @@
-// Package scenarios holds the scenarios that ship with the outage simulator, each
-// a YAML file in this folder whose description says what to watch for. They are
-// files, to be run by their path and to be copied, and embedded, so that a
-// program and its tests have them wherever they are.
+// Package scenarios holds the scenarios that ship with the outage simulator,
+// each a YAML file in this folder whose description says what to watch for.
+// They are files, to be run by their path and to be copied. They are embedded,
+// so that a program and its tests always have them.
 package scenarios
 
 import (

@@ -45,7 +45,8 @@ func TestEachIsWorthWatching(t *testing.T) {
 			for _, w := range s.Cluster.Workloads {
 				kinds[w.Kind] = true
 			}
-			require.Equal(t, map[string]bool{scenario.Deployment: true, scenario.StatefulSet: true, scenario.DaemonSet: true}, kinds)
+			require.Equal(t, map[string]bool{scenario.Deployment: true, scenario.StatefulSet: true, scenario.DaemonSet: true},
+				kinds)
 
 			require.NotEmpty(t, s.Script)
 			for _, step := range s.Script {

@@ -60,7 +60,8 @@ func tolerations(workload *scenario.Workload) []corev1.Toleration {
 		return tolerateIllness(nil)
 	case workload.EveryTaint:
 		return []corev1.Toleration{{
-			Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: workload.TolerationSeconds,
+			Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+			TolerationSeconds: workload.TolerationSeconds,
 		}}
 	}
 	return tolerateIllness(workload.TolerationSeconds)

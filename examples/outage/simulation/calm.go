@@ -18,7 +18,7 @@ type calm struct {
 
 func (c *calm) now() bool { return c.faults == 0 && c.acting != nil }
 
-// Noted looks who acts whenever something has happened to a process.
+// Noted looks which process acts whenever something has happened to one.
 func (c *calm) Noted(model.Note) {
 	var acting *model.Client
 	if r := c.simulation.Acting(); r != nil {

@@ -5,13 +5,13 @@ import (
 	"unsafe"
 )
 
-// A process's clock has two hands. One shows the time of day and can be set; the
-// other runs on evenly. time.Now reads both, and which of them counts depends on
-// the operation: Sub and Before prefer the even one, what is written to an object
-// is the time of day. A controller whose clock is set wrong is only simulated
-// truly if its times have both.
+// A process's clock has two hands. One shows the time of day and can be set;
+// the other runs on evenly. time.Now reads both, and which of them counts
+// depends on the operation: Sub and Before prefer the even one, what is written
+// to an object is the time of day. A controller whose clock is set wrong is
+// only simulated truly if its times have both.
 //
-// Package time lets nobody make such a time, so this does, by the layout that
+// Package time cannot make such a time, so this does, by the layout that
 // time.Time has had since Go 1.9. TestReadingHasTwoHands fails if that changes.
 
 // layout is that of time.Time.

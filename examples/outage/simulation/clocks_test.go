@@ -9,8 +9,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// alone is one process without an election, and three nodes that are silent from
-// two minutes on. Their pods tolerate that for five minutes.
+// alone is one process without an election, and three nodes that are silent
+// from two minutes on. Their pods tolerate that for five minutes.
 func alone(steps ...scenario.Step) *scenario.Scenario {
 	s := small(append([]scenario.Step{{
 		At: duration(2 * time.Minute), Silence: &scenario.Nodes{Zone: "a"},
@@ -39,9 +39,10 @@ func TestE2SuspendedProcessEvictsWhenItWakes(t *testing.T) {
 	require.Empty(t, judge.Violations())
 }
 
-// The timeout of a node that is emptied goes on while the machine sleeps: the nodes
-// are not ready after 2:40 and some, and their pods are due 5 minutes later. The
-// machine sleeps from 4:00 to 9:00. The zone's rate empties a node each second.
+// The timeout of a node that is emptied goes on while the machine sleeps: the
+// nodes are not ready after 2:40 and some, and their pods are due 5 minutes
+// later. The machine sleeps from 4:00 to 9:00. The zone's rate empties a node
+// each second.
 func TestE2SuspendedProcessEmptiesNodesWhenItWakes(t *testing.T) {
 	description := alone(scenario.Step{
 		At: duration(4 * time.Minute), For: duration(5 * time.Minute), Suspend: &scenario.Process{},
@@ -60,8 +61,8 @@ func TestE2SuspendedProcessEmptiesNodesWhenItWakes(t *testing.T) {
 	require.Empty(t, judge.Violations())
 }
 
-// A clock that is set wrong and right again makes nothing early or late: the API
-// server does not agree with it.
+// A clock that is set wrong and right again makes nothing early or late: the
+// API server does not agree with it.
 func TestE2StepOfTheClockOfAProcessMovesNoEviction(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
 		s, err := New(alone(scenario.Step{

@@ -1,15 +1,15 @@
-// Package simulation runs a scenario: it builds the cluster of package model, lets
-// processes of the node lifecycle controller loose in it, and plays the script.
+// Package simulation runs a scenario. It builds the cluster of package model,
+// runs processes of the node lifecycle controller in it, and plays the script.
 //
-// The processes are the real ones but for what waits: the reducer of
-// nodelifecycle/controller and its edges, which receive events, make calls and
-// read their answers. Time passes only from event to event, on one goroutine, and
-// the same scenario with the same seed goes the same way.
+// The processes are the real ones except for what waits. They are the reducer
+// of nodelifecycle/controller and its edges, which receive events, make calls
+// and read their answers. Time passes only from event to event, on one
+// goroutine, and the same scenario with the same seed goes the same way.
 //
 //	s, err := simulation.New(&description)
 //	s.World().Watch(witness) // is told everything
 //	s.Run()
 //
-// Who watches learns all that happens from model.Witness. What a controller has in
-// its memory, which no API shows, is in [Replica.Knowledge].
+// A witness learns all that happens: see model.Witness. What a controller has
+// in its memory, which no API shows, is in [Replica.Knowledge].
 package simulation

@@ -12,16 +12,17 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// edits are the changes that administrators make to nodes for a while. Of those of one
-// kind that overlap on a machine the last one counts, and a node is as it was only
-// when all have ended: nobody takes back what another still wants.
+// edits are the changes that administrators make to nodes for a while. Of those
+// of one kind that overlap on a machine the last one counts, and a node is as
+// it was only when all have ended: none takes back what another still wants.
 type edits struct {
 	zones   map[*model.Machine][]*string
 	cordons map[*model.Machine][]*bool
 	taints  map[taintOn][]*corev1.Taint
 }
 
-// taintOn is a taint of a machine by what makes it the same: its key and effect.
+// taintOn is a taint of a machine by what makes it the same: its key and
+// effect.
 type taintOn struct {
 	machine *model.Machine
 	key     string
@@ -36,8 +37,8 @@ func newEdits() edits {
 	}
 }
 
-// during makes an edit count until end is called. Apply is called with the one that
-// counts, or nil when there is none any more, whenever that changes.
+// during makes an edit count until end is called. Apply is called with the one
+// that counts, or nil when there is none any more, whenever that changes.
 func during[K comparable, E any](all map[K][]*E, key K, edit *E, apply func(*E)) (end func()) {
 	all[key] = append(all[key], edit)
 	apply(edit)
@@ -95,7 +96,8 @@ func without(taints []corev1.Taint, taint *corev1.Taint) []corev1.Taint {
 // taint returns the taint that a step is about, as it would be added now.
 func (s *Simulation) taint(description *scenario.Taint) *corev1.Taint {
 	return &corev1.Taint{
-		Key: description.Key, Value: description.Value, Effect: corev1.TaintEffect(description.Effect), TimeAdded: s.timeAdded(description),
+		Key: description.Key, Value: description.Value, Effect: corev1.TaintEffect(description.Effect),
+		TimeAdded: s.timeAdded(description),
 	}
 }
 

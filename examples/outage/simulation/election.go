@@ -7,11 +7,13 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// errFenced is what a write gets that comes when the process may no longer lead.
+// errFenced is what a write gets that comes when the process may no longer
+// lead.
 var errFenced = errors.New("not sent: the leader's lease is not valid any more")
 
-// election is a process's part in deciding who leads: what client-go's leader
-// election does with a lease, and the fence that nodelifecycle puts before writes.
+// election is a process's part in deciding which one leads: what client-go's
+// leader election does with a lease, and the fence that nodelifecycle puts
+// before writes.
 type election struct {
 	// seen is the lease as it was read last, changedAt when it had changed.
 	seen      model.Lock
@@ -20,7 +22,8 @@ type election struct {
 	// until is until when the lease is ours by the time of day.
 	until time.Time
 	leads bool
-	// renewing says that it is trying to renew the lease, renewals how often it has.
+	// renewing says that it is trying to renew the lease, renewals how often it
+	// has.
 	renewing bool
 	renewals int
 }
@@ -52,8 +55,8 @@ func (r *Replica) elect() {
 	})
 }
 
-// setDeadline ends the process if it does not succeed in time to renew the lease,
-// however often it tries and whatever its calls wait for.
+// setDeadline ends the process if it does not succeed in time to renew the
+// lease, however often it tries and whatever its calls wait for.
 func (r *Replica) setDeadline(deadline time.Duration) {
 	if r.election.renewing {
 		return
@@ -67,8 +70,8 @@ func (r *Replica) setDeadline(deadline time.Duration) {
 	})
 }
 
-// free reports whether the lease may be taken: nobody holds it, or it has not
-// changed for as long as it is valid.
+// free reports whether the lease may be taken: no process holds it, or it has
+// not changed for as long as it is valid.
 func (r *Replica) free(lock model.Lock, duration time.Duration) bool {
 	now := r.sim.world.Now()
 	if !r.election.looked || r.election.seen != lock {
@@ -80,7 +83,8 @@ func (r *Replica) free(lock model.Lock, duration time.Duration) bool {
 // renew writes the lease, and leads if that succeeds.
 func (r *Replica) renew(version uint64, then func()) {
 	until := r.now().Add(r.sim.options.LeaderElection.LeaseDuration)
-	write := &model.Call{Verb: model.Update, Kind: model.LeaderLease, Lock: model.Lock{Holder: r.identity(), Version: version}}
+	write := &model.Call{Verb: model.Update, Kind: model.LeaderLease,
+		Lock: model.Lock{Holder: r.identity(), Version: version}}
 	r.call(write, func(answer *model.Call) {
 		r.sighted(answer)
 		switch {
@@ -131,8 +135,8 @@ func (r *Replica) sighted(answer *model.Call) {
 	}
 }
 
-// forbids reports whether a call is a write that must not be sent, because another
-// process may lead by now.
+// forbids reports whether a call is a write that must not be sent, because
+// another process may lead by now.
 func (r *Replica) forbids(call *model.Call) bool {
 	if call.Verb == model.Get || !r.sim.options.LeaderElection.Elect || r.sim.splitBrain > 0 {
 		return false

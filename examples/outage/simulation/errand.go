@@ -15,11 +15,11 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// An errand is an action that a process performs. It runs the edge that the real
-// program runs, which waits for the answers of its calls; so that time can pass
-// meanwhile it is a coroutine, which stands still in each call. At most one of
-// them runs at a time, and none without somebody who waits for it, so a run stays
-// the same each time.
+// An errand is an action that a process performs. It runs the edge that the
+// real program runs, which waits for the answers of its calls; so that time can
+// pass meanwhile it is a coroutine, which stands still in each call. At most
+// one of them runs at a time, and none without a caller that waits for it, so a
+// run stays the same each time.
 type errand struct {
 	replica *Replica
 	next    func() (*model.Call, bool)
@@ -87,8 +87,10 @@ func (nodes) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1
 	return c.Node, err
 }
 
-func (nodes) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*corev1.Node, error) {
-	c := model.Call{Verb: model.Patch, Kind: model.Nodes, Name: name, PatchType: pt, Data: data, Subresource: first(subresources)}
+func (nodes) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions,
+	subresources ...string) (*corev1.Node, error) {
+	c := model.Call{Verb: model.Patch, Kind: model.Nodes, Name: name, PatchType: pt, Data: data,
+		Subresource: first(subresources)}
 	err := call(ctx, &c)
 	return c.Node, err
 }
@@ -99,8 +101,10 @@ func (pods) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.
 	return c.Pod, err
 }
 
-func (pods) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*corev1.Pod, error) {
-	c := model.Call{Verb: model.Patch, Kind: model.Pods, Name: name, PatchType: pt, Data: data, Subresource: first(subresources)}
+func (pods) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, _ metav1.PatchOptions,
+	subresources ...string) (*corev1.Pod, error) {
+	c := model.Call{Verb: model.Patch, Kind: model.Pods, Name: name, PatchType: pt, Data: data,
+		Subresource: first(subresources)}
 	err := call(ctx, &c)
 	return c.Pod, err
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// drained runs a scenario in which a node with two pods is drained at three minutes,
-// and returns the verbs of the calls that made pods leave or were to, each once.
+// drained runs a scenario in which a node with two pods is drained at three
+// minutes, and returns the verbs of the calls that made pods leave or were to,
+// each once.
 func drained(t *testing.T, minAvailable int, flags map[string]scenario.FlagValue) ([]model.Verb, *diary) {
 	description := small()
 	description.Controller.Flags = flags
@@ -55,8 +56,8 @@ func TestActionsReachTheAPIServer(t *testing.T) {
 	}
 }
 
-// Who is refused asks again after a growing wait, and is deleted when it has asked for
-// long enough.
+// A refused eviction is repeated after a growing wait, and becomes a delete
+// after long enough.
 func TestEvictThenDeleteAsksForAsLongAsItShould(t *testing.T) {
 	_, d := drained(t, 12, map[string]scenario.FlagValue{"action": "evict-then-delete", "evict-for": "2m"})
 	for pod, at := range d.evicted {
@@ -65,11 +66,13 @@ func TestEvictThenDeleteAsksForAsLongAsItShould(t *testing.T) {
 	}
 }
 
-// A node without a taint is emptied after its timeout, whatever its pods tolerate.
+// A node without a taint is emptied after its timeout, whatever its pods
+// tolerate.
 func TestNodesAreEmptiedByNode(t *testing.T) {
 	description := small()
 	description.Controller.Flags = map[string]scenario.FlagValue{"eviction-mode": "node", "pod-eviction-timeout": "90s"}
-	description.Script = []scenario.Step{{At: duration(3 * time.Minute), NotReady: &scenario.Nodes{Names: []string{"a-1"}}}}
+	description.Script = []scenario.Step{{At: duration(3 * time.Minute),
+		NotReady: &scenario.Nodes{Names: []string{"a-1"}}}}
 	s, err := New(description)
 	require.NoError(t, err)
 	d := newDiary(s)

@@ -70,8 +70,8 @@ func (s *Simulation) hostile(hostile *scenario.Hostile, m *model.Machine) (resto
 	}
 }
 
-// renewals are what hostile kubelets write as the times of their leases. Beats is
-// how often they have.
+// renewals are what hostile kubelets write as the times of their leases. Beats
+// is how often they have.
 var renewals = map[string]func(now time.Time, beats int) time.Time{
 	scenario.FutureLeases: func(now time.Time, _ int) time.Time { return now.Add(24 * time.Hour) },
 	scenario.ZeroLeases: func(now time.Time, beats int) time.Time {
@@ -85,24 +85,26 @@ var renewals = map[string]func(now time.Time, beats int) time.Time{
 	},
 }
 
-// ofIllness reports whether a taint is one of those that the controller sets for
-// NoExecute.
+// ofIllness reports whether a taint is one of those that the controller sets
+// for NoExecute.
 func ofIllness(taint corev1.Taint) bool {
 	return taint.Effect == corev1.TaintEffectNoExecute &&
 		(taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable)
 }
 
 func takeOff(m *model.Machine) {
-	m.EditIf(func(node *corev1.Node) bool { return slices.ContainsFunc(node.Spec.Taints, ofIllness) }, func(node *corev1.Node) {
-		node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), ofIllness)
-	})
+	m.EditIf(func(node *corev1.Node) bool { return slices.ContainsFunc(node.Spec.Taints, ofIllness) },
+		func(node *corev1.Node) {
+			node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), ofIllness)
+		})
 }
 
 func (s *Simulation) putOn(m *model.Machine) {
-	m.EditIf(func(node *corev1.Node) bool { return !slices.ContainsFunc(node.Spec.Taints, ofIllness) }, func(node *corev1.Node) {
-		node.Spec.Taints = append(slices.Clone(node.Spec.Taints), corev1.Taint{
-			Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute,
-			TimeAdded: &metav1.Time{Time: s.world.Wall().Truncate(time.Second)},
+	m.EditIf(func(node *corev1.Node) bool { return !slices.ContainsFunc(node.Spec.Taints, ofIllness) },
+		func(node *corev1.Node) {
+			node.Spec.Taints = append(slices.Clone(node.Spec.Taints), corev1.Taint{
+				Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute,
+				TimeAdded: &metav1.Time{Time: s.world.Wall().Truncate(time.Second)},
+			})
 		})
-	})
 }

@@ -34,7 +34,8 @@ func started(t *testing.T, steps ...scenario.Step) *Simulation {
 func TestKubeletsFlapBetweenReadyAndNotReady(t *testing.T) {
 	s := started(t, scenario.Step{
 		At: duration(2 * time.Minute), For: duration(time.Minute),
-		FlapReady: &scenario.FlapReady{Nodes: scenario.Nodes{Names: []string{"a-1"}}, NotReady: duration(3 * time.Second), Ready: duration(2 * time.Second)},
+		FlapReady: &scenario.FlapReady{Nodes: scenario.Nodes{Names: []string{"a-1"}}, NotReady: duration(3 * time.Second),
+			Ready: duration(2 * time.Second)},
 	})
 	changes, last := 0, corev1.ConditionTrue
 	s.World().Watch(&follow{node: "a-1", seen: func(node *corev1.Node) {
@@ -61,7 +62,8 @@ func ready(node *corev1.Node) corev1.ConditionStatus {
 func TestClocksOfNodesDrift(t *testing.T) {
 	s := started(t, scenario.Step{
 		At: duration(2 * time.Minute), For: duration(10 * time.Minute),
-		ClockDrift: &scenario.ClockDrift{Nodes: scenario.Nodes{Names: []string{"a-1"}}, By: duration(-time.Second), Every: duration(10 * time.Second)},
+		ClockDrift: &scenario.ClockDrift{Nodes: scenario.Nodes{Names: []string{"a-1"}}, By: duration(-time.Second),
+			Every: duration(10 * time.Second)},
 	})
 	renewed := func() time.Duration { // how far the lease is off, just after a beat
 		beats := s.World().Machine("a-1").Beats
@@ -156,16 +158,20 @@ func TestListsAreSlowFromTheStart(t *testing.T) {
 // dealt with once it is gone.
 func TestAProxyAnswersThatWhatIsThereIsNot(t *testing.T) {
 	s, d := watched(t,
-		scenario.Step{At: duration(3 * time.Minute), For: duration(10 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1"}}},
-		scenario.Step{At: duration(3 * time.Minute), For: duration(3 * time.Minute), APIErrors: &scenario.APIErrors{Share: 1, Codes: []int{404}, Verbs: []string{"patch"}}})
+		scenario.Step{At: duration(3 * time.Minute), For: duration(10 * time.Minute),
+			Silence: &scenario.Nodes{Names: []string{"a-1"}}},
+		scenario.Step{At: duration(3 * time.Minute), For: duration(3 * time.Minute),
+			APIErrors: &scenario.APIErrors{Share: 1, Codes: []int{404}, Verbs: []string{"patch"}}})
 	s.Run()
 	require.Greater(t, d.tainted["a-1"], 6*time.Minute)
 	require.Less(t, d.tainted["a-1"], 9*time.Minute)
 
 	// An eviction that got such an answer is not lost.
 	s, d = watched(t,
-		scenario.Step{At: duration(3 * time.Minute), For: duration(10 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1"}}},
-		scenario.Step{At: duration(3 * time.Minute), For: duration(5 * time.Minute), APIErrors: &scenario.APIErrors{Share: 1, Codes: []int{404}, Verbs: []string{"delete"}}})
+		scenario.Step{At: duration(3 * time.Minute), For: duration(10 * time.Minute),
+			Silence: &scenario.Nodes{Names: []string{"a-1"}}},
+		scenario.Step{At: duration(3 * time.Minute), For: duration(5 * time.Minute),
+			APIErrors: &scenario.APIErrors{Share: 1, Codes: []int{404}, Verbs: []string{"delete"}}})
 	leaving := len(s.World().PodsOn("a-1"))
 	require.Positive(t, leaving)
 	s.Run()

@@ -8,8 +8,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// Judge puts the simulation under the eyes of a judge, who looks every second of
-// its time. To be called before the first step. Ask the judge for violations when
+// Judge adds a judge to the simulation, which checks it every second of its
+// time. To be called before the first step. Ask the judge for violations when
 // the run is over, after its End.
 func (s *Simulation) Judge() *invariant.Judge {
 	o, cluster := s.options, &s.scenario.Cluster

@@ -14,9 +14,9 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// A Replica is one process of the controller, through all its lives. It does what
-// nodelifecycle does with the same reducer and the same edges; only the dispatcher
-// and the leader election, which wait, are its own.
+// A Replica is one process of the controller, through all its lives. It does
+// what nodelifecycle does with the same reducer and the same edges; only the
+// dispatcher and the leader election, which wait, are its own.
 type Replica struct {
 	Number int
 
@@ -47,8 +47,8 @@ func (r *Replica) now() time.Time {
 	return reading(w.Wall().Add(r.skew), w.Now()-r.suspended)
 }
 
-// Client returns the process as the API server knows it, or nil while it does not
-// run.
+// Client returns the process as the API server knows it, or nil while it does
+// not run.
 func (r *Replica) Client() *model.Client { return r.client }
 
 // Acts reports whether the process runs, leads and knows what there is.
@@ -68,8 +68,8 @@ type Knowledge struct {
 	Phase                zone.Phase
 }
 
-// Knowledge returns what the process has in its memory. It is empty while it does
-// not run.
+// Knowledge returns what the process has in its memory. It is empty while it
+// does not run.
 func (r *Replica) Knowledge() Knowledge {
 	if r.gone() {
 		return Knowledge{}
@@ -116,8 +116,8 @@ func (r *Replica) start() error {
 	return nil
 }
 
-// haltHandler halts the process while the leader's lease says so, as the program's
-// own does.
+// haltHandler halts the process while the leader's lease says so, as the
+// program's own does.
 func (r *Replica) haltHandler() cache.ResourceEventHandler {
 	follow := func(object any) {
 		switch lock, ok := object.(model.Lock); {
@@ -163,8 +163,8 @@ func (r *Replica) end(why string) {
 	r.sim.world.After(r.sim.scenario.Controller.RestartAfter.D(), r.restart)
 }
 
-// restart starts the process if it does not run. It cannot fail: the first start
-// did not, with the same settings.
+// restart starts the process if it does not run. It cannot fail: the first
+// start did not, with the same settings.
 func (r *Replica) restart() {
 	if err := r.start(); err != nil {
 		panic(err)
@@ -182,7 +182,7 @@ func (r *Replica) stop(why string) {
 	r.sim.world.Note(model.Note{Kind: model.Stopped, Client: client, Text: why})
 }
 
-// abandon ends what is under way, of which nobody will hear.
+// abandon ends what is under way; its results are lost.
 func (r *Replica) abandon() {
 	for e := range r.errands {
 		e.stop()
@@ -244,7 +244,7 @@ func (r *Replica) wake() {
 	r.client.At(r.sim.world.Now(), r.look)
 }
 
-// look hands actions to those who are free to perform them.
+// look hands actions to the workers that are free.
 func (r *Replica) look() {
 	r.awake = false
 	if r.gone() || !r.leads() {
@@ -261,8 +261,8 @@ func (r *Replica) look() {
 	}
 }
 
-// breather is how long a process waits that is promised work for now and then gets none,
-// as in timedqueue.Dispatcher. Else time would stand still.
+// breather is how long a process waits that is promised work for now and then
+// gets none, as in timedqueue.Dispatcher. Else time would stand still.
 const breather = time.Millisecond
 
 // setAlarm plans a look for when there is something to do next.

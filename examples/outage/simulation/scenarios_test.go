@@ -10,7 +10,7 @@ import (
 )
 
 // What control-plane-pause says: though no lease is renewed for five minutes,
-// nobody is to blame for that but the API server, and nothing is done to any
+// only the API server is to blame for that, and nothing is done to any
 // node or pod.
 func TestH4NothingIsDoneAfterAnOutageOfTheAPIServer(t *testing.T) {
 	seeds := uint64(sized(4, 20))

@@ -13,8 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// settleAfter is how long clients need to be themselves again when a fault of the
-// API server or of watches has ended: to reconnect and to list.
+// settleAfter is how long clients need to be themselves again when a fault of
+// the API server or of watches has ended: to reconnect and to list.
 const settleAfter = 3 * time.Second
 
 // plan plans a step of the script.
@@ -38,9 +38,11 @@ func (s *Simulation) plan(number int, step *scenario.Step) {
 	case step.FlapReady != nil:
 		s.flap(step, &step.FlapReady.Nodes, step.FlapReady.NotReady, step.FlapReady.Ready, random, (*model.Machine).Fail)
 	case step.NodeClocks != nil:
-		s.toMachines(step, &step.NodeClocks.Nodes, random, func(m *model.Machine) func() { return m.StepClock(step.NodeClocks.By.D()) })
+		s.toMachines(step, &step.NodeClocks.Nodes, random,
+			func(m *model.Machine) func() { return m.StepClock(step.NodeClocks.By.D()) })
 	case step.ClockDrift != nil:
-		s.toMachines(step, &step.ClockDrift.Nodes, random, func(m *model.Machine) func() { return s.drift(step.ClockDrift, m) })
+		s.toMachines(step, &step.ClockDrift.Nodes, random,
+			func(m *model.Machine) func() { return s.drift(step.ClockDrift, m) })
 	case step.Hostile != nil:
 		s.toMachines(step, &step.Hostile.Nodes, random, func(m *model.Machine) func() { return s.hostile(step.Hostile, m) })
 	case step.Move != nil:
@@ -48,7 +50,8 @@ func (s *Simulation) plan(number int, step *scenario.Step) {
 	case step.Cordon != nil:
 		s.toMachines(step, step.Cordon, random, s.edits.cordon)
 	case step.Taint != nil:
-		s.toMachines(step, &step.Taint.Nodes, random, func(m *model.Machine) func() { return s.edits.taint(m, s.taint(step.Taint)) })
+		s.toMachines(step, &step.Taint.Nodes, random,
+			func(m *model.Machine) func() { return s.edits.taint(m, s.taint(step.Taint)) })
 	case step.Touch != nil:
 		s.toMachines(step, step.Touch, random, s.touch)
 	default:
@@ -88,7 +91,8 @@ func (s *Simulation) planForPodsAndControllers(step *scenario.Step, random *rand
 	}
 }
 
-// toControllers plans a fault of the API server or of what controllers see of it.
+// toControllers plans a fault of the API server or of what controllers see of
+// it.
 func (s *Simulation) toControllers(step *scenario.Step) {
 	settle := settleAfter
 	var begin func() func()
@@ -145,8 +149,8 @@ func onlyKubelets(step *scenario.Step) bool {
 		step.APIBlink != nil && step.APIBlink.For == scenario.Kubelets
 }
 
-// beforeAll reports whether a step must hold before the processes start: they list
-// at once.
+// beforeAll reports whether a step must hold before the processes start: they
+// list at once.
 func beforeAll(step *scenario.Step) bool { return step.SlowLists != nil && step.At == 0 }
 
 // blink makes the API server go away and come back in turns.
@@ -183,7 +187,8 @@ func (s *Simulation) note(at time.Duration, kind model.NoteKind, step *scenario.
 }
 
 // toMachines hits the nodes of a step, one after the other if it says so.
-func (s *Simulation) toMachines(step *scenario.Step, which *scenario.Nodes, random *rand.Rand, hit func(*model.Machine) (restore func())) {
+func (s *Simulation) toMachines(step *scenario.Step, which *scenario.Nodes, random *rand.Rand,
+	hit func(*model.Machine) (restore func())) {
 	hits := s.machines(which, random)
 	for i, m := range hits {
 		begin := step.At.D() + part(step.Over.D(), i, len(hits))
@@ -252,9 +257,10 @@ func (s *Simulation) pods(which *scenario.Pods, random *rand.Rand) []*corev1.Pod
 	return sample(s.world.Workload(which.Workload).Pods(), which.Count, which.Share, random)
 }
 
-// flap hits nodes and restores them in turns, each for its time, until the end of
-// the step.
-func (s *Simulation) flap(step *scenario.Step, which *scenario.Nodes, hitFor, restoredFor scenario.Duration, random *rand.Rand, hit func(*model.Machine) (restore func())) {
+// flap hits nodes and restores them in turns, each for its time, until the end
+// of the step.
+func (s *Simulation) flap(step *scenario.Step, which *scenario.Nodes, hitFor, restoredFor scenario.Duration,
+	random *rand.Rand, hit func(*model.Machine) (restore func())) {
 	end, down, up := step.At.D()+step.For.D(), hitFor.D(), restoredFor.D()
 	for _, m := range s.machines(which, random) {
 		var fall func()
@@ -292,7 +298,7 @@ func (s *Simulation) tolerate(step *scenario.Tolerate, random *rand.Rand) {
 	}
 }
 
-// toReplica hits the process of a step: the one that it names, or who leads then.
+// toReplica hits the process of a step: the one that it names, or the leader.
 func (s *Simulation) toReplica(step *scenario.Step, which *scenario.Process, hit func(*Replica) (restore func())) {
 	s.world.At(step.At.D(), func() {
 		settled := s.calm.disturb()
@@ -337,8 +343,8 @@ func pause(r *Replica) (resume func()) {
 	return client.Resume
 }
 
-// suspend stops a process and what its machine measures durations with. A process
-// that starts meanwhile is on another machine.
+// suspend stops a process and what its machine measures durations with. A
+// process that starts meanwhile is on another machine.
 func suspend(r *Replica) (resume func()) {
 	if r.gone() {
 		return func() {}
@@ -354,8 +360,9 @@ func suspend(r *Replica) (resume func()) {
 	}
 }
 
-// halts reports whether the leader is ever halted. If it is not, no process watches
-// its lease: the watch would show nothing, and take part in the random delays.
+// halts reports whether the leader is ever halted. If it is not, no process
+// watches its lease: the watch would show nothing, and take part in the random
+// delays.
 func (s *Simulation) halts() bool {
 	return slices.ContainsFunc(s.scenario.Script, func(step scenario.Step) bool { return step.Halt != nil })
 }
@@ -369,7 +376,7 @@ func (s *Simulation) split() (end func()) {
 	s.calm.Noted(model.Note{})
 	return func() {
 		s.splitBrain--
-		s.calm.Noted(model.Note{}) // another one may be who acts now
+		s.calm.Noted(model.Note{}) // another one may act now
 	}
 }
 

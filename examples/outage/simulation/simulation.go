@@ -25,13 +25,14 @@ type Simulation struct {
 // start is the time of day at which every scenario begins.
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// New sets a scenario up. Nothing happens before Step or Run. The error is that of
-// Scenario.Validate.
+// New sets a scenario up. Nothing happens before Step or Run. The error is that
+// of Scenario.Validate.
 func New(description *scenario.Scenario) (*Simulation, error) {
 	if err := description.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Simulation{scenario: *description.Defaulted(), edits: newEdits(), struck: make(map[*scenario.Step]map[string]time.Duration)}
+	s := &Simulation{scenario: *description.Defaulted(), edits: newEdits(),
+		struck: make(map[*scenario.Step]map[string]time.Duration)}
 	var err error
 	if s.options, err = s.scenario.Controller.Options(); err != nil {
 		return nil, err
@@ -78,8 +79,8 @@ func (s *Simulation) Replicas() []*Replica { return s.replicas }
 // Scenario returns what is simulated, with its defaults filled in.
 func (s *Simulation) Scenario() *scenario.Scenario { return &s.scenario }
 
-// Struck reports whether a step of the script, by its number, has begun to hit a
-// node, and since when.
+// Struck reports whether a step of the script, by its number, has begun to hit
+// a node, and since when.
 func (s *Simulation) Struck(step int, node string) (since time.Duration, struck bool) {
 	since, struck = s.struck[&s.scenario.Script[step]][node]
 	return since, struck
@@ -105,13 +106,13 @@ func (s *Simulation) Run() {
 	}
 }
 
-// Calm returns since when a controller can act: it leads, stands on its feet, sees
-// what happens, and the API server does what it says. False means that it cannot
-// now.
+// Calm returns since when a controller can act: it leads, stands on its feet,
+// sees what happens, and the API server does what it says. False means that it
+// cannot now.
 func (s *Simulation) Calm() (since time.Duration, ok bool) { return s.calm.since, s.calm.now() }
 
-// Disturb notes a fault that the script does not tell of, and that keeps controllers
-// from acting until settled is called.
+// Disturb notes a fault that the script does not tell of, and that keeps
+// controllers from acting until settled is called.
 func (s *Simulation) Disturb() (settled func()) { return s.calm.disturb() }
 
 func span(r scenario.Range) model.Span { return model.Span{Min: r.Min.D(), Max: r.Max.D()} }

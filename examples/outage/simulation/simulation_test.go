@@ -19,8 +19,8 @@ import (
 
 func duration(d time.Duration) scenario.Duration { return scenario.Duration(d) }
 
-// small is six nodes in two zones, with pods that tolerate for a minute that their
-// node is ill, and two processes.
+// small is six nodes in two zones, with pods that tolerate for a minute that
+// their node is ill, and two processes.
 func small(steps ...scenario.Step) *scenario.Scenario {
 	seconds := int64(60)
 	return &scenario.Scenario{
@@ -97,7 +97,8 @@ func until(s *Simulation, at time.Duration) {
 }
 
 func TestDeadNodeLosesItsPodsAndComesBack(t *testing.T) {
-	s, d := watched(t, scenario.Step{At: duration(3 * time.Minute), For: duration(6 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1"}}})
+	s, d := watched(t, scenario.Step{At: duration(3 * time.Minute), For: duration(6 * time.Minute),
+		Silence: &scenario.Nodes{Names: []string{"a-1"}}})
 	until(s, 8*time.Minute)
 	require.Len(t, d.tainted, 1)
 	require.InDelta(t, (3*time.Minute + 50*time.Second + 11*time.Second).Seconds(), d.tainted["a-1"].Seconds(), 11,
@@ -119,9 +120,11 @@ func withoutZones(k Knowledge) Knowledge {
 	return k
 }
 
-// A new node is tainted by admission, and can be used when it has been heard of.
+// A new node is tainted by admission, and can be used when it has been heard
+// of.
 func TestNodeThatRegistersLosesTheTaintOfAdmission(t *testing.T) {
-	s, _ := watched(t, scenario.Step{At: duration(3 * time.Minute), For: duration(time.Minute), Delete: &scenario.Nodes{Names: []string{"a-1"}}})
+	s, _ := watched(t, scenario.Step{At: duration(3 * time.Minute), For: duration(time.Minute),
+		Delete: &scenario.Nodes{Names: []string{"a-1"}}})
 	until(s, 4*time.Minute)
 	require.Equal(t, corev1.TaintNodeNotReady, s.world.Node("a-1").Spec.Taints[0].Key)
 	until(s, 4*time.Minute+12*time.Second)
@@ -150,7 +153,8 @@ func TestProcessThatHasSleptThroughItsLeaseWritesNothing(t *testing.T) {
 	s, d := watched(t,
 		scenario.Step{At: duration(3 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-1", "a-2"}}},
 		// It is about to declare them, and sleeps until long after another leads.
-		scenario.Step{At: duration(3*time.Minute + 40*time.Second), For: duration(2 * time.Minute), Pause: &scenario.Process{}})
+		scenario.Step{At: duration(3*time.Minute + 40*time.Second), For: duration(2 * time.Minute),
+			Pause: &scenario.Process{}})
 	until(s, 3*time.Minute+40*time.Second)
 	sleeper := s.replicas[0].client
 	if s.replicas[1].client.Paused() {
@@ -180,7 +184,8 @@ func TestSplitBrainMakesAllProcessesAct(t *testing.T) {
 }
 
 func TestCallsKeepTheClientsRate(t *testing.T) {
-	description := small(scenario.Step{At: duration(3 * time.Minute), Silence: &scenario.Nodes{Names: []string{"a-0", "a-1"}}})
+	description := small(scenario.Step{At: duration(3 * time.Minute),
+		Silence: &scenario.Nodes{Names: []string{"a-0", "a-1"}}})
 	description.Controller.Flags = map[string]scenario.FlagValue{"kube-api-qps": "0.5", "kube-api-burst": "1"}
 	s, err := New(description)
 	require.NoError(t, err)
@@ -212,7 +217,7 @@ func TestCalmSaysSinceWhenAControllerCanAct(t *testing.T) {
 	require.Equal(t, 3*time.Minute+settleAfter, since)
 	until(s, 5*time.Minute+time.Second)
 	_, ok = s.Calm()
-	require.False(t, ok, "nobody leads")
+	require.False(t, ok, "no process leads")
 	until(s, 6*time.Minute)
 	since, ok = s.Calm()
 	require.True(t, ok)
@@ -262,7 +267,8 @@ func TestSameSeedIsTheSameRun(t *testing.T) {
 		description := small(
 			scenario.Step{At: duration(2 * time.Minute), For: duration(4 * time.Minute), Silence: &scenario.Nodes{Share: 0.5}},
 			scenario.Step{At: duration(3 * time.Minute), For: duration(time.Minute), APIErrors: &scenario.APIErrors{Share: 0.3}},
-			scenario.Step{At: duration(4 * time.Minute), For: duration(time.Minute), StaleWatch: &scenario.StaleWatch{Delay: scenario.Range{Max: duration(20 * time.Second)}}},
+			scenario.Step{At: duration(4 * time.Minute), For: duration(time.Minute),
+				StaleWatch: &scenario.StaleWatch{Delay: scenario.Range{Max: duration(20 * time.Second)}}},
 			scenario.Step{At: duration(5 * time.Minute), Crash: &scenario.Process{}},
 			scenario.Step{At: duration(6 * time.Minute), For: duration(time.Minute), Delete: &scenario.Nodes{Count: 1}},
 			scenario.Step{At: duration(6 * time.Minute), For: duration(2 * time.Minute), SplitBrain: &scenario.SplitBrain{}})

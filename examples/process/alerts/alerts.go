@@ -31,8 +31,9 @@ var (
 	matcher  = regexp.MustCompile(`([a-z]+)=~?"([^"]*)"`)
 )
 
-// Selectors returns what the rules of the group ask of a program. It knows a metric
-// by the underscore in its name, which none that Prometheus itself records has.
+// Selectors returns what the rules of the group ask of a program. It knows a
+// metric by the underscore in its name, which none that Prometheus itself
+// records has.
 func Selectors(group string) ([]Selector, error) {
 	var file struct {
 		Groups []struct {

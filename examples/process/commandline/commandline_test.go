@@ -114,35 +114,47 @@ func TestEachFlagSetsItsField(t *testing.T) {
 
 func TestWrongValues(t *testing.T) {
 	for args, says := range map[string]string{
-		"--secure-port=-1":                                   "--secure-port is -1, want 0 to 65535",
-		"--secure-port=65536":                                "--secure-port is 65536, want 0 to 65535",
-		"--tls-cert-file=c":                                  "--tls-cert-file is given without --tls-private-key-file, want both or neither",
-		"--tls-private-key-file=k":                           "--tls-private-key-file is given without --tls-cert-file, want both or neither",
-		"--tls-min-version=1.2":                              `--tls-min-version is "1.2", want VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13`,
-		"--tls-cipher-suites=DES":                            `--tls-cipher-suites has "DES", want names of package crypto/tls like TLS_AES_128_GCM_SHA256`,
-		"--requestheader-username-headers= ":                 "--requestheader-username-headers has an empty value",
-		"--requestheader-uid-headers=a,":                     "--requestheader-uid-headers has an empty value",
-		"--requestheader-group-headers=,a":                   "--requestheader-group-headers has an empty value",
-		"--requestheader-allowed-names= ":                    "--requestheader-allowed-names has an empty value",
-		"--requestheader-extra-headers-prefix= ":             "--requestheader-extra-headers-prefix has an empty value",
-		"--authentication-token-webhook-cache-ttl=-1s":       "--authentication-token-webhook-cache-ttl is -1s, want zero or more",
-		"--authorization-webhook-cache-authorized-ttl=-1s":   "--authorization-webhook-cache-authorized-ttl is -1s, want zero or more",
-		"--authorization-webhook-cache-unauthorized-ttl=-1s": "--authorization-webhook-cache-unauthorized-ttl is -1s, want zero or more",
-		"--authorization-always-allow-paths=healthz":         `--authorization-always-allow-paths has "healthz", want a path that begins with /`,
-		"--authorization-always-allow-paths=/a*b":            `--authorization-always-allow-paths has "/a*b", want a * at the end only`,
-		"-v=-1":                              "--v is -1, want zero or more",
-		"--logging-format=JSON":              `--logging-format is "JSON", want text or json`,
-		"--logging-format=":                  `--logging-format is "", want text or json`,
-		"--feature-gates=Foo=true,Bar=false": `--feature-gates is "Foo=true,Bar=false", want none: this program has no feature gates`,
+		"--secure-port=-1":    "--secure-port is -1, want 0 to 65535",
+		"--secure-port=65536": "--secure-port is 65536, want 0 to 65535",
+		"--tls-cert-file=c": "--tls-cert-file is given without --tls-private-key-file, " +
+			"want both or neither",
+		"--tls-private-key-file=k": "--tls-private-key-file is given without --tls-cert-file, " +
+			"want both or neither",
+		"--tls-min-version=1.2": `--tls-min-version is "1.2", want VersionTLS10, ` +
+			`VersionTLS11, VersionTLS12 or VersionTLS13`,
+		"--tls-cipher-suites=DES": `--tls-cipher-suites has "DES", want names of package ` +
+			`crypto/tls like TLS_AES_128_GCM_SHA256`,
+		"--requestheader-username-headers= ":     "--requestheader-username-headers has an empty value",
+		"--requestheader-uid-headers=a,":         "--requestheader-uid-headers has an empty value",
+		"--requestheader-group-headers=,a":       "--requestheader-group-headers has an empty value",
+		"--requestheader-allowed-names= ":        "--requestheader-allowed-names has an empty value",
+		"--requestheader-extra-headers-prefix= ": "--requestheader-extra-headers-prefix has an empty value",
+		"--authentication-token-webhook-cache-ttl=-1s": "--authentication-token-webhook-cache-ttl is -1s, want zero " +
+			"or more",
+		"--authorization-webhook-cache-authorized-ttl=-1s": "--authorization-webhook-cache-authorized-ttl is -1s, want " +
+			"zero or more",
+		"--authorization-webhook-cache-unauthorized-ttl=-1s": "--authorization-webhook-cache-unauthorized-ttl is -1s, want " +
+			"zero or more",
+		"--authorization-always-allow-paths=healthz": `--authorization-always-allow-paths has "healthz", want a ` +
+			`path that begins with /`,
+		"--authorization-always-allow-paths=/a*b": `--authorization-always-allow-paths has "/a*b", want a * at ` +
+			`the end only`,
+		"-v=-1":                 "--v is -1, want zero or more",
+		"--logging-format=JSON": `--logging-format is "JSON", want text or json`,
+		"--logging-format=":     `--logging-format is "", want text or json`,
+		"--feature-gates=Foo=true,Bar=false": `--feature-gates is "Foo=true,Bar=false", want none: this program has no ` +
+			`feature gates`,
 		"--leader-elect-resource-name=":      "--leader-elect-resource-name is empty, want a name",
 		"--leader-elect-resource-namespace=": "--leader-elect-resource-namespace is empty, want a name",
 		"--kube-api-qps=0":                   "--kube-api-qps is 0, want more than 0",
 		"--kube-api-qps=NaN":                 "--kube-api-qps is NaN, want more than 0",
 		"--kube-api-burst=0":                 "--kube-api-burst is 0, want at least 1",
-		"--leader-elect-renew-deadline=15s":  "--leader-elect-renew-deadline 15s must be less than --leader-elect-lease-duration 15s",
-		"--leader-elect-renew-deadline=2s":   "--leader-elect-renew-deadline 2s must be more than 1.2 times --leader-elect-retry-period 2s",
-		"--leader-elect-retry-period=0s":     "--leader-elect-retry-period is 0s, want a positive duration",
-		"--shadow-tolerance=-1s":             "--shadow-tolerance is -1s, want zero or more",
+		"--leader-elect-renew-deadline=15s": "--leader-elect-renew-deadline 15s must be less than " +
+			"--leader-elect-lease-duration 15s",
+		"--leader-elect-renew-deadline=2s": "--leader-elect-renew-deadline 2s must be more than 1.2 times " +
+			"--leader-elect-retry-period 2s",
+		"--leader-elect-retry-period=0s": "--leader-elect-retry-period is 0s, want a positive duration",
+		"--shadow-tolerance=-1s":         "--shadow-tolerance is -1s, want zero or more",
 	} {
 		var s settings
 		require.NoError(t, s.flags().Parse([]string{args}))
@@ -157,8 +169,8 @@ func TestFeatureGatesAreNeverIgnored(t *testing.T) {
 	require.ErrorContains(t, s.check(), `--feature-gates is "Foo=true", want none`)
 }
 
-// All that is wrong is said at once, in the order of the flags, and can be taken
-// apart.
+// All that is wrong is said at once, in the order of the flags, and can be
+// taken apart.
 func TestErrorsAreOneListInTheOrderOfTheFlags(t *testing.T) {
 	var s settings
 	s.process.Serving.SecurePort, s.process.Serving.TLSMinVersion = -1, "1"
@@ -170,7 +182,8 @@ func TestErrorsAreOneListInTheOrderOfTheFlags(t *testing.T) {
 		said = append(said, strings.TrimRight(flag, ":"))
 	}
 	require.Equal(t, []string{
-		"--secure-port", "--tls-min-version", "--authorization-always-allow-paths", "--logging-format", "--leader-elect-resource-name", "--leader-elect-resource-namespace",
+		"--secure-port", "--tls-min-version", "--authorization-always-allow-paths", "--logging-format",
+		"--leader-elect-resource-name", "--leader-elect-resource-namespace",
 		"--kube-api-qps", "--kube-api-burst", "--leader-elect-lease-duration", "--leader-elect-renew-deadline",
 		"--leader-elect-renew-deadline", "--leader-elect-renew-deadline", "--leader-elect-retry-period",
 	}, said)

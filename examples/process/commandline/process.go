@@ -1,6 +1,6 @@
 // Package commandline holds the flags that every controller program here has,
-// with the same names, defaults and words for what is wrong, and what it takes to
-// say so. It runs nothing and links no client, so that a simulator can read them.
+// with the same names, defaults and errors. It runs nothing and links no
+// client, so that a simulator can read them.
 package commandline
 
 import (
@@ -13,8 +13,8 @@ import (
 // Process says how a process reaches a cluster and is reached. A program sets
 // Name and Port; all else are flags.
 type Process struct {
-	// Name is the program's: the user agent of its requests and, unless a flag says
-	// otherwise, the name of its leader's lease.
+	// Name is the program's: the user agent of its requests and, unless a flag
+	// says otherwise, the name of its leader's lease.
 	Name string
 	// Port is where it serves its pages unless a flag says otherwise.
 	Port int
@@ -53,16 +53,24 @@ const (
 
 // AddFlags adds the flags and sets their fields to the defaults.
 func (p *Process) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&p.Kubeconfig, "kubeconfig", "", "Path to a kubeconfig file with authorization and API server location. With neither it nor --master it is the cluster that the program runs in.")
-	flags.StringVar(&p.Master, "master", "", "The address of the Kubernetes API server. It overrides the one in the kubeconfig.")
+	flags.StringVar(&p.Kubeconfig, "kubeconfig", "", "Path to a kubeconfig file with authorization and API server "+
+		"location. With neither it nor --master it is the cluster that the program runs in.")
+	flags.StringVar(&p.Master, "master", "",
+		"The address of the Kubernetes API server. It overrides the one in the kubeconfig.")
 	p.Serving.AddFlags(flags, p.Port)
 	flags.IntVarP(&p.Verbosity, "v", "v", 0, "Log verbosity: 2 tells about each write, 4 about each decision.")
-	flags.StringVar(&p.LoggingFormat, "logging-format", LoggingText, "The format of the log: text, or json for one JSON object in each line.")
-	flags.StringSliceVar(&p.FeatureGates, "feature-gates", nil, "Refused with any value: this program has no feature gates. Those of client-go are environment variables, KUBE_FEATURE_WatchListClient=false for example.")
+	flags.StringVar(&p.LoggingFormat, "logging-format", LoggingText,
+		"The format of the log: text, or json for one JSON object in each line.")
+	flags.StringSliceVar(&p.FeatureGates, "feature-gates", nil, "Refused with any value: this program has no feature "+
+		"gates. Those of client-go are environment variables, KUBE_FEATURE_WatchListClient=false for example.")
 	flags.StringVar(&p.LeaseName, "leader-elect-resource-name", p.Name, "The name of the lease.")
 	flags.StringVar(&p.LeaseNamespace, "leader-elect-resource-namespace", "kube-system", "The namespace of the lease.")
-	flags.BoolVar(&p.Shadow, "shadow", false, "Write nothing except a lease, whose name is --leader-elect-resource-name with -shadow at its end, so that a shadow never keeps another replica from leading. No Event is recorded. What would have been done is compared with what happens in the cluster, at /shadow, in the metrics shadow_*, and in a table on standard output at the end.")
-	flags.DurationVar(&p.ShadowTolerance, "shadow-tolerance", 5*time.Second, "By how much what a shadow would have done and what happens may differ in time and still count as the same.")
+	flags.BoolVar(&p.Shadow, "shadow", false, "Write nothing except a lease, whose name is --leader-elect-resource-name "+
+		"with -shadow at its end, so that a shadow never keeps another replica from leading. No Event is recorded. What "+
+		"would have been done is compared with what happens in the cluster, at /shadow, in the metrics shadow_*, and in a "+
+		"table on standard output at the end.")
+	flags.DurationVar(&p.ShadowTolerance, "shadow-tolerance", 5*time.Second,
+		"By how much what a shadow would have done and what happens may differ in time and still count as the same.")
 }
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.

@@ -21,17 +21,22 @@ type LeaderElection struct {
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// AddFlags adds the flags and sets their fields to the defaults, which are those
-// of kube-controller-manager v1.37.
+// AddFlags adds the flags and sets their fields to the defaults, which are
+// those of kube-controller-manager v1.37.
 func (s *Sharing) AddFlags(flags *pflag.FlagSet) {
-	flags.Float32Var(&s.APIQPS, "kube-api-qps", 20, "Requests a second to the API server, besides the leader's lease, events, watches and questions about callers of the pages. Each kind of work has a part of them: a flood of one does not delay the others.")
+	flags.Float32Var(&s.APIQPS, "kube-api-qps", 20, "Requests a second to the API server, besides the leader's lease, "+
+		"events, watches and questions about callers of the pages. Each kind of work has a part of them: a flood of one "+
+		"does not delay the others.")
 	flags.IntVar(&s.APIBurst, "kube-api-burst", 30, "Requests to the API server that may come at once.")
 
 	leader := &s.LeaderElection
 	flags.BoolVar(&leader.Elect, "leader-elect", true, "Act only while holding a lease, so that several replicas can run.")
-	flags.DurationVar(&leader.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long others wait before they take over a lease that is not renewed.")
-	flags.DurationVar(&leader.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the leader tries to renew its lease before it stops. Less than the lease duration.")
-	flags.DurationVar(&leader.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "How long to wait between attempts to acquire or renew the lease.")
+	flags.DurationVar(&leader.LeaseDuration, "leader-elect-lease-duration", 15*time.Second,
+		"How long others wait before they take over a lease that is not renewed.")
+	flags.DurationVar(&leader.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second,
+		"How long the leader tries to renew its lease before it stops. Less than the lease duration.")
+	flags.DurationVar(&leader.RetryPeriod, "leader-elect-retry-period", 2*time.Second,
+		"How long to wait between attempts to acquire or renew the lease.")
 }
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
@@ -42,8 +47,10 @@ func (s *Sharing) Check(c *Checks) {
 	leader := &s.LeaderElection
 	c.Positive("leader-elect-lease-duration", leader.LeaseDuration)
 	c.Positive("leader-elect-renew-deadline", leader.RenewDeadline)
-	c.That(leader.RenewDeadline < leader.LeaseDuration, "--leader-elect-renew-deadline %v must be less than --leader-elect-lease-duration %v", leader.RenewDeadline, leader.LeaseDuration)
-	c.That(leader.RenewDeadline > jittered(leader.RetryPeriod), "--leader-elect-renew-deadline %v must be more than 1.2 times --leader-elect-retry-period %v", leader.RenewDeadline, leader.RetryPeriod)
+	c.That(leader.RenewDeadline < leader.LeaseDuration, "--leader-elect-renew-deadline %v must be less than "+
+		"--leader-elect-lease-duration %v", leader.RenewDeadline, leader.LeaseDuration)
+	c.That(leader.RenewDeadline > jittered(leader.RetryPeriod), "--leader-elect-renew-deadline %v must be more than 1.2 "+
+		"times --leader-elect-retry-period %v", leader.RenewDeadline, leader.RetryPeriod)
 	c.Positive("leader-elect-retry-period", leader.RetryPeriod)
 }
 

@@ -81,14 +81,16 @@ func newAuthentication(ctx context.Context, o *commandline.Authentication, agent
 func readable(ctx context.Context, client kubernetes.Interface) error {
 	_, err := client.CoreV1().ConfigMaps(lookupNamespace).Get(ctx, lookupName, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("look up which authorities to trust (its reader has the role extension-apiserver-authentication-reader; "+
-			"--authentication-tolerate-lookup-failure and --authentication-skip-lookup do without): %w", err)
+		return fmt.Errorf(
+			"look up which authorities to trust (its reader has the role extension-apiserver-authentication-reader; "+
+				"--authentication-tolerate-lookup-failure and --authentication-skip-lookup do without): %w", err)
 	}
 	return nil
 }
 
 // users returns the authorities of users' certificates, nil for none.
-func (a *authentication) users(o *commandline.Authentication, client kubernetes.Interface, lookup bool) (dynamiccertificates.CAContentProvider, error) {
+func (a *authentication) users(o *commandline.Authentication, client kubernetes.Interface,
+	lookup bool) (dynamiccertificates.CAContentProvider, error) {
 	switch {
 	case o.ClientCAFile != "":
 		return a.fromFile("client-ca-bundle", o.ClientCAFile)
@@ -158,7 +160,8 @@ func (a *authentication) fromFile(purpose, path string) (dynamiccertificates.CAC
 	return a.follow(file), nil
 }
 
-func (a *authentication) fromCluster(purpose, key string, client kubernetes.Interface) (dynamiccertificates.CAContentProvider, error) {
+func (a *authentication) fromCluster(purpose, key string,
+	client kubernetes.Interface) (dynamiccertificates.CAContentProvider, error) {
 	told, err := dynamiccertificates.NewDynamicCAFromConfigMapController(purpose, lookupNamespace, lookupName, key, client)
 	if err != nil {
 		return nil, err

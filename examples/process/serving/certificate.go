@@ -66,7 +66,8 @@ type pair interface {
 
 func newPair(s *commandline.Serving) (pair, error) {
 	if s.TLSCertFile != "" {
-		files, err := dynamiccertificates.NewDynamicServingContentFromFiles("serving-cert", s.TLSCertFile, s.TLSPrivateKeyFile)
+		files, err := dynamiccertificates.NewDynamicServingContentFromFiles("serving-cert", s.TLSCertFile,
+			s.TLSPrivateKeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("--tls-cert-file: %w", err)
 		}

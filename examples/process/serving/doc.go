@@ -21,8 +21,8 @@
 //
 // The group system:masters may read all. The paths of
 // --authorization-always-allow-paths, at first /healthz, /readyz and /livez,
-// are answered without a question to the API server, so that a probe succeeds
-// while that is down.
+// are answered without a question to the API server. So a probe succeeds while
+// that is down.
 //
 // The program itself needs the ClusterRole system:auth-delegator and, in
 // namespace kube-system, the Role extension-apiserver-authentication-reader.
@@ -34,7 +34,7 @@
 // # Differences from kube-controller-manager
 //
 //   - A request without credentials is answered 401, unless its path is always
-//     allowed; there it is system:anonymous and is answered 403, or 200 when a
+//     allowed. There it is system:anonymous, and is answered 403, or 200 when a
 //     role permits that user.
 //   - A path that is always allowed is answered whatever the credentials are;
 //     there a wrong token is answered 401.

@@ -56,7 +56,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		g.log(request, err, "Cannot find out what a caller may do")
 		http.Error(w, "500 cannot find out whether the request is permitted", http.StatusInternalServerError)
 	default:
-		http.Error(w, fmt.Sprintf("403 forbidden: user %q may not %s path %q", caller.GetName(), asked.Verb, asked.Path), http.StatusForbidden)
+		http.Error(w, fmt.Sprintf("403 forbidden: user %q may not %s path %q", caller.GetName(), asked.Verb, asked.Path),
+			http.StatusForbidden)
 	}
 }
 

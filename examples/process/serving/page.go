@@ -27,9 +27,9 @@ const (
 // NewPage returns a page that is collected for one caller at a time, while a
 // few wait for their turn. It is collected in memory, so that a slow caller
 // holds up no other. More callers, and those whose turn does not come, are
-// answered 503 with Retry-After; so are all when the page, which has to watch
-// the request's context for that, is not collected in time. One that is too
-// large is answered 500.
+// answered 503 with Retry-After. So are all when the page is not collected in
+// time, for which it must watch the request's context. One that is too large is
+// answered 500.
 func NewPage(page http.Handler) http.Handler {
 	return &onePage{page: page, callers: make(chan struct{}, pageCallers), turn: make(chan struct{}, 1)}
 }

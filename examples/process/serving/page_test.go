@@ -55,7 +55,8 @@ func TestC5PageIsCollectedForOneCallerAtATime(t *testing.T) {
 		}
 		began := time.Now()
 		asking.Wait()
-		require.Equal(t, map[int]int{http.StatusTeapot: pageCallers, http.StatusServiceUnavailable: 20 - pageCallers}, statuses)
+		require.Equal(t, map[int]int{http.StatusTeapot: pageCallers, http.StatusServiceUnavailable: 20 - pageCallers},
+			statuses)
 		require.Equal(t, int32(1), most.Load())
 		require.Equal(t, int32(pageCallers), all.Load())
 		require.Equal(t, pageCallers*time.Second, time.Since(began))

@@ -55,7 +55,8 @@ func TestC5CallersAreAnsweredByWhatTheyMay(t *testing.T) {
 func TestC5SpellingOpensNoPath(t *testing.T) {
 	url := start(t, newCluster(t).asking(t), false, pages())
 	for _, path := range []string{
-		"/open/../page", "/open//../page", "/open/%2e%2e/page", "/open/..%2fpage", "//page", "/./page", "/page/", "/open/..//page",
+		"/open/../page", "/open//../page", "/open/%2e%2e/page", "/open/..%2fpage", "//page", "/./page", "/page/",
+		"/open/..//page",
 	} {
 		connection, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{InsecureSkipVerify: true})
 		require.NoError(t, err)
@@ -206,12 +207,21 @@ func TestC5FailedLookup(t *testing.T) {
 func TestFilesThatCannotBeRead(t *testing.T) {
 	broken := write(t, "broken", "x")
 	for says, set := range map[string]func(*commandline.Serving){
-		"--tls-cert-file: ":                 func(f *commandline.Serving) { f.TLSCertFile, f.TLSPrivateKeyFile = broken, broken },
-		"--client-ca-file: ":                func(f *commandline.Serving) { f.Authentication.ClientCAFile = broken },
-		"--requestheader-client-ca-file: ":  func(f *commandline.Serving) { f.Authentication.RequestHeader.ClientCAFile = broken },
-		"--authentication-kubeconfig: ":     func(f *commandline.Serving) { f.Authentication.Kubeconfig = broken },
-		"--authorization-kubeconfig: ":      func(f *commandline.Serving) { f.Authorization.Kubeconfig = broken },
-		"--authorization-always-allow-path": func(f *commandline.Serving) { f.Authorization.AlwaysAllowPaths = []string{"/*/a"} },
+		"--tls-cert-file: ": func(f *commandline.Serving) {
+			f.TLSCertFile, f.TLSPrivateKeyFile = broken,
+				broken
+		},
+		"--client-ca-file: ": func(f *commandline.Serving) { f.Authentication.ClientCAFile = broken },
+		"--requestheader-client-ca-file: ": func(
+			f *commandline.Serving) {
+			f.Authentication.RequestHeader.ClientCAFile = broken
+		},
+		"--authentication-kubeconfig: ": func(f *commandline.Serving) { f.Authentication.Kubeconfig = broken },
+		"--authorization-kubeconfig: ":  func(f *commandline.Serving) { f.Authorization.Kubeconfig = broken },
+		"--authorization-always-allow-path": func(
+			f *commandline.Serving) {
+			f.Authorization.AlwaysAllowPaths = []string{"/*/a"}
+		},
 	} {
 		f := flags(t)
 		set(f)
@@ -261,7 +271,8 @@ func TestFlagsDecideTLS(t *testing.T) {
 	state, err = dial(url, &tls.Config{MaxVersion: tls.VersionTLS12})
 	require.NoError(t, err)
 	require.Equal(t, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, state.CipherSuite)
-	_, err = dial(url, &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}})
+	_, err = dial(url,
+		&tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}})
 	require.Error(t, err)
 	_, err = dial(url, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 	require.Error(t, err, "the default is TLS 1.2")
@@ -317,7 +328,8 @@ func TestC5RequestsAreBounded(t *testing.T) {
 	s, err := NewServer(t.Context(), ServerConfig{Serving: flags(t), Handler: pages(), Plain: true})
 	require.NoError(t, err)
 	require.NoError(t, s.listener.Close())
-	for _, limit := range []time.Duration{s.http.ReadHeaderTimeout, s.http.ReadTimeout, s.http.WriteTimeout, s.http.IdleTimeout} {
+	for _, limit := range []time.Duration{s.http.ReadHeaderTimeout, s.http.ReadTimeout, s.http.WriteTimeout,
+		s.http.IdleTimeout} {
 		require.Positive(t, limit)
 		require.LessOrEqual(t, limit, time.Minute)
 	}

@@ -155,7 +155,8 @@ func (c *cluster) reviewToken(w http.ResponseWriter, request *http.Request) {
 	}
 	var name string
 	if _, err := fmt.Sscanf(review.Spec.Token, "token-%s", &name); err == nil {
-		review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: name}}
+		review.Status = authenticationv1.TokenReviewStatus{Authenticated: true,
+			User: authenticationv1.UserInfo{Username: name}}
 	}
 	answerJSON(w, review)
 }
@@ -168,7 +169,8 @@ func (c *cluster) reviewAccess(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	asked := review.Spec.NonResourceAttributes
-	review.Status.Allowed = review.Spec.User == "reader" && asked != nil && *asked == authorizationv1.NonResourceAttributes{Path: "/page", Verb: "get"}
+	review.Status.Allowed = review.Spec.User == "reader" && asked != nil &&
+		*asked == authorizationv1.NonResourceAttributes{Path: "/page", Verb: "get"}
 	answerJSON(w, review)
 }
 
@@ -179,9 +181,10 @@ func (c *cluster) configMap() *corev1.ConfigMap {
 		return nil
 	}
 	return &corev1.ConfigMap{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "extension-apiserver-authentication", ResourceVersion: "1"},
-		Data:       c.authorities,
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "extension-apiserver-authentication",
+			ResourceVersion: "1"},
+		Data: c.authorities,
 	}
 }
 
@@ -238,7 +241,8 @@ func (c *cluster) change(authorities map[string]string) {
 func (c *cluster) kubeconfig(t *testing.T) string {
 	t.Helper()
 	return write(t, "kubeconfig", fmt.Sprintf(`{"kind": "Config", "apiVersion": "v1", "current-context": "c",
-		"clusters": [{"name": "c", "cluster": {"server": %q}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}]}`, c.URL))
+		"clusters": [{"name": "c", "cluster": {"server": %q}}],
+		"contexts": [{"name": "c", "context": {"cluster": "c"}}]}`, c.URL))
 }
 
 func write(t *testing.T, name, text string) string {

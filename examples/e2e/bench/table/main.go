@@ -1,11 +1,12 @@
-// Command table reads what `go test -bench` prints and writes a Markdown table
-// with the two sides of each comparison of package bench in one row.
+// Command table reads what `go test -bench` prints and writes a Markdown table.
+// A row has the two sides of a comparison of package bench.
 //
-// Of a benchmark that was run several times (-count) it shows the median. One that
-// has failed says so, and the others are shown; the failures stand below the
-// table. SIGINT and SIGTERM end the reading, and the table has what was read. The
-// exit code is 1 when the input holds no results or the table is incomplete: a
-// shell forgets the exit status of all but the last command of a pipe.
+// Of a benchmark that was run several times (-count) it shows the median. One
+// that has failed says so, and the others are shown; the failures stand below
+// the table. SIGINT and SIGTERM end the reading, and the table has what was
+// read. The exit code is 1 when the input holds no results or the table is
+// incomplete. A shell forgets the exit status of all but the last command of a
+// pipe.
 package main
 
 import (

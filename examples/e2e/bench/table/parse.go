@@ -51,9 +51,9 @@ func (s samples) median(unit string) (float64, bool) {
 	}
 }
 
-// parse reads results in the format of Go's benchmarks, until the end of the input
-// or of ctx. What it does not know it skips: a program under test may log between
-// them.
+// parse reads results in the format of Go's benchmarks, until the end of the
+// input or of ctx. What it does not know it skips: a program under test may log
+// between them.
 func parse(ctx context.Context, in io.Reader) *results {
 	r := &results{settings: map[string]string{}}
 	lines, ended := make(chan string), make(chan error, 1)
@@ -130,10 +130,10 @@ func (r *results) setting(line string) {
 
 // result takes a line such as
 //
-//	BenchmarkQueue/remove_a_key/ours/waiting=1000-2  30000  510 ns/op  0 B/op  0 allocs/op
+//	BenchmarkQueue/remove/ours/waiting=10-2  30000  510 ns/op  0 B/op
 //
-// A line with a name only is that of a benchmark that has begun, and one without
-// a number of runs is not a result either.
+// A line with a name only is that of a benchmark that has begun, and one
+// without a number of runs is not a result either.
 func (r *results) result(line string) error {
 	words := strings.Fields(line)
 	if len(words) < 4 || !runs.MatchString(words[1]) {

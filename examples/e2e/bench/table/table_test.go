@@ -153,14 +153,17 @@ func TestRatios(t *testing.T) {
 
 func TestNumbersAreShort(t *testing.T) {
 	for ns, want := range map[float64]string{
-		0: "0 ns", 0.5: "0.5 ns", 512.4: "512 ns", 999.9: "1 µs", 1234: "1.23 µs", 45_678: "45.7 µs", 107e6: "107 ms", 2.5e9: "2.5 s",
+		0: "0 ns", 0.5: "0.5 ns", 512.4: "512 ns", 999.9: "1 µs", 1234: "1.23 µs", 45_678: "45.7 µs", 107e6: "107 ms",
+		2.5e9: "2.5 s",
 	} {
 		require.Equal(t, want, duration(ns))
 	}
-	for n, want := range map[float64]string{0: "0 B", 727: "727 B", 1000: "1 kB", 52_000_000: "52 MB", 2.345e9: "2.35 GB"} {
+	for n, want := range map[float64]string{0: "0 B", 727: "727 B", 1000: "1 kB", 52_000_000: "52 MB",
+		2.345e9: "2.35 GB"} {
 		require.Equal(t, want, bytes(n))
 	}
-	for n, want := range map[float64]string{1: "1", 593_000: "593,000", 1_234_567: "1,234,567", 99.96: "100", 9.996: "10"} {
+	for n, want := range map[float64]string{1: "1", 593_000: "593,000", 1_234_567: "1,234,567", 99.96: "100",
+		9.996: "10"} {
 		require.Equal(t, want, short(n))
 	}
 }

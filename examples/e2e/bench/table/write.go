@@ -30,7 +30,8 @@ func (r *results) write(out io.Writer) error {
 	return err
 }
 
-const legend = `Each operation in CPU time of all threads (wall-clock time where "wall" says so), allocations and bytes allocated; the ratios in the same order.`
+const legend = `Each operation in CPU time of all threads (wall-clock time where "wall" says so), allocations and ` +
+	`bytes allocated; the ratios in the same order.`
 
 func (r *results) circumstances() string {
 	var parts []string
@@ -61,14 +62,14 @@ var (
 	wall   = unit{"ns/op", func(ns float64) string { return duration(ns) + " wall" }}
 	allocs = unit{"allocs/op", func(n float64) string { return short(n) + " allocs" }}
 	size   = unit{"B/op", bytes}
-	// each is memory that stays, herd how many goroutines there were at once. They make
-	// all other units of a row meaningless.
+	// each is memory that stays, herd how many goroutines there were at once. They
+	// make all other units of a row meaningless.
 	each = unit{"B/pending", func(n float64) string { return bytes(n) + " each" }}
 	herd = unit{"goroutines", func(n float64) string { return short(n) + " goroutines" }}
 )
 
-// units are those to show of a row, the same for both sides, so that they can be
-// compared.
+// units are those to show of a row, the same for both sides, so that they can
+// be compared.
 func (r *row) units() []unit {
 	for _, u := range []unit{each, herd} {
 		if r.has(u) {

@@ -22,13 +22,13 @@ type Writes struct {
 	Status *appsv1.DaemonSetStatus
 	// Revisions are those that were made.
 	Revisions []*appsv1.ControllerRevision
-	// Others are all other writes, for whoever expects none.
+	// Others are all other writes, for tests that expect none.
 	Others []string
 }
 
-// client is an API server that agrees to everything and remembers what was written,
-// without the work that client-go's fake clientset makes of it. What the controller
-// does not call in a test has no implementation, and panics.
+// client is an API server that agrees to everything and remembers what was
+// written, without the work that client-go's fake clientset makes of it. What
+// the controller does not call in a test has no implementation, and panics.
 type client struct {
 	kubernetes.Interface // nil
 
@@ -92,7 +92,8 @@ func (c podClient) Delete(_ context.Context, name string, _ metav1.DeleteOptions
 	return nil
 }
 
-func (c podClient) Patch(_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*corev1.Pod, error) {
+func (c podClient) Patch(_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions,
+	_ ...string) (*corev1.Pod, error) {
 	c.client.note(func(w *Writes) { w.Others = append(w.Others, fmt.Sprintf("patch pod %s: %s", name, data)) })
 	return &corev1.Pod{}, nil
 }
@@ -115,7 +116,8 @@ type daemonSetClient struct {
 	client                         *client
 }
 
-func (c daemonSetClient) UpdateStatus(_ context.Context, set *appsv1.DaemonSet, _ metav1.UpdateOptions) (*appsv1.DaemonSet, error) {
+func (c daemonSetClient) UpdateStatus(_ context.Context, set *appsv1.DaemonSet,
+	_ metav1.UpdateOptions) (*appsv1.DaemonSet, error) {
 	c.client.note(func(w *Writes) { w.Status = &set.Status })
 	return set, nil
 }
@@ -125,7 +127,8 @@ type revisionClient struct {
 	client                                  *client
 }
 
-func (c revisionClient) Create(_ context.Context, revision *appsv1.ControllerRevision, _ metav1.CreateOptions) (*appsv1.ControllerRevision, error) {
+func (c revisionClient) Create(_ context.Context, revision *appsv1.ControllerRevision,
+	_ metav1.CreateOptions) (*appsv1.ControllerRevision, error) {
 	c.client.note(func(w *Writes) { w.Revisions = append(w.Revisions, revision) })
 	return revision, nil
 }
@@ -135,9 +138,10 @@ func (c revisionClient) Delete(_ context.Context, name string, _ metav1.DeleteOp
 	return nil
 }
 
-// eventClient is an API server that never answers. The first event to be recorded waits
-// there until the controller is closed, and all others behind it, so that the recording
-// of events, which goes on after a sync, is not part of what is compared or measured.
+// eventClient is an API server that never answers. The first event to be
+// recorded waits there until the controller is closed, and all others behind
+// it, so that the recording of events, which goes on after a sync, is not part
+// of what is compared or measured.
 type eventClient struct {
 	typedcorev1.EventInterface // nil
 	closed                     <-chan struct{}
@@ -153,12 +157,14 @@ func (c eventClient) PatchWithEventNamespace(event *corev1.Event, _ []byte) (*co
 	return event, nil
 }
 
-func (c eventClient) CreateWithEventNamespaceWithContext(_ context.Context, event *corev1.Event) (*corev1.Event, error) {
+func (c eventClient) CreateWithEventNamespaceWithContext(_ context.Context, event *corev1.Event) (*corev1.Event,
+	error) {
 	<-c.closed
 	return event, nil
 }
 
-func (c eventClient) PatchWithEventNamespaceWithContext(_ context.Context, event *corev1.Event, _ []byte) (*corev1.Event, error) {
+func (c eventClient) PatchWithEventNamespaceWithContext(_ context.Context, event *corev1.Event,
+	_ []byte) (*corev1.Event, error) {
 	<-c.closed
 	return event, nil
 }

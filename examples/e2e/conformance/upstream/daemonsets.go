@@ -1,11 +1,12 @@
-// Package upstream runs the DaemonSet controller of k8s.io/kubernetes in caches that
-// are filled by hand, one sync at a time, with a clock that stands still unless it is
-// set. Nothing of the controller is copied or replaced: it is what its exported
-// constructor returns.
+// Package upstream runs the DaemonSet controller of k8s.io/kubernetes in caches
+// that are filled by hand, one sync at a time. Its clock stands still unless it
+// is set. Nothing of the controller is copied or replaced: it is what its
+// exported constructor returns.
 //
-// Its sync is not exported. But a sync begins with a look-up of the DaemonSet, so a
-// lister that lets one made-up DaemonSet wait holds up the controller's only worker, and
-// what is queued behind that one is done when the worker comes back to it.
+// Its sync is not exported. But a sync begins with a look-up of the DaemonSet.
+// So a lister that lets one made-up DaemonSet wait holds up the controller's
+// only worker. What is queued behind it is done when the worker comes back to
+// it.
 package upstream
 
 import (
@@ -24,7 +25,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// The waits after failed pods that kube-controller-manager gives the controller.
+// The waits after failed pods that kube-controller-manager gives the
+// controller.
 const (
 	firstBackoff   = time.Second
 	longestBackoff = 15 * time.Minute
@@ -83,8 +85,8 @@ func (c *DaemonSets) Close() {
 // SetTime sets its clock.
 func (c *DaemonSets) SetTime(now time.Time) { c.clock.set(now) }
 
-// Sync lets it sync one DaemonSet once, whatever it has queued, and returns what it has
-// written.
+// Sync lets it sync one DaemonSet once, whatever it has queued, and returns
+// what it has written.
 func (c *DaemonSets) Sync(set *appsv1.DaemonSet) Writes {
 	c.client.take()
 	c.Sets.enqueue(set)
@@ -94,8 +96,8 @@ func (c *DaemonSets) Sync(set *appsv1.DaemonSet) Writes {
 	return c.client.take()
 }
 
-// Forget makes it forget what it expects to see of a DaemonSet after its last sync, as
-// if the set had been deleted and made again.
+// Forget drops what the controller expects to see of a DaemonSet after its last
+// sync, as if the set had been deleted and made again.
 func (c *DaemonSets) Forget(set *appsv1.DaemonSet) {
 	c.Sets.Deleted(set)
 	c.Sets.Put(set)
@@ -156,8 +158,8 @@ func (i podInformer) Lister() corelisters.PodLister { return corelisters.NewPodL
 
 func (i nodeInformer) Lister() corelisters.NodeLister { return corelisters.NewNodeLister(i.indexer) }
 
-// handClock stands still unless it is set. Its timers, which are those of the real one,
-// are not used.
+// handClock stands still unless it is set. Its timers, which are those of the
+// real one, are not used.
 type handClock struct {
 	clock.RealClock
 	mu  sync.Mutex

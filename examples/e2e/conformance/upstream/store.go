@@ -6,8 +6,8 @@ import (
 
 // A Store is one cache of the controller: an informer without a watch.
 //
-// Put and Drop change what the controller finds. Added, Updated and Deleted do that
-// too, and tell it, as a watch event would.
+// Put and Drop change what the controller finds. Added, Updated and Deleted do
+// that too, and tell it, as a watch event would.
 type Store struct {
 	cache.SharedIndexInformer // nil; the controller calls what is defined here
 	indexer                   cache.Indexer
@@ -47,7 +47,8 @@ func (s *Store) Added(object any) {
 	s.handler.OnAdd(object, false)
 }
 
-// Updated puts another version of an object into the cache and tells the controller.
+// Updated puts another version of an object into the cache and tells the
+// controller.
 func (s *Store) Updated(old, object any) {
 	s.Put(object)
 	s.handler.OnUpdate(old, object)

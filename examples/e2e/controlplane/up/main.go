@@ -1,10 +1,10 @@
-// Command up runs a control plane on this machine until it is interrupted, for trying
-// programs against a real API server:
+// Command up runs a control plane on this machine until it is interrupted, for
+// trying programs against a real API server:
 //
 //	go run ./controlplane/up
 //
-// prints the path of a kubeconfig. With -build it builds the named programs only, and
-// prints their paths; a CI job warms its cache that way.
+// prints the path of a kubeconfig. With -build it builds the named programs
+// only, and prints their paths; a CI job warms its cache that way.
 //
 //	go run ./controlplane/up -build etcd,kube-apiserver
 package main

@@ -1,6 +1,6 @@
-// Package judge says from the history of pods what a controller that evicts them
-// has done well and what not. It knows no controller and no API server, only what
-// should have happened and what did.
+// Package judge says from the history of pods what a controller that evicts
+// them has done well and what not. It knows no controller and no API server,
+// only what should have happened and what did.
 package judge
 
 import (
@@ -14,18 +14,21 @@ import (
 type Life struct {
 	// Pod names it in errors.
 	Pod string
-	// Left is when the request that made it leave was received; zero: it is still there.
+	// Left is when the request that made it leave was received; zero: it is still
+	// there.
 	Left time.Time
-	// By is the user who sent that request.
+	// By is the user that sent that request.
 	By string
 }
 
 // Duty is what should become of a pod. The zero value is that it stays.
 type Duty struct {
-	// Due is when its toleration ends. Zero means that it must not be evicted at all.
+	// Due is when its toleration ends. Zero means that it must not be evicted at
+	// all.
 	Due time.Time
-	// Allowed is from when on a budget allows its eviction. It may have been possible
-	// before that, and then it was wrong. Zero means that there is no budget.
+	// Allowed is from when on a budget allows its eviction. It may have been
+	// possible before that, and then it was wrong. Zero means that there is no
+	// budget.
 	Allowed time.Time
 	// Possible is when nothing prevented its eviction any longer: a refusal or an
 	// outage was over. Nothing is late before that. Zero means that nothing did.
@@ -62,8 +65,8 @@ type Rules struct {
 	At time.Time
 }
 
-// Counts is the verdict. Each pod that must be evicted is either Evicted, Early, Lost, or
-// one of the Wrong.
+// Counts is the verdict. Each pod that must be evicted is either Evicted,
+// Early, Lost, or one of the Wrong.
 type Counts struct {
 	// Must is how many pods have to be evicted.
 	Must int
@@ -71,13 +74,15 @@ type Counts struct {
 	Evicted int
 	// Early is how many were evicted before they were due.
 	Early int
-	// Late is how many of the Evicted came too late, or were so late that somebody
-	// else's deletion came first. Latest is how late the last of the Evicted was.
+	// Late is how many of the Evicted came too late, or were so late that another
+	// client's deletion came first. Latest is how late the last of the Evicted
+	// was.
 	Late   int
 	Latest time.Duration
 	// Lost is how many are still there.
 	Lost int
-	// Wrong is how many were evicted that must stay, or before their budget allowed it.
+	// Wrong is how many were evicted that must stay, or before their budget
+	// allowed it.
 	Wrong int
 }
 
@@ -130,8 +135,8 @@ func (n *Counts) addMissing(duty Duty, rules Rules) error {
 	return nil
 }
 
-// addTaken is about a pod that somebody else deleted. Whoever comes first before it is too
-// late takes the duty away.
+// addTaken is about a pod that another client deleted. A deletion by another
+// client before it is too late ends the duty.
 func (n *Counts) addTaken(c Case, rules Rules) {
 	if c.Life.Left.Sub(c.Duty.from()) <= rules.Late {
 		return
@@ -157,8 +162,8 @@ func (n *Counts) addEvicted(c Case, rules Rules) {
 	}
 }
 
-// Clean says whether exactly the pods that had to be evicted were, each in its time.
-// A history without such pods proves nothing, and is not clean.
+// Clean says whether exactly the pods that had to be evicted were, each in its
+// time. A history without such pods proves nothing, and is not clean.
 func (n Counts) Clean() bool {
 	return n.Must > 0 && n.Evicted == n.Must && n.Early == 0 && n.Late == 0 && n.Lost == 0 && n.Wrong == 0
 }

@@ -27,7 +27,7 @@ func evicted(seconds float64) judge.Life {
 }
 
 func deleted(seconds float64) judge.Life {
-	return judge.Life{Pod: "default/web", Left: at(seconds), By: "somebody"}
+	return judge.Life{Pod: "default/web", Left: at(seconds), By: "another"}
 }
 
 var stays = judge.Life{Pod: "default/web"}
@@ -38,10 +38,12 @@ func TestEachFaultIsCounted(t *testing.T) {
 		duty judge.Duty
 		want judge.Counts
 	}{
-		"evicted when due":              {evicted(60), judge.Duty{Due: at(60)}, judge.Counts{Must: 1, Evicted: 1}},
-		"evicted in time":               {evicted(63), judge.Duty{Due: at(60)}, judge.Counts{Must: 1, Evicted: 1, Latest: 3 * time.Second}},
-		"evicted early":                 {evicted(59.999), judge.Duty{Due: at(60)}, judge.Counts{Must: 1, Early: 1}},
-		"evicted late":                  {evicted(63.5), judge.Duty{Due: at(60)}, judge.Counts{Must: 1, Evicted: 1, Late: 1, Latest: 3500 * time.Millisecond}},
+		"evicted when due": {evicted(60), judge.Duty{Due: at(60)}, judge.Counts{Must: 1, Evicted: 1}},
+		"evicted in time": {evicted(63), judge.Duty{Due: at(60)},
+			judge.Counts{Must: 1, Evicted: 1, Latest: 3 * time.Second}},
+		"evicted early": {evicted(59.999), judge.Duty{Due: at(60)}, judge.Counts{Must: 1, Early: 1}},
+		"evicted late": {evicted(63.5), judge.Duty{Due: at(60)},
+			judge.Counts{Must: 1, Evicted: 1, Late: 1, Latest: 3500 * time.Millisecond}},
 		"never evicted":                 {stays, judge.Duty{Due: at(60)}, judge.Counts{Must: 1, Lost: 1}},
 		"stays as it must":              {stays, judge.Duty{}, judge.Counts{}},
 		"evicted though it must stay":   {evicted(1), judge.Duty{}, judge.Counts{Wrong: 1}},
@@ -49,13 +51,20 @@ func TestEachFaultIsCounted(t *testing.T) {
 		"another came before it is due": {deleted(59), judge.Duty{Due: at(60)}, judge.Counts{}},
 		"another came in time":          {deleted(63), judge.Duty{Due: at(60)}, judge.Counts{}},
 		"another came when it was late": {deleted(64), judge.Duty{Due: at(60)}, judge.Counts{Must: 1, Late: 1}},
-		"before the budget allows it":   {evicted(69), judge.Duty{Due: at(60), Allowed: at(70)}, judge.Counts{Must: 1, Wrong: 1}},
-		"when the budget allows it":     {evicted(71), judge.Duty{Due: at(60), Allowed: at(70)}, judge.Counts{Must: 1, Evicted: 1, Latest: time.Second}},
-		"early is worse than a budget":  {evicted(59), judge.Duty{Due: at(60), Allowed: at(70)}, judge.Counts{Must: 1, Early: 1}},
-		"late counts from when it can":  {evicted(72), judge.Duty{Due: at(60), Possible: at(70)}, judge.Counts{Must: 1, Evicted: 1, Latest: 2 * time.Second}},
-		"late after it could":           {evicted(74), judge.Duty{Due: at(60), Possible: at(70)}, judge.Counts{Must: 1, Evicted: 1, Late: 1, Latest: 4 * time.Second}},
-		"while it could hardly":         {evicted(65), judge.Duty{Due: at(60), Possible: at(70)}, judge.Counts{Must: 1, Evicted: 1}},
-		"an obstacle before it is due":  {evicted(62), judge.Duty{Due: at(60), Possible: at(50)}, judge.Counts{Must: 1, Evicted: 1, Latest: 2 * time.Second}},
+		"before the budget allows it": {evicted(69), judge.Duty{Due: at(60), Allowed: at(70)},
+			judge.Counts{Must: 1, Wrong: 1}},
+		"when the budget allows it": {evicted(71), judge.Duty{Due: at(60), Allowed: at(70)},
+			judge.Counts{Must: 1, Evicted: 1, Latest: time.Second}},
+		"early is worse than a budget": {evicted(59), judge.Duty{Due: at(60), Allowed: at(70)},
+			judge.Counts{Must: 1, Early: 1}},
+		"late counts from when it can": {evicted(72), judge.Duty{Due: at(60), Possible: at(70)},
+			judge.Counts{Must: 1, Evicted: 1, Latest: 2 * time.Second}},
+		"late after it could": {evicted(74), judge.Duty{Due: at(60), Possible: at(70)},
+			judge.Counts{Must: 1, Evicted: 1, Late: 1, Latest: 4 * time.Second}},
+		"while it could hardly": {evicted(65), judge.Duty{Due: at(60), Possible: at(70)},
+			judge.Counts{Must: 1, Evicted: 1}},
+		"an obstacle before it is due": {evicted(62), judge.Duty{Due: at(60), Possible: at(50)},
+			judge.Counts{Must: 1, Evicted: 1, Latest: 2 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			counts, err := judge.Count([]judge.Case{{Life: c.life, Duty: c.duty}}, rules)
@@ -77,7 +86,8 @@ func TestCountsAreSums(t *testing.T) {
 		{Life: evicted(60)},
 	}, rules)
 	require.NoError(t, err)
-	require.Equal(t, judge.Counts{Must: 5, Evicted: 3, Early: 1, Late: 1, Latest: 5 * time.Second, Lost: 1, Wrong: 1}, counts)
+	require.Equal(t, judge.Counts{Must: 5, Evicted: 3, Early: 1, Late: 1, Latest: 5 * time.Second, Lost: 1, Wrong: 1},
+		counts)
 }
 
 func TestOnlyAFlawlessHistoryIsClean(t *testing.T) {
@@ -95,7 +105,8 @@ func TestOnlyAFlawlessHistoryIsClean(t *testing.T) {
 }
 
 func TestAHistoryThatAllowsNoVerdictIsAnError(t *testing.T) {
-	_, err := judge.Count([]judge.Case{{Life: judge.Life{Pod: "default/web", Left: at(61)}, Duty: judge.Duty{Due: at(60)}}}, rules)
+	_, err := judge.Count(
+		[]judge.Case{{Life: judge.Life{Pod: "default/web", Left: at(61)}, Duty: judge.Duty{Due: at(60)}}}, rules)
 	require.ErrorContains(t, err, "pod default/web: no request explains")
 
 	soon := rules

@@ -52,21 +52,18 @@ func (c QueueConfig[K, V]) kinds() []string {
 	return slices.Compact(names)
 }
 
-// A Queue holds unique keys, each with a value and due at a time, and hands out
-// the due ones as fast as its budgets allow. It is the core: it has no clock
-// and starts nothing.
+// A Queue holds unique keys, each with a value and a due time. It hands out the
+// due ones as fast as its budgets allow. It has no clock and starts nothing.
 //
 // An operation costs O(log n), amortized; Start, Finish and SetValue cost that
-// for each budget. Finish also goes through the tokens of the item's shares
-// that are out, at most one for each action under way.
+// for each budget. Finish also visits the tokens of the item's shares that are
+// out, at most one for each action under way.
 //
-// Start also moves due items to where they wait for tokens, and opens shares
+// Start also moves due items to the shares that they wait for, and opens shares
 // that have a token again: some thousands a call. An item that needs one scarce
-// share moves once, and one that needs two may move between them again and
-// again.
+// share moves once. One that needs two may move between them repeatedly.
 //
-// An entry takes its key twice, its value, and about 80 bytes, whether it waits
-// for its time or for a token.
+// An entry takes its key twice, its value, and about 80 bytes.
 //
 // Now never goes backwards inside a queue: an earlier now than the last one
 // counts as the last one. A Queue is not safe for concurrent use.
@@ -76,20 +73,20 @@ type Queue[K comparable, V any] struct {
 	now     time.Duration // the latest now, as a distance from epoch
 	before  func(a, b *Entry[K, V]) bool
 
-	entries map[K]*Entry[K, V]
-	spare   spare[K, V]
-	members int // entries in the queue; entries also holds removed ones
-	pending int // members that are not idle
-	peak    int // the most entries since it last gave its memory back
-	order   uint32
-	starts  uint32
+	entries  map[K]*Entry[K, V]
+	freeList freeList[K, V]
+	members  int // entries in the queue; entries also holds removed ones
+	pending  int // members that are not idle
+	peak     int // the most entries since the queue last released memory
+	order    uint32
+	starts   uint32
 
 	kinds  []kind[K, V] // of work, by name; the last is that of all others
-	names  []string     // of the kinds, but for the last
+	names  []string     // of the kinds, except the last
 	kindOf func(e *Entry[K, V]) int
 	parts  *parts // that a budget reserves for kinds, or nil
 
-	gates     []*budget[K, V]    // that all items share
+	gates     []*budget[K, V]    // of all items
 	keyed     []*budget[K, V]    // with shares
 	closed    heap[*share[K, V]] // with items and no token, by when they have one
 	idle      heap[*share[K, V]] // that can be dropped, by when they are full
@@ -114,9 +111,8 @@ type kind[K comparable, V any] struct {
 	next    *Entry[K, V]       // that could start, while Start chooses
 }
 
-// A budget is a [Budget] with its shares. One that all items share has a single
-// share: while it has no token, nothing can start, so no item has to wait in
-// it.
+// A budget is a [Budget] with its shares. A budget of all items has a single
+// share. While that has no token, nothing can start, so no item waits in it.
 type budget[K comparable, V any] struct {
 	Budget[K, V]
 	shares  map[string]*share[K, V]
@@ -124,20 +120,20 @@ type budget[K comparable, V any] struct {
 	delayed int // items in the lanes of its shares
 }
 
-// A share is what the items of one name have of a budget. The ready items that
-// wait for it stand in its lanes, one for each kind of work.
+// A share is the part of a budget for the items of one name. The ready items
+// that wait for it are in its lanes, one for each kind of work.
 type share[K comparable, V any] struct {
-	budget *budget[K, V]
-	name   string
-	bucket bucket
-	lanes  []*lane[K, V]
-	items  int                 // in the lanes
-	from   *share[K, V]        // the share that its tokens came from, or nil
-	in     *heap[*share[K, V]] // nil for none
-	index  int32
-	own    bool // its limit was set; it stays until it is removed
-	left   bool // no more items are expected; see RemoveShare
-	gone   bool // dropped; a share that came from it came from its from
+	budget   *budget[K, V]
+	name     string
+	bucket   bucket
+	lanes    []*lane[K, V]
+	items    int                 // in the lanes
+	from     *share[K, V]        // the share that its tokens came from, or nil
+	heap     *heap[*share[K, V]] // nil for none
+	index    int32
+	ownLimit bool // its limit was set; it stays until it is removed
+	removed  bool // no more items are expected; see RemoveShare
+	dropped  bool // dropped; a share that came from it came from its from
 }
 
 // A lane is the ready items of one kind in a share, in order.
@@ -199,8 +195,8 @@ func comesBefore[K comparable, V any](a, b *Entry[K, V], tie func(a, b *Entry[K,
 	return tie(a, b)
 }
 
-// Advance tells the queue the time and returns it: now, or the latest time that
-// the queue was told if that is later.
+// Advance sets the queue's time and returns it: now, or the latest time that
+// any call has passed if that is later.
 func (q *Queue[K, V]) Advance(now time.Time) time.Time {
 	at := min(q.distance(now), maxNow)
 	if at >= q.now {
@@ -212,8 +208,8 @@ func (q *Queue[K, V]) Advance(now time.Time) time.Time {
 	return q.time(q.now)
 }
 
-// distance saturates at about 292 years from the queue's creation, before the
-// time that stands for none.
+// distance saturates at about 292 years from the queue's creation, right before
+// never.
 func (q *Queue[K, V]) distance(t time.Time) time.Duration {
 	return min(t.Sub(q.epoch), math.MaxInt64-1)
 }

@@ -179,9 +179,9 @@ func (j *judge) knows(p *process) {
 	}
 }
 
-// sameAsFull compares a planner with one that is told everything at once. What
-// one remembers and the other does not shows in the status never, and in what
-// there is to do only while it matters: calls, backoffs.
+// sameAsFull compares a planner with one that observes everything at once. What
+// only one of them remembers, such as calls and backoffs, must never change the
+// status. It may change the tasks only while it matters.
 func (j *judge) sameAsFull(p *process, quiet bool) {
 	w := j.wants(p)
 	fresh, err := daemon.NewPlanner(p.config, j.now)
@@ -212,8 +212,8 @@ func (j *judge) sameAsFull(p *process, quiet bool) {
 	}
 }
 
-// idle wants nothing to be done as long as nothing happens. Only pods that no
-// watch has told of are looked at, again and again.
+// idle checks that nothing is done as long as nothing happens. Only pods that
+// no watch has shown are read, repeatedly.
 func (j *judge) idle(p *process) {
 	unheard := slices.ContainsFunc(p.told.pods, func(known *toldPod) bool { return !known.heard })
 	for range 5 {

@@ -26,8 +26,8 @@ func TestQ10KeyChangesItsShareWithItsValue(t *testing.T) {
 	require.Equal(t, "z3", mustStart(t, q, at(time.Second), "a").Value.zone)
 }
 
-// A key that waits for a token of one share goes to another: it waits for that
-// one then, and not for the first.
+// A key that waits for a token of one share moves to another, and then waits
+// only for that one.
 func TestQ10KeyWaitsOnlyForTheShareThatItIsIn(t *testing.T) {
 	q := newZones(t, perZone(1, 1))
 	for _, key := range []string{"p", "q", "r"} {
@@ -126,8 +126,7 @@ func renamed(t *testing.T, q *zones, rename func(now time.Time, name, left strin
 	return started
 }
 
-// A zone that has another name 30 times in a minute has 1 + 60*0.1 tokens in
-// it.
+// A zone that is renamed 30 times in a minute has 1 + 60*0.1 tokens in it.
 func TestQ10RenamedShareHasNoMoreTokens(t *testing.T) {
 	keys := manyKeys(100)
 	for name, test := range map[string]struct {
@@ -164,8 +163,8 @@ func TestQ10RenamedShareHasNoMoreTokens(t *testing.T) {
 	}
 }
 
-// Names that come back are no way to more tokens either, if those left are
-// removed: a share that came from another goes back into it.
+// Names that come back give no more tokens either, if former ones are removed.
+// A share that came from another merges back into it.
 func TestQ10RenamingBackAndForthGivesNoMoreTokens(t *testing.T) {
 	keys := manyKeys(100)
 	for names := 2; names <= 4; names++ {
@@ -187,8 +186,8 @@ func TestQ10RenamingBackAndForthGivesNoMoreTokens(t *testing.T) {
 	}
 }
 
-// A share that goes back into the one that it came from leaves that no more
-// tokens than it had.
+// A share that merges back into its origin leaves that no more tokens than it
+// had.
 func TestQ10ShareThatReturnsIsCountedInItsOrigin(t *testing.T) {
 	q := newZones(t, perZone(0.1, 2))
 	for _, key := range []string{"a1", "a2", "b1"} {
@@ -204,9 +203,9 @@ func TestQ10ShareThatReturnsIsCountedInItsOrigin(t *testing.T) {
 	mustStart(t, q, seconds(11), "b1")
 }
 
-// Nor are they with actions that last longer than a name: a share that is
-// removed while tokens of it are out goes back when they have ended, and one
-// whose name comes back before has no more tokens than the one left.
+// Nor do they with actions that last longer than a name. A share that is
+// removed while tokens of it are out merges back when those are settled. If its
+// name comes back earlier, it has no more tokens than the former share.
 func TestQ10RenamingBackAndForthDuringActionsGivesNoMoreTokens(t *testing.T) {
 	keys := manyKeys(100)
 	for names := 2; names <= 5; names++ {
@@ -237,8 +236,7 @@ func TestQ10RenamingBackAndForthDuringActionsGivesNoMoreTokens(t *testing.T) {
 	}
 }
 
-// A share whose limit is zero never fills up. It goes back into the one that
-// its tokens came from.
+// A share whose limit is zero never fills up. It merges back into its origin.
 func TestQ10RenamesAtLimitZeroLeakNoShares(t *testing.T) {
 	q := newZones(t, perZone(0, 1))
 	q.SetLimit(at(0), "zone", "zone 0", 1)
@@ -257,8 +255,7 @@ func TestQ10RenamesAtLimitZeroLeakNoShares(t *testing.T) {
 	require.LessOrEqual(t, len(q.lanes), 10)
 }
 
-// A share knows the one that its tokens came from only as long as that is
-// there.
+// A share refers to its origin only as long as that exists.
 func TestQ10LongChainOfRenamesIsForgotten(t *testing.T) {
 	const renames = 20_000
 	q := newZones(t, perZone(1, 1))
