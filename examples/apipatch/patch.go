@@ -63,7 +63,7 @@ func patchDocument(document []byte, kind types.PatchType, patch []byte, like run
 		return patched, nil
 	}
 	return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "patch", schema.GroupResource{}, "",
-		fmt.Sprintf("patches of the type %s are not served", kind), 0, true)
+		fmt.Sprintf("patches of the type %s are not served", kind), 0, false)
 }
 
 func jsonPatch(document, patch []byte) ([]byte, error) {

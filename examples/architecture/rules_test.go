@@ -58,7 +58,7 @@ var timelessEdges = []string{
 	// And the simulator itself, whose runs have to be the same each time. Of the
 	// simulation two files are left out: one forges the readings of clocks, one
 	// hands contexts to the edges.
-	"examples/outage/model", "examples/outage/simulation/election.go",
+	"examples/apiserver", "examples/outage/model", "examples/outage/simulation/election.go",
 	"examples/outage/simulation/replica.go", "examples/outage/simulation/script.go",
 	"examples/outage/simulation/simulation.go",
 }

@@ -25,10 +25,10 @@ type Change struct {
 // They count as requests of no client. Their times are those of the server:
 // unlike those of a watch they do not depend on when its client runs.
 func (c *Cluster) Changes(resource schema.GroupVersionResource) []Change {
-	records := c.server.store.changes(resource)
+	records := c.server.store.records(resource)
 	changes := make([]Change, len(records))
 	for i, r := range records {
-		changes[i] = Change{r.version, r.at, r.object.DeepCopyObject(), r.deleted}
+		changes[i] = Change{r.Version, r.At, r.Object.DeepCopyObject(), r.Deleted}
 	}
 	return changes
 }

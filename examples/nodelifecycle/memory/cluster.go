@@ -3,15 +3,17 @@ package memory
 import (
 	"maps"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kubelife/lifecycle/examples/apiserver"
 )
 
 // Cluster is an API server in memory and, through the embedded [Client], a
@@ -28,11 +30,12 @@ type Cluster struct {
 // the last 1,000 events. An older event is deleted, as its time to live does
 // elsewhere.
 func NewCluster() *Cluster {
-	return newCluster(limits{history: 1 << 16, events: 1000})
+	return newCluster(apiserver.Limits{})
 }
 
-func newCluster(l limits) *Cluster {
-	s := &server{store: newStore(l), kinds: kindsOf()}
+func newCluster(limits apiserver.Limits) *Cluster {
+	objects := newStore(limits)
+	s := &server{Server: apiserver.NewServer(objects), store: objects}
 	return &Cluster{Client: newClient(s), server: s}
 }
 
@@ -51,33 +54,7 @@ func (c *Cluster) NewClient() *Client {
 // is not waited for. alive is called without a lock held, once per node that
 // has terminating pods. The removals count as requests of no client.
 func (c *Cluster) FinalizePods(alive func(node string) bool) int {
-	known := map[string]bool{}
-	removed := 0
-	objects, _ := c.server.store.list(pods, metav1.NamespaceAll)
-	for _, object := range objects {
-		pod, ok := object.(*corev1.Pod)
-		if !ok || pod.DeletionTimestamp == nil || pod.Spec.NodeName == "" {
-			continue
-		}
-		up, asked := known[pod.Spec.NodeName]
-		if !asked {
-			up = alive(pod.Spec.NodeName)
-			known[pod.Spec.NodeName] = up
-		}
-		if up && c.finalizePod(pod) {
-			removed++
-		}
-	}
-	return removed
-}
-
-// finalizePod reports whether it was this call that removed the pod: a force
-// delete may have been faster, and a finalizer holds the pod back.
-func (c *Cluster) finalizePod(pod *corev1.Pod) bool {
-	options := metav1.NewDeleteOptions(0)
-	options.Preconditions = metav1.NewUIDPreconditions(string(pod.UID))
-	gone, err := c.server.remove(pods, keyOf(pod), *options)
-	return err == nil && gone
+	return c.server.FinalizePods(time.Now(), alive)
 }
 
 // DropWatches ends every open watch, as a restart of the API server does.
@@ -87,6 +64,14 @@ func (c *Cluster) DropWatches() {
 	for _, w := range c.server.store.openWatches() {
 		w.Stop()
 	}
+}
+
+var pods = corev1.SchemeGroupVersion.WithResource("pods")
+
+// server is what all clients of a cluster share.
+type server struct {
+	*apiserver.Server
+	store *store
 }
 
 // Client is one client of a [Cluster]. It is a kubernetes.Interface, safe for

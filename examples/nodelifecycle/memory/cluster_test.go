@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	eventrecord "k8s.io/client-go/tools/record"
+
+	"github.com/kubelife/lifecycle/examples/apiserver"
 )
 
 func TestRequestsAreCountedPerClient(t *testing.T) {
@@ -71,7 +73,7 @@ func TestActionsDoNotPileUp(t *testing.T) {
 
 func TestEventsAreBounded(t *testing.T) {
 	const limit = 100
-	cluster := newCluster(limits{history: 1000, events: limit})
+	cluster := newCluster(apiserver.Limits{History: 1000, Events: limit})
 	s := newSubject(t, cluster)
 	api := s.client.CoreV1().Events(s.ns)
 	w, err := api.Watch(s.ctx, metav1.ListOptions{})

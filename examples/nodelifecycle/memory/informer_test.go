@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubelife/lifecycle/examples/apiserver"
 )
 
 // listWatchOnly makes informers use a list and a watch instead of a streaming
@@ -214,7 +216,7 @@ func TestInformersSurviveDroppedWatches(t *testing.T) {
 // An informer that falls behind what is kept is told so and lists again.
 func TestInformersSurviveForgottenChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cluster := newCluster(limits{history: 50, events: 10})
+		cluster := newCluster(apiserver.Limits{History: 50, Events: 10})
 		s := newSubject(t, cluster)
 		s.ctx = t.Context()
 		names := createNodes(s, 10)

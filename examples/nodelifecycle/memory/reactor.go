@@ -1,12 +1,17 @@
 package memory
 
 import (
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"time"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kubelife/lifecycle/examples/apiserver"
 )
+
+// status is the one subresource with the shape of its resource.
+const status = "status"
 
 // reactor turns the actions of one fake clientset into requests to the server.
 type reactor struct {
@@ -52,7 +57,7 @@ func (r *reactor) serve(action clienttesting.Action) (runtime.Object, error) {
 	case clienttesting.GetActionImpl:
 		return r.get(a)
 	case clienttesting.ListActionImpl:
-		return r.server.list(a.Resource, a.Kind, a.Namespace, a.ListOptions)
+		return r.server.List(a.Resource, a.Kind, a.Namespace, a.ListOptions)
 	case clienttesting.CreateActionImpl:
 		return r.create(a)
 	case clienttesting.UpdateActionImpl:
@@ -62,7 +67,7 @@ func (r *reactor) serve(action clienttesting.Action) (runtime.Object, error) {
 	case clienttesting.DeleteActionImpl:
 		return nil, r.delete(a)
 	case clienttesting.DeleteCollectionActionImpl:
-		return nil, r.deleteCollection(a)
+		return nil, r.server.DeleteCollection(time.Now(), a.Resource, a.Namespace, a.DeleteOptions, a.ListOptions)
 	}
 	return nil, notServed(action)
 }
@@ -85,19 +90,16 @@ func (r *reactor) get(a clienttesting.GetActionImpl) (runtime.Object, error) {
 	if a.Subresource != "" {
 		return nil, notServed(a)
 	}
-	return r.server.get(a.Resource, key{a.Namespace, a.Name})
+	return r.server.Get(a.Resource, apiserver.Key{Namespace: a.Namespace, Name: a.Name})
 }
 
 func (r *reactor) create(a clienttesting.CreateActionImpl) (runtime.Object, error) {
-	dry, err := dryRun(a.CreateOptions.DryRun)
-	if err != nil {
-		return nil, err
-	}
 	switch {
 	case a.Subresource == "":
-		return r.server.create(a.Resource, a.Namespace, a.Object, dry)
+		options := apiserver.WriteOptions{DryRun: a.CreateOptions.DryRun}
+		return r.server.Create(time.Now(), a.Resource, a.Namespace, a.Object, options)
 	case a.Resource == pods && a.Subresource == "binding":
-		return nil, r.server.bind(a.Namespace, a.Object)
+		return nil, r.server.Bind(time.Now(), a.Namespace, a.Object)
 	}
 	return nil, notServed(a)
 }
@@ -106,58 +108,24 @@ func (r *reactor) update(a clienttesting.UpdateActionImpl) (runtime.Object, erro
 	if a.Subresource != "" && a.Subresource != status {
 		return nil, notServed(a)
 	}
-	dry, err := dryRun(a.UpdateOptions.DryRun)
-	if err != nil {
-		return nil, err
-	}
-	return r.server.update(a.Resource, a.Namespace, a.Object, write{subresource: a.Subresource, dry: dry})
+	options := apiserver.WriteOptions{Subresource: a.Subresource, DryRun: a.UpdateOptions.DryRun}
+	return r.server.Update(time.Now(), a.Resource, a.Namespace, a.Object, options)
 }
 
 func (r *reactor) patch(a clienttesting.PatchActionImpl) (runtime.Object, error) {
 	if a.Subresource != "" && a.Subresource != status {
 		return nil, notServed(a)
 	}
-	dry, err := dryRun(a.PatchOptions.DryRun)
-	if err != nil {
-		return nil, err
-	}
-	return r.server.patch(a.Resource, key{a.Namespace, a.Name}, a.PatchType, a.Patch,
-		write{subresource: a.Subresource, dry: dry})
+	k := apiserver.Key{Namespace: a.Namespace, Name: a.Name}
+	options := apiserver.WriteOptions{Subresource: a.Subresource, DryRun: a.PatchOptions.DryRun}
+	return r.server.Patch(time.Now(), a.Resource, k, a.PatchType, a.Patch, options)
 }
 
 func (r *reactor) delete(a clienttesting.DeleteActionImpl) error {
 	if a.Subresource != "" {
 		return notServed(a)
 	}
-	_, err := r.server.remove(a.Resource, key{a.Namespace, a.Name}, a.DeleteOptions)
+	k := apiserver.Key{Namespace: a.Namespace, Name: a.Name}
+	_, err := r.server.Delete(time.Now(), a.Resource, k, a.DeleteOptions)
 	return err
-}
-
-func (r *reactor) deleteCollection(a clienttesting.DeleteCollectionActionImpl) error {
-	f, err := r.server.filter(a.Resource, a.ListOptions)
-	if err != nil {
-		return err
-	}
-	objects, _ := r.server.store.list(a.Resource, a.Namespace)
-	for _, object := range objects {
-		if !f.matches(object) {
-			continue
-		}
-		_, err := r.server.remove(a.Resource, keyOf(metaOf(object)), a.DeleteOptions)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-// dryRun reports whether a request only asks what would happen. The API knows
-// the one value "All".
-func dryRun(values []string) (bool, error) {
-	for _, value := range values {
-		if value != metav1.DryRunAll {
-			return false, apierrors.NewBadRequest("dryRun: only All is known, got " + value)
-		}
-	}
-	return len(values) > 0, nil
 }

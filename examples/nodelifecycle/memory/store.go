@@ -1,235 +1,125 @@
 package memory
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
-	"strconv"
 	"sync"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/apiserver"
 )
 
-// limits bounds what a store keeps besides the objects.
-type limits struct {
-	history int // changes of one resource
-	events  int // objects of the resource events
-}
-
-// key is the identity of an object within its resource.
-type key struct {
-	namespace, name string
-}
-
-func keyOf(object metav1.Object) key {
-	return key{object.GetNamespace(), object.GetName()}
-}
-
-func (k key) compare(other key) int {
-	if c := cmp.Compare(k.namespace, other.namespace); c != 0 {
-		return c
-	}
-	return cmp.Compare(k.name, other.name)
-}
-
-// metaOf returns the metadata of an object. Every type that has a typed client
-// has metadata, so that its absence is a fault of this package.
-func metaOf(object runtime.Object) metav1.Object {
-	m, err := meta.Accessor(object)
-	if err != nil {
-		panic(fmt.Sprintf("memory: %T: %v", object, err))
-	}
-	return m
-}
-
-// store is the etcd of the cluster: objects, one version counter, and per
-// resource the history of changes. An object is never modified once it is
-// stored, so that reading one costs no copy under the lock, and so that a
-// pointer tells whether an object has changed since it was read.
+// store makes the objects of an API server safe for concurrent use, and wakes
+// the watches.
 //
 // The lock is held for map and slice operations only: patches are computed, and
 // objects encoded, compared and sent to watchers, without it.
 type store struct {
-	limits limits
-
-	mu        sync.Mutex
-	version   uint64 // the last resourceVersion that was given out
-	created   uint64 // how many identities were given out
-	resources map[schema.GroupVersionResource]*resource
-	watches   map[*watcher]struct{}
+	mu      sync.Mutex
+	objects *apiserver.Objects
+	watches map[*watcher]struct{}
+	// changed are closed by the next change of a resource. One that is missing
+	// has no watch that waits.
+	changed map[schema.GroupVersionResource]chan struct{}
 }
 
-// resource is what is stored for one plural name.
-type resource struct {
-	objects map[key]runtime.Object
-	history history
-	newest  *ring // nil: any number of objects
-}
-
-func newStore(l limits) *store {
+func newStore(limits apiserver.Limits) *store {
 	return &store{
-		limits: l,
-		// etcd's first revision is 1, and 0 means "any" in requests.
-		version:   1,
-		resources: map[schema.GroupVersionResource]*resource{},
-		watches:   map[*watcher]struct{}{},
+		objects: apiserver.NewObjects(limits),
+		watches: map[*watcher]struct{}{},
+		changed: map[schema.GroupVersionResource]chan struct{}{},
 	}
 }
 
-// resource returns what is stored under a plural name. The lock is held.
-func (s *store) resource(gvr schema.GroupVersionResource) *resource {
-	r, ok := s.resources[gvr]
-	if !ok {
-		r = &resource{objects: map[key]runtime.Object{}, history: history{limit: s.limits.history}}
-		if gvr.Resource == "events" {
-			r.newest = newRing(s.limits.events)
-		}
-		s.resources[gvr] = r
-	}
-	return r
-}
-
-// nextIdentity returns a number that no object has had. Identities are derived
-// from a counter, not drawn, so that the same requests in the same order give
-// the same cluster.
-func (s *store) nextIdentity() uint64 {
+func (s *store) Get(resource schema.GroupVersionResource, k apiserver.Key) (runtime.Object, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.created++
-	return s.created
+	return s.objects.Get(resource, k)
 }
 
-// uid writes a number in the shape of a random UUID.
-func uid(n uint64) types.UID {
-	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012x", n))
-}
-
-// suffix is the five characters that complete a generateName.
-func suffix(n uint64) string {
-	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
-	var chars [5]byte
-	for i := len(chars) - 1; i >= 0; i-- {
-		chars[i] = alphabet[n%uint64(len(alphabet))]
-		n /= uint64(len(alphabet))
-	}
-	return string(chars[:])
-}
-
-func (s *store) get(gvr schema.GroupVersionResource, k key) (runtime.Object, bool) {
+func (s *store) Snapshot(resource schema.GroupVersionResource, namespace string) ([]apiserver.Entry, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	object, ok := s.resource(gvr).objects[k]
-	return object, ok
+	return s.objects.Snapshot(resource, namespace)
 }
 
-// list returns the stored objects of a namespace, or of all when it is empty,
-// by namespace and name, and the version at which this was all there is.
-func (s *store) list(gvr schema.GroupVersionResource, namespace string) ([]runtime.Object, uint64) {
-	s.mu.Lock()
-	entries, version := s.resource(gvr).snapshot(namespace), s.version
-	s.mu.Unlock()
-	return sorted(entries), version
-}
-
-// change is one step of an object: from old to next, or away.
-type change struct {
-	resource schema.GroupVersionResource
-	key      key
-	old      runtime.Object // what is stored now; nil: nothing
-	next     runtime.Object // what to store; nil: remove old
-	// last, when not nil, removes the object in the same step, after next if there
-	// is one. It is a copy of the last state for the watchers, owned by the store
-	// from now on.
-	last runtime.Object
-}
-
-// commit makes a change if old is still what is stored and reports whether it
-// did. It sets the resourceVersion of next and last, which must not be shared.
-func (s *store) commit(c change) bool {
+func (s *store) NextID() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.resource(c.resource)
-	if r.objects[c.key] != c.old {
+	return s.objects.NextID()
+}
+
+func (s *store) Commit(change apiserver.Change) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.objects.Commit(change) {
 		return false
 	}
-	if c.next != nil {
-		s.put(r, c)
-	}
-	if c.last != nil {
-		s.drop(r, c.key, c.last)
+	if changed, waited := s.changed[change.Resource]; waited {
+		close(changed)
+		delete(s.changed, change.Resource)
 	}
 	return true
 }
 
-func (s *store) put(r *resource, c change) {
-	s.stamp(c.next)
-	r.objects[c.key] = c.next
-	r.history.append(record{version: s.version, at: time.Now(), object: c.next, previous: c.old})
-	if c.old == nil && r.newest != nil {
-		s.expire(r, r.newest.push(c.key, metaOf(c.next).GetUID()))
-	}
-}
-
-func (s *store) drop(r *resource, k key, last runtime.Object) {
-	previous := r.objects[k]
-	delete(r.objects, k)
-	s.stamp(last)
-	r.history.append(record{version: s.version, at: time.Now(), object: last, previous: previous, deleted: true})
-}
-
-// expire drops the object that has left a bounded resource's ring, unless it
-// is gone already.
-func (s *store) expire(r *resource, out slot) {
-	object, ok := r.objects[out.key]
-	if !ok || metaOf(object).GetUID() != out.uid {
-		return
-	}
-	s.drop(r, out.key, object.DeepCopyObject())
-}
-
-func (s *store) stamp(object runtime.Object) {
-	s.version++
-	metaOf(object).SetResourceVersion(formatVersion(s.version))
-}
-
-func formatVersion(version uint64) string {
-	return strconv.FormatUint(version, 10)
-}
-
-type entry struct {
-	key    key
-	object runtime.Object
-}
-
-// changes returns the changes of a resource that are still kept.
-func (s *store) changes(gvr schema.GroupVersionResource) []record {
+func (s *store) Resume(resource schema.GroupVersionResource, seen uint64) (position, version uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.resource(gvr).history.records)
+	return s.objects.Resume(resource, seen)
 }
 
-// snapshot returns what is stored in a namespace, in no order: sorting can wait
-// until the lock is free.
-func (r *resource) snapshot(namespace string) []entry {
-	entries := make([]entry, 0, len(r.objects))
-	for k, object := range r.objects {
-		if namespace == "" || k.namespace == namespace {
-			entries = append(entries, entry{k, object})
-		}
-	}
-	return entries
+func (s *store) Begin(
+	resource schema.GroupVersionResource, namespace string,
+) (entries []apiserver.Entry, position, version uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.objects.Begin(resource, namespace)
 }
 
-func sorted(entries []entry) []runtime.Object {
-	slices.SortFunc(entries, func(a, b entry) int { return a.key.compare(b.key) })
-	objects := make([]runtime.Object, len(entries))
-	for i, e := range entries {
-		objects[i] = e.object
+func (s *store) records(resource schema.GroupVersionResource) []apiserver.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.objects.Records(resource)
+}
+
+// next copies changes from a position on into buffer. Without any it returns a
+// channel that is closed by the next one. It reports false when the position
+// has been forgotten.
+func (s *store) next(
+	resource schema.GroupVersionResource, position uint64, buffer []apiserver.Record,
+) (int, <-chan struct{}, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, ok := s.objects.Read(resource, position, buffer)
+	if n > 0 || !ok {
+		return n, nil, ok
 	}
-	return objects
+	changed, waited := s.changed[resource]
+	if !waited {
+		changed = make(chan struct{})
+		s.changed[resource] = changed
+	}
+	return 0, changed, true
+}
+
+func (s *store) open(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watches[w] = struct{}{}
+}
+
+func (s *store) closed(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.watches, w)
+}
+
+func (s *store) openWatches() []*watcher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open := make([]*watcher, 0, len(s.watches))
+	for w := range s.watches {
+		open = append(open, w)
+	}
+	return open
 }

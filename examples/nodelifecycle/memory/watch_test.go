@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubelife/lifecycle/examples/apiserver"
 )
 
 func (s subject) label(name, value string) *corev1.Pod {
@@ -152,7 +154,7 @@ func TestListIsOrderedAndOfOneNamespace(t *testing.T) {
 }
 
 func TestForgottenVersionIsGone(t *testing.T) {
-	s := newSubject(t, newCluster(limits{history: 10, events: 10}))
+	s := newSubject(t, newCluster(apiserver.Limits{History: 10, Events: 10}))
 	first := s.createPod("p", "")
 	for i := range 20 {
 		s.label("p", fmt.Sprint(i))
@@ -179,7 +181,7 @@ func TestFutureVersionIsTooLarge(t *testing.T) {
 // A watcher that does not read costs writers nothing, and is told that it has
 // lost the thread once what it should read is forgotten.
 func TestWatcherThatDoesNotReadBlocksNothing(t *testing.T) {
-	s := newSubject(t, newCluster(limits{history: 100, events: 10}))
+	s := newSubject(t, newCluster(apiserver.Limits{History: 100, Events: 10}))
 	s.createPod("p", "")
 	idle := s.watchPods(metav1.ListOptions{})
 	const writes = 3000

@@ -1,8 +1,9 @@
-package memory
+package apiserver
 
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -23,16 +24,31 @@ var pods = corev1.SchemeGroupVersion.WithResource("pods")
 // status is the one subresource with the shape of its resource.
 const status = "status"
 
-// server answers requests from a store. It holds no lock of its own: a write is
-// computed from what was read and committed only if that is still stored, else
-// it is computed again. One of the competing writes succeeds every time, so
-// that this ends.
-type server struct {
-	store *store
+// Server answers requests from a store. A write is computed from what was read
+// and committed only if that is still stored, else it is computed again. One of
+// the competing writes succeeds every time, so that this ends.
+//
+// A Server is as safe for concurrent use as its store.
+type Server struct {
+	store Store
 	kinds kinds
 }
 
-// write says how a request changes an object.
+// NewServer returns a server of what is in a store.
+func NewServer(store Store) *Server {
+	return &Server{store: store, kinds: kindsOf()}
+}
+
+// WriteOptions says how a request changes an object.
+type WriteOptions struct {
+	// Subresource is "status", or empty for the resource itself.
+	Subresource string
+	// DryRun is the request's. With "All" the answer is computed and nothing is
+	// stored.
+	DryRun []string
+}
+
+// write is WriteOptions after a look at them.
 type write struct {
 	subresource string // "" or status
 	dry         bool   // answer only, store nothing
@@ -41,18 +57,36 @@ type write struct {
 	replace bool
 }
 
-func (s *server) get(gvr schema.GroupVersionResource, k key) (runtime.Object, error) {
-	object, ok := s.store.get(gvr, k)
+func (o WriteOptions) write() (write, error) {
+	dry, err := dryRun(o.DryRun)
+	return write{subresource: o.Subresource, dry: dry}, err
+}
+
+// dryRun reports whether a request only asks what would happen. The API knows
+// the one value "All".
+func dryRun(values []string) (bool, error) {
+	for _, value := range values {
+		if value != metav1.DryRunAll {
+			return false, apierrors.NewBadRequest("dryRun: only All is known, got " + value)
+		}
+	}
+	return len(values) > 0, nil
+}
+
+// Get returns a copy of an object.
+func (s *Server) Get(gvr schema.GroupVersionResource, k Key) (runtime.Object, error) {
+	object, ok := s.store.Get(gvr, k)
 	if !ok {
-		return nil, apierrors.NewNotFound(gvr.GroupResource(), k.name)
+		return nil, apierrors.NewNotFound(gvr.GroupResource(), k.Name)
 	}
 	return object.DeepCopyObject(), nil
 }
 
-// list answers with everything at once: the API leaves it to the server whether
+// List answers with everything at once: the API leaves it to the server whether
 // to honour a limit.
-func (s *server) list(gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, namespace string,
-	options metav1.ListOptions) (runtime.Object, error) {
+func (s *Server) List(
+	gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, namespace string, options metav1.ListOptions,
+) (runtime.Object, error) {
 	f, err := s.filter(gvr, options)
 	if err != nil {
 		return nil, err
@@ -64,15 +98,15 @@ func (s *server) list(gvr schema.GroupVersionResource, gvk schema.GroupVersionKi
 	if err != nil {
 		return nil, err
 	}
-	stored, now := s.store.list(gvr, namespace)
+	entries, now := s.store.Snapshot(gvr, namespace)
 	if version > now {
 		return nil, tooLarge(version, now)
 	}
 	if options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && version != now {
 		return nil, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 	}
-	items := make([]runtime.Object, 0, len(stored))
-	for _, object := range stored {
+	items := make([]runtime.Object, 0, len(entries))
+	for _, object := range sorted(entries) {
 		if f.matches(object) {
 			items = append(items, object.DeepCopyObject())
 		}
@@ -96,88 +130,113 @@ func listOf(gvk schema.GroupVersionKind, items []runtime.Object, version uint64)
 	return list, nil
 }
 
-// create stores a new object. UID, creation time and version are the server's,
+// Create stores a new object. UID, creation time and version are the server's,
 // whatever the client has set; so is the status, except for nodes.
-func (s *server) create(gvr schema.GroupVersionResource, namespace string, object runtime.Object,
-	dry bool) (runtime.Object, error) {
+func (s *Server) Create(
+	now time.Time, gvr schema.GroupVersionResource, namespace string, object runtime.Object, options WriteOptions,
+) (runtime.Object, error) {
+	w, err := options.write()
+	if err != nil {
+		return nil, err
+	}
+	return s.create(now, gvr, namespace, object, w.dry)
+}
+
+func (s *Server) create(
+	now time.Time, gvr schema.GroupVersionResource, namespace string, object runtime.Object, dry bool,
+) (runtime.Object, error) {
 	next, err := normalized(object)
 	if err != nil {
 		return nil, err
 	}
-	m := metaOf(next)
+	m := MetaOf(next)
 	if err := matchNamespace(m, namespace); err != nil {
 		return nil, err
 	}
 	if m.GetResourceVersion() != "" {
-		return nil, apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created"))
+		return nil, failure("resourceVersion should not be set on objects to be created")
 	}
-	id := s.store.nextIdentity()
+	id := s.store.NextID()
 	if m.GetName() == "" && m.GetGenerateName() != "" {
 		m.SetName(m.GetGenerateName() + suffix(id))
 	}
-	beforeCreate(next, uid(id))
+	beforeCreate(now, next, uid(id))
 	if err := validate(next); err != nil {
 		return nil, err
 	}
-	if _, exists := s.store.get(gvr, keyOf(m)); dry && !exists {
+	if _, exists := s.store.Get(gvr, KeyOf(m)); dry && !exists {
 		return next, nil
 	}
-	if !s.store.commit(change{resource: gvr, key: keyOf(m), next: next}) {
+	if !s.store.Commit(Change{Resource: gvr, Key: KeyOf(m), At: now, Next: next}) {
 		return nil, apierrors.NewAlreadyExists(gvr.GroupResource(), m.GetName())
 	}
 	return next.DeepCopyObject(), nil
 }
 
-// update replaces an object. Leases, alone of the kinds that matter here, are
+// Update replaces an object. Leases, alone of the kinds that matter here, are
 // created when there is none, and cannot be updated without a resourceVersion.
-func (s *server) update(gvr schema.GroupVersionResource, namespace string, object runtime.Object,
-	w write) (runtime.Object, error) {
+func (s *Server) Update(
+	now time.Time, gvr schema.GroupVersionResource, namespace string, object runtime.Object, options WriteOptions,
+) (runtime.Object, error) {
+	w, err := options.write()
+	if err != nil {
+		return nil, err
+	}
 	wanted, err := normalized(object)
 	if err != nil {
 		return nil, err
 	}
-	m := metaOf(wanted)
+	m := MetaOf(wanted)
 	if err := matchNamespace(m, namespace); err != nil {
 		return nil, err
 	}
-	if _, exists := s.store.get(gvr, keyOf(m)); !exists && isLease(wanted) {
-		return s.createByUpdate(gvr, wanted, w)
+	if _, exists := s.store.Get(gvr, KeyOf(m)); !exists && isLease(wanted) {
+		return s.createByUpdate(now, gvr, wanted, w)
 	}
 	w.replace = true
-	return s.modify(gvr, keyOf(m), w, func(runtime.Object) (runtime.Object, error) {
+	return s.modify(now, gvr, KeyOf(m), w, func(runtime.Object) (runtime.Object, error) {
 		return wanted.DeepCopyObject(), nil
 	})
 }
 
-func (s *server) createByUpdate(gvr schema.GroupVersionResource, wanted runtime.Object, w write) (runtime.Object,
-	error) {
-	m := metaOf(wanted)
+func (s *Server) createByUpdate(
+	now time.Time, gvr schema.GroupVersionResource, wanted runtime.Object, w write,
+) (runtime.Object, error) {
+	m := MetaOf(wanted)
 	if m.GetUID() != "" {
 		return nil, conflictingUID(gvr, m, &metav1.ObjectMeta{})
 	}
 	m.SetResourceVersion("")
-	return s.create(gvr, m.GetNamespace(), wanted, w.dry)
+	return s.create(now, gvr, m.GetNamespace(), wanted, w.dry)
 }
 
-func (s *server) patch(gvr schema.GroupVersionResource, k key, kind types.PatchType, patch []byte,
-	w write) (runtime.Object, error) {
-	return s.modify(gvr, k, w, func(current runtime.Object) (runtime.Object, error) {
+// Patch applies a patch of any type but those of server-side apply.
+func (s *Server) Patch(
+	now time.Time, gvr schema.GroupVersionResource, k Key, kind types.PatchType, patch []byte, options WriteOptions,
+) (runtime.Object, error) {
+	w, err := options.write()
+	if err != nil {
+		return nil, err
+	}
+	return s.modify(now, gvr, k, w, func(current runtime.Object) (runtime.Object, error) {
 		next, err := apipatch.Apply(current, kind, patch)
 		if err != nil {
 			return nil, err
 		}
-		return next, matchIdentity(metaOf(next), k)
+		return next, matchIdentity(MetaOf(next), k)
 	})
 }
 
 // modify stores what compute makes of the current object, which it must not
 // change. compute may be called more than once.
-func (s *server) modify(gvr schema.GroupVersionResource, k key, w write,
-	compute func(current runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
+func (s *Server) modify(
+	now time.Time, gvr schema.GroupVersionResource, k Key, w write,
+	compute func(current runtime.Object) (runtime.Object, error),
+) (runtime.Object, error) {
 	for {
-		current, ok := s.store.get(gvr, k)
+		current, ok := s.store.Get(gvr, k)
 		if !ok {
-			return nil, apierrors.NewNotFound(gvr.GroupResource(), k.name)
+			return nil, apierrors.NewNotFound(gvr.GroupResource(), k.Name)
 		}
 		next, err := compute(current)
 		if err != nil {
@@ -189,11 +248,11 @@ func (s *server) modify(gvr schema.GroupVersionResource, k key, w write,
 		if w.dry || equality.Semantic.DeepEqual(current, next) {
 			return next.DeepCopyObject(), nil // it shares parts with what is stored
 		}
-		step := change{resource: gvr, key: k, old: current, next: next}
+		step := Change{Resource: gvr, Key: k, At: now, Old: current, Next: next}
 		if finalized(next) {
-			step.next, step.last = nil, current.DeepCopyObject()
+			step.Next, step.Last = nil, current.DeepCopyObject()
 		}
-		if s.store.commit(step) {
+		if s.store.Commit(step) {
 			return next.DeepCopyObject(), nil
 		}
 	}
@@ -207,7 +266,7 @@ func (w write) prepare(gvr schema.GroupVersionResource, next, current runtime.Ob
 		resource := schema.GroupResource{Group: gvr.Group, Resource: gvr.Resource + "/" + status}
 		return apierrors.NewMethodNotSupported(resource, "update")
 	}
-	n, c := metaOf(next), metaOf(current)
+	n, c := MetaOf(next), MetaOf(current)
 	foreign := n.GetUID() != "" && n.GetUID() != c.GetUID()
 	if foreign && w.replace {
 		return conflictingUID(gvr, n, c)
@@ -228,7 +287,7 @@ func (w write) prepare(gvr schema.GroupVersionResource, next, current runtime.Ob
 // checkVersion refuses a write that was computed from another version. No
 // version at all means "whatever it is", which leases do not allow.
 func checkVersion(gvr schema.GroupVersionResource, next, current runtime.Object) error {
-	n, c := metaOf(next), metaOf(current)
+	n, c := MetaOf(next), MetaOf(current)
 	switch n.GetResourceVersion() {
 	case c.GetResourceVersion():
 		return nil
@@ -242,6 +301,16 @@ func checkVersion(gvr schema.GroupVersionResource, next, current runtime.Object)
 	}
 	return apierrors.NewConflict(gvr.GroupResource(), c.GetName(),
 		errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+}
+
+const internalServerError = 500 // net/http has the name, and I/O
+
+// failure is the answer to a fault for which a real server makes no Status of
+// its own: 500 without a reason.
+func failure(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: internalServerError, Message: message,
+	}}
 }
 
 func conflictingUID(gvr schema.GroupVersionResource, next, current metav1.Object) error {
@@ -260,13 +329,29 @@ func matchNamespace(m metav1.Object, namespace string) error {
 	return nil
 }
 
-func matchIdentity(m metav1.Object, k key) error {
-	if err := matchNamespace(m, k.namespace); err != nil {
+func matchIdentity(m metav1.Object, k Key) error {
+	if err := matchNamespace(m, k.Namespace); err != nil {
 		return err
 	}
-	if m.GetName() != k.name {
+	if m.GetName() != k.Name {
 		return apierrors.NewBadRequest(fmt.Sprintf(
-			"the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), k.name))
+			"the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), k.Name))
 	}
 	return nil
+}
+
+// uid writes a number in the shape of a random UUID.
+func uid(n uint64) types.UID {
+	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012x", n))
+}
+
+// suffix is the five characters that complete a generateName.
+func suffix(n uint64) string {
+	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
+	var chars [5]byte
+	for i := len(chars) - 1; i >= 0; i-- {
+		chars[i] = alphabet[n%uint64(len(alphabet))]
+		n /= uint64(len(alphabet))
+	}
+	return string(chars[:])
 }

@@ -1,4 +1,4 @@
-package memory
+package apiserver
 
 import (
 	"fmt"
@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -27,7 +26,7 @@ type filter struct {
 
 // filter reads the selectors of a list or watch. A field that the resource does
 // not offer is 400, as on a real server.
-func (s *server) filter(gvr schema.GroupVersionResource, options metav1.ListOptions) (filter, error) {
+func (s *Server) filter(gvr schema.GroupVersionResource, options metav1.ListOptions) (filter, error) {
 	f := filter{labels: labels.Everything(), fields: fields.Everything()}
 	var err error
 	if options.LabelSelector != "" {
@@ -55,7 +54,7 @@ func (s *server) filter(gvr schema.GroupVersionResource, options metav1.ListOpti
 }
 
 func (f filter) matches(object runtime.Object) bool {
-	m := metaOf(object)
+	m := MetaOf(object)
 	if f.namespace != "" && m.GetNamespace() != f.namespace {
 		return false
 	}
@@ -65,31 +64,10 @@ func (f filter) matches(object runtime.Object) bool {
 	return f.fields.Empty() || f.fields.Matches(fieldsOf(object))
 }
 
-// event translates a change for a watcher that sees only what the filter
-// selects: an object that comes to match is Added for it, one that no longer
-// does is Deleted, with its last matching state under the new version.
-func (f filter) event(r record) (watch.Event, bool) {
-	before := r.previous != nil && f.matches(r.previous)
-	after := !r.deleted && f.matches(r.object)
-	switch {
-	case after && before:
-		return watch.Event{Type: watch.Modified, Object: r.object.DeepCopyObject()}, true
-	case after:
-		return watch.Event{Type: watch.Added, Object: r.object.DeepCopyObject()}, true
-	case before && r.deleted:
-		return watch.Event{Type: watch.Deleted, Object: r.object.DeepCopyObject()}, true
-	case before:
-		last := r.previous.DeepCopyObject()
-		metaOf(last).SetResourceVersion(formatVersion(r.version))
-		return watch.Event{Type: watch.Deleted, Object: last}, true
-	}
-	return watch.Event{}, false
-}
-
 // fieldsOf returns the fields that the API lets clients select by: name and
 // namespace everywhere, more for pods, nodes and events.
 func fieldsOf(object runtime.Object) fields.Set {
-	m := metaOf(object)
+	m := MetaOf(object)
 	set := fields.Set{"metadata.name": m.GetName(), "metadata.namespace": m.GetNamespace()}
 	switch o := object.(type) {
 	case *corev1.Pod:

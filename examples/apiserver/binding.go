@@ -1,44 +1,43 @@
-package memory
+package apiserver
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubelife/lifecycle/examples/apipatch"
 )
 
-// bind puts a pod on a node, as a scheduler asks for it: spec.nodeName, the
+// Bind puts a pod on a node, as a scheduler asks for it: spec.nodeName, the
 // condition PodScheduled, and the binding's labels and annotations. A pod is
 // bound once; the binding's UID and resourceVersion are preconditions. Whether
 // the node exists is not checked.
-func (s *server) bind(namespace string, object runtime.Object) error {
+func (s *Server) Bind(now time.Time, namespace string, object runtime.Object) error {
 	binding, ok := object.(*corev1.Binding)
 	if !ok {
 		return apierrors.NewBadRequest(fmt.Sprintf("not a Binding object: %T", object))
 	}
 	if binding.Target.Name == "" {
-		return invalid(binding, field.Required(field.NewPath("target", "name"), ""))
+		return failure("target.name: Required value")
 	}
 	if binding.Target.Kind != "" && binding.Target.Kind != "Node" {
-		return invalid(binding,
-			field.NotSupported(field.NewPath("target", "kind"), binding.Target.Kind, []string{"Node", "<empty>"}))
+		return failure("target.kind: Unsupported value: " + binding.Target.Kind)
 	}
-	k := key{namespace, binding.Name}
+	k := Key{namespace, binding.Name}
 	for {
-		current, ok := s.store.get(pods, k)
+		current, ok := s.store.Get(pods, k)
 		if !ok {
-			return apierrors.NewNotFound(pods.GroupResource(), k.name)
+			return apierrors.NewNotFound(pods.GroupResource(), k.Name)
 		}
-		next, err := bound(current, binding, now())
+		next, err := bound(current, binding, stored(now))
 		if err != nil {
 			return err
 		}
-		if s.store.commit(change{resource: pods, key: k, old: current, next: next}) {
+		if s.store.Commit(Change{Resource: pods, Key: k, At: now, Old: current, Next: next}) {
 			return nil
 		}
 	}

@@ -1,4 +1,4 @@
-package memory
+package apiserver
 
 import "k8s.io/apimachinery/pkg/types"
 
@@ -9,7 +9,7 @@ type ring struct {
 }
 
 type slot struct {
-	key key
+	key Key
 	uid types.UID
 }
 
@@ -19,7 +19,7 @@ func newRing(n int) *ring {
 
 // push remembers one more object and returns the one that it displaces, the
 // zero slot as long as there is room.
-func (r *ring) push(k key, id types.UID) slot {
+func (r *ring) push(k Key, id types.UID) slot {
 	out := r.slots[r.next]
 	r.slots[r.next] = slot{k, id}
 	r.next = (r.next + 1) % len(r.slots)

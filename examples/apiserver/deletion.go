@@ -1,4 +1,4 @@
-package memory
+package apiserver
 
 import (
 	"fmt"
@@ -11,36 +11,60 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// remove deletes an object, or marks it as terminating when a kubelet or a
+// Delete removes an object, or marks it as terminating when a kubelet or a
 // finalizer has yet to agree, and reports whether it is gone.
-func (s *server) remove(gvr schema.GroupVersionResource, k key, options metav1.DeleteOptions) (bool, error) {
+func (s *Server) Delete(
+	now time.Time, gvr schema.GroupVersionResource, k Key, options metav1.DeleteOptions,
+) (gone bool, err error) {
 	dry, err := dryRun(options.DryRun)
 	if err != nil {
 		return false, err
 	}
 	for {
-		current, ok := s.store.get(gvr, k)
+		current, ok := s.store.Get(gvr, k)
 		if !ok {
-			return false, apierrors.NewNotFound(gvr.GroupResource(), k.name)
+			return false, apierrors.NewNotFound(gvr.GroupResource(), k.Name)
 		}
 		if err := checkPreconditions(current, options.Preconditions); err != nil {
 			return false, err
 		}
-		d := deletionOf(current, options.GracePeriodSeconds, now())
+		d := deletionOf(current, options.GracePeriodSeconds, stored(now))
 		if dry || d == (deletion{}) {
 			return false, nil
 		}
-		if s.store.commit(d.change(gvr, k, current)) {
+		if s.store.Commit(d.change(now, gvr, k, current)) {
 			return d.gone, nil
 		}
 	}
+}
+
+// DeleteCollection deletes what the options of a list select.
+func (s *Server) DeleteCollection(
+	now time.Time, gvr schema.GroupVersionResource, namespace string,
+	options metav1.DeleteOptions, selected metav1.ListOptions,
+) error {
+	f, err := s.filter(gvr, selected)
+	if err != nil {
+		return err
+	}
+	entries, _ := s.store.Snapshot(gvr, namespace)
+	for _, object := range sorted(entries) {
+		if !f.matches(object) {
+			continue
+		}
+		_, err := s.Delete(now, gvr, KeyOf(MetaOf(object)), options)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkPreconditions(current runtime.Object, p *metav1.Preconditions) error {
 	if p == nil {
 		return nil
 	}
-	m, kind := metaOf(current), kindOf(current)
+	m, kind := MetaOf(current), kindOf(current)
 	resource := schema.GroupResource{Group: kind.Group, Resource: kind.Kind} // real servers name the kind here
 	if p.UID != nil && *p.UID != m.GetUID() {
 		return apierrors.NewConflict(resource, m.GetName(), fmt.Errorf(
@@ -64,8 +88,8 @@ type deletion struct {
 	gone bool           // removed, after next if there is one
 }
 
-func (d deletion) change(gvr schema.GroupVersionResource, k key, current runtime.Object) change {
-	c := change{resource: gvr, key: k, old: current, next: d.next}
+func (d deletion) change(now time.Time, gvr schema.GroupVersionResource, k Key, current runtime.Object) Change {
+	c := Change{Resource: gvr, Key: k, At: now, Old: current, Next: d.next}
 	if !d.gone {
 		return c
 	}
@@ -73,7 +97,7 @@ func (d deletion) change(gvr schema.GroupVersionResource, k key, current runtime
 	if d.next != nil {
 		last = d.next
 	}
-	c.last = last.DeepCopyObject()
+	c.Last = last.DeepCopyObject()
 	return c
 }
 
@@ -87,7 +111,7 @@ func deletionOf(current runtime.Object, grace *int64, at metav1.Time) deletion {
 }
 
 func plainDeletion(current runtime.Object, at metav1.Time) deletion {
-	m := metaOf(current)
+	m := MetaOf(current)
 	if len(m.GetFinalizers()) == 0 {
 		return deletion{gone: true}
 	}
@@ -153,7 +177,7 @@ func nonnegative(period int64) int64 {
 
 func terminating(current runtime.Object, end metav1.Time, period int64) runtime.Object {
 	next := current.DeepCopyObject()
-	m := metaOf(next)
+	m := MetaOf(next)
 	if m.GetDeletionTimestamp() == nil && m.GetGeneration() > 0 {
 		m.SetGeneration(m.GetGeneration() + 1)
 	}
@@ -165,7 +189,7 @@ func terminating(current runtime.Object, end metav1.Time, period int64) runtime.
 // finalized reports whether a write has removed the last finalizer of an object
 // that waited for nothing else.
 func finalized(next runtime.Object) bool {
-	m := metaOf(next)
+	m := MetaOf(next)
 	if m.GetDeletionTimestamp() == nil || len(m.GetFinalizers()) > 0 {
 		return false
 	}

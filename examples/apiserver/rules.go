@@ -1,8 +1,9 @@
-package memory
+package apiserver
 
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -56,10 +57,10 @@ func normalizedLease(lease *coordinationv1.Lease) *coordinationv1.Lease {
 }
 
 // beforeCreate fills in what the server decides about a new object.
-func beforeCreate(object runtime.Object, id types.UID) {
-	m := metaOf(object)
+func beforeCreate(now time.Time, object runtime.Object, id types.UID) {
+	m := MetaOf(object)
 	m.SetUID(id)
-	m.SetCreationTimestamp(now())
+	m.SetCreationTimestamp(stored(now))
 	m.SetDeletionTimestamp(nil)
 	m.SetDeletionGracePeriodSeconds(nil)
 	m.SetManagedFields(nil)
@@ -89,7 +90,7 @@ func beforeCreate(object runtime.Object, id types.UID) {
 // beforeUpdate takes back what a write may not change. Parts of next may be
 // those of current afterwards.
 func beforeUpdate(next, current runtime.Object, subresource string) {
-	n, c := metaOf(next), metaOf(current)
+	n, c := MetaOf(next), MetaOf(current)
 	n.SetGeneration(c.GetGeneration())
 	n.SetManagedFields(nil)
 	if subresource == status {
@@ -117,12 +118,14 @@ func beforeStatusUpdate(next, current runtime.Object) {
 		return
 	}
 	pod.DeletionTimestamp = nil
-	pod.OwnerReferences = metaOf(current).GetOwnerReferences()
+	pod.OwnerReferences = MetaOf(current).GetOwnerReferences()
 }
 
 // validate checks the few rules whose breach by a controller should show.
+//
+// The path of a node's taints is the API's, though they are in its spec.
 func validate(object runtime.Object) error {
-	m := metaOf(object)
+	m := MetaOf(object)
 	if m.GetName() == "" {
 		return invalid(object, field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))
 	}
@@ -138,7 +141,7 @@ func validate(object runtime.Object) error {
 	for i, taint := range node.Spec.Taints {
 		id := identity{taint.Key, taint.Effect}
 		if seen[id] {
-			return invalid(node, field.Duplicate(field.NewPath("spec", "taints").Index(i), taint))
+			return invalid(node, field.Duplicate(field.NewPath("metadata", "taints").Index(i), taint))
 		}
 		seen[id] = true
 	}
@@ -147,7 +150,7 @@ func validate(object runtime.Object) error {
 
 // validateUpdate checks what may not change but is not simply taken back.
 func validateUpdate(next, current runtime.Object) error {
-	n, c := metaOf(next), metaOf(current)
+	n, c := MetaOf(next), MetaOf(current)
 	if !n.GetDeletionTimestamp().Equal(c.GetDeletionTimestamp()) {
 		return invalid(current,
 			field.Invalid(field.NewPath("metadata", "deletionTimestamp"), n.GetDeletionTimestamp(), "field is immutable"))
@@ -155,6 +158,14 @@ func validateUpdate(next, current runtime.Object) error {
 	if !equality.Semantic.DeepEqual(n.GetDeletionGracePeriodSeconds(), c.GetDeletionGracePeriodSeconds()) {
 		return invalid(current, field.Invalid(field.NewPath("metadata", "deletionGracePeriodSeconds"),
 			n.GetDeletionGracePeriodSeconds(), "field is immutable"))
+	}
+	if c.GetDeletionTimestamp() != nil {
+		for _, finalizer := range n.GetFinalizers() {
+			if !slices.Contains(c.GetFinalizers(), finalizer) {
+				return invalid(current, field.Forbidden(field.NewPath("metadata", "finalizers"),
+					"no finalizer can be added to an object that is being deleted: "+finalizer))
+			}
+		}
 	}
 	pod, ok := next.(*corev1.Pod)
 	if !ok {
@@ -217,10 +228,10 @@ func kindOf(object runtime.Object) schema.GroupVersionKind {
 }
 
 func invalid(object runtime.Object, fault *field.Error) error {
-	return apierrors.NewInvalid(kindOf(object).GroupKind(), metaOf(object).GetName(), field.ErrorList{fault})
+	return apierrors.NewInvalid(kindOf(object).GroupKind(), MetaOf(object).GetName(), field.ErrorList{fault})
 }
 
-// now is the time as the API stores it.
-func now() metav1.Time {
-	return metav1.NewTime(time.Now().Truncate(time.Second))
+// stored is a time as the API stores it.
+func stored(now time.Time) metav1.Time {
+	return metav1.NewTime(now.Truncate(time.Second))
 }
