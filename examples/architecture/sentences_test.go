@@ -14,7 +14,8 @@ import (
 )
 
 func TestStrictPackagesHaveShortSentencesAndPlainPhrases(t *testing.T) {
-	sources := readRooms(t, repository(t))
+	repo := repository(t)
+	sources := append(readRooms(t, repo), readTree(t, repo, "examples")...)
 	for _, src := range sources {
 		if !slices.Contains(strictPackages, src.folder()) {
 			continue
