@@ -61,9 +61,9 @@ func (c *Controller) readLease(now time.Time) (Action, bool) {
 	return ReadLease{Node: n.object, silence: n.silence}, true
 }
 
-// listLeases asks for all leases. It does not if the API server turns out to
-// have been out of hearing when the suspects were found. Then they are found
-// again at about the same time.
+// listLeases asks for all leases, unless it turns out now that the suspects
+// were found while the API server could not be heard. Those are found again at
+// about the same time.
 func (c *Controller) listLeases(now time.Time) (Action, bool) {
 	c.reads.listAt = now.Add(readPeriod)
 	if !c.health.Expired(now, c.suspects[0].object.Name) {

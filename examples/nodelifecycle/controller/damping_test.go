@@ -182,8 +182,8 @@ func (w *world) cordonIs(name string, on bool) {
 }
 
 // C2: a write that protects pods waits for a few seconds at most, however often
-// a node has changed. It closes the node, or removes its NoExecute taint. So it
-// is, too, when the node waits with a write that protects nothing.
+// a node has changed. It closes the node, or removes its NoExecute taint. That
+// holds also while the node waits with a write that protects nothing.
 func TestC2WhatProtectsPodsWaitsForSecondsOnly(t *testing.T) {
 	w, sick, _ := starved(t, 60)
 	often := func(name string) {

@@ -15,7 +15,8 @@ import (
 const timeout = 2 * time.Minute
 
 // byNode returns a world whose controller evicts whole nodes. Each zone has 10
-// nodes, each with a pod that stays for ever and one of a DaemonSet.
+// nodes. On each are a pod that tolerates everything for ever and one of a
+// DaemonSet.
 func byNode(t *testing.T, zones ...string) *world {
 	w := newWorld(t, Config{EvictionMode: EvictionModeNode, PodEvictionTimeout: timeout})
 	for _, name := range zones {
@@ -99,8 +100,8 @@ func TestE9PodThatArrivesOnAnEvictedNodeGoesAtOnce(t *testing.T) {
 	require.Equal(t, map[string]time.Duration{"late": 0}, w.evicted(arrived))
 }
 
-// E9: a node that is ready again is not evicted. The pods that come to one that
-// was evicted stay, too.
+// E9: a node that is ready again is not evicted. If its eviction has begun, the
+// pods that have not left stay.
 func TestE9NodeThatIsReadyAgainKeepsItsPods(t *testing.T) {
 	w := byNode(t, "a", "b")
 	ill := w.now
