@@ -162,7 +162,7 @@ var roundaboutPhrases = []string{
 // left.
 var severalMeanings = map[string][]string{
 	"confirm": {
-		"eviction", "nodehealth", "zone",
+		"eviction", "zone",
 		"examples/evicting", "examples/nodelifecycle/controller", "examples/nodelifecycle/options",
 		"examples/tainteviction",
 	},
