@@ -8,9 +8,9 @@ import (
 	"testing/fstest"
 )
 
-// The tests of this file are about the checks themselves: each is given sources
-// that break its rule, and must say so, and sources that do not, and must keep
-// quiet.
+// The tests of this file are about the checks themselves. Each is given sources
+// that break its rule, and must say so, and sources that keep it, and must be
+// silent.
 
 func mustParse(t *testing.T, path, text string) source {
 	t.Helper()

@@ -11,10 +11,10 @@
 // Conventions that a machine can hold are checked as well. They are names of
 // constants, parameters of constructors and of a core's methods, a refused zero
 // now, and Validate that joins all problems. Everywhere, examples included,
-// lines have a width and comments avoid personalWords. Doc comments of programs
-// have short sentences. In strictPackages all sentences have a length, messages
-// and names avoid those words too, and a word of severalMeanings has one
-// meaning.
+// lines have a width, comments avoid personalWords, and sentences have a
+// length. The folders of longSentences keep it in doc comments only. In
+// strictPackages messages and names avoid those words too, and a word of
+// severalMeanings has one meaning.
 //
 // Checked besides are which package may import which, what reaches importers
 // through them, and what lies at the top level. There is no global state. Each

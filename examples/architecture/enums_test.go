@@ -17,8 +17,8 @@ func TestExportedEnumsCarryTheNameOfTheirType(t *testing.T) {
 }
 
 // checkEnums reports exported constants of an exported type of strings or
-// integers whose name does not begin with that of the type or with a part of
-// it. Their place is the type.
+// integers, whose place is the type. Their names must begin with that of the
+// type or with a part of it.
 func checkEnums(p typedPackage) []placedFinding {
 	var findings []placedFinding
 	scope := p.pkg.Scope()

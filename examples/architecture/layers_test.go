@@ -129,7 +129,8 @@ func checkDrawing(p typedPackage, lines [][]string) []string {
 }
 
 // fileUse is one place at which a file uses what another file of its package
-// declares: a function, a type, a variable, a constant, a method or a field.
+// declares. That is a function, a type, a variable, a constant, a method or a
+// field.
 type fileUse struct {
 	from, to, name string
 	pos            token.Pos
@@ -151,7 +152,7 @@ func (p typedPackage) fileUses() []fileUse {
 	return uses
 }
 
-// circular returns the uses that lie on circles or between them: it drops the
+// circular returns the uses that lie on circles or between them. It drops the
 // uses from files that nothing uses, and of files that use nothing, until none
 // is left.
 func circular(uses []fileUse) []fileUse {

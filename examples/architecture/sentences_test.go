@@ -14,7 +14,8 @@ import (
 )
 
 func TestStrictPackagesHaveShortSentencesAndPlainPhrases(t *testing.T) {
-	sources := readRooms(t, repository(t))
+	repo := repository(t)
+	sources := append(readRooms(t, repo), readTree(t, repo, "examples")...)
 	for _, src := range sources {
 		if !slices.Contains(strictPackages, src.folder()) {
 			continue
@@ -29,7 +30,29 @@ func TestStrictPackagesHaveShortSentencesAndPlainPhrases(t *testing.T) {
 	report(t, checkListed("strictPackages", strictPackages, folders))
 	for word, homes := range severalMeanings {
 		report(t, checkListed("severalMeanings of "+word, homes, folders))
+		report(t, checkHomes(word, homes, sources))
 	}
+}
+
+// checkHomes reports packages that may use a word and do not.
+func checkHomes(word string, homes []string, sources []source) []string {
+	var findings []string
+	for _, home := range homes {
+		if !slices.ContainsFunc(sources, func(src source) bool { return src.folder() == home && hasWord(src, word) }) {
+			findings = append(findings, fmt.Sprintf("severalMeanings of %s has %s, which does not use it", word, home))
+		}
+	}
+	return findings
+}
+
+// hasWord reports whether a file has a form of an entry of severalMeanings.
+func hasWord(src source, entry string) bool {
+	for _, name := range wordPattern.FindAllString(src.text, -1) {
+		if slices.ContainsFunc(camelWords(name), func(word string) bool { return stem(word) == entry }) {
+			return true
+		}
+	}
+	return false
 }
 
 // paragraph is the text of a comment between blank lines, or of one list item.

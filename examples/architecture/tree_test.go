@@ -59,9 +59,9 @@ var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)"?\s*$`)
 //
 // The result is this folder with "/.." appended, not the clean path, and so are
 // the names of all files that are read through it. The go command keeps the
-// result of a test until a file changes that the test has read, but it watches
-// only names that begin with the folder of the test's own module; the root's
-// files, under their clean names, would not count, and `go test` would go on
+// result of a test until a file changes that the test has read. But it watches
+// only names that begin with the folder of the test's own module. The root's
+// files, under their clean names, would not count. Then `go test` would go on
 // showing the result of an older tree.
 func repositoryRoot(t *testing.T) string {
 	t.Helper()

@@ -14,8 +14,8 @@ import (
 )
 
 // TestC7AHaltHoldsAndLosesNothing: an annotation of the leader's Lease holds
-// all evictions and NoExecute taints, also of the replica that comes after the
-// leader, and when it is gone all go on.
+// all evictions and NoExecute taints. It holds those of the replica that comes
+// after the leader, too. When it is gone all go on.
 func TestC7AHaltHoldsAndLosesNothing(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 10}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](10))})
 	election := []string{"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s",

@@ -211,8 +211,8 @@ func spans(versions []nodeVersion) []span {
 }
 
 // flaps counts how often a node's versions in a stretch of time lose what an
-// outage has set and no end of it takes away: the Unknown of Ready, and either
-// taint. A taint with another TimeAdded is a flap, too.
+// outage has set and its end does not remove. That is the Unknown of Ready, and
+// either taint. A taint with another TimeAdded is a flap, too.
 func flaps(versions []nodeVersion, from, to time.Time) (conditions, taints int) {
 	for i := 1; i < len(versions); i++ {
 		before, v := versions[i-1], versions[i]

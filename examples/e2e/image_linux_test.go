@@ -17,10 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestImageHoldsAllThatAProgramNeeds runs each program as its container would:
-// from a root folder that has the binary and what Kubernetes mounts for the
-// ServiceAccount, as the user and with the arguments and environment of the
-// manifest. It stands in for a container engine.
+// TestImageHoldsAllThatAProgramNeeds runs each program as its container would.
+// The root folder has only the binary and what Kubernetes mounts for the
+// ServiceAccount. User, arguments and environment are those of the manifest. It
+// stands in for a container engine.
 func TestImageHoldsAllThatAProgramNeeds(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may change a process's root folder")

@@ -29,7 +29,7 @@ import (
 )
 
 // applyManifest applies the manifest of a program as it stands, as kubectl
-// apply --server-side --validate=strict does: the API server decodes the text,
+// apply --server-side --validate=strict does. The API server decodes the text,
 // and refuses a field that it does not know.
 func (c *cluster) applyManifest(program string) {
 	c.t.Helper()
@@ -263,8 +263,8 @@ func (c *cluster) readPages(running *controller, program string, pages ...string
 }
 
 // wantMemoryFits wants that the container's limit holds the limit of Go's
-// runtime, and that the heap of the cluster that the manifest names, next to
-// all pages at worst.
+// runtime. The latter must hold the heap of the cluster that the manifest
+// names, next to all pages at worst.
 func (c *cluster) wantMemoryFits(program string, pages int) {
 	c.t.Helper()
 	const (

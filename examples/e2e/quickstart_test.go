@@ -17,8 +17,8 @@ import (
 )
 
 // TestTheProgramOfREADME: it evicts, by the Eviction API alone, the pods that
-// do not tolerate their nodes' taints, one in ten seconds from each node, and
-// none that a PodDisruptionBudget keeps.
+// do not tolerate their nodes' taints, one in ten seconds from each node. It
+// evicts none that a PodDisruptionBudget keeps.
 func TestTheProgramOfREADME(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 3},
 		fleet.Pod{Name: "web"}, fleet.Pod{Name: "api"}, fleet.Pod{Name: "kept"})

@@ -46,7 +46,7 @@ var takeoverFlags = []string{
 }
 
 // tolerated are the seconds for which the pods of a node tolerate that it is
-// silent, by kind: nil is for ever, and none has no toleration at all.
+// silent, by kind. Nil is for ever, and none has no toleration at all.
 var tolerated = map[string]*int64{
 	"s0": ptr.To[int64](0), "s3": ptr.To[int64](3), "s8": ptr.To[int64](8),
 	"s15": ptr.To[int64](15), "s25": ptr.To[int64](25), "s40": ptr.To[int64](40),
@@ -89,7 +89,7 @@ type tenure struct {
 //
 // 100 of 500 nodes are down, and 24 more fall: in each zone fewer than a third,
 // below the threshold of 55 %. So every zone is in its normal state at any time
-// and has the same rate under either program; a disrupted zone would stop the
+// and has the same rate under either program. A disrupted zone would stop the
 // taints, and a deadline would say nothing about the handover.
 //
 // The promises are asserted of nodelifecycle's tenure and of both gaps. What

@@ -81,7 +81,7 @@ func (o *takeover) tenureAt(at time.Time) *tenure {
 // punctuality is how far the evictions of a tenure are from their deadlines.
 type punctuality struct {
 	due, evicted, early, late, lost int
-	// first and last are how long after their deadlines pods left, and overdue how
+	// first and last are how long after their deadlines pods left. overdue is how
 	// long after the program led those left that were due in the gap before.
 	first, last time.Duration
 	gap         int
@@ -198,9 +198,9 @@ func (o *takeover) backFor(node string, due time.Time) bool {
 	return false
 }
 
-// wantOneDeletion wants that the API server has accepted one deletion of each
-// pod at most until kube-controller-manager starts again, and none of a pod of
-// a living node.
+// wantOneDeletion wants that the API server has accepted at most one deletion
+// of each pod, and none of a pod of a living node. It counts until
+// kube-controller-manager starts again.
 func (o *takeover) wantOneDeletion() {
 	o.t.Helper()
 	again, refused := map[*tenure]int{}, map[*tenure]int{}
@@ -275,9 +275,9 @@ func (o *takeover) wantLivingAlone() {
 	require.Zero(o.t, writes[o.tenures[1]], ours)
 }
 
-// wantGap wants that nodes that fall and return while no program is in charge
-// are treated by the next as if it had been there: one is declared a grace
-// period after it leads, the other untainted by its first heartbeat.
+// wantGap wants that the next program treats nodes that fall and return in a
+// gap as if it had been there. One is declared a grace period after the program
+// leads. The other is untainted by its first heartbeat.
 func (o *takeover) wantGap() {
 	o.t.Helper()
 	deletions := o.deletions()

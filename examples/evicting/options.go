@@ -41,7 +41,7 @@ type Options struct {
 	Action string
 	// EvictFor is how long EvictThenDelete evicts before it deletes.
 	EvictFor time.Duration
-	// Confirm asks for a second look: pod and node are read just before an action.
+	// Confirm has pod and node read from the API server just before an action.
 	Confirm bool
 
 	// BudgetOverall, BudgetPerNode and BudgetPerNamespace are in evictions a

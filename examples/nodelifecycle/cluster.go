@@ -21,7 +21,7 @@ import (
 func program(s *settings, out io.Writer) *process.Program {
 	return &process.Program{
 		Process: &s.process,
-		Sharing: &s.Sharing,
+		Replica: &s.Replica,
 		// The controller decides when something is tried again, and lets others go
 		// first.
 		Wrap: eviction.WithoutRetryAfter,

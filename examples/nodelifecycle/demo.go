@@ -16,10 +16,10 @@ import (
 )
 
 // The demonstration runs the same controller as on a real cluster, with short
-// times, on a cluster in memory. Its world plays the nodes; its witness looks
-// only at what the API shows, and knows nothing of the controller. Its summary
-// is of what the API server stored, by the times and versions of the API
-// server, so a busy machine makes it neither better nor worse.
+// times, on a cluster in memory. Its world plays the nodes. Its witness sees
+// only what the API shows, and knows nothing of the controller. Its summary is
+// of what the API server stored, by the times and versions of the API server.
+// So a busy machine makes it neither better nor worse.
 
 // demoDefaults are the flags of the demonstration, unless they are given.
 var demoDefaults = map[string]string{
@@ -123,7 +123,7 @@ func demonstrateOn(ctx context.Context, cluster *memory.Cluster, s *settings, ou
 	return judge().print(out, client.Requests())
 }
 
-// awaitLate waits for pods that are late, but not for ever: on a machine that
+// awaitLate waits for pods that are late, but not for ever. On a machine that
 // is too busy they are late, and only one that never leaves is lost.
 func awaitLate(ctx context.Context, judge func() *verdict) {
 	ctx, stop := context.WithTimeout(ctx, demoPatience)

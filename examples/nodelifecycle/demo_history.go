@@ -11,8 +11,8 @@ import (
 )
 
 // history is what the API server stored during the demonstration. Its times are
-// those in the objects and those at which the API server stored them, so it
-// does not depend on when a watch was read.
+// those in the objects and those at which they were stored. So it does not
+// depend on when a watch was read.
 type history struct {
 	nodes map[string]*nodeHistory
 	pods  map[string]*podHistory

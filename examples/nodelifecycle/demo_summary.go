@@ -16,7 +16,7 @@ import (
 // and the pod need not leave then.
 const slackLate = 5 * time.Second
 
-// resolution is that of TimeAdded and of the times of conditions: what has such
+// resolution is that of TimeAdded and of the times of conditions. What has such
 // a time was decided at that time, or less than a second after it.
 const resolution = time.Second
 

@@ -93,8 +93,8 @@ func TestSummaryTimeOfAnEviction(t *testing.T) {
 	}
 }
 
-// All zones are down from when no node has had a heartbeat for a grace period:
-// what counts is what the API server stored, not what the script wanted.
+// All zones are down from when no node has had a heartbeat for a grace period.
+// What counts is what the API server stored, not what the script wanted.
 func TestSummaryOutageIsOfStoredHeartbeats(t *testing.T) {
 	cut := span{at(12), at(20)}
 	outage := func(tainted taintSpan) *verdict {

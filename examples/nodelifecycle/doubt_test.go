@@ -19,8 +19,8 @@ import (
 	"github.com/kubelife/lifecycle/nodehealth"
 )
 
-// doubting returns a controller that has doubts of two kinds: a node of a zone
-// is silent and could not be read for ten minutes, and the API server has not
+// doubting returns a controller that has doubts of two kinds. A node of a zone
+// is silent and could not be read for ten minutes. The API server has not
 // answered for one.
 func doubting(t *testing.T) *controller.Controller {
 	t.Helper()

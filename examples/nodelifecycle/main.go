@@ -33,7 +33,7 @@ var errNoCluster = errors.New("no cluster for --shadow: give --kubeconfig or --m
 // start runs the controller on a cluster if there is one, else the
 // demonstration.
 func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer) error {
-	config, found, err := process.RESTConfig(&s.process, &s.Sharing)
+	config, found, err := process.RESTConfig(&s.process, &s.Replica)
 	if err != nil {
 		return err
 	}

@@ -27,9 +27,9 @@ type reader interface {
 	read(func(*controller.Controller))
 }
 
-// showing lets what shows evictions look at the controller.
+// showing lets what shows evictions read the controller.
 func showing(state reader) evictionreport.Read {
-	return func(look func(evictionreport.State)) { state.read(func(c *controller.Controller) { look(c) }) }
+	return func(use func(evictionreport.State)) { state.read(func(c *controller.Controller) { use(c) }) }
 }
 
 func newMetrics(s *settings, registry prometheus.Registerer, state reader) (*metrics, error) {

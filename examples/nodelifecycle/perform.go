@@ -36,7 +36,7 @@ type means struct {
 }
 
 // meansOf returns what acts on a cluster through client or, if there is a
-// shadow, on the shadow alone: then only leases are read through client, and no
+// shadow, on the shadow alone. Then only leases are read through client, and no
 // method that writes is reached.
 func meansOf(client kubernetes.Interface, shadowing *shadow.Shadow) means {
 	leases := client.CoordinationV1().Leases(corev1.NamespaceNodeLease)

@@ -22,7 +22,7 @@ const CallTimeout = 30 * time.Second
 // RESTConfig returns how to reach the cluster, and false when neither flags nor
 // surroundings name one. Its requests carry the program's name, for the API
 // server's audit log.
-func RESTConfig(p *commandline.Process, s *commandline.Sharing) (*rest.Config, bool, error) {
+func RESTConfig(p *commandline.Process, r *commandline.Replica) (*rest.Config, bool, error) {
 	var config *rest.Config
 	var err error
 	if p.Kubeconfig != "" || p.Master != "" {
@@ -39,7 +39,7 @@ func RESTConfig(p *commandline.Process, s *commandline.Sharing) (*rest.Config, b
 	config.UserAgent = p.Name
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	config.QPS, config.Burst = s.APIQPS, s.APIBurst
+	config.QPS, config.Burst = r.APIQPS, r.APIBurst
 	config.DisableCompression = true // as kube-controller-manager: it costs more CPU than the network
 	return config, true, nil
 }
@@ -64,7 +64,7 @@ type Clients struct {
 // time, tells the API server's time of day to clock. In a shadow it is the only
 // one that writes: the others' requests that change something are not sent.
 func newClients(
-	config *rest.Config, s *commandline.Sharing, shadow bool,
+	config *rest.Config, r *commandline.Replica, shadow bool,
 	wrap []func(http.RoundTripper) http.RoundTripper, clock *dates,
 ) (Clients, error) {
 	acting := rest.CopyConfig(config)
@@ -74,7 +74,7 @@ func newClients(
 	}
 	// A timeout, so that a stuck connection does not cost the lease.
 	electing := rest.CopyConfig(config)
-	electing.Timeout = s.LeaderElection.RenewDeadline / 2
+	electing.Timeout = r.LeaderElection.RenewDeadline / 2
 	electing.Wrap(clock.transport)
 	watching, recording := rest.CopyConfig(config), rest.CopyConfig(config)
 	if shadow {
@@ -101,8 +101,8 @@ func newClients(
 	return clients, nil
 }
 
-// reach makes sure that there is an API server, so that a wrong address is told
-// at once and not by informers that try for ever.
+// reach makes sure that there is an API server. So a wrong address is reported
+// at once, and not by informers that try for ever.
 func reach(ctx context.Context, config *rest.Config) error {
 	brief := rest.CopyConfig(config)
 	brief.Timeout = 5 * time.Second

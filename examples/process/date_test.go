@@ -13,7 +13,7 @@ import (
 )
 
 // What takes the dates comes after the client, and until then nothing is told.
-func TestE2DatesOfNobodyAreDropped(t *testing.T) {
+func TestE2DatesWithoutAReaderAreDropped(t *testing.T) {
 	d, calls := &dates{}, 0
 	client := d.transport(roundTripper(func(*http.Request) (*http.Response, error) {
 		header := http.Header{"Date": {"Mon, 03 Feb 2031 04:05:06 GMT"}}
@@ -42,7 +42,7 @@ func TestE2RunTellsTheDateOfTheAPIServer(t *testing.T) {
 			w := newWorker()
 			close(w.ready)
 			p := w.program(t, elect)
-			p.Sharing.LeaderElection.RetryPeriod = 10 * time.Millisecond
+			p.Replica.LeaderElection.RetryPeriod = 10 * time.Millisecond
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			told := make(chan time.Time, 1)

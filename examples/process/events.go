@@ -18,7 +18,7 @@ import (
 // components.
 type Events struct {
 	broadcaster record.EventBroadcaster
-	// mu is held for reading while an Event is recorded, so that none comes to a
+	// mu is held for reading while an Event is recorded. So none comes to a
 	// broadcaster that was stopped meanwhile, which would log an error.
 	mu      sync.RWMutex
 	stopped bool

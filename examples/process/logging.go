@@ -27,8 +27,8 @@ func setLogging(p *commandline.Process, out io.Writer) {
 	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true), klog.FlushLogger(control.Flush))
 }
 
-// setVerbosity sets what calls of klog itself, client-go's for example, look
-// at.
+// setVerbosity sets what calls of klog itself depend on, client-go's for
+// example.
 func setVerbosity(v int) {
 	var flags flag.FlagSet
 	klog.InitFlags(&flags)

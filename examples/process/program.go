@@ -66,7 +66,7 @@ type Service struct {
 // A Program runs a controller on a cluster. All fields but Wrap are required.
 type Program struct {
 	Process *commandline.Process
-	Sharing *commandline.Sharing
+	Replica *commandline.Replica
 	// Wrap is put around the transport of the acting client.
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Connect sets up the controller. Its context is the program's.
@@ -89,16 +89,16 @@ func (p *Program) Run(ctx context.Context, config *rest.Config) error {
 	if err = reach(ctx, config); err != nil {
 		return err
 	}
-	guard := &fence{duration: p.Sharing.LeaderElection.LeaseDuration}
+	guard := &fence{duration: p.Replica.LeaderElection.LeaseDuration}
 	wrap := []func(http.RoundTripper) http.RoundTripper{}
-	if p.Sharing.LeaderElection.Elect {
+	if p.Replica.LeaderElection.Elect {
 		wrap = append(wrap, guard.transport)
 	}
 	if p.Wrap != nil {
 		wrap = append(wrap, p.Wrap)
 	}
 	server := &dates{}
-	clients, err := newClients(config, p.Sharing, p.Process.Shadow, wrap, server)
+	clients, err := newClients(config, p.Replica, p.Process.Shadow, wrap, server)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (p *Program) Run(ctx context.Context, config *rest.Config) error {
 // loopback. Their transports are not wrapped. A leader that was not awake when
 // its lease ended is kept from writing only by the end of Act's context.
 func (p *Program) RunOn(ctx context.Context, clients Clients) error {
-	guard := &fence{duration: p.Sharing.LeaderElection.LeaseDuration}
+	guard := &fence{duration: p.Replica.LeaderElection.LeaseDuration}
 	return p.run(ctx, clients, true, guard, &dates{}, processMetrics())
 }
 
@@ -125,11 +125,11 @@ func (p *Program) run(
 	if service.Stop != nil {
 		defer service.Stop()
 	}
-	adaptor := leaderelection.NewLeaderHealthzAdaptor(p.Sharing.LeaderElection.LeaseDuration)
+	adaptor := leaderelection.NewLeaderHealthzAdaptor(p.Replica.LeaderElection.LeaseDuration)
 	halting := &halter{
 		namespace: p.Process.LeaseNamespace, name: p.Process.Lease(),
 		client: clients.Watching, recorder: service.Leadership,
-		leads: func() bool { return !p.Sharing.LeaderElection.Elect || guard.valid(time.Now()) },
+		leads: func() bool { return !p.Replica.LeaderElection.Elect || guard.valid(time.Now()) },
 		halt:  service.Halt, resume: service.Resume,
 	}
 	if err = shown.Register(halting.collector()); err != nil {
@@ -150,11 +150,11 @@ func (p *Program) run(
 	guard.answered, clock.told = service.Answered, service.Dated
 	elect := &election{
 		namespace: p.Process.LeaseNamespace, name: p.Process.Lease(),
-		timing: p.Sharing.LeaderElection, client: clients.Electing, recorder: service.Leadership,
+		timing: p.Replica.LeaderElection, client: clients.Electing, recorder: service.Leadership,
 		fence: guard, health: adaptor,
 		resigned: make(chan struct{}), released: make(chan struct{}),
 	}
-	if p.Sharing.LeaderElection.Elect {
+	if p.Replica.LeaderElection.Elect {
 		if err = shown.Register(elect.collector()); err != nil {
 			return fmt.Errorf("register metrics: %w", err)
 		}
@@ -183,7 +183,7 @@ func (p *Program) run(
 						return nil
 					}
 				}
-				if p.Sharing.LeaderElection.Elect {
+				if p.Replica.LeaderElection.Elect {
 					return elect.run(ctx, service.Act, service.Idle)
 				}
 				return Together(ctx, service.Act, elect.probe)

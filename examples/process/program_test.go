@@ -91,7 +91,7 @@ func (w *worker) program(t *testing.T, elect bool) *Program {
 			Name: "worker", LeaseName: "worker", LeaseNamespace: "kube-system",
 			Serving: commandline.Serving{SecurePort: freePort(t)},
 		},
-		Sharing: &commandline.Sharing{APIQPS: 100, APIBurst: 100, LeaderElection: commandline.LeaderElection{
+		Replica: &commandline.Replica{APIQPS: 100, APIBurst: 100, LeaderElection: commandline.LeaderElection{
 			Elect: elect, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
 		}},
 		Connect: func(context.Context, Clients) (*Service, error) { return w.service(), nil },
@@ -244,8 +244,8 @@ func TestAddressInUseIsToldBeforeAnythingIsDone(t *testing.T) {
 	}
 }
 
-// Over a real connection: what the controller writes is sent only by the
-// leader, through what the program wraps around it; the lease's client is
+// Over a real connection. What the controller writes is sent only by the
+// leader, through what the program wraps around it. The lease's client is
 // apart.
 func TestOnlyALeaderWrites(t *testing.T) {
 	var mu sync.Mutex
@@ -283,7 +283,7 @@ func TestOnlyALeaderWrites(t *testing.T) {
 			}
 			return nil, connected
 		}
-		config, found, err := RESTConfig(p.Process, p.Sharing)
+		config, found, err := RESTConfig(p.Process, p.Replica)
 		require.NoError(t, err)
 		require.True(t, found)
 		config.Insecure = true

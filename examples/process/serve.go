@@ -52,7 +52,7 @@ func newServer(
 	return s, nil
 }
 
-// health answers /healthz. With ?verbose it names what it has looked at, as
+// health answers /healthz. With ?verbose it names what it has checked, as
 // kube-controller-manager does, and whether the controller is halted: that is
 // no fault of its health.
 type health struct {

@@ -35,7 +35,7 @@ func TestC7AShadowsClientsOnlyRead(t *testing.T) {
 			_, err := w.Write([]byte(`{"apiVersion":"v1","kind":"Pod"}`))
 			assert.NoError(t, err)
 		}))
-		clients, err := newClients(&rest.Config{Host: server.URL}, &commandline.Sharing{
+		clients, err := newClients(&rest.Config{Host: server.URL}, &commandline.Replica{
 			LeaderElection: commandline.LeaderElection{RenewDeadline: 10 * time.Second},
 		}, shadow, nil, &dates{})
 		require.NoError(t, err)

@@ -41,7 +41,7 @@ func TestC4WatchdogTellsSlowFromStuck(t *testing.T) {
 }
 
 // C4: the lease is released while what acts is stuck, so that another replica
-// leads at its next try, and the process does not wait for what is stuck.
+// leads at its next try. The process does not wait for what is stuck.
 func TestC4LeaderThatIsStuckMakesRoomForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := memory.NewCluster()

@@ -48,8 +48,8 @@
 // the controllers give the reasons at length.
 //
 //   - DeclareUnknown, and with it AddNoSchedule and MarkPodNotReady, Earlier:
-//     up to twice --node-monitor-period and the length of its pass. It looks at
-//     nodes and at heartbeats once in a period, the shadow when the grace
+//     up to twice --node-monitor-period and the length of its pass. It visits
+//     nodes and heartbeats once in a period, the shadow when the grace
 //     period ends.
 //   - AddNoExecute, and with it EvictPod, Earlier or Later: Earlier as above.
 //     Later by the time that is needed to know how disrupted the zone is,

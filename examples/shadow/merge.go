@@ -70,9 +70,9 @@ func nodeCondition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.Nod
 	return nil
 }
 
-// nodeTaints returns the taints of the view, nil if they are the real ones:
-// those that are not the controllers' to write, and of those that are the
-// shadow's.
+// nodeTaints returns the taints of the view, nil if they are the real ones. It
+// has the real taints that are not the controllers' to write, and the shadow's
+// of the others.
 func nodeTaints(had, actual *corev1.Node) []corev1.Taint {
 	controlled := func(t corev1.Taint) bool {
 		_, ok := taintFact(actual, &t)

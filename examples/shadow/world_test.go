@@ -200,7 +200,7 @@ func TestC7ANodeThatNeverReportedIsDeclared(t *testing.T) {
 	require.Equal(t, one(ActionDeclareUnknown, VerdictLater), tallied(w))
 }
 
-func TestC7TheViewOfANodeThatNobodyElseHasWrittenToIsTheNode(t *testing.T) {
+func TestC7TheViewOfANodeWithoutWritesOfOthersIsTheNode(t *testing.T) {
 	w := begunWith(t, declaredNode(0, unreachable))
 	for _, node := range []*corev1.Node{declaredNode(0, unreachable), newNode(1, unreachable, foreign)} {
 		require.Same(t, node, seen(w, 1, node), "no copy")

@@ -178,8 +178,8 @@ func (v *viewedTracker) ForgetPod(now time.Time, id types.UID) {
 }
 
 // read shows the tracker.
-func (e *evictor) read(look func(evictionreport.State)) {
-	e.dispatcher.View(func() { look(e.tracker) })
+func (e *evictor) read(use func(evictionreport.State)) {
+	e.dispatcher.View(func() { use(e.tracker) })
 }
 
 // Observe fills the tracker from the cluster and goes on until ctx ends. It

@@ -18,7 +18,7 @@ import (
 func program(s *settings, out io.Writer) *process.Program {
 	return &process.Program{
 		Process: &s.process,
-		Sharing: &s.Sharing,
+		Replica: &s.Replica,
 		// The tracker decides when a pod is tried again, and lets others go first.
 		Wrap: eviction.WithoutRetryAfter,
 		Connect: func(ctx context.Context, clients process.Clients) (*process.Service, error) {

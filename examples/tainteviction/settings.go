@@ -10,8 +10,8 @@ import (
 // settings are all flags.
 type settings struct {
 	process commandline.Process
-	// Sharing is APIQPS, APIBurst and LeaderElection.
-	commandline.Sharing
+	// Replica is APIQPS, APIBurst and LeaderElection.
+	commandline.Replica
 	concurrentEvictions int
 	evicting            evicting.Options
 }
@@ -41,13 +41,13 @@ While it runs, --secure-port answers callers that may get these paths
 // AddFlags adds the program's own flags.
 func (s *settings) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.concurrentEvictions, "concurrent-evictions", 16, "How many evictions are under way at a time.")
-	s.Sharing.AddFlags(flags)
+	s.Replica.AddFlags(flags)
 	s.evicting.AddFlags(flags)
 }
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
 func (s *settings) Check(c *commandline.Checks) {
 	c.That(s.concurrentEvictions > 0, "--concurrent-evictions is %d, want at least 1", s.concurrentEvictions)
-	s.Sharing.Check(c)
+	s.Replica.Check(c)
 	s.evicting.Check(c)
 }

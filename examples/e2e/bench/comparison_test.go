@@ -64,7 +64,7 @@ func (c comparison) sides() []side {
 }
 
 // measure runs work, and adds to time and allocations the CPU time of the whole
-// process: on a machine that is shared it says more than the time that has
+// process. On a machine with other work it says more than the time that has
 // passed, and it counts all threads and the garbage collector.
 func measure(b *testing.B, w work) {
 	b.ReportAllocs()

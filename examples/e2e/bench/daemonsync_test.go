@@ -18,11 +18,11 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/conformance/upstream"
 )
 
-// Upstream: one sync of the controller that NewDaemonSetsController returns,
-// over caches that hold the cluster already, with an API server that agrees to
-// everything at once. Each sync looks at all nodes and pods, whatever has
-// changed. It creates and deletes as many pods as it does before it wants to
-// see them; what it would record as events is left out.
+// Upstream: one sync of the controller that NewDaemonSetsController returns.
+// Its caches hold the cluster already, and its API server agrees to everything
+// at once. Each sync looks at all nodes and pods, whatever has changed. It
+// creates and deletes as many pods as it does before it wants to see them. What
+// it would record as events is left out.
 func syncUpstream(s state) func(testing.TB, int) work {
 	return func(tb testing.TB, size int) work {
 		c := newDaemonCluster(s, size)

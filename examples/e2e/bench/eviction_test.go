@@ -228,9 +228,10 @@ func nodeOurs(tb testing.TB, n int) work {
 }
 
 // Upstream: for each pod GetMatchingTolerations of pkg/apis/core/v1/helper,
-// then GetWorkerUnsafe and AddWork of TimedWorkerQueue, as its handler of nodes
-// calls them, which is not exported; and CancelWork for each when the taint is
-// gone. The events that it records about cancelled timers are left out.
+// then GetWorkerUnsafe and AddWork of TimedWorkerQueue. That is what its
+// handler of nodes calls, which is not exported. When the taint is gone,
+// CancelWork for each. The events that it records about cancelled timers are
+// left out.
 func nodeUpstream(tb testing.TB, n int) work {
 	timers := newTimers(tb)
 	nodes := unreachable(n)

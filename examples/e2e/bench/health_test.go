@@ -145,8 +145,8 @@ func quietMonitor(tb testing.TB, size int) work {
 }
 
 // The same through the whole controller of examples/nodelifecycle, with the
-// re-evaluation of every node that it does once in a period: health, zones and
-// taints, which is also what upstream's pass looks at.
+// re-evaluation of every node that it does once in a period. It covers health,
+// zones and taints, as upstream's pass does.
 func quietController(tb testing.TB, size int) work {
 	whole, err := controller.New(controller.Config{}, epoch)
 	if err != nil {

@@ -120,8 +120,9 @@ func diffUpstream(tb testing.TB, _ int) work {
 	}}
 }
 
-// matching is a node that is ill in two ways, and a pod that tolerates both:
-// one way for ever, the other for the time that every pod gets by default.
+// matching is a node that is ill in two ways, and a pod that tolerates both. It
+// tolerates one for ever, the other for the time that every pod gets by
+// default.
 func matching() ([]corev1.Taint, []corev1.Toleration) {
 	on := []corev1.Taint{
 		{Key: "maintenance", Value: "planned", Effect: corev1.TaintEffectNoExecute},

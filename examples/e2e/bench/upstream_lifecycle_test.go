@@ -24,7 +24,7 @@ import (
 // exists in its caches only, with the defaults of kube-controller-manager.
 //
 // Its health pass is not exported. But each pass begins by listing the nodes,
-// and nothing else lists them, so a lister that waits lets a benchmark run the
+// and nothing else lists them. So a lister that waits lets a benchmark run the
 // passes of Run one by one.
 type lifecycle struct {
 	controller    *nodelifecycle.Controller
@@ -169,9 +169,9 @@ func newClient(ctx context.Context, tb testing.TB) fakeClient {
 	return fakeClient{client, coreClient{client.CoreV1(), typed.RESTClient()}}
 }
 
-// silence is an API server that never answers. The first event to be recorded
-// waits there until the benchmark ends, and all others behind it, so that the
-// recording of events is not measured.
+// silence is an API server that never answers, so that the recording of events
+// is not measured. The first event to be recorded waits there until the
+// benchmark ends, and all others behind it.
 type silence struct{ ctx context.Context }
 
 func (s silence) RoundTrip(*http.Request) (*http.Response, error) {

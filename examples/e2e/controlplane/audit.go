@@ -212,7 +212,7 @@ func received(event auditv1.Event) Request {
 	return request
 }
 
-// setObject takes over what the server knows of the object by now: the name of
+// setObject takes over what the server knows of the object by now. The name of
 // a created one is in the body, which it reads after the request has been
 // logged as received.
 func (r *Request) setObject(object *auditv1.ObjectReference) {

@@ -43,7 +43,7 @@ func lockFile(file *os.File, path string) error {
 		return fmt.Errorf("locking %s: %w", path, err)
 	}
 	// Between our open and our lock the holder may have released the lock, and
-	// with it removed the file: then we have locked a file that no other process
+	// with it removed the file. Then we have locked a file that no other process
 	// will find.
 	if !sameFile(file, path) {
 		return errLocked

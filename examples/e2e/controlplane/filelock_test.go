@@ -28,9 +28,9 @@ func TestLockIsHeldByOne(t *testing.T) {
 	again.release()
 }
 
-// The holder removes the file with the lock. A process that has opened it
-// before that must not take the lock of a file that is not there any more, next
-// to the holder of the new one.
+// The holder removes the file with the lock. A process may have opened the file
+// before that. It must not take the lock of a file that is gone, next to the
+// holder of the new one.
 func TestALockOfARemovedFileIsNone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := tryFileLock(path)

@@ -73,7 +73,7 @@ func (p *port) release() {
 }
 
 // onFreePort calls start with a reserved port, and again with another one as
-// long as it fails with errPortTaken: between our look and the program's, a
+// long as it fails with errPortTaken. Between our check and the program's, a
 // process that ignores our locks may have taken it. The caller releases the
 // port.
 func onFreePort(ctx context.Context, reserve func() (*port, error), start func(port int) error) (*port, error) {

@@ -166,8 +166,8 @@ func tolerations(tolerates time.Duration) []corev1.Toleration {
 	return []corev1.Toleration{toleration}
 }
 
-// addBystanders adds pods that must not be evicted whatever happens: some that
-// tolerate the taint for ever, and some without any toleration on a node that
+// addBystanders adds pods that must not be evicted whatever happens. Some
+// tolerate the taint for ever. Some have no toleration and are on a node that
 // is not tainted.
 func (c *cluster) addBystanders(ctx context.Context, tainted []string) error {
 	calm, err := c.addNodes(ctx, "calm", 1)
@@ -189,8 +189,8 @@ func (c *cluster) isFree() {
 }
 
 // present returns the UIDs of the pods that are there. One that is terminating
-// counts as gone: a deletion is two writes even without a grace period, and an
-// API server that is killed between them leaves the rest to the kubelet.
+// counts as gone: a deletion is two writes even without a grace period. An API
+// server that is killed between them leaves the rest to the kubelet.
 func (c *cluster) present(ctx context.Context) (map[types.UID]bool, error) {
 	list, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// duty is what should become of a pod, by the rules of the API and without a
-// look at anything that a controller says or does.
+// duty is what should become of a pod, by the rules of the API and without what
+// a controller says or does.
 func (c *cluster) duty(p *pod) judge.Duty {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,11 +115,11 @@ func (c *cluster) ends(ctx context.Context) (map[string][]controlplane.Request, 
 // pod of its name, if there is one, after this one was gone. A request whose
 // answer is known explains more than one without.
 //
-// A deletion by name alone can end a pod that is newer than the request: the
+// A deletion by name alone can end a pod that is newer than the request. The
 // API server reads the pod after it has received the request, and reads it
-// again when it has changed. So without a request in the pod's life, one of the
-// subject that was under way when the pod was made explains its end. The
-// deletions of the scenario carry a UID.
+// again when it has changed. So a pod may end without a request in its life.
+// Then a request of the subject that was under way when the pod was made
+// explains the end. The deletions of the scenario carry a UID.
 func end(requests []controlplane.Request, made, next time.Time) (controlplane.Request, bool) {
 	var within, before controlplane.Request
 	for _, r := range requests {

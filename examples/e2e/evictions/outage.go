@@ -7,9 +7,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-// outage: kube-apiserver is killed when the first of 50 pods is seen to leave,
-// so that requests under way get no answer, whether they were carried out or
-// not. 500 more come due while it is down.
+// outage: kube-apiserver is killed when the first of 50 pods is seen to leave.
+// So requests under way get no answer, whether they were carried out or not.
+// 500 more come due while it is down.
 func outage() scenario {
 	const (
 		toleration = 5 * time.Second

@@ -16,8 +16,8 @@ import (
 )
 
 // patched: another client patches labels, annotations and the status of the
-// same pods all the time, each as fast as it can, from before they are tainted
-// until they are gone.
+// same pods all the time, each as fast as it can. It does so from before they
+// are tainted until they are gone.
 func patched() scenario {
 	const toleration = 5 * time.Second
 	return scenario{
@@ -92,8 +92,8 @@ func (r *rival) during(ctx context.Context, act func() error) error {
 	return err
 }
 
-// patch patches a pod in three ways in turn, each time to something new, so
-// that its version changes, until it is gone or ctx ends.
+// patch patches a pod until it is gone or ctx ends. It does so in three ways in
+// turn, each time to something new, so that the pod's version changes.
 func (r *rival) patch(ctx context.Context, name string) error {
 	pods := r.client.CoreV1().Pods(namespace)
 	for round := 0; ctx.Err() == nil; round++ {

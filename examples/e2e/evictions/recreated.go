@@ -14,8 +14,8 @@ import (
 )
 
 // waves of pods that are recreated one after the other, between two times after
-// the taint. The second is when the timers end: TimeAdded is in whole seconds,
-// so one controller finds a pod due up to a second later than another.
+// the taint. The second wave is when the timers end. TimeAdded is in whole
+// seconds, so one controller finds a pod due up to a second later than another.
 var waves = []struct {
 	name       string
 	pods       int
@@ -28,10 +28,10 @@ var waves = []struct {
 const recreatedToleration = 10 * time.Second
 
 // recreated: pods are deleted and created again under their names, as a
-// StatefulSet does, while the timers of their tolerations run and at the time
+// StatefulSet does. It happens while the timers of their tolerations run and
 // when they end. Half of the new ones are on the same node and have a full
-// toleration before them, half on a node that is not tainted, where they must
-// stay.
+// toleration before them. Half are on a node that is not tainted, where they
+// must stay.
 func recreated() scenario {
 	return scenario{
 		Name:  "recreated",

@@ -26,9 +26,9 @@ type subject struct {
 }
 
 // Alone, the taint-eviction-controller of v1.37.1 does not see the pods of a
-// node that is tainted ("Index with name spec.nodeName does not exist"): it
-// lives on an index that the node-lifecycle-controller or the
-// daemonset-controller adds to the informer that they share. The latter does
+// node that is tainted ("Index with name spec.nodeName does not exist"). It
+// lives on an index that another controller adds to the informer of both. That
+// is the node-lifecycle-controller or the daemonset-controller. The latter does
 // nothing where there is no DaemonSet.
 const upstreamControllers = "taint-eviction-controller,daemonset-controller"
 

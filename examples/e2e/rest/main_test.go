@@ -120,6 +120,6 @@ func TestOptions(t *testing.T) {
 func TestTheProgramsKnowTheirFlags(t *testing.T) {
 	flags := pflag.NewFlagSet("baseline", pflag.ContinueOnError)
 	new(commandline.Process).AddFlags(flags)
-	new(commandline.Sharing).AddFlags(flags)
+	new(commandline.Replica).AddFlags(flags)
 	require.NoError(t, flags.Parse(arguments("kubeconfig", "baseline")))
 }

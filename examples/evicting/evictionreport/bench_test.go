@@ -20,9 +20,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/serving"
 )
 
-// A look at a million pods that wait. The longest turn is the longest time for
-// which the tracker is locked.
-func BenchmarkLook(b *testing.B) {
+// A page about a million pods that wait. The longest turn is the longest time
+// for which the tracker is locked.
+func BenchmarkPage(b *testing.B) {
 	const nodes, each = 10_000, 100
 	start := time.Now()
 	tracker, err := eviction.NewTracker(eviction.Config{}, start)
@@ -73,8 +73,8 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// amongCallers measures turns of others with the tracker, of which there is
-// one at a time, while so many callers ask for the page all the time.
+// amongCallers measures turns of others with the tracker while so many callers
+// ask for the page all the time. There is one turn at a time.
 func amongCallers(b *testing.B, tracker *eviction.Tracker, callers int) {
 	var turn sync.Mutex
 	page := serving.NewPage(NewPage(func(look func(State)) {

@@ -45,7 +45,7 @@ func NewPage(read Read) http.Handler {
 		}
 		l, err := list(request.Context(), read, q.limit)
 		if err != nil {
-			http.Error(w, "not all pods could be looked at in time", http.StatusServiceUnavailable)
+			http.Error(w, "not all pods could be read in time", http.StatusServiceUnavailable)
 			return
 		}
 		if q.json {
@@ -120,7 +120,7 @@ func list(ctx context.Context, read Read, limit int) (listing, error) {
 }
 
 const (
-	// atOnce is how many nodes and pods are looked at while nothing else uses the
+	// atOnce is how many nodes and pods are read while nothing else uses the
 	// state.
 	atOnce = 2000
 	// pauses is for how many times as long others have the state to themselves.
@@ -266,7 +266,7 @@ type podJSON struct {
 	// TolerationSeconds is for how long the pod tolerates the taint.
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
 	Why               string `json:"why"`
-	// Next is when it is looked at next, if that is not now.
+	// Next is when its eviction is decided or tried next, if that is not now.
 	Next     *time.Time `json:"next,omitempty"`
 	Attempts int        `json:"attempts,omitempty"`
 	// Error is that of the last attempt.

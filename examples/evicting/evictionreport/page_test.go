@@ -58,8 +58,8 @@ func (w waiting) PendingFrom(cursor *eviction.Cursor, _ int) iter.Seq[eviction.P
 func (w waiting) read(look func(State)) { look(w) }
 
 // inTracker is the state of a real tracker, in a bubble whose clock begins at
-// 2000-01-01T00:00:00Z: a pod that waits, one under way, one that has failed,
-// one that waits for a budget.
+// 2000-01-01T00:00:00Z. One pod waits, one is under way, one has failed, and
+// one waits for a budget.
 func inTracker(t *testing.T) *eviction.Tracker {
 	t.Helper()
 	start := time.Now()
@@ -277,7 +277,7 @@ func TestC5PageIsBoundedInTime(t *testing.T) {
 		NewPage(read).ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/pending", nil))
 		require.Equal(t, 30*time.Second, time.Since(began))
 		require.Equal(t, http.StatusServiceUnavailable, answer.Code)
-		require.Equal(t, "not all pods could be looked at in time\n", answer.Body.String())
+		require.Equal(t, "not all pods could be read in time\n", answer.Body.String())
 		require.Equal(t, 8, parts)
 		require.Equal(t, 8*time.Second, locked)
 

@@ -28,6 +28,6 @@ type State interface {
 
 var _ State = (*eviction.Tracker)(nil)
 
-// A Read lets its argument look at the state while nothing else uses it, and
+// A Read calls its argument with the state while nothing else uses it, and
 // returns when that is done. A program takes the lock of its dispatcher for it.
-type Read func(look func(State))
+type Read func(use func(State))

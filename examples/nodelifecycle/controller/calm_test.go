@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The heartbeat of a node to which nothing happens asks for no look at the
+// The heartbeat of a node to which nothing happens asks for no poll of the
 // controller: at rest that is all there is. Every other lease does.
-func TestHeartbeatsOfCalmNodesAskForNoLook(t *testing.T) {
+func TestHeartbeatsOfCalmNodesAskForNoPoll(t *testing.T) {
 	w := newWorld(t, Config{})
 	for _, name := range w.addNodes(3, "a") {
 		w.addPod("web-"+name, name)
@@ -49,9 +49,9 @@ func TestHeartbeatsOfCalmNodesAskForNoLook(t *testing.T) {
 	require.True(t, w.c.ObserveLease(w.now, lease), "its node is not known yet")
 }
 
-// H8: a detector may end a grace period earlier after a heartbeat, which has to
-// be looked at.
-func TestHeartbeatsWithADetectorAskForALook(t *testing.T) {
+// H8: a detector may end a grace period earlier after a heartbeat, so the
+// dispatcher polls.
+func TestHeartbeatsWithADetectorAskForAPoll(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.addNodes(3, "a")
 	w.start()
@@ -62,7 +62,7 @@ func TestHeartbeatsWithADetectorAskForALook(t *testing.T) {
 
 // A heartbeat ends a silence that was not declared yet, which others may wait
 // for.
-func TestHeartbeatOfASuspectAsksForALook(t *testing.T) {
+func TestHeartbeatOfASuspectAsksForAPoll(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.addNodes(3, "a")
 	w.start()

@@ -59,7 +59,7 @@ type Config struct {
 	// Requests is the budget of requests to the API server.
 	Requests RequestBudget
 	// DeclareUnconfirmed declares a silent node without a live read of its lease.
-	// Then a watch that is behind makes living nodes look silent.
+	// Then a watch that is behind makes living nodes appear silent.
 	DeclareUnconfirmed bool
 }
 

@@ -61,9 +61,9 @@ func (c *Controller) readLease(now time.Time) (Action, bool) {
 	return ReadLease{Node: n.object, silence: n.silence}, true
 }
 
-// listLeases asks for all leases, unless it has just turned out that the API
-// server could not be heard when the suspects were found: they are found again
-// at about the same time then.
+// listLeases asks for all leases, unless it turns out now that the suspects
+// were found while the API server could not be heard. Those are found again at
+// about the same time.
 func (c *Controller) listLeases(now time.Time) (Action, bool) {
 	c.reads.listAt = now.Add(readPeriod)
 	if !c.health.Expired(now, c.suspects[0].object.Name) {
@@ -86,7 +86,7 @@ func (c *Controller) leaseRead(now time.Time, action ReadLease, result Result) {
 		n.silence.setFailures(&c.reads, n.silence.failures+1)
 		return
 	}
-	c.judge(now, n, result.Leases)
+	c.decide(now, n, result.Leases)
 }
 
 // leasesListed takes the result of ListLeases.
@@ -102,9 +102,9 @@ func (c *Controller) leasesListed(now time.Time, result Result) {
 	r.list, r.versions, r.left, r.failures = listed, result.Leases, len(c.suspects), 0
 }
 
-// compare judges the suspects by the last list, and reports whether it has left
-// some for the next Start. The list says nothing of a node that was found
-// silent after it had started.
+// compare decides about the suspects by the last list, and reports whether it
+// has left some for the next Start. The list says nothing of a node that was
+// found silent after it had started.
 func (c *Controller) compare(now time.Time) (more bool) {
 	r := &c.reads
 	if r.list != listed {
@@ -117,15 +117,15 @@ func (c *Controller) compare(now time.Time) (more bool) {
 			return false
 		}
 		if n := c.suspects[r.left]; !n.silence.since.After(r.from) {
-			c.judge(now, n, r.versions)
+			c.decide(now, n, r.versions)
 		}
 	}
 	return true
 }
 
-// judge decides whether a suspect is silent, by the versions of leases that a
-// live read has shown. That the API server has no lease is no sign of life.
-func (c *Controller) judge(now time.Time, n *node, versions map[string]string) {
+// decide finds out whether a suspect is silent, by the versions of leases that
+// a live read has shown. That the API server has no lease is no sign of life.
+func (c *Controller) decide(now time.Time, n *node, versions map[string]string) {
 	s, name := n.silence, n.object.Name
 	s.setFailures(&c.reads, 0)
 	switch {

@@ -38,8 +38,8 @@ func New(config Config, now time.Time) (*Controller, error) {
 	return c, nil
 }
 
-// kinds are the kinds of work that share the budget of requests. What says that
-// a node is not ready comes before what follows from it.
+// kinds are the kinds of work that divide the budget of requests. What says
+// that a node is not ready comes before what follows from it.
 func (c *Controller) kinds(requests RequestBudget) []timedqueue.Kind[Action] {
 	return []timedqueue.Kind[Action]{{
 		Name: "declarations", Reserved: declarationsPart,

@@ -13,9 +13,9 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// settled returns a world with zones of ten nodes, with a pod on each that
+// active returns a world with zones of ten nodes, with a pod on each that
 // tolerates 30 seconds, in which nodes may be acted against.
-func settled(t *testing.T, zones ...string) *world {
+func active(t *testing.T, zones ...string) *world {
 	w := newWorld(t, Config{})
 	for _, name := range zones {
 		for _, node := range w.addNodes(10, name) {
@@ -30,7 +30,7 @@ func settled(t *testing.T, zones ...string) *world {
 }
 
 func TestFromSilenceToEviction(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.silent["a-003"] = true
 	lastBeat, _ := w.c.health.LastHeartbeat("a-003")
 	w.advance(2 * time.Minute)
@@ -54,7 +54,7 @@ func TestFromSilenceToEviction(t *testing.T) {
 // A write whose action panics is tried again. An eviction is the tracker's
 // matter.
 func TestQ11AnActionWithoutAResultHasFailed(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	lost := map[string]int{}
 	w.fail = func(action Action) error {
 		kind := fmt.Sprintf("%T", action)
@@ -75,7 +75,7 @@ func TestQ11AnActionWithoutAResultHasFailed(t *testing.T) {
 
 // Start and Next are asked after each heartbeat of each node.
 func TestStartAndNextOfAQuietClusterAllocateNothing(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		_, _ = w.c.Start(w.now)
 		_, _ = w.c.Next(w.now)
@@ -84,7 +84,7 @@ func TestStartAndNextOfAQuietClusterAllocateNothing(t *testing.T) {
 
 // Neither of the two that handle many pods keeps the other waiting.
 func TestMarksAndEvictionsTakeTurns(t *testing.T) {
-	w := settled(t, "a")
+	w := active(t, "a")
 	for i := range 4 {
 		w.addPod(fmt.Sprint("more-", i), "a-003")
 	}
@@ -111,7 +111,7 @@ func TestMarksAndEvictionsTakeTurns(t *testing.T) {
 }
 
 func TestQuietClusterMakesNoCall(t *testing.T) {
-	w := settled(t, "a", "b", "c")
+	w := active(t, "a", "b", "c")
 	w.advance(time.Hour)
 	w.c.Reevaluate()
 	w.advance(time.Second)
@@ -134,7 +134,7 @@ func TestNothingIsDoneBeforeSynced(t *testing.T) {
 }
 
 func TestAllTaintsDueTogetherAreOnePatch(t *testing.T) {
-	w := settled(t, "a")
+	w := active(t, "a")
 	node := w.nodes["a-000"].DeepCopy()
 	node.Spec.Unschedulable = true
 	node.Spec.Taints = []corev1.Taint{{Key: "team", Value: "x", Effect: corev1.TaintEffectNoSchedule}}
@@ -149,7 +149,7 @@ func TestAllTaintsDueTogetherAreOnePatch(t *testing.T) {
 }
 
 func TestReadyFalseIsTaintedAndSwappedWithItsTime(t *testing.T) {
-	w := settled(t, "a")
+	w := active(t, "a")
 	w.silent["a-001"] = true // we report for it
 	w.report("a-001", corev1.ConditionFalse)
 	w.advance(interval + time.Second)
@@ -177,7 +177,7 @@ func timeAdded(t *testing.T, node *corev1.Node) metav1.Time {
 // The rate is kept, and the tenth dead node of a zone waits for the nine
 // before.
 func TestZoneRateIsKept(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	cut := w.now
 	for _, name := range []string{"a-000", "a-001", "a-002", "a-003"} {
 		w.silent[name] = true
@@ -197,7 +197,7 @@ func TestZoneRateIsKept(t *testing.T) {
 }
 
 func TestLabelsFollow(t *testing.T) {
-	w := settled(t, "a")
+	w := active(t, "a")
 	node := w.nodes["a-000"].DeepCopy()
 	node.Labels[corev1.LabelOSStable] = "linux"
 	node.Labels[corev1.LabelArchStable] = "arm64"
@@ -210,7 +210,7 @@ func TestLabelsFollow(t *testing.T) {
 }
 
 func TestEventsOfANodesLife(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.addNode("c-000", "c")
 	w.advance(time.Second)
 	w.silent["c-000"] = true
@@ -226,7 +226,7 @@ func TestEventsOfANodesLife(t *testing.T) {
 
 // What is gone leaves nothing behind.
 func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	for _, name := range w.names() {
 		w.silent[name] = name < "a-005"
 	}
@@ -254,9 +254,9 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 
 // Found by the simulation (seed 109 of examples/outage/explore, 2026-11-21). A
 // node that has just been created has no conditions until its kubelet reports.
-// It was taken for one that is Unknown, tainted NoExecute long before its
-// startup grace period had ended, and lost the taint that the API server gives
-// new nodes.
+// It was taken for one that is Unknown. It was tainted NoExecute long before
+// the end of its startup grace period, and lost the taint that the API server
+// gives new nodes.
 func TestNodeOfWhichNothingWasSaidIsLeftAloneUntilItsStartupGraceEnds(t *testing.T) {
 	w := newWorld(t, Config{Health: nodehealth.Config{GracePeriod: grace, StartupGracePeriod: 2 * grace}})
 	w.addNodes(3, "a")

@@ -12,14 +12,14 @@ import (
 )
 
 // flapping has nodes report not ready and ready in turns, for so long each, and
-// lets time pass. Each look is told the time.
-func (w *world) flapping(nodes []string, down, up, d time.Duration, look func()) {
-	const step = 100 * time.Millisecond
+// lets time pass. It calls step each 100 ms.
+func (w *world) flapping(nodes []string, down, up, d time.Duration, step func()) {
+	const period = 100 * time.Millisecond
 	began := w.now
 	for _, name := range nodes {
 		w.next[name] = w.now.Add(24 * time.Hour) // it says nothing else
 	}
-	for ; w.now.Sub(began) < d; w.advance(step) {
+	for ; w.now.Sub(began) < d; w.advance(period) {
 		at := w.now.Sub(began) % (down + up)
 		for _, name := range nodes {
 			switch at {
@@ -29,7 +29,7 @@ func (w *world) flapping(nodes []string, down, up, d time.Duration, look func())
 				w.beat(name)
 			}
 		}
-		look()
+		step()
 	}
 	for _, name := range nodes {
 		w.next[name] = w.now
@@ -95,7 +95,7 @@ func illOnce(w *world, healthy string, flap []string, down, up time.Duration) (t
 
 // C2: nodes that flap cost a node that is ill once nothing. With all writes in
 // one line it was closed 8.5 s late when a half or a quarter of all nodes
-// flapped slowly, and 3.5 s late when a few flapped each second.
+// flapped slowly. It was closed 3.5 s late when a few flapped each second.
 func TestC2NodesThatFlapDoNotDelayOthers(t *testing.T) {
 	for _, c := range []struct {
 		flap     int
@@ -181,9 +181,9 @@ func (w *world) cordonIs(name string, on bool) {
 	w.setNode(node)
 }
 
-// C2: what protects pods waits for a few seconds at most, however often a node
-// has changed: to be closed, and to lose a NoExecute taint. Also while it waits
-// for something that does not.
+// C2: a write that protects pods waits for a few seconds at most, however often
+// a node has changed. It closes the node, or removes its NoExecute taint. That
+// holds also while the node waits with a write that protects nothing.
 func TestC2WhatProtectsPodsWaitsForSecondsOnly(t *testing.T) {
 	w, sick, _ := starved(t, 60)
 	often := func(name string) {
@@ -278,11 +278,11 @@ func TestC2LabelsThatChangeAllTheTimeDoNotDelayOthers(t *testing.T) {
 	require.Equal(t, fmt.Sprint(turn-1), w.nodes[sick[0]].Labels["beta.kubernetes.io/os"])
 }
 
-// C2, Q10: a node that is not ready and cycles through zones is released once,
-// and the nodes that wait there are released as without it.
+// C2, Q10: a node that is not ready and cycles through zones is released once.
+// The nodes that wait there are released as without it.
 func TestC2ANodeThatCyclesThroughZonesDoesNotDelayOthers(t *testing.T) {
 	play := func(cycles bool) map[string]time.Duration {
-		w := settled(t, "a", "b", "c")
+		w := active(t, "a", "b", "c")
 		known := w.ill("a-000", "a-001", "a-002", "b-000", "b-001")
 		w.ill("c-000")
 		w.done = nil
@@ -347,9 +347,9 @@ func TestC2EvictionsDoNotWaitForOthers(t *testing.T) {
 	})
 }
 
-// C2: the pods of a node that is said to be Unknown and ready in turns are
-// marked in its first episodes at once, and then about twice a minute. Those of
-// other nodes do not wait for them.
+// C2: a node is said to be Unknown and ready in turns. Its pods are marked at
+// once in the first episodes, and then about twice a minute. Those of other
+// nodes do not wait for them.
 func TestC2MarksOfANodeThatFlapsAreDamped(t *testing.T) {
 	w, sick, healthy := starved(t, 60)
 	for i := range 3 {

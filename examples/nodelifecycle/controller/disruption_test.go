@@ -14,7 +14,7 @@ import (
 // suspended returns a world in which two nodes of zone a have been tainted and
 // then all nodes fall silent.
 func suspended(t *testing.T) *world {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.silent["a-000"], w.silent["a-001"] = true, true
 	w.advance(grace + interval + 12*time.Second)
 	require.Contains(t, w.taintsOf("a-000"), unreachableNoExecute)
@@ -115,7 +115,7 @@ func TestZ3NothingForAGracePeriodAfterAndNoBurst(t *testing.T) {
 
 // Z5: the nodes of a zone that dies expire one after the other. None of them is
 // tainted before all have, when the zone is seen to be dead.
-func TestZ5DisruptionIsJudgedBeforeItIsActedOn(t *testing.T) {
+func TestZ5DisruptionIsEvaluatedBeforeItIsActedOn(t *testing.T) {
 	w := newWorld(t, Config{Zone: zone.Config{Rate: func(s zone.State, _ zone.Counts) float64 {
 		if s == zone.Normal {
 			return 1000
@@ -135,11 +135,11 @@ func TestZ5DisruptionIsJudgedBeforeItIsActedOn(t *testing.T) {
 	}
 }
 
-// Found by the simulation (seed 6396 of the first 10,000, 2026-11-21): all
-// workers were busy with an API server that took long to answer, and none asked
-// for work while the last ready node was Unknown for two seconds.
+// Found by the simulation (seed 6396 of the first 10,000, 2026-11-21). The last
+// ready node was Unknown for two seconds. All workers were busy with an API
+// server that took long to answer, so none asked for work meanwhile.
 func TestZ3OutageIsNoticedWhileAllWorkersAreBusy(t *testing.T) {
-	w := settled(t, "a")
+	w := active(t, "a")
 	for _, name := range w.names() {
 		w.report(name, corev1.ConditionFalse)
 	}
@@ -152,12 +152,12 @@ func TestZ3OutageIsNoticedWhileAllWorkersAreBusy(t *testing.T) {
 	require.Equal(t, zone.PhaseRecovering, w.c.Phase())
 }
 
-// Found by the simulation (seed 543047): a pod was marked when the last ready
-// node was seen to fall, and deleted all the same, because the zones were not
-// judged while all workers were busy.
+// Found by the simulation (seed 543047). A pod was marked when the last ready
+// node was seen to fall, and was deleted all the same. All workers were busy,
+// so the zones were not evaluated in between.
 func TestZ3EvictionsUnderWayStopWhenNoNodeIsReady(t *testing.T) {
 	evicting := func() (*world, Task, eviction.Task) {
-		w := settled(t, "a")
+		w := active(t, "a")
 		w.ill("a-000")
 		w.advance(interval + 29*time.Second)
 		w.now = w.now.Add(2 * time.Second) // the pod's toleration has ended
@@ -202,7 +202,7 @@ func TestZ3EvictionsUnderWayStopWhenNoNodeIsReady(t *testing.T) {
 
 // But what a list shows between its first node and its last is not how it is.
 func TestZ3OutageSeenOnlyForAMomentIsNone(t *testing.T) {
-	w := settled(t, "a")
+	w := active(t, "a")
 	for _, name := range w.names() {
 		w.report(name, corev1.ConditionFalse)
 	}

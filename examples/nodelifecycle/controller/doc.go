@@ -135,8 +135,8 @@
 //   - With Config.Zone.Phase a zone that is down, or too few nodes that are
 //     ready, pauses all zones. There each zone has its rate and nothing else.
 //   - Only taints that are set, or failed to be, cost a token of a zone's rate.
-//     There a look at a queue with nothing due costs one, and so does a node
-//     that has recovered.
+//     There asking a queue with nothing due costs one, and so does a node that
+//     has recovered.
 //   - Nodes are tainted in the order in which they fell. There each pass puts
 //     those that wait at the end.
 //   - A node that changes its zone moves to the other zone's queue. There it
@@ -149,9 +149,9 @@
 // With 100,000 nodes and 1,000,000 pods a program holds its lock for at most 10
 // ms of work a turn. New memory, which the system clears, can add to that.
 // Starts, losses and recoveries of all nodes go through in slices. Heartbeats
-// of nodes that are well cause no look at what is to be done. BenchmarkWhole
-// measures turns, memory, a second in which nothing happens, and a third of the
-// nodes lost at once, in under 3 minutes:
+// of nodes that are well ask for no poll. BenchmarkWhole measures turns,
+// memory, a second in which nothing happens, and a third of the nodes lost at
+// once, in under 3 minutes:
 //
 //	go -C examples test -run=- -bench=Whole -benchtime=1x \
 //	  ./nodelifecycle/controller

@@ -170,8 +170,8 @@ func appendDoubts(doubts []Doubt, f doubtFacts) []Doubt {
 	return doubts
 }
 
-// blindness returns the doubt of an observer that cannot hear. Of a node that
-// has died with it none of the grace period was seen, and after a gap the seen
+// blindness returns the doubt of an observer that cannot hear. If a node has
+// died with it, none of the node's grace period was seen. After a gap the seen
 // time stands still for up to the timeout.
 func (f *doubtFacts) blindness() Doubt {
 	d := Doubt{Kind: DoubtBlind, Since: f.sight.LostAt}

@@ -162,8 +162,8 @@ func (w *world) toldAfter(since time.Time) (all []time.Duration) {
 
 const sightTimeout = 6 * time.Second
 
-// withSight returns a world that has settled, whose API server answers while it
-// is asked for by run.
+// withSight returns a world in which nodes may be acted against. Its API server
+// answers while it is asked for by run.
 func withSight(t *testing.T) *world {
 	w := newWorld(t, Config{Health: nodehealth.Config{SightTimeout: sightTimeout}})
 	w.addNodes(5, "a")
@@ -270,7 +270,7 @@ func TestH4DoubtIsToldNowAndThen(t *testing.T) {
 
 // A node that beats unseen and dies then.
 func TestH4LatestMomentBehindASilentWatch(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.blind = true
 	w.advance(2 * grace)
 	require.NotZero(t, w.c.Refuted())
@@ -308,7 +308,7 @@ func TestH4LatestMomentAfterReadsFail(t *testing.T) {
 		"a list":    {"a-000", "a-001", "a-002", "a-003", "a-004"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := settled(t, "a", "b")
+			w := active(t, "a", "b")
 			for _, name := range dead {
 				w.silent[name] = true
 			}
@@ -343,7 +343,7 @@ func TestH4LatestMomentAfterReadsFail(t *testing.T) {
 
 // Failures of reads do not outlast what they were about.
 func TestH4ReadsThatFailedAreForgotten(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	reads, writes := errServer, error(nil)
 	w.fail = func(action Action) error {
 		switch action.(type) {
@@ -409,7 +409,7 @@ func TestH4LatestMomentWithASmallBudget(t *testing.T) {
 // though it is suspended. A node that is dead is tainted within a stabilization
 // window once another is ready.
 func TestH4LatestMomentOfAHeldAndOfASuspendedCluster(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.fail = func(action Action) error {
 		switch action.(type) {
 		case ReadLease, ListLeases:

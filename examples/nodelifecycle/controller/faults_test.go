@@ -18,7 +18,7 @@ import (
 // E13: a node without a UID cannot be patched. Start ends all the same, and the
 // node's writes wait for the backoff.
 func TestE13NodeWithoutAUIDDoesNotStopTheController(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	nameless := w.nodes["a-000"].DeepCopy()
 	nameless.UID = ""
 	nameless.Spec.Unschedulable = true
@@ -35,7 +35,7 @@ func TestE13NodeWithoutAUIDDoesNotStopTheController(t *testing.T) {
 
 // E13: pods without UIDs are told apart by their names.
 func TestE13PodsWithoutUIDsDoNotMerge(t *testing.T) {
-	w := settled(t, "a")
+	w := active(t, "a")
 	add := func(name, on string) *corev1.Pod {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -64,7 +64,7 @@ func TestE13PodsWithoutUIDsDoNotMerge(t *testing.T) {
 // The API accepts any text as the status of a condition. Such a node is not
 // ready, and there is no taint for it.
 func TestStatusThatNoTaintStandsForTakesNoToken(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	known := w.ill("a-000", "a-001")
 	w.report("a-000", "Confused")
 	w.advance(interval + 20*time.Second) // a-000 is not silent yet
@@ -76,7 +76,7 @@ func TestStatusThatNoTaintStandsForTakesNoToken(t *testing.T) {
 // A proxy may answer 404 for a node that is there. Only the watch says that a
 // node is gone (design H8).
 func TestH8NodeThatWasNotFoundIsDeclaredLater(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "nodes"}, "a-003")
 	w.fail = func(action Action) error {
 		if _, is := action.(DeclareUnknown); is {
@@ -91,10 +91,10 @@ func TestH8NodeThatWasNotFoundIsDeclaredLater(t *testing.T) {
 	require.Equal(t, []string{unreachableNoExecute, unreachableNoSchedule}, w.taintsOf("a-003"))
 }
 
-// A recreated node has its turn when the write of its former self is over, also
-// when it needs no write but that of its turn.
+// A recreated node has its turn when the write of its former self is over. It
+// has it even if it needs no other write than that of its turn.
 func TestTokenIsNotTakenDuringAWriteOfTheFormerNode(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	finish := w.write("a-000")
 	w.deleteNode("a-000")
 	tainted := w.addNode("a-000", "a").DeepCopy()
@@ -109,8 +109,8 @@ func TestTokenIsNotTakenDuringAWriteOfTheFormerNode(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 10 * time.Second, 20 * time.Second}, at)
 }
 
-// A node that recovers and falls again while its taint is being written, which
-// then fails, is a new disruption, whose extent has to be known first.
+// A node recovers and falls again while its taint is being written, which then
+// fails. That is a new disruption, whose extent has to be known first.
 func TestReleaseThatFailedDoesNotOutliveAnotherFall(t *testing.T) {
 	w := newWorld(t, Config{Zone: zone.Config{Rate: func(zone.State, zone.Counts) float64 { return 10 }}})
 	w.addNodes(10, "a")
@@ -144,7 +144,7 @@ func TestReleaseThatFailedDoesNotOutliveAnotherFall(t *testing.T) {
 // A mark that is written in one episode does not count in the next one, in
 // which the kubelet may have written the opposite.
 func TestH6MarkOfAnEarlierEpisodeDoesNotCount(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.silent["a-003"] = true
 	falls := func() {
 		node := w.nodes["a-003"].DeepCopy()
@@ -177,7 +177,7 @@ func TestH6MarkOfAnEarlierEpisodeDoesNotCount(t *testing.T) {
 
 // Names of zones come and go, also while nothing evaluates the zones.
 func TestNothingIsKeptOfZonesThatANodePassesThrough(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.ill("a-000")
 	const names = 10_000
 	before := heapInUse()
@@ -210,7 +210,7 @@ func TestC2WriteThatAWebhookUndoesIsBackedOff(t *testing.T) {
 		"labels": func(node *corev1.Node) { delete(node.Labels, "beta.kubernetes.io/os") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := settled(t, "a")
+			w := active(t, "a")
 			w.webhook = undo
 			node := w.nodes["a-000"].DeepCopy()
 			node.Spec.Unschedulable = true

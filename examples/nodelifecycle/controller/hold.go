@@ -17,8 +17,9 @@ const (
 	// holdNone: our taints act.
 	holdNone hold = iota
 	// holdProvisional: no node is ready, and the zones were not evaluated since.
-	// The taints are suspended: all workers may be busy with evictions, and while
-	// they are, nothing asks for the next action and the zones are not evaluated.
+	// The taints are suspended until they are. All workers may be busy with
+	// evictions: then nothing asks for the next action, and no evaluation comes in
+	// between.
 	holdProvisional
 	// holdPaused: the policy of the cluster asks for a pause. The taints are
 	// suspended and stay.

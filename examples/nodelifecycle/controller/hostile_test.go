@@ -31,7 +31,7 @@ func (w *world) remark(name string) {
 	w.setNode(node)
 }
 
-// C2: a kubelet that takes each declaration back without a heartbeat is
+// C2: a kubelet takes each declaration back without a heartbeat. Its node is
 // declared again after a wait that grows to a minute, and costs five requests
 // each time.
 func TestC2AKubeletThatRemarksItsConditionsCostsFiveRequestsAMinute(t *testing.T) {
@@ -66,7 +66,7 @@ func TestC2AKubeletThatRemarksItsConditionsCostsFiveRequestsAMinute(t *testing.T
 // H1: a lease that says the year 9999, and a duration of decades, buy no time.
 func TestH1ALeaseFromTheFutureBuysNoTime(t *testing.T) {
 	for _, renewed := range []time.Time{{}, time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)} {
-		w := settled(t, "a", "b")
+		w := active(t, "a", "b")
 		lease := &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Name: "a-003"},
 			Spec: coordinationv1.LeaseSpec{
@@ -82,9 +82,9 @@ func TestH1ALeaseFromTheFutureBuysNoTime(t *testing.T) {
 	}
 }
 
-// Q2, Q3: of a node that falls and comes back, also in zones in turns, those
-// that wait for their NoExecute taint feel nothing, and one that falls later
-// waits for one turn of its zone at most.
+// Q2, Q3: a node falls and comes back, also in zones in turns. Nodes that
+// already wait for their NoExecute taint are not delayed by it. One that falls
+// later waits for one turn of its zone at most.
 func TestC2AKubeletThatFlapsTakesOneTurnOfItsZone(t *testing.T) {
 	const step, turn = 100 * time.Millisecond, 10 * time.Second
 	for _, down := range []time.Duration{3 * time.Second, 11 * time.Second, 25 * time.Second} {
@@ -130,7 +130,7 @@ func TestC2AKubeletThatFlapsTakesOneTurnOfItsZone(t *testing.T) {
 	}
 }
 
-// Z3: what one kubelet can do unless a flag bounds it: as the only node that is
+// Z3: what one kubelet can do unless a flag bounds it. As the only node that is
 // ready it keeps a cluster from being suspended, so that the pods of all others
 // leave.
 func TestZ3OneNodeThatIsReadyKeepsAClusterActive(t *testing.T) {
@@ -163,7 +163,7 @@ func TestZ3OneNodeThatIsReadyKeepsAClusterActive(t *testing.T) {
 // E2: a kubelet writes the status of its pods. That a pod was bound later than
 // it was gives it no more time.
 func TestE2APodThatIsBoundAgainAndAgainGetsNoMoreTime(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	pod := w.addPod("kept", "a-000", tolerate(60))
 	w.advance(time.Second)
 	tainted := w.nodes["a-000"].DeepCopy()
@@ -182,9 +182,9 @@ func TestE2APodThatIsBoundAgainAndAgainGetsNoMoreTime(t *testing.T) {
 	}
 }
 
-// mirrored has a kubelet that says that it is not ready make 20 mirror pods a
-// second that tolerate nothing, for a minute, and a pod leave another node
-// then. It returns how long that took, at most five minutes.
+// mirrored has a kubelet report not ready and make 20 mirror pods a second that
+// tolerate nothing, for a minute. Then a pod has to leave another node. It
+// returns how long that took, at most five minutes.
 func mirrored(t *testing.T, config eviction.Config) time.Duration {
 	w := newWorld(t, Config{Requests: RequestBudget{PerSecond: 20, Burst: 30}, Eviction: config})
 	hostile, healthy := w.addNodes(30, "a")[0], w.addNodes(30, "b")[0]
@@ -214,9 +214,9 @@ func mirrored(t *testing.T, config eviction.Config) time.Duration {
 	}
 }
 
-// C2: the only pods that a kubelet may make delay the evictions of all other
-// nodes, unless they are spared, as they are by default, or a budget bounds
-// them.
+// C2: mirror pods, the only ones that a kubelet may make, delay the evictions
+// of all other nodes. They do not if they are spared, as by default, or if a
+// budget bounds them.
 func TestC2MirrorPodsDelayOtherEvictionsUnlessAFlagBoundsThem(t *testing.T) {
 	require.Greater(t, mirrored(t, eviction.Config{}), 2*time.Minute, "--spare-mirror-pods=false")
 	require.LessOrEqual(t, mirrored(t, eviction.Config{Exempt: eviction.IsMirrorPod}), time.Second,
@@ -246,7 +246,7 @@ func TestNoObjectHoldsAMillionTolerations(t *testing.T) {
 // C2: a pod with as many tolerations as fit is decided like any other, and
 // delays no other.
 func TestE1APodWithAsManyTolerationsAsFitLeaves(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	many := append(manyTolerations(), tolerate(20))
 	w.addPod("many", "a-000", many...)
 	w.addPod("few", "a-000", tolerate(20))
@@ -351,7 +351,7 @@ func BenchmarkTolerations(b *testing.B) {
 // E2: what one kubelet can do: a controller that starts believes when a pod was
 // bound, and has nothing to compare that with.
 func TestE2ARestartBelievesTheTimeOfBinding(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	pod := w.addPod("kept", "a-000", tolerate(60))
 	tainted := w.nodes["a-000"].DeepCopy()
 	added := metav1.NewTime(w.now)

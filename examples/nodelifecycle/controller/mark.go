@@ -10,7 +10,7 @@ import (
 )
 
 // markPods plans the marks of all pods of a node whose readiness may have
-// changed. It returns how many pods it has looked at.
+// changed. It returns how many pods it has visited.
 func (c *Controller) markPods(now time.Time, n *node) int {
 	if !n.notReady() {
 		return 0
@@ -30,7 +30,7 @@ func (c *Controller) planMark(now time.Time, n *node, p *pod) {
 	}
 	next := now
 	if n.markedEpisode != n.episode {
-		n.marking.settle(now)
+		n.marking.calmDown(now)
 		next = latest(now, n.marking.next(false))
 	}
 	if c.marks.Add(PodID(p.object), p, next) && next.After(now) {

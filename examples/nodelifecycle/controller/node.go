@@ -19,8 +19,8 @@ type node struct {
 	slot   int // in Controller.ordered
 	zone   string
 	ready  corev1.ConditionStatus // empty while nothing was reported
-	// excluded: it does not count in its zone. When thousands fall silent, to look
-	// at their labels takes half of the time.
+	// excluded: it does not count in its zone. When thousands fall silent, reading
+	// their labels takes half of the time.
 	excluded bool
 	// counts is how its zone counts it, once it is counted.
 	counts  zone.Node

@@ -14,8 +14,9 @@ import (
 
 const timeout = 2 * time.Minute
 
-// byNode returns a world whose controller evicts whole nodes, with a pod for
-// ever on each of 10 nodes of each zone, and one of a DaemonSet.
+// byNode returns a world whose controller evicts whole nodes. Each zone has 10
+// nodes. On each are a pod that tolerates everything for ever and one of a
+// DaemonSet.
 func byNode(t *testing.T, zones ...string) *world {
 	w := newWorld(t, Config{EvictionMode: EvictionModeNode, PodEvictionTimeout: timeout})
 	for _, name := range zones {
@@ -50,7 +51,7 @@ func (w *world) evicted(since time.Time) map[string]time.Duration {
 }
 
 // E9: pods leave when their node has not been ready for the timeout, whatever
-// they tolerate, but not those of DaemonSets, and no NoExecute taint is set.
+// they tolerate. Those of DaemonSets stay, and no NoExecute taint is set.
 func TestE9PodsLeaveAfterTheTimeout(t *testing.T) {
 	w := byNode(t, "a", "b")
 	ill := w.now
@@ -73,7 +74,7 @@ func TestE9PodsLeaveAfterTheTimeout(t *testing.T) {
 
 // A kubelet that first says that it is not ready and then nothing has been ill
 // all the time.
-func TestE9SilenceDoesNotBeginTheTimeoutAnew(t *testing.T) {
+func TestE9SilenceDoesNotBeginTheTimeoutAgain(t *testing.T) {
 	w := byNode(t, "a", "b")
 	ill := w.now
 	w.silent["a-003"] = true
@@ -99,8 +100,9 @@ func TestE9PodThatArrivesOnAnEvictedNodeGoesAtOnce(t *testing.T) {
 	require.Equal(t, map[string]time.Duration{"late": 0}, w.evicted(arrived))
 }
 
-// E9: a node that is ready again is not evicted, and one that was is spared.
-func TestE9NodeThatIsReadyAgainIsSpared(t *testing.T) {
+// E9: a node that is ready again is not evicted. If its eviction has begun, the
+// pods that have not left stay.
+func TestE9NodeThatIsReadyAgainKeepsItsPods(t *testing.T) {
 	w := byNode(t, "a", "b")
 	ill := w.now
 	w.report("a-003", corev1.ConditionFalse)
@@ -195,7 +197,7 @@ func TestE9RestartKeepsTheTimeout(t *testing.T) {
 
 // Z3: while all zones are down no pod is evicted, and after that the timeout
 // begins again.
-func TestE9OutageOfAllZonesBeginsTheTimeoutAnew(t *testing.T) {
+func TestE9OutageOfAllZonesBeginsTheTimeoutAgain(t *testing.T) {
 	w := byNode(t, "a", "b")
 	w.silent["a-000"] = true
 	w.report("a-000", corev1.ConditionFalse)
@@ -210,7 +212,7 @@ func TestE9OutageOfAllZonesBeginsTheTimeoutAnew(t *testing.T) {
 	w.done = nil
 	w.addPod("came", "a-000")
 	w.advance(time.Hour)
-	require.Empty(t, w.evicted(w.now), "the evicted node is spared too")
+	require.Empty(t, w.evicted(w.now), "nothing leaves the evicted node either")
 
 	for _, name := range w.names() {
 		if name != "a-000" && name != "b-000" {

@@ -68,7 +68,7 @@ func (c *Controller) removeOrdered(n *node) {
 // ObserveLease takes a lease of the namespace kube-node-lease. It reports
 // whether Start or Next may have changed. The heartbeat of a healthy node makes
 // nothing due earlier, and nearly all leases are that.
-func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (look bool) {
+func (c *Controller) ObserveLease(now time.Time, lease *coordinationv1.Lease) (poll bool) {
 	n, known := c.nodes[lease.Name]
 	if known && c.onlyBeats(n) {
 		c.health.ObserveLease(now, lease)
@@ -183,7 +183,7 @@ func (c *Controller) setNode(now time.Time, n *node, object *corev1.Node) {
 	c.setReady(now, n)
 	c.health.ObserveNode(now, object)
 	c.evictions.ObserveNode(now, object)
-	c.spareReady(now, n)
+	c.suspendTaintsOfReady(now, n)
 	c.noticeHeartbeat(now, n)
 	c.count(now, n)
 	c.planChanged(now, n)

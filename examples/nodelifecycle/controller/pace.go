@@ -42,11 +42,11 @@ func (p *pace) count(now time.Time) {
 }
 
 // damped reports whether the next write waits. Time alone does not end that, so
-// that it can tell kinds of writes apart; see settle.
+// that it can tell kinds of writes apart; see calmDown.
 func (p *pace) damped() bool { return p.writes >= calmWrites }
 
-// settle makes a node calm that was quiet for long enough.
-func (p *pace) settle(now time.Time) {
+// calmDown makes a node calm that was quiet for long enough.
+func (p *pace) calmDown(now time.Time) {
 	if now.Sub(p.last) >= quietPeriod {
 		*p = pace{}
 	}

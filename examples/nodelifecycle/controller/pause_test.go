@@ -9,7 +9,7 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// pausedBelow pauses while less than that share of all nodes is ready.
+// pausedBelow pauses while less than that part of all nodes is ready.
 func pausedBelow(share float64) func(zone.Cluster) zone.Phase {
 	return func(c zone.Cluster) zone.Phase {
 		if phase := zone.DefaultPhase(c); phase != zone.PhaseActive || c.Counts.ReadyFraction() >= share {

@@ -29,8 +29,8 @@ type reads struct {
 	failures int
 	// from is when the list was started that is under way or being evaluated.
 	from time.Time
-	// versions are the resourceVersions of the leases of that list, by name, and
-	// left how many of the suspects it has yet to be compared with.
+	// versions are the resourceVersions of the leases of that list, by name. left
+	// is how many of the suspects it has yet to be compared with.
 	versions map[string]string
 	left     int
 

@@ -71,7 +71,7 @@ type Controller struct {
 	generation int
 	// phaseAt is when the phase of the zones changed last.
 	phaseAt time.Time
-	// doubts are those that were noted, and doubtsNow those of the last look.
+	// doubts are those that were noted, and doubtsNow those that were found last.
 	doubts    doubtLog
 	doubtsNow []Doubt
 	// doubtBase are the facts that never change.

@@ -82,10 +82,9 @@ func (c *Controller) notReadySince(now time.Time, object *corev1.Node) eviction.
 
 // takeRelease lets one node that its zone's rate allows have its NoExecute
 // taint, and makes it the first in writes. It takes no more than that one, and
-// none with a write under way: a token that is taken while the write cannot be
-// sent is a token too many later, when the write is sent together with those
-// for which the bucket has filled up meanwhile. With an API server that does
-// not answer that is half a minute.
+// none with a write under way. Else the token would be used after that write,
+// in one moment with those that the zone has earned meanwhile. With an API
+// server that does not answer that is half a minute.
 func (c *Controller) takeRelease(now time.Time) {
 	for {
 		item, ok := c.startRelease(now)

@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A write that fails costs its token, so that an API server that comes back is
-// not met with all that has failed (design Q3, Z1).
+// A write that fails costs its token. So an API server that comes back is not
+// met with all that has failed (design Q3, Z1).
 func TestFailedTaintsComeBackAtTheRate(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	for _, name := range []string{"a-000", "a-001", "a-002"} {
 		w.silent[name] = true
 	}
@@ -38,7 +38,7 @@ func TestFailedTaintsComeBackAtTheRate(t *testing.T) {
 // for no taint any more. When it falls again it is a new disruption, whose
 // extent has to be known first.
 func TestReleaseThatFailedDoesNotOutliveTheRecovery(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.silent["a-000"] = true
 	released := false
 	w.fail = func(action Action) error {
@@ -60,9 +60,9 @@ func TestReleaseThatFailedDoesNotOutliveTheRecovery(t *testing.T) {
 	require.Zero(t, w.c.Queued(w.c.nodes["a-000"].zone))
 }
 
-// ill has nodes reported as not ready, and no more after that, and returns when
-// the extent of that is known: when the first of them may get its NoExecute
-// taint.
+// ill has nodes reported as not ready, and no others after that. It returns
+// when the extent of that is known: when the first of them may get its
+// NoExecute taint.
 func (w *world) ill(names ...string) (known time.Time) {
 	for _, name := range names {
 		w.silent[name] = true
@@ -94,12 +94,12 @@ func (w *world) releases(since time.Time) (names []string, at []time.Duration) {
 	return names, at
 }
 
-// Found by the simulation (seed 513424): a node had its token while another
-// write of it was under way, and needed it no more when that ended; and then
-// the token that was given back and the one that the zone had earned meanwhile
-// were used in the same moment (design Q3).
+// Found by the simulation (seed 513424). A node got its token while another
+// write of it was under way, and did not need it any more when that ended. Then
+// two tokens were used in the same moment: the one given back and the one that
+// the zone had earned meanwhile (design Q3).
 func TestTokenIsNotUsedForANodeThatIsBeingWritten(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	known := w.ill("a-000", "a-001", "a-002", "a-003")
 	finish := w.write("a-000")
 	w.advance(interval + 20*time.Second)
@@ -118,7 +118,7 @@ func TestTokenIsNotUsedForANodeThatIsBeingWritten(t *testing.T) {
 // Its turn comes when the write is over, before those of nodes that fell with
 // it.
 func TestNodeThatIsBeingWrittenKeepsItsPlace(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	known := w.ill("a-000", "a-001", "a-002", "a-003")
 	finish := w.write("a-001")
 	w.advance(interval + 15*time.Second)
@@ -132,7 +132,7 @@ func TestNodeThatIsBeingWrittenKeepsItsPlace(t *testing.T) {
 
 // Also when the write fails, and is tried again only after a while.
 func TestNodeThatCouldNotBeWrittenHasItsTurn(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	known := w.ill("a-000", "a-001")
 	finish := w.write("a-000")
 	w.advance(interval + 5*time.Second)
@@ -149,11 +149,11 @@ func TestNodeThatCouldNotBeWrittenHasItsTurn(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 10 * time.Second}, at)
 }
 
-// A node that recovers while it is being written costs no token, and when it
-// falls again it has no turn that it has passed: it is a new disruption, whose
-// extent has to be known first.
+// A node that recovers while it is being written costs no token. When it falls
+// again it does not have the turn that it has passed. That is a new disruption,
+// whose extent has to be known first.
 func TestTurnThatWasPassedDoesNotOutliveTheRecovery(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	known := w.ill("a-000")
 	finish := w.write("a-000")
 	w.advance(interval + time.Second)
@@ -172,7 +172,7 @@ func TestTurnThatWasPassedDoesNotOutliveTheRecovery(t *testing.T) {
 // tokens when one worker was free. The others were written later, each together
 // with the next of its zone.
 func TestTokenIsUsedWhenTheTaintIsWrittenAndNotBefore(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	known := w.ill("a-000", "a-001", "b-000", "b-001")
 	w.now = known
 	w.report("b-002", corev1.ConditionFalse) // others also need a write
@@ -191,7 +191,7 @@ func TestTokenIsUsedWhenTheTaintIsWrittenAndNotBefore(t *testing.T) {
 // The taint of a node that is deleted while it is written may have got through,
 // and its pods may be leaving.
 func TestTaintOfANodeThatIsDeletedMeanwhileCostsItsToken(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	known := w.ill("a-000", "a-001")
 	w.now = known
 	writing, ok := w.c.Start(w.now)
@@ -206,11 +206,11 @@ func TestTaintOfANodeThatIsDeletedMeanwhileCostsItsToken(t *testing.T) {
 	require.Equal(t, []time.Duration{10 * time.Second}, at)
 }
 
-// A node that is recreated under its name during a write waits for its end: the
-// two writes are of one name, and the first may be guarded by nothing but the
-// UID.
+// A node that is recreated under its name during a write waits for the end of
+// the write. The two writes are of one name, and the first may be guarded by
+// nothing but the UID.
 func TestTokenIsNotUsedForANodeWhoseFormerSelfIsBeingWritten(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.ill("a-000", "a-001")
 	finish := w.write("a-000")
 	w.deleteNode("a-000")

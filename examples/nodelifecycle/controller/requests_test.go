@@ -21,8 +21,8 @@ func cost(action Action) int {
 	return 1
 }
 
-// storm returns a world with 20 requests a second in which a zone of 600 nodes
-// is being found silent, and a zone of 200 nodes has just been cordoned. In the
+// storm returns a world with 20 requests a second. In it a zone of 600 nodes is
+// being found silent, and a zone of 200 nodes has just been cordoned. In the
 // third zone a node has a taint of ours.
 func storm(t *testing.T) *world {
 	w := newWorld(t, Config{Requests: RequestBudget{PerSecond: 20, Burst: 30}})
@@ -78,8 +78,8 @@ func TestC1RecoveriesAndEvictionsDoNotWaitForDeclarations(t *testing.T) {
 	w.setPod(pod)
 	for slices.Contains(w.taintsOf("b-000"), notReadyNoSchedule) || w.pods[pod.UID] != nil {
 		w.advance(50 * time.Millisecond)
-		// A quarter of 20 requests a second is five: an eviction of three waits for
-		// 0.6 s, and a recovery for 0.2 s, each with what was begun before.
+		// A quarter of 20 requests a second is five. So an eviction of three waits
+		// for 0.6 s and a recovery for 0.2 s, each with what was begun before.
 		require.Less(t, w.now.Sub(began), time.Second, "%v %v", w.taintsOf("b-000"), w.pods[pod.UID] != nil)
 	}
 	declared := len(deeds[DeclareUnknown](w))
@@ -89,7 +89,7 @@ func TestC1RecoveriesAndEvictionsDoNotWaitForDeclarations(t *testing.T) {
 // A node that waits for another try of a recovery can be released meanwhile. It
 // is not a recovery then, and goes at once: its zone's token must not be held.
 func TestReleasedNodeIsNoRecovery(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	both := w.nodes["a-000"].DeepCopy()
 	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		both.Spec.Taints = append(both.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})

@@ -14,7 +14,7 @@ import (
 
 // H1, kubernetes #108268: a restart untaints no node and moves no deadline.
 func TestRestartKeepsTaintsAndDeadlines(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.silent["a-000"] = true
 	w.advance(grace + interval + 5*time.Second)
 	added := timeAdded(t, w.nodes["a-000"])
@@ -62,7 +62,7 @@ func TestTaintedNodeIsUntaintedByABeatOnly(t *testing.T) {
 // after its report loses them when it is found silent.
 func TestPodsOfANodeThatCameBackBeforeTheStartStay(t *testing.T) {
 	for _, died := range []bool{false, true} {
-		w := settled(t, "a", "b")
+		w := active(t, "a", "b")
 		w.silent["a-000"] = true
 		w.advance(grace + interval + 5*time.Second)
 		added := timeAdded(t, w.nodes["a-000"])
@@ -92,7 +92,7 @@ func TestPodsOfANodeThatCameBackBeforeTheStartStay(t *testing.T) {
 
 // Nodes that were found not ready and untainted wait a grace period: we may
 // have started just after every zone was down.
-func TestStartSettlesBeforeNewTaints(t *testing.T) {
+func TestStartStabilizesBeforeNewTaints(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.addNodes(5, "a")
 	w.nodes["a-000"].Status.Conditions[0].Status = corev1.ConditionUnknown
@@ -114,7 +114,7 @@ func TestStartSettlesBeforeNewTaints(t *testing.T) {
 // failure, and when they come later.
 func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 	t.Run("after a crash", func(t *testing.T) {
-		w := settled(t, "a", "b")
+		w := active(t, "a", "b")
 		w.silent["a-000"] = true
 		w.fail = func(a Action) error {
 			if _, ok := a.(MarkPodNotReady); ok {
@@ -129,7 +129,7 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		require.Len(t, deeds[MarkPodNotReady](w), 1)
 	})
 	t.Run("after a failure", func(t *testing.T) {
-		w := settled(t, "a", "b")
+		w := active(t, "a", "b")
 		w.silent["a-000"] = true
 		failures := 3
 		w.fail = func(a Action) error {
@@ -144,7 +144,7 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		require.Len(t, deeds[MarkPodNotReady](w), 1)
 	})
 	t.Run("bound later", func(t *testing.T) {
-		w := settled(t, "a", "b")
+		w := active(t, "a", "b")
 		w.silent["a-000"] = true
 		w.advance(grace + time.Second)
 		w.addPod("late", "a-000", tolerate(600))
@@ -155,7 +155,7 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 	})
 	// A terminating pod that is ready is a serving endpoint.
 	t.Run("terminating", func(t *testing.T) {
-		w := settled(t, "a", "b")
+		w := active(t, "a", "b")
 		w.silent["a-000"] = true
 		leaving := w.addPod("leaving", "a-000", tolerate(600)).DeepCopy()
 		leaving.DeletionTimestamp = &metav1.Time{Time: w.now}
@@ -169,7 +169,7 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 		require.Len(t, names, 2)
 	})
 	t.Run("once in an episode", func(t *testing.T) {
-		w := settled(t, "a", "b")
+		w := active(t, "a", "b")
 		w.silent["a-000"] = true
 		w.advance(grace + time.Second)
 		pod := deeds[MarkPodNotReady](w)[0].Pod.DeepCopy() // says that it is ready
@@ -182,7 +182,7 @@ func TestH6PodsAreMarkedWhateverHappens(t *testing.T) {
 
 // A cache that is behind must not make us undo what we have just written.
 func TestOwnWriteCountsMoreThanAnOlderCache(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.silent["a-000"] = true
 	old := w.nodes["a-000"]
 	w.advance(grace + time.Second)
@@ -199,7 +199,7 @@ func TestOwnWriteCountsMoreThanAnOlderCache(t *testing.T) {
 
 // A node that was deleted and recreated during a write is another one.
 func TestRecreatedNodeDuringAWrite(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.silent["a-000"] = true
 	var recreated bool
 	w.fail = func(a Action) error {
@@ -222,7 +222,7 @@ func TestRecreatedNodeDuringAWrite(t *testing.T) {
 }
 
 func TestNodeMovesZoneWhileItWaits(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.silent["a-000"] = true
 	w.advance(grace - interval/2)
 	node := w.nodes["a-000"].DeepCopy()
@@ -236,7 +236,7 @@ func TestNodeMovesZoneWhileItWaits(t *testing.T) {
 // Found by the simulation (seed 35): what an eviction has written to a pod
 // counts more than what a cache shows that is behind.
 func TestMarkOfAFailedEvictionIsRememberedUntilTheCacheShowsIt(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	pod := w.addPod("p", "a-000")
 	node := w.nodes["a-000"].DeepCopy()
 	node.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoExecute}}
@@ -265,9 +265,9 @@ func TestMarkOfAFailedEvictionIsRememberedUntilTheCacheShowsIt(t *testing.T) {
 	require.True(t, again.HasDisruptionTarget)
 }
 
-// A closer look that finds a heartbeat vouches for the node's conditions like
-// the heartbeat itself: the taint of a node that is ready goes, without a look
-// at all nodes.
+// A live read that finds a heartbeat vouches for the node's conditions like the
+// heartbeat itself. The taint of a node that is ready goes without a sweep over
+// all nodes.
 func TestNodeFoundAliveLosesItsTaint(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.addNodes(3, "a")
@@ -299,7 +299,7 @@ func TestNodeFoundAliveLosesItsTaint(t *testing.T) {
 // A mark for an eviction that became moot is taken back with the Event of
 // kube-controller-manager, as the program tainteviction does.
 func TestAMarkIsTakenBackWithAnEvent(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	pod := w.addPod("marked", "a-000", tolerate(600)).DeepCopy()
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
@@ -323,7 +323,7 @@ func TestAMarkIsTakenBackWithAnEvent(t *testing.T) {
 // seen ready has to be heard.
 func TestH1TheTaintOfANewNodeGoesWithItsFirstReport(t *testing.T) {
 	for _, seenBare := range []bool{true, false} {
-		w := settled(t, "a", "b")
+		w := active(t, "a", "b")
 		node := w.nodes["a-000"].DeepCopy()
 		node.Name, node.UID = "new", "new"
 		node.Spec.Taints = []corev1.Taint{

@@ -32,10 +32,9 @@ type silence struct {
 //	                                               ▼ heard
 //	                                           overtaken
 //
-// A reading that fails leads back to suspected. Each state ends when the node
-// is heard or forgotten, and declaring when the write succeeds; of the last two
-// the end is that of the write. Controller.enterSilence is the one function
-// that writes it.
+// A reading that fails leads back to suspected. The first three states end when
+// the node is heard or forgotten. The last two end with the write.
+// Controller.enterSilence is the one function that writes the state.
 type silenceState uint8
 
 const (

@@ -11,8 +11,9 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// slow returns a world of zones of so many nodes that has settled, with two
-// requests a second: as for ten times as many nodes with 20.
+// slow returns a world of zones of so many nodes, in which nodes may be acted
+// against. It has two requests a second: as for ten times as many nodes with
+// 20.
 func slow(t *testing.T, size int, zones ...string) *world {
 	w := newWorld(t, Config{Requests: RequestBudget{PerSecond: 2, Burst: 3}})
 	for _, name := range zones {
@@ -99,7 +100,7 @@ func TestZ6ALostZoneIsKnownBeforeItsNodesAreDeclared(t *testing.T) {
 }
 
 // H4: one request tells that it is the watch that is silent, not the nodes.
-func TestH4ASilentWatchCostsOneListAndDeclaresNobody(t *testing.T) {
+func TestH4ASilentWatchCostsOneListAndDeclaresNothing(t *testing.T) {
 	w := slow(t, 100, "a", "b", "c")
 	w.blind = true
 	w.advance(grace + interval)
@@ -111,10 +112,10 @@ func TestH4ASilentWatchCostsOneListAndDeclaresNobody(t *testing.T) {
 	require.NotEmpty(t, deeds[ListLeases](w))
 }
 
-// H4: a node that dies while the watch is silent is declared nevertheless: a
+// H4: a node that dies while the watch is silent is declared nevertheless. A
 // version that a live read has shown once is no sign of life the next time.
 func TestH4ANodeThatDiesBehindASilentWatchIsDeclared(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.blind = true
 	w.advance(interval)
 	w.silent["a-003"] = true
@@ -190,7 +191,7 @@ func TestH4AConfirmationThatIsTooOldIsConfirmedAgain(t *testing.T) {
 
 // A heartbeat that comes while the declaration is under way counts.
 func TestH5ANodeIsHeardWhileItIsBeingDeclared(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	w.silent["a-000"] = true
 	task := w.until(func(a Action) bool { _, is := a.(DeclareUnknown); return is })
 	require.IsType(t, DeclareUnknown{}, task.Action)
@@ -216,7 +217,7 @@ func TestH5ARecreatedNodeHasNoSilenceOfItsPredecessor(t *testing.T) {
 		"while it is declared": func(a Action) bool { _, is := a.(DeclareUnknown); return is },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := settled(t, "a", "b")
+			w := active(t, "a", "b")
 			w.silent["a-000"] = true
 			underWay := w.until(stop)
 			w.deleteNode("a-000")
@@ -343,8 +344,8 @@ func TestC3AWritePlannedBeforeASuspensionIsPlannedAgain(t *testing.T) {
 	require.False(t, hasNoExecute(task.(PatchTaints).Taints))
 }
 
-// H4: a silence that was found in the first moments of blindness is not
-// confirmed by a read that comes after it: the node could not beat.
+// H4: a silence was found in the first moments of blindness. A read that comes
+// after it does not confirm it: the node could not beat.
 func TestH4ASilenceThatEndedInBlindnessIsNotConfirmed(t *testing.T) {
 	w := newWorld(t, Config{Health: nodehealth.Config{SightTimeout: 5 * time.Second}})
 	w.addNodes(3, "a")

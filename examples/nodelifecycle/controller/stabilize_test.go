@@ -42,7 +42,7 @@ func TestZ7TheWindowBeginsWhenTheCachesAreFilled(t *testing.T) {
 // Z7: a replica that takes over taints no node in the first window, and then at
 // the zones' rates. Pods of nodes that are tainted already leave meanwhile.
 func TestZ7ATakeoverBeginsAWindow(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	known := w.ill("a-000", "a-001", "a-002")
 	w.advance(interval + time.Second)
 	names, _ := w.releases(known)

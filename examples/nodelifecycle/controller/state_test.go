@@ -42,11 +42,11 @@ func TestC6StatesChangeAsDrawn(t *testing.T) {
 }
 
 // playAtRandom plays what can happen to ten nodes, with several actions under
-// way at a time, and checks after each step that states and queues agree.
+// way at a time. It checks after each step that states and queues agree.
 func playAtRandom(t *testing.T, seed uint64, entered func(from, to writeState)) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
-	w := settled(t, "a")
+	w := active(t, "a")
 	w.c.watch.entered = entered
 	type begun struct {
 		task   Task
@@ -157,7 +157,7 @@ func agree(t *testing.T, c *Controller, seed uint64, step int) {
 // C6: each time that a node is observed its wanted taints are computed once. A
 // token of its zone costs one more: the NoExecute taint comes in.
 func TestC6WantedTaintsAreComputedOnce(t *testing.T) {
-	w := settled(t, "a", "b")
+	w := active(t, "a", "b")
 	costs := func(times int, what string, do func()) {
 		t.Helper()
 		w.c.watch.computed = 0
@@ -175,7 +175,7 @@ func TestC6WantedTaintsAreComputedOnce(t *testing.T) {
 		w.setNode(node)
 	}
 	costs(0, "a heartbeat", func() { w.beat("a-000") })
-	costs(0, "a look with nothing due", func() { w.act() })
+	costs(0, "a poll with nothing due", func() { w.act() })
 	costs(1, "a change", func() { cordon(true) })
 	var write Task
 	costs(0, "handing out its write", func() { write = start() })
@@ -199,7 +199,7 @@ func TestC6WantedTaintsAreComputedOnce(t *testing.T) {
 	w.blind = true
 	costs(1, "the end of that write", func() { w.c.Finish(w.now, write, w.perform(write.Action)) })
 	w.blind = false
-	costs(1, "a look at all nodes, of which one is not steady", func() {
+	costs(1, "a sweep over all nodes, of which one is not steady", func() {
 		w.c.Reevaluate()
 		w.c.Start(w.now)
 	})

@@ -14,7 +14,7 @@ import (
 // time; it is added only to a node that its zone has released.
 //
 // A node that is tainted as not ready but reports that it is ready keeps its
-// taints until it is heard of: at our start it may have reported that right
+// taints until it is heard of. At our start it may have reported that right
 // before it died. So does a node that reports nothing: the API server taints it
 // when it is created. So does a node in its recovery period.
 func (c *Controller) wantedTaints(
@@ -46,14 +46,14 @@ func (c *Controller) ownedUnheard(t *corev1.Taint) bool {
 	return owned(t) && t.Key != corev1.TaintNodeNotReady && t.Key != corev1.TaintNodeUnreachable
 }
 
-// spareReady keeps the pods of a node that reports that it is ready from
-// leaving for our taints. Those are about to go: with the next write, or after
-// a start with the first heartbeat. A deadline that passes before that must not
-// make pods leave a living node, for example one that came back while no
-// replica led. One that died after its report is found silent, and its pods
+// suspendTaintsOfReady keeps the pods of a node that reports that it is ready
+// from leaving for our taints. Those are about to go: with the next write, or
+// after a start with the first heartbeat. A deadline that passes before that
+// must not make pods leave a living node, for example one that came back while
+// no replica led. One that died after its report is found silent, and its pods
 // leave then. In its recovery period a node has its taints on purpose, and they
 // act.
-func (c *Controller) spareReady(now time.Time, n *node) {
+func (c *Controller) suspendTaintsOfReady(now time.Time, n *node) {
 	switch {
 	case !hasNoExecute(n.object.Spec.Taints):
 	case n.ready == corev1.ConditionTrue && !c.recovering(n):
@@ -80,12 +80,12 @@ func (n *node) mayWriteAt() time.Time {
 	return n.pace.next(n.pace.damped() && n.protects())
 }
 
-// protects reports whether the taints that a node wants protect pods: from
-// being scheduled to a node that cannot run them, or from leaving one that can.
-// So a node that flaps is closed soon and opened late, and stays closed in
-// between. Swapping a taint that closes the node for another one may wait; so
-// may labels and pressure, which most pods tolerate, and spec.unschedulable,
-// which the scheduler reads itself.
+// protects reports whether the taints that a node wants protect pods. They do
+// if they keep pods from a node that cannot run them, or from leaving one that
+// can. So a node that flaps is closed soon and opened late, and stays closed in
+// between. Swapping a taint that closes the node for another one may wait. So
+// may labels, pressure, which most pods tolerate, and spec.unschedulable, which
+// the scheduler reads itself.
 func (n *node) protects() bool {
 	has := n.object.Spec.Taints
 	return n.wanted != nil && (!closed(has) && closed(n.wanted) ||

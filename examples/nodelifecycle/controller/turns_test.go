@@ -78,7 +78,7 @@ func TestC3HeardNodesArePutBackSomeAtATime(t *testing.T) {
 	require.False(t, w.c.collect(w.now))
 }
 
-// C3: pods of ready nodes are not looked at when all nodes are planned again.
+// C3: pods of ready nodes are not visited when all nodes are planned again.
 func TestC3SweepVisitsNoPodsOfReadyNodes(t *testing.T) {
 	w := newWorld(t, Config{})
 	for _, name := range w.addNodes(mostVisited/2, "a") {

@@ -92,8 +92,8 @@ func (w *whole) tell(phase string) {
 	clear(w.counts)
 }
 
-// quiet measures seconds in which all nodes are well: a tenth of the leases is
-// renewed in each, and the dispatcher looks if a renewal asks for it. Only the
+// quiet measures seconds in which all nodes are well. A tenth of the leases is
+// renewed in each, and the dispatcher polls if a renewal asks for it. Only the
 // turns count, for a whole minute: each grace period comes up once in it.
 func (w *whole) quiet() {
 	const seconds = 60
@@ -121,7 +121,7 @@ func (w *whole) quiet() {
 		start := threadTime(w.b)
 		var next time.Time
 		for i, lease := range leases {
-			for next = w.settled(next); next.Before(at(i)) && next.After(w.now); next = w.settled(next) {
+			for next = w.pollIfDue(next); next.Before(at(i)) && next.After(w.now); next = w.pollIfDue(next) {
 				w.now = next
 			}
 			w.now = at(i)
@@ -139,9 +139,9 @@ func (w *whole) quiet() {
 	w.tell("a quiet minute")
 }
 
-// settled looks if it is time, as the dispatcher does, and returns when it is
+// pollIfDue polls if it is time, as the dispatcher does, and returns when it is
 // again.
-func (w *whole) settled(next time.Time) time.Time {
+func (w *whole) pollIfDue(next time.Time) time.Time {
 	if next.After(w.now) {
 		return next
 	}
@@ -159,7 +159,7 @@ func (w *whole) settled(next time.Time) time.Time {
 }
 
 // loseAZone makes a third of the nodes beat once more, within some hundredths
-// of a second, and then never again. Nothing looks in the second in which their
+// of a second, and then never again. Nothing polls in the second in which their
 // grace periods end.
 func (w *whole) loseAZone() {
 	for i := range w.lost {
@@ -176,20 +176,20 @@ func (w *whole) loseAZone() {
 	w.tell("a zone is silent")
 
 	silent := (wholeNodes + wholeZones - 1) / wholeZones
-	looks := w.lookUntil(func() bool { return w.verdicts() == silent })
+	polls := w.pollUntil(func() bool { return w.verdicts() == silent })
 	w.b.ReportMetric(milliseconds(w.spent), "ms/verdicts-of-a-third")
-	w.b.ReportMetric(milliseconds(w.spent)+float64(looks), "ms/verdicts-and-pauses")
+	w.b.ReportMetric(milliseconds(w.spent)+float64(polls), "ms/verdicts-and-pauses")
 	w.tell("verdicts")
-	w.lookUntil(func() bool { return w.c.Unconfirmed() == 0 })
+	w.pollUntil(func() bool { return w.c.Unconfirmed() == 0 })
 	w.b.ReportMetric(milliseconds(w.spent), "ms/confirmations-of-a-third")
 	w.metrics()
 	w.tell("confirmations")
 }
 
-// lookUntil looks until something is so. The dispatcher pauses for a
-// millisecond after each look at a core that has more to do; the number of
+// pollUntil polls until something is so. The dispatcher pauses for a
+// millisecond after each poll of a core that has more to do; the number of
 // pauses is returned.
-func (w *whole) lookUntil(is func() bool) (pauses int) {
+func (w *whole) pollUntil(is func() bool) (pauses int) {
 	for !is() {
 		var task controller.Task
 		var ok bool

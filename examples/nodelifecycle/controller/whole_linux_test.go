@@ -31,15 +31,15 @@ const (
 	wholeZones = 3
 	beatEvery  = 10 * time.Second
 	graceOf    = 50 * time.Second
-	// requestsOf is far more than the 20 a second that are the default, so that
-	// all that follows from a loss comes to pass in a short time.
+	// requestsOf is far more than the default of 20 a second, so that all that
+	// follows from a loss happens in a short time.
 	requestsOf = 5000
 )
 
-// whole is the controller of a large cluster with all that the program holds:
-// the objects as its transform leaves them, in the stores of its informers, and
-// the handlers that feed it. Time is virtual. Each call of the controller is a
-// turn: in the program a lock is held for it.
+// whole is the controller of a large cluster with all that the program holds.
+// That is the objects as its transform leaves them, in the stores of its
+// informers, and the handlers that feed it. Time is virtual. Each call of the
+// controller is a turn: in the program a lock is held for it.
 type whole struct {
 	b     *testing.B
 	now   time.Time
@@ -54,7 +54,7 @@ type whole struct {
 	lost                []bool // by node: it is silent
 	beat                int    // the node that beats next
 	reported            int    // the node that reports its status next
-	asked               bool   // the last report asks for a look
+	asked               bool   // the last report asks for a poll
 
 	// Of the turns of a phase, by name, and of all phases.
 	spent       time.Duration
@@ -113,8 +113,8 @@ func (w *whole) restart() {
 }
 
 // threadTime is the CPU time of this thread, to which the benchmark is locked.
-// A shared machine does not distort it, and what the garbage collector makes
-// the thread do counts.
+// Other work on the machine does not distort it, and what the garbage collector
+// makes the thread do counts.
 func threadTime(b *testing.B) time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
@@ -133,9 +133,9 @@ func (w *whole) turn(name string, call func()) {
 	w.longest[name] = max(w.longest[name], took)
 }
 
-// look asks the controller as a Dispatcher does after a change, until it hands
+// poll asks the controller as a Dispatcher does after a change, until it hands
 // out nothing, and performs what it hands out.
-func (w *whole) look() {
+func (w *whole) poll() {
 	for {
 		var task controller.Task
 		var ok bool
@@ -287,7 +287,7 @@ func readyOf(node *corev1.Node) *corev1.NodeCondition {
 }
 
 // pass lets time pass, a millisecond at a time. In each the leases that are due
-// are renewed and the dispatcher looks once.
+// are renewed and the dispatcher polls once.
 func (w *whole) pass(d time.Duration) {
 	const step = time.Millisecond
 	for passed := time.Duration(0); passed < d; passed += step {
@@ -296,7 +296,7 @@ func (w *whole) pass(d time.Duration) {
 			w.second(int(passed / time.Second))
 		}
 		w.beats(wholeNodes * int(step) / int(beatEvery))
-		w.look()
+		w.poll()
 	}
 }
 

@@ -169,7 +169,7 @@ func (w *whole) fill() {
 	}
 	w.turn("MarkSynced", func() { w.c.MarkSynced(w.now) })
 	w.turn("Lead", func() { w.c.Lead(w.now) })
-	w.look()
+	w.poll()
 }
 
 // decodes returns how long it takes to decode leases.

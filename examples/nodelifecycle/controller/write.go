@@ -26,7 +26,7 @@ func (c *Controller) plan(now time.Time, n *node) {
 	if n.state.underWay() || n.state.holdsToken() {
 		return
 	}
-	n.pace.settle(now)
+	n.pace.calmDown(now)
 	wasDue := n.state == due
 	wanted, change := c.wantedTaints(n, now, false)
 	n.wanted, n.planned = nil, c.generation
@@ -181,7 +181,7 @@ func (c *Controller) writeOf(now time.Time, item timedqueue.Item[string, *node])
 }
 
 // unusedRelease is the outcome of a release that writes nothing. A node that
-// wants to be released all the same backs off: with its token returned it would
+// wants to be released all the same backs off. With its token returned it would
 // be released again at once, and Start would never return.
 func (c *Controller) unusedRelease(n *node, err error) timedqueue.Outcome {
 	if err != nil || c.wantsRelease(n) {
@@ -191,7 +191,8 @@ func (c *Controller) unusedRelease(n *node, err error) timedqueue.Outcome {
 }
 
 // writeReleased returns the write of a released node: its NoExecute taint
-// together with all other changes; nil if it does not need that taint any more.
+// together with all other changes. It returns nil if the node does not need
+// that taint any more.
 func (c *Controller) writeReleased(
 	now time.Time, item timedqueue.Item[string, *node],
 ) (Action, error) {

@@ -26,13 +26,13 @@ type Handlers struct {
 // they pass to observe. It must run that at once, while nothing else uses c,
 // and pass it the time. A program takes the lock of its dispatcher and reads
 // the clock under it. A simulator passes its own time. One report is one call
-// of observe. What they pass returns whether c has to be looked at again, as
+// of observe. What they pass returns whether c has to be polled again, as
 // timedqueue.Dispatcher.UpdateIf wants to know.
 //
 // The controller knows the versions that it has written. So the handlers are
 // not told of writes, and withhold nothing.
 func NewHandlers(
-	c *controller.Controller, observe func(turn func(now time.Time) (look bool)),
+	c *controller.Controller, observe func(turn func(now time.Time) (poll bool)),
 ) (Handlers, error) {
 	return NewViewedHandlers(c, plainView{}, observe)
 }
@@ -60,7 +60,7 @@ func (plainView) ForgetPod(time.Time, *corev1.Pod)                    {}
 // NewViewedHandlers returns handlers like those of NewHandlers, which feed c
 // with nodes and pods as a view shows them.
 func NewViewedHandlers(
-	c *controller.Controller, view View, observe func(turn func(now time.Time) (look bool)),
+	c *controller.Controller, view View, observe func(turn func(now time.Time) (poll bool)),
 ) (Handlers, error) {
 	always := func(turn func(now time.Time)) {
 		observe(func(now time.Time) bool {
@@ -84,21 +84,21 @@ func NewViewedHandlers(
 			c.NodesCurrent(now)
 		},
 	})
-	look := false // of the report that is being observed
+	poll := false // of the report that is being observed
 	leases, leaseErr := feed.NewHandler(feed.Config[*coordinationv1.Lease]{
 		Observe: func(turn func(now time.Time)) {
 			observe(func(now time.Time) bool {
-				look = false
+				poll = false
 				turn(now)
-				return look
+				return poll
 			})
 		},
 		Seen: func(now time.Time, lease *coordinationv1.Lease) {
-			look = c.ObserveLease(now, lease) || look
+			poll = c.ObserveLease(now, lease) || poll
 		},
 		Gone: func(now time.Time, lease *coordinationv1.Lease) {
 			c.ForgetLease(now, lease.Name)
-			look = true
+			poll = true
 		},
 	})
 	pods, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{

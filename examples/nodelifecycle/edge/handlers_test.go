@@ -49,7 +49,7 @@ func newFed(t *testing.T) *fed {
 }
 
 // pass lets time pass, in which everything that is asked for fails, and returns
-// what was asked for. Looking every second is enough for what these tests ask.
+// what was asked for. It polls every second, which is enough for these tests.
 func (f *fed) pass(d time.Duration) []controller.Action {
 	var asked []controller.Action
 	for end := f.now.Add(d); ; f.now = f.now.Add(time.Second) {

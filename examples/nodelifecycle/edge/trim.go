@@ -13,8 +13,8 @@ import (
 // of it. It is the transform for the informers that [Handlers] are added to.
 // Other objects are returned as they are. The error is always nil.
 //
-// What it returns shares memory with the object, and a lease is changed in
-// place: it must not be in anybody's cache yet.
+// The result refers to the object's memory, and a lease is changed in place: it
+// must not be in any cache yet.
 func Trim(object any) (any, error) {
 	switch object := object.(type) {
 	case *corev1.Node:
@@ -37,8 +37,8 @@ func trimNode(node *corev1.Node) *corev1.Node {
 }
 
 // trimPod keeps the identity, node, tolerations and conditions of a pod, and
-// what evictions may depend on: its priority, its phase, and of annotations and
-// owners whether it is a mirror pod and whether a DaemonSet controls it.
+// what evictions may depend on. That is its priority, its phase, whether it is
+// a mirror pod and whether a DaemonSet controls it.
 func trimPod(pod *corev1.Pod) *corev1.Pod {
 	meta := trimMeta(&pod.ObjectMeta)
 	meta.Labels = nil

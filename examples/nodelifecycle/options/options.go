@@ -23,8 +23,8 @@ import (
 type Options struct {
 	// ConcurrentSyncs is how many actions are under way at a time.
 	ConcurrentSyncs int
-	// Sharing is APIQPS, APIBurst and LeaderElection.
-	commandline.Sharing
+	// Replica is APIQPS, APIBurst and LeaderElection.
+	commandline.Replica
 
 	// MonitorPeriod is how often the controller's Reevaluate is called.
 	MonitorPeriod time.Duration
@@ -69,9 +69,9 @@ type Options struct {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.ConcurrentSyncs, "concurrent-node-syncs", 16,
 		"How many writes to the API server are under way at a time.")
-	o.Sharing.AddFlags(flags)
+	o.Replica.AddFlags(flags)
 	flags.DurationVar(&o.MonitorPeriod, "node-monitor-period", 5*time.Second,
-		"How often every node is looked at again, for safety. Nothing waits for it: nodes that fall silent are found when "+
+		"How often every node is checked again, for safety. Nothing waits for it: nodes that fall silent are found when "+
 			"their grace period ends.")
 	flags.DurationVar(&o.MonitorGracePeriod, "node-monitor-grace-period", 50*time.Second,
 		"How long a running node may be silent before it is marked unhealthy. It must be several times the interval of its "+
@@ -133,7 +133,7 @@ func (o *Options) Validate() error {
 // Check is Validate for a program that has more flags.
 func (o *Options) Check(c *commandline.Checks) {
 	c.That(o.ConcurrentSyncs > 0, "--concurrent-node-syncs is %d, want at least 1", o.ConcurrentSyncs)
-	o.Sharing.Check(c)
+	o.Replica.Check(c)
 	c.Positive("node-monitor-period", o.MonitorPeriod)
 	c.Positive("node-monitor-grace-period", o.MonitorGracePeriod)
 	c.Positive("node-startup-grace-period", o.StartupGracePeriod)
@@ -158,7 +158,7 @@ func (o *Options) Check(c *commandline.Checks) {
 	o.Evicting.Check(c)
 }
 
-// sightTimeout is BlindAfter, or what it takes at least: the API server is
+// sightTimeout is BlindAfter, or what it takes at least. The API server is
 // asked once in a retry period, which leader election lengthens by a fifth.
 func (o *Options) sightTimeout() time.Duration {
 	if o.BlindAfter == 0 {

@@ -72,7 +72,7 @@ func TestDefaults(t *testing.T) {
 func TestEachFlagSetsItsField(t *testing.T) {
 	require.Equal(t, &options.Options{
 		ConcurrentSyncs: 1,
-		Sharing: commandline.Sharing{
+		Replica: commandline.Replica{
 			APIQPS:   2,
 			APIBurst: 3,
 			LeaderElection: commandline.LeaderElection{

@@ -13,9 +13,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
 )
 
-// crasher kills the process that sends the n-th call about nodes and pods: when
-// the call has left, when the API server has dealt with it, or when the answer
-// is in.
+// crasher kills the process that sends the n-th call about nodes and pods. It
+// does so when the call has left, when the API server has dealt with it, or
+// when the answer is in.
 type crasher struct {
 	model.Unimpressed
 	simulation *simulation.Simulation
@@ -70,9 +70,9 @@ var (
 	}
 )
 
-// A crash between any two steps, with a restart, breaks nothing: for each call
-// of a run there is one in which the process dies just before it arrives, one
-// just after it was dealt with, and one just after the answer.
+// A crash between any two steps, with a restart, breaks nothing. For each call
+// the process dies in three runs: just before the call arrives, just after it
+// was dealt with, and just after the answer.
 func TestCrashAtAnyStepBreaksNothing(t *testing.T) {
 	evicting := map[string]scenario.FlagValue{"action": "evict-then-delete", "evict-for": "1m", "budget-overall": "0.5"}
 	byNode := map[string]scenario.FlagValue{"eviction-mode": "node", "pod-eviction-timeout": "1m"}

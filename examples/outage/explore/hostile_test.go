@@ -16,9 +16,9 @@ var (
 	starvedSeeds = flag.Uint64("starved", 0, "how many worlds with thousands of nodes and few calls to run")
 )
 
-// TestHostileWorlds runs random worlds whose kubelets flap and lie and whose
-// API server fails for all lengths of time, and wants every invariant to hold
-// in each.
+// TestHostileWorlds runs random worlds and wants every invariant to hold in
+// each. Their kubelets flap and lie, and their API server fails for all lengths
+// of time.
 func TestHostileWorlds(t *testing.T) { wantsAllToHold(t, GenerateHostile, *hostileSeeds) }
 
 // TestStarvedWorlds runs random worlds with thousands of nodes and 20 calls a

@@ -27,7 +27,7 @@ type ran struct {
 	lastCall       time.Duration
 	violations     []invariant.Violation
 	err            error
-	// surfaced says that a silent kubelet was heard once: new pods may have been
+	// surfaced says that a silent kubelet was heard once. New pods may have been
 	// bound to its node, and have to leave it with the others.
 	surfaced bool
 }

@@ -36,7 +36,7 @@ const (
 	brokenFor = 5 * time.Second
 	// oldest is how old a stale view is at most when the process dies.
 	oldest = 30 * time.Second
-	// restarts is how long after a crash another process leads at the latest: it
+	// restarts is how long after a crash another process leads at the latest. It
 	// starts again after at most 10 s, and the leader's lease has to run out.
 	restarts = 30 * time.Second
 )

@@ -21,15 +21,15 @@ import (
 )
 
 // The patterns of Sieve (Sun et al., "Automatic Reliability Testing for Cluster
-// Management Controllers", OSDI '22): each perturbs what a controller sees or
+// Management Controllers", OSDI '22). Each perturbs what a controller sees or
 // finishes, at one of its own writes, and what comes out must be the same.
 //
 //	go -C examples test ./outage/explore -run Sieve -v
 //	LIFECYCLE_TESTS=all go -C examples test ./outage/explore -run Sieve -v
 //	go -C examples test ./outage/explore -run Sieve -timeout 90m -args -calls 0
 //
-// The first tries a call of each scenario, the second 200, over eight seeds,
-// the third all calls of two seeds.
+// The first tries a call of each scenario. The second tries 200, over eight
+// seeds, and the third all calls of two seeds.
 
 // pattern is what happens at a call.
 type pattern string
@@ -40,9 +40,9 @@ const (
 	crashBefore pattern = "intermediate state, before"
 	// crashAfter: it has taken effect, and the process dies before the answer.
 	crashAfter pattern = "intermediate state, after"
-	// staleView: all processes die, and the next ones are shown the cluster as it
-	// was up to half a minute before the call, and for a minute all that happens
-	// as late.
+	// staleView: all processes die. The next ones are shown the cluster as it was
+	// up to half a minute before the call. For a minute they are shown all that
+	// happens as late.
 	staleView pattern = "stale view"
 	// unobserved: while the watches of the process are broken the object of the
 	// call changes and changes back.
@@ -72,15 +72,15 @@ type trial struct {
 
 func (c trial) String() string { return fmt.Sprintf("seed %d, call %d, %s", c.seed, c.call, c.pattern) }
 
-// At whatever write of the controller its process dies, starts from an old view
-// or misses a change: the invariants hold, the outcome is that of the
-// undisturbed run, and after a stated time there is quiet.
+// At any write of the controller its process dies, starts from an old view or
+// misses a change. The invariants hold, the outcome is that of the undisturbed
+// run, and after a stated time there is quiet.
 //
 // No times are compared, because a perturbation delays. How fast nodes are
 // tainted is left to the invariants, also in zone-share, which is about a rate.
-// When a silent kubelet was heard once, the numbers of replacements that leave
-// too, and of pods that terminate, are not compared: new pods are bound to its
-// node meanwhile.
+// Two numbers are not compared when a silent kubelet was heard once:
+// replacements that leave too, and pods that terminate. New pods are bound to
+// its node meanwhile.
 func TestSieveFindsNothing(t *testing.T) {
 	each := *callsEach
 	require.GreaterOrEqual(t, each, 0)
@@ -125,7 +125,7 @@ func TestSieveFindsNothing(t *testing.T) {
 	}
 }
 
-// A test that cannot fail proves nothing: a controller that does not come back
+// A test that cannot fail proves nothing. A controller that does not come back
 // taints nothing, and one that comes back late acts when there should be quiet.
 func TestSieveSeesWhatComesOutOtherwise(t *testing.T) {
 	plain := sieve("rack-loss", 1, nil)

@@ -10,10 +10,10 @@ import (
 
 const (
 	// quietAfter is within what time after the last fault, and after a
-	// perturbation, the world is what it should be and nothing but lease renewals
-	// happens: a grace period of 50 s, 11 s until it is known what has happened to
-	// the zone, the longest toleration of 300 s, and a minute for retries and for
-	// the other nodes of the zone.
+	// perturbation, the world is what it should be. From then on nothing but lease
+	// renewals happens. It is a grace period of 50 s, 11 s until the state of the
+	// zone is known, and the longest toleration of 300 s. A minute comes on top
+	// for retries and for the other nodes of the zone.
 	quietAfter = 7 * time.Minute
 	// quietFor is how long it must stay so.
 	quietFor = 2 * time.Minute
@@ -24,9 +24,9 @@ const (
 )
 
 // sieved returns a shipped scenario in a small cluster: two nodes of each rack,
-// and as many pods a node as in the file. It is changed where its outcome would
-// else be decided by a race: by how long after a fault the controller acts,
-// which is what a perturbation changes.
+// and as many pods a node as in the file. It is changed where a race would else
+// decide its outcome. Such a race is about how long after a fault the
+// controller acts, which a perturbation changes.
 func sieved(name string, seed uint64) (*scenario.Scenario, error) {
 	s, err := scenarios.Read(name)
 	if err != nil {
@@ -55,8 +55,8 @@ func sieved(name string, seed uint64) (*scenario.Scenario, error) {
 }
 
 // withoutRaces gives what heals the time in which all is done that the fault
-// asks for, also when tolerations begin again in the last moment, and not much
-// more.
+// asks for, and not much more. That is enough also when tolerations begin again
+// in the last moment.
 func withoutRaces(s *scenario.Scenario) error {
 	last := func(step, n int) { s.Script[step].For = minutes(n) }
 	var settings []string

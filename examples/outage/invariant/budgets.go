@@ -18,7 +18,7 @@ type share struct {
 	attempts []attempt
 	last     time.Duration // at which one of them ended
 	// tokens at countedAt are those that must be there: each attempt that was
-	// begun has used one, and before the calm there may have been others without a
+	// begun has used one. Before the calm there may have been others without a
 	// call, by a client that fears that it does not lead any more. FreeAt is when
 	// there is one again.
 	tokens            float64
@@ -168,8 +168,8 @@ func foundNothing(call *model.Call) bool {
 }
 
 // use notes an attempt that has used up a token, and reports whether there can
-// have been one: since each moment no more were used than there were and came
-// in.
+// have been one. There can if since each moment no more were used than there
+// were and came in.
 func (s *share) use(one attempt) bool {
 	i, _ := slices.BinarySearchFunc(s.attempts, one.from,
 		func(a attempt, from time.Duration) int { return int(a.from - from) })

@@ -92,8 +92,8 @@ func (j *Judge) judgeNodeEviction(s *sent, p *pod) time.Duration {
 }
 
 // judgeRelease judges the first eviction from a node. A node that had no pods
-// has used no token: of one to which the pod came later it cannot be said when
-// it was released.
+// has used no token. If the pod came to it later it cannot be said when the
+// node was released.
 func (j *Judge) judgeRelease(s *sent, p *pod, n *seenNode, from time.Duration) {
 	client := s.view.client.Name
 	if known := s.view.known(n); s.at < known {
@@ -119,9 +119,9 @@ func (j *Judge) judgeRelease(s *sent, p *pod, n *seenNode, from time.Duration) {
 
 // empties uses a token at some time from one moment to another, and reports
 // whether that is possible together with all others. Calls may come in another
-// order than tokens were used, since pods wait for more than them: so this does
-// not say when each was used, but counts those that must have been since each
-// moment.
+// order than tokens were used, since pods wait for more than them. So it does
+// not say when each was used. It counts those that must have been used since
+// each moment.
 func (z *seenZone) empties(from, to time.Duration) bool {
 	first, last := z.high.sum(from), z.high.sum(to)
 	i, _ := slices.BinarySearch(z.emptied, first)
@@ -177,9 +177,10 @@ func (c *checking) idleNodes() {
 	}
 }
 
-// hasPodsToLeave reports whether a node has pods for which there was a token in
-// every budget since some time, whose last refusal by a PodDisruptionBudget is
-// long over, and that do not leave for a taint anyway.
+// hasPodsToLeave reports whether a node has pods that could leave since before
+// some time, and do not leave for a taint anyway. By then there was a token for
+// them in every budget, and their last refusal by a PodDisruptionBudget was
+// long over.
 func (c *checking) hasPodsToLeave(n *node, before time.Duration) bool {
 	return slices.ContainsFunc(n.pods, func(p *pod) bool {
 		return !p.leaves() && !isDaemon(p.object) &&

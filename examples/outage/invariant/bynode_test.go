@@ -61,8 +61,8 @@ func TestNodesThatAreReadyAgainAreSpared(t *testing.T) {
 	c.guilty(invariant.SparedWhenReady)
 }
 
-// A node that is ready and keeps our taint, because no client led when it came
-// back, loses no pod for that, and in time none has to leave.
+// A node that is ready may keep our taint, because no client led when it came
+// back. It loses no pod for that, and in time none has to leave.
 func TestPodsOfTaintedNodesThatAreReadyAreSpared(t *testing.T) {
 	c := newCourt(t, 4)
 	pod := c.ill("a-0")

@@ -181,8 +181,8 @@ func (c *checking) leaving(n *node) {
 	}
 }
 
-// leavesBy returns from when a pod that is due may be expected to leave, with
-// the tokens that it needs, and by the action that there is.
+// leavesBy returns from when a pod that is due may be expected to leave. That
+// depends on the tokens that it needs, and on the action that there is.
 func (c *checking) leavesBy(p *pod, due time.Duration) time.Duration {
 	due = max(due, c.view.tokenFor(p))
 	if !c.settings.evicts() {

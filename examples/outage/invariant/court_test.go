@@ -43,8 +43,8 @@ type court struct {
 
 var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// newCourt returns a court in which zones a and b have so many nodes each, a
-// pod on every one, and in which a client has been leading for a while.
+// newCourt returns a court in which zones a and b have so many nodes each, with
+// a pod on every one. A client has been leading for a while.
 func newCourt(t *testing.T, nodes int, changes ...func(*invariant.Settings)) *court {
 	c := emptyCourt(t, nodes, changes...)
 	c.startClient()

@@ -171,9 +171,9 @@ type seenZone struct {
 	unsure time.Duration
 	// high and low are the highest and the lowest rate that it may have had.
 	high, low rates
-	// used says that a token was used, spent when the last one was, at the
-	// earliest, as the sum of the high rate over time until then. Last is what
-	// that of the low rate was when the call was sent.
+	// used says that a token was used. spent is when the last one was, at the
+	// earliest, as the sum of the high rate over time until then. last is the sum
+	// of the low rate when the call was sent.
 	used        bool
 	spent, last float64
 	// emptied is what the sum of the high rate was, at the earliest, when nodes
@@ -204,10 +204,10 @@ func (z *seenZone) fall(at, wave time.Duration) {
 // one.
 const manyFalls = 10_000
 
-// known returns the earliest time at which the extent of what a node has fallen
-// with may be known: one wave after the first of them. The next one after a
-// wave begins another. A client that is busy notices a fall a moment later, so
-// of one at a wave's end it cannot be said to which it belongs.
+// known returns the earliest time at which the extent of a node's disruption
+// may be known: one wave after the first fall. The next one after a wave begins
+// another. A client that is busy notices a fall a moment later. So it cannot be
+// said to which wave a fall at its end belongs.
 func (z *seenZone) known(fell, wave time.Duration) time.Duration {
 	var waves []time.Duration // that may go on, by their beginning
 	for _, at := range z.falls {
@@ -251,14 +251,14 @@ type period struct {
 	rate float64
 }
 
-// remember is how long rates are kept: longer than a process may stand still
-// between a decision and its call, and than pods may wait for what they need
-// besides a node's release.
+// remember is how long rates are kept. It is longer than a process may stand
+// still between a decision and its call. It is longer than pods may wait for
+// what they need besides a node's release.
 const remember = time.Hour
 
-// setRates gives the zones the rates of their states. While a process has no
-// call to spare it hands out nothing, and need not slow down what it does not
-// do: then a lower rate may wait until it is free.
+// setRates gives the zones the rates of their states. A process that can send
+// no further call hands out nothing, and need not slow down what it does not
+// do. Then a lower rate may wait until it is free.
 func (v *view) setRates(at time.Duration) {
 	v.lower = false
 	for key, z := range v.zones {
@@ -283,7 +283,8 @@ func (v *view) setRates(at time.Duration) {
 }
 
 // lowers returns when a client lowers a rate that is to be lower from some time
-// on: when it is free, or looks at the zones because it does not lead.
+// on. It does when it is free, or when it looks at the zones because it does
+// not lead.
 func (v *view) lowers(at time.Duration) time.Duration {
 	at = max(at, v.busy)
 	if !v.leads {
@@ -333,7 +334,7 @@ func (r rates) open(from, to time.Duration) bool {
 const almost = 1e-3
 
 // spend uses a token at some time from one moment to another, and reports
-// whether there was one: tokens are used at least one apart, in the order of
+// whether there was one. Tokens are used at least one apart, in the order of
 // the calls.
 func (z *seenZone) spend(from, to time.Duration) bool {
 	at := z.high.sum(from)
@@ -434,9 +435,9 @@ func (v *view) stoodStill(since time.Duration) bool {
 	return v.client.Paused() || v.resumedAt > 0 && v.resumedAt >= since
 }
 
-// clarify ends that it cannot be said when a node is found silent: after
-// deafness, while the client is busy or stood still, or before it leads. It
-// was, or was heard.
+// clarify ends that it cannot be said when a node is found silent. That was so
+// after deafness, while the client was busy or stood still, or before it led.
+// Now the node was found silent, or was heard.
 func (v *view) clarify(now time.Duration, n *seenNode, one citizen) {
 	if !n.vague || one.stands == standsDoubtful {
 		return

@@ -79,9 +79,9 @@ func (n *seenNode) earliestStart(t *taint) time.Duration {
 	return t.started
 }
 
-// earliestSince is earliestDue for how long a pod was asked to go: one that
-// does not tolerate a taint since the taint and the pod were there, whenever a
-// client has seen them.
+// earliestSince is earliestDue for how long a pod was asked to go. One that
+// does not tolerate a taint was since the taint and the pod were there,
+// whenever a client has seen them.
 func (p *pod) earliestSince(taints []taint, tolerations []corev1.Toleration, oursCount bool,
 	v *seenNode) time.Duration {
 	since := p.earliestDue(taints, tolerations, oursCount, v)
@@ -96,7 +96,7 @@ func (p *pod) earliestSince(taints []taint, tolerations []corev1.Toleration, our
 }
 
 // whileIll returns when taints of ours make a pod due that would do so at a
-// time: not while the node is said to be ready.
+// time. They do not while the node is said to be ready.
 func (n *node) whileIll(due time.Duration) time.Duration {
 	if n.ready == corev1.ConditionTrue {
 		return never
@@ -105,7 +105,7 @@ func (n *node) whileIll(due time.Duration) time.Duration {
 }
 
 // latestDue returns by when a client must have begun to delete a pod, as the
-// API server has pod and node now: for our own taints, and for all others.
+// API server has pod and node now. It tells our own taints from all others.
 func (p *pod) latestDue(v *view, s *Settings) (ours, others time.Duration) {
 	ours, others = never, never
 	seen := v.nodes[p.on.name]

@@ -123,7 +123,7 @@ func TestNeverEarlyBelievesTimeAdded(t *testing.T) {
 	c.clean("it tolerates no such taint")
 }
 
-// A node that flaps between the two taints keeps its clock; one that was
+// A node that flaps between the two taints keeps its clock. One that was
 // without a taint for a moment does not, unless the client could not see that.
 func TestNeverEarlyFollowsTheLineage(t *testing.T) {
 	c := newCourt(t, 4)

@@ -263,8 +263,8 @@ func TestPodsOfDaemonSetsThatAreSparedStay(t *testing.T) {
 }
 
 // How long a pod was asked counts from what the API server says of the taint,
-// also for a process that has just started; only one that does not say it
-// counts from there.
+// also for a process that has just started. Only if the taint does not say it,
+// it counts from the start.
 func TestEvictThenDeleteCountsFromTheTaint(t *testing.T) {
 	restarted := func(dated bool) *court {
 		c := newCourt(t, 4, action(invariant.EvictThenDelete))

@@ -61,8 +61,8 @@ func (j *Judge) judgeDeletion(s *sent, p *pod, w model.PodWrite) {
 	}
 }
 
-// earliestFor returns the earliest time at which a pod may leave for taints,
-// and from when on it may be said that it does not go.
+// earliestFor returns the earliest time at which a pod may leave for taints. It
+// also returns from when on it may be said that the pod does not go.
 func (s *sent) earliestFor(p *pod) (due, since time.Duration) {
 	due, since = never, never
 	for on := s.decision.node; on != nil; on = on.next {

@@ -22,8 +22,9 @@ func (s *shown) note(now time.Duration) {
 	s.ever, s.last = true, now
 }
 
-// current returns when the watch was current last: at any time, but in a
-// silence, and while it may show what it has missed in one, before that.
+// current returns when the watch was current last. That is now, except in a
+// silence and shortly after one. While the watch may still show what it has
+// missed, it is before the silence.
 func (s *shown) current(now time.Duration) time.Duration {
 	switch {
 	case !s.ever:
@@ -41,11 +42,11 @@ func (s *shown) current(now time.Duration) time.Duration {
 type starts struct{ earliest, latest time.Duration }
 
 // countsFrom returns from when a client counts a change that it sees now, and
-// whose time another client has stored: from that time and a second, if it is
-// believable. It is if it is at most ten seconds older than the time at which
-// the watch was current last, and always if the change was there when the
-// client started. What a watch shows later than that, though it shows other
-// things meanwhile, counts from now.
+// whose time another client has stored. It is from that time and a second, if
+// the time is believable. It always is if the change was there when the client
+// started. Else it is if it is at most ten seconds older than the time at which
+// the watch was current last. What a watch shows later than that, though it
+// shows other things meanwhile, counts from now.
 func (v *view) countsFrom(now time.Duration, of *shown, stored time.Duration) starts {
 	skew := v.judge.settings.Skew
 	from := starts{now, now}

@@ -103,8 +103,8 @@ func sameRenewal(a, b *coordinationv1.Lease) bool {
 }
 
 // readLease takes what a live read has shown of a lease. To a client that holds
-// the node to be silent a version that neither its watch nor a read has shown
-// is a sign of life.
+// the node to be silent, a version that it has not seen before is a sign of
+// life.
 func (v *view) readLease(now time.Duration, lease *coordinationv1.Lease) {
 	n, cached := v.nodes[lease.Name], v.client.CachedLease(lease.Name)
 	if n == nil || now < n.heardLast+v.judge.settings.Grace {

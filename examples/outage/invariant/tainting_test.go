@@ -11,7 +11,7 @@ import (
 )
 
 // fallen returns a court in which two nodes of a large zone fell at about the
-// same time and may be tainted now, by the rate one each ten seconds.
+// same time. They may be tainted now, by the rate one each ten seconds.
 func fallen(t *testing.T) *court {
 	c := newCourt(t, 8)
 	c.checks = false

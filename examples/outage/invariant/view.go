@@ -27,8 +27,8 @@ type view struct {
 	census           census
 	forbids, excuses disruption
 	// lower says that some zone's rate is to be lower as soon as the client is
-	// free: when a call is answered, at freeAt, and no other follows in the same
-	// moment. A client that reads before it writes is not free in between.
+	// free. It is when a call is answered, at freeAt, and no other follows in the
+	// same moment. A client that reads before it writes is not free in between.
 	lower  bool
 	freeAt time.Duration
 	// answeredAt is when the API server has answered last, and unansweredUntil
@@ -49,8 +49,8 @@ type view struct {
 	nodesShown, podsShown shown
 	// ownPods are the versions of pods that it was answered.
 	ownPods map[string]uint64
-	// deleted are those that it was answered to have deleted, confirmed those that
-	// it has read before it writes: with what it knew when it decided.
+	// deleted are those that it was answered to have deleted. confirmed are those
+	// that it has read before it writes, with what it knew when it decided.
 	deleted   map[types.UID]bool
 	confirmed map[types.UID]*confirmation
 	// arrivals is when it saw pods on their nodes, with Settings.ByNode.
@@ -210,7 +210,7 @@ func (v *view) beats(node string) int {
 }
 
 // decidedAfter returns the earliest time at which a call that is sent now may
-// have been decided: calls wait for the client's rate, and while it stands
+// have been decided. Calls wait for the client's rate, and while it stands
 // still.
 func (v *view) decidedAfter(now time.Duration) time.Duration {
 	waits := v.judge.settings.queueing()

@@ -79,8 +79,8 @@ func (v *view) count(now time.Duration, call *model.Call) {
 }
 
 // deadline returns by when a client must have done what was asked for at some
-// time, by now: since then it has sent calls of the kind, and its part of the
-// rate may have gone into them.
+// time, by what is known now. It has sent calls of the kind since then, and its
+// part of the rate may have gone into them.
 func (v *view) deadline(asked time.Duration, kind work) time.Duration {
 	s := &v.judge.settings
 	by := asked + s.bound()

@@ -19,11 +19,11 @@ import (
 )
 
 // TestMutationsAreCaught puts each of the deliberate faults into the library,
-// one at a time, and wants the random worlds to show it, by the invariant that
-// is there for it. It says after how many seeds. By default it puts in one,
+// one at a time. It wants the random worlds to show it, by the invariant that
+// is there for it, and says after how many seeds. By default it puts in one,
 // because each is a build, and all if LIFECYCLE_TESTS=all.
 //
-// The sources stay as they are: the go command is told to read another file in
+// The sources stay as they are. The go command is told to read another file in
 // the place of the one that has the fault (-overlay).
 func TestMutationsAreCaught(t *testing.T) {
 	for _, m := range all()[:sized(1, len(all()))] {

@@ -76,8 +76,8 @@ func (r *Recorder) Answered(answered *model.Call) {
 	}
 }
 
-// about returns the zone of the node, or of the node of the lease or pod, that
-// a call is about, nil if it has none.
+// about returns the zone that a call is about, nil if it has none. It is that
+// of the node, or of the node of the lease or pod.
 func (r *Recorder) about(sent *model.Call) *district {
 	name := sent.Name
 	if sent.Kind == model.Pods {

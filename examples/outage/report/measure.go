@@ -84,8 +84,9 @@ func part[P any](name, path string, show func(float64) string, partOf func(*Zone
 	}
 }
 
-// callMeasures returns the sum of all calls, and for each kind of which one of
-// the zones has some how many there were and how many of them failed.
+// callMeasures returns the sum of all calls, and a measure for each kind of
+// which one of the zones has some. It says how many there were and how many of
+// them failed.
 func callMeasures(zones []*Zone) []measure {
 	var kinds []string
 	for _, z := range zones {

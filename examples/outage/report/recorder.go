@@ -43,9 +43,9 @@ type Recorder struct {
 
 var _ model.Witness = (*Recorder)(nil)
 
-// lookEvery is how often it is looked at what no witness is told: whether
-// machines are silent, and what time alone has changed in the controller's
-// memory.
+// lookEvery is how often that is read of which no witness is told. That is
+// whether machines are silent, and what time alone has changed in the
+// controller's memory.
 const lookEvery = time.Second
 
 // lookAfter is how long after news the controller's memory is looked at: the

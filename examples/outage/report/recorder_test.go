@@ -22,7 +22,7 @@ import (
 
 func minutes(n float64) scenario.Duration { return scenario.Duration(n * float64(time.Minute)) }
 
-// small is twelve nodes in each of two zones, in racks of three, with 48 pods
+// small is twelve nodes in each of two zones, in racks of three. It has 48 pods
 // that tolerate for a minute that their node is ill, and a DaemonSet.
 func small(steps ...scenario.Step) *scenario.Scenario {
 	seconds := int64(60)
@@ -120,10 +120,11 @@ func kind(call *model.Call) string {
 	return strings.TrimSuffix(fmt.Sprintf("%s %s/%s", call.Verb, call.Kind, call.Subresource), "/")
 }
 
-// A rack of three nodes falls silent for six minutes. What an operator expects
-// to read, in order, with times that the settings give: 50 s of grace since the
-// last of heartbeats 10 s apart, an interval and a tenth until the extent is
-// known, one node each 10 s, a minute of toleration.
+// A rack of three nodes falls silent for six minutes. The timeline is what an
+// operator expects to read, in order, with times that the settings give. There
+// are 50 s of grace since the last of heartbeats 10 s apart. An interval and a
+// tenth pass until the extent is known. One node follows each 10 s, and a
+// toleration lasts a minute.
 func TestTheTimelineOfARackLoss(t *testing.T) {
 	document, counted := play(t, small(scenario.Step{At: minutes(3), For: minutes(6), Silence: rack(1)}))
 	nodes := []string{"a-1", "a-5", "a-9"}

@@ -85,8 +85,8 @@ func TestPodsOfADeletedNodeAreNotSpared(t *testing.T) {
 	require.Zero(t, document.Summary.Zones[0].Pods)
 }
 
-// A node that is not ready and then silent has one taint after the other, and
-// its pods are due as if it had been one.
+// A node that is not ready and then silent has one taint after the other. Its
+// pods are due as if it had been one.
 func TestADeadlineSurvivesTheSwapOfATaint(t *testing.T) {
 	one := scenario.Nodes{Names: []string{"a-0"}}
 	document,

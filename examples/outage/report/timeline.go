@@ -46,8 +46,8 @@ type happening struct {
 	place       int
 	first, last time.Duration
 	pause       time.Duration
-	// again is how many times in a row it has begun again soon after it was over:
-	// each doubles the pause, so that nodes that come and go for an hour fill no
+	// again is how many times in a row it has begun again soon after it was over.
+	// Each doubles the pause, so that nodes that come and go for an hour fill no
 	// pages.
 	again  int
 	closed bool

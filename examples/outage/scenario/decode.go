@@ -33,7 +33,7 @@ func (d *decoder) fail(node *yaml.Node, path, format string, args ...any) {
 }
 
 // value reads the node into v. Where v is a pointer, something is there
-// afterwards even if it could not be read: a fault that is wrong is still the
+// afterwards even if it could not be read. A fault that is wrong is still the
 // fault that the step was to have.
 func (d *decoder) value(path string, node *yaml.Node, v reflect.Value) {
 	if _, known := d.places[path]; !known {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// The defaults. Those of intervals and tolerations are the kubelet's
-// (nodeLeaseDurationSeconds is 40, renewed every quarter of it, and
-// nodeStatusReportFrequency) and the API server's (the admission plugin
-// DefaultTolerationSeconds), v1.37. The others are what a cluster that is well
-// shows.
+// The defaults. Those of intervals and tolerations are the kubelet's and the
+// API server's of v1.37. The kubelet has nodeLeaseDurationSeconds 40, renewed
+// every quarter of it, and nodeStatusReportFrequency. The API server has the
+// admission plugin DefaultTolerationSeconds. The others are what a cluster that
+// is well shows.
 const (
 	defaultBeatInterval      = Duration(10 * time.Second)
 	defaultStatusInterval    = Duration(5 * time.Minute)

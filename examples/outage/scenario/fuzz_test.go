@@ -11,8 +11,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// Whatever is in a file, reading it ends without a panic, every complaint names
-// the file, and what is read is valid and can be written and read again.
+// Whatever is in a file, reading it ends without a panic and every complaint
+// names the file. What is read is valid and can be written and read again.
 func FuzzRead(f *testing.F) {
 	shipped, err := filepath.Glob("../scenarios/*.yaml")
 	require.NoError(f, err)

@@ -48,8 +48,8 @@ func listed(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// nearest returns the name that is like the given one, if there is any: a third
-// of the letters may be wrong, case does not count, and a part of at least four
+// nearest returns the name that is like the given one, if there is any. A third
+// of the letters may be wrong, and case does not count. A part of at least four
 // letters, the beginning or the end, stands for the whole if only one name has
 // it.
 func nearest(name string, existing []string) (string, bool) {

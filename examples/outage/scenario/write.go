@@ -90,12 +90,12 @@ func isShort(node *yaml.Node) bool {
 	return letters <= 60
 }
 
-// oldTypes are words that mean something else than themselves to readers of
-// YAML 1.1, which the encoder does not quote: bools, and numbers to base 60.
+// oldTypes are words that mean something else to readers of YAML 1.1, and which
+// the encoder does not quote. They are bools, and numbers to base 60.
 var oldTypes = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
 
 // stringNode lets a text of several lines stand as it is, unless something in
-// it cannot be seen, of which the encoder would lose some: it writes a carriage
+// it cannot be seen. The encoder would lose some of that: it writes a carriage
 // return as the end of a line.
 func stringNode(text string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}

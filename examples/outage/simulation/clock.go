@@ -7,7 +7,7 @@ import (
 
 // A process's clock has two hands. One shows the time of day and can be set;
 // the other runs on evenly. time.Now reads both, and which of them counts
-// depends on the operation: Sub and Before prefer the even one, what is written
+// depends on the operation. Sub and Before prefer the even one, what is written
 // to an object is the time of day. A controller whose clock is set wrong is
 // only simulated truly if its times have both.
 //

@@ -39,7 +39,7 @@ func TestE2SuspendedProcessEvictsWhenItWakes(t *testing.T) {
 	require.Empty(t, judge.Violations())
 }
 
-// The timeout of a node that is emptied goes on while the machine sleeps: the
+// The timeout of a node that is emptied goes on while the machine sleeps. The
 // nodes are not ready after 2:40 and some, and their pods are due 5 minutes
 // later. The machine sleeps from 4:00 to 9:00. The zone's rate empties a node
 // each second.

@@ -13,8 +13,8 @@ import (
 )
 
 // edits are the changes that administrators make to nodes for a while. Of those
-// of one kind that overlap on a machine the last one counts, and a node is as
-// it was only when all have ended: none takes back what another still wants.
+// of one kind that overlap on a machine the last one counts. A node is as it
+// was only when all have ended: none takes back what another still wants.
 type edits struct {
 	zones   map[*model.Machine][]*string
 	cordons map[*model.Machine][]*bool

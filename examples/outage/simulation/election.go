@@ -11,9 +11,9 @@ import (
 // lead.
 var errFenced = errors.New("not sent: the leader's lease is not valid any more")
 
-// election is a process's part in deciding which one leads: what client-go's
-// leader election does with a lease, and the fence that nodelifecycle puts
-// before writes.
+// election is a process's part in deciding which one leads. It is what
+// client-go's leader election does with a lease, and the fence that
+// nodelifecycle puts before writes.
 type election struct {
 	// seen is the lease as it was read last, changedAt when it had changed.
 	seen      model.Lock

@@ -25,8 +25,8 @@ func (e *ends) Noted(n model.Note) {
 }
 
 // A leader that cannot renew its lease has the retry period until it tries
-// again and the renew deadline from then on, as in client-go: 12 s by default.
-// That a call hangs for longer than that gives it no more.
+// again. From then on it has the renew deadline, as in client-go: 12 s by
+// default. That a call hangs for longer than that gives it no more.
 func TestLeaderEndsWhenItsRenewalIsNotInTime(t *testing.T) {
 	const fault = 5 * time.Minute
 	for name, step := range map[string]scenario.Step{

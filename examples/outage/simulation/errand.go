@@ -16,9 +16,9 @@ import (
 )
 
 // An errand is an action that a process performs. It runs the edge that the
-// real program runs, which waits for the answers of its calls; so that time can
+// real program runs, which waits for the answers of its calls. So that time can
 // pass meanwhile it is a coroutine, which stands still in each call. At most
-// one of them runs at a time, and none without a caller that waits for it, so a
+// one of them runs at a time, and none without a caller that waits for it. So a
 // run stays the same each time.
 type errand struct {
 	replica *Replica

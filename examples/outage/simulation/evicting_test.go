@@ -13,7 +13,7 @@ import (
 )
 
 // drained runs a scenario in which a node with two pods is drained at three
-// minutes, and returns the verbs of the calls that made pods leave or were to,
+// minutes. It returns the verbs of the calls that made pods leave or were to,
 // each once.
 func drained(t *testing.T, minAvailable int, flags map[string]scenario.FlagValue) ([]model.Verb, *diary) {
 	description := small()

@@ -9,9 +9,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
 )
 
-// What control-plane-pause says: though no lease is renewed for five minutes,
-// only the API server is to blame for that, and nothing is done to any
-// node or pod.
+// What control-plane-pause says: no lease is renewed for five minutes, but only
+// the API server is to blame for that. Nothing is done to any node or pod.
 func TestH4NothingIsDoneAfterAnOutageOfTheAPIServer(t *testing.T) {
 	seeds := uint64(sized(4, 20))
 	for seed := range seeds {

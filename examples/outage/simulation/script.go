@@ -13,8 +13,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
 
-// settleAfter is how long clients need to be themselves again when a fault of
-// the API server or of watches has ended: to reconnect and to list.
+// settleAfter is how long clients need to reconnect and to list when a fault of
+// the API server or of watches has ended.
 const settleAfter = 3 * time.Second
 
 // plan plans a step of the script.

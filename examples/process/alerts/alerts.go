@@ -1,6 +1,7 @@
 // Package alerts holds the alert rules for the metrics of the programs, in the
 // format of Prometheus: see alerts.yaml. Package examples/e2e/alerting plays
-// series to them, and each program's tests look for the metrics that they use.
+// series to them, and each program's tests search for the metrics that they
+// use.
 package alerts
 
 import (

@@ -15,7 +15,7 @@ import (
 // settings are all flags of this package.
 type settings struct {
 	process commandline.Process
-	sharing commandline.Sharing
+	replica commandline.Replica
 }
 
 func (s *settings) flags() *pflag.FlagSet {
@@ -23,14 +23,14 @@ func (s *settings) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.SortFlags = false
 	s.process.AddFlags(flags)
-	s.sharing.AddFlags(flags)
+	s.replica.AddFlags(flags)
 	return flags
 }
 
 func (s *settings) check() error {
 	var c commandline.Checks
 	s.process.Check(&c)
-	s.sharing.Check(&c)
+	s.replica.Check(&c)
 	return c.Err()
 }
 
@@ -105,7 +105,7 @@ func TestEachFlagSetsItsField(t *testing.T) {
 				},
 			},
 		},
-		sharing: commandline.Sharing{APIQPS: 2, APIBurst: 3, LeaderElection: commandline.LeaderElection{
+		replica: commandline.Replica{APIQPS: 2, APIBurst: 3, LeaderElection: commandline.LeaderElection{
 			Elect: false, LeaseDuration: 6 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: 4 * time.Second,
 		}},
 	}, s)

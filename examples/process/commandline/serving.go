@@ -125,7 +125,7 @@ func (s *Serving) AddFlags(flags *pflag.FlagSet, port int) {
 	flags.StringSliceVar(&h.AllowedNames, "requestheader-allowed-names", nil,
 		"Common names of the proxies' certificates. Without it each of --requestheader-client-ca-file is allowed.")
 	flags.BoolVar(&n.SkipLookup, "authentication-skip-lookup", false,
-		"Do not look up in the cluster which authorities to trust.")
+		"Do not read from the cluster which authorities to trust.")
 	flags.BoolVar(&n.TolerateLookupFailure, "authentication-tolerate-lookup-failure", false,
 		"Start although that lookup fails. Client certificates are then not accepted until the cluster has told them.")
 

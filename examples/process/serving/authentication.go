@@ -36,7 +36,7 @@ type authentication struct {
 	following   []func(context.Context)
 }
 
-// newAuthentication looks up what the flags leave to the cluster.
+// newAuthentication reads what the flags leave to the cluster.
 func newAuthentication(ctx context.Context, o *commandline.Authentication, agent string) (*authentication, error) {
 	client, err := reviewClient(o.Kubeconfig, agent)
 	if err != nil {
@@ -82,7 +82,7 @@ func readable(ctx context.Context, client kubernetes.Interface) error {
 	_, err := client.CoreV1().ConfigMaps(lookupNamespace).Get(ctx, lookupName, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf(
-			"look up which authorities to trust (its reader has the role extension-apiserver-authentication-reader; "+
+			"read which authorities to trust (its reader has the role extension-apiserver-authentication-reader; "+
 				"--authentication-tolerate-lookup-failure and --authentication-skip-lookup do without): %w", err)
 	}
 	return nil

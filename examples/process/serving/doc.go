@@ -7,7 +7,7 @@
 //	              and time   that   identity? no: 401        within 30 s,
 //	                         rotate permitted? no: 403       within 8 MiB
 //
-// An identity is a bearer token that a TokenReview confirms, a client
+// An identity is a bearer token that a TokenReview accepts, a client
 // certificate, or headers of a proxy that has one. The authorities of
 // certificates are those of a file or of the ConfigMap
 // kube-system/extension-apiserver-authentication, and both are followed while

@@ -54,7 +54,7 @@ type Server struct {
 }
 
 // NewServer listens, so that an address in use is found before anything else is
-// done, and looks up which authorities to trust. Connections wait for Run.
+// done, and reads which authorities to trust. Connections wait for Run.
 func NewServer(ctx context.Context, config ServerConfig) (*Server, error) {
 	s := &Server{http: &http.Server{
 		Handler:           config.Handler,

@@ -82,7 +82,7 @@ func TestC5HealthDoesNotNeedTheAPIServer(t *testing.T) {
 }
 
 // C5: a client certificate names a user when its authority is the one of the
-// file or of the cluster, and headers do when a proxy's certificate comes with
+// file or of the cluster. Headers do when a proxy's certificate comes with
 // them.
 func TestC5CertificatesNameCallers(t *testing.T) {
 	users, proxies, others := newAuthority(t), newAuthority(t), newAuthority(t)

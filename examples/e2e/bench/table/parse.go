@@ -132,8 +132,8 @@ func (r *results) setting(line string) {
 //
 //	BenchmarkQueue/remove/ours/waiting=10-2  30000  510 ns/op  0 B/op
 //
-// A line with a name only is that of a benchmark that has begun, and one
-// without a number of runs is not a result either.
+// A line with a name only is that of a benchmark that has begun. One without a
+// number of runs is not a result either.
 func (r *results) result(line string) error {
 	words := strings.Fields(line)
 	if len(words) < 4 || !runs.MatchString(words[1]) {

@@ -140,8 +140,8 @@ func (c revisionClient) Delete(_ context.Context, name string, _ metav1.DeleteOp
 
 // eventClient is an API server that never answers. The first event to be
 // recorded waits there until the controller is closed, and all others behind
-// it, so that the recording of events, which goes on after a sync, is not part
-// of what is compared or measured.
+// it. So the recording of events, which goes on after a sync, is neither
+// compared nor measured.
 type eventClient struct {
 	typedcorev1.EventInterface // nil
 	closed                     <-chan struct{}

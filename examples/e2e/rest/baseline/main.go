@@ -39,14 +39,14 @@ func main() {
 var errNoCluster = errors.New("there is no cluster, want --kubeconfig")
 
 func run(ctx context.Context, args []string) error {
-	p, sharing := commandline.Process{Name: "baseline"}, commandline.Sharing{}
+	p, replica := commandline.Process{Name: "baseline"}, commandline.Replica{}
 	flags := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
 	p.AddFlags(flags)
-	sharing.AddFlags(flags)
+	replica.AddFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	config, found, err := process.RESTConfig(&p, &sharing)
+	config, found, err := process.RESTConfig(&p, &replica)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string) error {
 	if err := watch(ctx, config); err != nil {
 		return err
 	}
-	return elect(ctx, config, &p, sharing.LeaderElection)
+	return elect(ctx, config, &p, replica.LeaderElection)
 }
 
 // watch starts the informers, whose handlers do nothing, and waits until they

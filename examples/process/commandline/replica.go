@@ -6,8 +6,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Sharing says how a process shares the API server and its work with others.
-type Sharing struct {
+// Replica says how a replica sends requests to the API server, and how it
+// agrees with others on which of them acts.
+type Replica struct {
 	// APIQPS and APIBurst limit the requests to the API server.
 	APIQPS   float32
 	APIBurst int
@@ -23,13 +24,13 @@ type LeaderElection struct {
 
 // AddFlags adds the flags and sets their fields to the defaults, which are
 // those of kube-controller-manager v1.37.
-func (s *Sharing) AddFlags(flags *pflag.FlagSet) {
-	flags.Float32Var(&s.APIQPS, "kube-api-qps", 20, "Requests a second to the API server, besides the leader's lease, "+
+func (r *Replica) AddFlags(flags *pflag.FlagSet) {
+	flags.Float32Var(&r.APIQPS, "kube-api-qps", 20, "Requests a second to the API server, besides the leader's lease, "+
 		"events, watches and questions about callers of the pages. Each kind of work has a part of them: a flood of one "+
 		"does not delay the others.")
-	flags.IntVar(&s.APIBurst, "kube-api-burst", 30, "Requests to the API server that may come at once.")
+	flags.IntVar(&r.APIBurst, "kube-api-burst", 30, "Requests to the API server that may come at once.")
 
-	leader := &s.LeaderElection
+	leader := &r.LeaderElection
 	flags.BoolVar(&leader.Elect, "leader-elect", true, "Act only while holding a lease, so that several replicas can run.")
 	flags.DurationVar(&leader.LeaseDuration, "leader-elect-lease-duration", 15*time.Second,
 		"How long others wait before they take over a lease that is not renewed.")
@@ -40,11 +41,11 @@ func (s *Sharing) AddFlags(flags *pflag.FlagSet) {
 }
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
-func (s *Sharing) Check(c *Checks) {
-	c.That(s.APIQPS > 0, "--kube-api-qps is %v, want more than 0", s.APIQPS)
-	c.That(s.APIBurst > 0, "--kube-api-burst is %d, want at least 1", s.APIBurst)
+func (r *Replica) Check(c *Checks) {
+	c.That(r.APIQPS > 0, "--kube-api-qps is %v, want more than 0", r.APIQPS)
+	c.That(r.APIBurst > 0, "--kube-api-burst is %d, want at least 1", r.APIBurst)
 
-	leader := &s.LeaderElection
+	leader := &r.LeaderElection
 	c.Positive("leader-elect-lease-duration", leader.LeaseDuration)
 	c.Positive("leader-elect-renew-deadline", leader.RenewDeadline)
 	c.That(leader.RenewDeadline < leader.LeaseDuration, "--leader-elect-renew-deadline %v must be less than "+
