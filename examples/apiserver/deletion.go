@@ -122,8 +122,8 @@ func plainDeletion(current runtime.Object, at metav1.Time) deletion {
 }
 
 // podDeletion follows the API: the first delete sets the time and the grace
-// period, a later one can only shorten it, and zero removes the pod at once,
-// after one last change that watchers see.
+// period, and a later one can only shorten the period. Zero removes the pod at
+// once, after one last change that watches show.
 func podDeletion(pod *corev1.Pod, grace *int64, at metav1.Time) deletion {
 	if pod.DeletionTimestamp == nil {
 		return gracefully(pod, gracePeriod(pod, grace), at, at)
@@ -140,7 +140,7 @@ func podDeletion(pod *corev1.Pod, grace *int64, at metav1.Time) deletion {
 }
 
 // gracefully ends a pod's life a period after its deletion began, but not in
-// the past: what is left of a period that has passed is one second.
+// the past. What is left of a period that has passed is one second.
 func gracefully(pod *corev1.Pod, period int64, begun, at metav1.Time) deletion {
 	end := metav1.NewTime(begun.Add(time.Duration(period) * time.Second))
 	if end.Before(&at) {

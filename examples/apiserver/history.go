@@ -22,8 +22,8 @@ type Record struct {
 }
 
 // history is the newest changes of one resource, in order. Every watch reads it
-// at its own pace from its own position, so that writers wait for no watch and
-// a burst is stored once, not once per watch. The alternative, a queue per
+// at its own pace from its own position. So writers wait for no watch, and a
+// burst is stored once, not once per watch. The alternative, a queue per
 // watch, has no bound; a bounded channel would block the writer or lose.
 type history struct {
 	limit   int

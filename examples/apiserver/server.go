@@ -258,9 +258,8 @@ func (s *Server) modify(
 	}
 }
 
-// prepare checks and completes the new state of an object, in the order in
-// which a real server does, so that a write with several faults gets its
-// answer.
+// prepare checks and completes the new state of an object. The order is that of
+// a real server, so that a write with several faults gets its answer.
 func (w write) prepare(gvr schema.GroupVersionResource, next, current runtime.Object) error {
 	if w.subresource == status && !hasStatus(current) {
 		resource := schema.GroupResource{Group: gvr.Group, Resource: gvr.Resource + "/" + status}
