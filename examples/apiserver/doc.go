@@ -28,6 +28,9 @@
 //   - A deleted pod that is bound to a node stays Terminating until its
 //     kubelet, here [Server.FinalizePods], or a delete with grace period zero
 //     removes it.
+//   - An eviction heeds the PodDisruptionBudgets of its namespace: 429 when
+//     there is no disruption left, 500 when two select the pod. Their status is
+//     what the disruption controller writes, which is not here.
 //
 // There is no authentication, admission, garbage collection, namespace
 // lifecycle or server-side apply, and next to no validation or defaulting. No

@@ -127,7 +127,9 @@ func compareStatus(err error, want Answer) error {
 	}
 	got := status.Status()
 	var causes []Cause
+	var retryAfter int32
 	if got.Details != nil {
+		retryAfter = got.Details.RetryAfterSeconds
 		for _, cause := range got.Details.Causes {
 			causes = append(causes, Cause{cause.Type, cause.Field})
 		}
@@ -135,6 +137,9 @@ func compareStatus(err error, want Answer) error {
 	if got.Code != want.Code || got.Reason != want.Reason || !slices.Equal(causes, want.Causes) {
 		return fmt.Errorf("answers %d %s %v, want %d %s %v: %w",
 			got.Code, got.Reason, causes, want.Code, want.Reason, want.Causes, err)
+	}
+	if retryAfter != want.RetryAfter {
+		return fmt.Errorf("says to ask again in %d s, want %d s: %w", retryAfter, want.RetryAfter, err)
 	}
 	return nil
 }

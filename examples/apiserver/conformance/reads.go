@@ -34,6 +34,7 @@ func reads() []Case {
 			{About: "of a version that is no number", Call: list(ResourcePods, `{"resourceVersion":"x"}`), Want: badCall},
 			{About: "of the future", Call: list(ResourcePods, `{"resourceVersion":"100000000"}`), Want: Answer{
 				Code: 504, Reason: metav1.StatusReasonTimeout, Causes: []Cause{{metav1.CauseTypeResourceVersionTooLarge, ""}},
+				RetryAfter: 1,
 			}},
 		}},
 		{Name: "watch", Steps: []Step{

@@ -79,6 +79,8 @@ type Answer struct {
 	Code   int32
 	Reason metav1.StatusReason
 	Causes []Cause
+	// RetryAfter is when a refusal says to ask again, in seconds.
+	RetryAfter int32
 	// Fields are compared with the object, or with the list.
 	Fields Fields
 	// NewerThan names a kept object whose version the answer must exceed.
@@ -110,7 +112,7 @@ type Case struct {
 func Cases() []Case {
 	var all []Case
 	for _, some := range [][]Case{
-		writes(), patches(), deletions(), bindings(), reads(),
+		writes(), patches(), deletions(), bindings(), evictions(), reads(),
 	} {
 		all = append(all, some...)
 	}

@@ -90,7 +90,8 @@ type Request struct {
 	Verb string
 	// Resource is the plural name, such as "nodes".
 	Resource string
-	// Subresource is "status", "binding", or empty for the resource itself.
+	// Subresource is "status", "binding", "eviction", or empty for the resource
+	// itself.
 	Subresource string
 }
 

@@ -7,10 +7,10 @@
 // lock around the objects and a goroutine for each open watch. A watch never
 // slows a writer down, and a patch is computed outside of the lock.
 //
-// Subresources other than status and pods/binding are refused with 405. Some
-// limits come from client-go's fake. The context of a call is ignored. Bind
-// takes the namespace of the Binding, not of the client, and no options, so
-// that a dry run would bind.
+// Subresources other than status, pods/binding and pods/eviction are refused
+// with 405. Some limits come from client-go's fake. The context of a call is
+// ignored. Bind takes the namespace of the Binding, not of the client, and no
+// options, so that a dry run would bind.
 //
 // The table of examples/apiserver/conformance holds this package and
 // kube-apiserver v1.37.1 to the same answers. The other tests run against a

@@ -100,6 +100,9 @@ func (r *reactor) create(a clienttesting.CreateActionImpl) (runtime.Object, erro
 		return r.server.Create(time.Now(), a.Resource, a.Namespace, a.Object, options)
 	case a.Resource == pods && a.Subresource == "binding":
 		return nil, r.server.Bind(time.Now(), a.Namespace, a.Object)
+	case a.Resource == pods && a.Subresource == "eviction":
+		options := apiserver.WriteOptions{DryRun: a.CreateOptions.DryRun}
+		return nil, r.server.Evict(time.Now(), a.Namespace, a.Object, options)
 	}
 	return nil, notServed(a)
 }
