@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -93,6 +94,72 @@ func TestSchedulerPlacesPods(t *testing.T) {
 	c.wantPreempted(preempting)
 	c.stop(running)
 	c.wantBoundOnce()
+}
+
+// TestSchedulerTakesOver: the leader is killed while it binds and preempts. The
+// other replica goes on: no pod is lost, and no node gets more than it has.
+func TestSchedulerTakesOver(t *testing.T) {
+	c := newClusterWith(t, controlplane.Config{}, interval, map[string]int{"a": 30})
+	c.eventually("all nodes report", func(w *witness) error {
+		return w.each(c.fleet.AllNodes(), func(n *nodeSeen) error { return n.wantReady("True") })
+	})
+	c.openNodes(c.fleet.AllNodes())
+	c.addPriorities()
+	election := []string{
+		"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
+		"--node-blind-after=4s", "--kube-api-qps=50", "--kube-api-burst=10", "--budget-overall=10",
+	}
+	first := c.launchScheduler(election...)
+	c.eventually("it leads", func(*witness) error { return c.wantLeader("scheduler") })
+	second := c.launchScheduler(election...)
+
+	c.create(manyPods("low", 590, "200m", nil)) // of 600 places
+	c.eventually("it is in the middle of them", func(*witness) error { return c.wantSomeBound("low", 100) })
+	first.Kill()
+	require.Error(t, c.wantAllBound("low"))
+	c.eventually("all are bound", func(*witness) error { return c.wantAllBound("low") })
+
+	third := c.launchScheduler(election...)
+	c.create(manyPods("high", 20, "1", func(pod *corev1.Pod) { pod.Spec.PriorityClassName = "high" }))
+	c.eventually("some make room", func(*witness) error { return c.wantSomeBound("high", 1) })
+	second.Kill()
+	require.Error(t, c.wantAllBound("high"))
+	c.eventually("all important ones are bound", func(*witness) error { return c.wantAllBound("high") })
+	c.wantPlaced(nil, nil)
+	c.stop(third)
+	bound := map[string]int{}
+	for _, request := range c.requests(controlplane.Filter{UserAgent: "scheduler", Resource: "pods/binding"}) {
+		if request.Code == http.StatusCreated {
+			bound[request.Name]++
+		}
+	}
+	require.Len(t, bound, 610)
+	for name, n := range bound {
+		require.Equal(t, 1, n, name)
+	}
+}
+
+// wantLeader wants that a program's lease is held.
+func (c *cluster) wantLeader(program string) error {
+	lease, err := c.client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(c.t.Context(), program, metav1.GetOptions{})
+	if err == nil && (lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "") {
+		err = errors.New("the lease has no holder")
+	}
+	return err
+}
+
+// wantSomeBound wants that so many pods of a priority class have a node.
+func (c *cluster) wantSomeBound(class string, n int) error {
+	bound := 0
+	for _, pod := range c.allPods() {
+		if pod.Spec.PriorityClassName == class && pod.Spec.NodeName != "" {
+			bound++
+		}
+	}
+	if bound < n {
+		return fmt.Errorf("%d pods have a node", bound)
+	}
+	return nil
 }
 
 // schedulerSilence is how long a node may be silent and still get pods.
@@ -234,8 +301,8 @@ func (c *cluster) wantPlaced(forbidden map[string]string, tainted []string) {
 	c.t.Logf("%d nodes have pods", len(taken))
 }
 
-// reportRunning says that the bound pods of a kind run, as kubelets do. A budget
-// protects no pod that has not begun to run.
+// reportRunning says that the bound pods of a kind run, as kubelets do. A
+// budget protects no pod that has not begun to run.
 func (c *cluster) reportRunning(kind string) {
 	c.t.Helper()
 	var names []string
@@ -285,7 +352,8 @@ func (c *cluster) wantPreempted(since time.Time) {
 	}
 	var evicted []time.Time
 	kept := 0
-	for _, request := range c.requests(controlplane.Filter{UserAgent: "scheduler", Resource: "pods/eviction", Since: since}) {
+	evictions := controlplane.Filter{UserAgent: "scheduler", Resource: "pods/eviction", Since: since}
+	for _, request := range c.requests(evictions) {
 		if request.Code != http.StatusCreated {
 			continue
 		}

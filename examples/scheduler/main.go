@@ -2,10 +2,10 @@
 // binds the pods that name it in spec.schedulerName, and leaves all others to
 // kube-scheduler, next to which it runs.
 //
-// It asks the library what is hard about nodes: which of them are silent before
-// they are declared not ready, which zones are disrupted, which taints a pod
-// does not tolerate, what DaemonSets would take of a node that does not exist
-// yet. Pods that have to make room leave through the Eviction API, so no
+// It asks the library what is hard about nodes. Which of them are silent before
+// they are declared not ready, and which zones are disrupted? Which taints does
+// a pod not tolerate? What would DaemonSets take of a node that does not exist
+// yet? Pods that have to make room leave through the Eviction API, so that no
 // PodDisruptionBudget is broken.
 //
 // Package scheduling decides, and says what this scheduler does not support. It

@@ -40,11 +40,18 @@ func TestWithoutAClusterItSaysThatItNeedsOne(t *testing.T) {
 	require.Contains(t, says, "no cluster: give --kubeconfig or --master, or run in a cluster")
 }
 
+func TestAServerThatIsNotThereIsNamed(t *testing.T) {
+	code, says := execute(t, "--master=http://127.0.0.1:1")
+	require.Equal(t, process.ExitFailed, code)
+	require.Contains(t, says, "reach the API server at http://127.0.0.1:1")
+}
+
 func TestHelpTeaches(t *testing.T) {
 	code, says := execute(t, "--help")
 	require.Zero(t, code)
 	for _, word := range []string{
-		"scheduler --kubeconfig FILE", "/pending", "--scheduler-name", "--node-template", "--budget-per-node", "--leader-elect",
+		"scheduler --kubeconfig FILE", "/pending", "--scheduler-name", "--node-template", "--budget-per-node",
+		"--leader-elect",
 	} {
 		require.Contains(t, says, word)
 	}
@@ -227,7 +234,7 @@ func TestPodThatFitsNowhereIsTold(t *testing.T) {
 	})
 }
 
-// metric returns the value of a counter or gauge one of whose labels is given.
+// metric returns the value of a counter or gauge with one label.
 func (w *world) metric(name, label string) float64 {
 	families, err := w.metrics.Gather()
 	require.NoError(w.t, err)

@@ -83,8 +83,8 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 		"How long after an answer of the API server the silence of nodes still counts. 0 counts all time.")
 	flags.Float64Var(&s.unhealthyZone, "unhealthy-zone-threshold", 0.55,
 		"The share of nodes not ready, at least 3, from which on a zone gets pods only if no other zone fits.")
-	flags.StringArrayVar(&s.templates, "node-template", nil, "File with a Node that an autoscaler would make: its labels, "+
-		"taints and status.allocatable, in YAML. A pod that fits nowhere is told on which new node it would fit, next to "+
+	flags.StringArrayVar(&s.templates, "node-template", nil, "File with a Node that an autoscaler would make: its "+
+		"labels, taints and status.allocatable, in YAML. A pod that fits nowhere is told on which new node it would fit, next to "+
 		"the pods of DaemonSets there. It can be given several times.")
 	s.evicting.AddBudgetFlags(flags)
 }
@@ -104,7 +104,8 @@ func (s *settings) Check(c *commandline.Checks) {
 	c.That(s.silentAfter > 2*s.beat, "--node-silent-after is %v, want more than two --node-heartbeat-interval %v",
 		s.silentAfter, s.beat)
 	c.That(s.blindAfter >= 0, "--node-blind-after is %v, want zero or more", s.blindAfter)
-	c.That(s.unhealthyZone >= 0 && s.unhealthyZone <= 1, "--unhealthy-zone-threshold is %v, want 0 to 1", s.unhealthyZone)
+	c.That(s.unhealthyZone >= 0 && s.unhealthyZone <= 1, "--unhealthy-zone-threshold is %v, want 0 to 1",
+		s.unhealthyZone)
 	s.evicting.CheckBudgets(c)
 }
 

@@ -40,12 +40,15 @@ func (a amounts) add(b amounts, times int64) {
 	}
 }
 
-// lacking returns the resources of which more is wanted than is there, by name.
+// of returns the amount of one resource.
+func (a amounts) of(name corev1.ResourceName) int64 { return a[name] }
+
+// lacking returns the resources of which more is wanted than is left, by name.
 // What is not wanted cannot be lacking, even where a node has too little.
-func (a amounts) lacking(wanted amounts) []corev1.ResourceName {
+func lacking(wanted amounts, left func(corev1.ResourceName) int64) []corev1.ResourceName {
 	var names []corev1.ResourceName
 	for name, n := range wanted {
-		if n > 0 && a[name] < n {
+		if n > 0 && left(name) < n {
 			names = append(names, name)
 		}
 	}

@@ -27,5 +27,5 @@ func (s *Scheduler) refusals(n *node, p *pod) []string {
 	if reason := s.avoided(n, p); reason != "" {
 		return []string{reason}
 	}
-	return shortages(n.free(p), p.requests)
+	return n.shortages(p)
 }

@@ -22,18 +22,30 @@ const (
 	ReasonInsufficient = "Insufficient "
 )
 
-// free returns what a node has for a pod: what neither its pods take, nor pods
-// that are nominated to it and at least as important.
-func (n *node) free(p *pod) amounts {
-	left := make(amounts, len(n.allocatable))
-	left.add(n.allocatable, 1)
-	left.add(n.used, -1)
+// left returns how much of a resource a node has for a pod: what neither its
+// pods take, nor pods that are nominated to it and at least as important.
+func (n *node) left(p *pod, name corev1.ResourceName) int64 {
+	left := n.allocatable[name] - n.used[name]
 	for _, nominee := range n.nominees {
 		if nominee != p && nominee.priority >= p.priority && nominee.on != n {
-			left.add(nominee.requests, -1)
+			left -= nominee.requests[name]
 		}
 	}
 	return left
+}
+
+// free returns what a node has left of each resource that a pod requests.
+func (n *node) free(p *pod) amounts {
+	free := make(amounts, len(p.requests))
+	for name := range p.requests {
+		free[name] = n.left(p, name)
+	}
+	return free
+}
+
+// shortages returns why a node has no room for a pod, nil if it has.
+func (n *node) shortages(p *pod) []string {
+	return inWords(lacking(p.requests, func(name corev1.ResourceName) int64 { return n.left(p, name) }))
 }
 
 // mismatch returns why a pod does not belong on a node whatever leaves it,
@@ -57,10 +69,10 @@ func mismatch(p *pod, object *corev1.Node, matcher taints.Matcher) string {
 	return ""
 }
 
-// shortages returns why there is no room, nil if there is.
-func shortages(left, wanted amounts) []string {
+// inWords returns the reasons for resources that are lacking.
+func inWords(lacking []corev1.ResourceName) []string {
 	var reasons []string
-	for _, name := range left.lacking(wanted) {
+	for _, name := range lacking {
 		if name == corev1.ResourcePods {
 			reasons = append(reasons, ReasonTooManyPods)
 		} else {

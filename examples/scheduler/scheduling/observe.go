@@ -2,7 +2,6 @@ package scheduling
 
 import (
 	"reflect"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -100,14 +99,8 @@ func (s *Scheduler) add(now time.Time, p *pod) {
 		return
 	}
 	s.enter(p, waiting)
-	status := &p.object.Status
-	if i := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
-	}); i >= 0 {
-		p.reported = status.Conditions[i].Message
-	}
-	if status.NominatedNodeName != "" {
-		s.nominate(now, p, s.nodeOf(status.NominatedNodeName), nil)
+	if name := p.object.Status.NominatedNodeName; name != "" {
+		s.nominate(now, p, s.nodeOf(name), nil)
 	}
 	s.wake(p)
 }
@@ -161,7 +154,7 @@ func (s *Scheduler) ForgetDaemonSet(now time.Time, namespace, name string) {
 func (s *Scheduler) ObserveBudget(now time.Time, object *policyv1.PodDisruptionBudget) {
 	selector, err := metav1.LabelSelectorAsSelector(object.Spec.Selector)
 	if err != nil {
-		selector = labels.Everything() // the API server refuses all, too
+		selector = labels.Nothing() // as for the API server
 	}
 	s.budgets[object.Namespace+"/"+object.Name] = budgetOf(object, selector)
 	s.retryRefused(now, object.Namespace)

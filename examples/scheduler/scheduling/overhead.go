@@ -1,7 +1,6 @@
 package scheduling
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -58,23 +57,11 @@ func refusedByNew(
 	}
 	left := amountsOf(template.Status.Allocatable)
 	left.add(overhead(template, maps.Values(sets)), -1)
-	return shortages(left, p.requests)
+	return inWords(lacking(p.requests, left.of))
 }
 
-// FitsNew returns why a pod would not fit on a new node like the template next
-// to the pods of these DaemonSets. It is nil if the pod would fit, as a cluster
-// autoscaler asks before it adds a node.
-func FitsNew(
-	object *corev1.Pod, template *corev1.Node, sets []*appsv1.DaemonSet, matcher taints.Matcher,
-) []string {
-	known := map[string]daemonSet{}
-	for _, set := range sets {
-		known[set.Namespace+"/"+set.Name] = newDaemonSet(set, matcher)
-	}
-	return refusedByNew(newPod(object, object.CreationTimestamp.Time), template, known, matcher)
-}
-
-// newNodeFor returns the name of the first template on which a pod would fit.
+// newNodeFor returns the name of the first template on which a pod would fit,
+// as a cluster autoscaler asks before it adds a node.
 func newNodeFor(
 	p *pod, templates []*corev1.Node, sets map[string]daemonSet, matcher taints.Matcher,
 ) string {
@@ -84,5 +71,5 @@ func newNodeFor(
 	if i < 0 {
 		return ""
 	}
-	return cmp.Or(templates[i].Name, "unnamed")
+	return templates[i].Name
 }

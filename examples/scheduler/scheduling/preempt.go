@@ -47,7 +47,7 @@ func (s *Scheduler) expectsRoom(p *pod) bool {
 			left.add(q.requests, 1)
 		}
 	}
-	return left.lacking(p.requests) == nil
+	return lacking(p.requests, left.of) == nil
 }
 
 // mayPreempt reports whether other pods may be made to leave for a pod.
@@ -85,7 +85,7 @@ func (s *Scheduler) roomOn(n *node, p *pod) *room {
 			candidates = append(candidates, q)
 		}
 	}
-	if left.lacking(p.requests) != nil {
+	if lacking(p.requests, left.of) != nil {
 		return nil
 	}
 	slices.SortFunc(candidates, (*pod).compare)
@@ -93,7 +93,7 @@ func (s *Scheduler) roomOn(n *node, p *pod) *room {
 	r := &room{node: n}
 	for i, q := range slices.Concat(kept, free) {
 		left.add(q.requests, -1)
-		if left.lacking(p.requests) == nil {
+		if lacking(p.requests, left.of) == nil {
 			continue
 		}
 		left.add(q.requests, 1)

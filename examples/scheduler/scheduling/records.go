@@ -57,7 +57,7 @@ type pod struct {
 
 	// Of a pod on a node:
 	preemptor *pod // for which it has to leave
-	refused   bool // a PodDisruptionBudget did not let it leave
+	refused   bool // its eviction was refused, by a PodDisruptionBudget for example
 }
 
 // A node is one that was observed, or that a pod names.
@@ -94,6 +94,11 @@ func (p *pod) read(object *corev1.Pod) {
 		return
 	}
 	p.unsupported = unsupported(object)
+	if i := slices.IndexFunc(object.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
+	}); i >= 0 {
+		p.reported = object.Status.Conditions[i].Message // by a former leader, for example
+	}
 	p.required = nodeaffinity.GetRequiredNodeAffinity(object)
 	p.preferred = nil
 	if a := object.Spec.Affinity; a != nil && a.NodeAffinity != nil {

@@ -237,6 +237,27 @@ func TestGatesHoldAPod(t *testing.T) {
 	require.Equal(t, []string{"bind p to n"}, w.step())
 }
 
+// What a former leader has reported is not reported again, and where it has
+// nominated a pod the room is kept.
+func TestATakeoverGoesOn(t *testing.T) {
+	w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("a"))
+	w.add(podNamed("victim", "4", on("a"), func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: w.now} }))
+	reported := func(message, nominated string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.NominatedNodeName = nominated
+			p.Status.Conditions = []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: message},
+			}
+		}
+	}
+	w.add(podNamed("p", "3", priority(10),
+		reported("0/1 nodes are available: 1 Insufficient cpu. preemption: 0 pod(s) leave node a.", "a")))
+	w.add(podNamed("q", "2", priority(10), reported("0/1 nodes are available: 1 Insufficient cpu.", "")))
+	require.Empty(t, w.synced().step())
+	w.remove("victim")
+	require.Equal(t, []string{"bind p to a"}, w.after(20*time.Second, "a"))
+}
+
 // A pod that waits is decided about when a changed node could take it, and at
 // no other change.
 func TestOnlyWhatHelpsWakesAPod(t *testing.T) {
@@ -357,13 +378,13 @@ func TestPreemptionTakesTheLeast(t *testing.T) {
 		podNamed("b3", "1", on("b"), priority(1)))
 	w.add(podNamed("p", "2", priority(10)))
 	require.Equal(t, []string{
-		"report p: 0/2 nodes are available: 2 Insufficient cpu. preemption: 1 pods leave node a.",
+		"report p: 0/2 nodes are available: 2 Insufficient cpu. preemption: 1 pod(s) leave node a.",
 		"evict a2 from a: makes room for shop/p",
 	}, w.step())
 	require.Empty(t, w.after(30*time.Second, "a", "b"), "a2 takes its time")
 	w.add(podNamed("thief", "1", priority(10)))
 	require.Equal(t, []string{
-		"report thief: 0/2 nodes are available: 2 Insufficient cpu. preemption: 1 pods leave node b.",
+		"report thief: 0/2 nodes are available: 2 Insufficient cpu. preemption: 1 pod(s) leave node b.",
 		"evict b3 from b: makes room for shop/thief",
 	}, w.step(), "the room is p's")
 	w.remove("a2")
@@ -401,7 +422,7 @@ func TestPreemptionPrefersWhatBudgetsAllow(t *testing.T) {
 	w.add(podNamed("kept", "4", on("a")), podNamed("free", "4", on("b"), priority(5)))
 	w.add(podNamed("p", "2", priority(10)))
 	require.Equal(t, []string{
-		"report p: 0/2 nodes are available: 2 Insufficient cpu. preemption: 1 pods leave node b.",
+		"report p: 0/2 nodes are available: 2 Insufficient cpu. preemption: 1 pod(s) leave node b.",
 		"evict free from b: makes room for shop/p",
 	}, w.step())
 }
@@ -409,26 +430,32 @@ func TestPreemptionPrefersWhatBudgetsAllow(t *testing.T) {
 // A refusal waits. If another node costs less then, the pod is nominated there,
 // and the eviction of the first victim is canceled.
 func TestPreemptionGoesElsewhereWhenItIsRefused(t *testing.T) {
-	w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("a"), nodeNamed("b")).synced()
-	w.add(podNamed("kept", "4", on("a")), podNamed("free", "4", on("b"), priority(5)), podNamed("p", "2", priority(10)))
-	w.answer = func(task scheduling.Task) scheduling.Result {
-		result := scheduling.Result{Outcome: scheduling.OutcomeDone}
-		result.Eviction.Outcome = eviction.OutcomeEvicted
-		if task.Action == scheduling.ActionEvict && task.Pod.Name == "kept" {
-			result.Eviction.Outcome = eviction.OutcomeBlocked
-		}
-		return result
+	for _, refusal := range []eviction.Outcome{eviction.OutcomeBlocked, eviction.OutcomeFailed, ""} {
+		t.Run(string(refusal), func(t *testing.T) {
+			w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("a"), nodeNamed("b")).synced()
+			w.add(podNamed("kept", "4", on("a")), podNamed("free", "4", on("b"), priority(5)))
+			w.add(podNamed("p", "2", priority(10)))
+			w.answer = func(task scheduling.Task) scheduling.Result {
+				result := scheduling.Result{Outcome: scheduling.OutcomeDone}
+				result.Eviction.Outcome = eviction.OutcomeEvicted
+				if task.Action == scheduling.ActionEvict && task.Pod.Name == "kept" {
+					result.Eviction.Outcome = refusal
+				}
+				return result
+			}
+			require.Equal(t, []string{
+				"report p: 0/2 nodes are available: 2 Insufficient cpu. preemption: 1 pod(s) leave node a.",
+				"evict kept from a: makes room for shop/p",
+			}, w.step())
+			asked := w.after(time.Minute, "a", "b")
+			require.Equal(t, []string{
+				"report p: 0/2 nodes are available: 2 Insufficient cpu. preemption: 1 pod(s) leave node b.",
+				"evict free from b: makes room for shop/p",
+			}, asked[len(asked)-2:], "and kept is not asked again")
+			w.remove("free")
+			require.Equal(t, []string{"bind p to b"}, w.after(10*time.Second, "a", "b"))
+		})
 	}
-	require.Equal(t, []string{
-		"report p: 0/2 nodes are available: 2 Insufficient cpu. preemption: 1 pods leave node a.",
-		"evict kept from a: makes room for shop/p",
-	}, w.step())
-	require.Equal(t, []string{
-		"report p: 0/2 nodes are available: 2 Insufficient cpu. preemption: 1 pods leave node b.",
-		"evict free from b: makes room for shop/p",
-	}, w.after(time.Minute, "a", "b"), "and kept is not asked again")
-	w.remove("free")
-	require.Equal(t, []string{"bind p to b"}, w.after(10*time.Second, "a", "b"))
 }
 
 func TestRefusedEvictionIsAskedAgainWhenTheBudgetChanges(t *testing.T) {
@@ -508,23 +535,21 @@ func TestOverheadOfANewNode(t *testing.T) {
 		scheduling.Overhead(plain, sets, taints.Matcher{}))
 	require.Empty(t, scheduling.Overhead(gpu, sets, taints.Matcher{}), "no set tolerates its taint")
 
-	refused := func(cpu string, template *corev1.Node) []string {
-		return scheduling.FitsNew(podNamed("p", cpu), template, sets, taints.Matcher{})
-	}
-	require.Equal(t, []string{"Insufficient cpu"}, refused("3501m", plain))
-	require.Equal(t, []string{scheduling.ReasonTainted}, refused("1", gpu))
-	require.Nil(t, refused("3500m", plain))
-
 	w := newWorld(t, scheduling.Config{Templates: []*corev1.Node{gpu, plain}}).synced()
 	for _, s := range sets {
 		w.scheduler.ObserveDaemonSet(w.now, s)
 	}
-	w.add(podNamed("p", "3500m"), podNamed("q", "4", priority(-1)))
+	w.add(podNamed("p", "3500m"), podNamed("q", "3501m", priority(-1)))
 	require.Equal(t, []string{
 		"report p: 0/0 nodes are available. A new node like plain would fit.",
 		"report q: 0/0 nodes are available.",
 	}, w.step())
 	w.scheduler.ForgetDaemonSet(w.now, "infra", "logs")
+	w.add(podNamed("r", "3501m"), podNamed("s", "1", priority(-1), tolerates("gpu")))
+	require.Equal(t, []string{
+		"report r: 0/0 nodes are available. A new node like plain would fit.",
+		"report s: 0/0 nodes are available. A new node like gpu would fit.",
+	}, w.step())
 }
 
 func TestConfigNamesAllThatIsWrong(t *testing.T) {

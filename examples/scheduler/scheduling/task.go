@@ -76,7 +76,7 @@ func (d Decision) Message() string {
 	}
 	text += "."
 	if d.Node != "" {
-		text += fmt.Sprintf(" preemption: %d pods leave node %s.", len(d.Victims), d.Node)
+		text += fmt.Sprintf(" preemption: %d pod(s) leave node %s.", len(d.Victims), d.Node)
 	}
 	if d.NewNode != "" {
 		text += " A new node like " + d.NewNode + " would fit."

@@ -205,11 +205,12 @@ func (s *Scheduler) finishEviction(now time.Time, task eviction.Task, result evi
 		return
 	}
 	switch result.Outcome {
-	case eviction.OutcomeBlocked:
-		v.refused = true
-		s.touch(v.preemptor.nominated)
 	case eviction.OutcomeEvicted, eviction.OutcomeAlreadyGone:
 		v.refused = false
+	case eviction.OutcomeNotDue:
+	default: // it is tried again, but another room may cost less now
+		v.refused = true
+		s.touch(v.preemptor.nominated)
 	}
 }
 

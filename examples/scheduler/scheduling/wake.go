@@ -67,6 +67,9 @@ func (s *Scheduler) reckon(now time.Time, n *node) {
 func (s *Scheduler) evaluateZones(now time.Time) {
 	s.unevaluated = false
 	evaluation := s.zones.Evaluate(now)
+	if !evaluation.Changed() {
+		return
+	}
 	turned := map[string]bool{}
 	for _, change := range evaluation.Changes {
 		s.states[change.Zone] = change.To
@@ -95,7 +98,7 @@ func (s *Scheduler) helps(n *node, p *pod) bool {
 	case n.object == nil || s.avoided(n, p) != "":
 		return false
 	}
-	return n.free(p).lacking(p.requests) == nil || s.mayPreempt(p) && s.roomOn(n, p) != nil
+	return n.shortages(p) == nil || s.mayPreempt(p) && s.roomOn(n, p) != nil
 }
 
 // wake makes a pod pending when its backoff is over.
