@@ -83,9 +83,10 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 		"How long after an answer of the API server the silence of nodes still counts. 0 counts all time.")
 	flags.Float64Var(&s.unhealthyZone, "unhealthy-zone-threshold", 0.55,
 		"The share of nodes not ready, at least 3, from which on a zone gets pods only if no other zone fits.")
-	flags.StringArrayVar(&s.templates, "node-template", nil, "File with a Node that an autoscaler would make: its "+
-		"labels, taints and status.allocatable, in YAML. A pod that fits nowhere is told on which new node it would fit, next to "+
-		"the pods of DaemonSets there. It can be given several times.")
+	flags.StringArrayVar(&s.templates, "node-template", nil,
+		"File with a Node that an autoscaler would make: its labels, taints and status.allocatable, in YAML. A pod that "+
+			"fits nowhere is told on which new node it would fit, next to the pods of DaemonSets there. It can be given "+
+			"several times.")
 	s.evicting.AddBudgetFlags(flags)
 }
 
