@@ -11,6 +11,13 @@ func (s *Scheduler) avoided(n *node, p *pod) string {
 	if reason := mismatch(p, n.object, s.config.Matcher); reason != "" {
 		return reason
 	}
+	for _, q := range s.excluding {
+		for _, e := range q.exclusions {
+			if q.on.object != nil && e.keepsOut(p.object, n.object, q.on.object) {
+				return ReasonAntiAffinity
+			}
+		}
+	}
 	switch {
 	case s.suspended:
 		return "" // the observer may be at fault

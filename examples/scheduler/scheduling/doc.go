@@ -67,8 +67,8 @@
 // Required inter-pod affinity and anti-affinity, required topology spread,
 // volumes that depend on the node, host ports, resource claims and scheduling
 // groups. A pod that asks for one of these is not placed, and is told why.
-// Their soft variants are ignored. So is the anti-affinity of pods that others
-// have placed: keep such pods on other nodes, for example by a taint.
+// Their soft variants are ignored. The required anti-affinity of pods that
+// others have placed is respected.
 //
 // # Differences from kube-scheduler
 //

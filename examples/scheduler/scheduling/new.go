@@ -29,7 +29,8 @@ func New(config Config, now time.Time) (*Scheduler, error) {
 	s := &Scheduler{
 		config: config, began: now,
 		nodes: map[string]*node{}, pods: map[types.UID]*pod{}, wanting: map[types.UID]*pod{},
-		sets: map[string]daemonSet{}, budgets: map[string]*budget{}, states: map[string]zone.State{},
+		excluding: map[types.UID]*pod{},
+		sets:      map[string]daemonSet{}, budgets: map[string]*budget{}, states: map[string]zone.State{},
 	}
 	var err error
 	if s.health, err = nodehealth.NewNodeMonitor(config.Health, now); err != nil {

@@ -17,6 +17,7 @@ const (
 	ReasonTainted       = "node(s) had untolerated taint(s)"
 	ReasonSilent        = "node(s) were silent"
 	ReasonZone          = "node(s) were in a fully disrupted zone"
+	ReasonAntiAffinity  = "node(s) didn't satisfy existing pods anti-affinity rules"
 	ReasonTooManyPods   = "Too many pods"
 	// ReasonInsufficient is followed by the name of a resource.
 	ReasonInsufficient = "Insufficient "

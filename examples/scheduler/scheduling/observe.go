@@ -206,7 +206,5 @@ func (s *Scheduler) Halt(now time.Time) {
 func (s *Scheduler) Resume(now time.Time) {
 	s.halted = false
 	s.evictions.Resume(now)
-	for _, n := range s.nodes {
-		s.touch(n)
-	}
+	s.touchAll()
 }

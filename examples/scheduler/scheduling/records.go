@@ -56,8 +56,9 @@ type pod struct {
 	victims     map[types.UID]*pod // that have yet to leave nominated
 
 	// Of a pod on a node:
-	preemptor *pod // for which it has to leave
-	refused   bool // its eviction was refused, by a PodDisruptionBudget for example
+	exclusions []exclusion
+	preemptor  *pod // for which it has to leave
+	refused    bool // its eviction was refused, by a PodDisruptionBudget for example
 }
 
 // A node is one that was observed, or that a pod names.
@@ -90,6 +91,7 @@ func (p *pod) read(object *corev1.Pod) {
 	p.object = object
 	p.priority = ptr.Deref(object.Spec.Priority, 0)
 	p.requests = requestsOf(object)
+	p.exclusions = exclusionsOf(object)
 	if object.Spec.NodeName != "" {
 		return
 	}

@@ -25,6 +25,8 @@ type Scheduler struct {
 	// wanting are the pods that a changed node may help: waiting or busy.
 	wanting map[types.UID]*pod
 	changed []*node // since the last look at wanting
+	// excluding are the pods on nodes that keep others out of their topology.
+	excluding map[types.UID]*pod
 
 	health      *nodehealth.NodeMonitor
 	zones       *zone.Tracker[string]
@@ -86,6 +88,12 @@ func (s *Scheduler) touch(n *node) {
 	}
 }
 
+func (s *Scheduler) touchAll() {
+	for _, n := range s.nodes {
+		s.touch(n)
+	}
+}
+
 // put makes a pod count on a node, and lift makes it count nowhere.
 func (s *Scheduler) put(p *pod, n *node) {
 	s.lift(p)
@@ -93,6 +101,9 @@ func (s *Scheduler) put(p *pod, n *node) {
 	n.pods[p.id] = p
 	n.used.add(p.requests, 1)
 	s.touch(n)
+	if len(p.exclusions) > 0 {
+		s.excluding[p.id] = p
+	}
 }
 
 func (s *Scheduler) lift(p *pod) {
@@ -101,6 +112,10 @@ func (s *Scheduler) lift(p *pod) {
 		delete(n.pods, p.id)
 		n.used.add(p.requests, -1)
 		s.drop(n)
+	}
+	if s.excluding[p.id] != nil {
+		delete(s.excluding, p.id)
+		s.touchAll()
 	}
 }
 

@@ -227,6 +227,52 @@ func TestOtherPodsCountAndAreLeftAlone(t *testing.T) {
 	require.Equal(t, []string{"bind p to n", "report q: 0/1 nodes are available: 1 Insufficient cpu."}, w.step())
 }
 
+// A pod that another scheduler has placed keeps those out of its topology that
+// its required anti-affinity matches.
+func TestAntiAffinityOfOthersIsRespected(t *testing.T) {
+	lonely := func(key, app string, shape ...func(*corev1.PodAffinityTerm)) func(*corev1.Pod) {
+		term := corev1.PodAffinityTerm{
+			TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+		}
+		for _, f := range shape {
+			f(&term)
+		}
+		return func(pod *corev1.Pod) {
+			pod.Spec.SchedulerName = corev1.DefaultSchedulerName
+			pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term},
+			}}
+		}
+	}
+	elsewhere := func(term *corev1.PodAffinityTerm) { term.Namespaces = []string{"other"} }
+	anywhere := func(term *corev1.PodAffinityTerm) { term.NamespaceSelector = &metav1.LabelSelector{} }
+	for name, test := range map[string]struct {
+		lonely func(*corev1.Pod)
+		bound  string
+	}{
+		"its node":          {lonely(corev1.LabelHostname, "p"), "bind p to a2"},
+		"its zone":          {lonely(corev1.LabelTopologyZone, "p"), "bind p to b1"},
+		"another app":       {lonely(corev1.LabelHostname, "q"), "bind p to a1"},
+		"another namespace": {lonely(corev1.LabelHostname, "p", elsewhere), "bind p to a1"},
+		"any namespace":     {lonely(corev1.LabelHostname, "p", anywhere), "bind p to a2"},
+		"no topology":       {lonely("rack", "p"), "bind p to a1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, scheduling.Config{}).synced()
+			w.nodes(nodeNamed("a1"), nodeNamed("a2"), nodeNamed("b1", inZone("b")))
+			w.add(podNamed("lonely", "0", on("a1"), test.lonely), podNamed("p", "1"))
+			require.Equal(t, []string{test.bound}, w.step())
+		})
+	}
+	w := newWorld(t, scheduling.Config{}).synced()
+	w.nodes(nodeNamed("a1", func(n *corev1.Node) { n.Spec.Unschedulable = true }), nodeNamed("a2"))
+	w.add(podNamed("lonely", "0", on("a1"), lonely(corev1.LabelTopologyZone, "p")), podNamed("p", "1"))
+	require.Equal(t, []string{"report p: 0/2 nodes are available: " +
+		"1 node(s) didn't satisfy existing pods anti-affinity rules, 1 node(s) were unschedulable."}, w.step())
+	w.remove("lonely")
+	require.Equal(t, []string{"bind p to a2"}, w.after(2*time.Second, "a1", "a2"), "another node of its zone")
+}
+
 func TestGatesHoldAPod(t *testing.T) {
 	w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("n")).synced()
 	gated := podNamed("p", "1", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} })

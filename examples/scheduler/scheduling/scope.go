@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // unsupported returns what a pod asks for that this scheduler does not
@@ -45,4 +47,41 @@ func hasHostPort(containers []corev1.Container) bool {
 	return slices.ContainsFunc(containers, func(c corev1.Container) bool {
 		return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.HostPort > 0 })
 	})
+}
+
+// An exclusion is a term of the required anti-affinity of a pod that another
+// scheduler has placed. It keeps pods that it matches out of its topology.
+type exclusion struct {
+	topologyKey string
+	namespaces  []string // nil: it may be any
+	selector    labels.Selector
+}
+
+func exclusionsOf(pod *corev1.Pod) []exclusion {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAntiAffinity == nil {
+		return nil
+	}
+	var exclusions []exclusion
+	for _, term := range pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
+		if err != nil {
+			selector = labels.Everything()
+		}
+		e := exclusion{term.TopologyKey, term.Namespaces, selector}
+		if len(e.namespaces) == 0 && term.NamespaceSelector == nil {
+			e.namespaces = []string{pod.Namespace}
+		} else if term.NamespaceSelector != nil {
+			e.namespaces = nil // the labels of namespaces are not watched
+		}
+		exclusions = append(exclusions, e)
+	}
+	return exclusions
+}
+
+// keepsOut reports whether a pod that is on the node there may not be on the
+// node here.
+func (e exclusion) keepsOut(pod *corev1.Pod, here, there *corev1.Node) bool {
+	value, ok := there.Labels[e.topologyKey]
+	return ok && here.Labels[e.topologyKey] == value && e.selector.Matches(labels.Set(pod.Labels)) &&
+		(e.namespaces == nil || slices.Contains(e.namespaces, pod.Namespace))
 }

@@ -52,6 +52,9 @@ func (s *Scheduler) wakeHelped() {
 // it may not have been declared yet.
 func (s *Scheduler) reckon(now time.Time, n *node) {
 	s.touch(n)
+	if len(s.excluding) > 0 {
+		s.touchAll() // it may have changed its topology
+	}
 	s.unevaluated = true
 	if n.object == nil {
 		s.zones.Forget(now, n.name)
