@@ -49,6 +49,7 @@ func TestProgramsLinkNoStorage(t *testing.T) {
 	for folder, unwanted := range map[string][]string{
 		"examples/nodelifecycle":       {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
 		"examples/tainteviction":       {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
+		"examples/scheduler":           {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
 		"examples/process/commandline": {"go.etcd.io", "k8s.io/apiserver", "k8s.io/client-go"},
 		"examples/outage":              {"go.etcd.io", "k8s.io/apiserver"},
 	} {

@@ -69,12 +69,12 @@ var programCores = []string{
 	"examples/evicting", "examples/process/commandline/checks.go", "examples/process/commandline/replica.go",
 	"examples/shadow/facts.go", "examples/shadow/merge.go", "examples/shadow/record.go", "examples/shadow/world.go",
 	"examples/outage/explore", "examples/outage/invariant", "examples/outage/report",
-	"examples/outage/scenario",
+	"examples/outage/scenario", "examples/scheduler/scheduling",
 }
 
 // typedPrograms are packages of programs that keep the rooms' rules about
 // layers and about the one engine.
-var typedPrograms = []string{"examples/nodelifecycle/controller"}
+var typedPrograms = []string{"examples/nodelifecycle/controller", "examples/scheduler/scheduling"}
 
 // undrawnPackages do not draw their layers yet. This list shrinks: an entry
 // whose package draws them and keeps to them is a failure.
@@ -85,7 +85,8 @@ var undrawnPackages = []string{}
 // its times are a caller's to wait for. Daemon's planner may rank candidates in
 // a heap, because they wait for no time.
 var queueUsers = []string{
-	"eviction", "examples/nodelifecycle/controller", "nodehealth", "nodehealth/heartbeat",
+	"eviction", "examples/nodelifecycle/controller", "examples/scheduler/scheduling", "nodehealth",
+	"nodehealth/heartbeat",
 }
 
 // dueWords are words in the name of a time at which something becomes due.

@@ -35,8 +35,8 @@ func TestManifestsStartAClusterThatIsJustBorn(t *testing.T) {
 	c.enforceRestricted()
 	c.startSchedulerAndDeployments()
 	stranger := c.newStranger()
-	programs := []string{"nodelifecycle", "tainteviction"}
-	for program, pages := range map[string]int{"nodelifecycle": 3, "tainteviction": 2} {
+	programs := []string{"nodelifecycle", "tainteviction", "scheduler"}
+	for program, pages := range map[string]int{"nodelifecycle": 3, "tainteviction": 2, "scheduler": 3} {
 		c.applyManifest(program)
 		c.wantMemoryFits(program, pages)
 	}

@@ -28,7 +28,7 @@ func TestImageHoldsAllThatAProgramNeeds(t *testing.T) {
 	runtime.LockOSThread() // the thread's end is what kills a program that is left over
 	defer runtime.UnlockOSThread()
 	c := newCluster(t, map[string]int{"a": 1})
-	for _, name := range []string{"nodelifecycle", "tainteviction"} {
+	for _, name := range []string{"nodelifecycle", "tainteviction", "scheduler"} {
 		c.applyManifest(name)
 		root := t.TempDir()
 		binary, err := os.ReadFile(program(t, name))

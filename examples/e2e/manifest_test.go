@@ -190,6 +190,27 @@ func TestManifestOfTaintevictionGivesTheLeastRights(t *testing.T) {
 	c.wantLeastRights("tainteviction")
 }
 
+// The same of scheduler. With such a timeout it reads each pod that it has
+// bound.
+func TestManifestOfSchedulerGivesTheLeastRights(t *testing.T) {
+	c := newCluster(t, map[string]int{"a": 2})
+	c.openNodes(c.fleet.AllNodes())
+	c.addPriorities()
+	c.applyManifest("scheduler")
+	running := c.launchDeployed("scheduler", schedulerFlags("--assume-timeout=1ns")...)
+	standby := c.launchStandby("scheduler")
+
+	c.create(manyPods("low", 8, "1", nil))
+	c.eventually("pods are bound", func(*witness) error { return c.wantAllBound("low") })
+	c.create(manyPods("high", 1, "1", func(pod *corev1.Pod) { pod.Spec.PriorityClassName = "high" }))
+	c.eventually("a pod makes room", func(*witness) error { return c.wantAllBound("high") })
+	c.haltTwice("scheduler")
+	c.readPages(running, "scheduler", "/metrics", "/pending", "/evictions")
+	c.stop(standby)
+	c.stop(running)
+	c.wantLeastRights("scheduler")
+}
+
 // forbidEvictions makes the Eviction API refuse every pod of the fleet.
 func (c *cluster) forbidEvictions() {
 	c.t.Helper()

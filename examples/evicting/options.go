@@ -64,12 +64,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"--action=evict-then-delete goes on asking for its eviction before it deletes the pod.")
 	flags.BoolVar(&o.Confirm, "confirm", false, "Read pod and node from the API server and decide again just before a "+
 		"pod is evicted. It costs two reads a pod and helps when caches are behind.")
-	flags.Float64Var(&o.BudgetOverall, "budget-overall", 0, "Evictions a second, of all pods together. 0 is no limit.")
-	flags.Float64Var(&o.BudgetPerNode, "budget-per-node", 0, "Evictions a second from each node. 0 is no limit.")
-	flags.Float64Var(&o.BudgetPerNamespace, "budget-per-namespace", 0,
-		"Evictions a second in each namespace. 0 is no limit.")
-	flags.IntVar(&o.BudgetBurst, "budget-burst", 1,
-		"How many evictions may come at once after a time without any, for each of the budgets.")
+	o.AddBudgetFlags(flags)
 	flags.BoolVar(&o.LowPriorityFirst, "low-priority-first", false,
 		"Of pods that have to leave at the same time, evict those of lower priority first. Else the order is that in which "+
 			"they were seen.")
@@ -81,6 +76,17 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"Do not evict pods of DaemonSets, whatever they tolerate.")
 }
 
+// AddBudgetFlags adds only the flags of the budgets, for a program whose action
+// is fixed.
+func (o *Options) AddBudgetFlags(flags *pflag.FlagSet) {
+	flags.Float64Var(&o.BudgetOverall, "budget-overall", 0, "Evictions a second, of all pods together. 0 is no limit.")
+	flags.Float64Var(&o.BudgetPerNode, "budget-per-node", 0, "Evictions a second from each node. 0 is no limit.")
+	flags.Float64Var(&o.BudgetPerNamespace, "budget-per-namespace", 0,
+		"Evictions a second in each namespace. 0 is no limit.")
+	flags.IntVar(&o.BudgetBurst, "budget-burst", 1,
+		"How many evictions may come at once after a time without any, for each of the budgets.")
+}
+
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
 func (o *Options) Check(c *commandline.Checks) {
 	all := actions()
@@ -88,6 +94,11 @@ func (o *Options) Check(c *commandline.Checks) {
 	c.That(slices.Contains(all, o.Action), "--action is %q, want %s or %s", o.Action, strings.Join(all[:last], ", "),
 		all[last])
 	c.Positive("evict-for", o.EvictFor)
+	o.CheckBudgets(c)
+}
+
+// CheckBudgets is Check of the flags of AddBudgetFlags.
+func (o *Options) CheckBudgets(c *commandline.Checks) {
 	for _, budget := range []struct {
 		flag string
 		rate float64

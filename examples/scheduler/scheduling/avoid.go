@@ -1,0 +1,38 @@
+package scheduling
+
+import "github.com/kubelife/lifecycle/zone"
+
+// avoided returns why a pod must not be on a node however empty it is, empty if
+// it may.
+func (s *Scheduler) avoided(n *node, p *pod) string {
+	if n.object == nil {
+		return "node(s) were gone"
+	}
+	if reason := mismatch(p, n.object, s.config.Matcher); reason != "" {
+		return reason
+	}
+	for _, q := range s.excluding {
+		for _, e := range q.exclusions {
+			if q.on.object != nil && e.keepsOut(p.object, n.object, q.on.object) {
+				return ReasonAntiAffinity
+			}
+		}
+	}
+	switch {
+	case s.suspended:
+		return "" // the observer may be at fault
+	case s.health.Silent(n.name):
+		return ReasonSilent
+	case s.states[n.zone] == zone.FullDisruption && !zone.Excluded(n.object):
+		return ReasonZone
+	}
+	return ""
+}
+
+// refusals returns why a node refuses a pod, nil if it does not.
+func (s *Scheduler) refusals(n *node, p *pod) []string {
+	if reason := s.avoided(n, p); reason != "" {
+		return []string{reason}
+	}
+	return n.shortages(p)
+}

@@ -1,0 +1,49 @@
+package scheduling_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
+)
+
+// What one pod costs that is bound, and one for which another makes room, by
+// the number of nodes.
+func BenchmarkPod(b *testing.B) {
+	for _, nodes := range []int{100, 1000, 5000} {
+		b.Run(fmt.Sprintf("bound/nodes=%d", nodes), func(b *testing.B) {
+			benchmarkPods(b, nodes, "1m", "1m")
+		})
+		b.Run(fmt.Sprintf("preempting/nodes=%d", nodes), func(b *testing.B) {
+			benchmarkPods(b, nodes, "4", "4")
+		})
+	}
+}
+
+func benchmarkPods(b *testing.B, nodes int, lowCPU, highCPU string) {
+	s, err := scheduling.New(scheduling.Config{SchedulerName: "lifecycle"}, start)
+	require.NoError(b, err)
+	for i := range nodes {
+		node := nodeNamed(fmt.Sprintf("n%05d", i), func(n *corev1.Node) {
+			n.Status.Allocatable = amounts("4", "8Gi", "1000000")
+		})
+		s.ObserveNode(start, node)
+		s.ObservePod(start, podNamed(fmt.Sprintf("low%05d", i), lowCPU, on(node.Name)))
+	}
+	s.MarkSynced(start)
+	_, _ = s.Start(start)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		pod := podNamed(fmt.Sprintf("p%09d", i), highCPU, priority(1))
+		s.ObservePod(start, pod)
+		task, ok := s.Start(start)
+		for !ok {
+			task, ok = s.Start(start)
+		}
+		s.Finish(start, task, scheduling.Result{Outcome: scheduling.OutcomeRefused})
+		s.ForgetPod(start, pod.UID)
+	}
+}

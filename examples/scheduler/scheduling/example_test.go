@@ -1,0 +1,51 @@
+package scheduling_test
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
+)
+
+// A scheduler decides about two pods. The node a has been silent for half a
+// minute, the node b has room for one of them, and an autoscaler could make
+// nodes like large. The loop is that of a timedqueue.Dispatcher.
+func Example() {
+	now := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
+	scheduler, err := scheduling.New(scheduling.Config{
+		SchedulerName: "lifecycle",
+		Templates:     []*corev1.Node{nodeNamed("large")},
+	}, now)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	scheduler.ObserveNode(now, nodeNamed("a"))
+	scheduler.ObserveNode(now, nodeNamed("b", inZone("b")))
+	scheduler.MarkSynced(now)
+
+	for range 3 { // b sends heartbeats
+		now = now.Add(10 * time.Second)
+		scheduler.ObserveLease(now, leaseOf("b", now))
+	}
+	scheduler.ObservePod(now, podNamed("web", "3"))
+	scheduler.ObservePod(now, podNamed("batch", "2", priority(-1)))
+	for {
+		task, ok := scheduler.Start(now)
+		if !ok {
+			break
+		}
+		switch task.Action {
+		case scheduling.ActionBind:
+			fmt.Printf("%s is bound to %s\n", task.Pod.Name, task.Decision.Node)
+		case scheduling.ActionReport:
+			fmt.Printf("%s waits: %s\n", task.Pod.Name, task.Decision.Message())
+		}
+		scheduler.Finish(now, task, scheduling.Result{Outcome: scheduling.OutcomeDone})
+	}
+	// Output:
+	// web is bound to b
+	// batch waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were silent. A new node like large would fit.
+}

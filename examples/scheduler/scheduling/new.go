@@ -1,0 +1,67 @@
+package scheduling
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// reasonPreempted is the reason of the conditions that are the scheduler's to
+// clear. The Eviction API sets another one itself.
+const reasonPreempted = "PreemptionByExampleScheduler"
+
+// evictionCost is the most requests that one eviction sends.
+const evictionCost = 3
+
+// New returns a scheduler that knows no node and no pod. Now must not be the
+// zero time.
+func New(config Config, now time.Time) (*Scheduler, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	config = config.withDefaults()
+	s := &Scheduler{
+		config: config, began: now,
+		nodes: map[string]*node{}, pods: map[types.UID]*pod{}, wanting: map[types.UID]*pod{},
+		excluding: map[types.UID]*pod{},
+		sets:      map[string]daemonSet{}, budgets: map[string]*budget{}, states: map[string]zone.State{},
+	}
+	var err error
+	if s.health, err = nodehealth.NewNodeMonitor(config.Health, now); err != nil {
+		return nil, err
+	}
+	if s.zones, err = zone.NewTracker[string](config.Zone, now); err != nil {
+		return nil, err
+	}
+	victims := config.Evictions
+	victims.Concerns = func(*corev1.Taint) bool { return false } // taints are others' business
+	victims.Own = []string{reasonPreempted}
+	victims.Describe = func(task eviction.Task) eviction.Condition {
+		return eviction.Condition{Reason: reasonPreempted, Message: task.Decision.Request}
+	}
+	victims.LowPriorityFirst = true
+	if s.evictions, err = eviction.NewTracker(victims, now); err != nil {
+		return nil, err
+	}
+	if s.active, err = timedqueue.NewQueue(timedqueue.QueueConfig[types.UID, *pod]{Less: (*pod).before}, now); err != nil {
+		return nil, err
+	}
+	if s.timers, err = timedqueue.NewQueue(timedqueue.QueueConfig[types.UID, *pod]{Less: (*pod).before}, now); err != nil {
+		return nil, err
+	}
+	s.requests, err = timedqueue.NewThrottle(timedqueue.ThrottleConfig[Task]{
+		Limit: config.RequestLimit, Burst: max(config.RequestBurst, evictionCost),
+		Kinds: []timedqueue.Kind[Task]{
+			{Name: "evictions", Source: timedqueue.SourceOf(s.startEviction, s.evictions.Next),
+				Cost: evictionCost, Reserved: 0.25},
+			{Name: "pods", Source: timedqueue.SourceOf(s.startPod, s.active.Next), Reserved: 0.5},
+		},
+	}, now)
+	return s, err
+}

@@ -1,0 +1,124 @@
+package scheduling
+
+import (
+	"time"
+
+	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// mostVisited bounds the pairs of a changed node and a pod that one turn looks
+// at, so that no turn takes long.
+const mostVisited = 2000
+
+// advance does what follows from time and from changes of nodes.
+func (s *Scheduler) advance(now time.Time) {
+	for task, ok := s.health.Start(now); ok; task, ok = s.health.Start(now) {
+		s.health.Finish(now, task, nodehealth.Result{Outcome: nodehealth.OutcomeDone})
+		if n := s.nodes[task.Key]; n != nil {
+			s.reckon(now, n)
+		}
+	}
+	s.evaluateZones(now)
+	s.wakeHelped()
+	for item, ok := s.timers.Start(now); ok; item, ok = s.timers.Start(now) {
+		s.timers.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
+		p := item.Value
+		if p.phase == assumed {
+			s.active.Add(p.id, p, s.began) // to be read
+		} else if p.phase == waiting {
+			s.enter(p, pending)
+		}
+	}
+}
+
+// wakeHelped wakes the pods that changed nodes help.
+func (s *Scheduler) wakeHelped() {
+	for visits := mostVisited; visits > 0 && len(s.changed) > 0; {
+		n := s.changed[0]
+		s.changed = s.changed[1:]
+		n.changed = false
+		visits -= 1 + len(s.wanting)
+		for _, p := range s.wanting {
+			if s.helps(n, p) {
+				s.wake(p)
+			}
+		}
+	}
+}
+
+// reckon counts a node in its zone. A silent node is not ready there, although
+// it may not have been declared yet.
+func (s *Scheduler) reckon(now time.Time, n *node) {
+	s.touch(n)
+	if len(s.excluding) > 0 {
+		s.touchAll() // it may have changed its topology
+	}
+	s.unevaluated = true
+	if n.object == nil {
+		s.zones.Forget(now, n.name)
+		return
+	}
+	s.zones.Observe(now, n.name, zone.Node{
+		Zone: n.zone, Ready: isReady(n.object) && !s.health.Silent(n.name), Excluded: zone.Excluded(n.object),
+	})
+}
+
+// evaluateZones takes the states of the zones. Where one begins or ends that
+// keeps pods away, all nodes concerned have changed.
+func (s *Scheduler) evaluateZones(now time.Time) {
+	s.unevaluated = false
+	evaluation := s.zones.Evaluate(now)
+	if !evaluation.Changed() {
+		return
+	}
+	turned := map[string]bool{}
+	for _, change := range evaluation.Changes {
+		s.states[change.Zone] = change.To
+		turned[change.Zone] = change.From != change.To
+	}
+	for _, gone := range evaluation.Gone {
+		delete(s.states, gone)
+	}
+	suspended := evaluation.Phase == zone.PhaseSuspended
+	for _, n := range s.nodes {
+		if turned[n.zone] || suspended != s.suspended {
+			s.touch(n)
+		}
+	}
+	s.suspended = suspended
+}
+
+// helps reports whether a node that has changed gives a pod a reason to be
+// decided about again.
+func (s *Scheduler) helps(n *node, p *pod) bool {
+	switch {
+	case !p.wanted() || p.unsupported != "" || p.on != nil:
+		return false
+	case p.nominated == n && !s.expectsRoom(p):
+		return true // what it waited for does not come
+	case n.object == nil || s.avoided(n, p) != "":
+		return false
+	}
+	return n.shortages(p) == nil || s.mayPreempt(p) && s.roomOn(n, p) != nil
+}
+
+// wake makes a pod pending when its backoff is over.
+func (s *Scheduler) wake(p *pod) {
+	switch p.phase {
+	case busy:
+		p.missed = true
+	case waiting:
+		s.timers.Add(p.id, p, s.backoffEnd(p))
+	case pending, assumed, placed:
+	}
+}
+
+// backoffEnd returns when a pod may be decided about again.
+func (s *Scheduler) backoffEnd(p *pod) time.Time {
+	if p.attempts == 0 {
+		return p.tried
+	}
+	return p.tried.Add(s.config.Backoff.Delay(p.attempts - 1))
+}
