@@ -1,7 +1,7 @@
-// Package federation is the API of the example: clusters that send heartbeats
-// and have taints, and bindings that put a workload on a cluster and tolerate
-// some of its taints. Karmada has such objects. These are smaller, and their
-// fields are the example's own.
+// Package federation is the API of the example. Clusters send heartbeats and
+// have taints. A binding puts a workload on a cluster and tolerates some of its
+// taints. Karmada has such objects. These are smaller, and their fields are the
+// example's own.
 //
 // The package needs no controller-runtime. CRDs is what the API server wants to
 // know of the types; a test compares both.
