@@ -145,6 +145,9 @@ func TestTheControllerMovesABindingAndUndoesTheTaint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEdge(t, threeClusters()...)
 		e.start()
+		synctest.Wait()
+		require.Len(t, e.core.clusters, 3, "what the reconcilers may still be busy with")
+		require.Len(t, e.core.bindings, 1)
 		e.run(2*grace, "")
 		require.Equal(t, "a-0", e.binding("one").Spec.Cluster)
 		e.run(grace+3*interval, "a-0")

@@ -30,19 +30,11 @@ type Core struct {
 	moves   *eviction.Tracker
 	tasks   timedqueue.Source[Task] // those of the four, in this order
 
-	clusters map[string]*cluster
+	clusters map[string]*federation.Cluster // as last observed
 	bindings map[types.UID]*binding
 	named    map[types.NamespacedName]types.UID // of the bindings
 	load     map[string]int                     // bindings on a cluster
 	leads    bool
-}
-
-// cluster is the record of a cluster.
-type cluster struct {
-	*federation.Cluster // as last observed
-
-	// recorded says that the API server has the silence of the cluster.
-	recorded bool
 }
 
 // binding is the record of a binding.
@@ -77,7 +69,7 @@ func NewCore(config Config, now time.Time) (*Core, error) {
 	}
 	config = config.withDefaults()
 	c := &Core{
-		clusters: make(map[string]*cluster), bindings: make(map[types.UID]*binding),
+		clusters: make(map[string]*federation.Cluster), bindings: make(map[types.UID]*binding),
 		named: make(map[types.NamespacedName]types.UID), load: make(map[string]int),
 	}
 	var err error
@@ -106,26 +98,21 @@ func NewCore(config Config, now time.Time) (*Core, error) {
 
 func isOurs(taint *corev1.Taint) bool { return taint.Key == TaintUnreachable }
 
-// ObserveCluster takes a cluster as it is now.
+// ObserveCluster takes a cluster as it is now. It must not be changed afterwards.
 func (c *Core) ObserveCluster(now time.Time, observed *federation.Cluster) {
-	r, known := c.clusters[observed.Name]
-	if known && r.UID != observed.UID {
-		c.ForgetCluster(now, observed.Name)
-		known = false
-	}
+	before, known := c.clusters[observed.Name]
 	switch {
-	case !known:
-		r = new(cluster)
-		c.clusters[observed.Name] = r
-	case !observed.Status.LastHeartbeatTime.Equal(r.Status.LastHeartbeatTime):
+	case known && before.UID != observed.UID:
+		c.ForgetCluster(now, observed.Name)
+	case known && !before.Status.LastHeartbeatTime.Equal(observed.Status.LastHeartbeatTime):
 		c.monitor.Heartbeat(now, observed.Name)
 	}
-	r.Cluster = observed
-	c.monitor.Observe(now, r.Name, nodehealth.Observation{
-		Reported: r.Status.LastHeartbeatTime != nil, Silent: readyIs(r.Cluster, metav1.ConditionUnknown),
+	c.clusters[observed.Name] = observed
+	c.monitor.Observe(now, observed.Name, nodehealth.Observation{
+		Reported: observed.Status.LastHeartbeatTime != nil, Silent: readyIs(observed, metav1.ConditionUnknown),
 	})
-	c.moves.ObserveNode(now, asNode(r.Cluster))
-	c.assess(now, r)
+	c.moves.ObserveNode(now, asNode(observed))
+	c.assess(now, observed)
 }
 
 // ForgetCluster drops a cluster that was deleted.
@@ -137,7 +124,8 @@ func (c *Core) ForgetCluster(now time.Time, name string) {
 	c.moves.ForgetNode(now, name)
 }
 
-// ObserveBinding takes a binding as it is now.
+// ObserveBinding takes a binding as it is now. It must not be changed
+// afterwards.
 func (c *Core) ObserveBinding(now time.Time, observed *federation.Binding) {
 	name := types.NamespacedName{Namespace: observed.Namespace, Name: observed.Name}
 	if uid, known := c.named[name]; known && uid != observed.UID {
@@ -194,10 +182,9 @@ func (c *Core) Sighted(now time.Time) { c.monitor.Sighted(now) }
 func (c *Core) ObserveDate(now, sent, date time.Time) { c.moves.ObserveDate(now, sent, date) }
 
 // assess follows up a change of a cluster, or of whether it is silent.
-func (c *Core) assess(now time.Time, r *cluster) {
+func (c *Core) assess(now time.Time, r *federation.Cluster) {
 	silent := c.monitor.Silent(r.Name)
-	r.recorded = silent && (r.recorded || readyIs(r.Cluster, metav1.ConditionUnknown))
-	c.regions.Observe(now, r.Name, zone.Node{Zone: r.Spec.Region, Ready: !silent, Unconfirmed: !r.recorded})
+	c.regions.Observe(now, r.Name, zone.Node{Zone: r.Spec.Region, Ready: !silent, Unconfirmed: !c.recorded(r)})
 	if silent {
 		c.moves.SuspendTaintsOn(now, r.Name, nil)
 	} else {
@@ -207,7 +194,7 @@ func (c *Core) assess(now time.Time, r *cluster) {
 }
 
 // mark schedules a change of the taint of a cluster, or none.
-func (c *Core) mark(now time.Time, r *cluster) {
+func (c *Core) mark(now time.Time, r *federation.Cluster) {
 	_, has := taints.Find(r.Spec.Taints, TaintUnreachable, corev1.TaintEffectNoExecute)
 	next := mark{add: c.wanted(r), region: r.Spec.Region}
 	if waiting, ok := c.marks.Get(r.Name); ok && waiting.Value == next && next.add != has {
@@ -224,9 +211,16 @@ func (c *Core) mark(now time.Time, r *cluster) {
 	c.marks.Add(r.Name, next, due)
 }
 
+// recorded reports whether a cluster is silent and the API server has that.
+func (c *Core) recorded(r *federation.Cluster) bool {
+	return c.monitor.Silent(r.Name) && readyIs(r, metav1.ConditionUnknown)
+}
+
 // wanted reports whether a cluster must have the taint. A suspension of all
 // regions takes it away.
-func (c *Core) wanted(r *cluster) bool { return r.recorded && c.regions.Phase() != zone.PhaseSuspended }
+func (c *Core) wanted(r *federation.Cluster) bool {
+	return c.recorded(r) && c.regions.Phase() != zone.PhaseSuspended
+}
 
 // evaluate judges the regions. It hands out no task.
 func (c *Core) evaluate(now time.Time) (Task, bool) {

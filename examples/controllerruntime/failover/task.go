@@ -94,9 +94,9 @@ func (c *Core) startSilence(now time.Time) (Task, bool) {
 		}
 		r := c.clusters[found.Key]
 		c.assess(now, r)
-		if found.State == nodehealth.StateSilent && !r.recorded {
+		if found.State == nodehealth.StateSilent && !c.recorded(r) {
 			return Task{
-				Kind: KindDeclare, BeforeCluster: r.Cluster, AfterCluster: declared(r.Cluster, found.Since, now),
+				Kind: KindDeclare, BeforeCluster: r, AfterCluster: declared(r, found.Since, now),
 				silence: found,
 			}, true
 		}
@@ -116,7 +116,7 @@ func (c *Core) startMark(now time.Time) (Task, bool) {
 	}
 	after := r.DeepCopy()
 	after.Spec.Taints, _ = taints.Reconcile(r.Spec.Taints, desired, isOurs, now)
-	return Task{Kind: KindTaint, BeforeCluster: r.Cluster, AfterCluster: after, mark: item}, true
+	return Task{Kind: KindTaint, BeforeCluster: r, AfterCluster: after, mark: item}, true
 }
 
 // startMove hands out a binding that must leave, with the cluster that it goes
@@ -154,8 +154,8 @@ func (c *Core) target(tolerations []corev1.Toleration) (string, bool) {
 
 // accepts reports whether a binding with such tolerations may come to a cluster
 // and would not have to leave it again.
-func (c *Core) accepts(r *cluster, tolerations []corev1.Toleration) bool {
-	if c.monitor.Silent(r.Name) || !readyIs(r.Cluster, "True") || r.DeletionTimestamp != nil {
+func (c *Core) accepts(r *federation.Cluster, tolerations []corev1.Toleration) bool {
+	if c.monitor.Silent(r.Name) || !readyIs(r, "True") || r.DeletionTimestamp != nil {
 		return false
 	}
 	matcher := taints.Matcher{}
@@ -176,7 +176,11 @@ func (c *Core) Finish(now time.Time, task Task, result Result) {
 	done := result.Outcome == OutcomeDone && result.Err == nil
 	switch task.Kind {
 	case KindDeclare:
-		c.finishSilence(now, task, done)
+		outcome := nodehealth.OutcomeRetry
+		if done {
+			outcome = nodehealth.OutcomeDone // the cache shows it later
+		}
+		c.monitor.Finish(now, task.silence, nodehealth.Result{Outcome: outcome})
 	case KindTaint:
 		outcome := timedqueue.OutcomeFailed
 		if done {
@@ -185,18 +189,6 @@ func (c *Core) Finish(now time.Time, task Task, result Result) {
 		c.marks.Finish(now, task.mark, timedqueue.Result{Outcome: outcome})
 	case KindMove:
 		c.finishMove(now, task, result, done)
-	}
-}
-
-func (c *Core) finishSilence(now time.Time, task Task, done bool) {
-	if !done {
-		c.monitor.Finish(now, task.silence, nodehealth.Result{Outcome: nodehealth.OutcomeRetry})
-		return
-	}
-	c.monitor.Finish(now, task.silence, nodehealth.Result{Outcome: nodehealth.OutcomeDone})
-	if r := c.clusters[task.BeforeCluster.Name]; r != nil && r.UID == task.BeforeCluster.UID {
-		r.recorded = true // the cache shows it later
-		c.assess(now, r)
 	}
 }
 
