@@ -52,6 +52,9 @@ func (r *Recorder) Sent(sent *model.Call) {
 	}
 	kind, about := call{sent.Verb, sent.Kind, sent.Subresource}, r.about(sent)
 	r.calls.count(kind, 1, 0)
+	if sent.Kind != model.LeaderLease && !sent.BeginsWatch() {
+		r.sentSince++
+	}
 	if about != nil {
 		about.calls.count(kind, 1, 0)
 		r.underWay[sent] = about
@@ -68,6 +71,9 @@ func (r *Recorder) Answered(answered *model.Call) {
 	delete(r.underWay, answered)
 	if answered.Err == nil {
 		return
+	}
+	if model.Refused(answered) {
+		r.refused(answered)
 	}
 	kind := call{answered.Verb, answered.Kind, answered.Subresource}
 	r.calls.count(kind, 0, 1)

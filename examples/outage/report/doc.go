@@ -28,6 +28,13 @@
 // silent, not ready, or has a NoExecute taint. Whether the controller did what
 // it has to is no question for this package; see package invariant.
 //
+// # Series
+//
+// [Series] are for plots. They have nodes by state, and pods that wait, are
+// blocked or were evicted. They have taints against what the rates allow, and
+// calls against their limit. However long a run is, they have at most
+// [MostPoints] points.
+//
 // # JSON
 //
 // [Document] and [Comparison] are what the program prints with --json. Their

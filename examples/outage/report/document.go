@@ -14,6 +14,8 @@ type Document struct {
 	// Timeline is in the order in which its lines begin.
 	Timeline []Line  `json:"timeline"`
 	Summary  Summary `json:"summary"`
+	// Series are for plots.
+	Series Series `json:"series"`
 	// Checked says that the invariants were checked; Violations are those that did
 	// not hold.
 	Checked    bool        `json:"checked"`

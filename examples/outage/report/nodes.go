@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
@@ -22,6 +23,12 @@ type node struct {
 	noExecute []stored
 	// troubled says that it counts as in trouble in its zone.
 	troubled bool
+	// waiting is how many of its pods wait to leave, blocked which of them a
+	// budget keeps. It counts as tallied in the zone counted, nil if in none.
+	waiting int
+	blocked map[types.UID]struct{}
+	counted *district
+	tallied tally
 }
 
 // stored is a NoExecute taint and since when the API server has had it.
@@ -72,9 +79,10 @@ func (n *node) threats() []corev1.Taint {
 	return all
 }
 
-// weigh updates whether the node is in trouble, and with it whether its zone
-// is.
+// weigh updates what the node counts as, whether it is in trouble, and with it
+// whether its zone is.
 func (r *Recorder) weigh(n *node) {
+	r.tally(n)
 	troubled := n.exists && (n.silent || n.threatened())
 	if troubled == n.troubled {
 		return
@@ -144,6 +152,7 @@ func (r *Recorder) nodeChanged(write model.NodeWrite) {
 	case hasOurs && !hadOurs:
 		n.district.tainted.hit(n.name)
 		n.district.taintings = append(n.district.taintings, write.Call.SentAt)
+		n.district.recent = append(n.district.recent, write.Call.SentAt)
 		r.happened(Tainted, n)
 	case hadOurs && !hasOurs:
 		r.happened(Untainted, n)

@@ -13,8 +13,10 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/model"
 )
 
-// WrotePod counts a pod that a controller tells to leave.
+// WrotePod follows pods that wait to leave, and counts one that a controller
+// tells to.
 func (r *Recorder) WrotePod(write model.PodWrite) {
+	r.tallyPod(write)
 	if write.Call == nil || !mustLeave(write) {
 		return
 	}

@@ -39,6 +39,10 @@ type Recorder struct {
 
 	calls    calls
 	underWay map[*model.Call]*district
+
+	sampler   *sampler
+	samples   []zoneSample // reused
+	sentSince int          // calls since the last sample
 }
 
 var _ model.Witness = (*Recorder)(nil)
@@ -68,6 +72,7 @@ func Watch(s *simulation.Simulation, tell func(Line)) *Recorder {
 		departures: make(map[departing]Departure),
 		calls:      make(calls),
 		underWay:   make(map[*model.Call]*district),
+		sampler:    newSampler(s.Scenario().Duration.D(), hundredths(float64(s.Options().APIQPS))),
 	}
 	for _, described := range s.Scenario().Cluster.Zones {
 		r.district(described.Name)
@@ -80,6 +85,7 @@ func Watch(s *simulation.Simulation, tell func(Line)) *Recorder {
 			r.enter(n, object)
 			n.ready = readiness(object)
 			r.takeTaints(n, object.Spec.Taints)
+			r.tally(n)
 		}
 	}
 	r.world.Watch(r)
@@ -104,6 +110,7 @@ func (r *Recorder) tick() {
 		}
 	}
 	r.look()
+	r.sample()
 	r.timeline.advance(now)
 	r.world.At(now+lookEvery, r.tick)
 }
@@ -191,12 +198,14 @@ func (r *Recorder) lookSoon() {
 // interrupted.
 func (r *Recorder) Document() *Document {
 	r.look()
+	r.sample()
 	r.timeline.end()
 	s := r.simulation.Scenario()
 	document := &Document{
 		Scenario: s.Name, Seed: s.Seed, Settings: []string{},
 		Duration: SecondsOf(s.Duration.D()), Reached: SecondsOf(r.world.Now()),
 		Timeline: r.timeline.told, Summary: r.summary(), Violations: []Violation{}, Expectations: []Expectation{},
+		Series: r.sampler.finish(),
 	}
 	if document.Timeline == nil {
 		document.Timeline = []Line{}

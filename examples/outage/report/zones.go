@@ -18,6 +18,8 @@ type district struct {
 	// living are those of declared whose kubelets were up, dead the others.
 	living, dead hits
 	taintings    []time.Duration // when the calls for them were sent
+	recent       []time.Duration // those of the last minute
+	tally        tally
 	rates        []rateSince
 	state        zone.State
 
