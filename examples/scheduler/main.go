@@ -39,7 +39,7 @@ func command(s *settings) *process.Command {
 		Settings: s,
 		Intro:    intro,
 		Run: func(ctx context.Context, _ *pflag.FlagSet, _ io.Writer) error {
-			config, found, err := process.RESTConfig(&s.process, &s.Sharing)
+			config, found, err := process.RESTConfig(&s.process, &s.Replica)
 			if err != nil {
 				return err
 			}

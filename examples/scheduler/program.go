@@ -19,7 +19,7 @@ import (
 func program(s *settings) *process.Program {
 	return &process.Program{
 		Process: &s.process,
-		Sharing: &s.Sharing,
+		Replica: &s.Replica,
 		// The core decides when something is tried again, and lets others go first.
 		Wrap: eviction.WithoutRetryAfter,
 		Connect: func(ctx context.Context, clients process.Clients) (*process.Service, error) {

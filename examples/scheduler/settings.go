@@ -22,8 +22,8 @@ import (
 // settings are all flags.
 type settings struct {
 	process commandline.Process
-	// Sharing is APIQPS, APIBurst and LeaderElection.
-	commandline.Sharing
+	// Replica is APIQPS, APIBurst and LeaderElection.
+	commandline.Replica
 	schedulerName                               string
 	concurrentBindings                          int
 	initialBackoff, maxBackoff, assumeTimeout   time.Duration
@@ -60,7 +60,7 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 		"The spec.schedulerName of the pods to bind. No other scheduler may have it.")
 	flags.IntVar(&s.concurrentBindings, "concurrent-bindings", 16,
 		"How many bindings and other writes are under way at a time.")
-	s.Sharing.AddFlags(flags)
+	s.Replica.AddFlags(flags)
 	for name, value := range map[string]string{"kube-api-qps": "50", "kube-api-burst": "100"} { // kube-scheduler's
 		flag := flags.Lookup(name)
 		flag.DefValue = value
@@ -95,7 +95,7 @@ func (s *settings) Check(c *commandline.Checks) {
 	c.That(!s.process.Shadow, "--shadow is not supported: what a scheduler decides depends on what it has bound")
 	c.That(s.schedulerName != "", "--scheduler-name is empty, want a name")
 	c.That(s.concurrentBindings > 0, "--concurrent-bindings is %d, want at least 1", s.concurrentBindings)
-	s.Sharing.Check(c)
+	s.Replica.Check(c)
 	c.Positive("pod-initial-backoff", s.initialBackoff)
 	c.That(s.maxBackoff >= s.initialBackoff, "--pod-max-backoff is %v, want at least --pod-initial-backoff %v",
 		s.maxBackoff, s.initialBackoff)
