@@ -41,6 +41,8 @@ type truth struct {
 	underWay  []scheduling.Task
 	decided   map[types.UID]bool // pods that had a task
 	fair      bool               // nothing fails any more
+	allowed   int32              // evictions, by the budget of the kept pods
+	halted    bool
 	serial    int
 	count     map[string]int
 }
@@ -66,7 +68,9 @@ func playRandom(t *testing.T, seed uint64) {
 		w.pass(time.Duration(w.random.IntN(1500)) * time.Millisecond)
 	}
 	w.fair = true
+	w.halt(false)
 	for range 600 { // terminating pods end, watches catch up, backoffs end
+		w.allow(1)
 		w.finishTerminating()
 		w.pass(500 * time.Millisecond)
 	}
@@ -122,6 +126,11 @@ func (w *truth) change() {
 	case n == 17:
 		node := w.anyNode().Name
 		w.dead[node] = !w.dead[node]
+	case n == 18 && w.random.IntN(4) == 0:
+		w.halt(true)
+	case n == 18:
+		w.halt(false)
+		w.allow(int32(w.random.IntN(2)))
 	default:
 		w.finishTerminating()
 	}
@@ -149,10 +158,28 @@ func (w *truth) addPod() {
 	if w.random.IntN(4) == 0 {
 		tolerates("k")(pod)
 	}
+	if w.random.IntN(3) == 0 {
+		pod.Labels["app"] = "kept"
+	}
 	if w.random.IntN(8) == 0 {
 		pod.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "b"}
 	}
 	w.write(pod)
+}
+
+func (w *truth) halt(halted bool) {
+	w.halted = halted
+	if halted {
+		w.scheduler.Halt(w.now)
+	} else {
+		w.scheduler.Resume(w.now)
+	}
+}
+
+// allow sets how many kept pods may be evicted. The watch shows it later.
+func (w *truth) allow(n int32) {
+	w.allowed = n
+	w.late = append(w.late, func() { w.scheduler.ObserveBudget(w.now, budgetOf("keep", "kept", n)) })
 }
 
 // write stores a pod. The watch shows it later.
@@ -219,6 +246,7 @@ func (w *truth) pass(d time.Duration) {
 func (w *truth) check(task scheduling.Task) {
 	w.count[string(task.Action)]++
 	if task.Action == scheduling.ActionEvict {
+		require.False(w.t, w.halted)
 		var by string
 		_, err := fmt.Sscanf(task.Eviction.Decision.Request, "makes room for shop/%s", &by)
 		require.NoError(w.t, err)
@@ -353,6 +381,10 @@ func (w *truth) evict(task eviction.Task, chance int) eviction.Result {
 		return eviction.Result{}
 	case pod == nil:
 		return eviction.Result{Outcome: eviction.OutcomeAlreadyGone}
+	case pod.Labels["app"] == "kept" && w.allowed == 0:
+		return eviction.Result{Outcome: eviction.OutcomeBlocked}
+	case pod.Labels["app"] == "kept":
+		w.allow(w.allowed - 1)
 	}
 	w.write(changed(pod, func(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: w.now} }))
 	return eviction.Result{Outcome: eviction.OutcomeEvicted}

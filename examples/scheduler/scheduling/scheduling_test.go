@@ -437,6 +437,20 @@ func TestPreemptionTakesTheLeast(t *testing.T) {
 	require.Equal(t, []string{"bind p to a"}, w.after(2*time.Second, "a", "b"))
 }
 
+// A pod that only a live read has shown can make room like others.
+func TestPodThatWasReadMakesRoom(t *testing.T) {
+	w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("a")).synced()
+	w.unseen = true
+	w.add(podNamed("x", "4"))
+	require.Equal(t, []string{"bind x to a"}, w.step())
+	require.Equal(t, []string{"read x"}, w.after(time.Minute, "a"))
+	w.add(podNamed("p", "2", priority(10)))
+	require.Equal(t, []string{
+		"report p: 0/1 nodes are available: 1 Insufficient cpu. preemption: 1 pod(s) leave node a.",
+		"evict x from a: makes room for shop/p",
+	}, w.step())
+}
+
 func TestPreemptionSparesWhatMustStay(t *testing.T) {
 	for name, shape := range map[string]func(*corev1.Pod){
 		"as important": priority(10),

@@ -165,7 +165,7 @@ func (s *Scheduler) finishRead(now time.Time, p *pod, outcome Outcome, result Re
 	switch {
 	case outcome == OutcomeDone && result.Pod != nil && eviction.KeyOf(result.Pod).ID() == p.id &&
 		result.Pod.Spec.NodeName != "":
-		s.settle(now, p, result.Pod)
+		s.ObservePod(now, result.Pod) // as if the watch had shown it
 	case outcome == OutcomeDone && result.Pod != nil, outcome == OutcomeGone:
 		s.unassume(p)
 	default:
