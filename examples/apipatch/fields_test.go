@@ -98,6 +98,99 @@ func sameBothWays(t *testing.T, object runtime.Object, patch []byte) bool {
 	return short
 }
 
+func TestPatchesOfAConditionGiveWhatThePatchedDocumentGives(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 9))
+	short := 0
+	for range 4_000 {
+		if sameBothMerges(t, randomObject(random), randomMerge(random)) {
+			short++
+		}
+	}
+	require.Greater(t, short, 500, "nearly nothing was compared")
+}
+
+func FuzzPatchesOfAConditionGiveWhatThePatchedDocumentGives(f *testing.F) {
+	random := rand.New(rand.NewPCG(8, 8))
+	patches := []string{
+		`{}`, `null`, `{`, `7`, `[]`, `{"status":null}`, `{"metadata":null}`, `{"metadata":{}}`, `{"status":{}}`,
+		`{"status":7}`, `{"metadata":{"uid":7}}`, `{"metadata":{"uid":null}}`, `{"metadata":{"name":"q"}}`,
+		`{"metadata":{"uid":"a","uid":"b"}}`, `{"metadata":{"UID":"a"}}`, `{"Status":{"reason":"x"}}`,
+		`{"status":{"conditions":[]}}`, `{"status":{"conditions":null}}`, `{"status":{"conditions":{}}}`,
+		`{"status":{"conditions":[{"status":"True"}]}}`, `{"status":{"conditions":[null]}}`,
+		`{"status":{"conditions":[{"type":null}]}}`, `{"status":{"conditions":[{"type":7}]}}`,
+		`{"status":{"conditions":[{"type":"Ready","TYPE":"Other","status":"True"}]}}`,
+		`{"status":{"conditions":[{"TYPE":"Ready","status":"True"}]}}`,
+		`{"status":{"conditions":[{"type":"Ready","type":"Other","status":"True"}]}}`,
+		`{"status":{"conditions":[{"type":"Ready","lastTransitionTime":null}]}}`,
+		`{"status":{"conditions":[{"type":"Ready","lastTransitionTime":"2023-11-14T23:13:20.5+01:00"}]}}`,
+		`{"status":{"conditions":[{"type":"Ready","lastTransitionTime":"no time"}]}}`,
+		`{"status":{"conditions":[{"type":"Ready","message":"\u003c<&> é \""}]}}`,
+		"{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"message\":\"\xff\"}]}}",
+		`{"status":{"conditions":[{"type":"Ready"},{"type":"New","status":"True"}]}}`,
+		`{"status":{"conditions":[{"$patch":"delete","type":"Ready"}]}}`, `{"status":{"$patch":"replace"}}`,
+		`{"status":{"$setElementOrder/conditions":[{"type":"Ready"}]}}`, `{"$patch":"replace"}`,
+		`{"$retainKeys":["status"],"status":{}}`, `{"spec":{"nodeName":"n"},"status":{"reason":"x"}}`,
+	}
+	for range 20 {
+		patches = append(patches, string(randomMerge(random)))
+	}
+	for _, patch := range patches {
+		for seed := range uint64(6) {
+			f.Add(seed, patch)
+		}
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, patch string) {
+		sameBothMerges(t, randomObject(rand.New(rand.NewPCG(seed, 0))), []byte(patch))
+	})
+}
+
+// sameBothMerges is like sameBothWays, for strategic merge patches.
+func sameBothMerges(t *testing.T, object runtime.Object, patch []byte) bool {
+	t.Helper()
+	before := object.DeepCopyObject()
+	got, short := applyCondition(object, patch)
+	want, wantErr := applyDocument(object, types.StrategicMergePatchType, patch)
+	require.Equal(t, before, object, "%s changes what it is given", patch)
+	if short {
+		require.NoError(t, wantErr, "%s of %s", patch, encoded(t, before))
+		require.True(t, equality.Semantic.DeepEqual(want, got), "%s of %s\nshort %s\nlong  %s",
+			patch, encoded(t, before), encoded(t, got), encoded(t, want))
+	}
+	answer, err := Apply(object, types.StrategicMergePatchType, patch)
+	require.Equal(t, wantErr, err)
+	require.True(t, err != nil || equality.Semantic.DeepEqual(want, answer))
+	return short
+}
+
+// randomMerge makes strategic merge patches like those of the controllers.
+func randomMerge(random *rand.Rand) []byte {
+	condition := map[string]any{"type": []string{"Ready", "MemoryPressure", "DisruptionTarget"}[random.IntN(3)]}
+	for _, name := range []string{"status", "reason", "message", "lastTransitionTime", "lastProbeTime"} {
+		switch random.IntN(12) {
+		case 0:
+			condition[name] = nil
+		case 1, 2, 3, 4, 5:
+			condition[name] = randomText(random)
+		}
+	}
+	if _, ok := condition["lastTransitionTime"]; ok || random.IntN(2) == 0 {
+		condition["lastTransitionTime"] = randomTime(random)
+	}
+	if random.IntN(8) > 0 {
+		delete(condition, "lastProbeTime")
+	}
+	status := map[string]any{"conditions": []any{condition}}
+	if random.IntN(3) == 0 {
+		status["reason"], status["message"] = randomText(random), []any{nil, randomText(random)}[random.IntN(2)]
+	}
+	patch := map[string]any{"status": status}
+	if random.IntN(3) > 0 {
+		patch["metadata"] = map[string]any{"uid": "u1"}
+	}
+	data, _ := json.Marshal(patch)
+	return data
+}
+
 func encoded(t *testing.T, object any) string {
 	t.Helper()
 	data, err := json.Marshal(object)

@@ -30,11 +30,18 @@ var ErrNotObject = errors.New("the type of the object is not an API type")
 // list is equal to null in a test, as it is there.
 //
 // The copy may share with current what the patch leaves alone, so that neither
-// may be modified in depth. A JSON Patch that tests and sets a few fields of a
-// node or a pod is applied without JSON, with the same result.
+// may be modified in depth. Two frequent kinds of patches are applied without
+// JSON, with the same result. One is a JSON Patch that tests and sets a few
+// fields of a node or a pod. The other is a strategic merge patch that sets one
+// condition of a pod.
 func Apply(current runtime.Object, kind types.PatchType, patch []byte) (runtime.Object, error) {
-	if kind == types.JSONPatchType {
+	switch kind {
+	case types.JSONPatchType:
 		if next, ok := applyFields(current, patch); ok {
+			return next, nil
+		}
+	case types.StrategicMergePatchType:
+		if next, ok := applyCondition(current, patch); ok {
 			return next, nil
 		}
 	}

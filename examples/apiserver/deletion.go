@@ -25,7 +25,7 @@ func (s *Server) Delete(
 		if !ok {
 			return false, apierrors.NewNotFound(gvr.GroupResource(), k.Name)
 		}
-		if err := checkPreconditions(current, options.Preconditions); err != nil {
+		if err := checkPreconditions(gvr.Group, current, options.Preconditions); err != nil {
 			return false, err
 		}
 		d := deletionOf(current, options.GracePeriodSeconds, stored(now))
@@ -60,12 +60,12 @@ func (s *Server) DeleteCollection(
 	return nil
 }
 
-func checkPreconditions(current runtime.Object, p *metav1.Preconditions) error {
+func checkPreconditions(group string, current runtime.Object, p *metav1.Preconditions) error {
 	if p == nil {
 		return nil
 	}
-	m, kind := MetaOf(current), kindOf(current)
-	resource := schema.GroupResource{Group: kind.Group, Resource: kind.Kind} // real servers name the kind here
+	m := MetaOf(current)
+	resource := schema.GroupResource{Group: group, Resource: kindOf(current)} // real servers name the kind here
 	if p.UID != nil && *p.UID != m.GetUID() {
 		return apierrors.NewConflict(resource, m.GetName(), fmt.Errorf(
 			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and "+

@@ -2,7 +2,8 @@
 // stored, what a request makes of it, and what is answered. It has no lock, no
 // goroutine and no clock: time is an argument. An edge adds those.
 //
-//	s := apiserver.NewServer(apiserver.NewObjects(apiserver.Limits{}))
+//	objects := apiserver.NewObjects(apiserver.Limits{})
+//	s := apiserver.NewServer(objects, scheme.Scheme)
 //	pod, err := s.Create(now, pods, "default", pod, apiserver.WriteOptions{})
 //	options := metav1.DeleteOptions{Preconditions: guard}
 //	gone, err := s.Delete(now, pods, key, options)
@@ -43,5 +44,7 @@
 // with several goroutines puts a lock around the [Store], not around the
 // server. Patches are then computed outside of it, and computed again when
 // another write came between. examples/nodelifecycle/memory is such an edge,
-// with client-go's typed clients in front.
+// with client-go's typed clients in front. examples/outage/model is an edge in
+// virtual time, with watches of its own that are told by a [Store] around
+// [Objects]. With [Server.Shared] it is answered without copies.
 package apiserver

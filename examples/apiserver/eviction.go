@@ -56,7 +56,7 @@ func (s *Server) Evict(now time.Time, namespace string, object runtime.Object, o
 		if !passesBudgets(pod) {
 			return s.evictWithinBudget(now, pod, request)
 		}
-		if err := checkPreconditions(pod, request.Preconditions); err != nil {
+		if err := checkPreconditions(pods.Group, pod, request.Preconditions); err != nil {
 			return err
 		}
 		guarded := request
@@ -164,7 +164,7 @@ func (s *Server) mark(now time.Time, k Key, guard *metav1.Preconditions) (*corev
 		if err != nil {
 			return nil, err
 		}
-		if err := checkPreconditions(current, guard); err != nil {
+		if err := checkPreconditions(pods.Group, current, guard); err != nil {
 			return nil, err
 		}
 		next, changed := targeted(current, stored(now))

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubelife/lifecycle/examples/apiserver"
 )
@@ -18,7 +19,7 @@ func Example() {
 		now     = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		nodes   = corev1.SchemeGroupVersion.WithResource("nodes")
 		objects = apiserver.NewObjects(apiserver.Limits{})
-		server  = apiserver.NewServer(objects)
+		server  = apiserver.NewServer(objects, scheme.Scheme)
 		options = apiserver.WriteOptions{}
 		key     = apiserver.Key{Name: "a"}
 	)

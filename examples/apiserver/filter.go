@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // filter selects objects by namespace, labels and fields. The zero value of
@@ -109,26 +108,29 @@ func eventFields(set fields.Set, event *corev1.Event) {
 }
 
 // kinds finds the type of a resource when a request does not bring an object.
-type kinds map[schema.GroupVersionResource]schema.GroupVersionKind
+type kinds struct {
+	types *runtime.Scheme
+	of    map[schema.GroupVersionResource]schema.GroupVersionKind
+}
 
-// kindsOf derives the plural names of all types that have a typed client, by
-// the rule that the API's own names follow.
-func kindsOf() kinds {
-	k := kinds{}
-	for gvk, goType := range scheme.Scheme.AllKnownTypes() {
+// kindsOf derives the plural names of all types with metadata, by the rule that
+// the API's own names follow.
+func kindsOf(types *runtime.Scheme) kinds {
+	k := kinds{types, map[schema.GroupVersionResource]schema.GroupVersionKind{}}
+	for gvk, goType := range types.AllKnownTypes() {
 		if !reflect.PointerTo(goType).Implements(reflect.TypeFor[metav1.Object]()) {
 			continue
 		}
 		plural, _ := meta.UnsafeGuessKindToResource(gvk)
-		k[plural] = gvk
+		k.of[plural] = gvk
 	}
 	return k
 }
 
 func (k kinds) new(gvr schema.GroupVersionResource) (runtime.Object, error) {
-	gvk, ok := k[gvr]
+	gvk, ok := k.of[gvr]
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("no type is known for %s", gvr))
 	}
-	return scheme.Scheme.New(gvk)
+	return k.types.New(gvk)
 }

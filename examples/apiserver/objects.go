@@ -215,8 +215,14 @@ func (o *Objects) expire(r *resource, at time.Time, out slot) {
 }
 
 func (o *Objects) stamp(object runtime.Object) {
+	MetaOf(object).SetResourceVersion(o.NextVersion())
+}
+
+// NextVersion returns the version for a write to an object that an edge keeps
+// itself, in the one order of all writes.
+func (o *Objects) NextVersion() string {
 	o.version++
-	MetaOf(object).SetResourceVersion(formatVersion(o.version))
+	return formatVersion(o.version)
 }
 
 func formatVersion(version uint64) string {

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubelife/lifecycle/examples/apipatch"
 )
@@ -124,10 +123,10 @@ func beforeStatusUpdate(next, current runtime.Object) {
 // validate checks the few rules whose breach by a controller should show.
 //
 // The path of a node's taints is the API's, though they are in its spec.
-func validate(object runtime.Object) error {
+func validate(group string, object runtime.Object) error {
 	m := MetaOf(object)
 	if m.GetName() == "" {
-		return invalid(object, field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))
+		return invalid(group, object, field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))
 	}
 	node, ok := object.(*corev1.Node)
 	if !ok {
@@ -141,7 +140,7 @@ func validate(object runtime.Object) error {
 	for i, taint := range node.Spec.Taints {
 		id := identity{taint.Key, taint.Effect}
 		if seen[id] {
-			return invalid(node, field.Duplicate(field.NewPath("metadata", "taints").Index(i), taint))
+			return invalid(group, node, field.Duplicate(field.NewPath("metadata", "taints").Index(i), taint))
 		}
 		seen[id] = true
 	}
@@ -149,20 +148,20 @@ func validate(object runtime.Object) error {
 }
 
 // validateUpdate checks what may not change but is not simply taken back.
-func validateUpdate(next, current runtime.Object) error {
+func validateUpdate(group string, next, current runtime.Object) error {
 	n, c := MetaOf(next), MetaOf(current)
 	if !n.GetDeletionTimestamp().Equal(c.GetDeletionTimestamp()) {
-		return invalid(current,
+		return invalid(group, current,
 			field.Invalid(field.NewPath("metadata", "deletionTimestamp"), n.GetDeletionTimestamp(), "field is immutable"))
 	}
 	if !equality.Semantic.DeepEqual(n.GetDeletionGracePeriodSeconds(), c.GetDeletionGracePeriodSeconds()) {
-		return invalid(current, field.Invalid(field.NewPath("metadata", "deletionGracePeriodSeconds"),
+		return invalid(group, current, field.Invalid(field.NewPath("metadata", "deletionGracePeriodSeconds"),
 			n.GetDeletionGracePeriodSeconds(), "field is immutable"))
 	}
 	if c.GetDeletionTimestamp() != nil {
 		for _, finalizer := range n.GetFinalizers() {
 			if !slices.Contains(c.GetFinalizers(), finalizer) {
-				return invalid(current, field.Forbidden(field.NewPath("metadata", "finalizers"),
+				return invalid(group, current, field.Forbidden(field.NewPath("metadata", "finalizers"),
 					"no finalizer can be added to an object that is being deleted: "+finalizer))
 			}
 		}
@@ -172,7 +171,7 @@ func validateUpdate(next, current runtime.Object) error {
 		return nil
 	}
 	if old, ok := current.(*corev1.Pod); ok && old.Spec.NodeName != pod.Spec.NodeName {
-		return invalid(current,
+		return invalid(group, current,
 			field.Forbidden(field.NewPath("spec"), "pod updates may not change the node, which only a binding sets"))
 	}
 	return nil
@@ -186,7 +185,7 @@ func isLease(object runtime.Object) bool {
 // hasGeneration reports whether the API counts the changes of an object's spec.
 // It does for workloads and pods, not for nodes, namespaces and leases.
 func hasGeneration(object runtime.Object) bool {
-	switch kindOf(object).Kind {
+	switch kindOf(object) {
 	case "Pod", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob", "PodDisruptionBudget":
 		return true
 	}
@@ -216,19 +215,17 @@ func keepPart(next, current runtime.Object, name string) {
 func equalPart(next, current runtime.Object, name string) bool {
 	a, ok := partOf(next, name)
 	b, _ := partOf(current, name)
-	return !ok || equality.Semantic.DeepEqual(a.Interface(), b.Interface())
+	return !ok || equality.Semantic.DeepEqual(a.Addr().Interface(), b.Addr().Interface())
 }
 
-func kindOf(object runtime.Object) schema.GroupVersionKind {
-	kinds, _, err := scheme.Scheme.ObjectKinds(object)
-	if err != nil || len(kinds) == 0 {
-		return schema.GroupVersionKind{Kind: reflect.TypeOf(object).Elem().Name()}
-	}
-	return kinds[0]
+// kindOf returns the kind of an object, which is the name of its type.
+func kindOf(object runtime.Object) string {
+	return reflect.TypeOf(object).Elem().Name()
 }
 
-func invalid(object runtime.Object, fault *field.Error) error {
-	return apierrors.NewInvalid(kindOf(object).GroupKind(), MetaOf(object).GetName(), field.ErrorList{fault})
+func invalid(group string, object runtime.Object, fault *field.Error) error {
+	kind := schema.GroupKind{Group: group, Kind: kindOf(object)}
+	return apierrors.NewInvalid(kind, MetaOf(object).GetName(), field.ErrorList{fault})
 }
 
 // stored is a time as the API stores it.

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubelife/lifecycle/examples/apipatch"
 )
@@ -30,13 +29,26 @@ const status = "status"
 //
 // A Server is as safe for concurrent use as its store.
 type Server struct {
+	// Shared says that answers are stored objects in place of copies of them, and
+	// that their reader does not modify them. To be set before the first request.
+	Shared bool
+
 	store Store
 	kinds kinds
 }
 
-// NewServer returns a server of what is in a store.
-func NewServer(store Store) *Server {
-	return &Server{store: store, kinds: kindsOf()}
+// NewServer returns a server of what is in a store. types makes lists, and the
+// objects of resources that are watched or selected by fields.
+func NewServer(store Store, types *runtime.Scheme) *Server {
+	return &Server{store: store, kinds: kindsOf(types)}
+}
+
+// answer returns an object as a request is answered with it.
+func (s *Server) answer(object runtime.Object) runtime.Object {
+	if s.Shared {
+		return object
+	}
+	return object.DeepCopyObject()
 }
 
 // WriteOptions says how a request changes an object.
@@ -73,13 +85,13 @@ func dryRun(values []string) (bool, error) {
 	return len(values) > 0, nil
 }
 
-// Get returns a copy of an object.
+// Get returns an object.
 func (s *Server) Get(gvr schema.GroupVersionResource, k Key) (runtime.Object, error) {
 	object, ok := s.store.Get(gvr, k)
 	if !ok {
 		return nil, apierrors.NewNotFound(gvr.GroupResource(), k.Name)
 	}
-	return object.DeepCopyObject(), nil
+	return s.answer(object), nil
 }
 
 // List answers with everything at once: the API leaves it to the server whether
@@ -108,14 +120,16 @@ func (s *Server) List(
 	items := make([]runtime.Object, 0, len(entries))
 	for _, object := range sorted(entries) {
 		if f.matches(object) {
-			items = append(items, object.DeepCopyObject())
+			items = append(items, s.answer(object))
 		}
 	}
-	return listOf(gvk, items, now)
+	return s.listOf(gvk, items, now)
 }
 
-func listOf(gvk schema.GroupVersionKind, items []runtime.Object, version uint64) (runtime.Object, error) {
-	list, err := scheme.Scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+func (s *Server) listOf(
+	gvk schema.GroupVersionKind, items []runtime.Object, version uint64,
+) (runtime.Object, error) {
+	list, err := s.kinds.types.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
@@ -161,7 +175,7 @@ func (s *Server) create(
 		m.SetName(m.GetGenerateName() + suffix(id))
 	}
 	beforeCreate(now, next, uid(id))
-	if err := validate(next); err != nil {
+	if err := validate(gvr.Group, next); err != nil {
 		return nil, err
 	}
 	if _, exists := s.store.Get(gvr, KeyOf(m)); dry && !exists {
@@ -170,7 +184,7 @@ func (s *Server) create(
 	if !s.store.Commit(Change{Resource: gvr, Key: KeyOf(m), At: now, Next: next}) {
 		return nil, apierrors.NewAlreadyExists(gvr.GroupResource(), m.GetName())
 	}
-	return next.DeepCopyObject(), nil
+	return s.answer(next), nil
 }
 
 // Update replaces an object. Leases, alone of the kinds that matter here, are
@@ -245,17 +259,27 @@ func (s *Server) modify(
 		if err := w.prepare(gvr, next, current); err != nil {
 			return nil, err
 		}
-		if w.dry || equality.Semantic.DeepEqual(current, next) {
-			return next.DeepCopyObject(), nil // it shares parts with what is stored
+		if w.dry || w.changesNothing(next, current) {
+			return s.answer(next), nil // it shares parts with what is stored
 		}
 		step := Change{Resource: gvr, Key: k, At: now, Old: current, Next: next}
 		if finalized(next) {
 			step.Next, step.Last = nil, current.DeepCopyObject()
 		}
 		if s.store.Commit(step) {
-			return next.DeepCopyObject(), nil
+			return s.answer(next), nil
 		}
 	}
+}
+
+// changesNothing reports whether two states of an object are equal. The part
+// that the write is about is compared first: mostly it differs.
+func (w write) changesNothing(next, current runtime.Object) bool {
+	part := "Spec"
+	if w.subresource == status {
+		part = "Status"
+	}
+	return equalPart(next, current, part) && equality.Semantic.DeepEqual(current, next)
 }
 
 // prepare checks and completes the new state of an object. The order is that of
@@ -274,13 +298,13 @@ func (w write) prepare(gvr schema.GroupVersionResource, next, current runtime.Ob
 		return err
 	}
 	if foreign {
-		return invalid(current, field.Invalid(field.NewPath("metadata", "uid"), n.GetUID(), "field is immutable"))
+		return invalid(gvr.Group, current, field.Invalid(field.NewPath("metadata", "uid"), n.GetUID(), "field is immutable"))
 	}
 	beforeUpdate(next, current, w.subresource)
-	if err := validateUpdate(next, current); err != nil {
+	if err := validateUpdate(gvr.Group, next, current); err != nil {
 		return err
 	}
-	return validate(next)
+	return validate(gvr.Group, next)
 }
 
 // checkVersion refuses a write that was computed from another version. No
@@ -292,7 +316,7 @@ func checkVersion(gvr schema.GroupVersionResource, next, current runtime.Object)
 		return nil
 	case "":
 		if isLease(current) {
-			return invalid(current,
+			return invalid(gvr.Group, current,
 				field.Invalid(field.NewPath("metadata", "resourceVersion"), "", "must be specified for an update"))
 		}
 		n.SetResourceVersion(c.GetResourceVersion())

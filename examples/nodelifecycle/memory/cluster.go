@@ -11,6 +11,7 @@ import (
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kubelife/lifecycle/examples/apiserver"
@@ -35,7 +36,7 @@ func NewCluster() *Cluster {
 
 func newCluster(limits apiserver.Limits) *Cluster {
 	objects := newStore(limits)
-	s := &server{Server: apiserver.NewServer(objects), store: objects}
+	s := &server{Server: apiserver.NewServer(objects, scheme.Scheme), store: objects}
 	return &Cluster{Client: newClient(s), server: s}
 }
 

@@ -1,10 +1,16 @@
 package model
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubelife/lifecycle/examples/apiserver"
 )
 
 // DisruptionBudget is a PodDisruptionBudget of a workload's pods, with
@@ -22,12 +28,11 @@ type DisruptionBudget struct {
 	AllowedSince, EnoughSince time.Duration
 
 	owner *Workload
+	// object is what the API server has.
+	object *policyv1.PodDisruptionBudget
 	// pods are those of the workload that are not terminating.
-	pods map[string]*corev1.Pod
-	// disrupted are pods that the API server has let go, and when. One that is
-	// still there is not counted as available for a while.
-	disrupted map[string]time.Duration
-	planned   bool
+	pods    map[string]*corev1.Pod
+	planned bool
 }
 
 // Facts of the disruption controller v1.37.1, pkg/controller/disruption.
@@ -50,9 +55,15 @@ func (o *Workload) Protect(minAvailable int) *DisruptionBudget {
 		EnoughSince:  never,
 		owner:        o,
 		pods:         make(map[string]*corev1.Pod),
-		disrupted:    make(map[string]time.Duration),
 	}
-	o.Budget.write(0, 0)
+	available := intstr.FromInt(minAvailable)
+	o.world.commit(apiserver.Change{Resource: budgetResource, Key: podKey(o.Name), Next: &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: o.Name, Generation: 1},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: &available,
+			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{ownerLabel: o.Name}},
+		},
+	}})
 	return o.Budget
 }
 
@@ -74,36 +85,61 @@ func (b *DisruptionBudget) syncAfter(wait time.Duration) {
 	b.owner.world.After(wait, b.sync)
 }
 
-// sync counts the pods and writes the status.
+// sync counts the pods and writes the status. A pod that was let go and is
+// still there is not counted as available for a while.
 func (b *DisruptionBudget) sync() {
 	b.planned = false
-	now := b.owner.world.now
+	w := b.owner.world
+	disrupted := make(map[string]metav1.Time)
 	recheck := never
-	for name, at := range b.disrupted {
-		if b.pods[name] == nil || now >= at+disruptedFor {
-			delete(b.disrupted, name)
-		} else if recheck == never || at+disruptedFor < recheck {
-			recheck = at + disruptedFor
+	for name, at := range b.object.Status.DisruptedPods {
+		until := at.Sub(w.config.Start) + disruptedFor
+		if b.pods[name] == nil || w.now >= until {
+			continue
+		}
+		disrupted[name] = at
+		if recheck == never || until < recheck {
+			recheck = until
 		}
 	}
 	healthy := 0
 	for name, pod := range b.pods {
-		if _, disrupted := b.disrupted[name]; !disrupted && podReady(pod) {
+		if _, gone := disrupted[name]; !gone && podReady(pod) {
 			healthy++
 		}
 	}
-	b.write(healthy, max(healthy-b.MinAvailable, 0))
+	b.write(healthy, disrupted)
 	if recheck != never {
-		b.owner.world.At(recheck, func() { b.syncAfter(0) })
+		w.At(recheck, func() { b.syncAfter(0) })
 	}
 }
 
-// write stores the status.
-func (b *DisruptionBudget) write(healthy, allowed int) {
-	b.Healthy, b.Allowed = healthy, allowed
+// write stores the status, if it is another one.
+func (b *DisruptionBudget) write(healthy int, disrupted map[string]metav1.Time) {
+	after := *b.object
+	after.Status = policyv1.PodDisruptionBudgetStatus{
+		ObservedGeneration: after.Generation, ExpectedPods: int32(len(b.pods)),
+		CurrentHealthy: int32(healthy), DesiredHealthy: int32(b.MinAvailable),
+		DisruptionsAllowed: int32(max(healthy-b.MinAvailable, 0)), DisruptedPods: disrupted,
+	}
+	if !equality.Semantic.DeepEqual(b.object.Status, after.Status) {
+		b.owner.world.commit(apiserver.Change{
+			Resource: budgetResource, Key: podKey(b.owner.Name), Old: b.object, Next: &after,
+		})
+	}
+}
+
+// changed takes over what the API server has now. If it has let a pod go, the
+// disruption controller will count again.
+func (b *DisruptionBudget) changed(call *Call, object *policyv1.PodDisruptionBudget) {
+	b.object = object
+	b.Healthy, b.Allowed = int(object.Status.CurrentHealthy), int(object.Status.DisruptionsAllowed)
 	now := b.owner.world.now
-	b.AllowedSince = since(b.AllowedSince, now, allowed > 0)
-	b.EnoughSince = since(b.EnoughSince, now, healthy >= b.MinAvailable && b.MinAvailable > 0)
+	b.AllowedSince = since(b.AllowedSince, now, b.Allowed > 0)
+	b.EnoughSince = since(b.EnoughSince, now, b.Healthy >= b.MinAvailable && b.MinAvailable > 0)
+	if call != nil {
+		b.syncAfter(budgetDelay.pick(b.owner.budgetRandom))
+	}
 }
 
 func since(before, now time.Duration, holds bool) time.Duration {
@@ -116,21 +152,6 @@ func since(before, now time.Duration, holds bool) time.Duration {
 	return before
 }
 
-// allows decides about an eviction, and counts it. One of a pod that is not
-// ready costs nothing, if there are enough of those that are.
-func (b *DisruptionBudget) allows(pod *corev1.Pod) bool {
-	if !podReady(pod) && b.EnoughSince != never {
-		return true
-	}
-	if b.Allowed == 0 {
-		return false
-	}
-	b.write(b.Healthy, b.Allowed-1)
-	b.disrupted[pod.Name] = b.owner.world.now
-	b.syncAfter(budgetDelay.pick(b.owner.budgetRandom))
-	return true
-}
-
 // Budget returns the PodDisruptionBudget of a pod, or nil.
 func (w *World) Budget(pod *corev1.Pod) *DisruptionBudget {
 	if owner := w.workload[pod.Labels[ownerLabel]]; owner != nil {
@@ -139,9 +160,12 @@ func (w *World) Budget(pod *corev1.Pod) *DisruptionBudget {
 	return nil
 }
 
-// begun reports whether a pod was ever started: else it is pending. The model
-// keeps no phases; a kubelet's first report has the condition Ready.
-func begun(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions,
-		func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+// ReasonEvicted is the reason of the condition DisruptionTarget of pods that
+// leave through the Eviction API.
+const ReasonEvicted = apiserver.ReasonEvicted
+
+// Refused reports whether a budget has refused the eviction that a call asked
+// for.
+func Refused(call *Call) bool {
+	return call.Verb == Evict && apierrors.HasStatusCause(call.Err, policyv1.DisruptionBudgetCause)
 }

@@ -103,7 +103,7 @@ func TestBudgetIsNotAskedByADelete(t *testing.T) {
 func TestBudgetLetsUnreadyPodsGoIfEnoughAreReady(t *testing.T) {
 	unready := func(w *World, name string) {
 		w.machine["a"].Silence() // or it would say again that the pod is ready
-		w.putPod(nil, withCondition(w.Pod(name), corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}))
+		w.putPod(withCondition(w.Pod(name), corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}))
 		run(w, w.Now()+time.Second)
 	}
 	w, s, budget := protected(t, 3, 2)
@@ -118,7 +118,7 @@ func TestBudgetLetsUnreadyPodsGoIfEnoughAreReady(t *testing.T) {
 	require.Error(t, evicted(w, s, "db-0", nil), "two are ready, one too few")
 
 	pending := w.Workload("db").pod("db-9")
-	w.putPod(nil, pending)
+	w.putPod(pending)
 	require.NoError(t, evicted(w, s, "db-9", nil))
 	require.Nil(t, w.Pod("db-9"), "one on no node is gone at once")
 }

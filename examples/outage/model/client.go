@@ -8,8 +8,13 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/apiserver"
 )
 
 // Client is one life of a controller's process, as the API server and the
@@ -252,6 +257,7 @@ func (c *Client) Call(call *Call, answered func(*Call)) {
 // process does what a call asks for.
 func (w *World) process(call *Call) {
 	call.Reached, call.ProcessedAt = true, w.now
+	w.server.store.call = call
 	switch call.Verb {
 	case Get:
 		w.get(call)
@@ -266,6 +272,7 @@ func (w *World) process(call *Call) {
 	case Update:
 		w.lock(call)
 	}
+	w.server.store.call = nil
 	for _, witness := range w.witnesses {
 		witness.Processed(call)
 	}
@@ -289,86 +296,97 @@ func (w *World) list(call *Call) {
 }
 
 func (w *World) get(call *Call) {
-	found := false
 	switch call.Kind {
 	case LeaderLease:
-		call.Lock, found = w.server.lock, true
-	case Nodes:
-		call.Node = w.server.nodes[call.Name]
-		found = call.Node != nil
+		call.Lock = w.server.lock
+		return
 	case Leases:
-		if m := w.machine[call.Name]; m != nil {
+		if m := w.machine[call.Name]; m != nil && m.lease != nil {
 			call.Lease = m.lease
+			return
 		}
-		found = call.Lease != nil
-	case Pods:
-		call.Pod = w.Pod(call.Name)
-		found = call.Pod != nil
+	case Nodes, Pods:
 	}
-	if !found {
-		call.Err = notFound(call)
-	}
+	call.answer(w.server.rules.Get(call.resource(), call.key()))
 }
 
+// patch applies a patch. One that changes nothing is no change to the API
+// server, and no watch shows it. Witnesses are told all the same.
 func (w *World) patch(call *Call) {
-	switch call.Kind {
-	case Nodes:
-		before := w.server.nodes[call.Name]
-		if before == nil {
-			call.Err = notFound(call)
-			return
-		}
-		after, err := patchNode(before, call)
-		if err != nil {
-			call.Err = err
-			return
-		}
-		w.putNode(call, after)
-		call.Node = after
-	case Pods:
-		before := w.Pod(call.Name)
-		if before == nil {
-			call.Err = notFound(call)
-			return
-		}
-		after, err := patchPod(before, call)
-		if err != nil {
-			call.Err = err
-			return
-		}
-		w.putPod(call, after)
-		call.Pod = after
-	case Leases, LeaderLease:
+	if call.Kind == LeaderLease || call.Kind == Leases {
 		call.Err = fmt.Errorf("the model has no patch of %s", call.Kind)
+		return
+	}
+	node, pod := w.Node(call.Name), w.Pod(call.Name)
+	options := apiserver.WriteOptions{Subresource: call.Subresource}
+	call.answer(w.server.rules.Patch(w.Wall(), call.resource(), call.key(), call.PatchType, call.Data, options))
+	switch {
+	case call.Err != nil:
+	case call.Kind == Nodes && w.Node(call.Name) == node:
+		call.Node = node
+		for _, witness := range w.witnesses {
+			witness.WroteNode(NodeWrite{call, node, node})
+		}
+	case call.Kind == Pods && w.Pod(call.Name) == pod:
+		call.Pod = pod
+		for _, witness := range w.witnesses {
+			witness.WrotePod(PodWrite{call, pod, pod})
+		}
 	}
 }
 
 // deletePod begins to delete a pod. One that is bound goes when its kubelet has
-// stopped it.
+// stopped it. The answer is the pod as it was before.
 func (w *World) deletePod(call *Call) {
 	before := w.Pod(call.Name)
-	if before == nil {
-		call.Err = notFound(call)
-		return
+	options := metav1.DeleteOptions{Preconditions: call.Preconditions}
+	if _, call.Err = w.server.rules.Delete(w.Wall(), podResource, call.key(), options); call.Err == nil {
+		call.Pod = before
 	}
-	if call.Err = precondition(call, before); call.Err != nil {
-		return
-	}
-	w.removePod(call, before)
-	call.Pod = before
 }
 
-// removePod is the API server's half of a deletion by anybody.
-func (w *World) removePod(call *Call, before *corev1.Pod) {
-	if before.DeletionTimestamp != nil {
-		return
+// evict begins to delete a pod if its budget allows it.
+func (w *World) evict(call *Call) {
+	before := w.Pod(call.Name)
+	eviction := &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: Namespace, Name: call.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: call.Preconditions},
 	}
-	if before.Spec.NodeName == "" {
-		w.dropPod(call, before.Name)
-		return
+	call.Err = w.server.rules.Evict(w.Wall(), Namespace, eviction, apiserver.WriteOptions{})
+	if call.Err == nil {
+		call.Pod = before
 	}
-	after := *before
-	grace, now := stopSeconds, metav1.NewTime(w.Wall().Truncate(time.Second))
-	after.DeletionTimestamp, after.DeletionGracePeriodSeconds = &now, &grace
-	w.putPod(call, &after)
+}
+
+// answer takes what the API server answers with.
+func (c *Call) answer(object runtime.Object, err error) {
+	c.Err = err
+	switch object := object.(type) {
+	case *corev1.Node:
+		c.Node = object
+	case *corev1.Pod:
+		c.Pod = object
+	}
+}
+
+// resource is what the call is about, as the API server names it.
+func (c *Call) resource() schema.GroupVersionResource {
+	switch c.Kind {
+	case Nodes:
+		return nodeResource
+	case Pods:
+		return podResource
+	case Leases, LeaderLease:
+	}
+	return leaseResource
+}
+
+// key is that of the object that the call is about.
+func (c *Call) key() apiserver.Key {
+	switch c.Kind {
+	case Pods:
+		return podKey(c.Name)
+	case Nodes, Leases, LeaderLease:
+	}
+	return apiserver.Key{Name: c.Name}
 }

@@ -3,7 +3,10 @@
 // goroutine, from event to event, and the same seed gives the same run.
 //
 // It shares nothing with the library that is tried out in it, and imports none
-// of it. So its truth can be used to judge the library.
+// of it. So its truth can be used to judge the library. What the API server
+// stores and answers are those of examples/apiserver, whose answers are
+// compared with kube-apiserver's. This package is its edge in virtual time:
+// latencies, errors and late watches.
 //
 // # The pieces
 //
@@ -13,7 +16,8 @@
 //     pods, as long as it reaches the API server.
 //   - [Workload] owns pods. The scheduler binds them to machines that are
 //     ready. It may have a [DisruptionBudget], which the Eviction API heeds and
-//     a delete does not.
+//     a delete does not. Its status is written by the model's disruption
+//     controller.
 //   - [Client] is a controller's process as the API server knows it: its calls
 //     take time and can fail, its watches can be late or broken.
 //   - [Witness] is told everything, at the moment in which it happens.
@@ -22,7 +26,8 @@
 //
 // Only what a controller of node lifecycles can see or cause is here. Kubelets,
 // owners and the scheduler act on the newest state and their writes take no
-// time; only clients have latencies, errors and old caches. There is one
-// namespace. Pods need no resources and have no phase: one that was never ready
-// is pending.
+// time; only clients have latencies, errors and old caches. What they write,
+// and the leases of nodes, is stored as it is. There is one namespace. Pods
+// need no resources, and one that was never ready is pending. A watch shows a
+// deletion as one event.
 package model

@@ -106,7 +106,7 @@ func (m *Machine) register(taints ...corev1.Taint) {
 	w := m.world
 	m.registered = types.UID(fmt.Sprintf("%s-%d", m.Name, w.nextSerial()))
 	m.reported = never
-	w.putNode(nil, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+	w.putNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name:              m.Name,
 		UID:               m.registered,
 		CreationTimestamp: metav1.NewTime(w.Wall().Truncate(time.Second)),
@@ -193,7 +193,7 @@ func (m *Machine) report() {
 		after.Status.Conditions[i] = c
 	}
 	m.reported = m.world.now
-	m.world.putNode(nil, &after)
+	m.world.putNode(&after)
 }
 
 func condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
@@ -278,7 +278,7 @@ func (m *Machine) Unregister() (register func()) {
 	m.registered = ""
 	m.world.dropNode(m.Name)
 	return func() {
-		if m.registered == "" && m.world.server.nodes[m.Name] == nil {
+		if m.registered == "" && m.world.Node(m.Name) == nil {
 			m.register(admission)
 			m.speak()
 			m.reconnected()
@@ -289,18 +289,18 @@ func (m *Machine) Unregister() (register func()) {
 // Edit changes the machine's node as a client with the rights would. The change
 // must replace what it changes, not modify it.
 func (m *Machine) Edit(change func(*corev1.Node)) {
-	before := m.world.server.nodes[m.Name]
+	before := m.world.Node(m.Name)
 	if before == nil {
 		return
 	}
 	after := *before
 	change(&after)
-	m.world.putNode(nil, &after)
+	m.world.putNode(&after)
 }
 
 // EditIf changes the machine's node unless the node is as it should be.
 func (m *Machine) EditIf(wrong func(*corev1.Node) bool, change func(*corev1.Node)) {
-	if node := m.world.server.nodes[m.Name]; node != nil && wrong(node) {
+	if node := m.world.Node(m.Name); node != nil && wrong(node) {
 		m.Edit(change)
 	}
 }
@@ -341,7 +341,7 @@ func (m *Machine) stopPod(pod *corev1.Pod) {
 	if current == nil || current.UID != pod.UID || !m.Reaches() {
 		return
 	}
-	m.world.dropPod(nil, pod.Name)
+	m.world.dropPod(pod.Name)
 }
 
 // startPod says that a pod is ready.
@@ -351,9 +351,11 @@ func (m *Machine) startPod(pod *corev1.Pod) {
 		return
 	}
 	now := metav1.NewTime(m.clock().Truncate(time.Second))
-	m.world.putPod(nil, withCondition(current, corev1.PodCondition{
+	after := withCondition(current, corev1.PodCondition{
 		Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now,
-	}))
+	})
+	after.Status.Phase = corev1.PodRunning
+	m.world.putPod(after)
 }
 
 func podReady(pod *corev1.Pod) bool {
@@ -381,10 +383,10 @@ func withCondition(pod *corev1.Pod, c corev1.PodCondition) *corev1.Pod {
 
 // collectPods deletes the pods of a node that does not exist any more.
 func (w *World) collectPods(node string) {
-	if w.server.nodes[node] != nil {
+	if w.Node(node) != nil {
 		return
 	}
 	for _, record := range slices.Clone(w.server.podsOn[node]) {
-		w.dropPod(nil, record.object.Name)
+		w.dropPod(record.object.Name)
 	}
 }

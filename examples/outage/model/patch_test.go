@@ -1,185 +1,77 @@
 package model
 
 import (
-	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The short way of applying a patch is compared with the long one, which leaves
-// the work to the library that the API server uses.
-
-func TestShortWayOfPatchingNodesIsTheLongWay(t *testing.T) {
-	random := rand.New(rand.NewPCG(7, 7))
-	short := 0
-	for i := range 20_000 {
-		before := randomNode(random)
-		call := randomPatch(random, before, before.UID, before.Spec.Taints, len(before.Status.Conditions))
-		got, ok, err := patchNodeFields(before, call)
-		if !ok {
-			continue
-		}
-		short++
-		var part, patched nodePart
-		part.Metadata = metadata{before.Name, before.UID, before.ResourceVersion, before.Labels, before.Annotations}
-		part.Spec.Taints, part.Status.Conditions = before.Spec.Taints, before.Status.Conditions
-		wantErr := apply(call, part, &patched)
-		require.Equal(t, apierrors.ReasonForError(wantErr), apierrors.ReasonForError(err), "case %d: %s\nshort %v\nlong %v",
-			i, call.Data, err, wantErr)
-		if err != nil {
-			continue
-		}
-		want := *before
-		if call.Subresource == "status" {
-			want.Status.Conditions = patched.Status.Conditions
-		} else {
-			want.Spec.Taints = patched.Spec.Taints
-		}
-		require.JSONEq(t, encoded(t, want), encoded(t, got), "case %d: %s", i, call.Data)
-	}
-	require.Greater(t, short, 10_000, "nearly nothing was compared")
-}
-
-func TestShortWayOfPatchingPodsIsTheLongWay(t *testing.T) {
-	random := rand.New(rand.NewPCG(8, 8))
-	short := 0
-	for i := range 20_000 {
-		before := randomPod(random)
-		call := randomPatch(random, nil, before.UID, nil, len(before.Status.Conditions))
-		call.Subresource = "status"
-		got, ok, err := patchPodFields(before, call)
-		if !ok {
-			continue
-		}
-		short++
-		var part, patched podPart
-		part.Metadata = metadata{before.Name, before.UID, before.ResourceVersion, before.Labels, before.Annotations}
-		part.Status.Conditions = before.Status.Conditions
-		wantErr := apply(call, part, &patched)
-		require.Equal(t, apierrors.ReasonForError(wantErr), apierrors.ReasonForError(err), "case %d: %s\nshort %v\nlong %v",
-			i, call.Data, err, wantErr)
-		if err == nil {
-			want := *before
-			want.Status.Conditions = patched.Status.Conditions
-			require.JSONEq(t, encoded(t, want), encoded(t, got), "case %d: %s", i, call.Data)
-		}
-	}
-	require.Greater(t, short, 5_000, "nearly nothing was compared")
-}
-
-func TestPatchDoesNotChangeWhatWasThere(t *testing.T) {
-	random := rand.New(rand.NewPCG(9, 9))
-	for range 2000 {
-		before := randomNode(random)
-		copied := before.DeepCopy()
-		_, _ = patchNode(before, randomPatch(random, before, before.UID, before.Spec.Taints, len(before.Status.Conditions)))
-		require.Equal(t, copied, before)
-	}
-}
-
-func encoded(t *testing.T, object any) string {
-	data, err := json.Marshal(object)
-	require.NoError(t, err)
-	return string(data)
-}
-
-func randomTime(random *rand.Rand) metav1.Time {
-	return metav1.NewTime(time.Unix(1_700_000_000+int64(random.IntN(3)), 0).UTC())
-}
-
-func randomNode(random *rand.Rand) *corev1.Node {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: types.UID(fmt.Sprint("u", random.IntN(2))),
-		ResourceVersion: "5"}}
-	for i := range random.IntN(3) {
-		added := randomTime(random)
-		taint := corev1.Taint{Key: fmt.Sprint("k", i), Effect: corev1.TaintEffectNoExecute, Value: `a "quoted" value`}
-		if random.IntN(2) == 0 {
-			taint.TimeAdded = &added
-		}
-		node.Spec.Taints = append(node.Spec.Taints, taint)
-	}
-	for _, kind := range conditions[:random.IntN(len(conditions)+1)] {
-		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
-			Type: kind, Status: corev1.ConditionTrue, Reason: "R", LastHeartbeatTime: randomTime(random),
-			LastTransitionTime: randomTime(random),
-		})
-	}
-	return node
-}
-
-func randomPod(random *rand.Rand) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: types.UID(fmt.Sprint("u", random.IntN(2))),
-		ResourceVersion: "5"}}
-	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady}[:random.IntN(3)] {
-		pod.Status.Conditions = append(pod.Status.Conditions,
-			corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: randomTime(random)})
-	}
-	return pod
-}
-
-// randomPatch makes patches like those of the controllers: mostly right,
-// sometimes for another object or state.
-func randomPatch(random *rand.Rand, node *corev1.Node, uid types.UID, taints []corev1.Taint, n int) *Call {
-	var operations []map[string]any
-	add := func(op, path string, value any) {
-		operations = append(operations, map[string]any{"op": op, "path": path, "value": value})
-	}
-	if random.IntN(8) == 0 {
-		uid = "another UID"
-	}
-	add("test", "/metadata/uid", uid)
-	call := &Call{Verb: Patch, Kind: Nodes, Name: "n", PatchType: types.JSONPatchType}
-	if node != nil && random.IntN(2) == 0 {
-		if random.IntN(8) == 0 {
-			taints = []corev1.Taint{{Key: "other", Effect: corev1.TaintEffectNoSchedule}}
-		}
-		if len(taints) == 0 {
-			taints = nil
-		}
-		add("test", "/spec/taints", taints)
-		add("add", "/spec/taints", []corev1.Taint{{Key: "new", Effect: corev1.TaintEffectNoExecute}}[:random.IntN(2)])
-	} else {
-		call.Subresource = "status"
-		for range 1 + random.IntN(4) {
-			path := fmt.Sprintf("/status/conditions/%d/", random.IntN(n+1))
-			switch random.IntN(6) {
-			case 0:
-				add("test", path+"status", corev1.ConditionTrue)
-			case 1:
-				add("test", path+"lastTransitionTime", randomTime(random))
-			case 2:
-				add("add", path+"status", corev1.ConditionUnknown)
-			case 3:
-				add("add", path+"reason", "because")
-			case 4:
-				add("add", path+"lastTransitionTime", randomTime(random))
-			case 5:
-				add("test", path+"type", corev1.NodeMemoryPressure)
-			}
-		}
-	}
-	call.Data, _ = json.Marshal(operations)
+// patched asks for a patch of a node and returns the answer.
+func patched(w *World, s *seen, kind types.PatchType, subresource, data string) *Call {
+	call := &Call{Verb: Patch, Kind: Nodes, Name: "a", PatchType: kind, Data: []byte(data), Subresource: subresource}
+	s.client.Call(call, func(*Call) {})
+	run(w, w.Now()+10*time.Millisecond)
 	return call
 }
 
+// The rules are those of examples/apiserver, and so are the answers.
 func TestPatchesAreRefusedAsByTheAPIServer(t *testing.T) {
-	w := New(Config{BeatInterval: time.Second, StatusInterval: time.Minute})
-	w.AddMachine("n", "a", "a/0")
-	node := w.Node("n")
-	patch := func(data string) error {
-		call := &Call{Verb: Patch, Kind: Nodes, Name: "n", PatchType: types.StrategicMergePatchType, Data: []byte(data)}
-		_, err := patchNode(node, call)
-		return err
-	}
-	require.NoError(t, patch(fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{"a":"b"}}}`, node.UID)))
-	require.True(t, apierrors.IsInvalid(patch(`{"metadata":{"uid":"other"}}`)), "a foreign UID is 422 (v1.37.1)")
-	require.True(t, apierrors.IsConflict(patch(`{"metadata":{"resourceVersion":"1"}}`)), "another version is 409")
+	w, s := world(t)
+	before := w.Node("a")
+	copied := before.DeepCopy()
+	own := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{"a":"b"}}}`, before.UID)
+	answer := patched(w, s, types.StrategicMergePatchType, "", own)
+	require.NoError(t, answer.Err)
+	require.Same(t, w.Node("a"), answer.Node, "objects are shared")
+	require.Equal(t, "b", w.Node("a").Labels["a"])
+	require.Equal(t, copied, before, "what was stored is not modified")
+
+	foreign := patched(w, s, types.StrategicMergePatchType, "", `{"metadata":{"uid":"other"}}`)
+	require.True(t, apierrors.IsInvalid(foreign.Err), "a foreign UID is 422 (v1.37.1)")
+	stale := patched(w, s, types.StrategicMergePatchType, "status", `{"metadata":{"resourceVersion":"1"}}`)
+	require.True(t, apierrors.IsConflict(stale.Err), "another version is 409")
+	guarded := patched(w, s, types.JSONPatchType, "", `[{"op":"test","path":"/metadata/uid","value":"other"}]`)
+	require.True(t, apierrors.IsInvalid(guarded.Err), "a test that fails is 422")
+	require.Nil(t, guarded.Node)
+	broken := patched(w, s, types.JSONPatchType, "", `[{`)
+	require.True(t, apierrors.IsBadRequest(broken.Err))
+	missing := &Call{Verb: Patch, Kind: Pods, Name: "none", PatchType: types.JSONPatchType, Data: []byte(`[]`)}
+	s.client.Call(missing, func(*Call) {})
+	run(w, w.Now()+10*time.Millisecond)
+	require.True(t, apierrors.IsNotFound(missing.Err))
 }
+
+// Witnesses are told by which call an object has changed, and of what the
+// cluster does by itself with no call.
+func TestWritesNameTheirCall(t *testing.T) {
+	w, s := world(t)
+	var writes []*Call
+	same := 0
+	w.Watch(writeWatcher{tell: func(write NodeWrite) {
+		writes = append(writes, write.Call)
+		if write.Before == write.After {
+			same++
+		}
+	}})
+	answer := patched(w, s, types.StrategicMergePatchType, "", `{"metadata":{"labels":{"a":"b"}}}`)
+	require.Equal(t, []*Call{answer}, writes)
+	again := patched(w, s, types.StrategicMergePatchType, "", `{"metadata":{"labels":{"a":"b"}}}`)
+	require.NoError(t, again.Err)
+	require.Equal(t, answer.Node, again.Node, "a write that changes nothing keeps the version")
+	run(w, w.Now()+time.Second)
+	require.Equal(t, []string{"nodes update a"}, s.of(Nodes)[2:], "and no watch shows it")
+	w.Machine("a").Fail()
+	require.Equal(t, []*Call{answer, again, nil}, writes)
+	require.Equal(t, 1, same)
+}
+
+type writeWatcher struct {
+	Unimpressed
+	tell func(NodeWrite)
+}
+
+func (w writeWatcher) WroteNode(write NodeWrite) { w.tell(write) }

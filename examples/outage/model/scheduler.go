@@ -60,7 +60,7 @@ func (w *World) scheduleAll() {
 		}
 		after := *pod
 		w.server.pods[pod.Name].owner.bind(&after, a)
-		w.putPod(nil, &after)
+		w.putPod(&after)
 		return true
 	})
 	w.wakeScheduler()
@@ -70,7 +70,7 @@ func (w *World) scheduleAll() {
 // taints keep no pod away that tolerates every NoExecute taint.
 func (w *World) eligible() (clean, tainted []string) {
 	for _, m := range w.machines {
-		node := w.server.nodes[m.Name]
+		node := m.node
 		if node == nil || node.Spec.Unschedulable {
 			continue
 		}

@@ -1,13 +1,18 @@
 package model
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubelife/lifecycle/examples/apiserver"
 )
 
 // Kind is a kind of object that the API server has.
@@ -27,11 +32,23 @@ func (k Kind) String() string { return [...]string{"nodes", "leases", "pods", "l
 // Namespace is the one that all pods are in.
 const Namespace = "default"
 
-// server is what the API server has. An object in it is never modified: a
-// change is another object.
+// Resources as the API server names them.
+var (
+	nodeResource   = corev1.SchemeGroupVersion.WithResource("nodes")
+	podResource    = corev1.SchemeGroupVersion.WithResource("pods")
+	leaseResource  = coordinationv1.SchemeGroupVersion.WithResource("leases")
+	budgetResource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
+)
+
+// server is the API server: the rules for what clients ask of it, what it has,
+// and what the model wants to know with that. An object in it is never
+// modified: a change is another object.
+//
+// Kubelets, owners and the scheduler commit what they write to the store
+// themselves. They act on the newest state, so that no rule could refuse it.
 type server struct {
-	version uint64
-	nodes   map[string]*corev1.Node
+	rules   *apiserver.Server
+	store   *store
 	pods    map[string]*podRecord
 	podsOn  map[string][]*podRecord // by node
 	watches [kinds][]*watch
@@ -46,21 +63,65 @@ type podRecord struct {
 	slot   int // in podsOn
 }
 
-func newServer() server {
+func newServer(w *World) server {
+	// The watches of the model are told of each change, and need no history.
+	objects := &store{Objects: apiserver.NewObjects(apiserver.Limits{History: 1}), world: w}
+	// No client of the model lists or watches through the rules, which needs
+	// types.
+	rules := apiserver.NewServer(objects, runtime.NewScheme())
+	rules.Shared = true
 	return server{
-		nodes:  make(map[string]*corev1.Node),
+		rules:  rules,
+		store:  objects,
 		pods:   make(map[string]*podRecord),
 		podsOn: make(map[string][]*podRecord),
 	}
 }
 
-func (s *server) nextVersion() string {
-	s.version++
-	return strconv.FormatUint(s.version, 10)
+// store is what the API server has, except for leases. It tells the world of
+// each change.
+type store struct {
+	*apiserver.Objects
+	world *World
+	call  *Call // under way; nil: no client's
 }
 
+// Commit makes a change and tells the world of it. A change that shows a last
+// state before the object is gone is told as one, as the model's watches show
+// it.
+func (s *store) Commit(c apiserver.Change) bool {
+	if !s.Objects.Commit(c) {
+		return false
+	}
+	if c.Last != nil {
+		c.Next = nil
+	}
+	switch c.Resource {
+	case nodeResource:
+		before, _ := c.Old.(*corev1.Node)
+		after, _ := c.Next.(*corev1.Node)
+		s.world.nodeChanged(s.call, before, after)
+	case podResource:
+		before, _ := c.Old.(*corev1.Pod)
+		after, _ := c.Next.(*corev1.Pod)
+		s.world.podChanged(s.call, before, after)
+	case budgetResource:
+		if budget, ok := c.Next.(*policyv1.PodDisruptionBudget); ok {
+			s.world.workload[budget.Name].Budget.changed(s.call, budget)
+		}
+	}
+	return true
+}
+
+func podKey(name string) apiserver.Key { return apiserver.Key{Namespace: Namespace, Name: name} }
+
 // Node returns a node as the API server has it, or nil.
-func (w *World) Node(name string) *corev1.Node { return w.server.nodes[name] }
+func (w *World) Node(name string) *corev1.Node {
+	if m := w.machine[name]; m != nil {
+		return m.node
+	}
+	return nil
+}
 
 // Pod returns a pod as the API server has it, or nil.
 func (w *World) Pod(name string) *corev1.Pod {
@@ -72,13 +133,11 @@ func (w *World) Pod(name string) *corev1.Pod {
 
 // Nodes returns all nodes by name.
 func (w *World) Nodes() []*corev1.Node {
-	return sortedByName(w.server.nodes, func(n *corev1.Node) *corev1.Node { return n })
+	return sortedByName[*corev1.Node](w.server.store, nodeResource)
 }
 
 // Pods returns all pods by name.
-func (w *World) Pods() []*corev1.Pod {
-	return sortedByName(w.server.pods, func(r *podRecord) *corev1.Pod { return r.object })
-}
+func (w *World) Pods() []*corev1.Pod { return sortedByName[*corev1.Pod](w.server.store, podResource) }
 
 // PodsOn returns the pods that are bound to a node, in no order of meaning but
 // the same in each run.
@@ -91,52 +150,76 @@ func (w *World) PodsOn(node string) []*corev1.Pod {
 }
 
 // Count returns how many nodes and pods there are.
-func (w *World) Count() (nodes, pods int) { return len(w.server.nodes), len(w.server.pods) }
-
-func sortedByName[R any, O interface{ GetName() string }](all map[string]R, object func(R) O) []O {
-	objects := make([]O, 0, len(all))
-	for _, record := range all {
-		objects = append(objects, object(record))
+func (w *World) Count() (nodes, pods int) {
+	for _, m := range w.machines {
+		if m.node != nil {
+			nodes++
+		}
 	}
-	slices.SortFunc(objects, func(a, b O) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return nodes, len(w.server.pods)
+}
+
+func sortedByName[O runtime.Object](s *store, resource schema.GroupVersionResource) []O {
+	entries, _ := s.Snapshot(resource, "")
+	slices.SortFunc(entries, func(a, b apiserver.Entry) int { return strings.Compare(a.Key.Name, b.Key.Name) })
+	objects := make([]O, 0, len(entries))
+	for i := range entries {
+		if object, ok := entries[i].Object.(O); ok {
+			objects = append(objects, object)
+		}
+	}
 	return objects
 }
 
-// putNode stores a version of a node. The object is the server's from then on.
-func (w *World) putNode(call *Call, after *corev1.Node) {
-	before := w.server.nodes[after.Name]
-	after.ResourceVersion = w.server.nextVersion()
-	w.server.nodes[after.Name] = after
-	w.machine[after.Name].node = after
-	for _, witness := range w.witnesses {
-		witness.WroteNode(NodeWrite{call, before, after})
+// commit makes a change of the newest state.
+func (w *World) commit(c apiserver.Change) {
+	c.At = w.Wall()
+	if !w.server.store.Commit(c) {
+		panic(fmt.Sprintf("model: %s %s is not what was changed", c.Resource.Resource, c.Key.Name))
 	}
-	w.announce(change{kind: Nodes, name: after.Name, object: after})
+}
+
+// putNode stores a version of a node. The object is the server's from then on.
+func (w *World) putNode(after *corev1.Node) {
+	change := apiserver.Change{Resource: nodeResource, Key: apiserver.Key{Name: after.Name}, Next: after}
+	if before := w.Node(after.Name); before != nil {
+		change.Old = before
+	}
+	w.commit(change)
 }
 
 // dropNode deletes a node and, as the garbage collector would, its lease and
 // later its pods.
 func (w *World) dropNode(name string) {
-	before := w.server.nodes[name]
+	before := w.Node(name)
 	if before == nil {
 		return
 	}
-	delete(w.server.nodes, name)
-	for _, witness := range w.witnesses {
-		witness.WroteNode(NodeWrite{nil, before, nil})
-	}
-	w.server.nextVersion()
-	w.announce(change{kind: Nodes, name: name, object: before, gone: true})
-	m := w.machine[name]
-	m.node = nil
-	if lease := m.lease; lease != nil {
-		m.lease = nil
-		w.server.nextVersion()
+	last := *before
+	w.commit(apiserver.Change{Resource: nodeResource, Key: apiserver.Key{Name: name}, Old: before, Last: &last})
+	if lease := w.machine[name].lease; lease != nil {
+		w.machine[name].lease = nil
+		w.server.store.NextVersion()
 		w.announce(change{kind: Leases, name: name, object: lease, gone: true})
 	}
 	w.After(orphanedPodsStay, func() { w.collectPods(name) })
 }
 
+func (w *World) nodeChanged(call *Call, before, after *corev1.Node) {
+	shown := after
+	if after == nil {
+		shown = before
+	}
+	w.machine[shown.Name].node = after
+	for _, witness := range w.witnesses {
+		witness.WroteNode(NodeWrite{call, before, after})
+	}
+	w.announce(change{kind: Nodes, name: shown.Name, object: shown, gone: after == nil})
+}
+
+// putLease stores a heartbeat. Each machine keeps its lease, which only its
+// kubelet writes. To look it up in the store each time would be a tenth of a
+// long run.
 func (w *World) putLease(m *Machine) {
 	// One allocation for both: there is one of these for each heartbeat.
 	record := &struct {
@@ -145,7 +228,7 @@ func (w *World) putLease(m *Machine) {
 	}{
 		Lease: coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Name: m.Name, Namespace: corev1.NamespaceNodeLease,
-				ResourceVersion: w.server.nextVersion()},
+				ResourceVersion: w.server.store.NextVersion()},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: &m.Name},
 		},
 		renewed: metav1.NewMicroTime(m.renewTime()),
@@ -159,34 +242,63 @@ func (w *World) putLease(m *Machine) {
 }
 
 // putPod stores a version of a pod. The object is the server's from then on.
-func (w *World) putPod(call *Call, after *corev1.Pod) {
+func (w *World) putPod(after *corev1.Pod) {
+	change := apiserver.Change{Resource: podResource, Key: podKey(after.Name), Next: after}
+	if before := w.Pod(after.Name); before != nil {
+		change.Old = before
+	}
+	w.commit(change)
+}
+
+// dropPod removes a pod.
+func (w *World) dropPod(name string) {
+	before := w.Pod(name)
+	if before == nil {
+		return
+	}
+	last := *before
+	w.commit(apiserver.Change{Resource: podResource, Key: podKey(name), Old: before, Last: &last})
+}
+
+func (w *World) podChanged(call *Call, before, after *corev1.Pod) {
+	record := w.recordPod(before, after)
+	for _, witness := range w.witnesses {
+		witness.WrotePod(PodWrite{call, before, after})
+	}
+	if after == nil {
+		w.announce(change{kind: Pods, name: before.Name, object: before, gone: true})
+	} else {
+		w.announce(change{kind: Pods, name: after.Name, object: after})
+	}
+	if record.owner != nil {
+		record.owner.podChanged(before, after)
+	}
+	if after != nil {
+		w.kubeletSawPod(before, after)
+	}
+}
+
+// recordPod keeps the record of a pod.
+func (w *World) recordPod(before, after *corev1.Pod) *podRecord {
+	if after == nil {
+		record := w.server.pods[before.Name]
+		delete(w.server.pods, before.Name)
+		if on := before.Spec.NodeName; on != "" {
+			w.leaveNode(on, record)
+		}
+		return record
+	}
 	record := w.server.pods[after.Name]
 	if record == nil {
 		record = &podRecord{owner: w.workload[after.Labels[ownerLabel]]}
 		w.server.pods[after.Name] = record
 	}
-	before := record.object
-	after.ResourceVersion = w.server.nextVersion()
 	record.object = after
 	if on := after.Spec.NodeName; on != "" && (before == nil || before.Spec.NodeName == "") {
 		record.slot = len(w.server.podsOn[on])
 		w.server.podsOn[on] = append(w.server.podsOn[on], record)
 	}
-	w.podChanged(call, record.owner, before, after)
-}
-
-// dropPod removes a pod.
-func (w *World) dropPod(call *Call, name string) {
-	record := w.server.pods[name]
-	if record == nil {
-		return
-	}
-	delete(w.server.pods, name)
-	if on := record.object.Spec.NodeName; on != "" {
-		w.leaveNode(on, record)
-	}
-	w.server.nextVersion()
-	w.podChanged(call, record.owner, record.object, nil)
+	return record
 }
 
 func (w *World) leaveNode(on string, record *podRecord) {
@@ -198,22 +310,5 @@ func (w *World) leaveNode(on string, record *podRecord) {
 	w.server.podsOn[on] = all[:last]
 	if last == 0 {
 		delete(w.server.podsOn, on)
-	}
-}
-
-func (w *World) podChanged(call *Call, owner *Workload, before, after *corev1.Pod) {
-	for _, witness := range w.witnesses {
-		witness.WrotePod(PodWrite{call, before, after})
-	}
-	if after == nil {
-		w.announce(change{kind: Pods, name: before.Name, object: before, gone: true})
-	} else {
-		w.announce(change{kind: Pods, name: after.Name, object: after})
-	}
-	if owner != nil {
-		owner.podChanged(before, after)
-	}
-	if after != nil {
-		w.kubeletSawPod(before, after)
 	}
 }

@@ -9,7 +9,8 @@ import (
 // anything. Objects must not be modified. Embed [Unimpressed] to leave some of
 // it out.
 type Witness interface {
-	// WroteNode and WrotePod: an object has another version on the API server.
+	// WroteNode and WrotePod: an object has another version on the API server, or
+	// a client has written what was there.
 	WroteNode(NodeWrite)
 	WrotePod(PodWrite)
 	// Beat: a machine's lease was renewed.
@@ -31,15 +32,15 @@ type Witness interface {
 	Noted(Note)
 }
 
-// NodeWrite is a change of a node. Before is nil for a new one, After for one
-// that is gone.
+// NodeWrite is a write of a node. Before is nil for a new one, After for one
+// that is gone. They are the same object if the write changes nothing.
 type NodeWrite struct {
 	// Call is the client's call that did it, nil if it was no client's.
 	Call          *Call
 	Before, After *corev1.Node
 }
 
-// PodWrite is a change of a pod, like NodeWrite.
+// PodWrite is a write of a pod, like NodeWrite.
 type PodWrite struct {
 	Call          *Call
 	Before, After *corev1.Pod

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -85,10 +86,11 @@ func (o *Workload) Pods() []*corev1.Pod {
 func (o *Workload) Place(node string) {
 	pod := o.pod(o.nextName())
 	o.bind(pod, node)
+	pod.Status.Phase = corev1.PodRunning
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: pod.CreationTimestamp,
 	})
-	o.world.putPod(nil, pod)
+	o.world.putPod(pod)
 }
 
 // WorkloadOf returns the name of the workload that owns a pod.
@@ -111,7 +113,10 @@ func (o *Workload) pod(name string) *corev1.Pod {
 			Labels:            map[string]string{ownerLabel: o.Name},
 			OwnerReferences:   o.references,
 		},
-		Spec: corev1.PodSpec{Tolerations: o.Tolerations, Priority: o.Priority},
+		Spec: corev1.PodSpec{
+			Tolerations: o.Tolerations, Priority: o.Priority, TerminationGracePeriodSeconds: &w.stopSeconds,
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
 }
 
@@ -153,24 +158,25 @@ func (o *Workload) podChanged(before, after *corev1.Pod) {
 
 func (o *Workload) create(name string) {
 	pod := o.pod(name)
-	o.world.putPod(nil, pod)
+	o.world.putPod(pod)
 	o.world.schedule(pod)
 }
 
 func (o *Workload) createOn(node string) {
-	if o.world.server.nodes[node] == nil {
+	if o.world.Node(node) == nil {
 		o.world.After(daemonRetry, func() { o.createOn(node) })
 		return
 	}
 	pod := o.pod(o.nextName())
 	o.bind(pod, node)
-	o.world.putPod(nil, pod)
+	o.world.putPod(pod)
 }
 
 // DeletePod makes a user delete a pod.
 func (w *World) DeletePod(name string) {
-	if pod := w.Pod(name); pod != nil {
-		w.removePod(nil, pod)
+	_, err := w.server.rules.Delete(w.Wall(), podResource, podKey(name), metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		panic(fmt.Sprintf("model: delete pod %s: %v", name, err))
 	}
 }
 
@@ -182,5 +188,5 @@ func (w *World) Tolerate(name string, tolerations []corev1.Toleration) {
 	}
 	after := *pod
 	after.Spec.Tolerations = tolerations
-	w.putPod(nil, &after)
+	w.putPod(&after)
 }

@@ -49,16 +49,19 @@ type World struct {
 	faults    faults
 	halts     int    // the steps that keep the leader halted
 	serial    uint64 // of names and UIDs
+	// stopSeconds is the grace period of all pods, which share it.
+	stopSeconds int64
 }
 
 // New returns a world without machines and workloads.
 func New(config Config) *World {
 	w := &World{
-		config:   config,
-		machine:  make(map[string]*Machine),
-		workload: make(map[string]*Workload),
-		server:   newServer(),
+		config:      config,
+		stopSeconds: stopSeconds,
+		machine:     make(map[string]*Machine),
+		workload:    make(map[string]*Workload),
 	}
+	w.server = newServer(w)
 	w.pending.random = w.random("scheduler")
 	return w
 }
