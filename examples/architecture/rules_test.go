@@ -65,7 +65,7 @@ var timelessEdges = []string{
 
 // programCores are folders of programs that only decide.
 var programCores = []string{
-	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
+	"examples/daemonset/controller", "examples/nodelifecycle/controller", "examples/nodelifecycle/options",
 	"examples/evicting", "examples/process/commandline/checks.go", "examples/process/commandline/sharing.go",
 	"examples/shadow/facts.go", "examples/shadow/merge.go", "examples/shadow/record.go", "examples/shadow/world.go",
 	"examples/outage/explore", "examples/outage/invariant", "examples/outage/report",
@@ -74,7 +74,7 @@ var programCores = []string{
 
 // typedPrograms are packages of programs that keep the rooms' rules about
 // layers and about the one engine.
-var typedPrograms = []string{"examples/nodelifecycle/controller"}
+var typedPrograms = []string{"examples/daemonset/controller", "examples/nodelifecycle/controller"}
 
 // undrawnPackages do not draw their layers yet. This list shrinks: an entry
 // whose package draws them and keeps to them is a failure.
@@ -85,7 +85,7 @@ var undrawnPackages = []string{}
 // its times are a caller's to wait for, and daemon's planner may rank
 // candidates in a heap, because they wait for no time.
 var queueUsers = []string{
-	"eviction", "examples/nodelifecycle/controller", "nodehealth", "nodehealth/heartbeat",
+	"eviction", "examples/daemonset/controller", "examples/nodelifecycle/controller", "nodehealth", "nodehealth/heartbeat",
 }
 
 // dueWords are words in the name of a time at which something becomes due.
