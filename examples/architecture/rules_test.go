@@ -53,7 +53,7 @@ var edgeFiles = map[string]string{
 // wait, and start no goroutine, so that a simulator can drive them in virtual
 // time. Each is a file of edgeFiles, or a folder of a program.
 var timelessEdges = []string{
-	"eviction/act.go", "eviction/action.go", "examples/nodelifecycle/edge",
+	"eviction/act.go", "eviction/action.go", "examples/daemonset/edge", "examples/nodelifecycle/edge",
 	"daemon/ownership/claimer.go", "daemon/revision/manager.go", "timedqueue/feed/handler.go",
 	// And the simulator itself, whose runs have to be the same each time. Of the
 	// simulation two files are left out: one forges the readings of clocks, one

@@ -51,8 +51,8 @@
 //
 //   - Observe all sets, pods, nodes and revisions that exist, then call
 //     MarkSynced. Nothing is handed out before.
-//   - Observe in any order, and call Forget for what is gone. For an object that
-//     was deleted and created again, call Forget for the former one first.
+//   - Observe in any order, and call Forget for what is gone. For an object
+//     that was deleted and created again, call Forget for the former one first.
 //   - Withhold reports that are older than an own write, as package
 //     timedqueue/feed does.
 //   - Finish each task once. A Dispatcher does.

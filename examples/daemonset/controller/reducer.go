@@ -33,8 +33,8 @@ type Controller struct {
 	nodesChanged bool
 
 	// Each queue has the sets for which there is such a task. In ready are those
-	// whose planner has one; a set that had its turn goes to the end. In visits are
-	// those whose nodes have changed, or whose planner waits for a time.
+	// whose planner has one; a set that had its turn goes to the end. In visits
+	// are those whose nodes have changed, or whose planner waits for a time.
 	claims, revises, statuses, ready, visits *queue
 
 	events   []Event // to be handed out
