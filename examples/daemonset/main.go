@@ -12,17 +12,17 @@
 // Packages daemon and examples/daemonset/controller list theirs. Compared with
 // v1.37.1, the program adds:
 //
-//   - Its leader's lease has its own name. There one lease is for all
-//     controllers, so that --leader-elect does not keep the two from acting at
-//     the same time. Switch the other one off first.
+//   - Its leader's lease has a name of its own, daemonset. There one lease is
+//     for all controllers. So --leader-elect does not keep the two from acting
+//     at the same time. Switch the other one off first.
 //   - --concurrent-daemonset-syncs bounds the requests that are under way, 250
-//     for each set that it counts, and sets share them in turns. There it is the
-//     number of sets that are synced at a time.
+//     for each set that it counts, and sets share them in turns. There it is
+//     the number of sets that are synced at a time.
 //   - The metrics workqueue_* are not served, because there is no workqueue.
 //     daemonset_controller_sets_waiting shows what waits.
-//   - daemonset_controller_stale_sync_skips_total counts plans for a history that
-//     the API server has in a newer version. Pods and sets are never skipped:
-//     own writes count before the watch shows them.
+//   - daemonset_controller_stale_sync_skips_total counts plans for a history
+//     that the API server has in a newer version. Pods and sets are never
+//     skipped: own writes count before the watch shows them.
 package main
 
 import (

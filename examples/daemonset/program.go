@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/process"
 )
 
@@ -35,7 +36,7 @@ func program(s *settings) *process.Program {
 				Metrics:    registry,
 				Pages:      map[string]http.Handler{"/daemonsets": newPage(m.read)},
 				Leadership: recorder,
-				Answer:     func() { m.dispatcher.View(func() {}) },
+				Answer:     func() { m.View(func(*controller.Controller) {}) },
 				Halt:       m.halt,
 				Resume:     m.resume,
 				Stop:       events.Stop,

@@ -80,12 +80,10 @@ type Edge[T metav1.Object] struct {
 	// Each handler is to be added to the informer of its type.
 	Sets, Pods, Nodes, Revisions cache.ResourceEventHandler
 
-	config    Config[T]
-	executor  *daemon.Executor
-	manager   *revision.Manager
-	sets      *feed.Handler[T]
-	pods      *feed.Handler[*corev1.Pod]
-	revisions *feed.Handler[*appsv1.ControllerRevision]
+	config      Config[T]
+	ofSets      *feed.Handler[T]
+	ofPods      *feed.Handler[*corev1.Pod]
+	ofRevisions *feed.Handler[*appsv1.ControllerRevision]
 }
 
 // NewEdge returns an Edge.
@@ -94,28 +92,28 @@ func NewEdge[T metav1.Object](config Config[T]) (*Edge[T], error) {
 		return nil, err
 	}
 	e := &Edge[T]{config: config}
-	return e, errors.Join(e.addHandlers(), e.addClients())
+	return e, e.addHandlers()
 }
 
 func (e *Edge[T]) addHandlers() error {
 	c := e.config.Controller
 	var setErr, podErr, revisionErr error
-	e.sets, setErr = feed.NewHandler(feed.Config[T]{
+	e.ofSets, setErr = feed.NewHandler(feed.Config[T]{
 		Observe: e.config.Observe, Store: e.config.Stores.Sets,
 		Seen: func(now time.Time, set T) { c.ObserveSet(now, e.config.SetOf(set)) },
 		Gone: func(now time.Time, set T) { c.ForgetSet(now, set.GetUID()) },
 	})
-	e.pods, podErr = feed.NewHandler(feed.Config[*corev1.Pod]{
+	e.ofPods, podErr = feed.NewHandler(feed.Config[*corev1.Pod]{
 		Observe: e.config.Observe, Store: e.config.Stores.Pods, Seen: c.ObservePod, Gone: c.ForgetPod,
 	})
-	e.revisions, revisionErr = feed.NewHandler(feed.Config[*appsv1.ControllerRevision]{
+	e.ofRevisions, revisionErr = feed.NewHandler(feed.Config[*appsv1.ControllerRevision]{
 		Observe: e.config.Observe, Store: e.config.Stores.Revisions, Seen: c.ObserveRevision, Gone: c.ForgetRevision,
 	})
 	nodes, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
 		Observe: e.config.Observe, Store: e.config.Stores.Nodes, Seen: c.ObserveNode,
 		Gone: func(now time.Time, node *corev1.Node) { c.ForgetNode(now, node.Name) },
 	})
-	e.Sets, e.Pods, e.Nodes, e.Revisions = e.sets, e.pods, changedNodes{nodes}, e.revisions
+	e.Sets, e.Pods, e.Nodes, e.Revisions = e.ofSets, e.ofPods, changedNodes{nodes}, e.ofRevisions
 	return errors.Join(setErr, podErr, revisionErr, nodeErr)
 }
 
@@ -146,22 +144,4 @@ func readiness(node *corev1.Node) corev1.ConditionStatus {
 		return ""
 	}
 	return node.Status.Conditions[i].Status
-}
-
-func (e *Edge[T]) addClients() error {
-	var executorErr, managerErr error
-	e.executor, executorErr = daemon.NewExecutor(daemon.ExecutorConfig{
-		Pods: func(namespace string) daemon.PodClient { return countedPods{e.config.Pods(namespace)} },
-	})
-	e.manager, managerErr = revision.NewManager(revision.ManagerConfig[T]{
-		Revisions: func(namespace string) revision.Client { return countedRevisions{e.config.Revisions(namespace)} },
-		Pods: func(namespace string) ownership.Patcher[*corev1.Pod] {
-			return countedPods{e.config.Pods(namespace)}
-		},
-		Owners: func(namespace string) revision.OwnerClient[T] {
-			return countedSets[T]{e.config.Sets(namespace)}
-		},
-		Collisions: e.config.Collisions,
-	})
-	return errors.Join(executorErr, managerErr)
 }
