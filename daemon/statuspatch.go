@@ -149,10 +149,11 @@ func (s Status) Counts(observed int64) StatusCounts {
 // StatusPatchOf returns the [StatusPatch] of a DaemonSet, with the
 // generation of it that was acted on.
 func StatusPatchOf(set *appsv1.DaemonSet, status Status, observed int64) ([]byte, error) {
-	return StatusPatch(set, countsOf(&set.Status), status.Counts(observed))
+	return StatusPatch(set, CountsOf(&set.Status), status.Counts(observed))
 }
 
-func countsOf(status *appsv1.DaemonSetStatus) StatusCounts {
+// CountsOf returns the counts that the status of a DaemonSet has.
+func CountsOf(status *appsv1.DaemonSetStatus) StatusCounts {
 	return StatusCounts{
 		Current:      int(status.CurrentNumberScheduled),
 		Misscheduled: int(status.NumberMisscheduled),

@@ -53,7 +53,7 @@ var edgeFiles = map[string]string{
 // them in virtual time. They neither read a clock nor wait, and start no
 // goroutine. Each is a file of edgeFiles, or a folder of a program.
 var timelessEdges = []string{
-	"eviction/act.go", "eviction/action.go", "examples/nodelifecycle/edge",
+	"eviction/act.go", "eviction/action.go", "examples/daemonset/edge", "examples/nodelifecycle/edge",
 	"daemon/ownership/claimer.go", "daemon/revision/manager.go", "timedqueue/feed/handler.go",
 	// And the simulator itself, whose runs have to be the same each time. Of the
 	// simulation two files are left out: one forges the readings of clocks, one
@@ -65,7 +65,7 @@ var timelessEdges = []string{
 
 // programCores are folders of programs that only decide.
 var programCores = []string{
-	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
+	"examples/daemonset/controller", "examples/nodelifecycle/controller", "examples/nodelifecycle/options",
 	"examples/evicting", "examples/process/commandline/checks.go", "examples/process/commandline/replica.go",
 	"examples/shadow/facts.go", "examples/shadow/merge.go", "examples/shadow/record.go", "examples/shadow/world.go",
 	"examples/outage/explore", "examples/outage/invariant", "examples/outage/report",
@@ -74,7 +74,9 @@ var programCores = []string{
 
 // typedPrograms are packages of programs that keep the rooms' rules about
 // layers and about the one engine.
-var typedPrograms = []string{"examples/nodelifecycle/controller", "examples/scheduler/scheduling"}
+var typedPrograms = []string{
+	"examples/daemonset/controller", "examples/nodelifecycle/controller", "examples/scheduler/scheduling",
+}
 
 // undrawnPackages do not draw their layers yet. This list shrinks: an entry
 // whose package draws them and keeps to them is a failure.
@@ -85,8 +87,8 @@ var undrawnPackages = []string{}
 // its times are a caller's to wait for. Daemon's planner may rank candidates in
 // a heap, because they wait for no time.
 var queueUsers = []string{
-	"eviction", "examples/nodelifecycle/controller", "examples/scheduler/scheduling", "nodehealth",
-	"nodehealth/heartbeat",
+	"eviction", "examples/daemonset/controller", "examples/nodelifecycle/controller",
+	"examples/scheduler/scheduling", "nodehealth", "nodehealth/heartbeat",
 }
 
 // dueWords are words in the name of a time at which something becomes due.

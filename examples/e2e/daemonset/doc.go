@@ -1,7 +1,7 @@
-// Package daemonset proves package daemon on a real API server. Its tests
-// compose the package's parts into a minimal controller of one DaemonSet. They
-// compare what it does with what kube-controller-manager v1.37.1 does to the
-// same objects:
+// Package daemonset proves package daemon, and the controller of
+// examples/daemonset that is made of it, on a real API server. Its tests compare
+// what the controller does with what kube-controller-manager v1.37.1 does to
+// the same objects:
 //
 //   - Ours takes over from kube-controller-manager, rolls out and back, and
 //     hands over again, and neither restarts a pod for it. Revisions, hashes,

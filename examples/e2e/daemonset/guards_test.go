@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
@@ -111,6 +112,27 @@ func TestWritesAreGuardedOnTheAPIServer(t *testing.T) {
 		require.False(t, again.Created)
 		require.Equal(t, result.Current.UID, again.Current.UID)
 	})
+}
+
+// actors returns what makes the calls.
+func actors(client kubernetes.Interface) (*daemon.Executor, *revision.Manager, error) {
+	executor, err := daemon.NewExecutor(daemon.ExecutorConfig{
+		Pods: func(namespace string) daemon.PodClient { return client.CoreV1().Pods(namespace) },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	manager, err := revision.NewManager(revision.ManagerConfig[*appsv1.DaemonSet]{
+		Revisions: func(namespace string) revision.Client {
+			return client.AppsV1().ControllerRevisions(namespace)
+		},
+		Pods: func(namespace string) ownership.Patcher[*corev1.Pod] { return client.CoreV1().Pods(namespace) },
+		Owners: func(namespace string) revision.OwnerClient[*appsv1.DaemonSet] {
+			return client.AppsV1().DaemonSets(namespace)
+		},
+		Collisions: func(set *appsv1.DaemonSet) *int32 { return set.Status.CollisionCount },
+	})
+	return executor, manager, err
 }
 
 func (c *cluster) claimer(set *appsv1.DaemonSet) *ownership.Claimer {

@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubelife/lifecycle/examples/daemonset/runner"
 )
 
 var errLost = errors.New("connection reset by the test, after the API server has answered")
@@ -47,7 +48,7 @@ func TestLostAnswersMakeNoSecondPod(t *testing.T) {
 	client := c.user("ours", func(config *rest.Config) {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lossy{next, &calls} })
 	})
-	ours, _ := start(t, client, name)
+	ours, _ := start(t, client)
 	c.rolledOut(name, nodes)
 	for node, pods := range c.kubelets.ever() {
 		require.Len(t, pods, 1, "pods that %s ever had", node)
@@ -57,8 +58,7 @@ func TestLostAnswersMakeNoSecondPod(t *testing.T) {
 	for node, pods := range c.kubelets.ever() {
 		require.Len(t, pods, 2, "pods that %s ever had", node)
 	}
-	_, err := ours.has()
-	require.ErrorIs(t, err, errLost)
+	require.ErrorIs(t, ours.has(), errLost)
 	require.GreaterOrEqual(t, calls.Load(), int64(3*nodes))
 }
 
@@ -74,10 +74,10 @@ func TestLostNewsStallNothing(t *testing.T) {
 	client := c.user("ours", func(config *rest.Config) {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lossy{next, &calls} })
 	})
-	ours, _ := start(t, client, name, func(c *controller) {
-		c.config.ExpectationTimeout = time.Second
-		c.config.Burst = 3 // so that what was not seen holds up the next
-		c.hears = func(*corev1.Pod) bool { return false }
+	ours, _ := start(t, client, func(config *runner.Config) {
+		config.Controller.Planner.ExpectationTimeout = time.Second
+		config.Controller.Planner.Burst = 3 // so that what was not seen holds up the next
+		config.Watching = c.user("blind", blind)
 	})
 	c.eventually("every node has a pod", func() error {
 		living, err := c.kubelets.living()
@@ -95,6 +95,5 @@ func TestLostNewsStallNothing(t *testing.T) {
 	for node, pods := range c.kubelets.ever() {
 		require.Len(t, pods, 1, "pods that %s ever had", node)
 	}
-	_, err := ours.has()
-	require.ErrorIs(t, err, errLost)
+	require.ErrorIs(t, ours.has(), errLost)
 }

@@ -16,7 +16,7 @@ func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 	const nodes, name = 5, "agent"
 	c := newCluster(t, nodes)
 	c.addSet(name, 1)
-	_, stop := start(t, c.user("first", nil), name)
+	_, stop := start(t, c.user("first", nil))
 	c.rolledOut(name, nodes)
 	stop()
 
@@ -34,7 +34,7 @@ func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 		Patch(t.Context(), revision.Name, types.JSONPatchType, orphan, metav1.PatchOptions{})
 	require.NoError(t, err)
 
-	start(t, c.user("second", nil), name)
+	start(t, c.user("second", nil))
 	owned := func(object metav1.Object) error {
 		if !metav1.IsControlledBy(object, c.daemonSet(name)) {
 			return fmt.Errorf("%s is an orphan", object.GetName())

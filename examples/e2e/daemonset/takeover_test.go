@@ -2,7 +2,6 @@ package daemonset
 
 import (
 	"bytes"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,17 +28,9 @@ func TestTakingOverAndHandingBackRestartsNoPod(t *testing.T) {
 	theirs, status := c.uids(), c.daemonSet(name).Status
 
 	// Ours has nothing to do. That it works shows on a node that is new.
-	ours, stopOurs := start(t, c.user("ours", nil), name)
-	c.eventually("ours is at rest", func() error {
-		syncs, err := ours.has()
-		if err != nil {
-			return err
-		}
-		if syncs == 0 {
-			return errors.New("it has not synced yet")
-		}
-		return nil
-	})
+	ours, stopOurs := start(t, c.user("ours", nil))
+	c.eventually("ours is at rest", ours.isAtRest)
+	require.NoError(t, ours.has())
 	require.Empty(t, c.writes("ours"))
 	require.Equal(t, status, c.daemonSet(name).Status)
 	require.NoError(t, c.addNode(t.Context(), "new-1"))
@@ -64,8 +55,7 @@ func TestTakingOverAndHandingBackRestartsNoPod(t *testing.T) {
 	c.setImage(name, "example.invalid/agent:3")
 	c.rolledOut(name, nodes+1)
 	stopOurs()
-	_, err := ours.has()
-	require.NoError(t, err)
+	require.NoError(t, ours.has())
 	mine, before := c.uids(), c.revisions()
 
 	c.startUpstream()

@@ -1,0 +1,70 @@
+package controller
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// claim hands out the first objects that a set has to adopt or release.
+func (c *Controller) claim(now time.Time) (Task, bool) {
+	item, ok := c.claims.Start(now)
+	if !ok {
+		return Task{}, false
+	}
+	r := item.Value
+	most := claimRequests - 1 // one request reads the set
+	action := Claim{Revisions: r.revisionClaims[:min(most, len(r.revisionClaims))]}
+	for _, name := range slices.Sorted(maps.Keys(r.podClaims)) {
+		if len(action.Revisions)+len(action.Pods) == most {
+			break
+		}
+		action.Pods = append(action.Pods, r.podClaims[name])
+	}
+	return Task{Owner: r.set.Source.Owner, Action: action, of: r, item: item}, true
+}
+
+func (c *Controller) finishClaim(now time.Time, task *Task, action Claim, result *Result) {
+	r, failure := task.of, result.Failed(action)
+	c.claims.Finish(now, task.item, outcomeOf(failure))
+	for _, pod := range slices.Concat(result.Pods.Adopted, result.Pods.Released) {
+		c.answerPod(now, pod)
+	}
+	r.written.Patched(now, slices.Concat(result.Revisions.Adopted, result.Revisions.Released)...)
+	if failure == nil {
+		c.forgetUnclaimed(now, action, result)
+	}
+	c.considerRevisions(now, r)
+	c.enter(now, r)
+}
+
+// forgetUnclaimed forgets objects that a claim has found to be gone: no error,
+// and no patch either. The watch shows their end later.
+func (c *Controller) forgetUnclaimed(now time.Time, action Claim, result *Result) {
+	for _, pod := range action.Pods {
+		same := func(other *corev1.Pod) bool { return other.UID == pod.UID }
+		if !slices.ContainsFunc(result.Pods.Adopted, same) && !slices.ContainsFunc(result.Pods.Released, same) {
+			c.ForgetPod(now, pod)
+		}
+	}
+	for _, revision := range action.Revisions {
+		same := func(other *appsv1.ControllerRevision) bool { return other.UID == revision.UID }
+		if !slices.ContainsFunc(result.Revisions.Adopted, same) &&
+			!slices.ContainsFunc(result.Revisions.Released, same) {
+			c.ForgetRevision(now, revision)
+		}
+	}
+}
+
+// outcomeOf returns what a queue has to know of a task.
+func outcomeOf(failure error) timedqueue.Result {
+	if failure != nil {
+		return timedqueue.Result{Outcome: timedqueue.OutcomeFailed}
+	}
+	return timedqueue.Result{Outcome: timedqueue.OutcomeDone}
+}

@@ -1,0 +1,516 @@
+package controller_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/examples/daemonset/controller"
+)
+
+// applyStatus applies a merge patch of a status.
+func applyStatus(t require.TestingT, set *appsv1.DaemonSet, patch []byte) {
+	var change struct {
+		Metadata struct{ UID types.UID }
+		Status   json.RawMessage
+	}
+	require.NoError(t, json.Unmarshal(patch, &change))
+	require.Equal(t, set.UID, change.Metadata.UID)
+	require.NoError(t, json.Unmarshal(change.Status, &set.Status))
+}
+
+// A set goes from claiming through its revision to its pods and its status.
+func TestASetGetsItsRevisionItsPodsAndItsStatus(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addNode("bee", corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule})
+	w.addNode("cow")
+	w.addSet("agent")
+	require.Empty(t, w.run(), "nothing is known before MarkSynced")
+	w.MarkSynced(w.now)
+	log := w.pass(time.Minute)
+	require.Equal(t, "agent: revise, create true, update 0, relabel 0, delete 0", log[0])
+	require.Equal(t, []string{"ant", "cow"}, w.podsOn("agent"))
+	require.Equal(t, appsv1.DaemonSetStatus{
+		CurrentNumberScheduled: 2, DesiredNumberScheduled: 2, NumberReady: 2, UpdatedNumberScheduled: 2,
+		NumberAvailable: 2, ObservedGeneration: 1,
+	}, w.sets["agent"].Status)
+	require.Equal(t, "SuccessfulCreate", w.events[0].Reason)
+	require.Empty(t, w.pass(time.Hour), "there is nothing left to do")
+}
+
+// D3: a node that is new, gone, or tainted, and a rollout.
+func TestASetFollowsItsNodesAndItsTemplate(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"ant", "bee", "cow", "dog"} {
+		w.addNode(name)
+	}
+	w.addSet("agent", maxUnavailable(1))
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	w.addNode("eel")
+	w.removeNode("ant")
+	w.addNode("bee", corev1.Taint{Key: "broken", Effect: corev1.TaintEffectNoExecute})
+	w.pass(time.Minute)
+	require.NotContains(t, w.podsOn("agent"), "bee")
+	require.Contains(t, w.podsOn("agent"), "eel")
+
+	w.changeSet("agent", setImage("agent:2"))
+	log := w.pass(10 * time.Minute)
+	require.Equal(t, "agent: revise, create true, update 0, relabel 0, delete 0", log[0])
+	require.Equal(t, int32(3), w.sets["agent"].Status.UpdatedNumberScheduled)
+	require.Equal(t, int64(2), w.sets["agent"].Status.ObservedGeneration)
+	require.Len(t, w.revisions, 2)
+}
+
+// The first duty of package daemon's callers: after a claim that has failed
+// nothing is started, because the orphan still runs.
+func TestNothingStartsBeforeOrphansAreClaimed(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	set := w.addSet("agent")
+	orphan := w.putPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: "orphan", Labels: set.Spec.Selector.MatchLabels}, Spec: corev1.PodSpec{NodeName: "ant"}})
+	refused := 0
+	w.fails = func(task controller.Task) bool {
+		_, claims := task.Action.(controller.Claim)
+		refused++
+		return claims && refused <= 3
+	}
+	w.MarkSynced(w.now)
+	log := w.pass(time.Minute)
+	require.Equal(t, slices.Repeat([]string{"agent: claim 0 revisions, 1 pods: fails"}, 3), log[:3])
+	require.Equal(t, "agent: claim 0 revisions, 1 pods", log[3])
+	// Its hash is not the current one, so it is replaced after it was adopted.
+	require.Contains(t, log, "agent: delete on ant, OutdatedUnavailable")
+	require.NotContains(t, w.pods, orphan.Name)
+	require.Equal(t, []string{"ant"}, w.podsOn("agent"))
+
+	// A pod that is taken out of the selector is released, and replaced.
+	taken := ""
+	for name := range w.pods {
+		taken = name
+	}
+	w.changePod(taken, func(pod *corev1.Pod) { pod.Labels["app"] = "under-observation" })
+	log = w.pass(time.Minute)
+	require.Equal(t, "agent: claim 0 revisions, 1 pods", log[0])
+	require.Contains(t, log, "agent: create on ant")
+	require.Empty(t, w.pods[taken].OwnerReferences)
+}
+
+// A claim ends when another owner is faster, or the orphan is gone.
+func TestAClaimThatIsMootEnds(t *testing.T) {
+	for name, end := range map[string]func(w *world){
+		"another owner": func(w *world) {
+			w.changePod("orphan", func(pod *corev1.Pod) {
+				pod.OwnerReferences = []metav1.OwnerReference{{
+					APIVersion: "apps/v1", Kind: "DaemonSet", Name: "other", UID: "other", Controller: new(true)}}
+			})
+		},
+		"gone":      func(w *world) { w.removePod("orphan") },
+		"no labels": func(w *world) { w.changePod("orphan", func(pod *corev1.Pod) { pod.Labels = nil }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.addNode("ant")
+			set := w.addSet("agent")
+			w.putPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "orphan",
+				Labels: set.Spec.Selector.MatchLabels}})
+			w.fails = func(task controller.Task) bool { _, claims := task.Action.(controller.Claim); return claims }
+			w.MarkSynced(w.now)
+			require.Equal(t, []string{"agent: claim 0 revisions, 1 pods: fails"}, w.run())
+			end(w)
+			require.Equal(t, "agent: revise, create true, update 0, relabel 0, delete 0", w.run()[0])
+		})
+	}
+	t.Run("the API server says gone, the watch is behind", func(t *testing.T) {
+		w := newWorld(t)
+		w.addNode("ant")
+		set := w.addSet("agent")
+		w.putPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "orphan",
+			Labels: set.Spec.Selector.MatchLabels}})
+		w.MarkSynced(w.now)
+		w.behind = true
+		w.removePod("orphan")
+		log := w.run()
+		require.Equal(t, "agent: claim 0 revisions, 1 pods", log[0])
+		require.Equal(t, "agent: revise, create true, update 0, relabel 0, delete 0", log[1])
+	})
+}
+
+// Sets that no controller should touch, and what users see of it.
+func TestSetsThatAreLeftAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*appsv1.DaemonSet)
+		phase  string
+		events int
+	}{
+		"deleted": {func(set *appsv1.DaemonSet) { set.DeletionTimestamp = new(metav1.NewTime(start)) }, "terminating", 0},
+		"selects all": {func(set *appsv1.DaemonSet) { set.Spec.Selector = &metav1.LabelSelector{} },
+			"selectingAll", 1},
+		"no selector": {func(set *appsv1.DaemonSet) { set.Spec.Selector = nil }, "invalid", 0},
+		"labels that it does not select": {func(set *appsv1.DaemonSet) { set.Spec.Template.Labels = nil },
+			"invalid", 0},
+		"an affinity without a valid term": {func(set *appsv1.DaemonSet) {
+			set.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+					NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+						{Key: "size", Operator: corev1.NodeSelectorOpGt, Values: []string{"large"}}}}}}}}
+		}, "invalid", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.addNode("ant")
+			w.addSet("agent", test.change)
+			w.MarkSynced(w.now)
+			for _, done := range w.pass(time.Hour) {
+				require.Equal(t, "agent: revise, create true, update 0, relabel 0, delete 0", done)
+			}
+			require.Empty(t, w.pods)
+			require.Len(t, w.events, test.events)
+			for state := range w.Sets() {
+				require.Equal(t, test.phase, state.Phase)
+				require.Equal(t, test.phase == "terminating", state.Problem == nil)
+			}
+			if test.phase == "terminating" {
+				return
+			}
+			corrected := newWorld(t).addSet("agent")
+			w.changeSet("agent", func(set *appsv1.DaemonSet) { set.Spec = *corrected.Spec.DeepCopy() })
+			w.pass(time.Hour)
+			require.Equal(t, []string{"ant"}, w.podsOn("agent"))
+			require.Equal(t, int64(2), w.sets["agent"].Status.ObservedGeneration)
+		})
+	}
+}
+
+// A set that is deleted while it is managed keeps its pods. What was under way
+// ends, and another set of its name is another one.
+func TestADeletedSetIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addNode("bee")
+	w.addSet("agent")
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	w.removePod(slices.Sorted(maps.Keys(w.pods))[0])
+	task, ok := w.Start(w.now)
+	require.True(t, ok)
+	w.changeSet("agent", func(set *appsv1.DaemonSet) { set.DeletionTimestamp = new(metav1.NewTime(w.now)) })
+	w.Finish(w.now, task, controller.Result{Pod: daemon.Result{Outcome: daemon.OutcomeRefused, Err: errFake}})
+	w.addNode("cow")
+	require.Empty(t, w.pass(time.Hour))
+	w.removeSet("agent")
+	require.Empty(t, w.pass(time.Hour))
+	require.Zero(t, w.UnderWay())
+	require.Zero(t, w.Waiting())
+	require.Len(t, w.pods, 1)
+
+	w.addSet("agent")
+	w.pass(time.Minute)
+	require.Len(t, w.podsOn("agent"), 3, "the old pod is another set's")
+}
+
+// Each kind of task can be under way when its set goes.
+func TestTasksOfASetThatIsGoneEnd(t *testing.T) {
+	kinds := map[string]bool{}
+	for after := range 5 {
+		w := newWorld(t)
+		w.addNode("ant")
+		set := w.addSet("agent")
+		w.putPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "orphan",
+			Labels: set.Spec.Selector.MatchLabels}})
+		w.MarkSynced(w.now)
+		for range after {
+			if task, ok := w.Start(w.now); ok {
+				w.Finish(w.now, task, w.perform(task))
+			}
+		}
+		task, ok := w.Start(w.now)
+		if !ok {
+			continue
+		}
+		kinds[w.describe(task)] = true
+		w.removeSet("agent")
+		w.Finish(w.now, task, w.perform(task))
+		w.log = nil
+		require.Empty(t, w.pass(time.Hour), w.describe(task))
+		require.Zero(t, w.UnderWay())
+		require.Zero(t, w.Waiting())
+	}
+	require.GreaterOrEqual(t, len(kinds), 3, "%v", kinds)
+}
+
+// A status is written once a second at most, the newest one, and also while
+// other tasks fail. The generation rises only when it was processed.
+func TestStatusIsWrittenAfterErrors(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"ant", "bee", "cow"} {
+		w.addNode(name)
+	}
+	w.addSet("agent")
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	w.fails = func(task controller.Task) bool { _, status := task.Action.(controller.WriteStatus); return !status }
+	w.changeSet("agent", setImage("agent:2"))
+	for name := range w.pods {
+		w.changePod(name, func(pod *corev1.Pod) { pod.Status.Conditions[0].Status = corev1.ConditionFalse })
+		w.run()
+	}
+	require.Equal(t, int32(2), w.sets["agent"].Status.NumberReady, "the first change at once")
+	w.pass(time.Second)
+	require.Zero(t, w.sets["agent"].Status.NumberReady)
+	require.Equal(t, int64(1), w.sets["agent"].Status.ObservedGeneration, "its revision could not be made")
+	w.fails = nil
+	w.pass(5 * time.Minute)
+	require.Equal(t, int64(2), w.sets["agent"].Status.ObservedGeneration)
+	require.Equal(t, int32(3), w.sets["agent"].Status.NumberAvailable)
+}
+
+func TestAStatusThatFailsIsRetried(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addSet("agent")
+	failures := 0
+	w.fails = func(task controller.Task) bool {
+		_, status := task.Action.(controller.WriteStatus)
+		if status {
+			failures++
+		}
+		return status && failures <= 3
+	}
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	require.Equal(t, int64(1), w.sets["agent"].Status.ObservedGeneration)
+}
+
+// MinReadySeconds: no event says that a pod has become available.
+func TestAvailabilityByTimeReachesTheStatus(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addSet("agent", func(set *appsv1.DaemonSet) { set.Spec.MinReadySeconds = 90 })
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	require.Equal(t, int32(1), w.sets["agent"].Status.NumberReady)
+	require.Zero(t, w.sets["agent"].Status.NumberAvailable)
+	w.pass(time.Minute)
+	require.Equal(t, int32(1), w.sets["agent"].Status.NumberAvailable)
+}
+
+// The history keeps the limit, and what pods carry.
+func TestOldRevisionsAreDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addSet("agent", maxUnavailable(1), func(set *appsv1.DaemonSet) { set.Spec.RevisionHistoryLimit = new(int32(1)) })
+	w.MarkSynced(w.now)
+	for _, image := range []string{"agent:2", "agent:3", "agent:4"} {
+		w.pass(time.Minute)
+		w.changeSet("agent", setImage(image))
+	}
+	w.pass(time.Minute)
+	require.Len(t, w.revisions, 2)
+
+	// A rollback gives the old revision the highest number.
+	w.changeSet("agent", setImage("agent:3"))
+	log := w.pass(time.Minute)
+	require.Equal(t, "agent: revise, create false, update 1, relabel 0, delete 0", log[0])
+
+	// A revision that a user deletes is made again.
+	for name, revision := range w.revisions {
+		delete(w.revisions, name)
+		w.ForgetRevision(w.now, revision)
+	}
+	w.pass(time.Minute)
+	require.Len(t, w.revisions, 1)
+	require.Equal(t, []string{"ant"}, w.podsOn("agent"))
+}
+
+// C7: a halted controller deletes no pod, and does all else. What was held goes
+// on.
+func TestC7HaltedNoPodLeaves(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addNode("bee")
+	w.addSet("agent")
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	w.Halt(w.now)
+	w.changeSet("agent", setImage("agent:2"))
+	w.addNode("bee", corev1.Taint{Key: "broken", Effect: corev1.TaintEffectNoExecute})
+	w.addNode("cow")
+	log := w.pass(10 * time.Minute)
+	require.Contains(t, log, "agent: create on cow")
+	require.Equal(t, []string{"ant", "bee", "cow"}, w.podsOn("agent"))
+	w.Resume(w.now)
+	w.pass(2 * time.Minute)
+	require.Equal(t, []string{"ant", "cow"}, w.podsOn("agent"))
+	require.Equal(t, int32(2), w.sets["agent"].Status.UpdatedNumberScheduled)
+}
+
+// Several sets take turns: one that has much to do does not delay the others,
+// and never has more than a burst under way.
+func TestSetsTakeTurns(t *testing.T) {
+	const burst = 20
+	w := newWorld(t, func(c *controller.Config) { c.Planner.Burst, c.Concurrency = burst, 3 })
+	for i := range 400 {
+		w.addNode(nodeName(i))
+	}
+	for _, name := range []string{"big", "bigger", "small"} {
+		w.addSet(name)
+	}
+	w.MarkSynced(w.now)
+	underWay := map[string][]controller.Task{}
+	most := 0
+	for range 10_000 {
+		task, ok := w.Start(w.now)
+		if !ok {
+			if next, more := w.Next(w.now); more && !next.After(w.now) {
+				continue
+			}
+			break
+		}
+		name := task.Owner.Object.GetName()
+		if _, changes := task.Action.(controller.ChangePod); changes && name != "small" {
+			underWay[name] = append(underWay[name], task) // a webhook that hangs
+			most = max(most, len(underWay[name]))
+			continue
+		}
+		w.Finish(w.now, task, w.perform(task))
+	}
+	require.Len(t, w.podsOn("small"), 400, "the others hold up nothing")
+	require.LessOrEqual(t, most, burst)
+	require.NotEmpty(t, underWay["big"])
+	require.Equal(t, len(underWay["big"])+len(underWay["bigger"]), w.UnderWay())
+	for _, name := range []string{"big", "bigger"} {
+		for _, task := range underWay[name] {
+			w.Finish(w.now, task, w.perform(task))
+		}
+	}
+	w.pass(time.Minute)
+	require.Len(t, w.podsOn("big"), 400)
+	require.Len(t, w.podsOn("bigger"), 400)
+}
+
+// C1: all requests have one budget, and a status comes through while pods are
+// created.
+func TestC1StatusesHaveAPartOfTheRequests(t *testing.T) {
+	w := newWorld(t, func(c *controller.Config) { c.Requests.PerSecond, c.Requests.Burst = 10, 10 })
+	for i := range 400 {
+		w.addNode(nodeName(i))
+	}
+	w.addSet("big")
+	w.addSet("small", func(set *appsv1.DaemonSet) {
+		set.Spec.Template.Spec.NodeSelector = map[string]string{"no": "node"}
+	})
+	w.MarkSynced(w.now)
+	log := w.pass(10 * time.Second)
+	requests := len(log)
+	require.Equal(t, int64(1), w.sets["small"].Status.ObservedGeneration)
+	require.Equal(t, int64(1), w.sets["big"].Status.ObservedGeneration)
+	statuses := 0
+	for _, done := range log {
+		if done == "big: status" {
+			statuses++
+		}
+	}
+	require.GreaterOrEqual(t, statuses, 8)
+	require.LessOrEqual(t, requests, 110, "the budget of ten seconds, and a burst")
+	require.GreaterOrEqual(t, requests, 95, "what a task does not need goes to others")
+}
+
+// A revision that is an orphan is adopted like a pod, and one of another set's
+// name costs a collision.
+func TestRevisionsAreAdopted(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addSet("agent")
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	for _, name := range slices.Sorted(maps.Keys(w.revisions)) {
+		orphan := w.revisions[name].DeepCopy()
+		orphan.OwnerReferences = nil
+		w.putRevision(orphan)
+	}
+	require.Equal(t, []string{"agent: claim 1 revisions, 0 pods"}, w.pass(time.Minute))
+	w.removeSet("agent")
+	w.addSet("agent")
+	w.behind = true
+	w.run()
+	for range 3 {
+		w.now = w.now.Add(time.Minute)
+		w.run() // before the watch shows the raised count
+	}
+	require.Len(t, w.revisions, 2)
+	w.behind = false
+	w.deliver()
+	w.pass(time.Minute)
+	require.Equal(t, new(int32(1)), w.sets["agent"].Status.CollisionCount)
+	require.Equal(t, []string{"ant"}, w.podsOn("agent"))
+}
+
+// Own writes count before the watch shows them, and an older report that comes
+// later changes nothing: a revision is created once, and renumbered once.
+func TestOwnWritesOfRevisionsCountAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addSet("agent")
+	w.MarkSynced(w.now)
+	w.behind = true
+	w.run()
+	w.changeSet("agent", setImage("agent:2"))
+	w.ObserveSet(w.now, controller.SetOf(w.sets["agent"]))
+	w.run()
+	w.changeSet("agent", setImage("agent:1"))
+	w.ObserveSet(w.now, controller.SetOf(w.sets["agent"]))
+	log := w.run()
+	require.Equal(t, "agent: revise, create false, update 1, relabel 0, delete 0", log[0])
+	w.now = w.now.Add(2 * time.Second)
+	for _, done := range w.run() {
+		require.NotContains(t, done, "revise")
+	}
+}
+
+// An answer that comes after a newer report changes nothing.
+func TestAnswersThatAreLate(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	set := w.addSet("agent")
+	w.putPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "orphan",
+		Labels: set.Spec.Selector.MatchLabels}, Spec: corev1.PodSpec{NodeName: "ant"}})
+	w.MarkSynced(w.now)
+	task, ok := w.Start(w.now)
+	require.True(t, ok)
+	result := w.perform(task)
+	w.changePod("orphan", func(pod *corev1.Pod) { pod.Labels, pod.OwnerReferences = nil, nil })
+	w.Finish(w.now, task, result)
+	for _, done := range w.pass(time.Minute)[1:] {
+		require.NotContains(t, done, "claim")
+		require.NotContains(t, done, "delete on", "it is not the set's")
+	}
+}
+
+func nodeName(i int) string { return fmt.Sprintf("node-%03d", i) }
+
+func TestConfigSaysAllThatIsWrong(t *testing.T) {
+	_, err := controller.NewController(controller.Config{
+		Concurrency: -1, StatusInterval: -1, Requests: controller.RequestBudget{PerSecond: -1, Burst: -1},
+		Planner: daemon.Config{Burst: -1, ExpectationTimeout: -1},
+	}, start)
+	for _, field := range []string{"Concurrency", "StatusInterval", "PerSecond", "Requests.Burst", "Planner.Burst",
+		"ExpectationTimeout"} {
+		require.ErrorContains(t, err, field)
+	}
+	require.ErrorIs(t, err, controller.ErrInvalidConfig)
+	_, err = controller.NewController(controller.Config{}, time.Time{})
+	require.ErrorIs(t, err, controller.ErrInvalidConfig)
+}

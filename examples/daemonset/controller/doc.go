@@ -1,0 +1,95 @@
+// Package controller is a whole DaemonSet controller, as a core: sets, pods,
+// nodes, revisions and time go in, tasks come out. It manages any number of
+// sets, of any kind that has a selector and a pod template.
+//
+// It composes the packages of the library and adds what ties them together:
+//
+//	Observe ──► one record for each set ── which of five tasks is next
+//	              │ ownership.Ownership ──────────────► Claim
+//	              │ revision.Compute ─────────────────► Revise
+//	              │ daemon.Planner, on shared Nodes ──► ChangePod
+//	              │ daemon.StatusPatch ───────────────► WriteStatus
+//	              └ what users should know ───────────► Record
+//
+// A Controller has no clock, no goroutine and no client. A
+// timedqueue.Dispatcher drives it in a program, a simulator can drive it in
+// virtual time. Package edge performs the tasks and observes the cluster.
+//
+// # The life of a set
+//
+//	claiming ──► revising ──► managed      and back, when something changes
+//
+// A set adopts and releases first. An orphan that was not adopted runs next to
+// any pod that is created for its node. Then the revision of the template is
+// found or created, because new pods carry its hash. Then the planner of the
+// set creates, deletes and reads pods. A set that is being deleted, that
+// selects all pods, or whose selector or template is invalid is left alone. The
+// garbage collector deletes the pods of a deleted set.
+//
+// # Status
+//
+// The status of a set is written when its counts change, at once if none was
+// written for [Config].StatusInterval. Errors of other tasks do not delay it.
+// The counts are those after all observations and our own writes.
+// Status.observedGeneration rises when all nodes have been evaluated for the
+// spec of that generation. Clients that wait for a rollout can then trust the
+// counts.
+//
+// # Concurrency and the budget of requests
+//
+// Config.Concurrency is how many sets can have a full burst of requests under
+// way, which is 250. More sets take turns, one pod each. So a set whose pods
+// are created slowly, for example because of a webhook, holds up no other set.
+//
+// Config.Requests limits what all tasks send to the API server together. Each
+// task takes as many requests as it may send, and returns those that it did not
+// need. Changes of pods have two fifths of the requests, and claims, revisions
+// and statuses a fifth each. What a kind does not need goes to the others. The
+// client that performs the tasks must not have a limit of its own.
+//
+// # Duties of the caller
+//
+//   - Observe all sets, pods, nodes and revisions that exist, then call
+//     MarkSynced. Nothing is handed out before.
+//   - Observe in any order, and call Forget for what is gone. For an object
+//     that was deleted and created again, call Forget for the former one first.
+//   - Withhold reports that are older than an own write, as package
+//     timedqueue/feed does.
+//   - Finish each task once. A Dispatcher does.
+//
+// # Differences from kube-controller-manager
+//
+// The packages daemon, ownership and revision list theirs. Compared with
+// v1.37.1, the composition adds:
+//
+//   - Sets take turns for each pod. There a set keeps one of two workers for up
+//     to 250 creations and 250 deletions (#128442).
+//   - Each kind of work has a part of the requests, so a rollout does not delay
+//     statuses. There all share one limit in the order of their calls.
+//   - The status of a set is written once a second at most. There it is written
+//     in each pass.
+//   - observedGeneration waits until the counts are those of the generation.
+//     There it also rises after an error that has stopped the pass.
+//   - While a claim or a revision fails, the status is written with the former
+//     generation. There it is not written.
+//   - Old revisions are deleted while other tasks fail. There a failure stops
+//     the pass before that.
+//   - The Event SelectingAll is recorded once, until the selector is corrected.
+//     There it is recorded in each pass.
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	controller
+//	finish
+//	claim  revise  pods  status
+//	observe
+//	visit
+//	plan
+//	reducer
+//	task
+//	record  config
+//	event
+//	set  members
+package controller

@@ -1,0 +1,75 @@
+package controller
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
+)
+
+// The reasons of Events are those of kube-controller-manager v1.37.
+const (
+	reasonSelectingAll  = "SelectingAll"
+	reasonPodFailed     = "FailedDaemonPod"
+	reasonPodSucceeded  = "SucceededDaemonPod"
+	reasonCreated       = "SuccessfulCreate"
+	reasonDeleted       = "SuccessfulDelete"
+	reasonNotCreated    = "FailedCreate"
+	reasonNotDeleted    = "FailedDelete"
+	messageSelectingAll = "This set selects all pods of its namespace and is left alone. " +
+		"It needs a selector that is not empty."
+)
+
+// An Event is what users should know of a set.
+type Event struct {
+	Owner ownership.Owner
+	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	Type            string
+	Reason, Message string
+}
+
+// podEvents returns the Events about a task that was performed.
+func podEvents(owner ownership.Owner, task *daemon.Task, result *daemon.Result) []Event {
+	switch {
+	case task.Create != nil:
+		return creationEvents(owner, task.Create, result)
+	case task.Delete != nil:
+		return deletionEvents(owner, task.Delete, result)
+	}
+	return nil
+}
+
+func creationEvents(owner ownership.Owner, step *daemon.Creation, result *daemon.Result) []Event {
+	switch {
+	case result.Outcome == daemon.OutcomeDone && result.Pod != nil && result.Err == nil:
+		return []Event{{owner, corev1.EventTypeNormal, reasonCreated, "Created pod: " + result.Pod.Name}}
+	case result.Err == nil || apierrors.HasStatusCause(result.Err, corev1.NamespaceTerminatingCause):
+		return nil
+	}
+	message := fmt.Sprintf("Error creating pod for node %s: %v", step.Node, result.Err)
+	return []Event{{owner, corev1.EventTypeWarning, reasonNotCreated, message}}
+}
+
+func deletionEvents(owner ownership.Owner, step *daemon.Deletion, result *daemon.Result) []Event {
+	var events []Event
+	pod := owner.Object.GetNamespace() + "/" + step.Pod
+	switch step.Reason {
+	case daemon.StepPodFailed:
+		message := fmt.Sprintf("Found failed daemon pod %s on node %s, it is replaced", pod, step.Node)
+		events = append(events, Event{owner, corev1.EventTypeWarning, reasonPodFailed, message})
+	case daemon.StepPodSucceeded:
+		message := fmt.Sprintf("Found succeeded daemon pod %s on node %s, it is replaced", pod, step.Node)
+		events = append(events, Event{owner, corev1.EventTypeNormal, reasonPodSucceeded, message})
+	}
+	switch {
+	case result.Err != nil:
+		message := fmt.Sprintf("Error deleting: %v", result.Err)
+		events = append(events, Event{owner, corev1.EventTypeWarning, reasonNotDeleted, message})
+	case result.Outcome == daemon.OutcomeDone:
+		events = append(events, Event{owner, corev1.EventTypeNormal, reasonDeleted, "Deleted pod: " + step.Pod})
+	}
+	return events
+}

@@ -1,0 +1,101 @@
+package controller
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// group names the objects of a namespace that one owner controls. Without an
+// owner they are the orphans of the namespace.
+type group struct {
+	namespace string
+	owner     types.UID
+}
+
+// members holds the pods, or the revisions, that a set may own: those that an
+// object of the kind controls, and orphans. An object may come before its
+// owner.
+type members[T metav1.Object] struct {
+	kind   schema.GroupKind
+	known  map[types.NamespacedName]T
+	groups map[group]map[string]T
+}
+
+func newMembers[T metav1.Object](kind schema.GroupKind) members[T] {
+	return members[T]{
+		kind:   kind,
+		known:  make(map[types.NamespacedName]T),
+		groups: make(map[group]map[string]T),
+	}
+}
+
+// groupOf returns the group of an object, and false if no set can own it.
+func (m *members[T]) groupOf(object T) (group, bool) {
+	controller := metav1.GetControllerOfNoCopy(object)
+	if controller == nil {
+		return group{namespace: object.GetNamespace()}, true
+	}
+	version, err := schema.ParseGroupVersion(controller.APIVersion)
+	if err != nil || controller.Kind != m.kind.Kind || version.Group != m.kind.Group {
+		return group{}, false
+	}
+	return group{object.GetNamespace(), controller.UID}, true
+}
+
+// observe records an object as it is now. It returns the group that it was in,
+// if that is another one.
+func (m *members[T]) observe(object T) (left group, moved bool) {
+	now, kept := m.groupOf(object)
+	former, wasKept := m.remove(object)
+	if kept {
+		m.known[keyOf(object)] = object
+		if m.groups[now] == nil {
+			m.groups[now] = make(map[string]T)
+		}
+		m.groups[now][object.GetName()] = object
+	}
+	return former, wasKept && (!kept || former != now)
+}
+
+// forget removes an object, unless another one has its name by now. It returns
+// the group that the object was in.
+func (m *members[T]) forget(object T) (group, bool) {
+	if known, ok := m.known[keyOf(object)]; !ok || known.GetUID() != object.GetUID() {
+		return group{}, false
+	}
+	return m.remove(object)
+}
+
+func (m *members[T]) remove(object T) (group, bool) {
+	key := keyOf(object)
+	known, ok := m.known[key]
+	if !ok {
+		return group{}, false
+	}
+	from, _ := m.groupOf(known)
+	delete(m.known, key)
+	delete(m.groups[from], key.Name)
+	if len(m.groups[from]) == 0 {
+		delete(m.groups, from)
+	}
+	return from, true
+}
+
+// accepts reports whether the object of an answer is to be observed. It is not
+// if the watch has shown a newer version or the end of the object.
+func (m *members[T]) accepts(answer T) bool {
+	known, ok := m.known[keyOf(answer)]
+	return ok && known.GetUID() == answer.GetUID() && !isOlder(answer, known)
+}
+
+func keyOf(object metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// isOlder is false for versions that do not compare.
+func isOlder(object, than metav1.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), than.GetResourceVersion())
+	return err == nil && order < 0
+}

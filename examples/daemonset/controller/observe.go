@@ -1,0 +1,187 @@
+package controller
+
+import (
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/daemon/ownership"
+)
+
+// ObserveSet records a set as it is now. It keeps the pointers; what they point
+// to must not be changed afterwards.
+func (c *Controller) ObserveSet(now time.Time, set Set) {
+	r := c.sets[set.UID()]
+	if r == nil {
+		c.addSet(now, set)
+		return
+	}
+	former, object := r.set.Source.Owner.Object, set.Source.Owner.Object
+	r.set = set
+	if former.GetGeneration() != object.GetGeneration() ||
+		(former.GetDeletionTimestamp() == nil) != (object.GetDeletionTimestamp() == nil) {
+		c.own(now, r)
+	}
+	if r.planner != nil && r.problem == nil && r.revised == set.version() {
+		c.plan(now, r, r.hash) // annotations count, too
+	}
+	c.enter(now, r)
+}
+
+func (c *Controller) addSet(now time.Time, set Set) {
+	written, err := ownership.NewOverlay[*appsv1.ControllerRevision](ownership.OverlayConfig{}, now)
+	if err != nil {
+		return // now is zero, which NewController refuses
+	}
+	namespace := set.Source.Owner.Object.GetNamespace()
+	r := &record{
+		uid: set.UID(), group: group{namespace, set.UID()}, set: set, written: written, statusDue: now,
+	}
+	c.sets[r.uid] = r
+	c.inOrder = append(c.inOrder, r)
+	c.inNamespace[namespace] = append(c.inNamespace[namespace], r)
+	c.own(now, r)
+	c.enter(now, r)
+}
+
+// ForgetSet records that a set is gone. Its pods are left alone.
+func (c *Controller) ForgetSet(now time.Time, uid types.UID) {
+	r := c.sets[uid]
+	if r == nil {
+		return
+	}
+	r.closePlanner()
+	for _, q := range []*queue{c.claims, c.revises, c.statuses, c.ready, c.visits} {
+		q.Advance(now)
+		q.Remove(uid)
+	}
+	delete(c.sets, uid)
+	is := func(other *record) bool { return other == r }
+	c.inOrder = slices.DeleteFunc(c.inOrder, is)
+	namespace := r.group.namespace
+	c.inNamespace[namespace] = slices.DeleteFunc(c.inNamespace[namespace], is)
+	if len(c.inNamespace[namespace]) == 0 {
+		delete(c.inNamespace, namespace)
+	}
+}
+
+// ObservePod records a pod as it is now. Pods that no set can own cost nothing
+// afterwards. It keeps the pointer; the pod must not be changed afterwards.
+func (c *Controller) ObservePod(now time.Time, pod *corev1.Pod) {
+	if left, moved := c.pods.observe(pod); moved {
+		c.podLeft(now, left, pod)
+	}
+	in, kept := c.pods.groupOf(pod)
+	if !kept {
+		return
+	}
+	for _, r := range c.ownersOf(in) {
+		c.considerPod(r, pod)
+		if r.planner != nil && in == r.group {
+			r.planner.ObservePod(now, pod)
+		}
+		c.enter(now, r)
+	}
+}
+
+// answerPod observes a pod as the API server has returned it.
+func (c *Controller) answerPod(now time.Time, pod *corev1.Pod) {
+	if c.pods.accepts(pod) {
+		c.ObservePod(now, pod)
+	}
+}
+
+// ForgetPod records that a pod is gone.
+func (c *Controller) ForgetPod(now time.Time, pod *corev1.Pod) {
+	if left, ok := c.pods.forget(pod); ok {
+		c.podLeft(now, left, pod)
+	}
+}
+
+// podLeft records that a pod is not in a group any more.
+func (c *Controller) podLeft(now time.Time, left group, pod *corev1.Pod) {
+	for _, r := range c.ownersOf(left) {
+		delete(r.podClaims, pod.Name)
+		if r.planner != nil && left == r.group {
+			r.planner.ForgetPod(now, pod)
+		}
+		c.enter(now, r)
+		if r.excess() {
+			c.tidy(now, r)
+		}
+	}
+}
+
+// ownersOf returns the sets that own the objects of a group, or that may adopt
+// them.
+func (c *Controller) ownersOf(g group) []*record {
+	if g.owner == "" {
+		return c.inNamespace[g.namespace]
+	}
+	if r := c.sets[g.owner]; r != nil && r.group == g {
+		return []*record{r}
+	}
+	return nil
+}
+
+// ObserveRevision records a revision as it is now. It keeps the pointer; the
+// revision must not be changed afterwards.
+func (c *Controller) ObserveRevision(now time.Time, revision *appsv1.ControllerRevision) {
+	if left, moved := c.revisions.observe(revision); moved {
+		c.revisionsChanged(now, left)
+	}
+	if in, kept := c.revisions.groupOf(revision); kept {
+		c.revisionsChanged(now, in)
+	}
+}
+
+// ForgetRevision records that a revision is gone.
+func (c *Controller) ForgetRevision(now time.Time, revision *appsv1.ControllerRevision) {
+	if left, ok := c.revisions.forget(revision); ok {
+		c.revisionsChanged(now, left)
+	}
+}
+
+func (c *Controller) revisionsChanged(now time.Time, in group) {
+	if !c.synced {
+		return // MarkSynced considers all of them
+	}
+	for _, r := range c.ownersOf(in) {
+		c.considerRevisions(now, r)
+		c.enter(now, r)
+		c.tidy(now, r)
+	}
+}
+
+// ObserveNode records a node as it is now. It keeps the pointer; the node must
+// not be changed afterwards.
+func (c *Controller) ObserveNode(now time.Time, node *corev1.Node) {
+	c.nodes.Observe(now, node)
+	c.nodesChanged = true
+}
+
+// ForgetNode records that a node is gone.
+func (c *Controller) ForgetNode(now time.Time, name string) {
+	c.nodes.Forget(now, name)
+	c.nodesChanged = true
+}
+
+// MarkSynced says that all that existed at the start has been observed. Nothing
+// is handed out before.
+func (c *Controller) MarkSynced(now time.Time) {
+	c.synced = true
+	for _, r := range c.inOrder {
+		c.considerRevisions(now, r)
+		c.enter(now, r)
+	}
+}
+
+// Halt has no pod deleted until Resume. All else goes on. The planners count
+// each deletion as refused, and try it again within a minute.
+func (c *Controller) Halt(time.Time) { c.halted = true }
+
+// Resume ends a Halt.
+func (c *Controller) Resume(time.Time) { c.halted = false }

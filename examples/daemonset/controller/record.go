@@ -1,0 +1,115 @@
+package controller
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/ownership"
+)
+
+// phase is the life of a set:
+//
+//	waiting ──synced──► claiming ──nothing to claim──► revising
+//	revising ──revision known──► managed
+//	managed, revising ──adopt or release──► claiming
+//	managed ──another template──► revising
+//
+//	any ──deletion──────────────────► terminating
+//	any ──selector empty────────────► selectingAll ──corrected──► claiming
+//	any ──selector or template bad──► invalid ──corrected───────► claiming
+//
+// A set that is gone has no record. Only Controller.enter changes a phase.
+type phase uint8
+
+const (
+	// phaseWaiting: not all objects have been observed yet.
+	phaseWaiting phase = iota
+	// phaseClaiming: pods or revisions are to be adopted or released.
+	phaseClaiming
+	// phaseRevising: the revision of the template is not known.
+	phaseRevising
+	// phaseManaged: the planner creates, deletes and reads pods.
+	phaseManaged
+	// phaseSelectingAll: the selector is empty.
+	phaseSelectingAll
+	// phaseInvalid: the selector or the template is invalid.
+	phaseInvalid
+	// phaseTerminating: the set is being deleted.
+	phaseTerminating
+)
+
+func (p phase) String() string {
+	return [...]string{
+		"waiting", "claiming", "revising", "managed", "selectingAll", "invalid", "terminating",
+	}[p]
+}
+
+// acts reports whether tasks of the set may be handed out.
+func (p phase) acts() bool { return p >= phaseClaiming && p <= phaseManaged }
+
+// A record is what a Controller knows of one set.
+type record struct {
+	uid     types.UID
+	group   group
+	set     Set // the newest
+	phase   phase
+	own     *ownership.Ownership // nil if the selector is empty or invalid
+	problem error                // why the phase is selectingAll or invalid
+
+	// podClaims are the pods to adopt or release, by name.
+	podClaims      map[string]*corev1.Pod
+	revisionClaims []*appsv1.ControllerRevision
+	// history are the revisions that the set controls, with our own writes.
+	history []*appsv1.ControllerRevision
+	written *ownership.Overlay[*appsv1.ControllerRevision]
+
+	// hash is the current revision, for the state that revised says.
+	hash    string
+	revised version
+	planner *daemon.Planner // nil before the first revision
+	// planned is the generation whose spec the planner has.
+	planned int64
+
+	// underWay counts the tasks of the planner that are handed out.
+	underWay int
+	// counts are the newest that are complete, with the generation that they are
+	// of. The next status is due at statusDue.
+	counts    daemon.StatusCounts
+	statusDue time.Time
+}
+
+// next returns the phase that follows from all else in the record.
+func (r *record) next() phase {
+	switch {
+	case r.set.Source.Owner.Object.GetDeletionTimestamp() != nil:
+		return phaseTerminating
+	case r.problem != nil && r.selectsAll():
+		return phaseSelectingAll
+	case r.problem != nil:
+		return phaseInvalid
+	case len(r.podClaims) > 0 || len(r.revisionClaims) > 0:
+		return phaseClaiming
+	case r.hash == "" || r.revised != r.set.version():
+		return phaseRevising
+	}
+	return phaseManaged
+}
+
+// selectsAll reports whether the selector is there, and empty.
+func (r *record) selectsAll() bool {
+	selector := r.set.Source.Owner.Selector
+	return selector != nil && len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0
+}
+
+// excess reports whether the history has revisions that may have to be deleted.
+func (r *record) excess() bool {
+	limit := int32(10)
+	if r.set.Source.Limit != nil {
+		limit = *r.set.Source.Limit
+	}
+	return len(r.history) > 1+int(max(limit, 0))
+}

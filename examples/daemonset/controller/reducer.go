@@ -1,0 +1,93 @@
+package controller
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// queue holds sets that have something to do at a time.
+type queue = timedqueue.Queue[types.UID, *record]
+
+// A Controller is the core that the package comment describes. It is not safe
+// for concurrent use; a timedqueue.Dispatcher is its lock.
+type Controller struct {
+	config Config
+	synced bool
+	halted bool
+
+	nodes     daemon.Nodes
+	pods      members[*corev1.Pod]
+	revisions members[*appsv1.ControllerRevision]
+	sets      map[types.UID]*record
+	// inOrder are all sets, and inNamespace those of a namespace, which may adopt
+	// its orphans. The orders are those of the first observations.
+	inOrder     []*record
+	inNamespace map[string][]*record
+	// nodesChanged: the planners may have nodes to evaluate.
+	nodesChanged bool
+
+	// Each queue has the sets for which there is such a task. In ready are those
+	// whose planner has one; a set that had its turn goes to the end. In visits
+	// are those whose nodes have changed, or whose planner waits for a time.
+	claims, revises, statuses, ready, visits *queue
+
+	events   []Event // to be handed out
+	underWay int     // tasks, except those that record an Event
+	requests *timedqueue.Throttle[Task]
+	sources  timedqueue.Source[Task]
+}
+
+// newReducer returns a controller without sources.
+func newReducer(config Config, now time.Time) (*Controller, error) {
+	c := &Controller{
+		config:      config,
+		pods:        newMembers[*corev1.Pod](config.Kind),
+		revisions:   newMembers[*appsv1.ControllerRevision](config.Kind),
+		sets:        make(map[types.UID]*record),
+		inNamespace: make(map[string][]*record),
+	}
+	retried := timedqueue.QueueConfig[types.UID, *record]{Backoff: config.Backoff}
+	var plain timedqueue.QueueConfig[types.UID, *record]
+	for _, q := range []struct {
+		queue  **queue
+		config timedqueue.QueueConfig[types.UID, *record]
+	}{
+		{&c.claims, retried}, {&c.revises, retried}, {&c.statuses, retried},
+		{&c.ready, plain}, {&c.visits, plain},
+	} {
+		var err error
+		if *q.queue, err = timedqueue.NewQueue(q.config, now); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// keep has a set in a queue exactly if it belongs there. A set that is there
+// keeps its place, and with it the wait after a failure.
+func keep(q *queue, r *record, belongs bool, due time.Time) {
+	if belongs {
+		q.Add(r.uid, r, due)
+	} else {
+		q.Remove(r.uid)
+	}
+}
+
+// visitAt has a set visited at a time, or sooner.
+func (c *Controller) visitAt(r *record, due time.Time) {
+	if c.visits.Add(r.uid, r, due) {
+		return
+	}
+	if item, ok := c.visits.Get(r.uid); ok && (item.Due.IsZero() || due.Before(item.Due)) {
+		c.visits.Reschedule(r.uid, due)
+	}
+}
+
+// tell has an Event recorded.
+func (c *Controller) tell(events ...Event) { c.events = append(c.events, events...) }

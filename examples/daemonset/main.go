@@ -1,0 +1,66 @@
+// Command daemonset is a DaemonSet controller made of the lifecycle library. It
+// gives each node that fits one pod of each DaemonSet, rolls templates out, and
+// keeps their history.
+//
+// It does the work of kube-controller-manager's daemonset-controller, which has
+// to be switched off there with --controllers=*,-daemonset-controller. Taking
+// over from it and handing back restarts no pod. It needs a cluster, for now:
+// there is no demonstration without one.
+//
+// # Differences from kube-controller-manager
+//
+// Packages daemon and examples/daemonset/controller list theirs. Compared with
+// v1.37.1, the program adds:
+//
+//   - Its leader's lease has a name of its own, daemonset. There one lease is
+//     for all controllers. So --leader-elect does not keep the two from acting
+//     at the same time. Switch the other one off first.
+//   - --concurrent-daemonset-syncs bounds the requests that are under way, 250
+//     for each set that it counts, and sets share them in turns. There it is
+//     the number of sets that are synced at a time.
+//   - The metrics workqueue_* are not served, because there is no workqueue.
+//     daemonset_controller_sets_waiting shows what waits.
+//   - daemonset_controller_stale_sync_skips_total counts plans for a history
+//     that the API server has in a newer version. Pods and sets are never
+//     skipped: own writes count before the watch shows them.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kubelife/lifecycle/examples/process"
+)
+
+func main() { process.Main(run) }
+
+func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
+	return command(new(settings)).Execute(ctx, args, out, diagnostics)
+}
+
+// errNowhere says that there is nothing to work on.
+var errNowhere = errors.New(
+	"no cluster: give --kubeconfig or --master, or run in a cluster (there is no demonstration without one yet)")
+
+// command returns the program's command line, whose flags set s.
+func command(s *settings) *process.Command {
+	s.process.Name, s.process.Port = "daemonset", 10272
+	return &process.Command{
+		Process:  &s.process,
+		Settings: s,
+		Intro:    intro,
+		Run: func(ctx context.Context, _ *pflag.FlagSet, _ io.Writer) error {
+			config, found, err := process.RESTConfig(&s.process, &s.Replica)
+			if err != nil {
+				return err
+			}
+			if !found {
+				return errNowhere
+			}
+			return program(s).Run(ctx, config)
+		},
+	}
+}

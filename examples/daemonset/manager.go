@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+
+	"github.com/kubelife/lifecycle/examples/daemonset/controller"
+	"github.com/kubelife/lifecycle/examples/daemonset/runner"
+	"github.com/kubelife/lifecycle/examples/process"
+)
+
+// A manager is a runner that tells what it does in the log, in metrics and in
+// Events.
+type manager struct {
+	*runner.Runner
+
+	recorder record.EventRecorder
+	metrics  *metrics
+}
+
+var _ process.Controller = (*manager)(nil)
+
+// newManager connects a controller to a cluster.
+func newManager(s *settings, clients process.Clients, recorder record.EventRecorder,
+	registry prometheus.Registerer) (*manager, error) {
+	m := &manager{recorder: recorder}
+	var err error
+	if m.metrics, err = newMetrics(registry, m.read); err != nil {
+		return nil, err
+	}
+	counting, err := process.NewDispatcherMetrics(registry)
+	if err != nil {
+		return nil, err
+	}
+	m.Runner, err = runner.NewRunner(runner.Config{
+		Controller: s.config(),
+		Acting:     clients.Acting,
+		Watching:   clients.Watching,
+		Timeout:    process.CallTimeout,
+		Performed:  m.performed,
+		Record:     m.record,
+		Metrics:    counting,
+	})
+	return m, err
+}
+
+// read shows the controller.
+func (m *manager) read(look func(*controller.Controller)) { m.View(look) }
+
+// halt holds all deletions of pods.
+func (m *manager) halt() { m.Update((*controller.Controller).Halt) }
+
+// resume lets what halt held go on.
+func (m *manager) resume() { m.Update((*controller.Controller).Resume) }
+
+// Idle does nothing: the informers show what the leader does.
+func (m *manager) Idle(ctx context.Context) { <-ctx.Done() }
+
+// performed tells about a task that has ended.
+func (m *manager) performed(ctx context.Context, task controller.Task, result controller.Result) {
+	kind, failure := kindOf(task.Action), result.Failed(task.Action)
+	m.metrics.performed(kind, failure)
+	logger := klog.FromContext(ctx).WithValues("daemonset", klog.KObj(task.Owner.Object), "task", kind)
+	if change, ok := task.Action.(controller.ChangePod); ok {
+		logger = withPod(logger, change)
+	}
+	if failure != nil {
+		logger.Error(failure, "Task failed, will be tried again if it is still needed")
+	} else {
+		logger.V(2).Info("Done")
+	}
+}
+
+// kindOf names a task, for the log and the metrics.
+func kindOf(action controller.Action) string {
+	switch action := action.(type) {
+	case controller.Claim:
+		return "claim"
+	case controller.Revise:
+		return "revise"
+	case controller.WriteStatus:
+		return "status"
+	case controller.ChangePod:
+		switch {
+		case action.Task.Create != nil:
+			return "create"
+		case action.Task.Delete != nil:
+			return "delete"
+		}
+		return "refresh"
+	}
+	return "record"
+}
+
+func withPod(logger klog.Logger, change controller.ChangePod) klog.Logger {
+	switch task := change.Task; {
+	case task.Create != nil:
+		return logger.WithValues("node", task.Create.Node, "reason", task.Create.Reason)
+	case task.Delete != nil:
+		return logger.WithValues("node", task.Delete.Node, "reason", task.Delete.Reason, "pod", task.Delete.Pod)
+	case task.Refresh != nil:
+		return logger.WithValues("pod", task.Refresh.Pod)
+	}
+	return logger
+}
+
+func (m *manager) record(event controller.Event) {
+	owner := event.Owner
+	version, kind := owner.Kind.ToAPIVersionAndKind()
+	m.recorder.Event(&corev1.ObjectReference{
+		APIVersion: version, Kind: kind, Namespace: owner.Object.GetNamespace(), Name: owner.Object.GetName(),
+		UID: owner.Object.GetUID(), ResourceVersion: owner.Object.GetResourceVersion(),
+	}, event.Type, event.Reason, event.Message)
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/examples/process"
+)
+
+// TestMain lets the test binary be the program, on a cluster in memory.
+func TestMain(m *testing.M) {
+	if os.Getenv("DAEMONSET_TEST_PROGRAM") == "" {
+		os.Exit(m.Run())
+	}
+	process.Main(func(ctx context.Context, args []string, out, diagnostics io.Writer) int {
+		var s settings
+		c := command(&s)
+		c.Run = func(ctx context.Context, _ *pflag.FlagSet, _ io.Writer) error {
+			cluster := memory.NewCluster()
+			if err := populate(ctx, cluster); err != nil {
+				return err
+			}
+			return program(&s).RunOn(ctx, clientsOf(cluster.NewClient(), cluster))
+		}
+		return c.Execute(ctx, args, out, diagnostics)
+	})
+}
+
+func clientsOf(client *memory.Client, cluster *memory.Cluster) process.Clients {
+	return process.Clients{
+		Acting: client, Watching: client, Recording: cluster.NewClient(), Electing: cluster.NewClient(),
+	}
+}
+
+// populate makes two nodes, a DaemonSet, and one that selects all pods.
+func populate(ctx context.Context, cluster *memory.Cluster) error {
+	for _, name := range []string{"ant", "bee"} {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := cluster.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	for name, selector := range map[string]map[string]string{"agent": {"app": "agent"}, "greedy": nil} {
+		set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		set.Spec.Selector = &metav1.LabelSelector{MatchLabels: selector}
+		set.Spec.Template.Labels = map[string]string{"app": name}
+		if _, err := cluster.AppsV1().DaemonSets("shop").Create(ctx, set, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
+func get(t *testing.T, port, path string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+port+path, nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err.Error()
+	}
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return string(text)
+}
+
+// The whole program as a process: it does its work, shows it, and SIGTERM ends
+// it well.
+func TestProgramWorksUntilItIsTerminated(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var diagnostics bytes.Buffer
+	port := freePort(t)
+	child := exec.CommandContext(ctx, os.Args[0], "--secure-port="+port, "--v=2")
+	child.Env = append(os.Environ(), "DAEMONSET_TEST_PROGRAM=yes")
+	child.Stderr = &diagnostics
+	require.NoError(t, child.Start())
+	require.Eventually(t, func() bool {
+		return strings.Contains(get(t, port, "/metrics"), `daemonset_controller_tasks_total{kind="create",outcome="done"} 2`)
+	}, time.Minute, 20*time.Millisecond)
+	require.Equal(t, "ok", get(t, port, "/readyz"))
+	page := get(t, port, "/daemonsets")
+	require.Regexp(t, `shop/agent +managed +2 +2 `, page)
+	require.Regexp(t, `shop/greedy +selectingAll .*selector is empty`, page)
+	require.Contains(t, get(t, port, "/daemonsets?set=shop/agent"), "NotAvailable")
+	require.Contains(t, get(t, port, "/daemonsets?set=shop/none"), "no such DaemonSet")
+	metrics := get(t, port, "/metrics")
+	for _, want := range []string{
+		`daemonset_controller_sets{phase="managed"} 1`, `daemonset_controller_sets{phase="selectingAll"} 1`,
+		`daemonset_controller_stale_sync_skips_total{group="apps",resource="controllerrevisions"} 0`,
+		"daemonset_controller_tasks_under_way 0", "daemonset_controller_sets_waiting", "controller_halted 0",
+		"dispatcher_action_panics_total 0", `leader_election_master_status{name="daemonset"} 1`,
+	} {
+		require.Contains(t, metrics, want)
+	}
+	require.NoError(t, child.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, child.Wait(), "%s", &diagnostics)
+	require.Contains(t, diagnostics.String(), `daemonset="shop/agent" task="create" node="ant"`)
+}
+
+// One replica acts. The other knows as much, and takes over without a write.
+func TestReplicasTakeTurns(t *testing.T) {
+	cluster := memory.NewCluster()
+	require.NoError(t, populate(t.Context(), cluster))
+	replica := func() (client *memory.Client, stop func()) {
+		client = cluster.NewClient()
+		port := freePort(t)
+		var s settings
+		flags := []string{"--secure-port=" + port, "--leader-elect-retry-period=100ms"}
+		require.NoError(t, command(&s).FlagSet().Parse(flags))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- program(&s).RunOn(ctx, clientsOf(client, cluster)) }()
+		require.Eventually(t, func() bool { return get(t, port, "/readyz") == "ok" }, time.Minute, 5*time.Millisecond)
+		return client, func() { cancel(); require.NoError(t, <-ended) }
+	}
+	creates := func(c *memory.Client) int { return c.Requests()[memory.Request{Verb: "create", Resource: "pods"}] }
+	first, stopFirst := replica()
+	require.Eventually(t, func() bool { return creates(first) == 2 }, time.Minute, time.Millisecond)
+	second, stopSecond := replica()
+	stopFirst()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cow"}}
+	_, err := cluster.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return creates(second) == 1 }, time.Minute, time.Millisecond)
+	require.Zero(t, second.Requests()[memory.Request{Verb: "create", Resource: "controllerrevisions"}])
+	stopSecond()
+}
+
+// A wrong call ends at once with one clear line and the right exit code.
+func TestWrongCalls(t *testing.T) {
+	unreachable := "http://127.0.0.1:" + freePort(t)
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"unknown flag": {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
+		"no set": {[]string{"--concurrent-daemonset-syncs=0"}, process.ExitUsage,
+			"--concurrent-daemonset-syncs is 0, want at least 1"},
+		"no QPS":             {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
+		"a shadow":           {[]string{"--shadow"}, process.ExitUsage, "this program has no shadow mode yet"},
+		"an argument":        {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
+		"no cluster":         {nil, process.ExitFailed, "no cluster: give --kubeconfig or --master"},
+		"no such kubeconfig": {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
+		"no server there": {[]string{"--master=" + unreachable}, process.ExitFailed,
+			"reach the API server at " + unreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, diagnostics bytes.Buffer
+			require.Equal(t, test.code, run(t.Context(), test.args, &out, &diagnostics))
+			require.Empty(t, out.String())
+			require.Contains(t, diagnostics.String(), test.says)
+			require.LessOrEqual(t, strings.Count(diagnostics.String(), "\n"), 2, diagnostics.String())
+		})
+	}
+}
+
+func TestHelpTeaches(t *testing.T) {
+	var diagnostics bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"--help"}, &bytes.Buffer{}, &diagnostics))
+	for _, want := range []string{"--kubeconfig", "-daemonset-controller", "--concurrent-daemonset-syncs",
+		"/daemonsets", "lifecycle.kubelife.io/halt", "Exit codes"} {
+		require.Contains(t, diagnostics.String(), want)
+	}
+}
+
+// Without flags it is kube-controller-manager's controller.
+func TestFlags(t *testing.T) {
+	var s settings
+	flags := command(&s).FlagSet()
+	require.NoError(t, flags.Parse(nil))
+	require.Equal(t, 2, s.concurrentSyncs)
+	require.Equal(t, 10272, s.process.Serving.SecurePort)
+	require.Equal(t, "daemonset", s.process.LeaseName)
+	require.Equal(t, 500, s.config().MostUnderWay())
+	require.NoError(t, flags.Parse([]string{"--concurrent-daemonset-syncs=3", "--kube-api-qps=7"}))
+	require.Equal(t, 750, s.config().MostUnderWay())
+	require.InEpsilon(t, 7, float64(s.config().Requests.PerSecond), 0.001)
+}
+
+// The manifest names what this program is and serves.
+func TestManifestFitsTheProgram(t *testing.T) {
+	text, err := os.ReadFile("manifest.yaml")
+	require.NoError(t, err)
+	var s settings
+	flags := command(&s).FlagSet()
+	var args []string
+	for line := range strings.Lines(string(text)) {
+		if arg, ok := strings.CutPrefix(strings.TrimSpace(line), "- --"); ok {
+			args = append(args, "--"+arg)
+		}
+	}
+	require.NoError(t, flags.Parse(args))
+	require.Contains(t, string(text), "  resourceNames: ["+s.process.Lease()+"]")
+	require.Contains(t, string(text), fmt.Sprintf("containerPort: %d}", s.process.Serving.SecurePort))
+}
