@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,7 @@ type Controller struct {
 	metrics    *metrics
 	interval   time.Duration // of heartbeats
 
+	filled []func() bool // whether an informer is
 	cache  client.Reader // answers from memory
 	live   client.Reader
 	writer client.Client
@@ -74,10 +76,12 @@ func (c *Controller) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	}{{&federation.Cluster{}, c.observeCluster}, {&federation.Binding{}, c.observeBinding}} {
 		// The informer exists before the manager starts, so that it is filled before
 		// anything runs.
-		if _, err := mgr.GetCache().GetInformer(ctx, observed.object); err != nil {
+		informer, err := mgr.GetCache().GetInformer(ctx, observed.object)
+		if err != nil {
 			return err
 		}
-		err := ctrl.NewControllerManagedBy(mgr).For(observed.object).WithOptions(observing).
+		c.filled = append(c.filled, informer.HasSynced)
+		err = ctrl.NewControllerManagedBy(mgr).For(observed.object).WithOptions(observing).
 			Complete(c.reconciler(observed.observe))
 		if err != nil {
 			return err
@@ -87,13 +91,18 @@ func (c *Controller) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		mgr.Add(everywhere{c.watchSight}),
 		mgr.Add(manager.RunnableFunc(c.lead)),
 		mgr.AddHealthzCheck("dispatcher", func(*http.Request) error { return c.answer() }),
-		mgr.AddReadyzCheck("cache", func(request *http.Request) error {
-			if !mgr.GetCache().WaitForCacheSync(request.Context()) {
+		mgr.AddReadyzCheck("cache", func(*http.Request) error {
+			if !c.Filled() {
 				return errors.New("the caches are not filled yet")
 			}
 			return nil
 		}),
 	)
+}
+
+// Filled reports whether the caches hold all that exists. Nothing acts before.
+func (c *Controller) Filled() bool {
+	return !slices.ContainsFunc(c.filled, func(is func() bool) bool { return !is() })
 }
 
 // everywhere is a runnable that needs no leader election.
