@@ -147,9 +147,9 @@ func (s *settings) run(ctx context.Context) error {
 	return start(ctx, mgr, controller)
 }
 
-// start runs the manager until ctx ends. A manager of controller-runtime
-// v0.25.2 never stops if it is stopped before its caches are filled (its #3440).
-// Nothing has begun then, and start returns at once.
+// start runs the manager until ctx ends. A manager of v0.25.2 that is stopped
+// before its caches are filled never ends (controller-runtime#3440). Nothing
+// has begun then, and start returns at once.
 func start(ctx context.Context, mgr ctrl.Manager, controller *failover.Controller) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()
