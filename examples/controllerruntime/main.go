@@ -144,7 +144,24 @@ func (s *settings) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("set up at %s: %w", config.Host, err)
 	}
-	return mgr.Start(ctx)
+	return start(ctx, mgr, controller)
+}
+
+// start runs the manager until ctx ends. A manager of v0.25.2 that is stopped
+// before its caches are filled never ends (controller-runtime#3440). Nothing
+// has begun then, and start returns at once.
+func start(ctx context.Context, mgr ctrl.Manager, controller *failover.Controller) error {
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(ctx) }()
+	select {
+	case err := <-stopped:
+		return err
+	case <-ctx.Done():
+		if !controller.Filled() {
+			return nil
+		}
+		return <-stopped
+	}
 }
 
 func (s *settings) metricsServer() server.Options {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -204,6 +205,16 @@ func (f *federated) wantUnreachable(names ...string) error {
 // launchFederated starts controllerruntime, and waits until it is ready.
 func (f *federated) launchFederated(kubeconfig string, flags ...string) *controller {
 	f.t.Helper()
+	running, health := f.startFederated(kubeconfig, flags...)
+	for _, path := range []string{"/healthz", "/readyz"} {
+		f.eventually("controllerruntime answers "+path, func(*witness) error { return f.probe(health + path) })
+	}
+	return running
+}
+
+// startFederated starts controllerruntime, and returns where it answers probes.
+func (f *federated) startFederated(kubeconfig string, flags ...string) (running *controller, probes string) {
+	f.t.Helper()
 	port, health, log := freePort(f.t), freePort(f.t), filepath.Join(f.t.TempDir(), "controllerruntime.log")
 	process, err := controlplane.StartProcess(controlplane.Command{
 		Path: program(f.t, "controllerruntime"),
@@ -223,12 +234,7 @@ func (f *federated) launchFederated(kubeconfig string, flags ...string) *control
 			f.t.Logf("log of controllerruntime:\n%s", process.LogTail(60))
 		}
 	})
-	for _, path := range []string{"/healthz", "/readyz"} {
-		f.eventually("controllerruntime answers "+path, func(*witness) error {
-			return f.probe("http://127.0.0.1:" + health + path)
-		})
-	}
-	return &controller{process, port, f.callerWith(f.plane.RESTConfig()), log}
+	return &controller{process, port, f.callerWith(f.plane.RESTConfig()), log}, "http://127.0.0.1:" + health
 }
 
 func (f *federated) probe(url string) error {
@@ -281,7 +287,7 @@ func TestControllerruntimeMovesTheBindingsOfSilentClusters(t *testing.T) {
 		if !slices.Contains(dead, c.Name) {
 			want["web-"+c.Name], want["patient-"+c.Name] = c.Name, c.Name
 		}
-		if c.Spec.Region == "b" {
+		if c.Spec.Region == "a" { // whose names come first
 			require.NoError(t, f.rest.Patch(types.MergePatchType).Resource("clusters").Name(c.Name).
 				Body(full).Do(t.Context()).Error())
 		}
@@ -313,7 +319,7 @@ func TestControllerruntimeMovesTheBindingsOfSilentClusters(t *testing.T) {
 			continue
 		}
 		require.NotContains(t, dead, on, "%s", binding)
-		require.Contains(t, "ac", on[:1], "%s went to a full cluster", binding)
+		require.Contains(t, "bc", on[:1], "%s went to a full cluster", binding)
 	}
 	for on, n := range load {
 		require.LessOrEqual(t, n, 3, "bindings on %s: they are spread", on)
@@ -331,6 +337,28 @@ func wantMoves(moved map[string]int, n int) error {
 	return nil
 }
 
+// wantForbiddenTold wants that a controllerruntime without rights is not ready,
+// says what it may not do, and ends in order.
+func (f *federated) wantForbiddenTold() {
+	f.t.Helper()
+	jane, err := f.plane.UserConfig("jane")
+	require.NoError(f.t, err)
+	kubeconfig, err := f.plane.WriteKubeconfig(jane)
+	require.NoError(f.t, err)
+	running, probes := f.startFederated(kubeconfig)
+	f.eventually("a controllerruntime without rights says so", func(*witness) error {
+		for _, resource := range []string{"clusters", "bindings"} {
+			if !strings.Contains(running.LogTail(500), resource+".federation.example.com is forbidden: User") {
+				return fmt.Errorf("its log says nothing of %s", resource)
+			}
+		}
+		return nil
+	})
+	require.Error(f.t, f.probe(probes+"/readyz"))
+	require.NoError(f.t, f.probe(probes+"/healthz"))
+	f.stop(running)
+}
+
 // What controllerruntime asks the API server for in its life its manifest
 // permits, and the manifest permits nothing else.
 func TestManifestOfControllerruntimeGivesTheLeastRights(t *testing.T) {
@@ -343,6 +371,7 @@ func TestManifestOfControllerruntimeGivesTheLeastRights(t *testing.T) {
 	require.NoError(t, err)
 	kubeconfig, err := f.plane.WriteKubeconfig(account)
 	require.NoError(t, err)
+	f.wantForbiddenTold()
 	running := f.launchFederated(kubeconfig)
 	f.env = []string{"KUBE_FEATURE_WatchListClient=false"} // the standby lists
 	standby := f.launchFederated(kubeconfig)

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -28,7 +30,10 @@ type Controller struct {
 	dispatcher *timedqueue.Dispatcher[Task, Result]
 	metrics    *metrics
 	interval   time.Duration // of heartbeats
+	clusters   reconcile.Func
+	bindings   reconcile.Func
 
+	filled []func() bool // whether an informer is
 	cache  client.Reader // answers from memory
 	live   client.Reader
 	writer client.Client
@@ -51,6 +56,9 @@ func NewController(config Config, registry prometheus.Registerer) (*Controller, 
 	if err != nil {
 		return nil, err
 	}
+	c.clusters = reconcilerOf(c, core.ObserveCluster,
+		func(now time.Time, key types.NamespacedName) { core.ForgetCluster(now, key.Name) })
+	c.bindings = reconcilerOf(c, core.ObserveBinding, core.ForgetBinding)
 	c.metrics, err = newMetrics(registry, c.read)
 	return c, err
 }
@@ -69,16 +77,18 @@ func (c *Controller) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	c.cache, c.live, c.writer = mgr.GetCache(), mgr.GetAPIReader(), mgr.GetClient()
 	observing := controller.Options{NeedLeaderElection: new(bool)} // no
 	for _, observed := range []struct {
-		object  client.Object
-		observe func(ctx context.Context, request reconcile.Request) error
-	}{{&federation.Cluster{}, c.observeCluster}, {&federation.Binding{}, c.observeBinding}} {
+		object     client.Object
+		reconciler reconcile.Func
+	}{{&federation.Cluster{}, c.clusters}, {&federation.Binding{}, c.bindings}} {
 		// The informer exists before the manager starts, so that it is filled before
 		// anything runs.
-		if _, err := mgr.GetCache().GetInformer(ctx, observed.object); err != nil {
+		informer, err := mgr.GetCache().GetInformer(ctx, observed.object)
+		if err != nil {
 			return err
 		}
-		err := ctrl.NewControllerManagedBy(mgr).For(observed.object).WithOptions(observing).
-			Complete(c.reconciler(observed.observe))
+		c.filled = append(c.filled, informer.HasSynced)
+		err = ctrl.NewControllerManagedBy(mgr).For(observed.object).WithOptions(observing).
+			Complete(observed.reconciler)
 		if err != nil {
 			return err
 		}
@@ -87,8 +97,8 @@ func (c *Controller) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		mgr.Add(everywhere{c.watchSight}),
 		mgr.Add(manager.RunnableFunc(c.lead)),
 		mgr.AddHealthzCheck("dispatcher", func(*http.Request) error { return c.answer() }),
-		mgr.AddReadyzCheck("cache", func(request *http.Request) error {
-			if !mgr.GetCache().WaitForCacheSync(request.Context()) {
+		mgr.AddReadyzCheck("cache", func(*http.Request) error {
+			if !c.Filled() {
 				return errors.New("the caches are not filled yet")
 			}
 			return nil
@@ -96,47 +106,39 @@ func (c *Controller) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	)
 }
 
+// Filled reports whether the caches hold all that exists. Nothing acts before.
+func (c *Controller) Filled() bool {
+	return !slices.ContainsFunc(c.filled, func(is func() bool) bool { return !is() })
+}
+
 // everywhere is a runnable that needs no leader election.
 type everywhere struct{ manager.RunnableFunc }
 
 func (everywhere) NeedLeaderElection() bool { return false }
 
-// reconciler returns a reconciler that only observes. It reads the cache with
+// reconcilerOf returns a reconciler that only observes. It reads the cache with
 // the core locked, so that the core sees no older version after a newer one.
-func (c *Controller) reconciler(
-	observe func(context.Context, reconcile.Request) error,
+func reconcilerOf[T any, P interface {
+	*T
+	client.Object
+}](
+	c *Controller, observe func(time.Time, P), forget func(time.Time, types.NamespacedName),
 ) reconcile.Func {
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		var err error
-		c.dispatcher.Update(func() { err = observe(ctx, request) })
+		c.dispatcher.Update(func() {
+			object := P(new(T))
+			err = c.cache.Get(ctx, request.NamespacedName, object)
+			switch {
+			case apierrors.IsNotFound(err):
+				forget(time.Now(), request.NamespacedName)
+				err = nil
+			case err == nil:
+				observe(time.Now(), object)
+			}
+		})
 		return reconcile.Result{}, err
 	}
-}
-
-func (c *Controller) observeCluster(ctx context.Context, request reconcile.Request) error {
-	cluster := new(federation.Cluster)
-	err := c.cache.Get(ctx, request.NamespacedName, cluster)
-	switch {
-	case apierrors.IsNotFound(err):
-		c.core.ForgetCluster(time.Now(), request.Name)
-		return nil
-	case err == nil:
-		c.core.ObserveCluster(time.Now(), cluster)
-	}
-	return err
-}
-
-func (c *Controller) observeBinding(ctx context.Context, request reconcile.Request) error {
-	binding := new(federation.Binding)
-	err := c.cache.Get(ctx, request.NamespacedName, binding)
-	switch {
-	case apierrors.IsNotFound(err):
-		c.core.ForgetBinding(time.Now(), request.NamespacedName)
-		return nil
-	case err == nil:
-		c.core.ObserveBinding(time.Now(), binding)
-	}
-	return err
 }
 
 // lead acts until ctx ends. First it observes all that the cache has, which the

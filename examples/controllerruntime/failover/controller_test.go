@@ -97,13 +97,13 @@ func (e *edge) beat(name string) {
 }
 
 func (e *edge) reconcileCluster(name string) {
-	_, err := e.reconciler(e.observeCluster).Reconcile(e.t.Context(),
+	_, err := e.clusters.Reconcile(e.t.Context(),
 		reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
 	require.NoError(e.t, err)
 }
 
 func (e *edge) reconcileBinding(name string) {
-	_, err := e.reconciler(e.observeBinding).Reconcile(e.t.Context(),
+	_, err := e.bindings.Reconcile(e.t.Context(),
 		reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "default", Name: name}})
 	require.NoError(e.t, err)
 }

@@ -98,7 +98,8 @@ func NewCore(config Config, now time.Time) (*Core, error) {
 
 func isOurs(taint *corev1.Taint) bool { return taint.Key == TaintUnreachable }
 
-// ObserveCluster takes a cluster as it is now. It must not be changed afterwards.
+// ObserveCluster takes a cluster as it is now. It must not be changed
+// afterwards.
 func (c *Core) ObserveCluster(now time.Time, observed *federation.Cluster) {
 	before, known := c.clusters[observed.Name]
 	switch {

@@ -277,8 +277,8 @@ func TestABindingStaysIfItsClusterReturnsInTime(t *testing.T) {
 	require.Empty(t, w.moves)
 }
 
-// The taint of an administrator moves bindings of a living cluster. None goes to
-// a cluster that is not ready or has a taint.
+// The taint of an administrator moves bindings of a living cluster. None goes
+// to a cluster that is not ready or has a taint.
 func TestAnAdministratorsTaintMovesBindings(t *testing.T) {
 	w := newWorld(t, map[string]int{"a": 3, "0": 1})
 	meta.SetStatusCondition(&w.clusters["0-0"].Status.Conditions, metav1.Condition{
@@ -347,8 +347,8 @@ func TestABindingWaitsForACluster(t *testing.T) {
 	require.Equal(t, []string{"one a-0 a-1"}, w.moves)
 }
 
-// A silent region is dead: its bindings move. When all regions are silent, it is
-// the fault of the observer: nothing moves, and no taint stays.
+// A silent region is dead: its bindings move. When all regions are silent, it
+// is the fault of the observer: nothing moves, and no taint stays.
 func TestWhenAllRegionsAreSilentNothingMoves(t *testing.T) {
 	w := newWorld(t, map[string]int{"a": 3, "b": 3})
 	w.run(grace)
@@ -372,8 +372,8 @@ func TestWhenAllRegionsAreSilentNothingMoves(t *testing.T) {
 	require.Regexp(t, "^one a-0 b-", w.moves[0])
 }
 
-// After all regions were silent, the clusters of the others have a grace period
-// to be heard. A taint that is left acts after that, as it does after a restart.
+// After all regions were silent, clusters have a grace period to be heard. A
+// taint that is left acts after that, as it does after a restart.
 func TestWhatIsDueWaitsUntilTheRegionsAreJudged(t *testing.T) {
 	for name, back := range map[string]func(*world){
 		"recovery": func(w *world) {

@@ -31,10 +31,10 @@
 // eviction.Decide alone.
 //
 // This package does (a), for three reasons. A core with budgets chooses among
-// all objects, so its Next is no time of one key. A RequeueAfter cannot be taken
-// back, so each change of a taint wakes the bindings twice. And reconcilers that
-// act must lead. Those of this package run in each replica and keep the core of
-// a standby up to date; only the dispatcher needs to lead.
+// all objects, so its Next is no time of one key. A RequeueAfter cannot be
+// taken back, so each change of a taint wakes the bindings twice. And
+// reconcilers that act must lead. Those of this package run in each replica and
+// keep the core of a standby up to date; only the dispatcher needs to lead.
 //
 // # What guards a write
 //
