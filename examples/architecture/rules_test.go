@@ -68,8 +68,9 @@ var programCores = []string{
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
 	"examples/evicting", "examples/process/commandline/checks.go", "examples/process/commandline/replica.go",
 	"examples/shadow/facts.go", "examples/shadow/merge.go", "examples/shadow/record.go", "examples/shadow/world.go",
-	"examples/outage/explore", "examples/outage/invariant", "examples/outage/report",
-	"examples/outage/scenario",
+	"examples/outage/explore", "examples/outage/invariant", "examples/outage/page/page.go",
+	"examples/outage/page/plots.go",
+	"examples/outage/report", "examples/outage/scenario",
 }
 
 // typedPrograms are packages of programs that keep the rooms' rules about
