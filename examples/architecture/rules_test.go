@@ -65,13 +65,17 @@ var timelessEdges = []string{
 
 // programCores are folders of programs that only decide.
 var programCores = []string{
-	"examples/daemonset/controller", "examples/nodelifecycle/controller", "examples/nodelifecycle/options",
-	"examples/evicting", "examples/process/commandline/checks.go", "examples/process/commandline/replica.go",
-	"examples/shadow/facts.go", "examples/shadow/merge.go", "examples/shadow/record.go", "examples/shadow/world.go",
-	"examples/outage/explore", "examples/outage/invariant", "examples/outage/report",
-	"examples/outage/scenario", "examples/scheduler/scheduling",
 	"examples/controllerruntime/failover/config.go", "examples/controllerruntime/failover/convert.go",
 	"examples/controllerruntime/failover/core.go", "examples/controllerruntime/failover/task.go",
+	"examples/daemonset/controller", "examples/evicting",
+	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
+	"examples/outage/explore", "examples/outage/invariant",
+	"examples/outage/page/page.go", "examples/outage/page/plots.go",
+	"examples/outage/report", "examples/outage/scenario",
+	"examples/process/commandline/checks.go", "examples/process/commandline/replica.go",
+	"examples/scheduler/scheduling",
+	"examples/shadow/facts.go", "examples/shadow/merge.go", "examples/shadow/record.go",
+	"examples/shadow/world.go",
 }
 
 // typedPrograms are packages of programs that keep the rooms' rules about

@@ -24,6 +24,7 @@ fast and how late.
                                                 both, side by side
   outage rack-loss --check --seed 7             another course of it; does every promise hold?
   outage rack-loss --json | jq .summary         for machines
+  outage zone-loss --html report.html           plots over time, for a browser
 
 Scenarios that ship, in outage/scenarios:
 `)
@@ -51,7 +52,8 @@ Flags:
 	fmt.Fprint(out, `
 Exit codes: 0 done, 1 failed, interrupted, or --check found a broken promise or
 another result than the scenario expects, 2 called wrongly or the scenario is
-invalid. Ctrl-C ends a run with what is known so far.
+invalid. Ctrl-C ends a run with what is known so far, also in the page. A run of
+over a second says how far it is, and about how long the rest takes.
 `)
 }
 

@@ -7,6 +7,7 @@
 //	go -C examples run ./outage --list
 //	go -C examples run ./outage zone-loss
 //	go -C examples run ./outage zone-loss --compare node-eviction-rate=1
+//	go -C examples run ./outage zone-loss --html report.html
 //	go -C examples run ./outage outage/scenarios/rack-loss.yaml \
 //	  --set unhealthy-zone-threshold=0.3 --check
 //
@@ -58,6 +59,7 @@ type settings struct {
 	set      []string
 	compare  []string
 	json     bool
+	html     string
 	check    bool
 	list     bool
 	// unexpected says that the settings change what must come out, so that what
@@ -102,6 +104,8 @@ func parse(args []string, diagnostics io.Writer) (*settings, error) {
 	flags.BoolVar(&s.check, "check", false, "Check all the time that the controller does what it promises, and at the "+
 		"end that what the scenario expects came out. Exit with 1 if not.")
 	flags.BoolVar(&s.json, "json", false, "Print one JSON document instead of text.")
+	flags.StringVar(&s.html, "html", "", "Also write a page to `FILE`: plots over time with the timeline, and the "+
+		"tables. With --compare it has both runs on the same axes. It needs no network.")
 	flags.BoolVar(&s.list, "list", false, "List the scenarios that ship.")
 	flags.Usage = func() { help(diagnostics, flags) }
 	if err := flags.Parse(args); err != nil {
@@ -112,6 +116,10 @@ func parse(args []string, diagnostics io.Writer) (*settings, error) {
 		s.compare = strings.Split(compare, ",")
 	}
 	switch {
+	case flags.Changed("html") && s.html == "":
+		return nil, errors.New("--html wants the name of a file")
+	case s.list && s.html != "":
+		return nil, errors.New("--list runs nothing that --html could show")
 	case s.list && flags.NArg() > 0:
 		return nil, fmt.Errorf("--list takes no scenario, got %q", flags.Args())
 	case s.list:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubelife/lifecycle/examples/outage/page"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
@@ -120,7 +121,7 @@ func TestListNamesWhatShips(t *testing.T) {
 func TestAScenarioRuns(t *testing.T) {
 	code, fromFile, diagnostics := call(t, "", file(t, tiny))
 	require.Zero(t, code, diagnostics)
-	require.Empty(t, diagnostics, "no progress where there is no terminal")
+	require.NotContains(t, diagnostics, "\r", "nothing is drawn in place where there is no terminal")
 	inOrder := []string{
 		"tiny, seed 3: 12m of a cluster with 15 nodes in 2 zones.", "Two of ten nodes fall silent.",
 		"0:02:00  fault         begins: silence", "0:02:00  zone a        2 nodes silent (a-0, a-1)",
@@ -276,7 +277,7 @@ func TestAnInterruptedRunSaysWhatIsKnown(t *testing.T) {
 	}
 	code, out, diagnostics := stop(8, "-")
 	require.Equal(t, exitFailed, code)
-	require.Regexp(t, `^outage: interrupted at 0:0\d:\d\d of 0:12:00\n$`, diagnostics)
+	require.Regexp(t, `(?m)^outage: interrupted at 0:0\d:\d\d of 0:12:00\n$`, diagnostics)
 	require.Contains(t, out, "fault         begins")
 	require.Contains(t, out, "nodes declared Unknown")
 
@@ -312,7 +313,8 @@ func TestOutputThatIsLostIsAFailure(t *testing.T) {
 
 func TestProgressIsShownOnceARunTakesLong(t *testing.T) {
 	var out bytes.Buffer
-	p := &progress{out: &out, title: "as given", total: time.Hour}
+	p := &progress{out: &out, terminal: true, all: 2 * time.Hour}
+	p.begin("as given", time.Hour)
 	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	p.at(begun, 0)
 	p.at(begun.Add(longRun-1), 20*time.Minute)
@@ -320,7 +322,8 @@ func TestProgressIsShownOnceARunTakesLong(t *testing.T) {
 	require.Empty(t, out.String())
 
 	p.at(begun.Add(longRun), 30*time.Minute)
-	require.Equal(t, "\r["+strings.Repeat("#", 15)+strings.Repeat(".", 15)+"] 0:30:00 of 1:00:00 as given", out.String())
+	require.Equal(t, "\r["+strings.Repeat("#", 15)+strings.Repeat(".", 15)+
+		"] 0:30:00 of 1:00:00 as given, about 3s left\x1b[K", out.String(), "half an hour of two in a second")
 	out.Reset()
 	p.at(begun.Add(longRun+redrawEvery-1), 31*time.Minute)
 	require.Empty(t, out.String(), "not drawn with each look")
@@ -330,8 +333,117 @@ func TestProgressIsShownOnceARunTakesLong(t *testing.T) {
 	out.Reset()
 	p.at(begun.Add(longRun+redrawEvery-1), time.Hour)
 	require.Contains(t, out.String(), "["+strings.Repeat("#", barWidth)+"] 1:00:00", "back at once after a line")
+	p.clear()
+	out.Reset()
+	p.begin("changed", time.Hour)
+	p.at(begun.Add(10*time.Second), 0)
+	require.Contains(t, out.String(), "0:00:00 of 1:00:00 changed, about 10s left", "the first run took ten")
+}
 
-	require.Nil(t, newProgress(&out, "", time.Hour).out, "a buffer is no terminal")
+func TestProgressIsALineNowAndThenWithoutATerminal(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&out, time.Hour)
+	require.False(t, p.terminal)
+	p.begin("", time.Hour)
+	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for wall := time.Duration(0); wall <= 15*time.Second; wall += 100 * time.Millisecond {
+		p.at(begun.Add(wall), 30*wall)
+		p.clear()
+	}
+	require.Equal(t, "outage: 0:00:30 of 1:00:00, about 1m59s left\noutage: 0:05:30 of 1:00:00, about 1m49s left\n",
+		out.String())
+	out.Reset()
+	p = newProgress(&out, time.Hour)
+	p.begin("", time.Hour)
+	p.at(begun, 0)
+	p.at(begun.Add(longRun), 0)
+	require.Equal(t, "outage: 0:00:00 of 1:00:00\n", out.String(), "nothing is known yet")
+}
+
+// A page is complete or not there. It is there also for a run that was
+// interrupted, with what is known of both of a comparison.
+func TestAPageIsWritten(t *testing.T) {
+	folder := t.TempDir()
+	name := filepath.Join(folder, "report.html")
+	read := func() string {
+		t.Helper()
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		entries, err := os.ReadDir(folder)
+		require.NoError(t, err)
+		require.Len(t, entries, 1, "and nothing else")
+		return string(content)
+	}
+	code, plainOut, _ := call(t, tiny, "-")
+	require.Zero(t, code)
+	code, out, diagnostics := call(t, tiny, "-", "--html", name)
+	require.Zero(t, code, diagnostics)
+	require.Equal(t, plainOut, out, "the text is there as well")
+	one := read()
+	require.Contains(t, one, "tiny, seed 3: 12m of a cluster with 15 nodes in 2 zones.")
+	require.NotContains(t, one, "as given")
+
+	code, _, diagnostics = call(t, tiny, "-", "--json", "--html", name, "--compare", "node-eviction-rate=1")
+	require.Zero(t, code, diagnostics)
+	both := read()
+	require.Contains(t, both, "Timeline, as given")
+	require.Contains(t, both, "Timeline, changed")
+	require.Contains(t, both, "<code>node-eviction-rate=1</code>")
+	require.Contains(t, both, ">difference</th>")
+
+	stop := func(looks int, args ...string) string {
+		t.Helper()
+		var out, diagnostics bytes.Buffer
+		require.Equal(t, exitFailed, run(interrupted{t.Context(), &looks}, append(args, "-", "--html", name),
+			strings.NewReader(tiny), &out, &diagnostics))
+		return read()
+	}
+	stopped := stop(8)
+	require.Regexp(t, `Interrupted at 0:0\d:\d\d of 0:12:00: what follows`, stopped)
+	require.Contains(t, stopped, "nodes declared Unknown")
+	require.NotContains(t, stop(8, "--compare", "node-eviction-rate=1"), "Timeline, changed", "it has not begun")
+	whole := 0
+	for code = exitFailed; code == exitFailed; whole++ { // how often a whole run looks
+		looks := whole
+		code = run(interrupted{t.Context(), &looks}, []string{"-"}, strings.NewReader(tiny), &bytes.Buffer{},
+			&bytes.Buffer{})
+	}
+	second := stop(whole+3, "--compare", "node-eviction-rate=1")
+	require.Regexp(t, `Interrupted at 0:0\d:\d\d of 0:12:00 \(changed\)`, second)
+	require.Contains(t, second, "Timeline, as given")
+	require.NotContains(t, second, ">difference</th>")
+}
+
+// That there can be no page is known before the run.
+func TestAPageThatCannotBe(t *testing.T) {
+	folder := t.TempDir()
+	for name, says := range map[string]string{
+		"": "--html wants the name of a file", folder: "it is not a file",
+		filepath.Join(folder, "missing", "x.html"): "no such file or directory",
+	} {
+		code, out, diagnostics := call(t, tiny, "-", "--html", name)
+		require.Equal(t, exitUsage, code)
+		require.Empty(t, out)
+		require.Contains(t, diagnostics, says)
+	}
+	code, _, diagnostics := call(t, "", "--list", "--html", "x.html")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, diagnostics, "--list runs nothing")
+
+	name := filepath.Join(folder, "report.html")
+	require.NoError(t, os.WriteFile(name, []byte("of before"), 0o600))
+	code, _, _ = call(t, tiny, "-", "--html", name, "--set", "duration=1m")
+	require.Equal(t, exitUsage, code)
+	kept, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, "of before", string(kept))
+	file, err := newPageFile(name)
+	require.NoError(t, err)
+	require.ErrorContains(t, file.write(&page.Page{}), "it has 0 runs")
+	file.discard()
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
 }
 
 // expecting is tiny with what must come out of it: two nodes, and a taint for

@@ -35,20 +35,33 @@ func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics i
 	if err != nil {
 		return err
 	}
+	var other *scenario.Scenario
 	if len(s.compare) > 0 {
-		return s.performBoth(ctx, given, out, diagnostics)
+		if other, err = s.changed(given, "--compare", s.compare); err != nil {
+			return err
+		}
 	}
-	p := &player{settings: s, scenario: given, applied: s.set, progress: newProgress(diagnostics, "", given.Duration.D())}
+	file, err := newPageFile(s.html)
+	if err != nil {
+		return usageError{err}
+	}
+	defer file.discard()
 	if !s.json {
 		introduce(out, given)
+	}
+	if other != nil {
+		return s.performBoth(ctx, given, other, file, out, diagnostics)
+	}
+	p := &player{settings: s, scenario: given, applied: s.set, progress: newProgress(diagnostics, given.Duration.D())}
+	if !s.json {
 		width := report.SubjectWidth(given)
 		p.tell = func(line report.Line) {
 			p.progress.clear()
 			fmt.Fprintln(out, line.Format(width))
 		}
 	}
-	document, err := p.play(ctx)
-	return errors.Join(s.write(out, document), err)
+	document, err := p.play(ctx, "")
+	return errors.Join(s.write(out, document), file.write(newPage(given, nil, document)), err)
 }
 
 // write writes what a run came to, if it came to something.
@@ -64,33 +77,32 @@ func (s *settings) write(out io.Writer, document *report.Document) error {
 }
 
 // performBoth runs a scenario as given and with the settings to compare it
-// with. Two timelines cannot be read side by side, so text shows only the
-// summaries. If a run is interrupted there is nothing to compare: the first is
-// reported.
-func (s *settings) performBoth(ctx context.Context, given *scenario.Scenario, out, diagnostics io.Writer) error {
-	other, err := s.changed(given, "--compare", s.compare)
-	if err != nil {
-		return err
-	}
-	if !s.json {
-		introduce(out, given)
-	}
-	first := &player{settings: s, scenario: given, applied: s.set,
-		progress: newProgress(diagnostics, "as given", given.Duration.D())}
-	asGiven, err := first.play(ctx)
+// with. Two timelines cannot be read side by side in text, which shows only the
+// summaries. If a run is interrupted there is nothing to compare. The first is
+// reported then, and the page has what is known of both.
+func (s *settings) performBoth(ctx context.Context, given, other *scenario.Scenario, file *pageFile,
+	out, diagnostics io.Writer) error {
+	shown := newProgress(diagnostics, given.Duration.D()+other.Duration.D())
+	first := &player{settings: s, scenario: given, applied: s.set, progress: shown}
+	asGiven, err := first.play(ctx, asGivenName)
 	if !complete(err) {
-		return errors.Join(s.write(out, asGiven), err)
+		return errors.Join(s.write(out, asGiven), file.write(newPage(given, nil, asGiven)), err)
 	}
-	second := &player{
-		settings: s, scenario: other, applied: slices.Concat(s.set, s.compare),
-		progress: newProgress(diagnostics, "changed", other.Duration.D()),
-	}
-	asChanged, errChanged := second.play(ctx)
+	second := &player{settings: s, scenario: other, applied: slices.Concat(s.set, s.compare), progress: shown}
+	asChanged, errChanged := second.play(ctx, changedName)
 	if !complete(errChanged) {
-		return errors.Join(s.write(out, asGiven), err, errChanged)
+		return errors.Join(s.write(out, asGiven), file.write(newPage(given, nil, asGiven, asChanged)), err, errChanged)
 	}
-	return errors.Join(s.writeComparison(out, report.Compare(s.compare, asGiven, asChanged)), err, errChanged)
+	comparison := report.Compare(s.compare, asGiven, asChanged)
+	return errors.Join(s.writeComparison(out, comparison),
+		file.write(newPage(given, comparison, asGiven, asChanged)), err, errChanged)
 }
+
+// What the runs of a comparison are called.
+const (
+	asGivenName = "as given"
+	changedName = "changed"
+)
 
 // complete reports whether a run came to its end, whatever was found in it.
 func complete(err error) bool {
@@ -113,14 +125,18 @@ func (s *settings) writeComparison(out io.Writer, c *report.Comparison) error {
 	return c.Changed.WriteViolations(out)
 }
 
-// introduce says what is going to be played.
-func introduce(out io.Writer, s *scenario.Scenario) {
+// introduction says what is going to be played.
+func introduction(s *scenario.Scenario) string {
 	nodes := 0
 	for _, zone := range s.Cluster.Zones {
 		nodes += zone.Nodes
 	}
-	fmt.Fprintf(out, "%s, seed %d: %s of a cluster with %d nodes in %d zones.\n", s.Name, s.Seed, s.Duration, nodes,
+	return fmt.Sprintf("%s, seed %d: %s of a cluster with %d nodes in %d zones.", s.Name, s.Seed, s.Duration, nodes,
 		len(s.Cluster.Zones))
+}
+
+func introduce(out io.Writer, s *scenario.Scenario) {
+	fmt.Fprintln(out, introduction(s))
 	if s.Description != "" {
 		fmt.Fprintf(out, "%s\n", strings.TrimSpace(s.Description))
 	}
@@ -168,7 +184,7 @@ type player struct {
 
 // play returns the report, also of a run that was interrupted or in which
 // something did not hold: the error says so.
-func (p *player) play(ctx context.Context) (*report.Document, error) {
+func (p *player) play(ctx context.Context, title string) (*report.Document, error) {
 	s, err := simulation.New(p.scenario)
 	if err != nil {
 		return nil, usageError{err}
@@ -178,6 +194,7 @@ func (p *player) play(ctx context.Context) (*report.Document, error) {
 	if p.settings.check {
 		violations = p.settings.judge(s)
 	}
+	p.progress.begin(title, p.scenario.Duration.D())
 	finished := p.run(ctx, s)
 	p.progress.clear()
 	document := recorder.Document()

@@ -12,32 +12,34 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/report"
 )
 
-// progress shows on a terminal how far a run is, once it takes long. The zero
-// value shows nothing.
+// progress shows how far a run is, and about how long the rest takes, once it
+// takes long. On a terminal it is drawn in place, elsewhere it is a line now
+// and then. The runs of a comparison share one.
 type progress struct {
-	out   io.Writer // nil shows nothing
-	title string
-	total time.Duration // of the scenario
+	out      io.Writer
+	terminal bool
+	all      time.Duration // of the scenarios of all runs
+	past     time.Duration // of those of the runs that are over
+	title    string        // of the run
+	total    time.Duration // of its scenario
 
 	started, drawn time.Time // by the clock on the wall
-	visible        bool
+	visible        bool      // on the terminal
 }
 
 const (
-	// longRun is when a run begins to take long, redrawEvery how often it is drawn
-	// again.
+	// longRun is when a run begins to take long. Then it is drawn again on a
+	// terminal every redrawEvery, and elsewhere a line follows every lineEvery.
 	longRun     = time.Second
 	redrawEvery = 200 * time.Millisecond
+	lineEvery   = 10 * time.Second
 	barWidth    = 30
 )
 
-// newProgress shows nothing unless out is a terminal.
-func newProgress(out io.Writer, title string, total time.Duration) *progress {
-	p := &progress{title: title, total: total}
-	if terminal(out) {
-		p.out = out
-	}
-	return p
+// newProgress returns the progress of runs that last so long together, in time
+// of their scenarios.
+func newProgress(out io.Writer, all time.Duration) *progress {
+	return &progress{out: out, terminal: terminal(out), all: all}
 }
 
 func terminal(out io.Writer) bool {
@@ -45,21 +47,56 @@ func terminal(out io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
+// begin says that the next run begins. Its title is empty if it is alone.
+func (p *progress) begin(title string, total time.Duration) {
+	p.past += p.total
+	p.title, p.total = title, total
+}
+
 // at says that at a time on the wall so much of the scenario is done.
 func (p *progress) at(now time.Time, done time.Duration) {
 	if p.started.IsZero() {
 		p.started = now
 	}
-	if p.out == nil || now.Sub(p.started) < longRun || now.Sub(p.drawn) < redrawEvery {
+	pause := lineEvery
+	if p.terminal {
+		pause = redrawEvery
+	}
+	if now.Sub(p.started) < longRun || now.Sub(p.drawn) < pause {
 		return
 	}
-	p.drawn, p.visible = now, true
+	p.drawn = now
+	text := fmt.Sprintf("%s of %s", report.SecondsOf(done).Clock(), report.SecondsOf(p.total).Clock())
+	if p.title != "" {
+		text += " " + p.title
+	}
+	if left, ok := p.left(now, done); ok {
+		text += fmt.Sprintf(", about %s left", left)
+	}
+	if !p.terminal {
+		fmt.Fprintf(p.out, "outage: %s\n", text)
+		return
+	}
+	p.visible = true
 	full := int(barWidth * done / max(p.total, 1))
-	fmt.Fprintf(p.out, "\r[%s%s] %s of %s %s", strings.Repeat("#", full), strings.Repeat(".", barWidth-full),
-		report.SecondsOf(done).Clock(), report.SecondsOf(p.total).Clock(), p.title)
+	fmt.Fprintf(p.out, "\r[%s%s] %s\x1b[K", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), text)
 }
 
-// clear takes it away, so that something else can be written.
+// left estimates how long the rest of all runs takes on the wall. It supposes
+// that the scenarios go on as fast as they went up to now.
+func (p *progress) left(now time.Time, done time.Duration) (time.Duration, bool) {
+	over := p.past + done
+	if over <= 0 {
+		return 0, false
+	}
+	rest := float64(now.Sub(p.started)) * float64(p.all-over) / float64(over)
+	if rest > float64(100*time.Hour) {
+		return 0, false // it has just begun
+	}
+	return max(time.Duration(rest).Round(time.Second), time.Second), true
+}
+
+// clear takes it away from a terminal, so that something else can be written.
 func (p *progress) clear() {
 	if p.visible {
 		fmt.Fprint(p.out, "\r\x1b[K")

@@ -104,9 +104,10 @@ func (m *measure) difference(p pair) (Difference, bool) {
 	return d, inA != inB || a != b
 }
 
-// Write writes the runs for people, side by side. Of a zone in which nothing
-// happened in either run there is nothing.
-func (c *Comparison) Write(out io.Writer) error {
+// Rows returns the runs for people, side by side, as a table with a header. A
+// row of one cell names the zone of those that follow. Of a zone in which
+// nothing happened in either run there is nothing.
+func (c *Comparison) Rows() [][]string {
 	var t table
 	t.row("", "as given", "changed", "difference")
 	for _, p := range c.pairs() {
@@ -122,8 +123,11 @@ func (c *Comparison) Write(out io.Writer) error {
 			t.row("  "+m.name, m.text(p.given), m.text(p.changed), m.change(p))
 		}
 	}
-	return t.write(out)
+	return t
 }
+
+// Write writes the runs for people; see [Comparison.Rows].
+func (c *Comparison) Write(out io.Writer) error { return table(c.Rows()).write(out) }
 
 // change shows by how much the second run differs, nothing if it does not.
 func (m *measure) change(p pair) string {

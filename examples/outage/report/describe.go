@@ -50,8 +50,8 @@ func some(n int, thing string) string {
 // rate shows nodes a second as the flags have them.
 func rate(r float64) string { return strconv.FormatFloat(r, 'g', 4, 64) }
 
-// subject says in a word or two what the line is about.
-func (l Line) subject() string {
+// Subject says in a word or two what the line is about.
+func (l Line) Subject() string {
 	switch {
 	case l.Zone != "":
 		return "zone " + l.Zone
@@ -66,7 +66,7 @@ func (l Line) subject() string {
 // Format returns the line for people: when, subject and what. Width is that of
 // the subject; see [SubjectWidth].
 func (l Line) Format(width int) string {
-	return fmt.Sprintf("%s  %-*s  %s", l.At.Clock(), width, l.subject(), l.Text)
+	return fmt.Sprintf("%s  %-*s  %s", l.At.Clock(), width, l.Subject(), l.Text)
 }
 
 // SubjectWidth returns the width that the lines of a scenario need to be

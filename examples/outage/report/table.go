@@ -46,10 +46,11 @@ func (t table) write(out io.Writer) error {
 	return err
 }
 
-// Write writes the summary for people: a column a zone and one for the cluster.
-// If there are too many zones for that, only those in which something happened
-// have one. If these are too many, the first of them have one.
-func (s *Summary) Write(out io.Writer) error {
+// Rows returns the summary for people as a table with a header: a column a zone
+// and one for the cluster. It also returns how many zones have none. If there
+// are too many zones, only those in which something happened have a column. If
+// these are too many, the first of them have one.
+func (s *Summary) Rows() (rows [][]string, left int) {
 	zones, left := s.columns()
 	all := slices.Concat(zones, []*Zone{&s.Cluster})
 	var t table
@@ -65,7 +66,23 @@ func (s *Summary) Write(out io.Writer) error {
 		}
 		t.row(row...)
 	}
-	if err := t.write(out); err != nil {
+	return t, left
+}
+
+// Shown returns the names of the zones that have a column.
+func (s *Summary) Shown() []string {
+	zones, _ := s.columns()
+	names := make([]string, len(zones))
+	for i, z := range zones {
+		names[i] = z.Name
+	}
+	return names
+}
+
+// Write writes the summary for people; see [Summary.Rows].
+func (s *Summary) Write(out io.Writer) error {
+	rows, left := s.Rows()
+	if err := table(rows).write(out); err != nil {
 		return err
 	}
 	if left == 0 {
