@@ -61,8 +61,7 @@ func applyFields(current runtime.Object, patch []byte) (runtime.Object, bool) {
 
 // member is a part of an object that a patch can test and set. Both report
 // false for what they do not hold or know. A value is set only if the API
-// encodes it as it is written in the patch, so that a later test meets the same
-// text.
+// encodes it as the patch writes it. A later test then meets the same text.
 type member interface {
 	test(value json.RawMessage) bool
 	set(value json.RawMessage) bool

@@ -340,8 +340,8 @@ func (c *cluster) allowDisruptions(label string, pods, allowed int32) {
 	require.NoError(c.t, err)
 }
 
-// wantPreempted wants that the pods which are gone were evicted, at the rate of
-// the flags, and no more of the kept ones than their budget allowed.
+// wantPreempted requires that the pods which are gone were evicted, at the rate
+// of the flags. Of the kept ones no more may be gone than their budget allowed.
 func (c *cluster) wantPreempted(since time.Time) {
 	c.t.Helper()
 	var left []string

@@ -549,9 +549,9 @@ func TestARecreatedObjectIsAnother(t *testing.T) {
 	require.Zero(t, w.core.marks.Len())
 }
 
-// Whatever falls silent, returns, is refused and is restarted: no binding
-// leaves a cluster that beats, each leaves one that does not, and all go to
-// clusters that beat.
+// Clusters fall silent and return, moves are refused, and the program is
+// restarted. No binding leaves a cluster that beats, and each leaves one that
+// does not. All go to clusters that beat.
 func TestRandomFailures(t *testing.T) {
 	seed := time.Now().UnixNano()
 	for range 10 {

@@ -10,8 +10,8 @@ import (
 const (
 	// mostComputed bounds how many histories one Start looks through.
 	mostComputed = 64
-	// createRequests is the most that a new revision needs if its name is taken:
-	// create and read it, read the owner, and write to one of the two.
+	// createRequests is the most that a new revision needs if its name is taken.
+	// It is created and read, the owner is read, and one of the two is written.
 	createRequests = 4
 )
 

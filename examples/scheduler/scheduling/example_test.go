@@ -10,7 +10,7 @@ import (
 )
 
 // A scheduler decides about two pods. The node a has been silent for half a
-// minute, the node b has room for one of them, and an autoscaler could make
+// minute, and the node b has room for one of them. An autoscaler could make
 // nodes like large. The loop is that of a timedqueue.Dispatcher.
 func Example() {
 	now := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)

@@ -23,8 +23,8 @@ const (
 	ReasonInsufficient = "Insufficient "
 )
 
-// left returns how much of a resource a node has for a pod: what neither its
-// pods take, nor pods that are nominated to it and at least as important.
+// left returns how much of a resource a node has for a pod. What its pods take
+// is not left, nor what nominated pods need that are at least as important.
 func (n *node) left(p *pod, name corev1.ResourceName) int64 {
 	left := n.allocatable[name] - n.used[name]
 	for _, nominee := range n.nominees {
