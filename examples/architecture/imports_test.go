@@ -51,6 +51,9 @@ func TestProgramsLinkNoStorage(t *testing.T) {
 		"examples/tainteviction":       {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
 		"examples/process/commandline": {"go.etcd.io", "k8s.io/apiserver", "k8s.io/client-go"},
 		"examples/outage":              {"go.etcd.io", "k8s.io/apiserver"},
+		"examples/controllerruntime":   {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
+		// Clients of the API of that example get no framework with it.
+		"examples/controllerruntime/federation": {"k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
 	} {
 		report(t, checkLinked(folder, dependencies(t, modulePath+"/"+folder), unwanted))
 	}

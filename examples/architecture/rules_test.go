@@ -70,6 +70,8 @@ var programCores = []string{
 	"examples/shadow/facts.go", "examples/shadow/merge.go", "examples/shadow/record.go", "examples/shadow/world.go",
 	"examples/outage/explore", "examples/outage/invariant", "examples/outage/report",
 	"examples/outage/scenario",
+	"examples/controllerruntime/failover/config.go", "examples/controllerruntime/failover/convert.go",
+	"examples/controllerruntime/failover/core.go", "examples/controllerruntime/failover/task.go",
 }
 
 // typedPrograms are packages of programs that keep the rooms' rules about

@@ -1,0 +1,254 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// A Controller connects a Core to an API server.
+type Controller struct {
+	core       *Core
+	dispatcher *timedqueue.Dispatcher[Task, Result]
+	metrics    *metrics
+	interval   time.Duration // of heartbeats
+	clusters   reconcile.Func
+	bindings   reconcile.Func
+
+	filled []func() bool // whether an informer is
+	cache  client.Reader // answers from memory
+	live   client.Reader
+	writer client.Client
+}
+
+const (
+	callTimeout = 10 * time.Second
+	workers     = 16 // of patches at a time
+)
+
+// NewController returns a controller that counts in a registry. It starts
+// nothing before its manager starts; see SetupWithManager.
+func NewController(config Config, registry prometheus.Registerer) (*Controller, error) {
+	core, err := NewCore(config, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{core: core, interval: config.withDefaults().HeartbeatInterval}
+	c.dispatcher, err = timedqueue.NewDispatcher(core, c.act, timedqueue.DispatcherConfig{Workers: workers})
+	if err != nil {
+		return nil, err
+	}
+	c.clusters = reconcilerOf(c, core.ObserveCluster,
+		func(now time.Time, key types.NamespacedName) { core.ForgetCluster(now, key.Name) })
+	c.bindings = reconcilerOf(c, core.ObserveBinding, core.ForgetBinding)
+	c.metrics, err = newMetrics(registry, c.read)
+	return c, err
+}
+
+// Wrap returns a transport that reads the API server's time of day from its
+// answers. Pass it to rest.Config.Wrap of the manager's config.
+func (c *Controller) Wrap(transport http.RoundTripper) http.RoundTripper {
+	return eviction.WithDates(transport, func(sent, date time.Time) {
+		c.dispatcher.Update(func() { c.core.ObserveDate(time.Now(), sent, date) })
+	})
+}
+
+// SetupWithManager adds two reconcilers that observe, a runnable that proves
+// that they can, one that acts while it leads, and the health checks.
+func (c *Controller) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	c.cache, c.live, c.writer = mgr.GetCache(), mgr.GetAPIReader(), mgr.GetClient()
+	observing := controller.Options{NeedLeaderElection: new(bool)} // no
+	for _, observed := range []struct {
+		object     client.Object
+		reconciler reconcile.Func
+	}{{&federation.Cluster{}, c.clusters}, {&federation.Binding{}, c.bindings}} {
+		// The informer exists before the manager starts, so that it is filled before
+		// anything runs.
+		informer, err := mgr.GetCache().GetInformer(ctx, observed.object)
+		if err != nil {
+			return err
+		}
+		c.filled = append(c.filled, informer.HasSynced)
+		err = ctrl.NewControllerManagedBy(mgr).For(observed.object).WithOptions(observing).
+			Complete(observed.reconciler)
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		mgr.Add(everywhere{c.watchSight}),
+		mgr.Add(manager.RunnableFunc(c.lead)),
+		mgr.AddHealthzCheck("dispatcher", func(*http.Request) error { return c.answer() }),
+		mgr.AddReadyzCheck("cache", func(*http.Request) error {
+			if !c.Filled() {
+				return errors.New("the caches are not filled yet")
+			}
+			return nil
+		}),
+	)
+}
+
+// Filled reports whether the caches hold all that exists. Nothing acts before.
+func (c *Controller) Filled() bool {
+	return !slices.ContainsFunc(c.filled, func(is func() bool) bool { return !is() })
+}
+
+// everywhere is a runnable that needs no leader election.
+type everywhere struct{ manager.RunnableFunc }
+
+func (everywhere) NeedLeaderElection() bool { return false }
+
+// reconcilerOf returns a reconciler that only observes. It reads the cache with
+// the core locked, so that the core sees no older version after a newer one.
+func reconcilerOf[T any, P interface {
+	*T
+	client.Object
+}](
+	c *Controller, observe func(time.Time, P), forget func(time.Time, types.NamespacedName),
+) reconcile.Func {
+	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		var err error
+		c.dispatcher.Update(func() {
+			object := P(new(T))
+			err = c.cache.Get(ctx, request.NamespacedName, object)
+			switch {
+			case apierrors.IsNotFound(err):
+				forget(time.Now(), request.NamespacedName)
+				err = nil
+			case err == nil:
+				observe(time.Now(), object)
+			}
+		})
+		return reconcile.Result{}, err
+	}
+}
+
+// lead acts until ctx ends. First it observes all that the cache has, which the
+// reconcilers may still be busy with.
+func (c *Controller) lead(ctx context.Context) error {
+	var err error
+	c.dispatcher.Update(func() { err = c.observeAll(ctx) })
+	if err != nil {
+		return err
+	}
+	return c.dispatcher.Run(ctx)
+}
+
+func (c *Controller) observeAll(ctx context.Context) error {
+	var clusters federation.ClusterList
+	var bindings federation.BindingList
+	if err := errors.Join(c.cache.List(ctx, &clusters), c.cache.List(ctx, &bindings)); err != nil {
+		return err
+	}
+	now := time.Now()
+	for i := range clusters.Items {
+		c.core.ObserveCluster(now, &clusters.Items[i])
+	}
+	for i := range bindings.Items {
+		c.core.ObserveBinding(now, &bindings.Items[i])
+	}
+	c.core.Lead(now)
+	return nil
+}
+
+// watchSight reads from the API server's storage, three times in a heartbeat
+// interval. Only while that succeeds does silence count.
+func (c *Controller) watchSight(ctx context.Context) error {
+	ticker := time.NewTicker(c.interval / 3)
+	defer ticker.Stop()
+	for {
+		attempt, cancel := context.WithTimeout(ctx, c.interval)
+		err := c.live.List(attempt, new(federation.ClusterList), client.Limit(1))
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			c.dispatcher.Update(func() { c.core.Sighted(time.Now()) })
+		default:
+			log.FromContext(ctx).Error(err, "The API server does not answer, so silence of clusters does not count")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// act sends the patch of a task, unless that is moot.
+func (c *Controller) act(ctx context.Context, task Task) Result {
+	result := Result{Outcome: OutcomeCanceled}
+	if !task.Canceled() {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		result = resultOf(c.patch(ctx, task))
+	}
+	c.metrics.acted(task.Kind, result)
+	logTask(ctx, task, result)
+	return result
+}
+
+func (c *Controller) patch(ctx context.Context, task Task) error {
+	guarded := func(before client.Object) client.Patch {
+		return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	}
+	// The client writes the answer into what it is given.
+	switch task.Kind {
+	case KindDeclare:
+		return c.writer.Status().Patch(ctx, task.AfterCluster.DeepCopy(), guarded(task.BeforeCluster))
+	case KindTaint:
+		return c.writer.Patch(ctx, task.AfterCluster.DeepCopy(), guarded(task.BeforeCluster))
+	case KindMove:
+		return c.writer.Patch(ctx, task.AfterBinding.DeepCopy(), guarded(task.BeforeBinding))
+	}
+	return fmt.Errorf("unknown kind of task %q", task.Kind)
+}
+
+func resultOf(err error) Result {
+	if err != nil {
+		return Result{Outcome: OutcomeFailed, Err: err}
+	}
+	return Result{Outcome: OutcomeDone}
+}
+
+func logTask(ctx context.Context, task Task, result Result) {
+	logger := log.FromContext(ctx).WithValues("task", task.Kind, "outcome", result.Outcome)
+	if task.Kind == KindMove {
+		logger = logger.WithValues("binding", client.ObjectKeyFromObject(task.BeforeBinding).String(),
+			"from", task.BeforeBinding.Spec.Cluster, "to", task.AfterBinding.Spec.Cluster)
+	} else {
+		logger = logger.WithValues("cluster", task.BeforeCluster.Name)
+	}
+	if result.Err != nil {
+		logger = logger.WithValues("cause", eviction.CauseOf(result.Err), "error", result.Err.Error())
+	}
+	logger.Info("Acted")
+}
+
+// read gives a function the core, locked.
+func (c *Controller) read(look func(*Core)) { c.dispatcher.View(func() { look(c.core) }) }
+
+// answer returns when the core is not locked. A probe that waits for it fails.
+func (c *Controller) answer() error {
+	c.dispatcher.View(func() {})
+	return nil
+}

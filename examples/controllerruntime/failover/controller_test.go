@@ -1,0 +1,266 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+)
+
+// edge is a controller on controller-runtime's fake client, which is its cache
+// too.
+type edge struct {
+	*Controller
+
+	t        *testing.T
+	client   client.WithWatch
+	registry *prometheus.Registry
+	down     atomic.Bool // the API server answers no read
+}
+
+func newEdge(t *testing.T, objects ...client.Object) *edge {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, federation.AddToScheme(scheme))
+	e := &edge{t: t, registry: prometheus.NewRegistry()}
+	e.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&federation.Cluster{}).
+		WithObjects(objects...).Build()
+	var err error
+	e.Controller, err = NewController(config(), e.registry)
+	require.NoError(t, err)
+	e.cache, e.writer = e.client, e.client
+	e.live = interceptor.NewClient(e.client, interceptor.Funcs{
+		List: func(ctx context.Context, client client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			if e.down.Load() {
+				return errDown
+			}
+			return client.List(ctx, list, o...)
+		},
+	})
+	return e
+}
+
+// start runs the controller until the test ends.
+func (e *edge) start() {
+	ctx, stop := context.WithCancel(e.t.Context())
+	done := make(chan error)
+	go func() { done <- e.lead(ctx) }()
+	go func() { done <- e.watchSight(ctx) }()
+	e.t.Cleanup(func() {
+		stop()
+		require.NoError(e.t, errors.Join(<-done, <-done))
+	})
+}
+
+func (e *edge) cluster(name string) *federation.Cluster {
+	c := new(federation.Cluster)
+	require.NoError(e.t, e.client.Get(e.t.Context(), client.ObjectKey{Name: name}, c))
+	return c
+}
+
+func (e *edge) binding(name string) *federation.Binding {
+	b := new(federation.Binding)
+	require.NoError(e.t, e.client.Get(e.t.Context(), client.ObjectKey{Namespace: "default", Name: name}, b))
+	return b
+}
+
+// beat sends a heartbeat, and has it reconciled.
+func (e *edge) beat(name string) {
+	c := e.cluster(name)
+	c.Status = federation.ClusterStatus{
+		LastHeartbeatTime: &metav1.MicroTime{Time: time.Now()},
+		Conditions: []metav1.Condition{{
+			Type: federation.ConditionReady, Status: metav1.ConditionTrue, Reason: "AgentReady",
+		}},
+	}
+	require.NoError(e.t, e.client.Status().Update(e.t.Context(), c))
+	e.reconcileCluster(name)
+}
+
+func (e *edge) reconcileCluster(name string) {
+	_, err := e.clusters.Reconcile(e.t.Context(),
+		reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
+	require.NoError(e.t, err)
+}
+
+func (e *edge) reconcileBinding(name string) {
+	_, err := e.bindings.Reconcile(e.t.Context(),
+		reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "default", Name: name}})
+	require.NoError(e.t, err)
+}
+
+// run lets the clusters beat for some time. What the controller has written is
+// reconciled with the next beat.
+func (e *edge) run(d time.Duration, silent string) {
+	for range d / interval {
+		time.Sleep(interval)
+		for _, name := range []string{"a-0", "a-1", "a-2"} {
+			if name == silent {
+				e.reconcileCluster(name)
+			} else {
+				e.beat(name)
+			}
+		}
+		e.reconcileBinding("one")
+		synctest.Wait()
+	}
+}
+
+func threeClusters() []client.Object {
+	objects := []client.Object{&federation.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "one", UID: "uid-one"},
+		Spec:       federation.BindingSpec{Cluster: "a-0"},
+	}}
+	for _, name := range []string{"a-0", "a-1", "a-2"} {
+		objects = append(objects, &federation.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)},
+			Spec:       federation.ClusterSpec{Region: "a"},
+		})
+	}
+	return objects
+}
+
+// The reconcilers observe and the dispatcher acts: a silent cluster is declared
+// and tainted, its binding moves, and its return is seen.
+func TestTheControllerMovesABindingAndUndoesTheTaint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEdge(t, threeClusters()...)
+		e.start()
+		synctest.Wait()
+		require.Len(t, e.core.clusters, 3, "what the reconcilers may still be busy with")
+		require.Len(t, e.core.bindings, 1)
+		e.run(2*grace, "")
+		require.Equal(t, "a-0", e.binding("one").Spec.Cluster)
+		e.run(grace+3*interval, "a-0")
+		silent := e.cluster("a-0")
+		require.True(t, readyIs(silent, metav1.ConditionUnknown))
+		require.Equal(t, TaintUnreachable, silent.Spec.Taints[0].Key)
+		require.NotNil(t, silent.Spec.Taints[0].TimeAdded)
+		require.Equal(t, "a-1", e.binding("one").Spec.Cluster)
+		require.NotNil(t, e.binding("one").Spec.BoundAt)
+		require.NoError(t, testutil.GatherAndCompare(e.registry, strings.NewReader(`
+# HELP failover_clusters_silent Clusters whose grace period is over.
+# TYPE failover_clusters_silent gauge
+failover_clusters_silent 1
+# HELP failover_bindings_waiting Bindings that must move, now or later.
+# TYPE failover_bindings_waiting gauge
+failover_bindings_waiting 0
+# HELP failover_tasks_total Patches of clusters and bindings, by kind and outcome.
+# TYPE failover_tasks_total counter
+failover_tasks_total{kind="Declare",outcome="Done"} 1
+failover_tasks_total{kind="Move",outcome="Done"} 1
+failover_tasks_total{kind="Taint",outcome="Done"} 1
+`), "failover_clusters_silent", "failover_bindings_waiting", "failover_tasks_total"))
+		e.run(2*interval, "")
+		require.Empty(t, e.cluster("a-0").Spec.Taints)
+		require.NoError(t, e.answer())
+	})
+}
+
+// While the live read fails, silence does not count.
+func TestSilenceDoesNotCountWhileTheAPIServerFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEdge(t, threeClusters()...)
+		e.start()
+		e.run(2*grace, "")
+		e.down.Store(true)
+		e.run(20*grace, "a-0")
+		require.True(t, readyIs(e.cluster("a-0"), metav1.ConditionTrue))
+		e.down.Store(false)
+		e.run(2*grace, "a-0")
+		require.True(t, readyIs(e.cluster("a-0"), metav1.ConditionUnknown))
+	})
+}
+
+// A patch of an object that has changed since is refused. One that is accepted
+// changes nothing that the core still reads.
+func TestEachPatchIsGuardedByTheObjectItWasComputedFrom(t *testing.T) {
+	e := newEdge(t, threeClusters()...)
+	cluster, binding := e.cluster("a-0"), e.binding("one")
+	tainted := cluster.DeepCopy()
+	tainted.Spec.Taints = []corev1.Taint{{Key: TaintUnreachable, Effect: corev1.TaintEffectNoExecute}}
+	tasks := []Task{
+		{Kind: KindDeclare, BeforeCluster: cluster, AfterCluster: declared(cluster, noon, noon)},
+		{Kind: KindTaint, BeforeCluster: cluster, AfterCluster: tainted},
+		{Kind: KindMove, BeforeBinding: binding, AfterBinding: moved(binding, "a-1", noon)},
+	}
+	e.beat("a-0")
+	changed := binding.DeepCopy()
+	changed.Labels = map[string]string{"changed": "yes"}
+	require.NoError(t, e.client.Update(t.Context(), changed))
+	for _, task := range tasks {
+		result := e.act(t.Context(), task)
+		require.Equal(t, OutcomeFailed, result.Outcome, task.Kind)
+		require.True(t, apierrors.IsConflict(result.Err), "%s: %v", task.Kind, result.Err)
+	}
+	for _, task := range tasks {
+		version := e.cluster("a-0").ResourceVersion
+		if task.Kind == KindMove {
+			task.BeforeBinding = e.binding("one")
+			task.AfterBinding = moved(task.BeforeBinding, "a-1", noon)
+		} else {
+			task.BeforeCluster = task.BeforeCluster.DeepCopy()
+			task.BeforeCluster.ResourceVersion = version
+		}
+		require.Equal(t, Result{Outcome: OutcomeDone}, e.act(t.Context(), task))
+	}
+	require.Equal(t, TaintUnreachable, e.cluster("a-0").Spec.Taints[0].Key)
+	require.True(t, readyIs(e.cluster("a-0"), metav1.ConditionUnknown))
+	require.Equal(t, "a-1", e.binding("one").Spec.Cluster)
+	require.Equal(t, map[string]string{"changed": "yes"}, e.binding("one").Labels)
+	require.Equal(t, "a-0", binding.Spec.Cluster)
+}
+
+// What is deleted is forgotten.
+func TestDeletedObjectsAreForgotten(t *testing.T) {
+	e := newEdge(t, threeClusters()...)
+	e.reconcileCluster("a-0")
+	e.reconcileBinding("one")
+	require.Len(t, e.core.clusters, 1)
+	require.NoError(t, e.client.Delete(t.Context(), e.cluster("a-0")))
+	require.NoError(t, e.client.Delete(t.Context(), e.binding("one")))
+	e.reconcileCluster("a-0")
+	e.reconcileBinding("one")
+	require.Empty(t, e.core.clusters)
+	require.Empty(t, e.core.bindings)
+}
+
+// The time of day comes from the answers of the API server.
+func TestTheTransportReadsTheDate(t *testing.T) {
+	e := newEdge(t)
+	asked := false
+	transport := e.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+		asked = true
+		date := time.Now().UTC().Format(http.TimeFormat)
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Date": {date}}}, nil
+	}))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost", http.NoBody)
+	require.NoError(t, err)
+	response, err := transport.RoundTrip(request)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	require.True(t, asked)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,0 +1,257 @@
+package failover
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+	"github.com/kubelife/lifecycle/nodehealth"
+	"github.com/kubelife/lifecycle/taints"
+	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/zone"
+)
+
+// TaintUnreachable is the key of the taint of a silent cluster. Its effect is
+// NoExecute.
+const TaintUnreachable = "federation.example.com/unreachable"
+
+// A Core decides what happens to clusters and bindings. It has no clock and no
+// goroutine, is not safe for concurrent use, and implements timedqueue.Core.
+type Core struct {
+	monitor *nodehealth.Monitor[string]
+	regions *zone.Tracker[string]
+	marks   *timedqueue.Queue[string, mark]
+	moves   *eviction.Tracker
+	tasks   timedqueue.Source[Task] // those of the four, in this order
+
+	clusters map[string]*federation.Cluster // as last observed
+	bindings map[types.UID]*binding
+	named    map[types.NamespacedName]types.UID // of the bindings
+	load     map[string]int                     // bindings on a cluster
+	leads    bool
+}
+
+// binding is the record of a binding.
+type binding struct {
+	*federation.Binding // as last observed
+
+	counted string // the cluster whose load it is part of
+	moving  bool
+}
+
+// mark is what a cluster waits for: to get the taint, or to lose it.
+type mark struct {
+	add    bool
+	region string
+}
+
+// byRegion names the budget of marks. A region adds taints at the rate that its
+// state allows, and all taints are removed at once.
+const byRegion, removal = "region", "remove"
+
+func shareOf(_ string, m mark) string {
+	if m.add {
+		return "add " + m.region
+	}
+	return removal
+}
+
+// NewCore returns a core that knows no object. Now must not be the zero time.
+func NewCore(config Config, now time.Time) (*Core, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	config = config.withDefaults()
+	c := &Core{
+		clusters: make(map[string]*federation.Cluster), bindings: make(map[types.UID]*binding),
+		named: make(map[types.NamespacedName]types.UID), load: make(map[string]int),
+	}
+	var err error
+	if c.monitor, err = nodehealth.NewMonitor[string](config.health(), now); err != nil {
+		return nil, err
+	}
+	if c.regions, err = zone.NewTracker[string](config.regions(), now); err != nil {
+		return nil, err
+	}
+	if c.marks, err = timedqueue.NewQueue(config.marks(), now); err != nil {
+		return nil, err
+	}
+	if c.moves, err = eviction.NewTracker(config.moves(), now); err != nil {
+		return nil, err
+	}
+	c.marks.SetLimit(now, byRegion, removal, rate.Inf)
+	c.moves.SuspendTaints(now, isOurs) // until the regions are judged
+	c.tasks = timedqueue.InOrder(
+		timedqueue.SourceOf(c.startSilence, c.monitor.Next),
+		timedqueue.SourceOf(c.evaluate, c.regions.Next),
+		timedqueue.SourceOf(c.startMark, c.marks.Next),
+		timedqueue.SourceOf(c.startMove, c.moves.Next),
+	)
+	return c, nil
+}
+
+func isOurs(taint *corev1.Taint) bool { return taint.Key == TaintUnreachable }
+
+// ObserveCluster takes a cluster as it is now. It must not be changed
+// afterwards.
+func (c *Core) ObserveCluster(now time.Time, observed *federation.Cluster) {
+	before, known := c.clusters[observed.Name]
+	switch {
+	case known && before.UID != observed.UID:
+		c.ForgetCluster(now, observed.Name)
+	case known && !before.Status.LastHeartbeatTime.Equal(observed.Status.LastHeartbeatTime):
+		c.monitor.Heartbeat(now, observed.Name)
+	}
+	c.clusters[observed.Name] = observed
+	c.monitor.Observe(now, observed.Name, nodehealth.Observation{
+		Reported: observed.Status.LastHeartbeatTime != nil, Silent: readyIs(observed, metav1.ConditionUnknown),
+	})
+	c.moves.ObserveNode(now, asNode(observed))
+	c.assess(now, observed)
+}
+
+// ForgetCluster drops a cluster that was deleted.
+func (c *Core) ForgetCluster(now time.Time, name string) {
+	delete(c.clusters, name)
+	c.monitor.Forget(now, name)
+	c.regions.Forget(now, name)
+	c.marks.Remove(name)
+	c.moves.ForgetNode(now, name)
+}
+
+// ObserveBinding takes a binding as it is now. It must not be changed
+// afterwards.
+func (c *Core) ObserveBinding(now time.Time, observed *federation.Binding) {
+	name := types.NamespacedName{Namespace: observed.Namespace, Name: observed.Name}
+	if uid, known := c.named[name]; known && uid != observed.UID {
+		c.ForgetBinding(now, name)
+	}
+	b, known := c.bindings[observed.UID]
+	if !known {
+		b = new(binding)
+		c.bindings[observed.UID], c.named[name] = b, observed.UID
+	}
+	b.Binding = observed
+	if !b.moving {
+		c.count(b, observed.Spec.Cluster)
+	}
+	c.moves.ObservePod(now, asPod(observed))
+}
+
+// ForgetBinding drops a binding that was deleted.
+func (c *Core) ForgetBinding(now time.Time, name types.NamespacedName) {
+	uid := c.named[name]
+	if b := c.bindings[uid]; b != nil {
+		c.count(b, "")
+	}
+	delete(c.named, name)
+	delete(c.bindings, uid)
+	c.moves.ForgetPod(now, uid)
+}
+
+// count makes a binding part of the load of a cluster, or of none.
+func (c *Core) count(b *binding, name string) {
+	if c.load[b.counted]--; c.load[b.counted] <= 0 {
+		delete(c.load, b.counted)
+	}
+	if b.counted = name; name != "" {
+		c.load[name]++
+	}
+}
+
+// Lead begins to hand out tasks. All objects that exist have been observed. The
+// taint of silent clusters moves no binding for another grace period, in which
+// they may be heard.
+func (c *Core) Lead(now time.Time) {
+	c.leads = true
+	c.moves.MarkSynced()
+	c.regions.Stabilize(now)
+}
+
+// Sighted proves that heartbeats can be heard now; see
+// nodehealth.Monitor.Sighted.
+func (c *Core) Sighted(now time.Time) { c.monitor.Sighted(now) }
+
+// ObserveDate takes the API server's time of day; see
+// eviction.Tracker.ObserveDate.
+func (c *Core) ObserveDate(now, sent, date time.Time) { c.moves.ObserveDate(now, sent, date) }
+
+// assess follows up a change of a cluster, or of whether it is silent.
+func (c *Core) assess(now time.Time, r *federation.Cluster) {
+	silent := c.monitor.Silent(r.Name)
+	c.regions.Observe(now, r.Name, zone.Node{Zone: r.Spec.Region, Ready: !silent, Unconfirmed: !c.recorded(r)})
+	if silent {
+		c.moves.SuspendTaintsOn(now, r.Name, nil)
+	} else {
+		c.moves.SuspendTaintsOn(now, r.Name, isOurs) // it is about to be removed
+	}
+	c.mark(now, r)
+}
+
+// mark schedules a change of the taint of a cluster, or none.
+func (c *Core) mark(now time.Time, r *federation.Cluster) {
+	_, has := taints.Find(r.Spec.Taints, TaintUnreachable, corev1.TaintEffectNoExecute)
+	next := mark{add: c.wanted(r), region: r.Spec.Region}
+	if waiting, ok := c.marks.Get(r.Name); ok && waiting.Value == next && next.add != has {
+		return
+	}
+	c.marks.Remove(r.Name)
+	if next.add == has {
+		return
+	}
+	due := now
+	if notBefore := c.regions.NotBefore(r.Name); next.add && notBefore.After(now) {
+		due = notBefore
+	}
+	c.marks.Add(r.Name, next, due)
+}
+
+// recorded reports whether a cluster is silent and the API server has that.
+func (c *Core) recorded(r *federation.Cluster) bool {
+	return c.monitor.Silent(r.Name) && readyIs(r, metav1.ConditionUnknown)
+}
+
+// wanted reports whether a cluster must have the taint. A suspension of all
+// regions takes it away.
+func (c *Core) wanted(r *federation.Cluster) bool {
+	return c.recorded(r) && c.regions.Phase() != zone.PhaseSuspended
+}
+
+// evaluate judges the regions. It hands out no task.
+func (c *Core) evaluate(now time.Time) (Task, bool) {
+	found := c.regions.Evaluate(now)
+	for _, change := range found.Changes {
+		c.marks.SetLimit(now, byRegion, shareOf("", mark{true, change.Zone}), rate.Limit(change.Rate))
+	}
+	for _, gone := range found.Gone {
+		c.marks.RemoveShare(now, byRegion, shareOf("", mark{true, gone}))
+	}
+	if found.Phase != found.From {
+		if found.Phase == zone.PhaseActive {
+			c.moves.SuspendTaints(now, nil)
+		} else {
+			c.moves.SuspendTaints(now, isOurs)
+		}
+		for _, r := range c.clusters {
+			c.mark(now, r)
+		}
+	}
+	return Task{}, false
+}
+
+// Silent returns how many clusters are silent.
+func (c *Core) Silent() int {
+	n := 0
+	for name := range c.clusters {
+		if c.monitor.Silent(name) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,631 @@
+package failover
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+	"github.com/kubelife/lifecycle/taints"
+)
+
+const (
+	grace    = 40 * time.Second
+	interval = 10 * time.Second
+)
+
+// world is an API server, its clusters and one core, in virtual time.
+type world struct {
+	t        *testing.T
+	now      time.Time
+	core     *Core
+	clusters map[string]*federation.Cluster
+	bindings map[string]*federation.Binding
+	cut      map[string]bool // silent clusters
+	unseen   map[string]bool // clusters whose changes the watch does not deliver
+	standby  bool            // the core does not lead
+	blind    bool            // the API server answers nothing
+	refuse   func(Task) error
+	moves    []string // "binding from to"
+	version  int
+}
+
+var noon = time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
+
+// newWorld returns a world whose regions have so many clusters, of names like
+// a-0.
+func newWorld(t *testing.T, regions map[string]int) *world {
+	t.Helper()
+	w := &world{
+		t: t, now: noon, cut: map[string]bool{}, unseen: map[string]bool{},
+		clusters: map[string]*federation.Cluster{}, bindings: map[string]*federation.Binding{},
+	}
+	for region, size := range regions {
+		for i := range size {
+			name := region + "-" + strconv.Itoa(i)
+			w.clusters[name] = &federation.Cluster{
+				ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)},
+				Spec:       federation.ClusterSpec{Region: region},
+			}
+			w.beat(w.clusters[name])
+		}
+	}
+	w.restart()
+	return w
+}
+
+func config() Config {
+	return Config{GracePeriod: grace, HeartbeatInterval: interval, TaintRate: 100, MoveRate: 100, ClusterMoveRate: 100}
+}
+
+// restart starts a core that knows only what the API server has.
+func (w *world) restart() {
+	w.t.Helper()
+	var err error
+	w.core, err = NewCore(config(), w.now)
+	require.NoError(w.t, err)
+	for _, name := range w.names() {
+		w.core.ObserveCluster(w.now, w.clusters[name].DeepCopy())
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.bindings)) {
+		w.core.ObserveBinding(w.now, w.bindings[name].DeepCopy())
+	}
+	if !w.standby {
+		w.core.Lead(w.now)
+	}
+}
+
+// names returns the names of the clusters.
+func (w *world) names() []string { return slices.Sorted(maps.Keys(w.clusters)) }
+
+func (w *world) beat(c *federation.Cluster) {
+	c.Status.LastHeartbeatTime = &metav1.MicroTime{Time: w.now}
+	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+		Type: federation.ConditionReady, Status: metav1.ConditionTrue, Reason: "AgentReady",
+		LastTransitionTime: metav1.NewTime(w.now),
+	})
+	w.wrote(c)
+}
+
+func (w *world) wrote(object metav1.Object) {
+	w.version++
+	object.SetResourceVersion(strconv.Itoa(w.version))
+}
+
+// bind creates a binding.
+func (w *world) bind(name, to string, tolerations ...corev1.Toleration) {
+	at := metav1.NewTime(w.now)
+	b := &federation.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
+		Spec:       federation.BindingSpec{Cluster: to, BoundAt: &at, Tolerations: tolerations},
+	}
+	w.wrote(b)
+	w.bindings[name] = b
+	w.core.ObserveBinding(w.now, b.DeepCopy())
+}
+
+// taint changes the taints of a cluster, as an administrator does.
+func (w *world) taint(name string, list ...corev1.Taint) {
+	c := w.clusters[name]
+	c.Spec.Taints = list
+	w.wrote(c)
+	w.show(c)
+}
+
+// show delivers a cluster.
+func (w *world) show(c *federation.Cluster) {
+	if !w.unseen[c.Name] {
+		w.core.ObserveCluster(w.now, c.DeepCopy())
+	}
+}
+
+// run lets time pass, second by second.
+func (w *world) run(d time.Duration) {
+	w.t.Helper()
+	for end := w.now.Add(d); w.now.Before(end); {
+		w.now = w.now.Add(time.Second)
+		if !w.blind {
+			w.core.Sighted(w.now)
+		}
+		second := int(w.now.Sub(noon) / time.Second)
+		for _, name := range w.names() {
+			c := w.clusters[name]
+			if !w.cut[name] && !w.blind && second%int(interval/time.Second) == int(name[len(name)-1]-'0') {
+				w.beat(c)
+				w.show(c)
+			}
+		}
+		w.act()
+	}
+}
+
+// act does what the core hands out, as the API server would.
+func (w *world) act() {
+	w.t.Helper()
+	for steps := 0; ; steps++ {
+		require.Less(w.t, steps, 10_000, "the core hands out the same again and again")
+		task, ok := w.core.Start(w.now)
+		if !ok {
+			next, waits := w.core.Next(w.now)
+			if !waits || next.After(w.now) {
+				return
+			}
+			continue
+		}
+		w.core.Finish(w.now, task, resultOf(w.patch(task)))
+	}
+}
+
+var (
+	errConflict = errors.New("conflict")
+	errDown     = errors.New("the API server does not answer")
+)
+
+func (w *world) patch(task Task) error {
+	if w.blind {
+		return errDown
+	}
+	if w.refuse != nil {
+		if err := w.refuse(task); err != nil {
+			return err
+		}
+	}
+	switch task.Kind {
+	case KindDeclare, KindTaint:
+		stored := w.clusters[task.BeforeCluster.Name]
+		if stored.ResourceVersion != task.BeforeCluster.ResourceVersion {
+			return errConflict
+		}
+		stored = task.AfterCluster.DeepCopy()
+		w.wrote(stored)
+		w.clusters[stored.Name] = stored
+		w.show(stored)
+	case KindMove:
+		stored := w.bindings[task.BeforeBinding.Name]
+		if stored.ResourceVersion != task.BeforeBinding.ResourceVersion {
+			return errConflict
+		}
+		w.moves = append(w.moves, stored.Name+" "+stored.Spec.Cluster+" "+task.AfterBinding.Spec.Cluster)
+		stored = task.AfterBinding.DeepCopy()
+		w.wrote(stored)
+		w.bindings[stored.Name] = stored
+		w.core.ObserveBinding(w.now, stored.DeepCopy())
+	}
+	return nil
+}
+
+func (w *world) unreachable(name string) bool {
+	_, has := taints.Find(w.clusters[name].Spec.Taints, TaintUnreachable, corev1.TaintEffectNoExecute)
+	return has
+}
+
+func tolerate(key string, seconds *int64) corev1.Toleration {
+	return corev1.Toleration{
+		Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: seconds,
+	}
+}
+
+// A cluster that falls silent is declared, gets the taint, and its bindings
+// move to the clusters with the fewest. Others stay. When it is heard again, it
+// loses the taint, and nothing moves back.
+func TestBindingsLeaveAClusterThatFallsSilent(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 3, "b": 3})
+	w.run(grace)
+	old := corev1.Taint{Key: "old", Effect: corev1.TaintEffectNoSchedule}
+	w.taint("a-0", old)
+	w.bind("one", "a-0")
+	w.bind("two", "a-0")
+	w.bind("other", "a-1")
+	w.bind("patient", "a-0", tolerate(TaintUnreachable, ptr.To[int64](30)))
+	w.bind("stays", "a-0", tolerate(TaintUnreachable, nil))
+	w.cut["a-0"] = true
+
+	w.run(grace - interval)
+	require.False(t, w.unreachable("a-0"), "before its grace period is over")
+	require.Empty(t, w.moves)
+	w.run(2*interval + 2*time.Second)
+	require.True(t, readyIs(w.clusters["a-0"], metav1.ConditionUnknown))
+	require.True(t, w.unreachable("a-0"))
+	require.Equal(t, old, w.clusters["a-0"].Spec.Taints[0], "a foreign taint is left alone")
+	require.Equal(t, []string{"one a-0 a-2", "two a-0 b-0"}, w.moves)
+	require.Equal(t, 1, w.core.Silent())
+	w.run(35 * time.Second)
+	require.Equal(t, "patient a-0 b-1", w.moves[2], "when its toleration has ended")
+
+	w.cut["a-0"] = false
+	w.run(interval)
+	require.Equal(t, []corev1.Taint{old}, w.clusters["a-0"].Spec.Taints)
+	w.run(5 * time.Minute)
+	require.Len(t, w.moves, 3)
+	require.Equal(t, "a-0", w.bindings["stays"].Spec.Cluster)
+}
+
+// A binding whose cluster is heard again within its toleration stays.
+func TestABindingStaysIfItsClusterReturnsInTime(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 3})
+	w.run(grace)
+	w.bind("patient", "a-0", tolerate(TaintUnreachable, ptr.To[int64](60)))
+	w.cut["a-0"] = true
+	w.run(grace + 3*interval)
+	require.True(t, w.unreachable("a-0"))
+	w.cut["a-0"] = false
+	attempts := 0
+	w.refuse = func(task Task) error {
+		require.Equal(t, KindTaint, task.Kind)
+		attempts++
+		return errConflict
+	}
+	w.run(2 * time.Minute)
+	require.Less(t, attempts, 12, "each waits longer, whatever is observed meanwhile")
+	require.True(t, w.unreachable("a-0"), "it cannot be removed")
+	require.Empty(t, w.moves)
+	w.refuse = nil
+	w.run(2 * time.Minute)
+	require.False(t, w.unreachable("a-0"))
+	require.Empty(t, w.moves)
+}
+
+// The taint of an administrator moves bindings of a living cluster. None goes
+// to a cluster that is not ready or has a taint.
+func TestAnAdministratorsTaintMovesBindings(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 3, "0": 1})
+	meta.SetStatusCondition(&w.clusters["0-0"].Status.Conditions, metav1.Condition{
+		Type: federation.ConditionReady, Status: metav1.ConditionFalse, Reason: "NotReady",
+	})
+	w.show(w.clusters["0-0"])
+	w.taint("a-0", corev1.Taint{Key: "retired", Effect: corev1.TaintEffectNoExecute})
+	w.taint("a-1", corev1.Taint{Key: "full", Effect: corev1.TaintEffectNoSchedule})
+	w.bind("one", "a-0")
+	w.bind("stays", "a-1")
+	w.bind("too", "a-2")
+	w.bind("also", "a-2")
+	w.run(2 * time.Second)
+	require.Equal(t, []string{"one a-0 a-2"}, w.moves)
+}
+
+// No binding goes to a cluster that is silent, whether the API server knows
+// that yet or not.
+func TestASilentClusterGetsNoBinding(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 3})
+	w.run(grace)
+	w.cut["a-1"] = true
+	w.refuse = func(task Task) error {
+		if task.Kind == KindDeclare {
+			return errConflict
+		}
+		return nil
+	}
+	w.run(grace + interval)
+	require.True(t, readyIs(w.clusters["a-1"], metav1.ConditionTrue))
+	w.taint("a-0", corev1.Taint{Key: "retired", Effect: corev1.TaintEffectNoExecute})
+	w.bind("one", "a-0")
+	w.run(time.Second)
+	require.Equal(t, []string{"one a-0 a-2"}, w.moves)
+}
+
+// A region of which most but not all is silent has lost its network, more
+// likely than its clusters. No cluster of it gets the taint, not even the first
+// that is found silent.
+func TestAPartialDisruptionTaintsNothing(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 8, "b": 2})
+	w.run(grace)
+	for i := range 7 {
+		w.cut["a-"+strconv.Itoa(i)] = true
+	}
+	w.refuse = func(task Task) error {
+		require.Equal(t, KindDeclare, task.Kind)
+		return nil
+	}
+	w.run(5 * time.Minute)
+	require.Equal(t, 7, w.core.Silent())
+}
+
+// Without a cluster that it may go to a binding stays, and moves once there is
+// one. A cluster whose taint it tolerates for a time only is none.
+func TestABindingWaitsForACluster(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 2})
+	retired := corev1.Taint{Key: "retired", Effect: corev1.TaintEffectNoExecute}
+	w.taint("a-0", retired)
+	w.taint("a-1", retired)
+	w.bind("one", "a-0", tolerate("retired", ptr.To[int64](5)))
+	w.run(3 * time.Minute)
+	require.Empty(t, w.moves)
+	w.taint("a-1")
+	w.run(time.Minute)
+	require.Equal(t, []string{"one a-0 a-1"}, w.moves)
+}
+
+// A silent region is dead: its bindings move. When all regions are silent, it
+// is the fault of the observer: nothing moves, and no taint stays.
+func TestWhenAllRegionsAreSilentNothingMoves(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 3, "b": 3})
+	w.run(grace)
+	w.bind("one", "a-0")
+	w.bind("two", "b-0")
+	w.cut["a-2"] = true
+	w.run(grace + 3*interval)
+	require.True(t, w.unreachable("a-2"))
+	for name := range w.clusters {
+		w.cut[name] = true
+	}
+	w.run(10 * time.Minute)
+	require.Empty(t, w.moves)
+	for name := range w.clusters {
+		require.True(t, readyIs(w.clusters[name], metav1.ConditionUnknown))
+		require.False(t, w.unreachable(name))
+		w.cut[name] = name[0] == 'a'
+	}
+	w.run(5 * time.Minute)
+	require.Len(t, w.moves, 1, "region a is still silent")
+	require.Regexp(t, "^one a-0 b-", w.moves[0])
+}
+
+// After all regions were silent, clusters have a grace period to be heard. A
+// taint that is left acts after that, as it does after a restart.
+func TestWhatIsDueWaitsUntilTheRegionsAreJudged(t *testing.T) {
+	for name, back := range map[string]func(*world){
+		"recovery": func(w *world) {
+			for i := range 3 {
+				w.cut["b-"+strconv.Itoa(i)] = false
+			}
+		},
+		"restart": func(w *world) {
+			w.run(interval)
+			w.restart()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, map[string]int{"a": 3, "b": 3})
+			w.run(grace)
+			w.bind("patient", "a-0", tolerate(TaintUnreachable, ptr.To[int64](200)))
+			w.cut["a-0"] = true
+			w.run(grace + 3*interval)
+			due := w.clusters["a-0"].Spec.Taints[0].TimeAdded.Add(200 * time.Second)
+			w.refuse = func(task Task) error { // the taint stays
+				if task.Kind == KindTaint {
+					return errConflict
+				}
+				return nil
+			}
+			if name == "recovery" {
+				for _, cut := range w.names() {
+					w.cut[cut] = true
+				}
+			}
+			w.run(due.Add(-15 * time.Second).Sub(w.now))
+			back(w)
+			w.run(30 * time.Second)
+			require.Empty(t, w.moves)
+			w.run(grace)
+			require.Len(t, w.moves, 1)
+		})
+	}
+}
+
+// While the API server does not answer, silence does not count, and nothing is
+// lost.
+func TestAnOutageOfTheAPIServerDeclaresNothing(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 6})
+	w.run(grace)
+	w.bind("one", "a-0")
+	w.cut["a-0"] = true
+	w.run(grace / 2)
+	w.blind = true
+	w.run(10 * time.Minute)
+	w.blind = false
+	w.run(grace/2 + 3*interval)
+	require.Len(t, w.moves, 1, "the dead one")
+	require.Equal(t, 1, w.core.Silent())
+}
+
+// A patch that the API server refuses is decided again. A cluster whose
+// heartbeat the cache has not shown is not declared.
+func TestARefusedPatchIsDecidedAgain(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 3})
+	w.run(grace)
+	w.bind("one", "a-0")
+	refused := map[Kind]int{}
+	w.refuse = func(task Task) error {
+		if refused[task.Kind]++; refused[task.Kind] <= 3 {
+			return errConflict
+		}
+		return nil
+	}
+	w.cut["a-0"] = true
+	w.run(grace + 3*interval)
+	require.Equal(t, []string{"one a-0 a-1"}, w.moves)
+	require.Equal(t, map[Kind]int{KindDeclare: 4, KindTaint: 4, KindMove: 4}, refused)
+}
+
+// A watch that delivers nothing looks like silence. The API server refuses to
+// record that, and until it does so nothing is done, and nothing undone.
+func TestAHeartbeatThatTheCacheLacksPreventsTheDeclaration(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 3, "b": 3})
+	w.run(grace)
+	for i := range 3 {
+		w.cut["a-"+strconv.Itoa(i)] = true
+	}
+	w.run(grace + 3*interval)
+	require.True(t, w.unreachable("a-0"))
+	w.bind("one", "b-0")
+	for i := range 3 {
+		w.unseen["b-"+strconv.Itoa(i)] = true
+	}
+	declared := 0
+	w.refuse = func(task Task) error {
+		require.Equal(t, KindDeclare, task.Kind)
+		declared++
+		return nil
+	}
+	w.run(10 * time.Minute)
+	require.Positive(t, declared)
+	require.True(t, readyIs(w.clusters["b-0"], metav1.ConditionTrue))
+	require.True(t, w.unreachable("a-0"), "a suspension would remove it")
+}
+
+// A standby knows what the leader knows. When it leads, it gives silent
+// clusters another grace period to be heard.
+func TestAStandbyWaitsAGracePeriodWhenItLeads(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 3})
+	w.standby = true
+	w.restart()
+	w.bind("one", "a-0")
+	w.cut["a-0"] = true
+	w.run(10 * time.Minute)
+	require.False(t, readyIs(w.clusters["a-0"], metav1.ConditionUnknown), "it writes nothing")
+	w.core.Lead(w.now)
+	w.run(grace - time.Second)
+	require.True(t, readyIs(w.clusters["a-0"], metav1.ConditionUnknown))
+	require.Empty(t, w.moves)
+	w.run(3 * time.Second)
+	require.Equal(t, []string{"one a-0 a-1"}, w.moves)
+}
+
+// A restart forgets nothing that the API server has, and moves no binding
+// before its toleration ends.
+func TestARestartLosesNothing(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 4})
+	w.run(grace)
+	w.bind("now", "a-0")
+	w.bind("patient", "a-0", tolerate(TaintUnreachable, ptr.To[int64](120)))
+	w.cut["a-0"] = true
+	w.run(grace + 3*interval)
+	require.Equal(t, []string{"now a-0 a-1"}, w.moves)
+	added := w.clusters["a-0"].Spec.Taints[0].TimeAdded
+	w.restart()
+	w.run(added.Add(120 * time.Second).Sub(w.now))
+	require.Len(t, w.moves, 1)
+	w.run(3 * time.Second)
+	require.Equal(t, []string{"now a-0 a-1", "patient a-0 a-2"}, w.moves)
+	require.Equal(t, added, w.clusters["a-0"].Spec.Taints[0].TimeAdded)
+	w.cut["a-0"] = false
+	w.restart()
+	w.run(2 * interval)
+	require.False(t, w.unreachable("a-0"))
+}
+
+// An object is its UID: what is recreated under a name has nothing of the old
+// one.
+func TestARecreatedObjectIsAnother(t *testing.T) {
+	w := newWorld(t, map[string]int{"a": 3})
+	w.run(grace)
+	w.taint("a-1", corev1.Taint{Key: "retired", Effect: corev1.TaintEffectNoExecute})
+	w.bind("one", "a-1", tolerate("retired", ptr.To[int64](60)))
+	w.run(50 * time.Second)
+	w.bindings["one"].UID = "uid-again"
+	w.bind("one", "a-1", tolerate("retired", nil))
+	w.bindings["one"].UID = "uid-again"
+	w.core.ObserveBinding(w.now, w.bindings["one"].DeepCopy())
+	for _, uid := range []types.UID{"uid-first", "uid-second"} { // neither ever reports
+		w.cut["a-0"] = true
+		w.clusters["a-0"].UID, w.clusters["a-0"].Status = uid, federation.ClusterStatus{}
+		w.show(w.clusters["a-0"])
+		w.run(grace - interval)
+		require.Zero(t, w.core.Silent(), "each has a grace period")
+	}
+	w.run(2 * interval)
+	require.Equal(t, 1, w.core.Silent())
+	require.Empty(t, w.moves)
+	require.Len(t, w.core.bindings, 1)
+	w.core.ForgetBinding(w.now, types.NamespacedName{Namespace: "default", Name: "one"})
+	for name := range w.clusters {
+		w.core.ForgetCluster(w.now, name)
+	}
+	require.Empty(t, w.core.load)
+	require.Empty(t, w.core.bindings)
+	require.Zero(t, w.core.monitor.Len())
+	require.Zero(t, w.core.marks.Len())
+}
+
+// Whatever falls silent, returns, is refused and is restarted: no binding
+// leaves a cluster that beats, each leaves one that does not, and all go to
+// clusters that beat.
+func TestRandomFailures(t *testing.T) {
+	seed := time.Now().UnixNano()
+	for range 10 {
+		seed++
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { runRandomly(t, rand.New(rand.NewSource(seed))) })
+	}
+}
+
+func runRandomly(t *testing.T, random *rand.Rand) {
+	w := newWorld(t, map[string]int{"a": 8, "b": 8, "c": 8})
+	w.run(grace)
+	names := w.names()
+	for i := range 100 {
+		w.bind("b"+strconv.Itoa(i), names[random.Intn(len(names))])
+	}
+	started := w.now
+	silence := func(name string) time.Duration { return w.now.Sub(w.clusters[name].Status.LastHeartbeatTime.Time) }
+	w.refuse = func(task Task) error {
+		if random.Intn(3) == 0 {
+			return errConflict
+		}
+		switch task.Kind {
+		case KindDeclare:
+			require.GreaterOrEqual(t, silence(task.BeforeCluster.Name), grace, "declared too early")
+		case KindMove:
+			require.GreaterOrEqual(t, silence(task.BeforeBinding.Spec.Cluster), grace, "it leaves a living cluster")
+			most := grace + 2*time.Second
+			require.Less(t, min(silence(task.AfterBinding.Spec.Cluster), w.now.Sub(started)), most, "it goes to a dead cluster")
+		case KindTaint:
+		}
+		return nil
+	}
+	for range 15 {
+		for range random.Intn(3) {
+			if name := names[random.Intn(len(names))]; w.cut[name] || len(w.silent()) < 4 {
+				w.cut[name] = !w.cut[name]
+			}
+		}
+		if random.Intn(6) == 0 {
+			started = w.now
+			w.restart()
+		}
+		w.run(time.Duration(5+random.Intn(60)) * time.Second)
+	}
+	w.refuse = nil
+	w.run(5 * time.Minute)
+	for _, b := range w.bindings {
+		require.False(t, w.cut[b.Spec.Cluster], "%s is left on %s", b.Name, b.Spec.Cluster)
+	}
+	for name := range w.clusters {
+		require.Equal(t, w.cut[name], w.unreachable(name), name)
+	}
+}
+
+func (w *world) silent() (names []string) {
+	for name, cut := range w.cut {
+		if cut {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func TestConfigNamesAllProblems(t *testing.T) {
+	require.NoError(t, Config{}.Validate())
+	_, err := NewCore(Config{GracePeriod: time.Second, HeartbeatInterval: time.Minute, TaintRate: -1, MoveRate: -2}, noon)
+	require.ErrorIs(t, err, ErrInvalidConfig)
+	for _, problem := range []string{
+		"HeartbeatInterval is 1m0s, want at most half of GracePeriod, 1s", "TaintRate is -1", "MoveRate is -2",
+	} {
+		require.ErrorContains(t, err, problem)
+	}
+	_, err = NewCore(Config{GracePeriod: -1}, noon)
+	require.ErrorContains(t, err, "GracePeriod is -1ns, want at least 0")
+	_, err = NewCore(Config{}, time.Time{})
+	require.Error(t, err)
+}

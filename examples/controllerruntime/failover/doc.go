@@ -1,0 +1,55 @@
+// Package failover moves bindings away from clusters that fall silent, in a
+// controller-runtime manager. It shows how the cores of the lifecycle library
+// work on objects that are no nodes and no pods.
+//
+//   - Core decides, from objects and times: which cluster is silent, which has
+//     the taint, which binding moves when and to which cluster. It composes a
+//     nodehealth.Monitor, a zone.Tracker of regions, a timedqueue.Queue of
+//     taints and an eviction.Tracker.
+//   - Controller acts: its reconcilers observe, and it patches what the core
+//     hands out.
+//
+// # How other objects get in
+//
+// A Monitor and a zone Tracker are generic over their keys, here the names of
+// clusters. The taints of a Cluster are corev1.Taints, on which package taints
+// works. An eviction.Tracker takes nodes and pods. asNode and asPod make them,
+// from the fields that a Tracker reads: a cluster is a node, a binding is a pod
+// on it. They exist in memory only. In return the binding gets all that a pod
+// gets: deadlines that survive a restart, budgets, retries, and clocks that
+// part. What the eviction does is up to the caller: here it is a move.
+//
+// # Two ways to drive a core
+//
+// (a) The reconcilers only observe: they read the object from the cache and
+// give it to the core. A manager.Runnable runs a timedqueue.Dispatcher, which
+// sleeps until the core's Next and runs the actions.
+//
+// (b) The reconciler of an object also acts on it. It observes the object, acts
+// if the core says that it is due, and else returns RequeueAfter with the time
+// that is left. This fits a decision about one object at a time. The example
+// RequeueAfter does it with eviction.Decide alone.
+//
+// This package does (a), for three reasons. A core with budgets chooses among
+// all objects, so its Next is no time of one key. A RequeueAfter cannot be
+// taken back, so each change of a taint wakes the bindings twice. And
+// reconcilers that act must lead. Those of this package run in each replica and
+// keep the core of a standby up to date; only the dispatcher needs to lead.
+//
+// # What guards a write
+//
+// Each patch carries the resourceVersion of the object that the core decided
+// on. When anything has changed since, the API server refuses it with 409, and
+// the core decides again from what the cache shows. A heartbeat that the cache
+// lacks is such a change, so a living cluster is never declared silent. A
+// resourceVersion is never used twice, so another object of the same name is
+// refused too.
+//
+// taints.Patch tests the list of taints instead, because a Node has many
+// writers. A Cluster has few. The API server also stores a custom resource as
+// it was written, so the JSON of its list may differ from ours.
+//
+// The taints of the old cluster are not read again before a binding moves. A
+// taint that was removed a moment ago may still move one. Bindings of a deleted
+// cluster stay, as its taints are gone.
+package failover

@@ -1,0 +1,43 @@
+package failover
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics is what a controller counts. Gauges are read when they are asked for.
+type metrics struct {
+	tasks *prometheus.CounterVec
+}
+
+func newMetrics(registry prometheus.Registerer, read func(func(*Core))) (*metrics, error) {
+	m := &metrics{tasks: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "failover_tasks_total", Help: "Patches of clusters and bindings, by kind and outcome.",
+	}, []string{"kind", "outcome"})}
+	gauge := func(name, help string, value func(c *Core, now time.Time) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() (v float64) {
+			read(func(c *Core) { v = value(c, time.Now()) })
+			return v
+		})
+	}
+	return m, errors.Join(
+		registry.Register(m.tasks),
+		registry.Register(gauge("failover_clusters_silent", "Clusters whose grace period is over.",
+			func(c *Core, _ time.Time) float64 { return float64(c.Silent()) })),
+		registry.Register(gauge("failover_bindings_waiting", "Bindings that must move, now or later.",
+			func(c *Core, _ time.Time) float64 { return float64(c.moves.Waiting()) })),
+		registry.Register(gauge("failover_oldest_overdue_seconds", "How late the binding is that should have moved first.",
+			func(c *Core, now time.Time) float64 {
+				if count, oldest := c.moves.Overdue(now); count > 0 {
+					return now.Sub(oldest).Seconds()
+				}
+				return 0
+			})),
+	)
+}
+
+func (m *metrics) acted(kind Kind, result Result) {
+	m.tasks.WithLabelValues(string(kind), string(result.Outcome)).Inc()
+}
