@@ -35,6 +35,12 @@ func (c *cluster) applyManifest(program string) {
 	c.t.Helper()
 	text, err := os.ReadFile("../" + program + "/manifest.yaml")
 	require.NoError(c.t, err)
+	c.apply(program, text)
+}
+
+// apply applies the objects of a file.
+func (c *cluster) apply(file string, text []byte) {
+	c.t.Helper()
 	client, err := dynamic.NewForConfig(c.plane.RESTConfig())
 	require.NoError(c.t, err)
 	groups, err := restmapper.GetAPIGroupResources(c.client.Discovery())
@@ -56,7 +62,7 @@ func (c *cluster) applyManifest(program string) {
 			Patch(c.t.Context(), object.GetName(), types.ApplyYAMLPatchType, document, metav1.PatchOptions{
 				FieldManager: "kubectl", FieldValidation: metav1.FieldValidationStrict,
 			})
-		require.NoError(c.t, err, "apply %s %s of %s", kind.Kind, object.GetName(), program)
+		require.NoError(c.t, err, "apply %s %s of %s", kind.Kind, object.GetName(), file)
 	}
 }
 

@@ -1,0 +1,395 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+)
+
+// The times of a federation. Two hundred clusters cost the API server 67
+// writes a second.
+const (
+	federationInterval = 3 * time.Second
+	federationGrace    = 12 * time.Second
+	unreachable        = "federation.example.com/unreachable"
+)
+
+// federated is clusters and bindings on a control plane, and the agents of
+// the clusters.
+type federated struct {
+	*cluster
+
+	rest *rest.RESTClient
+	mu   sync.RWMutex
+	cut  map[string]bool
+}
+
+// newFederation starts a control plane with so many clusters in each region,
+// which send heartbeats until the test ends.
+func newFederation(t *testing.T, regions map[string]int) *federated {
+	t.Helper()
+	plane := controlplane.ForTest(t, controlplane.Config{})
+	client, err := kubernetes.NewForConfig(plane.RESTConfig())
+	require.NoError(t, err)
+	f := &federated{
+		cluster: &cluster{t: t, plane: plane, client: client, witness: newWitness(client)}, cut: map[string]bool{},
+	}
+	scheme := runtime.NewScheme()
+	require.NoError(t, federation.AddToScheme(scheme))
+	config := plane.RESTConfig()
+	config.APIPath, config.UserAgent = "/apis", "agents"
+	config.GroupVersion = new(federation.GroupVersion())
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	f.rest, err = rest.RESTClientFor(config)
+	require.NoError(t, err)
+	f.apply("controllerruntime/federation/crds.yaml", federation.CRDs())
+	f.eventually("the API server serves the new kinds", func(*witness) error {
+		return errors.Join(f.list("clusters", new(federation.ClusterList)), f.list("bindings", new(federation.BindingList)))
+	})
+	var names []string
+	for region, size := range regions {
+		for i := range size {
+			name := fmt.Sprintf("%s-%03d", region, i)
+			names = append(names, name)
+			f.create("clusters", "", &federation.Cluster{
+				ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: federation.ClusterSpec{Region: region},
+			})
+		}
+	}
+	f.startAgents(names)
+	return f
+}
+
+func (f *federated) create(resource, namespace string, object runtime.Object) {
+	f.t.Helper()
+	require.NoError(f.t, f.rest.Post().NamespaceIfScoped(namespace, namespace != "").Resource(resource).
+		Body(object).Do(f.t.Context()).Error())
+}
+
+func (f *federated) list(resource string, into runtime.Object) error {
+	return f.rest.Get().Resource(resource).Do(context.Background()).Into(into)
+}
+
+// startAgents sends a heartbeat of each cluster that is not cut off, once in an
+// interval.
+func (f *federated) startAgents(names []string) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() {
+		ticker := time.NewTicker(federationInterval)
+		defer ticker.Stop()
+		for {
+			group, round := errgroup.WithContext(ctx)
+			group.SetLimit(8)
+			for _, name := range names {
+				group.Go(func() error { return f.beat(round, name) })
+			}
+			if err := group.Wait(); err != nil && ctx.Err() == nil {
+				done <- err
+				return
+			}
+			select {
+			case <-ctx.Done():
+				done <- nil
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	f.t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			f.t.Error(err)
+		}
+	})
+}
+
+func (f *federated) beat(ctx context.Context, name string) error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.cut[name] {
+		return nil
+	}
+	now := time.Now()
+	patch, err := json.Marshal(map[string]any{"status": federation.ClusterStatus{
+		LastHeartbeatTime: &metav1.MicroTime{Time: now},
+		Conditions: []metav1.Condition{{
+			Type: federation.ConditionReady, Status: metav1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(now), Reason: "AgentReady",
+		}},
+	}})
+	if err != nil {
+		return err
+	}
+	return f.rest.Patch(types.MergePatchType).Resource("clusters").Name(name).SubResource("status").
+		Body(patch).Do(ctx).Error()
+}
+
+// setCut cuts clusters off, or restores them.
+func (f *federated) setCut(cut bool, names ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range names {
+		f.cut[name] = cut
+	}
+}
+
+// bind puts a binding on a cluster.
+func (f *federated) bind(name, to string, tolerations ...corev1.Toleration) {
+	f.t.Helper()
+	at := metav1.Now()
+	f.create("bindings", metav1.NamespaceDefault, &federation.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault},
+		Spec:       federation.BindingSpec{Cluster: to, BoundAt: &at, Tolerations: tolerations},
+	})
+}
+
+// placed returns the cluster of each binding.
+func (f *federated) placed() map[string]string {
+	f.t.Helper()
+	var list federation.BindingList
+	require.NoError(f.t, f.list("bindings", &list))
+	placed := map[string]string{}
+	for _, b := range list.Items {
+		placed[b.Name] = b.Spec.Cluster
+	}
+	return placed
+}
+
+// wantUnreachable wants that the named clusters are Ready=Unknown with the
+// taint, and that the others are Ready without it.
+func (f *federated) wantUnreachable(names ...string) error {
+	var list federation.ClusterList
+	if err := f.list("clusters", &list); err != nil {
+		return err
+	}
+	for _, c := range list.Items {
+		want := metav1.ConditionTrue
+		if slices.Contains(names, c.Name) {
+			want = metav1.ConditionUnknown
+		}
+		if !meta.IsStatusConditionPresentAndEqual(c.Status.Conditions, federation.ConditionReady, want) {
+			return fmt.Errorf("%s is not Ready=%s", c.Name, want)
+		}
+		tainted := slices.ContainsFunc(c.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == unreachable })
+		if tainted != (want == metav1.ConditionUnknown) {
+			return fmt.Errorf("%s is Ready=%s, and it is %t that it has the taint", c.Name, want, tainted)
+		}
+	}
+	return nil
+}
+
+// launchFederated starts controllerruntime, and waits until it is ready.
+func (f *federated) launchFederated(kubeconfig string, flags ...string) *controller {
+	f.t.Helper()
+	running, health := f.startFederated(kubeconfig, flags...)
+	for _, path := range []string{"/healthz", "/readyz"} {
+		f.eventually("controllerruntime answers "+path, func(*witness) error { return f.probe(health + path) })
+	}
+	return running
+}
+
+// startFederated starts controllerruntime, and returns where it answers probes.
+func (f *federated) startFederated(kubeconfig string, flags ...string) (running *controller, probes string) {
+	f.t.Helper()
+	port, health, log := freePort(f.t), freePort(f.t), filepath.Join(f.t.TempDir(), "controllerruntime.log")
+	process, err := controlplane.StartProcess(controlplane.Command{
+		Path: program(f.t, "controllerruntime"),
+		Args: append([]string{
+			"--kubeconfig=" + kubeconfig,
+			"--grace-period=" + federationGrace.String(), "--heartbeat-interval=" + federationInterval.String(),
+			"--metrics-bind-address=127.0.0.1:" + port, "--health-probe-bind-address=127.0.0.1:" + health,
+			"--taint-rate=5",
+		}, flags...),
+		Env:     f.env,
+		LogFile: log,
+	})
+	require.NoError(f.t, err)
+	f.t.Cleanup(func() {
+		process.Stop(10 * time.Second)
+		if f.t.Failed() {
+			f.t.Logf("log of controllerruntime:\n%s", process.LogTail(60))
+		}
+	})
+	return &controller{process, port, f.callerWith(f.plane.RESTConfig()), log}, "http://127.0.0.1:" + health
+}
+
+func (f *federated) probe(url string) error {
+	request, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(response.Body)
+	if response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%d: %s", response.StatusCode, body)
+	}
+	return errors.Join(err, response.Body.Close())
+}
+
+// successfulPatches counts the patches of each object that controllerruntime
+// has sent and the API server has accepted.
+func (f *federated) successfulPatches(resource string) map[string]int {
+	f.t.Helper()
+	requests, err := f.plane.Requests(f.t.Context(),
+		controlplane.Filter{UserAgent: "controllerruntime", Verb: "patch", Resource: resource})
+	require.NoError(f.t, err)
+	return controlplane.CountByObject(slices.DeleteFunc(requests,
+		func(r controlplane.Request) bool { return r.Code != http.StatusOK }))
+}
+
+// Of 200 clusters 20 fall silent: a whole region and some of another. Their
+// bindings move, once each, to clusters that live and that they tolerate. The
+// controller is killed in the middle, and nothing is lost. Bindings of living
+// clusters stay, and clusters that return lose the taint.
+func TestControllerruntimeMovesTheBindingsOfSilentClusters(t *testing.T) {
+	f := newFederation(t, map[string]int{"a": 70, "b": 60, "c": 60, "d": 10})
+	var dead []string
+	for i := range 10 {
+		dead = append(dead, fmt.Sprintf("a-%03d", 7*i), fmt.Sprintf("d-%03d", i))
+	}
+	var list federation.ClusterList
+	require.NoError(t, f.list("clusters", &list))
+	require.Len(t, list.Items, 200)
+	full := []byte(`{"spec":{"taints":[{"key":"full","effect":"NoSchedule"}]}}`)
+	want := map[string]string{} // the bindings that stay
+	seconds := new(int64(20))
+	for _, c := range list.Items {
+		f.bind("web-"+c.Name, c.Name)
+		f.bind("patient-"+c.Name, c.Name,
+			corev1.Toleration{Key: unreachable, Operator: corev1.TolerationOpExists, TolerationSeconds: seconds})
+		if !slices.Contains(dead, c.Name) {
+			want["web-"+c.Name], want["patient-"+c.Name] = c.Name, c.Name
+		}
+		if c.Spec.Region == "a" { // whose names come first
+			require.NoError(t, f.rest.Patch(types.MergePatchType).Resource("clusters").Name(c.Name).
+				Body(full).Do(t.Context()).Error())
+		}
+	}
+	first := f.launchFederated(f.plane.Kubeconfig(), "--leader-elect=false", "--move-rate=2")
+	f.eventually("all clusters are Ready", func(*witness) error { return f.wantUnreachable() })
+	time.Sleep(federationGrace) // the regions are judged
+	f.setCut(true, dead...)
+	f.eventually("8 bindings have moved", func(*witness) error {
+		return wantMoves(f.successfulPatches("bindings"), 8)
+	})
+	first.Kill()
+	moved := len(f.successfulPatches("bindings"))
+	require.Less(t, moved, 40, "it was killed too late")
+	second := f.launchFederated(f.plane.Kubeconfig(), "--leader-elect=false")
+	f.within(2*patience, "all have moved", func(*witness) error { return wantMoves(f.successfulPatches("bindings"), 40) })
+	f.eventually("20 clusters are unreachable", func(*witness) error { return f.wantUnreachable(dead...) })
+	t.Logf("%d bindings moved before the controller was killed", moved)
+
+	f.setCut(false, dead...)
+	f.eventually("all clusters have returned", func(*witness) error { return f.wantUnreachable() })
+	time.Sleep(2 * federationGrace)
+	f.stop(second)
+	load := map[string]int{}
+	for binding, on := range f.placed() {
+		load[on]++
+		if stays, lives := want[binding]; lives {
+			require.Equal(t, stays, on, "%s moved from a living cluster", binding)
+			continue
+		}
+		require.NotContains(t, dead, on, "%s", binding)
+		require.Contains(t, "bc", on[:1], "%s went to a full cluster", binding)
+	}
+	for on, n := range load {
+		require.LessOrEqual(t, n, 3, "bindings on %s: they are spread", on)
+	}
+	for binding, times := range f.successfulPatches("bindings") {
+		require.Equal(t, 1, times, "%s moved", binding)
+	}
+	require.NoError(t, f.wantUnreachable())
+}
+
+func wantMoves(moved map[string]int, n int) error {
+	if len(moved) < n {
+		return fmt.Errorf("%d of %d bindings have moved", len(moved), n)
+	}
+	return nil
+}
+
+// wantForbiddenTold wants that a controllerruntime without rights is not ready,
+// says what it may not do, and ends in order.
+func (f *federated) wantForbiddenTold() {
+	f.t.Helper()
+	jane, err := f.plane.UserConfig("jane")
+	require.NoError(f.t, err)
+	kubeconfig, err := f.plane.WriteKubeconfig(jane)
+	require.NoError(f.t, err)
+	running, probes := f.startFederated(kubeconfig)
+	f.eventually("a controllerruntime without rights says so", func(*witness) error {
+		for _, resource := range []string{"clusters", "bindings"} {
+			if !strings.Contains(running.LogTail(500), resource+".federation.example.com is forbidden: User") {
+				return fmt.Errorf("its log says nothing of %s", resource)
+			}
+		}
+		return nil
+	})
+	require.Error(f.t, f.probe(probes+"/readyz"))
+	require.NoError(f.t, f.probe(probes+"/healthz"))
+	f.stop(running)
+}
+
+// What controllerruntime asks the API server for in its life its manifest
+// permits, and the manifest permits nothing else.
+func TestManifestOfControllerruntimeGivesTheLeastRights(t *testing.T) {
+	f := newFederation(t, map[string]int{"a": 4})
+	f.bind("web", "a-000")
+	f.applyManifest("controllerruntime")
+	_, container := f.deployed("controllerruntime")
+	require.Equal(t, []string{"--metrics-bind-address=:8443", "--health-probe-bind-address=:8081"}, container.Args)
+	account, err := f.plane.ServiceAccountConfig(t.Context(), metav1.NamespaceSystem, "controllerruntime")
+	require.NoError(t, err)
+	kubeconfig, err := f.plane.WriteKubeconfig(account)
+	require.NoError(t, err)
+	f.wantForbiddenTold()
+	running := f.launchFederated(kubeconfig)
+	f.env = []string{"KUBE_FEATURE_WatchListClient=false"} // the standby lists
+	standby := f.launchFederated(kubeconfig)
+	f.eventually("all clusters are Ready", func(*witness) error { return f.wantUnreachable() })
+	time.Sleep(federationGrace)
+
+	f.setCut(true, "a-000")
+	f.eventually("the binding has moved", func(*witness) error {
+		if f.placed()["web"] == "a-000" {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+	f.eventually("the cluster is unreachable", func(*witness) error { return f.wantUnreachable("a-000") })
+	f.readPages(running, "controllerruntime", "/metrics")
+	f.stop(running)
+	f.setCut(false, "a-000")
+	f.eventually("the standby removes the taint", func(*witness) error { return f.wantUnreachable() })
+	f.stop(standby)
+	f.wantLeastRights("controllerruntime")
+}
