@@ -15,8 +15,13 @@
 //     PodDisruptionBudgets. [EvictThenDelete] goes from one action to another
 //     after a time. [DryRun] only reports. Any other function works too.
 //
-// Evictions of other things than pods are keys of a timedqueue.Queue, which is
-// what a Tracker keeps its pods in.
+// Other objects with taints and tolerations become nodes and pods in memory,
+// and an Action of the caller evicts them. The example controllerruntime moves
+// workloads between clusters this way. Of a node a Tracker reads the name, the
+// UID and the taints. Of a pod it reads the namespace, name, UID, node,
+// tolerations, deletionTimestamp and the condition PodScheduled. The functions
+// in Config read what they need. Evictions without taints are keys of a
+// timedqueue.Queue, which is what a Tracker keeps its pods in.
 //
 // A timedqueue.Dispatcher connects them:
 //
