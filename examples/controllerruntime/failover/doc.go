@@ -27,8 +27,8 @@
 //
 // (b) The reconciler of an object also acts on it. It observes the object, acts
 // if the core says that it is due, and else returns RequeueAfter with the time
-// that is left. This fits a decision about one object at a time, for example
-// eviction.Decide alone.
+// that is left. This fits a decision about one object at a time. The example
+// RequeueAfter does it with eviction.Decide alone.
 //
 // This package does (a), for three reasons. A core with budgets chooses among
 // all objects, so its Next is no time of one key. A RequeueAfter cannot be

@@ -1,0 +1,62 @@
+package failover_test
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+	"github.com/kubelife/lifecycle/taints"
+)
+
+// Way (b) of the package comment: a reconciler of bindings that keeps nothing
+// between two calls. Decide is a pure function of two objects from the cache,
+// and RequeueAfter is the only timer. It has no budget.
+func Example_requeueAfter() {
+	noon := metav1.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
+	cluster := &federation.Cluster{Spec: federation.ClusterSpec{Taints: []corev1.Taint{
+		{Key: "retired", Effect: corev1.TaintEffectNoExecute, TimeAdded: &noon},
+	}}}
+	half := int64(30)
+	binding := &federation.Binding{Spec: federation.BindingSpec{Tolerations: []corev1.Toleration{
+		{Key: "retired", Operator: corev1.TolerationOpExists, TolerationSeconds: &half},
+	}}}
+
+	// The zero time: the taint may have been added at any time before.
+	start := func(stored *metav1.Time, now time.Time) time.Time {
+		return eviction.StartTime(stored, now, time.Time{})
+	}
+	reconcileAt := func(now time.Time) reconcile.Result {
+		var on []eviction.Taint
+		for _, taint := range cluster.Spec.Taints {
+			if taint.Effect == corev1.TaintEffectNoExecute {
+				on = append(on, eviction.Taint{Taint: taint, Seen: now, Start: start(taint.TimeAdded, now)})
+			}
+		}
+		pod := eviction.Pod{Tolerations: binding.Spec.Tolerations, Seen: now}
+		if binding.Spec.BoundAt != nil {
+			pod.Arrived = start(binding.Spec.BoundAt, now)
+		}
+		switch decision := eviction.Decide(on, pod, taints.Matcher{}); {
+		case !decision.Leaves():
+			return reconcile.Result{}
+		case decision.DueAt(now):
+			fmt.Println("move:", decision.Reason)
+			return reconcile.Result{}
+		default:
+			return reconcile.Result{RequeueAfter: decision.Due.Sub(now)}
+		}
+	}
+
+	now := noon.Add(10 * time.Second)
+	result := reconcileAt(now)
+	fmt.Println("requeue after", result.RequeueAfter)
+	reconcileAt(now.Add(result.RequeueAfter))
+	// Output:
+	// requeue after 21s
+	// move: TolerationEnds
+}
