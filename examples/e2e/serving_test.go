@@ -110,6 +110,7 @@ func TestC5PagesAreAnsweredToCallersThatMayReadThem(t *testing.T) {
 	for name, pages := range map[string][]string{
 		"nodelifecycle": {"/metrics", "/pending", "/doubt"},
 		"tainteviction": {"/metrics", "/pending"},
+		"daemonset":     {"/metrics", "/daemonsets"},
 	} {
 		c.applyManifest(name)
 		own, err := c.plane.ServiceAccountConfig(t.Context(), metav1.NamespaceSystem, name)

@@ -1,7 +1,7 @@
 // Package daemonset proves package daemon, and the controller of
-// examples/daemonset that is made of it, on a real API server. Its tests compare
-// what the controller does with what kube-controller-manager v1.37.1 does to
-// the same objects:
+// examples/daemonset that is made of it, on a real API server. Its tests
+// compare what the controller does with what kube-controller-manager v1.37.1
+// does to the same objects:
 //
 //   - Ours takes over from kube-controller-manager, rolls out and back, and
 //     hands over again, and neither restarts a pod for it. Revisions, hashes,
