@@ -110,6 +110,7 @@ func TestC5PagesAreAnsweredToCallersThatMayReadThem(t *testing.T) {
 	for name, pages := range map[string][]string{
 		"nodelifecycle": {"/metrics", "/pending", "/doubt"},
 		"tainteviction": {"/metrics", "/pending"},
+		"daemonset":     {"/metrics", "/daemonsets"},
 		"scheduler":     {"/metrics", "/pending", "/evictions"},
 	} {
 		c.applyManifest(name)

@@ -41,10 +41,10 @@ const ConditionReady = "Ready"
 // A Cluster sends heartbeats by an agent of its own.
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	Spec   ClusterSpec   `json:"spec,omitempty"`
-	Status ClusterStatus `json:"status,omitempty"`
+	Spec   ClusterSpec   `json:"spec,omitzero"`
+	Status ClusterStatus `json:"status,omitzero"`
 }
 
 // ClusterSpec is what administrators and controllers write.
@@ -66,7 +66,7 @@ type ClusterStatus struct {
 // ClusterList is a list of clusters.
 type ClusterList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 
 	Items []Cluster `json:"items"`
 }
@@ -74,7 +74,7 @@ type ClusterList struct {
 // A Binding puts a workload on a cluster.
 type Binding struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Spec BindingSpec `json:"spec"`
 }
@@ -91,7 +91,7 @@ type BindingSpec struct {
 // BindingList is a list of bindings.
 type BindingList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 
 	Items []Binding `json:"items"`
 }

@@ -2,6 +2,7 @@ package federation
 
 import (
 	"bytes"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -75,16 +76,13 @@ func schemaOf(typ reflect.Type) field {
 		return field{Type: "integer", Format: "int64"}
 	}
 	out := field{Type: "object", Properties: map[string]field{}}
-	for i := range typ.NumField() {
-		f := typ.Field(i)
+	for f := range typ.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name != "" {
 			out.Properties[name] = schemaOf(f.Type)
 			continue
 		}
-		for inlined, schema := range schemaOf(f.Type).Properties {
-			out.Properties[inlined] = schema
-		}
+		maps.Copy(out.Properties, schemaOf(f.Type).Properties)
 	}
 	return out
 }
@@ -103,7 +101,7 @@ func TestACopySharesNoMemory(t *testing.T) {
 // filled returns an object of the kind with a value in each field, always the
 // same.
 func filled(kind runtime.Object) runtime.Object {
-	object, _ := reflect.New(reflect.TypeOf(kind).Elem()).Interface().(runtime.Object)
+	object, _ := reflect.TypeAssert[runtime.Object](reflect.New(reflect.TypeOf(kind).Elem()))
 	randfill.NewWithSeed(1).NilChance(0).NumElements(1, 3).Fill(object)
 	return object
 }
@@ -124,9 +122,9 @@ func scribble(v reflect.Value) {
 	case reflect.Map:
 		v.Clear()
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				scribble(v.Field(i))
+		for _, f := range v.Fields() {
+			if f.CanSet() {
+				scribble(f)
 			}
 		}
 	}

@@ -38,7 +38,8 @@ func (c *Controller) addSet(now time.Time, set Set) {
 	}
 	namespace := set.Source.Owner.Object.GetNamespace()
 	r := &record{
-		uid: set.UID(), group: group{namespace, set.UID()}, set: set, written: written, statusDue: now,
+		uid: set.UID(), group: group{namespace, set.UID()}, set: set, phase: phaseWaiting, written: written,
+		statusDue: now,
 	}
 	c.sets[r.uid] = r
 	c.inOrder = append(c.inOrder, r)

@@ -31,8 +31,9 @@ func TestASeriesHasAtMostSoManyPointsHoweverLongItIs(t *testing.T) {
 		require.Len(t, series.Calls, len(series.At))
 		require.Equal(t, SecondsOf(duration.Truncate(time.Second)), series.At[len(series.At)-1])
 	}
-	for steps := time.Duration(1); steps < 5000; steps++ { // of months
-		require.LessOrEqual(t, steps*24*time.Hour/stepFor(steps*24*time.Hour), time.Duration(MostPoints-2))
+	const day = 24 * time.Hour
+	for duration := day; duration < 5000*day; duration += day {
+		require.LessOrEqual(t, int64(duration/stepFor(duration)), int64(MostPoints-2))
 	}
 }
 

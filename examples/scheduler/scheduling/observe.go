@@ -146,6 +146,7 @@ func (s *Scheduler) ObserveDaemonSet(now time.Time, set *appsv1.DaemonSet) {
 
 // ForgetDaemonSet drops a DaemonSet that was deleted.
 func (s *Scheduler) ForgetDaemonSet(now time.Time, namespace, name string) {
+	s.active.Advance(now)
 	delete(s.sets, namespace+"/"+name)
 }
 

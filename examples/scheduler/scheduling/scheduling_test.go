@@ -369,7 +369,7 @@ func TestLostAnswersAreRead(t *testing.T) {
 			w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("n")).synced()
 			w.unseen = true
 			w.add(podNamed("p", "3"))
-			w.answer = func(task scheduling.Task) scheduling.Result {
+			w.answer = func(scheduling.Task) scheduling.Result {
 				if happened {
 					w.pods["p"] = changed(w.pods["p"], on("n"))
 				}
@@ -456,7 +456,7 @@ func TestPreemptionSparesWhatMustStay(t *testing.T) {
 		"as important": priority(10),
 		"mirror pod":   func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
 		"of a DaemonSet": func(p *corev1.Pod) {
-			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: ptr.To(true)}}
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: new(true)}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -551,7 +551,7 @@ func TestVictimsStayWhenTheirRoomIsNotNeeded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("a")).synced()
 			w.add(podNamed("x", "4", on("a")), podNamed("p", "2", priority(10)))
-			w.answer = func(task scheduling.Task) scheduling.Result {
+			w.answer = func(scheduling.Task) scheduling.Result {
 				result := scheduling.Result{Outcome: scheduling.OutcomeDone}
 				result.Eviction.Outcome = eviction.OutcomeBlocked
 				return result

@@ -25,10 +25,12 @@ func (s *Scheduler) advance(now time.Time) {
 	for item, ok := s.timers.Start(now); ok; item, ok = s.timers.Start(now) {
 		s.timers.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
 		p := item.Value
-		if p.phase == assumed {
+		switch p.phase {
+		case assumed:
 			s.active.Add(p.id, p, s.began) // to be read
-		} else if p.phase == waiting {
+		case waiting:
 			s.enter(p, pending)
+		case pending, busy, placed:
 		}
 	}
 }
