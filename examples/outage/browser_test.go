@@ -53,7 +53,7 @@ func newBrowser(t *testing.T) *browser {
 	require.NoError(t, err)
 	from, itsOut, err := os.Pipe()
 	require.NoError(t, err)
-	command := exec.CommandContext(t.Context(), program, append(args, "about:blank")...)
+	command := exec.Command(program, append(args, "about:blank")...)
 	command.ExtraFiles = []*os.File{itsIn, itsOut} // 3 and 4
 	require.NoError(t, command.Start())
 	require.NoError(t, itsIn.Close())
@@ -347,7 +347,8 @@ func TestBrowserHasOneCursorForMouseAndKeyboard(t *testing.T) {
 	a := &series.Zones[0]
 	b.press("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft")
 	require.Contains(t, b.readout(), fmt.Sprintf("%s. Nodes by state, zone a: ready %d; silent, not noticed %d; "+
-		"not ready %d; tainted NoExecute %d. Last: ", series.At[2].Clock(), a.Ready[2], a.Silent[2], a.NotReady[2], a.Tainted[2]))
+		"not ready %d; tainted NoExecute %d. Last: ",
+		series.At[2].Clock(), a.Ready[2], a.Silent[2], a.NotReady[2], a.Tainted[2]))
 	b.press("End")
 	require.Contains(t, b.readout(), "0:45:00. ")
 	b.press("+", "+", "Home")
@@ -380,6 +381,8 @@ func TestBrowserComparesAndPrints(t *testing.T) {
 	b.focus("#plot-1")
 	b.press("End")
 	require.Regexp(t, `^0:50:00\. .* evicted so far, as given unknown; .* evicted so far, changed \d+`, b.readout())
+	require.Regexp(t, `evicted so far, as given\W*--\D`, value[string](b,
+		`document.querySelector("#plot-1 .u-legend").textContent`), "the first run was over")
 	require.Positive(t, b.current(0))
 	require.Positive(t, b.current(1))
 	b.shoot("compare-light.png")
