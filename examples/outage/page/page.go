@@ -131,7 +131,7 @@ func newView(p *Page) *view {
 		v.Runs = append(v.Runs, newRunView(i, &p.Runs[i], p.Comparison == nil))
 	}
 	if p.Comparison != nil {
-		v.Compared = newTable("Both runs", p.Comparison.Rows(), 0)
+		v.Compared = newTable("both runs", p.Comparison.Rows(), 0)
 	}
 	return v
 }

@@ -55,8 +55,8 @@
       label: nameOf(line, run), stroke: color(line.color), width: 1.5, dash: run ? [6, 4] : undefined, spanGaps: true,
       // A state holds from its point on, what happened did so up to its point.
       paths: uPlot.paths.stepped({ align: line.state ? 1 : -1 }), points: { show: false },
-      value: (u, _, __, i) => {
-        const shown = i === null || i === undefined ? null : valueAt(line, run, u.data[0][i]);
+      value: (u) => { // that at the cursor; uPlot would take the nearest that there is
+        const i = u.cursor.idx, shown = i === null || i === undefined ? null : valueAt(line, run, u.data[0][i]);
         return shown === null ? "--" : shown;
       },
     })));
@@ -67,7 +67,7 @@
         y: { range: (_, min, max) => [0, Math.max(1, max || 0) * 1.05] } },
       axes: [{ ...axis, incrs, values: (_, splits) => splits.map(clock), space: 70 },
         { ...axis, size: 55, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6] }],
-      cursor: { y: false, drag: { x: true, y: false }, bind: { dblclick: () => null } },
+      cursor: { y: false, points: { show: false }, drag: { x: true, y: false }, bind: { dblclick: () => null } },
       // uPlot tells of scales later, also of those that the page has set.
       hooks: { setScale: [(u, key) => {
         const { min, max } = u.scales.x;

@@ -43,9 +43,11 @@ type ZoneSeries struct {
 	// were allowed to. They are as in [Peak].
 	Tainting []int     `json:"tainting"`
 	Limit    []float64 `json:"limit"`
-	// Waiting are the pods on nodes that are tainted or not ready, and that leave
-	// if this lasts. Blocked are those of them whose eviction a
-	// PodDisruptionBudget refused. Evicted were told to leave up to then.
+	// Waiting are the pods on nodes that have a NoExecute taint or are not ready,
+	// and that do not tolerate this for ever. Those that a flag such as
+	// --spare-daemonset-pods exempts count as well. Blocked are those of them
+	// whose eviction a PodDisruptionBudget refused. Evicted were told to leave up
+	// to then.
 	Waiting []int `json:"waiting"`
 	Blocked []int `json:"blocked"`
 	Evicted []int `json:"evicted"`
