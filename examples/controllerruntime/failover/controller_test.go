@@ -251,12 +251,14 @@ func TestTheTransportReadsTheDate(t *testing.T) {
 	transport := e.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		asked = true
 		date := time.Now().UTC().Format(http.TimeFormat)
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Date": {date}}}, nil
+		header := http.Header{"Date": {date}}
+		return &http.Response{StatusCode: http.StatusOK, Header: header, Body: http.NoBody}, nil
 	}))
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost", http.NoBody)
 	require.NoError(t, err)
 	response, err := transport.RoundTrip(request)
 	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	require.True(t, asked)
 }

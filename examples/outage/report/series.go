@@ -71,8 +71,7 @@ func stepFor(duration time.Duration) time.Duration {
 			return step
 		}
 	}
-	hours := (duration + most*time.Hour - 1) / (most * time.Hour)
-	return hours * time.Hour
+	return (duration/most + time.Hour).Truncate(time.Hour)
 }
 
 // states are the nodes of a zone by state.
@@ -152,7 +151,7 @@ func (s *sampler) zone(name string) {
 func (s *sampler) add(at time.Duration, zones []zoneSample, calls int) {
 	if at > s.end {
 		s.flush()
-		s.end += s.step * ((at - s.end + s.step - 1) / s.step)
+		s.end += (at - s.end + s.step - 1).Truncate(s.step)
 	}
 	for i := range zones {
 		if s.started[i] {
