@@ -89,6 +89,6 @@ func (p *podRecord) exited(ids []string) bool {
 }
 
 // ended reports whether the moment at which a stage ends has come. The zero
-// time is never. The queue has called at that moment; this tells which of several
-// stages it was for.
+// time is never. The queue has called at that moment; this tells which of
+// several stages it was for.
 func ended(moment, at time.Time) bool { return !moment.IsZero() && !at.Before(moment) }
