@@ -66,7 +66,7 @@ var timelessEdges = []string{
 // programCores are folders of programs that only decide.
 var programCores = []string{
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
-	"examples/evicting", "examples/hollownode/cri",
+	"examples/evicting", "examples/hollownode/cri", "examples/hollownode/kubelet",
 	"examples/process/commandline/checks.go", "examples/process/commandline/replica.go",
 	"examples/shadow/facts.go", "examples/shadow/merge.go", "examples/shadow/record.go", "examples/shadow/world.go",
 	"examples/outage/explore", "examples/outage/invariant", "examples/outage/report",
@@ -75,7 +75,9 @@ var programCores = []string{
 
 // typedPrograms are packages of programs that keep the rooms' rules about
 // layers and about the one engine.
-var typedPrograms = []string{"examples/hollownode/cri", "examples/nodelifecycle/controller"}
+var typedPrograms = []string{
+	"examples/hollownode/cri", "examples/hollownode/kubelet", "examples/nodelifecycle/controller",
+}
 
 // undrawnPackages do not draw their layers yet. This list shrinks: an entry
 // whose package draws them and keeps to them is a failure.
@@ -86,8 +88,8 @@ var undrawnPackages = []string{}
 // its times are a caller's to wait for. Daemon's planner may rank candidates in
 // a heap, because they wait for no time.
 var queueUsers = []string{
-	"eviction", "examples/hollownode/cri", "examples/nodelifecycle/controller", "nodehealth",
-	"nodehealth/heartbeat",
+	"eviction", "examples/hollownode/cri", "examples/hollownode/kubelet",
+	"examples/nodelifecycle/controller", "nodehealth", "nodehealth/heartbeat",
 }
 
 // dueWords are words in the name of a time at which something becomes due.
@@ -137,6 +139,7 @@ var strictPackages = []string{
 	"daemon", "daemon/ownership", "daemon/revision", "eviction", "eviction/controller", "nodehealth",
 	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
 	"examples/evicting", "examples/evicting/evictionreport", "examples/hollownode/cri",
+	"examples/hollownode/kubelet",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/edge", "examples/nodelifecycle/options",
 	"examples/process",
 	"examples/process/alerts", "examples/process/commandline", "examples/process/serving",
