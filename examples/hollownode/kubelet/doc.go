@@ -18,12 +18,19 @@
 // doubling up to 300 s. After 10 min without a crash it starts at once again.
 // An image that could not be pulled waits in the same way.
 //
+// # The status of a pod
+//
+// The status is generated from the pod, its containers and probes, and the
+// status before it: phase, conditions, and why each container waits. Each
+// change has a version. One write of a pod is on its way at a time, and a later
+// change follows it. So an old status never overwrites a newer one.
+//
 // # Facts
 //
 // Names, constants and decisions are those of the kubelet v1.37.1 with its
 // default features. Its tables are tests here: 73 of the 85 cases
 // for computePodActions. The others are 3 about in-place resize and 9 about
-// ephemeral containers.
+// ephemeral containers. Of the 94 cases for the phase 59 are tests.
 //
 // # Differences from the kubelet
 //
@@ -38,10 +45,13 @@
 //
 // A file uses only declarations of its own line and of the lines below.
 //
-//	plan
+//	publication
+//	status
+//	conditions  containerstatus
+//	plan  phase
 //	decide
 //	initializing
 //	actions
 //	order  grace
-//	reasons  backoff  probe  restart  sandbox
+//	admit  reasons  backoff  probe  restart  sandbox
 package kubelet
