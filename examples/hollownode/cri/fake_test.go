@@ -139,7 +139,7 @@ func TestStartsAndHooksAndSandboxesFail(t *testing.T) {
 		assert.False(t, found, "a required step has failed, and the plan went on: %s", annotation)
 		switch annotation {
 		case "start-failures":
-			assert.Equal(t, StateCreated, get(t, f, start, "a").State)
+			assert.EqualValues(t, startCode, get(t, f, start, "a").ExitCode)
 		case "post-start-failures":
 			assert.EqualValues(t, killedCode, get(t, f, start, "a").ExitCode)
 		}

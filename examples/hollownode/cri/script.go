@@ -47,6 +47,10 @@ const (
 	AnnotationReadyTime = "ready-time"
 	// AnnotationLiveTime is after which time its liveness probe fails.
 	AnnotationLiveTime = "live-time"
+	// AnnotationMountTime is how long the volumes of the pod take to be there, and
+	// AnnotationUnmountTime to be gone.
+	AnnotationMountTime   = "mount-time"
+	AnnotationUnmountTime = "unmount-time"
 	// AnnotationSandboxTime is how long the sandbox of the pod takes.
 	AnnotationSandboxTime = "sandbox-time"
 	// AnnotationSandboxFailures is how many sandboxes fail, or "all".
@@ -71,6 +75,7 @@ type Script struct {
 	ExitCodes                        []int32
 	StartupTime, ReadyTime, LiveTime time.Duration
 	SandboxTime                      time.Duration
+	MountTime, UnmountTime           time.Duration
 	SandboxFailures                  int
 }
 
@@ -92,6 +97,8 @@ func ParseScript(pod *corev1.Pod, container string) (Script, error) {
 		StartupTime:       p.duration(AnnotationStartupTime, 0),
 		ReadyTime:         p.duration(AnnotationReadyTime, 0),
 		LiveTime:          p.duration(AnnotationLiveTime, Forever),
+		MountTime:         p.duration(AnnotationMountTime, 0),
+		UnmountTime:       p.duration(AnnotationUnmountTime, 0),
 		SandboxTime:       p.duration(AnnotationSandboxTime, 0),
 		SandboxFailures:   p.count(AnnotationSandboxFailures),
 		RunTimes:          each(&p, AnnotationRunTime, parseDuration),

@@ -94,6 +94,9 @@ func (f *Fake) pull(p *podRecord, spec *corev1.Container, script *Script) (time.
 	}
 }
 
+// startCode is the exit code of a container that could not be started.
+const startCode int32 = 128
+
 // run creates a container and starts it.
 func (f *Fake) run(
 	at time.Time, p *podRecord, spec *corev1.Container, script *Script,
@@ -114,6 +117,8 @@ func (f *Fake) run(
 	plan.started = c
 	f.changed(p)
 	if p.fails(spec.Name, AnnotationStartFailures, script.StartFailures) {
+		// As containerd has it, so that the kubelet's back-off applies.
+		c.State, c.FinishedAt, c.ExitCode, c.Reason = StateExited, at, startCode, "StartError"
 		return 0, failed(step, ReasonRun, "start failed by annotation")
 	}
 	c.State, c.StartedAt = StateRunning, at

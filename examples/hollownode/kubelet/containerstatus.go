@@ -29,6 +29,8 @@ type statusView struct {
 	waiting map[string]Wait
 	// terminal tells that no container is restarted.
 	terminal bool
+	// hostIP is the address of the node, or "".
+	hostIP string
 }
 
 // containerStatuses returns the statuses of the containers of a list, in its

@@ -25,6 +25,35 @@
 // change has a version. One write of a pod is on its way at a time, and a later
 // change follows it. So an old status never overwrites a newer one.
 //
+// # Pods and their workers
+//
+// A [Fleet] holds the nodes and pods. Each pod goes through these states and
+// never back:
+//
+//	new ──admitted──► syncing ──► terminating ──► terminated ──► finished
+//	 └────rejected───────────────────────────────────────────────▲
+//
+// A sync ends with the plan that it gave the runtime, or with its wait for
+// volumes. A pod is synced only between them, so no two of its syncs overlap.
+// Of several updates meanwhile the latest counts. A pod that must end cancels
+// the plan under way, and its grace period only shrinks.
+//
+// A change that the runtime tells of makes a relist of that pod, and a sync if
+// a container has started or died. All waits are entries of one queue: the next
+// sync, probes, volumes, deadlines, writes, and pods to forget.
+//
+// A node admits a pod when it comes, with the kubelet's reasons, for example
+// OutOfcpu, NodeAffinity and TaintToleration. After a restart of the process
+// the containers that run are found again, and none is restarted.
+//
+// # The caller's duties
+//
+//   - Observe the nodes, and the pods that are bound to them. Forget those that
+//     the API server no longer has. Call MarkSynced when all are known.
+//   - Perform each [Task] that Start hands out, guarded by the pod's UID, and
+//     give its result to Finish.
+//   - Call Start again at the time that Next tells, and after each change.
+//
 // # Facts
 //
 // Names, constants and decisions are those of the kubelet v1.37.1 with its
@@ -38,6 +67,12 @@
 //     together. There they stop one after the other, in no fixed order.
 //   - A probe first runs when its container has run for its initial delay.
 //     There it runs at the next tick of its period.
+//   - A change of the runtime is seen at once. There a relist comes each
+//     second.
+//   - CrashLoopBackOff is shown when the wait begins. There it is shown by the
+//     next sync.
+//   - A node without allocatable resources enforces none. There it takes no
+//     pod.
 //   - Not here: in-place resize, ephemeral containers, dynamic resources,
 //     eviction by pressure, preemption, graceful shutdown of the node.
 //
@@ -45,7 +80,13 @@
 //
 // A file uses only declarations of its own line and of the lines below.
 //
-//	publication
+//	fleet
+//	syncing
+//	probing
+//	schedule
+//	task
+//	worker
+//	publication  admit  relist
 //	status
 //	conditions  containerstatus
 //	plan  phase
@@ -53,5 +94,5 @@
 //	initializing
 //	actions
 //	order  grace
-//	admit  reasons  backoff  probe  restart  sandbox
+//	reasons  backoff  probe  restart  sandbox
 package kubelet

@@ -57,7 +57,10 @@ func (p *probe) observe(kind cri.ProbeKind, spec *corev1.Probe, ok bool) bool {
 	} else {
 		p.last, p.run = ok, 1
 	}
-	result, threshold := ProbeFailure, max(spec.FailureThreshold, 1)
+	result, threshold := ProbeFailure, spec.FailureThreshold
+	if threshold <= 0 {
+		threshold = 3 // the API's default
+	}
 	if ok {
 		result, threshold = ProbeSuccess, max(spec.SuccessThreshold, 1)
 	}

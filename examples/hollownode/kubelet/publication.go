@@ -29,9 +29,19 @@ func (p *publication) set(now time.Time, pod *corev1.Pod, s corev1.PodStatus) bo
 	if !isLegal(pod, old, &s) || p.version > 0 && sameStatus(old, &s) {
 		return false
 	}
+	known := p.version == 0 && sameStatus(old, &s)
 	p.status = s
 	p.version++
+	if known {
+		// After a restart the API server has what we would write.
+		p.written = p.version
+	}
 	return true
+}
+
+// adopt takes the status of the API as one that was written.
+func (p *publication) adopt(pod *corev1.Pod) {
+	p.status, p.version, p.written = pod.Status, 1, 1
 }
 
 // current returns the status before the next: the last, else that of the API.

@@ -36,6 +36,12 @@ func (v *statusView) generate(now time.Time) corev1.PodStatus {
 		s.PodIP = v.Observed.Sandboxes[0].IP
 		s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
 	}
+	if v.hostIP != "" {
+		s.HostIP, s.HostIPs = v.hostIP, []corev1.HostIP{{IP: v.hostIP}}
+		if pod.Spec.HostNetwork && s.PodIP == "" {
+			s.PodIP, s.PodIPs = v.hostIP, []corev1.PodIP{{IP: v.hostIP}}
+		}
+	}
 	s.Phase = phase(pod, &s, v.terminal, hasStarted(pod, v.Observed))
 	v.keepPhase(&s)
 	if pastDeadline(now, pod, old) {
@@ -167,16 +173,6 @@ func hasInitialized(pod *corev1.Pod, s *corev1.PodStatus) bool {
 		return c.State.Terminated != nil && c.State.Terminated.ExitCode == 0 ||
 			c.LastTerminationState.Terminated != nil && c.LastTerminationState.Terminated.ExitCode == 0
 	}
-}
-
-// rejected returns the status of a pod that is not admitted.
-func rejected(now time.Time, pod *corev1.Pod, r Rejection) corev1.PodStatus {
-	s := corev1.PodStatus{
-		QOSClass: pod.Status.QOSClass, ObservedGeneration: pod.Generation,
-		Phase: corev1.PodFailed, Reason: r.Reason, Message: "Pod was rejected: " + r.Message,
-	}
-	finishStatus(now, &pod.Status, &s)
-	return s
 }
 
 // isLegal reports whether a status may follow another. A container that has
