@@ -121,7 +121,7 @@ func (f *Fake) Pod(now time.Time, pod types.UID) (Pod, bool) {
 	if p == nil {
 		return Pod{}, false
 	}
-	state := Pod{UID: pod, Node: p.node, Sandboxes: append([]Sandbox(nil), p.sandboxes...)}
+	state := Pod{UID: pod, Node: p.node, Busy: p.plan != nil, Sandboxes: append([]Sandbox(nil), p.sandboxes...)}
 	for _, c := range p.containers {
 		state.Containers = append(state.Containers, c.Container)
 	}

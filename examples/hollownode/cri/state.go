@@ -57,6 +57,8 @@ type Pod struct {
 	Node       string
 	Sandboxes  []Sandbox
 	Containers []Container
+	// Busy tells that a plan is under way.
+	Busy bool
 }
 
 // Latest returns the newest container of a name.

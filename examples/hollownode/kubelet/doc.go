@@ -71,6 +71,8 @@
 //     second.
 //   - CrashLoopBackOff is shown when the wait begins. There it is shown by the
 //     next sync.
+//   - A final phase stays with its reason. There the exit codes of containers
+//     that stop after it can replace it.
 //   - A node without allocatable resources enforces none. There it takes no
 //     pod.
 //   - Not here: in-place resize, ephemeral containers, dynamic resources,

@@ -108,6 +108,56 @@ func TestAShorterGracePeriodEndsAPodSooner(t *testing.T) {
 	assert.Contains(t, w.log, "8s DeletePod a")
 }
 
+func TestAnUpdateThatShortensNothingCancelsNothing(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil, "stop-time", "forever")
+	w.run(time.Second)
+	w.delete("a", 30)
+	cancels := w.runtime.cancels
+	w.delete("a", 40)
+	assert.Equal(t, cancels, w.runtime.cancels)
+	w.delete("a", 20)
+	assert.Equal(t, cancels+1, w.runtime.cancels)
+}
+
+func TestAnUpdateDuringASyncThatFailsIsSyncedAtOnce(t *testing.T) {
+	w := newWorld(t, "node")
+	pod := w.pod("a", nil, "sandbox-time", "2s", "sandbox-failures", "1")
+	w.run(time.Second)
+	pod = pod.DeepCopy()
+	pod.Labels = map[string]string{"new": "label"}
+	w.observe(pod)
+	w.run(time.Minute)
+	assert.Contains(t, w.log, "4s PatchStatus a Running ready c:running", "not after 10 s: %v", w.log)
+}
+
+func TestAPlanOfAFormerProcessEndsFirst(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil, "pull-time", "10s")
+	w.run(time.Second)
+	w.restart("node")
+	w.observe(w.pods["a"])
+	w.run(time.Minute)
+	assert.Contains(t, w.log, "10s PatchStatus a Running ready c:running")
+}
+
+func TestARunningPodThatIsRejectedAfterARestartStops(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil)
+	w.run(time.Second)
+	w.restart()
+	node := &corev1.Node{}
+	node.Name = "node"
+	node.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute}}
+	w.fleet.ObserveNode(w.now, node)
+	w.observe(w.pods["a"])
+	w.run(time.Minute)
+	assert.Equal(t, corev1.PodFailed, w.status("a").Phase)
+	assert.Equal(t, "TaintToleration", w.status("a").Reason)
+	_, found := w.runtime.Pod(w.now, "a")
+	assert.False(t, found)
+}
+
 func TestACrashLoopThroughTheWholeLoop(t *testing.T) {
 	w := newWorld(t, "node")
 	w.fleet.config.Rand = nil

@@ -57,13 +57,11 @@ func (v *statusView) generate(now time.Time) corev1.PodStatus {
 
 // keepPhase keeps a final phase, and the reason of a phase that stays.
 func (v *statusView) keepPhase(s *corev1.PodStatus) {
-	if !isTerminal(s.Phase) {
-		switch {
-		case isTerminal(v.old.Phase):
-			s.Phase = v.old.Phase
-		case isTerminal(v.Pod.Status.Phase):
-			s.Phase = v.Pod.Status.Phase
-		}
+	switch {
+	case isTerminal(v.old.Phase):
+		s.Phase = v.old.Phase
+	case isTerminal(v.Pod.Status.Phase):
+		s.Phase = v.Pod.Status.Phase
 	}
 	if s.Phase != v.old.Phase {
 		return

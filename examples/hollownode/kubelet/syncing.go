@@ -26,7 +26,12 @@ const (
 // admit decides whether a node takes a new pod.
 func (f *Fleet) admit(now time.Time, r *podRecord) {
 	f.observe(now, r)
-	if isTerminal(r.pod.Status.Phase) && len(r.observed.Containers) == 0 {
+	if r.observed.Busy {
+		// A former process began a plan. Its end comes as an event.
+		r.doing = activityRunning
+		f.config.Runtime.Cancel(now, r.pod.UID)
+	}
+	if isTerminal(r.pod.Status.Phase) && len(r.observed.Containers) == 0 && !r.observed.Busy {
 		// It ended before a restart of this process, and its status is final.
 		r.publication.adopt(r.pod)
 		f.move(now, r, workerFinished)
@@ -44,6 +49,11 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 	}
 	if rejection := admit(r.node.node, r.pod, others); rejection.Reason != "" {
 		f.publish(now, r, rejected(now, r.pod, rejection))
+		if len(r.observed.Containers) > 0 || r.observed.Busy {
+			// It was taken before a restart of this process.
+			f.move(now, r, workerTerminating)
+			return
+		}
 		f.move(now, r, workerFinished)
 		return
 	}
@@ -71,7 +81,7 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 		f.requestSync(now, r)
 	}
 	f.requestWrite(now, r)
-	if p := &r.publication; p.version > 0 && p.version == p.written && !sameStatus(&r.pod.Status, &p.status) {
+	if p := &r.publication; p.version > 0 && !sameStatus(&r.pod.Status, &p.status) {
 		f.schedule(r, dueReconcile, now.Add(reconcilePeriod))
 	}
 }

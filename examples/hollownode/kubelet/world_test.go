@@ -20,19 +20,32 @@ import (
 type world struct {
 	t       *testing.T
 	fleet   *Fleet
-	runtime *cri.Fake
+	runtime *countingRuntime
 	now     time.Time
 	pods    map[types.UID]*corev1.Pod
 	// log has a line for each task.
 	log []string
+	// orphans are all pods that there ever were.
+	orphans []*corev1.Pod
 	// refuse makes the API server fail.
 	refuse func(Task) bool
+}
+
+// countingRuntime counts what the fleet asks of the runtime.
+type countingRuntime struct {
+	*cri.Fake
+	cancels int
+}
+
+func (r *countingRuntime) Cancel(now time.Time, pod types.UID) {
+	r.cancels++
+	r.Fake.Cancel(now, pod)
 }
 
 func newWorld(t *testing.T, nodes ...string) *world {
 	runtime, err := cri.NewFake(start)
 	require.NoError(t, err)
-	w := &world{t: t, runtime: runtime, now: start, pods: map[types.UID]*corev1.Pod{}}
+	w := &world{t: t, runtime: &countingRuntime{Fake: runtime}, now: start, pods: map[types.UID]*corev1.Pod{}}
 	w.restart(nodes...)
 	return w
 }
@@ -123,10 +136,24 @@ func (w *world) perform(task Task) {
 		w.fleet.ForgetPod(w.now, pod.UID)
 	default:
 		w.log = append(w.log, line+" "+describeStatus(&task.Status))
+		w.checkStatus(&pod.Status, &task.Status)
 		pod = pod.DeepCopy()
 		pod.Status = task.Status
 		w.fleet.Finish(w.now, task, ResultDone)
 		w.observe(pod)
+	}
+}
+
+// checkStatus requires that a status goes forward only.
+func (w *world) checkStatus(old, s *corev1.PodStatus) {
+	if isTerminal(old.Phase) {
+		require.Equal(w.t, old.Phase, s.Phase, "a final phase stays")
+	}
+	for i := range s.ContainerStatuses {
+		c := &s.ContainerStatuses[i]
+		if before := containerStatus(old.ContainerStatuses, c.Name); before != nil {
+			require.GreaterOrEqual(w.t, c.RestartCount, before.RestartCount, "%s: restarts go back", c.Name)
+		}
 	}
 }
 
