@@ -223,7 +223,7 @@ func (f *Fake) perform(at time.Time, p *podRecord) (time.Duration, *StepResult) 
 	step := p.plan.step()
 	switch step.Kind {
 	case StepCreateSandbox:
-		return f.createSandbox(at, p)
+		return f.createSandbox(p)
 	case StepStart:
 		return f.startContainer(at, p)
 	case StepStop:

@@ -9,7 +9,7 @@ import (
 
 // createSandbox goes on with a step that creates a sandbox. It returns when the
 // next stage is due, or else the result.
-func (f *Fake) createSandbox(at time.Time, p *podRecord) (time.Duration, *StepResult) {
+func (f *Fake) createSandbox(p *podRecord) (time.Duration, *StepResult) {
 	step := p.plan.step()
 	script, err := ParseScript(p.pod, "")
 	if err != nil {

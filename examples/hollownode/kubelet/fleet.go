@@ -175,7 +175,7 @@ func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
 	case dueProbe:
 		f.runProbe(now, r, key.probe)
 	case duePurge:
-		f.purge(now, r)
+		f.purge(r)
 	}
 }
 

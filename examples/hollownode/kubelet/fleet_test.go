@@ -158,6 +158,38 @@ func TestARunningPodThatIsRejectedAfterARestartStops(t *testing.T) {
 	assert.False(t, found)
 }
 
+func TestAStopThatFailsIsTriedAgainLater(t *testing.T) {
+	w := newWorld(t, "node")
+	w.fleet.config.Rand = nil
+	w.pod("a", nil)
+	w.run(time.Second)
+	w.runtime.stopFailures = 1
+	w.delete("a", 30)
+	w.run(time.Minute)
+	assert.Contains(t, w.log, "11s DeletePod a")
+}
+
+func TestAnEndIsNotDelayedByAFailureBeforeIt(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil, "pull-time", "1s", "pull-failures", "all")
+	w.run(time.Second - 1)
+	w.now = start.Add(time.Second)
+	w.runtime.Pod(w.now, "a") // the pull fails now, and the fleet does not know yet
+	w.delete("a", 30)
+	w.run(0)
+	assert.Empty(t, w.pods)
+}
+
+func TestProbesBeginWhileAnotherContainerIsPulled(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", func(p *corev1.Pod) {
+		p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 1}
+		p.Spec.Containers = append(p.Spec.Containers, container("d", func(c *corev1.Container) { c.Image = "other" }))
+	}, "d:pull-time", "1m")
+	w.run(10 * time.Second)
+	assert.True(t, w.status("a").ContainerStatuses[0].Ready, "%v", w.log)
+}
+
 func TestACrashLoopThroughTheWholeLoop(t *testing.T) {
 	w := newWorld(t, "node")
 	w.fleet.config.Rand = nil

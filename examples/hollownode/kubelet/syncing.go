@@ -140,7 +140,7 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 }
 
 // purge forgets a pod.
-func (f *Fleet) purge(_ time.Time, r *podRecord) {
+func (f *Fleet) purge(r *podRecord) {
 	for kind := dueSync; kind < dueProbe; kind++ {
 		f.queue.Remove(dueKey{pod: r.pod.UID, kind: kind})
 	}
@@ -262,7 +262,11 @@ func (f *Fleet) runtimeEvent(now time.Time, event cri.Event) {
 		f.endPlan(now, r, event.Ended)
 		return
 	}
-	for _, e := range f.observe(now, r) {
+	events := f.observe(now, r)
+	if r.state == workerSyncing {
+		f.watchProbes(now, r)
+	}
+	for _, e := range events {
 		if e.syncs() {
 			f.requestSync(now, r)
 			return
@@ -291,7 +295,7 @@ func (f *Fleet) endPlan(now time.Time, r *podRecord, report *cri.Report) {
 		}
 	}
 	switch {
-	case r.state != workerSyncing, report.Canceled, !failed:
+	case report.Canceled, !failed:
 		// The kubelet relists after a sync that did something, and syncs again.
 		f.endSync(now, r, now)
 	default:
@@ -303,12 +307,15 @@ func (f *Fleet) endPlan(now time.Time, r *podRecord, report *cri.Report) {
 	}
 }
 
-// endSync schedules the next sync: now if one was asked for meanwhile.
+// endSync schedules the next sync, or leaves one that was asked for meanwhile.
 func (f *Fleet) endSync(now time.Time, r *podRecord, next time.Time) {
 	if r.again {
 		next = now
 	}
-	f.schedule(r, dueSync, next)
+	item, found := f.queue.Get(dueKey{pod: r.pod.UID, kind: dueSync})
+	if !found || item.Due.IsZero() || next.Before(item.Due) {
+		f.schedule(r, dueSync, next)
+	}
 	if r.state != workerSyncing {
 		return
 	}

@@ -35,6 +35,16 @@ type world struct {
 type countingRuntime struct {
 	*cri.Fake
 	cancels int
+	// stopFailures is how many stops fail.
+	stopFailures int
+}
+
+func (r *countingRuntime) Begin(now time.Time, plan cri.Plan) {
+	if r.stopFailures > 0 && len(plan.Steps) > 0 && plan.Steps[0].Kind == cri.StepStop {
+		r.stopFailures--
+		plan.Steps = []cri.Step{{Kind: "Broken"}}
+	}
+	r.Fake.Begin(now, plan)
 }
 
 func (r *countingRuntime) Cancel(now time.Time, pod types.UID) {
