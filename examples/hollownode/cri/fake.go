@@ -39,7 +39,7 @@ func (f *Fake) Begin(now time.Time, plan Plan) {
 
 // Cancel ends a plan early; see [Runtime].
 func (f *Fake) Cancel(now time.Time, pod types.UID) {
-	now = f.advance(now)
+	f.advance(now)
 	p := f.pods[pod]
 	if p == nil || p.plan == nil {
 		return

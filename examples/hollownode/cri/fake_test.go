@@ -139,9 +139,9 @@ func TestStartsAndHooksAndSandboxesFail(t *testing.T) {
 		assert.False(t, found, "a required step has failed, and the plan went on: %s", annotation)
 		switch annotation {
 		case "start-failures":
-			assert.EqualValues(t, startCode, get(t, f, start, "a").ExitCode)
+			assert.Equal(t, startCode, get(t, f, start, "a").ExitCode)
 		case "post-start-failures":
-			assert.EqualValues(t, killedCode, get(t, f, start, "a").ExitCode)
+			assert.Equal(t, killedCode, get(t, f, start, "a").ExitCode)
 		}
 	}
 }
@@ -269,7 +269,7 @@ func TestABadAnnotationIsReported(t *testing.T) {
 	}, "a")
 	_, err := ParseScript(pod, "a")
 	for _, name := range []string{"run-time", "exit-code", "pull-failures", "stop-time"} {
-		assert.ErrorContains(t, err, name)
+		require.ErrorContains(t, err, name)
 	}
 	f := newFake(t)
 	f.Begin(start, Plan{Pod: pod, Steps: []Step{{Kind: StepStart, Container: "a"}}})

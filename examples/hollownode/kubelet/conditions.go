@@ -48,16 +48,7 @@ func initializedCondition(pod *corev1.Pod, old, status *corev1.PodStatus) corev1
 	if len(pod.Spec.InitContainers) > 0 && len(status.InitContainerStatuses)+len(status.ContainerStatuses) == 0 {
 		return condition(kind, reasonUnknownContainers, "")
 	}
-	var unknown, incomplete []string
-	for i := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[i]
-		switch s := containerStatus(status.InitContainerStatuses, c.Name); {
-		case s == nil:
-			unknown = append(unknown, c.Name)
-		case isSidecar(c) && (s.Started == nil || !*s.Started), !isSidecar(c) && !s.Ready:
-			incomplete = append(incomplete, c.Name)
-		}
-	}
+	unknown, incomplete := notInitialized(pod, status)
 	if status.Phase == corev1.PodSucceeded && len(unknown) == 0 {
 		return corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reasonPodCompleted}
 	}
@@ -71,6 +62,21 @@ func initializedCondition(pod *corev1.Pod, old, status *corev1.PodStatus) corev1
 		return condition(kind, "", "")
 	}
 	return condition(kind, reasonNotInitialized, message)
+}
+
+// notInitialized returns the init containers of unknown status, and those that
+// do not let the next container start yet.
+func notInitialized(pod *corev1.Pod, status *corev1.PodStatus) (unknown, incomplete []string) {
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		switch s := containerStatus(status.InitContainerStatuses, c.Name); {
+		case s == nil:
+			unknown = append(unknown, c.Name)
+		case isSidecar(c) && (s.Started == nil || !*s.Started), !isSidecar(c) && !s.Ready:
+			incomplete = append(incomplete, c.Name)
+		}
+	}
+	return unknown, incomplete
 }
 
 // readyConditions are Ready and ContainersReady. Ready follows the readiness

@@ -117,8 +117,8 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 	now = f.queue.Advance(now)
 	r := task.item.Value
 	outcome := timedqueue.Result{Outcome: timedqueue.OutcomeFailed}
-	switch {
-	case result == ResultGone:
+	switch result {
+	case ResultGone:
 		r.publication.end(task.version, true)
 		outcome.Outcome = timedqueue.OutcomeDone
 		f.queue.Finish(now, task.item, outcome)
@@ -126,7 +126,7 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 			f.remove(now, r)
 		}
 		return
-	case result == ResultDone:
+	case ResultDone:
 		outcome.Outcome = timedqueue.OutcomeDone
 	}
 	if task.Kind == TaskPatchStatus {

@@ -275,7 +275,7 @@ func TestAPodEndsAtItsDeadlineWithoutAChange(t *testing.T) {
 func TestAFailedWriteIsRetriedWithTheNewestStatus(t *testing.T) {
 	w := newWorld(t, "node")
 	failures := 0
-	w.refuse = func(task Task) bool { failures++; return failures <= 3 }
+	w.refuse = func(Task) bool { failures++; return failures <= 3 }
 	w.pod("a", nil, "pull-time", "100ms")
 	w.run(time.Minute)
 	require.Len(t, w.log, 4)
@@ -481,13 +481,14 @@ func TestTwoRunsOfTheSameWorldAreEqual(t *testing.T) {
 		assert.Zero(t, w.fleet.queue.Len())
 		return w.log
 	}
-	assert.Equal(t, play(), play())
+	first := play()
+	assert.Equal(t, first, play())
 }
 
 func TestAFleetNeedsARuntimeAndATime(t *testing.T) {
 	_, err := NewFleet(FleetConfig{}, start)
 	require.ErrorIs(t, err, ErrInvalidConfig)
-	assert.ErrorContains(t, err, "Runtime")
+	require.ErrorContains(t, err, "Runtime")
 	_, err = NewFleet(FleetConfig{Runtime: newWorld(t).runtime}, time.Time{})
 	require.ErrorIs(t, err, ErrInvalidConfig)
 }

@@ -20,14 +20,14 @@ func (v *View) initialize(a *Actions) (initialized bool) {
 	passed := initialized // a later one exists
 	for i := len(specs) - 1; i >= 0; i-- {
 		spec := &specs[i]
-		latest, found := v.Observed.LatestActive(spec.Name)
-		if !found {
-			if passed && isSidecar(spec) {
-				a.start(spec, true, nil)
-			}
+		if passed && !isSidecar(spec) {
 			continue
 		}
-		if passed && !isSidecar(spec) {
+		latest, found := v.Observed.LatestActive(spec.Name)
+		if !found {
+			if passed {
+				a.start(spec, true, nil)
+			}
 			continue
 		}
 		state := v.initState(a, spec, latest)

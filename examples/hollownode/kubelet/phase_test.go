@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 )
 
 type phaseCase struct {
@@ -26,7 +25,7 @@ func letterStatus(name string, letter byte) (corev1.ContainerStatus, bool) {
 	case 'r': // running
 		s.State.Running = &corev1.ContainerStateRunning{}
 	case 'R': // running, and started
-		s.State.Running, s.Started = &corev1.ContainerStateRunning{}, ptr.To(true)
+		s.State.Running, s.Started = &corev1.ContainerStateRunning{}, new(true)
 	case 's': // succeeded
 		s.State.Terminated = terminated(0)
 	case 'f': // failed

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,7 +26,7 @@ type Wait struct {
 // wait for their back-off. It counts the restarts that it allows.
 func (v *View) plan(now time.Time, a *Actions, waiting *backOffs) (steps []cri.Step, waits []Wait) {
 	if a.KillPod {
-		steps = append(steps, v.stopPod(a)...)
+		steps = append(steps, v.stopPod()...)
 		if !a.CreateSandbox {
 			return steps, nil
 		}
@@ -33,7 +34,7 @@ func (v *View) plan(now time.Time, a *Actions, waiting *backOffs) (steps []cri.S
 	} else if len(a.Kills) > 0 {
 		steps = append(steps, cri.Step{Kind: cri.StepStop, Stops: v.stops(a.Kills)})
 	}
-	if removes := append(a.Removes, v.dead(a)...); len(removes) > 0 {
+	if removes := slices.Concat(a.Removes, v.dead(a)); len(removes) > 0 {
 		steps = append(steps, cri.Step{Kind: cri.StepRemove, Remove: removes})
 	}
 	for i := range a.Starts {
@@ -60,7 +61,7 @@ func (v *View) plan(now time.Time, a *Actions, waiting *backOffs) (steps []cri.S
 
 // stopPod returns the steps that stop a pod, before its new sandbox or for
 // good.
-func (v *View) stopPod(a *Actions) []cri.Step {
+func (v *View) stopPod() []cri.Step {
 	var steps []cri.Step
 	grace := containerGrace(v.Pod, &corev1.Container{}, "")
 	if stops := stopAll(v.Pod, v.Observed, grace); len(stops) > 0 {

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -52,10 +53,7 @@ func TestACrashLoopWaitsFrom10To300SecondsAfterTheExit(t *testing.T) {
 		c := exited("c1", 1)
 		c.FinishedAt = now.Add(age - time.Second)
 		v.Observed.Containers = []cri.Container{c}
-		copied := backOffs{}
-		for k, b := range waiting {
-			copied[k] = b
-		}
+		copied := maps.Clone(waiting)
 		a := Decide(v)
 		_, waits := v.plan(c.FinishedAt, &a, &copied)
 		assert.Len(t, waits, want, "it exits %s after the last restart", age)

@@ -1,8 +1,6 @@
 package kubelet
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -21,7 +19,7 @@ type publication struct {
 
 // set replaces the status, and reports whether that is a change. A status that
 // would revive a container is refused.
-func (p *publication) set(now time.Time, pod *corev1.Pod, s corev1.PodStatus) bool {
+func (p *publication) set(pod *corev1.Pod, s corev1.PodStatus) bool {
 	old := &p.status
 	if p.version == 0 {
 		old = &pod.Status

@@ -30,10 +30,10 @@ var ErrInvalidConfig = errors.New("invalid fleet config")
 func (c FleetConfig) Validate() error {
 	var problems []error
 	if c.Runtime == nil {
-		problems = append(problems, errors.New("Runtime is nil: want a runtime"))
+		problems = append(problems, errors.New("config field Runtime is nil, want a runtime"))
 	}
 	if err := c.Backoff.Validate(); err != nil {
-		problems = append(problems, fmt.Errorf("Backoff: %w", err))
+		problems = append(problems, fmt.Errorf("config field Backoff: %w", err))
 	}
 	return errors.Join(problems...)
 }
@@ -64,7 +64,7 @@ func (f *Fleet) observe(now time.Time, r *podRecord) []lifecycleEvent {
 
 // publish replaces the status of a pod.
 func (f *Fleet) publish(now time.Time, r *podRecord, status corev1.PodStatus) {
-	if r.publication.set(now, r.pod, status) {
+	if r.publication.set(r.pod, status) {
 		f.requestWrite(now, r)
 	}
 }

@@ -180,7 +180,7 @@ func TestAPodThatHasEndedLosesWhatIsNotKnownToHaveEnded(t *testing.T) {
 	s := statusOf(v, nil, start)
 	final := finalStatus(start, v.Pod, &s)
 	assert.Equal(t, corev1.PodFailed, final.Phase)
-	assert.EqualValues(t, lostCode, final.ContainerStatuses[0].State.Terminated.ExitCode)
+	assert.Equal(t, lostCode, final.ContainerStatuses[0].State.Terminated.ExitCode)
 	assert.EqualValues(t, 0, final.ContainerStatuses[1].State.Terminated.ExitCode)
 	v.Observed.Containers = v.Observed.Containers[:1]
 	state(v, 0, cri.StateRunning, 0)
@@ -195,11 +195,11 @@ func TestAnOldStatusNeverOverwritesANewOne(t *testing.T) {
 	pod := baseView().Pod
 	var p publication
 	phaseOf := func(phase corev1.PodPhase) corev1.PodStatus { return corev1.PodStatus{Phase: phase} }
-	require.True(t, p.set(start, pod, phaseOf(corev1.PodPending)))
-	require.False(t, p.set(start, pod, phaseOf(corev1.PodPending)), "nothing has changed")
+	require.True(t, p.set(pod, phaseOf(corev1.PodPending)))
+	require.False(t, p.set(pod, phaseOf(corev1.PodPending)), "nothing has changed")
 	status, first := p.begin()
 	assert.Equal(t, corev1.PodPending, status.Phase)
-	require.True(t, p.set(start, pod, phaseOf(corev1.PodRunning)))
+	require.True(t, p.set(pod, phaseOf(corev1.PodRunning)))
 	assert.False(t, p.pending(), "one write at a time")
 	p.end(first, true)
 	assert.True(t, p.pending(), "the second change was not in the first write")
@@ -221,11 +221,11 @@ func TestAStatusDoesNotReviveAContainer(t *testing.T) {
 	policy(v, never)
 	state(v, 0, cri.StateExited, 1)
 	var p publication
-	require.True(t, p.set(start, v.Pod, statusOf(v, nil, start)))
+	require.True(t, p.set(v.Pod, statusOf(v, nil, start)))
 	v.Observed.Containers[0] = running("c1")
-	assert.False(t, p.set(start, v.Pod, statusOf(v, &p.status, start)))
+	assert.False(t, p.set(v.Pod, statusOf(v, &p.status, start)))
 	policy(v, onFailure)
-	assert.True(t, p.set(start, v.Pod, statusOf(v, &p.status, start)))
+	assert.True(t, p.set(v.Pod, statusOf(v, &p.status, start)))
 }
 
 func TestConditionsOfOtherClientsAreNoChangeOfOurs(t *testing.T) {

@@ -141,7 +141,7 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 
 // purge forgets a pod.
 func (f *Fleet) purge(r *podRecord) {
-	for kind := dueSync; kind < dueProbe; kind++ {
+	for kind := range dueProbe {
 		f.queue.Remove(dueKey{pod: r.pod.UID, kind: kind})
 	}
 	delete(f.pods, r.pod.UID)
