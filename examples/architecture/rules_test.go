@@ -68,6 +68,7 @@ var programCores = []string{
 	"examples/controllerruntime/failover/config.go", "examples/controllerruntime/failover/convert.go",
 	"examples/controllerruntime/failover/core.go", "examples/controllerruntime/failover/task.go",
 	"examples/daemonset/controller", "examples/evicting",
+	"examples/hollownode/cri", "examples/hollownode/kubelet",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
 	"examples/outage/explore", "examples/outage/invariant",
 	"examples/outage/page/page.go", "examples/outage/page/plots.go",
@@ -81,7 +82,8 @@ var programCores = []string{
 // typedPrograms are packages of programs that keep the rooms' rules about
 // layers and about the one engine.
 var typedPrograms = []string{
-	"examples/daemonset/controller", "examples/nodelifecycle/controller", "examples/scheduler/scheduling",
+	"examples/daemonset/controller", "examples/hollownode/cri", "examples/hollownode/kubelet",
+	"examples/nodelifecycle/controller", "examples/scheduler/scheduling",
 }
 
 // undrawnPackages do not draw their layers yet. This list shrinks: an entry
@@ -93,7 +95,8 @@ var undrawnPackages = []string{}
 // its times are a caller's to wait for. Daemon's planner may rank candidates in
 // a heap, because they wait for no time.
 var queueUsers = []string{
-	"eviction", "examples/daemonset/controller", "examples/nodelifecycle/controller",
+	"eviction", "examples/daemonset/controller", "examples/hollownode/cri",
+	"examples/hollownode/kubelet", "examples/nodelifecycle/controller",
 	"examples/scheduler/scheduling", "nodehealth", "nodehealth/heartbeat",
 }
 
@@ -143,8 +146,10 @@ var longSentences = []string{
 var strictPackages = []string{
 	"daemon", "daemon/ownership", "daemon/revision", "eviction", "eviction/controller", "nodehealth",
 	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
-	"examples/evicting", "examples/evicting/evictionreport", "examples/nodelifecycle/controller",
-	"examples/nodelifecycle/edge", "examples/nodelifecycle/options", "examples/process",
+	"examples/evicting", "examples/evicting/evictionreport", "examples/hollownode/cri",
+	"examples/hollownode/kubelet",
+	"examples/nodelifecycle/controller", "examples/nodelifecycle/edge", "examples/nodelifecycle/options",
+	"examples/process",
 	"examples/process/alerts", "examples/process/commandline", "examples/process/serving",
 	"examples/shadow", "examples/tainteviction",
 }

@@ -1,0 +1,42 @@
+// Package cri is a container runtime as the loop of a node uses it: plans of
+// steps go in, states of containers come out.
+//
+// [Runtime] is the interface. Nothing in it blocks, and time is an argument. A
+// runtime is a core, so one implementation serves virtual and real time:
+//
+//	           Plan: sandbox, start, stop, remove
+//	kubelet ──────────────────────────────────────► Runtime
+//	   ▲                                               │
+//	   └─ Event: a pod changed, or its plan has ended ─┘
+//
+// A pod has one plan at a time. Its steps run one after the other, and [Report]
+// tells the result of each. The containers of one stop step are stopped
+// together, each after those that it waits for.
+//
+// # The fake runtime
+//
+// [Fake] runs the containers of any number of nodes without running anything.
+// Annotations of a pod say how its containers behave; see [ParseScript]. A
+// container is created, started, stopped and killed like this:
+//
+//	Start ─► pull ─► start ─► Running ─► exits by itself ──────────► Exited
+//	          │        │         │                                     ▲
+//	        fails    fails       └► preStop ─► its turn ─► TERM, KILL ─┘
+//
+// # Limits
+//
+// Probes answer at once, and their timeouts do not matter. A container that is
+// stopped twice runs its preStop hook once. Pulls of one image by several pods
+// do not wait for each other.
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	fake
+//	stopping  starting
+//	record
+//	script  runtime  stages
+//	plan
+//	state
+package cri

@@ -1,0 +1,142 @@
+package cri
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// Fake is a [Runtime] that runs nothing. What its containers do follows from
+// the annotations of their pods and from the time.
+//
+// What happens has the time at which it was due, however late Poll is called.
+// So two runs with the same calls are the same.
+type Fake struct {
+	// queue holds what happens later: the next thing of each container and of each
+	// plan.
+	queue  *timedqueue.Queue[timer, struct{}]
+	pods   map[types.UID]*podRecord
+	images map[nodeImage]struct{}
+	// events are those that Poll has not returned yet.
+	events []Event
+	// serial numbers sandboxes and containers.
+	serial uint64
+}
+
+// timer identifies what is due: something of a container, or of the step of a
+// pod's plan if the container is empty.
+type timer struct {
+	pod       types.UID
+	container string
+}
+
+// nodeImage is an image that a node has.
+type nodeImage struct{ node, image string }
+
+// podRecord is what the fake runtime has of a pod.
+type podRecord struct {
+	pod        *corev1.Pod
+	node       string
+	sandboxes  []Sandbox          // the newest first
+	containers []*containerRecord // the newest first
+	plan       *execution         // nil between plans
+	// failures counts what its annotations let fail, by the kind of failure.
+	failures map[failure]int
+	// announced tells that an event of a change waits to be polled.
+	announced bool
+}
+
+// failure is a kind of failure of a container.
+type failure struct{ container, annotation string }
+
+// fails reports whether the next of a kind fails, given how many are to fail in
+// all, and counts it.
+func (p *podRecord) fails(container, annotation string, failures int) bool {
+	key := failure{container, annotation}
+	if p.failures[key] >= failures {
+		return false
+	}
+	if failures < Always {
+		if p.failures == nil {
+			p.failures = map[failure]int{}
+		}
+		p.failures[key]++
+	}
+	return true
+}
+
+// container returns the container of an ID, or nil.
+func (p *podRecord) container(id string) *containerRecord {
+	for _, c := range p.containers {
+		if c.ID == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// containerRecord is one container and how it is being stopped.
+type containerRecord struct {
+	Container
+	script Script
+	hooked bool // has a preStop hook
+	// exitAt is when it exits by itself; zero is never.
+	exitAt time.Time
+
+	stopping stopStage
+	// stageEnds is when its preStop hook ends, or its signal makes it exit.
+	stageEnds time.Time
+	// killAt is when its grace period ends.
+	killAt time.Time
+	after  []string
+}
+
+// execution is a plan under way.
+type execution struct {
+	plan     Plan
+	index    int // of the step
+	stage    startStage
+	started  *containerRecord // by the step
+	results  []StepResult
+	canceled bool
+}
+
+// step returns the step under way.
+func (e *execution) step() *Step { return &e.plan.Steps[e.index] }
+
+// arm makes something due, and nothing at the zero time.
+func (f *Fake) arm(key timer, due time.Time) {
+	if due.IsZero() {
+		f.queue.Remove(key)
+		return
+	}
+	if !f.queue.Add(key, struct{}{}, due) {
+		f.queue.Reschedule(key, due)
+	}
+}
+
+// changed announces that a pod's containers or sandboxes have changed.
+func (f *Fake) changed(p *podRecord) {
+	if !p.announced {
+		p.announced = true
+		f.events = append(f.events, Event{Node: p.node, Pod: p.pod.UID})
+	}
+}
+
+// newID returns an ID that no container or sandbox has had.
+func (f *Fake) newID(kind string) string {
+	f.serial++
+	return fmt.Sprintf("fake://%s-%d", kind, f.serial)
+}
+
+// later adds a duration, where Forever leads to the zero time.
+func later(at time.Time, d time.Duration) time.Time {
+	if d == Forever {
+		return time.Time{}
+	}
+	return at.Add(d)
+}

@@ -1,0 +1,49 @@
+package cri
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Runtime runs the containers of the pods of one or many nodes. It has no clock
+// and does not block. It is not safe for concurrent use.
+type Runtime interface {
+	// Begin starts a plan. The event of its end comes out of Poll. A pod has one
+	// plan at a time: while one is under way, Begin panics.
+	Begin(now time.Time, plan Plan)
+	// Cancel ends the plan of a pod early, if it has one. A stop step ends at
+	// once, and its containers go on to stop. Any other step ends first.
+	Cancel(now time.Time, pod types.UID)
+	// Probe returns the answer of a probe of a running container.
+	Probe(now time.Time, pod types.UID, containerID string, kind ProbeKind) bool
+	// Poll returns the next event, in the order in which they happened.
+	Poll(now time.Time) (Event, bool)
+	// Next returns when Poll next has an event.
+	Next(now time.Time) (time.Time, bool)
+	// Pod returns the state of a pod. The caller may keep it.
+	Pod(now time.Time, pod types.UID) (Pod, bool)
+	// Remove forgets a pod whose containers have all exited, and reports whether
+	// it is gone.
+	Remove(now time.Time, pod types.UID) bool
+}
+
+// Event is something that happened to a pod. It is the end of a plan if Ended
+// is set, else a change of the pod's containers or sandboxes.
+type Event struct {
+	Node  string
+	Pod   types.UID
+	Ended *Report
+}
+
+// ProbeKind says which probe of a container runs.
+type ProbeKind string
+
+const (
+	// ProbeStartup tells whether the container has started.
+	ProbeStartup ProbeKind = "Startup"
+	// ProbeLiveness tells whether it must be restarted.
+	ProbeLiveness ProbeKind = "Liveness"
+	// ProbeReadiness tells whether it can serve.
+	ProbeReadiness ProbeKind = "Readiness"
+)

@@ -1,0 +1,174 @@
+package kubelet
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/kubelife/lifecycle/taints"
+)
+
+// Rejection is why a node does not take a pod. The zero value is none.
+type Rejection struct {
+	Reason, Message string
+}
+
+// Reasons of a rejection. A resource that is short is OutOf and its name, for
+// example OutOfcpu. Source: pkg/kubelet/lifecycle/predicate.go, v1.37.1.
+const (
+	reasonOutOf           = "OutOf"
+	reasonNodeAffinity    = "NodeAffinity"
+	reasonNodePorts       = "NodePorts"
+	reasonTaintToleration = "TaintToleration"
+)
+
+// admit returns why a node does not take a pod, next to the others that it has,
+// or the zero value. Of several reasons it is the first in the kubelet's order.
+// A node without any allocatable resources enforces none.
+func admit(node *corev1.Node, pod *corev1.Pod, others []*corev1.Pod) Rejection {
+	if r := admitResources(node, pod, others); r.Reason != "" {
+		return r
+	}
+	if match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !match {
+		return predicate(reasonNodeAffinity, "node(s) didn't match Pod's node affinity/selector")
+	}
+	if portsTaken(pod, others) {
+		return predicate(reasonNodePorts, "node(s) didn't have free ports for the requested pod ports")
+	}
+	untolerated := taints.Matcher{}.Untolerated(node.Spec.Taints, pod.Spec.Tolerations, corev1.TaintEffectNoExecute)
+	if untolerated != nil && !isStatic(pod) {
+		return predicate(reasonTaintToleration, "node(s) had taints that the pod didn't tolerate")
+	}
+	return Rejection{}
+}
+
+func predicate(reason, message string) Rejection {
+	return Rejection{Reason: reason, Message: fmt.Sprintf("Predicate %s failed: %s", reason, message)}
+}
+
+// admitResources returns which resource is short, if any.
+func admitResources(node *corev1.Node, pod *corev1.Pod, others []*corev1.Pod) Rejection {
+	allocatable := node.Status.Allocatable
+	if allocatable == nil {
+		return Rejection{}
+	}
+	if capacity := allocatable.Pods().Value(); int64(len(others))+1 > capacity {
+		return short(corev1.ResourcePods, 1, int64(len(others)), capacity)
+	}
+	used := corev1.ResourceList{}
+	for _, other := range others {
+		for name, quantity := range resource.PodRequests(other, resource.PodResourcesOptions{}) {
+			sum := used[name]
+			sum.Add(quantity)
+			used[name] = sum
+		}
+	}
+	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
+	for _, name := range resourceOrder(requests) {
+		quantity, capacity, taken := requests[name], allocatable[name], used[name]
+		_, known := allocatable[name]
+		if quantity.IsZero() || !known && !isNative(name) {
+			continue
+		}
+		free := capacity.DeepCopy()
+		free.Sub(taken)
+		if quantity.Cmp(free) <= 0 {
+			continue
+		}
+		if name == corev1.ResourceCPU {
+			return short(name, quantity.MilliValue(), taken.MilliValue(), capacity.MilliValue())
+		}
+		return short(name, quantity.Value(), taken.Value(), capacity.Value())
+	}
+	return Rejection{}
+}
+
+// resourceOrder returns the resources in the order in which they are examined.
+func resourceOrder(requests corev1.ResourceList) []corev1.ResourceName {
+	order := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
+	native := len(order)
+	for name := range requests {
+		if !isNative(name) {
+			order = append(order, name)
+		}
+	}
+	slices.Sort(order[native:])
+	return order
+}
+
+// isNative reports whether a resource is missing on a node that does not name
+// it. Others may belong to the cluster.
+func isNative(name corev1.ResourceName) bool {
+	switch name {
+	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+		return true
+	default:
+		return false
+	}
+}
+
+func short(name corev1.ResourceName, requested, used, capacity int64) Rejection {
+	return Rejection{Reason: reasonOutOf + string(name), Message: fmt.Sprintf(
+		"Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, requested, used, capacity)}
+}
+
+// portsTaken reports whether another pod has one of a pod's host ports.
+func portsTaken(pod *corev1.Pod, others []*corev1.Pod) bool {
+	wanted := hostPorts(pod)
+	if len(wanted) == 0 {
+		return false
+	}
+	for _, other := range others {
+		for _, taken := range hostPorts(other) {
+			for _, port := range wanted {
+				if port.number == taken.number && port.protocol == taken.protocol &&
+					(port.ip == taken.ip || port.ip == anyIP || taken.ip == anyIP) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+const anyIP = "0.0.0.0"
+
+type hostPort struct {
+	number   int32
+	protocol corev1.Protocol
+	ip       string
+}
+
+func hostPorts(pod *corev1.Pod) []hostPort {
+	var ports []hostPort
+	for i := range pod.Spec.Containers {
+		for _, p := range pod.Spec.Containers[i].Ports {
+			if p.HostPort <= 0 {
+				continue
+			}
+			port := hostPort{p.HostPort, p.Protocol, p.HostIP}
+			if port.protocol == "" {
+				port.protocol = corev1.ProtocolTCP
+			}
+			if port.ip == "" {
+				port.ip = anyIP
+			}
+			ports = append(ports, port)
+		}
+	}
+	return ports
+}
+
+// rejected returns the status of a pod that is not admitted.
+func rejected(now time.Time, pod *corev1.Pod, r Rejection) corev1.PodStatus {
+	s := corev1.PodStatus{
+		QOSClass: pod.Status.QOSClass, ObservedGeneration: pod.Generation,
+		Phase: corev1.PodFailed, Reason: r.Reason, Message: "Pod was rejected: " + r.Message,
+	}
+	finishStatus(now, &pod.Status, &s)
+	return s
+}

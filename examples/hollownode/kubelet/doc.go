@@ -1,0 +1,100 @@
+// Package kubelet is the loop of one node or of thousands, as a core. Pods,
+// what a runtime shows, and time go in. Plans and statuses come out.
+//
+// It does what a kubelet does, without a clock, a goroutine or a timer for a
+// node or a pod. The package examples/hollownode/cri has the runtime.
+//
+// # One sync of a pod
+//
+// A sync compares a pod with its containers. Each part of it is a pure
+// function:
+//
+//	pod, containers, probes ──► Decide ──► Actions, each with its reason
+//	Actions, back-offs, now ──► Plan ────► steps for the runtime, and waits
+//
+// [Decide] says which containers to start, restart and stop: the sandbox, init
+// containers, sidecars, restart policies and rules, failed probes. Plan adds
+// what depends on time. A container that has crashed twice waits for 10 s,
+// doubling up to 300 s. After 10 min without a crash it starts at once again.
+// An image that could not be pulled waits in the same way.
+//
+// # The status of a pod
+//
+// The status is generated from the pod, its containers and probes, and the
+// status before it: phase, conditions, and why each container waits. Each
+// change has a version. One write of a pod is on its way at a time, and a later
+// change follows it. So an old status never overwrites a newer one.
+//
+// # Pods and their workers
+//
+// A [Fleet] holds the nodes and pods. Each pod goes through these states and
+// never back:
+//
+//	new ──admitted──► syncing ──► terminating ──► terminated ──► finished
+//	 └────rejected───────────────────────────────────────────────▲
+//
+// A sync ends with the plan that it gave the runtime, or with its wait for
+// volumes. A pod is synced only between them, so no two of its syncs overlap.
+// Of several updates meanwhile the latest counts. A pod that must end cancels
+// the plan under way, and its grace period only shrinks.
+//
+// A change that the runtime tells of makes a relist of that pod, and a sync if
+// a container has started or died. All waits are entries of one queue: the next
+// sync, probes, volumes, deadlines, writes, and pods to forget.
+//
+// A node admits a pod when it comes, with the kubelet's reasons, for example
+// OutOfcpu, NodeAffinity and TaintToleration. After a restart of the process
+// the containers that run are found again, and none is restarted.
+//
+// # The caller's duties
+//
+//   - Observe the nodes, and the pods that are bound to them. Forget those that
+//     the API server no longer has. Call MarkSynced when all are known.
+//   - Perform each [Task] that Start hands out, guarded by the pod's UID, and
+//     give its result to Finish.
+//   - Call Start again at the time that Next tells, and after each change.
+//
+// # Facts
+//
+// Names, constants and decisions are those of the kubelet v1.37.1 with its
+// default features. Its tables are tests here: 73 of the 85 cases
+// for computePodActions. The others are 3 about in-place resize and 9 about
+// ephemeral containers. Of the 94 cases for the phase 59 are tests.
+//
+// # Differences from the kubelet
+//
+//   - Containers of one pod that are killed for different reasons stop
+//     together. There they stop one after the other, in no fixed order.
+//   - A probe first runs when its container has run for its initial delay.
+//     There it runs at the next tick of its period.
+//   - A change of the runtime is seen at once. There a relist comes each
+//     second.
+//   - CrashLoopBackOff is shown when the wait begins. There it is shown by the
+//     next sync.
+//   - A final phase stays with its reason. There the exit codes of containers
+//     that stop after it can replace it.
+//   - A node without allocatable resources enforces none. There it takes no
+//     pod.
+//   - Not here: in-place resize, ephemeral containers, dynamic resources,
+//     eviction by pressure, preemption, graceful shutdown of the node.
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	fleet
+//	syncing
+//	probing
+//	schedule
+//	task
+//	worker
+//	publication  admit  relist
+//	status
+//	conditions  containerstatus
+//	plan  phase
+//	decide
+//	initializing
+//	actions
+//	order  grace
+//	reasons  backoff  probe  restart  sandbox
+package kubelet

@@ -1,0 +1,196 @@
+package kubelet
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// NewFleet returns a fleet without nodes.
+func NewFleet(config FleetConfig, now time.Time) (*Fleet, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	queue, err := timedqueue.NewQueue(timedqueue.QueueConfig[dueKey, *podRecord]{Backoff: config.Backoff}, now)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	return &Fleet{
+		config: config, queue: queue, nodes: map[string]*nodeRecord{}, pods: map[types.UID]*podRecord{},
+	}, nil
+}
+
+// ObserveNode adds a node or replaces its object. Pods that came before their
+// node are admitted now.
+func (f *Fleet) ObserveNode(now time.Time, node *corev1.Node) {
+	now = f.queue.Advance(now)
+	n := f.node(node.Name)
+	n.node = node
+	for _, r := range n.pods {
+		if r.state == workerNew {
+			f.admit(now, r)
+		}
+	}
+}
+
+// ObservePod adds a pod that is bound to a node, or replaces its object. The
+// latest update wins.
+func (f *Fleet) ObservePod(now time.Time, pod *corev1.Pod) {
+	now = f.queue.Advance(now)
+	r, known := f.pods[pod.UID]
+	if !known {
+		n := f.node(pod.Spec.NodeName)
+		r = &podRecord{node: n, pod: pod}
+		f.pods[pod.UID] = r
+		n.pods = append(n.pods, r)
+		if n.node != nil {
+			f.admit(now, r)
+		}
+		return
+	}
+	old := r.pod
+	r.pod = pod
+	f.update(now, r, old)
+}
+
+// ForgetPod removes a pod that the API server no longer has. Its containers
+// end. Before MarkSynced the removal waits.
+func (f *Fleet) ForgetPod(now time.Time, uid types.UID) {
+	now = f.queue.Advance(now)
+	r, known := f.pods[uid]
+	switch {
+	case !known:
+	case !f.synced:
+		f.removals = append(f.removals, uid)
+	default:
+		f.remove(now, r)
+	}
+}
+
+// MarkSynced tells that all pods have been observed.
+func (f *Fleet) MarkSynced(now time.Time) {
+	now = f.queue.Advance(now)
+	f.synced = true
+	for _, uid := range f.removals {
+		if r, known := f.pods[uid]; known {
+			f.remove(now, r)
+		}
+	}
+	f.removals = nil
+}
+
+// stepsATurn bounds what one call of Start does.
+const stepsATurn = 1000
+
+// Start lets happen what is due, and hands out the next call of the API server.
+// When there is too much for one call, Next returns now.
+func (f *Fleet) Start(now time.Time) (Task, bool) {
+	now = f.queue.Advance(now)
+	for range stepsATurn {
+		if event, ok := f.config.Runtime.Poll(now); ok {
+			f.runtimeEvent(now, event)
+			continue
+		}
+		item, ok := f.queue.Start(now)
+		if !ok {
+			return Task{}, false
+		}
+		if item.Key.kind == dueWrite {
+			if task, ok := f.write(item); ok {
+				return task, true
+			}
+			f.queue.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped})
+			continue
+		}
+		f.queue.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
+		f.perform(now, item.Value, item.Key)
+	}
+	return Task{}, false
+}
+
+// Finish takes the result of a task.
+func (f *Fleet) Finish(now time.Time, task Task, result Result) {
+	now = f.queue.Advance(now)
+	r := task.item.Value
+	outcome := timedqueue.Result{Outcome: timedqueue.OutcomeFailed}
+	switch result {
+	case ResultGone:
+		r.publication.end(task.version, true)
+		outcome.Outcome = timedqueue.OutcomeDone
+		f.queue.Finish(now, task.item, outcome)
+		if f.pods[task.Pod.UID] == r {
+			f.remove(now, r)
+		}
+		return
+	case ResultDone:
+		outcome.Outcome = timedqueue.OutcomeDone
+	}
+	if task.Kind == TaskPatchStatus {
+		r.publication.end(task.version, result == ResultDone)
+	} else if result == ResultDone {
+		r.deletion = true
+	}
+	if result == ResultDone && r.mustWrite() {
+		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now}
+	}
+	f.queue.Finish(now, task.item, outcome)
+}
+
+// Next returns when Start can next do something.
+func (f *Fleet) Next(now time.Time) (time.Time, bool) {
+	next, found := f.queue.Next(now)
+	if at, ok := f.config.Runtime.Next(now); ok && (!found || at.Before(next)) {
+		next, found = at, true
+	}
+	return next, found
+}
+
+// node returns the record of a node, and makes it if there is none.
+func (f *Fleet) node(name string) *nodeRecord {
+	n, known := f.nodes[name]
+	if !known {
+		n = &nodeRecord{name: name}
+		f.nodes[name] = n
+	}
+	return n
+}
+
+// perform does what is due of a pod.
+func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
+	switch key.kind {
+	case dueSync, dueDeadline:
+		f.sync(now, r)
+	case dueVolumes:
+		r.doing = activityIdle
+		f.sync(now, r)
+	case dueReconcile:
+		if !sameStatus(&r.pod.Status, &r.publication.status) {
+			r.publication.overwritten()
+			f.requestWrite(now, r)
+		}
+	case dueProbe:
+		f.runProbe(now, r, key.probe)
+	case duePurge:
+		f.purge(r)
+	}
+}
+
+// write returns the call that a pod needs, if it needs one.
+func (f *Fleet) write(item dueItem) (Task, bool) {
+	r := item.Value
+	task := Task{Node: r.node.name, Pod: r.pod, item: item}
+	switch {
+	case !r.mustWrite():
+		return Task{}, false
+	case r.publication.pending():
+		task.Kind = TaskPatchStatus
+		task.Status, task.version = r.publication.begin()
+	default:
+		task.Kind = TaskDeletePod
+	}
+	return task, true
+}

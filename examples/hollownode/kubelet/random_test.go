@@ -1,0 +1,154 @@
+package kubelet
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// randomSeeds is how many random worlds a test run plays.
+const randomSeeds = 60
+
+// In random worlds no final phase and no count of restarts goes back. No
+// container runs after the final deletion of its pod, and no policy is broken.
+// Nothing is left in the end. The fake runtime panics when two syncs overlap.
+func TestRandomWorlds(t *testing.T) {
+	for seed := range uint64(randomSeeds) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { playRandom(t, seed) })
+	}
+}
+
+func playRandom(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	nodes := []string{"node-0", "node-1"}
+	w := newWorld(t, nodes...)
+	down := false
+	w.refuse = func(Task) bool { return down || random.IntN(5) == 0 }
+	made := 0
+	for range 120 {
+		switch names := w.names(); random.IntN(8) {
+		case 0, 1:
+			made++
+			w.randomPod(random, fmt.Sprint("pod-", made), nodes[random.IntN(2)])
+		case 2:
+			if len(names) > 0 {
+				w.delete(names[random.IntN(len(names))], random.Int64N(40))
+			}
+		case 3:
+			if len(names) > 0 {
+				w.runtime.Crash(w.now, names[random.IntN(len(names))], "c", int32(random.IntN(3)))
+			}
+		case 4:
+			if len(names) > 0 {
+				name := names[random.IntN(len(names))]
+				delete(w.pods, name)
+				w.fleet.ForgetPod(w.now, name)
+			}
+		case 5:
+			down = !down
+		case 6:
+			if len(names) > 0 {
+				pod := w.pods[names[random.IntN(len(names))]].DeepCopy()
+				pod.Spec.Containers[0].Image = fmt.Sprint("image-", random.IntN(3))
+				w.observe(pod)
+			}
+		case 7:
+			if random.IntN(4) == 0 {
+				w.restart(nodes...)
+				for _, name := range w.names() {
+					w.observe(w.pods[name])
+				}
+				w.forgetOrphans()
+			}
+		}
+		w.run(time.Duration(random.IntN(20_000)) * time.Millisecond)
+		w.checkPolicies()
+	}
+	down = false
+	for _, name := range w.names() {
+		w.delete(name, random.Int64N(40))
+	}
+	w.run(time.Hour)
+	require.Empty(t, w.pods)
+	require.Empty(t, w.fleet.pods)
+	require.Zero(t, w.fleet.queue.Len())
+}
+
+// names returns the pods that there are, in order.
+func (w *world) names() []types.UID {
+	var names []types.UID
+	for name := range w.pods {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// forgetOrphans shows a new fleet the pods that only the runtime has.
+func (w *world) forgetOrphans() {
+	for _, pod := range w.orphans {
+		if _, known := w.pods[pod.UID]; !known {
+			if _, runs := w.runtime.Pod(w.now, pod.UID); runs {
+				w.fleet.ObservePod(w.now, pod)
+				w.fleet.ForgetPod(w.now, pod.UID)
+			}
+		}
+	}
+}
+
+// randomPod adds a pod of which anything may fail.
+func (w *world) randomPod(random *rand.Rand, name, node string) {
+	pick := func(values ...string) string { return values[random.IntN(len(values))] }
+	pod := w.pod(name, func(p *corev1.Pod) {
+		p.Spec.NodeName = node
+		p.Spec.RestartPolicy = []corev1.RestartPolicy{restart, never, onFailure}[random.IntN(3)]
+		if random.IntN(2) == 0 {
+			p.Spec.InitContainers = append(p.Spec.InitContainers, container("i", nil))
+		}
+		if random.IntN(3) == 0 {
+			p.Spec.InitContainers = append(p.Spec.InitContainers, container("s", func(c *corev1.Container) {
+				c.RestartPolicy = &always
+				c.StartupProbe = &corev1.Probe{PeriodSeconds: 1}
+			}))
+		}
+		if random.IntN(2) == 0 {
+			p.Spec.Containers[0].LivenessProbe = &corev1.Probe{PeriodSeconds: 3}
+			p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 2}
+			p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{
+				PreStop: &corev1.LifecycleHandler{}, PostStart: &corev1.LifecycleHandler{},
+			}
+		}
+		if random.IntN(5) == 0 {
+			seconds := random.Int64N(100) + 1
+			p.Spec.ActiveDeadlineSeconds = &seconds
+		}
+	},
+		"pull-time", pick("0s", "3s"), "pull-failures", pick("0", "2"), "sandbox-failures", pick("0", "1"),
+		"run-time", pick("forever", "5s", "1m"), "i:run-time", pick("1s", "9s"), "s:run-time", pick("forever", "20s"),
+		"exit-code", pick("0", "1", "1,0"), "i:exit-code", pick("0", "1,0", "1"),
+		"stop-time", pick("0s", "2s", "forever"), "pre-stop-time", pick("0s", "5s"),
+		"post-start-failures", pick("0", "1"), "start-failures", pick("0", "1"),
+		"ready-time", pick("0s", "4s"), "live-time", pick("forever", "30s"), "mount-time", pick("0s", "2s"),
+		"unmount-time", pick("0s", "2s"))
+	w.orphans = append(w.orphans, pod)
+}
+
+// checkPolicies requires that a pod with policy Never has not restarted its
+// main container. Changes of images restart all, and are left out.
+func (w *world) checkPolicies() {
+	for _, pod := range w.pods {
+		if pod.Spec.RestartPolicy != never || pod.Spec.Containers[0].Image != "image" {
+			continue
+		}
+		state, _ := w.runtime.Pod(w.now, pod.UID)
+		if c, found := state.Latest("c"); found && c.Image == "image" {
+			require.Zero(w.t, c.Attempt, "%s: policy Never, and it was restarted", pod.Name)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// FleetConfig says how the nodes of a fleet run.
+type FleetConfig struct {
+	// Runtime runs the containers of all nodes. Required. The fleet alone uses it.
+	Runtime cri.Runtime
+	// Rand returns numbers in [0, 1). It spreads the syncs of pods. Nil means that
+	// they are not spread.
+	Rand func() float64
+	// Backoff is the wait after a call of the API server that failed.
+	Backoff timedqueue.Backoff
+}
+
+// ErrInvalidConfig is wrapped by the errors of [NewFleet].
+var ErrInvalidConfig = errors.New("invalid fleet config")
+
+// Validate joins all that is wrong with the config.
+func (c FleetConfig) Validate() error {
+	var problems []error
+	if c.Runtime == nil {
+		problems = append(problems, errors.New("config field Runtime is nil, want a runtime"))
+	}
+	if err := c.Backoff.Validate(); err != nil {
+		problems = append(problems, fmt.Errorf("config field Backoff: %w", err))
+	}
+	return errors.Join(problems...)
+}
+
+// Fleet is the kubelets of any number of nodes. It has no clock and starts
+// nothing. It is not safe for concurrent use.
+//
+// Observe nodes and pods, and perform the tasks that Start hands out. The tasks
+// are the calls of the API server. All else happens inside, at the latest in
+// the call of Start at the time that Next tells.
+type Fleet struct {
+	config FleetConfig
+	queue  *timedqueue.Queue[dueKey, *podRecord]
+	nodes  map[string]*nodeRecord
+	pods   map[types.UID]*podRecord
+	// removals are pods whose removal waits until all pods are known.
+	removals []types.UID
+	synced   bool
+}
+
+// observe relists a pod, and returns what has happened to its containers.
+func (f *Fleet) observe(now time.Time, r *podRecord) []lifecycleEvent {
+	observed, _ := f.config.Runtime.Pod(now, r.pod.UID)
+	events := compare(&r.observed, &observed)
+	r.observed = observed
+	return events
+}
+
+// publish replaces the status of a pod.
+func (f *Fleet) publish(now time.Time, r *podRecord, status corev1.PodStatus) {
+	if r.publication.set(r.pod, status) {
+		f.requestWrite(now, r)
+	}
+}
+
+func (f *Fleet) requestSync(now time.Time, r *podRecord) {
+	if r.state != workerFinished {
+		f.schedule(r, dueSync, now)
+	}
+}
+
+func (f *Fleet) requestWrite(now time.Time, r *podRecord) {
+	if r.mustWrite() {
+		f.queue.Add(dueKey{pod: r.pod.UID, kind: dueWrite}, r, now)
+	}
+}
+
+// schedule makes something of a pod due.
+func (f *Fleet) schedule(r *podRecord, kind dueKind, due time.Time) {
+	f.scheduleKey(r, dueKey{pod: r.pod.UID, kind: kind}, due)
+}
+
+func (f *Fleet) scheduleKey(r *podRecord, key dueKey, due time.Time) {
+	if !f.queue.Add(key, r, due) {
+		f.queue.Reschedule(key, due)
+	}
+}
+
+// mustWrite reports whether the API server lacks something of a pod.
+func (r *podRecord) mustWrite() bool {
+	return !r.gone && (r.publication.pending() || r.deletable())
+}
+
+// deletable reports whether the API server can delete a pod for good. It is to
+// be deleted, its containers have ended, and its last status is written.
+func (r *podRecord) deletable() bool {
+	return r.state == workerFinished && r.pod.DeletionTimestamp != nil && !r.deletion &&
+		r.publication.version == r.publication.written && !isMirror(r.pod)
+}
+
+// isMirror reports whether a pod shows a static pod in the API.
+func isMirror(pod *corev1.Pod) bool {
+	_, found := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return found
+}

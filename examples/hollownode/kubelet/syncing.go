@@ -1,0 +1,354 @@
+package kubelet
+
+import (
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+)
+
+// Times between the syncs of a pod. Each but that of a change is lengthened by
+// up to a half. Source: pkg/kubelet and pod_workers.go, v1.37.1.
+const (
+	resyncPeriod = time.Minute
+	errorPeriod  = 10 * time.Second
+	resyncJitter = 0.5
+	// housekeepingPeriod is how long a pod that has gone stays known.
+	housekeepingPeriod = 2 * time.Second
+	// reconcilePeriod is how long a status that differs in the API stays so.
+	reconcilePeriod = 10 * time.Second
+)
+
+// admit decides whether a node takes a new pod.
+func (f *Fleet) admit(now time.Time, r *podRecord) {
+	f.observe(now, r)
+	if r.observed.Busy {
+		// A former process began a plan. Its end comes as an event.
+		r.doing = activityRunning
+		f.config.Runtime.Cancel(now, r.pod.UID)
+	}
+	if isTerminal(r.pod.Status.Phase) && len(r.observed.Containers) == 0 && !r.observed.Busy {
+		// It ended before a restart of this process, and its status is final.
+		r.publication.adopt(r.pod)
+		f.move(now, r, workerFinished)
+		return
+	}
+	if r.pod.DeletionTimestamp != nil || isTerminal(r.pod.Status.Phase) {
+		f.move(now, r, workerTerminating)
+		return
+	}
+	var others []*corev1.Pod
+	for _, other := range r.node.pods {
+		if other.state == workerSyncing || other.state == workerTerminating {
+			others = append(others, other.pod)
+		}
+	}
+	if rejection := admit(r.node.node, r.pod, others); rejection.Reason != "" {
+		f.publish(now, r, rejected(now, r.pod, rejection))
+		if len(r.observed.Containers) > 0 || r.observed.Busy {
+			// It was taken before a restart of this process.
+			f.move(now, r, workerTerminating)
+			return
+		}
+		f.move(now, r, workerFinished)
+		return
+	}
+	f.move(now, r, workerSyncing)
+}
+
+// update takes a change of a pod. Its own status, which comes back, is no
+// reason to sync it.
+func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
+	switch r.state {
+	case workerNew:
+		return
+	case workerSyncing:
+		if r.pod.DeletionTimestamp != nil || isTerminal(r.pod.Status.Phase) {
+			f.move(now, r, workerTerminating)
+			return
+		}
+	case workerTerminating:
+		if grace := effectiveGrace(r.grace, r.pod, nil); grace < r.grace {
+			r.grace = grace
+			f.config.Runtime.Cancel(now, r.pod.UID)
+		}
+	}
+	if needsSync(old, r.pod) {
+		f.requestSync(now, r)
+	}
+	f.requestWrite(now, r)
+	if p := &r.publication; p.version > 0 && !sameStatus(&r.pod.Status, &p.status) {
+		f.schedule(r, dueReconcile, now.Add(reconcilePeriod))
+	}
+}
+
+// needsSync reports whether a pod has changed in what a sync reads. Conditions
+// matter to readiness gates.
+func needsSync(old, pod *corev1.Pod) bool {
+	return !equality.Semantic.DeepEqual(old.Spec, pod.Spec) ||
+		!maps.Equal(old.Labels, pod.Labels) || !maps.Equal(old.Annotations, pod.Annotations) ||
+		!old.DeletionTimestamp.Equal(pod.DeletionTimestamp) ||
+		!ptr.Equal(old.DeletionGracePeriodSeconds, pod.DeletionGracePeriodSeconds) ||
+		len(pod.Spec.ReadinessGates) > 0 &&
+			!equality.Semantic.DeepEqual(old.Status.Conditions, pod.Status.Conditions)
+}
+
+// remove takes the end of a pod in the API.
+func (f *Fleet) remove(now time.Time, r *podRecord) {
+	r.gone = true
+	switch r.state {
+	case workerNew:
+		f.move(now, r, workerFinished)
+	case workerSyncing:
+		f.move(now, r, workerTerminating)
+	case workerFinished:
+		f.schedule(r, duePurge, now.Add(housekeepingPeriod))
+	}
+}
+
+// move moves a pod to a later state, and acts on it.
+func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
+	if state <= r.state {
+		return
+	}
+	r.state = state
+	switch state {
+	case workerTerminating:
+		r.grace = effectiveGrace(0, r.pod, nil)
+		f.config.Runtime.Cancel(now, r.pod.UID)
+		if r.doing == activityMounting {
+			r.doing = activityIdle
+			f.queue.Remove(dueKey{pod: r.pod.UID, kind: dueVolumes})
+		}
+		f.requestSync(now, r)
+	case workerFinished:
+		f.config.Runtime.Remove(now, r.pod.UID)
+		for _, kind := range []dueKind{dueSync, dueDeadline} {
+			f.queue.Remove(dueKey{pod: r.pod.UID, kind: kind})
+		}
+		f.requestWrite(now, r)
+		if r.gone {
+			f.schedule(r, duePurge, now.Add(housekeepingPeriod))
+		}
+	default:
+		f.requestSync(now, r)
+	}
+}
+
+// purge forgets a pod.
+func (f *Fleet) purge(r *podRecord) {
+	for kind := range dueProbe {
+		f.queue.Remove(dueKey{pod: r.pod.UID, kind: kind})
+	}
+	delete(f.pods, r.pod.UID)
+	for i, other := range r.node.pods {
+		if other == r {
+			r.node.pods = append(r.node.pods[:i:i], r.node.pods[i+1:]...)
+			break
+		}
+	}
+}
+
+// sync syncs a pod, unless a sync of it is under way. Then it is synced again
+// after that.
+func (f *Fleet) sync(now time.Time, r *podRecord) {
+	if r.doing != activityIdle {
+		r.again = true
+		return
+	}
+	r.again = false
+	f.observe(now, r)
+	switch r.state {
+	case workerSyncing:
+		f.syncPod(now, r)
+	case workerTerminating:
+		f.syncTerminating(now, r)
+	case workerTerminated:
+		f.syncTerminated(now, r)
+	}
+}
+
+// syncPod brings the containers of a pod to what they should be.
+func (f *Fleet) syncPod(now time.Time, r *podRecord) {
+	f.watchProbes(now, r)
+	f.publish(now, r, r.status(now, false))
+	if isTerminal(r.publication.status.Phase) {
+		f.move(now, r, workerTerminating)
+		return
+	}
+	if !f.mounted(now, r) {
+		return
+	}
+	view := r.view()
+	actions := Decide(&view)
+	steps, waits := view.plan(now, &actions, &r.backOffs)
+	for _, w := range waits {
+		r.wait(w)
+	}
+	if len(steps) == 0 {
+		f.publish(now, r, r.status(now, false))
+		f.endSync(now, r, f.nextAfter(now, waits))
+		return
+	}
+	f.begin(now, r, steps)
+}
+
+// mounted reports whether the volumes of a pod are there. If not, the sync
+// waits for them.
+func (f *Fleet) mounted(now time.Time, r *podRecord) bool {
+	if r.mountedAt.IsZero() {
+		script, _ := cri.ParseScript(r.pod, "")
+		r.mountedAt = now.Add(min(script.MountTime, 1000*time.Hour))
+	}
+	left := r.mountedAt.Sub(now)
+	if left <= 0 {
+		return true
+	}
+	r.doing = activityMounting
+	f.schedule(r, dueVolumes, r.mountedAt)
+	return false
+}
+
+// syncTerminating stops the containers of a pod.
+func (f *Fleet) syncTerminating(now time.Time, r *podRecord) {
+	f.publish(now, r, r.status(now, false))
+	var steps []cri.Step
+	if stops := stopAll(r.pod, &r.observed, time.Duration(r.grace)*time.Second); len(stops) > 0 {
+		steps = append(steps, cri.Step{Kind: cri.StepStop, Stops: stops})
+	}
+	if len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
+		steps = append(steps, cri.Step{Kind: cri.StepStopSandboxes})
+	}
+	if len(steps) > 0 {
+		f.begin(now, r, steps)
+		return
+	}
+	r.probes = nil
+	f.publish(now, r, r.status(now, true))
+	f.move(now, r, workerTerminated)
+}
+
+// syncTerminated waits until the volumes of a pod are gone, and ends it.
+func (f *Fleet) syncTerminated(now time.Time, r *podRecord) {
+	script, _ := cri.ParseScript(r.pod, "")
+	if !r.mountedAt.IsZero() && script.UnmountTime > 0 {
+		r.mountedAt = time.Time{}
+		r.doing = activityUnmounting
+		f.schedule(r, dueVolumes, now.Add(min(script.UnmountTime, 1000*time.Hour)))
+		return
+	}
+	f.publish(now, r, finalStatus(now, r.pod, r.publication.current(r.pod)))
+	f.move(now, r, workerFinished)
+}
+
+// begin gives the runtime a plan.
+func (f *Fleet) begin(now time.Time, r *podRecord, steps []cri.Step) {
+	r.doing = activityRunning
+	f.config.Runtime.Begin(now, cri.Plan{Node: r.node.name, Pod: r.pod, Steps: steps})
+}
+
+// runtimeEvent takes an event of the runtime. A change makes a relist of the
+// pod.
+func (f *Fleet) runtimeEvent(now time.Time, event cri.Event) {
+	r, known := f.pods[event.Pod]
+	if !known {
+		return
+	}
+	if event.Ended != nil {
+		f.endPlan(now, r, event.Ended)
+		return
+	}
+	events := f.observe(now, r)
+	if r.state == workerSyncing {
+		f.watchProbes(now, r)
+	}
+	for _, e := range events {
+		if e.syncs() {
+			f.requestSync(now, r)
+			return
+		}
+	}
+}
+
+// endPlan ends the sync whose plan has ended.
+func (f *Fleet) endPlan(now time.Time, r *podRecord, report *cri.Report) {
+	r.doing = activityIdle
+	f.observe(now, r)
+	failed := false
+	for i := range report.Results {
+		result := &report.Results[i]
+		failed = failed || !result.Done
+		if result.Step.Kind != cri.StepStart {
+			continue
+		}
+		if result.Done {
+			delete(r.waiting, result.Step.Container)
+			continue
+		}
+		r.wait(Wait{Container: result.Step.Container, Reason: result.Reason, Message: result.Message})
+		if result.Reason == cri.ReasonImagePull {
+			r.backOffs.count(now, backOffKey{image: containerSpec(r.pod, result.Step.Container).Image}, now)
+		}
+	}
+	switch {
+	case report.Canceled, !failed:
+		// The kubelet relists after a sync that did something, and syncs again.
+		f.endSync(now, r, now)
+	default:
+		if r.state == workerSyncing {
+			f.watchProbes(now, r)
+			f.publish(now, r, r.status(now, false))
+		}
+		f.endSync(now, r, f.after(now, errorPeriod))
+	}
+}
+
+// endSync schedules the next sync, or leaves one that was asked for meanwhile.
+func (f *Fleet) endSync(now time.Time, r *podRecord, next time.Time) {
+	if r.again {
+		next = now
+	}
+	item, found := f.queue.Get(dueKey{pod: r.pod.UID, kind: dueSync})
+	if !found || item.Due.IsZero() || next.Before(item.Due) {
+		f.schedule(r, dueSync, next)
+	}
+	if r.state != workerSyncing {
+		return
+	}
+	if at, ok := deadline(r.pod, r.publication.current(r.pod)); ok && at.After(now) {
+		f.schedule(r, dueDeadline, at)
+	}
+}
+
+// nextAfter returns when a pod is synced again that needed nothing. Containers
+// that wait for a back-off make it sooner.
+func (f *Fleet) nextAfter(now time.Time, waits []Wait) time.Time {
+	if len(waits) == 0 {
+		return f.after(now, resyncPeriod)
+	}
+	period := resyncPeriod
+	for _, w := range waits {
+		period = min(period, max(w.Until.Sub(now), 0))
+	}
+	return f.after(now, period)
+}
+
+// after returns a time after a period, which is lengthened by up to a half.
+func (f *Fleet) after(now time.Time, period time.Duration) time.Time {
+	if f.config.Rand != nil {
+		period += time.Duration(resyncJitter * f.config.Rand() * float64(period))
+	}
+	return now.Add(period)
+}
+
+// wait records why a container is not started.
+func (r *podRecord) wait(w Wait) {
+	if r.waiting == nil {
+		r.waiting = map[string]Wait{}
+	}
+	r.waiting[w.Container] = w
+}

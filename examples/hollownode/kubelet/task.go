@@ -1,0 +1,41 @@
+package kubelet
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TaskKind says what a task asks of the API server.
+type TaskKind string
+
+const (
+	// TaskPatchStatus patches the status of a pod, guarded by its UID.
+	TaskPatchStatus TaskKind = "PatchStatus"
+	// TaskDeletePod deletes a pod with grace period zero, guarded by its UID. Its
+	// containers have ended and its last status is written.
+	TaskDeletePod TaskKind = "DeletePod"
+)
+
+// Task is one call of the API server. Its pod is only read.
+type Task struct {
+	Kind TaskKind
+	Node string
+	Pod  *corev1.Pod
+	// Status is the one to write. Only that of TaskPatchStatus counts.
+	Status corev1.PodStatus
+
+	version uint64
+	item    dueItem
+}
+
+// Result is the result of a task. The zero value is a failure, as is any other
+// string.
+type Result string
+
+const (
+	// ResultDone: the API server has done it.
+	ResultDone Result = "Done"
+	// ResultGone: there is no pod of that name and UID any more.
+	ResultGone Result = "Gone"
+	// ResultFailed: it must be tried again.
+	ResultFailed Result = "Failed"
+)

@@ -1,0 +1,149 @@
+package kubelet
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// workerState is the life of a pod on a node:
+//
+//	new ──admitted──► syncing ──► terminating ──► terminated ──► finished
+//	 └────rejected, or it needs no containers──────────────────────▲
+//
+// A pod that is deleted, has run out of time, or has a final phase terminates.
+// It is terminating until its containers have exited, and terminated until its
+// volumes are gone. It never goes back. Only Fleet.move writes it.
+type workerState uint8
+
+const (
+	workerNew workerState = iota
+	workerSyncing
+	workerTerminating
+	workerTerminated
+	workerFinished
+)
+
+// String returns the name of the state.
+func (s workerState) String() string {
+	return [...]string{"new", "syncing", "terminating", "terminated", "finished"}[s]
+}
+
+// activity is what the sync of a pod waits for. A pod is synced only when idle,
+// so no two of its syncs overlap.
+type activity uint8
+
+const (
+	activityIdle activity = iota
+	// activityMounting and activityUnmounting wait for volumes.
+	activityMounting
+	activityUnmounting
+	// activityRunning waits for a plan of the runtime.
+	activityRunning
+)
+
+// String returns the name of the activity.
+func (a activity) String() string {
+	return [...]string{"idle", "mounting", "unmounting", "running"}[a]
+}
+
+// dueKind says what of a pod is due.
+type dueKind uint8
+
+const (
+	dueSync dueKind = iota
+	// dueWrite is a call of the API server.
+	dueWrite
+	// dueReconcile restores a status that another client has overwritten.
+	dueReconcile
+	// dueVolumes ends a wait for volumes.
+	dueVolumes
+	// dueDeadline ends a pod that has been active for too long.
+	dueDeadline
+	// duePurge forgets a pod.
+	duePurge
+	// dueProbe runs a probe.
+	dueProbe
+)
+
+// String returns the name of the kind.
+func (k dueKind) String() string {
+	return [...]string{"sync", "write", "reconcile", "volumes", "deadline", "purge", "probe"}[k]
+}
+
+// dueKey identifies what waits for a time. The probe is that of dueProbe.
+type dueKey struct {
+	pod   types.UID
+	kind  dueKind
+	probe ProbeKey
+}
+
+type dueItem = timedqueue.Item[dueKey, *podRecord]
+
+// podRecord is what a node knows of a pod.
+type podRecord struct {
+	node  *nodeRecord
+	pod   *corev1.Pod // the latest update wins
+	state workerState
+	doing activity
+	// again asks for one more sync when the present one has ended.
+	again bool
+	// gone tells that the API server has no such pod any more.
+	gone bool
+	// grace is the seconds in which it ends, zero before it is terminating.
+	grace int64
+
+	observed  cri.Pod
+	probes    map[ProbeKey]*probe
+	backOffs  backOffs
+	waiting   map[string]Wait
+	mountedAt time.Time // when its volumes are there; zero before they are asked for
+
+	publication publication
+	// deletion tells that the API server has been asked to delete it.
+	deletion bool
+}
+
+// nodeRecord is a node and its pods in the order in which they came.
+type nodeRecord struct {
+	name string
+	node *corev1.Node // nil until it is observed
+	pods []*podRecord
+}
+
+// view returns what a sync sees of the pod.
+func (r *podRecord) view() View {
+	v := View{Pod: r.pod, Observed: &r.observed, Probes: make(Probes, len(r.probes))}
+	for key, p := range r.probes {
+		v.Probes[key] = p.result
+	}
+	v.RestartAll = len(r.observed.Containers) > 0 && mayRestartAll(r.pod) &&
+		restartsAll(r.pod, &r.observed, r.publication.current(r.pod))
+	return v
+}
+
+// status generates the status of the pod.
+func (r *podRecord) status(now time.Time, terminal bool) corev1.PodStatus {
+	v := statusView{
+		View: r.view(), old: r.publication.current(r.pod), waiting: r.waiting, terminal: terminal,
+		hostIP: r.node.ip(),
+	}
+	return v.generate(now)
+}
+
+// ip returns the internal IP of a node, or "".
+func (n *nodeRecord) ip() string {
+	if n.node == nil {
+		return ""
+	}
+	for _, a := range n.node.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			return a.Address
+		}
+	}
+	return ""
+}
