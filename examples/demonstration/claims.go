@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // ErrNotHeld says that the controller did something that it should not have.
@@ -38,15 +39,16 @@ func (c Claim) print(out io.Writer) bool {
 		fmt.Fprintf(out, "ok    %s\n", c.Says)
 		return true
 	}
-	fmt.Fprintf(out, "FAIL  %s, except for %d:\n", c.Says, len(c.Exceptions))
+	fmt.Fprintf(out, "FAIL  %s\n", c.Says)
 	const margin = "     "
-	line := margin
-	for _, name := range c.Exceptions[:min(len(c.Exceptions), MostNamed)] {
-		if line != margin && Width(line)+1+Width(name) > Columns {
+	line := fmt.Sprintf("%s except for %d:", margin, len(c.Exceptions))
+	named := c.Exceptions[:min(len(c.Exceptions), MostNamed)]
+	for _, word := range strings.Fields(strings.Join(named, " ")) {
+		if Width(line)+1+Width(word) > Columns {
 			fmt.Fprintln(out, line)
 			line = margin
 		}
-		line += " " + name
+		line += " " + word
 	}
 	fmt.Fprintln(out, line)
 	if more := len(c.Exceptions) - MostNamed; more > 0 {

@@ -27,7 +27,7 @@ func TestClaimNamesItsExceptions(t *testing.T) {
 	}
 	claims := []demonstration.Claim{{Says: "no pod left early", Exceptions: names}, {Says: "all is well"}}
 	require.ErrorIs(t, demonstration.PrintClaims(&out, claims), demonstration.ErrNotHeld)
-	require.Contains(t, out.String(), "\nFAIL  no pod left early, except for 23:\n      node-a00-pod node")
+	require.Contains(t, out.String(), "\nFAIL  no pod left early\n      except for 23: node-a00-pod node")
 	require.Equal(t, demonstration.MostNamed, strings.Count(out.String(), "node-a00-pod"))
 	require.True(t, strings.HasSuffix(out.String(), "\n      and 3 more\nok    all is well\n"), out.String())
 	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
