@@ -109,7 +109,8 @@ func (v *verdict) judgeCreation(s *state, name string, p podFacts) {
 	if len(others) == 0 {
 		return
 	}
-	if !set.surges || slices.ContainsFunc(others, func(o podFacts) bool { return !o.terminating && o.image == p.image }) {
+	same := func(o podFacts) bool { return o.image == p.image }
+	if !set.surges || slices.ContainsFunc(living(others), same) {
 		v.crowded = append(v.crowded, name)
 		return
 	}
@@ -125,6 +126,7 @@ func (v *verdict) judgeCreation(s *state, name string, p podFacts) {
 	}
 }
 
+// living returns the pods that are not terminating.
 func living(pods []podFacts) []podFacts {
 	return slices.DeleteFunc(pods, func(p podFacts) bool { return p.terminating })
 }
@@ -143,16 +145,16 @@ func (v *verdict) judgeDeletion(s *state, name string, p podFacts) {
 	}
 	v.rolled++
 	if set.surges {
-		if !slices.ContainsFunc(s.on(p.set, p.node), func(o podFacts) bool {
-			return !o.terminating && o.available && o.image == s.sets[p.set].image
-		}) {
+		successor := func(o podFacts) bool { return o.available && o.image == s.sets[p.set].image }
+		if !slices.ContainsFunc(living(s.on(p.set, p.node)), successor) {
 			v.uncovered = append(v.uncovered, name)
 		}
 		return
 	}
 	down := 1
+	serves := func(o podFacts) bool { return o.available }
 	for node, facts := range s.nodes {
-		if facts.fits() && !slices.ContainsFunc(s.on(p.set, node), func(o podFacts) bool { return !o.terminating && o.available }) {
+		if facts.fits() && !slices.ContainsFunc(living(s.on(p.set, node)), serves) {
 			down++
 		}
 	}

@@ -238,8 +238,13 @@ func TestSummaryComparesPodsAndStatusWithTheStep(t *testing.T) {
 		"drained, and a pod": func(h *stored) { h.create("agent", "x", "v2", corev1.ConditionTrue) },
 		"closed, and no pod": func(h *stored) { h.remove("agent", "y", "v2") },
 		"a pod on no node":   func(h *stored) { h.create("agent", "none", "v2", corev1.ConditionTrue) },
-		"another image":      func(h *stored) { h.remove("agent", "a", "v2"); h.create("agent", "a", "v1", corev1.ConditionTrue) },
-		"no set":             func(h *stored) { h.write(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent"}}, true) },
+		"another image": func(h *stored) {
+			h.remove("agent", "a", "v2")
+			h.create("agent", "a", "v1", corev1.ConditionTrue)
+		},
+		"no set": func(h *stored) {
+			h.write(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent"}}, true)
+		},
 		"status": func(h *stored) {
 			h.set("agent", secondImage, appsv1.DaemonSetStatus{
 				ObservedGeneration: 1, DesiredNumberScheduled: 5, CurrentNumberScheduled: 5, NumberReady: 5, NumberAvailable: 5,

@@ -254,7 +254,8 @@ func tolerates(pod *corev1.Pod, node *corev1.Node) bool {
 // cannot be pulled.
 func (w *world) start(ctx context.Context, pod *corev1.Pod) error {
 	bad := strings.HasSuffix(pod.Spec.Containers[0].Image, ":"+badImage)
-	container := corev1.ContainerStatus{Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image, Ready: !bad}
+	wanted := pod.Spec.Containers[0]
+	container := corev1.ContainerStatus{Name: wanted.Name, Image: wanted.Image, Ready: !bad}
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}
 	pod.Status.Phase = corev1.PodRunning
 	container.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.Now()}
