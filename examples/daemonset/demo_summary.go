@@ -217,22 +217,19 @@ func (v *verdict) print(out io.Writer, calls map[memory.Request]int) error {
 	return demonstration.PrintClaims(out, v.claims())
 }
 
-func (v *verdict) claims() []demonstration.Claim {
-	var claims []demonstration.Claim
-	claim := func(exceptions []string, format string, args ...any) {
-		claims = append(claims, demonstration.Claim{Says: fmt.Sprintf(format, args...), Exceptions: exceptions})
-	}
-	claim(v.unreached, "after each of the %d steps pods and status were as they should", v.steps)
-	claim(v.misplaced, "each of the %d pods that were created was for a node that fits", v.created)
-	claim(v.crowded, "no pod was created for a node that had enough")
-	claim(v.unreasoned, "each of the %d pods that were deleted had a reason to go", v.deleted)
-	claim(v.overdrawn, "agent: no rollout took more than %d nodes at a time", demoLimit)
-	claim(v.surplus, "proxy: no more than %d nodes had a second pod", demoLimit)
-	claim(v.uncovered, "proxy: no rollout left a node without an available pod")
-	claim(v.spoiled, "the bad image cost %d pods of agent, and none of proxy", demoLimit)
-	claim(v.forgotten, "the rollback made the second revision the fourth, and no new one")
+func (v *verdict) claims() demonstration.Claims {
+	var claims demonstration.Claims
+	claims.Add(v.unreached, "after each of the %d steps pods and status were as they should", v.steps)
+	claims.Add(v.misplaced, "each of the %d pods that were created was for a node that fits", v.created)
+	claims.Add(v.crowded, "no pod was created for a node that had enough")
+	claims.Add(v.unreasoned, "each of the %d pods that were deleted had a reason to go", v.deleted)
+	claims.Add(v.overdrawn, "agent: no rollout took more than %d nodes at a time", demoLimit)
+	claims.Add(v.surplus, "proxy: no more than %d nodes had a second pod", demoLimit)
+	claims.Add(v.uncovered, "proxy: no rollout left a node without an available pod")
+	claims.Add(v.spoiled, "the bad image cost %d pods of agent, and none of proxy", demoLimit)
+	claims.Add(v.forgotten, "the rollback made the second revision the fourth, and no new one")
 	if v.created == 0 || v.deleted == 0 || v.rolled == 0 {
-		claim([]string{"none"}, "pods were created, deleted and rolled out")
+		claims.Add([]string{"none"}, "pods were created, deleted and rolled out")
 	}
 	return claims
 }

@@ -186,43 +186,62 @@ func (s *state) differences(w want) []string {
 
 func (s *state) differencesOf(set demoSet, w want) []string {
 	var found []string
-	stuck, expected := 0, appsv1.DaemonSetStatus{ObservedGeneration: s.sets[set.name].generation}
+	stuck, counted := 0, appsv1.DaemonSetStatus{ObservedGeneration: s.sets[set.name].generation}
 	for _, node := range slices.Sorted(maps.Keys(s.nodes)) {
-		good, bad, other := 0, 0, 0
-		for _, p := range s.on(set.name, node) {
-			switch {
-			case !p.terminating && p.available && p.image == w.image:
-				good++
-			case !p.terminating && !p.available && w.stuck != "" && p.image == w.stuck:
-				bad++
-			default:
-				other++
-			}
+		facts, has := s.nodes[node], count(s.on(set.name, node), w)
+		if has != wantedOn(facts, has.stuck > 0, set.surges) {
+			found = append(found, fmt.Sprintf("%s on %s has %d good pods, %d stuck, %d others;", set.name, node, has.good,
+				has.stuck, has.others))
 		}
-		facts, wanted := s.nodes[node], 1
-		switch {
-		case facts.drained:
-			wanted = 0
-		case bad > 0 && !set.surges:
-			wanted = 0
-		}
-		if good != wanted || other > 0 || bad > 1 || bad > 0 && !facts.fits() {
-			found = append(found, fmt.Sprintf("%s on %s: %d pods available, %d wanted, %d others;",
-				set.name, node, good, wanted, bad+other))
-		}
-		stuck += bad
+		stuck += has.stuck
 		switch {
 		case facts.fits():
-			expected.DesiredNumberScheduled++
-			expected.NumberAvailable += int32(good)
-		case good > 0:
-			expected.NumberMisscheduled++
+			counted.DesiredNumberScheduled++
+			counted.NumberAvailable += int32(has.good)
+		case has.good > 0:
+			counted.NumberMisscheduled++
 		}
 	}
 	if len(s.nodes) == 0 || w.stuck != "" && stuck != demoLimit {
-		found = append(found, fmt.Sprintf("%s has %d pods that cannot start;", set.name, stuck))
+		found = append(found, fmt.Sprintf("%s has %d pods that are stuck;", set.name, stuck))
 	}
-	return append(found, s.statusDifferences(set, w, expected)...)
+	return append(found, s.statusDifferences(set, w, counted)...)
+}
+
+// counts are the pods of a set on a node.
+type counts struct {
+	good   int // available, with the image that a step wants
+	stuck  int // not available, with the image of a rollout that is stuck
+	others int
+}
+
+func count(pods []podFacts, w want) counts {
+	var c counts
+	for _, p := range pods {
+		switch {
+		case !p.terminating && p.available && p.image == w.image:
+			c.good++
+		case !p.terminating && !p.available && w.stuck != "" && p.image == w.stuck:
+			c.stuck++
+		default:
+			c.others++
+		}
+	}
+	return c
+}
+
+// wantedOn returns the pods that a set should have on a node, which a rollout
+// that is stuck may have taken.
+func wantedOn(node nodeFacts, taken, surges bool) counts {
+	switch {
+	case node.drained:
+		return counts{}
+	case taken && node.fits() && surges:
+		return counts{good: 1, stuck: 1}
+	case taken && node.fits():
+		return counts{stuck: 1}
+	}
+	return counts{good: 1}
 }
 
 // statusDifferences compares the status of a set with what was counted.

@@ -19,9 +19,18 @@ type Claim struct {
 	Exceptions []string
 }
 
+// Claims are what a summary says.
+type Claims []Claim
+
+// Add appends a claim. Its exceptions come first, and then its format and
+// arguments.
+func (c *Claims) Add(exceptions []string, format string, args ...any) {
+	*c = append(*c, Claim{Says: fmt.Sprintf(format, args...), Exceptions: exceptions})
+}
+
 // PrintClaims writes a line for each claim, and its exceptions below. It
 // returns [ErrNotHeld] if a claim has any, and if there is no claim.
-func PrintClaims(out io.Writer, claims []Claim) error {
+func PrintClaims(out io.Writer, claims Claims) error {
 	fmt.Fprintln(out, "\nWhat that proves:")
 	held := len(claims) > 0
 	for _, c := range claims {

@@ -25,7 +25,9 @@ func TestClaimNamesItsExceptions(t *testing.T) {
 	for range demonstration.MostNamed + 3 {
 		names = append(names, "node-a00-pod")
 	}
-	claims := []demonstration.Claim{{Says: "no pod left early", Exceptions: names}, {Says: "all is well"}}
+	var claims demonstration.Claims
+	claims.Add(names, "no pod left %s", "early")
+	claims.Add(nil, "all is well")
 	require.ErrorIs(t, demonstration.PrintClaims(&out, claims), demonstration.ErrNotHeld)
 	require.Contains(t, out.String(), "\nFAIL  no pod left early\n      except for 23: node-a00-pod node")
 	require.Equal(t, demonstration.MostNamed, strings.Count(out.String(), "node-a00-pod"))

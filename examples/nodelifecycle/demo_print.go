@@ -38,26 +38,23 @@ func (v *verdict) printFigures(out io.Writer, calls map[memory.Request]int) erro
 	return nil
 }
 
-func (v *verdict) claims() []demonstration.Claim {
-	var claims []demonstration.Claim
-	claim := func(exceptions []string, format string, args ...any) {
-		claims = append(claims, demonstration.Claim{Says: fmt.Sprintf(format, args...), Exceptions: exceptions})
-	}
-	claim(v.missing, "each of the %d pods that had to leave left", v.mustLeave)
-	claim(v.wrong, "each of the %d pods that left had a reason to", v.left)
-	claim(v.early, "no pod left before its toleration ended")
+func (v *verdict) claims() demonstration.Claims {
+	var claims demonstration.Claims
+	claims.Add(v.missing, "each of the %d pods that had to leave left", v.mustLeave)
+	claims.Add(v.wrong, "each of the %d pods that left had a reason to", v.left)
+	claims.Add(v.early, "no pod left before its toleration ended")
 	for _, zone := range slices.Sorted(maps.Keys(v.zones)) {
 		var faster []string
 		if peak := v.zones[zone].peak; peak > 1 {
 			faster = []string{fmt.Sprintf("%.0f%% of what is allowed", 100*peak)}
 		}
-		claim(faster, "zone %s stayed within its rate", zone)
+		claims.Add(faster, "zone %s stayed within its rate", zone)
 	}
-	claim(v.alive, "no node was declared that had a heartbeat in its grace period")
-	claim(v.ready, "no node was tainted that had been ready for a grace period")
-	claim(v.whileDown, "no node was tainted while all were down, nor a grace period after")
+	claims.Add(v.alive, "no node was declared that had a heartbeat in its grace period")
+	claims.Add(v.ready, "no node was tainted that had been ready for a grace period")
+	claims.Add(v.whileDown, "no node was tainted while all were down, nor a grace period after")
 	if v.mustLeave == 0 || v.left == 0 {
-		claim([]string{"none"}, "pods had to leave, and did")
+		claims.Add([]string{"none"}, "pods had to leave, and did")
 	}
 	return claims
 }
