@@ -10,7 +10,6 @@
 //	return demonstration.PrintClaims(out, claims)
 //
 // A [Screen] redraws a picture in place on a terminal, and writes plain lines
-// elsewhere. A summary is [Claims]. It holds if no claim has an
-// exception, else the program ends with exit code 1. No line is wider than
-// [Columns].
+// elsewhere. A summary is [Claims]. It holds if no claim has an exception,
+// else the program ends with exit code 1. No line is wider than [Columns].
 package demonstration
