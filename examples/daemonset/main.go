@@ -4,8 +4,10 @@
 //
 // It does the work of kube-controller-manager's daemonset-controller, which has
 // to be switched off there with --controllers=*,-daemonset-controller. Taking
-// over from it and handing back restarts no pod. It needs a cluster, for now:
-// there is no demonstration without one.
+// over from it and handing back restarts no pod.
+//
+// With --kubeconfig or in a cluster it works there. With neither it
+// demonstrates that on a cluster in memory.
 //
 // # Differences from kube-controller-manager
 //
@@ -27,11 +29,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"github.com/spf13/pflag"
 
+	"github.com/kubelife/lifecycle/examples/demonstration"
 	"github.com/kubelife/lifecycle/examples/process"
 )
 
@@ -41,10 +43,6 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 	return command(new(settings)).Execute(ctx, args, out, diagnostics)
 }
 
-// errNowhere says that there is nothing to work on.
-var errNowhere = errors.New(
-	"no cluster: give --kubeconfig or --master, or run in a cluster (there is no demonstration without one yet)")
-
 // command returns the program's command line, whose flags set s.
 func command(s *settings) *process.Command {
 	s.process.Name, s.process.Port = "daemonset", 10272
@@ -52,15 +50,24 @@ func command(s *settings) *process.Command {
 		Process:  &s.process,
 		Settings: s,
 		Intro:    intro,
-		Run: func(ctx context.Context, _ *pflag.FlagSet, _ io.Writer) error {
-			config, found, err := process.RESTConfig(&s.process, &s.Replica)
-			if err != nil {
-				return err
-			}
-			if !found {
-				return errNowhere
-			}
-			return program(s).Run(ctx, config)
+		Run: func(ctx context.Context, flags *pflag.FlagSet, out io.Writer) error {
+			return start(ctx, s, flags, out)
 		},
 	}
+}
+
+// start runs the controller on a cluster if there is one, else the
+// demonstration.
+func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer) error {
+	config, found, err := process.RESTConfig(&s.process, &s.Replica)
+	if err != nil {
+		return err
+	}
+	if found {
+		return program(s).Run(ctx, config)
+	}
+	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {
+		return err
+	}
+	return demonstrate(ctx, s, out)
 }

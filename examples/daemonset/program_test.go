@@ -43,12 +43,6 @@ func TestMain(m *testing.M) {
 	})
 }
 
-func clientsOf(client *memory.Client, cluster *memory.Cluster) process.Clients {
-	return process.Clients{
-		Acting: client, Watching: client, Recording: cluster.NewClient(), Electing: cluster.NewClient(),
-	}
-}
-
 // populate makes two nodes, a DaemonSet, and one that selects all pods.
 func populate(ctx context.Context, cluster *memory.Cluster) error {
 	for _, name := range []string{"ant", "bee"} {
@@ -169,7 +163,6 @@ func TestWrongCalls(t *testing.T) {
 		"no QPS":             {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
 		"a shadow":           {[]string{"--shadow"}, process.ExitUsage, "this program has no shadow mode yet"},
 		"an argument":        {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
-		"no cluster":         {nil, process.ExitFailed, "no cluster: give --kubeconfig or --master"},
 		"no such kubeconfig": {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
 		"no server there": {[]string{"--master=" + unreachable}, process.ExitFailed,
 			"reach the API server at " + unreachable},
@@ -188,7 +181,7 @@ func TestHelpTeaches(t *testing.T) {
 	var diagnostics bytes.Buffer
 	require.Zero(t, run(t.Context(), []string{"--help"}, &bytes.Buffer{}, &diagnostics))
 	for _, want := range []string{"--kubeconfig", "-daemonset-controller", "--concurrent-daemonset-syncs",
-		"/daemonsets", "lifecycle.kubelife.io/halt", "Exit codes"} {
+		"/daemonsets", "a demonstration, on a", "lifecycle.kubelife.io/halt", "Exit codes"} {
 		require.Contains(t, diagnostics.String(), want)
 	}
 }

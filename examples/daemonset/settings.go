@@ -20,6 +20,8 @@ type settings struct {
 const intro = `daemonset gives each node that fits one pod of each DaemonSet, and rolls new
 templates out.
 
+  daemonset                                          a demonstration, on a
+                                                     cluster in memory
   daemonset --kubeconfig FILE                        like kube-controller-manager
   daemonset --kubeconfig FILE --kube-api-qps=100 --kube-api-burst=200
                                                      for clusters of thousands of nodes

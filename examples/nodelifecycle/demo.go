@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
-	"github.com/spf13/pflag"
-	"golang.org/x/term"
-
+	"github.com/kubelife/lifecycle/examples/demonstration"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
 )
@@ -64,20 +61,6 @@ const (
 	demoPatience = 20 * time.Second
 )
 
-// setDemoDefaults gives the flags that were not given the values that suit the
-// demonstration.
-func setDemoDefaults(flags *pflag.FlagSet) error {
-	for name, value := range demoDefaults {
-		if flags.Changed(name) {
-			continue
-		}
-		if err := flags.Set(name, value); err != nil {
-			return fmt.Errorf("set up the demonstration: %w", err)
-		}
-	}
-	return nil
-}
-
 // demonstrate plays the script and returns an error if the summary does not
 // hold.
 func demonstrate(ctx context.Context, s *settings, out io.Writer) error {
@@ -98,7 +81,7 @@ func demonstrateOn(ctx context.Context, cluster *memory.Cluster, s *settings, ou
 	}
 	defer l.events.stop()
 	seen := newWitness(cluster.NewClient())
-	show := &view{out: out, live: terminal(out), world: w, witness: seen, lifecycle: l, last: map[string]string{}}
+	show := &view{screen: demonstration.NewScreen(out), witness: seen, lifecycle: l}
 	judge := func() *verdict { return newHistory(cluster, time.Now()).judge(rulesOf(&s.Options), w.history()) }
 
 	err = process.Together(ctx,
@@ -135,10 +118,4 @@ func awaitLate(ctx context.Context, judge func() *verdict) {
 		case <-time.After(time.Second):
 		}
 	}
-}
-
-// terminal reports whether out is one that a view can be redrawn on.
-func terminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }

@@ -2,35 +2,16 @@ package main
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubelife/lifecycle/examples/demonstration"
 	"github.com/kubelife/lifecycle/zone"
 )
-
-// What does not hold is named, so much of it as anybody reads.
-func TestClaimNamesItsExceptions(t *testing.T) {
-	var out bytes.Buffer
-	require.True(t, claim{says: "no pod left early"}.print(&out))
-	require.Equal(t, "ok    no pod left early\n", out.String())
-
-	out.Reset()
-	var names []string
-	for range mostNamed + 3 {
-		names = append(names, "node-a00-pod")
-	}
-	require.False(t, claim{"no pod left early", names}.print(&out))
-	require.True(t, strings.HasPrefix(out.String(), "FAIL  no pod left early, but for 23:\n      node-a00-pod node"))
-	require.Equal(t, mostNamed, strings.Count(out.String(), "node-a00-pod"))
-	require.True(t, strings.HasSuffix(out.String(), "\n      and 3 more\n"))
-	requireFits(t, out.String())
-}
 
 func TestVerdictFailsWithAnException(t *testing.T) {
 	held := func() *verdict { return &verdict{mustLeave: 1, left: 1} }
@@ -48,35 +29,28 @@ func TestVerdictFailsWithAnException(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := held()
 			breaks(v)
-			require.ErrorIs(t, v.print(&bytes.Buffer{}, nil), errNotHeld)
+			require.ErrorIs(t, v.print(&bytes.Buffer{}, nil), demonstration.ErrNotHeld)
 		})
 	}
 }
 
-var colors = regexp.MustCompile("\x1b\\[[0-9]*[a-zA-Z]")
-
-// requireFits fails if a line is wider than a terminal.
-func requireFits(t *testing.T, text string) {
-	t.Helper()
-	for line := range strings.Lines(colors.ReplaceAllString(text, "")) {
-		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), columns, "%s", line)
-	}
-}
-
 func TestPictureFitsATerminal(t *testing.T) {
-	var out bytes.Buffer
-	w := &world{started: time.Now().Add(-1000 * time.Second)}
-	for _, zone := range []string{"a", "b", "c"} {
-		w.nodes = append(w.nodes, slices.Repeat([]string{"node-" + zone}, demoNodesPerZone)...)
-	}
-	v := &view{out: &out, live: true, witness: newWitness(nil), world: w}
-	for _, o := range script(w) {
-		v.say(o, true)
-		v.say(o, false)
-	}
-	v.picture([]zone.Status{
-		{Zone: "r:\x00:a", State: zone.PartialDisruption, Rate: 1000},
-	}, zone.PhaseRecovering, 1_000_000)
-	require.Contains(t, out.String(), "PartialDisruption")
-	requireFits(t, out.String())
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		w := &world{}
+		for _, zone := range []string{"a", "b", "c"} {
+			w.nodes = append(w.nodes, slices.Repeat([]string{"node-" + zone}, demoNodesPerZone)...)
+		}
+		v := &view{screen: demonstration.NewPicture(&out), witness: newWitness(nil)}
+		time.Sleep(1000 * time.Second)
+		for _, o := range script(w) {
+			v.say(o, true)
+			v.say(o, false)
+		}
+		v.picture([]zone.Status{
+			{Zone: "r:\x00:a", State: zone.PartialDisruption, Rate: 1000},
+		}, zone.PhaseRecovering, 1_000_000)
+		require.Contains(t, out.String(), "PartialDisruption")
+		require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
+	})
 }

@@ -11,6 +11,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubelife/lifecycle/examples/demonstration"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestDemonstrationHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s settings
-		require.NoError(t, setDemoDefaults(command(&s).FlagSet()))
+		require.NoError(t, demonstration.SetDefaults(command(&s).FlagSet(), demoDefaults))
 		require.NoError(t, s.Validate())
 		started := time.Now()
 		var out bytes.Buffer
@@ -34,7 +35,7 @@ func TestDemonstrationHolds(t *testing.T) {
 				require.False(t, after > 28*time.Second && after < 38*time.Second, "%s after %v", name, after)
 			}
 		}
-		requireFits(t, out.String())
+		require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
 		t.Logf("%s", out.String()[bytes.Index(out.Bytes(), []byte("What the API server stored")):])
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kubelife/lifecycle/examples/demonstration"
 	"github.com/kubelife/lifecycle/examples/evicting"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/shadow"
@@ -46,7 +47,7 @@ func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer
 	if s.process.Shadow {
 		return errNoCluster
 	}
-	if err := setDemoDefaults(flags); err != nil {
+	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {
 		return err
 	}
 	return demonstrate(ctx, s, out)

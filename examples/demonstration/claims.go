@@ -1,0 +1,67 @@
+package demonstration
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// ErrNotHeld says that the controller did something that it should not have.
+var ErrNotHeld = errors.New("the summary does not hold")
+
+// MostNamed is how many exceptions of a claim are named.
+const MostNamed = 20
+
+// A Claim is something that holds if there is no exception to it.
+type Claim struct {
+	Says       string
+	Exceptions []string
+}
+
+// Claims are what a summary says.
+type Claims []Claim
+
+// Add appends a claim. Its exceptions come first, and then its format and
+// arguments.
+func (c *Claims) Add(exceptions []string, format string, args ...any) {
+	*c = append(*c, Claim{Says: fmt.Sprintf(format, args...), Exceptions: exceptions})
+}
+
+// PrintClaims writes a line for each claim, and its exceptions below. It
+// returns [ErrNotHeld] if a claim has any, and if there is no claim.
+func PrintClaims(out io.Writer, claims Claims) error {
+	fmt.Fprintln(out, "\nWhat that proves:")
+	held := len(claims) > 0
+	for _, c := range claims {
+		held = c.print(out) && held
+	}
+	if !held {
+		return ErrNotHeld
+	}
+	return nil
+}
+
+// print reports whether the claim holds.
+func (c Claim) print(out io.Writer) bool {
+	if len(c.Exceptions) == 0 {
+		fmt.Fprintf(out, "ok    %s\n", c.Says)
+		return true
+	}
+	fmt.Fprintf(out, "FAIL  %s\n", c.Says)
+	const margin = "     "
+	line := fmt.Sprintf("%s except for %d:", margin, len(c.Exceptions))
+	named := c.Exceptions[:min(len(c.Exceptions), MostNamed)]
+	for _, word := range strings.Fields(strings.Join(named, " ")) {
+		if Width(line)+1+Width(word) > Columns {
+			fmt.Fprintln(out, line)
+			line = margin
+		}
+		line += " " + word
+	}
+	fmt.Fprintln(out, line)
+	if more := len(c.Exceptions) - MostNamed; more > 0 {
+		fmt.Fprintf(out, "%s and %d more\n", margin, more)
+	}
+	return false
+}

@@ -1,0 +1,102 @@
+package demonstration
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// Columns is how wide a line may be.
+const Columns = 80
+
+// mostTold lines about what has happened stay below a picture.
+const mostTold = 6
+
+// A Screen shows a demonstration. On a terminal it shows a picture that is
+// redrawn in place, and what was said below it. Elsewhere it writes a line for
+// all that is said and for each change. It is not safe for concurrent use.
+type Screen struct {
+	out     io.Writer
+	live    bool
+	started time.Time
+
+	told  []string // last first
+	drawn int      // lines to go back
+	// last is what was written last about each thing.
+	last map[string]string
+}
+
+// NewScreen returns a Screen whose times count from now on.
+func NewScreen(out io.Writer) *Screen {
+	file, ok := out.(*os.File)
+	return newScreen(out, ok && term.IsTerminal(int(file.Fd())))
+}
+
+// NewPicture returns a Screen that draws pictures even if out is no terminal.
+func NewPicture(out io.Writer) *Screen { return newScreen(out, true) }
+
+func newScreen(out io.Writer, live bool) *Screen {
+	return &Screen{out: out, live: live, started: time.Now(), last: map[string]string{}}
+}
+
+// IsLive reports whether the Screen draws pictures.
+func (s *Screen) IsLive() bool { return s.live }
+
+// Elapsed returns the time since the Screen was made.
+func (s *Screen) Elapsed() time.Duration { return time.Since(s.started) }
+
+func (s *Screen) stamped(text string) string {
+	return fmt.Sprintf("%5.1fs  %s", s.Elapsed().Seconds(), text)
+}
+
+// Say shows what has happened.
+func (s *Screen) Say(text string) {
+	line := s.stamped(text)
+	s.told = append([]string{line}, s.told[:min(len(s.told), mostTold-1)]...)
+	if !s.live {
+		fmt.Fprintln(s.out, line)
+	}
+}
+
+// Change writes a line about a thing if it differs from the last one about it.
+// It is for a Screen that is not live.
+func (s *Screen) Change(about, line string) {
+	if s.last[about] == line {
+		return
+	}
+	s.last[about] = line
+	fmt.Fprintln(s.out, s.stamped(line))
+}
+
+// Draw replaces the picture, whose lines each end with a newline. It is for a
+// Screen that is live.
+func (s *Screen) Draw(picture string) {
+	var b strings.Builder
+	if s.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", s.drawn)
+	}
+	b.WriteString(picture)
+	for _, line := range s.told {
+		fmt.Fprintln(&b, line)
+	}
+	s.drawn = strings.Count(b.String(), "\n")
+	fmt.Fprint(s.out, b.String())
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9]*[a-zA-Z]")
+
+// Width returns how many columns the widest line of a text takes. Escape
+// sequences, for example colors, take none.
+func Width(text string) int {
+	widest := 0
+	for line := range strings.Lines(escapes.ReplaceAllString(text, "")) {
+		widest = max(widest, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+	}
+	return widest
+}
