@@ -276,17 +276,8 @@ func refuses(err error) bool {
 		code != http.StatusRequestTimeout
 }
 
-// saysGone reports whether the API server itself has no such pod. A 404 can
-// also come from a proxy that is not ready, a webhook, or a path that the
-// server does not serve. If it counted, a running pod would get a second one
-// next to it. The API server names what it did not find. client-go fills the
-// name in for other answers, but leaves a cause that says so.
+// saysGone reports whether the API server itself has no such pod. If another
+// 404 counted, a running pod would get a second one next to it.
 func saysGone(err error, pod string) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details != nil && details.Kind == string(corev1.ResourcePods) && details.Name == pod &&
-		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+	return ownership.SaysGone(err, string(corev1.ResourcePods), pod)
 }

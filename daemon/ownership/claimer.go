@@ -144,7 +144,7 @@ func adopt[T metav1.Object](
 	adopted, err := client.Patch(ctx, object.GetName(), types.StrategicMergePatchType, patch,
 		metav1.PatchOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case SaysGone(err, "", object.GetName()):
 		return nil
 	case err != nil:
 		return fmt.Errorf("adopt %s for %s: %w", object.GetName(), c.ownership.owner, err)
@@ -164,7 +164,7 @@ func release[T metav1.Object](
 	released, err := client.Patch(ctx, object.GetName(), types.StrategicMergePatchType, patch,
 		metav1.PatchOptions{})
 	switch {
-	case isGone(err):
+	case isGone(err, object.GetName()):
 		return nil
 	case err != nil:
 		return fmt.Errorf("release %s from %s: %w", object.GetName(), c.ownership.owner, err)
@@ -176,8 +176,8 @@ func release[T metav1.Object](
 // isGone reports whether a release has failed because the object is deleted or
 // another one has its name. (The API server accepts a release of an object
 // without the reference.)
-func isGone(err error) bool {
-	if apierrors.IsNotFound(err) {
+func isGone(err error, name string) bool {
+	if SaysGone(err, "", name) {
 		return true
 	}
 	var status apierrors.APIStatus
@@ -190,4 +190,20 @@ func isGone(err error) bool {
 		}
 	}
 	return false
+}
+
+// SaysGone reports whether the API server itself has no object of that name. An
+// empty resource stands for any. A 404 can also come from a proxy that is not
+// ready, a webhook, or a path that the server does not serve. If it counted, an
+// object that exists would be forgotten. The API server names what it did not
+// find. client-go fills the name in for other answers, but leaves a cause that
+// says so.
+func SaysGone(err error, resource, name string) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && (resource == "" || details.Kind == resource) && details.Name == name &&
+		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

@@ -196,3 +196,43 @@ func TestAnOwnerThatSelectsEverythingHasNoClaimer(t *testing.T) {
 	_, err := ownership.NewClaimer(ownerOf(set), newGuardedAPI().AppsV1().DaemonSets("logging"))
 	require.ErrorIs(t, err, ownership.ErrEmptySelector)
 }
+
+// A 404 from a proxy or a webhook does not name what is missing. If it counted,
+// an orphan that exists would be forgotten.
+func TestOnlyTheAPIServerSaysThatAnObjectIsGone(t *testing.T) {
+	set := shippers()
+	pods := []*corev1.Pod{edited(shipper("a"), orphan), edited(shipper("b"), unselected)}
+	for name, test := range map[string]struct {
+		answer error
+		gone   bool
+	}{
+		"the API server": {apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, ""), true},
+		"a proxy": {&apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := newGuardedAPI(set, pods[0], pods[1])
+			api.fails = func(resource, name string) error {
+				var status *apierrors.StatusError
+				if resource != "pods" || !errors.As(test.answer, &status) {
+					return nil
+				}
+				answer := *status
+				if details := answer.ErrStatus.Details; details != nil {
+					answer.ErrStatus.Details = &metav1.StatusDetails{Kind: details.Kind, Name: name}
+				}
+				return &answer
+			}
+			claimed, err := ownership.ClaimAll(t.Context(), api.claimer(t, set),
+				api.CoreV1().Pods("logging"), pods)
+			require.Empty(t, claimed.Adopted)
+			require.Empty(t, claimed.Released)
+			if test.gone {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, "adopt a")
+				require.ErrorContains(t, err, "release b")
+			}
+		})
+	}
+}

@@ -312,7 +312,7 @@ func (a *application) relabel(ctx context.Context, relabel *Relabel) error {
 	name := relabel.Pod.Name
 	relabelled, err := a.pods.Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case ownership.SaysGone(err, "pods", name):
 		return nil
 	case err != nil:
 		a.held[relabel.From] = true
@@ -333,7 +333,7 @@ func (a *application) delete(ctx context.Context, deletion *Deletion) error {
 		preconditions.ResourceVersion = &revision.ResourceVersion
 	}
 	err := a.revisions.Delete(ctx, revision.Name, metav1.DeleteOptions{Preconditions: preconditions})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !ownership.SaysGone(err, "controllerrevisions", revision.Name) {
 		return fmt.Errorf("delete revision %s, which is %s: %w",
 			revision.Name, deletion.Reason, guarded(err))
 	}
