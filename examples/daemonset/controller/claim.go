@@ -44,19 +44,24 @@ func (c *Controller) finishClaim(now time.Time, task *Task, action Claim, result
 }
 
 // forgetUnclaimed forgets objects that a claim has found to be gone: no error,
-// and no patch either. The watch shows their end later.
+// and no patch either. The watch shows their end later. If it has shown a newer
+// version meanwhile, that one counts.
 func (c *Controller) forgetUnclaimed(now time.Time, action Claim, result *Result) {
 	for _, pod := range action.Pods {
 		same := func(other *corev1.Pod) bool { return other.UID == pod.UID }
 		if !slices.ContainsFunc(result.Pods.Adopted, same) && !slices.ContainsFunc(result.Pods.Released, same) {
-			c.ForgetPod(now, pod)
+			if c.pods.known[keyOf(pod)] == pod {
+				c.ForgetPod(now, pod)
+			}
 		}
 	}
 	for _, revision := range action.Revisions {
 		same := func(other *appsv1.ControllerRevision) bool { return other.UID == revision.UID }
 		if !slices.ContainsFunc(result.Revisions.Adopted, same) &&
 			!slices.ContainsFunc(result.Revisions.Released, same) {
-			c.ForgetRevision(now, revision)
+			if c.revisions.known[keyOf(revision)] == revision {
+				c.ForgetRevision(now, revision)
+			}
 		}
 	}
 }

@@ -108,6 +108,31 @@ func TestNothingStartsBeforeOrphansAreClaimed(t *testing.T) {
 	require.Empty(t, w.pods[taken].OwnerReferences)
 }
 
+// While a claim is under way, the watch shows that another set has adopted the
+// pod. That the claim found nothing to do does not take the pod from the other.
+func TestAClaimForgetsOnlyWhatItKnew(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	set := w.addSet("agent")
+	other := w.addSet("twin", func(twin *appsv1.DaemonSet) {
+		twin.Spec.Selector, twin.Spec.Template.Labels = set.Spec.Selector, set.Spec.Template.Labels
+	})
+	w.putPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "orphan",
+		Labels: set.Spec.Selector.MatchLabels}, Spec: corev1.PodSpec{NodeName: "ant"}})
+	w.MarkSynced(w.now)
+	task, ok := w.Start(w.now)
+	require.True(t, ok)
+	require.IsType(t, controller.Claim{}, task.Action)
+	require.Equal(t, set.UID, task.Owner.Object.GetUID())
+	w.changePod("orphan", func(pod *corev1.Pod) {
+		pod.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(other, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+	})
+	w.Finish(w.now, task, controller.Result{Outcome: controller.OutcomeDone})
+	w.run()
+	require.NotContains(t, w.podsOn("twin")[1:], "ant", "a second pod")
+}
+
 // A claim ends when another owner is faster, or the orphan is gone.
 func TestAClaimThatIsMootEnds(t *testing.T) {
 	for name, end := range map[string]func(w *world){
