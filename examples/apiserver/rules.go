@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -128,6 +129,9 @@ func validate(group string, object runtime.Object) error {
 	if m.GetName() == "" {
 		return invalid(group, object, field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))
 	}
+	if err := validateOwners(group, object); err != nil {
+		return err
+	}
 	node, ok := object.(*corev1.Node)
 	if !ok {
 		return nil
@@ -143,6 +147,25 @@ func validate(group string, object runtime.Object) error {
 			return invalid(group, node, field.Duplicate(field.NewPath("metadata", "taints").Index(i), taint))
 		}
 		seen[id] = true
+	}
+	return nil
+}
+
+// validateOwners refuses a second controller: of two that adopt an orphan at
+// the same time, one gets it.
+func validateOwners(group string, object runtime.Object) error {
+	owners := MetaOf(object).GetOwnerReferences()
+	first := ""
+	for _, owner := range owners {
+		if owner.Controller == nil || !*owner.Controller {
+			continue
+		}
+		name := owner.Kind + "/" + owner.Name
+		if first != "" {
+			return invalid(group, object, field.Invalid(field.NewPath("metadata", "ownerReferences"), owners,
+				fmt.Sprintf("one controller at most, and there are %s and %s", first, name)))
+		}
+		first = name
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -51,4 +52,19 @@ func TestLeaseIsNormalizedAsByJSON(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Real servers refuse a second controller, so that two owners that adopt an
+// orphan at the same time cannot both have it.
+func TestAnObjectHasOneController(t *testing.T) {
+	owner := func(name string, controls bool) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: name, UID: "u", Controller: &controls}
+	}
+	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	object.OwnerReferences = []metav1.OwnerReference{owner("a", true), owner("b", false)}
+	require.NoError(t, validate("", object))
+	object.OwnerReferences = append(object.OwnerReferences, owner("c", true))
+	err := validate("", object)
+	require.True(t, apierrors.IsInvalid(err), err)
+	require.ErrorContains(t, err, "metadata.ownerReferences")
 }

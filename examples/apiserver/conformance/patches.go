@@ -142,6 +142,10 @@ func patches() []Case {
 				`[{"op":"twist","path":"/metadata/labels"}]`), Want: unprocessable},
 			{About: "a wrong type", Call: patch(ResourcePods, "p", asMerge, `{"spec":{"containers":7}}`),
 				Want: invalid(metav1.CauseTypeFieldValueInvalid, "patch")},
+			{About: "two controllers", Call: patch(ResourcePods, "p", asStrategic, `{"metadata":{"ownerReferences":[`+
+				`{"apiVersion":"apps/v1","kind":"DaemonSet","name":"a","uid":"a","controller":true},`+
+				`{"apiVersion":"apps/v1","kind":"DaemonSet","name":"b","uid":"b","controller":true}]}}`),
+				Want: invalid(metav1.CauseTypeFieldValueInvalid, "metadata.ownerReferences")},
 			{About: "nothing has changed", Call: get(ResourcePods, "p"),
 				Want: object(Fields{"metadata.resourceVersion": "{p.version}"})},
 			{About: "a node", Call: create(ResourceNodes, thisNode, "")},
