@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/examples/demonstration"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
@@ -39,7 +38,7 @@ func (h *stored) set(name, image string, status appsv1.DaemonSetStatus) {
 }
 
 func controlledBy(set string) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{Kind: "DaemonSet", Name: set, Controller: ptr.To(true)}}
+	return []metav1.OwnerReference{{Kind: "DaemonSet", Name: set, Controller: new(true)}}
 }
 
 // pod is named after its set, node and image.

@@ -108,7 +108,7 @@ func (w *world) addSets(ctx context.Context) error {
 func (s demoSet) object() *appsv1.DaemonSet {
 	labels := map[string]string{"app": s.name}
 	update := &appsv1.RollingUpdateDaemonSet{
-		MaxUnavailable: ptr.To(intstr.FromInt32(demoLimit)), MaxSurge: ptr.To(intstr.FromInt32(0)),
+		MaxUnavailable: new(intstr.FromInt32(demoLimit)), MaxSurge: new(intstr.FromInt32(0)),
 	}
 	if s.surges {
 		update.MaxUnavailable, update.MaxSurge = update.MaxSurge, update.MaxUnavailable

@@ -52,7 +52,7 @@ func (c Claim) print(out io.Writer) bool {
 	const margin = "     "
 	line := fmt.Sprintf("%s except for %d:", margin, len(c.Exceptions))
 	named := c.Exceptions[:min(len(c.Exceptions), MostNamed)]
-	for _, word := range strings.Fields(strings.Join(named, " ")) {
+	for word := range strings.FieldsSeq(strings.Join(named, " ")) {
 		if Width(line)+1+Width(word) > Columns {
 			fmt.Fprintln(out, line)
 			line = margin
