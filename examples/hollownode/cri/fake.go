@@ -148,6 +148,12 @@ func (f *Fake) Remove(now time.Time, pod types.UID) bool {
 	return true
 }
 
+// forget drops a pod.
+func (f *Fake) forget(p *podRecord) {
+	delete(f.pods, p.pod.UID)
+	delete(f.machine(p.node).pods, p.pod.UID)
+}
+
 // advance lets happen what is due, each at its time, and returns now or the
 // latest time that any call has passed.
 func (f *Fake) advance(now time.Time) time.Time {

@@ -63,9 +63,3 @@ func (f *Fake) abandon(p *podRecord) {
 		p.plan = nil
 	}
 }
-
-// forget drops a pod.
-func (f *Fake) forget(p *podRecord) {
-	delete(f.pods, p.pod.UID)
-	delete(f.machine(p.node).pods, p.pod.UID)
-}

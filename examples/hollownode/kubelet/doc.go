@@ -43,13 +43,25 @@
 // sync, probes, volumes, deadlines, writes, and pods to forget.
 //
 // A node admits a pod when it comes, with the kubelet's reasons, for example
-// OutOfcpu, NodeAffinity and TaintToleration. After a restart of the process
-// the containers that run are found again, and none is restarted.
+// OutOfcpu, NodeAffinity and TaintToleration.
+//
+// # Restarts and reboots
+//
+// A kubelet that starts again knows nothing. It rebuilds its pods, the oldest
+// first, from what the runtime has and from their statuses in the API. No
+// container is restarted. A container that has run for 10 s before stays ready
+// as long as its pod is, until its first probe says otherwise. Its startup
+// probe is not repeated. Back-offs begin again. A pod that only the runtime has
+// ends with a grace period of 1 s, once all pods are known.
+//
+// A reboot ends all containers of a node, and then its kubelet starts again. So
+// each pod that goes on gets a new sandbox, and its containers count a restart.
 //
 // # The caller's duties
 //
 //   - Observe the nodes, and the pods that are bound to them. Forget those that
 //     the API server no longer has. Call MarkSynced when all are known.
+//   - Tell of faults: RestartNode, RebootNode.
 //   - Perform each [Task] that Start hands out, guarded by the pod's UID, and
 //     give its result to Finish.
 //   - Call Start again at the time that Next tells, and after each change.
@@ -83,12 +95,14 @@
 // A file uses only declarations of its own line and of the lines below.
 //
 //	fleet
+//	rounds
 //	syncing
 //	probing
 //	schedule
 //	task
 //	worker
 //	publication  admit  relist
+//	usage
 //	status
 //	conditions  containerstatus
 //	plan  phase

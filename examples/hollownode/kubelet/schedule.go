@@ -51,6 +51,8 @@ type Fleet struct {
 	pods   map[types.UID]*podRecord
 	// removals are pods whose removal waits until all pods are known.
 	removals []types.UID
+	// unlisted are nodes whose orphans end when all pods are known.
+	unlisted []*nodeRecord
 	synced   bool
 }
 
