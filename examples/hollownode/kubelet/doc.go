@@ -57,11 +57,20 @@
 // A reboot ends all containers of a node, and then its kubelet starts again. So
 // each pod that goes on gets a new sandbox, and its containers count a restart.
 //
+// # Faults
+//
+// A kubelet checks its runtime each 5 s. While the runtime does not answer,
+// containers go on, and syncs and probes fail. 30 s after the last good check
+// the loop stops: new pods are not admitted, and deletions wait. It goes on
+// when a check is good again, after waits of 100 ms doubling to 5 s. Writes
+// that are due go on all the time. Without a network for pods only those of the
+// node's own network are synced.
+//
 // # The caller's duties
 //
 //   - Observe the nodes, and the pods that are bound to them. Forget those that
 //     the API server no longer has. Call MarkSynced when all are known.
-//   - Tell of faults: RestartNode, RebootNode.
+//   - Tell of faults: SetFaults, RestartNode, RebootNode.
 //   - Perform each [Task] that Start hands out, guarded by the pod's UID, and
 //     give its result to Finish.
 //   - Call Start again at the time that Next tells, and after each change.
@@ -83,6 +92,9 @@
 //     second.
 //   - CrashLoopBackOff is shown when the wait begins. There it is shown by the
 //     next sync.
+//   - Pods that wait for a network are synced when it is back. There they are
+//     synced each second.
+//   - Probes need the runtime, as those that run a command do.
 //   - A final phase stays with its reason. There the exit codes of containers
 //     that stop after it can replace it.
 //   - A node without allocatable resources enforces none. There it takes no
@@ -102,7 +114,7 @@
 //	task
 //	worker
 //	publication  admit  relist
-//	usage
+//	usage  outage
 //	status
 //	conditions  containerstatus
 //	plan  phase

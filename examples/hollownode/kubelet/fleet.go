@@ -44,7 +44,7 @@ func (f *Fleet) ForgetNode(now time.Time, name string) {
 	now = f.queue.Advance(now)
 	f.config.Runtime.RemoveNode(now, name)
 	if n, known := f.nodes[name]; known {
-		n.node = nil
+		n.node, n.faults = nil, Faults{}
 		f.beginLife(now, n)
 	}
 }
@@ -68,6 +68,15 @@ func (f *Fleet) RebootNode(now time.Time, name string) {
 	}
 }
 
+// SetFaults makes the faults of a node hold from now on. Those of an unknown
+// node are ignored.
+func (f *Fleet) SetFaults(now time.Time, name string, faults Faults) {
+	now = f.queue.Advance(now)
+	if n, known := f.nodes[name]; known && n.node != nil {
+		f.setFaults(now, n, faults)
+	}
+}
+
 // ObservePod adds a pod that is bound to a node, or replaces its object. The
 // latest update wins.
 func (f *Fleet) ObservePod(now time.Time, pod *corev1.Pod) {
@@ -80,11 +89,13 @@ func (f *Fleet) ObservePod(now time.Time, pod *corev1.Pod) {
 		f.insert(now, r)
 		return
 	}
+	if r.former() || r.node.loop == loopStopped {
+		r.unseen = pod
+		return
+	}
 	old := r.pod
 	r.pod = pod
-	if !r.former() {
-		f.update(now, r, old)
-	}
+	f.update(now, r, old)
 }
 
 // ForgetPod removes a pod that the API server no longer has. Its containers
@@ -193,12 +204,16 @@ func (f *Fleet) node(now time.Time, name string) *nodeRecord {
 // perform does what is due of a pod or a node.
 func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
 	switch {
-	case key.kind == dueRound:
-		if n, known := f.nodes[key.node]; known {
-			f.proceedRound(now, n)
-		}
+	case r == nil:
+		f.performNode(now, key)
 		return
 	case r.former():
+		return
+	case r.node.loop == loopStopped && (key.kind == dueSync || key.kind == dueDeadline || key.kind == dueVolumes):
+		r.again = true
+		if key.kind == dueVolumes {
+			r.doing = activityIdle
+		}
 		return
 	}
 	switch key.kind {
@@ -216,6 +231,18 @@ func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
 		f.runProbe(now, r, key.probe)
 	case duePurge:
 		f.purge(r)
+	}
+}
+
+// performNode does what is due of a node.
+func (f *Fleet) performNode(now time.Time, key dueKey) {
+	n, known := f.nodes[key.node]
+	switch {
+	case !known:
+	case key.kind == dueRound:
+		f.proceedRound(now, n)
+	case key.kind == dueCheck:
+		f.check(now, n)
 	}
 }
 

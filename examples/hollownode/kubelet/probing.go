@@ -110,7 +110,7 @@ func (f *Fleet) runProbe(now time.Time, r *podRecord, key ProbeKey) {
 	started := container.StartupProbe == nil ||
 		r.probes[ProbeKey{key.ContainerID, cri.ProbeStartup}].succeeded()
 	changed := false
-	if started || key.Kind == cri.ProbeStartup {
+	if answers := r.node.loop == loopRunning; answers && (started || key.Kind == cri.ProbeStartup) {
 		ok := f.config.Runtime.Probe(now, r.pod.UID, key.ContainerID, key.Kind)
 		changed = p.observe(key.Kind, spec, ok)
 	}

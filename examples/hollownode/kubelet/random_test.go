@@ -33,7 +33,7 @@ func playRandom(t *testing.T, seed uint64) {
 	w.refuse = func(Task) bool { return down || random.IntN(5) == 0 }
 	made := 0
 	for range 120 {
-		switch names := w.names(); random.IntN(11) {
+		switch names := w.names(); random.IntN(12) {
 		case 0, 1:
 			made++
 			w.randomPod(random, fmt.Sprint("pod-", made), nodes[random.IntN(2)])
@@ -70,6 +70,9 @@ func playRandom(t *testing.T, seed uint64) {
 			w.fleet.RestartNode(w.now, nodes[random.IntN(2)])
 		case 9:
 			w.fleet.RebootNode(w.now, nodes[random.IntN(2)])
+		case 11:
+			faults := Faults{RuntimeDown: random.IntN(2) == 0, NetworkDown: random.IntN(2) == 0}
+			w.fleet.SetFaults(w.now, nodes[random.IntN(2)], faults)
 		case 10:
 			if random.IntN(4) == 0 {
 				w.shutDown(nodes[random.IntN(2)])
@@ -79,6 +82,9 @@ func playRandom(t *testing.T, seed uint64) {
 		w.checkPolicies()
 	}
 	down = false
+	for _, name := range nodes {
+		w.fleet.SetFaults(w.now, name, Faults{})
+	}
 	for _, name := range w.names() {
 		w.delete(name, random.Int64N(40))
 	}

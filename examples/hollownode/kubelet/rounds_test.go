@@ -75,7 +75,7 @@ func TestAnOrphanWithAPlanUnderWayEndsToo(t *testing.T) {
 
 func TestAKubeletThatRestartsRestartsNoContainer(t *testing.T) {
 	w := newWorld(t, "node", "other")
-	w.pod("a", nil, "mount-time", "5s")
+	w.pod("a", nil, "mount-time", "5s", "unmount-time", "7s")
 	w.pod("b", func(p *corev1.Pod) { p.Spec.RestartPolicy = never }, "run-time", "5s")
 	w.run(20 * time.Second)
 	before, _ := w.runtime.Pod(w.now, "a")
@@ -86,6 +86,8 @@ func TestAKubeletThatRestartsRestartsNoContainer(t *testing.T) {
 	assert.Equal(t, before, after)
 	assert.Len(t, w.log, written, "the API server has all of it: %v", w.log[written:])
 	w.delete("a", 30)
+	w.run(7*time.Second - 1)
+	assert.Contains(t, w.pods, types.UID("a"), "its volumes are known")
 	w.run(time.Minute)
 	assert.NotContains(t, w.pods, types.UID("a"))
 	w.fleet.RestartNode(w.now, "unknown")
@@ -150,7 +152,6 @@ func TestAReadyPodStaysReadyUntilItsFirstProbeAfterARestart(t *testing.T) {
 			}
 			w.observe(pod)
 			if test.age <= restartMargin {
-				w.fleet.config.Rand = nil
 				w.runtime.deaf = true // it fails its first probe, which comes at once
 			}
 			w.run(29 * time.Second)
@@ -188,6 +189,8 @@ func TestAPodThatEndsStaysReadyWhenItsKubeletRestarts(t *testing.T) {
 	w.run(20 * time.Second)
 	w.delete("a", 30)
 	w.run(time.Second)
+	w.runtime.deaf = true
+	w.fleet.config.Rand = nil
 	w.fleet.RestartNode(w.now, "node")
 	w.run(5 * time.Second)
 	assert.True(t, w.status("a").ContainerStatuses[0].Ready, "%v", w.log)
@@ -228,6 +231,9 @@ func TestANodeThatIsForgottenLeavesNothing(t *testing.T) {
 	w.pod("a", nil, "stop-time", "forever")
 	w.pod("b", readiness, "pull-time", "10s")
 	w.run(time.Second)
+	w.refuse = func(Task) bool { return true }
+	w.pod("unwritten", nil)
+	w.run(0)
 	written := len(w.log)
 	w.fleet.ForgetNode(w.now, "node")
 	assert.Empty(t, w.runtime.Pods(w.now, "node"))
@@ -235,6 +241,7 @@ func TestANodeThatIsForgottenLeavesNothing(t *testing.T) {
 	assert.Len(t, w.log, written, "nothing is written of its pods")
 	w.fleet.ForgetPod(w.now, "a")
 	w.fleet.ForgetPod(w.now, "b")
+	w.fleet.ForgetPod(w.now, "unwritten")
 	w.run(time.Minute)
 	assert.Empty(t, w.fleet.pods)
 	assert.Empty(t, w.fleet.nodes)

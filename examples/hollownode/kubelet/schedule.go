@@ -56,8 +56,12 @@ type Fleet struct {
 	synced   bool
 }
 
-// observe relists a pod, and returns what has happened to its containers.
+// observe relists a pod, and returns what has happened to its containers. It is
+// nothing while the runtime does not answer.
 func (f *Fleet) observe(now time.Time, r *podRecord) []lifecycleEvent {
+	if r.node.loop != loopRunning {
+		return nil
+	}
 	observed, _ := f.config.Runtime.Pod(now, r.pod.UID)
 	events := compare(&r.observed, &observed)
 	r.observed = observed

@@ -18,6 +18,8 @@ const (
 	resyncPeriod = time.Minute
 	errorPeriod  = 10 * time.Second
 	resyncJitter = 0.5
+	// networkPeriod is how often a pod is synced that waits for a network.
+	networkPeriod = time.Second
 	// housekeepingPeriod is how long a pod that has gone stays known.
 	housekeepingPeriod = 2 * time.Second
 	// reconcilePeriod is how long a status that differs in the API stays so.
@@ -99,7 +101,7 @@ func needsSync(old, pod *corev1.Pod) bool {
 // remove takes the end of a pod in the API.
 func (f *Fleet) remove(now time.Time, r *podRecord) {
 	r.gone = true
-	if r.former() {
+	if r.former() || r.node.loop == loopStopped {
 		return
 	}
 	switch r.state {
@@ -183,6 +185,14 @@ func (f *Fleet) sync(now time.Time, r *podRecord) {
 		return
 	}
 	r.again = false
+	if r.node.loop != loopRunning {
+		// Only what needs no runtime is done: the first status of a new pod.
+		if r.state == workerSyncing && r.publication.version == 0 {
+			f.publish(now, r, r.status(now, false))
+		}
+		f.endSync(now, r, f.after(now, errorPeriod))
+		return
+	}
 	f.observe(now, r)
 	switch r.state {
 	case workerSyncing:
@@ -200,6 +210,11 @@ func (f *Fleet) syncPod(now time.Time, r *podRecord) {
 	f.publish(now, r, r.status(now, false))
 	if isTerminal(r.publication.status.Phase) {
 		f.move(now, r, workerTerminating)
+		return
+	}
+	if r.node.networkDown && !r.pod.Spec.HostNetwork {
+		f.endSync(now, r, f.after(now, resyncPeriod))
+		r.again = true // as soon as there is a network
 		return
 	}
 	if !f.mounted(now, r) {
@@ -277,7 +292,13 @@ func (f *Fleet) begin(now time.Time, r *podRecord, steps []cri.Step) {
 // pod.
 func (f *Fleet) runtimeEvent(now time.Time, event cri.Event) {
 	r, known := f.pods[event.Pod]
-	if !known || r.former() {
+	switch {
+	case !known || r.former():
+		return
+	case r.node.loop != loopRunning:
+		if event.Ended != nil {
+			r.report = event.Ended
+		}
 		return
 	}
 	if event.Ended != nil && r.doing == activityRunning && !f.busy(now, r) {

@@ -70,15 +70,17 @@ const (
 	dueProbe
 	// dueRound visits a pod of a node.
 	dueRound
+	// dueCheck checks the runtime of a node.
+	dueCheck
 )
 
 // String returns the name of the kind.
 func (k dueKind) String() string {
-	return [...]string{"sync", "write", "reconcile", "volumes", "deadline", "purge", "probe", "round"}[k]
+	return [...]string{"sync", "write", "reconcile", "volumes", "deadline", "purge", "probe", "round", "check"}[k]
 }
 
 // dueKey identifies what waits for a time. The probe is that of dueProbe. The
-// node is that of dueRound, which is of no pod.
+// node is that of dueRound and dueCheck, which are of no pod.
 type dueKey struct {
 	pod   types.UID
 	node  string
@@ -90,10 +92,12 @@ type dueItem = timedqueue.Item[dueKey, *podRecord]
 
 // podRecord is what a node knows of a pod.
 type podRecord struct {
-	node  *nodeRecord
-	pod   *corev1.Pod // the latest update wins
-	state workerState
-	doing activity
+	node *nodeRecord
+	pod  *corev1.Pod // the latest update wins
+	// unseen is an update that came while the loop was stopped, or nil.
+	unseen *corev1.Pod
+	state  workerState
+	doing  activity
 	// again asks for one more sync when the present one has ended.
 	again bool
 	// gone tells that the API server has no such pod any more.
@@ -103,7 +107,9 @@ type podRecord struct {
 	// grace is the seconds in which it ends, zero before it is terminating.
 	grace int64
 
-	observed  cri.Pod
+	observed cri.Pod
+	// report is one that the runtime could not deliver, or nil.
+	report    *cri.Report
 	probes    map[ProbeKey]*probe
 	backOffs  backOffs
 	waiting   map[string]Wait
@@ -135,6 +141,14 @@ type nodeRecord struct {
 	// visited is how many pods its round has visited, or noRound.
 	visited int
 	used    usage
+
+	faults Faults
+	loop   loopState
+	// networkDown tells that the last check has found no network.
+	networkDown bool
+	// lastGood is the last good check and stoppedAt when the loop has stopped,
+	// when the loop does not run.
+	lastGood, stoppedAt time.Time
 }
 
 // count makes a pod take room on its node from its admission until its
