@@ -23,6 +23,9 @@
 //	          │        │         │                                     ▲
 //	        fails    fails       └► preStop ─► its turn ─► TERM, KILL ─┘
 //
+// A reboot of a node ends its containers with exit code 255 and reason Unknown,
+// as containerd shows them. Images stay.
+//
 // # Limits
 //
 // Probes answer at once, and their timeouts do not matter. A container that is
@@ -33,6 +36,7 @@
 //
 // A file uses only declarations of its own line and of the lines below.
 //
+//	machine
 //	fake
 //	stopping  starting
 //	record

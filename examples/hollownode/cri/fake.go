@@ -18,7 +18,7 @@ func NewFake(now time.Time) (*Fake, error) {
 		return nil, err
 	}
 	return &Fake{
-		queue: queue, pods: map[types.UID]*podRecord{}, images: map[nodeImage]struct{}{},
+		queue: queue, pods: map[types.UID]*podRecord{}, machines: map[string]*machine{},
 	}, nil
 }
 
@@ -29,6 +29,7 @@ func (f *Fake) Begin(now time.Time, plan Plan) {
 	if p == nil {
 		p = &podRecord{node: plan.Node}
 		f.pods[plan.Pod.UID] = p
+		f.machine(p.node).pods[plan.Pod.UID] = p
 	}
 	if p.plan != nil {
 		panic(fmt.Sprintf("cri: pod %s has a plan under way", plan.Pod.UID))
@@ -143,8 +144,14 @@ func (f *Fake) Remove(now time.Time, pod types.UID) bool {
 			return false
 		}
 	}
-	delete(f.pods, pod)
+	f.forget(p)
 	return true
+}
+
+// forget drops a pod.
+func (f *Fake) forget(p *podRecord) {
+	delete(f.pods, p.pod.UID)
+	delete(f.machine(p.node).pods, p.pod.UID)
 }
 
 // advance lets happen what is due, each at its time, and returns now or the

@@ -18,9 +18,10 @@ import (
 type Fake struct {
 	// queue holds what happens later: the next thing of each container and of each
 	// plan.
-	queue  *timedqueue.Queue[timer, struct{}]
-	pods   map[types.UID]*podRecord
-	images map[nodeImage]struct{}
+	queue *timedqueue.Queue[timer, struct{}]
+	pods  map[types.UID]*podRecord
+	// machines are the nodes that have ever run a pod, by name.
+	machines map[string]*machine
 	// events are those that Poll has not returned yet.
 	events []Event
 	// serial numbers sandboxes and containers.
@@ -34,8 +35,21 @@ type timer struct {
 	container string
 }
 
-// nodeImage is an image that a node has.
-type nodeImage struct{ node, image string }
+// machine is a node with its pods and the images that it has pulled.
+type machine struct {
+	pods   map[types.UID]*podRecord
+	images map[string]struct{}
+}
+
+// machine returns the machine of a node, and makes it if there is none.
+func (f *Fake) machine(node string) *machine {
+	m := f.machines[node]
+	if m == nil {
+		m = &machine{pods: map[types.UID]*podRecord{}, images: map[string]struct{}{}}
+		f.machines[node] = m
+	}
+	return m
+}
 
 // podRecord is what the fake runtime has of a pod.
 type podRecord struct {

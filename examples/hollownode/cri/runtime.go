@@ -26,6 +26,13 @@ type Runtime interface {
 	// Remove forgets a pod whose containers have all exited, and reports whether
 	// it is gone.
 	Remove(now time.Time, pod types.UID) bool
+	// Pods returns the pods of a node, in a fixed order.
+	Pods(now time.Time, node string) []types.UID
+	// Reboot ends all containers, sandboxes and plans of a node at once. Plans end
+	// without a report. Containers stay known, as exited.
+	Reboot(now time.Time, node string)
+	// RemoveNode forgets all pods and images of a node at once.
+	RemoveNode(now time.Time, node string)
 }
 
 // Event is something that happened to a pod. It is the end of a plan if Ended

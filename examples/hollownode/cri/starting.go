@@ -57,7 +57,7 @@ func (f *Fake) startContainer(at time.Time, p *podRecord) (time.Duration, *StepR
 		if p.fails(spec.Name, AnnotationPullFailures, script.PullFailures) {
 			return 0, failed(step, ReasonImagePull, fmt.Sprintf("image %q failed by annotation", spec.Image))
 		}
-		f.images[nodeImage{p.node, spec.Image}] = struct{}{}
+		f.machine(p.node).images[spec.Image] = struct{}{}
 		plan.stage = stageStart
 		return script.StartTime, nil
 	case stageStart:
@@ -78,7 +78,7 @@ func (f *Fake) startContainer(at time.Time, p *podRecord) (time.Duration, *StepR
 // next stage is due, or else why there is none.
 func (f *Fake) pull(p *podRecord, spec *corev1.Container, script *Script) (time.Duration, *StepResult) {
 	plan, step := p.plan, p.plan.step()
-	_, present := f.images[nodeImage{p.node, spec.Image}]
+	_, present := f.machine(p.node).images[spec.Image]
 	switch {
 	case spec.ImagePullPolicy == corev1.PullNever && !present:
 		return 0, failed(step, ReasonImageNeverPull,

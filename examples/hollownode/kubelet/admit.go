@@ -26,17 +26,17 @@ const (
 	reasonTaintToleration = "TaintToleration"
 )
 
-// admit returns why a node does not take a pod, next to the others that it has,
-// or the zero value. Of several reasons it is the first in the kubelet's order.
-// A node without any allocatable resources enforces none.
-func admit(node *corev1.Node, pod *corev1.Pod, others []*corev1.Pod) Rejection {
-	if r := admitResources(node, pod, others); r.Reason != "" {
+// admit returns why a node does not take a pod, next to what its pods use, or
+// the zero value. Of several reasons it is the first in the kubelet's order. A
+// node without any allocatable resources enforces none.
+func admit(node *corev1.Node, pod *corev1.Pod, used *usage) Rejection {
+	if r := admitResources(node, pod, used); r.Reason != "" {
 		return r
 	}
 	if match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !match {
 		return predicate(reasonNodeAffinity, "node(s) didn't match Pod's node affinity/selector")
 	}
-	if portsTaken(pod, others) {
+	if used.portTaken(pod) {
 		return predicate(reasonNodePorts, "node(s) didn't have free ports for the requested pod ports")
 	}
 	untolerated := taints.Matcher{}.Untolerated(node.Spec.Taints, pod.Spec.Tolerations, corev1.TaintEffectNoExecute)
@@ -51,25 +51,17 @@ func predicate(reason, message string) Rejection {
 }
 
 // admitResources returns which resource is short, if any.
-func admitResources(node *corev1.Node, pod *corev1.Pod, others []*corev1.Pod) Rejection {
+func admitResources(node *corev1.Node, pod *corev1.Pod, used *usage) Rejection {
 	allocatable := node.Status.Allocatable
 	if allocatable == nil {
 		return Rejection{}
 	}
-	if capacity := allocatable.Pods().Value(); int64(len(others))+1 > capacity {
-		return short(corev1.ResourcePods, 1, int64(len(others)), capacity)
-	}
-	used := corev1.ResourceList{}
-	for _, other := range others {
-		for name, quantity := range resource.PodRequests(other, resource.PodResourcesOptions{}) {
-			sum := used[name]
-			sum.Add(quantity)
-			used[name] = sum
-		}
+	if capacity := allocatable.Pods().Value(); used.pods+1 > capacity {
+		return short(corev1.ResourcePods, 1, used.pods, capacity)
 	}
 	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
 	for _, name := range resourceOrder(requests) {
-		quantity, capacity, taken := requests[name], allocatable[name], used[name]
+		quantity, capacity, taken := requests[name], allocatable[name], used.requests[name]
 		_, known := allocatable[name]
 		if quantity.IsZero() || !known && !isNative(name) {
 			continue
@@ -114,53 +106,6 @@ func isNative(name corev1.ResourceName) bool {
 func short(name corev1.ResourceName, requested, used, capacity int64) Rejection {
 	return Rejection{Reason: reasonOutOf + string(name), Message: fmt.Sprintf(
 		"Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, requested, used, capacity)}
-}
-
-// portsTaken reports whether another pod has one of a pod's host ports.
-func portsTaken(pod *corev1.Pod, others []*corev1.Pod) bool {
-	wanted := hostPorts(pod)
-	if len(wanted) == 0 {
-		return false
-	}
-	for _, other := range others {
-		for _, taken := range hostPorts(other) {
-			for _, port := range wanted {
-				if port.number == taken.number && port.protocol == taken.protocol &&
-					(port.ip == taken.ip || port.ip == anyIP || taken.ip == anyIP) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-const anyIP = "0.0.0.0"
-
-type hostPort struct {
-	number   int32
-	protocol corev1.Protocol
-	ip       string
-}
-
-func hostPorts(pod *corev1.Pod) []hostPort {
-	var ports []hostPort
-	for i := range pod.Spec.Containers {
-		for _, p := range pod.Spec.Containers[i].Ports {
-			if p.HostPort <= 0 {
-				continue
-			}
-			port := hostPort{p.HostPort, p.Protocol, p.HostIP}
-			if port.protocol == "" {
-				port.protocol = corev1.ProtocolTCP
-			}
-			if port.ip == "" {
-				port.ip = anyIP
-			}
-			ports = append(ports, port)
-		}
-	}
-	return ports
 }
 
 // rejected returns the status of a pod that is not admitted.

@@ -193,8 +193,21 @@ func (v *statusView) showProbes(spec *corev1.Container, init bool, s *corev1.Con
 		s.Ready = s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
 		return
 	}
-	s.Ready = started && (spec.ReadinessProbe == nil ||
-		v.Probes[ProbeKey{s.ContainerID, cri.ProbeReadiness}] == ProbeSuccess)
+	s.Ready = started && (spec.ReadinessProbe == nil || v.isReady(s.ContainerID))
+}
+
+// isReady reports whether the readiness probe of a container says so. One that
+// the kubelet has kept stays ready if its pod is.
+func (v *statusView) isReady(id string) bool {
+	switch v.Probes[ProbeKey{id, cri.ProbeReadiness}] {
+	case ProbeSuccess:
+		return true
+	case ProbeKept:
+		c := findCondition(&v.Pod.Status, corev1.PodReady)
+		return c != nil && c.Status == corev1.ConditionTrue
+	default:
+		return false
+	}
 }
 
 // apiTime returns a time as the API stores it, in whole seconds.

@@ -43,13 +43,34 @@
 // sync, probes, volumes, deadlines, writes, and pods to forget.
 //
 // A node admits a pod when it comes, with the kubelet's reasons, for example
-// OutOfcpu, NodeAffinity and TaintToleration. After a restart of the process
-// the containers that run are found again, and none is restarted.
+// OutOfcpu, NodeAffinity and TaintToleration.
+//
+// # Restarts and reboots
+//
+// A kubelet that starts again knows nothing. It rebuilds its pods, the oldest
+// first, from what the runtime has and from their statuses in the API. No
+// container is restarted. A container that has run for 10 s before stays ready
+// as long as its pod is, until its first probe says otherwise. Its startup
+// probe is not repeated. Back-offs begin again. A pod that only the runtime has
+// ends with a grace period of 1 s, once all pods are known.
+//
+// A reboot ends all containers of a node, and then its kubelet starts again. So
+// each pod that goes on gets a new sandbox, and its containers count a restart.
+//
+// # Faults
+//
+// A kubelet checks its runtime each 5 s. While the runtime does not answer,
+// containers go on, and syncs and probes fail. 30 s after the last good check
+// the loop stops: new pods are not admitted, and deletions wait. It goes on
+// when a check is good again, after waits of 100 ms doubling to 5 s. Writes
+// that are due go on all the time. Without a network for pods only those of the
+// node's own network are synced.
 //
 // # The caller's duties
 //
 //   - Observe the nodes, and the pods that are bound to them. Forget those that
 //     the API server no longer has. Call MarkSynced when all are known.
+//   - Tell of faults: SetFaults, RestartNode, RebootNode.
 //   - Perform each [Task] that Start hands out, guarded by the pod's UID, and
 //     give its result to Finish.
 //   - Call Start again at the time that Next tells, and after each change.
@@ -71,6 +92,9 @@
 //     second.
 //   - CrashLoopBackOff is shown when the wait begins. There it is shown by the
 //     next sync.
+//   - Pods that wait for a network are synced when it is back. There they are
+//     synced each second.
+//   - Probes need the runtime, as those that run a command do.
 //   - A final phase stays with its reason. There the exit codes of containers
 //     that stop after it can replace it.
 //   - A node without allocatable resources enforces none. There it takes no
@@ -83,12 +107,14 @@
 // A file uses only declarations of its own line and of the lines below.
 //
 //	fleet
+//	rounds
 //	syncing
 //	probing
 //	schedule
 //	task
 //	worker
 //	publication  admit  relist
+//	usage  outage
 //	status
 //	conditions  containerstatus
 //	plan  phase

@@ -28,12 +28,52 @@ func NewFleet(config FleetConfig, now time.Time) (*Fleet, error) {
 // node are admitted now.
 func (f *Fleet) ObserveNode(now time.Time, node *corev1.Node) {
 	now = f.queue.Advance(now)
-	n := f.node(node.Name)
+	n := f.node(now, node.Name)
+	known := n.node != nil
 	n.node = node
-	for _, r := range n.pods {
-		if r.state == workerNew {
-			f.admit(now, r)
-		}
+	if !known {
+		n.started = now
+		f.beginRound(now, n)
+	}
+}
+
+// ForgetNode removes a node whose machine is gone, with all that ran on it.
+// Nothing is written of its pods. They wait for a node of that name, until they
+// are forgotten themselves.
+func (f *Fleet) ForgetNode(now time.Time, name string) {
+	now = f.queue.Advance(now)
+	f.config.Runtime.RemoveNode(now, name)
+	if n, known := f.nodes[name]; known {
+		n.node, n.faults = nil, Faults{}
+		f.beginLife(now, n)
+	}
+}
+
+// RestartNode restarts the kubelet of a node. Containers go on. What the
+// kubelet knows is rebuilt from them and from the statuses of the pods.
+func (f *Fleet) RestartNode(now time.Time, name string) {
+	now = f.queue.Advance(now)
+	if n, known := f.nodes[name]; known && n.node != nil {
+		f.beginLife(now, n)
+	}
+}
+
+// RebootNode reboots the machine of a node, which ends all its containers, and
+// restarts its kubelet.
+func (f *Fleet) RebootNode(now time.Time, name string) {
+	now = f.queue.Advance(now)
+	f.config.Runtime.Reboot(now, name)
+	if n, known := f.nodes[name]; known && n.node != nil {
+		f.beginLife(now, n)
+	}
+}
+
+// SetFaults makes the faults of a node hold from now on. Those of an unknown
+// node are ignored.
+func (f *Fleet) SetFaults(now time.Time, name string, faults Faults) {
+	now = f.queue.Advance(now)
+	if n, known := f.nodes[name]; known && n.node != nil {
+		f.setFaults(now, n, faults)
 	}
 }
 
@@ -43,13 +83,14 @@ func (f *Fleet) ObservePod(now time.Time, pod *corev1.Pod) {
 	now = f.queue.Advance(now)
 	r, known := f.pods[pod.UID]
 	if !known {
-		n := f.node(pod.Spec.NodeName)
-		r = &podRecord{node: n, pod: pod}
+		n := f.node(now, pod.Spec.NodeName)
+		r = &podRecord{node: n, pod: pod, life: n.life}
 		f.pods[pod.UID] = r
-		n.pods = append(n.pods, r)
-		if n.node != nil {
-			f.admit(now, r)
-		}
+		f.insert(now, r)
+		return
+	}
+	if r.former() || r.node.loop == loopStopped {
+		r.unseen = pod
 		return
 	}
 	old := r.pod
@@ -71,16 +112,11 @@ func (f *Fleet) ForgetPod(now time.Time, uid types.UID) {
 	}
 }
 
-// MarkSynced tells that all pods have been observed.
+// MarkSynced tells that all pods have been observed. From then on pods that
+// only the runtime has are ended.
 func (f *Fleet) MarkSynced(now time.Time) {
-	now = f.queue.Advance(now)
+	f.queue.Advance(now)
 	f.synced = true
-	for _, uid := range f.removals {
-		if r, known := f.pods[uid]; known {
-			f.remove(now, r)
-		}
-	}
-	f.removals = nil
 }
 
 // stepsATurn bounds what one call of Start does.
@@ -91,6 +127,9 @@ const stepsATurn = 1000
 func (f *Fleet) Start(now time.Time) (Task, bool) {
 	now = f.queue.Advance(now)
 	for range stepsATurn {
+		if f.resume(now) {
+			continue
+		}
 		if event, ok := f.config.Runtime.Poll(now); ok {
 			f.runtimeEvent(now, event)
 			continue
@@ -142,6 +181,9 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 
 // Next returns when Start can next do something.
 func (f *Fleet) Next(now time.Time) (time.Time, bool) {
+	if f.synced && len(f.removals)+len(f.unlisted) > 0 {
+		return now, true
+	}
 	next, found := f.queue.Next(now)
 	if at, ok := f.config.Runtime.Next(now); ok && (!found || at.Before(next)) {
 		next, found = at, true
@@ -150,17 +192,30 @@ func (f *Fleet) Next(now time.Time) (time.Time, bool) {
 }
 
 // node returns the record of a node, and makes it if there is none.
-func (f *Fleet) node(name string) *nodeRecord {
+func (f *Fleet) node(now time.Time, name string) *nodeRecord {
 	n, known := f.nodes[name]
 	if !known {
-		n = &nodeRecord{name: name}
+		n = &nodeRecord{name: name, started: now, visited: noRound}
 		f.nodes[name] = n
 	}
 	return n
 }
 
-// perform does what is due of a pod.
+// perform does what is due of a pod or a node.
 func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
+	switch {
+	case r == nil:
+		f.performNode(now, key)
+		return
+	case r.former():
+		return
+	case r.node.loop == loopStopped && (key.kind == dueSync || key.kind == dueDeadline || key.kind == dueVolumes):
+		r.again = true
+		if key.kind == dueVolumes {
+			r.doing = activityIdle
+		}
+		return
+	}
 	switch key.kind {
 	case dueSync, dueDeadline:
 		f.sync(now, r)
@@ -179,12 +234,24 @@ func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
 	}
 }
 
+// performNode does what is due of a node.
+func (f *Fleet) performNode(now time.Time, key dueKey) {
+	n, known := f.nodes[key.node]
+	switch {
+	case !known:
+	case key.kind == dueRound:
+		f.proceedRound(now, n)
+	case key.kind == dueCheck:
+		f.check(now, n)
+	}
+}
+
 // write returns the call that a pod needs, if it needs one.
 func (f *Fleet) write(item dueItem) (Task, bool) {
 	r := item.Value
 	task := Task{Node: r.node.name, Pod: r.pod, item: item}
 	switch {
-	case !r.mustWrite():
+	case r.former() || !r.mustWrite():
 		return Task{}, false
 	case r.publication.pending():
 		task.Kind = TaskPatchStatus

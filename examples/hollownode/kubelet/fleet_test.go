@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -391,9 +390,14 @@ func TestANodeRejectsWhatItCannotTake(t *testing.T) {
 		if test.change != nil {
 			test.change(pod)
 		}
-		assert.Equal(t, test.want, admit(node, pod, slices.Repeat([]*corev1.Pod{other}, test.others)), name)
+		var used usage
+		for range test.others + 1 {
+			used.add(other)
+		}
+		used.remove(other)
+		assert.Equal(t, test.want, admit(node, pod, &used), name)
 	}
-	assert.Empty(t, admit(&corev1.Node{}, other, nil), "a node without allocatable resources enforces none")
+	assert.Empty(t, admit(&corev1.Node{}, other, &usage{}), "a node without allocatable resources enforces none")
 }
 
 func TestARejectedPodFailsAndTakesNothing(t *testing.T) {

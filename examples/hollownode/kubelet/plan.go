@@ -26,6 +26,9 @@ type Wait struct {
 // wait for their back-off. It counts the restarts that it allows.
 func (v *View) plan(now time.Time, a *Actions, waiting *backOffs) (steps []cri.Step, waits []Wait) {
 	if a.KillPod {
+		if !a.CreateSandbox && !v.Observed.Running() && !v.hasReadySandbox() {
+			return nil, nil // it has stopped, as after a reboot
+		}
 		steps = append(steps, v.stopPod()...)
 		if !a.CreateSandbox {
 			return steps, nil
@@ -57,6 +60,11 @@ func (v *View) plan(now time.Time, a *Actions, waiting *backOffs) (steps []cri.S
 		})
 	}
 	return steps, waits
+}
+
+// hasReadySandbox reports whether a sandbox of the pod is left to stop.
+func (v *View) hasReadySandbox() bool {
+	return slices.ContainsFunc(v.Observed.Sandboxes, func(s cri.Sandbox) bool { return s.Ready })
 }
 
 // stopPod returns the steps that stop a pod, before its new sandbox or for

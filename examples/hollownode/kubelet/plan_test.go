@@ -182,16 +182,20 @@ func TestAProbesGracePeriodComesFirst(t *testing.T) {
 func TestSidecarsStopAfterTheMainContainersInReverse(t *testing.T) {
 	v := sidecarView()
 	v.Observed.Containers = append(v.Observed.Containers, running("c1"), exited("c2", 0), running("c3"))
+	second := running("unnamed")
+	second.ID = "second"
+	v.Observed.Containers = append(v.Observed.Containers, running("unnamed"), second)
 	after := map[string][]string{}
+	assert.Len(t, stopAll(v.Pod, v.Observed, 0), 7)
 	for _, s := range stopAll(v.Pod, v.Observed, time.Minute) {
 		assert.Equal(t, time.Minute, s.Grace)
 		after[s.ID] = s.After
 	}
 	assert.Equal(t, map[string][]string{
-		"c1-id": nil, "c3-id": nil,
-		"i3-id": {"c1-id", "c3-id"},
-		"i2-id": {"c1-id", "c3-id", "i3-id"},
-		"i1-id": {"c1-id", "c3-id", "i2-id"},
+		"c1-id": nil, "c3-id": nil, "unnamed-id": nil, "second": nil,
+		"i3-id": {"unnamed-id", "second", "c1-id", "c3-id"},
+		"i2-id": {"unnamed-id", "second", "c1-id", "c3-id", "i3-id"},
+		"i1-id": {"unnamed-id", "second", "c1-id", "c3-id", "i2-id"},
 	}, after)
 }
 

@@ -11,6 +11,9 @@ import (
 type ProbeResult string
 
 const (
+	// ProbeKept: it has not run since the kubelet has restarted. Until then the
+	// container is as ready as its pod is in the API.
+	ProbeKept ProbeResult = "Kept"
 	// ProbeUnknown: the startup probe has not decided yet.
 	ProbeUnknown ProbeResult = "Unknown"
 	// ProbeSuccess: the last probes succeeded, as many as the threshold.
@@ -47,6 +50,19 @@ func newProbe(kind cri.ProbeKind) *probe {
 		return &probe{result: ProbeFailure}
 	default:
 		return &probe{result: ProbeUnknown}
+	}
+}
+
+// keptProbe returns the probe of a container that the kubelet has found running
+// when it restarted. One that had started is not asked again whether it has.
+func keptProbe(kind cri.ProbeKind, started bool) *probe {
+	switch {
+	case kind == cri.ProbeReadiness:
+		return &probe{result: ProbeKept}
+	case kind == cri.ProbeStartup && started:
+		return &probe{result: ProbeSuccess, held: true}
+	default:
+		return newProbe(kind)
 	}
 }
 

@@ -11,6 +11,11 @@ import (
 // defaultProbePeriod is the period of a probe that has none.
 const defaultProbePeriod = 10 * time.Second
 
+// restartMargin is how long before the kubelet a container must have started to
+// be one of before. Source: kubeletRestartGracePeriod in pkg/kubelet/prober,
+// v1.37.1.
+const restartMargin = 10 * time.Second
+
 // watchProbes begins the probes of containers that have come, and ends those of
 // containers that have gone.
 func (f *Fleet) watchProbes(now time.Time, r *podRecord) {
@@ -42,12 +47,50 @@ func (f *Fleet) watchProbe(now time.Time, r *podRecord, c *cri.Container, spec *
 	if r.probes == nil {
 		r.probes = map[ProbeKey]*probe{}
 	}
-	r.probes[key] = newProbe(key.Kind)
-	first := c.StartedAt.Add(time.Duration(spec.InitialDelaySeconds) * time.Second)
-	if first.Before(now) {
-		first = now
+	p := newProbe(key.Kind)
+	first := now
+	if c.StartedAt.Before(r.node.started.Add(-restartMargin)) {
+		p = keptProbe(key.Kind, r.hasStarted(key.ContainerID))
+		first = f.spread(now, probePeriod(spec))
+	}
+	r.probes[key] = p
+	if p.held || r.state != workerSyncing {
+		return
+	}
+	if delayed := c.StartedAt.Add(time.Duration(spec.InitialDelaySeconds) * time.Second); first.Before(delayed) {
+		first = delayed
 	}
 	f.scheduleKey(r, dueKey{pod: r.pod.UID, kind: dueProbe, probe: key}, first)
+}
+
+// spread returns a time within a period, so that a kubelet that has restarted
+// does not run all probes at once.
+func (f *Fleet) spread(now time.Time, period time.Duration) time.Time {
+	if f.config.Rand != nil {
+		now = now.Add(time.Duration(f.config.Rand() * float64(period)))
+	}
+	return now
+}
+
+// hasStarted reports whether the status of a pod shows a container as started.
+func (r *podRecord) hasStarted(id string) bool {
+	status := r.publication.current(r.pod)
+	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for i := range list {
+			if c := &list[i]; c.ContainerID == id {
+				return c.Started != nil && *c.Started
+			}
+		}
+	}
+	return false
+}
+
+// probePeriod returns how long a probe waits between two runs.
+func probePeriod(spec *corev1.Probe) time.Duration {
+	if spec.PeriodSeconds <= 0 {
+		return defaultProbePeriod
+	}
+	return time.Duration(spec.PeriodSeconds) * time.Second
 }
 
 // runProbe runs a probe, and syncs the pod if its result says so. Other probes
@@ -67,16 +110,12 @@ func (f *Fleet) runProbe(now time.Time, r *podRecord, key ProbeKey) {
 	started := container.StartupProbe == nil ||
 		r.probes[ProbeKey{key.ContainerID, cri.ProbeStartup}].succeeded()
 	changed := false
-	if started || key.Kind == cri.ProbeStartup {
+	if answers := r.node.loop == loopRunning; answers && (started || key.Kind == cri.ProbeStartup) {
 		ok := f.config.Runtime.Probe(now, r.pod.UID, key.ContainerID, key.Kind)
 		changed = p.observe(key.Kind, spec, ok)
 	}
 	if !p.held {
-		period := time.Duration(spec.PeriodSeconds) * time.Second
-		if period <= 0 {
-			period = defaultProbePeriod
-		}
-		f.scheduleKey(r, dueKey{pod: r.pod.UID, kind: dueProbe, probe: key}, now.Add(period))
+		f.scheduleKey(r, dueKey{pod: r.pod.UID, kind: dueProbe, probe: key}, now.Add(probePeriod(spec)))
 	}
 	if changed {
 		f.probeChanged(now, r, key)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -32,7 +33,7 @@ func playRandom(t *testing.T, seed uint64) {
 	w.refuse = func(Task) bool { return down || random.IntN(5) == 0 }
 	made := 0
 	for range 120 {
-		switch names := w.names(); random.IntN(8) {
+		switch names := w.names(); random.IntN(12) {
 		case 0, 1:
 			made++
 			w.randomPod(random, fmt.Sprint("pod-", made), nodes[random.IntN(2)])
@@ -64,19 +65,39 @@ func playRandom(t *testing.T, seed uint64) {
 				for _, name := range w.names() {
 					w.observe(w.pods[name])
 				}
-				w.forgetOrphans()
+			}
+		case 8:
+			w.fleet.RestartNode(w.now, nodes[random.IntN(2)])
+		case 9:
+			w.fleet.RebootNode(w.now, nodes[random.IntN(2)])
+		case 11:
+			faults := Faults{RuntimeDown: random.IntN(2) == 0, NetworkDown: random.IntN(2) == 0}
+			w.fleet.SetFaults(w.now, nodes[random.IntN(2)], faults)
+		case 10:
+			if random.IntN(4) == 0 {
+				w.shutDown(nodes[random.IntN(2)])
 			}
 		}
 		w.run(time.Duration(random.IntN(20_000)) * time.Millisecond)
 		w.checkPolicies()
 	}
 	down = false
+	for _, name := range nodes {
+		w.fleet.SetFaults(w.now, name, Faults{})
+	}
 	for _, name := range w.names() {
 		w.delete(name, random.Int64N(40))
 	}
 	w.run(time.Hour)
 	require.Empty(t, w.pods)
 	require.Empty(t, w.fleet.pods)
+	for _, name := range nodes {
+		require.Empty(t, w.runtime.Pods(w.now, name), "the runtime of %s has pods that none knows", name)
+		used := w.fleet.nodes[name].used
+		require.Zero(t, used.pods)
+		require.Empty(t, used.requests)
+		require.Empty(t, used.ports)
+	}
 	require.Zero(t, w.fleet.queue.Len())
 }
 
@@ -90,22 +111,24 @@ func (w *world) names() []types.UID {
 	return names
 }
 
-// forgetOrphans shows a new fleet the pods that only the runtime has.
-func (w *world) forgetOrphans() {
-	for _, pod := range w.orphans {
-		if _, known := w.pods[pod.UID]; !known {
-			if _, runs := w.runtime.Pod(w.now, pod.UID); runs {
-				w.fleet.ObservePod(w.now, pod)
-				w.fleet.ForgetPod(w.now, pod.UID)
-			}
+// shutDown ends a machine for good, with its pods in the API, and starts a new
+// one of the same name.
+func (w *world) shutDown(name string) {
+	node := w.fleet.nodes[name].node
+	w.fleet.ForgetNode(w.now, name)
+	for _, uid := range w.names() {
+		if w.pods[uid].Spec.NodeName == name {
+			delete(w.pods, uid)
+			w.fleet.ForgetPod(w.now, uid)
 		}
 	}
+	w.fleet.ObserveNode(w.now, node)
 }
 
 // randomPod adds a pod of which anything may fail.
 func (w *world) randomPod(random *rand.Rand, name, node string) {
 	pick := func(values ...string) string { return values[random.IntN(len(values))] }
-	pod := w.pod(name, func(p *corev1.Pod) {
+	w.pod(name, func(p *corev1.Pod) {
 		p.Spec.NodeName = node
 		p.Spec.RestartPolicy = []corev1.RestartPolicy{restart, never, onFailure}[random.IntN(3)]
 		if random.IntN(2) == 0 {
@@ -124,6 +147,8 @@ func (w *world) randomPod(random *rand.Rand, name, node string) {
 				PreStop: &corev1.LifecycleHandler{}, PostStart: &corev1.LifecycleHandler{},
 			}
 		}
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: random.Int32N(3)}}
 		if random.IntN(5) == 0 {
 			seconds := random.Int64N(100) + 1
 			p.Spec.ActiveDeadlineSeconds = &seconds
@@ -136,7 +161,6 @@ func (w *world) randomPod(random *rand.Rand, name, node string) {
 		"post-start-failures", pick("0", "1"), "start-failures", pick("0", "1"),
 		"ready-time", pick("0s", "4s"), "live-time", pick("forever", "30s"), "mount-time", pick("0s", "2s"),
 		"unmount-time", pick("0s", "2s"))
-	w.orphans = append(w.orphans, pod)
 }
 
 // checkPolicies requires that a pod with policy Never has not restarted its

@@ -51,11 +51,17 @@ type Fleet struct {
 	pods   map[types.UID]*podRecord
 	// removals are pods whose removal waits until all pods are known.
 	removals []types.UID
+	// unlisted are nodes whose orphans end when all pods are known.
+	unlisted []*nodeRecord
 	synced   bool
 }
 
-// observe relists a pod, and returns what has happened to its containers.
+// observe relists a pod, and returns what has happened to its containers. It is
+// nothing while the runtime does not answer.
 func (f *Fleet) observe(now time.Time, r *podRecord) []lifecycleEvent {
+	if r.node.loop != loopRunning {
+		return nil
+	}
 	observed, _ := f.config.Runtime.Pod(now, r.pod.UID)
 	events := compare(&r.observed, &observed)
 	r.observed = observed

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,8 @@ const (
 	resyncPeriod = time.Minute
 	errorPeriod  = 10 * time.Second
 	resyncJitter = 0.5
+	// networkPeriod is how often a pod is synced that waits for a network.
+	networkPeriod = time.Second
 	// housekeepingPeriod is how long a pod that has gone stays known.
 	housekeepingPeriod = 2 * time.Second
 	// reconcilePeriod is how long a status that differs in the API stays so.
@@ -26,6 +29,10 @@ const (
 // admit decides whether a node takes a new pod.
 func (f *Fleet) admit(now time.Time, r *podRecord) {
 	f.observe(now, r)
+	if len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
+		// A former process has mounted its volumes.
+		r.mountedAt = now
+	}
 	if r.observed.Busy {
 		// A former process began a plan. Its end comes as an event.
 		r.doing = activityRunning
@@ -41,13 +48,7 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 		f.move(now, r, workerTerminating)
 		return
 	}
-	var others []*corev1.Pod
-	for _, other := range r.node.pods {
-		if other.state == workerSyncing || other.state == workerTerminating {
-			others = append(others, other.pod)
-		}
-	}
-	if rejection := admit(r.node.node, r.pod, others); rejection.Reason != "" {
+	if rejection := admit(r.node.node, r.pod, &r.node.used); rejection.Reason != "" {
 		f.publish(now, r, rejected(now, r.pod, rejection))
 		if len(r.observed.Containers) > 0 || r.observed.Busy {
 			// It was taken before a restart of this process.
@@ -100,6 +101,9 @@ func needsSync(old, pod *corev1.Pod) bool {
 // remove takes the end of a pod in the API.
 func (f *Fleet) remove(now time.Time, r *podRecord) {
 	r.gone = true
+	if r.former() || r.node.loop == loopStopped {
+		return
+	}
 	switch r.state {
 	case workerNew:
 		f.move(now, r, workerFinished)
@@ -116,6 +120,7 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 		return
 	}
 	r.state = state
+	r.count()
 	switch state {
 	case workerTerminating:
 		r.grace = effectiveGrace(0, r.pod, nil)
@@ -141,15 +146,34 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 
 // purge forgets a pod.
 func (f *Fleet) purge(r *podRecord) {
+	f.dropWork(r)
+	delete(f.pods, r.pod.UID)
+	n := r.node
+	if i := slices.Index(n.pods, r); i >= 0 {
+		n.pods = slices.Delete(n.pods, i, i+1)
+		if i < n.visited {
+			n.visited--
+		}
+	}
+	if n.node == nil && n.visited == noRound {
+		f.dropNode(n)
+	}
+}
+
+// dropWork makes nothing of a pod due any more.
+func (f *Fleet) dropWork(r *podRecord) {
 	for kind := range dueProbe {
 		f.queue.Remove(dueKey{pod: r.pod.UID, kind: kind})
 	}
-	delete(f.pods, r.pod.UID)
-	for i, other := range r.node.pods {
-		if other == r {
-			r.node.pods = append(r.node.pods[:i:i], r.node.pods[i+1:]...)
-			break
-		}
+	for key := range r.probes {
+		f.queue.Remove(dueKey{pod: r.pod.UID, kind: dueProbe, probe: key})
+	}
+}
+
+// dropNode forgets a node that is not observed, when it has no pods.
+func (f *Fleet) dropNode(n *nodeRecord) {
+	if len(n.pods) == 0 {
+		delete(f.nodes, n.name)
 	}
 }
 
@@ -161,6 +185,14 @@ func (f *Fleet) sync(now time.Time, r *podRecord) {
 		return
 	}
 	r.again = false
+	if r.node.loop != loopRunning {
+		// Only what needs no runtime is done: the first status of a new pod.
+		if r.state == workerSyncing && r.publication.version == 0 {
+			f.publish(now, r, r.status(now, false))
+		}
+		f.endSync(now, r, f.after(now, errorPeriod))
+		return
+	}
 	f.observe(now, r)
 	switch r.state {
 	case workerSyncing:
@@ -178,6 +210,11 @@ func (f *Fleet) syncPod(now time.Time, r *podRecord) {
 	f.publish(now, r, r.status(now, false))
 	if isTerminal(r.publication.status.Phase) {
 		f.move(now, r, workerTerminating)
+		return
+	}
+	if r.node.networkDown && !r.pod.Spec.HostNetwork {
+		f.endSync(now, r, f.after(now, resyncPeriod))
+		r.again = true // as soon as there is a network
 		return
 	}
 	if !f.mounted(now, r) {
@@ -215,6 +252,7 @@ func (f *Fleet) mounted(now time.Time, r *podRecord) bool {
 
 // syncTerminating stops the containers of a pod.
 func (f *Fleet) syncTerminating(now time.Time, r *podRecord) {
+	f.watchProbes(now, r)
 	f.publish(now, r, r.status(now, false))
 	var steps []cri.Step
 	if stops := stopAll(r.pod, &r.observed, time.Duration(r.grace)*time.Second); len(stops) > 0 {
@@ -227,7 +265,6 @@ func (f *Fleet) syncTerminating(now time.Time, r *podRecord) {
 		f.begin(now, r, steps)
 		return
 	}
-	r.probes = nil
 	f.publish(now, r, r.status(now, true))
 	f.move(now, r, workerTerminated)
 }
@@ -255,10 +292,16 @@ func (f *Fleet) begin(now time.Time, r *podRecord, steps []cri.Step) {
 // pod.
 func (f *Fleet) runtimeEvent(now time.Time, event cri.Event) {
 	r, known := f.pods[event.Pod]
-	if !known {
+	switch {
+	case !known || r.former():
+		return
+	case r.node.loop != loopRunning:
+		if event.Ended != nil {
+			r.report = event.Ended
+		}
 		return
 	}
-	if event.Ended != nil {
+	if event.Ended != nil && r.doing == activityRunning && !f.busy(now, r) {
 		f.endPlan(now, r, event.Ended)
 		return
 	}
@@ -272,6 +315,13 @@ func (f *Fleet) runtimeEvent(now time.Time, event cri.Event) {
 			return
 		}
 	}
+}
+
+// busy reports whether a plan of a pod is under way. Then a report is that of a
+// plan of a former life.
+func (f *Fleet) busy(now time.Time, r *podRecord) bool {
+	state, _ := f.config.Runtime.Pod(now, r.pod.UID)
+	return state.Busy
 }
 
 // endPlan ends the sync whose plan has ended.

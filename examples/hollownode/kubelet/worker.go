@@ -68,16 +68,22 @@ const (
 	duePurge
 	// dueProbe runs a probe.
 	dueProbe
+	// dueRound visits a pod of a node.
+	dueRound
+	// dueCheck checks the runtime of a node.
+	dueCheck
 )
 
 // String returns the name of the kind.
 func (k dueKind) String() string {
-	return [...]string{"sync", "write", "reconcile", "volumes", "deadline", "purge", "probe"}[k]
+	return [...]string{"sync", "write", "reconcile", "volumes", "deadline", "purge", "probe", "round", "check"}[k]
 }
 
-// dueKey identifies what waits for a time. The probe is that of dueProbe.
+// dueKey identifies what waits for a time. The probe is that of dueProbe. The
+// node is that of dueRound and dueCheck, which are of no pod.
 type dueKey struct {
 	pod   types.UID
+	node  string
 	kind  dueKind
 	probe ProbeKey
 }
@@ -86,33 +92,76 @@ type dueItem = timedqueue.Item[dueKey, *podRecord]
 
 // podRecord is what a node knows of a pod.
 type podRecord struct {
-	node  *nodeRecord
-	pod   *corev1.Pod // the latest update wins
-	state workerState
-	doing activity
+	node *nodeRecord
+	pod  *corev1.Pod // the latest update wins
+	// unseen is an update that came while the loop was stopped, or nil.
+	unseen *corev1.Pod
+	state  workerState
+	doing  activity
 	// again asks for one more sync when the present one has ended.
 	again bool
 	// gone tells that the API server has no such pod any more.
 	gone bool
+	// life is that of its node in which it became known.
+	life uint64
 	// grace is the seconds in which it ends, zero before it is terminating.
 	grace int64
 
-	observed  cri.Pod
+	observed cri.Pod
+	// report is one that the runtime could not deliver, or nil.
+	report    *cri.Report
 	probes    map[ProbeKey]*probe
 	backOffs  backOffs
 	waiting   map[string]Wait
 	mountedAt time.Time // when its volumes are there; zero before they are asked for
+
+	// counted is the object by which it takes room on its node; nil is none.
+	counted *corev1.Pod
 
 	publication publication
 	// deletion tells that the API server has been asked to delete it.
 	deletion bool
 }
 
-// nodeRecord is a node and its pods in the order in which they came.
+// former reports whether a record is of a former life of its kubelet. Nothing
+// of it counts any more, and the node's round rebuilds it.
+func (r *podRecord) former() bool { return r.life != r.node.life }
+
+// noRound is the count of visited pods of a node that has no round.
+const noRound = -1
+
+// nodeRecord is a node and its pods, the oldest first.
 type nodeRecord struct {
 	name string
 	node *corev1.Node // nil until it is observed
 	pods []*podRecord
+	// life counts the starts of its kubelet, and started is when the last was.
+	life    uint64
+	started time.Time
+	// visited is how many pods its round has visited, or noRound.
+	visited int
+	used    usage
+
+	faults Faults
+	loop   loopState
+	// networkDown tells that the last check has found no network.
+	networkDown bool
+	// lastGood is the last good check and stoppedAt when the loop has stopped,
+	// when the loop does not run.
+	lastGood, stoppedAt time.Time
+}
+
+// count makes a pod take room on its node from its admission until its
+// containers have exited.
+func (r *podRecord) count() {
+	switch counts := r.state == workerSyncing || r.state == workerTerminating; {
+	case counts && r.counted == nil:
+		r.counted = r.pod
+		r.node.used.add(r.counted)
+	case !counts && r.counted != nil:
+		r.node.used.remove(r.counted)
+		r.counted = nil
+	}
 }
 
 // view returns what a sync sees of the pod.

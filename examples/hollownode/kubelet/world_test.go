@@ -25,8 +25,6 @@ type world struct {
 	pods    map[types.UID]*corev1.Pod
 	// log has a line for each task.
 	log []string
-	// orphans are all pods that there ever were.
-	orphans []*corev1.Pod
 	// refuse makes the API server fail.
 	refuse func(Task) bool
 }
@@ -37,6 +35,12 @@ type countingRuntime struct {
 	cancels int
 	// stopFailures is how many stops fail.
 	stopFailures int
+	// deaf makes all probes fail.
+	deaf bool
+}
+
+func (r *countingRuntime) Probe(now time.Time, pod types.UID, containerID string, kind cri.ProbeKind) bool {
+	return r.Fake.Probe(now, pod, containerID, kind) && !r.deaf
 }
 
 func (r *countingRuntime) Begin(now time.Time, plan cri.Plan) {

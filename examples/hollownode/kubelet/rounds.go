@@ -1,0 +1,232 @@
+package kubelet
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+)
+
+// orphanGrace is the seconds in which a pod ends that only the runtime has.
+// Source: HandlePodCleanups, v1.37.1.
+const orphanGrace = int64(1)
+
+// beginLife makes the kubelet of a node start again. It remembers nothing of
+// its pods. The next round rebuilds them.
+func (f *Fleet) beginLife(now time.Time, n *nodeRecord) {
+	n.life++
+	n.started = now
+	n.used = usage{}
+	n.loop, n.networkDown = loopRunning, n.faults.NetworkDown
+	f.queue.Remove(dueKey{node: n.name, kind: dueCheck})
+	if n.faults.RuntimeDown {
+		n.lastGood = time.Time{}
+		f.stopLoop(now, n)
+	}
+	f.beginRound(now, n)
+}
+
+// beginRound begins to visit all pods of a node, the oldest first. A round that
+// is under way begins again.
+func (f *Fleet) beginRound(now time.Time, n *nodeRecord) {
+	n.visited = 0
+	f.queue.Add(dueKey{node: n.name, kind: dueRound}, nil, now)
+}
+
+// proceedRound visits one pod of a node, or ends its round.
+func (f *Fleet) proceedRound(now time.Time, n *nodeRecord) {
+	if n.loop == loopStopped {
+		return // until it runs again
+	}
+	if n.visited < len(n.pods) {
+		r := n.pods[n.visited]
+		n.visited++
+		f.visit(now, r)
+		f.queue.Add(dueKey{node: n.name, kind: dueRound}, nil, now)
+		return
+	}
+	n.visited = noRound
+	switch {
+	case n.node == nil:
+		f.dropNode(n)
+	case n.loop != loopRunning:
+		// The runtime cannot tell. It is asked again when it answers.
+	case f.synced:
+		f.adoptOrphans(now, n)
+	default:
+		f.unlisted = append(f.unlisted, n)
+	}
+}
+
+// visit rebuilds a pod that its kubelet has known in a former life, and admits
+// one that waits for its node.
+func (f *Fleet) visit(now time.Time, r *podRecord) {
+	if r.former() {
+		f.dropWork(r)
+		r.see()
+		*r = podRecord{node: r.node, pod: r.pod, gone: r.gone, life: r.node.life}
+		if r.gone {
+			f.purge(r)
+			return
+		}
+	}
+	switch {
+	case r.node.node == nil:
+	case r.state == workerNew:
+		r.see()
+		f.admit(now, r)
+	default:
+		f.catchUp(now, r)
+	}
+}
+
+// catchUp does what of a pod has waited for the runtime or the loop.
+func (f *Fleet) catchUp(now time.Time, r *podRecord) {
+	if r.gone {
+		f.remove(now, r)
+	}
+	if old := r.pod; r.see() {
+		f.update(now, r, old)
+	}
+	if report := r.report; report != nil {
+		r.report = nil
+		f.runtimeEvent(now, cri.Event{Node: r.node.name, Pod: r.pod.UID, Ended: report})
+	} else {
+		f.runtimeEvent(now, cri.Event{Node: r.node.name, Pod: r.pod.UID})
+	}
+	if r.again {
+		f.schedule(r, dueSync, f.spread(now, networkPeriod))
+	}
+}
+
+// see takes an update that has waited, and reports whether there was one.
+func (r *podRecord) see() bool {
+	if r.unseen == nil {
+		return false
+	}
+	r.pod, r.unseen = r.unseen, nil
+	return true
+}
+
+// setFaults makes the faults of a node hold. What the kubelet knows of them
+// follows when it checks.
+func (f *Fleet) setFaults(now time.Time, n *nodeRecord, faults Faults) {
+	was := n.faults
+	n.faults = faults
+	switch {
+	case n.loop == loopRunning && faults.RuntimeDown:
+		n.loop, n.lastGood = loopFailing, lastCheck(n.started, now)
+		f.scheduleCheck(n, n.lastGood.Add(checkThreshold))
+	case n.loop == loopFailing && !faults.RuntimeDown:
+		n.loop = loopRunning
+		f.beginRound(now, n)
+		f.scheduleCheck(n, nextCheck(n.started, now))
+	case was != faults && !faults.RuntimeDown:
+		f.scheduleCheck(n, nextCheck(n.started, now))
+	}
+}
+
+func (f *Fleet) scheduleCheck(n *nodeRecord, due time.Time) {
+	key := dueKey{node: n.name, kind: dueCheck}
+	if !f.queue.Add(key, nil, due) {
+		f.queue.Reschedule(key, due)
+	}
+}
+
+// check is the kubelet's check at its runtime, and a retry of its loop.
+func (f *Fleet) check(now time.Time, n *nodeRecord) {
+	if n.faults.RuntimeDown {
+		if n.loop == loopFailing {
+			f.stopLoop(now, n)
+		}
+		return
+	}
+	hadNetwork := !n.networkDown
+	n.networkDown = n.faults.NetworkDown
+	if n.loop == loopStopped {
+		if retry := nextRetry(n.stoppedAt, now); now.Before(retry) {
+			f.scheduleCheck(n, retry)
+			return
+		}
+		n.loop = loopRunning
+		f.beginRound(now, n)
+		return
+	}
+	if !hadNetwork && !n.networkDown {
+		f.beginRound(now, n)
+	}
+}
+
+// stopLoop stops the loop of a kubelet. Pods that come wait for the round with
+// which it goes on.
+func (f *Fleet) stopLoop(now time.Time, n *nodeRecord) {
+	n.loop, n.stoppedAt, n.visited = loopStopped, now, 0
+}
+
+// insert adds a pod to those of its node, which are in the order of their
+// creation, as the kubelet admits them. It is visited now unless the node's
+// round comes to it.
+func (f *Fleet) insert(now time.Time, r *podRecord) {
+	n := r.node
+	i, _ := slices.BinarySearchFunc(n.pods, r, func(a, b *podRecord) int {
+		return cmp.Or(a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time), -1)
+	})
+	n.pods = slices.Insert(n.pods, i, r)
+	switch {
+	case n.visited == noRound:
+		f.visit(now, r)
+	case i < n.visited:
+		n.visited++
+		f.visit(now, r)
+	}
+}
+
+// adoptOrphans ends the pods of a node that only its runtime has.
+func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
+	for _, uid := range f.config.Runtime.Pods(now, n.name) {
+		if _, known := f.pods[uid]; known {
+			continue
+		}
+		state, _ := f.config.Runtime.Pod(now, uid)
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{UID: uid, DeletionGracePeriodSeconds: new(orphanGrace)},
+			Spec:       corev1.PodSpec{NodeName: n.name},
+		}
+		r := &podRecord{node: n, pod: pod, gone: true, life: n.life, observed: state}
+		if state.Busy {
+			r.doing = activityRunning
+		}
+		f.pods[uid] = r
+		n.pods = append(n.pods, r)
+		f.move(now, r, workerTerminating)
+	}
+}
+
+// resume does one thing that has waited until all pods were known, and reports
+// whether there was one.
+func (f *Fleet) resume(now time.Time) bool {
+	switch {
+	case !f.synced:
+		return false
+	case len(f.removals) > 0:
+		uid := f.removals[0]
+		f.removals = f.removals[1:]
+		if r, known := f.pods[uid]; known {
+			f.remove(now, r)
+		}
+		return true
+	case len(f.unlisted) > 0:
+		n := f.unlisted[0]
+		f.unlisted = f.unlisted[1:]
+		if n.node != nil && n.visited == noRound && n.loop == loopRunning {
+			f.adoptOrphans(now, n)
+		}
+		return true
+	default:
+		return false
+	}
+}
