@@ -171,7 +171,7 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 	if task.Kind == TaskPatchStatus {
 		r.publication.end(task.version, result == ResultDone)
 	} else if result == ResultDone {
-		r.deletion = true
+		r.leave(apiDeleted)
 	}
 	if result == ResultDone && r.mustWrite() {
 		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now}

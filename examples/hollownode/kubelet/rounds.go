@@ -68,8 +68,8 @@ func (f *Fleet) visit(now time.Time, r *podRecord) {
 	if r.former() {
 		f.dropWork(r)
 		r.see()
-		*r = podRecord{node: r.node, pod: r.pod, gone: r.gone, life: r.node.life}
-		if r.gone {
+		*r = podRecord{node: r.node, pod: r.pod, api: r.api, life: r.node.life}
+		if r.api == apiGone {
 			f.purge(r)
 			return
 		}
@@ -86,7 +86,7 @@ func (f *Fleet) visit(now time.Time, r *podRecord) {
 
 // catchUp does what of a pod has waited for the runtime or the loop.
 func (f *Fleet) catchUp(now time.Time, r *podRecord) {
-	if r.gone {
+	if r.api == apiGone {
 		f.remove(now, r)
 	}
 	if old := r.pod; r.see() {
@@ -196,7 +196,7 @@ func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
 			ObjectMeta: metav1.ObjectMeta{UID: uid, DeletionGracePeriodSeconds: new(orphanGrace)},
 			Spec:       corev1.PodSpec{NodeName: n.name},
 		}
-		r := &podRecord{node: n, pod: pod, gone: true, life: n.life, observed: state}
+		r := &podRecord{node: n, pod: pod, api: apiGone, life: n.life, observed: state}
 		if state.Busy {
 			r.doing = activityRunning
 		}

@@ -100,13 +100,13 @@ func (f *Fleet) scheduleKey(r *podRecord, key dueKey, due time.Time) {
 
 // mustWrite reports whether the API server lacks something of a pod.
 func (r *podRecord) mustWrite() bool {
-	return !r.gone && (r.publication.pending() || r.deletable())
+	return r.api != apiGone && (r.publication.pending() || r.deletable())
 }
 
 // deletable reports whether the API server can delete a pod for good. It is to
 // be deleted, its containers have ended, and its last status is written.
 func (r *podRecord) deletable() bool {
-	return r.state == workerFinished && r.pod.DeletionTimestamp != nil && !r.deletion &&
+	return r.state == workerFinished && r.pod.DeletionTimestamp != nil && r.api == apiPresent &&
 		r.publication.version == r.publication.written && !isMirror(r.pod)
 }
 

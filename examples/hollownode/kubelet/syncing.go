@@ -100,7 +100,7 @@ func needsSync(old, pod *corev1.Pod) bool {
 
 // remove takes the end of a pod in the API.
 func (f *Fleet) remove(now time.Time, r *podRecord) {
-	r.gone = true
+	r.leave(apiGone)
 	if r.former() || r.node.loop == loopStopped {
 		return
 	}
@@ -136,7 +136,7 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 			f.queue.Remove(dueKey{pod: r.pod.UID, kind: kind})
 		}
 		f.requestWrite(now, r)
-		if r.gone {
+		if r.api == apiGone {
 			f.schedule(r, duePurge, now.Add(housekeepingPeriod))
 		}
 	default:

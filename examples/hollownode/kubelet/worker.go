@@ -51,6 +51,27 @@ func (a activity) String() string {
 	return [...]string{"idle", "mounting", "unmounting", "running"}[a]
 }
 
+// apiState is what the API server has of a pod:
+//
+//	present ──final deletion accepted──► deleted ──► gone
+//	   └─────────removed by another client────────────▲
+//
+// A pod of which the API server has nothing is not written. Only
+// podRecord.leave writes it.
+type apiState uint8
+
+const (
+	apiPresent apiState = iota
+	apiDeleted
+	apiGone
+)
+
+// String returns the name of the state.
+func (s apiState) String() string { return [...]string{"present", "deleted", "gone"}[s] }
+
+// leave moves a pod to a later state in the API.
+func (r *podRecord) leave(state apiState) { r.api = max(r.api, state) }
+
 // dueKind says what of a pod is due.
 type dueKind uint8
 
@@ -100,8 +121,7 @@ type podRecord struct {
 	doing  activity
 	// again asks for one more sync when the present one has ended.
 	again bool
-	// gone tells that the API server has no such pod any more.
-	gone bool
+	api   apiState
 	// life is that of its node in which it became known.
 	life uint64
 	// grace is the seconds in which it ends, zero before it is terminating.
@@ -119,8 +139,6 @@ type podRecord struct {
 	counted *corev1.Pod
 
 	publication publication
-	// deletion tells that the API server has been asked to delete it.
-	deletion bool
 }
 
 // former reports whether a record is of a former life of its kubelet. Nothing
