@@ -21,6 +21,11 @@ type FleetConfig struct {
 	Rand func() float64
 	// Backoff is the wait after a call of the API server that failed.
 	Backoff timedqueue.Backoff
+	// Capacity is that of nodes whose objects say nothing of theirs. Nil means 32
+	// CPUs, 256 GiB of memory, 1 TiB of storage and 110 pods.
+	Capacity corev1.ResourceList
+	// ListPods makes each start of a kubelet list its pods.
+	ListPods bool
 }
 
 // ErrInvalidConfig is wrapped by the errors of [NewFleet].
@@ -56,6 +61,16 @@ type Fleet struct {
 	synced   bool
 }
 
+// node returns the record of a node, and makes it if there is none.
+func (f *Fleet) node(now time.Time, name string) *nodeRecord {
+	n, known := f.nodes[name]
+	if !known {
+		n = &nodeRecord{name: name, started: now, visited: noRound}
+		f.nodes[name] = n
+	}
+	return n
+}
+
 // observe relists a pod, and returns what has happened to its containers. It is
 // nothing while the runtime does not answer.
 func (f *Fleet) observe(now time.Time, r *podRecord) []lifecycleEvent {
@@ -82,8 +97,8 @@ func (f *Fleet) requestSync(now time.Time, r *podRecord) {
 }
 
 func (f *Fleet) requestWrite(now time.Time, r *podRecord) {
-	if r.mustWrite() {
-		f.queue.Add(dueKey{pod: r.pod.UID, kind: dueWrite}, r, now)
+	if r.mustWrite() && r.node.hears() {
+		f.queue.Add(dueKey{pod: r.pod.UID, kind: dueWrite}, r, now.Add(r.node.faults.APILatency))
 	}
 }
 

@@ -48,7 +48,11 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 		f.move(now, r, workerTerminating)
 		return
 	}
-	if rejection := admit(r.node.node, r.pod, &r.node.used); rejection.Reason != "" {
+	rejection := admitUnderPressure(r.node.faults, r.pod)
+	if rejection.Reason == "" {
+		rejection = admit(r.node.node, r.pod, &r.node.used)
+	}
+	if rejection.Reason != "" {
 		f.publish(now, r, rejected(now, r.pod, rejection))
 		if len(r.observed.Containers) > 0 || r.observed.Busy {
 			// It was taken before a restart of this process.
@@ -101,7 +105,7 @@ func needsSync(old, pod *corev1.Pod) bool {
 // remove takes the end of a pod in the API.
 func (f *Fleet) remove(now time.Time, r *podRecord) {
 	r.leave(apiGone)
-	if r.former() || r.node.loop == loopStopped {
+	if r.former() || !r.node.heeds() {
 		return
 	}
 	switch r.state {

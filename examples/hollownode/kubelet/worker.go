@@ -93,15 +93,21 @@ const (
 	dueRound
 	// dueCheck checks the runtime of a node.
 	dueCheck
+	// dueRegister creates the object of a node, dueReport reports its status and
+	// dueList lists its pods. They are calls of the API server.
+	dueRegister
+	dueReport
+	dueList
 )
 
 // String returns the name of the kind.
 func (k dueKind) String() string {
-	return [...]string{"sync", "write", "reconcile", "volumes", "deadline", "purge", "probe", "round", "check"}[k]
+	return [...]string{"sync", "write", "reconcile", "volumes", "deadline", "purge", "probe", "round", "check",
+		"register", "report", "list"}[k]
 }
 
 // dueKey identifies what waits for a time. The probe is that of dueProbe. The
-// node is that of dueRound and dueCheck, which are of no pod.
+// node is that of dueRound and of all kinds after it, which are of no pod.
 type dueKey struct {
 	pod   types.UID
 	node  string
@@ -165,9 +171,20 @@ type nodeRecord struct {
 	// networkDown tells that the last check has found no network.
 	networkDown bool
 	// lastGood is the last good check and stoppedAt when the loop has stopped,
-	// when the loop does not run.
-	lastGood, stoppedAt time.Time
+	// when the loop does not run. lastRelist is the last one of all pods, when
+	// the runtime does not answer.
+	lastGood, stoppedAt, lastRelist time.Time
+	// bootID is that of the present boot; empty is that of its name and faults.
+	bootID string
+	// unregistered is the object to create, or nil.
+	unregistered *corev1.Node
 }
+
+// hears reports whether the API server and a node can reach each other.
+func (n *nodeRecord) hears() bool { return !n.faults.Silent }
+
+// heeds reports whether a node acts on what the API server wants.
+func (n *nodeRecord) heeds() bool { return n.hears() && n.loop != loopStopped }
 
 // count makes a pod take room on its node from its admission until its
 // containers have exited.
@@ -200,17 +217,4 @@ func (r *podRecord) status(now time.Time, terminal bool) corev1.PodStatus {
 		hostIP: r.node.ip(),
 	}
 	return v.generate(now)
-}
-
-// ip returns the internal IP of a node, or "".
-func (n *nodeRecord) ip() string {
-	if n.node == nil {
-		return ""
-	}
-	for _, a := range n.node.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP {
-			return a.Address
-		}
-	}
-	return ""
 }

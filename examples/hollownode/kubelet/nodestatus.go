@@ -1,0 +1,201 @@
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+)
+
+// relistThreshold is for how long a relist of all pods counts, and relistPeriod
+// how often there is one. Source: pkg/kubelet, v1.37.1.
+const (
+	relistThreshold = 3 * time.Minute
+	relistPeriod    = time.Second
+)
+
+// Errors that a condition Ready shows. Source: pkg/kubelet/runtime.go and
+// errors.go, v1.37.1.
+var (
+	errNotChecked     = errors.New("container runtime status check may not have completed yet")
+	errRuntimeDown    = errors.New("container runtime is down")
+	errNoRelist       = errors.New("PLEG is not healthy: pleg has yet to be successful")
+	errNetworkUnknown = errors.New("network state unknown")
+	// errNoNetwork is what containerd says while there is no network plugin.
+	errNoNetwork = errors.New("container runtime network not ready: NetworkReady=false " +
+		"reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")
+)
+
+// kubeletVersion is the version whose loop this is, and runtimeVersion that of
+// the runtime which runs nothing.
+const (
+	kubeletVersion = "v1.37.1"
+	runtimeVersion = "fake://0.1.0"
+)
+
+// NodeStatus returns what a node reports at a time. It reports false of a node
+// that is not observed.
+func (f *Fleet) NodeStatus(now time.Time, name string) (corev1.NodeStatus, bool) {
+	n, known := f.nodes[name]
+	if !known || n.node == nil {
+		return corev1.NodeStatus{}, false
+	}
+	return n.nodeStatus(f.queue.Advance(now), f.config.Capacity), true
+}
+
+// defaultCapacity is that of a node for which no other is given.
+func defaultCapacity() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:              resource.MustParse("32"),
+		corev1.ResourceMemory:           resource.MustParse("256Gi"),
+		corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
+		corev1.ResourcePods:             resource.MustParse("110"),
+	}
+}
+
+// nodeStatus returns what a node reports. What its object says of capacity and
+// addresses holds, because the object is the machine's only description.
+func (n *nodeRecord) nodeStatus(now time.Time, capacity corev1.ResourceList) corev1.NodeStatus {
+	known := &n.node.Status
+	s := corev1.NodeStatus{
+		Capacity:    known.Capacity,
+		Allocatable: known.Allocatable,
+		Addresses: []corev1.NodeAddress{
+			{Type: corev1.NodeInternalIP, Address: n.ip()}, {Type: corev1.NodeHostName, Address: n.name},
+		},
+		NodeInfo: corev1.NodeSystemInfo{
+			MachineID: identity("machine", n.name), SystemUUID: identity("system", n.name), BootID: n.boot(),
+			KernelVersion: "none", OSImage: "hollownode", OperatingSystem: "linux", Architecture: "amd64",
+			ContainerRuntimeVersion: runtimeVersion, KubeletVersion: kubeletVersion,
+		},
+	}
+	if len(s.Capacity) == 0 {
+		s.Capacity = capacity
+	}
+	if len(s.Allocatable) == 0 {
+		s.Allocatable = s.Capacity
+	}
+	s.Conditions = append(pressureConditions(n.faults), readyCondition(n.problems(now), s.Capacity))
+	return s
+}
+
+// readyCondition is Ready. It names all problems, and each resource without
+// which a node can run no pod.
+func readyCondition(problems []error, capacity corev1.ResourceList) corev1.NodeCondition {
+	var missing []string
+	for _, name := range []corev1.ResourceName{
+		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage,
+	} {
+		if _, found := capacity[name]; !found {
+			missing = append(missing, string(name))
+		}
+	}
+	if len(missing) > 0 {
+		problems = append(problems,
+			fmt.Errorf("missing node capacity for resources: %s", strings.Join(missing, ", ")))
+	}
+	if err := utilerrors.NewAggregate(problems); err != nil {
+		return nodeCondition(corev1.NodeReady, false, "KubeletNotReady", err.Error())
+	}
+	return nodeCondition(corev1.NodeReady, true, "KubeletReady", "kubelet is posting ready status")
+}
+
+// pressureConditions are those of memory, disk and process IDs. Source:
+// pkg/kubelet/nodestatus/setters.go, v1.37.1.
+func pressureConditions(faults Faults) []corev1.NodeCondition {
+	choose := func(kind corev1.NodeConditionType, pressed bool, bad, badMessage, good, goodMessage string,
+	) corev1.NodeCondition {
+		if pressed {
+			return nodeCondition(kind, true, bad, "kubelet has "+badMessage)
+		}
+		return nodeCondition(kind, false, good, "kubelet has "+goodMessage)
+	}
+	return []corev1.NodeCondition{
+		choose(corev1.NodeMemoryPressure, faults.MemoryPressure,
+			"KubeletHasInsufficientMemory", "insufficient memory available",
+			"KubeletHasSufficientMemory", "sufficient memory available"),
+		choose(corev1.NodeDiskPressure, faults.DiskPressure,
+			"KubeletHasDiskPressure", "disk pressure", "KubeletHasNoDiskPressure", "no disk pressure"),
+		choose(corev1.NodePIDPressure, faults.PIDPressure,
+			"KubeletHasInsufficientPID", "insufficient PID available",
+			"KubeletHasSufficientPID", "sufficient PID available"),
+	}
+}
+
+func nodeCondition(kind corev1.NodeConditionType, holds bool, reason, message string) corev1.NodeCondition {
+	c := corev1.NodeCondition{Type: kind, Status: corev1.ConditionFalse, Reason: reason, Message: message}
+	if holds {
+		c.Status = corev1.ConditionTrue
+	}
+	return c
+}
+
+// problems returns what keeps a node from being ready, in the kubelet's order:
+// the check of the runtime, the relist, the network.
+func (n *nodeRecord) problems(now time.Time) []error {
+	var problems []error
+	checked := n.loop == loopRunning || !n.lastGood.IsZero()
+	switch {
+	case !checked:
+		problems = append(problems, errNotChecked)
+	case n.loop != loopRunning && now.Sub(n.lastGood) >= checkThreshold:
+		problems = append(problems, errRuntimeDown)
+	}
+	if n.faults.RuntimeDown {
+		switch silence := now.Sub(n.lastRelist); {
+		case n.lastRelist.IsZero():
+			problems = append(problems, errNoRelist)
+		case silence > relistThreshold:
+			problems = append(problems, fmt.Errorf(
+				"PLEG is not healthy: pleg was last seen active %v ago; threshold is %v", silence, relistThreshold))
+		}
+	}
+	switch {
+	case !checked:
+		problems = append(problems, errNetworkUnknown)
+	case n.networkDown:
+		problems = append(problems, errNoNetwork)
+	}
+	return problems
+}
+
+// ip returns the internal IP of a node: that of its object or else its own.
+func (n *nodeRecord) ip() string {
+	if n.node != nil {
+		for _, a := range n.node.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP {
+				return a.Address
+			}
+		}
+	}
+	h := hashOf("ip", n.name)
+	// 100.64.0.0/10 is for what no other network knows (RFC 6598).
+	return fmt.Sprintf("100.%d.%d.%d", 64|h>>16&63, h>>8&255, h&255)
+}
+
+// boot returns the ID of the present boot.
+func (n *nodeRecord) boot() string {
+	if n.bootID != "" {
+		return n.bootID
+	}
+	return identity("boot", n.name, n.faults.Boot)
+}
+
+// identity returns an ID in the form of a UUID that follows from its parts.
+func identity(parts ...string) string {
+	a, b := hashOf(append(parts, "a")...), hashOf(append(parts, "b")...)
+	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", uint32(a>>32), uint16(a>>16), uint16(a), uint16(b>>48), b&(1<<48-1))
+}
+
+func hashOf(parts ...string) uint64 {
+	h := fnv.New64a()
+	for _, part := range parts {
+		_, _ = h.Write(append([]byte(part), 0)) // it returns no error
+	}
+	return h.Sum64()
+}
