@@ -75,8 +75,8 @@
 //
 // A silent node hears nothing and writes nothing, and its containers go on.
 // When it is back, it does what was wanted meanwhile. A status that another
-// client has overwritten is restored within 10 s. [ParseFaults] reads the faults
-// of a node from its annotations.
+// client has overwritten is restored within 10 s. [ParseFaults] reads the
+// faults of a node from its annotations.
 //
 // # The caller's duties
 //
@@ -129,7 +129,8 @@
 //	probing
 //	schedule
 //	task
-//	worker  nodestatus
+//	nodestatus
+//	worker
 //	publication  admit  relist
 //	usage  outage  faults
 //	status
@@ -138,6 +139,6 @@
 //	decide
 //	initializing
 //	actions
-//	order  grace
+//	order  grace  identity
 //	reasons  backoff  probe  restart  sandbox
 package kubelet

@@ -3,7 +3,6 @@ package kubelet
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"strings"
 	"time"
 
@@ -164,38 +163,10 @@ func (n *nodeRecord) problems(now time.Time) []error {
 	return problems
 }
 
-// ip returns the internal IP of a node: that of its object or else its own.
-func (n *nodeRecord) ip() string {
-	if n.node != nil {
-		for _, a := range n.node.Status.Addresses {
-			if a.Type == corev1.NodeInternalIP {
-				return a.Address
-			}
-		}
-	}
-	h := hashOf("ip", n.name)
-	// 100.64.0.0/10 is for what no other network knows (RFC 6598).
-	return fmt.Sprintf("100.%d.%d.%d", 64|h>>16&63, h>>8&255, h&255)
-}
-
 // boot returns the ID of the present boot.
 func (n *nodeRecord) boot() string {
 	if n.bootID != "" {
 		return n.bootID
 	}
 	return identity("boot", n.name, n.faults.Boot)
-}
-
-// identity returns an ID in the form of a UUID that follows from its parts.
-func identity(parts ...string) string {
-	a, b := hashOf(append(parts, "a")...), hashOf(append(parts, "b")...)
-	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", uint32(a>>32), uint16(a>>16), uint16(a), uint16(b>>48), b&(1<<48-1))
-}
-
-func hashOf(parts ...string) uint64 {
-	h := fnv.New64a()
-	for _, part := range parts {
-		_, _ = h.Write(append([]byte(part), 0)) // it returns no error
-	}
-	return h.Sum64()
 }

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -217,4 +218,18 @@ func (r *podRecord) status(now time.Time, terminal bool) corev1.PodStatus {
 		hostIP: r.node.ip(),
 	}
 	return v.generate(now)
+}
+
+// ip returns the internal IP of a node: that of its object or else its own.
+func (n *nodeRecord) ip() string {
+	if n.node != nil {
+		for _, a := range n.node.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP {
+				return a.Address
+			}
+		}
+	}
+	h := hashOf("ip", n.name)
+	// 100.64.0.0/10 is for what no other network knows (RFC 6598).
+	return fmt.Sprintf("100.%d.%d.%d", 64|h>>16&63, h>>8&255, h&255)
 }
