@@ -132,7 +132,8 @@
 //	nodestatus
 //	worker
 //	publication  admit  relist
-//	usage  outage  faults
+//	usage  outage  nodeconditions
+//	faults
 //	status
 //	conditions  containerstatus
 //	plan  phase
@@ -140,5 +141,5 @@
 //	initializing
 //	actions
 //	order  grace  identity
-//	reasons  backoff  probe  restart  sandbox
+//	reasons  backoff  probe  restart  sandbox  qos
 package kubelet

@@ -3,12 +3,10 @@ package kubelet
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
 // relistThreshold is for how long a relist of all pods counts, and relistPeriod
@@ -36,16 +34,6 @@ const (
 	kubeletVersion = "v1.37.1"
 	runtimeVersion = "fake://0.1.0"
 )
-
-// NodeStatus returns what a node reports at a time. It reports false of a node
-// that is not observed.
-func (f *Fleet) NodeStatus(now time.Time, name string) (corev1.NodeStatus, bool) {
-	n, known := f.nodes[name]
-	if !known || n.node == nil {
-		return corev1.NodeStatus{}, false
-	}
-	return n.nodeStatus(f.queue.Advance(now), f.config.Capacity), true
-}
 
 // defaultCapacity is that of a node for which no other is given.
 func defaultCapacity() corev1.ResourceList {
@@ -81,57 +69,6 @@ func (n *nodeRecord) nodeStatus(now time.Time, capacity corev1.ResourceList) cor
 	}
 	s.Conditions = append(pressureConditions(n.faults), readyCondition(n.problems(now), s.Capacity))
 	return s
-}
-
-// readyCondition is Ready. It names all problems, and each resource without
-// which a node can run no pod.
-func readyCondition(problems []error, capacity corev1.ResourceList) corev1.NodeCondition {
-	var missing []string
-	for _, name := range []corev1.ResourceName{
-		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage,
-	} {
-		if _, found := capacity[name]; !found {
-			missing = append(missing, string(name))
-		}
-	}
-	if len(missing) > 0 {
-		problems = append(problems,
-			fmt.Errorf("missing node capacity for resources: %s", strings.Join(missing, ", ")))
-	}
-	if err := utilerrors.NewAggregate(problems); err != nil {
-		return nodeCondition(corev1.NodeReady, false, "KubeletNotReady", err.Error())
-	}
-	return nodeCondition(corev1.NodeReady, true, "KubeletReady", "kubelet is posting ready status")
-}
-
-// pressureConditions are those of memory, disk and process IDs. Source:
-// pkg/kubelet/nodestatus/setters.go, v1.37.1.
-func pressureConditions(faults Faults) []corev1.NodeCondition {
-	choose := func(kind corev1.NodeConditionType, pressed bool, bad, badMessage, good, goodMessage string,
-	) corev1.NodeCondition {
-		if pressed {
-			return nodeCondition(kind, true, bad, "kubelet has "+badMessage)
-		}
-		return nodeCondition(kind, false, good, "kubelet has "+goodMessage)
-	}
-	return []corev1.NodeCondition{
-		choose(corev1.NodeMemoryPressure, faults.MemoryPressure,
-			"KubeletHasInsufficientMemory", "insufficient memory available",
-			"KubeletHasSufficientMemory", "sufficient memory available"),
-		choose(corev1.NodeDiskPressure, faults.DiskPressure,
-			"KubeletHasDiskPressure", "disk pressure", "KubeletHasNoDiskPressure", "no disk pressure"),
-		choose(corev1.NodePIDPressure, faults.PIDPressure,
-			"KubeletHasInsufficientPID", "insufficient PID available",
-			"KubeletHasSufficientPID", "sufficient PID available"),
-	}
-}
-
-func nodeCondition(kind corev1.NodeConditionType, holds bool, reason, message string) corev1.NodeCondition {
-	c := corev1.NodeCondition{Type: kind, Status: corev1.ConditionFalse, Reason: reason, Message: message}
-	if holds {
-		c.Status = corev1.ConditionTrue
-	}
-	return c
 }
 
 // problems returns what keeps a node from being ready, in the kubelet's order:

@@ -19,6 +19,16 @@ const (
 	firstReports = 120 * time.Second
 )
 
+// NodeStatus returns what a node reports at a time. It reports false of a node
+// that is not observed.
+func (f *Fleet) NodeStatus(now time.Time, name string) (corev1.NodeStatus, bool) {
+	n, known := f.nodes[name]
+	if !known || n.node == nil {
+		return corev1.NodeStatus{}, false
+	}
+	return n.nodeStatus(f.queue.Advance(now), f.config.Capacity), true
+}
+
 // Register makes a node create its object, with the labels, annotations and
 // taints of this one. Its status is the first report. A node that is observed
 // meanwhile is registered. A node without a name is an error.

@@ -124,9 +124,3 @@ func (r *podRecord) deletable() bool {
 	return r.state == workerFinished && r.pod.DeletionTimestamp != nil && r.api == apiPresent &&
 		r.publication.version == r.publication.written && !isMirror(r.pod)
 }
-
-// isMirror reports whether a pod shows a static pod in the API.
-func isMirror(pod *corev1.Pod) bool {
-	_, found := pod.Annotations[corev1.MirrorPodAnnotationKey]
-	return found
-}
