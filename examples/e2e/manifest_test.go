@@ -265,10 +265,19 @@ func (c *cluster) wantLeaseEvent(program, reason string, count int32) error {
 	if err != nil {
 		return err
 	}
-	if len(events.Items) != 1 || events.Items[0].Count != count {
+	if len(events.Items) != 1 || occurrences(&events.Items[0]) != count {
 		return fmt.Errorf("%d Events, want one that counts %d", len(events.Items), count)
 	}
 	return nil
+}
+
+// occurrences returns how often the same happened, by the older API of Events
+// or the newer one.
+func occurrences(event *corev1.Event) int32 {
+	if event.Series != nil {
+		return event.Series.Count
+	}
+	return max(event.Count, 1)
 }
 
 // readPages reads pages with a token, about which the program asks.
