@@ -403,9 +403,7 @@ func TestManifestOfControllerruntimeGivesTheLeastRights(t *testing.T) {
 	f.wantEvent("Binding", "web", "Moved", "Moved from cluster a-000 to a-")
 	f.wantEvent("Cluster", "a-000", "HeartbeatsStopped", "No heartbeat since ")
 	f.haltTwice("controllerruntime")
-	f.readPages(running, "controllerruntime", "/metrics")
-	page, err := running.get("/metrics")
-	require.NoError(t, err)
+	page := f.readPages(running, "controllerruntime", "/metrics")
 	for _, metric := range []string{
 		`failover_tasks_total{kind="Move",outcome="Done"} 1`, "failover_clusters_silent 1", "controller_halted 0",
 		`controller_runtime_reconcile_total{controller="cluster",result="success"}`, "rest_client_requests_total{",

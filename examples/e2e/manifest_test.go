@@ -280,8 +280,9 @@ func occurrences(event *corev1.Event) int32 {
 	return max(event.Count, 1)
 }
 
-// readPages reads pages with a token, about which the program asks.
-func (c *cluster) readPages(running *controller, program string, pages ...string) {
+// readPages reads pages with a token, about which the program asks. It returns
+// the last one.
+func (c *cluster) readPages(running *controller, program string, pages ...string) (last string) {
 	c.t.Helper()
 	reader := c.reader(program)
 	for _, page := range pages {
@@ -293,9 +294,11 @@ func (c *cluster) readPages(running *controller, program string, pages ...string
 			if err == nil && page == "/metrics" && strings.Contains(body, `rest_client_requests_total{code="403"`) {
 				err = errors.New("it counts requests that were forbidden")
 			}
+			last = body
 			return err
 		})
 	}
+	return last
 }
 
 // wantMemoryFits wants that the container's limit holds the limit of Go's
