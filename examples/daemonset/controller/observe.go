@@ -25,7 +25,7 @@ func (c *Controller) ObserveSet(now time.Time, set Set) {
 		(former.GetDeletionTimestamp() == nil) != (object.GetDeletionTimestamp() == nil) {
 		c.own(now, r)
 	}
-	if r.planner != nil && r.problem == nil && r.revised == set.version() {
+	if r.planner != nil && r.problem == nil && r.hash != "" && r.revised == set.version() {
 		c.plan(now, r, r.hash) // annotations count, too
 	}
 	c.enter(now, r)

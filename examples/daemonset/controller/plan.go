@@ -81,6 +81,11 @@ func (c *Controller) considerRevisions(now time.Time, r *record) {
 		case ownership.ActionIgnore:
 		}
 	}
+	if r.hash != "" && !slices.ContainsFunc(r.history, r.isCurrent) {
+		// Its pods would be replaced by those of a revision that the set has lost,
+		// and these again by those of the next one.
+		r.hash = ""
+	}
 }
 
 // compute returns what is to be done about the history of a set.

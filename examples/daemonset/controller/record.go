@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
 // phase is the life of a set:
@@ -16,7 +17,7 @@ import (
 //	waiting ──synced──► claiming ──nothing to claim──► revising
 //	revising ──revision known──► managed
 //	managed, revising ──adopt or release──► claiming
-//	managed ──another template──► revising
+//	managed ──another template, or its revision lost──► revising
 //
 //	any ──deletion──────────────────► terminating
 //	any ──selector empty────────────► selectingAll ──corrected──► claiming
@@ -103,6 +104,12 @@ func (r *record) next() phase {
 func (r *record) selectsAll() bool {
 	selector := r.set.Source.Owner.Selector
 	return selector != nil && len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0
+}
+
+// isCurrent reports whether a revision has the hash of the current one.
+func (r *record) isCurrent(of *appsv1.ControllerRevision) bool {
+	hash := of.Labels[revision.HashLabel]
+	return hash == r.hash || hash == "" && of.Name == r.hash
 }
 
 // excess reports whether the history has revisions that may have to be deleted.
