@@ -32,14 +32,15 @@ func (c *Controller) ObserveSet(now time.Time, set Set) {
 }
 
 func (c *Controller) addSet(now time.Time, set Set) {
-	written, err := ownership.NewOverlay[*appsv1.ControllerRevision](ownership.OverlayConfig{}, now)
-	if err != nil {
+	written, writtenErr := ownership.NewOverlay[*appsv1.ControllerRevision](ownership.OverlayConfig{}, now)
+	made, madeErr := ownership.NewOverlay[*corev1.Pod](ownership.OverlayConfig{}, now)
+	if writtenErr != nil || madeErr != nil {
 		return // now is zero, which NewController refuses
 	}
 	namespace := set.Source.Owner.Object.GetNamespace()
 	r := &record{
 		uid: set.UID(), group: group{namespace, set.UID()}, set: set, phase: phaseWaiting, written: written,
-		statusDue: now,
+		made: made, statusDue: now,
 	}
 	c.sets[r.uid] = r
 	c.inOrder = append(c.inOrder, r)

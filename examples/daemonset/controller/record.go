@@ -68,6 +68,9 @@ type record struct {
 	history []*appsv1.ControllerRevision
 	written *ownership.Overlay[*appsv1.ControllerRevision]
 
+	// made are the pods that we have created or read, until the watch shows them.
+	made *ownership.Overlay[*corev1.Pod]
+
 	// hash is the current revision, for the state that revised says.
 	hash    string
 	revised version

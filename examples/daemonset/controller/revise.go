@@ -24,7 +24,7 @@ func (c *Controller) revise(now time.Time) (Task, bool) {
 			return Task{}, false
 		}
 		r := item.Value
-		plan, err := c.compute(r)
+		plan, err := c.compute(now, r)
 		if err == nil && !plan.Empty() {
 			first, partial := firstSteps(plan)
 			action := Revise{Plan: first, partial: partial}
