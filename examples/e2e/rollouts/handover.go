@@ -45,7 +45,8 @@ func (p *play) turn(
 	ctx context.Context, node string, acts ...func(context.Context, *play) error,
 ) (disturbed []string, err error) {
 	before, err := p.cluster.snapshot(ctx)
-	if err != nil && !apierrors.IsNotFound(err) {
+	first := apierrors.IsNotFound(err) // there is no set yet
+	if err != nil && !first {
 		return nil, err
 	}
 	p.controller, err = startController(ctx, p.cluster, p.subject, p.programs)
@@ -53,7 +54,7 @@ func (p *play) turn(
 	if err != nil {
 		return nil, err
 	}
-	if before.Set != nil {
+	if !first {
 		if disturbed, err = p.takeOver(ctx, before, node); err != nil {
 			return nil, err
 		}
