@@ -37,6 +37,8 @@
 // [Planner.Status] returns the counts for the status, and [Planner.Waits]
 // returns why nothing happens on a node. The planners of many sets use one
 // store of [Nodes]. A set then costs nothing on a node that it does not select.
+// [Nodes.Changed] returns which planners have nodes to evaluate, and
+// [Planner.Evaluate] bounds what all of them evaluate in one turn.
 //
 // # Revisions
 //

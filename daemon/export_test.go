@@ -20,6 +20,16 @@ func (p *Planner) CreationPhases() map[string]string {
 	return all
 }
 
+// Records returns how many records planners keep of nodes that exist, those of
+// planners that were closed included.
+func (s *Nodes) Records() int {
+	records := 0
+	for _, stored := range s.all {
+		records += len(stored.states)
+	}
+	return records
+}
+
 // Agrees returns what does not agree in a planner: counts, queues and lists
 // with the phases and situations of the records.
 func (p *Planner) Agrees() string {

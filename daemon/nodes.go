@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Grow makes room for so many more nodes. It saves time if their number is
@@ -41,11 +42,14 @@ func (s *Nodes) allocate() *storedNode {
 // Observe records a node as it is now and informs the planners. It keeps the
 // pointer; the node must not be changed afterwards.
 func (s *Nodes) Observe(now time.Time, node *corev1.Node) {
+	s.detachSome(detachedPerChange)
 	stored := s.byName[node.Name]
 	if stored != nil && len(s.planners) > 1 && placedAlike(stored.object, node) {
 		stored.object = node
 		for _, n := range stored.states {
-			n.planner.observeState(now, n)
+			if !n.planner.closed() {
+				n.planner.observeState(now, n)
+			}
 		}
 		return
 	}
@@ -66,6 +70,7 @@ func (s *Nodes) Observe(now time.Time, node *corev1.Node) {
 
 // Forget records that a node is gone and informs the planners.
 func (s *Nodes) Forget(now time.Time, name string) {
+	s.detachSome(detachedPerChange)
 	stored := s.byName[name]
 	if stored == nil {
 		return
@@ -77,10 +82,27 @@ func (s *Nodes) Forget(now time.Time, name string) {
 	s.all[last] = nil
 	s.all = s.all[:last]
 	for _, n := range stored.states {
+		if n.planner.closed() {
+			n.stored = nil
+			continue
+		}
 		n.planner.forgetNode(now, n)
 	}
 	*stored = storedNode{}
 	s.free = append(s.free, stored)
+}
+
+// Changed returns [Config].Owner of each planner that has got nodes to evaluate
+// since the last call, in the order of the changes. A caller with many planners
+// then evaluates only these. The cost is that of the planners returned.
+func (s *Nodes) Changed() []types.UID {
+	owners := make([]types.UID, len(s.changed))
+	for i, p := range s.changed {
+		owners[i], p.reported = p.config.Owner, false
+	}
+	clear(s.changed)
+	s.changed = s.changed[:0]
+	return owners
 }
 
 // Len returns how many nodes there are.
@@ -92,17 +114,42 @@ func (s *Nodes) join(p *Planner) {
 	s.planners = append(s.planners, p)
 }
 
+// leave removes a planner. Its records are detached by detachSome.
 func (s *Nodes) leave(p *Planner) {
-	if p.index >= len(s.planners) || s.planners[p.index] != p {
-		return // it has left
+	if p.closed() {
+		return
 	}
 	last := len(s.planners) - 1
 	s.planners[p.index] = s.planners[last]
 	s.planners[p.index].index = p.index
 	s.planners[last] = nil
 	s.planners = s.planners[:last]
-	for _, n := range p.states {
-		n.detach()
+	p.index = departed
+	s.changed = slices.DeleteFunc(s.changed, func(other *Planner) bool { return other == p })
+	s.leaving = append(s.leaving, p)
+	s.detachSome(detachedAtOnce)
+}
+
+const (
+	// detachedAtOnce is how many records of a planner go when it leaves.
+	detachedAtOnce = 1000
+	// detachedPerChange is how many of the others go with each change of a node.
+	detachedPerChange = 100
+)
+
+// detachSome detaches records of planners that have left. A planner may have
+// records of all nodes, so they go in slices.
+func (s *Nodes) detachSome(most int) {
+	for ; most > 0 && len(s.leaving) > 0; most-- {
+		p := s.leaving[len(s.leaving)-1]
+		last := len(p.states) - 1
+		if last < 0 {
+			s.leaving[len(s.leaving)-1] = nil
+			s.leaving = s.leaving[:len(s.leaving)-1]
+			continue
+		}
+		p.states[last].detach()
+		p.states[last], p.states = nil, p.states[:last]
 	}
 }
 

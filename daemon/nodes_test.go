@@ -230,6 +230,99 @@ func BenchmarkManySets(b *testing.B) {
 	runtime.KeepAlive(slices.Clone(planners))
 }
 
+// D5: Changed names the planners that have something to evaluate, and no
+// others.
+func TestD5ChangedNamesThePlannersToEvaluate(t *testing.T) {
+	var nodes daemon.Nodes
+	red, blue := poolSet(t, &nodes, "red"), poolSet(t, &nodes, "blue")
+	require.Empty(t, nodes.Changed())
+	nodes.Observe(start, pooled("a", "red"))
+	nodes.Observe(start, pooled("b", "red"))
+	require.Equal(t, []types.UID{"set-of-red"}, nodes.Changed(), "once for two nodes")
+	require.Empty(t, nodes.Changed())
+	require.Equal(t, 2, red.Evaluate(start, 10))
+	require.Zero(t, blue.Evaluate(start, 10))
+
+	nodes.Observe(start, pooled("a", "blue"))
+	require.ElementsMatch(t, []types.UID{"set-of-red", "set-of-blue"}, nodes.Changed())
+	nodes.Forget(start, "b")
+	require.Equal(t, []types.UID{"set-of-red"}, nodes.Changed())
+	red.Evaluate(start, 10)
+	blue.Evaluate(start, 10)
+	status := pooled("a", "blue")
+	status.Status.Phase = corev1.NodeRunning
+	nodes.Observe(start, status)
+	require.Equal(t, []types.UID{"set-of-blue"}, nodes.Changed())
+	blue.ObservePod(start, &corev1.Pod{Spec: corev1.PodSpec{NodeName: "a"}})
+	require.Equal(t, 1, blue.Evaluate(start, 10), "one node that has changed twice")
+	require.Equal(t, []types.UID{"set-of-blue"}, nodes.Changed(), "also for a pod")
+
+	nodes.Observe(start, pooled("c", "red"))
+	red.Close()
+	require.Empty(t, nodes.Changed(), "a planner that was closed")
+}
+
+// D5: a caller with many planners says how many nodes one evaluates.
+func TestD5EvaluateVisitsAsManyNodesAsTheCallerWants(t *testing.T) {
+	var nodes daemon.Nodes
+	v := visitedSet(t, &nodes)
+	for i := range 250 {
+		nodes.Observe(start, pooled(fmt.Sprintf("n%03d", i), ""))
+	}
+	for _, want := range []int{0, 100, 100, 50, 0} {
+		v.visits = 0
+		require.Equal(t, want, v.Evaluate(start, min(100, 2*want)))
+		require.Equal(t, want, v.visits)
+	}
+	require.Zero(t, v.Evaluate(start, -1))
+	counts, complete := v.Status()
+	require.True(t, complete)
+	require.Equal(t, 250, counts.Desired)
+}
+
+// D5: the records of a planner that is closed go in slices. Until then they
+// change nothing for the others, whatever happens to their nodes.
+func TestD5ClosedPlannerGoesInSlices(t *testing.T) {
+	const size, most = 5000, 1000
+	var nodes daemon.Nodes
+	name := func(i int) string { return fmt.Sprintf("n%04d", i) }
+	for i := range size {
+		nodes.Observe(start, pooled(name(size-1-i), "red")) // the last records go first
+	}
+	first, second := poolSet(t, &nodes, "red"), poolSet(t, &nodes, "red")
+	evaluate := func(p *daemon.Planner) {
+		for p.Evaluate(start, most) == most {
+		}
+	}
+	evaluate(first)
+	evaluate(second)
+	require.Equal(t, 2*size, nodes.Records())
+	first.Close()
+	first.Close()
+	require.Equal(t, 2*size-most, nodes.Records())
+	third := poolSet(t, &nodes, "red")
+	nodes.Changed()
+	for i := range size / 100 {
+		before := nodes.Records()
+		switch i % 3 {
+		case 0:
+			nodes.Forget(start, name(i))
+		case 1:
+			nodes.Observe(start, pooled(name(i), "blue"))
+		default:
+			nodes.Observe(start, pooled(name(i), "red"))
+		}
+		require.LessOrEqual(t, before-nodes.Records(), 100+3)
+	}
+	require.Len(t, nodes.Changed(), 1, "of the second, and not of the one that was closed")
+	evaluate(second)
+	evaluate(third)
+	const left = size - 17 - 17 // forgotten, and of another pool
+	require.Equal(t, left, statusOf(second).Desired)
+	require.Equal(t, statusOf(second), statusOf(third))
+	require.Equal(t, 2*left, nodes.Records(), "none of the one that was closed")
+}
+
 // D5: a store that is grown, and one whose nodes come and go, is as any other.
 func TestD5GrownStoreIsAsAnyOther(t *testing.T) {
 	store := new(daemon.Nodes)

@@ -125,15 +125,16 @@ type Planner struct {
 	placement *Placement
 	limits    limits
 
-	now    time.Time
-	store  *Nodes
-	index  int                   // in Nodes.planners
-	id     int                   // in the order in which planners join the store
-	states []*nodeState          // of all nodes that have a record
-	gone   map[string]*nodeState // those of nodes that are gone
-	pods   map[string]*podState  // by name, of one namespace
-	stale  fifo                  // to be evaluated before anything is decided
-	scan   scan                  // to be evaluated after a change for all nodes
+	now      time.Time
+	store    *Nodes
+	index    int                   // in Nodes.planners; departed: it was closed
+	id       int                   // in the order in which planners join the store
+	reported bool                  // it is in Nodes.changed
+	states   []*nodeState          // of all nodes that have a record
+	gone     map[string]*nodeState // those of nodes that are gone
+	pods     map[string]*podState  // by name, of one namespace
+	stale    fifo                  // to be evaluated before anything is decided
+	scan     scan                  // to be evaluated after a change for all nodes
 
 	counts     counts
 	queues     [numberOfQueues]nodeHeap
@@ -219,7 +220,9 @@ type Nodes struct {
 	byName   map[string]*storedNode
 	all      []*storedNode
 	planners []*Planner
-	joined   int // how many planners have joined
+	changed  []*Planner // that Changed returns
+	leaving  []*Planner // those that were closed and have records left
+	joined   int        // how many planners have joined
 
 	slab []storedNode  // memory for nodes that come
 	free []*storedNode // that of nodes that are gone

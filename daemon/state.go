@@ -11,6 +11,11 @@ import (
 // dropped is the index of a record that may still be in Planner.stale.
 const dropped = -1
 
+// departed is the index of a planner that was closed.
+const departed = -1
+
+func (p *Planner) closed() bool { return p.index == departed }
+
 func (n *nodeState) object() *corev1.Node {
 	if n.stored == nil {
 		return nil
@@ -222,5 +227,9 @@ func (p *Planner) markStale(n *nodeState) {
 	if !n.stale {
 		n.stale = true
 		p.stale.push(n)
+	}
+	if !p.reported {
+		p.reported = true
+		p.store.changed = append(p.store.changed, p)
 	}
 }

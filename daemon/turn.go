@@ -1,5 +1,7 @@
 package daemon
 
+import "time"
+
 // nodesPerTurn is how many nodes are visited in one turn, for example one call
 // of Start or Status. A visit takes about a microsecond.
 const nodesPerTurn = 1000
@@ -18,16 +20,33 @@ func (f *fifo) pop() *nodeState {
 	return n
 }
 
+// Evaluate visits the nodes that have changed or are due, at most so many, and
+// returns how many it has visited. If they are fewer than most, the planner is
+// up to date until something changes or [Planner.Next] is due.
+//
+// Start and Status evaluate as well, each with a limit of its own. A caller
+// with many planners under one lock divides one limit between those of a turn.
+// It calls Start and Status only of those that are up to date. A visit takes
+// about a microsecond.
+func (p *Planner) Evaluate(now time.Time, most int) int {
+	p.advance(now)
+	return p.evaluateUpTo(most)
+}
+
+func (p *Planner) evaluateUpTo(most int) int {
+	for visited := range max(most, 0) {
+		if !p.visit() {
+			return visited
+		}
+	}
+	return max(most, 0)
+}
+
 // evaluateChanges evaluates the nodes that have changed or are due, at most
 // nodesPerTurn. It reports whether that was all. Until then the counts are
 // incomplete, and no decision may use them.
 func (p *Planner) evaluateChanges() bool {
-	for range nodesPerTurn {
-		if !p.visit() {
-			return true
-		}
-	}
-	return p.upToDate()
+	return p.evaluateUpTo(nodesPerTurn) < nodesPerTurn || p.upToDate()
 }
 
 // upToDate reports whether there is nothing to evaluate.

@@ -66,7 +66,8 @@ var timelessEdges = []string{
 // programCores are folders of programs that only decide.
 var programCores = []string{
 	"examples/controllerruntime/failover/config.go", "examples/controllerruntime/failover/convert.go",
-	"examples/controllerruntime/failover/core.go", "examples/controllerruntime/failover/task.go",
+	"examples/controllerruntime/failover/core.go", "examples/controllerruntime/failover/halt.go",
+	"examples/controllerruntime/failover/task.go",
 	"examples/daemonset/controller", "examples/evicting",
 	"examples/hollownode/cri", "examples/hollownode/kubelet",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",

@@ -14,17 +14,22 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kubelife/lifecycle/examples/controllerruntime/failover"
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+	"github.com/kubelife/lifecycle/examples/process"
 )
 
 const intro = `controllerruntime moves bindings away from clusters that fall silent, and from
@@ -36,8 +41,22 @@ clusters with a taint that they do not tolerate.
 A Cluster whose status.lastHeartbeatTime does not change for --grace-period becomes
 Ready=Unknown and gets the taint ` + failover.TaintUnreachable + `:NoExecute.
 A Binding whose tolerations do not hold on its cluster any longer gets another one:
-the one with the fewest bindings that is Ready and that it tolerates.
+the one with the fewest bindings that is Ready and that it tolerates. Events tell of
+each Cluster that falls silent and of each Binding that moves.
+
+The annotation ` + process.HaltAnnotation + ` on the leader's Lease stops all
+moves and new taints, for as long as it is there:
+  kubectl -n kube-system annotate lease controllerruntime ` + process.HaltAnnotation + `=why
+  kubectl -n kube-system annotate lease controllerruntime ` + process.HaltAnnotation + `-
+
+While it runs it serves
+  /metrics            of controller-runtime and its own, by HTTPS to callers that may
+                      get it; watch failover_oldest_overdue_seconds
+  /healthz /readyz    for probes, by HTTP
 `
+
+// lease is the name of the leader's Lease.
+const lease = "controllerruntime"
 
 // settings are all flags.
 type settings struct {
@@ -93,8 +112,8 @@ func (s *settings) flags() *pflag.FlagSet {
 	flags.Float64Var(&c.MoveRate, "move-rate", 10, "How many bindings move in a second.")
 	flags.Float64Var(&c.ClusterMoveRate, "cluster-move-rate", 1, "How many of them leave the same cluster.")
 	flags.BoolVar(&s.election, "leader-elect", true, "Act only while holding the Lease controllerruntime.")
-	flags.StringVar(&s.electionNamespace, "leader-elect-namespace", "",
-		"Namespace of the Lease. Outside a cluster: kube-system.")
+	flags.StringVar(&s.electionNamespace, "leader-elect-resource-namespace", metav1.NamespaceSystem,
+		"The namespace of the Lease.")
 	flags.StringVar(&s.metrics, "metrics-bind-address", "127.0.0.1:8443",
 		"Where /metrics is served by HTTPS, to callers that may get it. 0 serves none.")
 	flags.StringVar(&s.health, "health-probe-bind-address", "127.0.0.1:8081",
@@ -126,20 +145,25 @@ func (s *settings) run(ctx context.Context) error {
 	config.Wrap(controller.Wrap)
 	config.QPS = -1 // the core limits what it does
 	scheme := runtime.NewScheme()
-	if err := federation.AddToScheme(scheme); err != nil {
+	if err := errors.Join(federation.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
 		return err
+	}
+	stop := failover.Stop{
+		Lease:      types.NamespacedName{Namespace: s.electionNamespace, Name: lease},
+		Annotation: process.HaltAnnotation,
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
+		Cache:                         cache.Options{ByObject: stop.ByObject()},
 		Metrics:                       s.metricsServer(),
 		HealthProbeBindAddress:        s.health,
 		LeaderElection:                s.election,
-		LeaderElectionID:              "controllerruntime",
+		LeaderElectionID:              lease,
 		LeaderElectionNamespace:       s.electionNamespace,
 		LeaderElectionReleaseOnCancel: true, // run returns as soon as the manager has stopped
 	})
 	if err == nil {
-		err = controller.SetupWithManager(ctx, mgr)
+		err = controller.SetupWithManager(ctx, mgr, stop)
 	}
 	if err != nil {
 		return fmt.Errorf("set up at %s: %w", config.Host, err)
@@ -173,9 +197,6 @@ func (s *settings) metricsServer() server.Options {
 // restConfig returns the access to the API server.
 func (s *settings) restConfig() (*rest.Config, error) {
 	if s.kubeconfig != "" {
-		if s.electionNamespace == "" {
-			s.electionNamespace = "kube-system"
-		}
 		return clientcmd.BuildConfigFromFlags("", s.kubeconfig)
 	}
 	config, err := rest.InClusterConfig()

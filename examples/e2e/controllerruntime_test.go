@@ -359,6 +359,20 @@ func (f *federated) wantForbiddenTold() {
 	f.stop(running)
 }
 
+// wantEvent waits for an Event about an object.
+func (f *federated) wantEvent(kind, name, reason, message string) {
+	f.t.Helper()
+	f.eventually(reason+" is recorded of "+name, func(*witness) error {
+		events, err := f.client.CoreV1().Events(metav1.NamespaceDefault).List(f.t.Context(), metav1.ListOptions{
+			FieldSelector: "involvedObject.kind=" + kind + ",involvedObject.name=" + name + ",reason=" + reason,
+		})
+		if err == nil && (len(events.Items) != 1 || !strings.HasPrefix(events.Items[0].Message, message)) {
+			err = fmt.Errorf("%d Events", len(events.Items))
+		}
+		return err
+	})
+}
+
 // What controllerruntime asks the API server for in its life its manifest
 // permits, and the manifest permits nothing else.
 func TestManifestOfControllerruntimeGivesTheLeastRights(t *testing.T) {
@@ -386,7 +400,17 @@ func TestManifestOfControllerruntimeGivesTheLeastRights(t *testing.T) {
 		return nil
 	})
 	f.eventually("the cluster is unreachable", func(*witness) error { return f.wantUnreachable("a-000") })
-	f.readPages(running, "controllerruntime", "/metrics")
+	f.wantEvent("Binding", "web", "Moved", "Moved from cluster a-000 to a-")
+	f.wantEvent("Cluster", "a-000", "HeartbeatsStopped", "No heartbeat since ")
+	f.haltTwice("controllerruntime")
+	page := f.readPages(running, "controllerruntime", "/metrics")
+	for _, metric := range []string{
+		`failover_tasks_total{kind="Move",outcome="Done"} 1`, "failover_clusters_silent 1", "controller_halted 0",
+		`controller_runtime_reconcile_total{controller="cluster",result="success"}`, "rest_client_requests_total{",
+		`workqueue_depth{controller="binding",`, `leader_election_master_status{name="controllerruntime"} 1`,
+	} {
+		require.Contains(t, page, metric)
+	}
 	f.stop(running)
 	f.setCut(false, "a-000")
 	f.eventually("the standby removes the taint", func(*witness) error { return f.wantUnreachable() })

@@ -265,14 +265,24 @@ func (c *cluster) wantLeaseEvent(program, reason string, count int32) error {
 	if err != nil {
 		return err
 	}
-	if len(events.Items) != 1 || events.Items[0].Count != count {
+	if len(events.Items) != 1 || occurrences(&events.Items[0]) != count {
 		return fmt.Errorf("%d Events, want one that counts %d", len(events.Items), count)
 	}
 	return nil
 }
 
-// readPages reads pages with a token, about which the program asks.
-func (c *cluster) readPages(running *controller, program string, pages ...string) {
+// occurrences returns how often the same happened, by the older API of Events
+// or the newer one.
+func occurrences(event *corev1.Event) int32 {
+	if event.Series != nil {
+		return event.Series.Count
+	}
+	return max(event.Count, 1)
+}
+
+// readPages reads pages with a token, about which the program asks. It returns
+// the last one.
+func (c *cluster) readPages(running *controller, program string, pages ...string) (last string) {
 	c.t.Helper()
 	reader := c.reader(program)
 	for _, page := range pages {
@@ -284,9 +294,11 @@ func (c *cluster) readPages(running *controller, program string, pages ...string
 			if err == nil && page == "/metrics" && strings.Contains(body, `rest_client_requests_total{code="403"`) {
 				err = errors.New("it counts requests that were forbidden")
 			}
+			last = body
 			return err
 		})
 	}
+	return last
 }
 
 // wantMemoryFits wants that the container's limit holds the limit of Go's

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -33,6 +36,11 @@ type Controller struct {
 	clusters   reconcile.Func
 	bindings   reconcile.Func
 
+	stop     Stop
+	recorder events.EventRecorder
+	leads    atomic.Bool
+	halted   atomic.Bool // as the core is, for actions
+
 	filled []func() bool // whether an informer is
 	cache  client.Reader // answers from memory
 	live   client.Reader
@@ -40,6 +48,7 @@ type Controller struct {
 }
 
 const (
+	component   = "controllerruntime" // the source of Events
 	callTimeout = 10 * time.Second
 	workers     = 16 // of patches at a time
 )
@@ -71,15 +80,20 @@ func (c *Controller) Wrap(transport http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// SetupWithManager adds two reconcilers that observe, a runnable that proves
-// that they can, one that acts while it leads, and the health checks.
-func (c *Controller) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+// SetupWithManager adds three reconcilers that observe, a runnable that proves
+// that they can, one that acts while it leads, and the health checks. The
+// manager's cache must hold stop.ByObject, and its scheme Leases.
+func (c *Controller) SetupWithManager(ctx context.Context, mgr ctrl.Manager, stop Stop) error {
 	c.cache, c.live, c.writer = mgr.GetCache(), mgr.GetAPIReader(), mgr.GetClient()
+	c.stop, c.recorder = stop, mgr.GetEventRecorder(component)
 	observing := controller.Options{NeedLeaderElection: new(bool)} // no
 	for _, observed := range []struct {
 		object     client.Object
 		reconciler reconcile.Func
-	}{{&federation.Cluster{}, c.clusters}, {&federation.Binding{}, c.bindings}} {
+	}{
+		{&federation.Cluster{}, c.clusters}, {&federation.Binding{}, c.bindings},
+		{&coordinationv1.Lease{}, c.reconcileLease},
+	} {
 		// The informer exists before the manager starts, so that it is filled before
 		// anything runs.
 		informer, err := mgr.GetCache().GetInformer(ctx, observed.object)
@@ -142,13 +156,14 @@ func reconcilerOf[T any, P interface {
 }
 
 // lead acts until ctx ends. First it observes all that the cache has, which the
-// reconcilers may still be busy with.
+// reconcilers may still be busy with: also whether it is halted.
 func (c *Controller) lead(ctx context.Context) error {
 	var err error
 	c.dispatcher.Update(func() { err = c.observeAll(ctx) })
 	if err != nil {
 		return err
 	}
+	c.leads.Store(true)
 	return c.dispatcher.Run(ctx)
 }
 
@@ -159,6 +174,9 @@ func (c *Controller) observeAll(ctx context.Context) error {
 		return err
 	}
 	now := time.Now()
+	if _, err := c.observeLease(ctx, now); err != nil {
+		return err
+	}
 	for i := range clusters.Items {
 		c.core.ObserveCluster(now, &clusters.Items[i])
 	}
@@ -197,12 +215,13 @@ func (c *Controller) watchSight(ctx context.Context) error {
 // act sends the patch of a task, unless that is moot.
 func (c *Controller) act(ctx context.Context, task Task) Result {
 	result := Result{Outcome: OutcomeCanceled}
-	if !task.Canceled() {
+	if !task.Canceled() && !(task.mark.Value.add && c.halted.Load()) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		result = resultOf(c.patch(ctx, task))
 	}
 	c.metrics.acted(task.Kind, result)
+	c.record(task, result)
 	logTask(ctx, task, result)
 	return result
 }

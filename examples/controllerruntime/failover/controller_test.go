@@ -3,6 +3,7 @@ package failover
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -13,17 +14,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+	"github.com/kubelife/lifecycle/timedqueue"
 )
 
 // edge is a controller on controller-runtime's fake client, which is its cache
@@ -34,13 +38,14 @@ type edge struct {
 	t        *testing.T
 	client   client.WithWatch
 	registry *prometheus.Registry
+	events   chan string
 	down     atomic.Bool // the API server answers no read
 }
 
 func newEdge(t *testing.T, objects ...client.Object) *edge {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	require.NoError(t, federation.AddToScheme(scheme))
+	require.NoError(t, errors.Join(federation.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)))
 	e := &edge{t: t, registry: prometheus.NewRegistry()}
 	e.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&federation.Cluster{}).
 		WithObjects(objects...).Build()
@@ -48,6 +53,9 @@ func newEdge(t *testing.T, objects ...client.Object) *edge {
 	e.Controller, err = NewController(config(), e.registry)
 	require.NoError(t, err)
 	e.cache, e.writer = e.client, e.client
+	recorder := events.NewFakeRecorder(1000)
+	e.recorder, e.events = recorder, recorder.Events
+	e.stop = Stop{Lease: types.NamespacedName{Namespace: "kube-system", Name: "leader"}, Annotation: "example.com/halt"}
 	e.live = interceptor.NewClient(e.client, interceptor.Funcs{
 		List: func(ctx context.Context, client client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
 			if e.down.Load() {
@@ -108,6 +116,31 @@ func (e *edge) reconcileBinding(name string) {
 	require.NoError(e.t, err)
 }
 
+// annotate sets the annotation of the Lease that halts, or removes it, and has
+// the Lease reconciled.
+func (e *edge) annotate(annotations map[string]string) {
+	lease := new(coordinationv1.Lease)
+	require.NoError(e.t, e.client.Get(e.t.Context(), e.stop.Lease, lease))
+	lease.Annotations = annotations
+	require.NoError(e.t, e.client.Update(e.t.Context(), lease))
+	_, err := e.reconcileLease(e.t.Context(), reconcile.Request{NamespacedName: e.stop.Lease})
+	require.NoError(e.t, err)
+}
+
+// told returns the Events since the last call.
+func (e *edge) told() (all []string) {
+	for len(e.events) > 0 {
+		all = append(all, <-e.events)
+	}
+	return all
+}
+
+func leaseNamed(name string, annotations map[string]string) *coordinationv1.Lease {
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, Annotations: annotations},
+	}
+}
+
 // run lets the clusters beat for some time. What the controller has written is
 // reconciled with the next beat.
 func (e *edge) run(d time.Duration, silent string) {
@@ -150,7 +183,13 @@ func TestTheControllerMovesABindingAndUndoesTheTaint(t *testing.T) {
 		require.Len(t, e.core.bindings, 1)
 		e.run(2*grace, "")
 		require.Equal(t, "a-0", e.binding("one").Spec.Cluster)
+		require.Empty(t, e.told())
+		last := e.cluster("a-0").Status.LastHeartbeatTime
 		e.run(grace+3*interval, "a-0")
+		require.Equal(t, []string{
+			"Warning HeartbeatsStopped No heartbeat since " + last.UTC().Format(time.RFC3339),
+			"Normal Moved Moved from cluster a-0 to a-1: Untolerated (taint " + TaintUnreachable + ":NoExecute)",
+		}, e.told())
 		silent := e.cluster("a-0")
 		require.True(t, readyIs(silent, metav1.ConditionUnknown))
 		require.Equal(t, TaintUnreachable, silent.Spec.Taints[0].Key)
@@ -174,6 +213,56 @@ failover_tasks_total{kind="Taint",outcome="Done"} 1
 		require.Empty(t, e.cluster("a-0").Spec.Taints)
 		require.NoError(t, e.answer())
 	})
+}
+
+// A controller that finds its Lease annotated begins halted, and so does one
+// whose Lease is annotated while it acts. Only a change is told.
+func TestTheAnnotationOfTheLeaseHaltsTheController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		halt := map[string]string{"example.com/halt": "wrong regions"}
+		e := newEdge(t, append(threeClusters(), leaseNamed("leader", halt), leaseNamed("other", nil))...)
+		e.start()
+		e.run(2*grace, "")
+		e.run(2*grace, "a-0")
+		require.True(t, readyIs(e.cluster("a-0"), metav1.ConditionUnknown))
+		require.Empty(t, e.cluster("a-0").Spec.Taints)
+		require.Equal(t, "a-0", e.binding("one").Spec.Cluster)
+		halted := func(value float64) string {
+			return fmt.Sprintf("# HELP controller_halted 1 while an annotation of the leader's Lease holds moves and new "+
+				"taints.\n# TYPE controller_halted gauge\ncontroller_halted %v\n", value)
+		}
+		require.NoError(t, testutil.GatherAndCompare(e.registry, strings.NewReader(halted(1)), "controller_halted"))
+		require.Len(t, e.told(), 1, "the silence")
+
+		e.annotate(nil)
+		require.Equal(t, "Normal Resumed Its annotation example.com/halt is gone: what was held goes on", e.told()[0])
+		require.NoError(t, testutil.GatherAndCompare(e.registry, strings.NewReader(halted(0)), "controller_halted"))
+		e.run(2*interval, "a-0")
+		require.NotEmpty(t, e.cluster("a-0").Spec.Taints)
+		require.Equal(t, "a-1", e.binding("one").Spec.Cluster)
+		e.told()
+
+		e.annotate(halt)
+		e.annotate(halt)
+		require.Equal(t, []string{"Warning Halted Halted by its annotation example.com/halt: wrong regions"}, e.told())
+		add := Task{
+			Kind: KindTaint, BeforeCluster: e.cluster("a-1"), AfterCluster: e.cluster("a-1"),
+			mark: timedqueue.Item[string, mark]{Value: mark{add: true}},
+		}
+		require.Equal(t, Result{Outcome: OutcomeCanceled}, e.act(t.Context(), add), "one that was handed out before")
+		require.NoError(t, e.client.Delete(t.Context(), leaseNamed("leader", nil)))
+		_, err := e.reconcileLease(t.Context(), reconcile.Request{NamespacedName: e.Controller.stop.Lease})
+		require.NoError(t, err)
+		require.True(t, e.core.Halted(), "a Lease that is gone says nothing")
+	})
+}
+
+// A replica that does not lead follows the annotation, and tells nothing.
+func TestAStandbyIsHaltedInSilence(t *testing.T) {
+	e := newEdge(t, leaseNamed("leader", nil))
+	e.annotate(map[string]string{"example.com/halt": ""})
+	require.True(t, e.core.Halted())
+	require.Empty(t, e.told())
 }
 
 // While the live read fails, silence does not count.

@@ -35,6 +35,7 @@ type Core struct {
 	named    map[types.NamespacedName]types.UID // of the bindings
 	load     map[string]int                     // bindings on a cluster
 	leads    bool
+	halted   bool
 }
 
 // binding is the record of a binding.
@@ -198,11 +199,12 @@ func (c *Core) assess(now time.Time, r *federation.Cluster) {
 func (c *Core) mark(now time.Time, r *federation.Cluster) {
 	_, has := taints.Find(r.Spec.Taints, TaintUnreachable, corev1.TaintEffectNoExecute)
 	next := mark{add: c.wanted(r), region: r.Spec.Region}
-	if waiting, ok := c.marks.Get(r.Name); ok && waiting.Value == next && next.add != has {
+	changes := next.add != has && !(next.add && c.halted)
+	if waiting, ok := c.marks.Get(r.Name); ok && waiting.Value == next && changes {
 		return
 	}
 	c.marks.Remove(r.Name)
-	if next.add == has {
+	if !changes {
 		return
 	}
 	due := now
@@ -238,9 +240,7 @@ func (c *Core) evaluate(now time.Time) (Task, bool) {
 		} else {
 			c.moves.SuspendTaints(now, isOurs)
 		}
-		for _, r := range c.clusters {
-			c.mark(now, r)
-		}
+		c.markAll(now)
 	}
 	return Task{}, false
 }

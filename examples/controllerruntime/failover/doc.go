@@ -49,7 +49,18 @@
 // writers. A Cluster has few. The API server also stores a custom resource as
 // it was written, so the JSON of its list may differ from ours.
 //
+// # What operators see and do
+//
+// Events tell of each cluster that falls silent and of each binding that moves.
+// Metrics are counted next to controller-runtime's own. An annotation of the
+// leader's Lease halts all moves and new taints, see Stop. A third reconciler
+// follows it, also in replicas that stand by.
+//
+// # Not here
+//
 // The taints of the old cluster are not read again before a binding moves. A
 // taint that was removed a moment ago may still move one. Bindings of a deleted
-// cluster stay, as its taints are gone.
+// cluster stay, as its taints are gone. No page lists what waits, and no shadow
+// compares with another controller. An Event about a patch whose answer was
+// lost is not recorded.
 package failover

@@ -26,6 +26,14 @@ func newMetrics(registry prometheus.Registerer, read func(func(*Core))) (*metric
 		registry.Register(m.tasks),
 		registry.Register(gauge("failover_clusters_silent", "Clusters whose grace period is over.",
 			func(c *Core, _ time.Time) float64 { return float64(c.Silent()) })),
+		registry.Register(gauge("controller_halted",
+			"1 while an annotation of the leader's Lease holds moves and new taints.",
+			func(c *Core, _ time.Time) float64 {
+				if c.Halted() {
+					return 1
+				}
+				return 0
+			})),
 		registry.Register(gauge("failover_bindings_waiting", "Bindings that must move, now or later.",
 			func(c *Core, _ time.Time) float64 { return float64(c.moves.Waiting()) })),
 		registry.Register(gauge("failover_oldest_overdue_seconds", "How late the binding is that should have moved first.",

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -20,12 +19,8 @@ func (c *Controller) claim(now time.Time) (Task, bool) {
 	r := item.Value
 	most := claimRequests - 1 // one request reads the set
 	action := Claim{Revisions: r.revisionClaims[:min(most, len(r.revisionClaims))]}
-	for _, name := range slices.Sorted(maps.Keys(r.podClaims)) {
-		if len(action.Revisions)+len(action.Pods) == most {
-			break
-		}
-		action.Pods = append(action.Pods, r.podClaims[name])
-	}
+	room := min(most-len(action.Revisions), len(r.podClaims.objects))
+	action.Pods = slices.Clone(r.podClaims.objects[:room])
 	return Task{Owner: r.set.Source.Owner, Action: action, of: r, item: item}, true
 }
 

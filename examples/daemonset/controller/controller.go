@@ -50,15 +50,9 @@ func (c *Controller) Start(now time.Time) (Task, bool) {
 	if !c.synced {
 		return Task{}, false
 	}
-	if c.nodesChanged {
-		c.nodesChanged = false
-		for _, r := range c.inOrder {
-			if r.planner != nil {
-				c.visitAt(r, now)
-			}
-		}
-	}
+	c.left = visitsPerTurn
 	c.visitDue(now)
+	c.left = stepsPerTurn
 	return c.sources.Start(now)
 }
 
@@ -67,9 +61,6 @@ func (c *Controller) Start(now time.Time) (Task, bool) {
 func (c *Controller) Next(now time.Time) (time.Time, bool) {
 	if !c.synced {
 		return time.Time{}, false
-	}
-	if c.nodesChanged {
-		return now, true
 	}
 	next, ok := c.sources.Next(now)
 	if visit, waits := c.visits.Next(now); waits && (!ok || visit.Before(next)) {
@@ -112,8 +103,8 @@ func (c *Controller) nextRequest(now time.Time) (time.Time, bool) {
 // A State is what a Controller shows of one set.
 type State struct {
 	Owner ownership.Owner
-	// Phase is claiming, revising, managed, selectingAll, invalid, terminating or,
-	// before MarkSynced, waiting.
+	// Phase is waiting, claiming, revising, filling, managed, selectingAll,
+	// invalid or terminating. Before MarkSynced it is waiting.
 	Phase string
 	// Problem is what is wrong with the set, for example with its rollout.
 	Problem error

@@ -20,14 +20,56 @@ type group struct {
 type members[T metav1.Object] struct {
 	kind   schema.GroupKind
 	known  map[types.NamespacedName]T
-	groups map[group]map[string]T
+	groups map[group]*list[T]
+}
+
+// list holds the objects of one namespace. A visit of all of them in slices
+// goes from the end to the beginning. A removal moves the last object, which
+// has been visited then.
+type list[T metav1.Object] struct {
+	objects []T
+	places  map[string]int // by name
+}
+
+// all returns the objects. The zero list, and nil, have none.
+func (l *list[T]) all() []T {
+	if l == nil {
+		return nil
+	}
+	return l.objects
+}
+
+// put adds an object, or replaces the one of the name.
+func (l *list[T]) put(object T) {
+	if at, ok := l.places[object.GetName()]; ok {
+		l.objects[at] = object
+		return
+	}
+	if l.places == nil {
+		l.places = make(map[string]int)
+	}
+	l.places[object.GetName()] = len(l.objects)
+	l.objects = append(l.objects, object)
+}
+
+func (l *list[T]) remove(name string) {
+	at, ok := l.places[name]
+	if !ok {
+		return
+	}
+	last := len(l.objects) - 1
+	moved := l.objects[last]
+	l.objects[at], l.places[moved.GetName()] = moved, at
+	clear(l.objects[last:])
+	l.objects = l.objects[:last]
+	delete(l.places, name)
 }
 
 func newMembers[T metav1.Object](kind schema.GroupKind) members[T] {
 	return members[T]{
 		kind:   kind,
 		known:  make(map[types.NamespacedName]T),
-		groups: make(map[group]map[string]T),
+		groups: make(map[group]*list[T]),
 	}
 }
 
@@ -47,16 +89,23 @@ func (m *members[T]) groupOf(object T) (group, bool) {
 // observe records an object as it is now. It returns the group that it was in,
 // if that is another one.
 func (m *members[T]) observe(object T) (left group, moved bool) {
+	key := keyOf(object)
 	now, kept := m.groupOf(object)
-	former, wasKept := m.remove(object)
-	if kept {
-		m.known[keyOf(object)] = object
-		if m.groups[now] == nil {
-			m.groups[now] = make(map[string]T)
-		}
-		m.groups[now][object.GetName()] = object
+	known, wasKept := m.known[key]
+	if wasKept {
+		left, _ = m.groupOf(known)
 	}
-	return former, wasKept && (!kept || former != now)
+	if moved = wasKept && (!kept || left != now); moved {
+		m.remove(object)
+	}
+	if kept {
+		m.known[key] = object
+		if m.groups[now] == nil {
+			m.groups[now] = new(list[T])
+		}
+		m.groups[now].put(object)
+	}
+	return left, moved
 }
 
 // forget removes an object, unless another one has its name by now. It returns
@@ -76,8 +125,8 @@ func (m *members[T]) remove(object T) (group, bool) {
 	}
 	from, _ := m.groupOf(known)
 	delete(m.known, key)
-	delete(m.groups[from], key.Name)
-	if len(m.groups[from]) == 0 {
+	m.groups[from].remove(key.Name)
+	if len(m.groups[from].objects) == 0 {
 		delete(m.groups, from)
 	}
 	return from, true

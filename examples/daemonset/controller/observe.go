@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/daemon/ownership"
@@ -19,16 +20,26 @@ func (c *Controller) ObserveSet(now time.Time, set Set) {
 		c.addSet(now, set)
 		return
 	}
-	former, object := r.set.Source.Owner.Object, set.Source.Owner.Object
+	former := r.set.Source.Owner
 	r.set = set
-	if former.GetGeneration() != object.GetGeneration() ||
-		(former.GetDeletionTimestamp() == nil) != (object.GetDeletionTimestamp() == nil) {
-		c.own(now, r)
-	}
+	c.ownAgain(r, former)
 	if r.planner != nil && r.problem == nil && r.revised == set.version() {
 		c.plan(now, r, r.hash) // annotations count, too
 	}
 	c.enter(now, r)
+}
+
+// ownAgain compiles a set again that has changed. Its objects are compared
+// again only if that makes a difference: a selector seldom changes.
+func (c *Controller) ownAgain(r *record, former ownership.Owner) {
+	owner, compiled := r.set.Source.Owner, r.own != nil
+	terminates := (former.Object.GetDeletionTimestamp() == nil) != (owner.Object.GetDeletionTimestamp() == nil)
+	if terminates || former.Object.GetGeneration() != owner.Object.GetGeneration() {
+		c.own(r)
+	}
+	if terminates || compiled != (r.own != nil) || !equality.Semantic.DeepEqual(former.Selector, owner.Selector) {
+		c.compareAll(r)
+	}
 }
 
 func (c *Controller) addSet(now time.Time, set Set) {
@@ -44,7 +55,8 @@ func (c *Controller) addSet(now time.Time, set Set) {
 	c.sets[r.uid] = r
 	c.inOrder = append(c.inOrder, r)
 	c.inNamespace[namespace] = append(c.inNamespace[namespace], r)
-	c.own(now, r)
+	c.own(r)
+	c.compareAll(r)
 	c.enter(now, r)
 }
 
@@ -105,7 +117,7 @@ func (c *Controller) ForgetPod(now time.Time, pod *corev1.Pod) {
 // podLeft records that a pod is not in a group any more.
 func (c *Controller) podLeft(now time.Time, left group, pod *corev1.Pod) {
 	for _, r := range c.ownersOf(left) {
-		delete(r.podClaims, pod.Name)
+		r.podClaims.remove(pod.Name)
 		if r.planner != nil && left == r.group {
 			r.planner.ForgetPod(now, pod)
 		}
@@ -148,7 +160,7 @@ func (c *Controller) ForgetRevision(now time.Time, revision *appsv1.ControllerRe
 
 func (c *Controller) revisionsChanged(now time.Time, in group) {
 	if !c.synced {
-		return // MarkSynced considers all of them
+		return // the first visit considers all of them
 	}
 	for _, r := range c.ownersOf(in) {
 		c.considerRevisions(now, r)
@@ -161,13 +173,21 @@ func (c *Controller) revisionsChanged(now time.Time, in group) {
 // not be changed afterwards.
 func (c *Controller) ObserveNode(now time.Time, node *corev1.Node) {
 	c.nodes.Observe(now, node)
-	c.nodesChanged = true
+	c.nodesChanged(now)
 }
 
 // ForgetNode records that a node is gone.
 func (c *Controller) ForgetNode(now time.Time, name string) {
 	c.nodes.Forget(now, name)
-	c.nodesChanged = true
+	c.nodesChanged(now)
+}
+
+func (c *Controller) nodesChanged(now time.Time) {
+	for _, uid := range c.nodes.Changed() {
+		if r := c.sets[uid]; r != nil {
+			c.visitAt(r, now)
+		}
+	}
 }
 
 // MarkSynced says that all that existed at the start has been observed. Nothing
@@ -175,8 +195,7 @@ func (c *Controller) ForgetNode(now time.Time, name string) {
 func (c *Controller) MarkSynced(now time.Time) {
 	c.synced = true
 	for _, r := range c.inOrder {
-		c.considerRevisions(now, r)
-		c.enter(now, r)
+		c.visitAt(r, now)
 	}
 }
 

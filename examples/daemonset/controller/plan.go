@@ -2,8 +2,6 @@ package controller
 
 import (
 	"errors"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,34 +14,54 @@ import (
 	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
-// own compiles the selector of a set, and decides again about all objects that
-// the set may own.
-func (c *Controller) own(now time.Time, r *record) {
+// own compiles a set that is new or has another spec.
+func (c *Controller) own(r *record) {
 	r.own, r.problem = ownership.NewOwnership(r.set.Source.Owner)
 	if r.problem == nil {
 		r.problem = r.set.Source.Validate()
 	}
-	if r.own == nil {
-		return
-	}
-	r.podClaims = make(map[string]*corev1.Pod)
-	for pod := range c.podsFor(r) {
-		c.considerPod(r, pod)
-	}
-	c.considerRevisions(now, r)
 }
 
-// podsFor returns the pods that a set controls, and the orphans of its
-// namespace.
-func (c *Controller) podsFor(r *record) iter.Seq[*corev1.Pod] {
-	return func(yield func(*corev1.Pod) bool) {
-		for _, g := range []group{r.group, {namespace: r.group.namespace}} {
-			for _, pod := range c.pods.groups[g] {
-				if !yield(pod) {
-					return
-				}
-			}
+// compareAll has all objects that the set may own compared with its selector.
+func (c *Controller) compareAll(r *record) {
+	r.podClaims, r.uncompared = list[*corev1.Pod]{}, uncompared{}
+	if r.own != nil {
+		r.uncompared = uncompared{
+			own:       len(c.pods.groups[r.group].all()),
+			orphans:   len(c.pods.groups[r.orphans()].all()),
+			revisions: true,
 		}
+	}
+}
+
+// orphans returns the group from which a set may adopt.
+func (r *record) orphans() group { return group{namespace: r.group.namespace} }
+
+// compare decides about the objects that the set may own, as many as the turn
+// may visit.
+func (c *Controller) compare(now time.Time, r *record) {
+	if r.uncompared.revisions {
+		r.uncompared.revisions = false
+		c.considerRevisions(now, r)
+	}
+	consider := func(pod *corev1.Pod) { c.considerPod(r, pod) }
+	c.slice(c.pods.groups[r.group].all(), &r.uncompared.own, consider)
+	c.slice(c.pods.groups[r.orphans()].all(), &r.uncompared.orphans, consider)
+}
+
+// fill has a new planner observe the pods of its set, as many as the turn may
+// visit.
+func (c *Controller) fill(now time.Time, r *record) {
+	c.slice(c.pods.groups[r.group].all(), &r.unfilled, func(pod *corev1.Pod) { r.planner.ObservePod(now, pod) })
+}
+
+// slice visits the last of the pods that are left, as many as the turn may
+// visit.
+func (c *Controller) slice(pods []*corev1.Pod, left *int, visit func(*corev1.Pod)) {
+	*left = min(*left, len(pods))
+	for ; *left > 0 && c.left > 0; c.left-- {
+		*left--
+		visit(pods[*left])
 	}
 }
 
@@ -54,9 +72,9 @@ func (c *Controller) considerPod(r *record, pod *corev1.Pod) {
 	}
 	switch r.own.Claim(pod).Action {
 	case ownership.ActionAdopt, ownership.ActionRelease:
-		r.podClaims[pod.Name] = pod
+		r.podClaims.put(pod)
 	case ownership.ActionKeep, ownership.ActionIgnore:
-		delete(r.podClaims, pod.Name)
+		r.podClaims.remove(pod.Name)
 	}
 }
 
@@ -67,9 +85,10 @@ func (c *Controller) considerRevisions(now time.Time, r *record) {
 		return
 	}
 	var cached []*appsv1.ControllerRevision
-	for _, g := range []group{r.group, {namespace: r.group.namespace}} {
-		cached = slices.AppendSeq(cached, maps.Values(c.revisions.groups[g]))
+	for _, g := range []group{r.group, r.orphans()} {
+		cached = append(cached, c.revisions.groups[g].all()...)
 	}
+	c.left -= len(cached)
 	slices.SortFunc(cached, func(a, b *appsv1.ControllerRevision) int { return strings.Compare(a.Name, b.Name) })
 	r.revisionClaims, r.history = nil, nil
 	for _, revision := range r.written.Merge(now, cached) {
@@ -85,7 +104,7 @@ func (c *Controller) considerRevisions(now time.Time, r *record) {
 
 // compute returns what is to be done about the history of a set.
 func (c *Controller) compute(r *record) (revision.Plan, error) {
-	return revision.Compute(r.set.Source, r.history, maps.Values(c.pods.groups[r.group]))
+	return revision.Compute(r.set.Source, r.history, slices.Values(c.pods.groups[r.group].all()))
 }
 
 // plan has the planner plan for the spec of a set and the hash of its template.
@@ -108,17 +127,14 @@ func (c *Controller) plan(now time.Time, r *record, hash string) {
 		return
 	}
 	r.planner, r.planned = planner, r.set.Source.Owner.Object.GetGeneration()
-	pods := c.pods.groups[r.group]
-	for _, name := range slices.Sorted(maps.Keys(pods)) {
-		planner.ObservePod(now, pods[name])
-	}
+	r.unfilled = len(c.pods.groups[r.group].all())
 }
 
 // closePlanner removes the planner of a set that is gone or being deleted.
 func (r *record) closePlanner() {
 	if r.planner != nil {
 		r.planner.Close()
-		r.planner = nil
+		r.planner, r.unfilled = nil, 0
 	}
 }
 

@@ -11,18 +11,18 @@ import (
 // ErrHalted is why no pod is deleted after [Controller.Halt].
 var ErrHalted = errors.New("halted: no pod is deleted")
 
-// mostRefused bounds the tasks that one Start refuses while it is halted.
-const mostRefused = 64
-
 // changePod hands out a task of the planner of a set whose turn it is.
 func (c *Controller) changePod(now time.Time) (Task, bool) {
-	for range mostRefused {
+	for c.left > 0 {
 		item, ok := c.ready.Start(now)
 		if !ok {
 			return Task{}, false
 		}
 		r := item.Value
-		task, ok := r.planner.Start(now)
+		var task daemon.Task
+		if ok = c.evaluate(now, r); ok {
+			task, ok = r.planner.Start(now)
+		}
 		c.ready.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
 		if ok && c.halted && task.Delete != nil {
 			r.planner.Finish(now, task, daemon.Result{Outcome: daemon.OutcomeRefused, Err: ErrHalted})

@@ -13,10 +13,11 @@ import (
 
 // phase is the life of a set:
 //
-//	waiting ──synced──► claiming ──nothing to claim──► revising
-//	revising ──revision known──► managed
-//	managed, revising ──adopt or release──► claiming
-//	managed ──another template──► revising
+//	waiting ──synced, pods compared──► claiming ──nothing to claim──► revising
+//	revising ──revision known──► filling ──the planner knows all──► managed
+//	filling, managed, revising ──adopt or release──► claiming
+//	filling, managed ──another template──► revising
+//	any of these ──another selector──► waiting
 //
 //	any ──deletion──────────────────► terminating
 //	any ──selector empty────────────► selectingAll ──corrected──► claiming
@@ -26,12 +27,15 @@ import (
 type phase uint8
 
 const (
-	// phaseWaiting: not all objects have been observed yet.
+	// phaseWaiting: not all objects have been observed yet, or not all of them
+	// have been compared with the selector.
 	phaseWaiting phase = iota
 	// phaseClaiming: pods or revisions are to be adopted or released.
 	phaseClaiming
 	// phaseRevising: the revision of the template is not known.
 	phaseRevising
+	// phaseFilling: the planner is new and does not know all pods.
+	phaseFilling
 	// phaseManaged: the planner creates, deletes and reads pods.
 	phaseManaged
 	// phaseSelectingAll: the selector is empty.
@@ -44,12 +48,15 @@ const (
 
 func (p phase) String() string {
 	return [...]string{
-		"waiting", "claiming", "revising", "managed", "selectingAll", "invalid", "terminating",
+		"waiting", "claiming", "revising", "filling", "managed", "selectingAll", "invalid", "terminating",
 	}[p]
 }
 
 // acts reports whether tasks of the set may be handed out.
 func (p phase) acts() bool { return p >= phaseClaiming && p <= phaseManaged }
+
+// visits reports whether a set is visited although it has no planner.
+func (p phase) visits() bool { return p == phaseWaiting || p == phaseFilling }
 
 // A record is what a Controller knows of one set.
 type record struct {
@@ -60,8 +67,10 @@ type record struct {
 	own     *ownership.Ownership // nil if the selector is empty or invalid
 	problem error                // why the phase is selectingAll or invalid
 
-	// podClaims are the pods to adopt or release, by name.
-	podClaims      map[string]*corev1.Pod
+	// uncompared are the objects that are yet to be compared with the selector.
+	uncompared uncompared
+	// podClaims are the pods to adopt or release.
+	podClaims      list[*corev1.Pod]
 	revisionClaims []*appsv1.ControllerRevision
 	// history are the revisions that the set controls, with our own writes.
 	history []*appsv1.ControllerRevision
@@ -71,6 +80,9 @@ type record struct {
 	hash    string
 	revised version
 	planner *daemon.Planner // nil before the first revision
+	// unfilled is how many of the set's pods, from the first one on, are yet to be
+	// observed by the planner.
+	unfilled int
 	// planned is the generation whose spec the planner has.
 	planned int64
 
@@ -82,6 +94,13 @@ type record struct {
 	statusDue time.Time
 }
 
+// uncompared is the rest of a comparison of all objects with a selector. The
+// numbers are those of the first pods of a list.
+type uncompared struct {
+	own, orphans int
+	revisions    bool
+}
+
 // next returns the phase that follows from all else in the record.
 func (r *record) next() phase {
 	switch {
@@ -91,10 +110,14 @@ func (r *record) next() phase {
 		return phaseSelectingAll
 	case r.problem != nil:
 		return phaseInvalid
-	case len(r.podClaims) > 0 || len(r.revisionClaims) > 0:
+	case r.uncompared != (uncompared{}):
+		return phaseWaiting
+	case len(r.podClaims.objects) > 0 || len(r.revisionClaims) > 0:
 		return phaseClaiming
 	case r.hash == "" || r.revised != r.set.version():
 		return phaseRevising
+	case r.unfilled > 0:
+		return phaseFilling
 	}
 	return phaseManaged
 }

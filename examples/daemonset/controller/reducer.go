@@ -29,12 +29,12 @@ type Controller struct {
 	// its orphans. The orders are those of the first observations.
 	inOrder     []*record
 	inNamespace map[string][]*record
-	// nodesChanged: the planners may have nodes to evaluate.
-	nodesChanged bool
+	// left is how many records the turn may still visit.
+	left int
 
 	// Each queue has the sets for which there is such a task. In ready are those
 	// whose planner has one; a set that had its turn goes to the end. In visits
-	// are those whose nodes have changed, or whose planner waits for a time.
+	// are those of which something has changed, or whose planner waits for a time.
 	claims, revises, statuses, ready, visits *queue
 
 	events   []Event // to be handed out

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// mostComputed bounds how many histories one Start looks through.
-	mostComputed = 64
+	// computeCost is for how many visits the comparison of a template with a
+	// history counts. It takes as long.
+	computeCost = 50
 	// createRequests is the most that a new revision needs if its name is taken.
 	// It is created and read, the owner is read, and one of the two is written.
 	createRequests = 4
@@ -18,12 +19,13 @@ const (
 // revise hands out what is to be done about the history of a set. A set whose
 // history is as it should be needs no task.
 func (c *Controller) revise(now time.Time) (Task, bool) {
-	for range mostComputed {
+	for c.left > 0 {
 		item, ok := c.revises.Start(now)
 		if !ok {
 			return Task{}, false
 		}
 		r := item.Value
+		c.left -= computeCost
 		plan, err := c.compute(r)
 		if err == nil && !plan.Empty() {
 			first, partial := firstSteps(plan)

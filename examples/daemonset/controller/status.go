@@ -9,7 +9,7 @@ import (
 
 // writeStatus hands out the status of a set that shows another one.
 func (c *Controller) writeStatus(now time.Time) (Task, bool) {
-	for {
+	for ; c.left > 0; c.left-- {
 		item, ok := c.statuses.Start(now)
 		if !ok {
 			return Task{}, false
@@ -21,6 +21,7 @@ func (c *Controller) writeStatus(now time.Time) (Task, bool) {
 		}
 		c.statuses.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped})
 	}
+	return Task{}, false
 }
 
 func (c *Controller) finishStatus(now time.Time, task *Task, action WriteStatus, result *Result) {

@@ -8,9 +8,14 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// mostVisits bounds the visits of one turn. Each evaluates a thousand nodes at
-// most, which takes about a millisecond.
-const mostVisits = 8
+const (
+	// visitsPerTurn is how many records one Start visits before it hands out a
+	// task. Records are nodes, pods and revisions of all sets together, and the
+	// sets. A visit takes about a microsecond.
+	visitsPerTurn = 1000
+	// stepsPerTurn is how many records it visits to find the task.
+	stepsPerTurn = 500
+)
 
 // enter moves a set to the phase that it belongs to, and has it in the queues
 // of that phase.
@@ -38,7 +43,17 @@ func (c *Controller) enter(now time.Time, r *record) {
 	case former == phaseClaiming:
 		c.tidy(now, r) // the history may have changed meanwhile
 	}
-	c.visit(now, r)
+	if r.phase != phaseManaged {
+		c.ready.Remove(r.uid)
+	}
+	if !r.phase.acts() {
+		c.statuses.Remove(r.uid)
+	}
+	if r.planner != nil || r.phase.visits() {
+		c.visitAt(r, now)
+	} else {
+		c.visits.Remove(r.uid)
+	}
 }
 
 // tidyInterval is how often a history is computed again at most, when it or the
@@ -52,21 +67,39 @@ func (c *Controller) tidy(now time.Time, r *record) {
 	}
 }
 
-// visit evaluates the nodes of a set that have changed, a thousand at most. It
-// finds out whether the planner has a task, and whether the status has changed.
+// visit looks at what has changed of a set, as far as the turn may. What is
+// left has another turn, after the other sets that are due.
 func (c *Controller) visit(now time.Time, r *record) {
-	if r.planner == nil {
-		for _, q := range []*queue{c.ready, c.visits, c.statuses} {
-			q.Remove(r.uid)
-		}
-		return
-	}
-	counts, complete := r.planner.Status()
-	if !complete {
+	c.left--
+	switch {
+	case r.phase == phaseWaiting:
+		c.compare(now, r)
+		c.enter(now, r)
+	case r.phase == phaseFilling:
+		c.fill(now, r)
+		c.enter(now, r)
+	case r.planner == nil || r.unfilled > 0:
+	case c.evaluate(now, r):
+		c.settle(now, r)
+	default:
 		c.ready.Remove(r.uid)
 		c.visitAt(r, now)
-		return
 	}
+}
+
+// evaluate has the planner of a set evaluate its nodes, as many as the turn may
+// visit. It reports whether that was all.
+func (c *Controller) evaluate(now time.Time, r *record) bool {
+	visited := r.planner.Evaluate(now, c.left)
+	complete := visited < c.left
+	c.left -= visited
+	return complete
+}
+
+// settle finds out whether a planner that is up to date has a task, and whether
+// the status has changed.
+func (c *Controller) settle(now time.Time, r *record) {
+	counts, _ := r.planner.Status()
 	next, waits := r.planner.Next(now)
 	hasTask := waits && !next.After(now)
 	keep(c.ready, r, hasTask && r.phase == phaseManaged && r.underWay < c.config.Planner.Burst, now)
@@ -80,7 +113,7 @@ func (c *Controller) visit(now time.Time, r *record) {
 
 // visitDue visits sets that are due. If some are left, Next returns now.
 func (c *Controller) visitDue(now time.Time) {
-	for range mostVisits {
+	for c.left > 0 {
 		item, ok := c.visits.Start(now)
 		if !ok {
 			return

@@ -23,6 +23,9 @@
 //	          │        │         │                                     ▲
 //	        fails    fails       └► preStop ─► its turn ─► TERM, KILL ─┘
 //
+// A process that starts again has its containers from the statuses of their
+// pods; see [Fake.Restore].
+//
 // A reboot of a node ends its containers with exit code 255 and reason Unknown,
 // as containerd shows them. Images stay.
 //
@@ -36,7 +39,7 @@
 //
 // A file uses only declarations of its own line and of the lines below.
 //
-//	machine
+//	machine  restore
 //	fake
 //	stopping  starting
 //	record

@@ -24,7 +24,7 @@ type Fake struct {
 	machines map[string]*machine
 	// events are those that Poll has not returned yet.
 	events []Event
-	// serial numbers sandboxes and containers.
+	// serial is the number in the last IP.
 	serial uint64
 }
 
@@ -141,10 +141,20 @@ func (f *Fake) changed(p *podRecord) {
 	}
 }
 
-// newID returns an ID that no container or sandbox has had.
-func (f *Fake) newID(kind string) string {
+// newID returns the ID of a run of a container, or of a sandbox if it has no
+// name. It stays unique when the process starts again, because attempts count
+// on.
+func newID(pod types.UID, container string, attempt uint32) string {
+	return fmt.Sprintf("fake://%s/%s/%d", pod, container, attempt)
+}
+
+// sandboxNet is the first byte of the IPs of sandboxes.
+const sandboxNet = 10
+
+// newIP returns an IP that no other sandbox has.
+func (f *Fake) newIP() string {
 	f.serial++
-	return fmt.Sprintf("fake://%s-%d", kind, f.serial)
+	return fmt.Sprintf("%d.%d.%d.%d", sandboxNet, f.serial>>16&255, f.serial>>8&255, f.serial&255)
 }
 
 // later adds a duration, where Forever leads to the zero time.

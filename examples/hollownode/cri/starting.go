@@ -23,10 +23,10 @@ func (f *Fake) createSandbox(p *podRecord) (time.Duration, *StepResult) {
 		return 0, failed(step, ReasonCreateSandbox, "failed by annotation")
 	}
 	s := Sandbox{
-		ID: f.newID("sandbox"), Attempt: step.Attempt, Ready: true, HostNetwork: p.pod.Spec.HostNetwork,
+		ID: newID(p.pod.UID, "", step.Attempt), Attempt: step.Attempt, Ready: true, HostNetwork: p.pod.Spec.HostNetwork,
 	}
 	if !s.HostNetwork {
-		s.IP = fmt.Sprintf("10.%d.%d.%d", f.serial>>16&255, f.serial>>8&255, f.serial&255)
+		s.IP = f.newIP()
 	}
 	// The kubelet needs the newest only, and garbage collection keeps no other.
 	p.sandboxes = []Sandbox{s}
@@ -107,7 +107,7 @@ func (f *Fake) run(
 	}
 	c := &containerRecord{
 		Container: Container{
-			ID: f.newID("container"), Name: spec.Name, Image: spec.Image, Sandbox: p.sandboxes[0].ID,
+			ID: newID(p.pod.UID, spec.Name, step.Attempt), Name: spec.Name, Image: spec.Image, Sandbox: p.sandboxes[0].ID,
 			Attempt: int32(step.Attempt), State: StateCreated, CreatedAt: at,
 		},
 		script: *script,

@@ -24,7 +24,14 @@ const (
 	reasonNodeAffinity    = "NodeAffinity"
 	reasonNodePorts       = "NodePorts"
 	reasonTaintToleration = "TaintToleration"
+	// reasonEvicted is that of a node under pressure. Source:
+	// pkg/kubelet/eviction, v1.37.1.
+	reasonEvicted = "Evicted"
 )
+
+// criticalPriority is the least priority of a pod that a node takes whatever
+// the pressure. Source: scheduling.SystemCriticalPriority, v1.37.1.
+const criticalPriority = 2_000_000_000
 
 // admit returns why a node does not take a pod, next to what its pods use, or
 // the zero value. Of several reasons it is the first in the kubelet's order. A
@@ -44,6 +51,34 @@ func admit(node *corev1.Node, pod *corev1.Pod, used *usage) Rejection {
 		return predicate(reasonTaintToleration, "node(s) had taints that the pod didn't tolerate")
 	}
 	return Rejection{}
+}
+
+// admitUnderPressure returns whether a node under pressure takes a pod. Memory
+// alone keeps away only pods that request nothing.
+func admitUnderPressure(faults Faults, pod *corev1.Pod) Rejection {
+	var conditions []corev1.NodeConditionType
+	for _, c := range pressureConditions(faults) {
+		if c.Status == corev1.ConditionTrue {
+			conditions = append(conditions, c.Type)
+		}
+	}
+	slices.Sort(conditions)
+	if len(conditions) == 0 || isCritical(pod) {
+		return Rejection{}
+	}
+	if len(conditions) == 1 && faults.MemoryPressure {
+		taint := corev1.Taint{Key: corev1.TaintNodeMemoryPressure, Effect: corev1.TaintEffectNoSchedule}
+		untolerated := taints.Matcher{}.Untolerated([]corev1.Taint{taint}, pod.Spec.Tolerations, taint.Effect)
+		if qosClass(pod) != corev1.PodQOSBestEffort || untolerated == nil {
+			return Rejection{}
+		}
+	}
+	return Rejection{Reason: reasonEvicted, Message: fmt.Sprintf("The node had condition: %v. ", conditions)}
+}
+
+// isCritical reports whether the node or the cluster cannot do without a pod.
+func isCritical(pod *corev1.Pod) bool {
+	return isStatic(pod) || isMirror(pod) || pod.Spec.Priority != nil && *pod.Spec.Priority >= criticalPriority
 }
 
 func predicate(reason, message string) Rejection {
@@ -111,7 +146,7 @@ func short(name corev1.ResourceName, requested, used, capacity int64) Rejection 
 // rejected returns the status of a pod that is not admitted.
 func rejected(now time.Time, pod *corev1.Pod, r Rejection) corev1.PodStatus {
 	s := corev1.PodStatus{
-		QOSClass: pod.Status.QOSClass, ObservedGeneration: pod.Generation,
+		QOSClass: qosClass(pod), ObservedGeneration: pod.Generation,
 		Phase: corev1.PodFailed, Reason: r.Reason, Message: "Pod was rejected: " + r.Message,
 	}
 	finishStatus(now, &pod.Status, &s)

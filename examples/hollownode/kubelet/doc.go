@@ -57,6 +57,13 @@
 // A reboot ends all containers of a node, and then its kubelet starts again. So
 // each pod that goes on gets a new sandbox, and its containers count a restart.
 //
+// # The node
+//
+// [Fleet.NodeStatus] is what a node reports: Ready with the problems of its
+// runtime, pressure, capacity, and the ID of its boot. A heartbeat.Sender asks
+// for it and renews the lease, whatever the runtime does. A node registers by a
+// task, or its object is observed because another client has created it.
+//
 // # Faults
 //
 // A kubelet checks its runtime each 5 s. While the runtime does not answer,
@@ -66,10 +73,16 @@
 // that are due go on all the time. Without a network for pods only those of the
 // node's own network are synced.
 //
+// A silent node hears nothing and writes nothing, and its containers go on.
+// When it is back, it does what was wanted meanwhile. A status that another
+// client has overwritten is restored within 10 s. [ParseFaults] reads the
+// faults of a node from its annotations.
+//
 // # The caller's duties
 //
-//   - Observe the nodes, and the pods that are bound to them. Forget those that
-//     the API server no longer has. Call MarkSynced when all are known.
+//   - Register the nodes that are to create their objects. Observe all nodes,
+//     and the pods that are bound to them. Forget those that the API server no
+//     longer has. Call MarkSynced when all are known.
 //   - Tell of faults: SetFaults, RestartNode, RebootNode.
 //   - Perform each [Task] that Start hands out, guarded by the pod's UID, and
 //     give its result to Finish.
@@ -99,6 +112,10 @@
 //     that stop after it can replace it.
 //   - A node without allocatable resources enforces none. There it takes no
 //     pod.
+//   - The first Ready is reported when a check finds it, at most 120 s after
+//     the start. There it is searched for each 100 ms.
+//   - Capacity and allocatable resources that the object of a node has are
+//     kept. There the machine's own replace them.
 //   - Not here: in-place resize, ephemeral containers, dynamic resources,
 //     eviction by pressure, preemption, graceful shutdown of the node.
 //
@@ -108,19 +125,21 @@
 //
 //	fleet
 //	rounds
-//	syncing
+//	syncing  registration
 //	probing
 //	schedule
 //	task
+//	nodestatus
 //	worker
 //	publication  admit  relist
-//	usage  outage
+//	usage  outage  nodeconditions
+//	faults
 //	status
 //	conditions  containerstatus
 //	plan  phase
 //	decide
 //	initializing
 //	actions
-//	order  grace
-//	reasons  backoff  probe  restart  sandbox
+//	order  grace  identity
+//	reasons  backoff  probe  restart  sandbox  qos
 package kubelet

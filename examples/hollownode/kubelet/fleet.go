@@ -19,6 +19,9 @@ func NewFleet(config FleetConfig, now time.Time) (*Fleet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
+	if config.Capacity == nil {
+		config.Capacity = defaultCapacity()
+	}
 	return &Fleet{
 		config: config, queue: queue, nodes: map[string]*nodeRecord{}, pods: map[types.UID]*podRecord{},
 	}, nil
@@ -32,7 +35,8 @@ func (f *Fleet) ObserveNode(now time.Time, node *corev1.Node) {
 	known := n.node != nil
 	n.node = node
 	if !known {
-		n.started = now
+		n.unregistered = nil
+		f.started(now, n)
 		f.beginRound(now, n)
 	}
 }
@@ -44,7 +48,7 @@ func (f *Fleet) ForgetNode(now time.Time, name string) {
 	now = f.queue.Advance(now)
 	f.config.Runtime.RemoveNode(now, name)
 	if n, known := f.nodes[name]; known {
-		n.node, n.faults = nil, Faults{}
+		n.node, n.faults, n.bootID = nil, Faults{}, ""
 		f.beginLife(now, n)
 	}
 }
@@ -62,14 +66,13 @@ func (f *Fleet) RestartNode(now time.Time, name string) {
 // restarts its kubelet.
 func (f *Fleet) RebootNode(now time.Time, name string) {
 	now = f.queue.Advance(now)
-	f.config.Runtime.Reboot(now, name)
 	if n, known := f.nodes[name]; known && n.node != nil {
-		f.beginLife(now, n)
+		f.reboot(now, n, identity("boot", name, now.String()))
 	}
 }
 
 // SetFaults makes the faults of a node hold from now on. Those of an unknown
-// node are ignored.
+// node are ignored. A machine that has reported another boot reboots.
 func (f *Fleet) SetFaults(now time.Time, name string, faults Faults) {
 	now = f.queue.Advance(now)
 	if n, known := f.nodes[name]; known && n.node != nil {
@@ -89,12 +92,12 @@ func (f *Fleet) ObservePod(now time.Time, pod *corev1.Pod) {
 		f.insert(now, r)
 		return
 	}
-	if r.former() || r.node.loop == loopStopped {
+	if r.former() || !r.node.heeds() {
 		r.unseen = pod
 		return
 	}
 	old := r.pod
-	r.pod = pod
+	r.pod, r.unseen = pod, nil // an older update may still wait for the round
 	f.update(now, r, old)
 }
 
@@ -138,11 +141,10 @@ func (f *Fleet) Start(now time.Time) (Task, bool) {
 		if !ok {
 			return Task{}, false
 		}
-		if item.Key.kind == dueWrite {
-			if task, ok := f.write(item); ok {
+		if task, isTask := f.taskOf(now, item); isTask {
+			if task.Kind != "" {
 				return task, true
 			}
-			f.queue.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeSkipped})
 			continue
 		}
 		f.queue.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
@@ -155,6 +157,10 @@ func (f *Fleet) Start(now time.Time) (Task, bool) {
 func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 	now = f.queue.Advance(now)
 	r := task.item.Value
+	if r == nil {
+		f.finishNode(now, task, result)
+		return
+	}
 	outcome := timedqueue.Result{Outcome: timedqueue.OutcomeFailed}
 	switch result {
 	case ResultGone:
@@ -171,10 +177,10 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 	if task.Kind == TaskPatchStatus {
 		r.publication.end(task.version, result == ResultDone)
 	} else if result == ResultDone {
-		r.deletion = true
+		r.leave(apiDeleted)
 	}
 	if result == ResultDone && r.mustWrite() {
-		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now}
+		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now.Add(r.node.faults.APILatency)}
 	}
 	f.queue.Finish(now, task.item, outcome)
 }
@@ -189,16 +195,6 @@ func (f *Fleet) Next(now time.Time) (time.Time, bool) {
 		next, found = at, true
 	}
 	return next, found
-}
-
-// node returns the record of a node, and makes it if there is none.
-func (f *Fleet) node(now time.Time, name string) *nodeRecord {
-	n, known := f.nodes[name]
-	if !known {
-		n = &nodeRecord{name: name, started: now, visited: noRound}
-		f.nodes[name] = n
-	}
-	return n
 }
 
 // perform does what is due of a pod or a node.
@@ -246,12 +242,41 @@ func (f *Fleet) performNode(now time.Time, key dueKey) {
 	}
 }
 
+// taskOf returns the task of an item, and reports whether it is one of a call.
+// A call that is not needed any more, or that a fault makes fail, is none.
+func (f *Fleet) taskOf(now time.Time, item dueItem) (task Task, isTask bool) {
+	refusal := timedqueue.Result{Outcome: timedqueue.OutcomeSkipped}
+	var needed bool
+	switch item.Key.kind {
+	case dueWrite:
+		if task, needed = f.write(item); needed && f.fails(item.Value.node) {
+			task.item.Value.publication.end(task.version, false)
+			needed, refusal.Outcome = false, timedqueue.OutcomeFailed
+		}
+	case dueRegister, dueReport, dueList:
+		task, needed = f.nodeTask(now, item)
+	default:
+		return Task{}, false
+	}
+	if needed {
+		return task, true
+	}
+	f.queue.Finish(now, item, refusal)
+	return Task{}, true
+}
+
+// fails reports whether a write of a node fails by its faults.
+func (f *Fleet) fails(n *nodeRecord) bool {
+	part := n.faults.APIFailures
+	return part > 0 && (f.config.Rand == nil || f.config.Rand() < part)
+}
+
 // write returns the call that a pod needs, if it needs one.
 func (f *Fleet) write(item dueItem) (Task, bool) {
 	r := item.Value
 	task := Task{Node: r.node.name, Pod: r.pod, item: item}
 	switch {
-	case r.former() || !r.mustWrite():
+	case r.former() || !r.mustWrite() || !r.node.hears():
 		return Task{}, false
 	case r.publication.pending():
 		task.Kind = TaskPatchStatus

@@ -18,16 +18,6 @@ const (
 	longestRetry = 5 * time.Second
 )
 
-// Faults are what is broken of a node.
-type Faults struct {
-	// RuntimeDown: the runtime does not answer. Containers go on, and syncs and
-	// probes fail. After 30 s the loop of the kubelet stops.
-	RuntimeDown bool
-	// NetworkDown: the runtime has no network for pods. Those that need it are not
-	// synced.
-	NetworkDown bool
-}
-
 // loopState is the loop of a kubelet:
 //
 //	running ──runtime down──► failing ──30 s without a good check──► stopped

@@ -133,3 +133,9 @@ func isStatic(pod *corev1.Pod) bool {
 	source, found := pod.Annotations["kubernetes.io/config.source"]
 	return found && source != "api"
 }
+
+// isMirror reports whether a pod shows a static pod in the API.
+func isMirror(pod *corev1.Pod) bool {
+	_, found := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return found
+}

@@ -71,7 +71,9 @@ func playRandom(t *testing.T, seed uint64) {
 		case 9:
 			w.fleet.RebootNode(w.now, nodes[random.IntN(2)])
 		case 11:
-			faults := Faults{RuntimeDown: random.IntN(2) == 0, NetworkDown: random.IntN(2) == 0}
+			faults := Faults{
+				RuntimeDown: random.IntN(2) == 0, NetworkDown: random.IntN(2) == 0, Silent: random.IntN(3) == 0,
+			}
 			w.fleet.SetFaults(w.now, nodes[random.IntN(2)], faults)
 		case 10:
 			if random.IntN(4) == 0 {

@@ -19,15 +19,22 @@ const orphanGrace = int64(1)
 // its pods. The next round rebuilds them.
 func (f *Fleet) beginLife(now time.Time, n *nodeRecord) {
 	n.life++
-	n.started = now
+	f.started(now, n)
 	n.used = usage{}
 	n.loop, n.networkDown = loopRunning, n.faults.NetworkDown
 	f.queue.Remove(dueKey{node: n.name, kind: dueCheck})
 	if n.faults.RuntimeDown {
-		n.lastGood = time.Time{}
+		n.lastGood, n.lastRelist = time.Time{}, time.Time{}
 		f.stopLoop(now, n)
 	}
 	f.beginRound(now, n)
+}
+
+// reboot reboots a machine, which restarts its kubelet.
+func (f *Fleet) reboot(now time.Time, n *nodeRecord, bootID string) {
+	n.bootID = bootID
+	f.config.Runtime.Reboot(now, n.name)
+	f.beginLife(now, n)
 }
 
 // beginRound begins to visit all pods of a node, the oldest first. A round that
@@ -53,8 +60,9 @@ func (f *Fleet) proceedRound(now time.Time, n *nodeRecord) {
 	switch {
 	case n.node == nil:
 		f.dropNode(n)
-	case n.loop != loopRunning:
-		// The runtime cannot tell. It is asked again when it answers.
+	case n.loop != loopRunning || !n.hears():
+		// The runtime or the API server cannot tell. It is asked again when it
+		// answers.
 	case f.synced:
 		f.adoptOrphans(now, n)
 	default:
@@ -68,14 +76,16 @@ func (f *Fleet) visit(now time.Time, r *podRecord) {
 	if r.former() {
 		f.dropWork(r)
 		r.see()
-		*r = podRecord{node: r.node, pod: r.pod, gone: r.gone, life: r.node.life}
-		if r.gone {
+		*r = podRecord{node: r.node, pod: r.pod, api: r.api, life: r.node.life}
+		if r.api == apiGone {
 			f.purge(r)
 			return
 		}
 	}
 	switch {
-	case r.node.node == nil:
+	case r.node.node == nil || r.state == workerNew && !r.node.hears():
+	case r.state == workerNew && r.api == apiGone:
+		f.remove(now, r)
 	case r.state == workerNew:
 		r.see()
 		f.admit(now, r)
@@ -86,11 +96,8 @@ func (f *Fleet) visit(now time.Time, r *podRecord) {
 
 // catchUp does what of a pod has waited for the runtime or the loop.
 func (f *Fleet) catchUp(now time.Time, r *podRecord) {
-	if r.gone {
-		f.remove(now, r)
-	}
-	if old := r.pod; r.see() {
-		f.update(now, r, old)
+	if r.node.hears() {
+		f.hear(now, r)
 	}
 	if report := r.report; report != nil {
 		r.report = nil
@@ -101,6 +108,18 @@ func (f *Fleet) catchUp(now time.Time, r *podRecord) {
 	if r.again {
 		f.schedule(r, dueSync, f.spread(now, networkPeriod))
 	}
+}
+
+// hear does what the API server has wanted of a pod meanwhile, and writes what
+// it lacks.
+func (f *Fleet) hear(now time.Time, r *podRecord) {
+	if r.api == apiGone {
+		f.remove(now, r)
+	}
+	if old := r.pod; r.see() {
+		f.update(now, r, old)
+	}
+	f.requestWrite(now, r)
 }
 
 // see takes an update that has waited, and reports whether there was one.
@@ -115,11 +134,18 @@ func (r *podRecord) see() bool {
 // setFaults makes the faults of a node hold. What the kubelet knows of them
 // follows when it checks.
 func (f *Fleet) setFaults(now time.Time, n *nodeRecord, faults Faults) {
-	was := n.faults
+	was, first := n.faults, n.bootID == ""
 	n.faults = faults
+	if f.restarted(now, n, was, first) {
+		return
+	}
+	if was.Silent && !faults.Silent {
+		f.beginRound(now, n)
+	}
 	switch {
 	case n.loop == loopRunning && faults.RuntimeDown:
 		n.loop, n.lastGood = loopFailing, lastCheck(n.started, now)
+		n.lastRelist = n.started.Add(now.Sub(n.started).Truncate(relistPeriod))
 		f.scheduleCheck(n, n.lastGood.Add(checkThreshold))
 	case n.loop == loopFailing && !faults.RuntimeDown:
 		n.loop = loopRunning
@@ -130,12 +156,26 @@ func (f *Fleet) setFaults(now time.Time, n *nodeRecord, faults Faults) {
 	}
 }
 
-func (f *Fleet) scheduleCheck(n *nodeRecord, due time.Time) {
-	key := dueKey{node: n.name, kind: dueCheck}
-	if !f.queue.Add(key, nil, due) {
-		f.queue.Reschedule(key, due)
+// restarted reports whether the present faults reboot a machine or restart its
+// kubelet, and does it. What ran before this process is known from the status.
+func (f *Fleet) restarted(now time.Time, n *nodeRecord, was Faults, first bool) bool {
+	wanted := identity("boot", n.name, n.faults.Boot)
+	reported := n.node.Status.NodeInfo.BootID
+	switch {
+	case first && (reported == "" || reported == wanted):
+		n.bootID = wanted
+		return false
+	case first || was.Boot != n.faults.Boot:
+		f.reboot(now, n, wanted)
+	case was.Start != n.faults.Start:
+		f.beginLife(now, n)
+	default:
+		return false
 	}
+	return true
 }
+
+func (f *Fleet) scheduleCheck(n *nodeRecord, due time.Time) { f.scheduleNode(n, dueCheck, due) }
 
 // check is the kubelet's check at its runtime, and a retry of its loop.
 func (f *Fleet) check(now time.Time, n *nodeRecord) {
@@ -147,6 +187,10 @@ func (f *Fleet) check(now time.Time, n *nodeRecord) {
 	}
 	hadNetwork := !n.networkDown
 	n.networkDown = n.faults.NetworkDown
+	if wasReady := n.loop == loopRunning && hadNetwork; !wasReady && now.Sub(n.started) < firstReports {
+		f.scheduleNode(n, dueReport, now)
+	}
+	n.lastGood = now
 	if n.loop == loopStopped {
 		if retry := nextRetry(n.stoppedAt, now); now.Before(retry) {
 			f.scheduleCheck(n, retry)
@@ -196,7 +240,7 @@ func (f *Fleet) adoptOrphans(now time.Time, n *nodeRecord) {
 			ObjectMeta: metav1.ObjectMeta{UID: uid, DeletionGracePeriodSeconds: new(orphanGrace)},
 			Spec:       corev1.PodSpec{NodeName: n.name},
 		}
-		r := &podRecord{node: n, pod: pod, gone: true, life: n.life, observed: state}
+		r := &podRecord{node: n, pod: pod, api: apiGone, life: n.life, observed: state}
 		if state.Busy {
 			r.doing = activityRunning
 		}

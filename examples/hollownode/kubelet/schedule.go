@@ -21,6 +21,11 @@ type FleetConfig struct {
 	Rand func() float64
 	// Backoff is the wait after a call of the API server that failed.
 	Backoff timedqueue.Backoff
+	// Capacity is that of nodes whose objects say nothing of theirs. Nil means 32
+	// CPUs, 256 GiB of memory, 1 TiB of storage and 110 pods.
+	Capacity corev1.ResourceList
+	// ListPods makes each start of a kubelet list its pods.
+	ListPods bool
 }
 
 // ErrInvalidConfig is wrapped by the errors of [NewFleet].
@@ -56,6 +61,16 @@ type Fleet struct {
 	synced   bool
 }
 
+// node returns the record of a node, and makes it if there is none.
+func (f *Fleet) node(now time.Time, name string) *nodeRecord {
+	n, known := f.nodes[name]
+	if !known {
+		n = &nodeRecord{name: name, started: now, visited: noRound}
+		f.nodes[name] = n
+	}
+	return n
+}
+
 // observe relists a pod, and returns what has happened to its containers. It is
 // nothing while the runtime does not answer.
 func (f *Fleet) observe(now time.Time, r *podRecord) []lifecycleEvent {
@@ -82,8 +97,8 @@ func (f *Fleet) requestSync(now time.Time, r *podRecord) {
 }
 
 func (f *Fleet) requestWrite(now time.Time, r *podRecord) {
-	if r.mustWrite() {
-		f.queue.Add(dueKey{pod: r.pod.UID, kind: dueWrite}, r, now)
+	if r.mustWrite() && r.node.hears() {
+		f.queue.Add(dueKey{pod: r.pod.UID, kind: dueWrite}, r, now.Add(r.node.faults.APILatency))
 	}
 }
 
@@ -100,18 +115,12 @@ func (f *Fleet) scheduleKey(r *podRecord, key dueKey, due time.Time) {
 
 // mustWrite reports whether the API server lacks something of a pod.
 func (r *podRecord) mustWrite() bool {
-	return !r.gone && (r.publication.pending() || r.deletable())
+	return r.api != apiGone && (r.publication.pending() || r.deletable())
 }
 
 // deletable reports whether the API server can delete a pod for good. It is to
 // be deleted, its containers have ended, and its last status is written.
 func (r *podRecord) deletable() bool {
-	return r.state == workerFinished && r.pod.DeletionTimestamp != nil && !r.deletion &&
+	return r.state == workerFinished && r.pod.DeletionTimestamp != nil && r.api == apiPresent &&
 		r.publication.version == r.publication.written && !isMirror(r.pod)
-}
-
-// isMirror reports whether a pod shows a static pod in the API.
-func isMirror(pod *corev1.Pod) bool {
-	_, found := pod.Annotations[corev1.MirrorPodAnnotationKey]
-	return found
 }

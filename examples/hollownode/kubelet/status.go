@@ -28,7 +28,7 @@ func (v *statusView) generate(now time.Time) corev1.PodStatus {
 		HostIPs:               old.HostIPs,
 		PodIP:                 old.PodIP,
 		PodIPs:                old.PodIPs,
-		QOSClass:              pod.Status.QOSClass,
+		QOSClass:              qosClass(pod),
 		InitContainerStatuses: v.containerStatuses(pod.Spec.InitContainers, old.InitContainerStatuses, true),
 		ContainerStatuses:     v.containerStatuses(pod.Spec.Containers, old.ContainerStatuses, false),
 	}

@@ -48,7 +48,11 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 		f.move(now, r, workerTerminating)
 		return
 	}
-	if rejection := admit(r.node.node, r.pod, &r.node.used); rejection.Reason != "" {
+	rejection := admitUnderPressure(r.node.faults, r.pod)
+	if rejection.Reason == "" {
+		rejection = admit(r.node.node, r.pod, &r.node.used)
+	}
+	if rejection.Reason != "" {
 		f.publish(now, r, rejected(now, r.pod, rejection))
 		if len(r.observed.Containers) > 0 || r.observed.Busy {
 			// It was taken before a restart of this process.
@@ -100,8 +104,8 @@ func needsSync(old, pod *corev1.Pod) bool {
 
 // remove takes the end of a pod in the API.
 func (f *Fleet) remove(now time.Time, r *podRecord) {
-	r.gone = true
-	if r.former() || r.node.loop == loopStopped {
+	r.leave(apiGone)
+	if r.former() || !r.node.heeds() {
 		return
 	}
 	switch r.state {
@@ -136,7 +140,7 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 			f.queue.Remove(dueKey{pod: r.pod.UID, kind: kind})
 		}
 		f.requestWrite(now, r)
-		if r.gone {
+		if r.api == apiGone {
 			f.schedule(r, duePurge, now.Add(housekeepingPeriod))
 		}
 	default:

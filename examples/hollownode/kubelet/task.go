@@ -13,13 +13,25 @@ const (
 	// TaskDeletePod deletes a pod with grace period zero, guarded by its UID. Its
 	// containers have ended and its last status is written.
 	TaskDeletePod TaskKind = "DeletePod"
+	// TaskRegisterNode creates the object of a node. One that is there already is
+	// done, if it is of this fleet.
+	TaskRegisterNode TaskKind = "RegisterNode"
+	// TaskReportNode reports the status of a node at once, which is
+	// heartbeat.Sender's Changed.
+	TaskReportNode TaskKind = "ReportNode"
+	// TaskListPods lists the pods of a node, as a kubelet does when it starts.
+	// Only the load of it counts.
+	TaskListPods TaskKind = "ListPods"
 )
 
-// Task is one call of the API server. Its pod is only read.
+// Task is one call of the API server. Its objects are only read.
 type Task struct {
 	Kind TaskKind
 	Node string
-	Pod  *corev1.Pod
+	// Pod is that of a task about a pod, else nil.
+	Pod *corev1.Pod
+	// Object is the one to create. Only that of TaskRegisterNode counts.
+	Object *corev1.Node
 	// Status is the one to write. Only that of TaskPatchStatus counts.
 	Status corev1.PodStatus
 

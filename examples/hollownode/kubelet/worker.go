@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,6 +52,27 @@ func (a activity) String() string {
 	return [...]string{"idle", "mounting", "unmounting", "running"}[a]
 }
 
+// apiState is what the API server has of a pod:
+//
+//	present ──final deletion accepted──► deleted ──► gone
+//	   └─────────removed by another client────────────▲
+//
+// A pod of which the API server has nothing is not written. Only
+// podRecord.leave writes it.
+type apiState uint8
+
+const (
+	apiPresent apiState = iota
+	apiDeleted
+	apiGone
+)
+
+// String returns the name of the state.
+func (s apiState) String() string { return [...]string{"present", "deleted", "gone"}[s] }
+
+// leave moves a pod to a later state in the API.
+func (r *podRecord) leave(state apiState) { r.api = max(r.api, state) }
+
 // dueKind says what of a pod is due.
 type dueKind uint8
 
@@ -72,15 +94,21 @@ const (
 	dueRound
 	// dueCheck checks the runtime of a node.
 	dueCheck
+	// dueRegister creates the object of a node, dueReport reports its status and
+	// dueList lists its pods. They are calls of the API server.
+	dueRegister
+	dueReport
+	dueList
 )
 
 // String returns the name of the kind.
 func (k dueKind) String() string {
-	return [...]string{"sync", "write", "reconcile", "volumes", "deadline", "purge", "probe", "round", "check"}[k]
+	return [...]string{"sync", "write", "reconcile", "volumes", "deadline", "purge", "probe", "round", "check",
+		"register", "report", "list"}[k]
 }
 
 // dueKey identifies what waits for a time. The probe is that of dueProbe. The
-// node is that of dueRound and dueCheck, which are of no pod.
+// node is that of dueRound and of all kinds after it, which are of no pod.
 type dueKey struct {
 	pod   types.UID
 	node  string
@@ -100,8 +128,7 @@ type podRecord struct {
 	doing  activity
 	// again asks for one more sync when the present one has ended.
 	again bool
-	// gone tells that the API server has no such pod any more.
-	gone bool
+	api   apiState
 	// life is that of its node in which it became known.
 	life uint64
 	// grace is the seconds in which it ends, zero before it is terminating.
@@ -119,8 +146,6 @@ type podRecord struct {
 	counted *corev1.Pod
 
 	publication publication
-	// deletion tells that the API server has been asked to delete it.
-	deletion bool
 }
 
 // former reports whether a record is of a former life of its kubelet. Nothing
@@ -147,9 +172,20 @@ type nodeRecord struct {
 	// networkDown tells that the last check has found no network.
 	networkDown bool
 	// lastGood is the last good check and stoppedAt when the loop has stopped,
-	// when the loop does not run.
-	lastGood, stoppedAt time.Time
+	// when the loop does not run. lastRelist is the last one of all pods, when
+	// the runtime does not answer.
+	lastGood, stoppedAt, lastRelist time.Time
+	// bootID is that of the present boot; empty is that of its name and faults.
+	bootID string
+	// unregistered is the object to create, or nil.
+	unregistered *corev1.Node
 }
+
+// hears reports whether the API server and a node can reach each other.
+func (n *nodeRecord) hears() bool { return !n.faults.Silent }
+
+// heeds reports whether a node acts on what the API server wants.
+func (n *nodeRecord) heeds() bool { return n.hears() && n.loop != loopStopped }
 
 // count makes a pod take room on its node from its admission until its
 // containers have exited.
@@ -184,15 +220,16 @@ func (r *podRecord) status(now time.Time, terminal bool) corev1.PodStatus {
 	return v.generate(now)
 }
 
-// ip returns the internal IP of a node, or "".
+// ip returns the internal IP of a node: that of its object or else its own.
 func (n *nodeRecord) ip() string {
-	if n.node == nil {
-		return ""
-	}
-	for _, a := range n.node.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP {
-			return a.Address
+	if n.node != nil {
+		for _, a := range n.node.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP {
+				return a.Address
+			}
 		}
 	}
-	return ""
+	h := hashOf("ip", n.name)
+	// 100.64.0.0/10 is for what no other network knows (RFC 6598).
+	return fmt.Sprintf("100.%d.%d.%d", 64|h>>16&63, h>>8&255, h&255)
 }

@@ -23,8 +23,8 @@ type world struct {
 	runtime *countingRuntime
 	now     time.Time
 	pods    map[types.UID]*corev1.Pod
-	// log has a line for each task.
-	log []string
+	// log has a line for each task of a pod, nodeLog for each of a node.
+	log, nodeLog []string
 	// refuse makes the API server fail.
 	refuse func(Task) bool
 }
@@ -133,6 +133,10 @@ func (w *world) run(period time.Duration) {
 }
 
 func (w *world) perform(task Task) {
+	if task.Pod == nil {
+		w.performNode(task)
+		return
+	}
 	pod := w.pods[task.Pod.UID]
 	line := fmt.Sprintf("%s %s %s", w.now.Sub(start), task.Kind, task.Pod.Name)
 	switch {
@@ -155,6 +159,20 @@ func (w *world) perform(task Task) {
 		pod.Status = task.Status
 		w.fleet.Finish(w.now, task, ResultDone)
 		w.observe(pod)
+	}
+}
+
+func (w *world) performNode(task Task) {
+	line := fmt.Sprintf("%s %s %s", w.now.Sub(start), task.Kind, task.Node)
+	if w.refuse != nil && w.refuse(task) {
+		w.nodeLog = append(w.nodeLog, line+" refused")
+		w.fleet.Finish(w.now, task, ResultFailed)
+		return
+	}
+	w.nodeLog = append(w.nodeLog, line)
+	w.fleet.Finish(w.now, task, ResultDone)
+	if task.Kind == TaskRegisterNode {
+		w.fleet.ObserveNode(w.now, task.Object)
 	}
 }
 

@@ -1,0 +1,52 @@
+package failover
+
+import (
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+)
+
+// record records an Event about a task that the API server has accepted: of a
+// cluster that fell silent, and of a binding that moved.
+func (c *Controller) record(task Task, result Result) {
+	if result.Outcome != OutcomeDone || result.Err != nil {
+		return
+	}
+	switch task.Kind {
+	case KindDeclare:
+		ready := meta.FindStatusCondition(task.AfterCluster.Status.Conditions, federation.ConditionReady)
+		regarding := referenceTo(task.AfterCluster, federation.GroupVersion().WithKind("Cluster"))
+		c.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, ready.Reason, "Declare", "%s", ready.Message)
+	case KindMove:
+		decision := task.move.Decision
+		c.recorder.Eventf(task.AfterBinding, nil, corev1.EventTypeNormal, "Moved", "Move",
+			"Moved from cluster %s to %s: %s (taint %s)", task.BeforeBinding.Spec.Cluster, task.AfterBinding.Spec.Cluster,
+			decision.Reason, decision.Taint.ToString())
+	}
+}
+
+// recordHalt records on the Lease that the controller was halted or goes on.
+func (c *Controller) recordHalt(lease *coordinationv1.Lease, halted bool) {
+	regarding := referenceTo(lease, coordinationv1.SchemeGroupVersion.WithKind("Lease"))
+	if halted {
+		c.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, "Halted", "Halt",
+			"Halted by its annotation %s: %s", c.stop.Annotation, lease.Annotations[c.stop.Annotation])
+		return
+	}
+	c.recorder.Eventf(regarding, nil, corev1.EventTypeNormal, "Resumed", "Resume",
+		"Its annotation %s is gone: what was held goes on", c.stop.Annotation)
+}
+
+// referenceTo names an object without its resourceVersion. Heartbeats and
+// renewals change that all the time, and client-go counts an Event that repeats
+// only for the same reference.
+func referenceTo(object client.Object, kind schema.GroupVersionKind) *corev1.ObjectReference {
+	version, name := kind.ToAPIVersionAndKind()
+	return &corev1.ObjectReference{
+		APIVersion: version, Kind: name, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
+	}
+}

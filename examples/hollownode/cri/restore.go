@@ -1,0 +1,125 @@
+package cri
+
+import (
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Restore makes the containers of a pod run that its status shows, as if they
+// had never stopped. It is for a process that starts again, because what this
+// runtime knows ends with the process. A container that was to exit meanwhile
+// has exited at its time.
+//
+// It reports whether the runtime has the pod now. A pod that it knows already
+// is left alone, as is one that has ended. Its annotations may make things fail
+// again that had failed before. It must come before all plans, because pods
+// that begin before it could be given the same IPs.
+func (f *Fake) Restore(now time.Time, node string, pod *corev1.Pod) bool {
+	f.advance(now)
+	if f.pods[pod.UID] != nil {
+		return true
+	}
+	p := &podRecord{pod: pod, node: node}
+	p.restoreSandbox()
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range list {
+			p.restoreContainer(&list[i])
+		}
+	}
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded, corev1.PodFailed:
+		if !p.running() {
+			return false
+		}
+	}
+	if len(p.sandboxes)+len(p.containers) == 0 {
+		return false
+	}
+	f.pods[pod.UID] = p
+	f.machine(node).pods[pod.UID] = p
+	f.reserve(pod.Status.PodIP)
+	for _, c := range p.containers {
+		f.machine(node).images[c.Image] = struct{}{}
+		if c.State == StateRunning {
+			c.exitAt = later(c.StartedAt, c.script.runTime(c.Attempt))
+			f.arm(timer{pod.UID, c.ID}, c.exitAt)
+		}
+	}
+	return true
+}
+
+// restoreSandbox adds the sandbox that the status of a pod shows.
+func (p *podRecord) restoreSandbox() {
+	for _, c := range p.pod.Status.Conditions {
+		if c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionTrue {
+			s := Sandbox{ID: newID(p.pod.UID, "", 0), Ready: true, HostNetwork: p.pod.Spec.HostNetwork}
+			if !s.HostNetwork {
+				s.IP = p.pod.Status.PodIP
+			}
+			p.sandboxes = []Sandbox{s}
+		}
+	}
+}
+
+// restoreContainer adds the runs of a container that its status shows.
+func (p *podRecord) restoreContainer(s *corev1.ContainerStatus) {
+	former := s.RestartCount - 1
+	switch {
+	case s.State.Running != nil:
+		c := p.restoreRun(s, s.ContainerID, s.RestartCount)
+		c.State, c.StartedAt = StateRunning, s.State.Running.StartedAt.Time
+		c.CreatedAt = c.StartedAt
+	case s.State.Terminated != nil:
+		p.restoreEnd(s, s.State.Terminated, s.RestartCount)
+	default:
+		former = s.RestartCount // what it waits for has not begun
+	}
+	p.restoreEnd(s, s.LastTerminationState.Terminated, former)
+}
+
+// restoreEnd adds a run that has ended, if the runtime had it.
+func (p *podRecord) restoreEnd(s *corev1.ContainerStatus, ended *corev1.ContainerStateTerminated, attempt int32) {
+	if ended == nil || ended.ContainerID == "" {
+		return
+	}
+	c := p.restoreRun(s, ended.ContainerID, max(attempt, 0))
+	c.State, c.ExitCode, c.Reason, c.Message = StateExited, ended.ExitCode, ended.Reason, ended.Message
+	c.CreatedAt, c.StartedAt, c.FinishedAt = ended.StartedAt.Time, ended.StartedAt.Time, ended.FinishedAt.Time
+}
+
+func (p *podRecord) restoreRun(s *corev1.ContainerStatus, id string, attempt int32) *containerRecord {
+	c := &containerRecord{Container: Container{ID: id, Name: s.Name, Image: s.Image, Attempt: attempt}}
+	if len(p.sandboxes) > 0 {
+		c.Sandbox = p.sandboxes[0].ID
+	}
+	// A plan would have refused a script that is wrong.
+	c.script, _ = ParseScript(p.pod, s.Name)
+	if spec := findSpec(p.pod, s.Name); spec != nil {
+		c.hooked = spec.Lifecycle != nil && spec.Lifecycle.PreStop != nil
+	}
+	p.containers = append(p.containers, c)
+	return c
+}
+
+// running reports whether any container runs.
+func (p *podRecord) running() bool {
+	for _, c := range p.containers {
+		if c.State == StateRunning {
+			return true
+		}
+	}
+	return false
+}
+
+// reserve makes no other sandbox get an IP.
+func (f *Fake) reserve(ip string) {
+	address, err := netip.ParseAddr(ip)
+	if err != nil || !address.Is4() {
+		return
+	}
+	if b := address.As4(); b[0] == sandboxNet {
+		f.serial = max(f.serial, uint64(b[1])<<16|uint64(b[2])<<8|uint64(b[3]))
+	}
+}

@@ -1,0 +1,235 @@
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+)
+
+// The cases of TestReadyCondition in pkg/kubelet/nodestatus, v1.37.1. Left out
+// are one about requirements of cgroups, one about a node without storage, and
+// the four about transitions, which heartbeat.Sender has.
+func TestReadyNamesAllProblems(t *testing.T) {
+	capacity := defaultCapacity()
+	for _, test := range []struct {
+		problems []error
+		capacity corev1.ResourceList
+		reason   string
+		message  string
+	}{
+		{nil, capacity, "KubeletReady", "kubelet is posting ready status"},
+		{[]error{errors.New("some storage error")}, capacity, "KubeletNotReady", "some storage error"},
+		{[]error{errors.New("node is shutting down")}, capacity, "KubeletNotReady", "node is shutting down"},
+		{[]error{errors.New("runtime"), errors.New("network")}, capacity, "KubeletNotReady", "[runtime, network]"},
+		{nil, nil, "KubeletNotReady",
+			"missing node capacity for resources: cpu, memory, pods, ephemeral-storage"},
+	} {
+		c := readyCondition(test.problems, test.capacity)
+		assert.Equal(t, test.reason, c.Reason)
+		assert.Equal(t, test.message, c.Message)
+		assert.Equal(t, test.reason == "KubeletReady", c.Status == corev1.ConditionTrue)
+		assert.Equal(t, corev1.NodeReady, c.Type)
+	}
+}
+
+// ready returns the condition Ready of a node in a line.
+func (w *world) ready(name string) string {
+	w.t.Helper()
+	s, found := w.fleet.NodeStatus(w.now, name)
+	require.True(w.t, found)
+	last := s.Conditions[len(s.Conditions)-1]
+	require.Equal(w.t, corev1.NodeReady, last.Type, "it is the last, for older observers")
+	return fmt.Sprint(last.Status, " ", last.Message)
+}
+
+const isReady = "True kubelet is posting ready status"
+
+// The last good check is at 10 s and the last relist at 12 s.
+func TestReadyFollowsTheAgeOfTheLastGoodAnswer(t *testing.T) {
+	w := newWorld(t, "node")
+	w.run(12500 * time.Millisecond)
+	w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true})
+	w.run(27500*time.Millisecond - 1)
+	assert.Equal(t, isReady, w.ready("node"))
+	w.run(1)
+	assert.Equal(t, "False container runtime is down", w.ready("node"))
+	w.run(152 * time.Second)
+	assert.Equal(t, "False container runtime is down", w.ready("node"), "3 min are over after them")
+	w.run(time.Second)
+	assert.Equal(t, "False [container runtime is down, PLEG is not healthy: pleg was last seen active 3m1s ago; "+
+		"threshold is 3m0s]", w.ready("node"))
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	w.run(time.Second)
+	assert.Equal(t, "False container runtime is down", w.ready("node"), "no check has seen it yet")
+	w.run(time.Second)
+	assert.Equal(t, isReady, w.ready("node"), "the check at 195 s has")
+}
+
+func TestAMissingNetworkIsShownByTheNextCheck(t *testing.T) {
+	w := newWorld(t, "node")
+	w.run(2 * time.Second)
+	w.fleet.SetFaults(w.now, "node", Faults{NetworkDown: true})
+	w.run(3*time.Second - 1)
+	assert.Equal(t, isReady, w.ready("node"))
+	w.run(1)
+	assert.Contains(t, w.ready("node"), "False container runtime network not ready: NetworkReady=false reason:")
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	w.run(5 * time.Second)
+	assert.Equal(t, isReady, w.ready("node"))
+}
+
+// A kubelet whose runtime comes up late reports that at once. One that is later
+// than that waits for its sender.
+func TestTheFirstReadyIsReportedAtOnce(t *testing.T) {
+	for _, test := range []struct {
+		up   time.Duration
+		want []string
+	}{
+		{62 * time.Second, []string{"1m5s ReportNode node", "1m6.3s ReportNode node"}},
+		{122 * time.Second, nil},
+	} {
+		w := newWorld(t, "node")
+		w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true})
+		w.fleet.RestartNode(w.now, "node")
+		assert.Equal(t, "False [container runtime status check may not have completed yet, "+
+			"PLEG is not healthy: pleg has yet to be successful, network state unknown]", w.ready("node"))
+		w.run(test.up)
+		w.fleet.SetFaults(w.now, "node", Faults{})
+		w.run(time.Minute)
+		assert.Equal(t, isReady, w.ready("node"))
+		assert.Equal(t, test.want, w.nodeLog)
+	}
+}
+
+func TestPressureIsShownAndRefusesPods(t *testing.T) {
+	w := newWorld(t, "node")
+	w.fleet.SetFaults(w.now, "node", Faults{MemoryPressure: true})
+	s, _ := w.fleet.NodeStatus(w.now, "node")
+	assert.Equal(t, nodeCondition(corev1.NodeMemoryPressure, true, "KubeletHasInsufficientMemory",
+		"kubelet has insufficient memory available"), s.Conditions[0])
+	assert.Equal(t, nodeCondition(corev1.NodeDiskPressure, false, "KubeletHasNoDiskPressure",
+		"kubelet has no disk pressure"), s.Conditions[1])
+	assert.Equal(t, nodeCondition(corev1.NodePIDPressure, false, "KubeletHasSufficientPID",
+		"kubelet has sufficient PID available"), s.Conditions[2])
+	request := func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	}
+	tolerate := func(p *corev1.Pod) {
+		p.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists}}
+	}
+	critical := func(p *corev1.Pod) { p.Spec.Priority = new(int32(2_000_000_000)) }
+	w.pod("best-effort", nil)
+	w.pod("burstable", request)
+	w.pod("tolerates", tolerate)
+	w.pod("critical", critical)
+	w.run(time.Second)
+	assert.Equal(t, "Failed Evicted", describeStatus(w.status("best-effort")))
+	assert.Equal(t, "Pod was rejected: The node had condition: [MemoryPressure]. ", w.status("best-effort").Message)
+	for _, name := range []string{"burstable", "tolerates", "critical"} {
+		assert.Contains(t, w.statuses(name), "PatchStatus Running ready c:running", name)
+	}
+	w.fleet.SetFaults(w.now, "node", Faults{MemoryPressure: true, DiskPressure: true})
+	w.pod("burstable-2", request)
+	w.pod("critical-2", critical)
+	w.run(time.Second)
+	assert.Equal(t, "Pod was rejected: The node had condition: [DiskPressure MemoryPressure]. ",
+		w.status("burstable-2").Message)
+	assert.Contains(t, w.statuses("critical-2"), "PatchStatus Running ready c:running")
+}
+
+func TestCapacityOfTheObjectHolds(t *testing.T) {
+	w := newWorld(t)
+	own := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+	w.fleet.ObserveNode(w.now, node)
+	s, _ := w.fleet.NodeStatus(w.now, "node")
+	assert.Equal(t, defaultCapacity(), s.Allocatable)
+	node = node.DeepCopy()
+	node.Status.Capacity = own
+	w.fleet.ObserveNode(w.now, node)
+	s, _ = w.fleet.NodeStatus(w.now, "node")
+	assert.Equal(t, own, s.Capacity)
+	assert.Equal(t, own, s.Allocatable)
+	assert.Contains(t, w.ready("node"), "missing node capacity for resources: memory, pods")
+	_, found := w.fleet.NodeStatus(w.now, "unknown")
+	assert.False(t, found)
+}
+
+func TestANodeRegistersUntilItIsObserved(t *testing.T) {
+	w := newWorld(t)
+	failures := 0
+	w.refuse = func(Task) bool { failures++; return failures <= 8 }
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"zone": "a"}}}
+	node.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
+	require.NoError(t, w.fleet.Register(w.now, node))
+	require.ErrorIs(t, w.fleet.Register(w.now, &corev1.Node{}), ErrInvalidConfig)
+	w.run(time.Minute)
+	const refused = " RegisterNode node refused"
+	assert.Equal(t, []string{
+		"0s" + refused, "100ms" + refused, "300ms" + refused, "700ms" + refused, "1.5s" + refused, "3.1s" + refused,
+		"6.3s" + refused, "12.7s" + refused, "19.7s RegisterNode node",
+	}, w.nodeLog, "the waits double up to 7 s")
+	made := w.fleet.nodes["node"].node
+	assert.Equal(t, node.Labels, made.Labels)
+	assert.Equal(t, node.Spec.Taints, made.Spec.Taints)
+	assert.Equal(t, defaultCapacity(), made.Status.Allocatable)
+	assert.Len(t, made.Status.Conditions, 4)
+	assert.Empty(t, node.Status.Conditions, "the caller's object is only read")
+
+	w.nodeLog = nil
+	require.NoError(t, w.fleet.Register(w.now, node))
+	w.run(time.Minute)
+	assert.Empty(t, w.nodeLog, "it is registered")
+}
+
+func TestAStartThatListsDoesItOnceForEachStart(t *testing.T) {
+	w := newWorld(t)
+	w.fleet.config.ListPods = true
+	w.fleet.ObserveNode(w.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
+	w.fleet.ObserveNode(w.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
+	w.run(time.Minute)
+	w.fleet.RestartNode(w.now, "node")
+	w.run(time.Minute)
+	assert.Equal(t, []string{"0s ListPods node", "1m0s ListPods node"}, w.nodeLog)
+}
+
+func TestFaultsAreReadFromAnnotations(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
+	set := func(name, value string) { node.Annotations[cri.AnnotationDomain+"/"+name] = value }
+	faults, err := ParseFaults(node)
+	require.NoError(t, err)
+	assert.Equal(t, Faults{}, faults)
+	for _, name := range []string{AnnotationSilent, AnnotationRuntimeDown, AnnotationNetworkDown,
+		AnnotationMemoryPressure, AnnotationDiskPressure, AnnotationPIDPressure} {
+		set(name, "")
+	}
+	set(AnnotationPIDPressure, "false")
+	set(AnnotationBoot, "2")
+	set(AnnotationStart, "3")
+	set(AnnotationAPILatency, "2s")
+	set(AnnotationAPIFailures, "0.5")
+	set(AnnotationClockSkew, "-1m")
+	faults, err = ParseFaults(node)
+	require.NoError(t, err)
+	assert.Equal(t, Faults{
+		Silent: true, RuntimeDown: true, NetworkDown: true, MemoryPressure: true, DiskPressure: true,
+		Boot: "2", Start: "3", APILatency: 2 * time.Second, APIFailures: 0.5, ClockSkew: -time.Minute,
+	}, faults)
+	set(AnnotationSilent, "maybe")
+	set(AnnotationAPILatency, "-2s")
+	set(AnnotationAPIFailures, "NaN")
+	faults, err = ParseFaults(node)
+	for _, name := range []string{AnnotationSilent, AnnotationAPILatency, AnnotationAPIFailures} {
+		require.ErrorContains(t, err, cri.AnnotationDomain+"/"+name+"=")
+	}
+	assert.False(t, faults.Silent, "what is wrong is no fault")
+}

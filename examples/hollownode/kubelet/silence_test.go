@@ -1,0 +1,164 @@
+package kubelet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A silent node goes on as it was. It does what was wanted when it is back.
+func TestASilentNodeNeitherHearsNorWrites(t *testing.T) {
+	w := newWorld(t, "node")
+	w.fleet.config.Rand = nil
+	w.pod("stays", nil)
+	w.pod("ends", nil)
+	w.pod("crashes", nil)
+	w.run(5 * time.Second)
+	w.fleet.SetFaults(w.now, "node", Faults{Silent: true})
+	w.pod("new", nil)
+	w.pod("brief", nil)
+	delete(w.pods, "brief")
+	w.fleet.ForgetPod(w.now, "brief")
+	w.delete("ends", 30)
+	w.runtime.Crash(w.now, "crashes", "c", 1)
+	stays := w.pods["stays"].DeepCopy()
+	findCondition(&stays.Status, corev1.PodReady).Status = corev1.ConditionFalse
+	w.observe(stays) // the node lifecycle controller's doing
+	written := len(w.log)
+	w.run(time.Minute)
+	assert.Len(t, w.log, written)
+	state, _ := w.runtime.Pod(w.now, "ends")
+	assert.True(t, state.Running())
+	state, _ = w.runtime.Pod(w.now, "crashes")
+	assert.Len(t, state.Containers, 2, "a kubelet restarts containers without the API server")
+	for _, name := range []types.UID{"new", "brief"} {
+		_, found := w.runtime.Pod(w.now, name)
+		assert.False(t, found, "%s has not been heard of", name)
+	}
+
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	w.run(10 * time.Second)
+	for _, name := range []types.UID{"stays", "new", "crashes"} {
+		assert.Contains(t, describeStatus(w.status(name)), "Running ready", name)
+	}
+	assert.Contains(t, describeStatus(w.status("crashes")), "c:running/1")
+	assert.NotContains(t, w.pods, types.UID("ends"))
+	_, found := w.runtime.Pod(w.now, "brief")
+	assert.False(t, found, "it has never been heard of")
+	w.run(time.Minute)
+	assert.Len(t, w.fleet.pods, 3)
+}
+
+func TestASilentKubeletThatRestartsLeavesItsPodsAlone(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil)
+	w.pod("gone", nil)
+	w.run(20 * time.Second)
+	w.fleet.SetFaults(w.now, "node", Faults{Silent: true})
+	delete(w.pods, "gone")
+	w.fleet.ForgetPod(w.now, "gone")
+	w.fleet.RestartNode(w.now, "node")
+	w.run(time.Minute)
+	for _, name := range []types.UID{"a", "gone"} {
+		state, _ := w.runtime.Pod(w.now, name)
+		assert.True(t, state.Running(), "it has no list of pods to compare with")
+	}
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	w.run(time.Minute)
+	assert.Equal(t, "Running ready c:running", describeStatus(w.status("a")))
+	_, found := w.runtime.Pod(w.now, "gone")
+	assert.False(t, found)
+}
+
+func TestAnUpdateThatWaitedDoesNotReplaceANewerOne(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", func(p *corev1.Pod) { p.Spec.RestartPolicy = never }, "run-time", "1s")
+	w.run(2 * time.Second) // no more status follows, whose echo would show it
+	w.fleet.SetFaults(w.now, "node", Faults{Silent: true})
+	old := w.pods["a"].DeepCopy()
+	old.Labels = map[string]string{"new": "label"}
+	w.observe(old)
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	w.delete("a", 0)
+	w.run(time.Minute)
+	assert.Empty(t, w.pods)
+}
+
+func TestAWriteThatFailedIsNotTriedAgainInSilence(t *testing.T) {
+	w := newWorld(t, "node")
+	refused := 0
+	w.refuse = func(Task) bool { refused++; return true }
+	w.pod("a", nil)
+	w.run(2 * time.Second)
+	w.fleet.SetFaults(w.now, "node", Faults{Silent: true})
+	before := refused
+	w.run(time.Hour)
+	assert.Equal(t, before, refused)
+	w.refuse = nil
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	w.run(time.Second)
+	assert.Equal(t, "Running ready c:running", describeStatus(w.status("a")))
+}
+
+func TestAnotherBootRebootsOnce(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil)
+	w.run(20 * time.Second)
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	before, _ := w.fleet.NodeStatus(w.now, "node")
+	w.fleet.SetFaults(w.now, "node", Faults{Boot: "1"})
+	w.fleet.SetFaults(w.now, "node", Faults{Boot: "1"})
+	w.run(time.Minute)
+	after, _ := w.fleet.NodeStatus(w.now, "node")
+	assert.NotEqual(t, before.NodeInfo.BootID, after.NodeInfo.BootID)
+	assert.Equal(t, before.NodeInfo.MachineID, after.NodeInfo.MachineID)
+	assert.Equal(t, "Running ready c:running/1", describeStatus(w.status("a")))
+
+	// A process that starts again compares with the boot that was reported.
+	for boot, want := range map[string]string{"1": "c:running/1", "2": "c:running/2"} {
+		w.restart()
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: after}
+		w.fleet.ObserveNode(w.now, node)
+		w.fleet.SetFaults(w.now, "node", Faults{Boot: boot})
+		w.observe(w.pods["a"])
+		w.run(time.Minute)
+		assert.Equal(t, "Running ready "+want, describeStatus(w.status("a")), boot)
+		if boot == "2" {
+			break // the status of that boot was not reported
+		}
+	}
+}
+
+func TestAnotherStartRestartsNoContainer(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil)
+	w.run(20 * time.Second)
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	life := w.fleet.nodes["node"].life
+	w.fleet.SetFaults(w.now, "node", Faults{Start: "1"})
+	w.fleet.SetFaults(w.now, "node", Faults{Start: "1"})
+	w.run(time.Minute)
+	assert.Equal(t, life+1, w.fleet.nodes["node"].life)
+	assert.Equal(t, "Running ready c:running", describeStatus(w.status("a")))
+}
+
+func TestWritesOfANodeMayBeSlowOrFail(t *testing.T) {
+	w := newWorld(t, "node", "other")
+	w.fleet.SetFaults(w.now, "node", Faults{APILatency: 3 * time.Second})
+	w.pod("slow", nil)
+	w.pod("quick", func(p *corev1.Pod) { p.Spec.NodeName = "other" })
+	w.run(10 * time.Second)
+	assert.Contains(t, w.log, "0s PatchStatus quick Running ready c:running")
+	assert.Contains(t, w.log, "3s PatchStatus slow Running ready c:running", "%v", w.log)
+	w.fleet.SetFaults(w.now, "node", Faults{APIFailures: 1})
+	w.pod("fails", nil)
+	w.run(10 * time.Minute)
+	assert.Empty(t, w.statuses("fails"))
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	w.run(10 * time.Minute)
+	assert.Contains(t, describeStatus(w.status("fails")), "Running ready")
+}
