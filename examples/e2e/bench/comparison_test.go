@@ -101,6 +101,7 @@ var groups = map[string]func() []comparison{
 	"Health":   healthComparisons,
 	"Eviction": evictionComparisons,
 	"Daemon":   daemonComparisons,
+	"ManySets": manySetsComparisons,
 }
 
 func BenchmarkQueue(b *testing.B)    { run(b, queueComparisons()) }
@@ -109,6 +110,7 @@ func BenchmarkZone(b *testing.B)     { run(b, zoneComparisons()) }
 func BenchmarkHealth(b *testing.B)   { run(b, healthComparisons()) }
 func BenchmarkEviction(b *testing.B) { run(b, evictionComparisons()) }
 func BenchmarkDaemon(b *testing.B)   { run(b, daemonComparisons()) }
+func BenchmarkManySets(b *testing.B) { run(b, manySetsComparisons()) }
 
 // smallest is enough of everything for each side to do its work. Taints have no
 // size that matters.
