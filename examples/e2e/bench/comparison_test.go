@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -144,9 +145,9 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	fmt.Printf("upstream: %s\n", upstreamVersion())
-	fmt.Printf("load-before: %s\n", loadAverage())
+	fmt.Printf("load-before: %s\n", versus.LoadAverage())
 	code := m.Run()
-	fmt.Printf("load-after: %s\n", loadAverage())
+	fmt.Printf("load-after: %s\n", versus.LoadAverage())
 	os.Exit(code)
 }
 
@@ -163,16 +164,6 @@ func upstreamVersion() string {
 		}
 	}
 	return "unknown"
-}
-
-// loadAverage is that of the last minute, where the kernel tells it in a file.
-func loadAverage() string {
-	content, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	last, _, _ := strings.Cut(string(content), " ")
-	return last
 }
 
 // locked returns what locks one of our cores: a Dispatcher that does not run.

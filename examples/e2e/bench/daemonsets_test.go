@@ -116,7 +116,7 @@ func (m *manyObjects) atRest(tb testing.TB) *controller.Controller {
 		c.Finish(epoch, task, result)
 	})
 	for set := range c.Sets() {
-		if set.Phase != "managed" || set.Problem != nil || set.Counts.Available != int(set.Counts.Desired) {
+		if set.Phase != "managed" || set.Problem != nil || set.Counts.Available != set.Counts.Desired {
 			tb.Fatalf("%+v", set)
 		}
 	}

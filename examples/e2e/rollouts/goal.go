@@ -6,6 +6,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/kubelife/lifecycle/examples/e2e/rollouts/state"
 )
 
 // A goal is the result that a step must have, by the rules of the API. It
@@ -35,7 +37,7 @@ func (g goal) missing(set *appsv1.DaemonSet, pods []*corev1.Pod) error {
 			return fmt.Errorf("pod %s on %s is terminating", pod.Name, node)
 		case image != g.image:
 			return fmt.Errorf("pod %s on %s has the image %s, want %s", pod.Name, node, image, g.image)
-		case !isReady(pod):
+		case !state.IsReady(pod):
 			return fmt.Errorf("pod %s on %s is not ready", pod.Name, node)
 		}
 		byNode[node]++

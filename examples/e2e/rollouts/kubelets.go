@@ -18,6 +18,8 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/kubelife/lifecycle/examples/e2e/rollouts/state"
 )
 
 // kubelets are those of all nodes: they report the pods of their nodes ready
@@ -106,7 +108,7 @@ func (k *kubelets) sync(ctx context.Context, key types.NamespacedName) error {
 		err = pods.Delete(ctx, pod.Name, metav1.DeleteOptions{
 			GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &pod.UID},
 		})
-	case !isReady(pod):
+	case !state.IsReady(pod):
 		ready := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"phase":"Running","conditions":[`+
 			`{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`, pod.UID, time.Now().UTC().Format(time.RFC3339))
 		_, err = pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status")
@@ -115,15 +117,6 @@ func (k *kubelets) sync(ctx context.Context, key types.NamespacedName) error {
 		return nil // done, or the pod has changed since and is seen again
 	}
 	return err
-}
-
-func isReady(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // seen returns the set and the pods of its namespace, as last seen.

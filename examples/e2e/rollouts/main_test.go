@@ -46,6 +46,7 @@ func played(s subject, took time.Duration, facts state.Facts) column {
 		steps: []stepResult{{name: "create", took: took, facts: facts}},
 		calls: map[string]int{"create": 1500, "update": 3, "watch": 5, events: 1_234_567},
 		cpu:   1234 * time.Millisecond,
+		load:  "0.50",
 	}}
 }
 
@@ -69,6 +70,7 @@ func TestTheTable(t *testing.T) {
 | API calls: list | 0 | 0 |
 | API calls: watch | 5 | 5 |
 | API calls about Events | 1,234,567 | 1,234,567 |
+| load average before | 0.50 | 0.50 |
 
 `+legend+"\n", text)
 }

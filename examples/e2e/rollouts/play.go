@@ -51,6 +51,8 @@ type result struct {
 	calls map[string]int
 	// cpu is what the processes of the controller have used.
 	cpu time.Duration
+	// load is the load average before.
+	load string
 }
 
 // events is the key of calls about Events.
@@ -73,6 +75,7 @@ const quiet = 2 * time.Second
 func (p *play) run(ctx context.Context) (r result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
+	r.load = versus.LoadAverage()
 	if err := p.prepare(ctx, string(p.mode)+"-"+p.subject.Name); err != nil {
 		return r, err
 	}

@@ -73,6 +73,7 @@ func (t *table) write(out io.Writer) error {
 		}
 	}
 	row("API calls about Events", func(r result) string { return thousands(r.calls[events]) })
+	row("load average before", func(r result) string { return r.load })
 	text.WriteString(notes.String() + "\n" + legend + "\n")
 	for _, difference := range t.differences {
 		fmt.Fprintf(&text, "\n- %s", difference)

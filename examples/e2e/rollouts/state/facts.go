@@ -82,7 +82,7 @@ func (f Facts) addPod(name string, pod *corev1.Pod, set types.UID) error {
 	return f.add(name, map[string]any{
 		"labels": pod.Labels, "annotations": pod.Annotations, "finalizers": pod.Finalizers,
 		"owners": owners(pod, set), "spec": pod.Spec, "phase": pod.Status.Phase,
-		"ready": isReady(pod), "terminating": pod.DeletionTimestamp != nil,
+		"ready": IsReady(pod), "terminating": pod.DeletionTimestamp != nil,
 	})
 }
 
@@ -108,7 +108,8 @@ func owners(object metav1.Object, set types.UID) []metav1.OwnerReference {
 	return references
 }
 
-func isReady(pod *corev1.Pod) bool {
+// IsReady reports whether a pod has the condition Ready.
+func IsReady(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {
 			return condition.Status == corev1.ConditionTrue
