@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// reachedGoal returns a goal and what reaches it. Three nodes have no taint, one
-// keeps its pod, and one is cleared.
+// reachedGoal returns a goal and what reaches it. Three nodes have no taint,
+// one keeps its pod, and one is cleared.
 func reachedGoal() (goal, *appsv1.DaemonSet, []*corev1.Pod) {
 	g := goal{image: image(2), generation: 4, nodes: map[string]corev1.TaintEffect{
 		"a": "", "b": "", "c": "", "kept": corev1.TaintEffectNoSchedule, "cleared": corev1.TaintEffectNoExecute,
