@@ -15,6 +15,11 @@
 //
 //	go -C examples/e2e run ./blindness
 //
+// So is the folder rollouts: the life of a DaemonSet, with our controller and
+// with upstream's.
+//
+//	go -C examples/e2e run ./rollouts
+//
 // And the folder rest: what our program costs while nothing happens but
 // heartbeats.
 //

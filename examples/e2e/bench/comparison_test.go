@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -101,6 +102,7 @@ var groups = map[string]func() []comparison{
 	"Health":   healthComparisons,
 	"Eviction": evictionComparisons,
 	"Daemon":   daemonComparisons,
+	"ManySets": manySetsComparisons,
 }
 
 func BenchmarkQueue(b *testing.B)    { run(b, queueComparisons()) }
@@ -109,6 +111,7 @@ func BenchmarkZone(b *testing.B)     { run(b, zoneComparisons()) }
 func BenchmarkHealth(b *testing.B)   { run(b, healthComparisons()) }
 func BenchmarkEviction(b *testing.B) { run(b, evictionComparisons()) }
 func BenchmarkDaemon(b *testing.B)   { run(b, daemonComparisons()) }
+func BenchmarkManySets(b *testing.B) { run(b, manySetsComparisons()) }
 
 // smallest is enough of everything for each side to do its work. Taints have no
 // size that matters.
@@ -142,9 +145,9 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	fmt.Printf("upstream: %s\n", upstreamVersion())
-	fmt.Printf("load-before: %s\n", loadAverage())
+	fmt.Printf("load-before: %s\n", versus.LoadAverage())
 	code := m.Run()
-	fmt.Printf("load-after: %s\n", loadAverage())
+	fmt.Printf("load-after: %s\n", versus.LoadAverage())
 	os.Exit(code)
 }
 
@@ -161,16 +164,6 @@ func upstreamVersion() string {
 		}
 	}
 	return "unknown"
-}
-
-// loadAverage is that of the last minute, where the kernel tells it in a file.
-func loadAverage() string {
-	content, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	last, _, _ := strings.Cut(string(content), " ")
-	return last
 }
 
 // locked returns what locks one of our cores: a Dispatcher that does not run.

@@ -40,9 +40,6 @@ func daemonComparisons() []comparison {
 		{name: "sync, rolling update", of: "nodes", sizes: []int{sync}, ours: known(rolling),
 			upstream: syncUpstream(rolling)},
 
-		{name: "a node's labels have changed, 500 sets select 5 % each", of: "nodes", sizes: []int{2_000}, ours: manySetsOurs,
-			upstream: manySetsUpstream},
-
 		{name: "full plan, nothing to do", of: "nodes", sizes: []int{10_000}, ours: fromNothing(idle)},
 		{name: "full plan, rolling update", of: "nodes", sizes: []int{10_000}, ours: fromNothing(rolling)},
 		{name: "a node has changed", of: "nodes", sizes: []int{100_000}, ours: nodeChangeOurs},

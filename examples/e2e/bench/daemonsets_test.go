@@ -1,20 +1,22 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"runtime"
 	"strconv"
-	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
-	upstreamdaemon "k8s.io/kubernetes/pkg/controller/daemon"
+	"k8s.io/client-go/tools/cache"
+	upstreamcontroller "k8s.io/kubernetes/pkg/controller"
 
-	"github.com/kubelife/lifecycle/daemon"
-	"github.com/kubelife/lifecycle/timedqueue"
+	"github.com/kubelife/lifecycle/examples/daemonset/controller"
+	"github.com/kubelife/lifecycle/examples/e2e/conformance/upstream"
 )
 
 const (
@@ -25,9 +27,25 @@ const (
 	poolName = "node.kubernetes.io/pool"
 )
 
-// pooledNodes returns nodes, each in a pool, and the same after a label has
-// changed that no set asks for.
-func pooledNodes(size int) (versions [2][]*corev1.Node) {
+func manySetsComparisons() []comparison {
+	return []comparison{
+		{name: "a node's labels have changed, 500 sets select 5 % each", of: "nodes", sizes: []int{2_000},
+			ours: manySetsChangeOurs, upstream: manySetsChangeUpstream},
+		{name: "memory of each pod, 500 sets select 5 % each", of: "nodes", sizes: []int{2_000},
+			ours: manySetsMemoryOurs, upstream: manySetsMemoryUpstream},
+	}
+}
+
+// manyObjects is a cluster in which each set has a pod on each node that it
+// selects, and nothing is to be done.
+type manyObjects struct {
+	nodes, changed []*corev1.Node // the same with a label that no set asks for
+	sets           []*appsv1.DaemonSet
+	pods           []*corev1.Pod
+}
+
+func newManyObjects(size int) *manyObjects {
+	m := &manyObjects{}
 	for i := range size {
 		node := readyNode(fmt.Sprintf("node-%06d", i))
 		node.Labels[poolName] = strconv.Itoa(i % pools)
@@ -35,9 +53,27 @@ func pooledNodes(size int) (versions [2][]*corev1.Node) {
 		changed.ResourceVersion = "2"
 		changed.Labels = maps.Clone(node.Labels)
 		changed.Labels["example.com/load"] = "some"
-		versions[0], versions[1] = append(versions[0], &changed), append(versions[1], node)
+		m.nodes, m.changed = append(m.nodes, node), append(m.changed, &changed)
 	}
-	return versions
+	for number := range manySets {
+		set := poolSet(number)
+		c := &daemonCluster{set: set, hash: upstreamcontroller.ComputeHash(&set.Spec.Template, nil)}
+		var selected int32
+		for i := number % pools; i < size; i += pools {
+			pod := c.pod(m.nodes[i].Name)
+			pod.Name = set.Name + "-" + m.nodes[i].Name
+			pod.UID = types.UID("uid-of-" + pod.Name)
+			pod.Labels["app"] = set.Name
+			m.pods = append(m.pods, pod)
+			selected++
+		}
+		set.Status = appsv1.DaemonSetStatus{
+			ObservedGeneration: set.Generation, DesiredNumberScheduled: selected, CurrentNumberScheduled: selected,
+			UpdatedNumberScheduled: selected, NumberReady: selected, NumberAvailable: selected,
+		}
+		m.sets = append(m.sets, set)
+	}
+	return m
 }
 
 // poolSet is the agentSet of one pool.
@@ -45,72 +81,154 @@ func poolSet(number int) *appsv1.DaemonSet {
 	set := agentSet()
 	set.Name = fmt.Sprintf("agent-%03d", number)
 	set.UID = types.UID("uid-of-" + set.Name)
+	chosen := map[string]string{"app": set.Name}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: chosen}
+	set.Spec.Template.Labels = chosen
 	set.Spec.Template.Spec.NodeSelector[poolName] = strconv.Itoa(number % pools)
 	return set
 }
 
-// The planners share one store of nodes, and each has a pod on each node of its
-// pool. The change is observed, and all planners are asked for a task, as a
-// dispatcher asks them.
-func manySetsOurs(tb testing.TB, size int) work {
-	versions := pooledNodes(size)
-	var nodes daemon.Nodes
-	for _, node := range versions[1] {
-		nodes.Observe(epoch, node)
+// atRest returns the controller of examples/daemonset when it has made the
+// revisions and has nothing more to do.
+func (m *manyObjects) atRest(tb testing.TB) *controller.Controller {
+	tb.Helper()
+	c, err := controller.NewController(controller.Config{}, epoch)
+	if err != nil {
+		tb.Fatal(err)
 	}
-	var planners []timedqueue.Source[daemon.Task]
-	for number := range manySets {
-		c := &daemonCluster{set: poolSet(number), hash: "current"}
-		planner, err := daemon.NewPlanner(daemon.Config{
-			Owner: c.set.UID, Nodes: &nodes, Spec: daemon.SpecOf(c.set, c.hash),
-		}, epoch)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		for i := number % pools; i < size; i += pools {
-			planner.ObservePod(epoch, c.pod(versions[1][i].Name))
-		}
-		for _, whole := planner.Status(); !whole; { // all nodes are evaluated
-			_, whole = planner.Status()
-		}
-		planners = append(planners, planner)
+	for _, node := range m.nodes {
+		c.ObserveNode(epoch, node)
 	}
-	all, lock, i := timedqueue.RoundRobin(planners...), sync.Mutex{}, 0
+	for _, set := range m.sets {
+		c.ObserveSet(epoch, controller.SetOf(set))
+	}
+	for _, pod := range m.pods {
+		c.ObservePod(epoch, pod)
+	}
+	c.MarkSynced(epoch)
+	drain(c, func(task controller.Task) {
+		revise, ok := task.Action.(controller.Revise)
+		if !ok || revise.Plan.Create == nil {
+			tb.Fatalf("%T is to be done, want a revision to be created", task.Action)
+		}
+		result := controller.Result{Outcome: controller.OutcomeDone}
+		result.Revision.Current, result.Revision.Created = revise.Plan.Create, true
+		c.Finish(epoch, task, result)
+	})
+	for set := range c.Sets() {
+		if set.Phase != "managed" || set.Problem != nil || set.Counts.Available != set.Counts.Desired {
+			tb.Fatalf("%+v", set)
+		}
+	}
+	return c
+}
+
+// drain has all tasks done that may start now, as a dispatcher does.
+func drain(c *controller.Controller, do func(controller.Task)) {
+	for {
+		if task, some := c.Start(epoch); some {
+			do(task)
+		} else if next, more := c.Next(epoch); !more || next.After(epoch) {
+			return
+		}
+	}
+}
+
+// The whole controller observes the change, and evaluates the node for each
+// set.
+func manySetsChangeOurs(tb testing.TB, size int) work {
+	m := newManyObjects(size)
+	c := m.atRest(tb)
+	dispatcher, i := locked(tb, c), 0
 	return work{op: func() {
-		node := versions[i/size%2][i*7919%size]
-		i++
-		lock.Lock()
-		nodes.Observe(epoch, node)
-		_, some := all.Start(epoch)
-		lock.Unlock()
-		if some {
-			tb.Fatal("nothing is to be done")
-		}
+		_, node := m.next(&i)
+		dispatcher.Update(func() {
+			c.ObserveNode(epoch, node)
+			drain(c, func(task controller.Task) { tb.Fatalf("%T is to be done", task.Action) })
+		})
 	}}
 }
 
-// Upstream: NodeShouldRunDaemonPod for each set, as syncNodeUpdate of the
-// controller calls it for a node whose labels or taints have changed. The rest
-// of that, which finds the pods of the node by set, is left out, and no set is
-// synced.
-func manySetsUpstream(tb testing.TB, size int) work {
-	versions, logger := pooledNodes(size), klog.Background()
-	var sets []*appsv1.DaemonSet
-	for number := range manySets {
-		sets = append(sets, poolSet(number))
+// next returns two versions of a node, of which the second is the next. Each
+// node has its turn, the order is mixed.
+func (m *manyObjects) next(i *int) (former, next *corev1.Node) {
+	size := len(m.nodes)
+	at, changes := *i*7919%size, *i/size%2 == 0
+	*i++
+	if changes {
+		return m.nodes[at], m.changed[at]
 	}
+	return m.changed[at], m.nodes[at]
+}
+
+// Upstream: the whole controller that NewDaemonSetsController returns, with its
+// own worker for changes of nodes. It finds the pods of the node and asks for
+// each set whether it belongs there. No set is synced.
+func manySetsChangeUpstream(tb testing.TB, size int) work {
+	m := newManyObjects(size)
+	c := m.inUpstream(tb)
+	tb.Cleanup(c.Close)
 	i := 0
 	return work{op: func() {
-		node := versions[i/size%2][i*7919%size]
-		i++
-		selected := 0
-		for _, set := range sets {
-			if run, _ := upstreamdaemon.NodeShouldRunDaemonPod(logger, node, set); run {
-				selected++
-			}
-		}
-		if selected != manySets/pools {
-			tb.Fatalf("%d sets select it", selected)
-		}
+		c.ChangeNode(m.next(&i))
 	}}
+}
+
+// inUpstream returns upstream's controller with all in its caches.
+func (m *manyObjects) inUpstream(tb testing.TB) *upstream.DaemonSets {
+	tb.Helper()
+	c, err := upstream.NewDaemonSets(context.Background(), epoch)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, node := range m.nodes {
+		c.Nodes.Put(node)
+	}
+	for _, set := range m.sets {
+		c.Sets.Put(set)
+	}
+	for _, pod := range m.pods {
+		c.Pods.Put(pod)
+	}
+	return c
+}
+
+// All that stays besides the objects, with an informer's index of each kind.
+func manySetsMemoryOurs(tb testing.TB, size int) work {
+	m := newManyObjects(size)
+	type controllerWithCaches struct {
+		controller *controller.Controller
+		caches     []cache.Indexer
+	}
+	return held(len(m.pods), func() any {
+		return controllerWithCaches{m.atRest(tb), []cache.Indexer{
+			indexed(tb, m.nodes), indexed(tb, m.sets), indexed(tb, m.pods),
+		}}
+	}, func(any) { runtime.KeepAlive(m) })
+}
+
+// indexed returns the cache that a shared informer has.
+func indexed[T any](tb testing.TB, objects []T) cache.Indexer {
+	tb.Helper()
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{
+		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+	})
+	for _, object := range objects {
+		if err := indexer.Add(object); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return indexer
+}
+
+// Upstream: the caches, to which its controller adds indexes of pods by node
+// and by owner. What it knows of sets that are synced is not in it.
+func manySetsMemoryUpstream(tb testing.TB, size int) work {
+	m := newManyObjects(size)
+	return held(len(m.pods), func() any { return m.inUpstream(tb) }, func(c any) {
+		if daemonSets, ok := c.(*upstream.DaemonSets); ok {
+			daemonSets.Close()
+		}
+		runtime.KeepAlive(m)
+	})
 }

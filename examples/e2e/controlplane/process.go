@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,6 +118,21 @@ func (p *Process) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// CPUTime returns what all threads of the program have used until now, or until
+// its end, user and system time together. While the program runs only Linux
+// tells it: on other systems the error is then [errors.ErrUnsupported].
+func (p *Process) CPUTime() (time.Duration, error) {
+	if p.Running() {
+		used, err := cpuTimeOf(p.PID())
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
+			return used, err
+		}
+		<-p.exited // it has ended meanwhile, and run is about to say so
+	}
+	state := p.cmd.ProcessState
+	return state.UserTime() + state.SystemTime(), nil
 }
 
 // Signal sends a signal. After the exit it returns [os.ErrProcessDone].

@@ -1,10 +1,51 @@
 package controlplane
 
-import "syscall"
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
 
 // processAttributes puts the process into a group of its own, so that Ctrl-C on
 // the terminal reaches only us. It asks the kernel to kill the process when we
 // die.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// tick is the unit of times in /proc, whatever the kernel's own.
+const tick = 10 * time.Millisecond
+
+var errStat = errors.New("unknown format of /proc/PID/stat")
+
+// cpuTimeOf returns what all threads of a process have used, user and system.
+func cpuTimeOf(pid int) (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	return parseStat(string(stat))
+}
+
+// parseStat reads the fields 14 and 15 of proc_pid_stat(5). The name of the
+// program, field 2, is in parentheses and may contain some.
+func parseStat(stat string) (time.Duration, error) {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	const user, system = 14 - 3, 15 - 3
+	if len(fields) <= system {
+		return 0, fmt.Errorf("%w: %q", errStat, stat)
+	}
+	var ticks int64
+	for _, field := range []int{user, system} {
+		n, err := strconv.ParseInt(fields[field], 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%w: %q", errStat, stat)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * tick, nil
 }

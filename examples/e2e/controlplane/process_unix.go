@@ -2,10 +2,17 @@
 
 package controlplane
 
-import "syscall"
+import (
+	"errors"
+	"syscall"
+	"time"
+)
 
 // processAttributes puts the process into a group of its own, so that Ctrl-C on
 // the terminal reaches us and not it. Only Linux kills it when we die.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
+
+// cpuTimeOf is known on Linux only.
+func cpuTimeOf(int) (time.Duration, error) { return 0, errors.ErrUnsupported }

@@ -227,7 +227,7 @@ func read(process *controlplane.Process) reading {
 	if !process.Running() {
 		return reading{err: versus.ErrEnded}
 	}
-	used, err := cpuTime(process.PID())
+	used, err := process.CPUTime()
 	return reading{used, err}
 }
 

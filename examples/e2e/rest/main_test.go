@@ -14,16 +14,6 @@ import (
 	"github.com/kubelife/lifecycle/examples/process/commandline"
 )
 
-func TestCPUTimeOfAProcess(t *testing.T) {
-	used, err := parseStat("12 (a) (b c) S 1 2 3 4 5 6 7 8 9 10 250 51 14 15 16 17 18")
-	require.NoError(t, err)
-	require.Equal(t, 3010*time.Millisecond, used)
-	for _, stat := range []string{"", "12 (a) S 1 2", "12 (a) S 1 2 3 4 5 6 7 8 9 10 x 51 14"} {
-		_, err := parseStat(stat)
-		require.ErrorIs(t, err, errStat, stat)
-	}
-}
-
 // measured returns figures in which ours uses 2.2 s in each part, the baseline
 // 2 s.
 func measured(readings int) *figures {

@@ -2,14 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
@@ -30,37 +25,4 @@ func build(ctx context.Context, dir, program string) (paths [subjects]string, er
 		return paths, fmt.Errorf("build the baseline: %w\n%s", err, out)
 	}
 	return paths, nil
-}
-
-// tick is the unit of times in /proc on Linux, whatever the kernel's own.
-const tick = 10 * time.Millisecond
-
-var errStat = errors.New("unknown format of /proc/PID/stat")
-
-// cpuTime returns what all threads of a process have used, user and system.
-func cpuTime(pid int) (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	return parseStat(string(stat))
-}
-
-// parseStat reads the fields 14 and 15 of proc_pid_stat(5). The name of the
-// program, field 2, is in parentheses and may contain some.
-func parseStat(stat string) (time.Duration, error) {
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	const user, system = 14 - 3, 15 - 3
-	if len(fields) <= system {
-		return 0, fmt.Errorf("%w: %q", errStat, stat)
-	}
-	var ticks int64
-	for _, field := range []int{user, system} {
-		n, err := strconv.ParseInt(fields[field], 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%w: %q", errStat, stat)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * tick, nil
 }

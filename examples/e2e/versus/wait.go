@@ -24,6 +24,13 @@ var errNotYet = errors.New("not yet")
 // remembered and the question is asked again, because the API server may be
 // down on purpose.
 func Await(ctx context.Context, what string, ask func(context.Context) (bool, error)) error {
+	return AwaitEvery(ctx, lookPeriod, what, ask)
+}
+
+// AwaitEvery is Await with another time between the questions.
+func AwaitEvery(
+	ctx context.Context, period time.Duration, what string, ask func(context.Context) (bool, error),
+) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	last := errNotYet
@@ -38,7 +45,7 @@ func Await(ctx context.Context, what string, ask func(context.Context) (bool, er
 		if err != nil && ctx.Err() == nil { // else err says only that ctx has ended
 			last = err
 		}
-		if Pause(ctx, lookPeriod) != nil {
+		if Pause(ctx, period) != nil {
 			return fmt.Errorf("waiting for %s: %w; the last answer: %w", what, context.Cause(ctx), last)
 		}
 	}

@@ -6,7 +6,7 @@
 // Its sync is not exported. But a sync begins with a look-up of the DaemonSet.
 // So a lister that lets one made-up DaemonSet wait holds up the controller's
 // only worker. What is queued behind it is done when the worker comes back to
-// it.
+// it. In the same way a made-up node shows that changes of nodes are done.
 package upstream
 
 import (
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -39,6 +40,7 @@ type DaemonSets struct {
 
 	clock   *handClock
 	gate    *gate
+	reached chan struct{} // by the worker for nodes, when it looks up gateNode
 	client  *client
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -51,6 +53,7 @@ func NewDaemonSets(ctx context.Context, now time.Time) (*DaemonSets, error) {
 		Sets: newStore(), Revisions: newStore(), Pods: newStore(), Nodes: newStore(),
 		clock:   &handClock{now: now},
 		gate:    &gate{arrived: make(chan struct{}), pass: make(chan struct{}), closed: ctx.Done()},
+		reached: make(chan struct{}),
 		client:  &client{closed: ctx.Done()},
 		stop:    stop,
 		stopped: make(chan struct{}),
@@ -59,7 +62,7 @@ func NewDaemonSets(ctx context.Context, now time.Time) (*DaemonSets, error) {
 		daemonSetInformer{c.Sets, c.gate},
 		revisionInformer{c.Revisions},
 		podInformer{c.Pods},
-		nodeInformer{c.Nodes},
+		nodeInformer{c.Nodes, c.reached, ctx.Done()},
 		c.client,
 		flowcontrol.NewFakeBackOff(firstBackoff, longestBackoff, c.clock),
 	)
@@ -96,6 +99,16 @@ func (c *DaemonSets) Sync(set *appsv1.DaemonSet) Writes {
 	return c.client.take()
 }
 
+// ChangeNode puts another version of a node into the cache and tells the
+// controller. It returns when the controller has asked for each DaemonSet
+// whether it belongs on the node. The labels or taints must differ, or the
+// controller ignores the change.
+func (c *DaemonSets) ChangeNode(old, node *corev1.Node) {
+	c.Nodes.Updated(old, node)
+	c.Nodes.enqueue(gateNode)
+	<-c.reached
+}
+
 // Forget drops what the controller expects to see of a DaemonSet after its last
 // sync, as if the set had been deleted and made again.
 func (c *DaemonSets) Forget(set *appsv1.DaemonSet) {
@@ -105,6 +118,9 @@ func (c *DaemonSets) Forget(set *appsv1.DaemonSet) {
 
 // gateSet is the DaemonSet at which the worker waits. It does not exist.
 var gateSet = &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "gate", Name: "gate"}}
+
+// gateNode is the node that ChangeNode queues last. It does not exist.
+var gateNode = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gate"}}
 
 // gate is where the worker waits between syncs.
 type gate struct {
@@ -143,7 +159,11 @@ type (
 	}
 	revisionInformer struct{ *Store }
 	podInformer      struct{ *Store }
-	nodeInformer     struct{ *Store }
+	nodeInformer     struct {
+		*Store
+		reached chan<- struct{}
+		closed  <-chan struct{}
+	}
 )
 
 func (i daemonSetInformer) Lister() appslisters.DaemonSetLister {
@@ -156,7 +176,25 @@ func (i revisionInformer) Lister() appslisters.ControllerRevisionLister {
 
 func (i podInformer) Lister() corelisters.PodLister { return corelisters.NewPodLister(i.indexer) }
 
-func (i nodeInformer) Lister() corelisters.NodeLister { return corelisters.NewNodeLister(i.indexer) }
+func (i nodeInformer) Lister() corelisters.NodeLister {
+	return tellingLister{corelisters.NewNodeLister(i.indexer), i}
+}
+
+// tellingLister tells when gateNode is looked up.
+type tellingLister struct {
+	corelisters.NodeLister
+	informer nodeInformer
+}
+
+func (l tellingLister) Get(name string) (*corev1.Node, error) {
+	if name == gateNode.Name {
+		select {
+		case l.informer.reached <- struct{}{}:
+		case <-l.informer.closed:
+		}
+	}
+	return l.NodeLister.Get(name)
+}
 
 // handClock stands still unless it is set. Its timers, which are those of the
 // real one, are not used.

@@ -60,8 +60,8 @@ func (s *Store) Deleted(object any) {
 	s.handler.OnDelete(object)
 }
 
-// enqueue makes the controller queue a DaemonSet.
-func (s *Store) enqueue(set any) { s.handler.OnAdd(set, false) }
+// enqueue makes the controller queue an object, which need not exist.
+func (s *Store) enqueue(object any) { s.handler.OnAdd(object, false) }
 
 // Informer is itself: what the generated informers of client-go return.
 func (s *Store) Informer() cache.SharedIndexInformer { return s }

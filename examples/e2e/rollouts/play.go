@@ -1,0 +1,315 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/rollouts/state"
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
+)
+
+// A play is the script with a subject, on a control plane of its own.
+type play struct {
+	mode     mode
+	subject  subject
+	nodes    int
+	programs programs
+	// dir keeps data and logs if it is not empty.
+	dir      string
+	progress io.Writer
+
+	cluster    *cluster
+	controller *controller
+	goal       goal
+	spoken     string // what kubectl said in the step
+}
+
+// A mode is what happens to the controller in the middle of each step.
+type mode string
+
+const (
+	calm   mode = "calm"
+	killed mode = "killed"
+)
+
+// A result is what a play has come to.
+type result struct {
+	steps []stepResult
+	// calls are the requests of the controller, by verb. Those about Events are
+	// apart: they are lost when there are many, and nothing depends on them.
+	calls map[string]int
+	// cpu is what the processes of the controller have used.
+	cpu time.Duration
+	// load is the load average before.
+	load string
+}
+
+// events is the key of calls about Events.
+const events = "events"
+
+type stepResult struct {
+	name  string
+	took  time.Duration
+	facts state.Facts
+}
+
+// longest bounds a play.
+const longest = 20 * time.Minute
+
+// quiet is how long nothing may happen after a step until its state counts.
+// Statuses of ours are at most a second late.
+const quiet = 2 * time.Second
+
+// run plays the script.
+func (p *play) run(ctx context.Context) (r result, err error) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	r.load = versus.LoadAverage()
+	if err := p.prepare(ctx, string(p.mode)+"-"+p.subject.Name); err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, p.cluster.stop()) }()
+	p.controller, err = startController(ctx, p.cluster, p.subject, p.programs)
+	defer p.controller.stop()
+	if err != nil {
+		return r, err
+	}
+	begun := time.Now()
+	idle, err := p.controller.cpuTime()
+	if err != nil {
+		return r, err
+	}
+	for _, s := range script(p.nodes) {
+		done, err := p.step(ctx, s)
+		if err != nil {
+			return r, fmt.Errorf("%s: %w\n%s", s.Name, err, p.controller.current().LogTail(20))
+		}
+		r.steps = append(r.steps, done)
+	}
+	if r.cpu, err = p.controller.cpuTime(); err != nil {
+		return r, err
+	}
+	r.cpu -= idle
+	r.calls, err = p.calls(ctx, begun)
+	return r, err
+}
+
+// prepare starts a cluster with nodes. The caller stops it, unless there is an
+// error. The name is that of its folder.
+func (p *play) prepare(ctx context.Context, name string) (err error) {
+	dir := p.dir
+	if dir != "" {
+		dir = filepath.Join(dir, name)
+	}
+	if p.cluster, err = newCluster(ctx, dir, p.programs); err != nil {
+		return err
+	}
+	if err = p.cluster.addNodes(ctx, names("node", p.nodes)...); err != nil {
+		err = errors.Join(err, p.cluster.stop())
+	}
+	return err
+}
+
+// step plays one step, and takes the state that it has come to.
+func (p *play) step(ctx context.Context, s step) (stepResult, error) {
+	begun := time.Now()
+	p.spoken = ""
+	if err := s.act(ctx, p); err != nil {
+		return stepResult{}, err
+	}
+	if err := p.awaitGoal(ctx); err != nil {
+		return stepResult{}, err
+	}
+	done := stepResult{name: s.Name, took: time.Since(begun)}
+	p.say("%s: %.1f s", s.Name, done.took.Seconds())
+	if err := versus.Pause(ctx, quiet); err != nil {
+		return done, err
+	}
+	snapshot, err := p.cluster.snapshot(ctx)
+	if err != nil {
+		return done, err
+	}
+	if done.facts, err = snapshot.Facts(); err != nil {
+		return done, err
+	}
+	return done, p.addHistory(ctx, snapshot, done.facts)
+}
+
+// addHistory adds what kubectl says.
+func (p *play) addHistory(ctx context.Context, snapshot state.Snapshot, facts state.Facts) error {
+	facts["kubectl rollout status"] = p.spoken
+	said, err := p.kubectl(ctx, "rollout", "history", object)
+	if err != nil {
+		return err
+	}
+	facts["kubectl rollout history"] = said
+	for i := range snapshot.Revisions {
+		revision := fmt.Sprintf("--revision=%d", snapshot.Revisions[i].Revision)
+		if said, err = p.kubectl(ctx, "rollout", "history", object, revision); err != nil {
+			return err
+		}
+		facts["kubectl rollout history "+revision] = said
+	}
+	return nil
+}
+
+// reached reports whether a step has come so far, by what the API server has.
+type reached func(*appsv1.DaemonSet, []*corev1.Pod) bool
+
+// await asks every few milliseconds, so that a step of a tenth of a second has
+// a middle.
+func await(ctx context.Context, what string, ask func() (bool, error)) error {
+	return versus.AwaitEvery(ctx, 10*time.Millisecond, what, func(context.Context) (bool, error) { return ask() })
+}
+
+// midway waits until a step has come so far, kills the controller and starts
+// another. It does nothing in other modes.
+func (p *play) midway(ctx context.Context, far reached) error {
+	if p.mode != killed {
+		return nil
+	}
+	if err := await(ctx, "the middle", func() (bool, error) {
+		if err := p.controller.alive(); err != nil {
+			return false, err
+		}
+		set, pods, err := p.cluster.kubelets.seen()
+		return err == nil && far(set, pods), nil
+	}); err != nil {
+		return err
+	}
+	return p.controller.restart()
+}
+
+// errMissed means that a step was over before the controller was killed.
+var errMissed = errors.New("the middle was missed")
+
+// untilHalf is midway when half of the nodes have a pod with the wanted image.
+func (p *play) untilHalf(ctx context.Context) error {
+	there := 0
+	err := p.midway(ctx, func(_ *appsv1.DaemonSet, pods []*corev1.Pod) bool {
+		there = p.updated(pods)
+		return there >= p.nodes/2
+	})
+	if err != nil || p.mode != killed {
+		return err
+	}
+	p.say("killed with %d of %d pods", there, p.nodes)
+	if there >= p.nodes {
+		return errMissed
+	}
+	return nil
+}
+
+// updated is how many pods have the wanted image.
+func (p *play) updated(pods []*corev1.Pod) int {
+	n := 0
+	for _, pod := range pods {
+		if pod.Spec.Containers[0].Image == p.goal.image {
+			n++
+		}
+	}
+	return n
+}
+
+// inHalves does something to half of the nodes, is midway when that has had an
+// effect, and does it to the others.
+func (p *play) inHalves(
+	ctx context.Context, nodes []string, do func(context.Context, []string) error, effect reached,
+) error {
+	middle := len(nodes) / 2
+	if err := do(ctx, nodes[:middle]); err != nil {
+		return err
+	}
+	if err := p.midway(ctx, effect); err != nil {
+		return err
+	}
+	return do(ctx, nodes[middle:])
+}
+
+// followed does something while kubectl waits for the end of the rollout.
+func (p *play) followed(ctx context.Context, do func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		said, err := p.kubectl(ctx, "rollout", "status", object, "--timeout="+versus.Patience.String())
+		lines := strings.Split(said, "\n")
+		p.spoken = lines[len(lines)-1] // the others depend on what it happens to see
+		return err
+	})
+	group.Go(func() error { return do(ctx) })
+	return group.Wait()
+}
+
+// desired is how many nodes have to have a pod, as the status says.
+func (p *play) desired() int32 {
+	set, _, err := p.cluster.kubelets.seen()
+	if err != nil {
+		return 0
+	}
+	return set.Status.DesiredNumberScheduled
+}
+
+// awaitGoal waits until nothing is missing.
+func (p *play) awaitGoal(ctx context.Context) error {
+	p.goal.nodes = p.cluster.taints()
+	return await(ctx, "the goal", func() (bool, error) {
+		if err := p.controller.alive(); err != nil {
+			return false, err
+		}
+		set, pods, err := p.cluster.kubelets.seen()
+		if err != nil {
+			return false, err
+		}
+		return true, p.goal.missing(set, pods)
+	})
+}
+
+// object is what kubectl calls the set.
+const object = "daemonset/" + setName
+
+// kubectl runs kubectl and returns its output.
+func (p *play) kubectl(ctx context.Context, args ...string) (string, error) {
+	c := p.cluster
+	all := append([]string{
+		"--kubeconfig=" + c.plane.Kubeconfig(), "--cache-dir=" + filepath.Join(c.plane.Dir(), "kubectl"),
+		"--namespace=" + namespace,
+	}, args...)
+	out, err := exec.CommandContext(ctx, c.kubectl, all...).Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, exit.Stderr)
+	}
+	if err != nil {
+		return "", fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// calls counts the requests of the controller about objects.
+func (p *play) calls(ctx context.Context, since time.Time) (map[string]int, error) {
+	requests, err := p.cluster.plane.Requests(ctx, controlplane.Filter{
+		User: p.subject.Name, Resource: "*", Since: since,
+	})
+	counts := map[string]int{}
+	for _, request := range requests {
+		if request.Resource == "events" {
+			counts[events]++
+		} else {
+			counts[request.Verb]++
+		}
+	}
+	return counts, err
+}
+
+func (p *play) say(format string, args ...any) {
+	fmt.Fprintf(p.progress, "%s, %s: %s\n", p.mode, p.subject.Name, fmt.Sprintf(format, args...))
+}
