@@ -102,29 +102,30 @@ func (n *nodeSeen) wantNewborn() error {
 // kube-controller-manager what makes pods of Deployments.
 func (c *cluster) startSchedulerAndDeployments() {
 	c.t.Helper()
-	config := controlplane.BuildConfig{Progress: c.t.Output()}
-	paths, err := controlplane.Build(c.t.Context(), config, controlplane.KubeScheduler, controlplane.KubeControllerManager)
+	c.startUpstream(controlplane.KubeScheduler)
+	c.startUpstream(controlplane.KubeControllerManager,
+		"--controllers=deployment-controller,replicaset-controller,disruption-controller")
+}
+
+// startUpstream starts a program of Kubernetes, without leader election.
+func (c *cluster) startUpstream(binary controlplane.Binary, flags ...string) *controlplane.Process {
+	c.t.Helper()
+	paths, err := controlplane.Build(c.t.Context(), controlplane.BuildConfig{Progress: c.t.Output()}, binary)
 	require.NoError(c.t, err)
-	for binary, flags := range map[controlplane.Binary][]string{
-		controlplane.KubeScheduler: nil,
-		controlplane.KubeControllerManager: {
-			"--controllers=deployment-controller,replicaset-controller,disruption-controller",
-		},
-	} {
-		process, err := controlplane.StartProcess(controlplane.Command{
-			Path: paths[binary],
-			Args: append([]string{"--kubeconfig=" + c.plane.Kubeconfig(), "--secure-port=0", "--leader-elect=false"},
-				flags...),
-			LogFile: filepath.Join(c.t.TempDir(), binary.Name()+".log"),
-		})
-		require.NoError(c.t, err)
-		c.t.Cleanup(func() {
-			process.Stop(5 * time.Second)
-			if c.t.Failed() {
-				c.t.Log(process.LogTail(20))
-			}
-		})
-	}
+	process, err := controlplane.StartProcess(controlplane.Command{
+		Path: paths[binary],
+		Args: append([]string{"--kubeconfig=" + c.plane.Kubeconfig(), "--secure-port=0", "--leader-elect=false"},
+			flags...),
+		LogFile: filepath.Join(c.t.TempDir(), binary.Name()+".log"),
+	})
+	require.NoError(c.t, err)
+	c.t.Cleanup(func() {
+		process.Stop(5 * time.Second)
+		if c.t.Failed() {
+			c.t.Log(process.LogTail(20))
+		}
+	})
+	return process
 }
 
 // enforceRestricted makes the API server refuse pods of kube-system that the
