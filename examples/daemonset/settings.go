@@ -50,7 +50,6 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
 func (s *settings) Check(c *commandline.Checks) {
-	c.That(!s.process.Shadow, "--shadow is set, want it left out: this program has no shadow mode yet")
 	c.That(s.concurrentSyncs > 0, "--concurrent-daemonset-syncs is %d, want at least 1", s.concurrentSyncs)
 	s.Replica.Check(c)
 }

@@ -124,9 +124,9 @@ func TestHelpTeaches(t *testing.T) {
 	code, ran, out, diagnostics := execute(t, nil, "--help")
 	require.Zero(t, code)
 	require.Nil(t, ran)
-	require.Empty(t, out)
-	require.True(t, strings.HasPrefix(diagnostics, "painter paints.\n\nFlags:\n"), diagnostics)
+	require.Empty(t, diagnostics)
+	require.True(t, strings.HasPrefix(out, "painter paints.\n\nFlags:\n"), out)
 	for _, want := range []string{"--kubeconfig", "--colour", "Exit codes"} {
-		require.Contains(t, diagnostics, want)
+		require.Contains(t, out, want)
 	}
 }

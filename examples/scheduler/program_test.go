@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,8 +48,9 @@ func TestAServerThatIsNotThereIsNamed(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	code, says := execute(t, "--help")
-	require.Zero(t, code)
+	var out bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"--help"}, &out, io.Discard))
+	says := out.String()
 	for _, word := range []string{
 		"scheduler --kubeconfig FILE", "/pending", "--scheduler-name", "--node-template", "--budget-per-node",
 		"--leader-elect",
@@ -56,6 +58,7 @@ func TestHelpTeaches(t *testing.T) {
 		require.Contains(t, says, word)
 	}
 	require.NotContains(t, says, "--action", "its evictions ask the Eviction API and nothing else")
+	require.NotContains(t, says, "--shadow", "it has none")
 }
 
 func TestWrongFlagsAreAllNamed(t *testing.T) {
