@@ -22,6 +22,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/process/alerts"
 )
 
 // TestMain lets the test binary be the program, on a cluster in memory.
@@ -114,6 +115,14 @@ func TestProgramWorksUntilItIsTerminated(t *testing.T) {
 		"dispatcher_action_panics_total 0", `leader_election_master_status{name="daemonset"} 1`,
 	} {
 		require.Contains(t, metrics, want)
+	}
+	for _, group := range []string{"programs", "daemonset"} { // a rule for another name never fires
+		selectors, err := alerts.Selectors(group)
+		require.NoError(t, err)
+		for _, s := range selectors {
+			require.Contains(t, metrics, "\n# TYPE "+s.Metric+" ")
+			require.Subset(t, []string{"done", "failed"}, s.Values["outcome"])
+		}
 	}
 	require.NoError(t, child.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, child.Wait(), "%s", &diagnostics)

@@ -36,9 +36,6 @@ While it runs, --secure-port answers callers that may get these paths
                       (?set=NAMESPACE/NAME for why nothing happens on its nodes)
   /metrics            Prometheus metrics; watch daemonset_controller_tasks_total
   /healthz /readyz    for probes, to every caller
-
-The annotation lifecycle.kubelife.io/halt on the leader's Lease stops all
-deletions of pods, and so all rollouts, for as long as it is there.
 `
 
 // AddFlags adds the program's own flags.

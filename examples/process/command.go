@@ -108,8 +108,16 @@ func (c *Command) tellFailure(err error, diagnostics io.Writer) {
 }
 
 func (c *Command) usage(out io.Writer, flags *pflag.FlagSet) {
-	fmt.Fprint(out, c.Intro, "\nFlags:\n", flags.FlagUsages(), `
+	fmt.Fprintf(out, `%s
+To stop all that makes pods leave, for as long as the annotation is there:
+  kubectl -n %s annotate lease %s %s=why
+  kubectl -n %[2]s annotate lease %[3]s %[4]s-
+
+Flags:
+%s
+An API server to try it on, on this machine: go -C examples/e2e run ./controlplane/up
+
 Exit codes: 0 done or stopped by a signal, 1 failed or lost the leader's lease,
 2 called wrongly.
-`)
+`, c.Intro, c.Process.LeaseNamespace, c.Process.LeaseName, HaltAnnotation, flags.FlagUsages())
 }

@@ -125,8 +125,10 @@ func TestHelpTeaches(t *testing.T) {
 	require.Zero(t, code)
 	require.Nil(t, ran)
 	require.Empty(t, diagnostics)
-	require.True(t, strings.HasPrefix(out, "painter paints.\n\nFlags:\n"), out)
-	for _, want := range []string{"--kubeconfig", "--colour", "Exit codes"} {
+	require.True(t, strings.HasPrefix(out, "painter paints.\n\nTo stop all"), out)
+	for _, want := range []string{"--kubeconfig", "--colour", "Exit codes",
+		"kubectl -n kube-system annotate lease painter lifecycle.kubelife.io/halt=why\n",
+		"kubectl -n kube-system annotate lease painter lifecycle.kubelife.io/halt-\n", "\nFlags:\n"} {
 		require.Contains(t, out, want)
 	}
 }

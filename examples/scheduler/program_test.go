@@ -24,6 +24,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/process/alerts"
 	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
 )
 
@@ -234,6 +235,21 @@ func TestPodThatFitsNowhereIsTold(t *testing.T) {
 		w.wantEvent("Warning FailedScheduling the scheduler does not support host ports")
 		require.Equal(t, corev1.PodReasonSchedulerError, w.pod("ported").Status.Conditions[0].Reason,
 			"an autoscaler must not add nodes for it")
+	})
+}
+
+// An alert rule for a metric that has another name never fires.
+func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		task := scheduling.Task{Action: scheduling.ActionBind}
+		w.binder.metrics.performed(task, scheduling.Result{Outcome: scheduling.OutcomeRefused}, time.Now())
+		selectors, err := alerts.Selectors("scheduler")
+		require.NoError(t, err)
+		for _, s := range selectors {
+			for _, value := range slices.Concat(s.Values["queue"], s.Values["result"]) {
+				w.metric(s.Metric, value)
+			}
+		}
 	})
 }
 
