@@ -185,31 +185,30 @@ func TestTheAnnotationOfACrashCountsWhenItChanges(t *testing.T) {
 	w := newWorld(t)
 	w.Nodes.OnAdd(newNode(), true)
 	since := metav1.NewTime(start)
-	crashing := func(value string) *corev1.Pod {
-		pod := newPod("p")
+	crashing := func(name, value string) *corev1.Pod {
+		pod := newPod(name)
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: "id", Image: "image",
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}}}}
 		pod.Annotations = map[string]string{cri.AnnotationDomain + "/" + AnnotationCrash: value}
 		return pod
 	}
-	w.Pods.OnAdd(crashing("main"), true)
-	state, _ := w.runtime.Pod(w.now, "p")
+	w.Pods.OnAdd(crashing("old", "main"), true)
+	state, _ := w.runtime.Pod(w.now, "old")
 	assert.True(t, state.Running(), "it was there before this process, as was the annotation")
-	w.Pods.OnDelete(crashing("main"))
 	w.MarkSynced()
-	w.run(time.Minute)
 	w.Pods.OnAdd(newPod("p"), false)
 	w.run(time.Second)
 	for range 2 {
-		w.Pods.OnUpdate(newPod("p"), crashing("main:1"))
+		w.Pods.OnUpdate(newPod("p"), crashing("p", "main:1"))
 		w.run(time.Second)
 		assert.EqualValues(t, 1, w.restarts("p"), "once for each value")
 	}
 	for _, wrong := range []string{":1", "main:256", "main:-1"} {
-		w.Pods.OnUpdate(newPod("p"), crashing(wrong))
+		w.Pods.OnUpdate(newPod("p"), crashing("p", wrong))
 	}
 	assert.Len(t, w.problems, 3)
-	w.Pods.OnDelete(crashing("main"))
+	w.Pods.OnDelete(crashing("p", ""))
+	w.Pods.OnDelete(crashing("old", ""))
 	assert.Empty(t, w.crashes)
 }
 
