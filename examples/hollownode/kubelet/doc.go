@@ -125,7 +125,7 @@
 //
 //	fleet
 //	rounds
-//	syncing  registration
+//	syncing  registration  counts
 //	probing
 //	schedule
 //	task
