@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/examples/demonstration"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
@@ -49,8 +50,9 @@ func demonstrateOn(
 		cluster: cluster, client: cluster.NewClient(), settings: s, screen: screen,
 		world: &world{client: cluster, nodes: s.registering(), zones: s.zones},
 	}
-	defer p.endProcess()
-	if err := p.run(ctx); err != nil || !p.over {
+	defer func() { _ = p.endProcess() }() // its error is that of the play
+	// Each silent node would be a line in the middle of the picture.
+	if err := p.run(klog.NewContext(ctx, klog.Logger{})); err != nil || !p.over {
 		return err
 	}
 	return newHistory(cluster).judge(p).print(out, p.client.Requests())

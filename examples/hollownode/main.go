@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 
 // command returns the program's command line, whose flags set s.
 func command(s *settings) *process.Command {
-	s.process.Name, s.process.Port = "hollownode", 10250
+	s.process.Name, s.process.Port = "hollownode", 10273
 	s.replica.APIQPS = -1 // kubelets have a limit each, which no node here comes near
 	return &process.Command{
 		Process:  &s.process,
