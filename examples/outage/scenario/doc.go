@@ -37,7 +37,7 @@
 // Each step of the script says when it begins and exactly one fault; [Step]
 // lists them. Nodes are called after their zone, a-0 to a-59, and node i stands
 // in rack i modulo racks. Where nodes are not alike, [Group]s
-// divide those of a zone by pool, rack and taints, and the field on of a
+// divide those of a zone by pool, rack and taints, and the field placed of a
 // [Workload] says how many of its pods are on each.
 //
 // Durations are written as in Go, 1h30m. Flags are

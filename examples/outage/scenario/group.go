@@ -140,7 +140,7 @@ func (c *checker) labelValue(path, value string) {
 
 func (c *checker) nodeTaint(at string, t *NodeTaint) {
 	c.taint(at, t.Key, t.Value, t.Effect)
-	c.check(!ownedTaint(t.Key), at+".key", "%s follows from what happens to the node; leave it out", shown(t.Key))
+	c.check(!OwnedTaint(t.Key), at+".key", "%s follows from what happens to the node; leave it out", shown(t.Key))
 }
 
 // taint checks key, value and effect of a taint.
@@ -161,9 +161,9 @@ func taintEffects() []string {
 		string(corev1.TaintEffectNoExecute)}
 }
 
-// ownedTaint reports whether a node lifecycle controller sets and removes
+// OwnedTaint reports whether a node lifecycle controller sets and removes
 // taints of that key.
-func ownedTaint(key string) bool {
+func OwnedTaint(key string) bool {
 	return slices.Contains([]string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeUnschedulable,
 		corev1.TaintNodeMemoryPressure, corev1.TaintNodeDiskPressure, corev1.TaintNodePIDPressure,
 		corev1.TaintNodeNetworkUnavailable}, key)
@@ -202,7 +202,7 @@ func (c *checker) placement(at string, w *Workload) {
 			missing("pool", pool, pools))
 	}
 	once(c, at+".pools", w.Pools)
-	if len(w.On) == 0 {
+	if len(w.Placed) == 0 {
 		return
 	}
 	byName, names := map[string]*Group{}, []string{}
@@ -211,8 +211,8 @@ func (c *checker) placement(at string, w *Workload) {
 		names = append(names, group.Name)
 	}
 	total, known := 0, true
-	for _, name := range sortedKeys(w.On) {
-		path, count := at+".on."+name, w.On[name]
+	for _, name := range sortedKeys(w.Placed) {
+		path, count := at+".placed."+name, w.Placed[name]
 		group := byName[name]
 		if group == nil {
 			c.add([]string{zonesPath}, path, "%s", missing("group", name, names))
@@ -227,6 +227,6 @@ func (c *checker) placement(at string, w *Workload) {
 		total += min(max(count, 0), maxPods+1)
 	}
 	c.addUnless(!known || w.Kind == DaemonSet || total == w.Replicas,
-		[]string{at + ".replicas", at + ".kind", at + ".on"}, at+".on",
+		[]string{at + ".replicas", at + ".kind", at + ".placed"}, at+".placed",
 		"has %d pods together, but the workload has %d replicas", total, w.Replicas)
 }

@@ -28,9 +28,9 @@ cluster:
   - name: train
     replicas: 3
     tolerations: [{key: example.com/gpu, operator: Exists}]
-    on: {a-gpu-r1: 1, a-main-r2: 2}
+    placed: {a-gpu-r1: 1, a-main-r2: 2}
     pools: [gpu, main]
-  - {name: node-agent, kind: DaemonSet, on: {a-gpu-r1: 1}, priority: 2000001000}
+  - {name: node-agent, kind: DaemonSet, placed: {a-gpu-r1: 1}, priority: 2000001000}
 script:
 - {at: 1m, silence: {zone: a, rack: 0, count: 3}}
 - {at: 2m, silence: {pool: gpu}}
@@ -108,18 +108,18 @@ cluster:
   zones:
   - {name: a, nodes: 3, groups: [{name: main, nodes: 2, pool: m}, {name: gpu, nodes: 1, pool: g}]}
   workloads:
-  - {name: k, replicas: 3, on: {main: 1, gpu: 1}}
-  - {name: l, replicas: 3, on: {mian: 3}}
-  - {name: m, replicas: 1, on: {gpu: 1}, pools: [m, n, m]}
-  - {name: n, kind: DaemonSet, on: {main: 2, gpu: 2}}
-  - {name: o, kind: Bare, replicas: 1, on: {main: 1, gpu: 0}}`, []string{
-			`7:28: cluster.workloads[0].on: has 2 pods together, but the workload has 3 replicas`,
-			`8:39: cluster.workloads[1].on.mian: there is no group mian; did you mean main?`,
-			`9:38: cluster.workloads[2].on.gpu: is not in one of the pools of the workload`,
-			`9:53: cluster.workloads[2].pools[1]: there is no pool n; pools are m, g`,
-			`9:56: cluster.workloads[2].pools[2]: m is in the list already, as cluster.workloads[2].pools[0]`,
-			`10:51: cluster.workloads[3].on.gpu: is 2, but the group has 1 nodes, and each has at most one pod of a DaemonSet`,
-			`11:59: cluster.workloads[4].on.gpu: is 0; say how many of the pods are on it`}},
+  - {name: k, replicas: 3, placed: {main: 1, gpu: 1}}
+  - {name: l, replicas: 3, placed: {mian: 3}}
+  - {name: m, replicas: 1, placed: {gpu: 1}, pools: [m, n, m]}
+  - {name: n, kind: DaemonSet, placed: {main: 2, gpu: 2}}
+  - {name: o, kind: Bare, replicas: 1, placed: {main: 1, gpu: 0}}`, []string{
+			`7:28: cluster.workloads[0].placed: has 2 pods together, but the workload has 3 replicas`,
+			`8:43: cluster.workloads[1].placed.mian: there is no group mian; did you mean main?`,
+			`9:42: cluster.workloads[2].placed.gpu: is not in one of the pools of the workload`,
+			`9:57: cluster.workloads[2].pools[1]: there is no pool n; pools are m, g`,
+			`9:60: cluster.workloads[2].pools[2]: m is in the list already, as cluster.workloads[2].pools[0]`,
+			`10:55: cluster.workloads[3].placed.gpu: is 2, but the group has 1 nodes, and each has at most one pod of a DaemonSet`,
+			`11:63: cluster.workloads[4].placed.gpu: is 0; say how many of the pods are on it`}},
 		{"tolerations", `
 name: x
 duration: 1h

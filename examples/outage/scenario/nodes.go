@@ -31,11 +31,11 @@ func (c *Cluster) pods(w *Workload) int {
 	if w.Kind != DaemonSet {
 		return w.Replicas
 	}
-	if len(w.On) == 0 {
+	if len(w.Placed) == 0 {
 		return c.size()
 	}
 	total := 0
-	for _, count := range w.On {
+	for _, count := range w.Placed {
 		total += min(max(count, 0), maxPods+1)
 	}
 	return total

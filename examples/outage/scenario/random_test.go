@@ -199,8 +199,8 @@ func (r random) cluster(c *scenario.Cluster) {
 			Priority: pick(r, 0, -1, 1000)},
 		{Name: "agent", Kind: scenario.DaemonSet},
 		{Name: "train", Kind: pick(r, scenario.Bare, scenario.Deployment), Replicas: 9, Tolerations: r.tolerations(),
-			On:    pick(r, nil, map[string]int{"g-gpu": 9}, map[string]int{"g-gpu": 2, "g-0": 7}),
-			Pools: pick(r, nil, []string{"gpu", "main"})},
+			Placed: pick(r, nil, map[string]int{"g-gpu": 9}, map[string]int{"g-gpu": 2, "g-0": 7}),
+			Pools:  pick(r, nil, []string{"gpu", "main"})},
 	}
 	if r.IntN(2) == 0 {
 		c.BeatInterval, c.StatusInterval = r.interval(), r.interval()

@@ -82,10 +82,10 @@ type Workload struct {
 	// Tolerations are those of the pod template. As the API server's admission
 	// does, TolerationSeconds is left out for what they tolerate.
 	Tolerations []Toleration `json:"tolerations,omitempty"`
-	// On says how many of the pods are on the nodes of each group when time
+	// Placed says how many of the pods are on the nodes of each group when time
 	// begins. In a group they are spread evenly. By default they are spread over
 	// all nodes. A DaemonSet keeps to the nodes where it begins.
-	On map[string]int `json:"on,omitempty"`
+	Placed map[string]int `json:"placed,omitempty"`
 	// Pools are those on whose nodes a pod may be scheduled; by default all nodes.
 	Pools []string `json:"pools,omitempty"`
 	// MinAvailable is that of the workload's PodDisruptionBudget: how many pods

@@ -30,8 +30,8 @@ func (s *Simulation) build(cluster *scenario.Cluster) {
 		if len(workload.Pools) > 0 {
 			owner.Fits = func(m *model.Machine) bool { return slices.Contains(workload.Pools, m.Pool) }
 		}
-		if len(workload.On) > 0 {
-			placeOn(owner, workload.On, groups)
+		if len(workload.Placed) > 0 {
+			placeOn(owner, workload.Placed, groups)
 			continue
 		}
 		replicas := workload.Replicas

@@ -40,22 +40,22 @@ cluster:
       taints: [{key: gpu, effect: NoSchedule}, {key: night, effect: NoExecute}]
     - {name: b-old, nodes: 1, cordoned: true}
   workloads:
-  - {name: web, replicas: 7, on: {a-main-r1: 4, b-main: 3}}
+  - {name: web, replicas: 7, placed: {a-main-r1: 4, b-main: 3}}
   - name: train
     replicas: 4
     tolerationSeconds: 30
     tolerations:
     - {key: gpu, operator: Exists, effect: NoSchedule}
     - {key: night, operator: Exists}
-    on: {a-gpu: 4}
+    placed: {a-gpu: 4}
     pools: [gpu]
-  - {name: lamp, kind: DaemonSet, tolerations: [{operator: Exists}], on: {a-gpu: 2, b-gpu: 1}}
+  - {name: lamp, kind: DaemonSet, tolerations: [{operator: Exists}], placed: {a-gpu: 2, b-gpu: 1}}
   - name: alone
     kind: Bare
     replicas: 1
     tolerationSeconds: 0
     tolerations: [{key: gpu, effect: NoSchedule}, {key: night, effect: NoExecute}]
-    on: {a-gpu: 1}
+    placed: {a-gpu: 1}
 script:
 - {at: 3m, silence: {zone: a, rack: 1, pool: gpu}}
 `))
