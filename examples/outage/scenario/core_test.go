@@ -86,7 +86,7 @@ func TestNodesAreCountedAsIfEachWereLookedAt(t *testing.T) {
 				}
 			}
 		}
-		require.Equal(t, want, c.matching(&n), "seed %d: %+v of %+v", seed, n, c)
+		require.Equal(t, want, c.Matching(&n), "seed %d: %+v of %+v", seed, n, c)
 	}
 }
 

@@ -66,7 +66,7 @@ func (n *Nodes) check(c *checker, path string, _ *Step) {
 		return
 	}
 	once(c, path+".names", n.Names)
-	matching := c.cluster.matching(n)
+	matching := c.cluster.Matching(n)
 	needs := []string{path, zonesPath}
 	switch {
 	case matching == 0:
@@ -156,9 +156,10 @@ func (c *checker) noNode(name string) string {
 	return fmt.Sprintf("there is no node %s; nodes are %s", shown(name), listed(ranges))
 }
 
-// matching counts the nodes that names, zone, rack and pool describe, without
-// looking at each node of the cluster.
-func (c *Cluster) matching(n *Nodes) int {
+// Matching counts the nodes that names, zone, rack and pool describe, without
+// looking at each node of the cluster. What the description says of counts and
+// shares is left out.
+func (c *Cluster) Matching(n *Nodes) int {
 	total := 0
 	for i := range c.Zones {
 		z := &c.Zones[i]
