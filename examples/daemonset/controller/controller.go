@@ -58,6 +58,7 @@ func (c *Controller) Start(now time.Time) (Task, bool) {
 			}
 		}
 	}
+	c.expireMade(now)
 	c.visitDue(now)
 	return c.sources.Start(now)
 }
@@ -72,8 +73,10 @@ func (c *Controller) Next(now time.Time) (time.Time, bool) {
 		return now, true
 	}
 	next, ok := c.sources.Next(now)
-	if visit, waits := c.visits.Next(now); waits && (!ok || visit.Before(next)) {
-		return visit, true
+	for _, q := range []*queue{c.visits, c.made} {
+		if due, waits := q.Next(now); waits && (!ok || due.Before(next)) {
+			next, ok = due, true
+		}
 	}
 	return next, ok
 }

@@ -85,6 +85,7 @@
 //	finish
 //	claim  revise  pods  status
 //	observe
+//	made
 //	visit
 //	plan
 //	reducer

@@ -39,7 +39,7 @@ func (c *Controller) addSet(now time.Time, set Set) {
 	namespace := set.Source.Owner.Object.GetNamespace()
 	r := &record{
 		uid: set.UID(), group: group{namespace, set.UID()}, set: set, phase: phaseWaiting, written: written,
-		statusDue: now,
+		made: make(map[types.UID]*corev1.Pod), statusDue: now,
 	}
 	c.sets[r.uid] = r
 	c.inOrder = append(c.inOrder, r)
@@ -55,6 +55,9 @@ func (c *Controller) ForgetSet(now time.Time, uid types.UID) {
 		return
 	}
 	r.closePlanner()
+	for pod := range r.made {
+		c.made.Remove(pod)
+	}
 	for _, q := range []*queue{c.claims, c.revises, c.statuses, c.ready, c.visits} {
 		q.Advance(now)
 		q.Remove(uid)
@@ -72,6 +75,7 @@ func (c *Controller) ForgetSet(now time.Time, uid types.UID) {
 // ObservePod records a pod as it is now. Pods that no set can own cost nothing
 // afterwards. It keeps the pointer; the pod must not be changed afterwards.
 func (c *Controller) ObservePod(now time.Time, pod *corev1.Pod) {
+	c.shown(pod)
 	if left, moved := c.pods.observe(pod); moved {
 		c.podLeft(now, left, pod)
 	}
@@ -97,6 +101,7 @@ func (c *Controller) answerPod(now time.Time, pod *corev1.Pod) {
 
 // ForgetPod records that a pod is gone.
 func (c *Controller) ForgetPod(now time.Time, pod *corev1.Pod) {
+	c.shown(pod)
 	if left, ok := c.pods.forget(pod); ok {
 		c.podLeft(now, left, pod)
 	}

@@ -88,9 +88,22 @@ func (c *Controller) considerRevisions(now time.Time, r *record) {
 	}
 }
 
-// compute returns what is to be done about the history of a set.
+// compute returns what is to be done about the history of a set. A revision
+// stays while a pod carries it that only the answer to our creation has shown.
 func (c *Controller) compute(r *record) (revision.Plan, error) {
-	return revision.Compute(r.set.Source, r.history, maps.Values(c.pods.groups[r.group]))
+	pods := func(yield func(*corev1.Pod) bool) {
+		for _, pod := range c.pods.groups[r.group] {
+			if !yield(pod) {
+				return
+			}
+		}
+		for _, pod := range r.made {
+			if !yield(pod) {
+				return
+			}
+		}
+	}
+	return revision.Compute(r.set.Source, r.history, pods)
 }
 
 // plan has the planner plan for the spec of a set and the hash of its template.

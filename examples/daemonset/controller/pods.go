@@ -46,5 +46,6 @@ func (c *Controller) finishPod(now time.Time, task *Task, action ChangePod, resu
 	if r.planner != nil {
 		r.planner.Finish(now, action.Task, result.Pod)
 	}
+	c.answered(now, r, result.Pod.Pod)
 	c.enter(now, r)
 }

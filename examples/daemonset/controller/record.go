@@ -68,6 +68,9 @@ type record struct {
 	history []*appsv1.ControllerRevision
 	written *ownership.Overlay[*appsv1.ControllerRevision]
 
+	// made are the pods that only answers to our calls have shown, by UID.
+	made map[types.UID]*corev1.Pod
+
 	// hash is the current revision, for the state that revised says.
 	hash    string
 	revised version
