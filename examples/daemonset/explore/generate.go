@@ -79,7 +79,13 @@ func (g *generator) step(do simulation.Action) simulation.Step {
 	}
 	n := g.IntN(12)
 	switch do {
-	case simulation.ActionLate, simulation.ActionKill:
+	case simulation.ActionLate:
+		// Own writes count for a minute, which is far above the delay of a watch
+		// that works.
+		n = []int{1, 5, 20, 45}[g.IntN(4)]
+	case simulation.ActionGap:
+		longest = 45 * time.Second
+	case simulation.ActionKill:
 		n = []int{0, 3, 30, 120}[g.IntN(4)]
 	case simulation.ActionSetImage:
 		n %= 3
