@@ -84,7 +84,7 @@ var ErrNotCaught = errors.New("the fault was not caught")
 // found begins the line by which a test binary says which seed shows a fault.
 const found = "FOUND "
 
-// FindSeed runs a test binary that looks for the first seed that shows its
+// FindSeed runs a test binary that searches for the first seed that shows its
 // fault. It returns the seed that the binary prints after "FOUND", or
 // [ErrNotCaught] with the output.
 func FindSeed(ctx context.Context, program string, arguments ...string) (string, error) {

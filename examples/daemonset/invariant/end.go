@@ -10,9 +10,9 @@ import (
 )
 
 // end checks what there is when the cluster was left alone for long.
-func (j *judge) end(settled time.Time) {
+func (j *judge) end(quietFrom time.Time) {
 	for _, call := range j.history.Calls {
-		if call.Decision.At.After(settled) {
+		if call.Decision.At.After(quietFrom) {
 			j.violate(Quiet, call.Decision.At, "a request is sent though nothing changes")
 			break
 		}

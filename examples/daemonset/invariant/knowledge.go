@@ -14,9 +14,9 @@ import (
 type states []metav1.Object
 
 // known returns the states of a name at a decision. They follow from what the
-// watch had shown. On top come the life's own writes, which it must count as
-// done from the moment in which it has decided on them, and the objects of
-// answers. A creation whose answer was lost may be done or not.
+// watch had shown. On top come the life's own writes and the objects of
+// answers. A life must count a write as done from the moment of its decision. A
+// creation whose answer was lost may be done or not.
 func (t *timeline) known(d *Decision) states {
 	at := d.Seen[t.kind]
 	all := states{t.at(at)}
