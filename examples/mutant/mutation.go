@@ -96,3 +96,13 @@ func FindSeed(ctx context.Context, program string, arguments ...string) (string,
 	seed, _, _ := strings.Cut(rest, "\n")
 	return seed, nil
 }
+
+// Fails runs a test binary that fails with its fault in place. It returns
+// [ErrNotCaught] if the tests pass, or if none ran.
+func Fails(ctx context.Context, program string, arguments ...string) error {
+	output, err := exec.CommandContext(ctx, program, arguments...).CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "--- FAIL: ") {
+		return errors.Join(fmt.Errorf("%w:\n%s", ErrNotCaught, output), err)
+	}
+	return nil
+}

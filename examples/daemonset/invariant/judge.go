@@ -54,10 +54,9 @@ func (j *judge) podWrite(change *Change) {
 	switch {
 	case before == nil:
 		j.creation(change, after)
-	case after == nil || leaving(after) && !leaving(before):
-		if before != nil && !leaving(before) {
-			j.deletion(change, before)
-		}
+	case leaving(before): // only its end is left
+	case after == nil || leaving(after):
+		j.deletion(change, before)
 	default:
 		j.claim(change)
 	}
