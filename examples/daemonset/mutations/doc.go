@@ -9,5 +9,5 @@
 //	go -C examples test ./daemonset/mutations -v
 //	LIFECYCLE_TESTS=all go -C examples test ./daemonset/mutations -v -timeout 30m
 //
-// The first tries every eighth of them, the second all, which takes minutes.
+// The first tries every thirteenth of them, the second all, which takes minutes.
 package mutations
