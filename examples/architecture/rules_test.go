@@ -55,10 +55,16 @@ var edgeFiles = map[string]string{
 var timelessEdges = []string{
 	"eviction/act.go", "eviction/action.go", "examples/daemonset/edge", "examples/hollownode/edge", "examples/nodelifecycle/edge",
 	"daemon/ownership/claimer.go", "daemon/revision/manager.go", "timedqueue/feed/handler.go",
-	// And the simulator itself, whose runs have to be the same each time. Of the
-	// simulation two files are left out: one forges the readings of clocks, one
-	// hands contexts to the edges.
-	"examples/apiserver", "examples/outage/model", "examples/outage/simulation/election.go",
+	// And the simulators themselves, whose runs have to be the same each time. Two
+	// files of each simulation are left out: one hands contexts to the edges, one
+	// forges the readings of clocks or the errors of networks.
+	"examples/apiserver",
+	"examples/daemonset/simulation/client.go", "examples/daemonset/simulation/cluster.go",
+	"examples/daemonset/simulation/collector.go", "examples/daemonset/simulation/kubelet.go",
+	"examples/daemonset/simulation/process.go", "examples/daemonset/simulation/scenario.go",
+	"examples/daemonset/simulation/script.go", "examples/daemonset/simulation/simulation.go",
+	"examples/daemonset/simulation/timeline.go", "examples/daemonset/simulation/watch.go",
+	"examples/outage/model", "examples/outage/simulation/election.go",
 	"examples/outage/simulation/replica.go", "examples/outage/simulation/script.go",
 	"examples/outage/simulation/simulation.go",
 }
@@ -68,7 +74,8 @@ var programCores = []string{
 	"examples/controllerruntime/failover/config.go", "examples/controllerruntime/failover/convert.go",
 	"examples/controllerruntime/failover/core.go", "examples/controllerruntime/failover/halt.go",
 	"examples/controllerruntime/failover/task.go",
-	"examples/daemonset/controller", "examples/evicting",
+	"examples/daemonset/controller", "examples/daemonset/explore", "examples/daemonset/invariant",
+	"examples/evicting",
 	"examples/hollownode/cri", "examples/hollownode/kubelet",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
 	"examples/outage/cluster/import.go", "examples/outage/cluster/names.go",
@@ -151,8 +158,10 @@ var longSentences = []string{
 var strictPackages = []string{
 	"daemon", "daemon/ownership", "daemon/revision", "eviction", "eviction/controller", "nodehealth",
 	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
+	"examples/daemonset/explore", "examples/daemonset/invariant", "examples/daemonset/simulation",
 	"examples/evicting", "examples/evicting/evictionreport", "examples/hollownode/cri",
 	"examples/hollownode/edge", "examples/hollownode/kubelet", "examples/hollownode/runner",
+	"examples/mutant",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/edge", "examples/nodelifecycle/options",
 	"examples/process",
 	"examples/process/alerts", "examples/process/commandline", "examples/process/serving",
@@ -185,7 +194,7 @@ var severalMeanings = map[string][]string{
 		"examples/evicting", "examples/nodelifecycle/controller", "examples/nodelifecycle/options",
 		"examples/tainteviction",
 	},
-	"judge":  {"daemon"},
+	"judge":  {"daemon", "examples/daemonset/invariant"},
 	"look":   nil,
 	"settle": {"timedqueue", "examples/nodelifecycle/controller", "examples/tainteviction"},
 	"share": {

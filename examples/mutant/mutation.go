@@ -84,7 +84,7 @@ var ErrNotCaught = errors.New("the fault was not caught")
 // found begins the line by which a test binary says which seed shows a fault.
 const found = "FOUND "
 
-// FindSeed runs a test binary that looks for the first seed that shows its
+// FindSeed runs a test binary that searches for the first seed that shows its
 // fault. It returns the seed that the binary prints after "FOUND", or
 // [ErrNotCaught] with the output.
 func FindSeed(ctx context.Context, program string, arguments ...string) (string, error) {
@@ -95,4 +95,14 @@ func FindSeed(ctx context.Context, program string, arguments ...string) (string,
 	}
 	seed, _, _ := strings.Cut(rest, "\n")
 	return seed, nil
+}
+
+// Fails runs a test binary that fails with its fault in place. It returns
+// [ErrNotCaught] if the tests pass, or if none ran.
+func Fails(ctx context.Context, program string, arguments ...string) error {
+	output, err := exec.CommandContext(ctx, program, arguments...).CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "--- FAIL: ") {
+		return errors.Join(fmt.Errorf("%w:\n%s", ErrNotCaught, output), err)
+	}
+	return nil
 }

@@ -38,6 +38,7 @@ func TestAFaultIsBuiltInAndFound(t *testing.T) {
 	seed, err := FindSeed(t.Context(), program)
 	require.NoError(t, err)
 	require.Equal(t, "7", seed)
+	require.ErrorIs(t, Fails(t.Context(), program), ErrNotCaught, "its tests pass")
 	source, err := os.ReadFile(filepath.Join(root, "one", "a.go"))
 	require.NoError(t, err)
 	require.Contains(t, string(source), "1 + 1", "the source stays as it is")
@@ -48,6 +49,8 @@ func TestAFaultIsBuiltInAndFound(t *testing.T) {
 	_, err = FindSeed(t.Context(), program)
 	require.ErrorIs(t, err, ErrNotCaught)
 	require.ErrorContains(t, err, "all is well")
+	require.NoError(t, Fails(t.Context(), program))
+	require.ErrorIs(t, Fails(t.Context(), program, "-test.run", "None"), ErrNotCaught, "no test runs")
 }
 
 func TestAMutationHasToFit(t *testing.T) {

@@ -51,6 +51,7 @@ func (c *Controller) Start(now time.Time) (Task, bool) {
 		return Task{}, false
 	}
 	c.left = visitsPerTurn
+	c.expireMade(now)
 	c.visitDue(now)
 	c.left = stepsPerTurn
 	return c.sources.Start(now)
@@ -63,8 +64,10 @@ func (c *Controller) Next(now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	next, ok := c.sources.Next(now)
-	if visit, waits := c.visits.Next(now); waits && (!ok || visit.Before(next)) {
-		return visit, true
+	for _, q := range []*queue{c.visits, c.made} {
+		if due, waits := q.Next(now); waits && (!ok || due.Before(next)) {
+			next, ok = due, true
+		}
 	}
 	return next, ok
 }

@@ -101,6 +101,7 @@
 //	finish
 //	claim  revise  pods  status
 //	observe
+//	made
 //	visit
 //	plan
 //	reducer

@@ -43,15 +43,14 @@ func (c *Controller) ownAgain(r *record, former ownership.Owner) {
 }
 
 func (c *Controller) addSet(now time.Time, set Set) {
-	written, writtenErr := ownership.NewOverlay[*appsv1.ControllerRevision](ownership.OverlayConfig{}, now)
-	made, madeErr := ownership.NewOverlay[*corev1.Pod](ownership.OverlayConfig{}, now)
-	if writtenErr != nil || madeErr != nil {
+	written, err := ownership.NewOverlay[*appsv1.ControllerRevision](ownership.OverlayConfig{}, now)
+	if err != nil {
 		return // now is zero, which NewController refuses
 	}
 	namespace := set.Source.Owner.Object.GetNamespace()
 	r := &record{
 		uid: set.UID(), group: group{namespace, set.UID()}, set: set, phase: phaseWaiting, written: written,
-		made: made, statusDue: now,
+		made: make(map[types.UID]*corev1.Pod), statusDue: now,
 	}
 	c.sets[r.uid] = r
 	c.inOrder = append(c.inOrder, r)
@@ -68,6 +67,9 @@ func (c *Controller) ForgetSet(now time.Time, uid types.UID) {
 		return
 	}
 	r.closePlanner()
+	for pod := range r.made {
+		c.made.Remove(pod)
+	}
 	for _, q := range []*queue{c.claims, c.revises, c.statuses, c.ready, c.visits} {
 		q.Advance(now)
 		q.Remove(uid)
@@ -85,6 +87,7 @@ func (c *Controller) ForgetSet(now time.Time, uid types.UID) {
 // ObservePod records a pod as it is now. Pods that no set can own cost nothing
 // afterwards. It keeps the pointer; the pod must not be changed afterwards.
 func (c *Controller) ObservePod(now time.Time, pod *corev1.Pod) {
+	c.shown(pod)
 	if left, moved := c.pods.observe(pod); moved {
 		c.podLeft(now, left, pod)
 	}
@@ -110,6 +113,7 @@ func (c *Controller) answerPod(now time.Time, pod *corev1.Pod) {
 
 // ForgetPod records that a pod is gone.
 func (c *Controller) ForgetPod(now time.Time, pod *corev1.Pod) {
+	c.shown(pod)
 	if left, ok := c.pods.forget(pod); ok {
 		c.podLeft(now, left, pod)
 	}

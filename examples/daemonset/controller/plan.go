@@ -109,15 +109,14 @@ func (c *Controller) considerRevisions(now time.Time, r *record) {
 
 // compute returns what is to be done about the history of a set. A revision
 // stays while a pod carries it that only the answer to our creation has shown.
-// No event says when the last of these pods is out of the overlay, so unseen
-// has the history computed again.
-func (c *Controller) compute(now time.Time, r *record) (revision.Plan, error) {
-	r.unseen = false
+func (c *Controller) compute(r *record) (revision.Plan, error) {
 	pods := func(yield func(*corev1.Pod) bool) {
-		cached := c.pods.groups[r.group].all()
-		merged := r.made.Merge(now, cached)
-		r.unseen = len(merged) > len(cached)
-		for _, pod := range merged {
+		for _, pod := range c.pods.groups[r.group].all() {
+			if !yield(pod) {
+				return
+			}
+		}
+		for _, pod := range r.made {
 			if !yield(pod) {
 				return
 			}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
@@ -48,8 +46,6 @@ func (c *Controller) finishPod(now time.Time, task *Task, action ChangePod, resu
 	if r.planner != nil {
 		r.planner.Finish(now, action.Task, result.Pod)
 	}
-	if pod := result.Pod.Pod; pod != nil && metav1.IsControlledBy(pod, task.Owner.Object) {
-		r.made.Created(now, pod)
-	}
+	c.answered(now, r, result.Pod.Pod)
 	c.enter(now, r)
 }

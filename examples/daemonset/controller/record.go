@@ -77,10 +77,8 @@ type record struct {
 	history []*appsv1.ControllerRevision
 	written *ownership.Overlay[*appsv1.ControllerRevision]
 
-	// made are the pods that we have created or read, until the watch shows them.
-	made *ownership.Overlay[*corev1.Pod]
-	// unseen says that the history was computed with pods that only made has.
-	unseen bool
+	// made are the pods that only answers to our calls have shown, by UID.
+	made map[types.UID]*corev1.Pod
 
 	// hash is the current revision, for the state that revised says.
 	hash    string

@@ -36,6 +36,9 @@ type Controller struct {
 	// whose planner has one; a set that had its turn goes to the end. In visits
 	// are those of which something has changed, or whose planner waits for a time.
 	claims, revises, statuses, ready, visits *queue
+	// made are the sets of the pods that count until a time, by the UIDs of these
+	// pods.
+	made *queue
 
 	events   []Event // to be handed out
 	underWay int     // tasks, except those that record an Event
@@ -59,7 +62,7 @@ func newReducer(config Config, now time.Time) (*Controller, error) {
 		config timedqueue.QueueConfig[types.UID, *record]
 	}{
 		{&c.claims, retried}, {&c.revises, retried}, {&c.statuses, retried},
-		{&c.ready, plain}, {&c.visits, plain},
+		{&c.ready, plain}, {&c.visits, plain}, {&c.made, plain},
 	} {
 		var err error
 		if *q.queue, err = timedqueue.NewQueue(q.config, now); err != nil {

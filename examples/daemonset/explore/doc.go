@@ -1,6 +1,6 @@
-// Package explore looks for faults of the DaemonSet controller that no written
-// test covers. It draws random scenarios, each from a seed. It plays each with
-// package simulation, and checks it with package invariant.
+// Package explore searches for faults of the DaemonSet controller that no
+// written test covers. It draws random scenarios, each from a seed. It plays
+// each with package simulation, and checks it with package invariant.
 //
 //	go -C examples test ./daemonset/explore -run TestRandomWorlds \
 //	  -args -seeds 100000

@@ -92,7 +92,7 @@ func TestRandomWorlds(t *testing.T) {
 	}
 }
 
-// untilViolated looks for the first seed that violates an invariant.
+// untilViolated searches for the first seed that violates an invariant.
 func untilViolated(t *testing.T, what invariant.Invariant) {
 	t.Helper()
 	others := map[invariant.Invariant]int{}

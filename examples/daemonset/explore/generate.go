@@ -50,7 +50,7 @@ func Generate(seed uint64) *simulation.Scenario {
 // two things at once would be rare otherwise.
 func (g *generator) perturb() {
 	clients, faults := clientActions(), faultActions()
-	faultShare := []int{0, 2, 4}[g.IntN(3)]
+	faultOdds := []int{0, 2, 4}[g.IntN(3)]
 	at := time.Duration(0)
 	for range 4 + g.IntN(25) {
 		switch g.IntN(4) {
@@ -62,7 +62,7 @@ func (g *generator) perturb() {
 			at += time.Duration(g.Int64N(int64(5 * time.Second)))
 		}
 		do := clients[g.IntN(len(clients))]
-		if g.IntN(10) < faultShare {
+		if g.IntN(10) < faultOdds {
 			do = faults[g.IntN(len(faults))]
 		}
 		step := g.step(do)
@@ -79,7 +79,13 @@ func (g *generator) step(do simulation.Action) simulation.Step {
 	}
 	n := g.IntN(12)
 	switch do {
-	case simulation.ActionLate, simulation.ActionKill:
+	case simulation.ActionLate:
+		// Own writes count for a minute, which is far above the delay of a watch
+		// that works.
+		n = []int{1, 5, 20, 45}[g.IntN(4)]
+	case simulation.ActionGap:
+		longest = 45 * time.Second
+	case simulation.ActionKill:
 		n = []int{0, 3, 30, 120}[g.IntN(4)]
 	case simulation.ActionSetImage:
 		n %= 3

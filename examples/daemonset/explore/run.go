@@ -8,9 +8,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
 )
 
-// restTime is the part of simulation.SettleTime in which nothing more may
-// happen.
-const restTime = 5 * time.Minute
+// quietTime is the part of simulation.RestTime in which no request may be sent.
+const quietTime = 5 * time.Minute
 
 // Run plays a scenario and returns which promises it breaks. The error is that
 // of [simulation.Run].
@@ -19,7 +18,7 @@ func Run(scenario *simulation.Scenario) ([]invariant.Violation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return invariant.Check(history, history.End.Add(-restTime)), nil
+	return invariant.Check(history, history.End.Add(-quietTime)), nil
 }
 
 // Shrink returns a scenario that still fails, and passes if any more step is

@@ -81,7 +81,7 @@ func (s *situation) mayCreateThere(pod *corev1.Pod) bool {
 // answer was lost must be repeated under its name.
 func (s *situation) mayCreateOne(pod *corev1.Pod) bool {
 	repeated := s.on(nodeOf(pod), pod.Name, func(c *candidate) bool {
-		return c.lost && c.maybe(func(other *corev1.Pod) bool { return stays(other) && hashOf(other) == hashOf(pod) })
+		return c.unanswered && c.maybe(func(other *corev1.Pod) bool { return stays(other) && hashOf(other) == hashOf(pod) })
 	})
 	if len(repeated) > 0 {
 		return false

@@ -52,7 +52,7 @@ func (s *situation) verdict(pod *corev1.Pod) Invariant {
 	}
 	if len(others) > 0 {
 		verdict := s.duplicateVerdict(pod, others)
-		if verdict == "" || slices.ContainsFunc(others, func(c *candidate) bool { return c.surely(stays) }) {
+		if verdict == "" || slices.ContainsFunc(others, func(c *candidate) bool { return !c.unanswered && c.surely(stays) }) {
 			return verdict
 		}
 	}
@@ -106,7 +106,7 @@ func (s *situation) surgeVerdict(pod *corev1.Pod, others []*candidate) Invariant
 	alike := func(other *corev1.Pod) bool { return isNew(other) == isNew(pod) && stays(other) }
 	if same := slices.DeleteFunc(slices.Clone(others), func(c *candidate) bool { return !c.maybe(alike) }); len(same) > 0 {
 		verdict := s.duplicateVerdict(pod, same)
-		if verdict == "" || slices.ContainsFunc(same, func(c *candidate) bool { return c.surely(alike) }) {
+		if verdict == "" || slices.ContainsFunc(same, func(c *candidate) bool { return !c.unanswered && c.surely(alike) }) {
 			return verdict
 		}
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 // end checks what there is when the cluster was left alone for long.
-func (j *judge) end(settled time.Time) {
+func (j *judge) end(quietFrom time.Time) {
 	for _, call := range j.history.Calls {
-		if call.Decision.At.After(settled) {
+		if call.Decision.At.After(quietFrom) {
 			j.violate(Quiet, call.Decision.At, "a request is sent though nothing changes")
 			break
 		}
@@ -54,10 +54,7 @@ func (e *ending) violate(what Invariant, format string, args ...any) {
 func (e *ending) check(set *appsv1.DaemonSet) {
 	hash := e.checkHistory(set)
 	e.checkOwners(set)
-	want := appsv1.DaemonSetStatus{
-		ObservedGeneration: set.Generation, CollisionCount: set.Status.CollisionCount,
-		Conditions: set.Status.Conditions,
-	}
+	want := appsv1.DaemonSetStatus{ObservedGeneration: set.Generation}
 	placed := 0
 	for _, node := range e.nodes {
 		there := e.podsOn(set, node.Name)
@@ -97,12 +94,10 @@ func count(status *appsv1.DaemonSetStatus, there []*corev1.Pod, hash string) {
 }
 
 func sameStatus(a, b *appsv1.DaemonSetStatus) bool {
-	x, y := *a, *b
-	x.Conditions, y.Conditions, x.CollisionCount, y.CollisionCount = nil, nil, nil, nil
-	return x.ObservedGeneration == y.ObservedGeneration && x.DesiredNumberScheduled == y.DesiredNumberScheduled &&
-		x.CurrentNumberScheduled == y.CurrentNumberScheduled && x.NumberMisscheduled == y.NumberMisscheduled &&
-		x.NumberReady == y.NumberReady && x.UpdatedNumberScheduled == y.UpdatedNumberScheduled &&
-		x.NumberAvailable == y.NumberAvailable && x.NumberUnavailable == y.NumberUnavailable
+	return a.ObservedGeneration == b.ObservedGeneration && a.DesiredNumberScheduled == b.DesiredNumberScheduled &&
+		a.CurrentNumberScheduled == b.CurrentNumberScheduled && a.NumberMisscheduled == b.NumberMisscheduled &&
+		a.NumberReady == b.NumberReady && a.UpdatedNumberScheduled == b.UpdatedNumberScheduled &&
+		a.NumberAvailable == b.NumberAvailable && a.NumberUnavailable == b.NumberUnavailable
 }
 
 func (e *ending) podsOf(set *appsv1.DaemonSet) []*corev1.Pod {

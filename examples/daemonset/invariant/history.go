@@ -37,8 +37,7 @@ type History struct {
 	// is no limit.
 	PerSecond float64
 	Burst     int
-	// MostRefused is the wait that a failed call may cause at most.
-	End time.Time
+	End       time.Time
 }
 
 // A Life is one process of the controller.

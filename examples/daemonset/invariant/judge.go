@@ -18,10 +18,10 @@ type judge struct {
 	violations []Violation
 }
 
-// Check returns what a history breaks, in the order in which it happened. At
-// the end of the history the cluster must have been left alone for so long that
-// everything can be as it should be; settled is when that began.
-func Check(h *History, settled time.Time) []Violation {
+// Check returns what a history breaks, in the order in which it happened. The
+// history must end long after the last thing that has happened to the cluster.
+// From quietFrom on no request may be sent.
+func Check(h *History, quietFrom time.Time) []Violation {
 	j := &judge{index: newIndex(h), history: h}
 	for _, change := range h.Changes {
 		if change.By == nil {
@@ -40,7 +40,7 @@ func Check(h *History, settled time.Time) []Violation {
 	}
 	j.pace()
 	j.budget()
-	j.end(settled)
+	j.end(quietFrom)
 	slices.SortStableFunc(j.violations, func(a, b Violation) int { return a.At.Compare(b.At) })
 	return j.violations
 }
@@ -54,10 +54,9 @@ func (j *judge) podWrite(change *Change) {
 	switch {
 	case before == nil:
 		j.creation(change, after)
-	case after == nil || leaving(after) && !leaving(before):
-		if before != nil && !leaving(before) {
-			j.deletion(change, before)
-		}
+	case leaving(before): // only its end is left
+	case after == nil || leaving(after):
+		j.deletion(change, before)
 	default:
 		j.claim(change)
 	}

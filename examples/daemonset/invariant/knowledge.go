@@ -14,9 +14,9 @@ import (
 type states []metav1.Object
 
 // known returns the states of a name at a decision. They follow from what the
-// watch had shown. On top come the life's own writes, which it must count as
-// done from the moment in which it has decided on them, and the objects of
-// answers. A creation whose answer was lost may be done or not.
+// watch had shown. On top come the life's own writes and the objects of
+// answers. A life must count a write as done from the moment of its decision. A
+// creation whose answer was lost may be done or not.
 func (t *timeline) known(d *Decision) states {
 	at := d.Seen[t.kind]
 	all := states{t.at(at)}
@@ -51,10 +51,12 @@ func (c *Change) lostTo(d *Decision) bool {
 	return c.Before == nil && !c.By.Answered && c.By.Ended > 0 && c.By.Ended < d.Order
 }
 
-// lost reports whether an object may exist because of such a creation.
-func (t *timeline) lost(d *Decision) bool {
+// unanswered reports whether a life has created an object, as far as it knows
+// without the answer.
+func (t *timeline) unanswered(d *Decision) bool {
 	return slices.ContainsFunc(t.changes, func(c *Change) bool {
-		return c.By != nil && c.By.Decision.Life == d.Life && c.Version > d.Seen[t.kind] && c.lostTo(d)
+		return c.By != nil && c.By.Decision.Life == d.Life && c.By.Decision.Order < d.Order && c.Before == nil &&
+			c.Version > d.Seen[t.kind] && (!c.By.Answered || c.By.Ended > d.Order)
 	})
 }
 
@@ -100,7 +102,8 @@ type candidate struct {
 	name   string
 	states []*corev1.Pod // never empty
 	doubt  bool          // it may be gone, or not be the set's
-	lost   bool          // the life has created it, and has not got the answer
+	// unanswered: the life has created it, and has not got the answer.
+	unanswered bool
 }
 
 // surely reports whether all states are so and the pod exists.
@@ -121,7 +124,7 @@ func (x *index) podsKnown(d *Decision, uid types.UID) []*candidate {
 		all := t.known(d)
 		own := slices.DeleteFunc(typed[*corev1.Pod](all), func(pod *corev1.Pod) bool { return controllerOf(pod) != uid })
 		if len(own) > 0 {
-			pods = append(pods, &candidate{t.name, own, len(own) < len(all), t.lost(d)})
+			pods = append(pods, &candidate{t.name, own, len(own) < len(all), t.unanswered(d)})
 		}
 	}
 	return pods

@@ -24,11 +24,9 @@ func (j *judge) statusWrite(change *Change) {
 		j.violate(StatusTrue, change.At, "set %s, generation %d: observedGeneration is %d and was %d", after.Name,
 			after.Generation, observed, shown)
 	}
-	counts, former := after.Status, before.Status
-	counts.CollisionCount = former.CollisionCount
-	counts.ObservedGeneration = former.ObservedGeneration
-	if observed == former.ObservedGeneration && counts.DesiredNumberScheduled == former.DesiredNumberScheduled {
-		return
+	if observed == before.Status.ObservedGeneration &&
+		after.Status.DesiredNumberScheduled == before.Status.DesiredNumberScheduled {
+		return // a collision count, or other counts
 	}
 	spec := j.generation(after, observed)
 	if spec == nil {

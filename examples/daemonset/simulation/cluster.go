@@ -52,9 +52,8 @@ type cluster struct {
 	// watching is told of each change.
 	watching func(*invariant.Change)
 	nodes    map[string]*machine
-	// broken is the image that never becomes ready.
-	unready map[string]time.Duration // until when a pod stays not ready, by UID
-	names   int
+	unready  map[string]time.Duration // until when a pod stays not ready, by UID
+	names    int
 }
 
 // machine is what a node is besides its object.
@@ -74,7 +73,6 @@ func newCluster(seed uint64, start time.Time) *cluster {
 	}
 	c.store = &store{Objects: apiserver.NewObjects(apiserver.Limits{}), cluster: c}
 	c.server = apiserver.NewServer(c.store, scheme.Scheme)
-	c.server.Shared = true
 	return c
 }
 
@@ -134,7 +132,7 @@ func (s *store) changeOf(kind invariant.Kind, record *apiserver.Record) *invaria
 	return change
 }
 
-// stored records a change and has all who watch react.
+// stored records a change and has all clients react.
 func (c *cluster) stored(change *invariant.Change) {
 	c.history.Changes = append(c.history.Changes, change)
 	if c.watching != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 )
 
-// fault is what goes wrong with a share of the calls, for a time.
+// fault is what goes wrong with some of the calls, for a time.
 type fault struct {
 	until time.Duration
 	rate  float64

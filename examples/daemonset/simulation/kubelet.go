@@ -29,7 +29,7 @@ func (c *cluster) react(change *invariant.Change) {
 }
 
 // planPod plans what happens to a pod next. A pod that has changed again by
-// then is looked at as it is.
+// then goes on from what it is then.
 func (c *cluster) planPod(pod *corev1.Pod) {
 	name, uid := pod.Name, pod.UID
 	step := func(wait time.Duration, do func(*corev1.Pod)) {

@@ -87,7 +87,8 @@ func (s *simulation) actions() map[Action]func(Step) {
 // onSet returns an action on a set that exists and is not being deleted.
 func (s *simulation) onSet(do func(*appsv1.DaemonSet, Step)) func(Step) {
 	return func(step Step) {
-		if set := get[*appsv1.DaemonSet](s.cluster, invariant.Sets, setName(step.Set)); set != nil && set.DeletionTimestamp == nil {
+		set := get[*appsv1.DaemonSet](s.cluster, invariant.Sets, setName(step.Set))
+		if set != nil && set.DeletionTimestamp == nil {
 			do(set, step)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 )
 
-// SettleTime is how long a cluster has after its last step until everything
+// RestTime is how long a cluster has after its last step until everything
 // must be as it should be. Failed pods are replaced after up to 15 minutes.
-const SettleTime = 50 * time.Minute
+const RestTime = 50 * time.Minute
 
 // mostEvents is above what the longest scenario has. A controller that never
 // rests would go on forever.
@@ -68,7 +68,7 @@ func Run(scenario *Scenario) (*invariant.History, error) {
 	// The second time is for what a watch that was late has led to.
 	s.after(quiet+time.Second, s.heal)
 	s.after(quiet+10*time.Minute, s.heal)
-	rests := s.run(quiet+SettleTime, mostEvents)
+	rests := s.run(quiet+RestTime, mostEvents)
 	s.process.end()
 	s.history.End = s.wall()
 	if !rests {

@@ -1,0 +1,30 @@
+// Package simulation is a cluster with daemon sets in virtual time. The core
+// and the edge of the DaemonSet controller run in it on one goroutine. The same
+// [Scenario] gives the same history each time.
+//
+//	history, err := simulation.Run(scenario)
+//	...
+//	violations := invariant.Check(history, history.End)
+//
+// What the API server stores and answers is that of examples/apiserver, whose
+// answers are compared with kube-apiserver's. Besides the controller these
+// clients act on it, always on the newest state:
+//
+//   - a scheduler that binds a pod to the node that its affinity names;
+//   - kubelets that start, fail and stop pods, or do nothing for a time;
+//   - garbage collectors of pods without node and objects without owner;
+//   - users that change sets, nodes and pods as the steps of the scenario say.
+//
+// # What goes wrong
+//
+// A call of the controller takes time. It may fail, be refused, or arrive and
+// lose its answer. A client gives it up after 30 seconds, and it may arrive
+// later. A watch of each kind shows changes late, or misses them and lists
+// again. A process may end at any time, with calls under way. The next one
+// begins with caches of different ages.
+//
+// # What is left out
+//
+// There is one namespace, and no second controller of daemon sets. Pods need no
+// resources. Templates have no node affinity and no host ports.
+package simulation
