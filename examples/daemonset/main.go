@@ -12,10 +12,10 @@
 // # Next to kube-controller-manager
 //
 // The command examples/e2e/rollouts plays the same script with both, on real
-// control planes: create, roll out, undo, and change nodes, each also with a
-// controller that is killed. It compares pods, statuses and revisions after
-// each step. The README of examples/e2e has its table of calls, CPU time and
-// seconds.
+// control planes. It creates, rolls out, undoes and changes nodes, and does so
+// again while the controller is killed in each step. It compares pods, statuses
+// and revisions after each step. The README of examples/e2e has its table of
+// calls, CPU time and seconds.
 //
 // # Differences from kube-controller-manager
 //
