@@ -24,9 +24,11 @@ const StatusPatchType = types.MergePatchType
 // that before has and after lacks is removed. Fields in neither stay as they
 // are, for example conditions and collisionCount.
 //
-// The field observedGeneration is the exception: it is written only if it
-// rises. A client that waits for a rollout trusts the other fields from that
-// moment on, so they must be of that generation.
+// The field observedGeneration is the exception: it is not written if after has
+// a lower one than before. With the same one it is written next to the other
+// fields. A client that waits for a rollout trusts those, so they must be of
+// that generation. If before comes from an old cache, the API server may have a
+// later generation, which these fields are not of.
 //
 // Declare counts without omitempty. Otherwise a merge patch would not change a
 // count to zero.
@@ -78,7 +80,7 @@ func statusPatch(uid types.UID, before, after any) ([]byte, error) {
 
 const generationField = "observedGeneration"
 
-// keepGeneration drops the generation from both if it does not rise.
+// keepGeneration drops the generation from both if it falls.
 func keepGeneration(former, wanted map[string]json.RawMessage) error {
 	before, err := generationIn(former)
 	if err != nil {
@@ -88,7 +90,7 @@ func keepGeneration(former, wanted map[string]json.RawMessage) error {
 	if err != nil {
 		return fmt.Errorf("after: %w", err)
 	}
-	if after <= before {
+	if after < before {
 		delete(former, generationField)
 		delete(wanted, generationField)
 	}

@@ -52,7 +52,7 @@ func TestD3StatusIsBroughtUpToDateByOnePatch(t *testing.T) {
 		{"all to zero", func(s *daemon.Status) { *s = daemon.Status{} }, 8,
 			`{"metadata":{"uid":"the-uid"},"status":{
 			"desiredNumberScheduled":0,"currentNumberScheduled":0,"numberReady":0,
-			"numberAvailable":0,"numberUnavailable":0,
+			"numberAvailable":0,"numberUnavailable":0,"observedGeneration":8,
 			"updatedNumberScheduled":0,"numberMisscheduled":0}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,6 +67,19 @@ func TestD3StatusIsBroughtUpToDateByOnePatch(t *testing.T) {
 			require.JSONEq(t, c.want, string(patch))
 		})
 	}
+}
+
+// A process that takes over from an old cache counts the pods of a generation
+// that is over. `kubectl rollout status` must not take these counts for those
+// of the generation that its predecessor has observed.
+func TestD3CountsFromAnOldCacheNameTheirGeneration(t *testing.T) {
+	cached := setWithStatus(appsv1.DaemonSetStatus{NumberReady: 3, ObservedGeneration: 8})
+	patch, err := daemon.StatusPatchOf(cached, daemon.Status{Ready: 4}, 8)
+	require.NoError(t, err)
+	stored := setWithStatus(appsv1.DaemonSetStatus{ObservedGeneration: 9})
+	require.NoError(t, json.Unmarshal(patch, stored))
+	require.EqualValues(t, 4, stored.Status.NumberReady)
+	require.EqualValues(t, 8, stored.Status.ObservedGeneration)
 }
 
 // What a patch does not mention stays, and so does what decoding over a struct
@@ -183,9 +196,9 @@ func TestD3StatusOfAnOwnKindIsPatchedAsAWhole(t *testing.T) {
 		{"a count, not the generation", func(s *rolloutStatus) { s.Ready, s.Observed = 0, 0 },
 			`"numberReady":0,"canary":"a","waves":["one"]`},
 		{"a field that is left out", func(s *rolloutStatus) { s.Canary = "" },
-			`"numberReady":3,"canary":null,"waves":["one"]`},
+			`"numberReady":3,"canary":null,"waves":["one"],"observedGeneration":4`},
 		{"a list", func(s *rolloutStatus) { s.Waves = nil },
-			`"numberReady":3,"canary":"a","waves":null`},
+			`"numberReady":3,"canary":"a","waves":null,"observedGeneration":4`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			after := before

@@ -53,7 +53,7 @@ var edgeFiles = map[string]string{
 // them in virtual time. They neither read a clock nor wait, and start no
 // goroutine. Each is a file of edgeFiles, or a folder of a program.
 var timelessEdges = []string{
-	"eviction/act.go", "eviction/action.go", "examples/daemonset/edge", "examples/nodelifecycle/edge",
+	"eviction/act.go", "eviction/action.go", "examples/daemonset/edge", "examples/hollownode/edge", "examples/nodelifecycle/edge",
 	"daemon/ownership/claimer.go", "daemon/revision/manager.go", "timedqueue/feed/handler.go",
 	// And the simulator itself, whose runs have to be the same each time. Of the
 	// simulation two files are left out: one forges the readings of clocks, one
@@ -71,6 +71,10 @@ var programCores = []string{
 	"examples/daemonset/controller", "examples/evicting",
 	"examples/hollownode/cri", "examples/hollownode/kubelet",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
+	"examples/outage/cluster/import.go", "examples/outage/cluster/names.go",
+	"examples/outage/cluster/nodes.go", "examples/outage/cluster/objects.go",
+	"examples/outage/cluster/settings.go", "examples/outage/cluster/tolerations.go",
+	"examples/outage/cluster/workloads.go",
 	"examples/outage/explore", "examples/outage/invariant",
 	"examples/outage/page/page.go", "examples/outage/page/plots.go",
 	"examples/outage/report", "examples/outage/scenario",
@@ -148,7 +152,7 @@ var strictPackages = []string{
 	"daemon", "daemon/ownership", "daemon/revision", "eviction", "eviction/controller", "nodehealth",
 	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
 	"examples/evicting", "examples/evicting/evictionreport", "examples/hollownode/cri",
-	"examples/hollownode/kubelet",
+	"examples/hollownode/edge", "examples/hollownode/kubelet", "examples/hollownode/runner",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/edge", "examples/nodelifecycle/options",
 	"examples/process",
 	"examples/process/alerts", "examples/process/commandline", "examples/process/serving",

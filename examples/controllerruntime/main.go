@@ -75,6 +75,8 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 	flags.SetOutput(diagnostics)
 	flags.Usage = func() {
 		fmt.Fprint(out, intro, "\nFlags:\n", flags.FlagUsages(), `
+An API server to try it on, on this machine: go -C examples/e2e run ./controlplane/up
+
 Exit codes: 0 stopped by a signal, 1 failed or lost the leader's lease, 2 called wrongly.
 `)
 	}

@@ -54,6 +54,7 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 // command returns the program's command line, whose flags set s.
 func command(s *settings) *process.Command {
 	s.process.Name, s.process.Port = "daemonset", 10272
+	s.process.WithoutShadow = "what it plans depends on the pods that it has created"
 	return &process.Command{
 		Process:  &s.process,
 		Settings: s,

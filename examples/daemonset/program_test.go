@@ -22,6 +22,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/process/alerts"
 )
 
 // TestMain lets the test binary be the program, on a cluster in memory.
@@ -115,6 +116,14 @@ func TestProgramWorksUntilItIsTerminated(t *testing.T) {
 	} {
 		require.Contains(t, metrics, want)
 	}
+	for _, group := range []string{"programs", "daemonset"} { // a rule for another name never fires
+		selectors, err := alerts.Selectors(group)
+		require.NoError(t, err)
+		for _, s := range selectors {
+			require.Contains(t, metrics, "\n# TYPE "+s.Metric+" ")
+			require.Subset(t, []string{"done", "failed"}, s.Values["outcome"])
+		}
+	}
 	require.NoError(t, child.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, child.Wait(), "%s", &diagnostics)
 	require.Contains(t, diagnostics.String(), `daemonset="shop/agent" task="create" node="ant"`)
@@ -161,7 +170,7 @@ func TestWrongCalls(t *testing.T) {
 		"no set": {[]string{"--concurrent-daemonset-syncs=0"}, process.ExitUsage,
 			"--concurrent-daemonset-syncs is 0, want at least 1"},
 		"no QPS":             {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
-		"a shadow":           {[]string{"--shadow"}, process.ExitUsage, "this program has no shadow mode yet"},
+		"a shadow":           {[]string{"--shadow"}, process.ExitUsage, "--shadow is not supported: "},
 		"an argument":        {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
 		"no such kubeconfig": {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
 		"no server there": {[]string{"--master=" + unreachable}, process.ExitFailed,
@@ -178,11 +187,12 @@ func TestWrongCalls(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	var diagnostics bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{"--help"}, &bytes.Buffer{}, &diagnostics))
+	var out, diagnostics bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"--help"}, &out, &diagnostics))
+	require.Empty(t, diagnostics.String())
 	for _, want := range []string{"--kubeconfig", "-daemonset-controller", "--concurrent-daemonset-syncs",
 		"/daemonsets", "a demonstration, on a", "lifecycle.kubelife.io/halt", "Exit codes"} {
-		require.Contains(t, diagnostics.String(), want)
+		require.Contains(t, out.String(), want)
 	}
 }
 

@@ -36,9 +36,6 @@ While it runs, --secure-port answers callers that may get these paths
                       (?set=NAMESPACE/NAME for why nothing happens on its nodes)
   /metrics            Prometheus metrics; watch daemonset_controller_tasks_total
   /healthz /readyz    for probes, to every caller
-
-The annotation lifecycle.kubelife.io/halt on the leader's Lease stops all
-deletions of pods, and so all rollouts, for as long as it is there.
 `
 
 // AddFlags adds the program's own flags.
@@ -50,7 +47,6 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
 func (s *settings) Check(c *commandline.Checks) {
-	c.That(!s.process.Shadow, "--shadow is set, want it left out: this program has no shadow mode yet")
 	c.That(s.concurrentSyncs > 0, "--concurrent-daemonset-syncs is %d, want at least 1", s.concurrentSyncs)
 	s.Replica.Check(c)
 }

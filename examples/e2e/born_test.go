@@ -60,20 +60,7 @@ func TestManifestsStartAClusterThatIsJustBorn(t *testing.T) {
 	c.eventually("other pods start", func(*witness) error { return c.wantBound(stranger) })
 
 	for _, program := range programs {
-		c.update(program, 2)
-		c.eventually("the update of "+program+" ends", func(*witness) error { return c.wantAvailable(program) })
-		require.NoError(t, c.wantSpread(program, first...))
-		c.cordon(first[1], true)
-		c.drain(first[1], program)
-		c.eventually("a drain leaves one", func(*witness) error { return c.wantSpread(program, "", first[0]) })
-		c.update(program, 3)
-		c.eventually("one on a single node replaces all", func(*witness) error {
-			return errors.Join(c.wantUpdated(program, 1), c.wantSpread(program, "", first[0]))
-		})
-		c.cordon(first[1], false)
-		c.eventually("it ends on two", func(*witness) error {
-			return errors.Join(c.wantAvailable(program), c.wantSpread(program, first...))
-		})
+		c.wantUpdatesEnd(program, first)
 	}
 
 	settle(t)
@@ -84,6 +71,56 @@ func TestManifestsStartAClusterThatIsJustBorn(t *testing.T) {
 			return errors.Join(c.wantSpread(program, first[1], spare), c.wantAvailable(program))
 		})
 	}
+}
+
+// TestManifestOfDaemonsetStartsAClusterWithoutANetwork: the nodes have the
+// taints of a cluster in which no network plugin runs. The program is bound to
+// them, and gives them the pods of the plugin.
+func TestManifestOfDaemonsetStartsAClusterWithoutANetwork(t *testing.T) {
+	c := newCluster(t, map[string]int{"a": 2})
+	nodes := c.fleet.Nodes("a")
+	c.patchNodes(nodes, `{"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},
+		{"key":"node.kubernetes.io/network-unavailable","effect":"NoSchedule"}]}}`)
+	c.startSchedulerAndDeployments()
+	stranger := c.newStranger()
+	c.applyManifest("daemonset")
+	c.wantMemoryFits("daemonset", 2)
+	c.eventually("the replicas are on two nodes", func(*witness) error { return c.wantSpread("daemonset", nodes...) })
+	c.eventually("they run", func(*witness) error { return c.wantAvailable("daemonset") })
+	require.ErrorContains(t, c.wantBound(stranger), "untolerated taint")
+
+	c.launchDeployed("daemonset")
+	c.addSet("network", nil)
+	c.eventually("each node has a pod of the network plugin", func(*witness) error {
+		pods := c.daemonsOf("network")
+		if len(pods) != len(nodes) {
+			return fmt.Errorf("%d pods", len(pods))
+		}
+		return errors.Join(c.wantBound(pods[0].Name), c.wantBound(pods[1].Name))
+	})
+	c.openNodes(nodes)
+	c.eventually("other pods start", func(*witness) error { return c.wantBound(stranger) })
+	c.wantUpdatesEnd("daemonset", nodes)
+}
+
+// wantUpdatesEnd updates a program that runs on two nodes, and again with one
+// of them drained. Both updates end.
+func (c *cluster) wantUpdatesEnd(program string, nodes []string) {
+	c.t.Helper()
+	c.update(program, 2)
+	c.eventually("the update of "+program+" ends", func(*witness) error { return c.wantAvailable(program) })
+	require.NoError(c.t, c.wantSpread(program, nodes...))
+	c.cordon(nodes[1], true)
+	c.drain(nodes[1], program)
+	c.eventually("a drain leaves one", func(*witness) error { return c.wantSpread(program, "", nodes[0]) })
+	c.update(program, 3)
+	c.eventually("one on a single node replaces all", func(*witness) error {
+		return errors.Join(c.wantUpdated(program, 1), c.wantSpread(program, "", nodes[0]))
+	})
+	c.cordon(nodes[1], false)
+	c.eventually("it ends on two", func(*witness) error {
+		return errors.Join(c.wantAvailable(program), c.wantSpread(program, nodes...))
+	})
 }
 
 // wantNewborn wants a node that is ready and has the taint of its birth alone.
@@ -102,29 +139,30 @@ func (n *nodeSeen) wantNewborn() error {
 // kube-controller-manager what makes pods of Deployments.
 func (c *cluster) startSchedulerAndDeployments() {
 	c.t.Helper()
-	config := controlplane.BuildConfig{Progress: c.t.Output()}
-	paths, err := controlplane.Build(c.t.Context(), config, controlplane.KubeScheduler, controlplane.KubeControllerManager)
+	c.startUpstream(controlplane.KubeScheduler)
+	c.startUpstream(controlplane.KubeControllerManager,
+		"--controllers=deployment-controller,replicaset-controller,disruption-controller")
+}
+
+// startUpstream starts a program of Kubernetes, without leader election.
+func (c *cluster) startUpstream(binary controlplane.Binary, flags ...string) *controlplane.Process {
+	c.t.Helper()
+	paths, err := controlplane.Build(c.t.Context(), controlplane.BuildConfig{Progress: c.t.Output()}, binary)
 	require.NoError(c.t, err)
-	for binary, flags := range map[controlplane.Binary][]string{
-		controlplane.KubeScheduler: nil,
-		controlplane.KubeControllerManager: {
-			"--controllers=deployment-controller,replicaset-controller,disruption-controller",
-		},
-	} {
-		process, err := controlplane.StartProcess(controlplane.Command{
-			Path: paths[binary],
-			Args: append([]string{"--kubeconfig=" + c.plane.Kubeconfig(), "--secure-port=0", "--leader-elect=false"},
-				flags...),
-			LogFile: filepath.Join(c.t.TempDir(), binary.Name()+".log"),
-		})
-		require.NoError(c.t, err)
-		c.t.Cleanup(func() {
-			process.Stop(5 * time.Second)
-			if c.t.Failed() {
-				c.t.Log(process.LogTail(20))
-			}
-		})
-	}
+	process, err := controlplane.StartProcess(controlplane.Command{
+		Path: paths[binary],
+		Args: append([]string{"--kubeconfig=" + c.plane.Kubeconfig(), "--secure-port=0", "--leader-elect=false"},
+			flags...),
+		LogFile: filepath.Join(c.t.TempDir(), binary.Name()+".log"),
+	})
+	require.NoError(c.t, err)
+	c.t.Cleanup(func() {
+		process.Stop(5 * time.Second)
+		if c.t.Failed() {
+			c.t.Log(process.LogTail(20))
+		}
+	})
+	return process
 }
 
 // enforceRestricted makes the API server refuse pods of kube-system that the

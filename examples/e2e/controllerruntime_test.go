@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -235,22 +234,6 @@ func (f *federated) startFederated(kubeconfig string, flags ...string) (running 
 		}
 	})
 	return &controller{process, port, f.callerWith(f.plane.RESTConfig()), log}, "http://127.0.0.1:" + health
-}
-
-func (f *federated) probe(url string) error {
-	request, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	body, err := io.ReadAll(response.Body)
-	if response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%d: %s", response.StatusCode, body)
-	}
-	return errors.Join(err, response.Body.Close())
 }
 
 // successfulPatches counts the patches of each object that controllerruntime

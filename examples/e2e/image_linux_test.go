@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
 )
 
 // TestImageHoldsAllThatAProgramNeeds runs each program as its container would.
@@ -28,7 +30,8 @@ func TestImageHoldsAllThatAProgramNeeds(t *testing.T) {
 	runtime.LockOSThread() // the thread's end is what kills a program that is left over
 	defer runtime.UnlockOSThread()
 	c := newCluster(t, map[string]int{"a": 1})
-	for _, name := range []string{"nodelifecycle", "tainteviction", "scheduler"} {
+	c.apply("controllerruntime/federation/crds.yaml", federation.CRDs())
+	for name := range everyProgram {
 		c.applyManifest(name)
 		root := t.TempDir()
 		binary, err := os.ReadFile(program(t, name))
@@ -38,10 +41,10 @@ func TestImageHoldsAllThatAProgramNeeds(t *testing.T) {
 		require.NoError(t, os.Chmod(root, 0o755))
 
 		deployment, container := c.deployed(name)
-		port := freePort(t)
+		port, probes := freePort(t), freePort(t)
 		server, err := url.Parse(c.plane.RESTConfig().Host)
 		require.NoError(t, err)
-		command := exec.Command("/program", append(container.Args, "--bind-address=127.0.0.1", "--secure-port="+port)...)
+		command := exec.Command("/program", append(container.Args, listening(name, port, probes)...)...)
 		command.Dir = "/"
 		command.Env = []string{"KUBERNETES_SERVICE_HOST=" + server.Hostname(), "KUBERNETES_SERVICE_PORT=" + server.Port()}
 		for _, v := range container.Env {
@@ -57,8 +60,12 @@ func TestImageHoldsAllThatAProgramNeeds(t *testing.T) {
 		command.Stdout, command.Stderr = &log, &log
 		require.NoError(t, command.Start())
 		running := &controller{port: port, caller: c.callerWith(c.plane.RESTConfig())}
+		ready := func() error { return running.answers("/readyz") }
+		if name == "controllerruntime" {
+			ready = func() error { return c.probe("http://127.0.0.1:" + probes + "/readyz") }
+		}
 		started := time.Now()
-		for err = running.answers("/readyz"); err != nil && time.Since(started) < patience; err = running.answers("/readyz") {
+		for err = ready(); err != nil && time.Since(started) < patience; err = ready() {
 			time.Sleep(100 * time.Millisecond)
 		}
 		status, _, asked := running.ask(c.reader(name), "/metrics")
@@ -69,6 +76,14 @@ func TestImageHoldsAllThatAProgramNeeds(t *testing.T) {
 		require.NoError(t, errors.Join(err, asked, signaled, ended), log.String())
 		require.Equal(t, http.StatusOK, status, "a token was reviewed")
 	}
+}
+
+// listening are the flags with which a program listens on loopback alone.
+func listening(name, port, probes string) []string {
+	if name == "controllerruntime" {
+		return []string{"--metrics-bind-address=127.0.0.1:" + port, "--health-probe-bind-address=127.0.0.1:" + probes}
+	}
+	return []string{"--bind-address=127.0.0.1", "--secure-port=" + port}
 }
 
 // mountAccount writes what Kubernetes mounts into the containers of a pod.

@@ -49,6 +49,23 @@ func (c *controller) ask(caller *http.Client, path string) (status int, body str
 	return response.StatusCode, string(text), errors.Join(err, response.Body.Close())
 }
 
+// probe asks without credentials, as a kubelet does.
+func (c *cluster) probe(url string) error {
+	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(response.Body)
+	if response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%d: %s", response.StatusCode, body)
+	}
+	return errors.Join(err, response.Body.Close())
+}
+
 // callerWith returns a client that shows what the access has, a token or a
 // certificate, to a program whose own certificate is self-signed.
 func (c *cluster) callerWith(config *rest.Config) *http.Client {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -34,7 +33,10 @@ func TestC7AShadowDiffersOnlyAsItsDocsSay(t *testing.T) {
 		"--kube-api-qps=500", "--kube-api-burst=500",
 		"--node-eviction-rate=5", "--unhealthy-zone-threshold=0.95",
 	}
-	c.startUpstream(both...)
+	c.startUpstream(controlplane.KubeControllerManager, append([]string{
+		"--kubeconfig=" + c.kubeconfigOf(upstreamUser),
+		"--controllers=node-lifecycle-controller,taint-eviction-controller",
+	}, both...)...)
 	running := c.launchProgram("nodelifecycle", c.kubeconfigOf(shadowUser), append([]string{
 		"--shadow", "--shadow-tolerance=2s", "--node-heartbeat-interval=" + interval.String(),
 	}, both...)...)
@@ -70,32 +72,6 @@ func TestC7AShadowDiffersOnlyAsItsDocsSay(t *testing.T) {
 	printed, err := os.ReadFile(running.log)
 	require.NoError(t, err)
 	require.Contains(t, string(printed), "What the shadow would have done, and what happened")
-}
-
-// startUpstream starts kube-controller-manager with the two controllers that
-// nodelifecycle replaces.
-func (c *cluster) startUpstream(flags ...string) *controlplane.Process {
-	c.t.Helper()
-	const name = controlplane.KubeControllerManager
-	paths, err := controlplane.Build(c.t.Context(), controlplane.BuildConfig{Progress: c.t.Output()}, name)
-	require.NoError(c.t, err)
-	process, err := controlplane.StartProcess(controlplane.Command{
-		Path: paths[name],
-		Args: append([]string{
-			"--kubeconfig=" + c.kubeconfigOf(upstreamUser),
-			"--controllers=node-lifecycle-controller,taint-eviction-controller",
-			"--leader-elect=false", "--secure-port=0",
-		}, flags...),
-		LogFile: filepath.Join(c.t.TempDir(), "kube-controller-manager.log"),
-	})
-	require.NoError(c.t, err)
-	c.t.Cleanup(func() {
-		process.Stop(10 * time.Second)
-		if c.t.Failed() {
-			c.t.Logf("log of kube-controller-manager:\n%s", process.LogTail(30))
-		}
-	})
-	return process
 }
 
 func (c *cluster) kubeconfigOf(user string) string {

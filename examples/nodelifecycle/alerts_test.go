@@ -29,7 +29,7 @@ func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
 	for _, kind := range controller.DoubtKinds() {
 		kinds = append(kinds, string(kind))
 	}
-	for _, group := range []string{"programs", "nodelifecycle"} {
+	for _, group := range []string{"programs", "evictions", "nodelifecycle"} {
 		selectors, err := alerts.Selectors(group)
 		require.NoError(t, err)
 		for _, s := range selectors {

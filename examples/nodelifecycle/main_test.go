@@ -111,10 +111,11 @@ func TestWrongCalls(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	var diagnostics bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{"--help"}, &bytes.Buffer{}, &diagnostics))
+	var out, diagnostics bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"--help"}, &out, &diagnostics))
+	require.Empty(t, diagnostics.String())
 	for _, want := range []string{"--kubeconfig", "-node-lifecycle-controller", "--node-eviction-rate", "Exit codes"} {
-		require.Contains(t, diagnostics.String(), want)
+		require.Contains(t, out.String(), want)
 	}
 }
 

@@ -30,6 +30,14 @@ the state of their zone allows, and evicts the pods that do not tolerate that.
 On a cluster it replaces two controllers of kube-controller-manager, which has to
 run with --controllers=*,-node-lifecycle-controller,-taint-eviction-controller.
 With --shadow it runs next to them.
+
+While it runs, --secure-port answers callers that may get these paths
+  /pending            which pods have to leave when, why, and what holds them up
+                      (?format=json for programs, ?limit=N for the first N)
+  /doubt              why silent nodes are not declared or tainted now
+  /shadow             with --shadow: what it would have done, and what happened
+  /metrics            Prometheus metrics; watch pod_evictions_oldest_overdue_seconds
+  /healthz /readyz    for probes, to every caller
 `
 
 // name is the program's, in its requests and its lease.

@@ -28,7 +28,7 @@ fast and how late.
 
 Scenarios that ship, in outage/scenarios:
 `)
-	if err := list(out); err != nil {
+	if err := listScenarios(out); err != nil {
 		fmt.Fprintln(out, err)
 	}
 	fmt.Fprint(out, `
@@ -57,8 +57,8 @@ over a second says how far it is, and about how long the rest takes.
 `)
 }
 
-// list writes the name of each scenario that ships and what it is.
-func list(out io.Writer) error {
+// listScenarios writes the name of each scenario that ships and what it is.
+func listScenarios(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, name := range scenarios.Names() {
 		s, err := scenarios.Read(name)

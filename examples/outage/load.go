@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +15,8 @@ import (
 )
 
 // load returns the scenario that the command line names, with its settings.
-func (s *settings) load(in io.Reader) (*scenario.Scenario, error) {
-	loaded, err := s.read(in)
+func (s *settings) load(ctx context.Context, in io.Reader) (*scenario.Scenario, error) {
+	loaded, err := s.read(ctx, in)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -25,8 +26,12 @@ func (s *settings) load(in io.Reader) (*scenario.Scenario, error) {
 	return s.changed(loaded, "--set", s.set)
 }
 
-// read reads the scenario: one that ships by its bare name, else a file.
-func (s *settings) read(in io.Reader) (*scenario.Scenario, error) {
+// read reads the scenario: one that ships by its bare name, else a file. It
+// makes one of a cluster if that is asked for.
+func (s *settings) read(ctx context.Context, in io.Reader) (*scenario.Scenario, error) {
+	if s.source.given() {
+		return s.source.read(ctx, in)
+	}
 	if slices.Contains(scenarios.Names(), s.scenario) {
 		return scenarios.Read(s.scenario)
 	}

@@ -10,6 +10,7 @@
 //	go -C examples run ./outage zone-loss --html report.html
 //	go -C examples run ./outage outage/scenarios/rack-loss.yaml \
 //	  --set unhealthy-zone-threshold=0.3 --check
+//	go -C examples run ./outage blast --from cluster.json
 //
 // It answers what a flag would do before a cluster has to find out. An hour of
 // a cluster of a few hundred nodes takes a second or two, and is the same each
@@ -28,6 +29,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -62,6 +64,11 @@ type settings struct {
 	html     string
 	check    bool
 	list     bool
+	source   source
+	save     string
+	blast    bool
+	// longest is how long a loss of blast is played.
+	longest time.Duration
 	// unexpected says that the settings change what must come out, so that what
 	// the scenario expects is left out.
 	unexpected bool
@@ -91,22 +98,14 @@ func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.W
 
 func parse(args []string, diagnostics io.Writer) (*settings, error) {
 	s := &settings{judge: check}
+	if len(args) > 0 && args[0] == blastCommand {
+		s.blast, args = true, args[1:]
+	}
 	flags := pflag.NewFlagSet("outage", pflag.ContinueOnError)
 	flags.SetOutput(diagnostics)
 	flags.SortFlags = false
 	var compare string
-	flags.StringArrayVar(&s.set, "set", nil, "Change the scenario: a flag of the controller, `name=value`, or the path "+
-		"of a value, duration=2h. May be given several times.")
-	flags.StringVar(&compare, "compare", "",
-		"Run the scenario twice, as given and with `these settings`, a=b,c=d, and show both side by side.")
-	flags.Uint64Var(&s.seed, "seed", 0, "Play another course of the same scenario: other times of heartbeats and calls, "+
-		"other nodes where the script leaves that open.")
-	flags.BoolVar(&s.check, "check", false, "Check all the time that the controller does what it promises, and at the "+
-		"end that what the scenario expects came out. Exit with 1 if not.")
-	flags.BoolVar(&s.json, "json", false, "Print one JSON document instead of text.")
-	flags.StringVar(&s.html, "html", "", "Also write a page to `FILE`: plots over time with the timeline, and the "+
-		"tables. With --compare it has both runs on the same axes. It needs no network.")
-	flags.BoolVar(&s.list, "list", false, "List the scenarios that ship.")
+	s.addFlags(flags, &compare)
 	flags.Usage = func() { help(diagnostics, flags) }
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -115,21 +114,75 @@ func parse(args []string, diagnostics io.Writer) (*settings, error) {
 	if flags.Changed("compare") {
 		s.compare = strings.Split(compare, ",")
 	}
+	if s.blast {
+		return s, s.checkBlast(flags)
+	}
+	return s, s.checkPlay(flags, diagnostics)
+}
+
+// addFlags adds the flags of both commands. Those of one are an error with the
+// other.
+func (s *settings) addFlags(flags *pflag.FlagSet, compare *string) {
+	flags.StringArrayVar(&s.set, "set", nil, "Change the scenario: a flag of the controller, `name=value`, or the path "+
+		"of a value, duration=2h. May be given several times.")
+	if !s.blast {
+		flags.StringVar(compare, "compare", "",
+			"Run the scenario twice, as given and with `these settings`, a=b,c=d, and show both side by side.")
+	}
+	flags.Uint64Var(&s.seed, "seed", 0, "Play another course of the same scenario: other times of heartbeats and calls, "+
+		"other nodes where the script leaves that open.")
+	s.source.addFlags(flags)
+	flags.BoolVar(&s.json, "json", false, "Print one JSON document instead of text.")
+	if s.blast {
+		flags.DurationVar(&s.longest, "longest", 6*time.Hour, "How long a loss is played at most, in time of the cluster.")
+		return
+	}
+	flags.BoolVar(&s.check, "check", false, "Check all the time that the controller does what it promises, and at the "+
+		"end that what the scenario expects came out. Exit with 1 if not.")
+	flags.StringVar(&s.html, "html", "", "Also write a page to `FILE`: plots over time with the timeline, and the "+
+		"tables. With --compare it has both runs on the same axes. It needs no network.")
+	flags.StringVar(&s.save, "save", "", "Write the scenario with its settings to `FILE`, for editing, and play nothing.")
+	flags.BoolVar(&s.list, "list", false, "List the scenarios that ship.")
+}
+
+// checkPlay takes the scenario to play, and reports flags that contradict each
+// other.
+func (s *settings) checkPlay(flags *pflag.FlagSet, diagnostics io.Writer) error {
+	saving := flags.Changed("save")
 	switch {
 	case flags.Changed("html") && s.html == "":
-		return nil, errors.New("--html wants the name of a file")
+		return errors.New("--html wants the name of a file")
+	case saving && s.save == "":
+		return errors.New("--save wants the name of a file")
 	case s.list && s.html != "":
-		return nil, errors.New("--list runs nothing that --html could show")
+		return errors.New("--list runs nothing that --html could show")
+	case saving && (s.list || s.html != "" || s.check || s.json || flags.Changed("compare")):
+		return errors.New("--save plays nothing: leave out --list, --html, --check, --json and --compare")
 	case s.list && flags.NArg() > 0:
-		return nil, fmt.Errorf("--list takes no scenario, got %q", flags.Args())
+		return fmt.Errorf("--list takes no scenario, got %q", flags.Args())
 	case s.list:
+		return nil
 	case flags.NArg() == 0 && flags.NFlag() == 0:
 		help(diagnostics, flags)
-		return nil, pflag.ErrHelp
-	case flags.NArg() != 1:
-		return nil, fmt.Errorf("takes one scenario, got %q", flags.Args())
-	default:
-		s.scenario = flags.Arg(0)
+		return pflag.ErrHelp
 	}
-	return s, nil
+	return s.takeScenario(flags)
+}
+
+// takeScenario takes the scenario that is named, unless a cluster is.
+func (s *settings) takeScenario(flags *pflag.FlagSet) error {
+	if s.source.given() {
+		if flags.NArg() > 0 {
+			return fmt.Errorf("--from and --kubeconfig make a scenario; leave out %q", flags.Args())
+		}
+		return s.source.check()
+	}
+	if err := s.source.unused(); err != nil {
+		return err
+	}
+	if flags.NArg() != 1 {
+		return fmt.Errorf("takes one scenario, got %q", flags.Args())
+	}
+	s.scenario = flags.Arg(0)
+	return nil
 }

@@ -29,11 +29,20 @@ var (
 // perform does what the command line asks for.
 func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics io.Writer) error {
 	if s.list {
-		return list(out)
+		return listScenarios(out)
 	}
-	given, err := s.load(in)
+	given, err := s.load(ctx, in)
 	if err != nil {
 		return err
+	}
+	for _, note := range s.source.notes {
+		fmt.Fprintf(diagnostics, "outage: %s\n", note)
+	}
+	switch {
+	case s.blast:
+		return s.performBlast(ctx, given, out, diagnostics)
+	case s.save != "":
+		return saveScenario(s.save, given, diagnostics)
 	}
 	var other *scenario.Scenario
 	if len(s.compare) > 0 {

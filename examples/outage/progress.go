@@ -58,6 +58,31 @@ func (p *progress) at(now time.Time, done time.Duration) {
 	if p.started.IsZero() {
 		p.started = now
 	}
+	text := fmt.Sprintf("%s of %s", report.SecondsOf(done).Clock(), report.SecondsOf(p.total).Clock())
+	if p.title != "" {
+		text += " " + p.title
+	}
+	if left, ok := p.left(now, done); ok {
+		text += fmt.Sprintf(", about %s left", left)
+	}
+	p.show(now, text, float64(done)/float64(max(p.total, 1)))
+}
+
+// runs says that at a time on the wall so many runs of all are over.
+func (p *progress) runs(now time.Time, done, all int) {
+	if p.started.IsZero() {
+		p.started = now
+	}
+	text := fmt.Sprintf("%d of %d runs", done, all)
+	if done > 0 {
+		rest := now.Sub(p.started) * time.Duration(all-done) / time.Duration(done)
+		text += fmt.Sprintf(", about %s left", max(rest.Round(time.Second), time.Second))
+	}
+	p.show(now, text, float64(done)/float64(max(all, 1)))
+}
+
+// show draws the progress, or writes a line of it, if it is time.
+func (p *progress) show(now time.Time, text string, share float64) {
 	pause := lineEvery
 	if p.terminal {
 		pause = redrawEvery
@@ -66,19 +91,12 @@ func (p *progress) at(now time.Time, done time.Duration) {
 		return
 	}
 	p.drawn = now
-	text := fmt.Sprintf("%s of %s", report.SecondsOf(done).Clock(), report.SecondsOf(p.total).Clock())
-	if p.title != "" {
-		text += " " + p.title
-	}
-	if left, ok := p.left(now, done); ok {
-		text += fmt.Sprintf(", about %s left", left)
-	}
 	if !p.terminal {
 		fmt.Fprintf(p.out, "outage: %s\n", text)
 		return
 	}
 	p.visible = true
-	full := int(barWidth * done / max(p.total, 1))
+	full := int(barWidth * share)
 	fmt.Fprintf(p.out, "\r[%s%s] %s\x1b[K", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), text)
 }
 

@@ -61,13 +61,13 @@ func (c *Command) FlagSet() *pflag.FlagSet {
 }
 
 // Execute parses the arguments and runs the command. It returns the exit code:
-// 0, [ExitFailed] or [ExitUsage]. What went wrong it tells on diagnostics, in a
-// line each. A log in JSON goes there too, and keeps its format until the
+// 0, [ExitFailed] or [ExitUsage]. Help goes to out, where a pager finds it. What
+// went wrong it tells on diagnostics, in a line each. A log in JSON goes there too, and keeps its format until the
 // process ends.
 func (c *Command) Execute(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 	flags := c.FlagSet()
 	flags.SetOutput(diagnostics)
-	flags.Usage = func() { c.usage(diagnostics, flags) }
+	flags.Usage = func() { c.usage(out, flags) }
 	err := flags.Parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
 		return 0
@@ -108,8 +108,16 @@ func (c *Command) tellFailure(err error, diagnostics io.Writer) {
 }
 
 func (c *Command) usage(out io.Writer, flags *pflag.FlagSet) {
-	fmt.Fprint(out, c.Intro, "\nFlags:\n", flags.FlagUsages(), `
+	fmt.Fprintf(out, `%s
+To stop all that makes pods leave, for as long as the annotation is there:
+  kubectl -n %s annotate lease %s %s=why
+  kubectl -n %[2]s annotate lease %[3]s %[4]s-
+
+Flags:
+%s
+An API server to try it on, on this machine: go -C examples/e2e run ./controlplane/up
+
 Exit codes: 0 done or stopped by a signal, 1 failed or lost the leader's lease,
 2 called wrongly.
-`)
+`, c.Intro, c.Process.LeaseNamespace, c.Process.LeaseName, HaltAnnotation, flags.FlagUsages())
 }

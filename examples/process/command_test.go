@@ -124,9 +124,11 @@ func TestHelpTeaches(t *testing.T) {
 	code, ran, out, diagnostics := execute(t, nil, "--help")
 	require.Zero(t, code)
 	require.Nil(t, ran)
-	require.Empty(t, out)
-	require.True(t, strings.HasPrefix(diagnostics, "painter paints.\n\nFlags:\n"), diagnostics)
-	for _, want := range []string{"--kubeconfig", "--colour", "Exit codes"} {
-		require.Contains(t, diagnostics, want)
+	require.Empty(t, diagnostics)
+	require.True(t, strings.HasPrefix(out, "painter paints.\n\nTo stop all"), out)
+	for _, want := range []string{"--kubeconfig", "--colour", "Exit codes",
+		"kubectl -n kube-system annotate lease painter lifecycle.kubelife.io/halt=why\n",
+		"kubectl -n kube-system annotate lease painter lifecycle.kubelife.io/halt-\n", "\nFlags:\n"} {
+		require.Contains(t, out, want)
 	}
 }

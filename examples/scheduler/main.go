@@ -33,7 +33,8 @@ var errNowhere = errors.New("no cluster: give --kubeconfig or --master, or run i
 
 // command returns the program's command line, whose flags set s.
 func command(s *settings) *process.Command {
-	s.process.Name, s.process.Port = "scheduler", 10272
+	s.process.Name, s.process.Port = "scheduler", 10273
+	s.process.WithoutShadow = "what it decides depends on the pods that it has bound"
 	return &process.Command{
 		Process:  &s.process,
 		Settings: s,

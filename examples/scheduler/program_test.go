@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/examples/process/alerts"
 	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
 )
 
@@ -47,8 +49,9 @@ func TestAServerThatIsNotThereIsNamed(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	code, says := execute(t, "--help")
-	require.Zero(t, code)
+	var out bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"--help"}, &out, io.Discard))
+	says := out.String()
 	for _, word := range []string{
 		"scheduler --kubeconfig FILE", "/pending", "--scheduler-name", "--node-template", "--budget-per-node",
 		"--leader-elect",
@@ -56,6 +59,7 @@ func TestHelpTeaches(t *testing.T) {
 		require.Contains(t, says, word)
 	}
 	require.NotContains(t, says, "--action", "its evictions ask the Eviction API and nothing else")
+	require.NotContains(t, says, "--shadow", "it has none")
 }
 
 func TestWrongFlagsAreAllNamed(t *testing.T) {
@@ -231,6 +235,21 @@ func TestPodThatFitsNowhereIsTold(t *testing.T) {
 		w.wantEvent("Warning FailedScheduling the scheduler does not support host ports")
 		require.Equal(t, corev1.PodReasonSchedulerError, w.pod("ported").Status.Conditions[0].Reason,
 			"an autoscaler must not add nodes for it")
+	})
+}
+
+// An alert rule for a metric that has another name never fires.
+func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		task := scheduling.Task{Action: scheduling.ActionBind}
+		w.binder.metrics.performed(task, scheduling.Result{Outcome: scheduling.OutcomeRefused}, time.Now())
+		selectors, err := alerts.Selectors("scheduler")
+		require.NoError(t, err)
+		for _, s := range selectors {
+			for _, value := range slices.Concat(s.Values["queue"], s.Values["result"]) {
+				w.metric(s.Metric, value)
+			}
+		}
 	})
 }
 

@@ -92,7 +92,6 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
 func (s *settings) Check(c *commandline.Checks) {
-	c.That(!s.process.Shadow, "--shadow is not supported: what a scheduler decides depends on what it has bound")
 	c.That(s.schedulerName != "", "--scheduler-name is empty, want a name")
 	c.That(s.concurrentBindings > 0, "--concurrent-bindings is %d, want at least 1", s.concurrentBindings)
 	s.Replica.Check(c)

@@ -188,11 +188,13 @@ func (r *replica) deletes() int {
 
 // An alert rule for a metric that has another name never fires.
 func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
-	selectors, err := alerts.Selectors("programs")
-	require.NoError(t, err)
 	page := startReplica(t, memory.NewCluster()).get(t, "/metrics")
-	for _, s := range selectors {
-		require.Contains(t, page, "\n# TYPE "+s.Metric+" ")
+	for _, group := range []string{"programs", "evictions"} {
+		selectors, err := alerts.Selectors(group)
+		require.NoError(t, err)
+		for _, s := range selectors {
+			require.Contains(t, page, "\n# TYPE "+s.Metric+" ")
+		}
 	}
 }
 
@@ -274,11 +276,12 @@ func TestWrongCalls(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	var diagnostics bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{"--help"}, &bytes.Buffer{}, &diagnostics))
+	var out, diagnostics bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"--help"}, &out, &diagnostics))
+	require.Empty(t, diagnostics.String())
 	for _, want := range []string{"--kubeconfig", "-taint-eviction-controller", "--action", "--budget-per-node",
 		"/pending", "Exit codes"} {
-		require.Contains(t, diagnostics.String(), want)
+		require.Contains(t, out.String(), want)
 	}
 }
 

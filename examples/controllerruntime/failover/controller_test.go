@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+	"github.com/kubelife/lifecycle/examples/process/alerts"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -331,6 +332,22 @@ func TestDeletedObjectsAreForgotten(t *testing.T) {
 	e.reconcileBinding("one")
 	require.Empty(t, e.core.clusters)
 	require.Empty(t, e.core.bindings)
+}
+
+// An alert rule for a metric that has another name never fires.
+func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
+	e := newEdge(t)
+	served, err := e.registry.Gather()
+	require.NoError(t, err)
+	var names []string
+	for _, family := range served {
+		names = append(names, family.GetName())
+	}
+	selectors, err := alerts.Selectors("controllerruntime")
+	require.NoError(t, err)
+	for _, s := range selectors {
+		require.Contains(t, names, s.Metric)
+	}
 }
 
 // The time of day comes from the answers of the API server.

@@ -483,6 +483,56 @@ func TestRevisionsAreAdopted(t *testing.T) {
 	require.Equal(t, []string{"ant"}, w.podsOn("agent"))
 }
 
+// A pod that only the answer to its creation has shown holds its revision, also
+// beyond the limit of the history.
+func TestAPodThatTheWatchHasNotShownHoldsItsRevision(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	set := w.addSet("agent", maxUnavailable(1), func(set *appsv1.DaemonSet) {
+		set.Spec.RevisionHistoryLimit = new(int32(0))
+	})
+	w.MarkSynced(w.now)
+	w.behind = true
+	w.run()
+	require.Equal(t, []string{"ant"}, w.podsOn("agent"))
+	changed := set.DeepCopy()
+	changed.Generation++
+	setImage("agent:2")(changed)
+	w.stamp(changed)
+	w.sets["agent"] = changed
+	w.kubelet = false
+	w.ObserveSet(w.now, controller.SetOf(changed))
+	log := w.pass(10 * time.Second)
+	require.Contains(t, log, "agent: revise, create true, update 0, relabel 0, delete 0")
+	require.Len(t, w.revisions, 2, "a pod carries the first one, or did until now: %v", log)
+}
+
+// A set loses its current revision to another owner. No pod is created or
+// replaced for the lost one: the next pass would replace it again.
+func TestALostRevisionIsNotRolledOut(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addSet("agent", maxUnavailable(1))
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	for _, revision := range w.revisions {
+		stolen := revision.DeepCopy()
+		stolen.OwnerReferences[0].Kind, stolen.OwnerReferences[0].UID = "Thief", "thief"
+		w.putRevision(stolen)
+	}
+	w.addNode("bee")
+	log := w.run()
+	require.Contains(t, log, "agent: revise, create true, update 0, relabel 0, delete 0")
+	require.NotContains(t, log, "agent: create on bee", "the name of its revision is taken")
+	w.pass(time.Hour)
+	hashes := map[string]bool{}
+	for _, pod := range w.pods {
+		hashes[pod.Labels[appsv1.ControllerRevisionHashLabelKey]] = true
+	}
+	require.Len(t, hashes, 1)
+	require.Len(t, w.revisions, 2)
+}
+
 // Own writes count before the watch shows them, and an older report that comes
 // later changes nothing: a revision is created once, and renumbered once.
 func TestOwnWritesOfRevisionsCountAtOnce(t *testing.T) {

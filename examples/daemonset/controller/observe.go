@@ -23,7 +23,7 @@ func (c *Controller) ObserveSet(now time.Time, set Set) {
 	former := r.set.Source.Owner
 	r.set = set
 	c.ownAgain(r, former)
-	if r.planner != nil && r.problem == nil && r.revised == set.version() {
+	if r.planner != nil && r.problem == nil && r.hash != "" && r.revised == set.version() {
 		c.plan(now, r, r.hash) // annotations count, too
 	}
 	c.enter(now, r)
@@ -43,14 +43,15 @@ func (c *Controller) ownAgain(r *record, former ownership.Owner) {
 }
 
 func (c *Controller) addSet(now time.Time, set Set) {
-	written, err := ownership.NewOverlay[*appsv1.ControllerRevision](ownership.OverlayConfig{}, now)
-	if err != nil {
+	written, writtenErr := ownership.NewOverlay[*appsv1.ControllerRevision](ownership.OverlayConfig{}, now)
+	made, madeErr := ownership.NewOverlay[*corev1.Pod](ownership.OverlayConfig{}, now)
+	if writtenErr != nil || madeErr != nil {
 		return // now is zero, which NewController refuses
 	}
 	namespace := set.Source.Owner.Object.GetNamespace()
 	r := &record{
 		uid: set.UID(), group: group{namespace, set.UID()}, set: set, phase: phaseWaiting, written: written,
-		statusDue: now,
+		made: made, statusDue: now,
 	}
 	c.sets[r.uid] = r
 	c.inOrder = append(c.inOrder, r)

@@ -100,11 +100,30 @@ func (c *Controller) considerRevisions(now time.Time, r *record) {
 		case ownership.ActionIgnore:
 		}
 	}
+	if r.hash != "" && !slices.ContainsFunc(r.history, r.isCurrent) {
+		// Its pods would be replaced by those of a revision that the set has lost,
+		// and these again by those of the next one.
+		r.hash = ""
+	}
 }
 
-// compute returns what is to be done about the history of a set.
-func (c *Controller) compute(r *record) (revision.Plan, error) {
-	return revision.Compute(r.set.Source, r.history, slices.Values(c.pods.groups[r.group].all()))
+// compute returns what is to be done about the history of a set. A revision
+// stays while a pod carries it that only the answer to our creation has shown.
+// No event says when the last of these pods is out of the overlay, so unseen
+// has the history computed again.
+func (c *Controller) compute(now time.Time, r *record) (revision.Plan, error) {
+	r.unseen = false
+	pods := func(yield func(*corev1.Pod) bool) {
+		cached := c.pods.groups[r.group].all()
+		merged := r.made.Merge(now, cached)
+		r.unseen = len(merged) > len(cached)
+		for _, pod := range merged {
+			if !yield(pod) {
+				return
+			}
+		}
+	}
+	return revision.Compute(r.set.Source, r.history, pods)
 }
 
 // plan has the planner plan for the spec of a set and the hash of its template.

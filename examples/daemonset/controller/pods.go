@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
@@ -45,6 +47,9 @@ func (c *Controller) finishPod(now time.Time, task *Task, action ChangePod, resu
 	c.tell(podEvents(task.Owner, &action.Task, &result.Pod)...)
 	if r.planner != nil {
 		r.planner.Finish(now, action.Task, result.Pod)
+	}
+	if pod := result.Pod.Pod; pod != nil && metav1.IsControlledBy(pod, task.Owner.Object) {
+		r.made.Created(now, pod)
 	}
 	c.enter(now, r)
 }

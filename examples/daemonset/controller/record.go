@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
+	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
 // phase is the life of a set:
@@ -16,7 +17,7 @@ import (
 //	waiting ──synced, pods compared──► claiming ──nothing to claim──► revising
 //	revising ──revision known──► filling ──the planner knows all──► managed
 //	filling, managed, revising ──adopt or release──► claiming
-//	filling, managed ──another template──► revising
+//	filling, managed ──another template, or its revision lost──► revising
 //	any of these ──another selector──► waiting
 //
 //	any ──deletion──────────────────► terminating
@@ -76,6 +77,11 @@ type record struct {
 	history []*appsv1.ControllerRevision
 	written *ownership.Overlay[*appsv1.ControllerRevision]
 
+	// made are the pods that we have created or read, until the watch shows them.
+	made *ownership.Overlay[*corev1.Pod]
+	// unseen says that the history was computed with pods that only made has.
+	unseen bool
+
 	// hash is the current revision, for the state that revised says.
 	hash    string
 	revised version
@@ -126,6 +132,12 @@ func (r *record) next() phase {
 func (r *record) selectsAll() bool {
 	selector := r.set.Source.Owner.Selector
 	return selector != nil && len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0
+}
+
+// isCurrent reports whether a revision has the hash of the current one.
+func (r *record) isCurrent(of *appsv1.ControllerRevision) bool {
+	hash := of.Labels[revision.HashLabel]
+	return hash == r.hash || hash == "" && of.Name == r.hash
 }
 
 // excess reports whether the history has revisions that may have to be deleted.

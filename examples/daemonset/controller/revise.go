@@ -26,7 +26,7 @@ func (c *Controller) revise(now time.Time) (Task, bool) {
 		}
 		r := item.Value
 		c.left -= computeCost
-		plan, err := c.compute(r)
+		plan, err := c.compute(now, r)
 		if err == nil && !plan.Empty() {
 			first, partial := firstSteps(plan)
 			action := Revise{Plan: first, partial: partial}
@@ -39,6 +39,9 @@ func (c *Controller) revise(now time.Time) (Task, bool) {
 			c.plan(now, r, plan.Hash)
 		}
 		c.enter(now, r)
+		if r.unseen {
+			c.tidy(now, r)
+		}
 	}
 	return Task{}, false
 }

@@ -40,7 +40,7 @@ func (c *Controller) enter(now time.Time, r *record) {
 		}
 	case r.phase != phaseManaged:
 		keep(c.revises, r, r.phase == phaseRevising, now)
-	case former == phaseClaiming:
+	case former != phaseManaged:
 		c.tidy(now, r) // the history may have changed meanwhile
 	}
 	if r.phase != phaseManaged {

@@ -48,6 +48,10 @@ nodelifecycle_doubt{job="nodelifecycle",instance="a",kind="holding"}        0x70
 nodelifecycle_doubt{job="nodelifecycle",instance="a",kind="watch"}          0x30 1x2 0x88
 nodelifecycle_doubt{job="nodelifecycle",instance="a",kind="recovering"}     1x120
 nodelifecycle_refuted_silences_total{job="nodelifecycle",instance="a"}      3x120
+daemonset_controller_tasks_total{job="daemonset",instance="a",kind="create",outcome="failed"} 0x20 9x100
+scheduler_pending_pods{job="scheduler",instance="a",queue="unschedulable"}  0x20 5x40 0x60
+scheduler_schedule_attempts_total{job="scheduler",instance="a",result="error"} 0x20 9x100
+failover_oldest_overdue_seconds{job="controllerruntime",instance="a"}       0x20 0+30x15 0x85
 `
 
 // trouble is what an alarm is raised for. The rest of the cluster is not shown:
@@ -133,6 +137,38 @@ nodelifecycle_refuted_silences_total{job="nodelifecycle",instance="a"} 3x80`,
 		silent: 11*time.Minute + interval, firing: 12 * time.Minute,
 		labels: []string{`{job="nodelifecycle"}`}, says: "behind the API server",
 	},
+	"DaemonSetTasksFail": {
+		series: `
+daemonset_controller_tasks_total{job="daemonset",instance="a",kind="create",outcome="failed"} 0x19 0+2x80
+daemonset_controller_tasks_total{job="daemonset",instance="a",kind="create",outcome="done"}   0+9x100
+daemonset_controller_tasks_total{job="daemonset",instance="a",kind="delete",outcome="failed"} 0x19 20x80`,
+		silent: 29*time.Minute + interval, firing: 30*time.Minute + interval,
+		labels: []string{`{job="daemonset", kind="create"}`}, says: "tasks of daemonset failed in 15 minutes: create.",
+	},
+	"PodsUnschedulable": {
+		series: `
+scheduler_pending_pods{job="scheduler",instance="a",queue="unschedulable"} 0x19 7x80
+scheduler_pending_pods{job="scheduler",instance="b",queue="unschedulable"} 0x100
+scheduler_pending_pods{job="scheduler",instance="a",queue="gated"}         3x100`,
+		silent: 39*time.Minute + interval, firing: 40 * time.Minute,
+		labels: []string{`{job="scheduler"}`}, says: "7 pods of scheduler",
+	},
+	"SchedulingFails": {
+		series: `
+scheduler_schedule_attempts_total{job="scheduler",instance="a",result="error"}         0x19 0+2x80
+scheduler_schedule_attempts_total{job="scheduler",instance="a",result="unschedulable"} 0+9x100`,
+		silent: 29*time.Minute + interval, firing: 30*time.Minute + interval,
+		labels: []string{`{job="scheduler"}`}, says: "attempts of scheduler",
+	},
+	"MovesLate": {
+		series: `
+failover_oldest_overdue_seconds{job="controllerruntime",instance="a"} 0x18 301+30x60
+failover_oldest_overdue_seconds{job="halted",instance="a"}            0x18 301+30x60
+controller_halted{job="controllerruntime",instance="a"}               0x80
+controller_halted{job="halted",instance="a"}                          1x80`,
+		silent: 14 * time.Minute, firing: 14*time.Minute + interval,
+		labels: []string{`{job="controllerruntime"}`}, says: "left its cluster 10m 1s ago, says controllerruntime.",
+	},
 	"StaleCaches by live reads": {
 		series: `
 nodelifecycle_doubt{job="nodelifecycle",instance="a",kind="watch"}     0x80
@@ -167,7 +203,9 @@ func TestSelectorsAreThoseOfPrometheus(t *testing.T) {
 		})
 	}
 	var found []string
-	for _, group := range []string{"programs", "nodelifecycle"} {
+	for _, group := range []string{
+		"programs", "evictions", "nodelifecycle", "daemonset", "scheduler", "controllerruntime",
+	} {
 		selectors, err := alerts.Selectors(group)
 		require.NoError(t, err)
 		for _, s := range selectors {

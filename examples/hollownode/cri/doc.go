@@ -39,7 +39,7 @@
 //
 // A file uses only declarations of its own line and of the lines below.
 //
-//	machine  restore
+//	machine  restore  counts
 //	fake
 //	stopping  starting
 //	record

@@ -26,6 +26,8 @@ type Fake struct {
 	events []Event
 	// serial is the number in the last IP.
 	serial uint64
+	// started is how many containers were started.
+	started int
 }
 
 // timer identifies what is due: something of a container, or of the step of a

@@ -122,6 +122,7 @@ func (f *Fake) run(
 		return 0, failed(step, ReasonRun, "start failed by annotation")
 	}
 	c.State, c.StartedAt = StateRunning, at
+	f.started++
 	c.exitAt = later(at, script.runTime(c.Attempt))
 	f.arm(timer{p.pod.UID, c.ID}, c.exitAt)
 	if spec.Lifecycle != nil && spec.Lifecycle.PostStart != nil {

@@ -125,7 +125,7 @@
 //
 //	fleet
 //	rounds
-//	syncing  registration
+//	syncing  registration  counts
 //	probing
 //	schedule
 //	task
@@ -134,7 +134,7 @@
 //	publication  admit  relist
 //	usage  outage  nodeconditions
 //	faults
-//	status
+//	status  statuspatch
 //	conditions  containerstatus
 //	plan  phase
 //	decide

@@ -101,6 +101,10 @@ func (f *Fleet) ObservePod(now time.Time, pod *corev1.Pod) {
 	f.update(now, r, old)
 }
 
+// HasPod reports whether a pod is known: it has been observed, or only the
+// runtime has it.
+func (f *Fleet) HasPod(uid types.UID) bool { return f.pods[uid] != nil }
+
 // ForgetPod removes a pod that the API server no longer has. Its containers
 // end. Before MarkSynced the removal waits.
 func (f *Fleet) ForgetPod(now time.Time, uid types.UID) {

@@ -16,6 +16,8 @@ import (
 // API server or not.
 type Machine struct {
 	Name, Zone, Rack string
+	// Pool and Group are what a scenario calls it by, empty if that does not.
+	Pool, Group string
 
 	world  *World
 	random *rand.Rand

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 )
 
 // pending is the scheduler: the pods that wait for a node.
@@ -42,13 +43,20 @@ func (w *World) wakeScheduler() {
 func (w *World) scheduleAll() {
 	w.pending.awake = false
 	clean, tainted := w.eligible()
+	fitting := make(map[*Workload][]string)
 	w.pending.pods = slices.DeleteFunc(w.pending.pods, func(one waiting) bool {
 		pod := w.Pod(one.name)
 		if pod == nil || pod.UID != one.uid || pod.Spec.NodeName != "" {
 			return true
 		}
 		on := clean
-		if toleratesAny(pod) {
+		switch owner := w.server.pods[pod.Name].owner; {
+		case owner.selective():
+			if fitting[owner] == nil {
+				fitting[owner] = w.fitting(owner)
+			}
+			on = fitting[owner]
+		case toleratesAny(pod):
 			on = slices.Concat(clean, tainted)
 		}
 		if len(on) == 0 {
@@ -86,6 +94,46 @@ func (w *World) eligible() (clean, tainted []string) {
 		}
 	}
 	return clean, tainted
+}
+
+// selective reports whether nodes are to be matched with the workload one by
+// one.
+func (o *Workload) selective() bool {
+	return o.Fits != nil || slices.ContainsFunc(o.Tolerations, func(t corev1.Toleration) bool {
+		return t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule
+	})
+}
+
+// fitting returns the nodes that are ready and on which pods of the workload
+// fit. It tolerates every taint there. Not nil, so that it is looked up once.
+func (w *World) fitting(o *Workload) []string {
+	names := []string{}
+	for _, m := range w.machines {
+		node := m.node
+		if node == nil || node.Spec.Unschedulable || o.Fits != nil && !o.Fits(m) {
+			continue
+		}
+		ready := condition(node, corev1.NodeReady)
+		if ready != nil && ready.Status == corev1.ConditionTrue && o.toleratesAll(node.Spec.Taints) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// toleratesAll reports whether the workload's pods tolerate all of the taints
+// that keep pods away.
+func (o *Workload) toleratesAll(taints []corev1.Taint) bool {
+	for i := range taints {
+		taint := &taints[i]
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule &&
+			!slices.ContainsFunc(o.Tolerations, func(t corev1.Toleration) bool {
+				return t.ToleratesTaint(klog.Logger{}, taint, false)
+			}) {
+			return false
+		}
+	}
+	return true
 }
 
 // worst returns the effect that keeps most pods away.

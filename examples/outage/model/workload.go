@@ -22,9 +22,11 @@ const (
 	OnceGone
 	// InPlace: when it is gone, with another name, on its node. Like a DaemonSet.
 	InPlace
+	// Never: it has no owner.
+	Never
 )
 
-// kind returns that of the owner.
+// kind returns that of the owner, empty if there is none.
 func (r Replacement) kind() string {
 	return map[Replacement]string{AtOnce: "ReplicaSet", OnceGone: "StatefulSet", InPlace: "DaemonSet"}[r]
 }
@@ -39,6 +41,9 @@ type Workload struct {
 	Priority *int32
 	// Budget is its PodDisruptionBudget, nil if it has none; see Protect.
 	Budget *DisruptionBudget
+	// Fits says on which machines its pods may be scheduled; nil is on all. Where
+	// it is set, or pods tolerate NoSchedule, taints are matched one by one.
+	Fits func(*Machine) bool
 
 	world                *World
 	random, budgetRandom *rand.Rand
@@ -62,7 +67,9 @@ func (w *World) AddWorkload(name string, replacement Replacement, tolerations []
 		Name: name, Replacement: replacement, Tolerations: tolerations, world: w,
 		random: w.random("workload/" + name), budgetRandom: w.random("budget/" + name),
 	}
-	owner.references = []metav1.OwnerReference{{Kind: replacement.kind(), Name: name, Controller: new(true)}}
+	if kind := replacement.kind(); kind != "" {
+		owner.references = []metav1.OwnerReference{{Kind: kind, Name: name, Controller: new(true)}}
+	}
 	w.workloads = append(w.workloads, owner)
 	w.workload[name] = owner
 	return owner
@@ -153,6 +160,7 @@ func (o *Workload) podChanged(before, after *corev1.Pod) {
 		if after == nil {
 			o.world.After(wait, func() { o.createOn(before.Spec.NodeName) })
 		}
+	case Never:
 	}
 }
 

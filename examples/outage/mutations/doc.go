@@ -12,7 +12,7 @@
 //
 // The first tries one of them, the second all, which takes minutes.
 //
-// Sources stay as they are; the go command reads another file in the place of
-// the one with the fault (-overlay). When the code that a mutation replaces
-// changes, the test says so: the mutation has to follow.
+// Package mutant puts the faults in and builds. Sources stay as they are. When
+// the code that a mutation replaces changes, the test says so: the mutation has
+// to follow.
 package mutations

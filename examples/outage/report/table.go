@@ -19,6 +19,10 @@ type table [][]string
 
 func (t *table) row(cells ...string) { *t = append(*t, cells) }
 
+// WriteTable writes rows of text in columns, the first to the left and the
+// others to the right.
+func WriteTable(out io.Writer, rows [][]string) error { return table(rows).write(out) }
+
 // write writes the table.
 func (t table) write(out io.Writer) error {
 	var widths []int

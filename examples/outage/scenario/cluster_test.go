@@ -119,7 +119,7 @@ script:
   delete: a
   deletePods: {workload: web}`, []string{
 			`6:3: script[0]: has 2 faults, delete and deletePods; make a step of each`,
-			`7:11: script[0].delete: want fields (all, names, zone, rack, count, share), not a`,
+			`7:11: script[0].delete: want fields (all, names, zone, rack, pool, count, share), not a`,
 			`8:26: script[0].deletePods.workload: there is no workload web; there are none`}},
 		{"but nothing else is hidden", `
 name: x
@@ -224,7 +224,7 @@ cluster:
   - {name: h, kind: StatefulSet}
   - {name: i, kind: DaemonSet, everyTaint: true}
   - {name: j, replicas: 1, tolerateForever: true, everyTaint: true}
-  - {name: k, replicas: 1, minAvailable: -1, priority: 2000000000}
+  - {name: k, replicas: 1, minAvailable: -1, priority: 2000001001}
   - {name: l, replicas: 1, minAvailable: 0}`, []string{
 			`6:5: cluster.workloads[0].replicas: is 0; say how many pods the workload has`,
 			`7:12: cluster.workloads[1].name: cluster.workloads[0] has this name already`,
@@ -232,7 +232,7 @@ cluster:
 				`dash first or last`,
 			`8:27: cluster.workloads[2].replicas: is -3; say how many pods the workload has`,
 			`9:21: cluster.workloads[3].kind: there is no kind daemonset; did you mean DaemonSet?`,
-			`10:21: cluster.workloads[4].kind: there is no kind Job; kinds are Deployment, StatefulSet, DaemonSet`,
+			`10:21: cluster.workloads[4].kind: there is no kind Job; kinds are Deployment, StatefulSet, DaemonSet, Bare`,
 			`11:42: cluster.workloads[5].replicas: a DaemonSet has a pod on each node; leave out replicas`,
 			`11:64: cluster.workloads[5].tolerationSeconds: the pods of a DaemonSet tolerate for ever; leave it out`,
 			`12:47: cluster.workloads[6].tolerationSeconds: contradicts tolerateForever; leave out one of them`,
@@ -242,7 +242,7 @@ cluster:
 				`leave it out`,
 			`16:63: cluster.workloads[10].everyTaint: contradicts tolerateForever; leave out one of them`,
 			`17:42: cluster.workloads[11].minAvailable: is -1; say how many pods have to be left`,
-			`17:56: cluster.workloads[11].priority: is 2000000000; at most 1000000000, above zero or below`,
+			`17:56: cluster.workloads[11].priority: is 2000001001; at most 2000001000, above zero or below`,
 			`18:42: cluster.workloads[12].minAvailable: 0 is the same as leaving it out, which means no PodDisruptionBudget; ` +
 				`leave it out or give it another value`}},
 		{"too many pods, those of DaemonSets among them", `

@@ -19,8 +19,41 @@ func matches(n *Nodes, z *Zone, i int) bool {
 	if racks == 0 {
 		racks = 1
 	}
-	return (n.Zone == "" || n.Zone == z.Name) && (n.Rack == nil || *n.Rack == i%racks) &&
-		(len(n.Names) == 0 || slices.Contains(n.Names, name))
+	rack, pool := i%racks, ""
+	if len(z.Groups) > 0 {
+		rack, pool = groupedBySteps(z, i)
+	}
+	return (n.Zone == "" || n.Zone == z.Name) && (n.Rack == nil || *n.Rack == rack) &&
+		(n.Pool == "" || n.Pool == pool) && (len(n.Names) == 0 || slices.Contains(n.Names, name))
+}
+
+// groupedBySteps goes through the nodes of a zone one by one, and numbers racks
+// as it meets them.
+func groupedBySteps(z *Zone, node int) (rack int, pool string) {
+	numbers, at := map[string]int{}, 0
+	for _, g := range z.Groups {
+		if _, known := numbers[g.Rack]; !known {
+			numbers[g.Rack] = len(numbers)
+		}
+		for range g.Nodes {
+			if at == node {
+				return numbers[g.Rack], g.Pool
+			}
+			at++
+		}
+	}
+	panic("the groups have too few nodes")
+}
+
+// randomGroups divides the nodes of a zone.
+func randomGroups(r *rand.Rand, z *Zone) {
+	for left := z.Nodes; left > 0; {
+		some := 1 + r.IntN(left)
+		z.Groups = append(z.Groups, Group{
+			Nodes: some, Pool: []string{"", "p", "q"}[r.IntN(3)], Rack: []string{"", "x", "y"}[r.IntN(3)],
+		})
+		left -= some
+	}
 }
 
 func TestNodesAreCountedAsIfEachWereLookedAt(t *testing.T) {
@@ -29,9 +62,13 @@ func TestNodesAreCountedAsIfEachWereLookedAt(t *testing.T) {
 		c := Cluster{Zones: []Zone{{Name: "a", Nodes: 1 + r.IntN(9)}, {Name: "a-1", Nodes: 1 + r.IntN(9)},
 			{Name: "b", Nodes: 1 + r.IntN(9)}}}
 		for i := range c.Zones {
+			if r.IntN(2) == 0 {
+				randomGroups(r, &c.Zones[i])
+				continue
+			}
 			c.Zones[i].Racks = r.IntN(c.Zones[i].Nodes + 1)
 		}
-		n := Nodes{Zone: []string{"", "a", "a-1", "b"}[r.IntN(4)]}
+		n := Nodes{Zone: []string{"", "a", "a-1", "b"}[r.IntN(4)], Pool: []string{"", "", "p", "q"}[r.IntN(4)]}
 		if r.IntN(2) == 0 {
 			n.Rack = new(r.IntN(5))
 		}
@@ -49,7 +86,7 @@ func TestNodesAreCountedAsIfEachWereLookedAt(t *testing.T) {
 				}
 			}
 		}
-		require.Equal(t, want, c.matching(&n), "seed %d: %+v of %+v", seed, n, c)
+		require.Equal(t, want, c.Matching(&n), "seed %d: %+v of %+v", seed, n, c)
 	}
 }
 

@@ -45,7 +45,9 @@ func (c *Cluster) fill() {
 	setDefault(&c.APILatency, Range{Min: Duration(2 * time.Millisecond), Max: Duration(20 * time.Millisecond)})
 	setDefault(&c.WatchDelay, Range{Min: Duration(time.Millisecond), Max: Duration(50 * time.Millisecond)})
 	for i := range c.Zones {
-		setDefault(&c.Zones[i].Racks, 1)
+		if len(c.Zones[i].Groups) == 0 {
+			setDefault(&c.Zones[i].Racks, 1)
+		}
 	}
 	for i := range c.Workloads {
 		w := &c.Workloads[i]

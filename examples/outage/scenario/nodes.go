@@ -6,16 +6,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 func (z *Zone) nodeName(i int) string { return z.Name + "-" + strconv.Itoa(i) }
 
-func (z *Zone) rack(i int) int { return i % z.racks() }
-
-func (z *Zone) racks() int { return max(z.Racks, 1) }
+func (z *Zone) pool(i int) string {
+	if group := z.GroupOf(i); group != nil {
+		return group.Pool
+	}
+	return ""
+}
 
 // size returns how many nodes the cluster has.
 func (c *Cluster) size() int {
@@ -28,10 +28,17 @@ func (c *Cluster) size() int {
 
 // pods returns how many pods the workload has.
 func (c *Cluster) pods(w *Workload) int {
-	if w.Kind == DaemonSet {
+	if w.Kind != DaemonSet {
+		return w.Replicas
+	}
+	if len(w.Placed) == 0 {
 		return c.size()
 	}
-	return w.Replicas
+	total := 0
+	for _, count := range w.Placed {
+		total += min(max(count, 0), maxPods+1)
+	}
+	return total
 }
 
 func (c *Controller) replicas() int { return max(c.Replicas, 1) }
@@ -47,18 +54,19 @@ func (c *checker) zoneNames() []string {
 const zonesPath = "cluster.zones"
 
 func (n *Nodes) check(c *checker, path string, _ *Step) {
-	restricted := len(n.Names) > 0 || n.Zone != "" || n.Rack != nil
+	restricted := len(n.Names) > 0 || n.Zone != "" || n.Rack != nil || n.Pool != ""
 	if !n.All && !restricted && n.Count == 0 && n.Share == 0 {
-		c.add([]string{path}, path, "says no nodes; give it zone, rack, names, count or share, or all: true")
+		c.add([]string{path}, path, "says no nodes; give it zone, rack, pool, names, count or share, or all: true")
 		return
 	}
-	c.check(!n.All || !restricted, path, "has all and what restricts it; leave out all, or else names, zone and rack")
+	c.check(!n.All || !restricted, path,
+		"has all and what restricts it; leave out all, or else names, zone, rack and pool")
 	ok := c.shares(path, n.Count, n.Share)
 	if !c.restrictions(path, n) {
 		return
 	}
 	once(c, path+".names", n.Names)
-	matching := c.cluster.matching(n)
+	matching := c.cluster.Matching(n)
 	needs := []string{path, zonesPath}
 	switch {
 	case matching == 0:
@@ -81,6 +89,10 @@ func (c *checker) restrictions(path string, n *Nodes) bool {
 			return false
 		}
 		zones = zones[i : i+1]
+	}
+	if pools := c.cluster.pools(); n.Pool != "" && !slices.Contains(pools, n.Pool) {
+		c.add(needs, path+".pool", "%s", missing("pool", n.Pool, pools))
+		return false
 	}
 	if n.Rack != nil {
 		ok = c.rack(path, n, zones)
@@ -144,16 +156,20 @@ func (c *checker) noNode(name string) string {
 	return fmt.Sprintf("there is no node %s; nodes are %s", shown(name), listed(ranges))
 }
 
-// matching counts the nodes that names, zone and rack describe, without looking
-// at each node of the cluster.
-func (c *Cluster) matching(n *Nodes) int {
+// Matching counts the nodes that names, zone, rack and pool describe, without
+// looking at each node of the cluster. What the description says of counts and
+// shares is left out.
+func (c *Cluster) Matching(n *Nodes) int {
 	total := 0
 	for i := range c.Zones {
 		z := &c.Zones[i]
 		switch {
 		case n.Zone != "" && n.Zone != z.Name:
 		case len(n.Names) > 0:
-			total += z.namedAndInRack(n)
+			total += z.named(n)
+		case len(z.Groups) > 0:
+			total += z.grouped(n)
+		case n.Pool != "":
 		case n.Rack == nil:
 			total += max(z.Nodes, 0)
 		case *n.Rack < z.racks():
@@ -163,12 +179,26 @@ func (c *Cluster) matching(n *Nodes) int {
 	return total
 }
 
-func (z *Zone) namedAndInRack(n *Nodes) int {
+// grouped counts the nodes of the groups that rack and pool describe.
+func (z *Zone) grouped(n *Nodes) int {
+	total, racks := 0, z.RackNames()
+	for i := range z.Groups {
+		g := &z.Groups[i]
+		if (n.Pool == "" || n.Pool == g.Pool) && (n.Rack == nil || *n.Rack == slices.Index(racks, g.Rack)) {
+			total += max(g.Nodes, 0)
+		}
+	}
+	return total
+}
+
+// named counts the nodes of the zone that names, rack and pool describe.
+func (z *Zone) named(n *Nodes) int {
 	total := 0
 	for _, name := range n.Names {
 		number, ok := strings.CutPrefix(name, z.Name+"-")
 		i, err := strconv.Atoi(number)
-		if ok && err == nil && i < z.Nodes && (n.Rack == nil || *n.Rack == z.rack(i)) {
+		if ok && err == nil && i < z.Nodes && (n.Rack == nil || *n.Rack == z.RackOf(i)) &&
+			(n.Pool == "" || n.Pool == z.pool(i)) {
 			total++
 		}
 	}
@@ -205,12 +235,7 @@ func (m *Move) check(c *checker, path string, s *Step) {
 
 func (t *Taint) check(c *checker, path string, s *Step) {
 	t.Nodes.check(c, path+".nodes", s)
-	c.check(len(validation.IsQualifiedName(t.Key)) == 0, path+".key",
-		"%s is no key of a taint; write it like maintenance or example.com/maintenance", shown(t.Key))
-	c.check(len(validation.IsValidLabelValue(t.Value)) == 0, path+".value",
-		"%s is no value of a taint: at most 63 letters, digits, dashes, underscores and dots", shown(t.Value))
-	c.oneOf(path+".effect", "effect", t.Effect,
-		string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute))
+	c.taint(path, t.Key, t.Value, t.Effect)
 	c.timeAdded(path+".timeAdded", t.TimeAdded)
 }
 

@@ -191,12 +191,16 @@ func (r random) cluster(c *scenario.Cluster) {
 		c.Zones = append(c.Zones, scenario.Zone{Name: fmt.Sprintf("z%d", i), Nodes: 10 + r.IntN(20), Racks: pick(r, 0, 1, 4)})
 	}
 	c.Zones[0].Racks = 4
+	c.Zones = append(c.Zones, r.grouped())
 	c.Workloads = []scenario.Workload{
 		{Name: "web", Kind: pick(r, "", scenario.Deployment), Replicas: 10 + r.IntN(90),
 			TolerationSeconds: maybe(r, r.Int64N(400)), EveryTaint: r.IntN(2) == 0, MinAvailable: r.IntN(9)},
 		{Name: "db", Kind: scenario.StatefulSet, Replicas: 1 + r.IntN(9), TolerateForever: r.IntN(2) == 0,
 			Priority: pick(r, 0, -1, 1000)},
 		{Name: "agent", Kind: scenario.DaemonSet},
+		{Name: "train", Kind: pick(r, scenario.Bare, scenario.Deployment), Replicas: 9, Tolerations: r.tolerations(),
+			Placed: pick(r, nil, map[string]int{"g-gpu": 9}, map[string]int{"g-gpu": 2, "g-0": 7}),
+			Pools:  pick(r, nil, []string{"gpu", "main"})},
 	}
 	if r.IntN(2) == 0 {
 		c.BeatInterval, c.StatusInterval = r.interval(), r.interval()
@@ -204,10 +208,29 @@ func (r random) cluster(c *scenario.Cluster) {
 	}
 }
 
+// grouped is a zone with groups, in which some fields are left out.
+func (r random) grouped() scenario.Zone {
+	z := scenario.Zone{Name: "g", Groups: []scenario.Group{
+		{Name: "g-0", Nodes: 1 + r.IntN(5), Pool: "main", Rack: pick(r, "", "R_1.x", "5")},
+		{Name: "g-gpu", Nodes: 1 + r.IntN(5), Pool: "gpu", Rack: "5", Cordoned: r.IntN(2) == 0,
+			Taints: []scenario.NodeTaint{{Key: "example.com/gpu", Value: pick(r, "", "yes"), Effect: "NoSchedule"}}},
+	}}
+	z.Nodes = z.Groups[0].Nodes + z.Groups[1].Nodes
+	return z
+}
+
+func (r random) tolerations() []scenario.Toleration {
+	return pick(r, nil, []scenario.Toleration{{Operator: "Exists"}}, []scenario.Toleration{
+		{Key: "example.com/gpu", Operator: pick(r, "", "Equal"), Value: pick(r, "", "true"), Effect: "NoSchedule"},
+		{Key: "maintenance", Operator: "Exists", Effect: "NoExecute", Seconds: maybe(r, r.Int64N(99))},
+	})
+}
+
 func (r random) nodes() scenario.Nodes {
 	n := pick(r,
 		scenario.Nodes{All: true},
 		scenario.Nodes{Zone: "z1"},
+		scenario.Nodes{Pool: "gpu"},
 		scenario.Nodes{Rack: new(r.IntN(4))},
 		scenario.Nodes{Zone: "z0", Rack: new(r.IntN(4))},
 		scenario.Nodes{Names: []string{"z1-3", "z0-0"}},

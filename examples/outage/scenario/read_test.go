@@ -222,7 +222,7 @@ func TestNodesOfAStepExist(t *testing.T) {
 		{"nothing said", `
 - at: 1m
   silence: {}`, []string{
-			`16:3: script[0].silence: says no nodes; give it zone, rack, names, count or share, or all: true`}},
+			`16:3: script[0].silence: says no nodes; give it zone, rack, pool, names, count or share, or all: true`}},
 		{"nothing there", `
 - at: 1m
   silence:`, []string{
@@ -230,7 +230,7 @@ func TestNodesOfAStepExist(t *testing.T) {
 		{"all, and yet not", `
 - at: 1m
   silence: {all: true, zone: a}`, []string{
-			`16:3: script[0].silence: has all and what restricts it; leave out all, or else names, zone and rack`}},
+			`16:3: script[0].silence: has all and what restricts it; leave out all, or else names, zone, rack and pool`}},
 		{"more than there are", `
 - at: 1m
   silence: {zone: a, rack: 1, count: 6}`, []string{
@@ -327,7 +327,7 @@ func TestTypesAreWhatTheyLookLike(t *testing.T) {
 - at: 1m
   silence: {zone: a, [x]: b, <<: c}`, []string{
 			`16:22: script[0].silence: want the name of a field before the colon, not a list`,
-			`16:30: script[0].silence.<<: there is no field "<<"; fields are all, names, zone, rack, count, share`}},
+			`16:30: script[0].silence.<<: there is no field "<<"; fields are all, names, zone, rack, pool, count, share`}},
 	} {
 		c.run(t)
 	}

@@ -45,6 +45,9 @@ type Zone struct {
 	// Racks is how many racks the nodes are spread over, in turn: rack 0 and so
 	// on. The default is 1.
 	Racks int `json:"racks,omitempty"`
+	// Groups divide the nodes, in their order, if they are not all alike. The
+	// racks are then those that the groups name, numbered in that order.
+	Groups []Group `json:"groups,omitempty"`
 }
 
 // Kinds of workloads.
@@ -56,12 +59,14 @@ const (
 	StatefulSet = "StatefulSet"
 	// DaemonSet: one pod a node, which tolerates that its node is ill for ever.
 	DaemonSet = "DaemonSet"
+	// Bare: pods without an owner, which nothing replaces.
+	Bare = "Bare"
 )
 
 // Workload owns pods and replaces those that go.
 type Workload struct {
 	Name string `json:"name"`
-	// Kind is Deployment, the default, StatefulSet or DaemonSet.
+	// Kind is Deployment, the default, StatefulSet, DaemonSet or Bare.
 	Kind string `json:"kind,omitempty"`
 	// Replicas is how many pods there are; a DaemonSet has as many as there are
 	// nodes.
@@ -74,6 +79,15 @@ type Workload struct {
 	EveryTaint bool `json:"everyTaint,omitempty"`
 	// TolerateForever makes pods tolerate every NoExecute taint, for ever.
 	TolerateForever bool `json:"tolerateForever,omitempty"`
+	// Tolerations are those of the pod template. As the API server's admission
+	// does, TolerationSeconds is left out for what they tolerate.
+	Tolerations []Toleration `json:"tolerations,omitempty"`
+	// Placed says how many of the pods are on the nodes of each group when time
+	// begins. In a group they are spread evenly. By default they are spread over
+	// all nodes. A DaemonSet keeps to the nodes where it begins.
+	Placed map[string]int `json:"placed,omitempty"`
+	// Pools are those on whose nodes a pod may be scheduled; by default all nodes.
+	Pools []string `json:"pools,omitempty"`
 	// MinAvailable is that of the workload's PodDisruptionBudget: how many pods
 	// have to be left when one is evicted by --action=evict. By default it has
 	// none.
@@ -197,6 +211,7 @@ type Nodes struct {
 	// Zone is the one that a node began in, also after a step has moved it.
 	Zone string `json:"zone,omitempty"`
 	Rack *int   `json:"rack,omitempty"`
+	Pool string `json:"pool,omitempty"`
 	// Count or Share takes so many, or such a part from 0 to 1, of the nodes that
 	// the rest describes, at random.
 	Count int     `json:"count,omitempty"`

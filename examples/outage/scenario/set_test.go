@@ -94,13 +94,13 @@ func TestSetSaysWhatExists(t *testing.T) {
 		"cluster.zones[0].nodes.x=2": `cluster.zones[0].nodes.x=2: there is no field x in ` +
 			`cluster.zones[0].nodes; cluster.zones[0].nodes is a single value`,
 		"cluster.zones[0]..nodes=2": `cluster.zones[0]..nodes=2: there is no field "" in cluster.zones[0]; ` +
-			`fields are name, nodes, racks`,
+			`fields are name, nodes, racks, groups`,
 		"script[0].pressure.zone=a": `script[0].pressure.zone=a: the scenario has no script[0].pressure`,
 		"script[0].silence.names[0]=a-1": `script[0].silence.names[0]=a-1: there is no ` +
 			`script[0].silence.names[0]; script[0].silence.names is empty`,
 		"script[0].pressure=a": `script[0].pressure=a: the scenario has no script[0].pressure`,
 		"script[0].silence=a": `script[0].silence=a: it is not a single value; its fields are all, ` +
-			`names, zone, rack, count, share`,
+			`names, zone, rack, pool, count, share`,
 		"duration.=1h": `duration.=1h: the name ends with a dot`,
 		"[0]=a":        `[0]=a: the scenario is no list`,
 		".name=a":      `.name=a: there is no field ""; fields are ` + scenarioFields,

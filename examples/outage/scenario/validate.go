@@ -16,9 +16,9 @@ const (
 	// what Kubernetes supports, 100,000 what this library is meant for.
 	maxNodes = 100_000
 	maxPods  = 2_000_000
-	// maxPriority is the highest that users can give. Source:
-	// HighestUserDefinablePriority of Kubernetes v1.37.
-	maxPriority = 1_000_000_000
+	// maxPriority is that of system-node-critical. Source: SystemCriticalPriority
+	// of Kubernetes v1.37, pkg/apis/scheduling.
+	maxPriority = 2_000_001_000
 	// maxReplicas of the controller: each holds a view of the whole cluster.
 	maxReplicas = 100
 )
@@ -97,7 +97,7 @@ func (c *checker) zones() {
 	const path = "cluster.zones"
 	zones := c.cluster.Zones
 	c.check(len(zones) > 0, path, "there is none; a cluster has at least one zone with a node")
-	total, names := 0, map[string]int{}
+	total, names, groups := 0, map[string]int{}, map[string]string{}
 	for i := range zones {
 		z, at := &zones[i], item(path, i)
 		c.unique(path, i, z.Name, names)
@@ -107,6 +107,7 @@ func (c *checker) zones() {
 			c.add([]string{at + ".nodes"}, at+".racks", "is %d, but the zone has %d nodes; some racks would be empty", z.Racks,
 				z.Nodes)
 		}
+		c.checkGroups(at, z, groups)
 		total += min(max(z.Nodes, 0), maxNodes+1)
 	}
 	c.check(total <= maxNodes, path, "have more than %d nodes together", maxNodes)
@@ -135,6 +136,8 @@ func (c *checker) workloads() {
 		c.unique(path, i, w.Name, names)
 		c.kind(at, w)
 		c.tolerations(at, w)
+		c.podTolerations(at, w)
+		c.placement(at, w)
 		c.check(w.MinAvailable >= 0, at+".minAvailable", "is %d; say how many pods have to be left", w.MinAvailable)
 		c.check(w.Priority >= -maxPriority && w.Priority <= maxPriority, at+".priority",
 			"is %d; at most %d, above zero or below", w.Priority, maxPriority)
@@ -146,11 +149,11 @@ func (c *checker) workloads() {
 }
 
 func (c *checker) kind(at string, w *Workload) {
-	kinds := []string{Deployment, StatefulSet, DaemonSet}
+	kinds := []string{Deployment, StatefulSet, DaemonSet, Bare}
 	switch w.Kind {
 	case DaemonSet:
 		c.check(w.Replicas == 0, at+".replicas", "a DaemonSet has a pod on each node; leave out replicas")
-	case "", Deployment, StatefulSet:
+	case "", Deployment, StatefulSet, Bare:
 		c.addUnless(w.Replicas >= 1, []string{at + ".kind"}, at+".replicas", "is %d; say how many pods the workload has",
 			w.Replicas)
 	default:

@@ -228,6 +228,7 @@ func (s *Simulation) machines(which *scenario.Nodes, random *rand.Rand) []*model
 	for _, m := range s.world.Machines() {
 		if len(which.Names) > 0 && !slices.Contains(which.Names, m.Name) ||
 			which.Zone != "" && which.Zone != m.Zone ||
+			which.Pool != "" && which.Pool != m.Pool ||
 			which.Rack != nil && m.Rack != fmt.Sprintf("%s/%d", m.Zone, *which.Rack) {
 			continue
 		}

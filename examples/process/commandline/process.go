@@ -11,7 +11,7 @@ import (
 )
 
 // Process says how a process reaches a cluster and is reached. A program sets
-// Name and Port; all else are flags.
+// Name, Port and WithoutShadow; all else are flags.
 type Process struct {
 	// Name is the program's: the user agent of its requests and, unless a flag
 	// says otherwise, the name of its leader's lease.
@@ -34,6 +34,9 @@ type Process struct {
 	// time and still count as the same.
 	Shadow          bool
 	ShadowTolerance time.Duration
+	// WithoutShadow says why the program has no shadow. --shadow is then refused,
+	// and --help leaves it out. Empty means that it has one.
+	WithoutShadow string
 }
 
 // Lease returns the name of the leader's lease. A shadow has one of its own, so
@@ -71,6 +74,9 @@ func (p *Process) AddFlags(flags *pflag.FlagSet) {
 		"table on standard output at the end.")
 	flags.DurationVar(&p.ShadowTolerance, "shadow-tolerance", 5*time.Second,
 		"By how much what a shadow would have done and what happens may differ in time and still count as the same.")
+	for _, name := range []string{"shadow", "shadow-tolerance"} {
+		flags.Lookup(name).Hidden = p.WithoutShadow != ""
+	}
 }
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
@@ -83,5 +89,6 @@ func (p *Process) Check(c *Checks) {
 		strings.Join(p.FeatureGates, ","))
 	c.That(p.LeaseName != "", "--leader-elect-resource-name is empty, want a name")
 	c.That(p.LeaseNamespace != "", "--leader-elect-resource-namespace is empty, want a name")
+	c.That(!p.Shadow || p.WithoutShadow == "", "--shadow is not supported: %s", p.WithoutShadow)
 	c.That(p.ShadowTolerance >= 0, "--shadow-tolerance is %v, want zero or more", p.ShadowTolerance)
 }

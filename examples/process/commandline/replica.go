@@ -30,7 +30,13 @@ func (r *Replica) AddFlags(flags *pflag.FlagSet) {
 		"does not delay the others.")
 	flags.IntVar(&r.APIBurst, "kube-api-burst", 30, "Requests to the API server that may come at once.")
 
-	leader := &r.LeaderElection
+	r.LeaderElection.AddFlags(flags)
+}
+
+// AddFlags adds the flags and sets their fields to the defaults, which are
+// those of kube-controller-manager v1.37. It is for a program whose requests no
+// flag limits; others have them from [Replica.AddFlags].
+func (leader *LeaderElection) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&leader.Elect, "leader-elect", true, "Act only while holding a lease, so that several replicas can run.")
 	flags.DurationVar(&leader.LeaseDuration, "leader-elect-lease-duration", 15*time.Second,
 		"How long others wait before they take over a lease that is not renewed.")
@@ -44,8 +50,11 @@ func (r *Replica) AddFlags(flags *pflag.FlagSet) {
 func (r *Replica) Check(c *Checks) {
 	c.That(r.APIQPS > 0, "--kube-api-qps is %v, want more than 0", r.APIQPS)
 	c.That(r.APIBurst > 0, "--kube-api-burst is %d, want at least 1", r.APIBurst)
+	r.LeaderElection.Check(c)
+}
 
-	leader := &r.LeaderElection
+// Check reports what is wrong, in the order in which AddFlags adds the flags.
+func (leader *LeaderElection) Check(c *Checks) {
 	c.Positive("leader-elect-lease-duration", leader.LeaseDuration)
 	c.Positive("leader-elect-renew-deadline", leader.RenewDeadline)
 	c.That(leader.RenewDeadline < leader.LeaseDuration, "--leader-elect-renew-deadline %v must be less than "+

@@ -56,6 +56,17 @@
 // grace periods. A refusal of a PodDisruptionBudget waits, and makes the
 // scheduler choose again. Mirror pods and pods of DaemonSets stay.
 //
+// # Next to another scheduler
+//
+// It binds, reports and nominates only pods that name it. Pods that another
+// scheduler has bound count from the moment at which the watch shows them, and
+// have to make room like any other. So a binding of its own never overcommits a
+// node by what it could know. Within the delay of a watch both schedulers may
+// take the last place of a node. Neither can prevent that, and the kubelet then
+// refuses the pod that comes second (OutOfcpu). What the other one has only
+// nominated does not count. Where that matters, give each scheduler nodes of
+// its own, by a taint.
+//
 // # Size
 //
 // A decision visits all nodes: 0.6 µs of CPU for each, and 5 µs for each if

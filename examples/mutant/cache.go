@@ -1,54 +1,62 @@
-//go:build !race
-
-package mutations
+package mutant
 
 import (
 	"bufio"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
-// The go command keeps what it has compiled for five days: with a fault in
+// The go command keeps what it has compiled for five days. With a fault in
 // each, that is gigabytes a run that nothing reads again. So it is given a
 // cache (GOCACHEPROG) that reads from the ordinary one, and writes to a folder
 // of the test. The protocol is in "go doc -u cmd/go/internal/cacheprog". The
 // test binary serves it if the environment names the ordinary cache.
 const (
-	ordinaryCache = "MUTATIONS_TEST_GOCACHE"
-	newFiles      = "MUTATIONS_TEST_NEW" // the folder for what is compiled
+	ordinaryCache = "MUTANT_GOCACHE"
+	newFiles      = "MUTANT_NEW" // the folder for what is compiled
 )
 
-func TestMain(m *testing.M) {
+// Main is for TestMain of a package that calls [Mutation.Build]:
+//
+//	func TestMain(m *testing.M) { os.Exit(mutant.Main(m.Run)) }
+//
+// It serves the cache if the go command has started the test binary for that,
+// and runs the tests otherwise. It returns the exit code.
+func Main(run func() int) int {
 	ordinary := os.Getenv(ordinaryCache)
 	if ordinary == "" {
-		os.Exit(m.Run())
+		return run()
 	}
 	c := cache{ordinary: ordinary, folder: os.Getenv(newFiles), stored: make(map[string]entry)}
 	if err := c.serve(os.Stdin, os.Stdout); err != nil {
 		_, _ = io.WriteString(os.Stderr, "cache of the mutations: "+err.Error()+"\n")
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // throwaway has a go command write what it compiles to a folder.
-func throwaway(t *testing.T, command *exec.Cmd, folder string) {
-	t.Helper()
-	ordinary, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
-	require.NoError(t, err)
+func throwaway(ctx context.Context, command *exec.Cmd, folder string) error {
+	ordinary, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
+	if err != nil {
+		return fmt.Errorf("ask for the cache of the go command: %w", err)
+	}
 	program, err := os.Executable()
-	require.NoError(t, err)
+	if err != nil {
+		return fmt.Errorf("find the running test binary: %w", err)
+	}
 	command.Env = append(os.Environ(), "GOCACHEPROG="+program,
 		ordinaryCache+"="+strings.TrimSpace(string(ordinary)), newFiles+"="+folder)
+	return nil
 }
 
 // request and response are those of the protocol, as far as they are used.

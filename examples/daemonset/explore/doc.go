@@ -1,0 +1,13 @@
+// Package explore looks for faults of the DaemonSet controller that no written
+// test covers. It draws random scenarios, each from a seed. It plays each with
+// package simulation, and checks it with package invariant.
+//
+//	go -C examples test ./daemonset/explore -run TestRandomWorlds \
+//	  -args -seeds 100000
+//
+// A seed that fails is printed with the steps that are needed. It is played
+// again with -first and -seeds 1. The same seed is the same history each time.
+//
+// That it would find something is shown by package mutations: deliberate faults
+// of the library, every one of which the same exploration has to catch.
+package explore

@@ -1,0 +1,148 @@
+package invariant
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// states are what an object may be for all that a life could know. A nil among
+// them means that there may be no such object. Mostly there is one state.
+type states []metav1.Object
+
+// known returns the states of a name at a decision. They follow from what the
+// watch had shown. On top come the life's own writes, which it must count as
+// done from the moment in which it has decided on them, and the objects of
+// answers. A creation whose answer was lost may be done or not.
+func (t *timeline) known(d *Decision) states {
+	at := d.Seen[t.kind]
+	all := states{t.at(at)}
+	for _, change := range t.changes {
+		if own := change.By; change.Version > at && own != nil && own.Decision.Life == d.Life &&
+			own.Decision.Order < d.Order && change.certain() {
+			if change.lostTo(d) {
+				all = append(all, change.After)
+			} else {
+				all = states{change.After}
+			}
+			at = change.Version
+		}
+	}
+	for _, call := range t.answers {
+		if call.Decision.Life == d.Life && call.Ended < d.Order && call.version() > at {
+			all = append(all, call.Answer)
+		}
+	}
+	return all
+}
+
+// certain reports whether a life knows the effect of its write even without an
+// answer: it creates or deletes the object.
+func (c *Change) certain() bool {
+	return c.Before == nil || c.After == nil ||
+		c.After.GetDeletionTimestamp() != nil && c.Before.GetDeletionTimestamp() == nil
+}
+
+// lostTo reports whether a write is a creation whose answer a life has not got.
+func (c *Change) lostTo(d *Decision) bool {
+	return c.Before == nil && !c.By.Answered && c.By.Ended > 0 && c.By.Ended < d.Order
+}
+
+// lost reports whether an object may exist because of such a creation.
+func (t *timeline) lost(d *Decision) bool {
+	return slices.ContainsFunc(t.changes, func(c *Change) bool {
+		return c.By != nil && c.By.Decision.Life == d.Life && c.Version > d.Seen[t.kind] && c.lostTo(d)
+	})
+}
+
+// typed returns the states of a type that exist.
+func typed[T metav1.Object](all states) []T {
+	var found []T
+	for _, state := range all {
+		if object, ok := state.(T); ok {
+			found = append(found, object)
+		}
+	}
+	return found
+}
+
+// setsKnown returns the states of a set that is not being deleted.
+func (x *index) setsKnown(d *Decision, uid types.UID) []*appsv1.DaemonSet {
+	t := x.setsByUID[uid]
+	if t == nil {
+		return nil
+	}
+	sets := typed[*appsv1.DaemonSet](t.known(d))
+	return slices.DeleteFunc(sets, func(set *appsv1.DaemonSet) bool {
+		return set.UID != uid || set.DeletionTimestamp != nil
+	})
+}
+
+// nodesKnown returns the nodes by name.
+func (x *index) nodesKnown(d *Decision) map[string]*corev1.Node {
+	nodes := map[string]*corev1.Node{}
+	for _, t := range x.all {
+		if t.kind != Nodes {
+			continue
+		}
+		if node, ok := t.at(d.Seen[Nodes]).(*corev1.Node); ok {
+			nodes[node.Name] = node
+		}
+	}
+	return nodes
+}
+
+// candidate is a pod of a set as a life knows it.
+type candidate struct {
+	name   string
+	states []*corev1.Pod // never empty
+	doubt  bool          // it may be gone, or not be the set's
+	lost   bool          // the life has created it, and has not got the answer
+}
+
+// surely reports whether all states are so and the pod exists.
+func (c *candidate) surely(is func(*corev1.Pod) bool) bool {
+	return !c.doubt && !slices.ContainsFunc(c.states, func(pod *corev1.Pod) bool { return !is(pod) })
+}
+
+// maybe reports whether a state is so.
+func (c *candidate) maybe(is func(*corev1.Pod) bool) bool { return slices.ContainsFunc(c.states, is) }
+
+// podsKnown returns the pods that a set has or may have.
+func (x *index) podsKnown(d *Decision, uid types.UID) []*candidate {
+	var pods []*candidate
+	for _, t := range x.byOwner[uid] {
+		if t.kind != Pods {
+			continue
+		}
+		all := t.known(d)
+		own := slices.DeleteFunc(typed[*corev1.Pod](all), func(pod *corev1.Pod) bool { return controllerOf(pod) != uid })
+		if len(own) > 0 {
+			pods = append(pods, &candidate{t.name, own, len(own) < len(all), t.lost(d)})
+		}
+	}
+	return pods
+}
+
+// revisionsKnown returns the revisions that a set has or may have.
+func (x *index) revisionsKnown(d *Decision, uid types.UID) (surely, maybe []*appsv1.ControllerRevision) {
+	for _, t := range x.byOwner[uid] {
+		if t.kind != Revisions {
+			continue
+		}
+		all := t.known(d)
+		own := slices.DeleteFunc(typed[*appsv1.ControllerRevision](all), func(r *appsv1.ControllerRevision) bool {
+			return controllerOf(r) != uid || r.DeletionTimestamp != nil
+		})
+		if len(own) > 0 {
+			maybe = append(maybe, own[0])
+		}
+		if len(own) == len(all) {
+			surely = append(surely, own[0])
+		}
+	}
+	return surely, maybe
+}

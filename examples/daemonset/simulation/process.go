@@ -1,0 +1,175 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubelife/lifecycle/daemon/revision"
+	"github.com/kubelife/lifecycle/examples/daemonset/controller"
+	"github.com/kubelife/lifecycle/examples/daemonset/edge"
+	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
+)
+
+// A process is one life of the controller: the core and the edge of the real
+// program. The dispatcher and the informers, which wait, are its own.
+type process struct {
+	*cluster
+
+	faults  *faults
+	config  controller.Config
+	life    *invariant.Life
+	core    *controller.Controller
+	edge    *edge.Edge[*appsv1.DaemonSet]
+	watches [invariant.Kinds]*watch
+	errands map[*errand]struct{}
+	ended   bool
+	awake   bool          // a turn is planned
+	alarm   time.Duration // the earliest turn planned for later; zero: none
+}
+
+// start begins a life. Its caches are up to age old.
+func start(c *cluster, f *faults, config controller.Config, age time.Duration) (*process, error) {
+	p := &process{
+		cluster: c, faults: f, config: config, life: &invariant.Life{}, errands: map[*errand]struct{}{},
+	}
+	c.history.Lives = append(c.history.Lives, p.life)
+	var err error
+	if p.core, err = controller.NewController(config, c.wall()); err != nil {
+		return nil, fmt.Errorf("start the controller: %w", err)
+	}
+	for kind := range invariant.Kinds {
+		p.watches[kind] = &watch{cluster: c, kind: kind, shown: p.wake}
+	}
+	if p.edge, err = p.newEdge(); err != nil {
+		return nil, fmt.Errorf("start the controller: %w", err)
+	}
+	for kind, handler := range map[invariant.Kind]cache.ResourceEventHandler{
+		invariant.Sets: p.edge.Sets, invariant.Pods: p.edge.Pods,
+		invariant.Nodes: p.edge.Nodes, invariant.Revisions: p.edge.Revisions,
+	} {
+		p.watches[kind].handler = handler
+	}
+	for _, w := range p.watches {
+		at := c.wall().Add(-c.between(0, age))
+		w.list(c.versionAt(w.kind, at), func() time.Duration { return p.watchDelay(f, w.kind) })
+	}
+	p.core.MarkSynced(c.wall())
+	p.wake()
+	return p, nil
+}
+
+func (p *process) newEdge() (*edge.Edge[*appsv1.DaemonSet], error) {
+	return edge.NewEdge(edge.Config[*appsv1.DaemonSet]{
+		Controller: p.core,
+		Observe:    func(turn func(now time.Time)) { turn(p.wall()) },
+		SetOf:      controller.SetOf,
+		Collisions: func(set *appsv1.DaemonSet) *int32 { return set.Status.CollisionCount },
+		Sets: func(string) revision.OwnerClient[*appsv1.DaemonSet] {
+			return client[*appsv1.DaemonSet]{invariant.Sets}
+		},
+		Pods: func(string) edge.Pods { return client[*corev1.Pod]{invariant.Pods} },
+		Revisions: func(string) revision.Client {
+			return client[*appsv1.ControllerRevision]{invariant.Revisions}
+		},
+		Stores: edge.Stores{
+			Sets: p.watches[invariant.Sets], Pods: p.watches[invariant.Pods],
+			Nodes: p.watches[invariant.Nodes], Revisions: p.watches[invariant.Revisions],
+		},
+	})
+}
+
+// end kills the process. What it has sent arrives, and is not answered.
+func (p *process) end() {
+	p.ended = true
+	for _, w := range p.watches {
+		w.closed = true
+	}
+	for e := range p.errands {
+		delete(p.errands, e)
+		e.stop()
+	}
+}
+
+// told shows a change by and by.
+func (p *process) told(change *invariant.Change) {
+	if !p.ended {
+		p.watches[change.Kind].show(change, p.watchDelay(p.faults, change.Kind))
+	}
+}
+
+// wake plans a turn for now.
+func (p *process) wake() {
+	if p.awake || p.ended {
+		return
+	}
+	p.awake = true
+	p.after(0, p.turn)
+}
+
+// turn hands out tasks to the workers that are free.
+func (p *process) turn() {
+	p.awake = false
+	if p.ended {
+		return
+	}
+	for len(p.errands) < p.config.MostUnderWay() {
+		task, ok := p.core.Start(p.wall())
+		if !ok {
+			p.setAlarm()
+			return
+		}
+		decision := &invariant.Decision{Life: p.life, Order: p.nextEvent(), At: p.wall()}
+		for kind, w := range p.watches {
+			decision.Seen[kind] = w.version
+		}
+		p.perform(task, decision)
+	}
+}
+
+// breather is how long a process waits that is promised work for now and then
+// gets none, as in timedqueue.Dispatcher. Otherwise time would stand still.
+const breather = time.Millisecond
+
+func (p *process) setAlarm() {
+	next, ok := p.core.Next(p.wall())
+	if !ok {
+		return
+	}
+	wait := next.Sub(p.wall())
+	if wait <= 0 {
+		wait = breather
+	}
+	at := p.now + wait
+	if p.alarm != 0 && p.alarm <= at {
+		return
+	}
+	p.alarm = at
+	p.after(wait, func() {
+		if p.alarm == at {
+			p.alarm = 0
+		}
+		p.wake()
+	})
+}
+
+// halt has the core delete no pod until resume.
+func (p *process) halt() {
+	if last := len(p.life.Halts) - 1; last >= 0 && p.life.Halts[last].To == 0 {
+		return
+	}
+	p.core.Halt(p.wall())
+	p.life.Halts = append(p.life.Halts, invariant.Span{From: p.nextEvent()})
+	p.wake()
+}
+
+func (p *process) resume() {
+	p.core.Resume(p.wall())
+	if last := len(p.life.Halts) - 1; last >= 0 && p.life.Halts[last].To == 0 {
+		p.life.Halts[last].To = p.nextEvent()
+	}
+	p.wake()
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/klog/v2"
+
+	"github.com/kubelife/lifecycle/examples/demonstration"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/examples/process"
+)
+
+// The demonstration runs the same fleet as on a real cluster, on a cluster in
+// memory. Its script plays the user and the scheduler. Its summary is of what
+// the API server stored, in the order in which it was stored. So a busy machine
+// makes it slower, and neither better nor worse.
+
+// demoDefaults are the flags of the demonstration, unless they are given.
+var demoDefaults = map[string]string{"nodes": "40", "zones": "4"}
+
+const (
+	// demoPatience is how long a step of the script may take. Only a fleet that is
+	// stuck needs that long.
+	demoPatience = time.Minute
+	// demoGlance is how often the play reads the cluster.
+	demoGlance = 100 * time.Millisecond
+	// demoPause is how long a step that has ended stays in view. What the fleet
+	// does in it is part of the step.
+	demoPause = time.Second
+)
+
+// demonstrate plays the script and returns an error if the summary does not
+// hold.
+func demonstrate(ctx context.Context, s *settings, out io.Writer) error {
+	return demonstrateOn(ctx, memory.NewCluster(), s, demonstration.NewScreen(out), out)
+}
+
+// demonstrateOn is demonstrate on a cluster that is empty.
+func demonstrateOn(
+	ctx context.Context, cluster *memory.Cluster, s *settings, screen *demonstration.Screen, out io.Writer,
+) error {
+	if s.nodes < s.zones || s.zones < 2 {
+		return fmt.Errorf("--nodes=%d --zones=%d: the demonstration wants two zones with a node each", s.nodes, s.zones)
+	}
+	p := &play{
+		cluster: cluster, client: cluster.NewClient(), settings: s, screen: screen,
+		world: &world{client: cluster, nodes: s.registering(), zones: s.zones},
+	}
+	defer func() { _ = p.endProcess() }() // its error is that of the play
+	// Each silent node would be a line in the middle of the picture.
+	if err := p.run(klog.NewContext(ctx, klog.Logger{})); err != nil || !p.over {
+		return err
+	}
+	return newHistory(cluster).judge(p).print(out, p.client.Requests())
+}
+
+// play is the script on its way.
+type play struct {
+	cluster  *memory.Cluster
+	client   *memory.Client // that of the fleet
+	settings *settings
+	screen   *demonstration.Screen
+	world    *world
+
+	// stop ends the process that runs, and ended tells when it has.
+	stop  context.CancelFunc
+	ended chan error
+	// marks are the last versions of each step that was played.
+	marks     []uint64
+	unreached []string
+	over      bool // the script ended, not the context
+}
+
+// beginProcess starts the fleet as a process does.
+func (p *play) beginProcess(ctx context.Context) error {
+	clients := process.Clients{
+		Acting: p.client, Watching: p.client, Recording: p.cluster.NewClient(), Electing: p.cluster.NewClient(),
+	}
+	f, err := newFleet(ctx, p.settings, clients, prometheus.NewRegistry())
+	if err != nil {
+		return err
+	}
+	ctx, p.stop = context.WithCancel(ctx)
+	p.ended = make(chan error, 1)
+	ready := make(chan struct{})
+	go func() {
+		p.ended <- process.Together(ctx,
+			func(ctx context.Context) error { f.Observe(ctx, func() { close(ready) }); return nil },
+			func(ctx context.Context) error {
+				select {
+				case <-ready:
+					return f.Act(ctx)
+				case <-ctx.Done():
+					return nil
+				}
+			})
+	}()
+	return nil
+}
+
+// endProcess ends the fleet. Nothing of it is left but what is stored.
+func (p *play) endProcess() error {
+	if p.stop == nil {
+		return nil
+	}
+	p.stop()
+	p.stop = nil
+	return <-p.ended
+}
+
+// run plays the steps, each until the cluster is as the step wants it. It ends
+// after the first one that does not get there.
+func (p *play) run(ctx context.Context) error {
+	steps := p.script()
+	for i, step := range steps {
+		p.screen.Say(fmt.Sprintf("%d/%d %s", i+1, len(steps), step.title))
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("step %d, %s: %w", i+1, step.title, err)
+		}
+		missing, err := p.await(ctx, step)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		seen, err := p.pause(ctx)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		p.marks = append(p.marks, seen.version)
+		if missing != "" {
+			p.unreached = append(p.unreached, fmt.Sprintf("step %d: %s;", i+1, missing))
+			break
+		}
+	}
+	p.over = true
+	return p.endProcess()
+}
+
+// await waits until the cluster is as a step wants it, and returns what is
+// missing if it never is.
+func (p *play) await(ctx context.Context, step step) (missing string, err error) {
+	for until := time.Now().Add(demoPatience); ctx.Err() == nil; sleep(ctx, demoGlance) {
+		seen, err := p.see(ctx)
+		if err != nil {
+			return "", err
+		}
+		if missing = step.wants(seen); missing == "" || time.Now().After(until) {
+			break
+		}
+	}
+	return missing, nil
+}
+
+// pause shows the cluster for a while and returns what it is in the end.
+func (p *play) pause(ctx context.Context) (*state, error) {
+	for until := time.Now().Add(demoPause); ; sleep(ctx, demoGlance) {
+		seen, err := p.see(ctx)
+		if err != nil || ctx.Err() != nil || !time.Now().Before(until) {
+			return seen, err
+		}
+	}
+}
+
+// see reads the cluster, and shows it.
+func (p *play) see(ctx context.Context) (*state, error) {
+	seen, err := p.world.see(ctx)
+	if err != nil {
+		return nil, err
+	}
+	picture := ""
+	for _, zone := range seen.zones() {
+		line := fmt.Sprintf("%s: %d of %d nodes ready, %d of %d pods ready, %d restarts",
+			zone.name, zone.readyNodes, zone.nodes, zone.readyPods, zone.pods, zone.restarts)
+		if picture += line + "\n"; !p.screen.IsLive() {
+			p.screen.Change(zone.name, line)
+		}
+	}
+	if p.screen.IsLive() {
+		p.screen.Draw(picture)
+	}
+	return seen, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

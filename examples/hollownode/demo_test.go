@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/demonstration"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+)
+
+// demonstrated runs the demonstration in virtual time, and returns what it
+// wrote and the result. Meddle does to the cluster what the script does not.
+func demonstrated(
+	t *testing.T, live bool, meddle func(context.Context, *memory.Cluster) error,
+) (string, error) {
+	t.Helper()
+	var s settings
+	require.NoError(t, demonstration.SetDefaults(command(&s).FlagSet(), demoDefaults))
+	cluster := memory.NewCluster()
+	meddled := make(chan error, 1)
+	go func() { meddled <- meddle(t.Context(), cluster) }()
+	var out bytes.Buffer
+	screen := demonstration.NewScreen(&out)
+	if live {
+		screen = demonstration.NewPicture(&out)
+	}
+	err := demonstrateOn(t.Context(), cluster, &s, screen, &out)
+	require.NoError(t, <-meddled)
+	require.LessOrEqual(t, demonstration.Width(out.String()), demonstration.Columns)
+	return out.String(), err
+}
+
+func TestDemonstrationHolds(t *testing.T) {
+	for name, live := range map[string]bool{"in lines": false, "on a terminal": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				started := time.Now()
+				out, err := demonstrated(t, live, func(context.Context, *memory.Cluster) error { return nil })
+				require.NoError(t, err, out)
+				require.Less(t, time.Since(started), 75*time.Second)
+				require.Contains(t, out, "9/9 all pods are deleted")
+				require.Contains(t, out, "130 pods were removed")
+				require.NotContains(t, out, "FAIL")
+			})
+		})
+	}
+}
+
+// Another client writes what no kubelet may.
+func TestDemonstrationFindsWhatItDoesNotClaim(t *testing.T) {
+	for name, test := range map[string]struct {
+		after      time.Duration
+		pod, patch string
+		finds      string
+	}{
+		"a silent node": {30 * time.Second, "pod-0004", `{"status":{"message":"x"}}`,
+			"FAIL  nothing was written of silent nodes and their pods\n      except for 1: pod-0004"},
+		"a restart": {30 * time.Second, "pod-0003",
+			`{"status":{"containerStatuses":[{"name":"main","image":"image","imageID":"image","restartCount":7}]}}`,
+			"FAIL  no count of restarts and no final phase went back\n      except for 1: pod-0003"},
+		"a pod that is gone": {30 * time.Second, "", "pod-0002",
+			"FAIL  no container ran when its pod was removed\n      except for 1: pod-0002"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				out, err := demonstrated(t, false, func(ctx context.Context, cluster *memory.Cluster) error {
+					time.Sleep(test.after)
+					pods := cluster.CoreV1().Pods(demoNamespace)
+					if test.pod == "" {
+						return pods.Delete(ctx, test.patch, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+					}
+					_, err := pods.Patch(ctx, test.pod, types.StrategicMergePatchType, []byte(test.patch),
+						metav1.PatchOptions{}, "status")
+					return err
+				})
+				require.ErrorIs(t, err, demonstration.ErrNotHeld)
+				require.Contains(t, out, test.finds)
+			})
+		})
+	}
+}
+
+// A step that does not get to its end is the last one.
+func TestDemonstrationEndsWhenAStepDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, err := demonstrated(t, false, func(ctx context.Context, cluster *memory.Cluster) error {
+			time.Sleep(500 * time.Millisecond)
+			return cluster.CoreV1().Nodes().Delete(ctx, "hollow-00009", metav1.DeleteOptions{})
+		})
+		require.ErrorIs(t, err, demonstration.ErrNotHeld)
+		require.Contains(t, out, "FAIL  each of the 2 steps got where it should")
+		require.NotContains(t, out, "3/9")
+	})
+}

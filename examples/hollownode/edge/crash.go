@@ -1,0 +1,48 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+)
+
+// AnnotationCrash, in the domain cri.AnnotationDomain, makes a container of a
+// running pod exit whenever its value changes. The value is the container's
+// name, then a colon and the exit code, then a colon and anything:
+//
+//	kubectl annotate --overwrite pod web hollownode.kubelife.dev/crash=main:1:again
+//
+// The code is 137 if there is none. The value that a pod has when it is first
+// seen does nothing.
+const AnnotationCrash = "crash"
+
+// killedCode is the exit code of a container that is killed.
+const killedCode int32 = 137
+
+// parseCrash returns which container exits with which code. The container is
+// empty if the pod has no such annotation.
+func parseCrash(pod *corev1.Pod) (container string, code int32, err error) {
+	key := cri.AnnotationDomain + "/" + AnnotationCrash
+	text, found := pod.Annotations[key]
+	if !found {
+		return "", 0, nil
+	}
+	container, rest, hasCode := strings.Cut(text, ":")
+	if container == "" {
+		return "", 0, fmt.Errorf("annotation %s=%q: %w", key, text, errors.New("want CONTAINER or CONTAINER:CODE"))
+	}
+	if !hasCode {
+		return container, killedCode, nil
+	}
+	digits, _, _ := strings.Cut(rest, ":")
+	n, err := strconv.ParseUint(digits, 10, 8)
+	if err != nil {
+		return "", 0, fmt.Errorf("annotation %s=%q: %w", key, text, err)
+	}
+	return container, int32(n), nil
+}

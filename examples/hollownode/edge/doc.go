@@ -1,0 +1,31 @@
+// Package edge is all that is between a fleet of kubelets and a cluster: the
+// handlers that informers call, and the performer of the fleet's tasks. It
+// tells a heartbeat.Sender which nodes there are.
+//
+//	informers ──► Nodes, Pods ──► kubelet.Fleet ──► Perform ──► API server
+//	                  │                 ▲
+//	                  └► Heartbeats ────┘ the status of a node
+//
+// It has no clock and waits for nothing, so that a simulator can drive it.
+//
+// # Which nodes and pods
+//
+// The informer of nodes must be given those of the fleet and no others. Of the
+// pods, those of other nodes are ignored. When a node comes, its pods are read
+// from the informer.
+//
+// # A start of the process
+//
+// Until [Edge.MarkSynced] the containers of each pod are restored from its
+// status. From then on a node that comes is a new machine: containers that the
+// statuses of its pods show are lost.
+//
+// # Layers
+//
+// A file uses only declarations of its own line and of the lines below.
+//
+//	perform
+//	handlers
+//	edge
+//	crash
+package edge

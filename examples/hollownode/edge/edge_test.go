@@ -1,0 +1,223 @@
+package edge
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
+	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
+)
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// world is an edge, its fleet and its cluster, at a time.
+type world struct {
+	*testing.T
+	*Edge
+	cluster *memory.Cluster
+	fleet   *kubelet.Fleet
+	runtime *cri.Fake
+	now     time.Time
+	// cached are the pods of the informer, and beating the nodes with heartbeats.
+	cached   map[string][]*corev1.Pod
+	beating  map[string]heartbeat.Node
+	changed  []string
+	problems []string
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{
+		T: t, cluster: memory.NewCluster(), now: start,
+		cached: map[string][]*corev1.Pod{}, beating: map[string]heartbeat.Node{},
+	}
+	var err error
+	w.runtime, err = cri.NewFake(start)
+	require.NoError(t, err)
+	w.fleet, err = kubelet.NewFleet(kubelet.FleetConfig{Runtime: w.runtime}, start)
+	require.NoError(t, err)
+	turn := func(turn func(time.Time)) { turn(w.now) }
+	w.Edge, err = NewEdge(Config{
+		Fleet: w.fleet, Runtime: w.runtime, Observe: turn, View: turn,
+		Pods:       func(namespace string) PodClient { return w.cluster.CoreV1().Pods(namespace) },
+		Nodes:      w.cluster.CoreV1().Nodes(),
+		PodsOf:     func(node string) []*corev1.Pod { return w.cached[node] },
+		Heartbeats: w,
+		IsOurs:     func(node *corev1.Node) bool { return node.Labels["ours"] != "" },
+		Problem:    func(_ metav1.Object, err error) { w.problems = append(w.problems, err.Error()) },
+	})
+	require.NoError(t, err)
+	return w
+}
+
+func (w *world) Add(node heartbeat.Node) error { w.beating[node.Name] = node; return nil }
+func (w *world) Changed(name string) bool      { w.changed = append(w.changed, name); return true }
+func (w *world) Remove(name string) bool       { delete(w.beating, name); return true }
+
+func (w *world) create(name string) *corev1.Pod {
+	w.Helper()
+	pod, err := w.cluster.CoreV1().Pods("ns").Create(w.Context(), newPod(name), metav1.CreateOptions{})
+	require.NoError(w, err)
+	return pod
+}
+
+func newPod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)},
+		Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "main", Image: "image"}}},
+	}
+}
+
+func newNode(annotations ...string) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", UID: "1", Annotations: map[string]string{}}}
+	for _, name := range annotations {
+		node.Annotations[cri.AnnotationDomain+"/"+name] = ""
+	}
+	return node
+}
+
+// run lets the fleet work for a time, without a result of its calls.
+func (w *world) run(period time.Duration) {
+	for end := w.now.Add(period); w.now.Before(end); w.now = w.now.Add(100 * time.Millisecond) {
+		for task, ok := w.fleet.Start(w.now); ok; task, ok = w.fleet.Start(w.now) {
+			w.fleet.Finish(w.now, task, kubelet.ResultDone)
+		}
+	}
+}
+
+func (w *world) restarts(pod types.UID) int32 {
+	w.Helper()
+	state, _ := w.runtime.Pod(w.now, pod)
+	c, found := state.Latest("main")
+	require.True(w, found)
+	return c.Attempt
+}
+
+// A pod that was deleted and created again under its name is another one.
+func TestATaskNeverTouchesANamesake(t *testing.T) {
+	w := newWorld(t)
+	namesake := w.create("p")
+	gone := namesake.DeepCopy()
+	gone.UID = "former"
+	status := corev1.PodStatus{Phase: corev1.PodFailed}
+	result, err := w.Perform(t.Context(), kubelet.Task{Kind: kubelet.TaskPatchStatus, Pod: gone, Status: status})
+	require.NoError(t, err)
+	assert.Equal(t, kubelet.ResultGone, result)
+	result, err = w.Perform(t.Context(), kubelet.Task{Kind: kubelet.TaskDeletePod, Pod: gone})
+	require.Error(t, err, "the watch tells that it is gone")
+	assert.Equal(t, kubelet.ResultFailed, result)
+	stored, err := w.cluster.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, namesake, stored)
+
+	for _, task := range []kubelet.Task{
+		{Kind: kubelet.TaskPatchStatus, Pod: namesake, Status: status}, {Kind: kubelet.TaskDeletePod, Pod: namesake},
+	} {
+		result, err = w.Perform(t.Context(), task)
+		require.NoError(t, err)
+		assert.Equal(t, kubelet.ResultDone, result)
+	}
+	for _, kind := range []kubelet.TaskKind{kubelet.TaskPatchStatus, kubelet.TaskDeletePod} {
+		result, err = w.Perform(t.Context(), kubelet.Task{Kind: kind, Pod: namesake})
+		require.NoError(t, err)
+		assert.Equal(t, kubelet.ResultGone, result)
+	}
+}
+
+func TestARegistrationDoesNotTakeAForeignNode(t *testing.T) {
+	w := newWorld(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"ours": "yes"}}}
+	foreign := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+	register := func() error {
+		_, err := w.Perform(t.Context(), kubelet.Task{Kind: kubelet.TaskRegisterNode, Object: node})
+		return err
+	}
+	require.NoError(t, register())
+	require.NoError(t, register(), "it is there")
+	nodes := w.cluster.CoreV1().Nodes()
+	require.NoError(t, nodes.Delete(t.Context(), "node", metav1.DeleteOptions{}))
+	_, err := nodes.Create(t.Context(), foreign, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.ErrorIs(t, register(), ErrForeignNode)
+	_, err = w.Perform(t.Context(), kubelet.Task{Kind: "other", Node: "node"})
+	require.Error(t, err)
+}
+
+func TestNodesThatComeAndGoAreToldToTheSender(t *testing.T) {
+	w := newWorld(t)
+	w.cached["node"] = []*corev1.Pod{newPod("p")}
+	w.Pods.OnAdd(newPod("q"), true)
+	assert.False(t, w.fleet.HasPod("q"), "its node is not of the fleet")
+	w.Nodes.OnAdd(newNode(), true)
+	assert.True(t, w.fleet.HasPod("p"))
+	w.MarkSynced()
+	node, beats := w.beating["node"]
+	require.True(t, beats)
+	assert.EqualValues(t, "1", node.UID)
+	require.NoError(t, node.Alive(t.Context()))
+	status, err := node.Status(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, status.Conditions, 4)
+
+	w.Nodes.OnUpdate(newNode(), newNode(kubelet.AnnotationSilent))
+	require.ErrorIs(t, node.Alive(t.Context()), errSilent)
+	w.Nodes.OnUpdate(newNode(kubelet.AnnotationSilent), newNode(kubelet.AnnotationMemoryPressure))
+	require.NoError(t, node.Alive(t.Context()))
+	w.Nodes.OnUpdate(newNode(kubelet.AnnotationMemoryPressure), newNode(kubelet.AnnotationMemoryPressure))
+	w.Nodes.OnUpdate(newNode(kubelet.AnnotationMemoryPressure), newNode())
+	assert.Equal(t, []string{"node", "node", "node"}, w.changed, "once for each change")
+
+	w.Nodes.OnDelete(newNode())
+	assert.Empty(t, w.beating)
+	_, err = node.Status(t.Context())
+	require.ErrorIs(t, err, errUnknown)
+	w.Nodes.OnDelete(newNode())
+}
+
+func TestTheAnnotationOfACrashCountsWhenItChanges(t *testing.T) {
+	w := newWorld(t)
+	w.Nodes.OnAdd(newNode(), true)
+	since := metav1.NewTime(start)
+	crashing := func(name, value string) *corev1.Pod {
+		pod := newPod(name)
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: "id", Image: "image",
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}}}}
+		pod.Annotations = map[string]string{cri.AnnotationDomain + "/" + AnnotationCrash: value}
+		return pod
+	}
+	w.Pods.OnAdd(crashing("old", "main"), true)
+	state, _ := w.runtime.Pod(w.now, "old")
+	assert.True(t, state.Running(), "it was there before this process, as was the annotation")
+	w.MarkSynced()
+	w.Pods.OnAdd(newPod("p"), false)
+	w.run(time.Second)
+	for range 2 {
+		w.Pods.OnUpdate(newPod("p"), crashing("p", "main:1"))
+		w.run(time.Second)
+		assert.EqualValues(t, 1, w.restarts("p"), "once for each value")
+	}
+	for _, wrong := range []string{":1", "main:256", "main:-1"} {
+		w.Pods.OnUpdate(newPod("p"), crashing("p", wrong))
+	}
+	assert.Len(t, w.problems, 3)
+	w.Pods.OnDelete(crashing("p", ""))
+	w.Pods.OnDelete(crashing("old", ""))
+	assert.Empty(t, w.crashes)
+}
+
+func TestAnEdgeNamesAllThatIsMissing(t *testing.T) {
+	_, err := NewEdge(Config{})
+	require.ErrorIs(t, err, ErrInvalidConfig)
+	for _, field := range []string{
+		"Fleet", "Runtime", "Observe", "View", "Pods", "Nodes", "PodsOf", "Heartbeats", "IsOurs",
+	} {
+		require.ErrorContains(t, err, "Config."+field+" is nil")
+	}
+}

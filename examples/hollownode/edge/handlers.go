@@ -1,0 +1,139 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
+	"github.com/kubelife/lifecycle/timedqueue/feed"
+)
+
+// addHandlers makes the handlers. They are told of no own writes: the fleet
+// knows which of its statuses the API server has.
+func (e *Edge) addHandlers() error {
+	nodes, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
+		Observe: e.config.Observe, Store: e.config.NodeStore, Seen: e.seenNode, Gone: e.goneNode,
+	})
+	pods, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
+		Observe: e.config.Observe, Store: e.config.PodStore, Seen: e.seenPod, Gone: e.gonePod,
+	})
+	e.Nodes, e.Pods = nodes, pods
+	return errors.Join(nodeErr, podErr)
+}
+
+// MarkSynced tells that the handlers have been called for all that there is.
+// The containers that were restored run on from here.
+func (e *Edge) MarkSynced() {
+	e.config.Observe(func(now time.Time) {
+		e.synced = true
+		e.config.Fleet.MarkSynced(now)
+	})
+}
+
+func (e *Edge) seenNode(now time.Time, node *corev1.Node) {
+	faults, err := kubelet.ParseFaults(node)
+	if err != nil {
+		e.config.Problem(node, err)
+	}
+	was, known := e.faults[node.Name]
+	e.faults[node.Name] = faults
+	e.config.Fleet.ObserveNode(now, node)
+	if !known {
+		for _, pod := range e.config.PodsOf(node.Name) {
+			e.seenPod(now, pod)
+		}
+	}
+	// The containers that it reboots have been restored before.
+	e.config.Fleet.SetFaults(now, node.Name, faults)
+	switch {
+	case !known:
+		if err := e.config.Heartbeats.Add(e.beats(node)); err != nil {
+			e.config.Problem(node, err)
+		}
+	case was.Silent != faults.Silent || was.Boot != faults.Boot || pressure(was) != pressure(faults):
+		e.config.Heartbeats.Changed(node.Name)
+	}
+}
+
+// pressure returns the faults whose change a kubelet reports at once.
+func pressure(f kubelet.Faults) [3]bool {
+	return [...]bool{f.MemoryPressure, f.DiskPressure, f.PIDPressure}
+}
+
+var errSilent = errors.New("node is silent, by its annotation")
+
+// beats returns the heartbeats of a node.
+func (e *Edge) beats(node *corev1.Node) heartbeat.Node {
+	name := node.Name
+	return heartbeat.Node{
+		Name: name,
+		UID:  node.UID,
+		Alive: func(context.Context) (err error) {
+			e.config.View(func(time.Time) {
+				if e.faults[name].Silent {
+					err = errSilent
+				}
+			})
+			return err
+		},
+		Status: func(context.Context) (status corev1.NodeStatus, err error) {
+			e.config.View(func(now time.Time) {
+				known := false
+				if status, known = e.config.Fleet.NodeStatus(now, name); !known {
+					err = errUnknown
+				}
+			})
+			return status, err
+		},
+	}
+}
+
+var errUnknown = errors.New("node has been forgotten")
+
+func (e *Edge) goneNode(now time.Time, node *corev1.Node) {
+	if _, known := e.faults[node.Name]; !known {
+		return
+	}
+	delete(e.faults, node.Name)
+	e.config.Heartbeats.Remove(node.Name)
+	e.config.Fleet.ForgetNode(now, node.Name)
+}
+
+func (e *Edge) seenPod(now time.Time, pod *corev1.Pod) {
+	if _, ours := e.faults[pod.Spec.NodeName]; !ours {
+		return
+	}
+	known := e.config.Fleet.HasPod(pod.UID)
+	if !e.synced {
+		e.config.Runtime.Restore(now, pod.Spec.NodeName, pod)
+	}
+	e.config.Fleet.ObservePod(now, pod)
+	e.crash(now, pod, known)
+}
+
+// crash makes a container exit if the annotation has changed since the pod was
+// first seen.
+func (e *Edge) crash(now time.Time, pod *corev1.Pod, known bool) {
+	value, found := pod.Annotations[cri.AnnotationDomain+"/"+AnnotationCrash]
+	if !found || e.crashes[pod.UID] == value {
+		return
+	}
+	e.crashes[pod.UID] = value
+	container, code, err := parseCrash(pod)
+	switch {
+	case err != nil:
+		e.config.Problem(pod, err)
+	case known:
+		e.config.Runtime.Crash(now, pod.UID, container, code)
+	}
+}
+
+func (e *Edge) gonePod(now time.Time, pod *corev1.Pod) {
+	delete(e.crashes, pod.UID)
+	e.config.Fleet.ForgetPod(now, pod.UID)
+}

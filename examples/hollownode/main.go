@@ -1,0 +1,66 @@
+// Command hollownode runs the kubelets of thousands of nodes in one process.
+// Their containers run nothing, all else is as on real nodes: pods are admitted,
+// synced, probed, restarted and finished, and nodes send heartbeats.
+//
+// Each part of it can be made to fail by annotations of Nodes and Pods, which
+// kubectl sets.
+//
+// With --kubeconfig or in a cluster it works there. With neither it demonstrates
+// that on a cluster in memory.
+//
+// # Differences from the kubelet
+//
+// Package examples/hollownode/kubelet lists those of the loop. Of the program:
+//
+//   - One watch of all bound pods serves all nodes. There each kubelet has its
+//     own. With --list-per-node a start of a kubelet also lists its pods, for
+//     the load.
+//   - One identity acts for all nodes, so NodeRestriction does not apply to it.
+//   - Metrics with the kubelet's names are sums over the fleet.
+//   - No kubelet listens: kubectl logs and kubectl exec are refused.
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kubelife/lifecycle/examples/demonstration"
+	"github.com/kubelife/lifecycle/examples/process"
+)
+
+func main() { process.Main(run) }
+
+func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
+	return command(new(settings)).Execute(ctx, args, out, diagnostics)
+}
+
+// command returns the program's command line, whose flags set s.
+func command(s *settings) *process.Command {
+	s.process.Name, s.process.Port = "hollownode", 10273
+	s.replica.APIQPS = -1 // kubelets have a limit each, which no node here comes near
+	return &process.Command{
+		Process:  &s.process,
+		Settings: s,
+		Intro:    intro,
+		Run: func(ctx context.Context, flags *pflag.FlagSet, out io.Writer) error {
+			return start(ctx, s, flags, out)
+		},
+	}
+}
+
+// start runs the fleet on a cluster if there is one, else the demonstration.
+func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer) error {
+	config, found, err := process.RESTConfig(&s.process, &s.replica)
+	if err != nil {
+		return err
+	}
+	if found {
+		return program(s).Run(ctx, config)
+	}
+	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {
+		return err
+	}
+	return demonstrate(ctx, s, out)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+	"github.com/kubelife/lifecycle/examples/hollownode/runner"
+	"github.com/kubelife/lifecycle/examples/process"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// program runs the fleet on a cluster.
+func program(s *settings) *process.Program {
+	return &process.Program{
+		Process: &s.process,
+		Replica: &s.replica,
+		// The fleet decides when a call is tried again, and lets others go first.
+		Wrap: eviction.WithoutRetryAfter,
+		Connect: func(ctx context.Context, clients process.Clients) (*process.Service, error) {
+			events := process.NewEventsOf(ctx, &s.process, clients.Recording)
+			registry := prometheus.NewRegistry()
+			f, err := newFleet(ctx, s, clients, registry)
+			if err != nil {
+				events.Stop()
+				return nil, err
+			}
+			// Kubelets make no pod leave that is not deleted, so there is nothing that
+			// a halt could hold.
+			nothing := func() {}
+			return &process.Service{
+				Controller: f,
+				Metrics:    registry,
+				Leadership: events.Recorder("hollownode"),
+				Answer:     func() { f.View(func(*kubelet.Fleet, *cri.Fake) {}) },
+				Halt:       nothing,
+				Resume:     nothing,
+				Stop:       events.Stop,
+			}, nil
+		},
+	}
+}
+
+// fleet is a runner that tells what it does in the log and in metrics.
+type fleet struct {
+	*runner.Runner
+	metrics *metrics
+}
+
+var _ process.Controller = (*fleet)(nil)
+
+// newFleet connects a fleet to a cluster.
+func newFleet(
+	ctx context.Context, s *settings, clients process.Clients, registry prometheus.Registerer,
+) (*fleet, error) {
+	f := &fleet{}
+	var err error
+	if f.metrics, err = newMetrics(registry, f.view); err != nil {
+		return nil, err
+	}
+	counting, err := process.NewDispatcherMetrics(registry)
+	if err != nil {
+		return nil, err
+	}
+	logger := klog.FromContext(ctx)
+	f.Runner, err = runner.NewRunner(runner.Config{
+		// Leases are written by the acting client, because only its writes end with
+		// the leadership.
+		Acting: clients.Acting, Watching: clients.Watching, Beating: clients.Acting,
+		Fleet: s.fleet, Register: s.registering(), Capacity: s.capacity, ListPods: s.listPerNode,
+		Backoff: timedqueue.Backoff{Jitter: process.Jitter},
+		Workers: s.concurrentCalls, Timeout: process.CallTimeout,
+		Performed: f.performed,
+		Problem: func(object metav1.Object, err error) {
+			logger.Error(err, "Annotation is wrong, it is ignored", "object", klog.KObj(object))
+		},
+		Metrics: counting, Beats: f.metrics,
+	})
+	return f, err
+}
+
+// view shows the fleet, if it acts.
+func (f *fleet) view(read func(*kubelet.Fleet, *cri.Fake)) { f.View(read) }
+
+// Idle does nothing: the informers show what the leader does.
+func (f *fleet) Idle(ctx context.Context) { <-ctx.Done() }
+
+// performed tells about a task that has ended.
+func (f *fleet) performed(ctx context.Context, task kubelet.Task, err error) {
+	f.metrics.performed(task.Kind, err)
+	logger := klog.FromContext(ctx).WithValues("task", task.Kind, "node", task.Node)
+	if task.Pod != nil {
+		logger = logger.WithValues("pod", klog.KObj(task.Pod))
+	}
+	if err != nil {
+		logger.Error(err, "Task failed, will be tried again if it is still needed")
+		return
+	}
+	logger.V(2).Info("Done")
+}

@@ -1,0 +1,102 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// Label is the label of a node that names its fleet.
+const Label = cri.AnnotationDomain + "/fleet"
+
+// ErrInvalidConfig is wrapped by each error of [Config.Validate].
+var ErrInvalidConfig = errors.New("invalid hollow node runner config")
+
+// Config is what a [Runner] needs. Acting, Watching, Beating and Fleet are
+// required.
+type Config struct {
+	// Acting is for the calls about pods and for registration, Watching for
+	// informers, and Beating for the leases, which must not wait for the others.
+	Acting, Watching, Beating kubernetes.Interface
+	// Fleet is the value of Label that the nodes have.
+	Fleet string
+	// Register are the nodes that create their objects. Those that exist already
+	// may be among them. The label is added.
+	Register []*corev1.Node
+	// Capacity and ListPods are those of kubelet.FleetConfig.
+	Capacity corev1.ResourceList
+	ListPods bool
+
+	// Backoff is the wait after a call that failed.
+	Backoff timedqueue.Backoff
+	// Workers is how many calls run at a time, apart from heartbeats. Zero means
+	// 16.
+	Workers int
+	// Timeout bounds one call. Zero means 30 s.
+	Timeout time.Duration
+
+	// Performed is told of each task that has ended. Several goroutines call it
+	// at a time. Nil does nothing.
+	Performed func(ctx context.Context, task kubelet.Task, err error)
+	// Problem is told what is wrong with the annotations of an object. It must not
+	// wait. Nil does nothing.
+	Problem func(object metav1.Object, err error)
+	// Metrics and Beats count tasks and heartbeats. Nil means none.
+	Metrics timedqueue.DispatcherMetrics
+	Beats   heartbeat.Metrics
+}
+
+const (
+	defaultWorkers = 16
+	defaultTimeout = 30 * time.Second
+)
+
+// Validate joins all that is wrong with the config.
+func (c Config) Validate() error {
+	var problems []error
+	wrong := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("%w: "+format, append([]any{ErrInvalidConfig}, args...)...))
+	}
+	for name, client := range map[string]kubernetes.Interface{
+		"Acting": c.Acting, "Watching": c.Watching, "Beating": c.Beating,
+	} {
+		if client == nil {
+			wrong("%s is nil, want a client", name)
+		}
+	}
+	if messages := validation.IsValidLabelValue(c.Fleet); c.Fleet == "" || len(messages) > 0 {
+		wrong("Fleet is %q, want the value of a label", c.Fleet)
+	}
+	names := map[string]bool{}
+	for i, node := range c.Register {
+		switch {
+		case node == nil || node.Name == "":
+			wrong("Register[%d] has no name", i)
+		case names[node.Name]:
+			wrong("Register[%d] has the name %q, as another one", i, node.Name)
+		default:
+			names[node.Name] = true
+		}
+	}
+	if c.Workers < 0 {
+		wrong("Workers is %d, want zero or more", c.Workers)
+	}
+	if c.Timeout < 0 {
+		wrong("Timeout is %v, want zero or more", c.Timeout)
+	}
+	if err := c.Backoff.Validate(); err != nil {
+		wrong("Backoff: %w", err)
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,132 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+)
+
+// A Runner is a fleet with everything that connects it to a cluster. Its
+// methods are safe for concurrent use.
+type Runner struct {
+	config Config
+	// There is one factory for each selector.
+	ofNodes, ofPods informers.SharedInformerFactory
+	nodes, pods     cache.SharedIndexInformer
+
+	mu     sync.Mutex
+	acting *session // nil while Act does not run
+}
+
+// indexByNode is the index of pods by their node.
+const indexByNode = "node"
+
+// NewRunner returns a Runner. It sends nothing before Observe.
+func NewRunner(config Config) (*Runner, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	if config.Workers == 0 {
+		config.Workers = defaultWorkers
+	}
+	if config.Timeout == 0 {
+		config.Timeout = defaultTimeout
+	}
+	selecting := func(tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
+		return informers.NewSharedInformerFactoryWithOptions(config.Watching, 0,
+			informers.WithTweakListOptions(tweak), informers.WithTransform(trim))
+	}
+	r := &Runner{
+		config: config,
+		ofNodes: selecting(func(o *metav1.ListOptions) {
+			o.LabelSelector = labels.Set{Label: config.Fleet}.String()
+		}),
+		ofPods: selecting(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermNotEqualSelector("spec.nodeName", "").String()
+		}),
+	}
+	r.nodes, r.pods = r.ofNodes.Core().V1().Nodes().Informer(), r.ofPods.Core().V1().Pods().Informer()
+	err := r.pods.AddIndexers(cache.Indexers{indexByNode: func(object any) ([]string, error) {
+		if pod, ok := object.(*corev1.Pod); ok {
+			return []string{pod.Spec.NodeName}, nil
+		}
+		return nil, nil
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("index pods by node: %w", err)
+	}
+	return r, nil
+}
+
+// trim drops the managed fields of an object that a cache is about to keep.
+func trim(object any) (any, error) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// Observe fills the caches from the cluster and goes on until ctx ends. It calls
+// ready once they are filled. It must be called once.
+func (r *Runner) Observe(ctx context.Context, ready func()) {
+	r.ofNodes.Start(ctx.Done())
+	r.ofPods.Start(ctx.Done())
+	defer r.ofNodes.Shutdown()
+	defer r.ofPods.Shutdown()
+	if cache.WaitForCacheSync(ctx.Done(), r.nodes.HasSynced, r.pods.HasSynced) {
+		ready()
+		<-ctx.Done()
+	}
+}
+
+// Act runs the kubelets until ctx ends or one task panics, and what was under
+// way is done. It is called after ready, while Observe runs.
+func (r *Runner) Act(ctx context.Context) error {
+	s, err := r.newSession()
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := s.attach(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	r.set(s)
+	defer r.set(nil)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.dispatcher.Run(ctx) })
+	group.Go(func() error { return s.sender.Run(ctx) })
+	return group.Wait()
+}
+
+func (r *Runner) set(s *session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.acting = s
+}
+
+// View runs a function that only reads the fleet and its runtime, alone. It
+// reports false, and runs nothing, while Act does not run. It must not be called
+// inside itself.
+func (r *Runner) View(read func(fleet *kubelet.Fleet, runtime *cri.Fake)) bool {
+	r.mu.Lock()
+	s := r.acting
+	r.mu.Unlock()
+	if s == nil {
+		return false
+	}
+	s.view(func(time.Time) { read(s.fleet, s.runtime) })
+	return true
+}

@@ -1,0 +1,171 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/examples/hollownode/edge"
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
+	"github.com/kubelife/lifecycle/timedqueue"
+)
+
+// session is a fleet from one call of Act to its end.
+type session struct {
+	*Runner
+	fleet      *kubelet.Fleet
+	runtime    *cri.Fake
+	dispatcher *timedqueue.Dispatcher[kubelet.Task, kubelet.Result]
+	sender     *heartbeat.Sender
+	edge       *edge.Edge
+	// handlers are those to remove in the end.
+	handlers []func() error
+}
+
+// newSession returns a fleet that knows nothing yet.
+func (r *Runner) newSession() (*session, error) {
+	s := &session{Runner: r}
+	now := time.Now()
+	var err error
+	if s.runtime, err = cri.NewFake(now); err != nil {
+		return nil, err
+	}
+	if s.fleet, err = kubelet.NewFleet(kubelet.FleetConfig{
+		Runtime: s.runtime, Rand: rand.Float64, Backoff: r.config.Backoff,
+		Capacity: r.config.Capacity, ListPods: r.config.ListPods,
+	}, now); err != nil {
+		return nil, err
+	}
+	if s.dispatcher, err = timedqueue.NewDispatcher(s.fleet, s.perform, timedqueue.DispatcherConfig{
+		Workers: r.config.Workers, Metrics: r.config.Metrics,
+	}); err != nil {
+		return nil, err
+	}
+	leases := r.config.Beating.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	if s.sender, err = heartbeat.NewSender(heartbeat.Config{
+		Leases:  skewedLeases{leases, func(node string) time.Duration { return s.edge.Skew(node) }},
+		Nodes:   r.config.Acting.CoreV1().Nodes(),
+		Cache:   r.ofNodes.Core().V1().Nodes().Lister(),
+		Metrics: r.config.Beats,
+	}); err != nil {
+		return nil, err
+	}
+	s.edge, err = edge.NewEdge(edge.Config{
+		Fleet: s.fleet, Runtime: s.runtime, Observe: s.observe, View: s.view,
+		Pods:       func(namespace string) edge.PodClient { return r.config.Acting.CoreV1().Pods(namespace) },
+		Nodes:      r.config.Acting.CoreV1().Nodes(),
+		PodsOf:     r.podsOf,
+		Heartbeats: s.sender,
+		IsOurs:     func(node *corev1.Node) bool { return node.Labels[Label] == r.config.Fleet },
+		Problem:    r.config.Problem,
+		NodeStore:  r.nodes.GetStore(), PodStore: r.pods.GetStore(),
+	})
+	return s, err
+}
+
+func (s *session) observe(turn func(now time.Time)) {
+	s.dispatcher.Update(func() { turn(time.Now()) })
+}
+
+func (s *session) view(read func(now time.Time)) {
+	s.dispatcher.View(func() { read(time.Now()) })
+}
+
+// podsOf returns the pods of a node that the cache has.
+func (r *Runner) podsOf(node string) []*corev1.Pod {
+	objects, err := r.pods.GetIndexer().ByIndex(indexByNode, node)
+	if err != nil {
+		return nil // there is that index
+	}
+	pods := make([]*corev1.Pod, 0, len(objects))
+	for _, object := range objects {
+		if pod, ok := object.(*corev1.Pod); ok {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// attach fills the fleet from the caches. Nothing is performed before.
+func (s *session) attach(ctx context.Context) error {
+	var synced []cache.InformerSynced
+	for _, fed := range []struct {
+		informer cache.SharedIndexInformer
+		handler  cache.ResourceEventHandler
+	}{{s.nodes, s.edge.Nodes}, {s.pods, s.edge.Pods}} {
+		registration, err := fed.informer.AddEventHandler(fed.handler)
+		if err != nil {
+			return fmt.Errorf("add a handler to an informer: %w", err)
+		}
+		s.handlers = append(s.handlers, func() error { return fed.informer.RemoveEventHandler(registration) })
+		synced = append(synced, registration.HasSynced)
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return nil
+	}
+	s.edge.MarkSynced()
+	var problems []error
+	s.observe(func(now time.Time) {
+		for _, node := range s.config.Register {
+			labelled := node.DeepCopy()
+			metav1.SetMetaDataLabel(&labelled.ObjectMeta, Label, s.config.Fleet)
+			problems = append(problems, s.fleet.Register(now, labelled))
+		}
+	})
+	return errors.Join(problems...)
+}
+
+// close ends what attach began.
+func (s *session) close() {
+	for _, remove := range s.handlers {
+		_ = remove() // an informer that has stopped has none
+	}
+}
+
+// perform does one task in bounded time.
+func (s *session) perform(ctx context.Context, task kubelet.Task) kubelet.Result {
+	calling, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	result, err := s.edge.Perform(calling, task)
+	if s.config.Performed != nil {
+		s.config.Performed(ctx, task, err)
+	}
+	return result
+}
+
+// skewedLeases writes leases as nodes would whose clocks are wrong.
+type skewedLeases struct {
+	heartbeat.LeaseClient
+	skew func(node string) time.Duration
+}
+
+func (l skewedLeases) Create(
+	ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions,
+) (*coordinationv1.Lease, error) {
+	return l.LeaseClient.Create(ctx, l.skewed(lease), options)
+}
+
+func (l skewedLeases) Update(
+	ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions,
+) (*coordinationv1.Lease, error) {
+	return l.LeaseClient.Update(ctx, l.skewed(lease), options)
+}
+
+func (l skewedLeases) skewed(lease *coordinationv1.Lease) *coordinationv1.Lease {
+	skew := l.skew(lease.Name)
+	if skew == 0 || lease.Spec.RenewTime == nil {
+		return lease
+	}
+	lease = lease.DeepCopy()
+	lease.Spec.RenewTime.Time = lease.Spec.RenewTime.Add(skew)
+	return lease
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/runner"
+	"github.com/kubelife/lifecycle/examples/process/commandline"
+)
+
+// settings are all flags.
+type settings struct {
+	process commandline.Process
+	replica commandline.Replica
+
+	fleet, prefix   string
+	nodes, zones    int
+	labels, sizes   map[string]string
+	taintTexts      []string
+	listPerNode     bool
+	concurrentCalls int
+
+	taints   []corev1.Taint
+	capacity corev1.ResourceList
+}
+
+const intro = `hollownode runs the kubelets of thousands of nodes in one process. Containers
+run nothing, all else is as on real nodes.
+
+  hollownode                                         a demonstration, on a
+                                                     cluster in memory
+  hollownode --kubeconfig FILE --nodes 2000 --zones 4
+                                                     2,000 nodes register
+  kubectl label node NAME hollownode.kubelife.dev/fleet=default
+                                                     a Node of your own joins
+
+What is to go wrong is an annotation, for example
+  kubectl annotate node hollow-00007 hollownode.kubelife.dev/silent=
+of a Node (without a value it is on; append - to the name to take it away)
+  silent              no heartbeats, no reports, and no news of pods
+  runtime-down        the container runtime gives no answer
+  network-down        pods have no network
+  memory-pressure, disk-pressure, pid-pressure
+  boot=2              reboots when the value changes; kubelet-start=2 restarts
+                      the kubelet, which restarts no container
+  api-latency=2s, api-failures=0.3
+                      its writes of pods are slow, or fail
+  clock-skew=-5m      the clock that its lease shows
+of a Pod (NAME.hollownode.kubelife.dev/... is for one container)
+  run-time=5s,1m      each run ends by itself; exit-code=1,0
+  pull-time, pull-failures, start-time, start-failures, stop-time, stop-code
+  startup-time, ready-time, live-time
+                      when its probes succeed, and fail
+  post-start-time, post-start-failures, pre-stop-time, mount-time, unmount-time,
+  sandbox-time, sandbox-failures
+  crash=main:1        exits when the value changes
+
+A process that ends, however it ends, and starts again restarts no container.
+
+While it runs, --secure-port answers callers that may get these paths
+  /metrics            Prometheus metrics, with the kubelet's names as sums
+  /healthz /readyz    for probes, to every caller
+`
+
+// mostNodes bounds the numbers of names.
+const mostNodes = 99_999
+
+// AddFlags adds the program's own flags.
+func (s *settings) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.fleet, "fleet", "default", "The nodes with this value of the label "+runner.Label+" are run.")
+	flags.IntVar(&s.nodes, "nodes", 0, "How many nodes register. Others may have the label as well.")
+	flags.IntVar(&s.zones, "zones", 1, "Over how many zones the nodes that register are spread.")
+	flags.StringVar(&s.prefix, "name-prefix", "hollow", "What the names of the nodes that register begin with.")
+	flags.StringToStringVar(&s.labels, "node-labels", nil, "More labels of the nodes that register.")
+	flags.StringSliceVar(&s.taintTexts, "register-with-taints", nil,
+		"Taints of the nodes that register, each KEY=VALUE:EFFECT.")
+	flags.StringToStringVar(&s.sizes, "capacity", nil, "What a node has whose object does not say it, for example "+
+		"cpu=8,memory=32Gi,ephemeral-storage=100Gi,pods=110. Pods that it has no room for are rejected. "+
+		"Default cpu=32,memory=256Gi,ephemeral-storage=1Ti,pods=110.")
+	flags.BoolVar(&s.listPerNode, "list-per-node", false, "Each start of a kubelet lists its pods, as kubelets do: the "+
+		"load of a restart of all nodes.")
+	flags.IntVar(&s.concurrentCalls, "concurrent-calls", 32, "How many calls run at a time, heartbeats apart.")
+	s.replica.LeaderElection.AddFlags(flags)
+}
+
+// Check reports what is wrong, in the order in which AddFlags adds the flags.
+func (s *settings) Check(c *commandline.Checks) {
+	c.That(!s.process.Shadow, "--shadow is set, want it left out: this program has no shadow mode")
+	c.That(s.fleet != "" && len(validation.IsValidLabelValue(s.fleet)) == 0,
+		"--fleet is %q, want the value of a label", s.fleet)
+	c.That(s.nodes >= 0 && s.nodes <= mostNodes, "--nodes is %d, want 0 to %d", s.nodes, mostNodes)
+	c.That(s.zones > 0, "--zones is %d, want at least 1", s.zones)
+	c.That(len(validation.IsDNS1123Label(s.prefix)) == 0, "--name-prefix is %q, want lower case letters, digits and -",
+		s.prefix)
+	for key, value := range s.labels {
+		c.That(len(validation.IsQualifiedName(key))+len(validation.IsValidLabelValue(value)) == 0,
+			"--node-labels has %q=%q, want a label", key, value)
+	}
+	s.taints = nil
+	for _, text := range s.taintTexts {
+		taint, err := parseTaint(text)
+		c.That(err == nil, "--register-with-taints: %w", err)
+		s.taints = append(s.taints, taint)
+	}
+	s.capacity = nil
+	if len(s.sizes) > 0 {
+		s.capacity = corev1.ResourceList{}
+	}
+	for name, text := range s.sizes {
+		size, err := resource.ParseQuantity(text)
+		c.That(err == nil && size.Sign() >= 0, "--capacity has %s=%q, want a quantity", name, text)
+		s.capacity[corev1.ResourceName(name)] = size
+	}
+	c.That(s.concurrentCalls > 0, "--concurrent-calls is %d, want at least 1", s.concurrentCalls)
+	s.replica.LeaderElection.Check(c)
+}
+
+// parseTaint reads KEY=VALUE:EFFECT. The value may be empty or left out.
+func parseTaint(text string) (corev1.Taint, error) {
+	rest, effect, found := strings.Cut(text, ":")
+	key, value, _ := strings.Cut(rest, "=")
+	taint := corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
+	switch taint.Effect {
+	case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
+	default:
+		found = false
+	}
+	if !found || len(validation.IsQualifiedName(key)) > 0 {
+		return taint, fmt.Errorf("%q, want KEY=VALUE:NoSchedule, :PreferNoSchedule or :NoExecute", text)
+	}
+	return taint, nil
+}
+
+// registering returns the nodes that register.
+func (s *settings) registering() []*corev1.Node {
+	nodes := make([]*corev1.Node, 0, s.nodes)
+	for i := range s.nodes {
+		name := fmt.Sprintf("%s-%05d", s.prefix, i+1)
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+				corev1.LabelHostname: name, corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%s.zones+1),
+				corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+			}},
+			Spec: corev1.NodeSpec{Taints: s.taints},
+		}
+		for key, value := range s.labels {
+			node.Labels[key] = value
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes
+}

@@ -1,0 +1,305 @@
+package blast_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/outage/blast"
+	"github.com/kubelife/lifecycle/examples/outage/report"
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+)
+
+// small has zone a with 5 nodes and zone b with 6. The pools of zone a have 2
+// and 3 nodes.
+const small = `name: small
+duration: 1h
+cluster:
+  zones:
+  - name: a
+    nodes: 5
+    groups:
+    - {name: a-main-r1, nodes: 2, pool: main, rack: r1}
+    - {name: a-gpu, nodes: 3, pool: gpu}
+  - name: b
+    nodes: 6
+    groups:
+    - {name: b-main, nodes: 6, pool: main}
+  workloads:
+  - {name: web, replicas: 16, placed: {a-main-r1: 4, b-main: 12}}
+  - {name: db, kind: StatefulSet, replicas: 4, minAvailable: 3, placed: {a-main-r1: 2, b-main: 2}}
+  - {name: train, kind: Bare, replicas: 3, tolerationSeconds: 60, placed: {a-gpu: 3}}
+  - {name: agent, kind: DaemonSet}
+`
+
+func read(t *testing.T, text string) *scenario.Scenario {
+	t.Helper()
+	s, err := scenario.Read("", []byte(text))
+	require.NoError(t, err)
+	return s
+}
+
+func played(t *testing.T, s *scenario.Scenario) *blast.Report {
+	t.Helper()
+	r, err := blast.Play(t.Context(), s, blast.Config{})
+	require.NoError(t, err)
+	require.Equal(t, r.Of, r.Done)
+	return r
+}
+
+// of returns what the loss of that name comes to.
+func of(t *testing.T, r *blast.Report, name string) blast.Played {
+	t.Helper()
+	i := slices.IndexFunc(r.Losses, func(p blast.Played) bool { return p.String() == name })
+	require.GreaterOrEqual(t, i, 0, name)
+	return r.Losses[i]
+}
+
+func within(t *testing.T, from, to float64, at report.Seconds, what string) {
+	t.Helper()
+	require.GreaterOrEqual(t, float64(at), from, what)
+	require.LessOrEqual(t, float64(at), to, what)
+}
+
+// The arithmetic, with the flags' defaults: grace 50 s, 0.1 nodes a second,
+// tolerations of 300 s, heartbeats 10 s to 10.4 s apart.
+//
+// Zone a is lost. Each node's last heartbeat is 0 to 10.4 s before, so its
+// grace ends 39.6 to 50 s after. No node of the zone is tainted for one
+// observation window, 11 s, after the first of them: 50.6 to 61 s, and a second
+// for calls. By then all 5 of 5 are silent. That is FullDisruption, whose rate
+// is the normal one while zone b is well. So the taints are 10 s apart: 5 nodes
+// take 4 times 10 s.
+//
+// Pods of train leave 60 s after their node's taint, those of web and db 300 s
+// after, and each a second later or two: taints are in whole seconds. Nodes
+// come in any order. If one of gpu is first, train's first pod leaves after
+// 50.6 + 60 = 110.6 to 62 + 62 = 124 s; if both of main are before it, 20 s
+// later, 144 s. The last pod to leave is one of web, from the last node of main
+// that is tainted. That is at the earliest the second of 5, 10 s after the
+// first, at the latest the last, 40 s after: 50.6 + 10 + 300 = 360.6 to
+// 62 + 40 + 302 = 404 s.
+func TestTheLossOfAZoneByHand(t *testing.T) {
+	r := played(t, read(t, small))
+	zone := of(t, r, "zone a")
+	require.Equal(t, 5, zone.Nodes)
+	given := zone.Outcomes[0]
+	require.Equal(t, 5, given.Tainted)
+	require.Equal(t, 4+2+3, given.Evicted, "web, db and train; agent tolerates it")
+	require.Zero(t, given.EvictedLiving)
+	require.Equal(t, []string{"train"}, given.Lost)
+	require.True(t, given.Over)
+	require.Zero(t, given.Kept)
+	within(t, 110.6, 144, given.First, "the first")
+	within(t, 360.6, 404, given.Last, "the last")
+
+	// Twice the grace: everything 50 s later. Half the rate: the second node comes
+	// 10 s later, the last 40 s later. Tolerations twice as long: the pods of web
+	// and db leave 300 s later, those of train 60 s. Taints are in whole seconds,
+	// which makes a second more or less.
+	names := []string{}
+	for _, v := range r.Variants {
+		names = append(names, v.Name)
+	}
+	require.Equal(t, []string{"as given", "grace 1m40s", "rate 0.05/s", "tolerations x2"}, names)
+	for _, outcome := range zone.Outcomes {
+		require.Equal(t, given.Evicted, outcome.Evicted)
+	}
+	within(t, 48.5, 51.5, zone.Outcomes[1].First-given.First, "longer grace, the first")
+	within(t, 48.5, 51.5, zone.Outcomes[1].Last-given.Last, "longer grace, the last")
+	within(t, 8.5, 41.5, zone.Outcomes[2].Last-given.Last, "lower rate, the last")
+	within(t, 58.5, 61.5, zone.Outcomes[3].First-given.First, "longer tolerations, the first")
+	within(t, 298.5, 301.5, zone.Outcomes[3].Last-given.Last, "longer tolerations, the last")
+}
+
+// Pool gpu is 3 of 5 nodes of zone a. That is 60 %, from 55 % on a zone is in
+// PartialDisruption, and one with no more than 50 nodes has the rate 0 then.
+// Rack r1 is 2 of 5, fewer than the 3 that it takes: Normal, and both nodes are
+// tainted. Pool main is rack r1 and all of zone b, which is FullDisruption.
+// When all nodes are lost nothing is done. The controller does not act while
+// the control plane is away, and afterwards all nodes are heard again.
+func TestOtherLossesByHand(t *testing.T) {
+	r := played(t, read(t, small))
+	for name, want := range map[string]struct {
+		nodes, tainted, evicted int
+		lost                    []string
+	}{
+		"pool gpu":              {3, 0, 0, []string{"train"}},
+		"pool main":             {8, 8, 16 + 4, []string{"web", "db"}},
+		"rack a/r1":             {2, 2, 4 + 2, []string{}},
+		"zone b":                {6, 6, 12 + 2, []string{}},
+		"all nodes":             {11, 0, 0, []string{"web", "db", "train", "agent"}},
+		"control plane for 1m":  {0, 0, 0, []string{}},
+		"control plane for 5m":  {0, 0, 0, []string{}},
+		"control plane for 30m": {0, 0, 0, []string{}},
+	} {
+		loss := of(t, r, name)
+		o := loss.Outcomes[0]
+		require.Equal(t, want.nodes, loss.Nodes, name)
+		require.Equal(t, want.tainted, o.Tainted, name)
+		require.Equal(t, want.evicted, o.Evicted, name)
+		require.Equal(t, want.lost, o.Lost, name)
+		require.Zero(t, o.EvictedLiving, name)
+		require.True(t, o.Over, name)
+	}
+	order := []string{}
+	for _, loss := range r.Losses {
+		order = append(order, loss.String())
+	}
+	require.Equal(t, []string{"all nodes", "pool main", "zone a", "pool gpu", "zone b", "rack a/r1",
+		"control plane for 1m", "control plane for 5m", "control plane for 30m"}, order, "what hurts most is first")
+	require.Equal(t, 9*4, r.Of)
+}
+
+// The budget of db wants 3 of 4 pods. With zone a lost 2 are left, so the
+// Eviction API lets none of the 2 go. It has none to say about web and train.
+func TestBudgetsKeepPodsFromTheEvictionAPI(t *testing.T) {
+	s := read(t, small)
+	require.NoError(t, scenario.Set(s, "action=evict"))
+	r := played(t, s)
+	require.Equal(t, "evict", r.Action)
+	zone := of(t, r, "zone a").Outcomes[0]
+	require.Equal(t, 2, zone.Kept)
+	require.Equal(t, 4+3, zone.Evicted)
+	require.Zero(t, of(t, r, "pool gpu").Outcomes[0].Kept, "nothing is tainted")
+
+	var out strings.Builder
+	require.NoError(t, r.Write(&out))
+	require.Contains(t, out.String(), "small, seed 0, action evict, grace 50s, rate 0.1/s.")
+	require.Contains(t, out.String(), "kept by budgets\n")
+	require.NotContains(t, out.String(), "--set action=evict")
+}
+
+func TestTheTableForPeople(t *testing.T) {
+	r := played(t, read(t, small))
+	var out strings.Builder
+	require.NoError(t, r.Write(&out))
+	lines := map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		fields := strings.Fields(line)
+		if len(fields) > 2 {
+			key := strings.Join(fields[:2], " ")
+			if _, again := lines[key]; !again {
+				lines[key] = strings.Join(fields, " ")
+			}
+		}
+	}
+	require.Regexp(t, `^zone a 5 5 9 0 0:0[12]:\d\d 0:06:\d\d 1$`, lines["zone a"])
+	require.Equal(t, "all nodes 11 0 0 0 - - 4", lines["all nodes"])
+	for _, want := range []string{
+		"action delete", "With action delete no PodDisruptionBudget keeps a pod; --set action=evict shows",
+		"\nWorkloads lost:\n  all nodes: web, db, train, agent\n  pool main: web, db\n  zone a: train\n",
+		"as given", "tolerations x2",
+	} {
+		require.Contains(t, out.String(), want)
+	}
+	for _, never := range []string{"kept by budgets", "PARTIAL", "?", "--longest"} {
+		require.NotContains(t, out.String(), never)
+	}
+
+	var again strings.Builder
+	require.NoError(t, played(t, read(t, small)).Write(&again))
+	require.Equal(t, out.String(), again.String(), "however many cores play it")
+}
+
+// A report of what is known when it is interrupted says that it is partial. The
+// runs as given come first.
+func TestAnInterruptedReportIsPartial(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var told [][2]int
+	r, err := blast.Play(ctx, read(t, small), blast.Config{Workers: 1, Progress: func(done, of int) {
+		told = append(told, [2]int{done, of})
+		if done == 3 {
+			stop()
+		}
+	}})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Contains(t, []int{3, 4}, r.Done)
+	require.Equal(t, 36, r.Of)
+	require.Equal(t, 36, told[0][1])
+	known := 0
+	for _, loss := range r.Losses {
+		require.Nil(t, loss.Outcomes[1])
+		if loss.Outcomes[0] != nil {
+			known++
+		}
+	}
+	require.Equal(t, r.Done, known)
+	require.NotNil(t, r.Losses[0].Outcomes[0], "those that are known are first")
+	var out strings.Builder
+	require.NoError(t, r.Write(&out))
+	require.Regexp(t, `PARTIAL: [34] of 36 runs; \? is not known.`, out.String())
+	require.Regexp(t, `(?m)^control plane for 30m +0 +\? +\? +\? +\? +\? +\?$`, out.String())
+}
+
+// A context that has ended is an error, whether a run has begun or not.
+func TestNothingIsPlayedOnceTheContextHasEnded(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for range 20 {
+		r, err := blast.Play(ctx, read(t, small), blast.Config{Workers: 2})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Zero(t, r.Done)
+	}
+}
+
+// A run that is as long as it may be says that more was to come.
+func TestARunThatIsCutShort(t *testing.T) {
+	r, err := blast.Play(t.Context(), read(t, small), blast.Config{Longest: 5 * time.Minute})
+	require.NoError(t, err)
+	zone := of(t, r, "zone a").Outcomes[0]
+	require.False(t, zone.Over)
+	require.Equal(t, 3, zone.Evicted, "those of train alone have left in five minutes")
+	var out strings.Builder
+	require.NoError(t, r.Write(&out))
+	require.Contains(t, out.String(), "\n+ The run was as long as it may be (--longest), and more was to come.\n")
+	require.Regexp(t, `(?m)^zone a +5 +5 +3\+ `, out.String())
+}
+
+func TestWhatCannotBePlayed(t *testing.T) {
+	_, err := blast.Play(t.Context(), read(t, small), blast.Config{Longest: -1, Workers: -2})
+	require.ErrorContains(t, err, "Longest is -1ns, want 0 for the default")
+	require.ErrorContains(t, err, "Workers is -2, want 0 for one a core")
+	_, err = blast.Play(t.Context(), &scenario.Scenario{}, blast.Config{})
+	require.ErrorContains(t, err, "cluster.zones: there is none")
+}
+
+// Racks that are numbered are losses too, and a zone of one rack is none more.
+func TestNumberedRacks(t *testing.T) {
+	s := read(t, "name: x\nduration: 1h\ncluster: {zones: [{name: a, nodes: 4, racks: 2}, {name: b, nodes: 1, racks: 1}]}\n")
+	names := []string{}
+	for _, loss := range blast.Losses(s) {
+		names = append(names, loss.String())
+	}
+	require.Equal(t, []string{"all nodes", "zone a", "zone b", "rack a/0", "rack a/1", "control plane for 1m",
+		"control plane for 5m", "control plane for 30m"}, names)
+}
+
+func TestTheReportInJSON(t *testing.T) {
+	data, err := json.Marshal(played(t, read(t, small)))
+	require.NoError(t, err)
+	var back struct {
+		Action   string
+		Variants []struct{ Settings []string }
+		Losses   []struct {
+			Kind, Name string
+			Nodes      int
+			Outcomes   []blast.Outcome
+		}
+		Done, Of int
+	}
+	require.NoError(t, json.Unmarshal(data, &back))
+	require.Equal(t, "delete", back.Action)
+	require.Equal(t, []string{"node-monitor-grace-period=1m40s"}, back.Variants[1].Settings)
+	require.Equal(t, "all nodes", back.Losses[0].Kind)
+	require.Equal(t, "main", back.Losses[1].Name)
+	require.Len(t, back.Losses[1].Outcomes, 4)
+	require.Equal(t, 20, back.Losses[1].Outcomes[0].Evicted)
+	require.Equal(t, back.Of, back.Done)
+}

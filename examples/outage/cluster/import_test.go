@@ -1,0 +1,538 @@
+package cluster_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubelife/lifecycle/examples/outage/cluster"
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+)
+
+func node(name, zone, pool string, change ...func(*corev1.Node)) corev1.Node {
+	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+		corev1.LabelHostname: name, corev1.LabelTopologyZone: zone, "pool": pool,
+	}}}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	for _, c := range change {
+		c(&n)
+	}
+	return n
+}
+
+func tainted(key, value string, effect corev1.TaintEffect) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Value: value, Effect: effect})
+	}
+}
+
+func labeled(key, value string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Labels[key] = value }
+}
+
+// pod is one that runs, with the tolerations that admission gives.
+func pod(namespace, name, onNode string, owner *metav1.OwnerReference, change ...func(*corev1.Pod)) corev1.Pod {
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if owner != nil {
+		p.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	p.Spec.NodeName = onNode
+	p.Spec.Tolerations = []corev1.Toleration{ill(corev1.TaintNodeNotReady, 300), ill(corev1.TaintNodeUnreachable, 300)}
+	p.Status.Phase = corev1.PodRunning
+	for _, c := range change {
+		c(&p)
+	}
+	return p
+}
+
+func ill(key string, seconds int64) corev1.Toleration {
+	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+		TolerationSeconds: &seconds}
+}
+
+func tolerating(tolerations ...corev1.Toleration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.Tolerations = tolerations }
+}
+
+func ownedBy(kind, name string) *metav1.OwnerReference {
+	return &metav1.OwnerReference{Kind: kind, Name: name, Controller: new(true)}
+}
+
+func lease(of string, seconds int32) coordinationv1.Lease {
+	return coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: of},
+		Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: &seconds}}
+}
+
+// shop is a cluster of two zones and two pools with a bit of everything.
+func shop() *cluster.Objects {
+	gpu := tainted("example.com/gpu", "yes", corev1.TaintEffectNoSchedule)
+	web := ownedBy("ReplicaSet", "web-5d4f")
+	o := &cluster.Objects{
+		Nodes: []corev1.Node{
+			node("n1", "a", "main"), node("n2", "a", "main"), node("n3", "a", "gpu", gpu),
+			node("n4", "b", "main"), node("n5", "b", "main", func(n *corev1.Node) { n.Spec.Unschedulable = true },
+				tainted(corev1.TaintNodeUnschedulable, "", corev1.TaintEffectNoSchedule)),
+		},
+		Pods: []corev1.Pod{
+			pod("default", "web-1", "n1", web), pod("default", "web-2", "n1", web), pod("default", "web-3", "n4", web),
+			pod("default", "db-0", "n2", ownedBy("StatefulSet", "db"), func(p *corev1.Pod) { p.Spec.Priority = new(int32(9)) },
+				tolerating(ill(corev1.TaintNodeNotReady, 60), ill(corev1.TaintNodeUnreachable, 60))),
+			pod("ml", "train-x", "n3", nil, func(p *corev1.Pod) {
+				p.Spec.NodeSelector = map[string]string{"pool": "gpu"}
+				p.Spec.Tolerations = append([]corev1.Toleration{{Key: "example.com/gpu", Operator: corev1.TolerationOpEqual,
+					Value: "yes", Effect: corev1.TaintEffectNoSchedule}}, p.Spec.Tolerations...)
+			}),
+		},
+		ReplicaSets: []appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-5d4f",
+			OwnerReferences: []metav1.OwnerReference{*ownedBy("Deployment", "web")}}}},
+		Deployments: []appsv1.Deployment{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+			Spec: appsv1.DeploymentSpec{Replicas: new(int32(3))}}},
+	}
+	for _, name := range []string{"n1", "n2", "n3", "n4", "n5"} {
+		o.Leases = append(o.Leases, lease(name, 40))
+		o.Pods = append(o.Pods, pod("kube-system", "agent-"+name, name, ownedBy("DaemonSet", "agent"), tolerating(
+			corev1.Toleration{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists,
+				Effect: corev1.TaintEffectNoExecute},
+			corev1.Toleration{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists,
+				Effect: corev1.TaintEffectNoExecute},
+			corev1.Toleration{Key: corev1.TaintNodeDiskPressure, Operator: corev1.TolerationOpExists,
+				Effect: corev1.TaintEffectNoSchedule},
+			corev1.Toleration{Operator: corev1.TolerationOpExists})))
+	}
+	return o
+}
+
+// shopScenario is what has to come out, without the description.
+const shopScenario = `name: cluster
+duration: 1h
+cluster:
+  zones:
+  - name: a
+    nodes: 3
+    groups:
+    - name: a-gpu
+      nodes: 1
+      pool: gpu
+      taints:
+      - {key: example.com/gpu, value: "yes", effect: NoSchedule}
+    - {name: a-main, nodes: 2, pool: main}
+  - name: b
+    nodes: 2
+    groups:
+    - {name: b-main, nodes: 1, pool: main}
+    - name: b-main-cordoned
+      nodes: 1
+      pool: main
+      cordoned: true
+  workloads:
+  - name: default-db
+    kind: StatefulSet
+    replicas: 1
+    tolerationSeconds: 60
+    placed: {a-main: 1}
+    priority: 9
+  - name: default-web
+    kind: Deployment
+    replicas: 3
+    placed: {a-main: 2, b-main: 1}
+  - name: kube-system-agent-daemonset
+    kind: DaemonSet
+    tolerations:
+    - {operator: Exists}
+  - name: ml-train-x
+    kind: Bare
+    replicas: 1
+    tolerations:
+    - {key: example.com/gpu, value: "yes", effect: NoSchedule}
+    placed: {a-gpu: 1}
+    pools: [gpu]
+script:
+- at: 5m
+  silence: {zone: a}
+`
+
+func imported(t *testing.T, o *cluster.Objects, config cluster.Config) (*scenario.Scenario, []string) {
+	t.Helper()
+	s, notes, err := cluster.Import(o, config)
+	require.NoError(t, err)
+	return s, notes
+}
+
+func written(t *testing.T, s *scenario.Scenario) string {
+	t.Helper()
+	text, err := scenario.Write(s)
+	require.NoError(t, err)
+	return string(text)
+}
+
+const (
+	noRacks = "no node has a label for its rack (topology.kubernetes.io/rack, rack): there are no racks; --rack-label " +
+		"names another label"
+	noFlags = "no pod of kube-controller-manager is there: its flags are taken to be the defaults of v1.37"
+)
+
+func TestAClusterBecomesAScenario(t *testing.T) {
+	s, notes := imported(t, shop(), cluster.Config{})
+	require.Equal(t, []string{noRacks, noFlags}, notes)
+	require.Equal(t, "A cluster as it was found: 5 nodes and 4 workloads. The script, the loss of zone a, is one to begin "+
+		"with.", s.Description)
+	text := written(t, s)
+	back, err := scenario.Read("saved.yaml", []byte(text))
+	require.NoError(t, err)
+	require.Equal(t, s, back)
+	s.Description = ""
+	require.Equal(t, shopScenario, written(t, s))
+}
+
+// In whatever order the API server lists things, the scenario and the notes are
+// the same.
+func TestTheOrderOfObjectsDoesNotMatter(t *testing.T) {
+	want, wantNotes := imported(t, shop(), cluster.Config{})
+	for seed := range uint64(50) {
+		r, o := rand.New(rand.NewPCG(seed, 1)), shop()
+		r.Shuffle(len(o.Nodes), func(i, j int) { o.Nodes[i], o.Nodes[j] = o.Nodes[j], o.Nodes[i] })
+		r.Shuffle(len(o.Pods), func(i, j int) { o.Pods[i], o.Pods[j] = o.Pods[j], o.Pods[i] })
+		got, notes := imported(t, o, cluster.Config{})
+		require.Equal(t, want, got, "seed %d", seed)
+		require.Equal(t, wantNotes, notes, "seed %d", seed)
+	}
+}
+
+// The scenario with hashed names is the same but for names, and shows none.
+func TestNamesAreHidden(t *testing.T) {
+	s, notes := imported(t, shop(), cluster.Config{HashNames: true})
+	text := written(t, s) + strings.Join(notes, "\n")
+	for _, name := range []string{"web", "train", "gpu", "example.com", "agent", "b-main", "default-", "db"} {
+		require.NotContains(t, text, name)
+	}
+	again, _ := imported(t, shop(), cluster.Config{HashNames: true})
+	require.Equal(t, s, again)
+	plain, _ := imported(t, shop(), cluster.Config{})
+	require.Equal(t, shape(plain), shape(s))
+	key := s.Cluster.Workloads[slices.IndexFunc(s.Cluster.Workloads, isBare)].Tolerations[0].Key
+	for _, z := range s.Cluster.Zones {
+		for _, g := range z.Groups {
+			for _, taint := range g.Taints {
+				require.Equal(t, taint.Key, key, "they still match")
+			}
+		}
+	}
+}
+
+func isBare(w scenario.Workload) bool { return w.Kind == scenario.Bare }
+
+// shape is what is left of a scenario without names.
+func shape(s *scenario.Scenario) []string {
+	var parts []string
+	for _, z := range s.Cluster.Zones {
+		for _, g := range z.Groups {
+			parts = append(parts, fmt.Sprint("group ", g.Nodes, g.Cordoned, len(g.Taints)))
+		}
+	}
+	for _, w := range s.Cluster.Workloads {
+		parts = append(parts, fmt.Sprint("workload ", w.Kind, w.Replicas, len(w.Tolerations), len(w.Placed), len(w.Pools)))
+	}
+	slices.Sort(parts)
+	return parts
+}
+
+// Each change of the shop, what of the scenario it changes, and what is said.
+func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	withBudget := func(change func(*policyv1.PodDisruptionBudget)) func(*cluster.Objects) {
+		return func(o *cluster.Objects) {
+			for i := range o.Pods[:3] {
+				o.Pods[i].Labels = map[string]string{"app": "web"}
+			}
+			b := policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+			b.Spec.Selector = selector
+			change(&b)
+			o.Budgets = append(o.Budgets, b)
+		}
+	}
+	manager := func(args ...string) func(*cluster.Objects) {
+		return func(o *cluster.Objects) {
+			p := pod("kube-system", fmt.Sprintf("kcm-%d", len(o.Pods)), "n1", nil)
+			p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+			p.Spec.Containers = []corev1.Container{{Name: "kube-controller-manager", Command: args}}
+			o.Pods = append(o.Pods, p)
+		}
+	}
+	first := func(change func(*corev1.Pod)) func(*cluster.Objects) {
+		return func(o *cluster.Objects) { change(&o.Pods[0]) }
+	}
+	for name, test := range map[string]struct {
+		change   func(*cluster.Objects)
+		has      string // what the scenario says
+		hasNot   string
+		isNoted  string
+		isAbsent string // of the usual notes
+	}{
+		"a rack": {
+			change: func(o *cluster.Objects) { labeled("rack", "R7")(&o.Nodes[0]) },
+			has:    "- {name: a-main-r7, nodes: 1, pool: main, rack: R7}", isNoted: "4 nodes without a label for the rack",
+			isAbsent: noRacks,
+		},
+		"no zone": {
+			change: func(o *cluster.Objects) { delete(o.Nodes[3].Labels, corev1.LabelTopologyZone) },
+			has:    "- name: no-zone", isNoted: "1 node without the label topology.kubernetes.io/zone: they are in one zone, no-zone",
+		},
+		"zones of one name in two regions": {
+			change: func(o *cluster.Objects) {
+				for i := range o.Nodes {
+					o.Nodes[i].Labels[corev1.LabelTopologyZone] = "1"
+					o.Nodes[i].Labels[corev1.LabelTopologyRegion] = []string{"west", "west", "west", "EAST", "EAST"}[i]
+				}
+			},
+			has: "- name: east-1\n    nodes: 2",
+		},
+		"a node that is not ready": {
+			change: func(o *cluster.Objects) {
+				o.Nodes[1].Status.Conditions[0].Status = corev1.ConditionUnknown
+				tainted(corev1.TaintNodeUnreachable, "", corev1.TaintEffectNoExecute)(&o.Nodes[1])
+			},
+			has: "- {name: a-main, nodes: 2, pool: main}", isNoted: "1 node not ready: in the scenario all nodes are ready",
+		},
+		"a node that is excluded": {
+			change:  func(o *cluster.Objects) { labeled("node.kubernetes.io/exclude-disruption", "")(&o.Nodes[0]) },
+			isNoted: "1 node with the label node.kubernetes.io/exclude-disruption",
+		},
+		"minAvailable": {
+			change: withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = new(intstr.FromString("50%")) }),
+			has:    "minAvailable: 2", // half of three is 1.5, rounded up
+		},
+		"maxUnavailable": {
+			change: withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = new(intstr.FromString("50%")) }),
+			has:    "minAvailable: 1", // 3 less 1.5, rounded up
+		},
+		"a budget that lets sick pods go": {
+			change: withBudget(func(b *policyv1.PodDisruptionBudget) {
+				b.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
+				b.Spec.MinAvailable = new(intstr.FromInt32(1))
+			}),
+			hasNot: "minAvailable", isNoted: "PodDisruptionBudget default/web, which lets pods that are not ready go",
+		},
+		"a budget of two workloads": {
+			change: withBudget(func(b *policyv1.PodDisruptionBudget) {
+				b.Spec.Selector = &metav1.LabelSelector{}
+				b.Spec.MinAvailable = new(intstr.FromInt32(1))
+			}),
+			hasNot: "minAvailable", isNoted: "which protects pods of 2 workloads together",
+		},
+		"a second budget": {
+			change: func(o *cluster.Objects) {
+				one := withBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = new(intstr.FromInt32(1)) })
+				one(o)
+				one(o)
+			},
+			has: "minAvailable: 1", isNoted: "PodDisruptionBudget default/web, a second one",
+		},
+		"heartbeats": {
+			change: func(o *cluster.Objects) {
+				for i := range o.Leases[:3] {
+					o.Leases[i].Spec.LeaseDurationSeconds = new(int32(80))
+				}
+			},
+			has: "beatInterval: 20s", isNoted: "leases last differently long: the scenario has a heartbeat every 20s",
+		},
+		"no leases": {
+			change: func(o *cluster.Objects) { o.Leases = nil },
+			hasNot: "beatInterval", isNoted: "5 nodes without a lease in kube-node-lease",
+		},
+		"flags": {
+			change: func(o *cluster.Objects) {
+				manager("kube-controller-manager", "--node-eviction-rate=0.5", "--node-monitor-grace-period", "40s",
+					"--cluster-cidr=10.0.0.0/8", "--leader-elect")(o)
+			},
+			has:     "    leader-elect: true\n    node-eviction-rate: 0.5\n    node-monitor-grace-period: 40s\nscript",
+			isNoted: "left out: 1 static pods of kubelets", isAbsent: noFlags,
+		},
+		"flags that differ": {
+			change: func(o *cluster.Objects) {
+				manager("kube-controller-manager", "--node-eviction-rate=0.5")(o)
+				manager("kube-controller-manager", "--node-eviction-rate=0.6")(o)
+			},
+			has: "controller: {replicas: 2}", hasNot: "rate", isNoted: "left out: --node-eviction-rate, which the pods",
+		},
+		"an invalid flag": {
+			change: manager("kube-controller-manager", "--unhealthy-zone-threshold=1.5"),
+			hasNot: "threshold", isNoted: "left out: --unhealthy-zone-threshold=1.5, which is invalid",
+		},
+		"a ReplicaSet that is not in the list": {
+			change: func(o *cluster.Objects) {
+				o.ReplicaSets = nil
+				for i := range o.Pods[:3] {
+					o.Pods[i].Labels = map[string]string{"pod-template-hash": "5d4f"}
+				}
+			},
+			has: "- name: default-web\n    kind: Deployment", isNoted: "3 pods of ReplicaSets that are not in the list",
+		},
+		"a Job": {
+			change: first(func(p *corev1.Pod) { p.OwnerReferences[0] = *ownedBy("Job", "night") }),
+			has:    "- name: default-night-job\n    kind: Deployment", isNoted: "pods of kind Job: they are replaced as those of a",
+		},
+		"a pod that has ended": {
+			change: first(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
+			has:    "placed: {a-main: 1, b-main: 1}", isNoted: "left out: 1 pods that have ended",
+		},
+		"a pod that waits": {
+			change:  first(func(p *corev1.Pod) { p.Spec.NodeName = "" }),
+			isNoted: "1 workload with fewer pods on nodes than they want (default-web 2 of 3)",
+		},
+		"a pod on its way out": {
+			change:  first(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }),
+			isNoted: "left out: 1 pods that are being deleted",
+		},
+		"a pod of a node that is gone": {
+			change: first(func(p *corev1.Pod) { p.Spec.NodeName = "n9" }), isNoted: "left out: 1 pods on nodes that do not exist",
+		},
+		"pods that differ": {
+			change:  first(func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }),
+			hasNot:  "default-web\n    kind: Deployment\n    replicas: 3\n    tolerations",
+			isNoted: "pods of one workload differ in tolerations, priority or selectors (default-web)",
+		},
+		"a pod that tolerates one illness": {
+			change: func(o *cluster.Objects) { o.Pods[3].Spec.Tolerations = o.Pods[3].Spec.Tolerations[:1] },
+			has: "    tolerationSeconds: 0\n    tolerations:\n    - key: node.kubernetes.io/not-ready\n      operator: Exists\n" +
+				"      effect: NoExecute\n      seconds: 60\n",
+		},
+		"pods that keep apart": {
+			change: first(func(p *corev1.Pod) {
+				p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}}}
+			}),
+			isNoted: "affinity between pods and spread constraints of 1 workload (default-web)",
+		},
+		"a selector narrower than a pool": {
+			change: func(o *cluster.Objects) {
+				o.Pods[3].Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n2"}
+			},
+			has: "pools: [main]", isNoted: "1 workload selecting nodes by more than their pool (default-db)",
+		},
+		"a DaemonSet on some nodes": {
+			change: func(o *cluster.Objects) { o.Pods = o.Pods[:len(o.Pods)-1] },
+			has:    "placed: {a-gpu: 1, a-main: 2, b-main: 1}",
+		},
+		"objects that are not used": {
+			change:  func(o *cluster.Objects) { o.Unused = map[string]int{"v1 Service": 3} },
+			isNoted: "not used: 3 of kind v1 Service",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := shop()
+			test.change(o)
+			s, notes := imported(t, o, cluster.Config{})
+			text := written(t, s)
+			require.Contains(t, text, test.has)
+			if test.hasNot != "" {
+				require.NotContains(t, text, test.hasNot)
+			}
+			require.Contains(t, strings.Join(notes, "\n"), test.isNoted)
+			if test.isAbsent != "" {
+				require.NotContains(t, notes, test.isAbsent)
+			}
+			back, err := scenario.Read("saved.yaml", []byte(text))
+			require.NoError(t, err)
+			require.Equal(t, s, back)
+		})
+	}
+}
+
+// Labels may be named; then no other counts.
+func TestLabelsOfPoolsAndRacks(t *testing.T) {
+	o := shop()
+	labeled("team", "blue")(&o.Nodes[0])
+	s, notes := imported(t, o, cluster.Config{Name: "mine", PoolLabel: "team", RackLabel: "pool"})
+	require.Equal(t, "mine", s.Name)
+	require.Contains(t, written(t, s), "- {name: a-blue-main, nodes: 1, pool: blue, rack: main}")
+	require.Contains(t, notes, "4 nodes without a label for the pool: they are in no pool")
+}
+
+// Names that are alike once they are DNS labels stay apart.
+func TestNamesStayApart(t *testing.T) {
+	o := shop()
+	long := strings.Repeat("x", 70)
+	o.Pods = append(o.Pods, pod("a", "b.c", "n1", nil), pod("a", "b-c", "n1", nil), pod("a", long, "n1", nil),
+		pod("a", long+"y", "n1", nil), pod("a-b", "c", "n1", nil))
+	s, _ := imported(t, o, cluster.Config{})
+	require.Len(t, s.Cluster.Workloads, 9)
+}
+
+func encoded(t *testing.T, o *cluster.Objects) string {
+	t.Helper()
+	var items []any
+	add := func(apiVersion, kind string, object any) {
+		data, err := json.Marshal(object)
+		require.NoError(t, err)
+		fields := map[string]any{}
+		require.NoError(t, json.Unmarshal(data, &fields))
+		fields["apiVersion"], fields["kind"] = apiVersion, kind
+		items = append(items, fields)
+	}
+	for i := range o.Nodes {
+		add("v1", "Node", o.Nodes[i])
+	}
+	for i := range o.Leases {
+		add("coordination.k8s.io/v1", "Lease", o.Leases[i])
+	}
+	for i := range o.Pods {
+		add("v1", "Pod", o.Pods[i])
+	}
+	for i := range o.ReplicaSets {
+		add("apps/v1", "ReplicaSet", o.ReplicaSets[i])
+	}
+	for i := range o.Deployments {
+		add("apps/v1", "Deployment", o.Deployments[i])
+	}
+	data, err := json.MarshalIndent(map[string]any{"apiVersion": "v1", "kind": "List", "items": items}, "", "  ")
+	require.NoError(t, err)
+	return string(data)
+}
+
+func TestTheOutputOfKubectlIsRead(t *testing.T) {
+	want, _ := imported(t, shop(), cluster.Config{})
+	o, err := cluster.Decode([]byte(encoded(t, shop())))
+	require.NoError(t, err)
+	got, _ := imported(t, o, cluster.Config{})
+	require.Equal(t, want, got)
+}
+
+func TestWhatIsNoListOfACluster(t *testing.T) {
+	text := encoded(t, shop())
+	nodes := encoded(t, &cluster.Objects{Nodes: shop().Nodes})
+	for name, test := range map[string]struct{ text, says string }{
+		"nothing":    {" \n", "it is empty; make it with kubectl get nodes,leases,pods"},
+		"cut off":    {text[:strings.Index(text, `"n4"`)], "it ends in line"},
+		"no JSON":    {"{\n  apiVersion: v1\n}", "line 2 is no JSON: invalid character 'a'"},
+		"a list":     {"[]", "it is no object in JSON"},
+		"a pod":      {`{"kind": "Pod", "apiVersion": "v1"}`, "want a List of v1, not Pod of v1; make it with kubectl"},
+		"a PodList":  {`{"kind": "PodList", "apiVersion": "v1"}`, "not PodList of v1"},
+		"no kind":    {`{"items": []}`, "not an object without a kind"},
+		"empty list": {`{"kind": "List", "apiVersion": "v1", "items": []}`, "there are no nodes and no pods: there are no objects at all"},
+		"one kind":   {nodes, "there are no pods: there are only 5 of kind Node; make it with kubectl"},
+		"others": {`{"kind": "List", "apiVersion": "v1", "items": [{"kind": "Service", "apiVersion": "v1"}]}`,
+			"there are only 1 of kind v1 Service"},
+		"no object": {`{"kind": "List", "apiVersion": "v1", "items": [{}]}`,
+			"items[0]: want an object with apiVersion and kind"},
+		"a number for a name": {`{"kind": "List", "apiVersion": "v1", "items": [{"kind": "Pod", "apiVersion": "v1",
+			"metadata": {"name": 3}}]}`, "items[0]: a Pod that cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := cluster.Decode([]byte(test.text))
+			require.ErrorContains(t, err, test.says)
+		})
+	}
+	_, _, err := cluster.Import(&cluster.Objects{}, cluster.Config{})
+	require.ErrorContains(t, err, "there are no nodes and no pods")
+}

@@ -1,0 +1,170 @@
+package cluster
+
+import (
+	"encoding/json"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+)
+
+// takeTolerations takes over the tolerations of most pods of a workload.
+func (m *importer) takeTolerations(w *workload, d *scenario.Workload) {
+	rest := commonTolerations(w.pods)
+	if d.Kind == scenario.DaemonSet {
+		rest = without(rest, addedToDaemons)
+	} else {
+		d.TolerationSeconds, rest = illness(rest)
+	}
+	for _, t := range rest {
+		operator := string(t.Operator)
+		if t.Operator == corev1.TolerationOpEqual {
+			operator = "" // the default
+		}
+		if operator != "" && t.Operator != corev1.TolerationOpExists {
+			m.note("left out: a toleration of %s with operator %s", d.Name, operator)
+			continue
+		}
+		toleration := scenario.Toleration{
+			Key: m.names.key(t.Key), Operator: operator, Value: m.names.value("value", t.Value), Effect: string(t.Effect),
+		}
+		if t.TolerationSeconds != nil {
+			toleration.Seconds = new(max(*t.TolerationSeconds, 0)) // the API takes less for zero
+		}
+		d.Tolerations = append(d.Tolerations, toleration)
+	}
+}
+
+// illness takes the tolerations of not-ready and unreachable nodes out of the
+// others, if they are as the API server's admission adds them. Their seconds
+// are nil if they are the default. Otherwise they stay among the others. What
+// these leave open is then tolerated for no time: nothing was added.
+func illness(all []corev1.Toleration) (seconds *int64, rest []corev1.Toleration) {
+	added := map[string]int64{}
+	for i := range all {
+		t := &all[i]
+		if isIllness(t) && t.Operator == corev1.TolerationOpExists && t.Effect == corev1.TaintEffectNoExecute &&
+			t.TolerationSeconds != nil {
+			added[t.Key] = max(*t.TolerationSeconds, 0)
+		}
+	}
+	notReady, ok := added[corev1.TaintNodeNotReady]
+	unreachable, also := added[corev1.TaintNodeUnreachable]
+	if !ok || !also || notReady != unreachable {
+		if covered(all, corev1.TaintNodeNotReady) && covered(all, corev1.TaintNodeUnreachable) {
+			return nil, all
+		}
+		return new(int64(0)), all
+	}
+	if notReady != 300 {
+		seconds = new(notReady)
+	}
+	// The first toleration that matches a taint counts, and those that were added
+	// are the last. A wildcard before them would have kept them from being added.
+	return seconds, without(all, func(t *corev1.Toleration) bool {
+		return isIllness(t) && t.Effect == corev1.TaintEffectNoExecute && t.TolerationSeconds != nil
+	})
+}
+
+func isIllness(t *corev1.Toleration) bool {
+	return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
+}
+
+// covered reports whether admission adds nothing for a NoExecute taint of that
+// key.
+func covered(all []corev1.Toleration, key string) bool {
+	return slices.ContainsFunc(all, func(t corev1.Toleration) bool {
+		return (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
+	})
+}
+
+// addedToDaemons reports whether a toleration is one that the DaemonSet
+// controller adds to each pod. Source: AddOrUpdateDaemonPodTolerations of
+// Kubernetes v1.37, pkg/controller/daemon/util.
+func addedToDaemons(t *corev1.Toleration) bool {
+	if t.Operator != corev1.TolerationOpExists || t.TolerationSeconds != nil {
+		return false
+	}
+	if isIllness(t) {
+		return t.Effect == corev1.TaintEffectNoExecute
+	}
+	return t.Effect == corev1.TaintEffectNoSchedule && scenario.OwnedTaint(t.Key)
+}
+
+func without(all []corev1.Toleration, drop func(*corev1.Toleration) bool) []corev1.Toleration {
+	var rest []corev1.Toleration
+	for i := range all {
+		if !drop(&all[i]) {
+			rest = append(rest, all[i])
+		}
+	}
+	return rest
+}
+
+// commonTolerations returns those of most pods.
+func commonTolerations(pods []*corev1.Pod) []corev1.Toleration {
+	counts, by := map[string]int{}, map[string][]corev1.Toleration{}
+	for _, pod := range pods {
+		key, err := json.Marshal(pod.Spec.Tolerations)
+		if err != nil {
+			panic(err) // they came as JSON
+		}
+		counts[string(key)]++
+		by[string(key)] = pod.Spec.Tolerations
+	}
+	common, _ := commonest(counts)
+	return by[common]
+}
+
+// alike reports whether pods differ in nothing that a workload says once.
+func alike(pods []*corev1.Pod) bool {
+	first := &pods[0].Spec
+	return !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
+		spec := &pod.Spec
+		return !equality.Semantic.DeepEqual(spec.Tolerations, first.Tolerations) ||
+			!equality.Semantic.DeepEqual(spec.Priority, first.Priority) ||
+			!equality.Semantic.DeepEqual(spec.NodeSelector, first.NodeSelector)
+	})
+}
+
+// takePools takes over on which pools' nodes pods of a workload may be. Those
+// of a DaemonSet stay where they are.
+func (m *importer) takePools(w *workload, d *scenario.Workload) {
+	spec := &w.pods[0].Spec
+	if d.Kind == scenario.DaemonSet || len(spec.NodeSelector) == 0 &&
+		(spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
+			spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil) {
+		return
+	}
+	required := nodeaffinity.GetRequiredNodeAffinity(w.pods[0])
+	var pools []string
+	whole := true
+	for pool, nodes := range m.byPool {
+		matching := 0
+		for _, node := range nodes {
+			if ok, err := required.Match(node); err == nil && ok {
+				matching++
+			}
+		}
+		if matching > 0 {
+			pools = append(pools, pool)
+			whole = whole && matching == len(nodes)
+		}
+	}
+	for _, pod := range w.pods { // also where its label has changed since
+		if pool := m.groups[pod.Spec.NodeName].Pool; !slices.Contains(pools, pool) {
+			pools = append(pools, pool)
+		}
+	}
+	slices.Sort(pools)
+	all := len(pools) == len(m.byPool)
+	if !all && !slices.Contains(pools, "") {
+		d.Pools = pools
+	}
+	if !whole || !all && d.Pools == nil {
+		m.wider = append(m.wider, d.Name)
+	}
+}

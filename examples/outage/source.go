@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubelife/lifecycle/examples/outage/cluster"
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+)
+
+// source is a cluster that a scenario is made of.
+type source struct {
+	from, kubeconfig string
+	config           cluster.Config
+	// notes say what was not taken over.
+	notes []string
+}
+
+func (s *source) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.from, "from", "", "Make the scenario of the cluster in `cluster.json`, - for standard input: the "+
+		"output of "+cluster.Command+".")
+	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "Make the scenario of the cluster of this `FILE`. It is asked for "+
+		"lists alone; outage/cluster/clusterrole.yaml has the rights.")
+	flags.BoolVar(&s.config.HashNames, "hash-names", false, "With --from and --kubeconfig: replace names by hashes. One "+
+		"that guesses a name can still recognize it.")
+	flags.StringVar(&s.config.PoolLabel, "pool-label", "", "With --from and --kubeconfig: the `label` of nodes that names "+
+		"their pool. By default it is one of those that providers use.")
+	flags.StringVar(&s.config.RackLabel, "rack-label", "", "With --from and --kubeconfig: the `label` of nodes that names "+
+		"their rack. By default it is topology.kubernetes.io/rack or rack.")
+}
+
+// given reports whether the scenario is made of a cluster.
+func (s *source) given() bool { return s.from != "" || s.kubeconfig != "" }
+
+func (s *source) check() error {
+	if s.from != "" && s.kubeconfig != "" {
+		return errors.New("--from and --kubeconfig are two clusters; leave out one of them")
+	}
+	return nil
+}
+
+// unused reports flags that say how a cluster is read if there is none.
+func (s *source) unused() error {
+	if s.config != (cluster.Config{}) {
+		return errors.New("--hash-names, --pool-label and --rack-label want --from or --kubeconfig")
+	}
+	return nil
+}
+
+// read makes the scenario.
+func (s *source) read(ctx context.Context, in io.Reader) (*scenario.Scenario, error) {
+	name, objects, err := s.objects(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	made, notes, err := cluster.Import(objects, s.config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	s.notes = notes
+	return made, nil
+}
+
+// objects returns those of the cluster, and what to call the source in an
+// error.
+func (s *source) objects(ctx context.Context, in io.Reader) (name string, _ *cluster.Objects, err error) {
+	if s.kubeconfig != "" {
+		objects, err := list(ctx, s.kubeconfig)
+		return "--kubeconfig " + s.kubeconfig, objects, err
+	}
+	var data []byte
+	if name = s.from; name == "-" {
+		name = "standard input"
+		data, err = io.ReadAll(in)
+	} else {
+		data, err = os.ReadFile(s.from)
+	}
+	if err != nil {
+		return name, nil, err
+	}
+	objects, err := cluster.Decode(data)
+	return name, objects, err
+}
+
+// What the lists of a large cluster may cost its API server. 150,000 pods are
+// 300 pages.
+const (
+	listQPS   = 10
+	listBurst = 20
+)
+
+func list(ctx context.Context, kubeconfig string) (*cluster.Objects, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config = rest.AddUserAgent(config, "outage")
+	config.QPS, config.Burst = listQPS, listBurst
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.List(ctx, client)
+}
+
+// saveScenario writes a scenario for editing.
+func saveScenario(name string, s *scenario.Scenario, diagnostics io.Writer) error {
+	text, err := scenario.Write(s)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(name, text, 0o644); err != nil {
+		return fmt.Errorf("--save: %w", err)
+	}
+	fmt.Fprintf(diagnostics, "outage: saved %s\n", name)
+	return nil
+}
