@@ -9,6 +9,14 @@
 // With --kubeconfig or in a cluster it works there. With neither it
 // demonstrates that on a cluster in memory.
 //
+// # Next to kube-controller-manager
+//
+// The command examples/e2e/rollouts plays the same script with both, on real
+// control planes. It creates, rolls out, undoes and changes nodes, and does so
+// again while the controller is killed in each step. It compares pods, statuses
+// and revisions after each step. The README of examples/e2e has its table of
+// calls, CPU time and seconds.
+//
 // # Differences from kube-controller-manager
 //
 // Packages daemon and examples/daemonset/controller list theirs. Compared with

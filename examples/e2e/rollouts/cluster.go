@@ -40,33 +40,36 @@ type cluster struct {
 }
 
 // newCluster starts all of it, except a controller. After an error nothing
-// runs. A folder that is not empty keeps the data.
-func newCluster(ctx context.Context, dir string, programs programs) (c *cluster, err error) {
+// runs. The data stays in dir, unless that is the empty string.
+func newCluster(ctx context.Context, dir string, programs programs) (*cluster, error) {
 	plane, err := controlplane.Start(ctx, controlplane.Config{Dir: dir})
 	if err != nil {
 		return nil, err
 	}
-	c = &cluster{plane: plane, kubectl: programs.kubectl, nodes: map[string]corev1.TaintEffect{}}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.stop())
-		}
-	}()
+	c := &cluster{plane: plane, kubectl: programs.kubectl, nodes: map[string]corev1.TaintEffect{}}
+	if err := c.start(ctx, programs.scheduler); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
+	return c, nil
+}
+
+// start starts the kubelets and the scheduler. After an error some may run.
+func (c *cluster) start(ctx context.Context, scheduler string) (err error) {
 	if c.client, err = c.user("script"); err != nil {
-		return nil, err
+		return err
 	}
-	kubeletClient, err := c.user("kubelets")
+	kubelets, err := c.user("kubelets")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if c.kubelets, err = startKubelets(kubeletClient); err != nil {
-		return nil, err
+	if c.kubelets, err = startKubelets(ctx, kubelets); err != nil {
+		return err
 	}
-	c.scheduler, err = c.launch("kube-scheduler", programs.scheduler, "--leader-elect=false", "--secure-port=0")
+	c.scheduler, err = c.launch("kube-scheduler", scheduler, "--leader-elect=false", "--secure-port=0")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return c, c.awaitScheduler(ctx)
+	return c.awaitScheduler(ctx)
 }
 
 // stop ends all of it.

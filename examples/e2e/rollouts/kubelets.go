@@ -38,9 +38,10 @@ type kubelets struct {
 // kubeletWorkers is how many requests the kubelets send at a time.
 const kubeletWorkers = 16
 
-// startKubelets starts them. The caller stops them.
-func startKubelets(client kubernetes.Interface) (*kubelets, error) {
-	ctx, cancel := context.WithCancel(context.Background())
+// startKubelets starts them, and waits until they see the cluster or ctx ends.
+// The caller stops them. After an error none run.
+func startKubelets(starting context.Context, client kubernetes.Interface) (*kubelets, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(starting))
 	k := &kubelets{
 		client: client, informers: informers.NewSharedInformerFactory(client, 0), stopping: cancel,
 		queue: workqueue.NewTypedRateLimitingQueue(
@@ -56,9 +57,13 @@ func startKubelets(client kubernetes.Interface) (*kubelets, error) {
 		return nil, err
 	}
 	k.informers.Start(ctx.Done())
-	k.informers.WaitForCacheSync(ctx.Done())
+	k.informers.WaitForCacheSync(starting.Done())
 	for range kubeletWorkers {
 		k.workers.Go(func() { k.work(ctx) })
+	}
+	if starting.Err() != nil {
+		k.stop()
+		return nil, context.Cause(starting)
 	}
 	return k, nil
 }

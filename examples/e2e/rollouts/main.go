@@ -93,15 +93,14 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) (err er
 	if err != nil {
 		return err
 	}
-	t := o.playAll(ctx, programs, diagnostics)
-	var handing error
-	if slices.Contains(o.modes, handover) && ctx.Err() == nil {
-		handing = o.handOver(ctx, programs, out, diagnostics)
+	var problems []error
+	if t := o.playAll(ctx, programs, diagnostics); len(t.columns) > 0 {
+		problems = append(problems, t.write(out), t.problem())
 	}
-	if len(t.columns) == 0 {
-		return handing
+	if slices.Contains(o.modes, handover) {
+		problems = append(problems, o.handOver(ctx, programs, out, diagnostics))
 	}
-	return errors.Join(t.write(out), t.problem(), handing)
+	return errors.Join(problems...)
 }
 
 // playAll plays the script in each mode with each subject, one after the other.
@@ -133,13 +132,13 @@ func (o options) handOver(ctx context.Context, programs programs, out, progress 
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", versus.ErrIncomplete, handover, err)
 	}
-	fmt.Fprintf(out, "kube-controller-manager, then ours, then kube-controller-manager on one cluster of %d nodes: "+
-		"%d pods and revisions are disturbed\n\n", o.nodes, len(disturbed))
+	fmt.Fprintf(out, "\nkube-controller-manager, ours and kube-controller-manager again on one cluster of %d nodes:\n"+
+		"%d pods and revisions are disturbed by a change of the controller\n", o.nodes, len(disturbed))
 	for _, line := range disturbed {
 		fmt.Fprintf(out, "- %s\n", line)
 	}
 	if len(disturbed) > 0 {
-		return fmt.Errorf("%w: %d pods and revisions are disturbed", errDiffer, len(disturbed))
+		return fmt.Errorf("%w (pods and revisions that are disturbed: %d)", errDiffer, len(disturbed))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -82,7 +83,7 @@ func TestDifferencesAreNamedAndAreAnError(t *testing.T) {
 	)
 	require.Contains(t, text, "\n- calm, create: pods on a: \"1\" with ours, \"2\" with upstream\n")
 	require.ErrorIs(t, both.problem(), errDiffer)
-	require.EqualError(t, both.problem(), "the subjects differ: 1 differences")
+	require.EqualError(t, both.problem(), "the subjects differ (differences: 1)")
 
 	many := state.Facts{}
 	for _, node := range names("node", mostDifferences+3) {
@@ -91,6 +92,7 @@ func TestDifferencesAreNamedAndAreAnError(t *testing.T) {
 	both, text = written(t, played(ours, 0, many), played(upstream, 0, nil))
 	require.Len(t, both.differences, mostDifferences+1)
 	require.Contains(t, text, "\n- calm, create: 3 more\n")
+	require.EqualError(t, both.problem(), fmt.Sprintf("the subjects differ (differences: %d)", mostDifferences+3))
 }
 
 func TestModesAreComparedApart(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,18 +9,23 @@ import (
 
 // TestBothComeToTheSameStates plays the script with both controllers, which are
 // killed in the middle of each step. Pods, status, revisions and what kubectl
-// says are the same after each. Then the controllers take turns on one cluster,
-// and no pod or revision is touched.
+// says are the same after each. On another cluster the controllers take turns,
+// and no pod or revision is touched. The long tier also plays the script without
+// a kill.
 func TestBothComeToTheSameStates(t *testing.T) {
 	const nodes = 30
 	o := options{nodes: nodes, modes: []mode{killed}}
+	if os.Getenv("LIFECYCLE_E2E") == "full" {
+		o.modes = []mode{calm, killed}
+	}
 	programs, err := build(t.Context(), t.TempDir(), t.Output())
 	require.NoError(t, err)
 
-	t.Run("killed", func(t *testing.T) {
+	t.Run("script", func(t *testing.T) {
 		t.Parallel()
 		both := o.playAll(t.Context(), programs, t.Output())
 		require.NoError(t, both.problem(), "%q", both.differences)
+		require.Len(t, both.columns, 2*len(o.modes))
 		for _, c := range both.columns {
 			require.Len(t, c.result.steps, len(script(nodes)))
 			for _, s := range c.result.steps {

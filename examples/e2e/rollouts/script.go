@@ -83,7 +83,7 @@ func create(ctx context.Context, p *play) error {
 		return err
 	}
 	p.goal.image, p.goal.generation = image(1), set.Generation
-	return p.untilHalf(ctx)
+	return p.untilQuarter(ctx)
 }
 
 func rollOut(ctx context.Context, p *play) error {
@@ -105,7 +105,7 @@ func (p *play) change(ctx context.Context, version int, rollingUpdate string) er
 		return err
 	}
 	p.goal.image, p.goal.generation = image(version), set.Generation
-	return p.followed(ctx, p.untilHalf)
+	return p.followed(ctx, p.untilQuarter)
 }
 
 // undo has kubectl go back to the template of rollOut.
@@ -115,7 +115,7 @@ func undo(ctx context.Context, p *play) error {
 	if _, err := p.kubectl(ctx, "rollout", "undo", object); err != nil {
 		return err
 	}
-	return p.followed(ctx, p.untilHalf)
+	return p.followed(ctx, p.untilQuarter)
 }
 
 // nodesAdded adds nodes, the second half of them when the first pod is there.

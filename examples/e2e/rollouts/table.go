@@ -31,8 +31,10 @@ func (c column) name() string { return string(c.mode) + ", " + c.subject.Name }
 type table struct {
 	steps   []step
 	columns []column
-	// differences are those of states, each with its name.
+	// differences are those of states, each with its name, as far as they are
+	// listed. Differing is how many there are.
 	differences []string
+	differing   int
 }
 
 // verbs are the rows of API calls, in order. The first are writes.
@@ -131,6 +133,7 @@ func (t *table) compare() {
 }
 
 func (t *table) add(where string, a, b subject, differences []state.Difference) {
+	t.differing += len(differences)
 	for i, d := range differences {
 		if i == mostDifferences {
 			t.differences = append(t.differences, fmt.Sprintf("%s: %d more", where, len(differences)-i))
@@ -144,8 +147,8 @@ func (t *table) add(where string, a, b subject, differences []state.Difference) 
 // problem returns what the exit code is to say.
 func (t *table) problem() error {
 	var err error
-	if n := len(t.differences); n > 0 {
-		err = fmt.Errorf("%w: %d differences", errDiffer, n)
+	if t.differing > 0 {
+		err = fmt.Errorf("%w (differences: %d)", errDiffer, t.differing)
 	}
 	var missing []string
 	for _, c := range t.columns {
