@@ -112,6 +112,17 @@ func TestAnswersAreTakenForWhatTheyAre(t *testing.T) {
 	}
 }
 
+// The metric controller_halted says of each program what a halt of it holds.
+func TestWhatAHaltHolds(t *testing.T) {
+	var s settings
+	require.NoError(t, command(&s).FlagSet().Parse(nil))
+	client := memory.NewCluster()
+	service, err := program(&s).Connect(t.Context(), process.Clients{Acting: client, Watching: client, Recording: client})
+	require.NoError(t, err)
+	defer service.Stop()
+	require.Equal(t, "all evictions; pods are bound as ever", service.Held)
+}
+
 // world is a cluster in memory with a binder, in virtual time.
 type world struct {
 	t       *testing.T

@@ -191,6 +191,7 @@ func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
 	selectors, err := alerts.Selectors("programs")
 	require.NoError(t, err)
 	page := startReplica(t, memory.NewCluster()).get(t, "/metrics")
+	require.Contains(t, page, "'s Lease holds all evictions.\n# TYPE controller_halted")
 	for _, s := range selectors {
 		require.Contains(t, page, "\n# TYPE "+s.Metric+" ")
 	}
