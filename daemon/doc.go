@@ -33,6 +33,7 @@
 //	err = dispatcher.Run(ctx)
 //
 // A loop of Start, Act and Finish does the same without goroutines.
+// [Planner.Halt] holds deletions until [Planner.Resume].
 //
 // [Planner.Status] returns the counts for the status, and [Planner.Waits]
 // returns why nothing happens on a node. The planners of many sets use one
@@ -146,7 +147,7 @@
 // A file uses only declarations of its own line and of the lines below.
 //
 //	statuspatch
-//	start  finish  status  waits  configure
+//	start  finish  status  waits  configure  halt
 //	turn  nodes
 //	observe  expectations  evaluate
 //	podstate  limits  availability

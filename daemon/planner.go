@@ -121,6 +121,7 @@ type Planner struct {
 	spec      *Spec
 	surges    bool
 	invalid   bool  // the rollout of the spec is invalid
+	halted    bool  // no pod is deleted
 	refusal   error // why a later spec was refused
 	placement *Placement
 	limits    limits

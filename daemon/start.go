@@ -177,7 +177,7 @@ func (p *Planner) task(t Task) Task {
 func (p *Planner) mayCreate() bool { return p.creations.room(p.now, p.unseen.created) }
 
 func (p *Planner) mayDelete() bool {
-	return p.deletions.room(p.now, p.unresolved-p.deletions.underWay)
+	return !p.halted && p.deletions.room(p.now, p.unresolved-p.deletions.underWay)
 }
 
 func (p *Planner) handOutRefresh(s *podState) Task {

@@ -134,12 +134,15 @@ type StatusCounts struct {
 	Updated      int `json:"updatedNumberScheduled"`
 	Available    int `json:"numberAvailable"`
 	Unavailable  int `json:"numberUnavailable"`
-	// Observed is the generation that was acted on. Zero leaves it as it is.
+	// Observed is the generation of the spec that the counts are of. Zero leaves
+	// it as it is.
 	Observed int64 `json:"observedGeneration,omitempty"`
 }
 
-// Counts returns the counts of a generation that was acted on: all tasks of it
-// were handed out.
+// Counts returns the counts with the generation of the set whose spec the
+// planner had when it returned them as complete. Its tasks may still wait. As
+// in kube-controller-manager, a client that waits for a rollout compares the
+// counts as well.
 func (s Status) Counts(observed int64) StatusCounts {
 	return StatusCounts{
 		Current: s.Current, Misscheduled: s.Misscheduled, Desired: s.Desired, Ready: s.Ready,
@@ -148,8 +151,8 @@ func (s Status) Counts(observed int64) StatusCounts {
 	}
 }
 
-// StatusPatchOf returns the [StatusPatch] of a DaemonSet, with the
-// generation of it that was acted on.
+// StatusPatchOf returns the [StatusPatch] of a DaemonSet. Observed is that of
+// [Status.Counts].
 func StatusPatchOf(set *appsv1.DaemonSet, status Status, observed int64) ([]byte, error) {
 	return StatusPatch(set, CountsOf(&set.Status), status.Counts(observed))
 }

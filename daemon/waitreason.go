@@ -37,6 +37,8 @@ const (
 	WaitBurst WaitReason = "Burst"
 	// WaitHeld: a call for another node was refused, which pauses all for a time.
 	WaitHeld WaitReason = "Held"
+	// WaitHalted: the pod is deleted after [Planner.Resume].
+	WaitHalted WaitReason = "Halted"
 	// WaitMinReady: a pod is ready, but not for long enough yet.
 	WaitMinReady WaitReason = "MinReady"
 	// WaitNotAvailable: the new pod is not ready.

@@ -54,7 +54,7 @@ func (p *Planner) waitOf(n *nodeState, complete bool) Wait {
 	case a.wait.Reason == "" && a.create:
 		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
 	case a.wait.Reason == "" && a.deletes:
-		a.wait.heldBy(p.mayDelete(), p.now, p.deletions.refused.hold())
+		p.deletionHeld(&a.wait)
 	case a.wait.Reason == WaitLimited:
 		p.limited(n, &a)
 	}
@@ -74,6 +74,15 @@ func (w *Wait) heldBy(may bool, now, hold time.Time) {
 	}
 }
 
+// deletionHeld sets why a deletion is not made yet.
+func (p *Planner) deletionHeld(w *Wait) {
+	if p.halted {
+		w.Reason = WaitHalted
+		return
+	}
+	w.heldBy(p.mayDelete(), p.now, p.deletions.refused.hold())
+}
+
 // limited sets what limits a candidate of the rollout.
 func (p *Planner) limited(n *nodeState, a *assessment) {
 	limits, ok := p.limitsNow()
@@ -85,6 +94,6 @@ func (p *Planner) limited(n *nodeState, a *assessment) {
 	case p.createsFirst(n):
 		a.wait.heldBy(p.mayCreate(), p.now, p.creations.refused.hold())
 	default:
-		a.wait.heldBy(p.mayDelete(), p.now, p.deletions.refused.hold())
+		p.deletionHeld(&a.wait)
 	}
 }

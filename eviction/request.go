@@ -11,8 +11,11 @@ import (
 // Decision.Request and for the message of the condition. The request lasts
 // until CancelPodEviction or until the pod is forgotten; another one replaces
 // it. It is kept in memory only: after a restart the caller makes it again. A
-// pod that Config.Exempt exempts stays. EvictPod reports whether the pod is
-// known.
+// pod that Config.Exempt exempts stays.
+//
+// It returns false and does nothing for a pod that it does not know: one that
+// was not observed yet, or is forgotten. The caller asks again once the pod was
+// observed.
 func (t *Tracker) EvictPod(now time.Time, id types.UID, reason string, due time.Time) bool {
 	now = t.advance(now)
 	e, known := t.evictions.Find(id)

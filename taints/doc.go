@@ -36,11 +36,11 @@
 // # Taints of other objects
 //
 // A cluster of Karmada has taints of type corev1.Taint, so all pure functions
-// except Patch work on them. Other types, such as the DeviceTaint and
-// DeviceToleration of resource.k8s.io, need two conversions of a line each. The
-// example DeviceTaints of [Diff] shows them. Generic functions would need more:
-// API types have fields and no methods. Each call would carry functions that
-// read and write key, value, effect and time.
+// except Patch work on them; Patch says why. Other types, such as the
+// DeviceTaint and DeviceToleration of resource.k8s.io, need two conversions of
+// a line each. The example DeviceTaints of [Diff] shows them. Generic functions
+// would need more: API types have fields and no methods. Each call would carry
+// functions that read and write key, value, effect and time.
 //
 // Only the effects NoSchedule and NoExecute have a meaning here. Others, such
 // as the devices' None, are compared as part of a taint's identity.

@@ -20,6 +20,13 @@ const PatchType = types.JSONPatchType
 // The guard tests the list instead of the resourceVersion, so that it does not
 // conflict with the node's other writers, above all its heartbeats. A node
 // without a UID is an error, because the guard would always fail.
+//
+// The guard is for nodes only. The API server decodes a Node, and encodes its
+// taints with the type that Patch uses. It stores a custom resource as its
+// writers have sent it. There a taint with an empty value or a null timeAdded
+// equals no list of ours, and each patch is refused. Nothing else tells the two
+// lists apart, so no retry helps. Guard a patch of another kind by its
+// resourceVersion.
 func Patch(node *corev1.Node, next []corev1.Taint) ([]byte, error) {
 	if node.UID == "" {
 		return nil, fmt.Errorf("node %s has no UID to guard a taint patch with", node.Name)

@@ -58,6 +58,30 @@ func TestT3ANodeWithoutUIDIsAnErrorAtTheDoor(t *testing.T) {
 	require.False(t, taints.IsStale(err))
 }
 
+// The API server stores a custom resource as it was sent. Its taints may have
+// another JSON than the same taints of a node, and then no patch applies.
+func TestT3ThePatchIsForNodesOnly(t *testing.T) {
+	for name, stored := range map[string]string{
+		"an empty value":     `{"key":"a","value":"","effect":"NoExecute"}`,
+		"a null time":        `{"key":"a","effect":"NoExecute","timeAdded":null}`,
+		"a field of its own": `{"key":"a","effect":"NoExecute","addedBy":"ops"}`,
+		"a time with a zone": `{"key":"a","effect":"NoExecute","timeAdded":"1970-01-01T01:00:00+01:00"}`,
+		"no key":             `{"effect":"NoExecute"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			document := []byte(`{"metadata":{"name":"n","uid":"u"},"spec":{"taints":[` + stored + `]}}`)
+			var read corev1.Node
+			require.NoError(t, json.Unmarshal(document, &read))
+			patch, err := taints.Patch(&read, nil)
+			require.NoError(t, err)
+			_, err = applyJSONPatch(document, patch)
+			require.ErrorContains(t, err, "test /spec/taints failed")
+			_, err = patchNode(&read, patch)
+			require.NoError(t, err, "a node is encoded again")
+		})
+	}
+}
+
 func TestT3ThePatchAppliesOnlyToWhatItWasComputedFrom(t *testing.T) {
 	lists := [][]corev1.Taint{
 		nil, {}, list("a:NoSchedule"), list("a=1:NoSchedule"), list("a:NoExecute"), list("a:NoExecute@5"),

@@ -86,7 +86,7 @@ var programCores = []string{
 	"examples/outage/page/page.go", "examples/outage/page/plots.go",
 	"examples/outage/report", "examples/outage/scenario",
 	"examples/process/commandline/checks.go", "examples/process/commandline/replica.go",
-	"examples/scheduler/scheduling",
+	"examples/scheduler/fit", "examples/scheduler/scheduling",
 	"examples/shadow/facts.go", "examples/shadow/merge.go", "examples/shadow/record.go",
 	"examples/shadow/world.go",
 }
@@ -95,7 +95,7 @@ var programCores = []string{
 // layers and about the one engine.
 var typedPrograms = []string{
 	"examples/daemonset/controller", "examples/hollownode/cri", "examples/hollownode/kubelet",
-	"examples/nodelifecycle/controller", "examples/scheduler/scheduling",
+	"examples/nodelifecycle/controller", "examples/scheduler/fit", "examples/scheduler/scheduling",
 }
 
 // undrawnPackages do not draw their layers yet. This list shrinks: an entry

@@ -37,6 +37,7 @@ func program(s *settings) *process.Program {
 				Pages:      map[string]http.Handler{"/daemonsets": newPage(m.read)},
 				Leadership: recorder,
 				Answer:     func() { m.View(func(*controller.Controller) {}) },
+				Held:       "all deletions of pods",
 				Halt:       m.halt,
 				Resume:     m.resume,
 				Stop:       events.Stop,

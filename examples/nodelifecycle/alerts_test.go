@@ -21,6 +21,7 @@ import (
 // An alert rule for a metric that has another name never fires.
 func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
 	page := metricsOfTheProgram(t)
+	require.Contains(t, page, "'s Lease holds all evictions and NoExecute taints.\n# TYPE controller_halted")
 	phases := []string{
 		string(zone.PhaseActive), string(zone.PhaseHolding), string(zone.PhasePaused),
 		string(zone.PhaseSuspended), string(zone.PhaseRecovering),

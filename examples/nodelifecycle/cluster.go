@@ -52,6 +52,7 @@ func program(s *settings, out io.Writer) *process.Program {
 				Leadership: l.events.nodes,
 				Answer:     func() { l.dispatcher.View(func() {}) },
 				Answered:   l.sighted,
+				Held:       "all evictions and NoExecute taints",
 				Halt:       l.halt,
 				Resume:     l.resume,
 				Dated:      l.dated,

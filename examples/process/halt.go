@@ -39,6 +39,7 @@ type halter struct {
 	leads func() bool
 	// halt and resume are those of the controller.
 	halt, resume func()
+	held         string // by halt, in words
 
 	// reason is why the controller is halted, nil if it is not.
 	reason atomic.Pointer[string]
@@ -116,7 +117,7 @@ func (h *halter) state() string {
 func (h *halter) collector() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "controller_halted",
-		Help: "1 while the annotation " + HaltAnnotation + " of the leader's Lease holds all evictions and NoExecute taints.",
+		Help: "1 while the annotation " + HaltAnnotation + " of the leader's Lease holds " + h.held + ".",
 	}, func() float64 {
 		if h.reason.Load() == nil {
 			return 0

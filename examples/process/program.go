@@ -59,6 +59,9 @@ type Service struct {
 	// Halt holds what the controller does to make pods leave, and Resume lets it
 	// go on: see [HaltAnnotation]. Required.
 	Halt, Resume func()
+	// Held is what Halt holds, for the help of the metric controller_halted: "all
+	// evictions". Required.
+	Held string
 	// Stop is called in the end. Nil does nothing.
 	Stop func()
 }
@@ -130,7 +133,7 @@ func (p *Program) run(
 		namespace: p.Process.LeaseNamespace, name: p.Process.Lease(),
 		client: clients.Watching, recorder: service.Leadership,
 		leads: func() bool { return !p.Replica.LeaderElection.Elect || guard.valid(time.Now()) },
-		halt:  service.Halt, resume: service.Resume,
+		halt:  service.Halt, resume: service.Resume, held: service.Held,
 	}
 	if err = shown.Register(halting.collector()); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

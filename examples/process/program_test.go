@@ -79,6 +79,7 @@ func (w *worker) service() *Service {
 		})},
 		Leadership: &record.FakeRecorder{},
 		Answer:     w.answer,
+		Held:       "all that the test does",
 		Halt:       func() { w.halted.Store(true) },
 		Resume:     func() { w.halted.Store(false) },
 		Stop:       func() { w.stopped.Store(true) },
@@ -182,6 +183,8 @@ func TestProgramServesActsAndStops(t *testing.T) {
 		require.Contains(t, text, "[+]halt: halted by lifecycle.kubelife.io/halt\nhealthz check passed\n")
 		_, text = get(t, p, "/metrics")
 		require.Contains(t, text, "\ncontroller_halted 1\n")
+		require.Contains(t, text, "# HELP controller_halted 1 while the annotation lifecycle.kubelife.io/halt "+
+			"of the leader's Lease holds all that the test does.\n")
 		require.Equal(t, elect, strings.Contains(text, "\nleader_election_master_status{name=\"worker\"} 1\n"))
 		require.False(t, w.stopped.Load())
 		stop()

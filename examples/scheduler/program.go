@@ -42,6 +42,7 @@ func program(s *settings) *process.Program {
 				Answer:     func() { b.dispatcher.View(func() {}) },
 				Answered:   b.change(b.core.Sighted),
 				Dated:      b.dated,
+				Held:       "all evictions; pods are bound as ever",
 				Halt:       b.change(b.core.Halt),
 				Resume:     b.change(b.core.Resume),
 				Stop:       events.Stop,

@@ -17,11 +17,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/kubelife/lifecycle/examples/apiserver"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/alerts"
@@ -114,6 +116,17 @@ func TestAnswersAreTakenForWhatTheyAre(t *testing.T) {
 	} {
 		require.Equal(t, test.want, resultOf(nil, test.err).Outcome, says)
 	}
+}
+
+// The metric controller_halted says of each program what a halt of it holds.
+func TestWhatAHaltHolds(t *testing.T) {
+	var s settings
+	require.NoError(t, command(&s).FlagSet().Parse(nil))
+	client := memory.NewCluster()
+	service, err := program(&s).Connect(t.Context(), process.Clients{Acting: client, Watching: client, Recording: client})
+	require.NoError(t, err)
+	defer service.Stop()
+	require.Equal(t, "all evictions; pods are bound as ever", service.Held)
 }
 
 // world is a cluster in memory with a binder, in virtual time.
@@ -251,6 +264,63 @@ func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Pods make room through the Eviction API: as long as a PodDisruptionBudget
+// forbids it no pod leaves, and no pod is deleted in another way.
+func TestPodsMakeRoomThroughTheEvictionAPI(t *testing.T) {
+	inWorld(t, func(w *world) {
+		evictions := memory.Request{Verb: "create", Resource: "pods", Subresource: "eviction"}
+		w.addNode("n1")
+		w.addPod("low", "3", func(pod *corev1.Pod) { pod.Labels = map[string]string{"app": "low"} })
+		w.wantEvent("Normal Scheduled Successfully assigned shop/low to n1")
+		low := w.pod("low")
+		low.Status.Phase = corev1.PodRunning
+		low.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		_, err := w.cluster.CoreV1().Pods("shop").UpdateStatus(w.ctx, low, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		budget, err := w.cluster.PolicyV1().PodDisruptionBudgets("shop").Create(w.ctx, &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Name: "low", Generation: 1},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: low.Labels}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		w.allow(budget, 0)
+
+		w.addPod("high", "3", func(pod *corev1.Pod) { pod.Spec.Priority = new(int32(10)) })
+		time.Sleep(time.Minute)
+		w.wantEvent("Warning FailedScheduling 0/1 nodes are available: 1 Insufficient cpu. " +
+			"preemption: 1 pod(s) leave node n1.")
+		require.Equal(t, "n1", w.pod("high").Status.NominatedNodeName)
+		require.Positive(t, w.client.Requests()[evictions], "it was asked for")
+		require.Nil(t, w.pod("low").DeletionTimestamp, "and refused")
+
+		w.allow(budget, 1)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		low = w.pod("low")
+		require.NotNil(t, low.DeletionTimestamp)
+		require.True(t, slices.ContainsFunc(low.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.DisruptionTarget && c.Reason == apiserver.ReasonEvicted
+		}))
+		require.Empty(t, w.pod("high").Spec.NodeName, "its room is not free yet")
+		require.Equal(t, 1, w.cluster.FinalizePods(func(string) bool { return true }))
+		w.wantEvent("Normal Preempted Preempted on node n1: it makes room for shop/high")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, "n1", w.pod("high").Spec.NodeName)
+		require.Zero(t, w.client.Requests()[memory.Request{Verb: "delete", Resource: "pods"}])
+	})
+}
+
+// allow is what the disruption controller writes.
+func (w *world) allow(budget *policyv1.PodDisruptionBudget, disruptions int32) {
+	budgets := w.cluster.PolicyV1().PodDisruptionBudgets(budget.Namespace)
+	now, err := budgets.Get(w.ctx, budget.Name, metav1.GetOptions{})
+	require.NoError(w.t, err)
+	now.Status.DisruptionsAllowed, now.Status.ObservedGeneration = disruptions, now.Generation
+	_, err = budgets.UpdateStatus(w.ctx, now, metav1.UpdateOptions{})
+	require.NoError(w.t, err)
+	synctest.Wait()
 }
 
 // metric returns the value of a counter or gauge with one label.

@@ -46,6 +46,7 @@ func program(s *settings, out io.Writer) *process.Program {
 				Leadership: recorder,
 				Answer:     func() { e.dispatcher.View(func() {}) },
 				Dated:      e.dated,
+				Held:       "all evictions",
 				Halt:       e.halt,
 				Resume:     e.resume,
 				Stop:       stop,

@@ -189,6 +189,7 @@ func (r *replica) deletes() int {
 // An alert rule for a metric that has another name never fires.
 func TestAlertRulesNameMetricsThatAreServed(t *testing.T) {
 	page := startReplica(t, memory.NewCluster()).get(t, "/metrics")
+	require.Contains(t, page, "'s Lease holds all evictions.\n# TYPE controller_halted")
 	for _, group := range []string{"programs", "evictions"} {
 		selectors, err := alerts.Selectors(group)
 		require.NoError(t, err)

@@ -302,6 +302,45 @@ func TestStatusIsWrittenAfterErrors(t *testing.T) {
 	require.Equal(t, int32(3), w.sets["agent"].Status.NumberAvailable)
 }
 
+// A status is of the generation that it names. Counts of a former spec are not
+// written next to a generation that another controller has observed.
+func TestStatusIsOfTheGenerationThatItNames(t *testing.T) {
+	for name, test := range map[string]struct {
+		observed int64
+		written  bool
+	}{
+		"the former one":            {1, true},
+		"the new one, of another":   {2, false},
+		"one that there is not yet": {100, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.addNode("ant")
+			w.addSet("agent", func(set *appsv1.DaemonSet) {
+				set.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType
+			})
+			w.MarkSynced(w.now)
+			w.pass(time.Minute)
+			w.fails = func(task controller.Task) bool { _, revises := task.Action.(controller.Revise); return revises }
+			w.changeSet("agent", func(set *appsv1.DaemonSet) {
+				setImage("agent:2")(set)
+				set.Status.ObservedGeneration = test.observed
+			})
+			pod := slices.Collect(maps.Keys(w.pods))[0]
+			w.changePod(pod, func(pod *corev1.Pod) { pod.Status.Conditions[0].Status = corev1.ConditionFalse })
+			w.pass(time.Minute)
+			require.Equal(t, test.written, w.sets["agent"].Status.NumberReady == 0)
+			require.Equal(t, int32(1), w.sets["agent"].Status.UpdatedNumberScheduled, "of the former spec")
+			require.Equal(t, test.observed, w.sets["agent"].Status.ObservedGeneration)
+			w.fails = nil
+			w.pass(10 * time.Minute)
+			require.Zero(t, w.sets["agent"].Status.NumberReady)
+			require.Zero(t, w.sets["agent"].Status.UpdatedNumberScheduled)
+			require.Equal(t, max(2, test.observed), w.sets["agent"].Status.ObservedGeneration)
+		})
+	}
+}
+
 func TestAStatusThatFailsIsRetried(t *testing.T) {
 	w := newWorld(t)
 	w.addNode("ant")
@@ -376,10 +415,36 @@ func TestC7HaltedNoPodLeaves(t *testing.T) {
 	log := w.pass(10 * time.Minute)
 	require.Contains(t, log, "agent: create on cow")
 	require.Equal(t, []string{"ant", "bee", "cow"}, w.podsOn("agent"))
+	for wait := range w.Waits(w.sets["agent"].UID) {
+		require.Equal(t, daemon.WaitHalted, wait.Reason)
+	}
+	next, more := w.Next(w.now)
+	require.False(t, more, "it does not try until %v", next)
 	w.Resume(w.now)
+	log = w.run()
+	require.Contains(t, log, "agent: delete on bee, Misscheduled", "at once")
+	require.Contains(t, log, "agent: delete on ant, Outdated", "at once")
 	w.pass(2 * time.Minute)
 	require.Equal(t, []string{"ant", "cow"}, w.podsOn("agent"))
 	require.Equal(t, int32(2), w.sets["agent"].Status.UpdatedNumberScheduled)
+}
+
+// C7: a set that is new during a halt is halted, too, and so is a controller
+// that was halted before it has seen anything.
+func TestC7HaltHoldsSetsThatComeLater(t *testing.T) {
+	w := newWorld(t)
+	w.Halt(w.now)
+	w.addNode("ant", corev1.Taint{Key: "broken", Effect: corev1.TaintEffectNoExecute})
+	w.addNode("bee")
+	set := w.addSet("agent")
+	w.putPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "orphan",
+		Labels: set.Spec.Selector.MatchLabels}, Spec: corev1.PodSpec{NodeName: "ant"}})
+	w.MarkSynced(w.now)
+	w.pass(time.Hour)
+	require.Equal(t, []string{"ant", "bee"}, w.podsOn("agent"))
+	w.Resume(w.now)
+	require.Equal(t, []string{"agent: delete on ant, Misscheduled", "agent: status"}, w.run())
+	require.Equal(t, []string{"bee"}, w.podsOn("agent"))
 }
 
 // Several sets take turns: one that has much to do does not delay the others,

@@ -33,7 +33,7 @@
 // The counts are those after all observations and our own writes.
 // Status.observedGeneration rises when all nodes have been evaluated for the
 // spec of that generation. Clients that wait for a rollout can then trust the
-// counts.
+// counts. If another controller has raised it, nothing is written before that.
 //
 // # Concurrency and the budget of requests
 //

@@ -204,9 +204,25 @@ func (c *Controller) MarkSynced(now time.Time) {
 	}
 }
 
-// Halt has no pod deleted until Resume. All else goes on. The planners count
-// each deletion as refused, and try it again within a minute.
-func (c *Controller) Halt(time.Time) { c.halted = true }
+// Halt has no pod deleted until Resume. All else goes on. It costs a visit of
+// each set.
+func (c *Controller) Halt(now time.Time) {
+	c.halted = true
+	for _, r := range c.inOrder {
+		if r.planner != nil {
+			r.planner.Halt(now)
+		}
+	}
+}
 
-// Resume ends a Halt.
-func (c *Controller) Resume(time.Time) { c.halted = false }
+// Resume ends a Halt. What was held is handed out at once, as fast as the
+// budgets allow.
+func (c *Controller) Resume(now time.Time) {
+	c.halted = false
+	for _, r := range c.inOrder {
+		if r.planner != nil {
+			r.planner.Resume(now)
+			c.visitAt(r, now)
+		}
+	}
+}

@@ -146,6 +146,9 @@ func (c *Controller) plan(now time.Time, r *record, hash string) {
 	}
 	r.planner, r.planned = planner, r.set.Source.Owner.Object.GetGeneration()
 	r.unfilled = len(c.pods.groups[r.group].all())
+	if c.halted {
+		planner.Halt(now)
+	}
 }
 
 // closePlanner removes the planner of a set that is gone or being deleted.

@@ -1,15 +1,11 @@
 package controller
 
 import (
-	"errors"
 	"time"
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
-
-// ErrHalted is why no pod is deleted after [Controller.Halt].
-var ErrHalted = errors.New("halted: no pod is deleted")
 
 // changePod hands out a task of the planner of a set whose turn it is.
 func (c *Controller) changePod(now time.Time) (Task, bool) {
@@ -24,10 +20,6 @@ func (c *Controller) changePod(now time.Time) (Task, bool) {
 			task, ok = r.planner.Start(now)
 		}
 		c.ready.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
-		if ok && c.halted && task.Delete != nil {
-			r.planner.Finish(now, task, daemon.Result{Outcome: daemon.OutcomeRefused, Err: ErrHalted})
-			ok = false
-		}
 		if ok {
 			r.underWay++
 		}

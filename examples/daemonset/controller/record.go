@@ -87,7 +87,8 @@ type record struct {
 	// unfilled is how many of the set's pods, from the first one on, are yet to be
 	// observed by the planner.
 	unfilled int
-	// planned is the generation whose spec the planner has.
+	// planned is the generation whose spec the planner has, and which its complete
+	// counts are of.
 	planned int64
 
 	// underWay counts the tasks of the planner that are handed out.
@@ -136,6 +137,14 @@ func (r *record) selectsAll() bool {
 func (r *record) isCurrent(of *appsv1.ControllerRevision) bool {
 	hash := of.Labels[revision.HashLabel]
 	return hash == r.hash || hash == "" && of.Name == r.hash
+}
+
+// mayWriteStatus reports whether the status may get the counts of the planner.
+// It may not if it is of a later generation, which another controller has
+// observed. Clients would take the counts for those of that generation. If the
+// set itself is not of such a generation, the status is wrong about that.
+func (r *record) mayWriteStatus() bool {
+	return r.phase.acts() && r.planned >= min(r.set.Status.Observed, r.set.Source.Owner.Object.GetGeneration())
 }
 
 // excess reports whether the history has revisions that may have to be deleted.

@@ -29,8 +29,9 @@ type Controller struct {
 	// its orphans. The orders are those of the first observations.
 	inOrder     []*record
 	inNamespace map[string][]*record
-	// left is how many records the turn may still visit.
-	left int
+	// left is how many records the turn may still visit. It begins with
+	// visitsOfTurn, and with stepsOfTurn once a task is looked for.
+	left, visitsOfTurn, stepsOfTurn int
 
 	// Each queue has the sets for which there is such a task. In ready are those
 	// whose planner has one; a set that had its turn goes to the end. In visits
@@ -49,7 +50,8 @@ type Controller struct {
 // newReducer returns a controller without sources.
 func newReducer(config Config, now time.Time) (*Controller, error) {
 	c := &Controller{
-		config:      config,
+		config:       config,
+		visitsOfTurn: visitsPerTurn, stepsOfTurn: stepsPerTurn,
 		pods:        newMembers[*corev1.Pod](config.Kind),
 		revisions:   newMembers[*appsv1.ControllerRevision](config.Kind),
 		sets:        make(map[types.UID]*record),

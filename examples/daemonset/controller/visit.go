@@ -46,7 +46,7 @@ func (c *Controller) enter(now time.Time, r *record) {
 	if r.phase != phaseManaged {
 		c.ready.Remove(r.uid)
 	}
-	if !r.phase.acts() {
+	if !r.mayWriteStatus() {
 		c.statuses.Remove(r.uid)
 	}
 	if r.planner != nil || r.phase.visits() {
@@ -108,7 +108,7 @@ func (c *Controller) settle(now time.Time, r *record) {
 		c.visitAt(r, next)
 	}
 	r.counts = counts.Counts(max(r.planned, r.set.Status.Observed))
-	keep(c.statuses, r, r.phase.acts() && r.counts != r.set.Status, r.statusDue)
+	keep(c.statuses, r, r.mayWriteStatus() && r.counts != r.set.Status, r.statusDue)
 }
 
 // visitDue visits sets that are due. If some are left, Next returns now.

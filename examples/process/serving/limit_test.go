@@ -1,10 +1,14 @@
 package serving
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -90,34 +94,80 @@ func TestC5ConnectionsAreBounded(t *testing.T) {
 	require.Empty(t, l.byAddress)
 }
 
-// C5: over real connections, one too many is closed before a byte is read, and
-// a server that answered many times has room.
+// pipes is a listener of connections that are no sockets.
+type pipes struct {
+	dialed chan net.Conn
+	closed chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.dialed:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error { close(p.closed); return nil }
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
+
+func (p *pipes) dial() net.Conn {
+	ours, theirs := net.Pipe()
+	p.dialed <- theirs
+	return ours
+}
+
+// C5: one connection too many is closed at once, before a byte is read. A
+// server that answered many times has room.
 func TestC5ConnectionsThatEndMakeRoom(t *testing.T) {
-	url := start(t, flags(t), true, pages())
-	address := url[len("http://"):]
-	var held []net.Conn
-	for range connectionsOfAddress {
-		c, err := net.Dial("tcp", address)
+	synctest.Test(t, func(t *testing.T) {
+		f := flags(t)
+		f.SecurePort = 0
+		s, err := NewServer(t.Context(), ServerConfig{Serving: f, Handler: pages(), Plain: true})
 		require.NoError(t, err)
-		held = append(held, c)
-	}
-	extra, err := net.Dial("tcp", address)
+		listener := &pipes{dialed: make(chan net.Conn), closed: make(chan struct{})}
+		limited := limit(listener)
+		s.listener = limited
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+
+		began := time.Now()
+		var held []net.Conn
+		for range connectionsOfAddress {
+			held = append(held, listener.dial())
+		}
+		extra := listener.dial()
+		_, err = extra.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+		require.Equal(t, began, time.Now())
+		for _, c := range held {
+			require.NoError(t, c.Close())
+		}
+		synctest.Wait()
+		require.Zero(t, limited.all)
+
+		caller := &http.Client{Transport: &http.Transport{
+			DialContext:       func(context.Context, string, string) (net.Conn, error) { return listener.dial(), nil },
+			DisableKeepAlives: true,
+		}}
+		for range 2 * connectionsOfAddress {
+			status, _ := ask(t, caller, "http://server/page")
+			require.Equal(t, http.StatusOK, status)
+			synctest.Wait()
+		}
+		require.Equal(t, began, time.Now())
+		stop()
+		require.NoError(t, <-ended)
+	})
+}
+
+// C5: that holds for each server that listens.
+func TestC5ServersBoundTheirConnections(t *testing.T) {
+	s, err := NewServer(t.Context(), ServerConfig{Serving: flags(t), Handler: pages(), Plain: true})
 	require.NoError(t, err)
-	require.NoError(t, extra.SetReadDeadline(time.Now().Add(readHeaderTimeout/2)))
-	_, err = extra.Read(make([]byte, 1))
-	require.Error(t, err)
-	require.NotErrorIs(t, err, net.ErrClosed)
-	var late net.Error
-	require.False(t, errors.As(err, &late) && late.Timeout(), "it is closed at once")
-	require.NoError(t, extra.Close())
-	for _, c := range held {
-		require.NoError(t, c.Close())
-	}
-	caller := newCaller()
-	for range 2 * connectionsOfAddress {
-		require.Eventually(t, func() bool {
-			response, err := caller.Get(url + "/page")
-			return err == nil && response.Body.Close() == nil
-		}, 2*time.Minute, 5*time.Millisecond)
-	}
+	require.IsType(t, &limited{}, s.listener)
+	require.NoError(t, s.listener.Close())
 }

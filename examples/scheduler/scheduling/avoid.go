@@ -1,6 +1,9 @@
 package scheduling
 
-import "github.com/kubelife/lifecycle/zone"
+import (
+	"github.com/kubelife/lifecycle/examples/scheduler/fit"
+	"github.com/kubelife/lifecycle/zone"
+)
 
 // avoided returns why a pod must not be on a node however empty it is, empty if
 // it may.
@@ -8,14 +11,12 @@ func (s *Scheduler) avoided(n *node, p *pod) string {
 	if n.object == nil {
 		return "node(s) were gone"
 	}
-	if reason := mismatch(p, n.object, s.config.Matcher); reason != "" {
+	if reason := p.Mismatch(n.object, s.config.Matcher); reason != "" {
 		return reason
 	}
 	for _, q := range s.excluding {
-		for _, e := range q.exclusions {
-			if q.on.object != nil && e.keepsOut(p.object, n.object, q.on.object) {
-				return ReasonAntiAffinity
-			}
+		if q.on.object != nil && q.KeepsOut(p.object, n.object, q.on.object) {
+			return fit.ReasonAntiAffinity
 		}
 	}
 	switch {

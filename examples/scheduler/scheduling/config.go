@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -53,24 +54,12 @@ type Config struct {
 
 // withDefaults returns the config with its defaults.
 func (c Config) withDefaults() Config {
-	if c.Health.GracePeriod == 0 {
-		c.Health.GracePeriod = 25 * time.Second
-	}
-	if c.FreshFor == 0 {
-		c.FreshFor = 12 * time.Second
-	}
-	if c.Backoff.Initial == 0 {
-		c.Backoff.Initial = time.Second
-	}
-	if c.Backoff.Max == 0 {
-		c.Backoff.Max = max(10*time.Second, c.Backoff.Initial)
-	}
-	if c.AssumeTimeout == 0 {
-		c.AssumeTimeout = 30 * time.Second
-	}
-	if c.RequestLimit == 0 {
-		c.RequestLimit = rate.Inf
-	}
+	c.Health.GracePeriod = cmp.Or(c.Health.GracePeriod, 25*time.Second)
+	c.FreshFor = cmp.Or(c.FreshFor, 12*time.Second)
+	c.Backoff.Initial = cmp.Or(c.Backoff.Initial, time.Second)
+	c.Backoff.Max = cmp.Or(c.Backoff.Max, max(10*time.Second, c.Backoff.Initial))
+	c.AssumeTimeout = cmp.Or(c.AssumeTimeout, 30*time.Second)
+	c.RequestLimit = cmp.Or(c.RequestLimit, rate.Inf)
 	return c
 }
 

@@ -1,37 +1,36 @@
 package scheduling
 
 import (
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubelife/lifecycle/examples/scheduler/fit"
 	"github.com/kubelife/lifecycle/zone"
 )
 
 // rank orders a node among those that fit a pod.
-func (s *Scheduler) rank(now time.Time, n *node, p *pod) rank {
-	r := rank{disliked: disliked(p, n.object, s.config.Matcher), left: leftThousandths(n, p), name: n.name}
-	if s.states[n.zone] == zone.PartialDisruption {
-		r.disrupted = 1
+func (s *Scheduler) rank(now time.Time, n *node, p *pod) score {
+	heard, ok := s.health.LastHeartbeat(n.name)
+	return score{
+		one(s.states[n.zone] == zone.PartialDisruption),
+		one(ok && now.Sub(heard) > s.config.FreshFor),
+		int64(p.Disliked(n.object, s.config.Matcher)),
+		-p.Preferred(n.object),
+		-leftThousandths(n, p),
 	}
-	if heard, ok := s.health.LastHeartbeat(n.name); ok && now.Sub(heard) > s.config.FreshFor {
-		r.stale = 1
-	}
-	if p.preferred != nil {
-		r.preferred = p.preferred.Score(n.object)
-	}
-	return r
 }
 
 // decide returns the node to bind a pod to, or a decision without one and why.
 // With a room, its victims have to leave first.
 func (s *Scheduler) decide(now time.Time, p *pod) (*node, *room, Decision) {
-	d := Decision{Unsupported: p.unsupported, Refusals: map[string]int{}}
-	if p.unsupported != "" {
+	d := Decision{Unsupported: p.Unsupported, Refusals: map[string]int{}}
+	if p.Unsupported != "" {
 		return nil, nil, d
 	}
 	var best *node
-	var first rank
+	var first score
 	for _, n := range s.nodes {
 		if n.object == nil {
 			continue
@@ -44,7 +43,8 @@ func (s *Scheduler) decide(now time.Time, p *pod) (*node, *room, Decision) {
 		if len(reasons) > 0 {
 			continue
 		}
-		if r := s.rank(now, n, p); best == nil || n == p.nominated || best != p.nominated && r.compare(first) < 0 {
+		r := s.rank(now, n, p)
+		if best == nil || n == p.nominated || best != p.nominated && r.before(n, first, best) {
 			best, first = n, r
 		}
 	}
@@ -62,7 +62,7 @@ func (s *Scheduler) decide(now time.Time, p *pod) (*node, *room, Decision) {
 			return nil, room, d
 		}
 	}
-	d.NewNode = newNodeFor(p, s.config.Templates, s.sets, s.config.Matcher)
+	d.NewNode = fit.NewNode(&p.Pod, s.config.Templates, maps.Values(s.sets), s.config.Matcher)
 	return nil, nil, d
 }
 

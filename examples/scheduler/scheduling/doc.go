@@ -4,12 +4,15 @@
 // It is of the kind that people write for their own schedulerName. What is hard
 // about nodes it asks the library:
 //
-//	taints       which taints of a node does the pod not tolerate?
+//	taints       which taints of a node does the pod not tolerate? (package fit)
 //	nodehealth   which node is silent, before it is declared not ready?
 //	zone         which zone is disrupted?
-//	daemon       what would DaemonSets take of a node that does not exist yet?
+//	daemon       what would DaemonSets take of a new node? (package fit)
 //	eviction     how do pods leave that make room for others?
 //	timedqueue   which pod is next, which backs off, what do requests cost?
+//
+// Package fit says whether a pod fits a node, from the two objects. This
+// package is the rest: queues, assumed pods, nominations and victims.
 //
 // A Scheduler has no clock, no goroutine and no client. It is a
 // timedqueue.Core, so that a timedqueue.Dispatcher drives it in a program and a
@@ -105,8 +108,8 @@
 //	preempt
 //	avoid
 //	scheduler
-//	task  overhead
+//	task
 //	node
 //	records
-//	config  amounts  scope
+//	config
 package scheduling

@@ -1,12 +1,14 @@
 package scheduling
 
 import (
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/scheduler/fit"
 	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
@@ -30,14 +32,7 @@ func New(config Config, now time.Time) (*Scheduler, error) {
 		config: config, began: now,
 		nodes: map[string]*node{}, pods: map[types.UID]*pod{}, wanting: map[types.UID]*pod{},
 		excluding: map[types.UID]*pod{},
-		sets:      map[string]daemonSet{}, budgets: map[string]*budget{}, states: map[string]zone.State{},
-	}
-	var err error
-	if s.health, err = nodehealth.NewNodeMonitor(config.Health, now); err != nil {
-		return nil, err
-	}
-	if s.zones, err = zone.NewTracker[string](config.Zone, now); err != nil {
-		return nil, err
+		sets:      map[string]fit.DaemonSet{}, budgets: map[string]*budget{}, states: map[string]zone.State{},
 	}
 	victims := config.Evictions
 	victims.Concerns = func(*corev1.Taint) bool { return false } // taints are others' business
@@ -46,15 +41,17 @@ func New(config Config, now time.Time) (*Scheduler, error) {
 		return eviction.Condition{Reason: reasonPreempted, Message: task.Decision.Request}
 	}
 	victims.LowPriorityFirst = true
-	if s.evictions, err = eviction.NewTracker(victims, now); err != nil {
+	var errs [5]error
+	s.health, errs[0] = nodehealth.NewNodeMonitor(config.Health, now)
+	s.zones, errs[1] = zone.NewTracker[string](config.Zone, now)
+	s.evictions, errs[2] = eviction.NewTracker(victims, now)
+	byImportance := timedqueue.QueueConfig[types.UID, *pod]{Less: (*pod).before}
+	s.active, errs[3] = timedqueue.NewQueue(byImportance, now)
+	s.timers, errs[4] = timedqueue.NewQueue(byImportance, now)
+	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	if s.active, err = timedqueue.NewQueue(timedqueue.QueueConfig[types.UID, *pod]{Less: (*pod).before}, now); err != nil {
-		return nil, err
-	}
-	if s.timers, err = timedqueue.NewQueue(timedqueue.QueueConfig[types.UID, *pod]{Less: (*pod).before}, now); err != nil {
-		return nil, err
-	}
+	var err error
 	s.requests, err = timedqueue.NewThrottle(timedqueue.ThrottleConfig[Task]{
 		Limit: config.RequestLimit, Burst: max(config.RequestBurst, evictionCost),
 		Kinds: []timedqueue.Kind[Task]{

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/scheduler/fit"
+	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -24,9 +26,9 @@ func (s *Scheduler) ObserveNode(now time.Time, object *corev1.Node) {
 	before := n.object
 	n.object, n.zone = object, zone.ByTopology(object)
 	if before == nil || before.UID != object.UID || !reflect.DeepEqual(before.Labels, object.Labels) ||
-		!reflect.DeepEqual(before.Spec, object.Spec) || isReady(before) != isReady(object) ||
+		!reflect.DeepEqual(before.Spec, object.Spec) || nodehealth.ReadyStatus(before) != nodehealth.ReadyStatus(object) ||
 		!reflect.DeepEqual(before.Status.Allocatable, object.Status.Allocatable) {
-		n.allocatable = amountsOf(object.Status.Allocatable)
+		n.allocatable = fit.AmountsOf(object.Status.Allocatable)
 		s.reckon(now, n)
 	}
 }
@@ -108,7 +110,7 @@ func (s *Scheduler) add(now time.Time, p *pod) {
 // settle puts a pod on the node that it has for sure.
 func (s *Scheduler) settle(now time.Time, p *pod, object *corev1.Pod) {
 	s.release(now, p)
-	if p.on != nil && p.on.name == object.Spec.NodeName && reflect.DeepEqual(p.requests, requestsOf(object)) &&
+	if p.on != nil && p.on.name == object.Spec.NodeName && reflect.DeepEqual(p.Requests, fit.RequestsOf(object)) &&
 		p.object.DeletionTimestamp.Equal(object.DeletionTimestamp) {
 		p.read(object)
 	} else {
@@ -141,7 +143,7 @@ func (s *Scheduler) ForgetPod(now time.Time, id types.UID) {
 // ObserveDaemonSet takes a DaemonSet, for nodes that do not exist yet.
 func (s *Scheduler) ObserveDaemonSet(now time.Time, set *appsv1.DaemonSet) {
 	s.active.Advance(now)
-	s.sets[set.Namespace+"/"+set.Name] = newDaemonSet(set, s.config.Matcher)
+	s.sets[set.Namespace+"/"+set.Name] = fit.CompileSet(set, s.config.Matcher)
 }
 
 // ForgetDaemonSet drops a DaemonSet that was deleted.

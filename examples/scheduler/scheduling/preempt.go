@@ -1,11 +1,12 @@
 package scheduling
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/scheduler/fit"
 )
 
 // A room is what has to leave a node so that a pod fits.
@@ -15,23 +16,13 @@ type room struct {
 	forbidden int    // victims that a PodDisruptionBudget does not let go now
 }
 
-// compare orders rooms for a pod. The smaller one costs less.
-func (r *room) compare(o *room, p *pod) int {
-	nominated := func(r *room) int {
-		if r.node == p.nominated {
-			return 0
-		}
-		return 1
+// cost orders rooms for a pod.
+func (r *room) cost(p *pod) score {
+	highest := int64(math.MinInt64)
+	if len(r.victims) > 0 {
+		highest = int64(r.victims[len(r.victims)-1].priority)
 	}
-	highest := func(r *room) int32 {
-		if len(r.victims) == 0 {
-			return math.MinInt32
-		}
-		return r.victims[len(r.victims)-1].priority
-	}
-	return cmp.Or(cmp.Compare(r.forbidden, o.forbidden), cmp.Compare(highest(r), highest(o)),
-		cmp.Compare(len(r.victims), len(o.victims)), cmp.Compare(nominated(r), nominated(o)),
-		cmp.Compare(r.node.name, o.node.name))
+	return score{int64(r.forbidden), highest, int64(len(r.victims)), one(r.node != p.nominated)}
 }
 
 // expectsRoom reports whether a pod will fit on the node that it is nominated
@@ -41,13 +32,8 @@ func (s *Scheduler) expectsRoom(p *pod) bool {
 	if n == nil || s.avoided(n, p) != "" {
 		return false
 	}
-	left := n.free(p)
-	for _, q := range n.pods {
-		if q.leaving() {
-			left.add(q.requests, 1)
-		}
-	}
-	return lacking(p.requests, left.of) == nil
+	left := n.freeSoon(p)
+	return fit.Lacking(p.Requests, left.Of) == nil
 }
 
 // mayPreempt reports whether other pods may be made to leave for a pod.
@@ -59,9 +45,14 @@ func (s *Scheduler) mayPreempt(p *pod) bool {
 // bestRoom returns the room that costs the least, nil if there is none.
 func (s *Scheduler) bestRoom(p *pod) *room {
 	var best *room
+	var least score
 	for _, n := range s.nodes {
-		if r := s.roomOn(n, p); r != nil && (best == nil || r.compare(best, p) < 0) {
-			best = r
+		r := s.roomOn(n, p)
+		if r == nil {
+			continue
+		}
+		if cost := r.cost(p); best == nil || cost.before(n, least, best.node) {
+			best, least = r, cost
 		}
 	}
 	return best
@@ -74,29 +65,26 @@ func (s *Scheduler) roomOn(n *node, p *pod) *room {
 	if s.avoided(n, p) != "" {
 		return nil
 	}
-	left := n.free(p)
+	left := n.freeSoon(p)
 	var candidates []*pod
 	for _, q := range n.pods {
-		switch {
-		case q.leaving():
-			left.add(q.requests, 1)
-		case q.evictable() && q.priority < p.priority:
-			left.add(q.requests, 1)
+		if q.evictable() && q.priority < p.priority {
+			left.Add(q.Requests, 1)
 			candidates = append(candidates, q)
 		}
 	}
-	if lacking(p.requests, left.of) != nil {
+	if fit.Lacking(p.Requests, left.Of) != nil {
 		return nil
 	}
 	slices.SortFunc(candidates, (*pod).compare)
 	kept, free := s.splitByBudgets(candidates)
 	r := &room{node: n}
 	for i, q := range slices.Concat(kept, free) {
-		left.add(q.requests, -1)
-		if lacking(p.requests, left.of) == nil {
+		left.Add(q.Requests, -1)
+		if fit.Lacking(p.Requests, left.Of) == nil {
 			continue
 		}
-		left.add(q.requests, 1)
+		left.Add(q.Requests, 1)
 		r.victims = append(r.victims, q)
 		if i < len(kept) {
 			r.forbidden++

@@ -9,10 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/utils/ptr"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/scheduler/fit"
 )
 
 // A phase is where a pod is in its life; see the package comment. Only
@@ -36,29 +36,25 @@ func (p phase) String() string {
 
 // A pod is one that has a node, or that waits for one of ours.
 type pod struct {
+	fit.Pod
 	object   *corev1.Pod
 	id       types.UID
 	phase    phase
 	priority int32
-	requests amounts
 	since    time.Time // first observed
 	on       *node     // where it counts, if it is assumed or placed, or being bound
 
 	// Of a pod that waits for a node:
-	required    nodeaffinity.RequiredNodeAffinity
-	preferred   *nodeaffinity.PreferredSchedulingTerms // nil: none
-	unsupported string
-	attempts    int
-	tried       time.Time // last decided about
-	missed      bool      // a node became useful during the task
-	reported    string    // the message that its status has
-	nominated   *node
-	victims     map[types.UID]*pod // that have yet to leave nominated
+	attempts  int
+	tried     time.Time // last decided about
+	missed    bool      // a node became useful during the task
+	reported  string    // the message that its status has
+	nominated *node
+	victims   map[types.UID]*pod // that have yet to leave nominated
 
 	// Of a pod on a node:
-	exclusions []exclusion
-	preemptor  *pod // for which it has to leave
-	refused    bool // its eviction was refused, by a PodDisruptionBudget for example
+	preemptor *pod // for which it has to leave
+	refused   bool // its eviction was refused, by a PodDisruptionBudget for example
 }
 
 // A node is one that was observed, or that a pod names.
@@ -66,8 +62,8 @@ type node struct {
 	name        string
 	object      *corev1.Node // nil: it is not known, or gone
 	zone        string
-	allocatable amounts
-	used        amounts
+	allocatable fit.Amounts
+	used        fit.Amounts
 	pods        map[types.UID]*pod
 	nominees    map[types.UID]*pod
 	changed     bool // it is in Scheduler.changed
@@ -75,7 +71,7 @@ type node struct {
 
 func newNode(name string) *node {
 	return &node{
-		name: name, used: amounts{}, pods: map[types.UID]*pod{}, nominees: map[types.UID]*pod{},
+		name: name, used: fit.Amounts{}, pods: map[types.UID]*pod{}, nominees: map[types.UID]*pod{},
 	}
 }
 
@@ -88,25 +84,12 @@ func newPod(object *corev1.Pod, now time.Time) *pod {
 
 // read takes the newest object.
 func (p *pod) read(object *corev1.Pod) {
-	p.object = object
-	p.priority = ptr.Deref(object.Spec.Priority, 0)
-	p.requests = requestsOf(object)
-	p.exclusions = exclusionsOf(object)
-	if object.Spec.NodeName != "" {
-		return
-	}
-	p.unsupported = unsupported(object)
+	p.object, p.Pod = object, fit.Compile(object)
+	p.priority = corev1helpers.PodPriority(object)
 	if i := slices.IndexFunc(object.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
 	}); i >= 0 {
 		p.reported = object.Status.Conditions[i].Message // by a former leader, for example
-	}
-	p.required = nodeaffinity.GetRequiredNodeAffinity(object)
-	p.preferred = nil
-	if a := object.Spec.Affinity; a != nil && a.NodeAffinity != nil {
-		// A term that does not parse is ignored: it is a preference.
-		p.preferred, _ = nodeaffinity.NewPreferredSchedulingTerms(
-			a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 }
 

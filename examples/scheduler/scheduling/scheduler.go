@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/scheduler/fit"
 	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
@@ -20,7 +21,7 @@ type Scheduler struct {
 	config  Config
 	nodes   map[string]*node // also those that only a pod names
 	pods    map[types.UID]*pod
-	sets    map[string]daemonSet
+	sets    map[string]fit.DaemonSet
 	budgets map[string]*budget
 	// wanting are the pods that a changed node may help: waiting or busy.
 	wanting map[types.UID]*pod
@@ -99,9 +100,9 @@ func (s *Scheduler) put(p *pod, n *node) {
 	s.lift(p)
 	p.on = n
 	n.pods[p.id] = p
-	n.used.add(p.requests, 1)
+	n.used.Add(p.Requests, 1)
 	s.touch(n)
-	if len(p.exclusions) > 0 {
+	if p.Excludes() {
 		s.excluding[p.id] = p
 	}
 }
@@ -110,7 +111,7 @@ func (s *Scheduler) lift(p *pod) {
 	if n := p.on; n != nil {
 		p.on = nil
 		delete(n.pods, p.id)
-		n.used.add(p.requests, -1)
+		n.used.Add(p.Requests, -1)
 		s.drop(n)
 	}
 	if s.excluding[p.id] != nil {

@@ -2,6 +2,7 @@ package scheduling_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubelife/lifecycle/eviction"
+	"github.com/kubelife/lifecycle/examples/scheduler/fit"
 	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
 	"github.com/kubelife/lifecycle/taints"
 )
@@ -589,11 +591,15 @@ func TestOverheadOfANewNode(t *testing.T) {
 	}
 	gpuOnly := func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"gpu": "yes"} }
 	sets := []*appsv1.DaemonSet{set("logs", "500m"), set("driver", "1", gpuOnly)}
+	var compiled []fit.DaemonSet
+	for _, s := range sets {
+		compiled = append(compiled, fit.CompileSet(s, taints.Matcher{}))
+	}
 	plain := nodeNamed("plain")
 	gpu := nodeNamed("gpu", tainted("gpu", corev1.TaintEffectNoSchedule), func(n *corev1.Node) { n.Labels["gpu"] = "yes" })
 	require.Equal(t, map[corev1.ResourceName]int64{corev1.ResourceCPU: 500, corev1.ResourcePods: 1},
-		scheduling.Overhead(plain, sets, taints.Matcher{}))
-	require.Empty(t, scheduling.Overhead(gpu, sets, taints.Matcher{}), "no set tolerates its taint")
+		map[corev1.ResourceName]int64(fit.Overhead(plain, slices.Values(compiled))))
+	require.Empty(t, fit.Overhead(gpu, slices.Values(compiled)), "no set tolerates its taint")
 
 	w := newWorld(t, scheduling.Config{Templates: []*corev1.Node{gpu, plain}}).synced()
 	for _, s := range sets {

@@ -151,13 +151,11 @@ func (s *Scheduler) Finish(now time.Time, task Task, result Result) {
 func (s *Scheduler) finishBinding(now time.Time, p *pod, outcome Outcome) {
 	switch outcome {
 	case OutcomeDone:
-		s.enter(p, assumed)
-		s.timers.Add(p.id, p, now.Add(s.config.AssumeTimeout))
+		s.assume(p, now.Add(s.config.AssumeTimeout))
 	case OutcomeRefused, OutcomeGone:
 		s.unassume(p)
 	default: // it may be bound
-		s.enter(p, assumed)
-		s.timers.Add(p.id, p, s.backoffEnd(p))
+		s.assume(p, s.backoffEnd(p))
 	}
 }
 
@@ -170,9 +168,14 @@ func (s *Scheduler) finishRead(now time.Time, p *pod, outcome Outcome, result Re
 		s.unassume(p)
 	default:
 		p.attempts++
-		s.enter(p, assumed)
-		s.timers.Add(p.id, p, now.Add(s.config.Backoff.Delay(p.attempts-1)))
+		s.assume(p, now.Add(s.config.Backoff.Delay(p.attempts-1)))
 	}
+}
+
+// assume has a pod read at a time, unless the watch shows it before.
+func (s *Scheduler) assume(p *pod, until time.Time) {
+	s.enter(p, assumed)
+	s.timers.Add(p.id, p, until)
 }
 
 // unassume takes a pod from the node that it is not bound to.

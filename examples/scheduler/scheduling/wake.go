@@ -3,6 +3,8 @@ package scheduling
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubelife/lifecycle/nodehealth"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/zone"
@@ -62,8 +64,9 @@ func (s *Scheduler) reckon(now time.Time, n *node) {
 		s.zones.Forget(now, n.name)
 		return
 	}
+	ready := nodehealth.ReadyStatus(n.object) == corev1.ConditionTrue
 	s.zones.Observe(now, n.name, zone.Node{
-		Zone: n.zone, Ready: isReady(n.object) && !s.health.Silent(n.name), Excluded: zone.Excluded(n.object),
+		Zone: n.zone, Ready: ready && !s.health.Silent(n.name), Excluded: zone.Excluded(n.object),
 	})
 }
 
@@ -96,7 +99,7 @@ func (s *Scheduler) evaluateZones(now time.Time) {
 // decided about again.
 func (s *Scheduler) helps(n *node, p *pod) bool {
 	switch {
-	case !p.wanted() || p.unsupported != "" || p.on != nil:
+	case !p.wanted() || p.Unsupported != "" || p.on != nil:
 		return false
 	case p.nominated == n && !s.expectsRoom(p):
 		return true // what it waited for does not come

@@ -1,4 +1,4 @@
-package scheduling
+package fit
 
 import (
 	"slices"
@@ -6,6 +6,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+)
+
+// The reasons for which nodes refuse pods, in the words of kube-scheduler.
+const (
+	ReasonUnschedulable = "node(s) were unschedulable"
+	ReasonAffinity      = "node(s) didn't match Pod's node affinity/selector"
+	ReasonTainted       = "node(s) had untolerated taint(s)"
+	ReasonAntiAffinity  = "node(s) didn't satisfy existing pods anti-affinity rules"
+	ReasonTooManyPods   = "Too many pods"
+	// ReasonInsufficient is followed by the name of a resource.
+	ReasonInsufficient = "Insufficient "
 )
 
 // unsupported returns what a pod asks for that this scheduler does not

@@ -1,0 +1,101 @@
+package daemon_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+// unfit observes a node where no pod may stay.
+func (s *set) unfit(name string) *set {
+	s.ObserveNode(s.now, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.NodeSpec{
+			Taints: []corev1.Taint{{Key: "out", Effect: corev1.TaintEffectNoExecute}},
+		},
+	})
+	return s
+}
+
+// C7: while a planner is halted it deletes nothing, creates what is missing,
+// and waits for no time. What was held is handed out at once after Resume.
+func TestC7HaltedPlannerDeletesNothing(t *testing.T) {
+	s := newSet(t).nodes("a", "b", "c").running("a", "b", "c").unfit("c")
+	s.Halt(s.now)
+	s.Halt(s.now)
+	s.template("new").nodes("d").want("create on d: Missing").change("d-new-2", available)
+	s.pod("e", "d", "new", phase(corev1.PodFailed))
+	s.want("").wantWait("c", daemon.WaitHalted).wantWait("a", daemon.WaitHalted)
+	_, more := s.Next(s.now)
+	require.False(t, more, "only Resume makes a difference")
+	s.after(time.Hour).want("")
+	s.Resume(s.now)
+	s.want("delete e: PodFailed", "delete c-1: Misscheduled", "delete a-1: Outdated")
+}
+
+// C7: a rollout with maxSurge creates new pods, and old ones stay next to them.
+func TestC7HaltedRolloutGoesOnAsFarAsItDeletesNothing(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").rollout(surge(1)).template("new")
+	s.Halt(s.now)
+	s.want("create on a: Surging").change("a-new-2", available)
+	s.want("").wantWait("a", daemon.WaitHalted).wantWait("b", daemon.WaitLimited)
+	s.Resume(s.now)
+	s.want("delete a-1: Replaced")
+}
+
+// C7: a halt in the middle of a node's deletions holds the others, and neither
+// forgets nor hastens a back-off that has begun before.
+func TestC7HaltKeepsBackOffsThatHaveBegun(t *testing.T) {
+	s := newSet(t).unfit("a")
+	for _, pod := range []string{"x", "y"} {
+		s.pod(pod, "a", "old", available)
+	}
+	task, ok := s.Start(s.now)
+	require.True(t, ok)
+	require.NotNil(t, task.Delete)
+	s.Halt(s.now)
+	s.want("")
+	s.Finish(s.now, task, daemon.Result{Outcome: daemon.OutcomeRefused, Err: errRefused})
+	s.want("")
+	s.Resume(s.now)
+	s.want("").wantWait("a", daemon.WaitDeletionRefused)
+	until, more := s.Next(s.now)
+	require.True(t, more)
+	require.Positive(t, until.Sub(s.now))
+	s.after(until.Sub(s.now))
+	require.NotEmpty(t, s.Plan(s.now).Delete)
+}
+
+// C7: so do creations. One that was refused during the halt is tried again as
+// ever, and Resume changes nothing about it.
+func TestC7HaltLeavesCreationsAlone(t *testing.T) {
+	retries := func(halt bool) []time.Duration {
+		s := newSet(t).nodes("a")
+		if halt {
+			s.Halt(s.now)
+		}
+		var after []time.Duration
+		for tries := 0; tries < 6; {
+			plan := s.Plan(s.now)
+			for i := range plan.Create {
+				tries++
+				s.Report(s.now, ended{Create: &plan.Create[i], Err: errRefused, Refused: true})
+			}
+			next, more := s.Next(s.now)
+			require.True(t, more)
+			after = append(after, next.Sub(s.now))
+			s.after(next.Sub(s.now))
+			if halt {
+				s.Resume(s.now)
+				s.Halt(s.now)
+			}
+		}
+		return after
+	}
+	require.Equal(t, retries(false), retries(true))
+}
