@@ -64,7 +64,7 @@ var timelessEdges = []string{
 	"examples/daemonset/simulation/process.go", "examples/daemonset/simulation/scenario.go",
 	"examples/daemonset/simulation/script.go", "examples/daemonset/simulation/simulation.go",
 	"examples/daemonset/simulation/timeline.go", "examples/daemonset/simulation/watch.go",
- "examples/outage/model", "examples/outage/simulation/election.go",
+	"examples/outage/model", "examples/outage/simulation/election.go",
 	"examples/outage/simulation/replica.go", "examples/outage/simulation/script.go",
 	"examples/outage/simulation/simulation.go",
 }
