@@ -21,7 +21,7 @@ const RestTime = 50 * time.Minute
 
 // mostEvents is above what the longest scenario has. A controller that never
 // rests would go on forever.
-const mostEvents = 400_000
+const mostEvents = 100_000
 
 // ErrNeverRests means that far too much happened.
 var ErrNeverRests = errors.New("the simulation did not come to rest")
