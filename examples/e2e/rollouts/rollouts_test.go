@@ -10,8 +10,8 @@ import (
 // TestBothComeToTheSameStates plays the script with both controllers, which are
 // killed in the middle of each step. Pods, status, revisions and what kubectl
 // says are the same after each. On another cluster the controllers take turns,
-// and no pod or revision is touched. The long tier also plays the script without
-// a kill.
+// and no pod or revision is touched. The long tier also plays the script
+// without a kill.
 func TestBothComeToTheSameStates(t *testing.T) {
 	const nodes = 30
 	o := options{nodes: nodes, modes: []mode{killed}}
