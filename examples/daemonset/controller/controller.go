@@ -50,9 +50,9 @@ func (c *Controller) Start(now time.Time) (Task, bool) {
 	if !c.synced {
 		return Task{}, false
 	}
-	c.left = visitsPerTurn
+	c.left = c.visitsOfTurn
 	c.visitDue(now)
-	c.left = stepsPerTurn
+	c.left = c.stepsOfTurn
 	return c.sources.Start(now)
 }
 

@@ -32,6 +32,9 @@ func TestRandomOperations(t *testing.T) {
 					c.Requests = controller.RequestBudget{}
 				}
 			})
+			if r.IntN(2) == 0 {
+				r.ShortenTurns(2 + r.IntN(5))
+			}
 			r.behind, r.kubelet = true, r.IntN(2) == 0
 			r.fails = func(controller.Task) bool { return r.failing && r.IntN(4) == 0 }
 			r.play()
@@ -45,6 +48,7 @@ type randomWorld struct {
 	*rand.Rand
 
 	failing bool
+	halted  bool
 	tasks   []controller.Task // under way
 	names   int
 }
@@ -60,6 +64,11 @@ func (r *randomWorld) play() {
 	r.failing = true
 	for range 400 {
 		switch r.IntN(8) {
+		case 7:
+			if r.IntN(20) == 0 {
+				r.halt(!r.halted)
+			}
+			r.begin()
 		case 0:
 			r.change()
 		case 1:
@@ -80,6 +89,14 @@ func (r *randomWorld) play() {
 	}
 }
 
+func (r *randomWorld) halt(halted bool) {
+	if r.halted = halted; halted {
+		r.Halt(r.now)
+	} else {
+		r.Resume(r.now)
+	}
+}
+
 // begin starts a task, and checks what holds for each.
 func (r *randomWorld) begin() {
 	task, ok := r.Start(r.now)
@@ -91,6 +108,9 @@ func (r *randomWorld) begin() {
 		return
 	}
 	require.Nil(r, task.Owner.Object.GetDeletionTimestamp(), r.describe(task))
+	if changed, ok := task.Action.(controller.ChangePod); ok && r.halted {
+		require.Nil(r, changed.Task.Delete, "halted: %s", r.describe(task))
+	}
 	for _, other := range r.tasks {
 		if _, ofPod := task.Action.(controller.ChangePod); !ofPod && other.Owner.Object.GetUID() ==
 			task.Owner.Object.GetUID() {
@@ -179,6 +199,7 @@ func (r *randomWorld) change() {
 // wantEnd ends all trouble, and wants that the cluster is as the sets want it.
 func (r *randomWorld) wantEnd() {
 	r.failing = false
+	r.halt(false)
 	for len(r.tasks) > 0 {
 		r.finish()
 	}

@@ -14,6 +14,15 @@ import (
 // queue holds sets that have something to do at a time.
 type queue = timedqueue.Queue[types.UID, *record]
 
+const (
+	// visitsPerTurn is how many records one Start visits before it hands out a
+	// task. Records are nodes, pods and revisions of all sets together, and the
+	// sets. A visit takes about a microsecond.
+	visitsPerTurn = 1000
+	// stepsPerTurn is how many records it visits to find the task.
+	stepsPerTurn = 500
+)
+
 // A Controller is the core that the package comment describes. It is not safe
 // for concurrent use; a timedqueue.Dispatcher is its lock.
 type Controller struct {
@@ -29,8 +38,9 @@ type Controller struct {
 	// its orphans. The orders are those of the first observations.
 	inOrder     []*record
 	inNamespace map[string][]*record
-	// left is how many records the turn may still visit.
-	left int
+	// left is how many records the turn may still visit. It begins with
+	// visitsOfTurn, and with stepsOfTurn once a task is looked for.
+	left, visitsOfTurn, stepsOfTurn int
 
 	// Each queue has the sets for which there is such a task. In ready are those
 	// whose planner has one; a set that had its turn goes to the end. In visits
@@ -46,7 +56,8 @@ type Controller struct {
 // newReducer returns a controller without sources.
 func newReducer(config Config, now time.Time) (*Controller, error) {
 	c := &Controller{
-		config:      config,
+		config:       config,
+		visitsOfTurn: visitsPerTurn, stepsOfTurn: stepsPerTurn,
 		pods:        newMembers[*corev1.Pod](config.Kind),
 		revisions:   newMembers[*appsv1.ControllerRevision](config.Kind),
 		sets:        make(map[types.UID]*record),
