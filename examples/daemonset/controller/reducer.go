@@ -14,6 +14,15 @@ import (
 // queue holds sets that have something to do at a time.
 type queue = timedqueue.Queue[types.UID, *record]
 
+const (
+	// visitsPerTurn is how many records one Start visits before it hands out a
+	// task. Records are nodes, pods and revisions of all sets together, and the
+	// sets. A visit takes about a microsecond.
+	visitsPerTurn = 1000
+	// stepsPerTurn is how many records it visits to find the task.
+	stepsPerTurn = 500
+)
+
 // A Controller is the core that the package comment describes. It is not safe
 // for concurrent use; a timedqueue.Dispatcher is its lock.
 type Controller struct {

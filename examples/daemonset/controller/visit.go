@@ -8,15 +8,6 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-const (
-	// visitsPerTurn is how many records one Start visits before it hands out a
-	// task. Records are nodes, pods and revisions of all sets together, and the
-	// sets. A visit takes about a microsecond.
-	visitsPerTurn = 1000
-	// stepsPerTurn is how many records it visits to find the task.
-	stepsPerTurn = 500
-)
-
 // enter moves a set to the phase that it belongs to, and has it in the queues
 // of that phase.
 func (c *Controller) enter(now time.Time, r *record) {
