@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 )
 
 // everyProgram has, for each program, a flag with a value that it refuses, what
@@ -69,16 +70,9 @@ func execute(t *testing.T, name string, args ...string) (code int, out, diagnost
 func TestEachProgramSaysHowToCallIt(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	nowhere := listener.Addr().String()
+	nowhere := "https://" + listener.Addr().String()
 	require.NoError(t, listener.Close())
-	unreachable := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(unreachable, fmt.Appendf(nil, `
-apiVersion: v1
-kind: Config
-current-context: here
-contexts: [{name: here, context: {cluster: here}}]
-clusters: [{name: here, cluster: {server: "https://%s"}}]
-`, nowhere), 0o600))
+	unreachable := kubeconfigOf(t, nowhere)
 	for name, want := range everyProgram {
 		code, out, diagnostics := execute(t, name, "--help")
 		require.Zero(t, code, name)
@@ -99,7 +93,7 @@ clusters: [{name: here, cluster: {server: "https://%s"}}]
 			require.Contains(t, diagnostics, "Run with --help")
 		}
 		for args, says := range map[string]string{
-			"--kubeconfig=/no/such/file": "/no/such/file", "--kubeconfig=" + unreachable: nowhere,
+			"--kubeconfig=/no/such/file": "/no/such/file", "--kubeconfig=" + unreachable: " at " + nowhere,
 			"": "no cluster: give --kubeconfig",
 		} {
 			if args == "" && want.demonstrates {
@@ -112,6 +106,29 @@ clusters: [{name: here, cluster: {server: "https://%s"}}]
 			require.Contains(t, diagnostics, says, name)
 		}
 	}
+}
+
+// An API server that does not know the example's objects is told apart from one
+// that is broken.
+func TestControllerruntimeSaysWhatToApplyFirst(t *testing.T) {
+	plane := controlplane.ForTest(t, controlplane.Config{})
+	code, _, diagnostics := execute(t, "controllerruntime", "--kubeconfig="+plane.Kubeconfig(),
+		"--metrics-bind-address=0", "--health-probe-bind-address=0")
+	require.Equal(t, 1, code)
+	require.Contains(t, diagnostics, "apply examples/controllerruntime/federation/crds.yaml first")
+}
+
+func kubeconfigOf(t *testing.T, server string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `
+apiVersion: v1
+kind: Config
+current-context: here
+contexts: [{name: here, context: {cluster: here}}]
+clusters: [{name: here, cluster: {server: %q}}]
+`, server), 0o600))
+	return path
 }
 
 // filled returns the arguments that are not empty.
