@@ -21,8 +21,8 @@ const knownAfter = 2 * time.Second
 // pods on the same 50 nodes at the same time, each for its own schedulerName.
 // Those of the other have filled four fifths of one zone. Neither writes to a
 // pod of the other. No binding of ours overcommits a node by what its scheduler
-// could know: its own bindings, and those of the other that are older than the
-// delay of a watch.
+// could know. That is its own bindings, and those of the other that are older
+// than the delay of a watch.
 func TestSchedulerBesideKubeScheduler(t *testing.T) {
 	const before, meanwhile, own = 400, 60, 500 // of 1,000 places
 	c := newClusterWith(t, controlplane.Config{}, interval, map[string]int{"a": 25, "b": 25})

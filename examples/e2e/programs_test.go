@@ -19,29 +19,34 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 )
 
-// everyProgram has, for each program, a flag with a value that it refuses, what
-// it says then, and what its help teaches besides what all teach.
+// everyProgram has, for each program, a flag with a value that it refuses and
+// what it says then. The help teaches where it serves and the other texts,
+// besides what all teach.
 var everyProgram = map[string]struct {
-	wrong, says string
-	teaches     []string
+	wrong, says, port string
+	teaches           []string
 	// demonstrates says that without a cluster it shows itself.
 	demonstrates bool
 }{
 	"nodelifecycle": {
-		"--kube-api-qps=0", "--kube-api-qps is 0", []string{"--shadow", "/pending", "-node-lifecycle-controller"}, true,
+		wrong: "--kube-api-qps=0", says: "--kube-api-qps is 0", port: "10270", demonstrates: true,
+		teaches: []string{"--shadow", "/pending", "-node-lifecycle-controller"},
 	},
 	"tainteviction": {
-		"--kube-api-qps=0", "--kube-api-qps is 0", []string{"--shadow", "/pending", "-taint-eviction-controller"}, false,
+		wrong: "--kube-api-qps=0", says: "--kube-api-qps is 0", port: "10271",
+		teaches: []string{"--shadow", "/pending", "-taint-eviction-controller"},
 	},
 	"daemonset": {
-		"--concurrent-daemonset-syncs=0", "--concurrent-daemonset-syncs is 0",
-		[]string{"/daemonsets", "-daemonset-controller"}, true,
+		wrong: "--concurrent-daemonset-syncs=0", says: "--concurrent-daemonset-syncs is 0", port: "10272",
+		teaches: []string{"/daemonsets", "-daemonset-controller"}, demonstrates: true,
 	},
 	"scheduler": {
-		"--scheduler-name=", "--scheduler-name is empty", []string{"/evictions", "schedulerName"}, false,
+		wrong: "--scheduler-name=", says: "--scheduler-name is empty", port: "10273",
+		teaches: []string{"/evictions", "schedulerName"},
 	},
 	"controllerruntime": {
-		"--move-rate=0", "--move-rate is 0", []string{"crds.yaml", "lifecycle.kubelife.io/halt"}, false,
+		wrong: "--move-rate=0", says: "--move-rate is 0", port: "8443",
+		teaches: []string{"crds.yaml", "lifecycle.kubelife.io/halt"},
 	},
 }
 
@@ -73,12 +78,15 @@ func TestEachProgramSaysHowToCallIt(t *testing.T) {
 	nowhere := "https://" + listener.Addr().String()
 	require.NoError(t, listener.Close())
 	unreachable := kubeconfigOf(t, nowhere)
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
 	for name, want := range everyProgram {
+		require.Regexp(t, "\n\\| `"+name+"` .*"+want.port, string(readme))
 		code, out, diagnostics := execute(t, name, "--help")
 		require.Zero(t, code, name)
 		require.Empty(t, diagnostics, name)
 		for _, taught := range append([]string{
-			name + " --kubeconfig FILE", "--leader-elect ", "/metrics", "/healthz", "Exit codes: 0",
+			name + " --kubeconfig FILE", "--leader-elect ", "/metrics", "/healthz", "Exit codes: 0", want.port,
 			"annotate lease " + name + " lifecycle.kubelife.io/halt=why", "./controlplane/up",
 		}, want.teaches...) {
 			require.Contains(t, out, taught, name)
