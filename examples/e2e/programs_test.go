@@ -178,6 +178,21 @@ func TestEachProgramEndsInOrder(t *testing.T) {
 	}
 }
 
+// daemonset notices kube-controller-manager, whose controller makes pods of the
+// same set. Ours is slow, so that the other one makes some.
+func TestDaemonsetNoticesItsRival(t *testing.T) {
+	c := newCluster(t, map[string]int{"a": 6})
+	running := c.launchProgram("daemonset", c.plane.Kubeconfig(), "--kube-api-qps=1", "--kube-api-burst=1")
+	c.eventually("it leads", func(*witness) error { return c.wantLeader("daemonset") })
+	require.Error(t, running.says("WARNING"))
+	c.startUpstream(controlplane.KubeControllerManager, "--controllers=daemonset-controller")
+	c.addSet("agent", nil)
+	c.eventually("it warns", func(*witness) error {
+		return running.says("Run it with --controllers=*,-daemonset-controller")
+	})
+	c.stop(running)
+}
+
 // says wants a text in what the program prints.
 func (c *controller) says(text string) error {
 	printed, err := os.ReadFile(c.log)
