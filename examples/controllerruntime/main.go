@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -166,6 +167,9 @@ func (s *settings) run(ctx context.Context) error {
 	})
 	if err == nil {
 		err = controller.SetupWithManager(ctx, mgr, stop)
+	}
+	if meta.IsNoMatchError(err) {
+		return fmt.Errorf("set up at %s: apply examples/controllerruntime/federation/crds.yaml first: %w", config.Host, err)
 	}
 	if err != nil {
 		return fmt.Errorf("set up at %s: %w", config.Host, err)

@@ -41,7 +41,7 @@ func demonstrateOn(ctx context.Context, cluster *memory.Cluster, client *memory.
 	defer stop()
 	events := process.NewEventsOf(ctx, &s.process, cluster.NewClient())
 	defer events.Stop()
-	m, err := newManager(s, clientsOf(client, cluster), events.Recorder(component), prometheus.NewRegistry())
+	m, err := newManager(ctx, s, clientsOf(client, cluster), events.Recorder(component), prometheus.NewRegistry())
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
@@ -25,7 +27,7 @@ type manager struct {
 var _ process.Controller = (*manager)(nil)
 
 // newManager connects a controller to a cluster.
-func newManager(s *settings, clients process.Clients, recorder record.EventRecorder,
+func newManager(ctx context.Context, s *settings, clients process.Clients, recorder record.EventRecorder,
 	registry prometheus.Registerer) (*manager, error) {
 	m := &manager{recorder: recorder}
 	var err error
@@ -43,9 +45,29 @@ func newManager(s *settings, clients process.Clients, recorder record.EventRecor
 		Timeout:    process.CallTimeout,
 		Performed:  m.performed,
 		Record:     m.record,
+		See:        rivalOf(ctx),
 		Metrics:    counting,
 	})
 	return m, err
+}
+
+// rivalOf returns what looks for kube-controller-manager doing the same work:
+// it makes pods of DaemonSets.
+func rivalOf(ctx context.Context) func(object any) {
+	rival := &process.Rival{
+		Logger: klog.FromContext(ctx), Since: time.Now(), Field: "f:spec",
+		Warning: "kube-controller-manager has just made a pod of a DaemonSet: its controller is active and will " +
+			"fight with this one. Run it with --controllers=*,-daemonset-controller",
+	}
+	return func(object any) {
+		pod, ok := object.(*corev1.Pod)
+		if !ok {
+			return
+		}
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "DaemonSet" {
+			rival.Observe(pod)
+		}
+	}
 }
 
 // read shows the controller.

@@ -26,7 +26,7 @@ func program(s *settings) *process.Program {
 			events := process.NewEventsOf(ctx, &s.process, clients.Recording)
 			recorder := events.Recorder(component)
 			registry := prometheus.NewRegistry()
-			m, err := newManager(s, clients, recorder, registry)
+			m, err := newManager(ctx, s, clients, recorder, registry)
 			if err != nil {
 				events.Stop()
 				return nil, err

@@ -19,6 +19,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
@@ -226,4 +228,28 @@ func TestManifestFitsTheProgram(t *testing.T) {
 	require.NoError(t, flags.Parse(args))
 	require.Contains(t, string(text), "  resourceNames: ["+s.process.Lease()+"]")
 	require.Contains(t, string(text), fmt.Sprintf("containerPort: %d}", s.process.Serving.SecurePort))
+}
+
+// A pod of a DaemonSet that kube-controller-manager makes while this program
+// runs is noticed, once. Other pods are its business.
+func TestRivalIsNoticed(t *testing.T) {
+	var log bytes.Buffer
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))
+	see := rivalOf(klog.NewContext(t.Context(), logger))
+	made := metav1.ManagedFieldsEntry{
+		Manager: process.RivalManager, Time: &metav1.Time{Time: time.Now().Add(time.Second)},
+		FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{},"f:spec":{}}`),
+	}
+	pod := func(kind string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "agent-x", ManagedFields: []metav1.ManagedFieldsEntry{made},
+			OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: "agent", Controller: new(true)}},
+		}}
+	}
+	see(pod("ReplicaSet"))
+	see(&corev1.Node{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{made}}})
+	require.Empty(t, log.String())
+	see(pod("DaemonSet"))
+	see(pod("DaemonSet"))
+	require.Equal(t, 1, strings.Count(log.String(), "--controllers=*,-daemonset-controller"), log.String())
 }

@@ -17,14 +17,15 @@ import (
 // count it. A watch shows it within milliseconds on a machine that is not busy.
 const knownAfter = 2 * time.Second
 
-// TestSchedulerBesideKubeScheduler: examples/scheduler and kube-scheduler fill
-// the same 50 nodes at the same time, each for its own schedulerName. Neither
-// writes to a pod of the other. No binding of ours overcommits a node by what
-// its scheduler could know: its own bindings, and those of the other that are
-// older than the delay of a watch.
+// TestSchedulerBesideKubeScheduler: examples/scheduler and kube-scheduler place
+// pods on the same 50 nodes at the same time, each for its own schedulerName.
+// Those of the other have filled four fifths of one zone. Neither writes to a
+// pod of the other. No binding of ours overcommits a node by what its scheduler
+// could know. That is its own bindings, and those of the other that are older
+// than the delay of a watch.
 func TestSchedulerBesideKubeScheduler(t *testing.T) {
-	const each = 490 // together 980 of 1,000 places
-	c := newClusterWith(t, controlplane.Config{}, interval, map[string]int{"a": 50})
+	const before, meanwhile, own = 400, 60, 500 // of 1,000 places
+	c := newClusterWith(t, controlplane.Config{}, interval, map[string]int{"a": 25, "b": 25})
 	c.eventually("all nodes report", func(w *witness) error {
 		return w.each(c.fleet.AllNodes(), func(n *nodeSeen) error { return n.wantReady("True") })
 	})
@@ -34,13 +35,12 @@ func TestSchedulerBesideKubeScheduler(t *testing.T) {
 	running := c.launchScheduler(limits...)
 	other := c.startUpstream(controlplane.KubeScheduler, limits...)
 
-	ours := manyPods("ours", each, "200m", nil)
-	theirs := scheduledBy(corev1.DefaultSchedulerName, manyPods("theirs", each, "200m", nil))
-	var mixed []*corev1.Pod
-	for i := range each {
-		mixed = append(mixed, ours[i], theirs[i])
-	}
-	c.create(mixed)
+	theirs := scheduledBy(corev1.DefaultSchedulerName, manyPods("theirs", before+meanwhile, "200m",
+		func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "a"} }))
+	c.create(theirs[:before])
+	c.within(2*time.Minute, "the first are bound", func(*witness) error { return c.wantAllBound("low") })
+	time.Sleep(knownAfter)
+	c.create(slices.Concat(manyPods("ours", own, "200m", nil), theirs[before:]))
 	c.within(2*time.Minute, "all are bound", func(*witness) error { return c.wantAllBound("low") })
 	c.stop(running)
 	other.Stop(10 * time.Second)
@@ -54,7 +54,7 @@ func TestSchedulerBesideKubeScheduler(t *testing.T) {
 		}
 	}
 	all := c.boundBy("scheduler", "kube-scheduler")
-	require.Len(t, all, 2*each)
+	require.Len(t, all, before+meanwhile+own)
 	require.Empty(t, unfit(all, "scheduler", knownAfter))
 	first := slices.MinFunc(all, func(a, b binding) int { return a.sent.Compare(b.sent) })
 	last := slices.MaxFunc(all, func(a, b binding) int { return a.sent.Compare(b.sent) })

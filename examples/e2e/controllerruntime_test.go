@@ -387,6 +387,13 @@ func TestManifestOfControllerruntimeGivesTheLeastRights(t *testing.T) {
 	f.wantEvent("Cluster", "a-000", "HeartbeatsStopped", "No heartbeat since ")
 	f.haltTwice("controllerruntime")
 	page := f.readPages(running, "controllerruntime", "/metrics")
+	for want, caller := range map[int]*http.Client{
+		http.StatusForbidden: f.account("stranger"), http.StatusUnauthorized: f.callerWith(&rest.Config{}),
+	} {
+		status, body, err := running.ask(caller, "/metrics")
+		require.NoError(t, err)
+		require.Equal(t, want, status, body)
+	}
 	for _, metric := range []string{
 		`failover_tasks_total{kind="Move",outcome="Done"} 1`, "failover_clusters_silent 1", "controller_halted 0",
 		`controller_runtime_reconcile_total{controller="cluster",result="success"}`, "rest_client_requests_total{",

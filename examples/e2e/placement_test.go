@@ -309,8 +309,8 @@ func (c *cluster) guard(label string, least, allowed int32) {
 }
 
 // wantPreempted requires that the pods which are gone were evicted, at the rate
-// of the flags. Of the kept ones no more may be gone than their budget allowed:
-// none of them recovers, so those that are left are the fewest there ever were.
+// of the flags. Of the kept ones no more may be gone than their budget allowed.
+// None of them recovers, so those that are left are the fewest there ever were.
 func (w *placement) wantPreempted() {
 	w.t.Helper()
 	left := map[string]bool{}

@@ -16,31 +16,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/controllerruntime/federation"
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 )
 
-// everyProgram has, for each program, a flag with a value that it refuses, what
-// it says then, and what its help teaches besides what all teach.
+// everyProgram has, for each program, a flag with a value that it refuses and
+// what it says then. The help teaches where it serves and the other texts,
+// besides what all teach.
 var everyProgram = map[string]struct {
-	wrong, says string
-	teaches     []string
+	wrong, says, port string
+	teaches           []string
 	// demonstrates says that without a cluster it shows itself.
 	demonstrates bool
 }{
 	"nodelifecycle": {
-		"--kube-api-qps=0", "--kube-api-qps is 0", []string{"--shadow", "/pending", "-node-lifecycle-controller"}, true,
+		wrong: "--kube-api-qps=0", says: "--kube-api-qps is 0", port: "10270", demonstrates: true,
+		teaches: []string{"--shadow", "/pending", "-node-lifecycle-controller"},
 	},
 	"tainteviction": {
-		"--kube-api-qps=0", "--kube-api-qps is 0", []string{"--shadow", "/pending", "-taint-eviction-controller"}, false,
+		wrong: "--kube-api-qps=0", says: "--kube-api-qps is 0", port: "10271",
+		teaches: []string{"--shadow", "/pending", "-taint-eviction-controller"},
 	},
 	"daemonset": {
-		"--concurrent-daemonset-syncs=0", "--concurrent-daemonset-syncs is 0",
-		[]string{"/daemonsets", "-daemonset-controller"}, true,
+		wrong: "--concurrent-daemonset-syncs=0", says: "--concurrent-daemonset-syncs is 0", port: "10272",
+		teaches: []string{"/daemonsets", "-daemonset-controller"}, demonstrates: true,
 	},
 	"scheduler": {
-		"--scheduler-name=", "--scheduler-name is empty", []string{"/evictions", "schedulerName"}, false,
+		wrong: "--scheduler-name=", says: "--scheduler-name is empty", port: "10273",
+		teaches: []string{"/evictions", "schedulerName"},
 	},
 	"controllerruntime": {
-		"--move-rate=0", "--move-rate is 0", []string{"crds.yaml", "lifecycle.kubelife.io/halt"}, false,
+		wrong: "--move-rate=0", says: "--move-rate is 0", port: "8443",
+		teaches: []string{"crds.yaml", "lifecycle.kubelife.io/halt"},
 	},
 }
 
@@ -69,22 +75,18 @@ func execute(t *testing.T, name string, args ...string) (code int, out, diagnost
 func TestEachProgramSaysHowToCallIt(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	nowhere := listener.Addr().String()
+	nowhere := "https://" + listener.Addr().String()
 	require.NoError(t, listener.Close())
-	unreachable := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(unreachable, fmt.Appendf(nil, `
-apiVersion: v1
-kind: Config
-current-context: here
-contexts: [{name: here, context: {cluster: here}}]
-clusters: [{name: here, cluster: {server: "https://%s"}}]
-`, nowhere), 0o600))
+	unreachable := kubeconfigOf(t, nowhere)
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
 	for name, want := range everyProgram {
+		require.Regexp(t, "\n\\| `"+name+"` .*"+want.port, string(readme))
 		code, out, diagnostics := execute(t, name, "--help")
 		require.Zero(t, code, name)
 		require.Empty(t, diagnostics, name)
 		for _, taught := range append([]string{
-			name + " --kubeconfig FILE", "--leader-elect ", "/metrics", "/healthz", "Exit codes: 0",
+			name + " --kubeconfig FILE", "--leader-elect ", "/metrics", "/healthz", "Exit codes: 0", want.port,
 			"annotate lease " + name + " lifecycle.kubelife.io/halt=why", "./controlplane/up",
 		}, want.teaches...) {
 			require.Contains(t, out, taught, name)
@@ -99,7 +101,7 @@ clusters: [{name: here, cluster: {server: "https://%s"}}]
 			require.Contains(t, diagnostics, "Run with --help")
 		}
 		for args, says := range map[string]string{
-			"--kubeconfig=/no/such/file": "/no/such/file", "--kubeconfig=" + unreachable: nowhere,
+			"--kubeconfig=/no/such/file": "/no/such/file", "--kubeconfig=" + unreachable: " at " + nowhere,
 			"": "no cluster: give --kubeconfig",
 		} {
 			if args == "" && want.demonstrates {
@@ -112,6 +114,29 @@ clusters: [{name: here, cluster: {server: "https://%s"}}]
 			require.Contains(t, diagnostics, says, name)
 		}
 	}
+}
+
+// An API server that does not know the example's objects is told apart from one
+// that is broken.
+func TestControllerruntimeSaysWhatToApplyFirst(t *testing.T) {
+	plane := controlplane.ForTest(t, controlplane.Config{})
+	code, _, diagnostics := execute(t, "controllerruntime", "--kubeconfig="+plane.Kubeconfig(),
+		"--metrics-bind-address=0", "--health-probe-bind-address=0")
+	require.Equal(t, 1, code)
+	require.Contains(t, diagnostics, "apply examples/controllerruntime/federation/crds.yaml first")
+}
+
+func kubeconfigOf(t *testing.T, server string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `
+apiVersion: v1
+kind: Config
+current-context: here
+contexts: [{name: here, context: {cluster: here}}]
+clusters: [{name: here, cluster: {server: %q}}]
+`, server), 0o600))
+	return path
 }
 
 // filled returns the arguments that are not empty.
@@ -151,6 +176,21 @@ func TestEachProgramEndsInOrder(t *testing.T) {
 		f.eventually(name+" is ready", func(*witness) error { return running.answers("/readyz") })
 		f.wantReleased(name, running)
 	}
+}
+
+// daemonset notices kube-controller-manager, whose controller makes pods of the
+// same set. Ours is slow, so that the other one makes some.
+func TestDaemonsetNoticesItsRival(t *testing.T) {
+	c := newCluster(t, map[string]int{"a": 6})
+	running := c.launchProgram("daemonset", c.plane.Kubeconfig(), "--kube-api-qps=1", "--kube-api-burst=1")
+	c.eventually("it leads", func(*witness) error { return c.wantLeader("daemonset") })
+	require.Error(t, running.says("WARNING"))
+	c.startUpstream(controlplane.KubeControllerManager, "--controllers=daemonset-controller")
+	c.addSet("agent", nil)
+	c.eventually("it warns", func(*witness) error {
+		return running.says("Run it with --controllers=*,-daemonset-controller")
+	})
+	c.stop(running)
 }
 
 // says wants a text in what the program prints.

@@ -64,9 +64,10 @@ func program(s *settings, out io.Writer) *process.Program {
 
 // warnOfController tells if kube-controller-manager runs in the cluster.
 // Whether it runs the two controllers that this program replaces cannot be seen
-// before one of them acts; see rival.
+// before one of them acts; see process.Rival.
 func warnOfController(ctx context.Context, client kubernetes.Interface) {
-	lease, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, rivalManager, metav1.GetOptions{})
+	lease, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).
+		Get(ctx, process.RivalManager, metav1.GetOptions{})
 	if err != nil || lease.Spec.RenewTime == nil || time.Since(lease.Spec.RenewTime.Time) > time.Minute {
 		return
 	}

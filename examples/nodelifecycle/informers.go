@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/controller"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/edge"
+	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/shadow"
 	"github.com/kubelife/lifecycle/timedqueue"
 	"github.com/kubelife/lifecycle/timedqueue/feed"
@@ -28,9 +29,9 @@ type informerSet struct {
 // newInformerSet sets up informers that keep only what the controller reads.
 // The rival, if there is one, sees nodes before their managed fields are
 // dropped.
-func newInformerSet(client kubernetes.Interface, rival *rival) *informerSet {
+func newInformerSet(client kubernetes.Interface, rival *process.Rival) *informerSet {
 	return &informerSet{
-		cluster: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(rival.trim)),
+		cluster: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trim(rival))),
 		leases: informers.NewSharedInformerFactoryWithOptions(client, 0,
 			informers.WithNamespace(corev1.NamespaceNodeLease), informers.WithTransform(edge.Trim)),
 	}

@@ -45,9 +45,11 @@ func newLifecycle(ctx context.Context, s *settings, clients process.Clients) (*l
 	if err := l.addShadow(); err != nil {
 		return nil, err
 	}
-	var warns *rival
+	var warns *process.Rival
 	if l.shadow == nil {
-		warns = &rival{logger: klog.FromContext(ctx), since: time.Now()}
+		warns = &process.Rival{
+			Logger: klog.FromContext(ctx), Since: time.Now(), Field: "f:taints", Warning: rivalry,
+		}
 	}
 	l.informers = newInformerSet(clients.Watching, warns)
 	if l.metrics, err = newMetrics(s, l.registry, l); err != nil {

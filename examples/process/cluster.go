@@ -19,6 +19,9 @@ import (
 // must not hold it for longer than an API server may take.
 const CallTimeout = 30 * time.Second
 
+// ErrNoCluster is the error of a program that has nothing to work on.
+var ErrNoCluster = errors.New("no cluster: give --kubeconfig or --master, or run in a cluster")
+
 // RESTConfig returns how to reach the cluster, and false when neither flags nor
 // surroundings name one. Its requests carry the program's name, for the API
 // server's audit log.

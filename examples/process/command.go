@@ -61,9 +61,9 @@ func (c *Command) FlagSet() *pflag.FlagSet {
 }
 
 // Execute parses the arguments and runs the command. It returns the exit code:
-// 0, [ExitFailed] or [ExitUsage]. Help goes to out, where a pager finds it. What
-// went wrong it tells on diagnostics, in a line each. A log in JSON goes there too, and keeps its format until the
-// process ends.
+// 0, [ExitFailed] or [ExitUsage]. Help goes to out, where a pager finds it.
+// What went wrong it tells on diagnostics, in a line each. A log in JSON goes
+// there too, and keeps its format until the process ends.
 func (c *Command) Execute(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 	flags := c.FlagSet()
 	flags.SetOutput(diagnostics)

@@ -14,7 +14,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"github.com/spf13/pflag"
@@ -27,9 +26,6 @@ func main() { process.Main(run) }
 func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 	return command(new(settings)).Execute(ctx, args, out, diagnostics)
 }
-
-// errNowhere says that there is nothing to work on.
-var errNowhere = errors.New("no cluster: give --kubeconfig or --master, or run in a cluster")
 
 // command returns the program's command line, whose flags set s.
 func command(s *settings) *process.Command {
@@ -45,7 +41,7 @@ func command(s *settings) *process.Command {
 				return err
 			}
 			if !found {
-				return errNowhere
+				return process.ErrNoCluster
 			}
 			return program(s).Run(ctx, config)
 		},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -65,7 +66,8 @@ func pendingPage(b *binder) http.Handler {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		fmt.Fprintf(w, "%d pods have no node.\n", len(all))
 		for _, pod := range all[:min(len(all), mostListed)] {
-			fmt.Fprintf(w, "%s/%s after %d attempts: %s\n", pod.Namespace, pod.Name, pod.Attempts, pod.Message)
+			message := cmp.Or(pod.Message, "not decided yet, which only the leader does")
+			fmt.Fprintf(w, "%s/%s after %d attempts: %s\n", pod.Namespace, pod.Name, pod.Attempts, message)
 		}
 	})
 }

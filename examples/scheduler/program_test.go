@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -321,6 +322,23 @@ func (w *world) allow(budget *policyv1.PodDisruptionBudget, disruptions int32) {
 	_, err = budgets.UpdateStatus(w.ctx, now, metav1.UpdateOptions{})
 	require.NoError(w.t, err)
 	synctest.Wait()
+}
+
+// The page of a replica that does not lead says why it knows no reason.
+func TestThePageOfAStandbyListsPods(t *testing.T) {
+	var s settings
+	require.NoError(t, command(&s).FlagSet().Parse(nil))
+	client := memory.NewCluster().NewClient()
+	standby, err := newBinder(&s, process.Clients{Acting: client, Watching: client}, record.NewFakeRecorder(1),
+		prometheus.NewRegistry())
+	require.NoError(t, err)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid"}}
+	pod.Spec.SchedulerName = "lifecycle-scheduler"
+	standby.change(func(now time.Time) { standby.core.ObservePod(now, pod) })()
+	written := httptest.NewRecorder()
+	pendingPage(standby).ServeHTTP(written, httptest.NewRequestWithContext(t.Context(), "GET", "/pending", nil))
+	require.Equal(t, "1 pods have no node.\nshop/web after 0 attempts: not decided yet, which only the leader does\n",
+		written.Body.String())
 }
 
 // metric returns the value of a counter or gauge with one label.

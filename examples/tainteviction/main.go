@@ -18,7 +18,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"github.com/spf13/pflag"
@@ -33,9 +32,6 @@ func main() { process.Main(run) }
 func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 	return command(new(settings)).Execute(ctx, args, out, diagnostics)
 }
-
-// errNowhere says that there is nothing to work on.
-var errNowhere = errors.New("no cluster: give --kubeconfig or --master, or run in a cluster")
 
 // command returns the program's command line, whose flags set s.
 func command(s *settings) *process.Command {
@@ -53,7 +49,7 @@ func command(s *settings) *process.Command {
 				return shadow.ErrDryRun
 			}
 			if !found {
-				return errNowhere
+				return process.ErrNoCluster
 			}
 			return program(s, out).Run(ctx, config)
 		},

@@ -37,6 +37,9 @@ type Config struct {
 	Performed func(ctx context.Context, task controller.Task, result controller.Result)
 	// Record takes the Events that the controller wants recorded. Nil drops them.
 	Record func(controller.Event)
+	// See is shown each object before a cache trims it. It must not keep or change
+	// it. Several goroutines call it at a time. Nil does nothing.
+	See func(object any)
 	// Metrics counts the tasks that do not return. Nil means none.
 	Metrics timedqueue.DispatcherMetrics
 }
@@ -77,7 +80,7 @@ func NewRunner(config Config) (*Runner, error) {
 	}
 	r := &Runner{
 		config:  config,
-		factory: informers.NewSharedInformerFactoryWithOptions(config.Watching, 0, informers.WithTransform(edge.Trim)),
+		factory: informers.NewSharedInformerFactoryWithOptions(config.Watching, 0, informers.WithTransform(config.trim)),
 	}
 	var err error
 	if r.core, err = controller.NewController(config.Controller, time.Now()); err != nil {
@@ -91,6 +94,14 @@ func NewRunner(config Config) (*Runner, error) {
 		return nil, err
 	}
 	return r, r.connect()
+}
+
+// trim is the transform of informers.
+func (c Config) trim(object any) (any, error) {
+	if c.See != nil {
+		c.See(object)
+	}
+	return edge.Trim(object)
 }
 
 // connect has the informers feed the controller.

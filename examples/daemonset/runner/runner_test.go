@@ -2,6 +2,8 @@ package runner_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,8 +36,10 @@ func TestRunnerActsWhenToldTo(t *testing.T) {
 		require.NoError(t, err)
 
 		performed := make(chan controller.Task, 100)
+		var seen sync.Map // kinds of objects
 		r, err := runner.NewRunner(runner.Config{
 			Acting: client, Watching: client,
+			See: func(object any) { seen.Store(fmt.Sprintf("%T", object), true) },
 			Performed: func(_ context.Context, task controller.Task, result controller.Result) {
 				assert.NoError(t, result.Failed(task.Action))
 				performed <- task
@@ -57,6 +61,10 @@ func TestRunnerActsWhenToldTo(t *testing.T) {
 				require.Equal(t, 1, state.Counts.Current)
 			}
 		})
+		for _, kind := range []string{"*v1.Node", "*v1.DaemonSet", "*v1.Pod", "*v1.ControllerRevision"} {
+			_, shown := seen.Load(kind)
+			require.True(t, shown, kind)
+		}
 		stop()
 		<-ended
 		<-ended
