@@ -185,8 +185,8 @@ const (
 func TestAClusterBecomesAScenario(t *testing.T) {
 	s, notes := imported(t, shop(), cluster.Config{})
 	require.Equal(t, []string{noRacks, noFlags}, notes)
-	require.Equal(t, "A cluster as it was found: 5 nodes and 4 workloads. The script, the loss of zone a, is one to begin "+
-		"with.", s.Description)
+	require.Equal(t, "A cluster as it was found: 5 nodes and 4 workloads. The script, the loss of zone a, is one to "+
+		"begin with.", s.Description)
 	text := written(t, s)
 	back, err := scenario.Read("saved.yaml", []byte(text))
 	require.NoError(t, err)
@@ -209,7 +209,7 @@ func TestTheOrderOfObjectsDoesNotMatter(t *testing.T) {
 	}
 }
 
-// The scenario with hashed names is the same but for names, and shows none.
+// The scenario with hashed names is the same except for names, and shows none.
 func TestNamesAreHidden(t *testing.T) {
 	s, notes := imported(t, shop(), cluster.Config{HashNames: true})
 	text := written(t, s) + strings.Join(notes, "\n")
@@ -285,8 +285,9 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			isAbsent: noRacks,
 		},
 		"no zone": {
-			change: func(o *cluster.Objects) { delete(o.Nodes[3].Labels, corev1.LabelTopologyZone) },
-			has:    "- name: no-zone", isNoted: "1 node without the label topology.kubernetes.io/zone: they are in one zone, no-zone",
+			change:  func(o *cluster.Objects) { delete(o.Nodes[3].Labels, corev1.LabelTopologyZone) },
+			has:     "- name: no-zone",
+			isNoted: "1 node without the label topology.kubernetes.io/zone: they are in one zone, no-zone",
 		},
 		"zones of one name in two regions": {
 			change: func(o *cluster.Objects) {
@@ -356,7 +357,7 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 					"--cluster-cidr=10.0.0.0/8", "--leader-elect")(o)
 			},
 			has:     "    leader-elect: true\n    node-eviction-rate: 0.5\n    node-monitor-grace-period: 40s\nscript",
-			isNoted: "left out: 1 static pods of kubelets", isAbsent: noFlags,
+			isNoted: "left out: static pods of kubelets, which no controller evicts (1)", isAbsent: noFlags,
 		},
 		"flags that differ": {
 			change: func(o *cluster.Objects) {
@@ -379,12 +380,13 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			has: "- name: default-web\n    kind: Deployment", isNoted: "3 pods of ReplicaSets that are not in the list",
 		},
 		"a Job": {
-			change: first(func(p *corev1.Pod) { p.OwnerReferences[0] = *ownedBy("Job", "night") }),
-			has:    "- name: default-night-job\n    kind: Deployment", isNoted: "pods of kind Job: they are replaced as those of a",
+			change:  first(func(p *corev1.Pod) { p.OwnerReferences[0] = *ownedBy("Job", "night") }),
+			has:     "- name: default-night-job\n    kind: Deployment",
+			isNoted: "pods of kind Job: they are replaced as those of a",
 		},
 		"a pod that has ended": {
 			change: first(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
-			has:    "placed: {a-main: 1, b-main: 1}", isNoted: "left out: 1 pods that have ended",
+			has:    "placed: {a-main: 1, b-main: 1}", isNoted: "left out: pods that have ended (1)",
 		},
 		"a pod that waits": {
 			change:  first(func(p *corev1.Pod) { p.Spec.NodeName = "" }),
@@ -392,20 +394,21 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		},
 		"a pod on its way out": {
 			change:  first(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }),
-			isNoted: "left out: 1 pods that are being deleted",
+			isNoted: "left out: pods that are being deleted (1)",
 		},
 		"a pod of a node that is gone": {
-			change: first(func(p *corev1.Pod) { p.Spec.NodeName = "n9" }), isNoted: "left out: 1 pods on nodes that do not exist",
+			change:  first(func(p *corev1.Pod) { p.Spec.NodeName = "n9" }),
+			isNoted: "left out: pods on nodes that do not exist (1)",
 		},
 		"pods that differ": {
-			change:  first(func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }),
+			change:  first(tolerating(corev1.Toleration{Operator: corev1.TolerationOpExists})),
 			hasNot:  "default-web\n    kind: Deployment\n    replicas: 3\n    tolerations",
 			isNoted: "pods of one workload differ in tolerations, priority or selectors (default-web)",
 		},
 		"a pod that tolerates one illness": {
 			change: func(o *cluster.Objects) { o.Pods[3].Spec.Tolerations = o.Pods[3].Spec.Tolerations[:1] },
-			has: "    tolerationSeconds: 0\n    tolerations:\n    - key: node.kubernetes.io/not-ready\n      operator: Exists\n" +
-				"      effect: NoExecute\n      seconds: 60\n",
+			has: "    tolerationSeconds: 0\n    tolerations:\n    - key: node.kubernetes.io/not-ready\n" +
+				"      operator: Exists\n      effect: NoExecute\n      seconds: 60\n",
 		},
 		"pods that keep apart": {
 			change: first(func(p *corev1.Pod) {
@@ -512,15 +515,16 @@ func TestWhatIsNoListOfACluster(t *testing.T) {
 	text := encoded(t, shop())
 	nodes := encoded(t, &cluster.Objects{Nodes: shop().Nodes})
 	for name, test := range map[string]struct{ text, says string }{
-		"nothing":    {" \n", "it is empty; make it with kubectl get nodes,leases,pods"},
-		"cut off":    {text[:strings.Index(text, `"n4"`)], "it ends in line"},
-		"no JSON":    {"{\n  apiVersion: v1\n}", "line 2 is no JSON: invalid character 'a'"},
-		"a list":     {"[]", "it is no object in JSON"},
-		"a pod":      {`{"kind": "Pod", "apiVersion": "v1"}`, "want a List of v1, not Pod of v1; make it with kubectl"},
-		"a PodList":  {`{"kind": "PodList", "apiVersion": "v1"}`, "not PodList of v1"},
-		"no kind":    {`{"items": []}`, "not an object without a kind"},
-		"empty list": {`{"kind": "List", "apiVersion": "v1", "items": []}`, "there are no nodes and no pods: there are no objects at all"},
-		"one kind":   {nodes, "there are no pods: there are only 5 of kind Node; make it with kubectl"},
+		"nothing":   {" \n", "it is empty; make it with kubectl get nodes,leases,pods"},
+		"cut off":   {text[:strings.Index(text, `"n4"`)], "it ends in line"},
+		"no JSON":   {"{\n  apiVersion: v1\n}", "line 2 is no JSON: invalid character 'a'"},
+		"a list":    {"[]", "it is no object in JSON"},
+		"a pod":     {`{"kind": "Pod", "apiVersion": "v1"}`, "want a List of v1, not Pod of v1; make it with kubectl"},
+		"a PodList": {`{"kind": "PodList", "apiVersion": "v1"}`, "not PodList of v1"},
+		"no kind":   {`{"items": []}`, "not an object without a kind"},
+		"empty list": {`{"kind": "List", "apiVersion": "v1", "items": []}`,
+			"there are no nodes and no pods: there are no objects at all"},
+		"one kind": {nodes, "there are no pods: there are only 5 of kind Node; make it with kubectl"},
 		"others": {`{"kind": "List", "apiVersion": "v1", "items": [{"kind": "Service", "apiVersion": "v1"}]}`,
 			"there are only 1 of kind v1 Service"},
 		"no object": {`{"kind": "List", "apiVersion": "v1", "items": [{}]}`,
