@@ -16,16 +16,16 @@ import (
 	"github.com/kubelife/lifecycle/examples/outage/report"
 )
 
-// real is what kubectl has printed of a cluster on a real API server; a test of
-// examples/e2e keeps it up to date.
-const real = "cluster/testdata/cluster.json"
+// printed is what kubectl has printed of a cluster on a real API server. A test
+// of examples/e2e keeps it up to date.
+const printed = "cluster/testdata/cluster.json"
 
 // A scenario that was made of a cluster, saved and read is the same, and runs
 // the same.
 func TestASavedClusterIsTheSameScenario(t *testing.T) {
 	folder := t.TempDir()
 	saved, again := filepath.Join(folder, "saved.yaml"), filepath.Join(folder, "again.yaml")
-	code, out, diagnostics := call(t, "", "--from", real, "--save", saved)
+	code, out, diagnostics := call(t, "", "--from", printed, "--save", saved)
 	require.Zero(t, code, diagnostics)
 	require.Empty(t, out)
 	require.Contains(t, diagnostics, "outage: pods of kind Job: they are replaced as those of a Deployment are\n")
@@ -38,19 +38,19 @@ func TestASavedClusterIsTheSameScenario(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(first), string(second))
 
-	code, direct, _ := call(t, "", "--from", real, "--json")
+	code, direct, _ := call(t, "", "--from", printed, "--json")
 	require.Zero(t, code)
 	code, fromSaved, _ := call(t, "", saved, "--json")
 	require.Zero(t, code)
 	require.Equal(t, direct, fromSaved)
 	require.Positive(t, decode[report.Document](t, direct).Summary.Cluster.Pods.Evicted)
 
-	content, err := os.ReadFile(real)
+	content, err := os.ReadFile(printed)
 	require.NoError(t, err)
 	code, fromInput, _ := call(t, string(content), "--from", "-", "--json")
 	require.Zero(t, code)
 	require.Equal(t, direct, fromInput)
-	code, _, diagnostics = call(t, "", "--from", real, "--check", "--seed", "3")
+	code, _, diagnostics = call(t, "", "--from", printed, "--check", "--seed", "3")
 	require.Zero(t, code, diagnostics)
 }
 
@@ -69,7 +69,7 @@ func TestSettingsAreSaved(t *testing.T) {
 }
 
 func TestHashedNamesAreInNothingThatIsPrinted(t *testing.T) {
-	for _, args := range [][]string{{"--from", real, "--hash-names"}, {"blast", "--from", real, "--hash-names"}} {
+	for _, args := range [][]string{{"--from", printed, "--hash-names"}, {"blast", "--from", printed, "--hash-names"}} {
 		code, out, diagnostics := call(t, "", args...)
 		require.Zero(t, code, diagnostics)
 		for _, name := range []string{"eu-1", "main", "shop", "web", "train", "nvidia"} {
@@ -79,7 +79,7 @@ func TestHashedNamesAreInNothingThatIsPrinted(t *testing.T) {
 }
 
 func TestBlastPrintsATable(t *testing.T) {
-	code, out, diagnostics := call(t, "", "blast", "--from", real, "--set", "action=evict")
+	code, out, diagnostics := call(t, "", "blast", "--from", printed, "--set", "action=evict")
 	require.Zero(t, code, diagnostics)
 	require.Contains(t, out, "cluster, seed 0, action evict, grace 40s, rate 0.1/s. Times count from the loss.\n")
 	// Two of the three pods of db have to be left. Zone b has two of them: with
@@ -87,7 +87,7 @@ func TestBlastPrintsATable(t *testing.T) {
 	require.Regexp(t, `(?m)^zone eu-1b +4 +4 +3 +0 +0:05:\d\d +0:06:\d\d +0 +2$`, out)
 	require.Contains(t, out, "  pool gpu: shop-train-job\n")
 
-	code, out, _ = call(t, "", "blast", "--from", real, "--json", "--set", "node-eviction-rate=1")
+	code, out, _ = call(t, "", "blast", "--from", printed, "--json", "--set", "node-eviction-rate=1")
 	require.Zero(t, code)
 	require.Contains(t, out, `"notes": [`)
 	require.Contains(t, out, `"pods of kind Job: they are replaced as those of a Deployment are"`)
@@ -135,15 +135,15 @@ func TestProgressOfRuns(t *testing.T) {
 
 func TestWrongCallsAboutClusters(t *testing.T) {
 	cut := filepath.Join(t.TempDir(), "cut.json")
-	content, err := os.ReadFile(real)
+	content, err := os.ReadFile(printed)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(cut, content[:len(content)/2], 0o600))
 	for name, test := range map[string]struct {
 		args []string
 		says string
 	}{
-		"a scenario too":      {[]string{"--from", real, "rack-loss"}, `make a scenario; leave out ["rack-loss"]`},
-		"two clusters":        {[]string{"--from", real, "--kubeconfig", "x"}, "are two clusters; leave out one of them"},
+		"a scenario too":      {[]string{"--from", printed, "rack-loss"}, `make a scenario; leave out ["rack-loss"]`},
+		"two clusters":        {[]string{"--from", printed, "--kubeconfig", "x"}, "are two clusters; leave out one of them"},
 		"no cluster":          {[]string{"rack-loss", "--hash-names"}, "want --from or --kubeconfig"},
 		"no such file":        {[]string{"--from", "missing.json"}, "missing.json: open missing.json: no such file"},
 		"no such kubeconfig":  {[]string{"--kubeconfig", "missing"}, "--kubeconfig missing: "},

@@ -513,10 +513,12 @@ func TestTheOutputOfKubectlIsRead(t *testing.T) {
 
 func TestWhatIsNoListOfACluster(t *testing.T) {
 	text := encoded(t, shop())
+	beginning, _, found := strings.Cut(text, `"n4"`)
+	require.True(t, found)
 	nodes := encoded(t, &cluster.Objects{Nodes: shop().Nodes})
 	for name, test := range map[string]struct{ text, says string }{
 		"nothing":   {" \n", "it is empty; make it with kubectl get nodes,leases,pods"},
-		"cut off":   {text[:strings.Index(text, `"n4"`)], "it ends in line"},
+		"cut off":   {beginning, "it ends in line"},
 		"no JSON":   {"{\n  apiVersion: v1\n}", "line 2 is no JSON: invalid character 'a'"},
 		"a list":    {"[]", "it is no object in JSON"},
 		"a pod":     {`{"kind": "Pod", "apiVersion": "v1"}`, "want a List of v1, not Pod of v1; make it with kubectl"},

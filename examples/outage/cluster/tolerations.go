@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
@@ -128,43 +127,4 @@ func alike(pods []*corev1.Pod) bool {
 			!equality.Semantic.DeepEqual(spec.Priority, first.Priority) ||
 			!equality.Semantic.DeepEqual(spec.NodeSelector, first.NodeSelector)
 	})
-}
-
-// takePools takes over on which pools' nodes pods of a workload may be. Those
-// of a DaemonSet stay where they are.
-func (m *importer) takePools(w *workload, d *scenario.Workload) {
-	spec := &w.pods[0].Spec
-	if d.Kind == scenario.DaemonSet || len(spec.NodeSelector) == 0 &&
-		(spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
-			spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil) {
-		return
-	}
-	required := nodeaffinity.GetRequiredNodeAffinity(w.pods[0])
-	var pools []string
-	whole := true
-	for pool, nodes := range m.byPool {
-		matching := 0
-		for _, node := range nodes {
-			if ok, err := required.Match(node); err == nil && ok {
-				matching++
-			}
-		}
-		if matching > 0 {
-			pools = append(pools, pool)
-			whole = whole && matching == len(nodes)
-		}
-	}
-	for _, pod := range w.pods { // also where its label has changed since
-		if pool := m.groups[pod.Spec.NodeName].Pool; !slices.Contains(pools, pool) {
-			pools = append(pools, pool)
-		}
-	}
-	slices.Sort(pools)
-	all := len(pools) == len(m.byPool)
-	if !all && !slices.Contains(pools, "") {
-		d.Pools = pools
-	}
-	if !whole || !all && d.Pools == nil {
-		m.wider = append(m.wider, d.Name)
-	}
 }
