@@ -410,6 +410,17 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			has: "    tolerationSeconds: 0\n    tolerations:\n    - key: node.kubernetes.io/not-ready\n" +
 				"      operator: Exists\n      effect: NoExecute\n      seconds: 60\n",
 		},
+		"a pod that tolerates illness first, and everything then": {
+			change: func(o *cluster.Objects) {
+				o.Pods[3].Spec.Tolerations = append(o.Pods[3].Spec.Tolerations,
+					corev1.Toleration{Operator: corev1.TolerationOpExists})
+			},
+			has: "      seconds: 60\n    - {operator: Exists}\n", hasNot: "tolerationSeconds",
+		},
+		"two illnesses for different times": {
+			change: func(o *cluster.Objects) { *o.Pods[3].Spec.Tolerations[0].TolerationSeconds = 5 },
+			has:    "      seconds: 5\n", hasNot: "tolerationSeconds",
+		},
 		"pods that keep apart": {
 			change: first(func(p *corev1.Pod) {
 				p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{

@@ -38,46 +38,47 @@ func (m *importer) takeTolerations(w *workload, d *scenario.Workload) {
 }
 
 // illness takes the tolerations of not-ready and unreachable nodes out of the
-// others, if they are as the API server's admission adds them. Their seconds
-// are nil if they are the default. Otherwise they stay among the others. What
-// these leave open is then tolerated for no time: nothing was added.
+// others, if that is where the API server's admission would add them. Their
+// seconds are nil if they are the default. Otherwise all stay where they are,
+// and seconds are for what they leave open: it is tolerated for no time, because
+// nothing was added.
 func illness(all []corev1.Toleration) (seconds *int64, rest []corev1.Toleration) {
 	added := map[string]int64{}
-	for i := range all {
-		t := &all[i]
-		if isIllness(t) && t.Operator == corev1.TolerationOpExists && t.Effect == corev1.TaintEffectNoExecute &&
-			t.TolerationSeconds != nil {
+	rest = without(all, func(t *corev1.Toleration) bool {
+		usual := isIllness(t) && t.Operator == corev1.TolerationOpExists && t.Effect == corev1.TaintEffectNoExecute &&
+			t.TolerationSeconds != nil
+		if _, known := added[t.Key]; usual && !known { // the first that matches counts
 			added[t.Key] = max(*t.TolerationSeconds, 0)
 		}
-	}
+		return usual
+	})
 	notReady, ok := added[corev1.TaintNodeNotReady]
 	unreachable, also := added[corev1.TaintNodeUnreachable]
-	if !ok || !also || notReady != unreachable {
-		if covered(all, corev1.TaintNodeNotReady) && covered(all, corev1.TaintNodeUnreachable) {
-			return nil, all
+	switch {
+	case ok && also && notReady == unreachable && !toleratesIllness(rest, false):
+		if notReady != 300 {
+			seconds = new(notReady)
 		}
-		return new(int64(0)), all
+		return seconds, rest
+	case toleratesIllness(all, true):
+		return nil, all
 	}
-	if notReady != 300 {
-		seconds = new(notReady)
+	return new(int64(0)), all
+}
+
+// toleratesIllness reports whether admission would add nothing for both keys,
+// or for one of them.
+func toleratesIllness(tolerations []corev1.Toleration, both bool) bool {
+	notReady := scenario.AdmissionTolerates(tolerations, corev1.TaintNodeNotReady)
+	unreachable := scenario.AdmissionTolerates(tolerations, corev1.TaintNodeUnreachable)
+	if both {
+		return notReady && unreachable
 	}
-	// The first toleration that matches a taint counts, and those that were added
-	// are the last. A wildcard before them would have kept them from being added.
-	return seconds, without(all, func(t *corev1.Toleration) bool {
-		return isIllness(t) && t.Effect == corev1.TaintEffectNoExecute && t.TolerationSeconds != nil
-	})
+	return notReady || unreachable
 }
 
 func isIllness(t *corev1.Toleration) bool {
 	return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
-}
-
-// covered reports whether admission adds nothing for a NoExecute taint of that
-// key.
-func covered(all []corev1.Toleration, key string) bool {
-	return slices.ContainsFunc(all, func(t corev1.Toleration) bool {
-		return (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
-	})
 }
 
 // addedToDaemons reports whether a toleration is one that the DaemonSet
