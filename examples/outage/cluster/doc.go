@@ -1,7 +1,7 @@
 // Package cluster makes a scenario of a cluster that exists: of its nodes,
 // pods, leases, budgets and owners. [Import] is a pure function of the objects.
-// They come from [Decode], which reads what the [Command] prints,
-// or from [List], which needs the rights of clusterrole.yaml and no others.
+// They come from [Decode], which reads what the [Command] prints, or from
+// [List], which needs the rights of clusterrole.yaml and no others.
 //
 // # What is taken over
 //

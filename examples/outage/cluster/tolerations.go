@@ -39,9 +39,9 @@ func (m *importer) takeTolerations(w *workload, d *scenario.Workload) {
 
 // illness takes the tolerations of not-ready and unreachable nodes out of the
 // others, if that is where the API server's admission would add them. Their
-// seconds are nil if they are the default. Otherwise all stay where they are,
-// and seconds are for what they leave open: it is tolerated for no time, because
-// nothing was added.
+// seconds are nil if they are the default. Otherwise all stay where they are.
+// The seconds are then for what they leave open: it is tolerated for no time,
+// because nothing was added.
 func illness(all []corev1.Toleration) (seconds *int64, rest []corev1.Toleration) {
 	added := map[string]int64{}
 	rest = without(all, func(t *corev1.Toleration) bool {
