@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kubelife/lifecycle/examples/outage/cluster"
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
 )
 
@@ -25,6 +26,18 @@ fast and how late.
   outage rack-loss --check --seed 7             another course of it; does every promise hold?
   outage rack-loss --json | jq .summary         for machines
   outage zone-loss --html report.html           plots over time, for a browser
+
+Your own cluster, with --kubeconfig FILE and the list rights of
+outage/cluster/clusterrole.yaml, or from cluster.json, which this prints:
+
+  `+cluster.Command+`
+
+  outage --from cluster.json                    it loses its largest zone
+  outage --from cluster.json --save mine.yaml   for editing
+  outage blast --from cluster.json              what it does when it loses each zone, pool and
+                                                rack, the control plane, and all nodes; Ctrl-C
+                                                prints what is known
+  outage blast mine.yaml --set action=evict     the same of a scenario; its script is left out
 
 Scenarios that ship, in outage/scenarios:
 `)

@@ -148,7 +148,26 @@ func (s *settings) addFlags(flags *pflag.FlagSet, compare *string) {
 // checkPlay takes the scenario to play, and reports flags that contradict each
 // other.
 func (s *settings) checkPlay(flags *pflag.FlagSet, diagnostics io.Writer) error {
+	if flags.NArg() == 0 && flags.NFlag() == 0 {
+		help(diagnostics, flags)
+		return pflag.ErrHelp
+	}
+	if err := s.checkOutput(flags); err != nil {
+		return err
+	}
+	switch {
+	case s.list && flags.NArg() > 0:
+		return fmt.Errorf("--list takes no scenario, got %q", flags.Args())
+	case s.list:
+		return nil
+	}
+	return s.takeScenario(flags)
+}
+
+// checkOutput reports flags of what is written that contradict each other.
+func (s *settings) checkOutput(flags *pflag.FlagSet) error {
 	saving := flags.Changed("save")
+	plays := s.list || s.html != "" || s.check || s.json || flags.Changed("compare")
 	switch {
 	case flags.Changed("html") && s.html == "":
 		return errors.New("--html wants the name of a file")
@@ -156,17 +175,10 @@ func (s *settings) checkPlay(flags *pflag.FlagSet, diagnostics io.Writer) error 
 		return errors.New("--save wants the name of a file")
 	case s.list && s.html != "":
 		return errors.New("--list runs nothing that --html could show")
-	case saving && (s.list || s.html != "" || s.check || s.json || flags.Changed("compare")):
+	case saving && plays:
 		return errors.New("--save plays nothing: leave out --list, --html, --check, --json and --compare")
-	case s.list && flags.NArg() > 0:
-		return fmt.Errorf("--list takes no scenario, got %q", flags.Args())
-	case s.list:
-		return nil
-	case flags.NArg() == 0 && flags.NFlag() == 0:
-		help(diagnostics, flags)
-		return pflag.ErrHelp
 	}
-	return s.takeScenario(flags)
+	return nil
 }
 
 // takeScenario takes the scenario that is named, unless a cluster is.

@@ -31,10 +31,10 @@ func (s *source) addFlags(flags *pflag.FlagSet) {
 		"lists alone; outage/cluster/clusterrole.yaml has the rights.")
 	flags.BoolVar(&s.config.HashNames, "hash-names", false, "With --from and --kubeconfig: replace names by hashes. One "+
 		"that guesses a name can still recognize it.")
-	flags.StringVar(&s.config.PoolLabel, "pool-label", "", "With --from and --kubeconfig: the `label` of nodes that names "+
-		"their pool. By default it is one of those that providers use.")
-	flags.StringVar(&s.config.RackLabel, "rack-label", "", "With --from and --kubeconfig: the `label` of nodes that names "+
-		"their rack. By default it is topology.kubernetes.io/rack or rack.")
+	flags.StringVar(&s.config.PoolLabel, "pool-label", "", "With --from and --kubeconfig: the `label` of nodes that "+
+		"names their pool. By default it is one of those that providers use.")
+	flags.StringVar(&s.config.RackLabel, "rack-label", "", "With --from and --kubeconfig: the `label` of nodes that "+
+		"names their rack. By default it is topology.kubernetes.io/rack or rack.")
 }
 
 // given reports whether the scenario is made of a cluster.

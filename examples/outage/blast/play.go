@@ -30,10 +30,10 @@ type Config struct {
 func (c *Config) Validate() error {
 	var errs []error
 	if c.Longest < 0 || c.Longest > 30*24*time.Hour {
-		errs = append(errs, fmt.Errorf("Longest is %v, want 0 for the default, or at most 720h", c.Longest))
+		errs = append(errs, fmt.Errorf("blast: Longest is %v, want 0 for the default, or at most 720h", c.Longest))
 	}
 	if c.Workers < 0 {
-		errs = append(errs, fmt.Errorf("Workers is %d, want 0 for one a core, or more", c.Workers))
+		errs = append(errs, fmt.Errorf("blast: Workers is %d, want 0 for one a core, or more", c.Workers))
 	}
 	return errors.Join(errs...)
 }

@@ -71,19 +71,19 @@ func within(t *testing.T, from, to float64, at report.Seconds, what string) {
 //
 // Zone a is lost. Each node's last heartbeat is 0 to 10.4 s before, so its
 // grace ends 39.6 to 50 s after. No node of the zone is tainted for one
-// observation window, 11 s, after the first of them: 50.6 to 61 s, and a second
-// for calls. By then all 5 of 5 are silent. That is FullDisruption, whose rate
-// is the normal one while zone b is well. So the taints are 10 s apart: 5 nodes
-// take 4 times 10 s.
+// observation window, 11 s, after the first of them. That is 50.6 to 61 s, and
+// a second for calls. By then all 5 of 5 are silent. That is FullDisruption,
+// whose rate is the normal one while zone b is well. So the taints are 10 s
+// apart: 5 nodes take 4 times 10 s.
 //
 // Pods of train leave 60 s after their node's taint, those of web and db 300 s
-// after, and each a second later or two: taints are in whole seconds. Nodes
-// come in any order. If one of gpu is first, train's first pod leaves after
-// 50.6 + 60 = 110.6 to 62 + 62 = 124 s; if both of main are before it, 20 s
-// later, 144 s. The last pod to leave is one of web, from the last node of main
-// that is tainted. That is at the earliest the second of 5, 10 s after the
-// first, at the latest the last, 40 s after: 50.6 + 10 + 300 = 360.6 to
-// 62 + 40 + 302 = 404 s.
+// after. Each is a second or two later: taints are in whole seconds. Nodes come
+// in any order. If a node of gpu is first, the first pod leaves after
+// 50.6 + 60 = 110.6 to 62 + 62 = 124 s. If both of main are before it, it is
+// 20 s later, at most 144 s. The last pod to leave is one of web, from the last
+// node of main that is tainted. That is the second of 5 at the earliest, 10 s
+// after the first: 50.6 + 10 + 300 = 360.6 s. At the latest it is the last of
+// 5, 40 s after: 62 + 40 + 302 = 404 s.
 func TestTheLossOfAZoneByHand(t *testing.T) {
 	r := played(t, read(t, small))
 	zone := of(t, r, "zone a")
@@ -272,7 +272,8 @@ func TestWhatCannotBePlayed(t *testing.T) {
 
 // Racks that are numbered are losses too, and a zone of one rack is none more.
 func TestNumberedRacks(t *testing.T) {
-	s := read(t, "name: x\nduration: 1h\ncluster: {zones: [{name: a, nodes: 4, racks: 2}, {name: b, nodes: 1, racks: 1}]}\n")
+	s := read(t, "name: x\nduration: 1h\ncluster:\n  zones:\n  - {name: a, nodes: 4, racks: 2}\n"+
+		"  - {name: b, nodes: 1, racks: 1}\n")
 	names := []string{}
 	for _, loss := range blast.Losses(s) {
 		names = append(names, loss.String())

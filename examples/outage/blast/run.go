@@ -25,7 +25,7 @@ type Outcome struct {
 	EvictedLiving int            `json:"evictedLiving"`
 	First         report.Seconds `json:"first"`
 	Last          report.Seconds `json:"last"`
-	// Lost are the workloads of whose pods none is left. Each of those that were
+	// Lost are the workloads that have lost all their pods. Each pod that was
 	// there before the loss was on a lost node, or has been told to leave.
 	Lost []string `json:"lost"`
 	// Kept is how many pods were left on lost nodes in the end because budgets

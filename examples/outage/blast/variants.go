@@ -110,8 +110,8 @@ func tolerated(w *scenario.Workload) (int64, bool) {
 }
 
 // silentFor is for how long nothing happens once nothing more can. A node waits
-// for its grace period and its rate, a pod for its toleration and the rates of
-// evictions, or until evicting is given up for deleting.
+// for its grace period and its rate. A pod waits for its toleration and the
+// rates of evictions, or until evicting is given up for deleting.
 func (v *Variant) silentFor() time.Duration {
 	longest := int64(0)
 	for i := range v.scenario.Cluster.Workloads {

@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -185,8 +184,8 @@ const (
 func TestAClusterBecomesAScenario(t *testing.T) {
 	s, notes := imported(t, shop(), cluster.Config{})
 	require.Equal(t, []string{noRacks, noFlags}, notes)
-	require.Equal(t, "A cluster as it was found: 5 nodes and 4 workloads. The script, the loss of zone a, is one to begin "+
-		"with.", s.Description)
+	require.Equal(t, "A cluster as it was found: 5 nodes and 4 workloads. The script, the loss of zone a, is one to "+
+		"begin with.", s.Description)
 	text := written(t, s)
 	back, err := scenario.Read("saved.yaml", []byte(text))
 	require.NoError(t, err)
@@ -209,7 +208,7 @@ func TestTheOrderOfObjectsDoesNotMatter(t *testing.T) {
 	}
 }
 
-// The scenario with hashed names is the same but for names, and shows none.
+// The scenario with hashed names is the same except for names, and shows none.
 func TestNamesAreHidden(t *testing.T) {
 	s, notes := imported(t, shop(), cluster.Config{HashNames: true})
 	text := written(t, s) + strings.Join(notes, "\n")
@@ -285,8 +284,9 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			isAbsent: noRacks,
 		},
 		"no zone": {
-			change: func(o *cluster.Objects) { delete(o.Nodes[3].Labels, corev1.LabelTopologyZone) },
-			has:    "- name: no-zone", isNoted: "1 node without the label topology.kubernetes.io/zone: they are in one zone, no-zone",
+			change:  func(o *cluster.Objects) { delete(o.Nodes[3].Labels, corev1.LabelTopologyZone) },
+			has:     "- name: no-zone",
+			isNoted: "1 node without the label topology.kubernetes.io/zone: they are in one zone, no-zone",
 		},
 		"zones of one name in two regions": {
 			change: func(o *cluster.Objects) {
@@ -356,7 +356,7 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 					"--cluster-cidr=10.0.0.0/8", "--leader-elect")(o)
 			},
 			has:     "    leader-elect: true\n    node-eviction-rate: 0.5\n    node-monitor-grace-period: 40s\nscript",
-			isNoted: "left out: 1 static pods of kubelets", isAbsent: noFlags,
+			isNoted: "left out: static pods of kubelets, which no controller evicts (1)", isAbsent: noFlags,
 		},
 		"flags that differ": {
 			change: func(o *cluster.Objects) {
@@ -379,12 +379,13 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 			has: "- name: default-web\n    kind: Deployment", isNoted: "3 pods of ReplicaSets that are not in the list",
 		},
 		"a Job": {
-			change: first(func(p *corev1.Pod) { p.OwnerReferences[0] = *ownedBy("Job", "night") }),
-			has:    "- name: default-night-job\n    kind: Deployment", isNoted: "pods of kind Job: they are replaced as those of a",
+			change:  first(func(p *corev1.Pod) { p.OwnerReferences[0] = *ownedBy("Job", "night") }),
+			has:     "- name: default-night-job\n    kind: Deployment",
+			isNoted: "pods of kind Job: they are replaced as those of a",
 		},
 		"a pod that has ended": {
 			change: first(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
-			has:    "placed: {a-main: 1, b-main: 1}", isNoted: "left out: 1 pods that have ended",
+			has:    "placed: {a-main: 1, b-main: 1}", isNoted: "left out: pods that have ended (1)",
 		},
 		"a pod that waits": {
 			change:  first(func(p *corev1.Pod) { p.Spec.NodeName = "" }),
@@ -392,20 +393,32 @@ func TestWhatIsTakenOverAndWhatIsNot(t *testing.T) {
 		},
 		"a pod on its way out": {
 			change:  first(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }),
-			isNoted: "left out: 1 pods that are being deleted",
+			isNoted: "left out: pods that are being deleted (1)",
 		},
 		"a pod of a node that is gone": {
-			change: first(func(p *corev1.Pod) { p.Spec.NodeName = "n9" }), isNoted: "left out: 1 pods on nodes that do not exist",
+			change:  first(func(p *corev1.Pod) { p.Spec.NodeName = "n9" }),
+			isNoted: "left out: pods on nodes that do not exist (1)",
 		},
 		"pods that differ": {
-			change:  first(func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }),
+			change:  first(tolerating(corev1.Toleration{Operator: corev1.TolerationOpExists})),
 			hasNot:  "default-web\n    kind: Deployment\n    replicas: 3\n    tolerations",
 			isNoted: "pods of one workload differ in tolerations, priority or selectors (default-web)",
 		},
 		"a pod that tolerates one illness": {
 			change: func(o *cluster.Objects) { o.Pods[3].Spec.Tolerations = o.Pods[3].Spec.Tolerations[:1] },
-			has: "    tolerationSeconds: 0\n    tolerations:\n    - key: node.kubernetes.io/not-ready\n      operator: Exists\n" +
-				"      effect: NoExecute\n      seconds: 60\n",
+			has: "    tolerationSeconds: 0\n    tolerations:\n    - key: node.kubernetes.io/not-ready\n" +
+				"      operator: Exists\n      effect: NoExecute\n      seconds: 60\n",
+		},
+		"a pod that tolerates illness first, and everything then": {
+			change: func(o *cluster.Objects) {
+				o.Pods[3].Spec.Tolerations = append(o.Pods[3].Spec.Tolerations,
+					corev1.Toleration{Operator: corev1.TolerationOpExists})
+			},
+			has: "      seconds: 60\n    - {operator: Exists}\n", hasNot: "tolerationSeconds",
+		},
+		"two illnesses for different times": {
+			change: func(o *cluster.Objects) { *o.Pods[3].Spec.Tolerations[0].TolerationSeconds = 5 },
+			has:    "      seconds: 5\n", hasNot: "tolerationSeconds",
 		},
 		"pods that keep apart": {
 			change: first(func(p *corev1.Pod) {
@@ -467,72 +480,4 @@ func TestNamesStayApart(t *testing.T) {
 		pod("a", long+"y", "n1", nil), pod("a-b", "c", "n1", nil))
 	s, _ := imported(t, o, cluster.Config{})
 	require.Len(t, s.Cluster.Workloads, 9)
-}
-
-func encoded(t *testing.T, o *cluster.Objects) string {
-	t.Helper()
-	var items []any
-	add := func(apiVersion, kind string, object any) {
-		data, err := json.Marshal(object)
-		require.NoError(t, err)
-		fields := map[string]any{}
-		require.NoError(t, json.Unmarshal(data, &fields))
-		fields["apiVersion"], fields["kind"] = apiVersion, kind
-		items = append(items, fields)
-	}
-	for i := range o.Nodes {
-		add("v1", "Node", o.Nodes[i])
-	}
-	for i := range o.Leases {
-		add("coordination.k8s.io/v1", "Lease", o.Leases[i])
-	}
-	for i := range o.Pods {
-		add("v1", "Pod", o.Pods[i])
-	}
-	for i := range o.ReplicaSets {
-		add("apps/v1", "ReplicaSet", o.ReplicaSets[i])
-	}
-	for i := range o.Deployments {
-		add("apps/v1", "Deployment", o.Deployments[i])
-	}
-	data, err := json.MarshalIndent(map[string]any{"apiVersion": "v1", "kind": "List", "items": items}, "", "  ")
-	require.NoError(t, err)
-	return string(data)
-}
-
-func TestTheOutputOfKubectlIsRead(t *testing.T) {
-	want, _ := imported(t, shop(), cluster.Config{})
-	o, err := cluster.Decode([]byte(encoded(t, shop())))
-	require.NoError(t, err)
-	got, _ := imported(t, o, cluster.Config{})
-	require.Equal(t, want, got)
-}
-
-func TestWhatIsNoListOfACluster(t *testing.T) {
-	text := encoded(t, shop())
-	nodes := encoded(t, &cluster.Objects{Nodes: shop().Nodes})
-	for name, test := range map[string]struct{ text, says string }{
-		"nothing":    {" \n", "it is empty; make it with kubectl get nodes,leases,pods"},
-		"cut off":    {text[:strings.Index(text, `"n4"`)], "it ends in line"},
-		"no JSON":    {"{\n  apiVersion: v1\n}", "line 2 is no JSON: invalid character 'a'"},
-		"a list":     {"[]", "it is no object in JSON"},
-		"a pod":      {`{"kind": "Pod", "apiVersion": "v1"}`, "want a List of v1, not Pod of v1; make it with kubectl"},
-		"a PodList":  {`{"kind": "PodList", "apiVersion": "v1"}`, "not PodList of v1"},
-		"no kind":    {`{"items": []}`, "not an object without a kind"},
-		"empty list": {`{"kind": "List", "apiVersion": "v1", "items": []}`, "there are no nodes and no pods: there are no objects at all"},
-		"one kind":   {nodes, "there are no pods: there are only 5 of kind Node; make it with kubectl"},
-		"others": {`{"kind": "List", "apiVersion": "v1", "items": [{"kind": "Service", "apiVersion": "v1"}]}`,
-			"there are only 1 of kind v1 Service"},
-		"no object": {`{"kind": "List", "apiVersion": "v1", "items": [{}]}`,
-			"items[0]: want an object with apiVersion and kind"},
-		"a number for a name": {`{"kind": "List", "apiVersion": "v1", "items": [{"kind": "Pod", "apiVersion": "v1",
-			"metadata": {"name": 3}}]}`, "items[0]: a Pod that cannot be read"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := cluster.Decode([]byte(test.text))
-			require.ErrorContains(t, err, test.says)
-		})
-	}
-	_, _, err := cluster.Import(&cluster.Objects{}, cluster.Config{})
-	require.ErrorContains(t, err, "there are no nodes and no pods")
 }

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 )
@@ -39,46 +38,47 @@ func (m *importer) takeTolerations(w *workload, d *scenario.Workload) {
 }
 
 // illness takes the tolerations of not-ready and unreachable nodes out of the
-// others, if they are as the API server's admission adds them. Their seconds
-// are nil if they are the default. Otherwise they stay among the others. What
-// these leave open is then tolerated for no time: nothing was added.
+// others, if that is where the API server's admission would add them. Their
+// seconds are nil if they are the default. Otherwise all stay where they are.
+// The seconds are then for what they leave open: it is tolerated for no time,
+// because nothing was added.
 func illness(all []corev1.Toleration) (seconds *int64, rest []corev1.Toleration) {
 	added := map[string]int64{}
-	for i := range all {
-		t := &all[i]
-		if isIllness(t) && t.Operator == corev1.TolerationOpExists && t.Effect == corev1.TaintEffectNoExecute &&
-			t.TolerationSeconds != nil {
+	rest = without(all, func(t *corev1.Toleration) bool {
+		usual := isIllness(t) && t.Operator == corev1.TolerationOpExists && t.Effect == corev1.TaintEffectNoExecute &&
+			t.TolerationSeconds != nil
+		if _, known := added[t.Key]; usual && !known { // the first that matches counts
 			added[t.Key] = max(*t.TolerationSeconds, 0)
 		}
-	}
+		return usual
+	})
 	notReady, ok := added[corev1.TaintNodeNotReady]
 	unreachable, also := added[corev1.TaintNodeUnreachable]
-	if !ok || !also || notReady != unreachable {
-		if covered(all, corev1.TaintNodeNotReady) && covered(all, corev1.TaintNodeUnreachable) {
-			return nil, all
+	switch {
+	case ok && also && notReady == unreachable && !toleratesIllness(rest, false):
+		if notReady != 300 {
+			seconds = new(notReady)
 		}
-		return new(int64(0)), all
+		return seconds, rest
+	case toleratesIllness(all, true):
+		return nil, all
 	}
-	if notReady != 300 {
-		seconds = new(notReady)
+	return new(int64(0)), all
+}
+
+// toleratesIllness reports whether admission would add nothing for both keys,
+// or for one of them.
+func toleratesIllness(tolerations []corev1.Toleration, both bool) bool {
+	notReady := scenario.AdmissionTolerates(tolerations, corev1.TaintNodeNotReady)
+	unreachable := scenario.AdmissionTolerates(tolerations, corev1.TaintNodeUnreachable)
+	if both {
+		return notReady && unreachable
 	}
-	// The first toleration that matches a taint counts, and those that were added
-	// are the last. A wildcard before them would have kept them from being added.
-	return seconds, without(all, func(t *corev1.Toleration) bool {
-		return isIllness(t) && t.Effect == corev1.TaintEffectNoExecute && t.TolerationSeconds != nil
-	})
+	return notReady || unreachable
 }
 
 func isIllness(t *corev1.Toleration) bool {
 	return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
-}
-
-// covered reports whether admission adds nothing for a NoExecute taint of that
-// key.
-func covered(all []corev1.Toleration, key string) bool {
-	return slices.ContainsFunc(all, func(t corev1.Toleration) bool {
-		return (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
-	})
 }
 
 // addedToDaemons reports whether a toleration is one that the DaemonSet
@@ -128,43 +128,4 @@ func alike(pods []*corev1.Pod) bool {
 			!equality.Semantic.DeepEqual(spec.Priority, first.Priority) ||
 			!equality.Semantic.DeepEqual(spec.NodeSelector, first.NodeSelector)
 	})
-}
-
-// takePools takes over on which pools' nodes pods of a workload may be. Those
-// of a DaemonSet stay where they are.
-func (m *importer) takePools(w *workload, d *scenario.Workload) {
-	spec := &w.pods[0].Spec
-	if d.Kind == scenario.DaemonSet || len(spec.NodeSelector) == 0 &&
-		(spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
-			spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil) {
-		return
-	}
-	required := nodeaffinity.GetRequiredNodeAffinity(w.pods[0])
-	var pools []string
-	whole := true
-	for pool, nodes := range m.byPool {
-		matching := 0
-		for _, node := range nodes {
-			if ok, err := required.Match(node); err == nil && ok {
-				matching++
-			}
-		}
-		if matching > 0 {
-			pools = append(pools, pool)
-			whole = whole && matching == len(nodes)
-		}
-	}
-	for _, pod := range w.pods { // also where its label has changed since
-		if pool := m.groups[pod.Spec.NodeName].Pool; !slices.Contains(pools, pool) {
-			pools = append(pools, pool)
-		}
-	}
-	slices.Sort(pools)
-	all := len(pools) == len(m.byPool)
-	if !all && !slices.Contains(pools, "") {
-		d.Pools = pools
-	}
-	if !whole || !all && d.Pools == nil {
-		m.wider = append(m.wider, d.Name)
-	}
 }

@@ -100,7 +100,7 @@ func (m *importer) noteLeft(without left) {
 	}
 	slices.Sort(reasons)
 	for _, reason := range reasons {
-		m.note("left out: %d %s", without[reason], reason)
+		m.note("left out: %s (%d)", reason, without[reason])
 	}
 }
 
@@ -119,8 +119,8 @@ func (m *importer) ownersOfReplicaSets() map[identity]identity {
 }
 
 // identify returns the workload of a pod. It is not known if it has to be told
-// from the name of a ReplicaSet: that of a Deployment ends in the hash which
-// its pods have as a label.
+// from the name of a ReplicaSet. That name ends in a hash which the pods of a
+// Deployment have as a label.
 func identify(pod *corev1.Pod, replicaSets map[identity]identity) (id identity, known bool) {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {

@@ -37,8 +37,8 @@
 // Each step of the script says when it begins and exactly one fault; [Step]
 // lists them. Nodes are called after their zone, a-0 to a-59, and node i stands
 // in rack i modulo racks. Where nodes are not alike, [Group]s
-// divide those of a zone by pool, rack and taints, and the field placed of a
-// [Workload] says how many of its pods are on each.
+// divide those of a zone by pool, rack and taints. A [Workload] then says how
+// many of its pods are placed on each.
 //
 // Durations are written as in Go, 1h30m. Flags are
 // those of nodelifecycle, whose defaults are those of kube-controller-manager

@@ -118,7 +118,8 @@ cluster:
 			`9:42: cluster.workloads[2].placed.gpu: is not in one of the pools of the workload`,
 			`9:57: cluster.workloads[2].pools[1]: there is no pool n; pools are m, g`,
 			`9:60: cluster.workloads[2].pools[2]: m is in the list already, as cluster.workloads[2].pools[0]`,
-			`10:55: cluster.workloads[3].placed.gpu: is 2, but the group has 1 nodes, and each has at most one pod of a DaemonSet`,
+			`10:55: cluster.workloads[3].placed.gpu: is 2, but the group has 1 nodes, and each has at most one pod ` +
+				`of a DaemonSet`,
 			`11:63: cluster.workloads[4].placed.gpu: is 0; say how many of the pods are on it`}},
 		{"tolerations", `
 name: x

@@ -139,18 +139,11 @@ func tolerations(workload *scenario.Workload) []corev1.Toleration {
 		})
 	}
 	for _, t := range tolerateIllness(workload.TolerationSeconds) {
-		if !slices.ContainsFunc(all, func(given corev1.Toleration) bool { return covers(&given, t.Key) }) {
+		if !scenario.AdmissionTolerates(all, t.Key) {
 			all = append(all, t)
 		}
 	}
 	return all
-}
-
-// covers reports whether the API server's admission finds that a toleration is
-// about a NoExecute taint of that key. Source: plugin DefaultTolerationSeconds
-// of kube-apiserver v1.37, which does not ask for the operator either.
-func covers(t *corev1.Toleration, key string) bool {
-	return (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
 }
 
 // tolerateIllness returns the tolerations that the API server's admission gives
