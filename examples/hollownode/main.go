@@ -1,12 +1,12 @@
 // Command hollownode runs the kubelets of thousands of nodes in one process.
-// Their containers run nothing, all else is as on real nodes: pods are admitted,
-// synced, probed, restarted and finished, and nodes send heartbeats.
+// Their containers run nothing, all else is as on real nodes: pods are
+// admitted, synced, probed, restarted and finished, and nodes send heartbeats.
 //
 // Each part of it can be made to fail by annotations of Nodes and Pods, which
 // kubectl sets.
 //
-// With --kubeconfig or in a cluster it works there. With neither it demonstrates
-// that on a cluster in memory.
+// With --kubeconfig or in a cluster it works there. With neither it
+// demonstrates that on a cluster in memory.
 //
 // # Differences from the kubelet
 //

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -149,9 +150,7 @@ func (s *settings) registering() []*corev1.Node {
 			}},
 			Spec: corev1.NodeSpec{Taints: s.taints},
 		}
-		for key, value := range s.labels {
-			node.Labels[key] = value
-		}
+		maps.Copy(node.Labels, s.labels)
 		nodes = append(nodes, node)
 	}
 	return nodes

@@ -79,8 +79,8 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// Observe fills the caches from the cluster and goes on until ctx ends. It calls
-// ready once they are filled. It must be called once.
+// Observe fills the caches from the cluster and goes on until ctx ends. It
+// calls ready once they are filled. It must be called once.
 func (r *Runner) Observe(ctx context.Context, ready func()) {
 	r.ofNodes.Start(ctx.Done())
 	r.ofPods.Start(ctx.Done())
@@ -118,8 +118,8 @@ func (r *Runner) set(s *session) {
 }
 
 // View runs a function that only reads the fleet and its runtime, alone. It
-// reports false, and runs nothing, while Act does not run. It must not be called
-// inside itself.
+// reports false, and runs nothing, while Act does not run. It must not be
+// called inside itself.
 func (r *Runner) View(read func(fleet *kubelet.Fleet, runtime *cri.Fake)) bool {
 	r.mu.Lock()
 	s := r.acting
