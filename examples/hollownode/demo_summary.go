@@ -56,16 +56,8 @@ func (h *history) judge(p *play) *verdict {
 			v.removed(pod)
 			continue
 		}
-		if before == nil || equality.Semantic.DeepEqual(before.Status, pod.Status) {
-			continue
-		}
-		v.statuses++
-		v.changed(before, pod)
-		if p.wasSilent(pod.Spec.NodeName, change.Version) {
-			v.heard = append(v.heard, pod.Name)
-		}
-		if p.within(change.Version, restartStep-1, restartStep) {
-			v.rewritten = append(v.rewritten, pod.Name)
+		if before != nil && !equality.Semantic.DeepEqual(before.Status, pod.Status) {
+			v.changed(p, change.Version, before, pod)
 		}
 	}
 	for _, pod := range former {
@@ -97,7 +89,14 @@ func (p *play) wasSilent(node string, version uint64) bool {
 }
 
 // changed judges a status by the one before it.
-func (v *verdict) changed(before, pod *corev1.Pod) {
+func (v *verdict) changed(p *play, version uint64, before, pod *corev1.Pod) {
+	v.statuses++
+	if p.wasSilent(pod.Spec.NodeName, version) {
+		v.heard = append(v.heard, pod.Name)
+	}
+	if p.within(version, restartStep-1, restartStep) {
+		v.rewritten = append(v.rewritten, pod.Name)
+	}
 	final := before.Status.Phase == corev1.PodFailed || before.Status.Phase == corev1.PodSucceeded
 	if restarts(pod) < restarts(before) || final && pod.Status.Phase != before.Status.Phase {
 		v.backwards = append(v.backwards, pod.Name)
