@@ -358,6 +358,24 @@ func TestANodeOfAnotherClientIsOfTheFleetByItsLabel(t *testing.T) {
 	})
 }
 
+func TestAHaltHoldsAlsoForAFleetThatActsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, stop := w.start(func(c *Config) { c.Register = named("a") })
+		defer stop()
+		r.Halt()
+		w.addPod("p", "a", nil)
+		wait(time.Second)
+		require.NoError(t, w.CoreV1().Pods("ns").Delete(t.Context(), "p", metav1.DeleteOptions{}))
+		wait(time.Minute)
+		assert.Equal(t, "Succeeded 0", w.ready("p"))
+		r.Resume()
+		wait(time.Second)
+		_, err := w.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{})
+		require.Error(t, err)
+	})
+}
+
 // A fleet that nothing happens to costs its heartbeats and no more.
 func TestAnIdleFleetOnlyBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
