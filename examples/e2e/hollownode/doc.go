@@ -7,8 +7,8 @@
 //     written twice, and no final one is lost.
 //   - Jobs succeed, and fail at their backoffLimit.
 //   - A zone falls silent. Its nodes are tainted, its pods evicted and
-//     replaced. When it returns, the evicted pods end, and those that stayed are
-//     ready again within 10 s and their calls.
+//     replaced. When it returns, the evicted pods end, and those that stayed
+//     are ready again within 10 s and their calls.
 //
 // Its tests are processes on two cores, so each step has a minute or more. The
 // seconds that it took are in the log:
