@@ -118,6 +118,23 @@ func TestAProcessThatStartsAgainRestartsNoContainer(t *testing.T) {
 	assert.NotContains(t, w.names(), types.UID("ends"))
 }
 
+// Such a pod has not been visited yet when it is forgotten.
+func TestAPodThatIsForgottenRightAfterAStartEndsWithItsContainers(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil)
+	w.pod("pulls", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "other" }, "pull-time", "1h")
+	w.run(time.Second)
+	w.restart("node")
+	for _, name := range w.names() {
+		w.observe(w.pods[name])
+		delete(w.pods, name)
+		w.fleet.ForgetPod(w.now, name)
+	}
+	w.run(2 * time.Hour)
+	assert.Empty(t, w.runtime.Pods(w.now, "node"))
+	assert.Empty(t, w.fleet.pods)
+}
+
 // The result of a write that a former life of the kubelet began changes nothing
 // of the present one.
 func TestAWriteOfAFormerLifeIsNotTheNewOnes(t *testing.T) {
