@@ -48,6 +48,7 @@ func TestRoomsLinkNothingThatImportersDoNotWant(t *testing.T) {
 func TestProgramsLinkNoStorage(t *testing.T) {
 	for folder, unwanted := range map[string][]string{
 		"examples/daemonset":           {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
+		"examples/hollownode":          {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
 		"examples/nodelifecycle":       {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
 		"examples/tainteviction":       {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},
 		"examples/scheduler":           {"go.etcd.io", "k8s.io/apiserver/pkg/server/options"},

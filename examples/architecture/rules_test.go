@@ -53,7 +53,8 @@ var edgeFiles = map[string]string{
 // them in virtual time. They neither read a clock nor wait, and start no
 // goroutine. Each is a file of edgeFiles, or a folder of a program.
 var timelessEdges = []string{
-	"eviction/act.go", "eviction/action.go", "examples/daemonset/edge", "examples/hollownode/edge", "examples/nodelifecycle/edge",
+	"eviction/act.go", "eviction/action.go",
+	"examples/daemonset/edge", "examples/hollownode/edge", "examples/nodelifecycle/edge",
 	"daemon/ownership/claimer.go", "daemon/revision/manager.go", "timedqueue/feed/handler.go",
 	// And the simulators themselves, whose runs have to be the same each time. Two
 	// files of each simulation are left out: one hands contexts to the edges, one

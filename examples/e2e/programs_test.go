@@ -44,6 +44,10 @@ var everyProgram = map[string]struct {
 		wrong: "--scheduler-name=", says: "--scheduler-name is empty", port: "10273",
 		teaches: []string{"/evictions", "schedulerName"},
 	},
+	"hollownode": {
+		wrong: "--nodes=-1", says: "--nodes is -1", port: "10274",
+		teaches: []string{"--zones", "kubectl annotate"}, demonstrates: true,
+	},
 	"controllerruntime": {
 		wrong: "--move-rate=0", says: "--move-rate is 0", port: "8443",
 		teaches: []string{"crds.yaml", "lifecycle.kubelife.io/halt"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -170,16 +171,16 @@ func (p *play) see(ctx context.Context) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	picture := ""
+	var picture strings.Builder
 	for _, zone := range seen.zones() {
 		line := fmt.Sprintf("%s: %d of %d nodes ready, %d of %d pods ready, %d restarts",
 			zone.name, zone.readyNodes, zone.nodes, zone.readyPods, zone.pods, zone.restarts)
-		if picture += line + "\n"; !p.screen.IsLive() {
+		if fmt.Fprintln(&picture, line); !p.screen.IsLive() {
 			p.screen.Change(zone.name, line)
 		}
 	}
 	if p.screen.IsLive() {
-		p.screen.Draw(picture)
+		p.screen.Draw(picture.String())
 	}
 	return seen, nil
 }

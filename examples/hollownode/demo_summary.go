@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/examples/demonstration"
@@ -44,16 +44,6 @@ type verdict struct {
 // judge follows each object through the history.
 func (h *history) judge(p *play) *verdict {
 	v := &verdict{steps: len(p.marks), unreached: p.unreached}
-	silent := p.world.inZone(p.silentZone())
-	mark := func(step int) uint64 {
-		if step < len(p.marks) {
-			return p.marks[step]
-		}
-		return 0
-	}
-	isSilent := func(node string, version uint64) bool {
-		return version > mark(silentStep) && version <= mark(silentEnd) && slices.Contains(silent, node)
-	}
 	former := map[types.UID]*corev1.Pod{}
 	for _, change := range h.pods {
 		pod, ok := change.Object.(*corev1.Pod)
@@ -66,16 +56,8 @@ func (h *history) judge(p *play) *verdict {
 			v.removed(pod)
 			continue
 		}
-		if before == nil || equality.Semantic.DeepEqual(before.Status, pod.Status) {
-			continue
-		}
-		v.statuses++
-		v.changed(before, pod)
-		if isSilent(pod.Spec.NodeName, change.Version) {
-			v.heard = append(v.heard, pod.Name)
-		}
-		if change.Version > mark(restartStep-1) && change.Version <= mark(restartStep) {
-			v.rewritten = append(v.rewritten, pod.Name)
+		if before != nil && !equality.Semantic.DeepEqual(before.Status, pod.Status) {
+			v.changed(p, change.Version, before, pod)
 		}
 	}
 	for _, pod := range former {
@@ -84,9 +66,9 @@ func (h *history) judge(p *play) *verdict {
 		}
 	}
 	for _, change := range slices.Concat(h.nodes, h.leases) {
-		name, version := reflect.Indirect(reflect.ValueOf(change.Object)).FieldByName("Name").String(), change.Version
-		if isSilent(name, version) {
-			v.heard = append(v.heard, name)
+		object, ok := change.Object.(metav1.Object)
+		if ok && p.wasSilent(object.GetName(), change.Version) {
+			v.heard = append(v.heard, object.GetName())
 		}
 	}
 	if v.statuses == 0 || v.deleted == 0 || len(h.leases) == 0 {
@@ -95,8 +77,26 @@ func (h *history) judge(p *play) *verdict {
 	return v
 }
 
+// within reports whether a version was stored after one step and not after
+// another.
+func (p *play) within(version uint64, after, until int) bool {
+	return until < len(p.marks) && version > p.marks[after] && version <= p.marks[until]
+}
+
+// wasSilent reports whether a node was silent when a version was stored.
+func (p *play) wasSilent(node string, version uint64) bool {
+	return p.within(version, silentStep, silentEnd) && slices.Contains(p.world.inZone(p.silentZone()), node)
+}
+
 // changed judges a status by the one before it.
-func (v *verdict) changed(before, pod *corev1.Pod) {
+func (v *verdict) changed(p *play, version uint64, before, pod *corev1.Pod) {
+	v.statuses++
+	if p.wasSilent(pod.Spec.NodeName, version) {
+		v.heard = append(v.heard, pod.Name)
+	}
+	if p.within(version, restartStep-1, restartStep) {
+		v.rewritten = append(v.rewritten, pod.Name)
+	}
 	final := before.Status.Phase == corev1.PodFailed || before.Status.Phase == corev1.PodSucceeded
 	if restarts(pod) < restarts(before) || final && pod.Status.Phase != before.Status.Phase {
 		v.backwards = append(v.backwards, pod.Name)

@@ -1,12 +1,12 @@
 // Command hollownode runs the kubelets of thousands of nodes in one process.
-// Their containers run nothing, all else is as on real nodes: pods are admitted,
-// synced, probed, restarted and finished, and nodes send heartbeats.
+// Their containers run nothing, all else is as on real nodes: pods are
+// admitted, synced, probed, restarted and finished, and nodes send heartbeats.
 //
 // Each part of it can be made to fail by annotations of Nodes and Pods, which
 // kubectl sets.
 //
-// With --kubeconfig or in a cluster it works there. With neither it demonstrates
-// that on a cluster in memory.
+// With --kubeconfig or in a cluster it works there. With neither it
+// demonstrates that on a cluster in memory.
 //
 // # Differences from the kubelet
 //
@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 
 // command returns the program's command line, whose flags set s.
 func command(s *settings) *process.Command {
-	s.process.Name, s.process.Port = "hollownode", 10273
+	s.process.Name, s.process.Port = "hollownode", 10274
 	s.replica.APIQPS = -1 // kubelets have a limit each, which no node here comes near
 	return &process.Command{
 		Process:  &s.process,

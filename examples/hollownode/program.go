@@ -30,16 +30,13 @@ func program(s *settings) *process.Program {
 				events.Stop()
 				return nil, err
 			}
-			// Kubelets make no pod leave that is not deleted, so there is nothing that
-			// a halt could hold.
-			nothing := func() {}
 			return &process.Service{
 				Controller: f,
 				Metrics:    registry,
 				Leadership: events.Recorder("hollownode"),
 				Answer:     func() { f.View(func(*kubelet.Fleet, *cri.Fake) {}) },
-				Halt:       nothing,
-				Resume:     nothing,
+				Halt:       f.Halt,
+				Resume:     f.Resume,
 				Stop:       events.Stop,
 			}, nil
 		},
@@ -97,9 +94,10 @@ func (f *fleet) performed(ctx context.Context, task kubelet.Task, err error) {
 	if task.Pod != nil {
 		logger = logger.WithValues("pod", klog.KObj(task.Pod))
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		logger.V(2).Info("Done")
+	case ctx.Err() == nil: // the end of the process is no failure
 		logger.Error(err, "Task failed, will be tried again if it is still needed")
-		return
 	}
-	logger.V(2).Info("Done")
 }

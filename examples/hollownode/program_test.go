@@ -154,7 +154,8 @@ func TestHelpTeaches(t *testing.T) {
 	var diagnostics bytes.Buffer
 	require.Zero(t, run(t.Context(), []string{"--help"}, &bytes.Buffer{}, &diagnostics))
 	for _, want := range []string{"--kubeconfig", "--nodes 2000 --zones 4", "--list-per-node",
-		"hollownode.kubelife.dev/fleet=default", "a demonstration, on a", "kubectl annotate node", "Exit codes"} {
+		"hollownode.kubelife.dev/fleet=default", "a demonstration, on a", "kubectl annotate node",
+		"lifecycle.kubelife.io/halt", "Exit codes"} {
 		require.Contains(t, diagnostics.String(), want)
 	}
 	require.NotContains(t, diagnostics.String(), "--kube-api-qps", "no flag limits the requests")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -60,6 +61,9 @@ of a Pod (NAME.hollownode.kubelife.dev/... is for one container)
   post-start-time, post-start-failures, pre-stop-time, mount-time, unmount-time,
   sandbox-time, sandbox-failures
   crash=main:1        exits when the value changes
+
+The annotation lifecycle.kubelife.io/halt on the leader's Lease keeps pods whose
+containers have ended from being removed, for as long as it is there.
 
 A process that ends, however it ends, and starts again restarts no container.
 
@@ -149,9 +153,7 @@ func (s *settings) registering() []*corev1.Node {
 			}},
 			Spec: corev1.NodeSpec{Taints: s.taints},
 		}
-		for key, value := range s.labels {
-			node.Labels[key] = value
-		}
+		maps.Copy(node.Labels, s.labels)
 		nodes = append(nodes, node)
 	}
 	return nodes

@@ -1,7 +1,7 @@
 package cri
 
 import (
-	"net/netip"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -115,11 +115,8 @@ func (p *podRecord) running() bool {
 
 // reserve makes no other sandbox get an IP.
 func (f *Fake) reserve(ip string) {
-	address, err := netip.ParseAddr(ip)
-	if err != nil || !address.Is4() {
-		return
-	}
-	if b := address.As4(); b[0] == sandboxNet {
-		f.serial = max(f.serial, uint64(b[1])<<16|uint64(b[2])<<8|uint64(b[3]))
+	var net, a, b, c uint8
+	if _, err := fmt.Sscanf(ip, "%d.%d.%d.%d", &net, &a, &b, &c); err == nil && net == sandboxNet {
+		f.serial = max(f.serial, uint64(a)<<16|uint64(b)<<8|uint64(c))
 	}
 }

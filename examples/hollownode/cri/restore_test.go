@@ -47,8 +47,9 @@ func TestContainersRunOnAfterARestartOfTheProcess(t *testing.T) {
 	restarted := runningStatus("main", 2, 10*time.Second)
 	restarted.LastTerminationState = endedState("fake://old/former", 3, 9*time.Second)
 	waiting := corev1.ContainerStatus{
-		Name: "waits", Image: "image", RestartCount: 4, LastTerminationState: endedState("fake://old/crashed", 1, time.Second),
-		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+		Name: "waits", Image: "image", RestartCount: 4,
+		LastTerminationState: endedState("fake://old/crashed", 1, time.Second),
+		State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
 	}
 	ended := corev1.ContainerStatus{
 		Name: "ended", Image: "image", RestartCount: 1, State: endedState("fake://old/ended", 0, time.Second),

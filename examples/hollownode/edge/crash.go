@@ -15,7 +15,7 @@ import (
 // running pod exit whenever its value changes. The value is the container's
 // name, then a colon and the exit code, then a colon and anything:
 //
-//	kubectl annotate --overwrite pod web hollownode.kubelife.dev/crash=main:1:again
+//	kubectl annotate --overwrite pod web hollownode.kubelife.dev/crash=main:1:b
 //
 // The code is 137 if there is none. The value that a pod has when it is first
 // seen does nothing.

@@ -1,6 +1,6 @@
-// Package edge is all that is between a fleet of kubelets and a cluster: the
-// handlers that informers call, and the performer of the fleet's tasks. It
-// tells a heartbeat.Sender which nodes there are.
+// Package edge is all that is between a fleet of kubelets and a cluster. It has
+// the handlers that informers call, and performs the fleet's tasks. It tells a
+// heartbeat.Sender which nodes there are.
 //
 //	informers ──► Nodes, Pods ──► kubelet.Fleet ──► Perform ──► API server
 //	                  │                 ▲

@@ -83,7 +83,7 @@ func (e *Edge) beats(node *corev1.Node) heartbeat.Node {
 		},
 		Status: func(context.Context) (status corev1.NodeStatus, err error) {
 			e.config.View(func(now time.Time) {
-				known := false
+				var known bool
 				if status, known = e.config.Fleet.NodeStatus(now, name); !known {
 					err = errUnknown
 				}

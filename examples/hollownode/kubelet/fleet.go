@@ -126,6 +126,23 @@ func (f *Fleet) MarkSynced(now time.Time) {
 	f.synced = true
 }
 
+// Halt holds the final deletions of pods, until Resume. All else goes on.
+func (f *Fleet) Halt(now time.Time) {
+	f.queue.Advance(now)
+	f.halted = true
+}
+
+// Resume lets what Halt has held go on. O(pods).
+func (f *Fleet) Resume(now time.Time) {
+	now = f.queue.Advance(now)
+	f.halted = false
+	for _, r := range f.pods {
+		if !r.former() {
+			f.requestWrite(now, r)
+		}
+	}
+}
+
 // stepsATurn bounds what one call of Start does.
 const stepsATurn = 1000
 
@@ -183,7 +200,7 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 	} else if result == ResultDone {
 		r.leave(apiDeleted)
 	}
-	if result == ResultDone && r.mustWrite() {
+	if result == ResultDone && f.mayWrite(r) {
 		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now.Add(r.node.faults.APILatency)}
 	}
 	f.queue.Finish(now, task.item, outcome)
@@ -280,7 +297,7 @@ func (f *Fleet) write(item dueItem) (Task, bool) {
 	r := item.Value
 	task := Task{Node: r.node.name, Pod: r.pod, item: item}
 	switch {
-	case r.former() || !r.mustWrite() || !r.node.hears():
+	case r.former() || !f.mayWrite(r):
 		return Task{}, false
 	case r.publication.pending():
 		task.Kind = TaskPatchStatus

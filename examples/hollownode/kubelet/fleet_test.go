@@ -271,6 +271,22 @@ func TestAPodEndsAtItsDeadlineWithoutAChange(t *testing.T) {
 	}, w.log)
 }
 
+func TestAHaltHoldsFinalDeletionsOnly(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil)
+	w.run(time.Second)
+	w.fleet.Halt(w.now)
+	w.delete("a", 1)
+	w.pod("b", nil)
+	w.run(time.Hour)
+	assert.Contains(t, w.names(), types.UID("a"))
+	assert.Equal(t, corev1.PodSucceeded, w.status("a").Phase, "its status is written")
+	assert.Contains(t, w.statuses("b"), "PatchStatus Running ready c:running")
+	w.fleet.Resume(w.now)
+	w.run(time.Second)
+	assert.NotContains(t, w.names(), types.UID("a"))
+}
+
 func TestAFailedWriteIsRetriedWithTheNewestStatus(t *testing.T) {
 	w := newWorld(t, "node")
 	failures := 0

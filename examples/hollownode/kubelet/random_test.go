@@ -65,6 +65,8 @@ func playRandom(t *testing.T, seed uint64) {
 				for _, name := range w.names() {
 					w.observe(w.pods[name])
 				}
+			} else if random.IntN(2) == 0 {
+				w.endProcess(nodes...)
 			}
 		case 8:
 			w.fleet.RestartNode(w.now, nodes[random.IntN(2)])

@@ -95,6 +95,46 @@ func TestAKubeletThatRestartsRestartsNoContainer(t *testing.T) {
 	assert.NotContains(t, w.fleet.nodes, "unknown")
 }
 
+func TestAProcessThatStartsAgainRestartsNoContainer(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("runs", nil)
+	w.pod("crashes", nil, "run-time", "2s", "exit-code", "1")
+	w.pod("ended", func(p *corev1.Pod) { p.Spec.RestartPolicy = never }, "run-time", "5s")
+	w.pod("ends", nil, "stop-time", "10s")
+	w.run(3 * time.Second) // the second run of crashes has begun at 2 s
+	w.delete("ends", 30)
+	w.run(500 * time.Millisecond)
+	written := len(w.log)
+	before := w.status("crashes").ContainerStatuses[0]
+	w.endProcess("node")
+	w.run(400 * time.Millisecond)
+	assert.Len(t, w.log, written, "the API server has all of it: %v", w.log[written:])
+	assert.Equal(t, before, w.status("crashes").ContainerStatuses[0])
+	w.run(100 * time.Millisecond)
+	assert.Contains(t, w.statuses("crashes"), "PatchStatus Running c:exited=1/1", "its run ends at its time")
+	w.run(time.Minute)
+	assert.Equal(t, corev1.PodSucceeded, w.status("ended").Phase)
+	assert.Zero(t, w.status("runs").ContainerStatuses[0].RestartCount)
+	assert.NotContains(t, w.names(), types.UID("ends"))
+}
+
+// Such a pod has not been visited yet when it is forgotten.
+func TestAPodThatIsForgottenRightAfterAStartEndsWithItsContainers(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil)
+	w.pod("pulls", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "other" }, "pull-time", "1h")
+	w.run(time.Second)
+	w.restart("node")
+	for _, name := range w.names() {
+		w.observe(w.pods[name])
+		delete(w.pods, name)
+		w.fleet.ForgetPod(w.now, name)
+	}
+	w.run(2 * time.Hour)
+	assert.Empty(t, w.runtime.Pods(w.now, "node"))
+	assert.Empty(t, w.fleet.pods)
+}
+
 // The result of a write that a former life of the kubelet began changes nothing
 // of the present one.
 func TestAWriteOfAFormerLifeIsNotTheNewOnes(t *testing.T) {

@@ -59,6 +59,8 @@ type Fleet struct {
 	// unlisted are nodes whose orphans end when all pods are known.
 	unlisted []*nodeRecord
 	synced   bool
+	// halted holds all final deletions.
+	halted bool
 }
 
 // node returns the record of a node, and makes it if there is none.
@@ -97,9 +99,14 @@ func (f *Fleet) requestSync(now time.Time, r *podRecord) {
 }
 
 func (f *Fleet) requestWrite(now time.Time, r *podRecord) {
-	if r.mustWrite() && r.node.hears() {
+	if f.mayWrite(r) {
 		f.queue.Add(dueKey{pod: r.pod.UID, kind: dueWrite}, r, now.Add(r.node.faults.APILatency))
 	}
+}
+
+// mayWrite reports whether a call about a pod is needed and may be sent.
+func (f *Fleet) mayWrite(r *podRecord) bool {
+	return r.mustWrite() && r.node.hears() && (r.publication.pending() || !f.halted)
 }
 
 // schedule makes something of a pod due.

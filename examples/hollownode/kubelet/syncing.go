@@ -26,8 +26,8 @@ const (
 	reconcilePeriod = 10 * time.Second
 )
 
-// admit decides whether a node takes a new pod.
-func (f *Fleet) admit(now time.Time, r *podRecord) {
+// inherit takes over what a former process has left of a new pod.
+func (f *Fleet) inherit(now time.Time, r *podRecord) {
 	f.observe(now, r)
 	if len(r.observed.Sandboxes) > 0 && r.observed.Sandboxes[0].Ready {
 		// A former process has mounted its volumes.
@@ -38,6 +38,11 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 		r.doing = activityRunning
 		f.config.Runtime.Cancel(now, r.pod.UID)
 	}
+}
+
+// admit decides whether a node takes a new pod.
+func (f *Fleet) admit(now time.Time, r *podRecord) {
+	f.inherit(now, r)
 	if isTerminal(r.pod.Status.Phase) && len(r.observed.Containers) == 0 && !r.observed.Busy {
 		// It ended before a restart of this process, and its status is final.
 		r.publication.adopt(r.pod)
@@ -110,6 +115,13 @@ func (f *Fleet) remove(now time.Time, r *podRecord) {
 	}
 	switch r.state {
 	case workerNew:
+		if r.node.node != nil {
+			f.inherit(now, r)
+		}
+		if len(r.observed.Containers) > 0 || r.observed.Busy {
+			f.move(now, r, workerTerminating)
+			return
+		}
 		f.move(now, r, workerFinished)
 	case workerSyncing:
 		f.move(now, r, workerTerminating)

@@ -76,6 +76,21 @@ func (w *world) restart(nodes ...string) {
 	fleet.MarkSynced(w.now)
 }
 
+// endProcess ends the process, and another one starts. The runtime has what the
+// statuses in the API show.
+func (w *world) endProcess(nodes ...string) {
+	runtime, err := cri.NewFake(w.now)
+	require.NoError(w.t, err)
+	w.runtime = &countingRuntime{Fake: runtime}
+	for _, name := range w.names() {
+		runtime.Restore(w.now, w.pods[name].Spec.NodeName, w.pods[name])
+	}
+	w.restart(nodes...)
+	for _, name := range w.names() {
+		w.observe(w.pods[name])
+	}
+}
+
 // pod adds a pod with these containers. Annotations are pairs without the
 // domain.
 func (w *world) pod(name string, change func(*corev1.Pod), annotations ...string) *corev1.Pod {

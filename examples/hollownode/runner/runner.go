@@ -29,6 +29,7 @@ type Runner struct {
 
 	mu     sync.Mutex
 	acting *session // nil while Act does not run
+	halted bool
 }
 
 // indexByNode is the index of pods by their node.
@@ -79,8 +80,8 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// Observe fills the caches from the cluster and goes on until ctx ends. It calls
-// ready once they are filled. It must be called once.
+// Observe fills the caches from the cluster and goes on until ctx ends. It
+// calls ready once they are filled. It must be called once.
 func (r *Runner) Observe(ctx context.Context, ready func()) {
 	r.ofNodes.Start(ctx.Done())
 	r.ofPods.Start(ctx.Done())
@@ -113,13 +114,38 @@ func (r *Runner) Act(ctx context.Context) error {
 
 func (r *Runner) set(s *session) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.acting = s
+	halted := r.halted
+	r.mu.Unlock()
+	if s != nil && halted {
+		s.observe(s.fleet.Halt)
+	}
+}
+
+// Halt holds the final deletions of pods, now and in each later Act, until
+// Resume.
+func (r *Runner) Halt() { r.halt(true) }
+
+// Resume lets what Halt has held go on.
+func (r *Runner) Resume() { r.halt(false) }
+
+func (r *Runner) halt(halted bool) {
+	r.mu.Lock()
+	r.halted = halted
+	s := r.acting
+	r.mu.Unlock()
+	switch {
+	case s == nil:
+	case halted:
+		s.observe(s.fleet.Halt)
+	default:
+		s.observe(s.fleet.Resume)
+	}
 }
 
 // View runs a function that only reads the fleet and its runtime, alone. It
-// reports false, and runs nothing, while Act does not run. It must not be called
-// inside itself.
+// reports false, and runs nothing, while Act does not run. It must not be
+// called inside itself.
 func (r *Runner) View(read func(fleet *kubelet.Fleet, runtime *cri.Fake)) bool {
 	r.mu.Lock()
 	s := r.acting

@@ -77,7 +77,9 @@ func (w *world) start(change func(*Config)) (r *Runner, stop func()) {
 	running.Go(func() {
 		select {
 		case <-ready:
-			assert.NoError(w, r.Act(ctx))
+			if err := r.Act(ctx); err != nil {
+				w.Error(err)
+			}
 		case <-ctx.Done():
 		}
 	})
@@ -353,6 +355,24 @@ func TestANodeOfAnotherClientIsOfTheFleetByItsLabel(t *testing.T) {
 		create("mine", map[string]string{Label: "test"})
 		wait(time.Second)
 		assert.Equal(t, "Running ready 1", w.ready("p"), "its containers were lost with the machine")
+	})
+}
+
+func TestAHaltHoldsAlsoForAFleetThatActsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, stop := w.start(func(c *Config) { c.Register = named("a") })
+		defer stop()
+		r.Halt()
+		w.addPod("p", "a", nil)
+		wait(time.Second)
+		require.NoError(t, w.CoreV1().Pods("ns").Delete(t.Context(), "p", metav1.DeleteOptions{}))
+		wait(time.Minute)
+		assert.Equal(t, "Succeeded 0", w.ready("p"))
+		r.Resume()
+		wait(time.Second)
+		_, err := w.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{})
+		require.Error(t, err)
 	})
 }
 

@@ -1,0 +1,17 @@
+// Package hollownode proves the program hollownode on a real API server, with
+// kube-scheduler, with the ReplicaSet and Job controllers of
+// kube-controller-manager, and with nodelifecycle:
+//
+//   - Pods are scheduled onto hollow nodes and become ready.
+//   - The fleet is killed and starts again: no container restarts, no status is
+//     written twice, and no final one is lost.
+//   - Jobs succeed, and fail at their backoffLimit.
+//   - A zone falls silent. Its nodes are tainted, its pods evicted and
+//     replaced. When it returns, the evicted pods end, and those that stayed
+//     are ready again within 10 s and their calls.
+//
+// Its tests are processes on two cores, so each step has a minute or more. The
+// seconds that it took are in the log:
+//
+//	go -C examples/e2e test ./hollownode -v
+package hollownode

@@ -1,0 +1,246 @@
+package hollownode
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+)
+
+const (
+	replicas = 180
+	silent   = "zone-3"
+)
+
+func TestHollowNodesOnARealControlPlane(t *testing.T) {
+	c := newCluster(t)
+	c.eventually(fmt.Sprintf("%d nodes are ready and take pods", nodes), func() string {
+		open := 0
+		for _, node := range c.nodes() {
+			for _, condition := range node.Status.Conditions {
+				if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue && len(node.Spec.Taints) == 0 {
+					open++
+				}
+			}
+		}
+		return unless(open, nodes)
+	})
+	c.addReplicaSet("web", replicas, 5)
+	c.addStaying()
+	c.eventually(fmt.Sprintf("%d pods are ready", replicas+nodes), func() string {
+		return unless(c.countReady("web")+c.countReady("stays"), replicas+nodes)
+	})
+	t.Run("the fleet is killed", func(t *testing.T) { c.at(t).killFleet() })
+	t.Run("jobs", func(t *testing.T) { c.at(t).runJobs() })
+	t.Run("a zone is silent and returns", func(t *testing.T) { c.at(t).silenceZone() })
+	c.wantNoConflict()
+}
+
+// at returns the cluster for a part of the test.
+func (c *cluster) at(t *testing.T) *cluster {
+	part := *c
+	part.T = t
+	t.Cleanup(func() { c.fleet = part.fleet })
+	return &part
+}
+
+// killFleet kills the fleet twice while pods run, and once while they end.
+func (c *cluster) killFleet() {
+	before := map[types.UID]corev1.Pod{}
+	for _, pod := range append(c.pods("web"), c.pods("stays")...) {
+		before[pod.UID] = pod
+	}
+	for range 2 {
+		c.fleet.Kill()
+		started := time.Now()
+		c.startFleet()
+		c.eventually("all leases are renewed by the next process", func() string {
+			leases, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(c.Context(), metav1.ListOptions{})
+			require.NoError(c, err)
+			renewed := 0
+			for i := range leases.Items {
+				if renewal := leases.Items[i].Spec.RenewTime; renewal != nil && renewal.After(started) {
+					renewed++
+				}
+			}
+			return unless(renewed, nodes)
+		})
+	}
+	after := append(c.pods("web"), c.pods("stays")...)
+	require.Len(c, after, len(before))
+	for i := range after {
+		was := before[after[i].UID]
+		require.Equal(c, was.ResourceVersion, after[i].ResourceVersion, "pod %s was written", after[i].Name)
+	}
+
+	c.addReplicaSet("ends", 30, 5)
+	c.eventually("30 more pods are ready", func() string { return unless(c.countReady("ends"), 30) })
+	policy := metav1.DeletePropagationBackground
+	require.NoError(c, c.client.AppsV1().ReplicaSets(metav1.NamespaceDefault).
+		Delete(c.Context(), "ends", metav1.DeleteOptions{PropagationPolicy: &policy}))
+	require.NoError(c, c.client.CoreV1().Pods(metav1.NamespaceDefault).DeleteCollection(c.Context(),
+		metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=ends"}))
+	c.fleet.Kill()
+	require.NotEmpty(c, c.pods("ends"), "some were still ending")
+	c.startFleet()
+	c.eventually("they have ended", func() string { return unless(len(c.pods("ends")), 0) })
+}
+
+// runJobs has one job succeed and one fail. The fleet is killed in between, and
+// final statuses are as before.
+func (c *cluster) runJobs() {
+	c.addJob("succeeds", 10, 0, map[string]string{domain + "run-time": "2s"})
+	c.addJob("fails", 1, 2, map[string]string{domain + "run-time": "1s", domain + "exit-code": "3"})
+	c.eventually("one job is complete", func() string {
+		return unless(c.jobCondition("succeeds"), "Complete CompletionsReached")
+	})
+	c.fleet.Kill()
+	final := map[types.UID]corev1.PodStatus{}
+	for _, pod := range c.pods("succeeds") {
+		require.Equal(c, corev1.PodSucceeded, pod.Status.Phase)
+		final[pod.UID] = pod.Status
+	}
+	c.startFleet()
+	c.eventually("the other job has failed", func() string {
+		return unless(c.jobCondition("fails"), "Failed BackoffLimitExceeded")
+	})
+	failed := c.pods("fails")
+	require.Len(c, failed, 3, "the first and two retries")
+	for i := range failed {
+		require.Equal(c, corev1.PodFailed, failed[i].Status.Phase)
+		require.EqualValues(c, 3, failed[i].Status.ContainerStatuses[0].State.Terminated.ExitCode)
+		require.Zero(c, failed[i].Status.ContainerStatuses[0].RestartCount)
+	}
+	for _, pod := range c.pods("succeeds") {
+		require.Equal(c, final[pod.UID], pod.Status)
+	}
+}
+
+// silenceZone cuts a zone off until its pods are replaced, and lets it return.
+func (c *cluster) silenceZone() {
+	inZone := map[string]bool{}
+	for _, node := range c.nodes() {
+		if node.Labels[corev1.LabelTopologyZone] == silent {
+			inZone[node.Name] = true
+		}
+	}
+	c.annotate(silent, "silent", "")
+	c.eventually("its pods are evicted", func() string {
+		left := 0
+		for _, pod := range c.pods("web") {
+			if inZone[pod.Spec.NodeName] && pod.DeletionTimestamp == nil {
+				left++
+			}
+		}
+		return unless(left, 0)
+	})
+	c.eventually("all replacements are ready elsewhere", func() string {
+		ready := 0
+		for _, pod := range c.pods("web") {
+			if isReady(&pod) && pod.DeletionTimestamp == nil && !inZone[pod.Spec.NodeName] {
+				ready++
+			}
+		}
+		return unless(ready, replicas)
+	})
+	c.eventually("pods that stay are not ready", func() string {
+		return unless(c.countReady("stays"), nodes-len(inZone))
+	})
+	require.Greater(c, len(c.pods("web")), replicas, "no kubelet has ended the evicted pods")
+
+	c.annotate(silent, "silent", "false")
+	returned := time.Now()
+	c.eventually("pods that stayed are ready again", func() string { return unless(c.countReady("stays"), nodes) })
+	assert.Less(c, time.Since(returned), 15*time.Second, "10 s and the calls")
+	c.eventually("the evicted pods have ended", func() string { return unless(len(c.pods("web")), replicas) })
+	for _, pod := range c.pods("stays") {
+		assert.Zero(c, pod.Status.ContainerStatuses[0].RestartCount, pod.Name)
+	}
+}
+
+func (c *cluster) addReplicaSet(name string, replicas int32, tolerated int64) {
+	c.Helper()
+	pod := template(name, nil)
+	pod.Spec.Tolerations = tolerations(&tolerated)
+	_, err := c.client.AppsV1().ReplicaSets(metav1.NamespaceDefault).Create(c.Context(), &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: pod.Labels}, Template: pod,
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(c, err)
+}
+
+// addStaying gives each node a pod that stays whatever happens to the node.
+func (c *cluster) addStaying() {
+	c.Helper()
+	for _, node := range c.nodes() {
+		of := template("stays", nil)
+		of.Spec.NodeName, of.Spec.Tolerations = node.Name, tolerations(nil)
+		_, err := c.client.CoreV1().Pods(metav1.NamespaceDefault).Create(c.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "stays-" + node.Name, Labels: of.Labels}, Spec: of.Spec,
+		}, metav1.CreateOptions{})
+		require.NoError(c, err)
+	}
+}
+
+// tolerations are for nodes that are not ready or unreachable, for so many
+// seconds or without an end.
+func tolerations(seconds *int64) []corev1.Toleration {
+	var list []corev1.Toleration
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		list = append(list, corev1.Toleration{
+			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: seconds,
+		})
+	}
+	return list
+}
+
+func (c *cluster) countReady(app string) (n int) {
+	c.Helper()
+	for _, pod := range c.pods(app) {
+		if isReady(&pod) {
+			n++
+		}
+	}
+	return n
+}
+
+// wantNoConflict wants that the API server has accepted each status of a pod.
+func (c *cluster) wantNoConflict() {
+	requests, err := c.plane.Requests(c.Context(), controlplane.Filter{UserAgent: "hollownode", Resource: "*"})
+	require.NoError(c, err)
+	calls := map[string]int{}
+	for _, r := range requests {
+		if r.UserAgent != "hollownode" { // this test's begins like it
+			continue
+		}
+		resource := r.Resource
+		if r.Subresource != "" {
+			resource += "/" + r.Subresource
+		}
+		calls[fmt.Sprintf("%s %s %d", r.Verb, resource, r.Code)]++
+		if resource == "pods/status" && r.Code != http.StatusOK && r.Code != http.StatusNotFound && r.Code != 0 {
+			c.Errorf("status of %s: %d", r.Name, r.Code)
+		}
+	}
+	require.Positive(c, calls["patch pods/status 200"])
+	c.Logf("calls of the fleet: %v", calls)
+}
+
+// unless returns what there is if that is not what is wanted.
+func unless[T comparable](is, want T) string {
+	if is == want {
+		return ""
+	}
+	return fmt.Sprintf("%v, want %v", is, want)
+}
