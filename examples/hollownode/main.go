@@ -39,6 +39,7 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 // command returns the program's command line, whose flags set s.
 func command(s *settings) *process.Command {
 	s.process.Name, s.process.Port = "hollownode", 10274
+	s.process.WithoutShadow = "what a kubelet does depends on the containers that it has started"
 	s.replica.APIQPS = -1 // kubelets have a limit each, which no node here comes near
 	return &process.Command{
 		Process:  &s.process,

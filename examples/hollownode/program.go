@@ -35,6 +35,7 @@ func program(s *settings) *process.Program {
 				Metrics:    registry,
 				Leadership: events.Recorder("hollownode"),
 				Answer:     func() { f.View(func(*kubelet.Fleet, *cri.Fake) {}) },
+				Held:       "the removal of pods whose containers have ended",
 				Halt:       f.Halt,
 				Resume:     f.Resume,
 				Stop:       events.Stop,

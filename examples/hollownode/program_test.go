@@ -133,7 +133,7 @@ func TestWrongCalls(t *testing.T) {
 			"--concurrent-calls is 0, want at least 1"},
 		"an election": {[]string{"--leader-elect-lease-duration=0s"}, process.ExitUsage,
 			"--leader-elect-lease-duration is 0s"},
-		"a shadow":           {[]string{"--shadow"}, process.ExitUsage, "this program has no shadow mode"},
+		"a shadow":           {[]string{"--shadow"}, process.ExitUsage, "--shadow is not supported: "},
 		"an argument":        {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
 		"too small a show":   {[]string{"--nodes=1"}, process.ExitFailed, "wants two zones with a node each"},
 		"no such kubeconfig": {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},

@@ -95,7 +95,6 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
 func (s *settings) Check(c *commandline.Checks) {
-	c.That(!s.process.Shadow, "--shadow is set, want it left out: this program has no shadow mode")
 	c.That(s.fleet != "" && len(validation.IsValidLabelValue(s.fleet)) == 0,
 		"--fleet is %q, want the value of a label", s.fleet)
 	c.That(s.nodes >= 0 && s.nodes <= mostNodes, "--nodes is %d, want 0 to %d", s.nodes, mostNodes)
