@@ -151,14 +151,15 @@ func TestWrongCalls(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	var diagnostics bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{"--help"}, &bytes.Buffer{}, &diagnostics))
+	var out, diagnostics bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"--help"}, &out, &diagnostics))
+	require.Empty(t, diagnostics.String())
 	for _, want := range []string{"--kubeconfig", "--nodes 2000 --zones 4", "--list-per-node",
 		"hollownode.kubelife.dev/fleet=default", "a demonstration, on a", "kubectl annotate node",
 		"lifecycle.kubelife.io/halt", "Exit codes"} {
-		require.Contains(t, diagnostics.String(), want)
+		require.Contains(t, out.String(), want)
 	}
-	require.NotContains(t, diagnostics.String(), "--kube-api-qps", "no flag limits the requests")
+	require.NotContains(t, out.String(), "--kube-api-qps", "no flag limits the requests")
 }
 
 func TestNodesThatRegisterFollowTheFlags(t *testing.T) {

@@ -31,8 +31,8 @@ type Config struct {
 	// More sets take turns. Zero means 2, the default of
 	// --concurrent-daemonset-syncs.
 	Concurrency int
-	// StatusInterval is the shortest time between two statuses of one set. Zero
-	// means one second.
+	// StatusInterval is the shortest time between two statuses of one set. One
+	// that completes a rollout is written at once. Zero means one second.
 	StatusInterval time.Duration
 	// Backoff is the wait after a claim, a revision or a status that has failed.
 	// Planners have their own for pods.

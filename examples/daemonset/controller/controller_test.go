@@ -276,6 +276,34 @@ func TestTasksOfASetThatIsGoneEnd(t *testing.T) {
 	require.GreaterOrEqual(t, len(kinds), 3, "%v", kinds)
 }
 
+// A status that completes a rollout does not wait, because clients wait for it.
+// A pod that is ready every now and then costs two statuses in each interval.
+func TestStatusThatCompletesIsWrittenAtOnce(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"ant", "bee"} {
+		w.addNode(name)
+	}
+	w.addSet("agent")
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	set := w.sets["agent"]
+	flapping := slices.Sorted(maps.Keys(w.pods))[0]
+	statuses := 0
+	const step, steps = 50 * time.Millisecond, 200
+	for i := range steps {
+		ready := []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue}[i%2]
+		w.changePod(flapping, func(pod *corev1.Pod) { pod.Status.Conditions[0].Status = ready })
+		log := w.pass(step)
+		statuses += len(log)
+		if slices.Contains(log, "agent: status") && ready == corev1.ConditionTrue {
+			require.Equal(t, int32(2), w.sets["agent"].Status.NumberAvailable, "the newest")
+		}
+	}
+	require.LessOrEqual(t, statuses, 2*steps*int(step)/int(time.Second)+2)
+	require.Greater(t, statuses, 3*steps*int(step)/int(time.Second)/2)
+	require.Equal(t, set.Generation, w.sets["agent"].Status.ObservedGeneration)
+}
+
 // A status is written once a second at most, the newest one, and also while
 // other tasks fail. The generation rises only when it was processed.
 func TestStatusIsWrittenAfterErrors(t *testing.T) {

@@ -29,7 +29,8 @@
 // # Status
 //
 // The status of a set is written when its counts change, at once if none was
-// written for [Config].StatusInterval. Errors of other tasks do not delay it.
+// written for [Config].StatusInterval, or if it completes a rollout, for which
+// clients wait. Errors of other tasks do not delay it.
 // The counts are those after all observations and our own writes.
 // Status.observedGeneration rises when all nodes have been evaluated for the
 // spec of that generation. Clients that wait for a rollout can then trust the
@@ -66,8 +67,8 @@
 //     to 250 creations and 250 deletions (#128442).
 //   - Each kind of work has a part of the requests, so a rollout does not delay
 //     statuses. There all share one limit in the order of their calls.
-//   - The status of a set is written once a second at most. There it is written
-//     in each pass.
+//   - The status of a set is written once a second at most, and at once if it
+//     completes a rollout. There it is written in each pass.
 //   - observedGeneration waits until the counts are those of the generation.
 //     There it also rises after an error that has stopped the pass.
 //   - While a claim or a revision fails, the status is written with the former

@@ -99,7 +99,7 @@ func (c *Controller) settle(now time.Time, r *record) {
 		c.visitAt(r, next)
 	}
 	r.counts = counts.Counts(max(r.planned, r.set.Status.Observed))
-	keep(c.statuses, r, r.mayWriteStatus() && r.counts != r.set.Status, r.statusDue)
+	c.keepStatus(now, r)
 }
 
 // visitDue visits sets that are due. If some are left, Next returns now.
