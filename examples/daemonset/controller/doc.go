@@ -29,8 +29,8 @@
 // # Status
 //
 // The status of a set is written when its counts change, at once if none was
-// written for [Config].StatusInterval, or if it completes a rollout, for which
-// clients wait. Errors of other tasks do not delay it.
+// written for [Config].StatusInterval. One that completes a rollout does not
+// wait, because clients wait for it. Errors of other tasks do not delay it.
 // The counts are those after all observations and our own writes.
 // Status.observedGeneration rises when all nodes have been evaluated for the
 // spec of that generation. Clients that wait for a rollout can then trust the
