@@ -8,9 +8,9 @@ import (
 )
 
 // keepStatus has the status of a set written if it differs from the counts.
-// Clients wait for the end of a rollout, so that is written at once. A set whose
-// pods become ready and not ready all the time gets two in each interval at
-// most, because the next one that is not complete waits.
+// Clients wait for the end of a rollout, so that is written at once. The next
+// status that is not complete waits. So a set whose pods become ready and not
+// ready all the time gets two statuses in each interval at most.
 func (c *Controller) keepStatus(now time.Time, r *record) {
 	keep(c.statuses, r, r.mayWriteStatus() && r.counts != r.set.Status, r.statusDue)
 	completes := isComplete(r.counts) &&
