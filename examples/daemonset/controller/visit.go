@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
@@ -100,6 +101,27 @@ func (c *Controller) settle(now time.Time, r *record) {
 	}
 	r.counts = counts.Counts(max(r.planned, r.set.Status.Observed))
 	c.keepStatus(now, r)
+}
+
+// keepStatus has the status of a set written if it differs from the counts.
+// Clients wait for the end of a rollout, so that is written at once. The next
+// status that is not complete waits. So a set whose pods become ready and not
+// ready all the time gets two statuses in each interval at most.
+func (c *Controller) keepStatus(now time.Time, r *record) {
+	keep(c.statuses, r, r.mayWriteStatus() && r.counts != r.set.Status, r.statusDue)
+	completes := isComplete(r.counts) &&
+		(r.set.Status.Observed < r.counts.Observed || !isComplete(r.set.Status))
+	if !completes {
+		return
+	}
+	if item, ok := c.statuses.Get(r.uid); ok && item.Due.Equal(r.statusDue) { // else it backs off
+		c.statuses.Reschedule(r.uid, now)
+	}
+}
+
+// isComplete reports whether counts are what kubectl rollout status waits for.
+func isComplete(s daemon.StatusCounts) bool {
+	return s.Current == s.Desired && s.Updated == s.Desired && s.Available == s.Desired
 }
 
 // visitDue visits sets that are due. If some are left, Next returns now.
