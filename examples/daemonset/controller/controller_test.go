@@ -276,6 +276,22 @@ func TestTasksOfASetThatIsGoneEnd(t *testing.T) {
 	require.GreaterOrEqual(t, len(kinds), 3, "%v", kinds)
 }
 
+// A template that was corrected does not wait for the back-off of the one whose
+// revision the API server has refused.
+func TestACorrectedTemplateIsRevisedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	w.addSet("agent")
+	w.fails = func(task controller.Task) bool { _, revises := task.Action.(controller.Revise); return revises }
+	w.MarkSynced(w.now)
+	w.pass(time.Minute)
+	w.fails = nil
+	require.NotContains(t, w.run(), "agent: create on ant", "it backs off")
+	w.changeSet("agent", setImage("agent:2"))
+	w.run()
+	require.Len(t, w.pods, 1)
+}
+
 // A status that completes a rollout does not wait, because clients wait for it.
 // A pod that is ready every now and then costs two statuses in each interval.
 func TestStatusThatCompletesIsWrittenAtOnce(t *testing.T) {

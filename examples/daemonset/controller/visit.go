@@ -114,8 +114,8 @@ func (c *Controller) keepStatus(now time.Time, r *record) {
 	if !completes {
 		return
 	}
-	if item, ok := c.statuses.Get(r.uid); ok && item.Due.Equal(r.statusDue) { // else it backs off
-		c.statuses.Reschedule(r.uid, now)
+	if item, ok := c.statuses.Get(r.uid); ok && item.Attempts == 0 && !item.Due.IsZero() {
+		c.statuses.Reschedule(r.uid, now) // it neither backs off nor is under way
 	}
 }
 
