@@ -69,14 +69,16 @@ func (m *metrics) performed(kind string, failure error) {
 type phases struct{ state read }
 
 var phaseMetric = prometheus.NewDesc("daemonset_controller_sets",
-	"DaemonSets by phase: claiming, revising, managed, or left alone: selectingAll, invalid, terminating.",
+	"DaemonSets by phase: waiting, claiming, revising, filling, managed, or left alone: selectingAll, invalid, "+
+		"terminating.",
 	[]string{"phase"}, nil)
 
 func (p *phases) Describe(out chan<- *prometheus.Desc) { out <- phaseMetric }
 
 func (p *phases) Collect(out chan<- prometheus.Metric) {
 	counts := map[string]int{
-		"claiming": 0, "revising": 0, "managed": 0, "selectingAll": 0, "invalid": 0, "terminating": 0,
+		"waiting": 0, "claiming": 0, "revising": 0, "filling": 0, "managed": 0,
+		"selectingAll": 0, "invalid": 0, "terminating": 0,
 	}
 	p.state(func(c *controller.Controller) {
 		for set := range c.Sets() {

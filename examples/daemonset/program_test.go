@@ -111,6 +111,7 @@ func TestProgramWorksUntilItIsTerminated(t *testing.T) {
 	require.Contains(t, get(t, port, "/daemonsets?set=shop/none"), "no such DaemonSet")
 	metrics := get(t, port, "/metrics")
 	for _, want := range []string{
+		`daemonset_controller_sets{phase="waiting"} 0`, `daemonset_controller_sets{phase="filling"} 0`,
 		`daemonset_controller_sets{phase="managed"} 1`, `daemonset_controller_sets{phase="selectingAll"} 1`,
 		`daemonset_controller_stale_sync_skips_total{group="apps",resource="controllerrevisions"} 0`,
 		"daemonset_controller_tasks_under_way 0", "daemonset_controller_sets_waiting", "controller_halted 0",

@@ -83,13 +83,12 @@ func (p *Pod) Disliked(node *corev1.Node, matcher taints.Matcher) int {
 // Excludes reports whether the pod keeps others out of its topology.
 func (p *Pod) Excludes() bool { return len(p.exclusions) > 0 }
 
-// KeepsOut reports whether the pod, which is on the node there, keeps another
-// one out of the node here.
-func (p *Pod) KeepsOut(other *corev1.Pod, here, there *corev1.Node) bool {
+// Bar adds the areas out of which the pod, which is on a node, keeps another
+// one. Nodes are then asked with one lookup each, however many pods bar them.
+func (p *Pod) Bar(areas Areas, other *corev1.Pod, node *corev1.Node) {
 	for _, e := range p.exclusions {
-		if e.keepsOut(other, here, there) {
-			return true
+		if value, ok := node.Labels[e.topologyKey]; ok && e.matches(other) {
+			areas.add(e.topologyKey, value)
 		}
 	}
-	return false
 }

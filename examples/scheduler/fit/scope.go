@@ -89,10 +89,28 @@ func exclusionsOf(pod *corev1.Pod) []exclusion {
 	return exclusions
 }
 
-// keepsOut reports whether a pod that is on the node there may not be on the
-// node here.
-func (e exclusion) keepsOut(pod *corev1.Pod, here, there *corev1.Node) bool {
-	value, ok := there.Labels[e.topologyKey]
-	return ok && here.Labels[e.topologyKey] == value && e.selector.Matches(labels.Set(pod.Labels)) &&
-		(e.namespaces == nil || slices.Contains(e.namespaces, pod.Namespace))
+func (e exclusion) matches(pod *corev1.Pod) bool {
+	return (e.namespaces == nil || slices.Contains(e.namespaces, pod.Namespace)) &&
+		e.selector.Matches(labels.Set(pod.Labels))
+}
+
+// Areas are parts of the cluster: the values of the nodes' labels, by topology
+// key.
+type Areas map[string]map[string]bool
+
+func (a Areas) add(key, value string) {
+	if a[key] == nil {
+		a[key] = map[string]bool{}
+	}
+	a[key][value] = true
+}
+
+// Have reports whether a node is in one of the areas.
+func (a Areas) Have(node *corev1.Node) bool {
+	for key, values := range a {
+		if value, ok := node.Labels[key]; ok && values[value] {
+			return true
+		}
+	}
+	return false
 }

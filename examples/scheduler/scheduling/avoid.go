@@ -14,10 +14,8 @@ func (s *Scheduler) avoided(n *node, p *pod) string {
 	if reason := p.Mismatch(n.object, s.config.Matcher); reason != "" {
 		return reason
 	}
-	for _, q := range s.excluding {
-		if q.on.object != nil && q.KeepsOut(p.object, n.object, q.on.object) {
-			return fit.ReasonAntiAffinity
-		}
+	if s.barred(p).Have(n.object) {
+		return fit.ReasonAntiAffinity
 	}
 	switch {
 	case s.suspended:
@@ -28,6 +26,20 @@ func (s *Scheduler) avoided(n *node, p *pod) string {
 		return ReasonZone
 	}
 	return ""
+}
+
+// barred returns the areas that pods on nodes keep a pod out of. It visits
+// these pods only after a change, because many nodes are asked about each pod.
+func (s *Scheduler) barred(p *pod) fit.Areas {
+	if p.barredAt != s.exclusions {
+		p.barred, p.barredAt = fit.Areas{}, s.exclusions
+		for _, q := range s.excluding {
+			if q.on.object != nil {
+				q.Bar(p.barred, p.object, q.on.object)
+			}
+		}
+	}
+	return p.barred
 }
 
 // refusals returns why a node refuses a pod, nil if it does not.

@@ -6,12 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
 )
 
-// What one pod costs that is bound, and one for which another makes room, by
-// the number of nodes.
+// What one pod costs that is bound, one for which another makes room, and one
+// that is bound next to a pod with required anti-affinity on each node.
 func BenchmarkPod(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("bound/nodes=%d", nodes), func(b *testing.B) {
@@ -20,10 +21,20 @@ func BenchmarkPod(b *testing.B) {
 		b.Run(fmt.Sprintf("preempting/nodes=%d", nodes), func(b *testing.B) {
 			benchmarkPods(b, nodes, "4", "4")
 		})
+		b.Run(fmt.Sprintf("excluded/nodes=%d", nodes), func(b *testing.B) {
+			benchmarkPods(b, nodes, "1m", "1m", func(pod *corev1.Pod) {
+				pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+						TopologyKey:   corev1.LabelHostname,
+						LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}},
+					}},
+				}}
+			})
+		})
 	}
 }
 
-func benchmarkPods(b *testing.B, nodes int, lowCPU, highCPU string) {
+func benchmarkPods(b *testing.B, nodes int, lowCPU, highCPU string, shape ...func(*corev1.Pod)) {
 	s, err := scheduling.New(scheduling.Config{SchedulerName: "lifecycle"}, start)
 	require.NoError(b, err)
 	for i := range nodes {
@@ -31,7 +42,7 @@ func benchmarkPods(b *testing.B, nodes int, lowCPU, highCPU string) {
 			n.Status.Allocatable = amounts("4", "8Gi", "1000000")
 		})
 		s.ObserveNode(start, node)
-		s.ObservePod(start, podNamed(fmt.Sprintf("low%05d", i), lowCPU, on(node.Name)))
+		s.ObservePod(start, podNamed(fmt.Sprintf("low%05d", i), lowCPU, append(shape, on(node.Name))...))
 	}
 	s.MarkSynced(start)
 	_, _ = s.Start(start)

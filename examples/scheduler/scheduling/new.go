@@ -31,8 +31,8 @@ func New(config Config, now time.Time) (*Scheduler, error) {
 	s := &Scheduler{
 		config: config, began: now,
 		nodes: map[string]*node{}, pods: map[types.UID]*pod{}, wanting: map[types.UID]*pod{},
-		excluding: map[types.UID]*pod{},
-		sets:      map[string]fit.DaemonSet{}, budgets: map[string]*budget{}, states: map[string]zone.State{},
+		excluding: map[types.UID]*pod{}, exclusions: 1,
+		sets: map[string]fit.DaemonSet{}, budgets: map[string]*budget{}, states: map[string]zone.State{},
 	}
 	victims := config.Evictions
 	victims.Concerns = func(*corev1.Taint) bool { return false } // taints are others' business

@@ -25,6 +25,9 @@ func (s *Scheduler) ObserveNode(now time.Time, object *corev1.Node) {
 	n := s.nodeOf(object.Name)
 	before := n.object
 	n.object, n.zone = object, zone.ByTopology(object)
+	if before == nil || !reflect.DeepEqual(before.Labels, object.Labels) {
+		s.moved(n)
+	}
 	if before == nil || before.UID != object.UID || !reflect.DeepEqual(before.Labels, object.Labels) ||
 		!reflect.DeepEqual(before.Spec, object.Spec) || nodehealth.ReadyStatus(before) != nodehealth.ReadyStatus(object) ||
 		!reflect.DeepEqual(before.Status.Allocatable, object.Status.Allocatable) {
@@ -39,6 +42,7 @@ func (s *Scheduler) ForgetNode(now time.Time, name string) {
 	s.evictions.ForgetNode(now, name)
 	if n := s.nodes[name]; n != nil {
 		n.object = nil
+		s.moved(n)
 		s.reckon(now, n)
 		s.drop(n)
 	}

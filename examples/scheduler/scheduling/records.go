@@ -51,6 +51,8 @@ type pod struct {
 	reported  string    // the message that its status has
 	nominated *node
 	victims   map[types.UID]*pod // that have yet to leave nominated
+	barred    fit.Areas          // by pods on nodes, at Scheduler.exclusions
+	barredAt  uint64             // zero: not known
 
 	// Of a pod on a node:
 	preemptor *pod // for which it has to leave
@@ -84,7 +86,7 @@ func newPod(object *corev1.Pod, now time.Time) *pod {
 
 // read takes the newest object.
 func (p *pod) read(object *corev1.Pod) {
-	p.object, p.Pod = object, fit.Compile(object)
+	p.object, p.Pod, p.barredAt = object, fit.Compile(object), 0
 	p.priority = corev1helpers.PodPriority(object)
 	if i := slices.IndexFunc(object.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse

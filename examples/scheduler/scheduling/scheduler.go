@@ -28,6 +28,9 @@ type Scheduler struct {
 	changed []*node // since the last look at wanting
 	// excluding are the pods on nodes that keep others out of their topology.
 	excluding map[types.UID]*pod
+	// exclusions rises with each change of excluding and of the labels of their
+	// nodes.
+	exclusions uint64
 
 	health      *nodehealth.NodeMonitor
 	zones       *zone.Tracker[string]
@@ -95,6 +98,21 @@ func (s *Scheduler) touchAll() {
 	}
 }
 
+// moved follows up that a node has come, gone or changed its labels. All nodes
+// have changed if its pods keep others out of their topology. Before MarkSynced
+// all nodes have changed in any case.
+func (s *Scheduler) moved(n *node) {
+	for id := range n.pods {
+		if s.excluding[id] != nil {
+			s.exclusions++
+			if s.synced {
+				s.touchAll()
+			}
+			return
+		}
+	}
+}
+
 // put makes a pod count on a node, and lift makes it count nowhere.
 func (s *Scheduler) put(p *pod, n *node) {
 	s.lift(p)
@@ -104,6 +122,7 @@ func (s *Scheduler) put(p *pod, n *node) {
 	s.touch(n)
 	if p.Excludes() {
 		s.excluding[p.id] = p
+		s.exclusions++
 	}
 }
 
@@ -116,6 +135,7 @@ func (s *Scheduler) lift(p *pod) {
 	}
 	if s.excluding[p.id] != nil {
 		delete(s.excluding, p.id)
+		s.exclusions++
 		s.touchAll()
 	}
 }

@@ -273,7 +273,54 @@ func TestAntiAffinityOfOthersIsRespected(t *testing.T) {
 		"1 node(s) didn't satisfy existing pods anti-affinity rules, 1 node(s) were unschedulable."}, w.step())
 	w.remove("lonely")
 	require.Equal(t, []string{"bind p to a2"}, w.after(2*time.Second, "a1", "a2"), "another node of its zone")
+
+	for name, change := range map[string]func(w *world, p *corev1.Pod){
+		"its node gets another zone": func(w *world, _ *corev1.Pod) { w.nodes(nodeNamed("a1", cordoned, inZone("b"))) },
+		"its node has no zone": func(w *world, _ *corev1.Pod) {
+			w.nodes(nodeNamed("a1", cordoned, func(n *corev1.Node) { delete(n.Labels, corev1.LabelTopologyZone) }))
+		},
+		"it is gone":       func(w *world, _ *corev1.Pod) { w.remove("lonely") },
+		"its node is gone": func(w *world, _ *corev1.Pod) { w.scheduler.ForgetNode(w.now, "a1") },
+		"the pod gets another label": func(w *world, p *corev1.Pod) {
+			w.add(changed(p, func(p *corev1.Pod) { p.Labels = map[string]string{"app": "q"} }))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("a2"))
+			p := podNamed("p", "1")
+			w.add(podNamed("lonely", "0", on("a1"), lonely(corev1.LabelTopologyZone, "p")), p)
+			w.synced().nodes(nodeNamed("a1", cordoned)) // after its pod
+			require.Len(t, w.step(), 1)
+			larger := func(n *corev1.Node) { n.Status.Allocatable = amounts("5", "8Gi", "10") }
+			require.Empty(t, w.nodes(nodeNamed("a2", larger)).after(time.Minute, "a1", "a2"), "asked about again")
+			change(w, p)
+			require.Equal(t, []string{"bind p to a2"}, w.after(20*time.Second, "a1", "a2"))
+		})
+	}
 }
+
+// A pod that waits already is kept out as well.
+func TestAntiAffinityKeepsOutAPodThatWaits(t *testing.T) {
+	w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("a"), nodeNamed("b", inZone("b"))).synced()
+	w.add(podNamed("p", "5"))
+	require.Len(t, w.step(), 1)
+	wide := func(n *corev1.Node) { n.Status.Allocatable = amounts("4", "16Gi", "10") }
+	require.Empty(t, w.nodes(nodeNamed("a", wide)).after(time.Minute, "a", "b"), "asked about again")
+	w.add(podNamed("lonely", "0", on("a"), func(pod *corev1.Pod) {
+		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey: corev1.LabelTopologyZone, LabelSelector: &metav1.LabelSelector{},
+			}},
+		}}
+	}))
+	large := func(n *corev1.Node) { n.Status.Allocatable = amounts("8", "16Gi", "10") }
+	w.nodes(nodeNamed("a", large))
+	require.NotContains(t, w.after(20*time.Second, "a", "b"), "bind p to a")
+	w.nodes(nodeNamed("b", inZone("b"), large))
+	require.Equal(t, []string{"bind p to b"}, w.after(20*time.Second, "a", "b"))
+}
+
+func cordoned(node *corev1.Node) { node.Spec.Unschedulable = true }
 
 func TestGatesHoldAPod(t *testing.T) {
 	w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("n")).synced()

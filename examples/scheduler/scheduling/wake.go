@@ -10,8 +10,9 @@ import (
 	"github.com/kubelife/lifecycle/zone"
 )
 
-// mostVisited bounds the pairs of a changed node and a pod that one turn looks
-// at, so that no turn takes long.
+// mostVisited is how many pairs of a changed node and a pod one turn looks at
+// before it leaves other nodes to the next turn. The pods of one node are not
+// divided.
 const mostVisited = 2000
 
 // advance does what follows from time and from changes of nodes.
@@ -56,9 +57,6 @@ func (s *Scheduler) wakeHelped() {
 // it may not have been declared yet.
 func (s *Scheduler) reckon(now time.Time, n *node) {
 	s.touch(n)
-	if len(s.excluding) > 0 {
-		s.touchAll() // it may have changed its topology
-	}
 	s.unevaluated = true
 	if n.object == nil {
 		s.zones.Forget(now, n.name)
