@@ -27,14 +27,14 @@ func (f *Fake) Begin(now time.Time, plan Plan) {
 	now = f.advance(now)
 	p := f.pods[plan.Pod.UID]
 	if p == nil {
-		p = &podRecord{node: plan.Node}
+		p = &podRecord{uid: plan.Pod.UID, node: plan.Node}
 		f.pods[plan.Pod.UID] = p
 		f.machine(p.node).pods[plan.Pod.UID] = p
 	}
 	if p.plan != nil {
 		panic(fmt.Sprintf("cri: pod %s has a plan under way", plan.Pod.UID))
 	}
-	p.pod, p.plan = plan.Pod, &execution{plan: plan}
+	p.plan = &execution{plan: plan}
 	f.proceed(now, p)
 }
 
@@ -150,8 +150,8 @@ func (f *Fake) Remove(now time.Time, pod types.UID) bool {
 
 // forget drops a pod.
 func (f *Fake) forget(p *podRecord) {
-	delete(f.pods, p.pod.UID)
-	delete(f.machine(p.node).pods, p.pod.UID)
+	delete(f.pods, p.uid)
+	delete(f.machine(p.node).pods, p.uid)
 }
 
 // advance lets happen what is due, each at its time, and returns now or the
@@ -211,7 +211,7 @@ func (f *Fake) proceed(at time.Time, p *podRecord) {
 				continue
 			}
 			if wait > 0 && wait < Forever {
-				f.arm(timer{pod: p.pod.UID}, at.Add(wait))
+				f.arm(timer{pod: p.uid}, at.Add(wait))
 			}
 			return
 		}
@@ -289,9 +289,9 @@ func (f *Fake) remove(p *podRecord, ids []string) {
 
 // end reports a plan.
 func (f *Fake) end(p *podRecord) {
-	f.arm(timer{pod: p.pod.UID}, time.Time{})
-	f.events = append(f.events, Event{Node: p.node, Pod: p.pod.UID, Ended: &Report{
-		Node: p.node, Pod: p.pod.UID, Results: p.plan.results, Canceled: p.plan.canceled,
+	f.arm(timer{pod: p.uid}, time.Time{})
+	f.events = append(f.events, Event{Node: p.node, Pod: p.uid, Ended: &Report{
+		Node: p.node, Pod: p.uid, Results: p.plan.results, Canceled: p.plan.canceled,
 	}})
 	p.plan = nil
 }

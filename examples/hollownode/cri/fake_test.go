@@ -246,15 +246,16 @@ func TestAPodHasOnePlanAtATime(t *testing.T) {
 }
 
 func TestProbesFollowTheAnnotations(t *testing.T) {
-	f, _ := begun(t, map[string]string{
+	annotations := map[string]string{
 		domain + "startup-time": "2s", domain + "ready-time": "4s", domain + "live-time": "6s",
-	}, "a")
+	}
+	f, _ := begun(t, annotations, "a")
 	id := get(t, f, start, "a").ID
 	for seconds, want := range map[int][3]bool{1: {false, false, true}, 3: {true, false, true},
 		5: {true, true, true}, 7: {true, true, false}} {
 		for i, kind := range []ProbeKind{ProbeStartup, ProbeReadiness, ProbeLiveness} {
 			// A clock that goes backwards is clamped, so each time has its own.
-			g, _ := begun(t, f.pods["pod"].pod.Annotations, "a")
+			g, _ := begun(t, annotations, "a")
 			now := start.Add(time.Duration(seconds) * time.Second)
 			assert.Equal(t, want[i], g.Probe(now, "pod", id, kind), "%s after %d s", kind, seconds)
 		}

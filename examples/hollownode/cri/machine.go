@@ -59,7 +59,7 @@ func (f *Fake) RemoveNode(now time.Time, node string) {
 // abandon drops the plan of a pod without a report.
 func (f *Fake) abandon(p *podRecord) {
 	if p.plan != nil {
-		f.arm(timer{pod: p.pod.UID}, time.Time{})
+		f.arm(timer{pod: p.uid}, time.Time{})
 		p.plan = nil
 	}
 }

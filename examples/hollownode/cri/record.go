@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubelife/lifecycle/timedqueue"
@@ -55,7 +54,7 @@ func (f *Fake) machine(node string) *machine {
 
 // podRecord is what the fake runtime has of a pod.
 type podRecord struct {
-	pod        *corev1.Pod
+	uid        types.UID
 	node       string
 	sandboxes  []Sandbox          // the newest first
 	containers []*containerRecord // the newest first
@@ -139,7 +138,7 @@ func (f *Fake) arm(key timer, due time.Time) {
 func (f *Fake) changed(p *podRecord) {
 	if !p.announced {
 		p.announced = true
-		f.events = append(f.events, Event{Node: p.node, Pod: p.pod.UID})
+		f.events = append(f.events, Event{Node: p.node, Pod: p.uid})
 	}
 }
 

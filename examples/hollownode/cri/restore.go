@@ -21,11 +21,11 @@ func (f *Fake) Restore(now time.Time, node string, pod *corev1.Pod) bool {
 	if f.pods[pod.UID] != nil {
 		return true
 	}
-	p := &podRecord{pod: pod, node: node}
-	p.restoreSandbox()
+	p := &podRecord{uid: pod.UID, node: node}
+	p.restoreSandbox(pod)
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range list {
-			p.restoreContainer(&list[i])
+			p.restoreContainer(pod, &list[i])
 		}
 	}
 	switch pod.Status.Phase {
@@ -51,12 +51,12 @@ func (f *Fake) Restore(now time.Time, node string, pod *corev1.Pod) bool {
 }
 
 // restoreSandbox adds the sandbox that the status of a pod shows.
-func (p *podRecord) restoreSandbox() {
-	for _, c := range p.pod.Status.Conditions {
+func (p *podRecord) restoreSandbox(pod *corev1.Pod) {
+	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionTrue {
-			s := Sandbox{ID: newID(p.pod.UID, "", 0), Ready: true, HostNetwork: p.pod.Spec.HostNetwork}
+			s := Sandbox{ID: newID(pod.UID, "", 0), Ready: true, HostNetwork: pod.Spec.HostNetwork}
 			if !s.HostNetwork {
-				s.IP = p.pod.Status.PodIP
+				s.IP = pod.Status.PodIP
 			}
 			p.sandboxes = []Sandbox{s}
 		}
@@ -64,39 +64,43 @@ func (p *podRecord) restoreSandbox() {
 }
 
 // restoreContainer adds the runs of a container that its status shows.
-func (p *podRecord) restoreContainer(s *corev1.ContainerStatus) {
+func (p *podRecord) restoreContainer(pod *corev1.Pod, s *corev1.ContainerStatus) {
 	former := s.RestartCount - 1
 	switch {
 	case s.State.Running != nil:
-		c := p.restoreRun(s, s.ContainerID, s.RestartCount)
+		c := p.restoreRun(pod, s, s.ContainerID, s.RestartCount)
 		c.State, c.StartedAt = StateRunning, s.State.Running.StartedAt.Time
 		c.CreatedAt = c.StartedAt
 	case s.State.Terminated != nil:
-		p.restoreEnd(s, s.State.Terminated, s.RestartCount)
+		p.restoreEnd(pod, s, s.State.Terminated, s.RestartCount)
 	default:
 		former = s.RestartCount // what it waits for has not begun
 	}
-	p.restoreEnd(s, s.LastTerminationState.Terminated, former)
+	p.restoreEnd(pod, s, s.LastTerminationState.Terminated, former)
 }
 
 // restoreEnd adds a run that has ended, if the runtime had it.
-func (p *podRecord) restoreEnd(s *corev1.ContainerStatus, ended *corev1.ContainerStateTerminated, attempt int32) {
+func (p *podRecord) restoreEnd(
+	pod *corev1.Pod, s *corev1.ContainerStatus, ended *corev1.ContainerStateTerminated, attempt int32,
+) {
 	if ended == nil || ended.ContainerID == "" {
 		return
 	}
-	c := p.restoreRun(s, ended.ContainerID, max(attempt, 0))
+	c := p.restoreRun(pod, s, ended.ContainerID, max(attempt, 0))
 	c.State, c.ExitCode, c.Reason, c.Message = StateExited, ended.ExitCode, ended.Reason, ended.Message
 	c.CreatedAt, c.StartedAt, c.FinishedAt = ended.StartedAt.Time, ended.StartedAt.Time, ended.FinishedAt.Time
 }
 
-func (p *podRecord) restoreRun(s *corev1.ContainerStatus, id string, attempt int32) *containerRecord {
+func (p *podRecord) restoreRun(
+	pod *corev1.Pod, s *corev1.ContainerStatus, id string, attempt int32,
+) *containerRecord {
 	c := &containerRecord{Container: Container{ID: id, Name: s.Name, Image: s.Image, Attempt: attempt}}
 	if len(p.sandboxes) > 0 {
 		c.Sandbox = p.sandboxes[0].ID
 	}
 	// A plan would have refused a script that is wrong.
-	c.script, _ = ParseScript(p.pod, s.Name)
-	if spec := findSpec(p.pod, s.Name); spec != nil {
+	c.script, _ = ParseScript(pod, s.Name)
+	if spec := findSpec(pod, s.Name); spec != nil {
 		c.hooked = spec.Lifecycle != nil && spec.Lifecycle.PreStop != nil
 	}
 	p.containers = append(p.containers, c)

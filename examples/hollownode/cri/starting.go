@@ -10,8 +10,8 @@ import (
 // createSandbox goes on with a step that creates a sandbox. It returns when the
 // next stage is due, or else the result.
 func (f *Fake) createSandbox(p *podRecord) (time.Duration, *StepResult) {
-	step := p.plan.step()
-	script, err := ParseScript(p.pod, "")
+	pod, step := p.plan.plan.Pod, p.plan.step()
+	script, err := ParseScript(pod, "")
 	if err != nil {
 		return 0, failed(step, ReasonCreateSandbox, err.Error())
 	}
@@ -23,7 +23,7 @@ func (f *Fake) createSandbox(p *podRecord) (time.Duration, *StepResult) {
 		return 0, failed(step, ReasonCreateSandbox, "failed by annotation")
 	}
 	s := Sandbox{
-		ID: newID(p.pod.UID, "", step.Attempt), Attempt: step.Attempt, Ready: true, HostNetwork: p.pod.Spec.HostNetwork,
+		ID: newID(p.uid, "", step.Attempt), Attempt: step.Attempt, Ready: true, HostNetwork: pod.Spec.HostNetwork,
 	}
 	if !s.HostNetwork {
 		s.IP = f.newIP()
@@ -38,11 +38,11 @@ func (f *Fake) createSandbox(p *podRecord) (time.Duration, *StepResult) {
 // the next stage is due, or else the result.
 func (f *Fake) startContainer(at time.Time, p *podRecord) (time.Duration, *StepResult) {
 	plan, step := p.plan, p.plan.step()
-	spec := findSpec(p.pod, step.Container)
+	spec := findSpec(plan.plan.Pod, step.Container)
 	if spec == nil {
 		return 0, failed(step, ReasonConfig, fmt.Sprintf("pod has no container %q", step.Container))
 	}
-	script, err := ParseScript(p.pod, spec.Name)
+	script, err := ParseScript(plan.plan.Pod, spec.Name)
 	if err != nil {
 		return 0, failed(step, ReasonConfig, err.Error())
 	}
@@ -107,7 +107,7 @@ func (f *Fake) run(
 	}
 	c := &containerRecord{
 		Container: Container{
-			ID: newID(p.pod.UID, spec.Name, step.Attempt), Name: spec.Name, Image: spec.Image, Sandbox: p.sandboxes[0].ID,
+			ID: newID(p.uid, spec.Name, step.Attempt), Name: spec.Name, Image: spec.Image, Sandbox: p.sandboxes[0].ID,
 			Attempt: int32(step.Attempt), State: StateCreated, CreatedAt: at,
 		},
 		script: *script,
@@ -124,7 +124,7 @@ func (f *Fake) run(
 	c.State, c.StartedAt = StateRunning, at
 	f.started++
 	c.exitAt = later(at, script.runTime(c.Attempt))
-	f.arm(timer{p.pod.UID, c.ID}, c.exitAt)
+	f.arm(timer{p.uid, c.ID}, c.exitAt)
 	if spec.Lifecycle != nil && spec.Lifecycle.PostStart != nil {
 		plan.stage = stageHook
 		return script.PostStartTime, nil

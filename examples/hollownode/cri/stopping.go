@@ -58,7 +58,7 @@ func (f *Fake) proceedStop(at time.Time, p *podRecord, c *containerRecord) {
 			next = t
 		}
 	}
-	f.arm(timer{p.pod.UID, c.ID}, next)
+	f.arm(timer{p.uid, c.ID}, next)
 }
 
 // exit ends a container.
@@ -69,7 +69,7 @@ func (f *Fake) exit(at time.Time, p *podRecord, c *containerRecord, code int32) 
 	if code == 0 {
 		c.Reason = "Completed"
 	}
-	f.arm(timer{p.pod.UID, c.ID}, time.Time{})
+	f.arm(timer{p.uid, c.ID}, time.Time{})
 	f.changed(p)
 	for _, other := range p.containers {
 		if other.stopping == stopTurn {

@@ -27,5 +27,5 @@
 //	perform
 //	handlers
 //	edge
-//	crash
+//	crash  trim
 package edge

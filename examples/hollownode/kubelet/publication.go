@@ -71,6 +71,19 @@ func (p *publication) end(version uint64, ok bool) {
 	}
 }
 
+// arrived takes the status that the API server has, and reports whether it is
+// the last one. Then it replaces the last one, so that a pod has one in memory.
+func (p *publication) arrived(s *corev1.PodStatus) bool {
+	if p.version == 0 {
+		return true
+	}
+	same := sameStatus(s, &p.status)
+	if same {
+		p.status = *s
+	}
+	return same
+}
+
 // overwritten makes the status pending again, after another client has changed
 // it.
 func (p *publication) overwritten() { p.written = 0 }

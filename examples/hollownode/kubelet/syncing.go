@@ -73,6 +73,10 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 // update takes a change of a pod. Its own status, which comes back, is no
 // reason to sync it.
 func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
+	sameSpec := equality.Semantic.DeepEqual(old.Spec, r.pod.Spec)
+	if sameSpec && r.counted == old {
+		r.counted = r.pod // takes the same room, and the former one can go
+	}
 	switch r.state {
 	case workerNew:
 		return
@@ -87,20 +91,19 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 			f.config.Runtime.Cancel(now, r.pod.UID)
 		}
 	}
-	if needsSync(old, r.pod) {
+	if !sameSpec || needsSync(old, r.pod) {
 		f.requestSync(now, r)
 	}
 	f.requestWrite(now, r)
-	if p := &r.publication; p.version > 0 && !sameStatus(&r.pod.Status, &p.status) {
+	if !r.publication.arrived(&r.pod.Status) {
 		f.schedule(r, dueReconcile, now.Add(reconcilePeriod))
 	}
 }
 
-// needsSync reports whether a pod has changed in what a sync reads. Conditions
-// matter to readiness gates.
+// needsSync reports whether a pod has changed in what a sync reads besides its
+// spec. Conditions matter to readiness gates.
 func needsSync(old, pod *corev1.Pod) bool {
-	return !equality.Semantic.DeepEqual(old.Spec, pod.Spec) ||
-		!maps.Equal(old.Labels, pod.Labels) || !maps.Equal(old.Annotations, pod.Annotations) ||
+	return !maps.Equal(old.Labels, pod.Labels) || !maps.Equal(old.Annotations, pod.Annotations) ||
 		!old.DeletionTimestamp.Equal(pod.DeletionTimestamp) ||
 		!ptr.Equal(old.DeletionGracePeriodSeconds, pod.DeletionGracePeriodSeconds) ||
 		len(pod.Spec.ReadinessGates) > 0 &&

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/examples/hollownode/edge"
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
 )
 
@@ -48,7 +48,7 @@ func NewRunner(config Config) (*Runner, error) {
 	}
 	selecting := func(tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
 		return informers.NewSharedInformerFactoryWithOptions(config.Watching, 0,
-			informers.WithTweakListOptions(tweak), informers.WithTransform(trim))
+			informers.WithTweakListOptions(tweak), informers.WithTransform(edge.Trim))
 	}
 	r := &Runner{
 		config: config,
@@ -70,14 +70,6 @@ func NewRunner(config Config) (*Runner, error) {
 		return nil, fmt.Errorf("index pods by node: %w", err)
 	}
 	return r, nil
-}
-
-// trim drops the managed fields of an object that a cache is about to keep.
-func trim(object any) (any, error) {
-	if accessor, err := meta.Accessor(object); err == nil {
-		accessor.SetManagedFields(nil)
-	}
-	return object, nil
 }
 
 // Observe fills the caches from the cluster and goes on until ctx ends. It

@@ -1,0 +1,69 @@
+package edge
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Trim drops what no kubelet here reads from a pod or node that a cache is
+// about to keep: labels of pods, volumes, environments and images of nodes
+// among it. Managed fields go from all objects. It is the transform for the
+// informers of an [Edge]. The error is always nil.
+//
+// The result refers to the object's memory, and an object that is not a pod is
+// changed in place: it must not be in any cache yet.
+func Trim(object any) (any, error) {
+	switch object := object.(type) {
+	case *corev1.Pod:
+		return trimPod(object), nil
+	case *corev1.Node:
+		object.Status.Images = nil
+	}
+	if object, ok := object.(metav1.Object); ok {
+		object.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// trimPod keeps the identity of a pod, its status, and what admission, syncs
+// and the runtime read.
+func trimPod(pod *corev1.Pod) *corev1.Pod {
+	meta, spec := &pod.ObjectMeta, &pod.Spec
+	trimmed := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID,
+			ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
+			CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
+			DeletionGracePeriodSeconds: meta.DeletionGracePeriodSeconds, Annotations: meta.Annotations,
+		},
+		Spec: corev1.PodSpec{
+			NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Tolerations: spec.Tolerations,
+			HostNetwork: spec.HostNetwork, Priority: spec.Priority, ReadinessGates: spec.ReadinessGates,
+			RestartPolicy: spec.RestartPolicy, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
+			TerminationGracePeriodSeconds: spec.TerminationGracePeriodSeconds,
+			Resources:                     spec.Resources, Overhead: spec.Overhead,
+			InitContainers: trimContainers(spec.InitContainers), Containers: trimContainers(spec.Containers),
+		},
+		Status: pod.Status,
+	}
+	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+		trimmed.Spec.Affinity = &corev1.Affinity{NodeAffinity: spec.Affinity.NodeAffinity}
+	}
+	return trimmed
+}
+
+// trimContainers keeps the fields of containers that the loop and the runtime
+// read.
+func trimContainers(containers []corev1.Container) []corev1.Container {
+	var trimmed []corev1.Container
+	for i := range containers {
+		c := &containers[i]
+		trimmed = append(trimmed, corev1.Container{
+			Name: c.Name, Image: c.Image, ImagePullPolicy: c.ImagePullPolicy,
+			Resources: c.Resources, Ports: c.Ports, Lifecycle: c.Lifecycle,
+			RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules,
+			StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, LivenessProbe: c.LivenessProbe,
+		})
+	}
+	return trimmed
+}

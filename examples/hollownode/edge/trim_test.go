@@ -1,0 +1,202 @@
+package edge
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+)
+
+// write is one that a kubelet sends of a pod, with its time.
+type write struct {
+	after  time.Duration
+	kind   kubelet.TaskKind
+	status corev1.PodStatus
+}
+
+// life returns all writes of a pod that is deleted after two minutes.
+func life(t *testing.T, pod *corev1.Pod) (writes []write) {
+	t.Helper()
+	runtime, err := cri.NewFake(start)
+	require.NoError(t, err)
+	fleet, err := kubelet.NewFleet(kubelet.FleetConfig{Runtime: runtime}, start)
+	require.NoError(t, err)
+	fleet.MarkSynced(start)
+	node := newNode()
+	node.Labels = map[string]string{"disk": "slow"}
+	node.Status.Allocatable = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourcePods: resource.MustParse("9"),
+	}
+	fleet.ObserveNode(start, node)
+	first := newPod("first")
+	first.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
+	fleet.ObservePod(start, first)
+	if pod.Annotations["tainted"] != "" {
+		node = node.DeepCopy()
+		node.Spec.Taints = []corev1.Taint{{Key: "t", Effect: corev1.TaintEffectNoExecute}}
+		fleet.ObserveNode(start, node)
+	}
+	fleet.SetFaults(start, node.Name, kubelet.Faults{
+		PIDPressure: pod.Annotations["pressure"] != "", NetworkDown: pod.Annotations["network-down"] != "",
+	})
+	for now := start; now.Before(start.Add(5 * time.Minute)); now = now.Add(time.Second) {
+		switch now.Sub(start) {
+		case 10 * time.Second: // the first check has found what is wrong
+			fleet.ObservePod(now, pod)
+		case 2 * time.Minute:
+			pod = pod.DeepCopy()
+			pod.DeletionTimestamp = &metav1.Time{Time: now}
+			pod.DeletionGracePeriodSeconds = pod.Spec.TerminationGracePeriodSeconds
+			fleet.ObservePod(now, pod)
+		}
+		for task, ok := fleet.Start(now); ok; task, ok = fleet.Start(now) {
+			if task.Pod != nil && task.Pod.UID == pod.UID {
+				writes = append(writes, write{now.Sub(start), task.Kind, task.Status})
+			}
+			fleet.Finish(now, task, kubelet.ResultDone)
+		}
+	}
+	return writes
+}
+
+// Each case depends on a field that must be kept: without it, the kubelet
+// writes other things.
+func TestATrimmedPodLivesAsTheWholeOne(t *testing.T) {
+	onMain := func(change func(c *corev1.Container)) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) { change(&pod.Spec.Containers[0]) }
+	}
+	probe := func(seconds int32) *corev1.Probe {
+		return &corev1.Probe{InitialDelaySeconds: seconds, ProbeHandler: corev1.ProbeHandler{
+			TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(80)},
+		}}
+	}
+	hook := &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 1}}
+	cases := map[string]func(pod *corev1.Pod){
+		"generation":    func(pod *corev1.Pod) { pod.Generation = 7 },
+		"node selector": func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{"disk": "fast"} },
+		"node affinity": func(pod *corev1.Pod) {
+			pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+					NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+						{Key: "disk", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"slow"}},
+					}}},
+				},
+			}}
+		},
+		"toleration": func(pod *corev1.Pod) {
+			pod.Annotations["tainted"] = "true"
+			pod.Spec.Tolerations = []corev1.Toleration{{Key: "t", Operator: corev1.TolerationOpExists}}
+		},
+		"priority": func(pod *corev1.Pod) {
+			pod.Annotations["pressure"] = "true"
+			pod.Spec.Priority = new(int32(2_000_000_000))
+		},
+		"host network": func(pod *corev1.Pod) {
+			pod.Annotations["network-down"] = "true"
+			pod.Spec.HostNetwork = true
+		},
+		"overhead": func(pod *corev1.Pod) {
+			pod.Spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
+		},
+		"resources": func(pod *corev1.Pod) {
+			pod.Spec.Resources = &corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")},
+			}
+		},
+		"readiness gate": func(pod *corev1.Pod) {
+			pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/gate"}}
+		},
+		"restart policy": func(pod *corev1.Pod) {
+			pod.Annotations[cri.AnnotationDomain+"/run-time"] = "5s"
+			pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+		},
+		"active deadline": func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = new(int64(20)) },
+		"grace period": func(pod *corev1.Pod) {
+			pod.Annotations[cri.AnnotationDomain+"/stop-time"] = "1h"
+			pod.Spec.TerminationGracePeriodSeconds = new(int64(70))
+		},
+		"init container": func(pod *corev1.Pod) {
+			pod.Spec.InitContainers = []corev1.Container{{
+				Name: "init", Image: "image", RestartPolicy: new(corev1.ContainerRestartPolicyAlways),
+			}}
+		},
+		"image":       onMain(func(c *corev1.Container) { c.Image = "other" }),
+		"pull policy": onMain(func(c *corev1.Container) { c.Image, c.ImagePullPolicy = "none", corev1.PullNever }),
+		"requests of a container": onMain(func(c *corev1.Container) {
+			c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
+		}),
+		"host port": onMain(func(c *corev1.Container) { c.Ports = []corev1.ContainerPort{{HostPort: 80}} }),
+		"postStart hook": func(pod *corev1.Pod) {
+			pod.Annotations[cri.AnnotationDomain+"/post-start-failures"] = "all"
+			pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: hook}
+		},
+		"preStop hook": func(pod *corev1.Pod) {
+			pod.Annotations[cri.AnnotationDomain+"/pre-stop-time"] = "20s"
+			pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
+			pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: hook}
+		},
+		"restart rule": func(pod *corev1.Pod) {
+			pod.Annotations[cri.AnnotationDomain+"/run-time"] = "5s"
+			pod.Annotations[cri.AnnotationDomain+"/exit-code"] = "7"
+			c := &pod.Spec.Containers[0]
+			c.RestartPolicy = new(corev1.ContainerRestartPolicyNever)
+			c.RestartPolicyRules = []corev1.ContainerRestartRule{{
+				Action: corev1.ContainerRestartRuleActionRestartAllContainers,
+				ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
+					Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{7},
+				},
+			}}
+		},
+		"startup probe":   onMain(func(c *corev1.Container) { c.StartupProbe = probe(15) }),
+		"readiness probe": onMain(func(c *corev1.Container) { c.ReadinessProbe = probe(15) }),
+		"liveness probe": func(pod *corev1.Pod) {
+			pod.Annotations[cri.AnnotationDomain+"/live-time"] = "10s"
+			pod.Spec.Containers[0].LivenessProbe = probe(1)
+		},
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			pod := newPod("pod")
+			pod.Annotations = map[string]string{}
+			plain := pod.DeepCopy()
+			change(pod)
+			plain.Annotations = pod.Annotations
+			trimmed, err := Trim(pod.DeepCopy())
+			require.NoError(t, err)
+			want := life(t, pod)
+			require.NotEqual(t, life(t, plain), want, "the field matters")
+			assert.Equal(t, want, life(t, trimmed.(*corev1.Pod)))
+		})
+	}
+}
+
+func TestTrimDropsWhatIsLarge(t *testing.T) {
+	meta := metav1.ObjectMeta{Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}}
+	pod := &corev1.Pod{ObjectMeta: *meta.DeepCopy(), Spec: corev1.PodSpec{
+		Volumes: []corev1.Volume{{Name: "v"}}, Containers: []corev1.Container{{Name: "c", Args: []string{"x"}}},
+	}}
+	trimmed, err := Trim(pod)
+	require.NoError(t, err)
+	assert.Equal(t, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
+	}, trimmed)
+	node := &corev1.Node{ObjectMeta: *meta.DeepCopy(), Status: corev1.NodeStatus{
+		Images: []corev1.ContainerImage{{SizeBytes: 1}}, Phase: corev1.NodeRunning,
+	}}
+	trimmed, err = Trim(node)
+	require.NoError(t, err)
+	assert.Equal(t, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: corev1.NodeStatus{Phase: corev1.NodeRunning},
+	}, trimmed)
+	trimmed, err = Trim("a tombstone's key")
+	require.NoError(t, err)
+	assert.Equal(t, "a tombstone's key", trimmed)
+}
