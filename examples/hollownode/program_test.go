@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -89,10 +90,12 @@ func TestProgramWorksUntilItIsTerminated(t *testing.T) {
 	child.Env = append(os.Environ(), "HOLLOWNODE_TEST_PROGRAM=yes")
 	child.Stderr = &diagnostics
 	require.NoError(t, child.Start())
+	// On a busy machine there are more heartbeats than one of each node by then.
+	beaten := regexp.MustCompile(`\nhollownode_heartbeats_total\{kind="lease",outcome="done"\} ([3-9]|\d\d)`)
 	require.Eventually(t, func() bool {
 		metrics := get(t, port, "/metrics")
 		return strings.Contains(metrics, `kubelet_running_containers{container_state="running"} 3`) &&
-			strings.Contains(metrics, `hollownode_heartbeats_total{kind="lease",outcome="done"} 3`)
+			beaten.MatchString(metrics)
 	}, time.Minute, 20*time.Millisecond)
 	require.Equal(t, "ok", get(t, port, "/readyz"))
 	metrics := get(t, port, "/metrics")
@@ -102,7 +105,7 @@ func TestProgramWorksUntilItIsTerminated(t *testing.T) {
 		`hollownode_nodes{state="running"} 3`, `hollownode_nodes{state="silent"} 0`,
 		`hollownode_tasks_total{kind="RegisterNode",outcome="done"} 3`,
 		`hollownode_tasks_total{kind="ListPods",outcome="done"} 3`,
-		`hollownode_heartbeat_delay_seconds_count{kind="lease"} 3`,
+		"\nhollownode_heartbeat_delay_seconds_count{kind=\"lease\"} ",
 		"dispatcher_action_panics_total 0", `leader_election_master_status{name="hollownode"} 1`,
 	} {
 		require.Contains(t, metrics, want)
