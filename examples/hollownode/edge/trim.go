@@ -5,13 +5,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Trim drops what no kubelet here reads from a pod or node that a cache is
-// about to keep: labels of pods, volumes, environments and images of nodes
-// among it. Managed fields go from all objects. It is the transform for the
-// informers of an [Edge]. The error is always nil.
+// Trim drops what no kubelet here reads from an object that a cache is about to
+// keep. These are for example labels of pods, volumes and images of nodes.
+// Managed fields go from all objects. It is the transform for the informers of
+// an [Edge]. The error is always nil.
 //
-// The result refers to the object's memory, and an object that is not a pod is
-// changed in place: it must not be in any cache yet.
+// The object must not be in a cache yet. The result refers to its memory, and
+// an object that is not a pod is changed in place.
 func Trim(object any) (any, error) {
 	switch object := object.(type) {
 	case *corev1.Pod:

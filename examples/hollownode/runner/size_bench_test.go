@@ -153,7 +153,7 @@ func (r *reached) updated(_, object any) {
 }
 
 // decoding is a client whose watches decode each object, as those of a real API
-// server do. So an object shares no strings with others.
+// server do. So no two objects have a string in common.
 type decoding struct{ kubernetes.Interface }
 
 func (d decoding) CoreV1() typed.CoreV1Interface { return decodingCore{d.Interface.CoreV1()} }
@@ -228,7 +228,7 @@ func sizedPod(i int) *corev1.Pod {
 			}},
 			ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
-				FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:containers":{}}}`)},
+				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:containers":{}}}`),
 			}},
 		},
 		Spec: corev1.PodSpec{

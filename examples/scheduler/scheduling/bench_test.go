@@ -11,8 +11,8 @@ import (
 	"github.com/kubelife/lifecycle/examples/scheduler/scheduling"
 )
 
-// What one pod costs that is bound, one for which another makes room, and one
-// that is bound next to a pod with required anti-affinity on each node.
+// What one pod costs that is bound, and one for which another makes room. The
+// excluded one is bound next to a pod with required anti-affinity on each node.
 func BenchmarkPod(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("bound/nodes=%d", nodes), func(b *testing.B) {
