@@ -234,7 +234,8 @@ func (c *cluster) wantNoConflict() {
 			resource += "/" + r.Subresource
 		}
 		calls[fmt.Sprintf("%s %s %d", r.Verb, resource, r.Code)]++
-		if resource == "pods/status" && r.Code != http.StatusOK && r.Code != http.StatusNotFound && r.Code != 0 && !c.abandoned(r) {
+		known := []int{0, http.StatusOK, http.StatusNotFound}
+		if resource == "pods/status" && !slices.Contains(known, r.Code) && !c.abandoned(r) {
 			c.Errorf("status of %s: %d", r.Name, r.Code)
 		}
 	}
