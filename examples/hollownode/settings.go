@@ -62,9 +62,6 @@ of a Pod (NAME.hollownode.kubelife.dev/... is for one container)
   sandbox-time, sandbox-failures
   crash=main:1        exits when the value changes
 
-The annotation lifecycle.kubelife.io/halt on the leader's Lease keeps pods whose
-containers have ended from being removed, for as long as it is there.
-
 A process that ends, however it ends, and starts again restarts no container.
 
 While it runs, --secure-port answers callers that may get these paths
