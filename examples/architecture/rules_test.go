@@ -84,7 +84,7 @@ var programCores = []string{
 	"examples/outage/cluster/pools.go", "examples/outage/cluster/settings.go",
 	"examples/outage/cluster/tolerations.go", "examples/outage/cluster/workloads.go",
 	"examples/outage/explore", "examples/outage/invariant",
-	"examples/outage/page/page.go", "examples/outage/page/plots.go",
+	"examples/htmlpage/page.go", "examples/htmlpage/view.go", "examples/outage/page",
 	"examples/outage/report", "examples/outage/scenario",
 	"examples/process/commandline/checks.go", "examples/process/commandline/replica.go",
 	"examples/scheduler/fit", "examples/scheduler/scheduling",

@@ -1,6 +1,6 @@
 "use strict";
 // Draws the plots of the page with uPlot, and keeps one cursor for them and the
-// timelines. The values are in #data; their shape is that of plots.go.
+// timelines. The values are in #data; their shape is that of type data in view.go.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const home = document.getElementById("plots");
@@ -216,9 +216,9 @@
     place.addEventListener("click", () => { if (cursor !== null) say(plot); });
     home.append(title, place);
   });
-  if (data.left > 0) {
+  if (data.left) {
     const note = document.createElement("p");
-    note.textContent = data.left + " more zones have no plots; --json has all.";
+    note.textContent = data.left;
     home.append(note);
   }
   lists.forEach((ol, i) => {

@@ -1,4 +1,4 @@
-package page
+package htmlpage
 
 import _ "embed" // the files of the page
 
