@@ -88,8 +88,8 @@ var programCores = []string{
 	"examples/outage/report", "examples/outage/scenario",
 	"examples/process/commandline/checks.go", "examples/process/commandline/replica.go",
 	"examples/scheduler/fit", "examples/scheduler/scheduling",
-	"examples/shadow/facts.go", "examples/shadow/merge.go", "examples/shadow/record.go",
-	"examples/shadow/world.go",
+	"examples/shadow/facts.go", "examples/shadow/history.go", "examples/shadow/merge.go",
+	"examples/shadow/record.go", "examples/shadow/world.go",
 }
 
 // typedPrograms are packages of programs that keep the rooms' rules about

@@ -209,6 +209,7 @@ func TestWrongCalls(t *testing.T) {
 		`--action is "drain", want delete, evict, evict-then-delete or dry-run`: {"--action=drain"},
 		"--budget-per-node is -1, want a number that is zero or more":           {"--budget-per-node=-1"},
 		"--kube-api-qps is 0, want more than 0":                                 {"--kube-api-qps=0"},
+		`--shadow-html is "x.html", want --shadow with it`:                      {"--shadow-html=x.html"},
 		`takes no arguments, got ["run"]`:                                       {"run"},
 	})
 	programtest.WantRefused(t, run, process.ExitFailed, map[string][]string{
