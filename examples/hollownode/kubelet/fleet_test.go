@@ -267,7 +267,7 @@ func TestAPodEndsAtItsDeadlineWithoutAChange(t *testing.T) {
 	w.run(time.Hour)
 	assert.Equal(t, []string{
 		"0s PatchStatus a Pending c:ContainerCreating", "0s PatchStatus a Running ready c:running",
-		"30s PatchStatus a Failed DeadlineExceeded c:running", "32s PatchStatus a Failed DeadlineExceeded c:exited=0",
+		"30s PatchStatus a Running c:running", "32s PatchStatus a Failed DeadlineExceeded c:exited=0",
 	}, w.log)
 }
 
