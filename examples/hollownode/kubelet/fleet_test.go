@@ -271,6 +271,21 @@ func TestAPodEndsAtItsDeadlineWithoutAChange(t *testing.T) {
 	}, w.log)
 }
 
+// What was restarted, and how it has ended, is not lost with the admission.
+func TestAPodThatIsRejectedAfterARestartKeepsItsContainers(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil, "run-time", "5s,forever", "stop-time", "1s")
+	w.run(time.Minute)
+	w.fleet.SetFaults(w.now, "node", Faults{DiskPressure: true})
+	w.log = nil
+	w.fleet.RestartNode(w.now, "node")
+	w.run(time.Minute)
+	assert.Equal(t, []string{
+		"1m0s PatchStatus a Running c:running/1", "1m0s PatchStatus a Running c:running/1",
+		"1m1s PatchStatus a Failed Evicted c:exited=0/1",
+	}, w.log)
+}
+
 func TestAHaltHoldsFinalDeletionsOnly(t *testing.T) {
 	w := newWorld(t, "node")
 	w.pod("a", nil)
