@@ -65,9 +65,14 @@ var timelessEdges = []string{
 	"examples/daemonset/simulation/process.go", "examples/daemonset/simulation/scenario.go",
 	"examples/daemonset/simulation/script.go", "examples/daemonset/simulation/simulation.go",
 	"examples/daemonset/simulation/timeline.go", "examples/daemonset/simulation/watch.go",
+	"examples/hollownode/simulation/cluster.go", "examples/hollownode/simulation/nodes.go",
+	"examples/hollownode/simulation/pods.go", "examples/hollownode/simulation/runtime.go",
+	"examples/hollownode/simulation/scenario.go", "examples/hollownode/simulation/script.go",
+	"examples/hollownode/simulation/simulation.go",
 	"examples/outage/model", "examples/outage/simulation/election.go",
 	"examples/outage/simulation/replica.go", "examples/outage/simulation/script.go",
 	"examples/outage/simulation/simulation.go",
+	"examples/virtualtime",
 }
 
 // programCores are folders of programs that only decide.
@@ -77,7 +82,8 @@ var programCores = []string{
 	"examples/controllerruntime/failover/task.go",
 	"examples/daemonset/controller", "examples/daemonset/explore", "examples/daemonset/invariant",
 	"examples/evicting",
-	"examples/hollownode/cri", "examples/hollownode/kubelet",
+	"examples/hollownode/cri", "examples/hollownode/explore", "examples/hollownode/invariant",
+	"examples/hollownode/kubelet",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
 	"examples/outage/cluster/import.go", "examples/outage/cluster/names.go",
 	"examples/outage/cluster/nodes.go", "examples/outage/cluster/objects.go",
@@ -161,12 +167,13 @@ var strictPackages = []string{
 	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
 	"examples/daemonset/explore", "examples/daemonset/invariant", "examples/daemonset/simulation",
 	"examples/evicting", "examples/evicting/evictionreport", "examples/hollownode/cri",
-	"examples/hollownode/edge", "examples/hollownode/kubelet", "examples/hollownode/runner",
+	"examples/hollownode/edge", "examples/hollownode/explore", "examples/hollownode/invariant",
+	"examples/hollownode/kubelet", "examples/hollownode/runner", "examples/hollownode/simulation",
 	"examples/mutant",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/edge", "examples/nodelifecycle/options",
 	"examples/process",
 	"examples/process/alerts", "examples/process/commandline", "examples/process/serving",
-	"examples/shadow", "examples/tainteviction",
+	"examples/seeds", "examples/shadow", "examples/tainteviction", "examples/virtualtime",
 }
 
 // personalWords make a person of what is an object, or are not plain.

@@ -143,11 +143,13 @@ func short(name corev1.ResourceName, requested, used, capacity int64) Rejection 
 		"Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, requested, used, capacity)}
 }
 
-// rejected returns the status of a pod that is not admitted.
+// rejected returns the status of a pod that is not admitted. One that was taken
+// before a restart keeps what is known of its containers.
 func rejected(now time.Time, pod *corev1.Pod, r Rejection) corev1.PodStatus {
 	s := corev1.PodStatus{
 		QOSClass: qosClass(pod), ObservedGeneration: pod.Generation,
 		Phase: corev1.PodFailed, Reason: r.Reason, Message: "Pod was rejected: " + r.Message,
+		InitContainerStatuses: pod.Status.InitContainerStatuses, ContainerStatuses: pod.Status.ContainerStatuses,
 	}
 	finishStatus(now, &pod.Status, &s)
 	return s

@@ -23,7 +23,8 @@
 // The status is generated from the pod, its containers and probes, and the
 // status before it: phase, conditions, and why each container waits. Each
 // change has a version. One write of a pod is on its way at a time, and a later
-// change follows it. So an old status never overwrites a newer one.
+// change follows it. So an old status never overwrites a newer one. A final
+// phase is written when the containers have ended, and not before.
 //
 // # Pods and their workers
 //

@@ -240,7 +240,7 @@ func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
 		r.doing = activityIdle
 		f.sync(now, r)
 	case dueReconcile:
-		if !sameStatus(&r.pod.Status, &r.publication.status) {
+		if shown := r.publication.shown(r.pod, r.mayRun()); !sameStatus(&r.pod.Status, &shown) {
 			r.publication.overwritten()
 			f.requestWrite(now, r)
 		}
@@ -301,7 +301,7 @@ func (f *Fleet) write(item dueItem) (Task, bool) {
 		return Task{}, false
 	case r.publication.pending():
 		task.Kind = TaskPatchStatus
-		task.Status, task.version = r.publication.begin()
+		task.Status, task.version = r.publication.begin(r.pod, r.mayRun())
 	default:
 		task.Kind = TaskDeletePod
 	}

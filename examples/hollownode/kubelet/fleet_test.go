@@ -267,7 +267,22 @@ func TestAPodEndsAtItsDeadlineWithoutAChange(t *testing.T) {
 	w.run(time.Hour)
 	assert.Equal(t, []string{
 		"0s PatchStatus a Pending c:ContainerCreating", "0s PatchStatus a Running ready c:running",
-		"30s PatchStatus a Failed DeadlineExceeded c:running", "32s PatchStatus a Failed DeadlineExceeded c:exited=0",
+		"30s PatchStatus a Running c:running", "32s PatchStatus a Failed DeadlineExceeded c:exited=0",
+	}, w.log)
+}
+
+// What was restarted, and how it has ended, is not lost with the admission.
+func TestAPodThatIsRejectedAfterARestartKeepsItsContainers(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil, "run-time", "5s,forever", "stop-time", "1s")
+	w.run(time.Minute)
+	w.fleet.SetFaults(w.now, "node", Faults{DiskPressure: true})
+	w.log = nil
+	w.fleet.RestartNode(w.now, "node")
+	w.run(time.Minute)
+	assert.Equal(t, []string{
+		"1m0s PatchStatus a Running c:running/1", "1m0s PatchStatus a Running c:running/1",
+		"1m1s PatchStatus a Failed Evicted c:exited=0/1",
 	}, w.log)
 }
 
