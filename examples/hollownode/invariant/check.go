@@ -127,4 +127,6 @@ func (l *life) removed() *Change {
 }
 
 // final reports whether a phase is final.
-func final(phase corev1.PodPhase) bool { return phase == corev1.PodSucceeded || phase == corev1.PodFailed }
+func final(phase corev1.PodPhase) bool {
+	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
+}

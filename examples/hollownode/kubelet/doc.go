@@ -46,6 +46,19 @@
 // A node admits a pod when it comes, with the kubelet's reasons, for example
 // OutOfcpu, NodeAffinity and TaintToleration.
 //
+// # Static pods
+//
+// Each node runs the static pods of the fleet by itself, whatever its taints.
+// They join those of the API once all pods are known. The name of the node is
+// added to theirs, and their UID follows from the manifest and the node. A
+// changed manifest is another pod, which starts when the former one has ended.
+//
+// A mirror pod shows each of them in the API, with the node as its owner. It is
+// created when it is missing, and replaced when it shows another manifest or is
+// being deleted. None of that touches the containers. The mirror goes after
+// the containers of its static pod have ended. Its status is written as that of
+// any pod, and its spec is not read. One without a static pod is deleted.
+//
 // # Restarts and reboots
 //
 // A kubelet that starts again knows nothing. It rebuilds its pods, the oldest
@@ -117,6 +130,13 @@
 //     the start. There it is searched for each 100 ms.
 //   - Capacity and allocatable resources that the object of a node has are
 //     kept. There the machine's own replace them.
+//   - Static pods start once the Node is observed and all pods are known. There
+//     they need no API server.
+//   - A mirror is also created again after its static pod has ended or was
+//     rejected, and a mirror of a former Node is replaced. There the next start
+//     of the kubelet and garbage collection do that.
+//   - A static pod that replaces one of its name is admitted when that one has
+//     ended. There it is admitted before, and waits then.
 //   - Not here: in-place resize, ephemeral containers, dynamic resources,
 //     eviction by pressure, preemption, graceful shutdown of the node.
 //
@@ -126,13 +146,14 @@
 //
 //	fleet
 //	rounds
-//	syncing  registration  counts
+//	configuring
+//	syncing  registration  counts  mirroring
 //	probing
 //	schedule
 //	task
 //	nodestatus
-//	worker
-//	publication  admit  relist
+//	worker  manifest
+//	publication  admit  relist  mirror
 //	usage  outage  nodeconditions
 //	faults
 //	status  statuspatch
@@ -141,6 +162,6 @@
 //	decide
 //	initializing
 //	actions
-//	order  grace  identity
-//	reasons  backoff  probe  restart  sandbox  qos
+//	order  grace  static
+//	reasons  backoff  probe  restart  sandbox  qos  identity
 package kubelet

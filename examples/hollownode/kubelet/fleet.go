@@ -22,9 +22,31 @@ func NewFleet(config FleetConfig, now time.Time) (*Fleet, error) {
 	if config.Capacity == nil {
 		config.Capacity = defaultCapacity()
 	}
+	manifests, err := newManifests(config.StaticPods)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
 	return &Fleet{
 		config: config, queue: queue, nodes: map[string]*nodeRecord{}, pods: map[types.UID]*podRecord{},
+		manifests: manifests, manifestVersion: 1, mirrors: map[types.UID]*corev1.Pod{},
 	}, nil
+}
+
+// SetStaticPods replaces the static pods of all nodes. Those that are no longer
+// among them end, and one that has changed is replaced. When it returns an
+// error nothing has changed. O(nodes).
+func (f *Fleet) SetStaticPods(now time.Time, pods []*corev1.Pod) error {
+	manifests, err := newManifests(pods)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	now = f.queue.Advance(now)
+	f.manifests = manifests
+	f.manifestVersion++
+	for _, n := range f.nodes {
+		f.beginRound(now, n)
+	}
+	return nil
 }
 
 // ObserveNode adds a node or replaces its object. Pods that came before their
@@ -49,6 +71,12 @@ func (f *Fleet) ForgetNode(now time.Time, name string) {
 	f.config.Runtime.RemoveNode(now, name)
 	if n, known := f.nodes[name]; known {
 		n.node, n.faults, n.bootID = nil, Faults{}, ""
+		n.static, n.configured = nil, 0
+		for _, r := range n.pods {
+			if isStatic(r.pod) {
+				r.leave(apiGone)
+			}
+		}
 		f.beginLife(now, n)
 	}
 }
@@ -81,9 +109,15 @@ func (f *Fleet) SetFaults(now time.Time, name string, faults Faults) {
 }
 
 // ObservePod adds a pod that is bound to a node, or replaces its object. The
-// latest update wins.
+// latest update wins. A mirror pod shows the static pod of its name, and is
+// deleted if there is none.
 func (f *Fleet) ObservePod(now time.Time, pod *corev1.Pod) {
 	now = f.queue.Advance(now)
+	if isMirror(pod) {
+		f.observeMirror(now, pod)
+		return
+	}
+	pod = fromAPI(pod)
 	r, known := f.pods[pod.UID]
 	if !known {
 		n := f.node(now, pod.Spec.NodeName)
@@ -103,7 +137,7 @@ func (f *Fleet) ObservePod(now time.Time, pod *corev1.Pod) {
 
 // HasPod reports whether a pod is known: it has been observed, or only the
 // runtime has it.
-func (f *Fleet) HasPod(uid types.UID) bool { return f.pods[uid] != nil }
+func (f *Fleet) HasPod(uid types.UID) bool { return f.pods[uid] != nil || f.mirrors[uid] != nil }
 
 // ForgetPod removes a pod that the API server no longer has. Its containers
 // end. Before MarkSynced the removal waits.
@@ -111,7 +145,7 @@ func (f *Fleet) ForgetPod(now time.Time, uid types.UID) {
 	now = f.queue.Advance(now)
 	r, known := f.pods[uid]
 	switch {
-	case !known:
+	case f.forgetMirror(now, uid) || !known:
 	case !f.synced:
 		f.removals = append(f.removals, uid)
 	default:
@@ -119,14 +153,15 @@ func (f *Fleet) ForgetPod(now time.Time, uid types.UID) {
 	}
 }
 
-// MarkSynced tells that all pods have been observed. From then on pods that
-// only the runtime has are ended.
+// MarkSynced tells that all pods have been observed. From then on static pods
+// start, and pods that only the runtime has are ended.
 func (f *Fleet) MarkSynced(now time.Time) {
 	f.queue.Advance(now)
 	f.synced = true
 }
 
-// Halt holds the final deletions of pods, until Resume. All else goes on.
+// Halt holds the final deletions of pods and those of mirror pods, until
+// Resume. All else goes on.
 func (f *Fleet) Halt(now time.Time) {
 	f.queue.Advance(now)
 	f.halted = true
@@ -140,6 +175,9 @@ func (f *Fleet) Resume(now time.Time) {
 		if !r.former() {
 			f.requestWrite(now, r)
 		}
+	}
+	for _, pod := range f.mirrors {
+		f.requestMirror(now, f.nodes[pod.Spec.NodeName], nameOf(pod))
 	}
 }
 
@@ -178,7 +216,11 @@ func (f *Fleet) Start(now time.Time) (Task, bool) {
 func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 	now = f.queue.Advance(now)
 	r := task.item.Value
-	if r == nil {
+	switch {
+	case task.item.Key.kind == dueMirror:
+		f.finishMirror(now, task, result)
+		return
+	case r == nil:
 		f.finishNode(now, task, result)
 		return
 	}
@@ -188,15 +230,14 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 		r.publication.end(task.version, true)
 		outcome.Outcome = timedqueue.OutcomeDone
 		f.queue.Finish(now, task.item, outcome)
-		if f.pods[task.Pod.UID] == r {
-			f.remove(now, r)
-		}
+		f.lose(now, r, task.Pod)
 		return
 	case ResultDone:
 		outcome.Outcome = timedqueue.OutcomeDone
 	}
 	if task.Kind == TaskPatchStatus {
-		r.publication.end(task.version, result == ResultDone)
+		shown := r.shown()
+		r.publication.end(task.version, result == ResultDone && shown != nil && shown.UID == task.Pod.UID)
 	} else if result == ResultDone {
 		r.leave(apiDeleted)
 	}
@@ -204,6 +245,17 @@ func (f *Fleet) Finish(now time.Time, task Task, result Result) {
 		outcome = timedqueue.Result{Outcome: timedqueue.OutcomeRequeued, At: now.Add(r.node.faults.APILatency)}
 	}
 	f.queue.Finish(now, task.item, outcome)
+}
+
+// lose takes that the API server no longer has the object of a pod. Of a static
+// pod that is its mirror, which comes again.
+func (f *Fleet) lose(now time.Time, r *podRecord, pod *corev1.Pod) {
+	if isStatic(r.pod) {
+		f.loseMirror(pod)
+		f.requestMirror(now, r.node, nameOf(pod))
+	} else if f.pods[pod.UID] == r {
+		f.remove(now, r)
+	}
 }
 
 // Next returns when Start can next do something.
@@ -240,14 +292,14 @@ func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
 		r.doing = activityIdle
 		f.sync(now, r)
 	case dueReconcile:
-		if shown := r.publication.shown(r.pod, r.mayRun()); !sameStatus(&r.pod.Status, &shown) {
+		if isOverwritten(r) {
 			r.publication.overwritten()
 			f.requestWrite(now, r)
 		}
 	case dueProbe:
 		f.runProbe(now, r, key.probe)
 	case duePurge:
-		f.purge(r)
+		f.purge(now, r)
 	}
 }
 
@@ -274,6 +326,10 @@ func (f *Fleet) taskOf(now time.Time, item dueItem) (task Task, isTask bool) {
 			task.item.Value.publication.end(task.version, false)
 			needed, refusal.Outcome = false, timedqueue.OutcomeFailed
 		}
+	case dueMirror:
+		if task, needed = f.mirrorTask(item); needed && f.fails(f.nodes[task.Node]) {
+			needed, refusal.Outcome = false, timedqueue.OutcomeFailed
+		}
 	case dueRegister, dueReport, dueList:
 		task, needed = f.nodeTask(now, item)
 	default:
@@ -292,16 +348,27 @@ func (f *Fleet) fails(n *nodeRecord) bool {
 	return part > 0 && (f.config.Rand == nil || f.config.Rand() < part)
 }
 
+// isOverwritten reports whether the API shows another status of a pod than it is
+// to have.
+func isOverwritten(r *podRecord) bool {
+	pod := r.shown()
+	if pod == nil {
+		return false
+	}
+	wanted := r.publication.shown(pod, r.mayRun())
+	return !sameStatus(&pod.Status, &wanted)
+}
+
 // write returns the call that a pod needs, if it needs one.
 func (f *Fleet) write(item dueItem) (Task, bool) {
 	r := item.Value
-	task := Task{Node: r.node.name, Pod: r.pod, item: item}
+	task := Task{Node: r.node.name, Pod: r.shown(), item: item}
 	switch {
 	case r.former() || !f.mayWrite(r):
 		return Task{}, false
 	case r.publication.pending():
 		task.Kind = TaskPatchStatus
-		task.Status, task.version = r.publication.begin(r.pod, r.mayRun())
+		task.Status, task.version = r.publication.begin(task.Pod, r.mayRun())
 	default:
 		task.Kind = TaskDeletePod
 	}

@@ -127,15 +127,3 @@ func containerStatus(list []corev1.ContainerStatus, name string) *corev1.Contain
 	}
 	return nil
 }
-
-// isStatic reports whether a pod comes from this node and not from the API.
-func isStatic(pod *corev1.Pod) bool {
-	source, found := pod.Annotations["kubernetes.io/config.source"]
-	return found && source != "api"
-}
-
-// isMirror reports whether a pod shows a static pod in the API.
-func isMirror(pod *corev1.Pod) bool {
-	_, found := pod.Annotations[corev1.MirrorPodAnnotationKey]
-	return found
-}

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
 
 // randomSeeds is how many random worlds a test run plays.
@@ -29,11 +31,13 @@ func playRandom(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	nodes := []string{"node-0", "node-1"}
 	w := newWorld(t, nodes...)
+	w.static = randomStatic(random)
+	w.restart(nodes...)
 	down := false
 	w.refuse = func(Task) bool { return down || random.IntN(5) == 0 }
 	made := 0
 	for range 120 {
-		switch names := w.names(); random.IntN(12) {
+		switch names := w.names(); random.IntN(13) {
 		case 0, 1:
 			made++
 			w.randomPod(random, fmt.Sprint("pod-", made), nodes[random.IntN(2)])
@@ -43,7 +47,8 @@ func playRandom(t *testing.T, seed uint64) {
 			}
 		case 3:
 			if len(names) > 0 {
-				w.runtime.Crash(w.now, names[random.IntN(len(names))], "c", int32(random.IntN(3)))
+				uid := RuntimeUID(w.pods[names[random.IntN(len(names))]])
+				w.runtime.Crash(w.now, uid, "c", int32(random.IntN(3)))
 			}
 		case 4:
 			if len(names) > 0 {
@@ -81,20 +86,30 @@ func playRandom(t *testing.T, seed uint64) {
 			if random.IntN(4) == 0 {
 				w.shutDown(nodes[random.IntN(2)])
 			}
+		case 12:
+			if random.IntN(2) == 0 {
+				w.set(randomStatic(random)...)
+			}
 		}
 		w.run(time.Duration(random.IntN(20_000)) * time.Millisecond)
 		w.checkPolicies()
+		w.checkStatic(nodes)
 	}
 	down = false
 	for _, name := range nodes {
 		w.fleet.SetFaults(w.now, name, Faults{})
 	}
+	w.refuse = nil
+	w.run(20 * time.Minute) // longer than any back-off
+	w.checkMirrors(nodes)
+	w.set()
 	for _, name := range w.names() {
 		w.delete(name, random.Int64N(40))
 	}
 	w.run(time.Hour)
 	require.Empty(t, w.pods)
 	require.Empty(t, w.fleet.pods)
+	require.Empty(t, w.fleet.mirrors)
 	for _, name := range nodes {
 		require.Empty(t, w.runtime.Pods(w.now, name), "the runtime of %s has pods that none knows", name)
 		used := w.fleet.nodes[name].used
@@ -179,4 +194,65 @@ func (w *world) checkPolicies() {
 			require.Zero(w.t, c.Attempt, "%s: policy Never, and it was restarted", pod.Name)
 		}
 	}
+}
+
+// randomStatic returns up to three static pods. Each has one of a few
+// definitions, so that former ones come again.
+func randomStatic(random *rand.Rand) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, name := range []string{"a", "b", "c"} {
+		if random.IntN(3) == 0 {
+			continue
+		}
+		pod := staticPod(name, "run-time", []string{"forever", "20s"}[random.IntN(2)],
+			"stop-time", []string{"0s", "4s"}[random.IntN(2)], "unmount-time", []string{"0s", "3s"}[random.IntN(2)])
+		pod.Spec.RestartPolicy = []corev1.RestartPolicy{restart, onFailure}[random.IntN(2)]
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+// checkStatic requires that of the static pods of a name on a node one runs at
+// most, and that no mirror runs itself.
+func (w *world) checkStatic(nodes []string) {
+	for _, node := range nodes {
+		running := map[string]bool{}
+		for _, uid := range w.runtime.Pods(w.now, node) {
+			require.False(w.t, w.pods[uid] != nil && isMirror(w.pods[uid]), "a mirror has containers")
+			state, _ := w.runtime.Pod(w.now, uid)
+			if name, static := w.runtime.names[uid]; static && state.Running() {
+				require.False(w.t, running[name], "two static pods run as %s", name)
+				running[name] = true
+			}
+		}
+	}
+}
+
+// checkMirrors requires that each node runs the static pods of the manifests,
+// and that one mirror of each shows its status. All faults are over.
+func (w *world) checkMirrors(nodes []string) {
+	shown := 0
+	for _, node := range nodes {
+		for _, manifest := range w.static {
+			shown++
+			mirror := w.mirror(manifest.Name, node)
+			require.Nil(w.t, mirror.DeletionTimestamp)
+			state, found := w.runtime.Pod(w.now, RuntimeUID(mirror))
+			if manifest.Spec.RestartPolicy == onFailure && mirror.Status.Phase == corev1.PodSucceeded {
+				require.False(w.t, state.Running(), "it has succeeded")
+				continue
+			}
+			require.True(w.t, found, "%s does not run: %s", mirror.Name, describeStatus(&mirror.Status))
+			c, _ := state.Latest("c")
+			shows := containerStatus(mirror.Status.ContainerStatuses, "c")
+			require.Equal(w.t, c.State == cri.StateRunning, shows.State.Running != nil)
+			require.Equal(w.t, c.Attempt, shows.RestartCount)
+		}
+	}
+	for _, pod := range w.pods {
+		if isMirror(pod) {
+			shown--
+		}
+	}
+	require.Zero(w.t, shown, "there are as many mirrors")
 }

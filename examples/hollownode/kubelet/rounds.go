@@ -1,8 +1,6 @@
 package kubelet
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,17 +35,13 @@ func (f *Fleet) reboot(now time.Time, n *nodeRecord, bootID string) {
 	f.beginLife(now, n)
 }
 
-// beginRound begins to visit all pods of a node, the oldest first. A round that
-// is under way begins again.
-func (f *Fleet) beginRound(now time.Time, n *nodeRecord) {
-	n.visited = 0
-	f.queue.Add(dueKey{node: n.name, kind: dueRound}, nil, now)
-}
-
 // proceedRound visits one pod of a node, or ends its round.
 func (f *Fleet) proceedRound(now time.Time, n *nodeRecord) {
 	if n.loop == loopStopped {
 		return // until it runs again
+	}
+	if n.visited == 0 {
+		f.configure(now, n)
 	}
 	if n.visited < len(n.pods) {
 		r := n.pods[n.visited]
@@ -78,14 +72,20 @@ func (f *Fleet) visit(now time.Time, r *podRecord) {
 		r.see()
 		*r = podRecord{node: r.node, pod: r.pod, api: r.api, life: r.node.life}
 		if r.api == apiGone {
-			f.purge(r)
+			f.purge(now, r)
 			return
 		}
 	}
 	switch {
-	case r.node.node == nil || r.state == workerNew && !r.node.hears():
+	case r.node.node == nil || r.state == workerNew && !r.hears():
 	case r.state == workerNew && r.api == apiGone:
 		f.remove(now, r)
+	case r.state == workerNew && isStatic(r.pod):
+		// Of two pods of a name the second starts when the first has ended.
+		if !r.node.ending(nameOf(r.pod), r.pod.UID) {
+			r.pod = seeded(r.pod, r.shown())
+			f.admit(now, r)
+		}
 	case r.state == workerNew:
 		r.see()
 		f.admit(now, r)
@@ -96,7 +96,7 @@ func (f *Fleet) visit(now time.Time, r *podRecord) {
 
 // catchUp does what of a pod has waited for the runtime or the loop.
 func (f *Fleet) catchUp(now time.Time, r *podRecord) {
-	if r.node.hears() {
+	if r.hears() {
 		f.hear(now, r)
 	}
 	if report := r.report; report != nil {
@@ -118,6 +118,9 @@ func (f *Fleet) hear(now time.Time, r *podRecord) {
 	}
 	if old := r.pod; r.see() {
 		f.update(now, r, old)
+	}
+	if isStatic(r.pod) && r.node.hears() {
+		f.compareMirror(now, r, false)
 	}
 	f.requestWrite(now, r)
 }
@@ -211,15 +214,11 @@ func (f *Fleet) stopLoop(now time.Time, n *nodeRecord) {
 	n.loop, n.stoppedAt, n.visited = loopStopped, now, 0
 }
 
-// insert adds a pod to those of its node, which are in the order of their
-// creation, as the kubelet admits them. It is visited now unless the node's
+// insert adds a pod to those of its node. It is visited now unless the node's
 // round comes to it.
 func (f *Fleet) insert(now time.Time, r *podRecord) {
 	n := r.node
-	i, _ := slices.BinarySearchFunc(n.pods, r, func(a, b *podRecord) int {
-		return cmp.Or(a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time), -1)
-	})
-	n.pods = slices.Insert(n.pods, i, r)
+	i := n.insert(r)
 	switch {
 	case n.visited == noRound:
 		f.visit(now, r)
@@ -266,7 +265,11 @@ func (f *Fleet) resume(now time.Time) bool {
 	case len(f.unlisted) > 0:
 		n := f.unlisted[0]
 		f.unlisted = f.unlisted[1:]
-		if n.node != nil && n.visited == noRound && n.loop == loopRunning {
+		switch {
+		case n.node == nil || n.visited != noRound || n.loop != loopRunning:
+		case len(f.manifests) > 0:
+			f.beginRound(now, n) // its containers may be of static pods
+		default:
 			f.adoptOrphans(now, n)
 		}
 		return true

@@ -26,6 +26,10 @@ type FleetConfig struct {
 	Capacity corev1.ResourceList
 	// ListPods makes each start of a kubelet list its pods.
 	ListPods bool
+	// StaticPods are the pods that each node runs by itself; see
+	// [ValidateStaticPod]. The name of the node is added to theirs. They are only
+	// read.
+	StaticPods []*corev1.Pod
 }
 
 // ErrInvalidConfig is wrapped by the errors of [NewFleet].
@@ -39,6 +43,9 @@ func (c FleetConfig) Validate() error {
 	}
 	if err := c.Backoff.Validate(); err != nil {
 		problems = append(problems, fmt.Errorf("config field Backoff: %w", err))
+	}
+	if _, err := newManifests(c.StaticPods); err != nil {
+		problems = append(problems, fmt.Errorf("config field StaticPods: %w", err))
 	}
 	return errors.Join(problems...)
 }
@@ -54,6 +61,11 @@ type Fleet struct {
 	queue  *timedqueue.Queue[dueKey, *podRecord]
 	nodes  map[string]*nodeRecord
 	pods   map[types.UID]*podRecord
+	// manifests are the static pods of each node. The version counts changes.
+	manifests       []manifest
+	manifestVersion uint64
+	// mirrors are the mirror pods in the API.
+	mirrors map[types.UID]*corev1.Pod
 	// removals are pods whose removal waits until all pods are known.
 	removals []types.UID
 	// unlisted are nodes whose orphans end when all pods are known.
@@ -71,6 +83,13 @@ func (f *Fleet) node(now time.Time, name string) *nodeRecord {
 		f.nodes[name] = n
 	}
 	return n
+}
+
+// beginRound begins to visit all pods of a node, the oldest first. A round that
+// is under way begins again.
+func (f *Fleet) beginRound(now time.Time, n *nodeRecord) {
+	n.visited = 0
+	f.queue.Add(dueKey{node: n.name, kind: dueRound}, nil, now)
 }
 
 // observe relists a pod, and returns what has happened to its containers. It is
@@ -120,14 +139,15 @@ func (f *Fleet) scheduleKey(r *podRecord, key dueKey, due time.Time) {
 	}
 }
 
-// mustWrite reports whether the API server lacks something of a pod.
+// mustWrite reports whether the API server lacks something of a pod that it
+// shows.
 func (r *podRecord) mustWrite() bool {
-	return r.api != apiGone && (r.publication.pending() || r.deletable())
+	return r.api != apiGone && (r.publication.pending() || r.deletable()) && r.shown() != nil
 }
 
 // deletable reports whether the API server can delete a pod for good. It is to
 // be deleted, its containers have ended, and its last status is written.
 func (r *podRecord) deletable() bool {
 	return r.state == workerFinished && r.pod.DeletionTimestamp != nil && r.api == apiPresent &&
-		r.publication.version == r.publication.written && !isMirror(r.pod)
+		r.publication.version == r.publication.written
 }

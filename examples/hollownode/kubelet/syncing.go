@@ -113,7 +113,7 @@ func needsSync(old, pod *corev1.Pod) bool {
 // remove takes the end of a pod in the API.
 func (f *Fleet) remove(now time.Time, r *podRecord) {
 	r.leave(apiGone)
-	if r.former() || !r.node.heeds() {
+	if r.former() || !r.heeds() {
 		return
 	}
 	switch r.state {
@@ -130,6 +130,14 @@ func (f *Fleet) remove(now time.Time, r *podRecord) {
 		f.move(now, r, workerTerminating)
 	case workerFinished:
 		f.schedule(r, duePurge, now.Add(housekeepingPeriod))
+	}
+}
+
+// reconfigure has a node configured again after the end of a static pod. Then
+// its mirror goes, or one of its name or UID starts.
+func (f *Fleet) reconfigure(now time.Time, r *podRecord) {
+	if isStatic(r.pod) {
+		f.beginRound(now, r.node)
 	}
 }
 
@@ -157,6 +165,7 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 		f.requestWrite(now, r)
 		if r.api == apiGone {
 			f.schedule(r, duePurge, now.Add(housekeepingPeriod))
+			f.reconfigure(now, r)
 		}
 	default:
 		r.publication.release()
@@ -166,7 +175,7 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 }
 
 // purge forgets a pod.
-func (f *Fleet) purge(r *podRecord) {
+func (f *Fleet) purge(now time.Time, r *podRecord) {
 	f.dropWork(r)
 	delete(f.pods, r.pod.UID)
 	n := r.node
@@ -176,6 +185,7 @@ func (f *Fleet) purge(r *podRecord) {
 			n.visited--
 		}
 	}
+	f.reconfigure(now, r)
 	if n.node == nil && n.visited == noRound {
 		f.dropNode(n)
 	}
@@ -193,7 +203,7 @@ func (f *Fleet) dropWork(r *podRecord) {
 
 // dropNode forgets a node that is not observed, when it has no pods.
 func (f *Fleet) dropNode(n *nodeRecord) {
-	if len(n.pods) == 0 {
+	if len(n.pods)+len(n.mirrors) == 0 {
 		delete(f.nodes, n.name)
 	}
 }

@@ -13,6 +13,12 @@ const (
 	// TaskDeletePod deletes a pod with grace period zero, guarded by its UID. Its
 	// containers have ended and its last status is written.
 	TaskDeletePod TaskKind = "DeletePod"
+	// TaskCreateMirror creates the mirror pod of a static pod, which is the task's
+	// Pod. It fails while there is another pod of the name.
+	TaskCreateMirror TaskKind = "CreateMirror"
+	// TaskDeleteMirror deletes a mirror pod with grace period zero, guarded by its
+	// UID. No container ends by it.
+	TaskDeleteMirror TaskKind = "DeleteMirror"
 	// TaskRegisterNode creates the object of a node. One that is there already is
 	// done, if it is of this fleet.
 	TaskRegisterNode TaskKind = "RegisterNode"
@@ -28,7 +34,8 @@ const (
 type Task struct {
 	Kind TaskKind
 	Node string
-	// Pod is that of a task about a pod, else nil.
+	// Pod is that of a task about a pod, else nil. For a static pod it is its
+	// mirror.
 	Pod *corev1.Pod
 	// Object is the one to create. Only that of TaskRegisterNode counts.
 	Object *corev1.Node

@@ -1,7 +1,9 @@
 package kubelet
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,12 +54,13 @@ func (a activity) String() string {
 	return [...]string{"idle", "mounting", "unmounting", "running"}[a]
 }
 
-// apiState is what the API server has of a pod:
+// apiState is what the source of a pod has of it, which is the API server:
 //
 //	present ──final deletion accepted──► deleted ──► gone
 //	   └─────────removed by another client────────────▲
 //
-// A pod of which the API server has nothing is not written. Only
+// A pod of which the API server has nothing is not written. That of a static
+// pod is the fleet's configuration, from which it is present or gone. Only
 // podRecord.leave writes it.
 type apiState uint8
 
@@ -99,16 +102,19 @@ const (
 	dueRegister
 	dueReport
 	dueList
+	// dueMirror creates or deletes a mirror pod. It is a call of the API server.
+	dueMirror
 )
 
 // String returns the name of the kind.
 func (k dueKind) String() string {
 	return [...]string{"sync", "write", "reconcile", "volumes", "deadline", "purge", "probe", "round", "check",
-		"register", "report", "list"}[k]
+		"register", "report", "list", "mirror"}[k]
 }
 
 // dueKey identifies what waits for a time. The probe is that of dueProbe. The
-// node is that of dueRound and of all kinds after it, which are of no pod.
+// node is that of dueRound and of all kinds after it, which are of no record of
+// a pod.
 type dueKey struct {
 	pod   types.UID
 	node  string
@@ -152,6 +158,22 @@ type podRecord struct {
 // of it counts any more, and the node's round rebuilds it.
 func (r *podRecord) former() bool { return r.life != r.node.life }
 
+// hears reports whether what is wanted of a pod reaches its node. Static pods
+// need no API server.
+func (r *podRecord) hears() bool { return isStatic(r.pod) || r.node.hears() }
+
+// heeds reports whether its node acts on what is wanted of a pod.
+func (r *podRecord) heeds() bool { return r.hears() && r.node.loop != loopStopped }
+
+// shown returns the object by which the API shows a pod, or nil. A static pod
+// has its mirror.
+func (r *podRecord) shown() *corev1.Pod {
+	if isStatic(r.pod) {
+		return r.node.mirrors[nameOf(r.pod)].of(r.pod, r.node.node)
+	}
+	return r.pod
+}
+
 // noRound is the count of visited pods of a node that has no round.
 const noRound = -1
 
@@ -179,6 +201,37 @@ type nodeRecord struct {
 	bootID string
 	// unregistered is the object to create, or nil.
 	unregistered *corev1.Node
+
+	// static are the static pods that it is to run, as of the version configured.
+	// mirrors are the mirror pods in the API. Both are nil without any.
+	static     map[types.NamespacedName]*corev1.Pod
+	configured uint64
+	mirrors    map[types.NamespacedName]*mirror
+}
+
+// insert adds a pod to those of its node, which are in the order of their
+// creation, as the kubelet admits them. It returns its place.
+func (n *nodeRecord) insert(r *podRecord) int {
+	i, _ := slices.BinarySearchFunc(n.pods, r, func(a, b *podRecord) int {
+		return cmp.Or(a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time), -1)
+	})
+	n.pods = slices.Insert(n.pods, i, r)
+	return i
+}
+
+// wants reports whether a node is to run this static pod.
+func (n *nodeRecord) wants(pod *corev1.Pod) bool {
+	wanted, found := n.static[nameOf(pod)]
+	return found && wanted.UID == pod.UID
+}
+
+// ending reports whether a static pod of a name, except one, is ending because
+// it is no longer configured.
+func (n *nodeRecord) ending(name types.NamespacedName, except types.UID) bool {
+	return slices.ContainsFunc(n.pods, func(r *podRecord) bool {
+		return r.api == apiGone && r.state < workerFinished && r.pod.UID != except &&
+			isStatic(r.pod) && nameOf(r.pod) == name
+	})
 }
 
 // hears reports whether the API server and a node can reach each other.

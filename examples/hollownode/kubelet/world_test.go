@@ -23,6 +23,11 @@ type world struct {
 	runtime *countingRuntime
 	now     time.Time
 	pods    map[types.UID]*corev1.Pod
+	// static are the static pods of each node of the next fleets.
+	static []*corev1.Pod
+	// created counts the mirror pods. While blind no watch shows them.
+	created int
+	blind   bool
 	// log has a line for each task of a pod, nodeLog for each of a node.
 	log, nodeLog []string
 	// refuse makes the API server fail.
@@ -37,6 +42,8 @@ type countingRuntime struct {
 	stopFailures int
 	// deaf makes all probes fail.
 	deaf bool
+	// names are those of the static pods that were ever started.
+	names map[types.UID]string
 }
 
 func (r *countingRuntime) Probe(now time.Time, pod types.UID, containerID string, kind cri.ProbeKind) bool {
@@ -47,6 +54,9 @@ func (r *countingRuntime) Begin(now time.Time, plan cri.Plan) {
 	if r.stopFailures > 0 && len(plan.Steps) > 0 && plan.Steps[0].Kind == cri.StepStop {
 		r.stopFailures--
 		plan.Steps = []cri.Step{{Kind: "Broken"}}
+	}
+	if isStatic(plan.Pod) {
+		r.names[plan.Pod.UID] = plan.Pod.Name
 	}
 	r.Fake.Begin(now, plan)
 }
@@ -59,7 +69,10 @@ func (r *countingRuntime) Cancel(now time.Time, pod types.UID) {
 func newWorld(t *testing.T, nodes ...string) *world {
 	runtime, err := cri.NewFake(start)
 	require.NoError(t, err)
-	w := &world{t: t, runtime: &countingRuntime{Fake: runtime}, now: start, pods: map[types.UID]*corev1.Pod{}}
+	w := &world{
+		t: t, runtime: &countingRuntime{Fake: runtime, names: map[types.UID]string{}}, now: start,
+		pods: map[types.UID]*corev1.Pod{},
+	}
 	w.restart(nodes...)
 	return w
 }
@@ -67,7 +80,7 @@ func newWorld(t *testing.T, nodes ...string) *world {
 // restart replaces the fleet, as if its process had ended. The runtime stays.
 func (w *world) restart(nodes ...string) {
 	random := rand.New(rand.NewPCG(1, 2))
-	fleet, err := NewFleet(FleetConfig{Runtime: w.runtime, Rand: random.Float64}, w.now)
+	fleet, err := NewFleet(FleetConfig{Runtime: w.runtime, Rand: random.Float64, StaticPods: w.static}, w.now)
 	require.NoError(w.t, err)
 	w.fleet = fleet
 	for _, name := range nodes {
@@ -81,9 +94,11 @@ func (w *world) restart(nodes ...string) {
 func (w *world) endProcess(nodes ...string) {
 	runtime, err := cri.NewFake(w.now)
 	require.NoError(w.t, err)
-	w.runtime = &countingRuntime{Fake: runtime}
+	w.runtime = &countingRuntime{Fake: runtime, names: w.runtime.names}
 	for _, name := range w.names() {
-		runtime.Restore(w.now, w.pods[name].Spec.NodeName, w.pods[name])
+		pod := *w.pods[name]
+		pod.UID = RuntimeUID(&pod)
+		runtime.Restore(w.now, pod.Spec.NodeName, &pod)
 	}
 	w.restart(nodes...)
 	for _, name := range w.names() {
@@ -158,9 +173,17 @@ func (w *world) perform(task Task) {
 	case w.refuse != nil && w.refuse(task):
 		w.log = append(w.log, line+" refused")
 		w.fleet.Finish(w.now, task, ResultFailed)
+	case task.Kind == TaskCreateMirror:
+		w.createMirror(task, line)
 	case pod == nil:
 		w.fleet.Finish(w.now, task, ResultGone)
+	case task.Kind == TaskDeleteMirror:
+		require.True(w.t, isMirror(pod), "%s is no mirror", pod.Name)
+		w.log = append(w.log, line)
+		w.fleet.Finish(w.now, task, ResultDone)
+		w.drop(pod.UID)
 	case task.Kind == TaskDeletePod:
+		require.False(w.t, isMirror(pod), "the mirror %s is finally deleted", pod.Name)
 		w.log = append(w.log, line)
 		state, found := w.runtime.Pod(w.now, pod.UID)
 		require.False(w.t, found && state.Running(), "containers run after the final deletion")
@@ -175,6 +198,32 @@ func (w *world) perform(task Task) {
 		w.fleet.Finish(w.now, task, ResultDone)
 		w.observe(pod)
 	}
+}
+
+// createMirror creates a mirror pod, unless its name is taken.
+func (w *world) createMirror(task Task, line string) {
+	for _, pod := range w.pods {
+		if nameOf(pod) == nameOf(task.Pod) {
+			w.log = append(w.log, line+" exists")
+			w.fleet.Finish(w.now, task, ResultFailed)
+			return
+		}
+	}
+	w.log = append(w.log, line)
+	w.created++
+	pod := task.Pod.DeepCopy()
+	pod.UID = types.UID(fmt.Sprint("mirror-", w.created))
+	w.pods[pod.UID] = pod
+	w.fleet.Finish(w.now, task, ResultDone)
+	if !w.blind {
+		w.fleet.ObservePod(w.now, pod)
+	}
+}
+
+// drop removes a pod from the API at once.
+func (w *world) drop(uid types.UID) {
+	delete(w.pods, uid)
+	w.fleet.ForgetPod(w.now, uid)
 }
 
 func (w *world) performNode(task Task) {

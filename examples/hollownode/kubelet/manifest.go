@@ -1,0 +1,224 @@
+package kubelet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+)
+
+// manifest is a static pod as each node of a fleet runs it. Text is it as JSON.
+type manifest struct {
+	pod  *corev1.Pod
+	text string
+}
+
+// newManifests returns the manifests of static pods with their defaults. The
+// error joins all that is wrong with them.
+func newManifests(pods []*corev1.Pod) ([]manifest, error) {
+	var problems []error
+	var list []manifest
+	names := map[types.NamespacedName]bool{}
+	for i, pod := range pods {
+		if err := ValidateStaticPod(pod); err != nil {
+			problems = append(problems, fmt.Errorf("static pod %d: %w", i, err))
+			continue
+		}
+		pod = withDefaults(pod)
+		name := nameOf(pod)
+		if names[name] {
+			problems = append(problems, fmt.Errorf("static pod %d: %s is there twice", i, name))
+		}
+		names[name] = true
+		text, err := json.Marshal(pod)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("static pod %d: encode: %w", i, err))
+		}
+		list = append(list, manifest{pod, string(text)})
+	}
+	return list, errors.Join(problems...)
+}
+
+// ValidateStaticPod joins all that is wrong with a static pod. Its status does
+// not count. It checks names, containers, and that it needs no other object of
+// the API, which a kubelet and the API server refuse. The API server checks the
+// rest when the mirror pod is created.
+func ValidateStaticPod(pod *corev1.Pod) error {
+	if pod == nil {
+		return errors.New("it is nil, want a pod")
+	}
+	var problems []error
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if messages := validation.IsDNS1123Subdomain(pod.Name); len(messages) > 0 {
+		wrong("metadata.name is %q, want the name of a pod", pod.Name)
+	}
+	if messages := validation.IsDNS1123Label(pod.Namespace); pod.Namespace != "" && len(messages) > 0 {
+		wrong("metadata.namespace is %q, want the name of a namespace", pod.Namespace)
+	}
+	if pod.UID != "" {
+		wrong("metadata.uid is %q, want none, because each node has its own", pod.UID)
+	}
+	if isMirror(pod) {
+		wrong("metadata.annotations has %s, want a static pod and not its mirror", corev1.MirrorPodAnnotationKey)
+	}
+	if len(pod.Spec.Containers) == 0 {
+		wrong("spec.containers is empty, want at least one")
+	}
+	names := map[string]bool{}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		switch {
+		case len(validation.IsDNS1123Label(c.Name)) > 0:
+			wrong("the name of a container is %q, want lower case letters, digits and -", c.Name)
+		case names[c.Name]:
+			wrong("two containers have the name %q", c.Name)
+		case c.Image == "":
+			wrong("container %q has no image", c.Name)
+		}
+		names[c.Name] = true
+	}
+	for _, kind := range references(&pod.Spec) {
+		wrong("it refers to %s, which no static pod may", kind)
+	}
+	return errors.Join(problems...)
+}
+
+// references returns the kinds of objects of the API that a pod needs. Source:
+// HasAPIObjectReference of pkg/api/pod, v1.37.1.
+func references(spec *corev1.PodSpec) []string {
+	needs := map[string]bool{
+		"a ServiceAccount": spec.ServiceAccountName != "" || spec.DeprecatedServiceAccount != "",
+		"a ResourceClaim":  len(spec.ResourceClaims) > 0,
+		"a Secret":         len(spec.ImagePullSecrets) > 0,
+	}
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		for _, from := range c.EnvFrom {
+			needs["a ConfigMap"] = needs["a ConfigMap"] || from.ConfigMapRef != nil
+			needs["a Secret"] = needs["a Secret"] || from.SecretRef != nil
+		}
+		for _, env := range c.Env {
+			if from := env.ValueFrom; from != nil {
+				needs["a ConfigMap"] = needs["a ConfigMap"] || from.ConfigMapKeyRef != nil
+				needs["a Secret"] = needs["a Secret"] || from.SecretKeyRef != nil
+			}
+		}
+	}
+	for i := range spec.Volumes {
+		if kind := volumeReference(&spec.Volumes[i].VolumeSource); kind != "" {
+			needs[kind] = true
+		}
+	}
+	var kinds []string
+	for kind, needed := range needs {
+		if needed {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// volumeReference returns the kind of object that a volume needs, or "".
+func volumeReference(v *corev1.VolumeSource) string {
+	switch {
+	case v.ConfigMap != nil:
+		return "a ConfigMap"
+	case v.Secret != nil, v.AzureFile != nil:
+		return "a Secret"
+	case v.PersistentVolumeClaim != nil, v.Ephemeral != nil:
+		return "a PersistentVolumeClaim"
+	case v.CSI != nil:
+		return "a CSIDriver"
+	case v.Glusterfs != nil:
+		return "Endpoints"
+	case v.Projected == nil:
+		return ""
+	}
+	for i := range v.Projected.Sources {
+		switch s := &v.Projected.Sources[i]; {
+		case s.ConfigMap != nil:
+			return "a ConfigMap"
+		case s.Secret != nil:
+			return "a Secret"
+		case s.ServiceAccountToken != nil:
+			return "a ServiceAccount"
+		case s.ClusterTrustBundle != nil:
+			return "a ClusterTrustBundle"
+		case s.PodCertificate != nil:
+			return "a PodCertificateRequest"
+		}
+	}
+	return ""
+}
+
+// withDefaults returns a copy of a manifest with the defaults of the API that a
+// loop reads. Tolerations are those of a file. Sources, v1.37.1:
+// pkg/apis/core/v1/defaults.go, and applyDefaults of pkg/kubelet/config.
+func withDefaults(manifest *corev1.Pod) *corev1.Pod {
+	pod := manifest.DeepCopy()
+	pod.Status = corev1.PodStatus{}
+	if pod.Namespace == "" {
+		pod.Namespace = metav1.NamespaceDefault
+	}
+	spec := &pod.Spec
+	if spec.RestartPolicy == "" {
+		spec.RestartPolicy = corev1.RestartPolicyAlways
+	}
+	if spec.TerminationGracePeriodSeconds == nil {
+		spec.TerminationGracePeriodSeconds = ptr.To[int64](corev1.DefaultTerminationGracePeriodSeconds)
+	}
+	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range list {
+			defaultContainer(&list[i], spec.HostNetwork)
+		}
+	}
+	// It stays whatever the node is tainted with.
+	tolerated := corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}
+	spec.Tolerations = slices.DeleteFunc(spec.Tolerations, func(t corev1.Toleration) bool {
+		return t.MatchToleration(&tolerated)
+	})
+	spec.Tolerations = append(spec.Tolerations, tolerated)
+	return pod
+}
+
+// defaultContainer sets the defaults of a container. Of its probes an absent
+// number has the same effect as the default.
+func defaultContainer(c *corev1.Container, hostNetwork bool) {
+	for name, limit := range c.Resources.Limits {
+		if _, requested := c.Resources.Requests[name]; requested {
+			continue
+		}
+		if c.Resources.Requests == nil {
+			c.Resources.Requests = corev1.ResourceList{}
+		}
+		c.Resources.Requests[name] = limit.DeepCopy()
+	}
+	if c.ImagePullPolicy == "" {
+		c.ImagePullPolicy = corev1.PullIfNotPresent
+		if tag := imageTag(c.Image); tag == "" || tag == "latest" {
+			c.ImagePullPolicy = corev1.PullAlways
+		}
+	}
+	for i := range c.Ports {
+		if port := &c.Ports[i]; hostNetwork && port.HostPort == 0 {
+			port.HostPort = port.ContainerPort
+		}
+	}
+}
+
+// imageTag returns the tag of an image, or its digest. It is empty if there is
+// neither.
+func imageTag(image string) string {
+	name := image[strings.LastIndex(image, "/")+1:]
+	if _, digest, found := strings.Cut(name, "@"); found {
+		return digest
+	}
+	_, tag, _ := strings.Cut(name, ":")
+	return tag
+}
