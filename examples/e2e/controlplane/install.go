@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Install is [Build] for a program that is not among the tools of this module's
-// go.mod, because the requirements of its module must not mix with those here.
-// The version is one of that module, such as v0.8.0. Its go.mod decides about
+// Install is [Build] for a program that is not among the tools of go.mod. The
+// requirements of its module do not mix with those here then. The version is one of that module, such as v0.8.0. Its go.mod decides about
 // all others, and Go's checksum database vouches for them.
 func Install(ctx context.Context, config BuildConfig, binary Binary, version string) (string, error) {
 	root, err := config.cacheRoot()
