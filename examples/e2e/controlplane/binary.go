@@ -2,9 +2,9 @@ package controlplane
 
 import "path"
 
-// Binary is a program that [Build] can build: the import path of its main
-// package. The package must be among the tools in this module's go.mod, which
-// pin its version.
+// Binary is a program that [Build] or [Install] can build: the import path of
+// its main package. For Build the package must be among the tools in this
+// module's go.mod, which pin its version.
 type Binary string
 
 // The programs of a control plane. [Start] uses the first two.
