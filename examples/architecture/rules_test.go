@@ -89,6 +89,7 @@ var programCores = []string{
 	"examples/outage/cluster/nodes.go", "examples/outage/cluster/objects.go",
 	"examples/outage/cluster/pools.go", "examples/outage/cluster/settings.go",
 	"examples/outage/cluster/tolerations.go", "examples/outage/cluster/workloads.go",
+	"examples/outage/exhaustive/schedule.go",
 	"examples/outage/explore", "examples/outage/invariant",
 	"examples/htmlpage/page.go", "examples/htmlpage/view.go", "examples/outage/page",
 	"examples/outage/report", "examples/outage/scenario",

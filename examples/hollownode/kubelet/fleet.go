@@ -348,8 +348,8 @@ func (f *Fleet) fails(n *nodeRecord) bool {
 	return part > 0 && (f.config.Rand == nil || f.config.Rand() < part)
 }
 
-// isOverwritten reports whether the API shows another status of a pod than it is
-// to have.
+// isOverwritten reports whether the API shows another status of a pod than it
+// is to have.
 func isOverwritten(r *podRecord) bool {
 	pod := r.shown()
 	if pod == nil {
