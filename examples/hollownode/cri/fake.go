@@ -46,9 +46,16 @@ func (f *Fake) Cancel(now time.Time, pod types.UID) {
 		return
 	}
 	p.plan.canceled = true
-	if p.plan.step().Kind == StepStop {
-		f.end(p)
+	step := p.plan.step()
+	_, ends := f.queue.Get(timer{pod: p.uid})
+	switch {
+	case step.Kind == StepStop:
+	case ends && p.plan.stage != stageHook:
+		return
+	default:
+		p.plan.results = append(p.plan.results, *failed(step, p.plan.stage.failure(), "context canceled"))
 	}
+	f.end(p)
 }
 
 // Crash makes the running container of a name exit, and reports whether there
