@@ -197,9 +197,13 @@ func (f *Fake) fire(at time.Time, key timer) {
 	f.stopped(at, p)
 }
 
-// stopped goes on with a plan that waits for containers to stop.
+// stopped goes on with a plan that waits for containers to stop, or for the
+// hook of one that has exited.
 func (f *Fake) stopped(at time.Time, p *podRecord) {
-	if p.plan != nil && p.plan.step().Kind == StepStop {
+	switch {
+	case p.plan == nil:
+	case p.plan.step().Kind == StepStop,
+		p.plan.stage == stageHook && p.plan.started.State != StateRunning:
 		f.proceed(at, p)
 	}
 }

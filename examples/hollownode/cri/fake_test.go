@@ -243,6 +243,16 @@ func TestACanceledPlanDoesNotWaitForAHook(t *testing.T) {
 	}
 }
 
+func TestAHookEndsWithItsContainer(t *testing.T) {
+	f := newFake(t)
+	pod := newPod(map[string]string{domain + AnnotationPostStartTime: "forever"}, "a")
+	pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}}
+	f.Begin(start, Plan{Node: "node", Pod: pod, Steps: startSteps("a")})
+	require.Empty(t, drain(f, start, time.Hour))
+	require.True(t, f.Crash(start.Add(time.Hour), "pod", "a", 1))
+	require.Contains(t, drain(f, start.Add(time.Hour), time.Minute), time.Hour)
+}
+
 func TestACanceledPlanEndsAfterItsStep(t *testing.T) {
 	f := newFake(t)
 	pod := newPod(map[string]string{domain + "pull-time": "5s"}, "a", "b")
