@@ -79,7 +79,13 @@ func TestProgramWorksUntilItIsTerminated(t *testing.T) {
 // A wrong call ends at once with one clear line and the right exit code.
 func TestWrongCalls(t *testing.T) {
 	unreachable := "http://127.0.0.1:" + programtest.FreePort(t)
+	bad := write(t, t.TempDir(), "bad.yaml", "kind: Pod\napiVersion: v1\nmetadata:\n  name: Proxy\n"+
+		"spec: {containers: [{name: main, image: i}]}\n")
+	notAName := "--pod-manifest-path: " + bad + ":4: metadata.name is \"Proxy\", want the name of a pod"
 	programtest.WantRefused(t, run, process.ExitUsage, map[string][]string{
+		"--pod-manifest-path: stat /does/not/exist: no such file": {"--pod-manifest-path=/does/not/exist"},
+		notAName:                                                   {"--pod-manifest-path=" + bad},
+		"--file-check-frequency is 0s":                             {"--file-check-frequency=0s"},
 		"unknown flag: --nope":                                     {"--nope"},
 		`--fleet is "", want the value of a label`:                 {"--fleet="},
 		"--nodes is -1, want 0 to 99999":                           {"--nodes=-1"},

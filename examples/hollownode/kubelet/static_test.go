@@ -137,6 +137,13 @@ func isReadyStatus(s *corev1.PodStatus) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
+func TestTheSameStaticPodsAgainAreNoChange(t *testing.T) {
+	w := newStaticWorld(t, staticPod("proxy"))
+	before := w.fleet.queue.Len()
+	w.set(staticPod("proxy"))
+	assert.Equal(t, before, w.fleet.queue.Len(), "no node has a round")
+}
+
 func TestTheMirrorGoesAfterTheContainersOfItsStaticPod(t *testing.T) {
 	w := newStaticWorld(t, staticPod("proxy", "stop-time", "7s"), staticPod("stays"))
 	gone, stays := w.mirror("proxy", "node"), w.containerOf(w.mirror("stays", "node"))
@@ -273,6 +280,19 @@ func TestAMirrorThatTheWatchDoesNotShowIsAskedForAgain(t *testing.T) {
 	w.blind = false
 	w.run(2 * time.Second)
 	assert.True(t, isReadyStatus(&w.mirror("proxy", "node").Status))
+}
+
+func TestAMirrorThatComesOutOtherwiseIsNotReplacedAtFullSpeed(t *testing.T) {
+	w := newWorld(t)
+	w.static = []*corev1.Pod{staticPod("proxy")}
+	w.strip = true
+	w.restart("node")
+	w.run(time.Minute)
+	assert.InDelta(t, 6, w.created, 1, "one in 10 s")
+	w.strip = false
+	w.run(20 * time.Second)
+	assert.True(t, isReadyStatus(&w.mirror("proxy", "node").Status))
+	assert.Len(t, w.pods, 1)
 }
 
 func TestWhatOthersWriteIntoAMirrorIsRestoredAndEndsNothing(t *testing.T) {
