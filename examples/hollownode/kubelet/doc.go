@@ -116,6 +116,8 @@
 //     the start. There it is searched for each 100 ms.
 //   - Capacity and allocatable resources that the object of a node has are
 //     kept. There the machine's own replace them.
+//   - A node takes pods with the policy Strict for supplemental groups, because
+//     no process has groups. There the runtime must support it.
 //   - Not here: in-place resize, ephemeral containers, dynamic resources,
 //     eviction by pressure, preemption, graceful shutdown of the node.
 //
