@@ -137,6 +137,8 @@
 //     of the kubelet and garbage collection do that.
 //   - A static pod that replaces one of its name is admitted when that one has
 //     ended. There it is admitted before, and waits then.
+//   - A node takes pods with the policy Strict for supplemental groups, because
+//     no process has groups. There the runtime must support it.
 //   - Not here: in-place resize, ephemeral containers, dynamic resources,
 //     eviction by pressure, preemption, graceful shutdown of the node.
 //

@@ -212,8 +212,10 @@ func TestImagesThatFailBackOff(t *testing.T) {
 	assert.Equal(t, []string{
 		"0s PatchStatus a Pending c:ContainerCreating",
 		"1s PatchStatus a Pending c:ErrImagePull",
-		// After 10 s of back-off it fails again at 12 s, which shows no other status.
+		// The sandbox has started during the pull, so the pod is synced again at once.
+		"1s PatchStatus a Pending c:ImagePullBackOff",
 		// The next sync comes after 10 s, the next pull after 20 s.
+		"12s PatchStatus a Pending c:ErrImagePull",
 		"22s PatchStatus a Pending c:ImagePullBackOff",
 		"33s PatchStatus a Running ready c:running",
 	}, w.log)
@@ -480,6 +482,7 @@ func TestARelistComparesContainers(t *testing.T) {
 		assert.Equal(t, test.want, compare(test.old, test.observed), "%+v %+v", test.old, test.observed)
 	}
 	assert.False(t, eventRemoved.syncs())
+	assert.False(t, eventChanged.syncs(), "the kubelet does not send it")
 	assert.True(t, eventDied.syncs())
 }
 
