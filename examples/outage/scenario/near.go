@@ -2,24 +2,17 @@ package scenario
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	edlib "github.com/hbollon/go-edlib"
 )
 
 // missing says that there is no such thing, and what there is: the one that was
 // probably meant, or else all of them. The plural of the noun is made with an
-// s.
-func missing(noun, name string, existing []string) string {
-	return missingIn(noun, name, "", existing)
-}
-
-// missingIn says in addition where it was looked for.
-func missingIn(noun, name, where string, existing []string) string {
-	text := fmt.Sprintf("there is no %s %s", noun, shown(name))
-	if where != "" {
-		text += " in " + where
-	}
-	if meant, ok := nearest(name, existing); ok {
+// s. Where says where it was looked for, " in a zone", if that is not clear.
+func missing(noun, name, where string, existing []string) string {
+	text := fmt.Sprintf("there is no %s %s%s", noun, shown(name), where)
+	if meant := nearest(name, existing); meant != "" {
 		return fmt.Sprintf("%s; did you mean %s?", text, meant)
 	}
 	if len(existing) == 0 {
@@ -30,10 +23,8 @@ func missingIn(noun, name, where string, existing []string) string {
 
 // shown quotes what would be hard to read in a sentence.
 func shown(name string) string {
-	plain := func(r rune) bool {
-		return r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-	}
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+	const plain = "-._0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	if name == "" || strings.Trim(name, plain) != "" {
 		return fmt.Sprintf("%.80q", name)
 	}
 	return fmt.Sprintf("%.80s", name)
@@ -48,62 +39,26 @@ func listed(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// nearest returns the name that is like the given one, if there is any. A third
-// of the letters may be wrong, and case does not count. A part of at least four
-// letters, the beginning or the end, stands for the whole if only one name has
-// it.
-func nearest(name string, existing []string) (string, bool) {
+// nearest returns the name that is like the given one, empty if there is none.
+// A third of the letters may be wrong, and case does not count. A part of at
+// least four letters, the beginning or the end, stands for the whole if only
+// one name has it.
+func nearest(name string, existing []string) string {
 	lower := strings.ToLower(name)
-	best, bestDistance := "", len(lower)/3+1
-	for _, candidate := range existing {
-		if d := distance(lower, strings.ToLower(candidate), bestDistance); d < bestDistance {
-			best, bestDistance = candidate, d
-		}
-	}
-	if best != "" || len(lower) < 4 {
-		return best, best != ""
-	}
-	var parts []string
+	best, distance, parts := "", len(lower)/3+1, []string(nil)
 	for _, candidate := range existing {
 		other := strings.ToLower(candidate)
-		if strings.HasPrefix(other, lower) || strings.HasSuffix(other, lower) {
+		if max(len(lower)-len(other), len(other)-len(lower)) < distance {
+			if d := edlib.OSADamerauLevenshteinDistance(lower, other); d < distance {
+				best, distance = candidate, d
+			}
+		}
+		if len(lower) >= 4 && (strings.HasPrefix(other, lower) || strings.HasSuffix(other, lower)) {
 			parts = append(parts, candidate)
 		}
 	}
-	if len(parts) != 1 {
-		return "", false
+	if best == "" && len(parts) == 1 {
+		return parts[0]
 	}
-	return parts[0], true
-}
-
-// distance counts the letters to insert, remove, replace or swap with their
-// neighbour that make b of a: the optimal string alignment distance. It may
-// return any number from enough on for those that are at least so far apart.
-func distance(a, b string, enough int) int {
-	if max(len(a)-len(b), len(b)-len(a)) >= enough {
-		return enough
-	}
-	// Rows of the usual table: the one that is filled in and the two before it.
-	row, above, twoAbove := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		row, above, twoAbove = twoAbove, row, above
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(above[j+1]+1, row[j]+1, above[j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], twoAbove[j-1]+1)
-			}
-		}
-		if slices.Min(row) >= enough {
-			return enough
-		}
-	}
-	return row[len(b)]
+	return best
 }

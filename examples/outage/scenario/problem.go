@@ -24,15 +24,14 @@ type Problem struct {
 
 // Error returns file:line:column, path and message, as far as they are known.
 func (p Problem) Error() string {
-	var b strings.Builder
-	if p.Line > 0 {
-		fmt.Fprintf(&b, "%s:%d:%d: ", p.File, p.Line, p.Column)
-	}
+	text := p.Message
 	if p.Path != "" {
-		fmt.Fprintf(&b, "%s: ", p.Path)
+		text = p.Path + ": " + text
 	}
-	b.WriteString(p.Message)
-	return b.String()
+	if p.Line > 0 {
+		text = fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, text)
+	}
+	return text
 }
 
 func join(problems []Problem) error {
@@ -43,32 +42,20 @@ func join(problems []Problem) error {
 	return errors.Join(errs...)
 }
 
-// split takes apart what errors.Join has joined.
-func split(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	if err == nil {
-		return nil
-	}
-	return []error{err}
-}
-
-// below says whether the path is the other one or a part of what is there.
+// below reports whether the path is the other one or a part of what is there.
 func below(path, other string) bool {
 	rest, ok := strings.CutPrefix(path, other)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // parent is the path of what the path's last element is a part of.
-func parent(path string) string {
-	return path[:max(strings.LastIndexAny(path, ".["), 0)]
-}
+func parent(path string) string { return path[:max(strings.LastIndexAny(path, ".["), 0)] }
 
-// child is the path of a field of what is at the path.
+// child is the path of a field of what is at the path. What is in brackets is
+// an item.
 func child(path, field string) string {
-	if path == "" {
-		return field
+	if path == "" || strings.HasPrefix(field, "[") {
+		return path + field
 	}
 	return path + "." + field
 }

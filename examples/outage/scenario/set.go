@@ -46,9 +46,9 @@ func (s *Scenario) set(name, value string) error {
 	case slices.Contains(flags, name):
 		return s.Controller.set(name, value)
 	case strings.ContainsAny(name, ".[") || slices.Contains(fields, name):
-		return setPath(reflect.ValueOf(s).Elem(), "", name, value)
+		return s.setPath(name, value)
 	}
-	if meant, ok := nearest(name, slices.Concat(fields, flags)); ok {
+	if meant := nearest(name, slices.Concat(fields, flags)); meant != "" {
 		return fmt.Errorf("there is no flag or field %s; did you mean %s?", shown(name), meant)
 	}
 	return fmt.Errorf("there is no flag or field %s; fields are %s; flags are %s", shown(name), listed(fields),
@@ -66,90 +66,73 @@ func (c *Controller) set(flag, value string) error {
 	return nil
 }
 
-// setPath sets what is at the path rest, from v on, which is at the path done.
-func setPath(v reflect.Value, done, rest, value string) error {
-	var last field
-	for rest != "" {
-		if v.Kind() == reflect.Pointer {
-			if v.IsNil() {
-				return fmt.Errorf("the scenario has no %s", done)
-			}
-			v = v.Elem()
+// setPath sets what is at the path, one element of it after another.
+func (s *Scenario) setPath(path, value string) error {
+	at, v, means := "", reflect.ValueOf(s).Elem(), ""
+	elements := strings.Split(strings.ReplaceAll(path, "[", ".["), ".")
+	if strings.HasPrefix(path, "[") {
+		elements = elements[1:]
+	}
+	for _, element := range elements {
+		if v.Kind() == reflect.Pointer && v.IsNil() {
+			return fmt.Errorf("the scenario has no %s", at)
 		}
-		element, after := cutPath(rest)
 		var err error
-		if v, last, err = descend(v, done, element); err != nil {
+		if v, means, err = descend(reflect.Indirect(v), at, element); err != nil {
 			return err
 		}
-		done, rest = joined(done, element), after
+		at = child(at, element)
 	}
-	if v.Kind() == reflect.Pointer && isScalar(v.Type().Elem()) {
+	if v.Kind() == reflect.Pointer && (isScalar(v.Type().Elem()) || isBounds(v.Type().Elem())) {
 		v.Set(reflect.New(v.Type().Elem()))
-		v = v.Elem()
+	} else if v.Kind() == reflect.Pointer && v.IsNil() {
+		return errors.New("the scenario has no " + at)
 	}
-	if v.Kind() == reflect.Pointer && isBounds(v.Type().Elem()) {
-		fresh := reflect.New(v.Type().Elem())
-		if err := setExact(fresh.Elem(), func(bound reflect.Value) error { return setScalar(bound, value) }); err != nil {
-			return err
-		}
-		v.Set(fresh)
-		return nil
-	}
-	if !isScalar(v.Type()) {
-		return errors.New(notSingle(v, done))
+	v = reflect.Indirect(v)
+	switch {
+	case isBounds(v.Type()):
+		bound := boundOf(v.Type())
+		err := setScalar(bound, value)
+		setExact(v, bound)
+		return err
+	case !isScalar(v.Type()):
+		return errors.New("it is not a single value; " + inside(v, at))
 	}
 	if err := setScalar(v, value); err != nil {
 		return err
 	}
-	if last.zero != "" && v.IsZero() {
-		return fmt.Errorf("%s is the same as leaving it out, which means %s; give it another value", shown(value), last.zero)
+	if means != "" && v.IsZero() {
+		return fmt.Errorf("%s is the same as leaving it out, which means %s; give it another value", shown(value), means)
 	}
 	return nil
 }
 
-func joined(path, element string) string {
+// descend goes one element down, from v, which is at the path. It returns what
+// the zero of a field means, too.
+func descend(v reflect.Value, path, element string) (inner reflect.Value, zero string, err error) {
 	if strings.HasPrefix(element, "[") {
-		return path + element
-	}
-	return child(path, element)
-}
-
-// cutPath cuts off the first element of a path: a name, or an index in
-// brackets. A name may be empty, where dots follow each other.
-func cutPath(path string) (element, rest string) {
-	begin := 0
-	if strings.HasPrefix(path, "[") {
-		begin = 1
-	}
-	end := len(path)
-	if i := strings.IndexAny(path[begin:], ".["); i >= 0 {
-		end = begin + i
-	}
-	return path[:end], strings.TrimPrefix(path[end:], ".")
-}
-
-// descend goes one element down, from v, which is at the path.
-func descend(v reflect.Value, path, element string) (reflect.Value, field, error) {
-	if strings.HasPrefix(element, "[") {
-		inner, err := itemOf(v, path, element)
-		return inner, field{}, err
+		inner, err = itemOf(v, path, element)
+		return inner, "", err
 	}
 	if v.Kind() != reflect.Struct {
-		return v, field{}, fmt.Errorf("there is no field %s in %s; %s", shown(element), path, inside(v, path))
+		return v, "", fmt.Errorf("there is no field %s in %s; %s", shown(element), path, inside(v, path))
 	}
 	fields := fieldsOf(v.Type())
-	f, ok := fieldNamed(fields, element)
-	if ok {
-		return v.FieldByIndex(f.index), f, nil
+	if f := fieldNamed(fields, element); f != nil {
+		return v.FieldByIndex(f.Index), f.zeroMeans(), nil
 	}
-	return v, f, errors.New(missingIn("field", element, path, namesOf(fields)))
+	where := ""
+	if path != "" {
+		where = " in " + path
+	}
+	return v, "", errors.New(missing("field", element, where, namesOf(fields)))
 }
 
 func itemOf(v reflect.Value, path, element string) (reflect.Value, error) {
-	if path == "" {
-		path = "the scenario"
-	}
 	if v.Kind() != reflect.Slice {
+		if path == "" {
+			path = "the scenario"
+		}
 		return v, fmt.Errorf("%s is no list", path)
 	}
 	number, closed := strings.CutSuffix(element[1:], "]")
@@ -158,16 +141,6 @@ func itemOf(v reflect.Value, path, element string) (reflect.Value, error) {
 		return v, fmt.Errorf("there is no %s%s; %s", path, element, inside(v, path))
 	}
 	return v.Index(i), nil
-}
-
-func notSingle(v reflect.Value, path string) string {
-	if v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			return "the scenario has no " + path
-		}
-		v = v.Elem()
-	}
-	return "it is not a single value; " + inside(v, path)
 }
 
 // inside says what can be named at or below the path.
