@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -80,10 +81,10 @@ func (p place) clean() bool {
 	return !slices.ContainsFunc(p.found, func(found Problem) bool { return below(found.Path, p.path) })
 }
 
-// unique reports the part if the key has been there before.
-func (p place) unique(part, key, format string) {
+// unique reports the part if the key has been there before, and first where.
+func (p place) unique(part, key, format string, args ...any) {
 	if first, known := p.first[key]; known {
-		p.unless(false, part, part, format, first)
+		p.unless(false, part, part, format, append([]any{first}, args...)...)
 		return
 	}
 	p.first[key] = p.path
@@ -100,27 +101,19 @@ func (c *checker) visit(path string, f *field, v reflect.Value) {
 	}
 	switch {
 	case v.Kind() == reflect.Slice && isScalar(v.Type().Elem()):
-		p.once(v)
+		for i := range v.Len() {
+			element := place{c, item(path, i)}
+			element.unique(".", fmt.Sprintf("%s=%v", path, v.Index(i)), "%[2]v is in the list already, as %[1]s", v.Index(i))
+		}
 	case v.Kind() == reflect.Struct:
 		p.says(v)
-		if rules, ok := reflect.TypeAssert[ruled](v.Addr()); ok {
+		whole := reflect.New(v.Type()) // an entry of a map has no address
+		whole.Elem().Set(v)
+		if rules, ok := reflect.TypeAssert[ruled](whole); ok {
 			rules.check(p)
 		}
 	case isScalar(v.Type()) && !(f.optional && v.Type() == f.Type && v.IsZero()):
 		p.scalar(f, v)
-	}
-}
-
-// once reports items of a list that are there twice.
-func (p place) once(list reflect.Value) {
-	first := map[any]int{}
-	for i := range list.Len() {
-		element := list.Index(i).Interface()
-		if j, known := first[element]; known {
-			p.unless(false, item("", i), "", "%v is in the list already, as %s", element, item(p.path, j))
-			continue
-		}
-		first[element] = i
 	}
 }
 
@@ -158,18 +151,14 @@ func (p place) scalar(f *field, v reflect.Value) {
 	if complaint := complaint(f.tag("is"), v); complaint != "" {
 		p.unless(false, ".", "", "%s", complaint)
 	} else if f.tag("is") == "key" {
-		place{p.checker, parent(p.path)}.unique(f.name, strings.Map(unnumbered, p.path)+"="+text, "%s has this name already")
+		place{p.checker, parent(p.path)}.unique(f.name, itemNumber.ReplaceAllString(p.path, "")+"="+text, "%s has this name already")
 	}
 	p.bounds(f, v)
 }
 
-// unnumbered leaves out the numbers of a path: groups of all zones share names.
-func unnumbered(r rune) rune {
-	if unicode.IsDigit(r) {
-		return -1
-	}
-	return r
-}
+// itemNumber matches what the scope of a name leaves out of its path: groups of
+// all zones share theirs.
+var itemNumber = regexp.MustCompile(`\[[0-9]+\]`)
 
 // exists reports a name of something that the scenario does not have.
 func (p place) exists(noun, name string) {
@@ -208,64 +197,55 @@ func (p place) bounds(f *field, v reflect.Value) {
 
 // complaint says what is wrong with a value of the kind, if anything is.
 func complaint(kind string, v reflect.Value) string {
+	text := v.String()
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
 	switch kind {
 	case "share":
 		if share := v.Float(); !(share > 0 && share <= 1) { // also what is no number
 			return fmt.Sprintf("is %v; want more than 0 and at most 1", share)
 		}
 	case "clock":
-		if v.Int() == 0 {
+		if v.IsZero() {
 			return "is 0s; say by how much the clock steps, as in 5m or -5m"
 		}
 	case "text":
-		if !utf8.ValidString(v.String()) {
+		if !utf8.ValidString(text) {
 			return "is no text in UTF-8"
 		}
-	case "name":
-		return nameComplaint(v.String())
-	case "key", "label":
-		if v.String() == "" {
+	case "name", "key", "label":
+		if strings.TrimSpace(text) == "" {
 			return "is empty; give it a name"
-		}
-		if len(validation.IsDNS1123Label(v.String())) > 0 {
-			return shown(v.String()) +
-				" is no DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last"
+		} else if kind != "name" {
+			return unlike(validation.IsDNS1123Label, text,
+				"DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last")
+		} else if !utf8.ValidString(text) || strings.ContainsFunc(text, hidden) {
+			return fmt.Sprintf("%.80q holds what cannot be shown in one line", text)
 		}
 	case "taintKey":
-		if len(validation.IsQualifiedName(v.String())) > 0 {
-			return shown(v.String()) + " is no key of a taint; write it like maintenance or example.com/maintenance"
-		}
+		return unlike(validation.IsQualifiedName, text, "key of a taint; write it like maintenance or example.com/maintenance")
 	case "value of a taint", "value of a label":
-		if len(validation.IsValidLabelValue(v.String())) > 0 {
-			return fmt.Sprintf("%s is no %s: at most 63 letters, digits, dashes, underscores and dots", shown(v.String()), kind)
-		}
+		return unlike(validation.IsValidLabelValue, text, kind+": at most 63 letters, digits, dashes, underscores and dots")
 	case "timeAdded":
-		return timeAddedComplaint(v.String())
+		return timeAddedComplaint(text)
 	}
 	return ""
 }
 
-// nameComplaint is about a name that is only shown.
-func nameComplaint(name string) string {
-	if strings.TrimSpace(name) == "" {
-		return "is empty; give it a name"
+// unlike says what a text is not, if it is not valid.
+func unlike(problems func(string) []string, text, what string) string {
+	if len(problems(text)) == 0 {
+		return ""
 	}
-	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
-	if !utf8.ValidString(name) || strings.ContainsFunc(name, hidden) {
-		return fmt.Sprintf("%.80q holds what cannot be shown in one line", name)
-	}
-	return ""
+	return shown(text) + " is no " + what
 }
 
 func timeAddedComplaint(added string) string {
-	if added == TimeAddedNow || added == TimeAddedMissing {
-		return ""
-	}
 	off, err := time.ParseDuration(added)
-	if err != nil {
+	switch {
+	case added == TimeAddedNow || added == TimeAddedMissing:
+	case err != nil:
 		return shown(added) + " is neither now nor missing nor a duration like -1h"
-	}
-	if off.Abs() > maxClockStep.D() {
+	case off.Abs() > maxClockStep.D():
 		return fmt.Sprintf("is %s; at most %v, forwards or back", added, maxClockStep)
 	}
 	return ""

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,22 +118,12 @@ func setFlag(flags *pflag.FlagSet, name string, value FlagValue) error {
 		return errors.New(missing("flag", name, "", flagNames(flags)))
 	}
 	if err := flag.Value.Set(string(value)); err != nil {
-		return fmt.Errorf("%q is no value for this flag; want %s", string(value), wanted(flag.Value.Type()))
+		kind := flag.Value.Type() // pflag names types of Go
+		words := map[string]string{
+			"duration": "a duration like 90s", "bool": "true or false", "int": "a whole number", "float32": "a number",
+			"float64": "a number",
+		}
+		return fmt.Errorf("%q is no value for this flag; want %s", string(value), cmp.Or(words[kind], "a "+kind))
 	}
 	return nil
-}
-
-// wanted says in words what a flag of that type takes; pflag names types of Go.
-func wanted(flagType string) string {
-	switch flagType {
-	case "duration":
-		return "a duration like 90s"
-	case "bool":
-		return "true or false"
-	case "int":
-		return "a whole number"
-	case "float32", "float64":
-		return "a number"
-	}
-	return "a " + flagType
 }

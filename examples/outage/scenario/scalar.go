@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -30,22 +29,12 @@ func (d Duration) String() string {
 	return text
 }
 
-// MarshalJSON returns the duration as a JSON string.
-func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
+// MarshalText returns what String does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalJSON reads a JSON string. A number is an error, except 0: it has no
-// unit.
-func (d *Duration) UnmarshalJSON(data []byte) error {
+// UnmarshalText reads a duration with its unit; only 0 needs none.
+func (d *Duration) UnmarshalText(data []byte) error {
 	text := string(data)
-	if strings.HasPrefix(text, `"`) {
-		if err := json.Unmarshal(data, &text); err != nil {
-			return err
-		}
-	}
-	return d.parse(text)
-}
-
-func (d *Duration) parse(text string) error {
 	parsed, err := time.ParseDuration(text)
 	if err == nil {
 		*d = Duration(parsed)
@@ -88,7 +77,7 @@ func setScalar(v reflect.Value, text string) (err error) {
 	switch {
 	case v.Type() == reflect.TypeFor[Duration]():
 		var d Duration
-		err = d.parse(text)
+		err = d.UnmarshalText([]byte(text))
 		v.SetInt(int64(d))
 		return err
 	case v.Kind() == reflect.String:

@@ -1,11 +1,12 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
@@ -66,82 +67,70 @@ func (c *Controller) set(flag, value string) error {
 	return nil
 }
 
-// setPath sets what is at the path, one element of it after another.
+// setPath sets the single value at the path.
 func (s *Scenario) setPath(path, value string) error {
-	at, v, means := "", reflect.ValueOf(s).Elem(), ""
-	elements := strings.Split(strings.ReplaceAll(path, "[", ".["), ".")
-	if strings.HasPrefix(path, "[") {
-		elements = elements[1:]
-	}
-	for _, element := range elements {
-		if v.Kind() == reflect.Pointer && v.IsNil() {
-			return fmt.Errorf("the scenario has no %s", at)
+	values, fields := map[string]reflect.Value{}, map[string]*field{}
+	walk("", &field{}, reflect.ValueOf(s).Elem(), func(path string, f *field, v reflect.Value) {
+		if v.CanSet() { // what is in a map cannot
+			values[path], fields[path] = v, f
 		}
-		var err error
-		if v, means, err = descend(reflect.Indirect(v), at, element); err != nil {
-			return err
-		}
-		at = child(at, element)
+	})
+	v, there := values[path]
+	if !there {
+		return notThere(path, values)
 	}
 	if v.Kind() == reflect.Pointer && (isScalar(v.Type().Elem()) || isBounds(v.Type().Elem())) {
 		v.Set(reflect.New(v.Type().Elem()))
-	} else if v.Kind() == reflect.Pointer && v.IsNil() {
-		return errors.New("the scenario has no " + at)
+		v = v.Elem()
 	}
-	v = reflect.Indirect(v)
 	switch {
+	case v.Kind() == reflect.Pointer:
+		return errors.New("the scenario has no " + path)
 	case isBounds(v.Type()):
 		bound := boundOf(v.Type())
 		err := setScalar(bound, value)
 		setExact(v, bound)
 		return err
 	case !isScalar(v.Type()):
-		return errors.New("it is not a single value; " + inside(v, at))
+		return errors.New("it is not a single value; " + inside(v, path))
 	}
 	if err := setScalar(v, value); err != nil {
 		return err
 	}
-	if means != "" && v.IsZero() {
-		return fmt.Errorf("%s is the same as leaving it out, which means %s; give it another value", shown(value), means)
+	if f := fields[path]; f.Type == v.Type() && f.zeroMeans() != "" && v.IsZero() {
+		return fmt.Errorf("%s is the same as leaving it out, which means %s; give it another value", shown(value),
+			f.zeroMeans())
 	}
 	return nil
 }
 
-// descend goes one element down, from v, which is at the path. It returns what
-// the zero of a field means, too.
-func descend(v reflect.Value, path, element string) (inner reflect.Value, zero string, err error) {
-	if strings.HasPrefix(element, "[") {
-		inner, err = itemOf(v, path, element)
-		return inner, "", err
+// notThere says which element of a path does not exist, and what does.
+func notThere(path string, values map[string]reflect.Value) error {
+	above := parent(path)
+	for !values[above].IsValid() {
+		above = parent(above)
 	}
-	if v.Kind() != reflect.Struct {
-		return v, "", fmt.Errorf("there is no field %s in %s; %s", shown(element), path, inside(v, path))
+	v, where, rest := values[above], "", path[len(above):]
+	if above != "" {
+		where, rest = " in "+above, strings.TrimPrefix(rest, ".")
 	}
-	fields := fieldsOf(v.Type())
-	if f := fieldNamed(fields, element); f != nil {
-		return v.FieldByIndex(f.Index), f.zeroMeans(), nil
+	element := elementOf.FindString(rest)
+	switch index := strings.HasPrefix(element, "["); {
+	case v.Kind() == reflect.Pointer:
+		return fmt.Errorf("the scenario has no %s", above)
+	case index && v.Kind() == reflect.Slice:
+		return fmt.Errorf("there is no %s%s; %s", above, element, inside(v, above))
+	case index:
+		return fmt.Errorf("%s is no list", cmp.Or(above, "the scenario"))
+	case v.Kind() == reflect.Struct:
+		return errors.New(missing("field", element, where, namesOf(fieldsOf(v.Type()))))
 	}
-	where := ""
-	if path != "" {
-		where = " in " + path
-	}
-	return v, "", errors.New(missing("field", element, where, namesOf(fields)))
+	return fmt.Errorf("there is no field %s%s; %s", shown(element), where, inside(v, above))
 }
 
-func itemOf(v reflect.Value, path, element string) (reflect.Value, error) {
-	if v.Kind() != reflect.Slice {
-		if path == "" {
-			path = "the scenario"
-		}
-		return v, fmt.Errorf("%s is no list", path)
-	}
-	number, closed := strings.CutSuffix(element[1:], "]")
-	i, err := strconv.Atoi(number)
-	if err != nil || !closed || i < 0 || i >= v.Len() {
-		return v, fmt.Errorf("there is no %s%s; %s", path, element, inside(v, path))
-	}
-	return v.Index(i), nil
-}
+// elementOf matches the first element of a path: a name, which may be empty, or
+// an index in brackets.
+var elementOf = regexp.MustCompile(`^\[?[^.[]*`)
 
 // inside says what can be named at or below the path.
 func inside(v reflect.Value, path string) string {

@@ -1,5 +1,11 @@
 package scenario
 
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+)
+
 // Step is one thing that happens: when, for how long, and exactly one of what.
 type Step struct {
 	At Duration `json:"at" is:"time"`
@@ -93,6 +99,50 @@ type Step struct {
 	// Halt puts the annotation on the leader's Lease that holds all evictions and
 	// NoExecute taints, as an operator does. It is removed at the end.
 	Halt *Halt `json:"halt,omitempty" fault:"once"`
+}
+
+// fault is one of a step: its name, what the tag of its field says of it, and
+// the pointer to it.
+type fault struct {
+	name, kind string
+	value      reflect.Value
+}
+
+func (f *fault) is(kind string) bool { return strings.Contains(f.kind, kind) }
+
+// faults returns those that the step has, in the order of the type, and the
+// names of all that there are.
+func (s *Step) faults() (faults []fault, all []string) {
+	for _, f := range fieldsOf(reflect.TypeFor[Step]()) {
+		kind := f.Tag.Get("fault")
+		if kind == "" {
+			continue
+		}
+		all = append(all, f.name)
+		if value := reflect.ValueOf(s).Elem().FieldByIndex(f.Index); !value.IsNil() {
+			faults = append(faults, fault{f.name, kind, value})
+		}
+	}
+	return faults, all
+}
+
+// String says in a few words what the step does: silence zone: a, for 10m. It
+// is for people.
+func (s *Step) String() string {
+	text := "nothing"
+	faults, _ := s.faults()
+	for _, f := range faults {
+		encoded, err := json.Marshal(f.value.Interface())
+		if err != nil {
+			encoded = []byte(err.Error())
+		}
+		plain := strings.NewReplacer(`"`, "", "{", "", "}", "", ":", ": ", ",", ", ").Replace(string(encoded))
+		text = strings.TrimSpace(f.name + " " + plain)
+	}
+	if s.For > 0 {
+		text += ", for " + s.For.String()
+	}
+	return text
 }
 
 // Nodes says which nodes. What is left out does not restrict; something has to

@@ -106,23 +106,22 @@ func fieldNamed(fields []field, name string) *field {
 
 // walk visits every value at and below v, what is inside it first: fields in
 // the order of the types, map entries in that of their keys. Items and entries
-// come with the field that holds them.
+// come with the field that holds them. Of pointers only those to nothing are
+// visited.
 func walk(path string, f *field, v reflect.Value, visit func(path string, f *field, v reflect.Value)) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
 			walk(path, f, v.Elem(), visit)
+			return
 		}
-		return // what it points to is visited, not the pointer
 	case reflect.Slice:
 		for i := range v.Len() {
 			walk(item(path, i), f, v.Index(i), visit)
 		}
 	case reflect.Map:
 		for _, name := range sortedKeys(v) {
-			entry := reflect.New(v.Type().Elem()).Elem() // an entry has no address
-			entry.Set(v.MapIndex(reflect.ValueOf(name)))
-			walk(child(path, name), f, entry, visit)
+			walk(child(path, name), f, v.MapIndex(reflect.ValueOf(name)), visit)
 		}
 	case reflect.Struct:
 		fields := fieldsOf(v.Type())
