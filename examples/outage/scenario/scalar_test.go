@@ -41,18 +41,19 @@ func TestDurationsSurviveJSON(t *testing.T) {
 
 func TestDurationsNeedAUnit(t *testing.T) {
 	for text, want := range map[string]string{
-		`30`:      "30 has no unit; write 30s if it is in seconds",
-		`"-1.5"`:  "-1.5 has no unit; write -1.5s if it is in seconds",
-		`""`:      `"" is no duration; write it like 90s, 5m or 1h30m`,
-		`"5 m"`:   `"5 m" is no duration; write it like 90s, 5m or 1h30m`,
-		`"1d"`:    `"1d" is no duration; write it like 90s, 5m or 1h30m`,
-		`true`:    `"true" is no duration; write it like 90s, 5m or 1h30m`,
-		`"1h30"`:  `"1h30" is no duration; write it like 90s, 5m or 1h30m`,
-		`"5e9ns"`: `"5e9ns" is no duration; write it like 90s, 5m or 1h30m`,
+		"30":    "30 has no unit; write 30s if it is in seconds",
+		"-1.5":  "-1.5 has no unit; write -1.5s if it is in seconds",
+		"":      `"" is no duration; write it like 90s, 5m or 1h30m`,
+		"5 m":   `"5 m" is no duration; write it like 90s, 5m or 1h30m`,
+		"1d":    `"1d" is no duration; write it like 90s, 5m or 1h30m`,
+		"true":  `"true" is no duration; write it like 90s, 5m or 1h30m`,
+		"1h30":  `"1h30" is no duration; write it like 90s, 5m or 1h30m`,
+		"5e9ns": `"5e9ns" is no duration; write it like 90s, 5m or 1h30m`,
 	} {
 		var d scenario.Duration
-		require.EqualError(t, d.UnmarshalJSON([]byte(text)), want)
+		require.EqualError(t, d.UnmarshalText([]byte(text)), want)
 	}
 	var d scenario.Duration
-	require.NoError(t, json.Unmarshal([]byte("0"), &d), "0 is the same in every unit")
+	require.NoError(t, d.UnmarshalText([]byte("0")), "0 is the same in every unit")
+	require.Error(t, json.Unmarshal([]byte("30"), &d), "a number of JSON has no unit")
 }
