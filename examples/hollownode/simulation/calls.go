@@ -122,6 +122,11 @@ func (c *client) Delete(_ context.Context, name string, options metav1.DeleteOpt
 	})
 }
 
+// Create is for mirrors of static pods, which these worlds do not have.
+func (c *client) Create(context.Context, *corev1.Pod, metav1.CreateOptions) (*corev1.Pod, error) {
+	return nil, errUnexpected
+}
+
 func (c *client) List(context.Context, metav1.ListOptions) (*corev1.PodList, error) {
 	return nil, errUnexpected
 }
