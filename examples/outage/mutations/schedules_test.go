@@ -1,0 +1,38 @@
+//go:build !race
+
+package mutations
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/mutant"
+)
+
+// byOneDeviation are faults that package exhaustive shows with one deviation at
+// most, among them narrow races.
+var byOneDeviation = []string{
+	"taints are written over what others have written",
+	"what the live read of a lease says is ignored",
+	"an eviction does not say which pod it is for",
+	"a pod's name is taken for its identity",
+	"a mark that has become moot stays",
+	"an eviction that has succeeded is forgotten",
+}
+
+// Small worlds in every interleaving show faults that random ones show.
+func TestSchedulesShowFaults(t *testing.T) {
+	for _, name := range byOneDeviation[:sized(1, len(byOneDeviation))] {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mutations := all()
+			i := slices.IndexFunc(mutations, func(m mutation) bool { return m.name == name })
+			require.GreaterOrEqual(t, i, 0)
+			program, err := mutations[i].fault().Build(t.Context(), repository, "../exhaustive", t.TempDir())
+			require.NoError(t, err)
+			require.NoError(t, mutant.Fails(t.Context(), program, "-test.run", "^TestEverySchedule$"))
+		})
+	}
+}
