@@ -172,7 +172,9 @@ func TestWrongCalls(t *testing.T) {
 	}{
 		"unknown flag": {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
 		"no set": {[]string{"--concurrent-daemonset-syncs=0"}, process.ExitUsage,
-			"--concurrent-daemonset-syncs is 0, want at least 1"},
+			"--concurrent-daemonset-syncs is 0, want 1 to 100"},
+		"too many sets": {[]string{"--concurrent-daemonset-syncs=101"}, process.ExitUsage,
+			"--concurrent-daemonset-syncs is 101, want 1 to 100"},
 		"no QPS":             {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
 		"a shadow":           {[]string{"--shadow"}, process.ExitUsage, "--shadow is not supported: "},
 		"an argument":        {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
