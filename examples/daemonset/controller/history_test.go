@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -21,8 +22,8 @@ const mostCarriers = 11
 
 // withPods returns a world in which a set has a pod on each of so many nodes.
 // Pods of other revisions are not replaced.
-func withPods(t *testing.T, nodes int) (w *world, current *appsv1.ControllerRevision) {
-	w = newWorld(t)
+func withPods(t *testing.T, nodes int) (*world, *appsv1.ControllerRevision) {
+	w := newWorld(t)
 	for i := range nodes {
 		w.addNode(nodeName(i))
 	}
@@ -32,9 +33,9 @@ func withPods(t *testing.T, nodes int) (w *world, current *appsv1.ControllerRevi
 	w.MarkSynced(w.now)
 	w.pass(time.Minute)
 	require.Len(t, w.podsOn("agent"), nodes)
-	for _, current = range w.revisions {
-	}
-	return w, current
+	revisions := slices.Collect(maps.Values(w.revisions))
+	require.Len(t, revisions, 1)
+	return w, revisions[0]
 }
 
 // former adds another revision of the set, which some of its pods carry.
