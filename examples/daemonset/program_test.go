@@ -132,7 +132,8 @@ func TestWrongCalls(t *testing.T) {
 	unreachable := "http://127.0.0.1:" + programtest.FreePort(t)
 	programtest.WantRefused(t, run, process.ExitUsage, map[string][]string{
 		"unknown flag: --nope":                               {"--nope"},
-		"--concurrent-daemonset-syncs is 0, want at least 1": {"--concurrent-daemonset-syncs=0"},
+		"--concurrent-daemonset-syncs is 0, want 1 to 100":   {"--concurrent-daemonset-syncs=0"},
+		"--concurrent-daemonset-syncs is 101, want 1 to 100": {"--concurrent-daemonset-syncs=101"},
 		"--kube-api-qps is 0, want more than 0":              {"--kube-api-qps=0"},
 		"--shadow is not supported: ":                        {"--shadow"},
 		`takes no arguments, got ["run"]`:                    {"run"},

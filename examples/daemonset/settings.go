@@ -47,7 +47,8 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 
 // Check reports what is wrong, in the order in which AddFlags adds the flags.
 func (s *settings) Check(c *commandline.Checks) {
-	c.That(s.concurrentSyncs > 0, "--concurrent-daemonset-syncs is %d, want at least 1", s.concurrentSyncs)
+	c.That(s.concurrentSyncs > 0 && s.concurrentSyncs <= controller.MostConcurrency,
+		"--concurrent-daemonset-syncs is %d, want 1 to %d", s.concurrentSyncs, controller.MostConcurrency)
 	s.Replica.Check(c)
 }
 

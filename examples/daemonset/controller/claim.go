@@ -10,18 +10,29 @@ import (
 	"github.com/kubelife/lifecycle/timedqueue"
 )
 
-// claim hands out the first objects that a set has to adopt or release.
+// claim hands out some of the objects that a set has to adopt or release.
 func (c *Controller) claim(now time.Time) (Task, bool) {
 	item, ok := c.claims.Start(now)
 	if !ok {
 		return Task{}, false
 	}
 	r := item.Value
-	most := claimRequests - 1 // one request reads the set
-	action := Claim{Revisions: r.revisionClaims[:min(most, len(r.revisionClaims))]}
-	room := min(most-len(action.Revisions), len(r.podClaims.objects))
-	action.Pods = slices.Clone(r.podClaims.objects[:room])
-	return Task{Owner: r.set.Source.Owner, Action: action, of: r, item: item}, true
+	return Task{Owner: r.set.Source.Owner, Action: r.nextClaim(), of: r, item: item}, true
+}
+
+// nextClaim returns as many objects as one task may claim.
+func (r *record) nextClaim() Claim {
+	var action Claim
+	revisions := len(r.revisionClaims)
+	all := revisions + len(r.podClaims.objects)
+	for i := range min(all, claimRequests-1) { // one request reads the set
+		if at := (r.claimFrom + i) % all; at < revisions {
+			action.Revisions = append(action.Revisions, r.revisionClaims[at])
+		} else {
+			action.Pods = append(action.Pods, r.podClaims.objects[at-revisions])
+		}
+	}
+	return action
 }
 
 func (c *Controller) finishClaim(now time.Time, task *Task, action Claim, result *Result) {
@@ -31,6 +42,9 @@ func (c *Controller) finishClaim(now time.Time, task *Task, action Claim, result
 		c.answerPod(now, pod)
 	}
 	r.written.Patched(now, slices.Concat(result.Revisions.Adopted, result.Revisions.Released)...)
+	if failure != nil {
+		r.claimFrom += len(action.Revisions) + len(action.Pods)
+	}
 	if failure == nil {
 		c.forgetUnclaimed(now, action, result)
 	}

@@ -29,7 +29,7 @@ type Config struct {
 	Planner daemon.Config
 	// Concurrency is how many sets can have a full burst of requests under way.
 	// More sets take turns. Zero means 2, the default of
-	// --concurrent-daemonset-syncs.
+	// --concurrent-daemonset-syncs. MostConcurrency is the most.
 	Concurrency int
 	// StatusInterval is the shortest time between two statuses of one set. One
 	// that completes a rollout is written at once. Zero means one second.
@@ -50,6 +50,13 @@ type RequestBudget struct {
 	// Burst is how many can be sent at once. Zero means 1.
 	Burst int
 }
+
+// MostConcurrency is the highest [Config].Concurrency. With the default burst
+// it lets 25,000 requests be under way, each of which holds a worker. A
+// kube-apiserver v1.37 serves 600 at a time by default, the sum of
+// --max-requests-inflight and --max-mutating-requests-inflight. More would only
+// cost memory.
+const MostConcurrency = 100
 
 const (
 	defaultConcurrency    = 2   // of kube-controller-manager v1.37
@@ -89,9 +96,9 @@ func (c Config) Validate() error {
 		problems = append(problems,
 			fmt.Errorf("%w: Kind is %q, want a group and a kind, or neither", ErrInvalidConfig, c.Kind))
 	}
-	if c.Concurrency < 0 {
-		problems = append(problems,
-			fmt.Errorf("%w: Concurrency is %d, want zero or more", ErrInvalidConfig, c.Concurrency))
+	if c.Concurrency < 0 || c.Concurrency > MostConcurrency {
+		problems = append(problems, fmt.Errorf("%w: Concurrency is %d, want zero to %d",
+			ErrInvalidConfig, c.Concurrency, MostConcurrency))
 	}
 	if c.Planner.Burst < 0 {
 		problems = append(problems,

@@ -5,6 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
 // group names the objects of a namespace that one owner controls. Without an
@@ -28,8 +30,13 @@ type members[T metav1.Object] struct {
 // has been visited then.
 type list[T metav1.Object] struct {
 	objects []T
-	places  map[string]int // by name
+	places  map[string]place // by name
+	// carriers are the objects by the hash that they carry as their label.
+	carriers map[string][]T
 }
+
+// place is where an object is: among all, and among those of its hash.
+type place struct{ all, alike int }
 
 // all returns the objects. The zero list, and nil, have none.
 func (l *list[T]) all() []T {
@@ -39,17 +46,36 @@ func (l *list[T]) all() []T {
 	return l.objects
 }
 
+// carrying returns the objects that carry a hash. They must not be changed.
+func (l *list[T]) carrying(hash string) []T {
+	if l == nil {
+		return nil
+	}
+	return l.carriers[hash]
+}
+
 // put adds an object, or replaces the one of the name.
 func (l *list[T]) put(object T) {
-	if at, ok := l.places[object.GetName()]; ok {
-		l.objects[at] = object
-		return
-	}
 	if l.places == nil {
-		l.places = make(map[string]int)
+		l.places, l.carriers = make(map[string]place), make(map[string][]T)
 	}
-	l.places[object.GetName()] = len(l.objects)
-	l.objects = append(l.objects, object)
+	hash := carriedBy(object)
+	at, known := l.places[object.GetName()]
+	if !known {
+		at.all = len(l.objects)
+		l.objects = append(l.objects, object)
+	} else {
+		former := carriedBy(l.objects[at.all])
+		l.objects[at.all] = object
+		if former == hash {
+			l.carriers[hash][at.alike] = object
+			return
+		}
+		l.drop(former, at.alike)
+	}
+	at.alike = len(l.carriers[hash])
+	l.carriers[hash] = append(l.carriers[hash], object)
+	l.places[object.GetName()] = at
 }
 
 func (l *list[T]) remove(name string) {
@@ -57,13 +83,35 @@ func (l *list[T]) remove(name string) {
 	if !ok {
 		return
 	}
-	last := len(l.objects) - 1
-	moved := l.objects[last]
-	l.objects[at], l.places[moved.GetName()] = moved, at
-	clear(l.objects[last:])
-	l.objects = l.objects[:last]
+	l.drop(carriedBy(l.objects[at.all]), at.alike)
+	moved := removeAt(&l.objects, at.all).GetName()
+	l.places[moved] = place{at.all, l.places[moved].alike}
 	delete(l.places, name)
 }
+
+// drop removes an object from those of its hash.
+func (l *list[T]) drop(hash string, alike int) {
+	rest := l.carriers[hash]
+	moved := removeAt(&rest, alike).GetName()
+	l.places[moved] = place{l.places[moved].all, alike}
+	if l.carriers[hash] = rest; len(rest) == 0 {
+		delete(l.carriers, hash)
+	}
+}
+
+// removeAt removes an object and returns the last one, which gets its place.
+func removeAt[T any](from *[]T, at int) T {
+	objects := *from
+	last := len(objects) - 1
+	moved := objects[last]
+	objects[at] = moved
+	clear(objects[last:])
+	*from = objects[:last]
+	return moved
+}
+
+// carriedBy returns the hash that an object carries as its label.
+func carriedBy(object metav1.Object) string { return object.GetLabels()[revision.HashLabel] }
 
 func newMembers[T metav1.Object](kind schema.GroupKind) members[T] {
 	return members[T]{

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -107,13 +108,43 @@ func (c *Controller) considerRevisions(now time.Time, r *record) {
 	}
 }
 
-// compute returns what is to be done about the history of a set. A revision
-// stays while a pod carries it that only the answer to our creation has shown.
+// compute returns what is to be done about the history of a set.
 func (c *Controller) compute(r *record) (revision.Plan, error) {
+	visited := 0
 	pods := func(yield func(*corev1.Pod) bool) {
-		for _, pod := range c.pods.groups[r.group].all() {
+		for pod := range c.carriers(r) {
+			visited++
 			if !yield(pod) {
 				return
+			}
+		}
+	}
+	plan, err := revision.Compute(r.set.Source, r.history, pods)
+	c.left -= visited
+	return plan, err
+}
+
+// enoughCarriers is for how many pods of one hash a plan is computed. One keeps
+// a revision. One more than a task relabels shows that there are more.
+const enoughCarriers = reviseRequests + 1
+
+// carriers returns enough of the pods that carry a hash of the history. A
+// revision also stays while a pod carries it that only the answer to our
+// creation has shown. Of these there are a few bursts at most.
+func (c *Controller) carriers(r *record) iter.Seq[*corev1.Pod] {
+	return func(yield func(*corev1.Pod) bool) {
+		visited := make(map[string]bool, len(r.history))
+		for _, of := range r.history {
+			hash := hashOf(of)
+			if visited[hash] {
+				continue
+			}
+			visited[hash] = true
+			all := c.pods.groups[r.group].carrying(hash)
+			for _, pod := range all[:min(len(all), enoughCarriers)] {
+				if !yield(pod) {
+					return
+				}
 			}
 		}
 		for _, pod := range r.made {
@@ -122,7 +153,6 @@ func (c *Controller) compute(r *record) (revision.Plan, error) {
 			}
 		}
 	}
-	return revision.Compute(r.set.Source, r.history, pods)
 }
 
 // plan has the planner plan for the spec of a set and the hash of its template.

@@ -63,6 +63,7 @@ func (r *randomWorld) play() {
 	r.MarkSynced(r.now)
 	r.failing = true
 	for range 400 {
+		require.True(r, r.IndexAgrees())
 		switch r.IntN(8) {
 		case 7:
 			if r.IntN(20) == 0 {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kubelife/lifecycle/daemon"
 	"github.com/kubelife/lifecycle/daemon/ownership"
-	"github.com/kubelife/lifecycle/daemon/revision"
 )
 
 // phase is the life of a set:
@@ -73,6 +72,9 @@ type record struct {
 	// podClaims are the pods to adopt or release.
 	podClaims      list[*corev1.Pod]
 	revisionClaims []*appsv1.ControllerRevision
+	// claimFrom is where the next claim begins among the two. A claim that fails
+	// moves it on, so that objects that are always refused keep no others waiting.
+	claimFrom int
 	// history are the revisions that the set controls, with our own writes.
 	history []*appsv1.ControllerRevision
 	written *ownership.Overlay[*appsv1.ControllerRevision]
@@ -134,9 +136,14 @@ func (r *record) selectsAll() bool {
 }
 
 // isCurrent reports whether a revision has the hash of the current one.
-func (r *record) isCurrent(of *appsv1.ControllerRevision) bool {
-	hash := of.Labels[revision.HashLabel]
-	return hash == r.hash || hash == "" && of.Name == r.hash
+func (r *record) isCurrent(of *appsv1.ControllerRevision) bool { return hashOf(of) == r.hash }
+
+// hashOf returns the hash of a revision, which is its name if it has no label.
+func hashOf(of *appsv1.ControllerRevision) string {
+	if hash := carriedBy(of); hash != "" {
+		return hash
+	}
+	return of.Name
 }
 
 // mayWriteStatus reports whether the status may get the counts of the planner.

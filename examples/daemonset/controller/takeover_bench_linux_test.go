@@ -181,6 +181,7 @@ func (k *takenOver) takeOver() {
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	})
 	k.changeNodes("a node's labels", func(node *corev1.Node) { node.Labels["seen"] = fmt.Sprint(k.now.Unix()) })
+	k.duplicate()
 	k.changeSets()
 	k.ReportMetric(milliseconds(k.everLongest), "ms/longest-turn")
 	runtime.KeepAlive(k.c)
@@ -216,6 +217,30 @@ func (k *takenOver) changeNodes(what string, change func(*corev1.Node)) {
 	}
 	k.ReportMetric(float64(k.spent.Nanoseconds())/1000/changes, "us/change-of-"+what[len("a node's "):])
 	k.tell(what)
+}
+
+// duplicate gives a tenth of the pods of a set the hash of a revision that
+// keeps the same template. Their relabelling fails, again and again.
+func (k *takenOver) duplicate() {
+	duplicate := k.revisions[0].DeepCopy()
+	duplicate.Name, duplicate.UID, duplicate.Revision = "duplicate", "duplicate", 0
+	duplicate.Labels[revision.HashLabel] = "duplicate"
+	for _, pod := range k.pods[:len(k.nodes)/k.pools/10] {
+		relabelled := pod.DeepCopy()
+		relabelled.Labels[revision.HashLabel] = "duplicate"
+		k.turn(func() { k.c.ObservePod(k.now, relabelled) })
+	}
+	k.turn(func() { k.c.ObserveRevision(k.now, duplicate) })
+	for range 10 {
+		k.now = k.now.Add(time.Minute)
+		require.NotZero(k, k.poll())
+	}
+	k.turn(func() { k.c.ForgetRevision(k.now, duplicate) })
+	for _, pod := range k.pods[:len(k.nodes)/k.pools/10] {
+		k.turn(func() { k.c.ObservePod(k.now, pod) })
+	}
+	k.tell("a duplicate revision")
+	k.now = k.now.Add(time.Hour) // all back-offs end
 }
 
 // changeSets gives all sets another spec at once, then another template, and

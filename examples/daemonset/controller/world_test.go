@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/daemon/revision"
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 )
 
@@ -47,6 +48,8 @@ type world struct {
 	behind bool
 	// fails says which tasks fail, after they were done or without.
 	fails func(controller.Task) bool
+	// refuses are the objects that cannot be claimed, by name.
+	refuses map[string]bool
 	// loses says which changes of pods are not answered. It does them, or not.
 	loses func(controller.Task) bool
 	// log are the tasks that were performed, in words, and events the Events.
@@ -294,6 +297,10 @@ func (w *world) claim(task controller.Task, action controller.Claim, result *con
 		return false
 	}
 	for _, pod := range action.Pods {
+		if w.refuses[pod.Name] {
+			result.Outcome, result.Err = controller.OutcomeFailed, errFake
+			continue
+		}
 		if now := w.pods[pod.Name]; now == nil || now.UID != pod.UID {
 			continue
 		}
@@ -306,6 +313,10 @@ func (w *world) claim(task controller.Task, action controller.Claim, result *con
 		}
 	}
 	for _, revision := range action.Revisions {
+		if w.refuses[revision.Name] {
+			result.Outcome, result.Err = controller.OutcomeFailed, errFake
+			continue
+		}
 		now := w.revisions[revision.Name]
 		if now == nil {
 			continue
@@ -345,6 +356,11 @@ func (w *world) revise(task controller.Task, action controller.Revise, result *c
 		if update.Revision == action.Plan.Current {
 			done.Current = changed
 		}
+	}
+	for _, relabel := range action.Plan.Relabel {
+		done.Relabelled = append(done.Relabelled, w.changePod(relabel.Pod.Name, func(pod *corev1.Pod) {
+			pod.Labels[revision.HashLabel] = relabel.To
+		}))
 	}
 	for _, deletion := range action.Plan.Delete {
 		if w.revisions[deletion.Revision.Name] != nil {
