@@ -286,6 +286,22 @@ func TestAPodThatIsRejectedAfterARestartKeepsItsContainers(t *testing.T) {
 	}, w.log)
 }
 
+// It has ended while its node was silent, and well as far as the node knows.
+func TestAFinalPhaseOfAnotherClientStays(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", func(p *corev1.Pod) { p.Spec.RestartPolicy = never }, "run-time", "30s")
+	w.run(5 * time.Second)
+	w.fleet.SetFaults(w.now, "node", Faults{Silent: true})
+	failed := w.pods["a"].DeepCopy()
+	failed.Status.Phase, failed.Status.Reason = corev1.PodFailed, "PodGC"
+	w.observe(failed)
+	w.run(time.Minute)
+	w.log = nil
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	w.run(time.Minute)
+	assert.Equal(t, []string{"1m5s PatchStatus a Failed PodGC c:exited=0"}, w.log)
+}
+
 func TestAHaltHoldsFinalDeletionsOnly(t *testing.T) {
 	w := newWorld(t, "node")
 	w.pod("a", nil)
