@@ -286,6 +286,20 @@ func TestAPodThatIsRejectedAfterARestartKeepsItsContainers(t *testing.T) {
 	}, w.log)
 }
 
+// Nothing runs of it any more, so nothing must be shown as running.
+func TestAPodThatIsRejectedAfterItsContainersAreGoneShowsNoneThatRuns(t *testing.T) {
+	w := newWorld(t, "node")
+	w.fleet.SetFaults(w.now, "node", Faults{DiskPressure: true})
+	w.pod("a", func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodRunning
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "c", ContainerID: "lost", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		}}
+	})
+	w.run(time.Minute)
+	assert.Equal(t, []string{"0s PatchStatus a Failed Evicted c:exited=137"}, w.log)
+}
+
 // It has ended while its node was silent, and well as far as the node knows.
 func TestAFinalPhaseOfAnotherClientStays(t *testing.T) {
 	w := newWorld(t, "node")
