@@ -316,6 +316,23 @@ func TestAFinalPhaseOfAnotherClientStays(t *testing.T) {
 	assert.Equal(t, []string{"1m5s PatchStatus a Failed PodGC c:exited=0"}, w.log)
 }
 
+// The API can show the run before it, because a write has failed.
+func TestARunThatTheAPIDoesNotShowIsNotReadyAfterARestart(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", func(p *corev1.Pod) {
+		p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 1}
+	}, "ready-time", "30s", "run-time", "1m")
+	w.run(50 * time.Second)
+	w.refuse = func(Task) bool { return true }
+	w.run(25 * time.Second) // its second run is not shown
+	w.refuse = nil
+	w.log = nil
+	w.fleet.RestartNode(w.now, "node")
+	w.run(time.Second)
+	require.NotEmpty(t, w.log)
+	assert.NotContains(t, w.log[0], "ready")
+}
+
 func TestAHaltHoldsFinalDeletionsOnly(t *testing.T) {
 	w := newWorld(t, "node")
 	w.pod("a", nil)
