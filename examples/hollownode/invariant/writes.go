@@ -26,12 +26,13 @@ func (c *checker) writes(l *life) {
 			continue
 		}
 		c.forward(l, change, before, after)
+		c.readyTrue(l, change, after)
 	}
 }
 
 // forward checks that a status takes nothing back.
 func (c *checker) forward(l *life, change *Change, before, after *corev1.Pod) {
-	if final(before.Status.Phase) && after.Status.Phase != before.Status.Phase {
+	if final(before.Status.Phase) && after.Status.Phase != before.Status.Phase && c.finalFor(l, change.By) {
 		c.violate(Forward, change.At, "%s was %s and is %s", l, before.Status.Phase, after.Status.Phase)
 	}
 	if old := before.Status.StartTime; old != nil && !old.Equal(after.Status.StartTime) && c.knew(l, change) {
@@ -39,6 +40,17 @@ func (c *checker) forward(l *life, change *Change, before, after *corev1.Pod) {
 	}
 	c.containersForward(l, change, before.Status.InitContainerStatuses, after.Status.InitContainerStatuses)
 	c.containersForward(l, change, before.Status.ContainerStatuses, after.Status.ContainerStatuses)
+}
+
+// finalFor reports whether a kubelet could know that the phase of a pod was
+// final: its watch had shown it, or it was a kubelet that wrote it.
+func (c *checker) finalFor(l *life, call *Call) bool {
+	for _, change := range l.changes {
+		if _, after := change.pods(); after != nil && final(after.Status.Phase) {
+			return change.By != nil || change.Version <= call.Seen
+		}
+	}
+	return false
 }
 
 // knew reports whether the kubelet that has sent a change has also sent the one
