@@ -141,7 +141,9 @@ func (c *checker) statuses(l *life, pod *corev1.Pod) {
 			case running == nil && s.State.Running != nil:
 				c.violate(StatusConverged, c.history.End, "%s of %s does not run, and is shown so", s.ContainerID, l)
 			}
-			if len(runs) > 0 && s.RestartCount < runs[len(runs)-1].Attempt {
+			// The containers of a pod that has ended are removed, also when its last
+			// status has not arrived.
+			if len(runs) > 0 && !final(pod.Status.Phase) && s.RestartCount < runs[len(runs)-1].Attempt {
 				c.violate(StatusConverged, c.history.End, "%s of %s had %d restarts, and is shown with %d", s.Name, l,
 					runs[len(runs)-1].Attempt, s.RestartCount)
 			}
