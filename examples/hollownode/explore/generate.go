@@ -80,8 +80,6 @@ func (g *generator) step(do simulation.Action) simulation.Step {
 		n = g.IntN(shapes)
 	case simulation.ActionLate:
 		n = []int{1, 5, 20, 45}[g.IntN(4)]
-	case simulation.ActionKill:
-		n = []int{0, 0, 3, 30}[g.IntN(4)]
 	default:
 	}
 	return simulation.Step{

@@ -15,22 +15,33 @@ type checker struct {
 
 	history    *History
 	violations []Violation
+	// calm are the times in which nothing was wrong with a node.
+	calm map[string][]span
 }
 
 // Check returns what a history breaks, in the order in which it happened. The
 // history must end long after the last thing that has happened to the cluster.
 func Check(h *History) []Violation {
-	c := &checker{index: newIndex(h), history: h}
+	c := &checker{index: newIndex(h), history: h, calm: map[string][]span{}}
 	for _, o := range h.Overlaps {
 		c.violate(OneSync, o.At, "a plan of pod %s is begun during another", c.name(o.Pod))
 	}
 	for _, l := range c.lives {
 		c.writes(l)
 		c.ended(l)
-		for _, runs := range l.byContainer() {
-			c.runs(l, runs)
+		c.order(l)
+		c.grace(l)
+		c.readyInTime(l)
+		c.end(l)
+		for i := range l.spec.Spec.InitContainers {
+			c.container(l, &l.spec.Spec.InitContainers[i], true)
+		}
+		for i := range l.spec.Spec.Containers {
+			c.container(l, &l.spec.Spec.Containers[i], false)
 		}
 	}
+	c.capacity()
+	c.nodes()
 	slices.SortStableFunc(c.violations, func(a, b Violation) int { return a.At.Compare(b.At) })
 	return c.violations
 }
@@ -101,29 +112,15 @@ func (x *index) name(uid types.UID) string {
 
 func (l *life) String() string { return l.spec.Name + " (" + string(l.uid[len(l.uid)-4:]) + ")" }
 
-// byContainer returns the runs of each container, in the order of the spec.
-func (l *life) byContainer() [][]*Run {
-	var all [][]*Run
-	for _, list := range [][]corev1.Container{l.spec.Spec.InitContainers, l.spec.Spec.Containers} {
-		for i := range list {
-			var runs []*Run
-			for _, run := range l.runs {
-				if run.Name == list[i].Name {
-					runs = append(runs, run)
-				}
-			}
-			all = append(all, runs)
+// runsOf returns the runs of a container, the first one first.
+func (l *life) runsOf(name string) []*Run {
+	var runs []*Run
+	for _, run := range l.runs {
+		if run.Name == name {
+			runs = append(runs, run)
 		}
 	}
-	return all
-}
-
-// removed returns when and by which change a pod was removed, or nil.
-func (l *life) removed() *Change {
-	if last := l.changes[len(l.changes)-1]; last.After == nil {
-		return last
-	}
-	return nil
+	return runs
 }
 
 // final reports whether a phase is final.

@@ -1,5 +1,11 @@
 package invariant
 
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
 // ended checks that the containers of a pod have ended before its kubelet says
 // so, and that none starts after it.
 func (c *checker) ended(l *life) {
@@ -11,7 +17,7 @@ func (c *checker) ended(l *life) {
 		what := "removed"
 		switch {
 		case after == nil:
-		case !final(before.Status.Phase) && final(after.Status.Phase):
+		case !final(before.Status.Phase) && final(after.Status.Phase) && !l.finalByOthers(change):
 			what = "shown as " + string(after.Status.Phase)
 		default:
 			continue
@@ -27,13 +33,103 @@ func (c *checker) ended(l *life) {
 	}
 }
 
-// runs checks the runs of one container.
-func (c *checker) runs(l *life, runs []*Run) {
+// finalByOthers reports whether another client has made the phase of a pod
+// final before a change. Then its kubelet has not chosen it.
+func (l *life) finalByOthers(change *Change) bool {
+	for _, other := range l.changes {
+		_, after := other.pods()
+		if other.Version < change.Version && other.By == nil && after != nil && final(after.Status.Phase) {
+			return true
+		}
+	}
+	return false
+}
+
+// container checks the runs of one container.
+func (c *checker) container(l *life, spec *corev1.Container, init bool) {
+	runs := l.runsOf(spec.Name)
+	loop := crashLoop{checker: c, life: l}
 	for i, run := range runs {
 		for _, next := range runs[i+1:] {
-			if next.Runtime == run.Runtime && run.runsAt(next.Started) && !next.Started.IsZero() {
+			if next.Runtime == run.Runtime && !next.Started.IsZero() && run.runsAt(next.Started) {
 				c.violate(OneRun, next.Started, "%s of %s starts while %s runs", next.ID, l, run.ID)
 			}
 		}
+		if i == 0 || runs[i-1].Runtime != run.Runtime || run.Restored {
+			loop.restarts = 0
+			continue
+		}
+		if reason := unwanted(l.spec, spec, init, runs[i-1], run); reason != "" {
+			c.violate(WithinPolicy, run.begun(), "%s of %s is a restart, and %s", run.ID, l, reason)
+		}
+		loop.restart(runs[i-1], run)
 	}
+}
+
+// begun returns when a run was started, or has failed to.
+func (r *Run) begun() time.Time {
+	if r.Started.IsZero() {
+		return r.Ended
+	}
+	return r.Started
+}
+
+// unwanted returns why a restart is against the policy, or "".
+func unwanted(pod *corev1.Pod, spec *corev1.Container, init bool, before, run *Run) string {
+	succeeded := before.Code == 0 && !before.Lost && before.Stopped.IsZero()
+	switch {
+	case isSidecar(spec) || run.Image != before.Image:
+		return ""
+	case pod.Spec.RestartPolicy == corev1.RestartPolicyNever:
+		return "its pod restarts nothing"
+	case init && succeeded && run.Sandbox == before.Sandbox:
+		return "it had succeeded in this sandbox"
+	case !init && succeeded && pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
+		return "it had succeeded"
+	}
+	return ""
+}
+
+// The back-off of a crash loop. Source: the API's documentation of pods.
+const (
+	firstBackOff   = 10 * time.Second
+	longestBackOff = 300 * time.Second
+	// calm is how long a container must have run so that the next crash is the
+	// first.
+	calm = 10 * time.Minute
+)
+
+// crashLoop follows the restarts of a container.
+type crashLoop struct {
+	*checker
+
+	life     *life
+	restarts int // since the last calm
+	last     time.Time
+}
+
+// restart checks how long a restart has waited. The first one is at once.
+func (l *crashLoop) restart(before, run *Run) {
+	at := run.Planned
+	if run.Image != before.Image || run.Sandbox != before.Sandbox {
+		// It is another container, whose first run this is.
+		l.restarts, l.last = 0, at
+		return
+	}
+	if l.started(run.Node, at).After(l.last) || before.Ended.Sub(l.last) > calm {
+		l.restarts = 0
+	}
+	if !before.Stopped.IsZero() {
+		// It was stopped and started in one go. It waited for a crash before that.
+		l.last = at
+		return
+	}
+	if l.restarts > 0 {
+		wait := min(firstBackOff<<(l.restarts-1), longestBackOff)
+		if waited := at.Sub(before.Ended); waited < wait {
+			l.violate(BackedOff, at, "%s of %s waits %v after restart %d, want %v", run.ID, l.life, waited, l.restarts, wait)
+		}
+	}
+	l.last = at
+	l.restarts = min(l.restarts+1, 10)
 }

@@ -62,8 +62,10 @@ func (c *Change) pods() (before, after *corev1.Pod) {
 type Call struct {
 	Node string
 	Pod  types.UID
-	// Decided is when the kubelet has chosen what to send.
+	// Decided is when the kubelet has chosen what to send. Seen is the version up
+	// to which its watch had shown pods.
 	Decided time.Time
+	Seen    uint64
 }
 
 // A Run is one run of a container.
@@ -74,14 +76,18 @@ type Run struct {
 	Image    string
 	Sandbox  string
 	Attempt  int32
-	// Runtime numbers the processes of the runtime. Each begins without runs,
-	// except those that it has restored.
+	// Runtime numbers the runtimes, each of a machine and a process. It begins
+	// without runs, except those that it has restored.
 	Runtime int
 	// Restored tells that a former runtime has started it.
 	Restored bool
+	// Planned is when its kubelet has decided to start it.
+	Planned time.Time
 	// Started is zero if its start has failed, and Ended if it goes on.
 	Started, Ended time.Time
 	Code           int32
+	// Stopped is when its kubelet has told it to stop, or zero.
+	Stopped time.Time
 	// Lost tells that the machine or its runtime was lost, and the code with it.
 	Lost bool
 }

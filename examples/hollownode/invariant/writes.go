@@ -26,28 +26,44 @@ func (c *checker) writes(l *life) {
 			continue
 		}
 		c.forward(l, change, before, after)
+		c.readyTrue(l, change, after)
 	}
 }
 
 // forward checks that a status takes nothing back.
 func (c *checker) forward(l *life, change *Change, before, after *corev1.Pod) {
-	if final(before.Status.Phase) && after.Status.Phase != before.Status.Phase {
+	if final(before.Status.Phase) && after.Status.Phase != before.Status.Phase && c.finalFor(l, change.By) {
 		c.violate(Forward, change.At, "%s was %s and is %s", l, before.Status.Phase, after.Status.Phase)
 	}
-	if old := before.Status.StartTime; old != nil && !old.Equal(after.Status.StartTime) && c.knew(l, change) {
+	if !c.knew(l, change) {
+		return
+	}
+	if old := before.Status.StartTime; old != nil && !old.Equal(after.Status.StartTime) {
 		c.violate(Forward, change.At, "the start of %s was %v and is %v", l, old, after.Status.StartTime)
 	}
 	c.containersForward(l, change, before.Status.InitContainerStatuses, after.Status.InitContainerStatuses)
 	c.containersForward(l, change, before.Status.ContainerStatuses, after.Status.ContainerStatuses)
 }
 
+// finalFor reports whether a kubelet could know that the phase of a pod was
+// final: its watch had shown it, or it was a kubelet that wrote it.
+func (c *checker) finalFor(l *life, call *Call) bool {
+	for _, change := range l.changes {
+		if _, after := change.pods(); after != nil && final(after.Status.Phase) {
+			return change.By != nil || change.Version <= call.Seen
+		}
+	}
+	return false
+}
+
 // knew reports whether the kubelet that has sent a change has also sent the one
-// before it. One that has just restarted cannot know what was under way.
+// of a kubelet before it, or was shown it. One that has just restarted cannot
+// know what was under way.
 func (c *checker) knew(l *life, change *Change) bool {
 	started := c.started(change.By.Node, change.By.Decided)
 	for i := len(l.changes) - 1; i >= 0; i-- {
 		if other := l.changes[i]; other.Version < change.Version && other.By != nil {
-			return !other.By.Decided.Before(started)
+			return other.Version <= change.By.Seen || !other.By.Decided.Before(started)
 		}
 	}
 	return false

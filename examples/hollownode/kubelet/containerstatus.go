@@ -204,10 +204,23 @@ func (v *statusView) isReady(id string) bool {
 		return true
 	case ProbeKept:
 		c := findCondition(&v.Pod.Status, corev1.PodReady)
-		return c != nil && c.Status == corev1.ConditionTrue
+		return c != nil && c.Status == corev1.ConditionTrue && v.shownReady(id)
 	default:
 		return false
 	}
+}
+
+// shownReady reports whether the API shows a run as ready. It can show the run
+// before it, because a write has failed.
+func (v *statusView) shownReady(id string) bool {
+	for _, list := range [][]corev1.ContainerStatus{v.Pod.Status.InitContainerStatuses, v.Pod.Status.ContainerStatuses} {
+		for i := range list {
+			if list[i].ContainerID == id {
+				return list[i].Ready
+			}
+		}
+	}
+	return false
 }
 
 // apiTime returns a time as the API stores it, in whole seconds.

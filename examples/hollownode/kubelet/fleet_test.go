@@ -288,6 +288,53 @@ func TestAPodThatIsRejectedAfterARestartKeepsItsContainers(t *testing.T) {
 	}, w.log)
 }
 
+// Nothing runs of it any more, so nothing must be shown as running.
+func TestAPodThatIsRejectedAfterItsContainersAreGoneShowsNoneThatRuns(t *testing.T) {
+	w := newWorld(t, "node")
+	w.fleet.SetFaults(w.now, "node", Faults{DiskPressure: true})
+	w.pod("a", func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodRunning
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "c", ContainerID: "lost", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		}}
+	})
+	w.run(time.Minute)
+	assert.Equal(t, []string{"0s PatchStatus a Failed Evicted c:exited=137"}, w.log)
+}
+
+// It has ended while its node was silent, and well as far as the node knows.
+func TestAFinalPhaseOfAnotherClientStays(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", func(p *corev1.Pod) { p.Spec.RestartPolicy = never }, "run-time", "30s")
+	w.run(5 * time.Second)
+	w.fleet.SetFaults(w.now, "node", Faults{Silent: true})
+	failed := w.pods["a"].DeepCopy()
+	failed.Status.Phase, failed.Status.Reason = corev1.PodFailed, "PodGC"
+	w.observe(failed)
+	w.run(time.Minute)
+	w.log = nil
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	w.run(time.Minute)
+	assert.Equal(t, []string{"1m5s PatchStatus a Failed PodGC c:exited=0"}, w.log)
+}
+
+// The API can show the run before it, because a write has failed.
+func TestARunThatTheAPIDoesNotShowIsNotReadyAfterARestart(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", func(p *corev1.Pod) {
+		p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 1}
+	}, "ready-time", "30s", "run-time", "1m")
+	w.run(50 * time.Second)
+	w.refuse = func(Task) bool { return true }
+	w.run(25 * time.Second) // its second run is not shown
+	w.refuse = nil
+	w.log = nil
+	w.fleet.RestartNode(w.now, "node")
+	w.run(time.Second)
+	require.NotEmpty(t, w.log)
+	assert.NotContains(t, w.log[0], "ready")
+}
+
 func TestAHaltHoldsFinalDeletionsOnly(t *testing.T) {
 	w := newWorld(t, "node")
 	w.pod("a", nil)

@@ -92,6 +92,22 @@ func TestWhatHappensWithoutARuntimeIsSeenWhenItIsBack(t *testing.T) {
 	}
 }
 
+// Its containers may run, and the kubelet has just begun.
+func TestNoPhaseIsFinalWhileTheRuntimeDoesNotAnswer(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(20)) })
+	w.run(10 * time.Second)
+	w.now = w.now.Add(time.Minute)
+	w.restart("node")
+	w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true})
+	w.observe(w.pods["a"])
+	w.run(time.Minute)
+	assert.Equal(t, corev1.PodRunning, w.status("a").Phase)
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	w.run(time.Minute)
+	assert.Equal(t, corev1.PodFailed, w.status("a").Phase)
+}
+
 func TestWritesGoOnWithoutARuntime(t *testing.T) {
 	w := newWorld(t, "node")
 	w.refuse = func(Task) bool { return w.now.Before(start.Add(time.Minute)) }

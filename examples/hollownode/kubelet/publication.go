@@ -77,11 +77,15 @@ func (p *publication) holds(pod *corev1.Pod, running bool) bool {
 	return running && isTerminal(p.status.Phase) && !isTerminal(pod.Status.Phase)
 }
 
-// shown returns the status that the API server is to have.
+// shown returns the status that the API server is to have. A final phase that
+// it has stays, also before the next sync knows of it.
 func (p *publication) shown(pod *corev1.Pod, running bool) corev1.PodStatus {
-	s := p.status
-	if p.holds(pod, running) {
+	s, api := p.status, &pod.Status
+	switch {
+	case p.holds(pod, running):
 		s.Phase, s.Reason, s.Message = p.before.Phase, p.before.Reason, p.before.Message
+	case isTerminal(api.Phase) && s.Phase != api.Phase:
+		s.Phase, s.Reason, s.Message = api.Phase, api.Reason, api.Message
 	}
 	return s
 }

@@ -58,12 +58,14 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 		rejection = admit(r.node.node, r.pod, &r.node.used)
 	}
 	if rejection.Reason != "" {
-		f.publish(now, r, rejected(now, r.pod, rejection))
+		status := rejected(now, r.pod, rejection)
 		if len(r.observed.Containers) > 0 || r.observed.Busy {
 			// It was taken before a restart of this process.
+			f.publish(now, r, status)
 			f.move(now, r, workerTerminating)
 			return
 		}
+		f.publish(now, r, finalStatus(now, r.pod, &status))
 		f.move(now, r, workerFinished)
 		return
 	}

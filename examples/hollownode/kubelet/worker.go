@@ -253,10 +253,11 @@ func (r *podRecord) count() {
 	}
 }
 
-// mayRun reports whether containers of the pod run, as far as is known, or a
-// plan under way may start some.
+// mayRun reports whether containers of the pod run, or a plan under way may
+// start some. While the runtime does not answer they may run.
 func (r *podRecord) mayRun() bool {
-	return r.state < workerTerminated && (r.doing == activityRunning || r.observed.Running())
+	return r.state < workerTerminated &&
+		(r.doing == activityRunning || r.node.loop != loopRunning || r.observed.Running())
 }
 
 // view returns what a sync sees of the pod.

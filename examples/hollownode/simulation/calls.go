@@ -31,7 +31,7 @@ const callTimeout = 30 * time.Second
 func (p *process) perform(task kubelet.Task) {
 	c := &call{task: task, record: &invariant.Call{Node: task.Node, Decided: p.Now()}, result: kubelet.ResultFailed}
 	if task.Pod != nil {
-		c.record.Pod = task.Pod.UID
+		c.record.Pod, c.record.Seen = task.Pod.UID, p.watches[invariant.Pods].Version()
 		p.history.Calls = append(p.history.Calls, c.record)
 	}
 	p.calls = append(p.calls, c)

@@ -20,9 +20,9 @@
 // Nodes are silent, lose their runtime or network, reboot, are replaced, and
 // their kubelets restart. A call takes time. It may fail, or arrive and lose
 // its answer. A watch shows changes late, or misses them and lists again. The
-// process of the kubelets may end at any time, with calls under way. The next
-// one begins with caches of different ages. Its containers have gone on, or
-// have ended with it and are restored from what the API server shows.
+// process of the kubelets may end at any time, with calls under way. Its
+// containers go on, or end with it and are restored from what the API server
+// shows.
 //
 // # What is left out
 //

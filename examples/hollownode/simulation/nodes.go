@@ -57,7 +57,7 @@ func (h nodeHandler) note(before, after any) {
 		return
 	}
 	old, known := before.(*corev1.Node)
-	if known && startOf(old) != startOf(node) {
+	if !known || old.UID != node.UID || startOf(old) != startOf(node) {
 		p.history.Starts = append(p.history.Starts, invariant.Start{Node: node.Name, At: p.Now()})
 	}
 	was := p.broken[node.Name]

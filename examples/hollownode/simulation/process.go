@@ -38,8 +38,9 @@ type process struct {
 	alarm  time.Duration // the earliest turn planned for later; zero: none
 }
 
-// start begins a life. Its caches are up to age old.
-func start(c *cluster, f *faults, runtime *recorder, age time.Duration) (*process, error) {
+// start begins a life. Its first lists are current, as those of client-go's
+// reflectors are since they stream them.
+func start(c *cluster, f *faults, runtime *recorder) (*process, error) {
 	p := &process{
 		cluster: c, faults: f, runtime: runtime, beats: map[string]heartbeat.Node{},
 		broken: map[string]map[string]time.Time{},
@@ -65,8 +66,7 @@ func start(c *cluster, f *faults, runtime *recorder, age time.Duration) (*proces
 	p.watches[invariant.Nodes].Handler = nodeHandler{p.edge.Nodes, p}
 	p.watches[invariant.Pods].Handler = p.edge.Pods
 	for _, kind := range []invariant.Kind{invariant.Nodes, invariant.Pods} {
-		at := c.Now().Add(-c.between(0, age))
-		p.watches[kind].List(c.logs[kind].VersionAt(at), func() time.Duration { return p.watchDelay(f, kind) })
+		p.watches[kind].List(c.logs[kind].VersionAt(c.Now()), func() time.Duration { return p.watchDelay(f, kind) })
 	}
 	p.edge.MarkSynced()
 	runtime.restores = false

@@ -12,6 +12,9 @@ import (
 	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
 )
 
+// mostRuntimes is above how many there are in a world.
+const mostRuntimes = 1000
+
 // recorder is the fake runtime, and writes down what its containers do.
 type recorder struct {
 	*cri.Fake
@@ -22,6 +25,10 @@ type recorder struct {
 	// server shows. One that has outlived its kubelet has its own containers.
 	restores bool
 	runs     map[string]*invariant.Run
+	// planned is when the last plan of a pod was begun.
+	planned map[types.UID]time.Time
+	// losses count the machines that a pod has lost.
+	losses map[types.UID]int
 	// of are the runs of a pod that have not ended.
 	of map[types.UID]map[string]*invariant.Run
 }
@@ -33,7 +40,8 @@ func newRecorder(now time.Time, history *invariant.History, number int) (*record
 	}
 	return &recorder{
 		Fake: fake, history: history, number: number, restores: true,
-		runs: map[string]*invariant.Run{}, of: map[types.UID]map[string]*invariant.Run{},
+		runs: map[string]*invariant.Run{}, planned: map[types.UID]time.Time{},
+		losses: map[types.UID]int{}, of: map[types.UID]map[string]*invariant.Run{},
 	}, nil
 }
 
@@ -45,6 +53,14 @@ func (r *recorder) Begin(now time.Time, plan cri.Plan) {
 		return
 	}
 	r.record(now, uid, false)
+	for i := range plan.Steps {
+		for _, stop := range plan.Steps[i].Stops {
+			if run := r.runs[stop.ID]; run != nil && run.Stopped.IsZero() {
+				run.Stopped = now
+			}
+		}
+	}
+	r.planned[uid] = now
 	r.Fake.Begin(now, plan)
 	r.record(now, uid, false)
 }
@@ -85,6 +101,12 @@ func (r *recorder) RemoveNode(now time.Time, node string) {
 	r.Fake.RemoveNode(now, node)
 	for _, uid := range uids {
 		r.record(now, uid, false)
+		r.losses[uid]++
+		for id, run := range r.runs {
+			if run.Pod == uid {
+				delete(r.runs, id) // the next machine may use its ID again
+			}
+		}
 	}
 }
 
@@ -124,7 +146,8 @@ func (r *recorder) record(now time.Time, uid types.UID, restored bool) {
 		if run == nil {
 			run = &invariant.Run{
 				Pod: uid, Node: state.Node, Name: c.Name, ID: c.ID, Image: c.Image, Sandbox: c.Sandbox,
-				Attempt: c.Attempt, Runtime: r.number, Restored: restored, Started: c.StartedAt,
+				Attempt: c.Attempt, Runtime: r.number + r.losses[uid]*mostRuntimes, Restored: restored, Planned: r.planned[uid],
+				Started: c.StartedAt,
 			}
 			r.runs[c.ID] = run
 			if r.of[uid] == nil {

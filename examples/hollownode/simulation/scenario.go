@@ -102,8 +102,8 @@ const (
 	ActionLate Action = "Late"
 	// ActionGap makes it miss everything, and list again.
 	ActionGap Action = "Gap"
-	// ActionKill ends the process. The containers go on. Another one takes over
-	// with caches that are up to N seconds old.
+	// ActionKill ends the process. The containers go on, and another one takes
+	// over.
 	ActionKill Action = "Kill"
 	// ActionKillFleet ends the process and, with it, the runtime. The next one
 	// has what the API server shows.

@@ -228,12 +228,8 @@ func (s *simulation) kill(step Step, all bool) {
 	}
 	s.faulty("", "no process", step.For+time.Second)
 	s.After(step.For, func() {
-		age := time.Duration(step.N) * time.Second
-		if all {
-			age = 0 // a runtime that is restored from an old state would undo what was shown
-		}
 		// It cannot fail, because the first start did not, with the same settings.
-		if err := s.takeOver(age); err != nil {
+		if err := s.takeOver(); err != nil {
 			panic(err)
 		}
 	})

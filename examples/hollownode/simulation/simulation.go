@@ -49,7 +49,7 @@ func Run(scenario *Scenario) (*invariant.History, error) {
 			s.process.told(kind, change)
 		}
 	}
-	if err := s.takeOver(0); err != nil {
+	if err := s.takeOver(); err != nil {
 		return nil, err
 	}
 	var quiet time.Duration
@@ -78,7 +78,7 @@ func Run(scenario *Scenario) (*invariant.History, error) {
 }
 
 // takeOver starts a process, and a runtime if there is none.
-func (s *simulation) takeOver(age time.Duration) error {
+func (s *simulation) takeOver() error {
 	if s.runtime == nil {
 		s.runtimes++
 		var err error
@@ -89,7 +89,7 @@ func (s *simulation) takeOver(age time.Duration) error {
 	for _, node := range list[*corev1.Node](s.cluster, invariant.Nodes) {
 		s.history.Starts = append(s.history.Starts, invariant.Start{Node: node.Name, At: s.Now()})
 	}
-	p, err := start(s.cluster, &s.faults, s.runtime, age)
+	p, err := start(s.cluster, &s.faults, s.runtime)
 	if err != nil {
 		return err
 	}

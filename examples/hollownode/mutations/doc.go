@@ -1,0 +1,12 @@
+// Package mutations shows that the random worlds of package explore would
+// notice if the hollow nodes were wrong.
+//
+// A mutation is a deliberate fault in the kubelet. Package mutant puts the
+// faults in, one at a time, and package explore plays its worlds. The invariant
+// that is there for the fault has to be violated.
+//
+//	go -C examples test ./hollownode/mutations -v
+//	LIFECYCLE_TESTS=all go -C examples test ./hollownode/mutations -v
+//
+// The first tries every eighth of them, the second all, which takes minutes.
+package mutations

@@ -1,0 +1,62 @@
+//go:build !race
+
+package mutations
+
+import (
+	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
+	"github.com/kubelife/lifecycle/examples/mutant"
+)
+
+// mutation is a deliberate fault and what has to catch it.
+type mutation struct {
+	mutant.Mutation
+
+	caughtBy invariant.Invariant
+}
+
+// fault returns a mutation of a file of package kubelet.
+func fault(by invariant.Invariant, name, file, old, with string) mutation {
+	return mutation{
+		Mutation: mutant.Mutation{Name: name, File: "examples/hollownode/kubelet/" + file, Old: old, With: with},
+		caughtBy: by,
+	}
+}
+
+// mutations are faults that kubelets have had or could have, among them those
+// that random worlds have found in this one. Each has to be caught.
+var mutations = []mutation{
+	fault(invariant.EndedFirst, "a pod is shown as failed while its containers run", "publication.go",
+		"return running && isTerminal(p.status.Phase)", "return false && isTerminal(p.status.Phase)"),
+	fault(invariant.EndedFirst, "a pod is over before its containers", "syncing.go",
+		"		f.begin(now, r, steps)\n		return\n	}\n	f.publish(now, r, r.status(now, true))",
+		"		f.begin(now, r, steps)\n	}\n	f.publish(now, r, r.status(now, true))"),
+	fault(invariant.OneSync, "a plan of a former process is not waited for", "syncing.go",
+		"	if r.observed.Busy {\n		// A former", "	if r.observed.Busy && r.pod == nil {\n		// A former"),
+	fault(invariant.WithinPolicy, "the policy Never is OnFailure", "restart.go",
+		"	case corev1.RestartPolicyNever:\n		return false\n	case", "	case"),
+	fault(invariant.BackedOff, "each crash is the first", "backoff.go", "entry.before++", "entry.before = 0"),
+	fault(invariant.InOrder, "a sidecar lets the next container start before its probe does", "initializing.go",
+		"	if spec.StartupProbe == nil {", "	if spec != nil {"),
+	fault(invariant.InOrder, "volumes are not waited for", "syncing.go",
+		"	if left <= 0 {", "	if left <= time.Hour {"),
+	fault(invariant.GraceKept, "no grace period is longer than 2 s", "grace.go",
+		"	return max(grace, shortestGrace)", "	return min(max(grace, shortestGrace), 2)"),
+	fault(invariant.WithinCapacity, "each pod is admitted as if it were alone", "admit.go",
+		"if quantity.Cmp(free) <= 0 {", "if quantity.Cmp(capacity) <= 0 {"),
+	fault(invariant.Forward, "a final phase of another client is overwritten", "publication.go",
+		"case isTerminal(api.Phase) && s.Phase != api.Phase:", "case isTerminal(api.Phase) && pod == nil:"),
+	fault(invariant.OwnPods, "a pod that has ended is removed", "schedule.go",
+		"r.pod.DeletionTimestamp != nil && r.api == apiPresent", "r.api == apiPresent"),
+	fault(invariant.ReadyTrue, "a container is ready before its first probe", "probe.go",
+		"		return &probe{result: ProbeFailure}", "		return &probe{result: ProbeSuccess}"),
+	fault(invariant.ReadyInTime, "a status that was overwritten is restored after minutes", "syncing.go",
+		"now.Add(reconcilePeriod)", "now.Add(30 * reconcilePeriod)"),
+	fault(invariant.Finished, "what was deleted while no kubelet ran goes on to run", "rounds.go",
+		"	case f.synced:\n		f.adoptOrphans(now, n)\n", "	case f.synced:\n"),
+	fault(invariant.Started, "a crash loop waits for an hour", "backoff.go",
+		"longestBackOff = 300 * time.Second", "longestBackOff = 3600 * time.Second"),
+	fault(invariant.StatusConverged, "restarts are not counted", "containerstatus.go",
+		"RestartCount: latest.Attempt, State:", "State:"),
+	fault(invariant.Quiet, "a status that has not changed is written", "publication.go",
+		"!isLegal(pod, old, &s) || p.version > 0 && sameStatus(old, &s)", "!isLegal(pod, old, &s)"),
+}
