@@ -10,8 +10,9 @@ import (
 )
 
 // Install is [Build] for a program that is not among the tools of go.mod. The
-// requirements of its module do not mix with those here then. The version is one of that module, such as v0.8.0. Its go.mod decides about
-// all others, and Go's checksum database vouches for them.
+// requirements of its module do not mix with those here then. The version is
+// one of that module, such as v0.8.0. Its go.mod decides about all others, and
+// Go's checksum database vouches for them.
 func Install(ctx context.Context, config BuildConfig, binary Binary, version string) (string, error) {
 	root, err := config.cacheRoot()
 	if err != nil {

@@ -27,8 +27,8 @@ const (
 	stays     = "stays"
 	tolerated = int64(5)
 	// returnLimit is how long after the return of its node a pod that stayed may
-	// take to be ready: the kubelet restores within 10 s what others have written.
-	// The rest is for the call of this script and for its watch.
+	// take to be ready. A kubelet restores within 10 s what others have written of
+	// a pod. The rest is for the watches and calls.
 	returnLimit = 12 * time.Second
 )
 
@@ -43,8 +43,9 @@ type circle struct {
 	processes []*controlplane.Process
 	steps     []circleStep
 	load      string
-	// slowest is how long after the return of its node the last of the pods that
-	// stayed was ready, and restarts are those of their containers.
+	// slowest is the longest time from the return of a node until the pod that
+	// stayed on it was ready. Restarts are those of the containers of all such
+	// pods.
 	slowest  time.Duration
 	restarts int32
 }

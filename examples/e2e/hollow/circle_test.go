@@ -13,7 +13,8 @@ import (
 )
 
 func TestTheStepsOfACircle(t *testing.T) {
-	c := circle{load: "0.50", slowest: 9 * time.Second, steps: []circleStep{{"the nodes are ready", 1250 * time.Millisecond}}}
+	c := circle{load: "0.50", slowest: 9 * time.Second}
+	c.steps = append(c.steps, circleStep{"the nodes are ready", 1250 * time.Millisecond})
 	var out strings.Builder
 	require.NoError(t, c.write(&out))
 	require.Equal(t, `| step | after |
