@@ -27,10 +27,13 @@ const (
 	zones       = 4
 	// concurrency is how many requests the script sends at a time.
 	concurrency = 16
-	// fleet is the value of the label of all nodes.
-	fleet = "default"
+	// fleetName is the value of the label of all nodes.
+	fleetName = "default"
 	// lookPeriod is how often the script looks at its caches.
 	lookPeriod = 50 * time.Millisecond
+	// patience bounds each wait. On two cores that others use as well, 60 pods a
+	// second become ready.
+	patience = 15 * time.Minute
 	// stopGrace is how long a process may take to end by itself.
 	stopGrace = 5 * time.Second
 )
@@ -137,7 +140,7 @@ func (c *cluster) register(ctx context.Context, i int) error {
 	_, err := c.client.CoreV1().Nodes().Create(ctx, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			corev1.LabelHostname: name, corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%zones+1),
-			corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", runner.Label: fleet,
+			corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", runner.Label: fleetName,
 		}},
 		Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
 	}, metav1.CreateOptions{})
@@ -179,7 +182,7 @@ func (c *cluster) launch(user, path string, args ...string) (*controlplane.Proce
 func await(
 	ctx context.Context, process *controlplane.Process, what string, ask func() (bool, error),
 ) error {
-	return versus.AwaitEvery(ctx, lookPeriod, what, func(context.Context) (bool, error) {
+	return versus.AwaitFor(ctx, patience, lookPeriod, what, func(context.Context) (bool, error) {
 		if !process.Running() {
 			return false, fmt.Errorf("%w\n%s", versus.ErrEnded, process.LogTail(20))
 		}

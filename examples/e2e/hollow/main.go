@@ -8,6 +8,12 @@
 // deleted, and then pods come and go as fast as they can. It prints a table in
 // Markdown, and its progress on standard error.
 //
+// With --circle it plays the life of a fleet instead, with kube-scheduler, the
+// ReplicaSet controller of kube-controller-manager, and examples/nodelifecycle.
+// Pods become ready, a share of the nodes falls silent, their pods are evicted
+// and replaced, and the nodes return. It prints the seconds of each step. The
+// exit code is 1 when a pod that stayed is ready too late, or has restarted.
+//
 // The exit code is 1 when ours costs more than kwok, or when a figure is
 // missing. It is 1 as well when the memory of ours grows by 5 % over 100,000
 // pods or more. The message says which. After SIGINT or SIGTERM the table has
@@ -47,6 +53,8 @@ type options struct {
 	nodes, pods int
 	rest, churn time.Duration
 	subjects    []subject
+	circle      bool
+	silent      int // percent
 	dir         string
 	program     string
 }
@@ -55,11 +63,13 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 	flags := flag.NewFlagSet("hollow", flag.ContinueOnError)
 	flags.SetOutput(diagnostics)
 	var o options
-	flags.IntVar(&o.nodes, "nodes", 1000, "how `many` nodes there are")
-	flags.IntVar(&o.pods, "pods", 0, "how `many` pods there are (default 5 for each node)")
+	flags.IntVar(&o.nodes, "nodes", 0, "how `many` nodes there are (default 1000, with --circle 2000)")
+	flags.IntVar(&o.pods, "pods", 0, "how `many` pods there are (default 5 for each node, with --circle 2)")
 	flags.DurationVar(&o.rest, "rest", time.Minute, "how long to measure while nothing happens")
 	flags.DurationVar(&o.churn, "churn", time.Minute, "how long pods come and go; with 0 they do not")
 	chosen := flags.String("subject", "", "comma-separated `subjects` (default: all): "+versus.Names(subjects()))
+	flags.BoolVar(&o.circle, "circle", false, "play the life of a fleet instead, without kwok")
+	flags.IntVar(&o.silent, "silent", 10, "how much of the nodes falls silent with --circle, in `percent`")
 	flags.StringVar(&o.dir, "dir", "", "`folder` for data and logs, which stay (default: temporary ones)")
 	flags.StringVar(&o.program, "program", "", "`path` of hollownode (default: it is built)")
 	if err := flags.Parse(args); err != nil {
@@ -69,9 +79,7 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 	if o.subjects, err = versus.Select(subjects(), *chosen); err != nil {
 		return o, fmt.Errorf("--subject: %w", err)
 	}
-	if o.pods == 0 {
-		o.pods = 5 * o.nodes
-	}
+	o.setSizes()
 	switch {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("takes no arguments, got %q", flags.Args())
@@ -82,8 +90,24 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 	case o.rest < time.Second || o.churn < 0 || o.churn > 0 && o.churn < shortestChurn:
 		return o, fmt.Errorf("--rest is %v and --churn is %v, want at least 1s, and 0 or at least %v",
 			o.rest, o.churn, shortestChurn)
+	case o.silent < 1 || o.silent > 50 || o.circle && o.silenced() == 0:
+		return o, fmt.Errorf("--silent is %d, want 1 to 50, and at least one node", o.silent)
 	}
 	return o, nil
+}
+
+// setSizes replaces the zeros.
+func (o *options) setSizes() {
+	nodes, podsOfNode := 1000, 5
+	if o.circle {
+		nodes, podsOfNode = 2000, 2
+	}
+	if o.nodes == 0 {
+		o.nodes = nodes
+	}
+	if o.pods == 0 {
+		o.pods = o.nodes * podsOfNode
+	}
 }
 
 func run(ctx context.Context, args []string, out, diagnostics io.Writer) (err error) {
@@ -96,6 +120,9 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if o.circle {
+		return o.playCircle(ctx, dir, out, diagnostics)
+	}
 	programs, err := build(ctx, dir, o.program, diagnostics)
 	if err != nil {
 		return err
@@ -119,4 +146,15 @@ func (o options) compare(ctx context.Context, programs programs, progress io.Wri
 		t.columns = append(t.columns, c)
 	}
 	return t
+}
+
+// playCircle plays the circle and prints its steps, as far as it gets.
+func (o options) playCircle(ctx context.Context, dir string, out, progress io.Writer) error {
+	programs, err := buildCircle(ctx, dir, o.program, progress)
+	if err != nil {
+		return err
+	}
+	c := &circle{options: o, programs: programs, progress: progress}
+	err = c.run(ctx)
+	return errors.Join(err, c.write(out), c.problem())
 }

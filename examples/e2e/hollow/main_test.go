@@ -125,7 +125,7 @@ func TestGrowthIsFromTheSecondTenthToTheLast(t *testing.T) {
 }
 
 func TestGoroutinesAreCountedInTraces(t *testing.T) {
-	const log = `I1123 goroutine 7 of a message
+	const log = `I1123 goroutine 7 [of a message]:
 SIGQUIT: quit
 PC=0x47 m=0 sigcode=0
 

@@ -31,7 +31,14 @@ func Await(ctx context.Context, what string, ask func(context.Context) (bool, er
 func AwaitEvery(
 	ctx context.Context, period time.Duration, what string, ask func(context.Context) (bool, error),
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+	return AwaitFor(ctx, Patience, period, what, ask)
+}
+
+// AwaitFor is AwaitEvery with another bound, for what takes long by its size.
+func AwaitFor(
+	ctx context.Context, patience, period time.Duration, what string, ask func(context.Context) (bool, error),
+) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	last := errNotYet
 	for {
