@@ -38,13 +38,18 @@ type cluster struct {
 	fleet    *controlplane.Process
 }
 
-func newCluster(t *testing.T) *cluster {
+// newPlane returns a cluster without nodes and controllers.
+func newPlane(t *testing.T) *cluster {
 	plane := controlplane.ForTest(t, controlplane.Config{})
 	config := rest.CopyConfig(plane.RESTConfig())
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	c := &cluster{T: t, root: t, plane: plane, client: client, programs: t.TempDir()}
+	return &cluster{T: t, root: t, plane: plane, client: client, programs: t.TempDir()}
+}
+
+func newCluster(t *testing.T) *cluster {
+	c := newPlane(t)
 	built, err := controlplane.Build(t.Context(), controlplane.BuildConfig{Progress: t.Output()},
 		controlplane.KubeScheduler, controlplane.KubeControllerManager)
 	require.NoError(t, err)
@@ -57,8 +62,8 @@ func newCluster(t *testing.T) *cluster {
 	}
 	c.launch("nodelifecycle", c.program("nodelifecycle"), "--secure-port="+c.port(), "--bind-address=127.0.0.1",
 		"--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=500", "--node-eviction-rate=100",
-		"--node-monitor-grace-period=25s", "--authentication-kubeconfig="+plane.Kubeconfig(),
-		"--authorization-kubeconfig="+plane.Kubeconfig())
+		"--node-monitor-grace-period=25s", "--authentication-kubeconfig="+c.plane.Kubeconfig(),
+		"--authorization-kubeconfig="+c.plane.Kubeconfig())
 	c.startFleet()
 	return c
 }
@@ -66,9 +71,15 @@ func newCluster(t *testing.T) *cluster {
 // startFleet starts the program as a process.
 func (c *cluster) startFleet() {
 	c.Helper()
-	c.fleet = c.launch("hollownode", c.program("hollownode"), fmt.Sprintf("--nodes=%d", nodes),
-		fmt.Sprintf("--zones=%d", zones), "--leader-elect=false", "--secure-port="+c.port(), "--bind-address=127.0.0.1",
-		"--authentication-kubeconfig="+c.plane.Kubeconfig(), "--authorization-kubeconfig="+c.plane.Kubeconfig())
+	c.startNodes(fmt.Sprintf("--nodes=%d", nodes), fmt.Sprintf("--zones=%d", zones))
+}
+
+func (c *cluster) startNodes(flags ...string) {
+	c.Helper()
+	c.fleet = c.launch("hollownode", c.program("hollownode"), append([]string{
+		"--leader-elect=false", "--secure-port=" + c.port(), "--bind-address=127.0.0.1",
+		"--authentication-kubeconfig=" + c.plane.Kubeconfig(), "--authorization-kubeconfig=" + c.plane.Kubeconfig(),
+	}, flags...)...)
 }
 
 // program builds a program of the examples once.

@@ -58,6 +58,6 @@ func ExampleFleet() {
 	// 5s Running 1 restarts -
 	// 10s Running 1 restarts CrashLoopBackOff
 	// 20s Running 2 restarts -
-	// 25s Succeeded 2 restarts -
+	// 25s Running 2 restarts -
 	// 25s Succeeded 2 restarts -
 }

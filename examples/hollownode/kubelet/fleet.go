@@ -240,7 +240,7 @@ func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
 		r.doing = activityIdle
 		f.sync(now, r)
 	case dueReconcile:
-		if !sameStatus(&r.pod.Status, &r.publication.status) {
+		if visible := r.publication.visible(); !sameStatus(&r.pod.Status, &visible) {
 			r.publication.overwritten()
 			f.requestWrite(now, r)
 		}

@@ -212,7 +212,7 @@ func TestImagesThatFailBackOff(t *testing.T) {
 	assert.Equal(t, []string{
 		"0s PatchStatus a Pending c:ContainerCreating",
 		"1s PatchStatus a Pending c:ErrImagePull",
-		// The sandbox has started during the pull, so the pod is synced again at once.
+		// The sandbox has started during the pull, so a sync follows at once.
 		"1s PatchStatus a Pending c:ImagePullBackOff",
 		// The next sync comes after 10 s, the next pull after 20 s.
 		"12s PatchStatus a Pending c:ErrImagePull",
@@ -242,6 +242,7 @@ func TestInitContainersAndSidecarsStartAndStopInOrder(t *testing.T) {
 		"8s PatchStatus a Pending i:exited=0 s:running c:PodInitializing",
 		"8s PatchStatus a Running ready i:exited=0 s:running c:running",
 		"18s PatchStatus a Running i:exited=0 s:running c:exited=0",
+		"18s PatchStatus a Running i:exited=0 s:exited=0 c:exited=0",
 		"18s PatchStatus a Succeeded i:exited=0 s:exited=0 c:exited=0",
 	}, w.log)
 }
@@ -269,7 +270,7 @@ func TestAPodEndsAtItsDeadlineWithoutAChange(t *testing.T) {
 	w.run(time.Hour)
 	assert.Equal(t, []string{
 		"0s PatchStatus a Pending c:ContainerCreating", "0s PatchStatus a Running ready c:running",
-		"30s PatchStatus a Failed DeadlineExceeded c:running", "32s PatchStatus a Failed DeadlineExceeded c:exited=0",
+		"30s PatchStatus a Running c:running", "32s PatchStatus a Failed DeadlineExceeded c:exited=0",
 	}, w.log)
 }
 

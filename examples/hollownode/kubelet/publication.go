@@ -15,11 +15,21 @@ type publication struct {
 	version uint64
 	// written is the version that the API server has, sent that on its way.
 	written, sent uint64
+	// open has the phase before the final one, while that must not be written.
+	// Nil withholds nothing.
+	open *openPhase
+}
+
+// openPhase is a phase that is not final, with its reason.
+type openPhase struct {
+	phase           corev1.PodPhase
+	reason, message string
 }
 
 // set replaces the status, and reports whether that is a change. A status that
-// would revive a container is refused.
-func (p *publication) set(pod *corev1.Pod, s corev1.PodStatus) bool {
+// would revive a container is refused. While containers may run, a final phase
+// is withheld: a Job replaces a pod as soon as the API shows that it has ended.
+func (p *publication) set(pod *corev1.Pod, s corev1.PodStatus, mayRun bool) bool {
 	old := &p.status
 	if p.version == 0 {
 		old = &pod.Status
@@ -28,6 +38,9 @@ func (p *publication) set(pod *corev1.Pod, s corev1.PodStatus) bool {
 		return false
 	}
 	known := p.version == 0 && sameStatus(old, &s)
+	if mayRun && isTerminal(s.Phase) && !isTerminal(old.Phase) {
+		p.open = &openPhase{old.Phase, old.Reason, old.Message}
+	}
 	p.status = s
 	p.version++
 	if known {
@@ -56,7 +69,24 @@ func (p *publication) pending() bool { return p.version > p.written && p.sent ==
 // begin starts a write of the present status.
 func (p *publication) begin() (corev1.PodStatus, uint64) {
 	p.sent = p.version
-	return p.status, p.version
+	return p.visible(), p.version
+}
+
+// visible returns the status as it may be written now.
+func (p *publication) visible() corev1.PodStatus {
+	s := p.status
+	if p.open != nil {
+		s.Phase, s.Reason, s.Message = p.open.phase, p.open.reason, p.open.message
+	}
+	return s
+}
+
+// release lets a final phase be written, because no container runs any more.
+func (p *publication) release() {
+	if p.open != nil {
+		p.open = nil
+		p.version++
+	}
 }
 
 // end takes the result of the write of a version. That of another one changes
@@ -76,6 +106,10 @@ func (p *publication) end(version uint64, ok bool) {
 func (p *publication) arrived(s *corev1.PodStatus) bool {
 	if p.version == 0 {
 		return true
+	}
+	if p.open != nil {
+		visible := p.visible()
+		return sameStatus(s, &visible)
 	}
 	same := sameStatus(s, &p.status)
 	if same {

@@ -87,7 +87,7 @@ func (f *Fleet) observe(now time.Time, r *podRecord) []lifecycleEvent {
 
 // publish replaces the status of a pod.
 func (f *Fleet) publish(now time.Time, r *podRecord, status corev1.PodStatus) {
-	if r.publication.set(r.pod, status) {
+	if r.publication.set(r.pod, status, r.mayRun()) {
 		f.requestWrite(now, r)
 	}
 }

@@ -178,28 +178,70 @@ func TestAPodThatHasEndedLosesWhatIsNotKnownToHaveEnded(t *testing.T) {
 	v := initView()
 	v.Observed.Containers = append(v.Observed.Containers, running("c1"), exited("c2", 0))
 	s := statusOf(v, nil, start)
+	v.Pod.Status = s
 	final := finalStatus(start, v.Pod, &s)
 	assert.Equal(t, corev1.PodFailed, final.Phase)
 	assert.Equal(t, lostCode, final.ContainerStatuses[0].State.Terminated.ExitCode)
 	assert.EqualValues(t, 0, final.ContainerStatuses[1].State.Terminated.ExitCode)
 	v.Observed.Containers = v.Observed.Containers[:1]
 	state(v, 0, cri.StateRunning, 0)
+	v.Pod.Status = corev1.PodStatus{}
 	s = statusOf(v, nil, start)
+	v.Pod.Status = s
 	final = finalStatus(start, v.Pod, &s)
 	assert.NotNil(t, final.InitContainerStatuses[0].State.Terminated)
 	assert.NotNil(t, final.InitContainerStatuses[1].State.Waiting, "it was never started")
 	assert.NotNil(t, final.ContainerStatuses[0].State.Waiting)
 }
 
+// An init container that is stopped with its pod may exit with 0. That is not
+// known to be its success.
+func TestAPodThatHasEndedDuringItsInitContainersWasNotInitialized(t *testing.T) {
+	v := initView()
+	v.Pod.Spec.InitContainers = v.Pod.Spec.InitContainers[:1]
+	v.Observed.Containers = v.Observed.Containers[:1]
+	state(v, 0, cri.StateRunning, 0)
+	v.Pod.Status = statusOf(v, nil, start)
+	state(v, 0, cri.StateExited, 0)
+	s := statusOf(v, &v.Pod.Status, start)
+	require.NotNil(t, s.InitContainerStatuses[0].State.Terminated)
+	final := finalStatus(start, v.Pod, &s)
+	assert.NotNil(t, final.ContainerStatuses[0].State.Waiting, "it was never started")
+	assert.Equal(t, corev1.PodFailed, final.Phase)
+}
+
+// A Job replaces a pod that has ended. So the API shows that only when no
+// container runs any more.
+func TestAFinalPhaseIsWithheldWhileContainersMayRun(t *testing.T) {
+	pod := baseView().Pod
+	var p publication
+	require.True(t, p.set(pod, corev1.PodStatus{Phase: corev1.PodRunning, Reason: "why"}, true))
+	_, first := p.begin()
+	p.end(first, true)
+	require.True(t, p.set(pod, corev1.PodStatus{Phase: corev1.PodFailed, Reason: "DeadlineExceeded"}, true))
+	status, second := p.begin()
+	assert.Equal(t, corev1.PodStatus{Phase: corev1.PodRunning, Reason: "why"}, status)
+	assert.True(t, p.arrived(&status), "nothing is to be restored")
+	p.release()
+	assert.False(t, p.pending(), "one write at a time")
+	p.end(second, true)
+	require.True(t, p.pending(), "the phase was not in the second write")
+	status, third := p.begin()
+	assert.Equal(t, corev1.PodStatus{Phase: corev1.PodFailed, Reason: "DeadlineExceeded"}, status)
+	p.end(third, true)
+	p.release()
+	assert.False(t, p.pending())
+}
+
 func TestAnOldStatusNeverOverwritesANewOne(t *testing.T) {
 	pod := baseView().Pod
 	var p publication
 	phaseOf := func(phase corev1.PodPhase) corev1.PodStatus { return corev1.PodStatus{Phase: phase} }
-	require.True(t, p.set(pod, phaseOf(corev1.PodPending)))
-	require.False(t, p.set(pod, phaseOf(corev1.PodPending)), "nothing has changed")
+	require.True(t, p.set(pod, phaseOf(corev1.PodPending), false))
+	require.False(t, p.set(pod, phaseOf(corev1.PodPending), false), "nothing has changed")
 	status, first := p.begin()
 	assert.Equal(t, corev1.PodPending, status.Phase)
-	require.True(t, p.set(pod, phaseOf(corev1.PodRunning)))
+	require.True(t, p.set(pod, phaseOf(corev1.PodRunning), false))
 	assert.False(t, p.pending(), "one write at a time")
 	p.end(first, true)
 	assert.True(t, p.pending(), "the second change was not in the first write")
@@ -221,11 +263,11 @@ func TestAStatusDoesNotReviveAContainer(t *testing.T) {
 	policy(v, never)
 	state(v, 0, cri.StateExited, 1)
 	var p publication
-	require.True(t, p.set(v.Pod, statusOf(v, nil, start)))
+	require.True(t, p.set(v.Pod, statusOf(v, nil, start), false))
 	v.Observed.Containers[0] = running("c1")
-	assert.False(t, p.set(v.Pod, statusOf(v, &p.status, start)))
+	assert.False(t, p.set(v.Pod, statusOf(v, &p.status, start), false))
 	policy(v, onFailure)
-	assert.True(t, p.set(v.Pod, statusOf(v, &p.status, start)))
+	assert.True(t, p.set(v.Pod, statusOf(v, &p.status, start), false))
 }
 
 func TestConditionsOfOtherClientsAreNoChangeOfOurs(t *testing.T) {

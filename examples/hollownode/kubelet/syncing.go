@@ -140,6 +140,9 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 	}
 	r.state = state
 	r.count()
+	if !r.mayRun() {
+		r.publication.release()
+	}
 	switch state {
 	case workerTerminating:
 		r.grace = effectiveGrace(0, r.pod, nil)

@@ -187,10 +187,13 @@ func (n *nodeRecord) hears() bool { return !n.faults.Silent }
 // heeds reports whether a node acts on what the API server wants.
 func (n *nodeRecord) heeds() bool { return n.hears() && n.loop != loopStopped }
 
+// mayRun reports whether containers of the pod may run.
+func (r *podRecord) mayRun() bool { return r.state == workerSyncing || r.state == workerTerminating }
+
 // count makes a pod take room on its node from its admission until its
 // containers have exited.
 func (r *podRecord) count() {
-	switch counts := r.state == workerSyncing || r.state == workerTerminating; {
+	switch counts := r.mayRun(); {
 	case counts && r.counted == nil:
 		r.counted = r.pod
 		r.node.used.add(r.counted)
