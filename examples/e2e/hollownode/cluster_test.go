@@ -39,13 +39,18 @@ type cluster struct {
 	killed   *[]time.Time
 }
 
-func newCluster(t *testing.T) *cluster {
+// newPlane returns a cluster without nodes and controllers.
+func newPlane(t *testing.T) *cluster {
 	plane := controlplane.ForTest(t, controlplane.Config{})
 	config := rest.CopyConfig(plane.RESTConfig())
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	c := &cluster{T: t, root: t, plane: plane, client: client, programs: t.TempDir(), killed: new([]time.Time)}
+	return &cluster{T: t, root: t, plane: plane, client: client, programs: t.TempDir(), killed: new([]time.Time)}
+}
+
+func newCluster(t *testing.T) *cluster {
+	c := newPlane(t)
 	built, err := controlplane.Build(t.Context(), controlplane.BuildConfig{Progress: t.Output()},
 		controlplane.KubeScheduler, controlplane.KubeControllerManager)
 	require.NoError(t, err)
@@ -58,8 +63,8 @@ func newCluster(t *testing.T) *cluster {
 	}
 	c.launch("nodelifecycle", c.program("nodelifecycle"), "--secure-port="+c.port(), "--bind-address=127.0.0.1",
 		"--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=500", "--node-eviction-rate=100",
-		"--node-monitor-grace-period=25s", "--authentication-kubeconfig="+plane.Kubeconfig(),
-		"--authorization-kubeconfig="+plane.Kubeconfig())
+		"--node-monitor-grace-period=25s", "--authentication-kubeconfig="+c.plane.Kubeconfig(),
+		"--authorization-kubeconfig="+c.plane.Kubeconfig())
 	c.startFleet()
 	return c
 }
@@ -67,9 +72,15 @@ func newCluster(t *testing.T) *cluster {
 // startFleet starts the program as a process.
 func (c *cluster) startFleet() {
 	c.Helper()
-	c.fleet = c.launch("hollownode", c.program("hollownode"), fmt.Sprintf("--nodes=%d", nodes),
-		fmt.Sprintf("--zones=%d", zones), "--leader-elect=false", "--secure-port="+c.port(), "--bind-address=127.0.0.1",
-		"--authentication-kubeconfig="+c.plane.Kubeconfig(), "--authorization-kubeconfig="+c.plane.Kubeconfig())
+	c.startNodes(fmt.Sprintf("--nodes=%d", nodes), fmt.Sprintf("--zones=%d", zones))
+}
+
+func (c *cluster) startNodes(flags ...string) {
+	c.Helper()
+	c.fleet = c.launch("hollownode", c.program("hollownode"), append([]string{
+		"--leader-elect=false", "--secure-port=" + c.port(), "--bind-address=127.0.0.1",
+		"--authentication-kubeconfig=" + c.plane.Kubeconfig(), "--authorization-kubeconfig=" + c.plane.Kubeconfig(),
+	}, flags...)...)
 }
 
 // killFleet ends the process as kill -9 does.

@@ -3,12 +3,19 @@
 // kube-controller-manager, and with nodelifecycle:
 //
 //   - Pods are scheduled onto hollow nodes and become ready.
+//
 //   - The fleet is killed and starts again: no container restarts, no status is
 //     written twice, and no final one is lost.
+//
 //   - Jobs succeed, and fail at their backoffLimit.
+//
 //   - A zone falls silent. Its nodes are tainted, its pods evicted and
 //     replaced. When it returns, the evicted pods end, and those that stayed
 //     are ready again within 10 s and their calls.
+//
+//   - On a hollow node and on kubemark the same pods go through the same
+//     phases, conditions, reasons and deletions, except for listed differences.
+//     Kubemark is the real kubelet v1.37.1 with a runtime that runs nothing.
 //
 // Its tests are processes on two cores, so each step has a minute or more. The
 // seconds that it took are in the log:

@@ -6,9 +6,9 @@ import (
 )
 
 // Trim drops what no kubelet here reads from an object that a cache is about to
-// keep. These are for example labels of pods, volumes and images of nodes.
-// Managed fields go from all objects. It is the transform for the informers of
-// an [Edge]. The error is always nil.
+// keep. These are for example volumes, most labels of pods, and images of
+// nodes. Managed fields go from all objects. It is the transform for the
+// informers of an [Edge]. The error is always nil.
 //
 // The object must not be in a cache yet. The result refers to its memory, and
 // an object that is not a pod is changed in place.
@@ -39,7 +39,7 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		Spec: corev1.PodSpec{
 			NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Tolerations: spec.Tolerations,
 			HostNetwork: spec.HostNetwork, Priority: spec.Priority, ReadinessGates: spec.ReadinessGates,
-			RestartPolicy: spec.RestartPolicy, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
+			OS: spec.OS, RestartPolicy: spec.RestartPolicy, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
 			TerminationGracePeriodSeconds: spec.TerminationGracePeriodSeconds,
 			Resources:                     spec.Resources, Overhead: spec.Overhead,
 			InitContainers: trimContainers(spec.InitContainers), Containers: trimContainers(spec.Containers),
@@ -48,6 +48,9 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 	}
 	if pod.Annotations[corev1.MirrorPodAnnotationKey] != "" {
 		trimmed.OwnerReferences = meta.OwnerReferences // the node whose static pod it shows
+	}
+	if system, found := meta.Labels[corev1.LabelOSStable]; found {
+		trimmed.Labels = map[string]string{corev1.LabelOSStable: system}
 	}
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		trimmed.Spec.Affinity = &corev1.Affinity{NodeAffinity: spec.Affinity.NodeAffinity}

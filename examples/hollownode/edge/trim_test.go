@@ -95,6 +95,8 @@ func TestATrimmedPodLivesAsTheWholeOne(t *testing.T) {
 			pod.Annotations["tainted"] = "true"
 			pod.Spec.Tolerations = []corev1.Toleration{{Key: "t", Operator: corev1.TolerationOpExists}}
 		},
+		"system":       func(pod *corev1.Pod) { pod.Spec.OS = &corev1.PodOS{Name: corev1.Windows} },
+		"system label": func(pod *corev1.Pod) { pod.Labels = map[string]string{corev1.LabelOSStable: "windows"} },
 		"priority": func(pod *corev1.Pod) {
 			pod.Annotations["pressure"] = "true"
 			pod.Spec.Priority = new(int32(2_000_000_000))

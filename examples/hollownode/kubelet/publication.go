@@ -78,13 +78,14 @@ func (p *publication) holds(pod *corev1.Pod, running bool) bool {
 }
 
 // shown returns the status that the API server is to have. A final phase that
-// it has stays, also before the next sync knows of it.
+// it has stays, also before the next sync knows of it. That of a mirror does
+// not: it says nothing of its static pod.
 func (p *publication) shown(pod *corev1.Pod, running bool) corev1.PodStatus {
 	s, api := p.status, &pod.Status
 	switch {
 	case p.holds(pod, running):
 		s.Phase, s.Reason, s.Message = p.before.Phase, p.before.Reason, p.before.Message
-	case isTerminal(api.Phase) && s.Phase != api.Phase:
+	case isTerminal(api.Phase) && s.Phase != api.Phase && !isMirror(pod):
 		s.Phase, s.Reason, s.Message = api.Phase, api.Reason, api.Message
 	}
 	return s

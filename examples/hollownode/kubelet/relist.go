@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"iter"
+	"maps"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
@@ -25,10 +26,7 @@ func (e lifecycleEvent) syncs() bool { return e == eventStarted || e == eventDie
 // between two relists.
 func compare(old, observed *cri.Pod) []lifecycleEvent {
 	var events []lifecycleEvent
-	before := make(map[string]cri.State, len(old.Sandboxes)+len(old.Containers))
-	for id, state := range relisted(old) {
-		before[id] = state
-	}
+	before := maps.Collect(relisted(old))
 	for id, now := range relisted(observed) {
 		was, found := before[id]
 		delete(before, id)

@@ -123,7 +123,9 @@ func deadline(pod *corev1.Pod, status *corev1.PodStatus) (time.Time, bool) {
 // to have ended well has failed.
 func finalStatus(now time.Time, pod *corev1.Pod, old *corev1.PodStatus) corev1.PodStatus {
 	s := *old.DeepCopy()
-	if hasInitialized(pod, &s) {
+	if hasInitialized(pod, &pod.Status) {
+		// What the API has counts, as an init container that was stopped may have
+		// exited well.
 		loseContainers(s.ContainerStatuses)
 	}
 	started := 0

@@ -178,17 +178,36 @@ func TestAPodThatHasEndedLosesWhatIsNotKnownToHaveEnded(t *testing.T) {
 	v := initView()
 	v.Observed.Containers = append(v.Observed.Containers, running("c1"), exited("c2", 0))
 	s := statusOf(v, nil, start)
+	v.Pod.Status = s
 	final := finalStatus(start, v.Pod, &s)
 	assert.Equal(t, corev1.PodFailed, final.Phase)
 	assert.Equal(t, lostCode, final.ContainerStatuses[0].State.Terminated.ExitCode)
 	assert.EqualValues(t, 0, final.ContainerStatuses[1].State.Terminated.ExitCode)
 	v.Observed.Containers = v.Observed.Containers[:1]
 	state(v, 0, cri.StateRunning, 0)
+	v.Pod.Status = corev1.PodStatus{}
 	s = statusOf(v, nil, start)
+	v.Pod.Status = s
 	final = finalStatus(start, v.Pod, &s)
 	assert.NotNil(t, final.InitContainerStatuses[0].State.Terminated)
 	assert.NotNil(t, final.InitContainerStatuses[1].State.Waiting, "it was never started")
 	assert.NotNil(t, final.ContainerStatuses[0].State.Waiting)
+}
+
+// An init container that is stopped with its pod may exit with 0. That is not
+// known to be its success.
+func TestAPodThatHasEndedDuringItsInitContainersWasNotInitialized(t *testing.T) {
+	v := initView()
+	v.Pod.Spec.InitContainers = v.Pod.Spec.InitContainers[:1]
+	v.Observed.Containers = v.Observed.Containers[:1]
+	state(v, 0, cri.StateRunning, 0)
+	v.Pod.Status = statusOf(v, nil, start)
+	state(v, 0, cri.StateExited, 0)
+	s := statusOf(v, &v.Pod.Status, start)
+	require.NotNil(t, s.InitContainerStatuses[0].State.Terminated)
+	final := finalStatus(start, v.Pod, &s)
+	assert.NotNil(t, final.ContainerStatuses[0].State.Waiting, "it was never started")
+	assert.Equal(t, corev1.PodFailed, final.Phase)
 }
 
 func TestAnOldStatusNeverOverwritesANewOne(t *testing.T) {

@@ -1,0 +1,84 @@
+package hollownode
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A difference is one between kubemark and a hollow node that is meant. Its
+// neutral takes the difference out of a state.
+type difference struct {
+	name    string
+	neutral func(*podState)
+}
+
+// differences must all show: without any of them some story differs.
+var differences = []difference{
+	{
+		// Main containers are ready in every state. Of no container it is known that
+		// it has started, and no init container is ready. Source:
+		// pkg/kubelet/prober/testing, v1.37.1.
+		name: "kubemark has no probes",
+		neutral: func(s *podState) {
+			for i := range s.containers {
+				s.containers[i].ready, s.containers[i].started = false, false
+			}
+			if s.inits > 0 {
+				delete(s.conditions, corev1.PodInitialized)
+			}
+			if s.inits > 0 || strings.HasPrefix(s.phase, string(corev1.PodPending)) {
+				delete(s.conditions, corev1.PodReady)
+				delete(s.conditions, corev1.ContainersReady)
+			}
+		},
+	},
+	{
+		// Its runtime gives none. With containerd it is Completed or Error.
+		name: "kubemark's containers exit without a reason",
+		neutral: func(s *podState) {
+			for i := range s.containers {
+				s.containers[i].state = strings.TrimSuffix(s.containers[i].state, "/Completed")
+			}
+		},
+	},
+}
+
+// neutral returns what two sequences are compared by. One difference can be
+// left in; a negative number leaves none.
+//
+// A fleeting state may not be seen at all. It lasts as long as a sandbox takes,
+// or the end of a pod after its last exit. Both kubelets write what holds when
+// a write is its turn.
+func neutral(states []podState, without int) []string {
+	var lines []string
+	for _, s := range states {
+		if s.fleeting() {
+			continue
+		}
+		s = s.copy()
+		for i, d := range differences {
+			if i != without {
+				d.neutral(&s)
+			}
+		}
+		if line := s.String(); len(lines) == 0 || lines[len(lines)-1] != line {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// fleeting reports whether no container runs and the phase is not final.
+func (s podState) fleeting() bool {
+	if s.gone || strings.HasPrefix(s.phase, string(corev1.PodFailed)) ||
+		strings.HasPrefix(s.phase, string(corev1.PodSucceeded)) {
+		return false
+	}
+	for _, c := range s.containers {
+		if c.state == "running" {
+			return false
+		}
+	}
+	return true
+}
