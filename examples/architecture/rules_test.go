@@ -85,7 +85,7 @@ var programCores = []string{
 	"examples/outage/cluster/tolerations.go", "examples/outage/cluster/workloads.go",
 	"examples/outage/explore", "examples/outage/invariant",
 	"examples/outage/page/page.go", "examples/outage/page/plots.go",
-	"examples/outage/report", "examples/outage/scenario",
+	"examples/outage/report", "examples/outage/scenario", "examples/outage/scenario/strictyaml",
 	"examples/process/commandline/checks.go", "examples/process/commandline/replica.go",
 	"examples/scheduler/fit", "examples/scheduler/scheduling",
 	"examples/shadow/facts.go", "examples/shadow/merge.go", "examples/shadow/record.go",
