@@ -12,18 +12,20 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
 )
 
 // Validate reports everything that is wrong with the scenario: each value for
 // itself, and what contradicts each other. The error joins a [Problem] for
 // each, in the order of the fields.
-func (s *Scenario) Validate() error { return join(s.problems(nil)) }
+func (s *Scenario) Validate() error { return strictyaml.Join(s.problems(nil)) }
 
 // problems leaves out what is, or may be, only a consequence of the paths that
 // could not be read.
 func (s *Scenario) problems(failed []string) []Problem {
-	c := &checker{Scenario: s, failed: failed, first: map[string]string{}}
-	walk("", &field{}, reflect.ValueOf(s).Elem(), c.visit)
+	c := &checker{Scenario: s, failed: failed, first: map[string]string{}, known: map[string]map[string]bool{}}
+	strictyaml.Walk(s, c.visit)
 	return c.found
 }
 
@@ -32,7 +34,9 @@ type checker struct {
 	*Scenario
 	failed []string
 	found  []Problem
-	first  map[string]string
+	// first says where a key was first. Known says what there is of a kind.
+	first map[string]string
+	known map[string]map[string]bool
 }
 
 // ruled is a type with rules for several of its fields together. They run after
@@ -54,22 +58,23 @@ func (p place) in(part string) string {
 	if part == "." {
 		return p.path
 	}
-	return child(p.path, part)
+	return strictyaml.Child(p.path, part)
 }
 
 // unless reports the part, if ok is false. Needs are the other parts that the
 // rule looks at, between blanks. It is silent if one of them, or the part,
-// could not be read, or if one of the same struct is wrong itself: what follows
+// could not be read, or if one of the same struct is wrong itself. What follows
 // from a fault is not reported too.
 func (p place) unless(ok bool, part, needs, format string, args ...any) {
 	at := p.in(part)
-	if ok || slices.ContainsFunc(p.failed, func(failed string) bool { return below(at, failed) }) {
+	if ok || slices.ContainsFunc(p.failed, func(failed string) bool { return strictyaml.Below(at, failed) }) {
 		return
 	}
 	for need := range strings.FieldsSeq(needs) {
 		path := p.in(need)
-		if slices.ContainsFunc(p.failed, func(failed string) bool { return below(failed, path) || below(path, failed) }) ||
-			need[0] != '/' && slices.ContainsFunc(p.found, func(found Problem) bool { return found.Path == path }) {
+		wrong := func(found Problem) bool { return found.Path == path && need[0] != '/' }
+		unread := func(failed string) bool { return strictyaml.Below(failed, path) || strictyaml.Below(path, failed) }
+		if slices.ContainsFunc(p.failed, unread) || slices.ContainsFunc(p.found, wrong) {
 			return
 		}
 	}
@@ -78,7 +83,7 @@ func (p place) unless(ok bool, part, needs, format string, args ...any) {
 
 // clean reports whether nothing is wrong with what is at the place.
 func (p place) clean() bool {
-	return !slices.ContainsFunc(p.found, func(found Problem) bool { return below(found.Path, p.path) })
+	return !slices.ContainsFunc(p.found, func(found Problem) bool { return strictyaml.Below(found.Path, p.path) })
 }
 
 // unique reports the part if the key has been there before, and first where.
@@ -92,17 +97,17 @@ func (p place) unique(part, key, format string, args ...any) {
 
 // visit checks what the tags of a field say of a value, and the rules of its
 // type.
-func (c *checker) visit(path string, f *field, v reflect.Value) {
-	p := place{c, path}
+func (c *checker) visit(path string, tagged *strictyaml.Field, v reflect.Value) {
+	f, p := field{tagged}, place{c, path}
 	if keys, noun := v.Type(), f.tag("names"); noun != "" && keys.Kind() == reflect.Map {
-		for _, name := range sortedKeys(v) {
-			place{c, child(path, name)}.exists(noun, name)
+		for _, name := range strictyaml.SortedKeys(v) {
+			place{c, strictyaml.Child(path, name)}.exists(noun, name)
 		}
 	}
 	switch {
-	case v.Kind() == reflect.Slice && isScalar(v.Type().Elem()):
+	case v.Kind() == reflect.Slice && strictyaml.IsScalar(v.Type().Elem()):
 		for i := range v.Len() {
-			element := place{c, item(path, i)}
+			element := place{c, strictyaml.Item(path, i)}
 			element.unique(".", fmt.Sprintf("%s=%v", path, v.Index(i)), "%[2]v is in the list already, as %[1]s", v.Index(i))
 		}
 	case v.Kind() == reflect.Struct:
@@ -112,20 +117,20 @@ func (c *checker) visit(path string, f *field, v reflect.Value) {
 		if rules, ok := reflect.TypeAssert[ruled](whole); ok {
 			rules.check(p)
 		}
-	case isScalar(v.Type()) && !(f.optional && v.Type() == f.Type && v.IsZero()):
+	case strictyaml.IsScalar(v.Type()) && !(f.Optional && v.Type() == f.Type && v.IsZero()):
 		p.scalar(f, v)
 	}
 }
 
 // says reports a part that has to say something and does not.
 func (p place) says(v reflect.Value) {
-	if !below(p.path, expectPath) {
+	if !strictyaml.Below(p.path, expectPath) {
 		return
 	}
 	var names []string
-	for _, f := range fieldsOf(v.Type()) {
+	for _, f := range strictyaml.Fields(v.Type()) {
 		if kind := f.Type.Kind(); kind == reflect.Pointer || kind == reflect.Slice || kind == reflect.Map {
-			names = append(names, f.name)
+			names = append(names, f.Name)
 			if value := v.FieldByIndex(f.Index); !value.IsNil() && (kind == reflect.Pointer || value.Len() > 0) {
 				return
 			}
@@ -133,25 +138,26 @@ func (p place) says(v reflect.Value) {
 	}
 	last := len(names) - 1
 	one := strings.Join(names[:last], ", ") + " or " + names[last]
-	if isBounds(v.Type()) {
+	if strings.HasPrefix(v.Type().Name(), "Bounds") {
 		one = "a value, or " + one
 	}
 	p.unless(false, ".", ".", "says nothing; give it %s", one)
 }
 
-func (p place) scalar(f *field, v reflect.Value) {
+func (p place) scalar(f field, v reflect.Value) {
 	text := fmt.Sprint(v.Interface())
 	if noun := f.tag("names"); noun != "" && v.Kind() == reflect.String {
 		p.exists(noun, text)
 	}
 	if noun, words, ok := strings.Cut(f.tag("oneOf"), ": "); ok {
 		list := strings.Split(words, ", ")
-		p.unless(slices.Contains(list, text), ".", "", "%s", missing(noun, text, "", list))
+		p.unless(slices.Contains(list, text), ".", "", "%s", strictyaml.Missing(noun, text, "", list))
 	}
 	if complaint := complaint(f.tag("is"), v); complaint != "" {
 		p.unless(false, ".", "", "%s", complaint)
 	} else if f.tag("is") == "key" {
-		place{p.checker, parent(p.path)}.unique(f.name, itemNumber.ReplaceAllString(p.path, "")+"="+text, "%s has this name already")
+		scope, holder := itemNumber.ReplaceAllString(p.path, ""), place{p.checker, strictyaml.Parent(p.path)}
+		holder.unique(f.Name, scope+"="+text, "%s has this name already")
 	}
 	p.bounds(f, v)
 }
@@ -162,20 +168,27 @@ var itemNumber = regexp.MustCompile(`\[[0-9]+\]`)
 
 // exists reports a name of something that the scenario does not have.
 func (p place) exists(noun, name string) {
-	list, of := p.Cluster.names(noun)
-	if !slices.Contains(list, name) {
-		p.unless(false, ".", "/"+of, "%s", missing(noun, name, "", list))
+	if p.known[noun] == nil {
+		list, _ := p.Cluster.names(noun)
+		p.known[noun] = map[string]bool{}
+		for _, known := range list {
+			p.known[noun][known] = true
+		}
+	}
+	if !p.known[noun][name] {
+		list, of := p.Cluster.names(noun)
+		p.unless(false, ".", "/"+of, "%s", strictyaml.Missing(noun, name, "", list))
 	}
 }
 
 // bounds checks a number against the least and the most that it may be.
-func (p place) bounds(f *field, v reflect.Value) {
+func (p place) bounds(f field, v reflect.Value) {
 	limit := func(text string, or int64) int64 {
 		if text == "" {
 			return or
 		}
 		bound := reflect.New(v.Type()).Elem()
-		if err := setScalar(bound, text); err != nil {
+		if err := strictyaml.SetScalar(bound, text); err != nil {
 			panic(err) // a test reads the limits of all fields
 		}
 		return bound.Int()
@@ -198,7 +211,6 @@ func (p place) bounds(f *field, v reflect.Value) {
 // complaint says what is wrong with a value of the kind, if anything is.
 func complaint(kind string, v reflect.Value) string {
 	text := v.String()
-	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
 	switch kind {
 	case "share":
 		if share := v.Float(); !(share > 0 && share <= 1) { // also what is no number
@@ -213,20 +225,29 @@ func complaint(kind string, v reflect.Value) string {
 			return "is no text in UTF-8"
 		}
 	case "name", "key", "label":
-		if strings.TrimSpace(text) == "" {
-			return "is empty; give it a name"
-		} else if kind != "name" {
-			return unlike(validation.IsDNS1123Label, text,
-				"DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last")
-		} else if !utf8.ValidString(text) || strings.ContainsFunc(text, hidden) {
-			return fmt.Sprintf("%.80q holds what cannot be shown in one line", text)
-		}
+		return nameComplaint(text, kind != "name")
 	case "taintKey":
-		return unlike(validation.IsQualifiedName, text, "key of a taint; write it like maintenance or example.com/maintenance")
+		return unlike(validation.IsQualifiedName, text,
+			"key of a taint; write it like maintenance or example.com/maintenance")
 	case "value of a taint", "value of a label":
 		return unlike(validation.IsValidLabelValue, text, kind+": at most 63 letters, digits, dashes, underscores and dots")
 	case "timeAdded":
 		return timeAddedComplaint(text)
+	}
+	return ""
+}
+
+// nameComplaint is about a name that is only shown, or becomes a label.
+func nameComplaint(name string, label bool) string {
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
+	switch {
+	case strings.TrimSpace(name) == "":
+		return "is empty; give it a name"
+	case label:
+		return unlike(validation.IsDNS1123Label, name,
+			"DNS label: at most 63 lower-case letters, digits and dashes, no dash first or last")
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, hidden):
+		return fmt.Sprintf("%.80q holds what cannot be shown in one line", name)
 	}
 	return ""
 }
@@ -236,7 +257,7 @@ func unlike(problems func(string) []string, text, what string) string {
 	if len(problems(text)) == 0 {
 		return ""
 	}
-	return shown(text) + " is no " + what
+	return strictyaml.Shown(text) + " is no " + what
 }
 
 func timeAddedComplaint(added string) string {
@@ -244,7 +265,7 @@ func timeAddedComplaint(added string) string {
 	switch {
 	case added == TimeAddedNow || added == TimeAddedMissing:
 	case err != nil:
-		return shown(added) + " is neither now nor missing nor a duration like -1h"
+		return strictyaml.Shown(added) + " is neither now nor missing nor a duration like -1h"
 	case off.Abs() > maxClockStep.D():
 		return fmt.Sprintf("is %s; at most %v, forwards or back", added, maxClockStep)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
 )
 
 const (
@@ -151,7 +153,7 @@ func (c *Cluster) noNode(name string) string {
 			ranges = append(ranges, fmt.Sprintf("%s to %s", z.nodeName(0), z.nodeName(z.Nodes-1)))
 		}
 	}
-	return fmt.Sprintf("there is no node %s; nodes are %s", shown(name), listed(ranges))
+	return fmt.Sprintf("there is no node %s; nodes are %s", strictyaml.Shown(name), strictyaml.Listed(ranges))
 }
 
 // Matching counts the nodes that names, zone, rack and pool describe, without

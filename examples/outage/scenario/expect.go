@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
+
+	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
 )
 
 // Expect says what must come out of a run. Each part is optional, and so is the
@@ -66,8 +67,8 @@ type ExpectDepartures struct {
 // Bounds are what a number may be: a file says 12, {atLeast: 3}, {atMost: 5} or
 // both of these. 12 is the same as at least and at most 12.
 type Bounds[T int | Duration] struct {
-	AtLeast *T `json:"atLeast,omitempty"`
-	AtMost  *T `json:"atMost,omitempty"`
+	AtLeast *T `json:"atLeast,omitempty" short:"all"`
+	AtMost  *T `json:"atMost,omitempty" short:"all"`
 }
 
 // Count bounds how many or how often.
@@ -135,23 +136,6 @@ func (b *Bounds[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// isBounds reports whether a type may be written as one value instead of its
-// fields.
-func isBounds(t reflect.Type) bool {
-	return t == reflect.TypeFor[Count]() || t == reflect.TypeFor[Time]()
-}
-
-// boundOf returns a value of what the bounds are of.
-func boundOf(t reflect.Type) reflect.Value { return reflect.New(t.Field(0).Type.Elem()).Elem() }
-
-// setExact gives both bounds the value.
-func setExact(v, value reflect.Value) {
-	for i := range v.NumField() {
-		v.Field(i).Set(reflect.New(value.Type()))
-		v.Field(i).Elem().Set(value)
-	}
-}
-
 const expectPath = "expect"
 
 func (b *Bounds[T]) check(p place) {
@@ -191,7 +175,7 @@ func (d *ExpectDepartures) check(p place) {
 		p.unless(false, "step", "/script", "there is no step %d; the script has %d, counted from 0", d.Step, len(p.Script))
 		return
 	}
-	step, path := &p.Script[d.Step], "/"+item("script", d.Step)
+	step, path := &p.Script[d.Step], "/"+strictyaml.Item("script", d.Step)
 	if faults, _ := step.faults(); len(faults) > 0 {
 		p.unless(slices.ContainsFunc(faults, func(f fault) bool { return f.is("hits nodes") }), "step", path,
 			"%s does not hit nodes, which pods could leave", faults[0].name)

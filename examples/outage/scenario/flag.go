@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
+	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
 )
 
 // FlagValue is what is given to a flag, as it was written: 0.1 stays 0.1. In
@@ -51,13 +52,19 @@ func (v *FlagValue) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(v))
 }
 
+// UnmarshalText takes any text.
+func (v *FlagValue) UnmarshalText(text []byte) error {
+	*v = FlagValue(text)
+	return nil
+}
+
 // Options returns the options of nodelifecycle with these flags set and
 // defaults for the others. The error joins a [Problem] for each flag that does
 // not exist or has a value that it cannot have.
 func (c *Controller) Options() (*options.Options, error) {
 	parsed, problems := c.options()
 	if len(problems) > 0 {
-		return nil, join(problems)
+		return nil, strictyaml.Join(problems)
 	}
 	return parsed, nil
 }
@@ -89,7 +96,7 @@ func (c *Controller) options() (*options.Options, []Problem) {
 		}
 		for _, flag := range slices.Backward(named) { // the first of those that are set
 			if _, set := c.Flags[flag[2:]]; set {
-				path = child(flagsPath, flag[2:])
+				path = strictyaml.Child(flagsPath, flag[2:])
 			}
 		}
 		problems = append(problems, Problem{Path: path, Message: err.Error()})
@@ -115,7 +122,7 @@ func flagNames(flags *pflag.FlagSet) []string {
 func setFlag(flags *pflag.FlagSet, name string, value FlagValue) error {
 	flag := flags.Lookup(name)
 	if flag == nil {
-		return errors.New(missing("flag", name, "", flagNames(flags)))
+		return errors.New(strictyaml.Missing("flag", name, "", flagNames(flags)))
 	}
 	if err := flag.Value.Set(string(value)); err != nil {
 		kind := flag.Value.Type() // pflag names types of Go

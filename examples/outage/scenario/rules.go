@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
 )
 
 func (c *Cluster) check(p place) {
@@ -30,11 +32,13 @@ func (z *Zone) check(p place) {
 	for i := range z.Groups {
 		total += capped(z.Groups[i].Nodes, maxNodes)
 	}
-	p.unless(total == z.Nodes, "nodes", "groups", "is %d, but the groups of the zone have %d nodes together", z.Nodes, total)
+	p.unless(total == z.Nodes, "nodes", "groups", "is %d, but the groups of the zone have %d nodes together", z.Nodes,
+		total)
 }
 
 func (t *NodeTaint) check(p place) {
-	p.unless(!OwnedTaint(t.Key), "key", "", "%s follows from what happens to the node; leave it out", shown(t.Key))
+	p.unless(!OwnedTaint(t.Key), "key", "", "%s follows from what happens to the node; leave it out",
+		strictyaml.Shown(t.Key))
 }
 
 func (w *Workload) check(p place) {
@@ -57,7 +61,7 @@ func (w *Workload) check(p place) {
 			known = false
 			continue
 		}
-		at := place{p.checker, child(p.in("placed"), name)}
+		at := place{p.checker, strictyaml.Child(p.in("placed"), name)}
 		at.unless(!daemons || count <= group.Nodes, ".", "/"+p.in("kind")+" /"+zonesPath,
 			"is %d, but the group has %d nodes, and each has at most one pod of a DaemonSet", count, group.Nodes)
 		at.unless(len(w.Pools) == 0 || slices.Contains(w.Pools, group.Pool), ".", "/"+p.in("pools")+" /"+zonesPath,
@@ -123,10 +127,10 @@ func (n *Nodes) check(p place) {
 	for i, name := range n.Names {
 		zone, _ := p.Cluster.node(name)
 		if zone == nil {
-			p.unless(false, item("names", i), "/"+zonesPath, "%s", p.Cluster.noNode(name))
+			p.unless(false, strictyaml.Item("names", i), "/"+zonesPath, "%s", p.Cluster.noNode(name))
 		} else if n.Zone != "" {
-			p.unless(zone.Name == n.Zone, item("names", i), "zone /"+zonesPath, "%s is in zone %s, not in %s", shown(name),
-				zone.Name, n.Zone)
+			p.unless(zone.Name == n.Zone, strictyaml.Item("names", i), "zone /"+zonesPath,
+				"%s is in zone %s, not in %s", strictyaml.Shown(name), zone.Name, n.Zone)
 		}
 	}
 	if p.clean() {
@@ -147,7 +151,8 @@ func (p place) rack(n *Nodes) {
 	if n.Zone != "" {
 		where = "zone " + n.Zone
 	}
-	p.unless(*n.Rack < most, "rack", "zone /"+zonesPath, "there is no rack %d in %s; the last is %d", *n.Rack, where, most-1)
+	p.unless(*n.Rack < most, "rack", "zone /"+zonesPath, "there is no rack %d in %s; the last is %d", *n.Rack, where,
+		most-1)
 }
 
 // part checks what takes a part of nodes or pods.
@@ -189,7 +194,7 @@ func (s *Step) check(p place) {
 	faults, all := s.faults()
 	switch len(faults) {
 	case 0:
-		p.unless(false, ".", anyField, "nothing happens; give it one of %s", listed(all))
+		p.unless(false, ".", strictyaml.AnyField, "nothing happens; give it one of %s", strictyaml.Listed(all))
 	case 1:
 		s.times(p, &faults[0])
 	default:
@@ -204,7 +209,8 @@ func (s *Step) check(p place) {
 	}
 	if d := s.ClockDrift; d != nil && d.Every > 0 {
 		steps := max(int64(s.For/d.Every), 1)
-		p.unless(d.By.D().Abs() <= maxClockStep.D()/time.Duration(steps), "clockDrift.by", "clockDrift.by clockDrift.every for",
+		most := maxClockStep.D() / time.Duration(steps)
+		p.unless(d.By.D().Abs() <= most, "clockDrift.by", "clockDrift.by clockDrift.every for",
 			"is %v, %d times; at most %v together", d.By, steps, maxClockStep)
 	}
 }

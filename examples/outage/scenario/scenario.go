@@ -113,7 +113,7 @@ type Workload struct {
 	// MinAvailable is that of the workload's PodDisruptionBudget: how many pods
 	// have to be left when one is evicted by --action=evict. By default it has
 	// none.
-	MinAvailable int `json:"minAvailable,omitempty" min:"0" want:"say how many pods have to be left" zero:"no PodDisruptionBudget"`
+	MinAvailable int `json:"minAvailable,omitempty" is:"budget" zero:"no PodDisruptionBudget"`
 	// Priority is that of the pods, which counts with --low-priority-first.
 	Priority int `json:"priority,omitempty" within:"2000001000, above zero or below"`
 }

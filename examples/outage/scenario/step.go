@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+
+	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
 )
 
 // Step is one thing that happens: when, for how long, and exactly one of what.
@@ -113,14 +115,14 @@ func (f *fault) is(kind string) bool { return strings.Contains(f.kind, kind) }
 // faults returns those that the step has, in the order of the type, and the
 // names of all that there are.
 func (s *Step) faults() (faults []fault, all []string) {
-	for _, f := range fieldsOf(reflect.TypeFor[Step]()) {
+	for _, f := range strictyaml.Fields(reflect.TypeFor[Step]()) {
 		kind := f.Tag.Get("fault")
 		if kind == "" {
 			continue
 		}
-		all = append(all, f.name)
+		all = append(all, f.Name)
 		if value := reflect.ValueOf(s).Elem().FieldByIndex(f.Index); !value.IsNil() {
-			faults = append(faults, fault{f.name, kind, value})
+			faults = append(faults, fault{f.Name, kind, value})
 		}
 	}
 	return faults, all
@@ -262,13 +264,13 @@ const (
 // APIDown says for which callers the API server is away: all, the default,
 // controllers or kubelets.
 type APIDown struct {
-	For string `json:"for,omitempty" is:"caller"`
+	For string `json:"for,omitempty" is:"caller" default:"all"`
 }
 
 // APIBlink says for which callers the API server is away, as in [APIDown], and
 // for how long in turn. For example, 5s of every minute is down: 5s, up: 55s.
 type APIBlink struct {
-	For  string   `json:"for,omitempty" is:"caller"`
+	For  string   `json:"for,omitempty" is:"caller" default:"all"`
 	Down Duration `json:"down" is:"interval"`
 	Up   Duration `json:"up" is:"interval"`
 }
@@ -281,11 +283,11 @@ type APIErrors struct {
 	// default is all of 409, 429, 500 and 503. A 404 is that of a proxy which has
 	// lost its server: the object is there, and the body of the answer is no
 	// Status.
-	Codes []int `json:"codes,omitempty" is:"code"`
+	Codes []int `json:"codes,omitempty" is:"code" default:"[409, 429, 500, 503]" zero:"409, 429, 500 and 503"`
 	// Verbs are the calls that can fail, of get, patch, delete, evict and update,
 	// which is what a leader does to its lease. The default is all of them. For
 	// example, a webhook refuses every delete.
-	Verbs []string `json:"verbs,omitempty" is:"verb"`
+	Verbs []string `json:"verbs,omitempty" is:"verb" default:"[get, patch, delete, evict, update]"`
 }
 
 // LostAnswers says how many answers are lost.
@@ -303,7 +305,7 @@ const (
 // Watch says which watches: of which kinds, all by default, and of which
 // process, all by default.
 type Watch struct {
-	Kinds   []string `json:"kinds,omitempty" is:"object"`
+	Kinds   []string `json:"kinds,omitempty" is:"object" default:"[nodes, leases, pods]" zero:"all kinds"`
 	Replica *int     `json:"replica,omitempty" is:"replica"`
 }
 

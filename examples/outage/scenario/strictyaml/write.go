@@ -1,4 +1,4 @@
-package scenario
+package strictyaml
 
 import (
 	"bytes"
@@ -13,24 +13,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Write returns the scenario as YAML, its fields in the order of the types,
-// what is zero left out. [Read] reads the same value back, but nil for lists
-// and maps that are empty. A scenario that is not valid is an error: Read would
-// refuse it.
-func Write(s *Scenario) ([]byte, error) {
-	if err := s.Validate(); err != nil {
-		return nil, fmt.Errorf("the scenario cannot be written: %w", err)
-	}
-	// By way of JSON, which knows what to leave out, keeps the order of fields, and
-	// is YAML too. sigs.k8s.io/yaml would sort them, and a scenario begins with
-	// its name.
-	data, err := json.Marshal(s)
+// Write returns the value as YAML, its fields in the order of the types, what
+// is zero left out. [Language.Read] reads the same value back, but nil for
+// lists and maps that are empty.
+func Write(v any) ([]byte, error) {
+	// By way of JSON, which knows what to leave out, keeps the order of fields,
+	// and is YAML too. sigs.k8s.io/yaml would sort them.
+	data, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("writing a scenario: %w", err)
+		return nil, fmt.Errorf("writing YAML: %w", err)
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(notASCII.ReplaceAllFunc(data, escaped), &root); err != nil {
-		return nil, fmt.Errorf("writing a scenario: %w", err)
+		return nil, fmt.Errorf("writing YAML: %w", err)
 	}
 	restyle(&root)
 	var out bytes.Buffer
@@ -38,7 +33,7 @@ func Write(s *Scenario) ([]byte, error) {
 	encoder.SetIndent(2)
 	encoder.CompactSeqIndent()
 	if err := errors.Join(encoder.Encode(&root), encoder.Close()); err != nil {
-		return nil, fmt.Errorf("writing a scenario: %w", err)
+		return nil, fmt.Errorf("writing YAML: %w", err)
 	}
 	return out.Bytes(), nil
 }
@@ -59,13 +54,13 @@ func restyle(node *yaml.Node) {
 	node.Style = 0
 	if node.Kind == yaml.ScalarNode && node.Tag == "!!str" {
 		node.Style = styleOf(node.Value)
-	} else if node.Kind != yaml.DocumentNode && isShort(node) {
+	} else if node.Kind != yaml.DocumentNode && fitsLine(node) {
 		node.Style = yaml.FlowStyle
 	}
 }
 
-// isShort says whether the node is better written in one line.
-func isShort(node *yaml.Node) bool {
+// fitsLine says whether the node is better written in one line.
+func fitsLine(node *yaml.Node) bool {
 	letters := 0
 	for _, content := range node.Content {
 		if content.Kind != yaml.ScalarNode || content.Style == yaml.LiteralStyle {

@@ -1,52 +1,18 @@
-package scenario
+package strictyaml
 
 import (
+	"encoding"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
-// Duration is a time.Duration, written as in Go: 1h30m.
-type Duration time.Duration
-
-// D returns the duration as package time has it.
-func (d Duration) D() time.Duration { return time.Duration(d) }
-
-// String returns the duration as in Go but without units that are zero at its
-// end: 1h30m, not 1h30m0s. Zero is 0s.
-func (d Duration) String() string {
-	text := d.D().String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
-// MarshalText returns what String does.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText reads a duration with its unit; only 0 needs none.
-func (d *Duration) UnmarshalText(data []byte) error {
-	text := string(data)
-	parsed, err := time.ParseDuration(text)
-	if err == nil {
-		*d = Duration(parsed)
-		return nil
-	}
-	if _, err := time.ParseDuration(text + "s"); err == nil && strings.Trim(text, "+-.0123456789") == "" {
-		return fmt.Errorf("%s has no unit; write %ss if it is in seconds", text, text)
-	}
-	return fmt.Errorf("%q is no duration; write it like 90s, 5m or 1h30m", text)
-}
-
-func isScalar(t reflect.Type) bool {
+// IsScalar reports whether a type is of single values: texts, numbers and
+// bools.
+func IsScalar(t reflect.Type) bool {
 	return t.Kind() == reflect.String || numbers(t.Kind()).want != ""
 }
 
@@ -69,17 +35,20 @@ func numbers(kind reflect.Kind) numberKind {
 	return numberKind{}
 }
 
-// setScalar parses the text into a value of one of the scalar types. The error
+// takesText reports whether the type reads any text on its own.
+func takesText(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+// SetScalar parses the text into a value of one of the scalar types. The error
 // says what is wanted instead. Numbers are decimal: that 010 is eight or ten
 // depends on the version of YAML.
-func setScalar(v reflect.Value, text string) (err error) {
+func SetScalar(v reflect.Value, text string) (err error) {
 	want := numbers(v.Kind()).want
 	switch {
-	case v.Type() == reflect.TypeFor[Duration]():
-		var d Duration
-		err = d.UnmarshalText([]byte(text))
-		v.SetInt(int64(d))
-		return err
+	case takesText(v.Type()):
+		parser, _ := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr())
+		return parser.UnmarshalText([]byte(text))
 	case v.Kind() == reflect.String:
 		v.SetString(text)
 	case v.Kind() == reflect.Bool:
@@ -93,9 +62,9 @@ func setScalar(v reflect.Value, text string) (err error) {
 		err = parsed(v.SetInt, text, func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) })
 	}
 	if errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("%s is out of range; want %s", shown(text), want)
+		return fmt.Errorf("%s is out of range; want %s", Shown(text), want)
 	} else if err != nil {
-		return fmt.Errorf("%s is not %s", shown(text), want)
+		return fmt.Errorf("%s is not %s", Shown(text), want)
 	}
 	return nil
 }
@@ -115,8 +84,8 @@ func tagComplaint(t reflect.Type, tag, text string) string {
 	switch {
 	case tag == "!!null":
 		return "has no value; give it one or leave it out"
-	case t == reflect.TypeFor[FlagValue](), t == reflect.TypeFor[Duration](), slices.Contains(number.tags, tag):
-		return "" // the first two take any text, and say themselves what is wrong with it
+	case takesText(t), slices.Contains(number.tags, tag):
+		return "" // the first says itself what is wrong with it
 	case t.Kind() == reflect.String && tag == "!!str":
 		return ""
 	case t.Kind() == reflect.String:
@@ -125,5 +94,22 @@ func tagComplaint(t reflect.Type, tag, text string) string {
 	if _, err := strconv.ParseFloat(text, 64); tag == "!!str" && (err == nil || text == "true" || text == "false") {
 		return fmt.Sprintf("want %s, not %q in quotes", number.want, text)
 	}
-	return fmt.Sprintf("want %s, not %s", number.want, shown(strings.TrimSpace(text)))
+	return fmt.Sprintf("want %s, not %s", number.want, Shown(strings.TrimSpace(text)))
+}
+
+// isShort reports whether a type may be written as one value instead of its
+// fields: their tag is short:"all".
+func isShort(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.NumField() > 0 && t.Field(0).Tag.Get("short") == "all"
+}
+
+// partOf returns a value of what the fields of a short type point to.
+func partOf(t reflect.Type) reflect.Value { return reflect.New(t.Field(0).Type.Elem()).Elem() }
+
+// setAll gives all fields of a short type the value.
+func setAll(v, value reflect.Value) {
+	for _, pointer := range v.Fields() {
+		pointer.Set(reflect.New(value.Type()))
+		pointer.Elem().Set(value)
+	}
 }

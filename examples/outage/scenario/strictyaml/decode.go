@@ -1,4 +1,4 @@
-package scenario
+package strictyaml
 
 import (
 	"fmt"
@@ -10,9 +10,10 @@ import (
 )
 
 // decoder sets Go values from YAML nodes. The decoders of the libraries take 5
-// for a string and yes for true, know nothing that must be there, and say no
-// path; most of them stop at the first value of a wrong type.
+// for a string and yes for true, and they demand nothing. They name no path,
+// and most of them stop at the first value of a wrong type.
 type decoder struct {
+	Language
 	file     string
 	places   map[string]*yaml.Node
 	problems []Problem
@@ -50,14 +51,14 @@ func (d *decoder) value(path string, node *yaml.Node, v reflect.Value) {
 		d.fail(node, path, "anchors and aliases are not part of the language; write it out")
 	case node.Style&yaml.TaggedStyle != 0:
 		d.fail(node, path, "tags are not part of the language; leave out %s", node.Tag)
-	case isScalar(v.Type()):
+	case IsScalar(v.Type()):
 		d.scalar(path, node, v)
-	case isBounds(v.Type()) && node.Kind == yaml.ScalarNode && !null:
-		value := boundOf(v.Type())
+	case isShort(v.Type()) && node.Kind == yaml.ScalarNode && !null:
+		value := partOf(v.Type())
 		d.scalar(path, node, value)
-		setExact(v, value)
+		setAll(v, value)
 	case null:
-		d.fail(node, path, "has no value; %s", insteadOfNothing(path, v.Type()))
+		d.fail(node, path, "has no value; %s", d.insteadOfNothing(path, v.Type()))
 	case v.Kind() == reflect.Slice:
 		d.list(path, node, v)
 	case v.Kind() == reflect.Map:
@@ -76,18 +77,12 @@ func (d *decoder) value(path string, node *yaml.Node, v reflect.Value) {
 }
 
 // insteadOfNothing says what to write instead of nothing at all.
-func insteadOfNothing(path string, t reflect.Type) string {
-	required := func(f field) bool { return !f.optional }
-	if t.Kind() != reflect.Struct || mustSay(t) || slices.ContainsFunc(fieldsOf(t), required) {
+func (d *decoder) insteadOfNothing(path string, t reflect.Type) string {
+	required := func(f Field) bool { return !f.Optional }
+	if t.Kind() != reflect.Struct || d.MustSay != nil && d.MustSay(t) || slices.ContainsFunc(Fields(t), required) {
 		return "give it one or leave it out"
 	}
-	return fmt.Sprintf("for the default write %s: {}", strings.TrimPrefix(path[len(parent(path)):], "."))
-}
-
-// mustSay reports whether all fields of the struct are optional and yet one of
-// them has to be there.
-func mustSay(t reflect.Type) bool {
-	return t == reflect.TypeFor[Nodes]() || strings.HasPrefix(t.Name(), "Expect") || isBounds(t)
+	return fmt.Sprintf("for the default write %s: {}", strings.TrimPrefix(path[len(Parent(path)):], "."))
 }
 
 func (d *decoder) scalar(path string, node *yaml.Node, v reflect.Value) {
@@ -95,7 +90,7 @@ func (d *decoder) scalar(path string, node *yaml.Node, v reflect.Value) {
 		d.fail(node, path, "want a single value, not %s", kindOf(node))
 	} else if complaint := tagComplaint(v.Type(), node.ShortTag(), node.Value); complaint != "" {
 		d.fail(node, path, "%s", complaint)
-	} else if err := setScalar(v, node.Value); err != nil {
+	} else if err := SetScalar(v, node.Value); err != nil {
 		d.fail(node, path, "%v", err)
 	}
 }
@@ -107,7 +102,7 @@ func kindOf(node *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "a list"
 	}
-	return shown(node.Value)
+	return Shown(node.Value)
 }
 
 func (d *decoder) list(path string, node *yaml.Node, v reflect.Value) {
@@ -120,7 +115,7 @@ func (d *decoder) list(path string, node *yaml.Node, v reflect.Value) {
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(node.Content), len(node.Content)))
 	for i, content := range node.Content {
-		d.value(item(path, i), content, v.Index(i))
+		d.value(Item(path, i), content, v.Index(i))
 	}
 }
 
@@ -137,7 +132,7 @@ func (d *decoder) mapping(path string, node *yaml.Node, want string, each func(a
 			d.fail(key, path, "want the name of a field before the colon, not %s", kindOf(key))
 			continue
 		}
-		at := child(path, key.Value)
+		at := Child(path, key.Value)
 		if first := seen[key.Value]; first != nil {
 			d.problem(key, at, "is given twice; the first time in line %d", first.Line)
 			continue
@@ -151,47 +146,47 @@ func (d *decoder) mapping(path string, node *yaml.Node, want string, each func(a
 }
 
 func (d *decoder) structure(path string, node *yaml.Node, v reflect.Value) {
-	fields, given := fieldsOf(v.Type()), map[string]bool{}
+	fields, given := Fields(v.Type()), map[string]bool{}
 	want := "{}"
 	if len(fields) > 0 {
-		want = fmt.Sprintf("fields (%s)", listed(namesOf(fields)))
+		want = fmt.Sprintf("fields (%s)", Listed(Names(fields)))
 	}
 	d.mapping(path, node, want, func(at string, key, value *yaml.Node) {
 		f := fieldNamed(fields, key.Value)
 		if f == nil {
-			given[d.unknown(path, key, namesOf(fields))] = true
+			given[d.unknown(path, key, Names(fields))] = true
 			return
 		}
-		given[f.name] = true
+		given[f.Name] = true
 		target := v.FieldByIndex(f.Index)
 		d.value(at, value, target)
-		if means := f.zeroMeans(); means != "" && target.IsZero() && !d.hasFailed(at) {
+		if means := f.ZeroMeans(); means != "" && target.IsZero() && !d.hasFailed(at) {
 			d.fail(value, at, "%s is the same as leaving it out, which means %s; leave it out or give it another value",
 				zeroOf(value), means)
 		}
 	})
 	for _, f := range fields {
-		if node.Kind == yaml.MappingNode && !f.optional && !given[f.name] {
-			d.fail(d.place(path), child(path, f.name), "is missing")
+		if node.Kind == yaml.MappingNode && !f.Optional && !given[f.Name] {
+			d.fail(d.place(path), Child(path, f.Name), "is missing")
 		}
 	}
 }
 
-// anyField is the name of a field that could be any: an unknown one.
-const anyField = "*"
+// AnyField is the name of a field that could be any: an unknown one.
+const AnyField = "*"
 
 // unknown reports a key that is no field, and returns the one that was meant if
 // that can be told: it is not missing then.
 func (d *decoder) unknown(path string, key *yaml.Node, names []string) string {
-	message := missing("field", key.Value, "", names)
+	message := Missing("field", key.Value, "", names)
 	if len(names) == 0 {
 		message = "there are no fields here; write {}"
 	}
-	d.fail(key, child(path, key.Value), "%s", message)
-	d.failed = append(d.failed, child(path, anyField))
-	meant := nearest(key.Value, names)
+	d.fail(key, Child(path, key.Value), "%s", message)
+	d.failed = append(d.failed, Child(path, AnyField))
+	meant := Nearest(key.Value, names)
 	if meant != "" {
-		d.failed = append(d.failed, child(path, meant))
+		d.failed = append(d.failed, Child(path, meant))
 	}
 	return meant
 }
@@ -203,18 +198,18 @@ func zeroOf(value *yaml.Node) string {
 	case yaml.MappingNode:
 		return "no time at all"
 	}
-	return shown(value.Value)
+	return Shown(value.Value)
 }
 
 // hasFailed reports whether the path or a part of what is there could not be
 // read.
 func (d *decoder) hasFailed(path string) bool {
-	return slices.ContainsFunc(d.failed, func(failed string) bool { return below(failed, path) })
+	return slices.ContainsFunc(d.failed, func(failed string) bool { return Below(failed, path) })
 }
 
 // place is where in the file the path is or, if it is not there, what lacks it.
 func (d *decoder) place(path string) *yaml.Node {
-	for ; ; path = parent(path) {
+	for ; ; path = Parent(path) {
 		if node := d.places[path]; node != nil {
 			return node
 		}

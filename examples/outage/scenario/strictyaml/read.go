@@ -1,4 +1,4 @@
-package scenario
+package strictyaml
 
 import (
 	"bytes"
@@ -16,44 +16,51 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Read reads a scenario from a file's content. The name of the file is only for
-// errors, "scenario" if it is empty. What is left out stays zero: see
-// [Scenario.Defaulted].
-//
-// The error joins a [Problem] for everything that is wrong, in the order of the
-// file. If the file is no YAML it is only the first thing that makes it so.
-func Read(file string, data []byte) (*Scenario, error) {
-	if file == "" {
-		file = "scenario"
-	}
-	root, problem := parse(data)
+// Document is what was read from a file, and what is wrong with it.
+type Document struct{ decoder decoder }
+
+// Read reads a file's content into the struct to which v points. The name of
+// the file is only for errors. What is wrong is in the document:
+// [Document.Err] returns it, after the caller has added what it finds.
+func (l Language) Read(file string, data []byte, v any) *Document {
+	d := decoder{Language: l, file: file, places: map[string]*yaml.Node{}}
+	root, problem := d.parse(data, reflect.TypeOf(v).Elem())
 	if problem != nil {
-		problem.File = file
-		return nil, join([]Problem{*problem})
+		d.fail(&yaml.Node{Line: problem.Line, Column: problem.Column}, "", "%s", problem.Message)
+	} else {
+		d.value("", root, reflect.ValueOf(v).Elem())
 	}
-	d := &decoder{file: file, places: map[string]*yaml.Node{}}
-	s := &Scenario{}
-	d.value("", root, reflect.ValueOf(s).Elem())
-	if !slices.Contains(d.failed, "") {
-		for _, p := range s.problems(d.failed) {
-			d.problem(d.place(p.Path), p.Path, "%s", p.Message)
-		}
-	}
-	if len(d.problems) == 0 {
-		return s, nil
-	}
-	slices.SortStableFunc(d.problems, func(a, b Problem) int {
+	return &Document{d}
+}
+
+// Failed returns the paths of what could not be read. That of an unknown field
+// comes a second time with [AnyField] for its name. It contains "" if nothing
+// could be read.
+func (d *Document) Failed() []string { return d.decoder.failed }
+
+// Add reports something that is wrong at the path of the problem.
+func (d *Document) Add(p Problem) {
+	d.decoder.problem(d.decoder.place(p.Path), p.Path, "%s", p.Message)
+}
+
+// Err joins a [Problem] for everything that is wrong, in the order of the file.
+// If the file is no YAML it is only the first thing that makes it so.
+func (d *Document) Err() error {
+	slices.SortStableFunc(d.decoder.problems, func(a, b Problem) int {
 		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
 	})
-	return nil, join(d.problems)
+	return Join(d.decoder.problems)
 }
 
 // parse returns the one document of the file, or what keeps it from being YAML.
-func parse(data []byte) (*yaml.Node, *Problem) {
+func (l Language) parse(data []byte, t reflect.Type) (*yaml.Node, *Problem) {
 	if problem := notText(data); problem != nil {
 		return nil, problem
 	}
-	empty := &Problem{Line: 1, Column: 1, Message: "the file is empty; a scenario has at least name, duration and cluster"}
+	required := Names(slices.DeleteFunc(Fields(t), func(f Field) bool { return f.Optional }))
+	last := len(required) - 1
+	empty := &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("the file is empty; a %s has at least %s and %s", l.What,
+		strings.Join(required[:last], ", "), required[last])}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
 	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
@@ -64,7 +71,7 @@ func parse(data []byte) (*yaml.Node, *Problem) {
 	switch err := decoder.Decode(&second); {
 	case err == nil:
 		return nil,
-			&Problem{Line: second.Line, Column: second.Column, Message: "there is a second document; a file holds one scenario"}
+			&Problem{Line: second.Line, Column: second.Column, Message: "there is a second document; a file holds one " + l.What}
 	case !errors.Is(err, io.EOF):
 		return nil, syntaxProblem(data, err)
 	}
