@@ -2,6 +2,9 @@
 // Their containers run nothing, all else is as on real nodes: pods are
 // admitted, synced, probed, restarted and finished, and nodes send heartbeats.
 //
+// With --pod-manifest-path each node runs static pods as well. Mirror pods show
+// them in the API.
+//
 // Each part of it can be made to fail by annotations of Nodes and Pods, which
 // kubectl sets.
 //
@@ -17,6 +20,10 @@
 //     the load.
 //   - One identity acts for all nodes, so NodeRestriction does not apply to it.
 //   - Metrics with the kubelet's names are sums over the fleet.
+//   - A file among the manifests that is wrong keeps all static pods as they
+//     were, and ends the program when it starts. There only its pod goes.
+//   - A file may have several pods. Those that depend on objects of the API are
+//     refused, as there.
 //   - No kubelet listens: kubectl logs and kubectl exec are refused.
 package main
 

@@ -27,8 +27,8 @@ func newMetrics(registry prometheus.Registerer, show view) (*metrics, error) {
 	m := &metrics{
 		tasks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hollownode_tasks_total",
-			Help: "Calls by kind (PatchStatus, DeletePod, RegisterNode, ReportNode, ListPods) and outcome (done, failed). " +
-				"Failed ones are tried again.",
+			Help: "Calls by kind (PatchStatus, DeletePod, CreateMirror, DeleteMirror, RegisterNode, ReportNode, ListPods) " +
+				"and outcome (done, failed). Failed ones are tried again.",
 		}, []string{"kind", "outcome"}),
 		beats: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hollownode_heartbeats_total",
@@ -78,6 +78,8 @@ var (
 		"Pods that the kubelets have been told to run.", nil, nil)
 	activePods = prometheus.NewDesc("kubelet_active_pods",
 		"Pods that the kubelets run or begin to run, and that have not begun to end.", nil, nil)
+	mirrorPods = prometheus.NewDesc("kubelet_mirror_pods",
+		"Mirror pods, which show static pods in the API.", nil, nil)
 	workingPods = prometheus.NewDesc("kubelet_working_pods",
 		"Pods by lifecycle: sync, terminating, terminated.", []string{"lifecycle"}, nil)
 	runningPods = prometheus.NewDesc("kubelet_running_pods",
@@ -92,7 +94,7 @@ var (
 
 func (s *sums) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		desiredPods, activePods, workingPods, runningPods, runningContainers, startedContainers, nodeMetric,
+		desiredPods, activePods, mirrorPods, workingPods, runningPods, runningContainers, startedContainers, nodeMetric,
 	} {
 		out <- desc
 	}
@@ -107,6 +109,7 @@ func (s *sums) Collect(out chan<- prometheus.Metric) {
 	}
 	gauge(desiredPods, fleet.Syncing+fleet.Terminating+fleet.Terminated+fleet.Finished)
 	gauge(activePods, fleet.Syncing)
+	gauge(mirrorPods, fleet.Mirrors)
 	gauge(workingPods, fleet.Syncing, "sync")
 	gauge(workingPods, fleet.Terminating, "terminating")
 	gauge(workingPods, fleet.Terminated, "terminated")

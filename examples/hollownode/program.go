@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,10 +46,14 @@ func program(s *settings) *process.Program {
 	}
 }
 
-// fleet is a runner that tells what it does in the log and in metrics.
+// fleet is a runner that tells what it does in the log and in metrics. It reads
+// the manifests of static pods again and again.
 type fleet struct {
 	*runner.Runner
 	metrics *metrics
+
+	manifestPath string
+	fileCheck    time.Duration
 }
 
 var _ process.Controller = (*fleet)(nil)
@@ -56,7 +62,7 @@ var _ process.Controller = (*fleet)(nil)
 func newFleet(
 	ctx context.Context, s *settings, clients process.Clients, registry prometheus.Registerer,
 ) (*fleet, error) {
-	f := &fleet{}
+	f := &fleet{manifestPath: s.manifestPath, fileCheck: s.fileCheck}
 	var err error
 	if f.metrics, err = newMetrics(registry, f.view); err != nil {
 		return nil, err
@@ -71,8 +77,9 @@ func newFleet(
 		// the leadership.
 		Acting: clients.Acting, Watching: clients.Watching, Beating: clients.Acting,
 		Fleet: s.fleet, Register: s.registering(), Capacity: s.capacity, ListPods: s.listPerNode,
-		Backoff: timedqueue.Backoff{Jitter: process.Jitter},
-		Workers: s.concurrentCalls, Timeout: process.CallTimeout,
+		StaticPods: s.staticPods,
+		Backoff:    timedqueue.Backoff{Jitter: process.Jitter},
+		Workers:    s.concurrentCalls, Timeout: process.CallTimeout,
 		Performed: f.performed,
 		Problem: func(object metav1.Object, err error) {
 			logger.Error(err, "Annotation is wrong, it is ignored", "object", klog.KObj(object))
@@ -84,6 +91,40 @@ func newFleet(
 
 // view shows the fleet, if it acts.
 func (f *fleet) view(read func(*kubelet.Fleet, *cri.Fake)) { f.View(read) }
+
+// Observe fills the caches, and gives the nodes the static pods of manifests
+// that change.
+func (f *fleet) Observe(ctx context.Context, ready func()) {
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	if f.manifestPath != "" {
+		reading.Go(func() { f.followManifests(ctx) })
+	}
+	f.Runner.Observe(ctx, ready)
+}
+
+// followManifests reads the manifests at each tick until ctx ends. A folder in
+// which anything is wrong changes nothing, so that an edit that is half done
+// ends no pod.
+func (f *fleet) followManifests(ctx context.Context) {
+	logger := klog.FromContext(ctx).WithValues("path", f.manifestPath)
+	ticker := time.NewTicker(f.fileCheck)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		pods, err := readStaticPods(f.manifestPath)
+		if err == nil {
+			err = f.SetStaticPods(pods)
+		}
+		if err != nil {
+			logger.Error(err, "Static pods are wrong, the former ones stay")
+		}
+	}
+}
 
 // Idle does nothing: the informers show what the leader does.
 func (f *fleet) Idle(ctx context.Context) { <-ctx.Done() }

@@ -118,6 +118,8 @@ func TestProgramWorksUntilItIsTerminated(t *testing.T) {
 // A wrong call ends at once with one clear line and the right exit code.
 func TestWrongCalls(t *testing.T) {
 	unreachable := "http://127.0.0.1:" + freePort(t)
+	bad := write(t, t.TempDir(), "bad.yaml", "kind: Pod\napiVersion: v1\nmetadata:\n  name: Proxy\n"+
+		"spec: {containers: [{name: main, image: i}]}\n")
 	for name, test := range map[string]struct {
 		args []string
 		code int
@@ -132,6 +134,11 @@ func TestWrongCalls(t *testing.T) {
 		"a bad taint": {[]string{"--register-with-taints=k=v"}, process.ExitUsage,
 			`--register-with-taints: "k=v", want KEY=VALUE:NoSchedule`},
 		"a bad size": {[]string{"--capacity=cpu=many"}, process.ExitUsage, `--capacity has cpu="many", want a quantity`},
+		"no manifest": {[]string{"--pod-manifest-path=/does/not/exist"}, process.ExitUsage,
+			"--pod-manifest-path: stat /does/not/exist: no such file"},
+		"a bad manifest": {[]string{"--pod-manifest-path=" + bad}, process.ExitUsage,
+			"--pod-manifest-path: " + bad + ":4: metadata.name is \"Proxy\", want the name of a pod"},
+		"no check": {[]string{"--file-check-frequency=0s"}, process.ExitUsage, "--file-check-frequency is 0s"},
 		"no calls": {[]string{"--concurrent-calls=0"}, process.ExitUsage,
 			"--concurrent-calls is 0, want at least 1"},
 		"an election": {[]string{"--leader-elect-lease-duration=0s"}, process.ExitUsage,

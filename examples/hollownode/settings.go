@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -26,9 +27,12 @@ type settings struct {
 	taintTexts      []string
 	listPerNode     bool
 	concurrentCalls int
+	manifestPath    string
+	fileCheck       time.Duration
 
-	taints   []corev1.Taint
-	capacity corev1.ResourceList
+	taints     []corev1.Taint
+	capacity   corev1.ResourceList
+	staticPods []*corev1.Pod
 }
 
 const intro = `hollownode runs the kubelets of thousands of nodes in one process. Containers
@@ -62,6 +66,10 @@ of a Pod (NAME.hollownode.kubelife.dev/... is for one container)
   sandbox-time, sandbox-failures
   crash=main:1        exits when the value changes
 
+With --pod-manifest-path each node also runs static pods. A mirror pod shows each,
+and comes again when it is deleted. Of the annotations above it heeds crash, and
+the manifest has the others.
+
 The annotation lifecycle.kubelife.io/halt on the leader's Lease keeps pods whose
 containers have ended from being removed, for as long as it is there.
 
@@ -89,6 +97,10 @@ func (s *settings) AddFlags(flags *pflag.FlagSet) {
 		"Default cpu=32,memory=256Gi,ephemeral-storage=1Ti,pods=110.")
 	flags.BoolVar(&s.listPerNode, "list-per-node", false, "Each start of a kubelet lists its pods, as kubelets do: the "+
 		"load of a restart of all nodes.")
+	flags.StringVar(&s.manifestPath, "pod-manifest-path", "",
+		"A file with static pods, or a folder of such files. Each node runs each of them, and a mirror pod shows it.")
+	flags.DurationVar(&s.fileCheck, "file-check-frequency", 20*time.Second,
+		"How often --pod-manifest-path is read again. What is wrong then is logged and changes nothing.")
 	flags.IntVar(&s.concurrentCalls, "concurrent-calls", 32, "How many calls run at a time, heartbeats apart.")
 	s.replica.LeaderElection.AddFlags(flags)
 }
@@ -120,6 +132,13 @@ func (s *settings) Check(c *commandline.Checks) {
 		c.That(err == nil && size.Sign() >= 0, "--capacity has %s=%q, want a quantity", name, text)
 		s.capacity[corev1.ResourceName(name)] = size
 	}
+	s.staticPods = nil
+	if s.manifestPath != "" {
+		pods, err := readStaticPods(s.manifestPath)
+		c.That(err == nil, "--pod-manifest-path: %w", err)
+		s.staticPods = pods
+	}
+	c.That(s.fileCheck > 0, "--file-check-frequency is %v, want more than 0", s.fileCheck)
 	c.That(s.concurrentCalls > 0, "--concurrent-calls is %d, want at least 1", s.concurrentCalls)
 	s.replica.LeaderElection.Check(c)
 }

@@ -212,6 +212,61 @@ func TestTheAnnotationOfACrashCountsWhenItChanges(t *testing.T) {
 	assert.Empty(t, w.crashes)
 }
 
+// What a mirror pod shows runs under the UID of its static pod.
+func TestAMirrorIsAboutItsStaticPod(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.fleet.SetStaticPods(start, []*corev1.Pod{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "image"}}},
+	}}))
+	w.Nodes.OnAdd(newNode(), true)
+	w.MarkSynced()
+	task, ok := w.fleet.Start(w.now)
+	require.True(t, ok && task.Kind == kubelet.TaskCreateMirror)
+	w.create(task.Pod.Name)
+	result, err := w.Perform(t.Context(), task)
+	require.ErrorContains(t, err, "CreateMirror of pod ns/p-node: ", "another pod has the name")
+	assert.Equal(t, kubelet.ResultFailed, result)
+	require.NoError(t, w.cluster.CoreV1().Pods("ns").Delete(t.Context(), "p-node", metav1.DeleteOptions{
+		GracePeriodSeconds: new(int64),
+	}))
+	result, err = w.Perform(t.Context(), task)
+	require.NoError(t, err)
+	assert.Equal(t, kubelet.ResultDone, result)
+	w.fleet.Finish(w.now, task, result)
+	mirror, err := w.cluster.CoreV1().Pods("ns").Get(t.Context(), "p-node", metav1.GetOptions{})
+	require.NoError(t, err)
+	trimmed, err := Trim(mirror.DeepCopy())
+	require.NoError(t, err)
+	w.Pods.OnAdd(trimmed, false)
+	w.run(time.Second)
+	crashing := trimmed.(*corev1.Pod).DeepCopy()
+	crashing.Annotations[cri.AnnotationDomain+"/"+AnnotationCrash] = "main:1"
+	w.Pods.OnUpdate(trimmed, crashing)
+	w.run(time.Second)
+	assert.EqualValues(t, 1, w.restarts(kubelet.RuntimeUID(mirror)))
+
+	next := newWorld(t)
+	crashing.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: "id", Image: "image",
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(start)}}}}
+	next.Nodes.OnAdd(newNode(), true)
+	next.Pods.OnAdd(crashing, true)
+	state, _ := next.runtime.Pod(start, kubelet.RuntimeUID(mirror))
+	assert.True(t, state.Running())
+	assert.Equal(t, mirror.UID, crashing.UID, "the object is only read")
+	_, found := next.runtime.Pod(start, mirror.UID)
+	assert.False(t, found)
+
+	former := *mirror
+	former.UID = "former"
+	result, err = w.Perform(t.Context(), kubelet.Task{Kind: kubelet.TaskDeleteMirror, Pod: &former})
+	require.Error(t, err, "the watch tells that it is gone")
+	assert.Equal(t, kubelet.ResultFailed, result)
+	result, err = w.Perform(t.Context(), kubelet.Task{Kind: kubelet.TaskDeleteMirror, Pod: mirror})
+	require.NoError(t, err)
+	assert.Equal(t, kubelet.ResultDone, result)
+}
+
 func TestAnEdgeNamesAllThatIsMissing(t *testing.T) {
 	_, err := NewEdge(Config{})
 	require.ErrorIs(t, err, ErrInvalidConfig)

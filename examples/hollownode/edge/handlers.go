@@ -110,10 +110,22 @@ func (e *Edge) seenPod(now time.Time, pod *corev1.Pod) {
 	}
 	known := e.config.Fleet.HasPod(pod.UID)
 	if !e.synced {
-		e.config.Runtime.Restore(now, pod.Spec.NodeName, pod)
+		e.config.Runtime.Restore(now, pod.Spec.NodeName, inRuntime(pod))
 	}
 	e.config.Fleet.ObservePod(now, pod)
 	e.crash(now, pod, known)
+}
+
+// inRuntime returns a pod as the runtime knows it. The containers that a mirror
+// pod shows are those of its static pod.
+func inRuntime(pod *corev1.Pod) *corev1.Pod {
+	uid := kubelet.RuntimeUID(pod)
+	if uid == pod.UID {
+		return pod
+	}
+	static := *pod
+	static.UID = uid
+	return &static
 }
 
 // crash makes a container exit if the annotation has changed since the pod was
@@ -129,7 +141,7 @@ func (e *Edge) crash(now time.Time, pod *corev1.Pod, known bool) {
 	case err != nil:
 		e.config.Problem(pod, err)
 	case known:
-		e.config.Runtime.Crash(now, pod.UID, container, code)
+		e.config.Runtime.Crash(now, kubelet.RuntimeUID(pod), container, code)
 	}
 }
 

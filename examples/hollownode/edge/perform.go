@@ -28,7 +28,9 @@ func (e *Edge) Perform(ctx context.Context, task kubelet.Task) (kubelet.Result, 
 	switch task.Kind {
 	case kubelet.TaskPatchStatus:
 		err = e.patchStatus(ctx, task)
-	case kubelet.TaskDeletePod:
+	case kubelet.TaskCreateMirror:
+		_, err = e.config.Pods(task.Pod.Namespace).Create(ctx, task.Pod, metav1.CreateOptions{})
+	case kubelet.TaskDeletePod, kubelet.TaskDeleteMirror:
 		err = e.config.Pods(task.Pod.Namespace).Delete(ctx, task.Pod.Name, metav1.DeleteOptions{
 			GracePeriodSeconds: new(int64),
 			Preconditions:      metav1.NewUIDPreconditions(string(task.Pod.UID)),

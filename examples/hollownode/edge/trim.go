@@ -46,6 +46,9 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		},
 		Status: pod.Status,
 	}
+	if pod.Annotations[corev1.MirrorPodAnnotationKey] != "" {
+		trimmed.OwnerReferences = meta.OwnerReferences // the node whose static pod it shows
+	}
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		trimmed.Spec.Affinity = &corev1.Affinity{NodeAffinity: spec.Affinity.NodeAffinity}
 	}

@@ -7,6 +7,9 @@ type Counts struct {
 	Nodes map[string]int
 	// Pods by the state of their worker. Those of no node are in none.
 	Syncing, Terminating, Terminated, Finished int
+	// Mirrors are the mirror pods in the API. The static pods that they show are
+	// among the pods above.
+	Mirrors int
 }
 
 // Counts counts the nodes and pods. O(nodes + pods).
@@ -15,6 +18,7 @@ func (f *Fleet) Counts() Counts {
 	c := Counts{Nodes: map[string]int{
 		silent: 0, loopRunning.String(): 0, loopFailing.String(): 0, loopStopped.String(): 0,
 	}}
+	c.Mirrors = len(f.mirrors)
 	for _, n := range f.nodes {
 		switch {
 		case n.node == nil:

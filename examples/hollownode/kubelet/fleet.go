@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,9 @@ func (f *Fleet) SetStaticPods(now time.Time, pods []*corev1.Pod) error {
 		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
 	now = f.queue.Advance(now)
+	if slices.EqualFunc(manifests, f.manifests, func(a, b manifest) bool { return a.text == b.text }) {
+		return nil
+	}
 	f.manifests = manifests
 	f.manifestVersion++
 	for _, n := range f.nodes {

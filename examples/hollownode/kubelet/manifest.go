@@ -46,6 +46,13 @@ func newManifests(pods []*corev1.Pod) ([]manifest, error) {
 	return list, errors.Join(problems...)
 }
 
+// ValidateStaticPods joins all that is wrong with the static pods of a fleet:
+// with each of them, and two of a name.
+func ValidateStaticPods(pods []*corev1.Pod) error {
+	_, err := newManifests(pods)
+	return err
+}
+
 // ValidateStaticPod joins all that is wrong with a static pod. Its status does
 // not count. It checks names, containers, and that it needs no other object of
 // the API, which a kubelet and the API server refuse. The API server checks the

@@ -40,11 +40,14 @@ func (f *Fleet) observeMirror(now time.Time, pod *corev1.Pod) {
 	}
 	m.pod = pod
 	f.mirrors[pod.UID] = pod
-	if replaced {
-		f.queue.Remove(mirrorKey(n, name)) // it may have waited for this one
+	r := f.staticRecord(n, name)
+	if replaced && r != nil && r.shown() == pod {
+		// It has waited for this one. A mirror that came out otherwise, for example
+		// by a webhook, is replaced after that wait, or it would be at full speed.
+		f.queue.Remove(mirrorKey(n, name))
 	}
 	f.requestMirror(now, n, name)
-	if r := f.staticRecord(n, name); r != nil && !r.former() {
+	if r != nil && !r.former() {
 		f.compareMirror(now, r, replaced)
 	}
 }
@@ -72,8 +75,11 @@ func (f *Fleet) forgetMirror(now time.Time, uid types.UID) bool {
 	}
 	n, name := f.nodes[pod.Spec.NodeName], nameOf(pod)
 	delete(f.mirrors, uid)
+	if m := n.mirrors[name]; !m.deleted {
+		// Nothing waits for this news. Else the next mirror is on its way already.
+		f.queue.Remove(mirrorKey(n, name))
+	}
 	delete(n.mirrors, name)
-	f.queue.Remove(mirrorKey(n, name))
 	f.requestMirror(now, n, name)
 	if n.node == nil && n.visited == noRound {
 		f.dropNode(n)

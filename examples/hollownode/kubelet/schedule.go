@@ -27,7 +27,7 @@ type FleetConfig struct {
 	// ListPods makes each start of a kubelet list its pods.
 	ListPods bool
 	// StaticPods are the pods that each node runs by itself; see
-	// [ValidateStaticPod]. The name of the node is added to theirs. They are only
+	// [ValidateStaticPods]. The name of the node is added to theirs. They are only
 	// read.
 	StaticPods []*corev1.Pod
 }
@@ -44,7 +44,7 @@ func (c FleetConfig) Validate() error {
 	if err := c.Backoff.Validate(); err != nil {
 		problems = append(problems, fmt.Errorf("config field Backoff: %w", err))
 	}
-	if _, err := newManifests(c.StaticPods); err != nil {
+	if err := ValidateStaticPods(c.StaticPods); err != nil {
 		problems = append(problems, fmt.Errorf("config field StaticPods: %w", err))
 	}
 	return errors.Join(problems...)

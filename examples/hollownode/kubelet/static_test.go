@@ -137,6 +137,13 @@ func isReadyStatus(s *corev1.PodStatus) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
+func TestTheSameStaticPodsAgainAreNoChange(t *testing.T) {
+	w := newStaticWorld(t, staticPod("proxy"))
+	before := w.fleet.queue.Len()
+	w.set(staticPod("proxy"))
+	assert.Equal(t, before, w.fleet.queue.Len(), "no node has a round")
+}
+
 func TestTheMirrorGoesAfterTheContainersOfItsStaticPod(t *testing.T) {
 	w := newStaticWorld(t, staticPod("proxy", "stop-time", "7s"), staticPod("stays"))
 	gone, stays := w.mirror("proxy", "node"), w.containerOf(w.mirror("stays", "node"))
@@ -273,6 +280,41 @@ func TestAMirrorThatTheWatchDoesNotShowIsAskedForAgain(t *testing.T) {
 	w.blind = false
 	w.run(2 * time.Second)
 	assert.True(t, isReadyStatus(&w.mirror("proxy", "node").Status))
+}
+
+func TestTheLateNewsOfADeletionCreatesNoSecondMirror(t *testing.T) {
+	w := newStaticWorld(t, staticPod("proxy"))
+	old := w.mirror("proxy", "node").UID
+	w.delete(old, 30)
+	remove, ok := w.fleet.Start(w.now)
+	require.True(t, ok && remove.Kind == TaskDeleteMirror)
+	delete(w.pods, old)
+	w.fleet.Finish(w.now, remove, ResultDone)
+	create, ok := w.fleet.Start(w.now)
+	require.True(t, ok && create.Kind == TaskCreateMirror)
+	w.fleet.ForgetPod(w.now, old)
+	w.blind = true
+	w.perform(create)
+	log := len(w.log)
+	w.run(time.Second)
+	assert.Empty(t, w.tail(log), "the watch has not shown it yet")
+	w.fleet.ObservePod(w.now, w.mirror("proxy", "node"))
+	w.run(time.Minute)
+	assert.True(t, isReadyStatus(&w.mirror("proxy", "node").Status))
+	assert.Equal(t, 2, w.created)
+}
+
+func TestAMirrorThatComesOutOtherwiseIsNotReplacedAtFullSpeed(t *testing.T) {
+	w := newWorld(t)
+	w.static = []*corev1.Pod{staticPod("proxy")}
+	w.strip = true
+	w.restart("node")
+	w.run(time.Minute)
+	assert.InDelta(t, 6, w.created, 1, "one in 10 s")
+	w.strip = false
+	w.run(20 * time.Second)
+	assert.True(t, isReadyStatus(&w.mirror("proxy", "node").Status))
+	assert.Len(t, w.pods, 1)
 }
 
 func TestWhatOthersWriteIntoAMirrorIsRestoredAndEndsNothing(t *testing.T) {

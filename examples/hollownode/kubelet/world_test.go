@@ -25,9 +25,10 @@ type world struct {
 	pods    map[types.UID]*corev1.Pod
 	// static are the static pods of each node of the next fleets.
 	static []*corev1.Pod
-	// created counts the mirror pods. While blind no watch shows them.
-	created int
-	blind   bool
+	// created counts the mirror pods. While blind no watch shows them. With strip
+	// they lose their owners.
+	created      int
+	blind, strip bool
 	// log has a line for each task of a pod, nodeLog for each of a node.
 	log, nodeLog []string
 	// refuse makes the API server fail.
@@ -213,6 +214,9 @@ func (w *world) createMirror(task Task, line string) {
 	w.created++
 	pod := task.Pod.DeepCopy()
 	pod.UID = types.UID(fmt.Sprint("mirror-", w.created))
+	if w.strip {
+		pod.OwnerReferences = nil
+	}
 	w.pods[pod.UID] = pod
 	w.fleet.Finish(w.now, task, ResultDone)
 	if !w.blind {

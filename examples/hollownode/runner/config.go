@@ -37,6 +37,8 @@ type Config struct {
 	// Capacity and ListPods are those of kubelet.FleetConfig.
 	Capacity corev1.ResourceList
 	ListPods bool
+	// StaticPods are those of kubelet.FleetConfig, until SetStaticPods.
+	StaticPods []*corev1.Pod
 
 	// Backoff is the wait after a call that failed.
 	Backoff timedqueue.Backoff
@@ -88,6 +90,9 @@ func (c Config) Validate() error {
 		default:
 			names[node.Name] = true
 		}
+	}
+	if err := kubelet.ValidateStaticPods(c.StaticPods); err != nil {
+		wrong("StaticPods: %w", err)
 	}
 	if c.Workers < 0 {
 		wrong("Workers is %d, want zero or more", c.Workers)

@@ -30,6 +30,9 @@ type Runner struct {
 	mu     sync.Mutex
 	acting *session // nil while Act does not run
 	halted bool
+	// static are the present static pods. The version counts their changes.
+	static        []*corev1.Pod
+	staticVersion uint64
 }
 
 // indexByNode is the index of pods by their node.
@@ -52,6 +55,7 @@ func NewRunner(config Config) (*Runner, error) {
 	}
 	r := &Runner{
 		config: config,
+		static: config.StaticPods,
 		ofNodes: selecting(func(o *metav1.ListOptions) {
 			o.LabelSelector = labels.Set{Label: config.Fleet}.String()
 		}),
@@ -107,11 +111,38 @@ func (r *Runner) Act(ctx context.Context) error {
 func (r *Runner) set(s *session) {
 	r.mu.Lock()
 	r.acting = s
-	halted := r.halted
+	halted, version := r.halted, r.staticVersion
 	r.mu.Unlock()
 	if s != nil && halted {
 		s.observe(s.fleet.Halt)
 	}
+	if s != nil && s.staticVersion != version {
+		s.observe(s.setStaticPods)
+	}
+}
+
+// SetStaticPods replaces the static pods of all nodes, now and in each later
+// Act. When it returns an error nothing has changed.
+func (r *Runner) SetStaticPods(pods []*corev1.Pod) error {
+	if err := kubelet.ValidateStaticPods(pods); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	r.mu.Lock()
+	r.static = pods
+	r.staticVersion++
+	s := r.acting
+	r.mu.Unlock()
+	if s != nil {
+		s.observe(s.setStaticPods)
+	}
+	return nil
+}
+
+// staticPods returns the present static pods and their version.
+func (r *Runner) staticPods() ([]*corev1.Pod, uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.static, r.staticVersion
 }
 
 // Halt holds the final deletions of pods, now and in each later Act, until

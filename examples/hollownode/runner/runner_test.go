@@ -408,11 +408,13 @@ func TestAnIdleFleetOnlyBeats(t *testing.T) {
 }
 
 func TestARunnerNamesAllThatIsWrong(t *testing.T) {
-	_, err := NewRunner(Config{Fleet: "not a label", Workers: -1, Timeout: -1, Register: named("", "a", "a")})
+	_, err := NewRunner(Config{Fleet: "not a label", Workers: -1, Timeout: -1, Register: named("", "a", "a"),
+		StaticPods: []*corev1.Pod{{}}})
 	require.ErrorIs(t, err, ErrInvalidConfig)
 	for _, want := range []string{
 		"Acting is nil", "Watching is nil", "Beating is nil", `Fleet is "not a label"`, "Workers is -1", "Timeout is -1ns",
 		"Register[0] has no name", `Register[2] has the name "a"`,
+		`StaticPods: static pod 0: metadata.name is ""`,
 	} {
 		require.ErrorContains(t, err, want)
 	}

@@ -29,6 +29,8 @@ type session struct {
 	edge       *edge.Edge
 	// handlers are those to remove in the end.
 	handlers []func() error
+	// staticVersion is that of the static pods of the fleet.
+	staticVersion uint64
 }
 
 // newSession returns a fleet that knows nothing yet.
@@ -36,12 +38,14 @@ func (r *Runner) newSession() (*session, error) {
 	s := &session{Runner: r}
 	now := time.Now()
 	var err error
+	var static []*corev1.Pod
+	static, s.staticVersion = r.staticPods()
 	if s.runtime, err = cri.NewFake(now); err != nil {
 		return nil, err
 	}
 	if s.fleet, err = kubelet.NewFleet(kubelet.FleetConfig{
 		Runtime: s.runtime, Rand: rand.Float64, Backoff: r.config.Backoff,
-		Capacity: r.config.Capacity, ListPods: r.config.ListPods,
+		Capacity: r.config.Capacity, ListPods: r.config.ListPods, StaticPods: static,
 	}, now); err != nil {
 		return nil, err
 	}
@@ -74,6 +78,13 @@ func (r *Runner) newSession() (*session, error) {
 
 func (s *session) observe(turn func(now time.Time)) {
 	s.dispatcher.Update(func() { turn(time.Now()) })
+}
+
+// setStaticPods gives the fleet the present static pods. They have been
+// validated, so there is no error.
+func (s *session) setStaticPods(now time.Time) {
+	pods, _ := s.staticPods()
+	_ = s.fleet.SetStaticPods(now, pods)
 }
 
 func (s *session) view(read func(now time.Time)) {
