@@ -27,6 +27,21 @@ const (
 	patience = 2 * time.Minute
 )
 
+// agent is the manifest of the static pod of each node.
+const agent = `apiVersion: v1
+kind: Pod
+metadata:
+  name: agent
+  labels: {app: agent}
+spec:
+  hostNetwork: true
+  priorityClassName: system-node-critical
+  containers:
+  - name: main
+    image: example.invalid/agent:1
+    resources: {limits: {cpu: 10m, memory: 10Mi}}
+`
+
 // cluster is a control plane with a scheduler, controllers and hollow nodes.
 type cluster struct {
 	*testing.T
@@ -66,7 +81,10 @@ func newCluster(t *testing.T) *cluster {
 // startFleet starts the program as a process.
 func (c *cluster) startFleet() {
 	c.Helper()
+	manifest := filepath.Join(c.programs, "agent.yaml")
+	require.NoError(c, os.WriteFile(manifest, []byte(agent), 0o600))
 	c.fleet = c.launch("hollownode", c.program("hollownode"), fmt.Sprintf("--nodes=%d", nodes),
+		"--pod-manifest-path="+manifest,
 		fmt.Sprintf("--zones=%d", zones), "--leader-elect=false", "--secure-port="+c.port(), "--bind-address=127.0.0.1",
 		"--authentication-kubeconfig="+c.plane.Kubeconfig(), "--authorization-kubeconfig="+c.plane.Kubeconfig())
 }
