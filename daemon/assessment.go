@@ -5,7 +5,8 @@ import "time"
 // assessment is the evaluation of one node.
 type assessment struct {
 	situation
-	wait Wait // why nothing is done, if something is missing
+	wait    Wait // why nothing is done, if something is missing
+	retries bool // an unclear creation is tried again, now or after a back-off
 
 	planner *Planner
 	node    *nodeState

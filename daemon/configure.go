@@ -38,6 +38,7 @@ func NewPlanner(config Config, now time.Time) (*Planner, error) {
 
 		creations: calls{burst: config.Burst, window: 1, epoch: 1},
 		deletions: calls{burst: config.Burst, window: config.Burst, epoch: 1},
+		reads:     calls{burst: config.Burst, window: config.Burst, epoch: 1},
 	}
 	p.rank()
 	p.use(config.Spec)

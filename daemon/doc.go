@@ -75,6 +75,9 @@
 //
 //   - The retry of a creation whose answer was lost has the same name. There it
 //     has another name, and one pod is deleted later.
+//   - A node whose creation was not answered gets no pod of another revision
+//     until a read, half a minute later, says whether there is one. There the
+//     next one is created at once, and two pods may run.
 //   - Names follow from set, revision, node and attempt. There the API server
 //     makes them.
 //   - A write that is not observed delays its own node, and is read after half

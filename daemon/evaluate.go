@@ -21,7 +21,7 @@ func (p *Planner) evaluate(n *nodeState) {
 		a := p.assess(n)
 		n.situation = a.situation
 		n.taken = n.taken && n.decision.shouldContinue && !p.serves(n)
-		kept = !p.forgettable(n) // an unclear creation may have ended
+		kept = !p.forgettable(n)
 	}
 	if kept && n.idle() && !n.decision.shouldRun {
 		n.situation.until = earlier(n.situation.until, n.rememberedUntil())
@@ -59,12 +59,6 @@ func (p *Planner) startRevision(n *nodeState) {
 func (p *Planner) assess(n *nodeState) (a assessment) {
 	a.planner, a.node = p, n
 	p.startRevision(n)
-	if n.inDoubt() && !p.now.Before(n.unclear.until) {
-		n.endDoubt()
-	}
-	if n.inDoubt() {
-		a.until = n.unclear.until // also of a node that is gone and may return
-	}
 	for s := n.pods; s != nil; s = s.next {
 		s.leave = ""
 	}
@@ -85,7 +79,19 @@ func (p *Planner) assess(n *nodeState) (a assessment) {
 			a.unlessWaiting(WaitTerminating, s)
 		}
 	}
+	if n.creation == creationUnclear && !a.retries { // also if the node is gone
+		a.readUnclear()
+	}
 	return a
+}
+
+// readUnclear has the pod of an unclear creation read when it is time. A retry,
+// which needs no further call, would say as much.
+func (a *assessment) readUnclear() {
+	readFrom := a.node.unclear.readFrom
+	if a.reads = !a.planner.now.Before(readFrom); !a.reads {
+		a.again(readFrom)
+	}
 }
 
 // nodeGone leaves what was scheduled to the pod garbage collector. Nothing else
@@ -217,9 +223,13 @@ func (a *assessment) createOrReplace() {
 	case a.staying > 0, a.undecided:
 	case a.any && !a.planner.surges:
 		a.wait = Wait{Reason: WaitTerminating}
+	case a.node.held(a.planner.spec.Revision):
+		a.unlessWaiting(WaitCreationUnclear, nil)
 	case a.planner.now.Before(a.node.refused.retry()):
+		a.retries = true
 		a.await(WaitCreationRefused, nil, a.node.refused.retry())
 	default:
+		a.retries = true
 		a.create = true
 	}
 }
@@ -280,13 +290,16 @@ func (a *assessment) rollOutSurging() {
 }
 
 // surge decides how the one pod of a node, which is an old one, may be
-// replaced. A new one that may exist counts against maxSurge, on any node.
+// replaced. Another one that may exist counts against maxSurge, on any node.
 func (a *assessment) surge() {
-	doubtful := a.node.doubts(a.planner.spec.Revision)
+	doubtful := a.node.inDoubt()
 	if doubtful {
 		a.marks |= surging
 	}
 	switch {
+	case a.node.decision.shouldRun && a.node.held(a.planner.spec.Revision):
+		a.marks |= behind
+		a.unlessWaiting(WaitCreationUnclear, nil)
 	case doubtful && a.node.decision.shouldRun:
 		a.nominate(awaitUnclear)
 	case !a.available(a.outdated):

@@ -15,6 +15,8 @@ func (p *Planner) Finish(now time.Time, task Task, result Result) {
 		p.finishCreation(task.Create, &result)
 	case task.Delete != nil:
 		p.finishDeletion(task.Delete, &result)
+	case task.Refresh != nil && task.Refresh.Creation != (Creation{}):
+		p.finishCreationRead(&task.Refresh.Creation, &result)
 	case task.Refresh != nil:
 		p.finishRefresh(task.Refresh, &result)
 	}
@@ -39,12 +41,17 @@ func (p *Planner) finishCreation(step *Creation, result *Result) {
 	p.creations.underWay--
 	p.markStale(n)
 	outcome := result.creationOutcome()
-	n.endCreation(step, outcome, p.now.Add(longestDelay))
+	n.endCreation(step, outcome, p.now, p.config.ExpectationTimeout)
 	switch {
 	case outcome == OutcomeDone:
 		n.created(result.Pod, p.now)
 		p.creations.succeeded(n.epoch)
 		p.write(result.Pod)
+	case outcome == OutcomeNameTaken && n.inDoubt(): // another name would be a second pod
+		p.refuseCreation(n)
+		if result.Pod != nil {
+			p.write(result.Pod)
+		}
 	case outcome == OutcomeNameTaken && result.Pod != nil: // mostly one that is being deleted
 		n.attempt++
 		p.write(result.Pod)
@@ -53,6 +60,34 @@ func (p *Planner) finishCreation(step *Creation, result *Result) {
 		p.refuseCreation(n)
 	default:
 		p.refuseCreation(n)
+	}
+}
+
+// finishCreationRead ends an unclear creation, unless the read has failed.
+func (p *Planner) finishCreationRead(step *Creation, result *Result) {
+	n := p.lookup(step.Node)
+	if n == nil || n.creation != creationReading || n.unclear.Creation != *step {
+		return // it was finished before
+	}
+	p.reads.underWay--
+	p.markStale(n)
+	outcome := result.outcome()
+	switch {
+	case outcome == OutcomeGone:
+	case outcome == OutcomeDone && result.Pod != nil:
+		n.created(result.Pod, p.now)
+	case outcome == OutcomeReleased: // the name stays taken
+		n.attempt++
+	default:
+		n.unclear.readFrom = p.now.Add(p.config.ExpectationTimeout)
+		n.enterCreation(creationUnclear)
+		p.reads.failed(n.epoch, p.now)
+		return
+	}
+	n.enterCreation(creationIdle)
+	p.reads.succeeded(n.epoch)
+	if outcome == OutcomeDone {
+		p.write(result.Pod)
 	}
 }
 

@@ -102,7 +102,6 @@ func (j *judge) forgive(revision string) {
 // plan checks a plan that was just handed out, and records what is under way.
 func (j *judge) plan(p *process, plan *plan) {
 	w := j.wants(p)
-	w.resolve()
 	j.giveBack(w)
 	j.outdate(w)
 	if !plan.Empty() {
@@ -275,6 +274,9 @@ func (j *judge) creation(w *wants, c *daemon.Creation) {
 	if _, under := w.creating[c.Node]; under {
 		j.violate(OnePerNode, "one creation for %s is under way already", c.Node)
 	}
+	if w.doubts(c.Node) && w.doubtful[c.Node].Revision != c.Revision {
+		j.violate(OnePerNode, "%s may have a pod of %s", c.Node, w.doubtful[c.Node].Revision)
+	}
 	if !w.runsOn(c.Node) {
 		j.violate(RightPlace, "no pod belongs on %s", c.Node)
 	}
@@ -320,15 +322,20 @@ func (j *judge) held(node string, r *refusals, hold time.Duration) {
 	}
 }
 
-// created judges a creation that arrives, and makes a pod.
-func (j *judge) created(p *process, pod *corev1.Pod, c *daemon.Creation) {
+// created judges a creation that arrives, in time or late, and makes a pod.
+func (j *judge) created(p *process, spec *daemon.Spec, pod *corev1.Pod, c *daemon.Creation) {
+	surges := (&wants{p.told, *spec, p.config, j.now}).surges()
 	for _, r := range j.pods {
 		if r.target == c.Node && r.maker == p.number && isOwned(r.object) &&
-			revisionOf(r.object) == revisionOf(pod) &&
+			(revisionOf(r.object) == revisionOf(pod) || !surges) &&
 			r.object.DeletionTimestamp == nil &&
 			!isTerminal(r.object) {
+			what := OnePerNode
+			if revisionOf(r.object) == revisionOf(pod) {
+				what = OnePerRevision
+			}
 			j.violate(
-				OnePerRevision,
+				what,
 				"%s gets %s next to %s, which the same process has made",
 				c.Node,
 				pod.Name,

@@ -97,8 +97,8 @@ var mutations = []mutation{
 	{
 		name:     "each try has another name",
 		file:     "start.go",
-		old:      `		step.Attempt = n.unclear.attempt`,
-		with:     `		step.Attempt = n.unclear.attempt + 1`,
+		old:      `		step.Attempt = n.unclear.Attempt`,
+		with:     `		step.Attempt = n.unclear.Attempt + 1`,
 		caughtBy: OnePerRevision,
 	},
 	{
@@ -246,9 +246,23 @@ var mutations = []mutation{
 	{
 		name:     "any answer resolves an earlier creation",
 		file:     "state.go",
-		old:      `(outcome == OutcomeRefused || !n.doubts(step.Revision)):`,
-		with:     `outcome == "":`,
-		caughtBy: Surge,
+		old:      `retried && (outcome == OutcomeRefused || now.Before(n.unclear.readFrom)):`,
+		with:     `retried && outcome == "":`,
+		caughtBy: OnePerRevision,
+	},
+	{
+		name:     "an unclear creation holds no other revision",
+		file:     "state.go",
+		old:      `n.inDoubt() && n.unclear.Revision != revision`,
+		with:     `n.inDoubt() && revision == ""`,
+		caughtBy: OnePerNode,
+	},
+	{
+		name:     "a read that has failed ends an unclear creation",
+		file:     "finish.go",
+		old:      "		n.enterCreation(creationUnclear)\n		p.reads.failed(",
+		with:     "		n.enterCreation(creationIdle)\n		p.reads.failed(",
+		caughtBy: OnePerNode,
 	},
 	{
 		name:     "another order keeps the former queues",

@@ -41,11 +41,12 @@ var rarePods = map[string]bool{
 var creationTransitions = map[string][]string{
 	"idle":     {"underWay"},
 	"underWay": {"idle", "unclear"},
-	"unclear":  {"idle", "retried", "underWay"},
-	"retried":  {"idle", "unclear", "underWay"},
+	"unclear":  {"idle", "retried", "reading", "underWay"},
+	"retried":  {"idle", "unclear"},
+	"reading":  {"idle", "unclear"},
 }
 
-var rareCreations = map[string]bool{"unclear to underWay": true, "retried to underWay": true}
+var rareCreations = map[string]bool{"unclear to underWay": true}
 
 // transitions counts how the phases of objects change from call to call.
 type transitions[K comparable] struct {

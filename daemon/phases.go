@@ -9,32 +9,46 @@ type placed struct{ shouldRun, shouldContinue bool }
 //
 //	idle ──handed out──► underWay ──answered──► idle
 //	                     underWay ──no answer─► unclear
-//	unclear ──handed out──► retried ──answered, the same one──► idle
-//	                        retried ──otherwise───────────────► unclear
-//	unclear ──shown, or too old──► idle
-//	retried ──shown, or too old──► underWay
+//	unclear ──the same one handed out──► retried
+//	                             retried ──answered late──► idle
+//	                             retried ──otherwise──────► unclear
+//	unclear ──read handed out──► reading ──there, or not──► idle
+//	                             reading ──no answer──────► unclear
+//	unclear, not retried ──shown──► idle
+//
+// An answer to a retry is late if it comes when the creation may be read. Until
+// then the first call may still arrive, after the pod of the retry has gone.
+//
+// Only idle permits a creation under another name. The pod of the unclear one
+// may still appear, and two pods of the set would run on the node.
 type creationPhase uint8
 
 const (
 	creationIdle creationPhase = iota
 	// creationUnderWay: a task is handed out.
 	creationUnderWay
-	// creationUnclear: the answer was lost, and the pod may exist. The next
-	// creation of its revision has the same name.
+	// creationUnclear: an answer was lost, and the pod may exist or appear. The
+	// next creation of its revision has the same name.
 	creationUnclear
 	// creationRetried: a task is handed out, and an earlier one is unclear.
 	creationRetried
+	// creationReading: the pod of the unclear creation is being read. Only the
+	// result ends this phase, so that two reads never overlap.
+	creationReading
 )
 
 func (c creationPhase) String() string {
-	return [...]string{"idle", "underWay", "unclear", "retried"}[c]
+	return [...]string{"idle", "underWay", "unclear", "retried", "reading"}[c]
 }
 
 // unclearCreation is a creation whose answer was lost.
 type unclearCreation struct {
-	until    time.Time // a watch would have shown it by then
-	revision string
-	attempt  int
+	Creation
+
+	// readFrom is when the call has arrived, or never will, so that a read says
+	// whether there is a pod.
+	readFrom time.Time
+	retried  bool // more than one call for it may arrive
 }
 
 // podPhase is the life of a pod's record:

@@ -147,7 +147,8 @@ type Planner struct {
 	revision   int32 // counts the revisions that were wanted
 	ranking    int32 // counts the orders that were wanted
 
-	creations, deletions calls
+	// reads are those of unclear creations.
+	creations, deletions, reads calls
 }
 
 // nodeState is a planner's record of a node that should have a pod, or has
@@ -160,7 +161,7 @@ type nodeState struct {
 	pods    *podState   // the first one for this node
 
 	attempt int              // part of the name of the next pod
-	unclear *unclearCreation // nil unless the phase is unclear or retried
+	unclear *unclearCreation // nil unless it is inDoubt
 	refused failures         // creations
 	failed  failures         // pods that had failed and were deleted
 
@@ -170,7 +171,7 @@ type nodeState struct {
 	index     int32                 // in Planner.states; dropped: it left them
 	revision  int32                 // Planner.revision that its failures are of
 	ranking   int32                 // Planner.ranking that its slots are of
-	epoch     int32                 // calls.epoch of the creation under way
+	epoch     int32                 // calls.epoch of the creation, or its read, under way
 
 	creation creationPhase
 	decision placed

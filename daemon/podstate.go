@@ -65,8 +65,8 @@ func (p *Planner) add(pod *corev1.Pod, phase podPhase) *podState {
 	p.pods[pod.Name] = s
 	p.enter(s, phase, phase)
 	p.attachPod(s)
-	if s.node != nil && s.node.doubts(pod.Labels[revisionLabel]) {
-		s.node.endDoubt() // this may be the pod of the unclear creation
+	if s.node != nil {
+		s.node.shown(pod.Labels[revisionLabel])
 	}
 	return s
 }

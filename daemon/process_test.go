@@ -32,6 +32,8 @@ type process struct {
 	timer       int // number of the latest
 	changes     int // what was told or reported
 	calls       *int
+	// names are those of the pods that it was asked to create.
+	names map[daemon.Creation]string
 }
 
 // feed is one watch. What it tells comes in the order in which it happened,
@@ -247,10 +249,11 @@ func (p *process) plan() {
 	for _, c := range plan.Create {
 		p.trace("plan: create for %s: %s, attempt %d of %s", c.Node, c.Reason, c.Attempt, c.Revision)
 		spec := p.config.Spec
-		p.call(func(inTime bool) ended { return p.create(&spec, &c, inTime) }, ended{Create: &c})
+		p.name(&spec, c)
+		p.call(func(bool) ended { return p.create(&spec, &c) }, ended{Create: &c})
 	}
 	for _, l := range plan.Refresh {
-		p.trace("plan: refresh %s (%s)", l.Pod, l.UID)
+		p.trace("plan: refresh %s (%s) %s", l.Pod, l.UID, p.names[l.Creation])
 		p.call(func(bool) ended { return p.refresh(&l) }, ended{Refresh: &l})
 	}
 	p.await(plan.Next)
@@ -330,7 +333,7 @@ var (
 )
 
 // create does what the executor does, at the API server, at once.
-func (p *process) create(spec *daemon.Spec, c *daemon.Creation, inTime bool) ended {
+func (p *process) create(spec *daemon.Spec, c *daemon.Creation) ended {
 	result := ended{Create: c}
 	pod, err := daemon.NewPod(theSet, spec, *c)
 	if err != nil {
@@ -345,12 +348,8 @@ func (p *process) create(spec *daemon.Spec, c *daemon.Creation, inTime bool) end
 	case met == nil && p.quota:
 		result.Err, result.Refused = errQuota, true
 	case met == nil:
-		maker := 0 // that a call that has failed is done much later cannot be known
-		if inTime {
-			maker = p.number
-			p.judge.created(p, pod, c)
-		}
-		result.Pod = p.world.create(pod, c.Node, maker).object
+		p.judge.created(p, spec, pod, c)
+		result.Pod = p.world.create(pod, c.Node, p.number).object
 	case isOwned(met.object) && met.object.DeletionTimestamp == nil &&
 		revisionOf(met.object) == spec.Revision && met.target == c.Node:
 		result.Pod = met.object
@@ -371,7 +370,24 @@ func (p *process) delete(d *daemon.Deletion, inTime bool) ended {
 	return ended{Delete: d, Gone: !existed}
 }
 
+// name records the name that a pod gets.
+func (p *process) name(spec *daemon.Spec, c daemon.Creation) {
+	if pod, err := daemon.NewPod(theSet, spec, c); err == nil {
+		if p.names == nil {
+			p.names = map[daemon.Creation]string{}
+		}
+		p.names[c] = pod.Name
+	}
+}
+
 func (p *process) refresh(l *daemon.Refresh) ended {
+	if l.Creation != (daemon.Creation{}) {
+		r := p.find(p.names[l.Creation])
+		if r == nil {
+			return ended{Refresh: l, Gone: true}
+		}
+		return ended{Refresh: l, Pod: r.object, Released: !isOwned(r.object)}
+	}
 	r := p.find(l.Pod)
 	if r == nil || r.object.UID != l.UID {
 		return ended{Refresh: l, Gone: true}

@@ -110,7 +110,7 @@ func (p *Planner) enqueue(n *nodeState) {
 	if n.ranking != p.ranking {
 		n.ranking, n.slots = p.ranking, [numberOfQueues]int32{} // those were of former queues
 	}
-	if !s.create && !s.deletes && s.candidate == noCandidate &&
+	if !s.create && !s.deletes && !s.reads && s.candidate == noCandidate &&
 		n.slots == ([numberOfQueues]int32{}) {
 		return // as are most nodes
 	}
@@ -127,6 +127,7 @@ func (p *Planner) enqueue(n *nodeState) {
 	p.queues[outdatedAvailable].set(n, s.candidate == replaceAvailable)
 	p.queues[toRetire].set(n, s.candidate == retire)
 	p.queues[toAwaitUnclear].set(n, s.candidate == awaitUnclear)
+	p.queues[toRead].set(n, s.reads)
 }
 
 // newTimers returns a queue of the nodes that change with time.

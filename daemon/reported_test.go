@@ -2,6 +2,8 @@ package daemon_test
 
 import (
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/daemon"
 )
 
 // selected is what the histories' Updates says.
@@ -74,6 +76,11 @@ func (j *judge) report(p *process, r *ended) {
 			t.forget(r.Delete.UID)
 		}
 	case r.Refresh != nil:
+		if of := r.Refresh.Creation; of != (daemon.Creation{}) {
+			j.trace("report: read the creation for %s: %v, %v", of.Node, nameOf(r.Pod), r.Err)
+			j.reportRead(t, r)
+			return
+		}
 		j.trace("report: refresh %s: %v, gone %v, %v", r.Refresh.Pod, nameOf(r.Pod), r.Gone, r.Err)
 		j.reportRefresh(t, r)
 	}
@@ -95,10 +102,27 @@ func (j *judge) reportRefresh(t *told, r *ended) {
 	}
 }
 
+// reportRead records whether there is the pod of a creation.
+func (j *judge) reportRead(t *told, r *ended) {
+	if r.Err != nil {
+		return
+	}
+	if node := r.Refresh.Creation.Node; t.doubtful[node] == r.Refresh.Creation {
+		delete(t.doubtful, node)
+	}
+	if r.Pod == nil || r.Released {
+		return
+	}
+	if t.pod(r.Pod.UID) == nil {
+		t.see(r.Pod, j.targets[r.Pod.UID], false)
+	}
+	delete(j.denied, r.Refresh.Creation.Node)
+}
+
 func (j *judge) reportCreation(t *told, r *ended) {
 	node := r.Create.Node
 	if r.Err == nil &&
-		t.doubtful[node].revision == r.Create.Revision { // a refusal says nothing of the try before
+		t.doubtful[node].Revision == r.Create.Revision { // a refusal says nothing of the try before
 		delete(t.doubtful, node)
 	}
 	switch {
@@ -111,7 +135,7 @@ func (j *judge) reportCreation(t *told, r *ended) {
 		delete(j.denied, node)
 	case r.Err != nil, r.Taken:
 		if r.Err != nil && !r.Refused {
-			t.doubtful[node] = doubt{j.now, r.Create.Revision}
+			t.doubtful[node] = *r.Create
 		}
 		if object := t.nodes[node]; object != nil && j.handed[node].After(j.refused.forgiven) {
 			denied := j.denied[node]

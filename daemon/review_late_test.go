@@ -26,8 +26,15 @@ func TestReviewNothingThatVanishesInTheMiddleKeepsItsRoom(t *testing.T) {
 		"node, creation is refused": func(s *set) {
 			step := s.nodes("x").Plan(s.now).Create[0]
 			s.ForgetNode(s.now, "x")
-			s.Report(s.now, ended{Create: &step, Err: errRefused})
-			s.Report(s.now, ended{Create: &step, Err: errRefused})
+			s.Report(s.now, ended{Create: &step, Err: errRefused, Refused: true})
+			s.Report(s.now, ended{Create: &step, Err: errRefused, Refused: true})
+		},
+		"node, creation is lost": func(s *set) {
+			step := s.nodes("x").Plan(s.now).Create[0]
+			s.ForgetNode(s.now, "x")
+			s.Status()
+			s.Report(s.now, ended{Create: &step, Err: errLost})
+			s.after(time.Minute).readCreation("x", ended{Gone: true})
 		},
 		"node, creation succeeds, pod goes": func(s *set) {
 			step := s.nodes("x").Plan(s.now).Create[0]
@@ -76,11 +83,13 @@ func TestReviewNothingThatVanishesInTheMiddleKeepsItsRoom(t *testing.T) {
 			s.template("other")
 			s.Report(s.now, ended{Create: &step, Err: errRefused})
 			s.ForgetNode(s.now, "x")
+			s.after(time.Minute).readCreation("x", ended{Gone: true})
 		},
 		"steps of others": func(s *set) {
 			s.Report(s.now, ended{Create: &daemon.Creation{Node: "nowhere"}})
 			s.Report(s.now, ended{Delete: &daemon.Deletion{Pod: "none"}})
 			s.Report(s.now, ended{Refresh: &daemon.Refresh{Pod: "none"}})
+			s.Report(s.now, ended{Refresh: &daemon.Refresh{Creation: daemon.Creation{Node: "nowhere"}}})
 			s.Report(s.now, ended{})
 		},
 	} {

@@ -28,6 +28,7 @@ func TestReviewDoubtfulCreationIsNotTriedAgainWhereNoneShouldBe(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a").pod("b-1", "b", "new").doubt()
 	s.tainted("a").
 		after(time.Minute).
+		want("read the creation on a").
 		want("")
 		// a-1 stays as long as it is the only one that is available
 	s.change("b-1", available).want("delete a-1: Misscheduled")
@@ -37,16 +38,17 @@ func TestReviewUnclearCreationThatIsNotRetriedDelaysNothingForever(t *testing.T)
 	s := newSet(t, func(c *daemon.Config) {
 		c.Eligible = func(node *corev1.Node) bool { return node.Labels["rank"] == "" }
 	}).nodes("a", "b").running("a", "b").doubt()
-	s.ranked("a", "not selected").after(time.Hour).want("create on b: Surging")
+	s.ranked("a", "not selected").after(29 * time.Second).want("").after(time.Second)
+	s.readCreation("a", ended{Gone: true}).want("create on b: Surging")
 }
 
 // #18 of the histories' faults, seed 113150. The pod that may have been created
 // counts as a second one, also on a node that should have none any more.
 func TestDoubtfulCreationKeepsItsPlaceWhereNoneShouldBeAnyMore(t *testing.T) {
 	s := newSet(t).nodes("a", "b", "d").running("a", "b").pod("d-1", "d", "new").doubt()
-	s.tainted("a").after(time.Minute).want("") // a-1 must stay as long as d-1 is not available
-	s.wantWait("b", daemon.WaitLimited)
-	s.after(5 * time.Minute).want("create on b: Surging") // it would have been seen by now
+	s.tainted("a").after(29 * time.Second).want("") // a-1 must stay as long as d-1 is not available
+	s.wantWait("b", daemon.WaitLimited).after(time.Second)
+	s.readCreation("a", ended{Gone: true}).want("create on b: Surging")
 }
 
 // It was made all the same, was seen, and has gone since.

@@ -159,7 +159,7 @@ func (s *set) refuse(bad func(node string) bool, until string, most time.Duratio
 		for i := range plan.Create {
 			step := &plan.Create[i]
 			if bad(step.Node) {
-				s.Report(s.now, ended{Create: step, Err: errRefused})
+				s.Report(s.now, ended{Create: step, Err: errRefused, Refused: true})
 				continue
 			}
 			s.pod(step.Node+"-1", step.Node, step.Revision, available)
@@ -180,7 +180,7 @@ func TestReviewOneNodeThatAlwaysRefusesDoesNotHoldUpANewOne(t *testing.T) {
 	bad := func(node string) bool { return node == "bad" }
 	s := newSet(t).nodes("bad").refuse(bad, "", time.Hour)
 	step := s.Plan(s.now).Create[0]
-	s.Report(s.now, ended{Create: &step, Err: errRefused})
+	s.Report(s.now, ended{Create: &step, Err: errRefused, Refused: true})
 	joined := s.after(time.Second).nodes("good").now
 	s.refuse(bad, "good", time.Hour)
 	require.Less(t, s.now.Sub(joined), 5*time.Second)

@@ -16,6 +16,7 @@ const (
 	outdatedAvailable
 	toRetire
 	toAwaitUnclear
+	toRead // unclear creations
 	numberOfQueues
 )
 
@@ -51,6 +52,7 @@ type situation struct {
 	marks     marks
 	create    bool // a pod is to be created, because it is missing
 	deletes   bool // pods of it are to be deleted: those with a reason to leave
+	reads     bool // the pod of its unclear creation is to be read
 	ignored   bool // its available pod goes after those of nodes that count
 	candidate candidacy
 	until     time.Time // when it changes by itself; zero: never

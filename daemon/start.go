@@ -31,6 +31,9 @@ func (p *Planner) Start(now time.Time) (Task, bool) {
 	if !complete {
 		return Task{}, false
 	}
+	if p.mayRead() {
+		return p.handOutRead(p.queues[toRead].first()), true
+	}
 	for from, ok := p.choose(); ok; from, ok = p.choose() {
 		if task, ok := p.begin(from); ok {
 			return task, true
@@ -46,7 +49,7 @@ func (p *Planner) Start(now time.Time) (Task, bool) {
 // returns false when only an observation or a result makes a difference.
 func (p *Planner) Next(now time.Time) (time.Time, bool) {
 	p.advance(now)
-	if p.deleting != nil || !p.upToDate() || p.toRefresh() != nil {
+	if p.deleting != nil || !p.upToDate() || p.toRefresh() != nil || p.mayRead() {
 		return now, true
 	}
 	if _, ok := p.choose(); ok {
@@ -54,8 +57,8 @@ func (p *Planner) Next(now time.Time) (time.Time, bool) {
 	}
 	next := p.nextTimer()
 	next = earlier(next, p.unseen.next())
-	for _, hold := range []time.Time{p.creations.refused.hold(), p.deletions.refused.hold()} {
-		if p.now.Before(hold) {
+	for _, calls := range []*calls{&p.creations, &p.deletions, &p.reads} {
+		if hold := calls.refused.hold(); p.now.Before(hold) {
 			next = earlier(next, hold)
 		}
 	}
@@ -103,7 +106,7 @@ func (p *Planner) begin(from queueName) (Task, bool) {
 	case toCreate:
 		n := p.pick(from, &p.creations, nil)
 		return p.handOutCreation(n, StepMissing), true
-	case toAwaitUnclear, outdatedUnavailable, outdatedAvailable, toRetire:
+	case toAwaitUnclear, outdatedUnavailable, outdatedAvailable, toRetire, toRead:
 	}
 	if p.createsFirst(p.queues[from].first()) {
 		return p.handOutCreation(p.pick(from, &p.creations, p.config.Less), StepSurging), true
@@ -160,7 +163,7 @@ func (p *Planner) handOutDeletion(s *podState, why StepReason) Task {
 func (p *Planner) handOutCreation(n *nodeState, why StepReason) Task {
 	step := Creation{Node: n.name, Reason: why, Attempt: n.attempt, Revision: p.spec.Revision}
 	if n.doubts(step.Revision) {
-		step.Attempt = n.unclear.attempt
+		step.Attempt = n.unclear.Attempt
 	}
 	n.beginCreation()
 	n.epoch = p.creations.epoch
@@ -178,6 +181,20 @@ func (p *Planner) mayCreate() bool { return p.creations.room(p.now, p.unseen.cre
 
 func (p *Planner) mayDelete() bool {
 	return !p.halted && p.deletions.room(p.now, p.unresolved-p.deletions.underWay)
+}
+
+// mayRead reports whether the pod of an unclear creation is to be read now. A
+// read that fails pauses the others, so that they too cost 30 calls a minute.
+func (p *Planner) mayRead() bool {
+	return p.queues[toRead].first() != nil && p.reads.room(p.now, 0)
+}
+
+func (p *Planner) handOutRead(n *nodeState) Task {
+	n.enterCreation(creationReading)
+	n.epoch = p.reads.epoch
+	p.reads.underWay++
+	p.evaluate(n)
+	return p.task(Task{Refresh: &Refresh{Creation: n.unclear.Creation}})
 }
 
 func (p *Planner) handOutRefresh(s *podState) Task {

@@ -31,12 +31,27 @@ func (n *nodeState) creating() bool {
 // doubts reports whether a pod of the revision may exist because the answer to
 // its creation was lost.
 func (n *nodeState) doubts(revision string) bool {
-	return n.inDoubt() && n.unclear.revision == revision
+	return n.inDoubt() && n.unclear.Revision == revision
 }
 
 func (n *nodeState) inDoubt() bool {
-	return n.creation == creationUnclear || n.creation == creationRetried
+	switch n.creation {
+	case creationUnclear, creationRetried, creationReading:
+		return true
+	case creationIdle, creationUnderWay:
+	}
+	return false
 }
+
+// held reports whether no pod of the revision may be created, because that of
+// an unclear creation may exist. A creation under the same name is harmless.
+func (n *nodeState) held(revision string) bool {
+	return n.creation == creationReading || n.inDoubt() && n.unclear.Revision != revision
+}
+
+// answers reports whether the answer to a call of ours may be about a pod of
+// the node that is gone by then.
+func (n *nodeState) answers() bool { return n.creating() || n.creation == creationReading }
 
 // enterCreation changes the phase of creations.
 func (n *nodeState) enterCreation(to creationPhase) {
@@ -55,27 +70,27 @@ func (n *nodeState) beginCreation() {
 	n.enterCreation(creationUnderWay)
 }
 
-// endDoubt ends an unclear creation: the watch has shown its pod, or would
-// have.
-func (n *nodeState) endDoubt() {
-	switch n.creation {
-	case creationUnclear:
+// shown ends an unclear creation whose pod the watch has shown, unless another
+// call for it may still arrive.
+func (n *nodeState) shown(revision string) {
+	if n.creation == creationUnclear && n.doubts(revision) && !n.unclear.retried {
 		n.enterCreation(creationIdle)
-	case creationRetried:
-		n.enterCreation(creationUnderWay)
-	case creationIdle, creationUnderWay:
 	}
 }
 
 // endCreation ends the creation that is under way. Without an answer it is
-// unclear until lost.
-func (n *nodeState) endCreation(step *Creation, outcome Outcome, lost time.Time) {
+// unclear, and read after the timeout.
+func (n *nodeState) endCreation(
+	step *Creation, outcome Outcome, now time.Time, timeout time.Duration,
+) {
+	retried := n.creation == creationRetried
 	switch {
 	case outcome == OutcomeFailed:
-		n.unclear = &unclearCreation{lost, step.Revision, step.Attempt}
+		n.unclear = &unclearCreation{*step, now.Add(timeout), retried}
 		n.enterCreation(creationUnclear)
-	case n.creation == creationRetried && (outcome == OutcomeRefused || !n.doubts(step.Revision)):
-		n.enterCreation(creationUnclear) // the answer is not about the earlier try
+	case retried && (outcome == OutcomeRefused || now.Before(n.unclear.readFrom)):
+		n.unclear.retried = true
+		n.enterCreation(creationUnclear) // the answer is not about the earlier call
 	default:
 		n.enterCreation(creationIdle)
 	}

@@ -22,7 +22,7 @@ type Task struct {
 	Create *Creation
 	Delete *Deletion
 	// Refresh is a pod for which the watch has shown nothing for too long after
-	// one of our writes. An event may be lost, so the pod is read.
+	// one of our writes. An event or an answer may be lost, so the pod is read.
 	Refresh *Refresh
 }
 
@@ -46,10 +46,14 @@ type Deletion struct {
 	Reason StepReason
 }
 
-// A Refresh is a pod to read from the API server.
+// A Refresh is a pod to read from the API server: the one that is named, or
+// that of a Creation.
 type Refresh struct {
 	Pod string
 	UID types.UID
+	// Creation is one whose answer was lost. Its pod has the name that [NewPod]
+	// derives, and no known UID. Zero: Pod and UID say which pod is read.
+	Creation Creation
 }
 
 // StepReason is why a pod is created or deleted.
@@ -98,7 +102,7 @@ const (
 	// server has accepted the deletion. The pod may still take its time.
 	OutcomeDone Outcome = "Done"
 	// OutcomeGone: there is no pod with the name and UID that were to be deleted
-	// or read.
+	// or read, or no pod of the creation.
 	OutcomeGone Outcome = "Gone"
 	// OutcomeReleased: the pod that was read exists, and the set no longer owns
 	// it.

@@ -23,16 +23,10 @@ type told struct {
 
 	creating map[string]daemon.Creation // under way, by node
 	deleting map[types.UID]bool         // under way
-	doubtful map[string]doubt           // of which nodes the last creation was not answered
+	doubtful map[string]daemon.Creation // by node: not answered, shown or read since
 	// secretly are pods that a call of the process has deleted although its answer
 	// said that it had failed.
 	secretly map[types.UID]bool
-}
-
-// doubt is a creation that was not answered.
-type doubt struct {
-	since    time.Time
-	revision string
 }
 
 type toldPod struct {
@@ -50,7 +44,7 @@ func newTold() *told {
 	return &told{
 		nodes: map[string]*corev1.Node{}, byNode: map[string][]*toldPod{}, gone: map[types.UID]bool{},
 		creating: map[string]daemon.Creation{}, deleting: map[types.UID]bool{},
-		doubtful: map[string]doubt{}, secretly: map[types.UID]bool{},
+		doubtful: map[string]daemon.Creation{}, secretly: map[types.UID]bool{},
 	}
 }
 
@@ -85,7 +79,7 @@ func (t *told) see(pod *corev1.Pod, target string, observed bool) {
 			t.forget(p.object.UID)
 		}
 	}
-	if t.doubtful[target].revision == revisionOf(pod) {
+	if t.doubtful[target].Revision == revisionOf(pod) {
 		delete(t.doubtful, target) // this may be the one
 	}
 	p := &toldPod{object: pod, target: target, observed: observed, made: !observed}
@@ -161,18 +155,9 @@ func (w *wants) keepsOn(node string) bool {
 	return object != nil && admits(&w.Template.Spec, object, false)
 }
 
-// doubts says whether the last creation for a node may have been done although
-// it was not answered.
-func (w *wants) doubts(node string) bool { return w.doubtful[node].revision == w.Revision }
-
-// resolve ends the doubts that are over: after five minutes.
-func (w *wants) resolve() {
-	for node, d := range w.doubtful {
-		if w.now.Sub(d.since) >= 5*time.Minute {
-			delete(w.doubtful, node)
-		}
-	}
-}
+// doubts says whether a creation for a node, of whatever revision, may be done,
+// now or later, although it was not answered.
+func (w *wants) doubts(node string) bool { return w.doubtful[node] != (daemon.Creation{}) }
 
 // living returns the pods of a node that live, current or former ones.
 func (w *wants) living(node string, updated bool) []*toldPod {

@@ -30,6 +30,9 @@ const (
 	// WaitCreationRefused: the API server did not create the pod, or did not
 	// answer.
 	WaitCreationRefused WaitReason = "CreationRefused"
+	// WaitCreationUnclear: the answer to the creation of another revision's pod
+	// was lost. That pod may exist until it is shown or a read does not find it.
+	WaitCreationUnclear WaitReason = "CreationUnclear"
 	// WaitDeletionRefused: the API server did not delete the pod, or did not
 	// answer.
 	WaitDeletionRefused WaitReason = "DeletionRefused"

@@ -65,9 +65,14 @@ var timelessEdges = []string{
 	"examples/daemonset/simulation/process.go", "examples/daemonset/simulation/scenario.go",
 	"examples/daemonset/simulation/script.go", "examples/daemonset/simulation/simulation.go",
 	"examples/daemonset/simulation/timeline.go", "examples/daemonset/simulation/watch.go",
+	"examples/hollownode/simulation/cluster.go", "examples/hollownode/simulation/nodes.go",
+	"examples/hollownode/simulation/pods.go", "examples/hollownode/simulation/runtime.go",
+	"examples/hollownode/simulation/scenario.go", "examples/hollownode/simulation/script.go",
+	"examples/hollownode/simulation/simulation.go",
 	"examples/outage/model", "examples/outage/simulation/election.go",
 	"examples/outage/simulation/replica.go", "examples/outage/simulation/script.go",
 	"examples/outage/simulation/simulation.go",
+	"examples/virtualtime",
 }
 
 // programCores are folders of programs that only decide.
@@ -77,19 +82,21 @@ var programCores = []string{
 	"examples/controllerruntime/failover/task.go",
 	"examples/daemonset/controller", "examples/daemonset/explore", "examples/daemonset/invariant",
 	"examples/evicting",
-	"examples/hollownode/cri", "examples/hollownode/kubelet",
+	"examples/hollownode/cri", "examples/hollownode/explore", "examples/hollownode/invariant",
+	"examples/hollownode/kubelet",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/options",
 	"examples/outage/cluster/import.go", "examples/outage/cluster/names.go",
 	"examples/outage/cluster/nodes.go", "examples/outage/cluster/objects.go",
 	"examples/outage/cluster/pools.go", "examples/outage/cluster/settings.go",
 	"examples/outage/cluster/tolerations.go", "examples/outage/cluster/workloads.go",
+	"examples/outage/exhaustive/schedule.go",
 	"examples/outage/explore", "examples/outage/invariant",
-	"examples/outage/page/page.go", "examples/outage/page/plots.go",
+	"examples/htmlpage/page.go", "examples/htmlpage/view.go", "examples/outage/page",
 	"examples/outage/report", "examples/outage/scenario",
 	"examples/process/commandline/checks.go", "examples/process/commandline/replica.go",
 	"examples/scheduler/fit", "examples/scheduler/scheduling",
-	"examples/shadow/facts.go", "examples/shadow/merge.go", "examples/shadow/record.go",
-	"examples/shadow/world.go",
+	"examples/shadow/facts.go", "examples/shadow/history.go", "examples/shadow/merge.go",
+	"examples/shadow/record.go", "examples/shadow/world.go",
 }
 
 // typedPrograms are packages of programs that keep the rooms' rules about
@@ -161,12 +168,13 @@ var strictPackages = []string{
 	"nodehealth/heartbeat", "taints", "timedqueue", "timedqueue/feed", "zone",
 	"examples/daemonset/explore", "examples/daemonset/invariant", "examples/daemonset/simulation",
 	"examples/evicting", "examples/evicting/evictionreport", "examples/hollownode/cri",
-	"examples/hollownode/edge", "examples/hollownode/kubelet", "examples/hollownode/runner",
+	"examples/hollownode/edge", "examples/hollownode/explore", "examples/hollownode/invariant",
+	"examples/hollownode/kubelet", "examples/hollownode/runner", "examples/hollownode/simulation",
 	"examples/mutant",
 	"examples/nodelifecycle/controller", "examples/nodelifecycle/edge", "examples/nodelifecycle/options",
 	"examples/process",
 	"examples/process/alerts", "examples/process/commandline", "examples/process/serving",
-	"examples/shadow", "examples/tainteviction",
+	"examples/seeds", "examples/shadow", "examples/tainteviction", "examples/virtualtime",
 }
 
 // personalWords make a person of what is an object, or are not plain.

@@ -14,10 +14,11 @@ import (
 )
 
 // The demonstration runs the same controller as on a real cluster, on a cluster
-// in memory. Its world plays the users, the scheduler and the kubelets. Its
-// witness sees only what the API shows, and knows nothing of the controller.
-// Its summary is of what the API server stored, in the order in which it was
-// stored. So a busy machine makes it slower, and neither better nor worse.
+// in memory. Its world plays the users and the scheduler, and its nodes are
+// those of examples/hollownode. Its witness and its summary know nothing of the
+// controller. They see only what the API server stored, in the order in which
+// it was stored. So a busy machine makes it slower, and neither better nor
+// worse.
 
 // demoDefaults are the flags of the demonstration, unless they are given.
 var demoDefaults = map[string]string{"kube-api-qps": "1000", "kube-api-burst": "1000"}
@@ -45,9 +46,15 @@ func demonstrateOn(ctx context.Context, cluster *memory.Cluster, client *memory.
 	if err != nil {
 		return err
 	}
-	w := newWorld(cluster)
+	w, err := newWorld(cluster)
+	if err != nil {
+		return err
+	}
 	steps := script(w)
-	p := &play{world: w, witness: cluster.NewClient(), steps: steps, view: &view{screen: screen, steps: len(steps)}}
+	p := &play{
+		world: w, steps: steps, view: &view{screen: screen, steps: len(steps)},
+		stored: reader{cluster: cluster}, seen: newState(),
+	}
 	ready := make(chan struct{})
 	err = process.Together(ctx,
 		w.run,
@@ -79,13 +86,15 @@ func clientsOf(client *memory.Client, cluster *memory.Cluster) process.Clients {
 
 // play is the script on its way.
 type play struct {
-	world   *world
-	witness *memory.Client
-	steps   []step
-	view    *view
+	world *world
+	steps []step
+	view  *view
 
-	marks []uint64 // the last version of each step that was played
-	over  bool     // the script ended, not the context
+	stored  reader
+	seen    *state
+	version uint64   // the last one in seen
+	marks   []uint64 // the last version of each step that was played
+	over    bool     // the script ended, not the context
 }
 
 const (
@@ -104,15 +113,11 @@ func (p *play) run(ctx context.Context) error {
 		if err := step.do(ctx); err != nil {
 			return fmt.Errorf("step %d, %s: %w", i+1, step.title, err)
 		}
-		reached, err := p.await(ctx, step)
-		if err != nil || ctx.Err() != nil {
-			return err
+		reached := p.await(ctx, step)
+		if !p.pause(ctx, demoPause+step.pause) {
+			return nil
 		}
-		version, err := p.pause(ctx, demoPause+step.pause)
-		if err != nil || ctx.Err() != nil {
-			return err
-		}
-		p.marks = append(p.marks, version)
+		p.marks = append(p.marks, p.version)
 		if !reached {
 			break
 		}
@@ -122,40 +127,36 @@ func (p *play) run(ctx context.Context) error {
 }
 
 // await reports whether the cluster became as a step wants it.
-func (p *play) await(ctx context.Context, step step) (bool, error) {
+func (p *play) await(ctx context.Context, step step) bool {
 	for until := time.Now().Add(demoPatience); ctx.Err() == nil; sleep(ctx, demoGlance) {
-		seen, _, err := p.see(ctx)
-		if err != nil {
-			return false, err
-		}
-		if len(seen.differences(step.want)) == 0 {
-			return true, nil
+		p.see()
+		if len(p.seen.differences(step.want)) == 0 {
+			return true
 		}
 		if time.Now().After(until) {
 			break
 		}
 	}
-	return false, nil
+	return false
 }
 
-// pause shows the cluster for a while and returns its version in the end.
-func (p *play) pause(ctx context.Context, length time.Duration) (uint64, error) {
-	for until := time.Now().Add(length); ; sleep(ctx, demoGlance) {
-		_, version, err := p.see(ctx)
-		if err != nil || ctx.Err() != nil || !time.Now().Before(until) {
-			return version, err
+// pause shows the cluster for a while. It reports false if ctx ends before.
+func (p *play) pause(ctx context.Context, length time.Duration) bool {
+	for until := time.Now().Add(length); ctx.Err() == nil; sleep(ctx, demoGlance) {
+		if p.see(); !time.Now().Before(until) {
+			return true
 		}
 	}
+	return false
 }
 
-// see reads the cluster, and shows it.
-func (p *play) see(ctx context.Context) (*state, uint64, error) {
-	seen, version, err := witnessed(ctx, p.witness)
-	if err != nil {
-		return nil, 0, err
+// see takes in what has been stored, and shows it.
+func (p *play) see() {
+	for _, change := range p.stored.next() {
+		p.seen.see(change.Object, change.Deleted)
+		p.version = max(p.version, change.Version)
 	}
-	p.view.show(seen)
-	return seen, version, nil
+	p.view.show(p.seen)
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubelife/lifecycle/examples/demonstration"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
@@ -18,14 +19,28 @@ import (
 // of versions. So it does not depend on when a watch was read.
 type history []memory.Change
 
-func newHistory(cluster *memory.Cluster) history {
+func newHistory(cluster *memory.Cluster) history { return (&reader{cluster: cluster}).next() }
+
+// reader reads the history of a cluster part by part.
+type reader struct {
+	cluster *memory.Cluster
+	read    [4]uint64 // the last version of each resource
+}
+
+// next returns what has been stored since the last call.
+func (r *reader) next() history {
 	apps := appsv1.SchemeGroupVersion
-	h := slices.Concat(
-		cluster.Changes(corev1.SchemeGroupVersion.WithResource("nodes")),
-		cluster.Changes(corev1.SchemeGroupVersion.WithResource("pods")),
-		cluster.Changes(apps.WithResource("daemonsets")),
-		cluster.Changes(apps.WithResource("controllerrevisions")),
-	)
+	var h history
+	for i, resource := range [len(r.read)]schema.GroupVersionResource{
+		apps.WithResource("daemonsets"), apps.WithResource("controllerrevisions"),
+		corev1.SchemeGroupVersion.WithResource("nodes"), corev1.SchemeGroupVersion.WithResource("pods"),
+	} {
+		changes := r.cluster.ChangesAfter(resource, r.read[i])
+		if n := len(changes); n > 0 {
+			r.read[i] = changes[n-1].Version
+		}
+		h = append(h, changes...)
+	}
 	slices.SortFunc(h, func(a, b memory.Change) int { return cmp.Compare(a.Version, b.Version) })
 	return h
 }
@@ -105,7 +120,7 @@ func (v *verdict) judgeCreation(s *state, name string, p podFacts) {
 		v.misplaced = append(v.misplaced, name)
 		return
 	}
-	others := s.on(p.set, p.node)
+	others := slices.DeleteFunc(s.on(p.set, p.node), func(o podFacts) bool { return o.ended })
 	if len(others) == 0 {
 		return
 	}

@@ -161,6 +161,20 @@ func TestSummaryJudgesEachPodByWhatWasStoredBefore(t *testing.T) {
 			h.terminate("agent", "a", "v1")
 			h.create("agent", "a", "v2", starting)
 		}, map[string][]string{"crowded": {"agentav2"}}},
+		"a second pod next to one whose containers have ended": {func(h *stored) {
+			for node, phase := range map[string]corev1.PodPhase{"a": corev1.PodSucceeded, "b": corev1.PodFailed} {
+				pod := podOf("agent", node, "v1", starting)
+				pod.DeletionTimestamp, pod.Status.Phase = &metav1.Time{}, phase
+				h.put(pod)
+				h.create("agent", node, "v2", starting)
+			}
+		}, nil},
+		"a second pod next to one that has failed": {func(h *stored) {
+			pod := podOf("agent", "a", "v1", starting)
+			pod.Status.Phase = corev1.PodFailed
+			h.put(pod)
+			h.create("agent", "a", "v2", starting)
+		}, map[string][]string{"crowded": {"agentav2"}}},
 		"a second pod of the same image": {func(h *stored) {
 			h.create("proxy", "a", "v2", starting)
 			pod := podOf("proxy", "a", "v2", starting)

@@ -1,22 +1,19 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 )
 
-// state is what the API shows, or showed at some version. It is made of objects
-// alone, and shares no code with the controller.
+// state is what the API server has, or had at some version. It is made of
+// objects alone, and shares no code with the controller.
 type state struct {
 	nodes     map[string]nodeFacts
 	pods      map[string]podFacts
@@ -35,6 +32,9 @@ func (n nodeFacts) fits() bool { return !n.drained && !n.closed }
 type podFacts struct {
 	set, node, image       string
 	available, terminating bool
+	// ended says that the containers of a terminating pod have ended. Its node has
+	// room for the next one.
+	ended bool
 }
 
 type setFacts struct {
@@ -53,35 +53,6 @@ func newState() *state {
 		nodes: map[string]nodeFacts{}, pods: map[string]podFacts{},
 		sets: map[string]setFacts{}, revisions: map[string]revisionFacts{},
 	}
-}
-
-// witnessed reads the state of a cluster. The version is one that the cluster
-// had while it was read.
-func witnessed(ctx context.Context, client kubernetes.Interface) (*state, uint64, error) {
-	s := newState()
-	sets, err := client.AppsV1().DaemonSets(demoNamespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, 0, err
-	}
-	for i := range sets.Items {
-		s.see(&sets.Items[i], false)
-	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, 0, err
-	}
-	for i := range nodes.Items {
-		s.see(&nodes.Items[i], false)
-	}
-	pods, err := client.CoreV1().Pods(demoNamespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, 0, err
-	}
-	for i := range pods.Items {
-		s.see(&pods.Items[i], false)
-	}
-	version, err := strconv.ParseUint(pods.ResourceVersion, 10, 64)
-	return s, version, err
 }
 
 // see takes in a state of an object, the last one if it was deleted.
@@ -114,6 +85,7 @@ func factsOfNode(node *corev1.Node) nodeFacts {
 }
 
 func factsOfPod(pod *corev1.Pod) podFacts {
+	terminating, phase := pod.DeletionTimestamp != nil, pod.Status.Phase
 	return podFacts{
 		set:   ownerOf(pod),
 		node:  nodeOf(pod),
@@ -121,7 +93,8 @@ func factsOfPod(pod *corev1.Pod) podFacts {
 		available: slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 		}),
-		terminating: pod.DeletionTimestamp != nil,
+		terminating: terminating,
+		ended:       terminating && (phase == corev1.PodSucceeded || phase == corev1.PodFailed),
 	}
 }
 

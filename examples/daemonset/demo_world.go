@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +16,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubelife/lifecycle/examples/hollownode/cri"
+	"github.com/kubelife/lifecycle/examples/hollownode/runner"
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
 )
@@ -30,8 +30,11 @@ const (
 	demoLimit = 3
 	// demoTaint is the key of the taints that the script sets.
 	demoTaint = "maintenance"
-	// demoStart is how long the containers of a pod take to start.
-	demoStart = 600 * time.Millisecond
+	// demoFleet is the value of runner.Label of all nodes.
+	demoFleet = "demo"
+	// startTime and pullFailures say how the containers of the nodes behave.
+	startTime    = cri.AnnotationDomain + "/" + cri.AnnotationStartTime
+	pullFailures = cri.AnnotationDomain + "/" + cri.AnnotationPullFailures
 )
 
 // demoSet is a DaemonSet of the demonstration.
@@ -50,15 +53,19 @@ const (
 	badImage    = "v3" // no kubelet can pull it
 )
 
-// world plays the users, the scheduler and the kubelets.
+// world plays the users and the scheduler. The nodes are those of
+// examples/hollownode.
 type world struct {
-	client *memory.Cluster
-	// bound is when a kubelet first saw a pod.
-	bound map[types.UID]time.Time
+	client   *memory.Cluster
+	kubelets *runner.Runner
 }
 
-func newWorld(cluster *memory.Cluster) *world {
-	return &world{client: cluster, bound: map[types.UID]time.Time{}}
+func newWorld(cluster *memory.Cluster) (*world, error) {
+	client := cluster.NewClient()
+	kubelets, err := runner.NewRunner(runner.Config{
+		Acting: client, Watching: client, Beating: client, Fleet: demoFleet,
+	})
+	return &world{client: cluster, kubelets: kubelets}, err
 }
 
 func nodeName(i int) string { return fmt.Sprintf("node-%02d", i) }
@@ -67,9 +74,8 @@ func nodeName(i int) string { return fmt.Sprintf("node-%02d", i) }
 func (w *world) addNodes(ctx context.Context, from, to int) error {
 	for i := from; i <= to; i++ {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-			Name: nodeName(i), Labels: map[string]string{corev1.LabelHostname: nodeName(i)},
+			Name: nodeName(i), Labels: map[string]string{corev1.LabelHostname: nodeName(i), runner.Label: demoFleet},
 		}}
-		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		if _, err := w.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 			return err
 		}
@@ -118,7 +124,7 @@ func (s demoSet) object() *appsv1.DaemonSet {
 		Spec: appsv1.DaemonSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{startTime: "600ms"}},
 				Spec: corev1.PodSpec{Containers: []corev1.Container{
 					{Name: s.name, Image: s.name + ":" + firstImage},
 				}},
@@ -133,9 +139,13 @@ func (s demoSet) object() *appsv1.DaemonSet {
 
 // rollOut gives each set another image.
 func (w *world) rollOut(ctx context.Context, image string) error {
+	failures := "0"
+	if image == badImage {
+		failures = "all"
+	}
 	for _, s := range demoSets {
-		patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":%q}]}}}}`,
-			s.name, s.name+":"+image)
+		patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}},`+
+			`"spec":{"containers":[{"name":%q,"image":%q}]}}}}`, pullFailures, failures, s.name, s.name+":"+image)
 		if err := w.patch(ctx, s.name, []byte(patch)); err != nil {
 			return err
 		}
@@ -175,54 +185,35 @@ func (w *world) patch(ctx context.Context, set string, patch []byte) error {
 	return err
 }
 
-// run is the scheduler and the kubelets until ctx ends.
+// run is the scheduler and the nodes until ctx ends.
 func (w *world) run(ctx context.Context) error {
-	var failed error
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	process.Every(ctx, demoGlance, func() {
-		if err := w.work(ctx); err != nil && ctx.Err() == nil {
-			failed = err
-			stop()
+	return process.Together(ctx, w.kubelets.Run, func(ctx context.Context) error {
+		for ; ctx.Err() == nil; sleep(ctx, demoGlance) {
+			if err := w.schedule(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
 		}
+		return nil
 	})
-	return failed
 }
 
-// work binds what waits for a node, starts what is bound, and finishes what is
-// being deleted.
-func (w *world) work(ctx context.Context) error {
-	w.client.FinalizePods(func(string) bool { return true })
+// schedule binds what waits for a node.
+func (w *world) schedule(ctx context.Context) error {
+	waiting, err := w.client.CoreV1().Pods(demoNamespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
+	if err != nil || len(waiting.Items) == 0 {
+		return err
+	}
 	nodes, err := w.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	pods, err := w.client.CoreV1().Pods(demoNamespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	seen := map[types.UID]time.Time{}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		var err error
-		switch at, known := w.bound[pod.UID]; {
-		case pod.DeletionTimestamp != nil:
-		case pod.Spec.NodeName == "":
-			err = w.bind(ctx, pod, nodes.Items)
-		case !known:
-			seen[pod.UID] = time.Now()
-		default:
-			seen[pod.UID] = at
-			if time.Since(at) >= demoStart && len(pod.Status.ContainerStatuses) == 0 {
-				err = w.start(ctx, pod)
-			}
-		}
+	for i := range waiting.Items {
+		err := w.bind(ctx, &waiting.Items[i], nodes.Items)
 		// Another write came between. The next round reads the pod again.
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("pod %s: %w", pod.Name, err)
+			return fmt.Errorf("bind pod %s: %w", waiting.Items[i].Name, err)
 		}
 	}
-	w.bound = seen
 	return nil
 }
 
@@ -248,24 +239,4 @@ func tolerates(pod *corev1.Pod, node *corev1.Node) bool {
 	_, repelled := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations,
 		func(t *corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }, false)
 	return !repelled
-}
-
-// start reports that the containers of a pod have started, or that the image
-// cannot be pulled.
-func (w *world) start(ctx context.Context, pod *corev1.Pod) error {
-	bad := strings.HasSuffix(pod.Spec.Containers[0].Image, ":"+badImage)
-	wanted := pod.Spec.Containers[0]
-	container := corev1.ContainerStatus{Name: wanted.Name, Image: wanted.Image, Ready: !bad}
-	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}
-	pod.Status.Phase = corev1.PodRunning
-	container.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.Now()}
-	if bad {
-		ready.Status, ready.Reason = corev1.ConditionFalse, "ContainersNotReady"
-		pod.Status.Phase = corev1.PodPending
-		container.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
-	}
-	pod.Status.Conditions = append(pod.Status.Conditions, ready)
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{container}
-	_, err := w.client.CoreV1().Pods(demoNamespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-	return err
 }

@@ -5,12 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,25 +20,25 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/alerts"
+	"github.com/kubelife/lifecycle/examples/process/programtest"
 )
 
-// TestMain lets the test binary be the program, on a cluster in memory.
 func TestMain(m *testing.M) {
-	if os.Getenv("DAEMONSET_TEST_PROGRAM") == "" {
-		os.Exit(m.Run())
-	}
-	process.Main(func(ctx context.Context, args []string, out, diagnostics io.Writer) int {
-		var s settings
-		c := command(&s)
-		c.Run = func(ctx context.Context, _ *pflag.FlagSet, _ io.Writer) error {
-			cluster := memory.NewCluster()
-			if err := populate(ctx, cluster); err != nil {
-				return err
-			}
-			return program(&s).RunOn(ctx, clientsOf(cluster.NewClient(), cluster))
+	programtest.Main(m, func() { process.Main(onMemory) })
+}
+
+// onMemory is the program on a cluster in memory.
+func onMemory(ctx context.Context, args []string, out, diagnostics io.Writer) int {
+	var s settings
+	c := command(&s)
+	c.Run = func(ctx context.Context, _ *pflag.FlagSet, _ io.Writer) error {
+		cluster := memory.NewCluster()
+		if err := populate(ctx, cluster); err != nil {
+			return err
 		}
-		return c.Execute(ctx, args, out, diagnostics)
-	})
+		return program(&s).RunOn(ctx, clientsOf(cluster.NewClient(), cluster))
+	}
+	return c.Execute(ctx, args, out, diagnostics)
 }
 
 // populate makes two nodes, a DaemonSet, and one that selects all pods.
@@ -65,51 +60,22 @@ func populate(ctx context.Context, cluster *memory.Cluster) error {
 	return nil
 }
 
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
-	return port
-}
-
-func get(t *testing.T, port, path string) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+port+path, nil)
-	require.NoError(t, err)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err.Error()
-	}
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	return string(text)
-}
-
 // The whole program as a process: it does its work, shows it, and SIGTERM ends
 // it well.
 func TestProgramWorksUntilItIsTerminated(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	var diagnostics bytes.Buffer
-	port := freePort(t)
-	child := exec.CommandContext(ctx, os.Args[0], "--secure-port="+port, "--v=2")
-	child.Env = append(os.Environ(), "DAEMONSET_TEST_PROGRAM=yes")
-	child.Stderr = &diagnostics
-	require.NoError(t, child.Start())
+	port := programtest.FreePort(t)
+	child := programtest.Start(t, "--secure-port="+port, "--v=2")
 	require.Eventually(t, func() bool {
-		return strings.Contains(get(t, port, "/metrics"), `daemonset_controller_tasks_total{kind="create",outcome="done"} 2`)
+		metrics := programtest.Get(t, port, "/metrics")
+		return strings.Contains(metrics, `daemonset_controller_tasks_total{kind="create",outcome="done"} 2`)
 	}, time.Minute, 20*time.Millisecond)
-	require.Equal(t, "ok", get(t, port, "/readyz"))
-	page := get(t, port, "/daemonsets")
+	require.Equal(t, "ok", programtest.Get(t, port, "/readyz"))
+	page := programtest.Get(t, port, "/daemonsets")
 	require.Regexp(t, `shop/agent +managed +2 +2 `, page)
 	require.Regexp(t, `shop/greedy +selectingAll .*selector is empty`, page)
-	require.Contains(t, get(t, port, "/daemonsets?set=shop/agent"), "NotAvailable")
-	require.Contains(t, get(t, port, "/daemonsets?set=shop/none"), "no such DaemonSet")
-	metrics := get(t, port, "/metrics")
+	require.Contains(t, programtest.Get(t, port, "/daemonsets?set=shop/agent"), "NotAvailable")
+	require.Contains(t, programtest.Get(t, port, "/daemonsets?set=shop/none"), "no such DaemonSet")
+	metrics := programtest.Get(t, port, "/metrics")
 	for _, want := range []string{
 		`daemonset_controller_sets{phase="waiting"} 0`, `daemonset_controller_sets{phase="filling"} 0`,
 		`daemonset_controller_sets{phase="managed"} 1`, `daemonset_controller_sets{phase="selectingAll"} 1`,
@@ -128,9 +94,7 @@ func TestProgramWorksUntilItIsTerminated(t *testing.T) {
 			require.Subset(t, []string{"done", "failed"}, s.Values["outcome"])
 		}
 	}
-	require.NoError(t, child.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, child.Wait(), "%s", &diagnostics)
-	require.Contains(t, diagnostics.String(), `daemonset="shop/agent" task="create" node="ant"`)
+	require.Contains(t, child.Terminate(), `daemonset="shop/agent" task="create" node="ant"`)
 }
 
 // One replica acts. The other knows as much, and takes over without a write.
@@ -139,14 +103,15 @@ func TestReplicasTakeTurns(t *testing.T) {
 	require.NoError(t, populate(t.Context(), cluster))
 	replica := func() (client *memory.Client, stop func()) {
 		client = cluster.NewClient()
-		port := freePort(t)
+		port := programtest.FreePort(t)
 		var s settings
 		flags := []string{"--secure-port=" + port, "--leader-elect-retry-period=100ms"}
 		require.NoError(t, command(&s).FlagSet().Parse(flags))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- program(&s).RunOn(ctx, clientsOf(client, cluster)) }()
-		require.Eventually(t, func() bool { return get(t, port, "/readyz") == "ok" }, time.Minute, 5*time.Millisecond)
+		isReady := func() bool { return programtest.Get(t, port, "/readyz") == "ok" }
+		require.Eventually(t, isReady, time.Minute, 5*time.Millisecond)
 		return client, func() { cancel(); require.NoError(t, <-ended) }
 	}
 	creates := func(c *memory.Client) int { return c.Requests()[memory.Request{Verb: "create", Resource: "pods"}] }
@@ -164,39 +129,25 @@ func TestReplicasTakeTurns(t *testing.T) {
 
 // A wrong call ends at once with one clear line and the right exit code.
 func TestWrongCalls(t *testing.T) {
-	unreachable := "http://127.0.0.1:" + freePort(t)
-	for name, test := range map[string]struct {
-		args []string
-		code int
-		says string
-	}{
-		"unknown flag": {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
-		"no set": {[]string{"--concurrent-daemonset-syncs=0"}, process.ExitUsage,
-			"--concurrent-daemonset-syncs is 0, want at least 1"},
-		"no QPS":             {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
-		"a shadow":           {[]string{"--shadow"}, process.ExitUsage, "--shadow is not supported: "},
-		"an argument":        {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
-		"no such kubeconfig": {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
-		"no server there": {[]string{"--master=" + unreachable}, process.ExitFailed,
-			"reach the API server at " + unreachable},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var out, diagnostics bytes.Buffer
-			require.Equal(t, test.code, run(t.Context(), test.args, &out, &diagnostics))
-			require.Empty(t, out.String())
-			require.Contains(t, diagnostics.String(), test.says)
-			require.LessOrEqual(t, strings.Count(diagnostics.String(), "\n"), 2, diagnostics.String())
-		})
-	}
+	unreachable := "http://127.0.0.1:" + programtest.FreePort(t)
+	programtest.WantRefused(t, run, process.ExitUsage, map[string][]string{
+		"unknown flag: --nope":                               {"--nope"},
+		"--concurrent-daemonset-syncs is 0, want at least 1": {"--concurrent-daemonset-syncs=0"},
+		"--kube-api-qps is 0, want more than 0":              {"--kube-api-qps=0"},
+		"--shadow is not supported: ":                        {"--shadow"},
+		`takes no arguments, got ["run"]`:                    {"run"},
+	})
+	programtest.WantRefused(t, run, process.ExitFailed, map[string][]string{
+		"/does/not/exist":                        {"--kubeconfig=/does/not/exist"},
+		"reach the API server at " + unreachable: {"--master=" + unreachable},
+	})
 }
 
 func TestHelpTeaches(t *testing.T) {
-	var out, diagnostics bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{"--help"}, &out, &diagnostics))
-	require.Empty(t, diagnostics.String())
+	help := programtest.Help(t, run)
 	for _, want := range []string{"--kubeconfig", "-daemonset-controller", "--concurrent-daemonset-syncs",
-		"/daemonsets", "a demonstration, on a", "lifecycle.kubelife.io/halt", "Exit codes"} {
-		require.Contains(t, out.String(), want)
+		"/daemonsets", "a demonstration, on a", "lifecycle.kubelife.io/halt"} {
+		require.Contains(t, help, want)
 	}
 }
 
@@ -216,19 +167,12 @@ func TestFlags(t *testing.T) {
 
 // The manifest names what this program is and serves.
 func TestManifestFitsTheProgram(t *testing.T) {
-	text, err := os.ReadFile("manifest.yaml")
-	require.NoError(t, err)
+	text, args := programtest.Manifest(t)
 	var s settings
 	flags := command(&s).FlagSet()
-	var args []string
-	for line := range strings.Lines(string(text)) {
-		if arg, ok := strings.CutPrefix(strings.TrimSpace(line), "- --"); ok {
-			args = append(args, "--"+arg)
-		}
-	}
 	require.NoError(t, flags.Parse(args))
-	require.Contains(t, string(text), "  resourceNames: ["+s.process.Lease()+"]")
-	require.Contains(t, string(text), fmt.Sprintf("containerPort: %d}", s.process.Serving.SecurePort))
+	require.Contains(t, text, "  resourceNames: ["+s.process.Lease()+"]")
+	require.Contains(t, text, fmt.Sprintf("containerPort: %d}", s.process.Serving.SecurePort))
 }
 
 // A pod of a DaemonSet that kube-controller-manager makes while this program

@@ -20,10 +20,14 @@
 //
 //	go -C examples/e2e run ./rollouts
 //
-// And the folder rest: what our program costs while nothing happens but
+// So is the folder rest: what our program costs while nothing happens but
 // heartbeats.
 //
 //	go -C examples/e2e run ./rest
+//
+// And the folder hollow: what examples/hollownode costs, next to kwok.
+//
+//	go -C examples/e2e run ./hollow
 //
 // The first run builds etcd and kube-apiserver from the Go module proxy, which
 // takes about five minutes on two cores. They are kept in the user's cache. So

@@ -87,19 +87,7 @@ func (p *play) beginProcess(ctx context.Context) error {
 	}
 	ctx, p.stop = context.WithCancel(ctx)
 	p.ended = make(chan error, 1)
-	ready := make(chan struct{})
-	go func() {
-		p.ended <- process.Together(ctx,
-			func(ctx context.Context) error { f.Observe(ctx, func() { close(ready) }); return nil },
-			func(ctx context.Context) error {
-				select {
-				case <-ready:
-					return f.Act(ctx)
-				case <-ctx.Done():
-					return nil
-				}
-			})
-	}()
+	go func() { p.ended <- f.Run(ctx) }()
 	return nil
 }
 

@@ -70,9 +70,6 @@ With --pod-manifest-path each node also runs static pods. A mirror pod shows eac
 and comes again when it is deleted. Of the annotations above it heeds crash, and
 the manifest has the others.
 
-The annotation lifecycle.kubelife.io/halt on the leader's Lease keeps pods whose
-containers have ended from being removed, for as long as it is there.
-
 A process that ends, however it ends, and starts again restarts no container.
 
 While it runs, --secure-port answers callers that may get these paths

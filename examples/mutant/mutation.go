@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -83,6 +84,9 @@ var ErrNotCaught = errors.New("the fault was not caught")
 
 // found begins the line by which a test binary says which seed shows a fault.
 const found = "FOUND "
+
+// Found returns the line that a test binary prints for [FindSeed].
+func Found(seed uint64) string { return found + strconv.FormatUint(seed, 10) }
 
 // FindSeed runs a test binary that searches for the first seed that shows its
 // fault. It returns the seed that the binary prints after "FOUND", or

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/alerts"
+	"github.com/kubelife/lifecycle/examples/process/programtest"
 	"github.com/kubelife/lifecycle/zone"
 )
 
@@ -59,8 +59,7 @@ func TestAlertRulesKnowEachDoubt(t *testing.T) {
 // metricsOfTheProgram is what /metrics shows of a cluster without nodes.
 func metricsOfTheProgram(t *testing.T) string {
 	t.Helper()
-	_, port, err := net.SplitHostPort(closedAddress(t))
-	require.NoError(t, err)
+	port := programtest.FreePort(t)
 	var s settings
 	require.NoError(t, command(&s).FlagSet().Parse([]string{"--secure-port=" + port}))
 	ctx, stop := context.WithCancel(t.Context())

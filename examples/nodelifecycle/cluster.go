@@ -40,9 +40,14 @@ func program(s *settings, out io.Writer) *process.Program {
 			stop := l.events.stop
 			if l.shadow != nil {
 				pages["/shadow"] = shadow.NewPage(l.shadow)
+				tell, err := l.shadow.Ending(ctx, out, s.process.ShadowHTML)
+				if err != nil {
+					l.events.stop()
+					return nil, err
+				}
 				stop = func() {
 					l.events.stop()
-					l.shadow.WriteTable(out)
+					tell()
 				}
 			}
 			return &process.Service{

@@ -35,7 +35,8 @@ While it runs, --secure-port answers callers that may get these paths
   /pending            which pods have to leave when, why, and what holds them up
                       (?format=json for programs, ?limit=N for the first N)
   /doubt              why silent nodes are not declared or tainted now
-  /shadow             with --shadow: what it would have done, and what happened
+  /shadow             with --shadow: what it would have done, and what happened;
+                      ?format=html is a page with plots
   /metrics            Prometheus metrics; watch pod_evictions_oldest_overdue_seconds
   /healthz /readyz    for probes, to every caller
 `

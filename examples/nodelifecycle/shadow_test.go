@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -48,13 +50,14 @@ func TestC7AShadowDecidesAllAndSendsNothing(t *testing.T) {
 				Acting: acting, Watching: acting, Recording: acting, Electing: electing,
 			})
 		}
+		html := filepath.Join(t.TempDir(), "shadow.html")
 		var out, diagnostics bytes.Buffer
 		ended, beating := make(chan int, 1), make(chan error, 1)
 		go func() { beating <- w.run(ctx) }()
 		go func() {
 			ended <- c.Execute(ctx, []string{
 				"--shadow", "--secure-port=0", "--node-monitor-grace-period=20s", "--node-startup-grace-period=20s",
-				"--node-heartbeat-interval=1s", "--node-eviction-rate=10",
+				"--node-heartbeat-interval=1s", "--node-eviction-rate=10", "--shadow-html=" + html,
 			}, &out, &diagnostics)
 		}()
 		time.Sleep(time.Minute)
@@ -75,6 +78,9 @@ func TestC7AShadowDecidesAllAndSendsNothing(t *testing.T) {
 			require.Regexp(t, want, out.String())
 		}
 		require.NotContains(t, out.String(), "OnlyShadow")
+		page, err := os.ReadFile(html)
+		require.NoError(t, err)
+		require.Contains(t, string(page), "default/node-a00-0</span> <span>EvictPod: only the shadow so far")
 		wantReadsOnly(t, acting, false)
 		wantReadsOnly(t, electing, true)
 		background := context.Background()

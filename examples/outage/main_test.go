@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubelife/lifecycle/examples/htmlpage"
 	"github.com/kubelife/lifecycle/examples/outage/page"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenarios"
@@ -437,10 +438,10 @@ func TestAPageThatCannotBe(t *testing.T) {
 	kept, err := os.ReadFile(name)
 	require.NoError(t, err)
 	require.Equal(t, "of before", string(kept))
-	file, err := newPageFile(name)
+	file, err := htmlpage.NewFile("--html", name)
 	require.NoError(t, err)
-	require.ErrorContains(t, file.write(&page.Page{}), "it has 0 runs")
-	file.discard()
+	require.ErrorContains(t, writePage(file, &page.Page{}), "it has 0 runs")
+	file.Discard()
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)

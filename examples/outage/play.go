@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubelife/lifecycle/examples/htmlpage"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
 	"github.com/kubelife/lifecycle/examples/outage/simulation"
@@ -50,11 +51,11 @@ func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics i
 			return err
 		}
 	}
-	file, err := newPageFile(s.html)
+	file, err := htmlpage.NewFile("--html", s.html)
 	if err != nil {
 		return usageError{err}
 	}
-	defer file.discard()
+	defer file.Discard()
 	if !s.json {
 		introduce(out, given)
 	}
@@ -70,7 +71,7 @@ func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics i
 		}
 	}
 	document, err := p.play(ctx, "")
-	return errors.Join(s.write(out, document), file.write(newPage(given, nil, document)), err)
+	return errors.Join(s.write(out, document), writePage(file, newPage(given, nil, document)), err)
 }
 
 // write writes what a run came to, if it came to something.
@@ -89,22 +90,22 @@ func (s *settings) write(out io.Writer, document *report.Document) error {
 // with. Two timelines cannot be read side by side in text, which shows only the
 // summaries. If a run is interrupted there is nothing to compare. The first is
 // reported then, and the page has what is known of both.
-func (s *settings) performBoth(ctx context.Context, given, other *scenario.Scenario, file *pageFile,
+func (s *settings) performBoth(ctx context.Context, given, other *scenario.Scenario, file *htmlpage.File,
 	out, diagnostics io.Writer) error {
 	shown := newProgress(diagnostics, given.Duration.D()+other.Duration.D())
 	first := &player{settings: s, scenario: given, applied: s.set, progress: shown}
 	asGiven, err := first.play(ctx, asGivenName)
 	if !complete(err) {
-		return errors.Join(s.write(out, asGiven), file.write(newPage(given, nil, asGiven)), err)
+		return errors.Join(s.write(out, asGiven), writePage(file, newPage(given, nil, asGiven)), err)
 	}
 	second := &player{settings: s, scenario: other, applied: slices.Concat(s.set, s.compare), progress: shown}
 	asChanged, errChanged := second.play(ctx, changedName)
 	if !complete(errChanged) {
-		return errors.Join(s.write(out, asGiven), file.write(newPage(given, nil, asGiven, asChanged)), err, errChanged)
+		return errors.Join(s.write(out, asGiven), writePage(file, newPage(given, nil, asGiven, asChanged)), err, errChanged)
 	}
 	comparison := report.Compare(s.compare, asGiven, asChanged)
 	return errors.Join(s.writeComparison(out, comparison),
-		file.write(newPage(given, comparison, asGiven, asChanged)), err, errChanged)
+		writePage(file, newPage(given, comparison, asGiven, asChanged)), err, errChanged)
 }
 
 // What the runs of a comparison are called.

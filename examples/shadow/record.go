@@ -216,6 +216,7 @@ type Record struct {
 	waiting map[sideKey]int
 	kept    map[tallyKey][]Difference
 	tally   map[tallyKey]Tally
+	history history
 }
 
 // opened is a change that one side has made and the other has not.
@@ -272,19 +273,23 @@ func (r *Record) Shadow(now time.Time, fact Fact, holds bool) { r.change(now, fa
 func (r *Record) Cluster(now time.Time, fact Fact, holds bool) { r.change(now, fact, false, holds) }
 
 func (r *Record) change(now time.Time, fact Fact, shadow, holds bool) {
+	action := actionOf(fact.Kind, holds)
 	o, found := r.open[fact]
 	switch {
 	case !found:
 		o = opened{shadow, holds, now}
 		r.open[fact] = o
-		r.waiting[sideKey{actionOf(fact.Kind, holds), shadow}]++
+		r.waiting[sideKey{action, shadow}]++
 	case o.shadow != shadow && o.holds == holds:
 		r.close(fact, o)
 		r.pair(now, fact, o)
 	case o.shadow == shadow && o.holds != holds: // it took the change back
 		r.close(fact, o)
 		r.single(now, fact, o)
+	default:
+		return // this side has it so already
 	}
+	r.history.add(now, action, shadow)
 }
 
 // End records that a fact is over without an action of a side, for example

@@ -22,15 +22,20 @@ const (
 // report is what was compared, at a time.
 type report struct {
 	now         time.Time
+	tolerance   time.Duration
 	tallies     []Tally
 	differences []Difference
+	history     history
 }
 
 func (s *Shadow) report(limit int) report {
 	var l listed
 	r := locked(s, func(now time.Time, w *World) report {
 		l = w.record.listed(limit)
-		return report{now: now, tallies: w.record.Tallies()}
+		return report{
+			now: now, tolerance: w.record.config.Tolerance, tallies: w.record.Tallies(),
+			history: w.record.history.snapshot(now),
+		}
 	})
 	r.differences = l.differences(limit) // sorted while nothing waits for it
 	return r
@@ -40,8 +45,9 @@ func (s *Shadow) report(limit int) report {
 func (s *Shadow) Differences(limit int) []Difference { return s.report(limit).differences }
 
 // NewPage returns a page with the counts of all comparisons, and the
-// differences by time. It is text, or JSON with format=json; limit=N lists N
-// differences, which is 1 to [MaxLimit]. Serve it through serving.NewPage, for
+// differences by time. It is text, or JSON with format=json, or the page of
+// [Shadow.WritePage] with format=html. Limit=N lists N differences, which is 1
+// to [MaxLimit]. Serve it through serving.NewPage, for
 // one caller at a time. What it copies is bounded by the limit and by
 // RecordConfig.MostKept.
 func NewPage(s *Shadow) http.Handler {
@@ -63,8 +69,11 @@ func NewPage(s *Shadow) http.Handler {
 		case "json":
 			w.Header().Set("Content-Type", "application/json")
 			s.report(limit).writeJSON(w)
+		case "html":
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_ = s.WritePage(w) // the reader may have gone
 		default:
-			http.Error(w, fmt.Sprintf("format is %q, want text or json", format), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("format is %q, want text, json or html", format), http.StatusBadRequest)
 		}
 	})
 }

@@ -57,7 +57,7 @@ func answered[T any](s *Shadow, do func(now time.Time, w *World) (T, error)) (T,
 func (s *Shadow) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.world.Begin()
+	s.world.Begin(time.Now())
 }
 
 // ObserveNode and the next three are those of [World].

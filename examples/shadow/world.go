@@ -57,7 +57,10 @@ func NewWorld(config RecordConfig) (*World, error) {
 }
 
 // Begin says that the shadow acts from now on.
-func (w *World) Begin() { w.began = true }
+func (w *World) Begin(now time.Time) {
+	w.began = true
+	w.record.history.begin(now)
+}
 
 // Record returns what was compared.
 func (w *World) Record() *Record { return w.record }

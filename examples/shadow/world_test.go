@@ -63,7 +63,7 @@ func begunWith(t *testing.T, objects ...any) *World {
 			require.Same(t, object, w.ObservePod(start, object))
 		}
 	}
-	w.Begin()
+	w.Begin(start)
 	return w
 }
 

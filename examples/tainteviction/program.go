@@ -34,9 +34,14 @@ func program(s *settings, out io.Writer) *process.Program {
 			stop := events.Stop
 			if e.shadow != nil {
 				pages["/shadow"] = shadow.NewPage(e.shadow)
+				tell, err := e.shadow.Ending(ctx, out, s.process.ShadowHTML)
+				if err != nil {
+					events.Stop()
+					return nil, err
+				}
 				stop = func() {
 					events.Stop()
-					e.shadow.WriteTable(out)
+					tell()
 				}
 			}
 			return &process.Service{

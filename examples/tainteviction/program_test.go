@@ -2,18 +2,11 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,26 +20,26 @@ import (
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 	"github.com/kubelife/lifecycle/examples/process"
 	"github.com/kubelife/lifecycle/examples/process/alerts"
+	"github.com/kubelife/lifecycle/examples/process/programtest"
 )
 
-// TestMain lets the test binary be the program, on a cluster in memory.
 func TestMain(m *testing.M) {
-	if os.Getenv("TAINTEVICTION_TEST_PROGRAM") == "" {
-		os.Exit(m.Run())
-	}
-	process.Main(func(ctx context.Context, args []string, out, diagnostics io.Writer) int {
-		var s settings
-		c := command(&s)
-		c.Run = func(ctx context.Context, _ *pflag.FlagSet, out io.Writer) error {
-			cluster := memory.NewCluster()
-			if err := populate(ctx, cluster); err != nil {
-				return err
-			}
-			go tellDeletions(ctx, cluster, out)
-			return program(&s, io.Discard).RunOn(ctx, clientsOf(cluster.NewClient(), cluster))
+	programtest.Main(m, func() { process.Main(onMemory) })
+}
+
+// onMemory is the program on a cluster in memory.
+func onMemory(ctx context.Context, args []string, out, diagnostics io.Writer) int {
+	var s settings
+	c := command(&s)
+	c.Run = func(ctx context.Context, _ *pflag.FlagSet, out io.Writer) error {
+		cluster := memory.NewCluster()
+		if err := populate(ctx, cluster); err != nil {
+			return err
 		}
-		return c.Execute(ctx, args, out, diagnostics)
-	})
+		go tellDeletions(ctx, cluster, out)
+		return program(&s, io.Discard).RunOn(ctx, clientsOf(cluster.NewClient(), cluster))
+	}
+	return c.Execute(ctx, args, out, diagnostics)
 }
 
 // clientsOf are a client to act and watch with, and others.
@@ -114,34 +107,15 @@ func TestProgramLogsInJSON(t *testing.T) {
 // what it wrote to standard error.
 func runUntilTerminated(t *testing.T, flags ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	var diagnostics bytes.Buffer
-	child := exec.CommandContext(ctx, os.Args[0], append(flags, "--secure-port="+freePort(t), "--v=2")...)
-	child.Env = append(os.Environ(), "TAINTEVICTION_TEST_PROGRAM=yes")
-	child.Stderr = &diagnostics
-	out, err := child.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, child.Start())
-	lines := bufio.NewScanner(out)
+	child := programtest.Start(t, append(flags, "--secure-port="+programtest.FreePort(t), "--v=2")...)
+	lines := bufio.NewScanner(child.Out)
 	for _, name := range []string{"first", "second"} {
-		require.True(t, lines.Scan(), "%s", &diagnostics)
+		require.True(t, lines.Scan())
 		require.Equal(t, name, lines.Text())
 	}
-	require.NoError(t, child.Process.Signal(syscall.SIGTERM))
+	child.Signal()
 	require.False(t, lines.Scan(), lines.Text())
-	require.NoError(t, child.Wait(), "%s", &diagnostics)
-	return diagnostics.String()
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
-	return port
+	return child.Wait(0)
 }
 
 // replica is one of several programs on a cluster.
@@ -154,7 +128,7 @@ type replica struct {
 
 func startReplica(t *testing.T, cluster *memory.Cluster, flags ...string) *replica {
 	t.Helper()
-	r := &replica{client: cluster.NewClient(), port: freePort(t), ended: make(chan error, 1)}
+	r := &replica{client: cluster.NewClient(), port: programtest.FreePort(t), ended: make(chan error, 1)}
 	var s settings
 	require.NoError(t, command(&s).FlagSet().Parse(append(flags, "--secure-port="+r.port)))
 	var ctx context.Context
@@ -167,19 +141,7 @@ func startReplica(t *testing.T, cluster *memory.Cluster, flags ...string) *repli
 	return r
 }
 
-func (r *replica) get(t *testing.T, path string) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+r.port+path, nil)
-	require.NoError(t, err)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err.Error()
-	}
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	return string(text)
-}
+func (r *replica) get(t *testing.T, path string) string { return programtest.Get(t, r.port, path) }
 
 // deletes is how many pods the replica has deleted.
 func (r *replica) deletes() int {
@@ -240,49 +202,29 @@ func TestReplicasTakeTurns(t *testing.T) {
 
 // A wrong call ends at once with one clear line and the right exit code.
 func TestWrongCalls(t *testing.T) {
-	unreachable := "http://127.0.0.1:" + freePort(t)
-	for name, test := range map[string]struct {
-		args []string
-		code int
-		says string
-	}{
-		"unknown flag": {[]string{"--nope"}, process.ExitUsage, "unknown flag: --nope"},
-		"no worker": {[]string{"--concurrent-evictions=0"}, process.ExitUsage,
-			"--concurrent-evictions is 0, want at least 1"},
-		"no such action": {[]string{"--action=drain"}, process.ExitUsage,
-			`--action is "drain", want delete, evict, evict-then-delete or dry-run`},
-		"negative budget": {[]string{"--budget-per-node=-1"}, process.ExitUsage,
-			"--budget-per-node is -1, want a number that is zero or more"},
-		"no QPS":      {[]string{"--kube-api-qps=0"}, process.ExitUsage, "--kube-api-qps is 0, want more than 0"},
-		"an argument": {[]string{"run"}, process.ExitUsage, `takes no arguments, got ["run"]`},
-		"no cluster":  {nil, process.ExitFailed, "no cluster: give --kubeconfig or --master, or run in a cluster"},
-		"dry shadow": {[]string{"--shadow", "--action=dry-run"}, process.ExitFailed,
-			"--shadow with --action=dry-run would compare nothing"},
-		"no such kubeconfig": {[]string{"--kubeconfig=/does/not/exist"}, process.ExitFailed, "/does/not/exist"},
-		"no server there": {[]string{"--master=" + unreachable}, process.ExitFailed,
-			"reach the API server at " + unreachable},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			var out, diagnostics bytes.Buffer
-			require.Equal(t, test.code, run(ctx, test.args, &out, &diagnostics))
-			require.NoError(t, ctx.Err(), "it took too long")
-			require.Empty(t, out.String())
-			require.Contains(t, diagnostics.String(), test.says)
-			require.LessOrEqual(t, strings.Count(diagnostics.String(), "\n"), 2, "one line, and where to find help:\n%s",
-				diagnostics.String())
-		})
-	}
+	unreachable := "http://127.0.0.1:" + programtest.FreePort(t)
+	programtest.WantRefused(t, run, process.ExitUsage, map[string][]string{
+		"unknown flag: --nope":                                                  {"--nope"},
+		"--concurrent-evictions is 0, want at least 1":                          {"--concurrent-evictions=0"},
+		`--action is "drain", want delete, evict, evict-then-delete or dry-run`: {"--action=drain"},
+		"--budget-per-node is -1, want a number that is zero or more":           {"--budget-per-node=-1"},
+		"--kube-api-qps is 0, want more than 0":                                 {"--kube-api-qps=0"},
+		`--shadow-html is "x.html", want --shadow with it`:                      {"--shadow-html=x.html"},
+		`takes no arguments, got ["run"]`:                                       {"run"},
+	})
+	programtest.WantRefused(t, run, process.ExitFailed, map[string][]string{
+		"no cluster: give --kubeconfig or --master, or run in a cluster": nil,
+		"--shadow with --action=dry-run would compare nothing":           {"--shadow", "--action=dry-run"},
+		"/does/not/exist":                        {"--kubeconfig=/does/not/exist"},
+		"reach the API server at " + unreachable: {"--master=" + unreachable},
+	})
 }
 
 func TestHelpTeaches(t *testing.T) {
-	var out, diagnostics bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{"--help"}, &out, &diagnostics))
-	require.Empty(t, diagnostics.String())
+	help := programtest.Help(t, run)
 	for _, want := range []string{"--kubeconfig", "-taint-eviction-controller", "--action", "--budget-per-node",
-		"/pending", "Exit codes"} {
-		require.Contains(t, out.String(), want)
+		"/pending"} {
+		require.Contains(t, help, want)
 	}
 }
 
@@ -305,37 +247,18 @@ func TestFlags(t *testing.T) {
 
 // The manifest names what this program is and serves.
 func TestManifestFitsTheProgram(t *testing.T) {
-	text, err := os.ReadFile("manifest.yaml")
-	require.NoError(t, err)
+	text, args := programtest.Manifest(t)
 	var s settings
 	flags := command(&s).FlagSet()
-	var args []string
-	for line := range strings.Lines(string(text)) {
-		if arg, ok := strings.CutPrefix(strings.TrimSpace(line), "- --"); ok {
-			args = append(args, "--"+arg)
-		}
-	}
 	require.NoError(t, flags.Parse(args))
 	require.Equal(t, 10271, s.process.Serving.SecurePort)
 	acts := s.process.Lease()
 	s.process.Shadow = true
-	require.Contains(t, string(text), "  resourceNames: ["+acts+", "+s.process.Lease()+"]")
-	require.Contains(t, string(text), "containerPort: 10271}")
+	require.Contains(t, text, "  resourceNames: ["+acts+", "+s.process.Lease()+"]")
+	require.Contains(t, text, "containerPort: 10271}")
 }
 
 // client-go would sleep in a worker for as long as the header says.
 func TestRetryAfterReachesNoWorker(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "10")
-		w.WriteHeader(http.StatusTooManyRequests)
-	}))
-	defer server.Close()
-	client := &http.Client{Transport: program(new(settings), io.Discard).Wrap(http.DefaultTransport)}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
-	require.NoError(t, err)
-	response, err := client.Do(request)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, http.StatusTooManyRequests, response.StatusCode)
-	require.Empty(t, response.Header.Get("Retry-After"))
+	programtest.WantNoRetryAfter(t, program(new(settings), io.Discard).Wrap)
 }

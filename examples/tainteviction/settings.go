@@ -32,7 +32,8 @@ does, but spares mirror pods. Failed evictions are tried again until the pod is 
 While it runs, --secure-port answers callers that may get these paths
   /pending            which pods have to leave when, why, and what holds them up
                       (?format=json for programs, ?limit=N for the first N)
-  /shadow             with --shadow: what it would have done, and what happened
+  /shadow             with --shadow: what it would have done, and what happened;
+                      ?format=html is a page with plots
                       (?format=json, ?limit=N)
   /metrics            Prometheus metrics; watch pod_evictions_oldest_overdue_seconds
   /healthz /readyz    for probes, to every caller

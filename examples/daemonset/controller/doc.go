@@ -75,6 +75,8 @@
 //     generation. There it is not written.
 //   - Old revisions are deleted while other tasks fail. There a failure stops
 //     the pass before that.
+//   - A node that is deleted changes the counts of its sets. There deletions of
+//     nodes are not watched, and the counts wait for another change.
 //   - The Event SelectingAll is recorded once, until the selector is corrected.
 //     There it is recorded in each pass.
 //

@@ -47,9 +47,13 @@ type world struct {
 	behind bool
 	// fails says which tasks fail, after they were done or without.
 	fails func(controller.Task) bool
+	// loses says which changes of pods are not answered. It does them, or not.
+	loses func(controller.Task) bool
 	// log are the tasks that were performed, in words, and events the Events.
 	log    []string
 	events []controller.Event
+	// asked are the names of the pods whose creation was asked for.
+	asked map[daemon.Creation]string
 	// kubelet makes pods ready as soon as they exist.
 	kubelet bool
 }
@@ -60,6 +64,7 @@ func newWorld(t *testing.T, change ...func(*controller.Config)) *world {
 		T: t, now: start, kubelet: true,
 		sets: map[string]*appsv1.DaemonSet{}, pods: map[string]*corev1.Pod{},
 		revisions: map[string]*appsv1.ControllerRevision{}, nodes: map[string]*corev1.Node{},
+		asked: map[daemon.Creation]string{},
 	}
 	var config controller.Config
 	for _, f := range change {
@@ -221,6 +226,15 @@ func (w *world) perform(task controller.Task) controller.Result {
 		w.events = append(w.events, record.Event)
 		return controller.Result{}
 	}
+	if change, ok := task.Action.(controller.ChangePod); ok && change.Task.Create != nil {
+		pod, err := daemon.NewPod(task.Owner, change.Task.Spec, *change.Task.Create)
+		require.NoError(w, err)
+		w.asked[*change.Task.Create] = pod.Name
+	}
+	if w.loses != nil && w.loses(task) {
+		w.log = append(w.log, w.describe(task)+": is lost")
+		return controller.Result{Pod: daemon.Result{Outcome: daemon.OutcomeFailed, Err: errFake}}
+	}
 	if w.fails != nil && w.fails(task) {
 		w.log = append(w.log, w.describe(task)+": fails")
 		if _, ok := task.Action.(controller.ChangePod); ok {
@@ -258,6 +272,8 @@ func (w *world) describe(task controller.Task) string {
 			return fmt.Sprintf("%s: create on %s", name, action.Task.Create.Node)
 		case action.Task.Delete != nil:
 			return fmt.Sprintf("%s: delete on %s, %s", name, action.Task.Delete.Node, action.Task.Delete.Reason)
+		case action.Task.Refresh.Creation != (daemon.Creation{}):
+			return fmt.Sprintf("%s: read the creation on %s", name, action.Task.Refresh.Creation.Node)
 		}
 		return name + ": refresh"
 	case controller.WriteStatus:
@@ -382,11 +398,23 @@ func (w *world) act(task controller.Task, step daemon.Task) daemon.Result {
 		w.removePod(step.Delete.Pod)
 		return daemon.Result{Outcome: daemon.OutcomeDone}
 	}
-	pod := w.pods[step.Refresh.Pod]
-	if pod == nil || pod.UID != step.Refresh.UID {
-		return daemon.Result{Outcome: daemon.OutcomeGone}
+	return w.read(task, step.Refresh)
+}
+
+func (w *world) read(task controller.Task, step *daemon.Refresh) daemon.Result {
+	named := step.Creation != (daemon.Creation{})
+	name := step.Pod
+	if named {
+		name = w.asked[step.Creation]
 	}
-	return daemon.Result{Outcome: daemon.OutcomeDone, Pod: pod}
+	switch pod := w.pods[name]; {
+	case pod == nil, !named && pod.UID != step.UID:
+		return daemon.Result{Outcome: daemon.OutcomeGone}
+	case !metav1.IsControlledBy(pod, task.Owner.Object):
+		return daemon.Result{Outcome: daemon.OutcomeReleased, Pod: pod}
+	default:
+		return daemon.Result{Outcome: daemon.OutcomeDone, Pod: pod}
+	}
 }
 
 func makeReady(pod *corev1.Pod, now time.Time) {

@@ -78,21 +78,15 @@ func (s *situation) mayCreateThere(pod *corev1.Pod) bool {
 
 // mayCreateOne reports whether a node has no pod of the set. Next to a new pod
 // of a surge there may be one old one, and pods that leave. A creation whose
-// answer was lost must be repeated under its name.
+// answer was lost counts as a pod, and may be repeated under its name.
 func (s *situation) mayCreateOne(pod *corev1.Pod) bool {
-	repeated := s.on(nodeOf(pod), pod.Name, func(c *candidate) bool {
-		return c.unanswered && c.maybe(func(other *corev1.Pod) bool { return stays(other) && hashOf(other) == hashOf(pod) })
-	})
-	if len(repeated) > 0 {
-		return false
-	}
 	if !surges(s.set) {
 		there := s.on(nodeOf(pod), pod.Name, func(c *candidate) bool {
-			return c.surely(func(pod *corev1.Pod) bool { return !terminal(pod) || !leaving(pod) })
+			return c.counts(func(pod *corev1.Pod) bool { return !terminal(pod) || !leaving(pod) })
 		})
 		return len(there) == 0
 	}
-	there := s.on(nodeOf(pod), pod.Name, func(c *candidate) bool { return c.surely(stays) })
+	there := s.on(nodeOf(pod), pod.Name, func(c *candidate) bool { return c.counts(stays) })
 	return len(there) == 0 || len(there) == 1 && there[0].maybe(func(old *corev1.Pod) bool {
 		return stays(old) && hashOf(old) != hashOf(pod)
 	})
@@ -115,15 +109,15 @@ func (s *situation) maySurge(pod *corev1.Pod) bool {
 	return surging < most
 }
 
-// surging reports whether a node surely has an old pod and a new one. One that
-// cannot be scheduled because of a later taint does not count.
+// surging reports whether a node has an old pod and a new one, as far as is
+// known. One that cannot be scheduled because of a later taint does not count.
 func (s *situation) surging(node *corev1.Node, hash string) bool {
 	place := placeOf(s.set, node)
 	if !place.stay {
 		return false
 	}
 	count := func(is func(*corev1.Pod) bool) int {
-		return len(s.on(node.Name, "", func(c *candidate) bool { return c.surely(is) }))
+		return len(s.on(node.Name, "", func(c *candidate) bool { return c.counts(is) }))
 	}
 	return count(func(pod *corev1.Pod) bool { return stays(pod) && hashOf(pod) != hash }) > 0 &&
 		count(func(pod *corev1.Pod) bool {

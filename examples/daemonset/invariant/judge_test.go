@@ -3,6 +3,7 @@ package invariant
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -113,6 +114,27 @@ func (s *story) own(kind Kind, before, after metav1.Object) {
 	s.store(kind, before, after, call)
 }
 
+// read has the controller read a pod.
+func (s *story) read(name string) {
+	d := &Decision{Life: s.life, Order: uint64(2*len(s.Calls) + 1), At: begin}
+	for kind := range Kinds {
+		d.Seen[kind] = s.seen
+	}
+	call := &Call{Decision: d, Kind: Pods, Name: name, Ended: d.Order + 1, Answered: true}
+	call.Missing = uint64(len(s.Changes))
+	for _, change := range s.Changes {
+		if change.Kind != Pods || change.Object().GetName() != name {
+			continue
+		}
+		if call.Answer, call.Missing = change.After, 0; change.After == nil {
+			call.Missing = uint64(len(s.Changes))
+		} else {
+			change.After.SetResourceVersion(strconv.FormatUint(change.Version, 10))
+		}
+	}
+	s.Calls = append(s.Calls, call)
+}
+
 // writes returns the promises about writes that a story breaks.
 func (s *story) writes() []Invariant {
 	var broken []Invariant
@@ -152,6 +174,65 @@ func TestWritesAreJudged(t *testing.T) {
 			s.Calls[0].Answered = false
 			s.own(Pods, nil, s.pod("q", "ant", "one"))
 		}, []Invariant{OnePerNode}},
+		{"a lost creation, and the template changes", func(s *story) {
+			s.own(Pods, nil, s.pod("p", "ant", "one"))
+			s.Calls[0].Answered = false
+			s.own(Pods, nil, s.pod("q", "ant", "two"))
+		}, []Invariant{OnePerNode}},
+		{"a lost creation that arrives after that of the next template", func(s *story) {
+			s.own(Pods, nil, s.pod("p", "ant", "one"))
+			s.own(Pods, nil, s.pod("q", "ant", "two"))
+			s.Calls[0].Answered = false
+			s.Changes[len(s.Changes)-2].By, s.Changes[len(s.Changes)-1].By = s.Calls[1], s.Calls[0]
+			s.Changes[len(s.Changes)-2].After, s.Changes[len(s.Changes)-1].After =
+				s.Changes[len(s.Changes)-1].After, s.Changes[len(s.Changes)-2].After
+		}, []Invariant{OnePerNode}},
+		{"a lost creation is read and is not there", func(s *story) {
+			s.own(Pods, nil, s.pod("p", "ant", "one"))
+			s.Calls[0].Answered = false
+			s.unseen(Pods, s.pod("p", "ant", "one"), nil)
+			s.read("p")
+			s.own(Pods, nil, s.pod("q", "ant", "two"))
+		}, nil},
+		{"a lost creation is read and is there", func(s *story) {
+			s.own(Pods, nil, s.pod("p", "ant", "one"))
+			s.Calls[0].Answered = false
+			s.read("p")
+			s.own(Pods, nil, s.pod("q", "ant", "two"))
+		}, []Invariant{OnePerNode}},
+		{"a lost creation is read too early", func(s *story) {
+			s.read("p")
+			s.own(Pods, nil, s.pod("p", "ant", "one"))
+			s.own(Pods, nil, s.pod("q", "ant", "two"))
+			// It is sent before the read, and arrives after it.
+			s.Calls[0].Decision.Order, s.Calls[1].Decision.Order = 2, 1
+			s.Calls[0].Ended, s.Calls[1].Ended = 4, 2
+			s.Calls[1].Answered = false
+		}, []Invariant{OnePerNode}},
+		{"a lost creation of a surge, and the template changes", func(s *story) {
+			surge := s.set.DeepCopy()
+			surge.Spec.UpdateStrategy.RollingUpdate.MaxSurge = new(intstr.FromInt32(1))
+			surge.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = nil
+			s.other(Sets, s.set, surge)
+			for _, on := range []string{"ant", "bee"} {
+				s.other(Pods, nil, s.pod("old-"+on, on, "none"))
+			}
+			s.own(Pods, nil, s.pod("p", "ant", "one"))
+			s.Calls[0].Answered = false
+			s.own(Pods, nil, s.pod("q", "ant", "two"))
+		}, []Invariant{OnePerNode}},
+		{"a lost creation of a surge takes a place", func(s *story) {
+			surge := s.set.DeepCopy()
+			surge.Spec.UpdateStrategy.RollingUpdate.MaxSurge = new(intstr.FromInt32(1))
+			surge.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = nil
+			s.other(Sets, s.set, surge)
+			for _, on := range []string{"ant", "bee"} {
+				s.other(Pods, nil, s.pod("old-"+on, on, "none"))
+			}
+			s.own(Pods, nil, s.pod("p", "ant", "one"))
+			s.Calls[0].Answered = false
+			s.own(Pods, nil, s.pod("q", "bee", "one"))
+		}, []Invariant{WithinSurge}},
 		{"a pod of the present template is deleted", func(s *story) {
 			s.other(Pods, nil, s.pod("p", "ant", "one"))
 			s.own(Pods, s.pod("p", "ant", "one"), leavingPod(s.pod("p", "ant", "one")))

@@ -23,7 +23,7 @@ func (t *timeline) known(d *Decision) states {
 	for _, change := range t.changes {
 		if own := change.By; change.Version > at && own != nil && own.Decision.Life == d.Life &&
 			own.Decision.Order < d.Order && change.certain() {
-			if change.lostTo(d) {
+			if change.lostTo(d) && !t.resolved(change, d) {
 				all = append(all, change.After)
 			} else {
 				all = states{change.After}
@@ -51,12 +51,20 @@ func (c *Change) lostTo(d *Decision) bool {
 	return c.Before == nil && !c.By.Answered && c.By.Ended > 0 && c.By.Ended < d.Order
 }
 
+// resolved reports whether a life has been answered since what a creation has
+// led to.
+func (t *timeline) resolved(c *Change, d *Decision) bool {
+	return slices.ContainsFunc(t.answers, func(call *Call) bool {
+		return call.Decision.Life == d.Life && call.Ended < d.Order && call.version() >= c.Version
+	})
+}
+
 // unanswered reports whether a life has created an object, as far as it knows
 // without the answer.
 func (t *timeline) unanswered(d *Decision) bool {
 	return slices.ContainsFunc(t.changes, func(c *Change) bool {
 		return c.By != nil && c.By.Decision.Life == d.Life && c.By.Decision.Order < d.Order && c.Before == nil &&
-			c.Version > d.Seen[t.kind] && (!c.By.Answered || c.By.Ended > d.Order)
+			c.Version > d.Seen[t.kind] && (!c.By.Answered || c.By.Ended > d.Order) && !t.resolved(c, d)
 	})
 }
 
@@ -109,6 +117,13 @@ type candidate struct {
 // surely reports whether all states are so and the pod exists.
 func (c *candidate) surely(is func(*corev1.Pod) bool) bool {
 	return !c.doubt && !slices.ContainsFunc(c.states, func(pod *corev1.Pod) bool { return !is(pod) })
+}
+
+// counts reports whether a life has to act as if the pod exists and is so. A
+// creation of its own that was not answered counts as done: it may be done
+// already, or later.
+func (c *candidate) counts(is func(*corev1.Pod) bool) bool {
+	return c.surely(is) || c.unanswered && c.maybe(is)
 }
 
 // maybe reports whether a state is so.

@@ -84,6 +84,9 @@ var mutations = []mutation{
 		"daemon/finish.go", "	outcome := result.creationOutcome()\n",
 		"	outcome := result.creationOutcome()\n	if outcome == OutcomeFailed {\n		n.attempt++\n"+
 			"		outcome = OutcomeRefused\n	}\n"),
+	fault(invariant.OnePerNode, "an unclear creation does not hold the next template",
+		"daemon/state.go", `n.inDoubt() && n.unclear.Revision != revision`,
+		`n.inDoubt() && revision == ""`).from(380),
 	fault(invariant.RightPlace, "a NoSchedule taint does not keep pods away",
 		"daemon/placement.go", "		return Decision{ShouldContinue: true, Reason: ReasonTainted, Taint: first}",
 		"		return Decision{ShouldRun: true, ShouldContinue: true, Reason: ReasonTainted, Taint: first}"),

@@ -14,6 +14,19 @@
 //   - a whole sync: what our planner wants created and deleted in a small
 //     cluster, and the status, with what upstream's controller does there.
 //
+// Of the kubelet of examples/hollownode it compares
+//
+//   - the conditions of a pod with the Generate functions of
+//     pkg/kubelet/status, and a new sandbox with PodSandboxChanged of
+//     pkg/kubelet/kuberuntime/util;
+//   - which containers are started: ShouldContainerBeRestarted of
+//     pkg/kubelet/container;
+//   - which pods a node takes: the admission of pkg/kubelet/lifecycle, and
+//     ComputePodQOS;
+//   - when a change of containers syncs a pod: the relist of pkg/kubelet/pleg;
+//   - the times of a crash loop: the back-off of client-go, set as there;
+//   - the conditions of a node: the setters of pkg/kubelet/nodestatus.
+//
 // Equal answers to inputs that reach nothing prove nothing. So each test counts
 // each outcome and each operator that it has reached on each side, and fails
 // below a floor. Where we depart from upstream on purpose, the departure has a

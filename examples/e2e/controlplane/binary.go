@@ -2,9 +2,9 @@ package controlplane
 
 import "path"
 
-// Binary is a program that [Build] can build: the import path of its main
-// package. The package must be among the tools in this module's go.mod, which
-// pin its version.
+// Binary is a program that [Build] or [Install] can build: the import path of
+// its main package. For Build the package must be among the tools in this
+// module's go.mod, which pin its version.
 type Binary string
 
 // The programs of a control plane. [Start] uses the first two.
@@ -14,11 +14,13 @@ const (
 	KubeControllerManager Binary = "k8s.io/kubernetes/cmd/kube-controller-manager"
 	KubeScheduler         Binary = "k8s.io/kubernetes/cmd/kube-scheduler"
 	Kubectl               Binary = "k8s.io/kubernetes/cmd/kubectl"
+	// Kubemark is the kubelet with a runtime that runs nothing.
+	Kubemark Binary = "k8s.io/kubernetes/cmd/kubemark"
 )
 
 // Binaries lists the programs above.
 func Binaries() []Binary {
-	return []Binary{Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler, Kubectl}
+	return []Binary{Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler, Kubectl, Kubemark}
 }
 
 // Name is the program's file name.

@@ -52,7 +52,7 @@ func Build(ctx context.Context, config BuildConfig, binaries ...Binary) (map[Bin
 	if err != nil {
 		return nil, err
 	}
-	cache := &binaryCache{root: root, dir: filepath.Join(root, tools.key()), tools: tools, progress: config.Progress}
+	cache := &binaryCache{root: root, dir: filepath.Join(root, tools.key()), source: tools, progress: config.Progress}
 	paths := map[Binary]string{}
 	for _, binary := range binaries {
 		path, err := cache.get(ctx, binary)
@@ -75,10 +75,17 @@ func (c BuildConfig) cacheRoot() (string, error) {
 	return filepath.Join(dir, "kubelife-lifecycle"), nil
 }
 
+// A source builds binaries into files. compiled is called with each package
+// that is not in Go's build cache. It says for messages what it builds.
+type source interface {
+	fmt.Stringer
+	build(ctx context.Context, binary Binary, target string, compiled func(pkg string)) error
+}
+
 // binaryCache holds the binaries of one key, in the folder dir under root.
 type binaryCache struct {
 	root, dir string
-	tools     *toolchain
+	source    source
 	progress  io.Writer
 }
 
@@ -117,7 +124,7 @@ func (c *binaryCache) find(binary Binary) (string, bool) {
 }
 
 func (c *binaryCache) build(ctx context.Context, binary Binary) (string, error) {
-	c.printf("%s, for Kubernetes %s: building (minutes when Go's build cache is cold)", binary.Name(), c.tools.kubernetes)
+	c.printf("%s, %s: building (minutes when Go's build cache is cold)", binary.Name(), c.source)
 	started := time.Now()
 	var packages atomic.Int64
 	done := make(chan struct{})
@@ -130,7 +137,7 @@ func (c *binaryCache) build(ctx context.Context, binary Binary) (string, error) 
 	// The name says which process left it, should this one be killed; the next
 	// build writes over it.
 	unfinished := filepath.Join(c.dir, "."+binary.Name()+".unfinished")
-	err := c.tools.build(ctx, binary, unfinished, func(string) { packages.Add(1) })
+	err := c.source.build(ctx, binary, unfinished, func(string) { packages.Add(1) })
 	close(done)
 	<-reported
 	if err != nil {

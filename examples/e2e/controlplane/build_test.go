@@ -285,4 +285,5 @@ func ExampleBinary_Name() {
 	// kube-controller-manager
 	// kube-scheduler
 	// kubectl
+	// kubemark
 }

@@ -135,6 +135,22 @@ func (p *Process) CPUTime() (time.Duration, error) {
 	return state.UserTime() + state.SystemTime(), nil
 }
 
+// Memory is what a process has in the machine's memory, in bytes.
+type Memory struct {
+	// Resident is what it has now, Peak the most that it has had.
+	Resident, Peak int64
+}
+
+// Memory returns what the program has, while it runs. After its end the error
+// is [os.ErrProcessDone]. On systems other than Linux it is
+// [errors.ErrUnsupported].
+func (p *Process) Memory() (Memory, error) {
+	if !p.Running() {
+		return Memory{}, os.ErrProcessDone
+	}
+	return memoryOf(p.PID())
+}
+
 // Signal sends a signal. After the exit it returns [os.ErrProcessDone].
 func (p *Process) Signal(signal os.Signal) error {
 	return p.cmd.Process.Signal(signal)

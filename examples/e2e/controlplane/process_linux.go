@@ -49,3 +49,42 @@ func parseStat(stat string) (time.Duration, error) {
 	}
 	return time.Duration(ticks) * tick, nil
 }
+
+var errStatus = errors.New("unknown format of /proc/PID/status")
+
+// memoryOf returns the memory of a process.
+func memoryOf(pid int) (Memory, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return Memory{}, err
+	}
+	return parseStatus(string(status))
+}
+
+// parseStatus reads VmRSS and VmHWM of proc_pid_status(5), which are in KiB. A
+// process that has ended and was not waited for has neither.
+func parseStatus(status string) (m Memory, err error) {
+	if m.Resident, err = statusField(status, "VmRSS:"); err != nil {
+		return Memory{}, err
+	}
+	if m.Peak, err = statusField(status, "VmHWM:"); err != nil {
+		return Memory{}, err
+	}
+	return m, nil
+}
+
+func statusField(status, name string) (int64, error) {
+	for line := range strings.Lines(status) {
+		rest, found := strings.CutPrefix(line, name)
+		if !found {
+			continue
+		}
+		kib, found := strings.CutSuffix(strings.TrimSpace(rest), " kB")
+		n, err := strconv.ParseInt(kib, 10, 64)
+		if !found || err != nil {
+			return 0, fmt.Errorf("%w: %q", errStatus, line)
+		}
+		return n << 10, nil
+	}
+	return 0, fmt.Errorf("%w: there is no %s", errStatus, name)
+}

@@ -16,3 +16,6 @@ func processAttributes() *syscall.SysProcAttr {
 
 // cpuTimeOf is known on Linux only.
 func cpuTimeOf(int) (time.Duration, error) { return 0, errors.ErrUnsupported }
+
+// memoryOf is known on Linux only.
+func memoryOf(int) (Memory, error) { return Memory{}, errors.ErrUnsupported }

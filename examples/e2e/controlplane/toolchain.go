@@ -31,13 +31,9 @@ var goSettings = []string{"GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "
 // findToolchain asks the go command. dir is any folder of this module; empty
 // means the working directory, which for a test is the folder of its package.
 func findToolchain(ctx context.Context, dir string) (*toolchain, error) {
-	out, err := goCommand(ctx, dir, "env", append([]string{"-json", "GOMOD"}, goSettings...)...)
+	settings, err := readSettings(ctx, dir)
 	if err != nil {
 		return nil, err
-	}
-	settings := map[string]string{}
-	if err := json.Unmarshal(out, &settings); err != nil {
-		return nil, fmt.Errorf("reading the output of go env: %w", err)
 	}
 	module := settings["GOMOD"]
 	delete(settings, "GOMOD") // the same module elsewhere builds the same
@@ -57,6 +53,19 @@ func findToolchain(ctx context.Context, dir string) (*toolchain, error) {
 		kubernetes: strings.TrimSpace(string(version)),
 		settings:   settings,
 	}, nil
+}
+
+// readSettings returns goSettings and GOMOD.
+func readSettings(ctx context.Context, dir string) (map[string]string, error) {
+	out, err := goCommand(ctx, dir, "env", append([]string{"-json", "GOMOD"}, goSettings...)...)
+	if err != nil {
+		return nil, err
+	}
+	settings := map[string]string{}
+	if err := json.Unmarshal(out, &settings); err != nil {
+		return nil, fmt.Errorf("reading the output of go env: %w", err)
+	}
+	return settings, nil
 }
 
 // ldflags stamps the version into the binaries, as Kubernetes' own build does.
@@ -82,29 +91,40 @@ func (g *toolchain) ldflags() string {
 // the go command seconds to find out. So an unrelated new requirement builds
 // again; that only links, as the compiled packages are in Go's own cache.
 func (g *toolchain) key() string {
-	hash := sha256.New()
-	write := func(field string) { fmt.Fprintf(hash, "%d:%s\n", len(field), field) }
-	for _, pin := range g.pins {
-		write(pin)
-	}
-	write(g.ldflags())
-	for _, name := range slices.Sorted(maps.Keys(g.settings)) {
-		write(name)
-		write(g.settings[name])
-	}
-	return fmt.Sprintf("%s-%x", g.kubernetes, hash.Sum(nil)[:6])
+	return cacheKey(g.kubernetes, append(slices.Clone(g.pins), g.ldflags()), g.settings)
 }
 
-// build compiles and links one program into the file target. compiled is called
-// with each package that is not in Go's build cache.
+// cacheKey names a folder by a version and by what else decides what is built.
+func cacheKey(version string, fields []string, settings map[string]string) string {
+	hash := sha256.New()
+	write := func(field string) { fmt.Fprintf(hash, "%d:%s\n", len(field), field) }
+	for _, field := range fields {
+		write(field)
+	}
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		write(name)
+		write(settings[name])
+	}
+	return fmt.Sprintf("%s-%x", version, hash.Sum(nil)[:6])
+}
+
+// String says what the binaries are for.
+func (g *toolchain) String() string { return "for Kubernetes " + g.kubernetes }
+
+// build compiles and links one program into the file target.
 func (g *toolchain) build(ctx context.Context, binary Binary, target string, compiled func(pkg string)) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-o", target, "-ldflags", g.ldflags(), string(binary))
 	cmd.Dir, cmd.Env = g.moduleDir, goEnvironment()
-	cmd.Stdout = io.Discard
+	return runBuild(cmd, compiled)
+}
+
+// runBuild runs a go command that lists the packages that it compiles. The
+// error has the end of its complaint.
+func runBuild(cmd *exec.Cmd, compiled func(pkg string)) error {
 	messages := &lineWriter{line: compiled}
-	cmd.Stderr = messages
+	cmd.Stdout, cmd.Stderr = io.Discard, messages
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("go build %s: %w\n%s", binary, err, strings.Join(messages.last, "\n"))
+		return fmt.Errorf("go %s: %w\n%s", strings.Join(cmd.Args[1:], " "), err, strings.Join(messages.last, "\n"))
 	}
 	return nil
 }

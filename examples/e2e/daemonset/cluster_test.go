@@ -18,17 +18,18 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/hollownode/runner"
 )
 
 // patience is how long anything may take on a machine that is busy otherwise.
 const patience = 2 * time.Minute
 
-// cluster is an API server with nodes and a kubelet for all of them.
+// cluster is an API server with hollow nodes and the witness of their pods.
 type cluster struct {
 	*testing.T
-	plane    *controlplane.ControlPlane
-	client   kubernetes.Interface
-	kubelets *kubelets
+	plane   *controlplane.ControlPlane
+	client  kubernetes.Interface
+	witness *witness
 }
 
 func newCluster(t *testing.T, nodes int) *cluster {
@@ -40,7 +41,7 @@ func newCluster(t *testing.T, nodes int) *cluster {
 		group.Go(func() error { return c.addNode(ctx, fmt.Sprintf("node-%03d", i)) })
 	}
 	require.NoError(t, group.Wait())
-	c.kubelets = runKubelets(t, c.user("kubelets", nil))
+	c.witness = runNodes(t, c.user("nodes", nil))
 	return c
 }
 
@@ -61,7 +62,7 @@ func (c *cluster) user(name string, change func(*rest.Config)) kubernetes.Interf
 
 func (c *cluster) addNode(ctx context.Context, name string) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
-		Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
+		Labels: map[string]string{corev1.LabelOSStable: "linux", runner.Label: fleet}}}
 	if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create node %s: %w", name, err)
 	}
@@ -160,7 +161,7 @@ func (c *cluster) eventually(what string, ask func() error) {
 
 // uids returns the pod of each node.
 func (c *cluster) uids() map[string]types.UID {
-	living, err := c.kubelets.living()
+	living, err := c.witness.living()
 	require.NoError(c, err)
 	uids := map[string]types.UID{}
 	for node, pod := range living {

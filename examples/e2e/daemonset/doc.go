@@ -12,6 +12,6 @@
 //   - Pods and revisions are adopted and released as by
 //     kube-controller-manager.
 //
-// Nodes are objects without machines. A kubelet for all of them, and the
-// scheduler, is in kubelet_test.go.
+// Nodes are hollow: their kubelets are those of examples/hollownode. What binds
+// pods to them, and records all of them, is in nodes_test.go.
 package daemonset

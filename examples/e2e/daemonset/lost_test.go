@@ -50,12 +50,12 @@ func TestLostAnswersMakeNoSecondPod(t *testing.T) {
 	})
 	ours, _ := start(t, client)
 	c.rolledOut(name, nodes)
-	for node, pods := range c.kubelets.ever() {
+	for node, pods := range c.witness.ever() {
 		require.Len(t, pods, 1, "pods that %s ever had", node)
 	}
 	c.setImage(name, "example.invalid/agent:2")
 	c.rolledOut(name, nodes)
-	for node, pods := range c.kubelets.ever() {
+	for node, pods := range c.witness.ever() {
 		require.Len(t, pods, 2, "pods that %s ever had", node)
 	}
 	require.ErrorIs(t, ours.has(), errLost)
@@ -80,7 +80,7 @@ func TestLostNewsStallNothing(t *testing.T) {
 		config.Watching = c.user("blind", blind)
 	})
 	c.eventually("every node has a pod", func() error {
-		living, err := c.kubelets.living()
+		living, err := c.witness.living()
 		if err == nil && len(living) < nodes {
 			err = fmt.Errorf("%d pods", len(living))
 		}
@@ -92,7 +92,7 @@ func TestLostNewsStallNothing(t *testing.T) {
 		}
 		return nil
 	})
-	for node, pods := range c.kubelets.ever() {
+	for node, pods := range c.witness.ever() {
 		require.Len(t, pods, 1, "pods that %s ever had", node)
 	}
 	require.ErrorIs(t, ours.has(), errLost)

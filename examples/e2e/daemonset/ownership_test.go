@@ -22,7 +22,7 @@ func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 
 	before := c.uids()
 	orphan := []byte(`[{"op":"remove","path":"/metadata/ownerReferences"}]`)
-	living, err := c.kubelets.living()
+	living, err := c.witness.living()
 	require.NoError(t, err)
 	for _, pod := range living {
 		_, err := c.client.CoreV1().Pods(pod.Namespace).
@@ -42,7 +42,7 @@ func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 		return nil
 	}
 	c.eventually("pods and revision are adopted", func() error {
-		living, err := c.kubelets.living()
+		living, err := c.witness.living()
 		for _, pod := range living {
 			if err == nil {
 				err = owned(pod)
@@ -65,7 +65,7 @@ func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 		if err == nil && metav1.GetControllerOf(released) != nil {
 			err = fmt.Errorf("%s is still owned", released.Name)
 		}
-		if pods := c.kubelets.ever()["node-000"]; err == nil && len(pods) != 2 {
+		if pods := c.witness.ever()["node-000"]; err == nil && len(pods) != 2 {
 			err = fmt.Errorf("%d pods on its node", len(pods))
 		}
 		return err

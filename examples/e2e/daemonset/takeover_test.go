@@ -78,7 +78,7 @@ func (c *cluster) sameBut(former map[string]types.UID, added string) {
 
 // hashOfAllPods returns the hash that all pods carry.
 func (c *cluster) hashOfAllPods() string {
-	living, err := c.kubelets.living()
+	living, err := c.witness.living()
 	require.NoError(c, err)
 	hashes := map[string]bool{}
 	last := ""

@@ -51,6 +51,7 @@ type cluster struct {
 	client   kubernetes.Interface
 	programs string
 	fleet    *controlplane.Process
+	killed   *[]time.Time
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -59,7 +60,7 @@ func newCluster(t *testing.T) *cluster {
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	c := &cluster{T: t, root: t, plane: plane, client: client, programs: t.TempDir()}
+	c := &cluster{T: t, root: t, plane: plane, client: client, programs: t.TempDir(), killed: new([]time.Time)}
 	built, err := controlplane.Build(t.Context(), controlplane.BuildConfig{Progress: t.Output()},
 		controlplane.KubeScheduler, controlplane.KubeControllerManager)
 	require.NoError(t, err)
@@ -87,6 +88,12 @@ func (c *cluster) startFleet() {
 		"--pod-manifest-path="+manifest,
 		fmt.Sprintf("--zones=%d", zones), "--leader-elect=false", "--secure-port="+c.port(), "--bind-address=127.0.0.1",
 		"--authentication-kubeconfig="+c.plane.Kubeconfig(), "--authorization-kubeconfig="+c.plane.Kubeconfig())
+}
+
+// killFleet ends the process as kill -9 does.
+func (c *cluster) killFleet() {
+	*c.killed = append(*c.killed, time.Now())
+	c.fleet.Kill()
 }
 
 // program builds a program of the examples once.

@@ -46,9 +46,16 @@ func (f *Fake) Cancel(now time.Time, pod types.UID) {
 		return
 	}
 	p.plan.canceled = true
-	if p.plan.step().Kind == StepStop {
-		f.end(p)
+	step := p.plan.step()
+	_, ends := f.queue.Get(timer{pod: p.uid})
+	switch {
+	case step.Kind == StepStop:
+	case ends && p.plan.stage != stageHook:
+		return
+	default:
+		p.plan.results = append(p.plan.results, *failed(step, p.plan.stage.failure(), "context canceled"))
 	}
+	f.end(p)
 }
 
 // Crash makes the running container of a name exit, and reports whether there
@@ -190,9 +197,13 @@ func (f *Fake) fire(at time.Time, key timer) {
 	f.stopped(at, p)
 }
 
-// stopped goes on with a plan that waits for containers to stop.
+// stopped goes on with a plan that waits for containers to stop, or for the
+// hook of one that has exited.
 func (f *Fake) stopped(at time.Time, p *podRecord) {
-	if p.plan != nil && p.plan.step().Kind == StepStop {
+	switch {
+	case p.plan == nil:
+	case p.plan.step().Kind == StepStop,
+		p.plan.stage == stageHook && p.plan.started.State != StateRunning:
 		f.proceed(at, p)
 	}
 }

@@ -221,6 +221,38 @@ func TestContainersWaitForTheirTurn(t *testing.T) {
 	assert.Equal(t, start.Add(time.Minute), get(t, f, start, "c").FinishedAt)
 }
 
+// A pod whose hook hangs can be deleted, as the kubelet cancels the sync.
+func TestACanceledPlanDoesNotWaitForAHook(t *testing.T) {
+	for annotation, reason := range map[string]string{
+		AnnotationPostStartTime: ReasonPostStart, AnnotationPullTime: ReasonImagePull,
+		AnnotationStartTime: ReasonCreate, AnnotationSandboxTime: ReasonCreateSandbox,
+	} {
+		f := newFake(t)
+		pod := newPod(map[string]string{domain + annotation: "forever"}, "a", "b")
+		pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}}
+		f.Begin(start, Plan{Node: "node", Pod: pod, Steps: startSteps("a", "b")})
+		require.Empty(t, drain(f, start, time.Hour))
+		f.Cancel(start.Add(time.Hour), "pod")
+		report := drain(f, start.Add(time.Hour), 0)[time.Hour]
+		require.NotNil(t, report, annotation)
+		last := report.Results[len(report.Results)-1]
+		assert.False(t, last.Done)
+		assert.Equal(t, reason, last.Reason)
+		state, _ := f.Pod(start.Add(time.Hour), "pod")
+		assert.Equal(t, annotation == AnnotationPostStartTime, state.Running(), "it goes on to run")
+	}
+}
+
+func TestAHookEndsWithItsContainer(t *testing.T) {
+	f := newFake(t)
+	pod := newPod(map[string]string{domain + AnnotationPostStartTime: "forever"}, "a")
+	pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}}
+	f.Begin(start, Plan{Node: "node", Pod: pod, Steps: startSteps("a")})
+	require.Empty(t, drain(f, start, time.Hour))
+	require.True(t, f.Crash(start.Add(time.Hour), "pod", "a", 1))
+	require.Contains(t, drain(f, start.Add(time.Hour), time.Minute), time.Hour)
+}
+
 func TestACanceledPlanEndsAfterItsStep(t *testing.T) {
 	f := newFake(t)
 	pod := newPod(map[string]string{domain + "pull-time": "5s"}, "a", "b")

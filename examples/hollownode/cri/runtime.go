@@ -13,7 +13,9 @@ type Runtime interface {
 	// plan at a time: while one is under way, Begin panics.
 	Begin(now time.Time, plan Plan)
 	// Cancel ends the plan of a pod early, if it has one. A stop step ends at
-	// once, and its containers go on to stop. Any other step ends first.
+	// once, and its containers go on to stop. A step fails at once in a postStart
+	// hook, whose container goes on to run, and where it would never end. Any
+	// other step ends first.
 	Cancel(now time.Time, pod types.UID)
 	// Probe returns the answer of a probe of a running container.
 	Probe(now time.Time, pod types.UID, containerID string, kind ProbeKind) bool

@@ -21,6 +21,11 @@ func (s startStage) String() string {
 	return [...]string{"idle", "sandbox", "pull", "start", "hook"}[s]
 }
 
+// failure returns the reason of a failure in this stage.
+func (s startStage) failure() string {
+	return [...]string{ReasonCreate, ReasonCreateSandbox, ReasonImagePull, ReasonCreate, ReasonPostStart}[s]
+}
+
 // stopStage is how far a container is in its stop:
 //
 //	none ─► hook ─► turn ─► signal ─► exited

@@ -24,10 +24,15 @@ const (
 	reasonNodeAffinity    = "NodeAffinity"
 	reasonNodePorts       = "NodePorts"
 	reasonTaintToleration = "TaintToleration"
+	reasonSystemLabel     = "PodOSSelectorNodeLabelDoesNotMatch"
+	reasonSystem          = "PodOSNotSupported"
 	// reasonEvicted is that of a node under pressure. Source:
 	// pkg/kubelet/eviction, v1.37.1.
 	reasonEvicted = "Evicted"
 )
+
+// operatingSystem is that of all nodes.
+const operatingSystem = "linux"
 
 // criticalPriority is the least priority of a pod that a node takes whatever
 // the pressure. Source: scheduling.SystemCriticalPriority, v1.37.1.
@@ -37,6 +42,9 @@ const criticalPriority = 2_000_000_000
 // the zero value. Of several reasons it is the first in the kubelet's order. A
 // node without any allocatable resources enforces none.
 func admit(node *corev1.Node, pod *corev1.Pod, used *usage) Rejection {
+	if r := admitSystem(pod); r.Reason != "" {
+		return r
+	}
 	if r := admitResources(node, pod, used); r.Reason != "" {
 		return r
 	}
@@ -49,6 +57,18 @@ func admit(node *corev1.Node, pod *corev1.Pod, used *usage) Rejection {
 	untolerated := taints.Matcher{}.Untolerated(node.Spec.Taints, pod.Spec.Tolerations, corev1.TaintEffectNoExecute)
 	if untolerated != nil && !isStatic(pod) {
 		return predicate(reasonTaintToleration, "node(s) had taints that the pod didn't tolerate")
+	}
+	return Rejection{}
+}
+
+// admitSystem returns whether a pod is for the operating system of the node,
+// whatever the node's label says.
+func admitSystem(pod *corev1.Pod) Rejection {
+	if label, found := pod.Labels[corev1.LabelOSStable]; found && label != operatingSystem {
+		return Rejection{reasonSystemLabel, "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"}
+	}
+	if pod.Spec.OS != nil && pod.Spec.OS.Name != operatingSystem {
+		return Rejection{reasonSystem, "Failed to admit pod as the OS field doesn't match node OS"}
 	}
 	return Rejection{}
 }
@@ -143,11 +163,13 @@ func short(name corev1.ResourceName, requested, used, capacity int64) Rejection 
 		"Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, requested, used, capacity)}
 }
 
-// rejected returns the status of a pod that is not admitted.
+// rejected returns the status of a pod that is not admitted. One that was taken
+// before a restart keeps what is known of its containers.
 func rejected(now time.Time, pod *corev1.Pod, r Rejection) corev1.PodStatus {
 	s := corev1.PodStatus{
 		QOSClass: qosClass(pod), ObservedGeneration: pod.Generation,
 		Phase: corev1.PodFailed, Reason: r.Reason, Message: "Pod was rejected: " + r.Message,
+		InitContainerStatuses: pod.Status.InitContainerStatuses, ContainerStatuses: pod.Status.ContainerStatuses,
 	}
 	finishStatus(now, &pod.Status, &s)
 	return s

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -178,6 +179,28 @@ func mayRestartAll(pod *corev1.Pod) bool {
 		}
 	}
 	return false
+}
+
+// restartsAll reports whether an exit makes all containers of the pod restart,
+// that of the newest run or the one that the status before shows. It is true
+// until they have been removed.
+func restartsAll(pod *corev1.Pod, observed *cri.Pod, old *corev1.PodStatus) bool {
+	if c := findCondition(old, corev1.AllContainersRestarting); c != nil && c.Status == corev1.ConditionTrue {
+		return true
+	}
+	causes := func(specs []corev1.Container, statuses []corev1.ContainerStatus) bool {
+		return slices.ContainsFunc(specs, func(spec corev1.Container) bool {
+			latest, found := observed.Latest(spec.Name)
+			if !found || latest.State != cri.StateExited {
+				return false
+			}
+			s := containerStatus(statuses, spec.Name)
+			return restartsAllAfter(&spec, latest.ExitCode) ||
+				s != nil && s.State.Terminated != nil && restartsAllAfter(&spec, s.State.Terminated.ExitCode)
+		})
+	}
+	return causes(pod.Spec.InitContainers, old.InitContainerStatuses) ||
+		causes(pod.Spec.Containers, old.ContainerStatuses)
 }
 
 // findCondition returns the condition of a type, or nil.

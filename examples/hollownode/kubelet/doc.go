@@ -23,7 +23,8 @@
 // The status is generated from the pod, its containers and probes, and the
 // status before it: phase, conditions, and why each container waits. Each
 // change has a version. One write of a pod is on its way at a time, and a later
-// change follows it. So an old status never overwrites a newer one.
+// change follows it. So an old status never overwrites a newer one. A final
+// phase is written when the containers have ended, and not before.
 //
 // # Pods and their workers
 //
@@ -65,7 +66,9 @@
 // container is restarted. A container that has run for 10 s before stays ready
 // as long as its pod is, until its first probe says otherwise. Its startup
 // probe is not repeated. Back-offs begin again. A pod that only the runtime has
-// ends with a grace period of 1 s, once all pods are known.
+// ends with a grace period of 1 s, once all pods are known. The runtime tells no
+// names. So a static pod may start before a former one of its name has ended, if
+// neither this process nor a mirror knows that one.
 //
 // A reboot ends all containers of a node, and then its kubelet starts again. So
 // each pod that goes on gets a new sandbox, and its containers count a restart.
@@ -136,6 +139,8 @@
 //     of the kubelet and garbage collection do that.
 //   - A static pod that replaces one of its name is admitted when that one has
 //     ended. There it is admitted before, and waits then.
+//   - A node takes pods with the policy Strict for supplemental groups, because
+//     no process has groups. There the runtime must support it.
 //   - Not here: in-place resize, ephemeral containers, dynamic resources,
 //     eviction by pressure, preemption, graceful shutdown of the node.
 //

@@ -296,7 +296,7 @@ func (f *Fleet) perform(now time.Time, r *podRecord, key dueKey) {
 		r.doing = activityIdle
 		f.sync(now, r)
 	case dueReconcile:
-		if shown := r.shown(); shown != nil && !sameStatus(&shown.Status, &r.publication.status) {
+		if isOverwritten(r) {
 			r.publication.overwritten()
 			f.requestWrite(now, r)
 		}
@@ -352,19 +352,29 @@ func (f *Fleet) fails(n *nodeRecord) bool {
 	return part > 0 && (f.config.Rand == nil || f.config.Rand() < part)
 }
 
+// isOverwritten reports whether the API shows another status of a pod than it
+// is to have.
+func isOverwritten(r *podRecord) bool {
+	pod := r.shown()
+	if pod == nil {
+		return false
+	}
+	wanted := r.publication.shown(pod, r.mayRun())
+	return !sameStatus(&pod.Status, &wanted)
+}
+
 // write returns the call that a pod needs, if it needs one.
 func (f *Fleet) write(item dueItem) (Task, bool) {
 	r := item.Value
-	task := Task{Node: r.node.name, item: item}
+	task := Task{Node: r.node.name, Pod: r.shown(), item: item}
 	switch {
 	case r.former() || !f.mayWrite(r):
 		return Task{}, false
 	case r.publication.pending():
 		task.Kind = TaskPatchStatus
-		task.Status, task.version = r.publication.begin()
+		task.Status, task.version = r.publication.begin(task.Pod, r.mayRun())
 	default:
 		task.Kind = TaskDeletePod
 	}
-	task.Pod = r.shown()
 	return task, true
 }

@@ -212,8 +212,10 @@ func TestImagesThatFailBackOff(t *testing.T) {
 	assert.Equal(t, []string{
 		"0s PatchStatus a Pending c:ContainerCreating",
 		"1s PatchStatus a Pending c:ErrImagePull",
-		// After 10 s of back-off it fails again at 12 s, which shows no other status.
+		// The sandbox has started during the pull, so the pod is synced again at once.
+		"1s PatchStatus a Pending c:ImagePullBackOff",
 		// The next sync comes after 10 s, the next pull after 20 s.
+		"12s PatchStatus a Pending c:ErrImagePull",
 		"22s PatchStatus a Pending c:ImagePullBackOff",
 		"33s PatchStatus a Running ready c:running",
 	}, w.log)
@@ -267,7 +269,22 @@ func TestAPodEndsAtItsDeadlineWithoutAChange(t *testing.T) {
 	w.run(time.Hour)
 	assert.Equal(t, []string{
 		"0s PatchStatus a Pending c:ContainerCreating", "0s PatchStatus a Running ready c:running",
-		"30s PatchStatus a Failed DeadlineExceeded c:running", "32s PatchStatus a Failed DeadlineExceeded c:exited=0",
+		"30s PatchStatus a Running c:running", "32s PatchStatus a Failed DeadlineExceeded c:exited=0",
+	}, w.log)
+}
+
+// What was restarted, and how it has ended, is not lost with the admission.
+func TestAPodThatIsRejectedAfterARestartKeepsItsContainers(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil, "run-time", "5s,forever", "stop-time", "1s")
+	w.run(time.Minute)
+	w.fleet.SetFaults(w.now, "node", Faults{DiskPressure: true})
+	w.log = nil
+	w.fleet.RestartNode(w.now, "node")
+	w.run(time.Minute)
+	assert.Equal(t, []string{
+		"1m0s PatchStatus a Running c:running/1", "1m0s PatchStatus a Running c:running/1",
+		"1m1s PatchStatus a Failed Evicted c:exited=0/1",
 	}, w.log)
 }
 
@@ -465,6 +482,7 @@ func TestARelistComparesContainers(t *testing.T) {
 		assert.Equal(t, test.want, compare(test.old, test.observed), "%+v %+v", test.old, test.observed)
 	}
 	assert.False(t, eventRemoved.syncs())
+	assert.False(t, eventChanged.syncs(), "the kubelet does not send it")
 	assert.True(t, eventDied.syncs())
 }
 

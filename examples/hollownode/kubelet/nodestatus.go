@@ -57,7 +57,7 @@ func (n *nodeRecord) nodeStatus(now time.Time, capacity corev1.ResourceList) cor
 		},
 		NodeInfo: corev1.NodeSystemInfo{
 			MachineID: identity("machine", n.name), SystemUUID: identity("system", n.name), BootID: n.boot(),
-			KernelVersion: "none", OSImage: "hollownode", OperatingSystem: "linux", Architecture: "amd64",
+			KernelVersion: "none", OSImage: "hollownode", OperatingSystem: operatingSystem, Architecture: "amd64",
 			ContainerRuntimeVersion: runtimeVersion, KubeletVersion: kubeletVersion,
 		},
 	}

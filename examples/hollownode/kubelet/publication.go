@@ -9,8 +9,17 @@ import (
 // Each change has a version. One write is on its way at a time, and its result
 // counts for the version that it carried. So an old status never overwrites a
 // newer one, and changes during a write are written together after it.
+//
+// A final phase is held back until the containers have ended. A controller that
+// replaces the pod would otherwise run both. Source: mergePodStatus in
+// pkg/kubelet/status, v1.37.1.
 type publication struct {
 	status corev1.PodStatus
+	// before has the phase and its reason that are shown while a final phase is
+	// held back.
+	before corev1.PodStatus
+	// held tells that the last write has held it back.
+	held bool
 	// version counts changes. Zero is none yet.
 	version uint64
 	// written is the version that the API server has, sent that on its way.
@@ -28,6 +37,9 @@ func (p *publication) set(pod *corev1.Pod, s corev1.PodStatus) bool {
 		return false
 	}
 	known := p.version == 0 && sameStatus(old, &s)
+	if !isTerminal(old.Phase) {
+		p.before = corev1.PodStatus{Phase: old.Phase, Reason: old.Reason, Message: old.Message}
+	}
 	p.status = s
 	p.version++
 	if known {
@@ -53,10 +65,33 @@ func (p *publication) current(pod *corev1.Pod) *corev1.PodStatus {
 // pending reports whether a write is needed and none is on its way.
 func (p *publication) pending() bool { return p.version > p.written && p.sent == 0 }
 
-// begin starts a write of the present status.
-func (p *publication) begin() (corev1.PodStatus, uint64) {
-	p.sent = p.version
-	return p.status, p.version
+// begin starts a write of the present status, as it is shown.
+func (p *publication) begin(pod *corev1.Pod, running bool) (corev1.PodStatus, uint64) {
+	p.sent, p.held = p.version, p.holds(pod, running)
+	return p.shown(pod, running), p.version
+}
+
+// holds reports whether a final phase is held back of a pod whose containers
+// may run. One that the API server has already is not.
+func (p *publication) holds(pod *corev1.Pod, running bool) bool {
+	return running && isTerminal(p.status.Phase) && !isTerminal(pod.Status.Phase)
+}
+
+// shown returns the status that the API server is to have.
+func (p *publication) shown(pod *corev1.Pod, running bool) corev1.PodStatus {
+	s := p.status
+	if p.holds(pod, running) {
+		s.Phase, s.Reason, s.Message = p.before.Phase, p.before.Reason, p.before.Message
+	}
+	return s
+}
+
+// release makes a final phase pending that was held back.
+func (p *publication) release() {
+	if p.held {
+		p.held = false
+		p.version++
+	}
 }
 
 // end takes the result of the write of a version. That of another one changes
@@ -73,13 +108,14 @@ func (p *publication) end(version uint64, ok bool) {
 
 // arrived takes the status that the API server has, and reports whether it is
 // the last one. Then it replaces the last one, so that a pod has one in memory.
-func (p *publication) arrived(s *corev1.PodStatus) bool {
+func (p *publication) arrived(pod *corev1.Pod, running bool) bool {
 	if p.version == 0 {
 		return true
 	}
-	same := sameStatus(s, &p.status)
-	if same {
-		p.status = *s
+	shown := p.shown(pod, running)
+	same := sameStatus(&pod.Status, &shown)
+	if same && !p.holds(pod, running) {
+		p.status = pod.Status
 	}
 	return same
 }

@@ -23,10 +23,11 @@ func qosClass(pod *corev1.Pod) corev1.PodQOSClass {
 	guaranteed, asked := true, false
 	for i := range demands {
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-			request, limit := demands[i].Requests[name], demands[i].Limits[name]
+			request, set := demands[i].Requests[name]
+			limit := demands[i].Limits[name]
 			asked = asked || !request.IsZero() || !limit.IsZero()
 			// The API server gives a container without a request that of its limit.
-			same := request.Cmp(limit) == 0 || request.IsZero()
+			same := request.Cmp(limit) == 0 || !set
 			guaranteed = guaranteed && !limit.IsZero() && same
 		}
 	}

@@ -33,6 +33,8 @@ func TestQOSClassFollowsFromRequestsAndLimits(t *testing.T) {
 		{"zero", nil, []corev1.ResourceRequirements{demand(list("0", ""), nil)}, corev1.PodQOSBestEffort},
 		{"all", nil, []corev1.ResourceRequirements{full, full}, corev1.PodQOSGuaranteed},
 		{"limits only", nil, []corev1.ResourceRequirements{demand(nil, list("1", "1Gi"))}, corev1.PodQOSGuaranteed},
+		{"zero of a limit", nil, []corev1.ResourceRequirements{demand(list("0", "1Gi"), list("1", "1Gi"))},
+			corev1.PodQOSBurstable},
 		{"one of two", nil, []corev1.ResourceRequirements{full, {}}, corev1.PodQOSBurstable},
 		{"less", nil, []corev1.ResourceRequirements{demand(list("1", "1Gi"), list("2", "1Gi"))}, corev1.PodQOSBurstable},
 		{"cpu only", nil, []corev1.ResourceRequirements{demand(list("1", ""), list("1", ""))}, corev1.PodQOSBurstable},

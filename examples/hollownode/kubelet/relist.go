@@ -1,11 +1,13 @@
 package kubelet
 
 import (
+	"iter"
+
 	"github.com/kubelife/lifecycle/examples/hollownode/cri"
 )
 
-// lifecycleEvent is what a relist finds of a container: it has started, died,
-// changed to an unknown state, or is gone.
+// lifecycleEvent is what a relist finds of a container or a sandbox: it has
+// started, died, changed to an unknown state, or is gone.
 type lifecycleEvent string
 
 const (
@@ -15,23 +17,21 @@ const (
 	eventRemoved lifecycleEvent = "ContainerRemoved"
 )
 
-// syncs reports whether a pod is synced for the event. Its removal of a
-// container is no news to the kubelet.
-func (e lifecycleEvent) syncs() bool { return e != eventRemoved }
+// syncs reports whether a pod is synced for the event. The kubelet ignores that
+// a container is gone, and does not trust a state that it cannot tell.
+func (e lifecycleEvent) syncs() bool { return e == eventStarted || e == eventDied }
 
-// compare returns what has happened to the containers of a pod between two
-// relists.
+// compare returns what has happened to the containers and sandboxes of a pod
+// between two relists.
 func compare(old, observed *cri.Pod) []lifecycleEvent {
 	var events []lifecycleEvent
-	before := make(map[string]cri.State, len(old.Containers))
-	for i := range old.Containers {
-		before[old.Containers[i].ID] = relistState(old.Containers[i].State)
+	before := make(map[string]cri.State, len(old.Sandboxes)+len(old.Containers))
+	for id, state := range relisted(old) {
+		before[id] = state
 	}
-	for i := range observed.Containers {
-		c := &observed.Containers[i]
-		was, found := before[c.ID]
-		delete(before, c.ID)
-		now := relistState(c.State)
+	for id, now := range relisted(observed) {
+		was, found := before[id]
+		delete(before, id)
 		if found && was == now {
 			continue
 		}
@@ -44,9 +44,8 @@ func compare(old, observed *cri.Pod) []lifecycleEvent {
 			events = append(events, eventChanged)
 		}
 	}
-	for i := range old.Containers {
-		was, gone := before[old.Containers[i].ID]
-		if !gone {
+	for id, was := range relisted(old) {
+		if _, gone := before[id]; !gone {
 			continue
 		}
 		if was != cri.StateExited {
@@ -57,11 +56,27 @@ func compare(old, observed *cri.Pod) []lifecycleEvent {
 	return events
 }
 
-// relistState returns a state as a relist compares it. A container that was
-// only created counts as unknown.
-func relistState(s cri.State) cri.State {
-	if s == cri.StateRunning || s == cri.StateExited {
-		return s
+// relisted yields the IDs and states that a relist compares. A sandbox runs
+// when it is ready. A container that was only created counts as unknown.
+func relisted(pod *cri.Pod) iter.Seq2[string, cri.State] {
+	return func(yield func(string, cri.State) bool) {
+		for i := range pod.Sandboxes {
+			state := cri.StateExited
+			if pod.Sandboxes[i].Ready {
+				state = cri.StateRunning
+			}
+			if !yield(pod.Sandboxes[i].ID, state) {
+				return
+			}
+		}
+		for i := range pod.Containers {
+			state := pod.Containers[i].State
+			if state != cri.StateRunning && state != cri.StateExited {
+				state = cri.StateUnknown
+			}
+			if !yield(pod.Containers[i].ID, state) {
+				return
+			}
+		}
 	}
-	return cri.StateUnknown
 }

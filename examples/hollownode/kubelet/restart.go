@@ -107,26 +107,6 @@ func hasStarted(pod *corev1.Pod, observed *cri.Pod) bool {
 	return false
 }
 
-// restartsAll reports whether an exit makes all containers of the pod restart.
-// It is true until they have been removed.
-func restartsAll(pod *corev1.Pod, observed *cri.Pod, old *corev1.PodStatus) bool {
-	for i := range old.Conditions {
-		c := &old.Conditions[i]
-		if c.Type == corev1.AllContainersRestarting && c.Status == corev1.ConditionTrue {
-			return true
-		}
-	}
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			latest, found := observed.Latest(list[i].Name)
-			if found && latest.State == cri.StateExited && restartsAllAfter(&list[i], latest.ExitCode) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // restartsAllAfter reports whether an exit of a container restarts all.
 func restartsAllAfter(c *corev1.Container, code int32) bool {
 	action, _ := matchingRule(c, code)

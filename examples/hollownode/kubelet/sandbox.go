@@ -10,10 +10,10 @@ import (
 // pkg/kubelet/types, v1.37.1.
 const (
 	sandboxMissing  = "no pod sandbox exists"
-	sandboxNotReady = "pod sandbox not ready"
-	sandboxTwice    = "multiple pod sandboxes are ready"
-	sandboxNetwork  = "network namespace mode changed"
-	sandboxNoIP     = "pod sandbox has no IP address assigned"
+	sandboxNotReady = "pod sandbox is not ready"
+	sandboxTwice    = "multiple pod sandboxes are ready and need to be reconciled"
+	sandboxNetwork  = "network namespace mode changed and sandbox needs to be recreated"
+	sandboxNoIP     = "pod sandbox has no IP address"
 )
 
 // sandboxChange returns why a pod needs a new sandbox, or "" if it needs none.

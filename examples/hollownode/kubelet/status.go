@@ -86,11 +86,12 @@ func (v *statusView) addConditions(s *corev1.PodStatus) {
 		sandboxCondition(v.Pod, v.Observed), initializedCondition(v.Pod, v.old, s), ready, containers,
 		condition(corev1.PodScheduled, "", ""),
 	}
-	if mayRestartAll(v.Pod) {
-		own = append(own, restartCondition(&v.View, s))
-	}
 	for i := range own {
 		own[i].ObservedGeneration = v.Pod.Generation
+	}
+	if mayRestartAll(v.Pod) {
+		// Alone of the kubelet's conditions it has no generation.
+		own = append(own, restartCondition(&v.View, s))
 	}
 	s.Conditions = append(s.Conditions, own...)
 }

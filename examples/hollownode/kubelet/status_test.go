@@ -197,23 +197,48 @@ func TestAnOldStatusNeverOverwritesANewOne(t *testing.T) {
 	phaseOf := func(phase corev1.PodPhase) corev1.PodStatus { return corev1.PodStatus{Phase: phase} }
 	require.True(t, p.set(pod, phaseOf(corev1.PodPending)))
 	require.False(t, p.set(pod, phaseOf(corev1.PodPending)), "nothing has changed")
-	status, first := p.begin()
+	status, first := p.begin(pod, false)
 	assert.Equal(t, corev1.PodPending, status.Phase)
 	require.True(t, p.set(pod, phaseOf(corev1.PodRunning)))
 	assert.False(t, p.pending(), "one write at a time")
 	p.end(first, true)
 	assert.True(t, p.pending(), "the second change was not in the first write")
-	status, second := p.begin()
+	status, second := p.begin(pod, false)
 	assert.Equal(t, corev1.PodRunning, status.Phase)
 	p.end(first, true)
 	assert.False(t, p.pending(), "the second write is on its way")
 	p.end(second, false)
 	assert.True(t, p.pending(), "it failed")
-	_, third := p.begin()
+	_, third := p.begin(pod, false)
 	p.end(third, true)
 	assert.False(t, p.pending())
 	p.overwritten()
 	assert.True(t, p.pending())
+}
+
+// A controller that replaces a pod as soon as it has failed would otherwise run
+// both. Source: mergePodStatus in pkg/kubelet/status, v1.37.1.
+func TestAFinalPhaseIsHeldBackUntilTheContainersHaveEnded(t *testing.T) {
+	pod := baseView().Pod
+	var p publication
+	require.True(t, p.set(pod, corev1.PodStatus{Phase: corev1.PodRunning}))
+	require.True(t, p.set(pod, corev1.PodStatus{Phase: corev1.PodFailed, Reason: "DeadlineExceeded"}))
+	status, version := p.begin(pod, true)
+	assert.Equal(t, corev1.PodStatus{Phase: corev1.PodRunning}, status)
+	p.end(version, true)
+	shown := pod.DeepCopy()
+	shown.Status = status
+	assert.True(t, p.arrived(shown, true), "another client has not overwritten it")
+	assert.False(t, p.pending())
+	p.release()
+	assert.True(t, p.pending())
+	status, version = p.begin(shown, false)
+	assert.Equal(t, corev1.PodFailed, status.Phase)
+	assert.Equal(t, "DeadlineExceeded", status.Reason)
+	p.end(version, true)
+	shown.Status = status
+	p.release()
+	assert.False(t, p.pending(), "the API server has it")
 }
 
 func TestAStatusDoesNotReviveAContainer(t *testing.T) {

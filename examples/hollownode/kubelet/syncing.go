@@ -95,7 +95,7 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 		f.requestSync(now, r)
 	}
 	f.requestWrite(now, r)
-	if !r.publication.arrived(&r.pod.Status) {
+	if !r.publication.arrived(r.pod, r.mayRun()) {
 		f.schedule(r, dueReconcile, now.Add(reconcilePeriod))
 	}
 }
@@ -168,7 +168,9 @@ func (f *Fleet) move(now time.Time, r *podRecord, state workerState) {
 			f.reconfigure(now, r)
 		}
 	default:
+		r.publication.release()
 		f.requestSync(now, r)
+		f.requestWrite(now, r)
 	}
 }
 

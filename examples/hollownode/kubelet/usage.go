@@ -66,22 +66,34 @@ type hostPort struct {
 	ip       string
 }
 
+// hostPorts returns the ports of the node that a pod takes for as long as it
+// runs. Those of init containers count if they are sidecars.
 func hostPorts(pod *corev1.Pod) []hostPort {
 	var ports []hostPort
-	for i := range pod.Spec.Containers {
-		for _, p := range pod.Spec.Containers[i].Ports {
-			if p.HostPort <= 0 {
-				continue
-			}
-			port := hostPort{p.HostPort, p.Protocol, p.HostIP}
-			if port.protocol == "" {
-				port.protocol = corev1.ProtocolTCP
-			}
-			if port.ip == "" {
-				port.ip = anyIP
-			}
-			ports = append(ports, port)
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; isSidecar(c) {
+			ports = appendHostPorts(ports, c)
 		}
+	}
+	for i := range pod.Spec.Containers {
+		ports = appendHostPorts(ports, &pod.Spec.Containers[i])
+	}
+	return ports
+}
+
+func appendHostPorts(ports []hostPort, c *corev1.Container) []hostPort {
+	for _, p := range c.Ports {
+		if p.HostPort <= 0 {
+			continue
+		}
+		port := hostPort{p.HostPort, p.Protocol, p.HostIP}
+		if port.protocol == "" {
+			port.protocol = corev1.ProtocolTCP
+		}
+		if port.ip == "" {
+			port.ip = anyIP
+		}
+		ports = append(ports, port)
 	}
 	return ports
 }

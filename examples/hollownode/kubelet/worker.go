@@ -253,6 +253,12 @@ func (r *podRecord) count() {
 	}
 }
 
+// mayRun reports whether containers of the pod run, as far as is known, or a
+// plan under way may start some.
+func (r *podRecord) mayRun() bool {
+	return r.state < workerTerminated && (r.doing == activityRunning || r.observed.Running())
+}
+
 // view returns what a sync sees of the pod.
 func (r *podRecord) view() View {
 	v := View{Pod: r.pod, Observed: &r.observed, Probes: make(Probes, len(r.probes))}

@@ -6,13 +6,12 @@
 //		Register: nodes,
 //	})
 //	...
-//	go r.Observe(ctx, func() { close(ready) })
-//	<-ready
-//	err = r.Act(ctx)
+//	err = r.Run(ctx)
 //
-// Observe may run in each replica, and Act in the one that leads. Act begins
-// with the containers that the statuses of pods show. So neither a restart of
-// the process nor another leader restarts any. The clients must have no limit.
+// Run is Observe and Act. With several replicas each observes, and the one that
+// leads acts. Act begins with the containers that the statuses of pods show. So
+// neither a restart of the process nor another leader restarts any. The clients
+// must have no limit.
 //
 // A node is of the fleet by its label [Label], which other clients may set as
 // well.

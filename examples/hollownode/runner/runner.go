@@ -108,6 +108,23 @@ func (r *Runner) Act(ctx context.Context) error {
 	return group.Wait()
 }
 
+// Run observes and acts until ctx ends or one task panics. It is for a process
+// that always leads, in place of Observe and Act.
+func (r *Runner) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	ready := make(chan struct{})
+	group.Go(func() error { r.Observe(ctx, func() { close(ready) }); return nil })
+	group.Go(func() error {
+		select {
+		case <-ready:
+			return r.Act(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	return group.Wait()
+}
+
 func (r *Runner) set(s *session) {
 	r.mu.Lock()
 	r.acting = s

@@ -72,17 +72,7 @@ func (w *world) start(change func(*Config)) (r *Runner, stop func()) {
 	require.NoError(w, err)
 	ctx, cancel := context.WithCancel(w.Context())
 	var running sync.WaitGroup
-	ready := make(chan struct{})
-	running.Go(func() { r.Observe(ctx, func() { close(ready) }) })
-	running.Go(func() {
-		select {
-		case <-ready:
-			if err := r.Act(ctx); err != nil {
-				w.Error(err)
-			}
-		case <-ctx.Done():
-		}
-	})
+	running.Go(func() { assert.NoError(w, r.Run(ctx)) })
 	return r, func() {
 		cancel()
 		running.Wait()

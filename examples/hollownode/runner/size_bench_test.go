@@ -97,13 +97,9 @@ func startSized(b *testing.B, cluster *memory.Cluster, reached *reached) (stop f
 	ctx, cancel := context.WithCancel(b.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
-		r.Observe(ctx, func() {
-			running.Go(func() {
-				if err := r.Act(ctx); err != nil {
-					b.Error(err)
-				}
-			})
-		})
+		if err := r.Run(ctx); err != nil {
+			b.Error(err)
+		}
 	})
 	return func() {
 		r.View(func(*kubelet.Fleet, *cri.Fake) {}) // what was told has been taken

@@ -228,6 +228,7 @@ func (c *Client) Call(call *Call, answered func(*Call)) {
 		witness.Sent(call)
 	}
 	there, back := w.faults.journey(c, call)
+	there += w.fate(Message{Kind: MessageCall, Client: c, Call: call}).Later
 	finish := func() {
 		w.faults.lose(call)
 		c.Do(func() {
@@ -250,7 +251,12 @@ func (c *Client) Call(call *Call, answered func(*Call)) {
 		if call.Err == nil {
 			w.process(call)
 		}
-		w.After(back, finish)
+		fate := w.fate(Message{Kind: MessageAnswer, Client: c, Call: call})
+		if fate.Lost {
+			call.lost = true
+			fate.Later = max(CallTimeout-there-back, 0)
+		}
+		w.After(back+fate.Later, finish)
 	})
 }
 

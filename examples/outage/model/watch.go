@@ -161,9 +161,10 @@ func (w *watch) send(c change) {
 		return
 	}
 	world := w.client.world
+	later := world.fate(Message{Kind: MessageEvent, Client: w.client, Of: c.kind, Name: c.name}).Later
 	stale := world.faults.stale(w)
 	if stale == nil {
-		w.deliverAt(c, world.now+world.config.WatchDelay.pick(w.random))
+		w.deliverAt(c, world.now+world.config.WatchDelay.pick(w.random)+later)
 		return
 	}
 	w.deliverLate(c, max(world.now+stale.pick(w.random), w.arrival, w.late[c.name]))

@@ -47,8 +47,9 @@ type World struct {
 	workload  map[string]*Workload
 	pending   pending
 	faults    faults
-	halts     int    // the steps that keep the leader halted
-	serial    uint64 // of names and UIDs
+	decide    func(Message) Fate // nil lets all messages go their way
+	halts     int                // the steps that keep the leader halted
+	serial    uint64             // of names and UIDs
 	// stopSeconds is the grace period of all pods, which share it.
 	stopSeconds int64
 }

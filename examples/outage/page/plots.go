@@ -4,54 +4,27 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kubelife/lifecycle/examples/htmlpage"
 	"github.com/kubelife/lifecycle/examples/outage/report"
 )
 
-// plots are what the script draws: for each plot its lines, for each run their
-// values.
-type plots struct {
-	// Runs are the names of the runs, and At the times of their points.
-	Runs []string           `json:"runs"`
-	At   [][]report.Seconds `json:"at"`
-	// Duration is that of the longest run.
-	Duration report.Seconds `json:"duration"`
-	Plots    []plot         `json:"plots"`
-	// Left is how many zones have no plots.
-	Left int `json:"left"`
-}
-
-// plot is one pair of axes.
-type plot struct {
-	Title string `json:"title"`
-	Lines []line `json:"lines"`
-}
-
-// line is one number over time.
-type line struct {
-	Name string `json:"name"`
-	// Color is the name of one of the colors of page.css.
-	Color string `json:"color"`
-	// State says that values are as at the point. Others are of the time before.
-	State bool `json:"state"`
-	// Values are those of each run, empty where a run has none. They are numbers,
-	// with fractions in limits and rates alone.
-	Values []any `json:"values"`
-}
+// plots collects what is drawn.
+type plots []htmlpage.Plot
 
 // numbers are what a line is made of.
 type numbers interface{ []int | []float64 }
 
 // newPlots chooses what is drawn: the cluster, and each zone that has a column
-// in the table of one of the runs.
-func newPlots(runs []Run) plots {
-	p := plots{}
+// in the table of one of the runs. Left says what is not.
+func newPlots(runs []Run) (drawn []htmlpage.Plot, left string) {
+	if len(runs) == 0 {
+		return nil, ""
+	}
+	var p plots
 	var zones []string
 	all := map[string]bool{}
 	for i := range runs {
 		d := runs[i].Document
-		p.Runs = append(p.Runs, runs[i].Name)
-		p.At = append(p.At, d.Series.At)
-		p.Duration = max(p.Duration, d.Duration)
 		for _, z := range d.Series.Zones {
 			all[z.Name] = true
 		}
@@ -62,16 +35,21 @@ func newPlots(runs []Run) plots {
 		}
 	}
 	zones = zones[:min(len(zones), mostZones)]
-	p.Left = len(all) - len(zones)
 	p.cluster(runs)
 	for _, name := range zones {
 		p.zone(runs, name)
 	}
-	return p
+	if more := len(all) - len(zones); more > 0 {
+		left = fmt.Sprintf("%d more zones have no plots; --json has all.", more)
+	}
+	return p, left
 }
 
 // mostZones is how many zones have plots, of both runs together.
 const mostZones = 8
+
+// longestZone is how many characters of the name of a zone a title has.
+const longestZone = 64
 
 func (p *plots) cluster(runs []Run) {
 	if len(runs[0].Document.Series.Zones) != 1 {
@@ -79,13 +57,13 @@ func (p *plots) cluster(runs []Run) {
 	}
 	sums := each(runs, total)
 	p.add("Pods, cluster",
-		lineOf("waiting to leave", "waiting", sums, func(z *report.ZoneSeries) []int { return z.Waiting }),
-		lineOf("kept by a budget", "blocked", sums, func(z *report.ZoneSeries) []int { return z.Blocked }),
-		lineOf("evicted so far", "evicted", sums, func(z *report.ZoneSeries) []int { return z.Evicted }))
+		lineOf("waiting to leave", htmlpage.ColorWaiting, sums, func(z *report.ZoneSeries) []int { return z.Waiting }),
+		lineOf("kept by a budget", htmlpage.ColorBlocked, sums, func(z *report.ZoneSeries) []int { return z.Blocked }),
+		lineOf("evicted so far", htmlpage.ColorEvicted, sums, func(z *report.ZoneSeries) []int { return z.Evicted }))
 	series := each(runs, func(s *report.Series) *report.Series { return s })
 	p.add("API calls a second",
-		lineOf("sent", "rate", series, func(s *report.Series) []float64 { return s.Calls }),
-		lineOf("limit", "limit", series, func(s *report.Series) []float64 {
+		lineOf("sent", htmlpage.ColorRate, series, func(s *report.Series) []float64 { return s.Calls }),
+		lineOf("limit", htmlpage.ColorLimit, series, func(s *report.Series) []float64 {
 			return slices.Repeat([]float64{s.CallLimit}, len(s.At))
 		}))
 }
@@ -97,23 +75,23 @@ func (p *plots) zone(runs []Run, name string) {
 		}
 		return &report.ZoneSeries{}
 	})
-	title := "zone " + clip(name, longestCell)
+	title := "zone " + htmlpage.Clip(name, longestZone)
 	p.nodes(fmt.Sprintf("Nodes by state, %s", title), zones)
 	p.add(fmt.Sprintf("NoExecute taints in a minute, %s", title),
-		lineOf("tainted", "rate", zones, func(z *report.ZoneSeries) []int { return z.Tainting }),
-		lineOf("allowed by its rate", "limit", zones, func(z *report.ZoneSeries) []float64 { return z.Limit }))
+		lineOf("tainted", htmlpage.ColorRate, zones, func(z *report.ZoneSeries) []int { return z.Tainting }),
+		lineOf("allowed by its rate", htmlpage.ColorLimit, zones, func(z *report.ZoneSeries) []float64 { return z.Limit }))
 }
 
 func (p *plots) nodes(title string, zones []*report.ZoneSeries) {
 	p.add(title,
-		lineOf("ready", "ready", zones, func(z *report.ZoneSeries) []int { return z.Ready }),
-		lineOf("silent, not noticed", "silent", zones, func(z *report.ZoneSeries) []int { return z.Silent }),
-		lineOf("not ready", "notready", zones, func(z *report.ZoneSeries) []int { return z.NotReady }),
-		lineOf("tainted NoExecute", "tainted", zones, func(z *report.ZoneSeries) []int { return z.Tainted }))
+		lineOf("ready", htmlpage.ColorReady, zones, func(z *report.ZoneSeries) []int { return z.Ready }),
+		lineOf("silent, not noticed", htmlpage.ColorSilent, zones, func(z *report.ZoneSeries) []int { return z.Silent }),
+		lineOf("not ready", htmlpage.ColorNotReady, zones, func(z *report.ZoneSeries) []int { return z.NotReady }),
+		lineOf("tainted NoExecute", htmlpage.ColorTainted, zones, func(z *report.ZoneSeries) []int { return z.Tainted }))
 }
 
-func (p *plots) add(title string, lines ...line) {
-	p.Plots = append(p.Plots, plot{Title: title, Lines: lines})
+func (p *plots) add(title string, lines ...htmlpage.Curve) {
+	*p = append(*p, htmlpage.Plot{Title: title, Lines: lines})
 }
 
 // each returns something of the series of each run.
@@ -126,10 +104,12 @@ func each[S any](runs []Run, of func(*report.Series) S) []S {
 }
 
 // stateColors are those of the lines that are as at the point.
-var stateColors = []string{"ready", "silent", "notready", "tainted", "evicted"}
+var stateColors = []htmlpage.Color{
+	htmlpage.ColorReady, htmlpage.ColorSilent, htmlpage.ColorNotReady, htmlpage.ColorTainted, htmlpage.ColorEvicted,
+}
 
-func lineOf[S any, N numbers](name, color string, runs []S, values func(S) N) line {
-	l := line{Name: name, Color: color, State: slices.Contains(stateColors, color)}
+func lineOf[S any, N numbers](name string, color htmlpage.Color, runs []S, values func(S) N) htmlpage.Curve {
+	l := htmlpage.Curve{Name: name, Color: color, State: slices.Contains(stateColors, color)}
 	for _, s := range runs {
 		l.Values = append(l.Values, values(s))
 	}

@@ -268,6 +268,7 @@ controller: {replicas: -1, restartAfter: -5s}`, []string{
 			`6:19: cluster.statusInterval: is 721h; at most 720h`,
 			`7:3: cluster.apiLatency: min is 2s and max is 1s; the lesser comes first`,
 			`8:21: cluster.watchDelay.min: is -1s; time does not run backwards`,
+			`8:31: cluster.watchDelay.max: is 721h; at most 720h`,
 			`9:24: controller.replicas: is -1; want at least 1`,
 			`9:42: controller.restartAfter: is -5s; time does not run backwards`}},
 		{"zeros that are defaults", `

@@ -111,28 +111,56 @@ func TestNearMissesAreLikelyMistakes(t *testing.T) {
 		{"", ""},
 		{"explode", ""},
 	} {
-		got, ok := nearest(c.name, names)
-		require.Equal(t, c.want, got, c.name)
-		require.Equal(t, c.want != "", ok, c.name)
+		require.Equal(t, c.want, nearest(c.name, names), c.name)
 	}
 }
 
-func TestWhatAZeroMeansIsSaidOfFieldsThatExist(t *testing.T) {
-	types := []reflect.Type{
-		reflect.TypeFor[Cluster](), reflect.TypeFor[Zone](), reflect.TypeFor[Workload](), reflect.TypeFor[Controller](),
-		reflect.TypeFor[Step](),
-		reflect.TypeFor[Nodes](), reflect.TypeFor[Pods](), reflect.TypeFor[APIErrors](), reflect.TypeFor[Watch](),
-	}
-	var found []string
-	for _, typ := range types {
-		for _, f := range fieldsOf(typ) {
-			if f.zero != "" {
-				require.True(t, f.optional, "%v.%s is written even if it is zero", typ, f.name)
-				found = append(found, typ.Name()+"."+f.name)
+// everyType lists the structs of the language.
+func everyType(t reflect.Type, found map[reflect.Type]bool) map[reflect.Type]bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		everyType(t.Elem(), found)
+	case reflect.Struct:
+		if !found[t] {
+			found[t] = true
+			for _, f := range fieldsOf(t) {
+				everyType(f.Type, found)
 			}
 		}
 	}
-	require.Len(t, found, len(zeroMeans), "zeroMeans has more than %v", found)
+	return found
+}
+
+func TestTagsSayWhatTheLanguageKnows(t *testing.T) {
+	types := everyType(reflect.TypeFor[Scenario](), map[reflect.Type]bool{})
+	require.Greater(t, len(types), 30)
+	kinds := []string{"", "name", "text", "key", "label", "value of a label", "value of a taint", "taintKey", "timeAdded",
+		"share", "time", "interval", "clock", "replica", "effect", "caller", "object", "verb", "code"}
+	for typ := range types {
+		for _, f := range fieldsOf(typ) {
+			name := typ.Name() + "." + f.name
+			require.Contains(t, kinds, f.Tag.Get("is"), name)
+			require.Contains(t, []string{"", "zone", "pool", "group", "workload"}, f.tag("names"), name)
+			if f.tag("default") != "" || f.zeroMeans() != "" {
+				require.True(t, f.optional, "%s is written even if it is zero", name)
+			}
+			if text := f.tag("default"); text != "" {
+				value := reflect.New(f.Type).Elem()
+				require.NoError(t, setDefault(value, text), name)
+				require.False(t, value.IsZero(), name)
+			}
+			scalar := f.Type
+			for scalar.Kind() == reflect.Pointer || scalar.Kind() == reflect.Map {
+				scalar = scalar.Elem()
+			}
+			within, _, _ := strings.Cut(f.tag("within"), ",")
+			for _, limit := range []string{f.tag("min"), f.tag("max"), within} {
+				if limit != "" {
+					require.NoError(t, setScalar(reflect.New(scalar).Elem(), limit), name)
+				}
+			}
+		}
+	}
 }
 
 func TestDefaultsAreThoseThatAreNamed(t *testing.T) {

@@ -9,8 +9,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decoder sets Go values from YAML nodes. sigs.k8s.io/yaml would go by way of
-// JSON, where the places are lost, and stop at the first value of a wrong type.
+// decoder sets Go values from YAML nodes. The decoders of the libraries take 5
+// for a string and yes for true, know nothing that must be there, and say no
+// path; most of them stop at the first value of a wrong type.
 type decoder struct {
 	file     string
 	places   map[string]*yaml.Node
@@ -43,6 +44,7 @@ func (d *decoder) value(path string, node *yaml.Node, v reflect.Value) {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
+	null := node.ShortTag() == "!!null"
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		d.fail(node, path, "anchors and aliases are not part of the language; write it out")
@@ -50,57 +52,51 @@ func (d *decoder) value(path string, node *yaml.Node, v reflect.Value) {
 		d.fail(node, path, "tags are not part of the language; leave out %s", node.Tag)
 	case isScalar(v.Type()):
 		d.scalar(path, node, v)
-	case isBounds(v.Type()) && node.Kind == yaml.ScalarNode && node.ShortTag() != "!!null":
-		d.exact(path, node, v)
-	case node.ShortTag() == "!!null":
-		d.fail(node, path, "%s", nothingThere(path, v.Type()))
+	case isBounds(v.Type()) && node.Kind == yaml.ScalarNode && !null:
+		value := boundOf(v.Type())
+		d.scalar(path, node, value)
+		setExact(v, value)
+	case null:
+		d.fail(node, path, "has no value; %s", insteadOfNothing(path, v.Type()))
 	case v.Kind() == reflect.Slice:
 		d.list(path, node, v)
 	case v.Kind() == reflect.Map:
-		d.mapping(path, node, "names and values", func(key, value *yaml.Node, at string) { d.entry(at, key, value, v) })
+		v.Set(reflect.MakeMap(v.Type()))
+		d.mapping(path, node, "names and values", func(at string, key, value *yaml.Node) {
+			entry := reflect.New(v.Type().Elem()).Elem()
+			d.value(at, value, entry)
+			v.SetMapIndex(reflect.ValueOf(key.Value), entry)
+		})
+		if v.Len() == 0 {
+			v.SetZero() // as if it had been left out, so that there is one empty map only
+		}
 	default:
 		d.structure(path, node, v)
 	}
 }
 
-// nothingThere says what to write instead of nothing at all.
-func nothingThere(path string, t reflect.Type) string {
-	const nothing = "has no value; give it one or leave it out"
-	if t.Kind() != reflect.Struct || t == reflect.TypeFor[Nodes]() || below(path, expectPath) {
-		return nothing
-	}
+// insteadOfNothing says what to write instead of nothing at all.
+func insteadOfNothing(path string, t reflect.Type) string {
 	required := func(f field) bool { return !f.optional }
-	if slices.ContainsFunc(fieldsOf(t), required) {
-		return nothing
+	if t.Kind() != reflect.Struct || mustSay(t) || slices.ContainsFunc(fieldsOf(t), required) {
+		return "give it one or leave it out"
 	}
-	return fmt.Sprintf("has no value; for the default write %s: {}", strings.TrimPrefix(path[len(parent(path)):], "."))
+	return fmt.Sprintf("for the default write %s: {}", strings.TrimPrefix(path[len(parent(path)):], "."))
+}
+
+// mustSay reports whether all fields of the struct are optional and yet one of
+// them has to be there.
+func mustSay(t reflect.Type) bool {
+	return t == reflect.TypeFor[Nodes]() || strings.HasPrefix(t.Name(), "Expect") || isBounds(t)
 }
 
 func (d *decoder) scalar(path string, node *yaml.Node, v reflect.Value) {
 	if node.Kind != yaml.ScalarNode {
 		d.fail(node, path, "want a single value, not %s", kindOf(node))
-		return
-	}
-	if complaint := tagComplaint(v.Type(), node.ShortTag(), node.Value); complaint != "" {
+	} else if complaint := tagComplaint(v.Type(), node.ShortTag(), node.Value); complaint != "" {
 		d.fail(node, path, "%s", complaint)
-		return
-	}
-	if err := setScalar(v, node.Value); err != nil {
+	} else if err := setScalar(v, node.Value); err != nil {
 		d.fail(node, path, "%v", err)
-	}
-}
-
-// exact reads one value for both of two bounds. What is wrong with it is told
-// once.
-func (d *decoder) exact(path string, node *yaml.Node, v reflect.Value) {
-	before := len(d.failed)
-	for i := range v.NumField() {
-		if len(d.failed) > before {
-			return
-		}
-		value := reflect.New(v.Field(i).Type().Elem())
-		d.scalar(path, node, value.Elem())
-		v.Field(i).Set(value)
 	}
 }
 
@@ -129,7 +125,7 @@ func (d *decoder) list(path string, node *yaml.Node, v reflect.Value) {
 }
 
 // mapping calls each for every key that occurs for the first time.
-func (d *decoder) mapping(path string, node *yaml.Node, want string, each func(key, value *yaml.Node, at string)) {
+func (d *decoder) mapping(path string, node *yaml.Node, want string, each func(at string, key, value *yaml.Node)) {
 	if node.Kind != yaml.MappingNode {
 		d.fail(node, path, "want %s, not %s", want, kindOf(node))
 		return
@@ -150,75 +146,54 @@ func (d *decoder) mapping(path string, node *yaml.Node, want string, each func(k
 		if value.Kind != yaml.ScalarNode {
 			d.places[at] = key // the line with its name, not the line after it
 		}
-		each(key, value, at)
+		each(at, key, value)
 	}
-}
-
-func (d *decoder) entry(at string, key, value *yaml.Node, v reflect.Value) {
-	if v.IsNil() {
-		v.Set(reflect.MakeMap(v.Type()))
-	}
-	element := reflect.New(v.Type().Elem()).Elem()
-	d.value(at, value, element)
-	v.SetMapIndex(reflect.ValueOf(key.Value), element)
 }
 
 func (d *decoder) structure(path string, node *yaml.Node, v reflect.Value) {
-	fields := fieldsOf(v.Type())
-	given := map[string]bool{}
-	d.mapping(path, node, wantFields(fields), func(key, value *yaml.Node, at string) {
-		f, ok := fieldNamed(fields, key.Value)
-		if !ok {
-			given[d.unknown(path, key, fields)] = true
+	fields, given := fieldsOf(v.Type()), map[string]bool{}
+	want := "{}"
+	if len(fields) > 0 {
+		want = fmt.Sprintf("fields (%s)", listed(namesOf(fields)))
+	}
+	d.mapping(path, node, want, func(at string, key, value *yaml.Node) {
+		f := fieldNamed(fields, key.Value)
+		if f == nil {
+			given[d.unknown(path, key, namesOf(fields))] = true
 			return
 		}
 		given[f.name] = true
-		d.value(at, value, v.FieldByIndex(f.index))
-		d.zero(at, value, v.FieldByIndex(f.index), f)
+		target := v.FieldByIndex(f.Index)
+		d.value(at, value, target)
+		if means := f.zeroMeans(); means != "" && target.IsZero() && !d.hasFailed(at) {
+			d.fail(value, at, "%s is the same as leaving it out, which means %s; leave it out or give it another value",
+				zeroOf(value), means)
+		}
 	})
-	if node.Kind != yaml.MappingNode {
-		return
-	}
 	for _, f := range fields {
-		if !f.optional && !given[f.name] {
+		if node.Kind == yaml.MappingNode && !f.optional && !given[f.name] {
 			d.fail(d.place(path), child(path, f.name), "is missing")
 		}
 	}
 }
 
-func wantFields(fields []field) string {
-	if len(fields) == 0 {
-		return "{}"
-	}
-	return fmt.Sprintf("fields (%s)", listed(namesOf(fields)))
-}
+// anyField is the name of a field that could be any: an unknown one.
+const anyField = "*"
 
 // unknown reports a key that is no field, and returns the one that was meant if
 // that can be told: it is not missing then.
-func (d *decoder) unknown(path string, key *yaml.Node, fields []field) string {
-	names := namesOf(fields)
-	message := missing("field", key.Value, names)
+func (d *decoder) unknown(path string, key *yaml.Node, names []string) string {
+	message := missing("field", key.Value, "", names)
 	if len(names) == 0 {
 		message = "there are no fields here; write {}"
 	}
 	d.fail(key, child(path, key.Value), "%s", message)
 	d.failed = append(d.failed, child(path, anyField))
-	meant, _ := nearest(key.Value, names)
+	meant := nearest(key.Value, names)
 	if meant != "" {
 		d.failed = append(d.failed, child(path, meant))
 	}
 	return meant
-}
-
-// anyField is the name of a field that could be any: an unknown one.
-const anyField = "*"
-
-func (d *decoder) zero(at string, value *yaml.Node, v reflect.Value, f field) {
-	if f.zero == "" || !v.IsZero() || d.hasFailed(at) {
-		return
-	}
-	d.fail(value, at, "%s is the same as leaving it out, which means %s; leave it out or give it another value",
-		zeroOf(value), f.zero)
 }
 
 func zeroOf(value *yaml.Node) string {
@@ -231,12 +206,17 @@ func zeroOf(value *yaml.Node) string {
 	return shown(value.Value)
 }
 
-// hasFailed says whether the path or a part of what is there could not be read.
+// hasFailed reports whether the path or a part of what is there could not be
+// read.
 func (d *decoder) hasFailed(path string) bool {
-	for _, failed := range d.failed {
-		if below(failed, path) {
-			return true
+	return slices.ContainsFunc(d.failed, func(failed string) bool { return below(failed, path) })
+}
+
+// place is where in the file the path is or, if it is not there, what lacks it.
+func (d *decoder) place(path string) *yaml.Node {
+	for ; ; path = parent(path) {
+		if node := d.places[path]; node != nil {
+			return node
 		}
 	}
-	return false
 }

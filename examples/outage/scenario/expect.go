@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // Expect says what must come out of a run. Each part is optional, and so is the
@@ -45,7 +46,7 @@ type ExpectTainted struct {
 // ExpectEvicted counts pods, all and by the name of their workload.
 type ExpectEvicted struct {
 	Pods      *Count           `json:"pods,omitempty"`
-	Workloads map[string]Count `json:"workloads,omitempty"`
+	Workloads map[string]Count `json:"workloads,omitempty" names:"workload"`
 }
 
 // ExpectDepartures is about the pods that the controller tells to leave a node
@@ -56,7 +57,7 @@ type ExpectDepartures struct {
 	// Step is the number of the step in the script, from 0. It must hit nodes.
 	Step int `json:"step"`
 	// Workload owns the pods; without it all pods count.
-	Workload string `json:"workload,omitempty"`
+	Workload string `json:"workload,omitempty" names:"workload"`
 	Pods     *Count `json:"pods,omitempty"`
 	Earliest *Time  `json:"earliest,omitempty"`
 	Latest   *Time  `json:"latest,omitempty"`
@@ -102,6 +103,14 @@ func (b Bounds[T]) exact() bool {
 	return b.AtLeast != nil && b.AtMost != nil && *b.AtLeast == *b.AtMost
 }
 
+// lowest returns what the value is at least, zero if that is not said.
+func (b *Bounds[T]) lowest() (value T) {
+	if b != nil && b.AtLeast != nil {
+		value = *b.AtLeast
+	}
+	return value
+}
+
 // bounds are Bounds without their methods.
 type bounds[T int | Duration] Bounds[T]
 
@@ -132,147 +141,63 @@ func isBounds(t reflect.Type) bool {
 	return t == reflect.TypeFor[Count]() || t == reflect.TypeFor[Time]()
 }
 
-// setExact gives both bounds the value that set reads.
-func setExact(v reflect.Value, set func(reflect.Value) error) error {
+// boundOf returns a value of what the bounds are of.
+func boundOf(t reflect.Type) reflect.Value { return reflect.New(t.Field(0).Type.Elem()).Elem() }
+
+// setExact gives both bounds the value.
+func setExact(v, value reflect.Value) {
 	for i := range v.NumField() {
-		value := reflect.New(v.Field(i).Type().Elem())
-		if err := set(value.Elem()); err != nil {
-			return err
-		}
-		v.Field(i).Set(value)
+		v.Field(i).Set(reflect.New(value.Type()))
+		v.Field(i).Elem().Set(value)
 	}
-	return nil
 }
 
 const expectPath = "expect"
 
-func (c *checker) expect() {
-	e := c.scenario.Expect
-	if e == nil {
-		return
-	}
-	nothing := e.Declared == nil && e.Tainted == nil && e.Evicted == nil && len(e.Departures) == 0 && e.Suspended == nil &&
-		e.Paused == nil && e.Calls == nil
-	c.says(expectPath, !nothing, "declared, tainted, evicted, departures, suspended, paused or calls")
-	if d := e.Declared; d != nil {
-		const path = expectPath + ".declared"
-		c.says(path, d.Living != nil || d.Dead != nil, "living or dead")
-		c.nodesExpected(path+".living", d.Living)
-		c.nodesExpected(path+".dead", d.Dead)
-	}
-	if t := e.Tainted; t != nil {
-		const path = expectPath + ".tainted"
-		c.says(path, t.Nodes != nil || t.Times != nil, "nodes or times")
-		c.nodesExpected(path+".nodes", t.Nodes)
-		count(c, path+".times", t.Times)
-	}
-	if evicted := e.Evicted; evicted != nil {
-		c.evictedExpected(evicted)
-	}
-	for i := range e.Departures {
-		c.departures(i, e.Departures)
-	}
-	count(c, expectPath+".calls", e.Calls)
-}
-
-// says reports a part that names nothing that it expects.
-func (c *checker) says(path string, ok bool, fields string) {
-	c.addUnless(ok, []string{path}, path, "says nothing; give it %s", fields)
-}
-
-// count checks bounds, and reports whether they are in order.
-func count[T int | Duration](c *checker, path string, b *Bounds[T]) bool {
-	if b == nil {
-		return false
-	}
-	if !c.addUnless(b.AtLeast != nil || b.AtMost != nil, []string{path}, path,
-		"says nothing; give it a value, or atLeast or atMost") {
-		return false
-	}
+func (b *Bounds[T]) check(p place) {
+	part := "atLeast"
 	if b.exact() {
-		return c.check(*b.AtLeast >= 0, path, "is %v; want 0 or more", *b.AtLeast)
+		part = "." // it is written as one value
 	}
-	ok := c.check(b.AtLeast == nil || *b.AtLeast >= 0, path+".atLeast", "is %v; want 0 or more", value(b.AtLeast))
-	ok = c.check(b.AtMost == nil || *b.AtMost >= 0, path+".atMost", "is %v; want 0 or more", value(b.AtMost)) && ok
-	if ok && b.AtLeast != nil && b.AtMost != nil && *b.AtLeast > *b.AtMost {
-		c.add(nil, path, "atLeast is %v and atMost is %v; the lesser comes first", *b.AtLeast, *b.AtMost)
-		ok = false
-	}
-	return ok
-}
-
-// value returns what a pointer points to, or zero.
-func value[T any](pointer *T) (v T) {
-	if pointer != nil {
-		v = *pointer
-	}
-	return v
-}
-
-// nodesExpected checks bounds of a number of nodes.
-func (c *checker) nodesExpected(path string, b *Count) {
-	if count(c, path, b) && b.AtLeast != nil {
-		size := c.cluster.size()
-		c.addUnless(*b.AtLeast <= size, []string{zonesPath}, path, "is %v, but the cluster has %d nodes", b, size)
+	p.unless(b.lowest() >= 0, part, "", "is %v; want 0 or more", b.lowest())
+	if b.AtMost != nil && !b.exact() {
+		p.unless(*b.AtMost >= 0, "atMost", "", "is %v; want 0 or more", *b.AtMost)
+		p.unless(b.lowest() <= *b.AtMost, ".", "atLeast atMost", "atLeast is %v and atMost is %v; the lesser comes first",
+			b.lowest(), *b.AtMost)
 	}
 }
 
-func (c *checker) evictedExpected(evicted *ExpectEvicted) {
-	const path = expectPath + ".evicted"
-	c.says(path, evicted.Pods != nil || len(evicted.Workloads) > 0, "pods or workloads")
-	count(c, path+".pods", evicted.Pods)
-	for _, name := range sortedKeys(evicted.Workloads) {
-		at := child(path+".workloads", name)
-		c.workloadExists(at, name)
-		count(c, at, new(evicted.Workloads[name]))
+func (d *ExpectDeclared) check(p place) {
+	p.nodes("living", d.Living)
+	p.nodes("dead", d.Dead)
+}
+
+func (t *ExpectTainted) check(p place) { p.nodes("nodes", t.Nodes) }
+
+// nodes checks bounds of a number of nodes.
+func (p place) nodes(part string, b *Count) {
+	if size := p.Cluster.size(); b.lowest() > size {
+		p.unless(false, part, part+" /"+zonesPath, "is %v, but the cluster has %d nodes", b, size)
 	}
 }
 
-func (c *checker) workloadExists(path, name string) {
-	names := make([]string, len(c.cluster.Workloads))
-	for i, w := range c.cluster.Workloads {
-		if w.Name == name {
-			return
-		}
-		names[i] = w.Name
-	}
-	c.add([]string{"cluster.workloads"}, path, "%s", missing("workload", name, names))
-}
-
-func (c *checker) departures(i int, all []ExpectDepartures) {
-	d, path := &all[i], item(expectPath+".departures", i)
-	c.says(path, d.Pods != nil || d.Earliest != nil || d.Latest != nil, "pods, earliest or latest")
-	if d.Workload != "" {
-		c.workloadExists(path+".workload", d.Workload)
-	}
-	for j := range i {
-		c.check(all[j].Step != d.Step || all[j].Workload != d.Workload, path, "is about the same pods as %s",
-			item(expectPath+".departures", j))
-	}
-	count(c, path+".pods", d.Pods)
-	early, late := count(c, path+".earliest", d.Earliest), count(c, path+".latest", d.Latest)
-	if early && late && d.Earliest.AtLeast != nil && d.Latest.AtMost != nil {
-		c.addUnless(*d.Earliest.AtLeast <= *d.Latest.AtMost, []string{path + ".earliest"}, path+".latest",
+func (d *ExpectDepartures) check(p place) {
+	p.unique(".", fmt.Sprintf("departures %d %s", d.Step, d.Workload), "is about the same pods as %s")
+	if d.Earliest != nil && d.Latest != nil && d.Earliest.AtLeast != nil && d.Latest.AtMost != nil {
+		p.unless(*d.Earliest.AtLeast <= *d.Latest.AtMost, "latest", "latest earliest",
 			"is %v, but the first pod leaves after %v", d.Latest, d.Earliest)
 	}
-	script := c.scenario.Script
-	if d.Step < 0 || d.Step >= len(script) {
-		c.add([]string{"script"}, path+".step", "there is no step %d; the script has %d, counted from 0", d.Step, len(script))
+	if d.Step < 0 || d.Step >= len(p.Script) {
+		p.unless(false, "step", "/script", "there is no step %d; the script has %d, counted from 0", d.Step, len(p.Script))
 		return
 	}
-	step := &script[d.Step]
-	if faults := step.faults(); step.targets() == nil && len(faults) > 0 {
-		c.add([]string{item("script", d.Step)}, path+".step", "%s does not hit nodes, which pods could leave", faults[0].name)
+	step, path := &p.Script[d.Step], "/"+item("script", d.Step)
+	if faults, _ := step.faults(); len(faults) > 0 {
+		p.unless(slices.ContainsFunc(faults, func(f fault) bool { return f.is("hits nodes") }), "step", path,
+			"%s does not hit nodes, which pods could leave", faults[0].name)
 	}
-	c.withinDuration(d.Step, path+".earliest", early, d.Earliest)
-	c.withinDuration(d.Step, path+".latest", late, d.Latest)
-}
-
-// withinDuration complains about a bound, if there is one, that lies beyond the
-// scenario's end.
-func (c *checker) withinDuration(step int, path string, there bool, bound *Time) {
-	if rest := c.scenario.Duration - c.scenario.Script[step].At; there && bound.AtLeast != nil {
-		c.addUnless(*bound.AtLeast <= rest, []string{"duration", item("script", step)}, path,
-			"is %v, but the scenario ends %v after the step", bound, rest)
-	}
+	rest, needs := p.Duration-step.At, " /duration "+path
+	const late = "is %v, but the scenario ends %v after the step"
+	p.unless(d.Earliest.lowest() <= rest, "earliest", "earliest"+needs, late, d.Earliest, rest)
+	p.unless(d.Latest.lowest() <= rest, "latest", "latest"+needs, late, d.Latest, rest)
 }

@@ -129,7 +129,7 @@ func TestFaultsAreThemselvesPossible(t *testing.T) {
 - at: 1m
   apiErrors: {share: 2, codes: []}`, []string{
 			`16:22: script[0].apiErrors.share: is 0; want more than 0 and at most 1`,
-			`16:33: script[0].apiErrors.codes[0]: 418 is no error that can be had; codes are 403, 404, 409, 422, 429, 500, ` +
+			`16:33: script[0].apiErrors.codes[0]: there is no code 418; codes are 403, 404, 409, 422, 429, 500, ` +
 				`503, 504`,
 			`16:43: script[0].apiErrors.codes[2]: 500 is in the list already, as script[0].apiErrors.codes[1]`,
 			`18:22: script[1].apiErrors.share: is 2; want more than 0 and at most 1`,

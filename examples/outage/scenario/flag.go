@@ -1,10 +1,13 @@
 package scenario
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,19 +41,14 @@ func isPlain(text string) bool {
 
 // UnmarshalJSON reads a string, a number or a bool.
 func (v *FlagValue) UnmarshalJSON(data []byte) error {
-	text := string(data)
-	if isPlain(text) {
-		*v = FlagValue(text)
+	if isPlain(string(data)) {
+		*v = FlagValue(data)
 		return nil
 	}
-	if !strings.HasPrefix(text, `"`) {
-		return fmt.Errorf("%s is no value of a flag: want a string, a number or a bool", text)
+	if !bytes.HasPrefix(data, []byte(`"`)) {
+		return fmt.Errorf("%s is no value of a flag: want a string, a number or a bool", data)
 	}
-	if err := json.Unmarshal(data, &text); err != nil {
-		return err
-	}
-	*v = FlagValue(text)
-	return nil
+	return json.Unmarshal(data, (*string)(v))
 }
 
 // Options returns the options of nodelifecycle with these flags set and
@@ -77,15 +75,30 @@ func (c *Controller) options() (*options.Options, []Problem) {
 			failed[name] = true
 		}
 	}
-	for _, err := range split(parsed.Validate()) {
-		named := flagsIn(err.Error())
-		if slices.ContainsFunc(named, func(name string) bool { return failed[name] }) {
+	joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](parsed.Validate())
+	if !ok {
+		return parsed, problems
+	}
+	for _, err := range joined.Unwrap() {
+		path, named := flagsPath, flagNamed.FindAllString(err.Error(), -1)
+		if slices.ContainsFunc(named, func(flag string) bool { return failed[flag[2:]] }) {
 			continue // it speaks of the default, which is not what was meant
 		}
-		problems = append(problems, Problem{Path: c.flagPath(named), Message: err.Error()})
+		for _, flag := range slices.Backward(named) { // the first of those that are set
+			if _, set := c.Flags[flag[2:]]; set {
+				path = child(flagsPath, flag[2:])
+			}
+		}
+		problems = append(problems, Problem{Path: path, Message: err.Error()})
 	}
 	return parsed, problems
 }
+
+// flagNamed matches a flag that a message of the options names.
+var flagNamed = regexp.MustCompile(`--[a-z0-9-]+`)
 
 func flagSet(o *options.Options) *pflag.FlagSet {
 	flags := pflag.NewFlagSet("nodelifecycle", pflag.ContinueOnError)
@@ -102,47 +115,15 @@ func flagNames(flags *pflag.FlagSet) []string {
 func setFlag(flags *pflag.FlagSet, name string, value FlagValue) error {
 	flag := flags.Lookup(name)
 	if flag == nil {
-		return errors.New(missing("flag", name, flagNames(flags)))
+		return errors.New(missing("flag", name, "", flagNames(flags)))
 	}
 	if err := flag.Value.Set(string(value)); err != nil {
-		return fmt.Errorf("%q is no value for this flag; want %s", string(value), wanted(flag.Value.Type()))
+		kind := flag.Value.Type() // pflag names types of Go
+		words := map[string]string{
+			"duration": "a duration like 90s", "bool": "true or false", "int": "a whole number", "float32": "a number",
+			"float64": "a number",
+		}
+		return fmt.Errorf("%q is no value for this flag; want %s", string(value), cmp.Or(words[kind], "a "+kind))
 	}
 	return nil
-}
-
-// wanted says in words what a flag of that type takes; pflag names types of Go.
-func wanted(flagType string) string {
-	switch flagType {
-	case "duration":
-		return "a duration like 90s"
-	case "bool":
-		return "true or false"
-	case "int":
-		return "a whole number"
-	case "float32", "float64":
-		return "a number"
-	}
-	return "a " + flagType
-}
-
-// flagsIn returns the flags that a message of the options names.
-func flagsIn(message string) []string {
-	var names []string
-	for word := range strings.FieldsSeq(message) {
-		if name, ok := strings.CutPrefix(word, "--"); ok {
-			names = append(names, strings.TrimRight(name, ":,;"))
-		}
-	}
-	return names
-}
-
-// flagPath returns the path of the first of the flags that the scenario sets. A
-// complaint about two of them may name a default first.
-func (c *Controller) flagPath(named []string) string {
-	for _, name := range named {
-		if _, ok := c.Flags[name]; ok {
-			return flagsPath + "." + name
-		}
-	}
-	return flagsPath
 }

@@ -141,7 +141,7 @@ cluster:
 			`11:41: cluster.workloads[0].tolerations[2].value: contradicts operator: Exists, which is for every value; ` +
 				`leave out one of them`,
 			`12:45: cluster.workloads[0].tolerations[3].seconds: is only for effect: NoExecute`,
-			`13:44: cluster.workloads[0].tolerations[4].seconds: is below zero; 0 is at once`,
+			`13:44: cluster.workloads[0].tolerations[4].seconds: is -3; 0 is at once`,
 			`14:13: cluster.workloads[0].tolerations[5].key: "a b" is no key of a taint; write it like maintenance or ` +
 				`example.com/maintenance`}},
 		{"nodes of a step", `

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -34,47 +35,17 @@ func Read(file string, data []byte) (*Scenario, error) {
 	s := &Scenario{}
 	d.value("", root, reflect.ValueOf(s).Elem())
 	if !slices.Contains(d.failed, "") {
-		for _, found := range s.findings() {
-			if !d.follows(found) {
-				d.problem(d.place(found.Path), found.Path, "%s", found.Message)
-			}
+		for _, p := range s.problems(d.failed) {
+			d.problem(d.place(p.Path), p.Path, "%s", p.Message)
 		}
 	}
 	if len(d.problems) == 0 {
 		return s, nil
 	}
 	slices.SortStableFunc(d.problems, func(a, b Problem) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
 	})
 	return nil, join(d.problems)
-}
-
-// follows says whether the finding is, or may be, only a consequence of
-// something that could not be read.
-func (d *decoder) follows(f finding) bool {
-	for _, failed := range d.failed {
-		if below(f.Path, failed) {
-			return true
-		}
-		for _, needed := range f.needs {
-			if below(failed, needed) || below(needed, failed) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// place is where in the file the path is or, if it is not there, what lacks it.
-func (d *decoder) place(path string) *yaml.Node {
-	for ; ; path = parent(path) {
-		if node := d.places[path]; node != nil {
-			return node
-		}
-	}
 }
 
 // parse returns the one document of the file, or what keeps it from being YAML.
@@ -106,22 +77,17 @@ func parse(data []byte) (*yaml.Node, *Problem) {
 // notText finds bytes that are not UTF-8, of which the parser would not say
 // where they are.
 func notText(data []byte) *Problem {
-	if utf8.Valid(data) {
-		return nil
-	}
-	line, column := 1, 1
-	for len(data) > 0 {
-		r, size := utf8.DecodeRune(data)
+	rest := data
+	for len(rest) > 0 {
+		r, size := utf8.DecodeRune(rest)
 		if r == utf8.RuneError && size == 1 {
-			break
+			text := data[:len(data)-len(rest)]
+			column := 1 + utf8.RuneCount(text[bytes.LastIndexByte(text, '\n')+1:])
+			return &Problem{Line: 1 + bytes.Count(text, []byte("\n")), Column: column, Message: "this is no text in UTF-8"}
 		}
-		column++
-		if r == '\n' {
-			line, column = line+1, 1
-		}
-		data = data[size:]
+		rest = rest[size:]
 	}
-	return &Problem{Line: line, Column: column, Message: "this is no text in UTF-8"}
+	return nil
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (?s)(.*)$`)

@@ -1,11 +1,12 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
@@ -46,9 +47,9 @@ func (s *Scenario) set(name, value string) error {
 	case slices.Contains(flags, name):
 		return s.Controller.set(name, value)
 	case strings.ContainsAny(name, ".[") || slices.Contains(fields, name):
-		return setPath(reflect.ValueOf(s).Elem(), "", name, value)
+		return s.setPath(name, value)
 	}
-	if meant, ok := nearest(name, slices.Concat(fields, flags)); ok {
+	if meant := nearest(name, slices.Concat(fields, flags)); meant != "" {
 		return fmt.Errorf("there is no flag or field %s; did you mean %s?", shown(name), meant)
 	}
 	return fmt.Errorf("there is no flag or field %s; fields are %s; flags are %s", shown(name), listed(fields),
@@ -66,109 +67,70 @@ func (c *Controller) set(flag, value string) error {
 	return nil
 }
 
-// setPath sets what is at the path rest, from v on, which is at the path done.
-func setPath(v reflect.Value, done, rest, value string) error {
-	var last field
-	for rest != "" {
-		if v.Kind() == reflect.Pointer {
-			if v.IsNil() {
-				return fmt.Errorf("the scenario has no %s", done)
-			}
-			v = v.Elem()
+// setPath sets the single value at the path.
+func (s *Scenario) setPath(path, value string) error {
+	values, fields := map[string]reflect.Value{}, map[string]*field{}
+	walk("", &field{}, reflect.ValueOf(s).Elem(), func(path string, f *field, v reflect.Value) {
+		if v.CanSet() { // what is in a map cannot
+			values[path], fields[path] = v, f
 		}
-		element, after := cutPath(rest)
-		var err error
-		if v, last, err = descend(v, done, element); err != nil {
-			return err
-		}
-		done, rest = joined(done, element), after
+	})
+	v, there := values[path]
+	if !there {
+		return notThere(path, values)
 	}
-	if v.Kind() == reflect.Pointer && isScalar(v.Type().Elem()) {
+	if v.Kind() == reflect.Pointer && (isScalar(v.Type().Elem()) || isBounds(v.Type().Elem())) {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
-	if v.Kind() == reflect.Pointer && isBounds(v.Type().Elem()) {
-		fresh := reflect.New(v.Type().Elem())
-		if err := setExact(fresh.Elem(), func(bound reflect.Value) error { return setScalar(bound, value) }); err != nil {
-			return err
-		}
-		v.Set(fresh)
-		return nil
-	}
-	if !isScalar(v.Type()) {
-		return errors.New(notSingle(v, done))
+	switch {
+	case v.Kind() == reflect.Pointer:
+		return errors.New("the scenario has no " + path)
+	case isBounds(v.Type()):
+		bound := boundOf(v.Type())
+		err := setScalar(bound, value)
+		setExact(v, bound)
+		return err
+	case !isScalar(v.Type()):
+		return errors.New("it is not a single value; " + inside(v, path))
 	}
 	if err := setScalar(v, value); err != nil {
 		return err
 	}
-	if last.zero != "" && v.IsZero() {
-		return fmt.Errorf("%s is the same as leaving it out, which means %s; give it another value", shown(value), last.zero)
+	if f := fields[path]; f.Type == v.Type() && f.zeroMeans() != "" && v.IsZero() {
+		return fmt.Errorf("%s is the same as leaving it out, which means %s; give it another value", shown(value),
+			f.zeroMeans())
 	}
 	return nil
 }
 
-func joined(path, element string) string {
-	if strings.HasPrefix(element, "[") {
-		return path + element
+// notThere says which element of a path does not exist, and what does.
+func notThere(path string, values map[string]reflect.Value) error {
+	above := parent(path)
+	for !values[above].IsValid() {
+		above = parent(above)
 	}
-	return child(path, element)
+	v, where, rest := values[above], "", path[len(above):]
+	if above != "" {
+		where, rest = " in "+above, strings.TrimPrefix(rest, ".")
+	}
+	element := elementOf.FindString(rest)
+	switch index := strings.HasPrefix(element, "["); {
+	case v.Kind() == reflect.Pointer:
+		return fmt.Errorf("the scenario has no %s", above)
+	case index && v.Kind() == reflect.Slice:
+		return fmt.Errorf("there is no %s%s; %s", above, element, inside(v, above))
+	case index:
+		return fmt.Errorf("%s is no list", cmp.Or(above, "the scenario"))
+	case v.Kind() == reflect.Struct:
+		return errors.New(missing("field", element, where, namesOf(fieldsOf(v.Type()))))
+	}
+	return fmt.Errorf("there is no field %s%s; %s", shown(element), where, inside(v, above))
 }
 
-// cutPath cuts off the first element of a path: a name, or an index in
-// brackets. A name may be empty, where dots follow each other.
-func cutPath(path string) (element, rest string) {
-	begin := 0
-	if strings.HasPrefix(path, "[") {
-		begin = 1
-	}
-	end := len(path)
-	if i := strings.IndexAny(path[begin:], ".["); i >= 0 {
-		end = begin + i
-	}
-	return path[:end], strings.TrimPrefix(path[end:], ".")
-}
-
-// descend goes one element down, from v, which is at the path.
-func descend(v reflect.Value, path, element string) (reflect.Value, field, error) {
-	if strings.HasPrefix(element, "[") {
-		inner, err := itemOf(v, path, element)
-		return inner, field{}, err
-	}
-	if v.Kind() != reflect.Struct {
-		return v, field{}, fmt.Errorf("there is no field %s in %s; %s", shown(element), path, inside(v, path))
-	}
-	fields := fieldsOf(v.Type())
-	f, ok := fieldNamed(fields, element)
-	if ok {
-		return v.FieldByIndex(f.index), f, nil
-	}
-	return v, f, errors.New(missingIn("field", element, path, namesOf(fields)))
-}
-
-func itemOf(v reflect.Value, path, element string) (reflect.Value, error) {
-	if path == "" {
-		path = "the scenario"
-	}
-	if v.Kind() != reflect.Slice {
-		return v, fmt.Errorf("%s is no list", path)
-	}
-	number, closed := strings.CutSuffix(element[1:], "]")
-	i, err := strconv.Atoi(number)
-	if err != nil || !closed || i < 0 || i >= v.Len() {
-		return v, fmt.Errorf("there is no %s%s; %s", path, element, inside(v, path))
-	}
-	return v.Index(i), nil
-}
-
-func notSingle(v reflect.Value, path string) string {
-	if v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			return "the scenario has no " + path
-		}
-		v = v.Elem()
-	}
-	return "it is not a single value; " + inside(v, path)
-}
+// elementOf matches the first element of a path: a name, which may be empty, or
+// an index in brackets.
+var elementOf = regexp.MustCompile(`^\[?[^.[]*`)
 
 // inside says what can be named at or below the path.
 func inside(v reflect.Value, path string) string {

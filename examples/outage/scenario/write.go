@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -20,62 +21,47 @@ func Write(s *Scenario) ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("the scenario cannot be written: %w", err)
 	}
-	// By way of JSON, which knows what to leave out and keeps the order of fields.
-	// sigs.k8s.io/yaml would sort them, and a scenario begins with its name.
+	// By way of JSON, which knows what to leave out, keeps the order of fields, and
+	// is YAML too. sigs.k8s.io/yaml would sort them, and a scenario begins with
+	// its name.
 	data, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("writing a scenario: %w", err)
 	}
-	tokens := json.NewDecoder(bytes.NewReader(data))
-	tokens.UseNumber()
-	root, err := nodeOf(tokens)
-	if err != nil {
+	var root yaml.Node
+	if err := yaml.Unmarshal(notASCII.ReplaceAllFunc(data, escaped), &root); err != nil {
 		return nil, fmt.Errorf("writing a scenario: %w", err)
 	}
+	restyle(&root)
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
 	encoder.CompactSeqIndent()
-	if err := errors.Join(encoder.Encode(root), encoder.Close()); err != nil {
+	if err := errors.Join(encoder.Encode(&root), encoder.Close()); err != nil {
 		return nil, fmt.Errorf("writing a scenario: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// nodeOf makes a YAML node of the next JSON value.
-func nodeOf(tokens *json.Decoder) (*yaml.Node, error) {
-	token, err := tokens.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch token := token.(type) {
-	case json.Delim:
-		return collectionOf(tokens, token)
-	case string:
-		return stringNode(token), nil
-	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(token)}, nil // a number or a bool
+// notASCII matches what JSON may hold as it is, and YAML as an escape only.
+var notASCII = regexp.MustCompile(`[^ -~]`)
+
+func escaped(text []byte) []byte {
+	r, _ := utf8.DecodeRune(text)
+	return fmt.Appendf(nil, `\U%08x`, r)
 }
 
-func collectionOf(tokens *json.Decoder, open json.Delim) (*yaml.Node, error) {
-	node := &yaml.Node{Kind: yaml.SequenceNode}
-	if open == '{' {
-		node.Kind = yaml.MappingNode
+// restyle makes of JSON what a user would write.
+func restyle(node *yaml.Node) {
+	for _, content := range node.Content {
+		restyle(content)
 	}
-	for tokens.More() {
-		content, err := nodeOf(tokens)
-		if err != nil {
-			return nil, err
-		}
-		node.Content = append(node.Content, content)
-	}
-	if _, err := tokens.Token(); err != nil { // what closes it
-		return nil, err
-	}
-	if isShort(node) {
+	node.Style = 0
+	if node.Kind == yaml.ScalarNode && node.Tag == "!!str" {
+		node.Style = styleOf(node.Value)
+	} else if node.Kind != yaml.DocumentNode && isShort(node) {
 		node.Style = yaml.FlowStyle
 	}
-	return node, nil
 }
 
 // isShort says whether the node is better written in one line.
@@ -94,19 +80,16 @@ func isShort(node *yaml.Node) bool {
 // the encoder does not quote. They are bools, and numbers to base 60.
 var oldTypes = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
 
-// stringNode lets a text of several lines stand as it is, unless something in
-// it cannot be seen. The encoder would lose some of that: it writes a carriage
+// styleOf lets a text of several lines stand as it is, unless something in it
+// cannot be seen. The encoder would lose some of that: it writes a carriage
 // return as the end of a line.
-func stringNode(text string) *yaml.Node {
-	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
+func styleOf(text string) yaml.Style {
 	hidden := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
 	switch {
-	case oldTypes.MatchString(text):
-		node.Style = yaml.DoubleQuotedStyle
-	case strings.Contains(text, "\n") && strings.ContainsFunc(text, hidden):
-		node.Style = yaml.DoubleQuotedStyle
+	case oldTypes.MatchString(text), strings.Contains(text, "\n") && strings.ContainsFunc(text, hidden):
+		return yaml.DoubleQuotedStyle
 	case strings.Contains(text, "\n"):
-		node.Style = yaml.LiteralStyle
+		return yaml.LiteralStyle
 	}
-	return node
+	return 0
 }

@@ -34,6 +34,9 @@ type Process struct {
 	// time and still count as the same.
 	Shadow          bool
 	ShadowTolerance time.Duration
+	// ShadowHTML is the file of the page that a shadow writes at the end. Empty is
+	// none.
+	ShadowHTML string
 	// WithoutShadow says why the program has no shadow. --shadow is then refused,
 	// and --help leaves it out. Empty means that it has one.
 	WithoutShadow string
@@ -74,7 +77,9 @@ func (p *Process) AddFlags(flags *pflag.FlagSet) {
 		"table on standard output at the end.")
 	flags.DurationVar(&p.ShadowTolerance, "shadow-tolerance", 5*time.Second,
 		"By how much what a shadow would have done and what happens may differ in time and still count as the same.")
-	for _, name := range []string{"shadow", "shadow-tolerance"} {
+	flags.StringVar(&p.ShadowHTML, "shadow-html", "",
+		"File to which a shadow writes the page of /shadow?format=html at the end: plots, differences and counts.")
+	for _, name := range []string{"shadow", "shadow-tolerance", "shadow-html"} {
 		flags.Lookup(name).Hidden = p.WithoutShadow != ""
 	}
 }
@@ -91,4 +96,5 @@ func (p *Process) Check(c *Checks) {
 	c.That(p.LeaseNamespace != "", "--leader-elect-resource-namespace is empty, want a name")
 	c.That(!p.Shadow || p.WithoutShadow == "", "--shadow is not supported: %s", p.WithoutShadow)
 	c.That(p.ShadowTolerance >= 0, "--shadow-tolerance is %v, want zero or more", p.ShadowTolerance)
+	c.That(p.ShadowHTML == "" || p.Shadow, "--shadow-html is %q, want --shadow with it", p.ShadowHTML)
 }

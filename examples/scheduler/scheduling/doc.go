@@ -84,7 +84,8 @@
 // volumes that depend on the node, host ports, resource claims and scheduling
 // groups. A pod that asks for one of these is not placed, and is told why.
 // Their soft variants are ignored. The required anti-affinity of pods that
-// others have placed is respected.
+// others have placed is respected. Pods that keep others away by it are not
+// made to leave.
 //
 // # Differences from kube-scheduler
 //

@@ -521,6 +521,18 @@ func TestPreemptionSparesWhatMustStay(t *testing.T) {
 		}))
 		require.Equal(t, []string{"report p: 0/1 nodes are available: 1 Insufficient cpu."}, w.step())
 	})
+	t.Run("keeps others away", func(t *testing.T) {
+		w := newWorld(t, scheduling.Config{}).nodes(nodeNamed("a")).synced()
+		w.add(podNamed("x", "4", on("a"), func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+					TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{},
+				}},
+			}}
+		}), podNamed("p", "2", priority(10)))
+		require.Equal(t, []string{"report p: 0/1 nodes are available: " +
+			"1 node(s) didn't satisfy existing pods anti-affinity rules."}, w.step())
+	})
 }
 
 // A node where no budget forbids it is preferred, though its victim is more

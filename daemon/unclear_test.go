@@ -1,0 +1,271 @@
+package daemon_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/daemon"
+)
+
+// lose has the answer to the only creation that is planned be lost.
+func (s *set) lose(node string) daemon.Creation {
+	s.Helper()
+	plan := s.Plan(s.now)
+	require.Len(s, plan.Create, 1)
+	require.Equal(s, node, plan.Create[0].Node)
+	s.Report(s.now, ended{Create: &plan.Create[0], Err: errLost})
+	return plan.Create[0]
+}
+
+// readCreation wants nothing but the read of a creation, and says how it ends.
+func (s *set) readCreation(node string, e ended) *set {
+	s.Helper()
+	plan := s.Plan(s.now)
+	require.Equal(s, "read the creation on "+node, listed(plan))
+	e.Refresh = &plan.Refresh[0]
+	s.Report(s.now, e)
+	return s
+}
+
+// late returns the pod of a creation.
+func late(c daemon.Creation) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "late", UID: "late", ResourceVersion: "10",
+			Labels: map[string]string{"controller-revision-hash": c.Revision},
+		},
+		Spec: corev1.PodSpec{NodeName: c.Node},
+	}
+}
+
+// The answer to a creation was lost, and the template changes. If the new
+// revision's pod came now and the old creation later, two would run.
+func TestLostCreationHoldsTheNextRevision(t *testing.T) {
+	for name, c := range map[string]struct {
+		read func(lost daemon.Creation) ended
+		then []string
+	}{
+		"there is none": {
+			func(daemon.Creation) ended { return ended{Gone: true} },
+			[]string{"create on a: Missing"},
+		},
+		"it is there": {
+			func(lost daemon.Creation) ended { return ended{Pod: late(lost)} },
+			[]string{"delete late: OutdatedUnavailable", "create on a: Missing"},
+		},
+		"it is another owner's": {
+			func(lost daemon.Creation) ended { return ended{Pod: late(lost), Released: true} },
+			[]string{"create on a: Missing"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSet(t).nodes("a")
+			lost := s.lose("a")
+			s.template("new").want("").wantWait("a", daemon.WaitCreationUnclear)
+			s.after(30*time.Second - 1).want("").after(1)
+			s.readCreation("a", c.read(lost))
+			for _, step := range c.then {
+				s.want(step)
+			}
+			require.Equal(t, "new", s.spec.Revision)
+		})
+	}
+}
+
+func TestLostCreationHoldsUntilAReadSucceeds(t *testing.T) {
+	s := newSet(t).nodes("a")
+	s.lose("a")
+	s.template("new").after(30 * time.Second)
+	for range 20 { // far longer than a watch may be late
+		s.readCreation("a", ended{Err: errLost})
+		s.want("").wantWait("a", daemon.WaitCreationUnclear)
+		s.after(30*time.Second - 1).want("").after(1)
+	}
+	s.readCreation("a", ended{Gone: true}).want("create on a: Missing")
+}
+
+func TestLostCreationThatTheWatchShowsIsNotRead(t *testing.T) {
+	s := newSet(t).nodes("a")
+	lost := s.lose("a")
+	s.template("new").want("")
+	s.ObservePod(s.now, late(lost))
+	s.want("delete late: OutdatedUnavailable").want("create on a: Missing")
+	s.after(time.Hour)
+	require.NotContains(t, listed(s.Plan(s.now)), "read")
+}
+
+// The template changes and changes back. The name is the same, so the retry
+// makes no second pod.
+func TestLostCreationIsRetriedWhenItsRevisionReturns(t *testing.T) {
+	s := newSet(t).nodes("a")
+	lost := s.lose("a")
+	s.template("new").want("")
+	s.template("old").after(time.Second)
+	plan := s.Plan(s.now)
+	require.Equal(t, []daemon.Creation{lost}, plan.Create)
+	require.Empty(t, plan.Refresh)
+}
+
+// The first call may arrive after the pod of its retry has gone. It makes no
+// second pod if the next one has the same name.
+func TestLostCreationKeepsItsNameUntilItCannotArrive(t *testing.T) {
+	s := newSet(t).nodes("a")
+	lost := s.lose("a")
+	retry := s.after(time.Second).Plan(s.now).Create[0]
+	require.Equal(t, lost, retry)
+	s.Report(s.now, ended{Create: &retry, Pod: late(retry)})
+	s.ForgetPod(s.now, late(retry))
+	require.Equal(t, []daemon.Creation{lost}, s.Plan(s.now).Create)
+}
+
+func TestLostCreationHoldsTheNextRevisionAlsoOnceItsRetryIsAnswered(t *testing.T) {
+	for what, answer := range map[string]ended{
+		"done":                {Pod: late(daemon.Creation{Node: "a", Revision: "old"})},
+		"the name is taken":   {Taken: true},
+		"certainly not done":  {Err: errRefused, Refused: true},
+		"not answered either": {Err: errLost},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newSet(t).nodes("a")
+			s.lose("a")
+			retry := s.after(time.Second).Plan(s.now).Create[0]
+			s.template("new").want("")
+			answer.Create = &retry
+			s.Report(s.now, answer)
+			if answer.Pod != nil {
+				s.want("delete late: OutdatedUnavailable")
+			}
+			s.want("").wantWait("a", daemon.WaitCreationUnclear)
+			s.after(30*time.Second).readCreation("a", ended{Gone: true}).want("create on a: Missing")
+		})
+	}
+}
+
+// A retry after the wait says what a read would say.
+func TestLostCreationIsClearOnceALateRetryIsAnswered(t *testing.T) {
+	s := newSet(t).nodes("a")
+	lost := s.lose("a")
+	retry := s.after(time.Minute).Plan(s.now).Create[0]
+	require.Equal(t, lost, retry)
+	s.template("new").want("")
+	s.Report(s.now, ended{Create: &retry, Pod: late(retry)})
+	s.want("delete late: OutdatedUnavailable").want("create on a: Missing")
+}
+
+// A node that is gone may return, and its lost creation may still land.
+func TestLostCreationHoldsANodeThatReturns(t *testing.T) {
+	s := newSet(t).nodes("a")
+	s.lose("a")
+	s.ForgetNode(s.now, "a")
+	s.template("new").want("")
+	s.nodes("a").want("").wantWait("a", daemon.WaitCreationUnclear)
+	s.after(30*time.Second).readCreation("a", ended{Gone: true}).want("create on a: Missing")
+}
+
+// A pod of a former revision that may exist counts against maxSurge.
+func TestLostCreationOfAFormerRevisionHasItsPlaceInTheSurge(t *testing.T) {
+	s := newSet(t).nodes("a", "b").running("a", "b").rollout(surge(1)).template("new")
+	s.lose("a")
+	s.template("newer").want("").wantWait("a", daemon.WaitCreationUnclear)
+	s.wantWait("b", daemon.WaitLimited)
+	s.after(30*time.Second).readCreation("a", ended{Gone: true}).want("create on a: Surging")
+}
+
+// The watch shows the pod and its end while it is read.
+func TestLostCreationThatWentWhileItWasReadIsNotThere(t *testing.T) {
+	s := newSet(t).nodes("a")
+	lost := s.lose("a")
+	read := s.template("new").after(30 * time.Second).Plan(s.now).Refresh[0]
+	s.ObservePod(s.now, late(lost))
+	s.ForgetPod(s.now, late(lost))
+	s.want("").wantWait("a", daemon.WaitCreationUnclear)
+	s.Report(s.now, ended{Refresh: &read, Pod: late(lost)})
+	s.want("create on a: Missing")
+}
+
+// A read carries the creation as a value: two planners that were told the same
+// hand out equal tasks, and a second result changes nothing.
+func TestReadOfALostCreationIsAValue(t *testing.T) {
+	read := func() (*set, daemon.Task) {
+		s := newSet(t).nodes("a")
+		s.lose("a")
+		s.template("new").want("")
+		s.after(30 * time.Second)
+		task, ok := s.Start(s.now)
+		require.True(t, ok)
+		return s, task
+	}
+	s, task := read()
+	_, other := read()
+	require.Len(t, map[daemon.Refresh]bool{*task.Refresh: true, *other.Refresh: true}, 1)
+	s.Finish(s.now, task, daemon.Result{Outcome: daemon.OutcomeGone})
+	s.Finish(s.now, task, daemon.Result{})
+	s.want("create on a: Missing")
+}
+
+// Reads that fail cost a bounded number of calls for the set, not for the node.
+func TestReadsOfLostCreationsAreNotTriedInThousands(t *testing.T) {
+	const nodes, minutes = 500, 20
+	s := newSet(t, func(c *daemon.Config) { c.Burst = 20 })
+	for i := range nodes {
+		s.nodes(fmt.Sprintf("n%03d", i))
+	}
+	for unclear(s) < nodes { // each answer is lost
+		plan := s.Plan(s.now)
+		for i := range plan.Create {
+			s.Report(s.now, ended{Create: &plan.Create[i], Err: errLost})
+		}
+		if plan.Empty() {
+			s.now = plan.Next
+		}
+	}
+	s.template("new").after(time.Minute)
+	reads := 0
+	for end := s.now.Add(minutes * time.Minute); s.now.Before(end); {
+		plan := s.Plan(s.now)
+		require.Empty(t, plan.Create)
+		for i := range plan.Refresh {
+			reads++
+			s.Report(s.now, ended{Refresh: &plan.Refresh[i], Err: errLost})
+		}
+		if plan.Empty() {
+			s.now = plan.Next
+		}
+	}
+	require.Less(t, reads, 20+31*minutes)
+	require.Greater(t, reads, 20*minutes)
+	for unclear(s) > 0 { // and once they succeed, all goes on at full speed
+		plan := s.Plan(s.now)
+		for i := range plan.Refresh {
+			s.Report(s.now, ended{Refresh: &plan.Refresh[i], Gone: true})
+		}
+		for i := range plan.Create {
+			step := &plan.Create[i]
+			pod := late(*step)
+			pod.Name, pod.UID = step.Node, types.UID(step.Node)
+			s.ObservePod(s.now, pod)
+			s.Report(s.now, ended{Create: step, Pod: pod})
+		}
+		if plan.Empty() {
+			s.now = plan.Next
+		}
+	}
+	require.Less(t, s.now.Sub(start), time.Hour)
+}
+
+// unclear returns how many nodes have a creation that is not clear.
+func unclear(s *set) int {
+	count := 0
+	for _, phase := range s.CreationPhases() {
+		if phase == "unclear" || phase == "reading" {
+			count++
+		}
+	}
+	return count
+}

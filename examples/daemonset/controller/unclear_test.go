@@ -1,0 +1,56 @@
+package controller_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/daemon"
+	"github.com/kubelife/lifecycle/examples/daemonset/controller"
+)
+
+// The answer to a creation is lost and the template changes. The pod of the
+// former template lands before the read, or never does. At no time are there
+// two.
+func TestALostCreationHoldsTheNextTemplate(t *testing.T) {
+	for what, lands := range map[string]bool{"it lands late": true, "it never lands": false} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			w.addNode("ant")
+			w.addSet("agent")
+			var land func() *corev1.Pod
+			w.loses = func(task controller.Task) bool {
+				change, ok := task.Action.(controller.ChangePod)
+				if !ok || change.Task.Create == nil {
+					return false
+				}
+				pod, err := daemon.NewPod(task.Owner, change.Task.Spec, *change.Task.Create)
+				require.NoError(t, err)
+				makeReady(pod, w.now)
+				land = func() *corev1.Pod { return w.putPod(pod) }
+				return true
+			}
+			w.MarkSynced(w.now)
+			require.Contains(t, w.run(), "agent: create on ant: is lost")
+			w.loses = nil
+			w.changeSet("agent", setImage("agent:2"))
+			require.NotContains(t, w.pass(29*time.Second), "agent: create on ant")
+			require.Empty(t, w.pods)
+			w.behind = true // the watch does not show it in time
+			if lands {
+				land()
+			}
+			require.Contains(t, w.pass(2*time.Second), "agent: read the creation on ant")
+			require.LessOrEqual(t, len(w.pods), 1)
+			w.behind = false
+			w.deliver()
+			w.pass(time.Minute)
+			require.Equal(t, []string{"ant"}, w.podsOn("agent"))
+			for _, pod := range w.pods {
+				require.Equal(t, "agent:2", pod.Spec.Containers[0].Image)
+			}
+		})
+	}
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	listers "k8s.io/client-go/listers/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/hollownode/runner"
+)
+
+const (
+	namespace = metav1.NamespaceDefault
+	// podsPerNode is the kubelet's default of --max-pods.
+	podsPerNode = 110
+	zones       = 4
+	// concurrency is how many requests the script sends at a time.
+	concurrency = 16
+	// fleet is the value of the label of all nodes.
+	fleet = "default"
+	// lookPeriod is how often the script looks at its caches.
+	lookPeriod = 50 * time.Millisecond
+	// stopGrace is how long a process may take to end by itself.
+	stopGrace = 5 * time.Second
+)
+
+// A cluster is a control plane with nodes, and a watch that shows nodes and
+// pods to the script.
+type cluster struct {
+	plane     *controlplane.ControlPlane
+	client    kubernetes.Interface
+	informers informers.SharedInformerFactory
+	nodes     listers.NodeLister
+	pods      listers.PodNamespaceLister
+	stopping  context.CancelFunc
+}
+
+// newCluster starts it and registers nodes, which nothing runs yet. After an
+// error nothing is left. The data stays in dir, unless that is the empty
+// string.
+func newCluster(ctx context.Context, dir string, nodes int) (*cluster, error) {
+	plane, err := controlplane.Start(ctx, controlplane.Config{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{plane: plane}
+	if err := c.start(ctx, nodes); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
+	return c, nil
+}
+
+func (c *cluster) start(ctx context.Context, nodes int) error {
+	config, err := c.plane.UserConfig("script", "system:masters")
+	if err != nil {
+		return err
+	}
+	if c.client, err = versus.ProtobufClient(config, "script"); err != nil {
+		return err
+	}
+	watching, err := versus.ProtobufClient(config, "script-watch") // a connection of its own
+	if err != nil {
+		return err
+	}
+	if err := each(ctx, nodes, c.register); err != nil {
+		return err
+	}
+	c.informers = informers.NewSharedInformerFactoryWithOptions(watching, 0, informers.WithTransform(shown))
+	c.nodes = c.informers.Core().V1().Nodes().Lister()
+	c.pods = c.informers.Core().V1().Pods().Lister().Pods(namespace)
+	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c.stopping = cancel
+	c.informers.Start(watch.Done())
+	c.informers.WaitForCacheSync(ctx.Done())
+	return context.Cause(ctx)
+}
+
+// stop ends all of it.
+func (c *cluster) stop() error {
+	if c.stopping != nil {
+		c.stopping()
+		c.informers.Shutdown()
+	}
+	return c.plane.Stop()
+}
+
+// shown is the transform of the caches. It keeps what the script looks at.
+func shown(object any) (any, error) {
+	switch o := object.(type) {
+	case *corev1.Pod:
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion,
+				Labels: o.Labels, DeletionTimestamp: o.DeletionTimestamp,
+			},
+			Spec: corev1.PodSpec{NodeName: o.Spec.NodeName},
+		}
+		for _, condition := range o.Status.Conditions {
+			if condition.Type == corev1.PodReady {
+				pod.Status.Conditions = []corev1.PodCondition{condition}
+			}
+		}
+		for i := range o.Status.ContainerStatuses {
+			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses,
+				corev1.ContainerStatus{RestartCount: o.Status.ContainerStatuses[i].RestartCount})
+		}
+		return pod, nil
+	case *corev1.Node:
+		o.ManagedFields, o.Status.Images = nil, nil
+	}
+	return object, nil
+}
+
+// nodeName is the name of a node by its number.
+func nodeName(i int) string { return fmt.Sprintf("node-%05d", i) }
+
+// register creates a node that either subject takes, with its resources.
+func (c *cluster) register(ctx context.Context, i int) error {
+	name := nodeName(i)
+	room := corev1.ResourceList{
+		corev1.ResourceCPU:              *resource.NewQuantity(32, resource.DecimalSI),
+		corev1.ResourceMemory:           *resource.NewQuantity(256<<30, resource.BinarySI),
+		corev1.ResourceEphemeralStorage: *resource.NewQuantity(1<<40, resource.BinarySI),
+		corev1.ResourcePods:             *resource.NewQuantity(podsPerNode, resource.DecimalSI),
+	}
+	_, err := c.client.CoreV1().Nodes().Create(ctx, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			corev1.LabelHostname: name, corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%zones+1),
+			corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", runner.Label: fleet,
+		}},
+		Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+// each does something for each number below n, some at a time.
+func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	group, doing := errgroup.WithContext(ctx)
+	group.SetLimit(concurrency)
+	for i := range n {
+		if doing.Err() != nil {
+			break
+		}
+		group.Go(func() error { return do(doing, i) })
+	}
+	return errors.Join(group.Wait(), context.Cause(ctx))
+}
+
+// launch starts a program as a user of its name, with a log of its own.
+func (c *cluster) launch(user, path string, args ...string) (*controlplane.Process, error) {
+	config, err := c.plane.UserConfig(user, "system:masters")
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := c.plane.WriteKubeconfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return controlplane.StartProcess(controlplane.Command{
+		Name: user, Path: path, Args: append([]string{"--kubeconfig=" + kubeconfig}, args...),
+		// kwok would read more configuration from a folder in the user's home.
+		Env:     []string{"KWOK_WORKDIR=" + c.plane.Dir()},
+		LogFile: filepath.Join(c.plane.Dir(), user+".log"),
+	})
+}
+
+// await waits until the caches show what is wanted, while a process runs.
+func await(
+	ctx context.Context, process *controlplane.Process, what string, ask func() (bool, error),
+) error {
+	return versus.AwaitEvery(ctx, lookPeriod, what, func(context.Context) (bool, error) {
+		if !process.Running() {
+			return false, fmt.Errorf("%w\n%s", versus.ErrEnded, process.LogTail(20))
+		}
+		return ask()
+	})
+}

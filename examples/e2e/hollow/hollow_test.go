@@ -1,0 +1,35 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBothAreMeasured plays a small script with each subject. The figures are
+// all there, and those that a machine does not change are right. It takes about
+// half a minute.
+func TestBothAreMeasured(t *testing.T) {
+	programs, err := build(t.Context(), t.TempDir(), "", t.Output())
+	require.NoError(t, err)
+	for _, s := range subjects() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			o := options{nodes: 20, pods: 60, rest: 2 * time.Second, churn: shortestChurn, subjects: []subject{s}}
+			measured := o.compare(t.Context(), programs, t.Output())
+			require.NoError(t, measured.problem())
+			figures := measured.columns[0].figures
+			for _, r := range o.rows() {
+				require.Contains(t, figures, r.figure, r.title)
+			}
+			require.GreaterOrEqual(t, figures[upCalls], 1.0, "each pod is reported ready")
+			require.Less(t, figures[upCalls], 4.0)
+			require.GreaterOrEqual(t, figures[endCalls], 1.0, "each pod is removed")
+			require.Less(t, figures[endCalls], 6.0)
+			require.Positive(t, figures[churnPods])
+			require.Greater(t, figures[peakMemory], 10.0)
+			require.Greater(t, figures[goroutines], 10.0)
+		})
+	}
+}

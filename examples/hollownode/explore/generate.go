@@ -1,0 +1,124 @@
+package explore
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
+	"github.com/kubelife/lifecycle/examples/hollownode/simulation"
+)
+
+const (
+	mostNodes = 3
+	mostPods  = 8
+	// shapes is how many pods there are to draw from.
+	shapes = 1 << 20
+	// script is how long steps begin.
+	script = 8 * time.Minute
+)
+
+// generator draws a scenario.
+type generator struct {
+	*rand.Rand
+
+	scenario *simulation.Scenario
+	pods     int
+}
+
+// Generate returns the random scenario of a seed.
+func Generate(seed uint64) *simulation.Scenario {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 2)), scenario: &simulation.Scenario{Seed: seed}}
+	s := g.scenario
+	s.Nodes = 1 + g.IntN(mostNodes)
+	g.pods = 2 + g.IntN(mostPods-1)
+	for pod := range g.pods {
+		step := g.step(simulation.ActionCreatePod)
+		step.Pod, step.At = pod, time.Duration(g.IntN(20))*time.Second
+		s.Steps = append(s.Steps, step)
+	}
+	g.perturb()
+	return s
+}
+
+// perturb adds steps. Some follow each other closely, because faults that need
+// two things at once would be rare otherwise.
+func (g *generator) perturb() {
+	clients, nodes, faults := clientActions(), nodeActions(), faultActions()
+	odds := []int{0, 2, 5}[g.IntN(3)]
+	at := time.Duration(0)
+	for range 3 + g.IntN(22) {
+		switch g.IntN(4) {
+		case 0:
+			at = time.Duration(g.Int64N(int64(script)))
+		case 1:
+			at += time.Duration(g.Int64N(int64(time.Minute)))
+		default:
+			at += time.Duration(g.Int64N(int64(5 * time.Second)))
+		}
+		do := clients[g.IntN(len(clients))]
+		switch {
+		case g.IntN(10) < odds:
+			do = faults[g.IntN(len(faults))]
+		case g.IntN(10) < odds:
+			do = nodes[g.IntN(len(nodes))]
+		}
+		step := g.step(do)
+		step.At = at
+		g.scenario.Steps = append(g.scenario.Steps, step)
+	}
+}
+
+// step returns a step with everything drawn.
+func (g *generator) step(do simulation.Action) simulation.Step {
+	longest := 3 * time.Minute
+	if g.IntN(2) == 0 {
+		longest = 20 * time.Second
+	}
+	n := g.IntN(12)
+	switch do {
+	case simulation.ActionCreatePod, simulation.ActionRecreatePod:
+		n = g.IntN(shapes)
+	case simulation.ActionLate:
+		n = []int{1, 5, 20, 45}[g.IntN(4)]
+	case simulation.ActionKill:
+		n = []int{0, 0, 3, 30}[g.IntN(4)]
+	default:
+	}
+	return simulation.Step{
+		Do: do, Node: g.IntN(g.scenario.Nodes), Pod: g.IntN(g.pods), N: n,
+		For:  time.Second + time.Duration(g.Int64N(int64(longest))),
+		Kind: invariant.Kind(g.IntN(int(invariant.Kinds))),
+	}
+}
+
+// clientActions are what clients do. What is twice in the list is drawn more
+// often.
+func clientActions() []simulation.Action {
+	return []simulation.Action{
+		simulation.ActionCreatePod, simulation.ActionCreatePod, simulation.ActionCreatePod,
+		simulation.ActionDeletePod, simulation.ActionDeletePod, simulation.ActionDeletePod,
+		simulation.ActionForceDelete, simulation.ActionRecreatePod, simulation.ActionRecreatePod,
+		simulation.ActionSetImage, simulation.ActionCrash, simulation.ActionCrash,
+		simulation.ActionOverwrite, simulation.ActionFailPod, simulation.ActionOpenGate,
+	}
+}
+
+// nodeActions are what goes wrong with nodes.
+func nodeActions() []simulation.Action {
+	return []simulation.Action{
+		simulation.ActionSilence, simulation.ActionSilence, simulation.ActionRuntimeDown, simulation.ActionRuntimeDown,
+		simulation.ActionNetworkDown, simulation.ActionPressure, simulation.ActionSlowNode, simulation.ActionFailingNode,
+		simulation.ActionReboot, simulation.ActionReboot,
+		simulation.ActionRestartKubelet, simulation.ActionRestartKubelet, simulation.ActionReplaceNode,
+	}
+}
+
+// faultActions are what goes wrong with the process, and between it and the API
+// server.
+func faultActions() []simulation.Action {
+	return []simulation.Action{
+		simulation.ActionErrors, simulation.ActionLoseAnswers, simulation.ActionSlowCalls,
+		simulation.ActionLate, simulation.ActionLate, simulation.ActionGap,
+		simulation.ActionKill, simulation.ActionKill, simulation.ActionKillFleet,
+	}
+}

@@ -1,0 +1,114 @@
+package invariant
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Kind is a resource of the API server.
+type Kind uint8
+
+// The resources that matter to nodes.
+const (
+	Pods Kind = iota
+	Nodes
+	// Kinds is how many there are.
+	Kinds
+)
+
+// String returns the name of the resource.
+func (k Kind) String() string { return [...]string{"pods", "nodes", "kinds"}[k] }
+
+// History is what has happened to a cluster: what the API server has stored,
+// and what the containers of the nodes have done.
+type History struct {
+	// Changes are what was stored, in the order of their versions.
+	Changes []*Change
+	// Calls are those of the kubelets, in the order in which they were sent.
+	Calls []*Call
+	// Runs are those of all containers, in the order in which they became known.
+	Runs []*Run
+	// Overlaps are plans that were begun for a pod that had one under way.
+	Overlaps []Overlap
+	// Faults are all times in which something was wrong.
+	Faults []Fault
+	// Starts are the starts of kubelets and the reboots of machines, in order.
+	Starts []Start
+	End    time.Time
+}
+
+// A Change is one step of an object.
+type Change struct {
+	Kind    Kind
+	Version uint64
+	At      time.Time
+	// Before is nil for a creation, and After for a removal.
+	Before, After metav1.Object
+	// By is the call of a kubelet that has caused it. It is nil for other clients.
+	By *Call
+}
+
+// pods returns both sides of a change of a pod.
+func (c *Change) pods() (before, after *corev1.Pod) {
+	before, _ = c.Before.(*corev1.Pod)
+	after, _ = c.After.(*corev1.Pod)
+	return before, after
+}
+
+// A Call is a request of a kubelet about a pod.
+type Call struct {
+	Node string
+	Pod  types.UID
+	// Decided is when the kubelet has chosen what to send.
+	Decided time.Time
+}
+
+// A Run is one run of a container.
+type Run struct {
+	Pod      types.UID
+	Node     string
+	Name, ID string
+	Image    string
+	Sandbox  string
+	Attempt  int32
+	// Runtime numbers the processes of the runtime. Each begins without runs,
+	// except those that it has restored.
+	Runtime int
+	// Restored tells that a former runtime has started it.
+	Restored bool
+	// Started is zero if its start has failed, and Ended if it goes on.
+	Started, Ended time.Time
+	Code           int32
+	// Lost tells that the machine or its runtime was lost, and the code with it.
+	Lost bool
+}
+
+// runsAt reports whether a run has started and goes on at a time.
+func (r *Run) runsAt(at time.Time) bool {
+	return !r.Started.IsZero() && !r.Started.After(at) && (r.Ended.IsZero() || r.Ended.After(at))
+}
+
+// An Overlap is a plan of a pod that was begun too early.
+type Overlap struct {
+	Pod types.UID
+	At  time.Time
+}
+
+// A Fault is a time in which something was wrong with a node, or with all if it
+// has no name.
+type Fault struct {
+	Node     string
+	What     string
+	From, To time.Time
+}
+
+// A Start is one of the kubelet of a node.
+type Start struct {
+	Node string
+	At   time.Time
+	// Reboot tells that the machine has started, too.
+	Reboot bool
+}

@@ -1,0 +1,90 @@
+package invariant
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// clock is the time of day of a violation.
+func clock(at time.Time) string { return at.Format("15:04:05.000") }
+
+// writes checks what kubelets have written of a pod.
+func (c *checker) writes(l *life) {
+	for _, change := range l.changes {
+		if change.By == nil {
+			continue
+		}
+		before, after := change.pods()
+		if change.By.Node != before.Spec.NodeName || change.By.Pod != l.uid {
+			c.violate(OwnPods, change.At, "%s is written by %s for pod %s", l, change.By.Node, c.name(change.By.Pod))
+		}
+		if after == nil {
+			if before.DeletionTimestamp == nil {
+				c.violate(OwnPods, change.At, "%s is removed, and was not to be deleted", l)
+			}
+			continue
+		}
+		c.forward(l, change, before, after)
+	}
+}
+
+// forward checks that a status takes nothing back.
+func (c *checker) forward(l *life, change *Change, before, after *corev1.Pod) {
+	if final(before.Status.Phase) && after.Status.Phase != before.Status.Phase {
+		c.violate(Forward, change.At, "%s was %s and is %s", l, before.Status.Phase, after.Status.Phase)
+	}
+	if old := before.Status.StartTime; old != nil && !old.Equal(after.Status.StartTime) && c.knew(l, change) {
+		c.violate(Forward, change.At, "the start of %s was %v and is %v", l, old, after.Status.StartTime)
+	}
+	c.containersForward(l, change, before.Status.InitContainerStatuses, after.Status.InitContainerStatuses)
+	c.containersForward(l, change, before.Status.ContainerStatuses, after.Status.ContainerStatuses)
+}
+
+// knew reports whether the kubelet that has sent a change has also sent the one
+// before it. One that has just restarted cannot know what was under way.
+func (c *checker) knew(l *life, change *Change) bool {
+	started := c.started(change.By.Node, change.By.Decided)
+	for i := len(l.changes) - 1; i >= 0; i-- {
+		if other := l.changes[i]; other.Version < change.Version && other.By != nil {
+			return !other.By.Decided.Before(started)
+		}
+	}
+	return false
+}
+
+func (c *checker) containersForward(l *life, change *Change, before, after []corev1.ContainerStatus) {
+	for i := range before {
+		old := &before[i]
+		s := statusOf(after, old.Name)
+		switch {
+		case s == nil:
+			c.violate(Forward, change.At, "%s of %s has no status any more", old.Name, l)
+		case s.RestartCount < old.RestartCount:
+			c.violate(Forward, change.At, "%s of %s had %d restarts and has %d", old.Name, l, old.RestartCount,
+				s.RestartCount)
+		case s.State.Running != nil && s.ContainerID != "" && hasEnded(old, s.ContainerID):
+			c.violate(Forward, change.At, "run %s of %s had ended and runs", s.ContainerID, l)
+		}
+	}
+}
+
+// hasEnded reports whether a status shows the end of a run.
+func hasEnded(s *corev1.ContainerStatus, id string) bool {
+	for _, state := range []*corev1.ContainerState{&s.State, &s.LastTerminationState} {
+		if state.Terminated != nil && state.Terminated.ContainerID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// statusOf returns the status of a container, or nil.
+func statusOf(list []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubelife/lifecycle/examples/apiserver"
+	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+)
+
+// call is a task under way. All that it sends arrives at one moment, because
+// each task about a pod is one request.
+type call struct {
+	task    kubelet.Task
+	record  *invariant.Call
+	arrived bool
+	result  kubelet.Result
+}
+
+// callTimeout is that of the runner. A call that has not arrived by then never
+// does, because its connection is closed.
+const callTimeout = 30 * time.Second
+
+// perform sends a task and takes its result to the fleet.
+func (p *process) perform(task kubelet.Task) {
+	c := &call{task: task, record: &invariant.Call{Node: task.Node, Decided: p.Now()}, result: kubelet.ResultFailed}
+	if task.Pod != nil {
+		c.record.Pod = task.Pod.UID
+		p.history.Calls = append(p.history.Calls, c.record)
+	}
+	p.calls = append(p.calls, c)
+	there, back := p.trip(p.faults), p.trip(p.faults)
+	if there < callTimeout {
+		p.After(there, func() { p.arrive(c) })
+	}
+	p.After(min(there+back, callTimeout), func() { p.answer(c) })
+}
+
+// arrive has the API server do what a call asks for.
+func (p *process) arrive(c *call) {
+	if c.arrived {
+		return
+	}
+	c.arrived = true
+	client := &client{process: p, call: c}
+	if p.strikes(p.faults.errors) {
+		name := ""
+		if c.task.Pod != nil {
+			name = c.task.Pod.Name
+		}
+		client.refusal = p.refusal(name)
+	}
+	p.client = client
+	c.result, _ = p.edge.Perform(context.Background(), c.task)
+	p.client = nil
+}
+
+// answer takes the result of a call to the fleet, if the process still runs.
+func (p *process) answer(c *call) {
+	if p.ended {
+		return
+	}
+	c.arrived = true // what is given up does nothing any more
+	for i, other := range p.calls {
+		if other == c {
+			p.calls = append(p.calls[:i], p.calls[i+1:]...)
+			break
+		}
+	}
+	p.fleet.Finish(p.Now(), c.task, c.result)
+	p.wake()
+}
+
+// client is the typed client of pods, and the one of nodes, for one call.
+type client struct {
+	process *process
+	call    *call
+	refusal error
+}
+
+var errUnexpected = errors.New("no task sends this")
+
+// do runs a request at the API server, unless something is in its way.
+func (c *client) do(request func(s *apiserver.Server, now time.Time) error) error {
+	p := c.process
+	if c.refusal != nil {
+		return c.refusal
+	}
+	p.store.call = c.call.record
+	err := request(p.server, p.Now())
+	p.store.call = nil
+	if p.strikes(p.faults.lost) {
+		return p.lostAnswer()
+	}
+	return err
+}
+
+func (c *client) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions,
+	subresources ...string,
+) (*corev1.Pod, error) {
+	options := apiserver.WriteOptions{}
+	if len(subresources) > 0 {
+		options.Subresource = subresources[0]
+	}
+	return nil, c.do(func(s *apiserver.Server, now time.Time) error {
+		key := apiserver.Key{Namespace: Namespace, Name: name}
+		_, err := s.Patch(now, resourceOf(invariant.Pods), key, kind, data, options)
+		return err
+	})
+}
+
+func (c *client) Delete(_ context.Context, name string, options metav1.DeleteOptions) error {
+	return c.do(func(s *apiserver.Server, now time.Time) error {
+		_, err := s.Delete(now, resourceOf(invariant.Pods), apiserver.Key{Namespace: Namespace, Name: name}, options)
+		return err
+	})
+}
+
+// Create is for mirrors of static pods, which these worlds do not have.
+func (c *client) Create(context.Context, *corev1.Pod, metav1.CreateOptions) (*corev1.Pod, error) {
+	return nil, errUnexpected
+}
+
+func (c *client) List(context.Context, metav1.ListOptions) (*corev1.PodList, error) {
+	return nil, errUnexpected
+}
+
+// nodeClient is never used, because the nodes are there before their kubelets.
+type nodeClient struct{}
+
+func (nodeClient) Get(context.Context, string, metav1.GetOptions) (*corev1.Node, error) {
+	return nil, errUnexpected
+}
+
+func (nodeClient) Create(context.Context, *corev1.Node, metav1.CreateOptions) (*corev1.Node, error) {
+	return nil, errUnexpected
+}

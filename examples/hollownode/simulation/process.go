@@ -1,0 +1,253 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubelife/lifecycle/examples/hollownode/edge"
+	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
+	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
+	"github.com/kubelife/lifecycle/examples/virtualtime"
+	"github.com/kubelife/lifecycle/nodehealth/heartbeat"
+)
+
+// A process is one life of the kubelets: the fleet and the edge of the real
+// program. The dispatcher, the informers and the sender of heartbeats, which
+// wait, are its own.
+type process struct {
+	*cluster
+
+	faults  *faults
+	runtime *recorder
+	fleet   *kubelet.Fleet
+	edge    *edge.Edge
+	watches [invariant.Kinds]*virtualtime.Watch
+	// calls are those under way, and client is that of the one that arrives.
+	calls  []*call
+	client *client
+	beats  map[string]heartbeat.Node
+	// broken is from when a node has had what fault, as its kubelet was told.
+	broken map[string]map[string]time.Time
+	ended  bool
+	awake  bool          // a turn is planned
+	alarm  time.Duration // the earliest turn planned for later; zero: none
+}
+
+// start begins a life. Its caches are up to age old.
+func start(c *cluster, f *faults, runtime *recorder, age time.Duration) (*process, error) {
+	p := &process{
+		cluster: c, faults: f, runtime: runtime, beats: map[string]heartbeat.Node{},
+		broken: map[string]map[string]time.Time{},
+	}
+	var err error
+	p.fleet, err = kubelet.NewFleet(kubelet.FleetConfig{Runtime: runtime, Rand: c.random.Float64}, c.Now())
+	if err != nil {
+		return nil, fmt.Errorf("start the kubelets: %w", err)
+	}
+	for kind := range invariant.Kinds {
+		p.watches[kind] = &virtualtime.Watch{Timeline: c.Timeline, Log: &c.logs[kind], Transform: trimmed, Shown: p.wake}
+	}
+	observe := func(turn func(now time.Time)) { turn(p.Now()) }
+	p.edge, err = edge.NewEdge(edge.Config{
+		Fleet: p.fleet, Runtime: runtime, Observe: observe, View: observe,
+		Pods:  func(string) edge.PodClient { return p.client },
+		Nodes: nodeClient{}, PodsOf: p.podsOf, Heartbeats: p, IsOurs: func(*corev1.Node) bool { return true },
+		NodeStore: p.watches[invariant.Nodes], PodStore: p.watches[invariant.Pods],
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start the kubelets: %w", err)
+	}
+	p.watches[invariant.Nodes].Handler = nodeHandler{p.edge.Nodes, p}
+	p.watches[invariant.Pods].Handler = p.edge.Pods
+	for _, kind := range []invariant.Kind{invariant.Nodes, invariant.Pods} {
+		at := c.Now().Add(-c.between(0, age))
+		p.watches[kind].List(c.logs[kind].VersionAt(at), func() time.Duration { return p.watchDelay(f, kind) })
+	}
+	p.edge.MarkSynced()
+	runtime.restores = false
+	p.wake()
+	p.After(c.between(0, beatPeriod), p.beat)
+	return p, nil
+}
+
+// trimmed is what the transform of the informers leaves.
+func trimmed(object metav1.Object) metav1.Object {
+	switch typed := object.(type) {
+	case *corev1.Pod:
+		kept, _ := edge.Trim(typed)
+		if pod, ok := kept.(*corev1.Pod); ok {
+			return pod
+		}
+	case *corev1.Node:
+		kept, _ := edge.Trim(typed.DeepCopy()) // it changes nodes in place
+		if node, ok := kept.(*corev1.Node); ok {
+			return node
+		}
+	}
+	return object
+}
+
+// podsOf returns the pods of a node that the informer has.
+func (p *process) podsOf(node string) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, object := range p.watches[invariant.Pods].Objects() {
+		if pod, ok := object.(*corev1.Pod); ok && pod.Spec.NodeName == node {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// end kills the process. Of its calls under way some arrive, and none is
+// answered.
+func (p *process) end() {
+	for _, c := range p.calls {
+		if !c.arrived && p.random.IntN(2) == 0 {
+			p.arrive(c)
+		}
+		c.arrived = true
+	}
+	p.ended, p.calls = true, nil
+	for _, w := range p.watches {
+		w.Close()
+	}
+	for node := range p.broken {
+		p.mended(node)
+	}
+}
+
+// told shows a change by and by.
+func (p *process) told(kind invariant.Kind, change virtualtime.Change) {
+	if !p.ended {
+		p.watches[kind].Show(change, p.watchDelay(p.faults, kind))
+	}
+}
+
+// wake plans a turn for now.
+func (p *process) wake() {
+	if p.awake || p.ended {
+		return
+	}
+	p.awake = true
+	p.After(0, p.turn)
+}
+
+// workers is how many calls run at a time.
+const workers = 16
+
+// turn lets happen what is due, and sends calls.
+func (p *process) turn() {
+	p.awake = false
+	if p.ended {
+		return
+	}
+	for len(p.calls) < workers {
+		task, ok := p.fleet.Start(p.Now())
+		if !ok {
+			p.setAlarm()
+			return
+		}
+		p.perform(task)
+	}
+}
+
+// breather is how long a process waits that is promised work for now and then
+// gets none, as in timedqueue.Dispatcher. Otherwise time would stand still.
+const breather = time.Millisecond
+
+func (p *process) setAlarm() {
+	next, ok := p.fleet.Next(p.Now())
+	if !ok {
+		return
+	}
+	wait := next.Sub(p.Now())
+	if wait <= 0 {
+		wait = breather
+	}
+	at := p.Elapsed() + wait
+	if p.alarm != 0 && p.alarm <= at {
+		return
+	}
+	p.alarm = at
+	p.After(wait, func() {
+		if p.alarm == at {
+			p.alarm = 0
+		}
+		p.wake()
+	})
+}
+
+// beatPeriod is how often nodes report what has changed of their status.
+const beatPeriod = 10 * time.Second
+
+// Add, Remove and Changed make a process the sender of heartbeats.
+func (p *process) Add(node heartbeat.Node) error {
+	p.beats[node.Name] = node
+	return nil
+}
+
+// Remove implements [edge.Heartbeats].
+func (p *process) Remove(name string) bool {
+	_, known := p.beats[name]
+	delete(p.beats, name)
+	return known
+}
+
+// Changed implements [edge.Heartbeats].
+func (p *process) Changed(name string) bool {
+	_, known := p.beats[name]
+	p.After(0, func() { p.report(name) })
+	return known
+}
+
+// beat reports all nodes, and again after a period.
+func (p *process) beat() {
+	if p.ended {
+		return
+	}
+	for _, node := range list[*corev1.Node](p.cluster, invariant.Nodes) {
+		p.report(node.Name)
+	}
+	p.After(beatPeriod, p.beat)
+}
+
+// report writes the status of a node, if it has changed.
+func (p *process) report(name string) {
+	node, known := p.beats[name]
+	if !known || p.ended || node.Alive(context.Background()) != nil {
+		return
+	}
+	status, err := node.Status(context.Background())
+	if err != nil || p.strikes(p.faults.errors) {
+		return
+	}
+	p.changeNode(name, func(stored *corev1.Node) {
+		if stored.UID == node.UID {
+			stored.Status = status
+		}
+	})
+}
+
+// nodeHandler records the faults of nodes as their kubelets are told.
+type nodeHandler struct {
+	cache.ResourceEventHandler
+
+	process *process
+}
+
+// OnAdd implements [cache.ResourceEventHandler].
+func (h nodeHandler) OnAdd(object any, first bool) {
+	h.note(nil, object)
+	h.ResourceEventHandler.OnAdd(object, first)
+}
+
+// OnUpdate implements [cache.ResourceEventHandler].
+func (h nodeHandler) OnUpdate(before, after any) {
+	h.note(before, after)
+	h.ResourceEventHandler.OnUpdate(before, after)
+}

@@ -1,0 +1,34 @@
+// Package exhaustive plays small worlds in all ways in which their messages can
+// interleave, within a bound. Package explore plays large random ones.
+//
+//	go -C examples test ./outage/exhaustive -v
+//	go -C examples test ./outage/exhaustive -v -timeout 2h -args -deviations 2
+//
+// A world has two nodes and two pods, and something happens to it. Messages are
+// the calls of the controller, their answers and the events of its watches. In
+// the undisturbed run each takes its usual time. A [Schedule] says what
+// differs. A message is overtaken by others, an event comes late, an answer is
+// lost, the controller crashes. [World.Explore] runs every schedule that has at
+// most so many deviations. It replays: runs with the same deviations so far
+// have sent the same messages.
+//
+// The bound is that of delay-bounded scheduling (Emmi, Qadeer, Rakamarić: POPL
+// 2011). A fault that needs fewer deviations than the bound is found, with the
+// fewest that it needs.
+//
+// # What is wanted
+//
+// All invariants hold, as in random worlds. And the world is what it should be
+// in the end and stays so: eventually stable reconciliation (Anvil, Sun et al.:
+// OSDI 2024). All nodes are ready, without a taint, each workload has its pods,
+// and none of them leaves. Three minutes after the last message that may
+// deviate the controller writes nothing any more.
+//
+// # What is left out
+//
+// Crashes are at the moments in which a message is sent. One between two of
+// them is the same as one at the first: a process changes nothing outside
+// without a message. Messages before the first fault do not deviate. How much later a
+// message comes has two values, and of each kind a schedule has at most one.
+// Runs that reach the same state are not merged.
+package exhaustive

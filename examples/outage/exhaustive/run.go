@@ -1,0 +1,160 @@
+package exhaustive
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubelife/lifecycle/examples/outage/model"
+	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/outage/simulation"
+)
+
+const (
+	// overtaken is several times what a call or an event takes.
+	overtaken = 100 * time.Millisecond
+	// late is longer than what a controller does after a fault takes, and shorter
+	// than the time after which it doubts its sight.
+	late = 15 * time.Second
+)
+
+// A World is a small cluster to which something happens.
+type World struct {
+	Name     string
+	scenario scenario.Scenario
+	// from and to limit when deviations happen.
+	from, to time.Duration
+	// quiet is when the controller must have done everything.
+	quiet time.Duration
+}
+
+// A Run is what a schedule led to.
+type Run struct {
+	// Violations are what was violated, empty if all went well.
+	Violations []string
+	messages   []message
+	// disturbed says that all deviations of the schedule took place.
+	disturbed bool
+}
+
+// message is one that was sent while deviations may happen.
+type message struct {
+	kind model.MessageKind
+	// retried says that it is a list, which a client sends until it has an answer.
+	list bool
+}
+
+// allows reports whether a deviation can befall a message.
+func (m message) allows(kind Kind) bool {
+	switch kind {
+	case Overtaken, Crash:
+		return true
+	case Late:
+		return m.kind == model.MessageEvent
+	case Lost:
+		return m.kind == model.MessageAnswer && !m.list
+	}
+	return false
+}
+
+// Run runs a schedule.
+func (w *World) Run(schedule Schedule) (*Run, error) {
+	s, err := simulation.New(w.scenario.Clone())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", w.Name, err)
+	}
+	judge := s.Judge()
+	judge.Quiet(w.quiet)
+	r := &running{world: w, simulation: s, left: schedule}
+	s.World().Decide(r.decide)
+	s.Run()
+	judge.End()
+	run := &Run{messages: r.messages, disturbed: len(r.left) == 0}
+	for _, v := range judge.Violations() {
+		run.Violations = append(run.Violations, v.String())
+	}
+	run.Violations = append(run.Violations, unsettled(s)...)
+	return run, nil
+}
+
+// running is a run of a schedule.
+type running struct {
+	world      *World
+	simulation *simulation.Simulation
+	left       Schedule
+	messages   []message
+}
+
+// decide lets the next deviation happen when its message is sent.
+func (r *running) decide(m model.Message) model.Fate {
+	world := r.simulation.World()
+	if now := world.Now(); now < r.world.from || now >= r.world.to {
+		return model.Fate{}
+	}
+	n := len(r.messages)
+	r.messages = append(r.messages, message{m.Kind, m.Call != nil && m.Call.Verb == model.List})
+	if len(r.left) == 0 || r.left[0].Message != n {
+		return model.Fate{}
+	}
+	kind := r.left[0].Kind
+	r.left = r.left[1:]
+	settled := r.simulation.Disturb()
+	after := func(wait time.Duration) { world.After(wait+margin, settled) }
+	switch kind {
+	case Overtaken:
+		after(overtaken)
+		return model.Fate{Later: overtaken}
+	case Late:
+		after(late)
+		return model.Fate{Later: late}
+	case Lost:
+		after(model.CallTimeout)
+		return model.Fate{Lost: true}
+	case Crash:
+		world.After(0, func() {
+			for _, replica := range r.simulation.Replicas() {
+				replica.Crash()
+			}
+		})
+		after(0)
+	}
+	return model.Fate{}
+}
+
+// margin is how long after a deviation a judge wants nothing that would have
+// been due in it.
+const margin = 3 * time.Second
+
+// unsettled returns what is not as it should be when all nodes are well. Each
+// takes pods, and each workload has as many as it wants. None of them leaves.
+func unsettled(s *simulation.Simulation) []string {
+	var wrong []string
+	for _, node := range s.World().Nodes() {
+		ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+		if !ready || len(node.Spec.Taints) > 0 || node.Spec.Unschedulable {
+			wrong = append(wrong, fmt.Sprintf("node %s is not settled: ready %v, taints %v", node.Name, ready, node.Spec.Taints))
+		}
+	}
+	want := 0
+	for i := range s.Scenario().Cluster.Workloads {
+		want += s.Scenario().Cluster.Workloads[i].Replicas
+	}
+	pods := s.World().Pods()
+	if len(pods) != want {
+		wrong = append(wrong, fmt.Sprintf("there are %d pods, want %d", len(pods), want))
+	}
+	for _, pod := range pods {
+		ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+		if !ready || pod.DeletionTimestamp != nil || pod.Spec.NodeName == "" {
+			wrong = append(wrong, fmt.Sprintf("pod %s is not settled: ready %v, on %q, leaves since %v", pod.Name, ready,
+				pod.Spec.NodeName, pod.DeletionTimestamp))
+		}
+	}
+	return wrong
+}
