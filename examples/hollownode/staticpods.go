@@ -24,8 +24,8 @@ import (
 const longestManifest = 10 << 20
 
 // readStaticPods reads the pods of a file, or of all files of a folder in the
-// order of their names. Hidden files are left out, so a mounted ConfigMap is read
-// once. The error joins all that is wrong, each with its file and line.
+// order of their names. Hidden files are left out, so that a mounted ConfigMap
+// is read once. The error joins all that is wrong, each with its file and line.
 func readStaticPods(path string) ([]*corev1.Pod, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -27,6 +27,21 @@ const (
 	patience = 2 * time.Minute
 )
 
+// agent is the manifest of the static pod of each node.
+const agent = `apiVersion: v1
+kind: Pod
+metadata:
+  name: agent
+  labels: {app: agent}
+spec:
+  hostNetwork: true
+  priorityClassName: system-node-critical
+  containers:
+  - name: main
+    image: example.invalid/agent:1
+    resources: {limits: {cpu: 10m, memory: 10Mi}}
+`
+
 // cluster is a control plane with a scheduler, controllers and hollow nodes.
 type cluster struct {
 	*testing.T
@@ -72,7 +87,9 @@ func newCluster(t *testing.T) *cluster {
 // startFleet starts the program as a process.
 func (c *cluster) startFleet() {
 	c.Helper()
-	c.startNodes(fmt.Sprintf("--nodes=%d", nodes), fmt.Sprintf("--zones=%d", zones))
+	manifest := filepath.Join(c.programs, "agent.yaml")
+	require.NoError(c, os.WriteFile(manifest, []byte(agent), 0o600))
+	c.startNodes(fmt.Sprintf("--nodes=%d", nodes), fmt.Sprintf("--zones=%d", zones), "--pod-manifest-path="+manifest)
 }
 
 func (c *cluster) startNodes(flags ...string) {

@@ -2,10 +2,13 @@
 // kube-scheduler, with the ReplicaSet and Job controllers of
 // kube-controller-manager, and with nodelifecycle:
 //
-//   - Pods are scheduled onto hollow nodes and become ready.
+//   - Pods are scheduled onto hollow nodes and become ready. So does a static
+//     pod of each node, which a mirror pod shows.
 //
 //   - The fleet is killed and starts again: no container restarts, no status is
 //     written twice, and no final one is lost.
+//
+//   - A mirror pod that is deleted comes again, and no container restarts.
 //
 //   - Jobs succeed, and fail at their backoffLimit.
 //

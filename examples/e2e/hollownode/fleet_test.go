@@ -37,12 +37,16 @@ func TestHollowNodesOnARealControlPlane(t *testing.T) {
 		}
 		return unless(open, nodes)
 	})
+	c.eventually("a mirror pod shows the static pod of each", func() string {
+		return unless(c.countReady("agent"), nodes)
+	})
 	c.addReplicaSet("web", replicas, 5)
 	c.addStaying()
 	c.eventually(fmt.Sprintf("%d pods are ready", replicas+nodes), func() string {
 		return unless(c.countReady("web")+c.countReady("stays"), replicas+nodes)
 	})
 	t.Run("the fleet is killed", func(t *testing.T) { c.at(t).killThrice() })
+	t.Run("a mirror pod is deleted", func(t *testing.T) { c.at(t).deleteMirror() })
 	t.Run("jobs", func(t *testing.T) { c.at(t).runJobs() })
 	t.Run("a zone is silent and returns", func(t *testing.T) { c.at(t).silenceZone() })
 	c.wantNoConflict()
@@ -58,8 +62,9 @@ func (c *cluster) at(t *testing.T) *cluster {
 
 // killThrice kills the fleet twice while pods run, and once while they end.
 func (c *cluster) killThrice() {
+	all := func() []corev1.Pod { return slices.Concat(c.pods("web"), c.pods("stays"), c.pods("agent")) }
 	before := map[types.UID]corev1.Pod{}
-	for _, pod := range append(c.pods("web"), c.pods("stays")...) {
+	for _, pod := range all() {
 		before[pod.UID] = pod
 	}
 	for range 2 {
@@ -78,7 +83,7 @@ func (c *cluster) killThrice() {
 			return unless(renewed, nodes)
 		})
 	}
-	after := append(c.pods("web"), c.pods("stays")...)
+	after := all()
 	require.Len(c, after, len(before))
 	for i := range after {
 		was := before[after[i].UID]
@@ -96,6 +101,24 @@ func (c *cluster) killThrice() {
 	require.NotEmpty(c, c.pods("ends"), "some were still ending")
 	c.startFleet()
 	c.eventually("they have ended", func() string { return unless(len(c.pods("ends")), 0) })
+}
+
+// deleteMirror deletes the mirror pod of a node, with its grace period. It comes
+// again, and shows the containers that run.
+func (c *cluster) deleteMirror() {
+	mirror := c.pods("agent")[0]
+	container := mirror.Status.ContainerStatuses[0].ContainerID
+	require.NoError(c, c.client.CoreV1().Pods(metav1.NamespaceDefault).
+		Delete(c.Context(), mirror.Name, metav1.DeleteOptions{}))
+	c.eventually("there is another one", func() string {
+		for _, pod := range c.pods("agent") {
+			if pod.Name == mirror.Name && pod.UID != mirror.UID && isReady(&pod) {
+				require.Equal(c, container, pod.Status.ContainerStatuses[0].ContainerID)
+				return ""
+			}
+		}
+		return "none that is ready"
+	})
 }
 
 // runJobs has one job succeed and one fail. The fleet is killed in between, and
@@ -156,16 +179,18 @@ func (c *cluster) silenceZone() {
 		return unless(ready, replicas)
 	})
 	c.eventually("pods that stay are not ready", func() string {
-		return unless(c.countReady("stays"), nodes-len(inZone))
+		return unless(c.countReady("stays")+c.countReady("agent"), 2*(nodes-len(inZone)))
 	})
 	require.Greater(c, len(c.pods("web")), replicas, "no kubelet has ended the evicted pods")
 
 	c.annotate(silent, "silent", "false")
 	returned := time.Now()
-	c.eventually("pods that stayed are ready again", func() string { return unless(c.countReady("stays"), nodes) })
+	c.eventually("pods that stayed are ready again", func() string {
+		return unless(c.countReady("stays")+c.countReady("agent"), 2*nodes)
+	})
 	assert.Less(c, time.Since(returned), 15*time.Second, "10 s and the calls")
 	c.eventually("the evicted pods have ended", func() string { return unless(len(c.pods("web")), replicas) })
-	for _, pod := range c.pods("stays") {
+	for _, pod := range append(c.pods("stays"), c.pods("agent")...) {
 		assert.Zero(c, pod.Status.ContainerStatuses[0].RestartCount, pod.Name)
 	}
 }

@@ -25,6 +25,9 @@ func (f *Fleet) configure(now time.Time, n *nodeRecord) {
 			f.remove(now, r)
 		}
 	}
+	for _, name := range slices.SortedFunc(maps.Keys(n.mirrors), compareNames) {
+		f.adoptFormer(now, n, n.mirrors[name].pod)
+	}
 	for _, name := range slices.SortedFunc(maps.Keys(n.static), compareNames) {
 		pod := n.static[name]
 		if _, known := f.pods[pod.UID]; !known { // one that is ending comes back when it is forgotten
@@ -36,6 +39,22 @@ func (f *Fleet) configure(now time.Time, n *nodeRecord) {
 	}
 	for name := range n.mirrors {
 		f.requestMirror(now, n, name)
+	}
+}
+
+// adoptFormer ends the static pod that a mirror shows, if only the runtime has
+// it: its manifest has gone while the process was down. The next one of its name
+// waits for its end.
+func (f *Fleet) adoptFormer(now time.Time, n *nodeRecord, mirror *corev1.Pod) {
+	former := *mirror
+	former.UID, former.DeletionTimestamp = RuntimeUID(mirror), nil
+	if !isStatic(mirror) || f.pods[former.UID] != nil || n.wants(&former) {
+		return
+	}
+	if _, found := f.config.Runtime.Pod(now, former.UID); found {
+		r := &podRecord{node: n, pod: &former, api: apiGone, life: n.life}
+		f.pods[former.UID] = r
+		n.insert(r)
 	}
 }
 

@@ -75,8 +75,11 @@ func (f *Fleet) forgetMirror(now time.Time, uid types.UID) bool {
 	}
 	n, name := f.nodes[pod.Spec.NodeName], nameOf(pod)
 	delete(f.mirrors, uid)
+	if m := n.mirrors[name]; !m.deleted {
+		// Nothing waits for this news. Else the next mirror is on its way already.
+		f.queue.Remove(mirrorKey(n, name))
+	}
 	delete(n.mirrors, name)
-	f.queue.Remove(mirrorKey(n, name))
 	f.requestMirror(now, n, name)
 	if n.node == nil && n.visited == noRound {
 		f.dropNode(n)

@@ -71,13 +71,15 @@ func (f *Fleet) visit(now time.Time, r *podRecord) {
 		f.dropWork(r)
 		r.see()
 		*r = podRecord{node: r.node, pod: r.pod, api: r.api, life: r.node.life}
-		if r.api == apiGone {
+		if r.api == apiGone && !f.endsStill(now, r) {
 			f.purge(now, r)
 			return
 		}
 	}
 	switch {
 	case r.node.node == nil || r.state == workerNew && !r.hears():
+	case r.state == workerNew && r.api == apiGone && isStatic(r.pod) && r.node.loop != loopRunning:
+		// Whether it has containers is known when the runtime answers again.
 	case r.state == workerNew && r.api == apiGone:
 		f.remove(now, r)
 	case r.state == workerNew && isStatic(r.pod):
@@ -92,6 +94,13 @@ func (f *Fleet) visit(now time.Time, r *podRecord) {
 	default:
 		f.catchUp(now, r)
 	}
+}
+
+// endsStill reports whether a static pod that is no longer configured has
+// containers of a former life. The next one of its name waits until they end.
+func (f *Fleet) endsStill(now time.Time, r *podRecord) bool {
+	_, found := f.config.Runtime.Pod(now, r.pod.UID)
+	return found && isStatic(r.pod)
 }
 
 // catchUp does what of a pod has waited for the runtime or the loop.

@@ -282,6 +282,28 @@ func TestAMirrorThatTheWatchDoesNotShowIsAskedForAgain(t *testing.T) {
 	assert.True(t, isReadyStatus(&w.mirror("proxy", "node").Status))
 }
 
+func TestTheLateNewsOfADeletionCreatesNoSecondMirror(t *testing.T) {
+	w := newStaticWorld(t, staticPod("proxy"))
+	old := w.mirror("proxy", "node").UID
+	w.delete(old, 30)
+	remove, ok := w.fleet.Start(w.now)
+	require.True(t, ok && remove.Kind == TaskDeleteMirror)
+	delete(w.pods, old)
+	w.fleet.Finish(w.now, remove, ResultDone)
+	create, ok := w.fleet.Start(w.now)
+	require.True(t, ok && create.Kind == TaskCreateMirror)
+	w.fleet.ForgetPod(w.now, old)
+	w.blind = true
+	w.perform(create)
+	log := len(w.log)
+	w.run(time.Second)
+	assert.Empty(t, w.tail(log), "the watch has not shown it yet")
+	w.fleet.ObservePod(w.now, w.mirror("proxy", "node"))
+	w.run(time.Minute)
+	assert.True(t, isReadyStatus(&w.mirror("proxy", "node").Status))
+	assert.Equal(t, 2, w.created)
+}
+
 func TestAMirrorThatComesOutOtherwiseIsNotReplacedAtFullSpeed(t *testing.T) {
 	w := newWorld(t)
 	w.static = []*corev1.Pod{staticPod("proxy")}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/edge"
@@ -42,11 +43,15 @@ func (w *world) names() []string {
 func TestStaticPodsLiveThroughAProcessAndTheLossOfTheirMirrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		config := func(c *Config) {
-			c.Register, c.StaticPods = named("a", "b"), []*corev1.Pod{staticPod("proxy", "image")}
+		proxy := staticPod("proxy", "image")
+		proxy.Spec.HostNetwork = true
+		proxy.Spec.Containers[0].ReadinessProbe = &corev1.Probe{}
+		proxy.Spec.Containers[0].Resources.Limits = corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Mi"),
 		}
+		config := func(c *Config) { c.Register, c.StaticPods = named("a", "b"), []*corev1.Pod{proxy} }
 		_, stop := w.start(config)
-		wait(time.Second)
+		wait(15 * time.Second) // a container that has run for less is probed again
 		require.Equal(t, []string{"proxy-a", "proxy-b"}, w.names())
 		mirror := w.pod("proxy-a")
 		assert.Equal(t, "Running ready 0", w.ready("proxy-a"))
