@@ -83,7 +83,9 @@ func TestTheTable(t *testing.T) {
 
 func TestCostsAboveThoseOfKwokAreAnError(t *testing.T) {
 	both, _ := compared(t, measured(subjects()[0], 4), measured(subjects()[1], 2))
-	for _, f := range []string{"CPU time to bring them up", "CPU time to end them", "CPU at rest", "resident memory at rest"} {
+	for _, f := range []string{
+		"CPU time to bring them up", "CPU time to end them", "CPU at rest", "resident memory at rest",
+	} {
 		require.ErrorContains(t, both.problem(), f)
 	}
 	require.ErrorIs(t, both.problem(), errTooMuch)
