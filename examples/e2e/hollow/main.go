@@ -43,10 +43,15 @@ import (
 	"os"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 )
 
-func main() { versus.Main("hollow", run) }
+func main() {
+	klog.SetLogger(klog.Logger{}) // client-go logs each call that the end of a part cancels
+	versus.Main("hollow", run)
+}
 
 // options are the flags.
 type options struct {

@@ -46,22 +46,22 @@ type row struct {
 func (o options) rows() []row {
 	rows := []row{
 		{figure: nodesSeconds, title: thousands(o.nodes) + " nodes are ready after", format: "%.1f s"},
-		{figure: nodesCPU, title: "CPU time for that", format: "%.2f s"},
+		{figure: nodesCPU, title: "CPU time to make them ready", format: "%.2f s"},
 		{figure: nodesCalls, title: "API calls for each node", format: "%.2f"},
 		{figure: upSeconds, title: thousands(o.pods) + " pods are created and ready after", format: "%.1f s"},
-		{figure: upCPU, title: "CPU time for that", format: "%.2f s", judged: true},
-		{figure: upCalls, title: "API calls for each pod", format: "%.2f"},
+		{figure: upCPU, title: "CPU time to bring them up", format: "%.2f s", judged: true},
+		{figure: upCalls, title: "API calls to bring a pod up", format: "%.2f"},
 		{figure: restCPU, title: "CPU at rest, of a core", format: "%.1f %%", judged: true},
 		{figure: restRenewals, title: "calls about leases a second, at rest", format: "%.1f"},
 		{figure: restMemory, title: "resident memory at rest", format: "%.0f MiB", judged: true},
 		{figure: endSeconds, title: "all pods are deleted and gone after", format: "%.1f s"},
-		{figure: endCPU, title: "CPU time for that", format: "%.2f s", judged: true},
-		{figure: endCalls, title: "API calls for each pod", format: "%.2f"},
+		{figure: endCPU, title: "CPU time to end them", format: "%.2f s", judged: true},
+		{figure: endCalls, title: "API calls to end a pod", format: "%.2f"},
 	}
 	if o.churn > 0 {
 		rows = append(rows,
 			row{figure: churnPods, title: fmt.Sprintf("pods that come and go in %v", o.churn), format: "%.0f"},
-			row{figure: churnRate, title: "a second", format: "%.0f"},
+			row{figure: churnRate, title: "of them a second", format: "%.0f"},
 			row{figure: churnCPU, title: "CPU time for 1,000 of them", format: "%.2f s"},
 			row{figure: churnGrowth, title: "growth of resident memory meanwhile", format: "%+.1f %%"},
 			row{figure: peakMemory, title: "most resident memory at any time", format: "%.0f MiB"},
