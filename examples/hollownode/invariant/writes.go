@@ -19,10 +19,10 @@ func (c *checker) writes(l *life) {
 		if change.By.Node != before.Spec.NodeName || change.By.Pod != l.uid {
 			c.violate(OwnPods, change.At, "%s is written by %s for pod %s", l, change.By.Node, c.name(change.By.Pod))
 		}
+		if before.DeletionTimestamp == nil && (after == nil || after.DeletionTimestamp != nil) {
+			c.violate(OwnPods, change.At, "%s is removed, and was to stay", l)
+		}
 		if after == nil {
-			if before.DeletionTimestamp == nil {
-				c.violate(OwnPods, change.At, "%s is removed, and was not to be deleted", l)
-			}
 			continue
 		}
 		c.forward(l, change, before, after)
