@@ -14,7 +14,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
-var worlds = seeds.Register(flag.CommandLine, uint64(sized(100, 2000)))
+var flags = seeds.Register(flag.CommandLine, uint64(sized(100, 490)))
 
 type finding = seeds.Finding[invariant.Violation]
 
@@ -32,18 +32,18 @@ func runSeed(seed uint64) ([]invariant.Violation, error) { return Run(Generate(s
 // TestRandomWorlds runs random worlds in which everything goes wrong that can,
 // and wants every invariant to hold in each.
 func TestRandomWorlds(t *testing.T) {
-	if what := invariant.Invariant(worlds.Until); what != "" {
+	if what := invariant.Invariant(flags.Until); what != "" {
 		wanted := func(f finding) bool { return violates(f, what) }
-		require.NoError(t, seeds.Search(worlds.First, worlds.Seeds, runSeed, wanted, nameOf), what)
+		require.NoError(t, seeds.Search(flags.First, flags.Seeds, runSeed, wanted, nameOf), what)
 		return
 	}
 	const shown = 3
-	failed := seeds.Explore(worlds.First, worlds.Seeds, runSeed, seeds.All)
+	failed := seeds.Explore(flags.First, flags.Seeds, runSeed, seeds.All)
 	for _, found := range failed[:min(shown, len(failed))] {
 		show(t, found)
 	}
 	if len(failed) > 0 {
-		t.Errorf("%d of %d worlds fail: %v", len(failed), worlds.Seeds, seeds.Count(failed, nameOf))
+		t.Errorf("%d of %d worlds fail: %v", len(failed), flags.Seeds, seeds.Count(failed, nameOf))
 	}
 }
 

@@ -56,10 +56,9 @@ func (g *generator) perturb() {
 			at += time.Duration(g.Int64N(int64(5 * time.Second)))
 		}
 		do := clients[g.IntN(len(clients))]
-		switch {
-		case g.IntN(10) < odds:
+		if g.IntN(10) < odds {
 			do = faults[g.IntN(len(faults))]
-		case g.IntN(10) < odds:
+		} else if strikes := g.IntN(10) < odds; strikes {
 			do = nodes[g.IntN(len(nodes))]
 		}
 		step := g.step(do)

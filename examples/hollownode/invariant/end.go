@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// longestWait is the longest that a container waits for its back-off, half
-	// more because a kubelet spreads its syncs, and half a minute for its start.
+	// longestWait is the longest that a container waits for its back-off. A kubelet
+	// spreads its syncs, which adds half, and a start takes up to half a minute.
 	longestWait = longestBackOff*3/2 + 30*time.Second
 	// shownWithin is how long a kubelet may take to show what it does, because it
 	// pulls images meanwhile.
@@ -69,11 +69,12 @@ func (c *checker) progress(l *life) {
 	var stuck *corev1.Container
 	for i := range l.spec.Spec.InitContainers {
 		spec := &l.spec.Spec.InitContainers[i]
-		switch progress := c.progressOf(l, spec, true); {
-		case progress == hasPassed:
+		switch c.progressOf(l, spec, true) {
+		case hasPassed:
 			continue
-		case progress == isStuck:
+		case isStuck:
 			stuck = spec
+		case isMoving:
 		}
 		if stuck != nil {
 			c.violate(Started, c.history.End, "%s of %s does not go on", stuck.Name, l)

@@ -36,7 +36,7 @@ func (r *Run) sameSandbox(other *Run) bool {
 }
 
 // passed reports whether a run of an init container lets the next one start at
-// a time: it has succeeded or, as a sidecar, has started.
+// a time. It has succeeded or, as a sidecar, has started.
 func (l *life) passed(spec *corev1.Container, run *Run, at time.Time) bool {
 	if !isSidecar(spec) {
 		return run.Code == 0 && !run.Ended.IsZero() && !run.Ended.After(at) && !run.Lost

@@ -90,9 +90,9 @@ func conditionIs(list []corev1.PodCondition, kind corev1.PodConditionType, statu
 	return slices.ContainsFunc(list, func(c corev1.PodCondition) bool { return c.Type == kind && c.Status == status })
 }
 
-// alive returns when a pod was to be ready as far as its object says: it has no
+// alive returns when a pod was to be ready as far as its object says. It has no
 // final phase, is not to be deleted, and its gates are open. A write of another
-// client begins a new time, because its kubelet must look at that.
+// client begins a new time, because its kubelet must react to that.
 func (l *life) alive(end time.Time) []span {
 	var spans []span
 	for i, change := range l.changes {
@@ -128,7 +128,7 @@ func (l *life) readySpans(spec *corev1.Container, end time.Time) []span {
 		if run.Started.IsZero() {
 			continue
 		}
-		s := span{run.Started.Add(settlesAfter(l.spec, spec)), end}
+		s := span{run.Started.Add(isReadyAfter(l.spec, spec)), end}
 		for _, at := range []time.Time{run.Ended, run.Stopped} {
 			if !at.IsZero() && at.Before(s.to) {
 				s.to = at

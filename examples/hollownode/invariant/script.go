@@ -44,9 +44,9 @@ func takes(pod *corev1.Pod, container, name string) time.Duration {
 	return d
 }
 
-// settlesAfter returns how long a container has run when it has started and is
+// isReadyAfter returns how long a container has run when it has started and is
 // ready, as far as its probes and hooks can tell.
-func settlesAfter(pod *corev1.Pod, c *corev1.Container) time.Duration {
+func isReadyAfter(pod *corev1.Pod, c *corev1.Container) time.Duration {
 	var after time.Duration
 	if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {
 		after = takes(pod, c.Name, postStartTime)

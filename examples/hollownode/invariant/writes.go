@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,10 +20,10 @@ func (c *checker) writes(l *life) {
 		if change.By.Node != before.Spec.NodeName || change.By.Pod != l.uid {
 			c.violate(OwnPods, change.At, "%s is written by %s for pod %s", l, change.By.Node, c.name(change.By.Pod))
 		}
+		if before.DeletionTimestamp == nil && (after == nil || after.DeletionTimestamp != nil) {
+			c.violate(OwnPods, change.At, "%s is removed, and was to stay", l)
+		}
 		if after == nil {
-			if before.DeletionTimestamp == nil {
-				c.violate(OwnPods, change.At, "%s is removed, and was not to be deleted", l)
-			}
 			continue
 		}
 		c.forward(l, change, before, after)
@@ -46,7 +47,7 @@ func (c *checker) forward(l *life, change *Change, before, after *corev1.Pod) {
 }
 
 // finalFor reports whether a kubelet could know that the phase of a pod was
-// final: its watch had shown it, or it was a kubelet that wrote it.
+// final. Its watch had shown it, or a kubelet wrote it.
 func (c *checker) finalFor(l *life, call *Call) bool {
 	for _, change := range l.changes {
 		if _, after := change.pods(); after != nil && final(after.Status.Phase) {
@@ -57,13 +58,13 @@ func (c *checker) finalFor(l *life, call *Call) bool {
 }
 
 // knew reports whether the kubelet that has sent a change has also sent the one
-// of a kubelet before it, or was shown it. One that has just restarted cannot
-// know what was under way.
+// of a kubelet before it. One that has just restarted cannot know what was under
+// way.
 func (c *checker) knew(l *life, change *Change) bool {
 	started := c.started(change.By.Node, change.By.Decided)
-	for i := len(l.changes) - 1; i >= 0; i-- {
-		if other := l.changes[i]; other.Version < change.Version && other.By != nil {
-			return other.Version <= change.By.Seen || !other.By.Decided.Before(started)
+	for _, other := range slices.Backward(l.changes) {
+		if other.Version < change.Version && other.By != nil {
+			return !other.By.Decided.Before(started)
 		}
 	}
 	return false

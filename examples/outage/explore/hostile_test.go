@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/outage/invariant"
 	"github.com/kubelife/lifecycle/examples/outage/scenario"
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
 var (
@@ -30,22 +31,24 @@ func TestStarvedWorlds(t *testing.T) {
 	wantsAllToHold(t, GenerateStarved, *starvedSeeds)
 }
 
-func wantsAllToHold(t *testing.T, generate func(uint64) *scenario.Scenario, seeds uint64) {
+func wantsAllToHold(t *testing.T, generate func(uint64) *scenario.Scenario, many uint64) {
 	t.Helper()
-	if *wanted != "" {
-		untilViolated(t, generate, seeds, invariant.Invariant(*wanted))
+	if what := invariant.Invariant(flags.Until); what != "" {
+		wanted := func(f finding) bool { return violated(f, what) }
+		require.NoError(t, seeds.Search(flags.First, many, drawn(generate), wanted, nameOf), what)
 		return
 	}
-	findings := explore(generate, *first, seeds, func(f finding) bool { return f.err != nil })
+	failed := func(f finding) bool { return f.Err != nil }
+	findings := seeds.Explore(flags.First, many, drawn(generate), failed)
 	for i, found := range findings {
-		require.NoError(t, found.err, "seed %d", found.seed)
+		require.NoError(t, found.Err, "seed %d", found.Seed)
 		if i == 0 {
-			show(t, generate(found.seed), found)
+			show(t, generate(found.Seed), found)
 			continue
 		}
-		t.Errorf("seed %d: %v", found.seed, found.violations[0])
+		t.Errorf("seed %d: %v", found.Seed, found.Violations[0])
 	}
-	t.Logf("%d worlds from seed %d on, %d failed", seeds, *first, len(findings))
+	t.Logf("%d worlds from seed %d on, %d failed", many, flags.First, len(findings))
 }
 
 func TestEveryHostileScenarioIsValidAndHasItsShareOfEverything(t *testing.T) {
