@@ -30,6 +30,7 @@ type Runner struct {
 	mu     sync.Mutex
 	acting *session // nil while Act does not run
 	halted bool
+	silent map[string]bool
 }
 
 // indexByNode is the index of pods by their node.
@@ -51,7 +52,7 @@ func NewRunner(config Config) (*Runner, error) {
 			informers.WithTweakListOptions(tweak), informers.WithTransform(edge.Trim))
 	}
 	r := &Runner{
-		config: config,
+		config: config, silent: map[string]bool{},
 		ofNodes: selecting(func(o *metav1.ListOptions) {
 			o.LabelSelector = labels.Set{Label: config.Fleet}.String()
 		}),
@@ -100,7 +101,9 @@ func (r *Runner) Act(ctx context.Context) error {
 	defer r.set(nil)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.dispatcher.Run(ctx) })
-	group.Go(func() error { return s.sender.Run(ctx) })
+	for _, sender := range s.senders {
+		group.Go(func() error { return sender.Run(ctx) })
+	}
 	return group.Wait()
 }
 
@@ -126,9 +129,13 @@ func (r *Runner) set(s *session) {
 	r.acting = s
 	halted := r.halted
 	r.mu.Unlock()
-	if s != nil && halted {
+	if s == nil {
+		return
+	}
+	if halted {
 		s.observe(s.fleet.Halt)
 	}
+	s.edge.Recheck() // what has changed since the session saw the nodes
 }
 
 // Halt holds the final deletions of pods, now and in each later Act, until
@@ -150,6 +157,29 @@ func (r *Runner) halt(halted bool) {
 	default:
 		s.observe(s.fleet.Resume)
 	}
+}
+
+// SetSilent cuts nodes off from the API server, or ends that. It needs no API
+// server, and lasts over each later Act. A node with the annotation is silent
+// anyway.
+func (r *Runner) SetSilent(silent bool, nodes ...string) {
+	r.mu.Lock()
+	for _, name := range nodes {
+		if r.silent[name] = silent; !silent {
+			delete(r.silent, name)
+		}
+	}
+	s := r.acting
+	r.mu.Unlock()
+	if s != nil {
+		s.edge.Recheck(nodes...)
+	}
+}
+
+func (r *Runner) isSilent(node string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.silent[node]
 }
 
 // View runs a function that only reads the fleet and its runtime, alone. It
