@@ -13,10 +13,14 @@ import (
 // The other frequent patch is a strategic merge patch that sets one condition
 // of a pod, guarded by its UID and version. It is applied without JSON as well.
 
+// longestCondition is more than a patch of one condition has. Longer ones, such
+// as whole statuses, are not worth a look.
+const longestCondition = 1 << 10
+
 // applyCondition applies such a patch. It reports false for any other.
 func applyCondition(current runtime.Object, patch []byte) (runtime.Object, bool) {
 	pod, ok := current.(*corev1.Pod)
-	if !ok {
+	if !ok || len(patch) > longestCondition {
 		return nil, false
 	}
 	after := *pod

@@ -48,25 +48,60 @@ func Apply(current runtime.Object, kind types.PatchType, patch []byte) (runtime.
 	return applyDocument(current, kind, patch)
 }
 
-// applyDocument applies any patch, to the JSON of the object.
+// applyDocument applies any patch.
 func applyDocument(current runtime.Object, kind types.PatchType, patch []byte) (runtime.Object, error) {
+	if kind == types.StrategicMergePatchType {
+		return applyStrategic(current, patch)
+	}
 	document, err := json.Marshal(current)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	patched, err := patchDocument(document, kind, patch, current)
+	patched, err := patchDocument(document, kind, patch)
 	if err != nil {
 		return nil, err
 	}
 	next, err := Decode(patched, current)
 	if err != nil {
-		fault := field.Invalid(field.NewPath("patch"), string(patch), err.Error())
-		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{fault})
+		return nil, unfit(patch, err)
 	}
 	return next, nil
 }
 
-func patchDocument(document []byte, kind types.PatchType, patch []byte, like runtime.Object) ([]byte, error) {
+// applyStrategic merges a patch into the fields of the object, without its
+// JSON, as kube-apiserver does.
+func applyStrategic(current runtime.Object, patch []byte) (runtime.Object, error) {
+	convert := runtime.DefaultUnstructuredConverter
+	fields, err := convert.ToUnstructured(current)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	var changes map[string]any
+	if err := kjson.Unmarshal(patch, &changes); err != nil {
+		return nil, strategicPatchError(mergepatch.ErrBadJSONDoc)
+	}
+	merged, err := strategicpatch.StrategicMergeMapPatch(fields, changes, current)
+	if err != nil {
+		return nil, strategicPatchError(err)
+	}
+	next, err := newLike(current)
+	if err != nil {
+		return nil, err
+	}
+	if err := convert.FromUnstructured(merged, next); err != nil {
+		return nil, unfit(patch, err)
+	}
+	next.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return next, nil
+}
+
+// unfit is the answer to a patch whose result is no object.
+func unfit(patch []byte, err error) error {
+	fault := field.Invalid(field.NewPath("patch"), string(patch), err.Error())
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{fault})
+}
+
+func patchDocument(document []byte, kind types.PatchType, patch []byte) ([]byte, error) {
 	switch kind {
 	case types.JSONPatchType:
 		return jsonPatch(document, patch)
@@ -74,12 +109,6 @@ func patchDocument(document []byte, kind types.PatchType, patch []byte, like run
 		patched, err := jsonpatch.MergePatch(document, patch)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
-		}
-		return patched, nil
-	case types.StrategicMergePatchType:
-		patched, err := strategicpatch.StrategicMergePatch(document, patch, like)
-		if err != nil {
-			return nil, strategicPatchError(err)
 		}
 		return patched, nil
 	}
@@ -116,13 +145,22 @@ func unprocessable(err error) error {
 // Decode reads a document into a new object of the type of like. Typed clients
 // leave kind and apiVersion empty, so it does too.
 func Decode(document []byte, like runtime.Object) (runtime.Object, error) {
-	object, ok := reflect.TypeAssert[runtime.Object](reflect.New(reflect.TypeOf(like).Elem()))
-	if !ok {
-		return nil, ErrNotObject
+	object, err := newLike(like)
+	if err != nil {
+		return nil, err
 	}
 	if err := kjson.Unmarshal(document, object); err != nil {
 		return nil, err
 	}
 	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return object, nil
+}
+
+// newLike returns a new object of the type of like.
+func newLike(like runtime.Object) (runtime.Object, error) {
+	object, ok := reflect.TypeAssert[runtime.Object](reflect.New(reflect.TypeOf(like).Elem()))
+	if !ok {
+		return nil, ErrNotObject
+	}
 	return object, nil
 }

@@ -13,10 +13,10 @@ import (
 )
 
 // The demonstration runs the same controller as on a real cluster, with short
-// times, on a cluster in memory. Its world plays the nodes. Its witness sees
-// only what the API shows, and knows nothing of the controller. Its summary is
-// of what the API server stored, by the times and versions of the API server.
-// So a busy machine makes it neither better nor worse.
+// times, on a cluster in memory. Its world plays the nodes. Its witness and its
+// summary see only what the API server stored, and know nothing of the
+// controller. The times and versions are those of the API server. So a busy
+// machine makes it neither better nor worse.
 
 // demoDefaults are the flags of the demonstration, unless they are given.
 var demoDefaults = map[string]string{
@@ -80,13 +80,12 @@ func demonstrateOn(ctx context.Context, cluster *memory.Cluster, s *settings, ou
 		return err
 	}
 	defer l.events.stop()
-	seen := newWitness(cluster.NewClient())
+	seen := newWitness(cluster)
 	show := &view{screen: demonstration.NewScreen(out), witness: seen, lifecycle: l}
 	judge := func() *verdict { return newHistory(cluster, time.Now()).judge(rulesOf(&s.Options), w.history()) }
 
 	err = process.Together(ctx,
 		w.run,
-		seen.run,
 		func(ctx context.Context) error { l.Observe(ctx, func() {}); return nil },
 		l.Act,
 		func(ctx context.Context) error {

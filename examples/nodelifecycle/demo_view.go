@@ -27,6 +27,7 @@ func (v *view) say(o outage, down bool) {
 
 // draw shows how things are now.
 func (v *view) draw() {
+	v.witness.look()
 	var zones []zone.Status
 	var phase zone.Phase
 	var pending int

@@ -1,28 +1,22 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubelife/lifecycle/timedqueue/feed"
+	"github.com/kubelife/lifecycle/examples/nodelifecycle/memory"
 )
 
-// witness sees what the API shows of nodes and pods now, for the view. When it
-// runs late, so does the view; the summary is of the history.
+// witness sees what the API server has of nodes and pods now, for the view. The
+// summary is of the history.
 type witness struct {
-	client kubernetes.Interface
-
-	mu    sync.Mutex
-	nodes map[string]*nodeSeen
-	pods  map[string]*podSeen
+	cluster *memory.Cluster
+	nodes   map[string]nodeSeen
+	pods    map[string]*podSeen
+	// seenNodes and seenPods are the last versions that it has seen.
+	seenNodes, seenPods uint64
 }
 
 type nodeSeen struct {
@@ -35,53 +29,41 @@ type podSeen struct {
 	evicted bool
 }
 
-func newWitness(client kubernetes.Interface) *witness {
-	return &witness{client: client, nodes: map[string]*nodeSeen{}, pods: map[string]*podSeen{}}
+func newWitness(cluster *memory.Cluster) *witness {
+	return &witness{cluster: cluster, nodes: map[string]nodeSeen{}, pods: map[string]*podSeen{}}
 }
 
-func (w *witness) run(ctx context.Context) error {
-	factory := informers.NewSharedInformerFactory(w.client, 0)
-	defer factory.Shutdown()
-	nodes, pods := factory.Core().V1().Nodes().Informer(), factory.Core().V1().Pods().Informer()
-	seeNodes, nodeErr := feed.NewHandler(feed.Config[*corev1.Node]{
-		Observe: w.observe,
-		Seen:    w.seeNode,
-		Gone:    func(time.Time, *corev1.Node) {},
-	})
-	seePods, podErr := feed.NewHandler(feed.Config[*corev1.Pod]{
-		Observe: w.observe,
-		Seen:    func(_ time.Time, pod *corev1.Pod) { w.seePod(pod, false) },
-		Gone:    func(_ time.Time, pod *corev1.Pod) { w.seePod(pod, true) },
-	})
-	if err := errors.Join(nodeErr, podErr); err != nil {
-		return err
+// look takes in what has been stored since the last call.
+func (w *witness) look() {
+	for _, change := range w.changes("nodes", &w.seenNodes) {
+		if node, ok := change.Object.(*corev1.Node); ok {
+			w.seeNode(node)
+		}
 	}
-	_, nodeErr = nodes.AddEventHandler(seeNodes)
-	_, podErr = pods.AddEventHandler(seePods)
-	if err := errors.Join(nodeErr, podErr); err != nil {
-		return err
+	for _, change := range w.changes("pods", &w.seenPods) {
+		if pod, ok := change.Object.(*corev1.Pod); ok {
+			w.seePod(pod, change.Deleted)
+		}
 	}
-	factory.Start(ctx.Done())
-	<-ctx.Done()
-	return nil
 }
 
-func (w *witness) observe(see func(now time.Time)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	see(time.Now())
+func (w *witness) changes(resource string, seen *uint64) []memory.Change {
+	changes := w.cluster.ChangesAfter(corev1.SchemeGroupVersion.WithResource(resource), *seen)
+	if n := len(changes); n > 0 {
+		*seen = changes[n-1].Version
+	}
+	return changes
 }
 
-func (w *witness) seeNode(_ time.Time, node *corev1.Node) {
-	n := &nodeSeen{}
-	w.nodes[node.Name] = n
+func (w *witness) seeNode(node *corev1.Node) {
+	n := nodeSeen{tainted: slices.ContainsFunc(node.Spec.Taints,
+		func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			n.ready = c.Status
 		}
 	}
-	n.tainted = slices.ContainsFunc(node.Spec.Taints,
-		func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
+	w.nodes[node.Name] = n
 }
 
 func (w *witness) seePod(pod *corev1.Pod, gone bool) {
@@ -100,8 +82,6 @@ func (w *witness) seePod(pod *corev1.Pod, gone bool) {
 type zoneSeen struct{ ready, unknown, tainted, evicted int }
 
 func (w *witness) zone(name string) zoneSeen {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var z zoneSeen
 	prefix := "node-" + name
 	for node, n := range w.nodes {

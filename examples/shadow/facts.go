@@ -64,6 +64,14 @@ func podReady(pod *corev1.Pod) corev1.ConditionStatus {
 	return ""
 }
 
+// byKubelet reports whether a change of a pod is its kubelet's, which is heard
+// again before its node is. A controller that marks a pod not ready leaves the
+// phase and the reason alone.
+func byKubelet(was, is *corev1.Pod) bool {
+	before, after := podCondition(was, corev1.PodReady), podCondition(is, corev1.PodReady)
+	return was.Status.Phase != is.Status.Phase || before != nil && after != nil && before.Reason != after.Reason
+}
+
 func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == kind {

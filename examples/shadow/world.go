@@ -160,7 +160,7 @@ func (w *World) ObservePod(now time.Time, actual *corev1.Pod) *corev1.Pod {
 		(evictedByOther(actual) || w.record.shadowIsAhead(evicted)) {
 		w.record.Cluster(now, evicted, true)
 	}
-	byOther := w.nodeIsDeclared(actual.Spec.NodeName)
+	byOther := w.isByOther(was, actual)
 	switch before, after := podReady(was), podReady(actual); {
 	case before == after:
 	case after == corev1.ConditionFalse && (byOther || w.record.shadowIsAhead(marked)):
@@ -170,6 +170,11 @@ func (w *World) ObservePod(now time.Time, actual *corev1.Pod) *corev1.Pod {
 	}
 	s.view = mergePod(was, s.view, actual, byOther)
 	return s.view
+}
+
+// isByOther reports whether a change of a pod's readiness is not its kubelet's.
+func (w *World) isByOther(was, actual *corev1.Pod) bool {
+	return w.nodeIsDeclared(actual.Spec.NodeName) && !byKubelet(was, actual)
 }
 
 // ForgetPod drops a pod that was deleted. A pod that the shadow has evicted has

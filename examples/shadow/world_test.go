@@ -318,6 +318,26 @@ func TestC7WhatAKubeletOrAUserWritesToAPodIsInTheView(t *testing.T) {
 	require.Empty(t, w.Record().Tallies())
 }
 
+// A pod that ends when its node returns becomes not ready by its kubelet. The
+// watch of pods may tell so before that of nodes.
+func TestC7WhatAReturningKubeletWritesToAPodIsNoMark(t *testing.T) {
+	for name, change := range map[string]func(*corev1.PodStatus){
+		"its containers have ended": func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed },
+		"its containers have crashed": func(s *corev1.PodStatus) {
+			s.Conditions[0].Reason = "ContainersNotReady"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := begunWith(t, newNode(0), newPod())
+			seen(w, 1, declaredNode(0))
+			pod := marked(newPod())
+			change(&pod.Status)
+			require.Same(t, pod, w.ObservePod(after(2), pod))
+			require.Equal(t, one(ActionDeclareUnknown, VerdictOpen), tallied(w))
+		})
+	}
+}
+
 func markCart(t *testing.T, w *World, at int) {
 	t.Helper()
 	view, err := w.Pod(cart)

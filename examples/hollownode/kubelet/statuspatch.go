@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -16,7 +17,7 @@ const StatusPatchType = types.StrategicMergePatchType
 // kubelet is in it, so that an answer that was lost or a cache that is late
 // leaves nothing behind. Conditions of other clients stay as they are.
 func StatusPatch(pod *corev1.Pod, status *corev1.PodStatus) ([]byte, error) {
-	fields, err := object(status)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
 		return nil, fmt.Errorf("encode status: %w", err)
 	}
@@ -36,13 +37,11 @@ func StatusPatch(pod *corev1.Pod, status *corev1.PodStatus) ([]byte, error) {
 		patch[name] = append([]any{map[string]any{"$patch": "replace"}}, list...)
 	}
 	var conditions []any
-	for i := range status.Conditions {
-		if !isOwnCondition(status.Conditions[i].Type) {
+	all, _ := fields["conditions"].([]any)
+	for i := range all {
+		c, ok := all[i].(map[string]any)
+		if !ok || !isOwnCondition(status.Conditions[i].Type) {
 			continue
-		}
-		c, err := object(&status.Conditions[i])
-		if err != nil {
-			return nil, fmt.Errorf("encode condition: %w", err)
 		}
 		for _, name := range []string{"reason", "message", "observedGeneration"} {
 			if _, found := c[name]; !found {
@@ -55,14 +54,4 @@ func StatusPatch(pod *corev1.Pod, status *corev1.PodStatus) ([]byte, error) {
 		patch["conditions"] = conditions
 	}
 	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": patch})
-}
-
-// object returns a value as its JSON object.
-func object(value any) (map[string]any, error) {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	var fields map[string]any
-	return fields, json.Unmarshal(data, &fields)
 }
