@@ -87,8 +87,9 @@ func TestAMissingNetworkIsShownByTheNextCheck(t *testing.T) {
 	assert.Equal(t, isReady, w.ready("node"))
 }
 
-// A kubelet whose runtime comes up late checks it each 100 ms, and reports at
-// once, and once, that it is Ready. That ends after 120 s, or if the node shows Ready.
+// A kubelet whose runtime comes up late checks it each 100 ms. It reports its
+// first Ready at once, and once. That ends after 120 s, or if the node shows
+// Ready.
 func TestTheFirstReadyIsSearchedForEach100Milliseconds(t *testing.T) {
 	late := Faults{RuntimeDown: true}
 	for _, test := range []struct {
