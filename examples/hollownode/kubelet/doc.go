@@ -82,12 +82,13 @@
 //
 // # Faults
 //
-// A kubelet checks its runtime each 5 s. While the runtime does not answer,
-// containers go on, and syncs and probes fail. 30 s after the last good check
-// the loop stops: new pods are not admitted, and deletions wait. It goes on
-// when a check is good again, after waits of 100 ms doubling to 5 s. Writes
-// that are due go on all the time. Without a network for pods only those of the
-// node's own network are synced.
+// A kubelet checks its runtime each 5 s. Until its node is first Ready, for up
+// to 120 s, it checks each 100 ms and reports that at once. While the runtime
+// does not answer, containers go on, and syncs and probes fail. 30 s after the
+// last good check the loop stops: new pods are not admitted, and deletions
+// wait. It goes on when a check is good again, after waits of 100 ms doubling
+// to 5 s. Writes that are due go on all the time. Without a network for pods
+// only those of the node's own network are synced.
 //
 // A silent node hears nothing and writes nothing, and its containers go on.
 // When it is back, it does what was wanted meanwhile. A status that another
@@ -128,8 +129,6 @@
 //     that stop after it can replace it.
 //   - A node without allocatable resources enforces none. There it takes no
 //     pod.
-//   - The first Ready is reported when a check finds it, at most 120 s after
-//     the start. There it is searched for each 100 ms.
 //   - Capacity and allocatable resources that the object of a node has are
 //     kept. There the machine's own replace them.
 //   - Static pods start once the Node is observed and all pods are known. There
@@ -155,7 +154,7 @@
 //	probing
 //	schedule
 //	task
-//	nodestatus
+//	nodestatus  checks
 //	worker  manifest
 //	publication  admit  relist  mirror
 //	usage  outage  nodeconditions

@@ -87,27 +87,55 @@ func TestAMissingNetworkIsShownByTheNextCheck(t *testing.T) {
 	assert.Equal(t, isReady, w.ready("node"))
 }
 
-// A kubelet whose runtime comes up late reports that at once. One that is later
-// than that waits for its sender.
-func TestTheFirstReadyIsReportedAtOnce(t *testing.T) {
+// A kubelet whose runtime comes up late checks it each 100 ms. It reports its
+// first Ready at once, and once. That ends after 120 s, or if the node shows
+// Ready.
+func TestTheFirstReadyIsSearchedForEach100Milliseconds(t *testing.T) {
+	late := Faults{RuntimeDown: true}
 	for _, test := range []struct {
-		up   time.Duration
-		want []string
+		name        string
+		faults      Faults
+		shown       corev1.ConditionStatus
+		up, readyAt time.Duration
+		want        []string
 	}{
-		{62 * time.Second, []string{"1m5s ReportNode node", "1m6.3s ReportNode node"}},
-		{122 * time.Second, nil},
+		{"within 120 s", late, corev1.ConditionFalse, 62030 * time.Millisecond, 62100 * time.Millisecond,
+			[]string{"1m2.1s ReportNode node"}},
+		{"at the last check", late, corev1.ConditionUnknown, 119850 * time.Millisecond, 119900 * time.Millisecond,
+			[]string{"1m59.9s ReportNode node"}},
+		{"too late", late, corev1.ConditionFalse, 121 * time.Second, 125 * time.Second, nil},
+		{"shown before", late, corev1.ConditionTrue, 62030 * time.Millisecond, 65 * time.Second, nil},
+		{"network", Faults{NetworkDown: true}, corev1.ConditionFalse, 2030 * time.Millisecond,
+			2100 * time.Millisecond, []string{"2.1s ReportNode node"}},
 	} {
-		w := newWorld(t, "node")
-		w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true})
+		w := newWorld(t)
+		w.fleet.ObserveNode(w.now, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: test.shown}}}})
+		w.fleet.SetFaults(w.now, "node", test.faults)
 		w.fleet.RestartNode(w.now, "node")
-		assert.Equal(t, "False [container runtime status check may not have completed yet, "+
-			"PLEG is not healthy: pleg has yet to be successful, network state unknown]", w.ready("node"))
 		w.run(test.up)
 		w.fleet.SetFaults(w.now, "node", Faults{})
+		w.run(test.readyAt - test.up - 1)
+		assert.NotEqual(t, isReady, w.ready("node"), test.name)
+		w.run(1)
+		assert.Equal(t, isReady, w.ready("node"), test.name)
+		w.run(10 * time.Second)
+		// Another outage is an ordinary one.
+		w.fleet.SetFaults(w.now, "node", Faults{NetworkDown: true})
+		w.run(10 * time.Second)
+		w.fleet.SetFaults(w.now, "node", Faults{})
 		w.run(time.Minute)
-		assert.Equal(t, isReady, w.ready("node"))
-		assert.Equal(t, test.want, w.nodeLog)
+		assert.Equal(t, isReady, w.ready("node"), test.name)
+		assert.Equal(t, test.want, w.nodeLog, test.name)
 	}
+}
+
+func TestAKubeletWithoutARuntimeAtItsStartSaysSo(t *testing.T) {
+	w := newWorld(t, "node")
+	w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true})
+	w.fleet.RestartNode(w.now, "node")
+	assert.Equal(t, "False [container runtime status check may not have completed yet, "+
+		"PLEG is not healthy: pleg has yet to be successful, network state unknown]", w.ready("node"))
 }
 
 func TestPressureIsShownAndRefusesPods(t *testing.T) {

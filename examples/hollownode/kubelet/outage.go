@@ -36,21 +36,6 @@ const (
 // String returns the name of the state.
 func (s loopState) String() string { return [...]string{"running", "failing", "stopped"}[s] }
 
-// lastCheck returns when a kubelet has checked its runtime last. It checks when
-// it starts and once a period from then on.
-func lastCheck(started, now time.Time) time.Time {
-	return started.Add(now.Sub(started).Truncate(checkPeriod))
-}
-
-// nextCheck returns the first check that is not before now.
-func nextCheck(started, now time.Time) time.Time {
-	last := lastCheck(started, now)
-	if last.Before(now) {
-		last = last.Add(checkPeriod)
-	}
-	return last
-}
-
 // nextRetry returns the first retry of a stopped loop that is not before now.
 // Its waits double.
 func nextRetry(stopped, now time.Time) time.Time {

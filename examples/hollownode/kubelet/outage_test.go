@@ -15,8 +15,17 @@ func TestChecksAndRetriesHaveTheKubeletsTimes(t *testing.T) {
 	for _, test := range []struct{ now, last, next time.Duration }{
 		{0, 0, 0}, {1, 0, 5 * s}, {5*s - 1, 0, 5 * s}, {5 * s, 5 * s, 5 * s}, {12 * s, 10 * s, 15 * s},
 	} {
-		assert.Equal(t, at(test.last), lastCheck(start, at(test.now)), test.now)
-		assert.Equal(t, at(test.next), nextCheck(start, at(test.now)), test.now)
+		n := &nodeRecord{started: start}
+		assert.Equal(t, at(test.last), n.lastCheck(at(test.now)), test.now)
+		assert.Equal(t, at(test.next), n.nextCheck(at(test.now)), test.now)
+	}
+	for _, test := range []struct{ now, last, next time.Duration }{
+		{0, 0, 0}, {1, 0, 100 * ms}, {150 * ms, 100 * ms, 200 * ms}, {120*s - 1, 119900 * ms, 120 * s},
+		{120 * s, 120 * s, 120 * s}, {120*s + 1, 120 * s, 125 * s},
+	} {
+		n := &nodeRecord{started: start, searching: true}
+		assert.Equal(t, at(test.last), n.lastCheck(at(test.now)), test.now)
+		assert.Equal(t, at(test.next), n.nextCheck(at(test.now)), test.now)
 	}
 	for now, want := range map[time.Duration]time.Duration{
 		0: 0, 1: 100 * ms, 100 * ms: 100 * ms, 101 * ms: 300 * ms, s: 1500 * ms, 5 * s: 6300 * ms,

@@ -14,9 +14,6 @@ const (
 	// to register. Source: registerWithAPIServer, v1.37.1.
 	firstRegistration   = 100 * time.Millisecond
 	longestRegistration = 7 * time.Second
-	// firstReports is how long after its start a kubelet reports at once that it
-	// has become ready. Source: nodeReadyGracePeriod, v1.37.1.
-	firstReports = 120 * time.Second
 )
 
 // NodeStatus returns what a node reports at a time. It reports false of a node
@@ -87,7 +84,7 @@ func (f *Fleet) finishNode(now time.Time, task Task, result Result) {
 
 // started makes due what a kubelet does when it starts.
 func (f *Fleet) started(now time.Time, n *nodeRecord) {
-	n.started = now
+	n.started, n.searching = now, !showsReady(n.node)
 	if f.config.ListPods && n.node != nil {
 		f.scheduleNode(n, dueList, now)
 	}

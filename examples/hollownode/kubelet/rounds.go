@@ -154,17 +154,20 @@ func (f *Fleet) setFaults(now time.Time, n *nodeRecord, faults Faults) {
 	if was.Silent && !faults.Silent {
 		f.beginRound(now, n)
 	}
+	if n.isReady() && now.After(n.started) {
+		n.searching = false // the first check has found it, and its sender reports it
+	}
 	switch {
 	case n.loop == loopRunning && faults.RuntimeDown:
-		n.loop, n.lastGood = loopFailing, lastCheck(n.started, now)
+		n.loop, n.lastGood = loopFailing, n.lastCheck(now)
 		n.lastRelist = n.started.Add(now.Sub(n.started).Truncate(relistPeriod))
 		f.scheduleCheck(n, n.lastGood.Add(checkThreshold))
 	case n.loop == loopFailing && !faults.RuntimeDown:
 		n.loop = loopRunning
 		f.beginRound(now, n)
-		f.scheduleCheck(n, nextCheck(n.started, now))
+		f.scheduleCheck(n, n.nextCheck(now))
 	case was != faults && !faults.RuntimeDown:
-		f.scheduleCheck(n, nextCheck(n.started, now))
+		f.scheduleCheck(n, n.nextCheck(now))
 	}
 }
 
@@ -199,10 +202,8 @@ func (f *Fleet) check(now time.Time, n *nodeRecord) {
 	}
 	hadNetwork := !n.networkDown
 	n.networkDown = n.faults.NetworkDown
-	if wasReady := n.loop == loopRunning && hadNetwork; !wasReady && now.Sub(n.started) < firstReports {
-		f.scheduleNode(n, dueReport, now)
-	}
 	n.lastGood = now
+	f.foundReady(now, n)
 	if n.loop == loopStopped {
 		if retry := nextRetry(n.stoppedAt, now); now.Before(retry) {
 			f.scheduleCheck(n, retry)
@@ -214,6 +215,18 @@ func (f *Fleet) check(now time.Time, n *nodeRecord) {
 	}
 	if !hadNetwork && !n.networkDown {
 		f.beginRound(now, n)
+	}
+}
+
+// foundReady reports at once that a node is Ready for the first time. Later its
+// sender does.
+func (f *Fleet) foundReady(now time.Time, n *nodeRecord) {
+	if n.networkDown || !n.searching {
+		return
+	}
+	n.searching = false
+	if now.Sub(n.started) < firstReports {
+		f.scheduleNode(n, dueReport, now)
 	}
 }
 

@@ -185,6 +185,9 @@ type nodeRecord struct {
 	// life counts the starts of its kubelet, and started is when the last was.
 	life    uint64
 	started time.Time
+	// searching tells that its node has not been Ready since its start, and was
+	// not before.
+	searching bool
 	// visited is how many pods its round has visited, or noRound.
 	visited int
 	used    usage
