@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The same of hollownode: its nodes register, one finds its name taken, a static
-// pod has a mirror, and a pod comes and goes.
+// The same of hollownode: its nodes register, one finds its name taken, a
+// static pod has a mirror, and a pod comes and goes.
 func TestManifestOfHollownodeGivesTheLeastRights(t *testing.T) {
 	c := newCluster(t, map[string]int{"a": 1})
 	const taken, node, name = "hollow-00001", "hollow-00002", "short"

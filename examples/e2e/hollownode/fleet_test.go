@@ -103,8 +103,8 @@ func (c *cluster) killThrice() {
 	c.eventually("they have ended", func() string { return unless(len(c.pods("ends")), 0) })
 }
 
-// deleteMirror deletes the mirror pod of a node, with its grace period. It comes
-// again, and shows the containers that run.
+// deleteMirror deletes the mirror pod of a node, with its grace period. It
+// comes again, and shows the containers that run.
 func (c *cluster) deleteMirror() {
 	mirror := c.pods("agent")[0]
 	container := mirror.Status.ContainerStatuses[0].ContainerID

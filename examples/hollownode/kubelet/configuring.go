@@ -43,8 +43,8 @@ func (f *Fleet) configure(now time.Time, n *nodeRecord) {
 }
 
 // adoptFormer ends the static pod that a mirror shows, if only the runtime has
-// it: its manifest has gone while the process was down. The next one of its name
-// waits for its end.
+// it: its manifest has gone while the process was down. The next one of its
+// name waits for its end.
 func (f *Fleet) adoptFormer(now time.Time, n *nodeRecord, mirror *corev1.Pod) {
 	former := *mirror
 	former.UID, former.DeletionTimestamp = RuntimeUID(mirror), nil

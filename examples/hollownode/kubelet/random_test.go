@@ -213,8 +213,8 @@ func randomStatic(random *rand.Rand) []*corev1.Pod {
 }
 
 // checkStatic requires that of the static pods of a name on a node one runs at
-// most, and that no mirror runs itself. Those that a process which ended has left
-// behind are not counted, as the package comment says.
+// most, and that no mirror runs itself. Those that a process which ended has
+// left behind are not counted, as the package comment says.
 func (w *world) checkStatic(nodes []string) {
 	for _, node := range nodes {
 		running := map[string]bool{}

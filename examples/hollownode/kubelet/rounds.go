@@ -78,21 +78,29 @@ func (f *Fleet) visit(now time.Time, r *podRecord) {
 	}
 	switch {
 	case r.node.node == nil || r.state == workerNew && !r.hears():
-	case r.state == workerNew && r.api == apiGone && isStatic(r.pod) && r.node.loop != loopRunning:
-		// Whether it has containers is known when the runtime answers again.
+	case r.state == workerNew && isStatic(r.pod):
+		f.visitStatic(now, r)
 	case r.state == workerNew && r.api == apiGone:
 		f.remove(now, r)
-	case r.state == workerNew && isStatic(r.pod):
-		// Of two pods of a name the second starts when the first has ended.
-		if !r.node.ending(nameOf(r.pod), r.pod.UID) {
-			r.pod = seeded(r.pod, r.shown())
-			f.admit(now, r)
-		}
 	case r.state == workerNew:
 		r.see()
 		f.admit(now, r)
 	default:
 		f.catchUp(now, r)
+	}
+}
+
+// visitStatic admits a static pod, or ends one of a former life. Of two pods of
+// a name the second starts when the first has ended.
+func (f *Fleet) visitStatic(now time.Time, r *podRecord) {
+	switch {
+	case r.api == apiGone && r.node.loop != loopRunning:
+		// Whether it has containers is known when the runtime answers again.
+	case r.api == apiGone:
+		f.remove(now, r)
+	case !r.node.ending(nameOf(r.pod), r.pod.UID):
+		r.pod = seeded(r.pod, r.shown())
+		f.admit(now, r)
 	}
 }
 
