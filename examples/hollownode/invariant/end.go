@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// longestWait is the longest that a container waits for its back-off. A kubelet
-	// spreads its syncs, which adds half, and a start takes up to half a minute.
+	// longestWait is the longest that a container waits for its back-off. A
+	// kubelet spreads its syncs, which adds half. A start takes half a minute.
 	longestWait = longestBackOff*3/2 + 30*time.Second
 	// shownWithin is how long a kubelet may take to show what it does, because it
 	// pulls images meanwhile.

@@ -58,8 +58,8 @@ func (c *checker) finalFor(l *life, call *Call) bool {
 }
 
 // knew reports whether the kubelet that has sent a change has also sent the one
-// of a kubelet before it. One that has just restarted cannot know what was under
-// way.
+// of a kubelet before it. One that has just restarted cannot know what was
+// under way.
 func (c *checker) knew(l *life, change *Change) bool {
 	started := c.started(change.By.Node, change.By.Decided)
 	for _, other := range slices.Backward(l.changes) {
