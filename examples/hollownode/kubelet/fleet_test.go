@@ -212,7 +212,7 @@ func TestImagesThatFailBackOff(t *testing.T) {
 	assert.Equal(t, []string{
 		"0s PatchStatus a Pending c:ContainerCreating",
 		"1s PatchStatus a Pending c:ErrImagePull",
-		// The sandbox has started during the pull, so the pod is synced again at once.
+		// The sandbox has started during the pull, so a sync follows at once.
 		"1s PatchStatus a Pending c:ImagePullBackOff",
 		// The next sync comes after 10 s, the next pull after 20 s.
 		"12s PatchStatus a Pending c:ErrImagePull",

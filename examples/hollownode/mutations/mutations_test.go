@@ -44,7 +44,7 @@ var mutations = []mutation{
 	fault(invariant.WithinCapacity, "each pod is admitted as if it were alone", "admit.go",
 		"if quantity.Cmp(free) <= 0 {", "if quantity.Cmp(capacity) <= 0 {"),
 	fault(invariant.Forward, "a final phase of another client is overwritten", "publication.go",
-		"case isTerminal(api.Phase) && s.Phase != api.Phase:", "case isTerminal(api.Phase) && pod == nil:"),
+		"case isTerminal(api.Phase) && s.Phase != api.Phase && !", "case isTerminal(api.Phase) && pod == nil && !"),
 	fault(invariant.OwnPods, "a pod that has ended is removed", "schedule.go",
 		"r.pod.DeletionTimestamp != nil && r.api == apiPresent", "r.api == apiPresent"),
 	fault(invariant.ReadyTrue, "a container is ready before its first probe", "probe.go",

@@ -68,8 +68,8 @@ func newWorld(
 	}
 }
 
-// settled is how long after the last possible deviation the controller has to do
-// everything. It is enough for a call that times out, its retries, a grace
+// settled is how long after the last possible deviation the controller has to
+// do everything. It is enough for a call that times out, its retries, a grace
 // period and the tolerations.
 const settled = 3 * time.Minute
 
