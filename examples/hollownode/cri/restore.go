@@ -28,6 +28,7 @@ func (f *Fake) Restore(now time.Time, node string, pod *corev1.Pod) bool {
 			p.restoreContainer(pod, &list[i])
 		}
 	}
+	p.restoreFormerSandbox()
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded, corev1.PodFailed:
 		if !p.running() {
@@ -60,6 +61,20 @@ func (p *podRecord) restoreSandbox(pod *corev1.Pod) {
 			}
 			p.sandboxes = []Sandbox{s}
 		}
+	}
+}
+
+// restoreFormerSandbox adds the sandbox of containers that have lost it. A pod
+// that restarts nothing goes on in none, and without a trace of the first one it
+// would seem to be new.
+func (p *podRecord) restoreFormerSandbox() {
+	if len(p.sandboxes) > 0 || len(p.containers) == 0 {
+		return
+	}
+	former := Sandbox{ID: newID(p.uid, "", 0)}
+	p.sandboxes = []Sandbox{former}
+	for _, c := range p.containers {
+		c.Sandbox = former.ID
 	}
 }
 

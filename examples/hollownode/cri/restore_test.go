@@ -103,6 +103,19 @@ func TestAContainerThatWasToExitMeanwhileHasExitedAtItsTime(t *testing.T) {
 	assert.EqualValues(t, 7, state.Containers[0].ExitCode)
 }
 
+// The kubelet makes no second sandbox for a pod that restarts nothing. So there
+// must be a trace of the first one, which the status no longer shows.
+func TestContainersThatLostTheirSandboxKeepATraceOfIt(t *testing.T) {
+	f := newFake(t)
+	pod := storedPod(nil, corev1.ContainerStatus{Name: "main", State: endedState("fake://old/main", 255, time.Second)})
+	pod.Status.Conditions = nil
+	require.True(t, f.Restore(start, "node", pod))
+	state, _ := f.Pod(start, "stored")
+	require.Len(t, state.Sandboxes, 1)
+	assert.False(t, state.Sandboxes[0].Ready)
+	assert.Equal(t, state.Sandboxes[0].ID, state.Containers[0].Sandbox)
+}
+
 func TestWhatHasEndedOrNeverBegunIsNotRestored(t *testing.T) {
 	f := newFake(t)
 	ended := corev1.ContainerStatus{Name: "main", State: endedState("fake://old/main", 0, time.Second)}

@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -102,7 +103,7 @@ func (c *checker) progressOf(l *life, spec *corev1.Container, init bool) progres
 	runs := l.runsOf(spec.Name)
 	fails := behaviour(l.spec, spec.Name, pullFailures) == countOfAll
 	if len(runs) == 0 {
-		if fails {
+		if fails || c.hasNoSecondSandbox(l) {
 			return isMoving
 		}
 		return isStuck
@@ -112,7 +113,7 @@ func (c *checker) progressOf(l *life, spec *corev1.Container, init bool) progres
 	switch {
 	case c.runsOn(last) && (!init || isSidecar(spec) && l.passed(spec, last, c.history.End)):
 		return hasPassed
-	case c.runsOn(last), recent, fails:
+	case c.runsOn(last), recent, fails, c.hasNoSecondSandbox(l):
 		return isMoving
 	case init && !isSidecar(spec) && last.Code == 0:
 		return hasPassed
@@ -121,6 +122,21 @@ func (c *checker) progressOf(l *life, spec *corev1.Container, init bool) progres
 		return hasPassed
 	}
 	return isStuck
+}
+
+// hasNoSecondSandbox reports whether a pod that restarts nothing has lost its
+// sandbox in a reboot, after one of its containers had begun. The kubelet makes
+// no other one for it, also if another container has never begun. Source:
+// computePodActions in pkg/kubelet/kuberuntime, v1.37.1.
+func (c *checker) hasNoSecondSandbox(l *life) bool {
+	if l.spec.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		return false
+	}
+	return slices.ContainsFunc(c.history.Starts, func(s Start) bool {
+		return s.Reboot && s.Node == l.spec.Spec.NodeName && slices.ContainsFunc(l.runs, func(r *Run) bool {
+			return !r.Started.IsZero() && r.Started.Before(s.At)
+		})
+	})
 }
 
 // statuses checks that the status of a pod says what runs.

@@ -72,6 +72,24 @@ func TestALoopGoesOnFor30SecondsWithoutItsRuntime(t *testing.T) {
 	assert.Contains(t, w.log, "1m41.3s PatchStatus late Pending c:ContainerCreating")
 }
 
+// A kubelet that starts without its runtime cannot know which containers run. It
+// would reject a pod under pressure whose containers run on.
+func TestAKubeletThatStartsWithoutItsRuntimeDecidesNothing(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil)
+	w.run(12 * time.Second)
+	written := len(w.log)
+	w.endProcess("node")
+	w.fleet.SetFaults(w.now, "node", Faults{RuntimeDown: true, MemoryPressure: true})
+	assert.Equal(t, loopStopped, w.fleet.nodes["node"].loop)
+	w.run(20 * time.Second)
+	assert.Empty(t, w.log[written:])
+	w.fleet.SetFaults(w.now, "node", Faults{})
+	w.run(20 * time.Second)
+	assert.Empty(t, w.log[written:], "its container runs, as is shown")
+	assert.Equal(t, loopRunning, w.fleet.nodes["node"].loop)
+}
+
 func TestWhatHappensWithoutARuntimeIsSeenWhenItIsBack(t *testing.T) {
 	for _, outage := range []time.Duration{10 * time.Second, 2 * time.Minute} {
 		w := newWorld(t, "node")

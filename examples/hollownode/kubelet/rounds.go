@@ -22,10 +22,16 @@ func (f *Fleet) beginLife(now time.Time, n *nodeRecord) {
 	n.loop, n.networkDown = loopRunning, n.faults.NetworkDown
 	f.queue.Remove(dueKey{node: n.name, kind: dueCheck})
 	if n.faults.RuntimeDown {
-		n.lastGood, n.lastRelist = time.Time{}, time.Time{}
-		f.stopLoop(now, n)
+		f.beginStopped(now, n)
 	}
 	f.beginRound(now, n)
+}
+
+// beginStopped stops a kubelet that starts without a runtime, because it has
+// never had an answer.
+func (f *Fleet) beginStopped(now time.Time, n *nodeRecord) {
+	n.lastGood, n.lastRelist = time.Time{}, time.Time{}
+	f.stopLoop(now, n)
 }
 
 // reboot reboots a machine, which restarts its kubelet.
@@ -166,6 +172,8 @@ func (f *Fleet) setFaults(now time.Time, n *nodeRecord, faults Faults) {
 		n.searching = false // the first check has found it, and its sender reports it
 	}
 	switch {
+	case faults.RuntimeDown && !now.After(n.started):
+		f.beginStopped(now, n)
 	case n.loop == loopRunning && faults.RuntimeDown:
 		n.loop, n.lastGood = loopFailing, n.lastCheck(now)
 		n.lastRelist = n.started.Add(now.Sub(n.started).Truncate(relistPeriod))
