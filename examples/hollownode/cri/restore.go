@@ -65,7 +65,7 @@ func (p *podRecord) restoreSandbox(pod *corev1.Pod) {
 }
 
 // restoreFormerSandbox adds the sandbox of containers that have lost it. A pod
-// that restarts nothing goes on in none, and without a trace of the first one it
+// that restarts nothing goes on in none. Without a trace of the first one it
 // would seem to be new.
 func (p *podRecord) restoreFormerSandbox() {
 	if len(p.sandboxes) > 0 || len(p.containers) == 0 {

@@ -72,8 +72,8 @@ func TestALoopGoesOnFor30SecondsWithoutItsRuntime(t *testing.T) {
 	assert.Contains(t, w.log, "1m41.3s PatchStatus late Pending c:ContainerCreating")
 }
 
-// A kubelet that starts without its runtime cannot know which containers run. It
-// would reject a pod under pressure whose containers run on.
+// A kubelet that starts without its runtime cannot know which containers run.
+// It would reject a pod under pressure whose containers run on.
 func TestAKubeletThatStartsWithoutItsRuntimeDecidesNothing(t *testing.T) {
 	w := newWorld(t, "node")
 	w.pod("a", nil)
