@@ -101,9 +101,9 @@ const (
 // progressOf returns how far a container is in the end.
 func (c *checker) progressOf(l *life, spec *corev1.Container, init bool) progress {
 	runs := l.runsOf(spec.Name)
-	fails := behaviour(l.spec, spec.Name, pullFailures) == countOfAll
+	waits := behaviour(l.spec, spec.Name, pullFailures) == countOfAll || c.hasNoSecondSandbox(l)
 	if len(runs) == 0 {
-		if fails || c.hasNoSecondSandbox(l) {
+		if waits {
 			return isMoving
 		}
 		return isStuck
@@ -113,7 +113,7 @@ func (c *checker) progressOf(l *life, spec *corev1.Container, init bool) progres
 	switch {
 	case c.runsOn(last) && (!init || isSidecar(spec) && l.passed(spec, last, c.history.End)):
 		return hasPassed
-	case c.runsOn(last), recent, fails, c.hasNoSecondSandbox(l):
+	case c.runsOn(last), recent, waits:
 		return isMoving
 	case init && !isSidecar(spec) && last.Code == 0:
 		return hasPassed
