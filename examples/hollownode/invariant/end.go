@@ -101,7 +101,7 @@ const (
 // progressOf returns how far a container is in the end.
 func (c *checker) progressOf(l *life, spec *corev1.Container, init bool) progress {
 	runs := l.runsOf(spec.Name)
-	waits := behaviour(l.spec, spec.Name, pullFailures) == countOfAll || c.hasNoSecondSandbox(l)
+	waits := c.waits(l, spec)
 	if len(runs) == 0 {
 		if waits {
 			return isMoving
@@ -122,6 +122,11 @@ func (c *checker) progressOf(l *life, spec *corev1.Container, init bool) progres
 		return hasPassed
 	}
 	return isStuck
+}
+
+// waits reports whether a container never begins, or not again.
+func (c *checker) waits(l *life, spec *corev1.Container) bool {
+	return behaviour(l.spec, spec.Name, pullFailures) == countOfAll || c.hasNoSecondSandbox(l)
 }
 
 // hasNoSecondSandbox reports whether a pod that restarts nothing has lost its
