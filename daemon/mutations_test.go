@@ -197,8 +197,8 @@ var mutations = []mutation{
 	{
 		name:     "the time to wake up is in the past",
 		file:     "start.go",
-		old:      `		if p.now.Before(hold) {`,
-		with:     `		if !hold.IsZero() {`,
+		old:      `p.now.Before(hold) {`,
+		with:     `!hold.IsZero() {`,
 		caughtBy: NoSpin,
 	},
 	{
