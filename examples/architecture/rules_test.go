@@ -64,7 +64,7 @@ var timelessEdges = []string{
 	"examples/daemonset/simulation/collector.go", "examples/daemonset/simulation/kubelet.go",
 	"examples/daemonset/simulation/process.go", "examples/daemonset/simulation/scenario.go",
 	"examples/daemonset/simulation/script.go", "examples/daemonset/simulation/simulation.go",
-	"examples/daemonset/simulation/timeline.go", "examples/daemonset/simulation/watch.go",
+	"examples/daemonset/simulation/watch.go",
 	"examples/hollownode/simulation/cluster.go", "examples/hollownode/simulation/nodes.go",
 	"examples/hollownode/simulation/pods.go", "examples/hollownode/simulation/runtime.go",
 	"examples/hollownode/simulation/scenario.go", "examples/hollownode/simulation/script.go",

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/apiserver"
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
+	"github.com/kubelife/lifecycle/examples/virtualtime"
 )
 
 // Namespace is the one of all sets and pods.
@@ -42,12 +43,13 @@ func kindOf(resource schema.GroupVersionResource) (invariant.Kind, bool) {
 
 // cluster is the API server and all its clients except the controller.
 type cluster struct {
-	timeline
+	*virtualtime.Timeline
 
 	random  *rand.Rand
 	server  *apiserver.Server
 	store   *store
 	history *invariant.History
+	logs    [invariant.Kinds]virtualtime.Log
 	events  uint64 // of the history
 	// watching is told of each change.
 	watching func(*invariant.Change)
@@ -65,7 +67,7 @@ type machine struct {
 
 func newCluster(seed uint64, start time.Time) *cluster {
 	c := &cluster{
-		timeline: timeline{start: start},
+		Timeline: virtualtime.NewTimeline(start),
 		random:   rand.New(rand.NewPCG(seed, 16)),
 		history:  &invariant.History{},
 		nodes:    map[string]*machine{},
@@ -135,10 +137,18 @@ func (s *store) changeOf(kind invariant.Kind, record *apiserver.Record) *invaria
 // stored records a change and has all clients react.
 func (c *cluster) stored(change *invariant.Change) {
 	c.history.Changes = append(c.history.Changes, change)
+	c.logs[change.Kind] = append(c.logs[change.Kind], logged(change))
 	if c.watching != nil {
 		c.watching(change)
 	}
 	c.react(change)
+}
+
+// logged returns a change as watches show it.
+func logged(change *invariant.Change) virtualtime.Change {
+	return virtualtime.Change{
+		Version: change.Version, At: change.At, Before: change.Before, After: change.After,
+	}
 }
 
 // get returns an object as it is stored, or the zero value.
@@ -177,7 +187,7 @@ func list[T interface {
 // state and whose writes no rule refuses.
 func (c *cluster) put(kind invariant.Kind, before, next runtime.Object) {
 	change := apiserver.Change{
-		Resource: resourceOf(kind), Key: apiserver.KeyOf(apiserver.MetaOf(before)), At: c.wall(), Old: before, Next: next,
+		Resource: resourceOf(kind), Key: apiserver.KeyOf(apiserver.MetaOf(before)), At: c.Now(), Old: before, Next: next,
 	}
 	c.store.Commit(change)
 }
@@ -185,7 +195,7 @@ func (c *cluster) put(kind invariant.Kind, before, next runtime.Object) {
 // drop removes an object at once, whatever its finalizers.
 func (c *cluster) drop(kind invariant.Kind, before runtime.Object) {
 	c.store.Commit(apiserver.Change{
-		Resource: resourceOf(kind), Key: apiserver.KeyOf(apiserver.MetaOf(before)), At: c.wall(), Old: before,
+		Resource: resourceOf(kind), Key: apiserver.KeyOf(apiserver.MetaOf(before)), At: c.Now(), Old: before,
 		Last: before.DeepCopyObject(),
 	})
 }

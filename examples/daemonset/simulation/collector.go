@@ -40,7 +40,7 @@ func (c *cluster) collect() {
 // deletePod deletes a pod gracefully, as any client may.
 func (c *cluster) deletePod(pod *corev1.Pod) {
 	if pod.DeletionTimestamp == nil {
-		_, _ = c.server.Delete(c.wall(), resourceOf(invariant.Pods), apiserver.KeyOf(pod), metav1.DeleteOptions{})
+		_, _ = c.server.Delete(c.Now(), resourceOf(invariant.Pods), apiserver.KeyOf(pod), metav1.DeleteOptions{})
 	}
 }
 
@@ -59,9 +59,9 @@ func (c *cluster) deleteSet(set *appsv1.DaemonSet, propagation metav1.DeletionPr
 		next := set.DeepCopy()
 		next.Finalizers = append(next.Finalizers, finalizer)
 		c.put(invariant.Sets, set, next)
-		c.after(c.between(time.Second, 10*time.Second), func() { c.finishDeletion(set.Name, set.UID) })
+		c.After(c.between(time.Second, 10*time.Second), func() { c.finishDeletion(set.Name, set.UID) })
 	}
-	_, _ = c.server.Delete(c.wall(), resourceOf(invariant.Sets), apiserver.KeyOf(set), metav1.DeleteOptions{})
+	_, _ = c.server.Delete(c.Now(), resourceOf(invariant.Sets), apiserver.KeyOf(set), metav1.DeleteOptions{})
 }
 
 // finishDeletion deletes or orphans what a set has, and then removes the set.
@@ -92,7 +92,7 @@ func (c *cluster) finishDeletion(name string, uid types.UID) {
 		}
 	}
 	if left > 0 {
-		c.after(5*time.Second, func() { c.finishDeletion(name, uid) })
+		c.After(5*time.Second, func() { c.finishDeletion(name, uid) })
 		return
 	}
 	c.drop(invariant.Sets, set)

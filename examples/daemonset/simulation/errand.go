@@ -38,7 +38,7 @@ type bounded struct {
 
 // Err implements [context.Context].
 func (b bounded) Err() error {
-	if e := b.errand; e.process.now >= e.deadline {
+	if e := b.errand; e.process.Elapsed() >= e.deadline {
 		return context.DeadlineExceeded
 	}
 	return nil
@@ -46,7 +46,7 @@ func (b bounded) Err() error {
 
 // perform starts an errand.
 func (p *process) perform(task controller.Task, decision *invariant.Decision) {
-	e := &errand{process: p, task: task, decision: decision, deadline: p.now + taskTimeout}
+	e := &errand{process: p, task: task, decision: decision, deadline: p.Elapsed() + taskTimeout}
 	e.next, e.stop = iter.Pull(func(yield func(*request) bool) {
 		ctx := context.WithValue(context.Background(), lineKey{}, line{p.server, yield})
 		e.result = p.edge.Perform(bounded{ctx, e}, task)
@@ -64,7 +64,7 @@ func (e *errand) goOn() {
 		return
 	}
 	delete(p.errands, e)
-	p.core.Finish(p.wall(), e.task, e.result)
+	p.core.Finish(p.Now(), e.task, e.result)
 	p.wake()
 }
 
@@ -75,15 +75,15 @@ func (e *errand) send(r *request) {
 	call := &invariant.Call{Decision: e.decision, Kind: r.kind, Name: r.name}
 	p.history.Calls = append(p.history.Calls, call)
 	there, back := p.trip(p.faults), p.trip(p.faults)
-	if p.now >= e.deadline { // the client does not send it
+	if p.Elapsed() >= e.deadline { // the client does not send it
 		there, back = 0, 0
 		r.do = func(time.Time) (runtime.Object, error) { return nil, context.DeadlineExceeded }
 	}
-	p.after(there, func() {
+	p.After(there, func() {
 		refusal := p.refusal(p.faults, r)
 		if refusal == nil {
 			p.store.call = call
-			r.object, r.err = r.do(p.wall())
+			r.object, r.err = r.do(p.Now())
 			p.store.call = nil
 			if apierrors.IsNotFound(r.err) || r.err == nil && r.object == nil {
 				call.Missing = p.store.version
@@ -95,12 +95,12 @@ func (e *errand) send(r *request) {
 			r.object, r.err = nil, p.lostAnswer()
 		}
 	})
-	answered := p.now + there + back
-	if answered > e.deadline && p.now < e.deadline {
-		p.after(e.deadline-p.now, func() { e.answer(call, r, nil, context.DeadlineExceeded) })
+	answered := p.Elapsed() + there + back
+	if answered > e.deadline && p.Elapsed() < e.deadline {
+		p.After(e.deadline-p.Elapsed(), func() { e.answer(call, r, nil, context.DeadlineExceeded) })
 		return
 	}
-	p.after(there+back, func() { e.answer(call, r, r.object, r.err) })
+	p.After(there+back, func() { e.answer(call, r, r.object, r.err) })
 }
 
 // answer lets the errand go on, if its process still runs.

@@ -32,7 +32,7 @@ type lateness struct{ until, by time.Duration }
 
 var errReset = errors.New("read: connection reset by peer")
 
-func (c *cluster) strikes(f fault) bool { return c.now < f.until && c.random.Float64() < f.rate }
+func (c *cluster) strikes(f fault) bool { return c.Elapsed() < f.until && c.random.Float64() < f.rate }
 
 // refusal returns why the API server, or something before it, does not do what
 // a request asks for. It is nil if it is done.
@@ -84,7 +84,7 @@ func (c *cluster) trip(f *faults) time.Duration {
 
 // watchDelay returns how late a change is shown.
 func (c *cluster) watchDelay(f *faults, kind invariant.Kind) time.Duration {
-	if late := f.late[kind]; c.now < late.until {
+	if late := f.late[kind]; c.Elapsed() < late.until {
 		return c.between(late.by/4, late.by)
 	}
 	return c.between(time.Millisecond, 50*time.Millisecond)

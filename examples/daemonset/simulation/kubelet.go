@@ -24,7 +24,7 @@ func (c *cluster) react(change *invariant.Change) {
 	case change.Kind == invariant.Nodes:
 		c.planNode(change.Before.GetName())
 	case change.Kind == invariant.Sets:
-		c.after(c.between(time.Second, 20*time.Second), c.collect)
+		c.After(c.between(time.Second, 20*time.Second), c.collect)
 	}
 }
 
@@ -33,7 +33,7 @@ func (c *cluster) react(change *invariant.Change) {
 func (c *cluster) planPod(pod *corev1.Pod) {
 	name, uid := pod.Name, pod.UID
 	step := func(wait time.Duration, do func(*corev1.Pod)) {
-		c.after(wait, func() {
+		c.After(wait, func() {
 			if now := get[*corev1.Pod](c, invariant.Pods, name); now != nil && now.UID == uid {
 				do(now)
 			}
@@ -60,7 +60,7 @@ func (c *cluster) planPod(pod *corev1.Pod) {
 
 // planNode plans what follows from a node that has changed, is back or is gone.
 func (c *cluster) planNode(node string) {
-	c.after(c.between(time.Second, 30*time.Second), func() { c.visitPods(node) })
+	c.After(c.between(time.Second, 30*time.Second), func() { c.visitPods(node) })
 }
 
 // visitPods has all pods of a node go on.
@@ -106,7 +106,7 @@ func admits(node *corev1.Node, pod *corev1.Pod) bool {
 // alive returns the machine of a pod whose kubelet works.
 func (c *cluster) alive(pod *corev1.Pod) *machine {
 	m := c.nodes[pod.Spec.NodeName]
-	if m == nil || m.deadUntil > c.now || get[*corev1.Node](c, invariant.Nodes, pod.Spec.NodeName) == nil {
+	if m == nil || m.deadUntil > c.Elapsed() || get[*corev1.Node](c, invariant.Nodes, pod.Spec.NodeName) == nil {
 		return nil
 	}
 	return m
@@ -132,7 +132,7 @@ func (c *cluster) begin(pod *corev1.Pod) {
 	}
 	c.changePod(pod, func(pod *corev1.Pod) {
 		pod.Status.Phase = corev1.PodRunning
-		if m.failUntil > c.now {
+		if m.failUntil > c.Elapsed() {
 			pod.Status.Phase = corev1.PodFailed
 		}
 		pod.Status.Conditions = nil
@@ -149,11 +149,11 @@ func (c *cluster) ready(pod *corev1.Pod) {
 		pod.DeletionTimestamp != nil {
 		return
 	}
-	if until := c.unready[string(pod.UID)]; until > c.now {
-		c.after(until-c.now, func() { c.visitPods(pod.Spec.NodeName) })
+	if until := c.unready[string(pod.UID)]; until > c.Elapsed() {
+		c.After(until-c.Elapsed(), func() { c.visitPods(pod.Spec.NodeName) })
 		return
 	}
-	c.changePod(pod, func(pod *corev1.Pod) { setReady(pod, corev1.ConditionTrue, c.wall()) })
+	c.changePod(pod, func(pod *corev1.Pod) { setReady(pod, corev1.ConditionTrue, c.Now()) })
 }
 
 func setReady(pod *corev1.Pod, status corev1.ConditionStatus, now time.Time) {

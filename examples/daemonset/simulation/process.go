@@ -12,6 +12,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/daemonset/controller"
 	"github.com/kubelife/lifecycle/examples/daemonset/edge"
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
+	"github.com/kubelife/lifecycle/examples/virtualtime"
 )
 
 // A process is one life of the controller: the core and the edge of the real
@@ -24,7 +25,7 @@ type process struct {
 	life    *invariant.Life
 	core    *controller.Controller
 	edge    *edge.Edge[*appsv1.DaemonSet]
-	watches [invariant.Kinds]*watch
+	watches [invariant.Kinds]*virtualtime.Watch
 	errands map[*errand]struct{}
 	ended   bool
 	awake   bool          // a turn is planned
@@ -38,11 +39,13 @@ func start(c *cluster, f *faults, config controller.Config, age time.Duration) (
 	}
 	c.history.Lives = append(c.history.Lives, p.life)
 	var err error
-	if p.core, err = controller.NewController(config, c.wall()); err != nil {
+	if p.core, err = controller.NewController(config, c.Now()); err != nil {
 		return nil, fmt.Errorf("start the controller: %w", err)
 	}
 	for kind := range invariant.Kinds {
-		p.watches[kind] = &watch{cluster: c, kind: kind, shown: p.wake}
+		p.watches[kind] = &virtualtime.Watch{
+			Timeline: c.Timeline, Log: &c.logs[kind], Transform: transformOf(kind), Shown: p.wake,
+		}
 	}
 	if p.edge, err = p.newEdge(); err != nil {
 		return nil, fmt.Errorf("start the controller: %w", err)
@@ -51,13 +54,13 @@ func start(c *cluster, f *faults, config controller.Config, age time.Duration) (
 		invariant.Sets: p.edge.Sets, invariant.Pods: p.edge.Pods,
 		invariant.Nodes: p.edge.Nodes, invariant.Revisions: p.edge.Revisions,
 	} {
-		p.watches[kind].handler = handler
+		p.watches[kind].Handler = handler
 	}
-	for _, w := range p.watches {
-		at := c.wall().Add(-c.between(0, age))
-		w.list(c.versionAt(w.kind, at), func() time.Duration { return p.watchDelay(f, w.kind) })
+	for i, w := range p.watches {
+		kind, at := invariant.Kind(i), c.Now().Add(-c.between(0, age))
+		w.List(c.logs[kind].VersionAt(at), func() time.Duration { return p.watchDelay(f, kind) })
 	}
-	p.core.MarkSynced(c.wall())
+	p.core.MarkSynced(c.Now())
 	p.wake()
 	return p, nil
 }
@@ -65,7 +68,7 @@ func start(c *cluster, f *faults, config controller.Config, age time.Duration) (
 func (p *process) newEdge() (*edge.Edge[*appsv1.DaemonSet], error) {
 	return edge.NewEdge(edge.Config[*appsv1.DaemonSet]{
 		Controller: p.core,
-		Observe:    func(turn func(now time.Time)) { turn(p.wall()) },
+		Observe:    func(turn func(now time.Time)) { turn(p.Now()) },
 		SetOf:      controller.SetOf,
 		Collisions: func(set *appsv1.DaemonSet) *int32 { return set.Status.CollisionCount },
 		Sets: func(string) revision.OwnerClient[*appsv1.DaemonSet] {
@@ -86,7 +89,7 @@ func (p *process) newEdge() (*edge.Edge[*appsv1.DaemonSet], error) {
 func (p *process) end() {
 	p.ended = true
 	for _, w := range p.watches {
-		w.closed = true
+		w.Close()
 	}
 	for e := range p.errands {
 		delete(p.errands, e)
@@ -97,7 +100,7 @@ func (p *process) end() {
 // told shows a change by and by.
 func (p *process) told(change *invariant.Change) {
 	if !p.ended {
-		p.watches[change.Kind].show(change, p.watchDelay(p.faults, change.Kind))
+		p.watches[change.Kind].Show(logged(change), p.watchDelay(p.faults, change.Kind))
 	}
 }
 
@@ -107,7 +110,7 @@ func (p *process) wake() {
 		return
 	}
 	p.awake = true
-	p.after(0, p.turn)
+	p.After(0, p.turn)
 }
 
 // turn hands out tasks to the workers that are free.
@@ -117,14 +120,14 @@ func (p *process) turn() {
 		return
 	}
 	for len(p.errands) < p.config.MostUnderWay() {
-		task, ok := p.core.Start(p.wall())
+		task, ok := p.core.Start(p.Now())
 		if !ok {
 			p.setAlarm()
 			return
 		}
-		decision := &invariant.Decision{Life: p.life, Order: p.nextEvent(), At: p.wall()}
+		decision := &invariant.Decision{Life: p.life, Order: p.nextEvent(), At: p.Now()}
 		for kind, w := range p.watches {
-			decision.Seen[kind] = w.version
+			decision.Seen[kind] = w.Version()
 		}
 		p.perform(task, decision)
 	}
@@ -135,20 +138,20 @@ func (p *process) turn() {
 const breather = time.Millisecond
 
 func (p *process) setAlarm() {
-	next, ok := p.core.Next(p.wall())
+	next, ok := p.core.Next(p.Now())
 	if !ok {
 		return
 	}
-	wait := next.Sub(p.wall())
+	wait := next.Sub(p.Now())
 	if wait <= 0 {
 		wait = breather
 	}
-	at := p.now + wait
+	at := p.Elapsed() + wait
 	if p.alarm != 0 && p.alarm <= at {
 		return
 	}
 	p.alarm = at
-	p.after(wait, func() {
+	p.After(wait, func() {
 		if p.alarm == at {
 			p.alarm = 0
 		}
@@ -161,13 +164,13 @@ func (p *process) halt() {
 	if last := len(p.life.Halts) - 1; last >= 0 && p.life.Halts[last].To == 0 {
 		return
 	}
-	p.core.Halt(p.wall())
+	p.core.Halt(p.Now())
 	p.life.Halts = append(p.life.Halts, invariant.Span{From: p.nextEvent()})
 	p.wake()
 }
 
 func (p *process) resume() {
-	p.core.Resume(p.wall())
+	p.core.Resume(p.Now())
 	if last := len(p.life.Halts) - 1; last >= 0 && p.life.Halts[last].To == 0 {
 		p.life.Halts[last].To = p.nextEvent()
 	}

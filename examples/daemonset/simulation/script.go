@@ -52,8 +52,8 @@ func (s *simulation) actions() map[Action]func(Step) {
 		ActionLabel: func(step Step) {
 			s.changeNode(step.Node, func(node *corev1.Node) { node.Labels[poolLabel] = otherPool(node.Labels[poolLabel]) })
 		},
-		ActionKillNode: s.onMachine(func(m *machine, step Step) { m.deadUntil = s.now + step.For }),
-		ActionFailPods: s.onMachine(func(m *machine, step Step) { m.failUntil = s.now + step.For }),
+		ActionKillNode: s.onMachine(func(m *machine, step Step) { m.deadUntil = s.Elapsed() + step.For }),
+		ActionFailPods: s.onMachine(func(m *machine, step Step) { m.failUntil = s.Elapsed() + step.For }),
 		ActionSlowNode: s.onMachine(func(m *machine, step Step) { m.slow = time.Duration(step.N) * time.Second }),
 
 		ActionDeletePod: s.onPod(func(pod *corev1.Pod, _ Step) { s.deletePod(pod) }),
@@ -76,7 +76,7 @@ func (s *simulation) actions() map[Action]func(Step) {
 		ActionSlowCalls:   s.strike(&s.faults.slow),
 		ActionQuota:       s.strike(&s.faults.quota),
 		ActionLate: func(step Step) {
-			s.faults.late[step.Kind] = lateness{s.now + step.For, time.Duration(step.N) * time.Second}
+			s.faults.late[step.Kind] = lateness{s.Elapsed() + step.For, time.Duration(step.N) * time.Second}
 		},
 		ActionGap:  s.interrupt,
 		ActionKill: s.kill,
@@ -104,7 +104,7 @@ func (s *simulation) onSpec(change func(set *appsv1.DaemonSet, n int)) func(Step
 func (s *simulation) changeSet(set *appsv1.DaemonSet, change func(*appsv1.DaemonSet)) {
 	next := set.DeepCopy()
 	change(next)
-	_, _ = s.server.Update(s.wall(), resourceOf(invariant.Sets), Namespace, next, apiserver.WriteOptions{})
+	_, _ = s.server.Update(s.Now(), resourceOf(invariant.Sets), Namespace, next, apiserver.WriteOptions{})
 }
 
 func setImage(set *appsv1.DaemonSet, image string) {
@@ -149,7 +149,7 @@ func (s *simulation) createSet(step Step) {
 	set.Spec.Template.Labels = map[string]string{appLabel: name}
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
 	setStrategy(set, step.N)
-	_, _ = s.server.Create(s.wall(), resourceOf(invariant.Sets), Namespace, set, apiserver.WriteOptions{})
+	_, _ = s.server.Create(s.Now(), resourceOf(invariant.Sets), Namespace, set, apiserver.WriteOptions{})
 }
 
 func otherPool(pool string) string {
@@ -167,7 +167,7 @@ func (s *simulation) addNode(step Step) {
 	}
 	if get[*corev1.Node](s.cluster, invariant.Nodes, name) == nil {
 		s.nodes[name] = &machine{}
-		_, _ = s.server.Create(s.wall(), resourceOf(invariant.Nodes), "", node, apiserver.WriteOptions{})
+		_, _ = s.server.Create(s.Now(), resourceOf(invariant.Nodes), "", node, apiserver.WriteOptions{})
 	}
 }
 
@@ -197,7 +197,7 @@ func (s *simulation) taint(step Step) {
 		untaint(node)
 		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: taintKey, Effect: effect})
 	})
-	s.after(step.For, func() { s.changeNode(step.Node, untaint) })
+	s.After(step.For, func() { s.changeNode(step.Node, untaint) })
 }
 
 func (s *simulation) onMachine(do func(*machine, Step)) func(Step) {
@@ -208,7 +208,7 @@ func (s *simulation) onMachine(do func(*machine, Step)) func(Step) {
 			return
 		}
 		do(m, step)
-		s.after(step.For, func() { s.visitPods(name) })
+		s.After(step.For, func() { s.visitPods(name) })
 	}
 }
 
@@ -225,8 +225,8 @@ func (s *simulation) onPod(do func(*corev1.Pod, Step)) func(Step) {
 
 func (s *simulation) makeUnready(pod *corev1.Pod, step Step) {
 	if isReady(pod) {
-		s.unready[string(pod.UID)] = s.now + step.For
-		s.changePod(pod, func(pod *corev1.Pod) { setReady(pod, corev1.ConditionFalse, s.wall()) })
+		s.unready[string(pod.UID)] = s.Elapsed() + step.For
+		s.changePod(pod, func(pod *corev1.Pod) { setReady(pod, corev1.ConditionFalse, s.Now()) })
 	}
 }
 
@@ -237,7 +237,7 @@ func (s *simulation) createStray(step Step) {
 	}}
 	pod.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
 	pod.Spec.NodeName = nodeName(step.Node)
-	_, _ = s.server.Create(s.wall(), resourceOf(invariant.Pods), Namespace, pod, apiserver.WriteOptions{})
+	_, _ = s.server.Create(s.Now(), resourceOf(invariant.Pods), Namespace, pod, apiserver.WriteOptions{})
 }
 
 func (s *simulation) onRevision(do func(*appsv1.ControllerRevision)) func(Step) {
@@ -252,7 +252,7 @@ func (s *simulation) onRevision(do func(*appsv1.ControllerRevision)) func(Step) 
 
 // strike has a fault strike a quarter, a half or all of the calls.
 func (s *simulation) strike(f *fault) func(Step) {
-	return func(step Step) { *f = fault{s.now + step.For, []float64{0.25, 0.5, 1}[step.N%3]} }
+	return func(step Step) { *f = fault{s.Elapsed() + step.For, []float64{0.25, 0.5, 1}[step.N%3]} }
 }
 
 // interrupt has the watch of a kind miss everything for a time.
@@ -261,12 +261,12 @@ func (s *simulation) interrupt(step Step) {
 		return
 	}
 	w := s.process.watches[step.Kind]
-	w.broken, w.waiting = true, nil
-	s.after(step.For, func() {
-		if w.broken && !w.closed {
+	w.Break()
+	s.After(step.For, func() {
+		if w.Broken() {
 			// The list is at least as new as what the watch has shown.
-			version := max(w.version, s.versionAt(w.kind, s.wall().Add(-s.between(0, 5*time.Second))))
-			w.list(version, func() time.Duration { return s.watchDelay(&s.faults, w.kind) })
+			version := max(w.Version(), s.logs[step.Kind].VersionAt(s.Now().Add(-s.between(0, 5*time.Second))))
+			w.List(version, func() time.Duration { return s.watchDelay(&s.faults, step.Kind) })
 		}
 	})
 }
@@ -276,7 +276,7 @@ func (s *simulation) kill(step Step) {
 		return
 	}
 	s.process.end()
-	s.after(step.For, func() {
+	s.After(step.For, func() {
 		// It cannot fail, because the first start did not, with the same settings.
 		if err := s.takeOver(time.Duration(step.N) * time.Second); err != nil {
 			panic(err)
@@ -285,12 +285,12 @@ func (s *simulation) kill(step Step) {
 }
 
 func (s *simulation) halt(step Step) {
-	s.halted = max(s.halted, s.now+step.For)
+	s.halted = max(s.halted, s.Elapsed()+step.For)
 	if !s.process.ended {
 		s.process.halt()
 	}
-	s.after(step.For, func() {
-		if s.now >= s.halted && !s.process.ended {
+	s.After(step.For, func() {
+		if s.Elapsed() >= s.halted && !s.process.ended {
 			s.process.resume()
 		}
 	})

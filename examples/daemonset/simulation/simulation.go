@@ -62,15 +62,15 @@ func Run(scenario *Scenario) (*invariant.History, error) {
 		if !known {
 			return nil, fmt.Errorf("play scenario: there is no action %q", step.Do)
 		}
-		s.after(step.At, func() { do(step) })
+		s.After(step.At, func() { do(step) })
 		quiet = max(quiet, step.At+step.For)
 	}
 	// The second time is for what a watch that was late has led to.
-	s.after(quiet+time.Second, s.heal)
-	s.after(quiet+10*time.Minute, s.heal)
-	rests := s.run(quiet+RestTime, mostEvents)
+	s.After(quiet+time.Second, s.heal)
+	s.After(quiet+10*time.Minute, s.heal)
+	rests := s.Run(quiet+RestTime, mostEvents)
 	s.process.end()
-	s.history.End = s.wall()
+	s.history.End = s.Now()
 	if !rests {
 		return s.history, ErrNeverRests
 	}
@@ -94,7 +94,7 @@ func (s *simulation) takeOver(age time.Duration) error {
 		return err
 	}
 	s.process = p
-	if s.now < s.halted {
+	if s.Elapsed() < s.halted {
 		p.halt()
 	}
 	return nil
