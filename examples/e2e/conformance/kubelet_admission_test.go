@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
+	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 	schedulerframework "k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/kubelife/lifecycle/examples/hollownode/kubelet"
@@ -38,7 +39,7 @@ func TestAdmissionIsThatOfTheKubelet(t *testing.T) {
 		var taken []*corev1.Pod
 		for i := range podsAdmitted {
 			pod := d.arrivingPod(i)
-			want := upstream.Admit(t.Context(), &lifecycle.PodAdmitAttributes{Pod: pod, OtherPods: taken})
+			want := upstream.Admit(t.Context(), &lifecycle.PodAdmitAttributes{Pod: fromAPI(pod), OtherPods: taken})
 			fleet.ObservePod(epoch, pod)
 			task, ok := fleet.Start(epoch)
 			require.True(t, ok, "seed %d: nothing is written of %s", seed, pod.Name)
@@ -64,6 +65,18 @@ func TestAdmissionIsThatOfTheKubelet(t *testing.T) {
 		"PodOSNotSupported": 400, "PodOSSelectorNodeLabelDoesNotMatch": 700, "quality of service BestEffort": 4_000,
 		"quality of service Burstable": 7_000, "quality of service Guaranteed": 250,
 	})
+}
+
+// fromAPI is a pod as the kubelet's configuration hands it on. It writes the
+// source, so that no pod of the API passes for a static one. Source:
+// pkg/kubelet/config, v1.37.1.
+func fromAPI(pod *corev1.Pod) *corev1.Pod {
+	pod = pod.DeepCopy()
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[kubetypes.ConfigSourceAnnotationKey] = kubetypes.ApiserverSource
+	return pod
 }
 
 // supportingGroups is a departure: a hollow node supports the strict policy for
