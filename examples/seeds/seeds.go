@@ -120,3 +120,17 @@ func Count[V any](findings []Finding[V], name func(V) string) map[string]int {
 	}
 	return counts
 }
+
+// Shrink returns the steps that still fail, and pass if any more is taken away.
+// It tries at most so many times, and what it has by then it returns.
+func Shrink[S any](failing []S, fails func([]S) bool, tries int) []S {
+	best := failing
+	for i := 0; i < len(best) && tries > 0; tries-- {
+		if smaller := slices.Delete(slices.Clone(best), i, i+1); fails(smaller) {
+			best, i = smaller, 0
+		} else {
+			i++
+		}
+	}
+	return best
+}

@@ -1,11 +1,11 @@
 package explore
 
 import (
-	"slices"
 	"time"
 
 	"github.com/kubelife/lifecycle/examples/daemonset/invariant"
 	"github.com/kubelife/lifecycle/examples/daemonset/simulation"
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
 // quietTime is the part of simulation.RestTime in which no request may be sent.
@@ -28,14 +28,10 @@ func Shrink(
 	failing *simulation.Scenario, fails func(*simulation.Scenario) bool, tries int,
 ) *simulation.Scenario {
 	best := *failing
-	for i := 0; i < len(best.Steps) && tries > 0; tries-- {
-		smaller := best
-		smaller.Steps = slices.Delete(slices.Clone(best.Steps), i, i+1)
-		if fails(&smaller) {
-			best, i = smaller, 0
-		} else {
-			i++
-		}
-	}
+	best.Steps = seeds.Shrink(failing.Steps, func(steps []simulation.Step) bool {
+		smaller := *failing
+		smaller.Steps = steps
+		return fails(&smaller)
+	}, tries)
 	return &best
 }

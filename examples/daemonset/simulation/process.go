@@ -28,8 +28,8 @@ type process struct {
 	watches [invariant.Kinds]*virtualtime.Watch
 	errands map[*errand]struct{}
 	ended   bool
-	awake   bool          // a turn is planned
-	alarm   time.Duration // the earliest turn planned for later; zero: none
+	awake   bool // a turn is planned
+	alarm   virtualtime.Alarm
 }
 
 // start begins a life. Its caches are up to age old.
@@ -133,30 +133,10 @@ func (p *process) turn() {
 	}
 }
 
-// breather is how long a process waits that is promised work for now and then
-// gets none, as in timedqueue.Dispatcher. Otherwise time would stand still.
-const breather = time.Millisecond
-
 func (p *process) setAlarm() {
-	next, ok := p.core.Next(p.Now())
-	if !ok {
-		return
+	if next, ok := p.core.Next(p.Now()); ok {
+		p.alarm.Set(p.Timeline, next, p.wake)
 	}
-	wait := next.Sub(p.Now())
-	if wait <= 0 {
-		wait = breather
-	}
-	at := p.Elapsed() + wait
-	if p.alarm != 0 && p.alarm <= at {
-		return
-	}
-	p.alarm = at
-	p.After(wait, func() {
-		if p.alarm == at {
-			p.alarm = 0
-		}
-		p.wake()
-	})
 }
 
 // halt has the core delete no pod until resume.

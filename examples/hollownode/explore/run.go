@@ -1,10 +1,9 @@
 package explore
 
 import (
-	"slices"
-
 	"github.com/kubelife/lifecycle/examples/hollownode/invariant"
 	"github.com/kubelife/lifecycle/examples/hollownode/simulation"
+	"github.com/kubelife/lifecycle/examples/seeds"
 )
 
 // Run plays a scenario and returns which promises it breaks. The error is that
@@ -24,14 +23,10 @@ func Shrink(
 	failing *simulation.Scenario, fails func(*simulation.Scenario) bool, tries int,
 ) *simulation.Scenario {
 	best := *failing
-	for i := 0; i < len(best.Steps) && tries > 0; tries-- {
-		smaller := best
-		smaller.Steps = slices.Delete(slices.Clone(best.Steps), i, i+1)
-		if fails(&smaller) {
-			best, i = smaller, 0
-		} else {
-			i++
-		}
-	}
+	best.Steps = seeds.Shrink(failing.Steps, func(steps []simulation.Step) bool {
+		smaller := *failing
+		smaller.Steps = steps
+		return fails(&smaller)
+	}, tries)
 	return &best
 }

@@ -34,8 +34,8 @@ type process struct {
 	// broken is from when a node has had what fault, as its kubelet was told.
 	broken map[string]map[string]time.Time
 	ended  bool
-	awake  bool          // a turn is planned
-	alarm  time.Duration // the earliest turn planned for later; zero: none
+	awake  bool // a turn is planned
+	alarm  virtualtime.Alarm
 }
 
 // start begins a life. Its first lists are current, as those of client-go's
@@ -156,30 +156,10 @@ func (p *process) turn() {
 	}
 }
 
-// breather is how long a process waits that is promised work for now and then
-// gets none, as in timedqueue.Dispatcher. Otherwise time would stand still.
-const breather = time.Millisecond
-
 func (p *process) setAlarm() {
-	next, ok := p.fleet.Next(p.Now())
-	if !ok {
-		return
+	if next, ok := p.fleet.Next(p.Now()); ok {
+		p.alarm.Set(p.Timeline, next, p.wake)
 	}
-	wait := next.Sub(p.Now())
-	if wait <= 0 {
-		wait = breather
-	}
-	at := p.Elapsed() + wait
-	if p.alarm != 0 && p.alarm <= at {
-		return
-	}
-	p.alarm = at
-	p.After(wait, func() {
-		if p.alarm == at {
-			p.alarm = 0
-		}
-		p.wake()
-	})
 }
 
 // beatPeriod is how often nodes report what has changed of their status.
