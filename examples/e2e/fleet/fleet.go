@@ -48,6 +48,7 @@ type Fleet struct {
 	// renewals and reports are the same sender, except with LikeKubelets.
 	renewals, reports *heartbeat.Sender
 	nodes             map[string][]string // by zone
+	own               map[string]bool     // all names of these
 	// informers are started by Run.
 	informers informers.SharedInformerFactory
 
@@ -73,7 +74,7 @@ func New(ctx context.Context, config Config) (*Fleet, error) {
 		return nil, err
 	}
 	f := &Fleet{
-		config: config, client: client, nodes: map[string][]string{}, cut: map[string]bool{},
+		config: config, client: client, nodes: map[string][]string{}, own: map[string]bool{}, cut: map[string]bool{},
 		informers: informers.NewSharedInformerFactory(client, 0),
 	}
 	if err := f.addSenders(heartbeat.Config{
@@ -88,7 +89,8 @@ func New(ctx context.Context, config Config) (*Fleet, error) {
 	}
 	for zone, n := range config.Zones {
 		for i := range n {
-			f.nodes[zone] = append(f.nodes[zone], fmt.Sprintf("%s-%04d", zone, i))
+			name := fmt.Sprintf("%s-%04d", zone, i)
+			f.nodes[zone], f.own[name] = append(f.nodes[zone], name), true
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -177,8 +179,9 @@ func (f *Fleet) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// finishPods removes the terminating pods of nodes that are alive, as their
-// kubelets do when the containers have ended.
+// finishPods removes the terminating pods of the fleet's nodes that are alive,
+// as their kubelets do when the containers have ended. Pods of other nodes are
+// left to what runs these.
 func (f *Fleet) finishPods(ctx context.Context) error {
 	pods := f.informers.Core().V1().Pods().Lister()
 	f.informers.Start(ctx.Done())
@@ -196,7 +199,7 @@ func (f *Fleet) finishPods(ctx context.Context) error {
 			return err
 		}
 		for _, pod := range all {
-			if pod.DeletionTimestamp != nil && f.alive(pod.Spec.NodeName) == nil {
+			if pod.DeletionTimestamp != nil && f.own[pod.Spec.NodeName] && f.alive(pod.Spec.NodeName) == nil {
 				f.remove(ctx, pod)
 			}
 		}
