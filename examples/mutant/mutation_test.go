@@ -8,19 +8,63 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMain(m *testing.M) { os.Exit(Main(m.Run)) }
-
-// repository makes a module with a function and a test of it that prints what
-// the explorers print.
+// repository makes a module with functions of each form, and a test of them
+// that prints what the explorers print.
 func repository(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":   "module mutated.example\n\ngo 1.25\n",
-		"one/a.go": "package one\n\nfunc Two() int { return 1 + 1 }\n",
-		"one/a_test.go": "package one\n\nimport (\n\t\"fmt\"\n\t\"testing\"\n)\n\n" +
-			"func TestTwo(t *testing.T) {\n\tif Two() != 2 {\n\t\tfmt.Println(\"FOUND 7\")\n\t\treturn\n\t}\n" +
-			"\tt.Fatal(\"all is well\")\n}\n",
+		"go.mod": "module mutated.example\n\ngo 1.25\n",
+		"one/a.go": `package one
+
+const limit = 9
+
+// Two is one and one.
+func Two() int { return 1 + 1 }
+
+type pair[K any] struct{ n int }
+
+func (p *pair[K]) add(_ K, n ...int) {
+	for _, n := range n {
+		p.n += n
+	}
+}
+
+func (pair[K]) none(string, int) bool { return false }
+
+func length[K any](all []K, _ bool) int {
+	if len(all) == limit {
+		return limit
+	}
+	return len(all)
+}
+`,
+		"one/a_test.go": `package one
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestTwo(t *testing.T) {
+	p := &pair[string]{}
+	p.add("", 2, 3)
+	switch {
+	case Two() == 3:
+		fmt.Println("FOUND 7")
+	case Two() == 4:
+		fmt.Println("FOUND 8")
+	case p.n != 5:
+		fmt.Println("FOUND 9")
+	case p.none("", 0):
+		fmt.Println("FOUND 10")
+	case length([]int{1}, true) != 1:
+		fmt.Println("FOUND 11")
+	default:
+		t.Fatal("all is well")
+	}
+}
+`,
 	} {
 		path := filepath.Join(root, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
@@ -29,42 +73,71 @@ func repository(t *testing.T) string {
 	return root
 }
 
-func TestAFaultIsBuiltInAndFound(t *testing.T) {
+// One build holds all mutations, and a run has one of them in place.
+func TestEachFaultIsFoundAlone(t *testing.T) {
 	root := repository(t)
 	t.Chdir(root)
-	wrong := Mutation{Name: "two is three", File: "one/a.go", Old: "1 + 1", With: "1 + 2"}
-	program, err := wrong.Build(t.Context(), root, "./one", t.TempDir())
+	before, err := os.ReadFile(filepath.Join(root, "one", "a.go"))
 	require.NoError(t, err)
-	seed, err := FindSeed(t.Context(), program)
+	mutations := []Mutation{
+		{Name: "two is three", File: "one/a.go", Old: "1 + 1", With: "1 + 2"},
+		{
+			Name: "two is four", File: "one/a.go",
+			Old: "// Two is one and one.\nfunc Two() int {", With: "func Two() int {\n\tif true {\n\t\treturn 4\n\t}\n",
+		},
+		{Name: "two is two", File: "one/a.go", Old: "return 1 + 1 }\n", With: "return 2 }"},
+		{Name: "no addition", File: "one/a.go", Old: "p.n += n", With: "p.n = n"},
+		{Name: "some", File: "one/a.go", Old: "return false", With: "return true"},
+		{Name: "too long", File: "one/a.go", Old: "return len(all)", With: "return len(all) + limit"},
+	}
+	program, err := Build(t.Context(), root, "./one", t.TempDir(), mutations)
 	require.NoError(t, err)
-	require.Equal(t, "7", seed)
-	require.ErrorIs(t, Fails(t.Context(), program), ErrNotCaught, "its tests pass")
-	source, err := os.ReadFile(filepath.Join(root, "one", "a.go"))
-	require.NoError(t, err)
-	require.Contains(t, string(source), "1 + 1", "the source stays as it is")
-
-	same := Mutation{Name: "two is two", File: "one/a.go", Old: "1 + 1", With: "2"}
-	program, err = same.Build(t.Context(), root, "./one", t.TempDir())
-	require.NoError(t, err)
-	_, err = FindSeed(t.Context(), program)
+	for name, want := range map[string]string{
+		"two is three": "7", "two is four": "8", "no addition": "9", "some": "10", "too long": "11",
+	} {
+		seed, err := program.FindSeed(t.Context(), name)
+		require.NoError(t, err, name)
+		require.Equal(t, want, seed, name)
+		require.ErrorIs(t, program.Fails(t.Context(), name), ErrNotCaught, "its tests pass")
+	}
+	_, err = program.FindSeed(t.Context(), "two is two")
 	require.ErrorIs(t, err, ErrNotCaught)
 	require.ErrorContains(t, err, "all is well")
-	require.NoError(t, Fails(t.Context(), program))
-	require.ErrorIs(t, Fails(t.Context(), program, "-test.run", "None"), ErrNotCaught, "no test runs")
+	require.NoError(t, program.Fails(t.Context(), "two is two"))
+	require.ErrorIs(t, program.Fails(t.Context(), "two is two", "-test.run", "None"), ErrNotCaught, "no test runs")
+	_, err = program.FindSeed(t.Context(), "two is five")
+	require.ErrorContains(t, err, `no mutation is named "two is five"`)
+
+	after, err := os.ReadFile(filepath.Join(root, "one", "a.go"))
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after), "the source stays as it is")
 }
 
 func TestAMutationHasToFit(t *testing.T) {
 	root := repository(t)
-	t.Chdir(root)
-	for _, old := range []string{"", "1", "3 + 3"} {
-		m := Mutation{Name: "no fault", File: "one/a.go", Old: old, With: "5"}
-		_, _, err := m.Source(root)
+	for _, old := range []string{
+		"", "1", "3 + 3", // not once
+		"limit = 9", "return 1 + 1 }\n\ntype", // not in one function
+	} {
+		err := Fit(root, []Mutation{{Name: "no fault", File: "one/a.go", Old: old, With: "5"}})
 		require.ErrorIs(t, err, ErrUnfit, "%q", old)
+		require.ErrorContains(t, err, `mutation "no fault" of one/a.go: `)
 	}
-	missing := Mutation{Name: "no file", File: "one/b.go", Old: "1", With: "2"}
-	_, _, err := missing.Source(root)
-	require.ErrorIs(t, err, os.ErrNotExist)
-	broken := Mutation{Name: "no Go", File: "one/a.go", Old: "1 + 1", With: "1 +"}
-	_, err = broken.Build(t.Context(), root, "./one", t.TempDir())
-	require.ErrorContains(t, err, `build with "no Go"`)
+	require.ErrorIs(t, Fit(root, []Mutation{{
+		Name: "two functions", File: "one/a.go", Old: "return 1 + 1 }", With: "return 3 }\n\nfunc three() {}",
+	}}), ErrUnfit)
+	require.ErrorIs(t, Fit(root, []Mutation{{Name: "no file", File: "one/b.go", Old: "1", With: "2"}}), os.ErrNotExist)
+	require.ErrorContains(t, Fit(root, []Mutation{{Name: "no Go", File: "one/a.go", Old: "1 + 1", With: "1 +"}}),
+		`mutation "no Go" of one/a.go: with it in place: `)
+	twice := Mutation{Name: "twice", File: "one/a.go", Old: "1 + 1", With: "3"}
+	require.ErrorContains(t, Fit(root, []Mutation{twice, twice}), `two mutations are named "twice"`)
+}
+
+func TestWhatDoesNotCompileIsAnError(t *testing.T) {
+	root := repository(t)
+	t.Chdir(root)
+	_, err := Build(t.Context(), root, "./one", t.TempDir(),
+		[]Mutation{{Name: "no type", File: "one/a.go", Old: "1 + 1", With: `"three"`}})
+	require.ErrorContains(t, err, "build with mutations: ")
+	require.ErrorContains(t, err, `no type:1: cannot use "three"`)
 }

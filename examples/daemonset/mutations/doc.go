@@ -9,6 +9,6 @@
 //	go -C examples test ./daemonset/mutations -v
 //	LIFECYCLE_TESTS=all go -C examples test ./daemonset/mutations -v
 //
-// The first tries every thirteenth of them, the second all, which takes
+// The first tries every sixth of them, the second all, which takes
 // minutes.
 package mutations

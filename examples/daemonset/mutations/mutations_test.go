@@ -97,13 +97,7 @@ var mutations = []mutation{
 		"daemon/evaluate.go", `worth > other || worth == other && before(s, kept) {`,
 		`before(s, kept) || worth < other && before(s, kept) {`).from(960),
 	fault(invariant.Backoff, "failed pods are replaced at once",
-		"daemon/backoff.go", `	return f.last.Add(backoff.Delay(f.times - 1))
-}
-
-// replaced counts`, `	return f.last.Add(0 * backoff.Delay(f.times-1))
-}
-
-// replaced counts`),
+		"daemon/backoff.go", `f.last.Add(backoff.Delay(f.times - 1))`, `f.last.Add(0 * backoff.Delay(f.times-1))`),
 	fault(invariant.Reasoned, "OnDelete is a rolling update",
 		"daemon/evaluate.go", `	case rollout.OnDelete:`, `	case rollout.OnDelete && a.planner.invalid:`),
 	fault(invariant.Converged, "a pod waits for a node that is gone",

@@ -8,5 +8,5 @@
 //	go -C examples test ./hollownode/mutations -v
 //	LIFECYCLE_TESTS=all go -C examples test ./hollownode/mutations -v
 //
-// The first tries every eighth of them, the second all, which takes minutes.
+// The first tries every fourth of them, the second all, which takes minutes.
 package mutations

@@ -54,7 +54,7 @@ var mutations = []mutation{
 	fault(invariant.Finished, "what was deleted while no kubelet ran goes on to run", "rounds.go",
 		"	case f.synced:\n		f.adoptOrphans(now, n)\n", "	case f.synced:\n"),
 	fault(invariant.Started, "a crash loop waits for an hour", "backoff.go",
-		"longestBackOff = 300 * time.Second", "longestBackOff = 3600 * time.Second"),
+		"Max: longestBackOff}.Delay(b.before)", "Max: 12 * longestBackOff}.Delay(b.before)"),
 	fault(invariant.StatusConverged, "restarts are not counted", "containerstatus.go",
 		"RestartCount: latest.Attempt, State:", "State:"),
 	fault(invariant.Quiet, "a status that has not changed is written", "publication.go",

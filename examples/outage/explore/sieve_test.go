@@ -28,7 +28,7 @@ import (
 //	LIFECYCLE_TESTS=all go -C examples test ./outage/explore -run Sieve -v
 //	go -C examples test ./outage/explore -run Sieve -timeout 90m -args -calls 0
 //
-// The first tries a call of each scenario. The second tries 200, over eight
+// The first tries a call of each scenario. The second tries 40, over eight
 // seeds, and the third all calls of two seeds.
 
 // pattern is what happens at a call.
@@ -59,7 +59,7 @@ const (
 	completeSeeds = 2
 )
 
-var callsEach = flag.Int("calls", sized(1, 200),
+var callsEach = flag.Int("calls", sized(1, 40),
 	"how many calls of each scenario to perturb; 0 perturbs all calls of two seeds")
 
 // trial is one call of one run that is to be perturbed.

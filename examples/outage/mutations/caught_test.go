@@ -3,8 +3,6 @@
 package mutations
 
 import (
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,21 +18,23 @@ import (
 // repository is its root, seen from this folder.
 const repository = "../../.."
 
-func TestMain(m *testing.M) { os.Exit(mutant.Main(m.Run)) }
-
-// TestMutationsAreCaught puts each of the deliberate faults into the library,
-// one at a time. It wants the random worlds to show it, by the invariant that
-// is there for it, and says after how many seeds. By default it puts in one,
-// because each is a build, and all if LIFECYCLE_TESTS=all.
+// TestMutationsAreCaught has each of the deliberate faults in the library, one
+// at a time. It wants the random worlds to show it, by the invariant that is
+// there for it, and says after how many seeds. By default it tries every
+// twelfth, and all if LIFECYCLE_TESTS=all.
 func TestMutationsAreCaught(t *testing.T) {
-	for _, m := range all()[:sized(1, len(all()))] {
+	program, err := mutant.Build(t.Context(), repository, "../explore", t.TempDir(), faults())
+	require.NoError(t, err)
+	every := sized(12, 1)
+	for i, m := range all() {
+		if i%every != 0 {
+			continue
+		}
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			program, err := m.fault().Build(t.Context(), repository, "../explore", t.TempDir())
-			require.NoError(t, err)
 			first := strconv.FormatUint(max(m.first, 1), 10)
 			arguments := append([]string{"-until", string(m.caughtBy), "-first", first}, m.in.arguments()...)
-			seed, err := mutant.FindSeed(t.Context(), program, arguments...)
+			seed, err := program.FindSeed(t.Context(), m.name, arguments...)
 			require.NoError(t, err, "by %q", m.caughtBy)
 			t.Logf("caught by %q with seed %s", m.caughtBy, seed)
 		})
@@ -45,18 +45,18 @@ func all() []mutation {
 	return slices.Concat(ofHalts, mutations, ofEvictions, ofMassFailure, ofClocks, ofPolicies)
 }
 
+func faults() []mutant.Mutation {
+	var faults []mutant.Mutation
+	for _, m := range all() {
+		faults = append(faults, mutant.Mutation{Name: m.name, File: m.file, Old: m.old, With: m.with})
+	}
+	return faults
+}
+
 // Each of the faults can be put in, also those that are not tried, and the
 // README says how many there are.
 func TestMutationsFitTheSources(t *testing.T) {
-	names := make(map[string]bool)
-	for _, m := range all() {
-		require.False(t, names[m.name], m.name)
-		names[m.name] = true
-		_, mutated, err := m.fault().Source(repository)
-		require.NoError(t, err)
-		_, err = parser.ParseFile(token.NewFileSet(), m.file, mutated, parser.SkipObjectResolution)
-		require.NoError(t, err, m.name)
-	}
+	require.NoError(t, mutant.Fit(repository, faults()))
 	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
 	require.NoError(t, err)
 	counts := regexp.MustCompile(`all (\d+)\s+injected\s+faults`).FindAllStringSubmatch(string(readme), -1)
@@ -93,9 +93,4 @@ func (w worlds) arguments() []string {
 	case ordinary:
 	}
 	return []string{"-test.run", "^TestRandomWorlds$", "-seeds", "2000"}
-}
-
-// fault returns what is to be put in.
-func (m *mutation) fault() *mutant.Mutation {
-	return &mutant.Mutation{Name: m.name, File: m.file, Old: m.old, With: m.with}
 }

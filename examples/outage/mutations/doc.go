@@ -10,7 +10,7 @@
 //	go -C examples test ./outage/mutations -v
 //	LIFECYCLE_TESTS=all go -C examples test ./outage/mutations -v -timeout 30m
 //
-// The first tries one of them, the second all, which takes minutes.
+// The first tries every twelfth of them, the second all, which takes minutes.
 //
 // Package mutant puts the faults in and builds. Sources stay as they are. When
 // the code that a mutation replaces changes, the test says so: the mutation has
