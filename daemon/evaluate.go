@@ -252,7 +252,7 @@ func (a *assessment) rollOut() {
 		return
 	}
 	switch {
-	case a.excess, a.fresh == nil && a.outdated == nil:
+	case a.excess, a.undecided, a.fresh == nil && a.outdated == nil:
 		if a.any || a.node.decision.shouldRun {
 			a.markUnavailable(nil, unavailable|between)
 		}

@@ -245,6 +245,21 @@ func TestReviewAvailablePodIsNotTheDuplicateOfOneThatIsNot(t *testing.T) {
 	require.LessOrEqual(t, gone, 1, "available pods deleted with maxUnavailable 1: %s", listed(plan))
 }
 
+// Surge is switched off while a new pod does not become available. The old one
+// serves until the new one is surely gone: its deletion may fail.
+func TestPodIsNotReplacedWhileItsDuplicateMayStay(t *testing.T) {
+	s := newSet(t).nodes("a").running("a")
+	s.rollout(surge(1)).template("new")
+	s.pod("a-2", "a", "new", unready, created(start.Add(time.Second)))
+	s.rollout(func(r *daemon.Rollout) {
+		*r = daemon.Rollout{MaxUnavailable: intstr.FromInt32(1)}
+	})
+	plan := s.Plan(s.now)
+	require.Equal(t, "delete a-2: Duplicate", listed(plan))
+	s.Report(s.now, ended{Delete: &plan.Delete[0], Gone: true})
+	s.gone("a-2").want("delete a-1: Outdated")
+}
+
 func TestReviewPartitionOfAllKeepsAll(t *testing.T) {
 	s := newSet(t).nodes("a", "b").running("a", "b").tainted("z").running("z")
 	s.rollout(func(r *daemon.Rollout) { r.Partition = intstr.FromString("100%") }).

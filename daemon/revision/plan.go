@@ -134,7 +134,8 @@ type Deletion struct {
 //
 // Pods are those that the owner controls, failed and terminating ones included.
 // They are ranged over at most once, and only if something may have to be
-// deleted. Nil means that they are not known yet, and nothing is deleted.
+// deleted. Nil means that they are not known yet, and nothing is deleted. A pod
+// whose creation is under way is not among them: keep its revision.
 //
 // The error is that of [Source.Validate], or [ownership.ErrOwnerGone] for an
 // owner that is being deleted. The garbage collector deletes its revisions.

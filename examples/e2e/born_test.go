@@ -27,6 +27,7 @@ import (
 // replicas ends, one on a single node replaces all replicas, and a replica
 // leaves a node that fails.
 func TestManifestsStartAClusterThatIsJustBorn(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, map[string]int{"a": 3})
 	nodes := c.fleet.Nodes("a")
 	first, spare := nodes[:2], nodes[2]
@@ -77,6 +78,7 @@ func TestManifestsStartAClusterThatIsJustBorn(t *testing.T) {
 // taints of a cluster in which no network plugin runs. The program is bound to
 // them, and gives them the pods of the plugin.
 func TestManifestOfDaemonsetStartsAClusterWithoutANetwork(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, map[string]int{"a": 2})
 	nodes := c.fleet.Nodes("a")
 	c.patchNodes(nodes, `{"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"},

@@ -252,6 +252,7 @@ func (f *federated) successfulPatches(resource string) map[string]int {
 // controller is killed in the middle, and nothing is lost. Bindings of living
 // clusters stay, and clusters that return lose the taint.
 func TestControllerruntimeMovesTheBindingsOfSilentClusters(t *testing.T) {
+	t.Parallel()
 	f := newFederation(t, map[string]int{"a": 70, "b": 60, "c": 60, "d": 10})
 	var dead []string
 	for i := range 10 {
@@ -359,6 +360,7 @@ func (f *federated) wantEvent(kind, name, reason, message string) {
 // What controllerruntime asks the API server for in its life its manifest
 // permits, and the manifest permits nothing else.
 func TestManifestOfControllerruntimeGivesTheLeastRights(t *testing.T) {
+	t.Parallel()
 	f := newFederation(t, map[string]int{"a": 4})
 	f.bind("web", "a-000")
 	f.applyManifest("controllerruntime")

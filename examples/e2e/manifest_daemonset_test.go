@@ -20,6 +20,7 @@ import (
 // The same of daemonset: it creates, rolls out and adopts, and finds names
 // taken.
 func TestManifestOfDaemonsetGivesTheLeastRights(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, map[string]int{"a": 2})
 	c.applyManifest("daemonset")
 	running := c.launchDeployed("daemonset")

@@ -16,6 +16,7 @@ import (
 // The same of hollownode: its nodes register, one finds its name taken, a
 // static pod has a mirror, and a pod comes and goes.
 func TestManifestOfHollownodeGivesTheLeastRights(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, map[string]int{"a": 1})
 	const taken, node, name = "hollow-00001", "hollow-00002", "short"
 	_, err := c.client.CoreV1().Nodes().

@@ -146,6 +146,7 @@ func (c *cluster) launchShadow(program string) *controller {
 // What nodelifecycle asks the API server for in its life its manifest permits,
 // and the manifest permits nothing else.
 func TestManifestOfNodelifecycleGivesTheLeastRights(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, map[string]int{"a": 6}, fleet.Pod{Name: "web", Tolerations: fleet.Tolerate(ptr.To[int64](1))})
 	c.applyManifest("nodelifecycle")
 	running := c.launchDeployed("nodelifecycle", lifecycleFlags(everyRight()...)...)
@@ -175,6 +176,7 @@ func TestManifestOfNodelifecycleGivesTheLeastRights(t *testing.T) {
 
 // The same of tainteviction.
 func TestManifestOfTaintevictionGivesTheLeastRights(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, map[string]int{"a": 2}, fleet.Pod{Name: "web"})
 	c.applyManifest("tainteviction")
 	running := c.launchDeployed("tainteviction", everyRight()...)
@@ -199,6 +201,7 @@ func TestManifestOfTaintevictionGivesTheLeastRights(t *testing.T) {
 // The same of scheduler. With such a timeout it reads each pod that it has
 // bound.
 func TestManifestOfSchedulerGivesTheLeastRights(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, map[string]int{"a": 2})
 	c.openNodes(c.fleet.AllNodes())
 	c.addPriorities()

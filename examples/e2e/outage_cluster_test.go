@@ -30,6 +30,7 @@ const fixture = "../outage/cluster/testdata/cluster.json"
 // are the same, and so is that of the fixture. It needs no right but those of
 // its ClusterRole, and names those that it lacks.
 func TestOutageMakesTheSameScenarioOfBothSources(t *testing.T) {
+	t.Parallel()
 	plane := controlplane.ForTest(t, controlplane.Config{})
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
 	require.NoError(t, err)

@@ -616,6 +616,40 @@ func TestAPodThatTheWatchHasNotShownHoldsItsRevision(t *testing.T) {
 	require.Len(t, w.revisions, 2, "a pod carries the first one, or did until now: %v", log)
 }
 
+// A revision whose pod is being created stays, though nothing shows the pod.
+// When the creation is refused it is beyond the limit of the history.
+func TestAPodThatIsBeingCreatedHoldsItsRevision(t *testing.T) {
+	w := newWorld(t)
+	w.addNode("ant")
+	set := w.addSet("agent", maxUnavailable(1), func(set *appsv1.DaemonSet) {
+		set.Spec.RevisionHistoryLimit = new(int32(0))
+	})
+	w.MarkSynced(w.now)
+	var creation controller.Task
+	for creation.Action == nil {
+		task, ok := w.Start(w.now)
+		require.True(t, ok)
+		if change, ok := task.Action.(controller.ChangePod); ok && change.Task.Create != nil {
+			creation = task
+			continue
+		}
+		w.Finish(w.now, task, w.perform(task))
+	}
+	changed := set.DeepCopy()
+	changed.Generation++
+	setImage("agent:2")(changed)
+	w.stamp(changed)
+	w.sets["agent"] = changed
+	w.ObserveSet(w.now, controller.SetOf(changed))
+	w.pass(10 * time.Second)
+	require.Len(t, w.revisions, 2, "the creation may have been done already")
+
+	w.Finish(w.now, creation, controller.Result{Pod: daemon.Result{Outcome: daemon.OutcomeRefused, Err: errFake}})
+	w.pass(time.Minute)
+	require.Len(t, w.revisions, 1)
+	require.Equal(t, []string{"ant"}, w.podsOn("agent"))
+}
+
 // A set loses its current revision to another owner. No pod is created or
 // replaced for the lost one: the next pass would replace it again.
 func TestALostRevisionIsNotRolledOut(t *testing.T) {

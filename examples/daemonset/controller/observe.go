@@ -61,7 +61,7 @@ func (c *Controller) addSet(now time.Time, set Set) {
 	namespace := set.Source.Owner.Object.GetNamespace()
 	r := &record{
 		uid: set.UID(), group: group{namespace, set.UID()}, set: set, phase: phaseWaiting, written: written,
-		made: make(map[types.UID]*corev1.Pod), statusDue: now,
+		creating: make(map[string]int), made: make(map[types.UID]*corev1.Pod), statusDue: now,
 	}
 	c.sets[r.uid] = r
 	c.inOrder = append(c.inOrder, r)

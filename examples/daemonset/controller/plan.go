@@ -121,7 +121,19 @@ func (c *Controller) compute(r *record) (revision.Plan, error) {
 	}
 	plan, err := revision.Compute(r.set.Source, r.history, pods)
 	c.left -= visited
+	r.spare(&plan)
 	return plan, err
+}
+
+// spare keeps the revisions whose pods are being created. Neither the watch nor
+// an answer has shown these.
+func (r *record) spare(plan *revision.Plan) {
+	r.spared = false
+	plan.Delete = slices.DeleteFunc(plan.Delete, func(d revision.Deletion) bool {
+		creating := r.creating[hashOf(d.Revision)] > 0
+		r.spared = r.spared || creating
+		return creating
+	})
 }
 
 // enoughCarriers is for how many pods of one hash a plan is computed. One keeps

@@ -22,6 +22,9 @@ func (c *Controller) changePod(now time.Time) (Task, bool) {
 		c.ready.Finish(now, item, timedqueue.Result{Outcome: timedqueue.OutcomeDone})
 		if ok {
 			r.underWay++
+			if task.Create != nil {
+				r.creating[task.Create.Revision]++
+			}
 		}
 		c.visit(now, r)
 		if ok {
@@ -40,4 +43,18 @@ func (c *Controller) finishPod(now time.Time, task *Task, action ChangePod, resu
 	}
 	c.answered(now, r, result.Pod.Pod)
 	c.enter(now, r)
+	if creation := action.Task.Create; creation != nil {
+		c.created(now, r, creation.Revision)
+	}
+}
+
+// created counts the end of a creation. A revision that was spared for it may
+// be deleted now.
+func (c *Controller) created(now time.Time, r *record, hash string) {
+	if r.creating[hash]--; r.creating[hash] == 0 {
+		delete(r.creating, hash)
+	}
+	if r.spared {
+		c.tidy(now, r)
+	}
 }

@@ -79,6 +79,11 @@ type record struct {
 	history []*appsv1.ControllerRevision
 	written *ownership.Overlay[*appsv1.ControllerRevision]
 
+	// creating counts, by the hash that they get, the pods whose creation is under
+	// way. Nothing shows these yet.
+	creating map[string]int
+	// spared says that a revision stays only because of one of them.
+	spared bool
 	// made are the pods that only answers to our calls have shown, by UID.
 	made map[types.UID]*corev1.Pod
 
