@@ -5,6 +5,8 @@
 //	go -C examples/e2e test .                      the short tier
 //	LIFECYCLE_E2E=full go -C examples/e2e test .   the long tier too
 //
+// Tests that measure no times run two at a time.
+//
 // The folder evictions is a program too. It prints what goes wrong while pods
 // are evicted, with our controller and with upstream's.
 //
