@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
+	"github.com/kubelife/lifecycle/taints"
 )
 
 const (
@@ -21,17 +21,6 @@ const (
 // capped keeps sums of impossible numbers from overflowing into possible ones.
 func capped(count, most int) int { return min(max(count, 0), most+1) }
 
-// GroupOf returns the group of node i of the zone, nil if it has none.
-func (z *Zone) GroupOf(i int) *Group {
-	for g := range z.Groups {
-		if i < z.Groups[g].Nodes {
-			return &z.Groups[g]
-		}
-		i -= z.Groups[g].Nodes
-	}
-	return nil
-}
-
 // RackNames returns the names of the racks of a zone with groups. A rack's
 // number is its place in the list. Nodes without a rack are in one of their
 // own, whose name is empty.
@@ -43,14 +32,6 @@ func (z *Zone) RackNames() []string {
 		}
 	}
 	return names
-}
-
-// RackOf returns the number of the rack of node i of the zone.
-func (z *Zone) RackOf(i int) int {
-	if group := z.GroupOf(i); group != nil {
-		return slices.Index(z.RackNames(), group.Rack)
-	}
-	return i % z.racks()
 }
 
 // racks returns how many racks the zone has.
@@ -103,28 +84,22 @@ func (c *Cluster) group(name string) *Group {
 	return nil
 }
 
-// names returns what there is of a kind of thing, and where it is listed.
-func (c *Cluster) names(noun string) (names []string, path string) {
-	if noun == "workload" {
-		for i := range c.Workloads {
-			names = append(names, c.Workloads[i].Name)
-		}
-		return names, "cluster.workloads"
+// names returns what there is of each kind of thing.
+func (c *Cluster) names() map[string][]string {
+	names := map[string][]string{}
+	for i := range c.Workloads {
+		names["workload"] = append(names["workload"], c.Workloads[i].Name)
 	}
 	for _, zone := range c.Zones {
-		if noun == "zone" {
-			names = append(names, zone.Name)
-			continue
-		}
+		names["zone"] = append(names["zone"], zone.Name)
 		for _, group := range zone.Groups {
-			if noun == "group" {
-				names = append(names, group.Name)
-			} else if group.Pool != "" && !slices.Contains(names, group.Pool) {
-				names = append(names, group.Pool)
+			names["group"] = append(names["group"], group.Name)
+			if group.Pool != "" && !slices.Contains(names["pool"], group.Pool) {
+				names["pool"] = append(names["pool"], group.Pool)
 			}
 		}
 	}
-	return names, zonesPath
+	return names
 }
 
 const zonesPath = "cluster.zones"
@@ -153,7 +128,7 @@ func (c *Cluster) noNode(name string) string {
 			ranges = append(ranges, fmt.Sprintf("%s to %s", z.nodeName(0), z.nodeName(z.Nodes-1)))
 		}
 	}
-	return fmt.Sprintf("there is no node %s; nodes are %s", strictyaml.Shown(name), strictyaml.Listed(ranges))
+	return fmt.Sprintf("there is no node %s; nodes are %s", shown(name), listed(ranges))
 }
 
 // Matching counts the nodes that names, zone, rack and pool describe, without
@@ -195,12 +170,15 @@ func (z *Zone) matching(n *Nodes) int {
 
 // matches reports whether zone, rack and pool describe node i.
 func (z *Zone) matches(n *Nodes, i int) bool {
-	pool := ""
-	if group := z.GroupOf(i); group != nil {
-		pool = group.Pool
+	pool, rack := "", i%z.racks()
+	for _, g := range z.Groups {
+		if i < g.Nodes {
+			pool, rack = g.Pool, slices.Index(z.RackNames(), g.Rack)
+			break
+		}
+		i -= g.Nodes
 	}
-	return (n.Zone == "" || n.Zone == z.Name) && (n.Pool == "" || n.Pool == pool) &&
-		(n.Rack == nil || *n.Rack == z.RackOf(i))
+	return (n.Zone == "" || n.Zone == z.Name) && (n.Pool == "" || n.Pool == pool) && (n.Rack == nil || *n.Rack == rack)
 }
 
 // AdmissionTolerates reports whether the API server's admission finds that pods
@@ -217,7 +195,5 @@ func AdmissionTolerates(tolerations []corev1.Toleration, key string) bool {
 // OwnedTaint reports whether a node lifecycle controller sets and removes
 // taints of that key.
 func OwnedTaint(key string) bool {
-	return slices.Contains([]string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeUnschedulable,
-		corev1.TaintNodeMemoryPressure, corev1.TaintNodeDiskPressure, corev1.TaintNodePIDPressure,
-		corev1.TaintNodeNetworkUnavailable}, key)
+	return taints.OwnsNoSchedule(&corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
 }

@@ -155,7 +155,7 @@ func TestTheWholeIsPossible(t *testing.T) {
 		{"a negative seed", "name: x\nduration: 1h\nseed: -1" + cluster, []string{
 			`3:7: seed: -1 is not a whole number from 0`}},
 		{"a seed that is too large", "name: x\nduration: 1h\nseed: 18446744073709551616" + cluster, []string{
-			`3:7: seed: want a whole number, not 18446744073709551616`}},
+			`3:7: seed: want a whole number from 0, not 18446744073709551616`}},
 		{"a field of another name", "name: x\nduration: 1h\nseeds: 1" + cluster, []string{
 			`3:1: seeds: there is no field seeds; did you mean seed?`}},
 		{"a field in capitals", "name: x\nDuration: 1h" + cluster, []string{

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
 )
 
 func (c *Cluster) check(p place) {
@@ -38,7 +36,7 @@ func (z *Zone) check(p place) {
 
 func (t *NodeTaint) check(p place) {
 	p.unless(!OwnedTaint(t.Key), "key", "", "%s follows from what happens to the node; leave it out",
-		strictyaml.Shown(t.Key))
+		shown(t.Key))
 }
 
 func (w *Workload) check(p place) {
@@ -61,7 +59,7 @@ func (w *Workload) check(p place) {
 			known = false
 			continue
 		}
-		at := place{p.checker, strictyaml.Child(p.in("placed"), name)}
+		at := place{p.checker, child(p.in("placed"), name)}
 		at.unless(!daemons || count <= group.Nodes, ".", "/"+p.in("kind")+" /"+zonesPath,
 			"is %d, but the group has %d nodes, and each has at most one pod of a DaemonSet", count, group.Nodes)
 		at.unless(len(w.Pools) == 0 || slices.Contains(w.Pools, group.Pool), ".", "/"+p.in("pools")+" /"+zonesPath,
@@ -127,10 +125,10 @@ func (n *Nodes) check(p place) {
 	for i, name := range n.Names {
 		zone, _ := p.Cluster.node(name)
 		if zone == nil {
-			p.unless(false, strictyaml.Item("names", i), "/"+zonesPath, "%s", p.Cluster.noNode(name))
+			p.unless(false, item("names", i), "/"+zonesPath, "%s", p.Cluster.noNode(name))
 		} else if n.Zone != "" {
-			p.unless(zone.Name == n.Zone, strictyaml.Item("names", i), "zone /"+zonesPath,
-				"%s is in zone %s, not in %s", strictyaml.Shown(name), zone.Name, n.Zone)
+			p.unless(zone.Name == n.Zone, item("names", i), "zone /"+zonesPath,
+				"%s is in zone %s, not in %s", shown(name), zone.Name, n.Zone)
 		}
 	}
 	if p.clean() {
@@ -194,7 +192,7 @@ func (s *Step) check(p place) {
 	faults, all := s.faults()
 	switch len(faults) {
 	case 0:
-		p.unless(false, ".", strictyaml.AnyField, "nothing happens; give it one of %s", strictyaml.Listed(all))
+		p.unless(false, ".", anyField, "nothing happens; give it one of %s", listed(all))
 	case 1:
 		s.times(p, &faults[0])
 	default:
