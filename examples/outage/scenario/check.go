@@ -59,13 +59,17 @@ func (p place) in(part string) string {
 	return child(p.path, part)
 }
 
-// unless reports the part, if ok is false. Needs are the other parts that the
-// rule looks at, between blanks. It is silent if one of them, or the part,
-// could not be read, or if one of the same struct is wrong itself. What follows
-// from a fault is not reported too.
-func (p place) unless(ok bool, part, needs, format string, args ...any) {
+// unless reports the first of the parts, which stand between blanks, if ok is
+// false. The others are what else the rule looks at. It is silent if one of
+// them all could not be read, or if another of the same struct is wrong itself.
+// What follows from a fault is not reported too.
+func (p place) unless(ok bool, parts, format string, args ...any) {
+	if ok {
+		return
+	}
+	part, needs, _ := strings.Cut(parts, " ")
 	at := p.in(part)
-	if ok || slices.ContainsFunc(p.failed, func(failed string) bool { return below(at, failed) }) {
+	if slices.ContainsFunc(p.failed, func(failed string) bool { return below(at, failed) }) {
 		return
 	}
 	for need := range strings.FieldsSeq(needs) {
@@ -87,10 +91,10 @@ func (p place) clean() bool {
 // unique reports the part if the key has been there before, and first where.
 func (p place) unique(part, key, format string, args ...any) {
 	if first, known := p.first[key]; known {
-		p.unless(false, part, part, format, append([]any{first}, args...)...)
-		return
+		p.unless(false, part+" "+part, format, append([]any{first}, args...)...)
+	} else {
+		p.first[key] = p.path
 	}
-	p.first[key] = p.path
 }
 
 // visit checks what the tags of a field say of a value, and the rules of its
@@ -133,7 +137,7 @@ func (p place) says(v reflect.Value) {
 		if isBounds(v.Type()) {
 			one = "a value, or " + one
 		}
-		p.unless(false, ".", ".", "says nothing; give it %s", one)
+		p.unless(false, ". .", "says nothing; give it %s", one)
 	}
 }
 
@@ -144,10 +148,10 @@ func (p place) scalar(f *field, v reflect.Value) {
 	}
 	if noun, words, ok := strings.Cut(f.tag("oneOf"), ": "); ok {
 		list := strings.Split(words, ", ")
-		p.unless(slices.Contains(list, text), ".", "", "%s", missing(noun, text, "", list))
+		p.unless(slices.Contains(list, text), ".", "%s", missing(noun, text, list))
 	}
 	if complaint := complaint(f.tag("is"), v); complaint != "" {
-		p.unless(false, ".", "", "%s", complaint)
+		p.unless(false, ".", "%s", complaint)
 	} else if f.tag("is") == "key" {
 		scope, holder := itemNumber.ReplaceAllString(p.path, ""), place{p.checker, parent(p.path)}
 		holder.unique(f.name, scope+"="+text, "%s has this name already")
@@ -163,8 +167,11 @@ var itemNumber = regexp.MustCompile(`\[[0-9]+\]`)
 // exists reports a name of something that the scenario does not have.
 func (p place) exists(noun, name string) {
 	if !slices.Contains(p.names[noun], name) {
-		of := map[bool]string{true: "/cluster.workloads", false: "/" + zonesPath}[noun == "workload"]
-		p.unless(false, ".", of, "%s", missing(noun, name, "", p.names[noun]))
+		of := " /cluster.zones"
+		if noun == "workload" {
+			of = " /cluster.workloads"
+		}
+		p.unless(false, "."+of, "%s", missing(noun, name, p.names[noun]))
 	}
 }
 
@@ -177,7 +184,7 @@ func (p place) bound(v reflect.Value, tag, want string, sign int) {
 	} else if err := setScalar(limit, text); err != nil {
 		panic(err) // a test reads the limits of all fields
 	}
-	p.unless(cmp.Compare(v.Int(), limit.Int()) != -sign, ".", "", "is %v; %s", v.Interface(), want)
+	p.unless(cmp.Compare(v.Int(), limit.Int()) != -sign, ".", "is %v; %s", v.Interface(), want)
 }
 
 // complaint says what is wrong with a value of the kind, if anything is.

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,14 @@ const (
 
 // capped keeps sums of impossible numbers from overflowing into possible ones.
 func capped(count, most int) int { return min(max(count, 0), most+1) }
+
+// total adds up what the items count, each capped.
+func total[T any](items []T, most int, count func(item *T) int) (sum int) {
+	for i := range items {
+		sum += capped(count(&items[i]), most)
+	}
+	return sum
+}
 
 // RackNames returns the names of the racks of a zone with groups. A rack's
 // number is its place in the list. Nodes without a rack are in one of their
@@ -40,13 +49,7 @@ func (z *Zone) racks() int { return max(z.Racks, len(z.RackNames()), 1) }
 func (z *Zone) nodeName(i int) string { return z.Name + "-" + strconv.Itoa(i) }
 
 // size returns how many nodes the cluster has.
-func (c *Cluster) size() int {
-	total := 0
-	for i := range c.Zones {
-		total += capped(c.Zones[i].Nodes, maxNodes)
-	}
-	return total
-}
+func (c *Cluster) size() int { return total(c.Zones, maxNodes, func(z *Zone) int { return z.Nodes }) }
 
 // pods returns how many pods the workload has.
 func (c *Cluster) pods(w *Workload) int {
@@ -61,11 +64,7 @@ func (c *Cluster) pods(w *Workload) int {
 
 // placed returns how many pods of the workload are in groups.
 func (w *Workload) placed() int {
-	total := 0
-	for _, count := range w.Placed {
-		total += capped(count, maxPods)
-	}
-	return total
+	return total(slices.Collect(maps.Values(w.Placed)), maxPods, func(count *int) int { return *count })
 }
 
 func (c *Cluster) workload(name string) *Workload {
@@ -102,8 +101,6 @@ func (c *Cluster) names() map[string][]string {
 	return names
 }
 
-const zonesPath = "cluster.zones"
-
 // node returns the zone of the node of that name and its number there, nil if
 // there is no such node.
 func (c *Cluster) node(name string) (*Zone, int) {
@@ -120,46 +117,44 @@ func (c *Cluster) node(name string) (*Zone, int) {
 	return nil, 0
 }
 
-// noNode says that there is no node of that name, and which there are.
-func (c *Cluster) noNode(name string) string {
-	var ranges []string
+// nodeRanges returns the names of the first and the last node of each zone.
+func (c *Cluster) nodeRanges() (ranges []string) {
 	for i := range c.Zones {
 		if z := &c.Zones[i]; z.Nodes > 0 {
 			ranges = append(ranges, fmt.Sprintf("%s to %s", z.nodeName(0), z.nodeName(z.Nodes-1)))
 		}
 	}
-	return fmt.Sprintf("there is no node %s; nodes are %s", shown(name), listed(ranges))
+	return ranges
 }
 
 // Matching counts the nodes that names, zone, rack and pool describe, without
 // looking at each node of the cluster. What the description says of counts and
 // shares is left out.
 func (c *Cluster) Matching(n *Nodes) int {
-	total := 0
-	for _, name := range n.Names {
-		if zone, i := c.node(name); zone != nil && zone.matches(n, i) {
-			total++
-		}
+	if len(n.Names) > 0 {
+		return total(n.Names, 1, func(name *string) int {
+			if zone, i := c.node(*name); zone == nil || !zone.matches(n, i) {
+				return 0
+			}
+			return 1
+		})
 	}
-	for i := range c.Zones {
-		if z := &c.Zones[i]; len(n.Names) == 0 && (n.Zone == "" || n.Zone == z.Name) {
-			total += z.matching(n)
-		}
-	}
-	return total
+	return total(c.Zones, maxNodes, func(z *Zone) int { return z.matching(n) })
 }
 
-// matching counts the nodes of the zone that rack and pool describe.
+// matching counts the nodes of the zone that zone, rack and pool describe.
 func (z *Zone) matching(n *Nodes) int {
-	total, racks := 0, z.RackNames()
-	for _, g := range z.Groups {
-		if (n.Pool == "" || n.Pool == g.Pool) && (n.Rack == nil || *n.Rack == slices.Index(racks, g.Rack)) {
-			total += capped(g.Nodes, maxNodes)
-		}
-	}
+	racks := z.RackNames()
 	switch {
+	case n.Zone != "" && n.Zone != z.Name:
+		return 0
 	case len(z.Groups) > 0 || n.Pool != "":
-		return total
+		return total(z.Groups, maxNodes, func(g *Group) int {
+			if n.Pool != "" && n.Pool != g.Pool || n.Rack != nil && *n.Rack != slices.Index(racks, g.Rack) {
+				return 0
+			}
+			return g.Nodes
+		})
 	case n.Rack == nil:
 		return capped(z.Nodes, maxNodes)
 	case *n.Rack >= z.racks():

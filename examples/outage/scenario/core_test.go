@@ -139,6 +139,11 @@ func TestTagsSayWhatTheLanguageKnows(t *testing.T) {
 	}
 }
 
+func TestTheStepOfAClockHasTheLimitOfItsDrift(t *testing.T) {
+	require.Equal(t, maxClockStep.String(), strings.TrimPrefix(shared["clock"].Get("min"), "-"))
+	require.Equal(t, maxClockStep.String()+", forwards or back", shared["clock"].Get("max"))
+}
+
 func TestDefaultsAreThoseThatAreNamed(t *testing.T) {
 	d := (&Scenario{
 		Cluster: Cluster{Zones: []Zone{{}}, Workloads: []Workload{{}, {Kind: DaemonSet}, {TolerateForever: true}}},

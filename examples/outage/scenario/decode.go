@@ -142,7 +142,7 @@ const anyField = "*"
 // unknown reports a key that is no field. The one that was meant, if that can
 // be told, is not missing then.
 func (d *decoder) unknown(path string, key *yaml.Node, names []string) {
-	message := missing("field", key.Value, "", names)
+	message := missing("field", key.Value, names)
 	if len(names) == 0 {
 		message = "there are no fields here; write {}"
 	}

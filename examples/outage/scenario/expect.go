@@ -142,10 +142,10 @@ func (b *Bounds[T]) check(p place) {
 	if b.exact() {
 		part = "." // it is written as one value
 	}
-	p.unless(b.lowest() >= 0, part, "", "is %v; want 0 or more", b.lowest())
+	p.unless(b.lowest() >= 0, part, "is %v; want 0 or more", b.lowest())
 	if b.AtMost != nil && !b.exact() {
-		p.unless(*b.AtMost >= 0, "atMost", "", "is %v; want 0 or more", *b.AtMost)
-		p.unless(b.lowest() <= *b.AtMost, ".", "atLeast atMost", "atLeast is %v and atMost is %v; the lesser comes first",
+		p.unless(*b.AtMost >= 0, "atMost", "is %v; want 0 or more", *b.AtMost)
+		p.unless(b.lowest() <= *b.AtMost, ". atLeast atMost", "atLeast is %v and atMost is %v; the lesser comes first",
 			b.lowest(), *b.AtMost)
 	}
 }
@@ -160,27 +160,27 @@ func (t *ExpectTainted) check(p place) { p.nodes("nodes", t.Nodes) }
 // nodes checks bounds of a number of nodes.
 func (p place) nodes(part string, b *Count) {
 	if size := p.Cluster.size(); b.lowest() > size {
-		p.unless(false, part, part+" /"+zonesPath, "is %v, but the cluster has %d nodes", b, size)
+		p.unless(false, part+" "+part+" /cluster.zones", "is %v, but the cluster has %d nodes", b, size)
 	}
 }
 
 func (d *ExpectDepartures) check(p place) {
 	p.unique(".", fmt.Sprintf("departures %d %s", d.Step, d.Workload), "is about the same pods as %s")
 	if d.Earliest != nil && d.Latest != nil && d.Earliest.AtLeast != nil && d.Latest.AtMost != nil {
-		p.unless(*d.Earliest.AtLeast <= *d.Latest.AtMost, "latest", "latest earliest",
+		p.unless(*d.Earliest.AtLeast <= *d.Latest.AtMost, "latest latest earliest",
 			"is %v, but the first pod leaves after %v", d.Latest, d.Earliest)
 	}
 	if d.Step < 0 || d.Step >= len(p.Script) {
-		p.unless(false, "step", "/script", "there is no step %d; the script has %d, counted from 0", d.Step, len(p.Script))
+		p.unless(false, "step /script", "there is no step %d; the script has %d, counted from 0", d.Step, len(p.Script))
 		return
 	}
-	step, path := &p.Script[d.Step], "/"+item("script", d.Step)
+	step, path := &p.Script[d.Step], " /"+item("script", d.Step)
 	if faults, _ := step.faults(); len(faults) > 0 {
-		p.unless(slices.ContainsFunc(faults, func(f fault) bool { return f.is("hits nodes") }), "step", path,
+		p.unless(slices.ContainsFunc(faults, func(f fault) bool { return f.is("hits nodes") }), "step"+path,
 			"%s does not hit nodes, which pods could leave", faults[0].name)
 	}
-	rest, needs := p.Duration-step.At, " /duration "+path
+	rest, needs := p.Duration-step.At, " /duration"+path
 	const late = "is %v, but the scenario ends %v after the step"
-	p.unless(d.Earliest.lowest() <= rest, "earliest", "earliest"+needs, late, d.Earliest, rest)
-	p.unless(d.Latest.lowest() <= rest, "latest", "latest"+needs, late, d.Latest, rest)
+	p.unless(d.Earliest.lowest() <= rest, "earliest earliest"+needs, late, d.Earliest, rest)
+	p.unless(d.Latest.lowest() <= rest, "latest latest"+needs, late, d.Latest, rest)
 }

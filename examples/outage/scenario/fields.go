@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -58,7 +57,7 @@ func (f *field) tag(key string) string {
 	if own := f.Tag.Get(key); own != "" {
 		return own
 	}
-	return shared(f.Tag.Get("is")).Get(key)
+	return shared[f.Tag.Get("is")].Get(key)
 }
 
 // shared are the tags that several fields have in common. Of a time, at most 30
@@ -66,33 +65,18 @@ func (f *field) tag(key string) string {
 // every 100 ms is a slip of the pen, and its simulation would not come to an
 // end. The codes are what an API server, or a proxy before it,
 // answers to requests that are well formed.
-func shared(kind string) reflect.StructTag {
-	switch kind {
-	case "time":
-		return `min:"0s" max:"720h" want:"time does not run backwards"`
-	case "interval":
-		return `min:"100ms" max:"720h"`
-	case "clock":
-		const either = `min:"-%v" max:"%[1]v, forwards or back" want:"at most %[1]v, forwards or back"`
-		return reflect.StructTag(fmt.Sprintf(either, maxClockStep))
-	case "priority":
-		return `min:"-2000001000" max:"2000001000, above zero or below" want:"at most 2000001000, above zero or below"`
-	case "budget":
-		return `min:"0" want:"say how many pods have to be left"`
-	case "replica":
-		return `min:"0" want:"replicas are counted from 0"`
-	case "effect":
-		return `oneOf:"effect: NoSchedule, PreferNoSchedule, NoExecute"`
-	case "caller":
-		return `oneOf:"caller: all, controllers, kubelets"`
-	case "object":
-		return `oneOf:"kind: nodes, leases, pods"`
-	case "verb":
-		return `oneOf:"verb: get, patch, delete, evict, update"`
-	case "code":
-		return `oneOf:"code: 403, 404, 409, 422, 429, 500, 503, 504"`
-	}
-	return ""
+var shared = map[string]reflect.StructTag{
+	"time":     `min:"0s" max:"720h" want:"time does not run backwards"`,
+	"interval": `min:"100ms" max:"720h"`,
+	"clock":    `min:"-876000h" max:"876000h, forwards or back" want:"at most 876000h, forwards or back"`,
+	"priority": `min:"-2000001000" max:"2000001000, above zero or below" want:"at most 2000001000, above zero or below"`,
+	"budget":   `min:"0" want:"say how many pods have to be left"`,
+	"replica":  `min:"0" want:"replicas are counted from 0"`,
+	"effect":   `oneOf:"effect: NoSchedule, PreferNoSchedule, NoExecute"`,
+	"caller":   `oneOf:"caller: all, controllers, kubelets"`,
+	"object":   `oneOf:"kind: nodes, leases, pods"`,
+	"verb":     `oneOf:"verb: get, patch, delete, evict, update"`,
+	"code":     `oneOf:"code: 403, 404, 409, 422, 429, 500, 503, 504"`,
 }
 
 // zeroMeans says what the zero of the field stands for if a file must not write

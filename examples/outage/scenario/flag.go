@@ -108,7 +108,7 @@ func flagNames(flags *pflag.FlagSet) []string {
 func setFlag(flags *pflag.FlagSet, name string, value FlagValue) error {
 	flag := flags.Lookup(name)
 	if flag == nil {
-		return errors.New(missing("flag", name, "", flagNames(flags)))
+		return errors.New(missing("flag", name, flagNames(flags)))
 	}
 	if err := flag.Value.Set(string(value)); err != nil {
 		kind := flag.Value.Type() // pflag names types of Go

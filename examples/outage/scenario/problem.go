@@ -60,9 +60,9 @@ func item(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
 // missing says that there is no such thing, and what there is: the one that was
 // probably meant, or else all of them. The plural of the noun is made with an
-// s. Where says where it was looked for, " in a zone", if that is not clear.
-func missing(noun, name, where string, existing []string) string {
-	text := fmt.Sprintf("there is no %s %s%s", noun, shown(name), where)
+// s.
+func missing(noun, name string, existing []string) string {
+	text := fmt.Sprintf("there is no %s %s", noun, shown(name))
 	if meant := nearest(name, existing); meant != "" {
 		return fmt.Sprintf("%s; did you mean %s?", text, meant)
 	}

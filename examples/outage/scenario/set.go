@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -98,22 +97,18 @@ func notThere(path string, values map[string]reflect.Value) error {
 	for !values[above].IsValid() {
 		above = parent(above)
 	}
-	v, where, rest := values[above], "", path[len(above):]
+	v, rest := values[above], path[len(above):]
 	if above != "" {
-		where, rest = " in "+above, strings.TrimPrefix(rest, ".")
+		rest = strings.TrimPrefix(rest, ".")
 	}
 	element := elementOf.FindString(rest)
-	switch index := strings.HasPrefix(element, "["); {
+	switch {
 	case v.Kind() == reflect.Pointer:
 		return fmt.Errorf("the scenario has no %s", above)
-	case index && v.Kind() == reflect.Slice:
-		return fmt.Errorf("there is no %s%s; %s", above, element, inside(v, above))
-	case index:
-		return fmt.Errorf("%s is no list", cmp.Or(above, "the scenario"))
-	case v.Kind() == reflect.Struct:
-		return errors.New(missing("field", element, where, fieldNames(fields(v.Type()))))
+	case v.Kind() == reflect.Struct && !strings.HasPrefix(element, "["):
+		return errors.New(missing("field", element, fieldNames(fields(v.Type()))))
 	}
-	return fmt.Errorf("there is no field %s%s; %s", shown(element), where, inside(v, above))
+	return fmt.Errorf("there is no %s; %s", path[:len(path)-len(rest)+len(element)], inside(v, above))
 }
 
 // elementOf matches the first element of a path: a name, which may be empty, or
