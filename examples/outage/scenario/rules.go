@@ -187,8 +187,8 @@ func (s *Step) check(p place) {
 	}
 	if d := s.ClockDrift; d != nil && d.Every > 0 {
 		steps := max(int64(s.For/d.Every), 1)
-		p.unless(d.By.D().Abs() <= maxClockStep.D()/time.Duration(steps),
-			"clockDrift.by clockDrift.by clockDrift.every for", "is %v, %d times; at most %v together", d.By, steps, maxClockStep)
+		p.unless(d.By.D().Abs() <= maxClockStep.D()/time.Duration(steps), "clockDrift.by clockDrift.by clockDrift.every for",
+			"is %v, %d times; at most %v together", d.By, steps, maxClockStep)
 	}
 }
 
