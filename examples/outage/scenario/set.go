@@ -105,6 +105,8 @@ func notThere(path string, values map[string]reflect.Value) error {
 	switch {
 	case v.Kind() == reflect.Pointer:
 		return fmt.Errorf("the scenario has no %s", above)
+	case v.Kind() == reflect.Map:
+		return fmt.Errorf("the values of %s are given in the file", above)
 	case v.Kind() == reflect.Struct && !strings.HasPrefix(element, "["):
 		return errors.New(missing("field", element, fieldNames(fields(v.Type()))))
 	}

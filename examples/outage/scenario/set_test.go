@@ -15,6 +15,7 @@ func settledScenario(t *testing.T) *scenario.Scenario {
 - {at: 5m, for: 1m, silence: {zone: a, share: 0.5}}
 - {at: 6m, crash: {}}
 - {at: 7m, brokenWatch: {kinds: [nodes]}}
+expect: {evicted: {workloads: {web: 7}}}
 `))
 	require.NoError(t, err)
 	return s
@@ -80,7 +81,9 @@ func TestSetSaysWhatExists(t *testing.T) {
 		"controller=2": `controller=2: it is not a single value; its fields are replicas, ` +
 			`restartAfter, flags`,
 		"controller.flags=2":    `controller.flags=2: it is not a single value; give the name of a flag`,
-		"controller.flags[0]=2": `controller.flags[0]=2: there is no controller.flags[0]; its values are given in the file`,
+		"controller.flags[0]=2": `controller.flags[0]=2: the values of controller.flags are given in the file`,
+		"expect.evicted.workloads.web=2": `expect.evicted.workloads.web=2: the values of expect.evicted.workloads are ` +
+			`given in the file`,
 		"cluster.zones=2": `cluster.zones=2: it is not a single value; cluster.zones has ` +
 			`cluster.zones[0] to cluster.zones[2]`,
 		"cluster.zones[3].nodes=2": `cluster.zones[3].nodes=2: there is no cluster.zones[3]; cluster.zones ` +
