@@ -92,7 +92,7 @@ var programCores = []string{
 	"examples/outage/exhaustive/schedule.go",
 	"examples/outage/explore", "examples/outage/invariant",
 	"examples/htmlpage/page.go", "examples/htmlpage/view.go", "examples/outage/page",
-	"examples/outage/report", "examples/outage/scenario", "examples/outage/scenario/strictyaml",
+	"examples/outage/report", "examples/outage/scenario",
 	"examples/process/commandline/checks.go", "examples/process/commandline/replica.go",
 	"examples/scheduler/fit", "examples/scheduler/scheduling",
 	"examples/shadow/facts.go", "examples/shadow/history.go", "examples/shadow/merge.go",

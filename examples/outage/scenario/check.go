@@ -1,8 +1,8 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -12,20 +12,18 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
 )
 
 // Validate reports everything that is wrong with the scenario: each value for
 // itself, and what contradicts each other. The error joins a [Problem] for
 // each, in the order of the fields.
-func (s *Scenario) Validate() error { return strictyaml.Join(s.problems(nil)) }
+func (s *Scenario) Validate() error { return join(s.problems(nil)) }
 
 // problems leaves out what is, or may be, only a consequence of the paths that
 // could not be read.
 func (s *Scenario) problems(failed []string) []Problem {
-	c := &checker{Scenario: s, failed: failed, first: map[string]string{}, known: map[string]map[string]bool{}}
-	strictyaml.Walk(s, c.visit)
+	c := &checker{Scenario: s, failed: failed, first: map[string]string{}, names: s.Cluster.names()}
+	walk("", &field{}, reflect.ValueOf(s).Elem(), nothing, c.visit)
 	return c.found
 }
 
@@ -34,9 +32,9 @@ type checker struct {
 	*Scenario
 	failed []string
 	found  []Problem
-	// first says where a key was first. Known says what there is of a kind.
+	// first says where a key was first, and names what there is of a kind.
 	first map[string]string
-	known map[string]map[string]bool
+	names map[string][]string
 }
 
 // ruled is a type with rules for several of its fields together. They run after
@@ -58,22 +56,26 @@ func (p place) in(part string) string {
 	if part == "." {
 		return p.path
 	}
-	return strictyaml.Child(p.path, part)
+	return child(p.path, part)
 }
 
-// unless reports the part, if ok is false. Needs are the other parts that the
-// rule looks at, between blanks. It is silent if one of them, or the part,
-// could not be read, or if one of the same struct is wrong itself. What follows
-// from a fault is not reported too.
-func (p place) unless(ok bool, part, needs, format string, args ...any) {
+// unless reports the first of the parts, which stand between blanks, if ok is
+// false. The others are what else the rule looks at. It is silent if one of
+// them all could not be read, or if another of the same struct is wrong itself.
+// What follows from a fault is not reported too.
+func (p place) unless(ok bool, parts, format string, args ...any) {
+	if ok {
+		return
+	}
+	part, needs, _ := strings.Cut(parts, " ")
 	at := p.in(part)
-	if ok || slices.ContainsFunc(p.failed, func(failed string) bool { return strictyaml.Below(at, failed) }) {
+	if slices.ContainsFunc(p.failed, func(failed string) bool { return below(at, failed) }) {
 		return
 	}
 	for need := range strings.FieldsSeq(needs) {
 		path := p.in(need)
 		wrong := func(found Problem) bool { return found.Path == path && need[0] != '/' }
-		unread := func(failed string) bool { return strictyaml.Below(failed, path) || strictyaml.Below(path, failed) }
+		unread := func(failed string) bool { return below(failed, path) || below(path, failed) }
 		if slices.ContainsFunc(p.failed, unread) || slices.ContainsFunc(p.found, wrong) {
 			return
 		}
@@ -83,83 +85,79 @@ func (p place) unless(ok bool, part, needs, format string, args ...any) {
 
 // clean reports whether nothing is wrong with what is at the place.
 func (p place) clean() bool {
-	return !slices.ContainsFunc(p.found, func(found Problem) bool { return strictyaml.Below(found.Path, p.path) })
+	return !slices.ContainsFunc(p.found, func(found Problem) bool { return below(found.Path, p.path) })
 }
 
 // unique reports the part if the key has been there before, and first where.
 func (p place) unique(part, key, format string, args ...any) {
 	if first, known := p.first[key]; known {
-		p.unless(false, part, part, format, append([]any{first}, args...)...)
-		return
+		p.unless(false, part+" "+part, format, append([]any{first}, args...)...)
+	} else {
+		p.first[key] = p.path
 	}
-	p.first[key] = p.path
 }
 
 // visit checks what the tags of a field say of a value, and the rules of its
 // type.
-func (c *checker) visit(path string, tagged *strictyaml.Field, v reflect.Value) {
-	f, p := field{tagged}, place{c, path}
-	if keys, noun := v.Type(), f.tag("names"); noun != "" && keys.Kind() == reflect.Map {
-		for _, name := range strictyaml.SortedKeys(v) {
-			place{c, strictyaml.Child(path, name)}.exists(noun, name)
+func (c *checker) visit(path string, f *field, v reflect.Value) {
+	p := place{c, path}
+	switch noun := f.tag("names"); {
+	case v.Kind() == reflect.Map && noun != "":
+		for _, name := range sortedKeys(v) {
+			place{c, child(path, name)}.exists(noun, name)
 		}
-	}
-	switch {
-	case v.Kind() == reflect.Slice && strictyaml.IsScalar(v.Type().Elem()):
+	case v.Kind() == reflect.Slice && isScalar(v.Type().Elem()):
 		for i := range v.Len() {
-			element := place{c, strictyaml.Item(path, i)}
-			element.unique(".", fmt.Sprintf("%s=%v", path, v.Index(i)), "%[2]v is in the list already, as %[1]s", v.Index(i))
+			place{c, item(path, i)}.unique(".", fmt.Sprintf("%s=%v", path, v.Index(i)),
+				"%[2]v is in the list already, as %[1]s", v.Index(i))
 		}
 	case v.Kind() == reflect.Struct:
 		p.says(v)
-		whole := reflect.New(v.Type()) // an entry of a map has no address
-		whole.Elem().Set(v)
-		if rules, ok := reflect.TypeAssert[ruled](whole); ok {
+		if rules, ok := reflect.TypeAssert[ruled](v.Addr()); ok {
 			rules.check(p)
 		}
-	case strictyaml.IsScalar(v.Type()) && !(f.Optional && v.Type() == f.Type && v.IsZero()):
+	case isScalar(v.Type()) && !(f.optional && v.Type() == f.Type && v.IsZero()):
 		p.scalar(f, v)
 	}
 }
 
-// says reports a part that has to say something and does not.
+// says reports an expectation that has to say something and does not.
 func (p place) says(v reflect.Value) {
-	if !strictyaml.Below(p.path, expectPath) {
-		return
-	}
 	var names []string
-	for _, f := range strictyaml.Fields(v.Type()) {
+	for _, f := range fields(v.Type()) {
 		if kind := f.Type.Kind(); kind == reflect.Pointer || kind == reflect.Slice || kind == reflect.Map {
-			names = append(names, f.Name)
+			names = append(names, f.name)
 			if value := v.FieldByIndex(f.Index); !value.IsNil() && (kind == reflect.Pointer || value.Len() > 0) {
 				return
 			}
 		}
 	}
-	last := len(names) - 1
-	one := strings.Join(names[:last], ", ") + " or " + names[last]
-	if strings.HasPrefix(v.Type().Name(), "Bounds") {
-		one = "a value, or " + one
+	if last := len(names) - 1; below(p.path, expectPath) {
+		one := strings.Join(names[:last], ", ") + " or " + names[last]
+		if isBounds(v.Type()) {
+			one = "a value, or " + one
+		}
+		p.unless(false, ". .", "says nothing; give it %s", one)
 	}
-	p.unless(false, ".", ".", "says nothing; give it %s", one)
 }
 
-func (p place) scalar(f field, v reflect.Value) {
+func (p place) scalar(f *field, v reflect.Value) {
 	text := fmt.Sprint(v.Interface())
 	if noun := f.tag("names"); noun != "" && v.Kind() == reflect.String {
 		p.exists(noun, text)
 	}
 	if noun, words, ok := strings.Cut(f.tag("oneOf"), ": "); ok {
 		list := strings.Split(words, ", ")
-		p.unless(slices.Contains(list, text), ".", "", "%s", strictyaml.Missing(noun, text, "", list))
+		p.unless(slices.Contains(list, text), ".", "%s", missing(noun, text, list))
 	}
 	if complaint := complaint(f.tag("is"), v); complaint != "" {
-		p.unless(false, ".", "", "%s", complaint)
+		p.unless(false, ".", "%s", complaint)
 	} else if f.tag("is") == "key" {
-		scope, holder := itemNumber.ReplaceAllString(p.path, ""), place{p.checker, strictyaml.Parent(p.path)}
-		holder.unique(f.Name, scope+"="+text, "%s has this name already")
+		scope, holder := itemNumber.ReplaceAllString(p.path, ""), place{p.checker, parent(p.path)}
+		holder.unique(f.name, scope+"="+text, "%s has this name already")
 	}
-	p.bounds(f, v)
+	p.bound(v, f.tag("min"), cmp.Or(f.tag("want"), "want at least "+f.tag("min")), 1)
+	p.bound(v, f.tag("max"), "at most "+f.tag("max"), -1)
 }
 
 // itemNumber matches what the scope of a name leaves out of its path: groups of
@@ -168,44 +166,25 @@ var itemNumber = regexp.MustCompile(`\[[0-9]+\]`)
 
 // exists reports a name of something that the scenario does not have.
 func (p place) exists(noun, name string) {
-	if p.known[noun] == nil {
-		list, _ := p.Cluster.names(noun)
-		p.known[noun] = map[string]bool{}
-		for _, known := range list {
-			p.known[noun][known] = true
+	if !slices.Contains(p.names[noun], name) {
+		of := " /cluster.zones"
+		if noun == "workload" {
+			of = " /cluster.workloads"
 		}
-	}
-	if !p.known[noun][name] {
-		list, of := p.Cluster.names(noun)
-		p.unless(false, ".", "/"+of, "%s", strictyaml.Missing(noun, name, "", list))
+		p.unless(false, "."+of, "%s", missing(noun, name, p.names[noun]))
 	}
 }
 
-// bounds checks a number against the least and the most that it may be.
-func (p place) bounds(f field, v reflect.Value) {
-	limit := func(text string, or int64) int64 {
-		if text == "" {
-			return or
-		}
-		bound := reflect.New(v.Type()).Elem()
-		if err := strictyaml.SetScalar(bound, text); err != nil {
-			panic(err) // a test reads the limits of all fields
-		}
-		return bound.Int()
-	}
-	if !v.CanInt() {
+// bound checks a number against a tag's limit. The sign is that of what the
+// number may be more.
+func (p place) bound(v reflect.Value, tag, want string, sign int) {
+	limit := reflect.New(v.Type()).Elem()
+	if text, _, _ := strings.Cut(tag, ","); text == "" {
 		return
+	} else if err := setScalar(limit, text); err != nil {
+		panic(err) // a test reads the limits of all fields
 	}
-	n, value := v.Int(), v.Interface()
-	lowest, want := f.tag("min"), f.tag("want")
-	if want == "" {
-		want = "want at least " + lowest
-	}
-	within, _, _ := strings.Cut(f.tag("within"), ",")
-	most := limit(within, math.MaxInt64)
-	p.unless(n >= limit(lowest, math.MinInt64), ".", "", "is %v; %s", value, want)
-	p.unless(n <= limit(f.tag("max"), math.MaxInt64), ".", "", "is %v; at most %s", value, f.tag("max"))
-	p.unless(n >= -most && n <= most, ".", "", "is %v; at most %s", value, f.tag("within"))
+	p.unless(cmp.Compare(v.Int(), limit.Int()) != -sign, ".", "is %v; %s", v.Interface(), want)
 }
 
 // complaint says what is wrong with a value of the kind, if anything is.
@@ -257,7 +236,7 @@ func unlike(problems func(string) []string, text, what string) string {
 	if len(problems(text)) == 0 {
 		return ""
 	}
-	return strictyaml.Shown(text) + " is no " + what
+	return shown(text) + " is no " + what
 }
 
 func timeAddedComplaint(added string) string {
@@ -265,7 +244,7 @@ func timeAddedComplaint(added string) string {
 	switch {
 	case added == TimeAddedNow || added == TimeAddedMissing:
 	case err != nil:
-		return strictyaml.Shown(added) + " is neither now nor missing nor a duration like -1h"
+		return shown(added) + " is neither now nor missing nor a duration like -1h"
 	case off.Abs() > maxClockStep.D():
 		return fmt.Sprintf("is %s; at most %v, forwards or back", added, maxClockStep)
 	}

@@ -2,13 +2,14 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
+	"github.com/kubelife/lifecycle/taints"
 )
 
 const (
@@ -21,15 +22,12 @@ const (
 // capped keeps sums of impossible numbers from overflowing into possible ones.
 func capped(count, most int) int { return min(max(count, 0), most+1) }
 
-// GroupOf returns the group of node i of the zone, nil if it has none.
-func (z *Zone) GroupOf(i int) *Group {
-	for g := range z.Groups {
-		if i < z.Groups[g].Nodes {
-			return &z.Groups[g]
-		}
-		i -= z.Groups[g].Nodes
+// total adds up what the items count, each capped.
+func total[T any](items []T, most int, count func(item *T) int) (sum int) {
+	for i := range items {
+		sum += capped(count(&items[i]), most)
 	}
-	return nil
+	return sum
 }
 
 // RackNames returns the names of the racks of a zone with groups. A rack's
@@ -45,27 +43,13 @@ func (z *Zone) RackNames() []string {
 	return names
 }
 
-// RackOf returns the number of the rack of node i of the zone.
-func (z *Zone) RackOf(i int) int {
-	if group := z.GroupOf(i); group != nil {
-		return slices.Index(z.RackNames(), group.Rack)
-	}
-	return i % z.racks()
-}
-
 // racks returns how many racks the zone has.
 func (z *Zone) racks() int { return max(z.Racks, len(z.RackNames()), 1) }
 
 func (z *Zone) nodeName(i int) string { return z.Name + "-" + strconv.Itoa(i) }
 
 // size returns how many nodes the cluster has.
-func (c *Cluster) size() int {
-	total := 0
-	for i := range c.Zones {
-		total += capped(c.Zones[i].Nodes, maxNodes)
-	}
-	return total
-}
+func (c *Cluster) size() int { return total(c.Zones, maxNodes, func(z *Zone) int { return z.Nodes }) }
 
 // pods returns how many pods the workload has.
 func (c *Cluster) pods(w *Workload) int {
@@ -80,11 +64,7 @@ func (c *Cluster) pods(w *Workload) int {
 
 // placed returns how many pods of the workload are in groups.
 func (w *Workload) placed() int {
-	total := 0
-	for _, count := range w.Placed {
-		total += capped(count, maxPods)
-	}
-	return total
+	return total(slices.Collect(maps.Values(w.Placed)), maxPods, func(count *int) int { return *count })
 }
 
 func (c *Cluster) workload(name string) *Workload {
@@ -103,31 +83,23 @@ func (c *Cluster) group(name string) *Group {
 	return nil
 }
 
-// names returns what there is of a kind of thing, and where it is listed.
-func (c *Cluster) names(noun string) (names []string, path string) {
-	if noun == "workload" {
-		for i := range c.Workloads {
-			names = append(names, c.Workloads[i].Name)
-		}
-		return names, "cluster.workloads"
+// names returns what there is of each kind of thing.
+func (c *Cluster) names() map[string][]string {
+	names := map[string][]string{}
+	for i := range c.Workloads {
+		names["workload"] = append(names["workload"], c.Workloads[i].Name)
 	}
 	for _, zone := range c.Zones {
-		if noun == "zone" {
-			names = append(names, zone.Name)
-			continue
-		}
+		names["zone"] = append(names["zone"], zone.Name)
 		for _, group := range zone.Groups {
-			if noun == "group" {
-				names = append(names, group.Name)
-			} else if group.Pool != "" && !slices.Contains(names, group.Pool) {
-				names = append(names, group.Pool)
+			names["group"] = append(names["group"], group.Name)
+			if group.Pool != "" && !slices.Contains(names["pool"], group.Pool) {
+				names["pool"] = append(names["pool"], group.Pool)
 			}
 		}
 	}
-	return names, zonesPath
+	return names
 }
-
-const zonesPath = "cluster.zones"
 
 // node returns the zone of the node of that name and its number there, nil if
 // there is no such node.
@@ -145,46 +117,44 @@ func (c *Cluster) node(name string) (*Zone, int) {
 	return nil, 0
 }
 
-// noNode says that there is no node of that name, and which there are.
-func (c *Cluster) noNode(name string) string {
-	var ranges []string
+// nodeRanges returns the names of the first and the last node of each zone.
+func (c *Cluster) nodeRanges() (ranges []string) {
 	for i := range c.Zones {
 		if z := &c.Zones[i]; z.Nodes > 0 {
 			ranges = append(ranges, fmt.Sprintf("%s to %s", z.nodeName(0), z.nodeName(z.Nodes-1)))
 		}
 	}
-	return fmt.Sprintf("there is no node %s; nodes are %s", strictyaml.Shown(name), strictyaml.Listed(ranges))
+	return ranges
 }
 
 // Matching counts the nodes that names, zone, rack and pool describe, without
 // looking at each node of the cluster. What the description says of counts and
 // shares is left out.
 func (c *Cluster) Matching(n *Nodes) int {
-	total := 0
-	for _, name := range n.Names {
-		if zone, i := c.node(name); zone != nil && zone.matches(n, i) {
-			total++
-		}
+	if len(n.Names) > 0 {
+		return total(n.Names, 1, func(name *string) int {
+			if zone, i := c.node(*name); zone == nil || !zone.matches(n, i) {
+				return 0
+			}
+			return 1
+		})
 	}
-	for i := range c.Zones {
-		if z := &c.Zones[i]; len(n.Names) == 0 && (n.Zone == "" || n.Zone == z.Name) {
-			total += z.matching(n)
-		}
-	}
-	return total
+	return total(c.Zones, maxNodes, func(z *Zone) int { return z.matching(n) })
 }
 
-// matching counts the nodes of the zone that rack and pool describe.
+// matching counts the nodes of the zone that zone, rack and pool describe.
 func (z *Zone) matching(n *Nodes) int {
-	total, racks := 0, z.RackNames()
-	for _, g := range z.Groups {
-		if (n.Pool == "" || n.Pool == g.Pool) && (n.Rack == nil || *n.Rack == slices.Index(racks, g.Rack)) {
-			total += capped(g.Nodes, maxNodes)
-		}
-	}
+	racks := z.RackNames()
 	switch {
+	case n.Zone != "" && n.Zone != z.Name:
+		return 0
 	case len(z.Groups) > 0 || n.Pool != "":
-		return total
+		return total(z.Groups, maxNodes, func(g *Group) int {
+			if n.Pool != "" && n.Pool != g.Pool || n.Rack != nil && *n.Rack != slices.Index(racks, g.Rack) {
+				return 0
+			}
+			return g.Nodes
+		})
 	case n.Rack == nil:
 		return capped(z.Nodes, maxNodes)
 	case *n.Rack >= z.racks():
@@ -195,12 +165,15 @@ func (z *Zone) matching(n *Nodes) int {
 
 // matches reports whether zone, rack and pool describe node i.
 func (z *Zone) matches(n *Nodes, i int) bool {
-	pool := ""
-	if group := z.GroupOf(i); group != nil {
-		pool = group.Pool
+	pool, rack := "", i%z.racks()
+	for _, g := range z.Groups {
+		if i < g.Nodes {
+			pool, rack = g.Pool, slices.Index(z.RackNames(), g.Rack)
+			break
+		}
+		i -= g.Nodes
 	}
-	return (n.Zone == "" || n.Zone == z.Name) && (n.Pool == "" || n.Pool == pool) &&
-		(n.Rack == nil || *n.Rack == z.RackOf(i))
+	return (n.Zone == "" || n.Zone == z.Name) && (n.Pool == "" || n.Pool == pool) && (n.Rack == nil || *n.Rack == rack)
 }
 
 // AdmissionTolerates reports whether the API server's admission finds that pods
@@ -217,7 +190,5 @@ func AdmissionTolerates(tolerations []corev1.Toleration, key string) bool {
 // OwnedTaint reports whether a node lifecycle controller sets and removes
 // taints of that key.
 func OwnedTaint(key string) bool {
-	return slices.Contains([]string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeUnschedulable,
-		corev1.TaintNodeMemoryPressure, corev1.TaintNodeDiskPressure, corev1.TaintNodePIDPressure,
-		corev1.TaintNodeNetworkUnavailable}, key)
+	return taints.OwnsNoSchedule(&corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
 }

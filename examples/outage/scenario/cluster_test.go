@@ -50,6 +50,20 @@ func TestAFileIsOneScenario(t *testing.T) {
 			`3:1: this is no YAML: did not find expected node content`}},
 		{"tabs", "name: x\nzones:\n\t- a\n", []string{
 			`3:1: this is no YAML: found character that cannot start any token; indent with spaces, not with tabs`}},
+		{"a colon too many", `
+duration: 1h
+cluster: {zones: [{name: a, nodes: 3}]}
+script:
+- at: 1m
+  silence: {zone: a}
+  for: 5m: 6m`, []string{
+			`6:10: this is no YAML: mapping values are not allowed in this context`}},
+		{"a line that is not indented enough", `
+duration: 1h
+cluster:
+  zones: []
+ workloads: []`, []string{
+			`4:2: this is no YAML: did not find expected key`}},
 		{"a bracket too few", "name: x\ncluster: {zones: [\n", []string{
 			`2:1: this is no YAML: did not find expected node content`}},
 		{"bytes that are no text", "name: x\ndescription: gr\xfc\xdf\n", []string{
@@ -155,7 +169,7 @@ func TestTheWholeIsPossible(t *testing.T) {
 		{"a negative seed", "name: x\nduration: 1h\nseed: -1" + cluster, []string{
 			`3:7: seed: -1 is not a whole number from 0`}},
 		{"a seed that is too large", "name: x\nduration: 1h\nseed: 18446744073709551616" + cluster, []string{
-			`3:7: seed: want a whole number, not 18446744073709551616`}},
+			`3:7: seed: want a whole number from 0, not 18446744073709551616`}},
 		{"a field of another name", "name: x\nduration: 1h\nseeds: 1" + cluster, []string{
 			`3:1: seeds: there is no field seeds; did you mean seed?`}},
 		{"a field in capitals", "name: x\nDuration: 1h" + cluster, []string{

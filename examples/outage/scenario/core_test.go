@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
 )
 
 // matches asks of one node what matching counts without looking at any.
@@ -100,7 +98,7 @@ func everyType(t reflect.Type, found map[reflect.Type]bool) map[reflect.Type]boo
 	case reflect.Struct:
 		if !found[t] {
 			found[t] = true
-			for _, f := range strictyaml.Fields(t) {
+			for _, f := range fields(t) {
 				everyType(f.Type, found)
 			}
 		}
@@ -112,34 +110,38 @@ func TestTagsSayWhatTheLanguageKnows(t *testing.T) {
 	types := everyType(reflect.TypeFor[Scenario](), map[reflect.Type]bool{})
 	require.Greater(t, len(types), 30)
 	kinds := []string{"", "name", "text", "key", "label", "value of a label", "value of a taint", "taintKey", "timeAdded",
-		"share", "time", "interval", "clock", "budget", "replica", "effect", "caller", "object", "verb", "code"}
+		"share", "time", "interval", "clock", "budget", "priority", "replica", "effect", "caller", "object", "verb", "code"}
 	for typ := range types {
-		for _, f := range strictyaml.Fields(typ) {
-			name, f := typ.Name()+"."+f.Name, field{&f}
+		for _, f := range fields(typ) {
+			name := typ.Name() + "." + f.name
 			require.Contains(t, kinds, f.Tag.Get("is"), name)
 			require.Contains(t, []string{"", "zone", "pool", "group", "workload"}, f.tag("names"), name)
-			if f.tag("default") != "" || f.ZeroMeans() != "" {
-				require.True(t, f.Optional, "%s is written even if it is zero", name)
+			if f.tag("default") != "" || f.zeroMeans() != "" {
+				require.True(t, f.optional, "%s is written even if it is zero", name)
 			}
 			scalar := f.Type
 			for scalar.Kind() == reflect.Pointer || scalar.Kind() == reflect.Map {
 				scalar = scalar.Elem()
 			}
-			within, _, _ := strings.Cut(f.tag("within"), ",")
-			for _, limit := range []string{f.tag("min"), f.tag("max"), within} {
-				if limit != "" {
-					require.NoError(t, strictyaml.SetScalar(reflect.New(scalar).Elem(), limit), name)
+			for _, tag := range []string{f.tag("min"), f.tag("max")} {
+				if limit, _, _ := strings.Cut(tag, ","); limit != "" {
+					require.NoError(t, setScalar(reflect.New(scalar).Elem(), limit), name)
 				}
 			}
 		}
 		whole := reflect.New(typ)
-		require.NoError(t, strictyaml.Fill(whole.Interface()), typ.Name())
-		for _, f := range strictyaml.Fields(typ) {
+		walk("", &field{}, whole.Elem(), fill, nothing)
+		for _, f := range fields(typ) {
 			if f.Tag.Get("default") != "" {
-				require.False(t, whole.Elem().FieldByIndex(f.Index).IsZero(), "%v.%s", typ, f.Name)
+				require.False(t, whole.Elem().FieldByIndex(f.Index).IsZero(), "%v.%s", typ, f.name)
 			}
 		}
 	}
+}
+
+func TestTheStepOfAClockHasTheLimitOfItsDrift(t *testing.T) {
+	require.Equal(t, maxClockStep.String(), strings.TrimPrefix(shared["clock"].Get("min"), "-"))
+	require.Equal(t, maxClockStep.String()+", forwards or back", shared["clock"].Get("max"))
 }
 
 func TestDefaultsAreThoseThatAreNamed(t *testing.T) {
@@ -192,6 +194,31 @@ func TestCopiesShareNothing(t *testing.T) {
 			{BrokenWatch: &Watch{Kinds: []string{"a"}}}},
 		Expect: &Expect{Evicted: &ExpectEvicted{Workloads: map[string]Count{"a": Exactly(1)}}},
 	}, s)
+}
+
+func TestNearMissesAreLikelyMistakes(t *testing.T) {
+	names := []string{"node-eviction-rate", "secondary-node-eviction-rate", "node-monitor-period", "silence", "splitBrain",
+		"zone", "a", "b"}
+	for _, c := range []struct{ name, want string }{
+		{"node-evicton-rate", "node-eviction-rate"},
+		{"node_eviction_rate", "node-eviction-rate"},
+		{"nodeEvictionRate", "node-eviction-rate"},
+		{"monitor-period", "node-monitor-period"},
+		{"secondary", "secondary-node-eviction-rate"},
+		{"eviction-rate", ""}, // two flags end so
+		{"SILENCE", "silence"},
+		{"silense", "silence"},
+		{"slience", "silence"},
+		{"splitbrain", "splitBrain"},
+		{"zoen", "zone"},
+		{"zones", "zone"},
+		{"c", ""}, // every single letter is as near
+		{"A", "a"},
+		{"", ""},
+		{"explode", ""},
+	} {
+		require.Equal(t, c.want, nearest(c.name, names), c.name)
+	}
 }
 
 // The example in the package's comment has to be one.

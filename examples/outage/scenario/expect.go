@@ -1,12 +1,11 @@
 package scenario
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
-
-	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
+	"strings"
 )
 
 // Expect says what must come out of a run. Each part is optional, and so is the
@@ -67,8 +66,8 @@ type ExpectDepartures struct {
 // Bounds are what a number may be: a file says 12, {atLeast: 3}, {atMost: 5} or
 // both of these. 12 is the same as at least and at most 12.
 type Bounds[T int | Duration] struct {
-	AtLeast *T `json:"atLeast,omitempty" short:"all"`
-	AtMost  *T `json:"atMost,omitempty" short:"all"`
+	AtLeast *T `json:"atLeast,omitempty"`
+	AtMost  *T `json:"atMost,omitempty"`
 }
 
 // Count bounds how many or how often.
@@ -123,17 +122,17 @@ func (b Bounds[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(bounds[T](b))
 }
 
-// UnmarshalJSON reads one value or the two bounds.
-func (b *Bounds[T]) UnmarshalJSON(data []byte) error {
-	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return json.Unmarshal(data, (*bounds[T])(b))
+// isBounds reports whether one value may stand for the fields of the type.
+func isBounds(t reflect.Type) bool { return strings.HasPrefix(t.Name(), "Bounds[") }
+
+// exactly sets both bounds to the value that read sets.
+func exactly(bounds reflect.Value, read func(value reflect.Value)) {
+	value := reflect.New(bounds.Type().Field(0).Type.Elem()).Elem()
+	read(value)
+	for _, bound := range bounds.Fields() {
+		bound.Set(reflect.New(value.Type()))
+		bound.Elem().Set(value)
 	}
-	var value T
-	if err := json.Unmarshal(data, &value); err != nil {
-		return err
-	}
-	*b = Exactly(value)
-	return nil
 }
 
 const expectPath = "expect"
@@ -143,10 +142,10 @@ func (b *Bounds[T]) check(p place) {
 	if b.exact() {
 		part = "." // it is written as one value
 	}
-	p.unless(b.lowest() >= 0, part, "", "is %v; want 0 or more", b.lowest())
+	p.unless(b.lowest() >= 0, part, "is %v; want 0 or more", b.lowest())
 	if b.AtMost != nil && !b.exact() {
-		p.unless(*b.AtMost >= 0, "atMost", "", "is %v; want 0 or more", *b.AtMost)
-		p.unless(b.lowest() <= *b.AtMost, ".", "atLeast atMost", "atLeast is %v and atMost is %v; the lesser comes first",
+		p.unless(*b.AtMost >= 0, "atMost", "is %v; want 0 or more", *b.AtMost)
+		p.unless(b.lowest() <= *b.AtMost, ". atLeast atMost", "atLeast is %v and atMost is %v; the lesser comes first",
 			b.lowest(), *b.AtMost)
 	}
 }
@@ -161,27 +160,27 @@ func (t *ExpectTainted) check(p place) { p.nodes("nodes", t.Nodes) }
 // nodes checks bounds of a number of nodes.
 func (p place) nodes(part string, b *Count) {
 	if size := p.Cluster.size(); b.lowest() > size {
-		p.unless(false, part, part+" /"+zonesPath, "is %v, but the cluster has %d nodes", b, size)
+		p.unless(false, part+" "+part+" /cluster.zones", "is %v, but the cluster has %d nodes", b, size)
 	}
 }
 
 func (d *ExpectDepartures) check(p place) {
 	p.unique(".", fmt.Sprintf("departures %d %s", d.Step, d.Workload), "is about the same pods as %s")
 	if d.Earliest != nil && d.Latest != nil && d.Earliest.AtLeast != nil && d.Latest.AtMost != nil {
-		p.unless(*d.Earliest.AtLeast <= *d.Latest.AtMost, "latest", "latest earliest",
+		p.unless(*d.Earliest.AtLeast <= *d.Latest.AtMost, "latest latest earliest",
 			"is %v, but the first pod leaves after %v", d.Latest, d.Earliest)
 	}
 	if d.Step < 0 || d.Step >= len(p.Script) {
-		p.unless(false, "step", "/script", "there is no step %d; the script has %d, counted from 0", d.Step, len(p.Script))
+		p.unless(false, "step /script", "there is no step %d; the script has %d, counted from 0", d.Step, len(p.Script))
 		return
 	}
-	step, path := &p.Script[d.Step], "/"+strictyaml.Item("script", d.Step)
+	step, path := &p.Script[d.Step], " /"+item("script", d.Step)
 	if faults, _ := step.faults(); len(faults) > 0 {
-		p.unless(slices.ContainsFunc(faults, func(f fault) bool { return f.is("hits nodes") }), "step", path,
+		p.unless(slices.ContainsFunc(faults, func(f fault) bool { return f.is("hits nodes") }), "step"+path,
 			"%s does not hit nodes, which pods could leave", faults[0].name)
 	}
-	rest, needs := p.Duration-step.At, " /duration "+path
+	rest, needs := p.Duration-step.At, " /duration"+path
 	const late = "is %v, but the scenario ends %v after the step"
-	p.unless(d.Earliest.lowest() <= rest, "earliest", "earliest"+needs, late, d.Earliest, rest)
-	p.unless(d.Latest.lowest() <= rest, "latest", "latest"+needs, late, d.Latest, rest)
+	p.unless(d.Earliest.lowest() <= rest, "earliest earliest"+needs, late, d.Earliest, rest)
+	p.unless(d.Latest.lowest() <= rest, "latest latest"+needs, late, d.Latest, rest)
 }

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kubelife/lifecycle/examples/nodelifecycle/options"
-	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
 )
 
 // FlagValue is what is given to a flag, as it was written: 0.1 stays 0.1. In
@@ -40,18 +38,6 @@ func isPlain(text string) bool {
 	return strings.Trim(text, "+-.eE0123456789") == "" && json.Valid([]byte(text))
 }
 
-// UnmarshalJSON reads a string, a number or a bool.
-func (v *FlagValue) UnmarshalJSON(data []byte) error {
-	if isPlain(string(data)) {
-		*v = FlagValue(data)
-		return nil
-	}
-	if !bytes.HasPrefix(data, []byte(`"`)) {
-		return fmt.Errorf("%s is no value of a flag: want a string, a number or a bool", data)
-	}
-	return json.Unmarshal(data, (*string)(v))
-}
-
 // UnmarshalText takes any text.
 func (v *FlagValue) UnmarshalText(text []byte) error {
 	*v = FlagValue(text)
@@ -64,7 +50,7 @@ func (v *FlagValue) UnmarshalText(text []byte) error {
 func (c *Controller) Options() (*options.Options, error) {
 	parsed, problems := c.options()
 	if len(problems) > 0 {
-		return nil, strictyaml.Join(problems)
+		return nil, join(problems)
 	}
 	return parsed, nil
 }
@@ -96,7 +82,7 @@ func (c *Controller) options() (*options.Options, []Problem) {
 		}
 		for _, flag := range slices.Backward(named) { // the first of those that are set
 			if _, set := c.Flags[flag[2:]]; set {
-				path = strictyaml.Child(flagsPath, flag[2:])
+				path = child(flagsPath, flag[2:])
 			}
 		}
 		problems = append(problems, Problem{Path: path, Message: err.Error()})
@@ -122,7 +108,7 @@ func flagNames(flags *pflag.FlagSet) []string {
 func setFlag(flags *pflag.FlagSet, name string, value FlagValue) error {
 	flag := flags.Lookup(name)
 	if flag == nil {
-		return errors.New(strictyaml.Missing("flag", name, "", flagNames(flags)))
+		return errors.New(missing("flag", name, flagNames(flags)))
 	}
 	if err := flag.Value.Set(string(value)); err != nil {
 		kind := flag.Value.Type() // pflag names types of Go
@@ -132,5 +118,16 @@ func setFlag(flags *pflag.FlagSet, name string, value FlagValue) error {
 		}
 		return fmt.Errorf("%q is no value for this flag; want %s", string(value), cmp.Or(words[kind], "a "+kind))
 	}
+	return nil
+}
+
+func (c *Controller) set(flag, value string) error {
+	if err := setFlag(flagSet(&options.Options{}), flag, FlagValue(value)); err != nil {
+		return err
+	}
+	if c.Flags == nil {
+		c.Flags = map[string]FlagValue{}
+	}
+	c.Flags[flag] = FlagValue(value)
 	return nil
 }

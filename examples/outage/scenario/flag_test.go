@@ -114,16 +114,6 @@ func TestFlagValuesStayAsTheyWereWritten(t *testing.T) {
 			data, err := json.Marshal(scenario.FlagValue(c.text))
 			require.NoError(t, err)
 			require.Equal(t, c.json, string(data))
-			var back scenario.FlagValue
-			require.NoError(t, json.Unmarshal(data, &back))
-			require.Equal(t, c.text, string(back))
 		})
-	}
-}
-
-func TestFlagValuesOfOtherTypesAreErrors(t *testing.T) {
-	for _, text := range []string{`{}`, `[1]`, `null`} {
-		var v scenario.FlagValue
-		require.ErrorContains(t, v.UnmarshalJSON([]byte(text)), "want a string, a number or a bool")
 	}
 }

@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,11 +46,20 @@ func TestGroupsAreRead(t *testing.T) {
 	var racks []int
 	var pools []string
 	for i := range zone.Nodes {
-		racks, pools = append(racks, zone.RackOf(i)), append(pools, zone.GroupOf(i).Pool)
+		name := []string{fmt.Sprintf("a-%d", i)}
+		for rack := range zone.RackNames() {
+			if s.Cluster.Matching(&scenario.Nodes{Names: name, Rack: &rack}) == 1 {
+				racks = append(racks, rack)
+			}
+		}
+		for _, pool := range []string{"main", "gpu"} {
+			if s.Cluster.Matching(&scenario.Nodes{Names: name, Pool: pool}) == 1 {
+				pools = append(pools, pool)
+			}
+		}
 	}
 	require.Equal(t, []int{0, 0, 1, 1, 0}, racks)
 	require.Equal(t, []string{"main", "main", "main", "main", "gpu"}, pools)
-	require.Nil(t, zone.GroupOf(5))
 	text, err := scenario.Write(s)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "- {name: a-main-r1, nodes: 2, pool: main, rack: r1}\n")
@@ -66,7 +76,7 @@ cluster:
     nodes: 2
     groups:
     - {name: g, nodes: 1, pool: a b}
-    - {name: g, nodes: 0, rack: -}
+    - {name: g, nodes: 0, rack: "-"}
     - {name: G, nodes: 1, cordned: true}
   - name: b
     nodes: 1

@@ -115,7 +115,7 @@ type Workload struct {
 	// none.
 	MinAvailable int `json:"minAvailable,omitempty" is:"budget" zero:"no PodDisruptionBudget"`
 	// Priority is that of the pods, which counts with --low-priority-first.
-	Priority int `json:"priority,omitempty" within:"2000001000, above zero or below"`
+	Priority int `json:"priority,omitempty" is:"priority"`
 }
 
 // Toleration is one of a workload's pods, as in a pod template.

@@ -15,6 +15,7 @@ func settledScenario(t *testing.T) *scenario.Scenario {
 - {at: 5m, for: 1m, silence: {zone: a, share: 0.5}}
 - {at: 6m, crash: {}}
 - {at: 7m, brokenWatch: {kinds: [nodes]}}
+expect: {evicted: {workloads: {web: 7}}}
 `))
 	require.NoError(t, err)
 	return s
@@ -75,12 +76,14 @@ func TestSetSaysWhatExists(t *testing.T) {
 			`give it another value`,
 		"controller.replicas=9999999999999999999": `controller.replicas=9999999999999999999: 9999999999999999999 is out of ` +
 			`range; want a whole number`,
-		"controller.replica=2": `controller.replica=2: there is no field replica in controller; did you ` +
+		"controller.replica=2": `controller.replica=2: there is no field replica; did you ` +
 			`mean replicas?`,
 		"controller=2": `controller=2: it is not a single value; its fields are replicas, ` +
 			`restartAfter, flags`,
 		"controller.flags=2":    `controller.flags=2: it is not a single value; give the name of a flag`,
-		"controller.flags[0]=2": `controller.flags[0]=2: controller.flags is no list`,
+		"controller.flags[0]=2": `controller.flags[0]=2: the values of controller.flags are given in the file`,
+		"expect.evicted.workloads.web=2": `expect.evicted.workloads.web=2: the values of expect.evicted.workloads are ` +
+			`given in the file`,
 		"cluster.zones=2": `cluster.zones=2: it is not a single value; cluster.zones has ` +
 			`cluster.zones[0] to cluster.zones[2]`,
 		"cluster.zones[3].nodes=2": `cluster.zones[3].nodes=2: there is no cluster.zones[3]; cluster.zones ` +
@@ -89,11 +92,11 @@ func TestSetSaysWhatExists(t *testing.T) {
 			`cluster.zones has cluster.zones[0] to cluster.zones[2]`,
 		"cluster.zones[0.nodes=2": `cluster.zones[0.nodes=2: there is no cluster.zones[0; cluster.zones ` +
 			`has cluster.zones[0] to cluster.zones[2]`,
-		"cluster.zones.nodes=2": `cluster.zones.nodes=2: there is no field nodes in cluster.zones; ` +
+		"cluster.zones.nodes=2": `cluster.zones.nodes=2: there is no cluster.zones.nodes; ` +
 			`cluster.zones has cluster.zones[0] to cluster.zones[2]`,
-		"cluster.zones[0].nodes.x=2": `cluster.zones[0].nodes.x=2: there is no field x in ` +
-			`cluster.zones[0].nodes; cluster.zones[0].nodes is a single value`,
-		"cluster.zones[0]..nodes=2": `cluster.zones[0]..nodes=2: there is no field "" in cluster.zones[0]; ` +
+		"cluster.zones[0].nodes.x=2": `cluster.zones[0].nodes.x=2: there is no ` +
+			`cluster.zones[0].nodes.x; cluster.zones[0].nodes is a single value`,
+		"cluster.zones[0]..nodes=2": `cluster.zones[0]..nodes=2: there is no field ""; ` +
 			`fields are name, nodes, racks, groups`,
 		"script[0].pressure.zone=a": `script[0].pressure.zone=a: the scenario has no script[0].pressure`,
 		"script[0].silence.names[0]=a-1": `script[0].silence.names[0]=a-1: there is no ` +
@@ -102,7 +105,7 @@ func TestSetSaysWhatExists(t *testing.T) {
 		"script[0].silence=a": `script[0].silence=a: it is not a single value; its fields are all, ` +
 			`names, zone, rack, pool, count, share`,
 		"duration.=1h": `duration.=1h: the name ends with a dot`,
-		"[0]=a":        `[0]=a: the scenario is no list`,
+		"[0]=a":        `[0]=a: there is no [0]; its fields are ` + scenarioFields,
 		".name=a":      `.name=a: there is no field ""; fields are ` + scenarioFields,
 	} {
 		t.Run(assignment, func(t *testing.T) {

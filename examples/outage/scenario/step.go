@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
-
-	"github.com/kubelife/lifecycle/examples/outage/scenario/strictyaml"
 )
 
 // Step is one thing that happens: when, for how long, and exactly one of what.
@@ -115,14 +113,12 @@ func (f *fault) is(kind string) bool { return strings.Contains(f.kind, kind) }
 // faults returns those that the step has, in the order of the type, and the
 // names of all that there are.
 func (s *Step) faults() (faults []fault, all []string) {
-	for _, f := range strictyaml.Fields(reflect.TypeFor[Step]()) {
-		kind := f.Tag.Get("fault")
-		if kind == "" {
-			continue
-		}
-		all = append(all, f.Name)
-		if value := reflect.ValueOf(s).Elem().FieldByIndex(f.Index); !value.IsNil() {
-			faults = append(faults, fault{f.Name, kind, value})
+	for _, f := range fields(reflect.TypeFor[Step]()) {
+		if kind := f.tag("fault"); kind != "" {
+			all = append(all, f.name)
+			if value := reflect.ValueOf(s).Elem().FieldByIndex(f.Index); !value.IsNil() {
+				faults = append(faults, fault{f.name, kind, value})
+			}
 		}
 	}
 	return faults, all

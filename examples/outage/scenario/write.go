@@ -1,41 +1,36 @@
-package strictyaml
+package scenario
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
-// Write returns the value as YAML, its fields in the order of the types, what
-// is zero left out. [Language.Read] reads the same value back, but nil for
-// lists and maps that are empty.
-func Write(v any) ([]byte, error) {
+// Write returns the scenario as YAML, its fields in the order of the types,
+// what is zero left out. [Read] reads the same value back, but nil for lists
+// and maps that are empty. A scenario that is not valid is an error: Read would
+// refuse it.
+func Write(s *Scenario) ([]byte, error) {
+	if err := s.Validate(); err != nil {
+		return nil, fmt.Errorf("the scenario cannot be written: %w", err)
+	}
 	// By way of JSON, which knows what to leave out, keeps the order of fields,
 	// and is YAML too. sigs.k8s.io/yaml would sort them.
-	data, err := json.Marshal(v)
+	data, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("writing YAML: %w", err)
 	}
 	var root yaml.Node
-	if err := yaml.Unmarshal(notASCII.ReplaceAllFunc(data, escaped), &root); err != nil {
+	if err := yaml.Load(notASCII.ReplaceAllFunc(data, escaped), &root); err != nil {
 		return nil, fmt.Errorf("writing YAML: %w", err)
 	}
 	restyle(&root)
-	var out bytes.Buffer
-	encoder := yaml.NewEncoder(&out)
-	encoder.SetIndent(2)
-	encoder.CompactSeqIndent()
-	if err := errors.Join(encoder.Encode(&root), encoder.Close()); err != nil {
-		return nil, fmt.Errorf("writing YAML: %w", err)
-	}
-	return out.Bytes(), nil
+	return yaml.Dump(&root, yaml.WithLineWidth(-1), yaml.WithQuotePreference(yaml.QuoteLegacy))
 }
 
 // notASCII matches what JSON may hold as it is, and YAML as an escape only.
@@ -46,29 +41,22 @@ func escaped(text []byte) []byte {
 	return fmt.Appendf(nil, `\U%08x`, r)
 }
 
-// restyle makes of JSON what a user would write.
+// restyle makes of JSON what a user would write. What fits is in one line.
 func restyle(node *yaml.Node) {
+	letters, flat := 0, node.Kind != yaml.DocumentNode && node.Kind != yaml.ScalarNode
 	for _, content := range node.Content {
 		restyle(content)
-	}
-	node.Style = 0
-	if node.Kind == yaml.ScalarNode && node.Tag == "!!str" {
-		node.Style = styleOf(node.Value)
-	} else if node.Kind != yaml.DocumentNode && fitsLine(node) {
-		node.Style = yaml.FlowStyle
-	}
-}
-
-// fitsLine says whether the node is better written in one line.
-func fitsLine(node *yaml.Node) bool {
-	letters := 0
-	for _, content := range node.Content {
-		if content.Kind != yaml.ScalarNode || content.Style == yaml.LiteralStyle {
-			return false
-		}
 		letters += len(content.Value) + len(", ")
+		flat = flat && content.Kind == yaml.ScalarNode && content.Style != yaml.LiteralStyle
 	}
-	return letters <= 60
+	switch {
+	case flat && letters <= 60:
+		node.Style = yaml.FlowStyle
+	case node.Tag == "!!str":
+		node.Style = styleOf(node.Value)
+	default:
+		node.Style = 0
+	}
 }
 
 // oldTypes are words that mean something else to readers of YAML 1.1, and which
