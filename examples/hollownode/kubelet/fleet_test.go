@@ -70,17 +70,14 @@ func TestWhatHappensAtOneMomentIsOneWrite(t *testing.T) {
 // A pod that changes all the time would not be written otherwise.
 func TestALaterSyncDelaysNoWrite(t *testing.T) {
 	w := newWorld(t, "node")
-	w.pod("a", nil, "sandbox-time", "1m")
+	w.pod("a", nil)
+	w.run(time.Second)
 	r := w.fleet.pods["a"]
-	for range 10 {
-		w.now = w.now.Add(time.Millisecond)
-		w.fleet.queue.Advance(w.now)
-		w.fleet.requestSync(w.now, r)
-		w.fleet.sync(w.now, r)
-		w.now = w.now.Add(time.Millisecond)
-		w.fleet.queue.Advance(w.now)
-		w.fleet.requestSync(w.now, r)
-	}
+	r.publication.overwritten()
+	w.fleet.requestWrite(w.now, r)
+	w.now = w.now.Add(time.Millisecond)
+	w.fleet.queue.Advance(w.now)
+	w.fleet.requestSync(w.now, r)
 	task, found := w.fleet.Start(w.now)
 	require.True(t, found)
 	assert.Equal(t, TaskPatchStatus, task.Kind)

@@ -267,9 +267,9 @@ func TestAStatusDoesNotReviveAContainer(t *testing.T) {
 	var p publication
 	require.True(t, p.set(v.Pod, statusOf(v, nil, start)))
 	v.Observed.Containers[0] = running("c1")
-	assert.False(t, p.set(v.Pod, statusOf(v, &p.status, start)))
+	assert.False(t, p.set(v.Pod, statusOf(v, p.status, start)))
 	policy(v, onFailure)
-	assert.True(t, p.set(v.Pod, statusOf(v, &p.status, start)))
+	assert.True(t, p.set(v.Pod, statusOf(v, p.status, start)))
 }
 
 func TestConditionsOfOtherClientsAreNoChangeOfOurs(t *testing.T) {
