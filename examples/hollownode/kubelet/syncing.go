@@ -103,7 +103,7 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 }
 
 // sameSpec reports whether two objects of a pod have the same spec. Each change
-// of a spec changes the generation, so most need no look at it.
+// of a spec changes the generation, so most need no comparison.
 func sameSpec(a, b *corev1.Pod) bool {
 	return a.Generation > 0 && a.Generation == b.Generation || equality.Semantic.DeepEqual(&a.Spec, &b.Spec)
 }
