@@ -24,6 +24,7 @@
 //     were, and ends the program when it starts. There only its pod goes.
 //   - A file may have several pods. Those that depend on objects of the API are
 //     refused, as there.
+//   - Garbage is collected when memory has grown by half, unless GOGC is set.
 //   - No kubelet listens: kubectl logs and kubectl exec are refused.
 package main
 
@@ -65,6 +66,7 @@ func start(ctx context.Context, s *settings, flags *pflag.FlagSet, out io.Writer
 		return err
 	}
 	if found {
+		collectGarbage()
 		return program(s).Run(ctx, config)
 	}
 	if err := demonstration.SetDefaults(flags, demoDefaults); err != nil {

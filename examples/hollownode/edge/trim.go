@@ -1,6 +1,8 @@
 package edge
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -46,6 +48,8 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		},
 		Status: pod.Status,
 	}
+	// The decoder has left room for more.
+	trimmed.Status.Conditions = slices.Clone(pod.Status.Conditions)
 	if pod.Annotations[corev1.MirrorPodAnnotationKey] != "" {
 		trimmed.OwnerReferences = meta.OwnerReferences // the node whose static pod it shows
 	}

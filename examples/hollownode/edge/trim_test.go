@@ -202,3 +202,17 @@ func TestTrimDropsWhatIsLarge(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "a tombstone's key", trimmed)
 }
+
+// A decoder appends, which leaves room for twice as many.
+func TestTrimLeavesNoRoomForMoreConditions(t *testing.T) {
+	pod := newPod("a")
+	for range 9 {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady})
+	}
+	before := cap(pod.Status.Conditions)
+	trimmed, err := Trim(pod)
+	require.NoError(t, err)
+	got := trimmed.(*corev1.Pod).Status.Conditions
+	assert.Equal(t, pod.Status.Conditions, got)
+	assert.Less(t, cap(got), before)
+}

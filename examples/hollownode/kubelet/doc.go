@@ -120,6 +120,9 @@
 //     There it runs at the next tick of its period.
 //   - A change of the runtime is seen at once. There a relist comes each
 //     second.
+//   - What happens to a pod at one moment is one write. Containers that take no
+//     time to start are written as running, and never as being created. There a
+//     relist comes between.
 //   - CrashLoopBackOff is shown when the wait begins. There it is shown by the
 //     next sync.
 //   - Pods that wait for a network are synced when it is back. There they are

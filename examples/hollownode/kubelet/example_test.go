@@ -52,12 +52,9 @@ func ExampleFleet() {
 		now = next
 	}
 	// Output:
-	// 0s Pending 0 restarts ContainerCreating
 	// 0s Running 0 restarts -
-	// 5s Running 0 restarts -
 	// 5s Running 1 restarts -
 	// 10s Running 1 restarts CrashLoopBackOff
 	// 20s Running 2 restarts -
-	// 25s Succeeded 2 restarts -
 	// 25s Succeeded 2 restarts -
 }

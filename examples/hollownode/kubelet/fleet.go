@@ -326,6 +326,11 @@ func (f *Fleet) taskOf(now time.Time, item dueItem) (task Task, isTask bool) {
 	var needed bool
 	switch item.Key.kind {
 	case dueWrite:
+		if f.syncsFirst(item) {
+			f.queue.Finish(now, item, refusal)
+			f.queue.Add(item.Key, item.Value, item.Due) // behind the sync
+			return Task{}, true
+		}
 		if task, needed = f.write(item); needed && f.fails(item.Value.node) {
 			task.item.Value.publication.end(task.version, false)
 			needed, refusal.Outcome = false, timedqueue.OutcomeFailed
@@ -344,6 +349,14 @@ func (f *Fleet) taskOf(now time.Time, item dueItem) (task Task, isTask bool) {
 	}
 	f.queue.Finish(now, item, refusal)
 	return Task{}, true
+}
+
+// syncsFirst reports whether a sync of the same moment comes before a write. So
+// what happens at one moment is one write: a pod whose containers take no time
+// to start is written as running. A later sync delays no write.
+func (f *Fleet) syncsFirst(item dueItem) bool {
+	sync, found := f.queue.Get(dueKey{pod: item.Key.pod, kind: dueSync})
+	return found && !sync.Due.IsZero() && !sync.Due.After(item.Due)
 }
 
 // fails reports whether a write of a node fails by its faults.

@@ -52,6 +52,37 @@ func TestAPodComesAndGoes(t *testing.T) {
 	assert.Zero(t, w.fleet.queue.Len(), "nothing of the pod is left")
 }
 
+// A pod whose containers take no time costs one write to start, and one and its
+// deletion to end.
+func TestWhatHappensAtOneMomentIsOneWrite(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil)
+	w.run(10 * time.Second)
+	w.delete("a", 30)
+	w.run(time.Minute)
+	assert.Equal(t, []string{
+		"0s PatchStatus a Running ready c:running",
+		"10s PatchStatus a Succeeded c:exited=0",
+		"10s DeletePod a",
+	}, w.log)
+}
+
+// A pod that changes all the time would not be written otherwise.
+func TestALaterSyncDelaysNoWrite(t *testing.T) {
+	w := newWorld(t, "node")
+	w.pod("a", nil)
+	w.run(time.Second)
+	r := w.fleet.pods["a"]
+	r.publication.overwritten()
+	w.fleet.requestWrite(w.now, r)
+	w.now = w.now.Add(time.Millisecond)
+	w.fleet.queue.Advance(w.now)
+	w.fleet.requestSync(w.now, r)
+	task, found := w.fleet.Start(w.now)
+	require.True(t, found)
+	assert.Equal(t, TaskPatchStatus, task.Kind)
+}
+
 func TestAPodThatIsGoneIsStoppedAndNotWritten(t *testing.T) {
 	w := newWorld(t, "node")
 	w.pod("a", nil, "stop-time", "5s")
@@ -211,8 +242,8 @@ func TestImagesThatFailBackOff(t *testing.T) {
 	w.run(5 * time.Minute)
 	assert.Equal(t, []string{
 		"0s PatchStatus a Pending c:ContainerCreating",
-		"1s PatchStatus a Pending c:ErrImagePull",
-		// The sandbox has started during the pull, so a sync follows at once.
+		// The sandbox has started during the pull, so a sync follows at once, and
+		// ErrImagePull is not seen.
 		"1s PatchStatus a Pending c:ImagePullBackOff",
 		// The next sync comes after 10 s, the next pull after 20 s.
 		"12s PatchStatus a Pending c:ErrImagePull",
@@ -235,13 +266,9 @@ func TestInitContainersAndSidecarsStartAndStopInOrder(t *testing.T) {
 	}, "i:run-time", "5s", "s:startup-time", "3s", "c:run-time", "10s")
 	w.run(time.Minute)
 	assert.Equal(t, []string{
-		"0s PatchStatus a Pending i:PodInitializing s:PodInitializing c:PodInitializing",
 		"0s PatchStatus a Pending i:running s:PodInitializing c:PodInitializing",
-		"5s PatchStatus a Pending i:exited=0 s:PodInitializing c:PodInitializing",
 		"5s PatchStatus a Pending i:exited=0 s:running c:PodInitializing",
-		"8s PatchStatus a Pending i:exited=0 s:running c:PodInitializing",
 		"8s PatchStatus a Running ready i:exited=0 s:running c:running",
-		"18s PatchStatus a Running i:exited=0 s:running c:exited=0",
 		"18s PatchStatus a Succeeded i:exited=0 s:exited=0 c:exited=0",
 	}, w.log)
 }
@@ -255,7 +282,6 @@ func TestProbesMakeReadyAndRestart(t *testing.T) {
 	}, "ready-time", "4s", "live-time", "7s", "stop-time", "1s", "stop-code", "143")
 	w.run(15 * time.Second)
 	assert.Equal(t, []string{
-		"0s PatchStatus a Pending c:ContainerCreating",
 		"0s PatchStatus a Running c:running",
 		"4s PatchStatus a Running ready c:running",
 		// Liveness fails at 8, 10 and 12 s. The first restart is at once.
@@ -268,7 +294,7 @@ func TestAPodEndsAtItsDeadlineWithoutAChange(t *testing.T) {
 	w.pod("a", func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](30) }, "stop-time", "2s")
 	w.run(time.Hour)
 	assert.Equal(t, []string{
-		"0s PatchStatus a Pending c:ContainerCreating", "0s PatchStatus a Running ready c:running",
+		"0s PatchStatus a Running ready c:running",
 		"30s PatchStatus a Running c:running", "32s PatchStatus a Failed DeadlineExceeded c:exited=0",
 	}, w.log)
 }
@@ -283,7 +309,7 @@ func TestAPodThatIsRejectedAfterARestartKeepsItsContainers(t *testing.T) {
 	w.fleet.RestartNode(w.now, "node")
 	w.run(time.Minute)
 	assert.Equal(t, []string{
-		"1m0s PatchStatus a Running c:running/1", "1m0s PatchStatus a Running c:running/1",
+		"1m0s PatchStatus a Running c:running/1",
 		"1m1s PatchStatus a Failed Evicted c:exited=0/1",
 	}, w.log)
 }

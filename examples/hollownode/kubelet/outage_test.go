@@ -69,7 +69,7 @@ func TestALoopGoesOnFor30SecondsWithoutItsRuntime(t *testing.T) {
 	for _, name := range []string{"early", "late"} {
 		assert.Contains(t, w.statuses(name), "PatchStatus Running ready c:running")
 	}
-	assert.Contains(t, w.log, "1m41.3s PatchStatus late Pending c:ContainerCreating")
+	assert.Contains(t, w.log, "1m41.3s PatchStatus late Running ready c:running")
 }
 
 // A kubelet that starts without its runtime cannot know which containers run.

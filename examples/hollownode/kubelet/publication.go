@@ -14,10 +14,11 @@ import (
 // replaces the pod would otherwise run both. Source: mergePodStatus in
 // pkg/kubelet/status, v1.37.1.
 type publication struct {
-	status corev1.PodStatus
-	// before has the phase and its reason that are shown while a final phase is
-	// held back.
-	before corev1.PodStatus
+	// status is nil before the first version. It may be that of an object in a
+	// cache, and is only read.
+	status *corev1.PodStatus
+	// before is shown while a final phase is held back.
+	before shownPhase
 	// held tells that the last write has held it back.
 	held bool
 	// version counts changes. Zero is none yet.
@@ -26,21 +27,24 @@ type publication struct {
 	written, sent uint64
 }
 
+// shownPhase is a phase and why a pod is in it.
+type shownPhase struct {
+	phase           corev1.PodPhase
+	reason, message string
+}
+
 // set replaces the status, and reports whether that is a change. A status that
 // would revive a container is refused.
 func (p *publication) set(pod *corev1.Pod, s corev1.PodStatus) bool {
-	old := &p.status
-	if p.version == 0 {
-		old = &pod.Status
-	}
+	old := p.current(pod)
 	if !isLegal(pod, old, &s) || p.version > 0 && sameStatus(old, &s) {
 		return false
 	}
 	known := p.version == 0 && sameStatus(old, &s)
 	if !isTerminal(old.Phase) {
-		p.before = corev1.PodStatus{Phase: old.Phase, Reason: old.Reason, Message: old.Message}
+		p.before = shownPhase{phase: old.Phase, reason: old.Reason, message: old.Message}
 	}
-	p.status = s
+	p.status = &s
 	p.version++
 	if known {
 		// After a restart the API server has what we would write.
@@ -51,7 +55,7 @@ func (p *publication) set(pod *corev1.Pod, s corev1.PodStatus) bool {
 
 // adopt takes the status of the API as one that was written.
 func (p *publication) adopt(pod *corev1.Pod) {
-	p.status, p.version, p.written = pod.Status, 1, 1
+	p.status, p.version, p.written = &pod.Status, 1, 1
 }
 
 // current returns the status before the next: the last, else that of the API.
@@ -59,7 +63,7 @@ func (p *publication) current(pod *corev1.Pod) *corev1.PodStatus {
 	if p.version == 0 {
 		return &pod.Status
 	}
-	return &p.status
+	return p.status
 }
 
 // pending reports whether a write is needed and none is on its way.
@@ -71,20 +75,23 @@ func (p *publication) begin(pod *corev1.Pod, running bool) (corev1.PodStatus, ui
 	return p.shown(pod, running), p.version
 }
 
+// isFinal reports whether the phase of the status is final.
+func (p *publication) isFinal() bool { return p.version > 0 && isTerminal(p.status.Phase) }
+
 // holds reports whether a final phase is held back of a pod whose containers
 // may run. One that the API server has already is not.
 func (p *publication) holds(pod *corev1.Pod, running bool) bool {
-	return running && isTerminal(p.status.Phase) && !isTerminal(pod.Status.Phase)
+	return running && p.isFinal() && !isTerminal(pod.Status.Phase)
 }
 
 // shown returns the status that the API server is to have. A final phase that
 // it has stays, also before the next sync knows of it. That of a mirror does
 // not: it says nothing of its static pod.
 func (p *publication) shown(pod *corev1.Pod, running bool) corev1.PodStatus {
-	s, api := p.status, &pod.Status
+	s, api := *p.current(pod), &pod.Status
 	switch {
 	case p.holds(pod, running):
-		s.Phase, s.Reason, s.Message = p.before.Phase, p.before.Reason, p.before.Message
+		s.Phase, s.Reason, s.Message = p.before.phase, p.before.reason, p.before.message
 	case isTerminal(api.Phase) && s.Phase != api.Phase && !isMirror(pod):
 		s.Phase, s.Reason, s.Message = api.Phase, api.Reason, api.Message
 	}
@@ -120,7 +127,7 @@ func (p *publication) arrived(pod *corev1.Pod, running bool) bool {
 	shown := p.shown(pod, running)
 	same := sameStatus(&pod.Status, &shown)
 	if same && !p.holds(pod, running) {
-		p.status = pod.Status
+		p.status = &pod.Status
 	}
 	return same
 }

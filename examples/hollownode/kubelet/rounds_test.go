@@ -111,7 +111,7 @@ func TestAProcessThatStartsAgainRestartsNoContainer(t *testing.T) {
 	assert.Len(t, w.log, written, "the API server has all of it: %v", w.log[written:])
 	assert.Equal(t, before, w.status("crashes").ContainerStatuses[0])
 	w.run(100 * time.Millisecond)
-	assert.Contains(t, w.statuses("crashes"), "PatchStatus Running c:exited=1/1", "its run ends at its time")
+	assert.Contains(t, w.statuses("crashes"), "PatchStatus Running ready c:running/2", "its run ends at its time")
 	w.run(time.Minute)
 	assert.Equal(t, corev1.PodSucceeded, w.status("ended").Phase)
 	assert.Zero(t, w.status("runs").ContainerStatuses[0].RestartCount)

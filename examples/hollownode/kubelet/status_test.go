@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -267,9 +268,9 @@ func TestAStatusDoesNotReviveAContainer(t *testing.T) {
 	var p publication
 	require.True(t, p.set(v.Pod, statusOf(v, nil, start)))
 	v.Observed.Containers[0] = running("c1")
-	assert.False(t, p.set(v.Pod, statusOf(v, &p.status, start)))
+	assert.False(t, p.set(v.Pod, statusOf(v, p.status, start)))
 	policy(v, onFailure)
-	assert.True(t, p.set(v.Pod, statusOf(v, &p.status, start)))
+	assert.True(t, p.set(v.Pod, statusOf(v, p.status, start)))
 }
 
 func TestConditionsOfOtherClientsAreNoChangeOfOurs(t *testing.T) {
@@ -278,4 +279,60 @@ func TestConditionsOfOtherClientsAreNoChangeOfOurs(t *testing.T) {
 	assert.True(t, sameStatus(&a, &b))
 	b.Conditions[0].LastTransitionTime = metav1.NewTime(start)
 	assert.False(t, sameStatus(&a, &b))
+}
+
+func TestStatusesDifferInWhatTheKubeletWrites(t *testing.T) {
+	one := func() *corev1.PodStatus {
+		return &corev1.PodStatus{
+			Phase: corev1.PodRunning, Reason: "r", PodIPs: []corev1.PodIP{{IP: "1.1.1.1"}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "c"}},
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue, ObservedGeneration: 1},
+				{Type: corev1.ContainersReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(start)},
+			},
+		}
+	}
+	assert.True(t, sameStatus(one(), one()))
+	gated := one()
+	gate := corev1.PodCondition{Type: "example.com/gate", Status: corev1.ConditionTrue}
+	gated.Conditions = []corev1.PodCondition{gate, gated.Conditions[0], gate, gated.Conditions[1], gate}
+	assert.True(t, sameStatus(one(), gated))
+	assert.True(t, sameStatus(gated, one()))
+	for name, change := range map[string]func(s *corev1.PodStatus){
+		"phase":           func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed },
+		"reason":          func(s *corev1.PodStatus) { s.Reason = "" },
+		"IP":              func(s *corev1.PodStatus) { s.PodIPs[0].IP = "2.2.2.2" },
+		"restarts":        func(s *corev1.PodStatus) { s.ContainerStatuses[0].RestartCount++ },
+		"one less":        func(s *corev1.PodStatus) { s.Conditions = s.Conditions[:1] },
+		"other order":     func(s *corev1.PodStatus) { slices.Reverse(s.Conditions) },
+		"condition":       func(s *corev1.PodStatus) { s.Conditions[1].Status = corev1.ConditionFalse },
+		"its reason":      func(s *corev1.PodStatus) { s.Conditions[1].Reason = "r" },
+		"its message":     func(s *corev1.PodStatus) { s.Conditions[1].Message = "m" },
+		"its generation":  func(s *corev1.PodStatus) { s.Conditions[0].ObservedGeneration++ },
+		"its probe":       func(s *corev1.PodStatus) { s.Conditions[0].LastProbeTime = metav1.NewTime(start) },
+		"its transition":  func(s *corev1.PodStatus) { s.Conditions[0].LastTransitionTime = metav1.NewTime(start) },
+		"no transition":   func(s *corev1.PodStatus) { s.Conditions[1].LastTransitionTime = metav1.Time{} },
+		"its type":        func(s *corev1.PodStatus) { s.Conditions[0].Type = corev1.PodInitialized },
+		"only of another": func(s *corev1.PodStatus) { s.Conditions = []corev1.PodCondition{gate} },
+	} {
+		other := one()
+		change(other)
+		assert.False(t, sameStatus(one(), other), name)
+		assert.False(t, sameStatus(other, one()), name)
+	}
+}
+
+// A spec that changes has another generation. Without one it is compared.
+func TestSpecsOfOneGenerationAreTheSame(t *testing.T) {
+	pod := func(generation, deadline int64) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Generation: generation},
+			Spec:       corev1.PodSpec{ActiveDeadlineSeconds: &deadline},
+		}
+	}
+	assert.True(t, sameSpec(pod(0, 1), pod(0, 1)))
+	assert.False(t, sameSpec(pod(0, 1), pod(0, 2)))
+	assert.True(t, sameSpec(pod(1, 1), pod(2, 1)), "a deletion changes the generation, too")
+	assert.False(t, sameSpec(pod(1, 1), pod(2, 2)))
+	assert.True(t, sameSpec(pod(1, 1), pod(1, 1)))
 }

@@ -75,8 +75,8 @@ func (f *Fleet) admit(now time.Time, r *podRecord) {
 // update takes a change of a pod. Its own status, which comes back, is no
 // reason to sync it.
 func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
-	sameSpec := equality.Semantic.DeepEqual(old.Spec, r.pod.Spec)
-	if sameSpec && r.counted == old {
+	same := sameSpec(old, r.pod)
+	if same && r.counted == old {
 		r.counted = r.pod // takes the same room, and the former one can go
 	}
 	switch r.state {
@@ -93,13 +93,19 @@ func (f *Fleet) update(now time.Time, r *podRecord, old *corev1.Pod) {
 			f.config.Runtime.Cancel(now, r.pod.UID)
 		}
 	}
-	if !sameSpec || needsSync(old, r.pod) {
+	if !same || needsSync(old, r.pod) {
 		f.requestSync(now, r)
 	}
 	f.requestWrite(now, r)
 	if !r.publication.arrived(r.pod, r.mayRun()) {
 		f.schedule(r, dueReconcile, now.Add(reconcilePeriod))
 	}
+}
+
+// sameSpec reports whether two objects of a pod have the same spec. Each change
+// of a spec changes the generation, so most need no comparison.
+func sameSpec(a, b *corev1.Pod) bool {
+	return a.Generation > 0 && a.Generation == b.Generation || equality.Semantic.DeepEqual(&a.Spec, &b.Spec)
 }
 
 // needsSync reports whether a pod has changed in what a sync reads besides its
@@ -241,7 +247,7 @@ func (f *Fleet) sync(now time.Time, r *podRecord) {
 func (f *Fleet) syncPod(now time.Time, r *podRecord) {
 	f.watchProbes(now, r)
 	f.publish(now, r, r.status(now, false))
-	if isTerminal(r.publication.status.Phase) {
+	if r.publication.isFinal() {
 		f.move(now, r, workerTerminating)
 		return
 	}

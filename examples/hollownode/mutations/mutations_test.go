@@ -26,7 +26,7 @@ func fault(by invariant.Invariant, name, file, old, with string) mutation {
 // that random worlds have found in this one. Each has to be caught.
 var mutations = []mutation{
 	fault(invariant.EndedFirst, "a pod is shown as failed while its containers run", "publication.go",
-		"return running && isTerminal(p.status.Phase)", "return false && isTerminal(p.status.Phase)"),
+		"return running && p.isFinal()", "return false && p.isFinal()"),
 	fault(invariant.EndedFirst, "a pod is over before its containers", "syncing.go",
 		"		f.begin(now, r, steps)\n		return\n	}\n	f.publish(now, r, r.status(now, true))",
 		"		f.begin(now, r, steps)\n	}\n	f.publish(now, r, r.status(now, true))"),
