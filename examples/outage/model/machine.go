@@ -97,8 +97,8 @@ func (m *Machine) clock() time.Time { return m.world.Wall().Add(m.skew) }
 // Reaches reports whether what the kubelet sends gets to the API server.
 func (m *Machine) Reaches() bool { return m.silent == 0 && m.world.faults.downForKubelets == 0 }
 
-// CutOffs counts the times at which some machine was cut off from the API server
-// or restored. While it stays the same, so does what Reaches reports of each.
+// CutOffs counts how often some machine was cut off from the API server or
+// restored. While it stays the same, so does what Reaches reports of each.
 func (w *World) CutOffs() int { return w.faults.cutOffs }
 
 // Registered returns the UID of the machine's node, or nothing if it has none.

@@ -105,17 +105,18 @@ func TestAnotherStoryIsAnError(t *testing.T) {
 	require.NoError(t, err)
 	all := &report.Zone{DeclaredDead: report.Hits{Nodes: 2}}
 	require.NoError(t, asTold(s.World(), all, 6, 60))
-	for name, one := range map[string]struct {
+	one := report.Hits{Nodes: 1}
+	for name, test := range map[string]struct {
 		came        report.Zone
 		nodes, pods int
 	}{
-		"a node was not declared":  {report.Zone{DeclaredDead: report.Hits{Nodes: 1}}, 6, 60},
-		"a living node was":        {report.Zone{DeclaredDead: all.DeclaredDead, DeclaredLiving: report.Hits{Nodes: 1}}, 6, 60},
+		"a node was not declared":  {report.Zone{DeclaredDead: one}, 6, 60},
+		"a living node was":        {report.Zone{DeclaredDead: all.DeclaredDead, DeclaredLiving: one}, 6, 60},
 		"a node is missing":        {*all, 5, 60},
 		"a pod was not replaced":   {*all, 6, 61},
 		"another third was to die": {*all, 9, 60},
 	} {
-		require.ErrorIs(t, asTold(s.World(), &one.came, one.nodes, one.pods), errOtherStory, name)
+		require.ErrorIs(t, asTold(s.World(), &test.came, test.nodes, test.pods), errOtherStory, name)
 	}
 	s.World().Machine("b-0").Fail()
 	require.ErrorContains(t, asTold(s.World(), all, 6, 60), "in the end 5 of 6 nodes are ready")
