@@ -39,6 +39,10 @@ outage/cluster/clusterrole.yaml, or from cluster.json, which this prints:
                                                 prints what is known
   outage blast mine.yaml --set action=evict     the same of a scenario; its script is left out
 
+What a run costs, measured for clusters of 12,500 to 100,000 nodes; see scale --help:
+
+  outage scale
+
 Scenarios that ship, in outage/scenarios:
 `)
 	if err := listScenarios(out); err != nil {

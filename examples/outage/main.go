@@ -11,6 +11,7 @@
 //	go -C examples run ./outage outage/scenarios/rack-loss.yaml \
 //	  --set unhealthy-zone-threshold=0.3 --check
 //	go -C examples run ./outage blast --from cluster.json
+//	go -C examples run ./outage scale
 //
 // It answers what a flag would do before a cluster has to find out. An hour of
 // a cluster of a few hundred nodes takes a second or two, and is the same each
@@ -32,6 +33,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kubelife/lifecycle/examples/outage/scale"
 )
 
 // Exit codes.
@@ -67,6 +70,9 @@ type settings struct {
 	source   source
 	save     string
 	blast    bool
+	// scale says which sizes to play; scales, that it is asked for.
+	scale  scale.Config
+	scales bool
 	// longest is how long a loss of blast is played.
 	longest time.Duration
 	// unexpected says that the settings change what must come out, so that what
@@ -98,14 +104,18 @@ func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.W
 
 func parse(args []string, diagnostics io.Writer) (*settings, error) {
 	s := &settings{judge: check}
-	if len(args) > 0 && args[0] == blastCommand {
-		s.blast, args = true, args[1:]
+	if len(args) > 0 && (args[0] == blastCommand || args[0] == scaleCommand) {
+		s.blast, s.scales, args = args[0] == blastCommand, args[0] == scaleCommand, args[1:]
 	}
 	flags := pflag.NewFlagSet("outage", pflag.ContinueOnError)
 	flags.SetOutput(diagnostics)
 	flags.SortFlags = false
 	var compare string
-	s.addFlags(flags, &compare)
+	if s.scales {
+		s.addScaleFlags(flags)
+	} else {
+		s.addFlags(flags, &compare)
+	}
 	flags.Usage = func() { help(diagnostics, flags) }
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -114,14 +124,17 @@ func parse(args []string, diagnostics io.Writer) (*settings, error) {
 	if flags.Changed("compare") {
 		s.compare = strings.Split(compare, ",")
 	}
-	if s.blast {
+	switch {
+	case s.blast:
 		return s, s.checkBlast(flags)
+	case s.scales:
+		return s, s.checkScale(flags)
 	}
 	return s, s.checkPlay(flags, diagnostics)
 }
 
-// addFlags adds the flags of both commands. Those of one are an error with the
-// other.
+// addFlags adds the flags of a run and of blast. Those of one are an error with
+// the other.
 func (s *settings) addFlags(flags *pflag.FlagSet, compare *string) {
 	flags.StringArrayVar(&s.set, "set", nil, "Change the scenario: a flag of the controller, `name=value`, or the path "+
 		"of a value, duration=2h. May be given several times.")

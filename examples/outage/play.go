@@ -29,8 +29,11 @@ var (
 
 // perform does what the command line asks for.
 func (s *settings) perform(ctx context.Context, in io.Reader, out, diagnostics io.Writer) error {
-	if s.list {
+	switch {
+	case s.list:
 		return listScenarios(out)
+	case s.scales:
+		return s.performScale(ctx, out, diagnostics)
 	}
 	given, err := s.load(ctx, in)
 	if err != nil {

@@ -70,15 +70,18 @@ func (p *progress) at(now time.Time, done time.Duration) {
 
 // runs says that at a time on the wall so many runs of all are over.
 func (p *progress) runs(now time.Time, done, all int) {
+	p.share(now, fmt.Sprintf("%d of %d runs", done, all), float64(done)/float64(max(all, 1)))
+}
+
+// share says what is done at a time on the wall, and which share of all is.
+func (p *progress) share(now time.Time, text string, done float64) {
 	if p.started.IsZero() {
 		p.started = now
 	}
-	text := fmt.Sprintf("%d of %d runs", done, all)
-	if done > 0 {
-		rest := now.Sub(p.started) * time.Duration(all-done) / time.Duration(done)
-		text += fmt.Sprintf(", about %s left", max(rest.Round(time.Second), time.Second))
+	if rest := float64(now.Sub(p.started)) * (1 - done) / done; rest < float64(100*time.Hour) {
+		text += fmt.Sprintf(", about %s left", max(time.Duration(rest).Round(time.Second), time.Second))
 	}
-	p.show(now, text, float64(done)/float64(max(all, 1)))
+	p.show(now, text, done)
 }
 
 // show draws the progress, or writes a line of it, if it is time.

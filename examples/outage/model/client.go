@@ -64,19 +64,25 @@ func (c *Client) Synced() bool {
 }
 
 // CachedNode returns a node as the client has seen it last, or nil.
-func (c *Client) CachedNode(name string) *corev1.Node { return asNode(c.watches[Nodes].cached[name]) }
+func (c *Client) CachedNode(name string) *corev1.Node { return asNode(c.ofMachine(Nodes, name)) }
 
 // CachedPod returns a pod as the client has seen it last, or nil.
-func (c *Client) CachedPod(name string) *corev1.Pod { return asPod(c.watches[Pods].cached[name]) }
+func (c *Client) CachedPod(name string) *corev1.Pod {
+	return asPod(c.watches[Pods].cached.byName[name])
+}
 
 // CachedCount returns how many nodes and pods the client sees.
 func (c *Client) CachedCount() (nodes, pods int) {
-	return len(c.watches[Nodes].cached), len(c.watches[Pods].cached)
+	return c.watches[Nodes].cached.count, c.watches[Pods].cached.count
 }
 
 // CachedLease returns a lease as the client has seen it last, or nil.
 func (c *Client) CachedLease(name string) *coordinationv1.Lease {
-	return asLease(c.watches[Leases].cached[name])
+	return asLease(c.ofMachine(Leases, name))
+}
+
+func (c *Client) ofMachine(kind Kind, name string) object {
+	return c.watches[kind].cached.ofMachine(c.world.machine[name])
 }
 
 // KnowsLease reports whether the client has been shown the latest version of
@@ -164,6 +170,13 @@ func (c *Client) Do(do func()) {
 }
 
 func (c *Client) whileRunning(do func()) func() { return func() { c.Do(do) } }
+
+// Soon returns a function that plans something for the process for now, each
+// time that it is called. It allocates once.
+func (c *Client) Soon(do func()) (plan func()) {
+	planned := c.whileRunning(do)
+	return func() { c.world.After(0, planned) }
+}
 
 // At plans something for the process.
 func (c *Client) At(at time.Duration, do func()) { c.world.At(at, c.whileRunning(do)) }
@@ -294,6 +307,7 @@ func (w *World) list(call *Call) {
 		call.Err = fmt.Errorf("the model has no list of %s without a watch", call.Kind)
 		return
 	}
+	call.LeaseList = make([]coordinationv1.Lease, 0, len(w.machines))
 	for _, m := range w.machines {
 		if m.lease != nil {
 			call.LeaseList = append(call.LeaseList, *m.lease)

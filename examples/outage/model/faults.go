@@ -13,6 +13,7 @@ type faults struct {
 	downForClients  int       // how many say so
 	outages         []stretch // in which clients were refused
 	downForKubelets int
+	cutOffs         int           // counts what has changed in which machines reach the server
 	latencies       []*Span       // the last one counts
 	listLatencies   []*Span       // likewise, of lists
 	errors          []*errorFault // each may fail a call
@@ -156,6 +157,7 @@ func (w *World) Down(forClients, forKubelets bool) (up func()) {
 		}
 		if forKubelets {
 			w.faults.downForKubelets += delta
+			w.faults.cutOffs++
 		}
 	}
 	count(+1)

@@ -20,6 +20,7 @@ type Machine struct {
 	Pool, Group string
 
 	world  *World
+	number int // in the order in which machines were added
 	random *rand.Rand
 	// silent counts what keeps it from the API server.
 	silent int
@@ -45,6 +46,7 @@ type Machine struct {
 	// has found its status to be right.
 	node, agreed *corev1.Node
 	lease        *coordinationv1.Lease
+	pods         []*podRecord // that are bound to it
 }
 
 const (
@@ -72,8 +74,8 @@ var conditions = [...]corev1.NodeConditionType{
 // AddMachine adds a machine that has been there for long: its node is ready and
 // has no taints. Its first heartbeat falls somewhere in its first interval.
 func (w *World) AddMachine(name, zone, rack string) *Machine {
-	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, random: w.random("machine/" + name), LastBeat: w.now,
-		LastTry: w.now}
+	m := &Machine{Name: name, Zone: zone, Rack: rack, world: w, number: len(w.machines),
+		random: w.random("machine/" + name), LastBeat: w.now, LastTry: w.now}
 	m.beat = m.nextBeat
 	w.machines = append(w.machines, m)
 	w.machine[name] = m
@@ -94,6 +96,10 @@ func (m *Machine) clock() time.Time { return m.world.Wall().Add(m.skew) }
 
 // Reaches reports whether what the kubelet sends gets to the API server.
 func (m *Machine) Reaches() bool { return m.silent == 0 && m.world.faults.downForKubelets == 0 }
+
+// CutOffs counts how often some machine was cut off from the API server or
+// restored. While it stays the same, so does what Reaches reports of each.
+func (w *World) CutOffs() int { return w.faults.cutOffs }
 
 // Registered returns the UID of the machine's node, or nothing if it has none.
 func (m *Machine) Registered() types.UID { return m.registered }
@@ -210,8 +216,10 @@ func condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCon
 // Silence cuts the machine off until restore is called.
 func (m *Machine) Silence() (restore func()) {
 	m.silent++
+	m.world.faults.cutOffs++
 	return func() {
 		m.silent--
+		m.world.faults.cutOffs++
 		if m.silent == 0 {
 			m.world.After(time.Duration(m.random.Int64N(int64(time.Second))), func() {
 				m.speak()
@@ -312,7 +320,7 @@ func (m *Machine) reconnected() {
 	if !m.Reaches() {
 		return
 	}
-	for _, record := range slices.Clone(m.world.server.podsOn[m.Name]) {
+	for _, record := range slices.Clone(m.pods) {
 		m.world.kubeletSawPod(record.object, record.object)
 	}
 }
@@ -388,7 +396,7 @@ func (w *World) collectPods(node string) {
 	if w.Node(node) != nil {
 		return
 	}
-	for _, record := range slices.Clone(w.server.podsOn[node]) {
+	for _, record := range slices.Clone(w.machine[node].pods) {
 		w.dropPod(record.object.Name)
 	}
 }

@@ -15,7 +15,26 @@ type pending struct {
 	random *rand.Rand
 	pods   []waiting
 	awake  bool
+
+	// openings are those of the machines, in their order. Clean, tainted and both
+	// are the machines that have one, unless stale. Nodes seldom change in what
+	// counts for that, and pods may wait in each second of a run.
+	openings             []opening
+	clean, tainted, both []*Machine
+	stale                bool
 }
+
+// opening is which pods a node is open for.
+type opening uint8
+
+const (
+	// closed: for none that does not tolerate NoSchedule.
+	closed opening = iota
+	// openToTolerant: for those that tolerate every NoExecute taint.
+	openToTolerant
+	// open: for all.
+	open
+)
 
 type waiting struct {
 	name string
@@ -42,14 +61,14 @@ func (w *World) wakeScheduler() {
 // with fewer pods. That spreads them nearly as well as the best of all would.
 func (w *World) scheduleAll() {
 	w.pending.awake = false
-	clean, tainted := w.eligible()
-	fitting := make(map[*Workload][]string)
+	w.pending.refresh(w.machines)
+	fitting := make(map[*Workload][]*Machine)
 	w.pending.pods = slices.DeleteFunc(w.pending.pods, func(one waiting) bool {
 		pod := w.Pod(one.name)
 		if pod == nil || pod.UID != one.uid || pod.Spec.NodeName != "" {
 			return true
 		}
-		on := clean
+		on := w.pending.clean
 		switch owner := w.server.pods[pod.Name].owner; {
 		case owner.selective():
 			if fitting[owner] == nil {
@@ -57,43 +76,72 @@ func (w *World) scheduleAll() {
 			}
 			on = fitting[owner]
 		case toleratesAny(pod):
-			on = slices.Concat(clean, tainted)
+			on = w.pending.both
 		}
 		if len(on) == 0 {
 			return false
 		}
 		a, b := on[w.pending.random.IntN(len(on))], on[w.pending.random.IntN(len(on))]
-		if len(w.server.podsOn[b]) < len(w.server.podsOn[a]) {
+		if len(b.pods) < len(a.pods) {
 			a = b
 		}
 		after := *pod
-		w.server.pods[pod.Name].owner.bind(&after, a)
+		w.server.pods[pod.Name].owner.bind(&after, a.Name)
 		w.putPod(&after)
 		return true
 	})
 	w.wakeScheduler()
 }
 
-// eligible returns the nodes that are ready and have no taint, and those whose
-// taints keep no pod away that tolerates every NoExecute taint.
-func (w *World) eligible() (clean, tainted []string) {
-	for _, m := range w.machines {
-		node := m.node
-		if node == nil || node.Spec.Unschedulable {
-			continue
-		}
-		if ready := condition(node, corev1.NodeReady); ready == nil || ready.Status != corev1.ConditionTrue {
-			continue
-		}
-		switch worst(node.Spec.Taints) {
-		case "", corev1.TaintEffectPreferNoSchedule:
-			clean = append(clean, m.Name)
-		case corev1.TaintEffectNoExecute:
-			tainted = append(tainted, m.Name)
-		case corev1.TaintEffectNoSchedule:
+// nodeChanged records for which pods a machine is open now.
+func (p *pending) nodeChanged(m *Machine) {
+	for len(p.openings) <= m.number {
+		p.openings = append(p.openings, closed)
+	}
+	if now := openingOf(m.node); p.openings[m.number] != now {
+		p.openings[m.number], p.stale = now, true
+	}
+}
+
+func openingOf(node *corev1.Node) opening {
+	if !acceptsPods(node) {
+		return closed
+	}
+	switch worst(node.Spec.Taints) {
+	case "", corev1.TaintEffectPreferNoSchedule:
+		return open
+	case corev1.TaintEffectNoExecute:
+		return openToTolerant
+	case corev1.TaintEffectNoSchedule:
+	}
+	return closed
+}
+
+// acceptsPods reports whether a node is there, ready and not cordoned.
+func acceptsPods(node *corev1.Node) bool {
+	if node == nil || node.Spec.Unschedulable {
+		return false
+	}
+	ready := condition(node, corev1.NodeReady)
+	return ready != nil && ready.Status == corev1.ConditionTrue
+}
+
+// refresh brings the lists of open machines up to date.
+func (p *pending) refresh(machines []*Machine) {
+	if !p.stale {
+		return
+	}
+	p.stale, p.clean, p.tainted = false, p.clean[:0], p.tainted[:0]
+	for i, opening := range p.openings {
+		switch opening {
+		case open:
+			p.clean = append(p.clean, machines[i])
+		case openToTolerant:
+			p.tainted = append(p.tainted, machines[i])
+		case closed:
 		}
 	}
-	return clean, tainted
+	p.both = append(append(p.both[:0], p.clean...), p.tainted...)
 }
 
 // selective reports whether nodes are to be matched with the workload one by
@@ -104,21 +152,16 @@ func (o *Workload) selective() bool {
 	})
 }
 
-// fitting returns the nodes that are ready and on which pods of the workload
+// fitting returns the machines that are ready and on which pods of the workload
 // fit. It tolerates every taint there. Not nil, so that it is looked up once.
-func (w *World) fitting(o *Workload) []string {
-	names := []string{}
+func (w *World) fitting(o *Workload) []*Machine {
+	on := []*Machine{}
 	for _, m := range w.machines {
-		node := m.node
-		if node == nil || node.Spec.Unschedulable || o.Fits != nil && !o.Fits(m) {
-			continue
-		}
-		ready := condition(node, corev1.NodeReady)
-		if ready != nil && ready.Status == corev1.ConditionTrue && o.toleratesAll(node.Spec.Taints) {
-			names = append(names, m.Name)
+		if acceptsPods(m.node) && (o.Fits == nil || o.Fits(m)) && o.toleratesAll(m.node.Spec.Taints) {
+			on = append(on, m)
 		}
 	}
-	return names
+	return on
 }
 
 // toleratesAll reports whether the workload's pods tolerate all of the taints

@@ -16,7 +16,7 @@ import (
 )
 
 // Kind is a kind of object that the API server has.
-type Kind int
+type Kind uint8
 
 // Kinds of objects.
 const (
@@ -50,7 +50,6 @@ type server struct {
 	rules   *apiserver.Server
 	store   *store
 	pods    map[string]*podRecord
-	podsOn  map[string][]*podRecord // by node
 	watches [kinds][]*watch
 	lock    Lock
 }
@@ -60,7 +59,7 @@ type server struct {
 type podRecord struct {
 	object *corev1.Pod
 	owner  *Workload
-	slot   int // in podsOn
+	slot   int // in Machine.pods
 }
 
 func newServer(w *World) server {
@@ -71,10 +70,9 @@ func newServer(w *World) server {
 	rules := apiserver.NewServer(objects, runtime.NewScheme())
 	rules.Shared = true
 	return server{
-		rules:  rules,
-		store:  objects,
-		pods:   make(map[string]*podRecord),
-		podsOn: make(map[string][]*podRecord),
+		rules: rules,
+		store: objects,
+		pods:  make(map[string]*podRecord),
 	}
 }
 
@@ -142,9 +140,13 @@ func (w *World) Pods() []*corev1.Pod { return sortedByName[*corev1.Pod](w.server
 // PodsOn returns the pods that are bound to a node, in no order of meaning but
 // the same in each run.
 func (w *World) PodsOn(node string) []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, record := range w.server.podsOn[node] {
-		pods = append(pods, record.object)
+	m := w.machine[node]
+	if m == nil || len(m.pods) == 0 {
+		return nil
+	}
+	pods := make([]*corev1.Pod, len(m.pods))
+	for i, record := range m.pods {
+		pods[i] = record.object
 	}
 	return pods
 }
@@ -197,10 +199,11 @@ func (w *World) dropNode(name string) {
 	}
 	last := *before
 	w.commit(apiserver.Change{Resource: nodeResource, Key: apiserver.Key{Name: name}, Old: before, Last: &last})
-	if lease := w.machine[name].lease; lease != nil {
-		w.machine[name].lease = nil
+	if m := w.machine[name]; m.lease != nil {
+		lease := m.lease
+		m.lease = nil
 		w.server.store.NextVersion()
-		w.announce(change{kind: Leases, name: name, object: lease, gone: true})
+		w.announce(change{kind: Leases, name: name, machine: m, object: lease, gone: true})
 	}
 	w.After(orphanedPodsStay, func() { w.collectPods(name) })
 }
@@ -210,11 +213,13 @@ func (w *World) nodeChanged(call *Call, before, after *corev1.Node) {
 	if after == nil {
 		shown = before
 	}
-	w.machine[shown.Name].node = after
+	m := w.machine[shown.Name]
+	m.node = after
+	w.pending.nodeChanged(m)
 	for _, witness := range w.witnesses {
 		witness.WroteNode(NodeWrite{call, before, after})
 	}
-	w.announce(change{kind: Nodes, name: shown.Name, object: shown, gone: after == nil})
+	w.announce(change{kind: Nodes, name: m.Name, machine: m, object: shown, gone: after == nil})
 }
 
 // putLease stores a heartbeat. Each machine keeps its lease, which only its
@@ -238,7 +243,7 @@ func (w *World) putLease(m *Machine) {
 	for _, witness := range w.witnesses {
 		witness.Beat(m)
 	}
-	w.announce(change{kind: Leases, name: m.Name, object: &record.Lease})
+	w.announce(change{kind: Leases, name: m.Name, machine: m, object: &record.Lease})
 }
 
 // putPod stores a version of a pod. The object is the server's from then on.
@@ -284,7 +289,7 @@ func (w *World) recordPod(before, after *corev1.Pod) *podRecord {
 		record := w.server.pods[before.Name]
 		delete(w.server.pods, before.Name)
 		if on := before.Spec.NodeName; on != "" {
-			w.leaveNode(on, record)
+			w.machine[on].removePod(record)
 		}
 		return record
 	}
@@ -295,20 +300,17 @@ func (w *World) recordPod(before, after *corev1.Pod) *podRecord {
 	}
 	record.object = after
 	if on := after.Spec.NodeName; on != "" && (before == nil || before.Spec.NodeName == "") {
-		record.slot = len(w.server.podsOn[on])
-		w.server.podsOn[on] = append(w.server.podsOn[on], record)
+		m := w.machine[on]
+		record.slot = len(m.pods)
+		m.pods = append(m.pods, record)
 	}
 	return record
 }
 
-func (w *World) leaveNode(on string, record *podRecord) {
-	all := w.server.podsOn[on]
-	last := len(all) - 1
-	all[record.slot] = all[last]
-	all[record.slot].slot = record.slot
-	all[last] = nil
-	w.server.podsOn[on] = all[:last]
-	if last == 0 {
-		delete(w.server.podsOn, on)
-	}
+func (m *Machine) removePod(record *podRecord) {
+	last := len(m.pods) - 1
+	m.pods[record.slot] = m.pods[last]
+	m.pods[record.slot].slot = record.slot
+	m.pods[last] = nil
+	m.pods = m.pods[:last]
 }

@@ -1,9 +1,7 @@
 package model
 
 import (
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -14,11 +12,12 @@ import (
 // change is an event of a watch, or a list of all that there is. It is small:
 // there are millions of them.
 type change struct {
-	object object
-	name   string
-	list   *[]change // of a list, which has no object
-	kind   Kind
-	gone   bool
+	object  object
+	name    string
+	machine *Machine  // whose node or lease it is; else nil
+	list    *[]change // of a list, which has no object
+	kind    Kind
+	gone    bool
 }
 
 // object is a node, a lease, a pod or the leader's lease.
@@ -42,7 +41,7 @@ type watch struct {
 	handler cache.ResourceEventHandler
 	random  *rand.Rand
 
-	cached map[string]object
+	cached cached
 	synced bool
 	// lost says that events are dropped until everything has been listed again.
 	// Broken counts the faults by which they are.
@@ -56,7 +55,7 @@ type watch struct {
 
 	// Events on their way arrive in their order, except those that a stale watch
 	// has delayed: of these only those of one object do.
-	inOrder queue
+	inOrder fifo[change]
 	arrival time.Duration            // of the last one in inOrder
 	late    map[string]time.Duration // of the last one of an object
 	next    func()                   // delivers the first one in inOrder
@@ -73,7 +72,7 @@ func (c *Client) Inform(kind Kind, handler cache.ResourceEventHandler) {
 		kind:    kind,
 		handler: handler,
 		random:  c.world.random(c.identity() + "/" + kind.String()),
-		cached:  make(map[string]object),
+		cached:  cached{byName: make(map[string]object)},
 		late:    make(map[string]time.Duration),
 	}
 	w.next = func() { w.arrive(w.inOrder.pop()) }
@@ -117,17 +116,21 @@ func (w *World) all(kind Kind) []change {
 	var list []change
 	switch kind {
 	case Nodes:
-		for _, node := range w.Nodes() {
-			list = append(list, change{kind: kind, name: node.Name, object: node})
+		nodes := w.Nodes()
+		list = make([]change, 0, len(nodes))
+		for _, node := range nodes {
+			list = append(list, change{kind: kind, name: node.Name, machine: w.machine[node.Name], object: node})
 		}
 	case Leases:
 		for _, m := range w.machines {
 			if m.lease != nil {
-				list = append(list, change{kind: kind, name: m.Name, object: m.lease})
+				list = append(list, change{kind: kind, name: m.Name, machine: m, object: m.lease})
 			}
 		}
 	case Pods:
-		for _, pod := range w.Pods() {
+		pods := w.Pods()
+		list = make([]change, 0, len(pods))
+		for _, pod := range pods {
 			list = append(list, change{kind: kind, name: pod.Name, object: pod})
 		}
 	case LeaderLease:
@@ -152,7 +155,7 @@ func (w *watch) stop() {
 	if i := w.client.world.watched(w); i >= 0 {
 		w.client.world.server.watches[w.kind] = append(all[:i:i], all[i+1:]...)
 	}
-	w.held, w.cached = nil, nil
+	w.held, w.cached = nil, cached{}
 }
 
 // send puts a change on its way.
@@ -225,34 +228,28 @@ func (w *watch) deliver(c change) {
 }
 
 func (w *watch) apply(c change) {
-	old, known := w.cached[c.name]
-	switch {
-	case c.gone && known:
-		delete(w.cached, c.name)
-		w.saw(old, nil)
-		w.handler.OnDelete(c.object)
-	case c.gone:
-	case known:
-		w.cached[c.name] = c.object
+	if c.gone {
+		if old := w.cached.remove(&c); old != nil {
+			w.saw(old, nil)
+			w.handler.OnDelete(c.object)
+		}
+		return
+	}
+	if old := w.cached.put(&c); old != nil {
 		w.saw(old, c.object)
 		w.handler.OnUpdate(old, c.object)
-	default:
-		w.cached[c.name] = c.object
-		w.saw(nil, c.object)
-		w.handler.OnAdd(c.object, false)
+		return
 	}
+	w.saw(nil, c.object)
+	w.handler.OnAdd(c.object, false)
 }
 
 // replace makes the cache what a list says.
 func (w *watch) replace(list []change) {
-	listed := make(map[string]bool, len(list))
 	for i := range list {
 		c := &list[i]
-		listed[c.name] = true
-		old, known := w.cached[c.name]
-		w.cached[c.name] = c.object
-		switch {
-		case !known:
+		switch old := w.cached.put(c); {
+		case old == nil:
 			w.saw(nil, c.object)
 			w.handler.OnAdd(c.object, !w.synced)
 		case old.GetResourceVersion() != c.object.GetResourceVersion():
@@ -260,13 +257,11 @@ func (w *watch) replace(list []change) {
 			w.handler.OnUpdate(old, c.object)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.cached)) {
-		if !listed[name] {
-			old := w.cached[name]
-			delete(w.cached, name)
-			w.saw(old, nil)
-			w.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: name, Obj: old})
-		}
+	gone := w.cached.missing(list, w.client.world.machines)
+	for i := range gone {
+		old := w.cached.remove(&gone[i])
+		w.saw(old, nil)
+		w.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: gone[i].name, Obj: old})
 	}
 	w.synced = true
 }
@@ -315,26 +310,4 @@ func asNode(o object) *corev1.Node {
 func asPod(o object) *corev1.Pod {
 	pod, _ := o.(*corev1.Pod)
 	return pod
-}
-
-// queue is a first in, first out queue that does not allocate for each element.
-type queue struct {
-	changes []change
-	first   int
-}
-
-func (q *queue) push(c change) {
-	if q.first > len(q.changes)/2 && len(q.changes) == cap(q.changes) {
-		n := copy(q.changes, q.changes[q.first:])
-		clear(q.changes[n:])
-		q.changes, q.first = q.changes[:n], 0
-	}
-	q.changes = append(q.changes, c)
-}
-
-func (q *queue) pop() change {
-	c := q.changes[q.first]
-	q.changes[q.first] = change{}
-	q.first++
-	return c
 }

@@ -3,6 +3,8 @@ package model
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,8 +49,9 @@ type Workload struct {
 
 	world                *World
 	random, budgetRandom *rand.Rand
-	references           []metav1.OwnerReference // of its pods, shared
-	made                 int                     // pods so far
+	references           []metav1.OwnerReference // of its pods, which share them and labels
+	labels               map[string]string
+	made                 int // pods so far
 }
 
 // replaceAfter is how long an owner takes to see that a pod goes.
@@ -66,6 +69,7 @@ func (w *World) AddWorkload(name string, replacement Replacement, tolerations []
 	owner := &Workload{
 		Name: name, Replacement: replacement, Tolerations: tolerations, world: w,
 		random: w.random("workload/" + name), budgetRandom: w.random("budget/" + name),
+		labels: map[string]string{ownerLabel: name},
 	}
 	if kind := replacement.kind(); kind != "" {
 		owner.references = []metav1.OwnerReference{{Kind: kind, Name: name, Controller: new(true)}}
@@ -105,7 +109,7 @@ func WorkloadOf(pod *corev1.Pod) string { return pod.Labels[ownerLabel] }
 
 func (o *Workload) nextName() string {
 	o.made++
-	return fmt.Sprintf("%s-%d", o.Name, o.made-1)
+	return o.Name + "-" + strconv.Itoa(o.made-1)
 }
 
 // pod returns a pod that is on no node.
@@ -115,9 +119,9 @@ func (o *Workload) pod(name string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:         Namespace,
 			Name:              name,
-			UID:               types.UID(fmt.Sprintf("%s-%d", name, w.nextSerial())),
+			UID:               types.UID(name + "-" + strconv.FormatUint(w.nextSerial(), 10)),
 			CreationTimestamp: metav1.NewTime(w.Wall().Truncate(time.Second)),
-			Labels:            map[string]string{ownerLabel: o.Name},
+			Labels:            o.labels,
 			OwnerReferences:   o.references,
 		},
 		Spec: corev1.PodSpec{
@@ -130,7 +134,7 @@ func (o *Workload) pod(name string) *corev1.Pod {
 // bind puts a pod on a node.
 func (o *Workload) bind(pod *corev1.Pod, node string) {
 	pod.Spec.NodeName = node
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+	pod.Status.Conditions = append(slices.Grow(pod.Status.Conditions, 2), corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
 		LastTransitionTime: metav1.NewTime(o.world.Wall().Truncate(time.Second)),
 	})

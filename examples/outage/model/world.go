@@ -37,6 +37,7 @@ type World struct {
 	config    Config
 	now       time.Duration
 	agenda    agenda
+	soon      fifo[func()] // what is planned for now
 	planned   uint64
 	witnesses []Witness
 
@@ -81,8 +82,12 @@ func (w *World) Config() Config { return w.config }
 
 // At plans something. What is planned for the past happens now.
 func (w *World) At(at time.Duration, do func()) {
+	if at <= w.now {
+		w.soon.push(do)
+		return
+	}
 	w.planned++
-	w.agenda.push(event{max(at, w.now), w.planned, do})
+	w.agenda.push(event{at, w.planned, do})
 }
 
 // After plans something for so much later.
@@ -91,6 +96,12 @@ func (w *World) After(wait time.Duration, do func()) { w.At(w.now+wait, do) }
 // Step lets the next thing happen that is planned for until or before, and
 // reports whether there was one. If not, it is until.
 func (w *World) Step(until time.Duration) bool {
+	// What is planned for now was planned after all else of this time: that was
+	// planned when it was later.
+	if w.soon.len() > 0 && w.now <= until && (len(w.agenda) == 0 || w.agenda[0].at > w.now) {
+		w.soon.pop()()
+		return true
+	}
 	if len(w.agenda) == 0 || w.agenda[0].at > until {
 		w.now = max(w.now, until)
 		return false
@@ -103,11 +114,17 @@ func (w *World) Step(until time.Duration) bool {
 
 // random returns a source of chance of its own, so that what one thing does
 // with chance changes nothing for another: a smaller scenario stays like the
-// larger.
+// larger. Both parts of it are in one place: each machine has one, and uses it
+// too seldom to find it in a cache.
 func (w *World) random(of string) *rand.Rand {
 	hash := fnv.New64a()
 	hash.Write([]byte(of))
-	return rand.New(rand.NewPCG(w.config.Seed, hash.Sum64()))
+	source := &struct {
+		rand.Rand
+		rand.PCG
+	}{PCG: *rand.NewPCG(w.config.Seed, hash.Sum64())}
+	source.Rand = *rand.New(&source.PCG)
+	return &source.Rand
 }
 
 // Random returns a source of chance for something outside the model, by its

@@ -36,6 +36,7 @@ type Recorder struct {
 	suspended   bool // ever
 	paused      bool // ever
 	lookPlanned bool
+	cutOffs     int // of the world, when machines were last listened to
 
 	calls    calls
 	underWay map[*model.Call]*district
@@ -101,6 +102,19 @@ func Watch(s *simulation.Simulation, tell func(Line)) *Recorder {
 // tick looks at what is not told.
 func (r *Recorder) tick() {
 	now := r.world.Now()
+	if cutOffs := r.world.CutOffs(); cutOffs != r.cutOffs {
+		r.cutOffs = cutOffs
+		r.listen()
+	}
+	r.look()
+	r.sample()
+	r.timeline.advance(now)
+	r.world.At(now+lookEvery, r.tick)
+}
+
+// listen finds the machines that have fallen silent, and those that are not any
+// more.
+func (r *Recorder) listen() {
 	for i, m := range r.world.Machines() {
 		switch n, silent := r.machines[i], !m.Reaches(); {
 		case silent && !n.silent:
@@ -109,10 +123,6 @@ func (r *Recorder) tick() {
 			r.heard(n)
 		}
 	}
-	r.look()
-	r.sample()
-	r.timeline.advance(now)
-	r.world.At(now+lookEvery, r.tick)
 }
 
 func (r *Recorder) silenced(n *node) {

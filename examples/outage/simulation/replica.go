@@ -31,7 +31,8 @@ type Replica struct {
 	election  election
 	errands   map[*errand]struct{}
 	synced    bool
-	awake     bool          // a look at what is to be done is planned
+	lookSoon  func()        // plans a look at what is to be done for now
+	awake     bool          // one is planned
 	alarm     time.Duration // the earliest look planned for later, zero if none
 }
 
@@ -96,6 +97,7 @@ func (r *Replica) start() error {
 	r.election, r.synced, r.awake, r.alarm = election{}, false, false, 0
 	r.errands = make(map[*errand]struct{})
 	r.client = r.sim.world.NewClient(r.name(), r.life, r.wake)
+	r.lookSoon = r.client.Soon(r.look)
 	if r.performer, err = r.newPerformer(); err != nil {
 		return err
 	}
@@ -241,7 +243,7 @@ func (r *Replica) wake() {
 		return
 	}
 	r.awake = true
-	r.client.At(r.sim.world.Now(), r.look)
+	r.lookSoon()
 }
 
 // look hands actions to the workers that are free.

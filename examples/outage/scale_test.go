@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/outage/scale"
+)
+
+func TestScalePrintsATable(t *testing.T) {
+	code, out, diagnostics := call(t, "", "scale", "--least", "6", "--nodes", "12")
+	require.Zero(t, code, diagnostics)
+	require.Contains(t, out, "0:20:00 in which a third of the nodes is silent for 0:10:00, seed 1.\n")
+	require.Regexp(t, `(?m)^6 +60 +2 `, out)
+	require.Regexp(t, `(?m)^12 +120 +4 `, out)
+
+	code, out, diagnostics = call(t, "", "scale", "--least", "6", "--nodes", "6", "--seed", "7", "--json")
+	require.Zero(t, code, diagnostics)
+	r := decode[scale.Report](t, out)
+	require.Equal(t, uint64(7), r.Seed)
+	require.Len(t, r.Rows, 1)
+	require.Equal(t, 60, r.Rows[0].Pods)
+	require.Positive(t, r.Rows[0].LiveHeap)
+}
+
+func TestScaleIsCalledWrongly(t *testing.T) {
+	for text, args := range map[string][]string{
+		"scale takes no scenario, got [\"zone-loss\"]": {"scale", "zone-loss"},
+		"--least is 0, want at least 3":                {"scale", "--least", "0"},
+		"--nodes is 0, want at least --least":          {"scale", "--nodes", "0"},
+		"Most is 10 nodes":                             {"scale", "--nodes", "10"},
+		"unknown flag: --check":                        {"scale", "--check"},
+	} {
+		code, out, diagnostics := call(t, "", args...)
+		require.Equal(t, exitUsage, code, text)
+		require.Empty(t, out)
+		require.Contains(t, diagnostics, text)
+	}
+}
+
+// Package scale tests that the sizes that are complete are in the report.
+func TestAnInterruptedScaleSaysSo(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var out, diagnostics bytes.Buffer
+	code := run(ctx, []string{"scale"}, strings.NewReader(""), &out, &diagnostics)
+	require.Equal(t, exitFailed, code)
+	require.Equal(t, "outage: interrupted after 0 of 4 sizes\n", diagnostics.String())
+	require.Contains(t, out.String(), "PARTIAL: 0 of 4 sizes.\n")
+}
