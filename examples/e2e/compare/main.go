@@ -170,8 +170,13 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	if err != nil {
 		return versus.WithExitCode(err, exitUnknown)
 	}
-	err = o.compare(ctx, out, diagnostics)
-	if err == nil || errors.Is(err, versus.ErrOursFailed) {
+	return coded(o.compare(ctx, out, diagnostics))
+}
+
+// coded gives an error of compare its exit code. That ours failed is certain,
+// also in a table that is incomplete.
+func coded(err error) error {
+	if errors.Is(err, versus.ErrOursFailed) {
 		return versus.WithExitCode(err, exitOursFailed)
 	}
 	return versus.WithExitCode(err, exitUnknown)

@@ -147,7 +147,7 @@ func (r row) cell(c *column, notes *versus.Notes) string {
 	if r.fault && s.Most > 0 {
 		text = "**" + text + "**"
 	}
-	if s.N > 1 && (r.show(s.Least) != r.show(s.Most) || r.fault && s.Most != s.Median) {
+	if r.show(s.Least) != r.show(s.Most) {
 		text += fmt.Sprintf(" (%s–%s)", strings.TrimSuffix(r.show(s.Least), unit(r.show(s.Most))), r.show(s.Most))
 	}
 	return text

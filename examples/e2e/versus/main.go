@@ -27,6 +27,14 @@ func WithExitCode(err error, code int) error {
 	return coded{err, code}
 }
 
+// ExitCode returns the code that Main exits with after an error.
+func ExitCode(err error) int {
+	if c := (coded{}); errors.As(err, &c) {
+		return c.code
+	}
+	return 1
+}
+
 // Main runs a program that prints a table. It exits with 1 after an error, or
 // with the code of WithExitCode. The first SIGINT or SIGTERM ends ctx, so the
 // program prints what is known. The second ends it at once: signals act by
@@ -44,10 +52,6 @@ func Main(name string, run func(ctx context.Context, args []string, out, diagnos
 	cancel()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
-		code := 1
-		if c := (coded{}); errors.As(err, &c) {
-			code = c.code
-		}
-		os.Exit(code)
+		os.Exit(ExitCode(err))
 	}
 }

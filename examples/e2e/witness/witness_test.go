@@ -35,18 +35,18 @@ func TestTheWitnessRemembersEachTimeThatANodeBecameUnknownAndAnyTaint(t *testing
 	added := metav1.NewTime(begun.Truncate(time.Second))
 	see(3, corev1.ConditionTrue, noExecute)
 	require.Zero(t, w.Of("a-0").TaintAdded)
-	for _, later := range []time.Duration{time.Second, 0, 2 * time.Second} {
+	for i, later := range []time.Duration{time.Second, 0, 2 * time.Second} {
 		noExecute.TimeAdded = new(metav1.NewTime(added.Add(later)))
-		see(3, corev1.ConditionTrue, noExecute)
+		see(3+i, corev1.ConditionTrue, noExecute)
 	}
 	require.ErrorContains(t, w.All([]string{"a-0"}, (*witness.Node).WantUntainted), "has taints")
-	see(4, corev1.ConditionUnknown)
-	see(5, corev1.ConditionTrue)
+	see(6, corev1.ConditionUnknown)
+	see(7, corev1.ConditionTrue)
 
 	seen := w.Of("a-0")
 	require.Equal(t, []witness.Sighting{
 		{begun.Add(time.Second), "Ready (NodeStatusUnknown)"},
-		{begun.Add(4 * time.Second), "Ready (NodeStatusUnknown)"},
+		{begun.Add(6 * time.Second), "Ready (NodeStatusUnknown)"},
 	}, seen.Unknown)
 	require.Equal(t, begun.Add(3*time.Second), seen.Tainted, "when it was seen first")
 	require.Equal(t, added.Time, seen.TaintAdded, "the earlier one")

@@ -67,6 +67,12 @@ func TestWrongEvictions(t *testing.T) {
 			judge.Node{Died: at(2), LastBeat: at(1), Unknown: at(9), Tainted: at(9), Pods: []judge.Pod{{Evicted: at(10.9)}}},
 			judge.WrongEarly,
 		},
+		"within its toleration, of a taint without a time": {
+			judge.Node{Died: at(2), LastBeat: at(1), Unknown: at(9), Tainted: at(9), Pods: []judge.Pod{
+				{Evicted: at(15.9), Tolerates: patient},
+			}},
+			judge.WrongEarly,
+		},
 		"after the grace period, of a taint without a time": {
 			judge.Node{Died: at(2), LastBeat: at(1), Unknown: at(9), Tainted: at(9), Pods: []judge.Pod{{Evicted: at(11)}}},
 			"",

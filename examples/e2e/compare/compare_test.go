@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/htmlpage"
+)
+
+// TestBothAreCompared plays each scenario with each subject on a small cluster.
+// It checks what a machine does not change, in about a minute.
+func TestBothAreCompared(t *testing.T) {
+	dir := t.TempDir()
+	short := times{
+		beat: time.Second, grace: 16 * time.Second, period: time.Second,
+		patient: 3 * time.Second, gap: 3 * time.Second, rest: time.Second,
+	}
+	for _, sc := range scenarios() {
+		for _, s := range subjects() {
+			t.Run(sc.name+" of "+s.name, func(t *testing.T) {
+				t.Parallel()
+				o := options{
+					nodes: 20, pods: 60, cut: 4, repetitions: 1, times: short,
+					scenarios: []scenario{sc}, subjects: []subject{s},
+				}
+				r := o.playAll(t.Context(), dir, t.Output())
+				require.NoError(t, r.columns[0].err)
+				require.NoError(t, r.problem())
+				of := r.columns[0].outcomes[0]
+				v := &of.verdict
+				require.Equal(t, sc.dying(o), v.Dead)
+				require.Equal(t, o.nodes, v.Dead+v.Living)
+				require.Empty(t, v.Faults)
+				if s.name == versus.Ours {
+					require.Len(t, v.Evicted, v.Dead*o.leaving())
+				}
+				// The last heartbeat may be as old as two periods.
+				require.Greater(t, v.Detected.Quantile(0), short.grace-3*short.beat)
+				require.GreaterOrEqual(t, v.Evicted.Quantile(0), v.Detected.Quantile(0))
+				require.GreaterOrEqual(t, of.calls["delete pods"], len(v.Evicted))
+				require.Positive(t, of.cpu)
+				require.Greater(t, of.memory, int64(10<<20))
+				require.Greater(t, of.lasted, short.grace)
+				last := len(of.series.dead) - 1
+				require.Equal(t, v.Dead, of.series.dead[last])
+				require.Equal(t, len(v.Evicted), of.series.evicted[last])
+				var page bytes.Buffer
+				require.NoError(t, htmlpage.Write(&page, r.page()))
+				require.Contains(t, page.String(), s.title)
+			})
+		}
+	}
+}
