@@ -13,7 +13,7 @@
 // least and the most if there are several repetitions. With --html it also
 // writes them as a page, with plots of the first repetition. Progress goes to
 // standard error. After SIGINT or SIGTERM the table has the plays that are
-// complete.
+// complete, and what is known of the first one if none is.
 //
 // The exit code is 0 when ours did nothing wrong, and 1 when it did: it evicted
 // a pod wrongly, declared a living node, missed a dead one, or left a pod. It is
@@ -33,9 +33,9 @@
 // Both get the same nodes, pods and flags, those of kube-controller-manager's
 // defaults except the rate of NoExecute taints. That is 10 nodes a second in
 // both, or the default of one node in ten seconds would hide all else. The
-// limit of 20 API calls a second is one for all of ours. In
-// kube-controller-manager each controller has a client with this limit, and
-// each a client for Events.
+// limit of 20 API calls a second is one for all of ours except Events, which
+// have as many. In kube-controller-manager each of the two controllers may send
+// as many, Events included.
 //
 // Nodes are those of package fleet: they send heartbeats as kubelets do, and
 // remove their deleted pods. Hollow nodes would run a kubelet's loop for each
@@ -105,7 +105,7 @@ Scenarios:
   zones  three zones of three tenths of the nodes die one after another, a minute apart
 
 Exit code: 0 ours did nothing wrong; 1 it did; 2 wrong flags, or the table is incomplete.
-Ctrl-C prints what is complete by then.
+Ctrl-C prints what is known by then.
 
 Flags:
 `

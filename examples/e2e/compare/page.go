@@ -12,7 +12,7 @@ import (
 )
 
 // page returns the tables, and plots of the first repetition. It returns nil if
-// no play is complete.
+// no play has a verdict.
 func (r *results) page() *htmlpage.Page {
 	p := &htmlpage.Page{
 		Name: "examples/nodelifecycle and kube-controller-manager v1.37.1", About: "compare",
@@ -31,7 +31,7 @@ func (r *results) page() *htmlpage.Page {
 		run := htmlpage.Run{Name: s.title, Duration: time.Duration(max(length-1, 0)) * time.Second, At: at}
 		played := false
 		for _, c := range r.columns {
-			if c.subject.name == s.name && len(c.outcomes) > 0 {
+			if c.subject.name == s.name && len(c.shown()) > 0 {
 				played = true
 				run.Lines = append(run.Lines, c.lines()...)
 			}
@@ -51,8 +51,8 @@ func (r *results) page() *htmlpage.Page {
 // length is how many points the plots have.
 func (r *results) length() (n int) {
 	for _, c := range r.columns {
-		if len(c.outcomes) > 0 {
-			n = max(n, len(c.outcomes[0].series.dead))
+		if len(c.shown()) > 0 {
+			n = max(n, len(c.shown()[0].series.dead))
 		}
 	}
 	return n
@@ -84,14 +84,14 @@ func (r *results) compared() *htmlpage.Table {
 
 // lines say when what happened first and last in the first repetition.
 func (c *column) lines() []htmlpage.Line {
-	v := &c.outcomes[0].verdict
+	v := c.shown()[0].verdict
 	var lines []htmlpage.Line
 	for _, of := range []struct {
 		what   string
 		counts []int
 	}{
-		{"node dies", c.outcomes[0].series.dead}, {"node Unknown", c.outcomes[0].series.unknown},
-		{"node tainted NoExecute", c.outcomes[0].series.tainted}, {"pod evicted", c.outcomes[0].series.evicted},
+		{"node dies", c.shown()[0].series.dead}, {"node Unknown", c.shown()[0].series.unknown},
+		{"node tainted NoExecute", c.shown()[0].series.tainted}, {"pod evicted", c.shown()[0].series.evicted},
 	} {
 		first, last := firstAndLast(of.counts)
 		if last < 0 {
@@ -103,7 +103,7 @@ func (c *column) lines() []htmlpage.Line {
 	}
 	for i := range v.Faults {
 		f := &v.Faults[i]
-		lines = append(lines, htmlpage.Line{At: max(f.At.Sub(c.outcomes[0].first), 0), Subject: f.Pod, Text: "evicted wrongly: " + string(f.Why)})
+		lines = append(lines, htmlpage.Line{At: max(f.At.Sub(c.shown()[0].first), 0), Subject: f.Pod, Text: "evicted wrongly: " + string(f.Why)})
 	}
 	slices.SortStableFunc(lines, func(a, b htmlpage.Line) int { return cmp.Compare(a.At, b.At) })
 	return lines
@@ -164,8 +164,8 @@ func (r *results) values(
 	s scenario, of subject, length int, state bool, counts func(*outcome) []int,
 ) []int {
 	for _, c := range r.columns {
-		if c.scenario.name == s.name && c.subject.name == of.name && len(c.outcomes) > 0 {
-			values, after := counts(&c.outcomes[0]), 0
+		if c.scenario.name == s.name && c.subject.name == of.name && len(c.shown()) > 0 {
+			values, after := counts(&c.shown()[0]), 0
 			if state && len(values) > 0 {
 				after = values[len(values)-1]
 			}

@@ -29,6 +29,9 @@ type play struct {
 // An outcome is what a play has come to.
 type outcome struct {
 	verdict judge.Verdict
+	// judged says that there is a verdict. It is complete if the play was: else
+	// what is missing may have come later.
+	judged, complete bool
 	// restCPU is the share of a core at rest, in percent. cpu is the CPU time from
 	// the first death until the last pod had left.
 	restCPU float64
@@ -114,28 +117,34 @@ func (p *play) atRest(ctx context.Context, o *outcome) error {
 }
 
 // outage lets nodes die, waits until the subject has done what it must, and
-// judges it.
+// judges it. What is known by an interruption is judged too.
 func (p *play) outage(ctx context.Context, o *outcome) error {
 	used, err := p.process.CPUTime()
 	if err != nil {
 		return err
 	}
-	if err := p.scenario.act(ctx, p.world); err != nil {
-		return err
+	err = p.scenario.act(ctx, p.world)
+	if err == nil {
+		err = p.awaitEnd(ctx)
 	}
-	_, first := p.world.dead()
-	if err := p.awaitEnd(ctx, first); err != nil {
+	o.complete = err == nil
+	if o.first = p.world.firstDeath(); o.first.IsZero() {
 		return err
 	}
 	end := time.Now()
-	after, err := p.process.CPUTime()
-	if err != nil {
-		return err
+	after, cpuErr := p.process.CPUTime()
+	o.cpu, o.lasted = after-used, end.Sub(o.first)
+	if err == nil {
+		err = versus.Pause(ctx, tail)
 	}
-	o.cpu, o.first, o.lasted = after-used, first, end.Sub(first)
-	if err := versus.Pause(ctx, tail); err != nil {
-		return err
-	}
+	collecting, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	return errors.Join(err, cpuErr, p.collect(collecting, o, end))
+}
+
+// collect reads what happened from the first death to the end, and judges it.
+// Evictions after the end are judged too.
+func (p *play) collect(ctx context.Context, o *outcome, end time.Time) error {
 	memory, err := p.process.Memory()
 	if err != nil {
 		return errors.Join(err, alive(p.process))
@@ -145,20 +154,23 @@ func (p *play) outage(ctx context.Context, o *outcome) error {
 	if err != nil {
 		return err
 	}
-	calls, err := p.world.plane.Requests(ctx, controlplane.Filter{User: p.subject.name, Since: first})
+	calls, err := p.world.plane.Requests(ctx, controlplane.Filter{User: p.subject.name, Since: o.first})
 	if err != nil {
 		return err
 	}
 	o.calls = callsUntil(calls, end)
 	nodes := p.world.history(evicted, time.Now())
-	o.series = newSeries(nodes, calls, first, end)
-	o.verdict, err = judge.Judge(nodes, p.times.grace)
+	o.series = newSeries(nodes, calls, o.first, end)
+	if o.verdict, err = judge.Judge(nodes, p.times.grace); err == nil {
+		o.judged = true
+	}
 	return err
 }
 
 // awaitEnd waits until the dead are found and their pods evicted, or until that
 // has taken far too long.
-func (p *play) awaitEnd(ctx context.Context, first time.Time) error {
+func (p *play) awaitEnd(ctx context.Context) error {
+	first := p.world.firstDeath()
 	deadline, reported := time.Now().Add(p.patience()), time.Now()
 	for {
 		if err := alive(p.process); err != nil {

@@ -21,8 +21,20 @@ type results struct {
 type column struct {
 	scenario scenario
 	subject  subject
-	outcomes []outcome
+	outcomes []outcome // of complete plays
 	err      error
+	// partial is the outcome of the play that did not get to its end, nil if there
+	// is none.
+	partial *outcome
+}
+
+// shown are the outcomes of complete plays. If there are none, it is that of
+// the one that did not get to its end.
+func (c *column) shown() []outcome {
+	if len(c.outcomes) == 0 && c.partial != nil {
+		return []outcome{*c.partial}
+	}
+	return c.outcomes
 }
 
 var errInterrupted = errors.New("interrupted")
@@ -68,7 +80,10 @@ func (c *column) play(ctx context.Context, p *play) {
 		c.outcomes = append(c.outcomes, o)
 		return
 	}
-	p.say("not judged: %v", err)
+	p.say("not complete: %v", err)
+	if o.judged {
+		c.partial = &o
+	}
 	if c.err = err; ctx.Err() != nil {
 		c.err = errInterrupted
 	}
@@ -120,14 +135,29 @@ func (r *results) problem() error {
 	for i := range r.columns {
 		c := &r.columns[i]
 		name := c.scenario.name + " of " + c.subject.name
-		for k := range c.outcomes {
-			if err := c.outcomes[k].verdict.Err(); err != nil && c.subject.name == versus.Ours {
-				problems = append(problems, fmt.Errorf("%w: %s, repetition %d: %w", versus.ErrOursFailed, name, k+1, err))
-			}
+		if c.subject.name == versus.Ours {
+			problems = append(problems, c.faults())
 		}
 		if c.err != nil {
 			problems = append(problems, fmt.Errorf("%w: %s: %w", versus.ErrIncomplete, name, c.err))
 		}
+	}
+	return errors.Join(problems...)
+}
+
+// faults returns what the subject did wrong. In a play that is not complete,
+// what is missing is no fault.
+func (c *column) faults() error {
+	var problems []error
+	for i := range c.outcomes {
+		if err := c.outcomes[i].verdict.Err(); err != nil {
+			problems = append(problems, fmt.Errorf("%w: %s, repetition %d: %w",
+				versus.ErrOursFailed, c.scenario.name, i+1, err))
+		}
+	}
+	if c.partial != nil && len(c.partial.verdict.Faults)+c.partial.verdict.Declared > 0 {
+		problems = append(problems, fmt.Errorf("%w: %s, in the play that is not complete: %w",
+			versus.ErrOursFailed, c.scenario.name, c.partial.verdict.Err()))
 	}
 	return errors.Join(problems...)
 }

@@ -29,7 +29,7 @@ func played(delay time.Duration) outcome {
 			Living: 2, Dead: 1, Detected: judge.Delays{delay}, Tainted: judge.Delays{2 * delay},
 			Evicted: judge.Delays{3 * delay, 4 * delay},
 		},
-		restCPU: 1.5, cpu: delay, memory: 64 << 20, lasted: 5 * delay, load: "0.50", first: begun,
+		judged: true, complete: true, restCPU: 1.5, cpu: delay, memory: 64 << 20, lasted: 5 * delay, load: "0.50", first: begun,
 		calls:  map[string]int{"delete pods": 1200},
 		series: series{dead: []int{1, 1}, unknown: []int{0, 1}, tainted: []int{0, 1}, evicted: []int{0, 2}, calls: []int{0, 7}},
 	}
@@ -83,7 +83,7 @@ func TestOneWrongEvictionOfOursIsAnErrorInAnyRepetition(t *testing.T) {
 	right := column{outcomes: []outcome{played(10 * time.Second)}}
 	r := compared(three, right)
 	require.ErrorIs(t, r.problem(), versus.ErrOursFailed)
-	require.ErrorContains(t, r.problem(), "cut of ours, repetition 2: 1 pods evicted wrongly")
+	require.ErrorContains(t, r.problem(), "cut, repetition 2: 1 pods evicted wrongly")
 	require.Contains(t, written(t, r), "| pods evicted wrongly: it is early | **0** (0–1) | 0 |\n")
 
 	r = compared(right, three)
@@ -113,6 +113,29 @@ func TestAPlayThatFailsLeavesWhatIsKnown(t *testing.T) {
 	require.Contains(t, text, "\n[1] no etcd\n")
 	require.ErrorIs(t, r.problem(), versus.ErrIncomplete)
 	require.NotErrorIs(t, r.problem(), versus.ErrOursFailed)
+}
+
+func TestAnInterruptedPlayIsShownIfThereIsNoOther(t *testing.T) {
+	partial := played(10 * time.Second)
+	partial.complete, partial.verdict.Left, partial.verdict.Missed = false, 3, 2
+	interrupted := column{err: errInterrupted, partial: &partial}
+	r := compared(interrupted, column{err: errInterrupted})
+	text := written(t, r)
+	require.Contains(t, text, "| repetitions | 0 [1] | 0 [1] |\n")
+	require.Contains(t, text, "| Unknown, last | 10.0 s [1] | – [1] |\n")
+	require.Contains(t, text, "| dead nodes missed | – [1] | – [1] |\n", "they may have been found later")
+	require.Len(t, r.page().Runs, 1)
+	require.ErrorIs(t, r.problem(), versus.ErrIncomplete)
+	require.NotErrorIs(t, r.problem(), versus.ErrOursFailed)
+
+	partial.verdict.Faults = []judge.Fault{{Why: judge.WrongLiving}}
+	require.ErrorIs(t, r.problem(), versus.ErrOursFailed, "that stays wrong")
+	require.Contains(t, written(t, r), "| pods evicted wrongly: its node lives | **1** [1] | – [1] |\n")
+
+	interrupted.outcomes = []outcome{played(12 * time.Second)}
+	r = compared(interrupted, column{err: errInterrupted})
+	require.Contains(t, written(t, r), "| Unknown, last | 12.0 s | – [1] |\n")
+	require.Contains(t, written(t, r), "| repetitions | 1 [1] | 0 [1] |\n")
 }
 
 func TestTheSeriesCountsSecondsFromTheFirstDeath(t *testing.T) {

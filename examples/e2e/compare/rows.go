@@ -41,8 +41,8 @@ func rows(columns []column) []row {
 	}
 	return append(list, row{title: "load average before", text: func(c *column) string {
 		var loads []string
-		for i := range c.outcomes {
-			loads = append(loads, c.outcomes[i].load)
+		for _, o := range c.shown() {
+			loads = append(loads, o.load)
 		}
 		return strings.Join(loads, ", ")
 	}})
@@ -72,17 +72,18 @@ func delayRows(title string, of func(*judge.Verdict) judge.Delays) []row {
 
 func faultRows() []row {
 	var list []row
-	add := func(title string, of func(*judge.Verdict) int) {
-		r := number(title, count, func(o *outcome) float64 { return float64(of(&o.verdict)) })
-		r.fault = true
-		list = append(list, r)
+	// What an interrupted subject has not done is no fault yet.
+	add := func(title string, always bool, of func(*judge.Verdict) int) {
+		list = append(list, row{title: title, show: count, fault: true, of: func(o *outcome) (float64, bool) {
+			return float64(of(&o.verdict)), always || o.complete
+		}})
 	}
 	for _, why := range []judge.Wrong{judge.WrongLiving, judge.WrongTolerant, judge.WrongEarly} {
-		add(fmt.Sprintf("pods evicted wrongly: %s", why), func(v *judge.Verdict) int { return v.Of(why) })
+		add(fmt.Sprintf("pods evicted wrongly: %s", why), true, func(v *judge.Verdict) int { return v.Of(why) })
 	}
-	add("living nodes declared", func(v *judge.Verdict) int { return v.Declared })
-	add("dead nodes missed", func(v *judge.Verdict) int { return v.Missed })
-	add("pods left that must leave", func(v *judge.Verdict) int { return v.Left })
+	add("living nodes declared", true, func(v *judge.Verdict) int { return v.Declared })
+	add("dead nodes missed", false, func(v *judge.Verdict) int { return v.Missed })
+	add("pods left that must leave", false, func(v *judge.Verdict) int { return v.Left })
 	return list
 }
 
@@ -109,8 +110,8 @@ func costRows() []row {
 func callsOf(columns []column) []string {
 	all := map[string]bool{}
 	for i := range columns {
-		for k := range columns[i].outcomes {
-			for call := range columns[i].outcomes[k].calls {
+		for _, o := range columns[i].shown() {
+			for call := range o.calls {
 				all[call] = true
 			}
 		}
@@ -121,8 +122,8 @@ func callsOf(columns []column) []string {
 // spread returns what a figure has come to in the plays of a column.
 func (r row) spread(c *column) judge.Spread {
 	var values []float64
-	for i := range c.outcomes {
-		if value, known := r.of(&c.outcomes[i]); known {
+	for _, o := range c.shown() {
+		if value, known := r.of(&o); known {
 			values = append(values, value)
 		}
 	}
@@ -146,6 +147,9 @@ func (r row) cell(c *column, notes *versus.Notes) string {
 	text := r.show(s.Median)
 	if r.fault && s.Most > 0 {
 		text = "**" + text + "**"
+	}
+	if len(c.outcomes) == 0 {
+		text += mark
 	}
 	if r.show(s.Least) != r.show(s.Most) {
 		text += fmt.Sprintf(" (%s–%s)", strings.TrimSuffix(r.show(s.Least), unit(r.show(s.Most))), r.show(s.Most))

@@ -213,17 +213,16 @@ func (w *world) kill(names ...string) {
 	}
 }
 
-// dead returns the nodes that have died, and when the first did.
-func (w *world) dead() (names []string, first time.Time) {
+// firstDeath is when the first node died, zero if none has.
+func (w *world) firstDeath() (first time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for name, died := range w.died {
-		names = append(names, name)
+	for _, died := range w.died {
 		if first.IsZero() || died.Before(first) {
 			first = died
 		}
 	}
-	return names, first
+	return first
 }
 
 // evicted returns when the API server received the first request of a subject
