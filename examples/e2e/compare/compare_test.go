@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/klog/v2"
 
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
 	"github.com/kubelife/lifecycle/examples/htmlpage"
@@ -14,13 +17,20 @@ import (
 // TestBothAreCompared plays each scenario with each subject on a small cluster.
 // It checks what a machine does not change, in about a minute.
 func TestBothAreCompared(t *testing.T) {
+	klog.SetLogger(klog.Logger{}) // the fleet logs each heartbeat that it withholds
 	dir := t.TempDir()
+	all := subjects()
+	for i := range all {
+		path, err := all[i].build(t.Context(), dir, t.Output())
+		require.NoError(t, err)
+		all[i].build = func(context.Context, string, io.Writer) (string, error) { return path, nil }
+	}
 	short := times{
-		beat: time.Second, grace: 16 * time.Second, period: time.Second,
-		patient: 3 * time.Second, gap: 3 * time.Second, rest: time.Second,
+		beat: time.Second, grace: 12 * time.Second, period: time.Second,
+		patient: 3 * time.Second, gap: 3 * time.Second, settle: time.Second, rest: 4 * time.Second,
 	}
 	for _, sc := range scenarios() {
-		for _, s := range subjects() {
+		for _, s := range all {
 			t.Run(sc.name+" of "+s.name, func(t *testing.T) {
 				t.Parallel()
 				o := options{

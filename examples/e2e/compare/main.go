@@ -80,15 +80,16 @@ type times struct {
 	patient time.Duration
 	// gap is how far apart the losses of two zones are.
 	gap time.Duration
-	// rest is how long the CPU time at rest is measured.
-	rest time.Duration
+	// settle is how long a subject may finish what it does at its start, and rest
+	// how long its CPU time is measured after that.
+	settle, rest time.Duration
 }
 
 // usual are the defaults of kubelets and kube-controller-manager.
 func usual() times {
 	return times{
 		beat: 10 * time.Second, grace: 50 * time.Second, period: 5 * time.Second,
-		patient: time.Minute, gap: time.Minute, rest: time.Minute,
+		patient: time.Minute, gap: time.Minute, settle: 25 * time.Second, rest: time.Minute,
 	}
 }
 
@@ -152,9 +153,9 @@ func parse(args []string, diagnostics io.Writer) (options, error) {
 			o.pods, o.nodes, mostPods)
 	case o.cut < 1 || o.cut > o.nodes/5:
 		return o, fmt.Errorf("--cut is %d, want 1 to %d, a fifth of the nodes", o.cut, o.nodes/5)
-	case o.repetitions < 1 || o.times.rest < time.Second:
-		return o, fmt.Errorf("--repetitions is %d and --rest is %v, want at least 1 and 1s",
-			o.repetitions, o.times.rest)
+	case o.repetitions < 1 || o.times.settle+o.times.rest < o.times.grace*5/4:
+		return o, fmt.Errorf("--repetitions is %d and --rest is %v, want at least 1 and %v",
+			o.repetitions, o.times.rest, o.times.grace*5/4-o.times.settle)
 	}
 	return o, nil
 }

@@ -35,8 +35,8 @@ func TestFlags(t *testing.T) {
 		"--pods is 1110, want a multiple of --nodes, 10, and at most 110 for each": {"--nodes=10", "--pods=1110", "--cut=1"},
 		"--cut is 201, want 1 to 200, a fifth of the nodes":                        {"--cut=201"},
 		"--cut is 0, want 1 to 200, a fifth of the nodes":                          {"--cut=0"},
-		"--repetitions is 0 and --rest is 1m0s, want at least 1 and 1s":            {"--repetitions=0"},
-		"--repetitions is 3 and --rest is 0s, want at least 1 and 1s":              {"--rest=0s"},
+		"--repetitions is 0 and --rest is 1m0s, want at least 1 and 37.5s":         {"--repetitions=0"},
+		"--repetitions is 3 and --rest is 37s, want at least 1 and 37.5s":          {"--rest=37s"},
 		`--scenario: there is no "racks", only cut, zones`:                         {"--scenario=racks"},
 		`--subject: there is no "kwok", only ours, upstream`:                       {"--subject=kwok"},
 	} {

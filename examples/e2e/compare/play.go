@@ -95,11 +95,10 @@ func verdictText(v *judge.Verdict) string {
 	return "nothing is wrong"
 }
 
-// atRest measures while nothing happens but heartbeats. Before that a subject
-// may finish what it does at its start. A grace period after the start it may
-// act on all that it must.
+// atRest measures while nothing happens but heartbeats. It takes more than a
+// grace period: after that a subject may act on all that it must.
 func (p *play) atRest(ctx context.Context, o *outcome) error {
-	if err := versus.Pause(ctx, p.times.grace/2); err != nil {
+	if err := versus.Pause(ctx, p.times.settle); err != nil {
 		return err
 	}
 	begun := time.Now()
@@ -107,7 +106,7 @@ func (p *play) atRest(ctx context.Context, o *outcome) error {
 	if err != nil {
 		return err
 	}
-	if err := versus.Pause(ctx, max(p.times.rest, p.times.grace*3/4)); err != nil {
+	if err := versus.Pause(ctx, p.times.rest); err != nil {
 		return err
 	}
 	after, err := p.process.CPUTime()

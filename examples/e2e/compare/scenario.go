@@ -56,8 +56,8 @@ func scenarios() []scenario {
 		{
 			name: "zones",
 			title: func(o options) string {
-				return fmt.Sprintf("%d zones of %s of %s nodes die, %v apart", len(losing),
-					versus.Thousands(o.zones()[losing[0]]), versus.Thousands(o.nodes), o.times.gap)
+				return fmt.Sprintf("%d zones of %s of %s nodes die, %.0f s apart", len(losing),
+					versus.Thousands(o.zones()[losing[0]]), versus.Thousands(o.nodes), o.times.gap.Seconds())
 			},
 			dying: func(o options) int { return len(losing) * o.zones()[losing[0]] },
 			act: func(ctx context.Context, w *world) error {
