@@ -15,8 +15,8 @@
 // standard error. After SIGINT or SIGTERM the table has the plays that are
 // complete, and what is known of the first one if none is.
 //
-// The exit code is 0 when ours did nothing wrong, and 1 when it did: it evicted
-// a pod wrongly, declared a living node, missed a dead one, or left a pod. It is
+// The exit code is 0 when ours did nothing wrong. It is 1 when ours evicted a
+// pod wrongly, declared a living node, missed a dead one, or left a pod. It is
 // 2 when flags are wrong or the table is incomplete. What upstream does wrong
 // has no influence on it.
 //
@@ -73,8 +73,8 @@ type options struct {
 
 // times are the periods of a play.
 type times struct {
-	// beat is how far apart the heartbeats of a node are, and grace how long it may
-	// be silent. Subjects look at nodes every period.
+	// beat is how far apart the heartbeats of a node are, and grace how long it
+	// may be silent. Subjects look at nodes every period.
 	beat, grace, period time.Duration
 	// patient is for how long some of the pods tolerate a silent node.
 	patient time.Duration
@@ -96,7 +96,7 @@ func usual() times {
 const help = `Compares examples/nodelifecycle with kube-controller-manager v1.37.1 on a real API server:
 delays of detection, taints and evictions, wrong evictions, API calls, CPU time and memory.
 
-  go -C examples/e2e run ./compare                                    all: two hours and more
+  go -C examples/e2e run ./compare                                    all: about three hours
   go -C examples/e2e run ./compare --scenario cut --repetitions 1     a quarter of an hour
   go -C examples/e2e run ./compare --nodes 100 --pods 1000 --cut 10   a small cluster
   go -C examples/e2e run ./compare --subject ours --html ours.html    one side, as a page

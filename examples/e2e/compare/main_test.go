@@ -60,7 +60,9 @@ func TestHelpTeaches(t *testing.T) {
 	var text strings.Builder
 	err := run(t.Context(), []string{"--help"}, io.Discard, &text)
 	require.Error(t, err)
-	for _, want := range []string{"go -C examples/e2e run ./compare", "Exit code: 0", "-repetitions often", "cut    --cut"} {
+	for _, want := range []string{
+		"go -C examples/e2e run ./compare", "Exit code: 0", "-repetitions often", "cut    --cut",
+	} {
 		require.Contains(t, text.String(), want)
 	}
 }

@@ -103,7 +103,9 @@ func (c *column) lines() []htmlpage.Line {
 	}
 	for i := range v.Faults {
 		f := &v.Faults[i]
-		lines = append(lines, htmlpage.Line{At: max(f.At.Sub(c.shown()[0].first), 0), Subject: f.Pod, Text: "evicted wrongly: " + string(f.Why)})
+		lines = append(lines, htmlpage.Line{
+			At: max(f.At.Sub(c.shown()[0].first), 0), Subject: f.Pod, Text: "evicted wrongly: " + string(f.Why),
+		})
 	}
 	slices.SortStableFunc(lines, func(a, b htmlpage.Line) int { return cmp.Compare(a.At, b.At) })
 	return lines
@@ -146,7 +148,8 @@ func (p plots) of(r *results, length int) []htmlpage.Plot {
 			htmlpage.Plot{Title: "Nodes, " + s.name, Lines: []htmlpage.Curve{
 				curve("dead", htmlpage.ColorSilent, true, func(o *outcome) []int { return o.series.dead }),
 				curve("Unknown", htmlpage.ColorNotReady, true, func(o *outcome) []int { return o.series.unknown }),
-				curve("tainted NoExecute", htmlpage.ColorTainted, true, func(o *outcome) []int { return o.series.tainted }),
+				curve("tainted NoExecute", htmlpage.ColorTainted, true,
+					func(o *outcome) []int { return o.series.tainted }),
 			}},
 			htmlpage.Plot{Title: "Pods evicted so far, " + s.name, Lines: []htmlpage.Curve{
 				curve("evicted", htmlpage.ColorEvicted, true, func(o *outcome) []int { return o.series.evicted }),

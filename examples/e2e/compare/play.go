@@ -47,8 +47,8 @@ type outcome struct {
 }
 
 const (
-	// lookPeriod is how often a play looks whether all is done, and reportEvery how
-	// often it says how far it is.
+	// lookPeriod is how often a play looks whether all is done, and reportEvery
+	// how often it says how far it is.
 	lookPeriod  = time.Second
 	reportEvery = 10 * time.Second
 	// tail is how long a play waits for what must not happen.

@@ -29,9 +29,12 @@ func played(delay time.Duration) outcome {
 			Living: 2, Dead: 1, Detected: judge.Delays{delay}, Tainted: judge.Delays{2 * delay},
 			Evicted: judge.Delays{3 * delay, 4 * delay},
 		},
-		judged: true, complete: true, restCPU: 1.5, cpu: delay, memory: 64 << 20, lasted: 5 * delay, load: "0.50", first: begun,
-		calls:  map[string]int{"delete pods": 1200},
-		series: series{dead: []int{1, 1}, unknown: []int{0, 1}, tainted: []int{0, 1}, evicted: []int{0, 2}, calls: []int{0, 7}},
+		judged: true, complete: true, first: begun,
+		restCPU: 1.5, cpu: delay, memory: 64 << 20, lasted: 5 * delay, load: "0.50",
+		calls: map[string]int{"delete pods": 1200},
+		series: series{
+			dead: []int{1, 1}, unknown: []int{0, 1}, tainted: []int{0, 1}, evicted: []int{0, 2}, calls: []int{0, 7},
+		},
 	}
 }
 
@@ -144,7 +147,9 @@ func TestTheSeriesCountsSecondsFromTheFirstDeath(t *testing.T) {
 		{Died: after(1), Unknown: after(2.5)},
 		{Unknown: after(1), Pods: []judge.Pod{{Evicted: after(3.2)}}}, // wrong, and an eviction all the same
 	}
-	calls := []controlplane.Request{{Received: begun}, {Received: after(0.5)}, {Received: after(0.9)}, {Received: after(9)}}
+	calls := []controlplane.Request{
+		{Received: begun}, {Received: after(0.5)}, {Received: after(0.9)}, {Received: after(9)},
+	}
 	require.Equal(t, series{
 		dead: []int{1, 2, 2, 2, 2}, unknown: []int{0, 0, 1, 2, 2}, tainted: []int{0, 0, 1, 1, 1},
 		evicted: []int{0, 0, 0, 1, 2}, calls: []int{1, 2, 0, 0, 0},
@@ -153,7 +158,8 @@ func TestTheSeriesCountsSecondsFromTheFirstDeath(t *testing.T) {
 }
 
 func TestCallsAreCountedByVerbAndResourceUntilTheEnd(t *testing.T) {
-	require.Equal(t, map[string]int{"patch nodes/status": 2, "delete pods": 1, "get other": 1}, callsUntil([]controlplane.Request{
+	want := map[string]int{"patch nodes/status": 2, "delete pods": 1, "get other": 1}
+	require.Equal(t, want, callsUntil([]controlplane.Request{
 		{Verb: "patch", Resource: "nodes", Subresource: "status", Received: begun},
 		{Verb: "patch", Resource: "nodes", Subresource: "status", Received: after(5)},
 		{Verb: "delete", Resource: "pods", Received: after(1)},

@@ -12,8 +12,8 @@
 //   - Its node lives.
 //   - It tolerates the taint for ever.
 //   - It leaves early. The node may have been silent for less than the grace
-//     period and the time that the pod tolerates. Or the taint says that it was
-//     added less than that time before. A taint has whole seconds, rounded down.
+//     period and the time that the pod tolerates. Or the taint says that it
+//     was added less than that time before, in whole seconds, rounded down.
 //
 // The silence of a node begins when the last heartbeat was sent that the API
 // server has stored. A living node that was silent for the grace period makes
@@ -76,9 +76,9 @@ type Fault struct {
 // Verdict is what a history comes to.
 type Verdict struct {
 	Living, Dead int
-	// Detected, Tainted and Evicted are the delays from the death of the node: to
-	// Unknown, to the NoExecute taint, and to the eviction of each pod. The last
-	// is without the time that the pod tolerates.
+	// Detected and Tainted are the delays from the death of a node until it is
+	// Unknown, and until it has the NoExecute taint. Evicted are those until each
+	// pod is evicted, without the time that it tolerates.
 	Detected, Tainted, Evicted Delays
 	// Declared is how many living nodes were Unknown or tainted.
 	Declared int
