@@ -27,6 +27,11 @@
 //
 //	go -C examples/e2e run ./rest
 //
+// So is the folder compare: delays, wrong evictions and costs of our controller
+// and of upstream's.
+//
+//	go -C examples/e2e run ./compare
+//
 // And the folder hollow: what examples/hollownode costs, next to kwok.
 //
 //	go -C examples/e2e run ./hollow

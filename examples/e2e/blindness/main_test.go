@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/blindness/judge"
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
 func TestFlagsSelectScenariosAndSubjects(t *testing.T) {
@@ -90,16 +91,16 @@ func TestDeclarationsAreTheAuditLogsAndThoseThatOnlyTheWitnessSaw(t *testing.T) 
 		}
 		return all
 	}
-	saw := func(seconds ...int) []sighting {
-		var all []sighting
+	saw := func(seconds ...int) []witness.Sighting {
+		var all []witness.Sighting
 		for _, s := range seconds {
-			all = append(all, sighting{at: at(s)})
+			all = append(all, witness.Sighting{At: at(s)})
 		}
 		return all
 	}
 	for name, test := range map[string]struct {
 		writes []time.Time
-		seen   []sighting
+		seen   []witness.Sighting
 		want   []time.Time
 	}{
 		"nothing":                  {},

@@ -105,9 +105,9 @@ func (p play) tell(counts judge.Counts, w *world) {
 			break
 		}
 		conditions := "the witness did not see it"
-		for _, s := range w.witness.of(fault.Node).unknown {
-			if s.at.After(fault.At) {
-				conditions = "Unknown: " + s.conditions
+		for _, s := range w.witness.Of(fault.Node).Unknown {
+			if s.At.After(fault.At) {
+				conditions = "Unknown: " + s.Conditions
 				break
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
 // A subject is a program that declares silent nodes Unknown.
@@ -46,10 +47,7 @@ func subjects() []subject {
 			Name:  "upstream",
 			Title: "kube-controller-manager v1.37.1",
 			Build: func(ctx context.Context, _ string, progress io.Writer) (string, error) {
-				const program = controlplane.KubeControllerManager
-				config := controlplane.BuildConfig{Progress: progress}
-				paths, err := controlplane.Build(ctx, config, program)
-				return paths[program], err
+				return versus.BuildUpstream(ctx, progress)
 			},
 			Args: func(times) []string {
 				return []string{
@@ -135,7 +133,7 @@ func (r *replicas) start(ctx context.Context, n int) error {
 
 // works reports whether no node has a taint any longer.
 func (r *replicas) works(context.Context) (bool, error) {
-	err := r.world.witness.all(r.world.fleet.AllNodes(), (*nodeSeen).wantUntainted)
+	err := r.world.witness.All(r.world.fleet.AllNodes(), (*witness.Node).WantUntainted)
 	return err == nil, errors.Join(err, r.alive())
 }
 

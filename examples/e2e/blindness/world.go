@@ -16,6 +16,7 @@ import (
 	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 	"github.com/kubelife/lifecycle/examples/e2e/fleet"
 	"github.com/kubelife/lifecycle/examples/e2e/versus"
+	"github.com/kubelife/lifecycle/examples/e2e/witness"
 )
 
 // times are the periods of a play.
@@ -37,7 +38,7 @@ const pod = "web"
 type world struct {
 	plane   *controlplane.ControlPlane
 	fleet   *fleet.Fleet
-	witness *witness
+	witness *witness.Witness
 	times   times
 
 	stop  context.CancelFunc
@@ -59,14 +60,11 @@ func newWorld(
 		return nil, err
 	}
 	w := &world{
-		plane: plane, witness: newWitness(client), times: times,
+		plane: plane, witness: witness.New(client), times: times,
 		beats: map[string][]judge.Beat{}, died: map[string]time.Time{},
 	}
-	settings := plane.RESTConfig()
-	settings.ContentType = "application/vnd.kubernetes.protobuf"
-	settings.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	w.fleet, err = fleet.New(ctx, fleet.Config{
-		REST: settings, Zones: zones, Interval: times.beat, Stored: w.store, LikeKubelets: true,
+		REST: versus.Protobuf(plane.RESTConfig()), Zones: zones, Interval: times.beat, Stored: w.store, LikeKubelets: true,
 	})
 	if err != nil {
 		return nil, err
@@ -75,7 +73,7 @@ func newWorld(
 	w.group, ctx = errgroup.WithContext(ctx)
 	w.group.Go(func() error { return w.fleet.Run(ctx) })
 	w.group.Go(func() error {
-		w.witness.run(ctx)
+		w.witness.Run(ctx)
 		return nil
 	})
 	nodes := w.fleet.AllNodes()
@@ -83,7 +81,7 @@ func newWorld(
 	if err != nil {
 		return nil, errors.Join(err, w.end())
 	}
-	if err := w.await(ctx, "every node to report", nodes, (*nodeSeen).wantReady); err != nil {
+	if err := w.await(ctx, "every node to report", nodes, (*witness.Node).WantReady); err != nil {
 		return nil, errors.Join(err, w.end())
 	}
 	return w, nil
@@ -104,10 +102,10 @@ func (w *world) store(beat fleet.Beat) {
 
 // await waits until the witness has no complaint about nodes.
 func (w *world) await(
-	ctx context.Context, what string, nodes []string, complain func(*nodeSeen) error,
+	ctx context.Context, what string, nodes []string, complain func(*witness.Node) error,
 ) error {
 	return versus.Await(ctx, what, func(context.Context) (bool, error) {
-		err := w.witness.all(nodes, complain)
+		err := w.witness.All(nodes, complain)
 		return err == nil, err
 	})
 }
@@ -199,7 +197,7 @@ func (w *world) awaitEnd(ctx context.Context, over time.Time) error {
 	if err := versus.PauseUntil(ctx, over.Add(2*w.times.grace)); err != nil {
 		return err
 	}
-	for w.witness.all(doomed(w.fleet.AllNodes()), (*nodeSeen).wantUnknown) != nil {
+	for w.witness.All(doomed(w.fleet.AllNodes()), (*witness.Node).WantUnknown) != nil {
 		if time.Since(over) > given*w.times.grace {
 			return nil
 		}
@@ -235,12 +233,12 @@ func (w *world) history(ctx context.Context) ([]judge.Node, error) {
 	defer w.mu.Unlock()
 	var nodes []judge.Node
 	for _, name := range w.fleet.AllNodes() {
-		seen := w.witness.of(name)
+		seen := w.witness.Of(name)
 		nodes = append(nodes, judge.Node{
 			Name: name, Beats: w.beats[name], Died: w.died[name],
-			Declared: declared(writes[name], seen.unknown),
-			Unknown:  seen.wantUnknown() == nil,
-			Tainted:  seen.tainted,
+			Declared: declared(writes[name], seen.Unknown),
+			Unknown:  seen.WantUnknown() == nil,
+			Tainted:  !seen.Tainted.IsZero(),
 			Evicted:  len(deletions[fleet.PodName(pod, name)]),
 		})
 	}
@@ -269,18 +267,18 @@ func (w *world) received(
 // declared joins the writes of the audit log with what was seen. A write whose
 // answer the audit log lacks, because the API server was killed, is known only
 // because it was seen.
-func declared(writes []time.Time, seen []sighting) []time.Time {
+func declared(writes []time.Time, seen []witness.Sighting) []time.Time {
 	all := slices.Clone(writes)
 	slices.SortFunc(all, time.Time.Compare)
 	unexplained := slices.Clone(all)
 	for _, s := range seen {
-		earlier := slices.IndexFunc(unexplained, s.at.After)
+		earlier := slices.IndexFunc(unexplained, s.At.After)
 		if earlier < 0 {
-			all = append(all, s.at)
+			all = append(all, s.At)
 			continue
 		}
 		// One sighting may stand for all writes before it.
-		unexplained = slices.DeleteFunc(unexplained, s.at.After)
+		unexplained = slices.DeleteFunc(unexplained, s.At.After)
 	}
 	return all
 }

@@ -86,6 +86,16 @@ func (cp *ControlPlane) WriteKubeconfig(config *rest.Config) (string, error) {
 	return file.Name(), writeKubeconfig(config, file.Name())
 }
 
+// UserKubeconfig is [ControlPlane.UserConfig] as a kubeconfig file, for a
+// program that runs as a user of its own.
+func (cp *ControlPlane) UserKubeconfig(name string, groups ...string) (string, error) {
+	config, err := cp.UserConfig(name, groups...)
+	if err != nil {
+		return "", err
+	}
+	return cp.WriteKubeconfig(config)
+}
+
 func writeKubeconfig(config *rest.Config, path string) error {
 	const name = "controlplane"
 	kubeconfig := clientcmdapi.NewConfig()

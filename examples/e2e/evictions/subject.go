@@ -52,9 +52,7 @@ func subjects() []subject {
 			Name:  "upstream",
 			Title: "kube-controller-manager v1.37.1",
 			Build: func(ctx context.Context, _ string, progress io.Writer) (string, error) {
-				paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress},
-					controlplane.KubeControllerManager)
-				return paths[controlplane.KubeControllerManager], err
+				return versus.BuildUpstream(ctx, progress)
 			},
 			Args: func(scenario) []string {
 				return []string{"--controllers=" + upstreamControllers, "--leader-elect=false", "--secure-port=0", "--v=2"}
@@ -76,11 +74,7 @@ type controller struct {
 
 // newController starts a subject and waits until it works.
 func newController(ctx context.Context, c *cluster, program string, args []string) (*controller, error) {
-	config, err := c.plane.UserConfig(user, "system:masters")
-	if err != nil {
-		return nil, err
-	}
-	kubeconfig, err := c.plane.WriteKubeconfig(config)
+	kubeconfig, err := c.plane.UserKubeconfig(user, "system:masters")
 	if err != nil {
 		return nil, err
 	}

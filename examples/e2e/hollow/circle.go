@@ -93,7 +93,7 @@ func (c *circle) run(ctx context.Context) (err error) {
 	if err := c.launchAll(); err != nil {
 		return err
 	}
-	if err := c.until(ctx, begun, fmt.Sprintf("%s nodes are ready and take pods", thousands(c.nodes)),
+	if err := c.until(ctx, begun, fmt.Sprintf("%s nodes are ready and take pods", versus.Thousands(c.nodes)),
 		func() error { return c.haveOpenNodes() }); err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (c *circle) bringUp(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	title := fmt.Sprintf("%s pods of a ReplicaSet are ready, and one that stays on each node", thousands(c.pods))
+	title := fmt.Sprintf("%s pods of a ReplicaSet are ready, and one that stays on each node", versus.Thousands(c.pods))
 	return c.until(ctx, begun, title, func() error {
 		return errors.Join(c.cluster.haveReady(app, c.pods), c.cluster.haveReady(stays, c.nodes))
 	})

@@ -45,10 +45,10 @@ type row struct {
 // rows are those of the table, in order. Without a churn the last are missing.
 func (o options) rows() []row {
 	rows := []row{
-		{figure: nodesSeconds, title: thousands(o.nodes) + " nodes are ready after", format: "%.1f s"},
+		{figure: nodesSeconds, title: versus.Thousands(o.nodes) + " nodes are ready after", format: "%.1f s"},
 		{figure: nodesCPU, title: "CPU time to make them ready", format: "%.2f s"},
 		{figure: nodesCalls, title: "API calls for each node", format: "%.2f"},
-		{figure: upSeconds, title: thousands(o.pods) + " pods are created and ready after", format: "%.1f s"},
+		{figure: upSeconds, title: versus.Thousands(o.pods) + " pods are created and ready after", format: "%.1f s"},
 		{figure: upCPU, title: "CPU time to bring them up", format: "%.2f s", judged: true},
 		{figure: upCalls, title: "API calls to bring a pod up", format: "%.2f"},
 		{figure: restCPU, title: "CPU at rest, of a core", format: "%.1f %%", judged: true},
@@ -180,12 +180,4 @@ func (t *table) problem() error {
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// thousands writes a number with commas.
-func thousands(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }

@@ -126,13 +126,10 @@ func (w *world) run(ctx context.Context, programs [subjects]string) (*figures, e
 	if w.client, err = versus.ProtobufClient(w.plane.RESTConfig(), "rest"); err != nil {
 		return nil, err
 	}
-	settings := w.plane.RESTConfig()
-	settings.ContentType = "application/vnd.kubernetes.protobuf"
-	settings.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	w.say("%d nodes register", w.nodes)
 	third := w.nodes / 3
 	nodes, err := fleet.New(ctx, fleet.Config{
-		REST:     settings,
+		REST:     versus.Protobuf(w.plane.RESTConfig()),
 		Zones:    map[string]int{"a": w.nodes - 2*third, "b": third, "c": third},
 		Interval: w.beat,
 		Stored:   func(fleet.Beat) { w.beats.Add(1) },

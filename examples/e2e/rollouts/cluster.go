@@ -96,11 +96,7 @@ func (c *cluster) user(name string) (kubernetes.Interface, error) {
 
 // launch starts a program as a user of its name, with a log of its own.
 func (c *cluster) launch(user, path string, args ...string) (*controlplane.Process, error) {
-	config, err := c.plane.UserConfig(user, "system:masters")
-	if err != nil {
-		return nil, err
-	}
-	kubeconfig, err := c.plane.WriteKubeconfig(config)
+	kubeconfig, err := c.plane.UserKubeconfig(user, "system:masters")
 	if err != nil {
 		return nil, err
 	}

@@ -69,12 +69,12 @@ func (t *table) write(out io.Writer) error {
 	row("all steps", func(r result) string { return seconds(r.took()) })
 	row("CPU time of the controller", func(r result) string { return fmt.Sprintf("%.2f s", r.cpu.Seconds()) })
 	for i, verb := range verbs {
-		row("API calls: "+verb, func(r result) string { return thousands(r.calls[verb]) })
+		row("API calls: "+verb, func(r result) string { return versus.Thousands(r.calls[verb]) })
 		if i == writes-1 {
-			row("API calls: all four, which write", func(r result) string { return thousands(r.writes()) })
+			row("API calls: all four, which write", func(r result) string { return versus.Thousands(r.writes()) })
 		}
 	}
-	row("API calls about Events", func(r result) string { return thousands(r.calls[events]) })
+	row("API calls about Events", func(r result) string { return versus.Thousands(r.calls[events]) })
 	row("load average before", func(r result) string { return r.load })
 	text.WriteString(notes.String() + "\n" + legend + "\n")
 	for _, difference := range t.differences {
@@ -106,14 +106,6 @@ func (r result) writes() (total int) {
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
-
-// thousands writes a number with commas.
-func thousands(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
-}
 
 // mostDifferences is how many of a step are listed.
 const mostDifferences = 20

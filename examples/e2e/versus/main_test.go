@@ -34,6 +34,10 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(out, "known")
 			select {}
 		})
+	case "exact":
+		Main("exact", func(context.Context, []string, io.Writer, io.Writer) error {
+			return fmt.Errorf("more: %w", WithExitCode(ErrIncomplete, 2))
+		})
 	case "helpful":
 		Main("helpful", func(context.Context, []string, io.Writer, io.Writer) error {
 			return fmt.Errorf("flags: %w", flag.ErrHelp)
@@ -92,4 +96,14 @@ func TestAskingForHelpIsNoError(t *testing.T) {
 	cmd, _, diagnostics := start(t, "helpful")
 	require.NoError(t, cmd.Wait())
 	require.Empty(t, diagnostics.String())
+}
+
+func TestAnErrorCanHaveAnExitCode(t *testing.T) {
+	cmd, _, diagnostics := start(t, "exact")
+	var exit *exec.ExitError
+	require.ErrorAs(t, cmd.Wait(), &exit)
+	require.Equal(t, 2, exit.ExitCode())
+	require.Equal(t, "exact: more: the table is incomplete\n", diagnostics.String())
+	require.NoError(t, WithExitCode(nil, 2))
+	require.ErrorIs(t, WithExitCode(ErrIncomplete, 2), ErrIncomplete)
 }

@@ -196,3 +196,11 @@ func (n Notes) String() string {
 	}
 	return text.String()
 }
+
+// Thousands writes a number with commas.
+func Thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", Thousands(n/1000), n%1000)
+}

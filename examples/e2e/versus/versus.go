@@ -17,6 +17,8 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubelife/lifecycle/examples/e2e/controlplane"
 )
 
 // A Named is what a flag can select.
@@ -66,13 +68,25 @@ func BuildOurs(ctx context.Context, dir, name string) (string, error) {
 	return path, nil
 }
 
-// ProtobufClient returns a client that costs two crowded cores less than one
-// with JSON.
-func ProtobufClient(config *rest.Config, agent string) (kubernetes.Interface, error) {
+// BuildUpstream builds kube-controller-manager, and returns its path.
+func BuildUpstream(ctx context.Context, progress io.Writer) (string, error) {
+	const program = controlplane.KubeControllerManager
+	paths, err := controlplane.Build(ctx, controlplane.BuildConfig{Progress: progress}, program)
+	return paths[program], err
+}
+
+// Protobuf returns access that costs two crowded cores less than JSON.
+func Protobuf(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.UserAgent = agent
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	return config
+}
+
+// ProtobufClient returns a client with the access of Protobuf.
+func ProtobufClient(config *rest.Config, agent string) (kubernetes.Interface, error) {
+	config = Protobuf(config)
+	config.UserAgent = agent
 	return kubernetes.NewForConfig(config)
 }
 

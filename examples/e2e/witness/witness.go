@@ -1,0 +1,207 @@
+// Package witness sees the nodes that an API server shows, and when. It serves
+// the programs that judge a controller by the world and not by its own word.
+package witness
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Witness sees the nodes that the API server shows, on a connection of its own.
+// An informer would not do: it comes back up to a minute after an outage, and
+// would miss what is over by then. Its methods may be called concurrently.
+type Witness struct {
+	client kubernetes.Interface
+
+	mu    sync.Mutex
+	nodes map[string]*Node
+}
+
+// Node is what was seen of a node. The zero value is one that was not seen.
+type Node struct {
+	Ready corev1.ConditionStatus
+	// Unknown is when and how Ready became Unknown.
+	Unknown []Sighting
+	Taints  []corev1.Taint
+	// Tainted is when it was seen first with a NoExecute taint for its silence,
+	// zero if it never was.
+	Tainted time.Time
+	// TaintAdded is the earliest time that such a taint said it was added at, in
+	// whole seconds. Zero: none has said.
+	TaintAdded time.Time
+}
+
+// Sighting is one time at which Ready was seen to become Unknown.
+type Sighting struct {
+	At time.Time
+	// Conditions are those that are Unknown, with their reasons.
+	Conditions string
+}
+
+// retryPeriod is how soon the witness comes back after a watch has ended.
+const retryPeriod = 100 * time.Millisecond
+
+// New returns a witness that has seen nothing yet.
+func New(client kubernetes.Interface) *Witness {
+	return &Witness{client: client, nodes: map[string]*Node{}}
+}
+
+// Run watches until ctx ends.
+func (w *Witness) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		w.watch(ctx)
+		timer := time.NewTimer(retryPeriod)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// watch lists and watches the nodes until the watch ends, for any reason.
+func (w *Witness) watch(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+	list, err := w.client.CoreV1().Nodes().List(limited, metav1.ListOptions{})
+	cancel()
+	if err != nil {
+		return
+	}
+	for i := range list.Items {
+		w.See(&list.Items[i], time.Now())
+	}
+	options := metav1.ListOptions{ResourceVersion: list.ResourceVersion}
+	watched, err := w.client.CoreV1().Nodes().Watch(ctx, options)
+	if err != nil {
+		return
+	}
+	defer watched.Stop()
+	for event := range watched.ResultChan() {
+		switch event.Type {
+		case watch.Added, watch.Modified:
+			if node, ok := event.Object.(*corev1.Node); ok {
+				w.See(node, time.Now())
+			}
+		case watch.Error:
+			return
+		case watch.Deleted, watch.Bookmark:
+		}
+	}
+}
+
+// See takes in a node as it is at a time. Run calls it.
+func (w *Witness) See(node *corev1.Node, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, known := w.nodes[node.Name]
+	if !known {
+		n = &Node{}
+		w.nodes[node.Name] = n
+	}
+	ready := readiness(node)
+	if ready == corev1.ConditionUnknown && n.Ready != ready {
+		n.Unknown = append(n.Unknown, Sighting{now, unknownConditions(node)})
+	}
+	n.Ready, n.Taints = ready, node.Spec.Taints
+	for _, taint := range node.Spec.Taints {
+		if isForSilence(taint) {
+			n.seeTaint(taint, now)
+		}
+	}
+}
+
+func (n *Node) seeTaint(taint corev1.Taint, now time.Time) {
+	if n.Tainted.IsZero() {
+		n.Tainted = now
+	}
+	added := taint.TimeAdded
+	if added != nil && (n.TaintAdded.IsZero() || added.Time.Before(n.TaintAdded)) {
+		n.TaintAdded = added.Time
+	}
+}
+
+func readiness(node *corev1.Node) corev1.ConditionStatus {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+func unknownConditions(node *corev1.Node) string {
+	var all []string
+	for _, c := range node.Status.Conditions {
+		if c.Status == corev1.ConditionUnknown {
+			all = append(all, fmt.Sprintf("%s (%s)", c.Type, c.Reason))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// isForSilence reports whether a taint makes the pods of a silent node leave.
+func isForSilence(taint corev1.Taint) bool {
+	return taint.Effect == corev1.TaintEffectNoExecute &&
+		(taint.Key == corev1.TaintNodeUnreachable || taint.Key == corev1.TaintNodeNotReady)
+}
+
+// All returns the first complaint about the named nodes, or nil.
+func (w *Witness) All(names []string, complain func(*Node) error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range names {
+		n, known := w.nodes[name]
+		if !known {
+			return fmt.Errorf("node %s was not seen", name)
+		}
+		if err := complain(n); err != nil {
+			return fmt.Errorf("node %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Of returns a copy of what was seen of a node.
+func (w *Witness) Of(name string) Node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n, known := w.nodes[name]; known {
+		seen := *n
+		seen.Unknown = slices.Clone(n.Unknown)
+		return seen
+	}
+	return Node{}
+}
+
+// WantReady complains about a node that does not report that it is ready.
+func (n *Node) WantReady() error {
+	if n.Ready != corev1.ConditionTrue {
+		return fmt.Errorf("condition Ready is %q", n.Ready)
+	}
+	return nil
+}
+
+// WantUntainted complains about a node that is not ready, or has any taint.
+func (n *Node) WantUntainted() error {
+	if len(n.Taints) > 0 {
+		return fmt.Errorf("has taints %v", n.Taints)
+	}
+	return n.WantReady()
+}
+
+// WantUnknown complains about a node whose Ready is not Unknown.
+func (n *Node) WantUnknown() error {
+	if n.Ready != corev1.ConditionUnknown {
+		return fmt.Errorf("condition Ready is %q", n.Ready)
+	}
+	return nil
+}
