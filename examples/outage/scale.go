@@ -29,9 +29,9 @@ func (s *settings) checkScale(flags *pflag.FlagSet) error {
 	switch {
 	case flags.NArg() > 0:
 		return fmt.Errorf("scale takes no scenario, got %q", flags.Args())
-	case s.scale.Least < 1:
+	case s.scale.Least < 3: // a node for each zone
 		return fmt.Errorf("--least is %d, want at least 3", s.scale.Least)
-	case s.scale.Most < 1:
+	case s.scale.Most < s.scale.Least:
 		return fmt.Errorf("--nodes is %d, want at least --least, which is %d", s.scale.Most, s.scale.Least)
 	}
 	return s.scale.Validate()

@@ -29,11 +29,11 @@ func TestScalePrintsATable(t *testing.T) {
 
 func TestScaleIsCalledWrongly(t *testing.T) {
 	for text, args := range map[string][]string{
-		"scale takes no scenario, got [\"zone-loss\"]": {"scale", "zone-loss"},
-		"--least is 0, want at least 3":                {"scale", "--least", "0"},
-		"--nodes is 0, want at least --least":          {"scale", "--nodes", "0"},
-		"Most is 10 nodes":                             {"scale", "--nodes", "10"},
-		"unknown flag: --check":                        {"scale", "--check"},
+		"scale takes no scenario, got [\"zone-loss\"]":         {"scale", "zone-loss"},
+		"--least is 0, want at least 3":                        {"scale", "--least", "0"},
+		"--least is 2, want at least 3":                        {"scale", "--least", "2"},
+		"--nodes is 10, want at least --least, which is 12500": {"scale", "--nodes", "10"},
+		"unknown flag: --check":                                {"scale", "--check"},
 	} {
 		code, out, diagnostics := call(t, "", args...)
 		require.Equal(t, exitUsage, code, text)
