@@ -84,6 +84,9 @@ func (w *kubeletWorld) conditions(s *corev1.PodStatus) []corev1.PodCondition {
 	}
 	runtime, old := w.upstream(), &w.pod.Status
 	containers := append(append([]corev1.ContainerStatus(nil), s.InitContainerStatuses...), s.ContainerStatuses...)
+	for i := range containers {
+		w.asFirstSynced(runtime, &containers[i])
+	}
 	all = append(all,
 		status.GeneratePodReadyToStartContainersCondition(w.pod, old, runtime),
 		status.GeneratePodInitializedCondition(w.pod, old, containers, s.Phase),
@@ -95,6 +98,38 @@ func (w *kubeletWorld) conditions(s *corev1.PodStatus) []corev1.PodCondition {
 		all = append(all, restarting)
 	}
 	return all
+}
+
+const notLocated = "The container could not be located when the pod was terminated"
+
+// asFirstSynced makes the status of a container what the first sync has made
+// the conditions of. A pod may come to its end in the moment of that sync. Then
+// TerminatePod of pkg/kubelet/status says of each container that it is not
+// located, after the conditions, and a later sync forgets that it was lost.
+func (w *kubeletWorld) asFirstSynced(runtime *kubecontainer.PodStatus, s *corev1.ContainerStatus) {
+	ended := s.State.Terminated
+	switch {
+	case w.lost(runtime, s.Name):
+		s.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: notLocated}}
+	case ended != nil && ended.Message == notLocated:
+		s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}
+	}
+}
+
+// lost reports whether a container ran, and the runtime does not know what has
+// become of it.
+func (w *kubeletWorld) lost(runtime *kubecontainer.PodStatus, name string) bool {
+	newest := runtime.FindContainerStatusByName(name)
+	if newest == nil || newest.State != kubecontainer.ContainerStateUnknown {
+		return false
+	}
+	old := &w.pod.Status
+	for _, s := range append(append([]corev1.ContainerStatus(nil), old.InitContainerStatuses...), old.ContainerStatuses...) {
+		if s.Name == name {
+			return s.State.Running != nil
+		}
+	}
+	return false
 }
 
 // A new sandbox is created in the same worlds, with the same attempt.
