@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,7 +84,7 @@ func (w *kubeletWorld) conditions(s *corev1.PodStatus) []corev1.PodCondition {
 		}
 	}
 	runtime, old := w.upstream(), &w.pod.Status
-	containers := append(append([]corev1.ContainerStatus(nil), s.InitContainerStatuses...), s.ContainerStatuses...)
+	containers := slices.Concat(s.InitContainerStatuses, s.ContainerStatuses)
 	for i := range containers {
 		w.asFirstSynced(runtime, &containers[i])
 	}
@@ -123,13 +124,9 @@ func (w *kubeletWorld) lost(runtime *kubecontainer.PodStatus, name string) bool 
 	if newest == nil || newest.State != kubecontainer.ContainerStateUnknown {
 		return false
 	}
-	old := &w.pod.Status
-	for _, s := range append(append([]corev1.ContainerStatus(nil), old.InitContainerStatuses...), old.ContainerStatuses...) {
-		if s.Name == name {
-			return s.State.Running != nil
-		}
-	}
-	return false
+	old := slices.Concat(w.pod.Status.InitContainerStatuses, w.pod.Status.ContainerStatuses)
+	i := slices.IndexFunc(old, func(s corev1.ContainerStatus) bool { return s.Name == name })
+	return i >= 0 && old[i].State.Running != nil
 }
 
 // A new sandbox is created in the same worlds, with the same attempt.
